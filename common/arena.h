@@ -1,0 +1,33 @@
+/*
+ * Bump allocation for what dies together: per-step scratch, query results, parsed models.
+ *
+ * Blocks are 64-byte aligned. With an initial capacity the first block is made at once and reused
+ * for ever; further blocks are chained when it is full and joined into one at the next reset, so
+ * a steady state allocates nothing. Not thread safe. Under AddressSanitizer freed space is
+ * poisoned.
+ */
+#ifndef COMMON_ARENA_H
+#define COMMON_ARENA_H
+
+#include <stddef.h>
+
+struct arena_block;
+
+struct arena {
+	struct arena_block *block; /* the newest block, linked to older ones */
+	size_t used;               /* bytes of the newest block in use */
+	size_t total;              /* bytes in use over all blocks */
+	size_t peak;               /* greatest total ever, bytes */
+};
+
+/* @capacity may be 0. Returns 0 or -1 (no memory; nothing to undo). */
+int arena_init(struct arena *arena, size_t capacity);
+void arena_fini(struct arena *arena);
+void arena_reset(struct arena *arena); /* everything handed out is gone */
+
+void *arena_alloc(struct arena *arena, size_t count, size_t size); /* cleared; NULL: no memory */
+char *arena_strdup(struct arena *arena, const char *text);
+char *arena_printf(struct arena *arena, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif /* COMMON_ARENA_H */

@@ -1,0 +1,700 @@
+/*
+ * The command line of every command: parsing, --help, completions and man pages from one table.
+ *
+ * Threading: none. Ownership: arguments and tables are borrowed.
+ */
+#include "common/cli.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+
+#define CLI_WIDTH     80
+#define CLI_COLUMN    26 /* where the options' texts begin */
+#define CLI_NEAR_LIST 64 /* options looked at for a suggestion */
+
+/* What every command understands. */
+static const struct cli_option cli_standards[] = {
+	{.name = "--help", .letter = 'h', .help = "Print this text."},
+	{.name = "--version", .help = "Print the version."},
+	{.name = "--completion",
+	 .argument = "SHELL",
+	 .choices = "bash zsh",
+	 .help = "Print the completion for a shell."},
+	{.name = "--man", .help = "Print the source of the manual page."},
+};
+
+/* Row @i of the command's options and the standard ones after them; NULL past the end. */
+static const struct cli_option *cli_row(const struct cli_command *command, size_t i)
+{
+	if (i < command->option_count)
+		return &command->options[i];
+
+	i -= command->option_count;
+	return i < ARRAY_LEN(cli_standards) ? &cli_standards[i] : NULL;
+}
+
+static const struct cli_option *cli_find(const struct cli_command *command, const char *name,
+					 size_t length)
+{
+	const struct cli_option *row;
+
+	for (size_t i = 0; (row = cli_row(command, i)); i++)
+		if (strlen(row->name) == length && !memcmp(row->name, name, length))
+			return row;
+	return NULL;
+}
+
+static const struct cli_option *cli_find_letter(const struct cli_command *command, char letter)
+{
+	const struct cli_option *row;
+
+	for (size_t i = 0; (row = cli_row(command, i)); i++)
+		if (row->letter && row->letter == letter)
+			return row;
+	return NULL;
+}
+
+/* Is @text an option, and not a word, "-" or a negative number? */
+static bool cli_is_option(const char *text)
+{
+	return text[0] == '-' && text[1] != '\0' && !isdigit((unsigned char)text[1]) &&
+	       text[1] != '.';
+}
+
+/* --- words of a list "auto always never" -------------------------------------------------------
+ */
+
+/* The next word of *@list: its length, or 0 at the end. *@list then points at the word. */
+static size_t cli_word(const char **list)
+{
+	*list += strspn(*list, " ");
+	return strcspn(*list, " ");
+}
+
+static enum status cli_refuse_choice(const struct cli_option *option, const char *value,
+				     struct err *err)
+{
+	char copy[1024];
+	const char *words[CLI_NEAR_LIST], *near;
+	char *rest = NULL;
+	size_t count = 0;
+
+	str_copy(copy, sizeof(copy), option->choices);
+	for (char *word = strtok_r(copy, " ", &rest); word && count < ARRAY_LEN(words);
+	     word = strtok_r(NULL, " ", &rest))
+		words[count++] = word;
+
+	near = str_nearest(value, words, count);
+	if (near)
+		return err_set(err, ST_INVALID, "%s: unknown %s \"%s\" (did you mean \"%s\"?)",
+			       option->name, option->argument, value, near);
+	return err_set(err, ST_INVALID, "%s: unknown %s \"%s\" (one of: %s)", option->name,
+		       option->argument, value, option->choices);
+}
+
+static enum status cli_check_choice(const struct cli_option *option, const char *value,
+				    struct err *err)
+{
+	const char *list = option->choices;
+	size_t length;
+
+	if (!list)
+		return ST_OK;
+	for (; (length = cli_word(&list)) > 0; list += length)
+		if (strlen(value) == length && !memcmp(list, value, length))
+			return ST_OK;
+	return cli_refuse_choice(option, value, err);
+}
+
+/* --- parsing -----------------------------------------------------------------------------------
+ */
+
+void cli_begin(struct cli_walk *walk, const struct cli_command *command, int argc, char **argv,
+	       bool open)
+{
+	*walk = (struct cli_walk){
+		.command = command, .argc = argc, .argv = argv, .at = 1, .open = open};
+}
+
+static enum status cli_refuse_option(const struct cli_walk *walk, const char *name, struct err *err)
+{
+	const char *names[CLI_NEAR_LIST], *near;
+	const struct cli_option *row;
+	size_t count = 0;
+
+	for (; count < ARRAY_LEN(names) && (row = cli_row(walk->command, count)); count++)
+		names[count] = row->name;
+
+	near = str_nearest(name, names, count);
+	if (near)
+		return err_set(err, ST_INVALID, "unknown option %s (did you mean %s?)", name, near);
+	return err_set(err, ST_INVALID, "unknown option %s (--help lists them)", name);
+}
+
+/* The value of @option: @attached ("--x=value"), else the next word. */
+static enum status cli_value(struct cli_walk *walk, const struct cli_option *option,
+			     const char *attached, struct cli_argument *out, struct err *err)
+{
+	const char *next = walk->at < walk->argc ? walk->argv[walk->at] : NULL;
+
+	out->option = option;
+	out->name = option->name;
+	out->value = attached;
+	if (!option->argument)
+		return attached ? err_set(err, ST_INVALID, "%s takes no value", option->name)
+				: ST_OK;
+
+	if (!attached) {
+		/* "--out --json" is a forgotten value; "--out=--json" says that it is meant. */
+		if (!next || str_starts_with(next, "--"))
+			return err_set(err, ST_INVALID, "%s needs a value: %s", option->name,
+				       option->argument);
+		out->value = next;
+		walk->at++;
+	}
+	return cli_check_choice(option, out->value, err);
+}
+
+/* An option that is not in the table, where those are welcome. */
+static enum status cli_open_value(struct cli_walk *walk, const char *text, const char *attached,
+				  struct cli_argument *out, struct err *err)
+{
+	const char *next = walk->at < walk->argc ? walk->argv[walk->at] : NULL;
+
+	out->name = text;
+	if (attached) {
+		size_t length = (size_t)(attached - text) - 1;
+
+		if (length >= sizeof(walk->name))
+			return err_set(err, ST_INVALID, "the option %.40s... is too long", text);
+		memcpy(walk->name, text, length);
+		walk->name[length] = '\0';
+		out->name = walk->name;
+		out->value = attached;
+	} else if (next && !cli_is_option(next)) {
+		out->value = next;
+		walk->at++;
+	}
+	return ST_OK;
+}
+
+static enum status cli_long(struct cli_walk *walk, const char *text, struct cli_argument *out,
+			    struct err *err)
+{
+	size_t length = strcspn(text, "=");
+	const char *attached = text[length] ? text + length + 1 : NULL;
+	const struct cli_option *option = cli_find(walk->command, text, length);
+	char name[CLI_NAME_SIZE];
+
+	if (option)
+		return cli_value(walk, option, attached, out, err);
+	if (walk->open)
+		return cli_open_value(walk, text, attached, out, err);
+
+	str_copy(name, length + 1 < sizeof(name) ? length + 1 : sizeof(name), text);
+	return cli_refuse_option(walk, name, err);
+}
+
+/* "-c VALUE", "-cVALUE" or a switch. */
+static enum status cli_short(struct cli_walk *walk, const char *text, struct cli_argument *out,
+			     struct err *err)
+{
+	const struct cli_option *option = cli_find_letter(walk->command, text[1]);
+
+	if (!option || (!option->argument && text[2]))
+		return cli_refuse_option(walk, text, err);
+	return cli_value(walk, option, text[2] ? text + 2 : NULL, out, err);
+}
+
+enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more, struct err *err)
+{
+	const char *text;
+
+	*out = (struct cli_argument){0};
+	*more = false;
+	if (!walk->only_words && walk->at < walk->argc && !strcmp(walk->argv[walk->at], "--")) {
+		walk->only_words = true;
+		walk->at++;
+	}
+	if (walk->at >= walk->argc)
+		return ST_OK;
+
+	*more = true;
+	text = walk->argv[walk->at++];
+	if (walk->only_words || !cli_is_option(text)) {
+		out->value = text;
+		return ST_OK;
+	}
+	if (text[1] == '-')
+		return cli_long(walk, text, out, err);
+	return cli_short(walk, text, out, err);
+}
+
+/* --- help --------------------------------------------------------------------------------------
+ */
+
+/* Columns of a text of @length bytes: its characters. */
+static size_t cli_columns(const char *text, size_t length)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < length; i++)
+		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+/* Print @text wrapped at the width, lines after the first indented by @indent; the cursor stands at
+ * @column. Line feeds within are kept. Ends with a line feed. */
+static void cli_wrap(FILE *out, const char *text, size_t indent, size_t column)
+{
+	bool first = true;
+
+	while (*text) {
+		size_t blanks = strspn(text, " "), length, columns;
+
+		text += blanks;
+		if (*text == '\n') {
+			fprintf(out, "\n%*s", text[1] && text[1] != '\n' ? (int)indent : 0, "");
+			column = indent;
+			first = true;
+			text++;
+			continue;
+		}
+		length = strcspn(text, " \n");
+		if (!length)
+			break;
+		columns = cli_columns(text, length);
+		if (!first && column + 1 + columns > CLI_WIDTH) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+			first = true;
+		}
+		fprintf(out, "%s%.*s", first ? "" : " ", (int)length, text);
+		column += columns + !first;
+		first = false;
+		text += length;
+	}
+	fputc('\n', out);
+}
+
+static void cli_help_option(FILE *out, const struct cli_option *option)
+{
+	char left[128];
+	int used;
+
+	if (option->letter)
+		used = snprintf(left, sizeof(left), "  -%c, %s", option->letter, option->name);
+	else
+		used = snprintf(left, sizeof(left), "      %s", option->name);
+	if (option->argument && used > 0 && (size_t)used < sizeof(left))
+		snprintf(left + used, sizeof(left) - (size_t)used, " %s", option->argument);
+
+	if (strlen(left) + 2 > CLI_COLUMN)
+		fprintf(out, "%s\n%*s", left, CLI_COLUMN, "");
+	else
+		fprintf(out, "%-*s", CLI_COLUMN, left);
+	cli_wrap(out, option->help, CLI_COLUMN, CLI_COLUMN);
+}
+
+/* Call @show for each "command\texplanation" line. */
+static void cli_each_example(const char *examples, FILE *out,
+			     void (*show)(FILE *out, const char *command, int length,
+					  const char *why))
+{
+	while (examples && *examples) {
+		size_t length = strcspn(examples, "\n");
+		size_t command = strcspn(examples, "\t\n");
+		char why[1024] = "";
+
+		if (command < length)
+			str_copy(why,
+				 length - command < sizeof(why) ? length - command : sizeof(why),
+				 examples + command + 1);
+		if (length)
+			show(out, examples, (int)command, why);
+		examples += length + (examples[length] == '\n');
+	}
+}
+
+static void cli_help_example(FILE *out, const char *command, int length, const char *why)
+{
+	fprintf(out, "  %.*s\n", length, command);
+	if (*why) {
+		fprintf(out, "      ");
+		cli_wrap(out, why, 6, 6);
+	}
+}
+
+void cli_help(const struct cli_command *command, FILE *out)
+{
+	const struct cli_option *row;
+	int used = fprintf(out, "Usage: %s ", command->name);
+
+	cli_wrap(out, command->synopsis ? command->synopsis : "", used > 0 ? (size_t)used : 0,
+		 used > 0 ? (size_t)used : 0);
+	if (command->about) {
+		fputc('\n', out);
+		cli_wrap(out, command->about, 0, 0);
+	}
+
+	fprintf(out, "\nOptions:\n");
+	for (size_t i = 0; (row = cli_row(command, i)); i++)
+		cli_help_option(out, row);
+
+	if (command->examples) {
+		fprintf(out, "\nExamples:\n");
+		cli_each_example(command->examples, out, cli_help_example);
+	}
+	fprintf(out, "\nExit codes: 0 done, 1 the work failed, 2 the request was wrong.\n");
+}
+
+/* --- completion --------------------------------------------------------------------------------
+ */
+
+/* The name as a shell function: "ipu-train" is "_ipu_train". */
+static void cli_function_name(const struct cli_command *command, char *out, size_t size)
+{
+	snprintf(out, size, "_%s", command->name);
+	for (char *p = out; *p; p++)
+		if (!isalnum((unsigned char)*p))
+			*p = '_';
+}
+
+static bool cli_wants_file(const char *argument)
+{
+	static const char *const words[] = {"FILE", "PATH", "DIR", "FOLDER", "RUN", "REPORT"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (argument && !strcmp(argument, words[i]))
+			return true;
+	return false;
+}
+
+static void cli_bash_values(const struct cli_option *option, FILE *out)
+{
+	if (!option->argument)
+		return;
+
+	fprintf(out, "\t%s", option->name);
+	if (option->letter)
+		fprintf(out, "|-%c", option->letter);
+	fprintf(out, ")\n");
+	if (option->choices)
+		fprintf(out, "\t\tCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n", option->choices);
+	else if (cli_wants_file(option->argument))
+		fprintf(out, "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n");
+	fprintf(out, "\t\treturn\n\t\t;;\n");
+}
+
+static void cli_bash(const struct cli_command *command, FILE *out)
+{
+	const struct cli_option *row;
+	char function[64];
+
+	cli_function_name(command, function, sizeof(function));
+	fprintf(out,
+		"# bash completion for %s\n"
+		"%s()\n"
+		"{\n"
+		"\tlocal cur=\"${COMP_WORDS[COMP_CWORD]}\" prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
+		"\tCOMPREPLY=()\n"
+		"\tif [[ $cur == '=' ]]; then\n"
+		"\t\tcur=''\n"
+		"\telif [[ $prev == '=' ]]; then\n"
+		"\t\tprev=\"${COMP_WORDS[COMP_CWORD-2]}\"\n"
+		"\tfi\n"
+		"\tcase \"$prev\" in\n",
+		command->name, function);
+	for (size_t i = 0; (row = cli_row(command, i)); i++)
+		cli_bash_values(row, out);
+	fprintf(out, "\tesac\n\tif [[ $cur == -* ]]; then\n\t\tCOMPREPLY=($(compgen -W '");
+	for (size_t i = 0; (row = cli_row(command, i)); i++)
+		fprintf(out, "%s%s", i ? " " : "", row->name);
+	fprintf(out, "' -- \"$cur\"))\n\t\treturn\n\tfi\n");
+
+	if (cli_wants_file(command->words))
+		fprintf(out, "\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n");
+	else if (command->words)
+		fprintf(out,
+			"\tif [[ $COMP_CWORD -eq 1 ]]; then\n"
+			"\t\tCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n"
+			"\telse\n"
+			"\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"
+			"\tfi\n",
+			command->words);
+	fprintf(out, "}\ncomplete -o filenames -F %s %s\n", function, command->name);
+}
+
+/* Text inside single quotes of zsh's _arguments: its brackets and colons are escaped. */
+static void cli_zsh_text(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\''", out);
+		else if (strchr("[]:\\", *text))
+			fprintf(out, "\\%c", *text);
+		else
+			fputc(*text == '\n' ? ' ' : *text, out);
+	}
+}
+
+static void cli_zsh_option(const struct cli_option *option, FILE *out)
+{
+	const char *value = option->argument ? "=" : "";
+
+	if (option->letter)
+		fprintf(out, "\t'(-%c %s)'{-%c,%s%s}'[", option->letter, option->name,
+			option->letter, option->name, value);
+	else
+		fprintf(out, "\t'%s%s[", option->name, value);
+	cli_zsh_text(out, option->help);
+	fputc(']', out);
+	if (option->argument) {
+		fputc(':', out);
+		cli_zsh_text(out, option->argument);
+		if (option->choices)
+			fprintf(out, ":(%s)", option->choices);
+		else
+			fprintf(out, ":%s", cli_wants_file(option->argument) ? "_files" : " ");
+	}
+	fprintf(out, "' \\\n");
+}
+
+static void cli_zsh(const struct cli_command *command, FILE *out)
+{
+	const struct cli_option *row;
+	char function[64];
+
+	cli_function_name(command, function, sizeof(function));
+	fprintf(out, "#compdef %s\n%s() {\n\t_arguments -s \\\n", command->name, function);
+	for (size_t i = 0; (row = cli_row(command, i)); i++)
+		cli_zsh_option(row, out);
+	if (command->words && !cli_wants_file(command->words))
+		fprintf(out, "\t'1:word:(%s)' \\\n", command->words);
+	fprintf(out,
+		"\t'*:file:_files'\n}\n"
+		"if [ \"$funcstack[1]\" = \"%s\" ]; then\n\t%s \"$@\"\n"
+		"else\n\tcompdef %s %s\nfi\n",
+		function, function, function, command->name);
+}
+
+/* --- manual page -------------------------------------------------------------------------------
+ */
+
+/* Escape for roff; at the start of a line a point or quote would be a request. */
+static void cli_roff(FILE *out, const char *text, size_t length)
+{
+	bool start = true;
+
+	for (size_t i = 0; i < length; i++) {
+		char c = text[i];
+
+		if (start && (c == '.' || c == '\''))
+			fputs("\\&", out);
+		if (c == '\\')
+			fputs("\\e", out);
+		else if (c == '-')
+			fputs("\\-", out);
+		else
+			fputc(c, out);
+		start = c == '\n';
+	}
+}
+
+/* Is the first line of @text a title like FILES, with text below it? */
+static bool cli_is_title(const char *text, size_t length, size_t *title)
+{
+	*title = 0;
+	while (*title < length && (isupper((unsigned char)text[*title]) || text[*title] == ' '))
+		++*title;
+	return *title > 0 && *title < length && text[*title] == '\n';
+}
+
+/* Paragraphs split by blank lines; one that begins with a title begins a section. */
+static void cli_man_paragraphs(FILE *out, const char *text)
+{
+	bool first = true;
+
+	while (text && *text) {
+		const char *end = strstr(text, "\n\n");
+		size_t length = end ? (size_t)(end - text) : strlen(text), title;
+		const char *next = end ? end + 2 : text + length;
+
+		while (length > 0 && text[length - 1] == '\n')
+			length--;
+		if (cli_is_title(text, length, &title)) {
+			fprintf(out, ".SH %c%.*s%c\n", '"', (int)title, text, '"');
+			text += title + 1;
+			length -= title + 1;
+		} else if (!first) {
+			fputs(".PP\n", out);
+		}
+		cli_roff(out, text, length);
+		fputc('\n', out);
+		first = false;
+		text = next;
+	}
+}
+
+static void cli_man_option(FILE *out, const struct cli_option *option)
+{
+	fputs(".TP\n", out);
+	if (option->letter)
+		fprintf(out, "\\fB\\-%c\\fR, ", option->letter);
+	fputs("\\fB", out);
+	cli_roff(out, option->name, strlen(option->name));
+	fputs("\\fR", out);
+	if (option->argument) {
+		fputs(" \\fI", out);
+		cli_roff(out, option->argument, strlen(option->argument));
+		fputs("\\fR", out);
+	}
+	fputc('\n', out);
+	cli_roff(out, option->help, strlen(option->help));
+	fputc('\n', out);
+}
+
+static void cli_man_example(FILE *out, const char *command, int length, const char *why)
+{
+	fputs(".TP\n\\fB", out);
+	cli_roff(out, command, (size_t)length);
+	fputs("\\fR\n", out);
+	cli_roff(out, why, strlen(why));
+	fputc('\n', out);
+}
+
+static void cli_man(const struct cli_command *command, FILE *out)
+{
+	const struct cli_option *row;
+
+	fputs(".TH ", out);
+	for (const char *p = command->name; *p; p++)
+		fputc(toupper((unsigned char)*p), out);
+	fprintf(out, " 1 \"\" \"ipuscope %s\" \"User Commands\"\n.SH NAME\n", IPUSCOPE_VERSION);
+	cli_roff(out, command->name, strlen(command->name));
+	fputs(" \\- ", out);
+	cli_roff(out, command->summary, strlen(command->summary));
+	fputs("\n.SH SYNOPSIS\n\\fB", out);
+	cli_roff(out, command->name, strlen(command->name));
+	fputs("\\fR ", out);
+	cli_roff(out, command->synopsis, strlen(command->synopsis));
+	fputs("\n.SH DESCRIPTION\n", out);
+	cli_man_paragraphs(out, command->about);
+
+	fputs(".SH OPTIONS\n", out);
+	for (size_t i = 0; (row = cli_row(command, i)); i++)
+		cli_man_option(out, row);
+	if (command->examples) {
+		fputs(".SH EXAMPLES\n", out);
+		cli_each_example(command->examples, out, cli_man_example);
+	}
+	fputs(".SH \"EXIT STATUS\"\n"
+	      ".TP\n0\nDone.\n"
+	      ".TP\n1\nThe work failed, or a gate was exceeded.\n"
+	      ".TP\n2\nThe request was wrong.\n",
+	      out);
+	if (command->details) {
+		size_t title;
+
+		/* Without a title of its own the text would fall to the exit codes. */
+		if (!cli_is_title(command->details, strlen(command->details), &title))
+			fputs(".SH NOTES\n", out);
+		cli_man_paragraphs(out, command->details);
+	}
+}
+
+/* --- what every command understands ------------------------------------------------------------
+ */
+
+static void cli_version(const struct cli_command *command, FILE *out)
+{
+	fprintf(out, "%s %s\n", command->name, IPUSCOPE_VERSION);
+}
+
+static bool cli_show_completion(const struct cli_command *command, const char *shell, FILE *out)
+{
+	/* Another shell's name comes to cli_next(), which says what there is. */
+	if (shell && !strcmp(shell, "bash"))
+		cli_bash(command, out);
+	else if (shell && !strcmp(shell, "zsh"))
+		cli_zsh(command, out);
+	else
+		return false;
+	return true;
+}
+
+static bool cli_show(const struct cli_command *command, const struct cli_option *standard,
+		     const char *value, FILE *out)
+{
+	static void (*const shows[])(const struct cli_command *, FILE *) = {cli_help, cli_version,
+									    NULL, cli_man};
+	size_t row = (size_t)(standard - cli_standards);
+
+	_Static_assert(ARRAY_LEN(shows) == ARRAY_LEN(cli_standards),
+		       "standard options out of step");
+	if (!shows[row])
+		return cli_show_completion(command, value, out);
+	shows[row](command, out);
+	return true;
+}
+
+static bool cli_is_standard(const struct cli_option *option)
+{
+	for (size_t i = 0; i < ARRAY_LEN(cli_standards); i++)
+		if (option == &cli_standards[i])
+			return true;
+	return false;
+}
+
+bool cli_standard(const struct cli_command *command, int argc, char **argv, FILE *out)
+{
+	struct cli_argument argument;
+	struct cli_walk walk;
+	bool more;
+
+	/* Mistakes are not looked at: `--colr --help` is asking for help. */
+	cli_begin(&walk, command, argc, argv, true);
+	do {
+		enum status status = cli_next(&walk, &argument, &more, NULL);
+
+		if (more && status == ST_OK && cli_is_standard(argument.option) &&
+		    cli_show(command, argument.option, argument.value, out))
+			return true;
+	} while (more);
+	return false;
+}
+
+int cli_fail(const struct cli_command *command, const struct err *err)
+{
+	fprintf(stderr, "%s: %s\n", command->name,
+		err->text[0] ? err->text : status_text(err->status));
+	return status_exit_code(err->status);
+}
+
+bool cli_colour(FILE *stream, const char *when)
+{
+	const char *no_color = getenv("NO_COLOR");
+	const char *force = getenv("CLICOLOR_FORCE");
+	const char *term = getenv("TERM");
+
+	if (when && !strcmp(when, "always"))
+		return true;
+	if (when && !strcmp(when, "never"))
+		return false;
+
+	/* Both conventions: set but empty counts as not set. */
+	if (no_color && *no_color)
+		return false;
+	if (force && *force && strcmp(force, "0") != 0)
+		return true;
+	if (!term || !strcmp(term, "dumb"))
+		return false;
+	return isatty(fileno(stream)) == 1;
+}

@@ -1,0 +1,81 @@
+/*
+ * The command line of every command: one table of options makes parsing, --help, the completions
+ * for bash and zsh, and the man page.
+ *
+ * Understood everywhere: -h --help, --version, --completion bash|zsh, --man (prints the page's
+ * source), `--option value`, `--option=value`, `--` ends options.
+ */
+#ifndef COMMON_CLI_H
+#define COMMON_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "common/err.h"
+
+#define CLI_NAME_SIZE 256
+
+struct cli_option {
+	const char *name;     /* "--color" */
+	char letter;          /* 'c' for -c; 0: none */
+	const char *argument; /* "WHEN", or NULL for a switch */
+	const char *choices;  /* "auto always never" for completion and checking, or NULL */
+	const char *help;     /* a sentence or two; default included */
+};
+
+struct cli_command {
+	const char *name;     /* "ipu-train" */
+	const char *synopsis; /* "RUN [--key value ...]" */
+	const char *summary;  /* half a sentence, for the man page's NAME */
+	const char *about;    /* paragraphs split by "\n\n" */
+	const struct cli_option *options;
+	size_t option_count;
+	const char *examples; /* lines "command\texplanation\n" */
+	const char *words;   /* for completion: "FILE" or words of the first argument; NULL: none */
+	const char *details; /* further man page paragraphs (FILES, ENVIRONMENT as "TITLE\ntext"),
+				or NULL */
+};
+
+/* One parsed argument: option is NULL for a plain word. */
+struct cli_argument {
+	const struct cli_option *option; /* NULL: a word, or an option the table does not know */
+	const char
+		*name; /* as written, without "=value", until the next cli_next(); NULL: a word */
+	const char *value; /* the value or the word; NULL for a switch */
+};
+
+/*
+ * Walk the arguments. cli_next() returns ST_OK with *@more true and *@out set, or *@more false at
+ * the end. An option that the table lacks is ST_INVALID with the nearest named, unless @open is
+ * true: then it comes out with option NULL, its name, and the following word as the value
+ * ("--fit.epochs 5"); NULL where none follows or the next is an option. Who knows it to be a switch
+ * gives the word back: at--.
+ */
+struct cli_walk {
+	const struct cli_command *command;
+	int argc;
+	char **argv;
+	int at;
+	bool open;
+	bool only_words;
+	char name[CLI_NAME_SIZE]; /* of an option outside the table, written "--name=value" */
+};
+
+void cli_begin(struct cli_walk *walk, const struct cli_command *command, int argc, char **argv,
+	       bool open);
+enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more, struct err *err);
+
+/* Where argv asks for --help, --version, --completion or --man: print it and return true. */
+bool cli_standard(const struct cli_command *command, int argc, char **argv, FILE *out);
+
+void cli_help(const struct cli_command *command, FILE *out);
+
+/* Print "NAME: text" as one line on stderr and return the exit code for @err. */
+int cli_fail(const struct cli_command *command, const struct err *err);
+
+/* Colour on @stream? NO_COLOR, CLICOLOR_FORCE, TERM=dumb and the terminal decide; @when is "auto",
+ * "always", "never" or NULL. */
+bool cli_colour(FILE *stream, const char *when);
+
+#endif /* COMMON_CLI_H */

@@ -1,0 +1,108 @@
+/*
+ * Error records: cut text, no control characters, plus the texts of struct status.
+ *
+ * Threading: no state of its own. Ownership: the caller's struct err is written, nothing is kept.
+ */
+#include "common/err.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+
+static const struct {
+	enum status status;
+	const char *text;
+} status_rows[] = {
+#define STATUS_ROW(name, value, text) {name, text},
+	STATUS_MAP(STATUS_ROW)
+#undef STATUS_ROW
+};
+
+/* From here on the work failed; below it the request was wrong. */
+#define STATUS_FIRST_WORK 20
+
+const char *status_text(enum status status)
+{
+	for (size_t i = 0; i < ARRAY_LEN(status_rows); i++)
+		if (status_rows[i].status == status)
+			return status_rows[i].text;
+
+	return "unknown status";
+}
+
+int status_exit_code(enum status status)
+{
+	if (status == ST_OK)
+		return 0;
+
+	return status == ST_NOMEM || (int)status >= STATUS_FIRST_WORK ? 1 : 2;
+}
+
+/* Text from files ends up on terminals: neither C0 nor C1 (UTF-8 encoded) controls get through. */
+static void err_clean(char *text)
+{
+	for (unsigned char *p = (unsigned char *)text; *p; p++) {
+		if (*p < 0x20 || *p == 0x7f) {
+			*p = '?';
+		} else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) {
+			p[0] = '?';
+			p[1] = '?';
+		}
+	}
+}
+
+static void err_store(struct err *err, const char *text)
+{
+	str_copy(err->text, sizeof(err->text), text);
+	err_clean(err->text);
+}
+
+enum status err_set(struct err *err, enum status status, const char *format, ...)
+{
+	/* One longer than what is kept, so that the cut falls between characters. The arguments
+	 * may lie in err->text itself: format beside it. */
+	char text[ERR_TEXT_SIZE + 8];
+	va_list args;
+
+	if (!err)
+		return status;
+
+	va_start(args, format);
+	if (vsnprintf(text, sizeof(text), format, args) < 0)
+		str_copy(text, sizeof(text), status_text(status));
+	va_end(args);
+
+	err->status = status;
+	err_store(err, text);
+	return status;
+}
+
+enum status err_prefix(struct err *err, const char *format, ...)
+{
+	char text[2 * ERR_TEXT_SIZE + 8];
+	va_list args;
+	size_t length;
+
+	if (!err)
+		return ST_FAILED;
+
+	va_start(args, format);
+	if (vsnprintf(text, ERR_TEXT_SIZE, format, args) < 0)
+		text[0] = '\0';
+	va_end(args);
+
+	length = strlen(text);
+	snprintf(text + length, sizeof(text) - length, ": %s", err->text);
+	err_store(err, text);
+	return err->status;
+}
+
+enum status err_nomem(struct err *err)
+{
+	return err_set(err, ST_NOMEM, "%s", status_text(ST_NOMEM));
+}

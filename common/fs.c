@@ -1,0 +1,284 @@
+/*
+ * Files and folders, with errors that name the path.
+ *
+ * Threading: no state but a counter that keeps the names of temporaries apart.
+ */
+#include "common/fs.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+
+#define FS_CHUNK ((size_t)64 << 10) /* first read from what tells no size */
+
+static enum status fs_fail(struct err *err, int number, const char *what, const char *path)
+{
+	char text[256];
+	enum status status = ST_IO;
+
+	if (number == ENOENT || number == ENOTDIR)
+		status = ST_NOTFOUND;
+	else if (number == ENOSPC || number == EDQUOT)
+		status = ST_NOSPACE;
+	else if (number == ENOMEM)
+		status = ST_NOMEM;
+
+	/* The GNU form, which may return a text of its own. */
+	return err_set(err, status, "%s: cannot %s: %s", path, what,
+		       strerror_r(number, text, sizeof(text)));
+}
+
+static ssize_t fs_read_some(int fd, char *to, size_t size)
+{
+	ssize_t got;
+
+	do
+		got = read(fd, to, size);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
+/* Read to the end, into a text that grows as needed. */
+static enum status fs_read_all(int fd, const char *path, size_t limit, size_t expected, char **out,
+			       size_t *length, struct err *err)
+{
+	size_t capacity = 0, have = 0;
+	char *text = NULL;
+	enum status status;
+
+	for (;;) {
+		/* One more than is needed, so that the end is met without growing. */
+		size_t needed = have ? have + 2 : expected + 2;
+		ssize_t got;
+
+		if (mem_grow(&text, &capacity, needed, 1)) {
+			status = err_nomem(err);
+			goto fail;
+		}
+		got = fs_read_some(fd, text + have, capacity - have - 1);
+		if (got < 0) {
+			status = fs_fail(err, errno, "read", path);
+			goto fail;
+		}
+		have += (size_t)got;
+		if (have > limit) {
+			status = err_set(err, ST_LIMIT, "%s: larger than the limit of %zu bytes",
+					 path, limit);
+			goto fail;
+		}
+		if (!got)
+			break;
+	}
+
+	text[have] = '\0';
+	*out = text;
+	*length = have;
+	return ST_OK;
+
+fail:
+	mem_free(text);
+	return status;
+}
+
+enum status fs_read(const char *path, size_t limit, char **out, size_t *length, struct err *err)
+{
+	size_t expected = FS_CHUNK;
+	enum status status;
+	struct stat info;
+	int fd;
+
+	*out = NULL;
+	*length = 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fs_fail(err, errno, "open", path);
+
+	if (fstat(fd, &info)) {
+		status = fs_fail(err, errno, "read", path);
+	} else if (S_ISDIR(info.st_mode)) {
+		status = err_set(err, ST_INVALID, "%s: is a folder, not a file", path);
+	} else if (S_ISREG(info.st_mode) && (uintmax_t)info.st_size > limit) {
+		status = err_set(err, ST_LIMIT, "%s: larger than the limit of %zu bytes", path,
+				 limit);
+	} else {
+		/* Files in /proc say 0. */
+		if (S_ISREG(info.st_mode) && info.st_size > 0)
+			expected = (size_t)info.st_size;
+		status = fs_read_all(fd, path, limit, expected, out, length, err);
+	}
+
+	close(fd);
+	return status;
+}
+
+/* 0 or an errno. */
+static int fs_write_all(int fd, const char *data, size_t length)
+{
+	while (length) {
+		ssize_t put = write(fd, data, length);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return errno;
+		data += put;
+		length -= (size_t)put;
+	}
+
+	return 0;
+}
+
+static int fs_write_fd(int fd, const void *data, size_t length, bool sync)
+{
+	int number = fs_write_all(fd, data, length);
+
+	if (!number && sync && fsync(fd))
+		number = errno;
+	if (close(fd) && !number)
+		number = errno;
+	return number;
+}
+
+/* A new file beside @target; its name goes to @name. -1 with errno set on failure. */
+static int fs_open_temporary(char name[FS_PATH_SIZE], const char *target, mode_t mode)
+{
+	static atomic_uint counter;
+	int fd;
+
+	do {
+		if (!fs_path(name, "%s.%ld-%u.tmp", target, (long)getpid(),
+			     atomic_fetch_add(&counter, 1))) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	} while (fd < 0 && errno == EEXIST);
+	return fd;
+}
+
+enum status fs_write(const char *path, const void *data, size_t length, struct err *err)
+{
+	char target[FS_PATH_SIZE], temporary[FS_PATH_SIZE];
+	bool exists = false;
+	struct stat info;
+	int fd, number;
+
+	/* Through a link: its target is replaced, not the link. */
+	if (!realpath(path, target) && !fs_path(target, "%s", path))
+		return fs_fail(err, ENAMETOOLONG, "write", path);
+
+	if (!stat(target, &info)) {
+		exists = true;
+		if (S_ISDIR(info.st_mode))
+			return err_set(err, ST_INVALID, "%s: is a folder, not a file", path);
+	}
+	if (exists && !S_ISREG(info.st_mode)) {
+		/* A device or pipe has nothing to be replaced. */
+		fd = open(target, O_WRONLY | O_CLOEXEC);
+		number = fd < 0 ? errno : fs_write_fd(fd, data, length, false);
+		return number ? fs_fail(err, number, "write", path) : ST_OK;
+	}
+
+	fd = fs_open_temporary(temporary, target, 0666);
+	if (fd < 0)
+		return fs_fail(err, errno, "write", path);
+	/* Where the mode cannot be kept, the contents still can. */
+	if (exists && fchmod(fd, info.st_mode & 07777))
+		(void)0;
+
+	number = fs_write_fd(fd, data, length, true);
+	if (!number && rename(temporary, target))
+		number = errno;
+	if (number) {
+		unlink(temporary);
+		return fs_fail(err, number, "write", path);
+	}
+
+	return ST_OK;
+}
+
+enum status fs_make_dirs(const char *path, struct err *err)
+{
+	char partial[FS_PATH_SIZE];
+	size_t length = strlen(path);
+
+	if (!length || !fs_path(partial, "%s", path))
+		return fs_fail(err, length ? ENAMETOOLONG : ENOENT, "make the folder", path);
+
+	for (size_t i = 1; i <= length; i++) {
+		if (partial[i] != '/' && partial[i] != '\0')
+			continue;
+		partial[i] = '\0';
+		if (mkdir(partial, 0777)) {
+			int number = errno;
+
+			/* Asked only now: another process may make the same folders. */
+			if (!fs_is_dir(partial)) {
+				if (number == EEXIST)
+					number = ENOTDIR;
+				return fs_fail(err, number, "make the folder", path);
+			}
+		}
+		if (i < length)
+			partial[i] = '/';
+	}
+
+	return ST_OK;
+}
+
+bool fs_exists(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0;
+}
+
+bool fs_is_dir(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool fs_xdg(char out[FS_PATH_SIZE], const char *variable, const char *fallback)
+{
+	const char *base = getenv(variable);
+	const char *home = getenv("HOME");
+
+	/* The base directory specification: a relative path is as good as none. */
+	if (base && base[0] == '/')
+		return fs_path(out, "%s/ipuscope", base);
+	if (fallback && home && home[0] == '/')
+		return fs_path(out, "%s/%s/ipuscope", home, fallback);
+
+	out[0] = '\0';
+	return false;
+}
+
+bool fs_path(char out[FS_PATH_SIZE], const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(out, FS_PATH_SIZE, format, args);
+	va_end(args);
+
+	if (length >= 0 && length < FS_PATH_SIZE)
+		return true;
+
+	/* A cut path is another path: leave none. */
+	out[0] = '\0';
+	return false;
+}

@@ -1,0 +1,32 @@
+/*
+ * Files and folders, with errors that name the path.
+ */
+#ifndef COMMON_FS_H
+#define COMMON_FS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/err.h"
+
+#define FS_PATH_SIZE 4096
+
+/* Read all of @path (a regular file or a pipe) of at most @limit bytes. *@out is owned by the
+ * caller (mem_free) and is followed by a 0 byte. A missing file is ST_NOTFOUND. */
+enum status fs_read(const char *path, size_t limit, char **out, size_t *length, struct err *err);
+
+/* Write @path whole or not at all (a temporary beside it, then rename). */
+enum status fs_write(const char *path, const void *data, size_t length, struct err *err);
+
+enum status fs_make_dirs(const char *path, struct err *err); /* like mkdir -p */
+bool fs_exists(const char *path);
+bool fs_is_dir(const char *path);
+
+/* A folder of ours under an XDG base: @variable ("XDG_CACHE_HOME"), else $HOME/@fallback, then
+ * "/ipuscope". false where neither is set or it does not fit. Nothing is created. */
+bool fs_xdg(char out[FS_PATH_SIZE], const char *variable, const char *fallback);
+
+/* printf a path; false where it does not fit. */
+bool fs_path(char out[FS_PATH_SIZE], const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif /* COMMON_FS_H */

@@ -1,0 +1,63 @@
+/*
+ * Reading JSON so that every error names its place.
+ *
+ * The parser is cJSON (at most 1,000 levels deep); this adds limits, the line and column of syntax
+ * errors, and a cursor that knows the path of the value it stands on. A failed read has the status
+ * ST_INVALID (ST_FORMAT for syntax) and a text like
+ * `run.json: model.config.layers[2]: unknown layer "Dens" (did you mean "Dense"?)`.
+ * Cursors live on the stack and point to their parent: they must not outlive it.
+ */
+#ifndef COMMON_JSON_H
+#define COMMON_JSON_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+#define JSON_FILE_LIMIT (64u << 20) /* bytes of a file we agree to read */
+
+struct json_at {
+	const char *file;         /* as shown in messages */
+	const struct json_at *up; /* NULL at the root */
+	const cJSON *node;        /* never NULL */
+	const char *key;          /* the key in an object, else NULL */
+	int index;                /* the index in an array, else -1 */
+};
+
+/* Parse; on success *@out is the caller's (cJSON_Delete). Duplicate keys are errors. */
+enum status json_parse(cJSON **out, const char *text, size_t length, const char *name,
+		       struct err *err);
+enum status json_load(cJSON **out, const char *path, struct err *err);
+
+struct json_at json_root(const char *file, const cJSON *node);
+bool json_child(const struct json_at *at, const char *key, struct json_at *out); /* false: absent */
+bool json_item(const struct json_at *at, int index, struct json_at *out);
+int json_count(const struct json_at *at); /* items of an array or object, else 0 */
+bool json_is_null(const struct json_at *at);
+
+/* Write "a.b[2].c" of @at. */
+void json_path(const struct json_at *at, char *out, size_t size);
+
+/* Fail at @at; returns ST_INVALID. json_unknown() adds the nearest of @known. */
+enum status json_fail(const struct json_at *at, struct err *err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+enum status json_unknown(const struct json_at *at, const char *what, const char *word,
+			 const char *const *known, size_t count, struct err *err);
+
+/* Fail unless @at is an object whose keys are all among @keys. */
+enum status json_only_keys(const struct json_at *at, const char *const *keys, size_t count,
+			   struct err *err);
+
+/* The value at @at itself, of the type asked for. */
+enum status json_int(const struct json_at *at, int64_t least, int64_t greatest, int64_t *out,
+		     struct err *err);
+enum status json_real(const struct json_at *at, double *out, struct err *err);
+enum status json_bool(const struct json_at *at, bool *out, struct err *err);
+enum status json_text(const struct json_at *at, const char **out, struct err *err);
+enum status json_array(const struct json_at *at, struct err *err);  /* fails unless an array */
+enum status json_object(const struct json_at *at, struct err *err); /* fails unless an object */
+
+#endif /* COMMON_JSON_H */

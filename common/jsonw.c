@@ -1,0 +1,241 @@
+/*
+ * Writing JSON as a stream.
+ *
+ * Threading: a writer belongs to one thread. Ownership: the file or text stays the caller's.
+ */
+#include "common/jsonw.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void jsonw_bytes(struct jsonw *w, const char *bytes, size_t length)
+{
+	/* A failed file keeps its error flag, a failed text its own: both are asked at the end. */
+	if (w->file)
+		fwrite(bytes, 1, length, w->file);
+	else
+		str_add_bytes(w->str, bytes, length);
+}
+
+static void jsonw_raw(struct jsonw *w, const char *text)
+{
+	jsonw_bytes(w, text, strlen(text));
+}
+
+static void jsonw_line(struct jsonw *w)
+{
+	if (!w->indent)
+		return;
+
+	jsonw_raw(w, "\n");
+	for (int i = 0; i < w->depth * w->indent; i++)
+		jsonw_raw(w, " ");
+}
+
+/* What comes before a value or a key. */
+static void jsonw_before(struct jsonw *w)
+{
+	if (w->after_key) {
+		w->after_key = false;
+		return;
+	}
+	if (!w->depth)
+		return;
+
+	if (w->comma[w->depth - 1])
+		jsonw_raw(w, ",");
+	w->comma[w->depth - 1] = true;
+	jsonw_line(w);
+}
+
+static void jsonw_begin(struct jsonw *w, const char *bracket)
+{
+	jsonw_before(w);
+	jsonw_raw(w, bracket);
+	assert(w->depth < JSONW_DEPTH);
+	w->comma[w->depth++] = false;
+}
+
+static void jsonw_close(struct jsonw *w, const char *bracket)
+{
+	assert(w->depth > 0);
+	assert(!w->after_key);
+	w->depth--;
+	if (w->comma[w->depth])
+		jsonw_line(w);
+	jsonw_raw(w, bracket);
+}
+
+void jsonw_init_file(struct jsonw *w, FILE *file, int indent)
+{
+	*w = (struct jsonw){.file = file, .indent = indent};
+}
+
+void jsonw_init_str(struct jsonw *w, struct str *str, int indent)
+{
+	*w = (struct jsonw){.str = str, .indent = indent};
+}
+
+void jsonw_begin_object(struct jsonw *w)
+{
+	jsonw_begin(w, "{");
+}
+
+void jsonw_end_object(struct jsonw *w)
+{
+	jsonw_close(w, "}");
+}
+
+void jsonw_begin_array(struct jsonw *w)
+{
+	jsonw_begin(w, "[");
+}
+
+void jsonw_end_array(struct jsonw *w)
+{
+	jsonw_close(w, "]");
+}
+
+/* Length of the UTF-8 character at @s, 0 where there is none (overlong, surrogate, cut). */
+static size_t jsonw_utf8(const unsigned char *s)
+{
+	size_t length;
+
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+
+	length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+	for (size_t i = 1; i < length; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return length;
+}
+
+static void jsonw_escape(struct jsonw *w, unsigned char c)
+{
+	static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+	char text[8];
+
+	for (size_t i = 0; i + 1 < sizeof(letters); i += 2) {
+		if ((unsigned char)letters[i] == c) {
+			char pair[2] = {'\\', letters[i + 1]};
+
+			jsonw_bytes(w, pair, sizeof(pair));
+			return;
+		}
+	}
+	snprintf(text, sizeof(text), "\\u%04x", c);
+	jsonw_raw(w, text);
+}
+
+static void jsonw_quoted(struct jsonw *w, const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	jsonw_raw(w, "\"");
+	while (*s) {
+		const unsigned char *start = s;
+		size_t length = 1;
+
+		/* Plain stretches go out whole. */
+		while (*s >= 0x20 && *s != '"' && *s != '\\' && (length = jsonw_utf8(s)) > 0)
+			s += length;
+		jsonw_bytes(w, (const char *)start, (size_t)(s - start));
+		if (!*s)
+			break;
+		if (!length)
+			jsonw_raw(w, "\xef\xbf\xbd");
+		else
+			jsonw_escape(w, *s);
+		s++;
+	}
+	jsonw_raw(w, "\"");
+}
+
+void jsonw_key(struct jsonw *w, const char *key)
+{
+	assert(w->depth > 0);
+	assert(!w->after_key);
+	jsonw_before(w);
+	jsonw_quoted(w, key);
+	jsonw_raw(w, w->indent ? ": " : ":");
+	w->after_key = true;
+}
+
+void jsonw_text(struct jsonw *w, const char *text)
+{
+	jsonw_before(w);
+	if (text)
+		jsonw_quoted(w, text);
+	else
+		jsonw_raw(w, "null");
+}
+
+void jsonw_int(struct jsonw *w, int64_t value)
+{
+	char text[32];
+
+	jsonw_before(w);
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	jsonw_raw(w, text);
+}
+
+void jsonw_real(struct jsonw *w, double value)
+{
+	char text[40];
+
+	jsonw_before(w);
+	if (!isfinite(value)) {
+		jsonw_raw(w, "null");
+		return;
+	}
+
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	/* JSON knows the point alone, whatever the locale says. */
+	for (char *p = text; *p; p++)
+		if (!strchr("0123456789+-e", *p))
+			*p = '.';
+	jsonw_raw(w, text);
+}
+
+void jsonw_bool(struct jsonw *w, bool value)
+{
+	jsonw_before(w);
+	jsonw_raw(w, value ? "true" : "false");
+}
+
+void jsonw_null(struct jsonw *w)
+{
+	jsonw_before(w);
+	jsonw_raw(w, "null");
+}
+
+enum status jsonw_end(struct jsonw *w, struct err *err)
+{
+	assert(!w->depth);
+	assert(!w->after_key);
+	jsonw_raw(w, "\n");
+	if (!w->file)
+		return w->str->failed ? err_nomem(err) : ST_OK;
+
+	/* An earlier failure has left its flag, but its number is gone. */
+	errno = 0;
+	if (!fflush(w->file) && !ferror(w->file))
+		return ST_OK;
+	return err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO, "cannot write: %s",
+		       errno ? strerror(errno) : status_text(ST_IO));
+}

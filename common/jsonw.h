@@ -1,0 +1,43 @@
+/*
+ * Writing JSON as a stream: no tree, flat memory.
+ *
+ * Calls must nest as JSON does (asserted). Integers are exact; reals are written with the fewest
+ * digits that read back the same; NaN and infinities are null. Text that is not UTF-8 has the bad
+ * bytes replaced by U+FFFD. The first failed write is kept and returned by jsonw_end().
+ */
+#ifndef COMMON_JSONW_H
+#define COMMON_JSONW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "common/str.h"
+
+#define JSONW_DEPTH 32
+
+struct jsonw {
+	FILE *file; /* one of file and str is set */
+	struct str *str;
+	int indent; /* blanks per level; 0: one line */
+	int depth;
+	bool comma[JSONW_DEPTH];
+	bool after_key;
+};
+
+void jsonw_init_file(struct jsonw *w, FILE *file, int indent);
+void jsonw_init_str(struct jsonw *w, struct str *str, int indent);
+void jsonw_begin_object(struct jsonw *w);
+void jsonw_end_object(struct jsonw *w);
+void jsonw_begin_array(struct jsonw *w);
+void jsonw_end_array(struct jsonw *w);
+void jsonw_key(struct jsonw *w, const char *key);
+void jsonw_text(struct jsonw *w, const char *text); /* NULL writes null */
+void jsonw_int(struct jsonw *w, int64_t value);
+void jsonw_real(struct jsonw *w, double value);
+void jsonw_bool(struct jsonw *w, bool value);
+void jsonw_null(struct jsonw *w);
+enum status jsonw_end(struct jsonw *w, struct err *err); /* newline; ST_IO where a write failed */
+
+#endif /* COMMON_JSONW_H */

@@ -1,0 +1,32 @@
+/*
+ * Threads that lend a hand: a caller shares numbered slices of work out and helps until all are
+ * done.
+ *
+ * Any number of callers at once. Which thread runs which slice is open, so a slice must write only
+ * what is its own, and what the slices are must depend on the work's shape alone, never on the
+ * number of threads: then results are the same bytes on any machine load. A pool of 0 helpers runs
+ * all slices on the caller. pool_run() never allocates.
+ *
+ * Locking: one mutex guards the list of jobs; slices are taken with an atomic counter.
+ */
+#ifndef COMMON_POOL_H
+#define COMMON_POOL_H
+
+#include "common/err.h"
+
+struct pool;
+
+typedef void (*pool_slice)(void *context, unsigned slice);
+
+/* @helpers threads besides the callers. On failure *@out is NULL. */
+enum status pool_new(struct pool **out, unsigned helpers, struct err *err);
+void pool_free(struct pool *pool); /* accepts NULL; no run may be under way */
+unsigned pool_helpers(const struct pool *pool);
+
+/* Run @slice for 0 .. @slices - 1; returns when all have ended. @pool may be NULL (no helpers). */
+void pool_run(struct pool *pool, pool_slice slice, void *context, unsigned slices);
+
+/* Processors this process may run on (affinity and cgroup quota counted), at least 1. */
+unsigned pool_processors(void);
+
+#endif /* COMMON_POOL_H */

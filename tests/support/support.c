@@ -1,0 +1,268 @@
+/*
+ * What tests of every room need. See support.h.
+ */
+#include "support/support.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+
+/* --- comparing ---------------------------------------------------------------------------------
+ */
+
+bool support_is_close(double a, double b, double tol)
+{
+	double scale = fmax(fmax(fabs(a), fabs(b)), 1e-300);
+
+	if (isnan(a) || isnan(b))
+		return isnan(a) && isnan(b);
+	if (isinf(a) || isinf(b))
+		return a == b;
+	return fabs(a - b) <= tol * scale;
+}
+
+void support_assert_close(double a, double b, double tol, const char *a_text, const char *b_text,
+			  const char *file, int line)
+{
+	if (support_is_close(a, b, tol))
+		return;
+
+	print_error("%s = %.17g is not close to %s = %.17g (tolerance %g)\n", a_text, a, b_text, b,
+		    tol);
+	_fail(file, line);
+}
+
+void support_assert_contains(const char *text, const char *part, const char *file, int line)
+{
+	if (text && strstr(text, part))
+		return;
+
+	print_error("\"%s\" is not in:\n%s\n", part, text ? text : "(NULL)");
+	_fail(file, line);
+}
+
+static void support_must(bool good, const char *what)
+{
+	if (good)
+		return;
+
+	print_error("support: %s: %s\n", what, strerror(errno));
+	fail();
+}
+
+/* --- folders and files -------------------------------------------------------------------------
+ */
+
+void support_tempdir(char out[SUPPORT_PATH_SIZE])
+{
+	const char *base = getenv("TMPDIR");
+
+	snprintf(out, SUPPORT_PATH_SIZE, "%s/ipuscope-test-XXXXXX", base && *base ? base : "/tmp");
+	support_must(mkdtemp(out) != NULL, "mkdtemp");
+}
+
+static int support_remove_one(const char *path, const struct stat *info, int type, struct FTW *walk)
+{
+	(void)info;
+	(void)type;
+	(void)walk;
+	return remove(path);
+}
+
+void support_tempdir_remove(const char *path)
+{
+	nftw(path, support_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static char *support_read_stream(FILE *file, size_t *length)
+{
+	size_t have = 0, capacity = 4096;
+	char *text = malloc(capacity);
+
+	support_must(text != NULL, "malloc");
+	for (;;) {
+		size_t got = fread(text + have, 1, capacity - have - 1, file);
+
+		have += got;
+		if (!got)
+			break;
+		if (capacity - have < 2) {
+			capacity *= 2;
+			text = realloc(text, capacity);
+			support_must(text != NULL, "realloc");
+		}
+	}
+	support_must(!ferror(file), "read");
+
+	text[have] = '\0';
+	if (length)
+		*length = have;
+	return text;
+}
+
+char *support_read_file(const char *path, size_t *length)
+{
+	FILE *file = fopen(path, "rb");
+	char *text;
+
+	support_must(file != NULL, path);
+	text = support_read_stream(file, length);
+	fclose(file);
+	return text;
+}
+
+void support_write_file(const char *path, const void *data, size_t length)
+{
+	FILE *file = fopen(path, "wb");
+
+	support_must(file != NULL, path);
+	support_must(fwrite(data, 1, length, file) == length, path);
+	support_must(fclose(file) == 0, path);
+}
+
+/* --- failing allocations -----------------------------------------------------------------------
+ */
+
+static atomic_long alloc_left; /* allocations until the one that fails; below 0: past it */
+
+static bool support_alloc_fails(void)
+{
+	return atomic_fetch_sub(&alloc_left, 1) == 0;
+}
+
+static void *support_resize(void *old, size_t size)
+{
+	return support_alloc_fails() ? NULL : realloc(old, size);
+}
+
+static void *support_aligned(size_t alignment, size_t size)
+{
+	return support_alloc_fails() ? NULL : aligned_alloc(alignment, size);
+}
+
+void support_fail_alloc(long n)
+{
+	static const struct mem_functions failing = {
+		.resize = support_resize,
+		.aligned = support_aligned,
+		.release = free,
+	};
+
+	atomic_store(&alloc_left, n);
+	mem_set_functions(n < 0 ? NULL : &failing);
+}
+
+bool support_alloc_failed(void)
+{
+	return atomic_load(&alloc_left) < 0;
+}
+
+/* --- commands ----------------------------------------------------------------------------------
+ */
+
+/* In the child: does not return. */
+static void support_exec(const char *const *argv, FILE *in, FILE *out, FILE *err)
+{
+	if (dup2(fileno(in), STDIN_FILENO) < 0 || dup2(fileno(out), STDOUT_FILENO) < 0 ||
+	    dup2(fileno(err), STDERR_FILENO) < 0)
+		_exit(126);
+	execvp(argv[0], (char *const *)(uintptr_t)argv);
+	_exit(127);
+}
+
+static int support_wait(pid_t child)
+{
+	int state;
+
+	while (waitpid(child, &state, 0) < 0)
+		support_must(errno == EINTR, "waitpid");
+	return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
+}
+
+void support_run(struct support_result *result, const char *const *argv, const char *input)
+{
+	/* Files and not pipes: nothing blocks, whatever the order of reading and writing. */
+	FILE *in = tmpfile(), *out = tmpfile(), *err = tmpfile();
+	pid_t child;
+
+	support_must(in && out && err, "tmpfile");
+	if (input)
+		support_must(fputs(input, in) >= 0, "write");
+	rewind(in);
+	fflush(stdout);
+	fflush(stderr);
+
+	child = fork();
+	support_must(child >= 0, "fork");
+	if (!child)
+		support_exec(argv, in, out, err);
+	result->exit_code = support_wait(child);
+	rewind(out);
+	rewind(err);
+	result->out = support_read_stream(out, NULL);
+	result->err = support_read_stream(err, NULL);
+	fclose(in);
+	fclose(out);
+	fclose(err);
+}
+
+void support_shell(struct support_result *result, const char *format, ...)
+{
+	const char *argv[] = {"sh", "-c", NULL, NULL};
+	char *command = NULL;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&command, format, args);
+	va_end(args);
+	support_must(length >= 0, "vasprintf");
+	argv[2] = command;
+	support_run(result, argv, NULL);
+	free(command);
+}
+
+void support_result_free(struct support_result *result)
+{
+	free(result->out);
+	free(result->err);
+	*result = (struct support_result){0};
+}
+
+bool support_has_program(const char *name)
+{
+	struct support_result result;
+	bool found;
+
+	support_shell(&result, "command -v %s", name);
+	found = result.exit_code == 0;
+	support_result_free(&result);
+	return found;
+}
+
+static const char *support_environment(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : ".";
+}
+
+const char *support_bin_dir(void)
+{
+	return support_environment("IPUSCOPE_BIN_DIR");
+}
+
+const char *support_source_dir(void)
+{
+	return support_environment("IPUSCOPE_SOURCE_DIR");
+}
