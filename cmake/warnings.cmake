@@ -1,0 +1,30 @@
+# One INTERFACE target carries the language level, the warnings and the sanitizers of every target.
+add_library(ipuscope_options INTERFACE)
+target_compile_definitions(ipuscope_options INTERFACE _GNU_SOURCE)
+target_include_directories(ipuscope_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
+target_compile_options(ipuscope_options INTERFACE
+	-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Wvla -Wformat=2
+	$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>
+	# Sums keep the order they are written in: same seed, same bytes.
+	-ffp-contract=off -fno-math-errno
+	$<$<BOOL:${IPUSCOPE_WERROR}>:-Werror>)
+if(IPUSCOPE_SANITIZE)
+	target_compile_options(ipuscope_options INTERFACE
+		-fsanitize=${IPUSCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+	target_link_options(ipuscope_options INTERFACE -fsanitize=${IPUSCOPE_SANITIZE})
+endif()
+
+# ipuscope_room(NAME SOURCES ... LIBS ...): the static library of one folder.
+function(ipuscope_room name)
+	cmake_parse_arguments(ROOM "" "" "SOURCES;LIBS" ${ARGN})
+	add_library(${name} STATIC ${ROOM_SOURCES})
+	target_link_libraries(${name} PUBLIC ${ROOM_LIBS} ipuscope_options)
+endfunction()
+
+# ipuscope_program(NAME SOURCES ... LIBS ...): a command that is installed.
+function(ipuscope_program name)
+	cmake_parse_arguments(PROGRAM "" "" "SOURCES;LIBS" ${ARGN})
+	add_executable(${name} ${PROGRAM_SOURCES})
+	target_link_libraries(${name} PRIVATE ${PROGRAM_LIBS} ipuscope_options)
+	install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
