@@ -1,0 +1,44 @@
+/*
+ * The bubble of one pipeline run, measured and in theory, by all three definitions in use.
+ *
+ *	bubble_rate        1 - m T / S: S the longest span of one stage (last end - first start), m T the
+ *	                   busy time per stage (zero-bubble paper, arXiv 2401.10241); taken over the mean
+ *	                   busy time of the stages where they differ
+ *	bubble_over_ideal  idle time per IPU over ideal compute time per IPU (Megatron-LM, arXiv
+ *	                   2104.04473); can exceed 1
+ *	idle_fraction      1 - sum(busy) / (IPUs x makespan)
+ *
+ * The idle time of the makespan is split: ramp-up (before an IPU's first work), ramp-down (after its last),
+ * and, between them, communication (waits while the input's producer had ended: transfer and wake-up) and
+ * imbalance (the rest); in ns summed over IPUs. Weight updates are left out: a bubble is about F and B.
+ */
+#ifndef IPU_BUBBLE_H
+#define IPU_BUBBLE_H
+
+#include <stdint.h>
+
+#include "ipu/ipu_schedule.h"
+
+struct ipu_interval {
+	int ipu, stage, microbatch;
+	char phase; /* F, B (others are left out) */
+	int64_t start_ns, dur_ns;
+};
+
+struct ipu_bubble {
+	int64_t makespan_ns, busy_ns; /* busy: summed over IPUs */
+	double idle_fraction, bubble_rate, bubble_over_ideal; /* NaN when nothing ran */
+	int64_t ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns;
+};
+
+enum status ipu_bubble_measure(const struct ipu_interval *intervals, int count, int ipus, int stages,
+			       struct ipu_bubble *out, struct err *err);
+
+/* The same schedule with free communication, every stage's F and B taking @forward_ns[stage] and
+ * @backward_ns[stage], steps as long as their busiest IPU when @lockstep (the device), else each
+ * IPU going on as soon as its input is there (the host). */
+enum status ipu_bubble_theory(const struct ipu_schedule *schedule, const double *forward_ns,
+			      const double *backward_ns, bool lockstep, struct ipu_bubble *out,
+			      struct err *err);
+
+#endif /* IPU_BUBBLE_H */

@@ -1,0 +1,49 @@
+/*
+ * The device clock: when each stage program of a pipeline run starts and how long it takes.
+ *
+ * All IPUs meet at the end of every time step, so a step lasts as long as its busiest IPU and the
+ * copies between IPUs after it; the weight update follows the last step on all IPUs at once. Times are
+ * cycles from the start of the pipeline run: a run is the same every time, so it is simulated once.
+ */
+#ifndef IPU_TIMELINE_H
+#define IPU_TIMELINE_H
+
+#include <stdint.h>
+
+#include "ipu/ipu_schedule.h"
+#include "ipu/ipu_target.h"
+
+/* What a stage costs, cycles of one micro-batch. */
+struct ipu_stage_cost {
+	int64_t forward, backward; /* compute and exchange on the stage's IPU */
+	int64_t update;            /* once per weight update (0 without training) */
+	int64_t host_bytes;        /* streamed from and to the host for each micro-batch */
+	int64_t output_bytes;      /* activations sent to the next stage per micro-batch */
+};
+
+struct ipu_event {
+	int ipu, stage, microbatch; /* microbatch -1: the weight update */
+	char phase;                 /* F, B, U */
+	int time_step;
+	int64_t start_cycle, cycles;
+};
+
+/* Where an IPU's cycles of one pipeline run go. They add up to the run's cycles. */
+struct ipu_split {
+	int64_t compute, exchange, sync, host_io, idle;
+};
+
+struct ipu_timeline {
+	struct ipu_event *events; /* by IPU, then start */
+	int count;
+	int64_t cycles;          /* of the whole pipeline run */
+	struct ipu_split *split; /* by IPU */
+	int64_t host_io_cycles;  /* of the run's stream copies, included in `cycles` */
+};
+
+enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_target *target,
+			     const struct ipu_schedule *schedule,
+			     const struct ipu_stage_cost *costs, struct err *err);
+void ipu_timeline_free(struct ipu_timeline *timeline); /* accepts NULL */
+
+#endif /* IPU_TIMELINE_H */

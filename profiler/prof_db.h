@@ -1,0 +1,73 @@
+/*
+ * Opening a recorded database for reading, and asking it questions.
+ *
+ * Readers never write: the file is opened read-only, attached files and extensions are off, and a
+ * read transaction lasts as long as one query: step through at once, copy out, close. A query that
+ * takes long runs in slices of the caller's making. One thread at a time per handle.
+ */
+#ifndef PROF_DB_H
+#define PROF_DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+#define PROF_SCHEMA_VERSION 1
+#define PROF_APPLICATION_ID 0x49505553
+
+struct prof_db;
+struct prof_query;
+
+enum prof_state {
+	PROF_RECORDING, /* being written, or the writer died: see prof_db_writer_alive() */
+	PROF_CLOSING,   /* the writer finishes it: let go, it will be complete soon */
+	PROF_COMPLETE
+};
+
+/* @path: a database, or a report directory that holds profile.db. ST_NOTFOUND, ST_FORMAT (not a
+ * database, or not ours) or ST_VERSION (newer than this program) with a text that says what to do. */
+enum status prof_db_open(struct prof_db **out, const char *path, struct err *err);
+void prof_db_close(struct prof_db *db); /* accepts NULL; queries must be closed */
+const char *prof_db_path(const struct prof_db *db);
+
+/* Read afresh at each call. */
+enum prof_state prof_db_state(struct prof_db *db);
+bool prof_db_writer_alive(struct prof_db *db); /* the recording process of this host still runs */
+
+/* A number that changes when something was committed (cheap). */
+int64_t prof_db_version(struct prof_db *db);
+
+/* Make a query that is running in another thread stop with ST_INTERRUPTED. */
+void prof_db_interrupt(struct prof_db *db);
+
+/* Prepare @sql (one statement that reads). Statements are cached by their text's address and contents. */
+enum status prof_query_open(struct prof_query **out, struct prof_db *db, const char *sql,
+			    struct err *err);
+/* Bind by name (":track"); an unknown name is a programming error and fails at the next step. */
+void prof_query_int(struct prof_query *query, const char *name, int64_t value);
+void prof_query_real(struct prof_query *query, const char *name, double value);
+void prof_query_text(struct prof_query *query, const char *name, const char *value); /* copied */
+/* *@row true: a row stands ready; false: no more. */
+enum status prof_query_step(struct prof_query *query, bool *row, struct err *err);
+void prof_query_close(struct prof_query *query); /* accepts NULL */
+
+enum prof_type { PROF_NULL, PROF_INT, PROF_REAL, PROF_TEXT, PROF_BLOB };
+
+int prof_column_count(const struct prof_query *query);
+const char *prof_column_name(const struct prof_query *query, int column);
+enum prof_type prof_column_type(const struct prof_query *query, int column);
+/* NULL reads as INT64_MIN, NaN and NULL. Texts live until the next step. */
+int64_t prof_column_int(const struct prof_query *query, int column);
+double prof_column_real(const struct prof_query *query, int column);
+const char *prof_column_text(const struct prof_query *query, int column);
+const void *prof_column_blob(const struct prof_query *query, int column, size_t *size);
+
+/* The value of a meta key, copied to @out; false where there is none. */
+bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size);
+
+/* The names of the contract's views, in the order of the schema. */
+const char *const *prof_view_names(size_t *count);
+
+#endif /* PROF_DB_H */

@@ -1,0 +1,15 @@
+/*
+ * Finishing a database whose writer died: the write-ahead log is folded in, indexes are built, the
+ * state becomes complete (meta `repaired` says so). Nothing recorded is changed.
+ */
+#ifndef PROF_REPAIR_H
+#define PROF_REPAIR_H
+
+#include <stdbool.h>
+
+#include "common/err.h"
+
+/* @path as for prof_db_open(). ST_BUSY while its writer lives. *@done false: it was complete already. */
+enum status prof_repair(const char *path, bool *done, struct err *err);
+
+#endif /* PROF_REPAIR_H */

@@ -1,0 +1,73 @@
+/*
+ * The timeline, by range: lanes, what to draw for a window of time, and what lies under a cursor.
+ *
+ * Reads zones, levels and ranges of rows only: the cost of a picture depends on its columns, never
+ * on the size of the file. The same for a file that is being written, was cut short, or is complete.
+ */
+#ifndef PROF_TIMELINE_H
+#define PROF_TIMELINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "profiler/prof_db.h"
+
+struct prof_track {
+	int64_t track_id, rank, ipu; /* INT64_MIN: NULL */
+	int clock;                   /* 0 host, 1 device */
+	int depth;                   /* greatest depth of its spans + 1; 0: no spans */
+	int64_t first_ns, last_ns;   /* of its spans; first > last: none */
+	const char *track, *name, *parent;
+};
+
+/* All tracks, device first, then by rank, ipu, name. The array is @arena's. */
+enum status prof_timeline_tracks(struct prof_db *db, struct arena *arena, struct prof_track **out,
+				 int *count, struct err *err);
+
+/* One bar: a span, or a bucket of many. */
+struct prof_bar {
+	int64_t start_ns, dur_ns;  /* clipped to nothing: as recorded; an open span ends at @now_ns */
+	int64_t span_id;           /* INT64_MIN: a bucket */
+	int64_t site_id;           /* of the span, or the one with most time in the bucket */
+	int64_t busy_ns, count;    /* a bucket's contents; for a span its length and 1 */
+	int64_t stage, microbatch; /* INT64_MIN: unknown, or a bucket */
+	int64_t step, weight_update;
+	int depth;
+	char phase; /* 0: unknown or a bucket */
+	bool open;
+};
+
+/* The bars of @track_id that overlap [@from_ns, @to_ns), as fine as @columns cells can show; ordered by
+ * depth, then start. The array is @arena's. @now_ns stands in for the end of open spans. */
+enum status prof_timeline_bars(struct prof_db *db, int64_t track_id, int64_t from_ns, int64_t to_ns,
+			       int columns, int64_t now_ns, struct arena *arena,
+			       struct prof_bar **out, int *count, struct err *err);
+
+/* Everything about one span, for the details pane. Texts are @arena's; NULL where unknown. */
+struct prof_span {
+	int64_t span_id, parent_id, track_id, start_ns, dur_ns; /* dur_ns INT64_MIN: open */
+	int64_t epoch, execution, weight_update, step, microbatch, replica, ipu, stage;
+	int depth;
+	char phase;
+	const char *track, *clock, *category, *name, *operation, *mode, *arguments; /* "k=v, k=v" */
+};
+
+enum status prof_timeline_span(struct prof_db *db, int64_t span_id, struct arena *arena,
+			       struct prof_span *out, struct err *err);
+
+/* The span of @track_id at depth <= @depth that is deepest at @time_ns; INT64_MIN: none. */
+enum status prof_timeline_at(struct prof_db *db, int64_t track_id, int64_t time_ns, int depth,
+			     int64_t *span_id, struct err *err);
+
+/* The next (@forward) or previous span of @track_id (or, INT64_MIN, of any track of @clock; -1: any)
+ * whose name contains @text (letter case ignored; NULL: any), counted from @time_ns exclusive.
+ * INT64_MIN: none. Looks at call sites first, so that what nobody recorded is not searched for. */
+enum status prof_timeline_find(struct prof_db *db, int64_t track_id, int clock, const char *text,
+			       int64_t time_ns, bool forward, int64_t *span_id, struct err *err);
+
+/* The texts of a call site: *@name and *@category are @arena's. */
+enum status prof_timeline_site(struct prof_db *db, int64_t site_id, struct arena *arena,
+			       const char **category, const char **name, struct err *err);
+
+#endif /* PROF_TIMELINE_H */
