@@ -1,0 +1,109 @@
+/*
+ * The run file: one JSON file says what is trained, on what, and how it is recorded.
+ *
+ * Read in four steps: the file; the run file's own flags of the command line (merge patches, applied in
+ * the order in which the file lists them); `--key value` overrides; checking. Unknown keys are errors that
+ * name the key, its place and the nearest known key. docs/run-file.md lists every key.
+ */
+#ifndef RUN_FILE_H
+#define RUN_FILE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "ipu/ipu_schedule.h"
+
+enum run_reduction { RUN_SUM, RUN_MEAN, RUN_RUNNING_MEAN };
+enum run_outfeed_optimizer { RUN_AFTER_COMPUTE, RUN_BEFORE_APPLY };
+
+/* A list of texts; NULL items with count 0 and `given` false: the key was absent or null. */
+struct run_texts {
+	const char *const *items;
+	int count;
+	bool given;
+};
+
+/* Texts belong to `json` or to the run's arena: they live as long as the run. */
+struct run_file {
+	const char *path;
+	cJSON *json;              /* after flags and overrides: what --print-run prints */
+
+	const cJSON *model;       /* the Keras JSON object, read from its own file where it was a path */
+	const char *model_file;   /* where `model` came from, for messages */
+	const char *model_place;  /* its place in that file: "model", or "" for a file of its own */
+
+	struct {
+		const cJSON *optimizer;   /* NULL: SGD with defaults */
+		const cJSON *loss;        /* text or {class_name, config}; never NULL */
+		struct run_texts metrics;
+		int64_t steps_per_execution; /* default 1 */
+	} compile;
+
+	struct {
+		const char *name;         /* "mnist" */
+		const char *path;         /* NULL: searched for */
+		int64_t batch_size;       /* default 32 */
+		int64_t shuffle;          /* 0: no; -1: the whole set; else the buffer's size */
+		int64_t limit;            /* 0: all */
+		bool repeat;              /* default true: begin again when the set ends within fit */
+	} data;
+
+	struct {
+		int64_t epochs;           /* default 1 */
+		int64_t steps_per_epoch;  /* 0: the whole set */
+		uint64_t seed;            /* default 1 */
+	} fit;
+
+	struct {
+		bool wanted;              /* the key is there and not null */
+		int64_t steps_per_execution; /* 0: as compile's */
+		int64_t steps;            /* 0: the whole test set */
+		struct run_texts metrics;
+	} evaluate;
+
+	int64_t host_threads;             /* 0: as many as there are processors */
+
+	struct {
+		bool wanted;              /* false: "ipu": null, trained on the CPU alone */
+		const char *target;       /* default "ipu2" */
+		int64_t auto_select_ipus; /* default 1 */
+		int64_t tiles_per_ipu;    /* 0: all */
+	} ipu;
+
+	struct {
+		bool wanted;
+		int64_t steps_per_replica; /* >= 1 */
+		enum run_reduction reduction; /* default sum */
+	} accumulation;
+
+	struct {
+		bool wanted;
+		const cJSON *stages;      /* array or object; resolved against the model by run_stages() */
+		enum ipu_schedule_kind schedule; /* default Grouped */
+	} pipeline;
+
+	struct {
+		bool wanted;
+		struct run_texts activations, gradients; /* filters; ["none"] (any case): given, items NULL */
+		enum run_outfeed_optimizer optimizer_mode; /* default BEFORE_APPLY */
+		bool last;                /* queue_mode LAST */
+		const char *capture;      /* "stats" or "off" */
+	} outfeed;
+};
+
+/*
+ * @argv: the words of the command line after the run file: run file flags and `--key value` overrides
+ * (`--fit.epochs 5`, `--pipeline null`). A value is JSON where it parses as such, else a text. On failure
+ * *@out is NULL.
+ */
+enum status run_file_load(struct run_file **out, const char *path, int argc, char **argv,
+			  struct err *err);
+void run_file_free(struct run_file *run); /* accepts NULL */
+
+/* The run file's own flags and every key with its help and default: for --help RUN. */
+enum status run_file_help(const struct run_file *run, FILE *out);
+
+#endif /* RUN_FILE_H */
