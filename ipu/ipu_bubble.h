@@ -1,16 +1,15 @@
 /*
  * The bubble of one pipeline run, measured and in theory, by all three definitions in use.
  *
- *	bubble_rate        1 - m T / S: S the longest span of one stage (last end - first start), m T the
- *	                   busy time per stage (zero-bubble paper, arXiv 2401.10241); taken over the mean
- *	                   busy time of the stages where they differ
- *	bubble_over_ideal  idle time per IPU over ideal compute time per IPU (Megatron-LM, arXiv
- *	                   2104.04473); can exceed 1
- *	idle_fraction      1 - sum(busy) / (IPUs x makespan)
+ *	bubble_rate        1 - m T / S: S the longest span of one stage (last end - first start), m
+ *T the busy time per stage (zero-bubble paper, arXiv 2401.10241); taken over the mean busy time of
+ *the stages where they differ bubble_over_ideal  idle time per IPU over ideal compute time per IPU
+ *(Megatron-LM, arXiv 2104.04473); can exceed 1 idle_fraction      1 - sum(busy) / (IPUs x makespan)
  *
- * The idle time of the makespan is split: ramp-up (before an IPU's first work), ramp-down (after its last),
- * and, between them, communication (waits while the input's producer had ended: transfer and wake-up) and
- * imbalance (the rest); in ns summed over IPUs. Weight updates are left out: a bubble is about F and B.
+ * The idle time of the makespan is split: ramp-up (before an IPU's first work), ramp-down (after
+ *its last), and, between them, communication (waits while the input's producer had ended: transfer
+ *and wake-up) and imbalance (the rest); in ns summed over IPUs (an IPU that never works is in
+ *ramp-up throughout). Weight updates are left out: a bubble is about F and B.
  */
 #ifndef IPU_BUBBLE_H
 #define IPU_BUBBLE_H
@@ -26,13 +25,19 @@ struct ipu_interval {
 };
 
 struct ipu_bubble {
-	int64_t makespan_ns, busy_ns; /* busy: summed over IPUs */
+	int64_t makespan_ns, busy_ns;                         /* busy: summed over IPUs */
 	double idle_fraction, bubble_rate, bubble_over_ideal; /* NaN when nothing ran */
 	int64_t ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns;
 };
 
-enum status ipu_bubble_measure(const struct ipu_interval *intervals, int count, int ipus, int stages,
-			       struct ipu_bubble *out, struct err *err);
+enum status ipu_bubble_measure(const struct ipu_interval *intervals, int count, int ipus,
+			       int stages, struct ipu_bubble *out, struct err *err);
+
+/* The same for a clock on which all IPUs meet after each step (the device): there an input waits
+ * for the step's end, not for its transfer, so communication is the time in which no IPU works
+ * (copies between IPUs, syncs, stream copies of all at once) and imbalance the rest. */
+enum status ipu_bubble_measure_lockstep(const struct ipu_interval *intervals, int count, int ipus,
+					int stages, struct ipu_bubble *out, struct err *err);
 
 /* The same schedule with free communication, every stage's F and B taking @forward_ns[stage] and
  * @backward_ns[stage], steps as long as their busiest IPU when @lockstep (the device), else each

@@ -1,10 +1,10 @@
 /*
  * What an operation costs on a target: the interface of the planner.
  *
- * The present estimate is a roofline: an operation takes the longer of its arithmetic at the target's
- * peak (AMP for matmul and convolution, vector lanes for the rest) and the exchange of its operands,
- * plus one sync. It knows nothing of layouts, splits or tile memory: what it cannot know is IPU_UNKNOWN.
- * It is optimistic, and everything shown from it says "simulated (roofline)".
+ * The present estimate is a roofline: an operation takes the longer of its arithmetic at the
+ * target's peak (AMP for matmul and convolution, vector lanes for the rest) and the exchange of its
+ * operands, plus one sync. It knows nothing of layouts, splits or tile memory: what it cannot know
+ * is IPU_UNKNOWN. It is optimistic, and everything shown from it says "simulated (roofline)".
  */
 #ifndef IPU_PLAN_H
 #define IPU_PLAN_H
@@ -13,7 +13,7 @@
 
 #include "ipu/ipu_target.h"
 
-#define IPU_UNKNOWN INT64_MIN
+#define IPU_UNKNOWN    INT64_MIN
 #define IPU_COST_MODEL "roofline"
 
 enum ipu_op_kind {
@@ -31,9 +31,9 @@ struct ipu_op {
 	char phase;        /* F, B, W or U */
 	int stage;
 	int64_t m, n, k;
-	int64_t work;          /* operations per element (elementwise) */
-	int64_t bytes_in;      /* read from elsewhere */
-	int64_t bytes_out;     /* written */
+	int64_t work;      /* operations per element (elementwise) */
+	int64_t bytes_in;  /* read from elsewhere */
+	int64_t bytes_out; /* written */
 };
 
 struct ipu_cost {

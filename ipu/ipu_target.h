@@ -1,5 +1,6 @@
 /*
- * The machines that are simulated: constants of the target, each with its source in docs/cost-model.md.
+ * The machines that are simulated: constants of the target, each with its source in
+ * docs/cost-model.md.
  */
 #ifndef IPU_TARGET_H
 #define IPU_TARGET_H
@@ -24,7 +25,8 @@ struct ipu_target {
 	double execution_host_ns;    /* fixed host cost of one Engine::run */
 };
 
-/* By name; ST_NOTFOUND names the nearest. @tiles > 0 shrinks it, as IPUConfig.ipu_model.tiles_per_ipu. */
+/* By name; ST_NOTFOUND names the nearest. @tiles > 0 shrinks it, as
+ * IPUConfig.ipu_model.tiles_per_ipu. */
 enum status ipu_target_get(const char *name, int64_t tiles, struct ipu_target *out,
 			   struct err *err);
 

@@ -1,9 +1,10 @@
 /*
  * The device clock: when each stage program of a pipeline run starts and how long it takes.
  *
- * All IPUs meet at the end of every time step, so a step lasts as long as its busiest IPU and the
- * copies between IPUs after it; the weight update follows the last step on all IPUs at once. Times are
- * cycles from the start of the pipeline run: a run is the same every time, so it is simulated once.
+ * All IPUs meet at the end of every time step, so a step lasts as long as its busiest IPU (stream
+ * copies first, then programs), the copies between IPUs and the sync after it; the weight update
+ * follows the last step on all IPUs at once. Times are cycles from the start of the pipeline run: a
+ * run is the same every time, so it is simulated once.
  */
 #ifndef IPU_TIMELINE_H
 #define IPU_TIMELINE_H
@@ -19,6 +20,10 @@ struct ipu_stage_cost {
 	int64_t update;            /* once per weight update (0 without training) */
 	int64_t host_bytes;        /* streamed from and to the host for each micro-batch */
 	int64_t output_bytes;      /* activations sent to the next stage per micro-batch */
+	/* Parts of the three above that are on-chip exchange and sync; 0 counts all as compute. */
+	int64_t forward_exchange, forward_sync;
+	int64_t backward_exchange, backward_sync;
+	int64_t update_exchange, update_sync;
 };
 
 struct ipu_event {
@@ -28,7 +33,8 @@ struct ipu_event {
 	int64_t start_cycle, cycles;
 };
 
-/* Where an IPU's cycles of one pipeline run go. They add up to the run's cycles. */
+/* Where an IPU's cycles of one pipeline run go. They add up to the run's cycles. `exchange` holds
+ * the on-chip exchange that the stage costs name and the copies between IPUs. */
 struct ipu_split {
 	int64_t compute, exchange, sync, host_io, idle;
 };
@@ -38,7 +44,7 @@ struct ipu_timeline {
 	int count;
 	int64_t cycles;          /* of the whole pipeline run */
 	struct ipu_split *split; /* by IPU */
-	int64_t host_io_cycles;  /* of the run's stream copies, included in `cycles` */
+	int64_t host_io_cycles;  /* of the run's stream copies, summed over its steps */
 };
 
 enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_target *target,

@@ -1,0 +1,437 @@
+/*
+ * Bubbles: idle time between the intervals of one pipeline run, and what would be idle in theory.
+ *
+ * Pure functions on the caller's data; scratch memory is freed before they return. Any thread.
+ */
+#include "ipu/ipu_bubble.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+
+/* Who is to blame for a wait between two works of an IPU. */
+enum blame {
+	BLAME_PRODUCER, /* communication: from the end of the input's producer */
+	BLAME_NOBODY,   /* communication is free: all waits are imbalance */
+	BLAME_LOCKSTEP, /* communication: while no IPU works */
+};
+
+struct measure {
+	struct ipu_interval *by_ipu;  /* F and B only, by IPU and start */
+	struct ipu_interval *by_work; /* the same, by phase, stage and micro-batch */
+	struct ipu_interval *by_time; /* the same, by start: cut to when any IPU works */
+	int count, cover;
+	int ipus, stages;
+	int64_t first, last;
+};
+
+/* ---- order --------------------------------------------------------------------------------------
+ */
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_ipus(const void *left, const void *right)
+{
+	const struct ipu_interval *a = left, *b = right;
+
+	if (a->ipu != b->ipu)
+		return compare_numbers(a->ipu, b->ipu);
+	if (a->start_ns != b->start_ns)
+		return compare_numbers(a->start_ns, b->start_ns);
+	return compare_numbers(a->dur_ns, b->dur_ns);
+}
+
+static int compare_works(const void *left, const void *right)
+{
+	const struct ipu_interval *a = left, *b = right;
+
+	if (a->phase != b->phase)
+		return compare_numbers(a->phase, b->phase);
+	if (a->stage != b->stage)
+		return compare_numbers(a->stage, b->stage);
+	return compare_numbers(a->microbatch, b->microbatch);
+}
+
+static int compare_times(const void *left, const void *right)
+{
+	const struct ipu_interval *a = left, *b = right;
+
+	return compare_numbers(a->start_ns, b->start_ns);
+}
+
+static int64_t end_of(const struct ipu_interval *interval)
+{
+	return interval->start_ns + interval->dur_ns;
+}
+
+/* ---- waits --------------------------------------------------------------------------------------
+ */
+
+/* When the input of @work was made, or INT64_MAX where it comes from no other IPU. */
+static int64_t producer_end(const struct measure *m, const struct ipu_interval *work)
+{
+	struct ipu_interval key = *work;
+	const struct ipu_interval *found;
+
+	if (work->phase == 'F' || work->stage == m->stages - 1) {
+		key.phase = 'F';
+		key.stage = work->phase == 'F' ? work->stage - 1 : work->stage;
+	} else {
+		key.stage = work->stage + 1;
+	}
+	found = bsearch(&key, m->by_work, (size_t)m->count, sizeof(key), compare_works);
+	if (found == NULL || found->ipu == work->ipu)
+		return INT64_MAX;
+	return end_of(found);
+}
+
+/* How much of @from .. @to no IPU works. `by_time` has been cut to disjoint intervals. */
+static int64_t silence(const struct measure *m, int64_t from, int64_t to)
+{
+	int low = 0, high = m->cover;
+	int64_t covered = 0;
+
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+
+		if (end_of(&m->by_time[middle]) <= from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (int i = low; i < m->cover && m->by_time[i].start_ns < to; i++) {
+		int64_t start = m->by_time[i].start_ns, end = end_of(&m->by_time[i]);
+
+		covered += (end < to ? end : to) - (start > from ? start : from);
+	}
+	return to - from - covered;
+}
+
+static int64_t communication(const struct measure *m, enum blame blame, int64_t from,
+			     const struct ipu_interval *work)
+{
+	int64_t made;
+
+	switch (blame) {
+	case BLAME_PRODUCER:
+		made = producer_end(m, work);
+		if (made >= work->start_ns)
+			return 0;
+		return work->start_ns - (made > from ? made : from);
+	case BLAME_LOCKSTEP:
+		return silence(m, from, work->start_ns);
+	case BLAME_NOBODY:
+		break;
+	}
+	return 0;
+}
+
+/* One IPU's intervals, by start: its busy time and its waits. */
+static void measure_ipu(const struct measure *m, const struct ipu_interval *works, int count,
+			enum blame blame, struct ipu_bubble *out)
+{
+	int64_t at;
+
+	if (count == 0) {
+		out->ramp_up_ns += m->last - m->first;
+		return;
+	}
+	at = works[0].start_ns;
+	out->ramp_up_ns += at - m->first;
+	for (int i = 0; i < count; i++) {
+		if (works[i].start_ns > at) {
+			int64_t moved = communication(m, blame, at, &works[i]);
+
+			out->communication_ns += moved;
+			out->imbalance_ns += works[i].start_ns - at - moved;
+			at = works[i].start_ns;
+		}
+		/* Clocks overlap by a rounding at most; time counts once. */
+		if (end_of(&works[i]) > at) {
+			out->busy_ns += end_of(&works[i]) - at;
+			at = end_of(&works[i]);
+		}
+	}
+	out->ramp_down_ns += m->last - at;
+}
+
+/* ---- preparation --------------------------------------------------------------------------------
+ */
+
+static bool counts(const struct ipu_interval *interval)
+{
+	return interval->phase == 'F' || interval->phase == 'B';
+}
+
+static enum status check_interval(const struct ipu_interval *interval, int ipus, int stages,
+				  struct err *err)
+{
+	if (interval->ipu < 0 || interval->ipu >= ipus || interval->stage < 0 ||
+	    interval->stage >= stages || interval->dur_ns < 0)
+		return err_set(err, ST_INVALID,
+			       "stage %d on IPU %d for %lld ns: there are %d stages on %d IPUs",
+			       interval->stage, interval->ipu, (long long)interval->dur_ns, stages,
+			       ipus);
+	return ST_OK;
+}
+
+static void cut_cover(struct measure *m)
+{
+	m->cover = 0;
+	for (int i = 0; i < m->count; i++) {
+		struct ipu_interval *last = m->cover > 0 ? &m->by_time[m->cover - 1] : NULL;
+		int64_t end = end_of(&m->by_time[i]);
+
+		if (last == NULL || m->by_time[i].start_ns > end_of(last))
+			m->by_time[m->cover++] = m->by_time[i];
+		else if (end > end_of(last))
+			last->dur_ns = end - last->start_ns;
+	}
+}
+
+static void measure_fini(struct measure *m)
+{
+	mem_free(m->by_ipu);
+	mem_free(m->by_work);
+	mem_free(m->by_time);
+}
+
+static enum status measure_init(struct measure *m, const struct ipu_interval *intervals, int count,
+				struct err *err)
+{
+	size_t size = sizeof(*intervals), room = count > 0 ? (size_t)count : 1;
+
+	m->by_ipu = mem_calloc(room, size);
+	m->by_work = mem_calloc(room, size);
+	m->by_time = mem_calloc(room, size);
+	if (m->by_ipu == NULL || m->by_work == NULL || m->by_time == NULL)
+		return err_nomem(err);
+	m->first = INT64_MAX;
+	m->last = INT64_MIN;
+	for (int i = 0; i < count; i++) {
+		const struct ipu_interval *work = &intervals[i];
+		enum status status;
+
+		if (!counts(work))
+			continue;
+		status = check_interval(work, m->ipus, m->stages, err);
+		if (status != ST_OK)
+			return status;
+		m->by_ipu[m->count] = m->by_work[m->count] = m->by_time[m->count] = *work;
+		m->count++;
+		m->first = work->start_ns < m->first ? work->start_ns : m->first;
+		m->last = end_of(work) > m->last ? end_of(work) : m->last;
+	}
+	qsort(m->by_ipu, (size_t)m->count, size, compare_ipus);
+	qsort(m->by_work, (size_t)m->count, size, compare_works);
+	qsort(m->by_time, (size_t)m->count, size, compare_times);
+	cut_cover(m);
+	return ST_OK;
+}
+
+/* ---- rates --------------------------------------------------------------------------------------
+ */
+
+/* The longest time from a stage's first start to its last end. */
+static int64_t longest_span(const struct measure *m, int64_t *first, int64_t *last)
+{
+	int64_t longest = 0;
+
+	for (int s = 0; s < m->stages; s++) {
+		first[s] = INT64_MAX;
+		last[s] = INT64_MIN;
+	}
+	for (int i = 0; i < m->count; i++) {
+		const struct ipu_interval *work = &m->by_ipu[i];
+
+		if (work->start_ns < first[work->stage])
+			first[work->stage] = work->start_ns;
+		if (end_of(work) > last[work->stage])
+			last[work->stage] = end_of(work);
+	}
+	for (int s = 0; s < m->stages; s++) {
+		if (first[s] <= last[s] && last[s] - first[s] > longest)
+			longest = last[s] - first[s];
+	}
+	return longest;
+}
+
+static enum status rates(const struct measure *m, struct ipu_bubble *out, struct err *err)
+{
+	int64_t *bounds = mem_calloc(2 * (size_t)m->stages, sizeof(*bounds));
+	double busy = (double)out->busy_ns, total, span;
+
+	if (bounds == NULL)
+		return err_nomem(err);
+	span = (double)longest_span(m, bounds, bounds + m->stages);
+	mem_free(bounds);
+	total = (double)m->ipus * (double)out->makespan_ns;
+	out->idle_fraction = total > 0 ? (total - busy) / total : NAN;
+	out->bubble_rate = span > 0 ? 1 - busy / m->stages / span : NAN;
+	out->bubble_over_ideal = busy > 0 ? (total - busy) / busy : NAN;
+	return ST_OK;
+}
+
+static enum status measure(const struct ipu_interval *intervals, int count, int ipus, int stages,
+			   enum blame blame, struct ipu_bubble *out, struct err *err)
+{
+	struct measure m = {.ipus = ipus, .stages = stages};
+	enum status status;
+
+	*out = (struct ipu_bubble){
+		.idle_fraction = NAN, .bubble_rate = NAN, .bubble_over_ideal = NAN};
+	if (ipus < 1 || stages < 1 || count < 0)
+		return err_set(err, ST_INVALID, "a bubble of %d stages on %d IPUs", stages, ipus);
+	status = measure_init(&m, intervals, count, err);
+	if (status == ST_OK && m.count > 0) {
+		int from = 0;
+
+		out->makespan_ns = m.last - m.first;
+		for (int ipu = 0; ipu < ipus; ipu++) {
+			int to = from;
+
+			while (to < m.count && m.by_ipu[to].ipu == ipu)
+				to++;
+			measure_ipu(&m, m.by_ipu + from, to - from, blame, out);
+			from = to;
+		}
+		status = rates(&m, out, err);
+	}
+	measure_fini(&m);
+	return status;
+}
+
+enum status ipu_bubble_measure(const struct ipu_interval *intervals, int count, int ipus,
+			       int stages, struct ipu_bubble *out, struct err *err)
+{
+	return measure(intervals, count, ipus, stages, BLAME_PRODUCER, out, err);
+}
+
+enum status ipu_bubble_measure_lockstep(const struct ipu_interval *intervals, int count, int ipus,
+					int stages, struct ipu_bubble *out, struct err *err)
+{
+	return measure(intervals, count, ipus, stages, BLAME_LOCKSTEP, out, err);
+}
+
+/* ---- theory -------------------------------------------------------------------------------------
+ */
+
+struct theory {
+	const struct ipu_schedule *schedule;
+	const double *cost[2]; /* forward, backward: ns by stage */
+	bool lockstep;
+	double *made[2]; /* end of F and B of [stage * microbatches + microbatch] */
+	double *free_at; /* by IPU */
+	int *next;       /* by IPU: its first work that is not yet placed */
+	struct ipu_interval *intervals;
+	int count;
+};
+
+/* When the input of @work is there. Its producer is in an earlier step, so it has been placed. */
+static double input_at(const struct theory *t, const struct ipu_work *work)
+{
+	int microbatches = t->schedule->microbatches, stage = work->stage, phase = 0;
+
+	if (work->phase == 'F') {
+		if (stage == 0)
+			return 0;
+		stage--;
+	} else if (stage < t->schedule->stages - 1) {
+		stage++;
+		phase = 1;
+	}
+	return t->made[phase][(size_t)stage * (size_t)microbatches + (size_t)work->microbatch];
+}
+
+static void place(struct theory *t, int ipu, const struct ipu_work *work, double step_at)
+{
+	int phase = work->phase == 'B';
+	double start = t->free_at[ipu], end, input = t->lockstep ? step_at : input_at(t, work);
+	struct ipu_interval *interval = &t->intervals[t->count++];
+
+	if (input > start)
+		start = input;
+	end = start + t->cost[phase][work->stage];
+	t->free_at[ipu] = end;
+	t->made[phase][(size_t)work->stage * (size_t)t->schedule->microbatches +
+		       (size_t)work->microbatch] = end;
+	*interval = (struct ipu_interval){.ipu = ipu,
+					  .stage = work->stage,
+					  .microbatch = work->microbatch,
+					  .phase = work->phase,
+					  .start_ns = llround(start)};
+	interval->dur_ns = llround(end) - interval->start_ns;
+}
+
+static void run_theory(struct theory *t)
+{
+	const struct ipu_schedule *schedule = t->schedule;
+	double step_at = 0;
+
+	for (int i = 0; i < schedule->ipus; i++)
+		t->next[i] = schedule->first[i];
+	for (int step = 0; step < schedule->time_steps; step++) {
+		for (int i = 0; i < schedule->ipus; i++) {
+			while (t->next[i] < schedule->first[i + 1] &&
+			       schedule->works[t->next[i]].time_step == step)
+				place(t, i, &schedule->works[t->next[i]++], step_at);
+		}
+		for (int i = 0; i < schedule->ipus; i++)
+			step_at = t->free_at[i] > step_at ? t->free_at[i] : step_at;
+	}
+}
+
+static enum status theory_init(struct theory *t, struct err *err)
+{
+	const struct ipu_schedule *schedule = t->schedule;
+	size_t cells = (size_t)schedule->stages * (size_t)schedule->microbatches;
+
+	for (int s = 0; s < schedule->stages; s++) {
+		for (int phase = 0; phase < 2; phase++) {
+			/* What does not fit an int64_t of ns in sum is no cost of a stage. */
+			if (!(t->cost[phase][s] >= 0 &&
+			      t->cost[phase][s] < 0x1p62 / (double)cells / 2))
+				return err_set(err, ST_INVALID, "stage %d has no usable cost", s);
+		}
+	}
+	t->made[0] = mem_calloc(cells, sizeof(double));
+	t->made[1] = mem_calloc(cells, sizeof(double));
+	t->free_at = mem_calloc((size_t)schedule->ipus, sizeof(double));
+	t->next = mem_calloc((size_t)schedule->ipus, sizeof(int));
+	t->intervals = mem_calloc((size_t)schedule->first[schedule->ipus], sizeof(*t->intervals));
+	if (t->made[0] == NULL || t->made[1] == NULL || t->free_at == NULL || t->next == NULL ||
+	    t->intervals == NULL)
+		return err_nomem(err);
+	return ST_OK;
+}
+
+enum status ipu_bubble_theory(const struct ipu_schedule *schedule, const double *forward_ns,
+			      const double *backward_ns, bool lockstep, struct ipu_bubble *out,
+			      struct err *err)
+{
+	struct theory t = {
+		.schedule = schedule, .cost = {forward_ns, backward_ns}, .lockstep = lockstep};
+	enum status status;
+
+	*out = (struct ipu_bubble){
+		.idle_fraction = NAN, .bubble_rate = NAN, .bubble_over_ideal = NAN};
+	if (!schedule->training)
+		t.cost[1] = forward_ns; /* no backward runs */
+	status = theory_init(&t, err);
+	if (status == ST_OK) {
+		run_theory(&t);
+		status = measure(t.intervals, t.count, schedule->ipus, schedule->stages,
+				 BLAME_NOBODY, out, err);
+	}
+	mem_free(t.made[0]);
+	mem_free(t.made[1]);
+	mem_free(t.free_at);
+	mem_free(t.next);
+	mem_free(t.intervals);
+	return status;
+}

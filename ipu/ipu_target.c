@@ -1,0 +1,150 @@
+/*
+ * The table of targets. Where a figure comes from stands in docs/cost-model.md, row by row.
+ *
+ * Constant data: any thread.
+ */
+#include "ipu/ipu_target.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+
+/* The pair's link: 64 GB/s each way at 85 % efficiency. Host: what a M2000 was seen to stream. */
+#define LINK_BYTES_SECOND 54.4e9
+#define HOST_BYTES_SECOND 5.5e9
+#define EXECUTION_HOST_NS 2.5e6
+
+static const struct ipu_target ipu_targets[] = {
+	{
+		.name = "ipu1",
+		.description = "Mk1 GC2",
+		.tiles = 1216,
+		.bytes_per_tile = 256 * 1024,
+		.clock_hz = 1.6e9,
+		.flops_per_cycle_tile = 16,
+		.vector_lanes_fp32 = 2,
+		.exchange_bytes_cycle = 4,
+		.sync_cycles = 126,
+		.global_sync_cycles = 500,
+		.link_bytes_second = LINK_BYTES_SECOND,
+		.host_bytes_second = HOST_BYTES_SECOND,
+		.execution_host_ns = EXECUTION_HOST_NS,
+	},
+	{
+		.name = "ipu2",
+		.description = "Mk2 GC200",
+		.tiles = 1472,
+		.bytes_per_tile = 624 * 1024,
+		.clock_hz = 1.33e9,
+		.flops_per_cycle_tile = 32,
+		.vector_lanes_fp32 = 2,
+		.exchange_bytes_cycle = 4,
+		.sync_cycles = 126,
+		.global_sync_cycles = 600,
+		.link_bytes_second = LINK_BYTES_SECOND,
+		.host_bytes_second = HOST_BYTES_SECOND,
+		.execution_host_ns = EXECUTION_HOST_NS,
+	},
+	{
+		.name = "bow",
+		.description = "Bow (Mk2 at 1.85 GHz)",
+		.tiles = 1472,
+		.bytes_per_tile = 624 * 1024,
+		.clock_hz = 1.85e9,
+		.flops_per_cycle_tile = 32,
+		.vector_lanes_fp32 = 2,
+		.exchange_bytes_cycle = 4,
+		.sync_cycles = 126,
+		.global_sync_cycles = 600,
+		.link_bytes_second = LINK_BYTES_SECOND,
+		.host_bytes_second = HOST_BYTES_SECOND,
+		.execution_host_ns = EXECUTION_HOST_NS,
+	},
+	{
+		.name = "ipu21",
+		.description = "Mk2 with fp8 (IPU21)",
+		.tiles = 1472,
+		.bytes_per_tile = 624 * 1024,
+		.clock_hz = 1.49e9,
+		.flops_per_cycle_tile = 32,
+		.vector_lanes_fp32 = 2,
+		.exchange_bytes_cycle = 4,
+		.sync_cycles = 126,
+		.global_sync_cycles = 600,
+		.link_bytes_second = LINK_BYTES_SECOND,
+		.host_bytes_second = HOST_BYTES_SECOND,
+		.execution_host_ns = EXECUTION_HOST_NS,
+	},
+	{
+		.name = "c600",
+		.description = "C600 card (IPU21)",
+		.tiles = 1472,
+		.bytes_per_tile = 624 * 1024,
+		.clock_hz = 1.49e9,
+		.flops_per_cycle_tile = 32,
+		.vector_lanes_fp32 = 2,
+		.exchange_bytes_cycle = 4,
+		.sync_cycles = 126,
+		.global_sync_cycles = 600,
+		.link_bytes_second = LINK_BYTES_SECOND,
+		.host_bytes_second = HOST_BYTES_SECOND,
+		.execution_host_ns = EXECUTION_HOST_NS,
+	},
+};
+
+static const char *const ipu_names[] = {"ipu1", "ipu2", "bow", "ipu21", "c600"};
+_Static_assert(ARRAY_LEN(ipu_names) == ARRAY_LEN(ipu_targets), "target table out of step");
+
+static enum status target_unknown(const char *name, struct err *err)
+{
+	const char *nearest = str_nearest(name, ipu_names, ARRAY_LEN(ipu_names));
+	struct str names = {0};
+	enum status status;
+
+	for (size_t i = 0; i < ARRAY_LEN(ipu_names); i++)
+		str_addf(&names, "%s%s", i > 0 ? ", " : "", ipu_names[i]);
+	if (nearest != NULL)
+		status = err_set(err, ST_NOTFOUND, "unknown target \"%s\" (did you mean \"%s\"?)",
+				 name, nearest);
+	else
+		status = err_set(err, ST_NOTFOUND, "unknown target \"%s\" (there are %s)", name,
+				 str_peek(&names));
+	str_free(&names);
+	return status;
+}
+
+enum status ipu_target_get(const char *name, int64_t tiles, struct ipu_target *out, struct err *err)
+{
+	const struct ipu_target *found = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(ipu_targets) && found == NULL; i++) {
+		assert(strcmp(ipu_targets[i].name, ipu_names[i]) == 0);
+		if (strcmp(ipu_targets[i].name, name) == 0)
+			found = &ipu_targets[i];
+	}
+	if (found == NULL)
+		return target_unknown(name, err);
+	if (tiles < 0 || tiles > found->tiles)
+		return err_set(err, ST_INVALID,
+			       "%lld tiles per IPU: %s has 1 to %lld (0 for all of them)",
+			       (long long)tiles, name, (long long)found->tiles);
+	*out = *found;
+	if (tiles > 0)
+		out->tiles = tiles;
+	return ST_OK;
+}
+
+int64_t ipu_target_ns(const struct ipu_target *target, int64_t cycles)
+{
+	/* Exact to about 2^52 cycles (40 days): beyond, the double's own step is what rounds. */
+	return llround((double)cycles * 1e9 / target->clock_hz);
+}
+
+const char *const *ipu_target_names(int *count)
+{
+	*count = (int)ARRAY_LEN(ipu_names);
+	return ipu_names;
+}
