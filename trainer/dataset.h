@@ -57,7 +57,7 @@ void dataset_order_free(struct dataset_order *order); /* accepts NULL */
  * thread safe. */
 const uint32_t *dataset_order_batch(struct dataset_order *order, int64_t number);
 
-/* Images and labels of @count @items, to floats. Thread safe. */
+/* Images and labels of @count @items, images to floats; either may be NULL. Thread safe. */
 void dataset_gather(const struct dataset *dataset, const uint32_t *items, int64_t count,
 		    float *images, int32_t *labels);
 

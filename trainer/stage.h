@@ -38,6 +38,9 @@ size_t stage_output_count(const struct stage *stage);
 const float *stage_forward(struct stage *stage, int slot, const float *weights, stage_tap tap,
 			   void *user);
 
+/* What stage_forward() returned for @slot. */
+const float *stage_output(const struct stage *stage, int slot);
+
 /* The input of the softmax that ends the model, for a loss from logits; NULL where there is none. */
 const float *stage_logits(const struct stage *stage, int slot);
 
