@@ -145,21 +145,24 @@ static unsigned near_distance(const char *a, size_t a_length, const char *b, siz
 const char *str_nearest(const char *word, const char *const *candidates, size_t count)
 {
 	size_t length = strlen(word);
-	/* A third of the letters may differ, but at least one and never all. */
-	unsigned best = (unsigned)(length < 6 ? 1 : length / 3) * NEAR_EDIT + 1;
 	const char *nearest = NULL;
+	unsigned best = UINT_MAX;
 
 	if (!length || length > NEAR_LENGTH)
 		return NULL;
 
 	for (size_t i = 0; i < count; i++) {
 		size_t other = strlen(candidates[i]);
+		size_t longer = other > length ? other : length;
+		/* A third of the letters may differ, but at least one and never all. */
+		size_t edits = longer < 6 ? 1 : longer / 3;
 		unsigned distance;
 
 		if (other > NEAR_LENGTH)
 			continue;
 		distance = near_distance(word, length, candidates[i], other);
-		if (distance < best && distance < length * NEAR_EDIT) {
+		if (distance <= edits * NEAR_EDIT && distance < length * NEAR_EDIT &&
+		    distance < best) {
 			best = distance;
 			nearest = candidates[i];
 		}

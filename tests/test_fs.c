@@ -1,0 +1,316 @@
+/*
+ * Files and folders: what is read, written whole, made, and how failures name the path.
+ */
+#include "common/fs.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "support/support.h"
+
+struct fixture {
+	char dir[SUPPORT_PATH_SIZE];
+	char path[FS_PATH_SIZE];
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	support_tempdir(f->dir);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	support_tempdir_remove(f->dir);
+	free(f);
+	return 0;
+}
+
+static const char *in_dir(struct fixture *f, const char *name)
+{
+	assert_true(fs_path(f->path, "%s/%s", f->dir, name));
+	return f->path;
+}
+
+static unsigned count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	unsigned count = 0;
+	struct dirent *entry;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		count += entry->d_name[0] != '.';
+	closedir(dir);
+	return count;
+}
+
+static void test_written_file_reads_back(void **state)
+{
+	static const size_t sizes[] = {0, 1, 7, 8, 4095, 4096, 65536, 65537, 300001};
+	struct fixture *f = *state;
+	const char *path = in_dir(f, "file");
+
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		char *data = malloc(sizes[i] + 1), *read;
+		size_t length;
+
+		for (size_t k = 0; k < sizes[i]; k++)
+			data[k] = (char)(k * 31 + i);
+		assert_int_equal(fs_write(path, data, sizes[i], NULL), ST_OK);
+		assert_int_equal(fs_read(path, sizes[i], &read, &length, NULL), ST_OK);
+		assert_int_equal(length, sizes[i]);
+		assert_memory_equal(read, data, sizes[i]);
+		assert_int_equal(read[length], 0);
+		mem_free(read);
+		free(data);
+	}
+	assert_int_equal(count_entries(f->dir), 1);
+}
+
+static void test_missing_file_is_not_found(void **state)
+{
+	struct fixture *f = *state;
+	struct err err;
+	size_t length;
+	char *text;
+
+	assert_int_equal(fs_read(in_dir(f, "missing"), 10, &text, &length, &err), ST_NOTFOUND);
+	assert_null(text);
+	assert_contains(err.text, "missing: cannot open: No such file");
+	assert_int_equal(err.status, ST_NOTFOUND);
+}
+
+static void test_a_folder_is_not_a_file(void **state)
+{
+	struct fixture *f = *state;
+	struct err err;
+	size_t length;
+	char *text;
+
+	assert_int_equal(fs_read(f->dir, 10, &text, &length, &err), ST_INVALID);
+	assert_contains(err.text, "is a folder");
+	assert_int_equal(fs_write(f->dir, "x", 1, &err), ST_INVALID);
+	assert_contains(err.text, "is a folder");
+}
+
+static void test_limit_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	const char *path = in_dir(f, "big");
+	struct err err;
+	size_t length;
+	char *text;
+
+	support_write_file(path, "0123456789", 10);
+	assert_int_equal(fs_read(path, 10, &text, &length, NULL), ST_OK);
+	mem_free(text);
+	assert_int_equal(fs_read(path, 9, &text, &length, &err), ST_LIMIT);
+	assert_contains(err.text, "big: larger than the limit of 9 bytes");
+	assert_null(text);
+	/* What tells no size is limited as it comes. */
+	assert_int_equal(fs_read("/dev/zero", 200000, &text, &length, &err), ST_LIMIT);
+}
+
+static void test_a_pipe_is_read_to_its_end(void **state)
+{
+	char name[64], *text;
+	size_t length;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "through", 7), 7);
+	close(ends[1]);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", ends[0]);
+	assert_int_equal(fs_read(name, 100, &text, &length, NULL), ST_OK);
+	assert_string_equal(text, "through");
+	mem_free(text);
+	close(ends[0]);
+}
+
+static void test_failed_write_leaves_the_old_file(void **state)
+{
+	struct fixture *f = *state;
+	const char *path = in_dir(f, "kept");
+	struct err err;
+	char *text;
+
+	if (getuid() == 0)
+		skip(); /* nothing is forbidden to root */
+	support_write_file(path, "old", 3);
+	assert_int_equal(chmod(f->dir, 0500), 0);
+	assert_int_equal(fs_write(path, "new", 3, &err), ST_IO);
+	assert_int_equal(chmod(f->dir, 0700), 0);
+	assert_contains(err.text, "kept: cannot write: ");
+	text = support_read_file(path, NULL);
+	assert_string_equal(text, "old");
+	free(text);
+	assert_int_equal(count_entries(f->dir), 1);
+}
+
+static void test_write_into_a_missing_folder_fails(void **state)
+{
+	struct fixture *f = *state;
+	struct err err;
+
+	assert_int_equal(fs_write(in_dir(f, "no/such/file"), "x", 1, &err), ST_NOTFOUND);
+	assert_contains(err.text, "no/such/file: cannot write");
+	assert_int_equal(count_entries(f->dir), 0);
+}
+
+static void test_full_device_is_no_space(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(fs_write("/dev/full", "x", 1, &err), ST_NOSPACE);
+	assert_contains(err.text, "/dev/full: cannot write");
+	assert_int_equal(fs_write("/dev/null", "x", 1, &err), ST_OK);
+}
+
+static void test_write_keeps_mode_and_link(void **state)
+{
+	struct fixture *f = *state;
+	char target[FS_PATH_SIZE];
+	struct stat info;
+	char *text;
+
+	fs_path(target, "%s/target", f->dir);
+	support_write_file(target, "old", 3);
+	assert_int_equal(chmod(target, 0640), 0);
+	assert_int_equal(symlink("target", in_dir(f, "link")), 0);
+	assert_int_equal(fs_write(in_dir(f, "link"), "new", 3, NULL), ST_OK);
+	assert_int_equal(lstat(in_dir(f, "link"), &info), 0);
+	assert_true(S_ISLNK(info.st_mode));
+	assert_int_equal(stat(target, &info), 0);
+	assert_int_equal(info.st_mode & 0777, 0640);
+	text = support_read_file(target, NULL);
+	assert_string_equal(text, "new");
+	free(text);
+}
+
+static void test_folders_are_made_with_their_parents(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(fs_make_dirs(in_dir(f, "a/b//c/"), NULL), ST_OK);
+	assert_true(fs_is_dir(in_dir(f, "a/b/c")));
+	assert_int_equal(fs_make_dirs(in_dir(f, "a/b/c"), NULL), ST_OK);
+	assert_int_equal(fs_make_dirs("/", NULL), ST_OK);
+}
+
+static void test_a_file_in_the_way_is_named(void **state)
+{
+	struct fixture *f = *state;
+	struct err err;
+
+	support_write_file(in_dir(f, "file"), "x", 1);
+	assert_int_not_equal(fs_make_dirs(in_dir(f, "file"), &err), ST_OK);
+	assert_contains(err.text, "Not a directory");
+	assert_int_not_equal(fs_make_dirs(in_dir(f, "file/below"), &err), ST_OK);
+	assert_contains(err.text, "file/below: cannot make the folder");
+	assert_int_not_equal(fs_make_dirs("", &err), ST_OK);
+}
+
+static void test_existence_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(fs_exists(f->dir));
+	assert_true(fs_is_dir(f->dir));
+	assert_false(fs_exists(in_dir(f, "x")));
+	support_write_file(in_dir(f, "x"), "", 0);
+	assert_true(fs_exists(in_dir(f, "x")));
+	assert_false(fs_is_dir(in_dir(f, "x")));
+}
+
+static void test_xdg_folders(void **state)
+{
+	char out[FS_PATH_SIZE];
+
+	(void)state;
+	setenv("HOME", "/home/me", 1);
+	setenv("XDG_TEST_HOME", "/x/cache", 1);
+	assert_true(fs_xdg(out, "XDG_TEST_HOME", ".cache"));
+	assert_string_equal(out, "/x/cache/ipuscope");
+	/* Relative is as good as unset. */
+	setenv("XDG_TEST_HOME", "cache", 1);
+	assert_true(fs_xdg(out, "XDG_TEST_HOME", ".cache"));
+	assert_string_equal(out, "/home/me/.cache/ipuscope");
+	assert_false(fs_xdg(out, "XDG_TEST_HOME", NULL));
+	unsetenv("XDG_TEST_HOME");
+	unsetenv("HOME");
+	assert_false(fs_xdg(out, "XDG_TEST_HOME", ".cache"));
+	assert_string_equal(out, "");
+}
+
+static void test_a_path_that_does_not_fit_is_none(void **state)
+{
+	char out[FS_PATH_SIZE];
+
+	(void)state;
+	assert_true(fs_path(out, "%0*d", FS_PATH_SIZE - 1, 1));
+	assert_int_equal(strlen(out), FS_PATH_SIZE - 1);
+	assert_false(fs_path(out, "%0*d", FS_PATH_SIZE, 1));
+	assert_string_equal(out, "");
+}
+
+static void test_every_failing_allocation_is_reported(void **state)
+{
+	struct fixture *f = *state;
+	const char *path = in_dir(f, "file");
+	bool failed = true;
+
+	support_write_file(path, "text", 4);
+	for (long n = 0; failed; n++) {
+		struct err err;
+		enum status status;
+		size_t length;
+		char *text;
+
+		support_fail_alloc(n);
+		status = fs_read(path, 10, &text, &length, &err);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
+		assert_true(failed == !text);
+		mem_free(text);
+		assert_true(n < 100);
+	}
+}
+
+#define with_dir(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_dir(test_written_file_reads_back),
+		with_dir(test_missing_file_is_not_found),
+		with_dir(test_a_folder_is_not_a_file),
+		with_dir(test_limit_is_kept),
+		cmocka_unit_test(test_a_pipe_is_read_to_its_end),
+		with_dir(test_failed_write_leaves_the_old_file),
+		with_dir(test_write_into_a_missing_folder_fails),
+		cmocka_unit_test(test_full_device_is_no_space),
+		with_dir(test_write_keeps_mode_and_link),
+		with_dir(test_folders_are_made_with_their_parents),
+		with_dir(test_a_file_in_the_way_is_named),
+		with_dir(test_existence_is_told),
+		cmocka_unit_test(test_xdg_folders),
+		cmocka_unit_test(test_a_path_that_does_not_fit_is_none),
+		with_dir(test_every_failing_allocation_is_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
