@@ -2,12 +2,13 @@
  * Outfeed queues: what layers and the optimizer send back to the host for inspection.
  *
  * A queue has keys, all known before training starts. A key whose name contains none of the filters
- * is refused at registration (MaybeOutfeedQueue's rule: case-sensitive substring; no filters: all pass;
- * an empty list: none). Values are reduced to statistics when recorded: a row of `tensor_stats` each,
- * and a running summary per key since the last dequeue, which is what the callback prints.
+ * is refused at registration (MaybeOutfeedQueue's rule: case-sensitive substring; no filters: all
+ * pass; an empty list: none). Values are reduced to statistics when recorded: a row of
+ * `tensor_stats` each, and a running summary per key since the last dequeue, which is what the
+ * callback prints.
  *
- * Threads: keys are added by one thread before any is recorded; one key and replica is recorded by one
- * thread at a time; dequeue and print while no one records.
+ * Threads: keys are added by one thread before any is recorded; one key and replica is recorded by
+ * one thread at a time; dequeue and print while no one records.
  */
 #ifndef OUTFEED_QUEUE_H
 #define OUTFEED_QUEUE_H
@@ -21,10 +22,13 @@
 #include "common/err.h"
 #include "outfeed/outfeed_stats.h"
 
-enum outfeed_mode { OUTFEED_ALL, OUTFEED_LAST };
+enum outfeed_mode {
+	OUTFEED_ALL,
+	OUTFEED_LAST
+};
 
 struct outfeed_queue_params {
-	const char *name;           /* the `queue` of the tables */
+	const char *name; /* the `queue` of the tables */
 	enum outfeed_mode mode;
 	const char *const *filters; /* NULL: no filter */
 	int filter_count;
@@ -39,12 +43,13 @@ enum status outfeed_queue_new(struct outfeed_queue **out, struct ips_recording *
 			      const struct outfeed_queue_params *params, struct err *err);
 void outfeed_queue_free(struct outfeed_queue *queue); /* accepts NULL; its keys go with it */
 
-/* Register a key. *@out is NULL when the filters refuse it. @final: an Outfeed layer, a MaybeOutfeed with
- * final_outfeed, or an optimizer: the place that enqueues. Several plain Outfeed layers on one queue:
- * ST_INVALID (a queue is enqueued in one place). @shape is one enqueue's, ndim 0 .. 8. */
-enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_key **out, const char *key,
-			      const char *kind, const char *layer, int stage, const int64_t *shape,
-			      int ndim, bool final, struct err *err);
+/* Register a key. *@out is NULL when the filters refuse it. @final: an Outfeed layer, a
+ * MaybeOutfeed with final_outfeed, or an optimizer: the place that enqueues. Several plain Outfeed
+ * layers on one queue: ST_INVALID (a queue is enqueued in one place). @shape is one enqueue's, ndim
+ * 0 .. 8. */
+enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_key **out,
+			      const char *key, const char *kind, const char *layer, int stage,
+			      const int64_t *shape, int ndim, bool final, struct err *err);
 
 /* Record one value of @count floats. Accepts NULL (refused key): does nothing. */
 enum status outfeed_record(struct outfeed_key *key, const struct ips_keys *keys, int64_t time_ns,
@@ -54,9 +59,10 @@ enum status outfeed_record(struct outfeed_key *key, const struct ips_keys *keys,
 bool outfeed_queue_enqueued(const struct outfeed_queue *queue);
 
 /*
- * The OutfeedCallback at the end of an epoch: print the keys, stacked shapes and the table of summary
- * statistics as the tutorial does (docs/design.md), append rows to `tensor_epochs`, and start a new
- * summary. Keys print in order of registration. @epoch from 1. @out may be NULL (rows only).
+ * The OutfeedCallback at the end of an epoch: print the keys, stacked shapes and the table of
+ * summary statistics as the tutorial does (docs/design.md), append rows to `tensor_epochs`, and
+ * start a new summary. Keys print in order of registration. @epoch from 1. @out may be NULL (rows
+ * only).
  */
 enum status outfeed_callback(struct outfeed_queue *queue, const char *callback, enum ips_mode mode,
 			     int64_t epoch, FILE *out, struct err *err);

@@ -1,0 +1,18 @@
+/*
+ * Substring filters of outfeed keys.
+ */
+#include "outfeed/outfeed_filter.h"
+
+#include <stddef.h>
+#include <string.h>
+
+bool outfeed_filter_passes(const char *const *filters, int count, const char *key)
+{
+	if (filters == NULL)
+		return true;
+	for (int i = 0; i < count; i++) {
+		if (strstr(key, filters[i]) != NULL)
+			return true;
+	}
+	return false;
+}

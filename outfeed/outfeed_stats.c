@@ -1,0 +1,227 @@
+/*
+ * Statistics block by block: lanes to a row, rows merged by Chan's formula.
+ *
+ * A block is summed about the mean of its first 16 values (a shift near its mean), and about its
+ * own mean a second time, from the first-level cache, where that shift was too far off to keep the
+ * digits. A block with NaN or infinities is counted and its finite values are summed without them.
+ *
+ * Pure functions on the caller's data: any thread.
+ */
+#include "outfeed/outfeed_stats.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "outfeed/outfeed_kernel.h"
+
+#define BLOCK 4096
+
+/* Moments about the shift that lost more than this share to cancellation are taken again. */
+#define LOST_DIGITS 0x1p-14
+
+/* ---- lanes to one row ---------------------------------------------------------------------------
+ */
+
+static double fold(const double *lane)
+{
+	double pairs[OUTFEED_LANES / 2];
+
+	for (int i = 0; i < OUTFEED_LANES / 2; i++)
+		pairs[i] = lane[i] + lane[i + OUTFEED_LANES / 2];
+	for (int width = OUTFEED_LANES / 4; width > 0; width /= 2) {
+		for (int i = 0; i < width; i++)
+			pairs[i] += pairs[i + width];
+	}
+	return pairs[0];
+}
+
+static void sum_block(const float *values, size_t count, double shift, struct outfeed_lanes *lanes)
+{
+	size_t rows = count / OUTFEED_LANES;
+
+	outfeed_lanes_init(lanes);
+	outfeed_kernel_get()(values, rows, shift, lanes);
+	outfeed_lanes_tail(values + rows * OUTFEED_LANES, count % OUTFEED_LANES, shift, lanes);
+}
+
+static double first_shift(const float *values, size_t count)
+{
+	size_t used = count < OUTFEED_LANES ? count : OUTFEED_LANES;
+	double sum = 0;
+
+	for (size_t i = 0; i < used; i++)
+		sum += (double)values[i];
+	return sum / (double)used;
+}
+
+static void take_extremes(struct outfeed_stats *stats, const struct outfeed_lanes *lanes)
+{
+	float min = INFINITY, max = -INFINITY, least;
+	uint32_t bits = UINT32_MAX;
+
+	for (int i = 0; i < OUTFEED_LANES; i++) {
+		min = lanes->min[i] < min ? lanes->min[i] : min;
+		max = lanes->max[i] > max ? lanes->max[i] : max;
+		bits = lanes->least[i] < bits ? lanes->least[i] : bits;
+		stats->n_zero += lanes->zeros[i];
+		stats->n_neg += lanes->negatives[i];
+	}
+	/* Zeros of both signs are equal, so which one wins depends on the lanes: give the positive.
+	 */
+	stats->min = (double)min + 0.0;
+	stats->max = (double)max + 0.0;
+	stats->abs_max = fabs(stats->min) > fabs(stats->max) ? fabs(stats->min) : fabs(stats->max);
+	if (bits >= UINT32_C(0x7fffffff))
+		return;
+	bits += 1;
+	memcpy(&least, &bits, sizeof(least));
+	stats->abs_min_nonzero = (double)least;
+}
+
+/* The row of a block. False, and nothing done, where a value is not finite. */
+static bool finite_block(struct outfeed_stats *stats, const float *values, size_t count)
+{
+	struct outfeed_lanes lanes;
+	double n = (double)count, shift = first_shift(values, count), sum, squares;
+
+	if (!isfinite(shift))
+		return false;
+	sum_block(values, count, shift, &lanes);
+	outfeed_stats_init(stats);
+	stats->l1 = fold(lanes.l1);
+	if (!isfinite(stats->l1))
+		return false;
+	stats->n = (int64_t)count;
+	take_extremes(stats, &lanes);
+	stats->n_pos = stats->n - stats->n_zero - stats->n_neg;
+	sum = fold(lanes.sum);
+	squares = fold(lanes.squares);
+	if (squares - sum * (sum / n) < squares * LOST_DIGITS) {
+		shift += sum / n;
+		sum_block(values, count, shift, &lanes);
+		sum = fold(lanes.sum);
+		squares = fold(lanes.squares);
+	}
+	stats->mean = shift + sum / n;
+	stats->m2 = squares - sum * (sum / n);
+	stats->m2 = stats->m2 > 0 ? stats->m2 : 0;
+	stats->l2_squared = stats->m2 + n * stats->mean * stats->mean;
+	return true;
+}
+
+/* Count what is not finite, and give the rest of the block to finite_block(). */
+static void mixed_block(struct outfeed_stats *stats, const float *values, size_t count)
+{
+	float finite[BLOCK];
+	size_t kept = 0;
+	int64_t nan = 0, pos_inf = 0, neg_inf = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		finite[kept] = values[i];
+		kept += isfinite(values[i]) ? 1 : 0;
+		nan += isnan(values[i]) ? 1 : 0;
+		pos_inf += values[i] == INFINITY;
+		neg_inf += values[i] == -INFINITY;
+	}
+	outfeed_stats_init(stats);
+	if (kept > 0)
+		finite_block(stats, finite, kept);
+	stats->n = (int64_t)count;
+	stats->n_nan = nan;
+	stats->n_pos_inf = pos_inf;
+	stats->n_neg_inf = neg_inf;
+	stats->n_neg += neg_inf;
+	stats->n_pos += pos_inf;
+}
+
+/* ---- interface ----------------------------------------------------------------------------------
+ */
+
+void outfeed_stats_init(struct outfeed_stats *stats)
+{
+	*stats = (struct outfeed_stats){.min = NAN,
+					.max = NAN,
+					.mean = NAN,
+					.m2 = NAN,
+					.l1 = NAN,
+					.l2_squared = NAN,
+					.abs_min_nonzero = NAN,
+					.abs_max = NAN};
+}
+
+void outfeed_stats_add(struct outfeed_stats *stats, const float *values, size_t count)
+{
+	struct outfeed_stats block;
+
+	for (size_t at = 0; at < count; at += BLOCK) {
+		size_t size = count - at < BLOCK ? count - at : BLOCK;
+
+		if (!finite_block(&block, values + at, size))
+			mixed_block(&block, values + at, size);
+		outfeed_stats_merge(stats, &block);
+	}
+}
+
+static double least_of(double a, double b)
+{
+	return isnan(a) || b < a ? b : a;
+}
+
+static double greatest_of(double a, double b)
+{
+	return isnan(a) || b > a ? b : a;
+}
+
+static void merge_moments(struct outfeed_stats *into, const struct outfeed_stats *from)
+{
+	double have = (double)outfeed_stats_finite(into), more = (double)outfeed_stats_finite(from);
+	double n = have + more, distance = from->mean - into->mean;
+
+	if (more == 0)
+		return;
+	if (have == 0) {
+		into->mean = from->mean;
+		into->m2 = from->m2;
+		into->l1 = from->l1;
+		into->l2_squared = from->l2_squared;
+		return;
+	}
+	into->mean += distance * (more / n);
+	into->m2 += from->m2 + distance * distance * (have / n * more);
+	into->l1 += from->l1;
+	into->l2_squared += from->l2_squared;
+}
+
+void outfeed_stats_merge(struct outfeed_stats *into, const struct outfeed_stats *from)
+{
+	merge_moments(into, from);
+	into->n += from->n;
+	into->n_nan += from->n_nan;
+	into->n_pos_inf += from->n_pos_inf;
+	into->n_neg_inf += from->n_neg_inf;
+	into->n_zero += from->n_zero;
+	into->n_neg += from->n_neg;
+	into->n_pos += from->n_pos;
+	into->min = least_of(into->min, from->min);
+	into->max = greatest_of(into->max, from->max);
+	into->abs_min_nonzero = least_of(into->abs_min_nonzero, from->abs_min_nonzero);
+	into->abs_max = greatest_of(into->abs_max, from->abs_max);
+}
+
+int64_t outfeed_stats_finite(const struct outfeed_stats *stats)
+{
+	return stats->n - stats->n_nan - stats->n_pos_inf - stats->n_neg_inf;
+}
+
+double outfeed_stats_std(const struct outfeed_stats *stats)
+{
+	int64_t finite = outfeed_stats_finite(stats);
+
+	return finite > 0 ? sqrt(stats->m2 / (double)finite) : (double)NAN;
+}
+
+double outfeed_stats_l2(const struct outfeed_stats *stats)
+{
+	return sqrt(stats->l2_squared);
+}
