@@ -80,8 +80,13 @@ struct json_scan {
 	bool in_text;      /* the end lies in a text */
 	size_t deep_at;    /* where the nesting passed the limit, or SIZE_MAX */
 	size_t nul_at;     /* a \u0000 in a text, or SIZE_MAX */
-	size_t control_at; /* a raw control character in a text, or SIZE_MAX */
+	size_t control_at; /* a raw control character, or SIZE_MAX */
 };
+
+static bool json_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 
 static void json_scan_text(const struct json_text *in, size_t *at, struct json_scan *scan)
 {
@@ -123,13 +128,28 @@ static void json_scan(const struct json_text *in, struct json_scan *scan)
 				scan->deep_at = i;
 		} else if ((c == '}' || c == ']') && scan->depth > 0) {
 			scan->depth--;
+		} else if ((unsigned char)c < 0x20 && !json_blank(c) &&
+			   scan->control_at == SIZE_MAX) {
+			scan->control_at = i; /* blanks to cJSON */
 		}
 	}
 }
 
-static bool json_blank(char c)
+/* Where a key should begin and something else does, the parser names the byte after it. */
+static size_t json_before_key(const struct json_text *in, size_t offset)
 {
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+	struct json_text before = {.text = in->text, .length = offset ? offset - 1 : 0};
+	struct json_scan scan;
+	size_t at = before.length;
+
+	if (!at || in->text[at] == '"' || json_blank(in->text[at]))
+		return offset;
+	json_scan(&before, &scan);
+	while (at > 0 && json_blank(in->text[at - 1]))
+		at--;
+	if (!scan.in_text && at > 0 && (in->text[at - 1] == '{' || in->text[at - 1] == ','))
+		return offset - 1;
+	return offset;
 }
 
 /* Explain why the parser stopped at @offset. */
@@ -147,6 +167,7 @@ static enum status json_stopped(const struct json_text *in, size_t offset,
 	if (scan->in_text)
 		return json_syntax(in, in->length, "unexpected end: a text is not closed");
 
+	offset = json_before_key(in, offset);
 	while (offset < end && json_blank(in->text[offset]))
 		offset++;
 	/* The parser names the last byte where it missed one more. */
@@ -234,7 +255,7 @@ static enum status json_refuse(const struct json_text *in, const struct json_sca
 		return json_syntax(in, scan->nul_at, "\\u0000 is not supported in a text");
 	if (scan->control_at != SIZE_MAX)
 		return json_syntax(in, scan->control_at,
-				   "a control character in a text (is a quote missing?)");
+				   "a control character (is a quote missing?)");
 	return ST_OK;
 }
 

@@ -60,11 +60,17 @@ static void test_syntax_errors_name_line_and_column(void **state)
 		{"[\"\xc3\xa4\xc3\xb6\", x]", "t.json:1:8: syntax error at 'x'"},
 		{"[1, NaN]", "t.json:1:5: syntax error at 'N'"},
 		{"{a: 1}", "t.json:1:2: syntax error at 'a'"},
-		{"[\"a\nb\"]", "t.json:1:4: a control character in a text"},
+		{"{\"a\": 1,}\n", "t.json:1:9: syntax error at '}'"},
+		{"{\"a\": 1,\n  b: 2}", "t.json:2:3: syntax error at 'b'"},
+		{"{,\"a\": 1}", "t.json:1:2: syntax error at ','"},
+		{"{'a': 1}", "t.json:1:2: syntax error at "},
+		{"[1,,2]", "t.json:1:4: syntax error at ','"},
+		{"[\"a\nb\"]", "t.json:1:4: a control character (is a quote missing?)"},
 		{"[\"\\u0000\"]", "t.json:1:3: \\u0000 is not supported in a text"},
 		{"[\"\\x\"]", "t.json:1:"},
+		{"[1, \x7f]", "t.json:1:5: syntax error at byte 0x7f"},
 		{"[1 2]", "t.json:1:4: syntax error at '2'"},
-		{"{\"a\" \x01 1}", "t.json:1:6: syntax error at byte 0x01"},
+		{"{\"a\" \x01 1}", "t.json:1:6: a control character"},
 	};
 
 	(void)state;
