@@ -1,0 +1,486 @@
+/*
+ * The command line: walking, mistakes, help, completions and the manual page.
+ */
+#include "common/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+#include "support/support.h"
+
+static const struct cli_option options[] = {
+	{.name = "--color",
+	 .letter = 'c',
+	 .argument = "WHEN",
+	 .choices = "auto always never",
+	 .help = "Use colours: auto (the default) asks the terminal; it's never a matter of "
+		 "taste [or of colons: these]."},
+	{.name = "--json", .help = "Print JSON."},
+	{.name = "--output", .letter = 'o', .argument = "FILE", .help = "Write to FILE."},
+	{.name = "--an-option-with-a-very-long-name",
+	 .argument = "VALUE",
+	 .help = "Has its text on the next line."},
+};
+
+static const struct cli_command command = {
+	.name = "ipu-test",
+	.synopsis = "RUN [--key value ...]",
+	.summary = "test the command line",
+	.about = "The first paragraph is so long that it must be wrapped somewhere before it "
+		 "reaches the eightieth column.\n\n"
+		 ".The second one begins with a point.\n'And a quote, and a back\\slash.",
+	.options = options,
+	.option_count = ARRAY_LEN(options),
+	.examples = "ipu-test run.json\tTrain what the file says.\n"
+		    "ipu-test run.json --json\tThe same, as JSON.\n",
+	.words = "FILE",
+	.details = "FILES\nrun.json: the run file.\n\nSecond paragraph.\n\nENVIRONMENT\nNO_COLOR",
+};
+
+/* --- walking -----------------------------------------------------------------------------------
+ */
+
+enum {
+	MOST_WORDS = 8
+};
+
+static int count_words(char **argv)
+{
+	int argc = 0;
+
+	while (argc < MOST_WORDS && argv[argc])
+		argc++;
+	return argc;
+}
+
+/* Write what the walk gives as "name=value;" with "@" before what the table does not know. */
+static enum status walk(char **argv, bool open, char *out, size_t size, struct err *err)
+{
+	struct cli_argument argument;
+	struct cli_walk state;
+	size_t used = 0;
+	bool more;
+
+	out[0] = '\0';
+	cli_begin(&state, &command, count_words(argv), argv, open);
+	for (;;) {
+		enum status status = cli_next(&state, &argument, &more, err);
+
+		if (status != ST_OK || !more)
+			return status;
+		used += (size_t)snprintf(out + used, size - used, "%s%s=%s;",
+					 argument.name && !argument.option ? "@" : "",
+					 argument.name ? argument.name : "",
+					 argument.value ? argument.value : "(none)");
+	}
+}
+
+static void test_walk_gives_options_and_words(void **state)
+{
+	static const struct {
+		const char *argv[MOST_WORDS];
+		bool open;
+		const char *walked;
+	} rows[] = {
+		{{"x"}, false, ""},
+		{{"x", "a", "b"}, false, "=a;=b;"},
+		{{"x", "--json"}, false, "--json=(none);"},
+		{{"x", "--color", "never"}, false, "--color=never;"},
+		{{"x", "--color=never", "w"}, false, "--color=never;=w;"},
+		{{"x", "-c", "auto", "-oF"}, false, "--color=auto;--output=F;"},
+		{{"x", "--output="}, false, "--output=;"},
+		{{"x", "--output=a=b"}, false, "--output=a=b;"},
+		{{"x", "--output=--json"}, false, "--output=--json;"},
+		{{"x", "--output", "-5"}, false, "--output=-5;"},
+		{{"x", "--output", "-"}, false, "--output=-;"},
+		{{"x", "-", "-5", "-.5"}, false, "=-;=-5;=-.5;"},
+		{{"x", "--", "--json", "--"}, false, "=--json;=--;"},
+		{{"x", "--fit.epochs", "5"}, true, "@--fit.epochs=5;"},
+		{{"x", "--fit.epochs=5", "--fit.seed=3"}, true, "@--fit.epochs=5;@--fit.seed=3;"},
+		{{"x", "--fit.rate", "-0.5", "w"}, true, "@--fit.rate=-0.5;=w;"},
+		{{"x", "--switch", "--json"}, true, "@--switch=(none);--json=(none);"},
+		{{"x", "--switch"}, true, "@--switch=(none);"},
+		{{"x", "--switch", "--", "w"}, true, "@--switch=(none);=w;"},
+	};
+	char out[256];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *argv[MOST_WORDS];
+		struct err err;
+
+		memcpy(argv, rows[i].argv, sizeof(argv));
+		if (walk(argv, rows[i].open, out, sizeof(out), &err) != ST_OK)
+			fail_msg("%s", err.text);
+		assert_string_equal(out, rows[i].walked);
+	}
+}
+
+static void test_mistakes_are_explained(void **state)
+{
+	static const struct {
+		const char *argv[MOST_WORDS];
+		const char *message;
+	} rows[] = {
+		{{"x", "--colour", "never"}, "unknown option --colour (did you mean --color?)"},
+		{{"x", "--jsno"}, "unknown option --jsno (did you mean --json?)"},
+		{{"x", "--colour=never"}, "unknown option --colour (did you mean --color?)"},
+		{{"x", "--xyzzy"}, "unknown option --xyzzy (--help lists them)"},
+		{{"x", "--versoin"}, "unknown option --versoin (did you mean --version?)"},
+		{{"x", "-q"}, "unknown option -q"},
+		{{"x", "--json=1"}, "--json takes no value"},
+		{{"x", "--output"}, "--output needs a value: FILE"},
+		{{"x", "--output", "--json"}, "--output needs a value: FILE"},
+		{{"x", "-o"}, "--output needs a value: FILE"},
+		{{"x", "--color", "alwys"},
+		 "--color: unknown WHEN \"alwys\" (did you mean \"always\"?)"},
+		{{"x", "--color", "blue"},
+		 "--color: unknown WHEN \"blue\" (one of: auto always never)"},
+		{{"x", "--color", ""}, "--color: unknown WHEN \"\""},
+		{{"x", "--color", "auto always"}, "--color: unknown WHEN \"auto always\""},
+		{{"x", "--completion", "fish"}, "--completion: unknown SHELL \"fish\""},
+		{{"x", "--completion"}, "--completion needs a value: SHELL"},
+	};
+	char out[256];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *argv[MOST_WORDS];
+		struct err err = {.text = ""};
+
+		memcpy(argv, rows[i].argv, sizeof(argv));
+		assert_int_equal(walk(argv, false, out, sizeof(out), &err), ST_INVALID);
+		assert_contains(err.text, rows[i].message);
+		assert_false(cli_standard(&command, count_words(argv), argv, stderr));
+	}
+}
+
+static void test_an_endless_open_name_is_refused(void **state)
+{
+	char name[CLI_NAME_SIZE + 8], out[64];
+	char *argv[MOST_WORDS] = {(char[]){"x"}, name};
+	struct err err;
+
+	(void)state;
+	memset(name, 'n', sizeof(name));
+	memcpy(name, "--", 2);
+	memcpy(name + sizeof(name) - 3, "=1", 3);
+	assert_int_equal(walk(argv, true, out, sizeof(out), &err), ST_INVALID);
+	assert_contains(err.text, "too long");
+	assert_int_equal(walk(argv, false, out, sizeof(out), &err), ST_INVALID);
+}
+
+static void test_a_word_can_be_given_back(void **state)
+{
+	char *argv[] = {(char[]){"x"}, (char[]){"--no-pipelining"}, (char[]){"run.json"}};
+	struct cli_argument argument;
+	struct cli_walk at;
+	bool more;
+
+	(void)state;
+	cli_begin(&at, &command, 3, argv, true);
+	assert_int_equal(cli_next(&at, &argument, &more, NULL), ST_OK);
+	assert_string_equal(argument.value, "run.json");
+	at.at--;
+	assert_int_equal(cli_next(&at, &argument, &more, NULL), ST_OK);
+	assert_true(more);
+	assert_null(argument.name);
+	assert_string_equal(argument.value, "run.json");
+}
+
+/* --- what is printed ---------------------------------------------------------------------------
+ */
+
+/* What cli_standard() prints for one or two words; the caller's (free). NULL where it prints none.
+ */
+static char *standard(const char *word, const char *value)
+{
+	char *argv[] = {(char[]){"ipu-test"}, strdup(word), value ? strdup(value) : NULL};
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+	bool shown = cli_standard(&command, value ? 3 : 2, argv, out);
+
+	fclose(out);
+	free(argv[1]);
+	free(argv[2]);
+	if (!shown) {
+		assert_int_equal(length, 0);
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static void test_help_is_tidy(void **state)
+{
+	char *text = standard("--help", NULL), *brief = standard("-h", NULL);
+
+	(void)state;
+	assert_string_equal(text, brief);
+	assert_memory_equal(text, "Usage: ipu-test RUN [--key value ...]\n\n", 39);
+	assert_contains(text, "\n  -c, --color WHEN        Use colours: auto");
+	assert_contains(text, "\n      --json              Print JSON.\n");
+	assert_contains(text, "\n      --an-option-with-a-very-long-name VALUE\n"
+			      "                          Has its text on the next line.\n");
+	assert_contains(text, "\n  -h, --help              Print this text.\n");
+	assert_contains(text, "\n  ipu-test run.json\n      Train what the file says.\n");
+	assert_contains(text,
+			"\nExit codes: 0 done, 1 the work failed, 2 the request was wrong.\n");
+	for (char *line = text; *line; line += strcspn(line, "\n") + 1) {
+		size_t length = strcspn(line, "\n");
+
+		assert_true(length <= 80);
+		assert_true(!length || line[length - 1] != ' ');
+	}
+	free(text);
+	free(brief);
+}
+
+static void test_version_is_one_line(void **state)
+{
+	char *text = standard("--version", NULL);
+
+	(void)state;
+	assert_memory_equal(text, "ipu-test ", 9);
+	assert_true(strspn(text + 9, "0123456789.") >= 5);
+	assert_string_equal(text + 9 + strspn(text + 9, "0123456789."), "\n");
+	free(text);
+}
+
+static void test_standard_looks_only_at_options(void **state)
+{
+	char *no[] = {(char[]){"x"}, (char[]){"--output=--help"}, (char[]){"--"},
+		      (char[]){"--help"}};
+	char *yes[] = {(char[]){"x"}, (char[]){"--xyzzy"}, (char[]){"--color"}, (char[]){"blue"},
+		       (char[]){"-h"}};
+	FILE *null = fopen("/dev/null", "w");
+
+	(void)state;
+	assert_false(cli_standard(&command, 4, no, null));
+	assert_false(cli_standard(&command, 1, no, null));
+	assert_true(cli_standard(&command, 5, yes, null));
+	fclose(null);
+}
+
+/* Write @text into @name of a new folder @dir. */
+static void keep(char dir[SUPPORT_PATH_SIZE], char path[FS_PATH_SIZE], const char *text)
+{
+	support_tempdir(dir);
+	assert_true(fs_path(path, "%s/text", dir));
+	support_write_file(path, text, strlen(text));
+}
+
+static void check_bash(const char *path, const char *words, const char *replies)
+{
+	struct support_result result;
+
+	support_shell(&result,
+		      "bash -c 'source \"%s\"; COMP_WORDS=(%s); "
+		      "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _ipu_test; echo ${COMPREPLY[@]}'",
+		      path, words);
+	assert_string_equal(result.err, "");
+	assert_string_equal(result.out, replies);
+	support_result_free(&result);
+}
+
+static void test_bash_completion_works(void **state)
+{
+	char *text = standard("--completion", "bash"), *same = standard("--completion=bash", NULL);
+	char dir[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE];
+	struct support_result result;
+
+	(void)state;
+	assert_string_equal(text, same);
+	assert_contains(text, "complete -o filenames -F _ipu_test ipu-test\n");
+	if (!support_has_program("bash"))
+		skip();
+	keep(dir, path, text);
+	support_shell(&result, "bash -n '%s'", path);
+	assert_int_equal(result.exit_code, 0);
+	assert_string_equal(result.err, "");
+	support_result_free(&result);
+
+	check_bash(path, "ipu-test --co", "--color --completion\n");
+	check_bash(path, "ipu-test --color al", "always\n");
+	check_bash(path, "ipu-test -c \"\"", "auto always never\n");
+	check_bash(path, "ipu-test --color = n", "never\n");
+	check_bash(path, "ipu-test --color =", "auto always never\n");
+	check_bash(path, "ipu-test --completion \"\"", "bash zsh\n");
+	support_tempdir_remove(dir);
+	free(text);
+	free(same);
+}
+
+static void test_zsh_completion_works(void **state)
+{
+	char *text = standard("--completion", "zsh");
+	char dir[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE];
+	struct support_result result;
+
+	(void)state;
+	assert_contains(text, "#compdef ipu-test\n");
+	assert_contains(text, "'(-c --color)'{-c,--color=}'[Use colours\\: auto");
+	assert_contains(text, "it'\\''s never");
+	assert_contains(text, "\\[or of colons\\: these\\]");
+	assert_contains(text, ":WHEN:(auto always never)'");
+	assert_contains(text, ":FILE:_files'");
+	if (support_has_program("zsh")) {
+		keep(dir, path, text);
+		support_shell(&result, "zsh -n '%s'", path);
+		assert_string_equal(result.err, "");
+		assert_int_equal(result.exit_code, 0);
+		support_result_free(&result);
+		support_tempdir_remove(dir);
+	}
+	assert_null(standard("--completion", "fish"));
+	free(text);
+}
+
+static void test_words_complete_the_first_argument(void **state)
+{
+	struct cli_command worded = command;
+	char *argv[] = {(char[]){"x"}, (char[]){"--completion"}, (char[]){"bash"}};
+	char dir[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE], *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	(void)state;
+	worded.words = "model matmul conv";
+	assert_true(cli_standard(&worded, 3, argv, out));
+	fclose(out);
+	if (support_has_program("bash")) {
+		keep(dir, path, text);
+		check_bash(path, "ipu-test m", "model matmul\n");
+		support_tempdir_remove(dir);
+	}
+	free(text);
+}
+
+static void test_manual_page_has_its_sections(void **state)
+{
+	static const char *const parts[] = {
+		".TH IPU-TEST 1 ",
+		".SH NAME\nipu\\-test \\- test the command line\n",
+		".SH SYNOPSIS\n",
+		".SH DESCRIPTION\n",
+		"\\&.The second one begins with a point.\n\\&'And a quote, and a back\\eslash.",
+		".SH OPTIONS\n.TP\n\\fB\\-c\\fR, \\fB\\-\\-color\\fR \\fIWHEN\\fR\n",
+		".SH EXAMPLES\n",
+		".SH \"EXIT STATUS\"\n",
+		".SH \"FILES\"\nrun.json: the run file.\n.PP\nSecond paragraph.\n",
+		".SH \"ENVIRONMENT\"\nNO_COLOR\n",
+	};
+	char *text = standard("--man", NULL);
+	const char *from = text;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		assert_contains(from, parts[i]);
+		from = strstr(from, parts[i]); /* and in this order */
+	}
+	free(text);
+}
+
+static void test_manual_page_formats_without_warnings(void **state)
+{
+	char dir[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE], *text;
+	struct support_result result;
+
+	(void)state;
+	if (!support_has_program("groff")) {
+		print_message("groff is absent: the manual page is not formatted\n");
+		skip();
+	}
+	text = standard("--man", NULL);
+	keep(dir, path, text);
+	support_shell(&result, "groff -ww -man -Tutf8 -z '%s'", path);
+	assert_string_equal(result.err, "");
+	assert_int_equal(result.exit_code, 0);
+	support_result_free(&result);
+	support_tempdir_remove(dir);
+	free(text);
+}
+
+/* --- failing and colour ------------------------------------------------------------------------
+ */
+
+static void test_fail_prints_one_line_and_gives_the_exit_code(void **state)
+{
+	/* The test program plays the command itself: see main(). */
+	const char *argv[] = {"/proc/self/exe", "fail", NULL};
+	struct support_result result;
+
+	(void)state;
+	support_run(&result, argv, NULL);
+	assert_string_equal(result.out, "");
+	assert_string_equal(result.err, "ipu-test: run.json: two?lines\n");
+	assert_int_equal(result.exit_code, 2);
+	support_result_free(&result);
+}
+
+static int play_failing(void)
+{
+	struct err err;
+
+	err_set(&err, ST_INVALID, "run.json: two\nlines");
+	return cli_fail(&command, &err);
+}
+
+static void set_or_unset(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
+static void test_colour_follows_the_conventions(void **state)
+{
+	static const struct {
+		const char *when, *no_color, *force, *term;
+		bool colour; /* on a stream that is no terminal */
+	} rows[] = {
+		{"always", "1", NULL, "dumb", true},  {"never", NULL, "1", "xterm", false},
+		{"auto", NULL, NULL, "xterm", false}, {NULL, NULL, NULL, "xterm", false},
+		{NULL, NULL, "1", "xterm", true},     {NULL, NULL, "0", "xterm", false},
+		{NULL, "", "1", "xterm", true},       {NULL, "1", "1", "xterm", false},
+		{"auto", NULL, "1", "dumb", true},    {NULL, NULL, "", NULL, false},
+	};
+	FILE *null = fopen("/dev/null", "w");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		set_or_unset("NO_COLOR", rows[i].no_color);
+		set_or_unset("CLICOLOR_FORCE", rows[i].force);
+		set_or_unset("TERM", rows[i].term);
+		assert_int_equal(cli_colour(null, rows[i].when), rows[i].colour);
+	}
+	fclose(null);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_walk_gives_options_and_words),
+		cmocka_unit_test(test_mistakes_are_explained),
+		cmocka_unit_test(test_an_endless_open_name_is_refused),
+		cmocka_unit_test(test_a_word_can_be_given_back),
+		cmocka_unit_test(test_help_is_tidy),
+		cmocka_unit_test(test_version_is_one_line),
+		cmocka_unit_test(test_standard_looks_only_at_options),
+		cmocka_unit_test(test_bash_completion_works),
+		cmocka_unit_test(test_zsh_completion_works),
+		cmocka_unit_test(test_words_complete_the_first_argument),
+		cmocka_unit_test(test_manual_page_has_its_sections),
+		cmocka_unit_test(test_manual_page_formats_without_warnings),
+		cmocka_unit_test(test_fail_prints_one_line_and_gives_the_exit_code),
+		cmocka_unit_test(test_colour_follows_the_conventions),
+	};
+
+	if (argc == 2 && !strcmp(argv[1], "fail"))
+		return play_failing();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
