@@ -115,7 +115,7 @@ static void test_impossible_sizes_give_null(void **state)
 	arena_init(&arena, 64);
 	assert_null(arena_alloc(&arena, SIZE_MAX, 2));
 	assert_null(arena_alloc(&arena, SIZE_MAX, 1));
-	assert_null(arena_alloc(&arena, PTRDIFF_MAX / 2, 1));
+	assert_null(arena_alloc(&arena, (size_t)PTRDIFF_MAX / 2 + 1, 1));
 	assert_non_null(arena_alloc(&arena, 1, 8));
 	arena_fini(&arena);
 	assert_int_equal(arena_init(&arena, SIZE_MAX), -1);
