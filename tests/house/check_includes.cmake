@@ -1,0 +1,140 @@
+# Fail where a room includes what it may not, or where two files share a name.
+#
+#	cmake -D ROOT=<source tree> -P check_includes.cmake
+#
+# Rooms include "room/file.h", public headers are <ipuscope/file.h>. Tests and benchmarks look
+# anywhere; only the uniqueness of names concerns them.
+
+cmake_policy(VERSION 3.25)
+
+set(rooms common ipu profiler outfeed reports trainer viewer examples)
+
+# What a room may include beside its own files.
+set(allowed_common)
+set(allowed_ipu common)
+set(allowed_profiler common)
+set(allowed_outfeed profiler common)
+set(allowed_reports profiler_read ipu common)
+set(allowed_trainer ipu outfeed profiler reports common)
+set(allowed_viewer reports profiler_read common)
+set(allowed_examples ipuscope)
+
+# The read side of the profiler, and what of it one room alone may have.
+set(profiler_read prof_db.h prof_query.h prof_timeline.h ipuscope/profiler.h)
+set(profiler_read_more_reports prof_repair.h)
+
+set(failures 0)
+
+function(complain text)
+	message(NOTICE "${text}")
+	math(EXPR failures "${failures} + 1")
+	set(failures ${failures} PARENT_SCOPE)
+endfunction()
+
+# May @room include the file @path (below its room's folder) of the room @other? Sets @out.
+function(is_allowed room other path out)
+	set(${out} FALSE PARENT_SCOPE)
+	if(room STREQUAL other)
+		set(${out} TRUE PARENT_SCOPE)
+	elseif(path MATCHES "_internal\\.h$")
+		return()
+	elseif(other IN_LIST allowed_${room})
+		set(${out} TRUE PARENT_SCOPE)
+	elseif(other STREQUAL "profiler" AND "profiler_read" IN_LIST allowed_${room} AND
+			(path IN_LIST profiler_read OR path IN_LIST profiler_read_more_${room}))
+		set(${out} TRUE PARENT_SCOPE)
+	endif()
+endfunction()
+
+# Which room does the include @path of a file of @room belong to? Sets @other ("" for system and
+# generated headers) and @rest, the path below that room.
+function(find_room path quoted other rest)
+	set(${other} "" PARENT_SCOPE)
+	set(${rest} "${path}" PARENT_SCOPE)
+	if(path MATCHES "^([a-z]+)/(.*)$")
+		if(CMAKE_MATCH_1 STREQUAL "ipuscope" OR CMAKE_MATCH_1 IN_LIST rooms)
+			set(${other} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+			set(${rest} "${CMAKE_MATCH_2}" PARENT_SCOPE)
+		endif()
+	elseif(quoted AND DEFINED room_of_${path})
+		# A bare name is a path too: names are unique in the tree.
+		set(${other} "${room_of_${path}}" PARENT_SCOPE)
+	endif()
+endfunction()
+
+function(check_include room file line)
+	string(REGEX MATCH "[<\"]([^>\"]+)[>\"]" found "${line}")
+	if(NOT found)
+		return()
+	endif()
+	set(path "${CMAKE_MATCH_1}")
+	string(FIND "${found}" "\"" quote)
+	set(quoted TRUE)
+	if(quote EQUAL -1)
+		set(quoted FALSE)
+	endif()
+
+	if(path MATCHES "(^|/)\\.\\.(/|$)")
+		complain("${file}: includes \"${path}\": a path with .. hides the room")
+		set(failures ${failures} PARENT_SCOPE)
+		return()
+	endif()
+
+	find_room("${path}" ${quoted} other rest)
+	if(other STREQUAL "")
+		return()
+	endif()
+	if(other STREQUAL "ipuscope" AND NOT room STREQUAL "examples")
+		# The public headers are the profiler's.
+		set(other profiler)
+		set(rest "ipuscope/${rest}")
+	endif()
+	is_allowed(${room} ${other} "${rest}" good)
+	if(room STREQUAL "examples" AND quoted)
+		set(good FALSE)
+	endif()
+	if(NOT good)
+		complain("${file}: ${room} may not include ${path}")
+		set(failures ${failures} PARENT_SCOPE)
+	endif()
+endfunction()
+
+# --- names ---------------------------------------------------------------------------------------
+
+set(sources)
+foreach(folder IN LISTS rooms ITEMS tests bench)
+	file(GLOB_RECURSE found RELATIVE ${ROOT} ${ROOT}/${folder}/*.c ${ROOT}/${folder}/*.h)
+	list(APPEND sources ${found})
+endforeach()
+list(LENGTH sources count)
+if(count EQUAL 0)
+	message(FATAL_ERROR "${ROOT}: no sources found")
+endif()
+
+foreach(file IN LISTS sources)
+	get_filename_component(name ${file} NAME)
+	string(REGEX MATCH "^[a-z]+" room ${file})
+	if(DEFINED file_of_${name})
+		complain("${file}: the name is taken by ${file_of_${name}}")
+	endif()
+	set(file_of_${name} ${file})
+	set(room_of_${name} ${room})
+endforeach()
+
+# --- includes ------------------------------------------------------------------------------------
+
+foreach(file IN LISTS sources)
+	string(REGEX MATCH "^[a-z]+" room ${file})
+	if(NOT room IN_LIST rooms)
+		continue()
+	endif()
+	file(STRINGS ${ROOT}/${file} lines REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"]")
+	foreach(line IN LISTS lines)
+		check_include(${room} ${file} "${line}")
+	endforeach()
+endforeach()
+
+if(failures GREATER 0)
+	message(FATAL_ERROR "${failures} broken rules in ${count} files")
+endif()
+message(NOTICE "${count} files keep the rules")
