@@ -1,0 +1,296 @@
+/*
+ * Bubbles: published closed forms, a small run by hand, and the split as a property.
+ */
+#include "support/support.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/rng.h"
+#include "ipu/ipu_bubble.h"
+
+static struct ipu_schedule *schedule_of(enum ipu_schedule_kind kind, int stages, int microbatches)
+{
+	struct ipu_schedule_params params = {
+		.kind = kind, .stages = stages, .microbatches = microbatches, .training = true};
+	struct ipu_schedule *schedule;
+
+	assert_int_equal(ipu_schedule_new(&schedule, &params, NULL), ST_OK);
+	return schedule;
+}
+
+static struct ipu_bubble theory_of(enum ipu_schedule_kind kind, int stages, int microbatches,
+				   double forward, double backward, bool lockstep)
+{
+	struct ipu_schedule *schedule = schedule_of(kind, stages, microbatches);
+	struct ipu_bubble bubble;
+	double f[32], b[32];
+
+	for (int s = 0; s < stages; s++) {
+		f[s] = forward;
+		b[s] = backward;
+	}
+	assert_int_equal(ipu_bubble_theory(schedule, f, b, lockstep, &bubble, NULL), ST_OK);
+	ipu_schedule_free(schedule);
+	return bubble;
+}
+
+static void check_rates(const struct ipu_bubble *bubble, double idle, double rate,
+			double over_ideal)
+{
+	assert_close(bubble->idle_fraction, idle, 1e-12);
+	assert_close(bubble->bubble_rate, rate, 1e-12);
+	assert_close(bubble->bubble_over_ideal, over_ideal, 1e-12);
+}
+
+/* ---- closed forms -------------------------------------------------------------------------------
+ */
+
+/* Unit times (F = 1, B = 2 with the weights' part): the published GPipe = 1F1B column. */
+static const struct {
+	int stages, microbatches;
+	double idle;
+} unit_times[] = {
+	{2, 4, 0.200000}, {4, 8, 0.272727},  {4, 16, 0.157895},
+	{8, 8, 0.466667}, {8, 32, 0.179487}, {16, 64, 0.189873},
+};
+
+static void test_unit_times_give_the_published_1f1b_bubble(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(unit_times) / sizeof(unit_times[0]); i++) {
+		int p = unit_times[i].stages, m = unit_times[i].microbatches;
+		struct ipu_bubble bubble = theory_of(IPU_INTERLEAVED, p, m, 1e6, 2e6, false);
+
+		assert_true(fabs(bubble.idle_fraction - unit_times[i].idle) < 5e-7);
+		assert_true(fabs(bubble.bubble_rate - unit_times[i].idle) < 5e-7);
+		if (m % (2 * p) != 0)
+			continue;
+		bubble = theory_of(IPU_GROUPED, p, m, 1e6, 2e6, true);
+		assert_true(fabs(bubble.idle_fraction - unit_times[i].idle) < 5e-7);
+	}
+}
+
+/* Grouped in lockstep lasts (G + N - 1)(F + B): N steps of F alone, G - 1 of both, N of B alone. */
+static void test_grouped_in_lockstep_has_the_1f1b_bubble_for_any_costs(void **state)
+{
+	static const double costs[][2] = {{1, 1}, {1, 2}, {300, 700}, {5, 1}};
+
+	(void)state;
+	for (int n = 2; n <= 6; n++) {
+		for (int g = 2 * n; g <= 8 * n; g += 2 * n) {
+			for (size_t c = 0; c < 4; c++) {
+				double f = costs[c][0], b = costs[c][1];
+				struct ipu_bubble bubble = theory_of(IPU_GROUPED, n, g, f, b, true);
+				double idle = (n - 1.0) / (g + n - 1.0);
+
+				check_rates(&bubble, idle, idle, (n - 1.0) / g);
+				assert_int_equal(bubble.makespan_ns,
+						 (int64_t)((g + n - 1) * (f + b)));
+				assert_int_equal(bubble.busy_ns, (int64_t)(n * g * (f + b)));
+			}
+		}
+	}
+}
+
+/* Interleaved in lockstep: N steps of F alone, then every step has a backward somewhere. */
+static void test_interleaved_in_lockstep_wastes_time_on_unequal_costs(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 6; n++) {
+		for (int g = n; g <= 4 * n; g += n) {
+			struct ipu_bubble equal = theory_of(IPU_INTERLEAVED, n, g, 1, 1, true);
+			struct ipu_bubble unequal = theory_of(IPU_INTERLEAVED, n, g, 1, 2, true);
+			double idle = (n - 1.0) / (g + n - 1.0);
+
+			check_rates(&equal, idle, idle, (n - 1.0) / g);
+			assert_int_equal(unequal.makespan_ns, n + 2 * (2 * g + n - 2));
+		}
+	}
+}
+
+static void test_sequential_uses_one_ipu_at_a_time(void **state)
+{
+	(void)state;
+	for (int lockstep = 0; lockstep < 2; lockstep++) {
+		for (int n = 1; n <= 5; n++) {
+			struct ipu_bubble bubble =
+				theory_of(IPU_SEQUENTIAL, n, 3, 10, 20, lockstep);
+
+			check_rates(&bubble, 1 - 1.0 / n, 1 - 1.0 / n, n - 1.0);
+		}
+	}
+}
+
+static void test_free_running_is_never_slower_than_lockstep(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_init(&rng, 1, rng_stream("bubble"), 0, 0);
+	for (int round = 0; round < 100; round++) {
+		enum ipu_schedule_kind kind = (enum ipu_schedule_kind)rng_below(&rng, 3);
+		struct ipu_schedule *schedule = schedule_of(kind, 3, 6);
+		struct ipu_bubble host, device;
+		double f[3], b[3];
+
+		for (int s = 0; s < 3; s++) {
+			f[s] = 1 + rng_below(&rng, 1000);
+			b[s] = 1 + rng_below(&rng, 1000);
+		}
+		assert_int_equal(ipu_bubble_theory(schedule, f, b, false, &host, NULL), ST_OK);
+		assert_int_equal(ipu_bubble_theory(schedule, f, b, true, &device, NULL), ST_OK);
+		assert_true(host.makespan_ns <= device.makespan_ns);
+		assert_int_equal(host.busy_ns, device.busy_ns);
+		assert_int_equal(host.communication_ns, 0);
+		assert_int_equal(device.communication_ns, 0);
+		ipu_schedule_free(schedule);
+	}
+}
+
+/* ---- by hand ------------------------------------------------------------------------------------
+ */
+
+/*	        0    10   20   30   40   50   60   70
+ *	IPU 0   [F0 0 ][F0 1 ]         [B0 0 ]   [B0 1 ]
+ *	IPU 1         . [F1 0 ][B1 0 ][ F1 1 ][B1 1]
+ */
+static const struct ipu_interval by_hand[] = {
+	{0, 0, 0, 'F', 100, 10}, {0, 0, 1, 'F', 110, 10}, {0, 0, 0, 'B', 136, 12},
+	{0, 0, 1, 'B', 163, 12}, {1, 1, 0, 'F', 112, 10}, {1, 1, 0, 'B', 122, 10},
+	{1, 1, 1, 'F', 135, 10}, {1, 1, 1, 'B', 145, 15}, {0, 0, -1, 'U', 180, 99},
+};
+
+static void test_a_run_by_hand_comes_out_number_by_number(void **state)
+{
+	struct ipu_bubble b;
+
+	(void)state;
+	assert_int_equal(ipu_bubble_measure(by_hand, 9, 2, 2, &b, NULL), ST_OK);
+	assert_int_equal(b.makespan_ns, 75);
+	assert_int_equal(b.busy_ns, 44 + 45);
+	assert_int_equal(b.ramp_up_ns, 0 + 12);
+	assert_int_equal(b.ramp_down_ns, 0 + 15);
+	/* IPU 0 waits 120-136 for B1 0, which ended at 132; 148-163 for B1 1, at 160. IPU 1 waits
+	 * 132-135 for F0 1, which had ended at 120. */
+	assert_int_equal(b.communication_ns, 4 + 3 + 3);
+	assert_int_equal(b.imbalance_ns, 12 + 12);
+	check_rates(&b, 1 - 89 / 150.0, 1 - 44.5 / 75, (150 - 89) / 89.0);
+}
+
+/* On a clock in lockstep only the time in which no IPU works is communication. */
+static void test_in_lockstep_communication_is_silence(void **state)
+{
+	struct ipu_bubble b;
+
+	(void)state;
+	assert_int_equal(ipu_bubble_measure_lockstep(by_hand, 9, 2, 2, &b, NULL), ST_OK);
+	/* IPU 0: 132-135 and 160-163 of its waits; IPU 1: 132-135. */
+	assert_int_equal(b.communication_ns, 3 + 3 + 3);
+	assert_int_equal(b.imbalance_ns, 13 + 12);
+	assert_int_equal(b.ramp_up_ns + b.ramp_down_ns, 27);
+}
+
+static void test_nothing_that_ran_gives_no_rate(void **state)
+{
+	struct ipu_bubble b;
+
+	(void)state;
+	assert_int_equal(ipu_bubble_measure(NULL, 0, 2, 2, &b, NULL), ST_OK);
+	assert_true(isnan(b.idle_fraction) && isnan(b.bubble_rate) && isnan(b.bubble_over_ideal));
+	assert_int_equal(b.makespan_ns, 0);
+	assert_int_equal(ipu_bubble_measure(&by_hand[8], 1, 2, 2, &b, NULL), ST_OK);
+	assert_true(isnan(b.idle_fraction));
+}
+
+static void test_intervals_outside_the_pipeline_are_refused(void **state)
+{
+	static const struct ipu_interval wrong[] = {{2, 0, 0, 'F', 0, 1},
+						    {0, 2, 0, 'F', 0, 1},
+						    {-1, 0, 0, 'B', 0, 1},
+						    {0, 0, 0, 'F', 0, -1}};
+	struct ipu_bubble b;
+	struct err err;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(ipu_bubble_measure(&wrong[i], 1, 2, 2, &b, &err), ST_INVALID);
+}
+
+/* ---- properties ---------------------------------------------------------------------------------
+ */
+
+static void check_sum(const struct ipu_bubble *b, int ipus)
+{
+	assert_true(b->ramp_up_ns >= 0 && b->ramp_down_ns >= 0 && b->imbalance_ns >= 0 &&
+		    b->communication_ns >= 0);
+	assert_int_equal(b->ramp_up_ns + b->ramp_down_ns + b->imbalance_ns + b->communication_ns,
+			 ipus * b->makespan_ns - b->busy_ns);
+}
+
+/* Any intervals, even ones that overlap on an IPU or name no real producer. */
+static void test_idle_time_is_split_to_the_last_ns(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_init(&rng, 2, rng_stream("bubble"), 0, 0);
+	for (int round = 0; round < 500; round++) {
+		struct ipu_interval intervals[40];
+		int count = 1 + (int)rng_below(&rng, 40), ipus = 1 + (int)rng_below(&rng, 4);
+		struct ipu_bubble b;
+
+		for (int i = 0; i < count; i++)
+			intervals[i] =
+				(struct ipu_interval){.ipu = (int)rng_below(&rng, (uint32_t)ipus),
+						      .stage = (int)rng_below(&rng, 4),
+						      .microbatch = (int)rng_below(&rng, 4),
+						      .phase = "FBU"[rng_below(&rng, 3)],
+						      .start_ns = rng_below(&rng, 1000),
+						      .dur_ns = rng_below(&rng, 60)};
+		assert_int_equal(ipu_bubble_measure(intervals, count, ipus, 4, &b, NULL), ST_OK);
+		check_sum(&b, ipus);
+		assert_int_equal(ipu_bubble_measure_lockstep(intervals, count, ipus, 4, &b, NULL),
+				 ST_OK);
+		check_sum(&b, ipus);
+	}
+}
+
+static void test_no_failed_allocation_leaves_anything(void **state)
+{
+	static const double ns[] = {10, 10};
+	struct ipu_schedule *schedule = schedule_of(IPU_GROUPED, 2, 4);
+	bool failed = true;
+
+	(void)state;
+	for (long n = 0; failed; n++) {
+		struct ipu_bubble b;
+		enum status status;
+
+		support_fail_alloc(n);
+		status = ipu_bubble_theory(schedule, ns, ns, false, &b, NULL);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
+	}
+	ipu_schedule_free(schedule);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unit_times_give_the_published_1f1b_bubble),
+		cmocka_unit_test(test_grouped_in_lockstep_has_the_1f1b_bubble_for_any_costs),
+		cmocka_unit_test(test_interleaved_in_lockstep_wastes_time_on_unequal_costs),
+		cmocka_unit_test(test_sequential_uses_one_ipu_at_a_time),
+		cmocka_unit_test(test_free_running_is_never_slower_than_lockstep),
+		cmocka_unit_test(test_a_run_by_hand_comes_out_number_by_number),
+		cmocka_unit_test(test_in_lockstep_communication_is_silence),
+		cmocka_unit_test(test_nothing_that_ran_gives_no_rate),
+		cmocka_unit_test(test_intervals_outside_the_pipeline_are_refused),
+		cmocka_unit_test(test_idle_time_is_split_to_the_last_ns),
+		cmocka_unit_test(test_no_failed_allocation_leaves_anything),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
