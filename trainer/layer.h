@@ -1,5 +1,6 @@
 /*
- * The kinds of layers: one table row each. The model, the stages and the lowering know layers by this alone.
+ * The kinds of layers: one table row each. The model, the stages and the lowering know layers by
+ * this alone.
  */
 #ifndef LAYER_H
 #define LAYER_H
@@ -16,15 +17,15 @@ struct layer_pass {
 	int64_t batch;
 	bool training;
 	struct pool *pool;
-	const float *weights;   /* the model's block */
-	const float *input;     /* [batch, input] */
-	float *output;          /* [batch, output]; may be the input where ops->in_place */
+	const float *weights; /* the model's block */
+	const float *input;   /* [batch, input] */
+	float *output;        /* [batch, output] */
+	float *logits;        /* the softmax's input, to be kept for the loss; NULL: not wanted */
 	/* backward only: */
-	const float *grad_output; /* may be overwritten through `scratch` rules of the stage: see stage.c */
-	float *grad_input;        /* NULL: not wanted (the first layer) */
-	float *gradients;         /* the model's block: this layer's parameters are written, not added */
-	float *scratch;           /* [batch, output] floats */
-	bool skip_activation;     /* the loss has given the gradient of the pre-activation already */
+	float *grad_output; /* [batch, output]; overwritten */
+	float *grad_input;  /* [batch, input], another buffer; NULL: not wanted (the first layer) */
+	float *gradients;   /* the model's block: this layer's parameters are written, not added */
+	bool skip_activation; /* the loss has given the gradient of the pre-activation already */
 };
 
 struct layer_ops {
@@ -36,14 +37,19 @@ struct layer_ops {
 	void (*backward)(const struct layer_pass *pass);
 	int64_t (*flops)(const struct model_layer *layer, int64_t batch); /* NULL: 0 */
 	/* Device operations of phase F or B for one micro-batch; returns how many were written to
-	 * @ops (at most @most). Names are "LAYER/..." and owned by the caller's arena. */
+	 * @ops (at most @most, LAYER_OPS are enough), -1: no memory. Names are "LAYER/..." and
+	 * owned by the caller's arena; `stage` is 0, for the caller to set. NULL: there are none.
+	 */
 	int (*lower)(const struct model *model, const struct model_layer *layer, int64_t batch,
 		     char phase, bool first, struct ipu_op *ops, int most, struct arena *arena);
 	bool pass_through; /* output is the input: no buffer, no gradient work */
 	enum model_outfeed outfeed;
 };
 
-const struct layer_ops *layer_find(const char *class_name);
+#define LAYER_OPS 8 /* the most operations of a layer in a phase */
+
+const struct layer_ops *layer_find(const char *class_name); /* NULL: unknown */
+/* What may stand in a model's list of layers, "InputLayer" included. */
 const char *const *layer_names(int *count);
 
 #endif /* LAYER_H */

@@ -28,11 +28,15 @@ const char *loss_name(const struct loss *loss); /* Keras's snake case */
 /* Does this loss of a model that ends in a softmax take the logits (as Keras does when it can)? */
 bool loss_takes_logits(const struct loss *loss, const struct model *model);
 
+/* Does the loss fit the model's output and data of @classes classes? The error names the layer. */
+enum status loss_check(const struct loss *loss, const struct model *model, int64_t classes,
+		       struct err *err);
+
 /*
- * @outputs [batch, classes]: probabilities (or logits when from_logits). @logits: the softmax's input
- * when loss_takes_logits(), else NULL. @gradient: [batch, classes], of the logits when given, else of the
- * outputs; NULL: not wanted. Without logits and from_logits false, probabilities are clipped to
- * [1e-7, 1 - 1e-7] and normalised, as Keras's backend does.
+ * @outputs [batch, classes]: probabilities (or logits when from_logits). @logits: the softmax's
+ * input when loss_takes_logits(), else NULL. @gradient: [batch, classes], of the logits when given,
+ * else of the outputs; NULL: not wanted. Without logits and from_logits false, probabilities are
+ * clipped to [1e-7, 1 - 1e-7] and normalised, as Keras's backend does.
  */
 void loss_run(const struct loss *loss, const float *outputs, const float *logits,
 	      const int32_t *labels, int64_t batch, int64_t classes, float *gradient,

@@ -1,9 +1,10 @@
 /*
- * A pipeline stage of one replica at work: a range of layers, buffers for the micro-batches in flight.
+ * A pipeline stage of one replica at work: a range of layers, buffers for the micro-batches in
+ * flight.
  *
- * All memory is allocated at creation and touched once. A slot holds one micro-batch's activations from
- * its forward until its backward; the caller chooses slots. One thread at a time. Results depend on
- * (weights, input) only: the same bytes for any pool.
+ * All memory is allocated at creation and touched once. A slot holds one micro-batch's activations
+ * from its forward until its backward; the caller chooses slots. One thread at a time. Results
+ * depend on (weights, input) only: the same bytes for any pool.
  */
 #ifndef STAGE_H
 #define STAGE_H
@@ -29,7 +30,8 @@ struct stage_params {
 enum status stage_new(struct stage **out, const struct stage_params *params, struct err *err);
 void stage_free(struct stage *stage); /* accepts NULL */
 
-/* The input buffer of a slot: [batch, input of the first layer]; the caller fills it before forward. */
+/* The input buffer of a slot: [batch, input of the first layer]; the caller fills it before
+ * forward. */
 float *stage_input(struct stage *stage, int slot);
 size_t stage_input_count(const struct stage *stage);
 size_t stage_output_count(const struct stage *stage);
@@ -41,7 +43,8 @@ const float *stage_forward(struct stage *stage, int slot, const float *weights, 
 /* What stage_forward() returned for @slot. */
 const float *stage_output(const struct stage *stage, int slot);
 
-/* The input of the softmax that ends the model, for a loss from logits; NULL where there is none. */
+/* The input of the softmax that ends the model, for a loss from logits; NULL where there is none.
+ */
 const float *stage_logits(const struct stage *stage, int slot);
 
 /* @grad_output: [batch, output], overwritten. Writes this stage's part of @gradients (the model's

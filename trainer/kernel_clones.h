@@ -1,0 +1,27 @@
+/*
+ * One source, several instruction sets, chosen when the program is loaded.
+ *
+ * Only for loops whose elements are independent: with -ffp-contract=off the wider instructions do
+ * the same operations in the same order. Off under sanitizers, whose runtime is not ready yet when
+ * the loader asks which variant to take.
+ */
+#ifndef KERNEL_CLONES_H
+#define KERNEL_CLONES_H
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KERNEL_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define KERNEL_SANITIZED
+#endif
+
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GLIBC__) && defined(__GNUC__) &&    \
+	!defined(__clang__) && !defined(KERNEL_SANITIZED)
+#define KERNEL_CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#else
+#define KERNEL_CLONES
+#endif
+
+#endif /* KERNEL_CLONES_H */

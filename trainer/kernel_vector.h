@@ -1,0 +1,30 @@
+/*
+ * Element by element: bias, ReLU, sums, updates.
+ *
+ * Plain functions on pointers and sizes, one thread each; nothing overlaps unless said. Compiled
+ * for several instruction sets where the system allows it: every element's operations and their
+ * order are the same in all, so the bytes are too. NaN and infinities go through.
+ */
+#ifndef KERNEL_VECTOR_H
+#define KERNEL_VECTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* y[rows, columns] (rows @stride apart) += bias[columns]. */
+void kernel_bias(float *y, int64_t stride, int64_t rows, int64_t columns, const float *bias);
+/* The same, then max(y, 0) with NaN kept; @bias may be NULL. */
+void kernel_bias_relu(float *y, int64_t stride, int64_t rows, int64_t columns, const float *bias);
+
+void kernel_relu(const float *x, float *y, size_t count); /* x may be y */
+/* dy = 0 where the ReLU's output @y is 0 or less; a NaN of @y lets dy through. */
+void kernel_relu_grad(const float *y, float *dy, size_t count);
+
+/* sums[columns] = the sum over rows of x[rows, columns], from the first row to the last. */
+void kernel_column_sums(const float *x, int64_t stride, int64_t rows, int64_t columns, float *sums);
+
+void kernel_add(float *sum, const float *x, size_t count);                         /* sum += x */
+void kernel_scale(float *x, float factor, size_t count);                           /* x *= factor */
+void kernel_sgd(float *weights, const float *gradients, float rate, size_t count); /* w -= rate g */
+
+#endif /* KERNEL_VECTOR_H */
