@@ -4,9 +4,11 @@
 #include "common/fs.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -159,6 +161,34 @@ static void test_failed_write_leaves_the_old_file(void **state)
 	assert_int_equal(count_entries(f->dir), 1);
 }
 
+static void test_a_write_that_breaks_off_leaves_the_old_file(void **state)
+{
+	struct fixture *f = *state;
+	const char *path = in_dir(f, "kept");
+	static const char data[8192];
+	struct rlimit before, least;
+	enum status status;
+	struct err err;
+	char *text;
+
+	support_write_file(path, "old", 3);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	least = before;
+	least.rlim_cur = 4096;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &least), 0);
+	status = fs_write(path, data, sizeof(data), &err);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, SIG_DFL);
+
+	assert_int_equal(status, ST_IO);
+	assert_contains(err.text, "kept: cannot write: File too large");
+	text = support_read_file(path, NULL);
+	assert_string_equal(text, "old");
+	free(text);
+	assert_int_equal(count_entries(f->dir), 1);
+}
+
 static void test_write_into_a_missing_folder_fails(void **state)
 {
 	struct fixture *f = *state;
@@ -167,6 +197,23 @@ static void test_write_into_a_missing_folder_fails(void **state)
 	assert_int_equal(fs_write(in_dir(f, "no/such/file"), "x", 1, &err), ST_NOTFOUND);
 	assert_contains(err.text, "no/such/file: cannot write");
 	assert_int_equal(count_entries(f->dir), 0);
+}
+
+static void test_paths_too_long_are_refused(void **state)
+{
+	char path[FS_PATH_SIZE + 8];
+
+	(void)state;
+	memset(path, 'p', sizeof(path));
+	path[0] = '/';
+	path[sizeof(path) - 1] = '\0';
+	assert_int_not_equal(fs_write(path, "x", 1, NULL), ST_OK);
+	assert_int_not_equal(fs_make_dirs(path, NULL), ST_OK);
+	/* Long enough for the file, not for the temporary beside it. */
+	for (size_t i = 100; i < sizeof(path); i += 100)
+		path[i] = '/';
+	path[FS_PATH_SIZE - 4] = '\0';
+	assert_int_not_equal(fs_write(path, "x", 1, NULL), ST_OK);
 }
 
 static void test_full_device_is_no_space(void **state)
@@ -301,7 +348,9 @@ int main(void)
 		with_dir(test_limit_is_kept),
 		cmocka_unit_test(test_a_pipe_is_read_to_its_end),
 		with_dir(test_failed_write_leaves_the_old_file),
+		with_dir(test_a_write_that_breaks_off_leaves_the_old_file),
 		with_dir(test_write_into_a_missing_folder_fails),
+		cmocka_unit_test(test_paths_too_long_are_refused),
 		cmocka_unit_test(test_full_device_is_no_space),
 		with_dir(test_write_keeps_mode_and_link),
 		with_dir(test_folders_are_made_with_their_parents),

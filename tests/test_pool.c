@@ -223,6 +223,29 @@ static void test_every_failing_allocation_is_reported(void **state)
 	}
 }
 
+static void test_threads_that_do_not_start_are_reported(void **state)
+{
+	pthread_attr_t before, greedy;
+	struct pool *pool;
+	enum status status;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(pthread_getattr_default_np(&before), 0);
+	assert_int_equal(pthread_getattr_default_np(&greedy), 0);
+	/* No address space has room for such a stack. */
+	assert_int_equal(pthread_attr_setstacksize(&greedy, (size_t)1 << 60), 0);
+	assert_int_equal(pthread_setattr_default_np(&greedy), 0);
+	status = pool_new(&pool, 2, &err);
+	assert_int_equal(pthread_setattr_default_np(&before), 0);
+	pthread_attr_destroy(&before);
+	pthread_attr_destroy(&greedy);
+
+	assert_int_equal(status, ST_FAILED);
+	assert_null(pool);
+	assert_contains(err.text, "cannot start thread 1 of 2: ");
+}
+
 static void test_there_is_a_processor(void **state)
 {
 	(void)state;
@@ -300,6 +323,7 @@ int main(void)
 		cmocka_unit_test(test_helpers_really_help),
 		cmocka_unit_test(test_run_never_allocates),
 		cmocka_unit_test(test_every_failing_allocation_is_reported),
+		cmocka_unit_test(test_threads_that_do_not_start_are_reported),
 		cmocka_unit_test(test_there_is_a_processor),
 		cmocka_unit_test(test_quotas_of_both_versions_count),
 	};
