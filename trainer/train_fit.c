@@ -1,0 +1,383 @@
+#include "trainer/train_fit.h"
+
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "trainer/train_record.h"
+
+static volatile sig_atomic_t interrupted;
+
+void train_interrupt(void)
+{
+	interrupted = 1;
+}
+
+/* The sums of an epoch so far, over replicas: Keras's running means. */
+struct epoch_sums {
+	double loss;
+	int64_t correct, batches;
+};
+
+/* What a phase of training needs besides the session: made once for fit, once for evaluate. */
+struct phase {
+	struct train_session *session;
+	struct train_screen *screen;
+	struct dataset_order *order;
+	uint32_t *items;
+	double *losses;
+	int64_t *correct;
+	struct epoch_sums sums;
+	int64_t steps_per_execution;
+};
+
+static enum status phase_init(struct phase *phase, struct train_session *session,
+			      struct train_screen *screen, enum ips_mode mode, struct err *err)
+{
+	const struct run_file *run = session->run;
+	const struct run_layout *layout = session->layout;
+	const bool train = mode == IPS_TRAIN;
+	const struct dataset *set = train ? session->train_set : session->test_set;
+	size_t places;
+
+	memset(phase, 0, sizeof(*phase));
+	phase->session = session;
+	phase->screen = screen;
+	phase->steps_per_execution =
+		train ? layout->steps_per_execution : layout->evaluate_steps_per_execution;
+	places = (size_t)phase->steps_per_execution * (size_t)layout->replicas;
+	phase->items = mem_calloc(places, (size_t)run->data.batch_size * sizeof(*phase->items));
+	phase->losses = mem_calloc(places, sizeof(*phase->losses));
+	phase->correct = mem_calloc(places, sizeof(*phase->correct));
+	if (phase->items == NULL || phase->losses == NULL || phase->correct == NULL)
+		return err_nomem(err);
+	return dataset_order_new(&phase->order, set->count, run->data.batch_size,
+				 train ? run->data.shuffle : 0, run->fit.seed, err);
+}
+
+static void phase_fini(struct phase *phase)
+{
+	dataset_order_free(phase->order);
+	mem_free(phase->items);
+	mem_free(phase->losses);
+	mem_free(phase->correct);
+}
+
+/* Step s of replica r takes batch s x replicas + r. */
+static void choose_items(struct phase *phase, int64_t first_step, int64_t steps)
+{
+	const int64_t replicas = phase->session->layout->replicas;
+	const int64_t batch = phase->session->run->data.batch_size;
+
+	for (int64_t i = 0; i < steps * replicas; i++)
+		memcpy(phase->items + i * batch,
+		       dataset_order_batch(phase->order, first_step * replicas + i),
+		       (size_t)batch * sizeof(*phase->items));
+}
+
+static void reset_signals(struct train_session *session)
+{
+	for (int r = 0; r < session->layout->replicas; r++) {
+		for (int s = 0; s < session->layout->stages; s++) {
+			struct train_stage *stage = &session->replica[r].stage[s];
+
+			atomic_store(&stage->forward_done.value, 0);
+			atomic_store(&stage->forward_taken.value, 0);
+			atomic_store(&stage->backward_done.value, 0);
+		}
+	}
+	atomic_store(&session->steps_done, 0);
+}
+
+static void plan_execution(struct phase *phase, enum ips_mode mode, int64_t epoch)
+{
+	struct train_session *session = phase->session;
+	const bool train = mode == IPS_TRAIN;
+	const struct train_device *device = session->device;
+	const int64_t steps = phase->steps_per_execution;
+
+	session->execution = (struct train_execution){
+		.mode = mode,
+		.epoch = epoch,
+		.execution = session->executions,
+		.first_step = session->steps[mode],
+		.steps = steps,
+		.microbatches = train ? session->layout->accumulation : steps,
+		.runs = train ? steps / session->layout->accumulation : 1,
+		.first_update = session->updates,
+		.schedule = train ? session->train_schedule : session->evaluate_schedule,
+		.timeline = device == NULL ? NULL
+			    : train        ? device->train
+					   : device->evaluate,
+		.start_cycle = session->device_cycle,
+		.traced = session->executions < session->trace_executions,
+		.items = phase->items,
+		.losses = phase->losses,
+		.correct = phase->correct,
+	};
+	choose_items(phase, session->steps[mode], steps);
+	reset_signals(session);
+}
+
+static void wait_for_workers(struct phase *phase, int64_t number)
+{
+	struct train_session *session = phase->session;
+
+	for (int i = 0; i < session->worker_count; i++)
+		while (!train_signal_wait_ms(&session->worker[i].finished, number, 100))
+			train_screen_progress(
+				phase->screen,
+				atomic_load_explicit(&session->steps_done, memory_order_relaxed),
+				NAN, NAN);
+}
+
+static enum status first_failure(struct train_session *session, struct err *err)
+{
+	for (int i = 0; i < session->worker_count; i++) {
+		const struct err *failure = &session->worker[i].err;
+
+		/* A recording that failed is reported when it is closed; training goes on. */
+		if (failure->status == ST_NOMEM || failure->status == ST_INVALID)
+			return err_set(err, failure->status, "worker %d: %s", i, failure->text);
+	}
+	return ST_OK;
+}
+
+/* The bar over the device's lanes; the host's is a span of the main track. */
+static void record_engine_run(struct train_session *session)
+{
+	const struct train_execution *execution = &session->execution;
+	struct ips_keys keys = IPS_KEYS_NULL;
+	struct ips_site *site = ips_site_intern("execution", "Engine::run", NULL);
+
+	keys.mode = (uint8_t)execution->mode;
+	keys.epoch = execution->epoch;
+	keys.execution = execution->execution;
+	if (execution->timeline == NULL)
+		return;
+	ips_track_set_keys(session->engine_track, &keys);
+	ips_span_at(session->engine_track, site,
+		    ipu_target_ns(&session->device->target, execution->start_cycle),
+		    ipu_target_ns(&session->device->target,
+				  execution->timeline->cycles * execution->runs));
+}
+
+static void record_losses(struct phase *phase)
+{
+	struct train_session *session = phase->session;
+	const struct train_execution *execution = &session->execution;
+	const int64_t replicas = session->layout->replicas;
+
+	for (int64_t i = 0; i < execution->steps; i++) {
+		double loss = 0;
+
+		for (int64_t r = 0; r < replicas; r++) {
+			loss += phase->losses[i * replicas + r];
+			phase->sums.loss += phase->losses[i * replicas + r];
+			phase->sums.correct += phase->correct[i * replicas + r];
+		}
+		phase->sums.batches += replicas;
+		train_record_metric(session, execution->mode, execution->epoch,
+				    execution->execution, execution->first_step + i, "loss",
+				    loss / (double)replicas);
+	}
+}
+
+/* Evaluation has no weight update at which a worker could report its pipeline run. */
+static void record_evaluation_runs(struct train_session *session)
+{
+	for (int i = 0; i < session->worker_count; i += session->workers_per_replica)
+		train_record_run(&session->worker[i], 0);
+}
+
+static enum status run_execution(struct phase *phase, enum ips_mode mode, int64_t epoch,
+				 struct err *err)
+{
+	struct train_session *session = phase->session;
+	struct ips_keys keys = IPS_KEYS_NULL;
+	int64_t start_ns;
+
+	plan_execution(phase, mode, epoch);
+	keys.mode = (uint8_t)mode;
+	keys.epoch = epoch;
+	keys.execution = session->executions;
+	ips_track_set_keys(session->main_track, &keys);
+	ips_span_begin(session->main_track, ips_site_intern("execution", "Engine::run", NULL));
+	start_ns = ips_recording_now_ns(session->recording);
+	train_signal_set(&session->go, session->executions + 1);
+	wait_for_workers(phase, session->executions + 1);
+	if (mode != IPS_TRAIN)
+		record_evaluation_runs(session);
+	ips_span_end(session->main_track);
+	train_record_execution(session, start_ns, ips_recording_now_ns(session->recording));
+	record_engine_run(session);
+	record_losses(phase);
+
+	session->executions++;
+	session->steps[mode] += session->execution.steps;
+	if (mode == IPS_TRAIN)
+		session->updates += session->execution.runs;
+	if (session->execution.timeline != NULL)
+		session->device_cycle +=
+			session->execution.timeline->cycles * session->execution.runs +
+			session->device->host_cycles;
+	return first_failure(session, err);
+}
+
+/* ---- epochs --------------------------------------------------------------------------------- */
+
+static double mean_loss(const struct phase *phase)
+{
+	return phase->sums.batches > 0 ? phase->sums.loss / (double)phase->sums.batches : NAN;
+}
+
+static double mean_accuracy(const struct phase *phase)
+{
+	const int64_t items = phase->sums.batches * phase->session->run->data.batch_size;
+
+	return items > 0 ? (double)phase->sums.correct / (double)items : NAN;
+}
+
+static bool wants_accuracy(const struct run_texts *metrics)
+{
+	for (int i = 0; i < metrics->count; i++)
+		if (strcmp(metrics->items[i], "accuracy") == 0 ||
+		    strcmp(metrics->items[i], "acc") == 0 ||
+		    strcmp(metrics->items[i], "sparse_categorical_accuracy") == 0)
+			return true;
+	return false;
+}
+
+static void record_epoch_metrics(const struct phase *phase, enum ips_mode mode, int64_t epoch,
+				 bool accuracy)
+{
+	train_record_metric(phase->session, mode, epoch, IPS_NULL, IPS_NULL, "loss",
+			    mean_loss(phase));
+	if (accuracy)
+		train_record_metric(phase->session, mode, epoch, IPS_NULL, IPS_NULL, "accuracy",
+				    mean_accuracy(phase));
+}
+
+/* Simulated ns of a step: executions with the host's fixed cost, over their steps. */
+static double device_step_ns(const struct train_session *session)
+{
+	const struct train_execution *execution = &session->execution;
+	int64_t cycles;
+
+	if (execution->timeline == NULL)
+		return NAN;
+	cycles = execution->timeline->cycles * execution->runs + session->device->host_cycles;
+	return (double)ipu_target_ns(&session->device->target, cycles) / (double)execution->steps;
+}
+
+static enum status run_executions(struct phase *phase, enum ips_mode mode, int64_t epoch,
+				  int64_t count, bool accuracy, struct err *err)
+{
+	for (int64_t i = 0; i < count; i++) {
+		enum status status = run_execution(phase, mode, epoch, err);
+
+		if (status != ST_OK)
+			return status;
+		train_screen_executed(phase->screen, phase->steps_per_execution, mean_loss(phase),
+				      accuracy ? mean_accuracy(phase) : NAN);
+		if (interrupted)
+			return err_set(err, ST_INTERRUPTED, "interrupted in epoch %lld",
+				       (long long)epoch);
+	}
+	return ST_OK;
+}
+
+static enum status run_callbacks(struct train_session *session, struct train_screen *screen,
+				 int64_t epoch, struct err *err)
+{
+	const struct {
+		struct outfeed_queue *queue;
+		const char *name;
+	} callbacks[] = {
+		{session->gradients, "Gradients callback"},
+		{session->activations, "Single layer activations callback"},
+		{session->maybe_activations, "Multi-layer activations callback"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(callbacks); i++) {
+		enum status status;
+
+		if (callbacks[i].queue == NULL)
+			continue;
+		status = outfeed_callback(callbacks[i].queue, callbacks[i].name, IPS_TRAIN, epoch,
+					  screen->out, err);
+		if (status != ST_OK)
+			return status;
+	}
+	return ST_OK;
+}
+
+static enum status run_epoch(struct phase *phase, int64_t epoch, struct train_result *out,
+			     struct err *err)
+{
+	struct train_session *session = phase->session;
+	const struct run_layout *layout = session->layout;
+	const bool accuracy = wants_accuracy(&session->run->compile.metrics);
+	enum status status;
+
+	memset(&phase->sums, 0, sizeof(phase->sums));
+	train_screen_epoch(phase->screen, epoch, session->run->fit.epochs, layout->steps_per_epoch);
+	status = run_executions(phase, IPS_TRAIN, epoch, layout->executions_per_epoch, accuracy,
+				err);
+	if (phase->sums.batches > 0) {
+		record_epoch_metrics(phase, IPS_TRAIN, epoch, accuracy);
+		out->loss = mean_loss(phase);
+		out->accuracy = accuracy ? mean_accuracy(phase) : NAN;
+	}
+	train_screen_end(phase->screen, device_step_ns(session));
+	if (status != ST_OK)
+		return status;
+	out->epochs = epoch;
+	return run_callbacks(session, phase->screen, epoch, err);
+}
+
+static enum status evaluate(struct train_session *session, struct train_screen *screen,
+			    struct train_result *out, struct err *err)
+{
+	const struct run_layout *layout = session->layout;
+	const struct run_texts *metrics = session->run->evaluate.metrics.given
+						  ? &session->run->evaluate.metrics
+						  : &session->run->compile.metrics;
+	const bool accuracy = wants_accuracy(metrics);
+	struct phase phase;
+	enum status status = phase_init(&phase, session, screen, IPS_EVALUATE, err);
+
+	if (status == ST_OK) {
+		train_screen_evaluate(screen, layout->evaluate_steps);
+		status = run_executions(&phase, IPS_EVALUATE, IPS_NULL,
+					layout->evaluate_steps /
+						layout->evaluate_steps_per_execution,
+					accuracy, err);
+		if (phase.sums.batches > 0)
+			record_epoch_metrics(&phase, IPS_EVALUATE, IPS_NULL, accuracy);
+		out->evaluate_loss = mean_loss(&phase);
+		out->evaluate_accuracy = accuracy ? mean_accuracy(&phase) : NAN;
+		train_screen_end(screen, device_step_ns(session));
+	}
+	phase_fini(&phase);
+	return status;
+}
+
+enum status train_fit(struct train_session *session, struct train_screen *screen,
+		      struct train_result *out, struct err *err)
+{
+	struct phase phase;
+	enum status status;
+
+	*out = (struct train_result){
+		.loss = NAN, .accuracy = NAN, .evaluate_loss = NAN, .evaluate_accuracy = NAN};
+	status = phase_init(&phase, session, screen, IPS_TRAIN, err);
+	for (int64_t epoch = 1; status == ST_OK && epoch <= session->run->fit.epochs; epoch++)
+		status = run_epoch(&phase, epoch, out, err);
+	phase_fini(&phase);
+	if (status == ST_OK && session->layout->evaluate_steps > 0)
+		status = evaluate(session, screen, out, err);
+	out->interrupted = status == ST_INTERRUPTED;
+	return status;
+}

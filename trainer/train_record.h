@@ -1,0 +1,32 @@
+/*
+ * From the training loop to the rows of the database. Everything here does nothing without a
+ * recording.
+ */
+#ifndef TRAIN_RECORD_H
+#define TRAIN_RECORD_H
+
+#include "trainer/train_session.h"
+
+/* Facts, layers, operations, tracks and call sites: once, before the first execution. */
+enum status train_record_start(struct train_session *session, struct err *err);
+
+/* The keys of a work of @worker; @step -1 for none. */
+struct ips_keys train_record_keys(const struct train_worker *worker, int stage, char phase,
+				  int64_t run, int64_t microbatch);
+
+/* A stage has done its phase. */
+enum status train_record_work(struct train_worker *worker, const struct ips_keys *keys,
+			      int64_t start_ns, int64_t end_ns, int64_t cpu_ns);
+
+/* A pipeline run has ended: its bubble on the host, and its device rows. By the worker of stage 0
+ * when training; for evaluation by the main thread, with any worker of the replica. */
+enum status train_record_run(struct train_worker *worker, int64_t run);
+
+/* An execution has ended. */
+enum status train_record_execution(struct train_session *session, int64_t start_ns, int64_t end_ns);
+
+/* @execution, @step INT64_MIN: a metric of the epoch. */
+enum status train_record_metric(struct train_session *session, enum ips_mode mode, int64_t epoch,
+				int64_t execution, int64_t step, const char *name, double value);
+
+#endif /* TRAIN_RECORD_H */

@@ -1,0 +1,265 @@
+#include "trainer/train_screen.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "ipu/ipu_plan.h"
+
+#define EPOCH_BAR   30
+#define COMPILE_BAR 50
+
+void train_screen_init(struct train_screen *screen, FILE *out, bool quiet)
+{
+	memset(screen, 0, sizeof(*screen));
+	screen->out = quiet ? NULL : out;
+	screen->terminal = !quiet && isatty(fileno(out));
+}
+
+/* ---- tables -----------------------------------------------------------------------------------
+ */
+
+static void print_rule(FILE *out, char character, int width)
+{
+	for (int i = 0; i < width; i++)
+		putc(character, out);
+	putc('\n', out);
+}
+
+/* Keras's print_row(): each field is cut to its column, with a blank before the next. */
+static void print_row(FILE *out, const char *const *fields, const int *ends, int count)
+{
+	char line[160] = "";
+	size_t length = 0;
+
+	for (int i = 0; i < count; i++) {
+		const size_t end = (size_t)ends[i];
+
+		if (i > 0)
+			line[length - 1] = ' ';
+		snprintf(line + length, sizeof(line) - length, "%s", fields[i]);
+		length = strlen(line);
+		if (length > end)
+			length = end;
+		memset(line + length, ' ', end - length);
+		length = end;
+		line[length] = '\0';
+	}
+	fprintf(out, "%s\n", line);
+}
+
+static void print_summary(FILE *out, const struct model *model, int64_t batch)
+{
+	static const int ends[] = {29, 55, 65};
+	static const char *const header[] = {"Layer (type)", "Output Shape", "Param #"};
+	int64_t total = 0;
+	char count[FMT_SIZE];
+
+	fprintf(out, "Model: \"%s\"\n", model->name);
+	print_rule(out, '_', 65);
+	print_row(out, header, ends, 3);
+	print_rule(out, '=', 65);
+	for (int i = 0; i < model->layer_count; i++) {
+		const struct model_layer *layer = &model->layers[i];
+		char name[128], shape[128], params[32];
+		const char *const row[] = {name, shape, params};
+
+		snprintf(name, sizeof(name), "%s (%s)", layer->name, model_layer_class(layer));
+		model_shape_text(&layer->output, batch, shape, sizeof(shape));
+		snprintf(params, sizeof(params), "%lld", (long long)model_layer_params(model, i));
+		print_row(out, row, ends, 3);
+		print_rule(out, i + 1 == model->layer_count ? '=' : '_', 65);
+		total += model_layer_params(model, i);
+	}
+	fprintf(out, "Total params: %s\n", fmt_count(count, total));
+	fprintf(out, "Trainable params: %s\nNon-trainable params: 0\n", count);
+	print_rule(out, '_', 65);
+}
+
+static void print_stages(FILE *out, const struct model *model, const int *stage)
+{
+	static const int ends[] = {30, 60};
+	static const char *const header[] = {"Layer (type)", "Pipeline Stage"};
+
+	fprintf(out, "Model: \"%s\"\n", model->name);
+	print_rule(out, '_', 60);
+	print_row(out, header, ends, 2);
+	print_rule(out, '=', 60);
+	for (int i = 0; i < model->layer_count; i++) {
+		char name[128], number[16];
+		const char *const row[] = {name, number};
+
+		snprintf(name, sizeof(name), "%s (%s)", model->layers[i].name,
+			 model_layer_class(&model->layers[i]));
+		snprintf(number, sizeof(number), "%d", stage[i]);
+		print_row(out, row, ends, 2);
+		print_rule(out, i + 1 == model->layer_count ? '=' : '_', 60);
+	}
+}
+
+void train_screen_model(struct train_screen *screen, const struct model *model,
+			const struct run_layout *layout, int64_t batch)
+{
+	if (screen->out == NULL)
+		return;
+	print_summary(screen->out, model, batch);
+	if (layout->stages > 1)
+		print_stages(screen->out, model, layout->stage);
+}
+
+/* ---- compile progress ---------------------------------------------------------------------------
+ */
+
+/* Stage texts and weights of the bar that TensorFlow for IPU draws. */
+static const struct {
+	const char *text;
+	int percent; /* done when it begins */
+} COMPILE_STEPS[] = {
+	{"Step: Hlo Optimizations", 0},  {"Step: Pre-Planning Operations", 2},
+	{"Step: Graph Construction", 4}, {"Step: Graph Compilation", 40},
+	{"Compilation Finished", 100},
+};
+
+void train_screen_compile(struct train_screen *screen, const char *module, int step)
+{
+	const int last = (int)ARRAY_LEN(COMPILE_STEPS) - 1;
+	const int percent = COMPILE_STEPS[step].percent;
+	char cells[COMPILE_BAR + 1];
+	int64_t tenths;
+
+	if (screen->out == NULL)
+		return;
+	if (step == 0) {
+		screen->start_ns = (int64_t)clock_ns();
+		fprintf(screen->out, "Compiling module %s:\n", module);
+	}
+	if (!screen->terminal && step != last)
+		return;
+	tenths = ((int64_t)clock_ns() - screen->start_ns) / 100000000;
+	memset(cells, ' ', sizeof(cells));
+	memset(cells, '#', (size_t)(COMPILE_BAR * percent / 100));
+	cells[COMPILE_BAR] = '\0';
+	fprintf(screen->out, "%s[%s] %d%% %s [Elapsed: %02d:%02d:%02d.%d]%s",
+		screen->terminal ? "\033[2K\r" : "", cells, percent, COMPILE_STEPS[step].text,
+		(int)(tenths / 36000), (int)(tenths / 600 % 60), (int)(tenths / 10 % 60),
+		(int)(tenths % 10), step == last ? "\n" : "");
+	fflush(screen->out);
+}
+
+/* ---- epochs
+ * --------------------------------------------------------------------------------------- */
+
+static void begin(struct train_screen *screen, int64_t steps)
+{
+	screen->steps = steps;
+	screen->done = 0;
+	screen->start_ns = (int64_t)clock_ns();
+	screen->loss = screen->accuracy = NAN;
+}
+
+void train_screen_epoch(struct train_screen *screen, int64_t epoch, int64_t epochs, int64_t steps)
+{
+	begin(screen, steps);
+	if (screen->out != NULL)
+		fprintf(screen->out, "Epoch %lld/%lld\n", (long long)epoch, (long long)epochs);
+}
+
+void train_screen_evaluate(struct train_screen *screen, int64_t steps)
+{
+	begin(screen, steps);
+}
+
+static void bar_cells(char cells[EPOCH_BAR + 1], int64_t done, int64_t steps)
+{
+	const int64_t filled = steps > 0 ? done * EPOCH_BAR / steps : EPOCH_BAR;
+
+	memset(cells, '.', EPOCH_BAR);
+	memset(cells, '=', (size_t)filled);
+	if (filled > 0 && filled < EPOCH_BAR)
+		cells[filled - 1] = '>';
+	cells[EPOCH_BAR] = '\0';
+}
+
+/* Keras's units: whole seconds, milliseconds or microseconds per step. */
+static void per_step(double ns, char *out, size_t size)
+{
+	if (!(ns > 0))
+		snprintf(out, size, "0s/step");
+	else if (ns >= 1e9)
+		snprintf(out, size, "%.0fs/step", ns * 1e-9);
+	else if (ns >= 1e6)
+		snprintf(out, size, "%.0fms/step", ns * 1e-6);
+	else
+		snprintf(out, size, "%.0fus/step", ns * 1e-3);
+}
+
+static void print_metrics(const struct train_screen *screen)
+{
+	if (!isnan(screen->loss) || screen->done > 0)
+		fprintf(screen->out, " - loss: %.4f", screen->loss);
+	if (!isnan(screen->accuracy))
+		fprintf(screen->out, " - accuracy: %.4f", screen->accuracy);
+}
+
+static int digits(int64_t value)
+{
+	int count = 1;
+
+	for (; value >= 10; value /= 10)
+		count++;
+	return count;
+}
+
+void train_screen_progress(struct train_screen *screen, int64_t done, double loss, double accuracy)
+{
+	const int64_t all = screen->done + done;
+	const double elapsed = (double)((int64_t)clock_ns() - screen->start_ns) * 1e-9;
+	char cells[EPOCH_BAR + 1];
+
+	if (!isnan(loss))
+		screen->loss = loss;
+	if (!isnan(accuracy))
+		screen->accuracy = accuracy;
+	if (screen->out == NULL || !screen->terminal)
+		return;
+	bar_cells(cells, all, screen->steps);
+	fprintf(screen->out, "\033[2K\r%*lld/%lld [%s] - ETA: %.0fs", digits(screen->steps),
+		(long long)all, (long long)screen->steps, cells,
+		all > 0 ? elapsed / (double)all * (double)(screen->steps - all) : 0.0);
+	if (!isnan(screen->loss))
+		print_metrics(screen);
+	fflush(screen->out);
+}
+
+void train_screen_executed(struct train_screen *screen, int64_t steps, double loss, double accuracy)
+{
+	screen->done += steps;
+	screen->loss = loss;
+	screen->accuracy = accuracy;
+	if (screen->done < screen->steps)
+		train_screen_progress(screen, 0, loss, accuracy);
+}
+
+void train_screen_end(struct train_screen *screen, double device_step_ns)
+{
+	const double elapsed = (double)((int64_t)clock_ns() - screen->start_ns);
+	char cells[EPOCH_BAR + 1], host[32], device[32];
+
+	if (screen->out == NULL)
+		return;
+	bar_cells(cells, screen->done, screen->steps);
+	per_step(screen->done > 0 ? elapsed / (double)screen->done : 0, host, sizeof(host));
+	fprintf(screen->out, "%s%lld/%lld [%s] - %.0fs %s", screen->terminal ? "\033[2K\r" : "",
+		(long long)screen->done, (long long)screen->steps, cells, elapsed * 1e-9, host);
+	print_metrics(screen);
+	if (!isnan(device_step_ns)) {
+		per_step(device_step_ns, device, sizeof(device));
+		fprintf(screen->out, " - IPU, simulated (%s): %s", IPU_COST_MODEL, device);
+	}
+	fprintf(screen->out, "\n");
+	fflush(screen->out);
+}

@@ -1,0 +1,46 @@
+/*
+ * What a Keras user sees while training: the model's summary, the pipeline stages, the compile
+ * progress bar, a line per epoch. A terminal redraws; anything else gets one line per epoch.
+ */
+#ifndef TRAIN_SCREEN_H
+#define TRAIN_SCREEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "trainer/model.h"
+#include "trainer/run_rules.h"
+
+struct train_screen {
+	FILE *out; /* NULL: silent */
+	bool terminal;
+	int64_t steps, done, replicas;
+	int64_t start_ns;      /* of the epoch */
+	double loss, accuracy; /* NaN: not shown */
+};
+
+void train_screen_init(struct train_screen *screen, FILE *out, bool quiet);
+
+/* Keras's model.summary() and, with a pipeline, print_pipeline_stage_assignment_summary(). */
+void train_screen_model(struct train_screen *screen, const struct model *model,
+			const struct run_layout *layout, int64_t batch);
+
+/* The compile progress bar at the start of step @step (0 .. 3) of what compiling is here; 4:
+ * finished. */
+void train_screen_compile(struct train_screen *screen, const char *module, int step);
+
+void train_screen_epoch(struct train_screen *screen, int64_t epoch, int64_t epochs, int64_t steps);
+void train_screen_evaluate(struct train_screen *screen, int64_t steps);
+
+/* @done: steps of the execution under way. Redraws a terminal's line. */
+void train_screen_progress(struct train_screen *screen, int64_t done, double loss, double accuracy);
+
+/* An execution of @steps has ended, with the epoch's means so far. */
+void train_screen_executed(struct train_screen *screen, int64_t steps, double loss,
+			   double accuracy);
+
+/* The line's final form. @device_step_ns: simulated; NaN: no device. */
+void train_screen_end(struct train_screen *screen, double device_step_ns);
+
+#endif /* TRAIN_SCREEN_H */

@@ -1,0 +1,138 @@
+/*
+ * A training session: everything that lives from the first step to the last.
+ *
+ * One worker per simulated IPU of each replica (one in all on the CPU alone). A replica has its own
+ * weights; a stage has buffers for the micro-batches in flight. All of it is allocated here, once.
+ *
+ * Who writes what while an execution runs: a stage's own buffers, and its range of the replica's
+ * blocks, belong to the worker of that stage; `reduced` is shared out by replica between two
+ * barriers; the main thread touches nothing until all workers have finished.
+ */
+#ifndef TRAIN_SESSION_H
+#define TRAIN_SESSION_H
+
+#include <ipuscope/profiler.h>
+#include <pthread.h>
+
+#include "common/pool.h"
+#include "ipu/ipu_bubble.h"
+#include "outfeed/outfeed_queue.h"
+#include "trainer/dataset.h"
+#include "trainer/loss.h"
+#include "trainer/optimizer.h"
+#include "trainer/run_rules.h"
+#include "trainer/stage.h"
+#include "trainer/train_device.h"
+#include "trainer/train_signal.h"
+
+#define TRAIN_RING 4 /* gradients in flight between two stages */
+
+/* A stage of one replica. */
+struct train_stage {
+	struct stage *stage;
+	int first_layer, layer_count;
+	size_t first_weight, weight_count; /* its range of the parameter blocks */
+	int slots;                         /* micro-batches in flight */
+	float *loss_gradient;              /* last stage: slots x [batch, output] */
+	float *ring[TRAIN_RING];           /* gradients of its output, written by the next stage */
+	struct train_signal forward_done;  /* micro-batches of this execution */
+	struct train_signal forward_taken; /* outputs that the next stage has copied */
+	struct train_signal backward_done;
+	struct outfeed_key *
+		*gradient_keys;   /* by parameter of the model; NULL entries: not outfed */
+	struct ips_site *site[3]; /* F, B, U */
+};
+
+struct train_replica {
+	int number;
+	struct train_stage *stage; /* by stage */
+	float *weights, *accumulated, *fresh, *slots;
+	struct ipu_interval *interval;       /* of the present pipeline run, IPU after IPU */
+	struct ips_track **device_track;     /* by local IPU */
+	struct outfeed_key **activation_key; /* by layer */
+};
+
+/* What one Engine::run does; written by the main thread while the workers rest. */
+struct train_execution {
+	enum ips_mode mode;
+	int64_t epoch, execution, first_step, steps;
+	int64_t microbatches; /* of one pipeline run */
+	int64_t runs;         /* pipeline runs */
+	int64_t first_update;
+	const struct ipu_schedule *schedule;
+	const struct ipu_timeline *timeline; /* NULL: no device */
+	int64_t start_cycle;
+	bool traced;           /* with operations, not just stages */
+	const uint32_t *items; /* steps x replicas x batch */
+	double *losses;        /* steps x replicas */
+	int64_t *correct;      /* steps x replicas */
+};
+
+struct train_session;
+
+struct train_worker {
+	struct train_session *session;
+	struct train_replica *replica;
+	int ipu; /* within the replica */
+	pthread_t thread;
+	bool started;
+	struct train_signal finished; /* executions */
+	struct ips_track *track;
+	int64_t compute_ns, exchange_ns, sync_ns, host_io_ns; /* of the present execution */
+	int32_t *labels;
+	struct err err; /* the first failure of an outfeed or the recording's rows */
+};
+
+struct train_session {
+	const struct run_file *run;
+	const struct run_layout *layout;
+	const struct model *model;
+	const struct dataset *train_set, *test_set;
+	struct loss loss;
+	struct optimizer optimizer;
+	struct train_device *device; /* NULL on the CPU alone */
+	struct ipu_schedule *train_schedule,
+		*evaluate_schedule; /* the latter NULL: no evaluation */
+	struct pool *pool;
+	struct ips_recording *recording; /* NULL: off */
+	struct ips_track *main_track;    /* Engine::run on the host */
+	struct ips_track *engine_track;  /* and on the device */
+	int64_t trace_executions;        /* with operations in the timeline */
+
+	struct train_replica *replica;
+	struct train_worker *worker;
+	int worker_count, workers_per_replica;
+	float *reduced;
+	pthread_barrier_t *barrier; /* by stage, of its replicas */
+	int barrier_count;
+
+	struct outfeed_queue *activations, *maybe_activations, *gradients; /* NULL: none */
+
+	struct train_execution execution;
+	struct train_signal go; /* executions begun; -1 in `stop` ends the workers */
+	_Atomic bool stop;
+	_Atomic int64_t steps_done;            /* of the present execution, by replica 0 */
+	int64_t executions, updates, steps[4]; /* so far; steps by mode */
+	int64_t device_cycle;                  /* where the next execution starts */
+	bool oversubscribed;
+	struct arena arena;
+};
+
+struct train_session_params {
+	const struct run_file *run;
+	const struct run_layout *layout;
+	const struct model *model;
+	const struct dataset *train_set, *test_set;
+	struct ips_recording *recording;
+	int64_t trace_executions;
+};
+
+/* The workers start and wait. @params is copied, what it points to is borrowed. */
+enum status train_session_new(struct train_session **out, const struct train_session_params *params,
+			      struct err *err);
+void train_session_free(struct train_session *session); /* accepts NULL */
+
+/* Bytes that the session's buffers will take: for the error when they do not fit. */
+enum status train_session_check_memory(const struct train_session_params *params, struct err *err);
+
+#endif /* TRAIN_SESSION_H */

@@ -1,0 +1,387 @@
+#include "trainer/train_worker.h"
+
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "trainer/train_record.h"
+
+/* One work in hand. */
+struct work {
+	struct train_worker *worker;
+	struct train_stage *stage;
+	int number;       /* of the stage */
+	int64_t run;      /* pipeline run of the execution */
+	int64_t within;   /* micro-batch of the run */
+	int64_t sequence; /* micro-batch of the execution: run x microbatches + within */
+	struct ips_keys keys;
+	int64_t start_ns, start_cpu_ns;
+	size_t interval; /* where it goes among the IPU's intervals of the run */
+};
+
+static struct train_stage *stage_of(const struct work *work, int number)
+{
+	return &work->worker->replica->stage[number];
+}
+
+static void keep_first(struct err *into, enum status status, const struct err *err)
+{
+	if (status != ST_OK && into->status == ST_OK)
+		*into = *err;
+}
+
+/* Waiting lies outside: what is timed is work. */
+static void begin_work(struct work *work, char phase, int site)
+{
+	struct train_worker *worker = work->worker;
+	struct train_session *session = worker->session;
+
+	work->keys = train_record_keys(worker, work->number, phase, work->run, work->within);
+	if (session->recording == NULL) {
+		work->start_ns = (int64_t)clock_ns();
+		return;
+	}
+	ips_track_set_keys(worker->track, &work->keys);
+	work->start_cpu_ns = (int64_t)clock_thread_cpu_ns();
+	ips_span_begin(worker->track, work->stage->site[site]);
+	work->start_ns = ips_recording_now_ns(session->recording);
+}
+
+/* Recorded before the neighbours are told, so that whoever sees the signal sees the interval too.
+ */
+static void end_work(struct work *work)
+{
+	struct train_worker *worker = work->worker;
+	struct train_session *session = worker->session;
+	struct err err = {ST_OK, ""};
+	int64_t end_ns;
+
+	if (session->recording == NULL) {
+		worker->compute_ns += (int64_t)clock_ns() - work->start_ns;
+		return;
+	}
+	end_ns = ips_recording_now_ns(session->recording);
+	ips_span_end(worker->track);
+	worker->compute_ns += end_ns - work->start_ns;
+	if (work->keys.phase != 'U') {
+		struct ipu_interval *interval = &worker->replica->interval[work->interval];
+
+		interval->ipu = worker->ipu;
+		interval->stage = work->number;
+		interval->microbatch = (int)work->within;
+		interval->phase = work->keys.phase;
+		interval->start_ns = work->start_ns;
+		interval->dur_ns = end_ns - work->start_ns;
+	}
+	keep_first(&worker->err,
+		   train_record_work(worker, &work->keys, work->start_ns, end_ns,
+				     (int64_t)clock_thread_cpu_ns() - work->start_cpu_ns),
+		   &err);
+}
+
+/* ---- forward -------------------------------------------------------------------------------- */
+
+static void tap_activation(void *user, int layer, const float *values, size_t count)
+{
+	struct work *work = user;
+	struct train_worker *worker = work->worker;
+	struct train_session *session = worker->session;
+	struct err err = {ST_OK, ""};
+	enum status status;
+
+	if (session->execution.mode != IPS_TRAIN)
+		return;
+	status = outfeed_record(worker->replica->activation_key[layer], &work->keys,
+				ips_recording_now_ns(session->recording), values, count, &err);
+	keep_first(&worker->err, status, &err);
+}
+
+static const uint32_t *items_of(const struct work *work)
+{
+	const struct train_session *session = work->worker->session;
+	const int64_t place =
+		work->sequence * session->layout->replicas + work->worker->replica->number;
+
+	return session->execution.items + place * session->run->data.batch_size;
+}
+
+/* The first stage takes images from the data set, the others their neighbour's output. */
+static void take_input(struct work *work, float *input)
+{
+	struct train_session *session = work->worker->session;
+	const struct dataset *set =
+		session->execution.mode == IPS_TRAIN ? session->train_set : session->test_set;
+	const int64_t begin = (int64_t)clock_ns();
+
+	if (work->number == 0) {
+		dataset_gather(set, items_of(work), session->run->data.batch_size, input, NULL);
+		work->worker->host_io_ns += (int64_t)clock_ns() - begin;
+		work->worker->compute_ns -= (int64_t)clock_ns() - begin;
+	} else {
+		struct train_stage *from = stage_of(work, work->number - 1);
+		const int slot = (int)(work->sequence % from->slots);
+
+		memcpy(input, stage_output(from->stage, slot),
+		       stage_input_count(work->stage->stage) * sizeof(*input));
+		train_signal_set(&from->forward_taken, work->sequence + 1);
+		work->worker->exchange_ns += (int64_t)clock_ns() - begin;
+		work->worker->compute_ns -= (int64_t)clock_ns() - begin;
+	}
+}
+
+static void take_loss(struct work *work, const float *output, int slot)
+{
+	struct train_worker *worker = work->worker;
+	struct train_session *session = worker->session;
+	struct train_execution *execution = &session->execution;
+	const struct dataset *set =
+		execution->mode == IPS_TRAIN ? session->train_set : session->test_set;
+	const int64_t batch = session->run->data.batch_size;
+	const size_t outputs = stage_output_count(work->stage->stage);
+	const int64_t place = work->sequence * session->layout->replicas + worker->replica->number;
+	struct loss_result result;
+
+	dataset_gather(set, items_of(work), batch, NULL, worker->labels);
+	loss_run(&session->loss, output,
+		 loss_takes_logits(&session->loss, session->model)
+			 ? stage_logits(work->stage->stage, slot)
+			 : NULL,
+		 worker->labels, batch, (int64_t)(outputs / (size_t)batch),
+		 execution->mode == IPS_TRAIN ? work->stage->loss_gradient + (size_t)slot * outputs
+					      : NULL,
+		 &result);
+	execution->losses[place] = result.loss;
+	execution->correct[place] = result.correct;
+	if (worker->replica->number == 0)
+		atomic_store_explicit(&session->steps_done, work->sequence + 1,
+				      memory_order_relaxed);
+}
+
+static void run_forward(struct work *work)
+{
+	struct train_worker *worker = work->worker;
+	struct train_session *session = worker->session;
+	const int last = session->layout->stages - 1;
+	const int slot = (int)(work->sequence % work->stage->slots);
+	const float *output;
+
+	if (work->number > 0)
+		train_signal_wait(&stage_of(work, work->number - 1)->forward_done,
+				  work->sequence + 1);
+	/* Without a backward pass nothing else keeps a fast stage from overwriting its output. */
+	if (session->execution.mode != IPS_TRAIN && work->number < last)
+		train_signal_wait(&work->stage->forward_taken,
+				  work->sequence + 1 - work->stage->slots);
+
+	begin_work(work, 'F', 0);
+	take_input(work, stage_input(work->stage->stage, slot));
+	output = stage_forward(work->stage->stage, slot, worker->replica->weights, tap_activation,
+			       work);
+	if (work->number == last)
+		take_loss(work, output, slot);
+	end_work(work);
+	train_signal_set(&work->stage->forward_done, work->sequence + 1);
+}
+
+/* ---- backward ------------------------------------------------------------------------------- */
+
+/* In reverse order of the variables, as the tutorial's optimizer does. */
+static void outfeed_gradients(struct work *work, const float *gradients)
+{
+	struct train_worker *worker = work->worker;
+	struct train_session *session = worker->session;
+	const struct model *model = session->model;
+	struct err err = {ST_OK, ""};
+
+	for (int p = model->param_count - 1; p >= 0; p--) {
+		const struct model_param *param = &model->params[p];
+		enum status status;
+
+		if (session->layout->stage[param->layer] != work->number)
+			continue;
+		status = outfeed_record(work->stage->gradient_keys[p], &work->keys,
+					ips_recording_now_ns(session->recording),
+					gradients + param->offset, param->count, &err);
+		keep_first(&worker->err, status, &err);
+	}
+}
+
+/* The running mean after micro-batch n: accumulated n / (n + 1) + gradient / (n + 1). */
+static void accumulate(struct work *work)
+{
+	struct train_replica *replica = work->worker->replica;
+	float *into = replica->accumulated + work->stage->first_weight;
+	const float *from = replica->fresh + work->stage->first_weight;
+	const size_t count = work->stage->weight_count;
+	const float n = (float)work->within;
+
+	if (work->worker->session->run->accumulation.reduction == RUN_RUNNING_MEAN) {
+		for (size_t i = 0; i < count; i++)
+			into[i] = into[i] * (n / (n + 1.0f)) + from[i] / (n + 1.0f);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		into[i] += from[i];
+}
+
+static bool outfeed_mode_is(const struct train_session *session, enum run_outfeed_optimizer mode)
+{
+	return session->gradients != NULL && session->run->outfeed.optimizer_mode == mode;
+}
+
+static void run_backward(struct work *work)
+{
+	struct train_worker *worker = work->worker;
+	struct train_session *session = worker->session;
+	struct train_replica *replica = worker->replica;
+	const int last = session->layout->stages - 1;
+	const int slot = (int)(work->sequence % work->stage->slots);
+	const size_t ring = (size_t)(work->sequence % TRAIN_RING);
+	float *gradient, *to_input = NULL, *gradients;
+
+	if (work->number < last)
+		train_signal_wait(&stage_of(work, work->number + 1)->backward_done,
+				  work->sequence + 1);
+	if (work->number > 0) {
+		struct train_stage *to = stage_of(work, work->number - 1);
+
+		train_signal_wait(&to->backward_done, work->sequence + 1 - TRAIN_RING);
+		to_input = to->ring[ring];
+	}
+
+	begin_work(work, 'B', 1);
+	gradient = work->number == last
+			   ? work->stage->loss_gradient +
+				     (size_t)slot * stage_output_count(work->stage->stage)
+			   : work->stage->ring[ring];
+	gradients = work->within == 0 ? replica->accumulated : replica->fresh;
+	stage_backward(work->stage->stage, slot, replica->weights, gradient, gradients, to_input);
+	if (outfeed_mode_is(session, RUN_AFTER_COMPUTE))
+		outfeed_gradients(work, gradients);
+	if (work->within > 0)
+		accumulate(work);
+	end_work(work);
+	train_signal_set(&work->stage->backward_done, work->sequence + 1);
+}
+
+/* ---- weight update -------------------------------------------------------------------------- */
+
+/* Wait for the other replicas of this stage; the time counts as sync, not as compute. */
+static void meet(struct work *work)
+{
+	const int64_t begin = (int64_t)clock_ns();
+
+	pthread_barrier_wait(&work->worker->session->barrier[work->number]);
+	work->worker->sync_ns += (int64_t)clock_ns() - begin;
+	work->worker->compute_ns -= (int64_t)clock_ns() - begin;
+}
+
+/* The mean over replicas, summed from replica 0 on; each replica does its share of the range. */
+static void reduce_replicas(struct work *work)
+{
+	struct train_session *session = work->worker->session;
+	const size_t replicas = (size_t)session->layout->replicas;
+	const size_t mine = (size_t)work->worker->replica->number;
+	const size_t from = work->stage->first_weight + work->stage->weight_count * mine / replicas;
+	const size_t to =
+		work->stage->first_weight + work->stage->weight_count * (mine + 1) / replicas;
+	int64_t begin;
+
+	meet(work);
+	begin = (int64_t)clock_ns();
+	for (size_t i = from; i < to; i++) {
+		float sum = session->replica[0].accumulated[i];
+
+		for (size_t r = 1; r < replicas; r++)
+			sum += session->replica[r].accumulated[i];
+		session->reduced[i] = sum / (float)replicas;
+	}
+	work->worker->exchange_ns += (int64_t)clock_ns() - begin;
+	work->worker->compute_ns -= (int64_t)clock_ns() - begin;
+	meet(work);
+}
+
+static void run_update(struct work *work)
+{
+	struct train_worker *worker = work->worker;
+	struct train_session *session = worker->session;
+	struct train_replica *replica = worker->replica;
+	const size_t first = work->stage->first_weight, count = work->stage->weight_count;
+	const float *gradients = replica->accumulated;
+
+	begin_work(work, 'U', 2);
+	if (session->run->accumulation.reduction == RUN_MEAN && session->layout->accumulation > 1)
+		for (size_t i = first; i < first + count; i++)
+			replica->accumulated[i] /= (float)session->layout->accumulation;
+	if (outfeed_mode_is(session, RUN_BEFORE_APPLY))
+		outfeed_gradients(work, replica->accumulated);
+	if (session->layout->replicas > 1) {
+		reduce_replicas(work);
+		gradients = session->reduced;
+	}
+	optimizer_apply(&session->optimizer, replica->weights + first, gradients + first,
+			replica->slots == NULL ? NULL : replica->slots + first,
+			session->model->weights, count,
+			session->execution.first_update + work->run);
+	end_work(work);
+}
+
+/* ---- an execution ---------------------------------------------------------------------------- */
+
+static void run_pipeline(struct train_worker *worker, int64_t run)
+{
+	struct train_session *session = worker->session;
+	const struct train_execution *execution = &session->execution;
+	const struct ipu_schedule *schedule = execution->schedule;
+	struct err err = {ST_OK, ""};
+
+	for (int i = schedule->first[worker->ipu]; i < schedule->first[worker->ipu + 1]; i++) {
+		const struct ipu_work *planned = &schedule->works[i];
+		struct work work = {
+			.worker = worker,
+			.stage = &worker->replica->stage[planned->stage],
+			.number = planned->stage,
+			.run = run,
+			.within = planned->microbatch,
+			.sequence = run * execution->microbatches + planned->microbatch,
+			.interval = (size_t)i,
+		};
+
+		if (planned->phase == 'F')
+			run_forward(&work);
+		else
+			run_backward(&work);
+	}
+	if (execution->mode != IPS_TRAIN)
+		return;
+	/* Stage 0's backward ends a pipeline run: everyone's intervals are there. */
+	if (schedule->device[0] == worker->ipu)
+		keep_first(&worker->err, train_record_run(worker, run), &err);
+	for (int s = 0; s < session->layout->stages; s++) {
+		struct work work = {.worker = worker,
+				    .stage = &worker->replica->stage[s],
+				    .number = s,
+				    .run = run,
+				    .within = -1};
+
+		if (schedule->device[s] == worker->ipu)
+			run_update(&work);
+	}
+}
+
+void *train_worker_main(void *argument)
+{
+	struct train_worker *worker = argument;
+	struct train_session *session = worker->session;
+
+	for (int64_t execution = 1;; execution++) {
+		train_signal_wait(&session->go, execution);
+		if (atomic_load(&session->stop))
+			return NULL;
+		worker->compute_ns = worker->exchange_ns = 0;
+		worker->sync_ns = worker->host_io_ns = 0;
+		for (int64_t run = 0; run < session->execution.runs; run++)
+			run_pipeline(worker, run);
+		train_signal_set(&worker->finished, execution);
+	}
+}
