@@ -27,7 +27,8 @@ enum prof_state {
 };
 
 /* @path: a database, or a report directory that holds profile.db. ST_NOTFOUND, ST_FORMAT (not a
- * database, or not ours) or ST_VERSION (newer than this program) with a text that says what to do. */
+ * database, or not ours) or ST_VERSION (newer than this program) with a text that says what to do.
+ */
 enum status prof_db_open(struct prof_db **out, const char *path, struct err *err);
 void prof_db_close(struct prof_db *db); /* accepts NULL; queries must be closed */
 const char *prof_db_path(const struct prof_db *db);
@@ -42,7 +43,8 @@ int64_t prof_db_version(struct prof_db *db);
 /* Make a query that is running in another thread stop with ST_INTERRUPTED. */
 void prof_db_interrupt(struct prof_db *db);
 
-/* Prepare @sql (one statement that reads). Statements are cached by their text's address and contents. */
+/* Prepare @sql (one statement that reads). Statements are cached by their text's address and
+ * contents. */
 enum status prof_query_open(struct prof_query **out, struct prof_db *db, const char *sql,
 			    struct err *err);
 /* Bind by name (":track"); an unknown name is a programming error and fails at the next step. */
@@ -53,7 +55,13 @@ void prof_query_text(struct prof_query *query, const char *name, const char *val
 enum status prof_query_step(struct prof_query *query, bool *row, struct err *err);
 void prof_query_close(struct prof_query *query); /* accepts NULL */
 
-enum prof_type { PROF_NULL, PROF_INT, PROF_REAL, PROF_TEXT, PROF_BLOB };
+enum prof_type {
+	PROF_NULL,
+	PROF_INT,
+	PROF_REAL,
+	PROF_TEXT,
+	PROF_BLOB
+};
 
 int prof_column_count(const struct prof_query *query);
 const char *prof_column_name(const struct prof_query *query, int column);

@@ -9,7 +9,8 @@
 
 #include "common/err.h"
 
-/* @path as for prof_db_open(). ST_BUSY while its writer lives. *@done false: it was complete already. */
+/* @path as for prof_db_open(). ST_BUSY while its writer lives. *@done false: it was complete
+ * already. */
 enum status prof_repair(const char *path, bool *done, struct err *err);
 
 #endif /* PROF_REPAIR_H */

@@ -2,7 +2,8 @@
  * The timeline, by range: lanes, what to draw for a window of time, and what lies under a cursor.
  *
  * Reads zones, levels and ranges of rows only: the cost of a picture depends on its columns, never
- * on the size of the file. The same for a file that is being written, was cut short, or is complete.
+ * on the size of the file. The same for a file that is being written, was cut short, or is
+ * complete.
  */
 #ifndef PROF_TIMELINE_H
 #define PROF_TIMELINE_H
@@ -27,10 +28,11 @@ enum status prof_timeline_tracks(struct prof_db *db, struct arena *arena, struct
 
 /* One bar: a span, or a bucket of many. */
 struct prof_bar {
-	int64_t start_ns, dur_ns;  /* clipped to nothing: as recorded; an open span ends at @now_ns */
-	int64_t span_id;           /* INT64_MIN: a bucket */
-	int64_t site_id;           /* of the span, or the one with most time in the bucket */
-	int64_t busy_ns, count;    /* a bucket's contents; for a span its length and 1 */
+	int64_t start_ns,
+		dur_ns;         /* clipped to nothing: as recorded; an open span ends at @now_ns */
+	int64_t span_id;        /* INT64_MIN: a bucket */
+	int64_t site_id;        /* of the span, or the one with most time in the bucket */
+	int64_t busy_ns, count; /* a bucket's contents; for a span its length and 1 */
 	int64_t stage, microbatch; /* INT64_MIN: unknown, or a bucket */
 	int64_t step, weight_update;
 	int depth;
@@ -38,8 +40,9 @@ struct prof_bar {
 	bool open;
 };
 
-/* The bars of @track_id that overlap [@from_ns, @to_ns), as fine as @columns cells can show; ordered by
- * depth, then start. The array is @arena's. @now_ns stands in for the end of open spans. */
+/* The bars of @track_id that overlap [@from_ns, @to_ns), as fine as @columns cells can show;
+ * ordered by depth, then start. The array is @arena's. @now_ns stands in for the end of open spans.
+ */
 enum status prof_timeline_bars(struct prof_db *db, int64_t track_id, int64_t from_ns, int64_t to_ns,
 			       int columns, int64_t now_ns, struct arena *arena,
 			       struct prof_bar **out, int *count, struct err *err);
@@ -60,8 +63,8 @@ enum status prof_timeline_span(struct prof_db *db, int64_t span_id, struct arena
 enum status prof_timeline_at(struct prof_db *db, int64_t track_id, int64_t time_ns, int depth,
 			     int64_t *span_id, struct err *err);
 
-/* The next (@forward) or previous span of @track_id (or, INT64_MIN, of any track of @clock; -1: any)
- * whose name contains @text (letter case ignored; NULL: any), counted from @time_ns exclusive.
+/* The next (@forward) or previous span of @track_id (or, INT64_MIN, of any track of @clock; -1:
+ * any) whose name contains @text (letter case ignored; NULL: any), counted from @time_ns exclusive.
  * INT64_MIN: none. Looks at call sites first, so that what nobody recorded is not searched for. */
 enum status prof_timeline_find(struct prof_db *db, int64_t track_id, int clock, const char *text,
 			       int64_t time_ns, bool forward, int64_t *span_id, struct err *err);

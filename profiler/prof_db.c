@@ -1,0 +1,563 @@
+/*
+ * The read side: opening, questions, a cache of statements. See prof_db.h.
+ *
+ * One thread per handle, except prof_db_interrupt(). The handle owns its connection and the cached
+ * statements; a query owns its statement while it is open.
+ */
+#include "profiler/prof_db.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "profiler/prof_process.h"
+#include "profiler/prof_sql.h"
+
+#define CACHE_SIZE 64
+#define BUSY_MS    500
+
+struct prof_query {
+	struct prof_db *db;
+	sqlite3_stmt *statement;
+	char *sql;
+	bool busy; /* handed out */
+	uint64_t used;
+	struct err failure; /* of a bind: told at the next step */
+};
+
+struct prof_db {
+	sqlite3 *handle;
+	char *path;
+	uint64_t uses;
+	struct prof_query *cache[CACHE_SIZE];
+};
+
+static const char *const view_names[] = {
+	"meta",
+	"executions",
+	"layers",
+	"operations",
+	"plans",
+	"programs",
+	"compute_sets",
+	"device_steps",
+	"stage_timings",
+	"bubbles",
+	"tracks",
+	"spans",
+	"span_args",
+	"instants",
+	"flows",
+	"counters",
+	"variables",
+	"variable_tiles",
+	"tile_memory",
+	"liveness",
+	"tensors",
+	"tensor_stats",
+	"tensor_histograms",
+	"tensor_epochs",
+	"captures",
+	"metrics",
+	"health_rules",
+	"health",
+	"first_nonfinite",
+	"overhead",
+	"time_split",
+};
+
+const char *const *prof_view_names(size_t *count)
+{
+	*count = ARRAY_LEN(view_names);
+	return view_names;
+}
+
+/* ---- opening ---- */
+
+/* The database that @path means. */
+static enum status resolve(const char *path, char out[FS_PATH_SIZE], struct err *err)
+{
+	struct stat info;
+
+	if (path == NULL || path[0] == 0)
+		return err_set(err, ST_INVALID, "no database named");
+	if (!fs_path(out, "%s", path))
+		return err_set(err, ST_LIMIT, "%s: path too long", path);
+	if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+		if (!fs_path(out, "%s/profile.db", path))
+			return err_set(err, ST_LIMIT, "%s: path too long", path);
+		if (stat(out, &info) != 0)
+			return err_set(err, ST_NOTFOUND, "%s: holds no profile.db", path);
+		return ST_OK;
+	}
+	if (stat(path, &info) != 0)
+		return err_set(err, errno == ENOENT || errno == ENOTDIR ? ST_NOTFOUND : ST_IO,
+			       "%s: %s", path, strerror(errno));
+	return S_ISREG(info.st_mode) ? ST_OK : err_set(err, ST_FORMAT, "%s: not a file", path);
+}
+
+/* "file:PATH?immutable=1" with what is special in URIs escaped. */
+static char *immutable_uri(const char *path)
+{
+	struct str uri = {0};
+
+	str_add(&uri, "file:");
+	for (const char *p = path; *p != 0; p++) {
+		if (strchr("%?#", *p) != NULL)
+			str_addf(&uri, "%%%02X", (unsigned)(unsigned char)*p);
+		else
+			str_add_bytes(&uri, p, 1);
+	}
+	str_add(&uri, "?immutable=1");
+	if (uri.failed) {
+		str_free(&uri);
+		return NULL;
+	}
+	return uri.text;
+}
+
+static int connect_to(struct prof_db *db, const char *name, int flags)
+{
+	int code;
+
+	sqlite3_close(db->handle);
+	db->handle = NULL;
+	code = sqlite3_open_v2(
+		name, &db->handle,
+		SQLITE_OPEN_READONLY | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE | flags, NULL);
+	if (code != SQLITE_OK)
+		return code;
+	sqlite3_busy_timeout(db->handle, BUSY_MS);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 0);
+	/* The first look at the file: it may need the log's index. */
+	return sqlite3_exec(db->handle,
+			    "PRAGMA mmap_size=268435456; PRAGMA query_only=1;"
+			    "SELECT count(*) FROM sqlite_schema",
+			    NULL, NULL, NULL);
+}
+
+/* A file in WAL mode without a log, where no log may be made: nobody can be writing it. */
+static int connect_immutable(struct prof_db *db)
+{
+	char wal[FS_PATH_SIZE + 8];
+	struct stat info;
+	char *uri;
+	int code;
+
+	snprintf(wal, sizeof(wal), "%s-wal", db->path);
+	if (stat(wal, &info) == 0 && info.st_size > 0)
+		return SQLITE_CANTOPEN;
+	uri = immutable_uri(db->path);
+	if (uri == NULL)
+		return SQLITE_NOMEM;
+	code = connect_to(db, uri, SQLITE_OPEN_URI);
+	mem_free(uri);
+	return code;
+}
+
+static enum status tell_open(struct prof_db *db, int code, struct err *err)
+{
+	char wal[FS_PATH_SIZE + 8];
+
+	switch (code & 0xff) {
+	case SQLITE_NOTADB:
+		return err_set(err, ST_FORMAT, "%s: not a recorded database", db->path);
+	case SQLITE_CORRUPT:
+		return err_set(err, ST_FORMAT, "%s: damaged: %s", db->path,
+			       sqlite3_errmsg(db->handle));
+	case SQLITE_CANTOPEN:
+	case SQLITE_READONLY:
+		snprintf(wal, sizeof(wal), "%s-wal", db->path);
+		if (access(db->path, R_OK) == 0 && fs_exists(wal))
+			return err_set(err, ST_IO,
+				       "%s: has a write-ahead log that cannot be read without "
+				       "write permission in its folder; copy both files elsewhere",
+				       db->path);
+		return err_set(err, ST_IO, "%s: cannot be read: %s", db->path,
+			       sqlite3_errmsg(db->handle));
+	default:
+		return prof_sql_error(db->handle, code, err, db->path);
+	}
+}
+
+static int64_t pragma_int(struct prof_db *db, const char *sql)
+{
+	sqlite3_stmt *statement;
+	int64_t value = 0;
+
+	if (sqlite3_prepare_v2(db->handle, sql, -1, &statement, NULL) != SQLITE_OK)
+		return 0;
+	if (sqlite3_step(statement) == SQLITE_ROW)
+		value = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	return value;
+}
+
+static enum status check_kind(struct prof_db *db, struct err *err)
+{
+	int64_t version;
+
+	if (pragma_int(db, "PRAGMA application_id") != PROF_APPLICATION_ID)
+		return err_set(err, ST_FORMAT, "%s: a database, but not one of ipuscope", db->path);
+	version = pragma_int(db, "PRAGMA user_version");
+	if (version > PROF_SCHEMA_VERSION)
+		return err_set(err, ST_VERSION,
+			       "%s: written by a newer ipuscope (schema %lld, this one reads %d); "
+			       "update ipuscope",
+			       db->path, (long long)version, PROF_SCHEMA_VERSION);
+	if (version < 1)
+		return err_set(err, ST_VERSION, "%s: schema version %lld is not known", db->path,
+			       (long long)version);
+	return ST_OK;
+}
+
+enum status prof_db_open(struct prof_db **out, const char *path, struct err *err)
+{
+	char file[FS_PATH_SIZE];
+	enum status status = resolve(path, file, err);
+	struct prof_db *db;
+	int code;
+
+	*out = NULL;
+	if (status != ST_OK)
+		return status;
+	db = mem_calloc(1, sizeof(*db));
+	if (db == NULL)
+		return err_nomem(err);
+	db->path = mem_strdup(file);
+	if (db->path == NULL) {
+		prof_db_close(db);
+		return err_nomem(err);
+	}
+	code = connect_to(db, db->path, 0);
+	if ((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY) {
+		if (connect_immutable(db) == SQLITE_OK)
+			code = SQLITE_OK;
+	}
+	status = code == SQLITE_OK ? check_kind(db, err) : tell_open(db, code, err);
+	if (status != ST_OK) {
+		prof_db_close(db);
+		return status;
+	}
+	*out = db;
+	return ST_OK;
+}
+
+static void query_free(struct prof_query *query)
+{
+	if (query == NULL)
+		return;
+	sqlite3_finalize(query->statement);
+	mem_free(query->sql);
+	mem_free(query);
+}
+
+void prof_db_close(struct prof_db *db)
+{
+	if (db == NULL)
+		return;
+	for (size_t i = 0; i < CACHE_SIZE; i++)
+		query_free(db->cache[i]);
+	sqlite3_close(db->handle);
+	mem_free(db->path);
+	mem_free(db);
+}
+
+const char *prof_db_path(const struct prof_db *db)
+{
+	return db->path;
+}
+
+/* ---- facts ---- */
+
+bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size)
+{
+	struct prof_query *query;
+	bool row = false;
+
+	if (size > 0)
+		out[0] = 0;
+	if (prof_query_open(&query, db, "SELECT value FROM meta_facts WHERE key = :key", NULL) !=
+	    ST_OK)
+		return false;
+	prof_query_text(query, ":key", key);
+	if (prof_query_step(query, &row, NULL) == ST_OK && row)
+		str_copy(out, size,
+			 prof_column_text(query, 0) == NULL ? "" : prof_column_text(query, 0));
+	prof_query_close(query);
+	return row;
+}
+
+enum prof_state prof_db_state(struct prof_db *db)
+{
+	char state[32];
+
+	if (!prof_db_meta(db, "state", state, sizeof(state)))
+		return PROF_RECORDING;
+	if (strcmp(state, "complete") == 0)
+		return PROF_COMPLETE;
+	return strcmp(state, "closing") == 0 ? PROF_CLOSING : PROF_RECORDING;
+}
+
+bool prof_db_writer_alive(struct prof_db *db)
+{
+	char host[PROF_HOST_SIZE], here[PROF_HOST_SIZE], pid[32], start[32];
+
+	if (!prof_db_meta(db, "host", host, sizeof(host)) ||
+	    !prof_db_meta(db, "pid", pid, sizeof(pid)) ||
+	    !prof_db_meta(db, "process_start", start, sizeof(start)) ||
+	    prof_db_state(db) == PROF_COMPLETE)
+		return false;
+	prof_process_host(here);
+	return strcmp(host, here) == 0 && strtoll(start, NULL, 10) != 0 &&
+	       prof_process_start(strtoll(pid, NULL, 10)) == strtoll(start, NULL, 10);
+}
+
+int64_t prof_db_version(struct prof_db *db)
+{
+	struct prof_query *query;
+	int64_t version = 0;
+	bool row;
+
+	if (prof_query_open(&query, db, "PRAGMA data_version", NULL) != ST_OK)
+		return 0;
+	if (prof_query_step(query, &row, NULL) == ST_OK && row)
+		version = prof_column_int(query, 0);
+	prof_query_close(query);
+	return version;
+}
+
+void prof_db_interrupt(struct prof_db *db)
+{
+	sqlite3_interrupt(db->handle);
+}
+
+/* ---- queries ---- */
+
+static bool is_blank(const char *sql)
+{
+	return sql == NULL || sql[strspn(sql, " \t\r\n;")] == 0;
+}
+
+static enum status prepare(struct prof_query *query, const char *sql, struct err *err)
+{
+	sqlite3 *handle = query->db->handle;
+	const char *rest = NULL;
+	int code = sqlite3_prepare_v3(handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &query->statement,
+				      &rest);
+
+	if ((code & 0xff) == SQLITE_ERROR || (code & 0xff) == SQLITE_AUTH)
+		return err_set(err, ST_INVALID, "%s", sqlite3_errmsg(handle));
+	if (code != SQLITE_OK)
+		return prof_sql_error(handle, code, err, query->db->path);
+	if (query->statement == NULL)
+		return err_set(err, ST_INVALID, "no statement");
+	if (!is_blank(rest))
+		return err_set(err, ST_INVALID, "more than one statement");
+	if (!sqlite3_stmt_readonly(query->statement))
+		return err_set(err, ST_INVALID, "the database is open for reading only");
+	return ST_OK;
+}
+
+static enum status query_new(struct prof_query **out, struct prof_db *db, const char *sql,
+			     struct err *err)
+{
+	struct prof_query *query = mem_calloc(1, sizeof(*query));
+	enum status status;
+
+	if (query == NULL)
+		return err_nomem(err);
+	query->db = db;
+	query->sql = mem_strdup(sql);
+	status = query->sql == NULL ? err_nomem(err) : prepare(query, sql, err);
+	if (status != ST_OK) {
+		query_free(query);
+		return status;
+	}
+	*out = query;
+	return ST_OK;
+}
+
+enum status prof_query_open(struct prof_query **out, struct prof_db *db, const char *sql,
+			    struct err *err)
+{
+	enum status status;
+
+	*out = NULL;
+	for (size_t i = 0; i < CACHE_SIZE; i++) {
+		struct prof_query *query = db->cache[i];
+
+		if (query != NULL && !query->busy && strcmp(query->sql, sql) == 0) {
+			query->busy = true;
+			query->failure.status = ST_OK;
+			*out = query;
+			return ST_OK;
+		}
+	}
+	status = query_new(out, db, sql, err);
+	if (status == ST_OK)
+		(*out)->busy = true;
+	return status;
+}
+
+/* The parameter's number; an unknown name is kept for the next step. */
+static int parameter(struct prof_query *query, const char *name)
+{
+	int index = sqlite3_bind_parameter_index(query->statement, name);
+
+	if (index == 0 && query->failure.status == ST_OK)
+		err_set(&query->failure, ST_INVALID, "the query has no parameter %s", name);
+	return index;
+}
+
+static void keep_failure(struct prof_query *query, int code)
+{
+	if (code != SQLITE_OK && query->failure.status == ST_OK)
+		prof_sql_error(query->db->handle, code, &query->failure, "bind");
+}
+
+void prof_query_int(struct prof_query *query, const char *name, int64_t value)
+{
+	int index = parameter(query, name);
+
+	if (index > 0)
+		keep_failure(query, value == INT64_MIN
+					    ? sqlite3_bind_null(query->statement, index)
+					    : sqlite3_bind_int64(query->statement, index, value));
+}
+
+void prof_query_real(struct prof_query *query, const char *name, double value)
+{
+	int index = parameter(query, name);
+
+	if (index > 0)
+		keep_failure(query, sqlite3_bind_double(query->statement, index, value));
+}
+
+void prof_query_text(struct prof_query *query, const char *name, const char *value)
+{
+	int index = parameter(query, name);
+
+	if (index > 0)
+		keep_failure(query, sqlite3_bind_text(query->statement, index, value, -1,
+						      SQLITE_TRANSIENT));
+}
+
+enum status prof_query_step(struct prof_query *query, bool *row, struct err *err)
+{
+	int code;
+
+	*row = false;
+	if (query->failure.status != ST_OK)
+		return err_set(err, query->failure.status, "%s", query->failure.text);
+	code = sqlite3_step(query->statement);
+	*row = code == SQLITE_ROW;
+	if (code == SQLITE_ROW || code == SQLITE_DONE)
+		return ST_OK;
+	if ((code & 0xff) == SQLITE_ERROR)
+		return err_set(err, ST_INVALID, "%s", sqlite3_errmsg(query->db->handle));
+	return prof_sql_error(query->db->handle, code, err, query->db->path);
+}
+
+void prof_query_close(struct prof_query *query)
+{
+	size_t oldest = 0;
+	struct prof_db *db;
+
+	if (query == NULL)
+		return;
+	db = query->db;
+	sqlite3_reset(query->statement);
+	sqlite3_clear_bindings(query->statement);
+	query->busy = false;
+	query->used = ++db->uses;
+	for (size_t i = 0; i < CACHE_SIZE; i++) {
+		if (db->cache[i] == query)
+			return;
+	}
+	for (size_t i = 0; i < CACHE_SIZE; i++) {
+		const struct prof_query *other = db->cache[i], *old = db->cache[oldest];
+
+		if (other == NULL) {
+			oldest = i;
+			break;
+		}
+		if (!other->busy && (old->busy || other->used < old->used))
+			oldest = i;
+	}
+	if (db->cache[oldest] != NULL && db->cache[oldest]->busy) {
+		query_free(query);
+		return;
+	}
+	query_free(db->cache[oldest]);
+	db->cache[oldest] = query;
+}
+
+/* ---- columns ---- */
+
+int prof_column_count(const struct prof_query *query)
+{
+	return sqlite3_column_count(query->statement);
+}
+
+const char *prof_column_name(const struct prof_query *query, int column)
+{
+	const char *name = sqlite3_column_name(query->statement, column);
+
+	return name == NULL ? "" : name;
+}
+
+enum prof_type prof_column_type(const struct prof_query *query, int column)
+{
+	switch (sqlite3_column_type(query->statement, column)) {
+	case SQLITE_INTEGER:
+		return PROF_INT;
+	case SQLITE_FLOAT:
+		return PROF_REAL;
+	case SQLITE_TEXT:
+		return PROF_TEXT;
+	case SQLITE_BLOB:
+		return PROF_BLOB;
+	default:
+		return PROF_NULL;
+	}
+}
+
+static bool is_null(const struct prof_query *query, int column)
+{
+	return sqlite3_column_type(query->statement, column) == SQLITE_NULL;
+}
+
+int64_t prof_column_int(const struct prof_query *query, int column)
+{
+	return is_null(query, column) ? INT64_MIN : sqlite3_column_int64(query->statement, column);
+}
+
+double prof_column_real(const struct prof_query *query, int column)
+{
+	return is_null(query, column) ? (double)NAN
+				      : sqlite3_column_double(query->statement, column);
+}
+
+const char *prof_column_text(const struct prof_query *query, int column)
+{
+	return (const char *)sqlite3_column_text(query->statement, column);
+}
+
+const void *prof_column_blob(const struct prof_query *query, int column, size_t *size)
+{
+	const void *blob = sqlite3_column_blob(query->statement, column);
+
+	*size = (size_t)sqlite3_column_bytes(query->statement, column);
+	return blob;
+}

@@ -1,0 +1,217 @@
+/*
+ * A recording from the inside: lanes (tracks with their rings and what the writer knows of them)
+ * and the writer. Only for the write side.
+ *
+ * Threads: a lane's `ring` and `producer` belong to its producing thread, its `writer` part and
+ * everything in struct prof_writer to the writer's thread, except as said. ips_recording.lock
+ * guards the list of lanes, the tensors' ids, the flush tickets and the first failure. No other
+ * lock is taken while it is held.
+ */
+#ifndef PROF_INTERNAL_H
+#define PROF_INTERNAL_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+
+#include "common/err.h"
+#include "profiler/ipuscope/profiler.h"
+#include "profiler/prof_clock.h"
+#include "profiler/prof_levels.h"
+#include "profiler/prof_map.h"
+#include "profiler/prof_queue.h"
+#include "profiler/prof_rows.h"
+#include "profiler/prof_sql.h"
+
+#define PROF_LANE_ROWS  8192u /* rows a lane gathers before they go to the database */
+#define PROF_ARG_TEXT   64u   /* bytes of a text argument */
+#define PROF_KEYS_SLOTS 3u    /* slots that a struct ips_keys takes after its event */
+#define PROF_TEXT_SLOTS 2u
+#define PROF_KIND_BITS  8u
+
+_Static_assert(sizeof(struct ips_slot) == 32, "the ring's slots are 32 bytes");
+_Static_assert(sizeof(struct ips_keys) <= PROF_KEYS_SLOTS * sizeof(struct ips_slot), "keys fit");
+_Static_assert(PROF_ARG_TEXT <= PROF_TEXT_SLOTS * sizeof(struct ips_slot), "texts fit");
+
+enum {
+	PROF_ARG_INT,
+	PROF_ARG_REAL,
+	PROF_ARG_TEXT_TYPE
+};
+enum {
+	PROF_ZONE_SPANS,
+	PROF_ZONE_INSTANTS,
+	PROF_ZONE_COUNTERS,
+	PROF_ZONES
+};
+
+/* A span that is in the lane's buffer (@value is its index) or already has its id. Id 0: none. */
+struct prof_ref {
+	int64_t value;
+	bool here;
+};
+
+struct prof_open_span {
+	struct prof_ref span; /* of a ghost (no call site): its parent's */
+	int64_t start_ns;
+	int64_t end_ns; /* INT64_MAX: begun, its end is to come */
+	uint32_t site;  /* 0: a ghost */
+	int32_t depth;
+};
+
+struct prof_span_row {
+	int64_t start_ns, dur_ns; /* dur_ns INT64_MIN: open */
+	struct prof_ref parent;
+	int64_t context;
+	uint32_t site;
+	int32_t depth;
+};
+
+struct prof_span_end {
+	int64_t span_id, dur_ns;
+};
+
+struct prof_long_span {
+	struct prof_ref span;
+	int64_t start_ns;
+	int level;
+};
+
+struct prof_arg {
+	struct prof_ref span;
+	const char *name;
+	uint64_t type, bits;
+	char text[PROF_ARG_TEXT + 1];
+};
+
+struct prof_flow {
+	struct prof_ref span;
+	struct ips_site *site;
+	uint64_t id;
+	bool out;
+};
+
+struct prof_instant {
+	int64_t time_ns, context;
+	uint32_t site;
+};
+
+struct prof_sample {
+	int64_t time_ns;
+	double value;
+	uint32_t site;
+};
+
+/* An array of the writer's that grows and is emptied at each flush. */
+#define PROF_LIST(type)                                                                            \
+	struct {                                                                                   \
+		type *items;                                                                       \
+		size_t count, capacity;                                                            \
+	}
+
+struct prof_lane {
+	struct ips_track ring; /* first: the public pointer is the lane's */
+	struct ips_recording *recording;
+	struct prof_lane *next;
+	int64_t track_id, ipu, tid;
+	enum ips_clock clock;
+	char *track, *name, *parent;
+
+	/* the producer's */
+	struct ips_keys keys;
+	bool keys_wait; /* keys that the ring has not taken yet */
+
+	/* the writer's */
+	_Alignas(64) uint64_t tail;
+	uint64_t dropped_told;
+	bool known;            /* its row is written */
+	int64_t last_ns;       /* start of the last span, or its end */
+	int64_t last_point_ns; /* of the last instant or sample */
+	int64_t context;
+	struct prof_ref target; /* what arguments and flows belong to; id 0: nothing */
+	PROF_LIST(struct prof_open_span) stack;
+	PROF_LIST(struct prof_span_row) spans;
+	PROF_LIST(struct prof_span_end) ends;
+	PROF_LIST(struct prof_long_span) longs;
+	PROF_LIST(struct prof_arg) args;
+	PROF_LIST(struct prof_flow) flows;
+	PROF_LIST(struct prof_instant) instants;
+	PROF_LIST(struct prof_sample) samples;
+	struct prof_levels levels;
+	struct prof_counters counters;
+};
+
+struct prof_writer {
+	sqlite3 *db;
+	struct prof_clock clock;
+	bool in_transaction;
+	int64_t rank;
+	/* statements */
+	sqlite3_stmt *begin, *commit, *spans_many, *spans_one, *end_span;
+	struct prof_insert strings, sites, contexts, tracks, args, flows, instants, samples, zones;
+	struct prof_insert levels, longs, counter_levels, overhead;
+	struct prof_insert rows[PROF_TABLES]; /* prepared at first use */
+	/* dictionaries */
+	struct prof_texts texts;
+	struct prof_recent recent_contexts, open_flows;
+	unsigned char *sites_seen; /* by site id */
+	size_t sites_capacity;
+	int64_t last_context, last_span, last_row[PROF_ZONES];
+	/* totals */
+	uint64_t events, commits, dropped_here, rows_total;
+	struct ips_commit told;
+	/* since the last commit */
+	uint64_t events_told, rows_told, pages_told, write_ns;
+	uint64_t last_commit_ns;
+	int wal_pages;
+	struct err err;
+};
+
+struct ips_recording {
+	struct ips_recording_params params;
+	char *command, *path;
+	unsigned generation; /* of the process; a forked child has another */
+	struct prof_writer writer;
+	struct prof_queue queue;
+	pthread_t thread;
+	sem_t wake;
+	int nudged;       /* atomic: a wake-up is under way */
+	int stop, failed; /* atomic */
+	pthread_mutex_t lock;
+	pthread_cond_t flushed;
+	struct prof_lane *lanes, *last_lane;
+	int64_t lane_count;
+	uint64_t flush_wanted, flush_done;
+	struct err failure;
+	struct prof_texts tensors;
+};
+
+/* prof_track.c */
+void prof__lane_free(struct prof_lane *lane);
+
+/* prof_record.c */
+bool prof__is_child(const struct ips_recording *recording); /* a forked child: hands off */
+void prof__wake(void *recording);                           /* never blocks */
+
+/* prof_lane.c: on the writer's thread */
+enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane, size_t most,
+			     bool *more);
+enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
+void prof__lane_discard(struct prof_lane *lane);
+bool prof__lane_waits(const struct prof_lane *lane); /* there is something to flush */
+
+/* prof_writer.c */
+enum status prof__writer_open(struct prof_writer *writer, const char *path, int64_t rank,
+			      const char *command, struct err *err);
+void prof__writer_close(struct prof_writer *writer); /* accepts a zeroed struct */
+enum status prof__writer_begin(struct prof_writer *writer);
+enum status prof__writer_text(struct prof_writer *writer, const char *text, int64_t *id);
+enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site, uint32_t *id);
+enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
+				 bool needed, int64_t *id);
+void *prof__writer_main(void *recording);
+/* After the thread has ended: indexes, states, leaving WAL. */
+enum status prof__writer_finish(struct ips_recording *recording);
+
+#endif /* PROF_INTERNAL_H */

@@ -1,0 +1,722 @@
+/*
+ * A track on the writer's side: from ring slots to rows.
+ *
+ * Draining decodes events, keeps the stack of open spans, and gathers rows in the lane's own
+ * arrays; flushing gives the spans their ids, in order of begin, and inserts all that was gathered:
+ * so the rows of one track lie together, and one zone row describes them. A span is known by its
+ * place in the array until it has an id (struct prof_ref).
+ *
+ * Nesting: on one track spans are in order of start and a span ends no later than its parent.
+ * Spans with given times (ips_span_at) sit on the same stack, with their end known; those that
+ * would break the order are dropped and counted. Where such spans and begun spans share a track, a
+ * begin or end is moved to the end of the given spans before it.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "profiler/prof_internal.h"
+#include "profiler/prof_site.h"
+
+#define PUSH(list) push(&(list).items, &(list).capacity, &(list).count, sizeof(*(list).items))
+
+/* Grow by one element, cleared; false: no memory. */
+static bool push(void *items, size_t *capacity, size_t *count, size_t size)
+{
+	unsigned char *base;
+
+	if (mem_grow(items, capacity, *count + 1, size) != 0)
+		return false;
+	memcpy(&base, items, sizeof(base));
+	memset(base + *count * size, 0, size);
+	++*count;
+	return true;
+}
+
+/* ---- spans ---- */
+
+static struct prof_open_span *top_of(struct prof_lane *lane)
+{
+	return lane->stack.count == 0 ? NULL : &lane->stack.items[lane->stack.count - 1];
+}
+
+/* Never before @last: the clock's line may have been bent since. */
+static int64_t time_of(const struct prof_writer *writer, uint64_t ticks, int64_t *last)
+{
+	int64_t ns = prof_clock_ns(&writer->clock, ticks);
+
+	if (ns < *last)
+		ns = *last;
+	*last = ns;
+	return ns;
+}
+
+/* Spans with given times that lie on top of the stack are over; begun ones stay. The time, moved
+ * past their ends. */
+static int64_t pop_given(struct prof_lane *lane, int64_t ns)
+{
+	for (struct prof_open_span *top = top_of(lane); top != NULL && top->end_ns != INT64_MAX;
+	     top = top_of(lane)) {
+		if (top->end_ns > ns)
+			ns = top->end_ns;
+		lane->stack.count--;
+	}
+	lane->last_ns = ns > lane->last_ns ? ns : lane->last_ns;
+	return ns;
+}
+
+static enum status push_span(struct prof_writer *writer, struct prof_lane *lane, uint32_t site,
+			     int64_t start_ns, int64_t end_ns)
+{
+	const struct prof_open_span *above = top_of(lane);
+	const struct prof_ref parent = above == NULL ? (struct prof_ref){0, false} : above->span;
+	const int32_t depth = above == NULL ? -1 : above->depth;
+	struct prof_open_span *top;
+	struct prof_span_row *row;
+
+	if (!PUSH(lane->stack))
+		return err_nomem(&writer->err);
+	top = top_of(lane);
+	top->start_ns = start_ns;
+	top->end_ns = end_ns;
+	top->site = site;
+	top->depth = site == 0 ? depth : depth + 1;
+	top->span = parent;
+	if (site != 0) {
+		if (!PUSH(lane->spans))
+			return err_nomem(&writer->err);
+		row = &lane->spans.items[lane->spans.count - 1];
+		row->start_ns = start_ns;
+		row->dur_ns = INT64_MIN;
+		row->parent = parent;
+		row->context = lane->context;
+		row->site = site;
+		row->depth = top->depth;
+		top->span = (struct prof_ref){(int64_t)lane->spans.count - 1, true};
+	}
+	lane->target = top->span;
+	return ST_OK;
+}
+
+/* The span @top has ended: its row, or an update of it, its levels. */
+static enum status end_span(struct prof_writer *writer, struct prof_lane *lane,
+			    const struct prof_open_span *top, int64_t dur_ns)
+{
+	int level = prof_level_enter(dur_ns);
+
+	if (top->span.here) {
+		lane->spans.items[top->span.value].dur_ns = dur_ns;
+	} else {
+		if (!PUSH(lane->ends))
+			return err_nomem(&writer->err);
+		lane->ends.items[lane->ends.count - 1] =
+			(struct prof_span_end){top->span.value, dur_ns};
+	}
+	if (level > 0) {
+		if (!PUSH(lane->longs))
+			return err_nomem(&writer->err);
+		lane->longs.items[lane->longs.count - 1] =
+			(struct prof_long_span){top->span, top->start_ns, level - 1};
+	}
+	prof_levels_add(&lane->levels, (uint32_t)top->depth, top->start_ns, dur_ns, top->site);
+	return ST_OK;
+}
+
+/* ---- events ---- */
+
+static enum status on_begin(struct prof_writer *writer, struct prof_lane *lane,
+			    const struct ips_slot *slot)
+{
+	int64_t ns = pop_given(lane, time_of(writer, slot->ticks, &lane->last_ns));
+	enum status status = ST_OK;
+	uint32_t site = 0;
+
+	if (slot->site != NULL)
+		status = prof__writer_site(writer, slot->site, &site);
+	return status != ST_OK ? status : push_span(writer, lane, site, ns, INT64_MAX);
+}
+
+static enum status on_end(struct prof_writer *writer, struct prof_lane *lane,
+			  const struct ips_slot *slot)
+{
+	int64_t ns = pop_given(lane, time_of(writer, slot->ticks, &lane->last_ns));
+	const struct prof_open_span *top = top_of(lane);
+	enum status status = ST_OK;
+
+	if (top == NULL)
+		return ST_OK;
+	if (top->site != 0)
+		status = end_span(writer, lane, top, ns - top->start_ns);
+	lane->stack.count--;
+	top = top_of(lane);
+	lane->target = top == NULL ? (struct prof_ref){0, false} : top->span;
+	return status;
+}
+
+static enum status on_at(struct prof_writer *writer, struct prof_lane *lane,
+			 const struct ips_slot *slot)
+{
+	int64_t start_ns = (int64_t)slot->ticks, dur_ns = (int64_t)slot->value;
+	const struct prof_open_span *top = top_of(lane);
+	enum status status;
+	uint32_t site;
+
+	while (top != NULL && top->end_ns <= start_ns) {
+		lane->stack.count--;
+		top = top_of(lane);
+	}
+	if (start_ns < lane->last_ns || (top != NULL && start_ns + dur_ns > top->end_ns)) {
+		writer->dropped_here++;
+		lane->target = (struct prof_ref){0, false};
+		return ST_OK;
+	}
+	lane->last_ns = start_ns;
+	status = prof__writer_site(writer, slot->site, &site);
+	if (status == ST_OK)
+		status = push_span(writer, lane, site, start_ns, start_ns + dur_ns);
+	if (status == ST_OK)
+		status = end_span(writer, lane, top_of(lane), dur_ns);
+	return status;
+}
+
+static enum status on_instant(struct prof_writer *writer, struct prof_lane *lane,
+			      const struct ips_slot *slot)
+{
+	struct prof_instant *instant;
+	enum status status;
+	uint32_t site;
+
+	status = prof__writer_site(writer, slot->site, &site);
+	if (status != ST_OK)
+		return status;
+	if (!PUSH(lane->instants))
+		return err_nomem(&writer->err);
+	instant = &lane->instants.items[lane->instants.count - 1];
+	instant->time_ns = time_of(writer, slot->ticks, &lane->last_point_ns);
+	instant->context = lane->context;
+	instant->site = site;
+	return ST_OK;
+}
+
+static enum status on_counter(struct prof_writer *writer, struct prof_lane *lane,
+			      const struct ips_slot *slot)
+{
+	struct prof_sample *sample;
+	enum status status;
+	uint32_t site;
+
+	status = prof__writer_site(writer, slot->site, &site);
+	if (status != ST_OK)
+		return status;
+	if (!PUSH(lane->samples))
+		return err_nomem(&writer->err);
+	sample = &lane->samples.items[lane->samples.count - 1];
+	sample->time_ns = time_of(writer, slot->ticks, &lane->last_point_ns);
+	sample->site = site;
+	memcpy(&sample->value, &slot->value, sizeof(sample->value));
+	prof_counters_add(&lane->counters, site, sample->time_ns, sample->value);
+	return ST_OK;
+}
+
+static enum status on_keys(struct prof_writer *writer, struct prof_lane *lane,
+			   const struct ips_slot *slot)
+{
+	struct ips_keys keys;
+
+	memcpy(&keys, slot + 1, sizeof(keys));
+	return prof__writer_context(writer, &keys, false, &lane->context);
+}
+
+static enum status on_argument(struct prof_writer *writer, struct prof_lane *lane,
+			       const struct ips_slot *slot)
+{
+	struct prof_arg *arg;
+
+	if (lane->target.value == 0 && !lane->target.here) {
+		writer->dropped_here++;
+		return ST_OK;
+	}
+	if (!PUSH(lane->args))
+		return err_nomem(&writer->err);
+	arg = &lane->args.items[lane->args.count - 1];
+	arg->span = lane->target;
+	memcpy(&arg->name, &slot->site, sizeof(arg->name));
+	arg->type = slot->kind >> PROF_KIND_BITS;
+	arg->bits = slot->value;
+	if (arg->type == PROF_ARG_TEXT_TYPE)
+		memcpy(arg->text, slot + 1, PROF_ARG_TEXT);
+	return ST_OK;
+}
+
+static enum status on_flow(struct prof_writer *writer, struct prof_lane *lane,
+			   const struct ips_slot *slot)
+{
+	struct prof_flow *flow;
+
+	if (lane->target.value == 0 && !lane->target.here) {
+		writer->dropped_here++;
+		return ST_OK;
+	}
+	if (!PUSH(lane->flows))
+		return err_nomem(&writer->err);
+	flow = &lane->flows.items[lane->flows.count - 1];
+	flow->span = lane->target;
+	flow->site = slot->site;
+	flow->id = slot->value;
+	flow->out = (slot->kind & 0xff) == IPS_EVENT_FLOW_OUT;
+	return ST_OK;
+}
+
+static const struct {
+	enum status (*run)(struct prof_writer *writer, struct prof_lane *lane,
+			   const struct ips_slot *slot);
+	bool counts; /* among the events that a program records */
+} event_ops[] = {
+	[IPS_EVENT_BEGIN] = {on_begin, true},       [IPS_EVENT_END] = {on_end, true},
+	[IPS_EVENT_INSTANT] = {on_instant, true},   [IPS_EVENT_COUNTER] = {on_counter, true},
+	[IPS_EVENT_KEYS] = {on_keys, false},        [IPS_EVENT_AT] = {on_at, true},
+	[IPS_EVENT_ARGUMENT] = {on_argument, true}, [IPS_EVENT_FLOW_OUT] = {on_flow, true},
+	[IPS_EVENT_FLOW_IN] = {on_flow, true},
+};
+_Static_assert(ARRAY_LEN(event_ops) == IPS_EVENT_FLOW_IN + 1, "event table out of step");
+
+/* ---- draining ---- */
+
+static uint64_t slots_of(const struct ips_slot *slot)
+{
+	unsigned event = slot->kind & 0xff;
+
+	if (event == IPS_EVENT_KEYS)
+		return 1 + PROF_KEYS_SLOTS;
+	if (event == IPS_EVENT_ARGUMENT && slot->kind >> PROF_KIND_BITS == PROF_ARG_TEXT_TYPE)
+		return 1 + PROF_TEXT_SLOTS;
+	return 1;
+}
+
+static bool is_full(const struct prof_lane *lane)
+{
+	return lane->spans.count >= PROF_LANE_ROWS || lane->instants.count >= PROF_LANE_ROWS ||
+	       lane->samples.count >= PROF_LANE_ROWS || lane->args.count >= PROF_LANE_ROWS ||
+	       lane->flows.count >= PROF_LANE_ROWS || lane->ends.count >= PROF_LANE_ROWS ||
+	       lane->longs.count >= PROF_LANE_ROWS || lane->levels.count >= PROF_LANE_ROWS ||
+	       lane->counters.count >= PROF_LANE_ROWS;
+}
+
+/* One event; *@slots is how many slots it took. An event of several slots is put together in a row
+ * first, because it may lie across the ring's end. */
+static enum status decode(struct prof_writer *writer, struct prof_lane *lane, uint64_t *slots)
+{
+	const struct ips_slot *slot = &lane->ring.slots[lane->tail & lane->ring.mask];
+	struct ips_slot joined[1 + PROF_KEYS_SLOTS];
+	unsigned event = slot->kind & 0xff;
+
+	*slots = slots_of(slot);
+	if (*slots > 1) {
+		for (uint64_t i = 0; i < *slots; i++)
+			joined[i] = lane->ring.slots[(lane->tail + i) & lane->ring.mask];
+		slot = joined;
+	}
+	writer->events += event_ops[event].counts;
+	return event_ops[event].run(writer, lane, slot);
+}
+
+static void set_free(struct prof_lane *lane)
+{
+	__atomic_store_n(&lane->ring.consumed, lane->tail, __ATOMIC_RELEASE);
+}
+
+enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane, size_t most,
+			     bool *more)
+{
+	uint64_t published = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < most && lane->tail != published && status == ST_OK; i++) {
+		uint64_t slots;
+
+		status = decode(writer, lane, &slots);
+		lane->tail += slots;
+		if (i % 256 == 255)
+			set_free(lane);
+		if (status == ST_OK && is_full(lane))
+			status = prof__lane_flush(writer, lane);
+	}
+	set_free(lane);
+	*more = lane->tail != published;
+	return status;
+}
+
+void prof__lane_discard(struct prof_lane *lane)
+{
+	lane->tail = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
+	set_free(lane);
+}
+
+/* ---- flushing ---- */
+
+bool prof__lane_waits(const struct prof_lane *lane)
+{
+	return !lane->known || lane->spans.count > 0 || lane->ends.count > 0 ||
+	       lane->longs.count > 0 || lane->args.count > 0 || lane->flows.count > 0 ||
+	       lane->instants.count > 0 || lane->samples.count > 0 ||
+	       lane->dropped_told != __atomic_load_n(&lane->ring.dropped, __ATOMIC_RELAXED);
+}
+
+static enum status flush_track(struct prof_writer *writer, struct prof_lane *lane)
+{
+	struct prof_cell *cells;
+	enum status status;
+
+	if (lane->known)
+		return ST_OK;
+	status = prof_insert_row(&writer->tracks, &cells, &writer->err);
+	if (status != ST_OK)
+		return status;
+	prof_cell_int(&cells[0], lane->track_id);
+	prof_cell_int(&cells[1], writer->rank);
+	prof_cell_int(&cells[2], lane->clock);
+	prof_cell_int(&cells[3], lane->clock == IPS_HOST ? getpid() : INT64_MIN);
+	prof_cell_int(&cells[4], lane->clock == IPS_HOST ? lane->tid : INT64_MIN);
+	prof_cell_int(&cells[5], lane->ipu);
+	prof_cell_text(&cells[6], lane->track);
+	prof_cell_text(&cells[7], lane->name);
+	prof_cell_text(&cells[8], lane->parent);
+	lane->known = true;
+	return ST_OK;
+}
+
+static int bind_or_null(sqlite3_stmt *statement, int index, int64_t value, int64_t null)
+{
+	return value == null ? sqlite3_bind_null(statement, index)
+			     : sqlite3_bind_int64(statement, index, value);
+}
+
+static int bind_span(sqlite3_stmt *statement, int at, const struct prof_lane *lane,
+		     const struct prof_span_row *row, int64_t base, int64_t index)
+{
+	int64_t back = 0;
+	int code;
+
+	if (row->parent.here)
+		back = index - row->parent.value;
+	else if (row->parent.value != 0)
+		back = base + index - row->parent.value;
+	code = sqlite3_bind_int64(statement, at + 1, lane->track_id);
+	code |= sqlite3_bind_int64(statement, at + 2, row->site);
+	code |= sqlite3_bind_int64(statement, at + 3, row->start_ns);
+	code |= bind_or_null(statement, at + 4, row->dur_ns, INT64_MIN);
+	code |= bind_or_null(statement, at + 5, row->context, 0);
+	code |= bind_or_null(statement, at + 6, back, 0);
+	code |= sqlite3_bind_int64(statement, at + 7, row->depth);
+	return code;
+}
+
+static enum status insert_spans(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+{
+	size_t count = lane->spans.count, step;
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < count && status == ST_OK; i += step) {
+		sqlite3_stmt *statement;
+		int code = SQLITE_OK;
+
+		step = count - i >= PROF_BATCH ? PROF_BATCH : 1;
+		statement = step == 1 ? writer->spans_one : writer->spans_many;
+		for (size_t j = 0; j < step; j++)
+			code |= bind_span(statement, (int)j * 7, lane, &lane->spans.items[i + j],
+					  base, (int64_t)(i + j));
+		if (code != SQLITE_OK)
+			return prof_sql_error(writer->db, SQLITE_NOMEM, &writer->err, "bind");
+		status = prof_sql_execute(statement, &writer->err, "insert spans");
+	}
+	/* SQLite numbers the rows; the numbers given to parents and arguments rely on it. */
+	if (status == ST_OK && sqlite3_last_insert_rowid(writer->db) != base + (int64_t)count - 1)
+		return err_set(&writer->err, ST_FAILED,
+			       "another program has written to the database");
+	return status;
+}
+
+static enum status insert_zone(struct prof_writer *writer, const struct prof_lane *lane, int kind,
+			       int64_t first_ns, int64_t last_ns, int64_t first_row,
+			       int64_t last_row)
+{
+	struct prof_cell *cells;
+	enum status status = prof_insert_row(&writer->zones, &cells, &writer->err);
+
+	if (status != ST_OK)
+		return status;
+	prof_cell_int(&cells[0], kind);
+	prof_cell_int(&cells[1], lane->track_id);
+	prof_cell_int(&cells[2], first_ns);
+	prof_cell_int(&cells[3], first_row);
+	prof_cell_int(&cells[4], last_ns);
+	prof_cell_int(&cells[5], last_row);
+	return ST_OK;
+}
+
+static int64_t resolve(struct prof_ref span, int64_t base)
+{
+	return span.here ? base + span.value : span.value;
+}
+
+static enum status flush_spans(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+{
+	size_t count = lane->spans.count;
+	enum status status;
+
+	if (count == 0)
+		return ST_OK;
+	status = insert_spans(writer, lane, base);
+	if (status != ST_OK)
+		return status;
+	writer->last_span = base + (int64_t)count - 1;
+	for (size_t i = 0; i < lane->stack.count; i++)
+		lane->stack.items[i].span =
+			(struct prof_ref){resolve(lane->stack.items[i].span, base), false};
+	lane->target = (struct prof_ref){resolve(lane->target, base), false};
+	return insert_zone(writer, lane, PROF_ZONE_SPANS, lane->spans.items[0].start_ns,
+			   lane->spans.items[count - 1].start_ns, base, writer->last_span);
+}
+
+static enum status flush_ends(struct prof_writer *writer, struct prof_lane *lane)
+{
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < lane->ends.count && status == ST_OK; i++) {
+		sqlite3_bind_int64(writer->end_span, 1, lane->ends.items[i].dur_ns);
+		sqlite3_bind_int64(writer->end_span, 2, lane->ends.items[i].span_id);
+		status = prof_sql_execute(writer->end_span, &writer->err, "end a span");
+	}
+	return status;
+}
+
+static enum status flush_longs(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+{
+	for (size_t i = 0; i < lane->longs.count; i++) {
+		const struct prof_long_span *span = &lane->longs.items[i];
+		struct prof_cell *cells;
+		enum status status = prof_insert_row(&writer->longs, &cells, &writer->err);
+
+		if (status != ST_OK)
+			return status;
+		prof_cell_int(&cells[0], lane->track_id);
+		prof_cell_int(&cells[1], span->level);
+		prof_cell_int(&cells[2], span->start_ns);
+		prof_cell_int(&cells[3], resolve(span->span, base));
+	}
+	return ST_OK;
+}
+
+static enum status flush_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+{
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < lane->args.count && status == ST_OK; i++) {
+		const struct prof_arg *arg = &lane->args.items[i];
+		struct prof_cell *cells;
+		int64_t name;
+		double real;
+
+		status = prof__writer_text(writer, arg->name, &name);
+		if (status == ST_OK)
+			status = prof_insert_row(&writer->args, &cells, &writer->err);
+		if (status != ST_OK)
+			return status;
+		memcpy(&real, &arg->bits, sizeof(real));
+		prof_cell_int(&cells[0], resolve(arg->span, base));
+		prof_cell_int(&cells[1], name);
+		if (arg->type == PROF_ARG_INT)
+			prof_cell_int(&cells[2], (int64_t)arg->bits);
+		else if (arg->type == PROF_ARG_REAL)
+			prof_cell_real(&cells[2], real);
+		else
+			prof_cell_text(&cells[2], arg->bits == 0 ? NULL : arg->text);
+	}
+	/* The texts are the lane's. */
+	return status == ST_OK ? prof_insert_flush(&writer->args, &writer->err) : status;
+}
+
+struct flow_key {
+	uint64_t site, id;
+};
+
+/* A waiting side of a flow is stored under its key as its span's id, negative for the out side. */
+static enum status flush_flow(struct prof_writer *writer, const struct prof_flow *flow,
+			      int64_t span_id)
+{
+	const struct flow_key key = {prof_site_id(flow->site), flow->id};
+	int64_t side = flow->out ? -span_id : span_id, other, name;
+	struct prof_cell *cells;
+	enum status status;
+	bool found = prof_recent_get(&writer->open_flows, &key, &other);
+
+	if (!found || (other < 0) == flow->out) {
+		writer->dropped_here += found; /* the same side twice: the first is lost */
+		return prof_recent_put(&writer->open_flows, &key, side) ? ST_OK
+									: err_nomem(&writer->err);
+	}
+	prof_recent_remove(&writer->open_flows, &key);
+	status = prof__writer_text(writer, flow->site->name, &name);
+	if (status == ST_OK)
+		status = prof_insert_row(&writer->flows, &cells, &writer->err);
+	if (status != ST_OK)
+		return status;
+	prof_cell_int(&cells[0], flow->out ? span_id : -other);
+	prof_cell_int(&cells[1], flow->out ? other : span_id);
+	prof_cell_int(&cells[2], name);
+	return ST_OK;
+}
+
+static enum status flush_flows(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+{
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < lane->flows.count && status == ST_OK; i++)
+		status = flush_flow(writer, &lane->flows.items[i],
+				    resolve(lane->flows.items[i].span, base));
+	return status;
+}
+
+static enum status flush_instants(struct prof_writer *writer, struct prof_lane *lane)
+{
+	int64_t first = writer->last_row[PROF_ZONE_INSTANTS] + 1;
+	size_t count = lane->instants.count;
+
+	if (count == 0)
+		return ST_OK;
+	for (size_t i = 0; i < count; i++) {
+		const struct prof_instant *instant = &lane->instants.items[i];
+		struct prof_cell *cells;
+		enum status status = prof_insert_row(&writer->instants, &cells, &writer->err);
+
+		if (status != ST_OK)
+			return status;
+		prof_cell_int(&cells[0], lane->track_id);
+		prof_cell_int(&cells[1], instant->site);
+		prof_cell_int(&cells[2], instant->time_ns);
+		prof_cell_int(&cells[3], instant->context == 0 ? INT64_MIN : instant->context);
+	}
+	writer->last_row[PROF_ZONE_INSTANTS] += (int64_t)count;
+	return insert_zone(writer, lane, PROF_ZONE_INSTANTS, lane->instants.items[0].time_ns,
+			   lane->instants.items[count - 1].time_ns, first,
+			   writer->last_row[PROF_ZONE_INSTANTS]);
+}
+
+static enum status flush_samples(struct prof_writer *writer, struct prof_lane *lane)
+{
+	int64_t first = writer->last_row[PROF_ZONE_COUNTERS] + 1;
+	size_t count = lane->samples.count;
+
+	if (count == 0)
+		return ST_OK;
+	for (size_t i = 0; i < count; i++) {
+		const struct prof_sample *sample = &lane->samples.items[i];
+		struct prof_cell *cells;
+		enum status status = prof_insert_row(&writer->samples, &cells, &writer->err);
+
+		if (status != ST_OK)
+			return status;
+		prof_cell_int(&cells[0], lane->track_id);
+		prof_cell_int(&cells[1], sample->site);
+		prof_cell_int(&cells[2], sample->time_ns);
+		prof_cell_real(&cells[3], sample->value);
+	}
+	writer->last_row[PROF_ZONE_COUNTERS] += (int64_t)count;
+	return insert_zone(writer, lane, PROF_ZONE_COUNTERS, lane->samples.items[0].time_ns,
+			   lane->samples.items[count - 1].time_ns, first,
+			   writer->last_row[PROF_ZONE_COUNTERS]);
+}
+
+static enum status flush_levels(struct prof_writer *writer, struct prof_lane *lane)
+{
+	struct prof_levels *levels = &lane->levels;
+
+	prof_levels_flush(levels);
+	if (levels->failed)
+		return err_nomem(&writer->err);
+	for (size_t i = 0; i < levels->count; i++) {
+		const struct prof_increment *increment = &levels->increments[i];
+		struct prof_cell *cells;
+		enum status status = prof_insert_row(&writer->levels, &cells, &writer->err);
+
+		if (status != ST_OK)
+			return status;
+		prof_cell_int(&cells[0], lane->track_id);
+		prof_cell_int(&cells[1], increment->level);
+		prof_cell_int(&cells[2], increment->bucket);
+		prof_cell_int(&cells[3], increment->depth);
+		prof_cell_int(&cells[4], increment->busy_ns);
+		prof_cell_int(&cells[5], increment->count);
+		prof_cell_int(&cells[6], increment->share.site);
+		prof_cell_int(&cells[7], increment->share.ns);
+	}
+	levels->count = 0;
+	return ST_OK;
+}
+
+static enum status flush_counter_levels(struct prof_writer *writer, struct prof_lane *lane)
+{
+	struct prof_counters *counters = &lane->counters;
+
+	prof_counters_flush(counters);
+	if (counters->failed)
+		return err_nomem(&writer->err);
+	for (size_t i = 0; i < counters->count; i++) {
+		const struct prof_sample_increment *increment = &counters->increments[i];
+		struct prof_cell *cells;
+		enum status status = prof_insert_row(&writer->counter_levels, &cells, &writer->err);
+
+		if (status != ST_OK)
+			return status;
+		prof_cell_int(&cells[0], lane->track_id);
+		prof_cell_int(&cells[1], increment->site);
+		prof_cell_int(&cells[2], increment->level);
+		prof_cell_int(&cells[3], increment->samples.index);
+		prof_cell_int(&cells[4], increment->samples.count);
+		prof_cell_real(&cells[5], increment->samples.least);
+		prof_cell_real(&cells[6], increment->samples.greatest);
+		prof_cell_real(&cells[7], increment->samples.total);
+	}
+	counters->count = 0;
+	return ST_OK;
+}
+
+static void empty(struct prof_lane *lane)
+{
+	lane->spans.count = 0;
+	lane->ends.count = 0;
+	lane->longs.count = 0;
+	lane->args.count = 0;
+	lane->flows.count = 0;
+	lane->instants.count = 0;
+	lane->samples.count = 0;
+}
+
+enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
+{
+	int64_t base = writer->last_span + 1;
+	enum status status = prof__writer_begin(writer);
+
+	if (status == ST_OK)
+		status = flush_track(writer, lane);
+	if (status == ST_OK)
+		status = flush_spans(writer, lane, base);
+	if (status == ST_OK)
+		status = flush_ends(writer, lane);
+	if (status == ST_OK)
+		status = flush_longs(writer, lane, base);
+	if (status == ST_OK)
+		status = flush_args(writer, lane, base);
+	if (status == ST_OK)
+		status = flush_flows(writer, lane, base);
+	if (status == ST_OK)
+		status = flush_instants(writer, lane);
+	if (status == ST_OK)
+		status = flush_samples(writer, lane);
+	if (status == ST_OK)
+		status = flush_levels(writer, lane);
+	if (status == ST_OK)
+		status = flush_counter_levels(writer, lane);
+	empty(lane);
+	return status;
+}

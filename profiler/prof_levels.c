@@ -1,0 +1,286 @@
+/*
+ * Levels: buckets, their roll-up, their increments. See prof_levels.h.
+ */
+#include "profiler/prof_levels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+void prof_levels_fini(struct prof_levels *levels)
+{
+	mem_free(levels->depths);
+	mem_free(levels->increments);
+	memset(levels, 0, sizeof(*levels));
+}
+
+/* Add to @site's share; the least of four makes way and leaves its time to the newcomer. */
+static void share_add(struct prof_share *shares, uint32_t site, int64_t ns)
+{
+	struct prof_share *least = &shares[0];
+
+	for (int i = 0; i < PROF_SHARES; i++) {
+		if (shares[i].site == site || shares[i].site == 0) {
+			shares[i].site = site;
+			shares[i].ns += ns;
+			return;
+		}
+		if (shares[i].ns < least->ns)
+			least = &shares[i];
+	}
+	if (ns > least->ns) {
+		least->site = site;
+		least->ns = ns;
+	}
+}
+
+static struct prof_share greatest_share(const struct prof_share *shares)
+{
+	struct prof_share best = shares[0];
+
+	for (int i = 1; i < PROF_SHARES; i++) {
+		if (shares[i].site != 0 && shares[i].ns > best.ns)
+			best = shares[i];
+	}
+	return best;
+}
+
+static void merge_shares(struct prof_share *into, const struct prof_share *from)
+{
+	for (int i = 0; i < PROF_SHARES && from[i].site != 0; i++)
+		share_add(into, from[i].site, from[i].ns);
+}
+
+static void emit(struct prof_levels *levels, uint32_t depth, int level,
+		 const struct prof_bucket *bucket)
+{
+	struct prof_increment *increment;
+
+	if (mem_grow(&levels->increments, &levels->capacity, levels->count + 1,
+		     sizeof(*levels->increments)) != 0) {
+		levels->failed = true;
+		return;
+	}
+	increment = &levels->increments[levels->count++];
+	increment->bucket = bucket->index;
+	increment->busy_ns = bucket->busy_ns;
+	increment->count = bucket->count;
+	increment->share = greatest_share(bucket->whole);
+	increment->depth = depth;
+	increment->level = level;
+}
+
+/* Make @bucket the one of number @index; what it gathered for another must have left. */
+static void turn_to(struct prof_bucket *bucket, int64_t index)
+{
+	if (bucket->index == index)
+		return;
+	memset(bucket, 0, sizeof(*bucket));
+	bucket->index = index;
+}
+
+static bool is_empty(const struct prof_bucket *bucket)
+{
+	return bucket->count == 0 && bucket->busy_ns == 0;
+}
+
+/* Bucket @low of @depth gives up what it holds: to the database and to the level above. Where the
+ * bucket above is another one, that gives first, and so on upwards. */
+static void give(struct prof_levels *levels, uint32_t depth, int low)
+{
+	struct prof_bucket *buckets = levels->depths[depth];
+	int high = low;
+
+	while (high + 1 < PROF_LEVELS && !is_empty(&buckets[high + 1]) &&
+	       buckets[high + 1].index != buckets[high].index >> 2)
+		high++;
+	for (int l = high; l >= low; l--) {
+		struct prof_bucket *bucket = &buckets[l];
+
+		merge_shares(bucket->whole, bucket->part);
+		emit(levels, depth, l, bucket);
+		if (l + 1 < PROF_LEVELS) {
+			turn_to(&buckets[l + 1], bucket->index >> 2);
+			buckets[l + 1].busy_ns += bucket->busy_ns;
+			buckets[l + 1].count += bucket->count;
+			merge_shares(buckets[l + 1].part, bucket->part);
+		}
+		bucket->busy_ns = 0;
+		bucket->count = 0;
+		memset(bucket->part, 0, sizeof(bucket->part));
+	}
+}
+
+static void give_all_below(struct prof_levels *levels, uint32_t depth, int level)
+{
+	for (int l = 0; l < level; l++) {
+		if (!is_empty(&levels->depths[depth][l]))
+			give(levels, depth, l);
+	}
+}
+
+static void put(struct prof_levels *levels, uint32_t depth, int level, int64_t index, int64_t ns,
+		int64_t count, uint32_t site)
+{
+	struct prof_bucket *bucket = &levels->depths[depth][level];
+
+	if (bucket->index != index) {
+		if (!is_empty(bucket))
+			give(levels, depth, level);
+		turn_to(bucket, index);
+	}
+	bucket->busy_ns += ns;
+	bucket->count += count;
+	share_add(bucket->part, site, ns);
+}
+
+static bool grow_depths(struct prof_levels *levels, uint32_t depth)
+{
+	if (mem_grow(&levels->depths, &levels->depth_capacity, (size_t)depth + 1,
+		     sizeof(*levels->depths)) != 0) {
+		levels->failed = true;
+		return false;
+	}
+	memset(levels->depths + levels->depth_count, 0,
+	       ((size_t)depth + 1 - levels->depth_count) * sizeof(*levels->depths));
+	levels->depth_count = (size_t)depth + 1;
+	return true;
+}
+
+void prof_levels_add(struct prof_levels *levels, uint32_t depth, int64_t start_ns, int64_t dur_ns,
+		     uint32_t site)
+{
+	int level = prof_level_enter(dur_ns), shift = prof_level_shift(level);
+	int64_t end_ns = start_ns + dur_ns, count = 1;
+
+	if (level >= PROF_LEVELS)
+		return;
+	if (depth >= levels->depth_count && !grow_depths(levels, depth))
+		return;
+	if (level > 0)
+		give_all_below(levels, depth, level);
+	while (start_ns >> shift < end_ns >> shift) {
+		int64_t edge = ((start_ns >> shift) + 1) << shift;
+
+		put(levels, depth, level, start_ns >> shift, edge - start_ns, count, site);
+		start_ns = edge;
+		count = 0;
+	}
+	if (start_ns < end_ns || count > 0)
+		put(levels, depth, level, start_ns >> shift, end_ns - start_ns, count, site);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct prof_increment *x = a, *y = b;
+
+	if (x->level != y->level)
+		return x->level < y->level ? -1 : 1;
+	if (x->bucket != y->bucket)
+		return x->bucket < y->bucket ? -1 : 1;
+	if (x->depth != y->depth)
+		return x->depth < y->depth ? -1 : 1;
+	return 0;
+}
+
+void prof_levels_flush(struct prof_levels *levels)
+{
+	for (size_t depth = 0; depth < levels->depth_count; depth++)
+		give_all_below(levels, (uint32_t)depth, PROF_LEVELS);
+	if (levels->count > 1)
+		qsort(levels->increments, levels->count, sizeof(*levels->increments), by_place);
+}
+
+/* ---- counters ---- */
+
+void prof_counters_fini(struct prof_counters *counters)
+{
+	mem_free(counters->series);
+	mem_free(counters->increments);
+	memset(counters, 0, sizeof(*counters));
+}
+
+static void samples_merge(struct prof_samples *into, const struct prof_samples *from)
+{
+	if (into->count == 0 || from->least < into->least)
+		into->least = from->least;
+	if (into->count == 0 || from->greatest > into->greatest)
+		into->greatest = from->greatest;
+	into->total += from->total;
+	into->count += from->count;
+}
+
+static void samples_turn_to(struct prof_samples *samples, int64_t index)
+{
+	if (samples->index == index)
+		return;
+	memset(samples, 0, sizeof(*samples));
+	samples->index = index;
+}
+
+static void samples_give(struct prof_counters *counters, struct prof_series *series, int low)
+{
+	struct prof_samples *levels = series->levels;
+	int high = low;
+
+	while (high + 1 < PROF_LEVELS && levels[high + 1].count > 0 &&
+	       levels[high + 1].index != levels[high].index >> 2)
+		high++;
+	for (int l = high; l >= low; l--) {
+		if (mem_grow(&counters->increments, &counters->capacity, counters->count + 1,
+			     sizeof(*counters->increments)) != 0) {
+			counters->failed = true;
+			return;
+		}
+		counters->increments[counters->count++] =
+			(struct prof_sample_increment){series->site, l, levels[l]};
+		if (l + 1 < PROF_LEVELS) {
+			samples_turn_to(&levels[l + 1], levels[l].index >> 2);
+			samples_merge(&levels[l + 1], &levels[l]);
+		}
+		levels[l] = (struct prof_samples){levels[l].index, 0, 0.0, 0.0, 0.0};
+	}
+}
+
+static struct prof_series *series_of(struct prof_counters *counters, uint32_t site)
+{
+	for (size_t i = 0; i < counters->series_count; i++) {
+		if (counters->series[i].site == site)
+			return &counters->series[i];
+	}
+	if (mem_grow(&counters->series, &counters->series_capacity, counters->series_count + 1,
+		     sizeof(*counters->series)) != 0) {
+		counters->failed = true;
+		return NULL;
+	}
+	memset(&counters->series[counters->series_count], 0, sizeof(*counters->series));
+	counters->series[counters->series_count].site = site;
+	return &counters->series[counters->series_count++];
+}
+
+void prof_counters_add(struct prof_counters *counters, uint32_t site, int64_t time_ns, double value)
+{
+	struct prof_series *series = isnan(value) ? NULL : series_of(counters, site);
+	struct prof_samples *samples,
+		sample = {time_ns >> PROF_LEVEL_SHIFT, 1, value, value, value};
+
+	if (series == NULL)
+		return;
+	samples = &series->levels[0];
+	if (samples->index != sample.index && samples->count > 0)
+		samples_give(counters, series, 0);
+	samples_turn_to(samples, sample.index);
+	samples_merge(samples, &sample);
+}
+
+void prof_counters_flush(struct prof_counters *counters)
+{
+	for (size_t i = 0; i < counters->series_count; i++) {
+		for (int l = 0; l < PROF_LEVELS; l++) {
+			if (counters->series[i].levels[l].count > 0)
+				samples_give(counters, &counters->series[i], l);
+		}
+	}
+}

@@ -1,0 +1,107 @@
+/*
+ * The pre-aggregated levels of one track, as they grow.
+ *
+ * Spans of one depth of a track never overlap and end in order, so per depth and level one open
+ * bucket is enough. A span enters the finest level of which it covers fewer than PROF_LONG buckets;
+ * what an open bucket gathered goes to the next coarser level when the bucket closes and at each
+ * commit, so the coarse levels cost nothing per span. What leaves a bucket is an increment: the
+ * database adds them up, so a bucket may leave in many parts and in any order.
+ *
+ * One thread (the writer). Increments wait in arrays owned here until they are taken.
+ */
+#ifndef PROF_LEVELS_H
+#define PROF_LEVELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROF_LEVELS      13
+#define PROF_LEVEL_SHIFT 16 /* of level 0 */
+#define PROF_LONG        4  /* buckets that make a span long */
+#define PROF_LONG_SHIFT  2
+
+static inline int prof_level_shift(int level)
+{
+	return PROF_LEVEL_SHIFT + 2 * level;
+}
+
+/* The finest level whose buckets take a span of @dur_ns; PROF_LEVELS: none. The span is long at the
+ * level before it (-1: at none). */
+static inline int prof_level_enter(int64_t dur_ns)
+{
+	int bits;
+
+	if (dur_ns < (int64_t)1 << (PROF_LEVEL_SHIFT + PROF_LONG_SHIFT))
+		return 0;
+	bits = 63 - __builtin_clzll((unsigned long long)dur_ns);
+	bits = (bits - PROF_LEVEL_SHIFT - PROF_LONG_SHIFT) / 2 + 1;
+	return bits > PROF_LEVELS ? PROF_LEVELS : bits;
+}
+
+struct prof_share {
+	uint32_t site; /* 0: free */
+	int64_t ns;
+};
+
+#define PROF_SHARES 4
+
+struct prof_bucket {
+	int64_t index, busy_ns, count;
+	struct prof_share part[PROF_SHARES];  /* since the last increment */
+	struct prof_share whole[PROF_SHARES]; /* since the bucket opened */
+};
+
+/* What a bucket adds to its row. The share is absolute. */
+struct prof_increment {
+	int64_t bucket, busy_ns, count;
+	struct prof_share share;
+	uint32_t depth;
+	int level;
+};
+
+struct prof_levels {
+	struct prof_bucket (*depths)[PROF_LEVELS];
+	size_t depth_count, depth_capacity;
+	struct prof_increment *increments;
+	size_t count, capacity;
+	bool failed; /* out of memory: an increment is missing */
+};
+
+void prof_levels_fini(struct prof_levels *levels);
+void prof_levels_add(struct prof_levels *levels, uint32_t depth, int64_t start_ns, int64_t dur_ns,
+		     uint32_t site);
+/* Let all open buckets give their increments, and sort these by level, bucket and depth. */
+void prof_levels_flush(struct prof_levels *levels);
+
+/* The same for counters: one series per call site of a track; points instead of spans. */
+struct prof_samples {
+	int64_t index, count;
+	double least, greatest, total;
+};
+
+struct prof_series {
+	uint32_t site;
+	struct prof_samples levels[PROF_LEVELS];
+};
+
+struct prof_sample_increment {
+	uint32_t site;
+	int level;
+	struct prof_samples samples;
+};
+
+struct prof_counters {
+	struct prof_series *series;
+	size_t series_count, series_capacity;
+	struct prof_sample_increment *increments;
+	size_t count, capacity;
+	bool failed;
+};
+
+void prof_counters_fini(struct prof_counters *counters);
+void prof_counters_add(struct prof_counters *counters, uint32_t site, int64_t time_ns,
+		       double value); /* NaN: not counted */
+void prof_counters_flush(struct prof_counters *counters);
+
+#endif /* PROF_LEVELS_H */

@@ -1,0 +1,269 @@
+/*
+ * Open addressing with linear probing; tables are powers of two and at most half full.
+ */
+#include "profiler/prof_map.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+
+struct prof_text {
+	char *text; /* NULL: free */
+	uint64_t hash;
+	uint32_t id;
+};
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+	return hash ^ (hash >> 29);
+}
+
+static uint64_t hash_bytes(const void *bytes, size_t size)
+{
+	const unsigned char *p = bytes;
+	uint64_t hash = 0x243f6a8885a308d3u + size;
+
+	for (; size >= 8; size -= 8, p += 8) {
+		uint64_t word;
+
+		memcpy(&word, p, 8);
+		hash = mix(hash, word);
+	}
+	for (; size > 0; size--, p++)
+		hash = mix(hash, *p);
+	return mix(hash, hash >> 32);
+}
+
+/* ---- texts ---- */
+
+static struct prof_text *text_slot(struct prof_text *slots, size_t capacity, uint64_t hash,
+				   const char *text)
+{
+	for (size_t i = hash & (capacity - 1);; i = (i + 1) & (capacity - 1)) {
+		struct prof_text *slot = &slots[i];
+
+		if (slot->text == NULL)
+			return slot;
+		if (slot->hash == hash && strcmp(slot->text, text) == 0)
+			return slot;
+	}
+}
+
+static bool texts_grow(struct prof_texts *texts)
+{
+	size_t capacity = texts->capacity == 0 ? 64 : texts->capacity * 2;
+	struct prof_text *slots = mem_calloc(capacity, sizeof(*slots));
+
+	if (slots == NULL)
+		return false;
+	for (size_t i = 0; i < texts->capacity; i++) {
+		const struct prof_text *old = &texts->slots[i];
+
+		if (old->text != NULL)
+			*text_slot(slots, capacity, old->hash, old->text) = *old;
+	}
+	mem_free(texts->slots);
+	texts->slots = slots;
+	texts->capacity = capacity;
+	return true;
+}
+
+uint32_t prof_texts_add(struct prof_texts *texts, const char *text, bool *fresh)
+{
+	uint64_t hash = hash_bytes(text, strlen(text));
+	struct prof_text *slot;
+
+	*fresh = false;
+	if ((texts->count + 1) * 2 > texts->capacity && !texts_grow(texts))
+		return 0;
+	slot = text_slot(texts->slots, texts->capacity, hash, text);
+	if (slot->text != NULL)
+		return slot->id;
+	slot->text = mem_strdup(text);
+	if (slot->text == NULL)
+		return 0;
+	slot->hash = hash;
+	slot->id = (uint32_t)++texts->count;
+	*fresh = true;
+	return slot->id;
+}
+
+void prof_texts_fini(struct prof_texts *texts)
+{
+	for (size_t i = 0; i < texts->capacity; i++)
+		mem_free(texts->slots[i].text);
+	mem_free(texts->slots);
+	memset(texts, 0, sizeof(*texts));
+}
+
+/* ---- recent keys: a slot is a state (0 free, 1 used, 2 removed), a value, the key ---- */
+
+struct slot_head {
+	int64_t value;
+	uint64_t state;
+};
+
+enum {
+	SLOT_FREE,
+	SLOT_USED,
+	SLOT_REMOVED
+};
+
+static size_t slot_size(const struct prof_recent *recent)
+{
+	return sizeof(struct slot_head) + (recent->key_size + 7) / 8 * 8;
+}
+
+static struct slot_head *slot_at(const struct prof_recent *recent,
+				 const struct prof_recent_table *table, size_t i)
+{
+	return (struct slot_head *)(void *)(table->slots + i * slot_size(recent));
+}
+
+/* The slot of @key, or where it would go (*@found says which); NULL for an empty table. */
+static struct slot_head *find(const struct prof_recent *recent,
+			      const struct prof_recent_table *table, const void *key, bool *found)
+{
+	struct slot_head *free_slot = NULL;
+	size_t i;
+
+	*found = false;
+	if (table->capacity == 0)
+		return NULL;
+	i = hash_bytes(key, recent->key_size) & (table->capacity - 1);
+	for (size_t probes = 0; probes < table->capacity; probes++) {
+		struct slot_head *slot = slot_at(recent, table, i);
+
+		if (slot->state == SLOT_USED && memcmp(slot + 1, key, recent->key_size) == 0) {
+			*found = true;
+			return slot;
+		}
+		if (slot->state != SLOT_USED && free_slot == NULL)
+			free_slot = slot;
+		if (slot->state == SLOT_FREE)
+			break;
+		i = (i + 1) & (table->capacity - 1);
+	}
+	return free_slot;
+}
+
+void prof_recent_init(struct prof_recent *recent, size_t key_size, size_t generation)
+{
+	memset(recent, 0, sizeof(*recent));
+	recent->key_size = key_size;
+	recent->generation = generation;
+}
+
+void prof_recent_fini(struct prof_recent *recent)
+{
+	mem_free(recent->young.slots);
+	mem_free(recent->old.slots);
+	memset(&recent->young, 0, sizeof(recent->young));
+	memset(&recent->old, 0, sizeof(recent->old));
+}
+
+bool prof_recent_get(struct prof_recent *recent, const void *key, int64_t *value)
+{
+	bool found;
+	struct slot_head *slot = find(recent, &recent->young, key, &found);
+
+	if (found) {
+		*value = slot->value;
+		return true;
+	}
+	slot = find(recent, &recent->old, key, &found);
+	if (!found)
+		return false;
+	*value = slot->value;
+	if (prof_recent_put(recent, key, *value)) {
+		/* Put may have dropped the old generation, and the slot with it. */
+		slot = find(recent, &recent->old, key, &found);
+		if (found) {
+			slot->state = SLOT_REMOVED;
+			recent->old.count--;
+		}
+	}
+	return true;
+}
+
+static void forget_old(struct prof_recent *recent, const void *keep)
+{
+	for (size_t i = 0; recent->forget != NULL && i < recent->old.capacity; i++) {
+		struct slot_head *slot = slot_at(recent, &recent->old, i);
+
+		if (slot->state == SLOT_USED && memcmp(slot + 1, keep, recent->key_size) != 0)
+			recent->forget(recent->user, slot->value);
+	}
+	mem_free(recent->old.slots);
+	recent->old = recent->young;
+	memset(&recent->young, 0, sizeof(recent->young));
+}
+
+/* Make room; removed slots are swept out. */
+static bool young_grow(struct prof_recent *recent)
+{
+	struct prof_recent_table bigger = {NULL, 0, 0, 0};
+
+	bigger.capacity = recent->young.capacity == 0 ? 64 : recent->young.capacity;
+	if (recent->young.count * 4 > bigger.capacity)
+		bigger.capacity *= 2;
+	bigger.slots = mem_calloc(bigger.capacity, slot_size(recent));
+	if (bigger.slots == NULL)
+		return false;
+	for (size_t i = 0; i < recent->young.capacity; i++) {
+		const struct slot_head *old = slot_at(recent, &recent->young, i);
+		bool found;
+
+		if (old->state == SLOT_USED) {
+			memcpy(find(recent, &bigger, old + 1, &found), old, slot_size(recent));
+			bigger.count++;
+			bigger.filled++;
+		}
+	}
+	mem_free(recent->young.slots);
+	recent->young = bigger;
+	return true;
+}
+
+bool prof_recent_put(struct prof_recent *recent, const void *key, int64_t value)
+{
+	struct slot_head *slot;
+	bool found;
+
+	if (recent->young.count >= recent->generation)
+		forget_old(recent, key);
+	if ((recent->young.filled + 1) * 2 > recent->young.capacity && !young_grow(recent))
+		return false;
+	slot = find(recent, &recent->young, key, &found);
+	if (!found) {
+		recent->young.count++;
+		recent->young.filled += slot->state == SLOT_FREE;
+		slot->state = SLOT_USED;
+		memcpy(slot + 1, key, recent->key_size);
+	}
+	slot->value = value;
+	return true;
+}
+
+bool prof_recent_remove(struct prof_recent *recent, const void *key)
+{
+	struct prof_recent_table *tables[] = {&recent->young, &recent->old};
+
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
+		bool found;
+		struct slot_head *slot = find(recent, tables[i], key, &found);
+
+		if (found) {
+			slot->state = SLOT_REMOVED;
+			tables[i]->count--;
+			return true;
+		}
+	}
+	return false;
+}
+
+size_t prof_recent_count(const struct prof_recent *recent)
+{
+	return recent->young.count + recent->old.count;
+}

@@ -1,0 +1,47 @@
+/*
+ * Two hash tables of the writer: texts with their ids, and recent keys with a value.
+ *
+ * One thread at a time. Both own what they hold; *_fini() accepts a zeroed struct.
+ */
+#ifndef PROF_MAP_H
+#define PROF_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Every text once; ids count from 1 in order of arrival. */
+struct prof_texts {
+	struct prof_text *slots;
+	size_t capacity, count;
+};
+
+/* The id of @text; *@fresh true when it was new. 0: out of memory. */
+uint32_t prof_texts_add(struct prof_texts *texts, const char *text, bool *fresh);
+void prof_texts_fini(struct prof_texts *texts);
+
+/*
+ * A bounded memory of recent keys: two generations of at most @generation keys; when the younger is
+ * full, the older is forgotten (each of its keys is told to @forget, may be NULL). Found keys of
+ * the older generation move to the younger.
+ */
+struct prof_recent {
+	size_t key_size, generation;
+	struct prof_recent_table {
+		unsigned char *slots;
+		size_t capacity, count;
+		size_t filled; /* slots in use or removed */
+	} young, old;
+	void (*forget)(void *user, int64_t value);
+	void *user;
+};
+
+void prof_recent_init(struct prof_recent *recent, size_t key_size, size_t generation);
+void prof_recent_fini(struct prof_recent *recent);
+bool prof_recent_get(struct prof_recent *recent, const void *key, int64_t *value);
+bool prof_recent_put(struct prof_recent *recent, const void *key,
+		     int64_t value); /* false: no memory */
+bool prof_recent_remove(struct prof_recent *recent, const void *key);
+size_t prof_recent_count(const struct prof_recent *recent);
+
+#endif /* PROF_MAP_H */

@@ -1,0 +1,50 @@
+/*
+ * Process identity, from /proc. See prof_process.h.
+ */
+#include "profiler/prof_process.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The first line of a small file, without its end; "" where it cannot be read. */
+static void read_line(const char *path, char *out, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? 0 : read(fd, out, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	out[length < 0 ? 0 : length] = 0;
+	out[strcspn(out, "\n")] = 0;
+}
+
+int64_t prof_process_start(int64_t pid)
+{
+	char path[64], text[1024], *field;
+
+	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+	read_line(path, text, sizeof(text));
+	/* The name in brackets may hold anything; state is field 3, the start time is field 22. */
+	field = strrchr(text, ')');
+	if (field == NULL || field[1] == 0 || field[2] == 'Z' || field[2] == 'X')
+		return 0;
+	for (int i = 2; i < 22 && field != NULL; i++)
+		field = strchr(field + 1, ' ');
+	return field == NULL ? 0 : strtoll(field + 1, NULL, 10);
+}
+
+void prof_process_host(char out[PROF_HOST_SIZE])
+{
+	char boot[64];
+	size_t length;
+
+	if (gethostname(out, 256) != 0)
+		out[0] = 0;
+	out[255] = 0;
+	read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	length = strlen(out);
+	snprintf(out + length, PROF_HOST_SIZE - length, " %s", boot);
+}

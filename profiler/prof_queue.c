@@ -1,0 +1,210 @@
+/*
+ * The row queue. See prof_queue.h for threads and states.
+ */
+#include "profiler/prof_queue.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+#include "profiler/prof_rows.h"
+
+#define CHUNK_BYTES ((size_t)256 * 1024)
+#define LEAST_CHUNK ((size_t)4096)
+#define MAX_SPARES  8u
+
+static size_t rounded(size_t size)
+{
+	return (size + 15) / 16 * 16;
+}
+
+enum status prof_queue_init(struct prof_queue *queue, uint64_t limit)
+{
+	memset(queue, 0, sizeof(*queue));
+	queue->limit = limit < LEAST_CHUNK ? LEAST_CHUNK : limit;
+	queue->chunk_size = queue->limit / 4 < CHUNK_BYTES ? (size_t)queue->limit / 4 : CHUNK_BYTES;
+	if (queue->chunk_size < LEAST_CHUNK)
+		queue->chunk_size = LEAST_CHUNK;
+	if (pthread_mutex_init(&queue->lock, NULL) != 0)
+		return ST_NOMEM;
+	if (pthread_cond_init(&queue->room, NULL) != 0) {
+		pthread_mutex_destroy(&queue->lock);
+		return ST_NOMEM;
+	}
+	return ST_OK;
+}
+
+static void free_list(struct prof_chunk *chunk)
+{
+	while (chunk != NULL) {
+		struct prof_chunk *next = chunk->next;
+
+		mem_free(chunk);
+		chunk = next;
+	}
+}
+
+void prof_queue_fini(struct prof_queue *queue)
+{
+	free_list(queue->first);
+	free_list(queue->spare);
+	pthread_cond_destroy(&queue->room);
+	pthread_mutex_destroy(&queue->lock);
+}
+
+static const char *text_at(const unsigned char *row, size_t offset)
+{
+	const char *text;
+
+	memcpy(&text, row + offset, sizeof(text));
+	return text;
+}
+
+/* The bytes outside the struct that column @column of @row needs; 0: none. */
+static size_t outside_size(const struct prof_column *column, const unsigned char *row)
+{
+	const char *text;
+	int64_t size;
+
+	if (column->kind != PROF_COLUMN_TEXT && column->kind != PROF_COLUMN_NAME &&
+	    column->kind != PROF_COLUMN_BLOB)
+		return 0;
+	text = text_at(row, column->offset);
+	if (text == NULL)
+		return 0;
+	if (column->kind != PROF_COLUMN_BLOB)
+		return strlen(text) + 1;
+	memcpy(&size, row + column->size_offset, sizeof(size));
+	return size < 0 ? 0 : (size_t)size;
+}
+
+static size_t record_size(const struct prof_row_type *type, const unsigned char *row)
+{
+	size_t size = sizeof(struct prof_record) + type->size;
+
+	for (size_t i = 0; i < type->count; i++)
+		size += outside_size(&type->columns[i], row);
+	return rounded(size);
+}
+
+static void copy_record(unsigned char *out, unsigned table, size_t size, const unsigned char *row)
+{
+	const struct prof_row_type *type = &prof_row_types[table];
+	const struct prof_record head = {table, 0, size};
+	unsigned char *copy = out + sizeof(head);
+	unsigned char *free_bytes = copy + type->size;
+
+	memcpy(out, &head, sizeof(head));
+	memcpy(copy, row, type->size);
+	for (size_t i = 0; i < type->count; i++) {
+		const struct prof_column *column = &type->columns[i];
+		size_t length = outside_size(column, row);
+
+		if (length == 0)
+			continue;
+		memcpy(free_bytes, text_at(row, column->offset), length);
+		memcpy(copy + column->offset, &free_bytes, sizeof(free_bytes));
+		free_bytes += length;
+	}
+}
+
+/* Room for @size bytes at the end of the list; NULL: no memory. Lock held. */
+static unsigned char *reserve(struct prof_queue *queue, size_t size)
+{
+	struct prof_chunk *chunk = queue->last;
+
+	if (chunk == NULL || chunk->capacity - chunk->used < size) {
+		size_t capacity = size > queue->chunk_size ? size : queue->chunk_size;
+
+		chunk = capacity == queue->chunk_size ? queue->spare : NULL;
+		if (chunk != NULL) {
+			queue->spare = chunk->next;
+			queue->spares--;
+		} else {
+			chunk = mem_alloc(sizeof(*chunk) + capacity);
+			if (chunk == NULL)
+				return NULL;
+			chunk->capacity = capacity;
+		}
+		chunk->next = NULL;
+		chunk->used = 0;
+		if (queue->last == NULL)
+			queue->first = chunk;
+		else
+			queue->last->next = chunk;
+		queue->last = chunk;
+	}
+	chunk->used += size;
+	return chunk->data + chunk->used - size;
+}
+
+static enum status put_one(struct prof_queue *queue, unsigned table, const unsigned char *row,
+			   void (*wake)(void *), void *user)
+{
+	size_t size = record_size(&prof_row_types[table], row);
+	unsigned char *out;
+
+	while (queue->stopped == ST_OK && queue->bytes > 0 && queue->bytes + size > queue->limit) {
+		wake(user);
+		pthread_cond_wait(&queue->room, &queue->lock);
+	}
+	if (queue->stopped != ST_OK)
+		return queue->stopped;
+	out = reserve(queue, size);
+	if (out == NULL)
+		return ST_NOMEM;
+	queue->bytes += size;
+	copy_record(out, table, size, row);
+	return ST_OK;
+}
+
+enum status prof_queue_put(struct prof_queue *queue, unsigned table, const void *rows, size_t count,
+			   void (*wake)(void *), void *user)
+{
+	const unsigned char *row = rows;
+	enum status status = ST_OK;
+	bool filling;
+
+	pthread_mutex_lock(&queue->lock);
+	for (size_t i = 0; i < count && status == ST_OK; i++)
+		status = put_one(queue, table, row + i * prof_row_types[table].size, wake, user);
+	filling = queue->bytes > queue->limit / 4;
+	pthread_mutex_unlock(&queue->lock);
+	if (filling)
+		wake(user);
+	return status;
+}
+
+struct prof_chunk *prof_queue_take(struct prof_queue *queue)
+{
+	struct prof_chunk *first;
+
+	pthread_mutex_lock(&queue->lock);
+	first = queue->first;
+	queue->first = NULL;
+	queue->last = NULL;
+	pthread_mutex_unlock(&queue->lock);
+	return first;
+}
+
+void prof_queue_release(struct prof_queue *queue, struct prof_chunk *chunk)
+{
+	pthread_mutex_lock(&queue->lock);
+	queue->bytes -= chunk->used;
+	if (chunk->capacity == queue->chunk_size && queue->spares < MAX_SPARES) {
+		chunk->next = queue->spare;
+		queue->spare = chunk;
+		queue->spares++;
+		chunk = NULL;
+	}
+	pthread_cond_broadcast(&queue->room);
+	pthread_mutex_unlock(&queue->lock);
+	mem_free(chunk);
+}
+
+void prof_queue_stop(struct prof_queue *queue, enum status status)
+{
+	pthread_mutex_lock(&queue->lock);
+	queue->stopped = status;
+	pthread_cond_broadcast(&queue->room);
+	pthread_mutex_unlock(&queue->lock);
+}

@@ -1,0 +1,455 @@
+/*
+ * Recordings: the public calls that are not on the hot path.
+ *
+ * Threads and locks: see prof_internal.h. A recording belongs to the process that opened it; in a
+ * forked child every call here does nothing and returns 0.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "profiler/prof_internal.h"
+
+#define LEAST_SLOTS 16u
+#define MOST_SLOTS  (1u << 26)
+
+static unsigned generation; /* counts the forks that led to this process */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void count_fork(void)
+{
+	__atomic_add_fetch(&generation, 1, __ATOMIC_RELAXED);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, count_fork);
+}
+
+bool prof__is_child(const struct ips_recording *recording)
+{
+	return recording->generation != __atomic_load_n(&generation, __ATOMIC_RELAXED);
+}
+
+void prof__wake(void *user)
+{
+	struct ips_recording *recording = user;
+
+	if (__atomic_exchange_n(&recording->nudged, 1, __ATOMIC_ACQ_REL) == 0)
+		sem_post(&recording->wake);
+}
+
+void ips_recording_params_defaults(struct ips_recording_params *params)
+{
+	memset(params, 0, sizeof(*params));
+	params->ring_slots = 65536;
+	params->commit_ms = 100;
+	params->finish_ms = 5000;
+	params->row_queue_bytes = (uint64_t)64 * 1024 * 1024;
+}
+
+/* A message that a user sees is the text, or for want of one the status in words. */
+static int tell(const struct err *err, char *message, size_t size)
+{
+	if (message != NULL && size > 0)
+		str_copy(message, size,
+			 err->text[0] != 0 ? err->text : ips_status_text((int)err->status));
+	return (int)err->status;
+}
+
+static void remove_files(const char *path)
+{
+	static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+		char *name = mem_printf("%s%s", path, endings[i]);
+
+		if (name != NULL)
+			unlink(name);
+		mem_free(name);
+	}
+}
+
+/* Claim @path: from here on the file is ours to remove. */
+static enum status create_file(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	if (fd < 0 && errno == EEXIST)
+		return err_set(err, ST_INVALID, "%s: exists already; choose another name", path);
+	if (fd < 0)
+		return err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO, "create %s: %s", path,
+			       strerror(errno));
+	close(fd);
+	return ST_OK;
+}
+
+static void recording_free(struct ips_recording *recording)
+{
+	struct prof_lane *lane = recording->lanes;
+
+	while (lane != NULL) {
+		struct prof_lane *next = lane->next;
+
+		prof__lane_free(lane);
+		lane = next;
+	}
+	prof_texts_fini(&recording->tensors);
+	mem_free(recording->command);
+	mem_free(recording->path);
+	mem_free(recording);
+}
+
+static enum status init_threading(struct ips_recording *recording, struct err *err)
+{
+	pthread_condattr_t monotonic;
+
+	if (prof_queue_init(&recording->queue, recording->params.row_queue_bytes) != ST_OK)
+		return err_nomem(err);
+	pthread_mutex_init(&recording->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&recording->flushed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	sem_init(&recording->wake, 0, 0);
+	return ST_OK;
+}
+
+static void fini_threading(struct ips_recording *recording)
+{
+	sem_destroy(&recording->wake);
+	pthread_cond_destroy(&recording->flushed);
+	pthread_mutex_destroy(&recording->lock);
+	prof_queue_fini(&recording->queue);
+}
+
+static enum status recording_new(struct ips_recording **out, const char *path,
+				 const struct ips_recording_params *params, struct err *err)
+{
+	struct ips_recording *recording = mem_aligned(1, sizeof(*recording));
+
+	if (recording == NULL)
+		return err_nomem(err);
+	if (params != NULL)
+		recording->params = *params;
+	else
+		ips_recording_params_defaults(&recording->params);
+	if (recording->params.commit_ms == 0)
+		recording->params.commit_ms = 1;
+	recording->path = mem_strdup(path);
+	if (recording->params.command != NULL)
+		recording->command = mem_strdup(recording->params.command);
+	recording->params.command = recording->command;
+	recording->generation = __atomic_load_n(&generation, __ATOMIC_RELAXED);
+	if (recording->path == NULL ||
+	    (params != NULL && params->command != NULL && recording->command == NULL) ||
+	    init_threading(recording, err) != ST_OK) {
+		recording_free(recording);
+		return err_nomem(err);
+	}
+	*out = recording;
+	return ST_OK;
+}
+
+static enum status recording_start(struct ips_recording *recording, struct err *err)
+{
+	enum status status = prof__writer_open(&recording->writer, recording->path,
+					       recording->params.rank, recording->command, err);
+	int code;
+
+	if (status != ST_OK)
+		return status;
+	code = pthread_create(&recording->thread, NULL, prof__writer_main, recording);
+	if (code != 0)
+		return err_set(err, ST_NOMEM, "start the writer's thread: %s", strerror(code));
+	return ST_OK;
+}
+
+int ips_recording_open(struct ips_recording **out, const char *path,
+		       const struct ips_recording_params *params, char *message, size_t size)
+{
+	struct ips_recording *recording = NULL;
+	struct err err = {ST_OK, ""};
+
+	*out = NULL;
+	pthread_once(&fork_once, watch_forks);
+	if (path == NULL || path[0] == 0) {
+		err_set(&err, ST_INVALID, "a recording needs a path");
+		return tell(&err, message, size);
+	}
+	if (recording_new(&recording, path, params, &err) != ST_OK)
+		return tell(&err, message, size);
+	if (create_file(path, &err) == ST_OK) {
+		if (recording_start(recording, &err) == ST_OK) {
+			*out = recording;
+			return 0;
+		}
+		err_prefix(&err, "%s", path);
+		prof__writer_close(&recording->writer);
+		remove_files(path);
+	}
+	fini_threading(recording);
+	recording_free(recording);
+	return tell(&err, message, size);
+}
+
+int ips_recording_close(struct ips_recording *recording, char *message, size_t size)
+{
+	struct err err;
+
+	if (message != NULL && size > 0)
+		message[0] = 0;
+	if (recording == NULL)
+		return 0;
+	if (prof__is_child(recording)) {
+		/* The database is the parent's: its handle is left alone. */
+		recording_free(recording);
+		return 0;
+	}
+	__atomic_store_n(&recording->stop, 1, __ATOMIC_RELEASE);
+	sem_post(&recording->wake);
+	pthread_join(recording->thread, NULL);
+	if (recording->failure.status == ST_OK)
+		prof__writer_finish(recording);
+	prof__writer_close(&recording->writer);
+	err = recording->failure;
+	fini_threading(recording);
+	recording_free(recording);
+	return err.status == ST_OK ? 0 : tell(&err, message, size);
+}
+
+int ips_recording_status(struct ips_recording *recording, char *message, size_t size)
+{
+	struct err err;
+
+	if (message != NULL && size > 0)
+		message[0] = 0;
+	if (recording == NULL || prof__is_child(recording))
+		return 0;
+	pthread_mutex_lock(&recording->lock);
+	err = recording->failure;
+	pthread_mutex_unlock(&recording->lock);
+	return err.status == ST_OK ? 0 : tell(&err, message, size);
+}
+
+int ips_recording_flush(struct ips_recording *recording)
+{
+	uint64_t ticket;
+	int status;
+
+	if (recording == NULL || prof__is_child(recording))
+		return 0;
+	pthread_mutex_lock(&recording->lock);
+	ticket = ++recording->flush_wanted;
+	sem_post(&recording->wake);
+	while (recording->flush_done < ticket && recording->failure.status == ST_OK)
+		pthread_cond_wait(&recording->flushed, &recording->lock);
+	status = (int)recording->failure.status;
+	pthread_mutex_unlock(&recording->lock);
+	return status;
+}
+
+int64_t ips_recording_now_ns(const struct ips_recording *recording)
+{
+	return recording == NULL ? 0 : prof_clock_now(&recording->writer.clock);
+}
+
+const char *ips_status_text(int status)
+{
+	return status_text((enum status)status);
+}
+
+/* ---- rows ---- */
+
+/* Columns that the database does not leave empty. */
+static bool is_whole(const struct prof_row_type *type, const unsigned char *row)
+{
+	for (size_t i = 0; i < type->count; i++) {
+		int64_t value;
+
+		if (type->columns[i].kind != PROF_COLUMN_NEEDED)
+			continue;
+		memcpy(&value, row + type->columns[i].offset, sizeof(value));
+		if (value == IPS_NULL)
+			return false;
+	}
+	return true;
+}
+
+int ips_append(struct ips_recording *recording, enum ips_table table, const void *rows,
+	       size_t count)
+{
+	const struct prof_row_type *type;
+
+	if (recording == NULL || count == 0 || prof__is_child(recording))
+		return 0;
+	if ((unsigned)table >= IPS_TABLES || rows == NULL)
+		return ST_INVALID;
+	type = &prof_row_types[table];
+	for (size_t i = 0; i < count; i++) {
+		if (!is_whole(type, (const unsigned char *)rows + i * type->size))
+			return ST_INVALID;
+	}
+	return (int)prof_queue_put(&recording->queue, (unsigned)table, rows, count, prof__wake,
+				   recording);
+}
+
+int ips_meta_set(struct ips_recording *recording, const char *key, const char *value)
+{
+	static const char *const ours[] = {"state", "schema_version", "pid", "host",
+					   "process_start"};
+	const struct prof_meta_row row = {key, value};
+
+	if (recording == NULL || prof__is_child(recording))
+		return 0;
+	if (key == NULL || key[0] == 0)
+		return ST_INVALID;
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+		if (strcmp(key, ours[i]) == 0)
+			return ST_INVALID;
+	}
+	return (int)prof_queue_put(&recording->queue, PROF_TABLE_META, &row, 1, prof__wake,
+				   recording);
+}
+
+int64_t ips_tensor_add(struct ips_recording *recording, const struct ips_tensor *tensor)
+{
+	struct prof_tensor_row row;
+	bool fresh;
+	char *text;
+
+	if (recording == NULL || tensor == NULL || prof__is_child(recording))
+		return IPS_NULL;
+	text = mem_printf("%s%s%c%s", tensor->queue == NULL ? "" : "q",
+			  tensor->queue == NULL ? "" : tensor->queue, '\n',
+			  tensor->key == NULL ? "" : tensor->key);
+	if (text == NULL)
+		return IPS_NULL;
+	pthread_mutex_lock(&recording->lock);
+	row.tensor_id = (int64_t)prof_texts_add(&recording->tensors, text, &fresh);
+	pthread_mutex_unlock(&recording->lock);
+	mem_free(text);
+	if (row.tensor_id == 0)
+		return IPS_NULL;
+	row.tensor = *tensor;
+	/* A failed recording still has ids: rows are refused one by one, with the reason. */
+	if (fresh)
+		prof_queue_put(&recording->queue, PROF_TABLE_TENSOR, &row, 1, prof__wake,
+			       recording);
+	return row.tensor_id;
+}
+
+/* ---- tracks ---- */
+
+void prof__lane_free(struct prof_lane *lane)
+{
+	mem_free(lane->ring.slots);
+	mem_free(lane->track);
+	mem_free(lane->name);
+	mem_free(lane->parent);
+	mem_free(lane->stack.items);
+	mem_free(lane->spans.items);
+	mem_free(lane->ends.items);
+	mem_free(lane->longs.items);
+	mem_free(lane->args.items);
+	mem_free(lane->flows.items);
+	mem_free(lane->instants.items);
+	mem_free(lane->samples.items);
+	prof_levels_fini(&lane->levels);
+	prof_counters_fini(&lane->counters);
+	mem_free(lane);
+}
+
+static uint64_t ring_capacity(uint32_t slots)
+{
+	uint64_t capacity = LEAST_SLOTS;
+
+	while (capacity < slots && capacity < MOST_SLOTS)
+		capacity *= 2;
+	return capacity;
+}
+
+static bool lane_set(struct prof_lane *lane, const char *track,
+		     const struct ips_track_params *params, uint32_t slots)
+{
+	static const struct ips_keys none = IPS_KEYS_NULL;
+	uint64_t capacity;
+
+	if (params != NULL && params->ring_slots != 0)
+		slots = params->ring_slots;
+	capacity = ring_capacity(slots);
+	lane->ring.slots = mem_aligned(capacity, sizeof(struct ips_slot));
+	lane->ring.mask = capacity - 1;
+	lane->keys = none;
+	lane->ipu = params == NULL ? IPS_NULL : params->ipu;
+	lane->clock = params == NULL ? IPS_HOST : params->clock;
+	lane->tid = syscall(SYS_gettid);
+	lane->track = mem_strdup(track);
+	lane->name = mem_strdup(params != NULL && params->name != NULL ? params->name : track);
+	if (params != NULL && params->parent != NULL) {
+		lane->parent = mem_strdup(params->parent);
+		if (lane->parent == NULL)
+			return false;
+	}
+	return lane->ring.slots != NULL && lane->track != NULL && lane->name != NULL;
+}
+
+static bool name_taken(const struct ips_recording *recording, const char *track)
+{
+	for (const struct prof_lane *lane = recording->lanes; lane != NULL; lane = lane->next) {
+		if (strcmp(lane->track, track) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Make the track's name unique; false: no memory. Lock held. */
+static bool lane_rename(const struct ips_recording *recording, struct prof_lane *lane,
+			const char *track)
+{
+	for (unsigned i = 2; name_taken(recording, lane->track); i++) {
+		mem_free(lane->track);
+		lane->track = mem_printf("%s (%u)", track, i);
+		if (lane->track == NULL)
+			return false;
+	}
+	return true;
+}
+
+struct ips_track *ips_track_open(struct ips_recording *recording, const char *track,
+				 const struct ips_track_params *params)
+{
+	struct prof_lane *lane;
+
+	if (recording == NULL || prof__is_child(recording))
+		return NULL;
+	track = track == NULL ? "track" : track;
+	lane = mem_aligned(1, sizeof(*lane));
+	if (lane == NULL)
+		return NULL;
+	lane->recording = recording;
+	if (!lane_set(lane, track, params, recording->params.ring_slots)) {
+		prof__lane_free(lane);
+		return NULL;
+	}
+	pthread_mutex_lock(&recording->lock);
+	if (!lane_rename(recording, lane, track)) {
+		pthread_mutex_unlock(&recording->lock);
+		prof__lane_free(lane);
+		return NULL;
+	}
+	lane->track_id = ++recording->lane_count;
+	if (recording->last_lane == NULL)
+		recording->lanes = lane;
+	else
+		recording->last_lane->next = lane;
+	recording->last_lane = lane;
+	pthread_mutex_unlock(&recording->lock);
+	prof__wake(recording);
+	return &lane->ring;
+}

@@ -1,0 +1,62 @@
+/*
+ * What the appended rows look like: one descriptor per table, made from one list (prof_rows.c),
+ * used for copying rows into the queue, for the INSERT statements, and by the test that compares it
+ * with schema.sql. Constant data.
+ */
+#ifndef PROF_ROWS_H
+#define PROF_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profiler/ipuscope/profiler.h"
+
+/* The tables of the public list, then the library's own. */
+enum {
+	PROF_TABLE_TENSOR = IPS_TABLES,
+	PROF_TABLE_META,
+	PROF_TABLES
+};
+
+enum prof_column_kind {
+	PROF_COLUMN_INT,
+	PROF_COLUMN_NEEDED, /* an integer that may not be NULL */
+	PROF_COLUMN_REAL,
+	PROF_COLUMN_TEXT,
+	PROF_COLUMN_NAME,    /* a text, stored as string_id */
+	PROF_COLUMN_MODE,    /* an enum ips_mode, stored as text */
+	PROF_COLUMN_KEYS,    /* struct ips_keys, stored as context_id; all unknown: NULL */
+	PROF_COLUMN_CONTEXT, /* the same where context_id may not be NULL */
+	PROF_COLUMN_RANK,    /* the recording's */
+	PROF_COLUMN_BLOB     /* its size is the int64_t field at `size_offset` */
+};
+
+struct prof_column {
+	const char *name;
+	enum prof_column_kind kind;
+	size_t offset, size_offset;
+};
+
+struct prof_row_type {
+	const char *table;
+	size_t size; /* of the struct */
+	const struct prof_column *columns;
+	size_t count;
+};
+
+#define PROF_MAX_COLUMNS 24
+
+struct prof_tensor_row {
+	int64_t tensor_id;
+	struct ips_tensor tensor;
+};
+
+struct prof_meta_row {
+	const char *key, *value;
+};
+
+extern const struct prof_row_type prof_row_types[PROF_TABLES];
+
+const char *prof_mode_text(int64_t mode); /* NULL where unknown */
+
+#endif /* PROF_ROWS_H */

@@ -1,0 +1,186 @@
+/*
+ * The write side's SQLite layer. See prof_sql.h.
+ */
+#include "profiler/prof_sql.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+
+static const struct {
+	int code;
+	enum status status;
+} code_map[] = {
+	{SQLITE_NOMEM, ST_NOMEM},      {SQLITE_BUSY, ST_BUSY},
+	{SQLITE_LOCKED, ST_BUSY},      {SQLITE_FULL, ST_NOSPACE},
+	{SQLITE_IOERR, ST_IO},         {SQLITE_CANTOPEN, ST_IO},
+	{SQLITE_READONLY, ST_IO},      {SQLITE_PERM, ST_IO},
+	{SQLITE_CORRUPT, ST_FORMAT},   {SQLITE_NOTADB, ST_FORMAT},
+	{SQLITE_TOOBIG, ST_LIMIT},     {SQLITE_INTERRUPT, ST_INTERRUPTED},
+	{SQLITE_AUTH, ST_UNSUPPORTED},
+};
+
+static enum status status_of(sqlite3 *db, int code)
+{
+	int system = db == NULL ? 0 : sqlite3_system_errno(db);
+
+	if ((code & 0xff) == SQLITE_IOERR &&
+	    (system == EFBIG || system == ENOSPC || system == EDQUOT))
+		return ST_NOSPACE;
+	for (size_t i = 0; i < ARRAY_LEN(code_map); i++) {
+		if (code_map[i].code == (code & 0xff))
+			return code_map[i].status;
+	}
+	return ST_FAILED;
+}
+
+enum status prof_sql_error(sqlite3 *db, int code, struct err *err, const char *what)
+{
+	int system = db == NULL ? 0 : sqlite3_system_errno(db);
+	const char *text = db == NULL ? sqlite3_errstr(code) : sqlite3_errmsg(db);
+
+	if ((code & 0xff) == SQLITE_IOERR && system != 0)
+		return err_set(err, status_of(db, code), "%s: %s (%s)", what, text,
+			       strerror(system));
+	return err_set(err, status_of(db, code), "%s: %s", what, text);
+}
+
+enum status prof_sql_run(sqlite3 *db, const char *sql, struct err *err)
+{
+	int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+	return code == SQLITE_OK ? ST_OK : prof_sql_error(db, code, err, "database");
+}
+
+enum status prof_sql_execute(sqlite3_stmt *statement, struct err *err, const char *what)
+{
+	int code = sqlite3_step(statement);
+
+	while (code == SQLITE_ROW)
+		code = sqlite3_step(statement);
+	if (code != SQLITE_DONE) {
+		enum status status = prof_sql_error(sqlite3_db_handle(statement), code, err, what);
+
+		sqlite3_reset(statement);
+		return status;
+	}
+	sqlite3_reset(statement);
+	return ST_OK;
+}
+
+/* "HEAD VALUES (?,?),(?,?) TAIL": no value is ever part of the text. */
+static enum status prepare_values(sqlite3_stmt **out, sqlite3 *db, const char *head, size_t columns,
+				  size_t rows, const char *tail, struct err *err)
+{
+	struct str sql = {0};
+	int code;
+
+	str_add(&sql, head);
+	str_add(&sql, " VALUES ");
+	for (size_t r = 0; r < rows; r++) {
+		str_add(&sql, r == 0 ? "(?" : ",(?");
+		for (size_t c = 1; c < columns; c++)
+			str_add(&sql, ",?");
+		str_add(&sql, ")");
+	}
+	if (tail != NULL) {
+		str_add(&sql, " ");
+		str_add(&sql, tail);
+	}
+	if (sql.failed) {
+		str_free(&sql);
+		return err_nomem(err);
+	}
+	code = sqlite3_prepare_v3(db, str_peek(&sql), -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
+	str_free(&sql);
+	return code == SQLITE_OK ? ST_OK : prof_sql_error(db, code, err, "prepare");
+}
+
+enum status prof_insert_init(struct prof_insert *insert, sqlite3 *db, const char *head,
+			     size_t columns, const char *tail, struct err *err)
+{
+	enum status status;
+
+	memset(insert, 0, sizeof(*insert));
+	insert->columns = columns;
+	insert->cells = mem_calloc(PROF_BATCH * columns, sizeof(*insert->cells));
+	if (insert->cells == NULL)
+		return err_nomem(err);
+	status = prepare_values(&insert->many, db, head, columns, PROF_BATCH, tail, err);
+	if (status == ST_OK)
+		status = prepare_values(&insert->one, db, head, columns, 1, tail, err);
+	if (status != ST_OK)
+		prof_insert_fini(insert);
+	return status;
+}
+
+void prof_insert_fini(struct prof_insert *insert)
+{
+	sqlite3_finalize(insert->many);
+	sqlite3_finalize(insert->one);
+	mem_free(insert->cells);
+	memset(insert, 0, sizeof(*insert));
+}
+
+enum status prof_insert_row(struct prof_insert *insert, struct prof_cell **cells, struct err *err)
+{
+	enum status status = ST_OK;
+
+	if (insert->rows == PROF_BATCH)
+		status = prof_insert_flush(insert, err);
+	if (status != ST_OK)
+		return status;
+	*cells = insert->cells + insert->rows * insert->columns;
+	insert->rows++;
+	return ST_OK;
+}
+
+static int bind_cell(sqlite3_stmt *statement, int index, const struct prof_cell *cell)
+{
+	switch (cell->type) {
+	case PROF_CELL_INT:
+		return sqlite3_bind_int64(statement, index, cell->value.i);
+	case PROF_CELL_REAL:
+		return sqlite3_bind_double(statement, index, cell->value.r);
+	case PROF_CELL_TEXT:
+		return sqlite3_bind_text(statement, index, cell->value.p, -1, SQLITE_STATIC);
+	case PROF_CELL_BLOB:
+		return sqlite3_bind_blob64(statement, index, cell->value.p,
+					   (sqlite3_uint64)cell->size, SQLITE_STATIC);
+	case PROF_CELL_NULL:
+		break;
+	}
+	return sqlite3_bind_null(statement, index);
+}
+
+static enum status insert_cells(struct prof_insert *insert, sqlite3_stmt *statement,
+				const struct prof_cell *cells, size_t rows, struct err *err)
+{
+	enum status status;
+	int code = SQLITE_OK;
+
+	for (size_t i = 0; i < rows * insert->columns && code == SQLITE_OK; i++)
+		code = bind_cell(statement, (int)i + 1, &cells[i]);
+	if (code != SQLITE_OK)
+		return prof_sql_error(sqlite3_db_handle(statement), code, err, "bind");
+	status = prof_sql_execute(statement, err, "insert");
+	if (status == ST_OK)
+		insert->total += rows;
+	return status;
+}
+
+enum status prof_insert_flush(struct prof_insert *insert, struct err *err)
+{
+	enum status status = ST_OK;
+	size_t rows = insert->rows;
+
+	insert->rows = 0;
+	if (rows == PROF_BATCH)
+		return insert_cells(insert, insert->many, insert->cells, rows, err);
+	for (size_t r = 0; r < rows && status == ST_OK; r++)
+		status = insert_cells(insert, insert->one, insert->cells + r * insert->columns, 1,
+				      err);
+	return status;
+}

@@ -1,0 +1,78 @@
+/*
+ * The write side's thin layer over SQLite: a connection, prepared inserts of many rows.
+ *
+ * One thread at a time. A failed call leaves its reason in @err; the transaction is then void and
+ * is rolled back by the caller.
+ */
+#ifndef PROF_SQL_H
+#define PROF_SQL_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+#define PROF_BATCH 64 /* rows of one many-row INSERT */
+
+/* The status and words of SQLite's result code @code for what was being done (@what). */
+enum status prof_sql_error(sqlite3 *db, int code, struct err *err, const char *what);
+
+/* Run statements without results. */
+enum status prof_sql_run(sqlite3 *db, const char *sql, struct err *err);
+
+/* A value of a row that waits in a batch. Texts and blobs are the caller's until the flush. */
+struct prof_cell {
+	enum {
+		PROF_CELL_NULL,
+		PROF_CELL_INT,
+		PROF_CELL_REAL,
+		PROF_CELL_TEXT,
+		PROF_CELL_BLOB
+	} type;
+	union {
+		int64_t i;
+		double r;
+		const void *p;
+	} value;
+	int64_t size; /* of a blob */
+};
+
+struct prof_insert {
+	sqlite3_stmt *many, *one;
+	size_t columns, rows; /* rows waiting */
+	struct prof_cell *cells;
+	uint64_t total; /* rows inserted */
+};
+
+/* @head and @tail surround the VALUES: "INSERT INTO t (a, b)", "ON CONFLICT ..." (may be NULL). */
+enum status prof_insert_init(struct prof_insert *insert, sqlite3 *db, const char *head,
+			     size_t columns, const char *tail, struct err *err);
+void prof_insert_fini(struct prof_insert *insert);
+/* The cells of the next row, all to be filled; flushes first when the batch is full. */
+enum status prof_insert_row(struct prof_insert *insert, struct prof_cell **cells, struct err *err);
+enum status prof_insert_flush(struct prof_insert *insert, struct err *err);
+
+/* Execute a prepared statement that gives no rows, and reset it. */
+enum status prof_sql_execute(sqlite3_stmt *statement, struct err *err, const char *what);
+
+static inline void prof_cell_int(struct prof_cell *cell, int64_t value)
+{
+	cell->type = value == INT64_MIN ? PROF_CELL_NULL : PROF_CELL_INT;
+	cell->value.i = value;
+}
+
+static inline void prof_cell_real(struct prof_cell *cell, double value)
+{
+	cell->type = PROF_CELL_REAL; /* SQLite makes NULL of NaN */
+	cell->value.r = value;
+}
+
+static inline void prof_cell_text(struct prof_cell *cell, const char *text)
+{
+	cell->type = text == NULL ? PROF_CELL_NULL : PROF_CELL_TEXT;
+	cell->value.p = text;
+}
+
+#endif /* PROF_SQL_H */
