@@ -1,9 +1,9 @@
 /*
  * Statistics block by block: lanes to a row, rows merged by Chan's formula.
  *
- * A block is summed about the mean of its first 16 values (a shift near its mean), and about its
- * own mean a second time, from the first-level cache, where that shift was too far off to keep the
- * digits. A block with NaN or infinities is counted and its finite values are summed without them.
+ * A block is summed about 0 and, where that would lose digits (a mean far from 0 beside the
+ * deviation), about its own mean once more, from the first-level cache. A block with NaN or
+ * infinities is counted and its finite values are summed without them.
  *
  * Pure functions on the caller's data: any thread.
  */
@@ -17,8 +17,9 @@
 
 #define BLOCK 4096
 
-/* Moments about the shift that lost more than this share to cancellation are taken again. */
-#define LOST_DIGITS 0x1p-14
+/* Where the squares' sum is so much greater than m2 (a mean of 128 deviations), the difference has
+ * lost 14 of 53 bits: take it again about the mean. */
+#define LOST 0x1p-14
 
 /* ---- lanes to one row ---------------------------------------------------------------------------
  */
@@ -36,77 +37,74 @@ static double fold(const double *lane)
 	return pairs[0];
 }
 
-static void sum_block(const float *values, size_t count, double shift, struct outfeed_lanes *lanes)
+static void take_zeros(struct outfeed_stats *stats, const float *values, size_t count,
+		       struct outfeed_lanes *lanes, uint32_t least)
 {
-	size_t rows = count / OUTFEED_LANES;
+	float nonzero;
 
-	outfeed_lanes_init(lanes);
-	outfeed_kernel_get()(values, rows, shift, lanes);
-	outfeed_lanes_tail(values + rows * OUTFEED_LANES, count % OUTFEED_LANES, shift, lanes);
+	if (least == 0) {
+		outfeed_kernel_get()->zeros(values, count, lanes);
+		least = UINT32_MAX;
+		for (int i = 0; i < OUTFEED_LANES; i++) {
+			stats->n_zero += lanes->zeros[i];
+			if (lanes->least_nonzero[i] < least)
+				least = lanes->least_nonzero[i];
+		}
+		least += 1; /* no value but zeros: 0 again */
+	}
+	memcpy(&nonzero, &least, sizeof(nonzero));
+	stats->abs_min_nonzero = least == 0 ? (double)NAN : (double)nonzero;
 }
 
-static double first_shift(const float *values, size_t count)
+static void take_extremes(struct outfeed_stats *stats, const float *values, size_t count,
+			  struct outfeed_lanes *lanes)
 {
-	size_t used = count < OUTFEED_LANES ? count : OUTFEED_LANES;
-	double sum = 0;
-
-	for (size_t i = 0; i < used; i++)
-		sum += (double)values[i];
-	return sum / (double)used;
-}
-
-static void take_extremes(struct outfeed_stats *stats, const struct outfeed_lanes *lanes)
-{
-	float min = INFINITY, max = -INFINITY, least;
-	uint32_t bits = UINT32_MAX;
+	float min = INFINITY, max = -INFINITY;
+	uint32_t least = UINT32_MAX, negatives = 0;
 
 	for (int i = 0; i < OUTFEED_LANES; i++) {
 		min = lanes->min[i] < min ? lanes->min[i] : min;
 		max = lanes->max[i] > max ? lanes->max[i] : max;
-		bits = lanes->least[i] < bits ? lanes->least[i] : bits;
-		stats->n_zero += lanes->zeros[i];
-		stats->n_neg += lanes->negatives[i];
+		least = lanes->least[i] < least ? lanes->least[i] : least;
+		negatives += lanes->negatives[i];
 	}
-	/* Zeros of both signs are equal, so which one wins depends on the lanes: give the positive.
+	take_zeros(stats, values, count, lanes, least);
+	stats->n = (int64_t)count;
+	stats->n_neg = negatives;
+	stats->n_pos = stats->n - stats->n_zero - stats->n_neg;
+	/* Zeros of both signs are equal, so which one wins depends on the order: give the positive.
 	 */
 	stats->min = (double)min + 0.0;
 	stats->max = (double)max + 0.0;
 	stats->abs_max = fabs(stats->min) > fabs(stats->max) ? fabs(stats->min) : fabs(stats->max);
-	if (bits >= UINT32_C(0x7fffffff))
-		return;
-	bits += 1;
-	memcpy(&least, &bits, sizeof(least));
-	stats->abs_min_nonzero = (double)least;
 }
 
-/* The row of a block. False, and nothing done, where a value is not finite. */
+/* The row of a block. False, and @stats void, where a value is not finite. */
 static bool finite_block(struct outfeed_stats *stats, const float *values, size_t count)
 {
 	struct outfeed_lanes lanes;
-	double n = (double)count, shift = first_shift(values, count), sum, squares;
+	double n = (double)count, shift = 0, sum, squares;
 
-	if (!isfinite(shift))
-		return false;
-	sum_block(values, count, shift, &lanes);
+	outfeed_lanes_init(&lanes);
+	outfeed_kernel_get()->sums(values, count, &lanes);
 	outfeed_stats_init(stats);
 	stats->l1 = fold(lanes.l1);
 	if (!isfinite(stats->l1))
 		return false;
-	stats->n = (int64_t)count;
-	take_extremes(stats, &lanes);
-	stats->n_pos = stats->n - stats->n_zero - stats->n_neg;
+	take_extremes(stats, values, count, &lanes);
 	sum = fold(lanes.sum);
 	squares = fold(lanes.squares);
-	if (squares - sum * (sum / n) < squares * LOST_DIGITS) {
-		shift += sum / n;
-		sum_block(values, count, shift, &lanes);
+	stats->l2_squared = squares;
+	if (squares - sum * (sum / n) < squares * LOST) {
+		shift = sum / n;
+		outfeed_lanes_init(&lanes);
+		outfeed_kernel_get()->centred(values, count, shift, &lanes);
 		sum = fold(lanes.sum);
 		squares = fold(lanes.squares);
 	}
 	stats->mean = shift + sum / n;
 	stats->m2 = squares - sum * (sum / n);
 	stats->m2 = stats->m2 > 0 ? stats->m2 : 0;
-	stats->l2_squared = stats->m2 + n * stats->mean * stats->mean;
 	return true;
 }
 

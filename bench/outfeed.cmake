@@ -1,0 +1,4 @@
+# Benchmarks of outfeed/.
+add_executable(bench_stats bench_stats.c)
+target_link_libraries(bench_stats PRIVATE outfeed common ipuscope_options)
+set_source_files_properties(bench_stats.c PROPERTIES COMPILE_OPTIONS -O3)
