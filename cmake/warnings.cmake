@@ -21,10 +21,21 @@ function(ipuscope_room name)
 	target_link_libraries(${name} PUBLIC ${ROOM_LIBS} ipuscope_options)
 endfunction()
 
-# ipuscope_program(NAME SOURCES ... LIBS ...): a command that is installed.
+# ipuscope_program(NAME SOURCES ... LIBS ...): a command that is installed, with the man page and the shell
+# completions that it prints of itself.
 function(ipuscope_program name)
 	cmake_parse_arguments(PROGRAM "" "" "SOURCES;LIBS" ${ARGN})
 	add_executable(${name} ${PROGRAM_SOURCES})
 	target_link_libraries(${name} PRIVATE ${PROGRAM_LIBS} ipuscope_options)
 	install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+	set(pages ${PROJECT_BINARY_DIR}/pages)
+	file(MAKE_DIRECTORY ${pages}/bash ${pages}/zsh)
+	add_custom_command(TARGET ${name} POST_BUILD
+		COMMAND ${name} --man > ${pages}/${name}.1
+		COMMAND ${name} --completion bash > ${pages}/bash/${name}
+		COMMAND ${name} --completion zsh > ${pages}/zsh/_${name})
+	install(FILES ${pages}/${name}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+	install(FILES ${pages}/bash/${name} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+	install(FILES ${pages}/zsh/_${name} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 endfunction()

@@ -30,8 +30,6 @@ static const struct {
 	 "SELECT coalesce(max(row_id), 0) FROM metric_rows"},
 	{"CREATE INDEX IF NOT EXISTS variable_tile_variables ON variable_tile_rows (variable_id)",
 	 "SELECT coalesce(max(row_id), 0) FROM variable_tile_rows"},
-	{"CREATE INDEX IF NOT EXISTS span_arg_spans ON span_arg_rows (span_id)",
-	 "SELECT coalesce(max(row_id), 0) FROM span_arg_rows"},
 	{"CREATE INDEX IF NOT EXISTS flow_from ON flow_rows (from_span_id)",
 	 "SELECT coalesce(max(row_id), 0) FROM flow_rows"},
 	{"CREATE INDEX IF NOT EXISTS flow_to ON flow_rows (to_span_id)",

@@ -143,7 +143,8 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 		 "INSERT INTO track_rows (track_id, rank, clock, pid, tid, ipu, track, name, "
 		 "parent)",
 		 9, NULL},
-		{&writer->args, "INSERT INTO span_arg_rows (span_id, name_id, value)", 3, NULL},
+		{&writer->args, "INSERT OR REPLACE INTO span_arg_rows (span_id, name_id, value)", 3,
+		 NULL},
 		{&writer->flows, "INSERT INTO flow_rows (from_span_id, to_span_id, name_id)", 3,
 		 NULL},
 		{&writer->instants,

@@ -24,7 +24,8 @@ CREATE TABLE sites (
 	category_id INTEGER NOT NULL, name_id INTEGER NOT NULL, operation_id INTEGER,
 	file_id INTEGER, line INTEGER);
 
--- Everything a row can say about when and where; each combination once.
+-- Everything a row can say about when and where; each combination once (as a rule: the writer looks
+-- through the most recent ones only).
 CREATE TABLE contexts (
 	context_id INTEGER PRIMARY KEY,
 	rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, execution INTEGER, weight_update INTEGER,
@@ -44,7 +45,10 @@ CREATE TABLE span_rows (
 	track_id INTEGER NOT NULL, site_id INTEGER NOT NULL, start_ns INTEGER NOT NULL, dur_ns INTEGER,
 	context_id INTEGER, parent_back INTEGER, depth INTEGER NOT NULL);
 
-CREATE TABLE span_arg_rows (row_id INTEGER PRIMARY KEY, span_id INTEGER NOT NULL, name_id INTEGER NOT NULL, value);
+-- By span, so that the arguments of one are found without an index; given twice, the later value stays.
+CREATE TABLE span_arg_rows (
+	span_id INTEGER NOT NULL, name_id INTEGER NOT NULL, value,
+	PRIMARY KEY (span_id, name_id)) WITHOUT ROWID;
 
 CREATE TABLE instant_rows (
 	row_id INTEGER PRIMARY KEY,
@@ -67,8 +71,9 @@ CREATE TABLE zones (
 	PRIMARY KEY (kind, track_id, first_ns, first_row)) WITHOUT ROWID;
 
 -- Pre-aggregated spans: level l has buckets of 2^(16 + 2 l) ns, l = 0 .. 12. A span is counted in the
--- bucket of its start; its time is laid on every bucket it covers. A span that covers 16 buckets or
--- more of a level is not in that level's buckets but in long_spans, under the greatest such level.
+-- bucket of its start; its time is laid on every bucket it covers. A span as long as 4 buckets of a
+-- level or longer is not in that level's buckets but in long_spans, under the greatest such level.
+-- Open spans are in neither.
 -- site_id is the call site with most time in the bucket among the four greatest kept, site_ns its time.
 CREATE TABLE span_levels (
 	track_id INTEGER NOT NULL, level INTEGER NOT NULL, bucket INTEGER NOT NULL, depth INTEGER NOT NULL,

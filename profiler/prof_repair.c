@@ -1,0 +1,85 @@
+/*
+ * Repair: the orderly end that a killed writer could not give. See prof_repair.h. One thread.
+ */
+#include "profiler/prof_repair.h"
+
+#include <stdio.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+#include "profiler/prof_db.h"
+#include "profiler/prof_index.h"
+#include "profiler/prof_sql.h"
+
+#define INDEX_MS ((int64_t)30 * 60 * 1000)
+
+static enum status finish(sqlite3 *db, struct err *err)
+{
+	enum status status;
+	int pages, copied, code;
+	bool all;
+
+	sqlite3_busy_timeout(db, 1000);
+	status = prof_sql_run(db, "PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY", err);
+	if (status != ST_OK)
+		return status;
+	all = prof_index_build(db, INDEX_MS);
+	status = prof_sql_run(db,
+			      all ? "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'all'), "
+				    "('state', 'complete'), ('repaired', '1')"
+				  : "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'some'), "
+				    "('state', 'complete'), ('repaired', '1')",
+			      err);
+	if (status != ST_OK)
+		return status;
+	code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, &pages, &copied);
+	if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY)
+		return prof_sql_error(db, code, err, "copy the write-ahead log");
+	/* A reader that stays keeps the log in place: empty, and harmless. */
+	sqlite3_exec(db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+	return ST_OK;
+}
+
+static enum status repair_file(const char *path, struct err *err)
+{
+	sqlite3 *db = NULL;
+	int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
+	enum status status =
+		code == SQLITE_OK ? finish(db, err) : prof_sql_error(db, code, err, "open");
+
+	sqlite3_close(db);
+	if (status != ST_OK)
+		err_prefix(err, "%s", path);
+	return status;
+}
+
+enum status prof_repair(const char *path, bool *done, struct err *err)
+{
+	char wal[FS_PATH_SIZE + 8];
+	struct prof_db *db;
+	enum status status = prof_db_open(&db, path, err);
+	bool complete;
+	char *file;
+
+	*done = false;
+	if (status != ST_OK)
+		return status;
+	complete = prof_db_state(db) == PROF_COMPLETE;
+	if (!complete && prof_db_writer_alive(db)) {
+		status = err_set(err, ST_BUSY, "%s: is being recorded; wait for the end of the run",
+				 prof_db_path(db));
+		prof_db_close(db);
+		return status;
+	}
+	snprintf(wal, sizeof(wal), "%s-wal", prof_db_path(db));
+	file = mem_strdup(prof_db_path(db));
+	prof_db_close(db);
+	if (file == NULL)
+		return err_nomem(err);
+	if (!complete || fs_exists(wal)) {
+		status = repair_file(file, err);
+		*done = status == ST_OK;
+	}
+	mem_free(file);
+	return status;
+}

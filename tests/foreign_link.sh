@@ -1,0 +1,58 @@
+#!/bin/sh
+# A foreign program links the installed library: through pkg-config in C and C++, and through
+# find_package. Usage: foreign_link.sh BUILD_DIR
+set -eu
+build=$1
+source=${IPUSCOPE_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+for tool in pkg-config sqlite3 cmake cc c++; do
+	command -v $tool >/dev/null || { echo "skipped: no $tool"; exit 77; }
+done
+
+mkdir "$work/lib"
+cmake --install "$build" --prefix "$work/prefix" >/dev/null
+pc=$(find "$work/prefix" -name ipuscope.pc)
+export PKG_CONFIG_PATH="${pc%/*}"
+lib=$(dirname "$(find "$work/prefix" -name libipuscope.so)")
+export LD_LIBRARY_PATH="$lib"
+
+# Only what the header declares is seen.
+foreign=$(nm -D --defined-only "$lib/libipuscope.so" | awk '$2 ~ /[A-Z]/ {print $3}' | grep -v '^ips_' || true)
+[ -z "$foreign" ] || { echo "exported besides ips_*: $foreign"; exit 1; }
+
+check() {
+	rows=$(sqlite3 "$1" "SELECT count(*), count(DISTINCT parent_id), max(depth), min(dur_ns) >= 0 FROM spans;
+		SELECT count(*), sum(value) FROM span_args WHERE name = 'batch';
+		SELECT value FROM meta WHERE key = 'state'; PRAGMA integrity_check" | tr '\n' ' ')
+	[ "$rows" = "200|100|1|1 100|4950 complete ok " ] || { echo "$1: $rows"; exit 1; }
+}
+
+strict="-Wall -Wextra -Wpedantic -Werror"
+cc -std=c11 $strict $(pkg-config --cflags ipuscope) "$source/examples/foreign.c" -o "$work/c" $(pkg-config --libs ipuscope)
+"$work/c" "$work/c.db"
+check "$work/c.db"
+
+c++ -std=c++11 $strict $(pkg-config --cflags ipuscope) "$source/examples/foreign.cpp" -o "$work/cpp" $(pkg-config --libs ipuscope)
+"$work/cpp" "$work/cpp.db"
+check "$work/cpp.db"
+
+mkdir "$work/find"
+cat >"$work/find/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(foreign LANGUAGES C)
+find_package(ipuscope REQUIRED)
+add_executable(foreign ${SOURCE}/examples/foreign.c)
+target_link_libraries(foreign PRIVATE ipuscope::profiler)
+CMAKE
+cmake -S "$work/find" -B "$work/find/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DSOURCE="$source" >/dev/null
+cmake --build "$work/find/build" >/dev/null
+"$work/find/build/foreign" "$work/find.db"
+check "$work/find.db"
+
+# It exists already: one line, exit code 1, and the file as it was.
+if "$work/c" "$work/c.db" 2>"$work/err"; then echo "an existing file was overwritten"; exit 1; fi
+grep -q 'exists already' "$work/err"
+check "$work/c.db"
+echo "foreign programs link and record"
