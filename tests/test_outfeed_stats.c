@@ -1,0 +1,373 @@
+/*
+ * The statistics row against a plain two-pass reference in extended precision, on arrays that break
+ * one-pass formulas; every kernel variant against every other, to the last bit.
+ */
+#include "support/support.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "outfeed/outfeed_kernel.h"
+#include "outfeed/outfeed_stats.h"
+
+#define TOLERANCE 1e-9
+
+/* ---- reference ----------------------------------------------------------------------------------
+ */
+
+struct reference {
+	struct outfeed_stats counts; /* counts, min, max, abs_min_nonzero, abs_max */
+	long double mean, m2, l1, l2_squared;
+	long double scale; /* mean of |x|: what an error of the mean is measured by */
+};
+
+static double lesser(double a, double b)
+{
+	return isnan(a) || b < a ? b : a;
+}
+
+static double greater(double a, double b)
+{
+	return isnan(a) || b > a ? b : a;
+}
+
+static void count_one(struct outfeed_stats *counts, float x)
+{
+	counts->n++;
+	counts->n_nan += isnan(x) ? 1 : 0;
+	counts->n_pos_inf += isinf(x) && x > 0;
+	counts->n_neg_inf += isinf(x) && x < 0;
+	counts->n_zero += x == 0;
+	counts->n_neg += x < 0;
+	counts->n_pos += x > 0;
+	if (!isfinite(x))
+		return;
+	counts->min = lesser(counts->min, (double)x);
+	counts->max = greater(counts->max, (double)x);
+	counts->abs_max = greater(counts->abs_max, fabs((double)x));
+	if (x != 0)
+		counts->abs_min_nonzero = lesser(counts->abs_min_nonzero, fabs((double)x));
+}
+
+static void reference_of(struct reference *out, const float *values, size_t count)
+{
+	long double sum = 0, finite = 0;
+
+	memset(out, 0, sizeof(*out));
+	outfeed_stats_init(&out->counts);
+	for (size_t i = 0; i < count; i++) {
+		count_one(&out->counts, values[i]);
+		if (!isfinite(values[i]))
+			continue;
+		finite++;
+		sum += (long double)values[i];
+		out->l1 += fabsl((long double)values[i]);
+		out->l2_squared += (long double)values[i] * (long double)values[i];
+	}
+	out->mean = sum / finite; /* NaN where there are none */
+	out->scale = out->l1 / finite;
+	for (size_t i = 0; i < count; i++) {
+		long double d = (long double)values[i] - out->mean;
+
+		if (isfinite(values[i]))
+			out->m2 += d * d;
+	}
+}
+
+static void check_counts(const struct outfeed_stats *a, const struct outfeed_stats *b)
+{
+	assert_int_equal(a->n, b->n);
+	assert_int_equal(a->n_nan, b->n_nan);
+	assert_int_equal(a->n_pos_inf, b->n_pos_inf);
+	assert_int_equal(a->n_neg_inf, b->n_neg_inf);
+	assert_int_equal(a->n_zero, b->n_zero);
+	assert_int_equal(a->n_neg, b->n_neg);
+	assert_int_equal(a->n_pos, b->n_pos);
+	assert_close(a->min, b->min, 0);
+	assert_close(a->max, b->max, 0);
+	assert_close(a->abs_min_nonzero, b->abs_min_nonzero, 0);
+	assert_close(a->abs_max, b->abs_max, 0);
+}
+
+static void check_moments(const struct outfeed_stats *a, const struct reference *r)
+{
+	if (outfeed_stats_finite(a) == 0) {
+		assert_true(isnan(a->mean) && isnan(a->m2) && isnan(a->l1) &&
+			    isnan(a->l2_squared) && isnan(outfeed_stats_std(a)));
+		return;
+	}
+	assert_true(fabsl((long double)a->mean - r->mean) <= TOLERANCE * r->scale);
+	assert_close(a->m2, (double)r->m2, TOLERANCE);
+	assert_close(a->l1, (double)r->l1, TOLERANCE);
+	assert_close(a->l2_squared, (double)r->l2_squared, TOLERANCE);
+}
+
+/* ---- every variant, the same bytes --------------------------------------------------------------
+ */
+
+static bool same_bits(const struct outfeed_stats *a, const struct outfeed_stats *b)
+{
+	/* Every member is 8 bytes wide, so there is no padding. NaN has one source: NAN. */
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static void check_array(const float *values, size_t count)
+{
+	struct outfeed_stats first, stats;
+	struct reference reference;
+	bool any = false;
+
+	reference_of(&reference, values, count);
+	for (int v = 0; outfeed_kernel_at(v) != NULL; v++) {
+		if (!outfeed_kernel_use(v))
+			continue;
+		outfeed_stats_init(&stats);
+		outfeed_stats_add(&stats, values, count);
+		check_counts(&stats, &reference.counts);
+		check_moments(&stats, &reference);
+		if (any)
+			assert_true(same_bits(&stats, &first));
+		first = stats;
+		any = true;
+	}
+	assert_true(any);
+}
+
+/* ---- arrays that break things -------------------------------------------------------------------
+ */
+
+typedef void (*filler)(float *values, size_t count, struct rng *rng);
+
+static void fill_gradient(float *values, size_t count, struct rng *rng)
+{
+	for (size_t i = 0; i < count; i++)
+		values[i] = 1e-3f + 0.02f * rng_normal(rng);
+}
+
+static void fill_far_from_zero(float *values, size_t count, struct rng *rng)
+{
+	for (size_t i = 0; i < count; i++)
+		values[i] = 1e4f + 1e-3f * rng_normal(rng);
+}
+
+static void fill_bad_first(float *values, size_t count, struct rng *rng)
+{
+	fill_far_from_zero(values, count, rng);
+	if (count > 0)
+		values[0] = 0;
+}
+
+static void fill_huge_first(float *values, size_t count, struct rng *rng)
+{
+	fill_gradient(values, count, rng);
+	if (count > 0)
+		values[0] = FLT_MAX;
+}
+
+static void fill_equal(float *values, size_t count, struct rng *rng)
+{
+	(void)rng;
+	for (size_t i = 0; i < count; i++)
+		values[i] = 0.1f;
+}
+
+static void fill_zeros(float *values, size_t count, struct rng *rng)
+{
+	for (size_t i = 0; i < count; i++)
+		values[i] = rng_below(rng, 2) ? 0.0f : -0.0f;
+}
+
+static void fill_relu(float *values, size_t count, struct rng *rng)
+{
+	fill_gradient(values, count, rng);
+	for (size_t i = 0; i < count; i++)
+		values[i] = values[i] > 0 ? values[i] : 0;
+}
+
+static void fill_one_nan(float *values, size_t count, struct rng *rng)
+{
+	fill_far_from_zero(values, count, rng);
+	if (count > 0)
+		values[rng_below(rng, (uint32_t)count)] = NAN;
+}
+
+static void fill_negative_nan(float *values, size_t count, struct rng *rng)
+{
+	fill_gradient(values, count, rng);
+	for (size_t i = 0; i < count; i += 3)
+		values[i] = copysignf(NAN, -1);
+}
+
+static void fill_only_minus_inf(float *values, size_t count, struct rng *rng)
+{
+	(void)rng;
+	for (size_t i = 0; i < count; i++)
+		values[i] = -INFINITY;
+}
+
+static void fill_only_nan(float *values, size_t count, struct rng *rng)
+{
+	(void)rng;
+	for (size_t i = 0; i < count; i++)
+		values[i] = NAN;
+}
+
+static void fill_mixture(float *values, size_t count, struct rng *rng)
+{
+	static const float odd[] = {INFINITY, -INFINITY, NAN,      0.0f,
+				    -0.0f,    FLT_MAX,   -FLT_MAX, 1e-45f};
+
+	for (size_t i = 0; i < count; i++)
+		values[i] = rng_below(rng, 4) ? rng_normal(rng) : odd[rng_below(rng, 8)];
+}
+
+static void fill_denormals(float *values, size_t count, struct rng *rng)
+{
+	for (size_t i = 0; i < count; i++)
+		values[i] = 1.4e-45f * (float)(int)(rng_below(rng, 2001) - 1000);
+}
+
+static void fill_greatest(float *values, size_t count, struct rng *rng)
+{
+	for (size_t i = 0; i < count; i++)
+		values[i] = rng_below(rng, 2) ? FLT_MAX : -FLT_MAX;
+}
+
+static void fill_every_magnitude(float *values, size_t count, struct rng *rng)
+{
+	for (size_t i = 0; i < count; i++)
+		values[i] = ldexpf(rng_normal(rng), (int)rng_below(rng, 240) - 120);
+}
+
+static void fill_rising(float *values, size_t count, struct rng *rng)
+{
+	(void)rng;
+	for (size_t i = 0; i < count; i++)
+		values[i] = (float)i * 0.25f - 77;
+}
+
+static const filler fillers[] = {
+	fill_gradient, fill_far_from_zero, fill_bad_first, fill_huge_first,   fill_equal,
+	fill_zeros,    fill_relu,          fill_one_nan,   fill_negative_nan, fill_only_minus_inf,
+	fill_only_nan, fill_mixture,       fill_denormals, fill_greatest,     fill_every_magnitude,
+	fill_rising,
+};
+
+/* Lengths 0 to 257 and around the block's, at every alignment of a float in a vector in turn. */
+static void test_every_variant_meets_the_reference_on_every_length(void **state)
+{
+	static const size_t long_ones[] = {4095, 4096, 4097, 8191, 12305, 100003};
+	float *memory = mem_aligned(100003 + 16, sizeof(float));
+	struct rng rng;
+
+	(void)state;
+	assert_non_null(memory);
+	for (size_t f = 0; f < ARRAY_LEN(fillers); f++) {
+		rng_init(&rng, 1, (uint32_t)f, 0, 0);
+		for (size_t count = 0; count <= 257; count++) {
+			fillers[f](memory + count % 16, count, &rng);
+			check_array(memory + count % 16, count);
+		}
+		for (size_t i = 0; i < ARRAY_LEN(long_ones); i++) {
+			fillers[f](memory + i + 1, long_ones[i], &rng);
+			check_array(memory + i + 1, long_ones[i]);
+		}
+	}
+	mem_free(memory);
+}
+
+static void test_nothing_seen_is_zero_counts_and_nan(void **state)
+{
+	struct outfeed_stats stats;
+
+	(void)state;
+	outfeed_stats_init(&stats);
+	outfeed_stats_add(&stats, NULL, 0);
+	assert_int_equal(stats.n, 0);
+	assert_true(isnan(stats.mean) && isnan(stats.min) && isnan(stats.max));
+	assert_true(isnan(outfeed_stats_std(&stats)) && isnan(outfeed_stats_l2(&stats)));
+}
+
+static void test_equal_values_have_no_deviation_at_all(void **state)
+{
+	float values[10000];
+	struct outfeed_stats stats;
+
+	(void)state;
+	fill_equal(values, 10000, NULL);
+	outfeed_stats_init(&stats);
+	outfeed_stats_add(&stats, values, 10000);
+	assert_true(stats.m2 == 0);
+	assert_true(stats.mean == (double)0.1f);
+}
+
+/* ---- merging ------------------------------------------------------------------------------------
+ */
+
+static void row_of(struct outfeed_stats *out, const float *values, size_t count)
+{
+	outfeed_stats_init(out);
+	outfeed_stats_add(out, values, count);
+}
+
+static void test_merging_is_exact_in_counts_whatever_the_grouping(void **state)
+{
+	float values[3000];
+	struct rng rng;
+
+	(void)state;
+	rng_init(&rng, 7, 7, 0, 0);
+	for (size_t f = 0; f < ARRAY_LEN(fillers); f++) {
+		size_t cut = rng_below(&rng, 1500), cut2 = 1500 + rng_below(&rng, 1500);
+		struct outfeed_stats a, b, c, left, right;
+		struct reference reference;
+
+		fillers[f](values, 3000, &rng);
+		reference_of(&reference, values, 3000);
+		row_of(&a, values, cut);
+		row_of(&b, values + cut, cut2 - cut);
+		row_of(&c, values + cut2, 3000 - cut2);
+		left = a;
+		outfeed_stats_merge(&left, &b);
+		outfeed_stats_merge(&left, &c);
+		right = b;
+		outfeed_stats_merge(&right, &c);
+		outfeed_stats_merge(&a, &right);
+		check_counts(&left, &reference.counts);
+		check_counts(&a, &reference.counts);
+		check_moments(&left, &reference);
+		check_moments(&a, &reference);
+	}
+}
+
+static void test_merging_with_nothing_changes_nothing(void **state)
+{
+	static const float values[] = {1, -2, NAN, 0};
+	struct outfeed_stats row, nothing, sum;
+
+	(void)state;
+	row_of(&row, values, 4);
+	outfeed_stats_init(&nothing);
+	sum = row;
+	outfeed_stats_merge(&sum, &nothing);
+	assert_true(same_bits(&sum, &row));
+	outfeed_stats_merge(&nothing, &row);
+	assert_true(same_bits(&nothing, &row));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_variant_meets_the_reference_on_every_length),
+		cmocka_unit_test(test_nothing_seen_is_zero_counts_and_nan),
+		cmocka_unit_test(test_equal_values_have_no_deviation_at_all),
+		cmocka_unit_test(test_merging_is_exact_in_counts_whatever_the_grouping),
+		cmocka_unit_test(test_merging_with_nothing_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
