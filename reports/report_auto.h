@@ -1,22 +1,23 @@
 /*
  * autoReport: what POPLAR_ENGINE_OPTIONS asks for, and the report directory it leads to.
  *
- * Option semantics are Poplar's: one JSON object of option name to value; values may be texts or JSON
- * booleans and numbers; `autoReport.all` turns everything on that is not turned off by name (except the
- * serialized graph); single options without it turn on only themselves. An unknown option is an error
- * that names the nearest. Options of private formats are accepted and noted.
+ * Option semantics are Poplar's: one JSON object of option name to value; values may be texts or
+ * JSON booleans and numbers; `autoReport.all` turns everything on that is not turned off by name
+ * (except the serialized graph); single options without it turn on only themselves. An unknown
+ * option is an error that names the nearest. Options of private formats are accepted and noted.
  */
 #ifndef REPORT_AUTO_H
 #define REPORT_AUTO_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"
 #include "common/fs.h"
 
 struct report_options {
-	bool any;               /* a report is wanted: record */
+	bool any; /* a report is wanted: record */
 	bool graph_profile, execution_profile, lowered_vars, archive, serialized_graph, debug_info;
 	int64_t execution_profile_program_run_count; /* default 2 */
 	bool stream_at_each_run;
@@ -24,30 +25,52 @@ struct report_options {
 	int64_t replica_to_profile; /* -1: all */
 	bool flop_estimates, cycle_estimates;
 	char directory[FS_PATH_SIZE]; /* default "." */
-	char *text;             /* the options as given, normalised JSON, owned; NULL: none */
-	char *notes;            /* newline-ended sentences to show once, owned; NULL: none */
+	char *text;                   /* the options as given, normalised JSON, owned; NULL: none */
+	char *notes;                  /* newline-ended sentences to show once, owned; NULL: none */
 };
 
-/* Parse @text (NULL: nothing asked for, as when the variable is unset). */
+/* Parse @text (NULL or blank: nothing asked for, as when the variable is unset). On failure @out
+ * holds the defaults and owns nothing. */
 enum status report_options_parse(struct report_options *out, const char *text, struct err *err);
 void report_options_free(struct report_options *options);
 
-/* One entry per option, for documentation and completion. */
+enum report_option_kind {
+	REPORT_OPTION_BOOL,
+	REPORT_OPTION_INT,
+	REPORT_OPTION_REAL,
+	REPORT_OPTION_TEXT,
+	REPORT_OPTION_CHOICE /* type lists the words: "off|vertex|tile" */
+};
+
+enum report_option_effect {
+	REPORT_OPTION_WORKS,    /* changes what this program does */
+	REPORT_OPTION_STOOD_IN, /* its file is another program's own; profile.db stands in for it */
+	REPORT_OPTION_ACCEPTED  /* checked and stored in meta, without effect here */
+};
+
+/* One entry per option: for parsing, documentation and completion. */
 struct report_option_entry {
 	const char *name, *type, *fallback, *help;
+	enum report_option_effect effect;
+	enum report_option_kind kind;
+	int64_t least;         /* of an integer */
+	size_t offset;         /* of the field in struct report_options; REPORT_OPTION_NO_FIELD */
+	bool in_all;           /* turned on by autoReport.all */
+	const char *file_name; /* the report file it asks for, or NULL */
 };
+#define REPORT_OPTION_NO_FIELD SIZE_MAX
 const struct report_option_entry *report_option_entries(int *count);
 
 /*
  * Make tf_report__YYYY-MM-DD__HH-MM-SS.mmm__PID under options->directory (created if missing; local
- * time; the three digits after the dot are padded, unlike TensorFlow's). *@path is where profile.db goes.
- * Nothing is left behind on failure. Unwritable: ST_INVALID.
+ * time; the three digits after the dot are padded, unlike TensorFlow's). *@path is where profile.db
+ * goes. Nothing is left behind on failure. Unwritable: ST_INVALID.
  */
-enum status report_auto_directory(const struct report_options *options, char directory[FS_PATH_SIZE],
-				  struct err *err);
+enum status report_auto_directory(const struct report_options *options,
+				  char directory[FS_PATH_SIZE], struct err *err);
 
-/* framework.json: the documented keys ("TensorFlow": ..., "System Information": ...). @cluster is the
- * module name. app.json: @run_json, the run file as it was run. Each whole or not at all. */
+/* framework.json: the documented keys ("TensorFlow": ..., "System Information": ...). @cluster is
+ * the module name. app.json: @run_json, the run file as it was run. Each whole or not at all. */
 enum status report_auto_write_framework(const char *directory, const char *cluster,
 					struct err *err);
 enum status report_auto_write_app(const char *directory, const char *run_json, struct err *err);

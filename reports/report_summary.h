@@ -1,6 +1,6 @@
 /*
- * The summary of a run: one struct, filled with a handful of bounded queries, for ipu-report, ipu-view
- * and the end of script/demo.
+ * The summary of a run: one struct, filled with a handful of bounded queries, for ipu-report,
+ * ipu-view and the end of script/demo.
  */
 #ifndef REPORT_SUMMARY_H
 #define REPORT_SUMMARY_H
@@ -12,12 +12,14 @@
 #include "common/arena.h"
 #include "common/err.h"
 #include "profiler/prof_db.h"
+#include "reports/report_table.h"
 
 struct report_stage {
 	int64_t stage, ipu;
-	const char *layers;                 /* "flatten, Dense_256" */
-	int64_t forward_ns[2], backward_ns[2], update_ns[2]; /* sums, training; [0] host, [1] device */
-	int64_t count;                      /* micro-batches of F, host clock */
+	const char *layers; /* "flatten, Dense_256" */
+	int64_t forward_ns[2], backward_ns[2],
+		update_ns[2]; /* sums, training; [0] host, [1] device */
+	int64_t count;        /* micro-batches of F, host clock */
 };
 
 struct report_bubble_mean {
@@ -25,7 +27,7 @@ struct report_bubble_mean {
 	int64_t runs;
 	double idle_fraction, bubble_rate, bubble_over_ideal; /* means over the run */
 	double theory_idle_fraction, theory_bubble_rate, theory_bubble_over_ideal;
-	double ramp_up, ramp_down, imbalance, communication;  /* shares of ipus x makespan */
+	double ramp_up, ramp_down, imbalance, communication; /* shares of ipus x makespan */
 };
 
 struct report_fact {
@@ -33,26 +35,38 @@ struct report_fact {
 };
 
 struct report_summary {
-	const char *path, *command, *state; /* "complete", "recording", "killed: the writer died", ... */
+	const char *path, *command,
+		*state; /* "complete", "recording", "killed: the writer died", ... */
 	const char *model, *schedule, *target, *cost_model;
+	const char *dataset; /* these texts are NULL where meta says nothing */
+	int64_t batch_size, gradient_accumulation, host_threads; /* INT64_MIN: unknown */
+	int64_t start_epoch_ns;                                  /* INT64_MIN: unknown */
 	int64_t duration_ns, epochs, executions, steps, weight_updates, replicas, ipus, stages;
-	double loss, accuracy;              /* of the last training epoch; NaN: unknown */
+	double loss, accuracy; /* of the last training epoch; NaN: unknown */
 	double evaluate_loss, evaluate_accuracy;
 	struct report_bubble_mean bubble[2]; /* [0] host, [1] device (simulated) */
 	bool oversubscribed;
 	struct report_stage *stage;
 	int64_t spans, events, dropped, database_bytes, tensors, tensor_rows, health_hits;
-	double overhead_fraction;           /* recording's own time over the run's; NaN: unknown */
-	struct report_fact *options;        /* engine options and the like, from meta */
+	int64_t record_ns,
+		write_ns;         /* recording's own time: at the call sites (estimated), writing */
+	double overhead_fraction; /* recording's own time over the run's; NaN: unknown */
+	struct report_fact *options; /* engine options and the like, from meta */
 	int option_count;
-	struct arena arena;                 /* owns all texts and arrays */
+	struct arena arena; /* owns all texts and arrays */
 };
 
+/* Bounded but for the stage timings, which are summed: a second for some million rows. */
 enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err);
 void report_summary_free(struct report_summary *summary); /* accepts a zeroed struct */
 
 /* The summary as text for people, at most @width columns (0: 80). */
 enum status report_summary_print(const struct report_summary *summary, int width, FILE *out,
+				 struct err *err);
+
+/* The same numbers as a table (section, name, clock, stage, value), for CSV and JSON; its texts are
+ * the summary's, which must outlive it. */
+enum status report_summary_table(struct report_table *out, const struct report_summary *summary,
 				 struct err *err);
 
 #endif /* REPORT_SUMMARY_H */

@@ -1,8 +1,8 @@
 /*
  * A report's result: named, typed columns and rows of cells. Computed once, then rendered.
  *
- * The table and all its texts live in an arena of its own. Cells keep full precision; how a number is
- * shown is the renderer's matter and follows from the column's quantity.
+ * The table and all its texts live in an arena of its own. Cells keep full precision; how a number
+ * is shown is the renderer's matter and follows from the column's quantity.
  */
 #ifndef REPORT_TABLE_H
 #define REPORT_TABLE_H
@@ -16,7 +16,7 @@
 
 enum report_quantity {
 	REPORT_TEXT,
-	REPORT_NUMBER,   /* an identifier or plain integer: no separators */
+	REPORT_NUMBER, /* an identifier or plain integer: no separators */
 	REPORT_COUNT,
 	REPORT_NS,
 	REPORT_BYTES,
@@ -32,7 +32,8 @@ struct report_column {
 };
 
 struct report_cell {
-	enum prof_type type; /* PROF_NULL, PROF_INT, PROF_REAL, PROF_TEXT (blobs become their size) */
+	enum prof_type
+		type; /* PROF_NULL, PROF_INT, PROF_REAL, PROF_TEXT (blobs become their size) */
 	int64_t integer;
 	double real;
 	const char *text;

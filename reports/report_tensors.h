@@ -19,8 +19,8 @@ struct report_tensor {
 enum status report_tensors_list(struct prof_db *db, struct arena *arena, struct report_tensor **out,
 				int *count, struct err *err);
 
-/* A column of `tensor_stats` as a curve: at most @points points, each the mean, least and greatest of
- * the rows it stands for, in order of time. */
+/* A column of `tensor_stats` as a curve: at most @points points, each the mean, least and greatest
+ * of the rows it stands for, in order of time. */
 struct report_point {
 	int64_t first_row_time_ns, step, weight_update, epoch; /* of its first row */
 	double mean, least, greatest;                          /* NaN: only NULLs */
@@ -29,8 +29,8 @@ struct report_point {
 
 /* @column is one of report_tensor_columns(); anything else is ST_NOTFOUND. */
 const char *const *report_tensor_columns(int *count);
-enum status report_tensor_curve(struct prof_db *db, int64_t tensor_id, const char *column, int points,
-				struct arena *arena, struct report_point **out, int *count,
-				struct err *err);
+enum status report_tensor_curve(struct prof_db *db, int64_t tensor_id, const char *column,
+				int points, struct arena *arena, struct report_point **out,
+				int *count, struct err *err);
 
 #endif /* REPORT_TENSORS_H */

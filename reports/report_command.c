@@ -1,0 +1,268 @@
+/*
+ * The command ipu-report: arguments, the database, and the report asked for.
+ *
+ * Threading: none. Ownership: the database is open for one report. Prints, as the front end does.
+ */
+#include "reports/report_command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/report_find.h"
+#include "reports/report_registry.h"
+
+#define WIDTH_DEFAULT 80
+
+enum {
+	OPTION_CSV,
+	OPTION_JSON,
+	OPTION_LIMIT,
+	OPTION_WIDTH,
+	OPTION_COLOR
+};
+
+static const struct cli_option command_options[] = {
+	[OPTION_CSV] = {.name = "--csv", .help = "Comma separated values (RFC 4180), all rows."},
+	[OPTION_JSON] = {.name = "--json",
+			 .help = "A JSON object with tool, version, schema_version, report and "
+				 "rows; all rows."},
+	[OPTION_LIMIT] = {.name = "--limit",
+			  .letter = 'n',
+			  .argument = "ROWS",
+			  .help = "At most so many rows; 0: all. Text shows 1000 by default."},
+	[OPTION_WIDTH] = {.name = "--width",
+			  .argument = "COLUMNS",
+			  .help = "Fit text to so many columns; 0: as wide as needed, nothing cut. "
+				  "The terminal's width by default, 80 elsewhere."},
+	[OPTION_COLOR] = {.name = "--color",
+			  .argument = "WHEN",
+			  .choices = "auto always never",
+			  .help = "Bold headings: auto (on a terminal, unless NO_COLOR is set), "
+				  "always or never."},
+};
+
+static const struct cli_command command_report = {
+	.name = "ipu-report",
+	.synopsis = "REPORT [NAME] [--csv|--json]",
+	.summary = "what a run recorded, as text, CSV or JSON",
+	.about =
+		"Print a report on a recorded run. REPORT is a report directory (tf_report__...) "
+		"or "
+		"a database (profile.db); NAME is `summary`, which is the default, a view of the "
+		"database such as `stage_timings`, or `list`, which names them all.\n\n"
+		"A file is read the same way while it is written, after its writer was killed, and "
+		"when it is complete; reading never changes it. `repair` finishes a file whose "
+		"writer died.\n\n"
+		"Exit code: 0 done; 1 the work failed; 2 the request was wrong.",
+	.options = command_options,
+	.option_count = ARRAY_LEN(command_options),
+	.examples = "ipu-report tf_report__2026-01-31__12-00-00.000__4711\tThe run at a glance.\n"
+		    "ipu-report run.db bubbles --csv\tEvery bubble, for a spreadsheet.\n"
+		    "ipu-report run.db spans --limit 20\tThe first 20 spans.\n"
+		    "ipu-report run.db repair\tFinish the file of a killed run.\n",
+	.words = "FILE",
+	.details = "ENVIRONMENT\nNO_COLOR: no bold headings. CLICOLOR_FORCE: bold headings even "
+		   "where the output is not a terminal.",
+};
+
+/* The command line, taken apart. */
+struct command_line {
+	const char *words[2]; /* REPORT, NAME */
+	int word_count;
+	bool csv, json;
+	int64_t limit;
+	int width; /* -1: not given */
+	const char *color;
+};
+
+/* --- arguments ---------------------------------------------------------------------------------
+ */
+
+static enum status command_number(const struct cli_argument *argument, int64_t greatest,
+				  int64_t *out, struct err *err)
+{
+	long long value;
+
+	if (!str_to_int(argument->value, &value) || value < 0 || value > greatest)
+		return err_set(err, ST_INVALID, "%s: \"%s\" is not a number from 0", argument->name,
+			       argument->value);
+	*out = value;
+	return ST_OK;
+}
+
+static enum status command_option(struct command_line *line, const struct cli_argument *argument,
+				  struct err *err)
+{
+	enum status status = ST_OK;
+	int64_t width = 0;
+
+	switch (argument->option - command_options) {
+	case OPTION_CSV:
+		line->csv = true;
+		break;
+	case OPTION_JSON:
+		line->json = true;
+		break;
+	case OPTION_LIMIT:
+		status = command_number(argument, INT64_MAX, &line->limit, err);
+		break;
+	case OPTION_WIDTH:
+		status = command_number(argument, 100000, &width, err);
+		line->width = (int)width;
+		break;
+	case OPTION_COLOR:
+		line->color = argument->value;
+		break;
+	}
+	return status;
+}
+
+static enum status command_parse(struct command_line *line, int argc, char **argv, struct err *err)
+{
+	struct cli_argument argument;
+	struct cli_walk walk;
+	enum status status;
+	bool more;
+
+	*line = (struct command_line){.limit = REPORT_LIMIT_DEFAULT, .width = -1};
+	cli_begin(&walk, &command_report, argc, argv, false);
+	for (;;) {
+		status = cli_next(&walk, &argument, &more, err);
+		if (status != ST_OK || !more)
+			break;
+		if (argument.option)
+			status = command_option(line, &argument, err);
+		else if (line->word_count < (int)ARRAY_LEN(line->words))
+			line->words[line->word_count++] = argument.value;
+		else
+			status = err_set(err, ST_INVALID,
+					 "one word too many: \"%s\" (REPORT and NAME are enough)",
+					 argument.value);
+		if (status != ST_OK)
+			return status;
+	}
+	if (status == ST_OK && line->csv && line->json)
+		status = err_set(err, ST_INVALID, "--csv and --json exclude each other");
+	return status;
+}
+
+static int command_width(const struct command_line *line)
+{
+	struct winsize size;
+
+	if (line->width >= 0)
+		return line->width;
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	return WIDTH_DEFAULT;
+}
+
+/* --- which report ------------------------------------------------------------------------------
+ */
+
+/* Nothing to report on at @directory: say where there is something. */
+static enum status command_suggest(const char *directory, const char *what, struct err *err)
+{
+	char newest[FS_PATH_SIZE];
+
+	if (report_find_newest(directory, newest))
+		return err_set(err, ST_INVALID, "%s; the newest here: ipu-report %s", what, newest);
+	return err_set(err, ST_NOTFOUND,
+		       "%s, and no tf_report__... here to choose from (--help says more)", what);
+}
+
+/* `ipu-report spans`: the report is missing, not called "spans". */
+static enum status command_no_path(const char *name, struct err *err)
+{
+	char what[128];
+
+	snprintf(what, sizeof(what), "%.32s is the name of a report: write REPORT before it", name);
+	return command_suggest(".", what, err);
+}
+
+static enum status command_check_path(const char *path, struct err *err)
+{
+	char database[FS_PATH_SIZE], newest[FS_PATH_SIZE];
+
+	if (!fs_is_dir(path) || (fs_path(database, "%s/profile.db", path) && fs_exists(database)))
+		return ST_OK;
+	if (report_find_newest(path, newest))
+		return err_set(err, ST_INVALID,
+			       "%s: holds reports but is none; the newest: ipu-report %s", path,
+			       newest);
+	return err_set(err, ST_NOTFOUND, "%s: no profile.db in this folder", path);
+}
+
+/* Find out what is asked for: the entry, and the path in line->words[0]. */
+static enum status command_resolve(struct command_line *line, const struct report_entry **entry,
+				   struct err *err)
+{
+	enum status status;
+
+	if (!line->word_count)
+		return command_suggest(".", "no report given", err);
+	if (line->word_count == 1 && !fs_exists(line->words[0]) &&
+	    report_entry_find(entry, line->words[0], NULL) == ST_OK)
+		return (*entry)->needs == REPORT_NEEDS_NOTHING
+			       ? ST_OK
+			       : command_no_path(line->words[0], err);
+
+	status = report_entry_find(entry, line->word_count > 1 ? line->words[1] : "summary", err);
+	if (status != ST_OK || (*entry)->needs == REPORT_NEEDS_NOTHING)
+		return status;
+	return command_check_path(line->words[0], err);
+}
+
+static enum status command_run(const struct report_entry *entry, struct report_request *request,
+			       struct err *err)
+{
+	enum status status;
+
+	if (entry->needs != REPORT_NEEDS_DB)
+		return entry->run(entry, request, err);
+
+	status = prof_db_open(&request->db, request->path, err);
+	if (status != ST_OK)
+		return status;
+	status = entry->run(entry, request, err);
+	prof_db_close(request->db);
+	return status;
+}
+
+int report_command(int argc, char **argv)
+{
+	const struct report_entry *entry;
+	struct report_request request;
+	struct command_line line;
+	struct err err = {0};
+	enum status status;
+
+	if (cli_standard(&command_report, argc, argv, stdout))
+		return 0;
+	status = command_parse(&line, argc, argv, &err);
+	if (status == ST_OK)
+		status = command_resolve(&line, &entry, &err);
+	if (status != ST_OK)
+		return cli_fail(&command_report, &err);
+
+	request = (struct report_request){
+		.path = line.words[0],
+		.limit = line.limit,
+		.out = stdout,
+		.render = {.format = line.csv    ? REPORT_AS_CSV
+				     : line.json ? REPORT_AS_JSON
+						 : REPORT_AS_TEXT,
+			   .width = command_width(&line),
+			   .tool = command_report.name,
+			   .bold = cli_colour(stdout, line.color)},
+	};
+	status = command_run(entry, &request, &err);
+	return status == ST_OK ? 0 : cli_fail(&command_report, &err);
+}

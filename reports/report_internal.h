@@ -1,0 +1,41 @@
+/*
+ * What the reports share among themselves: cells of queries, and texts in columns.
+ */
+#ifndef REPORT_INTERNAL_H
+#define REPORT_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/err.h"
+#include "common/str.h"
+#include "profiler/prof_db.h"
+#include "reports/report_render.h"
+#include "reports/report_table.h"
+
+/* What the column's name, and where that says nothing its type, make of a number. */
+enum report_quantity report__quantity(const char *column, enum prof_type type);
+
+/* The columns of an open query; *@out and the names are @arena's. */
+enum status report__columns(const struct prof_query *query, struct arena *arena,
+			    struct report_column **out, int *count, struct err *err);
+
+/* The cell under the query's cursor. Its text lives until the next step. */
+void report__cell(const struct prof_query *query, int column, struct report_cell *out);
+
+/* report_table_query() that says whether the limit cut it, and sets no note. */
+enum status report__table_query(struct report_table *out, struct prof_db *db, const char *name,
+				const char *sql, int64_t limit, bool *more, struct err *err);
+
+/* Terminal columns of @text: its characters. */
+int report__width(const char *text);
+
+/* The length in bytes of the first @columns characters of @text. */
+int report__cut(const char *text, int columns);
+
+/* A table as text for people. */
+enum status report__text(const struct report_table *table,
+			 const struct report_render_params *params, FILE *out, struct err *err);
+
+#endif /* REPORT_INTERNAL_H */

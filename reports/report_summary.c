@@ -1,0 +1,483 @@
+/*
+ * The summary of a run, asked of the database with one query per part.
+ *
+ * Threading: none. Ownership: the summary's arena holds its texts and arrays.
+ */
+#include "reports/report_summary.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/report_registry.h"
+
+#define UNKNOWN INT64_MIN
+
+/* --- asking ------------------------------------------------------------------------------------
+ */
+
+typedef enum status (*summary_row_fn)(struct report_summary *out, const struct prof_query *query,
+				      struct err *err);
+
+/* Call @take for each row of @sql. */
+static enum status summary_each(struct report_summary *out, struct prof_db *db, const char *sql,
+				summary_row_fn take, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+	bool row = true;
+
+	while (status == ST_OK && row) {
+		status = prof_query_step(query, &row, err);
+		if (status == ST_OK && row)
+			status = take(out, query, err);
+	}
+	if (query)
+		prof_query_close(query);
+	return status;
+}
+
+static int64_t summary_or_zero(const struct prof_query *query, int column)
+{
+	return prof_column_type(query, column) == PROF_NULL ? 0 : prof_column_int(query, column);
+}
+
+/* --- meta --------------------------------------------------------------------------------------
+ */
+
+/* Facts with a place of their own in the summary; the others are listed. */
+static const struct {
+	const char *key;
+	size_t text;   /* offset of a text, or 0 */
+	size_t number; /* offset of a number, or 0 */
+} summary_facts[] = {
+	{"command", offsetof(struct report_summary, command), 0},
+	{"model", offsetof(struct report_summary, model), 0},
+	{"schedule", offsetof(struct report_summary, schedule), 0},
+	{"target", offsetof(struct report_summary, target), 0},
+	{"cost_model", offsetof(struct report_summary, cost_model), 0},
+	{"dataset", offsetof(struct report_summary, dataset), 0},
+	{"ipus", 0, offsetof(struct report_summary, ipus)},
+	{"replicas", 0, offsetof(struct report_summary, replicas)},
+	{"stages", 0, offsetof(struct report_summary, stages)},
+	{"batch_size", 0, offsetof(struct report_summary, batch_size)},
+	{"gradient_accumulation", 0, offsetof(struct report_summary, gradient_accumulation)},
+	{"host_threads", 0, offsetof(struct report_summary, host_threads)},
+	{"start_epoch_ns", 0, offsetof(struct report_summary, start_epoch_ns)},
+	{"state", 0, 0},
+	{"run", 0, 0}, /* the whole run file: app.json and the view show it */
+};
+
+static enum status summary_fact(struct report_summary *out, const char *key, const char *value,
+				struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(summary_facts); i++) {
+		char *text;
+		long long number;
+
+		if (strcmp(summary_facts[i].key, key) != 0)
+			continue;
+		if (summary_facts[i].text) {
+			text = arena_strdup(&out->arena, value);
+			if (!text)
+				return err_nomem(err);
+			memcpy((char *)out + summary_facts[i].text, &text, sizeof(text));
+		}
+		if (summary_facts[i].number && str_to_int(value, &number)) {
+			int64_t whole = number;
+
+			memcpy((char *)out + summary_facts[i].number, &whole, sizeof(whole));
+		}
+		return ST_OK;
+	}
+
+	if (!strcmp(key, "oversubscribed"))
+		out->oversubscribed = !strcmp(value, "1") || !strcmp(value, "true");
+	out->options[out->option_count].name = arena_strdup(&out->arena, key);
+	out->options[out->option_count].value = arena_strdup(&out->arena, value);
+	if (!out->options[out->option_count].name || !out->options[out->option_count].value)
+		return err_nomem(err);
+	out->option_count++;
+	return ST_OK;
+}
+
+static enum status summary_meta(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	struct report_table table;
+	enum status status = report_table_query(&table, db, "meta",
+						"SELECT key, value FROM meta ORDER BY key", 0, err);
+
+	if (status != ST_OK)
+		return status;
+	out->options = arena_alloc(&out->arena, (size_t)table.row_count + 1, sizeof(*out->options));
+	if (!out->options)
+		status = err_nomem(err);
+	for (int64_t row = 0; row < table.row_count && status == ST_OK; row++) {
+		const struct report_cell *cells = table.cells + row * table.column_count;
+
+		/* A foreign program may have stored anything: only texts are facts to list. */
+		if (cells[0].type == PROF_TEXT && cells[1].type == PROF_TEXT)
+			status = summary_fact(out, cells[0].text, cells[1].text, err);
+	}
+	report_table_free(&table);
+	return status;
+}
+
+static enum status summary_state(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	enum prof_state state = prof_db_state(db);
+	char repaired[64];
+
+	out->path = arena_strdup(&out->arena, prof_db_path(db));
+	if (!out->path)
+		return err_nomem(err);
+	if (state == PROF_COMPLETE)
+		out->state = prof_db_meta(db, "repaired", repaired, sizeof(repaired))
+				     ? "complete (repaired after its writer died)"
+				     : "complete";
+	else if (!prof_db_writer_alive(db))
+		out->state = arena_printf(&out->arena,
+					  "killed: the writer died; "
+					  "`ipu-report %s repair` finishes the file",
+					  out->path);
+	else
+		out->state = state == PROF_CLOSING ? "closing: the writer finishes the file"
+						   : "recording: the run goes on";
+	return out->state ? ST_OK : err_nomem(err);
+}
+
+static void summary_file(struct report_summary *out)
+{
+	static const char *const endings[] = {"", "-wal"};
+	const char *inside = fs_is_dir(out->path) ? "/profile.db" : "";
+	char path[FS_PATH_SIZE];
+	struct stat info;
+
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
+		if (fs_path(path, "%s%s%s", out->path, inside, endings[i]) && !stat(path, &info))
+			out->database_bytes += info.st_size;
+}
+
+/* --- training ----------------------------------------------------------------------------------
+ */
+
+static const char sql_executions[] =
+	"SELECT count(*), sum(CASE WHEN mode = 'train' THEN steps END), "
+	"sum(CASE WHEN mode = 'train' THEN updates END), "
+	"count(DISTINCT CASE WHEN mode = 'train' THEN epoch END), max(start_ns + dur_ns) "
+	"FROM executions";
+
+static enum status summary_executions(struct report_summary *out, const struct prof_query *query,
+				      struct err *err)
+{
+	(void)err;
+	out->executions = summary_or_zero(query, 0);
+	out->steps = summary_or_zero(query, 1);
+	out->weight_updates = summary_or_zero(query, 2);
+	out->epochs = summary_or_zero(query, 3);
+	out->duration_ns = summary_or_zero(query, 4);
+	return ST_OK;
+}
+
+/* The value of a mode's last epoch: the epoch's own row where there is one, else its last. */
+static enum status summary_metric(struct prof_db *db, const char *mode, const char *name,
+				  double *out, struct err *err)
+{
+	static const char sql[] =
+		"SELECT value FROM metrics WHERE mode = :mode AND name LIKE :name "
+		"ORDER BY epoch DESC, step IS NULL DESC, execution IS NULL DESC, time_ns DESC, "
+		"name "
+		"LIMIT 1";
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+	bool row = false;
+
+	*out = NAN;
+	if (status != ST_OK)
+		return status;
+	prof_query_text(query, ":mode", mode);
+	prof_query_text(query, ":name", name);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row)
+		*out = prof_column_real(query, 0);
+	prof_query_close(query);
+	return status;
+}
+
+static enum status summary_metrics(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	enum status status = summary_metric(db, "train", "loss", &out->loss, err);
+
+	if (status == ST_OK)
+		status = summary_metric(db, "train", "%accuracy", &out->accuracy, err);
+	if (status == ST_OK)
+		status = summary_metric(db, "evaluate", "loss", &out->evaluate_loss, err);
+	if (status == ST_OK)
+		status = summary_metric(db, "evaluate", "%accuracy", &out->evaluate_accuracy, err);
+	return status;
+}
+
+/* --- stages ------------------------------------------------------------------------------------
+ */
+
+static const char sql_stage_list[] =
+	"SELECT stage FROM stage_timings WHERE stage IS NOT NULL "
+	"UNION SELECT stage FROM layers WHERE stage IS NOT NULL ORDER BY stage";
+
+static const char sql_stage_timings[] =
+	"SELECT stage, phase, clock, sum(dur_ns), count(*), min(ipu) FROM stage_timings "
+	"WHERE mode = 'train' OR mode IS NULL GROUP BY stage, phase, clock";
+
+static const char sql_stage_layers[] =
+	"SELECT stage, layer FROM layers WHERE stage IS NOT NULL ORDER BY stage, position";
+
+static struct report_stage *summary_find_stage(struct report_summary *out, int64_t stage)
+{
+	for (int64_t i = 0; i < out->stages; i++)
+		if (out->stage[i].stage == stage)
+			return &out->stage[i];
+	return NULL;
+}
+
+static enum status summary_stage_timing(struct report_summary *out, const struct prof_query *query,
+					struct err *err)
+{
+	const char *phase = prof_column_text(query, 1), *clock = prof_column_text(query, 2);
+	int device = clock && !strcmp(clock, "device");
+	int64_t sum = summary_or_zero(query, 3);
+	struct report_stage *stage;
+
+	(void)err;
+	if (prof_column_type(query, 0) == PROF_NULL || !phase)
+		return ST_OK;
+	stage = summary_find_stage(out, prof_column_int(query, 0));
+	if (!stage)
+		return ST_OK; /* it came after the list was read */
+
+	if (prof_column_type(query, 5) != PROF_NULL)
+		stage->ipu = prof_column_int(query, 5);
+	if (*phase == 'F' && !device)
+		stage->count = prof_column_int(query, 4);
+	if (*phase == 'F')
+		stage->forward_ns[device] += sum;
+	else if (*phase == 'U')
+		stage->update_ns[device] += sum;
+	else
+		stage->backward_ns[device] += sum; /* B, W, and the forward work done again: R */
+	return ST_OK;
+}
+
+static enum status summary_stage_layer(struct report_summary *out, const struct prof_query *query,
+				       struct err *err)
+{
+	struct report_stage *stage = summary_find_stage(out, prof_column_int(query, 0));
+	const char *layer = prof_column_text(query, 1);
+	const char *joined;
+
+	if (!stage || !layer)
+		return ST_OK;
+	joined = stage->layers ? arena_printf(&out->arena, "%s, %s", stage->layers, layer)
+			       : arena_strdup(&out->arena, layer);
+	if (!joined)
+		return err_nomem(err);
+	stage->layers = joined;
+	return ST_OK;
+}
+
+static enum status summary_stages(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	struct report_table list;
+	enum status status = report_table_query(&list, db, "stages", sql_stage_list, 0, err);
+
+	if (status != ST_OK)
+		return status;
+	out->stages = list.row_count;
+	out->stage = arena_alloc(&out->arena, (size_t)list.row_count + 1, sizeof(*out->stage));
+	for (int64_t i = 0; out->stage && i < list.row_count; i++)
+		out->stage[i] =
+			(struct report_stage){.stage = list.cells[i].integer, .ipu = UNKNOWN};
+	report_table_free(&list);
+	if (!out->stage)
+		return err_nomem(err);
+
+	status = summary_each(out, db, sql_stage_timings, summary_stage_timing, err);
+	if (status == ST_OK)
+		status = summary_each(out, db, sql_stage_layers, summary_stage_layer, err);
+	return status;
+}
+
+/* --- the bubble --------------------------------------------------------------------------------
+ */
+
+/* Busy and idle parts add up to IPUs x makespan. */
+static const char sql_bubbles[] =
+	"SELECT clock, count(*), avg(idle_fraction), avg(bubble_rate), avg(bubble_over_ideal), "
+	"avg(theory_idle_fraction), avg(theory_bubble_rate), avg(theory_bubble_over_ideal), "
+	"sum(ramp_up_ns) * 1.0 / sum(busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns + "
+	"communication_ns), "
+	"sum(ramp_down_ns) * 1.0 / sum(busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns + "
+	"communication_ns), "
+	"sum(imbalance_ns) * 1.0 / sum(busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns + "
+	"communication_ns), "
+	"sum(communication_ns) * 1.0 / sum(busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns + "
+	"communication_ns), "
+	"max(oversubscribed) FROM bubbles WHERE mode = 'train' OR mode IS NULL GROUP BY clock";
+
+static enum status summary_bubble(struct report_summary *out, const struct prof_query *query,
+				  struct err *err)
+{
+	const char *clock = prof_column_text(query, 0);
+	struct report_bubble_mean *bubble = &out->bubble[clock && !strcmp(clock, "device")];
+
+	(void)err;
+	*bubble = (struct report_bubble_mean){
+		.known = true,
+		.runs = prof_column_int(query, 1),
+		.idle_fraction = prof_column_real(query, 2),
+		.bubble_rate = prof_column_real(query, 3),
+		.bubble_over_ideal = prof_column_real(query, 4),
+		.theory_idle_fraction = prof_column_real(query, 5),
+		.theory_bubble_rate = prof_column_real(query, 6),
+		.theory_bubble_over_ideal = prof_column_real(query, 7),
+		.ramp_up = prof_column_real(query, 8),
+		.ramp_down = prof_column_real(query, 9),
+		.imbalance = prof_column_real(query, 10),
+		.communication = prof_column_real(query, 11),
+	};
+	if (summary_or_zero(query, 12) > 0)
+		out->oversubscribed = true;
+	return ST_OK;
+}
+
+/* --- recording ---------------------------------------------------------------------------------
+ */
+
+/* Zones and row numbers know the counts without counting. */
+static const char sql_recording[] =
+	"SELECT (SELECT sum(last_row - first_row + 1) FROM zones WHERE kind = 0), "
+	"sum(events), sum(dropped), sum(record_ns_estimate), sum(write_ns), max(time_ns), "
+	"(SELECT count(*) FROM tensors), (SELECT max(row_id) FROM tensor_stat_rows), "
+	"(SELECT count(*) FROM health) FROM overhead";
+
+static enum status summary_recording(struct report_summary *out, const struct prof_query *query,
+				     struct err *err)
+{
+	int64_t last = summary_or_zero(query, 5);
+
+	(void)err;
+	out->spans = summary_or_zero(query, 0);
+	out->events = summary_or_zero(query, 1);
+	out->dropped = summary_or_zero(query, 2);
+	out->record_ns = summary_or_zero(query, 3);
+	out->write_ns = summary_or_zero(query, 4);
+	out->tensors = summary_or_zero(query, 6);
+	out->tensor_rows = summary_or_zero(query, 7);
+	out->health_hits = summary_or_zero(query, 8);
+	/* A killed run has no end; its last commit is the last that is known of it. */
+	if (last > out->duration_ns)
+		out->duration_ns = last;
+	out->overhead_fraction = out->duration_ns > 0 ? (double)(out->record_ns + out->write_ns) /
+								(double)out->duration_ns
+						      : NAN;
+	return ST_OK;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------
+ */
+
+/* Meta may know of more than was recorded (stages that never ran); else what was recorded counts.
+ */
+static void summary_counts(struct report_summary *out)
+{
+	if (out->ipus != UNKNOWN && out->replicas != UNKNOWN)
+		return;
+	if (out->ipus == UNKNOWN) {
+		out->ipus = 0;
+		for (int64_t i = 0; i < out->stages; i++)
+			if (out->stage[i].ipu != UNKNOWN && out->stage[i].ipu >= out->ipus)
+				out->ipus = out->stage[i].ipu + 1;
+	}
+	if (out->replicas == UNKNOWN)
+		out->replicas = out->stages ? 1 : 0;
+}
+
+static enum status summary_fill(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	enum status status = summary_state(out, db, err);
+
+	if (status == ST_OK)
+		status = summary_meta(out, db, err);
+	if (status == ST_OK)
+		status = summary_each(out, db, sql_executions, summary_executions, err);
+	if (status == ST_OK)
+		status = summary_metrics(out, db, err);
+	if (status == ST_OK)
+		status = summary_stages(out, db, err);
+	if (status == ST_OK)
+		status = summary_each(out, db, sql_bubbles, summary_bubble, err);
+	if (status == ST_OK)
+		status = summary_each(out, db, sql_recording, summary_recording, err);
+	if (status != ST_OK)
+		return status;
+	summary_file(out);
+	summary_counts(out);
+	return ST_OK;
+}
+
+enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	enum status status;
+
+	*out = (struct report_summary){
+		.ipus = UNKNOWN,
+		.replicas = UNKNOWN,
+		.batch_size = UNKNOWN,
+		.gradient_accumulation = UNKNOWN,
+		.host_threads = UNKNOWN,
+		.start_epoch_ns = UNKNOWN,
+		.loss = NAN,
+		.accuracy = NAN,
+		.evaluate_loss = NAN,
+		.evaluate_accuracy = NAN,
+		.overhead_fraction = NAN,
+	};
+	if (arena_init(&out->arena, 0)) {
+		*out = (struct report_summary){0};
+		return err_nomem(err);
+	}
+	status = summary_fill(out, db, err);
+	if (status != ST_OK)
+		report_summary_free(out);
+	return status;
+}
+
+void report_summary_free(struct report_summary *summary)
+{
+	arena_fini(&summary->arena);
+	*summary = (struct report_summary){0};
+}
+
+enum status report_run_summary(const struct report_entry *entry,
+			       const struct report_request *request, struct err *err)
+{
+	struct report_summary summary;
+	struct report_table table = {0};
+	enum status status = report_summary_get(&summary, request->db, err);
+
+	(void)entry;
+	if (status != ST_OK)
+		return status;
+	if (request->render.format == REPORT_AS_TEXT) {
+		status = report_summary_print(&summary, request->render.width, request->out, err);
+	} else {
+		status = report_summary_table(&table, &summary, err);
+		if (status == ST_OK)
+			status = report_render(&table, &request->render, request->out, err);
+		report_table_free(&table);
+	}
+	report_summary_free(&summary);
+	return status;
+}

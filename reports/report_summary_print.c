@@ -1,0 +1,343 @@
+/*
+ * The summary of a run as text for people. Host figures are measured; device figures are simulated
+ * and say so wherever they stand.
+ *
+ * Threading: none. Ownership: the summary stays the caller's.
+ */
+#include "reports/report_summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/report_internal.h"
+
+#define WIDTH_DEFAULT 80
+#define UNKNOWN       INT64_MIN
+#define LABEL         "  %-10s "
+
+struct print {
+	const struct report_summary *summary;
+	FILE *out;
+	int width;
+	bool failed;
+};
+
+/* One line, cut to the width. */
+static void print_line(struct print *print, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void print_line(struct print *print, const char *format, ...)
+{
+	char text[4096];
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (length < 0) {
+		print->failed = true;
+		return;
+	}
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			*at = *at == '\n' || *at == '\t' ? ' ' : '?';
+
+	if (report__width(text) <= print->width)
+		fprintf(print->out, "%s\n", text);
+	else
+		fprintf(print->out, "%.*s...\n", report__cut(text, print->width - 3), text);
+}
+
+static const char *print_text(const char *text)
+{
+	return text ? text : "-";
+}
+
+static const char *print_count(char out[FMT_SIZE], int64_t value)
+{
+	if (value == UNKNOWN)
+		return "-";
+	return fmt_count(out, value);
+}
+
+/* A path is known by its end: cut at its start. */
+static const char *print_path(const struct print *print, const char *path, int columns,
+			      char out[4096])
+{
+	int width = report__width(path), room = print->width - columns;
+
+	if (width <= room || room < 8)
+		return path;
+	snprintf(out, 4096, "...%s", path + report__cut(path, width - room + 3));
+	return out;
+}
+
+/* --- the run -----------------------------------------------------------------------------------
+ */
+
+static void print_when(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char duration[FMT_SIZE], stamp[64] = "-";
+	time_t seconds = (time_t)(s->start_epoch_ns / 1000000000);
+	struct tm local;
+
+	if (s->start_epoch_ns != UNKNOWN && localtime_r(&seconds, &local))
+		strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &local);
+	print_line(print, LABEL "%s, recorded for %s (host)", "started", stamp,
+		   s->duration_ns > 0 ? fmt_ns(duration, s->duration_ns) : "-");
+}
+
+static void print_head(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char path[4096];
+
+	print_line(print, "Report");
+	print_line(print, LABEL "%s", "file", print_path(print, s->path, 13, path));
+	print_line(print, LABEL "%s", "command", print_text(s->command));
+	if (str_starts_with(s->state, "killed")) {
+		print_line(print, LABEL "killed: the writer died before the file was complete.",
+			   "state");
+		print_line(print, LABEL "`ipu-report %s repair` finishes the file.", "",
+			   print_path(print, s->path, 47, path));
+	} else {
+		print_line(print, LABEL "%s", "state", s->state);
+	}
+	print_when(print);
+}
+
+static void print_training(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char a[FMT_SIZE], b[FMT_SIZE], c[FMT_SIZE], d[FMT_SIZE];
+
+	fputc('\n', print->out);
+	print_line(print, "Training");
+	print_line(print, LABEL "%s on %s; batch size %s, gradient accumulation %s", "model",
+		   print_text(s->model), print_text(s->dataset), print_count(a, s->batch_size),
+		   print_count(b, s->gradient_accumulation));
+	print_line(print, LABEL "%s stage%s on %s IPU%s, %s replica%s; schedule %s", "pipeline",
+		   print_count(a, s->stages), s->stages == 1 ? "" : "s", print_count(b, s->ipus),
+		   s->ipus == 1 ? "" : "s", print_count(c, s->replicas),
+		   s->replicas == 1 ? "" : "s", print_text(s->schedule));
+	print_line(print, LABEL "%s, simulated (%s)", "device", print_text(s->target),
+		   print_text(s->cost_model));
+	print_line(print, LABEL "%s threads%s", "host", print_count(a, s->host_threads),
+		   s->oversubscribed ? "; oversubscribed: more workers than cores, so that host "
+				       "times include waiting"
+				     : "");
+	print_line(print, LABEL "%s epochs, %s executions, %s steps, %s weight updates", "ran",
+		   print_count(a, s->epochs), print_count(b, s->executions),
+		   print_count(c, s->steps), print_count(d, s->weight_updates));
+}
+
+static void print_metric(struct print *print, const char *label, double loss, double accuracy)
+{
+	char a[FMT_SIZE], b[FMT_SIZE];
+
+	if (isnan(loss) && isnan(accuracy))
+		return;
+	print_line(print, LABEL "loss %s, accuracy %s", label,
+		   isnan(loss) ? "-" : fmt_real(a, loss), fmt_percent(b, accuracy));
+}
+
+/* --- stages ------------------------------------------------------------------------------------
+ */
+
+static const char *print_ns(char out[FMT_SIZE], int64_t ns)
+{
+	/* A sum of nothing recorded, not of nothing spent. */
+	return ns ? fmt_ns(out, ns) : "-";
+}
+
+static void print_stage(struct print *print, const struct report_stage *stage)
+{
+	char n[6][FMT_SIZE], count[FMT_SIZE], ipu[FMT_SIZE];
+
+	snprintf(ipu, sizeof(ipu), "%" PRId64, stage->ipu);
+	print_line(print, "  %5" PRId64 " %4s %8s %9s%9s%9s %9s%9s%9s", stage->stage,
+		   stage->ipu == UNKNOWN ? "-" : ipu, print_count(count, stage->count),
+		   print_ns(n[0], stage->forward_ns[0]), print_ns(n[1], stage->backward_ns[0]),
+		   print_ns(n[2], stage->update_ns[0]), print_ns(n[3], stage->forward_ns[1]),
+		   print_ns(n[4], stage->backward_ns[1]), print_ns(n[5], stage->update_ns[1]));
+}
+
+static void print_stages(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char device[64];
+
+	if (!s->stages)
+		return;
+	snprintf(device, sizeof(device), "device, simulated%s%.20s%s", s->cost_model ? " (" : "",
+		 s->cost_model ? s->cost_model : "", s->cost_model ? ")" : "");
+	fputc('\n', print->out);
+	print_line(print, "Stages: time in training, summed over micro-batches and replicas");
+	print_line(print, "  %5s %4s %8s %-27s  %s", "", "", "micro-", "  host, measured", device);
+	print_line(print, "  %5s %4s %8s %9s%9s%9s %9s%9s%9s", "stage", "IPU", "batches", "forward",
+		   "backward", "update", "forward", "backward", "update");
+	for (int64_t i = 0; i < s->stages; i++)
+		print_stage(print, &s->stage[i]);
+	for (int64_t i = 0; i < s->stages; i++)
+		if (s->stage[i].layers)
+			print_line(print, "  stage %" PRId64 ": %s", s->stage[i].stage,
+				   s->stage[i].layers);
+}
+
+/* --- the bubble --------------------------------------------------------------------------------
+ */
+
+static const char *print_share(char out[FMT_SIZE], const struct report_bubble_mean *bubble,
+			       double share)
+{
+	return bubble->known ? fmt_percent(out, share) : "-";
+}
+
+static void print_bubble_rows(struct print *print)
+{
+	static const struct {
+		const char *name;
+		size_t measured, theory;
+	} rows[] = {
+		{"idle_fraction", offsetof(struct report_bubble_mean, idle_fraction),
+		 offsetof(struct report_bubble_mean, theory_idle_fraction)},
+		{"bubble_rate", offsetof(struct report_bubble_mean, bubble_rate),
+		 offsetof(struct report_bubble_mean, theory_bubble_rate)},
+		{"bubble_over_ideal", offsetof(struct report_bubble_mean, bubble_over_ideal),
+		 offsetof(struct report_bubble_mean, theory_bubble_over_ideal)},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char text[4][FMT_SIZE];
+		const char *shown[4];
+
+		for (int clock = 0; clock < 2; clock++) {
+			const struct report_bubble_mean *bubble = &print->summary->bubble[clock];
+			double measured, theory;
+
+			memcpy(&measured, (const char *)bubble + rows[i].measured, sizeof(double));
+			memcpy(&theory, (const char *)bubble + rows[i].theory, sizeof(double));
+			shown[2 * clock] = print_share(text[2 * clock], bubble, measured);
+			shown[2 * clock + 1] = print_share(text[2 * clock + 1], bubble, theory);
+		}
+		print_line(print, "  %-18s %12s %12s   %12s %12s", rows[i].name, shown[0], shown[1],
+			   shown[2], shown[3]);
+	}
+}
+
+static void print_bubble_parts(struct print *print)
+{
+	static const struct {
+		const char *name;
+		size_t share;
+	} rows[] = {
+		{"ramp-up", offsetof(struct report_bubble_mean, ramp_up)},
+		{"ramp-down", offsetof(struct report_bubble_mean, ramp_down)},
+		{"imbalance", offsetof(struct report_bubble_mean, imbalance)},
+		{"communication", offsetof(struct report_bubble_mean, communication)},
+	};
+
+	print_line(print, "  idle by cause, of IPUs x makespan:");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char text[2][FMT_SIZE];
+		const char *shown[2];
+
+		for (int clock = 0; clock < 2; clock++) {
+			const struct report_bubble_mean *bubble = &print->summary->bubble[clock];
+			double share;
+
+			memcpy(&share, (const char *)bubble + rows[i].share, sizeof(double));
+			shown[clock] = print_share(text[clock], bubble, share);
+		}
+		print_line(print, "    %-16s %12s %12s   %12s", rows[i].name, shown[0], "",
+			   shown[1]);
+	}
+}
+
+static void print_bubble(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char a[FMT_SIZE], b[FMT_SIZE];
+
+	if (!s->bubble[0].known && !s->bubble[1].known)
+		return;
+	fputc('\n', print->out);
+	print_line(print,
+		   "Bubble: means over pipeline runs (host %s, device %s), by three definitions",
+		   print_count(a, s->bubble[0].runs), print_count(b, s->bubble[1].runs));
+	print_line(print, "  %-18s %25s   %25s", "", "host, measured", "device, simulated");
+	print_line(print, "  %-18s %12s %12s   %12s %12s", "", "run", "theory", "run", "theory");
+	print_bubble_rows(print);
+	print_bubble_parts(print);
+}
+
+/* --- recording ---------------------------------------------------------------------------------
+ */
+
+static void print_recording(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char a[FMT_SIZE], b[FMT_SIZE], c[FMT_SIZE], d[FMT_SIZE];
+
+	fputc('\n', print->out);
+	print_line(print, "Recording");
+	print_line(print, LABEL "%s spans of %s events, %s dropped%s", "events",
+		   print_count(a, s->spans), print_count(b, s->events), print_count(c, s->dropped),
+		   s->dropped ? " (rings were full: host spans are missing)" : "");
+	print_line(print, LABEL "%s with %s rows of statistics; %s health rules broken", "tensors",
+		   print_count(a, s->tensors), print_count(b, s->tensor_rows),
+		   print_count(c, s->health_hits));
+	print_line(print, LABEL "%s", "file size",
+		   fmt_bytes(a, (uint64_t)(s->database_bytes > 0 ? s->database_bytes : 0)));
+	print_line(print,
+		   LABEL "%s of the run: %s at the call sites (estimated), %s writing (own "
+			 "thread)",
+		   "own cost", fmt_percent(a, s->overhead_fraction), print_ns(b, s->record_ns),
+		   print_ns(d, s->write_ns));
+}
+
+static void print_options(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+
+	if (!s->option_count)
+		return;
+	fputc('\n', print->out);
+	print_line(print, "Facts");
+	for (int i = 0; i < s->option_count; i++)
+		print_line(print, "  %-22s %s", s->options[i].name, s->options[i].value);
+}
+
+enum status report_summary_print(const struct report_summary *summary, int width, FILE *out,
+				 struct err *err)
+{
+	struct print print = {
+		.summary = summary, .out = out, .width = width > 0 ? width : WIDTH_DEFAULT};
+
+	if (print.width < 8)
+		print.width = 8;
+	print_head(&print);
+	print_training(&print);
+	print_metric(&print, "trained", summary->loss, summary->accuracy);
+	print_metric(&print, "evaluated", summary->evaluate_loss, summary->evaluate_accuracy);
+	print_stages(&print);
+	print_bubble(&print);
+	print_recording(&print);
+	print_options(&print);
+
+	if (print.failed)
+		return err_set(err, ST_FAILED, "the summary could not be formatted");
+	if (fflush(out) || ferror(out))
+		return err_set(err, ST_IO, "write: %s", strerror(errno));
+	return ST_OK;
+}
