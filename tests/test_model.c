@@ -1,0 +1,445 @@
+/*
+ * Reading Keras models: what Keras 2 and 3 write, what is refused and where, and no memory.
+ */
+#include "trainer/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "support/math.h"
+#include "trainer/layer.h"
+
+static const struct model_shape mnist = {.ndim = 3, .dim = {28, 28, 1}};
+
+/* TensorFlow 2.6's Sequential([Flatten(input_shape=(28, 28)), Dense(128, relu), Dense(10,
+ * softmax)]) */
+static const char keras2[] =
+	"{\"class_name\": \"Sequential\", \"config\": {\"name\": \"sequential\", \"layers\": ["
+	"{\"class_name\": \"InputLayer\", \"config\": {\"batch_input_shape\": [null, 28, 28], "
+	"\"dtype\": \"float32\", \"sparse\": false, \"ragged\": false, \"name\": "
+	"\"flatten_input\"}},"
+	"{\"class_name\": \"Flatten\", \"config\": {\"name\": \"flatten\", \"trainable\": true, "
+	"\"batch_input_shape\": [null, 28, 28], \"dtype\": \"float32\", \"data_format\": "
+	"\"channels_last\"}},"
+	"{\"class_name\": \"Dense\", \"config\": {\"name\": \"Dense_128\", \"trainable\": true, "
+	"\"dtype\": \"float32\", \"units\": 128, \"activation\": \"relu\", \"use_bias\": true, "
+	"\"kernel_initializer\": {\"class_name\": \"GlorotUniform\", \"config\": {\"seed\": "
+	"null}}, \"bias_initializer\": {\"class_name\": \"Zeros\", \"config\": {}}, "
+	"\"kernel_regularizer\": null, \"bias_regularizer\": null, \"activity_regularizer\": null, "
+	"\"kernel_constraint\": null, \"bias_constraint\": null}},"
+	"{\"class_name\": \"Dense\", \"config\": {\"name\": \"Dense_10\", \"trainable\": true, "
+	"\"dtype\": \"float32\", \"units\": 10, \"activation\": \"softmax\", \"use_bias\": true}}"
+	"]}, \"keras_version\": \"2.6.0\", \"backend\": \"tensorflow\"}";
+
+/* Keras 3 of the same. */
+static const char keras3[] =
+	"{\"module\": \"keras\", \"class_name\": \"Sequential\", \"config\": {\"name\": "
+	"\"sequential\", \"trainable\": true, \"dtype\": {\"module\": \"keras\", \"class_name\": "
+	"\"DTypePolicy\", \"config\": {\"name\": \"float32\"}, \"registered_name\": null}, "
+	"\"layers\": ["
+	"{\"module\": \"keras.layers\", \"class_name\": \"InputLayer\", \"config\": "
+	"{\"batch_shape\": [null, 28, 28], \"dtype\": \"float32\", \"sparse\": false, \"ragged\": "
+	"false, \"name\": \"input_layer\"}, \"registered_name\": null},"
+	"{\"module\": \"keras.layers\", \"class_name\": \"Flatten\", \"config\": {\"name\": "
+	"\"flatten\", \"trainable\": true, \"dtype\": {\"module\": \"keras\", \"class_name\": "
+	"\"DTypePolicy\", \"config\": {\"name\": \"float32\"}, \"registered_name\": null}, "
+	"\"data_format\": \"channels_last\"}, \"registered_name\": null, \"build_config\": "
+	"{\"input_shape\": [null, 28, 28]}},"
+	"{\"module\": \"keras.layers\", \"class_name\": \"Dense\", \"config\": {\"name\": "
+	"\"Dense_128\", \"trainable\": true, \"dtype\": {\"module\": \"keras\", \"class_name\": "
+	"\"DTypePolicy\", \"config\": {\"name\": \"float32\"}, \"registered_name\": null}, "
+	"\"units\": 128, \"activation\": \"relu\", \"use_bias\": true, \"kernel_initializer\": "
+	"{\"module\": \"keras.initializers\", \"class_name\": \"GlorotUniform\", \"config\": "
+	"{\"seed\": null}, \"registered_name\": null}, \"bias_initializer\": {\"module\": "
+	"\"keras.initializers\", \"class_name\": \"Zeros\", \"config\": {}, \"registered_name\": "
+	"null}, \"kernel_regularizer\": null, \"bias_regularizer\": null, \"kernel_constraint\": "
+	"null, \"bias_constraint\": null}, \"registered_name\": null, \"build_config\": "
+	"{\"input_shape\": [null, 784]}},"
+	"{\"module\": \"keras.layers\", \"class_name\": \"Dense\", \"config\": {\"name\": "
+	"\"Dense_10\", \"units\": 10, \"activation\": \"softmax\"}}"
+	"], \"build_input_shape\": [null, 28, 28]}, \"registered_name\": null, \"build_config\": "
+	"{\"input_shape\": [null, 28, 28]}}";
+
+static enum status read_model(struct model **out, const char *text, const struct model_shape *input,
+			      struct err *err)
+{
+	enum status status;
+	struct json_at root;
+	cJSON *json;
+
+	*out = NULL;
+	status = json_parse(&json, text, strlen(text), "m.json", err);
+	if (status != ST_OK)
+		return status;
+	root = json_root("m.json", json);
+	status = model_new(out, &root, input, err);
+	cJSON_Delete(json);
+	return status;
+}
+
+static struct model *good_model(const char *text, const struct model_shape *input)
+{
+	struct model *model;
+	struct err err;
+
+	if (read_model(&model, text, input, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	return model;
+}
+
+static void test_keras_2_and_3_give_the_same_model(void **state)
+{
+	const char *texts[] = {keras2, keras3};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct model *m = good_model(texts[i], &mnist);
+
+		assert_string_equal(m->name, "sequential");
+		assert_int_equal(m->layer_count, 3);
+		assert_int_equal(m->param_count, 4);
+		assert_string_equal(m->layers[1].name, "Dense_128");
+		assert_string_equal(model_layer_class(&m->layers[1]), "Dense");
+		assert_int_equal(m->layers[1].activation, MODEL_RELU);
+		assert_int_equal(m->layers[2].activation, MODEL_SOFTMAX);
+		assert_string_equal(m->params[0].name, "Dense_128/kernel:0");
+		assert_string_equal(m->params[0].short_name, "kernel");
+		assert_string_equal(m->params[3].name, "Dense_10/bias:0");
+		assert_int_equal(model_layer_params(m, 0), 0);
+		assert_int_equal(model_layer_params(m, 1), 784 * 128 + 128);
+		assert_int_equal(model_layer_params(m, 2), 128 * 10 + 10);
+		model_shape_text(&m->layers[0].output, 0, text, sizeof(text));
+		assert_string_equal(text, "(None, 784)");
+		model_shape_text(&m->layers[2].output, 32, text, sizeof(text));
+		assert_string_equal(text, "(32, 10)");
+		model_shape_text(&m->input, 0, text, sizeof(text));
+		assert_string_equal(text, "(None, 28, 28)");
+		model_free(m);
+	}
+}
+
+static void test_parameters_lie_one_after_another_on_lines_of_64_bytes(void **state)
+{
+	struct model *m = good_model(keras2, &mnist);
+	size_t at = 0;
+
+	(void)state;
+	for (int i = 0; i < m->param_count; i++) {
+		assert_int_equal(m->params[i].offset, at);
+		assert_int_equal(at % 16, 0);
+		at += (m->params[i].count + 15) / 16 * 16;
+	}
+	assert_int_equal(m->weights, at);
+	model_free(m);
+}
+
+static void test_names_default_as_in_keras(void **state)
+{
+	struct model *m = good_model(
+		"{\"layers\": [{\"class_name\": \"Flatten\", \"config\": {}},"
+		"{\"class_name\": \"Dense\", \"config\": {\"units\": 4}},"
+		"{\"class_name\": \"Dense\", \"config\": {\"units\": 3, \"name\": \"mine\"}},"
+		"{\"class_name\": \"MaybeOutfeed\", \"config\": {\"final_outfeed\": false}},"
+		"{\"class_name\": \"MaybeOutfeed\", \"config\": {\"name\": \"x\"}},"
+		"{\"class_name\": \"Outfeed\", \"config\": {\"name\": \"y\"}},"
+		"{\"class_name\": \"Dense\", \"config\": {\"units\": 2, \"activation\": null}}]}",
+		&mnist);
+
+	(void)state;
+	assert_string_equal(m->name, "sequential");
+	assert_string_equal(m->layers[0].name, "flatten");
+	assert_string_equal(m->layers[1].name, "dense");
+	assert_string_equal(m->layers[2].name, "mine");
+	assert_string_equal(m->layers[3].name, "maybe_outfeed");
+	assert_string_equal(m->layers[6].name, "dense_1");
+	assert_false(m->layers[3].final_outfeed);
+	assert_true(m->layers[4].final_outfeed);
+	assert_int_equal(model_layer_outfeed(&m->layers[2]), MODEL_NO_OUTFEED);
+	assert_int_equal(model_layer_outfeed(&m->layers[4]), MODEL_MAYBE_OUTFEED);
+	assert_int_equal(model_layer_outfeed(&m->layers[5]), MODEL_OUTFEED);
+	model_free(m);
+}
+
+static void test_images_of_one_channel_fit_with_and_without_it(void **state)
+{
+	const struct model_shape flat = {.ndim = 2, .dim = {28, 28}};
+
+	(void)state;
+	model_free(good_model(keras2, &flat));
+	model_free(good_model(keras2, NULL));
+}
+
+static void test_forward_flops_count_product_bias_and_activation(void **state)
+{
+	struct model *m = good_model(keras2, &mnist);
+
+	(void)state;
+	assert_int_equal(model_layer_flops(m, 0, 32), 0);
+	assert_int_equal(model_layer_flops(m, 1, 32), 32 * 128 * (2 * 784 + 1 + 1));
+	assert_int_equal(model_layer_flops(m, 2, 32), 32 * 10 * (2 * 128 + 1 + 5));
+	model_free(m);
+}
+
+static void test_every_layer_of_the_table_is_found_by_its_name(void **state)
+{
+	const char *const *names;
+	int count;
+
+	(void)state;
+	names = layer_names(&count);
+	assert_int_equal(count, 6);
+	assert_string_equal(names[0], "InputLayer");
+	for (int i = 1; i < count; i++)
+		assert_string_equal(layer_find(names[i])->class_name, names[i]);
+	assert_null(layer_find("InputLayer"));
+	assert_null(layer_find("dense"));
+}
+
+/* --- refused ------------------------------------------------------------------------------------
+ */
+
+#define LAYERS(list)  "{\"layers\": [" list "]}"
+#define DENSE(config) "{\"class_name\": \"Dense\", \"config\": {" config "}}"
+
+static const struct refusal {
+	const char *text;
+	enum status status;
+	const char *says; /* parts of the message, '|' between them */
+} refusals[] = {
+	{"[]", ST_INVALID, "m.json: must be an object"},
+	{"{}", ST_INVALID, "\"class_name\" is missing"},
+	{"{\"class_name\": \"Sequental\", \"config\": {}}", ST_INVALID,
+	 "class_name: unknown model class|did you mean \"Sequential\"?"},
+	{"{\"class_name\": \"Functional\", \"config\": {}}", ST_UNSUPPORTED,
+	 "class_name: functional models|not supported"},
+	{"{\"application\": \"resnet50\"}", ST_UNSUPPORTED, "application: |not supported"},
+	{"{\"class_name\": \"Sequential\"}", ST_INVALID, "\"config\" is missing"},
+	{"{\"class_name\": \"Sequential\", \"config\": []}", ST_INVALID,
+	 "config: must be an object"},
+	{"{\"class_name\": \"Sequential\", \"config\": {\"layers\": 3}}", ST_INVALID,
+	 "config.layers: must be an array"},
+	{"{\"class_name\": \"Sequential\", \"config\": {\"name\": \"x\"}}", ST_INVALID,
+	 "config: \"layers\" is missing"},
+	{"{\"class_name\": \"Sequential\", \"confg\": {}}", ST_INVALID,
+	 "unknown option \"confg\" (did you mean \"config\"?)"},
+	{LAYERS(""), ST_INVALID, "layers: a model needs at least one layer"},
+	{LAYERS("7"), ST_INVALID, "layers[0]: must be an object"},
+	{LAYERS("\"Dense\""), ST_INVALID, "layers[0]: must be an object"},
+	{LAYERS("{\"class_name\": \"Dens\", \"config\": {}}"), ST_INVALID,
+	 "layers[0]: unknown layer \"Dens\" (did you mean \"Dense\"?)"},
+	{LAYERS("{\"class_name\": \"Dense\"}"), ST_INVALID, "layers[0]: \"config\" is missing"},
+	{LAYERS("{\"config\": {}}"), ST_INVALID, "layers[0]: \"class_name\" is missing"},
+	{LAYERS(DENSE("")), ST_INVALID, "layers[0].config: \"units\" is missing"},
+	{LAYERS(DENSE("\"units\": 0")), ST_INVALID, "layers[0].config.units: must be at least 1"},
+	{LAYERS(DENSE("\"units\": -3")), ST_INVALID, "units: must be at least 1, not -3"},
+	{LAYERS(DENSE("\"units\": 2.5")), ST_INVALID, "units: must be a whole number"},
+	{LAYERS(DENSE("\"units\": \"2\"")), ST_INVALID, "units: must be a whole number"},
+	{LAYERS(DENSE("\"units\": 1e300")), ST_INVALID, "units: "},
+	{LAYERS(DENSE("\"units\": 4000000000000")), ST_LIMIT, "units|GB"},
+	{LAYERS(DENSE("\"units\": 2000000000") "," DENSE("\"units\": 2000000000")), ST_LIMIT, "GB"},
+	{LAYERS(DENSE("\"units\": 2, \"unit\": 3")), ST_INVALID,
+	 "layers[0].config: unknown option \"unit\" (did you mean \"units\"?)"},
+	{LAYERS(DENSE("\"units\": 2, \"activation\": \"rel\"")), ST_INVALID,
+	 "layers[0].config.activation: unknown activation \"rel\" (did you mean \"relu\"?)"},
+	{LAYERS(DENSE("\"units\": 2, \"activation\": {}")), ST_INVALID,
+	 "activation: must be a text"},
+	{LAYERS(DENSE("\"units\": 2, \"use_bias\": 1")), ST_INVALID,
+	 "use_bias: must be true or false"},
+	{LAYERS(DENSE("\"units\": 2, \"trainable\": false")), ST_UNSUPPORTED,
+	 "layers[0].config.trainable: not supported: it must be true"},
+	{LAYERS(DENSE("\"units\": 2, \"dtype\": \"float16\"")), ST_UNSUPPORTED,
+	 "dtype: not supported: it must be \"float32\""},
+	{LAYERS(DENSE("\"units\": 2, \"kernel_regularizer\": {\"class_name\": \"L2\"}")),
+	 ST_UNSUPPORTED, "kernel_regularizer: not supported"},
+	{LAYERS(DENSE("\"units\": 2, \"kernel_constraint\": \"max_norm\"")), ST_UNSUPPORTED,
+	 "kernel_constraint: not supported"},
+	{LAYERS(DENSE("\"units\": 2, \"kernel_initializer\": \"Orthogonal\"")), ST_UNSUPPORTED,
+	 "kernel_initializer: initializer \"Orthogonal\" is not supported (there are "
+	 "GlorotUniform, "},
+	{LAYERS(DENSE("\"units\": 2, \"kernel_initializer\": {\"class_name\": \"GlorotUniform\", "
+		      "\"config\": {\"seed\": 3}}")),
+	 ST_UNSUPPORTED, "kernel_initializer.config.seed: not supported: it must be null"},
+	{LAYERS(DENSE("\"units\": 2, \"name\": \"a\"") "," DENSE("\"units\": 2, \"name\": \"a\"")),
+	 ST_INVALID, "layers[1].config.name: two layers are named \"a\""},
+	{LAYERS(DENSE("\"units\": 2, \"name\": \"\"")), ST_INVALID, "name: |must not be empty"},
+	{LAYERS(DENSE("\"units\": 2, \"name\": \"a\\nb\"")), ST_INVALID, "control characters"},
+	{LAYERS(DENSE("\"units\": 2, \"batch_input_shape\": [null, 3]")), ST_INVALID,
+	 "batch_input_shape: the input shape (None, 3) does not fit (None, 28, 28, 1)"},
+	{LAYERS(DENSE("\"units\": 2") "," DENSE("\"units\": 2, \"batch_input_shape\": [null, 3]")),
+	 ST_INVALID, "layers[1].config.batch_input_shape"},
+	{LAYERS(DENSE("\"units\": 2, \"batch_input_shape\": []")), ST_INVALID,
+	 "a shape has the batch"},
+	{LAYERS(DENSE("\"units\": 2, \"batch_input_shape\": [null,1,1,1,1,1,1,1,1,1]")), ST_INVALID,
+	 "a shape has the batch"},
+	{LAYERS(DENSE("\"units\": 2, \"batch_input_shape\": [null, null]")), ST_UNSUPPORTED,
+	 "batch_input_shape[1]: not supported"},
+	{LAYERS(DENSE("\"units\": 2, \"batch_input_shape\": [null, 0]")), ST_INVALID,
+	 "batch_input_shape[1]: must be at least 1"},
+	{LAYERS(DENSE("\"units\": 2, \"batch_input_shape\": [null, 9000000000]")), ST_LIMIT, "GB"},
+	{LAYERS(DENSE("\"units\": 2, \"batch_input_shape\": {}")), ST_INVALID, "must be an array"},
+	{LAYERS(DENSE("\"units\": 2") ",{\"class_name\": \"InputLayer\", \"config\": {}}"),
+	 ST_INVALID, "layers[1]: InputLayer must be the first layer"},
+	{LAYERS("{\"class_name\": \"InputLayer\", \"config\": {\"sparse\": true}}"), ST_UNSUPPORTED,
+	 "sparse: not supported"},
+	{LAYERS("{\"class_name\": \"Flatten\", \"config\": {\"data_format\": \"channels_first\"}}"),
+	 ST_UNSUPPORTED, "data_format: not supported: it must be \"channels_last\""},
+	{LAYERS("{\"class_name\": \"MaybeOutfeed\", \"config\": {\"final_outfeed\": 1}}"),
+	 ST_INVALID, "final_outfeed: must be true or false"},
+};
+
+static void assert_says(const char *text, const char *says)
+{
+	char part[256];
+
+	while (*says) {
+		size_t length = strcspn(says, "|");
+
+		assert_true(length < sizeof(part));
+		memcpy(part, says, length);
+		part[length] = '\0';
+		assert_contains(text, part);
+		says += length + (says[length] == '|');
+	}
+}
+
+static void test_bad_models_are_refused_with_their_place(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		struct model *model;
+		struct err err = {0};
+		enum status status = read_model(&model, refusals[i].text, &mnist, &err);
+
+		if (status != refusals[i].status)
+			fail_msg("%s: status %d, \"%s\"", refusals[i].text, (int)status, err.text);
+		assert_null(model);
+		assert_int_equal(err.status, status);
+		assert_says(err.text, refusals[i].says);
+	}
+}
+
+static void test_an_input_that_nobody_gives_is_an_error(void **state)
+{
+	struct model *model;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(read_model(&model, LAYERS(DENSE("\"units\": 2")), NULL, &err), ST_INVALID);
+	assert_contains(err.text, "the input's shape is not known");
+}
+
+static void test_too_many_layers_are_refused(void **state)
+{
+	struct str text = {0};
+	struct model *model;
+	struct err err;
+
+	(void)state;
+	str_add(&text, "{\"layers\": [");
+	for (int i = 0; i < 4097; i++)
+		str_addf(&text, "%s{\"class_name\": \"Flatten\", \"config\": {}}", i ? "," : "");
+	str_add(&text, "]}");
+	assert_int_equal(read_model(&model, str_peek(&text), &mnist, &err), ST_INVALID);
+	assert_contains(err.text, "limit of 4096");
+	str_free(&text);
+}
+
+static void test_deep_nesting_is_survived(void **state)
+{
+	struct str text = {0};
+	struct model *model;
+	struct err err;
+
+	(void)state;
+	str_add(&text, "{\"layers\": [{\"class_name\": \"Dense\", \"config\": {\"units\": ");
+	for (int i = 0; i < 900; i++)
+		str_add(&text, "[");
+	for (int i = 0; i < 900; i++)
+		str_add(&text, "]");
+	str_add(&text, "}}]}");
+	assert_int_equal(read_model(&model, str_peek(&text), &mnist, &err), ST_INVALID);
+	assert_contains(err.text, "units: must be a whole number");
+	str_free(&text);
+}
+
+/* Every prefix of a good model: an error each, never a crash. */
+static void test_truncated_models_are_refused(void **state)
+{
+	char text[sizeof(keras2)];
+	struct model *model;
+	struct err err;
+
+	(void)state;
+	for (size_t length = 0; length + 1 < sizeof(keras2); length += 7) {
+		memcpy(text, keras2, length);
+		text[length] = '\0';
+		assert_int_not_equal(read_model(&model, text, &mnist, &err), ST_OK);
+		assert_null(model);
+	}
+}
+
+static void test_no_memory_leaves_nothing(void **state)
+{
+	struct json_at root;
+	bool failed = true;
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(json_parse(&json, keras2, sizeof(keras2) - 1, "m.json", NULL), ST_OK);
+	root = json_root("m.json", json);
+	for (long n = 0; failed; n++) {
+		struct model *model;
+		enum status status;
+		struct err err;
+
+		support_fail_alloc(n);
+		status = model_new(&model, &root, &mnist, &err);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		/* A failed block may be made up for by a smaller one. */
+		assert_true(status == ST_OK || (failed && status == ST_NOMEM));
+		assert_true((status == ST_OK) == !!model);
+		model_free(model);
+	}
+	cJSON_Delete(json);
+	model_free(NULL);
+}
+
+static void test_shape_texts_are_cut_where_there_is_no_room(void **state)
+{
+	const struct model_shape scalar = {0};
+	char text[16];
+
+	(void)state;
+	model_shape_text(&scalar, 0, text, sizeof(text));
+	assert_string_equal(text, "(None,)");
+	model_shape_text(&mnist, 0, text, 8);
+	assert_string_equal(text, "(None, ");
+	model_shape_text(&mnist, 0, text, 3);
+	assert_string_equal(text, "(N");
+	assert_int_equal(model_shape_count(&scalar), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keras_2_and_3_give_the_same_model),
+		cmocka_unit_test(test_parameters_lie_one_after_another_on_lines_of_64_bytes),
+		cmocka_unit_test(test_names_default_as_in_keras),
+		cmocka_unit_test(test_images_of_one_channel_fit_with_and_without_it),
+		cmocka_unit_test(test_forward_flops_count_product_bias_and_activation),
+		cmocka_unit_test(test_every_layer_of_the_table_is_found_by_its_name),
+		cmocka_unit_test(test_bad_models_are_refused_with_their_place),
+		cmocka_unit_test(test_an_input_that_nobody_gives_is_an_error),
+		cmocka_unit_test(test_too_many_layers_are_refused),
+		cmocka_unit_test(test_deep_nesting_is_survived),
+		cmocka_unit_test(test_truncated_models_are_refused),
+		cmocka_unit_test(test_no_memory_leaves_nothing),
+		cmocka_unit_test(test_shape_texts_are_cut_where_there_is_no_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
