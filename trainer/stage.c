@@ -242,6 +242,11 @@ size_t stage_output_count(const struct stage *stage)
 	return stage->output_count;
 }
 
+const float *stage_output(const struct stage *stage, int slot)
+{
+	return stage_slot(stage, slot) + stage->layers[stage->params.layer_count - 1].output;
+}
+
 const float *stage_logits(const struct stage *stage, int slot)
 {
 	return stage->logits == STAGE_NONE ? NULL : stage_slot(stage, slot) + stage->logits;
@@ -264,6 +269,16 @@ static struct layer_pass stage_pass(const struct stage *stage, const struct stag
 	};
 }
 
+static void stage_run(const struct stage *stage, const struct model_layer *layer,
+		      void (*work)(const struct layer_pass *pass), const struct layer_pass *pass)
+{
+	if (stage->params.trace)
+		stage->params.trace(stage->params.trace_user, layer->position, true);
+	work(pass);
+	if (stage->params.trace)
+		stage->params.trace(stage->params.trace_user, layer->position, false);
+}
+
 const float *stage_forward(struct stage *stage, int slot, const float *weights, stage_tap tap,
 			   void *user)
 {
@@ -274,12 +289,12 @@ const float *stage_forward(struct stage *stage, int slot, const float *weights, 
 		struct layer_pass pass = stage_pass(stage, at, base, weights);
 
 		if (!at->layer->ops->pass_through)
-			at->layer->ops->forward(&pass);
+			stage_run(stage, at->layer, at->layer->ops->forward, &pass);
 		else if (at->layer->ops->outfeed != MODEL_NO_OUTFEED && tap)
 			tap(user, at->layer->position, pass.input,
 			    (size_t)(model_shape_count(&at->layer->input) * stage->params.batch));
 	}
-	return base + stage->layers[stage->params.layer_count - 1].output;
+	return stage_output(stage, slot);
 }
 
 void stage_backward(struct stage *stage, int slot, const float *weights, float *grad_output,
@@ -298,7 +313,7 @@ void stage_backward(struct stage *stage, int slot, const float *weights, float *
 		pass.grad_output = gradient;
 		pass.grad_input = i == stage->first_compute ? grad_input : stage->gradients[turn];
 		pass.gradients = gradients;
-		at->layer->ops->backward(&pass);
+		stage_run(stage, at->layer, at->layer->ops->backward, &pass);
 		gradient = pass.grad_input;
 		turn = !turn;
 	}

@@ -17,6 +17,9 @@ struct stage;
 /* Called in a forward pass for each outfeed layer, with what flows through it. */
 typedef void (*stage_tap)(void *user, int layer, const float *values, size_t count);
 
+/* Called around each layer's work, in both directions. */
+typedef void (*stage_trace)(void *user, int layer, bool begin);
+
 struct stage_params {
 	const struct model *model;
 	int first_layer, layer_count;
@@ -25,6 +28,8 @@ struct stage_params {
 	bool training;
 	bool softmax_loss; /* the loss's gradient is that of the last softmax's input: see loss.h */
 	struct pool *pool; /* may be NULL */
+	stage_trace trace; /* may be NULL */
+	void *trace_user;
 };
 
 enum status stage_new(struct stage **out, const struct stage_params *params, struct err *err);

@@ -379,11 +379,10 @@ int train_command(int argc, char **argv)
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	status = read_request(&job.request, argc, argv, &err);
-	if (job.request.run_path == NULL && cli_standard(&COMMAND, argc, argv, stdout)) {
-		mem_free(job.request.words);
+	/* After a run file, --help is about that file. */
+	if (argc > 1 && argv[1][0] == '-' && cli_standard(&COMMAND, argc, argv, stdout))
 		return 0;
-	}
+	status = read_request(&job.request, argc, argv, &err);
 	train_screen_init(&job.screen, stdout, job.request.quiet);
 	if (status == ST_OK) {
 		catch_signals();

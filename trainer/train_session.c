@@ -67,6 +67,16 @@ enum status train_session_check_memory(const struct train_session_params *params
 		       fmt_bytes(need_text, (uint64_t)need), fmt_bytes(have_text, (uint64_t)have));
 }
 
+static void trace_layer(void *user, int layer, bool begin)
+{
+	const struct train_stage *stage = user;
+
+	if (begin)
+		ips_span_begin(stage->track, stage->layer_site[layer]);
+	else
+		ips_span_end(stage->track);
+}
+
 static enum status new_stage_buffers(struct train_session *session, struct train_stage *stage,
 				     int number, struct err *err)
 {
@@ -80,6 +90,8 @@ static enum status new_stage_buffers(struct train_session *session, struct train
 		.training = true,
 		.softmax_loss = last && loss_takes_logits(&session->loss, session->model),
 		.pool = session->pool,
+		.trace = session->recording == NULL ? NULL : trace_layer,
+		.trace_user = stage,
 	};
 	enum status status = stage_new(&stage->stage, &params, err);
 	size_t outputs;
@@ -94,6 +106,30 @@ static enum status new_stage_buffers(struct train_session *session, struct train
 	for (int i = 0; i < TRAIN_RING; i++) {
 		stage->ring[i] = mem_aligned(outputs, sizeof(float));
 		if (stage->ring[i] == NULL)
+			return err_nomem(err);
+	}
+	return ST_OK;
+}
+
+static enum status new_sites(struct train_session *session, struct train_stage *stage, int number,
+			     struct err *err)
+{
+	const struct model *model = session->model;
+
+	stage->layer_site = mem_calloc((size_t)model->layer_count, sizeof(*stage->layer_site));
+	if (stage->layer_site == NULL)
+		return err_nomem(err);
+	for (int i = 0; i < model->layer_count; i++) {
+		stage->layer_site[i] = ips_site_intern("layer", model->layers[i].name, NULL);
+		if (stage->layer_site[i] == NULL)
+			return err_nomem(err);
+	}
+	for (int i = 0; i < 3; i++) {
+		const char *name =
+			arena_printf(&session->arena, "stage %d %s", number, STAGE_PHASES[i]);
+
+		stage->site[i] = name == NULL ? NULL : ips_site_intern("stage", name, NULL);
+		if (stage->site[i] == NULL)
 			return err_nomem(err);
 	}
 	return ST_OK;
@@ -117,14 +153,8 @@ static enum status new_stage(struct train_session *session, struct train_replica
 		mem_calloc((size_t)session->model->param_count + 1, sizeof(*stage->gradient_keys));
 	if (stage->gradient_keys == NULL)
 		return err_nomem(err);
-	for (int i = 0; i < 3; i++) {
-		const char *name =
-			arena_printf(&session->arena, "stage %d %s", number, STAGE_PHASES[i]);
-
-		stage->site[i] = name == NULL ? NULL : ips_site_intern("stage", name, NULL);
-		if (stage->site[i] == NULL)
-			return err_nomem(err);
-	}
+	if (new_sites(session, stage, number, err) != ST_OK)
+		return ST_NOMEM;
 	return new_stage_buffers(session, stage, number, err);
 }
 
@@ -179,6 +209,7 @@ static void free_stage(struct train_stage *stage)
 	for (int i = 0; i < TRAIN_RING; i++)
 		mem_free(stage->ring[i]);
 	mem_free(stage->gradient_keys);
+	mem_free(stage->layer_site);
 	if (stage->slots > 0) {
 		train_signal_fini(&stage->forward_done);
 		train_signal_fini(&stage->forward_taken);

@@ -39,8 +39,10 @@ struct train_stage {
 	struct train_signal forward_taken; /* outputs that the next stage has copied */
 	struct train_signal backward_done;
 	struct outfeed_key *
-		*gradient_keys;   /* by parameter of the model; NULL entries: not outfed */
-	struct ips_site *site[3]; /* F, B, U */
+		*gradient_keys;       /* by parameter of the model; NULL entries: not outfed */
+	struct ips_site *site[3];     /* F, B, U */
+	struct ips_site **layer_site; /* by layer of the model */
+	struct ips_track *track;      /* of the worker that runs it */
 };
 
 struct train_replica {

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Bad input: one line on stderr with the place and the remedy, exit code 2, nothing written.
+. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh"
+
+cd "$work"
+mkdir empty
+count=0
+
+# refuse TEXT ARGUMENT...: ipu-train ARGUMENT... fails with a line that contains TEXT.
+refuse() {
+	local text=$1 code=0
+	shift
+	(cd empty && POPLAR_ENGINE_OPTIONS=${options:-'{"autoReport.all":"true"}'} timeout 60 "$bin/ipu-train" "$@" >../out 2>../err) || code=$?
+	[ $code -eq 2 ] || fail "$*: exit code $code, not 2: $(cat err)"
+	[ "$(wc -l <err)" -eq 1 ] || fail "$*: not one line: $(cat err)"
+	grep -qF -- "$text" err || fail "$*: expected \"$text\", got: $(cat err)"
+	[ -z "$(ls -A empty)" ] || fail "$*: left behind: $(ls -A empty)"
+	count=$((count + 1))
+}
+
+refuse 'nowhere.json' nowhere.json
+refuse 'a run file is missing'
+echo '{"model": {' >"$work/cut.json"
+refuse 'cut.json:1:' "$work/cut.json"
+printf '%0.s[' $(seq 20000) >"$work/deep.json"
+refuse 'deep.json' "$work/deep.json"
+sed 's/"Flatten"/"Flaten"/' "$run" >"$work/layer.json"
+refuse 'did you mean "Flatten"' "$work/layer.json"
+refuse 'did you mean "epochs"' "$run" --fit.epoch 3
+refuse 'did you mean "Grouped"' "$run" --pipeline.schedule Groupd
+refuse 'data.batch_size' "$run" --data.batch_size 0
+refuse 'data.batch_size' "$run" --data.batch_size 70000
+refuse 'pipeline.stages' "$run" --pipeline.stages '[0,0,1]'
+refuse 'pipeline.stages' "$run" --pipeline.stages '[0,1,0,1,1,1]'
+refuse 'gradient_accumulation' "$run" --gradient_accumulation null
+refuse 'multiple' "$run" --gradient_accumulation.steps_per_replica 5
+refuse 'multiple' "$run" --fit.steps_per_epoch 498 --compile.steps_per_execution 498
+refuse 'compile.steps_per_execution' "$run" --compile.steps_per_execution 300
+refuse 'auto_select_ipus' "$run" --ipu.auto_select_ipus 1
+refuse 'did you mean "ipu2' "$run" --ipu.target ipu22
+refuse 'nowhere' "$run" --data.path /nowhere
+mkdir "$work/idx"
+printf '\0\0\10\3\0\0\0\12\0\0\0\34\0\0\0\34abc' >"$work/idx/train-images-idx3-ubyte"
+printf '\0\0\10\1\0\0\0\12\0\1\2\3\4\5\6\7\10\11' >"$work/idx/train-labels-idx1-ubyte"
+cp "$work/idx/train-images-idx3-ubyte" "$work/idx/t10k-images-idx3-ubyte"
+cp "$work/idx/train-labels-idx1-ubyte" "$work/idx/t10k-labels-idx1-ubyte"
+refuse 'train-images-idx3-ubyte' "$run" --data.path "$work/idx"
+printf 'XXXXXXXXXXXXXXXXXX' >"$work/idx/train-images-idx3-ubyte"
+refuse 'magic' "$run" --data.path "$work/idx"
+echo nonsense >"$work/bad.npz"
+refuse 'bad.npz' "$run" --data.path "$work/bad.npz"
+options='{"autoReport.al":"true"}' refuse 'did you mean "autoReport.all"' "$run"
+options='{' refuse 'POPLAR_ENGINE_OPTIONS' "$run"
+options='{"autoReport.all":"true","autoReport.directory":"/proc/none"}' refuse '/proc/none' "$run"
+echo "$count requests refused"

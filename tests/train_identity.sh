@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The weights after training are the same bytes whatever the schedule, the workers and the threads.
+. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh"
+
+count=0
+weights() {
+	local name=$1
+	shift
+	train 48 --quiet --evaluate null --gradient_accumulation.steps_per_replica 12 --save-weights "$work/$name" "$@"
+	cmp -s "$work/reference" "$work/$name" || fail "$name: other weights than the reference's ($*)"
+	count=$((count + 1))
+}
+
+train 48 --quiet --evaluate null --gradient_accumulation.steps_per_replica 12 --save-weights "$work/reference" "${no_pipeline[@]}" --host.threads 1
+[ -s "$work/reference" ] || fail "no weights were written"
+
+for threads in 1 2 4; do
+	weights "none-$threads" "${no_pipeline[@]}" --host.threads "$threads"
+	for schedule in Grouped Interleaved Sequential; do
+		weights "$schedule-2-$threads" --pipeline.schedule "$schedule" --host.threads "$threads"
+		weights "$schedule-3-$threads" --pipeline.schedule "$schedule" --host.threads "$threads" \
+			--pipeline.stages '[0,0,1,1,2,2]' --ipu.auto_select_ipus 4
+	done
+done
+weights cpu --pipeline null --ipu null
+# Looking does not change anything.
+weights outfed "${no_pipeline[@]}" --outfeed.optimizer_mode AFTER_COMPUTE --outfeed.gradients '["none"]'
+weights unseen --outfeed null
+(cd "$work" && POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' weights recorded)
+
+# And it can fail: another seed gives other weights.
+train 48 --quiet --evaluate null --gradient_accumulation.steps_per_replica 12 --save-weights "$work/seed" "${no_pipeline[@]}" --fit.seed 2
+! cmp -s "$work/reference" "$work/seed" || fail "another seed gave the same weights"
+echo "$count runs gave the same bytes"

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# A run with accumulation 4, two replicas and an evaluation: the report, its files, the keys of its rows, and the
+# five joins that are one SELECT each.
+. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh"
+
+cd "$work"
+export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'
+train 64 --ipu.auto_select_ipus 4 --evaluate.steps 8 --evaluate.steps_per_execution 8 >out.txt
+report=$(ls -d tf_report__*)
+[[ $report =~ ^tf_report__[0-9]{4}-[0-9]{2}-[0-9]{2}__[0-9]{2}-[0-9]{2}-[0-9]{2}\.[0-9]{3}__[0-9]+$ ]] || fail "name: $report"
+for file in profile.db framework.json app.json; do
+	[ -s "$report/$file" ] || fail "$file is missing"
+done
+[ ! -e "$report/profile.db-wal" ] || fail "the finished file is still in WAL mode"
+
+ask() {
+	sqlite3 -batch -bail "$report/profile.db" "$1"
+}
+is() {
+	local got
+	got=$(ask "$1") || fail "$1"
+	[ "$got" = "$2" ] || fail "$1: expected
+$2
+got
+$got"
+}
+some() {
+	[ "$(ask "SELECT count(*) > 0 FROM ($1)")" = 1 ] || fail "no rows: $1"
+}
+
+is "PRAGMA integrity_check" ok
+is "SELECT value FROM meta WHERE key = 'state'" complete
+is "SELECT count(*) FROM bubbles WHERE mode = 'train'" 64 # 16 updates, 2 replicas, 2 clocks
+# Every F and B of every step, stage and replica, on both clocks, and a U for each update.
+is "SELECT clock, phase, count(*), count(DISTINCT stage), count(DISTINCT replica), count(DISTINCT step), count(DISTINCT weight_update)
+	FROM stage_timings WHERE mode = 'train' GROUP BY 1, 2 ORDER BY 1, 2" \
+"device|B|256|2|2|64|16
+device|F|256|2|2|64|16
+device|U|64|2|2|0|16
+host|B|256|2|2|64|16
+host|F|256|2|2|64|16
+host|U|64|2|2|0|16"
+is "SELECT clock, phase, count(*) FROM stage_timings WHERE mode = 'evaluate' GROUP BY 1, 2 ORDER BY 1, 2" \
+"device|F|32
+host|F|32"
+# The keys hang together.
+is "SELECT count(*) FROM stage_timings WHERE mode = 'train' AND phase IN ('F', 'B') AND (weight_update <> step / 4 OR microbatch <> step % 4 OR execution <> 0 OR epoch <> 1 OR ipu <> replica * 2 + stage)" 0
+is "SELECT count(*) FROM stage_timings WHERE mode IS NULL OR rank IS NULL OR replica IS NULL OR stage IS NULL OR phase IS NULL" 0
+is "SELECT count(*) FROM stage_timings WHERE mode = 'evaluate' AND (weight_update IS NOT NULL OR microbatch IS NOT NULL OR epoch IS NOT NULL)" 0
+is "SELECT count(*), count(DISTINCT replica) FROM tensor_stats WHERE kind = 'gradient' AND key = 'Dense_128/bias:0_grad'" "32|2"
+is "SELECT count(*) FROM tensor_stats WHERE kind = 'gradient' AND (step IS NOT NULL OR weight_update IS NULL OR phase <> 'U' OR n <> CASE key WHEN 'Dense_128/bias:0_grad' THEN 128 ELSE 32768 END)" 0
+is "SELECT key, shape, nans FROM tensor_epochs WHERE callback = 'Gradients callback' ORDER BY 1" \
+"Dense_128/bias:0_grad|(16, 2, 128)|0
+Dense_128/kernel:0_grad|(16, 2, 256, 128)|0"
+is "SELECT mode, epoch, execution, steps, updates, traced FROM executions ORDER BY execution" \
+"train|1|0|64|16|1
+evaluate||1|8||1"
+is "SELECT layer, stage, params FROM layers WHERE params > 0 ORDER BY position" \
+"Dense_256|0|200960
+Dense_128|1|32896
+Dense_10|1|1290"
+is "SELECT count(*) FROM metrics WHERE name = 'loss' AND mode = 'train' AND step IS NOT NULL" 64
+is "SELECT count(*) FROM metrics WHERE name = 'accuracy' AND mode = 'evaluate'" 1
+is "SELECT count(*) FROM spans WHERE dur_ns IS NULL" 0
+is "SELECT sum(dropped) FROM overhead" 0
+# A host track's spans at one depth never overlap; a device lane's neither.
+is "SELECT count(*) FROM (SELECT start_ns, lag(start_ns + dur_ns) OVER (PARTITION BY track, depth ORDER BY start_ns) AS before FROM spans) WHERE start_ns < before" 0
+# No stage runs a micro-batch before its input is there, on either clock.
+is "SELECT count(*) FROM stage_timings a JOIN stage_timings b USING (clock, mode, replica, step) WHERE a.phase = 'F' AND b.phase = 'F' AND a.stage = 0 AND b.stage = 1 AND b.start_ns < a.start_ns + a.dur_ns" 0
+is "SELECT count(*) FROM stage_timings a JOIN stage_timings b USING (clock, mode, replica, step) WHERE a.phase = 'B' AND b.phase = 'B' AND a.stage = 1 AND b.stage = 0 AND b.start_ns < a.start_ns + a.dur_ns" 0
+# A bubble's parts are its whole.
+is "SELECT count(*) FROM bubbles WHERE ramp_up_ns + ramp_down_ns + imbalance_ns + communication_ns <> stages * makespan_ns - busy_ns" 0
+# A split adds up to the execution on the device.
+is "SELECT count(*) FROM time_split t JOIN executions e USING (rank, execution) WHERE t.clock = 'device' AND abs(compute_ns + exchange_ns + sync_ns + host_io_ns + idle_ns - e.cycles / 1.33) > 5" 0
+
+# Every view answers.
+for view in $(ask "SELECT name FROM sqlite_master WHERE type = 'view'"); do
+	ask "SELECT * FROM $view LIMIT 3" >/dev/null || fail "$view"
+done
+
+# The five joins.
+some "SELECT s.* FROM spans s JOIN (SELECT mode, weight_update FROM tensor_stats WHERE kind = 'gradient' AND l2 > 0.001 ORDER BY time_ns LIMIT 1) t USING (mode, weight_update)"
+some "SELECT h.stage, h.phase, h.step, h.dur_ns AS host_ns, d.dur_ns AS device_ns FROM stage_timings h JOIN stage_timings d USING (mode, weight_update, step, replica, stage, phase) JOIN (SELECT mode, weight_update, replica FROM bubbles WHERE clock = 'host' AND mode = 'train' ORDER BY idle_fraction DESC LIMIT 1) b USING (mode, weight_update, replica) WHERE h.clock = 'host' AND d.clock = 'device'"
+some "SELECT t.* FROM tensors t JOIN (SELECT layer FROM operations WHERE layer = 'Dense_128' ORDER BY cycles DESC LIMIT 1) o USING (layer)"
+some "SELECT e.epoch, m.name, m.value, t.clock, sum(t.compute_ns), sum(t.idle_ns) FROM metrics m JOIN executions e USING (rank, mode, epoch) JOIN time_split t ON t.execution = e.execution WHERE m.step IS NULL AND m.mode = 'train' GROUP BY 1, 2, 4"
+ask "SELECT l.program_step, v.variable, v.bytes FROM (SELECT ipu, program_step FROM liveness ORDER BY not_always_live_bytes DESC LIMIT 1) l JOIN variables v ON v.ipu = l.ipu AND l.program_step BETWEEN v.first_program_step AND v.last_program_step" >/dev/null || fail "the liveness join"
+
+# Nothing asked for, nothing written.
+mkdir none && cd none
+unset POPLAR_ENGINE_OPTIONS
+train 64 --quiet --evaluate null
+[ -z "$(ls)" ] || fail "files without autoReport: $(ls)"
+POPLAR_ENGINE_OPTIONS='{"autoReport.all":"false"}' train 64 --quiet --evaluate null
+[ -z "$(ls)" ] || fail "files with autoReport.all false: $(ls)"

@@ -1,0 +1,23 @@
+# Sourced by the training tests: a folder of their own, and the data that the run uses.
+set -euo pipefail
+
+bin=$IPUSCOPE_BIN_DIR
+run=$IPUSCOPE_SOURCE_DIR/examples/inspect-tensors.json
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset POPLAR_ENGINE_OPTIONS IPUSCOPE_DATA
+
+fail() {
+	echo "FAILED: $*" >&2
+	exit 1
+}
+
+# A short run: steps of an epoch, then more arguments. The accumulation suits 1 to 3 stages on any schedule.
+train() {
+	local steps=$1
+	shift
+	"$bin/ipu-train" "$run" --fit.epochs 1 --fit.steps_per_epoch "$steps" --compile.steps_per_execution "$steps" "$@"
+}
+
+# The keys of ipu-train that take the pipeline away.
+no_pipeline=(--pipeline null --ipu.auto_select_ipus 1)
