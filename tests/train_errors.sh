@@ -1,32 +1,39 @@
 #!/usr/bin/env bash
 # Bad input: one line on stderr with the place and the remedy, exit code 2, nothing written.
-. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh"
+. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh" || exit 1
 
 cd "$work"
 mkdir empty
 count=0
+failed=0
+
+# One wrong answer does not hide the next.
+wrong() {
+	echo "FAILED: $*" >&2
+	failed=1
+}
 
 # refuse TEXT ARGUMENT...: ipu-train ARGUMENT... fails with a line that contains TEXT.
 refuse() {
 	local text=$1 code=0
 	shift
 	(cd empty && POPLAR_ENGINE_OPTIONS=${options:-'{"autoReport.all":"true"}'} timeout 60 "$bin/ipu-train" "$@" >../out 2>../err) || code=$?
-	[ $code -eq 2 ] || fail "$*: exit code $code, not 2: $(cat err)"
-	[ "$(wc -l <err)" -eq 1 ] || fail "$*: not one line: $(cat err)"
-	grep -qF -- "$text" err || fail "$*: expected \"$text\", got: $(cat err)"
-	[ -z "$(ls -A empty)" ] || fail "$*: left behind: $(ls -A empty)"
+	[ $code -eq 2 ] || wrong "$*: exit code $code, not 2: $(cat err)"
+	[ "$(wc -l <err)" -eq 1 ] || wrong "$*: not one line: $(cat err)"
+	grep -qF -- "$text" err || wrong "$*: expected \"$text\", got: $(cat err)"
+	[ -z "$(ls -A empty)" ] || wrong "$*: left behind: $(ls -A empty)"
 	count=$((count + 1))
 }
 
 refuse 'nowhere.json' nowhere.json
 refuse 'a run file is missing'
 echo '{"model": {' >"$work/cut.json"
-refuse 'cut.json:1:' "$work/cut.json"
+refuse 'cut.json:2:1:' "$work/cut.json"
 printf '%0.s[' $(seq 20000) >"$work/deep.json"
 refuse 'deep.json' "$work/deep.json"
 sed 's/"Flatten"/"Flaten"/' "$run" >"$work/layer.json"
 refuse 'did you mean "Flatten"' "$work/layer.json"
-refuse 'did you mean "epochs"' "$run" --fit.epoch 3
+refuse 'did you mean --fit.epochs' "$run" --fit.epoch 3
 refuse 'did you mean "Grouped"' "$run" --pipeline.schedule Groupd
 refuse 'data.batch_size' "$run" --data.batch_size 0
 refuse 'data.batch_size' "$run" --data.batch_size 70000
@@ -46,10 +53,11 @@ cp "$work/idx/train-images-idx3-ubyte" "$work/idx/t10k-images-idx3-ubyte"
 cp "$work/idx/train-labels-idx1-ubyte" "$work/idx/t10k-labels-idx1-ubyte"
 refuse 'train-images-idx3-ubyte' "$run" --data.path "$work/idx"
 printf 'XXXXXXXXXXXXXXXXXX' >"$work/idx/train-images-idx3-ubyte"
-refuse 'magic' "$run" --data.path "$work/idx"
+refuse 'not an IDX file' "$run" --data.path "$work/idx"
 echo nonsense >"$work/bad.npz"
 refuse 'bad.npz' "$run" --data.path "$work/bad.npz"
 options='{"autoReport.al":"true"}' refuse 'did you mean "autoReport.all"' "$run"
 options='{' refuse 'POPLAR_ENGINE_OPTIONS' "$run"
 options='{"autoReport.all":"true","autoReport.directory":"/proc/none"}' refuse '/proc/none' "$run"
+[ $failed -eq 0 ] || exit 1
 echo "$count requests refused"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A full disk while recording: training ends, the report is said to be incomplete, exit code 1, the file opens.
 # Ctrl-C: the report is finished.
-. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh"
+. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh" || exit 1
 
 cd "$work"
 export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The weights after training are the same bytes whatever the schedule, the workers and the threads.
-. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh"
+. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh" || exit 1
 
 count=0
 weights() {

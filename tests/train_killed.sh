@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # kill -9 in the middle of training: the file opens, is whole, and reports and viewer show it; repair finishes it.
-. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh"
+. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh" || exit 1
 
 cd "$work"
 export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'

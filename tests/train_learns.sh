@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # After its 3 epochs the tutorial's model is above 0.85 accuracy on MNIST.
-. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh"
+. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh" || exit 1
 
 if [ -z "${IPUSCOPE_TEST_MNIST:-}" ]; then
 	echo "skipped: IPUSCOPE_TEST_MNIST names no folder with the real MNIST set"

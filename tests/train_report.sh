@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # A run with accumulation 4, two replicas and an evaluation: the report, its files, the keys of its rows, and the
 # five joins that are one SELECT each.
-. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh"
+. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh" || exit 1
 
 cd "$work"
 export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'
-train 64 --ipu.auto_select_ipus 4 --evaluate.steps 8 --evaluate.steps_per_execution 8 >out.txt
+train 128 --compile.steps_per_execution 64 --ipu.auto_select_ipus 4 --evaluate.steps 16 --evaluate.steps_per_execution 8 >out.txt
 report=$(ls -d tf_report__*)
 [[ $report =~ ^tf_report__[0-9]{4}-[0-9]{2}-[0-9]{2}__[0-9]{2}-[0-9]{2}-[0-9]{2}\.[0-9]{3}__[0-9]+$ ]] || fail "name: $report"
 for file in profile.db framework.json app.json; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tensor inspection tutorial prints the keys, shapes and table of its document.
-. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh"
+. "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh" || exit 1
 
 cd "$work"
 train 500 --data.limit 20000 >out.txt

@@ -29,6 +29,15 @@ static enum status add_op(struct lowering *lowering, const struct ipu_op *op, st
 	return ST_OK;
 }
 
+/* Nothing before it learns, so nobody wants the gradient of its input. */
+static bool learns_first(const struct model *model, int position)
+{
+	for (int i = 0; i < position; i++)
+		if (model->layers[i].param_count > 0)
+			return false;
+	return true;
+}
+
 static enum status lower_layer(struct lowering *lowering, int position, char phase, struct err *err)
 {
 	const struct model_layer *layer = &lowering->model->layers[position];
@@ -38,8 +47,9 @@ static enum status lower_layer(struct lowering *lowering, int position, char pha
 	if (layer->ops->lower == NULL)
 		return ST_OK;
 	memset(ops, 0, sizeof(ops));
-	count = layer->ops->lower(lowering->model, layer, lowering->batch, phase, position == 0,
-				  ops, LAYER_OPS, &lowering->device->arena);
+	count = layer->ops->lower(lowering->model, layer, lowering->batch, phase,
+				  learns_first(lowering->model, position), ops, LAYER_OPS,
+				  &lowering->device->arena);
 	if (count < 0)
 		return err_nomem(err);
 	for (int i = 0; i < count; i++) {

@@ -124,12 +124,15 @@ static void wait_for_workers(struct phase *phase, int64_t number)
 {
 	struct train_session *session = phase->session;
 
-	for (int i = 0; i < session->worker_count; i++)
-		while (!train_signal_wait_ms(&session->worker[i].finished, number, 100))
-			train_screen_progress(
-				phase->screen,
-				atomic_load_explicit(&session->steps_done, memory_order_relaxed),
-				NAN, NAN);
+	for (int i = 0; i < session->worker_count; i++) {
+		while (!train_signal_wait_ms(&session->worker[i].finished, number, 100)) {
+			const int64_t done =
+				atomic_load_explicit(&session->steps_done, memory_order_relaxed);
+
+			train_screen_progress(phase->screen, done * session->layout->replicas, NAN,
+					      NAN);
+		}
+	}
 }
 
 static enum status first_failure(struct train_session *session, struct err *err)
@@ -259,7 +262,8 @@ static void record_epoch_metrics(const struct phase *phase, enum ips_mode mode, 
 				    mean_accuracy(phase));
 }
 
-/* Simulated ns of a step: executions with the host's fixed cost, over their steps. */
+/* Simulated ns of a step as Keras counts them, over all replicas; executions with the host's fixed
+ * cost. */
 static double device_step_ns(const struct train_session *session)
 {
 	const struct train_execution *execution = &session->execution;
@@ -268,7 +272,8 @@ static double device_step_ns(const struct train_session *session)
 	if (execution->timeline == NULL)
 		return NAN;
 	cycles = execution->timeline->cycles * execution->runs + session->device->host_cycles;
-	return (double)ipu_target_ns(&session->device->target, cycles) / (double)execution->steps;
+	return (double)ipu_target_ns(&session->device->target, cycles) /
+	       (double)(execution->steps * session->layout->replicas);
 }
 
 static enum status run_executions(struct phase *phase, enum ips_mode mode, int64_t epoch,
@@ -279,8 +284,9 @@ static enum status run_executions(struct phase *phase, enum ips_mode mode, int64
 
 		if (status != ST_OK)
 			return status;
-		train_screen_executed(phase->screen, phase->steps_per_execution, mean_loss(phase),
-				      accuracy ? mean_accuracy(phase) : NAN);
+		train_screen_executed(phase->screen,
+				      phase->steps_per_execution * phase->session->layout->replicas,
+				      mean_loss(phase), accuracy ? mean_accuracy(phase) : NAN);
 		if (interrupted)
 			return err_set(err, ST_INTERRUPTED, "interrupted in epoch %lld",
 				       (long long)epoch);
@@ -322,7 +328,8 @@ static enum status run_epoch(struct phase *phase, int64_t epoch, struct train_re
 	enum status status;
 
 	memset(&phase->sums, 0, sizeof(phase->sums));
-	train_screen_epoch(phase->screen, epoch, session->run->fit.epochs, layout->steps_per_epoch);
+	train_screen_epoch(phase->screen, epoch, session->run->fit.epochs,
+			   layout->steps_per_epoch * layout->replicas);
 	status = run_executions(phase, IPS_TRAIN, epoch, layout->executions_per_epoch, accuracy,
 				err);
 	if (phase->sums.batches > 0) {
@@ -349,7 +356,7 @@ static enum status evaluate(struct train_session *session, struct train_screen *
 	enum status status = phase_init(&phase, session, screen, IPS_EVALUATE, err);
 
 	if (status == ST_OK) {
-		train_screen_evaluate(screen, layout->evaluate_steps);
+		train_screen_evaluate(screen, layout->evaluate_steps * layout->replicas);
 		status = run_executions(&phase, IPS_EVALUATE, IPS_NULL,
 					layout->evaluate_steps /
 						layout->evaluate_steps_per_execution,
