@@ -22,14 +22,15 @@
 /* The hardware's own prefetcher stops at every page; this many floats ahead keep memory busy. */
 #define AHEAD 1024
 
-void outfeed_lanes_init(struct outfeed_lanes *lanes)
+static const struct outfeed_lanes no_lanes; /* zeros; minima and maxima need more */
+
+static void lanes_start(struct outfeed_lanes *lanes)
 {
+	*lanes = no_lanes;
 	for (int i = 0; i < OUTFEED_LANES; i++) {
-		lanes->sum[i] = lanes->squares[i] = lanes->l1[i] = 0;
 		lanes->min[i] = INFINITY;
 		lanes->max[i] = -INFINITY;
 		lanes->least[i] = lanes->least_nonzero[i] = UINT32_MAX;
-		lanes->zeros[i] = lanes->negatives[i] = 0;
 	}
 }
 
@@ -102,42 +103,45 @@ static void tail_zeros(const float *values, size_t count, struct outfeed_lanes *
 		lane_zeros(lanes, i % OUTFEED_LANES, values[i]);
 }
 
-/* The copies of the lanes have no alias, so that the compiler may keep them in registers. */
+/* The local lanes have no alias, so that the compiler may keep them in registers. */
 static void portable_sums(const float *values, size_t count, struct outfeed_lanes *lanes)
 {
-	struct outfeed_lanes l = *lanes;
+	struct outfeed_lanes l;
 
+	lanes_start(&l);
 	for (size_t row = 0; row < whole_rows(count); row += OUTFEED_LANES) {
 		for (size_t i = 0; i < OUTFEED_LANES; i++)
 			lane_sums(&l, i, values[row + i]);
 	}
+	tail_sums(values, count, &l);
 	*lanes = l;
-	tail_sums(values, count, lanes);
 }
 
 static void portable_centred(const float *values, size_t count, double shift,
 			     struct outfeed_lanes *lanes)
 {
-	struct outfeed_lanes l = *lanes;
+	struct outfeed_lanes l;
 
+	lanes_start(&l);
 	for (size_t row = 0; row < whole_rows(count); row += OUTFEED_LANES) {
 		for (size_t i = 0; i < OUTFEED_LANES; i++)
 			lane_centred(&l, i, values[row + i], shift);
 	}
+	tail_centred(values, count, shift, &l);
 	*lanes = l;
-	tail_centred(values, count, shift, lanes);
 }
 
 static void portable_zeros(const float *values, size_t count, struct outfeed_lanes *lanes)
 {
-	struct outfeed_lanes l = *lanes;
+	struct outfeed_lanes l;
 
+	lanes_start(&l);
 	for (size_t row = 0; row < whole_rows(count); row += OUTFEED_LANES) {
 		for (size_t i = 0; i < OUTFEED_LANES; i++)
 			lane_zeros(&l, i, values[row + i]);
 	}
+	tail_zeros(values, count, &l);
 	*lanes = l;
-	tail_zeros(values, count, lanes);
 }
 
 static bool has_always(void)
@@ -158,14 +162,13 @@ AVX2 static void avx2_half_sums(const float *values, size_t count, struct outfee
 				int at)
 {
 	const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(MAGNITUDE));
-	__m256d sum0 = _mm256_loadu_pd(lanes->sum + at),
-		sum1 = _mm256_loadu_pd(lanes->sum + at + 4);
-	__m256d sq0 = _mm256_loadu_pd(lanes->squares + at);
-	__m256d sq1 = _mm256_loadu_pd(lanes->squares + at + 4);
-	__m256d l10 = _mm256_loadu_pd(lanes->l1 + at), l11 = _mm256_loadu_pd(lanes->l1 + at + 4);
-	__m256 min = _mm256_loadu_ps(lanes->min + at), max = _mm256_loadu_ps(lanes->max + at);
-	__m256i least = _mm256_loadu_si256((const __m256i *)(lanes->least + at));
-	__m256i negatives = _mm256_loadu_si256((const __m256i *)(lanes->negatives + at));
+	__m256d sum0 = _mm256_setzero_pd(), sum1 = _mm256_setzero_pd();
+	__m256d sq0 = _mm256_setzero_pd();
+	__m256d sq1 = _mm256_setzero_pd();
+	__m256d l10 = _mm256_setzero_pd(), l11 = _mm256_setzero_pd();
+	__m256 min = _mm256_set1_ps(INFINITY), max = _mm256_set1_ps(-INFINITY);
+	__m256i least = _mm256_set1_epi32(-1);
+	__m256i negatives = _mm256_setzero_si256();
 	const float *end = values + whole_rows(count);
 
 	for (const float *p = values + at; p < end; p += OUTFEED_LANES) {
@@ -212,8 +215,8 @@ AVX2 static void avx2_centred(const float *values, size_t count, double shift,
 	const __m256d k = _mm256_set1_pd(shift);
 
 	for (int at = 0; at < OUTFEED_LANES; at += 4) {
-		__m256d sum = _mm256_loadu_pd(lanes->sum + at);
-		__m256d squares = _mm256_loadu_pd(lanes->squares + at);
+		__m256d sum = _mm256_setzero_pd();
+		__m256d squares = _mm256_setzero_pd();
 		const float *end = values + whole_rows(count);
 
 		for (const float *p = values + at; p < end; p += OUTFEED_LANES) {
@@ -233,8 +236,8 @@ AVX2 static void avx2_zeros(const float *values, size_t count, struct outfeed_la
 	const __m256i magnitude = _mm256_set1_epi32(MAGNITUDE), ones = _mm256_set1_epi32(-1);
 
 	for (int at = 0; at < OUTFEED_LANES; at += 8) {
-		__m256i least = _mm256_loadu_si256((const __m256i *)(lanes->least_nonzero + at));
-		__m256i zeros = _mm256_loadu_si256((const __m256i *)(lanes->zeros + at));
+		__m256i least = _mm256_set1_epi32(-1);
+		__m256i zeros = _mm256_setzero_si256();
 		const float *end = values + whole_rows(count);
 
 		for (const float *p = values + at; p < end; p += OUTFEED_LANES) {
@@ -265,12 +268,12 @@ static bool has_avx2(void)
 AVX512 static void avx512_sums(const float *values, size_t count, struct outfeed_lanes *lanes)
 {
 	const __m512i one = _mm512_set1_epi32(1), magnitude = _mm512_set1_epi32(MAGNITUDE);
-	__m512d sum0 = _mm512_loadu_pd(lanes->sum), sum1 = _mm512_loadu_pd(lanes->sum + 8);
-	__m512d sq0 = _mm512_loadu_pd(lanes->squares), sq1 = _mm512_loadu_pd(lanes->squares + 8);
-	__m512d l10 = _mm512_loadu_pd(lanes->l1), l11 = _mm512_loadu_pd(lanes->l1 + 8);
-	__m512 min = _mm512_loadu_ps(lanes->min), max = _mm512_loadu_ps(lanes->max);
-	__m512i least = _mm512_loadu_si512(lanes->least);
-	__m512i negatives = _mm512_loadu_si512(lanes->negatives);
+	__m512d sum0 = _mm512_setzero_pd(), sum1 = _mm512_setzero_pd();
+	__m512d sq0 = _mm512_setzero_pd(), sq1 = _mm512_setzero_pd();
+	__m512d l10 = _mm512_setzero_pd(), l11 = _mm512_setzero_pd();
+	__m512 min = _mm512_set1_ps(INFINITY), max = _mm512_set1_ps(-INFINITY);
+	__m512i least = _mm512_set1_epi32(-1);
+	__m512i negatives = _mm512_setzero_si512();
 	const float *end = values + whole_rows(count);
 
 	for (const float *p = values; p < end; p += OUTFEED_LANES) {
@@ -310,8 +313,8 @@ AVX512 static void avx512_centred(const float *values, size_t count, double shif
 				  struct outfeed_lanes *lanes)
 {
 	const __m512d k = _mm512_set1_pd(shift);
-	__m512d sum0 = _mm512_loadu_pd(lanes->sum), sum1 = _mm512_loadu_pd(lanes->sum + 8);
-	__m512d sq0 = _mm512_loadu_pd(lanes->squares), sq1 = _mm512_loadu_pd(lanes->squares + 8);
+	__m512d sum0 = _mm512_setzero_pd(), sum1 = _mm512_setzero_pd();
+	__m512d sq0 = _mm512_setzero_pd(), sq1 = _mm512_setzero_pd();
 	const float *end = values + whole_rows(count);
 
 	for (const float *p = values; p < end; p += OUTFEED_LANES) {
@@ -333,8 +336,8 @@ AVX512 static void avx512_centred(const float *values, size_t count, double shif
 AVX512 static void avx512_zeros(const float *values, size_t count, struct outfeed_lanes *lanes)
 {
 	const __m512i ones = _mm512_set1_epi32(-1), magnitude = _mm512_set1_epi32(MAGNITUDE);
-	__m512i least = _mm512_loadu_si512(lanes->least_nonzero);
-	__m512i zeros = _mm512_loadu_si512(lanes->zeros);
+	__m512i least = _mm512_set1_epi32(-1);
+	__m512i zeros = _mm512_setzero_si512();
 	const float *end = values + whole_rows(count);
 
 	for (const float *p = values; p < end; p += OUTFEED_LANES) {

@@ -16,20 +16,20 @@
 
 #define OUTFEED_LANES 16
 
-/* What the lanes hold; outfeed_lanes_init() has the neutral elements. A value that is not finite
- * makes l1 of its lane so (finite floats cannot overflow it); then all of these are void. */
+/* What the lanes hold after a loop; the members that it does not name are void. A value that is not
+ * finite makes l1 of its lane so (finite floats cannot overflow it); then all of these are void. */
 struct outfeed_lanes {
-	double sum[OUTFEED_LANES];     /* of x, or of x - shift */
-	double squares[OUTFEED_LANES]; /* of the same */
-	double l1[OUTFEED_LANES];      /* of |x| */
+	/* Aligned, or whole-vector stores would straddle cache lines and stall the loads after. */
+	_Alignas(64) double sum[OUTFEED_LANES]; /* of x, or of x - shift */
+	double squares[OUTFEED_LANES];          /* of the same */
+	double l1[OUTFEED_LANES];               /* of |x| */
 	float min[OUTFEED_LANES], max[OUTFEED_LANES];
-	uint32_t least[OUTFEED_LANES]; /* the bits of the least |x| */
-	uint32_t
-		least_nonzero[OUTFEED_LANES]; /* the bits of the least |x| that is not 0, minus 1 */
+	uint32_t least[OUTFEED_LANES];         /* the bits of the least |x| */
+	uint32_t least_nonzero[OUTFEED_LANES]; /* of the least that is not 0, minus 1 */
 	uint32_t zeros[OUTFEED_LANES], negatives[OUTFEED_LANES];
 };
 
-/* One variant. Each loop adds @count values (at most 2^31 in all), the last row being cut. */
+/* One variant. Each loop takes @count values (at most 2^31), the last row being cut. */
 struct outfeed_kernel {
 	const char *name;
 	bool (*runs)(void); /* on this processor? */
@@ -41,8 +41,6 @@ struct outfeed_kernel {
 	/* zeros and least_nonzero: a loop apart, since most tensors have no zero */
 	void (*zeros)(const float *values, size_t count, struct outfeed_lanes *lanes);
 };
-
-void outfeed_lanes_init(struct outfeed_lanes *lanes);
 
 /* The variant in use: at first the fastest that this processor runs. */
 const struct outfeed_kernel *outfeed_kernel_get(void);

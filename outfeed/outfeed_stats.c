@@ -56,18 +56,35 @@ static void take_zeros(struct outfeed_stats *stats, const float *values, size_t 
 	stats->abs_min_nonzero = least == 0 ? (double)NAN : (double)nonzero;
 }
 
+/* Fold minima, maxima and the rest into lane 0, in pairs. */
+static void fold_extremes(struct outfeed_lanes *lanes)
+{
+	for (int width = OUTFEED_LANES / 2; width > 0; width /= 2) {
+		for (int i = 0; i < width; i++) {
+			int j = i + width;
+
+			if (lanes->min[j] < lanes->min[i])
+				lanes->min[i] = lanes->min[j];
+			if (lanes->max[j] > lanes->max[i])
+				lanes->max[i] = lanes->max[j];
+			if (lanes->least[j] < lanes->least[i])
+				lanes->least[i] = lanes->least[j];
+			lanes->negatives[i] += lanes->negatives[j];
+		}
+	}
+}
+
 static void take_extremes(struct outfeed_stats *stats, const float *values, size_t count,
 			  struct outfeed_lanes *lanes)
 {
-	float min = INFINITY, max = -INFINITY;
-	uint32_t least = UINT32_MAX, negatives = 0;
+	float min, max;
+	uint32_t least, negatives;
 
-	for (int i = 0; i < OUTFEED_LANES; i++) {
-		min = lanes->min[i] < min ? lanes->min[i] : min;
-		max = lanes->max[i] > max ? lanes->max[i] : max;
-		least = lanes->least[i] < least ? lanes->least[i] : least;
-		negatives += lanes->negatives[i];
-	}
+	fold_extremes(lanes);
+	min = lanes->min[0];
+	max = lanes->max[0];
+	least = lanes->least[0];
+	negatives = lanes->negatives[0];
 	take_zeros(stats, values, count, lanes, least);
 	stats->n = (int64_t)count;
 	stats->n_neg = negatives;
@@ -85,19 +102,17 @@ static bool finite_block(struct outfeed_stats *stats, const float *values, size_
 	struct outfeed_lanes lanes;
 	double n = (double)count, shift = 0, sum, squares;
 
-	outfeed_lanes_init(&lanes);
 	outfeed_kernel_get()->sums(values, count, &lanes);
 	outfeed_stats_init(stats);
 	stats->l1 = fold(lanes.l1);
 	if (!isfinite(stats->l1))
 		return false;
-	take_extremes(stats, values, count, &lanes);
 	sum = fold(lanes.sum);
 	squares = fold(lanes.squares);
+	take_extremes(stats, values, count, &lanes);
 	stats->l2_squared = squares;
 	if (squares - sum * (sum / n) < squares * LOST) {
 		shift = sum / n;
-		outfeed_lanes_init(&lanes);
 		outfeed_kernel_get()->centred(values, count, shift, &lanes);
 		sum = fold(lanes.sum);
 		squares = fold(lanes.squares);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/pool.h"
 #include "outfeed/outfeed_queue.h"
 
 #define HEADER_23                                                                                  \
@@ -335,6 +336,50 @@ static void test_a_key_comes_once(void **state)
 	outfeed_queue_free(queue);
 }
 
+/* ---- threads ------------------------------------------------------------------------------------
+ */
+
+#define REPLICAS 4
+
+static void record_replica(void *context, unsigned replica)
+{
+	float values[1000];
+
+	for (int time = 0; time < 50; time++) {
+		for (int i = 0; i < 1000; i++)
+			values[i] = (float)(replica + 1) * 1e-3f * (float)((i * 37 + time) % 1000);
+		record(context, (int)replica, values, 1000);
+	}
+}
+
+static char *printed_with(struct pool *pool)
+{
+	static const int64_t shape[] = {1000};
+	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, REPLICAS, false);
+	struct outfeed_key *key = key_of(queue, "k", "activation", shape, 1, true);
+	char *text;
+
+	pool_run(pool, record_replica, key, REPLICAS);
+	text = printed(queue, "c", 1);
+	outfeed_queue_free(queue);
+	return text;
+}
+
+static void test_replicas_record_at_once_and_print_the_same(void **state)
+{
+	char *one = printed_with(NULL), *many;
+	struct pool *pool;
+
+	(void)state;
+	assert_int_equal(pool_new(&pool, 3, NULL), ST_OK);
+	many = printed_with(pool);
+	assert_string_equal(one, many);
+	assert_contains(one, "shape: (50, 4, 1000)");
+	pool_free(pool);
+	free(one);
+	free(many);
+}
+
 static void test_no_failed_allocation_leaves_anything(void **state)
 {
 	static const char *const filters[] = {"a", "b"};
@@ -461,6 +506,7 @@ int main(void)
 		cmocka_unit_test(test_a_queue_is_enqueued_in_one_place),
 		cmocka_unit_test(test_a_key_after_the_final_layer_is_never_sent),
 		cmocka_unit_test(test_a_key_comes_once),
+		cmocka_unit_test(test_replicas_record_at_once_and_print_the_same),
 		cmocka_unit_test(test_no_failed_allocation_leaves_anything),
 		cmocka_unit_test(test_rows_reach_the_database),
 	};
