@@ -40,6 +40,36 @@ static void test_sgd_takes_the_rate_times_the_gradient_away(void **state)
 	assert_true(isnan(weights[2]) && weights[3] == -INFINITY);
 }
 
+static void test_sharing_the_update_out_changes_no_byte(void **state)
+{
+	enum {
+		COUNT = 150001
+	};
+	float *alone = mem_aligned(3 * COUNT, sizeof(float)), *shared, *gradients;
+	struct optimizer optimizer;
+
+	(void)state;
+	assert_non_null(alone);
+	shared = alone + COUNT;
+	gradients = shared + COUNT;
+	math_fill(gradients, COUNT, 2, -1.0f, 1.0f);
+	assert_int_equal(optimizer_get(&optimizer, NULL, NULL), ST_OK);
+	math_fill(alone, COUNT, 1, -1.0f, 1.0f);
+	optimizer_apply(&optimizer, alone, gradients, NULL, 0, COUNT, 0);
+	for (unsigned helpers = 0; helpers < 4; helpers += 1 + helpers) {
+		struct pool *pool;
+
+		assert_int_equal(pool_new(&pool, helpers, NULL), ST_OK);
+		math_fill(shared, COUNT, 1, -1.0f, 1.0f);
+		optimizer_run(&optimizer, pool, shared, gradients, NULL, 0, COUNT, 0);
+		assert_memory_equal(alone, shared, COUNT * sizeof(float));
+		pool_free(pool);
+	}
+	optimizer_run(&optimizer, NULL, shared, gradients, NULL, 0, 0, 0);
+	assert_memory_equal(alone, shared, COUNT * sizeof(float));
+	mem_free(alone);
+}
+
 static void test_defaults_and_spellings(void **state)
 {
 	static const struct {
@@ -120,6 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sgd_takes_the_rate_times_the_gradient_away),
+		cmocka_unit_test(test_sharing_the_update_out_changes_no_byte),
 		cmocka_unit_test(test_defaults_and_spellings),
 		cmocka_unit_test(test_bad_optimizers_are_refused_with_their_place),
 	};

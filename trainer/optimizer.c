@@ -10,6 +10,8 @@
 #include "trainer/kernel_vector.h"
 #include "trainer/model_config.h"
 
+#define OPTIMIZER_GRAIN 65536 /* weights of a slice: a quarter of a megabyte */
+
 struct optimizer_pass {
 	const struct optimizer *optimizer;
 	float *weights;
@@ -152,4 +154,29 @@ void optimizer_apply(const struct optimizer *optimizer, float *weights, const fl
 	struct optimizer_pass pass = {optimizer, weights, gradients, slots, stride, count, update};
 
 	optimizer->ops->apply(&pass);
+}
+
+static void optimizer_slice(void *context, unsigned slice)
+{
+	const struct optimizer_pass *whole = context;
+	size_t first = (size_t)slice * OPTIMIZER_GRAIN;
+	struct optimizer_pass part = *whole;
+
+	part.weights += first;
+	part.gradients += first;
+	if (part.slots)
+		part.slots += first;
+	part.count =
+		whole->count - first < OPTIMIZER_GRAIN ? whole->count - first : OPTIMIZER_GRAIN;
+	whole->optimizer->ops->apply(&part);
+}
+
+void optimizer_run(const struct optimizer *optimizer, struct pool *pool, float *weights,
+		   const float *gradients, float *slots, size_t stride, size_t count,
+		   int64_t update)
+{
+	struct optimizer_pass pass = {optimizer, weights, gradients, slots, stride, count, update};
+
+	pool_run(pool, optimizer_slice, &pass,
+		 (unsigned)((count + OPTIMIZER_GRAIN - 1) / OPTIMIZER_GRAIN));
 }

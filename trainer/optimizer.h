@@ -5,6 +5,7 @@
 #define OPTIMIZER_H
 
 #include "common/json.h"
+#include "common/pool.h"
 #include "ipu/ipu_plan.h"
 
 struct optimizer_ops;
@@ -24,5 +25,10 @@ int optimizer_slots(const struct optimizer *optimizer);
 /* Update @count weights. @slots: optimizer_slots() x @stride floats, or NULL. @update from 0. */
 void optimizer_apply(const struct optimizer *optimizer, float *weights, const float *gradients,
 		     float *slots, size_t stride, size_t count, int64_t update);
+
+/* The same, shared out over @pool (may be NULL): the same bytes. */
+void optimizer_run(const struct optimizer *optimizer, struct pool *pool, float *weights,
+		   const float *gradients, float *slots, size_t stride, size_t count,
+		   int64_t update);
 
 #endif /* OPTIMIZER_H */
