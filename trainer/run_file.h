@@ -1,23 +1,32 @@
 /*
  * The run file: one JSON file says what is trained, on what, and how it is recorded.
  *
- * Read in four steps: the file; the run file's own flags of the command line (merge patches, applied in
- * the order in which the file lists them); `--key value` overrides; checking. Unknown keys are errors that
- * name the key, its place and the nearest known key. docs/run-file.md lists every key.
+ * Read in four steps: the file; the run file's own flags of the command line (merge patches,
+ * applied in the order in which the file lists them); `--key value` overrides; checking. Unknown
+ * keys are errors that name the key, its place and the nearest known key. docs/run-file.md lists
+ * every key.
  */
 #ifndef RUN_FILE_H
 #define RUN_FILE_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "common/err.h"
 #include "ipu/ipu_schedule.h"
 
-enum run_reduction { RUN_SUM, RUN_MEAN, RUN_RUNNING_MEAN };
-enum run_outfeed_optimizer { RUN_AFTER_COMPUTE, RUN_BEFORE_APPLY };
+enum run_reduction {
+	RUN_SUM,
+	RUN_MEAN,
+	RUN_RUNNING_MEAN
+};
+enum run_outfeed_optimizer {
+	RUN_AFTER_COMPUTE,
+	RUN_BEFORE_APPLY
+};
 
 /* A list of texts; NULL items with count 0 and `given` false: the key was absent or null. */
 struct run_texts {
@@ -29,42 +38,42 @@ struct run_texts {
 /* Texts belong to `json` or to the run's arena: they live as long as the run. */
 struct run_file {
 	const char *path;
-	cJSON *json;              /* after flags and overrides: what --print-run prints */
+	cJSON *json; /* after flags and overrides: what --print-run prints */
 
-	const cJSON *model;       /* the Keras JSON object, read from its own file where it was a path */
-	const char *model_file;   /* where `model` came from, for messages */
-	const char *model_place;  /* its place in that file: "model", or "" for a file of its own */
+	const cJSON *model; /* the Keras JSON object, read from its own file where it was a path */
+	const char *model_file;  /* where `model` came from, for messages */
+	const char *model_place; /* its place in that file: "model", or "" for a file of its own */
 
 	struct {
-		const cJSON *optimizer;   /* NULL: SGD with defaults */
-		const cJSON *loss;        /* text or {class_name, config}; never NULL */
+		const cJSON *optimizer; /* NULL: SGD with defaults */
+		const cJSON *loss;      /* text or {class_name, config}; never NULL */
 		struct run_texts metrics;
 		int64_t steps_per_execution; /* default 1 */
 	} compile;
 
 	struct {
-		const char *name;         /* "mnist" */
-		const char *path;         /* NULL: searched for */
-		int64_t batch_size;       /* default 32 */
-		int64_t shuffle;          /* 0: no; -1: the whole set; else the buffer's size */
-		int64_t limit;            /* 0: all */
-		bool repeat;              /* default true: begin again when the set ends within fit */
+		const char *name;   /* "mnist" */
+		const char *path;   /* NULL: searched for */
+		int64_t batch_size; /* default 32 */
+		int64_t shuffle;    /* 0: no; -1: the whole set; else the buffer's size */
+		int64_t limit;      /* 0: all */
+		bool repeat;        /* default true: begin again when the set ends within fit */
 	} data;
 
 	struct {
-		int64_t epochs;           /* default 1 */
-		int64_t steps_per_epoch;  /* 0: the whole set */
-		uint64_t seed;            /* default 1 */
+		int64_t epochs;          /* default 1 */
+		int64_t steps_per_epoch; /* 0: the whole set */
+		uint64_t seed;           /* default 1 */
 	} fit;
 
 	struct {
-		bool wanted;              /* the key is there and not null */
+		bool wanted;                 /* the key is there and not null */
 		int64_t steps_per_execution; /* 0: as compile's */
-		int64_t steps;            /* 0: the whole test set */
+		int64_t steps;               /* 0: the whole test set */
 		struct run_texts metrics;
 	} evaluate;
 
-	int64_t host_threads;             /* 0: as many as there are processors */
+	int64_t host_threads; /* 0: as many as there are processors */
 
 	struct {
 		bool wanted;              /* false: "ipu": null, trained on the CPU alone */
@@ -75,33 +84,74 @@ struct run_file {
 
 	struct {
 		bool wanted;
-		int64_t steps_per_replica; /* >= 1 */
+		int64_t steps_per_replica;    /* >= 1 */
 		enum run_reduction reduction; /* default sum */
 	} accumulation;
 
 	struct {
 		bool wanted;
-		const cJSON *stages;      /* array or object; resolved against the model by run_stages() */
+		const cJSON
+			*stages; /* array or object; resolved against the model by run_stages() */
 		enum ipu_schedule_kind schedule; /* default Grouped */
 	} pipeline;
 
 	struct {
 		bool wanted;
-		struct run_texts activations, gradients; /* filters; ["none"] (any case): given, items NULL */
+		struct run_texts activations,
+			gradients; /* filters; ["none"] (any case): given, items NULL */
 		enum run_outfeed_optimizer optimizer_mode; /* default BEFORE_APPLY */
-		bool last;                /* queue_mode LAST */
-		const char *capture;      /* "stats" or "off" */
+		bool last;                                 /* queue_mode LAST */
+		const char *capture;                       /* "stats" or "off" */
 	} outfeed;
 };
 
 /*
- * @argv: the words of the command line after the run file: run file flags and `--key value` overrides
- * (`--fit.epochs 5`, `--pipeline null`). A value is JSON where it parses as such, else a text. On failure
+ * The keys: one row each makes the checking, the defaults, --help RUN, docs/run-file.md and the
+ * shell completion. Rows stand in the file's order, a section before its keys.
+ */
+enum run_key_kind {
+	RUN_KEY_SECTION,
+	RUN_KEY_INT,
+	RUN_KEY_BOOL,
+	RUN_KEY_TEXT,
+	RUN_KEY_CHOICE, /* a text, stored as its number among the choices */
+	RUN_KEY_TEXTS,
+	RUN_KEY_FILTERS, /* texts; ["none"] alone, in any case: no filter */
+	RUN_KEY_SHUFFLE, /* true, false or a number of items */
+	RUN_KEY_TREE,    /* JSON that others read: a model, a loss, an optimizer, stages */
+	RUN_KEY_FLAGS,
+	RUN_KEY_NULL, /* known, but nothing else than null is supported */
+	RUN_KEY_KINDS
+};
+
+struct run_key {
+	const char *path;     /* "fit.epochs" */
+	const char *fallback; /* JSON, the default; NULL: must be given */
+	const char *choices;  /* "sum mean running_mean", or NULL */
+	const char *help;
+	int64_t least, greatest;
+	enum run_key_kind kind;
+	size_t offset, size; /* of what it fills in struct run_file; size 0: nothing */
+};
+
+const struct run_key *run_file_keys(int *count);
+const char *run_key_type(const struct run_key *key); /* "whole number", "list of texts" */
+
+/*
+ * @argv: the words of the command line after the run file: run file flags and `--key value`
+ * overrides
+ * (`--fit.epochs 5`, `--pipeline null`). A value is JSON where it parses as such, else a text. On
+ * failure
  * *@out is NULL.
  */
 enum status run_file_load(struct run_file **out, const char *path, int argc, char **argv,
 			  struct err *err);
 void run_file_free(struct run_file *run); /* accepts NULL */
+
+/* The same from @text; @name stands for the file in messages. There is no folder, so a model's path
+ * is refused. */
+enum status run_file_parse(struct run_file **out, const char *name, const char *text, size_t length,
+			   int argc, char **argv, struct err *err);
 
 /* The run file's own flags and every key with its help and default: for --help RUN. */
 enum status run_file_help(const struct run_file *run, FILE *out);

@@ -10,21 +10,21 @@
 #include "trainer/run_file.h"
 
 struct run_layout {
-	int stages;             /* 1 without a pipeline */
-	int *stage;             /* of each layer, owned */
-	int ipus;               /* attached in all; 0 on the CPU alone */
-	int ipus_per_replica;   /* stages rounded up to a power of two; 1 on the CPU */
+	int stages;           /* 1 without a pipeline */
+	int *stage;           /* of each layer, owned */
+	int ipus;             /* attached in all; 0 on the CPU alone */
+	int ipus_per_replica; /* stages rounded up to a power of two; 1 on the CPU */
 	int replicas;
-	int64_t accumulation;   /* G, 1 without */
+	int64_t accumulation; /* G, 1 without */
 	/* Per replica; a step is one batch on every replica. */
 	int64_t steps_per_epoch, steps_per_execution, executions_per_epoch, updates_per_execution;
 	int64_t evaluate_steps, evaluate_steps_per_execution; /* 0: no evaluation */
-	char *warnings;         /* newline-ended sentences, owned; NULL: none */
+	char *warnings; /* newline-ended sentences, owned; NULL: none */
 };
 
 /* The stage of each layer from `pipeline.stages` (a list, or {layer: stage that starts there}). */
-enum status run_stages(const struct run_file *run, const struct model *model, int *stage, int *stages,
-		       struct err *err);
+enum status run_stages(const struct run_file *run, const struct model *model, int *stage,
+		       int *stages, struct err *err);
 
 /* @train_items and @test_items: images in the sets (test 0: none). */
 enum status run_layout_new(struct run_layout **out, const struct run_file *run,
