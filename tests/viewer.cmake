@@ -1,0 +1,7 @@
+# Tests of viewer/.
+add_library(view_fixture STATIC support/view_fixture.c)
+target_link_libraries(view_fixture PUBLIC profiler test_support m)
+
+add_executable(view_make view_make.c)
+target_link_libraries(view_make PRIVATE view_fixture)
+set_target_properties(view_make PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})

@@ -1,0 +1,255 @@
+/*
+ * Blocks of lines.
+ *
+ * Threading: one thread. Ownership: texts are the arena's, arrays of lines the blocks' own.
+ */
+#include "viewer/view_blocks.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "viewer/view_layout.h"
+
+#define LINE_SIZE  512
+#define VALUE_LEFT 22 /* columns kept for a bar's value */
+
+void view_blocks_clear(struct view_blocks *blocks)
+{
+	for (int i = 0; i < VIEW_BLOCKS_MOST; i++)
+		blocks->block[i].count = 0;
+	blocks->count = 0;
+	blocks->failed = false;
+	blocks->found = -1;
+	arena_reset(&blocks->arena);
+}
+
+void view_blocks_fini(struct view_blocks *blocks)
+{
+	for (int i = 0; i < VIEW_BLOCKS_MOST; i++)
+		mem_free(blocks->block[i].lines);
+	arena_fini(&blocks->arena);
+	memset(blocks, 0, sizeof(*blocks));
+}
+
+void view_blocks_begin(struct view_blocks *blocks, const char *title, int name_width)
+{
+	struct view_block *block;
+
+	if (blocks->count == VIEW_BLOCKS_MOST) {
+		blocks->failed = true;
+		return;
+	}
+	block = &blocks->block[blocks->count++];
+	block->title = title;
+	block->name_width = name_width;
+	block->count = 0;
+}
+
+static void view_blocks_add(struct view_blocks *blocks, struct view_line line, const char *format,
+			    va_list args)
+{
+	struct view_block *block = &blocks->block[blocks->count - 1];
+	char text[LINE_SIZE];
+
+	vsnprintf(text, sizeof(text), format, args);
+	line.value = arena_strdup(&blocks->arena, text);
+	if (!line.value ||
+	    mem_grow(&block->lines, &block->capacity, block->count + 1, sizeof(*block->lines))) {
+		blocks->failed = true;
+		return;
+	}
+	block->lines[block->count++] = line;
+}
+
+void view_blocks_fact(struct view_blocks *blocks, const char *name, enum view_style style,
+		      const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	view_blocks_add(blocks,
+			(struct view_line){.kind = VIEW_LINE_FACT, .style = style, .name = name},
+			format, args);
+	va_end(args);
+}
+
+void view_blocks_text(struct view_blocks *blocks, enum view_style style, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	view_blocks_add(blocks, (struct view_line){.kind = VIEW_LINE_TEXT, .style = style}, format,
+			args);
+	va_end(args);
+}
+
+void view_blocks_bar(struct view_blocks *blocks, const char *name, enum view_style style,
+		     double part, double mark, const char *format, ...)
+{
+	const struct view_line line = {
+		.kind = VIEW_LINE_BAR, .style = style, .name = name, .part = part, .mark = mark};
+	va_list args;
+
+	va_start(args, format);
+	view_blocks_add(blocks, line, format, args);
+	va_end(args);
+}
+
+enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, struct err *err)
+{
+	int heights[VIEW_BLOCKS_MOST];
+	struct view_rect places[VIEW_BLOCKS_MOST];
+
+	if (blocks->failed)
+		return err_nomem(err);
+	for (int i = 0; i < blocks->count; i++)
+		heights[i] = (int)blocks->block[i].count + 1;
+	blocks->width = width;
+	blocks->height = view_blocks_layout(width - 2, heights, blocks->count, places);
+	for (int i = 0; i < blocks->count; i++)
+		blocks->block[i].place = places[i];
+	if (blocks->scroll > blocks->height - height)
+		blocks->scroll = blocks->height > height ? blocks->height - height : 0;
+	return ST_OK;
+}
+
+/* --- drawing ---------------------------------------------------------------------------------- */
+
+static void view_draw_bar(const struct view_line *line, int x, int y, int width,
+			  struct view_pane *pane)
+{
+	const int bar = width - VALUE_LEFT > 4 ? width - VALUE_LEFT : 4;
+	const double part = isfinite(line->part) ? fmin(fmax(line->part, 0), 1) : 0;
+	const int full = (int)lrint(part * bar);
+
+	view_glyphs(pane, x, y, line->style, VIEW_GLYPH_FULL, full);
+	view_glyphs(pane, x + full, y, VIEW_DIM, VIEW_GLYPH_TRACK, bar - full);
+	if (isfinite(line->mark))
+		view_glyphs(pane, x + (int)lrint(fmin(fmax(line->mark, 0), 1) * (bar - 1)), y,
+			    VIEW_BOLD, VIEW_GLYPH_THEORY, 1);
+	view_text_cut(pane, x + bar + 1, y, width - bar - 1, VIEW_NORMAL, line->value);
+}
+
+static void view_draw_line(const struct view_block *block, const struct view_line *line, int x,
+			   int y, int width, bool found, struct view_pane *pane)
+{
+	const int name = block->name_width;
+
+	if (line->kind == VIEW_LINE_TEXT) {
+		view_text_cut(pane, x, y, width, found ? VIEW_CURSOR : line->style, line->value);
+		return;
+	}
+	view_text_cut(pane, x, y, name - 1, found ? VIEW_CURSOR : VIEW_DIM, line->name);
+	if (line->kind == VIEW_LINE_BAR)
+		view_draw_bar(line, x + name, y, width - name, pane);
+	else
+		view_text_cut(pane, x + name, y, width - name, line->style, line->value);
+}
+
+static void view_draw_block(const struct view_blocks *blocks, const struct view_block *block,
+			    struct view_pane *pane)
+{
+	const int x = block->place.x + 1, width = block->place.width;
+	int y = block->place.y - blocks->scroll, used;
+
+	if (y >= 0) {
+		used = view_text_cut(pane, x, y, width, VIEW_TITLE, block->title);
+		view_glyphs(pane, x + used + 1, y, VIEW_DIM, VIEW_GLYPH_HORIZONTAL,
+			    width - used - 1);
+	}
+	for (size_t i = 0; i < block->count; i++) {
+		y = block->place.y + 1 + (int)i - blocks->scroll;
+		if (y >= 0 && y < pane->rect.height)
+			view_draw_line(block, &block->lines[i], x + 1, y, width - 1,
+				       blocks->found == y + blocks->scroll, pane);
+	}
+}
+
+void view_blocks_draw(const struct view_blocks *blocks, struct view_pane *pane)
+{
+	for (int i = 0; i < blocks->count; i++)
+		view_draw_block(blocks, &blocks->block[i], pane);
+	if (blocks->scroll > 0)
+		view_glyphs(pane, pane->rect.width - 1, 0, VIEW_KEY, VIEW_GLYPH_UP, 1);
+	if (blocks->scroll + pane->rect.height < blocks->height)
+		view_glyphs(pane, pane->rect.width - 1, pane->rect.height - 1, VIEW_KEY,
+			    VIEW_GLYPH_DOWN, 1);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void view_blocks_scroll(struct view_blocks *blocks, int height, int to)
+{
+	const int most = blocks->height > height ? blocks->height - height : 0;
+
+	blocks->scroll = to < 0 ? 0 : to > most ? most : to;
+}
+
+enum view_answer view_blocks_request(struct view_blocks *blocks, int height,
+				     enum view_request request)
+{
+	switch (request) {
+	case VIEW_UP_REQUEST:
+		view_blocks_scroll(blocks, height, blocks->scroll - 1);
+		return VIEW_DRAW;
+	case VIEW_DOWN_REQUEST:
+		view_blocks_scroll(blocks, height, blocks->scroll + 1);
+		return VIEW_DRAW;
+	case VIEW_PAGE_UP_REQUEST:
+		view_blocks_scroll(blocks, height, blocks->scroll - height + 1);
+		return VIEW_DRAW;
+	case VIEW_PAGE_DOWN_REQUEST:
+		view_blocks_scroll(blocks, height, blocks->scroll + height - 1);
+		return VIEW_DRAW;
+	case VIEW_HOME_REQUEST:
+		view_blocks_scroll(blocks, height, 0);
+		return VIEW_DRAW;
+	case VIEW_END_REQUEST:
+		view_blocks_scroll(blocks, height, blocks->height);
+		return VIEW_DRAW;
+	default:
+		return VIEW_UNHANDLED;
+	}
+}
+
+/* The row of a line that matches and lies nearest after (or before) the last match. */
+bool view_blocks_search(struct view_blocks *blocks, int height, const char *text, bool forward)
+{
+	int best = -1, first = -1;
+
+	for (int b = 0; b < blocks->count; b++)
+		for (size_t i = 0; i < blocks->block[b].count; i++) {
+			const struct view_line *line = &blocks->block[b].lines[i];
+			const int row = blocks->block[b].place.y + 1 + (int)i;
+			const bool beyond = forward ? row > blocks->found : row < blocks->found;
+
+			if (!strcasestr(line->value, text) &&
+			    !(line->name && strcasestr(line->name, text)))
+				continue;
+			if (first < 0 || (forward ? row < first : row > first))
+				first = row;
+			if (beyond && (best < 0 || (forward ? row < best : row > best)))
+				best = row;
+		}
+	if (best < 0)
+		best = first;
+	blocks->found = best;
+	if (best >= 0 && (best < blocks->scroll || best >= blocks->scroll + height))
+		view_blocks_scroll(blocks, height, best - height / 2);
+	return best >= 0;
+}
+
+void view_blocks_status(const struct view_blocks *blocks, int height, char *out, size_t size)
+{
+	const int last =
+		blocks->scroll + height < blocks->height ? blocks->scroll + height : blocks->height;
+
+	if (height >= blocks->height)
+		out[0] = '\0';
+	else
+		snprintf(out, size, "rows %d to %d of %d", blocks->scroll + 1, last,
+			 blocks->height);
+}

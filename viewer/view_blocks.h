@@ -1,0 +1,63 @@
+/*
+ * Pages of titled blocks of lines, in one or two columns, that scroll: Summary and Help.
+ *
+ * Filled at load, in an arena; laid out for a width; drawn without a change. One thread.
+ */
+#ifndef VIEW_BLOCKS_H
+#define VIEW_BLOCKS_H
+
+#include "common/arena.h"
+#include "viewer/view_screen.h"
+
+#define VIEW_BLOCKS_MOST 24
+
+enum view_line_kind {
+	VIEW_LINE_TEXT,
+	VIEW_LINE_FACT,
+	VIEW_LINE_BAR
+};
+
+struct view_line {
+	enum view_line_kind kind;
+	enum view_style style; /* of the value, or of the bar */
+	const char *name, *value;
+	double part, mark; /* a bar: filled share and where a mark stands, 0 .. 1; NaN: none */
+};
+
+struct view_block {
+	const char *title;
+	struct view_line *lines;
+	size_t count, capacity;
+	int name_width;
+	struct view_rect place; /* title included, relative to the page */
+};
+
+struct view_blocks {
+	struct arena arena; /* owns the texts */
+	struct view_block block[VIEW_BLOCKS_MOST];
+	int count, height, width, scroll;
+	int found;   /* row of the last match; -1 */
+	bool failed; /* memory was short */
+};
+
+void view_blocks_fini(struct view_blocks *blocks);
+void view_blocks_clear(struct view_blocks *blocks);
+/* Begin a block; lines go to the last one begun. Texts must live as long as the blocks' arena. */
+void view_blocks_begin(struct view_blocks *blocks, const char *title, int name_width);
+void view_blocks_fact(struct view_blocks *blocks, const char *name, enum view_style style,
+		      const char *format, ...) __attribute__((format(printf, 4, 5)));
+void view_blocks_text(struct view_blocks *blocks, enum view_style style, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void view_blocks_bar(struct view_blocks *blocks, const char *name, enum view_style style,
+		     double part, double mark, const char *format, ...)
+	__attribute__((format(printf, 6, 7)));
+
+/* Place the blocks; ST_NOMEM where an addition failed. */
+enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, struct err *err);
+void view_blocks_draw(const struct view_blocks *blocks, struct view_pane *pane);
+enum view_answer view_blocks_request(struct view_blocks *blocks, int height,
+				     enum view_request request);
+bool view_blocks_search(struct view_blocks *blocks, int height, const char *text, bool forward);
+void view_blocks_status(const struct view_blocks *blocks, int height, char *out, size_t size);
+
+#endif /* VIEW_BLOCKS_H */

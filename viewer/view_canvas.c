@@ -1,0 +1,340 @@
+/*
+ * Cells in memory, and the only way text gets into them.
+ *
+ * Threading: one thread per canvas. Ownership: the canvas owns its cells.
+ */
+#include "viewer/view_canvas.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+#define VIEW_TEXT_SIZE 1024
+
+static const uint32_t view_glyph_table[][2] = {
+#define VIEW_GLYPH_ROW(name, wide, narrow) [VIEW_GLYPH_##name] = {wide, narrow},
+	VIEW_GLYPH_MAP(VIEW_GLYPH_ROW)
+#undef VIEW_GLYPH_ROW
+};
+_Static_assert(ARRAY_LEN(view_glyph_table) == VIEW_GLYPHS, "glyph table out of step");
+
+enum status view_canvas_resize(struct view_canvas *canvas, int width, int height, struct err *err)
+{
+	size_t needed;
+
+	if (width < 1 || height < 1 || width > 10000 || height > 10000)
+		return err_set(err, ST_LIMIT, "a screen of %d x %d", width, height);
+	needed = (size_t)width * (size_t)height;
+	if (mem_grow(&canvas->cells, &canvas->capacity, needed, sizeof(*canvas->cells)))
+		return err_nomem(err);
+
+	canvas->width = width;
+	canvas->height = height;
+	view_canvas_clear(canvas);
+	return ST_OK;
+}
+
+void view_canvas_clear(struct view_canvas *canvas)
+{
+	const size_t count = (size_t)canvas->width * (size_t)canvas->height;
+
+	for (size_t i = 0; i < count; i++)
+		canvas->cells[i] = (struct view_cell){.character = ' ', .style = VIEW_NORMAL};
+}
+
+void view_canvas_fini(struct view_canvas *canvas)
+{
+	mem_free(canvas->cells);
+	canvas->cells = NULL;
+	canvas->capacity = 0;
+	canvas->width = canvas->height = 0;
+}
+
+static const struct view_cell *view_row(const struct view_canvas *canvas, int y)
+{
+	return &canvas->cells[(size_t)y * (size_t)canvas->width];
+}
+
+enum status view_canvas_print(const struct view_canvas *canvas, int from, int to, FILE *out,
+			      struct err *err)
+{
+	char bytes[5];
+
+	for (int y = from; y < to; y++) {
+		const struct view_cell *row = view_row(canvas, y);
+		int end = canvas->width;
+
+		while (end > 0 && row[end - 1].character == ' ')
+			end--;
+		for (int x = 0; x < end; x++)
+			if (row[x].character != 0) {
+				view_encode(row[x].character, bytes);
+				fputs(bytes, out);
+			}
+		fputc('\n', out);
+	}
+	if (ferror(out))
+		return err_set(err, ST_IO, "write: the output was refused");
+	return ST_OK;
+}
+
+struct view_pane view_pane_all(struct view_canvas *canvas)
+{
+	return (struct view_pane){canvas, {0, 0, canvas->width, canvas->height}};
+}
+
+static int view_least(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+struct view_pane view_pane_at(struct view_canvas *canvas, struct view_rect rect)
+{
+	const int x = rect.x < 0 ? 0 : view_least(rect.x, canvas->width);
+	const int y = rect.y < 0 ? 0 : view_least(rect.y, canvas->height);
+	const int right = view_least(rect.x + rect.width, canvas->width);
+	const int bottom = view_least(rect.y + rect.height, canvas->height);
+
+	return (struct view_pane){canvas,
+				  {x, y, right > x ? right - x : 0, bottom > y ? bottom - y : 0}};
+}
+
+static struct view_cell *view_cell_at(struct view_pane *pane, int x, int y)
+{
+	if (x < 0 || y < 0 || x >= pane->rect.width || y >= pane->rect.height)
+		return NULL;
+	return &pane->canvas->cells[(size_t)(pane->rect.y + y) * (size_t)pane->canvas->width +
+				    (size_t)(pane->rect.x + x)];
+}
+
+void view_put(struct view_pane *pane, int x, int y, enum view_style style, uint32_t character)
+{
+	struct view_cell *cell = view_cell_at(pane, x, y);
+
+	if (!cell)
+		return;
+	if (character < ' ' || (pane->canvas->ascii && character > 126))
+		character = '?';
+	*cell = (struct view_cell){.character = character, .style = (uint8_t)style};
+}
+
+void view_restyle(struct view_pane *pane, int x, int y, enum view_style style)
+{
+	struct view_cell *cell = view_cell_at(pane, x, y);
+
+	if (cell)
+		cell->style = (uint8_t)style;
+}
+
+uint32_t view_glyph_char(const struct view_canvas *canvas, enum view_glyph glyph)
+{
+	return view_glyph_table[glyph][canvas->ascii ? 1 : 0];
+}
+
+void view_glyphs(struct view_pane *pane, int x, int y, enum view_style style, enum view_glyph glyph,
+		 int count)
+{
+	for (int i = 0; i < count; i++)
+		view_put(pane, x + i, y, style, view_glyph_char(pane->canvas, glyph));
+}
+
+void view_fill(struct view_pane *pane, int x, int y, int count, enum view_style style)
+{
+	for (int i = 0; i < count; i++)
+		view_put(pane, x + i, y, style, ' ');
+}
+
+uint32_t view_level_char(const struct view_canvas *canvas, double fraction)
+{
+	static const char ascii[] = ".:-=+*%#";
+	int level;
+
+	if (!(fraction > 0))
+		return ' ';
+	level = fraction >= 1 ? 7 : (int)(fraction * 8);
+	return canvas->ascii ? (uint32_t)ascii[level] : 0x2581u + (uint32_t)level;
+}
+
+/* --- characters ------------------------------------------------------------------------------- */
+
+/* Ranges that take two columns, and that take none. Own tables: the C library's depend on the
+ * locale. */
+static const uint32_t view_wide[][2] = {
+	{0x1100, 0x115f},   {0x231a, 0x231b},   {0x23e9, 0x23ec},   {0x2614, 0x2615},
+	{0x2e80, 0x303e},   {0x3041, 0x33ff},   {0x3400, 0x4dbf},   {0x4e00, 0x9fff},
+	{0xa000, 0xa4cf},   {0xa960, 0xa97f},   {0xac00, 0xd7a3},   {0xf900, 0xfaff},
+	{0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},   {0x1f300, 0x1f64f},
+	{0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
+};
+static const uint32_t view_zero[][2] = {
+	{0x00ad, 0x00ad}, {0x0300, 0x036f},   {0x0483, 0x0489},   {0x0591, 0x05bd},
+	{0x0610, 0x061a}, {0x064b, 0x065f},   {0x0e31, 0x0e31},   {0x0e34, 0x0e3a},
+	{0x1160, 0x11ff}, {0x1ab0, 0x1aff},   {0x1dc0, 0x1dff},   {0x200b, 0x200f},
+	{0x2028, 0x202e}, {0x2060, 0x206f},   {0x20d0, 0x20ff},   {0x302a, 0x302f},
+	{0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},   {0xfeff, 0xfeff},   {0xfff9, 0xfffb},
+	{0xe000, 0xf8ff}, {0xe0000, 0xe0fff}, {0xf0000, 0x10ffff}};
+
+static bool view_in(const uint32_t (*ranges)[2], size_t count, uint32_t character)
+{
+	for (size_t i = 0; i < count; i++)
+		if (character >= ranges[i][0] && character <= ranges[i][1])
+			return true;
+	return false;
+}
+
+/* The bytes that the character at @text has if it is well-formed UTF-8, else 0. */
+static int view_well_formed(const unsigned char *text, uint32_t *out)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	uint32_t value;
+	int length;
+
+	if (text[0] < 0x80) {
+		*out = text[0];
+		return 1;
+	}
+	length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : text[0] >= 0xc2 ? 2 : 0;
+	if (!length || text[0] > 0xf4)
+		return 0;
+	value = text[0] & (0x7fu >> length);
+	for (int i = 1; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		value = value << 6 | (text[i] & 0x3fu);
+	}
+	if (value < least[length] || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff))
+		return 0;
+	*out = value;
+	return length;
+}
+
+int view_decode(const char *text, uint32_t *character, int *columns)
+{
+	int length;
+
+	*columns = 1;
+	*character = '?';
+	if (text[0] == '\0')
+		return 0;
+
+	length = view_well_formed((const unsigned char *)text, character);
+	if (length == 0) {
+		*character = '?';
+		return 1;
+	}
+	if (*character == '\t' || *character == '\n') {
+		*character = ' ';
+	} else if (*character < ' ' || (*character >= 0x7f && *character < 0xa0)) {
+		*character = '?';
+	} else if (view_in(view_zero, ARRAY_LEN(view_zero), *character)) {
+		*columns = 0;
+	} else if (view_in(view_wide, ARRAY_LEN(view_wide), *character)) {
+		*columns = 2;
+	}
+	return length;
+}
+
+int view_encode(uint32_t character, char out[5])
+{
+	static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+	const int length = character < 0x80      ? 1
+			   : character < 0x800   ? 2
+			   : character < 0x10000 ? 3
+						 : 4;
+
+	out[length] = '\0';
+	if (length == 1) {
+		out[0] = (char)character;
+		return 1;
+	}
+	for (int i = length - 1; i > 0; i--) {
+		out[i] = (char)(0x80u | (character & 0x3fu));
+		character >>= 6;
+	}
+	out[0] = (char)(first[length] | character);
+	return length;
+}
+
+int view_text_width(const char *text)
+{
+	uint32_t character;
+	int columns, width = 0, bytes;
+
+	while (text && (bytes = view_decode(text, &character, &columns)) > 0) {
+		width += columns;
+		text += bytes;
+	}
+	return width;
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+/* A wide character in cells that show it, or '?' twice where there is ASCII only. */
+static void view_put_wide(struct view_pane *pane, int x, int y, enum view_style style,
+			  uint32_t character)
+{
+	struct view_cell *right = view_cell_at(pane, x + 1, y);
+
+	view_put(pane, x, y, style, right ? character : '?');
+	if (!right)
+		return;
+	if (pane->canvas->ascii)
+		view_put(pane, x + 1, y, style, '?');
+	else
+		*right = (struct view_cell){.character = 0, .style = (uint8_t)style};
+}
+
+int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_style style,
+		  const char *text)
+{
+	/* In a few cells a beginning says more than an ellipsis. */
+	const bool cut = width > 4 && view_text_width(text) > width;
+	const int room = cut ? width - 1 : width;
+	uint32_t character;
+	int columns, used = 0, bytes;
+
+	if (!text || width <= 0)
+		return 0;
+	while ((bytes = view_decode(text, &character, &columns)) > 0 && used + columns <= room) {
+		if (columns == 2)
+			view_put_wide(pane, x + used, y, style, character);
+		else if (columns == 1)
+			view_put(pane, x + used, y, style, character);
+		used += columns;
+		text += bytes;
+	}
+	if (cut) {
+		view_glyphs(pane, x + used, y, style, VIEW_GLYPH_ELLIPSIS, 1);
+		used++;
+	}
+	return used;
+}
+
+int view_text(struct view_pane *pane, int x, int y, enum view_style style, const char *text)
+{
+	return view_text_cut(pane, x, y, pane->rect.width - x, style, text);
+}
+
+int view_textf(struct view_pane *pane, int x, int y, enum view_style style, const char *format, ...)
+{
+	char text[VIEW_TEXT_SIZE];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return view_text(pane, x, y, style, text);
+}
+
+void view_text_right(struct view_pane *pane, int x, int y, int width, enum view_style style,
+		     const char *text)
+{
+	const int used = view_text_width(text);
+
+	if (used < width)
+		x += width - used;
+	view_text_cut(pane, x, y, used < width ? used : width, style, text);
+}

@@ -1,0 +1,157 @@
+/*
+ * Off-screen cells that screens draw into: one file flushes them to the terminal, another prints
+ * them as text.
+ *
+ * A cell is a character and a style; styles are roles ("title", "forward"), and only the terminal
+ * knows colours. Text is sanitised here: control characters, bad UTF-8 and characters that take no
+ * room become '?' or nothing, so no name in a database can reach the terminal as a command. Drawing
+ * never allocates and never leaves its pane. Not thread safe.
+ */
+#ifndef VIEW_CANVAS_H
+#define VIEW_CANVAS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/err.h"
+
+/* X(name, 256 colours: text, ground; 8 colours: text, ground; attributes). -1: the terminal's own.
+ * Attributes: B bold, R reverse, U underline, D dim; the second list is for terminals without
+ * colour. */
+#define VIEW_STYLE_MAP(X)                                                                          \
+	X(NORMAL, -1, -1, -1, -1, "", "")                                                          \
+	X(DIM, 244, -1, -1, -1, "", "")                                                            \
+	X(BOLD, -1, -1, -1, -1, "B", "B")                                                          \
+	X(TITLE, 39, -1, 6, -1, "B", "B")                                                          \
+	X(BAR, 252, 236, 7, 4, "", "R")                                                            \
+	X(BAR_ACTIVE, 16, 39, 0, 6, "B", "B")                                                      \
+	X(BAR_NOTE, 250, 236, 7, 4, "", "R")                                                       \
+	X(KEY, 39, -1, 6, -1, "B", "B")                                                            \
+	X(GOOD, 71, -1, 2, -1, "", "")                                                             \
+	X(WARN, 172, -1, 3, -1, "B", "B")                                                          \
+	X(BAD, 167, -1, 1, -1, "B", "B")                                                           \
+	X(CURSOR, 16, 252, 0, 7, "", "R")                                                          \
+	X(SELECTED, 16, 226, 0, 3, "B", "RB")                                                      \
+	X(BUBBLE, 131, -1, 1, -1, "", "")                                                          \
+	X(FORWARD, 16, 75, 7, 4, "", "R")                                                          \
+	X(FORWARD_2, 16, 111, 7, 4, "", "R")                                                       \
+	X(BACKWARD, 16, 215, 0, 3, "", "R")                                                        \
+	X(BACKWARD_2, 16, 179, 0, 3, "", "R")                                                      \
+	X(WEIGHT, 16, 114, 0, 2, "", "R")                                                          \
+	X(RECOMPUTE, 16, 152, 0, 6, "", "R")                                                       \
+	X(UPDATE, 16, 177, 7, 5, "", "R")                                                          \
+	X(OTHER, 16, 248, 0, 7, "", "R")                                                           \
+	X(FORWARD_TEXT, 75, -1, 4, -1, "B", "")                                                    \
+	X(BACKWARD_TEXT, 208, -1, 3, -1, "", "")                                                   \
+	X(WEIGHT_TEXT, 71, -1, 2, -1, "", "")                                                      \
+	X(RECOMPUTE_TEXT, 73, -1, 6, -1, "", "")                                                   \
+	X(UPDATE_TEXT, 133, -1, 5, -1, "", "")                                                     \
+	X(OTHER_TEXT, 245, -1, -1, -1, "", "")                                                     \
+	X(CURVE, 39, -1, 6, -1, "", "")
+
+enum view_style {
+#define VIEW_STYLE_ENUM(name, ...) VIEW_##name,
+	VIEW_STYLE_MAP(VIEW_STYLE_ENUM)
+#undef VIEW_STYLE_ENUM
+	VIEW_STYLES
+};
+
+/* X(name, with Unicode, in ASCII). */
+#define VIEW_GLYPH_MAP(X)                                                                          \
+	X(HORIZONTAL, 0x2500, '-')                                                                 \
+	X(VERTICAL, 0x2502, '|')                                                                   \
+	X(VERTICAL_DOTS, 0x250a, ':')                                                              \
+	X(TICK, 0x252c, '|')                                                                       \
+	X(CORNER, 0x2514, '+')                                                                     \
+	X(TEE, 0x2524, '|')                                                                        \
+	X(SHADE, 0x2591, '.')                                                                      \
+	X(FULL, 0x2588, '#')                                                                       \
+	X(TRACK, 0x2500, '-')                                                                      \
+	X(THEORY, 0x2503, '|')                                                                     \
+	X(CURSOR, 0x25bc, 'v')                                                                     \
+	X(SELECT, 0x25b6, '>')                                                                     \
+	X(DOT, 0x25cf, '*')                                                                        \
+	X(MIDDLE, 0x00b7, '-')                                                                     \
+	X(ARROW, 0x203a, '>')                                                                      \
+	X(ELLIPSIS, 0x2026, '~')                                                                   \
+	X(UP, 0x25b2, '^')                                                                         \
+	X(DOWN, 0x25bc, 'v')                                                                       \
+	X(WINDOW, 0x2501, '=')                                                                     \
+	X(FILL_FORWARD, 0x2501, '=')                                                               \
+	X(FILL_BACKWARD, 0x2550, '#')                                                              \
+	X(FILL_WEIGHT, 0x2505, '%')                                                                \
+	X(FILL_RECOMPUTE, 0x254c, '~')                                                             \
+	X(FILL_UPDATE, 0x2593, '+')                                                                \
+	X(FILL_OTHER, 0x2500, '-')
+
+enum view_glyph {
+#define VIEW_GLYPH_ENUM(name, wide, narrow) VIEW_GLYPH_##name,
+	VIEW_GLYPH_MAP(VIEW_GLYPH_ENUM)
+#undef VIEW_GLYPH_ENUM
+	VIEW_GLYPHS
+};
+
+struct view_rect {
+	int x, y, width, height; /* cells */
+};
+
+struct view_cell {
+	uint32_t character; /* 0: the right half of a wide character */
+	uint8_t style;      /* enum view_style */
+};
+
+struct view_canvas {
+	int width, height;
+	bool ascii; /* no character beyond 126 */
+	bool plain; /* styles will be lost: text, so that fills must carry the meaning */
+	struct view_cell *cells;
+	size_t capacity; /* cells */
+};
+
+/* The part of a canvas that one drawer may touch; coordinates below are relative to it. */
+struct view_pane {
+	struct view_canvas *canvas;
+	struct view_rect rect;
+};
+
+/* Make the canvas (zeroed at first) @width x @height and clear it. On failure it is unchanged. */
+enum status view_canvas_resize(struct view_canvas *canvas, int width, int height, struct err *err);
+void view_canvas_clear(struct view_canvas *canvas);
+void view_canvas_fini(struct view_canvas *canvas); /* accepts a zeroed canvas */
+
+/* The text of rows @from .. @to - 1, blanks at their ends cut. */
+enum status view_canvas_print(const struct view_canvas *canvas, int from, int to, FILE *out,
+			      struct err *err);
+
+struct view_pane view_pane_all(struct view_canvas *canvas);
+struct view_pane view_pane_at(struct view_canvas *canvas, struct view_rect rect); /* clipped */
+
+void view_put(struct view_pane *pane, int x, int y, enum view_style style, uint32_t character);
+void view_restyle(struct view_pane *pane, int x, int y, enum view_style style);
+void view_glyphs(struct view_pane *pane, int x, int y, enum view_style style, enum view_glyph glyph,
+		 int count);
+uint32_t view_glyph_char(const struct view_canvas *canvas, enum view_glyph glyph);
+void view_fill(struct view_pane *pane, int x, int y, int count, enum view_style style);
+
+/* Draw @text (UTF-8, NULL draws nothing) in at most @width columns; what does not fit ends in an
+ * ellipsis where there are more than four. Returns the columns used. */
+int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_style style,
+		  const char *text);
+int view_text(struct view_pane *pane, int x, int y, enum view_style style, const char *text);
+int view_textf(struct view_pane *pane, int x, int y, enum view_style style, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+/* The last @width columns, right-aligned in them. */
+void view_text_right(struct view_pane *pane, int x, int y, int width, enum view_style style,
+		     const char *text);
+int view_text_width(const char *text); /* columns that view_text() would use */
+
+/* A cell filled to @fraction (0 .. 1) from below; 0 is a blank, anything above shows. */
+uint32_t view_level_char(const struct view_canvas *canvas, double fraction);
+
+/* Decode one character of @text as drawn; returns the bytes taken (0 at the end). *@columns 0: drop
+ * it. */
+int view_decode(const char *text, uint32_t *character, int *columns);
+int view_encode(uint32_t character, char out[5]); /* bytes of UTF-8; 0-terminated */
+
+#endif /* VIEW_CANVAS_H */

@@ -1,0 +1,120 @@
+/*
+ * The table of requests, looked at from its sides.
+ *
+ * Threading: constant data. Ownership: none.
+ */
+#include "viewer/view_keys.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "viewer/view_canvas.h"
+
+static const struct view_request_info view_table[] = {
+	[VIEW_NONE] = {.name = "NONE", .group = "", .bar = "", .help = ""},
+#define VIEW_REQUEST_ROW(request, where, what, key1, key2, key3, in_bar, text)                     \
+	[VIEW_##request##_REQUEST] = {.name = #request,                                            \
+				      .screens = where,                                            \
+				      .group = what,                                               \
+				      .keys = {key1, key2, key3},                                  \
+				      .bar = in_bar,                                               \
+				      .help = text},
+	VIEW_REQUEST_MAP(VIEW_REQUEST_ROW)
+#undef VIEW_REQUEST_ROW
+};
+_Static_assert(ARRAY_LEN(view_table) == VIEW_REQUESTS, "request table out of step");
+
+static const struct {
+	uint32_t key;
+	const char *name;
+} view_key_names[] = {
+	{VIEW_KEY_TAB, "Tab"},
+	{VIEW_KEY_ENTER, "Enter"},
+	{VIEW_KEY_ESCAPE, "Esc"},
+	{VIEW_KEY_BACKSPACE, "Backspace"},
+	{VIEW_KEY_UP, "Up"},
+	{VIEW_KEY_DOWN, "Down"},
+	{VIEW_KEY_LEFT, "Left"},
+	{VIEW_KEY_RIGHT, "Right"},
+	{VIEW_KEY_SHIFT_LEFT, "Shift-Left"},
+	{VIEW_KEY_SHIFT_RIGHT, "Shift-Right"},
+	{VIEW_KEY_PAGE_UP, "PgUp"},
+	{VIEW_KEY_PAGE_DOWN, "PgDn"},
+	{VIEW_KEY_HOME, "Home"},
+	{VIEW_KEY_END, "End"},
+	{VIEW_KEY_BACK_TAB, "Shift-Tab"},
+	{VIEW_KEY_F1, "F1"},
+	{VIEW_KEY_F5, "F5"},
+	{VIEW_KEY_F6, "F6"},
+	{' ', "Space"},
+};
+
+const struct view_request_info *view_request_info(enum view_request request)
+{
+	assert(request < VIEW_REQUESTS);
+	return &view_table[request];
+}
+
+enum view_request view_request_of(uint32_t key)
+{
+	if (key == VIEW_KEY_NONE)
+		return VIEW_NONE;
+	if (key == '\n')
+		key = VIEW_KEY_ENTER;
+	for (int request = VIEW_NONE + 1; request < VIEW_REQUESTS; request++)
+		for (int i = 0; i < VIEW_KEYS_EACH; i++)
+			if (view_table[request].keys[i] == key)
+				return (enum view_request)request;
+	return VIEW_NONE;
+}
+
+const char *view_key_name(uint32_t key, char out[VIEW_KEY_NAME_SIZE])
+{
+	for (size_t i = 0; i < ARRAY_LEN(view_key_names); i++)
+		if (view_key_names[i].key == key) {
+			str_copy(out, VIEW_KEY_NAME_SIZE, view_key_names[i].name);
+			return out;
+		}
+	if (key < ' ')
+		snprintf(out, VIEW_KEY_NAME_SIZE, "Ctrl-%c", (int)(key + '@'));
+	else
+		view_encode(key, out);
+	return out;
+}
+
+const char *view_key_list(enum view_request request, char out[VIEW_KEY_LIST_SIZE])
+{
+	char name[VIEW_KEY_NAME_SIZE];
+	size_t length = 0;
+
+	out[0] = '\0';
+	for (int i = 0; i < VIEW_KEYS_EACH; i++) {
+		if (!view_table[request].keys[i])
+			continue;
+		length += (size_t)snprintf(out + length, VIEW_KEY_LIST_SIZE - length, "%s%s",
+					   length ? " " : "",
+					   view_key_name(view_table[request].keys[i], name));
+		if (length >= VIEW_KEY_LIST_SIZE)
+			break;
+	}
+	return out;
+}
+
+void view_keys_manual(struct str *out)
+{
+	char keys[VIEW_KEY_LIST_SIZE];
+	const char *group = "";
+
+	str_add(out, "KEYS\n");
+	for (int request = VIEW_NONE + 1; request < VIEW_REQUESTS; request++) {
+		const struct view_request_info *info = &view_table[request];
+
+		if (strcmp(group, info->group) != 0)
+			str_addf(out, "%s%s.\n\n", group[0] ? "\n" : "", info->group);
+		group = info->group;
+		str_addf(out, "%s - %s.\n\n", view_key_list((enum view_request)request, keys),
+			 info->help);
+	}
+}

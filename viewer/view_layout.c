@@ -1,0 +1,156 @@
+/*
+ * Sizes to rectangles.
+ *
+ * Threading: pure functions. Ownership: none.
+ */
+#include "viewer/view_layout.h"
+
+#define IDLE_WIDTH     7
+#define DETAILS_HEIGHT 6
+#define SCALE_WIDTH    11
+#define COLUMN_WIDTH   66 /* columns of text are not made wider than is read with ease */
+#define TWO_COLUMNS    100
+
+static int least(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+static int greatest(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+struct view_frame view_frame_layout(int width, int height)
+{
+	struct view_frame frame = {0};
+
+	width = greatest(width, 0);
+	height = greatest(height, 0);
+	if (width < VIEW_MIN_WIDTH || height < VIEW_MIN_HEIGHT) {
+		frame.too_small = true;
+		frame.line = (struct view_rect){0, 0, width, least(height, 1)};
+		return frame;
+	}
+	frame.title = (struct view_rect){0, 0, width, 1};
+	frame.body = (struct view_rect){0, 1, width, height - 3};
+	frame.status = (struct view_rect){0, height - 2, width, 1};
+	frame.keys = (struct view_rect){0, height - 1, width, 1};
+	return frame;
+}
+
+/* Take @rows from the foot of *@rect. */
+static struct view_rect take_bottom(struct view_rect *rect, int rows)
+{
+	struct view_rect taken = *rect;
+
+	rows = greatest(0, least(rows, rect->height));
+	taken.y = rect->y + rect->height - rows;
+	taken.height = rows;
+	rect->height -= rows;
+	return taken;
+}
+
+static struct view_rect take_top(struct view_rect *rect, int rows)
+{
+	struct view_rect taken = *rect;
+
+	rows = greatest(0, least(rows, rect->height));
+	taken.height = rows;
+	rect->y += rows;
+	rect->height -= rows;
+	return taken;
+}
+
+static struct view_rect take_left(struct view_rect *rect, int columns)
+{
+	struct view_rect taken = *rect;
+
+	columns = greatest(0, least(columns, rect->width));
+	taken.width = columns;
+	rect->x += columns;
+	rect->width -= columns;
+	return taken;
+}
+
+struct view_timeline_layout view_timeline_areas(struct view_rect body, int label_width,
+						bool details)
+{
+	struct view_timeline_layout out = {0};
+	struct view_rect rest = body;
+
+	if (details && body.height >= 12)
+		out.details =
+			take_bottom(&rest, body.height >= 30 ? DETAILS_HEIGHT + 3 : DETAILS_HEIGHT);
+	if (rest.height >= 8)
+		out.overview = take_top(&rest, 1);
+	out.labels = take_left(&rest, least(label_width, rest.width / 3));
+	if (rest.width >= 3 * IDLE_WIDTH) {
+		out.idle = rest;
+		out.idle.width = IDLE_WIDTH;
+		out.idle.x = rest.x + rest.width - IDLE_WIDTH;
+		rest.width -= IDLE_WIDTH;
+	}
+	out.lanes = rest;
+	return out;
+}
+
+struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows)
+{
+	struct view_tensors_layout out = {0};
+	struct view_rect rest = body;
+	const int wanted = greatest(body.height * 2 / 5, body.height - rows - 2);
+
+	if (body.height >= 12) {
+		struct view_rect foot = take_bottom(&rest, least(wanted, body.height - 6));
+
+		out.heading = take_top(&foot, 1);
+		out.axis = take_bottom(&foot, 1);
+		out.scale = take_left(&foot, least(SCALE_WIDTH, foot.width / 3));
+		out.curve = foot;
+	}
+	out.table = rest;
+	return out;
+}
+
+int view_blocks_layout(int width, const int *heights, int count, struct view_rect *places)
+{
+	const int columns = width >= TWO_COLUMNS ? 2 : 1;
+	const int column_width = columns == 2 ? least((width - 2) / 2, COLUMN_WIDTH + 20) : width;
+	int filled[2] = {0, 0}, total = 0, half;
+
+	for (int i = 0; i < count; i++)
+		total += heights[i] + 1;
+	half = (total + 1) / 2;
+
+	for (int i = 0, column = 0; i < count; i++) {
+		/* Blocks keep their order: the second column begins where the first is half of all.
+		 */
+		if (columns == 2 && column == 0 && filled[0] > 0 &&
+		    filled[0] + heights[i] / 2 >= half)
+			column = 1;
+		places[i] = (struct view_rect){column * (column_width + 2), filled[column],
+					       column_width, heights[i]};
+		filled[column] += heights[i] + 1;
+	}
+	return greatest(0, greatest(filled[0], filled[1]) - 1);
+}
+
+void view_lane_heights(const int *depths, int count, int rows, int most, int *heights)
+{
+	bool grown = true;
+
+	for (int i = 0; i < count; i++) {
+		heights[i] = rows > 0 ? 1 : 0;
+		rows -= heights[i];
+	}
+	while (rows > 0 && grown) {
+		grown = false;
+		for (int i = 0; i < count && rows > 0; i++)
+			if (heights[i] > 0 && heights[i] < least(depths[i], most)) {
+				heights[i]++;
+				rows--;
+				grown = true;
+			}
+	}
+}

@@ -1,0 +1,61 @@
+/*
+ * Where everything is: pure functions from sizes to rectangles. No terminal, no state.
+ *
+ * At every size the rectangles lie inside the screen and do not overlap; one that has no room is
+ * empty. Below VIEW_MIN_WIDTH x VIEW_MIN_HEIGHT only `line` is there.
+ */
+#ifndef VIEW_LAYOUT_H
+#define VIEW_LAYOUT_H
+
+#include <stdbool.h>
+
+#include "viewer/view_canvas.h"
+
+#define VIEW_MIN_WIDTH  40
+#define VIEW_MIN_HEIGHT 10
+
+/* The frame around every screen. */
+struct view_frame {
+	bool too_small;
+	struct view_rect line;   /* too small: the one line there is */
+	struct view_rect title;  /* names of the screens, state of the run */
+	struct view_rect body;   /* the screen's own */
+	struct view_rect status; /* what is shown; messages; prompts */
+	struct view_rect keys;
+};
+
+struct view_frame view_frame_layout(int width, int height);
+
+/* The timeline within its body. */
+struct view_timeline_layout {
+	struct view_rect overview;            /* the whole run, one row */
+	struct view_rect labels, lanes, idle; /* side by side, axes included */
+	struct view_rect details;
+};
+
+struct view_timeline_layout view_timeline_areas(struct view_rect body, int label_width,
+						bool details);
+
+/* The tensors within their body: the table above, the curve of one below. */
+struct view_tensors_layout {
+	struct view_rect table;
+	struct view_rect heading; /* what the curve is of */
+	struct view_rect scale;   /* numbers left of the curve */
+	struct view_rect curve;
+	struct view_rect axis; /* steps under it */
+};
+
+struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows);
+
+/* Blocks of @heights rows, one after another in as many columns as are useful at @width: where each
+ * begins. Returns the height of the whole. @places has @count rectangles, relative to the top left.
+ */
+int view_blocks_layout(int width, const int *heights, int count, struct view_rect *places);
+
+/*
+ * How many rows each of @count lanes gets of @rows: at least 1 each in order while rows last (0
+ * after that), then one more each in turn up to its depth (and at most @most).
+ */
+void view_lane_heights(const int *depths, int count, int rows, int most, int *heights);
+
+#endif /* VIEW_LAYOUT_H */

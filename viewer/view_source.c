@@ -1,0 +1,135 @@
+/*
+ * Opening, following and letting go of a report.
+ *
+ * Threading: one thread. Ownership: the source owns its handle.
+ */
+#include "viewer/view_source.h"
+
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/report_find.h"
+
+#define RETRY_FIRST_NS (250 * UINT64_C(1000000))
+#define RETRY_MOST_NS  (2000 * UINT64_C(1000000))
+
+static const char *const view_state_texts[] = {
+	[VIEW_RECORDING] = "recording",
+	[VIEW_CLOSING] = "closing",
+	[VIEW_KILLED] = "killed: the writer died",
+	[VIEW_COMPLETE] = "complete",
+};
+
+const char *view_state_text(enum view_state state)
+{
+	return view_state_texts[state];
+}
+
+static enum view_state view_read_state(struct prof_db *db)
+{
+	const enum prof_state state = prof_db_state(db);
+
+	if (state == PROF_COMPLETE)
+		return VIEW_COMPLETE;
+	if (!prof_db_writer_alive(db))
+		return VIEW_KILLED;
+	return state == PROF_CLOSING ? VIEW_CLOSING : VIEW_RECORDING;
+}
+
+/* The last part of the path that says something: the directory of a profile.db. */
+static void view_name(struct view_source *source)
+{
+	char path[FS_PATH_SIZE];
+	char *slash;
+
+	str_copy(path, sizeof(path), source->path);
+	for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+		path[n - 1] = '\0';
+	slash = strrchr(path, '/');
+	if (slash && slash != path && strcmp(slash, "/profile.db") == 0) {
+		*slash = '\0';
+		slash = strrchr(path, '/');
+	}
+	str_copy(source->name, sizeof(source->name), slash && slash[1] ? slash + 1 : path);
+}
+
+enum status view_source_open(struct view_source *source, const char *path, struct err *err)
+{
+	enum status status;
+
+	memset(source, 0, sizeof(*source));
+	if (!fs_path(source->path, "%s", path))
+		return err_set(err, ST_LIMIT, "the path is too long");
+	view_name(source);
+	status = prof_db_open(&source->db, path, err);
+	if (status != ST_OK)
+		return status;
+
+	source->state = view_read_state(source->db);
+	source->version = prof_db_version(source->db);
+	return ST_OK;
+}
+
+void view_source_close(struct view_source *source)
+{
+	prof_db_close(source->db);
+	source->db = NULL;
+}
+
+/* The file is let go: is it finished? Each look is short, and they get rarer. */
+static bool view_take_again(struct view_source *source, uint64_t now_ns)
+{
+	if (now_ns < source->retry_ns)
+		return false;
+	source->retry_wait_ns = source->retry_wait_ns < RETRY_MOST_NS / 2
+					? source->retry_wait_ns * 2
+					: RETRY_MOST_NS;
+	source->retry_ns = now_ns + source->retry_wait_ns;
+	if (prof_db_open(&source->db, source->path, NULL) != ST_OK)
+		return false;
+
+	source->state = view_read_state(source->db);
+	if (source->state == VIEW_CLOSING) {
+		view_source_close(source);
+		return false;
+	}
+	source->version = prof_db_version(source->db);
+	return true;
+}
+
+bool view_source_poll(struct view_source *source, uint64_t now_ns)
+{
+	const enum view_state before = source->state;
+	int64_t version;
+	bool news;
+
+	source->looked_ns = now_ns;
+	if (!source->db)
+		return view_take_again(source, now_ns);
+	if (source->state == VIEW_COMPLETE)
+		return false;
+
+	version = prof_db_version(source->db);
+	source->state = view_read_state(source->db);
+	if (source->state == VIEW_CLOSING) {
+		view_source_close(source);
+		source->retry_wait_ns = RETRY_FIRST_NS;
+		source->retry_ns = now_ns + RETRY_FIRST_NS;
+		return true;
+	}
+	news = version != source->version || source->state != before;
+	source->version = version;
+	return news;
+}
+
+enum status view_source_newest(const char *folder, char out[FS_PATH_SIZE], struct err *err)
+{
+	if (report_find_newest(folder, out))
+		return ST_OK;
+	return err_set(err, ST_NOTFOUND,
+		       "no report in %s (tf_report__*/profile.db): name one, or train with "
+		       "POPLAR_ENGINE_OPTIONS='{\"autoReport.all\":\"true\"}'",
+		       strcmp(folder, ".") == 0 ? "this directory" : folder);
+}

@@ -1,0 +1,357 @@
+/*
+ * ncurses in, ncurses out.
+ *
+ * Signals only set flags and write a byte to a pipe; the loop does what they ask. Suspending,
+ * resuming and leaving all go through view_leave_screen() and view_enter_screen().
+ *
+ * Threading: one thread. Ownership: the ncurses screen and the pipe, from run to its end.
+ */
+#include "viewer/view_term.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <ncurses.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+
+#define TICK_MS      250
+#define ESCAPE_MS    25
+#define KEYS_AT_ONCE 64
+#define RUN_MOST     256
+
+static volatile sig_atomic_t view_end_signal, view_stop_signal, view_wake_signal;
+static int view_pipe[2] = {-1, -1};
+
+static const struct view_style_info {
+	short text, ground, text8, ground8;
+	const char *attributes, *mono;
+} view_styles[] = {
+#define VIEW_STYLE_ROW(name, ...) [VIEW_##name] = {__VA_ARGS__},
+	VIEW_STYLE_MAP(VIEW_STYLE_ROW)
+#undef VIEW_STYLE_ROW
+};
+_Static_assert(ARRAY_LEN(view_styles) == VIEW_STYLES, "style table out of step");
+
+struct view_term {
+	SCREEN *screen;
+	attr_t attributes[VIEW_STYLES];
+	short pairs[VIEW_STYLES];
+};
+
+bool view_term_unicode(void)
+{
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+static void view_on_signal(int number)
+{
+	const int kept = errno;
+	const char byte = 0;
+
+	if (number == SIGTSTP)
+		view_stop_signal = 1;
+	else if (number == SIGCONT || number == SIGWINCH)
+		view_wake_signal = 1;
+	else
+		view_end_signal = number;
+	if (write(view_pipe[1], &byte, 1) < 0)
+		errno = 0; /* a full pipe wakes as well */
+	errno = kept;
+}
+
+static const int view_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
+
+static enum status view_catch_signals(struct sigaction *old, struct err *err)
+{
+	struct sigaction action;
+
+	view_end_signal = view_stop_signal = view_wake_signal = 0;
+	if (pipe2(view_pipe, O_NONBLOCK | O_CLOEXEC))
+		return err_set(err, ST_IO, "pipe: %s", strerror(errno));
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = view_on_signal;
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < ARRAY_LEN(view_signals); i++)
+		sigaction(view_signals[i], &action, &old[i]);
+	return ST_OK;
+}
+
+static void view_release_signals(const struct sigaction *old)
+{
+	for (size_t i = 0; i < ARRAY_LEN(view_signals); i++)
+		sigaction(view_signals[i], &old[i], NULL);
+	close(view_pipe[0]);
+	close(view_pipe[1]);
+	view_pipe[0] = view_pipe[1] = -1;
+}
+
+static void view_drain_pipe(void)
+{
+	char bytes[64];
+
+	while (read(view_pipe[0], bytes, sizeof(bytes)) > 0)
+		;
+}
+
+/* --- colours ---------------------------------------------------------------------------------- */
+
+static attr_t view_attributes(const char *letters)
+{
+	static const struct {
+		char letter;
+		attr_t attribute;
+	} table[] = {{'B', A_BOLD}, {'R', A_REVERSE}, {'U', A_UNDERLINE}, {'D', A_DIM}};
+	attr_t out = A_NORMAL;
+
+	for (; *letters; letters++)
+		for (size_t i = 0; i < ARRAY_LEN(table); i++)
+			if (table[i].letter == *letters)
+				out |= table[i].attribute;
+	return out;
+}
+
+static void view_make_styles(struct view_term *term, bool colour)
+{
+	const bool coloured = colour && has_colors() && start_color() == OK;
+	const bool own = coloured && use_default_colors() == OK;
+	const bool wide = coloured && COLORS >= 256;
+
+	for (int i = 0; i < VIEW_STYLES; i++) {
+		const struct view_style_info *info = &view_styles[i];
+		short text = wide ? info->text : info->text8;
+		short ground = wide ? info->ground : info->ground8;
+
+		term->pairs[i] = 0;
+		term->attributes[i] = view_attributes(coloured ? info->attributes : info->mono);
+		if (!coloured || i >= COLOR_PAIRS - 1 || (text < 0 && ground < 0))
+			continue;
+		/* A terminal without default colours is taken for a dark one. */
+		text = text < 0 && !own ? COLOR_WHITE : text;
+		ground = ground < 0 && !own ? COLOR_BLACK : ground;
+		if (init_pair((short)(i + 1), text, ground) == OK)
+			term->pairs[i] = (short)(i + 1);
+	}
+}
+
+/* --- cells out -------------------------------------------------------------------------------- */
+
+/* Cells of one style from @x on, written at once; returns where they end. */
+static int view_flush_run(const struct view_term *term, const struct view_canvas *canvas, int y,
+			  int x)
+{
+	const struct view_cell *row = &canvas->cells[(size_t)y * (size_t)canvas->width];
+	const uint8_t style = row[x].style;
+	wchar_t text[RUN_MOST + 1];
+	int count = 0, from = x;
+
+	while (x < canvas->width && row[x].style == style && count < RUN_MOST) {
+		if (row[x].character != 0)
+			text[count++] = (wchar_t)row[x].character;
+		x++;
+	}
+	text[count] = L'\0';
+	attr_set(term->attributes[style], term->pairs[style], NULL);
+	mvaddnwstr(y, from, text, count);
+	return x;
+}
+
+static void view_flush(const struct view_term *term, struct view_session *session)
+{
+	const struct view_canvas *canvas = &session->canvas;
+
+	if (session->redraw)
+		clearok(stdscr, TRUE);
+	session->redraw = false;
+	erase();
+	for (int y = 0; y < canvas->height; y++)
+		for (int x = 0; x < canvas->width;)
+			x = view_flush_run(term, canvas, y, x);
+	refresh();
+}
+
+/* --- keys in ---------------------------------------------------------------------------------- */
+
+static uint32_t view_special_key(wint_t key)
+{
+	static const struct {
+		int curses;
+		uint32_t ours;
+	} table[] = {{KEY_UP, VIEW_KEY_UP},
+		     {KEY_DOWN, VIEW_KEY_DOWN},
+		     {KEY_LEFT, VIEW_KEY_LEFT},
+		     {KEY_RIGHT, VIEW_KEY_RIGHT},
+		     {KEY_SLEFT, VIEW_KEY_SHIFT_LEFT},
+		     {KEY_SRIGHT, VIEW_KEY_SHIFT_RIGHT},
+		     {KEY_PPAGE, VIEW_KEY_PAGE_UP},
+		     {KEY_NPAGE, VIEW_KEY_PAGE_DOWN},
+		     {KEY_HOME, VIEW_KEY_HOME},
+		     {KEY_END, VIEW_KEY_END},
+		     {KEY_BTAB, VIEW_KEY_BACK_TAB},
+		     {KEY_ENTER, VIEW_KEY_ENTER},
+		     {KEY_BACKSPACE, VIEW_KEY_BACKSPACE},
+		     {KEY_DC, VIEW_KEY_BACKSPACE},
+		     {KEY_F(1), VIEW_KEY_F1},
+		     {KEY_F(5), VIEW_KEY_F5},
+		     {KEY_F(6), VIEW_KEY_F6},
+		     {KEY_RESIZE, VIEW_KEY_RESIZE}};
+
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (table[i].curses == (int)key)
+			return table[i].ours;
+	return VIEW_KEY_NONE;
+}
+
+/* The next key that is there, else VIEW_KEY_NONE with *@more false. */
+static uint32_t view_read_key(bool *more)
+{
+	wint_t key = 0;
+	const int kind = get_wch(&key);
+
+	*more = kind != ERR;
+	if (kind == ERR)
+		return VIEW_KEY_NONE;
+	if (kind == KEY_CODE_YES)
+		return view_special_key(key);
+	if (key == '\n')
+		return VIEW_KEY_ENTER;
+	return (uint32_t)key < 0x110000 ? (uint32_t)key : VIEW_KEY_NONE;
+}
+
+/* --- entering and leaving --------------------------------------------------------------------- */
+
+static enum status view_enter_screen(struct view_term *term, bool colour, struct err *err)
+{
+	term->screen = newterm(NULL, stdout, stdin);
+	if (!term->screen)
+		return err_set(
+			err, ST_UNSUPPORTED,
+			"the terminal type is unknown (set TERM, or use --view NAME --text)");
+	set_escdelay(ESCAPE_MS);
+	cbreak();
+	noecho();
+	nonl();
+	intrflush(stdscr, FALSE);
+	keypad(stdscr, TRUE);
+	nodelay(stdscr, TRUE);
+	curs_set(0);
+	view_make_styles(term, colour);
+	return ST_OK;
+}
+
+/* The one place where the terminal is given back. */
+static void view_leave_screen(struct view_term *term)
+{
+	curs_set(1);
+	endwin();
+	delscreen(term->screen);
+	term->screen = NULL;
+}
+
+static void view_suspend(struct view_session *session)
+{
+	struct sigaction old, standard;
+
+	view_stop_signal = 0;
+	def_prog_mode();
+	endwin();
+	memset(&standard, 0, sizeof(standard));
+	standard.sa_handler = SIG_DFL;
+	sigaction(SIGTSTP, &standard, &old);
+	raise(SIGTSTP); /* here the shell has it; SIGCONT brings it back */
+	sigaction(SIGTSTP, &old, NULL);
+	reset_prog_mode();
+	session->redraw = true;
+}
+
+/* The terminal's size, if it is another than the canvas's. */
+static enum status view_follow_size(struct view_session *session, struct err *err)
+{
+	struct winsize size;
+	int width = COLS, height = LINES;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
+		width = size.ws_col;
+		height = size.ws_row;
+	}
+	if (width == session->canvas.width && height == session->canvas.height)
+		return ST_OK;
+	if (is_term_resized(height, width))
+		resize_term(height, width);
+	session->redraw = true;
+	return view_session_size(session, width, height, err);
+}
+
+/* Wait for a key, a signal or the next tick; false: the terminal is gone. */
+static bool view_wait(int milliseconds)
+{
+	struct pollfd wait[2] = {{STDIN_FILENO, POLLIN, 0}, {view_pipe[0], POLLIN, 0}};
+
+	if (poll(wait, 2, milliseconds) < 0)
+		return errno == EINTR;
+	view_drain_pipe();
+	return !(wait[0].revents & (POLLHUP | POLLERR | POLLNVAL)) || (wait[0].revents & POLLIN);
+}
+
+static enum status view_loop(struct view_term *term, struct view_session *session, struct err *err)
+{
+	bool more, draw = true;
+	enum status status;
+
+	while (!session->quit && !view_end_signal) {
+		status = view_follow_size(session, err);
+		if (status != ST_OK)
+			return status;
+		if (session->stale || session->redraw || draw) {
+			view_session_draw(session);
+			view_flush(term, session);
+		}
+		draw = view_wake_signal;
+		view_wake_signal = 0;
+		if (!view_wait(TICK_MS))
+			return ST_OK;
+		if (view_stop_signal)
+			view_suspend(session);
+		more = true;
+		for (int i = 0; more && i < KEYS_AT_ONCE && !session->quit; i++) {
+			const uint32_t key = view_read_key(&more);
+
+			draw = draw || more;
+			if (key != VIEW_KEY_NONE && key != VIEW_KEY_RESIZE)
+				view_session_key(session, key);
+		}
+		draw = view_session_tick(session, clock_ns()) || draw;
+	}
+	return ST_OK;
+}
+
+enum status view_term_run(struct view_session *session, bool colour, int *signal_number,
+			  struct err *err)
+{
+	struct sigaction old[ARRAY_LEN(view_signals)];
+	struct view_term term = {0};
+	enum status status;
+
+	*signal_number = 0;
+	status = view_catch_signals(old, err);
+	if (status != ST_OK)
+		return status;
+	status = view_enter_screen(&term, colour, err);
+	if (status == ST_OK) {
+		status = view_loop(&term, session, err);
+		view_leave_screen(&term);
+	}
+	*signal_number = view_end_signal;
+	view_release_signals(old);
+	return status;
+}

@@ -1,0 +1,193 @@
+/*
+ * The timeline's details: the span or the idle time under the cursor, in words.
+ *
+ * Threading: one thread. Ownership: texts live in the details' arena until the next load.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "viewer/view_timeline_internal.h"
+
+#define MOST_PARENTS 8
+
+static void view_add_text(struct view_timeline *tl, const char *name, const char *value)
+{
+	if (value && value[0] && tl->field_count < VIEW_FIELDS)
+		tl->fields[tl->field_count++] = (struct view_field){name, value};
+}
+
+static void view_add_number(struct view_timeline *tl, const char *name, int64_t value)
+{
+	if (value != VIEW_NONE_ID)
+		view_add_text(tl, name, arena_printf(&tl->detail, "%lld", (long long)value));
+}
+
+/* A time in the exact ns and as people read it. */
+static void view_add_ns(struct view_timeline *tl, const char *name, int64_t ns)
+{
+	char short_form[FMT_SIZE], exact[FMT_SIZE];
+
+	if (ns > -1000 && ns < 1000)
+		view_add_text(tl, name, arena_printf(&tl->detail, "%s", fmt_ns(short_form, ns)));
+	else
+		view_add_text(tl, name,
+			      arena_printf(&tl->detail, "%s (%s ns)", fmt_ns(short_form, ns),
+					   fmt_count(exact, ns)));
+}
+
+static const char *view_phase_text(char phase)
+{
+	static const struct {
+		char phase;
+		const char *text;
+	} phases[] = {{'F', "F forward"},
+		      {'B', "B backward"},
+		      {'W', "W weight gradient"},
+		      {'R', "R recomputation"},
+		      {'U', "U weight update"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(phases); i++)
+		if (phases[i].phase == phase)
+			return phases[i].text;
+	return NULL;
+}
+
+static void view_span_fields(struct view_timeline *tl)
+{
+	const struct prof_span *span = &tl->span;
+
+	view_add_ns(tl, "start", span->start_ns);
+	if (span->dur_ns == VIEW_NONE_ID)
+		view_add_text(tl, "duration", "still open");
+	else
+		view_add_ns(tl, "duration", span->dur_ns);
+	view_add_text(tl, "phase", view_phase_text(span->phase));
+	view_add_number(tl, "stage", span->stage);
+	view_add_number(tl, "micro-batch", span->microbatch);
+	view_add_number(tl, "step", span->step);
+	view_add_number(tl, "weight update", span->weight_update);
+	view_add_number(tl, "execution", span->execution);
+	view_add_number(tl, "epoch", span->epoch);
+	view_add_text(tl, "mode", span->mode);
+	view_add_number(tl, "IPU", span->ipu);
+	view_add_number(tl, "replica", span->replica);
+	view_add_text(tl, "operation", span->operation);
+	view_add_text(tl, "arguments", span->arguments);
+	view_add_text(tl, "category", span->category);
+	view_add_text(tl, "clock", span->clock);
+	view_add_number(tl, "depth", span->depth);
+	view_add_number(tl, "span", span->span_id);
+}
+
+/* "worker 0 > Engine::run > update": the names around the span, outermost first. */
+static void view_span_path(struct view_timeline *tl, struct prof_db *db)
+{
+	const char *names[MOST_PARENTS];
+	int64_t parent = tl->span.parent_id;
+	size_t length;
+	int count = 0;
+
+	while (parent != VIEW_NONE_ID && count < MOST_PARENTS) {
+		struct prof_span span;
+
+		if (prof_timeline_span(db, parent, &tl->detail, &span, NULL) != ST_OK)
+			break;
+		names[count++] = span.name ? span.name : "?";
+		parent = span.parent_id;
+	}
+	length = (size_t)snprintf(tl->path, sizeof(tl->path), "%s", view__lane(tl)->track->name);
+	while (count-- > 0 && length < sizeof(tl->path))
+		length += (size_t)snprintf(tl->path + length, sizeof(tl->path) - length, " > %s",
+					   names[count]);
+}
+
+/* The idle time around the cursor, as far as the window shows it. */
+static void view_find_gap(struct view_timeline *tl)
+{
+	const struct view_lane *lane = view__lane(tl);
+	const struct view_window window = tl->clock[view__lead(tl)].window;
+	struct view_window gap = window;
+
+	for (int i = 0; i < lane->bar_count; i++) {
+		const struct prof_bar *bar = &lane->bars[i];
+		const int64_t end = bar->start_ns + bar->dur_ns;
+
+		if (bar->depth != lane->work_depth)
+			continue;
+		if (bar->start_ns <= tl->cursor_ns && end > tl->cursor_ns)
+			return;
+		if (end <= tl->cursor_ns && end > gap.from)
+			gap.from = end;
+		if (bar->start_ns > tl->cursor_ns && bar->start_ns < gap.to)
+			gap.to = bar->start_ns;
+	}
+	tl->in_gap = gap.to > gap.from;
+	tl->gap = gap;
+}
+
+static void view_gap_fields(struct view_timeline *tl)
+{
+	const struct view_lane *lane = view__lane(tl);
+
+	tl->gap_run = VIEW_NONE_ID;
+	for (int i = 0; i < tl->run_count && lane->pipeline; i++)
+		if (tl->lanes[tl->runs[i].group].track->clock == lane->track->clock &&
+		    tl->cursor_ns >= tl->runs[i].from && tl->cursor_ns < tl->runs[i].to)
+			tl->gap_run = tl->runs[i].weight_update;
+	view_add_ns(tl, "idle from", tl->gap.from);
+	view_add_ns(tl, "idle for", tl->gap.to - tl->gap.from);
+	view_add_text(tl, "lane", lane->track->name);
+	if (tl->gap_run != VIEW_NONE_ID) {
+		view_add_number(tl, "weight update", tl->gap_run);
+		view_add_text(tl, "bubble", "yes: within the pipeline run of this weight update");
+	}
+}
+
+/* A span that was jumped to stays selected while the cursor is in it. */
+static bool view_pinned(struct view_timeline *tl, struct prof_db *db)
+{
+	int64_t end;
+
+	if (tl->pinned == VIEW_NONE_ID ||
+	    prof_timeline_span(db, tl->pinned, &tl->detail, &tl->span, NULL) != ST_OK)
+		return false;
+	end = tl->span.dur_ns == VIEW_NONE_ID
+		      ? INT64_MAX
+		      : tl->span.start_ns + (tl->span.dur_ns > 0 ? tl->span.dur_ns : 1);
+	return tl->cursor_ns >= tl->span.start_ns && tl->cursor_ns < end;
+}
+
+enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, struct err *err)
+{
+	const struct view_lane *lane = view__lane(tl);
+	enum status status;
+
+	arena_reset(&tl->detail);
+	tl->field_count = 0;
+	tl->in_gap = false;
+	tl->path[0] = '\0';
+	tl->selected = VIEW_NONE_ID;
+	if (view_pinned(tl, db)) {
+		tl->selected = tl->pinned;
+	} else {
+		tl->pinned = VIEW_NONE_ID;
+		status = prof_timeline_at(db, lane->track->track_id, tl->cursor_ns, tl->depth,
+					  &tl->selected, err);
+		if (status == ST_OK && tl->selected != VIEW_NONE_ID)
+			status = prof_timeline_span(db, tl->selected, &tl->detail, &tl->span, err);
+		if (status != ST_OK)
+			return status;
+	}
+	if (tl->selected == VIEW_NONE_ID || tl->span.depth < lane->work_depth)
+		view_find_gap(tl);
+	if (tl->in_gap)
+		view_gap_fields(tl);
+	if (tl->selected != VIEW_NONE_ID) {
+		if (!tl->in_gap)
+			view_span_fields(tl);
+		view_span_path(tl, db);
+	}
+	return ST_OK;
+}
