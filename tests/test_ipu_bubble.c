@@ -228,6 +228,52 @@ static void check_sum(const struct ipu_bubble *b, int ipus)
 			 ipus * b->makespan_ns - b->busy_ns);
 }
 
+#define CLOCK_END 1100
+
+/* The lockstep split once more, one ns after the other. */
+static void check_every_ns(const struct ipu_bubble *b, const struct ipu_interval *intervals,
+			   int count, int ipus)
+{
+	bool busy[5][CLOCK_END] = {{false}}, *any = busy[4];
+	int64_t up = 0, down = 0, silent = 0, waiting = 0, working = 0;
+	int first = CLOCK_END, last = -1;
+
+	for (int i = 0; i < count; i++) {
+		for (int64_t t = 0; t < intervals[i].dur_ns && intervals[i].phase != 'U'; t++)
+			busy[intervals[i].ipu][intervals[i].start_ns + t] = true;
+	}
+	for (int t = 0; t < CLOCK_END; t++) {
+		any[t] = busy[0][t] || busy[1][t] || busy[2][t] || busy[3][t];
+		first = any[t] && t < first ? t : first;
+		last = any[t] ? t : last;
+	}
+	for (int ipu = 0; ipu < ipus; ipu++) {
+		int begin = CLOCK_END, end = -1;
+
+		for (int t = first; t <= last; t++) {
+			begin = busy[ipu][t] && t < begin ? t : begin;
+			end = busy[ipu][t] ? t : end;
+		}
+		for (int t = first; t <= last; t++) {
+			if (busy[ipu][t])
+				working++;
+			else if (t < begin)
+				up++;
+			else if (t > end)
+				down++;
+			else if (any[t])
+				waiting++;
+			else
+				silent++;
+		}
+	}
+	assert_int_equal(b->busy_ns, working);
+	assert_int_equal(b->ramp_up_ns, up);
+	assert_int_equal(b->ramp_down_ns, down);
+	assert_int_equal(b->communication_ns, silent);
+	assert_int_equal(b->imbalance_ns, waiting);
+}
+
 /* Any intervals, even ones that overlap on an IPU or name no real producer. */
 static void test_idle_time_is_split_to_the_last_ns(void **state)
 {
@@ -247,12 +293,13 @@ static void test_idle_time_is_split_to_the_last_ns(void **state)
 						      .microbatch = (int)rng_below(&rng, 4),
 						      .phase = "FBU"[rng_below(&rng, 3)],
 						      .start_ns = rng_below(&rng, 1000),
-						      .dur_ns = rng_below(&rng, 60)};
+						      .dur_ns = 1 + rng_below(&rng, 60)};
 		assert_int_equal(ipu_bubble_measure(intervals, count, ipus, 4, &b, NULL), ST_OK);
 		check_sum(&b, ipus);
 		assert_int_equal(ipu_bubble_measure_lockstep(intervals, count, ipus, 4, &b, NULL),
 				 ST_OK);
 		check_sum(&b, ipus);
+		check_every_ns(&b, intervals, count, ipus);
 	}
 }
 
