@@ -18,26 +18,92 @@
 #endif
 
 #define MAGNITUDE 0x7fffffff
+#define LANES     16
+
+/* Always inlined, so that all of a variant is in one encoding: going from 512-bit vectors to old
+ * SSE instructions and back costs more than the folding itself. */
+#define INLINE static inline __attribute__((always_inline))
 
 /* The hardware's own prefetcher stops at every page; this many floats ahead keep memory busy. */
 #define AHEAD 1024
+
+struct outfeed_lanes {
+	/* Aligned, or whole-vector stores would straddle cache lines and stall the loads after. */
+	_Alignas(64) double sum[LANES];
+	double squares[LANES], l1[LANES];
+	float min[LANES], max[LANES];
+	uint32_t least[LANES], least_nonzero[LANES], zeros[LANES], negatives[LANES];
+};
 
 static const struct outfeed_lanes no_lanes; /* zeros; minima and maxima need more */
 
 static void lanes_start(struct outfeed_lanes *lanes)
 {
 	*lanes = no_lanes;
-	for (int i = 0; i < OUTFEED_LANES; i++) {
+	for (int i = 0; i < LANES; i++) {
 		lanes->min[i] = INFINITY;
 		lanes->max[i] = -INFINITY;
 		lanes->least[i] = lanes->least_nonzero[i] = UINT32_MAX;
 	}
 }
 
+/* ---- folding ------------------------------------------------------------------------------------
+ */
+
+INLINE double fold(double *lane)
+{
+	for (int width = LANES / 2; width > 0; width /= 2) {
+		for (int i = 0; i < width; i++)
+			lane[i] += lane[i + width];
+	}
+	return lane[0];
+}
+
+INLINE void fold_sums(struct outfeed_lanes *lanes, struct outfeed_sums *out)
+{
+	for (int width = LANES / 2; width > 0; width /= 2) {
+		for (int i = 0; i < width; i++) {
+			int j = i + width;
+
+			if (lanes->min[j] < lanes->min[i])
+				lanes->min[i] = lanes->min[j];
+			if (lanes->max[j] > lanes->max[i])
+				lanes->max[i] = lanes->max[j];
+			if (lanes->least[j] < lanes->least[i])
+				lanes->least[i] = lanes->least[j];
+			lanes->negatives[i] += lanes->negatives[j];
+		}
+	}
+	out->sum = fold(lanes->sum);
+	out->squares = fold(lanes->squares);
+	out->l1 = fold(lanes->l1);
+	out->min = lanes->min[0];
+	out->max = lanes->max[0];
+	out->least = lanes->least[0];
+	out->negatives = lanes->negatives[0];
+}
+
+INLINE void fold_centred(struct outfeed_lanes *lanes, struct outfeed_sums *out)
+{
+	out->sum = fold(lanes->sum);
+	out->squares = fold(lanes->squares);
+}
+
+INLINE void fold_zeros(const struct outfeed_lanes *lanes, struct outfeed_sums *out)
+{
+	out->zeros = 0;
+	out->least_nonzero = UINT32_MAX;
+	for (int i = 0; i < LANES; i++) {
+		out->zeros += lanes->zeros[i];
+		if (lanes->least_nonzero[i] < out->least_nonzero)
+			out->least_nonzero = lanes->least_nonzero[i];
+	}
+}
+
 /* ---- what a lane does ---------------------------------------------------------------------------
  */
 
-static inline uint32_t magnitude_of(float x)
+INLINE uint32_t magnitude_of(float x)
 {
 	uint32_t bits;
 
@@ -45,7 +111,7 @@ static inline uint32_t magnitude_of(float x)
 	return bits & MAGNITUDE;
 }
 
-static inline void lane_sums(struct outfeed_lanes *lanes, size_t i, float x)
+INLINE void lane_sums(struct outfeed_lanes *lanes, size_t i, float x)
 {
 	double d = (double)x;
 	uint32_t bits = magnitude_of(x);
@@ -59,7 +125,7 @@ static inline void lane_sums(struct outfeed_lanes *lanes, size_t i, float x)
 	lanes->negatives[i] += x < 0;
 }
 
-static inline void lane_centred(struct outfeed_lanes *lanes, size_t i, float x, double shift)
+INLINE void lane_centred(struct outfeed_lanes *lanes, size_t i, float x, double shift)
 {
 	double d = (double)x - shift;
 
@@ -67,7 +133,7 @@ static inline void lane_centred(struct outfeed_lanes *lanes, size_t i, float x, 
 	lanes->squares[i] += d * d;
 }
 
-static inline void lane_zeros(struct outfeed_lanes *lanes, size_t i, float x)
+INLINE void lane_zeros(struct outfeed_lanes *lanes, size_t i, float x)
 {
 	/* Zero minus one is the greatest number of all, so zeros are never the least. */
 	uint32_t bits = magnitude_of(x) - 1;
@@ -79,69 +145,69 @@ static inline void lane_zeros(struct outfeed_lanes *lanes, size_t i, float x)
 /* ---- portable -----------------------------------------------------------------------------------
  */
 
-static size_t whole_rows(size_t count)
+INLINE size_t whole_rows(size_t count)
 {
-	return count - count % OUTFEED_LANES;
+	return count - count % LANES;
 }
 
-static void tail_sums(const float *values, size_t count, struct outfeed_lanes *lanes)
+INLINE void tail_sums(const float *values, size_t count, struct outfeed_lanes *lanes)
 {
 	for (size_t i = whole_rows(count); i < count; i++)
-		lane_sums(lanes, i % OUTFEED_LANES, values[i]);
+		lane_sums(lanes, i % LANES, values[i]);
 }
 
-static void tail_centred(const float *values, size_t count, double shift,
+INLINE void tail_centred(const float *values, size_t count, double shift,
 			 struct outfeed_lanes *lanes)
 {
 	for (size_t i = whole_rows(count); i < count; i++)
-		lane_centred(lanes, i % OUTFEED_LANES, values[i], shift);
+		lane_centred(lanes, i % LANES, values[i], shift);
 }
 
-static void tail_zeros(const float *values, size_t count, struct outfeed_lanes *lanes)
+INLINE void tail_zeros(const float *values, size_t count, struct outfeed_lanes *lanes)
 {
 	for (size_t i = whole_rows(count); i < count; i++)
-		lane_zeros(lanes, i % OUTFEED_LANES, values[i]);
+		lane_zeros(lanes, i % LANES, values[i]);
 }
 
 /* The local lanes have no alias, so that the compiler may keep them in registers. */
-static void portable_sums(const float *values, size_t count, struct outfeed_lanes *lanes)
+static void portable_sums(const float *values, size_t count, struct outfeed_sums *out)
 {
 	struct outfeed_lanes l;
 
 	lanes_start(&l);
-	for (size_t row = 0; row < whole_rows(count); row += OUTFEED_LANES) {
-		for (size_t i = 0; i < OUTFEED_LANES; i++)
+	for (size_t row = 0; row < whole_rows(count); row += LANES) {
+		for (size_t i = 0; i < LANES; i++)
 			lane_sums(&l, i, values[row + i]);
 	}
 	tail_sums(values, count, &l);
-	*lanes = l;
+	fold_sums(&l, out);
 }
 
 static void portable_centred(const float *values, size_t count, double shift,
-			     struct outfeed_lanes *lanes)
+			     struct outfeed_sums *out)
 {
 	struct outfeed_lanes l;
 
 	lanes_start(&l);
-	for (size_t row = 0; row < whole_rows(count); row += OUTFEED_LANES) {
-		for (size_t i = 0; i < OUTFEED_LANES; i++)
+	for (size_t row = 0; row < whole_rows(count); row += LANES) {
+		for (size_t i = 0; i < LANES; i++)
 			lane_centred(&l, i, values[row + i], shift);
 	}
 	tail_centred(values, count, shift, &l);
-	*lanes = l;
+	fold_centred(&l, out);
 }
 
-static void portable_zeros(const float *values, size_t count, struct outfeed_lanes *lanes)
+static void portable_zeros(const float *values, size_t count, struct outfeed_sums *out)
 {
 	struct outfeed_lanes l;
 
 	lanes_start(&l);
-	for (size_t row = 0; row < whole_rows(count); row += OUTFEED_LANES) {
-		for (size_t i = 0; i < OUTFEED_LANES; i++)
+	for (size_t row = 0; row < whole_rows(count); row += LANES) {
+		for (size_t i = 0; i < LANES; i++)
 			lane_zeros(&l, i, values[row + i]);
 	}
 	tail_zeros(values, count, &l);
-	*lanes = l;
+	fold_zeros(&l, out);
 }
 
 static bool has_always(void)
@@ -171,7 +237,7 @@ AVX2 static void avx2_half_sums(const float *values, size_t count, struct outfee
 	__m256i negatives = _mm256_setzero_si256();
 	const float *end = values + whole_rows(count);
 
-	for (const float *p = values + at; p < end; p += OUTFEED_LANES) {
+	for (const float *p = values + at; p < end; p += LANES) {
 		__m256 x = _mm256_loadu_ps(p), a = _mm256_and_ps(x, magnitude);
 		__m256d d0 = _mm256_cvtps_pd(_mm_loadu_ps(p));
 		__m256d d1 = _mm256_cvtps_pd(_mm_loadu_ps(p + 4));
@@ -202,24 +268,27 @@ AVX2 static void avx2_half_sums(const float *values, size_t count, struct outfee
 	_mm256_storeu_si256((__m256i *)(lanes->negatives + at), negatives);
 }
 
-static void avx2_sums(const float *values, size_t count, struct outfeed_lanes *lanes)
+AVX2 static void avx2_sums(const float *values, size_t count, struct outfeed_sums *out)
 {
+	struct outfeed_lanes local, *lanes = &local;
 	avx2_half_sums(values, count, lanes, 0);
-	avx2_half_sums(values, count, lanes, OUTFEED_LANES / 2);
+	avx2_half_sums(values, count, lanes, LANES / 2);
 	tail_sums(values, count, lanes);
+	fold_sums(lanes, out);
 }
 
 AVX2 static void avx2_centred(const float *values, size_t count, double shift,
-			      struct outfeed_lanes *lanes)
+			      struct outfeed_sums *out)
 {
+	struct outfeed_lanes local, *lanes = &local;
 	const __m256d k = _mm256_set1_pd(shift);
 
-	for (int at = 0; at < OUTFEED_LANES; at += 4) {
+	for (int at = 0; at < LANES; at += 4) {
 		__m256d sum = _mm256_setzero_pd();
 		__m256d squares = _mm256_setzero_pd();
 		const float *end = values + whole_rows(count);
 
-		for (const float *p = values + at; p < end; p += OUTFEED_LANES) {
+		for (const float *p = values + at; p < end; p += LANES) {
 			__m256d d = _mm256_sub_pd(_mm256_cvtps_pd(_mm_loadu_ps(p)), k);
 
 			sum = _mm256_add_pd(sum, d);
@@ -229,18 +298,20 @@ AVX2 static void avx2_centred(const float *values, size_t count, double shift,
 		_mm256_storeu_pd(lanes->squares + at, squares);
 	}
 	tail_centred(values, count, shift, lanes);
+	fold_centred(lanes, out);
 }
 
-AVX2 static void avx2_zeros(const float *values, size_t count, struct outfeed_lanes *lanes)
+AVX2 static void avx2_zeros(const float *values, size_t count, struct outfeed_sums *out)
 {
+	struct outfeed_lanes local, *lanes = &local;
 	const __m256i magnitude = _mm256_set1_epi32(MAGNITUDE), ones = _mm256_set1_epi32(-1);
 
-	for (int at = 0; at < OUTFEED_LANES; at += 8) {
+	for (int at = 0; at < LANES; at += 8) {
 		__m256i least = _mm256_set1_epi32(-1);
 		__m256i zeros = _mm256_setzero_si256();
 		const float *end = values + whole_rows(count);
 
-		for (const float *p = values + at; p < end; p += OUTFEED_LANES) {
+		for (const float *p = values + at; p < end; p += LANES) {
 			__m256i bits = _mm256_add_epi32(
 				_mm256_and_si256(_mm256_castps_si256(_mm256_loadu_ps(p)),
 						 magnitude),
@@ -253,6 +324,7 @@ AVX2 static void avx2_zeros(const float *values, size_t count, struct outfeed_la
 		_mm256_storeu_si256((__m256i *)(lanes->zeros + at), zeros);
 	}
 	tail_zeros(values, count, lanes);
+	fold_zeros(lanes, out);
 }
 
 static bool has_avx2(void)
@@ -265,8 +337,9 @@ static bool has_avx2(void)
 
 #define AVX512 __attribute__((target("avx512f")))
 
-AVX512 static void avx512_sums(const float *values, size_t count, struct outfeed_lanes *lanes)
+AVX512 static void avx512_sums(const float *values, size_t count, struct outfeed_sums *out)
 {
+	struct outfeed_lanes local, *lanes = &local;
 	const __m512i one = _mm512_set1_epi32(1), magnitude = _mm512_set1_epi32(MAGNITUDE);
 	__m512d sum0 = _mm512_setzero_pd(), sum1 = _mm512_setzero_pd();
 	__m512d sq0 = _mm512_setzero_pd(), sq1 = _mm512_setzero_pd();
@@ -276,7 +349,7 @@ AVX512 static void avx512_sums(const float *values, size_t count, struct outfeed
 	__m512i negatives = _mm512_setzero_si512();
 	const float *end = values + whole_rows(count);
 
-	for (const float *p = values; p < end; p += OUTFEED_LANES) {
+	for (const float *p = values; p < end; p += LANES) {
 		__m512 x = _mm512_loadu_ps(p);
 		__m512i bits = _mm512_and_si512(_mm512_castps_si512(x), magnitude);
 		__m512d d0 = _mm512_cvtps_pd(_mm256_loadu_ps(p));
@@ -307,17 +380,19 @@ AVX512 static void avx512_sums(const float *values, size_t count, struct outfeed
 	_mm512_storeu_si512(lanes->least, least);
 	_mm512_storeu_si512(lanes->negatives, negatives);
 	tail_sums(values, count, lanes);
+	fold_sums(lanes, out);
 }
 
 AVX512 static void avx512_centred(const float *values, size_t count, double shift,
-				  struct outfeed_lanes *lanes)
+				  struct outfeed_sums *out)
 {
+	struct outfeed_lanes local, *lanes = &local;
 	const __m512d k = _mm512_set1_pd(shift);
 	__m512d sum0 = _mm512_setzero_pd(), sum1 = _mm512_setzero_pd();
 	__m512d sq0 = _mm512_setzero_pd(), sq1 = _mm512_setzero_pd();
 	const float *end = values + whole_rows(count);
 
-	for (const float *p = values; p < end; p += OUTFEED_LANES) {
+	for (const float *p = values; p < end; p += LANES) {
 		__m512d d0 = _mm512_sub_pd(_mm512_cvtps_pd(_mm256_loadu_ps(p)), k);
 		__m512d d1 = _mm512_sub_pd(_mm512_cvtps_pd(_mm256_loadu_ps(p + 8)), k);
 
@@ -331,16 +406,18 @@ AVX512 static void avx512_centred(const float *values, size_t count, double shif
 	_mm512_storeu_pd(lanes->squares, sq0);
 	_mm512_storeu_pd(lanes->squares + 8, sq1);
 	tail_centred(values, count, shift, lanes);
+	fold_centred(lanes, out);
 }
 
-AVX512 static void avx512_zeros(const float *values, size_t count, struct outfeed_lanes *lanes)
+AVX512 static void avx512_zeros(const float *values, size_t count, struct outfeed_sums *out)
 {
+	struct outfeed_lanes local, *lanes = &local;
 	const __m512i ones = _mm512_set1_epi32(-1), magnitude = _mm512_set1_epi32(MAGNITUDE);
 	__m512i least = _mm512_set1_epi32(-1);
 	__m512i zeros = _mm512_setzero_si512();
 	const float *end = values + whole_rows(count);
 
-	for (const float *p = values; p < end; p += OUTFEED_LANES) {
+	for (const float *p = values; p < end; p += LANES) {
 		__m512i bits =
 			_mm512_add_epi32(_mm512_and_si512(_mm512_loadu_si512(p), magnitude), ones);
 
@@ -351,6 +428,7 @@ AVX512 static void avx512_zeros(const float *values, size_t count, struct outfee
 	_mm512_storeu_si512(lanes->least_nonzero, least);
 	_mm512_storeu_si512(lanes->zeros, zeros);
 	tail_zeros(values, count, lanes);
+	fold_zeros(lanes, out);
 }
 
 static bool has_avx512(void)

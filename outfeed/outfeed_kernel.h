@@ -1,8 +1,8 @@
 /*
  * The inner loops of outfeed_stats, for several processors: sums over rows of 16 finite floats.
  *
- * Element i belongs to lane i modulo 16 in every variant, and each lane's operations are the same
- * IEEE operations in the same order; so all variants give the same bytes.
+ * Element i belongs to lane i modulo 16 in every variant, each lane's operations are the same IEEE
+ * operations in the same order, and lanes are folded alike; so all variants give the same bytes.
  *
  * Pure, except that the choice is kept: outfeed_kernel_use() is for tests and benchmarks, while no
  * other thread computes statistics.
@@ -14,19 +14,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OUTFEED_LANES 16
-
-/* What the lanes hold after a loop; the members that it does not name are void. A value that is not
- * finite makes l1 of its lane so (finite floats cannot overflow it); then all of these are void. */
-struct outfeed_lanes {
-	/* Aligned, or whole-vector stores would straddle cache lines and stall the loads after. */
-	_Alignas(64) double sum[OUTFEED_LANES]; /* of x, or of x - shift */
-	double squares[OUTFEED_LANES];          /* of the same */
-	double l1[OUTFEED_LANES];               /* of |x| */
-	float min[OUTFEED_LANES], max[OUTFEED_LANES];
-	uint32_t least[OUTFEED_LANES];         /* the bits of the least |x| */
-	uint32_t least_nonzero[OUTFEED_LANES]; /* of the least that is not 0, minus 1 */
-	uint32_t zeros[OUTFEED_LANES], negatives[OUTFEED_LANES];
+/* What a loop found; the members that it does not name are left alone. A value that is not finite
+ * makes l1 so (finite floats cannot overflow it); then the rest is void. */
+struct outfeed_sums {
+	double sum;     /* of x, or of x - shift */
+	double squares; /* of the same */
+	double l1;      /* of |x| */
+	float min, max;
+	uint32_t least;         /* the bits of the least |x| */
+	uint32_t least_nonzero; /* of the least that is not 0, minus 1; UINT32_MAX: all are 0 */
+	uint32_t zeros, negatives;
 };
 
 /* One variant. Each loop takes @count values (at most 2^31), the last row being cut. */
@@ -34,12 +31,11 @@ struct outfeed_kernel {
 	const char *name;
 	bool (*runs)(void); /* on this processor? */
 	/* sum, squares, l1, min, max, least, negatives */
-	void (*sums)(const float *values, size_t count, struct outfeed_lanes *lanes);
+	void (*sums)(const float *values, size_t count, struct outfeed_sums *out);
 	/* sum and squares of x - @shift */
-	void (*centred)(const float *values, size_t count, double shift,
-			struct outfeed_lanes *lanes);
+	void (*centred)(const float *values, size_t count, double shift, struct outfeed_sums *out);
 	/* zeros and least_nonzero: a loop apart, since most tensors have no zero */
-	void (*zeros)(const float *values, size_t count, struct outfeed_lanes *lanes);
+	void (*zeros)(const float *values, size_t count, struct outfeed_sums *out);
 };
 
 /* The variant in use: at first the fastest that this processor runs. */

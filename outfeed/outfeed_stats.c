@@ -21,104 +21,57 @@
  * lost 14 of 53 bits: take it again about the mean. */
 #define LOST 0x1p-14
 
-/* ---- lanes to one row ---------------------------------------------------------------------------
+/* ---- blocks -------------------------------------------------------------------------------------
  */
 
-static double fold(const double *lane)
-{
-	double pairs[OUTFEED_LANES / 2];
-
-	for (int i = 0; i < OUTFEED_LANES / 2; i++)
-		pairs[i] = lane[i] + lane[i + OUTFEED_LANES / 2];
-	for (int width = OUTFEED_LANES / 4; width > 0; width /= 2) {
-		for (int i = 0; i < width; i++)
-			pairs[i] += pairs[i + width];
-	}
-	return pairs[0];
-}
-
 static void take_zeros(struct outfeed_stats *stats, const float *values, size_t count,
-		       struct outfeed_lanes *lanes, uint32_t least)
+		       struct outfeed_sums *sums)
 {
+	uint32_t bits = sums->least;
 	float nonzero;
 
-	if (least == 0) {
-		outfeed_kernel_get()->zeros(values, count, lanes);
-		least = UINT32_MAX;
-		for (int i = 0; i < OUTFEED_LANES; i++) {
-			stats->n_zero += lanes->zeros[i];
-			if (lanes->least_nonzero[i] < least)
-				least = lanes->least_nonzero[i];
-		}
-		least += 1; /* no value but zeros: 0 again */
+	if (bits == 0) {
+		outfeed_kernel_get()->zeros(values, count, sums);
+		stats->n_zero = sums->zeros;
+		bits = sums->least_nonzero + 1; /* no value but zeros: 0 again */
 	}
-	memcpy(&nonzero, &least, sizeof(nonzero));
-	stats->abs_min_nonzero = least == 0 ? (double)NAN : (double)nonzero;
+	memcpy(&nonzero, &bits, sizeof(nonzero));
+	stats->abs_min_nonzero = bits == 0 ? (double)NAN : (double)nonzero;
 }
 
-/* Fold minima, maxima and the rest into lane 0, in pairs. */
-static void fold_extremes(struct outfeed_lanes *lanes)
+static void take_extremes(struct outfeed_stats *stats, size_t count,
+			  const struct outfeed_sums *sums)
 {
-	for (int width = OUTFEED_LANES / 2; width > 0; width /= 2) {
-		for (int i = 0; i < width; i++) {
-			int j = i + width;
-
-			if (lanes->min[j] < lanes->min[i])
-				lanes->min[i] = lanes->min[j];
-			if (lanes->max[j] > lanes->max[i])
-				lanes->max[i] = lanes->max[j];
-			if (lanes->least[j] < lanes->least[i])
-				lanes->least[i] = lanes->least[j];
-			lanes->negatives[i] += lanes->negatives[j];
-		}
-	}
-}
-
-static void take_extremes(struct outfeed_stats *stats, const float *values, size_t count,
-			  struct outfeed_lanes *lanes)
-{
-	float min, max;
-	uint32_t least, negatives;
-
-	fold_extremes(lanes);
-	min = lanes->min[0];
-	max = lanes->max[0];
-	least = lanes->least[0];
-	negatives = lanes->negatives[0];
-	take_zeros(stats, values, count, lanes, least);
 	stats->n = (int64_t)count;
-	stats->n_neg = negatives;
+	stats->n_neg = sums->negatives;
 	stats->n_pos = stats->n - stats->n_zero - stats->n_neg;
 	/* Zeros of both signs are equal, so which one wins depends on the order: give the positive.
 	 */
-	stats->min = (double)min + 0.0;
-	stats->max = (double)max + 0.0;
+	stats->min = (double)sums->min + 0.0;
+	stats->max = (double)sums->max + 0.0;
 	stats->abs_max = fabs(stats->min) > fabs(stats->max) ? fabs(stats->min) : fabs(stats->max);
 }
 
 /* The row of a block. False, and @stats void, where a value is not finite. */
 static bool finite_block(struct outfeed_stats *stats, const float *values, size_t count)
 {
-	struct outfeed_lanes lanes;
-	double n = (double)count, shift = 0, sum, squares;
+	struct outfeed_sums sums;
+	double n = (double)count, shift = 0;
 
-	outfeed_kernel_get()->sums(values, count, &lanes);
+	outfeed_kernel_get()->sums(values, count, &sums);
 	outfeed_stats_init(stats);
-	stats->l1 = fold(lanes.l1);
-	if (!isfinite(stats->l1))
+	if (!isfinite(sums.l1))
 		return false;
-	sum = fold(lanes.sum);
-	squares = fold(lanes.squares);
-	take_extremes(stats, values, count, &lanes);
-	stats->l2_squared = squares;
-	if (squares - sum * (sum / n) < squares * LOST) {
-		shift = sum / n;
-		outfeed_kernel_get()->centred(values, count, shift, &lanes);
-		sum = fold(lanes.sum);
-		squares = fold(lanes.squares);
+	take_zeros(stats, values, count, &sums);
+	take_extremes(stats, count, &sums);
+	stats->l1 = sums.l1;
+	stats->l2_squared = sums.squares;
+	if (sums.squares - sums.sum * (sums.sum / n) < sums.squares * LOST) {
+		shift = sums.sum / n;
+		outfeed_kernel_get()->centred(values, count, shift, &sums);
 	}
-	stats->mean = shift + sum / n;
-	stats->m2 = squares - sum * (sum / n);
+	stats->mean = shift + sums.sum / n;
+	stats->m2 = sums.squares - sums.sum * (sums.sum / n);
 	stats->m2 = stats->m2 > 0 ? stats->m2 : 0;
 	return true;
 }
