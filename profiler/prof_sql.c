@@ -22,9 +22,16 @@ static const struct {
 	{SQLITE_AUTH, ST_UNSUPPORTED},
 };
 
-static enum status status_of(sqlite3 *db, int code)
+/* What the system said. SQLite does not keep it for a failed COMMIT: then it is still in errno. */
+static int system_error(sqlite3 *db)
 {
 	int system = db == NULL ? 0 : sqlite3_system_errno(db);
+
+	return system == 0 ? errno : system;
+}
+
+static enum status status_of(int code, int system)
+{
 
 	if ((code & 0xff) == SQLITE_IOERR &&
 	    (system == EFBIG || system == ENOSPC || system == EDQUOT))
@@ -38,26 +45,30 @@ static enum status status_of(sqlite3 *db, int code)
 
 enum status prof_sql_error(sqlite3 *db, int code, struct err *err, const char *what)
 {
-	int system = db == NULL ? 0 : sqlite3_system_errno(db);
+	int system = system_error(db);
 	const char *text = db == NULL ? sqlite3_errstr(code) : sqlite3_errmsg(db);
 
 	if ((code & 0xff) == SQLITE_IOERR && system != 0)
-		return err_set(err, status_of(db, code), "%s: %s (%s)", what, text,
+		return err_set(err, status_of(code, system), "%s: %s (%s)", what, text,
 			       strerror(system));
-	return err_set(err, status_of(db, code), "%s: %s", what, text);
+	return err_set(err, status_of(code, system), "%s: %s", what, text);
 }
 
 enum status prof_sql_run(sqlite3 *db, const char *sql, struct err *err)
 {
-	int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+	int code;
 
+	errno = 0;
+	code = sqlite3_exec(db, sql, NULL, NULL, NULL);
 	return code == SQLITE_OK ? ST_OK : prof_sql_error(db, code, err, "database");
 }
 
 enum status prof_sql_execute(sqlite3_stmt *statement, struct err *err, const char *what)
 {
-	int code = sqlite3_step(statement);
+	int code;
 
+	errno = 0;
+	code = sqlite3_step(statement);
 	while (code == SQLITE_ROW)
 		code = sqlite3_step(statement);
 	if (code != SQLITE_DONE) {

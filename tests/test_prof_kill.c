@@ -1,0 +1,182 @@
+/*
+ * kill -9 at random moments: the file opens, is whole, and holds all that a commit announced.
+ *
+ *	test_prof_kill [ROUNDS [SEED]]
+ *
+ * The child tells of each commit through a pipe, on the writer's thread, so no clock is needed to
+ *know what must be there.
+ */
+#include "prof_testing.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/rng.h"
+#include "profiler/prof_db.h"
+#include "profiler/prof_repair.h"
+
+static unsigned rounds = 20, seed = 1;
+static int announce_to;
+
+static void announce(void *user, const struct ips_commit *commit)
+{
+	(void)user;
+	if (write(announce_to, commit, sizeof(*commit)) != (ssize_t)sizeof(*commit))
+		_exit(2);
+}
+
+static void record_for_ever(const char *path)
+{
+	struct ips_recording_params params;
+	struct ips_recording *recording;
+	struct ips_track *one, *two;
+	struct ips_keys keys = IPS_KEYS_NULL;
+	IPS_SITE(outer, "k", "outer");
+	IPS_SITE(inner, "k", "inner");
+
+	ips_recording_params_defaults(&params);
+	params.commit_ms = 4;
+	params.on_commit = announce;
+	if (ips_recording_open(&recording, path, &params, NULL, 0) != 0)
+		_exit(3);
+	one = ips_track_open(recording, "one", NULL);
+	two = ips_track_open(recording, "two", NULL);
+	ips_span_begin(one, &outer);
+	for (int64_t i = 0;; i++) {
+		const struct ips_metric row = {IPS_TRAIN, 1, 0, i, i, "loss", 0.5};
+
+		keys.step = i;
+		ips_track_set_keys(two, &keys);
+		ips_span_begin(one, &inner);
+		ips_span_begin(two, &outer);
+		ips_span_begin(two, &inner);
+		ips_span_end(two);
+		ips_counter(two, &inner, (double)i);
+		ips_instant(one, &inner);
+		ips_span_end(two);
+		ips_span_end(one);
+		ips_append_metric(recording, &row);
+		if (i % 64 == 0)
+			usleep(50);
+	}
+}
+
+/* Let the child announce @wanted commits and a little more, then kill it; the last word it gave. */
+static struct ips_commit run_and_kill(const char *path, struct rng *rng)
+{
+	struct ips_commit last = {0}, next;
+	unsigned wanted = rng_below(rng, 12);
+	int ends[2];
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		close(ends[0]);
+		announce_to = ends[1];
+		record_for_ever(path);
+	}
+	close(ends[1]);
+	for (unsigned i = 0; i < wanted; i++) {
+		assert_int_equal(read(ends[0], &next, sizeof(next)), sizeof(next));
+		last = next;
+	}
+	usleep(rng_below(rng, 15000));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	while (read(ends[0], &next, sizeof(next)) == (ssize_t)sizeof(next))
+		last = next;
+	close(ends[0]);
+	return last;
+}
+
+static void check_announced(const char *path, const struct ips_commit *last)
+{
+	assert_true(prof_ask(path, "SELECT count(*) FROM spans") >= (int64_t)last->spans);
+	assert_true(prof_ask(path, "SELECT count(*) FROM instants") >= (int64_t)last->instants);
+	assert_true(prof_ask(path, "SELECT count(*) FROM counters") >= (int64_t)last->counters);
+	assert_true(prof_ask(path, "SELECT count(*) FROM metrics") >= (int64_t)last->rows);
+	/* Ids without holes; all of one commit or nothing of it. */
+	assert_int_equal(
+		prof_ask(path, "SELECT count(*) - coalesce(max(span_id), 0) FROM span_rows"), 0);
+	assert_int_equal(
+		prof_ask(path,
+			 "SELECT coalesce(sum(last_row - first_row + 1), 0) - (SELECT count(*) "
+			 "FROM span_rows) FROM zones WHERE kind = 0"),
+		0);
+	assert_int_equal(
+		prof_ask(path, "SELECT count(*) FROM spans WHERE name IS NULL OR track IS NULL"),
+		0);
+	assert_int_equal(
+		prof_ask(path,
+			 "SELECT (SELECT coalesce(sum(count), 0) FROM span_levels WHERE level = "
+			 "12) - (SELECT count(dur_ns) FROM span_rows)"),
+		0);
+}
+
+static void one_round(struct rng *rng)
+{
+	struct ips_commit last;
+	struct prof_place place;
+	struct prof_db *db;
+	struct err err;
+	int64_t spans;
+	bool done;
+
+	prof_place_make(&place);
+	last = run_and_kill(place.path, rng);
+	if (last.number == 0) {
+		/* Killed before the first commit: there may be no database yet, but never a broken
+		 * one. */
+		if (prof_db_open(&db, place.path, &err) == ST_OK)
+			prof_db_close(db);
+		prof_place_remove(&place);
+		return;
+	}
+	if (prof_db_open(&db, place.path, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	assert_int_equal(prof_db_state(db), PROF_RECORDING);
+	assert_false(prof_db_writer_alive(db));
+	prof_db_close(db);
+	prof_check_file(place.path);
+	check_announced(place.path, &last);
+	spans = prof_ask(place.path, "SELECT count(*) FROM spans");
+	if (prof_repair(place.path, &done, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	assert_true(done);
+	prof_check_file(place.path);
+	check_announced(place.path, &last);
+	assert_int_equal(prof_ask(place.path, "SELECT count(*) FROM spans"), spans);
+	assert_answer(place.path,
+		      "SELECT key, value FROM meta WHERE key IN ('state', 'repaired') ORDER BY 1",
+		      "repaired|1\nstate|complete\n");
+	prof_place_remove(&place);
+}
+
+static void test_a_killed_recording_keeps_what_its_commits_announced(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_init(&rng, seed, 0, 0, 0);
+	for (unsigned i = 0; i < rounds; i++)
+		one_round(&rng);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_killed_recording_keeps_what_its_commits_announced),
+	};
+
+	if (argc > 1)
+		rounds = (unsigned)strtoul(argv[1], NULL, 10);
+	if (argc > 2)
+		seed = (unsigned)strtoul(argv[2], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
