@@ -206,11 +206,9 @@ static void whole_products(const struct net *net)
 static void sliced_products(const struct net *net, unsigned t)
 {
 	for (size_t i = 0; i < ARRAY_LEN(products); i++) {
-		struct sliced s = {
-			product(net, i),
-			kernel_gemm_grid(products[i].m, products[i].n, products[i].k),
-		};
+		struct sliced s = {.gemm = product(net, i)};
 
+		s.grid = kernel_gemm_grid(&s.gemm);
 		pool_run(net->pools[t], one_slice, &s, kernel_grid_slices(&s.grid));
 	}
 }

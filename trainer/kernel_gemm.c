@@ -14,9 +14,25 @@
 #include <pthread.h>
 #endif
 
-#define GEMM_GRAIN      3000000 /* floating-point operations that pay for a slice of their own */
-#define GEMM_LEAST_SIDE 32      /* rows or columns of a tile: less wastes the inner kernel */
-#define GEMM_ALIGN      16      /* tile borders: floats of a cache line */
+#define GEMM_ALIGN 16 /* tile borders: floats of a cache line */
+
+/*
+ * A product with a short side is cut small: up to this many multiplications OpenBLAS multiplies
+ * without copying its operands first (AVX-512 machines), and for short sides the copying is most of
+ * the time. With B transposed it does so for small tiles only. A wide B is better copied: its rows
+ * lie too far apart for a narrow tile.
+ */
+#define GEMM_SMALL           1000000
+#define GEMM_SMALL_WHOLE     400000 /* multiplications that are not worth a cut */
+#define GEMM_SMALL_SIDE      64     /* of the short side, at most */
+#define GEMM_SMALL_ROWS      32
+#define GEMM_SMALL_COLUMNS   256
+#define GEMM_SMALL_TRANSPOSE 1024      /* elements of a tile, B transposed */
+#define GEMM_SMALL_B         (1 << 18) /* elements of B, not transposed */
+
+/* Any other product is cut into few large tiles: each copies its operands anew. */
+#define GEMM_LARGE_SIDE   256
+#define GEMM_LARGE_SLICES 16
 
 #ifdef IPUSCOPE_PORTABLE_GEMM
 
@@ -61,36 +77,70 @@ static int64_t gemm_least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Cut @length into about @wanted pieces; returns how many, and their length in *@step. */
-static unsigned gemm_cut(int64_t length, int64_t wanted, int64_t *step)
+/* Cut @length into even pieces of at most @most; returns how many, and their length in *@step. */
+static unsigned gemm_cut(int64_t length, int64_t most, int64_t *step)
 {
-	int64_t pieces = gemm_least(wanted, length / GEMM_LEAST_SIDE);
+	int64_t pieces;
 
-	if (pieces < 1)
-		pieces = 1;
-	*step = (length + pieces - 1) / pieces;
-	if (pieces > 1)
-		*step = (*step + GEMM_ALIGN - 1) / GEMM_ALIGN * GEMM_ALIGN;
-	if (*step < 1)
-		*step = 1;
+	if (most >= length) {
+		*step = length > 0 ? length : 1;
+		return length > 0;
+	}
+	most = most < GEMM_ALIGN ? GEMM_ALIGN : most / GEMM_ALIGN * GEMM_ALIGN;
+	pieces = (length + most - 1) / most;
+	*step = ((length + pieces - 1) / pieces + GEMM_ALIGN - 1) / GEMM_ALIGN * GEMM_ALIGN;
 	return (unsigned)((length + *step - 1) / *step);
 }
 
-struct kernel_grid kernel_gemm_grid(int64_t m, int64_t n, int64_t k)
+/* Is the product better cut into small tiles? Then of at most *@area elements. */
+static bool gemm_is_short(const struct kernel_gemm *g, int64_t *area)
 {
-	double flops = 2.0 * (double)m * (double)n * (double)k;
-	int64_t wanted = flops / GEMM_GRAIN > KERNEL_GEMM_SLICES ? KERNEL_GEMM_SLICES
-								 : (int64_t)(flops / GEMM_GRAIN);
+	*area = GEMM_SMALL / (g->k > 0 ? g->k : 1);
+	if (g->transpose_b) {
+		*area = gemm_least(*area, GEMM_SMALL_TRANSPOSE);
+		return g->m <= GEMM_SMALL_ROWS && g->k > GEMM_SMALL_ROWS;
+	}
+	return (g->m <= GEMM_SMALL_SIDE || g->n <= GEMM_SMALL_SIDE || g->k <= GEMM_SMALL_SIDE) &&
+	       g->n * g->k <= GEMM_SMALL_B;
+}
+
+/* false: no tile of a sensible size is small enough. */
+static bool gemm_small_tile(const struct kernel_gemm *g, int64_t *rows, int64_t *columns)
+{
+	int64_t area;
+
+	if ((double)g->m * (double)g->n * (double)g->k <= GEMM_SMALL_WHOLE) {
+		*rows = g->m;
+		*columns = g->n;
+		return true;
+	}
+	if (!gemm_is_short(g, &area) ||
+	    area < gemm_least(g->m, GEMM_ALIGN) * gemm_least(g->n, GEMM_ALIGN))
+		return false;
+
+	*columns = gemm_least(g->n, area / gemm_least(g->m, GEMM_SMALL_ROWS));
+	*columns = gemm_least(*columns, GEMM_SMALL_COLUMNS);
+	if (*columns < g->n && *columns < GEMM_ALIGN)
+		*columns = GEMM_ALIGN;
+	*rows = area / *columns;
+	return true;
+}
+
+struct kernel_grid kernel_gemm_grid(const struct kernel_gemm *gemm)
+{
+	int64_t rows = GEMM_LARGE_SIDE, columns = gemm->n;
 	struct kernel_grid grid;
 
-	/* The longer side first: its tiles share the operand that is packed for each. */
-	if (n > m) {
-		grid.columns = gemm_cut(n, wanted, &grid.column_step);
-		grid.rows = gemm_cut(m, wanted / (grid.columns ? grid.columns : 1), &grid.row_step);
-	} else {
-		grid.rows = gemm_cut(m, wanted, &grid.row_step);
-		grid.columns = gemm_cut(n, wanted / (grid.rows ? grid.rows : 1), &grid.column_step);
+	if (!gemm_small_tile(gemm, &rows, &columns)) {
+		/* Rows alone where they are enough: then what is copied of B is used longest. */
+		rows = (gemm->m + GEMM_LARGE_SLICES - 1) / GEMM_LARGE_SLICES;
+		rows = rows < GEMM_LARGE_SIDE ? GEMM_LARGE_SIDE : rows;
+		if (gemm->m < GEMM_LARGE_SIDE * GEMM_LARGE_SLICES / 4)
+			columns = (gemm->n + GEMM_LARGE_SLICES / 4 - 1) / (GEMM_LARGE_SLICES / 4);
+		columns = columns < GEMM_LARGE_SIDE ? GEMM_LARGE_SIDE : columns;
 	}
+	grid.rows = gemm_cut(gemm->m, rows, &grid.row_step);
+	grid.columns = gemm_cut(gemm->n, columns, &grid.column_step);
 	return grid;
 }
 

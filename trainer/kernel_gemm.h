@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KERNEL_GEMM_SLICES 64 /* the most slices of one product */
-
 /* C[m,n] = op(A)[m,k] op(B)[k,n]; C is overwritten, whatever was in it. */
 struct kernel_gemm {
 	bool transpose_a, transpose_b; /* A is stored [k,m]; B is stored [n,k] */
@@ -33,8 +31,8 @@ struct kernel_tile {
 
 void kernel_gemm(const struct kernel_gemm *gemm); /* all of it, on the calling thread */
 
-/* At most KERNEL_GEMM_SLICES tiles, each large enough to be worth a thread's while. */
-struct kernel_grid kernel_gemm_grid(int64_t m, int64_t n, int64_t k);
+/* The tiles in which a product is computed fastest, by its sizes and transposes alone. */
+struct kernel_grid kernel_gemm_grid(const struct kernel_gemm *gemm);
 unsigned kernel_grid_slices(const struct kernel_grid *grid);
 struct kernel_tile kernel_grid_tile(const struct kernel_grid *grid, int64_t m, int64_t n,
 				    unsigned slice);

@@ -173,11 +173,11 @@ static void dense_forward(const struct layer_pass *pass)
 			 .ldb = s.units,
 			 .c = sums,
 			 .ldc = s.units},
-		.grid = kernel_gemm_grid(s.rows, s.units, s.inputs),
 		.bias = layer->use_bias ? pass->weights + dense_param(pass, 1)->offset : NULL,
 		.relu = layer->activation == MODEL_RELU,
 	};
 
+	work.grid = kernel_gemm_grid(&work.gemm);
 	pool_run(pass->pool, dense_forward_slice, &work, kernel_grid_slices(&work.grid));
 	if (softmax)
 		layer__activate(pass->pool, MODEL_SOFTMAX, sums, pass->output, s.rows, s.units);
@@ -234,7 +234,7 @@ static void dense_plan_kernel(struct dense_backward_work *w, const struct layer_
 		.c = pass->gradients + dense_param(pass, 0)->offset,
 		.ldc = s->units,
 	};
-	w->kernel_grid = kernel_gemm_grid(s->inputs, s->units, s->rows);
+	w->kernel_grid = kernel_gemm_grid(&w->kernel);
 	w->kernel_slices = kernel_grid_slices(&w->kernel_grid);
 }
 
@@ -254,7 +254,7 @@ static void dense_plan_input(struct dense_backward_work *w, const struct layer_p
 		.c = pass->grad_input,
 		.ldc = s->inputs,
 	};
-	w->input_grid = kernel_gemm_grid(s->rows, s->inputs, s->units);
+	w->input_grid = kernel_gemm_grid(&w->input);
 	w->input_slices = kernel_grid_slices(&w->input_grid);
 }
 
