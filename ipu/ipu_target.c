@@ -49,26 +49,11 @@ static const struct ipu_target ipu_targets[] = {
 		.execution_host_ns = EXECUTION_HOST_NS,
 	},
 	{
-		.name = "bow",
+		.name = "ipu21",
 		.description = "Bow (Mk2 at 1.85 GHz)",
 		.tiles = 1472,
 		.bytes_per_tile = 624 * 1024,
 		.clock_hz = 1.85e9,
-		.flops_per_cycle_tile = 32,
-		.vector_lanes_fp32 = 2,
-		.exchange_bytes_cycle = 4,
-		.sync_cycles = 126,
-		.global_sync_cycles = 600,
-		.link_bytes_second = LINK_BYTES_SECOND,
-		.host_bytes_second = HOST_BYTES_SECOND,
-		.execution_host_ns = EXECUTION_HOST_NS,
-	},
-	{
-		.name = "ipu21",
-		.description = "Mk2 with fp8 (IPU21)",
-		.tiles = 1472,
-		.bytes_per_tile = 624 * 1024,
-		.clock_hz = 1.49e9,
 		.flops_per_cycle_tile = 32,
 		.vector_lanes_fp32 = 2,
 		.exchange_bytes_cycle = 4,
@@ -95,7 +80,7 @@ static const struct ipu_target ipu_targets[] = {
 	},
 };
 
-static const char *const ipu_names[] = {"ipu1", "ipu2", "bow", "ipu21", "c600"};
+static const char *const ipu_names[] = {"ipu1", "ipu2", "ipu21", "c600"};
 _Static_assert(ARRAY_LEN(ipu_names) == ARRAY_LEN(ipu_targets), "target table out of step");
 
 static enum status target_unknown(const char *name, struct err *err)

@@ -256,7 +256,8 @@ static enum status record_bubble(struct train_worker *worker, int64_t run, enum 
 	if (times == NULL)
 		return ST_NOMEM;
 	mean_times(intervals, count, stages, times, times + stages);
-	status = ipu_bubble_measure(intervals, count, schedule->ipus, stages, &measured, &err);
+	status = (clock == IPS_DEVICE ? ipu_bubble_measure_lockstep : ipu_bubble_measure)(
+		intervals, count, schedule->ipus, stages, &measured, &err);
 	if (status == ST_OK)
 		status = ipu_bubble_theory(schedule, times, times + stages, clock == IPS_DEVICE,
 					   &theory, &err);
