@@ -59,8 +59,8 @@ static const struct cli_command command_report = {
 		"database such as `stage_timings`, or `list`, which names them all.\n\n"
 		"A file is read the same way while it is written, after its writer was killed, and "
 		"when it is complete; reading never changes it. `repair` finishes a file whose "
-		"writer died.\n\n"
-		"Exit code: 0 done; 1 the work failed; 2 the request was wrong.",
+		"writer "
+		"died.",
 	.options = command_options,
 	.option_count = ARRAY_LEN(command_options),
 	.examples = "ipu-report tf_report__2026-01-31__12-00-00.000__4711\tThe run at a glance.\n"

@@ -94,8 +94,10 @@ static enum status summary_fact(struct report_summary *out, const char *key, con
 		return ST_OK;
 	}
 
-	if (!strcmp(key, "oversubscribed"))
+	if (!strcmp(key, "oversubscribed")) {
 		out->oversubscribed = !strcmp(value, "1") || !strcmp(value, "true");
+		return ST_OK;
+	}
 	out->options[out->option_count].name = arena_strdup(&out->arena, key);
 	out->options[out->option_count].value = arena_strdup(&out->arena, value);
 	if (!out->options[out->option_count].name || !out->options[out->option_count].value)

@@ -69,6 +69,16 @@ static const char *print_count(char out[FMT_SIZE], int64_t value)
 	return fmt_count(out, value);
 }
 
+/* "1 epoch", "2 epochs" */
+static const char *print_of(char out[2 * FMT_SIZE], int64_t value, const char *thing)
+{
+	char count[FMT_SIZE];
+
+	snprintf(out, 2 * FMT_SIZE, "%.40s %.40s%s", print_count(count, value), thing,
+		 value == 1 ? "" : "s");
+	return out;
+}
+
 /* A path is known by its end: cut at its start. */
 static const char *print_path(const struct print *print, const char *path, int columns,
 			      char out[4096])
@@ -93,8 +103,8 @@ static void print_when(struct print *print)
 
 	if (s->start_epoch_ns != UNKNOWN && localtime_r(&seconds, &local))
 		strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &local);
-	print_line(print, LABEL "%s, recorded for %s (host)", "started", stamp,
-		   s->duration_ns > 0 ? fmt_ns(duration, s->duration_ns) : "-");
+	print_line(print, LABEL "%s, %s recorded (host)", "started", stamp,
+		   s->duration_ns > 0 ? fmt_ns(duration, s->duration_ns) : "nothing");
 }
 
 static void print_head(struct print *print)
@@ -109,7 +119,7 @@ static void print_head(struct print *print)
 		print_line(print, LABEL "killed: the writer died before the file was complete.",
 			   "state");
 		print_line(print, LABEL "`ipu-report %s repair` finishes the file.", "",
-			   print_path(print, s->path, 47, path));
+			   print_path(print, s->path, 52, path));
 	} else {
 		print_line(print, LABEL "%s", "state", s->state);
 	}
@@ -119,26 +129,27 @@ static void print_head(struct print *print)
 static void print_training(struct print *print)
 {
 	const struct report_summary *s = print->summary;
-	char a[FMT_SIZE], b[FMT_SIZE], c[FMT_SIZE], d[FMT_SIZE];
+	char a[2 * FMT_SIZE], b[2 * FMT_SIZE], c[2 * FMT_SIZE], d[2 * FMT_SIZE];
 
+	/* Another program's recording has spans only. */
+	if (!s->model && !s->stages && !s->executions)
+		return;
 	fputc('\n', print->out);
 	print_line(print, "Training");
 	print_line(print, LABEL "%s on %s; batch size %s, gradient accumulation %s", "model",
 		   print_text(s->model), print_text(s->dataset), print_count(a, s->batch_size),
 		   print_count(b, s->gradient_accumulation));
-	print_line(print, LABEL "%s stage%s on %s IPU%s, %s replica%s; schedule %s", "pipeline",
-		   print_count(a, s->stages), s->stages == 1 ? "" : "s", print_count(b, s->ipus),
-		   s->ipus == 1 ? "" : "s", print_count(c, s->replicas),
-		   s->replicas == 1 ? "" : "s", print_text(s->schedule));
+	print_line(print, LABEL "%s on %s, %s; schedule %s", "pipeline",
+		   print_of(a, s->stages, "stage"), print_of(b, s->ipus, "IPU"),
+		   print_of(c, s->replicas, "replica"), print_text(s->schedule));
 	print_line(print, LABEL "%s, simulated (%s)", "device", print_text(s->target),
 		   print_text(s->cost_model));
-	print_line(print, LABEL "%s threads%s", "host", print_count(a, s->host_threads),
-		   s->oversubscribed ? "; oversubscribed: more workers than cores, so that host "
-				       "times include waiting"
+	print_line(print, LABEL "%s%s", "host", print_of(a, s->host_threads, "thread"),
+		   s->oversubscribed ? "; oversubscribed: host times include waiting for a core"
 				     : "");
-	print_line(print, LABEL "%s epochs, %s executions, %s steps, %s weight updates", "ran",
-		   print_count(a, s->epochs), print_count(b, s->executions),
-		   print_count(c, s->steps), print_count(d, s->weight_updates));
+	print_line(print, LABEL "%s, %s, %s, %s", "ran", print_of(a, s->epochs, "epoch"),
+		   print_of(b, s->executions, "execution"), print_of(c, s->steps, "step"),
+		   print_of(d, s->weight_updates, "weight update"));
 }
 
 static void print_metric(struct print *print, const char *label, double loss, double accuracy)

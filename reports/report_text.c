@@ -30,7 +30,8 @@ struct text_layout {
 	const struct report_table *table;
 	struct text_column *columns;
 	bool broken; /* headings are broken at '_' */
-	struct str note;
+	struct str note, line;
+	bool failed; /* a line could not be put together */
 };
 
 int report__width(const char *text)
@@ -201,6 +202,64 @@ static void text_cut_texts(struct text_layout *layout, int width)
 	}
 }
 
+/* Hide column @i because there is no room. */
+static void text_squeeze(struct text_layout *layout, int i, bool *any)
+{
+	layout->columns[i].shown = false;
+	str_addf(&layout->note, "%s%s",
+		 *any ? ", " : "too wide, left out: ", layout->table->columns[i].name);
+	*any = true;
+}
+
+static void text_drop_columns(struct text_layout *layout, int width)
+{
+	/* These say least, beside step and stage. */
+	static const char *const first[] = {
+		"rank",
+		"execution",
+		"weight_update",
+		"microbatch",
+		"parent_id",
+		"epoch",
+		"mode",
+		"depth",
+		"replica",
+		"category",
+		"program_id",
+		"trace_step",
+		"operation",
+		"start_cycle",
+		"type",
+		"span_id",
+		"cycles_overlapped",
+	};
+	int count = layout->table->column_count;
+	bool any = false;
+
+	for (size_t n = 0; n < ARRAY_LEN(first); n++)
+		for (int i = 0; i < count && text_total(layout) > width; i++)
+			if (layout->columns[i].shown &&
+			    !strcmp(layout->table->columns[i].name, first[n]))
+				text_squeeze(layout, i, &any);
+	for (int i = count - 1; i > 0 && text_total(layout) > width; i--)
+		if (layout->columns[i].shown)
+			text_squeeze(layout, i, &any);
+	if (any)
+		str_add(&layout->note, " (--width 0, CSV and JSON have all).\n");
+}
+
+/* Give texts their full width again, as far as there is room. */
+static void text_restore_texts(struct text_layout *layout, int width)
+{
+	for (int i = 0; i < layout->table->column_count; i++) {
+		struct text_column *column = &layout->columns[i];
+
+		if (column->is_text)
+			column->width = column->head > column->cells ? column->head : column->cells;
+	}
+	text_cut_texts(layout, width);
+}
+
 static void text_fit(struct text_layout *layout, int width)
 {
 	if (!width || text_total(layout) <= width)
@@ -211,19 +270,25 @@ static void text_fit(struct text_layout *layout, int width)
 	if (text_total(layout) > width)
 		text_fold_constants(layout, width);
 	text_cut_texts(layout, width);
+	if (text_total(layout) > width) {
+		text_drop_columns(layout, width);
+		text_restore_texts(layout, width);
+	}
 }
 
 /* --- printing ----------------------------------------------------------------------------------
  */
 
 /* Gather a line, then print it without blanks at its end. */
-static void text_line(struct str *line, FILE *out)
+static void text_line(struct text_layout *layout, FILE *out)
 {
+	struct str *line = &layout->line;
 	size_t length = line->length;
 
 	while (length && line->text[length - 1] == ' ')
 		length--;
 	fprintf(out, "%.*s\n", (int)length, str_peek(line));
+	layout->failed |= line->failed;
 	str_clear(line);
 }
 
@@ -286,7 +351,7 @@ static int text_heading_lines(const struct text_layout *layout)
 	return lines;
 }
 
-static void text_headings(const struct text_layout *layout, bool bold, struct str *line, FILE *out)
+static void text_headings(struct text_layout *layout, bool bold, FILE *out)
 {
 	int lines = text_heading_lines(layout);
 	char text[CELL_SIZE];
@@ -298,16 +363,16 @@ static void text_headings(const struct text_layout *layout, bool bold, struct st
 			if (!layout->columns[i].shown)
 				continue;
 			text_heading(layout, i, at, lines, text);
-			text_put(line, &layout->columns[i], text, first);
+			text_put(&layout->line, &layout->columns[i], text, first);
 			first = false;
 		}
 		fputs(bold ? "\033[1m" : "", out);
-		text_line(line, out);
+		text_line(layout, out);
 		fputs(bold ? "\033[0m" : "", out);
 	}
 }
 
-static void text_rule(const struct text_layout *layout, struct str *line, FILE *out)
+static void text_rule(struct text_layout *layout, FILE *out)
 {
 	bool first = true;
 
@@ -315,15 +380,15 @@ static void text_rule(const struct text_layout *layout, struct str *line, FILE *
 		if (!layout->columns[i].shown)
 			continue;
 		if (!first)
-			str_addf(line, "%*s", GAP, "");
+			str_addf(&layout->line, "%*s", GAP, "");
 		for (int n = 0; n < layout->columns[i].width; n++)
-			str_add(line, "-");
+			str_add(&layout->line, "-");
 		first = false;
 	}
-	text_line(line, out);
+	text_line(layout, out);
 }
 
-static void text_rows(const struct text_layout *layout, struct str *line, FILE *out)
+static void text_rows(struct text_layout *layout, FILE *out)
 {
 	char text[CELL_SIZE];
 
@@ -333,11 +398,11 @@ static void text_rows(const struct text_layout *layout, struct str *line, FILE *
 		for (int i = 0; i < layout->table->column_count; i++) {
 			if (!layout->columns[i].shown)
 				continue;
-			text_put(line, &layout->columns[i], text_of(layout->table, row, i, text),
-				 first);
+			text_put(&layout->line, &layout->columns[i],
+				 text_of(layout->table, row, i, text), first);
 			first = false;
 		}
-		text_line(line, out);
+		text_line(layout, out);
 	}
 }
 
@@ -383,17 +448,12 @@ static void text_notes(struct text_layout *layout, int width, FILE *out)
 static enum status text_print(struct text_layout *layout, const struct report_render_params *params,
 			      FILE *out, struct err *err)
 {
-	struct str line = {0};
-	bool failed;
-
-	text_headings(layout, params->bold, &line, out);
-	text_rule(layout, &line, out);
-	text_rows(layout, &line, out);
+	text_headings(layout, params->bold, out);
+	text_rule(layout, out);
+	text_rows(layout, out);
 	text_notes(layout, params->width, out);
 
-	failed = line.failed || layout->note.failed;
-	str_free(&line);
-	if (failed)
+	if (layout->failed || layout->note.failed)
 		return err_nomem(err);
 	if (fflush(out) || ferror(out))
 		return err_set(err, ST_IO, "write: %s", strerror(errno));
@@ -414,6 +474,7 @@ enum status report__text(const struct report_table *table,
 	text_fit(&layout, params->width);
 	status = text_print(&layout, params, out, err);
 	str_free(&layout.note);
+	str_free(&layout.line);
 	mem_free(layout.columns);
 	return status;
 }

@@ -16,11 +16,11 @@
 #define SELECT(view) "SELECT * FROM " #view
 
 static const struct report_view view_table[] = {
-#define VIEW_ROW(view, what, from, key_column)                                                     \
+#define VIEW_ROW(view, table, what, from, key_column)                                              \
 	{.name = #view,                                                                            \
 	 .usage = (what),                                                                          \
 	 .sql = SELECT(view),                                                                      \
-	 .sql_count = "SELECT count(*) FROM " #view,                                               \
+	 .sql_count = "SELECT count(*) FROM " #table, /* without the view\'s joins */              \
 	 .sql_from = SELECT(view) from,                                                            \
 	 .key = (key_column)},
 	REPORT_VIEW_MAP(VIEW_ROW)

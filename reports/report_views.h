@@ -12,41 +12,44 @@
 #include "profiler/prof_db.h"
 #include "reports/report_render.h"
 
-/* X(view, what a row is, how to read on from :at, the column that :at is a value of or NULL). */
+/* X(view, the table whose rows it shows, what a row is, how to read on from :at, the column that
+ * :at is a value of or NULL). */
 #define REPORT_SKIP " LIMIT -1 OFFSET :at"
 #define REPORT_VIEW_MAP(X)                                                                         \
-	X(meta, "facts about the run", REPORT_SKIP, NULL)                                          \
-	X(executions, "every Engine::run", REPORT_SKIP, NULL)                                      \
-	X(layers, "the model's Keras layers", REPORT_SKIP, NULL)                                   \
-	X(operations, "the planned operations", REPORT_SKIP, NULL)                                 \
-	X(plans, "how the operations were planned", REPORT_SKIP, NULL)                             \
-	X(programs, "the program tree", REPORT_SKIP, NULL)                                         \
-	X(compute_sets, "the compute sets", REPORT_SKIP, NULL)                                     \
-	X(device_steps, "the steps of the execution trace, by IPU", REPORT_SKIP, NULL)             \
-	X(stage_timings, "each phase of each micro-batch on each stage", REPORT_SKIP, NULL)        \
-	X(bubbles, "the pipeline bubble of each weight update", REPORT_SKIP, NULL)                 \
-	X(tracks, "the lanes of the timeline", REPORT_SKIP, NULL)                                  \
-	X(spans, "what took time, on which lane", " WHERE span_id >= :at ORDER BY span_id",        \
-	  "span_id")                                                                               \
-	X(span_args, "arguments of spans", REPORT_SKIP, NULL)                                      \
-	X(instants, "moments", REPORT_SKIP, NULL)                                                  \
-	X(flows, "arrows between spans", REPORT_SKIP, NULL)                                        \
-	X(counters, "samples of counters", REPORT_SKIP, NULL)                                      \
-	X(variables, "tensors on the device", REPORT_SKIP, NULL)                                   \
-	X(variable_tiles, "where those lie", REPORT_SKIP, NULL)                                    \
-	X(tile_memory, "memory of each tile by category", REPORT_SKIP, NULL)                       \
-	X(liveness, "live bytes by program step", REPORT_SKIP, NULL)                               \
-	X(tensors, "outfed tensors", REPORT_SKIP, NULL)                                            \
-	X(tensor_stats, "statistics of each outfed tensor", REPORT_SKIP, NULL)                     \
-	X(tensor_histograms, "histograms of those", REPORT_SKIP, NULL)                             \
-	X(tensor_epochs, "the outfeed callback's table", REPORT_SKIP, NULL)                        \
-	X(captures, "kept tensors (data as its size)", REPORT_SKIP, NULL)                          \
-	X(metrics, "training metrics", REPORT_SKIP, NULL)                                          \
-	X(health_rules, "the health rules in force", REPORT_SKIP, NULL)                            \
-	X(health, "rules broken", REPORT_SKIP, NULL)                                               \
-	X(first_nonfinite, "where bad numbers began", REPORT_SKIP, NULL)                           \
-	X(overhead, "what recording cost, by commit", REPORT_SKIP, NULL)                           \
-	X(time_split, "where each IPU's and worker's time went", REPORT_SKIP, NULL)
+	X(meta, meta_facts, "facts about the run", REPORT_SKIP, NULL)                              \
+	X(executions, execution_rows, "every Engine::run", REPORT_SKIP, NULL)                      \
+	X(layers, layer_rows, "the model's Keras layers", REPORT_SKIP, NULL)                       \
+	X(operations, operation_rows, "the planned operations", REPORT_SKIP, NULL)                 \
+	X(plans, plan_rows, "how the operations were planned", REPORT_SKIP, NULL)                  \
+	X(programs, program_rows, "the program tree", REPORT_SKIP, NULL)                           \
+	X(compute_sets, compute_set_rows, "the compute sets", REPORT_SKIP, NULL)                   \
+	X(device_steps, device_step_rows, "the steps of the execution trace, by IPU", REPORT_SKIP, \
+	  NULL)                                                                                    \
+	X(stage_timings, stage_timing_rows, "each phase of each micro-batch on each stage",        \
+	  REPORT_SKIP, NULL)                                                                       \
+	X(bubbles, bubble_rows, "the pipeline bubble of each weight update", REPORT_SKIP, NULL)    \
+	X(tracks, track_rows, "the lanes of the timeline", REPORT_SKIP, NULL)                      \
+	X(spans, span_rows, "what took time, on which lane",                                       \
+	  " WHERE span_id >= :at ORDER BY span_id", "span_id")                                     \
+	X(span_args, span_arg_rows, "arguments of spans", REPORT_SKIP, NULL)                       \
+	X(instants, instant_rows, "moments", REPORT_SKIP, NULL)                                    \
+	X(flows, flow_rows, "arrows between spans", REPORT_SKIP, NULL)                             \
+	X(counters, counter_rows, "samples of counters", REPORT_SKIP, NULL)                        \
+	X(variables, variable_rows, "tensors on the device", REPORT_SKIP, NULL)                    \
+	X(variable_tiles, variable_tile_rows, "where those lie", REPORT_SKIP, NULL)                \
+	X(tile_memory, tile_memory_rows, "memory of each tile by category", REPORT_SKIP, NULL)     \
+	X(liveness, liveness_rows, "live bytes by program step", REPORT_SKIP, NULL)                \
+	X(tensors, tensor_rows, "outfed tensors", REPORT_SKIP, NULL)                               \
+	X(tensor_stats, tensor_stat_rows, "statistics of each outfed tensor", REPORT_SKIP, NULL)   \
+	X(tensor_histograms, tensor_histogram_rows, "histograms of those", REPORT_SKIP, NULL)      \
+	X(tensor_epochs, tensor_epoch_rows, "the outfeed callback's table", REPORT_SKIP, NULL)     \
+	X(captures, capture_rows, "kept tensors (data as its size)", REPORT_SKIP, NULL)            \
+	X(metrics, metric_rows, "training metrics", REPORT_SKIP, NULL)                             \
+	X(health_rules, health_rule_rows, "the health rules in force", REPORT_SKIP, NULL)          \
+	X(health, health_rows, "rules broken", REPORT_SKIP, NULL)                                  \
+	X(first_nonfinite, first_nonfinite_rows, "where bad numbers began", REPORT_SKIP, NULL)     \
+	X(overhead, overhead_rows, "what recording cost, by commit", REPORT_SKIP, NULL)            \
+	X(time_split, time_split_rows, "where each IPU's and worker's time went", REPORT_SKIP, NULL)
 
 struct report_view {
 	const char *name, *usage;
