@@ -292,7 +292,7 @@ static void sample_spans(struct ips_recording *r)
 	struct ips_track *other = ips_track_open(r, "worker 1", NULL);
 	struct ips_track_params params = {.name = "IPU 0", .ipu = 0, .clock = IPS_DEVICE};
 	struct ips_track *device = ips_track_open(r, "ipu 0", &params);
-	struct ips_keys keys = sample_keys(0, 0, 6, 'F');
+	struct ips_keys keys = sample_keys(0, 0, 1, 'F');
 
 	ips_track_set_keys(host, &keys);
 	ips_span_begin(host, &load);

@@ -1,0 +1,13 @@
+# Tests of reports/. report_sample.c records the run that they look at.
+foreach(module IN ITEMS auto options table)
+	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c
+		LIBS reports LABELS unit reports)
+endforeach()
+
+foreach(module IN ITEMS command schema summary tensors views)
+	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c report_sample.c
+		LIBS reports PkgConfig::SQLITE LABELS unit reports)
+	target_include_directories(test_report_${module} PRIVATE ${PROJECT_SOURCE_DIR}/profiler)
+endforeach()
+# Runs the command.
+add_dependencies(test_report_command ipu-report)
