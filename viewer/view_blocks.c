@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "viewer/view_layout.h"
 
+#define TWO_FROM   98
 #define LINE_SIZE  512
 #define VALUE_LEFT 22 /* columns kept for a bar's value */
 
@@ -108,7 +109,9 @@ enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, s
 	for (int i = 0; i < blocks->count; i++)
 		heights[i] = (int)blocks->block[i].count + 1;
 	blocks->width = width;
-	blocks->height = view_blocks_layout(width - 2, heights, blocks->count, places);
+	blocks->height =
+		view_blocks_layout(width - 2, blocks->two_from ? blocks->two_from : TWO_FROM,
+				   heights, blocks->count, places);
 	for (int i = 0; i < blocks->count; i++)
 		blocks->block[i].place = places[i];
 	if (blocks->scroll > blocks->height - height)

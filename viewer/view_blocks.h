@@ -36,8 +36,9 @@ struct view_blocks {
 	struct arena arena; /* owns the texts */
 	struct view_block block[VIEW_BLOCKS_MOST];
 	int count, height, width, scroll;
-	int found;   /* row of the last match; -1 */
-	bool failed; /* memory was short */
+	int found;    /* row of the last match; -1 */
+	int two_from; /* two columns on screens as wide as that; 0: 100 */
+	bool failed;  /* memory was short */
 };
 
 void view_blocks_fini(struct view_blocks *blocks);

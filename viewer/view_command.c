@@ -28,6 +28,11 @@ static const struct cli_option view_options[] = {
 	{.name = "--width",
 	 .argument = "COLUMNS",
 	 .help = "Width of the text, 40 to 1000. Default: the terminal's, else 100."},
+	{.name = "--from",
+	 .argument = "TIME",
+	 .help = "Begin the timeline here: 1.5ms, 20us, 3s, or ns; of the device where it was "
+		 "recorded, else of the host."},
+	{.name = "--to", .argument = "TIME", .help = "End the timeline here."},
 	{.name = "--color",
 	 .argument = "WHEN",
 	 .choices = "auto always never",
@@ -65,6 +70,8 @@ struct view_arguments {
 	bool batch, ascii, follow;
 	enum report_format format;
 	int width;
+	bool from_set, to_set;
+	int64_t from_ns, to_ns;
 };
 
 static enum status view_parse_width(const char *value, int *out, struct err *err)
@@ -76,6 +83,28 @@ static enum status view_parse_width(const char *value, int *out, struct err *err
 			       value, VIEW_MIN_WIDTH);
 	*out = (int)number;
 	return ST_OK;
+}
+
+/* "1.5ms": a number and its unit; ns where there is none. */
+static enum status view_parse_time(const char *name, const char *value, int64_t *out,
+				   struct err *err)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"", 1}};
+	const size_t digits = strspn(value, "0123456789.+-eE");
+	char number[64];
+	double time;
+
+	str_copy(number, digits + 1 < sizeof(number) ? digits + 1 : sizeof(number), value);
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (strcmp(value + digits, units[i].unit) == 0 && str_to_double(number, &time) &&
+		    time * units[i].ns > -9e18 && time * units[i].ns < 9e18) {
+			*out = (int64_t)(time * units[i].ns);
+			return ST_OK;
+		}
+	return err_set(err, ST_INVALID, "%s: \"%s\" is not a time (like 1.5ms)", name, value);
 }
 
 static enum status view_take(struct view_arguments *out, const struct cli_argument *argument,
@@ -103,6 +132,14 @@ static enum status view_take(struct view_arguments *out, const struct cli_argume
 		}
 	if (strcmp(name, "--width") == 0)
 		return view_parse_width(argument->value, &out->width, err);
+	if (strcmp(name, "--from") == 0) {
+		out->from_set = true;
+		return view_parse_time(name, argument->value, &out->from_ns, err);
+	}
+	if (strcmp(name, "--to") == 0) {
+		out->to_set = true;
+		return view_parse_time(name, argument->value, &out->to_ns, err);
+	}
 	if (strcmp(name, "--view") == 0)
 		out->screen = view_session_screen_of(argument->value);
 	else if (strcmp(name, "--color") == 0)
@@ -129,6 +166,12 @@ static enum status view_parse(struct view_arguments *out, int argc, char **argv,
 			break;
 		status = view_take(out, &argument, err);
 	}
+	if (!out->from_set)
+		out->from_ns = INT64_MIN / 4;
+	if (!out->to_set)
+		out->to_ns = INT64_MAX / 4;
+	if (status == ST_OK && out->from_ns >= out->to_ns)
+		return err_set(err, ST_INVALID, "--from must be before --to");
 	return status;
 }
 
@@ -164,6 +207,9 @@ static int view_run(struct view_session *session, const struct view_arguments *a
 	enum status status;
 	int signal_number = 0;
 
+	session->context.ranged = arguments->from_set || arguments->to_set;
+	session->context.from_ns = arguments->from_ns;
+	session->context.to_ns = arguments->to_ns;
 	if (view_is_batch(arguments)) {
 		status = view_print(session, arguments, &err);
 	} else {

@@ -9,6 +9,7 @@
 #include "viewer/view_blocks.h"
 
 #define KEYS_WIDTH 20
+#define TWO_FROM   150 /* narrower columns would cut what keys do */
 
 static enum status view_help_open(void **state, struct view_context *context, struct err *err)
 {
@@ -68,6 +69,7 @@ static enum status view_help_load(void *state, struct view_context *context, boo
 	(void)news;
 	if (blocks->count == 0) {
 		blocks->found = -1;
+		blocks->two_from = TWO_FROM;
 		view_help_keys(blocks);
 		view_help_legend(blocks);
 	}

@@ -80,7 +80,7 @@ enum view_key {
 	  "The next idle time of the lane that shows at this zoom")                                \
 	X(PREVIOUS_GAP, VIEW_ON_TIMELINE, "Timeline", '{', 0, 0, "", "The idle time before")       \
 	X(LONGEST_CHILD, VIEW_ON_TIMELINE, "Timeline", 'L', 0, 0, "longest child",                 \
-	  "The longest span directly inside the selected one")                                     \
+	  "The longest span inside the selected one")                                              \
 	X(PARENT, VIEW_ON_TIMELINE, "Timeline", 'u', 0, 0, "", "The span around the selected one") \
 	X(CENTRE, VIEW_ON_TIMELINE, "Timeline", 'c', 0, 0, "", "Bring the cursor to the middle")   \
 	X(DETAILS, VIEW_ON_TIMELINE, "Timeline", VIEW_KEY_ENTER, 0, 0, "details",                  \
@@ -92,7 +92,7 @@ enum view_key {
 	X(SORT_BACK, VIEW_ON_TENSORS, "Tensors", '<', 0, 0, "", "Sort by the column before")       \
 	X(REVERSE, VIEW_ON_TENSORS, "Tensors", 'I', 0, 0, "reverse", "Reverse the order")          \
 	X(SEARCH, VIEW_ON_ALL, "Searching", '/', 0, 0, "search",                                   \
-	  "Search names: spans on the timeline, keys of tensors, lines elsewhere")                 \
+	  "Search names: spans, keys of tensors, lines")                                           \
 	X(SEARCH_NEXT, VIEW_ON_ALL, "Searching", 'n', 0, 0, "", "The next match")                  \
 	X(SEARCH_BACK, VIEW_ON_ALL, "Searching", 'N', 0, 0, "", "The match before")                \
 	X(FOLLOW, VIEW_ON_ALL, "A run that is still recording", 'F', 0, 0, "",                     \
@@ -109,10 +109,9 @@ enum view_key {
 	X(SCREEN_3, VIEW_ON_ALL, "Screens", '3', 0, 0, "", "Tensors")                              \
 	X(HELP, VIEW_ON_ALL, "Screens", '?', VIEW_KEY_F1, 0, "help", "Help: these keys, and back") \
 	X(WRITE, VIEW_ON_ALL, "Screens", 'W', 0, 0, "",                                            \
-	  "Write the screen to a file: .txt text, .csv CSV, .json JSON")                           \
+	  "Write the screen to a file: .txt, .csv or .json")                                       \
 	X(REDRAW, VIEW_ON_ALL, "Screens", VIEW_CTRL('L'), 0, 0, "", "Draw the screen again")       \
-	X(BACK, VIEW_ON_ALL, "Leaving", VIEW_KEY_ESCAPE, 0, 0, "",                                 \
-	  "Leave a prompt, the help, a selection")                                                 \
+	X(BACK, VIEW_ON_ALL, "Leaving", VIEW_KEY_ESCAPE, 0, 0, "", "Leave a prompt or the help")   \
 	X(CLOSE, VIEW_ON_ALL, "Leaving", 'q', 0, 0, "quit",                                        \
 	  "Leave the help; on any other screen, the program")                                      \
 	X(QUIT, VIEW_ON_ALL, "Leaving", 'Q', 0, 0, "", "Leave the program (Ctrl-C does, too)")

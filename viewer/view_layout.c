@@ -9,7 +9,6 @@
 #define DETAILS_HEIGHT 6
 #define SCALE_WIDTH    11
 #define COLUMN_WIDTH   66 /* columns of text are not made wider than is read with ease */
-#define TWO_COLUMNS    100
 
 static int least(int a, int b)
 {
@@ -113,9 +112,10 @@ struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows)
 	return out;
 }
 
-int view_blocks_layout(int width, const int *heights, int count, struct view_rect *places)
+int view_blocks_layout(int width, int two_from, const int *heights, int count,
+		       struct view_rect *places)
 {
-	const int columns = width >= TWO_COLUMNS ? 2 : 1;
+	const int columns = width >= two_from ? 2 : 1;
 	const int column_width = columns == 2 ? least((width - 2) / 2, COLUMN_WIDTH + 20) : width;
 	int filled[2] = {0, 0}, total = 0, half;
 

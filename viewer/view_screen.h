@@ -19,6 +19,8 @@ struct view_context {
 	struct view_source *source;
 	struct view_rect body;           /* the screen's own; load() is for this size */
 	bool follow;                     /* keep the newest in view */
+	bool ranged;                     /* begin with the times below instead of all */
+	int64_t from_ns, to_ns;          /* on the timeline's first clock */
 	bool whole;                      /* to a file: all of it, nothing selected */
 	char message[VIEW_MESSAGE_SIZE]; /* a screen's answer to a request; shown once */
 };

@@ -545,7 +545,7 @@ void view_session_draw(struct view_session *session)
 	view_canvas_clear(&session->canvas);
 	if (session->frame.too_small) {
 		pane = view_pane_at(&session->canvas, session->frame.line);
-		view_textf(&pane, 0, 0, VIEW_WARN, "too small: %dx%d needed", VIEW_MIN_WIDTH,
+		view_textf(&pane, 0, 0, VIEW_WARN, "too small (%dx%d)", VIEW_MIN_WIDTH,
 			   VIEW_MIN_HEIGHT);
 		return;
 	}

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/mem.h"
+
 enum status view_table_new(struct report_table *out, const char *name,
 			   const struct report_column *columns, int column_count, int64_t rows,
 			   struct err *err)
@@ -69,4 +71,76 @@ enum status view_table_text(struct report_table *table, int64_t row, int column,
 		return err_nomem(err);
 	cell->type = PROF_TEXT;
 	return ST_OK;
+}
+
+static enum status view_rows_cell(struct view_rows *rows, const struct prof_query *query,
+				  int column, struct report_cell *out, struct err *err)
+{
+	*out = (struct report_cell){.type = prof_column_type(query, column)};
+	if (out->type == PROF_INT)
+		out->integer = prof_column_int(query, column);
+	if (out->type == PROF_INT || out->type == PROF_REAL)
+		out->real = prof_column_real(query, column);
+	if (out->type == PROF_TEXT) {
+		out->text = arena_strdup(&rows->arena, prof_column_text(query, column));
+		if (!out->text)
+			return err_nomem(err);
+	}
+	return ST_OK;
+}
+
+enum status view_rows_add(struct view_rows *rows, struct prof_query *query, int columns,
+			  int64_t limit, struct err *err)
+{
+	bool row = false;
+	enum status status;
+
+	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+		if (rows->rows == limit) {
+			rows->more = true;
+			return ST_OK;
+		}
+		if (mem_grow(&rows->cells, &rows->capacity, rows->count + (size_t)columns,
+			     sizeof(*rows->cells)))
+			return err_nomem(err);
+		for (int i = 0; i < columns; i++) {
+			status = view_rows_cell(rows, query, i,
+						&rows->cells[rows->count + (size_t)i], err);
+			if (status != ST_OK)
+				return status;
+		}
+		rows->count += (size_t)columns;
+		rows->rows++;
+	}
+	return status;
+}
+
+enum status view_rows_table(struct view_rows *rows, struct report_table *out, const char *name,
+			    const struct report_column *columns, int column_count, struct err *err)
+{
+	enum status status = view_table_new(out, name, columns, column_count, rows->rows, err);
+
+	if (status != ST_OK)
+		return status;
+	for (size_t i = 0; i < rows->count; i++) {
+		out->cells[i] = rows->cells[i];
+		if (!rows->cells[i].text)
+			continue;
+		out->cells[i].text = arena_strdup(&out->arena, rows->cells[i].text);
+		if (!out->cells[i].text) {
+			report_table_free(out);
+			memset(out, 0, sizeof(*out));
+			return err_nomem(err);
+		}
+	}
+	if (rows->more)
+		out->note = "there are more rows: narrow the time with --from and --to";
+	return ST_OK;
+}
+
+void view_rows_fini(struct view_rows *rows)
+{
+	mem_free(rows->cells);
+	arena_fini(&rows->arena);
+	memset(rows, 0, sizeof(*rows));
 }

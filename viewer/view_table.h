@@ -16,4 +16,21 @@ void view_table_real(struct report_table *table, int64_t row, int column, double
 enum status view_table_text(struct report_table *table, int64_t row, int column, const char *value,
 			    struct err *err);
 
+/* Rows of queries, gathered before their number is known. Start with {0}. */
+struct view_rows {
+	struct report_cell *cells;
+	size_t count, capacity; /* cells */
+	int64_t rows;
+	bool more; /* the limit left some out */
+	struct arena arena;
+};
+
+/* Add the rows of @query, whose columns are @columns, until there are @limit. */
+enum status view_rows_add(struct view_rows *rows, struct prof_query *query, int columns,
+			  int64_t limit, struct err *err);
+/* Make them a table; *@rows is emptied. */
+enum status view_rows_table(struct view_rows *rows, struct report_table *out, const char *name,
+			    const struct report_column *columns, int column_count, struct err *err);
+void view_rows_fini(struct view_rows *rows);
+
 #endif /* VIEW_TABLE_H */

@@ -15,6 +15,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "viewer/view_table.h"
 
 #define MOST_DEPTH  8    /* rows of a lane */
 #define MOST_THICK  3    /* rows of a bar */
@@ -272,8 +273,10 @@ static struct view_kept *view_keep(struct view_timeline *tl)
 	return kept;
 }
 
-static void view_first_window(struct view_timeline *tl)
+static void view_first_window(struct view_timeline *tl, const struct view_context *context)
 {
+	struct view_clock *clock;
+
 	for (int c = 0; c < 2; c++)
 		tl->clock[c].window = tl->clock[c].extent;
 	/* The first IPU is what one comes for. */
@@ -282,7 +285,16 @@ static void view_first_window(struct view_timeline *tl)
 		if (tl->lanes[i].pipeline)
 			tl->lane = i;
 	tl->depth = tl->lanes[tl->lane].work_depth;
-	tl->cursor_ns = view__clock(tl)->extent.from;
+	clock = view__clock(tl);
+	if (context->ranged) {
+		if (context->from_ns > clock->extent.from && context->from_ns < clock->extent.to)
+			clock->window.from = context->from_ns;
+		if (context->to_ns < clock->extent.to && context->to_ns > clock->window.from)
+			clock->window.to = context->to_ns;
+		if (clock->window.to - clock->window.from < VIEW_WINDOW_LEAST)
+			clock->window.to = clock->window.from + VIEW_WINDOW_LEAST;
+	}
+	tl->cursor_ns = clock->window.from;
 	tl->started = true;
 }
 
@@ -291,6 +303,7 @@ static enum status view_load_tracks(struct view_timeline *tl, struct view_contex
 {
 	struct prof_db *db = context->source->db;
 	const int kept_count = tl->lane_count;
+	const bool first = !tl->started;
 	const bool all[2] = {view_shows_all(&tl->clock[0]), view_shows_all(&tl->clock[1])};
 	const struct view_kept *kept = view_keep(tl);
 	enum status status;
@@ -313,14 +326,16 @@ static enum status view_load_tracks(struct view_timeline *tl, struct view_contex
 
 	tl->lane = view__lane_of(tl, tl->lane_id);
 	if (!tl->started && tl->lane_count > 0)
-		view_first_window(tl);
+		view_first_window(tl, context);
 	if (tl->lane < 0)
 		tl->lane = 0;
 	for (int c = 0; c < 2; c++) {
 		struct view_clock *clock = &tl->clock[c];
 		const int64_t length = clock->window.to - clock->window.from;
 
-		if (all[c] && tl->started)
+		if (first)
+			continue;
+		if (all[c])
 			clock->window = clock->extent;
 		else if (context->follow)
 			clock->window = view_window_clamp(
@@ -988,16 +1003,62 @@ static int view_timeline_height(const void *state, const struct view_context *co
 	return rows;
 }
 
+static const struct report_column view_span_columns[] = {
+	{"clock", REPORT_TEXT},
+	{"track", REPORT_TEXT},
+	{"span_id", REPORT_NUMBER},
+	{"parent_id", REPORT_NUMBER},
+	{"depth", REPORT_NUMBER},
+	{"category", REPORT_TEXT},
+	{"name", REPORT_TEXT},
+	{"start_ns", REPORT_NS},
+	{"dur_ns", REPORT_NS},
+	{"mode", REPORT_TEXT},
+	{"epoch", REPORT_NUMBER},
+	{"execution", REPORT_NUMBER},
+	{"weight_update", REPORT_NUMBER},
+	{"step", REPORT_NUMBER},
+	{"microbatch", REPORT_NUMBER},
+	{"replica", REPORT_NUMBER},
+	{"ipu", REPORT_NUMBER},
+	{"stage", REPORT_NUMBER},
+	{"phase", REPORT_TEXT},
+	{"operation", REPORT_TEXT},
+};
+
+/* The spans that overlap the windows, device first. */
 static enum status view_timeline_table(void *state, struct view_context *context,
 				       struct report_table *out, struct err *err)
 {
 	static const char sql[] =
 		"SELECT clock, track, span_id, parent_id, depth, category, name, start_ns, dur_ns, "
 		"mode, epoch, execution, weight_update, step, microbatch, replica, ipu, stage, "
-		"phase, operation FROM spans";
+		"phase, operation FROM spans WHERE clock = :clock AND start_ns < :to "
+		"AND coalesce(start_ns + dur_ns, :to) > :from";
+	const struct view_timeline *tl = state;
+	struct view_rows rows = {0};
+	enum status status = ST_OK;
 
-	(void)state;
-	return report_table_query(out, context->source->db, "timeline", sql, TABLE_LIMIT, err);
+	for (int c = 1; c >= 0 && status == ST_OK; c--) {
+		struct prof_query *query;
+
+		if (!tl->clock[c].present)
+			continue;
+		status = prof_query_open(&query, context->source->db, sql, err);
+		if (status != ST_OK)
+			break;
+		prof_query_text(query, ":clock", c ? "device" : "host");
+		prof_query_int(query, ":from", tl->clock[c].window.from);
+		prof_query_int(query, ":to", tl->clock[c].window.to);
+		status = view_rows_add(&rows, query, (int)ARRAY_LEN(view_span_columns), TABLE_LIMIT,
+				       err);
+		prof_query_close(query);
+	}
+	if (status == ST_OK)
+		status = view_rows_table(&rows, out, "timeline", view_span_columns,
+					 (int)ARRAY_LEN(view_span_columns), err);
+	view_rows_fini(&rows);
+	return status;
 }
 
 const struct view_screen_ops view_timeline_ops = {

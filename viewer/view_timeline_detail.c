@@ -68,13 +68,13 @@ static void view_span_fields(struct view_timeline *tl)
 	view_add_number(tl, "micro-batch", span->microbatch);
 	view_add_number(tl, "step", span->step);
 	view_add_number(tl, "weight update", span->weight_update);
+	view_add_text(tl, "arguments", span->arguments);
+	view_add_text(tl, "operation", span->operation);
 	view_add_number(tl, "execution", span->execution);
 	view_add_number(tl, "epoch", span->epoch);
 	view_add_text(tl, "mode", span->mode);
 	view_add_number(tl, "IPU", span->ipu);
 	view_add_number(tl, "replica", span->replica);
-	view_add_text(tl, "operation", span->operation);
-	view_add_text(tl, "arguments", span->arguments);
 	view_add_text(tl, "category", span->category);
 	view_add_text(tl, "clock", span->clock);
 	view_add_number(tl, "depth", span->depth);
@@ -141,7 +141,7 @@ static void view_gap_fields(struct view_timeline *tl)
 	view_add_text(tl, "lane", lane->track->name);
 	if (tl->gap_run != VIEW_NONE_ID) {
 		view_add_number(tl, "weight update", tl->gap_run);
-		view_add_text(tl, "bubble", "yes: within the pipeline run of this weight update");
+		view_add_text(tl, "bubble", "within the pipeline run");
 	}
 }
 

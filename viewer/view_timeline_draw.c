@@ -99,11 +99,12 @@ static void view_draw_span(const struct view_row *row, int from, int to)
 {
 	const struct prof_bar *bar = &row->lane->bars[row->columns[from].bar];
 	const struct view_phase_style *phase = view_phase_style(view__phase(row->tl, bar));
-	const bool selected = bar->span_id == row->tl->selected && !row->tl->in_gap;
+	const bool plain = row->pane->canvas->plain;
+	/* A drawing on paper has no cursor. */
+	const bool selected = bar->span_id == row->tl->selected && !row->tl->in_gap && !plain;
 	const enum view_style style =
 		selected ? VIEW_SELECTED
 			 : phase->bar[bar->microbatch != VIEW_NONE_ID && bar->microbatch % 2];
-	const bool plain = row->pane->canvas->plain;
 	const int width = to - from;
 	char label[128];
 	int used;
@@ -199,7 +200,7 @@ static void view_draw_lane(const struct view_timeline *tl, const struct view_lan
 
 	if (!lane->columns)
 		return;
-	row.cursor_x = view_cursor_column(tl, clock);
+	row.cursor_x = pane->canvas->plain ? -1 : view_cursor_column(tl, clock);
 	row.column_ns = (window.to - window.from) / tl->width;
 	if (row.column_ns < 1)
 		row.column_ns = 1;
@@ -344,8 +345,13 @@ static void view_draw_details(const struct view_timeline *tl, struct view_pane *
 		const int x = i / rows * width + 1, y = 1 + i % rows;
 
 		view_text_cut(pane, x, y, NAME_WIDTH - 1, VIEW_DIM, tl->fields[i].name);
-		view_text_cut(pane, x + NAME_WIDTH, y, width - NAME_WIDTH - 2, VIEW_NORMAL,
-			      tl->fields[i].value);
+		/* The last column has the rest of the row. */
+		view_text_cut(pane, x + NAME_WIDTH, y,
+			      (i + rows < tl->field_count && i / rows + 1 < columns
+				       ? width
+				       : pane->rect.width - x) -
+				      NAME_WIDTH - 2,
+			      VIEW_NORMAL, tl->fields[i].value);
 	}
 }
 

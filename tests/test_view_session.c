@@ -1,0 +1,383 @@
+/*
+ * The session without a terminal: keys in, text out.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "profiler/ipuscope/profiler.h"
+#include "support/support.h"
+#include "support/view_fixture.h"
+#include "viewer/view_session.h"
+
+struct fixture {
+	char folder[SUPPORT_PATH_SIZE];
+	char path[SUPPORT_PATH_SIZE + 16];
+	struct view_session session;
+};
+
+static int setup_database(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	support_tempdir(f->folder);
+	snprintf(f->path, sizeof(f->path), "%s/run.db", f->folder);
+	*state = f;
+	return view_fixture_write(f->path, 0) ? 0 : -1;
+}
+
+static int teardown_database(void **state)
+{
+	struct fixture *f = *state;
+
+	support_tempdir_remove(f->folder);
+	free(f);
+	return 0;
+}
+
+static int setup_session(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(view_session_open(&f->session, f->path, false, NULL), ST_OK);
+	assert_int_equal(view_session_size(&f->session, 80, 24, NULL), ST_OK);
+	view_session_draw(&f->session);
+	return 0;
+}
+
+static int teardown_session(void **state)
+{
+	struct fixture *f = *state;
+
+	view_session_close(&f->session);
+	return 0;
+}
+
+static void press(struct fixture *f, const char *keys)
+{
+	for (; *keys; keys++) {
+		view_session_key(&f->session, (uint32_t)(unsigned char)*keys);
+		view_session_draw(&f->session);
+	}
+}
+
+static char *text_of(const struct view_session *session)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(view_canvas_print(&session->canvas, 0, session->canvas.height, out, NULL),
+			 ST_OK);
+	fclose(out);
+	return text;
+}
+
+static void assert_shows(struct fixture *f, const char *part)
+{
+	char *text = text_of(&f->session);
+
+	assert_contains(text, part);
+	free(text);
+}
+
+static void test_screens_open_by_number_and_tab(void **state)
+{
+	press(*state, "1");
+	assert_shows(*state, "Pipeline bubble");
+	press(*state, "2");
+	assert_shows(*state, "DEVICE");
+	press(*state, "\t");
+	assert_shows(*state, "Dense_128/kernel:0_grad");
+	press(*state, "\t");
+	assert_shows(*state, "Zoom in about the cursor");
+	press(*state, "\t");
+	assert_shows(*state, "inspect tensors");
+}
+
+static void test_the_bubble_is_shaded_and_bars_say_what_they_are(void **state)
+{
+	press(*state, "2++++");
+	assert_shows(*state, "IPU 0     F0F1 F2F3 \xe2\x96\x91\xe2\x96\x91");
+	assert_shows(*state, "B0");
+	assert_shows(*state, "32.5%");
+}
+
+static void test_gaps_are_found_and_called_bubble(void **state)
+{
+	press(*state, "2++++}");
+	assert_shows(*state, "idle: bubble");
+	assert_shows(*state, "30 us (30,000 ns)");
+	/* After the last backward the IPU waits for the weight update: no bubble. */
+	press(*state, "}");
+	assert_shows(*state, "12 us (12,000 ns)");
+	press(*state, "{");
+	assert_shows(*state, "idle: bubble");
+}
+
+static void test_spans_are_walked(void **state)
+{
+	struct fixture *f = *state;
+
+	press(f, "2++++]]");
+	assert_shows(f, "F2 stage 0 forward");
+	press(f, "[");
+	assert_shows(f, "F1 stage 0 forward");
+	press(f, "L");
+	assert_shows(f, "MatMul/Dense_256");
+	press(f, "u");
+	assert_shows(f, "F1 stage 0 forward");
+	press(f, "z");
+	assert_shows(f, "cycles=13300");
+}
+
+static void test_search_goes_on_and_around(void **state)
+{
+	struct fixture *f = *state;
+
+	press(f, "2/update\r");
+	assert_shows(f, "stage 0 weight update");
+	press(f, "n");
+	assert_shows(f, "weight update  1");
+	press(f, "N");
+	assert_shows(f, "weight update  0");
+	press(f, "/no such name\r");
+	assert_shows(f, "not found: no such name");
+	press(f, "3/kernel\r");
+	assert_shows(f, "std of Dense_128/kernel:0_grad");
+}
+
+static void test_tensors_sort_and_change_statistic(void **state)
+{
+	struct fixture *f = *state;
+
+	press(f, "3>");
+	assert_shows(f, "key v");
+	press(f, "I");
+	assert_shows(f, "key ^");
+	press(f, "I<s");
+	assert_shows(f, "order: as recorded");
+	assert_shows(f, " of Dense_128:0");
+	press(f, "G");
+	assert_shows(f, "7 NaN");
+	assert_shows(f, "evil??]0;pwned?/kernel:0_grad");
+}
+
+static void test_every_key_is_handled_on_its_screens(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int r = VIEW_NONE + 1; r < VIEW_REQUESTS; r++) {
+		const struct view_request_info *info = view_request_info((enum view_request)r);
+
+		for (int s = 0; s < VIEW_SCREENS; s++) {
+			if (!(info->screens & view_screen((enum view_screen)s)->where))
+				continue;
+			view_session_show(&f->session, (enum view_screen)s);
+			view_session_draw(&f->session);
+			for (int k = 0; k < VIEW_KEYS_EACH && info->keys[k]; k++) {
+				view_session_key(&f->session, info->keys[k]);
+				assert_null(strstr(f->session.context.message, "not on this"));
+				view_session_draw(&f->session);
+				if (f->session.prompt != VIEW_NO_PROMPT)
+					view_session_key(&f->session, VIEW_KEY_ESCAPE);
+				view_session_show(&f->session, (enum view_screen)s);
+			}
+		}
+	}
+	assert_true(f->session.quit);
+}
+
+/* Draw must need neither memory nor the database. */
+static void test_drawing_only_draws(void **state)
+{
+	struct fixture *f = *state;
+	struct prof_db *db = f->session.source.db;
+
+	for (int s = 0; s < VIEW_SCREENS; s++) {
+		char *before, *after;
+
+		view_session_show(&f->session, (enum view_screen)s);
+		view_session_draw(&f->session);
+		before = text_of(&f->session);
+		f->session.source.db = NULL;
+		support_fail_alloc(0);
+		view_session_draw(&f->session);
+		assert_false(support_alloc_failed());
+		support_fail_alloc(-1);
+		f->session.source.db = db;
+		after = text_of(&f->session);
+		assert_string_equal(before, after);
+		free(before);
+		free(after);
+	}
+}
+
+static void test_any_size_can_be_drawn(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int s = 0; s < VIEW_SCREENS; s++) {
+		view_session_show(&f->session, (enum view_screen)s);
+		for (int w = 1; w <= 260; w += w < 60 ? 7 : 33)
+			for (int h = 1; h <= 70; h += h < 24 ? 3 : 15) {
+				assert_int_equal(view_session_size(&f->session, w, h, NULL), ST_OK);
+				view_session_draw(&f->session);
+			}
+	}
+	assert_int_equal(view_session_size(&f->session, 20, 5, NULL), ST_OK);
+	view_session_draw(&f->session);
+	assert_shows(f, "too small (40x10)");
+	assert_int_equal(view_session_size(&f->session, 80, 24, NULL), ST_OK);
+	view_session_draw(&f->session);
+	assert_shows(f, "Moving");
+}
+
+static void test_random_keys_and_sizes_do_no_harm(void **state)
+{
+	static const char often[] = "++++---=00zz[]{}LuchjklgG123\t?/n\rNSs<>I ,.()FZr";
+	struct fixture *f = *state;
+
+	srand(11);
+	for (int i = 0; i < 4000; i++) {
+		uint32_t key = (uint32_t)often[(size_t)rand() % (sizeof(often) - 1)];
+
+		if (rand() % 8 == 0)
+			key = VIEW_KEY_UP + (uint32_t)rand() % 16;
+		if (rand() % 16 == 0)
+			key = (uint32_t)rand() % 0x20000;
+		/* No files from a test. */
+		if (f->session.prompt == VIEW_NO_PROMPT &&
+		    view_request_of(key) == VIEW_WRITE_REQUEST)
+			continue;
+		view_session_key(&f->session, key);
+		if (rand() % 50 == 0)
+			assert_int_equal(view_session_size(&f->session, 1 + rand() % 220,
+							   1 + rand() % 60, NULL),
+					 ST_OK);
+		view_session_draw(&f->session);
+		f->session.quit = false;
+	}
+}
+
+/* Out of memory anywhere in a load is a message, and the next load is whole again. */
+static void test_memory_that_fails_is_said_and_survived(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int s = 0; s < VIEW_SCREENS; s++) {
+		char *good, *again;
+		bool failed = true;
+
+		view_session_show(&f->session, (enum view_screen)s);
+		view_session_draw(&f->session);
+		good = text_of(&f->session);
+		for (long n = 0; failed; n += n < 40 ? 1 : 23) {
+			f->session.news[s] = f->session.stale = true;
+			support_fail_alloc(n);
+			view_session_draw(&f->session);
+			failed = support_alloc_failed();
+			support_fail_alloc(-1);
+		}
+		f->session.news[s] = f->session.stale = true;
+		view_session_draw(&f->session);
+		again = text_of(&f->session);
+		assert_string_equal(good, again);
+		free(good);
+		free(again);
+	}
+}
+
+static void test_a_screen_is_written_but_never_over_a_file(void **state)
+{
+	struct fixture *f = *state;
+	char command[SUPPORT_PATH_SIZE + 64], path[SUPPORT_PATH_SIZE + 32];
+	char *text;
+
+	snprintf(path, sizeof(path), "%s/out.json", f->folder);
+	snprintf(command, sizeof(command), "3W\x15%s\r", path);
+	press(f, command);
+	assert_shows(f, "written: ");
+	text = support_read_file(path, NULL);
+	assert_contains(text, "\"report\":\"tensors\"");
+	free(text);
+	press(f, command);
+	assert_shows(f, "not written");
+	snprintf(path, sizeof(path), "%s/out.txt", f->folder);
+	snprintf(command, sizeof(command), "2W\x15%s\r", path);
+	press(f, command);
+	text = support_read_file(path, NULL);
+	assert_contains(text, "DEVICE");
+	free(text);
+}
+
+static void test_a_run_is_followed_until_it_is_complete(void **state)
+{
+	struct fixture *f = *state;
+	char path[SUPPORT_PATH_SIZE + 32];
+	struct ips_recording *recording;
+	struct ips_track *track;
+	struct view_session session;
+	uint64_t now = clock_ns();
+
+	IPS_SITE(first, "test", "first span");
+	IPS_SITE(second, "test", "second span");
+	snprintf(path, sizeof(path), "%s/live.db", f->folder);
+	assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+	track = ips_track_open(recording, "lane", NULL);
+	ips_span_at(track, &first, 0, 1000);
+	ips_recording_flush(recording);
+
+	assert_int_equal(view_session_open(&session, path, false, NULL), ST_OK);
+	assert_int_equal(view_session_size(&session, 80, 24, NULL), ST_OK);
+	view_session_show(&session, VIEW_TIMELINE);
+	view_session_draw(&session);
+	assert_int_equal(session.source.state, VIEW_RECORDING);
+	view_session_key(&session, 'F');
+
+	ips_span_at(track, &second, 5000, 1000);
+	ips_recording_flush(recording);
+	now += UINT64_C(5000000000);
+	assert_true(view_session_tick(&session, now));
+	view_session_draw(&session);
+	{
+		char *text = text_of(&session);
+
+		assert_contains(text, "second span");
+		assert_contains(text, "recording, following");
+		free(text);
+	}
+	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
+	for (int i = 0; i < 20 && session.source.state != VIEW_COMPLETE; i++) {
+		now += UINT64_C(5000000000);
+		view_session_tick(&session, now);
+	}
+	assert_int_equal(session.source.state, VIEW_COMPLETE);
+	view_session_draw(&session);
+	view_session_close(&session);
+}
+
+#define SESSION_TEST(test) cmocka_unit_test_setup_teardown(test, setup_session, teardown_session)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SESSION_TEST(test_screens_open_by_number_and_tab),
+		SESSION_TEST(test_the_bubble_is_shaded_and_bars_say_what_they_are),
+		SESSION_TEST(test_gaps_are_found_and_called_bubble),
+		SESSION_TEST(test_spans_are_walked),
+		SESSION_TEST(test_search_goes_on_and_around),
+		SESSION_TEST(test_tensors_sort_and_change_statistic),
+		SESSION_TEST(test_every_key_is_handled_on_its_screens),
+		SESSION_TEST(test_drawing_only_draws),
+		SESSION_TEST(test_any_size_can_be_drawn),
+		SESSION_TEST(test_random_keys_and_sizes_do_no_harm),
+		SESSION_TEST(test_memory_that_fails_is_said_and_survived),
+		SESSION_TEST(test_a_screen_is_written_but_never_over_a_file),
+		SESSION_TEST(test_a_run_is_followed_until_it_is_complete),
+	};
+
+	return cmocka_run_group_tests(tests, setup_database, teardown_database);
+}
