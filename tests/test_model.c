@@ -270,6 +270,12 @@ static const struct refusal {
 	 "batch_input_shape: the input shape (None, 3) does not fit (None, 28, 28, 1)"},
 	{LAYERS(DENSE("\"units\": 2") "," DENSE("\"units\": 2, \"batch_input_shape\": [null, 3]")),
 	 ST_INVALID, "layers[1].config.batch_input_shape"},
+	{LAYERS("{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, 28, "
+		"28]}}," DENSE("\"units\": 2, \"batch_input_shape\": [null, 3]")),
+	 ST_INVALID, "layers[1].config.batch_input_shape: the input shape (None, 3)"},
+	{LAYERS(DENSE("\"units\": 2, \"input_shape\": [3]")), ST_INVALID,
+	 "unknown option \"input_shape\""},
+	{"{\"layers\": [], \"name\": \"a\\tb\"}", ST_INVALID, "name: |control characters"},
 	{LAYERS(DENSE("\"units\": 2, \"batch_input_shape\": []")), ST_INVALID,
 	 "a shape has the batch"},
 	{LAYERS(DENSE("\"units\": 2, \"batch_input_shape\": [null,1,1,1,1,1,1,1,1,1]")), ST_INVALID,

@@ -52,11 +52,10 @@ enum status layer__check(const struct json_at *config, const struct model_option
 			 struct err *err)
 {
 	static const struct model_option common[] = {
-		{"name", MODEL_ANY},         {"trainable", MODEL_ANY},
-		{"dtype", MODEL_FLOAT32},    {"batch_input_shape", MODEL_ANY},
-		{"batch_shape", MODEL_ANY},  {"input_shape", MODEL_ANY},
-		{"dynamic", MODEL_FALSE},    {"autocast", MODEL_ANY},
-		{"build_config", MODEL_ANY},
+		{"name", MODEL_ANY},        {"trainable", MODEL_ANY},
+		{"dtype", MODEL_FLOAT32},   {"batch_input_shape", MODEL_ANY},
+		{"batch_shape", MODEL_ANY}, {"dynamic", MODEL_FALSE},
+		{"autocast", MODEL_ANY},    {"build_config", MODEL_ANY},
 	};
 
 	return model_config_check(config, own, count, common, ARRAY_LEN(common), err);

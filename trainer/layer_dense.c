@@ -286,9 +286,13 @@ static void dense_backward(const struct layer_pass *pass)
 static int64_t dense_flops(const struct model_layer *layer, int64_t batch)
 {
 	struct dense_sizes s = dense_sizes(layer, batch);
+	int64_t each = 2 * s.inputs + layer->use_bias + layer__activation_work(layer->activation);
+	int64_t flops;
 
-	return s.rows * s.units *
-	       (2 * s.inputs + layer->use_bias + layer__activation_work(layer->activation));
+	/* Sides are bounded, their product is not. */
+	if (__builtin_mul_overflow(s.rows * s.units, each, &flops))
+		return INT64_MAX;
+	return flops;
 }
 
 static void dense_lower_matmul(struct layer_lowering *lowering, const char *part, int64_t m,

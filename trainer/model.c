@@ -221,14 +221,12 @@ static const char *model_default_name(struct model_reader *reader, const struct 
 static enum status model_check_name(const struct json_at *at, const char *name, struct err *err)
 {
 	if (!*name)
-		return json_fail(at, err, "a layer's name must not be empty");
+		return json_fail(at, err, "a name must not be empty");
 	if (strlen(name) >= MODEL_NAME_SIZE)
-		return json_fail(at, err, "a layer's name has at most %d bytes",
-				 MODEL_NAME_SIZE - 1);
+		return json_fail(at, err, "a name has at most %d bytes", MODEL_NAME_SIZE - 1);
 	for (const char *c = name; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			return json_fail(at, err,
-					 "a layer's name must not hold control characters");
+			return json_fail(at, err, "a name must not hold control characters");
 	return ST_OK;
 }
 
@@ -283,10 +281,9 @@ static int model_number(const struct json_at *layers, int index, const char *cla
 static enum status model_first_layer(struct model_reader *reader, const struct json_at *layer,
 				     const struct json_at *config)
 {
-	enum status status = ST_OK;
+	enum status status = model_given_shape(
+		reader, config, reader->input_known ? &reader->model->input : reader->data);
 
-	if (!reader->input_known)
-		status = model_given_shape(reader, config, reader->data);
 	if (status != ST_OK || reader->input_known)
 		return status;
 	if (!reader->data)
@@ -376,12 +373,14 @@ static enum status model_read_config(struct model_reader *reader, const struct j
 		{"build_input_shape", MODEL_ANY},
 	};
 	const char *name = "sequential";
-	struct json_at here;
+	struct json_at here = *config;
 	enum status status;
 
 	status = model_config_check(config, options, ARRAY_LEN(options), NULL, 0, reader->err);
 	if (status == ST_OK && json_child(config, "name", &here) && !json_is_null(&here))
 		status = json_text(&here, &name, reader->err);
+	if (status == ST_OK)
+		status = model_check_name(&here, name, reader->err);
 	if (status != ST_OK)
 		return status;
 	reader->model->name = arena_strdup(reader->arena, name);
