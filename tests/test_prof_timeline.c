@@ -39,7 +39,7 @@ static void make_device(struct rng *rng, struct ips_track *track, struct ips_sit
 			struct ips_recording *recording, int depth, int64_t start, int64_t end)
 {
 	while (start < end && depth < 5) {
-		int64_t length = (int64_t)1 << (16 - 4 * depth + (int)rng_below(rng, 18));
+		int64_t length = (int64_t)1 << (18 - 4 * depth + (int)rng_below(rng, 16));
 
 		length += rng_below(rng, (uint32_t)(length < 1000000000 ? length : 1000000000) + 1);
 		if (rng_below(rng, 3) == 0)
