@@ -46,6 +46,8 @@ refuse 'compile.steps_per_execution' "$run" --compile.steps_per_execution 300
 refuse 'auto_select_ipus' "$run" --ipu.auto_select_ipus 1
 refuse 'did you mean "ipu2' "$run" --ipu.target ipu22
 refuse 'nowhere' "$run" --data.path /nowhere
+refuse 'did you mean "sparse_categorical_crossentropy"' "$run" --compile.loss sparse_categorical_crossentrpy
+refuse 'did you mean "SGD"' "$run" --compile.optimizer SDG
 mkdir "$work/idx"
 printf '\0\0\10\3\0\0\0\12\0\0\0\34\0\0\0\34abc' >"$work/idx/train-images-idx3-ubyte"
 printf '\0\0\10\1\0\0\0\12\0\1\2\3\4\5\6\7\10\11' >"$work/idx/train-labels-idx1-ubyte"

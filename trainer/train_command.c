@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/cli.h"
 #include "common/fs.h"
@@ -220,6 +221,23 @@ static enum status open_report(struct job *job, struct err *err)
 	return write_json_files(job, err);
 }
 
+/* A request that turns out wrong while compiling leaves nothing behind. */
+static void discard_report(struct job *job)
+{
+	static const char *const files[] = {"profile.db", "profile.db-wal", "profile.db-shm",
+					    "framework.json", "app.json"};
+	char path[FS_PATH_SIZE];
+
+	if (job->directory[0] == '\0')
+		return;
+	ips_recording_close(job->recording, NULL, 0);
+	job->recording = NULL;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (fs_path(path, "%s/%s", job->directory, files[i]))
+			unlink(path);
+	rmdir(job->directory);
+}
+
 static enum status compile(struct job *job, struct err *err)
 {
 	struct train_session_params params = {
@@ -331,8 +349,11 @@ static enum status run_job(struct job *job, struct err *err)
 		status = open_data(job, err);
 	if (status == ST_OK)
 		status = build_model(job, err);
-	if (status == ST_OK)
+	if (status == ST_OK) {
 		status = compile(job, err);
+		if (status != ST_OK)
+			discard_report(job);
+	}
 	if (status == ST_OK)
 		status = train(job, err);
 	/* Workers record until they have ended. */
