@@ -135,13 +135,20 @@ static void wait_for_workers(struct phase *phase, int64_t number)
 	}
 }
 
+/* A recording that failed is reported when it is closed; training goes on. */
+static bool recording_failed(const struct train_session *session)
+{
+	return session->recording != NULL && ips_recording_status(session->recording, NULL, 0) != 0;
+}
+
 static enum status first_failure(struct train_session *session, struct err *err)
 {
+	if (recording_failed(session))
+		return ST_OK;
 	for (int i = 0; i < session->worker_count; i++) {
 		const struct err *failure = &session->worker[i].err;
 
-		/* A recording that failed is reported when it is closed; training goes on. */
-		if (failure->status == ST_NOMEM || failure->status == ST_INVALID)
+		if (failure->status != ST_OK)
 			return err_set(err, failure->status, "worker %d: %s", i, failure->text);
 	}
 	return ST_OK;
@@ -313,7 +320,7 @@ static enum status run_callbacks(struct train_session *session, struct train_scr
 			continue;
 		status = outfeed_callback(callbacks[i].queue, callbacks[i].name, IPS_TRAIN, epoch,
 					  screen->out, err);
-		if (status != ST_OK)
+		if (status != ST_OK && !recording_failed(session))
 			return status;
 	}
 	return ST_OK;

@@ -26,8 +26,12 @@ static struct train_stage *stage_of(const struct work *work, int number)
 
 static void keep_first(struct err *into, enum status status, const struct err *err)
 {
-	if (status != ST_OK && into->status == ST_OK)
+	if (status == ST_OK || into->status != ST_OK)
+		return;
+	if (err->text[0] != '\0')
 		*into = *err;
+	else
+		err_set(into, status, "recording: %s", status_text(status));
 }
 
 /* Waiting lies outside: what is timed is work. */
