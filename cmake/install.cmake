@@ -1,18 +1,21 @@
 # What is installed beyond the programs: the recording library with its header, for pkg-config and CMake.
+# `cmake --install BUILD --component library` installs it alone.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS libipuscope EXPORT ipuscopeTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES profiler/ipuscope/profiler.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipuscope)
-install(EXPORT ipuscopeTargets NAMESPACE ipuscope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope)
+install(TARGETS libipuscope EXPORT ipuscopeTargets
+	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library)
+install(FILES profiler/ipuscope/profiler.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipuscope COMPONENT library)
+install(EXPORT ipuscopeTargets NAMESPACE ipuscope::
+	DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope COMPONENT library)
 
 configure_package_config_file(cmake/ipuscopeConfig.cmake.in ${PROJECT_BINARY_DIR}/ipuscopeConfig.cmake
 	INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/ipuscopeConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/ipuscopeConfig.cmake ${PROJECT_BINARY_DIR}/ipuscopeConfigVersion.cmake
-	DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope)
+	DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope COMPONENT library)
 
 # Relative to the .pc file, so that `cmake --install --prefix` elsewhere works.
 file(RELATIVE_PATH IPUSCOPE_PC_UP /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 set(IPUSCOPE_PC_PREFIX "\${pcfiledir}/${IPUSCOPE_PC_UP}")
 configure_file(cmake/ipuscope.pc.in ${PROJECT_BINARY_DIR}/ipuscope.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/ipuscope.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/ipuscope.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)

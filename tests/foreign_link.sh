@@ -11,12 +11,13 @@ for tool in pkg-config sqlite3 cmake cc c++; do
 	command -v $tool >/dev/null || { echo "skipped: no $tool"; exit 77; }
 done
 
-mkdir "$work/lib"
-cmake --install "$build" --prefix "$work/prefix" >/dev/null
+cmake --install "$build" --prefix "$work/prefix" --component library >/dev/null
 pc=$(find "$work/prefix" -name ipuscope.pc)
 export PKG_CONFIG_PATH="${pc%/*}"
 lib=$(dirname "$(find "$work/prefix" -name libipuscope.so)")
 export LD_LIBRARY_PATH="$lib"
+
+if nm -D "$lib/libipuscope.so" | grep -q '__[at]san_init'; then echo "skipped: built with sanitizers"; exit 77; fi
 
 # Only what the header declares is seen.
 foreign=$(nm -D --defined-only "$lib/libipuscope.so" | awk '$2 ~ /[A-Z]/ {print $3}' | grep -v '^ips_' || true)
