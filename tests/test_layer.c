@@ -11,18 +11,22 @@
 
 #define LAYER(class, config) "{\"class_name\": \"" class "\", \"config\": {" config "}}"
 
-static const char mlp[] = "[" LAYER(
-	"Flatten",
-	"") "," LAYER("Dense",
-		      "\"units\": 256, \"activation\": \"relu\", "
-		      "\"name\": \"Dense_256\"") "," LAYER("Dense", "\"units\": 20, \"use_bias\": "
-								    "false") "," LAYER("Activation",
-										       "\"activatio"
-										       "n\": "
-										       "\"softmax"
-										       "\"") "," LAYER("Dense",
-												       "\"units\": 10, \"activation\": \"softmax\", \"name\": \"Dense_10\"") "," LAYER("MaybeOutfeed",
-																						       "") "]";
+static const char mlp[] = "[" LAYER("Flatten", "") "," LAYER(
+	"Dense",
+	"\"units\": 256, \"activation\": \"relu\", "
+	"\"name\": \"Dense_256\"") "," LAYER("Dense",
+					     "\"units\": 20, \"use_bias\": "
+					     "false") "," LAYER("Activation",
+								"\"activatio"
+								"n\": "
+								"\"softmax"
+								"\"") "," LAYER("Dense",
+										"\"units\": 10, "
+										"\"activation\": "
+										"\"softmax\", "
+										"\"name\": "
+										"\"Dense_10\"") "," LAYER("MaybeOutfeed",
+													  "") "]";
 
 static void test_dense_by_hand(void **state)
 {

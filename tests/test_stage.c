@@ -17,21 +17,27 @@
 #define LAYER(class, config) "{\"class_name\": \"" class "\", \"config\": {" config "}}"
 
 /* Every kind of layer and activation, on an input of more than one dimension. */
-static const char *const all_layers =
-	"[" LAYER("Dense", "\"units\": 7, \"activation\": \"relu\"") "," LAYER("Outfeed", "\"name\""
-											  ": "
-											  "\"acts"
-											  "\"") "," LAYER("Activation", "\"activation\": \"softmax\"") "," LAYER("Flatten", "") "," LAYER("Dense", "\"units\": 6, \"use_bias\": false") "," LAYER(
-		"Activation",
-		"\"activation\": \"relu\"") "," LAYER("Dense", "\"units\": 4, \"activation\": "
-							       "\"softmax\"") "," LAYER("Dense",
-											"\"units\":"
-											" 3, "
-											"\"activati"
-											"on\": "
-											"\"softmax"
-											"\"") "," LAYER("MaybeOutfeed",
-													"\"name\": \"last_acts\"") "]";
+static const char *const all_layers = "[" LAYER("Dense", "\"units\": 7, \"activation\": \"relu\"") "," LAYER(
+	"Outfeed",
+	"\"name\""
+	": "
+	"\"acts"
+	"\"") "," LAYER("Activation",
+			"\"activation\": \"softmax\"") "," LAYER("Flatten",
+								 "") "," LAYER("Dense",
+									       "\"units\": 6, "
+									       "\"use_bias\": "
+									       "false") "," LAYER("Activation",
+												  "\"activation\": \"relu\"") "," LAYER("Dense",
+																	"\"units\": 4, \"activation\": "
+																	"\"softmax\"") "," LAYER("Dense",
+																				 "\"units\":"
+																				 " 3, "
+																				 "\"activati"
+																				 "on\": "
+																				 "\"softmax"
+																				 "\"") "," LAYER("MaybeOutfeed",
+																						 "\"name\": \"last_acts\"") "]";
 static const int64_t all_dims[] = {2, 5};
 
 /* A model cut into stages, run as a pipeline would. */

@@ -16,6 +16,9 @@ void math_model_open(struct math_model *out, const char *layers, int ndim, const
 	char *text = mem_printf("{\"layers\": %s}", layers);
 
 	assert_non_null(text);
+	for (char *c = text; *c; c++)
+		if (*c == '\'')
+			*c = '"';
 	memcpy(shape.dim, dims, (size_t)ndim * sizeof(*dims));
 	if (json_parse(&out->json, text, strlen(text), "test", &err) != ST_OK)
 		fail_msg("%s", err.text);
