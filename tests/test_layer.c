@@ -9,24 +9,16 @@
 #include "trainer/layer.h"
 #include "trainer/stage.h"
 
-#define LAYER(class, config) "{\"class_name\": \"" class "\", \"config\": {" config "}}"
-
-static const char mlp[] = "[" LAYER("Flatten", "") "," LAYER(
-	"Dense",
-	"\"units\": 256, \"activation\": \"relu\", "
-	"\"name\": \"Dense_256\"") "," LAYER("Dense",
-					     "\"units\": 20, \"use_bias\": "
-					     "false") "," LAYER("Activation",
-								"\"activatio"
-								"n\": "
-								"\"softmax"
-								"\"") "," LAYER("Dense",
-										"\"units\": 10, "
-										"\"activation\": "
-										"\"softmax\", "
-										"\"name\": "
-										"\"Dense_10\"") "," LAYER("MaybeOutfeed",
-													  "") "]";
+static const char mlp[] = "["
+			  "{'class_name': 'Flatten', 'config': {}},"
+			  "{'class_name': 'Dense', 'config': {'units': 256, 'activation': 'relu', "
+			  "'name': 'Dense_256'}},"
+			  "{'class_name': 'Dense', 'config': {'units': 20, 'use_bias': false}},"
+			  "{'class_name': 'Activation', 'config': {'activation': 'softmax'}},"
+			  "{'class_name': 'Dense', 'config': {'units': 10, 'activation': "
+			  "'softmax', 'name': 'Dense_10'}},"
+			  "{'class_name': 'MaybeOutfeed', 'config': {}}"
+			  "]";
 
 static void test_dense_by_hand(void **state)
 {
@@ -44,9 +36,9 @@ static void test_dense_by_hand(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct stage_params p = {
 			.layer_count = 1, .batch = 2, .slots = 1, .training = true};
-		char *layers =
-			mem_printf("[" LAYER("Dense", "\"units\": 2, \"activation\": \"%s\"") "]",
-				   rows[i].activation);
+		char *layers = mem_printf("[{'class_name': 'Dense', 'config': "
+					  "{'units': 2, 'activation': '%s'}}]",
+					  rows[i].activation);
 		float block[32] = {0}, gradients[32] = {0}, grad[] = {1, 1, 2, 1}, grad_input[4];
 		struct math_model m;
 		struct stage *stage;

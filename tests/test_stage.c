@@ -14,30 +14,19 @@
 #define BATCH       5
 #define MOST_STAGES 8
 
-#define LAYER(class, config) "{\"class_name\": \"" class "\", \"config\": {" config "}}"
-
 /* Every kind of layer and activation, on an input of more than one dimension. */
-static const char *const all_layers = "[" LAYER("Dense", "\"units\": 7, \"activation\": \"relu\"") "," LAYER(
-	"Outfeed",
-	"\"name\""
-	": "
-	"\"acts"
-	"\"") "," LAYER("Activation",
-			"\"activation\": \"softmax\"") "," LAYER("Flatten",
-								 "") "," LAYER("Dense",
-									       "\"units\": 6, "
-									       "\"use_bias\": "
-									       "false") "," LAYER("Activation",
-												  "\"activation\": \"relu\"") "," LAYER("Dense",
-																	"\"units\": 4, \"activation\": "
-																	"\"softmax\"") "," LAYER("Dense",
-																				 "\"units\":"
-																				 " 3, "
-																				 "\"activati"
-																				 "on\": "
-																				 "\"softmax"
-																				 "\"") "," LAYER("MaybeOutfeed",
-																						 "\"name\": \"last_acts\"") "]";
+static const char all_layers[] =
+	"["
+	"{'class_name': 'Dense', 'config': {'units': 7, 'activation': 'relu'}},"
+	"{'class_name': 'Outfeed', 'config': {'name': 'acts'}},"
+	"{'class_name': 'Activation', 'config': {'activation': 'softmax'}},"
+	"{'class_name': 'Flatten', 'config': {}},"
+	"{'class_name': 'Dense', 'config': {'units': 6, 'use_bias': false}},"
+	"{'class_name': 'Activation', 'config': {'activation': 'relu'}},"
+	"{'class_name': 'Dense', 'config': {'units': 4, 'activation': 'softmax'}},"
+	"{'class_name': 'Dense', 'config': {'units': 3, 'activation': 'softmax'}},"
+	"{'class_name': 'MaybeOutfeed', 'config': {'name': 'last_acts'}}"
+	"]";
 static const int64_t all_dims[] = {2, 5};
 
 /* A model cut into stages, run as a pipeline would. */
@@ -280,9 +269,13 @@ static void test_gradients_are_those_of_central_differences(void **state)
 static void test_the_loss_from_logits_gives_the_same_gradients(void **state)
 {
 	static const int32_t labels[BATCH] = {0, 2, 1, 1, 0};
-	const char *names[] = {
-		all_layers, "[" LAYER("Flatten", "") "," LAYER("Dense", "\"units\": 3") "," LAYER(
-				    "Activation", "\"activation\": \"softmax\"") "]"};
+	static const char short_layers[] =
+		"["
+		"{'class_name': 'Flatten', 'config': {}},"
+		"{'class_name': 'Dense', 'config': {'units': 3}},"
+		"{'class_name': 'Activation', 'config': {'activation': 'softmax'}}"
+		"]";
+	const char *names[] = {all_layers, short_layers};
 	static struct difference d;
 	cJSON *name = cJSON_CreateString("SparseCategoricalCrossentropy");
 	struct json_at at = json_root("test", name);
@@ -459,8 +452,10 @@ static void test_any_pool_gives_the_same_bytes(void **state)
 static void test_a_wide_batch_is_sliced_and_the_same_bytes_on_any_pool(void **state)
 {
 	static const char layers[] =
-		"[" LAYER("Dense", "\"units\": 300, \"activation\": \"relu\"") "," LAYER(
-			"Dense", "\"units\": 70, \"activation\": \"softmax\"") "]";
+		"["
+		"{'class_name': 'Dense', 'config': {'units': 300, 'activation': 'relu'}},"
+		"{'class_name': 'Dense', 'config': {'units': 70, 'activation': 'softmax'}}"
+		"]";
 	const size_t in = 2000 * 90, out = 2000 * 70;
 	float *kept = NULL, *gradient = mem_aligned(out, sizeof(float));
 	float *weights, *gradients, *grad_input = mem_aligned(in, sizeof(float));
@@ -508,8 +503,10 @@ static void test_a_stage_too_large_says_what_it_would_take(void **state)
 	struct err err;
 
 	(void)state;
-	math_model_open(&m, "[" LAYER("Flatten", "") "," LAYER("Dense", "\"units\": 9") "]", 3,
-			(int64_t[]){1 << 10, 1 << 6, 1 << 3});
+	math_model_open(&m,
+			"[{'class_name': 'Flatten', 'config': {}},"
+			"{'class_name': 'Dense', 'config': {'units': 9}}]",
+			3, (int64_t[]){1 << 10, 1 << 6, 1 << 3});
 	p.model = m.model;
 	p.slots = INT32_MAX;
 	assert_int_equal(stage_new(&stage, &p, &err), ST_LIMIT);
@@ -534,7 +531,9 @@ static void test_the_input_layers_batch_binds_the_stage(void **state)
 	struct err err;
 
 	(void)state;
-	math_model_open(&m, "[" LAYER("Dense", "\"units\": 2, \"batch_input_shape\": [8, 3]") "]",
+	math_model_open(&m,
+			"[{'class_name': 'Dense', 'config': {'units': 2, "
+			"'batch_input_shape': [8, 3]}}]",
 			1, (int64_t[]){3});
 	p.model = m.model;
 	assert_int_equal(m.model->batch, 8);
