@@ -545,6 +545,26 @@ static void test_the_input_layers_batch_binds_the_stage(void **state)
 	math_model_close(&m);
 }
 
+static void test_a_step_allocates_nothing(void **state)
+{
+	float input[BATCH * 10], slopes[BATCH * 3], grad_input[BATCH * 10];
+	struct pool *pool;
+	struct chain c;
+
+	(void)state;
+	assert_int_equal(pool_new(&pool, 1, NULL), ST_OK);
+	chain_open(&c, all_layers, (int[]){4, 0}, true, pool);
+	math_fill(input, ARRAY_LEN(input), 51, -1.0f, 1.0f);
+	math_fill(slopes, ARRAY_LEN(slopes), 52, -1.0f, 1.0f);
+	support_fail_alloc(0);
+	chain_forward(&c, input, 0);
+	chain_backward(&c, slopes, 0, grad_input);
+	assert_false(support_alloc_failed());
+	support_fail_alloc(-1);
+	chain_close(&c);
+	pool_free(pool);
+}
+
 static void test_no_memory_leaves_nothing(void **state)
 {
 	struct stage_params p = {.layer_count = 9,
@@ -588,6 +608,7 @@ int main(void)
 		cmocka_unit_test(test_a_wide_batch_is_sliced_and_the_same_bytes_on_any_pool),
 		cmocka_unit_test(test_a_stage_too_large_says_what_it_would_take),
 		cmocka_unit_test(test_the_input_layers_batch_binds_the_stage),
+		cmocka_unit_test(test_a_step_allocates_nothing),
 		cmocka_unit_test(test_no_memory_leaves_nothing),
 	};
 
