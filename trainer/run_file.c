@@ -310,9 +310,23 @@ static enum status run_read_key(struct run_memory *memory, const struct run_key 
 		at = json_root(key->path, node);
 	}
 
-	status = run_fill_key(&fill);
-	if (status == ST_OK && there && key->kind == RUN_KEY_SECTION)
-		status = run_check_known(&at, key, err);
+	return run_fill_key(&fill);
+}
+
+/* All keys, before any is missed: a misspelt one is both. */
+static enum status run_check_keys(const struct json_at *root, struct err *err)
+{
+	enum status status = run_check_known(root, NULL, err);
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+
+	for (int i = 0; i < count && status == ST_OK; i++) {
+		struct json_at section;
+
+		if (keys[i].kind == RUN_KEY_SECTION && json_child(root, keys[i].path, &section) &&
+		    cJSON_IsObject(section.node))
+			status = run_check_known(&section, &keys[i], err);
+	}
 	return status;
 }
 
@@ -320,7 +334,7 @@ static enum status run_read_keys(struct run_memory *memory, struct err *err)
 {
 	const struct json_at root = json_root(memory->run.path, memory->run.json);
 	static const cJSON absent = {.type = cJSON_NULL};
-	enum status status = run_check_known(&root, NULL, err);
+	enum status status = run_check_keys(&root, err);
 	struct json_at section = root;
 	int count;
 	const struct run_key *keys = run_file_keys(&count);
@@ -331,12 +345,8 @@ static enum status run_read_keys(struct run_memory *memory, struct err *err)
 		status = run_read_key(memory, &keys[i], top ? &root : &section, err);
 		/* The rows of a section follow it. */
 		if (status == ST_OK && keys[i].kind == RUN_KEY_SECTION &&
-		    !json_child(&root, keys[i].path, &section)) {
+		    !json_child(&root, keys[i].path, &section))
 			section = json_root(memory->run.path, &absent);
-			/* compile has a key without a default: it is missing where compile is. */
-			section.up = &root;
-			section.key = keys[i].path;
-		}
 	}
 	return status;
 }

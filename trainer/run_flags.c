@@ -145,19 +145,30 @@ static enum status run_word_list(cJSON **out, const struct run_key *key, const c
 /* --- patching ----------------------------------------------------------------------------------
  */
 
-/* Put @value (handed over, on failure too) where the object or array @at has @key. */
+/* Put @value (handed over, on failure too) where the object @at has @key. */
 static enum status run_put(cJSON *at, const char *key, cJSON *value, struct err *err)
 {
-	bool done;
+	cJSON *old = cJSON_GetObjectItemCaseSensitive(at, key);
+	char *name;
 
-	if (cJSON_GetObjectItemCaseSensitive(at, key))
-		done = cJSON_ReplaceItemInObjectCaseSensitive(at, key, value);
-	else
-		done = cJSON_AddItemToObject(at, key, value);
-	if (done)
-		return ST_OK;
-	cJSON_Delete(value);
-	return err_nomem(err);
+	if (!old) {
+		if (cJSON_AddItemToObject(at, key, value))
+			return ST_OK;
+		cJSON_Delete(value);
+		return err_nomem(err);
+	}
+
+	/* cJSON's own replacing by name does not notice (in 1.7.15) that it got no memory for it.
+	 */
+	name = mem_strdup(key);
+	if (!name) {
+		cJSON_Delete(value);
+		return err_nomem(err);
+	}
+	cJSON_free(value->string);
+	value->string = name;
+	cJSON_ReplaceItemViaPointer(at, old, value);
+	return ST_OK;
 }
 
 static enum status run_merge(cJSON *target, const cJSON *patch, struct err *err)

@@ -1,0 +1,162 @@
+/*
+ * Data files for tests. See dataset_sample.h.
+ */
+#include "dataset_sample.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "support/support.h"
+
+static void put(struct sample_bytes *out, const void *bytes, size_t length)
+{
+	assert_true(out->length + length <= sizeof(out->bytes));
+	memcpy(out->bytes + out->length, bytes, length);
+	out->length += length;
+}
+
+static void put_le(struct sample_bytes *out, uint32_t value, int size)
+{
+	for (int i = 0; i < size; i++) {
+		uint8_t byte = (uint8_t)(value >> 8 * i);
+
+		put(out, &byte, 1);
+	}
+}
+
+static void put_values(struct sample_bytes *out, size_t count, int modulo)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint8_t byte = (uint8_t)(i % (size_t)modulo);
+
+		put(out, &byte, 1);
+	}
+}
+
+void sample_idx(struct sample_bytes *out, int ndim, const uint32_t *dim, int modulo)
+{
+	uint8_t head[4] = {0, 0, 8, (uint8_t)ndim};
+	size_t count = 1;
+
+	out->length = 0;
+	put(out, head, 4);
+	for (int i = 0; i < ndim; i++) {
+		uint8_t big[4] = {(uint8_t)(dim[i] >> 24), (uint8_t)(dim[i] >> 16),
+				  (uint8_t)(dim[i] >> 8), (uint8_t)dim[i]};
+
+		put(out, big, 4);
+		count *= dim[i];
+	}
+	put_values(out, count, modulo);
+}
+
+static void sample_pack(struct sample_bytes *out, const struct sample_bytes *in, int window)
+{
+	z_stream z = {0};
+
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	z.next_in = (Bytef *)(uintptr_t)in->bytes;
+	z.avail_in = (uInt)in->length;
+	z.next_out = out->bytes;
+	z.avail_out = sizeof(out->bytes);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	out->length = sizeof(out->bytes) - z.avail_out;
+	deflateEnd(&z);
+}
+
+void sample_gzip(struct sample_bytes *out, const struct sample_bytes *in)
+{
+	sample_pack(out, in, 16 + MAX_WBITS);
+}
+
+void sample_npy(struct sample_bytes *out, const char *descr, const char *fortran, const char *shape,
+		size_t count, int modulo)
+{
+	char text[256];
+	int length =
+		snprintf(text, sizeof(text), "{'descr': %s, 'fortran_order': %s, 'shape': %s, }\n",
+			 descr, fortran, shape);
+
+	out->length = 0;
+	put(out, "\x93NUMPY\1\0", 8);
+	put_le(out, (uint32_t)length, 2);
+	put(out, text, (size_t)length);
+	put_values(out, count, modulo);
+}
+
+void sample_zip_add(struct sample_zip *zip, const char *name, const struct sample_bytes *data,
+		    int deflated)
+{
+	static struct sample_bytes packed;
+	const struct sample_bytes *body = data;
+	uint32_t at = (uint32_t)zip->file.length, length = (uint32_t)strlen(name);
+	uint32_t crc = (uint32_t)crc32_z(0, data->bytes, data->length);
+	uint32_t method = deflated ? 8 : 0;
+
+	if (deflated) {
+		sample_pack(&packed, data, -MAX_WBITS);
+		body = &packed;
+	}
+	put(&zip->file, "PK\3\4", 4);
+	put_le(&zip->file, 20, 2);
+	put_le(&zip->file, 0, 2);
+	put_le(&zip->file, method, 2);
+	put_le(&zip->file, 0, 4);
+	put_le(&zip->file, crc, 4);
+	/* As NumPy writes them: the sizes stand in the directory alone. */
+	put_le(&zip->file, 0xffffffffu, 4);
+	put_le(&zip->file, 0xffffffffu, 4);
+	put_le(&zip->file, length, 2);
+	put_le(&zip->file, 4, 2);
+	put(&zip->file, name, length);
+	put(&zip->file, "\1\0\0\0", 4);
+	put(&zip->file, body->bytes, body->length);
+
+	put(&zip->directory, "PK\1\2", 4);
+	put_le(&zip->directory, 20, 2);
+	put_le(&zip->directory, 20, 2);
+	put_le(&zip->directory, 0, 2);
+	put_le(&zip->directory, method, 2);
+	put_le(&zip->directory, 0, 4);
+	put_le(&zip->directory, crc, 4);
+	put_le(&zip->directory, (uint32_t)body->length, 4);
+	put_le(&zip->directory, (uint32_t)data->length, 4);
+	put_le(&zip->directory, length, 2);
+	put_le(&zip->directory, 0, 4);
+	put_le(&zip->directory, 0, 4);
+	put_le(&zip->directory, 0, 4);
+	put_le(&zip->directory, at, 4);
+	put(&zip->directory, name, length);
+	zip->members++;
+}
+
+void sample_zip_end(struct sample_zip *zip)
+{
+	uint32_t at = (uint32_t)zip->file.length;
+
+	put(&zip->file, zip->directory.bytes, zip->directory.length);
+	put(&zip->file, "PK\5\6", 4);
+	put_le(&zip->file, 0, 4);
+	put_le(&zip->file, (uint32_t)zip->members, 2);
+	put_le(&zip->file, (uint32_t)zip->members, 2);
+	put_le(&zip->file, (uint32_t)zip->directory.length, 4);
+	put_le(&zip->file, at, 4);
+	put_le(&zip->file, 0, 2);
+}
+
+void sample_npz(struct sample_zip *zip, int deflated)
+{
+	static struct sample_bytes array;
+
+	*zip = (struct sample_zip){0};
+	sample_npy(&array, "'|u1'", "False", "(4, 3, 2)", 24, 250);
+	sample_zip_add(zip, "x_test.npy", &array, deflated);
+	sample_npy(&array, "'|u1'", "False", "(6, 3, 2)", 36, 250);
+	sample_zip_add(zip, "x_train.npy", &array, deflated);
+	sample_npy(&array, "'|u1'", "False", "(6,)", 6, 10);
+	sample_zip_add(zip, "y_train.npy", &array, deflated);
+	sample_npy(&array, "'|u1'", "False", "(4,)", 4, 10);
+	sample_zip_add(zip, "y_test.npy", &array, deflated);
+	sample_zip_end(zip);
+}

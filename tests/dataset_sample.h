@@ -1,0 +1,37 @@
+/*
+ * Data files for tests, made in memory: IDX, gzip, npz.
+ */
+#ifndef DATASET_SAMPLE_H
+#define DATASET_SAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sample_bytes {
+	size_t length;
+	uint8_t bytes[8192];
+};
+
+/* An IDX file of @ndim dimensions whose values count up, modulo @modulo. */
+void sample_idx(struct sample_bytes *out, int ndim, const uint32_t *dim, int modulo);
+
+/* The same bytes as a gzip file. */
+void sample_gzip(struct sample_bytes *out, const struct sample_bytes *in);
+
+/* An .npy array; the header states @descr and @shape; values count up, modulo @modulo. */
+void sample_npy(struct sample_bytes *out, const char *descr, const char *fortran, const char *shape,
+		size_t count, int modulo);
+
+/* Add a member to a zip being built; end it with sample_zip_end(). */
+struct sample_zip {
+	struct sample_bytes file, directory;
+	int members;
+};
+void sample_zip_add(struct sample_zip *zip, const char *name, const struct sample_bytes *data,
+		    int deflated);
+void sample_zip_end(struct sample_zip *zip);
+
+/* A whole mnist.npz: 6 training and 4 test images of 3x2. */
+void sample_npz(struct sample_zip *zip, int deflated);
+
+#endif /* DATASET_SAMPLE_H */

@@ -1,0 +1,22 @@
+/*
+ * Run files for tests: a small valid one, and loading it with changes.
+ */
+#ifndef RUN_SAMPLE_H
+#define RUN_SAMPLE_H
+
+#include "trainer/model.h"
+#include "trainer/run_file.h"
+
+/* Two layers, two stages, accumulation 4, 40 steps an epoch, evaluation. */
+extern const char run_sample[];
+
+/* Parse run_sample with the words of @line (split at blanks) as its command line. */
+enum status run_sample_load(struct run_file **out, const char *line, struct err *err);
+
+/* Load and expect failure with @part in the text. */
+void run_sample_refuses(const char *line, const char *part);
+
+/* The model of @run for 28x28 images; fails the test where there is none. */
+struct model *run_sample_model(const struct run_file *run);
+
+#endif /* RUN_SAMPLE_H */

@@ -1,0 +1,347 @@
+/*
+ * The run file: keys, types, ranges and places in every error; defaults; help; the document.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fs.h"
+#include "run_sample.h"
+#include "support/support.h"
+
+static void refuses_text(const char *text, enum status status, const char *part)
+{
+	struct run_file *run;
+	struct err err = {0};
+
+	assert_int_equal(run_file_parse(&run, "run.json", text, strlen(text), 0, NULL, &err),
+			 status);
+	assert_null(run);
+	assert_contains(err.text, part);
+}
+
+static void test_sample_fills_every_part(void **state)
+{
+	struct run_file *run;
+
+	(void)state;
+	assert_int_equal(run_sample_load(&run, "", NULL), ST_OK);
+	assert_string_equal(run->path, "run.json");
+	assert_string_equal(run->model_place, "model");
+	assert_string_equal(run->compile.loss->valuestring, "sparse_categorical_crossentropy");
+	assert_null(run->compile.optimizer);
+	assert_int_equal(run->compile.metrics.count, 1);
+	assert_string_equal(run->compile.metrics.items[0], "accuracy");
+	assert_int_equal(run->compile.steps_per_execution, 20);
+	assert_int_equal(run->fit.epochs, 2);
+	assert_int_equal(run->fit.seed, 7);
+	assert_true(run->evaluate.wanted);
+	assert_true(run->ipu.wanted);
+	assert_int_equal(run->accumulation.steps_per_replica, 4);
+	assert_true(run->pipeline.wanted && run->pipeline.stages);
+	assert_int_equal(run->pipeline.schedule, IPU_GROUPED);
+	run_file_free(run);
+}
+
+static void test_defaults_hold_where_keys_are_absent_or_null(void **state)
+{
+	static const char text[] = "{\"model\": {}, \"compile\": {\"loss\": \"x\"}, \"data\": null,"
+				   "\"fit\": {\"epochs\": null}}";
+	struct run_file *run;
+
+	(void)state;
+	assert_int_equal(run_file_parse(&run, "r", text, strlen(text), 0, NULL, NULL), ST_OK);
+	assert_string_equal(run->data.name, "mnist");
+	assert_null(run->data.path);
+	assert_int_equal(run->data.batch_size, 32);
+	assert_int_equal(run->data.shuffle, -1);
+	assert_int_equal(run->data.limit, 0);
+	assert_true(run->data.repeat);
+	assert_int_equal(run->fit.epochs, 1);
+	assert_int_equal(run->fit.steps_per_epoch, 0);
+	assert_int_equal(run->fit.seed, 1);
+	assert_int_equal(run->compile.steps_per_execution, 1);
+	assert_false(run->evaluate.wanted || run->accumulation.wanted || run->pipeline.wanted);
+	assert_true(run->ipu.wanted);
+	assert_string_equal(run->ipu.target, "ipu2");
+	assert_int_equal(run->ipu.auto_select_ipus, 1);
+	assert_int_equal(run->host_threads, 0);
+	assert_false(run->outfeed.wanted || run->outfeed.last || run->outfeed.gradients.given);
+	assert_string_equal(run->outfeed.capture, "stats");
+	assert_int_equal(run->outfeed.optimizer_mode, RUN_BEFORE_APPLY);
+	run_file_free(run);
+}
+
+static void test_unknown_keys_name_place_and_nearest(void **state)
+{
+	(void)state;
+	refuses_text("{\"fit\": {\"epoch\": 1}}", ST_INVALID,
+		     "run.json: fit.epoch: unknown key (did you mean \"epochs\"?)");
+	refuses_text("{\"epochs\": 1}", ST_INVALID, "did you mean \"fit.epochs\"?");
+	refuses_text("{\"pipelin\": {}}", ST_INVALID, "did you mean \"pipeline\"?");
+	refuses_text("{\"//\": \"a comment\"}", ST_INVALID, "unknown key");
+	refuses_text("{\"_note\": 1}", ST_INVALID, "unknown key");
+}
+
+static void test_missing_keys_are_named(void **state)
+{
+	(void)state;
+	refuses_text("{}", ST_INVALID, "\"model\" is missing");
+	refuses_text("{\"model\": {}}", ST_INVALID, "compile.loss: is missing");
+	refuses_text("{\"model\": {}, \"compile\": {}}", ST_INVALID,
+		     "compile: \"loss\" is missing");
+	refuses_text("{\"model\": {}, \"compile\": {\"loss\": \"x\"}, \"pipeline\": {}}",
+		     ST_INVALID, "pipeline: \"stages\" is missing");
+	refuses_text(
+		"{\"model\": {}, \"compile\": {\"loss\": \"x\"},\"gradient_accumulation\": {}}",
+		ST_INVALID, "\"steps_per_replica\" is missing");
+}
+
+static void test_syntax_errors_have_line_and_column(void **state)
+{
+	(void)state;
+	refuses_text("{\n  \"fit\": {,}\n}", ST_FORMAT, "run.json:2:11: ");
+	refuses_text("{\"fit\": {\"epochs\": 1", ST_FORMAT, "unexpected end");
+	refuses_text("", ST_FORMAT, "empty");
+	refuses_text("{\"fit\": {}, \"fit\": {}}", ST_INVALID, "twice");
+	refuses_text("[1]", ST_INVALID, "must be an object");
+}
+
+static void test_deep_nesting_is_refused(void **state)
+{
+	enum {
+		DEEP = 100000
+	};
+	char *text = malloc(DEEP + 1);
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, '[', DEEP);
+	text[DEEP] = '\0';
+	refuses_text(text, ST_FORMAT, "nested deeper");
+	free(text);
+}
+
+static void test_values_have_types_and_ranges(void **state)
+{
+	static const struct {
+		const char *line, *part;
+	} cases[] = {
+		{"--fit.epochs many", "run.json: fit.epochs: must be a whole number, not a text"},
+		{"--fit.epochs 0", "fit.epochs: must be from 1"},
+		{"--fit.epochs 1.5", "fit.epochs: must be a whole number"},
+		{"--fit.epochs 1e300", "fit.epochs: "},
+		{"--fit.seed -1", "fit.seed: must be from 0"},
+		{"--data.batch_size 0", "data.batch_size: must be from 1"},
+		{"--data.shuffle \"x\"", "data.shuffle: must be true, false or a number"},
+		{"--data.repeat 1", "data.repeat: must be true or false"},
+		{"--data.name minst",
+		 "data.name: unknown value \"minst\" (did you mean \"mnist\"?)"},
+		{"--data.resize [32,32]", "data.resize: is not supported"},
+		{"--compile.metrics [1]", "compile.metrics[0]: must be a text"},
+		{"--compile.metrics acuracy", "compile.metrics[0]: unknown value"},
+		{"--pipeline.schedule Group", "pipeline.schedule: unknown value"},
+		{"--outfeed.capture all",
+		 "outfeed.capture: unknown value \"all\" (there is: stats off)"},
+		{"--outfeed {\"gradients\":{}}", "outfeed.gradients: must be an array"},
+		{"--gradient_accumulation.reduction max", "gradient_accumulation.reduction: "},
+		{"--ipu.target ipu9", "run.json: ipu.target: "},
+		{"--ipu.tiles_per_ipu 99999", "ipu.tiles_per_ipu: ipu2 has 1472 tiles"},
+		{"--fit 3", "run.json: fit: must be an object"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		run_sample_refuses(cases[i].line, cases[i].part);
+}
+
+static void test_filters_tell_none_from_empty_and_absent(void **state)
+{
+	struct run_file *run;
+
+	(void)state;
+	assert_int_equal(run_sample_load(&run, "--outfeed.gradients NONE", NULL), ST_OK);
+	assert_true(run->outfeed.gradients.given);
+	assert_null(run->outfeed.gradients.items);
+	run_file_free(run);
+
+	assert_int_equal(run_sample_load(&run, "--outfeed.gradients []", NULL), ST_OK);
+	assert_true(run->outfeed.gradients.given);
+	assert_non_null(run->outfeed.gradients.items);
+	assert_int_equal(run->outfeed.gradients.count, 0);
+	run_file_free(run);
+
+	assert_int_equal(run_sample_load(&run, "--outfeed.gradients [\"none\",\"a\"]", NULL),
+			 ST_OK);
+	assert_int_equal(run->outfeed.gradients.count, 2);
+	run_file_free(run);
+
+	assert_int_equal(run_sample_load(&run, "--outfeed.gradients null", NULL), ST_OK);
+	assert_false(run->outfeed.gradients.given);
+	run_file_free(run);
+}
+
+static void test_model_is_read_beside_the_run_file(void **state)
+{
+	static const char text[] = "{\"model\": \"model.json\", \"compile\": {\"loss\": \"x\"}}";
+	char folder[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE], model[FS_PATH_SIZE];
+	struct run_file *run;
+	struct err err = {0};
+
+	(void)state;
+	support_tempdir(folder);
+	assert_true(fs_path(path, "%s/run.json", folder));
+	assert_true(fs_path(model, "%s/model.json", folder));
+	support_write_file(path, text, strlen(text));
+	assert_int_equal(run_file_load(&run, path, 0, NULL, &err), ST_INVALID);
+	assert_contains(err.text, "run.json: model: ");
+	assert_contains(err.text, "model.json");
+
+	support_write_file(model, "{\"class_name\": \"Sequential\"}", 28);
+	assert_int_equal(run_file_load(&run, path, 0, NULL, &err), ST_OK);
+	assert_string_equal(run->model_file, model);
+	assert_string_equal(run->model_place, "");
+	assert_non_null(cJSON_GetObjectItem(run->model, "class_name"));
+	run_file_free(run);
+
+	support_write_file(model, "{\"class_name\":", 14);
+	assert_int_equal(run_file_load(&run, path, 0, NULL, &err), ST_INVALID);
+	assert_contains(err.text, "model.json:1:");
+	support_tempdir_remove(folder);
+}
+
+static void test_missing_run_file_is_named(void **state)
+{
+	struct run_file *run;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(run_file_load(&run, "no/such.json", 0, NULL, &err), ST_NOTFOUND);
+	assert_null(run);
+	assert_contains(err.text, "no/such.json");
+}
+
+static void test_help_shows_flags_and_every_key(void **state)
+{
+	struct run_file *run;
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+
+	(void)state;
+	assert_non_null(out);
+	assert_int_equal(run_sample_load(&run, "", NULL), ST_OK);
+	assert_int_equal(run_file_help(run, out), ST_OK);
+	fclose(out);
+	assert_contains(text, "  --steps VALUE\n");
+	assert_contains(text, "  --filters VALUE...\n");
+	assert_contains(text, "      sets ipu.auto_select_ipus = 1\n");
+	for (int i = 0; i < count; i++) {
+		assert_contains(text, keys[i].path);
+		assert_contains(text, keys[i].help);
+	}
+	run_file_free(run);
+	free(text);
+}
+
+static void test_document_lists_every_key_with_its_default(void **state)
+{
+	char path[FS_PATH_SIZE], row[512], *text;
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+
+	(void)state;
+	assert_true(fs_path(path, "%s/docs/run-file.md", support_source_dir()));
+	text = support_read_file(path, NULL);
+	for (int i = 0; i < count; i++) {
+		snprintf(row, sizeof(row), "| `%s` | %s | ", keys[i].path, run_key_type(&keys[i]));
+		assert_contains(text, row);
+		snprintf(row, sizeof(row), "%s%s%s | %s |\n", keys[i].fallback ? "`" : "",
+			 keys[i].fallback ? keys[i].fallback : "required",
+			 keys[i].fallback ? "`" : "", keys[i].help);
+		assert_contains(text, row);
+	}
+	free(text);
+}
+
+static void test_examples_load(void **state)
+{
+	static const char *const lines[][3] = {
+		{NULL},
+		{"--no-pipelining"},
+		{"--no-pipelining", "--use-gradient-accumulation"},
+		{"--gradients-filters", "Dense_10", "Dense_256"},
+		{"--activations-filters", "none"},
+		{"--outfeed-pre-accumulated-gradients"},
+		{"--steps-per-epoch", "2000", "--epochs=1"},
+	};
+	char path[FS_PATH_SIZE];
+	struct err err = {0};
+	struct run_file *run;
+
+	(void)state;
+	assert_true(fs_path(path, "%s/examples/inspect-tensors.json", support_source_dir()));
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char *argv[3] = {NULL};
+		int argc = 0;
+
+		for (; argc < 3 && lines[i][argc]; argc++) {
+			argv[argc] = strdup(lines[i][argc]);
+			assert_non_null(argv[argc]);
+		}
+		if (run_file_load(&run, path, argc, argv, &err) != ST_OK)
+			print_error("%s\n", err.text);
+		assert_non_null(run);
+		model_free(run_sample_model(run));
+		run_file_free(run);
+		while (argc > 0)
+			free(argv[--argc]);
+	}
+}
+
+static void test_no_memory_is_undone_everywhere(void **state)
+{
+	(void)state;
+	for (long n = 0;; n++) {
+		struct run_file *run;
+		enum status status;
+		bool failed;
+
+		support_fail_alloc(n);
+		status = run_file_parse(&run, "r", run_sample, strlen(run_sample), 0, NULL, NULL);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		/* The arena may do with less than it asked for first. */
+		if (status != ST_OK) {
+			assert_int_equal(status, ST_NOMEM);
+			assert_null(run);
+		}
+		run_file_free(run);
+		if (!failed)
+			break;
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sample_fills_every_part),
+		cmocka_unit_test(test_defaults_hold_where_keys_are_absent_or_null),
+		cmocka_unit_test(test_unknown_keys_name_place_and_nearest),
+		cmocka_unit_test(test_missing_keys_are_named),
+		cmocka_unit_test(test_syntax_errors_have_line_and_column),
+		cmocka_unit_test(test_deep_nesting_is_refused),
+		cmocka_unit_test(test_values_have_types_and_ranges),
+		cmocka_unit_test(test_filters_tell_none_from_empty_and_absent),
+		cmocka_unit_test(test_model_is_read_beside_the_run_file),
+		cmocka_unit_test(test_missing_run_file_is_named),
+		cmocka_unit_test(test_help_shows_flags_and_every_key),
+		cmocka_unit_test(test_document_lists_every_key_with_its_default),
+		cmocka_unit_test(test_examples_load),
+		cmocka_unit_test(test_no_memory_is_undone_everywhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

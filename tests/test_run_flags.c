@@ -1,0 +1,234 @@
+/*
+ * The command line's part: flags as merge patches, overrides, and what is refused.
+ */
+#include <string.h>
+
+#include "run_sample.h"
+#include "support/support.h"
+
+static struct run_file *load(const char *line)
+{
+	struct run_file *run;
+	struct err err = {0};
+
+	if (run_sample_load(&run, line, &err) != ST_OK)
+		print_error("%s: %s\n", line, err.text);
+	assert_non_null(run);
+	return run;
+}
+
+static void test_flags_apply_in_the_file_s_order(void **state)
+{
+	struct run_file *run = load("--second --first");
+
+	(void)state;
+	assert_int_equal(run->fit.epochs, 4);
+	assert_string_equal(run->outfeed.capture, "off");
+	/* A merge: what the patch does not name stays. */
+	assert_int_equal(run->outfeed.gradients.count, 1);
+	run_file_free(run);
+}
+
+static void test_overrides_come_after_flags_and_the_last_wins(void **state)
+{
+	struct run_file *run = load("--fit.epochs 9 --second --fit.seed=5 --fit.seed 6");
+
+	(void)state;
+	assert_int_equal(run->fit.epochs, 9);
+	assert_int_equal(run->fit.seed, 6);
+	run_file_free(run);
+}
+
+static void test_value_stands_for_one_argument(void **state)
+{
+	struct run_file *run = load("--steps 80");
+
+	(void)state;
+	assert_int_equal(run->fit.steps_per_epoch, 80);
+	assert_int_equal(run->compile.steps_per_execution, 80);
+	run_file_free(run);
+
+	run = load("--steps=120 --steps 160");
+	assert_int_equal(run->fit.steps_per_epoch, 160);
+	run_file_free(run);
+	run_sample_refuses("--steps", "--steps needs a value");
+	run_sample_refuses("--steps 1 2", "--steps takes one value: unexpected word \"2\"");
+	run_sample_refuses("--steps --second", "--steps needs a value");
+	run_sample_refuses("--steps x", "compile.steps_per_execution: must be a whole number");
+}
+
+static void test_values_stand_for_all_arguments_up_to_the_next_option(void **state)
+{
+	struct run_file *run = load("--filters a 128 null --second");
+
+	(void)state;
+	assert_int_equal(run->outfeed.gradients.count, 3);
+	assert_string_equal(run->outfeed.gradients.items[0], "a");
+	assert_string_equal(run->outfeed.gradients.items[1], "128");
+	assert_string_equal(run->outfeed.gradients.items[2], "null");
+	assert_int_equal(run->fit.epochs, 4);
+	run_file_free(run);
+
+	run = load("--filters=x");
+	assert_int_equal(run->outfeed.gradients.count, 1);
+	run_file_free(run);
+	run_sample_refuses("--filters", "--filters needs a value");
+}
+
+static void test_null_is_set_by_flags_and_overrides(void **state)
+{
+	struct run_file *run = load("--cpu");
+
+	(void)state;
+	assert_false(run->ipu.wanted || run->pipeline.wanted);
+	run_file_free(run);
+	run = load("--pipeline null --ipu null");
+	assert_false(run->ipu.wanted || run->pipeline.wanted);
+	run_file_free(run);
+	run = load("--pipeline=null");
+	assert_true(run->ipu.wanted);
+	run_file_free(run);
+}
+
+static void test_overrides_make_objects_on_the_way(void **state)
+{
+	struct run_file *run = load("--data.batch_size 16 --compile.optimizer.config.x 1");
+	const cJSON *config = cJSON_GetObjectItem(run->compile.optimizer, "config");
+
+	(void)state;
+	assert_int_equal(run->data.batch_size, 16);
+	assert_int_equal(cJSON_GetObjectItem(config, "x")->valueint, 1);
+	run_file_free(run);
+}
+
+static void test_overrides_reach_into_lists(void **state)
+{
+	struct run_file *run = load("--model.config.layers.1.config.units 8 --pipeline.stages.1 1");
+	struct model *model = run_sample_model(run);
+
+	(void)state;
+	assert_int_equal(model->layers[1].units, 8);
+	assert_int_equal(cJSON_GetArrayItem(run->pipeline.stages, 1)->valueint, 1);
+	model_free(model);
+	run_file_free(run);
+	run_sample_refuses("--model.config.layers.9.config 1", "is not an index of a list of 3");
+	run_sample_refuses("--pipeline.stages.9 1", "there is no \"9\" to set");
+	run_sample_refuses("--compile.loss.config.x 1", "in a plain value");
+}
+
+static void test_words_are_texts_where_texts_are_wanted(void **state)
+{
+	struct run_file *run = load("--data.path 123 --outfeed.gradients 7");
+
+	(void)state;
+	assert_string_equal(run->data.path, "123");
+	assert_string_equal(run->outfeed.gradients.items[0], "7");
+	run_file_free(run);
+}
+
+static void test_broken_json_is_not_taken_for_a_text(void **state)
+{
+	struct run_file *run;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(run_sample_load(&run, "--pipeline.stages [0,0", &err), ST_FORMAT);
+	assert_null(run);
+	assert_contains(err.text, "--pipeline.stages:1:");
+}
+
+static void test_the_tree_is_the_run_as_it_is_run(void **state)
+{
+	struct run_file *run = load("--second --steps 80");
+	const cJSON *fit = cJSON_GetObjectItem(run->json, "fit");
+
+	(void)state;
+	assert_int_equal(cJSON_GetObjectItem(fit, "epochs")->valueint, 4);
+	assert_int_equal(cJSON_GetObjectItem(fit, "steps_per_epoch")->valueint, 80);
+	run_file_free(run);
+}
+
+static void test_unknown_options_name_the_nearest_flag_or_key(void **state)
+{
+	(void)state;
+	run_sample_refuses("--secnd", "unknown option --secnd (did you mean --second?)");
+	run_sample_refuses("--fit.epoch 3", "did you mean --fit.epochs?");
+	run_sample_refuses("--epochs 3", "did you mean --fit.epochs?");
+	run_sample_refuses("--flags {}", "unknown option --flags");
+	run_sample_refuses("--qqqqqqq", "--help RUN lists flags and keys");
+	run_sample_refuses("word", "unexpected word \"word\"");
+	run_sample_refuses("--second yes", "--second takes no value: unexpected word \"yes\"");
+	run_sample_refuses("--second=yes", "--second takes no value");
+	run_sample_refuses("--fit.seed=1 2", "unexpected word \"2\"");
+}
+
+static void refuses_flags(const char *flags, const char *part)
+{
+	struct run_file *run;
+	struct err err = {0};
+	char text[1024];
+
+	snprintf(text, sizeof(text), "{\"flags\": %s}", flags);
+	assert_int_equal(run_file_parse(&run, "r", text, strlen(text), 0, NULL, &err), ST_INVALID);
+	assert_contains(err.text, part);
+}
+
+static void test_bad_flags_are_refused_even_unused(void **state)
+{
+	(void)state;
+	refuses_flags("[]", "flags: must be an object");
+	refuses_flags("{\"--x\": 1}", "flags.--x: must be an object");
+	refuses_flags("{\"x\": {}}", "a flag's name is");
+	refuses_flags("{\"--\": {}}", "a flag's name is");
+	refuses_flags("{\"--fit.epochs\": {}}", "is a key of the run file already");
+	refuses_flags("{\"--ipu\": {}}", "is a key of the run file already");
+	refuses_flags("{\"--x\": {\"fit\": {\"epoch\": 1}}}",
+		      "fit.epoch: unknown key (did you mean \"epochs\"?)");
+	refuses_flags("{\"--x\": {\"flags\": {}}}", "cannot change the flags");
+	refuses_flags("{\"--x\": {\"fit\": {\"epochs\": \"$value\", \"seed\": \"$values\"}}}",
+		      "holds both");
+}
+
+static void test_no_memory_is_undone_everywhere(void **state)
+{
+	(void)state;
+	for (long n = 0;; n++) {
+		struct run_file *run;
+		enum status status;
+		bool failed;
+
+		support_fail_alloc(n);
+		status = run_sample_load(&run, "--steps 80 --filters a b --cpu --fit.seed 3", NULL);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		/* The arena may do with less than it asked for first. */
+		if (status != ST_OK) {
+			assert_int_equal(status, ST_NOMEM);
+			assert_null(run);
+		}
+		run_file_free(run);
+		if (!failed)
+			break;
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_flags_apply_in_the_file_s_order),
+		cmocka_unit_test(test_overrides_come_after_flags_and_the_last_wins),
+		cmocka_unit_test(test_value_stands_for_one_argument),
+		cmocka_unit_test(test_values_stand_for_all_arguments_up_to_the_next_option),
+		cmocka_unit_test(test_null_is_set_by_flags_and_overrides),
+		cmocka_unit_test(test_overrides_make_objects_on_the_way),
+		cmocka_unit_test(test_overrides_reach_into_lists),
+		cmocka_unit_test(test_words_are_texts_where_texts_are_wanted),
+		cmocka_unit_test(test_broken_json_is_not_taken_for_a_text),
+		cmocka_unit_test(test_the_tree_is_the_run_as_it_is_run),
+		cmocka_unit_test(test_unknown_options_name_the_nearest_flag_or_key),
+		cmocka_unit_test(test_bad_flags_are_refused_even_unused),
+		cmocka_unit_test(test_no_memory_is_undone_everywhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,306 @@
+/*
+ * Replicas, stages, steps and executions, and each rule's own message.
+ */
+#include <string.h>
+
+#include "run_sample.h"
+#include "support/support.h"
+#include "trainer/run_rules.h"
+
+struct set {
+	struct run_file *run;
+	struct model *model;
+	struct run_layout *layout;
+	struct err err;
+	enum status status;
+};
+
+static void lay_out(struct set *set, const char *line, int64_t train, int64_t test)
+{
+	*set = (struct set){0};
+	if (run_sample_load(&set->run, line, &set->err) != ST_OK)
+		print_error("%s: %s\n", line, set->err.text);
+	assert_non_null(set->run);
+	set->model = run_sample_model(set->run);
+	set->status = run_layout_new(&set->layout, set->run, set->model, train, test, &set->err);
+}
+
+static void clear(struct set *set)
+{
+	run_layout_free(set->layout);
+	model_free(set->model);
+	run_file_free(set->run);
+}
+
+static void refuses_with(const char *line, int64_t train, int64_t test, const char *part)
+{
+	struct set set;
+
+	lay_out(&set, line, train, test);
+	assert_int_equal(set.status, ST_INVALID);
+	assert_null(set.layout);
+	assert_contains(set.err.text, part);
+	clear(&set);
+}
+
+static void refuses(const char *line, const char *part)
+{
+	refuses_with(line, 60000, 10000, part);
+}
+
+static void warns(const char *line, const char *part)
+{
+	struct set set;
+
+	lay_out(&set, line, 60000, 10000);
+	assert_int_equal(set.status, ST_OK);
+	assert_contains(set.layout->warnings, part);
+	clear(&set);
+}
+
+static void test_layout_of_the_sample(void **state)
+{
+	struct set set;
+
+	(void)state;
+	lay_out(&set, "", 60000, 10000);
+	assert_int_equal(set.status, ST_OK);
+	assert_int_equal(set.layout->stages, 2);
+	assert_int_equal(set.layout->stage[1], 0);
+	assert_int_equal(set.layout->stage[2], 1);
+	assert_int_equal(set.layout->ipus, 2);
+	assert_int_equal(set.layout->ipus_per_replica, 2);
+	assert_int_equal(set.layout->replicas, 1);
+	assert_int_equal(set.layout->accumulation, 4);
+	assert_int_equal(set.layout->steps_per_epoch, 40);
+	assert_int_equal(set.layout->steps_per_execution, 20);
+	assert_int_equal(set.layout->executions_per_epoch, 2);
+	assert_int_equal(set.layout->updates_per_execution, 5);
+	assert_int_equal(set.layout->evaluate_steps, 30);
+	assert_int_equal(set.layout->evaluate_steps_per_execution, 10);
+	assert_null(set.layout->warnings);
+	clear(&set);
+}
+
+static void test_replicas_share_the_steps(void **state)
+{
+	struct set set;
+
+	(void)state;
+	lay_out(&set, "--ipu.auto_select_ipus 4 --evaluate.steps 40", 60000, 10000);
+	assert_int_equal(set.status, ST_OK);
+	assert_int_equal(set.layout->replicas, 2);
+	assert_int_equal(set.layout->steps_per_epoch, 20);
+	assert_int_equal(set.layout->evaluate_steps, 20);
+	clear(&set);
+}
+
+static void test_three_stages_take_four_ipus(void **state)
+{
+	struct set set;
+
+	(void)state;
+	lay_out(&set,
+		"--pipeline.stages [0,1,2] --ipu.auto_select_ipus 8 --fit.steps_per_epoch 24 "
+		"--compile.steps_per_execution 12 --gradient_accumulation.steps_per_replica 6 "
+		"--evaluate.steps 12 --evaluate.steps_per_execution 6",
+		60000, 10000);
+	assert_int_equal(set.status, ST_OK);
+	assert_int_equal(set.layout->ipus_per_replica, 4);
+	assert_int_equal(set.layout->replicas, 2);
+	clear(&set);
+	refuses("--pipeline.stages [0,1,2] --gradient_accumulation.steps_per_replica 6",
+		"2 attached, but a pipeline of 3 stages needs 4 (stages rounded up to a power of "
+		"two): give a multiple of 4");
+}
+
+static void test_cpu_has_no_ipus_and_no_pipeline(void **state)
+{
+	struct set set;
+
+	(void)state;
+	lay_out(&set, "--cpu", 60000, 10000);
+	assert_int_equal(set.status, ST_OK);
+	assert_int_equal(set.layout->ipus, 0);
+	assert_int_equal(set.layout->ipus_per_replica, 1);
+	assert_int_equal(set.layout->replicas, 1);
+	assert_int_equal(set.layout->stages, 1);
+	clear(&set);
+	refuses("--ipu null", "pipeline: needs IPUs, but \"ipu\" is null");
+}
+
+static void test_whole_set_is_an_epoch_without_steps(void **state)
+{
+	struct set set;
+
+	(void)state;
+	lay_out(&set,
+		"--single --fit.steps_per_epoch null --evaluate.steps null --gradient_accumulation "
+		"null",
+		60000, 10000);
+	assert_int_equal(set.status, ST_INVALID); /* 312 steps, 10 an execution */
+	assert_contains(set.err.text,
+			"compile.steps_per_execution: 20 is not a divisor of the 1875 "
+			"steps; 15 would do");
+	clear(&set);
+	lay_out(&set,
+		"--single --fit.steps_per_epoch null --compile.steps_per_execution 15 "
+		"--evaluate.steps_per_execution 12 --evaluate.steps null "
+		"--gradient_accumulation null",
+		60000, 10000);
+	assert_int_equal(set.status, ST_OK);
+	assert_int_equal(set.layout->steps_per_epoch, 1875);
+	assert_int_equal(set.layout->evaluate_steps, 312);
+	assert_contains(set.layout->warnings, "evaluate: 16 of the 10,000 test images");
+	clear(&set);
+}
+
+static void test_execution_rules_have_their_own_messages(void **state)
+{
+	(void)state;
+	refuses("--compile.steps_per_execution 7",
+		"run.json: compile.steps_per_execution: 7 is not a divisor of the 40 steps; 8 "
+		"would do");
+	refuses("--single --gradient_accumulation.steps_per_replica 8",
+		"compile.steps_per_execution: 20 is not a multiple of "
+		"gradient_accumulation.steps_per_replica 8; 8 would do");
+	refuses("--single --gradient_accumulation.steps_per_replica 3",
+		"fit.steps_per_epoch 39 with compile.steps_per_execution 39 would do");
+	refuses("--single --compile.steps_per_execution null",
+		"1 is not a multiple of gradient_accumulation.steps_per_replica 4; 4 would do");
+	refuses("--ipu.auto_select_ipus 2 --single --ipu.auto_select_ipus 64",
+		"fit.steps_per_epoch: 40 batches leave none for each of 64 replicas; 64 are the "
+		"least");
+	refuses("--evaluate.steps_per_execution 7",
+		"evaluate.steps_per_execution: 7 is not a divisor of the 30 steps; 6 would do");
+}
+
+static void test_pipeline_rules_have_their_own_messages(void **state)
+{
+	(void)state;
+	refuses("--gradient_accumulation null",
+		"pipeline: training needs gradient_accumulation.steps_per_replica (Grouped: a "
+		"multiple of 4, Interleaved: of 2)");
+	refuses("--gradient_accumulation.steps_per_replica 2",
+		"pipeline.schedule: Grouped needs gradient_accumulation.steps_per_replica to be a "
+		"multiple of");
+	refuses("--gradient_accumulation.steps_per_replica 5 --pipeline.schedule Interleaved",
+		"Interleaved needs gradient_accumulation.steps_per_replica");
+	refuses("--evaluate.steps 15 --evaluate.steps_per_execution 5",
+		"evaluate.steps 14 with evaluate.steps_per_execution 14 would do");
+}
+
+static void test_evaluation_ignores_accumulation(void **state)
+{
+	struct set set;
+
+	(void)state;
+	lay_out(&set, "--evaluate.steps 30 --evaluate.steps_per_execution 6", 60000, 10000);
+	assert_int_equal(set.status, ST_OK); /* 6 is no multiple of 4 */
+	clear(&set);
+}
+
+static void test_stage_rules_have_their_own_messages(void **state)
+{
+	(void)state;
+	refuses("--pipeline.stages [0,1]",
+		"pipeline.stages: has 2 entries, but the model has 3 layers");
+	refuses("--pipeline.stages [1,1,1]", "pipeline.stages[0]: the first layer, \"flatten\", "
+					     "must be in stage 0, not 1");
+	refuses("--pipeline.stages [0,1,0]",
+		"pipeline.stages[2]: layer \"out\" must be in stage 1");
+	refuses("--pipeline.stages [0,0,2]", "or in stage 1, not 2");
+	refuses("--pipeline.stages [0,null,1]", "needs a stage, not null");
+	refuses("--pipeline.stages [0,\"a\",1]", "pipeline.stages[1]: must be a whole number");
+	refuses("--pipeline.stages [0,0,0]", "at least 2 stages");
+	refuses("--pipeline.stages x", "must be a list");
+	refuses("--pipeline.stages {\"uot\":1}",
+		"pipeline.stages: unknown layer \"uot\" (did you mean \"out\"?)");
+	refuses("--pipeline.stages {\"out\":2}", "must be 1, not 2");
+	refuses("--pipeline.stages {\"flatten\":1}", "must be 0, not 1");
+}
+
+static void test_stages_may_be_named_by_their_first_layers(void **state)
+{
+	struct set set;
+
+	(void)state;
+	lay_out(&set, "--pipeline.stages {\"out\":1,\"flatten\":0}", 60000, 10000);
+	assert_int_equal(set.status, ST_OK);
+	assert_int_equal(set.layout->stage[1], 0);
+	assert_int_equal(set.layout->stage[2], 1);
+	clear(&set);
+}
+
+static void test_sets_must_hold_what_is_asked(void **state)
+{
+	(void)state;
+	refuses_with("", 31, 10000, "data.batch_size: 32 is beyond the 31 training images");
+	refuses_with("", 60000, 31, "data.batch_size: 32 is beyond the 31 test images");
+	refuses_with("", 60000, 0, "evaluate: the data set has no test images");
+	refuses_with("--data.repeat false", 32 * 79, 10000,
+		     "data.repeat: is false, but 2 epochs of 40 steps need 80 batches and the set "
+		     "has 79");
+	refuses_with("--data.limit 20", 20, 20, "or a greater data.limit");
+}
+
+static void test_warnings_say_what_is_left_out(void **state)
+{
+	(void)state;
+	warns("--compile.steps_per_execution 500",
+	      "compile.steps_per_execution: 500 is more than the 40 steps there are: 40 is used.");
+	warns("--evaluate.steps_per_execution null --compile.steps_per_execution 40",
+	      "evaluate.steps_per_execution: 40 is more than the 30 steps");
+	warns("--ipu.auto_select_ipus 3", "1 of 3 IPUs stay idle: each replica takes 2.");
+	warns("--ipu.auto_select_ipus 4 --fit.steps_per_epoch 41 --evaluate.steps 40",
+	      "fit.steps_per_epoch: 1 of 41 batches are dropped: they do not divide among 2 "
+	      "replicas.");
+}
+
+static void test_no_memory_is_undone_everywhere(void **state)
+{
+	struct set set;
+
+	(void)state;
+	lay_out(&set, "--ipu.auto_select_ipus 3 --pipeline.stages {\"out\":1}", 60000, 10000);
+	assert_int_equal(set.status, ST_OK);
+	for (long n = 0;; n++) {
+		struct run_layout *layout;
+		enum status status;
+		bool failed;
+
+		support_fail_alloc(n);
+		status = run_layout_new(&layout, set.run, set.model, 60000, 10000, NULL);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		if (!failed) {
+			assert_int_equal(status, ST_OK);
+			run_layout_free(layout);
+			break;
+		}
+		assert_int_equal(status, ST_NOMEM);
+		assert_null(layout);
+	}
+	clear(&set);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_layout_of_the_sample),
+		cmocka_unit_test(test_replicas_share_the_steps),
+		cmocka_unit_test(test_three_stages_take_four_ipus),
+		cmocka_unit_test(test_cpu_has_no_ipus_and_no_pipeline),
+		cmocka_unit_test(test_whole_set_is_an_epoch_without_steps),
+		cmocka_unit_test(test_execution_rules_have_their_own_messages),
+		cmocka_unit_test(test_pipeline_rules_have_their_own_messages),
+		cmocka_unit_test(test_evaluation_ignores_accumulation),
+		cmocka_unit_test(test_stage_rules_have_their_own_messages),
+		cmocka_unit_test(test_stages_may_be_named_by_their_first_layers),
+		cmocka_unit_test(test_sets_must_hold_what_is_asked),
+		cmocka_unit_test(test_warnings_say_what_is_left_out),
+		cmocka_unit_test(test_no_memory_is_undone_everywhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
