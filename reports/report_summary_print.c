@@ -136,9 +136,10 @@ static void print_training(struct print *print)
 		return;
 	fputc('\n', print->out);
 	print_line(print, "Training");
-	print_line(print, LABEL "%s on %s; batch size %s, gradient accumulation %s", "model",
-		   print_text(s->model), print_text(s->dataset), print_count(a, s->batch_size),
+	print_line(print, LABEL "%s; batch size %s, gradient accumulation %s", "model",
+		   print_text(s->model), print_count(a, s->batch_size),
 		   print_count(b, s->gradient_accumulation));
+	print_line(print, LABEL "%s", "data", print_text(s->dataset));
 	print_line(print, LABEL "%s on %s, %s; schedule %s", "pipeline",
 		   print_of(a, s->stages, "stage"), print_of(b, s->ipus, "IPU"),
 		   print_of(c, s->replicas, "replica"), print_text(s->schedule));
@@ -310,11 +311,9 @@ static void print_recording(struct print *print)
 		   print_count(c, s->health_hits));
 	print_line(print, LABEL "%s", "file size",
 		   fmt_bytes(a, (uint64_t)(s->database_bytes > 0 ? s->database_bytes : 0)));
-	print_line(print,
-		   LABEL "%s of the run: %s at the call sites (estimated), %s writing (own "
-			 "thread)",
-		   "own cost", fmt_percent(a, s->overhead_fraction), print_ns(b, s->record_ns),
-		   print_ns(d, s->write_ns));
+	print_line(print, LABEL "%s of the run: %s recording (estimated), %s writing", "own cost",
+		   fmt_percent(a, s->overhead_fraction), fmt_ns(b, s->record_ns),
+		   fmt_ns(d, s->write_ns));
 }
 
 static void print_options(struct print *print)

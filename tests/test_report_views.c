@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "ipuscope/profiler.h"
 #include "reports/report_registry.h"
 #include "reports/report_table.h"
 #include "reports/report_views.h"
@@ -239,6 +240,45 @@ static void test_an_unknown_view_names_the_nearest(void **state)
 	prof_db_close(db);
 }
 
+/* Many rows in a file that is still being written: read in several transactions, none twice, none
+ * left out, whether the view has a key (spans) or is counted (instants). */
+static void test_a_growing_file_is_streamed_in_slices(void **state)
+{
+	enum {
+		ROWS = 10000
+	};
+	IPS_SITE(site, "test", "row");
+	char path[SUPPORT_PATH_SIZE + 32];
+	struct ips_recording *recording;
+	struct ips_track *track;
+	struct prof_db *db;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/live.db", folder);
+	assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+	track = ips_track_open(recording, "test", NULL);
+	for (int i = 0; i < ROWS; i++) {
+		ips_span_begin(track, &site);
+		ips_instant(track, &site);
+		ips_span_end(track);
+	}
+	assert_int_equal(ips_recording_flush(recording), 0);
+	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+	assert_true(prof_db_writer_alive(db));
+
+	for (int view = 0; view < 2; view++) {
+		char *out = view_text(db, view ? "instants" : "spans", REPORT_AS_CSV, 0);
+
+		assert_int_equal(lines_of(out), ROWS + 1);
+		free(out);
+		out = view_text(db, view ? "instants" : "spans", REPORT_AS_CSV, 5000);
+		assert_int_equal(lines_of(out), 5000 + 1);
+		free(out);
+	}
+	prof_db_close(db);
+	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
+}
+
 static const struct {
 	const char *sql;
 	enum report_quantity quantity;
@@ -323,6 +363,7 @@ int main(void)
 		cmocka_unit_test(test_every_view_renders_in_all_three_formats),
 		cmocka_unit_test(test_streaming_equals_rendering_a_table),
 		cmocka_unit_test(test_a_limit_is_said),
+		cmocka_unit_test(test_a_growing_file_is_streamed_in_slices),
 		cmocka_unit_test(test_an_unknown_view_names_the_nearest),
 		cmocka_unit_test(test_quantities_follow_names_then_types),
 		cmocka_unit_test(test_broken_sql_is_an_error),
