@@ -10,3 +10,8 @@ foreach(module IN ITEMS canvas keys layout time)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c LIBS viewer LABELS unit viewer)
 endforeach()
 ipuscope_add_test(NAME test_view_session SOURCES test_view_session.c LIBS viewer view_fixture LABELS unit viewer)
+
+# Scripts: the built programs, and the recording that view_make writes.
+foreach(script IN ITEMS view_batch view_tmux)
+	ipuscope_add_script(NAME ${script} LABELS golden viewer)
+endforeach()

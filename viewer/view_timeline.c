@@ -15,12 +15,14 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/str.h"
 #include "viewer/view_table.h"
 
-#define MOST_DEPTH  8    /* rows of a lane */
-#define MOST_THICK  3    /* rows of a bar */
-#define MOST_LINKS  2000 /* points between the clocks */
-#define TABLE_LIMIT 100000
+#define MOST_DEPTH       8    /* rows of a lane */
+#define VIEW_LABEL_LEAST 13   /* "DEVICE (sim)" */
+#define MOST_THICK       3    /* rows of a bar */
+#define MOST_LINKS       2000 /* points between the clocks */
+#define TABLE_LIMIT      100000
 
 /* What is known of a lane and stays so when the tracks are read afresh. */
 struct view_kept {
@@ -152,7 +154,8 @@ static enum status view_load_links(struct view_timeline *tl, struct prof_db *db,
 {
 	const struct view_window host = tl->clock[0].extent, device = tl->clock[1].extent;
 	enum status status;
-	double ns_per_cycle;
+	double ns_per_cycle, hertz;
+	char text[64];
 
 	tl->links = arena_alloc(&tl->tracks_arena, MOST_LINKS, sizeof(*tl->links));
 	if (!tl->links)
@@ -166,8 +169,12 @@ static enum status view_load_links(struct view_timeline *tl, struct prof_db *db,
 		tl->link_count = 2;
 		return ST_OK;
 	}
-	/* The device's last execution ends where its lanes end. */
-	ns_per_cycle = (double)device.to / (double)tl->links[tl->link_count - 1].device_ns;
+	/* A recording that does not tell its clock: the last execution ends where the lanes end. */
+	if (prof_db_meta(db, "clock_hz", text, sizeof(text)) && str_to_double(text, &hertz) &&
+	    hertz > 0)
+		ns_per_cycle = 1e9 / hertz;
+	else
+		ns_per_cycle = (double)device.to / (double)tl->links[tl->link_count - 1].device_ns;
 	for (int i = 0; i < tl->link_count; i++)
 		tl->links[i].device_ns = (int64_t)((double)tl->links[i].device_ns * ns_per_cycle);
 	return ST_OK;
@@ -420,7 +427,7 @@ static void view_place_rows(struct view_timeline *tl, int first, int rows)
 
 static void view_place_lanes(struct view_timeline *tl, const struct view_context *context)
 {
-	int rows, label = 8;
+	int rows, label = VIEW_LABEL_LEAST;
 
 	for (int i = 0; i < tl->lane_count; i++) {
 		const int width = view_text_width(tl->lanes[i].track->name) + 3;

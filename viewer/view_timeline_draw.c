@@ -244,7 +244,8 @@ static void view_draw_labels(const struct view_timeline *tl, struct view_pane *p
 {
 	for (int c = 0; c < 2; c++)
 		if (tl->clock[c].present && tl->clock[c].axis_y >= 0)
-			view_text(pane, 0, tl->clock[c].axis_y, VIEW_TITLE, c ? "DEVICE" : "HOST");
+			view_text(pane, 0, tl->clock[c].axis_y, VIEW_TITLE,
+				  c ? "DEVICE (sim)" : "HOST");
 	for (int i = 0; i < tl->lane_count; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
 		const bool here = i == tl->lane && !pane->canvas->plain;

@@ -1,0 +1,108 @@
+#!/bin/bash
+# The viewer without a terminal: text, CSV and JSON of each screen, errors of one line, and that what it
+# prints is what SQL says. UPDATE_GOLDEN=1 rewrites the saved texts.
+set -u
+view=${IPUSCOPE_BIN_DIR:?}/ipu-view
+source=${IPUSCOPE_SOURCE_DIR:?}
+make=${IPUSCOPE_VIEW_MAKE:-./view_make}
+work=$(mktemp -d)
+failures=0
+trap 'rm -rf "$work"' EXIT
+export LC_ALL=C.UTF-8
+mkdir "$work/tf_report__2026-01-02__03-04-05.006__7"
+db=$work/tf_report__2026-01-02__03-04-05.006__7/profile.db
+"$make" "$db" || exit 1
+
+fail()
+{
+	echo "FAILED: $*"
+	failures=$((failures + 1))
+}
+
+golden()
+{
+	if [ -n "${UPDATE_GOLDEN:-}" ]; then
+		cp "$work/out" "$source/tests/golden/$1"
+	elif ! diff -u "$source/tests/golden/$1" "$work/out"; then
+		fail "$1"
+	fi
+}
+
+# refuse CODE TEXT ARGUMENTS...: ends with CODE and one line on stderr that holds TEXT.
+refuse()
+{
+	local code=$1 text=$2
+	shift 2
+	"$view" "$@" >"$work/out" 2>"$work/err" </dev/null
+	local got=$?
+	[ $got = "$code" ] || fail "$*: exit $got, not $code"
+	[ "$(wc -l <"$work/err")" = 1 ] || fail "$*: not one line on stderr"
+	grep -qF -- "$text" "$work/err" || fail "$*: $(cat "$work/err")"
+}
+
+same() { [ "$1" = "$2" ] || fail "$3: $1 is not $2"; }
+
+"$view" "$db" --view timeline --text --width 100 --from 170us --to 340us >"$work/out"
+golden view_gantt.txt
+"$view" "$db" --view timeline --text --width 100 --from 170us --to 340us --ascii >"$work/out"
+golden view_gantt_ascii.txt
+LC_ALL=C grep -q '[^ -~]' "$work/out" && fail "--ascii prints other characters"
+"$view" "$db" --view tensors --text --width 80 >"$work/out"
+golden view_tensors.txt
+"$view" "$db" --view help --text --width 80 >"$work/out"
+golden view_help.txt
+
+# Not a terminal: the summary. Without an argument: the newest report here.
+(cd "$work" && "$view") >"$work/out"
+grep -q 'Pipeline bubble' "$work/out" || fail "no summary of the newest report"
+TERM=dumb "$view" "$db" | grep -q 'Pipeline bubble' || fail "no summary on a dumb terminal"
+
+# A file from another machine is a view of the same.
+for name in summary timeline tensors; do
+	"$view" "$db" --view $name --csv >"$work/$name.csv" || fail "$name --csv"
+	"$view" "$db" --view $name --json >"$work/$name.json" || fail "$name --json"
+	if command -v python3 >/dev/null; then
+		python3 -m json.tool "$work/$name.json" >"$work/out" || fail "$name: no JSON"
+	fi
+done
+if command -v sqlite3 >/dev/null; then
+	same "$(($(wc -l <"$work/timeline.csv") - 1))" \
+		"$(sqlite3 "$db" 'SELECT count(*) FROM spans')" "spans"
+	same "$(sed -n 's/^Run,weight updates,//p' "$work/summary.csv" | tr -d '\r')" \
+		"$(sqlite3 "$db" "SELECT count(DISTINCT weight_update) FROM bubbles")" "weight updates"
+	same "$("$view" "$db" --view timeline --csv --from 170us --to 340us | grep -c ^device)" \
+		"$(sqlite3 "$db" "SELECT count(*) FROM spans WHERE clock = 'device'
+			AND start_ns < 340000 AND start_ns + dur_ns > 170000")" "spans of a window"
+fi
+
+refuse 2 "No such file" "$work/none"
+refuse 2 "not a recorded database" /etc/passwd
+refuse 2 "profile.db" "$work"
+refuse 2 "did you mean" --veiw summary
+refuse 2 "tensors" --view tensor "$db"
+refuse 2 "--width" --width 7 "$db"
+refuse 2 "not a time" --from soon "$db"
+refuse 2 "before" --from 2 --to 1 "$db"
+refuse 2 "one report" "$db" "$db"
+refuse 2 "use --text" "$db" --view help --csv
+(cd / && refuse 2 "no report in this directory")
+cp "$db" "$work/new.db"
+if command -v sqlite3 >/dev/null; then
+	sqlite3 "$work/new.db" 'PRAGMA user_version = 99'
+	refuse 2 "99" "$work/new.db"
+fi
+head -c 20000 "$db" >"$work/cut.db"
+"$view" "$work/cut.db" >"$work/out" 2>"$work/err" </dev/null
+code=$?
+[ $code = 1 ] || [ $code = 2 ] || fail "a cut file: exit $code"
+[ "$(wc -l <"$work/err")" = 1 ] || fail "a cut file: not one line"
+"$view" "$db" >/dev/full 2>"$work/err"
+[ $? = 1 ] || fail "a full output is not an error"
+
+"$view" --man >"$work/out"
+grep -q '^.SH "KEYS"' "$work/out" || fail "the manual lacks the keys"
+"$view" --completion bash | grep -q -- --view || fail "no completion"
+"$view" --help | grep -q -- --follow || fail "no help"
+
+[ $failures = 0 ] && echo "all as it should be"
+exit $((failures > 0))

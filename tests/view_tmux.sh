@@ -1,0 +1,227 @@
+#!/bin/bash
+# The viewer in a real terminal: tmux at 80x24 and 200x50, screens compared with golden text, and the
+# terminal sane after every way out. `view_tmux.sh [SECONDS]`: how long random keys are pressed (3).
+# UPDATE_GOLDEN=1 rewrites the saved screens.
+set -u
+bin=${IPUSCOPE_BIN_DIR:?}
+source=${IPUSCOPE_SOURCE_DIR:?}
+make=${IPUSCOPE_VIEW_MAKE:-./view_make}
+seconds=${1:-3}
+golden=$source/tests/golden
+work=$(mktemp -d)
+failures=0
+tmux_=(tmux -L "ipuview$$" -f /dev/null)
+
+if ! command -v tmux >/dev/null; then
+	echo "skipped: tmux is not installed"
+	exit 77
+fi
+if ! locale -a 2>/dev/null | grep -qiE '^c\.utf-?8$'; then
+	echo "skipped: there is no locale C.UTF-8"
+	exit 77
+fi
+trap '"${tmux_[@]}" kill-server 2>/dev/null; rm -rf "$work"' EXIT
+unset NO_COLOR TMUX
+export LC_ALL=C.UTF-8
+"${tmux_[@]}" start-server \; set -g exit-empty off
+"$make" "$work/run.db" || { echo "view_make failed"; exit 1; }
+
+fail()
+{
+	echo "FAILED: $*"
+	failures=$((failures + 1))
+	screen | sed 's/^/    | /'
+}
+
+screen() { "${tmux_[@]}" capture-pane -p -t v 2>/dev/null; }
+keys() { "${tmux_[@]}" send-keys -t v "$@"; }
+# Literal characters, one by one.
+type_() { "${tmux_[@]}" send-keys -t v -l "$1"; }
+
+# Wait until the screen holds $1 (at most 10 s).
+see()
+{
+	for _ in $(seq 100); do
+		screen | grep -qF -- "$1" && return 0
+		sleep 0.1
+	done
+	fail "never shown: $1"
+	return 1
+}
+
+# Until two looks in a row are the same.
+settle()
+{
+	local before after
+	before=$(screen)
+	for _ in $(seq 50); do
+		sleep 0.1
+		after=$(screen)
+		[ "$before" = "$after" ] && return
+		before=$after
+	done
+}
+
+# A shell in a window of $1 x $2; its terminal's settings are noted.
+start()
+{
+	"${tmux_[@]}" kill-session -t v 2>/dev/null
+	"${tmux_[@]}" new-session -d -s v -x "$1" -y "$2" \
+		"env -u NO_COLOR LC_ALL=C.UTF-8 PS1='ready> ' bash --norc --noprofile"
+	see 'ready>' || return
+	type_ "stty -g >'$work/stty.before'; clear"
+	keys Enter
+	settle
+}
+
+# Run ipu-view with the arguments, and say how it ended.
+view()
+{
+	type_ "clear; $bin/ipu-view $* '$work/run.db'; echo ended \$?"
+	keys Enter
+}
+
+# The terminal is as it was: settings, the normal screen, the cursor.
+sane()
+{
+	see "ended $1" || return
+	type_ "stty -g >'$work/stty.after'"
+	keys Enter
+	settle
+	cmp -s "$work/stty.before" "$work/stty.after" || fail "$2: stty differs"
+	[ "$("${tmux_[@]}" display -p -t v '#{alternate_on} #{cursor_flag}')" = "0 1" ] ||
+		fail "$2: the alternate screen or no cursor is left"
+}
+
+# What no two machines agree on: cost, host, numbers of processes, size.
+volatile()
+{
+	sed -E -e '/^ .*(own cost|duration  |host  |process_start|ticks_per_second|pid  |sqlite_version|database  )/d' \
+		-e 's/ +$//'
+}
+
+compare()
+{
+	local name=$1
+	settle
+	screen | volatile >"$work/$name.txt"
+	if [ -n "${UPDATE_GOLDEN:-}" ]; then
+		cp "$work/$name.txt" "$golden/$name.txt"
+	elif ! diff -u "$golden/$name.txt" "$work/$name.txt"; then
+		fail "$name differs from tests/golden/$name.txt"
+	fi
+}
+
+# --- every screen, at both sizes -----------------------------------------------------------------
+for size in 80x24 200x50; do
+	start "${size%x*}" "${size#*x}"
+	view
+	see "Pipeline bubble" || continue
+	[ $size = 80x24 ] && compare "view_summary_$size"
+	keys 2
+	see "DEVICE"
+	compare "view_timeline_$size"
+	type_ "++++]]]"
+	see "F3 stage 0 forward"
+	compare "view_timeline_zoomed_$size"
+	type_ "}"
+	see "idle: bubble"
+	type_ "/update"
+	keys Enter
+	see "stage 0 weight update"
+	keys 3
+	see "Dense_128/kernel:0_grad"
+	type_ "jj"
+	compare "view_tensors_$size"
+	keys '?'
+	see "Zoom in about the cursor"
+	compare "view_help_$size"
+	keys q
+	see "trend"
+	keys q
+	sane 0 "quit at $size"
+done
+
+# --- ASCII without colour --------------------------------------------------------------------------
+start 80 24
+type_ "export TERM=vt100"
+keys Enter
+view --ascii --color never --view timeline
+see "DEVICE"
+type_ "++++"
+compare view_timeline_ascii
+screen | LC_ALL=C grep -q '[^ -~]' && fail "--ascii shows other characters"
+keys Q
+sane 0 "quit on a vt100"
+
+# --- sizes -------------------------------------------------------------------------------------------
+start 80 24
+view --view timeline
+see "DEVICE"
+"${tmux_[@]}" resize-window -t v -x 20 -y 5
+see "too small"
+[ "$(screen | grep -c .)" = 1 ] || fail "a small screen shows more than one line"
+"${tmux_[@]}" resize-window -t v -x 100 -y 30
+see "DEVICE"
+for size in "40 10" "39 30" "150 9" "250 60" "1 1" "80 24"; do
+	"${tmux_[@]}" resize-window -t v -x "${size% *}" -y "${size#* }"
+	sleep 0.05
+done
+see "DEVICE"
+
+# --- suspend and resume ------------------------------------------------------------------------------
+keys C-z
+see "Stopped"
+[ "$("${tmux_[@]}" display -p -t v '#{alternate_on}')" = 0 ] || fail "suspended on the alternate screen"
+type_ "clear; fg; echo ended \$?"
+keys Enter
+see "DEVICE"
+
+# --- ways out ----------------------------------------------------------------------------------------
+pid() { pgrep -n -f "^$bin/ipu-view .*$work/run.db"; }
+keys C-c
+sane 0 "Ctrl-C"
+for signal in TERM HUP; do
+	view
+	see "Pipeline bubble"
+	kill -$signal "$(pid)"
+	sane $((128 + $(kill -l $signal))) "SIG$signal"
+done
+
+# --- a database that cannot be shown -------------------------------------------------------------------
+type_ "clear; $bin/ipu-view /etc/passwd; echo ended \$?"
+keys Enter
+see "ended 2"
+
+# --- garbage -------------------------------------------------------------------------------------------
+start 100 30
+view
+see "Pipeline bubble"
+RANDOM=4711
+end=$((SECONDS + seconds))
+while [ $SECONDS -lt $end ]; do
+	line=
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		code=$((RANDOM % 126 + 1))
+		# Not the keys that leave, suspend, write files or stop the terminal's output.
+		case $code in 3 | 17 | 19 | 26 | 28 | 87 | 81 | 113) code=43 ;; esac
+		line="$line$(printf ' %02x' $code)"
+	done
+	# shellcheck disable=SC2086
+	"${tmux_[@]}" send-keys -t v -H $line
+	"${tmux_[@]}" resize-window -t v -x $((RANDOM % 180 + 10)) -y $((RANDOM % 50 + 3))
+	[ -n "$(pid)" ] || { fail "random keys ended it"; break; }
+done
+"${tmux_[@]}" resize-window -t v -x 100 -y 30
+settle
+keys Escape
+sleep 0.2
+keys Escape
+sleep 0.2
+keys 2
+see "DEVICE"
+keys Q
+sane 0 "random keys"
+
+[ $failures = 0 ] && echo "all screens as they should be"
+exit $((failures > 0))
