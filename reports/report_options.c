@@ -51,7 +51,7 @@ static const struct report_option_entry option_table[] = {
 	{.name = "autoReport.outputGraphProfile",
 	 .type = "bool",
 	 .fallback = "false",
-	 .help = "What is known at compile time: layers, operations, programs, memory.",
+	 .help = "What is known at compile time. Records all of profile.db, as any report does.",
 	 .effect = REPORT_OPTION_WORKS,
 	 .kind = REPORT_OPTION_BOOL,
 	 FIELD(graph_profile),
@@ -60,7 +60,7 @@ static const struct report_option_entry option_table[] = {
 	{.name = "autoReport.outputExecutionProfile",
 	 .type = "bool",
 	 .fallback = "false",
-	 .help = "What happened: executions, spans, stage timings, device steps.",
+	 .help = "What happened. Records all of profile.db, as any report does.",
 	 .effect = REPORT_OPTION_WORKS,
 	 .kind = REPORT_OPTION_BOOL,
 	 FIELD(execution_profile),
@@ -140,8 +140,9 @@ static const struct report_option_entry option_table[] = {
 	{.name = "profiler.replicaToProfile",
 	 .type = "int",
 	 .fallback = "all replicas",
-	 .help = "Profile this replica only.",
-	 .effect = REPORT_OPTION_WORKS,
+	 .help = "Profile this replica only; all are recorded, the column replica tells them "
+		 "apart.",
+	 .effect = REPORT_OPTION_ACCEPTED,
 	 .kind = REPORT_OPTION_INT,
 	 FIELD(replica_to_profile)},
 	{.name = "profiler.includeFlopEstimates",
@@ -500,6 +501,20 @@ static bool option_file_named(const struct report_options *options, int end)
 	return false;
 }
 
+/* Was it asked for something that makes no difference? Graph and execution profile are one file
+ * here: turning one of them off beside another report leaves nothing out. */
+static bool option_is_idle(const struct report_options *options,
+			   const struct report_option_entry *entry,
+			   const struct option_value *value)
+{
+	if (!value->given)
+		return false;
+	if (entry->effect == REPORT_OPTION_ACCEPTED)
+		return true;
+	return options->any && entry->file_name && !value->boolean &&
+	       !strcmp(entry->file_name, "profile.pop");
+}
+
 static enum status options_note(struct report_options *out,
 				const struct option_value values[OPTION_COUNT], struct err *err)
 {
@@ -511,7 +526,7 @@ static enum status options_note(struct report_options *out,
 
 		if (option_is_on(out, entry) && !option_file_named(out, i))
 			notes_list(&files, entry->file_name);
-		if (values[i].given && entry->effect == REPORT_OPTION_ACCEPTED)
+		if (option_is_idle(out, entry, &values[i]))
 			notes_list(&idle, entry->name);
 	}
 	if (files.length)

@@ -207,6 +207,15 @@ static void test_private_formats_and_idle_options_are_noted_once(void **state)
 		"opt.enableInlining.\n");
 	report_options_free(&options);
 
+	assert_int_equal(report_options_parse(&options,
+					      "{\"autoReport.outputGraphProfile\":true,"
+					      "\"autoReport.outputExecutionProfile\":false}",
+					      NULL),
+			 ST_OK);
+	assert_contains(options.notes,
+			"accepted without effect here: autoReport.outputExecutionProfile.\n");
+	report_options_free(&options);
+
 	assert_int_equal(report_options_parse(&options, "{\"autoReport.all\":false}", NULL), ST_OK);
 	assert_null(options.notes);
 	report_options_free(&options);
@@ -234,6 +243,35 @@ static void test_every_option_takes_its_own_fallback(void **state)
 			fail_msg("%s: %s", text, err.text);
 		report_options_free(&options);
 	}
+}
+
+/* docs/engine-options.md has one row per option, as the table of the program says. */
+static void test_every_option_is_documented_as_it_is(void **state)
+{
+	static const char *const effects[] = {
+		[REPORT_OPTION_WORKS] = "yes",
+		[REPORT_OPTION_STOOD_IN] = "profile.db stands in",
+		[REPORT_OPTION_ACCEPTED] = "accepted, none",
+	};
+	char path[SUPPORT_PATH_SIZE + 64], row[1024], *text;
+	const struct report_option_entry *entries;
+	int count;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/docs/engine-options.md", support_source_dir());
+	text = support_read_file(path, NULL);
+	entries = report_option_entries(&count);
+	for (int i = 0; i < count; i++) {
+		char type[128] = "";
+
+		for (const char *at = entries[i].type; *at; at++)
+			snprintf(type + strlen(type), sizeof(type) - strlen(type), "%s%c",
+				 *at == '|' ? "\\" : "", *at);
+		snprintf(row, sizeof(row), "| `%s` | %s | %s | %s | %s |\n", entries[i].name, type,
+			 entries[i].fallback, effects[entries[i].effect], entries[i].help);
+		assert_contains(text, row);
+	}
+	free(text);
 }
 
 static void test_a_path_that_does_not_fit_is_refused(void **state)
@@ -277,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_options_are_kept_as_normalised_json),
 		cmocka_unit_test(test_private_formats_and_idle_options_are_noted_once),
 		cmocka_unit_test(test_every_option_takes_its_own_fallback),
+		cmocka_unit_test(test_every_option_is_documented_as_it_is),
 		cmocka_unit_test(test_a_path_that_does_not_fit_is_refused),
 		cmocka_unit_test(test_no_memory_leaves_nothing_behind),
 	};
