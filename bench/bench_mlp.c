@@ -23,8 +23,8 @@
 
 #define BATCH      32
 #define CLASSES    10
-#define STEPS      20 /* of a sample */
-#define ROUNDS     101
+#define STEPS      200 /* of a sample: the scheduler needs some to spread the threads */
+#define ROUNDS     25
 #define ROUNDS_MAX 999
 #define THREADS    2
 
