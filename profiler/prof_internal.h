@@ -165,6 +165,7 @@ struct prof_writer {
 	uint64_t events_told, rows_told, pages_told, write_ns;
 	uint64_t last_commit_ns;
 	int wal_pages;
+	struct prof_copier *copier; /* may be NULL */
 	struct err err;
 };
 

@@ -3,8 +3,8 @@
  *
  * It sleeps until it is woken (a ring half full, the queue a quarter full, a flush, the end) or a
  * few milliseconds have passed, drains what is there, and commits at least every commit_ms when
- * there is anything. The write-ahead log is copied into the database between commits when it has
- * grown; readers are never waited for. The first failure ends writing for good: what is recorded
+ * there is anything. The write-ahead log is copied into the database beside it (prof_copier.h);
+ * readers are never waited for. The first failure ends writing for good: what is recorded
  * from then on is thrown away, and whoever waits is told.
  *
  * The writer's thread owns struct prof_writer from prof__writer_main() until it ends; before and
@@ -20,6 +20,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "profiler/prof_copier.h"
 #include "profiler/prof_index.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_process.h"
@@ -27,7 +28,6 @@
 #include "profiler/prof_site.h"
 
 #define PAGE_BYTES       16384
-#define WAL_PAGES        2048 /* 32 MiB: then the log is copied into the database */
 #define LONGEST_SLEEP_NS 10000000u
 #define EVENTS_AT_ONCE   4096u /* between looks at the time */
 #define CONTEXTS_KEPT    65536u
@@ -272,6 +272,8 @@ enum status prof__writer_open(struct prof_writer *writer, const char *path, int6
 		status = first_facts(writer, command, err);
 	if (status == ST_OK)
 		status = prof_sql_run(writer->db, "COMMIT", err);
+	if (status == ST_OK)
+		writer->copier = prof_copier_new(sqlite3_db_filename(writer->db, NULL));
 	writer->last_commit_ns = clock_ns();
 	return status;
 }
@@ -287,6 +289,8 @@ void prof__writer_close(struct prof_writer *writer)
 	sqlite3_stmt *const statements[] = {writer->begin, writer->commit, writer->spans_many,
 					    writer->spans_one, writer->end_span};
 
+	prof_copier_free(writer->copier);
+	writer->copier = NULL;
 	for (size_t i = 0; i < ARRAY_LEN(inserts); i++)
 		prof_insert_fini(inserts[i]);
 	for (size_t i = 0; i < PROF_TABLES; i++)
@@ -672,16 +676,6 @@ static bool has_anything(struct ips_recording *recording)
 	return false;
 }
 
-static void copy_log(struct prof_writer *writer)
-{
-	int pages = 0, copied = 0;
-
-	/* A reader may hold some of it back; the next time will do. */
-	if (writer->wal_pages > WAL_PAGES)
-		sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
-					  &copied);
-}
-
 static void tell_commit(struct ips_recording *recording, uint64_t dropped)
 {
 	struct prof_writer *writer = &recording->writer;
@@ -722,7 +716,7 @@ static enum status commit(struct ips_recording *recording)
 		return status;
 	writer->in_transaction = false;
 	tell_commit(recording, dropped);
-	copy_log(writer);
+	prof_copier_run(writer->copier, writer->db, writer->wal_pages);
 	prof_clock_refine(&writer->clock);
 	return ST_OK;
 }
@@ -929,9 +923,13 @@ static enum status lose_open_flows(struct prof_writer *writer)
 enum status prof__writer_finish(struct ips_recording *recording)
 {
 	struct prof_writer *writer = &recording->writer;
-	enum status status = lose_open_flows(writer);
+	enum status status;
 	bool all;
 
+	/* Its connection would hold the log in place. */
+	prof_copier_free(writer->copier);
+	writer->copier = NULL;
+	status = lose_open_flows(writer);
 	if (status == ST_OK)
 		status = set_state(writer, "closing");
 	if (status == ST_OK)
