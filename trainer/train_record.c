@@ -9,7 +9,8 @@
 #include "ipu/ipu_bubble.h"
 #include "trainer/layer.h"
 
-/* ---- once, at the start ------------------------------------------------------------------------
+/* ---- what is known at the start
+ * ------------------------------------------------------------------------
  */
 
 static int set_fact(struct train_session *session, const char *key, const char *value)
@@ -160,16 +161,6 @@ static int open_tracks(struct train_session *session)
 	return session->main_track == NULL ? -1 : 0;
 }
 
-enum status train_record_start(struct train_session *session, struct err *err)
-{
-	if (session->recording == NULL)
-		return ST_OK;
-	if (record_facts(session) != 0 || record_layers(session) != 0 ||
-	    record_operations(session) != 0 || open_tracks(session) != 0)
-		return err_set(err, ST_FAILED, "recording the model failed");
-	return ST_OK;
-}
-
 /* ---- works -------------------------------------------------------------------------------------
  */
 
@@ -234,60 +225,117 @@ static void mean_times(const struct ipu_interval *intervals, int count, int stag
 	}
 }
 
-static struct ips_keys run_keys(const struct train_worker *worker, int64_t run)
+static enum status measure_bubble(const struct train_session *session,
+				  const struct ipu_schedule *schedule, enum ips_clock clock,
+				  const struct ipu_interval *intervals, int count,
+				  struct train_bubble *out)
 {
-	struct ips_keys keys = train_record_keys(worker, 0, 0, run, -1);
-
-	keys.stage = keys.ipu = IPS_NULL;
-	return keys;
-}
-
-static enum status record_bubble(struct train_worker *worker, int64_t run, enum ips_clock clock,
-				 const struct ipu_interval *intervals, int count)
-{
-	struct train_session *session = worker->session;
-	const struct ipu_schedule *schedule = session->execution.schedule;
 	const int stages = session->layout->stages;
 	double *times = mem_calloc((size_t)stages * 2, sizeof(*times));
-	struct ipu_bubble measured, theory;
-	struct err err;
 	enum status status;
 
 	if (times == NULL)
 		return ST_NOMEM;
 	mean_times(intervals, count, stages, times, times + stages);
 	status = (clock == IPS_DEVICE ? ipu_bubble_measure_lockstep : ipu_bubble_measure)(
-		intervals, count, schedule->ipus, stages, &measured, &err);
+		intervals, count, schedule->ipus, stages, &out->measured, NULL);
 	if (status == ST_OK)
 		status = ipu_bubble_theory(schedule, times, times + stages, clock == IPS_DEVICE,
-					   &theory, &err);
+					   &out->theory, NULL);
 	mem_free(times);
-	if (status != ST_OK)
-		return status;
-	return (enum status)ips_append_bubble(
-		session->recording,
-		&(struct ips_bubble){
-			.keys = run_keys(worker, run),
-			.clock = clock,
-			.schedule = session->run->pipeline.wanted
-					    ? ipu_schedule_name(schedule->kind)
-					    : "none",
-			.stages = stages,
-			.microbatches = session->execution.microbatches,
-			.makespan_ns = measured.makespan_ns,
-			.busy_ns = measured.busy_ns,
-			.idle_fraction = measured.idle_fraction,
-			.bubble_rate = measured.bubble_rate,
-			.bubble_over_ideal = measured.bubble_over_ideal,
-			.theory_idle_fraction = theory.idle_fraction,
-			.theory_bubble_rate = theory.bubble_rate,
-			.theory_bubble_over_ideal = theory.bubble_over_ideal,
-			.ramp_up_ns = measured.ramp_up_ns,
-			.ramp_down_ns = measured.ramp_down_ns,
-			.imbalance_ns = measured.imbalance_ns,
-			.communication_ns = measured.communication_ns,
-			.oversubscribed = clock == IPS_HOST ? session->oversubscribed : IPS_NULL,
-		});
+	return status;
+}
+
+static enum status append_bubble(const struct train_worker *worker, int64_t run,
+				 enum ips_clock clock, const struct train_bubble *bubble)
+{
+	const struct train_session *session = worker->session;
+	const struct ipu_bubble *measured = &bubble->measured, *theory = &bubble->theory;
+	struct ips_bubble row = {
+		.keys = train_record_keys(worker, 0, 0, run, -1),
+		.clock = clock,
+		.schedule = session->run->pipeline.wanted
+				    ? ipu_schedule_name(session->execution.schedule->kind)
+				    : "none",
+		.stages = session->layout->stages,
+		.microbatches = session->execution.microbatches,
+		.makespan_ns = measured->makespan_ns,
+		.busy_ns = measured->busy_ns,
+		.idle_fraction = measured->idle_fraction,
+		.bubble_rate = measured->bubble_rate,
+		.bubble_over_ideal = measured->bubble_over_ideal,
+		.theory_idle_fraction = theory->idle_fraction,
+		.theory_bubble_rate = theory->bubble_rate,
+		.theory_bubble_over_ideal = theory->bubble_over_ideal,
+		.ramp_up_ns = measured->ramp_up_ns,
+		.ramp_down_ns = measured->ramp_down_ns,
+		.imbalance_ns = measured->imbalance_ns,
+		.communication_ns = measured->communication_ns,
+		.oversubscribed = clock == IPS_HOST ? session->oversubscribed : IPS_NULL,
+	};
+
+	row.keys.stage = row.keys.ipu = IPS_NULL;
+	return (enum status)ips_append_bubble(session->recording, &row);
+}
+
+/* Every pipeline run of the device is the same, and so is its bubble. */
+static enum status measure_device_bubble(const struct train_session *session,
+					 const struct ipu_schedule *schedule,
+					 const struct ipu_timeline *timeline,
+					 struct train_bubble *out)
+{
+	const struct ipu_target *target = &session->device->target;
+	struct ipu_interval *intervals =
+		mem_calloc((size_t)timeline->count + 1, sizeof(*intervals));
+	int count = 0;
+	enum status status;
+
+	if (intervals == NULL)
+		return ST_NOMEM;
+	for (int i = 0; i < timeline->count; i++) {
+		const struct ipu_event *event = &timeline->events[i];
+		const int64_t start = ipu_target_ns(target, event->start_cycle);
+
+		if (event->microbatch < 0)
+			continue;
+		intervals[count++] = (struct ipu_interval){
+			.ipu = event->ipu,
+			.stage = event->stage,
+			.microbatch = event->microbatch,
+			.phase = event->phase,
+			.start_ns = start,
+			.dur_ns = ipu_target_ns(target, event->start_cycle + event->cycles) - start,
+		};
+	}
+	status = measure_bubble(session, schedule, IPS_DEVICE, intervals, count, out);
+	mem_free(intervals);
+	return status;
+}
+
+static enum status measure_device_bubbles(struct train_session *session)
+{
+	const struct train_device *device = session->device;
+	enum status status;
+
+	if (device == NULL)
+		return ST_OK;
+	status = measure_device_bubble(session, session->train_schedule, device->train,
+				       &session->device_train_bubble);
+	if (status == ST_OK && device->evaluate != NULL)
+		status = measure_device_bubble(session, session->evaluate_schedule,
+					       device->evaluate, &session->device_evaluate_bubble);
+	return status;
+}
+
+enum status train_record_start(struct train_session *session, struct err *err)
+{
+	if (session->recording == NULL)
+		return ST_OK;
+	if (record_facts(session) != 0 || record_layers(session) != 0 ||
+	    record_operations(session) != 0 || open_tracks(session) != 0 ||
+	    measure_device_bubbles(session) != ST_OK)
+		return err_set(err, ST_FAILED, "recording the model failed");
+	return ST_OK;
 }
 
 /* ---- the device clock
@@ -364,41 +412,14 @@ static int replay_event(const struct replay *replay, const struct ipu_event *eve
 	row.keys.ipu = global_ipu(session, replica->number, event->ipu);
 	row.start_ns = device_ns(replay, event->start_cycle);
 	row.dur_ns = device_ns(replay, event->start_cycle + event->cycles) - row.start_ns;
-	ips_track_set_keys(track, &row.keys);
-	ips_span_at(track, replica->stage[event->stage].site[site], row.start_ns, row.dur_ns);
-	if (session->execution.traced && replay_operations(replay, event, &row.keys, track) != 0)
-		return -1;
-	return ips_append_stage_timing(session->recording, &row);
-}
-
-static enum status record_device_bubble(const struct replay *replay)
-{
-	const struct ipu_timeline *timeline = replay->worker->session->execution.timeline;
-	struct ipu_interval *intervals =
-		mem_calloc((size_t)timeline->count + 1, sizeof(*intervals));
-	int count = 0;
-	enum status status;
-
-	if (intervals == NULL)
-		return ST_NOMEM;
-	for (int i = 0; i < timeline->count; i++) {
-		const struct ipu_event *event = &timeline->events[i];
-		const int64_t start = device_ns(replay, event->start_cycle);
-
-		if (event->microbatch < 0)
-			continue;
-		intervals[count++] = (struct ipu_interval){
-			.ipu = event->ipu,
-			.stage = event->stage,
-			.microbatch = event->microbatch,
-			.phase = event->phase,
-			.start_ns = start,
-			.dur_ns = device_ns(replay, event->start_cycle + event->cycles) - start,
-		};
+	if (session->execution.traced) {
+		ips_track_set_keys(track, &row.keys);
+		ips_span_at(track, replica->stage[event->stage].site[site], row.start_ns,
+			    row.dur_ns);
+		if (replay_operations(replay, event, &row.keys, track) != 0)
+			return -1;
 	}
-	status = record_bubble(replay->worker, replay->run, IPS_DEVICE, intervals, count);
-	mem_free(intervals);
-	return status;
+	return ips_append_stage_timing(session->recording, &row);
 }
 
 static enum status record_device_run(struct train_worker *worker, int64_t run)
@@ -414,19 +435,25 @@ static enum status record_device_run(struct train_worker *worker, int64_t run)
 	for (int i = 0; i < timeline->count; i++)
 		if (replay_event(&replay, &timeline->events[i]) != 0)
 			return ST_FAILED;
-	return record_device_bubble(&replay);
+	return append_bubble(worker, run, IPS_DEVICE,
+			     session->execution.mode == IPS_TRAIN
+				     ? &session->device_train_bubble
+				     : &session->device_evaluate_bubble);
 }
 
 enum status train_record_run(struct train_worker *worker, int64_t run)
 {
 	const struct train_session *session = worker->session;
 	const struct ipu_schedule *schedule = session->execution.schedule;
+	struct train_bubble bubble;
 	enum status status;
 
 	if (session->recording == NULL)
 		return ST_OK;
-	status = record_bubble(worker, run, IPS_HOST, worker->replica->interval,
-			       schedule->first[schedule->ipus]);
+	status = measure_bubble(session, schedule, IPS_HOST, worker->replica->interval,
+				schedule->first[schedule->ipus], &bubble);
+	if (status == ST_OK)
+		status = append_bubble(worker, run, IPS_HOST, &bubble);
 	if (status != ST_OK)
 		return status;
 	return record_device_run(worker, run);

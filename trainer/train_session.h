@@ -64,10 +64,14 @@ struct train_execution {
 	const struct ipu_schedule *schedule;
 	const struct ipu_timeline *timeline; /* NULL: no device */
 	int64_t start_cycle;
-	bool traced;           /* with operations, not just stages */
+	bool traced;           /* its device timeline is recorded in full */
 	const uint32_t *items; /* steps x replicas x batch */
 	double *losses;        /* steps x replicas */
 	int64_t *correct;      /* steps x replicas */
+};
+
+struct train_bubble {
+	struct ipu_bubble measured, theory;
 };
 
 struct train_session;
@@ -99,7 +103,8 @@ struct train_session {
 	struct ips_recording *recording; /* NULL: off */
 	struct ips_track *main_track;    /* Engine::run on the host */
 	struct ips_track *engine_track;  /* and on the device */
-	int64_t trace_executions;        /* with operations in the timeline */
+	int64_t trace_executions;        /* whose device timeline is recorded in full */
+	struct train_bubble device_train_bubble, device_evaluate_bubble;
 
 	struct train_replica *replica;
 	struct train_worker *worker;

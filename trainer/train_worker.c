@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "trainer/kernel_vector.h"
 #include "trainer/train_record.h"
 
 /* One work in hand. */
@@ -224,8 +225,7 @@ static void accumulate(struct work *work)
 			into[i] = into[i] * (n / (n + 1.0f)) + from[i] / (n + 1.0f);
 		return;
 	}
-	for (size_t i = 0; i < count; i++)
-		into[i] += from[i];
+	kernel_add(into, from, count);
 }
 
 static bool outfeed_mode_is(const struct train_session *session, enum run_outfeed_optimizer mode)
@@ -315,18 +315,17 @@ static void run_update(struct work *work)
 
 	begin_work(work, 'U', 2);
 	if (session->run->accumulation.reduction == RUN_MEAN && session->layout->accumulation > 1)
-		for (size_t i = first; i < first + count; i++)
-			replica->accumulated[i] /= (float)session->layout->accumulation;
+		kernel_scale(replica->accumulated + first,
+			     1.0f / (float)session->layout->accumulation, count);
 	if (outfeed_mode_is(session, RUN_BEFORE_APPLY))
 		outfeed_gradients(work, replica->accumulated);
 	if (session->layout->replicas > 1) {
 		reduce_replicas(work);
 		gradients = session->reduced;
 	}
-	optimizer_apply(&session->optimizer, replica->weights + first, gradients + first,
-			replica->slots == NULL ? NULL : replica->slots + first,
-			session->model->weights, count,
-			session->execution.first_update + work->run);
+	optimizer_run(&session->optimizer, session->pool, replica->weights + first,
+		      gradients + first, replica->slots == NULL ? NULL : replica->slots + first,
+		      session->model->weights, count, session->execution.first_update + work->run);
 	end_work(work);
 }
 
