@@ -18,6 +18,7 @@
 #define TEXT_WIDTH    100
 #define TEXT_HEIGHT   10000
 #define LOAD_SHARE    10 /* loads for news take at most a tenth of the time */
+#define MESSAGE_NS    (5 * UINT64_C(1000000000))
 #define BAR_GAP       2
 #define STATE_COLUMNS 30
 
@@ -118,6 +119,19 @@ static void view_load(struct view_session *session)
 	session->load_ns[screen] = session->loaded_ns[screen] - start;
 }
 
+/* A message goes after a while; true: it went. */
+static bool view_fade(struct view_session *session, uint64_t now_ns)
+{
+	if (!session->context.message[0])
+		return false;
+	if (session->said_ns == 0)
+		session->said_ns = now_ns;
+	if (now_ns - session->said_ns < MESSAGE_NS)
+		return false;
+	session->context.message[0] = '\0';
+	return true;
+}
+
 bool view_session_tick(struct view_session *session, uint64_t now_ns)
 {
 	const enum view_screen screen = session->screen;
@@ -125,16 +139,17 @@ bool view_session_tick(struct view_session *session, uint64_t now_ns)
 	const uint64_t wait = view_ops(session)->least_ns > LOAD_SHARE * session->load_ns[screen]
 				      ? view_ops(session)->least_ns
 				      : LOAD_SHARE * session->load_ns[screen];
+	const bool faded = view_fade(session, now_ns);
 
 	if (session->paused)
-		return false;
+		return faded;
 	if (view_source_poll(&session->source, now_ns))
 		for (int i = 0; i < VIEW_SCREENS; i++)
 			session->news[i] = true;
 	if (session->news[screen] && session->source.db &&
 	    now_ns - session->loaded_ns[screen] >= wait)
 		session->stale = true;
-	return session->stale || state != session->source.state;
+	return faded || session->stale || state != session->source.state;
 }
 
 /* --- writing a screen --------------------------------------------------------------------------
@@ -265,16 +280,15 @@ static enum status view_write_file(struct view_session *session, const char *pat
 
 /* --- the prompt ------------------------------------------------------------------------------- */
 
-static void view_say(struct view_session *session, const char *format, const char *text)
+/* Show @text and, where it is not NULL, @rest after it; what does not fit is cut. */
+static void view_say(struct view_session *session, const char *text, const char *rest)
 {
-	/* Every format here is a constant with one %s. */
 	char *out = session->context.message;
+	size_t length;
 
-	str_copy(out, VIEW_MESSAGE_SIZE, "");
-	if (text)
-		snprintf(out, VIEW_MESSAGE_SIZE, "%s%s", format, text);
-	else
-		snprintf(out, VIEW_MESSAGE_SIZE, "%s", format);
+	str_copy(out, VIEW_MESSAGE_SIZE, text);
+	length = strlen(out);
+	str_copy(out + length, VIEW_MESSAGE_SIZE - length, rest ? rest : "");
 }
 
 static void view_search(struct view_session *session, bool forward)
@@ -437,6 +451,7 @@ void view_session_key(struct view_session *session, uint32_t key)
 	enum view_answer answer = VIEW_UNHANDLED;
 
 	session->context.message[0] = '\0';
+	session->said_ns = 0;
 	if (session->prompt != VIEW_NO_PROMPT) {
 		view_prompt_key(session, key);
 		return;

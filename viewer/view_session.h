@@ -29,6 +29,7 @@ struct view_session {
 	uint64_t loaded_ns[VIEW_SCREENS]; /* clock_ns() of the last load */
 	uint64_t load_ns[VIEW_SCREENS];   /* what it took */
 	enum view_screen screen, before;  /* shown; where Help goes back to */
+	uint64_t said_ns;                 /* when a tick first saw the message; 0: not yet */
 	bool stale;                       /* load before the next draw */
 	bool paused, quit, redraw;        /* redraw: the terminal must repaint all of it */
 

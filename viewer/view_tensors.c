@@ -485,9 +485,11 @@ static void view_draw_scale(const struct view_tensors *screen, struct view_pane 
 		const bool edge = y == 0 || y == height - 1;
 		const double part = height > 1 ? (double)y / (height - 1) : 0;
 
+		const bool number = edge || (y % 4 == 0 && height - 1 - y >= 2);
+
 		view_glyphs(pane, pane->rect.width - 1, y, VIEW_DIM,
-			    edge || y % 4 == 0 ? VIEW_GLYPH_TEE : VIEW_GLYPH_VERTICAL, 1);
-		if (!edge && (y % 4 != 0 || height - 1 - y < 2))
+			    number ? VIEW_GLYPH_TEE : VIEW_GLYPH_VERTICAL, 1);
+		if (!number)
 			continue;
 		snprintf(text, sizeof(text), "%.4g",
 			 screen->high - part * (screen->high - screen->low));

@@ -375,12 +375,15 @@ static void view_link_windows(struct view_timeline *tl)
 }
 
 /* Rows of the visible lanes: depths first, then thicker bars where there is room. */
-static void view_fit_rows(struct view_timeline *tl, int first, int count, int rows)
+static enum status view_fit_rows(struct view_timeline *tl, int first, int count, int rows,
+				 struct err *err)
 {
-	int depths[256], heights[256], used = 0, thick;
+	int *depths = arena_alloc(&tl->picture, (size_t)count, sizeof(*depths));
+	int *heights = arena_alloc(&tl->picture, (size_t)count, sizeof(*heights));
+	int used = 0, thick;
 
-	if (count > (int)ARRAY_LEN(depths))
-		count = (int)ARRAY_LEN(depths);
+	if (!depths || !heights)
+		return err_nomem(err);
 	for (int i = 0; i < count; i++)
 		depths[i] = tl->lanes[first + i].track->depth;
 	view_lane_heights(depths, count, rows, MOST_DEPTH, heights);
@@ -399,6 +402,7 @@ static void view_fit_rows(struct view_timeline *tl, int first, int count, int ro
 						    ? lane->work_depth
 						    : depths[i] - heights[i];
 	}
+	return ST_OK;
 }
 
 /* Give lanes their rows from @first on: an axis above each clock's, a blank between where it fits.
@@ -425,8 +429,10 @@ static void view_place_rows(struct view_timeline *tl, int first, int rows)
 	}
 }
 
-static void view_place_lanes(struct view_timeline *tl, const struct view_context *context)
+static enum status view_place_lanes(struct view_timeline *tl, const struct view_context *context,
+				    struct err *err)
 {
+	enum status status;
 	int rows, label = VIEW_LABEL_LEAST;
 
 	for (int i = 0; i < tl->lane_count; i++) {
@@ -444,15 +450,17 @@ static void view_place_lanes(struct view_timeline *tl, const struct view_context
 	       (tl->clock[1].present ? 1 : 0);
 	tl->clock[0].axis_y = tl->clock[1].axis_y = -1;
 	if (rows < 1 || tl->lane_count == 0)
-		return;
+		return ST_OK;
 	if (tl->lane < tl->scroll)
 		tl->scroll = tl->lane;
 	if (tl->lane >= tl->scroll + rows)
 		tl->scroll = tl->lane - rows + 1;
 	if (tl->scroll > tl->lane_count - rows)
 		tl->scroll = tl->lane_count > rows ? tl->lane_count - rows : 0;
-	view_fit_rows(tl, tl->scroll, tl->lane_count - tl->scroll, rows);
-	view_place_rows(tl, tl->scroll, rows);
+	status = view_fit_rows(tl, tl->scroll, tl->lane_count - tl->scroll, rows, err);
+	if (status == ST_OK)
+		view_place_rows(tl, tl->scroll, rows);
+	return status;
 }
 
 /* Lay @bar over the @width columns at @columns. */
@@ -682,10 +690,8 @@ static enum status view_timeline_load(void *state, struct view_context *context,
 		tl->lane_count = 0;
 		return status;
 	}
-	if (tl->lane_count == 0) {
-		view_place_lanes(tl, context);
-		return ST_OK;
-	}
+	if (tl->lane_count == 0)
+		return view_place_lanes(tl, context, err);
 	clock = view__clock(tl);
 	if (context->follow)
 		tl->cursor_ns = clock->window.to - 1;
@@ -695,8 +701,9 @@ static enum status view_timeline_load(void *state, struct view_context *context,
 		tl->cursor_ns = clock->window.to - 1;
 	tl->lane_id = view__lane(tl)->track->track_id;
 	view_link_windows(tl);
-	view_place_lanes(tl, context);
-	status = tl->width > 0 ? view_load_picture(tl, db, err) : ST_OK;
+	status = view_place_lanes(tl, context, err);
+	if (status == ST_OK && tl->width > 0)
+		status = view_load_picture(tl, db, err);
 	if (status != ST_OK)
 		for (int i = 0; i < tl->lane_count; i++)
 			tl->lanes[i].rows = 0;
