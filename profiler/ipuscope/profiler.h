@@ -250,7 +250,8 @@ IPS_API void ips_track_set_keys(struct ips_track *track, const struct ips_keys *
 IPS_API void ips_instant(struct ips_track *track, struct ips_site *site);
 IPS_API void ips_counter(struct ips_track *track, struct ips_site *site, double value);
 
-/* An argument of the innermost open span (or of the last ips_span_at()). Text is cut at 64 bytes. */
+/* An argument of the innermost open span (or of the last ips_span_at()); given twice, the later value
+ * stays. Text is cut at 64 bytes. */
 IPS_API void ips_span_arg_int(struct ips_track *track, const char *static_name, int64_t value);
 IPS_API void ips_span_arg_real(struct ips_track *track, const char *static_name, double value);
 IPS_API void ips_span_arg_text(struct ips_track *track, const char *static_name, const char *value);
@@ -458,7 +459,10 @@ enum ips_table {
 };
 
 /* Append @count rows of @table's struct, as an array. Waits while the queue is full; fails only when
- * writing has failed (the status of ips_recording_status()) or memory is short. NULL: 0. */
+ * writing has failed (the status of ips_recording_status()), memory is short, or a row lacks what its
+ * table needs (invalid request: then none is appended). Those fields are: the clock everywhere, start_ns
+ * and dur_ns of stage timings, tensor_id of statistics, histograms and captures. A program or variable
+ * with the id of an earlier one replaces it. NULL: 0. */
 IPS_API int ips_append(struct ips_recording *recording, enum ips_table table, const void *rows,
 		       size_t count);
 
