@@ -100,7 +100,8 @@ static void test_screens_open_by_number_and_tab(void **state)
 static void test_the_bubble_is_shaded_and_bars_say_what_they_are(void **state)
 {
 	press(*state, "2++++");
-	assert_shows(*state, "\xe2\x96\x91\xe2\x96\x91" "B0");
+	assert_shows(*state, "\xe2\x96\x91\xe2\x96\x91"
+			     "B0");
 	assert_shows(*state, " F0F1");
 	assert_shows(*state, "%");
 }
@@ -359,6 +360,37 @@ static void test_a_run_is_followed_until_it_is_complete(void **state)
 	view_session_close(&session);
 }
 
+/* A run of which nothing is known yet. */
+static void test_an_empty_recording_is_shown_and_survives_keys(void **state)
+{
+	struct fixture *f = *state;
+	char path[SUPPORT_PATH_SIZE + 32];
+	struct ips_recording *recording;
+	struct view_session session;
+
+	snprintf(path, sizeof(path), "%s/empty.db", f->folder);
+	assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
+	assert_int_equal(view_session_open(&session, path, true, NULL), ST_OK);
+	assert_int_equal(view_session_size(&session, 80, 24, NULL), ST_OK);
+	for (int s = 0; s < VIEW_SCREENS; s++)
+		for (int r = VIEW_NONE + 1; r < VIEW_REQUESTS; r++) {
+			const struct view_request_info *info =
+				view_request_info((enum view_request)r);
+
+			view_session_show(&session, (enum view_screen)s);
+			view_session_draw(&session);
+			view_session_key(&session, info->keys[0]);
+			if (info->screens & view_screen((enum view_screen)s)->where)
+				assert_null(strstr(session.context.message, "not on this"));
+			view_session_draw(&session);
+			assert_int_equal(session.trouble.status, ST_OK);
+			if (session.prompt != VIEW_NO_PROMPT)
+				view_session_key(&session, VIEW_KEY_ESCAPE);
+		}
+	view_session_close(&session);
+}
+
 #define SESSION_TEST(test) cmocka_unit_test_setup_teardown(test, setup_session, teardown_session)
 
 int main(void)
@@ -377,6 +409,7 @@ int main(void)
 		SESSION_TEST(test_memory_that_fails_is_said_and_survived),
 		SESSION_TEST(test_a_screen_is_written_but_never_over_a_file),
 		SESSION_TEST(test_a_run_is_followed_until_it_is_complete),
+		SESSION_TEST(test_an_empty_recording_is_shown_and_survives_keys),
 	};
 
 	return cmocka_run_group_tests(tests, setup_database, teardown_database);

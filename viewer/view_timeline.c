@@ -56,12 +56,29 @@ int view__lane_of(const struct view_timeline *tl, int64_t track_id)
 
 /* --- call sites ------------------------------------------------------------------------------- */
 
+/* Where @site_id is in the order of the sites, or would be. */
+static size_t view_site_place(const struct view_timeline *tl, int64_t site_id)
+{
+	size_t low = 0, high = tl->site_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (tl->sites[middle].site_id < site_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 const struct view_site *view__site(const struct view_timeline *tl, int64_t site_id)
 {
-	for (size_t i = 0; i < tl->site_count; i++)
-		if (tl->sites[i].site_id == site_id)
-			return &tl->sites[i];
-	return NULL;
+	const size_t place = view_site_place(tl, site_id);
+
+	if (place == tl->site_count || tl->sites[place].site_id != site_id)
+		return NULL;
+	return &tl->sites[place];
 }
 
 /* Buckets have no phase of their own; the name of their site tells it where it is one of ours. */
@@ -84,17 +101,17 @@ static char view_phase_of_name(const char *category, const char *name)
 static enum status view_learn_site(struct view_timeline *tl, struct prof_db *db,
 				   const struct prof_bar *bar, struct err *err)
 {
+	const size_t place = view_site_place(tl, bar->site_id);
 	struct view_site site = {.site_id = bar->site_id};
 	enum status status;
 
 	if (bar->site_id == VIEW_NONE_ID)
 		return ST_OK;
-	for (size_t i = 0; i < tl->site_count; i++)
-		if (tl->sites[i].site_id == bar->site_id) {
-			if (bar->phase)
-				tl->sites[i].phase = bar->phase;
-			return ST_OK;
-		}
+	if (place < tl->site_count && tl->sites[place].site_id == bar->site_id) {
+		if (bar->phase)
+			tl->sites[place].phase = bar->phase;
+		return ST_OK;
+	}
 	status = prof_timeline_site(db, bar->site_id, &tl->sites_arena, &site.category, &site.name,
 				    err);
 	if (status != ST_OK)
@@ -102,7 +119,10 @@ static enum status view_learn_site(struct view_timeline *tl, struct prof_db *db,
 	site.phase = bar->phase ? bar->phase : view_phase_of_name(site.category, site.name);
 	if (mem_grow(&tl->sites, &tl->site_capacity, tl->site_count + 1, sizeof(*tl->sites)))
 		return err_nomem(err);
-	tl->sites[tl->site_count++] = site;
+	memmove(&tl->sites[place + 1], &tl->sites[place],
+		(tl->site_count - place) * sizeof(*tl->sites));
+	tl->sites[place] = site;
+	tl->site_count++;
 	return ST_OK;
 }
 
@@ -619,11 +639,14 @@ static enum status view_load_runs(struct view_timeline *tl, struct err *err)
 	for (int i = 0; i < tl->lane_count; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
 
+		int64_t group;
+
 		if (lane->rows == 0 || !lane->pipeline)
 			continue;
+		group = view_group(tl, lane);
 		for (int b = 0; b < lane->bar_count; b++)
 			if (view_is_pipeline_work(tl, lane, &lane->bars[b]))
-				view_add_run(tl, view_group(tl, lane), &lane->bars[b]);
+				view_add_run(tl, group, &lane->bars[b]);
 	}
 	for (int i = 0; i < tl->lane_count; i++)
 		if (tl->lanes[i].rows > 0 && tl->lanes[i].pipeline)
@@ -918,6 +941,14 @@ static bool view_move(struct view_timeline *tl, struct view_context *context,
 	}
 }
 
+/* The timeline's own requests; the rest are the session's. */
+static bool view_is_movement(enum view_request request)
+{
+	const char *group = view_request_info(request)->group;
+
+	return strcmp(group, "Moving") == 0 || strcmp(group, "Timeline") == 0;
+}
+
 static enum view_answer view_timeline_request(void *state, struct view_context *context,
 					      enum view_request request)
 {
@@ -926,14 +957,18 @@ static enum view_answer view_timeline_request(void *state, struct view_context *
 	if (!(view_request_info(request)->screens & VIEW_ON_TIMELINE))
 		return VIEW_UNHANDLED;
 	if (tl->lane_count == 0) {
-		if (view_request_info(request)->screens == VIEW_ON_TIMELINE)
-			snprintf(context->message, sizeof(context->message), "no spans recorded");
-		return VIEW_UNHANDLED;
+		if (!view_is_movement(request))
+			return VIEW_UNHANDLED;
+		snprintf(context->message, sizeof(context->message), "no spans recorded");
+		return VIEW_DRAW;
 	}
 	if (view_move(tl, context, request))
 		return VIEW_LOAD;
-	if (!context->source->db)
-		return VIEW_UNHANDLED;
+	if (!context->source->db && view_is_movement(request)) {
+		snprintf(context->message, sizeof(context->message),
+			 "the run is being closed: a moment");
+		return VIEW_DRAW;
+	}
 	return view_jump(tl, context, request) ? VIEW_LOAD : VIEW_UNHANDLED;
 }
 

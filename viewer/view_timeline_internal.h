@@ -67,7 +67,7 @@ struct view_timeline {
 	struct view_link *links;
 	int link_count;
 	struct view_clock clock[2]; /* 0 host, 1 device */
-	struct view_site *sites;    /* grows; sorted by nothing, few */
+	struct view_site *sites;    /* grows; in order of site_id */
 	size_t site_count, site_capacity;
 
 	int lane, depth, scroll;
