@@ -23,8 +23,8 @@
  * thread. Spans, instants and counters never wait: when a track's ring is full they are dropped and
  * counted (view `overhead`). Rows (ips_append_*) are never dropped: they wait for room.
  *
- * Times are ns from the run's start (ips_recording_open). Host times are taken as raw processor ticks
- * and converted by the writer.
+ * Times are ns from the run's start (ips_recording_open). Host times are taken as raw processor
+ *ticks and converted by the writer.
  *
  * Functions that can fail return 0 or a positive status; ips_status_text() says it in words.
  */
@@ -49,8 +49,16 @@ extern "C" {
  * pointer, in a real field NaN. */
 #define IPS_NULL INT64_MIN
 
-enum ips_clock { IPS_HOST = 0, IPS_DEVICE = 1 };
-enum ips_mode { IPS_MODE_NULL = 0, IPS_TRAIN = 1, IPS_EVALUATE = 2, IPS_PREDICT = 3 };
+enum ips_clock {
+	IPS_HOST = 0,
+	IPS_DEVICE = 1
+};
+enum ips_mode {
+	IPS_MODE_NULL = 0,
+	IPS_TRAIN = 1,
+	IPS_EVALUATE = 2,
+	IPS_PREDICT = 3
+};
 
 /* When and where. Start from IPS_KEYS_NULL and set what is known. */
 struct ips_keys {
@@ -65,28 +73,30 @@ struct ips_keys {
 };
 #define IPS_KEYS_NULL                                                                              \
 	{                                                                                          \
-		IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, 0, 0 \
+		IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, 0, \
+			0                                                                          \
 	}
 
-/* ---- recordings ------------------------------------------------------------------------------- */
+/* ---- recordings -------------------------------------------------------------------------------
+ */
 
 struct ips_recording; /* opaque */
 
 /* What a commit has made durable against the death of this process. Totals since the start. */
 struct ips_commit {
-	uint64_t number; /* from 1 */
+	uint64_t number;                          /* from 1 */
 	uint64_t spans, instants, counters, rows; /* in the file */
-	uint64_t dropped;                         /* spans, instants and counters lost to full rings */
-	uint64_t bytes;                           /* of the database and its write-ahead log */
+	uint64_t dropped; /* spans, instants and counters lost to full rings */
+	uint64_t bytes;   /* of the database and its write-ahead log */
 };
 
 struct ips_recording_params {
-	const char *command;        /* stored in meta; NULL: unknown */
-	int64_t rank;               /* of this process in a group, from 0 */
-	uint32_t ring_slots;        /* of 32 bytes, for each track; rounded up to a power of two */
-	uint32_t commit_ms;         /* greatest time between commits */
-	uint32_t finish_ms;         /* greatest time ips_recording_close() spends on indexes */
-	uint64_t row_queue_bytes;   /* rows waiting for the writer; beyond, ips_append_* waits */
+	const char *command;      /* stored in meta; NULL: unknown */
+	int64_t rank;             /* of this process in a group, from 0 */
+	uint32_t ring_slots;      /* of 32 bytes, for each track; rounded up to a power of two */
+	uint32_t commit_ms;       /* greatest time between commits */
+	uint32_t finish_ms;       /* greatest time ips_recording_close() spends on indexes */
+	uint64_t row_queue_bytes; /* rows waiting for the writer; beyond, ips_append_* waits */
 	/* Called on the writer's thread after each commit; must not call back into this library. */
 	void (*on_commit)(void *user, const struct ips_commit *commit);
 	void *user;
@@ -95,13 +105,14 @@ struct ips_recording_params {
 /* The defaults: no command, rank 0, 65,536 slots, 100 ms, 5,000 ms, 64 MiB, no callback. */
 IPS_API void ips_recording_params_defaults(struct ips_recording_params *params);
 
-/* Create the database @path, which must not exist. @params may be NULL (defaults). On failure *@out is
- * NULL, nothing is left behind, and the reason is in @message (of @size bytes; may be NULL). */
+/* Create the database @path, which must not exist. @params may be NULL (defaults). On failure *@out
+ * is NULL, nothing is left behind, and the reason is in @message (of @size bytes; may be NULL). */
 IPS_API int ips_recording_open(struct ips_recording **out, const char *path,
-			       const struct ips_recording_params *params, char *message, size_t size);
+			       const struct ips_recording_params *params, char *message,
+			       size_t size);
 
-/* Commit all that was recorded, finish the file, free the recording and its tracks. Accepts NULL. No
- * other thread may use the recording any more. Returns 0, or the first failure of the whole
+/* Commit all that was recorded, finish the file, free the recording and its tracks. Accepts NULL.
+ * No other thread may use the recording any more. Returns 0, or the first failure of the whole
  * recording (a full disk, for one): then the file is readable but incomplete. The reason is copied
  * to @message (may be NULL). */
 IPS_API int ips_recording_close(struct ips_recording *recording, char *message, size_t size);
@@ -120,9 +131,11 @@ IPS_API int ips_meta_set(struct ips_recording *recording, const char *key, const
 
 IPS_API const char *ips_status_text(int status);
 
-/* ---- call sites ------------------------------------------------------------------------------- */
+/* ---- call sites -------------------------------------------------------------------------------
+ */
 
-/* One place of the program that records; all its spans share it. Static or interned, never freed. */
+/* One place of the program that records; all its spans share it. Static or interned, never freed.
+ */
 struct ips_site {
 	const char *category, *name;
 	const char *operation; /* the planned operation it belongs to, or NULL */
@@ -139,7 +152,8 @@ struct ips_site {
 IPS_API struct ips_site *ips_site_intern(const char *category, const char *name,
 					 const char *operation);
 
-/* ---- tracks: spans, instants, counters ---------------------------------------------------------- */
+/* ---- tracks: spans, instants, counters ----------------------------------------------------------
+ */
 
 struct ips_track_params {
 	const char *name;   /* shown; NULL: the track's unique name */
@@ -160,10 +174,10 @@ struct ips_slot {
 struct ips_track {
 	struct ips_slot *slots;
 	uint64_t mask;
-	uint64_t head;      /* next slot to write; the producer's */
-	uint64_t limit;     /* head may go as far as this without looking at `consumed` */
-	uint64_t open;      /* spans begun and not ended: each keeps a slot in reserve for its end */
-	uint64_t skipping;  /* depth within a dropped span */
+	uint64_t head;     /* next slot to write; the producer's */
+	uint64_t limit;    /* head may go as far as this without looking at `consumed` */
+	uint64_t open;     /* spans begun and not ended: each keeps a slot in reserve for its end */
+	uint64_t skipping; /* depth within a dropped span */
 	uint64_t published __attribute__((aligned(64))); /* slots before it are complete */
 	uint64_t dropped;                                /* events lost; read by the writer */
 	uint64_t consumed __attribute__((aligned(64)));  /* slots before it are free again */
@@ -174,8 +188,8 @@ enum ips_event {
 	IPS_EVENT_END,
 	IPS_EVENT_INSTANT,
 	IPS_EVENT_COUNTER,
-	IPS_EVENT_KEYS,     /* followed by slots that hold a struct ips_keys */
-	IPS_EVENT_AT,       /* a span with given times */
+	IPS_EVENT_KEYS, /* followed by slots that hold a struct ips_keys */
+	IPS_EVENT_AT,   /* a span with given times */
 	IPS_EVENT_ARGUMENT,
 	IPS_EVENT_FLOW_OUT,
 	IPS_EVENT_FLOW_IN
@@ -208,7 +222,8 @@ static inline void ips_span_begin(struct ips_track *track, struct ips_site *site
 
 	if (track == NULL)
 		return;
-	if (__builtin_expect(track->skipping != 0 || track->head + track->open + 2 > track->limit, 0)) {
+	if (__builtin_expect(track->skipping != 0 || track->head + track->open + 2 > track->limit,
+			     0)) {
 		if (!ips_track_make_room(track, 2)) {
 			track->skipping++;
 			return;
@@ -250,8 +265,8 @@ IPS_API void ips_track_set_keys(struct ips_track *track, const struct ips_keys *
 IPS_API void ips_instant(struct ips_track *track, struct ips_site *site);
 IPS_API void ips_counter(struct ips_track *track, struct ips_site *site, double value);
 
-/* An argument of the innermost open span (or of the last ips_span_at()); given twice, the later value
- * stays. Text is cut at 64 bytes. */
+/* An argument of the innermost open span (or of the last ips_span_at()); given twice, the later
+ * value stays. Text is cut at 64 bytes. */
 IPS_API void ips_span_arg_int(struct ips_track *track, const char *static_name, int64_t value);
 IPS_API void ips_span_arg_real(struct ips_track *track, const char *static_name, double value);
 IPS_API void ips_span_arg_text(struct ips_track *track, const char *static_name, const char *value);
@@ -264,19 +279,20 @@ IPS_API void ips_flow_in(struct ips_track *track, struct ips_site *site, uint64_
 /*
  * A span whose times are given: for the device clock. On one track spans come in order of start, a
  * parent before its children (nesting is by containment). One that starts before its predecessor,
- * or that overlaps the end of an enclosing span, is dropped and counted. Unlike ips_span_begin() this
- * waits for room in the ring. @start_ns, @dur_ns >= 0.
+ * or that overlaps the end of an enclosing span, is dropped and counted. Unlike ips_span_begin()
+ * this waits for room in the ring. @start_ns, @dur_ns >= 0.
  */
 IPS_API void ips_span_at(struct ips_track *track, struct ips_site *site, int64_t start_ns,
 			 int64_t dur_ns);
 
-/* ---- rows: one typed append per table of the contract ------------------------------------------- */
+/* ---- rows: one typed append per table of the contract -------------------------------------------
+ */
 
 /* Fields are named as the columns of the views (docs/schema.md); texts are copied. */
 
 struct ips_execution {
-	int64_t mode, epoch, execution, first_step, steps, updates, start_ns, dur_ns, start_cycle, cycles,
-		traced;
+	int64_t mode, epoch, execution, first_step, steps, updates, start_ns, dur_ns, start_cycle,
+		cycles, traced;
 };
 
 struct ips_layer {
@@ -331,8 +347,8 @@ struct ips_bubble {
 	int64_t clock;
 	const char *schedule;
 	int64_t stages, microbatches, makespan_ns, busy_ns;
-	double idle_fraction, bubble_rate, bubble_over_ideal, theory_idle_fraction, theory_bubble_rate,
-		theory_bubble_over_ideal;
+	double idle_fraction, bubble_rate, bubble_over_ideal, theory_idle_fraction,
+		theory_bubble_rate, theory_bubble_over_ideal;
 	int64_t ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns, oversubscribed;
 };
 
@@ -423,7 +439,8 @@ struct ips_first_nonfinite {
 };
 
 struct ips_time_split {
-	int64_t clock, execution, replica, ipu, compute_ns, exchange_ns, sync_ns, host_io_ns, idle_ns;
+	int64_t clock, execution, replica, ipu, compute_ns, exchange_ns, sync_ns, host_io_ns,
+		idle_ns;
 };
 
 /* The tables of appended rows: X(name, struct). */
@@ -458,19 +475,20 @@ enum ips_table {
 	IPS_TABLES
 };
 
-/* Append @count rows of @table's struct, as an array. Waits while the queue is full; fails only when
- * writing has failed (the status of ips_recording_status()), memory is short, or a row lacks what its
- * table needs (invalid request: then none is appended). Those fields are: the clock everywhere, start_ns
- * and dur_ns of stage timings, tensor_id of statistics, histograms and captures. A program or variable
- * with the id of an earlier one replaces it. NULL: 0. */
+/* Append @count rows of @table's struct, as an array. Waits while the queue is full; fails only
+ * when writing has failed (the status of ips_recording_status()), memory is short, or a row lacks
+ * what its table needs (invalid request: then none is appended). Those fields are: the clock
+ * everywhere, start_ns and dur_ns of stage timings, tensor_id of statistics, histograms and
+ * captures. A program or variable with the id of an earlier one replaces it. NULL: 0. */
 IPS_API int ips_append(struct ips_recording *recording, enum ips_table table, const void *rows,
 		       size_t count);
 
 /* ips_append_metric(recording, &row) and so on: ips_append() for one row, with its type checked. */
 #define IPS_APPEND_ONE(name, type)                                                                 \
-	static inline int ips_append_##name(struct ips_recording *recording, const struct type *row) \
+	static inline int ips_append_##name(struct ips_recording *recording,                       \
+					    const struct type *row)                                \
 	{                                                                                          \
-		return recording == NULL ? 0 : ips_append(recording, IPS_TABLE_##name, row, 1);        \
+		return recording == NULL ? 0 : ips_append(recording, IPS_TABLE_##name, row, 1);    \
 	}
 IPS_TABLE_MAP(IPS_APPEND_ONE)
 #undef IPS_APPEND_ONE
@@ -487,7 +505,7 @@ namespace ipuscope
 {
 class span
 {
-public:
+      public:
 	span(ips_track *lane, ips_site *site) : track(lane)
 	{
 		ips_span_begin(track, site);
@@ -499,7 +517,7 @@ public:
 	span(const span &) = delete;
 	span &operator=(const span &) = delete;
 
-private:
+      private:
 	ips_track *track;
 };
 } // namespace ipuscope
