@@ -77,7 +77,8 @@ start()
 # Run ipu-view with the arguments, and say how it ended.
 view()
 {
-	type_ "clear; $bin/ipu-view $* '$work/run.db'; echo ended \$?"
+	rm -f "$work/pid"
+	type_ "clear; sh -c 'echo \$\$ >$work/pid; exec $bin/ipu-view $* $work/run.db'; echo ended \$?"
 	keys Enter
 }
 
@@ -178,7 +179,7 @@ keys Enter
 see "DEVICE"
 
 # --- ways out ----------------------------------------------------------------------------------------
-pid() { pgrep -n -f "^$bin/ipu-view .*$work/run.db"; }
+pid() { cat "$work/pid"; }
 keys C-c
 sane 0 "Ctrl-C"
 for signal in TERM HUP; do
@@ -210,7 +211,7 @@ while [ $SECONDS -lt $end ]; do
 	# shellcheck disable=SC2086
 	"${tmux_[@]}" send-keys -t v -H $line
 	"${tmux_[@]}" resize-window -t v -x $((RANDOM % 180 + 10)) -y $((RANDOM % 50 + 3))
-	[ -n "$(pid)" ] || { fail "random keys ended it"; break; }
+	kill -0 "$(pid)" 2>/dev/null || { fail "random keys ended it"; break; }
 done
 "${tmux_[@]}" resize-window -t v -x 100 -y 30
 settle

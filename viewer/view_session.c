@@ -19,6 +19,7 @@
 #define TEXT_HEIGHT   10000
 #define LOAD_SHARE    10 /* loads for news take at most a tenth of the time */
 #define MESSAGE_NS    (5 * UINT64_C(1000000000))
+#define NARROW        60
 #define BAR_GAP       2
 #define STATE_COLUMNS 30
 
@@ -510,7 +511,7 @@ static void view_draw_status(struct view_session *session)
 		[VIEW_SEARCH_PROMPT] = "/", [VIEW_WRITE_PROMPT] = "write to: "};
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.status);
 	char text[VIEW_MESSAGE_SIZE] = "";
-	int x;
+	int x = 1;
 
 	if (session->prompt != VIEW_NO_PROMPT) {
 		x = view_text(&pane, 0, 0, VIEW_KEY, prompts[session->prompt]);
@@ -526,7 +527,10 @@ static void view_draw_status(struct view_session *session)
 	if (session->fresh[session->screen])
 		view_ops(session)->status(session->state[session->screen], &session->context, text,
 					  sizeof(text));
-	view_text(&pane, 1, 0, VIEW_DIM, text);
+	/* A narrow title has no room for the state of the run. */
+	if (pane.rect.width < NARROW && session->source.state != VIEW_COMPLETE)
+		x += 1 + view_text(&pane, x, 0, VIEW_WARN, view_state_text(session->source.state));
+	view_text(&pane, x, 0, VIEW_DIM, text);
 }
 
 static void view_draw_keys(struct view_session *session)

@@ -240,6 +240,17 @@ static void view_draw_axis(const struct view_timeline *tl, int clock, struct vie
 			    VIEW_GLYPH_CURSOR, 1);
 }
 
+/* Arrows where lanes lie beyond what is shown. */
+static void view_draw_more(const struct view_timeline *tl, struct view_pane *pane)
+{
+	const int x = pane->rect.width - 1;
+
+	if (tl->scroll > 0)
+		view_glyphs(pane, x, 0, VIEW_KEY, VIEW_GLYPH_UP, 1);
+	if (tl->lanes[tl->lane_count - 1].rows == 0)
+		view_glyphs(pane, x, pane->rect.height - 1, VIEW_KEY, VIEW_GLYPH_DOWN, 1);
+}
+
 static void view_draw_labels(const struct view_timeline *tl, struct view_pane *pane)
 {
 	for (int c = 0; c < 2; c++)
@@ -387,6 +398,7 @@ void view__timeline_draw(const void *state, const struct view_context *context,
 		if (tl->lanes[i].rows > 0)
 			view_draw_lane(tl, &tl->lanes[i], &lanes);
 	view_draw_labels(tl, &labels);
+	view_draw_more(tl, &labels);
 	view_draw_idle(tl, &idle);
 	if (overview.rect.height > 0)
 		view_draw_overview(tl, &overview);
