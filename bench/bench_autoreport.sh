@@ -3,8 +3,8 @@
 # pair's wall time, and the median of their ratio. Usage: bench_autoreport.sh BIN_DIR RUN [PAIRS [KEY VALUE ...]]
 set -euo pipefail
 
-bin=$1
-run=$2
+bin=$(cd "$1" && pwd)
+run=$(realpath "$2")
 pairs=${3:-7}
 shift $(($# < 3 ? $# : 3))
 work=$(mktemp -d)
@@ -13,7 +13,7 @@ cd "$work"
 export TIMEFORMAT=%R
 
 once() {
-	{ time POPLAR_ENGINE_OPTIONS=$1 "$bin/ipu-train" "$run" --quiet --evaluate null --fit.epochs 6 --outfeed null "${@:2}"; } 2>&1
+	{ time POPLAR_ENGINE_OPTIONS=$1 "$bin/ipu-train" "$run" --quiet --evaluate null --fit.epochs 40 "${@:2}"; } 2>&1
 	rm -rf tf_report__*
 }
 

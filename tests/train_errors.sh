@@ -39,6 +39,7 @@ refuse 'data.batch_size' "$run" --data.batch_size 0
 refuse 'data.batch_size' "$run" --data.batch_size 70000
 refuse 'pipeline.stages' "$run" --pipeline.stages '[0,0,1]'
 refuse 'pipeline.stages' "$run" --pipeline.stages '[0,1,0,1,1,1]'
+refuse 'no layer that computes' "$run" --pipeline.stages '[0,0,0,0,0,1]'
 refuse 'gradient_accumulation' "$run" --gradient_accumulation null
 refuse 'multiple' "$run" --gradient_accumulation.steps_per_replica 5
 refuse 'multiple' "$run" --fit.steps_per_epoch 498 --compile.steps_per_execution 498

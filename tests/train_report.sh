@@ -68,6 +68,12 @@ is "SELECT count(*) FROM (SELECT start_ns, lag(start_ns + dur_ns) OVER (PARTITIO
 # No stage runs a micro-batch before its input is there, on either clock.
 is "SELECT count(*) FROM stage_timings a JOIN stage_timings b USING (clock, mode, replica, step) WHERE a.phase = 'F' AND b.phase = 'F' AND a.stage = 0 AND b.stage = 1 AND b.start_ns < a.start_ns + a.dur_ns" 0
 is "SELECT count(*) FROM stage_timings a JOIN stage_timings b USING (clock, mode, replica, step) WHERE a.phase = 'B' AND b.phase = 'B' AND a.stage = 1 AND b.stage = 0 AND b.start_ns < a.start_ns + a.dur_ns" 0
+# An arrow for every hand-over: activations to the next stage, gradients back, each between neighbours' spans of one step.
+is "SELECT f.name, count(*) FROM flows f JOIN spans a ON a.span_id = f.from_span_id JOIN spans b ON b.span_id = f.to_span_id
+	WHERE a.step = b.step AND a.mode = b.mode AND a.replica = b.replica AND a.phase = b.phase AND a.start_ns + a.dur_ns <= b.start_ns + b.dur_ns
+	AND b.stage - a.stage = CASE f.name WHEN 'activations' THEN 1 ELSE -1 END GROUP BY 1 ORDER BY 1" \
+"activations|144
+gradients|128"
 # A bubble's parts are its whole.
 is "SELECT count(*) FROM bubbles WHERE ramp_up_ns + ramp_down_ns + imbalance_ns + communication_ns <> stages * makespan_ns - busy_ns" 0
 # A split adds up to the execution on the device.

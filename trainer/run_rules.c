@@ -16,6 +16,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "trainer/layer.h"
 
 struct run_rules {
 	const struct run_file *run;
@@ -131,6 +132,16 @@ static enum status run_stages_object(const struct json_at *at, const struct mode
 	return status;
 }
 
+/* The loss belongs to the stage of the outputs: one that only passes them through has none to take.
+ */
+static bool stage_computes(const struct model *model, const int *stage, int number)
+{
+	for (int i = 0; i < model->layer_count; i++)
+		if (stage[i] == number && !model->layers[i].ops->pass_through)
+			return true;
+	return false;
+}
+
 enum status run_stages(const struct run_file *run, const struct model *model, int *stage,
 		       int *stages, struct err *err)
 {
@@ -160,6 +171,11 @@ enum status run_stages(const struct run_file *run, const struct model *model, in
 		return json_fail(&at, err,
 				 "a pipeline needs at least 2 stages; \"pipeline\": null trains "
 				 "without one");
+	if (!stage_computes(model, stage, *stages - 1))
+		return json_fail(&at, err,
+				 "stage %d, the last, has no layer that computes: give it one from "
+				 "stage %d",
+				 *stages - 1, *stages - 2);
 	return ST_OK;
 }
 

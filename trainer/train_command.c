@@ -50,6 +50,7 @@ static const struct cli_command COMMAND = {
 
 /* What the command line asks for, apart from the run file's own business. */
 struct request {
+	char *command; /* all of it, as typed */
 	const char *run_path;
 	const char *save_weights;
 	bool print_run, quiet, help;
@@ -96,9 +97,26 @@ static bool is_option(const char *word, const char *name)
 	return strncmp(word, name, length) == 0 && (word[length] == '\0' || word[length] == '=');
 }
 
+static enum status keep_command(struct request *request, int argc, char **argv, struct err *err)
+{
+	struct str command = {0};
+
+	str_add(&command, COMMAND.name);
+	for (int i = 1; i < argc; i++)
+		str_addf(&command, " %s", argv[i]);
+	if (command.failed) {
+		str_free(&command);
+		return err_nomem(err);
+	}
+	request->command = command.text;
+	return ST_OK;
+}
+
 /* Our few options are taken out; all else is the run file's. */
 static enum status read_request(struct request *request, int argc, char **argv, struct err *err)
 {
+	if (keep_command(request, argc, argv, err) != ST_OK)
+		return ST_NOMEM;
 	request->words = mem_calloc((size_t)argc + 1, sizeof(*request->words));
 	if (request->words == NULL)
 		return err_nomem(err);
@@ -214,7 +232,7 @@ static enum status open_report(struct job *job, struct err *err)
 	if (!fs_path(path, "%s/profile.db", job->directory))
 		return err_set(err, ST_INVALID, "%s: the path is too long", job->directory);
 	ips_recording_params_defaults(&params);
-	params.command = "ipu-train";
+	params.command = job->request.command;
 	failed = ips_recording_open(&job->recording, path, &params, message, sizeof(message));
 	if (failed != 0)
 		return err_set(err, ST_INVALID, "%s", message);
@@ -371,6 +389,7 @@ static void free_job(struct job *job)
 	report_options_free(&job->options);
 	run_file_free(job->run);
 	mem_free(job->request.words);
+	mem_free(job->request.command);
 }
 
 /* ---- Ctrl-C: the first ends the run in good order, the second at once

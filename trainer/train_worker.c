@@ -84,6 +84,27 @@ static void end_work(struct work *work)
 		   &err);
 }
 
+/* An arrow to or from the neighbour's span of the same micro-batch, where the execution is traced.
+ */
+static void draw_flow(struct work *work, struct ips_site *site, bool out, int from_stage)
+{
+	const struct train_session *session = work->worker->session;
+	const uint64_t place = (uint64_t)(work->sequence * session->layout->replicas +
+					  work->worker->replica->number);
+	const uint64_t id = ((uint64_t)session->execution.execution << 40) +
+			    place * (uint64_t)session->layout->stages + (uint64_t)from_stage;
+
+	if (!session->execution.traced)
+		return;
+	if (out)
+		ips_flow_out(work->worker->track, site, id);
+	else
+		ips_flow_in(work->worker->track, site, id);
+}
+
+IPS_SITE(ACTIVATIONS, "flow", "activations");
+IPS_SITE(GRADIENTS, "flow", "gradients");
+
 /* ---- forward -------------------------------------------------------------------------------- */
 
 static void tap_activation(void *user, int layer, const float *values, size_t count)
@@ -179,11 +200,15 @@ static void run_forward(struct work *work)
 				  work->sequence + 1 - work->stage->slots);
 
 	begin_work(work, 'F', 0);
+	if (work->number > 0)
+		draw_flow(work, &ACTIVATIONS, false, work->number - 1);
 	take_input(work, stage_input(work->stage->stage, slot));
 	output = stage_forward(work->stage->stage, slot, worker->replica->weights, tap_activation,
 			       work);
 	if (work->number == last)
 		take_loss(work, output, slot);
+	else
+		draw_flow(work, &ACTIVATIONS, true, work->number);
 	end_work(work);
 	train_signal_set(&work->stage->forward_done, work->sequence + 1);
 }
@@ -254,6 +279,8 @@ static void run_backward(struct work *work)
 	}
 
 	begin_work(work, 'B', 1);
+	if (work->number < last)
+		draw_flow(work, &GRADIENTS, false, work->number + 1);
 	gradient = work->number == last
 			   ? work->stage->loss_gradient +
 				     (size_t)slot * stage_output_count(work->stage->stage)
@@ -264,6 +291,8 @@ static void run_backward(struct work *work)
 		outfeed_gradients(work, gradients);
 	if (work->within > 0)
 		accumulate(work);
+	if (work->number > 0)
+		draw_flow(work, &GRADIENTS, true, work->number);
 	end_work(work);
 	train_signal_set(&work->stage->backward_done, work->sequence + 1);
 }
