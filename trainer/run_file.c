@@ -540,8 +540,6 @@ enum status run_file_help(const struct run_file *run, FILE *out)
 {
 	const cJSON *flags = cJSON_GetObjectItemCaseSensitive(run->json, "flags");
 	enum status status = ST_OK;
-	int count;
-	const struct run_key *keys = run_file_keys(&count);
 
 	if (cJSON_IsObject(flags) && flags->child)
 		fprintf(out, "Flags of %s:\n", run->path);
@@ -551,16 +549,6 @@ enum status run_file_help(const struct run_file *run, FILE *out)
 
 		fprintf(out, "  %s%s%s\n", flag->string, *argument ? " " : "", argument);
 		status = run_help_patch(flag, NULL, out, NULL);
-	}
-
-	fprintf(out, "%sKeys, each written --key value:\n",
-		cJSON_IsObject(flags) && flags->child ? "\n" : "");
-	for (int i = 0; i < count; i++) {
-		fprintf(out, "  %s (%s", keys[i].path, run_key_type(&keys[i]));
-		if (keys[i].choices)
-			fprintf(out, ": %s", keys[i].choices);
-		fprintf(out, "; %s%s)\n      %s\n", keys[i].fallback ? "default " : "required",
-			keys[i].fallback ? keys[i].fallback : "", keys[i].help);
 	}
 	if (status == ST_OK && ferror(out))
 		status = ST_IO;

@@ -153,7 +153,7 @@ void run_file_free(struct run_file *run); /* accepts NULL */
 enum status run_file_parse(struct run_file **out, const char *name, const char *text, size_t length,
 			   int argc, char **argv, struct err *err);
 
-/* The run file's own flags and every key with its help and default: for --help RUN. */
+/* The run file's own flags and what each sets: for RUN --help. Prints nothing where it has none. */
 enum status run_file_help(const struct run_file *run, FILE *out);
 
 #endif /* RUN_FILE_H */

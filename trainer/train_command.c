@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/arena.h"
 #include "common/cli.h"
 #include "common/fs.h"
 #include "common/mem.h"
@@ -47,6 +48,38 @@ static const struct cli_command COMMAND = {
 		"turn reports on. IPUSCOPE_DATA: a folder of data sets. XDG_CACHE_HOME: where the "
 		"synthetic data set is kept.",
 };
+
+#define OPTIONS_MOST 128
+
+/* The command with every key of a run file as an option: for the man page, the completions and
+ * `RUN --help`. Texts are @arena's; without memory the keys are left out. */
+static struct cli_command full_command(struct cli_option options[OPTIONS_MOST], struct arena *arena)
+{
+	struct cli_command command = COMMAND;
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+	size_t used = ARRAY_LEN(OPTIONS);
+
+	memcpy(options, OPTIONS, sizeof(OPTIONS));
+	for (int i = 0; i < count && used < OPTIONS_MOST; i++) {
+		const char *fallback =
+			keys[i].fallback == NULL ? "must be given" : keys[i].fallback;
+		const struct cli_option option = {
+			.name = arena_printf(arena, "--%s", keys[i].path),
+			.argument = "VALUE",
+			.choices = keys[i].choices,
+			.help = arena_printf(arena, "%s (%s; %s%s)", keys[i].help,
+					     run_key_type(&keys[i]),
+					     keys[i].fallback == NULL ? "" : "default ", fallback),
+		};
+
+		if (option.name != NULL && option.help != NULL)
+			options[used++] = option;
+	}
+	command.options = options;
+	command.option_count = used;
+	return command;
+}
 
 /* What the command line asks for, apart from the run file's own business. */
 struct request {
@@ -349,6 +382,43 @@ static enum status print_run(const struct job *job, struct err *err)
 	return ST_OK;
 }
 
+static enum status print_help(const struct job *job, struct err *err)
+{
+	struct cli_option options[OPTIONS_MOST];
+	struct cli_command command;
+	struct arena arena;
+	enum status status;
+
+	if (arena_init(&arena, 0) != 0)
+		return err_nomem(err);
+	command = full_command(options, &arena);
+	cli_help(&command, stdout);
+	putchar('\n');
+	status = run_file_help(job->run, stdout);
+	arena_fini(&arena);
+	return status;
+}
+
+/* --help is about the command alone; its man page and completions know the keys too. */
+static bool standard_request(int argc, char **argv)
+{
+	struct cli_option options[OPTIONS_MOST];
+	struct cli_command command;
+	struct arena arena;
+	bool done;
+
+	if (argc < 2 || argv[1][0] != '-')
+		return false;
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return cli_standard(&COMMAND, argc, argv, stdout);
+	if (arena_init(&arena, 0) != 0)
+		return false;
+	command = full_command(options, &arena);
+	done = cli_standard(&command, argc, argv, stdout);
+	arena_fini(&arena);
+	return done;
+}
+
 static enum status run_job(struct job *job, struct err *err)
 {
 	enum status status = run_file_load(&job->run, job->request.run_path, job->request.count,
@@ -356,10 +426,8 @@ static enum status run_job(struct job *job, struct err *err)
 
 	if (status != ST_OK)
 		return status;
-	if (job->request.help) {
-		cli_help(&COMMAND, stdout);
-		return run_file_help(job->run, stdout);
-	}
+	if (job->request.help)
+		return print_help(job, err);
 	if (job->request.print_run)
 		return print_run(job, err);
 	status = read_options(job, err);
@@ -420,7 +488,7 @@ int train_command(int argc, char **argv)
 	enum status status;
 
 	/* After a run file, --help is about that file. */
-	if (argc > 1 && argv[1][0] == '-' && cli_standard(&COMMAND, argc, argv, stdout))
+	if (standard_request(argc, argv))
 		return 0;
 	status = read_request(&job.request, argc, argv, &err);
 	train_screen_init(&job.screen, stdout, job.request.quiet);

@@ -299,7 +299,7 @@ static enum status new_outfeeds(struct train_session *session, struct err *err)
 	const struct run_file *run = session->run;
 	enum status status = ST_OK;
 
-	if (!run->outfeed.wanted || strcmp(run->outfeed.capture, "off") == 0)
+	if (strcmp(run->outfeed.capture, "off") == 0)
 		return ST_OK;
 	for (int i = 0; i < session->model->layer_count && status == ST_OK; i++)
 		if (model_layer_outfeed(&session->model->layers[i]) != MODEL_NO_OUTFEED)

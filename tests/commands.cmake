@@ -1,0 +1,1 @@
+ipuscope_add_script(NAME commands LABELS golden)
