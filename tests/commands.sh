@@ -11,11 +11,11 @@ wrong() {
 
 for command in ipu-train ipu-report ipu-view; do
 	program=$IPUSCOPE_BIN_DIR/$command
-	"$program" --help </dev/null | grep -q "^Usage: $command" || wrong "$command --help"
+	"$program" --help </dev/null | grep "^Usage: $command" >/dev/null || wrong "$command --help"
 	[ "$("$program" --help </dev/null | awk 'length > 80' | wc -l)" -eq 0 ] || wrong "$command --help is wider than 80 columns"
-	"$program" --version </dev/null | grep -qE "^$command [0-9]+\.[0-9]+\.[0-9]+$" || wrong "$command --version"
+	"$program" --version </dev/null | grep -E "^$command [0-9]+\.[0-9]+\.[0-9]+$" >/dev/null || wrong "$command --version"
 	for shell in bash zsh; do
-		"$program" --completion $shell </dev/null | grep -q "$command" || wrong "$command --completion $shell"
+		"$program" --completion $shell </dev/null | grep "$command" >/dev/null || wrong "$command --completion $shell"
 	done
 	"$program" --completion bash </dev/null | bash -n || wrong "$command: bash cannot read its completion"
 	if command -v groff >/dev/null; then
@@ -26,5 +26,5 @@ for command in ipu-train ipu-report ipu-view; do
 	[ $code -eq 2 ] || wrong "$command --no-such-option: exit code $code"
 	[ "$(wc -l <<<"$error")" -eq 1 ] || wrong "$command --no-such-option: not one line: $error"
 done
-"$IPUSCOPE_BIN_DIR/ipu-train" --completion bash | grep -q -- '--fit.epochs' || wrong "ipu-train completes no keys"
+"$IPUSCOPE_BIN_DIR/ipu-train" --completion bash | grep -- '--fit.epochs' >/dev/null || wrong "ipu-train completes no keys"
 exit $failed
