@@ -18,6 +18,7 @@
 #define VIEW_FIELDS      32
 #define VIEW_NONE_ID     INT64_MIN
 #define VIEW_LABEL_WIDTH 16
+#define VIEW_MOST_DEPTH  8 /* rows of a lane */
 
 /* One cell of a lane: what was busy in its time. */
 struct view_column {
@@ -97,10 +98,27 @@ struct view_timeline {
 int view__lead(const struct view_timeline *tl); /* the cursor's clock: 0 host, 1 device */
 struct view_clock *view__clock(struct view_timeline *tl);
 struct view_lane *view__lane(struct view_timeline *tl); /* the cursor's; NULL: no lanes */
+int view__lane_of(const struct view_timeline *tl, int64_t track_id); /* -1: none */
+
+/* view_timeline_tracks.c */
 const struct view_site *view__site(const struct view_timeline *tl, int64_t site_id);
 char view__phase(const struct view_timeline *tl, const struct prof_bar *bar);
-int view__lane_of(const struct view_timeline *tl, int64_t track_id); /* -1: none */
+enum status view__learn_site(struct view_timeline *tl, struct prof_db *db,
+			     const struct prof_bar *bar, struct err *err);
+bool view__shows_all(const struct view_clock *clock);
+enum status view__tracks_load(struct view_timeline *tl, struct view_context *context,
+			      struct err *err);
+
+/* view_timeline_picture.c */
+void view__link_windows(struct view_timeline *tl);
+enum status view__place_lanes(struct view_timeline *tl, const struct view_context *context,
+			      struct err *err);
+enum status view__picture_load(struct view_timeline *tl, struct prof_db *db, struct err *err);
+
+/* view_timeline_move.c */
 void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id);
+enum view_answer view__timeline_request(void *state, struct view_context *context,
+					enum view_request request);
 
 /* view_timeline_detail.c: what is under the cursor. */
 enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, struct err *err);
