@@ -39,3 +39,9 @@ expect 'key: Dense_10_acts shape: (100, 32, 10)'
 
 train 100 --evaluate null --outfeed.activations '["nothing"]' >out.txt
 expect 'No data enqueued'
+
+# Bad numbers are shown as such.
+train 100 --compile.optimizer '{"class_name":"SGD","config":{"learning_rate":1e9}}' >out.txt
+expect ' - loss: nan'
+grep -qE '^loss: nan' out.txt || fail "the evaluation's line"
+grep -qE '^0     Dense_128/bias:0_grad        nan          nan          nan          nan          True ' out.txt || fail "NaNs in the table: $(cat out.txt)"

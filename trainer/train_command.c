@@ -332,9 +332,9 @@ static enum status save_weights(const struct job *job, struct err *err)
 
 static void print_evaluation(const struct job *job, const struct train_result *result)
 {
-	if (job->screen.out == NULL || isnan(result->evaluate_loss))
+	if (job->screen.out == NULL || !result->evaluated)
 		return;
-	fprintf(job->screen.out, "loss: %.4f", result->evaluate_loss);
+	train_screen_metric(job->screen.out, "loss", result->evaluate_loss);
 	if (!isnan(result->evaluate_accuracy))
 		fprintf(job->screen.out, " - accuracy: %.4f", result->evaluate_accuracy);
 	fprintf(job->screen.out, "\n");

@@ -370,6 +370,7 @@ static enum status evaluate(struct train_session *session, struct train_screen *
 					accuracy, err);
 		if (phase.sums.batches > 0)
 			record_epoch_metrics(&phase, IPS_EVALUATE, IPS_NULL, accuracy);
+		out->evaluated = status == ST_OK;
 		out->evaluate_loss = mean_loss(&phase);
 		out->evaluate_accuracy = accuracy ? mean_accuracy(&phase) : NAN;
 		train_screen_end(screen, device_step_ns(session));

@@ -8,9 +8,10 @@
 #include "trainer/train_session.h"
 
 struct train_result {
-	int64_t epochs;                          /* finished */
-	double loss, accuracy;                   /* of the last epoch; NaN: none */
-	double evaluate_loss, evaluate_accuracy; /* NaN: not evaluated */
+	int64_t epochs;        /* finished */
+	double loss, accuracy; /* of the last epoch; NaN: none */
+	bool evaluated;
+	double evaluate_loss, evaluate_accuracy; /* NaN: not asked for, or not a number */
 	bool interrupted;
 };
 

@@ -197,10 +197,21 @@ static void per_step(double ns, char *out, size_t size)
 		snprintf(out, size, "%.0fus/step", ns * 1e-3);
 }
 
+/* C may print a sign before nan; Python does not. */
+void train_screen_metric(FILE *out, const char *name, double value)
+{
+	if (isnan(value))
+		fprintf(out, "%s: nan", name);
+	else
+		fprintf(out, "%s: %.4f", name, value);
+}
+
 static void print_metrics(const struct train_screen *screen)
 {
-	if (!isnan(screen->loss) || screen->done > 0)
-		fprintf(screen->out, " - loss: %.4f", screen->loss);
+	if (screen->done > 0) {
+		fputs(" - ", screen->out);
+		train_screen_metric(screen->out, "loss", screen->loss);
+	}
 	if (!isnan(screen->accuracy))
 		fprintf(screen->out, " - accuracy: %.4f", screen->accuracy);
 }
@@ -230,8 +241,7 @@ void train_screen_progress(struct train_screen *screen, int64_t done, double los
 	fprintf(screen->out, "\033[2K\r%*lld/%lld [%s] - ETA: %.0fs", digits(screen->steps),
 		(long long)all, (long long)screen->steps, cells,
 		all > 0 ? elapsed / (double)all * (double)(screen->steps - all) : 0.0);
-	if (!isnan(screen->loss))
-		print_metrics(screen);
+	print_metrics(screen);
 	fflush(screen->out);
 }
 

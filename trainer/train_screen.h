@@ -43,4 +43,7 @@ void train_screen_executed(struct train_screen *screen, int64_t steps, double lo
 /* The line's final form. @device_step_ns: simulated; NaN: no device. */
 void train_screen_end(struct train_screen *screen, double device_step_ns);
 
+/* "NAME: 0.1234", or "NAME: nan". */
+void train_screen_metric(FILE *out, const char *name, double value);
+
 #endif /* TRAIN_SCREEN_H */
