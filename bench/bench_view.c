@@ -75,10 +75,23 @@ static int run(const char *path, int updates)
 	struct rusage usage;
 	uint64_t start;
 	int64_t spans;
-	double first, plain;
+	double summary, sums, first, plain;
 
 	if (!view_fixture_write(path, updates))
 		return 1;
+	start = clock_ns();
+	if (view_session_open(&session, path, false, NULL) != ST_OK)
+		return 1;
+	if (view_session_size(&session, WIDTH, HEIGHT, NULL) != ST_OK)
+		return 1;
+	view_session_draw(&session);
+	summary = milliseconds(start);
+	while (session.context.more) {
+		view_session_tick(&session, clock_ns());
+		view_session_draw(&session);
+	}
+	sums = milliseconds(start);
+	view_session_close(&session);
 	start = clock_ns();
 	if (view_session_open(&session, path, false, NULL) != ST_OK)
 		return 1;
@@ -92,6 +105,8 @@ static int run(const char *path, int updates)
 	getrusage(RUSAGE_SELF, &usage);
 	plain = scan(path, &spans);
 	printf("spans                        %lld\n", (long long)spans);
+	printf("first summary                %.2f ms (limit 150)\n", summary);
+	printf("its sums complete            %.2f ms\n", sums);
 	printf("first timeline               %.2f ms (limit 150)\n", first);
 	printf("a move, median               %.2f ms (limit 16)\n", times[MOVES / 2]);
 	printf("a move, 99th percentile      %.2f ms (limit 50)\n", times[MOVES * 99 / 100]);

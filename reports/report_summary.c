@@ -1,5 +1,6 @@
 /*
- * The summary of a run, asked of the database with one query per part.
+ * The summary of a run, asked of the database with one query per part; what grows with the run is
+ * summed by report_sums.c.
  *
  * Threading: none. Ownership: the summary's arena holds its texts and arrays.
  */
@@ -225,14 +226,6 @@ static enum status summary_metrics(struct report_summary *out, struct prof_db *d
 /* --- stages ------------------------------------------------------------------------------------
  */
 
-static const char sql_stage_list[] =
-	"SELECT stage FROM stage_timings WHERE stage IS NOT NULL "
-	"UNION SELECT stage FROM layers WHERE stage IS NOT NULL ORDER BY stage";
-
-static const char sql_stage_timings[] =
-	"SELECT stage, phase, clock, sum(dur_ns), count(*), min(ipu) FROM stage_timings "
-	"WHERE mode = 'train' OR mode IS NULL GROUP BY stage, phase, clock";
-
 static const char sql_stage_layers[] =
 	"SELECT stage, layer FROM layers WHERE stage IS NOT NULL ORDER BY stage, position";
 
@@ -242,34 +235,6 @@ static struct report_stage *summary_find_stage(struct report_summary *out, int64
 		if (out->stage[i].stage == stage)
 			return &out->stage[i];
 	return NULL;
-}
-
-static enum status summary_stage_timing(struct report_summary *out, const struct prof_query *query,
-					struct err *err)
-{
-	const char *phase = prof_column_text(query, 1), *clock = prof_column_text(query, 2);
-	int device = clock && !strcmp(clock, "device");
-	int64_t sum = summary_or_zero(query, 3);
-	struct report_stage *stage;
-
-	(void)err;
-	if (prof_column_type(query, 0) == PROF_NULL || !phase)
-		return ST_OK;
-	stage = summary_find_stage(out, prof_column_int(query, 0));
-	if (!stage)
-		return ST_OK; /* it came after the list was read */
-
-	if (prof_column_type(query, 5) != PROF_NULL)
-		stage->ipu = prof_column_int(query, 5);
-	if (*phase == 'F' && !device)
-		stage->count = prof_column_int(query, 4);
-	if (*phase == 'F')
-		stage->forward_ns[device] += sum;
-	else if (*phase == 'U')
-		stage->update_ns[device] += sum;
-	else
-		stage->backward_ns[device] += sum; /* B, W, and the forward work done again: R */
-	return ST_OK;
 }
 
 static enum status summary_stage_layer(struct report_summary *out, const struct prof_query *query,
@@ -289,69 +254,85 @@ static enum status summary_stage_layer(struct report_summary *out, const struct 
 	return ST_OK;
 }
 
-static enum status summary_stages(struct report_summary *out, struct prof_db *db, struct err *err)
+static const char sql_stages_of_layers[] =
+	"SELECT DISTINCT stage FROM layers WHERE stage IS NOT NULL";
+
+/* Stages that have layers, whether they ran or not. */
+static enum status summary_layer_stages(struct report_sums *sums, struct prof_db *db,
+					struct err *err)
 {
-	struct report_table list;
-	enum status status = report_table_query(&list, db, "stages", sql_stage_list, 0, err);
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql_stages_of_layers, err);
+	bool row = false;
 
 	if (status != ST_OK)
 		return status;
-	out->stages = list.row_count;
-	out->stage = arena_alloc(&out->arena, (size_t)list.row_count + 1, sizeof(*out->stage));
-	for (int64_t i = 0; out->stage && i < list.row_count; i++)
-		out->stage[i] =
-			(struct report_stage){.stage = list.cells[i].integer, .ipu = UNKNOWN};
-	report_table_free(&list);
+	while ((status = prof_query_step(query, &row, err)) == ST_OK && row)
+		if (!report_sums_stage(sums, prof_column_int(query, 0))) {
+			status = err_nomem(err);
+			break;
+		}
+	prof_query_close(query);
+	return status;
+}
+
+static enum status summary_stages(struct report_summary *out, struct prof_db *db,
+				  struct report_sums *sums, struct err *err)
+{
+	enum status status = summary_layer_stages(sums, db, err);
+
+	if (status != ST_OK)
+		return status;
+	out->stages = (int64_t)sums->count;
+	out->stage = arena_alloc(&out->arena, sums->count + 1, sizeof(*out->stage));
 	if (!out->stage)
 		return err_nomem(err);
+	for (size_t i = 0; i < sums->count; i++) {
+		const struct report_stage_sum *sum = &sums->stage[i];
+		struct report_stage *stage = &out->stage[i];
 
-	status = summary_each(out, db, sql_stage_timings, summary_stage_timing, err);
-	if (status == ST_OK)
-		status = summary_each(out, db, sql_stage_layers, summary_stage_layer, err);
-	return status;
+		*stage = (struct report_stage){
+			.stage = sum->stage, .ipu = sum->ipu, .count = sum->count};
+		for (int clock = 0; clock < 2; clock++) {
+			stage->forward_ns[clock] = sum->forward_ns[clock];
+			stage->backward_ns[clock] = sum->backward_ns[clock];
+			stage->update_ns[clock] = sum->update_ns[clock];
+		}
+	}
+	return summary_each(out, db, sql_stage_layers, summary_stage_layer, err);
 }
 
 /* --- the bubble --------------------------------------------------------------------------------
  */
 
-/* Busy and idle parts add up to IPUs x makespan. */
-static const char sql_bubbles[] =
-	"SELECT clock, count(*), avg(idle_fraction), avg(bubble_rate), avg(bubble_over_ideal), "
-	"avg(theory_idle_fraction), avg(theory_bubble_rate), avg(theory_bubble_over_ideal), "
-	"sum(ramp_up_ns) * 1.0 / sum(busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns + "
-	"communication_ns), "
-	"sum(ramp_down_ns) * 1.0 / sum(busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns + "
-	"communication_ns), "
-	"sum(imbalance_ns) * 1.0 / sum(busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns + "
-	"communication_ns), "
-	"sum(communication_ns) * 1.0 / sum(busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns + "
-	"communication_ns), "
-	"max(oversubscribed) FROM bubbles WHERE mode = 'train' OR mode IS NULL GROUP BY clock";
-
-static enum status summary_bubble(struct report_summary *out, const struct prof_query *query,
-				  struct err *err)
+static void summary_bubble(struct report_summary *out, const struct report_bubble_sum *sum,
+			   struct report_bubble_mean *bubble)
 {
-	const char *clock = prof_column_text(query, 0);
-	struct report_bubble_mean *bubble = &out->bubble[clock && !strcmp(clock, "device")];
+	double mean[REPORT_BUBBLE_MEANS], share[REPORT_BUBBLE_TIMES];
 
-	(void)err;
+	*bubble = (struct report_bubble_mean){0};
+	if (sum->runs == 0)
+		return;
+	for (int i = 0; i < REPORT_BUBBLE_MEANS; i++)
+		mean[i] = sum->known[i] ? sum->mean[i] / (double)sum->known[i] : NAN;
+	for (int i = 0; i < REPORT_BUBBLE_TIMES; i++)
+		share[i] = sum->total_ns ? (double)sum->time_ns[i] / (double)sum->total_ns : NAN;
 	*bubble = (struct report_bubble_mean){
 		.known = true,
-		.runs = prof_column_int(query, 1),
-		.idle_fraction = prof_column_real(query, 2),
-		.bubble_rate = prof_column_real(query, 3),
-		.bubble_over_ideal = prof_column_real(query, 4),
-		.theory_idle_fraction = prof_column_real(query, 5),
-		.theory_bubble_rate = prof_column_real(query, 6),
-		.theory_bubble_over_ideal = prof_column_real(query, 7),
-		.ramp_up = prof_column_real(query, 8),
-		.ramp_down = prof_column_real(query, 9),
-		.imbalance = prof_column_real(query, 10),
-		.communication = prof_column_real(query, 11),
+		.runs = sum->runs,
+		.idle_fraction = mean[0],
+		.bubble_rate = mean[1],
+		.bubble_over_ideal = mean[2],
+		.theory_idle_fraction = mean[3],
+		.theory_bubble_rate = mean[4],
+		.theory_bubble_over_ideal = mean[5],
+		.ramp_up = share[0],
+		.ramp_down = share[1],
+		.imbalance = share[2],
+		.communication = share[3],
 	};
-	if (summary_or_zero(query, 12) > 0)
+	if (sum->oversubscribed)
 		out->oversubscribed = true;
-	return ST_OK;
 }
 
 /* --- recording ---------------------------------------------------------------------------------
@@ -406,7 +387,8 @@ static void summary_counts(struct report_summary *out)
 		out->replicas = out->stages ? 1 : 0;
 }
 
-static enum status summary_fill(struct report_summary *out, struct prof_db *db, struct err *err)
+static enum status summary_fill(struct report_summary *out, struct prof_db *db,
+				struct report_sums *sums, uint64_t budget_ns, struct err *err)
 {
 	enum status status = summary_state(out, db, err);
 
@@ -417,19 +399,23 @@ static enum status summary_fill(struct report_summary *out, struct prof_db *db, 
 	if (status == ST_OK)
 		status = summary_metrics(out, db, err);
 	if (status == ST_OK)
-		status = summary_stages(out, db, err);
+		status = report_sums_add(sums, db, budget_ns, err);
 	if (status == ST_OK)
-		status = summary_each(out, db, sql_bubbles, summary_bubble, err);
+		status = summary_stages(out, db, sums, err);
 	if (status == ST_OK)
 		status = summary_each(out, db, sql_recording, summary_recording, err);
 	if (status != ST_OK)
 		return status;
+	for (int clock = 0; clock < 2; clock++)
+		summary_bubble(out, &sums->bubble[clock], &out->bubble[clock]);
+	out->summed = report_sums_share(sums);
 	summary_file(out);
 	summary_counts(out);
 	return ST_OK;
 }
 
-enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err)
+enum status report_summary_add(struct report_summary *out, struct prof_db *db,
+			       struct report_sums *sums, uint64_t budget_ns, struct err *err)
 {
 	enum status status;
 
@@ -450,9 +436,18 @@ enum status report_summary_get(struct report_summary *out, struct prof_db *db, s
 		*out = (struct report_summary){0};
 		return err_nomem(err);
 	}
-	status = summary_fill(out, db, err);
+	status = summary_fill(out, db, sums, budget_ns, err);
 	if (status != ST_OK)
 		report_summary_free(out);
+	return status;
+}
+
+enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	struct report_sums sums = {0};
+	enum status status = report_summary_add(out, db, &sums, 0, err);
+
+	report_sums_free(&sums);
 	return status;
 }
 

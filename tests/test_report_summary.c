@@ -126,6 +126,41 @@ static void test_stages_sum_over_microbatches_and_replicas(void **state)
 	report_summary_free(&s);
 }
 
+static void test_sums_by_slices_are_the_sums(void **state)
+{
+	struct report_summary whole, s = {0};
+	struct report_sums sums = {0};
+	char path[SUPPORT_PATH_SIZE + 32];
+	struct prof_db *db;
+	int calls = 0;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/slices.db", folder);
+	report_sample_write(path);
+	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+	assert_int_equal(report_summary_get(&whole, db, NULL), ST_OK);
+	assert_true(whole.summed >= 1);
+	do {
+		report_summary_free(&s);
+		assert_int_equal(report_summary_add(&s, db, &sums, 1, NULL), ST_OK);
+		assert_true(s.summed >= 0 && s.summed <= 1);
+	} while (!sums.complete && ++calls < 10);
+	/* Once through, nothing is added twice. */
+	report_summary_free(&s);
+	assert_int_equal(report_summary_add(&s, db, &sums, 0, NULL), ST_OK);
+	assert_int_equal(s.stages, whole.stages);
+	for (int64_t i = 0; i < s.stages; i++) {
+		assert_int_equal(s.stage[i].count, whole.stage[i].count);
+		assert_int_equal(s.stage[i].backward_ns[0], whole.stage[i].backward_ns[0]);
+		assert_int_equal(s.stage[i].forward_ns[1], whole.stage[i].forward_ns[1]);
+	}
+	assert_int_equal(s.bubble[0].runs, whole.bubble[0].runs);
+	report_summary_free(&s);
+	report_summary_free(&whole);
+	report_sums_free(&sums);
+	prof_db_close(db);
+}
+
 static void test_the_bubble_is_the_mean_by_all_three_definitions(void **state)
 {
 	struct report_summary s;
@@ -288,6 +323,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers_are_those_of_the_sample),
 		cmocka_unit_test(test_stages_sum_over_microbatches_and_replicas),
+		cmocka_unit_test(test_sums_by_slices_are_the_sums),
 		cmocka_unit_test(test_the_bubble_is_the_mean_by_all_three_definitions),
 		cmocka_unit_test(test_the_text_fits_and_labels_host_and_device),
 		cmocka_unit_test(test_an_empty_database_has_a_summary_without_numbers),

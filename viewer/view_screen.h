@@ -21,6 +21,7 @@ struct view_context {
 	bool follow;                     /* keep the newest in view */
 	bool ranged;                     /* begin with the times below instead of all */
 	int64_t from_ns, to_ns;          /* on the timeline's first clock */
+	bool more;                       /* set by a load that is not through: load again */
 	bool whole;                      /* to a file: all of it, nothing selected */
 	char message[VIEW_MESSAGE_SIZE]; /* a screen's answer to a request; shown once */
 };

@@ -106,9 +106,10 @@ static void view_load(struct view_session *session)
 		return;
 	}
 	session->trouble.status = ST_OK;
+	session->context.more = false;
 	if (view_screen(screen)->load(session->state[screen], &session->context,
 				      session->news[screen], &session->trouble) == ST_OK) {
-		session->news[screen] = false;
+		session->news[screen] = session->context.more;
 		session->fresh[screen] = true;
 		session->trouble.status = ST_OK;
 	} else {
@@ -148,7 +149,7 @@ bool view_session_tick(struct view_session *session, uint64_t now_ns)
 		for (int i = 0; i < VIEW_SCREENS; i++)
 			session->news[i] = true;
 	if (session->news[screen] && session->source.db &&
-	    now_ns - session->loaded_ns[screen] >= wait)
+	    (session->context.more || now_ns - session->loaded_ns[screen] >= wait))
 		session->stale = true;
 	return faded || session->stale || state != session->source.state;
 }

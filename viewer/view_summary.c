@@ -1,7 +1,10 @@
 /*
  * The screen Summary: the numbers of report_summary, as blocks.
  *
- * Threading: one thread. Ownership: the state owns its summary and its blocks.
+ * What grows with the run is added up for a short while per load: the first picture is there at
+ * once, however long the run, and the sums follow.
+ *
+ * Threading: one thread. Ownership: the state owns its summary, its sums and its blocks.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,9 +17,11 @@
 #include "viewer/view_table.h"
 
 #define NAME_WIDTH 16
+#define BUDGET_NS  (25 * UINT64_C(1000000)) /* of adding up, per load */
 
 struct view_summary {
 	struct report_summary summary;
+	struct report_sums sums;
 	struct view_blocks blocks;
 };
 
@@ -34,6 +39,7 @@ static void view_summary_close(void *state)
 	if (!screen)
 		return;
 	report_summary_free(&screen->summary);
+	report_sums_free(&screen->sums);
 	view_blocks_fini(&screen->blocks);
 	mem_free(screen);
 }
@@ -169,6 +175,9 @@ static void view_block_stages(struct view_blocks *blocks, const struct report_su
 		return;
 	view_blocks_begin(blocks, clock ? "Stages: device time (simulated)" : "Stages: host time",
 			  NAME_WIDTH);
+	if (summary->summed < 1)
+		view_blocks_text(blocks, VIEW_WARN, "being added up: %.0f%% of the run so far",
+				 floor(summary->summed * 100));
 	for (int64_t i = 0; i < summary->stages; i++) {
 		const struct report_stage *stage = &summary->stage[i];
 		const struct {
@@ -245,11 +254,13 @@ static enum status view_summary_load(void *state, struct view_context *context, 
 		const int found = screen->blocks.found;
 		struct report_summary fresh;
 
-		status = report_summary_get(&fresh, context->source->db, err);
+		status = report_summary_add(&fresh, context->source->db, &screen->sums,
+					    context->whole ? 0 : BUDGET_NS, err);
 		if (status != ST_OK)
 			return status;
 		report_summary_free(&screen->summary);
 		screen->summary = fresh;
+		context->more = !screen->sums.complete;
 		view_summary_fill(screen, context->source->state);
 		screen->blocks.found = found;
 	}

@@ -318,7 +318,8 @@ static enum status view_loop(struct view_term *term, struct view_session *sessio
 		}
 		draw = view_wake_signal;
 		view_wake_signal = 0;
-		if (!view_wait(TICK_MS))
+		more = session->context.more && !session->paused && session->source.db;
+		if (!view_wait(more ? 0 : TICK_MS))
 			return ST_OK;
 		if (view_stop_signal)
 			view_suspend(session);

@@ -1,0 +1,52 @@
+/*
+ * Sums over the rows of stage timings and of bubbles, which grow with the run: they are added up in
+ * slices, a short read transaction each, and go on where they stopped. A screen that follows a run
+ * adds what is new; one that opens a long run stops when its time is over and says how far it is.
+ */
+#ifndef REPORT_SUMS_H
+#define REPORT_SUMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "profiler/prof_db.h"
+
+struct report_stage_sum {
+	int64_t stage, ipu;                                  /* ipu INT64_MIN: unknown */
+	int64_t forward_ns[2], backward_ns[2], update_ns[2]; /* training; [1] device */
+	int64_t count;                                       /* micro-batches of F, host */
+};
+
+/* In the order of the columns read: means first, then times. */
+#define REPORT_BUBBLE_MEANS 6
+#define REPORT_BUBBLE_TIMES 4
+
+struct report_bubble_sum {
+	int64_t runs;
+	double mean[REPORT_BUBBLE_MEANS]; /* sums, and how many were known */
+	int64_t known[REPORT_BUBBLE_MEANS];
+	int64_t time_ns[REPORT_BUBBLE_TIMES], total_ns; /* total: IPUs x makespan */
+	bool oversubscribed;
+};
+
+struct report_sums {
+	struct report_stage_sum *stage; /* in order of stage */
+	size_t count, capacity;
+	struct report_bubble_sum bubble[2]; /* [1] device */
+	int64_t timings_read, bubbles_read; /* rows up to these are in */
+	int64_t timings, bubbles;           /* the last rows when last looked */
+	bool complete;                      /* all of those are in */
+};
+
+/* Add the rows not yet in, for about @budget_ns (0: to the end). A zeroed struct has none. */
+enum status report_sums_add(struct report_sums *sums, struct prof_db *db, uint64_t budget_ns,
+			    struct err *err);
+double report_sums_share(const struct report_sums *sums); /* of the rows, 0 to 1 */
+
+/* The sums of @stage, made where there are none. NULL: no memory. The next call may move it. */
+struct report_stage_sum *report_sums_stage(struct report_sums *sums, int64_t stage);
+void report_sums_free(struct report_sums *sums); /* accepts a zeroed struct */
+
+#endif /* REPORT_SUMS_H */
