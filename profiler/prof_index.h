@@ -1,6 +1,7 @@
 /*
- * The indexes that a finished file has: those that the contract's views and joins ask for. They are
- * built when recording ends, within a time budget; queries give the same answers without them.
+ * The indexes that a finished file has: those that joins by key ask for, where a table is large.
+ * They are built when recording ends, within a time budget; queries give the same answers without
+ * them.
  */
 #ifndef PROF_INDEX_H
 #define PROF_INDEX_H
@@ -10,7 +11,8 @@
 #include <stdint.h>
 
 /* Build the missing ones that fit into @budget_ms by estimate; one that takes longer is given up.
- * true: all are there. Each is a transaction of its own; a failure only leaves that index out. */
+ * true: all that large tables need are there. Each is a transaction of its own; a failure only
+ * leaves that index out. */
 bool prof_index_build(sqlite3 *db, int64_t budget_ms);
 
 #endif /* PROF_INDEX_H */

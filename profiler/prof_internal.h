@@ -58,6 +58,7 @@ struct prof_open_span {
 	int64_t end_ns; /* INT64_MAX: begun, its end is to come */
 	uint32_t site;  /* 0: a ghost */
 	int32_t depth;
+	int32_t finest; /* level of its zone; 0 while it is in the lane's buffer */
 };
 
 struct prof_span_row {
@@ -138,7 +139,8 @@ struct prof_lane {
 	PROF_LIST(struct prof_flow) flows;
 	PROF_LIST(struct prof_instant) instants;
 	PROF_LIST(struct prof_sample) samples;
-	struct prof_levels levels;
+	struct prof_levels levels; /* spans that ended before their zone was written */
+	struct prof_levels late;   /* those that ended after */
 	struct prof_counters counters;
 };
 
@@ -150,11 +152,12 @@ struct prof_writer {
 	/* statements */
 	sqlite3_stmt *begin, *commit, *spans_many, *spans_one, *end_span;
 	struct prof_insert strings, sites, contexts, tracks, args, flows, instants, samples, zones;
-	struct prof_insert levels, longs, counter_levels, overhead;
+	struct prof_insert sparse_zones, levels, longs, counter_levels, overhead;
 	struct prof_insert rows[PROF_TABLES]; /* prepared at first use */
 	/* dictionaries */
 	struct prof_texts texts;
-	struct prof_recent recent_contexts, open_flows;
+	struct prof_contexts recent_contexts;
+	struct prof_recent open_flows;
 	unsigned char *sites_seen; /* by site id */
 	size_t sites_capacity;
 	int64_t last_context, last_span, last_row[PROF_ZONES];
@@ -163,7 +166,7 @@ struct prof_writer {
 	struct ips_commit told;
 	/* since the last commit */
 	uint64_t events_told, rows_told, pages_told, write_ns;
-	uint64_t last_commit_ns;
+	uint64_t last_commit_ns, commit_ns; /* when it began, how long to the next */
 	int wal_pages;
 	struct prof_copier *copier; /* may be NULL */
 	struct err err;

@@ -106,7 +106,11 @@ static enum status end_span(struct prof_writer *writer, struct prof_lane *lane,
 
 	if (top->span.here) {
 		lane->spans.items[top->span.value].dur_ns = dur_ns;
+		prof_levels_add(&lane->levels, (uint32_t)top->depth, top->start_ns, dur_ns,
+				top->site, 0);
 	} else {
+		prof_levels_add(&lane->late, (uint32_t)top->depth, top->start_ns, dur_ns, top->site,
+				top->finest);
 		if (!PUSH(lane->ends))
 			return err_nomem(&writer->err);
 		lane->ends.items[lane->ends.count - 1] =
@@ -118,7 +122,6 @@ static enum status end_span(struct prof_writer *writer, struct prof_lane *lane,
 		lane->longs.items[lane->longs.count - 1] =
 			(struct prof_long_span){top->span, top->start_ns, level - 1};
 	}
-	prof_levels_add(&lane->levels, (uint32_t)top->depth, top->start_ns, dur_ns, top->site);
 	return ST_OK;
 }
 
@@ -438,7 +441,7 @@ static enum status insert_spans(struct prof_writer *writer, struct prof_lane *la
 
 static enum status insert_zone(struct prof_writer *writer, const struct prof_lane *lane, int kind,
 			       int64_t first_ns, int64_t last_ns, int64_t first_row,
-			       int64_t last_row)
+			       int64_t last_row, int64_t finest)
 {
 	struct prof_cell *cells;
 	enum status status = prof_insert_row(&writer->zones, &cells, &writer->err);
@@ -451,6 +454,27 @@ static enum status insert_zone(struct prof_writer *writer, const struct prof_lan
 	prof_cell_int(&cells[3], first_row);
 	prof_cell_int(&cells[4], last_ns);
 	prof_cell_int(&cells[5], last_row);
+	prof_cell_int(&cells[6], finest);
+	return ST_OK;
+}
+
+static enum status insert_sparse_zone(struct prof_writer *writer, const struct prof_lane *lane,
+				      int64_t base, int finest)
+{
+	struct prof_cell *cells;
+	enum status status;
+
+	if (finest == 0)
+		return ST_OK;
+	status = prof_insert_row(&writer->sparse_zones, &cells, &writer->err);
+	if (status != ST_OK)
+		return status;
+	prof_cell_int(&cells[0], lane->track_id);
+	prof_cell_int(&cells[1], finest);
+	prof_cell_int(&cells[2], lane->spans.items[0].start_ns);
+	prof_cell_int(&cells[3], base);
+	prof_cell_int(&cells[4], lane->spans.items[lane->spans.count - 1].start_ns);
+	prof_cell_int(&cells[5], base + (int64_t)lane->spans.count - 1);
 	return ST_OK;
 }
 
@@ -459,10 +483,52 @@ static int64_t resolve(struct prof_ref span, int64_t base)
 	return span.here ? base + span.value : span.value;
 }
 
+static enum status insert_levels(struct prof_writer *writer, const struct prof_lane *lane,
+				 struct prof_levels *levels, int finest)
+{
+	prof_levels_keep(levels, finest);
+	if (levels->failed)
+		return err_nomem(&writer->err);
+	for (size_t i = 0; i < levels->count; i++) {
+		const struct prof_increment *increment = &levels->increments[i];
+		struct prof_cell *cells;
+		enum status status = prof_insert_row(&writer->levels, &cells, &writer->err);
+
+		if (status != ST_OK)
+			return status;
+		prof_cell_int(&cells[0], lane->track_id);
+		prof_cell_int(&cells[1], increment->level);
+		prof_cell_int(&cells[2], increment->bucket);
+		prof_cell_int(&cells[3], increment->depth);
+		prof_cell_int(&cells[4], increment->busy_ns);
+		prof_cell_int(&cells[5], increment->count);
+		prof_cell_int(&cells[6], increment->share.site);
+		prof_cell_int(&cells[7], increment->share.ns);
+	}
+	levels->count = 0;
+	return ST_OK;
+}
+
+/* References into the buffer become ids; open spans remember their zone's finest level. */
+static void resolve_all(struct prof_lane *lane, int64_t base, int finest)
+{
+	for (size_t i = 0; i < lane->stack.count; i++) {
+		struct prof_open_span *open = &lane->stack.items[i];
+
+		if (open->span.here)
+			open->finest = finest;
+		open->span = (struct prof_ref){resolve(open->span, base), false};
+	}
+	lane->target = (struct prof_ref){resolve(lane->target, base), false};
+}
+
+/* The spans, their zone, and what they bring to the levels. */
 static enum status flush_spans(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
 {
 	size_t count = lane->spans.count;
+	int64_t first_ns, last_ns;
 	enum status status;
+	int finest;
 
 	if (count == 0)
 		return ST_OK;
@@ -470,12 +536,22 @@ static enum status flush_spans(struct prof_writer *writer, struct prof_lane *lan
 	if (status != ST_OK)
 		return status;
 	writer->last_span = base + (int64_t)count - 1;
-	for (size_t i = 0; i < lane->stack.count; i++)
-		lane->stack.items[i].span =
-			(struct prof_ref){resolve(lane->stack.items[i].span, base), false};
-	lane->target = (struct prof_ref){resolve(lane->target, base), false};
-	return insert_zone(writer, lane, PROF_ZONE_SPANS, lane->spans.items[0].start_ns,
-			   lane->spans.items[count - 1].start_ns, base, writer->last_span);
+	first_ns = lane->spans.items[0].start_ns;
+	last_ns = lane->spans.items[count - 1].start_ns;
+	prof_levels_flush(&lane->levels);
+	finest = prof_levels_finest(&lane->levels, last_ns - first_ns);
+	resolve_all(lane, base, finest);
+	status = insert_zone(writer, lane, PROF_ZONE_SPANS, first_ns, last_ns, base,
+			     writer->last_span, finest);
+	if (status == ST_OK)
+		status = insert_sparse_zone(writer, lane, base, finest);
+	return status == ST_OK ? insert_levels(writer, lane, &lane->levels, finest) : status;
+}
+
+static enum status flush_late(struct prof_writer *writer, struct prof_lane *lane)
+{
+	prof_levels_flush(&lane->late);
+	return insert_levels(writer, lane, &lane->late, 0);
 }
 
 static enum status flush_ends(struct prof_writer *writer, struct prof_lane *lane)
@@ -599,7 +675,7 @@ static enum status flush_instants(struct prof_writer *writer, struct prof_lane *
 	writer->last_row[PROF_ZONE_INSTANTS] += (int64_t)count;
 	return insert_zone(writer, lane, PROF_ZONE_INSTANTS, lane->instants.items[0].time_ns,
 			   lane->instants.items[count - 1].time_ns, first,
-			   writer->last_row[PROF_ZONE_INSTANTS]);
+			   writer->last_row[PROF_ZONE_INSTANTS], INT64_MIN);
 }
 
 static enum status flush_samples(struct prof_writer *writer, struct prof_lane *lane)
@@ -624,34 +700,7 @@ static enum status flush_samples(struct prof_writer *writer, struct prof_lane *l
 	writer->last_row[PROF_ZONE_COUNTERS] += (int64_t)count;
 	return insert_zone(writer, lane, PROF_ZONE_COUNTERS, lane->samples.items[0].time_ns,
 			   lane->samples.items[count - 1].time_ns, first,
-			   writer->last_row[PROF_ZONE_COUNTERS]);
-}
-
-static enum status flush_levels(struct prof_writer *writer, struct prof_lane *lane)
-{
-	struct prof_levels *levels = &lane->levels;
-
-	prof_levels_flush(levels);
-	if (levels->failed)
-		return err_nomem(&writer->err);
-	for (size_t i = 0; i < levels->count; i++) {
-		const struct prof_increment *increment = &levels->increments[i];
-		struct prof_cell *cells;
-		enum status status = prof_insert_row(&writer->levels, &cells, &writer->err);
-
-		if (status != ST_OK)
-			return status;
-		prof_cell_int(&cells[0], lane->track_id);
-		prof_cell_int(&cells[1], increment->level);
-		prof_cell_int(&cells[2], increment->bucket);
-		prof_cell_int(&cells[3], increment->depth);
-		prof_cell_int(&cells[4], increment->busy_ns);
-		prof_cell_int(&cells[5], increment->count);
-		prof_cell_int(&cells[6], increment->share.site);
-		prof_cell_int(&cells[7], increment->share.ns);
-	}
-	levels->count = 0;
-	return ST_OK;
+			   writer->last_row[PROF_ZONE_COUNTERS], INT64_MIN);
 }
 
 static enum status flush_counter_levels(struct prof_writer *writer, struct prof_lane *lane)
@@ -714,7 +763,7 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 	if (status == ST_OK)
 		status = flush_samples(writer, lane);
 	if (status == ST_OK)
-		status = flush_levels(writer, lane);
+		status = flush_late(writer, lane);
 	if (status == ST_OK)
 		status = flush_counter_levels(writer, lane);
 	empty(lane);

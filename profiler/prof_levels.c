@@ -150,13 +150,16 @@ static bool grow_depths(struct prof_levels *levels, uint32_t depth)
 }
 
 void prof_levels_add(struct prof_levels *levels, uint32_t depth, int64_t start_ns, int64_t dur_ns,
-		     uint32_t site)
+		     uint32_t site, int finest)
 {
-	int level = prof_level_enter(dur_ns), shift = prof_level_shift(level);
+	int level = prof_level_enter(dur_ns), shift;
 	int64_t end_ns = start_ns + dur_ns, count = 1;
 
+	if (level < finest)
+		level = finest;
 	if (level >= PROF_LEVELS)
 		return;
+	shift = prof_level_shift(level);
 	if (depth >= levels->depth_count && !grow_depths(levels, depth))
 		return;
 	if (level > 0)
@@ -189,8 +192,55 @@ void prof_levels_flush(struct prof_levels *levels)
 {
 	for (size_t depth = 0; depth < levels->depth_count; depth++)
 		give_all_below(levels, (uint32_t)depth, PROF_LEVELS);
-	if (levels->count > 1)
-		qsort(levels->increments, levels->count, sizeof(*levels->increments), by_place);
+}
+
+int prof_levels_finest(const struct prof_levels *levels, int64_t length_ns)
+{
+	int64_t rows[PROF_LEVELS] = {0}, spans[PROF_LEVELS] = {0}, most[PROF_LEVELS] = {0};
+	int level = 0;
+
+	for (size_t i = 0; i < levels->count; i++) {
+		const struct prof_increment *increment = &levels->increments[i];
+
+		rows[increment->level]++;
+		spans[increment->level] += increment->count;
+		if (increment->count > most[increment->level])
+			most[increment->level] = increment->count;
+	}
+	while (level + 1 < PROF_LEVELS && spans[level] < PROF_DENSE * rows[level] &&
+	       most[level] <= PROF_CROWD && length_ns >> prof_level_shift(level) > 0)
+		level++;
+	return level;
+}
+
+static bool same_place(const struct prof_increment *a, const struct prof_increment *b)
+{
+	return a->level == b->level && a->bucket == b->bucket && a->depth == b->depth;
+}
+
+void prof_levels_keep(struct prof_levels *levels, int finest)
+{
+	struct prof_increment *all = levels->increments, *last = NULL;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < levels->count; i++) {
+		if (all[i].level >= finest)
+			all[kept++] = all[i];
+	}
+	if (kept > 1)
+		qsort(all, kept, sizeof(*all), by_place);
+	levels->count = 0;
+	for (size_t i = 0; i < kept; i++) {
+		if (last == NULL || !same_place(last, &all[i])) {
+			last = &all[levels->count++];
+			*last = all[i];
+			continue;
+		}
+		last->busy_ns += all[i].busy_ns;
+		last->count += all[i].count;
+		if (all[i].share.ns > last->share.ns)
+			last->share = all[i].share;
+	}
 }
 
 /* ---- counters ---- */

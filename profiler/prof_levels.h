@@ -7,6 +7,9 @@
  * commit, so the coarse levels cost nothing per span. What leaves a bucket is an increment: the
  * database adds them up, so a bucket may leave in many parts and in any order.
  *
+ * Levels at which buckets hold few spans are not worth their rows: readers take the spans instead.
+ * So each batch of spans (a zone) has a finest level, and increments of finer ones are thrown away.
+ *
  * One thread (the writer). Increments wait in arrays owned here until they are taken.
  */
 #ifndef PROF_LEVELS_H
@@ -20,6 +23,8 @@
 #define PROF_LEVEL_SHIFT 16 /* of level 0 */
 #define PROF_LONG        4  /* buckets that make a span long */
 #define PROF_LONG_SHIFT  2
+#define PROF_DENSE       4  /* spans in a bucket, on average, that make a level worth its rows */
+#define PROF_CROWD       64 /* spans that one bucket must not leave to its readers */
 
 static inline int prof_level_shift(int level)
 {
@@ -69,10 +74,16 @@ struct prof_levels {
 };
 
 void prof_levels_fini(struct prof_levels *levels);
+/* Add a span to its levels from @finest on. */
 void prof_levels_add(struct prof_levels *levels, uint32_t depth, int64_t start_ns, int64_t dur_ns,
-		     uint32_t site);
-/* Let all open buckets give their increments, and sort these by level, bucket and depth. */
+		     uint32_t site, int finest);
+/* Let all open buckets give their increments. */
 void prof_levels_flush(struct prof_levels *levels);
+/* The finest level that is worth its rows, for spans whose starts lie within @length_ns: buckets
+ * are dense or crowded, or the coarsest readers would meet many such zones in one bucket. */
+int prof_levels_finest(const struct prof_levels *levels, int64_t length_ns);
+/* Keep the increments from level @finest on, one per bucket, by level, bucket and depth. */
+void prof_levels_keep(struct prof_levels *levels, int finest);
 
 /* The same for counters: one series per call site of a track; points instead of spans. */
 struct prof_samples {

@@ -267,3 +267,46 @@ size_t prof_recent_count(const struct prof_recent *recent)
 {
 	return recent->young.count + recent->old.count;
 }
+
+/* ---- recent contexts ---- */
+
+#define CONTEXT_SETS 2048u
+#define CONTEXT_WAYS 4
+
+struct prof_context_set {
+	uint64_t hashes[CONTEXT_WAYS];
+	int64_t ids[CONTEXT_WAYS]; /* 0: free; ascending with age, newest greatest */
+	struct ips_keys keys[CONTEXT_WAYS];
+};
+
+bool prof_contexts_init(struct prof_contexts *contexts)
+{
+	contexts->sets = mem_calloc(CONTEXT_SETS, sizeof(*contexts->sets));
+	return contexts->sets != NULL;
+}
+
+void prof_contexts_fini(struct prof_contexts *contexts)
+{
+	mem_free(contexts->sets);
+	contexts->sets = NULL;
+}
+
+int64_t prof_contexts_add(struct prof_contexts *contexts, const struct ips_keys *keys,
+			  int64_t fresh)
+{
+	uint64_t hash = hash_bytes(keys, sizeof(*keys));
+	struct prof_context_set *set = &contexts->sets[(hash >> 32) % CONTEXT_SETS];
+	int oldest = 0;
+
+	for (int i = 0; i < CONTEXT_WAYS; i++) {
+		if (set->hashes[i] == hash && set->ids[i] != 0 &&
+		    memcmp(&set->keys[i], keys, sizeof(*keys)) == 0)
+			return set->ids[i];
+		if (set->ids[i] < set->ids[oldest])
+			oldest = i;
+	}
+	set->hashes[oldest] = hash;
+	set->ids[oldest] = fresh;
+	set->keys[oldest] = *keys;
+	return fresh;
+}

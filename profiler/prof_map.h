@@ -1,5 +1,6 @@
 /*
- * Two hash tables of the writer: texts with their ids, and recent keys with a value.
+ * Three hash tables of the writer: texts with their ids, recent keys with a value, and recent
+ * contexts.
  *
  * One thread at a time. Both own what they hold; *_fini() accepts a zeroed struct.
  */
@@ -9,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "profiler/ipuscope/profiler.h"
 
 /* Every text once; ids count from 1 in order of arrival. */
 struct prof_texts {
@@ -43,5 +46,17 @@ bool prof_recent_put(struct prof_recent *recent, const void *key,
 		     int64_t value); /* false: no memory */
 bool prof_recent_remove(struct prof_recent *recent, const void *key);
 size_t prof_recent_count(const struct prof_recent *recent);
+
+/* The few thousand combinations of keys seen last: sets of four, of which the oldest makes way. One
+ * allocation, small enough for a processor's cache. */
+struct prof_contexts {
+	struct prof_context_set *sets;
+};
+
+bool prof_contexts_init(struct prof_contexts *contexts); /* false: no memory */
+void prof_contexts_fini(struct prof_contexts *contexts);
+/* The id of @keys; where they are not known they become known as @fresh. */
+int64_t prof_contexts_add(struct prof_contexts *contexts, const struct ips_keys *keys,
+			  int64_t fresh);
 
 #endif /* PROF_MAP_H */

@@ -361,6 +361,7 @@ void prof__lane_free(struct prof_lane *lane)
 	mem_free(lane->instants.items);
 	mem_free(lane->samples.items);
 	prof_levels_fini(&lane->levels);
+	prof_levels_fini(&lane->late);
 	prof_counters_fini(&lane->counters);
 	mem_free(lane);
 }

@@ -4,6 +4,7 @@
 #include "profiler/prof_repair.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
@@ -13,7 +14,7 @@
 
 #define INDEX_MS ((int64_t)30 * 60 * 1000)
 
-static enum status finish(sqlite3 *db, struct err *err)
+static enum status finish(sqlite3 *db, bool complete, struct err *err)
 {
 	enum status status;
 	int pages, copied, code;
@@ -25,11 +26,14 @@ static enum status finish(sqlite3 *db, struct err *err)
 		return status;
 	all = prof_index_build(db, INDEX_MS);
 	status = prof_sql_run(db,
-			      all ? "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'all'), "
-				    "('state', 'complete'), ('repaired', '1')"
-				  : "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'some'), "
-				    "('state', 'complete'), ('repaired', '1')",
+			      all ? "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'all')"
+				  : "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'some')",
 			      err);
+	if (status == ST_OK && !complete)
+		status = prof_sql_run(db,
+				      "INSERT OR REPLACE INTO meta_facts VALUES "
+				      "('state', 'complete'), ('repaired', '1')",
+				      err);
 	if (status != ST_OK)
 		return status;
 	code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, &pages, &copied);
@@ -40,12 +44,12 @@ static enum status finish(sqlite3 *db, struct err *err)
 	return ST_OK;
 }
 
-static enum status repair_file(const char *path, struct err *err)
+static enum status repair_file(const char *path, bool complete, struct err *err)
 {
 	sqlite3 *db = NULL;
 	int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
-	enum status status =
-		code == SQLITE_OK ? finish(db, err) : prof_sql_error(db, code, err, "open");
+	enum status status = code == SQLITE_OK ? finish(db, complete, err)
+					       : prof_sql_error(db, code, err, "open");
 
 	sqlite3_close(db);
 	if (status != ST_OK)
@@ -56,15 +60,18 @@ static enum status repair_file(const char *path, struct err *err)
 enum status prof_repair(const char *path, bool *done, struct err *err)
 {
 	char wal[FS_PATH_SIZE + 8];
+	char indexes[8];
 	struct prof_db *db;
 	enum status status = prof_db_open(&db, path, err);
-	bool complete;
+	bool complete, indexed;
 	char *file;
 
 	*done = false;
 	if (status != ST_OK)
 		return status;
 	complete = prof_db_state(db) == PROF_COMPLETE;
+	indexed = !prof_db_meta(db, "indexes", indexes, sizeof(indexes)) ||
+		  strcmp(indexes, "some") != 0;
 	if (!complete && prof_db_writer_alive(db)) {
 		status = err_set(err, ST_BUSY, "%s: is being recorded; wait for the end of the run",
 				 prof_db_path(db));
@@ -76,8 +83,8 @@ enum status prof_repair(const char *path, bool *done, struct err *err)
 	prof_db_close(db);
 	if (file == NULL)
 		return err_nomem(err);
-	if (!complete || fs_exists(wal)) {
-		status = repair_file(file, err);
+	if (!complete || !indexed || fs_exists(wal)) {
+		status = repair_file(file, complete, err);
 		*done = status == ST_OK;
 	}
 	mem_free(file);

@@ -1,6 +1,7 @@
 /*
  * Finishing a database whose writer died: the write-ahead log is folded in, indexes are built, the
- * state becomes complete (meta `repaired` says so). Nothing recorded is changed.
+ * state becomes complete (meta `repaired` says so). A complete file gets the indexes that its
+ * writer had no time for. Nothing recorded is changed.
  */
 #ifndef PROF_REPAIR_H
 #define PROF_REPAIR_H
@@ -9,8 +10,8 @@
 
 #include "common/err.h"
 
-/* @path as for prof_db_open(). ST_BUSY while its writer lives. *@done false: it was complete
- * already. */
+/* @path as for prof_db_open(). ST_BUSY while its writer lives. *@done false: there was nothing
+ * to do. */
 enum status prof_repair(const char *path, bool *done, struct err *err);
 
 #endif /* PROF_REPAIR_H */

@@ -210,6 +210,32 @@ static bool is_outside(const struct window *window, const struct prof_bar *bar)
 	return window->level < 0 || bar->open || prof_level_enter(bar->dur_ns) > window->level;
 }
 
+/* Whether the span's zone leaves the window's level to its rows. */
+static enum status is_sparse(struct prof_db *db, const struct window *window,
+			     const struct prof_bar *bar, bool *sparse, struct err *err)
+{
+	struct prof_query *query;
+	bool row;
+	enum status status =
+		prof_query_open(&query, db,
+				"SELECT finest FROM zones WHERE kind = 0 AND track_id = :track "
+				"AND first_ns <= :time AND first_row <= :row "
+				"ORDER BY first_ns DESC, first_row DESC LIMIT 1",
+				err);
+
+	*sparse = false;
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":track", window->track_id);
+	prof_query_int(query, ":time", bar->start_ns);
+	prof_query_int(query, ":row", bar->span_id);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row)
+		*sparse = prof_column_int(query, 0) > window->level;
+	prof_query_close(query);
+	return status;
+}
+
 /* What covers the left edge. A span that only touches it does not. */
 static enum status add_left_edge(struct prof_db *db, const struct window *window, struct bars *bars,
 				 struct err *err)
@@ -219,13 +245,16 @@ static enum status add_left_edge(struct prof_db *db, const struct window *window
 
 	while (status == ST_OK && span_id != INT64_MIN) {
 		struct row row;
-		bool found;
+		bool found, outside;
 
 		status = get_row(db, span_id, window->now_ns, &row, &found, err);
 		if (status != ST_OK || !found)
 			break;
-		if (row.bar.start_ns + row.bar.dur_ns > window->from_ns &&
-		    is_outside(window, &row.bar))
+		outside = is_outside(window, &row.bar);
+		if (!outside)
+			status = is_sparse(db, window, &row.bar, &outside, err);
+		if (status == ST_OK && outside &&
+		    row.bar.start_ns + row.bar.dur_ns > window->from_ns)
 			status = add_bar(bars, &row.bar, err);
 		span_id = row.parent_id;
 	}
@@ -329,7 +358,8 @@ static enum status add_buckets(struct prof_db *db, const struct window *window, 
 	return status;
 }
 
-/* Rows of one zone that start within the window. *@done: later zones have none. */
+/* Rows of one zone that start within the window; beside buckets, those that are in no other table.
+ */
 static enum status add_zone(struct prof_db *db, const struct window *window, struct zone zone,
 			    struct bars *bars, struct err *err)
 {
@@ -354,25 +384,32 @@ static enum status add_zone(struct prof_db *db, const struct window *window, str
 		read_row(query, window->now_ns, &row);
 		if (row.bar.start_ns >= window->to_ns)
 			break;
-		status = add_bar(bars, &row.bar, err);
+		if (window->level < 0 || !is_outside(window, &row.bar))
+			status = add_bar(bars, &row.bar, err);
 	}
 	prof_query_close(query);
 	return status;
 }
 
-static enum status add_rows(struct prof_db *db, const struct window *window, struct bars *bars,
-			    struct err *err)
+#define ZONES_ALL                                                                                  \
+	"SELECT first_row, last_row, last_ns FROM zones WHERE kind = :kind "                       \
+	"AND track_id = :track AND first_ns < :to ORDER BY first_ns DESC, first_row DESC"
+
+#define ZONES_SPARSE                                                                               \
+	"SELECT first_row, last_row, last_ns FROM sparse_zones WHERE finest = :kind "              \
+	"AND track_id = :track AND first_ns < :to ORDER BY first_ns DESC, first_row DESC"
+
+/* Rows of the zones that @sql lists, latest first. */
+static enum status add_rows(struct prof_db *db, const struct window *window, const char *sql,
+			    int kind, struct bars *bars, struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, db,
-		"SELECT first_row, last_row, last_ns FROM zones WHERE kind = 0 "
-		"AND track_id = :track AND first_ns < :to ORDER BY first_ns DESC, first_row DESC",
-		err);
+	enum status status = prof_query_open(&query, db, sql, err);
 	bool more = status == ST_OK;
 
 	if (status != ST_OK)
 		return status;
+	prof_query_int(query, ":kind", kind);
 	prof_query_int(query, ":track", window->track_id);
 	prof_query_int(query, ":to", window->to_ns);
 	while (more && status == ST_OK) {
@@ -435,11 +472,13 @@ static enum status collect(struct prof_db *db, const struct window *window, stru
 	enum status status = add_left_edge(db, window, bars, err);
 
 	if (status == ST_OK && window->level < 0)
-		return add_rows(db, window, bars, err);
+		return add_rows(db, window, ZONES_ALL, 0, bars, err);
 	if (status == ST_OK)
 		status = add_open(db, window, bars, err);
 	if (status == ST_OK)
 		status = add_buckets(db, window, bars, err);
+	for (int level = window->level + 1; level < PROF_LEVELS && status == ST_OK; level++)
+		status = add_rows(db, window, ZONES_SPARSE, level, bars, err);
 	for (int level = window->level; level < PROF_LEVELS && status == ST_OK; level++)
 		status = add_long(db, window, level, bars, err);
 	return status;

@@ -2,10 +2,10 @@
  * The writer: one thread that turns rings and queued rows into commits.
  *
  * It sleeps until it is woken (a ring half full, the queue a quarter full, a flush, the end) or a
- * few milliseconds have passed, drains what is there, and commits at least every commit_ms when
- * there is anything. The write-ahead log is copied into the database beside it (prof_copier.h);
- * readers are never waited for. The first failure ends writing for good: what is recorded
- * from then on is thrown away, and whoever waits is told.
+ * commit is due, drains what is there, and commits at least every commit_ms when there is anything:
+ * few large batches disturb the program less than many small ones. The write-ahead log is copied
+ * into the database beside it (prof_copier.h); readers are never waited for. The first failure ends
+ * writing for good: what is recorded from then on is thrown away, and whoever waits is told.
  *
  * The writer's thread owns struct prof_writer from prof__writer_main() until it ends; before and
  * after that the thread that opens and closes the recording does.
@@ -27,13 +27,13 @@
 #include "profiler/prof_schema.h"
 #include "profiler/prof_site.h"
 
-#define PAGE_BYTES       16384
-#define LONGEST_SLEEP_NS 10000000u
-#define EVENTS_AT_ONCE   4096u /* between looks at the time */
-#define CONTEXTS_KEPT    65536u
-#define FLOWS_KEPT       65536u
-#define LEAVE_WAL_NS     1000000000u /* the longest wait for readers at the end */
-#define LIBRARY_VERSION  "0.1.0"
+#define PAGE_BYTES      16384
+#define EVENTS_AT_ONCE  4096u /* between looks at the time */
+#define FLOWS_KEPT      65536u
+#define INDEX_SHARE     50          /* indexes take at most this part of the recording's time */
+#define FIRST_COMMIT_NS 4000000u    /* the first commits come early, then ever later */
+#define LEAVE_WAL_NS    1000000000u /* the longest wait for readers at the end */
+#define LIBRARY_VERSION "0.1.0"
 
 /* ---- opening ---- */
 
@@ -152,8 +152,13 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 		{&writer->samples, "INSERT INTO counter_rows (track_id, site_id, time_ns, value)",
 		 4, NULL},
 		{&writer->zones,
-		 "INSERT INTO zones (kind, track_id, first_ns, first_row, last_ns, last_row)", 6,
-		 NULL},
+		 "INSERT INTO zones (kind, track_id, first_ns, first_row, last_ns, last_row, "
+		 "finest)",
+		 7, NULL},
+		{&writer->sparse_zones,
+		 "INSERT INTO sparse_zones (track_id, finest, first_ns, first_row, last_ns, "
+		 "last_row)",
+		 6, NULL},
 		{&writer->longs, "INSERT INTO long_spans (track_id, level, start_ns, span_id)", 4,
 		 NULL},
 		{&writer->levels,
@@ -257,10 +262,11 @@ enum status prof__writer_open(struct prof_writer *writer, const char *path, int6
 	enum status status;
 
 	writer->rank = rank;
-	prof_recent_init(&writer->recent_contexts, sizeof(struct ips_keys), CONTEXTS_KEPT);
 	prof_recent_init(&writer->open_flows, 16, FLOWS_KEPT);
 	writer->open_flows.forget = count_lost_flow;
 	writer->open_flows.user = writer;
+	if (!prof_contexts_init(&writer->recent_contexts))
+		return err_nomem(err);
 	prof_clock_start(&writer->clock);
 	status = open_database(writer, path, err);
 	if (status == ST_OK)
@@ -281,10 +287,11 @@ enum status prof__writer_open(struct prof_writer *writer, const char *path, int6
 void prof__writer_close(struct prof_writer *writer)
 {
 	struct prof_insert *const inserts[] = {
-		&writer->strings,  &writer->sites,  &writer->contexts, &writer->tracks,
-		&writer->args,     &writer->flows,  &writer->instants, &writer->samples,
-		&writer->zones,    &writer->levels, &writer->longs,    &writer->counter_levels,
-		&writer->overhead,
+		&writer->strings,  &writer->sites,        &writer->contexts,
+		&writer->tracks,   &writer->args,         &writer->flows,
+		&writer->instants, &writer->samples,      &writer->zones,
+		&writer->levels,   &writer->longs,        &writer->counter_levels,
+		&writer->overhead, &writer->sparse_zones,
 	};
 	sqlite3_stmt *const statements[] = {writer->begin, writer->commit, writer->spans_many,
 					    writer->spans_one, writer->end_span};
@@ -300,7 +307,7 @@ void prof__writer_close(struct prof_writer *writer)
 	sqlite3_close(writer->db);
 	writer->db = NULL;
 	prof_texts_fini(&writer->texts);
-	prof_recent_fini(&writer->recent_contexts);
+	prof_contexts_fini(&writer->recent_contexts);
 	prof_recent_fini(&writer->open_flows);
 	mem_free(writer->sites_seen);
 	writer->sites_seen = NULL;
@@ -446,11 +453,10 @@ enum status prof__writer_context(struct prof_writer *writer, const struct ips_ke
 	key.stage = keys->stage;
 	key.mode = keys->mode;
 	key.phase = keys->phase;
-	if (prof_recent_get(&writer->recent_contexts, &key, id))
+	*id = prof_contexts_add(&writer->recent_contexts, &key, writer->last_context + 1);
+	if (*id <= writer->last_context)
 		return ST_OK;
-	*id = ++writer->last_context;
-	if (!prof_recent_put(&writer->recent_contexts, &key, *id))
-		return err_nomem(&writer->err);
+	writer->last_context = *id;
 	return write_context(writer, &key, *id);
 }
 
@@ -614,9 +620,11 @@ static enum status write_overhead(struct prof_writer *writer, uint64_t dropped)
 static enum status flush_dictionaries(struct prof_writer *writer)
 {
 	struct prof_insert *const inserts[] = {
-		&writer->strings, &writer->sites,    &writer->contexts,       &writer->tracks,
-		&writer->flows,   &writer->instants, &writer->samples,        &writer->zones,
-		&writer->levels,  &writer->longs,    &writer->counter_levels, &writer->overhead,
+		&writer->strings,      &writer->sites,          &writer->contexts,
+		&writer->tracks,       &writer->flows,          &writer->instants,
+		&writer->samples,      &writer->zones,          &writer->levels,
+		&writer->longs,        &writer->counter_levels, &writer->overhead,
+		&writer->sparse_zones,
 	};
 	enum status status = ST_OK;
 
@@ -692,6 +700,11 @@ static void tell_commit(struct ips_recording *recording, uint64_t dropped)
 		recording->params.on_commit(recording->params.user, told);
 }
 
+static uint64_t shorter(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static enum status commit(struct ips_recording *recording)
 {
 	struct prof_writer *writer = &recording->writer;
@@ -699,6 +712,8 @@ static enum status commit(struct ips_recording *recording)
 	enum status status;
 
 	writer->last_commit_ns = started;
+	writer->commit_ns =
+		shorter(writer->commit_ns * 2, (uint64_t)recording->params.commit_ms * 1000000u);
 	if (!has_anything(recording))
 		return ST_OK;
 	status = prof__writer_begin(writer);
@@ -759,10 +774,15 @@ static void discard(struct ips_recording *recording)
 
 /* ---- the thread ---- */
 
+/* When the next commit begins: somewhat early, since draining takes time. */
+static uint64_t commit_at(const struct ips_recording *recording)
+{
+	return recording->writer.last_commit_ns + recording->writer.commit_ns / 8 * 7;
+}
+
 static bool commit_due(const struct ips_recording *recording)
 {
-	return clock_ns() - recording->writer.last_commit_ns >=
-	       (uint64_t)recording->params.commit_ms * 1000000u;
+	return clock_ns() >= commit_at(recording);
 }
 
 static enum status commit_if_due(struct ips_recording *recording)
@@ -846,10 +866,7 @@ static enum status work_round(struct ips_recording *recording, bool last, uint64
 
 static void sleep_until_woken(struct ips_recording *recording)
 {
-	uint64_t now = clock_ns();
-	uint64_t due =
-		recording->writer.last_commit_ns + (uint64_t)recording->params.commit_ms * 1000000u;
-	uint64_t until = now + LONGEST_SLEEP_NS < due ? now + LONGEST_SLEEP_NS : due;
+	uint64_t now = clock_ns(), until = commit_at(recording);
 	struct timespec at;
 
 	if (until <= now)
@@ -865,6 +882,8 @@ void *prof__writer_main(void *user)
 	struct ips_recording *recording = user;
 	bool last = false;
 
+	recording->writer.commit_ns =
+		shorter(FIRST_COMMIT_NS, (uint64_t)recording->params.commit_ms * 1000000u);
 	while (!last) {
 		uint64_t work = 0;
 
@@ -924,6 +943,7 @@ enum status prof__writer_finish(struct ips_recording *recording)
 {
 	struct prof_writer *writer = &recording->writer;
 	enum status status;
+	int64_t budget_ms;
 	bool all;
 
 	/* Its connection would hold the log in place. */
@@ -936,7 +956,10 @@ enum status prof__writer_finish(struct ips_recording *recording)
 		status = set_fact_int(writer, "ticks_per_second",
 				      (int64_t)writer->clock.ticks_per_second, &writer->err);
 	if (status == ST_OK) {
-		all = prof_index_build(writer->db, recording->params.finish_ms);
+		budget_ms = prof_clock_now(&writer->clock) / 1000000 / INDEX_SHARE;
+		if (budget_ms > recording->params.finish_ms)
+			budget_ms = recording->params.finish_ms;
+		all = prof_index_build(writer->db, budget_ms);
 		status = set_fact(writer, "indexes", all ? "all" : "some", &writer->err);
 	}
 	if (status == ST_OK)

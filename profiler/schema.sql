@@ -64,16 +64,25 @@ CREATE TABLE counter_rows (
 
 -- The zone map: with each commit a row per kind and track that got rows. kind: 0 spans, 1 instants,
 -- 2 counters. All rows first_row .. last_row of that kind are of that track; spans in order of start,
--- first_ns and last_ns being the first and the last start.
+-- first_ns and last_ns being the first and the last start. finest: of spans, the finest of their levels
+-- that span_levels has; a picture that needs a finer one reads the zone's rows, which are few per bucket.
 CREATE TABLE zones (
 	kind INTEGER NOT NULL, track_id INTEGER NOT NULL, first_ns INTEGER NOT NULL, first_row INTEGER NOT NULL,
-	last_ns INTEGER NOT NULL, last_row INTEGER NOT NULL,
+	last_ns INTEGER NOT NULL, last_row INTEGER NOT NULL, finest INTEGER,
 	PRIMARY KEY (kind, track_id, first_ns, first_row)) WITHOUT ROWID;
+
+-- The zones of spans whose finest level is above 0, once more, to be found by it.
+CREATE TABLE sparse_zones (
+	track_id INTEGER NOT NULL, finest INTEGER NOT NULL, first_ns INTEGER NOT NULL, first_row INTEGER NOT NULL,
+	last_ns INTEGER NOT NULL, last_row INTEGER NOT NULL,
+	PRIMARY KEY (track_id, finest, first_ns, first_row)) WITHOUT ROWID;
 
 -- Pre-aggregated spans: level l has buckets of 2^(16 + 2 l) ns, l = 0 .. 12. A span is counted in the
 -- bucket of its start; its time is laid on every bucket it covers. A span as long as 4 buckets of a
 -- level or longer is not in that level's buckets but in long_spans, under the greatest such level.
--- Open spans are in neither.
+-- Open spans are in neither. A span is in no level finer than its zone's finest (that of the zone it
+-- began in), which is the first whose buckets hold 4 spans on average, or one of them more than 64, or
+-- that is as wide as the zone; level 12 always has rows.
 -- site_id is the call site with most time in the bucket among the four greatest kept, site_ns its time.
 CREATE TABLE span_levels (
 	track_id INTEGER NOT NULL, level INTEGER NOT NULL, bucket INTEGER NOT NULL, depth INTEGER NOT NULL,

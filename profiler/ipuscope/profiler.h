@@ -95,7 +95,8 @@ struct ips_recording_params {
 	int64_t rank;             /* of this process in a group, from 0 */
 	uint32_t ring_slots;      /* of 32 bytes, for each track; rounded up to a power of two */
 	uint32_t commit_ms;       /* greatest time between commits */
-	uint32_t finish_ms;       /* greatest time ips_recording_close() spends on indexes */
+	uint32_t finish_ms;       /* greatest time ips_recording_close() spends on indexes, which
+				   * is also at most a fiftieth of the recording's */
 	uint64_t row_queue_bytes; /* rows waiting for the writer; beyond, ips_append_* waits */
 	/* Called on the writer's thread after each commit; must not call back into this library. */
 	void (*on_commit)(void *user, const struct ips_commit *commit);
