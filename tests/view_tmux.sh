@@ -122,6 +122,8 @@ for size in 80x24 200x50; do
 	keys 2
 	see "DEVICE"
 	compare "view_timeline_$size"
+	type_ "0g"
+	see "cursor 0.0"
 	type_ "++++]]]"
 	see "F3 stage 0 forward"
 	compare "view_timeline_zoomed_$size"
@@ -149,7 +151,7 @@ type_ "export TERM=vt100"
 keys Enter
 view --ascii --color never --view timeline
 see "DEVICE"
-type_ "++++"
+type_ "0g++++"
 compare view_timeline_ascii
 screen | LC_ALL=C grep -q '[^ -~]' && fail "--ascii shows other characters"
 keys Q

@@ -64,7 +64,7 @@ static enum status view_timeline_load(void *state, struct view_context *context,
 	if (tl->cursor_ns >= clock->window.to)
 		tl->cursor_ns = clock->window.to - 1;
 	tl->lane_id = view__lane(tl)->track->track_id;
-	view__link_windows(tl);
+	view__link_windows(tl, db);
 	status = view__place_lanes(tl, context, err);
 	if (status == ST_OK && tl->width > 0)
 		status = view__picture_load(tl, db, err);

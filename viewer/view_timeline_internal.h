@@ -109,8 +109,11 @@ bool view__shows_all(const struct view_clock *clock);
 enum status view__tracks_load(struct view_timeline *tl, struct view_context *context,
 			      struct err *err);
 
+/* view_timeline_link.c: the window of the other clock shows the same; the window to open with. */
+void view__link_windows(struct view_timeline *tl, struct prof_db *db);
+bool view__first_runs(struct view_timeline *tl, struct prof_db *db); /* false: nothing steady */
+
 /* view_timeline_picture.c */
-void view__link_windows(struct view_timeline *tl);
 enum status view__place_lanes(struct view_timeline *tl, const struct view_context *context,
 			      struct err *err);
 enum status view__picture_load(struct view_timeline *tl, struct prof_db *db, struct err *err);

@@ -15,26 +15,6 @@
 
 /* --- the picture ------------------------------------------------------------------------------ */
 
-/* The window of the other clock shows the same executions. */
-void view__link_windows(struct view_timeline *tl)
-{
-	const int lead = view__clock(tl) == &tl->clock[1], other = !lead;
-	const struct view_window from = tl->clock[lead].window;
-	struct view_window to;
-
-	if (!tl->clock[0].present || !tl->clock[1].present)
-		return;
-	if (view__shows_all(&tl->clock[lead])) {
-		tl->clock[other].window = tl->clock[other].extent;
-		return;
-	}
-	to.from = view_link_map(tl->links, tl->link_count, from.from, other);
-	to.to = view_link_map(tl->links, tl->link_count, from.to, other);
-	if (to.to - to.from < VIEW_WINDOW_LEAST)
-		to.to = to.from + VIEW_WINDOW_LEAST;
-	tl->clock[other].window = view_window_clamp(to, tl->clock[other].extent);
-}
-
 /* Rows of the visible lanes: depths first, then thicker bars where there is room. */
 static enum status view_fit_rows(struct view_timeline *tl, int first, int count, int rows,
 				 struct err *err)

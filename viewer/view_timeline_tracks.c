@@ -268,6 +268,7 @@ static struct view_kept *view_keep(struct view_timeline *tl)
 
 static void view_first_window(struct view_timeline *tl, const struct view_context *context)
 {
+	struct prof_db *db = context->source->db;
 	struct view_clock *clock;
 
 	for (int c = 0; c < 2; c++)
@@ -289,6 +290,9 @@ static void view_first_window(struct view_timeline *tl, const struct view_contex
 	}
 	tl->cursor_ns = clock->window.from;
 	tl->started = true;
+	/* On a screen, a pipeline run that can be read; the whole is a key away. */
+	if (!context->ranged && !context->whole && !context->follow && view__first_runs(tl, db))
+		tl->lane_id = view__lane(tl)->track->track_id;
 }
 
 enum status view__tracks_load(struct view_timeline *tl, struct view_context *context,
