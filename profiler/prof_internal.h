@@ -165,6 +165,7 @@ struct prof_writer {
 	uint64_t events, commits, dropped_here, rows_total;
 	struct ips_commit told;
 	/* since the last commit */
+	uint64_t keys, keys_told; /* changes of keys */
 	uint64_t events_told, rows_told, pages_told, write_ns;
 	uint64_t last_commit_ns, commit_ns; /* when it began, how long to the next */
 	int wal_pages;

@@ -226,6 +226,7 @@ static enum status on_keys(struct prof_writer *writer, struct prof_lane *lane,
 {
 	struct ips_keys keys;
 
+	writer->keys++;
 	memcpy(&keys, slot + 1, sizeof(keys));
 	return prof__writer_context(writer, &keys, false, &lane->context);
 }

@@ -121,6 +121,8 @@ enum status prof_insert_init(struct prof_insert *insert, sqlite3 *db, const char
 		return err_nomem(err);
 	status = prepare_values(&insert->many, db, head, columns, PROF_BATCH, tail, err);
 	if (status == ST_OK)
+		status = prepare_values(&insert->few, db, head, columns, PROF_FEW, tail, err);
+	if (status == ST_OK)
 		status = prepare_values(&insert->one, db, head, columns, 1, tail, err);
 	if (status != ST_OK)
 		prof_insert_fini(insert);
@@ -130,6 +132,7 @@ enum status prof_insert_init(struct prof_insert *insert, sqlite3 *db, const char
 void prof_insert_fini(struct prof_insert *insert)
 {
 	sqlite3_finalize(insert->many);
+	sqlite3_finalize(insert->few);
 	sqlite3_finalize(insert->one);
 	mem_free(insert->cells);
 	memset(insert, 0, sizeof(*insert));
@@ -185,13 +188,22 @@ static enum status insert_cells(struct prof_insert *insert, sqlite3_stmt *statem
 enum status prof_insert_flush(struct prof_insert *insert, struct err *err)
 {
 	enum status status = ST_OK;
-	size_t rows = insert->rows;
+	size_t rows = insert->rows, step;
 
 	insert->rows = 0;
-	if (rows == PROF_BATCH)
-		return insert_cells(insert, insert->many, insert->cells, rows, err);
-	for (size_t r = 0; r < rows && status == ST_OK; r++)
-		status = insert_cells(insert, insert->one, insert->cells + r * insert->columns, 1,
+	for (size_t r = 0; r < rows && status == ST_OK; r += step) {
+		sqlite3_stmt *statement = insert->one;
+
+		step = 1;
+		if (rows - r >= PROF_BATCH) {
+			statement = insert->many;
+			step = PROF_BATCH;
+		} else if (rows - r >= PROF_FEW) {
+			statement = insert->few;
+			step = PROF_FEW;
+		}
+		status = insert_cells(insert, statement, insert->cells + r * insert->columns, step,
 				      err);
+	}
 	return status;
 }

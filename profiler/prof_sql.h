@@ -15,6 +15,7 @@
 #include "common/err.h"
 
 #define PROF_BATCH 64 /* rows of one many-row INSERT */
+#define PROF_FEW   8  /* of one for what is left of a batch */
 
 /* The status and words of SQLite's result code @code for what was being done (@what). */
 enum status prof_sql_error(sqlite3 *db, int code, struct err *err, const char *what);
@@ -40,7 +41,7 @@ struct prof_cell {
 };
 
 struct prof_insert {
-	sqlite3_stmt *many, *one;
+	sqlite3_stmt *many, *few, *one;
 	size_t columns, rows; /* rows waiting */
 	struct prof_cell *cells;
 	uint64_t total; /* rows inserted */

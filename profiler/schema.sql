@@ -207,7 +207,7 @@ CREATE TABLE first_nonfinite_rows (
 	row_id INTEGER PRIMARY KEY,
 	tensor_id INTEGER, context_id INTEGER, time_ns INTEGER, element INTEGER, value TEXT);
 
--- One row per commit: what recording cost since the commit before.
+-- One row per commit: what recording cost since the commit before. The last: what the last commit cost.
 CREATE TABLE overhead_rows (
 	row_id INTEGER PRIMARY KEY,
 	rank INTEGER NOT NULL, time_ns INTEGER, events INTEGER, rows INTEGER, bytes INTEGER, dropped INTEGER,
