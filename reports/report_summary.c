@@ -170,7 +170,8 @@ static void summary_file(struct report_summary *out)
 static const char sql_executions[] =
 	"SELECT count(*), sum(CASE WHEN mode = 'train' THEN steps END), "
 	"sum(CASE WHEN mode = 'train' THEN updates END), "
-	"count(DISTINCT CASE WHEN mode = 'train' THEN epoch END), max(start_ns + dur_ns) "
+	"count(DISTINCT CASE WHEN mode = 'train' THEN epoch END), max(start_ns + dur_ns), "
+	"count(CASE WHEN traced = 1 THEN 1 END), count(CASE WHEN traced = 0 THEN 1 END) "
 	"FROM executions";
 
 static enum status summary_executions(struct report_summary *out, const struct prof_query *query,
@@ -182,6 +183,8 @@ static enum status summary_executions(struct report_summary *out, const struct p
 	out->weight_updates = summary_or_zero(query, 2);
 	out->epochs = summary_or_zero(query, 3);
 	out->duration_ns = summary_or_zero(query, 4);
+	out->traced = summary_or_zero(query, 5);
+	out->untraced = summary_or_zero(query, 6);
 	return ST_OK;
 }
 

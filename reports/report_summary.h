@@ -43,7 +43,8 @@ struct report_summary {
 	int64_t batch_size, gradient_accumulation, host_threads; /* INT64_MIN: unknown */
 	int64_t start_epoch_ns;                                  /* INT64_MIN: unknown */
 	int64_t duration_ns, epochs, executions, steps, weight_updates, replicas, ipus, stages;
-	double loss, accuracy; /* of the last training epoch; NaN: unknown */
+	int64_t traced, untraced; /* executions with and without a timeline of the device */
+	double loss, accuracy;    /* of the last training epoch; NaN: unknown */
 	double evaluate_loss, evaluate_accuracy;
 	struct report_bubble_mean bubble[2]; /* [0] host, [1] device (simulated) */
 	bool oversubscribed;

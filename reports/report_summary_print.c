@@ -151,6 +151,11 @@ static void print_training(struct print *print)
 	print_line(print, LABEL "%s, %s, %s, %s", "ran", print_of(a, s->epochs, "epoch"),
 		   print_of(b, s->executions, "execution"), print_of(c, s->steps, "step"),
 		   print_of(d, s->weight_updates, "weight update"));
+	if (s->traced > 0 && s->untraced > 0)
+		print_line(print,
+			   LABEL "device lanes hold %s of %s executions; stage_timings has all",
+			   "timeline", print_count(a, s->traced),
+			   print_count(b, s->traced + s->untraced));
 }
 
 static void print_metric(struct print *print, const char *label, double loss, double accuracy)

@@ -85,6 +85,9 @@ static void view_block_run(struct view_blocks *blocks, const struct report_summa
 				 fmt_ns(text, summary->duration_ns));
 	view_add_count(blocks, "epochs", summary->epochs);
 	view_add_count(blocks, "executions", summary->executions);
+	if (summary->traced > 0 && summary->untraced > 0)
+		view_blocks_fact(blocks, "device lanes", VIEW_NORMAL, "hold the first %s of them",
+				 fmt_count(text, summary->traced));
 	view_add_count(blocks, "steps", summary->steps);
 	view_add_count(blocks, "weight updates", summary->weight_updates);
 }

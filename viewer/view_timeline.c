@@ -131,6 +131,10 @@ static void view_timeline_status(const void *state, const struct view_context *c
 		snprintf(out, size, "no spans recorded");
 		return;
 	}
+	if (tl->hint[0]) {
+		snprintf(out, size, "%s", tl->hint);
+		return;
+	}
 	snprintf(out, size, "%s %s to %s (%s of %s) cursor %s",
 		 clock == &tl->clock[1] ? "device" : "host",
 		 view_tick_text(from, clock->window.from, step, clock->window),

@@ -145,6 +145,38 @@ static void view_gap_fields(struct view_timeline *tl)
 	}
 }
 
+/* Device lanes hold the first executions only: say so where one of the others would be. */
+static void view_untraced_fields(struct view_timeline *tl, struct prof_db *db)
+{
+	static const char sql[] =
+		"SELECT execution, traced, (SELECT min(execution) FROM executions WHERE traced = "
+		"1), "
+		"(SELECT max(execution) FROM executions WHERE traced = 1), "
+		"(SELECT count(*) FROM executions WHERE traced = 1) FROM executions "
+		"WHERE start_ns <= :at ORDER BY start_ns DESC LIMIT 1";
+	const int64_t at = view_link_map(tl->links, tl->link_count, tl->cursor_ns, 0);
+	struct prof_query *query;
+	bool row = false;
+
+	if (prof_query_open(&query, db, sql, NULL) != ST_OK)
+		return;
+	prof_query_int(query, ":at", at);
+	if (prof_query_step(query, &row, NULL) == ST_OK && row && prof_column_int(query, 1) == 0 &&
+	    prof_column_int(query, 4) > 0) {
+		const long long first = prof_column_int(query, 2), last = prof_column_int(query, 3);
+
+		snprintf(tl->hint, sizeof(tl->hint),
+			 "execution %lld has no device lanes: "
+			 "autoReport.executionProfileProgramRunCount %lld",
+			 (long long)prof_column_int(query, 0),
+			 (long long)prof_column_int(query, 4));
+		view_add_text(tl, "recorded for",
+			      arena_printf(&tl->detail, "executions %lld to %lld", first, last));
+		view_add_text(tl, "all are in", "stage_timings");
+	}
+	prof_query_close(query);
+}
+
 /* A span that was jumped to stays selected while the cursor is in it. */
 static bool view_pinned(struct view_timeline *tl, struct prof_db *db)
 {
@@ -167,7 +199,7 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 	arena_reset(&tl->detail);
 	tl->field_count = 0;
 	tl->in_gap = false;
-	tl->path[0] = '\0';
+	tl->path[0] = tl->hint[0] = '\0';
 	tl->selected = VIEW_NONE_ID;
 	if (view_pinned(tl, db)) {
 		tl->selected = tl->pinned;
@@ -184,6 +216,8 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 		view_find_gap(tl);
 	if (tl->in_gap)
 		view_gap_fields(tl);
+	if (tl->in_gap && lane->pipeline && lane->track->clock == 1)
+		view_untraced_fields(tl, db);
 	if (tl->selected != VIEW_NONE_ID) {
 		if (!tl->in_gap)
 			view_span_fields(tl);

@@ -16,6 +16,7 @@
 
 #define VIEW_PATH_SIZE   256
 #define VIEW_FIELDS      32
+#define VIEW_HINT_SIZE   160
 #define VIEW_NONE_ID     INT64_MIN
 #define VIEW_LABEL_WIDTH 16
 #define VIEW_MOST_DEPTH  8 /* rows of a lane */
@@ -91,7 +92,8 @@ struct view_timeline {
 	int field_count;
 	bool in_gap;
 	struct view_window gap;
-	int64_t gap_run; /* weight update; VIEW_NONE_ID: not in a pipeline run */
+	char hint[VIEW_HINT_SIZE]; /* why there is nothing under the cursor; "": no reason known */
+	int64_t gap_run;           /* weight update; VIEW_NONE_ID: not in a pipeline run */
 };
 
 /* view_timeline.c */
