@@ -261,6 +261,7 @@ int report_command(int argc, char **argv)
 						 : REPORT_AS_TEXT,
 			   .width = command_width(&line),
 			   .tool = command_report.name,
+			   .terminal = isatty(STDOUT_FILENO) == 1,
 			   .bold = cli_colour(stdout, line.color)},
 	};
 	status = command_run(entry, &request, &err);

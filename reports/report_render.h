@@ -26,6 +26,7 @@ struct report_render_params {
 	enum report_format format;
 	int width;        /* columns of text; 0: as wide as needed */
 	const char *tool; /* for the envelope: "ipu-report" */
+	bool terminal;    /* CSV: the stream is one, which control characters would steer */
 	bool bold;        /* text: headings in bold (the stream is a terminal that wants it) */
 };
 
@@ -48,6 +49,7 @@ struct report_stream {
 	enum report_format format;
 	int64_t rows;
 	struct str lines; /* not written yet */
+	bool terminal;    /* as in the params */
 	bool hold;        /* write nothing before report_stream_flush() or the end */
 	enum status status;
 };

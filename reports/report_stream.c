@@ -127,13 +127,31 @@ static void csv_begin(struct report_stream *stream, const char *name,
 	str_add(&stream->lines, "\r\n");
 }
 
+/* As for tables of text: what @line has from @from on must not steer the terminal it goes to. A
+ * file gets the bytes as they were recorded. */
+static void csv_clean(struct str *line, size_t from)
+{
+	for (size_t i = from; i < line->length; i++) {
+		unsigned char *at = (unsigned char *)line->text + i;
+
+		if ((*at < 0x20 && *at != '\n' && *at != '\t') || *at == 0x7f)
+			*at = '?';
+		else if (*at == 0xc2 && i + 1 < line->length && at[1] >= 0x80 && at[1] < 0xa0)
+			at[0] = at[1] = '?';
+	}
+}
+
 static void csv_row(struct report_stream *stream, const struct report_cell *cells)
 {
+	const size_t from = stream->lines.length;
+
 	for (int i = 0; i < stream->column_count; i++) {
 		if (i)
 			str_add(&stream->lines, ",");
 		csv_cell(&stream->lines, &cells[i]);
 	}
+	if (stream->terminal)
+		csv_clean(&stream->lines, from);
 	str_add(&stream->lines, "\r\n");
 }
 
@@ -218,6 +236,7 @@ void report_stream_begin(struct report_stream *stream, const char *name,
 		.columns = columns,
 		.column_count = column_count,
 		.format = params->format,
+		.terminal = params->terminal,
 		.status = params->format == REPORT_AS_TEXT ? ST_INVALID : ST_OK,
 	};
 	if (stream->status != ST_OK)

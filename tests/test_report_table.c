@@ -112,6 +112,31 @@ static void test_csv_quotes_as_rfc_4180_says(void **state)
 		       "\"\",\r\n");
 }
 
+static void test_csv_does_not_steer_a_terminal(void **state)
+{
+	const struct report_column column = {"name", REPORT_TEXT};
+	struct report_cell cell = {.type = PROF_TEXT, .text = "a\x1b[2Jb\tc\n\xc2\x9b\xc3\xa9"};
+	const struct report_table table = {
+		.name = "t", .columns = &column, .cells = &cell, .column_count = 1, .row_count = 1};
+	struct report_render_params params = {
+		.format = REPORT_AS_CSV, .tool = "test", .terminal = true};
+	const char *const expected[] = {"name\r\n\"a\x1b[2Jb\tc\n\xc2\x9b\xc3\xa9\"\r\n",
+					"name\r\n\"a?[2Jb\tc\n??\xc3\xa9\"\r\n"};
+
+	(void)state;
+	for (int terminal = 0; terminal < 2; terminal++) {
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		params.terminal = terminal == 1;
+		assert_int_equal(report_render(&table, &params, out, NULL), ST_OK);
+		fclose(out);
+		assert_string_equal(text, expected[terminal]);
+		free(text);
+	}
+}
+
 static void test_json_is_an_envelope_that_keeps_every_number(void **state)
 {
 	struct report_column json[] = {{"value", REPORT_REAL}, {"name", REPORT_TEXT}};
@@ -353,6 +378,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text_aligns_numbers_right_with_units),
 		cmocka_unit_test(test_csv_quotes_as_rfc_4180_says),
+		cmocka_unit_test(test_csv_does_not_steer_a_terminal),
 		cmocka_unit_test(test_json_is_an_envelope_that_keeps_every_number),
 		cmocka_unit_test(test_no_rows_are_said_and_valid),
 		cmocka_unit_test(test_a_wide_table_gives_up_empty_columns_then_headings),
