@@ -173,6 +173,23 @@ static void test_tensors_sort_and_change_statistic(void **state)
 	assert_shows(f, "evil??]0;pwned?/kernel:0_grad");
 }
 
+static void test_tensors_are_filtered_by_key(void **state)
+{
+	struct fixture *f = *state;
+
+	press(f, "3\\KERNEL\r");
+	assert_shows(f, "filter \"KERNEL\": 2 of 4 keys");
+	assert_shows(f, "std of Dense_128/kernel:0_grad");
+	press(f, "jjjG>I");
+	press(f, "\\nothing has this\r");
+	assert_shows(f, "No key contains that text");
+	press(f, "jGs/x\r");
+	press(f, "\x1b");
+	assert_shows(f, " of 4, order");
+	press(f, "2\\");
+	assert_shows(f, "this screen has no filter");
+}
+
 static void test_every_key_is_handled_on_its_screens(void **state)
 {
 	struct fixture *f = *state;
@@ -409,6 +426,7 @@ int main(void)
 		SESSION_TEST(test_spans_are_walked),
 		SESSION_TEST(test_search_goes_on_and_around),
 		SESSION_TEST(test_tensors_sort_and_change_statistic),
+		SESSION_TEST(test_tensors_are_filtered_by_key),
 		SESSION_TEST(test_every_key_is_handled_on_its_screens),
 		SESSION_TEST(test_drawing_only_draws),
 		SESSION_TEST(test_any_size_can_be_drawn),

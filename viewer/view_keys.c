@@ -48,6 +48,7 @@ static const struct {
 	{VIEW_KEY_F1, "F1"},
 	{VIEW_KEY_F5, "F5"},
 	{VIEW_KEY_F6, "F6"},
+	{VIEW_KEY_F10, "F10"},
 	{' ', "Space"},
 };
 

@@ -34,6 +34,7 @@ enum view_key {
 	VIEW_KEY_F1,
 	VIEW_KEY_F5,
 	VIEW_KEY_F6,
+	VIEW_KEY_F10,
 	VIEW_KEY_RESIZE /* the terminal's size changed */
 };
 
@@ -91,6 +92,8 @@ enum view_key {
 	  "Sort by the next column")                                                               \
 	X(SORT_BACK, VIEW_ON_TENSORS, "Tensors", '<', 0, 0, "", "Sort by the column before")       \
 	X(REVERSE, VIEW_ON_TENSORS, "Tensors", 'I', 0, 0, "reverse", "Reverse the order")          \
+	X(FILTER, VIEW_ON_TENSORS, "Tensors", '\\', 0, 0, "filter",                                \
+	  "Show only keys that contain a text; Esc shows all again")                               \
 	X(SEARCH, VIEW_ON_ALL, "Searching", '/', 0, 0, "search",                                   \
 	  "Search names: spans, keys of tensors, lines")                                           \
 	X(SEARCH_NEXT, VIEW_ON_ALL, "Searching", 'n', 0, 0, "", "The next match")                  \
@@ -114,7 +117,8 @@ enum view_key {
 	X(BACK, VIEW_ON_ALL, "Leaving", VIEW_KEY_ESCAPE, 0, 0, "", "Leave a prompt or the help")   \
 	X(CLOSE, VIEW_ON_ALL, "Leaving", 'q', 0, 0, "quit",                                        \
 	  "Leave the help; on any other screen, the program")                                      \
-	X(QUIT, VIEW_ON_ALL, "Leaving", 'Q', 0, 0, "", "Leave the program (Ctrl-C does, too)")
+	X(QUIT, VIEW_ON_ALL, "Leaving", 'Q', VIEW_KEY_F10, 0, "",                                  \
+	  "Leave the program (Ctrl-C does, too)")
 
 enum view_request {
 	VIEW_NONE = 0,

@@ -47,6 +47,8 @@ struct view_screen_ops {
 				    enum view_request request);
 	/* Go to the next match of @text; false: there is none. */
 	bool (*search)(void *state, struct view_context *context, const char *text, bool forward);
+	/* Show what matches @text only; "" shows all. NULL: it has no filter. */
+	void (*filter)(void *state, const char *text);
 	/* What the status line says. */
 	void (*status)(const void *state, const struct view_context *context, char *out,
 		       size_t size);

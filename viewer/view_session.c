@@ -161,7 +161,8 @@ static enum status view_print_rows(struct view_session *session, enum view_scree
 				   enum report_format format, FILE *out, struct err *err)
 {
 	const struct view_screen_ops *ops = view_screen(screen);
-	const struct report_render_params params = {.format = format, .tool = "ipu-view"};
+	const struct report_render_params params = {
+		.format = format, .tool = "ipu-view", .terminal = isatty(fileno(out)) == 1};
 	struct report_table table;
 	enum status status;
 
@@ -327,6 +328,9 @@ static void view_end_prompt(struct view_session *session)
 		if (session->input[0])
 			str_copy(session->search, sizeof(session->search), session->input);
 		view_search(session, true);
+	} else if (kind == VIEW_FILTER_PROMPT) {
+		view_ops(session)->filter(session->state[session->screen], session->input);
+		session->stale = true;
 	} else if (session->input[0]) {
 		if (view_write_file(session, session->input, &err) == ST_OK)
 			view_say(session, "written: ", session->input);
@@ -418,6 +422,12 @@ static void view_general(struct view_session *session, enum view_request request
 	case VIEW_SEARCH_REQUEST:
 		view_open_prompt(session, VIEW_SEARCH_PROMPT);
 		break;
+	case VIEW_FILTER_REQUEST:
+		if (view_ops(session)->filter)
+			view_open_prompt(session, VIEW_FILTER_PROMPT);
+		else
+			view_say(session, "this screen has no filter: / searches", NULL);
+		break;
 	case VIEW_WRITE_REQUEST:
 		view_open_prompt(session, VIEW_WRITE_PROMPT);
 		break;
@@ -508,8 +518,9 @@ static void view_draw_title(struct view_session *session)
 
 static void view_draw_status(struct view_session *session)
 {
-	static const char *const prompts[] = {
-		[VIEW_SEARCH_PROMPT] = "/", [VIEW_WRITE_PROMPT] = "write to: "};
+	static const char *const prompts[] = {[VIEW_SEARCH_PROMPT] = "/",
+					      [VIEW_WRITE_PROMPT] = "write to: ",
+					      [VIEW_FILTER_PROMPT] = "\\"};
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.status);
 	char text[VIEW_MESSAGE_SIZE] = "";
 	int x = 1;

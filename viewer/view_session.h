@@ -15,7 +15,8 @@
 enum view_prompt_kind {
 	VIEW_NO_PROMPT,
 	VIEW_SEARCH_PROMPT,
-	VIEW_WRITE_PROMPT
+	VIEW_WRITE_PROMPT,
+	VIEW_FILTER_PROMPT
 };
 
 struct view_session {

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/str.h"
 #include "viewer/view_table.h"
 
 #define CURVE_POINTS 2000
@@ -67,22 +68,26 @@ static enum status view_load_list(struct view_tensors *screen, struct prof_db *d
 	enum status status;
 
 	arena_reset(&screen->list_arena);
-	screen->count = 0;
-	status =
-		report_tensors_list(db, &screen->list_arena, &screen->tensors, &screen->count, err);
+	screen->all = 0;
+	status = report_tensors_list(db, &screen->list_arena, &screen->tensors, &screen->all, err);
 	if (status != ST_OK)
 		return status;
 	screen->rows =
-		arena_alloc(&screen->list_arena, (size_t)screen->count + 1, sizeof(*screen->rows));
+		arena_alloc(&screen->list_arena, (size_t)screen->all + 1, sizeof(*screen->rows));
 	screen->order =
-		arena_alloc(&screen->list_arena, (size_t)screen->count + 1, sizeof(*screen->order));
+		arena_alloc(&screen->list_arena, (size_t)screen->all + 1, sizeof(*screen->order));
 	if (!screen->rows || !screen->order) {
-		screen->count = 0;
+		screen->all = 0;
 		return err_nomem(err);
 	}
-	for (int i = 0; i < screen->count; i++)
+	for (int i = 0; i < screen->all; i++)
 		screen->rows[i].tensor = &screen->tensors[i];
 	return ST_OK;
+}
+
+static bool view_passes(const struct view_tensors *screen, const char *key)
+{
+	return !screen->filter[0] || (key && strcasestr(key, screen->filter));
 }
 
 static enum status view_sort(struct view_tensors *screen, struct prof_db *db, struct err *err)
@@ -90,12 +95,14 @@ static enum status view_sort(struct view_tensors *screen, struct prof_db *db, st
 	enum status status = ST_OK;
 
 	if (screen->sort != VIEW_NO_SORT && view__columns[screen->sort].statistic)
-		for (int i = 0; i < screen->count && status == ST_OK; i++)
+		for (int i = 0; i < screen->all && status == ST_OK; i++)
 			status = view_load_row(screen, &screen->rows[i], db, err);
 	if (status != ST_OK)
 		return status;
-	for (int i = 0; i < screen->count; i++)
-		screen->order[i] = i;
+	screen->count = 0;
+	for (int i = 0; i < screen->all; i++)
+		if (view_passes(screen, screen->tensors[i].key))
+			screen->order[screen->count++] = i;
 	if (screen->count > 1)
 		qsort_r(screen->order, (size_t)screen->count, sizeof(*screen->order), view__compare,
 			screen);
@@ -171,7 +178,7 @@ static enum status view_tensors_load(void *state, struct view_context *context, 
 	if (status == ST_OK)
 		status = view_sort(screen, db, err);
 	if (status != ST_OK) {
-		screen->count = 0;
+		screen->count = screen->all = 0;
 		return status;
 	}
 	screen->areas = view_tensors_areas(
@@ -195,7 +202,7 @@ static void view_choose_statistic(struct view_tensors *screen, int by)
 
 	report_tensor_columns(&count);
 	screen->statistic = (screen->statistic + by + count) % count;
-	for (int i = 0; i < screen->count; i++)
+	for (int i = 0; i < screen->all; i++)
 		screen->rows[i].loaded = false;
 }
 
@@ -251,6 +258,11 @@ static enum view_answer view_tensors_request(void *state, struct view_context *c
 		view_choose_sort(screen, request == VIEW_SORT_NEXT_REQUEST ? 1 : -1,
 				 context->body.width);
 		return VIEW_LOAD;
+	case VIEW_BACK_REQUEST:
+		if (!screen->filter[0])
+			return VIEW_UNHANDLED;
+		screen->filter[0] = '\0';
+		return VIEW_LOAD;
 	case VIEW_REVERSE_REQUEST:
 		screen->reverse = !screen->reverse;
 		return VIEW_LOAD;
@@ -277,14 +289,26 @@ static bool view_tensors_search(void *state, struct view_context *context, const
 	return false;
 }
 
+static void view_tensors_filter(void *state, const char *text)
+{
+	struct view_tensors *screen = state;
+
+	str_copy(screen->filter, sizeof(screen->filter), text);
+}
+
 static void view_tensors_status(const void *state, const struct view_context *context, char *out,
 				size_t size)
 {
 	const struct view_tensors *screen = state;
 
 	(void)context;
-	if (screen->count == 0) {
+	if (screen->all == 0) {
 		snprintf(out, size, "no tensors recorded");
+		return;
+	}
+	if (screen->filter[0]) {
+		snprintf(out, size, "filter \"%s\": %d of %d keys (Esc: all), statistic %s",
+			 screen->filter, screen->count, screen->all, view__statistic(screen));
 		return;
 	}
 	snprintf(out, size, "statistic %s, tensor %d of %d, order: %s%s", view__statistic(screen),
@@ -401,6 +425,7 @@ const struct view_screen_ops view_tensors_ops = {
 	.draw = view__tensors_draw,
 	.request = view_tensors_request,
 	.search = view_tensors_search,
+	.filter = view_tensors_filter,
 	.status = view_tensors_status,
 	.height = view_tensors_height,
 	.table = view_tensors_table,

@@ -189,7 +189,9 @@ void view__tensors_draw(const void *state, const struct view_context *context,
 	struct view_pane axis = view_sub(pane, screen->areas.axis);
 
 	if (screen->count == 0) {
-		view_text(pane, 2, 1, VIEW_DIM, "No tensors have been recorded.");
+		view_text(pane, 2, 1, VIEW_DIM,
+			  screen->all > 0 ? "No key contains that text: Esc shows all."
+					  : "No tensors have been recorded.");
 		return;
 	}
 	view_draw_titles(screen, &table);

@@ -28,9 +28,10 @@ struct view_tensors {
 	struct arena list_arena, curve_arena;
 	struct report_tensor *tensors;
 	struct view_tensor *rows;
-	int *order; /* rows as shown */
-	int count;
-	int at, scroll; /* in order */
+	int *order;       /* rows as shown */
+	int count, all;   /* shown; recorded */
+	char filter[128]; /* keys that contain it are shown; "": all */
+	int at, scroll;   /* in order */
 	int64_t selected_id;
 	int sort; /* column, or VIEW_NO_SORT: as recorded */
 	bool reverse;

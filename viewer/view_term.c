@@ -204,6 +204,7 @@ static uint32_t view_special_key(wint_t key)
 		     {KEY_F(1), VIEW_KEY_F1},
 		     {KEY_F(5), VIEW_KEY_F5},
 		     {KEY_F(6), VIEW_KEY_F6},
+		     {KEY_F(10), VIEW_KEY_F10},
 		     {KEY_RESIZE, VIEW_KEY_RESIZE}};
 
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
