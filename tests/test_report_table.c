@@ -114,7 +114,7 @@ static void test_csv_quotes_as_rfc_4180_says(void **state)
 
 static void test_csv_does_not_steer_a_terminal(void **state)
 {
-	const struct report_column column = {"name", REPORT_TEXT};
+	struct report_column column = {"name", REPORT_TEXT};
 	struct report_cell cell = {.type = PROF_TEXT, .text = "a\x1b[2Jb\tc\n\xc2\x9b\xc3\xa9"};
 	const struct report_table table = {
 		.name = "t", .columns = &column, .cells = &cell, .column_count = 1, .row_count = 1};
