@@ -179,7 +179,9 @@ struct ips_recording {
 	unsigned generation; /* of the process; a forked child has another */
 	struct prof_writer writer;
 	struct prof_queue queue;
-	pthread_t thread;
+	pthread_t thread, standby;
+	sem_t take_over; /* the thread has ended; the standby's turn if `starved` */
+	bool starved;
 	sem_t wake;
 	int nudged;       /* atomic: a wake-up is under way */
 	int stop, failed; /* atomic */
@@ -216,6 +218,7 @@ enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site,
 enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
 				 bool needed, int64_t *id);
 void *prof__writer_main(void *recording);
+void *prof__standby_main(void *recording);
 /* After the thread has ended: indexes, states, leaving WAL. */
 enum status prof__writer_finish(struct ips_recording *recording);
 

@@ -117,11 +117,13 @@ static enum status init_threading(struct ips_recording *recording, struct err *e
 	pthread_cond_init(&recording->flushed, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	sem_init(&recording->wake, 0, 0);
+	sem_init(&recording->take_over, 0, 0);
 	return ST_OK;
 }
 
 static void fini_threading(struct ips_recording *recording)
 {
+	sem_destroy(&recording->take_over);
 	sem_destroy(&recording->wake);
 	pthread_cond_destroy(&recording->flushed);
 	pthread_mutex_destroy(&recording->lock);
@@ -164,10 +166,15 @@ static enum status recording_start(struct ips_recording *recording, struct err *
 
 	if (status != ST_OK)
 		return status;
-	code = pthread_create(&recording->thread, NULL, prof__writer_main, recording);
+	code = pthread_create(&recording->standby, NULL, prof__standby_main, recording);
 	if (code != 0)
 		return err_set(err, ST_NOMEM, "start the writer's thread: %s", strerror(code));
-	return ST_OK;
+	code = pthread_create(&recording->thread, NULL, prof__writer_main, recording);
+	if (code == 0)
+		return ST_OK;
+	sem_post(&recording->take_over);
+	pthread_join(recording->standby, NULL);
+	return err_set(err, ST_NOMEM, "start the writer's thread: %s", strerror(code));
 }
 
 int ips_recording_open(struct ips_recording **out, const char *path,
@@ -214,6 +221,7 @@ int ips_recording_close(struct ips_recording *recording, char *message, size_t s
 	__atomic_store_n(&recording->stop, 1, __ATOMIC_RELEASE);
 	sem_post(&recording->wake);
 	pthread_join(recording->thread, NULL);
+	pthread_join(recording->standby, NULL);
 	if (recording->failure.status == ST_OK)
 		prof__writer_finish(recording);
 	prof__writer_close(&recording->writer);

@@ -7,8 +7,12 @@
  * into the database beside it (prof_copier.h); readers are never waited for. The first failure ends
  * writing for good: what is recorded from then on is thrown away, and whoever waits is told.
  *
- * The writer's thread owns struct prof_writer from prof__writer_main() until it ends; before and
- * after that the thread that opens and closes the recording does.
+ * Writing gives way to the program: its thread is nice. Where no core is ever idle that would make
+ * commits late, so the first round that mostly waited hands over, for good, to a standby thread of
+ * the program's own priority.
+ *
+ * The writer's thread (one of the two at a time) owns struct prof_writer from prof__writer_main()
+ * until it ends; before and after that the thread that opens and closes the recording does.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +39,7 @@
 #define INDEX_SHARE     50          /* indexes take at most this part of the recording's time */
 #define KEYS_NS         10.0        /* at the call site, of a change of keys (measured) */
 #define ROW_NS          150.0       /* of an appended row (measured) */
-#define WRITER_NICE     5           /* gives way to the program, and gets a share of a full core */
+#define WRITER_NICE     19          /* gives way to the program */
 #define FIRST_COMMIT_NS 4000000u    /* the first commits come early, then ever later */
 #define LEAVE_WAL_NS    1000000000u /* the longest wait for readers at the end */
 #define LIBRARY_VERSION "0.1.0"
@@ -886,17 +890,22 @@ static void sleep_until_woken(struct ips_recording *recording)
 	__atomic_store_n(&recording->nudged, 0, __ATOMIC_RELEASE);
 }
 
-void *prof__writer_main(void *user)
+/* Whether a round of @wall_ns was mostly waiting for a core, and commits are in danger of being
+ * late.
+ */
+static bool is_starved(const struct ips_recording *recording, uint64_t wall_ns, uint64_t cpu_ns)
 {
-	struct ips_recording *recording = user;
+	return wall_ns > 2 * cpu_ns &&
+	       wall_ns > (uint64_t)recording->params.commit_ms * 1000000u / 2;
+}
+
+/* Write until the recording stops; false: starved before (only if @gives_way). */
+static bool write_rounds(struct ips_recording *recording, bool gives_way)
+{
 	bool last = false;
 
-	/* Of this thread only, on Linux; the next wake-up of a worker is worth more than ours. */
-	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), WRITER_NICE);
-	recording->writer.commit_ns =
-		shorter(FIRST_COMMIT_NS, (uint64_t)recording->params.commit_ms * 1000000u);
 	while (!last) {
-		uint64_t work = 0;
+		uint64_t work = 0, started = clock_ns(), cpu = clock_thread_cpu_ns();
 
 		last = __atomic_load_n(&recording->stop, __ATOMIC_ACQUIRE) != 0;
 		if (recording->failed != 0) {
@@ -907,9 +916,37 @@ void *prof__writer_main(void *user)
 			if (status != ST_OK)
 				fail(recording, status);
 		}
+		if (gives_way && !last &&
+		    is_starved(recording, clock_ns() - started, clock_thread_cpu_ns() - cpu))
+			return false;
 		if (!last && work < EVENTS_AT_ONCE)
 			sleep_until_woken(recording);
 	}
+	return true;
+}
+
+void *prof__writer_main(void *user)
+{
+	struct ips_recording *recording = user;
+
+	/* Of this thread only, on Linux: a worker that wakes up goes first. */
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), WRITER_NICE);
+	recording->writer.commit_ns =
+		shorter(FIRST_COMMIT_NS, (uint64_t)recording->params.commit_ms * 1000000u);
+	recording->starved = !write_rounds(recording, true);
+	sem_post(&recording->take_over);
+	return NULL;
+}
+
+/* A thread cannot take its niceness back, so one of the program's priority stands by. */
+void *prof__standby_main(void *user)
+{
+	struct ips_recording *recording = user;
+
+	while (sem_wait(&recording->take_over) != 0)
+		continue;
+	if (recording->starved)
+		write_rounds(recording, false);
 	return NULL;
 }
 
