@@ -47,6 +47,20 @@ static void event_add(struct clock *clock, const struct ipu_event *event)
 	clock->timeline->events[clock->timeline->count++] = *event;
 }
 
+static void transfer_add(struct clock *clock, enum ipu_transfer_kind kind, int ipu, int step,
+			 int64_t start, int64_t cycles, int64_t bytes)
+{
+	if (cycles == 0)
+		return;
+	clock->timeline->transfers[clock->timeline->transfer_count++] =
+		(struct ipu_transfer){.kind = kind,
+				      .ipu = ipu,
+				      .time_step = step,
+				      .start_cycle = start,
+				      .cycles = cycles,
+				      .bytes = bytes};
+}
+
 /* What the outputs of @work put on the links: activations forward, their gradients back. */
 static void send(struct clock *clock, int ipu, const struct ipu_work *work)
 {
@@ -144,7 +158,11 @@ static void run_step(struct clock *clock, int step)
 		const struct step_part *part = &clock->parts[i];
 		struct ipu_split *split = &clock->timeline->split[i];
 
+		transfer_add(clock, IPU_STREAM_COPY, i, step, clock->now, part->host_io,
+			     part->host_bytes);
 		run_works(clock, i, step);
+		transfer_add(clock, IPU_GLOBAL_EXCHANGE, i, step, clock->now + longest, part->copy,
+			     part->sent > part->received ? part->sent : part->received);
 		split->host_io += part->host_io;
 		split->exchange += part->copy;
 		split->sync += sync;
@@ -218,6 +236,26 @@ static int compare_events(const void *left, const void *right)
 	return (a->stage > b->stage) - (a->stage < b->stage);
 }
 
+static int compare_transfers(const void *left, const void *right)
+{
+	const struct ipu_transfer *a = left, *b = right;
+
+	if (a->ipu != b->ipu)
+		return a->ipu < b->ipu ? -1 : 1;
+	return (a->start_cycle > b->start_cycle) - (a->start_cycle < b->start_cycle);
+}
+
+const char *ipu_transfer_name(enum ipu_transfer_kind kind)
+{
+	static const char *const names[] = {
+		[IPU_STREAM_COPY] = "StreamCopyMid",
+		[IPU_GLOBAL_EXCHANGE] = "GlobalExchange",
+	};
+
+	_Static_assert(ARRAY_LEN(names) == IPU_TRANSFER_KINDS, "transfer names out of step");
+	return names[kind];
+}
+
 static enum status check_costs(const struct ipu_schedule *schedule,
 			       const struct ipu_stage_cost *costs, struct err *err)
 {
@@ -247,9 +285,11 @@ static enum status clock_init(struct clock *clock, struct err *err)
 	clock->parts = mem_calloc(ipus, sizeof(*clock->parts));
 	clock->next = mem_calloc(ipus, sizeof(*clock->next));
 	clock->timeline->events = mem_calloc(works, sizeof(*clock->timeline->events));
+	clock->timeline->transfers = mem_calloc(ipus * (size_t)schedule->time_steps * 2 + 1,
+						sizeof(*clock->timeline->transfers));
 	clock->timeline->split = mem_calloc(ipus, sizeof(*clock->timeline->split));
 	if (clock->parts == NULL || clock->next == NULL || clock->timeline->events == NULL ||
-	    clock->timeline->split == NULL)
+	    clock->timeline->transfers == NULL || clock->timeline->split == NULL)
 		return err_nomem(err);
 	for (size_t i = 0; i < ipus; i++)
 		clock->next[i] = schedule->first[i];
@@ -279,6 +319,8 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_target 
 		clock.timeline->cycles = clock.now;
 		qsort(clock.timeline->events, (size_t)clock.timeline->count,
 		      sizeof(*clock.timeline->events), compare_events);
+		qsort(clock.timeline->transfers, (size_t)clock.timeline->transfer_count,
+		      sizeof(*clock.timeline->transfers), compare_transfers);
 		*out = clock.timeline;
 	} else {
 		ipu_timeline_free(clock.timeline);
@@ -293,6 +335,7 @@ void ipu_timeline_free(struct ipu_timeline *timeline)
 	if (timeline == NULL)
 		return;
 	mem_free(timeline->events);
+	mem_free(timeline->transfers);
 	mem_free(timeline->split);
 	mem_free(timeline);
 }

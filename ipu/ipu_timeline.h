@@ -33,6 +33,19 @@ struct ipu_event {
 	int64_t start_cycle, cycles;
 };
 
+/* Data on its way: what an IPU waits for between its programs. */
+enum ipu_transfer_kind {
+	IPU_STREAM_COPY,     /* from and to the host, at the start of a step */
+	IPU_GLOBAL_EXCHANGE, /* between IPUs, at the end of a step */
+	IPU_TRANSFER_KINDS
+};
+
+struct ipu_transfer {
+	enum ipu_transfer_kind kind;
+	int ipu, time_step;
+	int64_t start_cycle, cycles, bytes;
+};
+
 /* Where an IPU's cycles of one pipeline run go. They add up to the run's cycles. `exchange` holds
  * the on-chip exchange that the stage costs name and the copies between IPUs. */
 struct ipu_split {
@@ -42,6 +55,8 @@ struct ipu_split {
 struct ipu_timeline {
 	struct ipu_event *events; /* by IPU, then start */
 	int count;
+	struct ipu_transfer *transfers; /* by IPU, then start */
+	int transfer_count;
 	int64_t cycles;          /* of the whole pipeline run */
 	struct ipu_split *split; /* by IPU */
 	int64_t host_io_cycles;  /* of the run's stream copies, summed over its steps */
@@ -50,6 +65,8 @@ struct ipu_timeline {
 enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_target *target,
 			     const struct ipu_schedule *schedule,
 			     const struct ipu_stage_cost *costs, struct err *err);
+/* Poplar's name of the program: "StreamCopyMid", "GlobalExchange". */
+const char *ipu_transfer_name(enum ipu_transfer_kind kind);
 void ipu_timeline_free(struct ipu_timeline *timeline); /* accepts NULL */
 
 #endif /* IPU_TIMELINE_H */

@@ -179,6 +179,31 @@ static void check_events(const struct ipu_timeline *timeline, const struct ipu_s
 	}
 }
 
+/* Transfers lie between the events of their IPU, and are all of its host I/O. */
+static void check_transfers(const struct ipu_timeline *timeline, int ipus)
+{
+	int64_t host_io[8] = {0};
+
+	for (int i = 0; i < timeline->transfer_count; i++) {
+		const struct ipu_transfer *t = &timeline->transfers[i];
+
+		assert_true(t->cycles > 0 && t->bytes > 0);
+		if (t->kind == IPU_STREAM_COPY)
+			host_io[t->ipu] += t->cycles;
+		if (i > 0 && t[-1].ipu == t->ipu)
+			assert_true(t[-1].start_cycle + t[-1].cycles <= t->start_cycle);
+		for (int e = 0; e < timeline->count; e++) {
+			const struct ipu_event *event = &timeline->events[e];
+
+			assert_true(event->ipu != t->ipu || event->cycles == 0 ||
+				    event->start_cycle + event->cycles <= t->start_cycle ||
+				    t->start_cycle + t->cycles <= event->start_cycle);
+		}
+	}
+	for (int i = 0; i < ipus; i++)
+		assert_int_equal(host_io[i], timeline->split[i].host_io);
+}
+
 static void test_the_split_adds_up_and_inputs_come_first_whatever_the_costs(void **state)
 {
 	static const int folded[] = {0, 1, 1, 0};
@@ -200,6 +225,7 @@ static void test_the_split_adds_up_and_inputs_come_first_whatever_the_costs(void
 		assert_int_equal(ipu_timeline_new(&timeline, &plain, schedule, costs, NULL), ST_OK);
 		check_split(timeline, schedule->ipus);
 		check_events(timeline, schedule);
+		check_transfers(timeline, schedule->ipus);
 		ipu_timeline_free(timeline);
 		ipu_schedule_free(schedule);
 	}

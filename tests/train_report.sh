@@ -68,6 +68,13 @@ is "SELECT count(*) FROM (SELECT start_ns, lag(start_ns + dur_ns) OVER (PARTITIO
 # No stage runs a micro-batch before its input is there, on either clock.
 is "SELECT count(*) FROM stage_timings a JOIN stage_timings b USING (clock, mode, replica, step) WHERE a.phase = 'F' AND b.phase = 'F' AND a.stage = 0 AND b.stage = 1 AND b.start_ns < a.start_ns + a.dur_ns" 0
 is "SELECT count(*) FROM stage_timings a JOIN stage_timings b USING (clock, mode, replica, step) WHERE a.phase = 'B' AND b.phase = 'B' AND a.stage = 1 AND b.stage = 0 AND b.start_ns < a.start_ns + a.dur_ns" 0
+# What the device waits for is on its lanes too, and is all of its host I/O.
+is "SELECT t.ipu, sum(d.dur_ns) - t.host_io_ns BETWEEN -100 AND 100 FROM time_split t JOIN device_steps d ON d.ipu = t.ipu AND d.execution = t.execution
+	WHERE t.clock = 'device' AND t.execution = 0 AND d.type = 'StreamCopyMid' GROUP BY 1 ORDER BY 1" \
+"0|1
+1|1
+2|1
+3|1"
 # An arrow for every hand-over: activations to the next stage, gradients back, each between neighbours' spans of one step.
 is "SELECT f.name, count(*) FROM flows f JOIN spans a ON a.span_id = f.from_span_id JOIN spans b ON b.span_id = f.to_span_id
 	WHERE a.step = b.step AND a.mode = b.mode AND a.replica = b.replica AND a.phase = b.phase AND a.start_ns + a.dur_ns <= b.start_ns + b.dur_ns

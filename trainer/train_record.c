@@ -1,5 +1,6 @@
 #include "trainer/train_record.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -422,19 +423,78 @@ static int replay_event(const struct replay *replay, const struct ipu_event *eve
 	return ips_append_stage_timing(session->recording, &row);
 }
 
+/* What the IPU waits for between its programs; of no stage. */
+static int replay_transfer(const struct replay *replay, const struct ipu_transfer *transfer)
+{
+	struct train_worker *worker = replay->worker;
+	struct train_session *session = worker->session;
+	struct ips_track *track = worker->replica->device_track[transfer->ipu];
+	const char *name = ipu_transfer_name(transfer->kind);
+	struct ips_device_step row = {
+		.keys = train_record_keys(worker, 0, 0, replay->run, -1),
+		.trace_step = IPS_NULL,
+		.program_id = IPS_NULL,
+		.type = name,
+		.name = name,
+		.start_cycle = replay->origin + transfer->start_cycle,
+		.cycles = transfer->cycles,
+		.start_ns = device_ns(replay, transfer->start_cycle),
+		.cycles_overlapped = IPS_NULL,
+		.active_tiles = IPS_NULL,
+		.tile_balance = NAN,
+		.active_tile_balance = NAN,
+		.bytes_in = transfer->bytes,
+		.bytes_out = IPS_NULL,
+	};
+
+	row.keys.stage = IPS_NULL;
+	row.keys.ipu = global_ipu(session, worker->replica->number, transfer->ipu);
+	row.dur_ns = device_ns(replay, transfer->start_cycle + transfer->cycles) - row.start_ns;
+	ips_track_set_keys(track, &row.keys);
+	ips_span_at(track, ips_site_intern("transfer", name, NULL), row.start_ns, row.dur_ns);
+	return ips_append_device_step(session->recording, &row);
+}
+
+/* A lane's spans come in order of their start: transfers between the events of the same IPU. */
+static int replay_transfers(const struct replay *replay, int *next, int ipu, int64_t before)
+{
+	const struct ipu_timeline *timeline = replay->worker->session->execution.timeline;
+	int failed = 0;
+
+	for (; *next < timeline->transfer_count; (*next)++) {
+		const struct ipu_transfer *transfer = &timeline->transfers[*next];
+
+		if (transfer->ipu > ipu ||
+		    (transfer->ipu == ipu && transfer->start_cycle >= before))
+			break;
+		failed |= replay_transfer(replay, transfer);
+	}
+	return failed;
+}
+
 static enum status record_device_run(struct train_worker *worker, int64_t run)
 {
 	const struct train_session *session = worker->session;
 	const struct ipu_timeline *timeline = session->execution.timeline;
+	int next = 0, failed = 0;
 	struct replay replay = {.worker = worker, .run = run};
 
 	if (timeline == NULL)
 		return ST_OK;
 	replay.target = &session->device->target;
 	replay.origin = session->execution.start_cycle + run * timeline->cycles;
-	for (int i = 0; i < timeline->count; i++)
-		if (replay_event(&replay, &timeline->events[i]) != 0)
-			return ST_FAILED;
+	for (int i = 0; i < timeline->count; i++) {
+		const struct ipu_event *event = &timeline->events[i];
+
+		if (session->execution.traced)
+			failed |= replay_transfers(&replay, &next, event->ipu,
+						   event->start_cycle + 1);
+		failed |= replay_event(&replay, event);
+	}
+	if (session->execution.traced)
+		failed |= replay_transfers(&replay, &next, INT_MAX, INT64_MAX);
+	if (failed != 0)
+		return ST_FAILED;
 	return append_bubble(worker, run, IPS_DEVICE,
 			     session->execution.mode == IPS_TRAIN
 				     ? &session->device_train_bubble
