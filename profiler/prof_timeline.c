@@ -10,6 +10,7 @@
  */
 #include "profiler/prof_timeline.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,16 @@ static void snapshot_end(struct prof_db *db)
 
 /* ---- rows ---- */
 
+/* Files may be damaged: what no writer writes must not overflow a sum or turn a walk into a circle.
+ */
+#define TIME_MOST  (INT64_C(1) << 61)
+#define DEPTH_MOST 65535
+
+static int64_t within(int64_t value, int64_t least, int64_t most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
 static void read_row(const struct prof_query *query, int64_t now_ns, struct row *out)
 {
 	struct prof_bar *bar = &out->bar;
@@ -82,22 +93,22 @@ static void read_row(const struct prof_query *query, int64_t now_ns, struct row 
 
 	memset(out, 0, sizeof(*out));
 	bar->span_id = prof_column_int(query, 0);
-	bar->start_ns = prof_column_int(query, 1);
+	bar->start_ns = within(prof_column_int(query, 1), -TIME_MOST, TIME_MOST);
 	bar->open = dur_ns == INT64_MIN;
-	bar->dur_ns = dur_ns;
+	bar->dur_ns = within(dur_ns, 0, TIME_MOST);
 	if (bar->open)
-		bar->dur_ns = now_ns > bar->start_ns ? now_ns - bar->start_ns : 0;
+		bar->dur_ns = within(now_ns, bar->start_ns, TIME_MOST) - bar->start_ns;
 	bar->busy_ns = bar->dur_ns;
 	bar->count = 1;
 	bar->site_id = prof_column_int(query, 3);
-	bar->depth = (int)prof_column_int(query, 4);
+	bar->depth = (int)within(prof_column_int(query, 4), 0, DEPTH_MOST);
 	bar->stage = prof_column_int(query, 6);
 	bar->microbatch = prof_column_int(query, 7);
 	bar->step = prof_column_int(query, 8);
 	bar->weight_update = prof_column_int(query, 9);
 	phase = prof_column_text(query, 10);
 	bar->phase = phase == NULL ? 0 : phase[0];
-	out->parent_id = back == INT64_MIN ? INT64_MIN : bar->span_id - back;
+	out->parent_id = back <= 0 || back >= bar->span_id ? INT64_MIN : bar->span_id - back;
 }
 
 /* The row @span_id; *@found false: there is none. */
@@ -115,6 +126,19 @@ static enum status get_row(struct prof_db *db, int64_t span_id, int64_t now_ns, 
 	if (status == ST_OK && *found)
 		read_row(query, now_ns, out);
 	prof_query_close(query);
+	return status;
+}
+
+/* The same on the way up from @below, which is @row's depth afterwards: a parent is less deep. */
+static enum status get_ancestor(struct prof_db *db, int64_t span_id, int64_t now_ns, int *below,
+				struct row *out, bool *found, struct err *err)
+{
+	enum status status = get_row(db, span_id, now_ns, out, found, err);
+
+	if (*found && out->bar.depth >= *below)
+		*found = false;
+	else if (*found)
+		*below = out->bar.depth;
 	return status;
 }
 
@@ -178,8 +202,8 @@ static enum status last_before(struct prof_db *db, int64_t track_id, int64_t tim
 	prof_query_int(query, ":time", time_ns);
 	status = prof_query_step(query, &row, err);
 	if (status == ST_OK && row) {
-		zone.first_row = prof_column_int(query, 0);
-		zone.last_row = prof_column_int(query, 1);
+		zone.first_row = within(prof_column_int(query, 0), 0, TIME_MOST);
+		zone.last_row = within(prof_column_int(query, 1), 0, TIME_MOST);
 	}
 	prof_query_close(query);
 	if (status != ST_OK || !row)
@@ -241,13 +265,14 @@ static enum status add_left_edge(struct prof_db *db, const struct window *window
 				 struct err *err)
 {
 	int64_t span_id;
+	int below = INT_MAX;
 	enum status status = last_before(db, window->track_id, window->from_ns, &span_id, err);
 
 	while (status == ST_OK && span_id != INT64_MIN) {
 		struct row row;
 		bool found, outside;
 
-		status = get_row(db, span_id, window->now_ns, &row, &found, err);
+		status = get_ancestor(db, span_id, window->now_ns, &below, &row, &found, err);
 		if (status != ST_OK || !found)
 			break;
 		outside = is_outside(window, &row.bar);
@@ -266,13 +291,14 @@ static enum status add_open(struct prof_db *db, const struct window *window, str
 			    struct err *err)
 {
 	int64_t span_id;
+	int below = INT_MAX;
 	enum status status = last_before(db, window->track_id, INT64_MAX, &span_id, err);
 
 	while (status == ST_OK && span_id != INT64_MIN) {
 		struct row row;
 		bool found;
 
-		status = get_row(db, span_id, window->now_ns, &row, &found, err);
+		status = get_ancestor(db, span_id, window->now_ns, &below, &row, &found, err);
 		if (status != ST_OK || !found)
 			break;
 		if (row.bar.open && row.bar.start_ns >= window->from_ns &&
@@ -314,10 +340,11 @@ static void read_bucket(const struct prof_query *query, int level, struct prof_b
 	int shift = prof_level_shift(level);
 
 	memset(bar, 0, sizeof(*bar));
-	bar->start_ns = prof_column_int(query, 0) << shift;
+	bar->start_ns =
+		within(prof_column_int(query, 0), 0, TIME_MOST >> shift) * ((int64_t)1 << shift);
 	bar->dur_ns = (int64_t)1 << shift;
 	bar->span_id = INT64_MIN;
-	bar->depth = (int)prof_column_int(query, 1);
+	bar->depth = (int)within(prof_column_int(query, 1), 0, DEPTH_MOST);
 	bar->busy_ns = prof_column_int(query, 2);
 	bar->count = prof_column_int(query, 3);
 	bar->site_id = prof_column_int(query, 4);
@@ -418,8 +445,8 @@ static enum status add_rows(struct prof_db *db, const struct window *window, con
 		status = prof_query_step(query, &more, err);
 		if (status != ST_OK || !more || prof_column_int(query, 2) < window->from_ns)
 			break;
-		zone.first_row = prof_column_int(query, 0);
-		zone.last_row = prof_column_int(query, 1);
+		zone.first_row = within(prof_column_int(query, 0), 0, TIME_MOST);
+		zone.last_row = within(prof_column_int(query, 1), 0, TIME_MOST);
 		status = add_zone(db, window, zone, bars, err);
 	}
 	prof_query_close(query);
@@ -544,13 +571,14 @@ static enum status ask_int(struct prof_db *db, const char *sql, int64_t track_id
 static enum status measure_end(struct prof_db *db, struct prof_track *track, struct err *err)
 {
 	int64_t span_id;
+	int below = INT_MAX;
 	enum status status = last_before(db, track->track_id, INT64_MAX, &span_id, err);
 
 	while (status == ST_OK && span_id != INT64_MIN) {
 		struct row row;
 		bool found;
 
-		status = get_row(db, span_id, 0, &row, &found, err);
+		status = get_ancestor(db, span_id, 0, &below, &row, &found, err);
 		if (status != ST_OK || !found)
 			break;
 		if (row.bar.depth + 1 > track->depth)
@@ -583,7 +611,8 @@ static enum status measure_track(struct prof_db *db, struct prof_track *track, s
 	track->last_ns = value;
 	for (size_t i = 0; i < ARRAY_LEN(depths) && status == ST_OK; i++) {
 		status = ask_int(db, depths[i], track->track_id, &value, err);
-		if (value != INT64_MIN && value + 1 > track->depth)
+		value = within(value, -1, DEPTH_MOST);
+		if (value + 1 > track->depth)
 			track->depth = (int)value + 1;
 	}
 	return status == ST_OK ? measure_end(db, track, err) : status;
@@ -698,9 +727,9 @@ static enum status read_span(const struct prof_query *query, struct arena *arena
 	out->span_id = prof_column_int(query, 0);
 	out->parent_id = prof_column_int(query, 1);
 	out->track_id = prof_column_int(query, 2);
-	out->start_ns = prof_column_int(query, 3);
+	out->start_ns = within(prof_column_int(query, 3), -TIME_MOST, TIME_MOST);
 	out->dur_ns = prof_column_int(query, 4);
-	out->depth = (int)prof_column_int(query, 5);
+	out->depth = (int)within(prof_column_int(query, 5), 0, DEPTH_MOST);
 	out->epoch = prof_column_int(query, 6);
 	out->execution = prof_column_int(query, 7);
 	out->weight_update = prof_column_int(query, 8);
@@ -750,6 +779,7 @@ static enum status find_at(struct prof_db *db, int64_t track_id, int64_t time_ns
 			   int64_t *out, struct err *err)
 {
 	int64_t span_id;
+	int below = INT_MAX;
 	enum status status = last_before(db, track_id, time_ns == INT64_MAX ? time_ns : time_ns + 1,
 					 &span_id, err);
 
@@ -757,7 +787,7 @@ static enum status find_at(struct prof_db *db, int64_t track_id, int64_t time_ns
 		struct row row;
 		bool found;
 
-		status = get_row(db, span_id, INT64_MAX, &row, &found, err);
+		status = get_ancestor(db, span_id, INT64_MAX, &below, &row, &found, err);
 		if (status != ST_OK || !found)
 			break;
 		if (row.bar.depth <= depth &&
@@ -937,8 +967,8 @@ static enum status search_track(struct prof_db *db, int64_t track_id, struct sea
 		status = prof_query_step(query, &more, err);
 		if (status != ST_OK || !more)
 			break;
-		zone.first_row = prof_column_int(query, 0);
-		zone.last_row = prof_column_int(query, 1);
+		zone.first_row = within(prof_column_int(query, 0), 0, TIME_MOST);
+		zone.last_row = within(prof_column_int(query, 1), 0, TIME_MOST);
 		status = search_zone(db, zone, search, &done, err);
 	}
 	prof_query_close(query);
