@@ -87,6 +87,10 @@ static void reset_signals(struct train_session *session)
 			atomic_store(&stage->backward_done.value, 0);
 		}
 	}
+	for (int r = 0; r < session->layout->replicas; r++) {
+		atomic_store(&session->replica[r].runs_done, 0);
+		session->replica[r].runs_recorded = 0;
+	}
 	atomic_store(&session->steps_done, 0);
 }
 
@@ -120,15 +124,18 @@ static void plan_execution(struct phase *phase, enum ips_mode mode, int64_t epoc
 	reset_signals(session);
 }
 
+#define LOOK_MS 50 /* how often the main thread looks at what the workers have done */
+
 static void wait_for_workers(struct phase *phase, int64_t number)
 {
 	struct train_session *session = phase->session;
 
 	for (int i = 0; i < session->worker_count; i++) {
-		while (!train_signal_wait_ms(&session->worker[i].finished, number, 100)) {
+		while (!train_signal_wait_ms(&session->worker[i].finished, number, LOOK_MS)) {
 			const int64_t done =
 				atomic_load_explicit(&session->steps_done, memory_order_relaxed);
 
+			train_record_runs(session, false);
 			train_screen_progress(phase->screen, done * session->layout->replicas, NAN,
 					      NAN);
 		}
@@ -194,13 +201,6 @@ static void record_losses(struct phase *phase)
 	}
 }
 
-/* Evaluation has no weight update at which a worker could report its pipeline run. */
-static void record_evaluation_runs(struct train_session *session)
-{
-	for (int i = 0; i < session->worker_count; i += session->workers_per_replica)
-		train_record_run(&session->worker[i], 0);
-}
-
 static enum status run_execution(struct phase *phase, enum ips_mode mode, int64_t epoch,
 				 struct err *err)
 {
@@ -216,9 +216,9 @@ static enum status run_execution(struct phase *phase, enum ips_mode mode, int64_
 	ips_span_begin(session->main_track, ips_site_intern("execution", "Engine::run", NULL));
 	start_ns = ips_recording_now_ns(session->recording);
 	train_signal_set(&session->go, session->executions + 1);
+	train_record_device(session);
 	wait_for_workers(phase, session->executions + 1);
-	if (mode != IPS_TRAIN)
-		record_evaluation_runs(session);
+	train_record_runs(session, true);
 	ips_span_end(session->main_track);
 	train_record_execution(session, start_ns, ips_recording_now_ns(session->recording));
 	record_engine_run(session);

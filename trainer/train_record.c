@@ -501,22 +501,59 @@ static enum status record_device_run(struct train_worker *worker, int64_t run)
 				     : &session->device_evaluate_bubble);
 }
 
-enum status train_record_run(struct train_worker *worker, int64_t run)
+/* The first worker of a replica speaks for it. */
+static struct train_worker *worker_of(struct train_session *session, int replica)
 {
-	const struct train_session *session = worker->session;
-	const struct ipu_schedule *schedule = session->execution.schedule;
-	struct train_bubble bubble;
-	enum status status;
+	return &session->worker[replica * session->workers_per_replica];
+}
 
+enum status train_record_device(struct train_session *session)
+{
 	if (session->recording == NULL)
 		return ST_OK;
-	status = measure_bubble(session, schedule, IPS_HOST, worker->replica->interval,
-				schedule->first[schedule->ipus], &bubble);
-	if (status == ST_OK)
-		status = append_bubble(worker, run, IPS_HOST, &bubble);
+	for (int64_t run = 0; run < session->execution.runs; run++) {
+		for (int r = 0; r < session->layout->replicas; r++) {
+			enum status status = record_device_run(worker_of(session, r), run);
+
+			if (status != ST_OK)
+				return status;
+		}
+	}
+	return ST_OK;
+}
+
+static enum status record_host_run(struct train_session *session, int replica, int64_t run)
+{
+	const struct ipu_schedule *schedule = session->execution.schedule;
+	const int works = schedule->first[schedule->ipus];
+	struct train_bubble bubble;
+	enum status status =
+		measure_bubble(session, schedule, IPS_HOST,
+			       session->replica[replica].interval + run * works, works, &bubble);
+
 	if (status != ST_OK)
 		return status;
-	return record_device_run(worker, run);
+	return append_bubble(worker_of(session, replica), run, IPS_HOST, &bubble);
+}
+
+enum status train_record_runs(struct train_session *session, bool all)
+{
+	if (session->recording == NULL)
+		return ST_OK;
+	for (int r = 0; r < session->layout->replicas; r++) {
+		struct train_replica *replica = &session->replica[r];
+		const int64_t done =
+			all ? session->execution.runs
+			    : atomic_load_explicit(&replica->runs_done, memory_order_acquire);
+
+		for (; replica->runs_recorded < done; replica->runs_recorded++) {
+			enum status status = record_host_run(session, r, replica->runs_recorded);
+
+			if (status != ST_OK)
+				return status;
+		}
+	}
+	return ST_OK;
 }
 
 /* ---- executions and metrics

@@ -18,9 +18,13 @@ struct ips_keys train_record_keys(const struct train_worker *worker, int stage, 
 enum status train_record_work(struct train_worker *worker, const struct ips_keys *keys,
 			      int64_t start_ns, int64_t end_ns, int64_t cpu_ns);
 
-/* A pipeline run has ended: its bubble on the host, and its device rows. By the worker of stage 0
- * when training; for evaluation by the main thread, with any worker of the replica. */
-enum status train_record_run(struct train_worker *worker, int64_t run);
+/* The device's rows of the present execution. They are a plan, so the main thread writes them while
+ * the workers work. */
+enum status train_record_device(struct train_session *session);
+
+/* The host's bubbles of the pipeline runs that have ended since the last call; @all: of all that
+ * the execution has (the workers have finished). By the main thread. */
+enum status train_record_runs(struct train_session *session, bool all);
 
 /* An execution has ended. */
 enum status train_record_execution(struct train_session *session, int64_t start_ns, int64_t end_ns);

@@ -158,13 +158,16 @@ static enum status new_stage(struct train_session *session, struct train_replica
 	return new_stage_buffers(session, stage, number, err);
 }
 
-/* Intervals of one pipeline run: training's, or the longest evaluation's. */
+/* Intervals of the longest execution; without a recording none are kept. */
 static size_t most_works(const struct train_session *session)
 {
 	const struct ipu_schedule *train = session->train_schedule;
 	const struct ipu_schedule *evaluate = session->evaluate_schedule;
-	size_t most = (size_t)train->first[train->ipus];
+	size_t most =
+		(size_t)train->first[train->ipus] * (size_t)session->layout->updates_per_execution;
 
+	if (session->recording == NULL)
+		return 1;
 	if (evaluate != NULL && (size_t)evaluate->first[evaluate->ipus] > most)
 		most = (size_t)evaluate->first[evaluate->ipus];
 	return most;

@@ -49,8 +49,10 @@ struct train_replica {
 	int number;
 	struct train_stage *stage; /* by stage */
 	float *weights, *accumulated, *fresh, *slots;
-	struct ipu_interval *interval;       /* of the present pipeline run, IPU after IPU */
-	struct ips_track **device_track;     /* by local IPU */
+	struct ipu_interval *interval;   /* of the execution: by pipeline run, IPU, order of work */
+	_Atomic int64_t runs_done;       /* of the execution: their intervals are all there */
+	int64_t runs_recorded;           /* the main thread's */
+	struct ips_track **device_track; /* by local IPU */
 	struct outfeed_key **activation_key; /* by layer */
 };
 

@@ -17,7 +17,7 @@ struct work {
 	int64_t sequence; /* micro-batch of the execution: run x microbatches + within */
 	struct ips_keys keys;
 	int64_t start_ns, start_cpu_ns;
-	size_t interval; /* where it goes among the IPU's intervals of the run */
+	size_t interval; /* where it goes among those of the execution */
 };
 
 static struct train_stage *stage_of(const struct work *work, int number)
@@ -365,7 +365,7 @@ static void run_pipeline(struct train_worker *worker, int64_t run)
 	struct train_session *session = worker->session;
 	const struct train_execution *execution = &session->execution;
 	const struct ipu_schedule *schedule = execution->schedule;
-	struct err err = {ST_OK, ""};
+	const int64_t works = schedule->first[schedule->ipus];
 
 	for (int i = schedule->first[worker->ipu]; i < schedule->first[worker->ipu + 1]; i++) {
 		const struct ipu_work *planned = &schedule->works[i];
@@ -376,7 +376,7 @@ static void run_pipeline(struct train_worker *worker, int64_t run)
 			.run = run,
 			.within = planned->microbatch,
 			.sequence = run * execution->microbatches + planned->microbatch,
-			.interval = (size_t)i,
+			.interval = (size_t)(run * works + i),
 		};
 
 		if (planned->phase == 'F')
@@ -388,7 +388,7 @@ static void run_pipeline(struct train_worker *worker, int64_t run)
 		return;
 	/* Stage 0's backward ends a pipeline run: everyone's intervals are there. */
 	if (schedule->device[0] == worker->ipu)
-		keep_first(&worker->err, train_record_run(worker, run), &err);
+		atomic_store_explicit(&worker->replica->runs_done, run + 1, memory_order_release);
 	for (int s = 0; s < session->layout->stages; s++) {
 		struct work work = {.worker = worker,
 				    .stage = &worker->replica->stage[s],
