@@ -47,7 +47,7 @@ find_package(ipuscope REQUIRED)
 add_executable(foreign ${SOURCE}/examples/foreign.c)
 target_link_libraries(foreign PRIVATE ipuscope::profiler)
 CMAKE
-cmake -S "$work/find" -B "$work/find/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DSOURCE="$source" >/dev/null
+cmake -G Ninja -S "$work/find" -B "$work/find/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DSOURCE="$source" >/dev/null
 cmake --build "$work/find/build" >/dev/null
 "$work/find/build/foreign" "$work/find.db"
 check "$work/find.db"

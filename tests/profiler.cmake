@@ -3,6 +3,5 @@ foreach(name IN ITEMS rows record model timeline kill fault db)
 		LIBS profiler common PkgConfig::SQLITE LABELS unit)
 endforeach()
 
-add_test(NAME foreign_link COMMAND ${PROJECT_SOURCE_DIR}/tests/foreign_link.sh ${PROJECT_BINARY_DIR})
-set_tests_properties(foreign_link PROPERTIES LABELS "golden;release" TIMEOUT 120 SKIP_RETURN_CODE 77
-	ENVIRONMENT "${IPUSCOPE_TEST_ENVIRONMENT}")
+# Sanitizers want to be linked into the foreign program too: as released only.
+ipuscope_add_script(NAME foreign_link LABELS golden release ARGS ${PROJECT_BINARY_DIR})
