@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -111,6 +112,18 @@ void train_screen_model(struct train_screen *screen, const struct model *model,
 		print_stages(screen->out, model, layout->stage);
 }
 
+/* Draw over the terminal's last line. What is drawn over must not wrap, so it is cut. */
+static void draw_over(const struct train_screen *screen, const char *line)
+{
+	struct winsize size;
+	int width = 80;
+
+	if (ioctl(fileno(screen->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		width = size.ws_col;
+	fprintf(screen->out, "\033[2K\r%.*s", width - 1, line);
+	fflush(screen->out);
+}
+
 /* ---- compile progress ---------------------------------------------------------------------------
  */
 
@@ -128,7 +141,7 @@ void train_screen_compile(struct train_screen *screen, const char *module, int s
 {
 	const int last = (int)ARRAY_LEN(COMPILE_STEPS) - 1;
 	const int percent = COMPILE_STEPS[step].percent;
-	char cells[COMPILE_BAR + 1];
+	char cells[COMPILE_BAR + 1], line[160];
 	int64_t tenths;
 
 	if (screen->out == NULL)
@@ -143,11 +156,13 @@ void train_screen_compile(struct train_screen *screen, const char *module, int s
 	memset(cells, ' ', sizeof(cells));
 	memset(cells, '#', (size_t)(COMPILE_BAR * percent / 100));
 	cells[COMPILE_BAR] = '\0';
-	fprintf(screen->out, "%s[%s] %d%% %s [Elapsed: %02d:%02d:%02d.%d]%s",
-		screen->terminal ? "\033[2K\r" : "", cells, percent, COMPILE_STEPS[step].text,
-		(int)(tenths / 36000), (int)(tenths / 600 % 60), (int)(tenths / 10 % 60),
-		(int)(tenths % 10), step == last ? "\n" : "");
-	fflush(screen->out);
+	snprintf(line, sizeof(line), "[%s] %d%% %s [Elapsed: %02d:%02d:%02d.%d]", cells, percent,
+		 COMPILE_STEPS[step].text, (int)(tenths / 36000), (int)(tenths / 600 % 60),
+		 (int)(tenths / 10 % 60), (int)(tenths % 10));
+	if (step != last)
+		draw_over(screen, line);
+	else
+		fprintf(screen->out, "%s%s\n", screen->terminal ? "\033[2K\r" : "", line);
 }
 
 /* ---- epochs
@@ -229,7 +244,8 @@ void train_screen_progress(struct train_screen *screen, int64_t done, double los
 {
 	const int64_t all = screen->done + done;
 	const double elapsed = (double)((int64_t)clock_ns() - screen->start_ns) * 1e-9;
-	char cells[EPOCH_BAR + 1];
+	char cells[EPOCH_BAR + 1], line[256];
+	int length;
 
 	if (!isnan(loss))
 		screen->loss = loss;
@@ -238,11 +254,16 @@ void train_screen_progress(struct train_screen *screen, int64_t done, double los
 	if (screen->out == NULL || !screen->terminal)
 		return;
 	bar_cells(cells, all, screen->steps);
-	fprintf(screen->out, "\033[2K\r%*lld/%lld [%s] - ETA: %.0fs", digits(screen->steps),
-		(long long)all, (long long)screen->steps, cells,
-		all > 0 ? elapsed / (double)all * (double)(screen->steps - all) : 0.0);
-	print_metrics(screen);
-	fflush(screen->out);
+	length = snprintf(line, sizeof(line), "%*lld/%lld [%s] - ETA: %.0fs", digits(screen->steps),
+			  (long long)all, (long long)screen->steps, cells,
+			  all > 0 ? elapsed / (double)all * (double)(screen->steps - all) : 0.0);
+	if (screen->done > 0)
+		length += snprintf(line + length, sizeof(line) - (size_t)length, " - loss: %.4f",
+				   screen->loss);
+	if (screen->done > 0 && !isnan(screen->accuracy))
+		snprintf(line + length, sizeof(line) - (size_t)length, " - accuracy: %.4f",
+			 screen->accuracy);
+	draw_over(screen, line);
 }
 
 void train_screen_executed(struct train_screen *screen, int64_t steps, double loss, double accuracy)
