@@ -790,7 +790,7 @@ static void discard(struct ips_recording *recording)
 /* When the next commit begins: somewhat early, since draining takes time. */
 static uint64_t commit_at(const struct ips_recording *recording)
 {
-	return recording->writer.last_commit_ns + recording->writer.commit_ns / 8 * 7;
+	return recording->writer.last_commit_ns + recording->writer.commit_ns / 4 * 3;
 }
 
 static bool commit_due(const struct ips_recording *recording)
