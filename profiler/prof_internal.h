@@ -24,6 +24,7 @@
 #include "profiler/prof_rows.h"
 #include "profiler/prof_sql.h"
 
+#define PROF_PAGE_BYTES 16384 /* of the database */
 #define PROF_LANE_ROWS  8192u /* rows a lane gathers before they go to the database */
 #define PROF_ARG_TEXT   64u   /* bytes of a text argument */
 #define PROF_KEYS_SLOTS 3u    /* slots that a struct ips_keys takes after its event */
@@ -204,22 +205,34 @@ void prof__wake(void *recording);                           /* never blocks */
 /* prof_lane.c: on the writer's thread */
 enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane, size_t most,
 			     bool *more);
-enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
 void prof__lane_discard(struct prof_lane *lane);
+
+/* prof_lane_flush.c: on the writer's thread */
+enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
 bool prof__lane_waits(const struct prof_lane *lane); /* there is something to flush */
 
 /* prof_writer.c */
+void *prof__writer_main(void *recording);
+void *prof__standby_main(void *recording);
+/* One row of what recording costs since the last such row; @dropped in all. */
+enum status prof__writer_overhead(struct prof_writer *writer, uint64_t dropped);
+/* Writing ends for good; writer->err says why. */
+void prof__writer_fail(struct ips_recording *recording, enum status status);
+
+/* prof_writer_open.c */
 enum status prof__writer_open(struct prof_writer *writer, const char *path, int64_t rank,
 			      const char *command, struct err *err);
 void prof__writer_close(struct prof_writer *writer); /* accepts a zeroed struct */
+/* After the thread has ended: indexes, states, leaving WAL. */
+enum status prof__writer_finish(struct ips_recording *recording);
+
+/* prof_writer_rows.c */
 enum status prof__writer_begin(struct prof_writer *writer);
 enum status prof__writer_text(struct prof_writer *writer, const char *text, int64_t *id);
 enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site, uint32_t *id);
 enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
 				 bool needed, int64_t *id);
-void *prof__writer_main(void *recording);
-void *prof__standby_main(void *recording);
-/* After the thread has ended: indexes, states, leaving WAL. */
-enum status prof__writer_finish(struct ips_recording *recording);
+enum status prof__writer_chunk(struct prof_writer *writer, const struct prof_chunk *chunk);
+enum status prof__writer_flush_rows(struct prof_writer *writer);
 
 #endif /* PROF_INTERNAL_H */

@@ -1,0 +1,163 @@
+/*
+ * Rows of spans, for the timeline: by id, by time, and upwards. See prof_timeline_internal.h.
+ *
+ * One thread per database handle.
+ */
+#include "profiler/prof_timeline_internal.h"
+
+#include <string.h>
+
+#define ROW_BY_ID                                                                                  \
+	PROF_ROW_COLUMNS "FROM span_rows r LEFT JOIN contexts c ON c.context_id = r.context_id "   \
+			 "WHERE r.span_id = :span"
+
+/* ---- one snapshot ---- */
+
+static enum status run(struct prof_db *db, const char *sql, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+	bool row;
+
+	if (status == ST_OK)
+		status = prof_query_step(query, &row, err);
+	prof_query_close(query);
+	return status;
+}
+
+enum status prof__timeline_begin(struct prof_db *db, struct err *err)
+{
+	return run(db, "SAVEPOINT prof_timeline", err);
+}
+
+void prof__timeline_end(struct prof_db *db)
+{
+	run(db, "RELEASE prof_timeline", NULL);
+}
+
+/* ---- rows ---- */
+
+void prof__timeline_read(const struct prof_query *query, int64_t now_ns,
+			 struct prof_timeline_row *out)
+{
+	struct prof_bar *bar = &out->bar;
+	int64_t dur_ns = prof_column_int(query, 2), back = prof_column_int(query, 5);
+	const char *phase;
+
+	memset(out, 0, sizeof(*out));
+	bar->span_id = prof_column_int(query, 0);
+	bar->start_ns = prof__within(prof_column_int(query, 1), -PROF_TIME_MOST, PROF_TIME_MOST);
+	bar->open = dur_ns == INT64_MIN;
+	bar->dur_ns = prof__within(dur_ns, 0, PROF_TIME_MOST);
+	if (bar->open)
+		bar->dur_ns = prof__within(now_ns, bar->start_ns, PROF_TIME_MOST) - bar->start_ns;
+	bar->busy_ns = bar->dur_ns;
+	bar->count = 1;
+	bar->site_id = prof_column_int(query, 3);
+	bar->depth = (int)prof__within(prof_column_int(query, 4), 0, PROF_DEPTH_MOST);
+	bar->stage = prof_column_int(query, 6);
+	bar->microbatch = prof_column_int(query, 7);
+	bar->step = prof_column_int(query, 8);
+	bar->weight_update = prof_column_int(query, 9);
+	phase = prof_column_text(query, 10);
+	bar->phase = phase == NULL ? 0 : phase[0];
+	out->parent_id = back <= 0 || back >= bar->span_id ? INT64_MIN : bar->span_id - back;
+}
+
+/* The row @span_id; *@found false: there is none. */
+static enum status get_row(struct prof_db *db, int64_t span_id, int64_t now_ns,
+			   struct prof_timeline_row *out, bool *found, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, ROW_BY_ID, err);
+
+	*found = false;
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":span", span_id);
+	status = prof_query_step(query, found, err);
+	if (status == ST_OK && *found)
+		prof__timeline_read(query, now_ns, out);
+	prof_query_close(query);
+	return status;
+}
+
+enum status prof__timeline_ancestor(struct prof_db *db, int64_t span_id, int64_t now_ns, int *below,
+				    struct prof_timeline_row *out, bool *found, struct err *err)
+{
+	enum status status = get_row(db, span_id, now_ns, out, found, err);
+
+	if (*found && out->bar.depth >= *below)
+		*found = false;
+	else if (*found)
+		*below = out->bar.depth;
+	return status;
+}
+
+static enum status get_start(struct prof_db *db, int64_t span_id, int64_t *start_ns,
+			     struct err *err)
+{
+	struct prof_query *query;
+	bool row;
+	enum status status = prof_query_open(
+		&query, db, "SELECT start_ns FROM span_rows WHERE span_id = :span", err);
+
+	*start_ns = INT64_MAX;
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":span", span_id);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row)
+		*start_ns = prof_column_int(query, 0);
+	prof_query_close(query);
+	return status;
+}
+
+enum status prof__timeline_first_at(struct prof_db *db, int64_t first, int64_t last,
+				    int64_t time_ns, int64_t *out, struct err *err)
+{
+	int64_t low = first, high = last + 1;
+	enum status status = ST_OK;
+
+	while (low < high && status == ST_OK) {
+		int64_t middle = low + (high - low) / 2, start_ns;
+
+		status = get_start(db, middle, &start_ns, err);
+		if (start_ns < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*out = low;
+	return status;
+}
+
+enum status prof__timeline_last_before(struct prof_db *db, int64_t track_id, int64_t time_ns,
+				       int64_t *span_id, struct err *err)
+{
+	struct prof_query *query;
+	struct prof_timeline_zone zone = {0, 0};
+	bool row;
+	enum status status = prof_query_open(
+		&query, db,
+		"SELECT first_row, last_row FROM zones WHERE kind = 0 AND track_id = :track "
+		"AND first_ns < :time ORDER BY first_ns DESC, first_row DESC LIMIT 1",
+		err);
+
+	*span_id = INT64_MIN;
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":track", track_id);
+	prof_query_int(query, ":time", time_ns);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row) {
+		zone.first_row = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST);
+		zone.last_row = prof__within(prof_column_int(query, 1), 0, PROF_TIME_MOST);
+	}
+	prof_query_close(query);
+	if (status != ST_OK || !row)
+		return status;
+	status = prof__timeline_first_at(db, zone.first_row, zone.last_row, time_ns, span_id, err);
+	--*span_id;
+	return status;
+}

@@ -1,0 +1,371 @@
+/*
+ * The writer's beginning and end: the database with its schema and statements, and how it is left,
+ * with indexes, complete, and without a write-ahead log where no reader holds it.
+ *
+ * On the thread that opens and closes the recording, while the writer's threads do not run.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "profiler/prof_copier.h"
+#include "profiler/prof_index.h"
+#include "profiler/prof_internal.h"
+#include "profiler/prof_process.h"
+#include "profiler/prof_schema.h"
+
+#define FLOWS_KEPT      65536u
+#define INDEX_SHARE     50          /* indexes take at most this part of the recording's time */
+#define LEAVE_WAL_NS    1000000000u /* the longest wait for readers at the end */
+#define LIBRARY_VERSION "0.1.0"
+
+/* ---- opening ---- */
+
+static int on_wal(void *user, sqlite3 *db, const char *name, int pages)
+{
+	(void)db;
+	(void)name;
+	*(int *)user = pages;
+	return SQLITE_OK;
+}
+
+/* What journal mode @sql leads to. */
+static bool journal_is(sqlite3 *db, const char *sql, const char *wanted)
+{
+	sqlite3_stmt *statement;
+	bool is = false;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
+		return false;
+	if (sqlite3_step(statement) == SQLITE_ROW) {
+		const unsigned char *mode = sqlite3_column_text(statement, 0);
+
+		is = mode != NULL && strcmp((const char *)mode, wanted) == 0;
+	}
+	return sqlite3_finalize(statement) == SQLITE_OK && is;
+}
+
+static enum status open_database(struct prof_writer *writer, const char *path, struct err *err)
+{
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+	int code = sqlite3_open_v2(path, &writer->db, flags, NULL);
+	enum status status;
+
+	if (code != SQLITE_OK)
+		return prof_sql_error(writer->db, code, err, "open");
+	sqlite3_busy_timeout(writer->db, 1000);
+	status = prof_sql_run(writer->db,
+			      "PRAGMA page_size=16384; PRAGMA cache_size=-16384;"
+			      "PRAGMA temp_store=MEMORY; PRAGMA locking_mode=NORMAL",
+			      err);
+	if (status != ST_OK)
+		return status;
+	if (!journal_is(writer->db, "PRAGMA journal_mode=WAL", "wal"))
+		return err_set(err, sqlite3_errcode(writer->db) == SQLITE_FULL ? ST_NOSPACE : ST_IO,
+			       "cannot keep a write-ahead log here (%s); record on a local disk",
+			       sqlite3_errmsg(writer->db));
+	status = prof_sql_run(writer->db, "PRAGMA synchronous=NORMAL; BEGIN", err);
+	if (status == ST_OK)
+		status = prof_sql_run(writer->db, prof_schema_sql(), err);
+	sqlite3_wal_autocheckpoint(writer->db, 0);
+	sqlite3_wal_hook(writer->db, on_wal, &writer->wal_pages);
+	return status;
+}
+
+static enum status prepare(sqlite3_stmt **out, sqlite3 *db, const char *sql, struct err *err)
+{
+	int code = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
+
+	return code == SQLITE_OK ? ST_OK : prof_sql_error(db, code, err, "prepare");
+}
+
+#define SPAN_VALUES    "(?,?,?,?,?,?,?)"
+#define SPAN_VALUES_4  SPAN_VALUES "," SPAN_VALUES "," SPAN_VALUES "," SPAN_VALUES
+#define SPAN_VALUES_16 SPAN_VALUES_4 "," SPAN_VALUES_4 "," SPAN_VALUES_4 "," SPAN_VALUES_4
+#define SPAN_VALUES_64 SPAN_VALUES_16 "," SPAN_VALUES_16 "," SPAN_VALUES_16 "," SPAN_VALUES_16
+#define SPAN_INSERT                                                                                \
+	"INSERT INTO span_rows (track_id, site_id, start_ns, dur_ns, context_id, parent_back, "    \
+	"depth) VALUES "
+
+static enum status prepare_statements(struct prof_writer *writer, struct err *err)
+{
+	const struct {
+		sqlite3_stmt **statement;
+		const char *sql;
+	} list[] = {
+		{&writer->begin, "BEGIN IMMEDIATE"},
+		{&writer->commit, "COMMIT"},
+		{&writer->spans_many, SPAN_INSERT SPAN_VALUES_64},
+		{&writer->spans_one, SPAN_INSERT SPAN_VALUES},
+		{&writer->end_span, "UPDATE span_rows SET dur_ns = ? WHERE span_id = ?"},
+	};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(list) && status == ST_OK; i++)
+		status = prepare(list[i].statement, writer->db, list[i].sql, err);
+	return status;
+}
+
+static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
+{
+	const struct {
+		struct prof_insert *insert;
+		const char *head;
+		size_t columns;
+		const char *tail;
+	} list[] = {
+		{&writer->strings, "INSERT INTO strings (string_id, value)", 2, NULL},
+		{&writer->sites,
+		 "INSERT INTO sites (site_id, category_id, name_id, operation_id, file_id, line)",
+		 6, NULL},
+		{&writer->contexts,
+		 "INSERT INTO contexts (context_id, rank, mode, epoch, execution, weight_update, "
+		 "step, "
+		 "microbatch, replica, ipu, stage, phase)",
+		 12, NULL},
+		{&writer->tracks,
+		 "INSERT INTO track_rows (track_id, rank, clock, pid, tid, ipu, track, name, "
+		 "parent)",
+		 9, NULL},
+		{&writer->args, "INSERT OR REPLACE INTO span_arg_rows (span_id, name_id, value)", 3,
+		 NULL},
+		{&writer->flows, "INSERT INTO flow_rows (from_span_id, to_span_id, name_id)", 3,
+		 NULL},
+		{&writer->instants,
+		 "INSERT INTO instant_rows (track_id, site_id, time_ns, context_id)", 4, NULL},
+		{&writer->samples, "INSERT INTO counter_rows (track_id, site_id, time_ns, value)",
+		 4, NULL},
+		{&writer->zones,
+		 "INSERT INTO zones (kind, track_id, first_ns, first_row, last_ns, last_row, "
+		 "finest)",
+		 7, NULL},
+		{&writer->sparse_zones,
+		 "INSERT INTO sparse_zones (track_id, finest, first_ns, first_row, last_ns, "
+		 "last_row)",
+		 6, NULL},
+		{&writer->longs, "INSERT INTO long_spans (track_id, level, start_ns, span_id)", 4,
+		 NULL},
+		{&writer->levels,
+		 "INSERT INTO span_levels (track_id, level, bucket, depth, busy_ns, count, "
+		 "site_id, "
+		 "site_ns)",
+		 8,
+		 "ON CONFLICT DO UPDATE SET busy_ns = busy_ns + excluded.busy_ns, "
+		 "count = count + excluded.count, "
+		 "site_id = iif(excluded.site_ns >= site_ns, excluded.site_id, site_id), "
+		 "site_ns = max(excluded.site_ns, site_ns)"},
+		{&writer->counter_levels,
+		 "INSERT INTO counter_levels (track_id, site_id, level, bucket, count, least, "
+		 "greatest, "
+		 "total)",
+		 8,
+		 "ON CONFLICT DO UPDATE SET count = count + excluded.count, "
+		 "least = min(least, excluded.least), greatest = max(greatest, excluded.greatest), "
+		 "total = total + excluded.total"},
+		{&writer->overhead,
+		 "INSERT INTO overhead_rows (rank, time_ns, events, rows, bytes, dropped, "
+		 "record_ns_estimate, write_ns)",
+		 8, NULL},
+	};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(list) && status == ST_OK; i++)
+		status = prof_insert_init(list[i].insert, writer->db, list[i].head, list[i].columns,
+					  list[i].tail, err);
+	return status;
+}
+
+static enum status set_fact(struct prof_writer *writer, const char *key, const char *value,
+			    struct err *err)
+{
+	sqlite3_stmt *statement;
+	enum status status =
+		prepare(&statement, writer->db,
+			"INSERT OR REPLACE INTO meta_facts (key, value) VALUES (?, ?)", err);
+
+	if (status != ST_OK)
+		return status;
+	sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 2, value, -1, SQLITE_STATIC);
+	status = prof_sql_execute(statement, err, "write meta");
+	sqlite3_finalize(statement);
+	return status;
+}
+
+static enum status set_fact_int(struct prof_writer *writer, const char *key, int64_t value,
+				struct err *err)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	return set_fact(writer, key, text, err);
+}
+
+static enum status first_facts(struct prof_writer *writer, const char *command, struct err *err)
+{
+	char host[PROF_HOST_SIZE];
+	const struct {
+		const char *key;
+		int64_t value;
+	} numbers[] = {
+		{"schema_version", 1},
+		{"pid", getpid()},
+		{"process_start", prof_process_start(getpid())},
+		{"start_epoch_ns", writer->clock.start_epoch_ns},
+		{"ticks_per_second", (int64_t)writer->clock.ticks_per_second},
+		{"page_bytes", PROF_PAGE_BYTES},
+		{"rank", writer->rank},
+	};
+	enum status status = set_fact(writer, "state", "recording", err);
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers) && status == ST_OK; i++)
+		status = set_fact_int(writer, numbers[i].key, numbers[i].value, err);
+	prof_process_host(host);
+	if (status == ST_OK)
+		status = set_fact(writer, "host", host, err);
+	if (status == ST_OK)
+		status = set_fact(writer, "library_version", LIBRARY_VERSION, err);
+	if (status == ST_OK)
+		status = set_fact(writer, "sqlite_version", sqlite3_libversion(), err);
+	if (status == ST_OK && command != NULL)
+		status = set_fact(writer, "command", command, err);
+	return status;
+}
+
+static void count_lost_flow(void *user, int64_t value)
+{
+	struct prof_writer *writer = user;
+
+	(void)value;
+	writer->dropped_here++;
+}
+
+enum status prof__writer_open(struct prof_writer *writer, const char *path, int64_t rank,
+			      const char *command, struct err *err)
+{
+	enum status status;
+
+	writer->rank = rank;
+	prof_recent_init(&writer->open_flows, 16, FLOWS_KEPT);
+	writer->open_flows.forget = count_lost_flow;
+	writer->open_flows.user = writer;
+	if (!prof_contexts_init(&writer->recent_contexts))
+		return err_nomem(err);
+	prof_clock_start(&writer->clock);
+	status = open_database(writer, path, err);
+	if (status == ST_OK)
+		status = prepare_statements(writer, err);
+	if (status == ST_OK)
+		status = prepare_inserts(writer, err);
+	prof_clock_settle(&writer->clock);
+	if (status == ST_OK)
+		status = first_facts(writer, command, err);
+	if (status == ST_OK)
+		status = prof_sql_run(writer->db, "COMMIT", err);
+	if (status == ST_OK)
+		writer->copier = prof_copier_new(sqlite3_db_filename(writer->db, NULL));
+	writer->last_commit_ns = clock_ns();
+	return status;
+}
+
+void prof__writer_close(struct prof_writer *writer)
+{
+	struct prof_insert *const inserts[] = {
+		&writer->strings,  &writer->sites,        &writer->contexts,
+		&writer->tracks,   &writer->args,         &writer->flows,
+		&writer->instants, &writer->samples,      &writer->zones,
+		&writer->levels,   &writer->longs,        &writer->counter_levels,
+		&writer->overhead, &writer->sparse_zones,
+	};
+	sqlite3_stmt *const statements[] = {writer->begin, writer->commit, writer->spans_many,
+					    writer->spans_one, writer->end_span};
+
+	prof_copier_free(writer->copier);
+	writer->copier = NULL;
+	for (size_t i = 0; i < ARRAY_LEN(inserts); i++)
+		prof_insert_fini(inserts[i]);
+	for (size_t i = 0; i < PROF_TABLES; i++)
+		prof_insert_fini(&writer->rows[i]);
+	for (size_t i = 0; i < ARRAY_LEN(statements); i++)
+		sqlite3_finalize(statements[i]);
+	sqlite3_close(writer->db);
+	writer->db = NULL;
+	prof_texts_fini(&writer->texts);
+	prof_contexts_fini(&writer->recent_contexts);
+	prof_recent_fini(&writer->open_flows);
+	mem_free(writer->sites_seen);
+	writer->sites_seen = NULL;
+}
+
+/* ---- the end ---- */
+
+static enum status set_state(struct prof_writer *writer, const char *state)
+{
+	return set_fact(writer, "state", state, &writer->err);
+}
+
+/* Fold the log in and become one plain file, unless a reader stays for longer than is waited. */
+static void leave_wal(struct prof_writer *writer)
+{
+	uint64_t deadline = clock_ns() + LEAVE_WAL_NS;
+	const struct timespec pause = {0, 10000000};
+	int pages, copied;
+
+	sqlite3_busy_timeout(writer->db, 0);
+	sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
+	for (;;) {
+		if (journal_is(writer->db, "PRAGMA journal_mode=DELETE", "delete"))
+			return;
+		if (clock_ns() >= deadline)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, &pages, &copied);
+}
+
+/* What the last commit itself cost, and the flows that have one side for good. */
+static enum status write_last_overhead(struct prof_writer *writer)
+{
+	uint64_t lost = prof_recent_count(&writer->open_flows);
+	enum status status;
+
+	if (lost == 0 && writer->write_ns == 0)
+		return ST_OK;
+	status = prof__writer_overhead(writer, writer->told.dropped + lost);
+	return status == ST_OK ? prof_insert_flush(&writer->overhead, &writer->err) : status;
+}
+
+enum status prof__writer_finish(struct ips_recording *recording)
+{
+	struct prof_writer *writer = &recording->writer;
+	enum status status;
+	int64_t budget_ms;
+	bool all;
+
+	/* Its connection would hold the log in place. */
+	prof_copier_free(writer->copier);
+	writer->copier = NULL;
+	status = write_last_overhead(writer);
+	if (status == ST_OK)
+		status = set_state(writer, "closing");
+	if (status == ST_OK)
+		status = set_fact_int(writer, "ticks_per_second",
+				      (int64_t)writer->clock.ticks_per_second, &writer->err);
+	if (status == ST_OK) {
+		budget_ms = prof_clock_now(&writer->clock) / 1000000 / INDEX_SHARE;
+		if (budget_ms > recording->params.finish_ms)
+			budget_ms = recording->params.finish_ms;
+		all = prof_index_build(writer->db, budget_ms);
+		status = set_fact(writer, "indexes", all ? "all" : "some", &writer->err);
+	}
+	if (status == ST_OK)
+		status = set_state(writer, "complete");
+	if (status == ST_OK)
+		leave_wal(writer);
+	else
+		prof__writer_fail(recording, status);
+	return status;
+}
