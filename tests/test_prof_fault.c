@@ -367,6 +367,30 @@ static void test_a_reader_that_stays_neither_spoils_the_file_nor_holds_the_end_u
 	prof_check_file(place->path);
 }
 
+static void test_repair_builds_the_indexes_that_a_complete_file_lacks(void **state)
+{
+	static const char built[] = "SELECT count(*) FROM sqlite_schema WHERE name = "
+				    "'contexts_update'";
+	struct prof_place *place = *state;
+	bool done;
+
+	prof_stop(prof_start(place, NULL));
+	assert_int_equal(prof_ask(place->path, built), 0);
+	/* A table large enough for an index, by its last row, left by a writer without time. */
+	prof_change(place->path, "INSERT INTO contexts (context_id, rank) VALUES (1000000, 0);"
+				 "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'some')");
+	assert_int_equal(prof_repair(place->path, &done, NULL), ST_OK);
+	assert_true(done);
+	assert_int_equal(prof_ask(place->path, built), 1);
+	assert_answer(place->path,
+		      "SELECT key, value FROM meta WHERE key IN ('state', 'indexes', 'repaired') "
+		      "ORDER BY 1",
+		      "indexes|all\nstate|complete\n");
+	prof_check_file(place->path);
+	assert_int_equal(prof_repair(place->path, &done, NULL), ST_OK);
+	assert_false(done);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -379,6 +403,7 @@ int main(void)
 		CASE(test_without_memory_every_call_fails_cleanly),
 		CASE(test_reading_without_memory_fails_cleanly),
 		CASE(test_a_reader_that_stays_neither_spoils_the_file_nor_holds_the_end_up),
+		CASE(test_repair_builds_the_indexes_that_a_complete_file_lacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

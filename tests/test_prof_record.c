@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/mem.h"
@@ -532,6 +535,79 @@ static void test_commits_tell_what_is_in_the_file(void **state)
 	assert_answer(place->path, "SELECT sum(events), sum(rows) FROM overhead", "15|5\n");
 }
 
+static void test_the_last_overhead_row_tells_what_the_last_commit_cost(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	struct ips_track *track = ips_track_open(recording, "worker", NULL);
+	IPS_SITE(a, "c", "a");
+
+	ips_span_begin(track, &a);
+	ips_span_end(track);
+	prof_stop(recording);
+	/* Its events are in the rows before it. */
+	assert_answer(place->path,
+		      "SELECT events, rows, write_ns > 0 FROM overhead ORDER BY time_ns DESC "
+		      "LIMIT 1",
+		      "0|0|1\n");
+	assert_answer(place->path, "SELECT sum(events) FROM overhead", "2\n");
+}
+
+#define COMMITS_SEEN 4
+
+struct commit_threads {
+	long tid[COMMITS_SEEN];
+	int nice[COMMITS_SEEN];
+	int count;
+};
+
+/* The first commit takes long without taking processor time, as where no core is idle. */
+static void be_starved_once(void *user, const struct ips_commit *commit)
+{
+	const struct timespec pause = {0, 700000000};
+	struct commit_threads *seen = user;
+
+	(void)commit;
+	if (seen->count < COMMITS_SEEN) {
+		seen->tid[seen->count] = syscall(SYS_gettid);
+		seen->nice[seen->count] = getpriority(PRIO_PROCESS, 0);
+	}
+	if (seen->count++ == 0)
+		nanosleep(&pause, NULL);
+}
+
+static void test_a_starved_writer_hands_over_for_good_and_loses_nothing(void **state)
+{
+	struct prof_place *place = *state;
+	struct commit_threads seen = {0};
+	struct ips_recording_params params;
+	struct ips_recording *recording;
+	struct ips_track *track;
+	IPS_SITE(a, "c", "a");
+
+	ips_recording_params_defaults(&params);
+	params.commit_ms = 1000; /* half of it: no busy machine alone takes that long */
+	params.on_commit = be_starved_once;
+	params.user = &seen;
+	recording = prof_start(place, &params);
+	track = ips_track_open(recording, "worker", NULL);
+	for (int i = 0; i < COMMITS_SEEN; i++) {
+		ips_span_begin(track, &a);
+		ips_span_end(track);
+		ips_recording_flush(recording);
+	}
+	prof_stop(recording);
+	assert_true(seen.count >= COMMITS_SEEN);
+	assert_int_equal(seen.nice[0], 19);
+	for (int i = 1; i < COMMITS_SEEN; i++) {
+		assert_true(seen.tid[i] != seen.tid[0]);
+		assert_true(seen.tid[i] == seen.tid[1]);
+		assert_int_equal(seen.nice[i], getpriority(PRIO_PROCESS, 0));
+	}
+	assert_int_equal(prof_ask(place->path, "SELECT count(*) FROM spans"), COMMITS_SEEN);
+	prof_check_file(place->path);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -550,6 +626,8 @@ int main(void)
 		CASE(test_a_forked_child_writes_nothing),
 		CASE(test_the_same_program_gets_the_same_ids_also_side_by_side),
 		CASE(test_commits_tell_what_is_in_the_file),
+		CASE(test_the_last_overhead_row_tells_what_the_last_commit_cost),
+		CASE(test_a_starved_writer_hands_over_for_good_and_loses_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
