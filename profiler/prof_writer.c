@@ -27,7 +27,7 @@
 
 #define EVENTS_AT_ONCE  4096u    /* between looks at the time */
 #define KEYS_NS         10.0     /* at the call site, of a change of keys (an estimate) */
-#define ROW_NS          150.0    /* of an appended row (measured) */
+#define ROW_NS          150.0    /* of an appended row (an estimate, from one profile) */
 #define WRITER_NICE     19       /* gives way to the program */
 #define FIRST_COMMIT_NS 4000000u /* the first commits come early, then ever later */
 
