@@ -159,20 +159,47 @@ static void test_names_of_other_versions_name_their_replacement(void **state)
 	refuses_text("{\"pipeline\": {\"gradient_accumulation_steps_per_replica\": 16}}",
 		     ST_INVALID, "is \"gradient_accumulation.steps_per_replica\" in a run file");
 	refuses_text("{\"compile\": {\"gradient_accumulation_dtype\": \"float16\"}}", ST_INVALID,
-		     "was removed after TensorFlow 2.1: gradients are added up in float32");
-	refuses_text("{\"device_mapping\": [0, 0, 1, 1]}", ST_INVALID, "\"pipeline.stages\"");
-	refuses_text("{\"batch_serialization_iterations\": 2}", ST_INVALID,
-		     "is an option of \"pipeline\" since TensorFlow 2.4, and is not supported yet");
-	refuses_text("{\"pipeline\": {\"recomputation_mode\": \"Auto\"}}", ST_INVALID,
-		     "run.json: pipeline.recomputation_mode: is not supported yet: activations "
-		     "are kept and not computed again");
-	refuses_text("{\"pipeline\": {\"offload_activations\": true}}", ST_INVALID,
-		     "pipeline.offload_activations: is not supported yet");
+		     "is \"gradient_accumulation.dtype\" in a run file");
+	refuses_text("{\"device_mapping\": [0, 0, 1, 1]}", ST_INVALID,
+		     "is \"pipeline.device_mapping\" in a run file");
+	refuses_text("{\"allow_recompute\": true}", ST_INVALID, "is \"ipu.allow_recompute\"");
+	refuses_text("{\"recomputation_mode\": \"Auto\"}", ST_INVALID,
+		     "is \"pipeline.recomputation_mode\" in a run file");
+	refuses_text("{\"replication_factor\": 2}", ST_INVALID,
+		     "was removed after TensorFlow 2.1: the replicas are ipu.auto_select_ipus");
 	run_sample_refuses("--gradient_accumulation_count 4",
 			   "--gradient_accumulation_count is "
 			   "\"gradient_accumulation.steps_per_replica\" in a run file");
-	run_sample_refuses("--pipeline.offload_weights true",
-			   "--pipeline.offload_weights is not supported yet");
+}
+
+/* What pipelining_ops.pipeline() takes but set_pipelining_options() does not. */
+static void test_arguments_that_keras_refuses_say_what_is_done(void **state)
+{
+	static const struct {
+		const char *name, *part;
+	} cases[] = {
+		{"batch_serialization_iterations",
+		 "cannot be given for a Keras model: a micro-batch is computed whole"},
+		{"computational_stages", "as pipeline.stages says"},
+		{"experimental_normalize_gradients", "is \"gradient_accumulation.reduction\""},
+		{"gradient_accumulation_count", "is \"gradient_accumulation.steps_per_replica\""},
+		{"infeed_queue", "its batches come from \"data\""},
+		{"inputs", "what the stages before it send on"},
+		{"optimizer_function", "updated by compile.optimizer"},
+		{"outfeed_loss", "those of \"compile\", and are sent always"},
+		{"outfeed_mask", "\"outfeed\" says which tensors are sent"},
+		{"outfeed_queue", "its results are sent by themselves"},
+		{"repeat_count", "as often as compile.steps_per_execution needs"},
+	};
+	char text[256], word[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(text, sizeof(text), "{\"pipeline\": {\"%s\": 2}}", cases[i].name);
+		refuses_text(text, ST_INVALID, cases[i].part);
+		snprintf(word, sizeof(word), "--pipeline.%s 2", cases[i].name);
+		run_sample_refuses(word, cases[i].part);
+	}
 }
 
 static void test_missing_keys_are_named(void **state)
@@ -434,6 +461,7 @@ int main(void)
 		cmocka_unit_test(test_null_fit_has_no_epochs),
 		cmocka_unit_test(test_unknown_keys_name_place_and_nearest),
 		cmocka_unit_test(test_names_of_other_versions_name_their_replacement),
+		cmocka_unit_test(test_arguments_that_keras_refuses_say_what_is_done),
 		cmocka_unit_test(test_missing_keys_are_named),
 		cmocka_unit_test(test_syntax_errors_have_line_and_column),
 		cmocka_unit_test(test_deep_nesting_is_refused),

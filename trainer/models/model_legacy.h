@@ -8,7 +8,7 @@
 enum model_legacy_kind {
 	MODEL_LEGACY_PLACE,   /* `what` is its key in a run file */
 	MODEL_LEGACY_REMOVED, /* gone after TensorFlow 2.1: `what` is done now */
-	MODEL_LEGACY_PIPELINE /* an option of pipelines, of which `what` is done */
+	MODEL_LEGACY_REFUSED  /* of pipelines, but not of Keras's: `what` is done */
 };
 
 struct model_legacy_option {

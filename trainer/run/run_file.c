@@ -6,6 +6,9 @@
  */
 #include "trainer/run/run_file.h"
 
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/arena.h"
@@ -100,40 +103,63 @@ static enum status run_read_key(struct run_memory *memory, const struct run_key 
 	return run__fill(&value);
 }
 
+#define RUN_SECTIONS_DEEP 4 /* the root and sections within sections */
+
+/* Step from the root, at[0], down to the section that @key is in, or to @key itself where @whole;
+ * its cursors go into at[1] .. NULL: there is none, or null. */
+static const struct json_at *run_find(struct json_at at[RUN_SECTIONS_DEEP],
+				      const struct run_key *key, bool whole)
+{
+	const char *name = key->path;
+	int deep = 0;
+
+	for (const char *dot = strchr(name, '.'); dot || whole; dot = strchr(name, '.')) {
+		char word[64];
+
+		assert(deep + 1 < RUN_SECTIONS_DEEP && strlen(name) < sizeof(word));
+		snprintf(word, sizeof(word), "%.*s", dot ? (int)(dot - name) : INT_MAX, name);
+		if (!json_child(&at[deep], word, &at[deep + 1]) ||
+		    !cJSON_IsObject(at[deep + 1].node))
+			return NULL;
+		deep++;
+		if (!dot)
+			break;
+		name = dot + 1;
+	}
+	return &at[deep];
+}
+
 /* All keys, before any is missed: a misspelt one is both. */
 static enum status run_check_keys(const struct json_at *root, struct err *err)
 {
 	enum status status = run_check_known(root, NULL, err);
+	struct json_at at[RUN_SECTIONS_DEEP] = {*root};
 	int count;
 	const struct run_key *keys = run_file_keys(&count);
 
 	for (int i = 0; i < count && status == ST_OK; i++) {
-		struct json_at section;
+		const struct json_at *section =
+			keys[i].kind == RUN_KEY_SECTION ? run_find(at, &keys[i], true) : NULL;
 
-		if (keys[i].kind == RUN_KEY_SECTION && json_child(root, keys[i].path, &section) &&
-		    cJSON_IsObject(section.node))
-			status = run_check_known(&section, &keys[i], err);
+		if (section)
+			status = run_check_known(section, &keys[i], err);
 	}
 	return status;
 }
 
 static enum status run_read_keys(struct run_memory *memory, struct err *err)
 {
-	const struct json_at root = json_root(memory->run.path, memory->run.json);
-	static const cJSON absent = {.type = cJSON_NULL};
-	enum status status = run_check_keys(&root, err);
-	struct json_at section = root;
+	static const cJSON nothing = {.type = cJSON_NULL};
+	const struct json_at absent = json_root(memory->run.path, &nothing);
+	struct json_at at[RUN_SECTIONS_DEEP] = {json_root(memory->run.path, memory->run.json)};
+	enum status status = run_check_keys(&at[0], err);
 	int count;
 	const struct run_key *keys = run_file_keys(&count);
 
 	for (int i = 0; i < count && status == ST_OK; i++) {
-		bool top = run__key_within(&keys[i], NULL);
+		const struct json_at *section = run_find(at, &keys[i], false);
 
-		status = run_read_key(memory, &keys[i], top ? &root : &section, err);
-		/* The rows of a section follow it. */
-		if (status == ST_OK && keys[i].kind == RUN_KEY_SECTION &&
-		    !json_child(&root, keys[i].path, &section))
-			section = json_root(memory->run.path, &absent);
+		status = run_read_key(memory, &keys[i], section ? section : &absent, err);
 	}
 	return status;
 }
@@ -217,6 +243,9 @@ static enum status run_build(struct run_memory *memory, int argc, char **argv, b
 		status = run_read_keys(memory, err);
 	if (!memory->run.fit.wanted)
 		memory->run.fit.epochs = 0;
+	memory->run.pipeline.stages_auto =
+		cJSON_IsString(memory->run.pipeline.stages) &&
+		!strcmp(memory->run.pipeline.stages->valuestring, "auto");
 	if (status == ST_OK)
 		status = run_check_loss(&memory->run, err);
 	if (status == ST_OK)

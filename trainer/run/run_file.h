@@ -28,11 +28,56 @@ enum run_outfeed_optimizer {
 	RUN_BEFORE_APPLY
 };
 
+enum run_dtype {
+	RUN_DTYPE_UNSAID = -1, /* null: as is natural */
+	RUN_FLOAT32,
+	RUN_FLOAT16
+};
+enum run_partials {
+	RUN_PARTIALS_FLOAT,
+	RUN_PARTIALS_HALF,
+	RUN_PARTIALS_UNSAID
+};
+enum run_maybe {
+	RUN_UNSAID, /* null */
+	RUN_NO,
+	RUN_YES
+};
+enum run_recomputation {
+	RUN_RECOMPUTE_AUTO,
+	RUN_RECOMPUTE_THEN_BACKPROPAGATE,
+	RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED,
+	RUN_RECOMPUTE_NOTHING /* of run_recomputation() alone */
+};
+
 #define RUN_WHOLE_EPOCH (-1) /* "epoch": one execution has all steps of an epoch */
 
 /* A list of texts; NULL items with count 0 and `given` false: the key was absent or null. */
 struct run_texts {
 	const char *const *items;
+	int count;
+	bool given;
+};
+
+/* A list of whole numbers, as run_texts. */
+struct run_ints {
+	const int *items;
+	int count;
+	bool given;
+};
+
+/* How one kind of operation is planned. */
+struct run_plan {
+	double available_memory_proportion; /* 0 to 1; NaN: unsaid */
+	enum run_partials partials_type;
+};
+
+/* Of a stage's forward or backward pass, or of weight updates. */
+struct run_poplar {
+	struct run_plan convolution, matmul;
+};
+struct run_poplars {
+	const struct run_poplar *items; /* one for each stage, what is null all unsaid */
 	int count;
 	bool given;
 };
@@ -103,19 +148,41 @@ struct run_file {
 		const char *target;       /* default "ipu2" */
 		int64_t auto_select_ipus; /* default 1 */
 		int64_t tiles_per_ipu;    /* 0: all */
+		bool allow_recompute;     /* default false; see run_recomputation() */
+		struct {
+			int64_t num_io_tiles;               /* default 0 */
+			bool place_ops_on_io_tiles;         /* default false */
+			double available_memory_proportion; /* default 0.9 */
+		} io_tiles;
+		struct run_plan convolutions, matmuls; /* default 0.6, float; see run_poplar_of() */
 	} ipu;
+
+	struct {
+		int64_t prefetch_depth; /* default 3 */
+	} infeed;
 
 	struct {
 		bool wanted;
 		int64_t steps_per_replica;    /* >= 1 */
 		enum run_reduction reduction; /* default sum */
+		enum run_dtype dtype;         /* unsaid: as the gradients */
 	} accumulation;
 
 	struct {
 		bool wanted;
-		const cJSON
-			*stages; /* array or object; resolved against the model by run_stages() */
+		/* Array, object or text; resolved against the model by run_stages(). */
+		const cJSON *stages;
+		bool stages_auto;                /* it is the text "auto" */
 		enum ipu_schedule_kind schedule; /* default Grouped */
+		struct run_ints device_mapping;  /* by stage; not given: stage s on IPU s */
+		bool accumulate_outfeed;         /* default false */
+		enum run_recomputation recomputation_mode; /* as given; see run_recomputation() */
+		/* As given; see run_poplar_of(). */
+		struct run_poplars forward_options, backward_options;
+		struct run_poplar update_options;
+		enum run_maybe offload_weight_update_variables, replicated_optimizer_state_sharding,
+			offload_activations, offload_gradient_accumulation_buffers,
+			replicated_weight_sharding, offload_weights;
 	} pipeline;
 
 	struct {
@@ -124,6 +191,7 @@ struct run_file {
 			gradients; /* filters; ["none"] (any case): given, items NULL */
 		enum run_outfeed_optimizer optimizer_mode; /* default BEFORE_APPLY */
 		bool last;                                 /* queue_mode LAST */
+		int64_t buffer_depth;                      /* default 3 */
 		const char *capture;                       /* "stats" or "off" */
 	} outfeed;
 };
@@ -145,7 +213,12 @@ enum run_key_kind {
 	RUN_KEY_TREE,    /* JSON that others read: a model, a loss, an optimizer, stages */
 	RUN_KEY_LIST,    /* a list of things that others read: callbacks */
 	RUN_KEY_FLAGS,
-	RUN_KEY_SIZE, /* [height, width], or null */
+	RUN_KEY_SIZE,  /* [height, width], or null */
+	RUN_KEY_REAL,  /* a number, or a text that is one */
+	RUN_KEY_MAYBE, /* true, false or null */
+	RUN_KEY_INTS,  /* a list of whole numbers */
+	RUN_KEY_PLAN,  /* {convolution, matmul: {availableMemoryProportion, partialsType}} */
+	RUN_KEY_PLANS, /* a list of such, or null in the place of any */
 	RUN_KEY_KINDS
 };
 
@@ -154,8 +227,8 @@ struct run_key {
 	const char *fallback; /* JSON, the default; NULL: must be given */
 	const char *choices;  /* "sum mean running_mean", or NULL */
 	const char *help;
-	int64_t least, greatest;
-	int64_t absent; /* what null is, of whole numbers */
+	int64_t least, greatest; /* of numbers; of each, in lists */
+	int64_t absent;          /* what null is, of whole numbers and choices */
 	enum run_key_kind kind;
 	size_t offset, size; /* of what it fills in struct run_file; size 0: nothing */
 };
@@ -181,5 +254,12 @@ enum status run_file_parse(struct run_file **out, const char *name, const char *
 
 /* The run file's own flags and what each sets: for RUN --help. Prints nothing where it has none. */
 enum status run_file_help(const struct run_file *run, FILE *out);
+
+/* How @stage is planned in @phase ('F', 'B', 'U'): as the pipeline's options say, else as ipu's. */
+struct run_poplar run_poplar_of(const struct run_file *run, char phase, int stage);
+
+/* How activations are computed again in the backward pass, RUN_RECOMPUTE_AUTO being what the
+ * schedule has by default; RUN_RECOMPUTE_NOTHING without a pipeline or ipu.allow_recompute. */
+enum run_recomputation run_recomputation(const struct run_file *run);
 
 #endif /* RUN_FILE_H */

@@ -12,7 +12,7 @@
 #include "common/str.h"
 #include "trainer/run/run_internal.h"
 
-static void run_store(const struct run_value *fill, const void *value, size_t size)
+void run__store(const struct run_value *fill, const void *value, size_t size)
 {
 	assert(fill->key->size == size);
 	memcpy((char *)fill->run + fill->key->offset, value, size);
@@ -27,7 +27,7 @@ static enum status run_fill_int(const struct run_value *fill)
 		status = json_int(fill->at, fill->key->least, fill->key->greatest, &value,
 				  fill->err);
 	if (status == ST_OK)
-		run_store(fill, &value, sizeof(value));
+		run__store(fill, &value, sizeof(value));
 	return status;
 }
 
@@ -66,7 +66,7 @@ static enum status run_fill_steps(const struct run_value *fill)
 		return json_fail(fill->at, fill->err,
 				 "must be a whole number or \"epoch\", not \"%s\"",
 				 fill->at->node->valuestring);
-	run_store(fill, &value, sizeof(value));
+	run__store(fill, &value, sizeof(value));
 	return ST_OK;
 }
 
@@ -77,7 +77,7 @@ static enum status run_fill_bool(const struct run_value *fill)
 
 	status = json_bool(fill->at, &value, fill->err);
 	if (status == ST_OK)
-		run_store(fill, &value, sizeof(value));
+		run__store(fill, &value, sizeof(value));
 	return status;
 }
 
@@ -92,18 +92,19 @@ static enum status run_fill_text(const struct run_value *fill)
 	if (status == ST_OK && text && fill->key->choices)
 		status = run_choose(fill, fill->at, text, &number);
 	if (status == ST_OK)
-		run_store(fill, &text, sizeof(text));
+		run__store(fill, &text, sizeof(text));
 	return status;
 }
 
 static enum status run_fill_choice(const struct run_value *fill)
 {
-	const char *text;
-	enum status status;
-	int number;
+	enum status status = ST_OK;
+	const char *text = NULL;
+	int number = (int)fill->key->absent;
 
-	status = json_text(fill->at, &text, fill->err);
-	if (status == ST_OK)
+	if (!json_is_null(fill->at))
+		status = json_text(fill->at, &text, fill->err);
+	if (status == ST_OK && text)
 		status = run_choose(fill, fill->at, text, &number);
 	if (status != ST_OK)
 		return status;
@@ -111,9 +112,9 @@ static enum status run_fill_choice(const struct run_value *fill)
 	if (fill->key->size == sizeof(bool)) {
 		bool second = number == 1;
 
-		run_store(fill, &second, sizeof(second));
+		run__store(fill, &second, sizeof(second));
 	} else {
-		run_store(fill, &number, sizeof(number));
+		run__store(fill, &number, sizeof(number));
 	}
 	return ST_OK;
 }
@@ -146,7 +147,7 @@ static enum status run_fill_texts(const struct run_value *fill)
 	}
 	texts.items = items;
 	if (status == ST_OK)
-		run_store(fill, &texts, sizeof(texts));
+		run__store(fill, &texts, sizeof(texts));
 	return status;
 }
 
@@ -162,7 +163,7 @@ static enum status run_fill_filters(const struct run_value *fill)
 	if (texts.count == 1 && !strcasecmp(texts.items[0], "none")) {
 		texts.items = NULL;
 		texts.count = 0;
-		run_store(fill, &texts, sizeof(texts));
+		run__store(fill, &texts, sizeof(texts));
 	}
 	return ST_OK;
 }
@@ -176,7 +177,7 @@ static enum status run_fill_shuffle(const struct run_value *fill)
 	if (!cJSON_IsBool(fill->at->node))
 		return json_fail(fill->at, fill->err, "must be true, false or a number of images");
 	value = cJSON_IsTrue(fill->at->node) ? -1 : 0;
-	run_store(fill, &value, sizeof(value));
+	run__store(fill, &value, sizeof(value));
 	return ST_OK;
 }
 
@@ -184,7 +185,7 @@ static enum status run_fill_tree(const struct run_value *fill)
 {
 	const cJSON *node = json_is_null(fill->at) ? NULL : fill->at->node;
 
-	run_store(fill, &node, sizeof(node));
+	run__store(fill, &node, sizeof(node));
 	return ST_OK;
 }
 
@@ -211,7 +212,75 @@ static enum status run_fill_size(const struct run_value *fill)
 			json_int(&item, fill->key->least, fill->key->greatest, &size[i], fill->err);
 	}
 	if (status == ST_OK)
-		run_store(fill, size, sizeof(size));
+		run__store(fill, size, sizeof(size));
+	return status;
+}
+
+static enum status run_fill_ints(const struct run_value *fill)
+{
+	struct run_ints ints = {.given = !json_is_null(fill->at)};
+	enum status status = ints.given ? json_array(fill->at, fill->err) : ST_OK;
+	struct json_at item;
+	int *items = NULL;
+	int64_t value;
+
+	if (status == ST_OK && ints.given) {
+		items = arena_alloc(fill->arena, (size_t)json_count(fill->at) + 1, sizeof(*items));
+		if (!items)
+			return err_nomem(fill->err);
+	}
+	while (status == ST_OK && ints.given && json_item(fill->at, ints.count, &item)) {
+		status = json_int(&item, fill->key->least, fill->key->greatest, &value, fill->err);
+		if (status == ST_OK)
+			items[ints.count++] = (int)value;
+	}
+	ints.items = items;
+	if (status == ST_OK)
+		run__store(fill, &ints, sizeof(ints));
+	return status;
+}
+
+enum status run__fill_number(const struct run_value *fill, const struct json_at *at, double least,
+			     double greatest, double *out)
+{
+	enum status status = ST_OK;
+
+	/* Poplar's options are texts: "0.4". */
+	if (!cJSON_IsString(at->node))
+		status = json_real(at, out, fill->err);
+	else if (!str_to_double(at->node->valuestring, out))
+		status = json_fail(at, fill->err, "must be a number, not \"%s\"",
+				   at->node->valuestring);
+	if (status == ST_OK && !(*out >= least && *out <= greatest))
+		status = json_fail(at, fill->err, "must be from %g to %g, not %g", least, greatest,
+				   *out);
+	return status;
+}
+
+static enum status run_fill_real(const struct run_value *fill)
+{
+	enum status status;
+	double value = 0;
+
+	status = run__fill_number(fill, fill->at, (double)fill->key->least,
+				  (double)fill->key->greatest, &value);
+	if (status == ST_OK)
+		run__store(fill, &value, sizeof(value));
+	return status;
+}
+
+static enum status run_fill_maybe(const struct run_value *fill)
+{
+	enum run_maybe value = RUN_UNSAID;
+	enum status status = ST_OK;
+	bool yes = false;
+
+	if (!json_is_null(fill->at)) {
+		status = json_bool(fill->at, &yes, fill->err);
+		value = yes ? RUN_YES : RUN_NO;
+	}
+	if (status == ST_OK)
+		run__store(fill, &value, sizeof(value));
 	return status;
 }
 
@@ -220,7 +289,7 @@ static enum status run_fill_section(const struct run_value *fill)
 	bool wanted = !json_is_null(fill->at);
 
 	if (fill->key->size)
-		run_store(fill, &wanted, sizeof(wanted));
+		run__store(fill, &wanted, sizeof(wanted));
 	return wanted ? json_object(fill->at, fill->err) : ST_OK;
 }
 
@@ -240,7 +309,9 @@ enum status run__fill(const struct run_value *fill)
 		[RUN_KEY_FILTERS] = run_fill_filters, [RUN_KEY_STEPS] = run_fill_steps,
 		[RUN_KEY_SHUFFLE] = run_fill_shuffle, [RUN_KEY_TREE] = run_fill_tree,
 		[RUN_KEY_LIST] = run_fill_list,       [RUN_KEY_FLAGS] = run_fill_flags,
-		[RUN_KEY_SIZE] = run_fill_size,
+		[RUN_KEY_SIZE] = run_fill_size,       [RUN_KEY_REAL] = run_fill_real,
+		[RUN_KEY_MAYBE] = run_fill_maybe,     [RUN_KEY_INTS] = run_fill_ints,
+		[RUN_KEY_PLAN] = run__fill_plan,      [RUN_KEY_PLANS] = run__fill_plans,
 	};
 
 	_Static_assert(ARRAY_LEN(fills) == RUN_KEY_KINDS, "key kinds out of step");

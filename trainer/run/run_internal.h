@@ -8,13 +8,15 @@
 #include "common/json.h"
 #include "trainer/run/run_file.h"
 
+#define RUN_KEYS_MOST 128 /* rows of the table at most */
+
 /* The row of @path ("fit.epochs"), or NULL. */
 const struct run_key *run__key_find(const char *path);
 
 /* The row that governs @path: its own, or that of the tree it lies in ("model.config.name"). */
 const struct run_key *run__key_over(const char *path);
 
-/* Is @key one of the section @section (NULL: the top level)? */
+/* Is @key one of the section @section (NULL: the top level) itself, not of one within it? */
 bool run__key_within(const struct run_key *key, const struct run_key *section);
 const char *run__key_last(const struct run_key *key); /* "epochs" of "fit.epochs" */
 
@@ -26,8 +28,8 @@ enum status run__key_unknown(const struct json_at *at, const struct run_key *sec
 			     struct err *err);
 
 /* What stands for a name that is none of ours but known ("gradient_accumulation_count"), into @out;
- * false: it is not known. @in_pipeline: it stands in the section "pipeline" already. */
-bool run__renamed_text(const char *name, bool in_pipeline, char *out, size_t size);
+ * false: it is not known. */
+bool run__renamed_text(const char *name, char *out, size_t size);
 
 /* A value of the file on its way into the struct. */
 struct run_value {
@@ -40,6 +42,17 @@ struct run_value {
 
 /* Check the value as the key's kind says and store it. null stands for nothing given. */
 enum status run__fill(const struct run_value *value);
+
+/* Put what @value fills into the struct; @size is that of the key's field. */
+void run__store(const struct run_value *value, const void *from, size_t size);
+
+/* A number in the key's range, or a text that is one ("0.4"), at @at. */
+enum status run__fill_number(const struct run_value *value, const struct json_at *at, double least,
+			     double greatest, double *out);
+
+/* RUN_KEY_PLAN and RUN_KEY_PLANS (run_poplar.c). */
+enum status run__fill_plan(const struct run_value *value);
+enum status run__fill_plans(const struct run_value *value);
 
 /* Check the file's flags, then apply those of @argv and its overrides to @json. */
 enum status run__options_apply(cJSON *json, const char *file, int argc, char **argv,

@@ -116,14 +116,13 @@ static const char *run_nearest_option(const char *word, const char *const *names
 	return near;
 }
 
-/* "--gradient_accumulation_count", "--pipeline.recomputation_mode": known, but not an option. */
+/* "--gradient_accumulation_count", "--pipeline.repeat_count": known, but not an option. */
 static bool run_renamed_option(const char *name, struct err *err)
 {
 	const char *dot = strrchr(name, '.');
 	char text[ERR_TEXT_SIZE];
 
-	if (!run__renamed_text(dot ? dot + 1 : name + 2, str_starts_with(name, "--pipeline."), text,
-			       sizeof(text)))
+	if (!run__renamed_text(dot ? dot + 1 : name + 2, text, sizeof(text)))
 		return false;
 	err_set(err, ST_INVALID, "%s %s", name, text);
 	return true;

@@ -187,7 +187,7 @@ static enum status run_fill(const struct run_fill *fill, cJSON *node, const char
 		cJSON *value;
 
 		next = item->next;
-		/* Rows are at most two names deep; below them their kind holds. */
+		/* Below a row that is no section its kind holds. */
 		if (cJSON_IsObject(node) && (!key || key->kind == RUN_KEY_SECTION)) {
 			str_copy(place, sizeof(place), path);
 			if (*path)

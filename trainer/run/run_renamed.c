@@ -9,7 +9,7 @@
 #include "trainer/models/model_legacy.h"
 #include "trainer/run/run_internal.h"
 
-bool run__renamed_text(const char *name, bool in_pipeline, char *out, size_t size)
+bool run__renamed_text(const char *name, char *out, size_t size)
 {
 	const struct model_legacy_option *row = model_legacy_option(name);
 
@@ -23,11 +23,8 @@ bool run__renamed_text(const char *name, bool in_pipeline, char *out, size_t siz
 	case MODEL_LEGACY_REMOVED:
 		snprintf(out, size, "was removed after TensorFlow 2.1: %s", row->what);
 		break;
-	case MODEL_LEGACY_PIPELINE:
-		snprintf(out, size, "%sis not supported yet: %s",
-			 in_pipeline ? ""
-				     : "is an option of \"pipeline\" since TensorFlow 2.4, and ",
-			 row->what);
+	case MODEL_LEGACY_REFUSED:
+		snprintf(out, size, "cannot be given for a Keras model: %s", row->what);
 		break;
 	}
 	return true;

@@ -217,10 +217,14 @@ enum status run_stages(const struct run_file *run, const struct model *model, in
 		status = run_stages_list(&at, model, stage, err);
 	else if (cJSON_IsObject(at.node))
 		status = run_stages_object(&at, model, stage, err);
+	else if (run->pipeline.stages_auto)
+		status = json_fail(&at, err,
+				   "\"auto\" is not supported yet: give a list (the stage of each "
+				   "layer) or an object (layer: the stage that starts there)");
 	else
 		status = json_fail(&at, err,
-				   "must be a list (the stage of each layer) or an object "
-				   "(layer: the stage that starts there)");
+				   "must be a list (the stage of each layer), an object (layer: "
+				   "the stage that starts there) or \"auto\"");
 	if (status != ST_OK)
 		return status;
 
