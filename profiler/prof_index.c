@@ -20,8 +20,8 @@ static const struct {
 	 "SELECT coalesce(max(row_id), 0) FROM stage_timing_rows"},
 	{"CREATE INDEX IF NOT EXISTS span_contexts ON span_rows (context_id)",
 	 "SELECT coalesce(max(span_id), 0) FROM span_rows"},
-	{"CREATE INDEX IF NOT EXISTS device_step_contexts ON device_step_rows (context_id)",
-	 "SELECT coalesce(max(row_id), 0) FROM device_step_rows"},
+	{"CREATE INDEX IF NOT EXISTS device_run_updates ON device_run_rows (weight_update)",
+	 "SELECT coalesce(max(row_id), 0) FROM device_run_rows"},
 	{"CREATE INDEX IF NOT EXISTS flow_from ON flow_rows (from_span_id)",
 	 "SELECT coalesce(max(row_id), 0) FROM flow_rows"},
 	{"CREATE INDEX IF NOT EXISTS flow_to ON flow_rows (to_span_id)",
@@ -30,13 +30,15 @@ static const struct {
 	 "SELECT coalesce(max(row_id), 0) FROM variable_tile_rows"},
 };
 
+/* A table that a file of an older schema does not have has no rows. */
 static int64_t row_count(sqlite3 *db, const char *sql)
 {
 	sqlite3_stmt *statement;
 	int64_t rows = INT64_MAX / NS_PER_ROW;
+	int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
 
-	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
-		return rows;
+	if (code != SQLITE_OK)
+		return (code & 0xff) == SQLITE_ERROR ? 0 : rows;
 	if (sqlite3_step(statement) == SQLITE_ROW)
 		rows = sqlite3_column_int64(statement, 0);
 	sqlite3_finalize(statement);

@@ -103,23 +103,39 @@ static const struct prof_column compute_set_columns[] = {
 	REAL(ips_compute_set, mean_cycles),
 };
 
+static const struct prof_column device_trace_columns[] = {
+	INT(ips_device_trace, trace_id),
+	REAL(ips_device_trace, clock_hz),
+	TEXT(ips_device_trace, name),
+};
+
 static const struct prof_column device_step_columns[] = {
-	KEYS(ips_device_step, keys),
+	NEEDED(ips_device_step, trace_id),
 	INT(ips_device_step, trace_step),
+	INT(ips_device_step, ipu),
+	INT(ips_device_step, stage),
+	TEXT(ips_device_step, phase),
+	INT(ips_device_step, microbatch),
 	INT(ips_device_step, program_id),
 	NAME("type_id", ips_device_step, type),
 	NAME("name_id", ips_device_step, name),
 	NAME("operation_id", ips_device_step, operation),
 	INT(ips_device_step, start_cycle),
 	INT(ips_device_step, cycles),
-	INT(ips_device_step, start_ns),
-	INT(ips_device_step, dur_ns),
 	INT(ips_device_step, cycles_overlapped),
 	INT(ips_device_step, active_tiles),
 	REAL(ips_device_step, tile_balance),
 	REAL(ips_device_step, active_tile_balance),
 	INT(ips_device_step, bytes_in),
 	INT(ips_device_step, bytes_out),
+};
+
+static const struct prof_column device_run_columns[] = {
+	NEEDED(ips_device_run, trace_id), RANK,
+	MODE(ips_device_run, mode),       INT(ips_device_run, epoch),
+	INT(ips_device_run, execution),   INT(ips_device_run, weight_update),
+	INT(ips_device_run, first_step),  INT(ips_device_run, replica),
+	INT(ips_device_run, first_ipu),   INT(ips_device_run, start_cycle),
 };
 
 static const struct prof_column stage_timing_columns[] = {
@@ -301,7 +317,9 @@ const struct prof_row_type prof_row_types[PROF_TABLES] = {
 	[IPS_TABLE_plan] = ROW_TYPE(plan, ips_plan, "plan_rows"),
 	[IPS_TABLE_program] = ROW_TYPE(program, ips_program, "program_rows"),
 	[IPS_TABLE_compute_set] = ROW_TYPE(compute_set, ips_compute_set, "compute_set_rows"),
+	[IPS_TABLE_device_trace] = ROW_TYPE(device_trace, ips_device_trace, "device_traces"),
 	[IPS_TABLE_device_step] = ROW_TYPE(device_step, ips_device_step, "device_step_rows"),
+	[IPS_TABLE_device_run] = ROW_TYPE(device_run, ips_device_run, "device_run_rows"),
 	[IPS_TABLE_stage_timing] = ROW_TYPE(stage_timing, ips_stage_timing, "stage_timing_rows"),
 	[IPS_TABLE_bubble] = ROW_TYPE(bubble, ips_bubble, "bubble_rows"),
 	[IPS_TABLE_variable] = ROW_TYPE(variable, ips_variable, "variable_rows"),

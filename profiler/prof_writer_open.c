@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "profiler/prof_copier.h"
+#include "profiler/prof_db.h"
 #include "profiler/prof_index.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_process.h"
@@ -211,7 +212,7 @@ static enum status first_facts(struct prof_writer *writer, const char *command, 
 		const char *key;
 		int64_t value;
 	} numbers[] = {
-		{"schema_version", 1},
+		{"schema_version", PROF_SCHEMA_VERSION},
 		{"pid", getpid()},
 		{"process_start", prof_process_start(getpid())},
 		{"start_epoch_ns", writer->clock.start_epoch_ns},

@@ -5,12 +5,12 @@
 -- Not applicable and unknown are NULL. Times are ns from the run's start. SQLite has no NaN: a NaN
 -- that is bound becomes NULL.
 --
--- Hot rows (span_rows, stage_timing_rows, device_step_rows, tensor_stat_rows, counter_rows) are narrow
+-- Hot rows (span_rows, stage_timing_rows, device_run_rows, tensor_stat_rows, counter_rows) are narrow
 -- and append-only in rowid order; names are interned in strings, call sites in sites, the keys
--- "when and where" in contexts. There are no secondary indexes while a run is recorded.
+-- "when and where" in contexts. There are no secondary indexes on them while a run is recorded.
 
 PRAGMA application_id = 1230001491; -- 0x49505553, "IPUS"
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- ---------------------------------------------------------------------------------------------
 -- Part 1: tables
@@ -129,12 +129,24 @@ CREATE TABLE compute_set_rows (
 	compute_set TEXT, operation TEXT, program_id INTEGER, vertices INTEGER, tiles INTEGER,
 	max_cycles INTEGER, mean_cycles REAL);
 
+-- A device that does the same steps again and again is stored as one trace, its template steps, and a
+-- row for each time that it ran. The view device_steps multiplies them out. Templates are small: they
+-- have their index from the start.
+CREATE TABLE device_traces (trace_id INTEGER PRIMARY KEY, clock_hz REAL, name TEXT);
+
+-- ipu counts from the run's first_ipu, start_cycle from the run's, microbatch from its first_step.
 CREATE TABLE device_step_rows (
 	row_id INTEGER PRIMARY KEY,
-	context_id INTEGER, trace_step INTEGER, program_id INTEGER, type_id INTEGER, name_id INTEGER,
-	operation_id INTEGER, start_cycle INTEGER, cycles INTEGER, start_ns INTEGER, dur_ns INTEGER,
-	cycles_overlapped INTEGER, active_tiles INTEGER, tile_balance REAL, active_tile_balance REAL,
-	bytes_in INTEGER, bytes_out INTEGER);
+	trace_id INTEGER NOT NULL, trace_step INTEGER, ipu INTEGER, stage INTEGER, phase TEXT,
+	microbatch INTEGER, program_id INTEGER, type_id INTEGER, name_id INTEGER, operation_id INTEGER,
+	start_cycle INTEGER, cycles INTEGER, cycles_overlapped INTEGER, active_tiles INTEGER,
+	tile_balance REAL, active_tile_balance REAL, bytes_in INTEGER, bytes_out INTEGER);
+CREATE INDEX device_step_traces ON device_step_rows (trace_id);
+
+CREATE TABLE device_run_rows (
+	row_id INTEGER PRIMARY KEY,
+	trace_id INTEGER NOT NULL, rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, execution INTEGER,
+	weight_update INTEGER, first_step INTEGER, replica INTEGER, first_ipu INTEGER, start_cycle INTEGER);
 
 CREATE TABLE stage_timing_rows (
 	row_id INTEGER PRIMARY KEY,
@@ -246,13 +258,20 @@ CREATE VIEW programs AS
 CREATE VIEW compute_sets AS
 	SELECT compute_set, operation, program_id, vertices, tiles, max_cycles, mean_cycles FROM compute_set_rows;
 
+-- A loop over the runs (CROSS JOIN keeps it outside), each looking up its template. A micro-batch is
+-- one of a weight update: where nothing is updated there are only steps.
 CREATE VIEW device_steps AS
-	SELECT c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
-		c.ipu, c.stage, c.phase, d.trace_step, d.program_id, t.value AS type, n.value AS name,
-		o.value AS operation, d.start_cycle, d.cycles, d.start_ns, d.dur_ns, d.cycles_overlapped,
-		d.active_tiles, d.tile_balance, d.active_tile_balance, d.bytes_in, d.bytes_out
-	FROM device_step_rows d
-	LEFT JOIN contexts c ON c.context_id = d.context_id
+	SELECT r.rank, r.mode, r.epoch, r.execution, r.weight_update, r.first_step + d.microbatch AS step,
+		CASE WHEN r.weight_update IS NOT NULL THEN d.microbatch END AS microbatch, r.replica,
+		r.first_ipu + d.ipu AS ipu, d.stage, d.phase, d.trace_step, d.program_id, t.value AS type,
+		n.value AS name, o.value AS operation, r.start_cycle + d.start_cycle AS start_cycle, d.cycles,
+		CAST(round((r.start_cycle + d.start_cycle) * 1e9 / c.clock_hz) AS INTEGER) AS start_ns,
+		CAST(round((r.start_cycle + d.start_cycle + d.cycles) * 1e9 / c.clock_hz) AS INTEGER) -
+			CAST(round((r.start_cycle + d.start_cycle) * 1e9 / c.clock_hz) AS INTEGER) AS dur_ns,
+		d.cycles_overlapped, d.active_tiles, d.tile_balance, d.active_tile_balance, d.bytes_in, d.bytes_out
+	FROM device_run_rows r
+	CROSS JOIN device_step_rows d ON d.trace_id = r.trace_id
+	LEFT JOIN device_traces c ON c.trace_id = r.trace_id
 	LEFT JOIN strings t ON t.string_id = d.type_id
 	LEFT JOIN strings n ON n.string_id = d.name_id
 	LEFT JOIN strings o ON o.string_id = d.operation_id;

@@ -23,7 +23,7 @@
 	X(plans, plan_rows, "how the operations were planned", REPORT_SKIP, NULL)                  \
 	X(programs, program_rows, "the program tree", REPORT_SKIP, NULL)                           \
 	X(compute_sets, compute_set_rows, "the compute sets", REPORT_SKIP, NULL)                   \
-	X(device_steps, device_step_rows, "the steps of the execution trace, by IPU", REPORT_SKIP, \
+	X(device_steps, device_steps, "the steps of the execution trace, by IPU", REPORT_SKIP,     \
 	  NULL)                                                                                    \
 	X(stage_timings, stage_timing_rows, "each phase of each micro-batch on each stage",        \
 	  REPORT_SKIP, NULL)                                                                       \

@@ -2,6 +2,8 @@ foreach(name IN ITEMS rows record model timeline kill fault db)
 	ipuscope_add_test(NAME test_prof_${name} SOURCES test_prof_${name}.c prof_testing.c
 		LIBS profiler common PkgConfig::SQLITE LABELS unit)
 endforeach()
+ipuscope_add_test(NAME test_prof_trace SOURCES test_prof_trace.c prof_testing.c
+	LIBS profiler ipu common PkgConfig::SQLITE LABELS unit)
 
 # Sanitizers want to be linked into the foreign program too: as released only.
 ipuscope_add_script(NAME foreign_link LABELS golden release ARGS ${PROJECT_BINARY_DIR})

@@ -179,16 +179,15 @@ static void sample_bubbles(struct ips_recording *r)
 
 static void sample_device(struct ips_recording *r)
 {
-	struct ips_device_step step = {.keys = sample_keys(0, 0, 0, 'F'),
-				       .trace_step = 0,
+	const struct ips_device_trace trace = {.clock_hz = 1.33e9, .name = "train"};
+	const struct ips_device_run run = {.mode = IPS_TRAIN, .epoch = 1};
+	struct ips_device_step step = {.phase = "F",
 				       .program_id = 1,
 				       .type = "OnTileExecute",
 				       .name = "Dense_128/fwd",
 				       .operation = "Dense_128/fwd",
 				       .start_cycle = 0,
 				       .cycles = 1800,
-				       .start_ns = 0,
-				       .dur_ns = 1353,
 				       .cycles_overlapped = 0,
 				       .active_tiles = 1472,
 				       .tile_balance = 0.9,
@@ -196,7 +195,9 @@ static void sample_device(struct ips_recording *r)
 				       .bytes_in = 65536,
 				       .bytes_out = 16384};
 
+	ips_append_device_trace(r, &trace);
 	ips_append_device_step(r, &step);
+	ips_append_device_run(r, &run);
 	for (int clock = 0; clock < 2; clock++)
 		ips_append_time_split(r,
 				      &(struct ips_time_split){clock, 0, 0, 0, 600 * US, 100 * US,

@@ -75,6 +75,14 @@ is "SELECT t.ipu, sum(d.dur_ns) - t.host_io_ns BETWEEN -100 AND 100 FROM time_sp
 1|1
 2|1
 3|1"
+# The execution trace: the same steps in every run, numbered on each IPU, and together what the stages took.
+is "SELECT count(DISTINCT n) > 1, count(*) FROM (SELECT mode, ipu, count(*) AS n, max(trace_step) + 1 - count(DISTINCT trace_step) AS gaps
+	FROM device_steps WHERE mode = 'train' GROUP BY mode, ipu, weight_update) WHERE gaps = 0" "1|64"
+is "SELECT count(*) FROM stage_timings s LEFT JOIN (SELECT mode, ipu, stage, phase, weight_update, step, min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns, sum(dur_ns) AS dur_ns
+	FROM device_steps GROUP BY 1, 2, 3, 4, 5, 6) d ON d.mode = s.mode AND d.ipu = s.ipu AND d.stage = s.stage AND d.phase = s.phase AND d.weight_update IS s.weight_update AND d.step IS s.step
+	WHERE s.clock = 'device' AND (d.start_ns IS NOT s.start_ns OR d.end_ns IS NOT s.start_ns + s.dur_ns OR d.dur_ns <> s.dur_ns)" 0
+is "SELECT count(*) FROM device_steps WHERE microbatch IS NOT CASE mode WHEN 'train' THEN step % 4 END" 0
+is "SELECT count(*), (SELECT count(*) FROM device_run_rows), (SELECT count(*) FROM device_steps) > 10 * (SELECT count(*) FROM device_step_rows) FROM device_traces" "2|34|1"
 # An arrow for every hand-over: activations to the next stage, gradients back, each between neighbours' spans of one step.
 is "SELECT f.name, count(*) FROM flows f JOIN spans a ON a.span_id = f.from_span_id JOIN spans b ON b.span_id = f.to_span_id
 	WHERE a.step = b.step AND a.mode = b.mode AND a.replica = b.replica AND a.phase = b.phase AND a.start_ns + a.dur_ns <= b.start_ns + b.dur_ns

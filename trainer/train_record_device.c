@@ -1,10 +1,7 @@
 /*
- * The device's rows: its timeline of one pipeline run, replayed where each run of an execution
- * stands on the device's clock. By the main thread.
+ * The device's lanes and stage timings: its timeline of one pipeline run, replayed where each run
+ * of an execution stands on the device's clock. By the main thread.
  */
-#include <limits.h>
-#include <math.h>
-
 #include "trainer/train_record_internal.h"
 
 struct replay {
@@ -24,44 +21,21 @@ static struct ips_site *op_site(const struct train_op *op)
 }
 
 /* The operations of an event, one after the other. */
-static int replay_operations(const struct replay *replay, const struct ipu_event *event,
-			     const struct ips_keys *keys, struct ips_track *track)
+static void replay_operations(const struct replay *replay, const struct ipu_event *event,
+			      struct ips_track *track)
 {
-	const struct train_session *session = replay->worker->session;
-	const struct train_device *device = session->device;
+	const struct train_device *device = replay->worker->session->device;
 	int64_t cycle = event->start_cycle;
-	int failed = 0;
 
 	for (int i = 0; i < device->op_count; i++) {
 		const struct train_op *op = &device->ops[i];
-		struct ips_device_step row;
+		const int64_t start_ns = device_ns(replay, cycle);
 
 		if (!train_device_op_in(op, event->stage, event->phase))
 			continue;
-		row = (struct ips_device_step){
-			.keys = *keys,
-			.trace_step = IPS_NULL,
-			.program_id = IPS_NULL,
-			.type = "OnTileExecute",
-			.name = op->op.name,
-			.operation = op->op.name,
-			.start_cycle = replay->origin + cycle,
-			.cycles = op->cost.cycles,
-			.start_ns = device_ns(replay, cycle),
-			.dur_ns = device_ns(replay, cycle + op->cost.cycles) -
-				  device_ns(replay, cycle),
-			.cycles_overlapped = IPS_NULL,
-			.active_tiles = op->cost.tiles_used,
-			.tile_balance = op->cost.tile_balance,
-			.active_tile_balance = NAN,
-			.bytes_in = op->cost.bytes_exchanged,
-			.bytes_out = IPS_NULL,
-		};
-		ips_span_at(track, op_site(op), row.start_ns, row.dur_ns);
-		failed |= ips_append_device_step(session->recording, &row);
 		cycle += op->cost.cycles;
+		ips_span_at(track, op_site(op), start_ns, device_ns(replay, cycle) - start_ns);
 	}
-	return failed;
 }
 
 static int replay_event(const struct replay *replay, const struct ipu_event *event)
@@ -82,82 +56,48 @@ static int replay_event(const struct replay *replay, const struct ipu_event *eve
 		ips_track_set_keys(track, &row.keys);
 		ips_span_at(track, replica->stage[event->stage].site[site], row.start_ns,
 			    row.dur_ns);
-		if (replay_operations(replay, event, &row.keys, track) != 0)
-			return -1;
+		replay_operations(replay, event, track);
 	}
 	return ips_append_stage_timing(session->recording, &row);
 }
 
 /* What the IPU waits for between its programs; of no stage. */
-static int replay_transfer(const struct replay *replay, const struct ipu_transfer *transfer)
+static void replay_transfer(const struct replay *replay, const struct ipu_transfer *transfer)
 {
 	struct train_worker *worker = replay->worker;
-	struct train_session *session = worker->session;
 	struct ips_track *track = worker->replica->device_track[transfer->ipu];
-	const char *name = ipu_transfer_name(transfer->kind);
-	struct ips_device_step row = {
-		.keys = train_record_keys(worker, 0, 0, replay->run, -1),
-		.trace_step = IPS_NULL,
-		.program_id = IPS_NULL,
-		.type = name,
-		.name = name,
-		.start_cycle = replay->origin + transfer->start_cycle,
-		.cycles = transfer->cycles,
-		.start_ns = device_ns(replay, transfer->start_cycle),
-		.cycles_overlapped = IPS_NULL,
-		.active_tiles = IPS_NULL,
-		.tile_balance = NAN,
-		.active_tile_balance = NAN,
-		.bytes_in = transfer->bytes,
-		.bytes_out = IPS_NULL,
-	};
+	struct ips_keys keys = train_record_keys(worker, 0, 0, replay->run, -1);
+	const int64_t start_ns = device_ns(replay, transfer->start_cycle);
+	const int64_t end_ns = device_ns(replay, transfer->start_cycle + transfer->cycles);
 
-	row.keys.stage = IPS_NULL;
-	row.keys.ipu = train__global_ipu(session, worker->replica->number, transfer->ipu);
-	row.dur_ns = device_ns(replay, transfer->start_cycle + transfer->cycles) - row.start_ns;
-	ips_track_set_keys(track, &row.keys);
-	ips_span_at(track, ips_site_intern("transfer", name, NULL), row.start_ns, row.dur_ns);
-	return ips_append_device_step(session->recording, &row);
-}
-
-/* A lane's spans come in order of their start: transfers between the events of the same IPU. */
-static int replay_transfers(const struct replay *replay, int *next, int ipu, int64_t before)
-{
-	const struct ipu_timeline *timeline = replay->worker->session->execution.timeline;
-	int failed = 0;
-
-	for (; *next < timeline->transfer_count; (*next)++) {
-		const struct ipu_transfer *transfer = &timeline->transfers[*next];
-
-		if (transfer->ipu > ipu ||
-		    (transfer->ipu == ipu && transfer->start_cycle >= before))
-			break;
-		failed |= replay_transfer(replay, transfer);
-	}
-	return failed;
+	keys.stage = IPS_NULL;
+	keys.ipu = train__global_ipu(worker->session, worker->replica->number, transfer->ipu);
+	ips_track_set_keys(track, &keys);
+	ips_span_at(track, ips_site_intern("transfer", ipu_transfer_name(transfer->kind), NULL),
+		    start_ns, end_ns - start_ns);
 }
 
 static enum status record_device_run(struct train_worker *worker, int64_t run)
 {
-	const struct train_session *session = worker->session;
+	struct train_session *session = worker->session;
 	const struct ipu_timeline *timeline = session->execution.timeline;
-	int next = 0, failed = 0;
+	const bool traced = session->execution.traced;
+	struct train_walk walk = {.timeline = timeline};
 	struct replay replay = {.worker = worker, .run = run};
+	int failed = 0;
 
 	if (timeline == NULL)
 		return ST_OK;
 	replay.target = &session->device->target;
 	replay.origin = session->execution.start_cycle + run * timeline->cycles;
-	for (int i = 0; i < timeline->count; i++) {
-		const struct ipu_event *event = &timeline->events[i];
-
-		if (session->execution.traced)
-			failed |= replay_transfers(&replay, &next, event->ipu,
-						   event->start_cycle + 1);
-		failed |= replay_event(&replay, event);
+	if (traced && train__append_device_run(worker, run, replay.origin) != ST_OK)
+		return ST_FAILED;
+	while (train__walk(&walk)) {
+		if (walk.event != NULL)
+			failed |= replay_event(&replay, walk.event);
+		else if (traced)
+			replay_transfer(&replay, walk.transfer);
 	}
-	if (session->execution.traced)
-		failed |= replay_transfers(&replay, &next, INT_MAX, INT64_MAX);
 	if (failed != 0)
 		return ST_FAILED;
 	return train__append_bubble(worker, run, IPS_DEVICE,

@@ -12,6 +12,20 @@ int64_t train__global_ipu(const struct train_session *session, int replica, int 
 /* The first worker of a replica speaks for it. */
 struct train_worker *train__first_worker(struct train_session *session, int replica);
 
+/* Through a pipeline run's timeline as its lanes have it: by IPU, then start, transfers between the
+ * events. Start from {.timeline = ...}; false at the end. One of @event and @transfer is set. */
+struct train_walk {
+	const struct ipu_timeline *timeline;
+	int events, transfers; /* passed */
+	const struct ipu_event *event;
+	const struct ipu_transfer *transfer;
+};
+bool train__walk(struct train_walk *walk);
+
+/* Pipeline run @run of the present execution into the execution trace, from @start_cycle on the
+ * device's clock; the steps of its mode once, before the first such row. By the main thread. */
+enum status train__append_device_run(struct train_worker *worker, int64_t run, int64_t start_cycle);
+
 /* The device's bubble of each mode, into session->program: its pipeline runs are all the same. */
 enum status train__measure_bubbles(struct train_session *session);
 enum status train__append_bubble(const struct train_worker *worker, int64_t run,

@@ -98,6 +98,7 @@ struct train_bubble {
 struct train_program {
 	struct ipu_schedule *schedule; /* NULL: the run does without this mode */
 	struct train_bubble device_bubble;
+	bool trace_recorded; /* the steps of its device timeline are */
 	struct train_measure measure;
 	int64_t steps_per_execution;
 };

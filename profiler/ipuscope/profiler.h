@@ -329,13 +329,40 @@ struct ips_compute_set {
 	double mean_cycles;
 };
 
+/*
+ * The execution trace of a device that does the same again and again (a simulator; a device whose
+ * program is traced once): the trace and its steps, once, before the first run of it; then only a
+ * row per run. The view `device_steps` has a row for every step of every run, its times shifted by
+ * the run's start and converted to ns with the trace's clock. A device that never does the same
+ * twice has one trace per run.
+ */
+struct ips_device_trace {
+	int64_t trace_id; /* the caller's, unique in the recording */
+	double clock_hz;  /* of the cycles below; NaN: their ns are unknown */
+	const char *name; /* of the program, for people */
+};
+
 struct ips_device_step {
-	struct ips_keys keys;
-	int64_t trace_step, program_id;
+	int64_t trace_id;
+	int64_t trace_step; /* from 0, on its IPU */
+	int64_t ipu;        /* from the run's first_ipu */
+	int64_t stage;
+	const char *phase;  /* "F", "B", "W", "R", "U" */
+	int64_t microbatch; /* from 0 in the run; its step is the run's first_step more */
+	int64_t program_id;
 	const char *type, *name, *operation;
-	int64_t start_cycle, cycles, start_ns, dur_ns, cycles_overlapped, active_tiles;
+	int64_t start_cycle; /* from the run's start_cycle */
+	int64_t cycles, cycles_overlapped, active_tiles;
 	double tile_balance, active_tile_balance;
 	int64_t bytes_in, bytes_out;
+};
+
+/* One run of a trace: by one replica, on IPUs from first_ipu on. */
+struct ips_device_run {
+	int64_t trace_id, mode, epoch, execution;
+	int64_t weight_update; /* IPS_NULL: updates nothing; then its steps have no micro-batch */
+	int64_t first_step;    /* of micro-batch 0 */
+	int64_t replica, first_ipu, start_cycle;
 };
 
 struct ips_stage_timing {
@@ -452,7 +479,9 @@ struct ips_time_split {
 	X(plan, ips_plan)                                                                          \
 	X(program, ips_program)                                                                    \
 	X(compute_set, ips_compute_set)                                                            \
+	X(device_trace, ips_device_trace)                                                          \
 	X(device_step, ips_device_step)                                                            \
+	X(device_run, ips_device_run)                                                              \
 	X(stage_timing, ips_stage_timing)                                                          \
 	X(bubble, ips_bubble)                                                                      \
 	X(variable, ips_variable)                                                                  \
@@ -480,7 +509,8 @@ enum ips_table {
  * when writing has failed (the status of ips_recording_status()), memory is short, or a row lacks
  * what its table needs (invalid request: then none is appended). Those fields are: the clock
  * everywhere, start_ns and dur_ns of stage timings, tensor_id of statistics, histograms and
- * captures. A program or variable with the id of an earlier one replaces it. NULL: 0. */
+ * captures, trace_id of device steps and runs. A program, variable or device trace with the id of
+ * an earlier one replaces it. NULL: 0. */
 IPS_API int ips_append(struct ips_recording *recording, enum ips_table table, const void *rows,
 		       size_t count);
 
