@@ -1,6 +1,6 @@
 # Tests of layers, models and stages.
 foreach(module IN ITEMS application application_model layer layer_merge model model_graph model_init
-		model_order model_weights stage)
+		model_order model_policy model_weights stage)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/math.c support/model_texts.c LIBS trainer_learn LABELS unit trainer)
 endforeach()
 foreach(module IN ITEMS stage_graph stage_memory)

@@ -8,6 +8,7 @@
 #include "trainer/train_async.h"
 #include "trainer/train_phase.h"
 #include "trainer/train_predict.h"
+#include "trainer/train_replica.h"
 
 struct fit {
 	const struct train_fit_params *params;
@@ -35,9 +36,11 @@ static void host_set_weights(void *user, const float *weights)
 {
 	const struct fit *fit = user;
 
-	for (int r = 0; r < fit->session->layout->replicas; r++)
+	for (int r = 0; r < fit->session->layout->replicas; r++) {
 		memcpy(fit->session->replica[r].weights, weights,
 		       fit->session->model->weights * sizeof(*weights));
+		train_replica_round(fit->session, &fit->session->replica[r]);
+	}
 }
 
 static void host_stop(void *user)

@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "reports/report_auto.h"
 #include "trainer/models/model_weights.h"
+#include "trainer/train_replica.h"
 #include "trainer/train_summary.h"
 
 void train_job_init(struct train_job *job, FILE *out, bool quiet)
@@ -88,6 +89,7 @@ static enum status build_model(struct train_job *job, struct err *err)
 	status = model_new(&job->model, &at, &input, err);
 	if (status != ST_OK)
 		return status;
+	model_set_policy(job->model, job->run->compile.dtype_policy == RUN_POLICY_MIXED_FLOAT16);
 	return run_layout_new(&job->layout, job->run, job->model, job->train_set.count,
 			      job->test_set.count, err);
 }
@@ -244,6 +246,7 @@ static enum status load_weights(struct train_job *job, struct err *err)
 
 		if (status != ST_OK)
 			return status;
+		train_replica_round(job->session, &job->session->replica[r]);
 	}
 	if (job->screen.out != NULL)
 		fprintf(job->screen.out, "Loaded %d of %d variables from %s\n", loaded,

@@ -5,6 +5,7 @@
 
 #include "common/mem.h"
 #include "trainer/train_record.h"
+#include "trainer/train_replica.h"
 
 #define LOOK_MS 50 /* how often the main thread looks at what the workers have done */
 
@@ -80,9 +81,11 @@ static void share_weights(struct train_session *session)
 {
 	const struct train_replica *first = &session->replica[0];
 
-	for (int r = 1; r < session->layout->replicas; r++)
+	for (int r = 1; r < session->layout->replicas; r++) {
 		memcpy(session->replica[r].weights, first->weights,
 		       session->model->weights * sizeof(*first->weights));
+		train_replica_round(session, &session->replica[r]);
+	}
 }
 
 enum status train_phase_new(struct train_phase **out, struct train_session *session,

@@ -35,6 +35,8 @@ static int record_facts(struct train_session *session)
 	failed |=
 		set_fact(session, "schedule",
 			 run->pipeline.wanted ? ipu_schedule_name(run->pipeline.schedule) : "none");
+	failed |= set_fact(session, "dtype_policy",
+			   model_any_half(session->model) ? "mixed_float16" : "float32");
 	failed |= set_number(session, "stages", layout->stages);
 	failed |= set_number(session, "replicas", layout->replicas);
 	failed |= set_number(session, "ipus", layout->ipus);

@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "trainer/learn/regularizer.h"
+#include "trainer/models/model_policy.h"
 
 static const char *const STAGE_PHASES[3] = {"forward", "backward", "weight update"};
 
@@ -108,6 +109,7 @@ static enum status new_stage_buffers(const struct train_session *session,
 	size_t outputs;
 
 	params.replica = (uint32_t)replica->number;
+	params.halves = replica->halves;
 	params.trace = session->recording == NULL ? NULL : trace_layer;
 	params.trace_user = stage;
 	status = stage_new(&stage->stage, &params, err);
@@ -130,9 +132,10 @@ static enum status new_stage_buffers(const struct train_session *session,
 
 double train_replica_bytes(const struct train_session *session)
 {
-	const double blocks = 1.0 + (trains(session) ? 1.0 + (session->layout->accumulation > 1) +
-							       optimizer_slots(&session->optimizer)
-						     : 0.0);
+	const double blocks = 1.0 + model_any_half(session->model) +
+			      (trains(session) ? 1.0 + (session->layout->accumulation > 1) +
+							 optimizer_slots(&session->optimizer)
+					       : 0.0);
 	double bytes = blocks * (double)session->model->weights * sizeof(float);
 
 	for (int s = 0; s < session->layout->stages; s++) {
@@ -223,6 +226,11 @@ static enum status new_blocks(const struct train_session *session, struct train_
 	replica->weights = mem_aligned(weights, sizeof(float));
 	if (replica->weights == NULL)
 		return err_nomem(err);
+	if (model_any_half(session->model)) {
+		replica->halves = mem_aligned(weights, sizeof(float));
+		if (replica->halves == NULL)
+			return err_nomem(err);
+	}
 	if (!trains(session))
 		return ST_OK;
 	replica->accumulated = mem_aligned(weights, sizeof(float));
@@ -235,6 +243,13 @@ static enum status new_blocks(const struct train_session *session, struct train_
 	    (replica->slots == NULL && slots > 0))
 		return err_nomem(err);
 	return ST_OK;
+}
+
+void train_replica_round(const struct train_session *session, struct train_replica *replica)
+{
+	if (replica->halves != NULL)
+		model_round_weights(session->model, session->pool, 0, session->model->layer_count,
+				    false, replica->weights, replica->halves);
 }
 
 enum status train_replica_init(struct train_session *session, int number, struct err *err)
@@ -255,6 +270,7 @@ enum status train_replica_init(struct train_session *session, int number, struct
 	    replica->activation_key == NULL || replica->stage == NULL)
 		return err_nomem(err);
 	model_init_weights(session->model, replica->weights, session->run->fit.seed);
+	train_replica_round(session, replica);
 	for (int s = 0; s < session->layout->stages && status == ST_OK; s++)
 		status = new_stage(session, replica, s, err);
 	return status;
@@ -282,6 +298,7 @@ void train_replica_fini(const struct train_session *session, struct train_replic
 		free_stage(&replica->stage[s]);
 	mem_free(replica->stage);
 	mem_free(replica->weights);
+	mem_free(replica->halves);
 	mem_free(replica->accumulated);
 	mem_free(replica->fresh);
 	mem_free(replica->slots);

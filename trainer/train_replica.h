@@ -10,6 +10,10 @@
 enum status train_replica_init(struct train_session *session, int number, struct err *err);
 void train_replica_fini(const struct train_session *session, struct train_replica *replica);
 
+/* After any change of @replica's weights but a worker's update: layers that compute in half read a
+ * rounded copy. No worker may be at work. */
+void train_replica_round(const struct train_session *session, struct train_replica *replica);
+
 /* What one will take, before any is made: schedules and what is compiled must be there. INFINITY:
  * beyond what can be counted. */
 double train_replica_bytes(const struct train_session *session);

@@ -56,6 +56,7 @@ struct train_replica {
 	int number;
 	struct train_stage *stage; /* by stage */
 	float *weights, *accumulated, *fresh, *slots;
+	float *halves; /* the weights as layers read them that compute in half; NULL: none does */
 	struct ipu_interval *interval;   /* of the execution: by pipeline run, IPU, order of work */
 	_Atomic int64_t steps_done;      /* of the execution: their losses and metrics are there */
 	_Atomic int64_t runs_done;       /* of the execution: their intervals are all there */

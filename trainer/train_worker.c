@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/learn/regularizer.h"
+#include "trainer/models/model_policy.h"
 #include "trainer/train_record.h"
 
 /* One work in hand. */
@@ -391,6 +392,10 @@ static void run_update(struct work *work)
 	optimizer_run(&session->optimizer, session->pool, work->stage->ranges,
 		      work->stage->range_count, replica->weights, gradients, replica->slots,
 		      session->model->weights, session->execution.first_update + work->run);
+	if (replica->halves != NULL)
+		model_round_weights(session->model, session->pool, work->stage->first_layer,
+				    work->stage->layer_count, true, replica->weights,
+				    replica->halves);
 	end_work(work);
 }
 

@@ -82,7 +82,7 @@ enum status layer__check(const struct json_at *config, const struct model_option
 {
 	static const struct model_option common[] = {
 		{"name", MODEL_ANY},        {"trainable", MODEL_ANY},
-		{"dtype", MODEL_FLOAT32},   {"batch_input_shape", MODEL_ANY},
+		{"dtype", MODEL_DTYPE},     {"batch_input_shape", MODEL_ANY},
 		{"batch_shape", MODEL_ANY}, {"dynamic", MODEL_FALSE},
 		{"autocast", MODEL_ANY},    {"build_config", MODEL_ANY},
 	};
@@ -161,6 +161,7 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 	if (status != ST_OK)
 		return status;
 	added->trainable = layer->trainable && !param->fixed;
+	added->autocast = !param->fixed && !param->no_autocast;
 	added->l1 = l1;
 	added->l2 = l2;
 	return ST_OK;
@@ -174,7 +175,10 @@ static const struct model_param *layer_pass_param(const struct layer_pass *pass,
 
 float *layer__weights(const struct layer_pass *pass, int index)
 {
-	return pass->weights + layer_pass_param(pass, index)->offset;
+	const struct model_param *param = layer_pass_param(pass, index);
+
+	assert(!param->half || pass->halves);
+	return (param->half ? pass->halves : pass->weights) + param->offset;
 }
 
 float *layer__gradients(const struct layer_pass *pass, int index)

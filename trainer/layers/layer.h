@@ -23,6 +23,7 @@ struct layer_pass {
 	/* The model's block. Only a layer's own moving statistics are written, in a training
 	 * forward pass. */
 	float *weights;
+	float *halves; /* the same block, where parameters that are half are read; see stage.h */
 	const float *const *inputs; /* by input of the layer: [batch, its shape] */
 	float *output;              /* [batch, output]; inputs[0] where ops->in_place */
 	float *logits; /* the softmax's input, to be kept for the loss; NULL: not wanted */

@@ -68,7 +68,8 @@ struct layer_param {
 	const char *initializer; /* "GlorotUniform" */
 	struct model_shape shape;
 	int64_t fan_in, fan_out;
-	bool fixed; /* never learns: moving statistics */
+	bool fixed;       /* never learns: moving statistics */
+	bool no_autocast; /* float32 in a layer that is half, too */
 };
 enum status layer__add_param(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, const struct layer_param *param,
@@ -80,7 +81,8 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 		name "_constraint", MODEL_NULL                                                     \
 	}
 
-/* Parameter @index of the pass's layer, in its weights and its gradients. */
+/* Parameter @index of the pass's layer, in what it reads (rounded where the parameter is half; a
+ * statistic never is, and may be written) and in its gradients. */
 float *layer__weights(const struct layer_pass *pass, int index);
 float *layer__gradients(const struct layer_pass *pass, int index);
 

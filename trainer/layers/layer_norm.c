@@ -56,7 +56,11 @@ enum status layer__read_norm(struct model *model, struct model_layer *layer,
 {
 	int64_t channels = layer__last_dim(&layer->input);
 	struct layer_param param = {
-		.shape = {.ndim = 1, .dim = {channels}}, .fan_in = channels, .fan_out = channels};
+		.shape = {.ndim = 1, .dim = {channels}},
+		.fan_in = channels,
+		.fan_out = channels,
+		.no_autocast = true, /* as Keras does */
+	};
 	enum status status;
 
 	if (!layer->input.ndim)

@@ -55,6 +55,7 @@ enum status model_new(struct model **out, const struct json_at *at, const struct
 		model_free(&box->model);
 		return status;
 	}
+	model_set_policy(&box->model, false);
 	*out = &box->model;
 	return ST_OK;
 }

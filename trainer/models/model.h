@@ -32,7 +32,11 @@ struct model_param {
 	size_t offset, count; /* floats; offsets are multiples of 16 */
 	struct model_init init;
 	bool trainable; /* false: moving statistics, or a layer that is not to learn */
-	float l1, l2;   /* the regulariser: l1 sum |w| + l2 sum w^2; 0: none */
+	/* Keras's: passes read it rounded where its layer computes in half. Not so are statistics,
+	 * and what a normalisation scales and shifts by. */
+	bool autocast;
+	bool half;    /* it is: autocast, and its layer is half */
+	float l1, l2; /* the regulariser: l1 sum |w| + l2 sum w^2; 0: none */
 };
 
 enum model_activation {
@@ -56,6 +60,15 @@ enum model_activation {
 	MODEL_ACTIVATIONS
 };
 
+/* What a layer's "dtype" says. */
+enum model_policy {
+	MODEL_POLICY_OPEN,    /* nothing */
+	MODEL_POLICY_TEXT,    /* "float32" */
+	MODEL_POLICY_FLOAT32, /* a policy object of float32 */
+	MODEL_POLICY_MIXED,   /* mixed_float16, as a text or an object */
+	MODEL_POLICIES
+};
+
 #define MODEL_INPUT (-1) /* stands for the model's input among a layer's inputs */
 
 struct model_layer {
@@ -71,6 +84,8 @@ struct model_layer {
 	bool reads_inputs,
 		reads_output; /* in a backward pass: the kind's, unless read() knows better */
 	int row;              /* of the model's rows */
+	enum model_policy policy;
+	bool half; /* computes in float16 (mixed_float16): see model_set_policy() */
 	enum model_activation activation;
 	int64_t units; /* Dense */
 	bool use_bias;
@@ -119,6 +134,16 @@ void model_free(struct model *model); /* accepts NULL */
  * with nothing changed, where a layer needs the output of a later stage. Initial weights do not
  * change: they go by name. */
 enum status model_order(struct model *model, const int *stage, struct err *err);
+
+/*
+ * Keras's mixed_precision.set_global_policy(): decide which layers are half, @mixed_float16
+ * standing for what Keras's global policy would be. model_new() has done so with float32. Kept are
+ * mixed_float16, a float32 policy object beside layers that say anything else, and "float32" beside
+ * mixed_float16; the rest follows: also a model all of whose layers hold a float32 object, which is
+ * what Keras 3 writes where nobody has chosen anything (outfeed layers do not count).
+ */
+void model_set_policy(struct model *model, bool mixed_float16);
+bool model_any_half(const struct model *model); /* has any layer that is half */
 
 /* Keras's initial values (kernel: GlorotUniform, bias: zeros), keyed by (seed, layer name). */
 void model_init_weights(const struct model *model, float *weights, uint64_t seed);

@@ -66,12 +66,33 @@ static bool config_is_text(const cJSON *node, const char *text)
 	return cJSON_IsString(node) && !strcmp(node->valuestring, text);
 }
 
+static const cJSON *config_dtype_name(const cJSON *node)
+{
+	if (!cJSON_IsObject(node))
+		return node;
+	return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(node, "config"),
+						"name");
+}
+
+const char *model_config_dtype(const cJSON *node)
+{
+	return cJSON_GetStringValue(config_dtype_name(node));
+}
+
 static bool config_float32(const cJSON *node)
 {
-	if (cJSON_IsObject(node))
-		node = cJSON_GetObjectItemCaseSensitive(
-			cJSON_GetObjectItemCaseSensitive(node, "config"), "name");
+	node = config_dtype_name(node);
 	return cJSON_IsNull(node) || config_is_text(node, "float32");
+}
+
+static bool config_dtype(const cJSON *node)
+{
+	return config_float32(node) || config_is_text(config_dtype_name(node), "mixed_float16");
+}
+
+static bool config_input_dtype(const cJSON *node)
+{
+	return config_float32(node) || config_is_text(node, "float16");
 }
 
 static bool config_channels_last(const cJSON *node)
@@ -89,6 +110,8 @@ static const struct {
 	[MODEL_TRUE] = {config_true, "true"},
 	[MODEL_ZERO] = {config_zero, "0"},
 	[MODEL_FLOAT32] = {config_float32, "\"float32\""},
+	[MODEL_DTYPE] = {config_dtype, "\"float32\" or \"mixed_float16\""},
+	[MODEL_INPUT_DTYPE] = {config_input_dtype, "\"float32\" or \"float16\""},
 	[MODEL_CHANNELS_LAST] = {config_channels_last, "\"channels_last\""},
 };
 _Static_assert(ARRAY_LEN(config_rules) == MODEL_RULES, "config rules out of step");

@@ -16,6 +16,8 @@ enum model_rule {
 	MODEL_TRUE,          /* must be true (or null) */
 	MODEL_ZERO,          /* must be 0 (or null) */
 	MODEL_FLOAT32,       /* "float32" or a DTypePolicy of it (or null) */
+	MODEL_DTYPE,         /* the same, or of "mixed_float16" */
+	MODEL_INPUT_DTYPE,   /* "float32" or "float16" (or null) */
 	MODEL_CHANNELS_LAST, /* "channels_last" (or null) */
 	MODEL_RULES
 };
@@ -29,6 +31,9 @@ struct model_option {
 enum status model_config_check(const struct json_at *at, const struct model_option *options,
 			       size_t count, const struct model_option *more, size_t more_count,
 			       struct err *err);
+
+/* The name that a "dtype" says: a text's own or its policy object's; NULL: it says none. */
+const char *model_config_dtype(const cJSON *node);
 
 /* Like json_fail(), with the status ST_UNSUPPORTED. */
 enum status model_config_unsupported(const struct json_at *at, struct err *err, const char *format,

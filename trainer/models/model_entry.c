@@ -115,7 +115,7 @@ enum status model__read_input(struct model_reader *reader, const struct model_sc
 {
 	static const struct model_option options[] = {
 		{"name", MODEL_ANY},        {"batch_input_shape", MODEL_ANY},
-		{"batch_shape", MODEL_ANY}, {"dtype", MODEL_FLOAT32},
+		{"batch_shape", MODEL_ANY}, {"dtype", MODEL_INPUT_DTYPE},
 		{"sparse", MODEL_FALSE},    {"ragged", MODEL_FALSE},
 		{"trainable", MODEL_ANY},   {"optional", MODEL_FALSE},
 		{"type_spec", MODEL_NULL},  {"input_tensor", MODEL_NULL},
@@ -241,6 +241,7 @@ enum status model__read_layer(struct model_reader *reader, const struct model_sc
 		status = layer->ops->read(model, layer, &config, reader->err);
 	if (status == ST_OK)
 		status = model__check_shape(at, &layer->output, reader->err);
+	layer->policy = model__read_policy(&config);
 	entry->source = layer->position;
 	model->layer_count++;
 	return status;

@@ -29,6 +29,9 @@ enum status model__read_activation(const struct json_at *config, enum model_acti
  * A loss may take what goes into it. */
 int model__final_activation(const struct model *model);
 
+/* What "dtype" in a layer's config, which is checked, says. */
+enum model_policy model__read_policy(const struct json_at *config);
+
 /* Floats of one 64-byte line: where blocks begin. */
 static inline size_t model__align(size_t floats)
 {

@@ -82,6 +82,7 @@ enum status model__add_param(struct model *model, struct model_layer *layer,
 		.count = (size_t)model_shape_count(shape),
 		.init = *init,
 		.trainable = layer->trainable,
+		.autocast = true,
 	};
 	model->weights += model__align(param->count);
 	layer->param_count++;

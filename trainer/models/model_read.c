@@ -276,7 +276,7 @@ static enum status read_options(struct model_reader *reader, struct model_scope 
 		{"name", MODEL_ANY},
 		{"layers", MODEL_ANY},
 		{"trainable", MODEL_ANY},
-		{"dtype", MODEL_FLOAT32},
+		{"dtype", MODEL_DTYPE},
 		{"build_input_shape", MODEL_ANY},
 	};
 	static const struct model_option ends[] = {{"input_layers", MODEL_ANY},

@@ -33,6 +33,7 @@ static struct run run_begin(struct stage *stage, int slot, float *weights)
 				.training = p->training && !stage->inference,
 				.pool = p->pool,
 				.weights = weights,
+				.halves = p->halves,
 				.inputs = stage->inputs,
 				.scratch = stage->scratch,
 				.seed = p->seed,

@@ -50,6 +50,11 @@ enum run_recomputation {
 	RUN_RECOMPUTE_NOTHING /* of run_recomputation() alone */
 };
 
+enum run_policy {
+	RUN_POLICY_FLOAT32,
+	RUN_POLICY_MIXED_FLOAT16
+};
+
 #define RUN_WHOLE_EPOCH (-1) /* "epoch": one execution has all steps of an epoch */
 
 /* A list of texts; NULL items with count 0 and `given` false: the key was absent or null. */
@@ -92,10 +97,11 @@ struct run_file {
 	const char *model_place; /* its place in that file: "model", or "" for a file of its own */
 
 	struct {
-		const cJSON *optimizer;      /* NULL: SGD with defaults */
-		const cJSON *loss;           /* text or {class_name, config}; never NULL */
-		const cJSON *metrics;        /* a list of such; NULL: none */
-		int64_t steps_per_execution; /* default 1; or RUN_WHOLE_EPOCH */
+		const cJSON *optimizer;       /* NULL: SGD with defaults */
+		const cJSON *loss;            /* text or {class_name, config}; never NULL */
+		const cJSON *metrics;         /* a list of such; NULL: none */
+		int64_t steps_per_execution;  /* default 1; or RUN_WHOLE_EPOCH */
+		enum run_policy dtype_policy; /* of the layers that leave it open */
 	} compile;
 
 	struct {

@@ -57,6 +57,13 @@ static const struct run_key run_keys[] = {
 	 AT(compile.steps_per_execution),
 	 .help = "Steps of one Engine::run, per replica. A divisor of the steps of an epoch and a "
 		 "multiple of gradient_accumulation.steps_per_replica; epoch: all of them."},
+	{.path = "compile.dtype_policy",
+	 .kind = RUN_KEY_CHOICE,
+	 .fallback = "\"float32\"",
+	 .choices = "float32 mixed_float16",
+	 AT(compile.dtype_policy),
+	 .help = "Keras's mixed_precision.set_global_policy(): the policy of the layers whose own "
+		 "dtype leaves it open. mixed_float16: compute in half, variables in float32."},
 
 	{.path = "data", .kind = RUN_KEY_SECTION, .fallback = "{}", .help = "What is trained on."},
 	{.path = "data.name",

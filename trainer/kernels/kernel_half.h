@@ -1,0 +1,24 @@
+/*
+ * IEEE 754 half precision (binary16), in floats: values that half has.
+ *
+ * One thread. Every body gives the same bits.
+ */
+#ifndef KERNEL_HALF_H
+#define KERNEL_HALF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * to[i] = the half nearest to from[i], of two the even one: 65520 and beyond become infinity, what
+ * is below 2^-14 keeps steps of 2^-24, zeros keep their sign. NaN stays NaN, quiet, with the sign
+ * and the upper 10 bits of its mantissa, as hardware does it. @to may be @from.
+ */
+void kernel_round_half(float *to, const float *from, size_t count);
+
+/* Bodies from the fastest on, for tests: the name of body @index (NULL: there is none), and a
+ * choice of it (false: this machine cannot run it). */
+const char *kernel_half_body(int index);
+bool kernel_half_use(int index);
+
+#endif /* KERNEL_HALF_H */
