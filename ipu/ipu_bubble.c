@@ -19,7 +19,7 @@ enum blame {
 };
 
 struct measure {
-	struct ipu_interval *by_ipu;  /* F and B only, by IPU and start */
+	struct ipu_interval *by_ipu;  /* F, B and W only, by IPU and start */
 	struct ipu_interval *by_work; /* the same, by phase, stage and micro-batch */
 	struct ipu_interval *by_time; /* the same, by start: cut to when any IPU works */
 	int count, cover;
@@ -78,6 +78,8 @@ static int64_t producer_end(const struct measure *m, const struct ipu_interval *
 	struct ipu_interval key = *work;
 	const struct ipu_interval *found;
 
+	if (work->phase == 'W')
+		return INT64_MAX;
 	if (work->phase == 'F' || work->stage == m->stages - 1) {
 		key.phase = 'F';
 		key.stage = work->phase == 'F' ? work->stage - 1 : work->stage;
@@ -165,7 +167,7 @@ static void measure_ipu(const struct measure *m, const struct ipu_interval *work
 
 static bool counts(const struct ipu_interval *interval)
 {
-	return interval->phase == 'F' || interval->phase == 'B';
+	return interval->phase == 'F' || interval->phase == 'B' || interval->phase == 'W';
 }
 
 static enum status check_interval(const struct ipu_interval *interval, int ipus, int stages,

@@ -20,7 +20,7 @@
 
 struct ipu_interval {
 	int ipu, stage, microbatch;
-	char phase; /* F, B (others are left out) */
+	char phase; /* F, B, W: B's part for the weights, where split (others are left out) */
 	int64_t start_ns, dur_ns;
 };
 

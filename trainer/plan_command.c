@@ -1,0 +1,239 @@
+/*
+ * The command ipu-plan: picks the subcommand; --help, man page and completions from their tables.
+ *
+ * Threading: none. Prints, as the front end does.
+ */
+#include "trainer/plan_command.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common/arena.h"
+#include "common/mem.h"
+#include "common/str.h"
+
+#define WIDTH_DEFAULT 80
+#define OPTIONS_MOST  128
+
+/* Sorted by name. */
+static const struct plan_subcommand *const SUBCOMMANDS[] = {
+	&plan_schedule,
+};
+
+static const struct cli_command COMMAND = {
+	.name = "ipu-plan",
+	.synopsis = "SUBCOMMAND [OPTION ...]",
+	.summary = "ask the simulated IPU without training",
+	.about = "Says what something would cost, without doing it: every figure is simulated.",
+	.details = "ENVIRONMENT\nNO_COLOR: no colours. CLICOLOR_FORCE: colours even where the "
+		   "output is not a terminal.",
+};
+
+/* ---- the command of all subcommands -------------------------------------------------------------
+ */
+
+static bool is_listed(const struct cli_option *options, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(options[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Every subcommand's options, each name once, with its subcommand in front of the text. */
+static size_t all_options(struct cli_option out[OPTIONS_MOST], struct arena *arena)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS); i++) {
+		const struct cli_command *command = &SUBCOMMANDS[i]->command;
+
+		for (size_t k = 0; k < command->option_count && used < OPTIONS_MOST; k++) {
+			struct cli_option option = command->options[k];
+
+			if (is_listed(out, used, option.name))
+				continue;
+			option.help =
+				arena_printf(arena, "(%s) %s", SUBCOMMANDS[i]->name, option.help);
+			if (option.help != NULL)
+				out[used++] = option;
+		}
+	}
+	return used;
+}
+
+/* The texts that list the subcommands: one of them each, by what it puts in. */
+static char *join(struct arena *arena, const char *before,
+		  void (*put)(struct str *text, const struct plan_subcommand *sub))
+{
+	struct str text = {0};
+	char *copy = NULL;
+
+	str_add(&text, before);
+	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS); i++)
+		put(&text, SUBCOMMANDS[i]);
+	if (!text.failed)
+		copy = arena_strdup(arena, str_peek(&text));
+	str_free(&text);
+	return copy;
+}
+
+static void put_about(struct str *text, const struct plan_subcommand *sub)
+{
+	str_addf(text, "\n\n%s %s: %s. `%s --help` says more.", sub->command.name,
+		 sub->command.synopsis, sub->command.summary, sub->command.name);
+}
+
+static void put_section(struct str *text, const struct plan_subcommand *sub)
+{
+	str_add(text, "\n\n");
+	for (const char *c = sub->name; *c != '\0'; c++) {
+		const char upper = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
+
+		str_add_bytes(text, &upper, 1);
+	}
+	str_addf(text, "\n%s", sub->command.about);
+}
+
+static void put_examples(struct str *text, const struct plan_subcommand *sub)
+{
+	str_add(text, sub->command.examples != NULL ? sub->command.examples : "");
+}
+
+static void put_word(struct str *text, const struct plan_subcommand *sub)
+{
+	str_addf(text, "%s%s", text->length > 0 ? " " : "", sub->name);
+}
+
+/* ipu-plan as a whole: for --help without the subcommands' options, for man page and completions
+ * with them. Texts are @arena's; without memory some are left out. */
+static struct cli_command whole_command(struct cli_option options[OPTIONS_MOST],
+					struct arena *arena, bool with_options)
+{
+	struct cli_command command = COMMAND;
+	const char *about = join(arena, COMMAND.about, put_about);
+	const char *details = join(arena, COMMAND.details, put_section);
+
+	command.about = about != NULL ? about : COMMAND.about;
+	command.details = details != NULL ? details : COMMAND.details;
+	command.examples = join(arena, "", put_examples);
+	command.words = join(arena, "", put_word);
+	if (with_options) {
+		command.options = options;
+		command.option_count = all_options(options, arena);
+	}
+	return command;
+}
+
+static bool asks_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* --help, --version, --man and --completion of the whole: done? */
+static bool standard_request(int argc, char **argv)
+{
+	struct cli_option options[OPTIONS_MOST];
+	struct cli_command command;
+	struct arena arena;
+	bool done;
+
+	if (arena_init(&arena, 0) != 0)
+		return false;
+	command = whole_command(options, &arena, argc < 2 || !asks_help(argv[1]));
+	done = cli_standard(&command, argc, argv, stdout);
+	arena_fini(&arena);
+	return done;
+}
+
+/* ---- subcommands --------------------------------------------------------------------------------
+ */
+
+static const struct plan_subcommand *find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS); i++)
+		if (strcmp(SUBCOMMANDS[i]->name, name) == 0)
+			return SUBCOMMANDS[i];
+	return NULL;
+}
+
+static enum status refuse(const char *word, struct err *err)
+{
+	const char *names[ARRAY_LEN(SUBCOMMANDS)], *nearest;
+	struct cli_argument argument;
+	struct cli_walk walk;
+	struct str list = {0};
+	bool more;
+	enum status status;
+
+	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS); i++) {
+		names[i] = SUBCOMMANDS[i]->name;
+		put_word(&list, SUBCOMMANDS[i]);
+	}
+	nearest = word != NULL ? str_nearest(word, names, ARRAY_LEN(names)) : NULL;
+	if (word == NULL) {
+		status = err_set(err, ST_INVALID, "a subcommand is missing: one of %s (see --help)",
+				 str_peek(&list));
+	} else if (word[0] == '-') {
+		/* The walk knows best what is wrong with an option. */
+		char *argv[] = {(char *)(intptr_t)COMMAND.name, (char *)(intptr_t)word};
+
+		cli_begin(&walk, &COMMAND, ARRAY_LEN(argv), argv, false);
+		status = cli_next(&walk, &argument, &more, err);
+		if (status == ST_OK)
+			status = err_set(err, ST_INVALID,
+					 "%s comes after a subcommand: one of %s (see --help)",
+					 word, str_peek(&list));
+	} else if (nearest != NULL) {
+		status = err_set(err, ST_INVALID,
+				 "unknown subcommand \"%s\" (did you mean \"%s\"?)", word, nearest);
+	} else {
+		status = err_set(err, ST_INVALID, "unknown subcommand \"%s\" (one of: %s)", word,
+				 str_peek(&list));
+	}
+	str_free(&list);
+	return status;
+}
+
+static int run(const struct plan_subcommand *sub, int argc, char **argv)
+{
+	struct err err = {ST_OK, ""};
+	enum status status;
+
+	for (int i = 1; i < argc; i++) {
+		if (asks_help(argv[i])) {
+			cli_help(&sub->command, stdout);
+			return 0;
+		}
+	}
+	/* The other standard requests are about the whole command. */
+	if (standard_request(argc, argv))
+		return 0;
+	status = sub->run(argc, argv, stdout, &err);
+	return status == ST_OK ? 0 : cli_fail(&sub->command, &err);
+}
+
+int plan_command(int argc, char **argv)
+{
+	const struct plan_subcommand *sub = argc > 1 ? find(argv[1]) : NULL;
+	struct err err = {ST_OK, ""};
+
+	if (sub != NULL)
+		return run(sub, argc - 1, argv + 1);
+	if (standard_request(argc, argv))
+		return 0;
+	refuse(argc > 1 ? argv[1] : NULL, &err);
+	return cli_fail(&COMMAND, &err);
+}
+
+int plan_width(FILE *out, int given)
+{
+	struct winsize size;
+
+	if (given > 0)
+		return given;
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		return size.ws_col;
+	return WIDTH_DEFAULT;
+}

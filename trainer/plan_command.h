@@ -1,0 +1,32 @@
+/*
+ * The command ipu-plan: questions to the simulated IPU that need no training.
+ *
+ * Each question is a subcommand, one row of a table in plan_command.c; its file exports the row.
+ */
+#ifndef PLAN_COMMAND_H
+#define PLAN_COMMAND_H
+
+#include <stdio.h>
+
+#include "common/cli.h"
+#include "common/err.h"
+
+/* A subcommand. Options of the same name in several subcommands mean the same, so that completion
+ * and man page can list them once. */
+struct plan_subcommand {
+	const char *name;           /* "schedule" */
+	struct cli_command command; /* its --help; command.name is "ipu-plan schedule" */
+	/* argv[0] is the subcommand's name. Prints to @out; --help is not among the arguments. */
+	enum status (*run)(int argc, char **argv, FILE *out, struct err *err);
+};
+
+extern const struct plan_subcommand plan_schedule;
+
+/* Everything behind main(): returns the exit code. 0 done, 1 the work failed, 2 the request was
+ * wrong. */
+int plan_command(int argc, char **argv);
+
+/* How wide text on @out may be: @given if positive, else the terminal's width, 80 elsewhere. */
+int plan_width(FILE *out, int given);
+
+#endif /* PLAN_COMMAND_H */
