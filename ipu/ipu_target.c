@@ -12,71 +12,82 @@
 #include "common/mem.h"
 #include "common/str.h"
 
-/* The pair's link: 64 GB/s each way at 85 % efficiency. Host: what a M2000 was seen to stream. */
-#define LINK_BYTES_SECOND 54.4e9
-#define HOST_BYTES_SECOND 5.5e9
-#define EXECUTION_HOST_NS 2.5e6
+/* What the four have in common. The pair's link: 64 GB/s each way at 85 % efficiency. Host: what a
+ * M2000 was seen to stream; it is also the way to its streaming memory. */
+#define COMMON_TILE                                                                                \
+	.workers = 6, .vector_bytes = 8, .load_bytes_cycle = 8, .exchange_bytes_cycle = 4,         \
+	.sync_cycles = 126, .sync_hop_ns = 15, .phase_cycles = 450
+#define COMMON_SYSTEM                                                                              \
+	.link_bytes_second = 54.4e9, .host_bytes_second = 5.5e9, .host_latency_ns = 2000,          \
+	.execution_host_ns = 2.5e6
+#define REMOTE_BYTES_SECOND 5.5e9
+
+/* By enum ipu_amp_mode: units, channels of a group, cycles. */
+#define MK1_AMP                                                                                    \
+	{                                                                                          \
+		{4, 8, 4}, {8, 16, 4},                                                             \
+		{                                                                                  \
+			8, 16, 4                                                                   \
+		}                                                                                  \
+	}
+#define MK2_AMP                                                                                    \
+	{                                                                                          \
+		{16, 8, 8}, {8, 16, 4},                                                            \
+		{                                                                                  \
+			16, 16, 4                                                                  \
+		}                                                                                  \
+	}
 
 static const struct ipu_target ipu_targets[] = {
 	{
 		.name = "ipu1",
 		.description = "Mk1 GC2",
+		.architecture = "Mk1",
 		.tiles = 1216,
 		.bytes_per_tile = 256 * 1024,
 		.clock_hz = 1.6e9,
-		.flops_per_cycle_tile = 16,
-		.vector_lanes_fp32 = 2,
-		.exchange_bytes_cycle = 4,
-		.sync_cycles = 126,
+		.amp = MK1_AMP,
+		COMMON_TILE,
 		.global_sync_cycles = 500,
-		.link_bytes_second = LINK_BYTES_SECOND,
-		.host_bytes_second = HOST_BYTES_SECOND,
-		.execution_host_ns = EXECUTION_HOST_NS,
+		COMMON_SYSTEM,
 	},
 	{
 		.name = "ipu2",
 		.description = "Mk2 GC200",
+		.architecture = "Mk2",
 		.tiles = 1472,
 		.bytes_per_tile = 624 * 1024,
 		.clock_hz = 1.33e9,
-		.flops_per_cycle_tile = 32,
-		.vector_lanes_fp32 = 2,
-		.exchange_bytes_cycle = 4,
-		.sync_cycles = 126,
+		.amp = MK2_AMP,
+		COMMON_TILE,
 		.global_sync_cycles = 600,
-		.link_bytes_second = LINK_BYTES_SECOND,
-		.host_bytes_second = HOST_BYTES_SECOND,
-		.execution_host_ns = EXECUTION_HOST_NS,
+		COMMON_SYSTEM,
+		.remote_bytes_second = REMOTE_BYTES_SECOND,
 	},
 	{
 		.name = "ipu21",
 		.description = "Bow (Mk2 at 1.85 GHz)",
+		.architecture = "Mk2",
 		.tiles = 1472,
 		.bytes_per_tile = 624 * 1024,
 		.clock_hz = 1.85e9,
-		.flops_per_cycle_tile = 32,
-		.vector_lanes_fp32 = 2,
-		.exchange_bytes_cycle = 4,
-		.sync_cycles = 126,
+		.amp = MK2_AMP,
+		COMMON_TILE,
 		.global_sync_cycles = 600,
-		.link_bytes_second = LINK_BYTES_SECOND,
-		.host_bytes_second = HOST_BYTES_SECOND,
-		.execution_host_ns = EXECUTION_HOST_NS,
+		COMMON_SYSTEM,
+		.remote_bytes_second = REMOTE_BYTES_SECOND,
 	},
 	{
 		.name = "c600",
 		.description = "C600 card (IPU21)",
+		.architecture = "Mk2",
 		.tiles = 1472,
 		.bytes_per_tile = 624 * 1024,
 		.clock_hz = 1.49e9,
-		.flops_per_cycle_tile = 32,
-		.vector_lanes_fp32 = 2,
-		.exchange_bytes_cycle = 4,
-		.sync_cycles = 126,
+		.amp = MK2_AMP,
+		COMMON_TILE,
 		.global_sync_cycles = 600,
-		.link_bytes_second = LINK_BYTES_SECOND,
-		.host_bytes_second = HOST_BYTES_SECOND,
-		.execution_host_ns = EXECUTION_HOST_NS,
+		COMMON_SYSTEM,
 	},
 };
 
@@ -120,6 +131,14 @@ enum status ipu_target_get(const char *name, int64_t tiles, struct ipu_target *o
 	if (tiles > 0)
 		out->tiles = tiles;
 	return ST_OK;
+}
+
+double ipu_target_flops_cycle_tile(const struct ipu_target *target, enum ipu_amp_mode mode)
+{
+	const struct ipu_amp *amp = &target->amp[mode];
+
+	assert((unsigned)mode < IPU_AMP_MODES);
+	return 2.0 * (double)(amp->units * amp->in_group) / (double)amp->cycles;
 }
 
 int64_t ipu_target_ns(const struct ipu_target *target, int64_t cycles)

@@ -9,21 +9,46 @@
 
 #include "common/err.h"
 
+/* The accumulating matrix unit in one number format: every `cycles` cycles a tile multiplies a
+ * position's group of `in_group` input channels with the weights of `units` output channels. */
+enum ipu_amp_mode {
+	IPU_AMP_FLOAT,     /* float32 */
+	IPU_AMP_HALF,      /* float16 operands, float32 partials */
+	IPU_AMP_HALF_HALF, /* float16 operands and partials */
+	IPU_AMP_MODES
+};
+
+struct ipu_amp {
+	int64_t units, in_group, cycles;
+};
+
 struct ipu_target {
-	const char *name;            /* ipu1, ipu2, ipu21, c600 */
-	const char *description;     /* "Mk2 GC200" */
-	int64_t tiles;               /* per IPU */
-	int64_t bytes_per_tile;      /* SRAM */
-	double clock_hz;             /* of a tile */
-	double flops_per_cycle_tile; /* AMP peak, fp32: 2 x MACs */
-	double vector_lanes_fp32;    /* non-AMP lanes per cycle and tile */
+	const char *name;         /* ipu1, ipu2, ipu21, c600 */
+	const char *description;  /* "Mk2 GC200" */
+	const char *architecture; /* "Mk1", "Mk2" */
+	int64_t tiles;            /* per IPU */
+	int64_t bytes_per_tile;   /* SRAM */
+	double clock_hz;          /* of a tile */
+	int64_t workers;          /* threads of a tile; each issues every so many cycles */
+	struct ipu_amp amp[IPU_AMP_MODES];
+	int64_t vector_bytes;        /* of a vector instruction: 2 float32 or 4 float16 lanes */
+	int64_t load_bytes_cycle;    /* of a tile from its memory; twice that where interleaved */
 	double exchange_bytes_cycle; /* per tile, each way */
 	double sync_cycles;          /* of all tiles of one IPU */
 	double global_sync_cycles;   /* between IPUs */
-	double link_bytes_second;    /* between the IPUs of a pair, each way */
-	double host_bytes_second;    /* stream copies of one host link */
-	double execution_host_ns;    /* fixed host cost of one Engine::run */
+	double sync_hop_ns;          /* and for each hop of a ladder, there and back twice that */
+	/* Of every exchange and compute set, beside its busiest tile's work: sync, entry, launch of
+	 * vertices, skew of tiles. Solved once, from one published step (docs/cost-model.md). */
+	double phase_cycles;
+	double link_bytes_second;   /* between the IPUs of a pair, each way */
+	double host_bytes_second;   /* stream copies of one host link */
+	double host_latency_ns;     /* of a stream copy, beside its bytes */
+	double execution_host_ns;   /* fixed host cost of one Engine::run */
+	double remote_bytes_second; /* streaming memory, per IPU; 0: there is none */
 };
+
+/* float32 multiply-adds count twice. */
+double ipu_target_flops_cycle_tile(const struct ipu_target *target, enum ipu_amp_mode mode);
 
 /* By name; ST_NOTFOUND names the nearest. @tiles > 0 shrinks it, as
  * IPUConfig.ipu_model.tiles_per_ipu. */

@@ -158,10 +158,10 @@ static void run_step(struct clock *clock, int step)
 		const struct step_part *part = &clock->parts[i];
 		struct ipu_split *split = &clock->timeline->split[i];
 
-		transfer_add(clock, IPU_STREAM_COPY, i, step, clock->now, part->host_io,
+		transfer_add(clock, IPU_TRANSFER_STREAM_COPY, i, step, clock->now, part->host_io,
 			     part->host_bytes);
 		run_works(clock, i, step);
-		transfer_add(clock, IPU_GLOBAL_EXCHANGE, i, step, clock->now + longest, part->copy,
+		transfer_add(clock, IPU_TRANSFER_GLOBAL, i, step, clock->now + longest, part->copy,
 			     part->sent > part->received ? part->sent : part->received);
 		split->host_io += part->host_io;
 		split->exchange += part->copy;
@@ -248,8 +248,8 @@ static int compare_transfers(const void *left, const void *right)
 const char *ipu_transfer_name(enum ipu_transfer_kind kind)
 {
 	static const char *const names[] = {
-		[IPU_STREAM_COPY] = "StreamCopyMid",
-		[IPU_GLOBAL_EXCHANGE] = "GlobalExchange",
+		[IPU_TRANSFER_STREAM_COPY] = "StreamCopyMid",
+		[IPU_TRANSFER_GLOBAL] = "GlobalExchange",
 	};
 
 	_Static_assert(ARRAY_LEN(names) == IPU_TRANSFER_KINDS, "transfer names out of step");

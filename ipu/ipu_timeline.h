@@ -35,8 +35,8 @@ struct ipu_event {
 
 /* Data on its way: what an IPU waits for between its programs. */
 enum ipu_transfer_kind {
-	IPU_STREAM_COPY,     /* from and to the host, at the start of a step */
-	IPU_GLOBAL_EXCHANGE, /* between IPUs, at the end of a step */
+	IPU_TRANSFER_STREAM_COPY, /* from and to the host, at the start of a step */
+	IPU_TRANSFER_GLOBAL,      /* between IPUs, at the end of a step */
 	IPU_TRANSFER_KINDS
 };
 

@@ -1,166 +1,189 @@
 /*
- * The roofline by hand, and what it does to a published step (docs/cost-model.md).
+ * The planner as a whole: what it refuses, what it remembers, and that its sums are sums.
  */
 #include "support/support.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <string.h>
 
-#include "ipu/ipu_plan.h"
+#include "common/mem.h"
+#include "ipu/plan/ipu_plan.h"
 
-static struct ipu_target mk2(void)
-{
+struct bench {
 	struct ipu_target target;
+	struct ipu_planner *planner;
+};
 
-	assert_int_equal(ipu_target_get("ipu2", 0, &target, NULL), ST_OK);
-	return target;
+static int setup(void **state)
+{
+	static struct bench bench;
+
+	assert_int_equal(ipu_target_get("ipu2", 0, &bench.target, NULL), ST_OK);
+	assert_int_equal(ipu_planner_new(&bench.planner, &bench.target, NULL), ST_OK);
+	*state = &bench;
+	return 0;
 }
 
-static void test_a_matmul_takes_the_longer_of_arithmetic_and_exchange(void **state)
+static int teardown(void **state)
 {
-	struct ipu_target target = mk2();
-	struct ipu_op op = {.kind = IPU_OP_MATMUL, .m = 4096, .n = 4096, .k = 4096};
-	struct ipu_cost cost;
+	struct bench *bench = *state;
 
-	(void)state;
-	ipu_plan(&target, &op, &cost);
-	assert_int_equal(cost.flops, INT64_C(137438953472));
-	assert_int_equal(cost.compute_cycles, 2917777); /* / (1472 x 32), up */
-	assert_int_equal(cost.bytes_exchanged, 3 * 4 * 4096 * 4096);
-	assert_int_equal(cost.exchange_cycles, 34193); /* / (1472 x 4), up */
-	assert_int_equal(cost.sync_cycles, 126);
-	assert_int_equal(cost.cycles, 2917777 + 126);
-	op.k = 1;
-	ipu_plan(&target, &op, &cost);
-	assert_int_equal(cost.cycles, cost.exchange_cycles + 126);
+	ipu_planner_free(bench->planner);
+	return 0;
 }
 
-static void test_given_bytes_replace_the_operands_size(void **state)
+/* One of each kind. */
+static const struct ipu_op samples[] = {
+	{.kind = IPU_OP_CONV,
+	 .conv = {IPU_FORWARD, 4, 1, 3, 8, {9, 9}, {7, 7}, {3, 3}, {1, 1}, {1, 1}}},
+	{.kind = IPU_OP_MATMUL, .matmul = {32, 784, 128}},
+	{.kind = IPU_OP_ELEMENTWISE, .elements = {.count = 5000, .times = {[IPU_FN_ADD] = 2}}},
+	{.kind = IPU_OP_REDUCE, .reduce = {4096, 10}},
+	{.kind = IPU_OP_POOL, .pool = {true, false, 2, 8, {8, 8}, {4, 4}, {2, 2}, {2, 2}}},
+	{.kind = IPU_OP_ROWS, .rows = {IPU_ROWS_SOFTMAX, 32, 10}},
+	{.kind = IPU_OP_COPY, .copy = {1000, 1}},
+};
+
+static void test_a_plan_is_the_sum_of_its_phases(void **state)
 {
-	struct ipu_target target = mk2();
-	struct ipu_op op = {.kind = IPU_OP_MATMUL, .m = 8, .n = 8, .k = 8, .bytes_in = 5888 * 10};
-	struct ipu_cost cost;
+	struct bench *bench = *state;
 
-	(void)state;
-	ipu_plan(&target, &op, &cost);
-	assert_int_equal(cost.exchange_cycles, 10);
-	assert_int_equal(cost.cycles, 136);
-}
+	for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+		int64_t compute = 0, exchange = 0, sync = 0, bytes = 0;
+		const struct ipu_plan *plan;
 
-static void test_the_rest_runs_on_the_vector_lanes(void **state)
-{
-	struct ipu_target target = mk2();
-	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE, .n = 2944 * 7, .work = 3};
-	struct ipu_cost cost;
+		assert_int_equal(ipu_planner_plan(bench->planner, &samples[i], NULL, &plan, NULL),
+				 ST_OK);
+		assert_true(plan->phase_count > 0 && plan->phase_count <= IPU_PHASES);
+		for (int p = 0; p < plan->phase_count; p++) {
+			const struct ipu_phase *phase = &plan->phases[p];
 
-	(void)state;
-	ipu_plan(&target, &op, &cost);
-	assert_int_equal(cost.flops, 2944 * 7 * 3);
-	assert_int_equal(cost.compute_cycles, 21);
-	assert_int_equal(cost.exchange_cycles, 0);
-	op = (struct ipu_op){.kind = IPU_OP_REDUCE, .n = 2944 * 4 + 10, .m = 10};
-	ipu_plan(&target, &op, &cost);
-	assert_int_equal(cost.flops, 2944 * 4);
-	assert_int_equal(cost.compute_cycles, 4);
-	op = (struct ipu_op){.kind = IPU_OP_COPY, .n = 1472 * 9};
-	ipu_plan(&target, &op, &cost);
-	assert_int_equal(cost.flops, 0);
-	assert_int_equal(cost.exchange_cycles, 9);
-}
-
-static void test_what_a_roofline_cannot_know_is_unknown(void **state)
-{
-	struct ipu_target target = mk2();
-	struct ipu_op op = {.kind = IPU_OP_COPY, .n = 1};
-	struct ipu_cost cost;
-
-	(void)state;
-	ipu_plan(&target, &op, &cost);
-	assert_true(cost.tiles_used == IPU_UNKNOWN && cost.code_bytes == IPU_UNKNOWN);
-	assert_true(isnan(cost.tile_balance));
-}
-
-static void test_huge_and_empty_operations_stay_in_range(void **state)
-{
-	struct ipu_target target = mk2();
-	struct ipu_op op = {.kind = IPU_OP_MATMUL, .m = INT64_MAX, .n = INT64_MAX, .k = INT64_MAX};
-	struct ipu_cost cost;
-
-	(void)state;
-	ipu_plan(&target, &op, &cost);
-	assert_int_equal(cost.flops, INT64_C(1) << 60);
-	assert_true(cost.cycles > 0);
-	for (int kind = 0; kind < IPU_OP_KINDS; kind++) {
-		op = (struct ipu_op){.kind = (enum ipu_op_kind)kind};
-		ipu_plan(&target, &op, &cost);
-		assert_int_equal(cost.cycles, 126);
-		assert_true(ipu_op_kind_name(op.kind) != NULL);
+			assert_true(phase->tiles >= 1 && phase->tiles <= bench->target.tiles);
+			assert_true(phase->repeats >= 1);
+			assert_non_null(phase->part);
+			assert_true((phase->kind == IPU_COMPUTE) == (phase->vertex != NULL));
+			assert_true(phase->mean_cycles <= (double)phase->cycles + 0.5);
+			sync += (int64_t)ceil(bench->target.phase_cycles) * phase->repeats;
+			bytes += phase->bytes * phase->repeats;
+			if (phase->kind == IPU_COMPUTE)
+				compute += phase->cycles * phase->repeats;
+			else
+				exchange += phase->cycles * phase->repeats;
+		}
+		assert_int_equal(plan->compute_cycles, compute);
+		assert_int_equal(plan->exchange_cycles, exchange);
+		assert_int_equal(plan->sync_cycles, sync);
+		assert_int_equal(plan->cycles, compute + exchange + sync);
+		assert_int_equal(plan->bytes_exchanged, bytes);
+		assert_int_equal(plan->flops, ipu_op_flops(&samples[i]));
+		assert_true(isnan(plan->tile_balance) ||
+			    (plan->tile_balance > 0 && plan->tile_balance <= 1));
 	}
 }
 
-/* ---- the published convnet step -----------------------------------------------------------------
- */
-
-#define BATCH 64
-
-/* A matmul done @times: forward, gradient of the weights, gradient of the input. */
-static void add_matmul(struct ipu_cost *sum, int64_t m, int64_t k, int64_t n, int times)
+static void test_the_same_operation_is_planned_once(void **state)
 {
-	struct ipu_target target = mk2();
-	struct ipu_op op = {.kind = IPU_OP_MATMUL, .m = m, .n = n, .k = k};
-	struct ipu_cost cost;
+	struct bench *bench = *state;
+	struct ipu_plan_options options;
+	const struct ipu_plan *first, *again, *other;
+	struct ipu_op op = samples[0];
+	int64_t planned, cached;
 
-	ipu_plan(&target, &op, &cost);
-	sum->cycles += times * cost.cycles;
-	sum->compute_cycles += times * cost.compute_cycles;
+	assert_int_equal(ipu_planner_plan(bench->planner, &op, NULL, &first, NULL), ST_OK);
+	op.name = "Conv_2/Convolve";
+	op.layer = "Conv_2";
+	op.stage = 3;
+	op.phase = 'B';
+	assert_int_equal(ipu_planner_plan(bench->planner, &op, NULL, &again, NULL), ST_OK);
+	assert_ptr_equal(first, again);
+	ipu_planner_counts(bench->planner, &planned, &cached);
+	assert_true(planned == 1 && cached == 1);
+
+	op.conv.pass = IPU_BACKWARD_DATA;
+	assert_int_equal(ipu_planner_plan(bench->planner, &op, NULL, &other, NULL), ST_OK);
+	assert_ptr_not_equal(first, other);
+	ipu_plan_options_defaults(&options);
+	options.available_memory_proportion = 0.3;
+	assert_int_equal(ipu_planner_plan(bench->planner, &samples[0], &options, &other, NULL),
+			 ST_OK);
+	assert_ptr_not_equal(first, other);
+	ipu_planner_counts(bench->planner, &planned, &cached);
+	assert_true(planned == 3 && cached == 1);
 }
 
-static void add_elementwise(struct ipu_cost *sum, int64_t n, int64_t work)
+static void test_what_cannot_be_planned_is_refused(void **state)
 {
-	struct ipu_target target = mk2();
-	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE, .n = n, .work = work};
-	struct ipu_cost cost;
+	struct bench *bench = *state;
+	const struct ipu_plan *plan;
+	struct err err = {0};
 
-	ipu_plan(&target, &op, &cost);
-	sum->cycles += cost.cycles;
-}
+	for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+		struct ipu_op op = {.kind = samples[i].kind, .name = "nothing"};
 
-/* The Keras MNIST convnet, batch 64: Conv2D 32 and 64 (3 x 3), pools, dropout, Dense 10: 224 us a
- * step were published. What the roofline makes of it stands in docs/cost-model.md. */
-static void test_the_roofline_of_the_convnet_step_is_optimistic(void **state)
-{
-	static const int64_t activations[] = {26 * 26 * 32, 13 * 13 * 32, 11 * 11 * 64, 5 * 5 * 64};
-	struct ipu_cost sum = {0};
-	struct ipu_target target = mk2();
-	double us;
-
-	(void)state;
-	add_matmul(&sum, (int64_t)BATCH * 26 * 26, 9, 32, 2); /* the images need no gradient */
-	add_matmul(&sum, (int64_t)BATCH * 11 * 11, 9 * 32, 64, 3);
-	add_matmul(&sum, BATCH, 1600, 10, 3);
-	for (size_t i = 0; i < sizeof(activations) / sizeof(activations[0]); i++) {
-		add_elementwise(&sum, BATCH * activations[i], 4); /* ReLU or pool, forward */
-		add_elementwise(&sum, BATCH * activations[i], 4); /* and backward */
+		assert_int_equal(ipu_planner_plan(bench->planner, &op, NULL, &plan, &err),
+				 ST_INVALID);
+		assert_non_null(strstr(err.text, "nothing"));
+		assert_null(plan);
 	}
-	add_elementwise(&sum, 34826, 2); /* SGD on all weights */
-	us = (double)ipu_target_ns(&target, sum.cycles) / 1000;
-	print_message("simulated (roofline): convnet step %lld cycles, %.1f us, of them matmul "
-		      "arithmetic %lld cycles; published: 224 us\n",
-		      (long long)sum.cycles, us, (long long)sum.compute_cycles);
-	assert_in_range((unsigned)sum.compute_cycles, 19360,
-			19380); /* worked out by hand: 19,363 */
-	assert_true(us > 15 && us < 224);
+}
+
+static void test_huge_operations_stay_in_range(void **state)
+{
+	struct bench *bench = *state;
+	const struct ipu_plan *plan;
+	const int64_t huge = INT64_C(1) << 40;
+	const struct ipu_op ops[] = {
+		{.kind = IPU_OP_MATMUL, .matmul = {huge, huge, huge}},
+		{.kind = IPU_OP_ELEMENTWISE,
+		 .elements = {.count = huge, .times = {[IPU_FN_TANH] = 255}}},
+		{.kind = IPU_OP_REDUCE, .reduce = {huge, 1}},
+		{.kind = IPU_OP_ROWS, .rows = {IPU_ROWS_SOFTMAX, huge, 4}},
+		{.kind = IPU_OP_COPY, .copy = {huge, 1}},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
+		assert_int_equal(ipu_planner_plan(bench->planner, &ops[i], NULL, &plan, NULL),
+				 ST_OK);
+		assert_true(plan->cycles > 0 && plan->bytes_exchanged >= 0 && plan->flops >= 0);
+	}
+}
+
+static void test_names_are_there(void **state)
+{
+	(void)state;
+	for (int i = 0; i < IPU_OP_KINDS; i++)
+		assert_non_null(ipu_op_kind_name((enum ipu_op_kind)i));
+	for (int i = 0; i < IPU_METHODS; i++)
+		assert_non_null(ipu_method_name((enum ipu_method)i));
+	assert_string_equal(ipu_dtype_name(IPU_FLOAT16), "float16");
+	assert_int_equal(ipu_dtype_bytes(IPU_FLOAT16), 2);
+}
+
+static void test_lack_of_memory_leaves_nothing_behind(void **state)
+{
+	struct bench *bench = *state;
+	const struct ipu_plan *plan;
+	struct ipu_planner *planner;
+
+	support_fail_alloc(0);
+	assert_int_equal(ipu_planner_new(&planner, &bench->target, NULL), ST_NOMEM);
+	support_fail_alloc(0);
+	assert_int_equal(ipu_planner_plan(bench->planner, &samples[0], NULL, &plan, NULL),
+			 ST_NOMEM);
+	support_fail_alloc(-1);
+	assert_int_equal(ipu_planner_plan(bench->planner, &samples[0], NULL, &plan, NULL), ST_OK);
 }
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_matmul_takes_the_longer_of_arithmetic_and_exchange),
-		cmocka_unit_test(test_given_bytes_replace_the_operands_size),
-		cmocka_unit_test(test_the_rest_runs_on_the_vector_lanes),
-		cmocka_unit_test(test_what_a_roofline_cannot_know_is_unknown),
-		cmocka_unit_test(test_huge_and_empty_operations_stay_in_range),
-		cmocka_unit_test(test_the_roofline_of_the_convnet_step_is_optimistic),
+		TEST(test_a_plan_is_the_sum_of_its_phases),
+		TEST(test_the_same_operation_is_planned_once),
+		TEST(test_what_cannot_be_planned_is_refused),
+		TEST(test_huge_operations_stay_in_range),
+		TEST(test_names_are_there),
+		TEST(test_lack_of_memory_leaves_nothing_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,7 +188,7 @@ static void check_transfers(const struct ipu_timeline *timeline, int ipus)
 		const struct ipu_transfer *t = &timeline->transfers[i];
 
 		assert_true(t->cycles > 0 && t->bytes > 0);
-		if (t->kind == IPU_STREAM_COPY)
+		if (t->kind == IPU_TRANSFER_STREAM_COPY)
 			host_io[t->ipu] += t->cycles;
 		if (i > 0 && t[-1].ipu == t->ipu)
 			assert_true(t[-1].start_cycle + t[-1].cycles <= t->start_cycle);

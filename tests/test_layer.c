@@ -79,7 +79,7 @@ static void check_lowered(const struct model *model, int layer, char phase, bool
 			  const struct wanted *wanted, int count)
 {
 	const struct model_layer *at = &model->layers[layer];
-	struct ipu_op ops[LAYER_OPS];
+	struct layer_op ops[LAYER_OPS];
 	struct arena arena;
 	int got;
 
@@ -87,14 +87,10 @@ static void check_lowered(const struct model *model, int layer, char phase, bool
 	got = at->ops->lower(model, at, 32, phase, first, ops, LAYER_OPS, &arena);
 	assert_int_equal(got, count);
 	for (int i = 0; i < count; i++) {
-		assert_string_equal(ops[i].name, wanted[i].name);
-		assert_int_equal(ops[i].kind, wanted[i].kind);
-		assert_int_equal(ops[i].m, wanted[i].m);
-		assert_int_equal(ops[i].n, wanted[i].n);
-		assert_int_equal(ops[i].k, wanted[i].k);
-		assert_int_equal(ops[i].work, wanted[i].work);
-		assert_int_equal(ops[i].phase, phase);
-		assert_ptr_equal(ops[i].layer, at->name);
+		assert_string_equal(ops[i].op.name, wanted[i].name);
+		assert_int_equal(ops[i].op.kind, wanted[i].kind);
+		assert_int_equal(ops[i].op.phase, phase);
+		assert_ptr_equal(ops[i].op.layer, at->name);
 	}
 	arena_fini(&arena);
 }
@@ -167,7 +163,7 @@ static void test_lowering_stops_at_the_room_it_is_given_and_without_memory(void 
 {
 	static const struct mem_functions none = {no_resize, no_aligned, no_release};
 	const struct model_layer *layer;
-	struct ipu_op ops[LAYER_OPS];
+	struct layer_op ops[LAYER_OPS];
 	struct math_model m;
 	struct arena arena;
 	int got;

@@ -16,19 +16,16 @@ static void check_lowered(const struct model *model, char phase, bool first,
 			  const struct wanted *wanted, int count)
 {
 	const struct model_layer *at = &model->layers[0];
-	struct ipu_op ops[LAYER_OPS];
+	struct layer_op ops[LAYER_OPS];
 	struct arena arena;
 
 	assert_int_equal(arena_init(&arena, 0), 0);
 	assert_int_equal(at->ops->lower(model, at, 32, phase, first, ops, LAYER_OPS, &arena),
 			 count);
 	for (int i = 0; i < count; i++) {
-		assert_string_equal(ops[i].name, wanted[i].name);
-		assert_int_equal(ops[i].kind, wanted[i].kind);
-		assert_int_equal(ops[i].m, wanted[i].m);
-		assert_int_equal(ops[i].n, wanted[i].n);
-		assert_int_equal(ops[i].k, wanted[i].k);
-		assert_int_equal(ops[i].phase, phase);
+		assert_string_equal(ops[i].op.name, wanted[i].name);
+		assert_int_equal(ops[i].op.kind, wanted[i].kind);
+		assert_int_equal(ops[i].op.phase, phase);
 	}
 	arena_fini(&arena);
 }

@@ -535,7 +535,7 @@ static void test_layers_become_device_operations(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct ipu_op ops[LAYER_OPS];
+		struct layer_op ops[LAYER_OPS];
 		const struct model_layer *at;
 		struct math_model m;
 		struct arena arena;
@@ -544,14 +544,12 @@ static void test_layers_become_device_operations(void **state)
 		at = &m.model->layers[0];
 		assert_int_equal(arena_init(&arena, 0), 0);
 		assert_int_equal(at->ops->lower(m.model, at, 2, 'F', true, ops, 8, &arena), 1);
-		assert_string_equal(ops[0].name, rows[i].forward);
-		assert_int_equal(ops[0].kind, IPU_OP_ELEMENTWISE);
-		assert_int_equal(ops[0].n, 10);
-		assert_int_equal(ops[0].work, rows[i].work);
+		assert_string_equal(ops[0].op.name, rows[i].forward);
+		assert_int_equal(ops[0].op.kind, IPU_OP_ELEMENTWISE);
 		assert_int_equal(at->ops->flops(at, 2), 10 * rows[i].work);
 		assert_int_equal(at->ops->lower(m.model, at, 2, 'B', true, ops, 8, &arena), 0);
 		assert_int_equal(at->ops->lower(m.model, at, 2, 'B', false, ops, 8, &arena), 1);
-		assert_string_equal(ops[0].name, rows[i].backward);
+		assert_string_equal(ops[0].op.name, rows[i].backward);
 		arena_fini(&arena);
 		math_model_close(&m);
 	}

@@ -455,19 +455,17 @@ static void test_layers_become_device_operations(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		struct model *model = open_model(wanted[i].model);
 		const struct model_layer *at = &model->layers[model->layer_count - 2];
-		struct ipu_op ops[LAYER_OPS];
+		struct layer_op ops[LAYER_OPS];
 		struct arena arena;
 
 		assert_int_equal(arena_init(&arena, 0), 0);
 		assert_int_equal(at->ops->lower(model, at, 2, 'F', false, ops, 8, &arena), 1);
-		assert_string_equal(ops[0].name, wanted[i].forward);
-		assert_int_equal(ops[0].kind, wanted[i].kind);
-		assert_int_equal(ops[0].n, 2 * model_shape_count(&at->output));
-		assert_int_equal(ops[0].work, wanted[i].work);
+		assert_string_equal(ops[0].op.name, wanted[i].forward);
+		assert_int_equal(ops[0].op.kind, wanted[i].kind);
 		assert_int_equal(at->ops->lower(model, at, 2, 'B', false, ops, 8, &arena),
 				 wanted[i].backward != NULL);
 		if (wanted[i].backward)
-			assert_string_equal(ops[0].name, wanted[i].backward);
+			assert_string_equal(ops[0].op.name, wanted[i].backward);
 		arena_fini(&arena);
 		model_free(model);
 	}

@@ -500,7 +500,7 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 static void check_lowered(const char *layer, char phase, bool first, int count,
 			  const char *const *names)
 {
-	struct ipu_op ops[LAYER_OPS];
+	struct layer_op ops[LAYER_OPS];
 	struct math_model m;
 	struct arena arena;
 
@@ -510,9 +510,8 @@ static void check_lowered(const char *layer, char phase, bool first, int count,
 						       first, ops, LAYER_OPS, &arena),
 			 count);
 	for (int i = 0; i < count; i++) {
-		assert_string_equal(ops[i].name, names[i]);
-		assert_int_equal(ops[i].n, 240);
-		assert_int_equal(ops[i].phase, phase);
+		assert_string_equal(ops[i].op.name, names[i]);
+		assert_int_equal(ops[i].op.phase, phase);
 	}
 	arena_fini(&arena);
 	math_model_close(&m);

@@ -17,7 +17,7 @@ expect 'key: Dense_10_acts shape: (500, 32, 10)'
 expect 'Epoch 1 - Summary Stats'
 expect 'Index Name                         Mean         Std          Minimum      Maximum      NaNs    infs   '
 grep -qE '^0     Dense_128/bias:0_grad        -?[0-9]+\.[0-9]{6} ' out.txt || fail "the table's first row: $(cat out.txt)"
-grep -qE '^500/500 \[={30}\] - [0-9]+s [0-9]+(us|ms|s)/step - loss: [0-9.]+ - accuracy: [0-9.]+ - IPU, simulated \(roofline\): [0-9]+us/step$' out.txt ||
+grep -qE '^500/500 \[={30}\] - [0-9]+s [0-9]+(us|ms|s)/step - loss: [0-9.]+ - accuracy: [0-9.]+ - IPU, simulated \(planner\): [0-9]+us/step$' out.txt ||
 	fail "the epoch's line: $(grep 500/500 out.txt)"
 expect 'Layer (type)                  Pipeline Stage'
 grep -qE '^\[#{50}\] 100% Compilation Finished \[Elapsed: 00:00:0[0-9]\.[0-9]\]$' out.txt || fail "the compile bar"

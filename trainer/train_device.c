@@ -3,166 +3,21 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "trainer/layers/layer.h"
-
-/* Collects operations while the model is walked; grows in `list`, copied to the arena at the end.
- */
-struct lowering {
-	struct train_device *device;
-	const struct run_layout *layout;
-	const struct model *model;
-	int64_t batch;
-	struct train_op *list;
-	size_t count, capacity;
-};
-
-static enum status add_op(struct lowering *lowering, const struct ipu_op *op, struct err *err)
-{
-	struct train_op *added;
-
-	if (op->name == NULL || mem_grow(&lowering->list, &lowering->capacity, lowering->count + 1,
-					 sizeof(*added)) != 0)
-		return err_nomem(err);
-	added = &lowering->list[lowering->count++];
-	added->op = *op;
-	ipu_plan(&lowering->device->target, op, &added->cost);
-	return ST_OK;
-}
-
-/* Nothing before it learns, so nobody wants the gradient of its input. */
-static bool learns_first(const struct model *model, int position)
-{
-	for (int i = 0; i < position; i++)
-		if (model->layers[i].param_count > 0)
-			return false;
-	return true;
-}
-
-static enum status lower_layer(struct lowering *lowering, int position, char phase, struct err *err)
-{
-	const struct model_layer *layer = &lowering->model->layers[position];
-	struct ipu_op ops[LAYER_OPS];
-	int count;
-
-	if (layer->ops->lower == NULL)
-		return ST_OK;
-	memset(ops, 0, sizeof(ops));
-	count = layer->ops->lower(lowering->model, layer, lowering->batch, phase,
-				  learns_first(lowering->model, position), ops, LAYER_OPS,
-				  &lowering->device->arena);
-	if (count < 0)
-		return err_nomem(err);
-	for (int i = 0; i < count; i++) {
-		enum status status;
-
-		ops[i].layer = layer->name;
-		ops[i].stage = lowering->layout->stage[position];
-		status = add_op(lowering, &ops[i], err);
-		if (status != ST_OK)
-			return status;
-	}
-	return ST_OK;
-}
-
-/* Elementwise work on a variable: adding a micro-batch's gradient, or the optimizer's update. */
-static enum status lower_variable(struct lowering *lowering, const struct model_param *param,
-				  const char *prefix, char phase, int64_t work, struct err *err)
-{
-	const struct model_layer *layer = &lowering->model->layers[param->layer];
-	const struct ipu_op op = {
-		.kind = IPU_OP_ELEMENTWISE,
-		.name = arena_printf(&lowering->device->arena, "%s/%s/%s", prefix, layer->name,
-				     param->short_name),
-		.layer = layer->name,
-		.phase = phase,
-		.stage = lowering->layout->stage[param->layer],
-		.n = (int64_t)param->count,
-		.work = work,
-	};
-
-	return add_op(lowering, &op, err);
-}
-
-static enum status lower_variables(struct lowering *lowering, int stage, const char *prefix,
-				   char phase, int64_t work, struct err *err)
-{
-	for (int p = 0; p < lowering->model->param_count; p++) {
-		const struct model_param *param = &lowering->model->params[p];
-		enum status status;
-
-		if (lowering->layout->stage[param->layer] != stage || !param->trainable)
-			continue;
-		status = lower_variable(lowering, param, prefix, phase, work, err);
-		if (status != ST_OK)
-			return status;
-	}
-	return ST_OK;
-}
-
-static enum status lower_stage(struct lowering *lowering, int stage,
-			       const struct optimizer *optimizer, struct err *err)
-{
-	const int layers = lowering->model->layer_count;
-	const int *of = lowering->layout->stage;
-	enum status status = ST_OK;
-
-	for (int i = 0; i < layers && status == ST_OK; i++)
-		if (of[i] == stage)
-			status = lower_layer(lowering, i, 'F', err);
-	for (int i = layers - 1; i >= 0 && status == ST_OK; i--)
-		if (of[i] == stage)
-			status = lower_layer(lowering, i, 'B', err);
-	if (status == ST_OK && lowering->layout->accumulation > 1)
-		status = lower_variables(lowering, stage, "GradientAccumulation", 'B', 1, err);
-	if (status == ST_OK)
-		status = lower_variables(lowering, stage, optimizer_name(optimizer), 'U',
-					 optimizer_work(optimizer), err);
-	return status;
-}
-
-bool train_device_op_in(const struct train_op *op, int stage, char phase)
-{
-	const char of = op->op.phase == 'W' ? 'B' : op->op.phase;
-
-	return op->op.stage == stage && of == phase;
-}
-
-struct cycle_sums {
-	int64_t all, exchange, sync;
-};
-
-static struct cycle_sums sum_cycles(const struct train_device *device, int stage, char phase)
-{
-	struct cycle_sums sums = {0, 0, 0};
-
-	for (int i = 0; i < device->op_count; i++) {
-		const struct ipu_cost *cost = &device->ops[i].cost;
-
-		if (!train_device_op_in(&device->ops[i], stage, phase))
-			continue;
-		sums.all += cost->cycles;
-		sums.exchange += cost->exchange_cycles == IPU_UNKNOWN ? 0 : cost->exchange_cycles;
-		sums.sync += cost->sync_cycles == IPU_UNKNOWN ? 0 : cost->sync_cycles;
-	}
-	return sums;
-}
 
 static void cost_stage(struct train_device *device, int stage)
 {
 	struct ipu_stage_cost *cost = &device->costs[stage];
-	const struct cycle_sums forward = sum_cycles(device, stage, 'F');
-	const struct cycle_sums backward = sum_cycles(device, stage, 'B');
-	const struct cycle_sums update = sum_cycles(device, stage, 'U');
+	const struct ipu_code *code = device->executable->code[stage];
 
-	cost->forward = forward.all;
-	cost->forward_exchange = forward.exchange;
-	cost->forward_sync = forward.sync;
-	cost->backward = backward.all;
-	cost->backward_exchange = backward.exchange;
-	cost->backward_sync = backward.sync;
-	cost->update = update.all;
-	cost->update_exchange = update.exchange;
-	cost->update_sync = update.sync;
+	cost->forward = code[IPU_FUNCTION_F].cycles;
+	cost->forward_exchange = code[IPU_FUNCTION_F].exchange_cycles;
+	cost->forward_sync = code[IPU_FUNCTION_F].sync_cycles;
+	cost->backward = code[IPU_FUNCTION_B].cycles;
+	cost->backward_exchange = code[IPU_FUNCTION_B].exchange_cycles;
+	cost->backward_sync = code[IPU_FUNCTION_B].sync_cycles;
+	cost->update = code[IPU_FUNCTION_U].cycles;
+	cost->update_exchange = code[IPU_FUNCTION_U].exchange_cycles;
+	cost->update_sync = code[IPU_FUNCTION_U].sync_cycles;
 }
 
 /* Bytes per micro-batch: the first stage takes images in, the last one labels; a loss goes out. */
@@ -223,34 +78,26 @@ static enum status run_timelines(struct train_device *device, const struct run_l
 	return status;
 }
 
-static enum status lower_model(struct train_device *device, const struct run_layout *layout,
-			       const struct model *model, int64_t batch,
-			       const struct optimizer *optimizer, struct err *err)
+static enum status compile(struct train_device *device, const struct train_lowered *lowered,
+			   const struct ipu_schedule *const schedules[], struct err *err)
 {
-	struct lowering lowering = {
-		.device = device, .layout = layout, .model = model, .batch = batch};
-	enum status status = ST_OK;
+	enum status status = ipu_planner_new(&device->planner, &device->target, err);
 
-	for (int s = 0; s < layout->stages && status == ST_OK; s++)
-		status = lower_stage(&lowering, s, optimizer, err);
-	if (status == ST_OK && lowering.count > 0) {
-		device->ops = arena_alloc(&device->arena, lowering.count, sizeof(*device->ops));
-		if (device->ops == NULL) {
-			status = err_nomem(err);
-		} else {
-			memcpy(device->ops, lowering.list, lowering.count * sizeof(*device->ops));
-			device->op_count = (int)lowering.count;
-		}
-	}
-	mem_free(lowering.list);
+	if (status == ST_OK)
+		status = train_lower(&device->graph, lowered, &device->arena, err);
+	device->graph.layout.schedule = schedules[IPS_TRAIN];
+	device->graph.layout.forward =
+		schedules[IPS_EVALUATE] ? schedules[IPS_EVALUATE] : schedules[IPS_PREDICT];
+	if (status == ST_OK)
+		status = ipu_executable_new(&device->executable, &device->graph, device->planner,
+					    &device->target, err);
 	return status;
 }
 
-enum status train_device_new(struct train_device **out, const struct run_file *run,
-			     const struct run_layout *layout, const struct model *model,
-			     const struct optimizer *optimizer,
+enum status train_device_new(struct train_device **out, const struct train_lowered *lowered,
 			     const struct ipu_schedule *const schedules[], struct err *err)
 {
+	const struct run_file *run = lowered->run;
 	struct train_device *device = mem_calloc(1, sizeof(*device));
 	enum status status;
 
@@ -261,11 +108,12 @@ enum status train_device_new(struct train_device **out, const struct run_file *r
 	}
 	status = ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &device->target, err);
 	if (status == ST_OK)
-		status = lower_model(device, layout, model, run->data.batch_size, optimizer, err);
+		status = compile(device, lowered, schedules, err);
 	if (status == ST_OK)
-		status = cost_stages(device, layout, model, run->data.batch_size, err);
+		status = cost_stages(device, lowered->layout, lowered->model, run->data.batch_size,
+				     err);
 	if (status == ST_OK)
-		status = run_timelines(device, layout, schedules, err);
+		status = run_timelines(device, lowered->layout, schedules, err);
 	if (status != ST_OK) {
 		train_device_free(device);
 		return status;
@@ -282,6 +130,8 @@ void train_device_free(struct train_device *device)
 		return;
 	for (size_t mode = 0; mode < ARRAY_LEN(device->timeline); mode++)
 		ipu_timeline_free(device->timeline[mode]);
+	ipu_executable_free(device->executable);
+	ipu_planner_free(device->planner);
 	arena_fini(&device->arena);
 	mem_free(device);
 }

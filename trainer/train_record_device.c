@@ -15,9 +15,9 @@ static int64_t device_ns(const struct replay *replay, int64_t cycle)
 	return ipu_target_ns(replay->target, replay->origin + cycle);
 }
 
-static struct ips_site *op_site(const struct train_op *op)
+static struct ips_site *op_site(const struct ipu_op *op)
 {
-	return ips_site_intern("operation", op->op.name, op->op.name);
+	return ips_site_intern("operation", op->name, op->name);
 }
 
 /* The operations of an event, one after the other. */
@@ -27,13 +27,13 @@ static void replay_operations(const struct replay *replay, const struct ipu_even
 	const struct train_device *device = replay->worker->session->device;
 	int64_t cycle = event->start_cycle;
 
-	for (int i = 0; i < device->op_count; i++) {
-		const struct train_op *op = &device->ops[i];
+	for (int i = 0; i < device->graph.node_count; i++) {
+		const struct ipu_op *op = &device->graph.nodes[i].op;
 		const int64_t start_ns = device_ns(replay, cycle);
 
-		if (!train_device_op_in(op, event->stage, event->phase))
+		if (!ipu_node_in(&device->graph.nodes[i], event->stage, event->phase))
 			continue;
-		cycle += op->cost.cycles;
+		cycle += device->executable->plans[i]->cycles;
 		ips_span_at(track, op_site(op), start_ns, device_ns(replay, cycle) - start_ns);
 	}
 }

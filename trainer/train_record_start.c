@@ -88,24 +88,25 @@ static int record_operations(struct train_session *session)
 {
 	int failed = 0;
 
-	for (int i = 0; session->device != NULL && i < session->device->op_count; i++) {
-		const struct train_op *op = &session->device->ops[i];
-		const char phase[2] = {op->op.phase, '\0'};
+	for (int i = 0; session->device != NULL && i < session->device->graph.node_count; i++) {
+		const struct ipu_op *op = &session->device->graph.nodes[i].op;
+		const struct ipu_plan *plan = session->device->executable->plans[i];
+		const char phase[2] = {op->phase, '\0'};
 		const struct ips_operation row = {
-			.operation = op->op.name,
-			.layer = op->op.layer,
-			.kind = ipu_op_kind_name(op->op.kind),
+			.operation = op->name,
+			.layer = op->layer,
+			.kind = ipu_op_kind_name(op->kind),
 			.phase = phase,
-			.stage = op->op.stage,
-			.flops = op->cost.flops,
-			.cycles = op->cost.cycles,
-			.compute_cycles = op->cost.compute_cycles,
-			.exchange_cycles = op->cost.exchange_cycles,
-			.sync_cycles = op->cost.sync_cycles,
-			.bytes_exchanged = op->cost.bytes_exchanged,
-			.tiles_used = op->cost.tiles_used,
-			.tile_balance = op->cost.tile_balance,
-			.code_bytes = op->cost.code_bytes,
+			.stage = op->stage,
+			.flops = plan->flops,
+			.cycles = plan->cycles,
+			.compute_cycles = plan->compute_cycles,
+			.exchange_cycles = plan->exchange_cycles,
+			.sync_cycles = plan->sync_cycles,
+			.bytes_exchanged = plan->bytes_exchanged,
+			.tiles_used = plan->tiles_used,
+			.tile_balance = plan->tile_balance,
+			.code_bytes = plan->code_bytes,
 		};
 
 		failed |= ips_append_operation(session->recording, &row);

@@ -56,38 +56,58 @@ static void append_step(struct trace *trace, struct ips_device_step *step)
 	trace->failed |= ips_append_device_step(trace->session->recording, step);
 }
 
-/* The operations of an event, one after the other. */
-static void append_event(struct trace *trace, const struct ipu_event *event)
+static double balance(double mean_cycles, int64_t tiles, int64_t cycles, int64_t all_tiles)
+{
+	return cycles > 0 ? mean_cycles * (double)tiles / ((double)cycles * (double)all_tiles)
+			  : NAN;
+}
+
+static void append_program_step(struct trace *trace, const struct ipu_event *event,
+				const struct ipu_step *from, int64_t start_cycle)
 {
 	const struct train_device *device = trace->session->device;
 	const char phase[2] = {event->phase, '\0'};
+	struct ips_device_step step = {
+		.ipu = event->ipu,
+		.stage = event->stage,
+		.phase = phase,
+		.microbatch = event->microbatch < 0 ? IPS_NULL : event->microbatch,
+		.program_id = from->program,
+		.type = ipu_program_type_name(from->type),
+		.name = device->executable->programs[from->program].name,
+		.operation = from->node < 0 ? NULL : device->graph.nodes[from->node].op.name,
+		.start_cycle = start_cycle,
+		.cycles = from->cycles,
+		.cycles_overlapped = IPS_NULL,
+		.active_tiles = from->tiles,
+		.tile_balance = NAN,
+		.active_tile_balance = NAN,
+		.bytes_in = from->bytes,
+		.bytes_out = from->bytes,
+	};
+
+	if (from->type == IPU_ON_TILE_EXECUTE) {
+		step.tile_balance =
+			balance(from->mean_cycles, from->tiles, from->cycles, device->target.tiles);
+		step.active_tile_balance =
+			balance(from->mean_cycles, from->tiles, from->cycles, from->tiles);
+	}
+	append_step(trace, &step);
+}
+
+/* The steps of an event, one after the other. */
+static void append_event(struct trace *trace, const struct ipu_event *event)
+{
+	const struct train_device *device = trace->session->device;
+	const struct ipu_code *code =
+		&device->executable->code[event->stage][ipu_function_of(event->phase)];
 	int64_t cycle = event->start_cycle;
 
-	for (int i = 0; i < device->op_count; i++) {
-		const struct train_op *op = &device->ops[i];
-		struct ips_device_step step = {
-			.ipu = event->ipu,
-			.stage = event->stage,
-			.phase = phase,
-			.microbatch = event->microbatch < 0 ? IPS_NULL : event->microbatch,
-			.program_id = IPS_NULL,
-			.type = "OnTileExecute",
-			.name = op->op.name,
-			.operation = op->op.name,
-			.start_cycle = cycle,
-			.cycles = op->cost.cycles,
-			.cycles_overlapped = IPS_NULL,
-			.active_tiles = op->cost.tiles_used,
-			.tile_balance = op->cost.tile_balance,
-			.active_tile_balance = NAN,
-			.bytes_in = op->cost.bytes_exchanged,
-			.bytes_out = IPS_NULL,
-		};
-
-		if (!train_device_op_in(op, event->stage, event->phase))
-			continue;
-		append_step(trace, &step);
-		cycle += op->cost.cycles;
+	for (int i = 0; i < code->step_count; i++) {
+		for (int64_t r = 0; r < code->steps[i].repeats; r++) {
+			append_program_step(trace, event, &code->steps[i], cycle);
+			cycle += code->steps[i].cycles;
+		}
 	}
 }
 

@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "ipu/ipu_plan.h"
+#include "ipu/plan/ipu_plan.h"
 
 #define EPOCH_BAR   30
 #define COMPILE_BAR 50

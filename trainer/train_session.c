@@ -238,13 +238,16 @@ static enum status new_schedules(struct train_session *session, struct err *err)
 static enum status new_device(struct train_session *session, struct err *err)
 {
 	const struct ipu_schedule *schedules[TRAIN_MODES];
+	const struct train_lowered lowered = {.run = session->run,
+					      .layout = session->layout,
+					      .model = session->model,
+					      .optimizer = &session->optimizer};
 
 	if (!session->run->ipu.wanted)
 		return ST_OK;
 	for (int mode = 0; mode < TRAIN_MODES; mode++)
 		schedules[mode] = session->program[mode].schedule;
-	return train_device_new(&session->device, session->run, session->layout, session->model,
-				&session->optimizer, schedules, err);
+	return train_device_new(&session->device, &lowered, schedules, err);
 }
 
 static void init_workers(struct train_session *session)

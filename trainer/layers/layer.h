@@ -7,7 +7,7 @@
 
 #include "common/arena.h"
 #include "common/pool.h"
-#include "ipu/ipu_plan.h"
+#include "ipu/plan/ipu_op.h"
 #include "trainer/models/model.h"
 
 /*
@@ -45,6 +45,30 @@ struct layer_pass {
 	bool skip_activation; /* the loss has given the gradient of the pre-activation already */
 };
 
+/*
+ * A device operation with what it reads and writes, as bits: the trainer knows which tensors these
+ * are. In phase F an operation may go on with what the one before wrote in place: LAYER_OUTPUT
+ * both read and written.
+ */
+enum layer_operand {
+	LAYER_INPUT = 1 << 0, /* the outputs of all layers that come in */
+	LAYER_OUTPUT = 1 << 1,
+	LAYER_KEPT = 1 << 2,        /* kept from the forward to the backward pass: ops->kept() */
+	LAYER_BETWEEN = 1 << 3,     /* what two operations of the same phase pass on */
+	LAYER_GRAD_OUTPUT = 1 << 4, /* may be written in place: an activation's gradient */
+	LAYER_GRAD_INPUT = 1 << 5,
+	LAYER_PARAM_0 = 1 << 8,
+	LAYER_GRAD_PARAM_0 = 1 << 16
+};
+#define LAYER_PARAM(index)      ((unsigned)LAYER_PARAM_0 << (index)) /* index below 8 */
+#define LAYER_GRAD_PARAM(index) ((unsigned)LAYER_GRAD_PARAM_0 << (index))
+
+struct layer_op {
+	struct ipu_op op;
+	unsigned reads, writes; /* of enum layer_operand */
+	int64_t between;        /* elements of LAYER_BETWEEN, where it is written */
+};
+
 struct layer_ops {
 	const char *class_name;
 	/* Read config, set output shape and parameters (model__add_param). */
@@ -62,7 +86,7 @@ struct layer_ops {
 	 * owned by the caller's arena; `stage` is 0, for the caller to set. NULL: there are none.
 	 */
 	int (*lower)(const struct model *model, const struct model_layer *layer, int64_t batch,
-		     char phase, bool first, struct ipu_op *ops, int most, struct arena *arena);
+		     char phase, bool first, struct layer_op *ops, int most, struct arena *arena);
 	int least_inputs, most_inputs; /* 0, 0: exactly one */
 	bool pass_through;             /* output is the input: no buffer, no gradient work */
 	/* What a backward pass reads, and where it may write: by these a stage lays its memory out.

@@ -196,11 +196,8 @@ void layer__lower_activation(struct layer_lowering *lowering, const struct model
 	const struct model_layer *layer = lowering->layer;
 	const struct activation_row *row = &activation_rows[layer->activation];
 	bool forward = lowering->phase == 'F';
-	struct ipu_op op = {
-		.kind = IPU_OP_ELEMENTWISE,
-		.n = rows * columns,
-		.work = forward ? row->work : row->grad_work,
-	};
+	const struct layer_op op =
+		layer__elements(rows * columns, forward ? row->work : row->grad_work);
 
 	if (!row->part || (!forward && model__final_activation(model) == layer->position))
 		return;
@@ -257,7 +254,7 @@ int64_t layer__activation_flops(const struct model_layer *layer, int64_t batch)
 }
 
 int layer__activation_lower(const struct model *model, const struct model_layer *layer,
-			    int64_t batch, char phase, bool first, struct ipu_op *ops, int most,
+			    int64_t batch, char phase, bool first, struct layer_op *ops, int most,
 			    struct arena *arena)
 {
 	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};

@@ -375,15 +375,12 @@ static int64_t norm_flops(const struct model_layer *layer, int64_t batch)
 }
 
 static int norm_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		      char phase, bool first, struct ipu_op *ops, int most, struct arena *arena)
+		      char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
 {
 	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
 	int64_t n = norm_values(layer, batch), m = 2 * layer__last_dim(&layer->input);
-	int64_t word = (int64_t)sizeof(float);
-	const struct ipu_op sums = {
-		.kind = IPU_OP_REDUCE, .n = n, .m = m, .bytes_in = n * word, .bytes_out = m * word};
-	struct ipu_op each = {
-		.kind = IPU_OP_ELEMENTWISE, .n = n, .work = 3, .bytes_in = 2 * m * word};
+	const struct layer_op sums = layer__reduce(n, m);
+	struct layer_op each = layer__elements(n, 3);
 
 	(void)model;
 	if (phase == 'F') {
@@ -394,7 +391,7 @@ static int norm_lower(const struct model *model, const struct model_layer *layer
 	}
 	if (layer->trainable)
 		layer__lower(&lowering, "FusedBatchNormV3/GradW", &sums);
-	each.work = layer->trainable ? 5 : 1;
+	each = layer__elements(n, layer->trainable ? 5 : 1);
 	if (!first)
 		layer__lower(&lowering, "FusedBatchNormV3/GradX", &each);
 	return lowering.failed ? -1 : lowering.count;

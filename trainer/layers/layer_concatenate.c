@@ -128,17 +128,12 @@ static void concatenate_backward(const struct layer_pass *pass)
 }
 
 static int concatenate_lower(const struct model *model, const struct model_layer *layer,
-			     int64_t batch, char phase, bool first, struct ipu_op *ops, int most,
+			     int64_t batch, char phase, bool first, struct layer_op *ops, int most,
 			     struct arena *arena)
 {
 	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
 	const int64_t count = batch * model_shape_count(&layer->output);
-	const struct ipu_op op = {
-		.kind = IPU_OP_COPY,
-		.n = count,
-		.bytes_in = count * (int64_t)sizeof(float),
-		.bytes_out = count * (int64_t)sizeof(float),
-	};
+	const struct layer_op op = layer__copy(count);
 
 	(void)model;
 	if (phase == 'F')

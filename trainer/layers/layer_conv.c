@@ -319,13 +319,7 @@ void layer__lower_depthwise(struct layer_lowering *lowering, const char *part, i
 {
 	const struct layer_conv *w = lowering->layer->config;
 	int64_t taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
-	struct ipu_op op = {
-		.kind = IPU_OP_ELEMENTWISE,
-		.n = pixels * filters,
-		.work = 2 * taps,
-		.bytes_in = (pixels + taps) * filters * (int64_t)sizeof(float),
-		.bytes_out = pixels * filters * (int64_t)sizeof(float),
-	};
+	const struct layer_op op = layer__elements(pixels * filters, 2 * taps);
 
 	layer__lower(lowering, part, &op);
 }

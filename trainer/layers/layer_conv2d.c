@@ -72,7 +72,7 @@ static int64_t conv2d_flops(const struct model_layer *layer, int64_t batch)
 }
 
 static int conv2d_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-			char phase, bool first, struct ipu_op *ops, int most, struct arena *arena)
+			char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
 {
 	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
 	int64_t pixels = layer__conv_pixels(layer, batch), depth = conv2d_depth(layer);

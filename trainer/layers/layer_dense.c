@@ -297,7 +297,7 @@ static void dense_lower_backward(struct layer_lowering *lowering, const struct m
 }
 
 static int dense_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		       char phase, bool first, struct ipu_op *ops, int most, struct arena *arena)
+		       char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
 {
 	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
 	struct dense_sizes s = dense_sizes(layer, batch);

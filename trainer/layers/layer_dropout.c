@@ -328,7 +328,8 @@ static int64_t dropout_flops(const struct model_layer *layer, int64_t batch)
 }
 
 static int dropout_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-			 char phase, bool first, struct ipu_op *ops, int most, struct arena *arena)
+			 char phase, bool first, struct layer_op *ops, int most,
+			 struct arena *arena)
 {
 	const struct dropout_config *c = layer->config;
 

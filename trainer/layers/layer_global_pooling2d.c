@@ -147,15 +147,10 @@ static int64_t global_flops(const struct model_layer *layer, int64_t batch)
 static int global_lower(const char *part, const char *grad_part, int64_t batch, bool first,
 			struct layer_lowering *lowering)
 {
-	int64_t n = global_flops(lowering->layer, batch), word = (int64_t)sizeof(float);
+	int64_t n = global_flops(lowering->layer, batch);
 	int64_t m = batch * model_shape_count(&lowering->layer->output);
-	const struct ipu_op forward = {
-		.kind = IPU_OP_REDUCE, .n = n, .m = m, .bytes_in = n * word, .bytes_out = m * word};
-	const struct ipu_op backward = {.kind = IPU_OP_ELEMENTWISE,
-					.n = n,
-					.work = 1,
-					.bytes_in = m * word,
-					.bytes_out = n * word};
+	const struct layer_op forward = layer__reduce(n, m);
+	const struct layer_op backward = layer__elements(n, 1);
 
 	if (lowering->phase == 'F')
 		layer__lower(lowering, part, &forward);
@@ -165,7 +160,8 @@ static int global_lower(const char *part, const char *grad_part, int64_t batch, 
 }
 
 static int average_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-			 char phase, bool first, struct ipu_op *ops, int most, struct arena *arena)
+			 char phase, bool first, struct layer_op *ops, int most,
+			 struct arena *arena)
 {
 	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
 
@@ -174,7 +170,7 @@ static int average_lower(const struct model *model, const struct model_layer *la
 }
 
 static int max_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		     char phase, bool first, struct ipu_op *ops, int most, struct arena *arena)
+		     char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
 {
 	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
 

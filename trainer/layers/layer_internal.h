@@ -40,7 +40,7 @@ void layer__activation_forward(const struct layer_pass *pass);
 void layer__activation_backward(const struct layer_pass *pass);
 int64_t layer__activation_flops(const struct model_layer *layer, int64_t batch);
 int layer__activation_lower(const struct model *model, const struct model_layer *layer,
-			    int64_t batch, char phase, bool first, struct ipu_op *ops, int most,
+			    int64_t batch, char phase, bool first, struct layer_op *ops, int most,
 			    struct arena *arena);
 
 /* Options that every layer has, and its own. */
@@ -108,7 +108,7 @@ enum status layer__channel_numbers(const struct json_at *config, const char *key
 /* Operations are written one after another; `failed` on lack of memory. */
 struct layer_lowering {
 	const struct model_layer *layer;
-	struct ipu_op *ops;
+	struct layer_op *ops;
 	int count, most;
 	char phase;
 	struct arena *arena;
@@ -116,7 +116,12 @@ struct layer_lowering {
 };
 
 /* @op's kind and sizes are set; adds names and phase. @part is "MatMul". */
-void layer__lower(struct layer_lowering *lowering, const char *part, const struct ipu_op *op);
+void layer__lower(struct layer_lowering *lowering, const char *part, const struct layer_op *op);
+/* Operations whose operands the caller sets: a map over elements, with @work vector instructions on
+ * each; sums; a change of layout. */
+struct layer_op layer__elements(int64_t count, int64_t work);
+struct layer_op layer__reduce(int64_t inputs, int64_t outputs);
+struct layer_op layer__copy(int64_t count);
 /* A product [m, k] x [k, n]. */
 void layer__lower_product(struct layer_lowering *lowering, const char *part, int64_t m, int64_t n,
 			  int64_t k);
@@ -130,6 +135,6 @@ int64_t layer__activation_work(enum model_activation activation); /* operations 
 /* One elementwise operation on every output of a layer: names of its phases, NULL: none. */
 int layer__lower_elements(const struct model_layer *layer, int64_t batch, char phase, bool first,
 			  const char *forward, const char *backward, int64_t work,
-			  struct ipu_op *ops, int most, struct arena *arena);
+			  struct layer_op *ops, int most, struct arena *arena);
 
 #endif /* LAYER_INTERNAL_H */

@@ -153,22 +153,15 @@ static int64_t rows_flops(const struct model_layer *layer, int64_t batch)
 }
 
 static int rows_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		      char phase, bool first, struct ipu_op *ops, int most, struct arena *arena)
+		      char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
 {
 	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
 	int64_t rows = rows_count(layer, batch), channels = layer__last_dim(&layer->input);
-	int64_t word = (int64_t)sizeof(float);
-	struct ipu_op sums = {.kind = IPU_OP_REDUCE,
-			      .n = rows * channels,
-			      .m = phase == 'F' ? 2 * rows : 2 * channels,
-			      .bytes_in = rows * channels * word};
-	const struct ipu_op each = {.kind = IPU_OP_ELEMENTWISE,
-				    .n = rows * channels,
-				    .work = phase == 'F' ? 4 : 8,
-				    .bytes_in = 2 * (rows + channels) * word};
+	const struct layer_op sums =
+		layer__reduce(rows * channels, phase == 'F' ? 2 * rows : 2 * channels);
+	const struct layer_op each = layer__elements(rows * channels, phase == 'F' ? 4 : 8);
 
 	(void)model;
-	sums.bytes_out = sums.m * word;
 	if (phase == 'F' || layer->param_count)
 		layer__lower(&lowering, phase == 'F' ? "LayerNorm/Moments" : "LayerNorm/GradW",
 			     &sums);

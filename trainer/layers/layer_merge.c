@@ -380,7 +380,7 @@ static int64_t merge_flops(const struct model_layer *layer, int64_t batch)
 }
 
 static int merge_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		       char phase, bool first, struct ipu_op *ops, int most, struct arena *arena)
+		       char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
 {
 	const struct merge_kind *kind = merge_kind(layer);
 

@@ -181,8 +181,8 @@ static int64_t normalization_flops(const struct model_layer *layer, int64_t batc
 }
 
 static int normalization_lower(const struct model *model, const struct model_layer *layer,
-			       int64_t batch, char phase, bool first, struct ipu_op *ops, int most,
-			       struct arena *arena)
+			       int64_t batch, char phase, bool first, struct layer_op *ops,
+			       int most, struct arena *arena)
 {
 	(void)model;
 	return layer__lower_elements(layer, batch, phase, first, "Normalize", "Normalize/Grad",

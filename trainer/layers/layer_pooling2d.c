@@ -222,16 +222,8 @@ static int pooling_lower(const struct model_layer *layer, const char *part, cons
 {
 	int64_t in = batch * model_shape_count(&layer->input);
 	int64_t out = batch * model_shape_count(&layer->output);
-	const struct ipu_op forward = {.kind = IPU_OP_REDUCE,
-				       .n = pooling_flops(layer, batch),
-				       .m = out,
-				       .bytes_in = in * (int64_t)sizeof(float),
-				       .bytes_out = out * (int64_t)sizeof(float)};
-	const struct ipu_op backward = {.kind = IPU_OP_ELEMENTWISE,
-					.n = in,
-					.work = 1,
-					.bytes_in = out * (int64_t)sizeof(float),
-					.bytes_out = in * (int64_t)sizeof(float)};
+	const struct layer_op forward = layer__reduce(pooling_flops(layer, batch), out);
+	const struct layer_op backward = layer__elements(in, 1);
 
 	if (lowering->phase == 'F')
 		layer__lower(lowering, part, &forward);
@@ -241,7 +233,7 @@ static int pooling_lower(const struct model_layer *layer, const char *part, cons
 }
 
 static int max_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		     char phase, bool first, struct ipu_op *ops, int most, struct arena *arena)
+		     char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
 {
 	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
 
@@ -250,7 +242,8 @@ static int max_lower(const struct model *model, const struct model_layer *layer,
 }
 
 static int average_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-			 char phase, bool first, struct ipu_op *ops, int most, struct arena *arena)
+			 char phase, bool first, struct layer_op *ops, int most,
+			 struct arena *arena)
 {
 	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
 

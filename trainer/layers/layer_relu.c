@@ -191,7 +191,7 @@ static int64_t relu_flops(const struct model_layer *layer, int64_t batch)
 }
 
 static int relu_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		      char phase, bool first, struct ipu_op *ops, int most, struct arena *arena)
+		      char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
 {
 	bool elu = layer->ops == &layer_elu;
 

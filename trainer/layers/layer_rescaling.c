@@ -87,7 +87,7 @@ static int64_t rescaling_flops(const struct model_layer *layer, int64_t batch)
 }
 
 static int rescaling_lower(const struct model *model, const struct model_layer *layer,
-			   int64_t batch, char phase, bool first, struct ipu_op *ops, int most,
+			   int64_t batch, char phase, bool first, struct layer_op *ops, int most,
 			   struct arena *arena)
 {
 	(void)model;

@@ -205,7 +205,7 @@ static int64_t separable_flops(const struct model_layer *layer, int64_t batch)
 }
 
 static int separable_lower(const struct model *model, const struct model_layer *layer,
-			   int64_t batch, char phase, bool first, struct ipu_op *ops, int most,
+			   int64_t batch, char phase, bool first, struct layer_op *ops, int most,
 			   struct arena *arena)
 {
 	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};

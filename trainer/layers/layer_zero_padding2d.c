@@ -79,18 +79,15 @@ static void padding_backward(const struct layer_pass *pass)
 }
 
 static int padding_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-			 char phase, bool first, struct ipu_op *ops, int most, struct arena *arena)
+			 char phase, bool first, struct layer_op *ops, int most,
+			 struct arena *arena)
 {
 	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
 	bool forward = phase == 'F';
-	struct ipu_op op = {
-		.kind = IPU_OP_COPY,
-		.n = batch * model_shape_count(forward ? &layer->output : &layer->input),
-	};
+	const struct layer_op op =
+		layer__copy(batch * model_shape_count(forward ? &layer->output : &layer->input));
 
 	(void)model;
-	op.bytes_in = batch * model_shape_count(&layer->input) * (int64_t)sizeof(float);
-	op.bytes_out = op.n * (int64_t)sizeof(float);
 	if (forward || !first)
 		layer__lower(&lowering, forward ? "Pad" : "Pad/Grad", &op);
 	return lowering.failed ? -1 : lowering.count;

@@ -1,0 +1,94 @@
+/*
+ * The graph's facts. Pure functions: any thread.
+ */
+#include "ipu/compile/ipu_graph.h"
+
+#include <assert.h>
+
+#include "common/mem.h"
+
+static const struct {
+	const char *name;
+	bool variable;
+} tensor_kinds[] = {
+	[IPU_TENSOR_INPUT] = {"input", false},
+	[IPU_TENSOR_LABELS] = {"labels", false},
+	[IPU_TENSOR_ACTIVATION] = {"activation", false},
+	[IPU_TENSOR_KEPT] = {"kept", false},
+	[IPU_TENSOR_TEMPORARY] = {"temporary", false},
+	[IPU_TENSOR_GRADIENT] = {"gradient", false},
+	[IPU_TENSOR_WEIGHT] = {"weight", true},
+	[IPU_TENSOR_STATE] = {"state", true},
+	[IPU_TENSOR_WEIGHT_GRADIENT] = {"weight_gradient", false},
+	[IPU_TENSOR_ACCUMULATOR] = {"accumulator", true},
+	[IPU_TENSOR_OPTIMIZER_STATE] = {"optimizer_state", true},
+	[IPU_TENSOR_RESULT] = {"result", false},
+};
+_Static_assert(ARRAY_LEN(tensor_kinds) == IPU_TENSOR_KINDS, "tensor table out of step");
+
+const char *ipu_tensor_kind_name(enum ipu_tensor_kind kind)
+{
+	assert((unsigned)kind < IPU_TENSOR_KINDS);
+	return tensor_kinds[kind].name;
+}
+
+bool ipu_tensor_is_variable(enum ipu_tensor_kind kind)
+{
+	assert((unsigned)kind < IPU_TENSOR_KINDS);
+	return tensor_kinds[kind].variable;
+}
+
+int64_t ipu_tensor_elements(const struct ipu_tensor *tensor)
+{
+	int64_t count = 1;
+
+	for (int d = 0; d < tensor->ndim; d++)
+		if (__builtin_mul_overflow(count, tensor->dim[d], &count))
+			return INT64_MAX / 8;
+	return count;
+}
+
+int64_t ipu_tensor_bytes(const struct ipu_tensor *tensor)
+{
+	int64_t bytes;
+
+	if (__builtin_mul_overflow(ipu_tensor_elements(tensor), ipu_dtype_bytes(tensor->dtype),
+				   &bytes))
+		return INT64_MAX / 8;
+	return bytes;
+}
+
+bool ipu_node_in(const struct ipu_node *node, int stage, char phase)
+{
+	const char of = node->op.phase == 'W' ? 'B' : node->op.phase;
+
+	return node->op.stage == stage && of == phase;
+}
+
+static bool read_later(const struct ipu_graph *graph, int tensor, int stage)
+{
+	for (int n = 0; n < graph->node_count; n++) {
+		const struct ipu_node *node = &graph->nodes[n];
+
+		if (node->op.stage <= stage)
+			continue;
+		for (int i = 0; i < node->read_count; i++)
+			if (node->reads[i] == tensor)
+				return true;
+	}
+	return false;
+}
+
+int64_t ipu_graph_sent(const struct ipu_graph *graph, int stage)
+{
+	int64_t bytes = 0;
+
+	for (int t = 0; t < graph->tensor_count; t++) {
+		const struct ipu_tensor *tensor = &graph->tensors[t];
+
+		if (tensor->stage == stage && tensor->kind == IPU_TENSOR_ACTIVATION &&
+		    read_later(graph, t, stage))
+			bytes += ipu_tensor_bytes(tensor);
+	}
+	return bytes;
+}

@@ -1,0 +1,89 @@
+/*
+ * The program: a graph lowered to Poplar's program kinds, as a tree and as the steps that run.
+ *
+ * A stage's phase is a function (F, B, U; its leaves are steps); the control program calls them in
+ * the order of the schedule. Steps are what an execution trace shows: one after the other on an
+ * IPU, so the cycles of a function are the sum of its steps'.
+ */
+#ifndef IPU_PROGRAM_H
+#define IPU_PROGRAM_H
+
+#include "common/arena.h"
+#include "ipu/compile/ipu_graph.h"
+
+enum ipu_program_type {
+	IPU_SEQUENCE,
+	IPU_REPEAT,
+	IPU_CALL,
+	IPU_ON_TILE_EXECUTE,
+	IPU_DO_EXCHANGE,
+	IPU_GLOBAL_EXCHANGE,
+	IPU_SYNC,
+	IPU_SYNC_ANS,
+	IPU_STREAM_COPY_BEGIN,
+	IPU_STREAM_COPY_MID,
+	IPU_STREAM_COPY_END,
+	IPU_WRITE_UNDEF,
+	IPU_PROGRAM_TYPES
+};
+
+const char *ipu_program_type_name(enum ipu_program_type type); /* "OnTileExecute" */
+
+/* A node of the tree; its id is its place in the list, parents stand before their children. */
+struct ipu_program {
+	int parent; /* -1: a control program or a function */
+	int position;
+	enum ipu_program_type type;
+	const char *name;
+	int node;        /* of the graph; -1: none */
+	int64_t repeats; /* Repeat; 1 else */
+	int call_target; /* Call: the function; -1 else */
+};
+
+/* A leaf as it runs. */
+struct ipu_step {
+	int program; /* id in the tree */
+	int node;    /* of the graph; -1: none */
+	int phase;   /* of the node's plan; -1: none */
+	enum ipu_program_type type;
+	int64_t cycles;     /* of one run */
+	double mean_cycles; /* over the active tiles */
+	int64_t tiles;      /* active */
+	int64_t bytes;      /* exchanged, in = out; of a stream copy or between IPUs: in */
+	int64_t repeats;    /* it runs so many times, one after the other */
+};
+
+enum ipu_function_phase {
+	IPU_FUNCTION_F,
+	IPU_FUNCTION_B, /* with W */
+	IPU_FUNCTION_U,
+	IPU_FUNCTION_PHASES
+};
+
+/* A stage's phase. */
+struct ipu_code {
+	int program; /* the function's id; -1: there is none */
+	struct ipu_step *steps;
+	int step_count;
+	int64_t cycles; /* sum over the steps, repeats counted; of which: */
+	int64_t exchange_cycles, sync_cycles;
+};
+
+struct ipu_executable {
+	const struct ipu_graph *graph;
+	const struct ipu_plan **plans; /* by node; the planner's */
+	struct ipu_program *programs;
+	int program_count;
+	struct ipu_code (*code)[IPU_FUNCTION_PHASES]; /* by stage */
+	struct arena arena;                           /* owns all of this */
+};
+
+/* Plan every operation and write the programs. @graph and @planner outlive the executable. */
+enum status ipu_executable_new(struct ipu_executable **out, const struct ipu_graph *graph,
+			       struct ipu_planner *planner, const struct ipu_target *target,
+			       struct err *err);
+void ipu_executable_free(struct ipu_executable *executable); /* accepts NULL */
+
+enum ipu_function_phase ipu_function_of(char phase); /* F, B, W or U */
+
+#endif /* IPU_PROGRAM_H */

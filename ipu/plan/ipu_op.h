@@ -1,0 +1,139 @@
+/*
+ * An operation as the planner is asked for it: what is computed, on how much, in which type.
+ *
+ * An operation says nothing of tiles: how it is spread over them is the planner's answer
+ * (ipu_plan.h). Shapes are those of one micro-batch on one replica.
+ */
+#ifndef IPU_OP_H
+#define IPU_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum ipu_dtype {
+	IPU_FLOAT32,
+	IPU_FLOAT16,
+	IPU_INT32,
+	IPU_DTYPES
+};
+
+int64_t ipu_dtype_bytes(enum ipu_dtype dtype);
+const char *ipu_dtype_name(enum ipu_dtype dtype); /* "float32", as Keras says it */
+
+enum ipu_op_kind {
+	IPU_OP_CONV,
+	IPU_OP_MATMUL,
+	IPU_OP_ELEMENTWISE,
+	IPU_OP_REDUCE,
+	IPU_OP_POOL,
+	IPU_OP_ROWS,
+	IPU_OP_COPY,
+	IPU_OP_KINDS
+};
+
+const char *ipu_op_kind_name(enum ipu_op_kind kind); /* "conv", "matmul" ... */
+
+/* Which of the three a convolution is asked for; the geometry is the forward one's in all. */
+enum ipu_pass {
+	IPU_FORWARD,
+	IPU_BACKWARD_DATA,    /* the gradient of the input */
+	IPU_BACKWARD_WEIGHTS, /* the gradient of the kernel */
+	IPU_PASSES
+};
+
+struct ipu_conv {
+	enum ipu_pass pass;
+	int64_t batch, groups;
+	int64_t in_channels, out_channels; /* of a group */
+	int64_t in[2], out[2];             /* field: height, width */
+	int64_t kernel[2], stride[2], dilation[2];
+};
+
+/* [m, k] x [k, n]. The right operand's n columns are what a convolution calls out-channels, the
+ * left one's m rows its field: Dense is m = batch, k = inputs, n = units. */
+struct ipu_matmul {
+	int64_t m, k, n;
+};
+
+/* What is done with an element; how many cycles each takes is docs/cost-model.md's table. */
+enum ipu_function {
+	IPU_FN_ADD, /* subtract, multiply, maximum and the like: one vector instruction */
+	IPU_FN_DIVIDE,
+	IPU_FN_SELECT, /* compare and choose */
+	IPU_FN_EXP,
+	IPU_FN_LOG,
+	IPU_FN_SQRT,
+	IPU_FN_SIGMOID,
+	IPU_FN_TANH,
+	IPU_FN_RELU,
+	IPU_FN_RELU_GRAD,
+	IPU_FN_RANDOM,     /* a random number and its comparison: dropout */
+	IPU_FN_SCALED_ADD, /* a += s b */
+	IPU_FN_FILL,
+	IPU_FN_CAST,
+	IPU_FUNCTIONS
+};
+
+/* One fused map over @count elements: each function so many times on each. */
+struct ipu_elements {
+	int64_t count;
+	int64_t operands;  /* tensors of that size that are read */
+	int64_t broadcast; /* elements of a small operand that is repeated (a bias); 0: none */
+	uint8_t times[IPU_FUNCTIONS];
+};
+
+/* @inputs elements to @outputs sums (or maxima). */
+struct ipu_reduce {
+	int64_t inputs, outputs;
+};
+
+struct ipu_pool {
+	bool max, backward;
+	int64_t batch, channels;
+	int64_t in[2], out[2], kernel[2], stride[2];
+};
+
+/* Work on rows that belong together: a softmax over the classes, the loss of an item. */
+enum ipu_rows_work {
+	IPU_ROWS_SOFTMAX,
+	IPU_ROWS_SOFTMAX_GRAD,
+	IPU_ROWS_CROSS_ENTROPY, /* the loss and its gradient in one */
+	IPU_ROWS_ERROR,         /* mean squared or absolute error, and its gradient */
+	IPU_ROWS_ARGMAX,        /* and the comparison with the label: accuracy */
+	IPU_ROWS_WORKS
+};
+
+struct ipu_rows {
+	enum ipu_rows_work work;
+	int64_t rows, columns;
+};
+
+/* A change of layout; elements that lie together and stay so are an atom. */
+struct ipu_copy {
+	int64_t count;
+	int64_t atom; /* elements; 1: the finest */
+};
+
+struct ipu_op {
+	enum ipu_op_kind kind;
+	const char *name;  /* Poplar-like: "Dense_128/MatMul" */
+	const char *layer; /* the Keras layer it comes from, or NULL */
+	char phase;        /* F, B, W or U; R: a forward operation replayed */
+	int stage;
+	enum ipu_dtype dtype; /* of operands and result */
+	union {
+		struct ipu_conv conv;
+		struct ipu_matmul matmul;
+		struct ipu_elements elements;
+		struct ipu_reduce reduce;
+		struct ipu_pool pool;
+		struct ipu_rows rows;
+		struct ipu_copy copy;
+	};
+};
+
+/* Multiply-adds count twice; INT64_MAX where it is more. */
+int64_t ipu_op_flops(const struct ipu_op *op);
+
+#endif /* IPU_OP_H */

@@ -1,0 +1,41 @@
+/*
+ * What the planners of the kinds of operations share.
+ */
+#ifndef PLAN_INTERNAL_H
+#define PLAN_INTERNAL_H
+
+#include "ipu/plan/ipu_plan.h"
+
+/* A kind's planner: fills method, splits, temporary_bytes, code_bytes and phases of a cleared plan.
+ * Pure; @op has passed its check. */
+typedef void (*ipu_plan_fn)(const struct ipu_target *target, const struct ipu_op *op,
+			    const struct ipu_plan_options *options, struct ipu_plan *plan);
+
+void ipu__plan_conv(const struct ipu_target *target, const struct ipu_op *op,
+		    const struct ipu_plan_options *options, struct ipu_plan *plan);
+void ipu__plan_matmul(const struct ipu_target *target, const struct ipu_op *op,
+		      const struct ipu_plan_options *options, struct ipu_plan *plan);
+void ipu__plan_elementwise(const struct ipu_target *target, const struct ipu_op *op,
+			   const struct ipu_plan_options *options, struct ipu_plan *plan);
+void ipu__plan_reduce(const struct ipu_target *target, const struct ipu_op *op,
+		      const struct ipu_plan_options *options, struct ipu_plan *plan);
+void ipu__plan_pool(const struct ipu_target *target, const struct ipu_op *op,
+		    const struct ipu_plan_options *options, struct ipu_plan *plan);
+void ipu__plan_rows(const struct ipu_target *target, const struct ipu_op *op,
+		    const struct ipu_plan_options *options, struct ipu_plan *plan);
+void ipu__plan_copy(const struct ipu_target *target, const struct ipu_op *op,
+		    const struct ipu_plan_options *options, struct ipu_plan *plan);
+
+/* Append a phase; what would not fit in IPU_PHASES is a programmer's error. Phases of no cycles and
+ * no bytes are left out. */
+void ipu__plan_add(struct ipu_plan *plan, const struct ipu_phase *phase);
+
+/* Round up to whole cycles, far below the range's end so that sums stay in range. */
+int64_t ipu__whole(double value);
+
+static inline int64_t ipu__ceil_div(int64_t value, int64_t by)
+{
+	return (value + by - 1) / by;
+}
+
+#endif /* PLAN_INTERNAL_H */
