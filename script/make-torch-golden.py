@@ -8,7 +8,9 @@ that tests/test_oracle.c repeats, so no other file is needed. Run from the sourc
 
 PyTorch gives the gradients; the updates are written out here, by the formulas of TensorFlow 2.6's
 OptimizerV2 where the two differ (RMSprop's epsilon stands outside of the root, Adam's bias correction
-is in the learning rate). Parameters have Keras's shapes: kernels [height, width, in, out].
+is in the learning rate). Parameters have Keras's shapes: kernels [height, width, in, out]. In half,
+parameters are rounded through float16 where they are read, and nothing else is. The residual network is
+left out there: weights that one side rounds up and the other down move its losses by nearly 1e-4.
 """
 import sys
 
@@ -171,11 +173,16 @@ def batches(net):
         yield torch.from_numpy(x.reshape(-1, *net.image)), torch.from_numpy(y)
 
 
-def train(out, net, name, update, accumulation=1):
+def computed(params, half):
+    """What the network computes with: in half the values rounded through float16; gradients pass."""
+    return [p + (p.half().float() - p).detach() for p in params] if half else params
+
+
+def train(out, net, name, update, accumulation=1, half=False):
     params = [torch.from_numpy(w).clone().requires_grad_(True) for w in weights(net)]
     states = [{} for _ in params]
     for step, (x, y) in enumerate(batches(net)):
-        loss = F.cross_entropy(net.logits(params, x), y)
+        loss = F.cross_entropy(net.logits(computed(params, half), x), y)
         loss.backward()  # gradients add up: the sum over the micro-batches
         print(f"{name} loss {step} {loss.item():.9g}", file=out)
         if (step + 1) % accumulation:
@@ -206,12 +213,16 @@ RUNS = [
     (Convnet, "adam", adam(), 1),
     (Residual, "nesterov", sgd(0.01, 0.9, True), 1),
     (Residual, "adam", adam(), 1),
+    (Mlp, "half_sgd", sgd(0.01), 1, True),
+    (Mlp, "half_accumulate4", sgd(0.01), 4, True),
+    (Mlp, "half_adam", adam(), 1, True),
+    (Convnet, "half_sgd", sgd(0.01), 1, True),
 ]
 
 torch.set_num_threads(1)
 files = {}
-for kind, name, update, accumulation in RUNS:
+for kind, *run in RUNS:
     if kind not in files:
         files[kind] = open(f"{sys.argv[1]}/torch_{kind.name}.txt", "w")
         print(f"# PyTorch {torch.__version__}; made by script/make-torch-golden.py", file=files[kind])
-    train(files[kind], kind(), name, update, accumulation)
+    train(files[kind], kind(), *run)

@@ -14,6 +14,7 @@
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/learn/loss.h"
 #include "trainer/learn/optimizer.h"
+#include "trainer/models/model_policy.h"
 #include "trainer/models/stage.h"
 
 #define STEPS      20
@@ -26,6 +27,7 @@ struct oracle_run {
 	int accumulation;
 	double tolerance; /* of a loss, relative */
 	double least;     /* of a weight, absolute: what is left of its first value */
+	bool half;        /* mixed_float16 */
 };
 
 struct oracle_network {
@@ -50,6 +52,7 @@ struct oracle {
 	struct optimizer_range *ranges;
 	size_t range_count;
 	float *weights, *gradients, *sums, *slots;
+	float *halves; /* NULL: float32 */
 	double losses[STEPS];
 	double inference; /* the loss of the last batch again, with moving statistics */
 };
@@ -113,6 +116,10 @@ static void oracle_open(struct oracle *o, const struct oracle_run *run, struct p
 	memset(o, 0, sizeof(*o));
 	oracle_model(o, run->network);
 	oracle_compile(o, run->optimizer);
+	if (run->half) {
+		model_set_policy(o->model, true);
+		o->halves = params.halves = oracle_block(o, 1);
+	}
 	params.model = o->model;
 	params.layer_count = o->model->layer_count;
 	params.batch = o->network->batch;
@@ -130,6 +137,7 @@ static void oracle_close(struct oracle *o)
 	cJSON_Delete(o->json);
 	mem_free(o->ranges);
 	mem_free(o->weights);
+	mem_free(o->halves);
 	mem_free(o->gradients);
 	mem_free(o->sums);
 	mem_free(o->slots);
@@ -189,6 +197,13 @@ static double oracle_loss(struct oracle *o, const int32_t *labels, float *gradie
 	return result.loss;
 }
 
+static void oracle_round(struct oracle *o, bool learning)
+{
+	if (o->halves)
+		model_round_weights(o->model, NULL, 0, o->model->layer_count, learning, o->weights,
+				    o->halves);
+}
+
 static void oracle_train(struct oracle *o, int accumulation)
 {
 	size_t count = o->model->weights;
@@ -197,6 +212,7 @@ static void oracle_train(struct oracle *o, int accumulation)
 	uint32_t lcg = 2;
 
 	oracle_weights(o);
+	oracle_round(o, false);
 	for (int step = 0; step < STEPS; step++) {
 		oracle_batch(o, &lcg, labels);
 		stage_forward(o->stage, 0, o->network->batch, (uint64_t)step, o->weights, NULL,
@@ -208,6 +224,7 @@ static void oracle_train(struct oracle *o, int accumulation)
 			continue;
 		optimizer_run(&o->optimizer, NULL, o->ranges, o->range_count, o->weights, o->sums,
 			      o->slots, count, step / accumulation);
+		oracle_round(o, true);
 		memset(o->sums, 0, count * sizeof(float));
 	}
 	stage_set_training(o->stage, false);
@@ -299,10 +316,10 @@ static void train_and_compare(const struct oracle_run *run)
 static void test_the_mlp_trains_as_in_pytorch(void **state)
 {
 	static const struct oracle_run runs[] = {
-		{"mlp", "sgd", "\"SGD\"", 1, 1e-4, 1e-6},
-		{"mlp", "accumulate4", "\"SGD\"", 4, 1e-4, 1e-6},
-		{"mlp", "rmsprop", "\"RMSprop\"", 1, 1e-4, 2e-5},
-		{"mlp", "adam", "\"Adam\"", 1, 1e-4, 2e-5},
+		{"mlp", "sgd", "\"SGD\"", 1, 1e-4, 1e-6, false},
+		{"mlp", "accumulate4", "\"SGD\"", 4, 1e-4, 1e-6, false},
+		{"mlp", "rmsprop", "\"RMSprop\"", 1, 1e-4, 2e-5, false},
+		{"mlp", "adam", "\"Adam\"", 1, 1e-4, 2e-5, false},
 	};
 
 	(void)state;
@@ -313,9 +330,9 @@ static void test_the_mlp_trains_as_in_pytorch(void **state)
 static void test_the_convnet_trains_as_in_pytorch(void **state)
 {
 	static const struct oracle_run runs[] = {
-		{"convnet", "sgd", "\"SGD\"", 1, 1e-4, 1e-6},
-		{"convnet", "rmsprop", "\"RMSprop\"", 1, 1e-4, 2e-4},
-		{"convnet", "adam", "\"Adam\"", 1, 1e-4, 2e-4},
+		{"convnet", "sgd", "\"SGD\"", 1, 1e-4, 1e-6, false},
+		{"convnet", "rmsprop", "\"RMSprop\"", 1, 1e-4, 2e-4, false},
+		{"convnet", "adam", "\"Adam\"", 1, 1e-4, 2e-4, false},
 	};
 
 	(void)state;
@@ -330,8 +347,22 @@ static void test_a_residual_network_trains_as_in_pytorch(void **state)
 		 "{\"class_name\": \"SGD\", \"config\": {\"learning_rate\": 0.01, \"momentum\": "
 		 "0.9, "
 		 "\"nesterov\": true}}",
-		 1, 1e-3, 2e-3},
-		{"residual", "adam", "\"Adam\"", 1, 1e-3, 2e-3},
+		 1, 1e-3, 2e-3, false},
+		{"residual", "adam", "\"Adam\"", 1, 1e-3, 2e-3, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(runs); i++)
+		train_and_compare(&runs[i]);
+}
+
+static void test_half_precision_trains_as_in_pytorch(void **state)
+{
+	static const struct oracle_run runs[] = {
+		{"mlp", "half_sgd", "\"SGD\"", 1, 1e-4, 1e-6, true},
+		{"mlp", "half_accumulate4", "\"SGD\"", 4, 1e-4, 1e-6, true},
+		{"mlp", "half_adam", "\"Adam\"", 1, 1e-4, 2e-5, true},
+		{"convnet", "half_sgd", "\"SGD\"", 1, 1e-4, 1e-6, true},
 	};
 
 	(void)state;
@@ -342,9 +373,10 @@ static void test_a_residual_network_trains_as_in_pytorch(void **state)
 static void test_training_is_the_same_bytes_on_any_number_of_threads(void **state)
 {
 	static const struct oracle_run runs[] = {
-		{"mlp", "sgd", "\"SGD\"", 1, 0, 0},
-		{"convnet", "adam", "\"Adam\"", 1, 0, 0},
-		{"residual", "adam", "\"Adam\"", 1, 0, 0},
+		{"mlp", "sgd", "\"SGD\"", 1, 0, 0, false},
+		{"convnet", "adam", "\"Adam\"", 1, 0, 0, false},
+		{"residual", "adam", "\"Adam\"", 1, 0, 0, false},
+		{"residual", "adam", "\"Adam\"", 1, 0, 0, true},
 	};
 	static const unsigned helpers[] = {0, 1, 3};
 
@@ -380,6 +412,7 @@ int main(void)
 		cmocka_unit_test(test_the_mlp_trains_as_in_pytorch),
 		cmocka_unit_test(test_the_convnet_trains_as_in_pytorch),
 		cmocka_unit_test(test_a_residual_network_trains_as_in_pytorch),
+		cmocka_unit_test(test_half_precision_trains_as_in_pytorch),
 		cmocka_unit_test(test_training_is_the_same_bytes_on_any_number_of_threads),
 	};
 
