@@ -3,77 +3,15 @@
  */
 #include <string.h>
 
-#include "run_sample.h"
+#include "run_set.h"
 #include "support/support.h"
-#include "trainer/run/run_rules.h"
-
-struct set {
-	struct run_file *run;
-	struct model *model;
-	struct run_layout *layout;
-	struct err err;
-	enum status status;
-};
-
-static void lay_out(struct set *set, const char *line, int64_t train, int64_t test)
-{
-	*set = (struct set){0};
-	if (run_sample_load(&set->run, line, &set->err) != ST_OK)
-		print_error("%s: %s\n", line, set->err.text);
-	assert_non_null(set->run);
-	set->model = run_sample_model(set->run);
-	set->status = run_layout_new(&set->layout, set->run, set->model, train, test, &set->err);
-}
-
-static void clear(struct set *set)
-{
-	run_layout_free(set->layout);
-	model_free(set->model);
-	run_file_free(set->run);
-}
-
-static void refuses_with(const char *line, int64_t train, int64_t test, const char *part)
-{
-	struct set set;
-
-	lay_out(&set, line, train, test);
-	assert_int_equal(set.status, ST_INVALID);
-	assert_null(set.layout);
-	assert_contains(set.err.text, part);
-	clear(&set);
-}
-
-static void refuses(const char *line, const char *part)
-{
-	refuses_with(line, 60000, 10000, part);
-}
-
-static void warns(const char *line, const char *part)
-{
-	struct set set;
-
-	lay_out(&set, line, 60000, 10000);
-	assert_int_equal(set.status, ST_OK);
-	assert_contains(set.layout->warnings, part);
-	clear(&set);
-}
-
-static void notes(const char *line, const char *part)
-{
-	struct set set;
-
-	lay_out(&set, line, 60000, 10000);
-	assert_int_equal(set.status, ST_OK);
-	assert_contains(set.layout->notes, part);
-	clear(&set);
-}
 
 static void test_layout_of_the_sample(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, "", 60000, 10000);
+	run_set_lay_out(&set, "", 60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->stages, 2);
 	assert_int_equal(set.layout->stage[1], 0);
@@ -89,28 +27,29 @@ static void test_layout_of_the_sample(void **state)
 	assert_int_equal(set.layout->evaluate_steps, 30);
 	assert_int_equal(set.layout->evaluate_steps_per_execution, 10);
 	assert_null(set.layout->warnings);
-	clear(&set);
+	run_set_clear(&set);
 }
 
 static void test_replicas_share_the_steps(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, "--ipu.auto_select_ipus 4 --evaluate.steps 40", 60000, 10000);
+	run_set_lay_out(&set, "--ipu.auto_select_ipus 4 --evaluate.steps 40", 60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->replicas, 2);
 	assert_int_equal(set.layout->steps_per_epoch, 20);
 	assert_int_equal(set.layout->evaluate_steps, 20);
-	clear(&set);
+	run_set_clear(&set);
 }
 
 static void test_three_stages_take_four_ipus(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set,
+	run_set_lay_out(
+		&set,
 		"--pipeline.stages [0,1,2] --ipu.auto_select_ipus 8 --fit.steps_per_epoch 24 "
 		"--compile.steps_per_execution 12 --gradient_accumulation.steps_per_replica 6 "
 		"--evaluate.steps 12 --evaluate.steps_per_execution 6",
@@ -118,25 +57,26 @@ static void test_three_stages_take_four_ipus(void **state)
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->ipus_per_replica, 4);
 	assert_int_equal(set.layout->replicas, 2);
-	clear(&set);
-	refuses("--pipeline.stages [0,1,2] --gradient_accumulation.steps_per_replica 6",
+	run_set_clear(&set);
+	run_set_refuses(
+		"--pipeline.stages [0,1,2] --gradient_accumulation.steps_per_replica 6",
 		"2 attached, but a pipeline of 3 stages needs 4 (stages rounded up to a power of "
 		"two): give a multiple of 4");
 }
 
 static void test_cpu_has_no_ipus_and_no_pipeline(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, "--cpu", 60000, 10000);
+	run_set_lay_out(&set, "--cpu", 60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->ipus, 0);
 	assert_int_equal(set.layout->ipus_per_replica, 1);
 	assert_int_equal(set.layout->replicas, 1);
 	assert_int_equal(set.layout->stages, 1);
-	clear(&set);
-	refuses("--ipu null", "pipeline: needs IPUs, but \"ipu\" is null");
+	run_set_clear(&set);
+	run_set_refuses("--ipu null", "pipeline: needs IPUs, but \"ipu\" is null");
 }
 
 /* A chain of four layers as a Functional model, for batches of 32. */
@@ -155,23 +95,24 @@ static void test_cpu_has_no_ipus_and_no_pipeline(void **state)
 
 static void test_the_rest_of_a_pass_is_a_batch_where_it_is_kept(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set,
-		"--cpu --fit.steps_per_epoch null --compile.steps_per_execution 1 "
-		"--evaluate.steps_per_execution 1 --evaluate.steps null "
-		"--gradient_accumulation null --data.drop_remainder false",
-		100, 64);
+	run_set_lay_out(&set,
+			"--cpu --fit.steps_per_epoch null --compile.steps_per_execution 1 "
+			"--evaluate.steps_per_execution 1 --evaluate.steps null "
+			"--gradient_accumulation null --data.drop_remainder false",
+			100, 64);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->steps_per_epoch, 4);
 	assert_int_equal(set.layout->evaluate_steps, 2);
 	assert_null(set.layout->warnings);
-	clear(&set);
-	refuses("--data.drop_remainder false",
-		"data.drop_remainder: is false, but every batch on an IPU is a whole one");
+	run_set_clear(&set);
+	run_set_refuses("--data.drop_remainder false",
+			"data.drop_remainder: is false, but every batch on an IPU is a whole one");
 	/* The tutorial's first step: 938 and 157 batches of 64. Less than a batch is one. */
-	lay_out(&set,
+	run_set_lay_out(
+		&set,
 		"--cpu --fit.steps_per_epoch null --compile.steps_per_execution 1 "
 		"--evaluate.steps_per_execution 1 --evaluate.steps null --data.batch_size 64 "
 		"--gradient_accumulation null --data.drop_remainder false",
@@ -179,28 +120,31 @@ static void test_the_rest_of_a_pass_is_a_batch_where_it_is_kept(void **state)
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->steps_per_epoch, 938);
 	assert_int_equal(set.layout->evaluate_steps, 157);
-	clear(&set);
-	lay_out(&set,
+	run_set_clear(&set);
+	run_set_lay_out(
+		&set,
 		"--cpu --fit.steps_per_epoch null --compile.steps_per_execution 1 --evaluate null "
 		"--gradient_accumulation null --data.drop_remainder false",
 		20, 0);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->steps_per_epoch, 1);
-	clear(&set);
-	refuses(CHAIN "--cpu --gradient_accumulation null --data.drop_remainder false",
+	run_set_clear(&set);
+	run_set_refuses(
+		CHAIN "--cpu --gradient_accumulation null --data.drop_remainder false",
 		"data.drop_remainder: is false, but the model's input layer asks for batches of "
 		"32; leave it true");
-	refuses("--cpu --data.drop_remainder false",
-		"data.drop_remainder: is false, but gradients of a short batch cannot be "
-		"accumulated");
+	run_set_refuses("--cpu --data.drop_remainder false",
+			"data.drop_remainder: is false, but gradients of a short batch cannot be "
+			"accumulated");
 }
 
 static void test_whole_set_is_an_epoch_without_steps(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set,
+	run_set_lay_out(
+		&set,
 		"--single --fit.steps_per_epoch null --evaluate.steps null --gradient_accumulation "
 		"null",
 		60000, 10000);
@@ -208,113 +152,127 @@ static void test_whole_set_is_an_epoch_without_steps(void **state)
 	assert_contains(set.err.text,
 			"compile.steps_per_execution: 20 is not a divisor of the 1875 "
 			"steps; 15 would do");
-	clear(&set);
-	lay_out(&set,
-		"--single --fit.steps_per_epoch null --compile.steps_per_execution 15 "
-		"--evaluate.steps_per_execution 12 --evaluate.steps null "
-		"--gradient_accumulation null",
-		60000, 10000);
+	run_set_clear(&set);
+	run_set_lay_out(&set,
+			"--single --fit.steps_per_epoch null --compile.steps_per_execution 15 "
+			"--evaluate.steps_per_execution 12 --evaluate.steps null "
+			"--gradient_accumulation null",
+			60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->steps_per_epoch, 1875);
 	assert_int_equal(set.layout->evaluate_steps, 312);
 	assert_contains(set.layout->warnings, "evaluate: 16 of the 10,000 test images");
-	clear(&set);
+	run_set_clear(&set);
 }
 
 static void test_execution_rules_have_their_own_messages(void **state)
 {
 	(void)state;
-	refuses("--compile.steps_per_execution 7",
+	run_set_refuses(
+		"--compile.steps_per_execution 7",
 		"run.json: compile.steps_per_execution: 7 is not a divisor of the 40 steps; 8 "
 		"would do");
-	refuses("--single --gradient_accumulation.steps_per_replica 8",
-		"compile.steps_per_execution: 20 is not a multiple of "
-		"gradient_accumulation.steps_per_replica 8; 8 would do");
-	refuses("--single --gradient_accumulation.steps_per_replica 3",
-		"fit.steps_per_epoch 39 with compile.steps_per_execution 39 would do");
-	refuses("--single --compile.steps_per_execution null",
+	run_set_refuses("--single --gradient_accumulation.steps_per_replica 8",
+			"compile.steps_per_execution: 20 is not a multiple of "
+			"gradient_accumulation.steps_per_replica 8; 8 would do");
+	run_set_refuses("--single --gradient_accumulation.steps_per_replica 3",
+			"fit.steps_per_epoch 39 with compile.steps_per_execution 39 would do");
+	run_set_refuses(
+		"--single --compile.steps_per_execution null",
 		"1 is not a multiple of gradient_accumulation.steps_per_replica 4; 4 would do");
-	refuses("--ipu.auto_select_ipus 2 --single --ipu.auto_select_ipus 64",
+	run_set_refuses(
+		"--ipu.auto_select_ipus 2 --single --ipu.auto_select_ipus 64",
 		"fit.steps_per_epoch: 40 batches leave none for each of 64 replicas; 64 are the "
 		"least");
-	refuses("--evaluate.steps_per_execution 7",
+	run_set_refuses(
+		"--evaluate.steps_per_execution 7",
 		"evaluate.steps_per_execution: 7 is not a divisor of the 30 steps; 6 would do");
 }
 
 static void test_pipeline_rules_have_their_own_messages(void **state)
 {
 	(void)state;
-	refuses("--gradient_accumulation null",
+	run_set_refuses(
+		"--gradient_accumulation null",
 		"pipeline: training needs gradient_accumulation.steps_per_replica (Grouped: a "
 		"multiple of 4, Interleaved: of 2)");
-	refuses("--gradient_accumulation.steps_per_replica 2",
+	run_sample_refuses("--gradient_accumulation.steps_per_replica 0",
+			   "gradient_accumulation.steps_per_replica: must be from 1");
+	run_set_refuses(
+		"--gradient_accumulation.steps_per_replica 2",
 		"pipeline.schedule: Grouped needs gradient_accumulation.steps_per_replica to be a "
 		"multiple of");
-	refuses("--gradient_accumulation.steps_per_replica 5 --pipeline.schedule Interleaved",
+	run_set_refuses(
+		"--gradient_accumulation.steps_per_replica 5 --pipeline.schedule Interleaved",
 		"Interleaved needs gradient_accumulation.steps_per_replica");
-	refuses("--evaluate.steps 15 --evaluate.steps_per_execution 5",
-		"evaluate.steps 14 with evaluate.steps_per_execution 14 would do");
+	run_set_refuses("--evaluate.steps 15 --evaluate.steps_per_execution 5",
+			"evaluate.steps 14 with evaluate.steps_per_execution 14 would do");
 }
 
 static void test_evaluation_ignores_accumulation(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, "--evaluate.steps 30 --evaluate.steps_per_execution 6", 60000, 10000);
+	run_set_lay_out(&set, "--evaluate.steps 30 --evaluate.steps_per_execution 6", 60000, 10000);
 	assert_int_equal(set.status, ST_OK); /* 6 is no multiple of 4 */
-	clear(&set);
+	run_set_clear(&set);
 }
 
 static void test_stage_rules_have_their_own_messages(void **state)
 {
 	(void)state;
-	refuses("--pipeline.stages [0,1]",
-		"pipeline.stages: has 2 entries, but the model has 3 layers");
-	refuses("--pipeline.stages [1,1,1]", "pipeline.stages[0]: the first layer, \"flatten\", "
-					     "must be in stage 0, not 1");
-	refuses("--pipeline.stages [0,1,0]",
-		"pipeline.stages[2]: layer \"out\" must be in stage 1");
-	refuses("--pipeline.stages [0,0,2]", "or in stage 1, not 2");
-	refuses("--pipeline.stages [0,null,1]", "needs a stage, not null");
-	refuses("--pipeline.stages [0,\"a\",1]", "pipeline.stages[1]: must be a whole number");
-	refuses("--pipeline.stages [0,0,0]", "at least 2 stages");
-	refuses("--pipeline.stages x", "must be a list");
-	refuses("--pipeline.stages {\"uot\":1}",
-		"pipeline.stages: unknown layer \"uot\" (did you mean \"out\"?)");
-	refuses("--pipeline.stages {\"out\":2}", "must be 1, not 2");
-	refuses("--pipeline.stages {\"flatten\":1}", "must be 0, not 1");
+	run_set_refuses("--pipeline.stages [0,1]",
+			"pipeline.stages: has 2 entries, but the model has 3 layers");
+	run_set_refuses("--pipeline.stages [1,1,1]",
+			"pipeline.stages[0]: the first layer, \"flatten\", "
+			"must be in stage 0, not 1");
+	run_set_refuses("--pipeline.stages [0,1,0]",
+			"pipeline.stages[2]: layer \"out\" must be in stage 1");
+	run_set_refuses("--pipeline.stages [0,0,2]", "or in stage 1, not 2");
+	run_set_refuses("--pipeline.stages [0,null,1]", "needs a stage, not null");
+	run_set_refuses("--pipeline.stages [0,\"a\",1]",
+			"pipeline.stages[1]: must be a whole number");
+	run_set_refuses("--pipeline.stages [0,0,0]", "at least 2 stages");
+	run_set_refuses("--pipeline.stages x", "must be a list");
+	run_set_refuses("--pipeline.stages {\"uot\":1}",
+			"pipeline.stages: unknown layer \"uot\" (did you mean \"out\"?)");
+	run_set_refuses("--pipeline.stages {\"out\":2}", "must be 1, not 2");
+	run_set_refuses("--pipeline.stages {\"flatten\":1}", "must be 0, not 1");
 }
 
 static void test_functional_models_have_stage_rules_of_their_own(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, CHAIN "--pipeline.stages [0,0,1,1]", 60000, 10000);
+	run_set_lay_out(&set, CHAIN "--pipeline.stages [0,0,1,1]", 60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->stages, 2);
 	assert_int_equal(set.layout->stage[1], 0);
 	assert_int_equal(set.layout->stage[2], 1);
-	clear(&set);
-	lay_out(&set, CHAIN "--pipeline.stages {\"b\":1}", 60000, 10000);
+	run_set_clear(&set);
+	run_set_lay_out(&set, CHAIN "--pipeline.stages {\"b\":1}", 60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->stage[1], 0);
 	assert_int_equal(set.layout->stage[3], 1);
-	clear(&set);
+	run_set_clear(&set);
 
-	refuses(CHAIN "--pipeline.stages [0,1,0,1]",
+	run_set_refuses(
+		CHAIN "--pipeline.stages [0,1,0,1]",
 		"pipeline.stages: layer \"b\" is in stage 0, but needs \"a\" of stage 1: a layer "
 		"can "
 		"only depend on its own stage and on those before");
-	refuses(CHAIN "--pipeline.stages [0,0,3,3]",
-		"no layer is in stage 1, 2: every stage from 0 to 3, the last, needs one");
-	refuses(CHAIN "--pipeline.stages [1,1,1,1]", "no layer is in stage 0");
-	refuses(CHAIN "--pipeline.stages [0,0,4,4]",
-		"pipeline.stages[2]: there cannot be a stage 4: the model has 4 layers");
-	refuses(CHAIN "--pipeline.stages [0,0,null,1]", "layer \"b\" needs a stage, not null");
-	refuses(CHAIN "--pipeline.stages [0,0,1]", "has 3 entries, but the model has 4 layers");
-	refuses(CHAIN "--pipeline.stages {\"d\":1}", "unknown layer \"d\"");
+	run_set_refuses(CHAIN "--pipeline.stages [0,0,3,3]",
+			"no layer is in stage 1, 2: every stage from 0 to 3, the last, needs one");
+	run_set_refuses(CHAIN "--pipeline.stages [1,1,1,1]", "no layer is in stage 0");
+	run_set_refuses(CHAIN "--pipeline.stages [0,0,4,4]",
+			"pipeline.stages[2]: there cannot be a stage 4: the model has 4 layers");
+	run_set_refuses(CHAIN "--pipeline.stages [0,0,null,1]",
+			"layer \"b\" needs a stage, not null");
+	run_set_refuses(CHAIN "--pipeline.stages [0,0,1]",
+			"has 3 entries, but the model has 4 layers");
+	run_set_refuses(CHAIN "--pipeline.stages {\"d\":1}", "unknown layer \"d\"");
 }
 
 /* Two branches that meet: "b" of the first is listed before "c" of the second. */
@@ -334,67 +292,71 @@ static void test_layers_are_brought_into_the_order_of_their_stages(void **state)
 {
 	static const char *const names[] = {"flat", "a", "c", "b", "sum"};
 	static const int stages[] = {0, 0, 0, 1, 1};
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, BRANCHES "--pipeline.stages [0,0,1,0,1]", 60000, 10000);
+	run_set_lay_out(&set, BRANCHES "--pipeline.stages [0,0,1,0,1]", 60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	for (int i = 0; i < 5; i++) {
 		assert_string_equal(set.model->layers[i].name, names[i]);
 		assert_int_equal(set.layout->stage[i], stages[i]);
 	}
-	clear(&set);
+	run_set_clear(&set);
 	/* An object may name a stage again. */
-	lay_out(&set, BRANCHES "--pipeline.stages {\"b\":1,\"c\":0,\"sum\":1}", 60000, 10000);
+	run_set_lay_out(&set, BRANCHES "--pipeline.stages {\"b\":1,\"c\":0,\"sum\":1}", 60000,
+			10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_string_equal(set.model->layers[2].name, "c");
-	clear(&set);
-	refuses(BRANCHES "--pipeline.stages [0,0,0,1,0]",
-		"layer \"sum\" is in stage 0, but needs \"c\" of stage 1");
+	run_set_clear(&set);
+	run_set_refuses(BRANCHES "--pipeline.stages [0,0,0,1,0]",
+			"layer \"sum\" is in stage 0, but needs \"c\" of stage 1");
 }
 
 static void test_batch_is_what_the_input_layer_asks_for(void **state)
 {
 	(void)state;
-	refuses(CHAIN "--pipeline.stages [0,0,1,1] --data.batch_size 16",
-		"data.batch_size: 16, but the model's input layer asks for batches of 32");
+	run_set_refuses(CHAIN "--pipeline.stages [0,0,1,1] --data.batch_size 16",
+			"data.batch_size: 16, but the model's input layer asks for batches of 32");
 }
 
 static void test_stages_may_be_named_by_their_first_layers(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, "--pipeline.stages {\"out\":1,\"flatten\":0}", 60000, 10000);
+	run_set_lay_out(&set, "--pipeline.stages {\"out\":1,\"flatten\":0}", 60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->stage[1], 0);
 	assert_int_equal(set.layout->stage[2], 1);
-	clear(&set);
+	run_set_clear(&set);
 }
 
 static void test_sets_must_hold_what_is_asked(void **state)
 {
 	(void)state;
-	refuses_with("", 31, 10000, "data.batch_size: 32 is beyond the 31 training images");
-	refuses_with("", 60000, 31, "data.batch_size: 32 is beyond the 31 test images");
-	refuses_with("", 60000, 0, "evaluate: the data set has no test images");
-	refuses_with("--data.repeat false", 32 * 79, 10000,
-		     "data.repeat: is false, but 2 epochs of 40 steps need 80 batches and the set "
-		     "has 79");
-	refuses_with("--data.limit 20", 20, 20, "or a greater data.limit");
+	run_set_refuses_with("", 31, 10000, "data.batch_size: 32 is beyond the 31 training images");
+	run_set_refuses_with("", 60000, 31, "data.batch_size: 32 is beyond the 31 test images");
+	run_set_refuses_with("", 60000, 0, "evaluate: the data set has no test images");
+	run_set_refuses_with(
+		"--data.repeat false", 32 * 79, 10000,
+		"data.repeat: is false, but 2 epochs of 40 steps need 80 batches and the set "
+		"has 79");
+	run_set_refuses_with("--data.limit 20", 20, 20, "or a greater data.limit");
 }
 
 static void test_warnings_say_what_is_left_out(void **state)
 {
 	(void)state;
-	warns("--compile.steps_per_execution 500",
-	      "compile.steps_per_execution: 500 is more than the 40 steps there are: 40 is used.");
-	warns("--evaluate.steps_per_execution null --compile.steps_per_execution 40",
-	      "evaluate.steps_per_execution: 40 is more than the 30 steps");
-	warns("--ipu.auto_select_ipus 3", "1 of 3 IPUs stay idle: each replica takes 2.");
-	warns("--ipu.auto_select_ipus 4 --fit.steps_per_epoch 41 --evaluate.steps 40",
-	      "fit.steps_per_epoch: 1 of 41 batches are dropped: they do not divide among 2 "
-	      "replicas.");
+	run_set_warns("--compile.steps_per_execution 500",
+		      "compile.steps_per_execution: 500 is more than the 40 steps there are: 40 is "
+		      "used.");
+	run_set_warns("--evaluate.steps_per_execution null --compile.steps_per_execution 40",
+		      "evaluate.steps_per_execution: 40 is more than the 30 steps");
+	run_set_warns("--ipu.auto_select_ipus 3", "1 of 3 IPUs stay idle: each replica takes 2.");
+	run_set_warns(
+		"--ipu.auto_select_ipus 4 --fit.steps_per_epoch 41 --evaluate.steps 40",
+		"fit.steps_per_epoch: 1 of 41 batches are dropped: they do not divide among 2 "
+		"replicas.");
 }
 
 /* The completed example of the Keras tutorial: batch 80, accumulation 8, 60,000 and 10,000 images.
@@ -405,10 +367,10 @@ static void test_warnings_say_what_is_left_out(void **state)
 
 static void test_whole_epochs_are_rounded_down_to_what_they_need(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, WHOLE "--gradient_accumulation.steps_per_replica 8", 60000, 10000);
+	run_set_lay_out(&set, WHOLE "--gradient_accumulation.steps_per_replica 8", 60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->steps_per_epoch, 744);
 	assert_int_equal(set.layout->steps_per_execution, 744);
@@ -420,117 +382,124 @@ static void test_whole_epochs_are_rounded_down_to_what_they_need(void **state)
 			"fit: the last 6 of 750 steps are left out, so that an execution of the "
 			"whole epoch is a multiple of 8: 744 are done.");
 	assert_contains(set.layout->warnings, "evaluate: the last 1 of 125 steps");
-	clear(&set);
+	run_set_clear(&set);
 
-	lay_out(&set, WHOLE "--pipeline null --gradient_accumulation null", 60000, 10000);
+	run_set_lay_out(&set, WHOLE "--pipeline null --gradient_accumulation null", 60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->replicas, 2);
 	assert_int_equal(set.layout->steps_per_execution, 375);
 	assert_int_equal(set.layout->evaluate_steps_per_execution, 62);
-	clear(&set);
-	refuses_with(WHOLE "--gradient_accumulation.steps_per_replica 8 --evaluate null", 320, 0,
-		     "compile.steps_per_execution: \"epoch\" needs at least 8 steps on each "
-		     "replica; the set has 4");
+	run_set_clear(&set);
+	run_set_refuses_with(
+		WHOLE "--gradient_accumulation.steps_per_replica 8 --evaluate null", 320, 0,
+		"compile.steps_per_execution: \"epoch\" needs at least 8 steps on each "
+		"replica; the set has 4");
 }
 
 static void test_whole_epochs_of_given_steps_are_not_rounded(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, "--compile.steps_per_execution epoch", 60000, 10000);
+	run_set_lay_out(&set, "--compile.steps_per_execution epoch", 60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->steps_per_execution, 40);
 	assert_null(set.layout->warnings);
-	clear(&set);
-	refuses("--compile.steps_per_execution epoch --fit.steps_per_epoch 42",
-		"42 is not a multiple of gradient_accumulation.steps_per_replica 4; ");
+	run_set_clear(&set);
+	run_set_refuses("--compile.steps_per_execution epoch --fit.steps_per_epoch 42",
+			"42 is not a multiple of gradient_accumulation.steps_per_replica 4; ");
 }
 
 static void test_predictions_are_laid_out_as_evaluations(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, "--predict {\"steps\":12}", 60000, 10000);
+	run_set_lay_out(&set, "--predict {\"steps\":12}", 60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->predict_steps, 12);
 	assert_int_equal(set.layout->predict_steps_per_execution, 12); /* as compile's, 20 */
 	assert_contains(set.layout->warnings, "predict.steps_per_execution: 20 is more than");
-	clear(&set);
-	refuses("--predict {\"steps\":15,\"steps_per_execution\":5}",
-		"predict.steps 14 with predict.steps_per_execution 14 would do");
-	refuses_with("--evaluate null --predict {}", 60000, 0,
-		     "predict: the data set has no test images");
+	run_set_clear(&set);
+	run_set_refuses("--predict {\"steps\":15,\"steps_per_execution\":5}",
+			"predict.steps 14 with predict.steps_per_execution 14 would do");
+	run_set_refuses_with("--evaluate null --predict {}", 60000, 0,
+			     "predict: the data set has no test images");
 }
 
 static void test_validation_is_laid_out_as_the_evaluation(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, "--fit.validation true --evaluate null --compile.steps_per_execution epoch",
-		60000, 10000);
+	run_set_lay_out(&set,
+			"--fit.validation true --evaluate null --compile.steps_per_execution epoch",
+			60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->evaluate_steps, 312);
 	assert_int_equal(set.layout->evaluate_steps_per_execution, 312);
-	clear(&set);
+	run_set_clear(&set);
 }
 
 static void test_runs_without_training_need_no_training_set(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, "--fit null --gradient_accumulation null", 0, 10000);
+	run_set_lay_out(&set, "--fit null --gradient_accumulation null", 0, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->steps_per_epoch, 0);
 	assert_int_equal(set.layout->evaluate_steps, 30);
 	assert_null(set.layout->notes);
-	clear(&set);
-	refuses("--fit null --evaluate null", "fit: is null, and so are evaluate and predict");
+	run_set_clear(&set);
+	run_set_refuses("--fit null --evaluate null",
+			"fit: is null, and so are evaluate and predict");
 }
 
 static void test_notes_tell_the_effective_batch_and_slow_executions(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	notes("", "Training is not distributed over replicas; the effective batch size is 128 "
-		  "(batch 32 x 4 accumulated x 1 replica). Weight updates of each replica: 5 in an "
-		  "execution, 10 in an epoch.");
-	notes("--ipu.auto_select_ipus 4 --evaluate null",
-	      "Training is distributed over replicas; the effective batch size is 256");
-	notes("--single --gradient_accumulation null --compile.steps_per_execution 1",
-	      "compile.steps_per_execution is 1, so the host has a part in every step: a greater "
-	      "one, up to 40 (\"epoch\"), is faster.");
-	lay_out(&set, "--cpu --gradient_accumulation null --compile.steps_per_execution 1", 60000,
-		10000);
+	run_set_notes(
+		"",
+		"Training is not distributed over replicas; the effective batch size is 128 "
+		"(batch 32 x 4 accumulated x 1 replica). Weight updates of each replica: 5 in an "
+		"execution, 10 in an epoch.");
+	run_set_notes("--ipu.auto_select_ipus 4 --evaluate null",
+		      "Training is distributed over replicas; the effective batch size is 256");
+	run_set_notes(
+		"--single --gradient_accumulation null --compile.steps_per_execution 1",
+		"compile.steps_per_execution is 1, so the host has a part in every step: a greater "
+		"one, up to 40 (\"epoch\"), is faster.");
+	run_set_lay_out(&set, "--cpu --gradient_accumulation null --compile.steps_per_execution 1",
+			60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	assert_null(set.layout->notes);
-	clear(&set);
+	run_set_clear(&set);
 }
 
 static void test_warnings_are_given_once(void **state)
 {
 	const char *text = "IPUs stay idle", *first;
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, "--ipu.auto_select_ipus 3", 60000, 10000);
+	run_set_lay_out(&set, "--ipu.auto_select_ipus 3", 60000, 10000);
 	assert_int_equal(set.status, ST_OK);
 	first = strstr(set.layout->warnings, text);
 	assert_non_null(first);
 	assert_null(strstr(first + 1, text));
-	clear(&set);
+	run_set_clear(&set);
 }
 
 static void test_no_memory_is_undone_everywhere(void **state)
 {
-	struct set set;
+	struct run_set set;
 
 	(void)state;
-	lay_out(&set, "--ipu.auto_select_ipus 3 --pipeline.stages {\"out\":1}", 60000, 10000);
+	run_set_lay_out(&set, "--ipu.auto_select_ipus 3 --pipeline.stages {\"out\":1}", 60000,
+			10000);
 	assert_int_equal(set.status, ST_OK);
 	for (long n = 0;; n++) {
 		struct run_layout *layout;
@@ -549,7 +518,7 @@ static void test_no_memory_is_undone_everywhere(void **state)
 		assert_int_equal(status, ST_NOMEM);
 		assert_null(layout);
 	}
-	clear(&set);
+	run_set_clear(&set);
 }
 
 int main(void)

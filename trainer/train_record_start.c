@@ -142,7 +142,9 @@ static int open_tracks(struct train_session *session)
 		worker->track = open_track(session, IPS_HOST, name, name, ipu);
 		if (worker->track == NULL)
 			return -1;
-		worker->replica->stage[worker->ipu].track = worker->track;
+		for (int s = 0; s < session->layout->stages; s++)
+			if (session->layout->device[s] == worker->ipu)
+				worker->replica->stage[s].track = worker->track;
 		if (session->device == NULL)
 			continue;
 		worker->replica->device_track[worker->ipu] =

@@ -213,6 +213,8 @@ static enum status new_schedule(struct train_session *session, enum ips_mode mod
 		.stages = layout->stages,
 		.microbatches = (int)(mode == IPS_TRAIN ? layout->accumulation : steps),
 		.training = mode == IPS_TRAIN,
+		.ipus = layout->ipus_used,
+		.device = layout->device,
 	};
 
 	session->program[mode].steps_per_execution = steps;
@@ -309,7 +311,7 @@ static enum status build(struct train_session *session, struct err *err)
 		status = new_schedules(session, err);
 	if (status != ST_OK)
 		return status;
-	session->workers_per_replica = layout->stages;
+	session->workers_per_replica = layout->ipus_used;
 	session->worker_count = layout->replicas * session->workers_per_replica;
 	session->replica = mem_calloc((size_t)layout->replicas, sizeof(*session->replica));
 	session->worker = mem_calloc((size_t)session->worker_count, sizeof(*session->worker));

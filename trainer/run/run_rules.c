@@ -1,6 +1,6 @@
 /*
- * Keras for IPU's rules: how many replicas and stages a run has, or why it cannot be. Steps and
- * executions are run_steps.c's.
+ * Keras for IPU's rules: what a run trains in which stages, or why it cannot be. IPUs are
+ * run_ipus.c's, steps and executions run_steps.c's.
  *
  * Threading: none. Every failed rule names the key at fault and what would work.
  */
@@ -27,50 +27,18 @@ enum status run__refuse(const struct run_rules *rules, const char *key, const ch
 	return err_set(rules->err, ST_INVALID, "%s: %s: %s", rules->run->path, key, text);
 }
 
-/* --- IPUs and replicas -------------------------------------------------------------------------
+/* --- the pipeline -----------------------------------------------------------------------------
  */
-
-static enum status run_rule_devices(struct run_rules *rules)
-{
-	const struct run_file *run = rules->run;
-	struct run_layout *layout = rules->layout;
-	int unused;
-
-	layout->replicas = 1;
-	layout->ipus_per_replica = 1;
-	if (!run->ipu.wanted) {
-		if (run->pipeline.wanted)
-			return run__refuse(rules, "pipeline",
-					   "needs IPUs, but \"ipu\" is null: set pipeline to null "
-					   "too, or give ipu.auto_select_ipus");
-		return ST_OK;
-	}
-
-	while (layout->ipus_per_replica < layout->stages)
-		layout->ipus_per_replica *= 2;
-	layout->ipus = (int)run->ipu.auto_select_ipus;
-	layout->replicas = layout->ipus / layout->ipus_per_replica;
-	if (!layout->replicas)
-		return run__refuse(rules, "ipu.auto_select_ipus",
-				   "%d attached, but a pipeline of %d stages needs %d (stages "
-				   "rounded up to a power of two): give a multiple of %d",
-				   layout->ipus, layout->stages, layout->ipus_per_replica,
-				   layout->ipus_per_replica);
-
-	unused = layout->ipus - layout->replicas * layout->ipus_per_replica;
-	if (unused)
-		str_addf(&rules->warnings,
-			 "ipu.auto_select_ipus: %d of %d IPUs stay idle: each replica takes %d.\n",
-			 unused, layout->ipus, layout->ipus_per_replica);
-	return ST_OK;
-}
 
 static enum status run_rule_pipeline(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
 	struct run_layout *layout = rules->layout;
-	struct ipu_schedule_params params = {
-		.kind = run->pipeline.schedule, .stages = layout->stages, .training = true};
+	struct ipu_schedule_params params = {.kind = run->pipeline.schedule,
+					     .stages = layout->stages,
+					     .training = true,
+					     .ipus = layout->ipus_used,
+					     .device = layout->device};
 	enum status status;
 
 	layout->accumulation = run->accumulation.wanted ? run->accumulation.steps_per_replica : 1;
@@ -163,9 +131,10 @@ static enum status run_rule_stages(struct run_rules *rules)
 static enum status run_rules_apply(struct run_rules *rules)
 {
 	static enum status (*const table[])(struct run_rules *) = {
-		run_rule_stages,    run_rule_work,     run_rule_batch, run_rule_remainder,
-		run_rule_devices,   run_rule_pipeline, run__rule_fit,  run__rule_repeat,
-		run__rule_evaluate, run__rule_predict,
+		run_rule_stages,     run_rule_work,      run_rule_batch,     run_rule_remainder,
+		run__rule_mapping,   run__rule_ipus,     run__rule_io_tiles, run_rule_pipeline,
+		run__rule_recompute, run__rule_moving,   run__rule_plans,    run__rule_fit,
+		run__rule_repeat,    run__rule_evaluate, run__rule_predict,
 	};
 	enum status status = ST_OK;
 
@@ -192,7 +161,9 @@ enum status run_layout_new(struct run_layout **out, const struct run_file *run, 
 	*out = NULL;
 	if (layout)
 		layout->stage = mem_calloc((size_t)model->layer_count, sizeof(*layout->stage));
-	if (!layout || !layout->stage)
+	if (layout)
+		layout->device = mem_calloc((size_t)model->layer_count, sizeof(*layout->device));
+	if (!layout || !layout->stage || !layout->device)
 		status = err_nomem(err);
 	else
 		status = run_rules_apply(&rules);
@@ -214,6 +185,7 @@ void run_layout_free(struct run_layout *layout)
 	if (!layout)
 		return;
 	mem_free(layout->stage);
+	mem_free(layout->device);
 	mem_free(layout->warnings);
 	mem_free(layout->notes);
 	mem_free(layout);

@@ -12,8 +12,10 @@
 struct run_layout {
 	int stages;           /* 1 without a pipeline */
 	int *stage;           /* of each layer, owned */
+	int *device;          /* the IPU of each stage within its replica, owned */
+	int ipus_used;        /* of a replica: the greatest of them and one more */
 	int ipus;             /* attached in all; 0 on the CPU alone */
-	int ipus_per_replica; /* stages rounded up to a power of two; 1 on the CPU */
+	int ipus_per_replica; /* ipus_used rounded up to a power of two; 1 on the CPU */
 	int replicas;
 	int64_t accumulation; /* G, 1 without */
 	/* Per replica; a step is one batch on every replica. All 0 where nothing is trained. */

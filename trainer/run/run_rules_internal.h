@@ -22,6 +22,16 @@ struct run_rules {
 enum status run__refuse(const struct run_rules *rules, const char *key, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* IPUs and what is done on them, the stages being known: device_mapping; IPUs and replicas; I/O
+ * tiles; recomputation; what moves between the IPUs' and other memory; options of single stages.
+ */
+enum status run__rule_mapping(struct run_rules *rules);
+enum status run__rule_ipus(struct run_rules *rules);
+enum status run__rule_io_tiles(struct run_rules *rules);
+enum status run__rule_recompute(struct run_rules *rules);
+enum status run__rule_moving(struct run_rules *rules);
+enum status run__rule_plans(struct run_rules *rules);
+
 /* Steps and executions of each mode, the layout's replicas, stages and accumulation being known. */
 enum status run__rule_fit(struct run_rules *rules);
 enum status run__rule_repeat(struct run_rules *rules);

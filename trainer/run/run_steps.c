@@ -262,8 +262,10 @@ static enum status run_rule_depth(struct run_rules *rules, const struct run_span
 	const struct run_layout *layout = rules->layout;
 	const struct ipu_schedule_params params = {.kind = run->pipeline.schedule,
 						   .stages = layout->stages,
-						   .microbatches = (int)execution};
-	int64_t good = steps / layout->stages * layout->stages;
+						   .microbatches = (int)execution,
+						   .ipus = layout->ipus_used,
+						   .device = layout->device};
+	int64_t good = steps / span->unit * span->unit;
 	enum status status;
 	struct err why;
 
@@ -273,13 +275,47 @@ static enum status run_rule_depth(struct run_rules *rules, const struct run_span
 	if (status == ST_OK)
 		return ST_OK;
 	if (!good)
-		good = layout->stages;
+		good = span->unit;
 	if (status != ST_INVALID)
 		return err_set(rules->err, status, "%s: pipeline.schedule: %s", run->path,
 			       why.text);
 	return run__refuse(rules, "pipeline.schedule",
 			   "%s; %s %" PRId64 " with %s %" PRId64 " would do", why.text,
 			   span->steps_key, good * layout->replicas, span->execution_key, good);
+}
+
+/* The least depth without backward passes, of which others are multiples. Stages that share an IPU
+ * leave Interleaved fewer lines of micro-batches. */
+static int64_t run_least_depth(const struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+	const struct run_layout *layout = rules->layout;
+	struct ipu_schedule_params params = {.kind = run->pipeline.schedule,
+					     .stages = layout->stages,
+					     .ipus = layout->ipus_used,
+					     .device = layout->device};
+
+	if (!run->pipeline.wanted || run->pipeline.schedule == IPU_SEQUENTIAL)
+		return 1;
+	if (run->pipeline.schedule != IPU_INTERLEAVED || !run->pipeline.device_mapping.given)
+		return layout->stages;
+	for (params.microbatches = 1; params.microbatches < layout->stages; params.microbatches++)
+		if (ipu_schedule_check(&params, "", NULL) == ST_OK)
+			break;
+	return params.microbatches;
+}
+
+/* Without data.repeat a set must hold what is asked of it. */
+static enum status run_rule_enough(struct run_rules *rules, const struct run_span *span)
+{
+	int64_t there = run_pass_batches(rules->run, span->items);
+
+	if (rules->run->data.repeat || span->given <= there)
+		return ST_OK;
+	return run__refuse(rules, "data.repeat",
+			   "is false, but %s %" PRId64 " is more than the %" PRId64
+			   " batches of the set; set data.repeat to true, or take fewer steps",
+			   span->steps_key, span->given, there);
 }
 
 /* A mode without backward passes; @span lacks what both have in common. */
@@ -291,14 +327,13 @@ static enum status run_rule_forward(struct run_rules *rules, struct run_span *sp
 
 	span->images = "test images";
 	span->items = rules->test_items;
-	span->unit = 1;
+	span->unit = run_least_depth(rules);
 	if (!span->wanted)
 		span->wanted = run->compile.steps_per_execution;
-	/* What a pipeline without backward passes asks of its depth. */
-	if (run->pipeline.wanted && run->pipeline.schedule != IPU_SEQUENTIAL)
-		span->unit = rules->layout->stages;
 
 	status = run_rule_steps(rules, span, steps);
+	if (status == ST_OK)
+		status = run_rule_enough(rules, span);
 	if (status == ST_OK)
 		status = run_rule_execution(rules, span, *steps, execution);
 	if (status == ST_OK)

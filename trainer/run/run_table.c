@@ -105,8 +105,8 @@ static const struct run_key run_keys[] = {
 	 .kind = RUN_KEY_BOOL,
 	 .fallback = "true",
 	 AT(data.repeat),
-	 .help = "Begin again where the set ends within fit. false: a set too small for epochs x "
-		 "steps_per_epoch is an error."},
+	 .help = "Begin again where the set ends. false: a set too small for epochs x "
+		 "steps_per_epoch, or for the steps of evaluate or predict, is an error."},
 	{.path = "data.resize",
 	 .kind = RUN_KEY_SIZE,
 	 .fallback = "null",
