@@ -53,8 +53,8 @@ same --ipu.auto_select_ipus 2 "${three[@]:0:2}" --pipeline.device_mapping '[0,0,
 	train 24 --quiet "${three[@]}" --gradient_accumulation.steps_per_replica 12 --evaluate null \
 	--pipeline.device_mapping '[1,0,1]' --ipu.auto_select_ipus 2)
 database=$(echo "$work"/tf_report__*/profile.db)
-for clock in 0 1; do
-	pairs=$(sqlite3 "$database" "select group_concat(stage || '-' || ipu) from (select distinct stage, ipu from stage_timings where clock = $clock order by stage)")
+for clock in host device; do
+	pairs=$(sqlite3 "$database" "select group_concat(stage || '-' || ipu) from (select distinct stage, ipu from stage_timings where clock = '$clock' order by stage)")
 	[ "$pairs" = "0-1,1-0,2-1" ] || fail "clock $clock: stages on IPUs are $pairs"
 done
 

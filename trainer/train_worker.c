@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "trainer/kernels/kernel_vector.h"
 #include "trainer/learn/regularizer.h"
 #include "trainer/models/model_policy.h"
+#include "trainer/train_accumulate.h"
 #include "trainer/train_record.h"
 
 /* One work in hand. */
@@ -271,21 +271,19 @@ static void outfeed_gradients(struct work *work, const float *gradients)
 	}
 }
 
-/* The running mean after micro-batch n: accumulated n / (n + 1) + gradient / (n + 1). */
+/* The first micro-batch's gradients were written where they are added up. */
 static void accumulate(struct work *work)
 {
 	struct train_replica *replica = work->worker->replica;
-	float *into = replica->accumulated + work->stage->first_weight;
-	const float *from = replica->fresh + work->stage->first_weight;
+	const struct train_accumulation how = train_accumulation_of(work->worker->session->run);
+	float *sums = replica->accumulated + work->stage->first_weight;
 	const size_t count = work->stage->weight_count;
-	const float n = (float)work->within;
 
-	if (work->worker->session->run->accumulation.reduction == RUN_RUNNING_MEAN) {
-		for (size_t i = 0; i < count; i++)
-			into[i] = into[i] * (n / (n + 1.0f)) + from[i] / (n + 1.0f);
-		return;
-	}
-	kernel_add(into, from, count);
+	if (work->within == 0)
+		train_accumulate_first(&how, sums, count);
+	else
+		train_accumulate(&how, sums, replica->fresh + work->stage->first_weight, count,
+				 work->within);
 }
 
 static bool outfeed_mode_is(const struct train_session *session, enum run_outfeed_optimizer mode)
@@ -326,8 +324,7 @@ static void run_backward(struct work *work)
 				     work->stage->layer_count, replica->weights, gradients);
 	if (outfeed_mode_is(session, RUN_AFTER_COMPUTE))
 		outfeed_gradients(work, gradients);
-	if (work->within > 0)
-		accumulate(work);
+	accumulate(work);
 	if (work->number > 0)
 		draw_flow(work, &GRADIENTS, true, work->number);
 	end_work(work);
@@ -377,12 +374,12 @@ static void run_update(struct work *work)
 	struct train_session *session = worker->session;
 	struct train_replica *replica = worker->replica;
 	const size_t first = work->stage->first_weight, count = work->stage->weight_count;
+	const struct train_accumulation how = train_accumulation_of(session->run);
 	const float *gradients = replica->accumulated;
 
 	begin_work(work, 'U', 2);
-	if (session->run->accumulation.reduction == RUN_MEAN && session->layout->accumulation > 1)
-		kernel_scale(replica->accumulated + first,
-			     1.0f / (float)session->layout->accumulation, count);
+	train_accumulate_last(&how, replica->accumulated + first, count,
+			      session->layout->accumulation);
 	if (outfeed_mode_is(session, RUN_BEFORE_APPLY))
 		outfeed_gradients(work, replica->accumulated);
 	if (session->layout->replicas > 1) {
