@@ -65,15 +65,18 @@ static struct form closed_1f1b_interleaved(const struct times *t)
 	return same(t->m * all_of(t) + (t->p - 1) * all_of(t) / t->v + hops * t->c);
 }
 
+/* The span is stage 0's; where W is longer than B other stages end after it. */
 static struct form closed_zb_h1(const struct times *t)
 {
+	double span = t->m * all_of(t) + (t->p - 1) * (t->f + t->b - t->w + 4 * t->c);
+
 	if (!t->equal)
 		return unknown;
 	if (t->p == 1)
 		return same(t->m * all_of(t));
 	if (t->m < 2 * t->p || t->w > t->f || 2 * t->c > t->w)
 		return unknown;
-	return same(t->m * all_of(t) + (t->p - 1) * (t->f + t->b - t->w + 4 * t->c));
+	return (struct form){t->w > t->b ? NAN : span, span};
 }
 
 /* Its stages begin and end at different times: the span is known, the makespan is not. */
@@ -105,17 +108,17 @@ static struct form closed_grouped(const struct times *t)
 }
 
 /* 2m + 2p - 2 steps: p of forwards alone, p of backwards alone, and in the rest half of the IPUs do
- * the one, half the other. */
+ * the one, half the other. All but the last send; of two stages only every other one does. */
 static struct form closed_interleaved(const struct times *t)
 {
 	double backward = t->b + t->w;
+	double hops = t->p > 2 ? 2 * t->m + 2 * t->p - 3 : t->m + 1;
 
 	if (t->p == 1)
 		return closed_sequential(t);
 	if (!t->equal)
 		return unknown;
-	return same(t->p * all_of(t) + (2 * t->m - 2) * fmax(t->f, backward) +
-		    (2 * t->m + 2 * t->p - 3) * t->c);
+	return same(t->p * all_of(t) + (2 * t->m - 2) * fmax(t->f, backward) + hops * t->c);
 }
 
 static struct form (*const forms[])(const struct times *t) = {

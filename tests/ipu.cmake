@@ -2,3 +2,6 @@
 foreach(module IN ITEMS target plan schedule timeline bubble)
 	ipuscope_add_test(NAME test_ipu_${module} SOURCES test_ipu_${module}.c LIBS ipu LABELS unit ipu)
 endforeach()
+ipuscope_add_test(NAME test_ipu_pipeline SOURCES test_ipu_pipeline.c pipeline_sample.c LIBS ipu LABELS unit ipu)
+ipuscope_add_test(NAME test_ipu_pipeline_closed SOURCES test_ipu_pipeline_closed.c pipeline_sample.c LIBS ipu
+	LABELS unit ipu)

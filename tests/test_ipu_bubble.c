@@ -291,7 +291,7 @@ static void test_idle_time_is_split_to_the_last_ns(void **state)
 				(struct ipu_interval){.ipu = (int)rng_below(&rng, (uint32_t)ipus),
 						      .stage = (int)rng_below(&rng, 4),
 						      .microbatch = (int)rng_below(&rng, 4),
-						      .phase = "FBU"[rng_below(&rng, 3)],
+						      .phase = "FBWU"[rng_below(&rng, 4)],
 						      .start_ns = rng_below(&rng, 1000),
 						      .dur_ns = 1 + rng_below(&rng, 60)};
 		assert_int_equal(ipu_bubble_measure(intervals, count, ipus, 4, &b, NULL), ST_OK);
