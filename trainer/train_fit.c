@@ -105,7 +105,9 @@ static enum status fit_init(struct fit *fit, const struct train_fit_params *para
 	status = name_figures(fit, err);
 	if (status == ST_OK)
 		status = train_phase_new(&fit->phase, fit->session, IPS_TRAIN, params->screen, err);
-	if (status == ST_OK && fit->session->run->fit.asynchronous_callbacks)
+	/* Accumulated outfeeds have nothing to look at before a pipeline run has ended. */
+	if (status == ST_OK && fit->session->run->fit.asynchronous_callbacks &&
+	    !fit->session->run->pipeline.accumulate_outfeed)
 		status = train_async_new(&fit->async, fit->phase, params->callbacks, &fit->host,
 					 err);
 	return status;

@@ -65,8 +65,9 @@ static enum status new_results(struct train_phase *phase, struct err *err)
 	phase->penalties = mem_calloc(runs * (size_t)layout->stages, sizeof(*phase->penalties));
 	phase->sums = mem_calloc(places * metrics, sizeof(*phase->sums));
 	phase->metrics = mem_calloc(metrics, sizeof(*phase->metrics));
+	phase->values = mem_calloc(metrics, sizeof(*phase->values));
 	if (phase->losses == NULL || phase->penalties == NULL || phase->sums == NULL ||
-	    phase->metrics == NULL)
+	    phase->metrics == NULL || phase->values == NULL)
 		return err_nomem(err);
 	if (phase->mode != IPS_PREDICT)
 		return ST_OK;
@@ -124,6 +125,7 @@ void train_phase_free(struct train_phase *phase)
 	mem_free(phase->penalties);
 	mem_free(phase->sums);
 	mem_free(phase->metrics);
+	mem_free(phase->values);
 	mem_free(phase->outputs);
 	mem_free(phase);
 }
@@ -278,117 +280,8 @@ static void record_engine_run(struct train_session *session)
 				  execution->timeline->cycles * execution->runs));
 }
 
-/* ---- what it came to ---------------------------------------------------------------------------
+/* ---- an execution -------------------------------------------------------------------------------
  */
-
-/* What the regularisers added to each loss of @step; the weights change with the pipeline run. */
-static double penalty_of(const struct train_phase *phase, int64_t step)
-{
-	const struct train_session *session = phase->session;
-	const int stages = session->layout->stages;
-	const double *penalties =
-		phase->penalties + step / session->execution.microbatches * stages;
-	double sum = 0;
-
-	for (int s = 0; session->regularized && s < stages; s++)
-		sum += penalties[s];
-	return sum;
-}
-
-static double mean_of(const struct metric_sum *sum)
-{
-	return sum->count > 0 ? sum->total / (double)sum->count : NAN;
-}
-
-void train_phase_step(const struct train_phase *phase, int64_t step, int64_t replica,
-		      double *values)
-{
-	const int64_t place = step * phase->session->layout->replicas + replica;
-	const int count = phase->measure->metrics.count;
-
-	values[0] = phase->losses[place] + penalty_of(phase, step);
-	for (int m = 0; m < count; m++)
-		values[m + 1] = mean_of(&phase->sums[place * count + m]);
-}
-
-static void add_metrics(struct train_phase *phase, int64_t place)
-{
-	const int count = phase->measure->metrics.count;
-	const struct metric_sum *sums = phase->sums + place * count;
-
-	for (int m = 0; m < count; m++) {
-		phase->metrics[m].total += sums[m].total;
-		phase->metrics[m].count += sums[m].count;
-	}
-}
-
-int64_t train_phase_items(const struct train_phase *phase, int64_t step, int64_t replica)
-{
-	return dataset_feed_items(phase->feed, (int)replica,
-				  phase->session->execution.first_step + step);
-}
-
-/* Keras weighs a batch's loss with its items: a short one counts for as many as it has. */
-static void add_loss(struct train_phase *phase, double loss, int64_t step, int64_t replica)
-{
-	const int64_t weight = phase->session->run->data.drop_remainder
-				       ? 1
-				       : train_phase_items(phase, step, replica);
-
-	phase->loss.total += loss * (double)weight;
-	phase->loss.count += weight;
-}
-
-static void add_results(struct train_phase *phase)
-{
-	struct train_session *session = phase->session;
-	const struct train_execution *execution = &session->execution;
-	const int64_t replicas = session->layout->replicas;
-
-	for (int64_t i = 0; i < execution->steps; i++) {
-		const double penalty = penalty_of(phase, i);
-		double loss = 0;
-
-		for (int64_t r = 0; r < replicas; r++) {
-			const double one = phase->losses[i * replicas + r] + penalty;
-
-			loss += one;
-			add_loss(phase, one, i, r);
-			add_metrics(phase, i * replicas + r);
-		}
-		train_record_metric(session, execution->mode, execution->epoch,
-				    execution->execution, execution->first_step + i, "loss",
-				    loss / (double)replicas);
-	}
-}
-
-static void update_figures(struct train_phase *phase)
-{
-	struct train_figures *figures = &phase->measure->figures;
-
-	if (figures->count == 0)
-		return;
-	figures->values[0] = mean_of(&phase->loss);
-	for (int m = 0; m + 1 < figures->count; m++)
-		figures->values[m + 1] = mean_of(&phase->metrics[m]);
-}
-
-void train_phase_begin(struct train_phase *phase)
-{
-	phase->loss = (struct metric_sum){0};
-	for (int m = 0; m < phase->measure->metrics.count; m++)
-		phase->metrics[m] = (struct metric_sum){0};
-	update_figures(phase);
-}
-
-void train_phase_record(const struct train_phase *phase, int64_t epoch)
-{
-	const struct train_figures *figures = &phase->measure->figures;
-
-	for (int i = 0; phase->loss.count > 0 && i < figures->count; i++)
-		train_record_metric(phase->session, phase->mode, epoch, IPS_NULL, IPS_NULL,
-				    figures->names[i], figures->values[i]);
-}
 
 double train_phase_device_step_ns(const struct train_phase *phase)
 {
@@ -402,9 +295,6 @@ double train_phase_device_step_ns(const struct train_phase *phase)
 	return (double)ipu_target_ns(&session->device->target, cycles) /
 	       (double)(execution->steps * session->layout->replicas);
 }
-
-/* ---- an execution -------------------------------------------------------------------------------
- */
 
 static void advance(struct train_phase *phase)
 {
@@ -443,9 +333,7 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	ips_span_end(session->main_track);
 	train_record_execution(session, start_ns, ips_recording_now_ns(session->recording));
 	record_engine_run(session);
-	if (phase->mode != IPS_PREDICT)
-		add_results(phase);
-	update_figures(phase);
+	train_phase_gather(phase);
 	advance(phase);
 	if (phase->screen != NULL)
 		train_screen_executed(phase->screen,

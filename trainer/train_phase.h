@@ -26,6 +26,7 @@ struct train_phase {
 	/* Called when an execution is laid out and the workers still rest; may be NULL. */
 	void (*planned)(void *user);
 	void *user;
+	double *values; /* room for those of one step */
 	/* Since train_phase_begin(), over replicas: Keras's running means. */
 	struct metric_sum loss, *metrics;
 };
@@ -40,6 +41,9 @@ void train_phase_free(struct train_phase *phase); /* accepts NULL */
 /* Means begin anew. */
 void train_phase_begin(struct train_phase *phase);
 
+/* The results of the execution that has just ended: rows, means and figures. */
+void train_phase_gather(struct train_phase *phase);
+
 /* Items that the batch of @step (of the present execution) has on @replica. */
 int64_t train_phase_items(const struct train_phase *phase, int64_t step, int64_t replica);
 
@@ -50,7 +54,8 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 void train_phase_record(const struct train_phase *phase, int64_t epoch);
 
 /* Loss and metrics of @step of the present execution on @replica alone, in the order of the
- * figures. @values has room for them. */
+ * figures; with pipeline.accumulate_outfeed those of its pipeline run: the mean over micro-batches.
+ * @values has room for them. */
 void train_phase_step(const struct train_phase *phase, int64_t step, int64_t replica,
 		      double *values);
 
