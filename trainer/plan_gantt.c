@@ -13,15 +13,15 @@
 #define WIDTH_LEAST 20
 #define LABEL_SIZE  32
 
-/* How the phases and the idle time look. */
+/* How the phases look. Odd chunks are lower case and brighter. */
 static const struct look {
-	char phase;
-	const char *colour; /* background and foreground */
+	char phase, odd;
+	const char *colour, *odd_colour; /* background and foreground */
 	const char *name;
 } looks[] = {
-	{'F', "\033[44;97m", "forward"},
-	{'B', "\033[46;30m", "backward"},
-	{'W', "\033[42;30m", "weight gradient"},
+	{'F', 'f', "\033[44;97m", "\033[104;30m", "forward"},
+	{'B', 'b', "\033[46;30m", "\033[106;30m", "backward"},
+	{'W', 'w', "\033[42;30m", "\033[102;30m", "weight gradient"},
 };
 
 struct gantt {
@@ -44,7 +44,8 @@ static void set_colour(struct gantt *g, const char *colour)
 {
 	if (!g->params->colour || colour == g->colour)
 		return;
-	str_add(g->out, "\033[0m");
+	if (g->colour != NULL)
+		str_add(g->out, "\033[0m");
 	if (colour != NULL)
 		str_add(g->out, colour);
 	g->colour = colour;
@@ -94,10 +95,13 @@ static int most_of(const struct gantt *g, int column, int stage, int *from)
 /* @count columns of one work: its letter, its micro-batch if that fits, and a line to its end. */
 static void draw_work(struct gantt *g, const struct ipu_pipeline_work *work, int count)
 {
+	const struct look *look = look_of(work->phase);
+	bool odd = work->chunk % 2 == 1;
 	char label[LABEL_SIZE];
-	int length = snprintf(label, sizeof(label), "%c%d", work->phase, work->microbatch);
+	int length = snprintf(label, sizeof(label), "%c%d", odd ? look->odd : look->phase,
+			      work->microbatch);
 
-	set_colour(g, look_of(work->phase)->colour);
+	set_colour(g, odd ? look->odd_colour : look->colour);
 	if (length > count || length >= (int)sizeof(label)) {
 		label[1] = '\0';
 		length = 1;
@@ -158,7 +162,8 @@ static void draw_legend(struct gantt *g)
 		set_colour(g, NULL);
 		str_addf(g->out, " %s  ", looks[i].name);
 	}
-	str_addf(g->out, "%s idle\n", idle_glyph(g));
+	str_addf(g->out, "%s idle%s\n", idle_glyph(g),
+		 g->pipeline->chunks > 1 ? "  (odd chunks: f, b)" : "");
 }
 
 void plan_gantt(const struct ipu_pipeline *pipeline, const struct plan_gantt_params *params,

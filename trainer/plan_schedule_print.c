@@ -224,14 +224,14 @@ enum status plan_schedule_text(const struct ipu_pipeline *pipeline,
 		 pipeline->stages, pipeline->microbatches);
 	if (pipeline->chunks > 1)
 		str_addf(&text, ", %d chunks", pipeline->chunks);
-	str_addf(&text, ": %s\n\n", ipu_pipeline_about(pipeline->kind));
+	str_addf(&text, "\n%s\n\n", ipu_pipeline_about(pipeline->kind));
 	plan_gantt(pipeline, &gantt, &text);
 	str_add(&text, "\n");
 	text_figures(&text, pipeline);
-	str_add(&text, "\nat most at once, by stage\n");
-	text_list(&text, "activations (mb)", pipeline, false, style->width);
+	str_add(&text, "\nmicro-batches at most at once, by stage\n");
+	text_list(&text, "activations", pipeline, false, style->width);
 	if (ipu_pipeline_splits(pipeline->kind))
-		text_list(&text, "weight gradients (mb)", pipeline, true, style->width);
+		text_list(&text, "held-back W", pipeline, true, style->width);
 	text_notes(&text, pipeline->kind, style);
 	return print(&text, out, err);
 }
@@ -268,7 +268,7 @@ enum status plan_schedule_text_all(const struct plan_schedule_row *rows, int cou
 	str_addf(&text, "%-17s%13s%10s%8s%8s%8s%12s\n", "schedule", "makespan", "idle", "bubble",
 		 "over", "closed", "activations");
 	str_addf(&text, "%-17s%13s%10s%8s%8s%8s%12s\n", "", "ms", "fraction", "rate", "ideal",
-		 "rate", "mb at most");
+		 "rate", "at most");
 	for (int i = 0; i < count; i++)
 		if (rows[i].pipeline != NULL)
 			text_row(&text, rows[i].pipeline);
