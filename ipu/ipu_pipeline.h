@@ -40,7 +40,7 @@ enum ipu_pipeline_kind {
 };
 
 #define IPU_PIPELINE_STAGES_MAX 1024
-#define IPU_PIPELINE_WORKS_MAX  (1 << 21)
+#define IPU_PIPELINE_WORKS_MAX  (1 << 20)
 
 struct ipu_pipeline_params {
 	enum ipu_pipeline_kind kind;

@@ -170,42 +170,76 @@ enum status ipu__pipeline_events(struct ipu_pipeline *pipeline,
 /* ---- lockstep -----------------------------------------------------------------------------------
  */
 
+struct steps {
+	struct ipu_pipeline *pipeline;
+	const struct ipu_pipeline_params *params;
+	const struct ipu_schedule *schedule;
+	int *first;       /* step t has list[first[t]] .. list[first[t + 1] - 1] */
+	int *list;        /* works by step, within it by stage and in the stage's order */
+	int64_t *free_at; /* by stage */
+};
+
 static bool sends(const struct ipu_pipeline *pipeline, const struct ipu_pipeline_work *work)
 {
 	return work->phase == 'F' ? work->stage < pipeline->stages - 1 : work->stage > 0;
+}
+
+static void steps_fini(struct steps *steps)
+{
+	mem_free(steps->first);
+	mem_free(steps->list);
+	mem_free(steps->free_at);
+}
+
+/* Sort by counting: a step of a long pipeline has few works, so nobody asks every stage. */
+static enum status steps_init(struct steps *steps, struct err *err)
+{
+	const struct ipu_schedule *schedule = steps->schedule;
+	int count = schedule->first[schedule->ipus];
+
+	steps->first = mem_calloc((size_t)schedule->time_steps + 2, sizeof(*steps->first));
+	steps->list = mem_calloc((size_t)count, sizeof(*steps->list));
+	steps->free_at = mem_calloc((size_t)steps->pipeline->stages, sizeof(*steps->free_at));
+	if (steps->first == NULL || steps->list == NULL || steps->free_at == NULL)
+		return err_nomem(err);
+	for (int i = 0; i < count; i++)
+		steps->first[schedule->works[i].time_step + 2]++;
+	for (int t = 0; t < schedule->time_steps; t++)
+		steps->first[t + 2] += steps->first[t + 1];
+	for (int i = 0; i < count; i++)
+		steps->list[steps->first[schedule->works[i].time_step + 1]++] = i;
+	return ST_OK;
+}
+
+/* Run step @t from @begin; returns when the next one begins. */
+static int64_t run_step(struct steps *steps, int t, int64_t begin)
+{
+	int64_t end = begin;
+	bool sent = false;
+
+	for (int i = steps->first[t]; i < steps->first[t + 1]; i++) {
+		struct ipu_pipeline_work *work = &steps->pipeline->works[steps->list[i]];
+		int64_t *free_at = &steps->free_at[work->stage];
+
+		work->start_ns = *free_at > begin ? *free_at : begin;
+		work->end_ns = work->start_ns + duration(steps->params, work, 1);
+		*free_at = work->end_ns;
+		end = work->end_ns > end ? work->end_ns : end;
+		sent = sent || sends(steps->pipeline, work);
+	}
+	return end + (sent ? steps->params->communication_ns : 0);
 }
 
 enum status ipu__pipeline_lockstep(struct ipu_pipeline *pipeline,
 				   const struct ipu_pipeline_params *params,
 				   const struct ipu_schedule *schedule, struct err *err)
 {
-	int *next = mem_calloc((size_t)pipeline->stages, sizeof(*next));
-	int64_t step_at = 0;
+	struct steps steps = {.pipeline = pipeline, .params = params, .schedule = schedule};
+	enum status status = steps_init(&steps, err);
+	int64_t at = 0;
 
-	if (next == NULL)
-		return err_nomem(err);
-	for (int s = 0; s < pipeline->stages; s++)
-		next[s] = pipeline->first[s];
-	for (int step = 0; step < schedule->time_steps; step++) {
-		int64_t step_end = step_at;
-		bool sent = false;
-
-		for (int s = 0; s < pipeline->stages; s++) {
-			int64_t at = step_at;
-
-			for (; next[s] < pipeline->first[s + 1] &&
-			       schedule->works[next[s]].time_step == step;
-			     next[s]++) {
-				struct ipu_pipeline_work *work = &pipeline->works[next[s]];
-
-				work->start_ns = at;
-				work->end_ns = at += duration(params, work, 1);
-				sent = sent || sends(pipeline, work);
-			}
-			step_end = at > step_end ? at : step_end;
-		}
-		step_at = step_end + (sent ? params->communication_ns : 0);
-	}
-	mem_free(next);
-	return ST_OK;
+	for (int t = 0; status == ST_OK && t < schedule->time_steps; t++)
+		at = run_step(&steps, t, at);
+	steps_fini(&steps);
+	return status;
 }
