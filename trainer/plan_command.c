@@ -18,6 +18,7 @@
 
 /* Sorted by name. */
 static const struct plan_subcommand *const SUBCOMMANDS[] = {
+	&plan_model,
 	&plan_schedule,
 };
 

@@ -20,6 +20,7 @@ struct plan_subcommand {
 	enum status (*run)(int argc, char **argv, FILE *out, struct err *err);
 };
 
+extern const struct plan_subcommand plan_model;
 extern const struct plan_subcommand plan_schedule;
 
 /* Everything behind main(): returns the exit code. 0 done, 1 the work failed, 2 the request was

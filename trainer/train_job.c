@@ -25,6 +25,7 @@ void train_job_init(struct train_job *job, FILE *out, bool quiet)
 
 void train_job_free(struct train_job *job)
 {
+	train_session_free(job->session);
 	callbacks_fini(&job->callbacks);
 	run_layout_free(job->layout);
 	model_free(job->model);
@@ -71,6 +72,8 @@ static enum status open_data(struct train_job *job, struct err *err)
 		.user = job,
 	};
 
+	if (job->plan_only)
+		return dataset_describe(&job->train_set, &job->test_set, &params, err);
 	return dataset_open(&job->train_set, &job->test_set, &params, err);
 }
 
@@ -200,6 +203,25 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 	show(job, job->layout->warnings);
 	show(job, job->layout->notes);
 	return ST_OK;
+}
+
+enum status train_job_plan(struct train_job *job, struct err *err)
+{
+	struct train_session_params params = {.device_only = true};
+	enum status status;
+
+	job->plan_only = true;
+	status = open_data(job, err);
+	if (status == ST_OK)
+		status = build_model(job, err);
+	if (status != ST_OK)
+		return status;
+	params.run = job->run;
+	params.layout = job->layout;
+	params.model = job->model;
+	params.train_set = &job->train_set;
+	params.test_set = &job->test_set;
+	return train_session_new(&job->session, &params, err);
 }
 
 /* ---- running -----------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ struct train_job {
 	struct train_session *session;
 	struct train_result result;
 	_Atomic bool stop;            /* set by a callback: end after the present epoch */
+	bool plan_only;               /* the data is described, not opened; nothing is executed */
 	char directory[FS_PATH_SIZE]; /* of the report; "": none */
 };
 
@@ -37,6 +38,9 @@ enum status train_job_load(struct train_job *job, const char *path, int count, c
 
 /* Data, model and layout: all that can be wrong with the request; the model's summary is shown. */
 enum status train_job_prepare(struct train_job *job, struct err *err);
+
+/* Instead of prepare and run: job->session->device says what the run would take. */
+enum status train_job_plan(struct train_job *job, struct err *err);
 
 /* Compile, train, evaluate, predict, save; the report is finished whatever comes. */
 enum status train_job_run(struct train_job *job, struct err *err);

@@ -6,7 +6,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "trainer/layers/layer.h"
-#include "trainer/train_record.h"
+#include "trainer/train_record_internal.h"
 #include "trainer/train_replica.h"
 #include "trainer/train_worker.h"
 
@@ -302,6 +302,19 @@ static enum status new_barriers(struct train_session *session, struct err *err)
 	return ST_OK;
 }
 
+/* What the device says of a run that is never executed. */
+static enum status build_device(struct train_session *session, struct err *err)
+{
+	enum status status = read_compile(session, err);
+
+	if (status == ST_OK)
+		status = new_schedules(session, err);
+	if (status == ST_OK)
+		status = new_device(session, err);
+	return status == ST_OK && train__measure_bubbles(session) != ST_OK ? err_nomem(err)
+									   : status;
+}
+
 static enum status build(struct train_session *session, struct err *err)
 {
 	const struct run_layout *layout = session->layout;
@@ -357,7 +370,7 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	session->trace_executions = params->trace_executions;
 	train_signal_init(&session->go, false);
 	train_stop_init(&session->stop_early);
-	status = build(session, err);
+	status = params->device_only ? build_device(session, err) : build(session, err);
 	if (status != ST_OK) {
 		train_session_free(session);
 		return status;

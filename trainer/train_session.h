@@ -161,6 +161,7 @@ struct train_session_params {
 	const struct dataset *train_set, *test_set;
 	struct ips_recording *recording;
 	int64_t trace_executions;
+	bool device_only; /* compile for the device and measure it; nothing is ever executed */
 };
 
 /* The workers start and wait. @params is copied, what it points to is borrowed. */

@@ -28,6 +28,9 @@ static const char *const cifar_names[] = {"airplane", "automobile", "bird",  "ca
 static const struct dataset_known known_sets[] = {
 	{.name = "mnist",
 	 .classes = 10,
+	 .shape = {28, 28, 1},
+	 .count = 60000,
+	 .test_count = 10000,
 	 .names = digit_names,
 	 .folder = dataset__idx_open,
 	 .layout = "folder of IDX files",
@@ -37,6 +40,9 @@ static const struct dataset_known known_sets[] = {
 		   "--data.path"},
 	{.name = "fashion_mnist",
 	 .classes = 10,
+	 .shape = {28, 28, 1},
+	 .count = 60000,
+	 .test_count = 10000,
 	 .names = fashion_names,
 	 .folder = dataset__idx_open,
 	 .layout = "folder of IDX files",
@@ -46,6 +52,9 @@ static const struct dataset_known known_sets[] = {
 		   ".npz file with --data.path"},
 	{.name = "cifar10",
 	 .classes = 10,
+	 .shape = {32, 32, 3},
+	 .count = 50000,
+	 .test_count = 10000,
 	 .names = cifar_names,
 	 .folder = dataset__cifar_open,
 	 .layout = "folder of CIFAR-10's binary version",
@@ -221,6 +230,40 @@ static enum status dataset_finish(struct dataset *train, struct dataset *test,
 	}
 	if (!test->count)
 		dataset_no_test(train, test);
+	return ST_OK;
+}
+
+static struct dataset dataset_of(const struct dataset_known *known,
+				 const struct dataset_params *params, int64_t count)
+{
+	struct dataset set = {
+		.count = params->limit && params->limit < count ? params->limit : count,
+		.ndim = 3,
+		.classes = known->classes,
+		.one_hot = params->one_hot,
+		.source = known->name,
+	};
+
+	memcpy(set.shape, known->shape, sizeof(known->shape));
+	if (params->resize.height) {
+		set.shape[0] = params->resize.height;
+		set.shape[1] = params->resize.width;
+	}
+	return set;
+}
+
+enum status dataset_describe(struct dataset *train, struct dataset *test,
+			     const struct dataset_params *params, struct err *err)
+{
+	const struct dataset_known *known = dataset_find(params->name, err);
+
+	*train = *test = (struct dataset){0};
+	if (!known)
+		return ST_INVALID;
+	if (params->path || !known->classes)
+		return dataset_open(train, test, params, err);
+	*train = dataset_of(known, params, known->count);
+	*test = dataset_of(known, params, known->test_count);
 	return ST_OK;
 }
 

@@ -66,6 +66,12 @@ enum status dataset_open(struct dataset *train, struct dataset *test,
 			 const struct dataset_params *params, struct err *err);
 void dataset_close(struct dataset *dataset); /* accepts a zeroed struct */
 
+/* The same without the items: counts, shapes and kinds of targets, for those who only plan. Of a
+ * known set without a path they are the published ones, whatever lies on this machine; others are
+ * opened for it. To be closed too. */
+enum status dataset_describe(struct dataset *train, struct dataset *test,
+			     const struct dataset_params *params, struct err *err);
+
 /* What the targets are like as batches give them out. */
 struct target_kind dataset_targets(const struct dataset *dataset);
 

@@ -141,6 +141,8 @@ enum status dataset__join(struct dataset *out, const struct dataset_about *about
 struct dataset_known {
 	const char *name;
 	int classes;
+	int64_t shape[3];          /* of an item, as published */
+	int64_t count, test_count; /* items, as published */
 	const char *const *names;
 	/* A folder in the set's own layout; NULL: it is not kept in folders. */
 	enum status (*folder)(struct dataset *train, struct dataset *test,

@@ -1,0 +1,255 @@
+/*
+ * `ipu-plan model`: what a run file would cost, compiled and simulated but not trained.
+ *
+ * Threading: none. Ownership: the job of a request is freed before it returns.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/jsonw.h"
+#include "common/mem.h"
+#include "trainer/plan_command.h"
+#include "trainer/plan_figures.h"
+#include "trainer/train_job.h"
+
+enum {
+	OPTION_JSON,
+	OPTION_TARGET,
+	OPTIONS
+};
+
+static const struct cli_option model_options[] = {
+	[OPTION_JSON] = {.name = "--json", .help = "Print JSON."},
+	[OPTION_TARGET] = {.name = "--target",
+			   .argument = "NAME",
+			   .choices = "ipu1 ipu2 ipu21 c600",
+			   .help = "The kind of IPU: short for --ipu.target."},
+};
+_Static_assert(ARRAY_LEN(model_options) == OPTIONS, "option table out of step");
+
+struct model_request {
+	const char *run_path;
+	bool json;
+	int count; /* words for the run file */
+	char **words;
+};
+
+static enum status read_words(struct model_request *request, int argc, char **argv, struct err *err)
+{
+	static char target_key[] = "--ipu.target";
+	struct cli_walk walk;
+	bool more = true;
+
+	cli_begin(&walk, &plan_model.command, argc, argv, true);
+	while (more) {
+		struct cli_argument argument;
+		const int from = walk.at;
+		enum status status = cli_next(&walk, &argument, &more, err);
+
+		if (status != ST_OK)
+			return status;
+		if (!more)
+			break;
+		if (argument.option == &model_options[OPTION_JSON]) {
+			request->json = true;
+		} else if (argument.option == &model_options[OPTION_TARGET]) {
+			request->words[request->count++] = target_key;
+			request->words[request->count++] = (char *)(uintptr_t)argument.value;
+		} else if (!argument.name && !request->run_path) {
+			request->run_path = argument.value;
+		} else {
+			/* The run file knows which of its flags take a value. */
+			request->words[request->count++] = argv[from];
+			walk.at = from + 1;
+		}
+	}
+	if (!request->run_path)
+		return err_set(err, ST_INVALID,
+			       "a run file is missing: `ipu-plan model RUN` (see examples/)");
+	return ST_OK;
+}
+
+/* ---- what it says -------------------------------------------------------------------------------
+ */
+
+static void key_int(struct jsonw *w, const char *key, int64_t value)
+{
+	jsonw_key(w, key);
+	jsonw_int(w, value);
+}
+
+static void key_real(struct jsonw *w, const char *key, double value)
+{
+	jsonw_key(w, key);
+	jsonw_real(w, value);
+}
+
+static void key_text(struct jsonw *w, const char *key, const char *value)
+{
+	jsonw_key(w, key);
+	jsonw_text(w, value);
+}
+
+static const char *mode_name(enum ips_mode mode)
+{
+	return mode == IPS_TRAIN ? "train" : mode == IPS_EVALUATE ? "evaluate" : "predict";
+}
+
+static void json_shape(struct jsonw *w, const struct train_job *job, const struct plan_figures *f)
+{
+	key_text(w, "model", job->model->name);
+	key_text(w, "target", job->session->device->target.name);
+	key_text(w, "mode", mode_name(f->mode));
+	key_text(w, "cost_model", IPU_COST_MODEL);
+	key_int(w, "ipus", f->ipus);
+	key_int(w, "replicas", f->replicas);
+	key_int(w, "stages", f->stages);
+	key_int(w, "batch_size", f->batch);
+	key_int(w, "gradient_accumulation", f->accumulation);
+	key_int(w, "effective_batch_size", f->effective_batch);
+	key_int(w, "steps_per_execution", f->steps_per_execution);
+	key_int(w, "operations", f->operations);
+	key_int(w, "programs", f->programs);
+}
+
+static enum status print_json(const struct train_job *job, const struct plan_figures *f, FILE *out,
+			      struct err *err)
+{
+	struct jsonw w;
+
+	jsonw_init_file(&w, out, 2);
+	jsonw_begin_object(&w);
+	json_shape(&w, job, f);
+	key_real(&w, "device_step_us", f->device_step_us);
+	key_real(&w, "keras_step_us", f->keras_step_us);
+	key_real(&w, "update_us", f->update_us);
+	key_real(&w, "execution_us", f->execution_us);
+	key_real(&w, "images_per_second", f->items_second);
+	key_int(&w, "cycles_per_step", f->cycles_per_step);
+	key_real(&w, "compute_fraction", f->compute_fraction);
+	key_real(&w, "exchange_fraction", f->exchange_fraction);
+	key_real(&w, "sync_fraction", f->sync_fraction);
+	key_real(&w, "host_io_fraction", f->host_io_fraction);
+	key_real(&w, "wait_fraction", f->wait_fraction);
+	key_real(&w, "idle_fraction", f->idle_fraction);
+	key_real(&w, "bubble_rate", f->bubble_rate);
+	key_real(&w, "bubble_over_ideal", f->bubble_over_ideal);
+	key_int(&w, "flops_per_step", f->flops_per_step);
+	key_real(&w, "tflops", f->tflops);
+	jsonw_end_object(&w);
+	return jsonw_end(&w, err);
+}
+
+static void line(FILE *out, const char *what, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void line(FILE *out, const char *what, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(out, "  %-28s", what);
+	va_start(args, format);
+	vfprintf(out, format, args);
+	va_end(args);
+	fputc('\n', out);
+}
+
+static void print_text(const struct train_job *job, const struct plan_figures *f, FILE *out)
+{
+	const struct ipu_target *target = &job->session->device->target;
+	char text[FMT_SIZE];
+
+	fprintf(out, "%s: %s on %" PRId64 " IPU%s (%s), simulated (%s)\n", job->run->path,
+		job->model->name, f->ipus, f->ipus == 1 ? "" : "s", target->description,
+		IPU_COST_MODEL);
+	line(out, "layout",
+	     "%" PRId64 " replica%s of %" PRId64 " stage%s, batch %" PRId64
+	     ", effective batch %" PRId64,
+	     f->replicas, f->replicas == 1 ? "" : "s", f->stages, f->stages == 1 ? "" : "s",
+	     f->batch, f->effective_batch);
+	line(out, "step (a batch per replica)", "%.1f us, %s cycles", f->device_step_us,
+	     fmt_count(text, f->cycles_per_step));
+	line(out, "step as Keras prints it", "%.1f us", f->keras_step_us);
+	if (f->mode == IPS_TRAIN)
+		line(out, "weight update", "%.1f us", f->update_us);
+	line(out, "execution", "%.3f ms of %s steps, %.1f ms of it the host's fixed cost",
+	     f->execution_us / 1e3, fmt_count(text, f->steps_per_execution),
+	     target->execution_host_ns / 1e6);
+	line(out, "throughput", "%s items/s", fmt_count(text, llround(f->items_second)));
+	line(out, "arithmetic", "%.2f TFLOP/s of all IPUs", f->tflops);
+	line(out, "IPU time",
+	     "compute %.1f %%, exchange %.1f %%, sync %.1f %%, host I/O %.1f %%, "
+	     "waiting %.1f %%",
+	     f->compute_fraction * 100, f->exchange_fraction * 100, f->sync_fraction * 100,
+	     f->host_io_fraction * 100, f->wait_fraction * 100);
+	if (isfinite(f->idle_fraction))
+		line(out, "bubble", "idle_fraction %.4f, bubble_rate %.4f, bubble_over_ideal %.4f",
+		     f->idle_fraction, f->bubble_rate, f->bubble_over_ideal);
+}
+
+static enum status plan(struct train_job *job, const struct model_request *request, FILE *out,
+			struct err *err)
+{
+	struct plan_figures figures;
+	enum status status =
+		train_job_load(job, request->run_path, request->count, request->words, err);
+
+	if (status == ST_OK && !job->run->ipu.wanted)
+		return err_set(err, ST_INVALID,
+			       "%s: ipu: is null, so there is no device to ask: give "
+			       "--ipu.auto_select_ipus 1 or one of the run file's flags",
+			       request->run_path);
+	if (status == ST_OK)
+		status = train_job_plan(job, err);
+	if (status != ST_OK)
+		return status;
+	plan_figures_get(&figures, job->session);
+	if (request->json)
+		return print_json(job, &figures, out, err);
+	if (job->layout->warnings)
+		fputs(job->layout->warnings, out);
+	print_text(job, &figures, out);
+	return ST_OK;
+}
+
+static enum status run_model(int argc, char **argv, FILE *out, struct err *err)
+{
+	struct model_request request = {NULL, false, 0, NULL};
+	struct train_job job;
+	enum status status;
+
+	request.words = mem_calloc((size_t)argc * 2 + 1, sizeof(*request.words));
+	if (!request.words)
+		return err_nomem(err);
+	train_job_init(&job, NULL, true);
+	status = read_words(&request, argc, argv, err);
+	if (status == ST_OK)
+		status = plan(&job, &request, out, err);
+	train_job_free(&job);
+	mem_free(request.words);
+	return status;
+}
+
+const struct plan_subcommand plan_model = {
+	.name = "model",
+	.command = {.name = "ipu-plan model",
+		    .synopsis = "RUN [FLAG ...] [--key value ...]",
+		    .summary = "what a run file would cost, without training",
+		    .about =
+			    "Compiles the run file RUN for the simulated IPUs and simulates a step "
+			    "of it; nothing is trained, and no data is read: a known data set's "
+			    "published size is taken. So models far larger than this machine "
+			    "could train can be asked for. Flags and keys are those of "
+			    "`ipu-train RUN --help`.",
+		    .options = model_options,
+		    .option_count = ARRAY_LEN(model_options),
+		    .examples = "ipu-plan model examples/keras-mnist.json --use-ipu\tthe "
+				"convolutional network on two replicas\n"
+				"ipu-plan model run.json --target ipu21 --json\ton a Bow, for a "
+				"program\n",
+		    .words = "FILE"},
+	.run = run_model,
+};
