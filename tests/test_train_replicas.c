@@ -32,7 +32,7 @@ static const struct train_replica *replicas_of(const struct train_job *job)
 	return job->session->replica;
 }
 
-/* What the run file with the words of @line trains; train_end() ends it. */
+/* What the run file with the words of @line trains; train_job_free() ends it. */
 static void train(struct train_job *job, const char *line)
 {
 	struct train_session_params params = {0};
@@ -64,12 +64,6 @@ static void train(struct train_job *job, const char *line)
 	fit.stop = &job->stop;
 	if (train_fit(&fit, &result, &err) != ST_OK)
 		fail_msg("%s: %s", line, err.text);
-}
-
-static void train_end(struct train_job *job)
-{
-	train_session_free(job->session);
-	train_job_free(job);
 }
 
 /* Is every parameter that @trainable says the same in both? */
@@ -122,7 +116,7 @@ static void test_replicas_end_with_the_same_weights(void **state)
 			assert_false(same_weights(job.model, replica[0].weights, replica[r].weights,
 						  false));
 		}
-		train_end(&job);
+		train_job_free(&job);
 	}
 }
 
@@ -143,8 +137,8 @@ static void test_replicas_share_the_effective_batch(void **state)
 	assert_contains(one.layout->notes, "the effective batch size is 8");
 	assert_true(same_weights(two.model, replicas_of(&two)->weights, replicas_of(&one)->weights,
 				 true));
-	train_end(&two);
-	train_end(&one);
+	train_job_free(&two);
+	train_job_free(&one);
 }
 
 static int set_up(void **state)
