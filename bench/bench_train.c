@@ -2,13 +2,14 @@
  * Training steps of whole networks beside PyTorch's, on one thread and on two, and the peak memory
  * of each process.
  *
- *	bench_train [NETWORK ...] [--rounds N] [--seconds S]
+ *	bench_train [NETWORK ...] [--rounds N] [--seconds S] [--half]
  *
  * A step is forward, loss, backward and update on data that is in memory; nothing is recorded.
  * Every figure is of a process of its own, ours and PyTorch's (bench/peer.py) in turn, and the
  * medians over the rounds are compared, so that a noisy machine treats both alike. Networks: mlp128
  * and mlp256 (batch 32, SGD), convnet (Keras's for MNIST, batch 64, SGD, dropout on), resnet50
  * (224x224, batch 2, Adam). The peer is Debian's python3-torch; without it our figures stand alone.
+ *With --half the peer is our own step under mixed_float16.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "common/str.h"
 #include "trainer/learn/loss.h"
 #include "trainer/learn/optimizer.h"
+#include "trainer/models/model_policy.h"
 #include "trainer/models/stage.h"
 
 #define CLASSES     10
@@ -79,6 +81,7 @@ struct net {
 	struct optimizer_range *ranges;
 	size_t range_count, inputs;
 	float *weights, *gradients, *slots, *images, *gradient;
+	float *halves; /* NULL: float32 */
 	int32_t labels[64];
 };
 
@@ -131,7 +134,14 @@ static void compile(struct net *net)
 	cJSON_Delete(loss);
 }
 
-static void open_net(struct net *net, const struct network *network, unsigned threads)
+static void round_weights(struct net *net, bool learning)
+{
+	if (net->halves)
+		model_round_weights(net->model, net->pool, 0, net->model->layer_count, learning,
+				    net->weights, net->halves);
+}
+
+static void open_net(struct net *net, const struct network *network, unsigned threads, bool half)
 {
 	struct stage_params params = {
 		.slots = 1, .training = true, .logits_loss = true, .fixed_input = true};
@@ -139,6 +149,9 @@ static void open_net(struct net *net, const struct network *network, unsigned th
 
 	net->network = network;
 	compile(net);
+	model_set_policy(net->model, half);
+	if (half)
+		net->halves = params.halves = floats(net->model->weights);
 	if (pool_new(&net->pool, threads - 1, &err))
 		stop(&err);
 	params.model = net->model;
@@ -151,6 +164,7 @@ static void open_net(struct net *net, const struct network *network, unsigned th
 	net->gradients = floats(net->model->weights);
 	net->slots = floats(net->model->weights * (size_t)optimizer_slots(&net->optimizer) + 1);
 	model_init_weights(net->model, net->weights, 1);
+	round_weights(net, false);
 	net->inputs = (size_t)(model_shape_count(&network->image) * network->batch);
 	net->images = floats(BATCHES * net->inputs);
 	net->gradient = floats((size_t)network->batch * CLASSES);
@@ -167,6 +181,7 @@ static void close_net(struct net *net)
 	model_free(net->model);
 	mem_free(net->ranges);
 	mem_free(net->weights);
+	mem_free(net->halves);
 	mem_free(net->gradients);
 	mem_free(net->slots);
 	mem_free(net->images);
@@ -187,6 +202,7 @@ static void one_step(struct net *net, int64_t step)
 	stage_backward(net->stage, 0, net->weights, net->gradient, net->gradients, NULL);
 	optimizer_run(&net->optimizer, net->pool, net->ranges, net->range_count, net->weights,
 		      net->gradients, net->slots, net->model->weights, step);
+	round_weights(net, true);
 }
 
 static int compare(const void *a, const void *b)
@@ -203,7 +219,7 @@ static double median(double *values, int count)
 }
 
 /* Prints the median step in ms and the peak memory in MB, as the peer does. */
-static void measure(const struct network *network, unsigned threads, double seconds)
+static void measure(const struct network *network, unsigned threads, double seconds, bool half)
 {
 	static double samples[SAMPLES_MAX];
 	struct rusage usage;
@@ -211,7 +227,7 @@ static void measure(const struct network *network, unsigned threads, double seco
 	uint64_t end = 0;
 	int count = 0;
 
-	open_net(&net, network, threads);
+	open_net(&net, network, threads, half);
 	for (int64_t step = 0; count < SAMPLES_MAX && (count < 3 || clock_ns() < end); step++) {
 		uint64_t begin = clock_ns();
 
@@ -252,7 +268,7 @@ static bool ask(struct figure *figure, const char *command)
 }
 
 static void row(const char *self, const struct network *network, unsigned threads, int rounds,
-		double seconds)
+		double seconds, bool half)
 {
 	struct figure ours = {.count = 0}, peer = {.count = 0};
 	char own[512], other[512];
@@ -261,8 +277,12 @@ static void row(const char *self, const struct network *network, unsigned thread
 
 	snprintf(own, sizeof(own), "OPENBLAS_NUM_THREADS=1 %s --measure %s %u %g", self,
 		 network->name, threads, seconds);
-	snprintf(other, sizeof(other), "/usr/bin/python3 %s %s %u %g 2>/dev/null", BENCH_PEER,
-		 network->name, threads, seconds);
+	if (half)
+		snprintf(other, sizeof(other), "OPENBLAS_NUM_THREADS=1 %s --measure %s %u %g half",
+			 self, network->name, threads, seconds);
+	else
+		snprintf(other, sizeof(other), "/usr/bin/python3 %s %s %u %g 2>/dev/null",
+			 BENCH_PEER, network->name, threads, seconds);
 	for (int i = 0; i < rounds; i++) {
 		if (!ask(&ours, own))
 			exit(1);
@@ -270,7 +290,10 @@ static void row(const char *self, const struct network *network, unsigned thread
 	}
 	ms = median(ours.ms, ours.count);
 	printf("%-9s %u %9.3f ms %6.0f MB", network->name, threads, ms, ours.mb);
-	if (there)
+	if (half)
+		printf("   mixed_float16 %9.3f ms %6.0f MB   %.3f of the time\n",
+		       median(peer.ms, peer.count), peer.mb, median(peer.ms, peer.count) / ms);
+	else if (there)
 		printf("   PyTorch %9.3f ms %6.0f MB   %.2f times as fast, %.2f of the memory\n",
 		       median(peer.ms, peer.count), peer.mb, median(peer.ms, peer.count) / ms,
 		       ours.mb / peer.mb);
@@ -286,7 +309,7 @@ static const struct network *find(const char *name)
 			return &networks[i];
 	fprintf(stderr,
 		"bench_train: no network \"%s\" (mlp128, mlp256, convnet, resnet50)\n"
-		"usage: bench_train [NETWORK ...] [--rounds N] [--seconds S]\n",
+		"usage: bench_train [NETWORK ...] [--rounds N] [--seconds S] [--half]\n",
 		name);
 	exit(2);
 }
@@ -297,10 +320,11 @@ int main(int argc, char **argv)
 	unsigned threads = pool_processors() < THREADS ? 1 : THREADS;
 	double seconds = 0.0;
 	long long rounds = 3;
+	bool half = false;
 	int count = 0;
 
-	if (argc == 5 && !strcmp(argv[1], "--measure")) {
-		measure(find(argv[2]), (unsigned)atoi(argv[3]), atof(argv[4]));
+	if (argc >= 5 && !strcmp(argv[1], "--measure")) {
+		measure(find(argv[2]), (unsigned)atoi(argv[3]), atof(argv[4]), argc > 5);
 		return 0;
 	}
 	for (int i = 1; i < argc; i++) {
@@ -309,6 +333,8 @@ int main(int argc, char **argv)
 			i++;
 		else if (!strcmp(argv[i], "--seconds") && i + 1 < argc)
 			seconds = atof(argv[++i]);
+		else if (!strcmp(argv[i], "--half"))
+			half = true;
 		else if (count < (int)ARRAY_LEN(chosen))
 			chosen[count++] = find(argv[i]);
 	}
@@ -319,6 +345,6 @@ int main(int argc, char **argv)
 	for (int i = 0; i < count; i++)
 		for (unsigned t = 1; t <= threads; t++)
 			row(argv[0], chosen[i], t, (int)rounds,
-			    seconds > 0.0 ? seconds : chosen[i]->seconds);
+			    seconds > 0.0 ? seconds : chosen[i]->seconds, half);
 	return 0;
 }
