@@ -39,7 +39,7 @@ enum ipu_pipeline_kind {
 	IPU_PIPELINE_KINDS
 };
 
-#define IPU_PIPELINE_STAGES_MAX 1024
+#define IPU_PIPELINE_STAGES_MAX 512
 #define IPU_PIPELINE_WORKS_MAX  (1 << 20)
 
 struct ipu_pipeline_params {

@@ -34,7 +34,7 @@ static const struct cli_command COMMAND = {
 /* ---- the command of all subcommands -------------------------------------------------------------
  */
 
-static bool is_listed(const struct cli_option *options, size_t count, const char *name)
+static bool has_option(const struct cli_option *options, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(options[i].name, name) == 0)
@@ -42,7 +42,22 @@ static bool is_listed(const struct cli_option *options, size_t count, const char
 	return false;
 }
 
-/* Every subcommand's options, each name once, with its subcommand in front of the text. */
+/* "(model, schedule) HELP": the subcommands that have @option, and its text. */
+static const char *option_help(const struct cli_option *option, struct arena *arena)
+{
+	const char *help = "";
+
+	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS) && help != NULL; i++) {
+		const struct cli_command *command = &SUBCOMMANDS[i]->command;
+
+		if (has_option(command->options, command->option_count, option->name))
+			help = arena_printf(arena, "%s%s%s", help, help[0] != '\0' ? ", " : "",
+					    SUBCOMMANDS[i]->name);
+	}
+	return help != NULL ? arena_printf(arena, "(%s) %s", help, option->help) : NULL;
+}
+
+/* Every subcommand's options, each name once. */
 static size_t all_options(struct cli_option out[OPTIONS_MOST], struct arena *arena)
 {
 	size_t used = 0;
@@ -53,10 +68,9 @@ static size_t all_options(struct cli_option out[OPTIONS_MOST], struct arena *are
 		for (size_t k = 0; k < command->option_count && used < OPTIONS_MOST; k++) {
 			struct cli_option option = command->options[k];
 
-			if (is_listed(out, used, option.name))
+			if (has_option(out, used, option.name))
 				continue;
-			option.help =
-				arena_printf(arena, "(%s) %s", SUBCOMMANDS[i]->name, option.help);
+			option.help = option_help(&option, arena);
 			if (option.help != NULL)
 				out[used++] = option;
 		}
@@ -159,40 +173,37 @@ static const struct plan_subcommand *find(const char *name)
 	return NULL;
 }
 
-static enum status refuse(const char *word, struct err *err)
+/* Why argv[1] is no subcommand. */
+static enum status refuse(int argc, char **argv, struct err *err)
 {
 	const char *names[ARRAY_LEN(SUBCOMMANDS)], *nearest;
 	struct cli_argument argument;
 	struct cli_walk walk;
 	struct str list = {0};
 	bool more;
-	enum status status;
+	enum status status = ST_OK;
 
+	/* The walk knows best what is wrong with an option. */
+	cli_begin(&walk, &COMMAND, argc, argv, false);
+	if (argc > 1 && argv[1][0] == '-')
+		status = cli_next(&walk, &argument, &more, err);
+	if (status != ST_OK)
+		return status;
 	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS); i++) {
 		names[i] = SUBCOMMANDS[i]->name;
 		put_word(&list, SUBCOMMANDS[i]);
 	}
-	nearest = word != NULL ? str_nearest(word, names, ARRAY_LEN(names)) : NULL;
-	if (word == NULL) {
+	nearest = argc > 1 ? str_nearest(argv[1], names, ARRAY_LEN(names)) : NULL;
+	if (argc < 2)
 		status = err_set(err, ST_INVALID, "a subcommand is missing: one of %s (see --help)",
 				 str_peek(&list));
-	} else if (word[0] == '-') {
-		/* The walk knows best what is wrong with an option. */
-		char *argv[] = {(char *)(intptr_t)COMMAND.name, (char *)(intptr_t)word};
-
-		cli_begin(&walk, &COMMAND, ARRAY_LEN(argv), argv, false);
-		status = cli_next(&walk, &argument, &more, err);
-		if (status == ST_OK)
-			status = err_set(err, ST_INVALID,
-					 "%s comes after a subcommand: one of %s (see --help)",
-					 word, str_peek(&list));
-	} else if (nearest != NULL) {
-		status = err_set(err, ST_INVALID,
-				 "unknown subcommand \"%s\" (did you mean \"%s\"?)", word, nearest);
-	} else {
-		status = err_set(err, ST_INVALID, "unknown subcommand \"%s\" (one of: %s)", word,
+	else if (nearest != NULL)
+		status =
+			err_set(err, ST_INVALID, "unknown subcommand \"%s\" (did you mean \"%s\"?)",
+				argv[1], nearest);
+	else
+		status = err_set(err, ST_INVALID, "unknown subcommand \"%s\" (one of: %s)", argv[1],
 				 str_peek(&list));
-	}
 	str_free(&list);
 	return status;
 }
@@ -224,7 +235,7 @@ int plan_command(int argc, char **argv)
 		return run(sub, argc - 1, argv + 1);
 	if (standard_request(argc, argv))
 		return 0;
-	refuse(argc > 1 ? argv[1] : NULL, &err);
+	refuse(argc, argv, &err);
 	return cli_fail(&COMMAND, &err);
 }
 
