@@ -1,6 +1,7 @@
 /*
  * Replicas, stages, steps and executions, and each rule's own message.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "run_set.h"
@@ -207,6 +208,40 @@ static void test_pipeline_rules_have_their_own_messages(void **state)
 		"Interleaved needs gradient_accumulation.steps_per_replica");
 	run_set_refuses("--evaluate.steps 15 --evaluate.steps_per_execution 5",
 			"evaluate.steps 14 with evaluate.steps_per_execution 14 would do");
+}
+
+/* Grouped asks for 2N, Interleaved for N, Sequential for nothing; evaluation for N, or nothing. */
+static void test_each_schedule_has_a_least_depth(void **state)
+{
+	static const struct {
+		const char *schedule;
+		int training, forward;
+	} cases[] = {{"Grouped", 4, 2}, {"Interleaved", 2, 2}, {"Sequential", 1, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (int depth = 1; depth <= 8; depth++) {
+			struct run_set set;
+			char line[256];
+
+			snprintf(line, sizeof(line),
+				 "--pipeline.schedule %s --evaluate null --fit.steps_per_epoch %d "
+				 "--compile.steps_per_execution %d "
+				 "--gradient_accumulation.steps_per_replica %d",
+				 cases[i].schedule, 2 * depth, 2 * depth, depth);
+			run_set_lay_out(&set, line, 60000, 10000);
+			assert_int_equal(set.status,
+					 depth % cases[i].training ? ST_INVALID : ST_OK);
+			run_set_clear(&set);
+			snprintf(line, sizeof(line),
+				 "--pipeline.schedule %s --fit null --evaluate.steps %d "
+				 "--evaluate.steps_per_execution %d",
+				 cases[i].schedule, 2 * depth, depth);
+			run_set_lay_out(&set, line, 60000, 10000);
+			assert_int_equal(set.status, depth % cases[i].forward ? ST_INVALID : ST_OK);
+			run_set_clear(&set);
+		}
+	}
 }
 
 static void test_evaluation_ignores_accumulation(void **state)
@@ -532,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_whole_set_is_an_epoch_without_steps),
 		cmocka_unit_test(test_execution_rules_have_their_own_messages),
 		cmocka_unit_test(test_pipeline_rules_have_their_own_messages),
+		cmocka_unit_test(test_each_schedule_has_a_least_depth),
 		cmocka_unit_test(test_evaluation_ignores_accumulation),
 		cmocka_unit_test(test_stage_rules_have_their_own_messages),
 		cmocka_unit_test(test_functional_models_have_stage_rules_of_their_own),
