@@ -1,86 +1,125 @@
 /*
- * What runs on the vector pipe. Pure functions: any thread.
+ * What the planners on the vector pipe share: how elements lie on tiles, what a worker takes for
+ * them, and phases made of that. Pure functions: any thread.
  */
-#include "ipu/plan/plan_internal.h"
+#include "ipu/plan/plan_vector.h"
 
-/* @cycles_each of a vector of elements, six workers on every tile. */
-static void plan_vectors(const struct ipu_target *target, const struct ipu_op *op, int64_t count,
-			 double cycles_each, const char *part, const char *vertex,
-			 struct ipu_plan *plan)
+#include <assert.h>
+
+#include "common/mem.h"
+
+/* A send carries at most 64 words; so many bytes of code for it and for its address. */
+#define SEND_BYTES      256
+#define SEND_CODE_BYTES 8
+/* Of a vertex's inner loop, prologue and table: an estimate, no source gives sizes. */
+#define VERTEX_CODE_BYTES 512
+
+/* Tile counts to choose from: dense where they are small, then in steps of about a twentieth. They
+ * do not depend on the target, so that one with more tiles has every choice of one with fewer. */
+int ipu__tile_choices(const struct ipu_target *target, int64_t most, int64_t *out)
 {
-	int64_t lanes = target->vector_bytes / ipu_dtype_bytes(op->dtype);
-	int64_t vectors = ipu__ceil_div(count, target->tiles * lanes);
-	double cycles = (double)vectors * cycles_each;
-	const struct ipu_phase compute = {.kind = IPU_COMPUTE,
-					  .part = part,
-					  .vertex = vertex,
-					  .cycles = ipu__whole(cycles),
-					  .mean_cycles = cycles,
-					  .tiles = target->tiles,
-					  .vertices = target->tiles * target->workers,
-					  .repeats = 1};
+	static const int64_t whole[] = {1216, 1472};
+	int64_t limit = most < target->tiles ? most : target->tiles;
+	int count = 0;
 
-	ipu__plan_add(plan, &compute);
+	for (int64_t t = 1; t <= limit && count < IPU_TILE_CHOICES - 3; t += t / 20 + 1)
+		out[count++] = t;
+	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
+		if (whole[i] <= limit)
+			out[count++] = whole[i];
+	return count;
 }
 
-static void plan_gather(const struct ipu_target *target, const struct ipu_op *op, int64_t count,
-			const char *part, struct ipu_plan *plan)
+struct ipu__spread ipu__spread_over(const struct ipu_target *target, int64_t count, int64_t grain,
+				    int64_t tiles)
 {
-	double bytes = (double)count * (double)ipu_dtype_bytes(op->dtype);
-	const struct ipu_phase exchange = {
+	const int64_t grains = ipu__ceil_div(count, grain);
+	const int64_t each = ipu__ceil_div(grains, tiles < target->tiles ? tiles : target->tiles);
+	struct ipu__spread spread;
+
+	spread.tiles = ipu__ceil_div(grains, each);
+	spread.most = each * grain < count ? each * grain : count;
+	spread.mean = (double)count / (double)spread.tiles;
+	return spread;
+}
+
+int64_t ipu__lanes(const struct ipu_target *target, enum ipu_dtype dtype)
+{
+	return target->vector_bytes / ipu_dtype_bytes(dtype);
+}
+
+double ipu__workers(const struct ipu_target *target, const struct ipu__vertex *vertex,
+		    enum ipu_dtype dtype, double elements)
+{
+	const double lanes = (double)ipu__lanes(target, dtype);
+	const double workers = (double)target->workers;
+
+	return vertex->supervisor +
+	       workers * (vertex->prologue + elements / (workers * lanes) * vertex->cycles_each);
+}
+
+int64_t ipu__busiest(const struct ipu_target *target, const struct ipu__vertex *vertex,
+		     enum ipu_dtype dtype, int64_t elements)
+{
+	const int64_t lanes = ipu__lanes(target, dtype);
+	const int64_t loops = ipu__ceil_div(ipu__ceil_div(elements, target->workers), lanes);
+
+	return ipu__whole(vertex->supervisor +
+			  (double)target->workers *
+				  (vertex->prologue + (double)loops * vertex->cycles_each));
+}
+
+void ipu__add_compute(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
+		      const struct ipu__vertex *vertex, enum ipu_dtype dtype,
+		      const struct ipu__spread *spread)
+{
+	const struct ipu_phase phase = {.kind = IPU_COMPUTE,
+					.part = part,
+					.vertex = vertex->name,
+					.cycles = ipu__busiest(target, vertex, dtype, spread->most),
+					.mean_cycles =
+						ipu__workers(target, vertex, dtype, spread->mean),
+					.tiles = spread->tiles,
+					.vertices = spread->tiles,
+					.repeats = 1};
+
+	plan->code_bytes += VERTEX_CODE_BYTES;
+	ipu__plan_add(plan, &phase);
+}
+
+void ipu__add_exchange(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
+		       int64_t bytes_each, int64_t tiles)
+{
+	const struct ipu_phase phase = {
 		.kind = IPU_EXCHANGE,
 		.part = part,
-		.cycles =
-			ipu__whole(bytes / ((double)target->tiles * target->exchange_bytes_cycle)),
-		.tiles = target->tiles,
-		.bytes = ipu__whole(bytes),
+		.cycles = ipu__whole((double)bytes_each / target->exchange_bytes_cycle),
+		.mean_cycles = (double)bytes_each / target->exchange_bytes_cycle,
+		.tiles = tiles,
+		.bytes = ipu__whole((double)bytes_each * (double)tiles),
 		.repeats = 1};
 
-	ipu__plan_add(plan, &exchange);
+	if (bytes_each == 0)
+		return;
+	plan->code_bytes += SEND_CODE_BYTES * ipu__ceil_div(bytes_each, SEND_BYTES);
+	if (bytes_each > plan->temporary_bytes)
+		plan->temporary_bytes = bytes_each;
+	ipu__plan_add(plan, &phase);
 }
 
-void ipu__plan_elementwise(const struct ipu_target *target, const struct ipu_op *op,
-			   const struct ipu_plan_options *options, struct ipu_plan *plan)
+int64_t ipu__plan_time(const struct ipu_target *target, const struct ipu_plan *plan)
 {
-	double each = 0;
+	int64_t cycles = 0;
 
-	(void)options;
-	for (int f = 0; f < IPU_FUNCTIONS; f++)
-		each += 2.0 * op->elements.times[f];
-	plan_vectors(target, op, op->elements.count, each, "Op", "popops::MapExpression", plan);
+	for (int i = 0; i < plan->phase_count; i++)
+		cycles += (plan->phases[i].cycles + ipu__whole(target->phase_cycles)) *
+			  plan->phases[i].repeats;
+	return cycles;
 }
 
-void ipu__plan_reduce(const struct ipu_target *target, const struct ipu_op *op,
-		      const struct ipu_plan_options *options, struct ipu_plan *plan)
+void ipu__keep_better(const struct ipu_target *target, struct ipu_plan *best,
+		      const struct ipu_plan *plan)
 {
-	(void)options;
-	plan_gather(target, op, op->reduce.inputs, "Reduce/ExchangePre", plan);
-	plan_vectors(target, op, op->reduce.inputs, 1, "Reduce", "popops::Reduce", plan);
-}
-
-void ipu__plan_pool(const struct ipu_target *target, const struct ipu_op *op,
-		    const struct ipu_plan_options *options, struct ipu_plan *plan)
-{
-	const struct ipu_pool *pool = &op->pool;
-
-	(void)options;
-	plan_vectors(target, op, pool->batch * pool->channels * pool->out[0] * pool->out[1],
-		     3.0 * (double)(pool->kernel[0] * pool->kernel[1]), "Pool", "popnn::Pooling",
-		     plan);
-}
-
-void ipu__plan_rows(const struct ipu_target *target, const struct ipu_op *op,
-		    const struct ipu_plan_options *options, struct ipu_plan *plan)
-{
-	(void)options;
-	plan_vectors(target, op, op->rows.rows * op->rows.columns, 9, "Rows", "popnn::Softmax",
-		     plan);
-}
-
-void ipu__plan_copy(const struct ipu_target *target, const struct ipu_op *op,
-		    const struct ipu_plan_options *options, struct ipu_plan *plan)
-{
-	(void)options;
-	plan_gather(target, op, op->copy.count, "OnTileCopyPre", plan);
-	plan_vectors(target, op, op->copy.count, 1, "OnTileCopy-0", "poplar::Copy", plan);
+	if (best->phase_count == 0 || ipu__plan_time(target, plan) < ipu__plan_time(target, best))
+		*best = *plan;
 }

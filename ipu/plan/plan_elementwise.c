@@ -1,0 +1,88 @@
+/*
+ * Maps over elements. Pure functions: any thread.
+ *
+ * Elements lie evenly over the tiles. A second operand comes from a producer of another layout, so
+ * it is exchanged; a small operand that is repeated (a bias) is sent to every tile.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "ipu/plan/plan_vector.h"
+
+/* A function's worker instructions for a vector: of 2 float32, of 4 float16. */
+static const struct {
+	double single, half;
+} function_cycles[] = {
+	[IPU_FN_ADD] = {1, 1},        [IPU_FN_DIVIDE] = {7, 7}, /* inverse and multiply */
+	[IPU_FN_SELECT] = {2, 2},     [IPU_FN_EXP] = {6, 4},    [IPU_FN_LOG] = {12, 4},
+	[IPU_FN_SQRT] = {6, 6},      /* as the inverse: no figure of its own */
+	[IPU_FN_SIGMOID] = {10, 20}, /* about 5 an element */
+	[IPU_FN_TANH] = {10, 20},     [IPU_FN_RELU] = {1, 1},   [IPU_FN_RELU_GRAD] = {3, 3},
+	[IPU_FN_RANDOM] = {2, 4}, /* 1 an element */
+	[IPU_FN_SCALED_ADD] = {3, 3}, [IPU_FN_FILL] = {1, 1},   [IPU_FN_CAST] = {1, 1},
+};
+_Static_assert(ARRAY_LEN(function_cycles) == IPU_FUNCTIONS, "function table out of step");
+
+#define LOAD_STORE 1 /* of a vector in a map, beside its functions */
+
+/* Vertices that do one function alone; others are maps. */
+static const struct ipu__vertex single_vertices[] = {
+	[IPU_FN_RELU] = {"popnn::NonLinearityInPlace", 9, 20, LOAD_STORE},
+	[IPU_FN_RELU_GRAD] = {"popnn::NonLinearityGrad", 9, 20, 0},
+	[IPU_FN_RANDOM] = {"poprand::DropoutSupervisor", 6, 24, 0},
+	[IPU_FN_SCALED_ADD] = {"popops::ScaledAddSupervisor", 45, 15 + 6 - 3, 0},
+	[IPU_FN_FILL] = {"popops::Fill", 22, 0, 0},
+	[IPU_FN_CAST] = {"popops::Cast", 0, 26, 0},
+	[IPU_FUNCTIONS] = {"", 0, 0, 0},
+};
+static const struct ipu__vertex map_vertex = {"popops::MapExpression", 11, 58, LOAD_STORE};
+static const struct ipu__vertex broadcast_vertex = {"popops::BroadcastVectorInner", 11, 20,
+						    LOAD_STORE};
+
+/* The only function, done once; IPU_FUNCTIONS: there are more, or none. */
+static int only_function(const struct ipu_elements *elements)
+{
+	int only = IPU_FUNCTIONS, times = 0;
+
+	for (int f = 0; f < IPU_FUNCTIONS; f++) {
+		times += elements->times[f];
+		if (elements->times[f] == 1)
+			only = f;
+	}
+	return times == 1 ? only : IPU_FUNCTIONS;
+}
+
+static struct ipu__vertex vertex_of(const struct ipu_elements *elements, enum ipu_dtype dtype)
+{
+	const int only = only_function(elements);
+	struct ipu__vertex vertex = single_vertices[only];
+
+	if (!vertex.name || only == IPU_FUNCTIONS)
+		vertex = elements->broadcast > 0 ? broadcast_vertex : map_vertex;
+	for (int f = 0; f < IPU_FUNCTIONS; f++)
+		vertex.cycles_each +=
+			elements->times[f] * (dtype == IPU_FLOAT16 ? function_cycles[f].half
+								   : function_cycles[f].single);
+	return vertex;
+}
+
+void ipu__plan_elementwise(const struct ipu_target *target, const struct ipu_op *op,
+			   const struct ipu_plan_options *options, struct ipu_plan *plan)
+{
+	const struct ipu_elements *elements = &op->elements;
+	const struct ipu__vertex vertex = vertex_of(elements, op->dtype);
+	const struct ipu__spread spread = ipu__spread_over(
+		target, elements->count, ipu__lanes(target, op->dtype), target->tiles);
+	const int64_t element = ipu_dtype_bytes(op->dtype);
+	int64_t received = 0;
+
+	(void)options;
+	if (elements->broadcast > 0)
+		received = elements->broadcast < spread.most ? elements->broadcast : spread.most;
+	else if (elements->operands > 1)
+		received = spread.most;
+	plan->split_field = spread.tiles;
+	ipu__add_exchange(plan, target, "Op/ExchangePre", received * element, spread.tiles);
+	ipu__add_compute(plan, target, "Op", &vertex, op->dtype, &spread);
+}
