@@ -29,10 +29,11 @@ static void replay_operations(const struct replay *replay, const struct ipu_even
 
 	for (int i = 0; i < device->graph.node_count; i++) {
 		const struct ipu_op *op = &device->graph.nodes[i].op;
-		const int64_t start_ns = device_ns(replay, cycle);
+		int64_t start_ns;
 
 		if (!ipu_node_in(&device->graph.nodes[i], event->stage, event->phase))
 			continue;
+		start_ns = device_ns(replay, cycle);
 		cycle += device->executable->plans[i]->cycles;
 		ips_span_at(track, op_site(op), start_ns, device_ns(replay, cycle) - start_ns);
 	}
