@@ -1,60 +1,183 @@
 /*
- * Convolutions and products. Pure functions: any thread.
+ * Convolutions and products: the chosen cut as phases. Pure functions: any thread.
  */
-#include "ipu/plan/plan_internal.h"
+#include "ipu/plan/plan_conv_internal.h"
 
-/* At the AMP's peak on all tiles, after one exchange of both operands. */
-static void plan_product(const struct ipu_target *target, const struct ipu_op *op,
-			 double operand_elements, struct ipu_plan *plan)
+#include <math.h>
+
+#include "common/mem.h"
+
+/* Phases in their order; vertices by the type of what they work on. */
+static const struct {
+	const char *part;
+	const char *vertex[2]; /* float32, float16; NULL: an exchange, or the method's own */
+	enum ipu_phase_kind kind;
+} conv_parts[] = {
+	[CONV_PRE_EXCHANGE] = {"PreArrange/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
+	[CONV_PRE_COPY] = {"PreArrange/OnTileCopy-0",
+			   {"poputil::Transpose2d<float>", "poputil::Transpose2d<half>"},
+			   IPU_COMPUTE},
+	[CONV_SLICE] = {"DynamicSlice",
+			{"popops::DynamicSlice1d<float>", "popops::DynamicSlice1d<half>"},
+			IPU_COMPUTE},
+	[CONV_EXCHANGE] = {"Convolve/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
+	[CONV_COMPUTE] = {"Convolve", {NULL, NULL}, IPU_COMPUTE},
+	[CONV_REDUCE_EXCHANGE_0] = {"Reduce0/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
+	[CONV_REDUCE_0] = {"Reduce0",
+			   {"poplin::ReduceAdd<float,float>", "poplin::ReduceAdd<half,half>"},
+			   IPU_COMPUTE},
+	[CONV_REDUCE_EXCHANGE_1] = {"Reduce1/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
+	[CONV_REDUCE_1] = {"Reduce1",
+			   {"poplin::ReduceAdd<float,float>", "poplin::ReduceAdd<half,half>"},
+			   IPU_COMPUTE},
+	[CONV_REDUCE_EXCHANGE_2] = {"Reduce2/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
+	[CONV_REDUCE_2] = {"Reduce2",
+			   {"poplin::ReduceAdd<float,float>", "poplin::ReduceAdd<half,half>"},
+			   IPU_COMPUTE},
+	[CONV_ADD] = {"AddInPlace",
+		      {"popops::BinaryOp1DInPlaceSupervisor<ADD,float>",
+		       "popops::BinaryOp1DInPlaceSupervisor<ADD,half>"},
+		      IPU_COMPUTE},
+	[CONV_UPDATE] = {"DynamicUpdate",
+			 {"popops::DynamicUpdateSlice1d<float>",
+			  "popops::DynamicUpdateSlice1d<half>"},
+			 IPU_COMPUTE},
+	[CONV_CAST] = {"Cast",
+		       {"popops::Cast<float,half>", "popops::Cast<float,half>"},
+		       IPU_COMPUTE},
+	[CONV_FILL] = {"Fill", {"popops::Fill<float>", "popops::Fill<half>"}, IPU_COMPUTE},
+	[CONV_POST_EXCHANGE] = {"PostArrange/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
+	[CONV_POST_COPY] = {"PostArrange/OnTileCopy-0",
+			    {"poputil::Transpose2d<float>", "poputil::Transpose2d<half>"},
+			    IPU_COMPUTE},
+};
+_Static_assert(ARRAY_LEN(conv_parts) == CONV_PARTS, "parts out of step");
+
+/* By types (float32; float16 with float32 partials; with float16 partials), then by units. */
+static const char *const amp_1x1_names[3][3] = {
+	{"poplin::ConvPartial1x1Out<float,float,true,false,4,8>",
+	 "poplin::ConvPartial1x1Out<float,float,true,false,8,8>",
+	 "poplin::ConvPartial1x1Out<float,float,true,false,16,8>"},
+	{"poplin::ConvPartial1x1Out<half,float,true,false,4,16>",
+	 "poplin::ConvPartial1x1Out<half,float,true,false,8,16>",
+	 "poplin::ConvPartial1x1Out<half,float,true,false,16,16>"},
+	{"poplin::ConvPartial1x1Out<half,half,true,false,4,16>",
+	 "poplin::ConvPartial1x1Out<half,half,true,false,8,16>",
+	 "poplin::ConvPartial1x1Out<half,half,true,false,16,16>"},
+};
+static const char *const amp_nx1_names[3][3] = {
+	{"poplin::ConvPartialnx1<float,float,true,false,4,8>",
+	 "poplin::ConvPartialnx1<float,float,true,false,8,8>",
+	 "poplin::ConvPartialnx1<float,float,true,false,16,8>"},
+	{"poplin::ConvPartialnx1<half,float,true,false,4,16>",
+	 "poplin::ConvPartialnx1<half,float,true,false,8,16>",
+	 "poplin::ConvPartialnx1<half,float,true,false,16,16>"},
+	{"poplin::ConvPartialnx1<half,half,true,false,4,16>",
+	 "poplin::ConvPartialnx1<half,half,true,false,8,16>",
+	 "poplin::ConvPartialnx1<half,half,true,false,16,16>"},
+};
+static const char *const mac_names[] = {"poplin::ConvPartialHorizontalMac<float,float,true>",
+					"poplin::ConvPartialHorizontalMac<half,float,true>",
+					"poplin::ConvPartialHorizontalMac<half,half,true>"};
+static const char *const outer_names[] = {
+	"poplin::OuterProduct<float>", "poplin::OuterProduct<half>", "poplin::OuterProduct<half>"};
+
+static const char *vertex_name(const struct conv_form *form, const struct conv_way *way)
 {
-	const enum ipu_amp_mode mode = op->dtype == IPU_FLOAT16 ? IPU_AMP_HALF : IPU_AMP_FLOAT;
-	double tiles = (double)target->tiles;
-	double bytes = operand_elements * (double)ipu_dtype_bytes(op->dtype);
-	double cycles =
-		(double)ipu_op_flops(op) / (tiles * ipu_target_flops_cycle_tile(target, mode));
-	const struct ipu_phase exchange = {
-		.kind = IPU_EXCHANGE,
-		.part = "Convolve/ExchangePre",
-		.cycles = ipu__whole(bytes / (tiles * target->exchange_bytes_cycle)),
-		.tiles = target->tiles,
-		.bytes = ipu__whole(bytes),
-		.repeats = 1};
-	const struct ipu_phase compute = {.kind = IPU_COMPUTE,
-					  .part = "Convolve",
-					  .vertex = "poplin::ConvPartial1x1Out",
-					  .cycles = ipu__whole(cycles),
-					  .mean_cycles = cycles,
-					  .tiles = target->tiles,
-					  .vertices = target->tiles,
-					  .repeats = 1};
+	int types = form->dtype != IPU_FLOAT16 ? 0 : form->partials != IPU_FLOAT16 ? 1 : 2;
+	int units = way->amp.units >= 16 ? 2 : way->amp.units >= 8 ? 1 : 0;
 
-	plan->method = IPU_METHOD_AMP_1X1;
-	plan->split_field = target->tiles;
-	ipu__plan_add(plan, &exchange);
-	ipu__plan_add(plan, &compute);
+	switch (way->method) {
+	case IPU_METHOD_AMP_1X1:
+		return amp_1x1_names[types][units];
+	case IPU_METHOD_AMP_NX1:
+		return amp_nx1_names[types][units];
+	case IPU_METHOD_HORIZONTAL_MAC:
+		return mac_names[types];
+	default:
+		return outer_names[types];
+	}
+}
+
+/* Code of a tile: its vertices (bytes of instructions, about: 4 for each) and what each exchange
+ * executes: 16 bytes for a tile it listens to, 8 for each 64 words it sends. */
+static const int64_t vertex_code[] = {
+	[IPU_METHOD_NONE] = 0,
+	[IPU_METHOD_AMP_1X1] = 1200,
+	[IPU_METHOD_AMP_NX1] = 2000,
+	[IPU_METHOD_HORIZONTAL_MAC] = 800,
+	[IPU_METHOD_OUTER_PRODUCT] = 400,
+};
+_Static_assert(ARRAY_LEN(vertex_code) == IPU_METHODS, "code table out of step");
+#define CODE_OTHER_VERTEX 400
+#define CODE_SOURCE       16
+#define CODE_SEND         8
+#define SEND_BYTES        256
+
+static void fill_phase(const struct conv_choice *choice, enum conv_part part, struct ipu_plan *plan)
+{
+	const struct conv_cost *cost = &choice->cost;
+	const struct conv_form *form = &choice->form;
+	bool computes = conv_parts[part].kind == IPU_COMPUTE;
+	enum ipu_dtype dtype =
+		part >= CONV_REDUCE_EXCHANGE_0 && part <= CONV_ADD ? form->partials : form->dtype;
+	const char *vertex = part == CONV_COMPUTE ? vertex_name(form, &choice->way)
+						  : conv_parts[part].vertex[dtype == IPU_FLOAT16];
+	int64_t tiles = ipu__whole(cost->tiles);
+	const struct ipu_phase phase = {
+		.kind = conv_parts[part].kind,
+		.part = conv_parts[part].part,
+		.vertex = vertex,
+		.cycles = ipu__whole(cost->part[part]),
+		.mean_cycles = cost->part[part] * cost->balance,
+		.tiles = tiles,
+		.vertices = computes ? tiles : 0,
+		.bytes = ipu__whole(floor(cost->bytes[part] * cost->tiles * cost->balance)),
+		.repeats = ipu__conv_part_loops(part) ? plan->serial_splits : 1,
+	};
+
+	if (cost->part[part] <= 0)
+		return;
+	ipu__plan_add(plan, &phase);
+	plan->code_bytes += computes ? (part == CONV_COMPUTE ? vertex_code[choice->way.method]
+							     : CODE_OTHER_VERTEX)
+				     : ipu__whole(cost->bytes[part] / SEND_BYTES) * CODE_SEND;
+}
+
+static void plan_product(const struct ipu_target *target, const struct ipu_op *op,
+			 const struct ipu_plan_options *options, struct ipu_plan *plan)
+{
+	struct conv_form forms[CONV_FORMS];
+	int count = ipu__conv_forms(op, options, forms);
+	double limit = (double)target->bytes_per_tile * options->available_memory_proportion;
+	struct conv_choice choice;
+
+	ipu__conv_search(target, forms, count, limit, &choice);
+	plan->method = choice.way.method;
+	plan->split_batch = choice.field.split[0];
+	plan->split_field = (int64_t)choice.field.split[1] * choice.field.split[2];
+	if (choice.form.flat) {
+		plan->split_batch = 1;
+		plan->split_field = choice.field.split[0];
+	}
+	plan->split_in = choice.cut.in;
+	plan->split_out = choice.cut.out * choice.cut.groups;
+	plan->split_kernel = choice.cut.kernel[0] * choice.cut.kernel[1];
+	plan->serial_splits = choice.cut.serial_in * choice.cut.serial_out;
+	plan->temporary_bytes = ipu__whole(choice.cost.memory);
+	plan->code_bytes = ipu__whole(choice.cost.sources) * CODE_SOURCE;
+	for (int p = 0; p < CONV_PARTS; p++)
+		fill_phase(&choice, (enum conv_part)p, plan);
 }
 
 void ipu__plan_conv(const struct ipu_target *target, const struct ipu_op *op,
 		    const struct ipu_plan_options *options, struct ipu_plan *plan)
 {
-	const struct ipu_conv *conv = &op->conv;
-	double in = (double)(conv->batch * conv->in_channels) *
-		    (double)(conv->groups * conv->in[0] * conv->in[1]);
-	double out = (double)(conv->batch * conv->out_channels) *
-		     (double)(conv->groups * conv->out[0] * conv->out[1]);
-
-	(void)options;
-	plan_product(target, op, in + out, plan);
+	plan_product(target, op, options, plan);
 }
 
 void ipu__plan_matmul(const struct ipu_target *target, const struct ipu_op *op,
 		      const struct ipu_plan_options *options, struct ipu_plan *plan)
 {
-	const struct ipu_matmul *product = &op->matmul;
-
-	(void)options;
-	plan_product(target, op,
-		     (double)product->m * (double)product->k +
-			     (double)product->k * (double)product->n,
-		     plan);
+	plan_product(target, op, options, plan);
 }

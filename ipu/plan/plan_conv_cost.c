@@ -1,0 +1,265 @@
+/*
+ * What a way to cut a convolution over tiles costs. Pure functions: any thread.
+ *
+ * A cost depends on the cut, never on how many tiles are left over, so that a target of more tiles
+ * has the same costs to choose from and more of them.
+ */
+#include "ipu/plan/plan_conv_internal.h"
+
+#include <math.h>
+
+#define REDUCE_STAGES  3
+#define TILES_ON_A_BUS 2 /* neighbours that hear the same stream get twice the bytes */
+
+static double ceil_div(double value, double by)
+{
+	return ceil(value / by);
+}
+
+static double bytes_of(enum ipu_dtype dtype)
+{
+	return (double)ipu_dtype_bytes(dtype);
+}
+
+/* A tile's share in groups of channels, of one serial split. */
+static double share(int64_t channels, double group, int64_t serial, int64_t parts)
+{
+	return ceil_div(ceil_div(ceil_div((double)channels, group), (double)serial), (double)parts);
+}
+
+static void vertex_share(const struct conv_form *form, const struct conv_way *way,
+			 const struct conv_cut *cut, struct ipu_vertex_share *out)
+{
+	double rows = ceil_div((double)form->kernel[0], (double)cut->kernel[0]);
+
+	*out = (struct ipu_vertex_share){
+		.in_groups = share(form->in, way->in_group, cut->serial_in, cut->in),
+		.out_groups = share(form->out, way->out_group, cut->serial_out, cut->out),
+		.conv_groups = ceil_div((double)form->groups, (double)cut->groups),
+		.taps_outer =
+			way->method == IPU_METHOD_AMP_NX1 ? ceil_div(rows, way->amp.height) : rows,
+		.taps_inner = ceil_div((double)form->kernel[1], (double)cut->kernel[1]),
+	};
+}
+
+static double vertex_cycles(const struct ipu_target *target, const struct conv_form *form,
+			    const struct conv_way *way, const struct ipu_vertex_share *share_)
+{
+	switch (way->method) {
+	case IPU_METHOD_AMP_1X1:
+		return ipu__amp_1x1(target, &way->amp, share_);
+	case IPU_METHOD_AMP_NX1:
+		return ipu__amp_nx1(target, &way->amp, share_);
+	case IPU_METHOD_HORIZONTAL_MAC:
+		return ipu__horizontal_mac(target, form->dtype, way->in_group, way->out_group,
+					   share_);
+	default:
+		return ipu__outer_product(target, form->dtype, way->out_group, share_);
+	}
+}
+
+bool ipu__conv_part_loops(enum conv_part part)
+{
+	return part <= CONV_UPDATE;
+}
+
+/* What a tile holds while the vertex runs. */
+struct held {
+	double in, weights, outputs; /* bytes; outputs: elements */
+};
+
+static void hold(const struct conv_form *form, const struct conv_way *way,
+		 const struct conv_cut *cut, const struct ipu_vertex_share *tile, double inputs,
+		 struct held *out)
+{
+	double rows = ceil_div((double)form->kernel[0], (double)cut->kernel[0]);
+	double in = tile->in_groups * way->in_group * tile->conv_groups;
+	double channels = tile->out_groups * way->out_group;
+
+	out->in = inputs * in * bytes_of(form->dtype);
+	out->weights = rows * tile->taps_inner * in * channels * bytes_of(form->dtype);
+	out->outputs = tile->positions * channels * tile->conv_groups;
+}
+
+double ipu__conv_least_memory(const struct conv_form *form, const struct conv_way *way,
+			      const struct conv_cut *cut, double positions, double inputs)
+{
+	struct ipu_vertex_share tile;
+	struct held held;
+
+	vertex_share(form, way, cut, &tile);
+	tile.positions = positions;
+	hold(form, way, cut, &tile, inputs, &held);
+	return held.in + held.weights + held.outputs * bytes_of(form->partials);
+}
+
+static double depth_of(const struct conv_cut *cut)
+{
+	return (double)(cut->in * cut->kernel[0] * cut->kernel[1]);
+}
+
+double ipu__conv_least_cycles(const struct ipu_target *target, const struct conv_form *form,
+			      const struct conv_way *way, const struct conv_cut *cut,
+			      double positions, double worker)
+{
+	double phase = ceil(target->phase_cycles), cycles;
+	struct ipu_vertex_share tile;
+
+	vertex_share(form, way, cut, &tile);
+	tile.positions = positions;
+	tile.worker = worker;
+	cycles = vertex_cycles(target, form, way, &tile) + phase;
+	if (depth_of(cut) > 1)
+		cycles += 2 * phase + positions * tile.out_groups * way->out_group *
+					      tile.conv_groups * bytes_of(form->partials) /
+					      target->exchange_bytes_cycle;
+	return cycles * (double)(cut->serial_in * cut->serial_out);
+}
+
+/* ---- parts --------------------------------------------------------------------------------------
+ */
+
+/* Of what a stage takes in, @depth is left to sum: how many of them at once. */
+static double stage_depth(double depth, int stages)
+{
+	if (stages <= 1)
+		return depth;
+	return ceil(depth / ceil(pow(depth, (stages - 1.0) / stages)));
+}
+
+/* Partials of @outputs on each of @depth tiles become sums, spread over these tiles. */
+static void reduction(const struct ipu_target *target, const struct conv_form *form, double depth,
+		      double outputs, struct conv_cost *cost)
+{
+	int stages = depth >= 125 ? 3 : depth >= 16 ? 2 : depth > 1 ? 1 : 0;
+
+	for (int s = 0; s < stages; s++) {
+		double now = stage_depth(depth, stages - s);
+		double bytes = outputs * bytes_of(form->partials);
+		double sums = ceil_div(outputs, now);
+
+		cost->bytes[CONV_REDUCE_EXCHANGE_0 + 2 * s] = bytes;
+		cost->part[CONV_REDUCE_EXCHANGE_0 + 2 * s] =
+			ceil_div(bytes, target->exchange_bytes_cycle);
+		cost->part[CONV_REDUCE_0 + 2 * s] =
+			ipu__reduce_add(target, form->partials, now, sums);
+		cost->sources += now;
+		outputs = sums;
+		depth = ceil_div(depth, now);
+	}
+}
+
+/* Operands laid out anew, spread over the plan's tiles: those of a serial split. */
+static void move_operands(const struct ipu_target *target, const struct conv_form *form,
+			  const struct conv_cut *cut, struct conv_cost *cost, double *memory)
+{
+	double bytes = bytes_of(form->dtype), serial_in = (double)cut->serial_in;
+	double in = form->move_in ? ceil_div(form->inputs * bytes, cost->tiles * serial_in) : 0;
+	double weights = form->move_weights
+				 ? ceil_div(form->weights * bytes,
+					    cost->tiles * serial_in * (double)cut->serial_out)
+				 : 0;
+	double out = form->move_out ? ceil_div(form->outputs * bytes, cost->tiles) : 0;
+
+	cost->bytes[CONV_PRE_EXCHANGE] = in + weights;
+	cost->part[CONV_PRE_EXCHANGE] = ceil_div(in + weights, target->exchange_bytes_cycle);
+	cost->part[CONV_PRE_COPY] = ipu__rearrange(in, form->in_atom);
+	if (weights > 0)
+		cost->part[CONV_PRE_COPY] += ipu__rearrange(weights, form->weight_atom);
+	cost->bytes[CONV_POST_EXCHANGE] = out;
+	cost->part[CONV_POST_EXCHANGE] = ceil_div(out, target->exchange_bytes_cycle);
+	cost->part[CONV_POST_COPY] = ipu__rearrange(out, form->out_atom);
+	*memory = 2 * fmax(in, fmax(weights, out));
+}
+
+/* What serial splits need beside: slices of what is split, before it is broadcast; sums over the
+ * split input channels. */
+static void serial_parts(const struct ipu_target *target, const struct conv_form *form,
+			 const struct conv_cut *cut, double outputs, struct conv_cost *cost)
+{
+	double splits = (double)cut->serial_in * (double)cut->serial_out;
+	double each = bytes_of(form->dtype) / cost->tiles;
+	double in = ceil(form->inputs * each / (double)cut->serial_in);
+	double weights = ceil(form->weights * each / splits);
+
+	if (splits <= 1)
+		return;
+	cost->part[CONV_SLICE] = ipu__dynamic_slice(target, weights);
+	if (cut->serial_in > 1) {
+		cost->part[CONV_SLICE] += ipu__dynamic_slice(target, in);
+		cost->part[CONV_ADD] = ipu__add_in_place(target, form->partials, outputs);
+	}
+	if (cut->serial_out > 1)
+		cost->part[CONV_UPDATE] =
+			ipu__dynamic_slice(target, outputs * bytes_of(form->dtype));
+}
+
+static double balance_of(const struct conv_form *form, const struct conv_way *way,
+			 const struct conv_cut *cut, const struct ipu_vertex_share *tile)
+{
+	double in = ceil_div(ceil_div((double)form->in, way->in_group), (double)cut->serial_in);
+	double out = ceil_div(ceil_div((double)form->out, way->out_group), (double)cut->serial_out);
+
+	return in / ((double)cut->in * tile->in_groups) *
+	       (out / ((double)cut->out * tile->out_groups)) *
+	       ((double)form->groups / ((double)cut->groups * tile->conv_groups));
+}
+
+static void add_up(const struct ipu_target *target, double loops, struct conv_cost *cost)
+{
+	double once = 0, looped = 0;
+
+	for (int p = 0; p < CONV_PARTS; p++) {
+		if (cost->part[p] <= 0)
+			continue;
+		if (ipu__conv_part_loops((enum conv_part)p))
+			looped += cost->part[p] + ceil(target->phase_cycles);
+		else
+			once += cost->part[p] + ceil(target->phase_cycles);
+	}
+	cost->cycles = looped * loops + once;
+}
+
+void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *form,
+		    const struct conv_way *way, const struct conv_cut *cut,
+		    const struct conv_field *field, struct conv_cost *cost)
+{
+	double depth = depth_of(cut), bytes = bytes_of(form->dtype), in, weights, outputs, moved;
+	double bus = cut->out % TILES_ON_A_BUS == 0 ? TILES_ON_A_BUS : 1;
+	struct ipu_vertex_share tile;
+	struct held held;
+
+	*cost = (struct conv_cost){0};
+	vertex_share(form, way, cut, &tile);
+	tile.positions = field->positions;
+	tile.worker = field->worker;
+	hold(form, way, cut, &tile, field->inputs, &held);
+	cost->tiles = field->parts * depth * (double)(cut->out * cut->groups);
+	cost->balance = field->balance * balance_of(form, way, cut, &tile);
+	move_operands(target, form, cut, cost, &moved);
+
+	/* A share of each operand is on its tile from the start. */
+	in = held.in - floor(held.in / (double)cut->out);
+	weights = held.weights - floor(held.weights / field->parts);
+	outputs = held.outputs;
+	cost->bytes[CONV_EXCHANGE] = in + weights;
+	cost->part[CONV_EXCHANGE] = ceil_div(in, target->exchange_bytes_cycle * bus) +
+				    ceil_div(weights, target->exchange_bytes_cycle);
+	cost->sources = (double)cut->out + field->parts;
+	cost->part[CONV_COMPUTE] = vertex_cycles(target, form, way, &tile);
+	reduction(target, form, depth, outputs, cost);
+	cost->memory = fmax(moved, held.in + held.weights + outputs * bytes_of(form->partials));
+	if (cut->serial_in > 1)
+		cost->memory += outputs * bytes_of(form->partials);
+
+	outputs = ceil_div(outputs, depth);
+	serial_parts(target, form, cut, outputs, cost);
+	if (form->partials == IPU_FLOAT32 && form->dtype == IPU_FLOAT16 &&
+	    (depth <= 1 || cut->serial_in > 1))
+		cost->part[CONV_CAST] = ipu__cast(target, IPU_FLOAT32, IPU_FLOAT16,
+						  outputs * (double)cut->serial_out);
+	if (form->fill_elements > 0)
+		cost->part[CONV_FILL] =
+			ipu__fill(target, ceil_div(form->fill_elements * bytes, cost->tiles));
+	add_up(target, (double)(cut->serial_in * cut->serial_out), cost);
+}

@@ -1,0 +1,234 @@
+/*
+ * The forms of a convolution: its pass as a convolution of its own, and every choice of taps that
+ * are turned into input channels. Pure functions: any thread.
+ */
+#include "ipu/plan/plan_conv_internal.h"
+
+#include <assert.h>
+
+#include "common/mem.h"
+
+int64_t ipu__times(int64_t a, int64_t b)
+{
+	assert(a >= 1 && b >= 1);
+	return a > CONV_MOST / b ? CONV_MOST : a * b;
+}
+
+static double volume(const struct conv_form *form)
+{
+	return (double)form->position[0] * (double)form->position[1] * (double)form->position[2];
+}
+
+static double taps(const struct conv_form *form)
+{
+	return (double)form->kernel[0] * (double)form->kernel[1];
+}
+
+/* ---- passes -------------------------------------------------------------------------------------
+ */
+
+static void forward(const struct ipu_conv *conv, struct conv_form *form)
+{
+	*form = (struct conv_form){.in = conv->in_channels,
+				   .out = conv->out_channels,
+				   .position = {conv->batch, conv->out[0], conv->out[1]}};
+	for (int i = 0; i < 2; i++) {
+		form->kernel[i] = conv->kernel[i];
+		form->stride[i] = conv->stride[i];
+		form->dilation[i] = conv->dilation[i];
+		form->input_dilation[i] = 1;
+		form->in_field[i] = conv->in[i];
+	}
+}
+
+/* A convolution of the output's gradient; the kernel is transposed and turned. With a stride the
+ * gradient has zeros between its positions. One tap: only the strided positions are computed, and
+ * the rest is zeros. */
+static void backward_data(const struct ipu_conv *conv, struct conv_form *form)
+{
+	bool one_tap = conv->kernel[0] == 1 && conv->kernel[1] == 1;
+
+	*form = (struct conv_form){.in = conv->out_channels,
+				   .out = conv->in_channels,
+				   .position = {conv->batch, 1, 1},
+				   .move_weights = true};
+	for (int i = 0; i < 2; i++) {
+		form->position[1 + i] = one_tap ? conv->out[i] : conv->in[i];
+		form->kernel[i] = conv->kernel[i];
+		form->stride[i] = 1;
+		form->dilation[i] = conv->dilation[i];
+		form->input_dilation[i] = one_tap ? 1 : conv->stride[i];
+		form->in_field[i] = conv->out[i];
+	}
+	if (one_tap && (conv->stride[0] > 1 || conv->stride[1] > 1))
+		form->fill_elements = (double)conv->batch * (double)conv->in[0] *
+				      (double)conv->in[1] * (double)conv->in_channels *
+				      (double)conv->groups;
+}
+
+/* The kernel's taps are the positions, the input's channels their batch; what is summed over, the
+ * batch, are the input channels, and the output's field the taps. */
+static void backward_weights(const struct ipu_conv *conv, struct conv_form *form)
+{
+	*form = (struct conv_form){
+		.in = conv->batch,
+		.out = conv->out_channels,
+		.position = {conv->in_channels, conv->kernel[0], conv->kernel[1]},
+		.move_in = true,
+		.move_weights = true,
+		.move_out = true};
+	for (int i = 0; i < 2; i++) {
+		form->kernel[i] = conv->out[i];
+		form->stride[i] = conv->dilation[i];
+		form->dilation[i] = conv->stride[i];
+		form->input_dilation[i] = 1;
+		form->in_field[i] = conv->in[i];
+	}
+}
+
+static void (*const passes[])(const struct ipu_conv *conv, struct conv_form *form) = {
+	[IPU_FORWARD] = forward,
+	[IPU_BACKWARD_DATA] = backward_data,
+	[IPU_BACKWARD_WEIGHTS] = backward_weights,
+};
+_Static_assert(ARRAY_LEN(passes) == IPU_PASSES, "passes out of step");
+
+/* ---- forms of a pass ----------------------------------------------------------------------------
+ */
+
+/* The taps of dimension @i become input channels. */
+static void expand(struct conv_form *form, int i)
+{
+	form->in = ipu__times(form->in, form->kernel[i]);
+	form->in_field[i] = form->position[1 + i];
+	form->kernel[i] = form->stride[i] = form->dilation[i] = form->input_dilation[i] = 1;
+	form->move_in = form->move_weights = true;
+}
+
+/* One tap: the field is a row of positions. */
+static void flatten(struct conv_form *form)
+{
+	if (form->kernel[0] > 1 || form->kernel[1] > 1 || form->input_dilation[0] > 1 ||
+	    form->input_dilation[1] > 1)
+		return;
+	form->position[0] =
+		ipu__times(form->position[0], ipu__times(form->position[1], form->position[2]));
+	form->position[1] = form->position[2] = 1;
+	form->stride[0] = form->stride[1] = 1;
+	form->in_field[0] = form->in_field[1] = 1;
+	form->flat = true;
+}
+
+static int64_t common(int64_t a, int64_t b)
+{
+	while (b > 0) {
+		int64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static double inputs_of(const struct conv_form *form)
+{
+	if (form->flat)
+		return volume(form) * (double)form->in;
+	return (double)form->position[0] * (double)form->in_field[0] * (double)form->in_field[1] *
+	       (double)form->in;
+}
+
+/* Which operands change layout besides, by the groups of channels the AMP wants; and how much there
+ * is of them. */
+static void layout(struct conv_form *form)
+{
+	const int64_t in_group = form->dtype == IPU_FLOAT16 ? 16 : 8, out_group = 16;
+	const int64_t bytes = ipu_dtype_bytes(form->dtype);
+	double groups = (double)form->groups;
+
+	form->move_in = form->move_in || form->in % in_group != 0;
+	form->move_weights =
+		form->move_weights || form->in % in_group != 0 || form->out % out_group != 0;
+	form->move_out = form->move_out || form->out % out_group != 0;
+	form->inputs = inputs_of(form) * groups;
+	form->weights = (double)form->in * (double)form->out * taps(form) * groups;
+	form->outputs = volume(form) * (double)form->out * groups;
+	form->in_atom = common(form->in, in_group) * bytes;
+	form->weight_atom = form->in_atom * common(form->out, out_group);
+	form->out_atom = common(form->out, out_group) * bytes;
+}
+
+static void add(struct conv_form *forms, int *count, struct conv_form form)
+{
+	assert(*count < CONV_FORMS);
+	flatten(&form);
+	layout(&form);
+	forms[(*count)++] = form;
+}
+
+static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct conv_form *forms)
+{
+	int count = 0;
+
+	for (int which = 0; which < 4; which++) {
+		struct conv_form form = base;
+		bool skip = false;
+
+		for (int i = 0; i < 2; i++) {
+			if (!(which >> i & 1))
+				continue;
+			skip = skip || base.kernel[i] == 1;
+			expand(&form, i);
+		}
+		if (skip)
+			continue;
+		add(forms, &count, form);
+		if (conv->pass != IPU_BACKWARD_WEIGHTS || !forms[count - 1].flat)
+			continue;
+		/* Operands change places: the gradient's channels are the positions, and the
+		 * weights' gradient comes out as the weights lie. */
+		form = forms[count - 1];
+		form.out = form.position[0];
+		form.position[0] = base.out;
+		form.move_out = false;
+		add(forms, &count, form);
+	}
+	return count;
+}
+
+static void matmul_form(const struct ipu_matmul *product, struct conv_form *form)
+{
+	*form = (struct conv_form){
+		.groups = 1,
+		.in = product->k,
+		.out = product->n,
+		.position = {product->m, 1, 1},
+		.kernel = {1, 1},
+		.stride = {1, 1},
+		.dilation = {1, 1},
+		.input_dilation = {1, 1},
+		.in_field = {1, 1},
+	};
+}
+
+int ipu__conv_forms(const struct ipu_op *op, const struct ipu_plan_options *options,
+		    struct conv_form forms[CONV_FORMS])
+{
+	struct conv_form base;
+	int count = 0;
+
+	if (op->kind == IPU_OP_MATMUL) {
+		matmul_form(&op->matmul, &base);
+	} else {
+		passes[op->conv.pass](&op->conv, &base);
+		base.groups = op->conv.groups;
+		base.depthwise = op->conv.groups > 1 && op->conv.in_channels == 1 &&
+				 op->conv.out_channels == 1;
+	}
+	base.dtype = op->dtype == IPU_FLOAT16 ? IPU_FLOAT16 : IPU_FLOAT32;
+	base.partials = base.dtype == IPU_FLOAT16 ? options->partials : IPU_FLOAT32;
+	if (op->kind == IPU_OP_CONV)
+		return conv_forms(&op->conv, base, forms);
+	add(forms, &count, base);
+	return count;
+}

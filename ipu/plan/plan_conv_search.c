@@ -1,0 +1,464 @@
+/*
+ * The search for the cheapest way to cut a convolution over tiles. Pure functions: any thread.
+ *
+ * What is tried depends on the convolution alone; a target's tiles only say which of it is too
+ * many. So a target of more tiles has all the choices of a smaller one, and plans that fit a tile's
+ * memory never get slower by more tiles. Choices are left out only where a bound says that they
+ * cannot be the cheapest.
+ */
+#include "ipu/plan/plan_conv_internal.h"
+
+#include <assert.h>
+#include <math.h>
+
+#define PARTS_MOST  1472 /* tiles of the largest target */
+#define CUTS_MOST   512  /* of one dimension */
+#define COARSE      64   /* beyond so many parts of so many elements, cuts go in steps of 1/64 */
+#define FIELDS_MOST 1024
+#define WAYS_MOST   16
+#define KERNEL_CUTS 4
+#define SERIAL_MOST 64
+#define SERIAL_SIDE 8 /* of both channels, where nothing fits */
+
+/* ---- what is tried ------------------------------------------------------------------------------
+ */
+
+/* Parts that a dimension of @size may be cut in: of those with the same largest part only the
+ * fewest and the fewest even. */
+struct cuts {
+	int32_t part[CUTS_MOST];
+	int count;
+};
+
+/* Divisors of the tiles of the targets: they use all of them. */
+static bool divides_tiles(int64_t parts)
+{
+	return 1472 % parts == 0 || 1216 % parts == 0;
+}
+
+static void cuts_of(int64_t size, struct cuts *cuts)
+{
+	int64_t last = 0, last_part = 0;
+	bool even = false;
+
+	cuts->count = 0;
+	for (int64_t parts = 1; parts <= PARTS_MOST && parts <= size; parts++) {
+		int64_t part = ipu__ceil_div(size, parts);
+		bool coarse = parts > COARSE && part > COARSE && parts - last < last / COARSE + 1;
+
+		if (part == last_part && (even || parts % 2 != 0))
+			continue;
+		if (coarse && !divides_tiles(parts))
+			continue;
+		even = parts % 2 == 0;
+		last_part = part;
+		last = parts;
+		assert(cuts->count < CUTS_MOST);
+		cuts->part[cuts->count++] = (int32_t)parts;
+	}
+}
+
+/* Ways to compute a form on a tile. */
+struct ways {
+	struct conv_way way[WAYS_MOST];
+	int count;
+};
+
+static void add_way(struct ways *ways, struct conv_way way)
+{
+	assert(ways->count < WAYS_MOST);
+	ways->way[ways->count++] = way;
+}
+
+static enum ipu_amp_mode mode_of(const struct conv_form *form)
+{
+	return form->dtype != IPU_FLOAT16      ? IPU_AMP_FLOAT
+	       : form->partials == IPU_FLOAT16 ? IPU_AMP_HALF_HALF
+					       : IPU_AMP_HALF;
+}
+
+static void amp_way(const struct ipu_target *target, const struct conv_form *form, double units,
+		    double passes, double height, struct ways *ways)
+{
+	const enum ipu_amp_mode mode = mode_of(form);
+	double in_group = (double)target->amp[mode].in_group / height;
+
+	add_way(ways, (struct conv_way){
+			      .method = form->flat ? IPU_METHOD_AMP_1X1 : IPU_METHOD_AMP_NX1,
+			      .amp = {.mode = mode,
+				      .units = units,
+				      .in_group = in_group,
+				      .passes = passes,
+				      .height = height},
+			      .in_group = in_group,
+			      .out_group = units * passes,
+		      });
+}
+
+/* All units or half of them; groups of output channels as large as those of input channels; few
+ * input channels filled up with taps. */
+static void amp_ways(const struct ipu_target *target, const struct conv_form *form,
+		     struct ways *ways)
+{
+	const struct ipu_amp *amp = &target->amp[mode_of(form)];
+	double units = (double)amp->units;
+
+	if (form->depthwise)
+		return;
+	amp_way(target, form, units, 1, 1, ways);
+	if (amp->in_group > amp->units)
+		amp_way(target, form, units, (double)(amp->in_group / amp->units), 1, ways);
+	if (amp->units >= 8)
+		amp_way(target, form, units / 2, 1, 1, ways);
+	for (double height = 2; height <= 4; height *= 2)
+		if (!form->flat && form->kernel[0] > 1 &&
+		    (double)form->in <= (double)amp->in_group / height)
+			amp_way(target, form, units, 1, height, ways);
+}
+
+static void vector_ways(const struct ipu_target *target, const struct conv_form *form,
+			struct ways *ways)
+{
+	double lanes = (double)(target->vector_bytes / ipu_dtype_bytes(form->dtype));
+	double in = ceil((double)form->in / lanes) * lanes;
+
+	if (form->in == 1)
+		in = 1;
+	for (double out = 1; out <= 16 && out < 4 * (double)form->out; out *= 4)
+		add_way(ways, (struct conv_way){.method = IPU_METHOD_HORIZONTAL_MAC,
+						.in_group = fmin(in, 64),
+						.out_group = out});
+	if (form->flat && form->in == 1)
+		add_way(ways, (struct conv_way){.method = IPU_METHOD_OUTER_PRODUCT,
+						.in_group = 1,
+						.out_group = 6 * lanes});
+}
+
+/* ---- the field ----------------------------------------------------------------------------------
+ */
+
+struct fields {
+	struct conv_field field[FIELDS_MOST];
+	int count;
+};
+
+/* What a tile's input has for @outputs positions of dimension @i and @taps of it. */
+static double input_size(const struct conv_form *form, int i, double outputs, double taps)
+{
+	double size = (outputs - 1) * (double)form->stride[i] +
+		      (taps - 1) * (double)form->dilation[i] + 1;
+
+	return fmin(ceil(size / (double)form->input_dilation[i]), (double)form->in_field[i]);
+}
+
+static void field_make(const struct ipu_target *target, const struct conv_form *form,
+		       const struct conv_way *way, const struct conv_cut *cut,
+		       const int32_t split[3], struct conv_field *out)
+{
+	double size[3], whole = 1;
+
+	*out = (struct conv_field){.parts = 1, .positions = 1};
+	for (int i = 0; i < 3; i++) {
+		out->split[i] = split[i];
+		size[i] = ceil((double)form->position[i] / (double)split[i]);
+		out->parts *= (double)split[i];
+		out->positions *= size[i];
+		whole *= (double)form->position[i];
+	}
+	out->balance = whole / (out->parts * out->positions);
+	out->inputs = size[0];
+	for (int i = 0; i < 2; i++)
+		out->inputs *= form->flat ? 1
+					  : input_size(form, i, size[1 + i],
+						       ceil((double)form->kernel[i] /
+							    (double)cut->kernel[i]));
+	out->worker = out->positions;
+	if (way->method == IPU_METHOD_AMP_NX1)
+		out->worker = ipu__amp_nx1_worker(
+			target, &way->amp,
+			size[0] * ceil(size[1] / (double)form->input_dilation[0]),
+			ceil(size[2] / (double)form->input_dilation[1]));
+}
+
+/* Is there a cut of no more parts that is no worse? */
+static bool is_beaten(const struct fields *fields, const struct conv_field *field)
+{
+	for (int i = fields->count - 1; i >= 0; i--) {
+		const struct conv_field *other = &fields->field[i];
+
+		if (other->worker <= field->worker && other->positions <= field->positions &&
+		    other->inputs <= field->inputs)
+			return true;
+	}
+	return false;
+}
+
+static void fields_push(struct fields *fields, const struct conv_field *field)
+{
+	struct conv_field *now, *before;
+
+	if (fields->count == FIELDS_MOST || is_beaten(fields, field))
+		return;
+	now = &fields->field[fields->count++];
+	*now = *field;
+	now->least_worker = now->worker;
+	now->least_positions = now->positions;
+	now->least_inputs = now->inputs;
+	if (fields->count == 1)
+		return;
+	before = now - 1;
+	now->least_worker = fmin(now->worker, before->least_worker);
+	now->least_positions = fmin(now->positions, before->least_positions);
+	now->least_inputs = fmin(now->inputs, before->least_inputs);
+}
+
+/* The best cuts of a number of parts: by the vertex's time, and by the input's size. */
+struct field_choice {
+	struct {
+		double first, second; /* by what it is best, and where that is equal */
+		int16_t split[3];     /* 0: there is none yet */
+	} best[2];
+};
+
+static void choose(struct field_choice *choice, const struct conv_field *field)
+{
+	const double worths[] = {field->worker, field->inputs};
+
+	for (int by = 0; by < 2; by++) {
+		double first = worths[by], second = worths[1 - by];
+
+		if (choice->best[by].split[0] > 0 &&
+		    (first > choice->best[by].first ||
+		     (first >= choice->best[by].first && second >= choice->best[by].second)))
+			continue;
+		choice->best[by].first = first;
+		choice->best[by].second = second;
+		for (int i = 0; i < 3; i++)
+			choice->best[by].split[i] = (int16_t)field->split[i];
+	}
+}
+
+/* Cuts of the field in ascending order of parts. */
+static void fields_of(const struct ipu_target *target, const struct conv_form *form,
+		      const struct conv_way *way, const struct conv_cut *cut, struct fields *fields)
+{
+	struct field_choice choices[PARTS_MOST + 1] = {0};
+	struct conv_field field;
+	struct cuts cuts[3];
+
+	for (int i = 0; i < 3; i++)
+		cuts_of(form->position[i], &cuts[i]);
+	for (int b = 0; b < cuts[0].count; b++) {
+		for (int r = 0; r < cuts[1].count; r++) {
+			for (int c = 0; c < cuts[2].count; c++) {
+				const int32_t split[] = {cuts[0].part[b], cuts[1].part[r],
+							 cuts[2].part[c]};
+
+				if ((int64_t)split[0] * split[1] * split[2] > PARTS_MOST)
+					break;
+				field_make(target, form, way, cut, split, &field);
+				choose(&choices[split[0] * split[1] * split[2]], &field);
+			}
+		}
+	}
+	fields->count = 0;
+	for (int parts = 1; parts <= PARTS_MOST; parts++) {
+		for (int by = 0; by < 2 && choices[parts].best[by].split[0] > 0; by++) {
+			const int16_t *best = choices[parts].best[by].split;
+			const int32_t split[] = {best[0], best[1], best[2]};
+
+			field_make(target, form, way, cut, split, &field);
+			fields_push(fields, &field);
+		}
+	}
+}
+
+/* ---- the search ---------------------------------------------------------------------------------
+ */
+
+struct search {
+	const struct ipu_target *target;
+	const struct conv_form *form;
+	const struct conv_way *way;
+	struct fields fields;
+	struct cuts groups, in, out;
+	double limit;   /* bytes of a tile */
+	double fastest; /* cycles of what would be chosen were memory no matter */
+	bool fits;      /* is @best within the limit? */
+	struct conv_choice *best;
+};
+
+static bool is_chosen(const struct search *search, const struct conv_cost *cost)
+{
+	bool fits = cost->memory <= search->limit;
+
+	if (search->best->cost.tiles <= 0 || fits != search->fits)
+		return fits || search->best->cost.tiles <= 0;
+	if (fits)
+		return cost->cycles < search->best->cost.cycles;
+	return cost->memory < search->best->cost.memory ||
+	       (!(cost->memory > search->best->cost.memory) &&
+		cost->cycles < search->best->cost.cycles);
+}
+
+static void try_field(struct search *search, const struct conv_cut *cut,
+		      const struct conv_field *field)
+{
+	struct conv_cost cost;
+
+	ipu__conv_cost(search->target, search->form, search->way, cut, field, &cost);
+	search->fastest = fmin(search->fastest, cost.cycles);
+	if (!is_chosen(search, &cost))
+		return;
+	search->fits = cost.memory <= search->limit;
+	*search->best = (struct conv_choice){*search->form, *search->way, *cut, *field, cost};
+}
+
+/* All fields, from the finest: until no coarser one can be faster, or small enough. */
+static void try_fields(struct search *search, const struct conv_cut *cut)
+{
+	double others =
+		(double)(cut->groups * cut->in * cut->out * cut->kernel[0] * cut->kernel[1]);
+	double tiles = (double)search->target->tiles;
+	int at = search->fields.count - 1;
+	bool tried = false;
+
+	while (at >= 0 && search->fields.field[at].parts * others > tiles)
+		at--;
+	for (; at >= 0; at--) {
+		const struct conv_field *field = &search->fields.field[at];
+
+		if (search->fits &&
+		    ipu__conv_least_cycles(search->target, search->form, search->way, cut,
+					   field->least_positions,
+					   field->least_worker) >= search->best->cost.cycles)
+			return;
+		if (tried &&
+		    ipu__conv_least_memory(search->form, search->way, cut, field->least_positions,
+					   field->least_inputs) > search->limit)
+			return;
+		try_field(search, cut, field);
+		tried = true;
+	}
+}
+
+static void try_channels(struct search *search, struct conv_cut cut)
+{
+	int64_t tiles = search->target->tiles / (cut.kernel[0] * cut.kernel[1]);
+
+	for (int g = 0; g < search->groups.count; g++) {
+		cut.groups = search->groups.part[g];
+		for (int o = 0; o < search->out.count; o++) {
+			cut.out = search->out.part[o];
+			if (cut.groups * cut.out > tiles)
+				break;
+			for (int i = 0; i < search->in.count; i++) {
+				cut.in = search->in.part[i];
+				if (cut.groups * cut.out * cut.in > tiles)
+					break;
+				try_fields(search, &cut);
+			}
+		}
+	}
+}
+
+/* Groups of channels a serial split has. */
+static int64_t groups_of(int64_t channels, double group, int64_t serial)
+{
+	return ipu__ceil_div(ipu__ceil_div(channels, (int64_t)group), serial);
+}
+
+/* Of many cuts of the taps only the ends are tried: all or one on a tile. */
+static bool is_between(int at, int count)
+{
+	return at > 0 && at < count - 1 && count > KERNEL_CUTS;
+}
+
+static void try_kernels(struct search *search, int64_t serial_in, int64_t serial_out)
+{
+	const struct conv_form *form = search->form;
+	struct conv_cut cut = {.serial_in = serial_in, .serial_out = serial_out};
+	struct cuts rows, columns;
+
+	cuts_of(form->groups, &search->groups);
+	cuts_of(groups_of(form->in, search->way->in_group, serial_in), &search->in);
+	cuts_of(groups_of(form->out, search->way->out_group, serial_out), &search->out);
+	cuts_of(form->kernel[0], &rows);
+	cuts_of(form->kernel[1], &columns);
+	for (int r = 0; r < rows.count; r++) {
+		for (int c = 0; c < columns.count; c++) {
+			cut.kernel[0] = rows.part[r];
+			cut.kernel[1] = columns.part[c];
+			if (cut.kernel[0] * cut.kernel[1] > search->target->tiles)
+				break;
+			if (is_between(r, rows.count) || is_between(c, columns.count))
+				continue;
+			fields_of(search->target, form, search->way, &cut, &search->fields);
+			try_channels(search, cut);
+		}
+	}
+}
+
+/* Could a tile hold its share, were all tiles there for each dimension on its own? */
+static bool can_fit(const struct search *search, int64_t serial_in, int64_t serial_out)
+{
+	const struct conv_form *form = search->form;
+	const int64_t tiles = search->target->tiles;
+	const struct conv_cut finest = {.groups = tiles,
+					.in = tiles,
+					.out = tiles,
+					.kernel = {tiles, tiles},
+					.serial_in = serial_in,
+					.serial_out = serial_out};
+	double positions = 1;
+
+	for (int i = 0; i < 3; i++)
+		positions *= ceil((double)form->position[i] / (double)tiles);
+	return ipu__conv_least_memory(form, search->way, &finest, positions, 1) <= search->limit;
+}
+
+/* Every form in every way, of one pair of serial splits; @forced: of as many as there can be, and
+ * also where nothing can fit. */
+static void try_forms(struct search *search, const struct conv_form *forms, int count,
+		      int64_t serial_in, int64_t serial_out, bool forced)
+{
+	for (int f = 0; f < count; f++) {
+		struct ways ways = {.count = 0};
+
+		search->form = &forms[f];
+		amp_ways(search->target, search->form, &ways);
+		vector_ways(search->target, search->form, &ways);
+		for (int w = 0; w < ways.count; w++) {
+			int64_t in, out;
+
+			search->way = &ways.way[w];
+			in = groups_of(search->form->in, search->way->in_group, 1);
+			out = groups_of(search->form->out, search->way->out_group, 1);
+			if (forced)
+				try_kernels(search, in < serial_in ? in : serial_in,
+					    out < serial_out ? out : serial_out);
+			else if (in >= serial_in && out >= serial_out &&
+				 can_fit(search, serial_in, serial_out))
+				try_kernels(search, serial_in, serial_out);
+		}
+	}
+}
+
+void ipu__conv_search(const struct ipu_target *target, const struct conv_form *forms, int count,
+		      double limit, struct conv_choice *best)
+{
+	struct search search = {
+		.target = target, .limit = limit, .fastest = INFINITY, .best = best};
+
+	*best = (struct conv_choice){.cost = {.tiles = 0}};
+	try_forms(&search, forms, count, 1, 1, false);
+	/* Serial splits cost time and save memory. */
+	for (int64_t splits = 2; splits <= SERIAL_MOST; splits *= 2) {
+		if (search.fits && !(search.best->cost.cycles > search.fastest))
+			return;
+		for (int64_t in = 1; in <= splits; in *= 2)
+			try_forms(&search, forms, count, in, splits / in, false);
+	}
+	if (!search.fits)
+		try_forms(&search, forms, count, SERIAL_SIDE, SERIAL_SIDE, true);
+}

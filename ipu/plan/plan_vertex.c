@@ -1,0 +1,225 @@
+/*
+ * Cycles of vertices. A worker issues an instruction every target->workers cycles, so that what
+ * workers do counts that many times; what the supervisor does counts once.
+ */
+#include "ipu/plan/plan_vertex.h"
+
+#include <math.h>
+
+#define SMALLEST_GAP       14 /* at least so much after the first worker is done */
+#define RETAINED           7  /* of a worker's call: state kept from the one before */
+#define WEIGHT_BYTES_UNIT  32 /* what a unit of the AMP is loaded with */
+#define REARRANGE_OVERHEAD 587
+
+static double lanes_of(const struct ipu_target *target, enum ipu_dtype dtype)
+{
+	return (double)(target->vector_bytes / ipu_dtype_bytes(dtype));
+}
+
+static double share_of(const struct ipu_target *target, double elements)
+{
+	return ceil(elements / (double)target->workers);
+}
+
+/* ---- AMP ----------------------------------------------------------------------------------------
+ */
+
+/* float16 with all 16 units, or with float32 partials. */
+static bool is_common(const struct ipu_amp_use *use)
+{
+	return use->mode == IPU_AMP_HALF || (use->mode == IPU_AMP_HALF_HALF && use->units >= 16);
+}
+
+static double weight_load(const struct ipu_target *target, const struct ipu_amp_use *use)
+{
+	return use->units * WEIGHT_BYTES_UNIT / (double)target->load_bytes_cycle;
+}
+
+static double worker_1x1(const struct ipu_target *target, const struct ipu_amp_use *use, double n,
+			 double zero)
+{
+	double each = (double)target->amp[use->mode].cycles;
+	double steady = n > 3 ? each * (n - 3) : 0;
+
+	if (use->mode == IPU_AMP_FLOAT) {
+		double clear = use->units >= 16 ? 8 : 4;
+
+		if (n < 1)
+			return 24;
+		return (n < 2 ? 47 : 46) + (2 + clear * n) * zero + steady;
+	}
+	if (is_common(use)) {
+		static const double first[] = {22, 33, 42, 38};
+
+		return first[n < 3 ? (int)n : 3] - zero - RETAINED + steady;
+	}
+	if (n < 1)
+		return 24;
+	return (n < 3 ? 38 + n : 41) + (2 + 2 * n) * zero + steady;
+}
+
+double ipu__amp_1x1_inner(const struct ipu_target *target, const struct ipu_amp_use *use,
+			  double positions, bool zero)
+{
+	double workers = (double)target->workers;
+	double slowest = worker_1x1(target, use, ceil(positions / workers), zero);
+	double fastest = worker_1x1(target, use, floor(positions / workers), zero);
+
+	return fmax(workers * slowest, workers * fastest + SMALLEST_GAP);
+}
+
+double ipu__amp_1x1(const struct ipu_target *target, const struct ipu_amp_use *use,
+		    const struct ipu_vertex_share *share)
+{
+	double load = weight_load(target, use), groups = share->conv_groups;
+	double spare = use->mode == IPU_AMP_FLOAT || is_common(use) ? 1 : 0;
+	double workers = (double)target->workers;
+	double once = is_common(use) ? workers * 7 : 0;
+	double again = is_common(use) ? workers * 3 : 0;
+	double next = ipu__amp_1x1_inner(target, use, share->positions, false);
+	double first = ipu__amp_1x1_inner(target, use, share->positions, true);
+
+	return 50 + once + again * (share->in_groups * groups - 1) +
+	       groups * (12 + spare +
+			 (share->in_groups - 1) *
+				 (16 - spare +
+				  share->out_groups * (19 + use->passes * (6 + load + next))) +
+			 11 + share->out_groups * (19 - spare + use->passes * (7 + load + first)));
+}
+
+static double piece_nx1(const struct ipu_target *target, const struct ipu_amp_use *use, int64_t n)
+{
+	double steady = n > 3 ? (double)target->amp[use->mode].cycles * (double)(n - 3) : 0;
+	double start;
+
+	if (use->mode == IPU_AMP_FLOAT)
+		start = n < 1 ? 17 : n == 1 ? 33 : n == 2 ? 44 : 45;
+	else
+		start = n < 1 ? 17 : n == 1 ? 29 : n == 2 ? (is_common(use) ? 34 : 33) : 34;
+	return 3 + start - 9 + steady;
+}
+
+double ipu__amp_nx1_worker(const struct ipu_target *target, const struct ipu_amp_use *use,
+			   double rows, double columns)
+{
+	const double most = 0x1p50;
+	int64_t width = (int64_t)fmin(columns, most);
+	int64_t total = (int64_t)fmin(rows * (double)width, most);
+	double slowest = 0;
+
+	for (int64_t w = 0; w < target->workers; w++) {
+		int64_t begin =
+			total / target->workers * w + total % target->workers * w / target->workers;
+		int64_t end = total / target->workers * (w + 1) +
+			      total % target->workers * (w + 1) / target->workers;
+		int64_t head = (width - begin % width) % width, whole, tail;
+		double cycles = 17 + (use->mode == IPU_AMP_HALF_HALF ? 1 : 0);
+
+		if (head > end - begin)
+			head = end - begin;
+		whole = (end - begin - head) / width;
+		tail = end - begin - head - whole * width;
+		if (head > 0)
+			cycles += piece_nx1(target, use, head);
+		cycles += (double)whole * piece_nx1(target, use, width);
+		if (tail > 0)
+			cycles += piece_nx1(target, use, tail);
+		slowest = fmax(slowest, cycles);
+	}
+	return slowest;
+}
+
+double ipu__amp_nx1(const struct ipu_target *target, const struct ipu_amp_use *use,
+		    const struct ipu_vertex_share *share)
+{
+	double workers = (double)target->workers, load = weight_load(target, use);
+	double height = use->height > 2 ? 60 : use->height > 1 ? 46 : 15;
+	double half = use->mode == IPU_AMP_HALF_HALF ? 1 : 0;
+	double in = share->in_groups, out = share->out_groups, groups = share->conv_groups;
+	double lanes = (double)target->vector_bytes / (half > 0 ? 2 : 4);
+	double inner =
+		share->taps_outer *
+			(14 + share->taps_inner * (12 + use->passes * (load + height + 3))) +
+		workers * share->worker * use->passes * share->taps_outer * share->taps_inner;
+	double outputs = share->positions * use->passes * use->units;
+	double zeroing = workers * out * groups * (ceil(share_of(target, outputs) / lanes) + 5);
+
+	return 109 + 54 + workers * (9 + half) + groups * (17 * out + 6 * (out - 1) + 1) +
+	       6 * (groups - 1) + 1 + groups * (16 + in * (14 + out * (14 + inner))) + zeroing;
+}
+
+/* ---- the vector pipe ----------------------------------------------------------------------------
+ */
+
+double ipu__horizontal_mac(const struct ipu_target *target, enum ipu_dtype dtype, double in_size,
+			   double out_size, const struct ipu_vertex_share *share)
+{
+	double n = share_of(target, share->positions);
+	double taps = share->taps_outer * share->taps_inner;
+	double dot = 7 + ceil(in_size / lanes_of(target, dtype));
+	double worker = 32 + taps * (19 + n * (7 + out_size * dot));
+	double inner = (double)target->workers * worker;
+	double zeroing = (double)target->workers * share->out_groups * share->conv_groups *
+			 (ceil(n * out_size / 2) + 5);
+
+	return (dtype == IPU_FLOAT16 ? 65 : 58) + zeroing +
+	       share->conv_groups *
+		       (23 + share->in_groups * (15 + share->out_groups * (10 + inner)));
+}
+
+double ipu__outer_product(const struct ipu_target *target, enum ipu_dtype dtype, double out_size,
+			  const struct ipu_vertex_share *share)
+{
+	double lanes = lanes_of(target, dtype), least = 3 * lanes;
+	double row = 6 + fmax(0, ceil((out_size - least) / lanes));
+
+	return (double)target->workers *
+	       (25 + share->out_groups * share->conv_groups *
+			     (11 + share_of(target, share->positions) * row));
+}
+
+double ipu__reduce_add(const struct ipu_target *target, enum ipu_dtype partials, double depth,
+		       double outputs)
+{
+	double loops = ceil(share_of(target, outputs) / (2 * lanes_of(target, partials)));
+
+	return 33 + (double)target->workers * (20 + (2 * (depth - 1) + 8) * loops);
+}
+
+double ipu__cast(const struct ipu_target *target, enum ipu_dtype from, enum ipu_dtype to,
+		 double elements)
+{
+	double share = share_of(target, elements);
+	double load = ceil(share / lanes_of(target, from)),
+	       store = ceil(share / lanes_of(target, to));
+
+	return (double)target->workers * (fmax(load, store) + 26);
+}
+
+double ipu__rearrange(double bytes, int64_t atom_bytes)
+{
+	double each = atom_bytes % 8 == 0 ? 0.44 : atom_bytes % 4 == 0 ? 3.125 : 5.148;
+
+	return bytes > 0 ? ceil(REARRANGE_OVERHEAD + bytes * each) : 0;
+}
+
+double ipu__dynamic_slice(const struct ipu_target *target, double bytes)
+{
+	double vectors = ceil(share_of(target, bytes) / (double)target->vector_bytes);
+
+	return bytes > 0 ? (double)target->workers * (30 + 19 + 2 * vectors) : 0;
+}
+
+double ipu__add_in_place(const struct ipu_target *target, enum ipu_dtype dtype, double elements)
+{
+	double vectors = ceil(share_of(target, elements) / lanes_of(target, dtype));
+
+	return 11 + (double)target->workers * (58 + 2 * vectors);
+}
+
+double ipu__fill(const struct ipu_target *target, double bytes)
+{
+	double vectors = ceil(share_of(target, bytes) / (double)target->vector_bytes);
+
+	return (double)target->workers * (22 + vectors);
+}

@@ -1,0 +1,298 @@
+/*
+ * Plans of convolutions and products: that more tiles never make them slower, that splits fit the
+ * machine, that memory is respected, and that passes are what they should be. Random operations are
+ * of a fixed seed.
+ */
+#include "support/support.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "ipu/plan/ipu_plan.h"
+
+#define RANDOM_OPS 60
+
+static uint64_t next(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return *state >> 33;
+}
+
+static int64_t upto(uint64_t *state, int64_t most)
+{
+	return 1 + (int64_t)(next(state) % (uint64_t)most);
+}
+
+/* Sizes of all magnitudes. */
+static int64_t size_of(uint64_t *state, int bits)
+{
+	return upto(state, INT64_C(1) << upto(state, bits));
+}
+
+static void random_op(uint64_t *state, struct ipu_op *op)
+{
+	*op = (struct ipu_op){.kind = next(state) % 3 == 0 ? IPU_OP_MATMUL : IPU_OP_CONV,
+			      .dtype = next(state) % 2 == 0 ? IPU_FLOAT16 : IPU_FLOAT32,
+			      .name = "random"};
+	if (op->kind == IPU_OP_MATMUL) {
+		op->matmul = (struct ipu_matmul){size_of(state, 12), size_of(state, 12),
+						 size_of(state, 12)};
+		return;
+	}
+	op->conv = (struct ipu_conv){.pass = (enum ipu_pass)(next(state) % IPU_PASSES),
+				     .batch = upto(state, 16),
+				     .groups = next(state) % 4 == 0 ? upto(state, 64) : 1,
+				     .in_channels = size_of(state, 8),
+				     .out_channels = size_of(state, 8)};
+	for (int i = 0; i < 2; i++) {
+		op->conv.out[i] = upto(state, 30);
+		op->conv.kernel[i] = upto(state, 5);
+		op->conv.stride[i] = upto(state, 3);
+		op->conv.dilation[i] = upto(state, 2);
+		op->conv.in[i] = (op->conv.out[i] - 1) * op->conv.stride[i] +
+				 (op->conv.kernel[i] - 1) * op->conv.dilation[i] + 1;
+	}
+}
+
+static void plan_on(const char *name, int64_t tiles, const struct ipu_op *op,
+		    const struct ipu_plan_options *options, struct ipu_plan *out)
+{
+	const struct ipu_plan *plan;
+	struct ipu_planner *planner;
+	struct ipu_target target;
+
+	assert_int_equal(ipu_target_get(name, tiles, &target, NULL), ST_OK);
+	assert_int_equal(ipu_planner_new(&planner, &target, NULL), ST_OK);
+	assert_int_equal(ipu_planner_plan(planner, op, options, &plan, NULL), ST_OK);
+	*out = *plan;
+	ipu_planner_free(planner);
+}
+
+static double limit_of(const char *name, const struct ipu_plan_options *options)
+{
+	struct ipu_target target;
+
+	assert_int_equal(ipu_target_get(name, 0, &target, NULL), ST_OK);
+	return (double)target.bytes_per_tile * options->available_memory_proportion;
+}
+
+static void test_more_tiles_never_make_a_plan_slower(void **state)
+{
+	static const int64_t tiles[] = {1, 3, 16, 61, 200, 736, 1000, 1471, 1472};
+	struct ipu_plan_options options;
+	uint64_t random = 4;
+
+	(void)state;
+	ipu_plan_options_defaults(&options);
+	for (int i = 0; i < RANDOM_OPS; i++) {
+		int64_t before = 0;
+		struct ipu_op op;
+
+		random_op(&random, &op);
+		options.partials = next(&random) % 2 == 0 ? IPU_FLOAT16 : IPU_FLOAT32;
+		for (size_t t = 0; t < ARRAY_LEN(tiles); t++) {
+			struct ipu_plan plan;
+
+			plan_on("ipu2", tiles[t], &op, &options, &plan);
+			/* What did not fit in memory had no plan that could run. */
+			if (before > 0)
+				assert_true(plan.cycles <= before);
+			if ((double)plan.temporary_bytes <= limit_of("ipu2", &options))
+				before = plan.cycles;
+		}
+	}
+}
+
+static void test_splits_fit_the_tiles(void **state)
+{
+	struct ipu_plan_options options;
+	uint64_t random = 11;
+
+	(void)state;
+	ipu_plan_options_defaults(&options);
+	for (int i = 0; i < RANDOM_OPS; i++) {
+		const int64_t tiles = upto(&random, 1472);
+		struct ipu_plan plan;
+		struct ipu_op op;
+		int64_t parts;
+
+		random_op(&random, &op);
+		plan_on("ipu21", tiles, &op, &options, &plan);
+		parts = plan.split_batch * plan.split_field * plan.split_in * plan.split_out *
+			plan.split_kernel;
+		assert_true(parts >= 1 && parts <= tiles);
+		assert_int_equal(plan.tiles_used, parts);
+		for (int p = 0; p < plan.phase_count; p++) {
+			const struct ipu_phase *phase = &plan.phases[p];
+
+			assert_int_equal(phase->tiles, parts);
+			assert_true(phase->repeats == 1 || phase->repeats == plan.serial_splits);
+			/* What a tile takes in at most 8 bytes a cycle. */
+			if (phase->kind == IPU_EXCHANGE)
+				assert_true((double)phase->bytes <=
+					    8.0 * (double)phase->cycles * (double)parts);
+			else
+				assert_int_equal(phase->bytes, 0);
+		}
+		/* No faster than the matrix unit. */
+		assert_true((double)plan.flops <=
+			    128.0 * (double)plan.compute_cycles * (double)parts);
+	}
+}
+
+static void test_memory_is_kept_to_where_it_can_be(void **state)
+{
+	struct ipu_plan_options options;
+	struct ipu_op op = {.kind = IPU_OP_MATMUL, .matmul = {4096, 4096, 4096}};
+	int64_t before = 0;
+	struct ipu_plan plan;
+
+	(void)state;
+	ipu_plan_options_defaults(&options);
+	for (double proportion = 0.9; proportion > 0.15; proportion -= 0.1) {
+		options.available_memory_proportion = proportion;
+		plan_on("ipu2", 0, &op, &options, &plan);
+		assert_true((double)plan.temporary_bytes <= limit_of("ipu2", &options));
+		assert_true(plan.cycles >= before);
+		before = plan.cycles;
+	}
+	/* Less memory costs serial splits. */
+	assert_true(plan.serial_splits > 1);
+
+	/* Where nothing fits the plan says how much is missing. */
+	op.matmul = (struct ipu_matmul){INT64_C(1) << 20, 4096, 4096};
+	plan_on("ipu2", 0, &op, &options, &plan);
+	assert_true((double)plan.temporary_bytes > limit_of("ipu2", &options));
+}
+
+static void conv_of(enum ipu_pass pass, int64_t groups, int64_t in, int64_t out, int64_t field,
+		    int64_t kernel, int64_t stride, struct ipu_op *op)
+{
+	*op = (struct ipu_op){.kind = IPU_OP_CONV};
+	op->conv = (struct ipu_conv){
+		.pass = pass, .batch = 4, .groups = groups, .in_channels = in, .out_channels = out};
+	for (int i = 0; i < 2; i++) {
+		op->conv.in[i] = field * stride;
+		op->conv.out[i] = field;
+		op->conv.kernel[i] = kernel;
+		op->conv.stride[i] = stride;
+		op->conv.dilation[i] = 1;
+	}
+}
+
+static bool has_phase(const struct ipu_plan *plan, const char *part)
+{
+	for (int p = 0; p < plan->phase_count; p++)
+		if (strcmp(plan->phases[p].part, part) == 0)
+			return true;
+	return false;
+}
+
+/* A convolution of one tap is a product of matrices, and costs the same. */
+static void test_one_tap_is_a_product(void **state)
+{
+	struct ipu_plan conv, product;
+	struct ipu_op op;
+
+	(void)state;
+	conv_of(IPU_FORWARD, 1, 64, 128, 14, 1, 1, &op);
+	plan_on("ipu2", 0, &op, NULL, &conv);
+	op = (struct ipu_op){.kind = IPU_OP_MATMUL, .matmul = {4 * 14 * 14, 64, 128}};
+	plan_on("ipu2", 0, &op, NULL, &product);
+	assert_int_equal(conv.method, IPU_METHOD_AMP_1X1);
+	assert_int_equal(conv.cycles, product.cycles);
+	assert_int_equal(conv.flops, product.flops);
+	assert_false(has_phase(&conv, "PreArrange/OnTileCopy-0"));
+}
+
+static void test_passes_lay_out_what_they_need(void **state)
+{
+	struct ipu_plan plan;
+	struct ipu_op op;
+
+	(void)state;
+	/* Weights are transposed for the gradient of the input. */
+	conv_of(IPU_BACKWARD_DATA, 1, 64, 64, 14, 3, 1, &op);
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_true(has_phase(&plan, "PreArrange/OnTileCopy-0"));
+	/* Activations and gradients for that of the weights. */
+	conv_of(IPU_BACKWARD_WEIGHTS, 1, 64, 64, 14, 3, 1, &op);
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_true(has_phase(&plan, "PreArrange/OnTileCopy-0"));
+	/* With a stride and one tap, most of the input's gradient is zeros. */
+	conv_of(IPU_BACKWARD_DATA, 1, 64, 64, 14, 1, 2, &op);
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_true(has_phase(&plan, "Fill"));
+	/* What is summed in float32 ends in float16. */
+	op = (struct ipu_op){.kind = IPU_OP_MATMUL, .dtype = IPU_FLOAT16, .matmul = {4096, 16, 16}};
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_int_equal(plan.split_in, 1);
+	assert_true(has_phase(&plan, "Cast"));
+}
+
+/* A strided pass backwards does the same multiply-adds as forwards: not as many more as there are
+ * positions between the strides. */
+static void test_a_fractional_stride_skips_its_zeros(void **state)
+{
+	struct ipu_plan forward, backward, dense;
+	struct ipu_op op;
+
+	(void)state;
+	conv_of(IPU_FORWARD, 1, 128, 128, 28, 3, 2, &op);
+	plan_on("ipu2", 0, &op, NULL, &forward);
+	op.conv.pass = IPU_BACKWARD_DATA;
+	plan_on("ipu2", 0, &op, NULL, &backward);
+	conv_of(IPU_FORWARD, 1, 128, 128, 56, 3, 1, &op);
+	plan_on("ipu2", 0, &op, NULL, &dense);
+	assert_int_equal(forward.flops, backward.flops);
+	assert_true(backward.compute_cycles < dense.compute_cycles);
+}
+
+static void test_depthwise_convolutions_do_without_the_amp(void **state)
+{
+	struct ipu_plan plan;
+	struct ipu_op op;
+
+	(void)state;
+	for (int p = 0; p < IPU_PASSES; p++) {
+		conv_of((enum ipu_pass)p, 96, 1, 1, 14, 3, 1, &op);
+		plan_on("ipu2", 0, &op, NULL, &plan);
+		assert_true(plan.method == IPU_METHOD_HORIZONTAL_MAC ||
+			    plan.method == IPU_METHOD_OUTER_PRODUCT);
+	}
+}
+
+static void test_huge_convolutions_come_to_an_end(void **state)
+{
+	const int64_t huge = INT64_C(1) << 40;
+	struct ipu_plan plan;
+	struct ipu_op op;
+
+	(void)state;
+	conv_of(IPU_FORWARD, 1, 1, 1, 1, 1, 1, &op);
+	op.conv = (struct ipu_conv){IPU_FORWARD,  huge,         huge,         huge,
+				    huge,         {huge, huge}, {huge, huge}, {huge, huge},
+				    {huge, huge}, {huge, huge}};
+	for (int p = 0; p < IPU_PASSES; p++) {
+		op.conv.pass = (enum ipu_pass)p;
+		plan_on("ipu2", 0, &op, NULL, &plan);
+		assert_true(plan.cycles > 0 && plan.temporary_bytes > 0 && plan.code_bytes >= 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_more_tiles_never_make_a_plan_slower),
+		cmocka_unit_test(test_splits_fit_the_tiles),
+		cmocka_unit_test(test_memory_is_kept_to_where_it_can_be),
+		cmocka_unit_test(test_one_tap_is_a_product),
+		cmocka_unit_test(test_passes_lay_out_what_they_need),
+		cmocka_unit_test(test_a_fractional_stride_skips_its_zeros),
+		cmocka_unit_test(test_depthwise_convolutions_do_without_the_amp),
+		cmocka_unit_test(test_huge_convolutions_come_to_an_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/*
+ * Cycles of vertices, against sums worked by hand from the formulas of docs/cost-model.md.
+ */
+#include "support/support.h"
+
+#include "ipu/plan/plan_vertex.h"
+
+static struct ipu_target target_of(const char *name)
+{
+	struct ipu_target target;
+
+	assert_int_equal(ipu_target_get(name, 0, &target, NULL), ST_OK);
+	return target;
+}
+
+static const struct ipu_amp_use float_use = {IPU_AMP_FLOAT, 16, 8, 1, 1};
+static const struct ipu_amp_use half_use = {IPU_AMP_HALF_HALF, 16, 16, 1, 1};
+static const struct ipu_amp_use mixed_use = {IPU_AMP_HALF, 8, 16, 2, 1};
+static const struct ipu_amp_use old_use = {IPU_AMP_HALF_HALF, 8, 16, 1, 1};
+
+static void test_amp_1x1_workers(void **state)
+{
+	const struct ipu_target target = target_of("ipu2");
+	static const struct {
+		const struct ipu_amp_use *use;
+		double positions;
+		bool zero;
+		double cycles;
+	} cases[] = {
+		/* 6 workers; float32: 47, 46, then 46 + 8 (n - 3); zeroing 2 + 8 n. All have as
+		 * much to do: 14 after the fastest. */
+		{&float_use, 6, false, 6 * 47 + 14},
+		{&float_use, 6, true, 6 * (47 + 2 + 8) + 14},
+		{&float_use, 12, true, 6 * (46 + 2 + 16) + 14},
+		{&float_use, 60, false, 6 * (46 + 8 * 7) + 14},
+		{&float_use, 60, true, 6 * (46 + 2 + 80 + 8 * 7) + 14},
+		/* The slowest has one position more. */
+		{&float_use, 1, false, 6 * 47},
+		{&float_use, 55, false, 6 * (46 + 8 * 7)},
+		/* float16: 33, 42, 38 + 4 (n - 3), less 7 for state that is kept. */
+		{&half_use, 6, false, 6 * 26 + 14},
+		{&half_use, 6, true, 6 * 25 + 14},
+		{&half_use, 12, false, 6 * 35 + 14},
+		{&half_use, 59, false, 6 * (31 + 28)},
+		{&mixed_use, 59, true, 6 * (30 + 28)},
+		/* Mk1's float16 partials: 39, 40, 41 + 4 (n - 3); zeroing 2 + 2 n. */
+		{&old_use, 6, false, 6 * 39 + 14},
+		{&old_use, 11, true, 6 * (40 + 6)},
+		{&old_use, 59, true, 6 * (41 + 22 + 28)},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_close(ipu__amp_1x1_inner(&target, cases[i].use, cases[i].positions,
+						cases[i].zero),
+			     cases[i].cycles, 1e-9);
+}
+
+static void test_amp_1x1_supervisor(void **state)
+{
+	const struct ipu_target target = target_of("ipu2");
+	const struct ipu_vertex_share share = {
+		.positions = 59, .in_groups = 3, .out_groups = 2, .conv_groups = 1};
+	/* float32, 16 units: a load of 16 x 32 / 8 cycles; k = 1. */
+	double next = 6 * (46 + 56), first = 6 * (46 + 82 + 56);
+	double by_float =
+		50 + 12 + 1 + 2 * (15 + 2 * (19 + 6 + 64 + next)) + 11 + 2 * (18 + 7 + 64 + first);
+	/* float16, 8 units, 2 passes: 32 cycles; r = 7 once and 3 for each further group. */
+	double mixed_next = 6 * (31 + 28), mixed_first = 6 * (30 + 28);
+	double by_mixed = 50 + 42 + 18 * 2 + 12 + 1 +
+			  2 * (15 + 2 * (19 + 2 * (6 + 32 + mixed_next))) + 11 +
+			  2 * (18 + 2 * (7 + 32 + mixed_first));
+
+	(void)state;
+	assert_close(ipu__amp_1x1(&target, &float_use, &share), by_float, 1e-9);
+	assert_close(ipu__amp_1x1(&target, &mixed_use, &share), by_mixed, 1e-9);
+}
+
+static void test_amp_nx1_splits_rows_among_workers(void **state)
+{
+	const struct ipu_target target = target_of("ipu2");
+
+	(void)state;
+	/* Six rows of 10: one each, 17 + 3 + 45 + 8 x 7 - 9. */
+	assert_close(ipu__amp_nx1_worker(&target, &float_use, 6, 10), 17 + 3 + 45 + 56 - 9, 1e-9);
+	/* A row of 12: two positions each. */
+	assert_close(ipu__amp_nx1_worker(&target, &float_use, 1, 12), 17 + 3 + 44 - 9, 1e-9);
+	/* Two rows of 9, three positions each: none goes over an end. */
+	assert_close(ipu__amp_nx1_worker(&target, &float_use, 2, 9), 17 + 3 + 45 - 9, 1e-9);
+	/* Two rows of 6, two each. Nothing: as long as a worker's start. */
+	assert_close(ipu__amp_nx1_worker(&target, &half_use, 2, 6), 18 + 3 + 34 - 9, 1e-9);
+}
+
+static void test_amp_nx1_loops_over_taps(void **state)
+{
+	const struct ipu_target target = target_of("ipu2");
+	const struct ipu_vertex_share share = {.positions = 60,
+					       .in_groups = 2,
+					       .out_groups = 1,
+					       .conv_groups = 1,
+					       .taps_outer = 3,
+					       .taps_inner = 3,
+					       .worker = 112};
+	double inner = 3 * (14 + 3 * (12 + 64 + 15 + 3)) + 6 * 112 * 9;
+	double zeroing = 6 * (80 + 5); /* 60 x 16 outputs, 6 workers, 2 at once */
+
+	(void)state;
+	assert_close(ipu__amp_nx1(&target, &float_use, &share),
+		     109 + 54 + 54 + 18 + 1 + 16 + 2 * (14 + 14 + inner) + zeroing, 1e-9);
+}
+
+static void test_the_vector_pipe(void **state)
+{
+	const struct ipu_target target = target_of("ipu2");
+	const struct ipu_vertex_share share = {.positions = 12,
+					       .in_groups = 1,
+					       .out_groups = 1,
+					       .conv_groups = 1,
+					       .taps_outer = 3,
+					       .taps_inner = 1};
+
+	(void)state;
+	/* 2 positions a worker; 3 taps; 4 channels are two vectors. */
+	assert_close(ipu__horizontal_mac(&target, IPU_FLOAT32, 4, 1, &share),
+		     58 + 6 * (1 + 5) + 23 + 15 + 10 + 6 * (32 + 3 * (19 + 2 * (7 + 9))), 1e-9);
+	/* 33 + 6 x (20 + (2 (d - 1) + 8) loops); 4 float32 a loop, 8 float16. */
+	assert_close(ipu__reduce_add(&target, IPU_FLOAT32, 4, 48), 33 + 6 * (20 + 14 * 2), 1e-9);
+	assert_close(ipu__reduce_add(&target, IPU_FLOAT16, 4, 48), 33 + 6 * (20 + 14), 1e-9);
+	assert_close(ipu__cast(&target, IPU_FLOAT32, IPU_FLOAT16, 120), 6 * (10 + 26), 1e-9);
+	assert_close(ipu__rearrange(1000, 32), 587 + 440, 1e-9);
+	assert_close(ipu__rearrange(1000, 4), 587 + 3125, 1e-9);
+	assert_close(ipu__rearrange(1000, 2), 587 + 5148, 1e-9);
+	assert_close(ipu__rearrange(0, 2), 0, 1e-9);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_amp_1x1_workers),
+		cmocka_unit_test(test_amp_1x1_supervisor),
+		cmocka_unit_test(test_amp_nx1_splits_rows_among_workers),
+		cmocka_unit_test(test_amp_nx1_loops_over_taps),
+		cmocka_unit_test(test_the_vector_pipe),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
