@@ -1,0 +1,226 @@
+/*
+ * What a range of units costs as a stage: time and memory. Pure functions; threads: none.
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "ipu/ipu_partition_internal.h"
+
+/* --- the table -----------------------------------------------------------------------------------
+ */
+
+static void fill_borders(struct ipu_partition_table *table)
+{
+	const struct ipu_partition_params *params = table->params;
+
+	for (int f = 0; f < params->flow_count; f++) {
+		const struct ipu_flow *flow = &params->flows[f];
+
+		for (int border = flow->made + 1; border <= flow->last; border++)
+			table->border_bytes[border] += flow->bytes;
+	}
+	for (int border = 1; border < params->unit_count && params->link_bytes_cycle > 0; border++)
+		table->border_cycles[border] = (int64_t)ceil((double)table->border_bytes[border] /
+							     params->link_bytes_cycle);
+}
+
+/* Counts become the places behind each unit's last: filling from the back makes them its first. */
+static void add_up(int *counts, int units)
+{
+	for (int u = 1; u <= units; u++)
+		counts[u] += counts[u - 1];
+}
+
+static void fill_lists(struct ipu_partition_table *table)
+{
+	const struct ipu_partition_params *params = table->params;
+
+	for (int f = 0; f < params->flow_count; f++) {
+		const struct ipu_flow *flow = &params->flows[f];
+
+		table->end_first[flow->last]++;
+		for (int k = 0; k < flow->kept_count; k++)
+			table->keep_first[flow->kept[k]]++;
+	}
+	add_up(table->end_first, params->unit_count);
+	add_up(table->keep_first, params->unit_count);
+	for (int f = 0; f < params->flow_count; f++) {
+		const struct ipu_flow *flow = &params->flows[f];
+
+		table->end[--table->end_first[flow->last]] =
+			(struct ipu_partition_end){flow->bytes, flow->made};
+		for (int k = 0; k < flow->kept_count; k++)
+			table->keep[--table->keep_first[flow->kept[k]]] =
+				(struct ipu_partition_keep){flow->bytes,
+							    k > 0 ? flow->kept[k - 1] : -1};
+	}
+}
+
+static void fill_stages(struct ipu_partition_table *table)
+{
+	const struct ipu_partition_params *params = table->params;
+	const struct ipu_schedule schedule = {
+		.kind = params->schedule, .stages = params->stages, .training = params->training};
+
+	for (int s = 0; s < params->stages; s++) {
+		int sharing = params->device == NULL;
+
+		for (int other = 0; params->device != NULL && other < params->stages; other++)
+			sharing += params->device[other] == params->device[s];
+		table->memory[s] =
+			params->memory_bytes > 0 ? params->memory_bytes / sharing : INT64_MAX;
+		table->live[s] = ipu_schedule_live(&schedule, s);
+		if (params->offload_activations)
+			table->live[s] -= ipu_schedule_fifo_depth(&schedule, s);
+	}
+}
+
+static void check_flows(const struct ipu_partition_params *params)
+{
+	for (int f = 0; f < params->flow_count; f++) {
+		const struct ipu_flow *flow = &params->flows[f];
+
+		assert(flow->bytes >= 0 && flow->made >= -1);
+		assert(flow->last >= flow->made && flow->last >= 0);
+		assert(flow->last < params->unit_count);
+		for (int k = 0; k < flow->kept_count; k++)
+			assert(flow->kept[k] > (k > 0 ? flow->kept[k - 1] : -1) &&
+			       flow->kept[k] <= flow->last);
+	}
+}
+
+enum status ipu__partition_table_init(struct ipu_partition_table *table,
+				      const struct ipu_partition_params *params, struct err *err)
+{
+	const size_t units = (size_t)params->unit_count, stages = (size_t)params->stages;
+	size_t keeps = 0;
+
+	assert(params->unit_count > 0 && params->stages > 0);
+	check_flows(params);
+	for (int f = 0; f < params->flow_count; f++)
+		keeps += (size_t)params->flows[f].kept_count;
+	*table = (struct ipu_partition_table){
+		.params = params,
+		.border_bytes = mem_calloc(units + 1, sizeof(*table->border_bytes)),
+		.border_cycles = mem_calloc(units + 1, sizeof(*table->border_cycles)),
+		.keep = mem_calloc(keeps + 1, sizeof(*table->keep)),
+		.end = mem_calloc((size_t)params->flow_count + 1, sizeof(*table->end)),
+		.keep_first = mem_calloc(units + 1, sizeof(*table->keep_first)),
+		.end_first = mem_calloc(units + 1, sizeof(*table->end_first)),
+		.memory = mem_calloc(stages, sizeof(*table->memory)),
+		.live = mem_calloc(stages, sizeof(*table->live)),
+	};
+	if (!table->border_bytes || !table->border_cycles || !table->keep || !table->end ||
+	    !table->keep_first || !table->end_first || !table->memory || !table->live) {
+		ipu__partition_table_fini(table);
+		return err_nomem(err);
+	}
+	fill_borders(table);
+	fill_lists(table);
+	fill_stages(table);
+	return ST_OK;
+}
+
+void ipu__partition_table_fini(struct ipu_partition_table *table)
+{
+	mem_free(table->border_bytes);
+	mem_free(table->border_cycles);
+	mem_free(table->keep);
+	mem_free(table->end);
+	mem_free(table->keep_first);
+	mem_free(table->end_first);
+	mem_free(table->memory);
+	mem_free(table->live);
+	memset(table, 0, sizeof(*table));
+}
+
+/* --- a range -------------------------------------------------------------------------------------
+ */
+
+void ipu__partition_range_begin(struct ipu_partition_range *range,
+				const struct ipu_partition_table *table, int first)
+{
+	*range = (struct ipu_partition_range){.table = table, .first = first, .end = first};
+	range->passing_bytes = table->border_bytes[first];
+}
+
+void ipu__partition_range_extend(struct ipu_partition_range *range)
+{
+	const struct ipu_partition_table *table = range->table;
+	const int u = range->end++;
+	const struct ipu_unit *unit = &table->params->units[u];
+
+	range->computes |= unit->computes;
+	range->sum.forward += unit->forward;
+	range->sum.backward += unit->backward;
+	range->sum.update += unit->update;
+	range->sum.host += unit->host;
+	range->sum.variable_bytes += unit->variable_bytes;
+	for (int i = table->keep_first[u]; i < table->keep_first[u + 1]; i++)
+		if (table->keep[i].before < range->first)
+			range->kept_bytes += table->keep[i].bytes;
+	for (int i = table->end_first[u]; i < table->end_first[u + 1]; i++)
+		if (table->end[i].made < range->first)
+			range->passing_bytes -= table->end[i].bytes;
+}
+
+static int64_t greater(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void set_cycles(struct ipu_partition_stage *out, const struct ipu_partition_params *params,
+		       int64_t in, int64_t sent)
+{
+	const bool training = params->training;
+	int64_t work = out->forward + out->backward;
+
+	out->transfer = in + sent;
+	if (params->schedule == IPU_INTERLEAVED) {
+		work = greater(out->forward, out->backward);
+		out->transfer = greater(in, sent);
+	} else if (!training) {
+		out->transfer = params->schedule == IPU_GROUPED ? greater(in, sent) : sent;
+	}
+	out->cycles = work + out->transfer + params->sync_cycles;
+}
+
+static void set_memory(struct ipu_partition_stage *out, const struct ipu_partition_range *range,
+		       int stage)
+{
+	const struct ipu_partition_table *table = range->table;
+	const int64_t live = table->live[stage];
+	int64_t kept = range->kept_bytes * live;
+
+	if (table->params->recompute)
+		kept = range->kept_bytes + table->border_bytes[range->first] * (live - 1);
+	out->memory_bytes = range->sum.variable_bytes + kept + range->passing_bytes;
+	out->overflow_bytes = greater(0, out->memory_bytes - table->memory[stage]);
+}
+
+void ipu__partition_stage(struct ipu_partition_stage *out, const struct ipu_partition_range *range,
+			  int stage)
+{
+	const struct ipu_partition_table *table = range->table;
+	const struct ipu_partition_params *params = table->params;
+	const int *device = params->device;
+	const bool after = stage + 1 < params->stages;
+	const bool in_moves = stage > 0 && (!device || device[stage] != device[stage - 1]);
+	const bool out_moves = after && (!device || device[stage] != device[stage + 1]);
+
+	*out = (struct ipu_partition_stage){
+		.first = range->first,
+		.count = range->end - range->first,
+		.forward = range->sum.forward + range->sum.host,
+		.sent_bytes = after ? table->border_bytes[range->end] : 0,
+	};
+	if (params->training) {
+		out->backward = range->sum.backward + (params->recompute ? range->sum.forward : 0);
+		out->update = range->sum.update;
+	}
+	set_cycles(out, params, in_moves ? table->border_cycles[range->first] : 0,
+		   out_moves ? table->border_cycles[range->end] : 0);
+	set_memory(out, range, stage);
+}
