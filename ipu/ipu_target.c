@@ -13,13 +13,14 @@
 #include "common/str.h"
 
 /* What the four have in common. The pair's link: 64 GB/s each way at 85 % efficiency. Host: what a
- * M2000 was seen to stream; it is also the way to its streaming memory. */
+ * M2000 was seen to stream and to buffer; it is also the way to its streaming memory. A link is
+ * that of a C2 card with two IPUs, of a M2000 with four, of a C600 card. */
 #define COMMON_TILE                                                                                \
 	.workers = 6, .vector_bytes = 8, .load_bytes_cycle = 8, .exchange_bytes_cycle = 4,         \
 	.sync_cycles = 126, .sync_hop_ns = 15, .phase_cycles = 450
 #define COMMON_SYSTEM                                                                              \
 	.link_bytes_second = 54.4e9, .host_bytes_second = 5.5e9, .host_latency_ns = 2000,          \
-	.execution_host_ns = 2.5e6
+	.host_fill_bytes_second = 56.5e9 / 8, .execution_host_ns = 2.5e6
 #define REMOTE_BYTES_SECOND 5.5e9
 
 /* By enum ipu_amp_mode: units, channels of a group, cycles. */
@@ -50,6 +51,7 @@ static const struct ipu_target ipu_targets[] = {
 		COMMON_TILE,
 		.global_sync_cycles = 500,
 		COMMON_SYSTEM,
+		.ipus_host_link = 2,
 	},
 	{
 		.name = "ipu2",
@@ -62,6 +64,7 @@ static const struct ipu_target ipu_targets[] = {
 		COMMON_TILE,
 		.global_sync_cycles = 600,
 		COMMON_SYSTEM,
+		.ipus_host_link = 4,
 		.remote_bytes_second = REMOTE_BYTES_SECOND,
 	},
 	{
@@ -75,6 +78,7 @@ static const struct ipu_target ipu_targets[] = {
 		COMMON_TILE,
 		.global_sync_cycles = 600,
 		COMMON_SYSTEM,
+		.ipus_host_link = 4,
 		.remote_bytes_second = REMOTE_BYTES_SECOND,
 	},
 	{
@@ -88,6 +92,7 @@ static const struct ipu_target ipu_targets[] = {
 		COMMON_TILE,
 		.global_sync_cycles = 600,
 		COMMON_SYSTEM,
+		.ipus_host_link = 1,
 	},
 };
 

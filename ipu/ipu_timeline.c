@@ -1,5 +1,5 @@
 /*
- * The device clock: one pass over the steps, then one over the weight update.
+ * The device clock: one pass over the time steps, then the weight update.
  *
  * Threads: none; a timeline does not change after ipu_timeline_new(). It owns its arrays.
  */
@@ -10,218 +10,328 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "ipu/ipu_timeline_internal.h"
 
-/* What one IPU does in one step: stream copies, its programs, its copies to and from other IPUs. */
-struct step_part {
-	int64_t host_bytes, programs, host_io, copy;
-	int64_t sent, received; /* bytes between IPUs */
-};
-
-struct clock {
-	const struct ipu_target *target;
-	const struct ipu_schedule *schedule;
-	const struct ipu_stage_cost *costs;
-	struct ipu_timeline *timeline;
-	struct step_part *parts; /* by IPU, of the present step */
-	int *next;               /* by IPU: its first work that is not yet done */
-	int64_t now;
-};
-
-static int64_t cycles_of(double bytes, double bytes_second, double clock_hz)
+char ipu_function_phase_char(enum ipu_function_phase function)
 {
-	return bytes > 0 ? (int64_t)ceil(bytes / bytes_second * clock_hz) : 0;
+	static const char phases[] = {'F', 'B', 'U', 'R', '\0', '\0'};
+
+	_Static_assert(ARRAY_LEN(phases) == IPU_FUNCTION_PHASES, "phases out of step");
+	assert((unsigned)function < IPU_FUNCTION_PHASES);
+	return phases[function];
 }
 
-static int64_t step_sync(const struct clock *clock)
+int64_t ipu_sync_cycles(const struct ipu_target *target, int ipus)
 {
-	const struct ipu_target *target = clock->target;
+	const int hops = 1 + ipus / 4;
 
-	return (int64_t)(clock->schedule->ipus > 1 ? target->global_sync_cycles
-						   : target->sync_cycles);
+	if (ipus <= 1)
+		return (int64_t)target->sync_cycles;
+	return (int64_t)ceil(target->global_sync_cycles +
+			     2 * hops * target->sync_hop_ns * 1e-9 * target->clock_hz);
 }
 
-static void event_add(struct clock *clock, const struct ipu_event *event)
+/* --- the lanes of an IPU -------------------------------------------------------------------------
+ */
+
+void ipu__clock_event(struct ipu_clock *clock, int ipu, int stage, int microbatch,
+		      enum ipu_function_phase function)
 {
-	if (event->cycles == 0 && event->phase == 'U')
-		return;
-	clock->timeline->events[clock->timeline->count++] = *event;
-}
-
-static void transfer_add(struct clock *clock, enum ipu_transfer_kind kind, int ipu, int step,
-			 int64_t start, int64_t cycles, int64_t bytes)
-{
-	if (cycles == 0)
-		return;
-	clock->timeline->transfers[clock->timeline->transfer_count++] =
-		(struct ipu_transfer){.kind = kind,
-				      .ipu = ipu,
-				      .time_step = step,
-				      .start_cycle = start,
-				      .cycles = cycles,
-				      .bytes = bytes};
-}
-
-/* What the outputs of @work put on the links: activations forward, their gradients back. */
-static void send(struct clock *clock, int ipu, const struct ipu_work *work)
-{
-	const struct ipu_schedule *schedule = clock->schedule;
-	int to = work->phase == 'F' ? work->stage + 1 : work->stage - 1;
-	int64_t bytes;
-
-	if (to < 0 || to >= schedule->stages || schedule->device[to] == ipu)
-		return;
-	bytes = clock->costs[work->phase == 'F' ? work->stage : to].output_bytes;
-	clock->parts[ipu].sent += bytes;
-	clock->parts[schedule->device[to]].received += bytes;
-}
-
-/* Gather what IPU @ipu does in step @step; what it exchanges is complete once all IPUs are
- * gathered. */
-static int64_t gather(struct clock *clock, int ipu, int step)
-{
-	struct step_part *part = &clock->parts[ipu];
-	int64_t bytes = 0;
-
-	for (int i = clock->next[ipu]; i < clock->schedule->first[ipu + 1]; i++) {
-		const struct ipu_work *work = &clock->schedule->works[i];
-		const struct ipu_stage_cost *cost = &clock->costs[work->stage];
-
-		if (work->time_step != step)
-			break;
-		if (work->phase == 'F')
-			bytes += cost->host_bytes;
-		part->programs += work->phase == 'F' ? cost->forward : cost->backward;
-		send(clock, ipu, work);
-	}
-	part->host_bytes = bytes;
-	return bytes;
-}
-
-static void split_programs(struct ipu_split *split, int64_t cycles, int64_t exchange, int64_t sync)
-{
-	split->exchange += exchange;
-	split->sync += sync;
-	split->compute += cycles - exchange - sync;
-}
-
-static void run_works(struct clock *clock, int ipu, int step)
-{
-	int64_t at = clock->now + clock->parts[ipu].host_io;
+	const struct ipu_function_cost *cost = &clock->params->stages[stage].function[function];
 	struct ipu_split *split = &clock->timeline->split[ipu];
+	const bool always = function == IPU_FUNCTION_F || function == IPU_FUNCTION_B;
 
-	for (; clock->next[ipu] < clock->schedule->first[ipu + 1]; clock->next[ipu]++) {
-		const struct ipu_work *work = &clock->schedule->works[clock->next[ipu]];
-		const struct ipu_stage_cost *cost = &clock->costs[work->stage];
-		bool forward = work->phase == 'F';
-		struct ipu_event event = {.ipu = ipu,
-					  .stage = work->stage,
-					  .microbatch = work->microbatch,
-					  .phase = work->phase,
-					  .time_step = step,
-					  .start_cycle = at,
-					  .cycles = forward ? cost->forward : cost->backward};
-
-		if (work->time_step != step)
-			break;
-		event_add(clock, &event);
-		split_programs(split, event.cycles,
-			       forward ? cost->forward_exchange : cost->backward_exchange,
-			       forward ? cost->forward_sync : cost->backward_sync);
-		at += event.cycles;
-	}
+	if (cost->cycles == 0 && !always)
+		return;
+	clock->timeline->events[clock->timeline->count++] =
+		(struct ipu_event){.ipu = ipu,
+				   .stage = stage,
+				   .microbatch = microbatch,
+				   .function = function,
+				   .phase = ipu_function_phase_char(function),
+				   .time_step = clock->step,
+				   .start_cycle = clock->lanes[ipu].at,
+				   .cycles = cost->cycles};
+	split->exchange += cost->exchange;
+	split->sync += cost->sync;
+	split->host_io += cost->host_io;
+	split->compute += cost->cycles - cost->exchange - cost->sync - cost->host_io;
+	clock->lanes[ipu].at += cost->cycles;
 }
 
-static void run_step(struct clock *clock, int step)
+struct ipu_transfer *ipu__clock_transfer(struct ipu_clock *clock, enum ipu_transfer_kind kind,
+					 int ipu, int64_t start, int64_t cycles)
 {
-	const struct ipu_target *target = clock->target;
-	int64_t sync = step_sync(clock), longest = 0, longest_copy = 0, host_bytes = 0, host_io;
-	int ipus = clock->schedule->ipus;
+	struct ipu_timeline *timeline = clock->timeline;
+	struct ipu_transfer *transfer = &timeline->transfers[timeline->transfer_count];
 
+	*transfer = (struct ipu_transfer){.kind = kind,
+					  .ipu = ipu,
+					  .time_step = clock->step,
+					  .stage = -1,
+					  .microbatch = -1,
+					  .start_cycle = start,
+					  .cycles = cycles,
+					  .program = -1};
+	timeline->transfer_count += cycles > 0;
+	return transfer;
+}
+
+/* --- a time step ---------------------------------------------------------------------------------
+ */
+
+/* Between the I/O tiles and the others: what of the host a forward reads, or made. */
+static void copy_tiles(struct ipu_clock *clock, int ipu, const struct ipu_work *work,
+		       enum ipu_transfer_kind kind)
+{
+	const struct ipu_target *target = clock->params->target;
+	const struct ipu_stage_cost *stage = &clock->params->stages[work->stage];
+	const int64_t bytes =
+		kind == IPU_TRANSFER_COPY_IN ? stage->infeed_bytes : stage->outfeed_bytes;
+	const double rate = (double)clock->params->io_tiles * target->exchange_bytes_cycle;
+	struct ipu_transfer *transfer;
+	int64_t cycles;
+
+	if (work->phase != 'F' || bytes == 0)
+		return;
+	cycles = (int64_t)ceil(target->phase_cycles + (double)bytes / rate);
+	transfer = ipu__clock_transfer(clock, kind, ipu, clock->lanes[ipu].at, cycles);
+	transfer->stage = work->stage;
+	transfer->microbatch = work->microbatch;
+	transfer->bytes_in = transfer->bytes_out = bytes;
+	clock->timeline->split[ipu].exchange += cycles;
+	clock->lanes[ipu].at += cycles;
+}
+
+static void run_works(struct ipu_clock *clock, int ipu, int step)
+{
+	const bool late = clock->params->recompute_late;
+	int count, next_count;
+	const struct ipu_work *works = ipu__clock_works(clock, ipu, step, &count);
+	const struct ipu_work *next = ipu__clock_works(clock, ipu, step + 1, &next_count);
+
+	for (int i = 0; i < count && clock->overlap; i++)
+		copy_tiles(clock, ipu, &works[i], IPU_TRANSFER_COPY_IN);
+	for (int i = 0; i < count; i++) {
+		const bool forward = works[i].phase == 'F';
+
+		if (!forward && late)
+			ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch,
+					 IPU_FUNCTION_R);
+		ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch,
+				 forward ? IPU_FUNCTION_F : IPU_FUNCTION_B);
+	}
+	for (int i = 0; i < count; i++)
+		if (works[i].phase == 'F')
+			ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch,
+					 IPU_FUNCTION_PUSH);
+	for (int i = 0; i < next_count && !late; i++)
+		if (next[i].phase == 'B')
+			ipu__clock_event(clock, ipu, next[i].stage, next[i].microbatch,
+					 IPU_FUNCTION_R);
+	for (int i = 0; i < count && clock->overlap; i++)
+		copy_tiles(clock, ipu, &works[i], IPU_TRANSFER_COPY_OUT);
+}
+
+/* What the programs and the streams beside them did not hide of each other. */
+static void join_lanes(struct ipu_clock *clock, int ipu)
+{
+	struct ipu_lane *lane = &clock->lanes[ipu];
+	struct ipu_timeline *timeline = clock->timeline;
+
+	for (int i = lane->first_transfer; i < timeline->transfer_count; i++) {
+		struct ipu_transfer *transfer = &timeline->transfers[i];
+		int64_t hidden = lane->at - transfer->start_cycle;
+
+		if (transfer->ipu != ipu || (transfer->kind != IPU_TRANSFER_INFEED &&
+					     transfer->kind != IPU_TRANSFER_OUTFEED))
+			continue;
+		hidden = hidden < 0 ? 0 : hidden;
+		transfer->overlapped = hidden < transfer->cycles ? hidden : transfer->cycles;
+		timeline->split[ipu].host_io += transfer->cycles - transfer->overlapped;
+	}
+	if (lane->io_at > lane->at)
+		lane->at = lane->io_at;
+}
+
+static void meet(struct ipu_clock *clock)
+{
+	const int ipus = clock->params->schedule->ipus;
+	const int64_t sync = ipu_sync_cycles(clock->params->target, ipus);
+	int64_t longest = 0;
+
+	if (ipus == 1)
+		return;
 	for (int i = 0; i < ipus; i++)
-		clock->parts[i] = (struct step_part){0};
-	for (int i = 0; i < ipus; i++)
-		host_bytes += gather(clock, i, step);
-	/* The IPUs of a host link share it, so all that stream in a step end together. */
-	host_io = cycles_of((double)host_bytes, target->host_bytes_second, target->clock_hz);
+		if (clock->lanes[i].at > longest)
+			longest = clock->lanes[i].at;
 	for (int i = 0; i < ipus; i++) {
-		struct step_part *part = &clock->parts[i];
-		int64_t bytes = part->sent > part->received ? part->sent : part->received;
+		struct ipu_lane *lane = &clock->lanes[i];
 
-		part->host_io = part->host_bytes > 0 ? host_io : 0;
-		part->copy = cycles_of((double)bytes, target->link_bytes_second, target->clock_hz);
-		if (part->host_io + part->programs > longest)
-			longest = part->host_io + part->programs;
-		if (part->copy > longest_copy)
-			longest_copy = part->copy;
+		ipu__clock_transfer(clock, IPU_TRANSFER_SYNC, i, lane->at,
+				    longest + sync - lane->at);
+		clock->timeline->split[i].idle += longest - lane->at;
+		clock->timeline->split[i].sync += sync;
+		lane->at = longest + sync;
 	}
-	for (int i = 0; i < ipus; i++) {
-		const struct step_part *part = &clock->parts[i];
-		struct ipu_split *split = &clock->timeline->split[i];
-
-		transfer_add(clock, IPU_TRANSFER_STREAM_COPY, i, step, clock->now, part->host_io,
-			     part->host_bytes);
-		run_works(clock, i, step);
-		transfer_add(clock, IPU_TRANSFER_GLOBAL, i, step, clock->now + longest, part->copy,
-			     part->sent > part->received ? part->sent : part->received);
-		split->host_io += part->host_io;
-		split->exchange += part->copy;
-		split->sync += sync;
-		split->idle += longest - part->host_io - part->programs + longest_copy - part->copy;
-	}
-	clock->timeline->host_io_cycles += host_io;
-	clock->now += longest + longest_copy + sync;
 }
 
-static int64_t update_of(const struct clock *clock, int ipu)
+typedef void (*send_fn)(struct ipu_clock *clock, int from, int to, int64_t bytes);
+
+/* Every copy between IPUs at the end of @step: activations forward, their gradients back. */
+static void each_send(struct ipu_clock *clock, int step, send_fn fn)
 {
-	int64_t cycles = 0;
+	const struct ipu_timeline_params *params = clock->params;
+	const int *device = params->schedule->device;
 
-	for (int s = 0; s < clock->schedule->stages; s++) {
-		if (clock->schedule->device[s] == ipu)
-			cycles += clock->costs[s].update;
-	}
-	return cycles;
-}
+	for (int i = 0; i < params->schedule->ipus; i++) {
+		int count;
+		const struct ipu_work *works = ipu__clock_works(clock, i, step, &count);
 
-static void run_update(struct clock *clock)
-{
-	const struct ipu_schedule *schedule = clock->schedule;
-	int64_t sync = step_sync(clock), longest = 0;
+		for (int w = 0; w < count; w++) {
+			const bool forward = works[w].phase == 'F';
 
-	for (int i = 0; i < schedule->ipus; i++) {
-		int64_t cycles = update_of(clock, i);
+			for (int s = 0; s < params->send_count; s++) {
+				const struct ipu_send *send = &params->sends[s];
+				const int to = device[forward ? send->to : send->from];
 
-		longest = cycles > longest ? cycles : longest;
-	}
-	for (int i = 0; i < schedule->ipus; i++) {
-		struct ipu_split *split = &clock->timeline->split[i];
-		int64_t at = clock->now;
-
-		for (int s = 0; s < schedule->stages; s++) {
-			const struct ipu_stage_cost *cost = &clock->costs[s];
-			struct ipu_event event = {.ipu = i,
-						  .stage = s,
-						  .microbatch = -1,
-						  .phase = 'U',
-						  .time_step = schedule->time_steps,
-						  .start_cycle = at,
-						  .cycles = cost->update};
-
-			if (schedule->device[s] != i)
-				continue;
-			event_add(clock, &event);
-			split_programs(split, cost->update, cost->update_exchange,
-				       cost->update_sync);
-			at += cost->update;
+				if (works[w].stage == (forward ? send->from : send->to) && to != i)
+					fn(clock, i, to, send->bytes);
+			}
 		}
-		split->sync += sync;
-		split->idle += clock->now + longest - at;
 	}
-	clock->now += longest + sync;
+}
+
+static void send_load(struct ipu_clock *clock, int from, int to, int64_t bytes)
+{
+	ipu__links_add(&clock->links, from, to, bytes);
+	clock->lanes[from].sent += bytes;
+	clock->lanes[to].received += bytes;
+}
+
+static void send_time(struct ipu_clock *clock, int from, int to, int64_t bytes)
+{
+	const int64_t cycles = ipu__links_cycles(&clock->links, clock->params->target, from, to);
+
+	(void)bytes;
+	if (cycles > clock->lanes[from].copy)
+		clock->lanes[from].copy = cycles;
+	if (cycles > clock->lanes[to].copy)
+		clock->lanes[to].copy = cycles;
+}
+
+/* All IPUs stand at the same cycle, before and after. */
+static void exchange(struct ipu_clock *clock, int step)
+{
+	const int ipus = clock->params->schedule->ipus;
+	int64_t longest = 0;
+
+	if (ipus == 1)
+		return;
+	ipu__links_clear(&clock->links);
+	for (int i = 0; i < ipus; i++)
+		clock->lanes[i].sent = clock->lanes[i].received = clock->lanes[i].copy = 0;
+	each_send(clock, step, send_load);
+	each_send(clock, step, send_time);
+	for (int i = 0; i < ipus; i++)
+		if (clock->lanes[i].copy > longest)
+			longest = clock->lanes[i].copy;
+	for (int i = 0; i < ipus; i++) {
+		struct ipu_lane *lane = &clock->lanes[i];
+		struct ipu_transfer *global =
+			ipu__clock_transfer(clock, IPU_TRANSFER_GLOBAL, i, lane->at, lane->copy);
+
+		global->bytes_in = lane->received;
+		global->bytes_out = lane->sent;
+		ipu__clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, i, lane->at + lane->copy,
+				    longest - lane->copy);
+		clock->timeline->split[i].exchange += lane->copy;
+		clock->timeline->split[i].idle += longest - lane->copy;
+		lane->at += longest;
+	}
+}
+
+static void run_step(struct ipu_clock *clock)
+{
+	const struct ipu_timeline_params *params = clock->params;
+	const int ipus = params->schedule->ipus;
+	const int step = clock->step - clock->shift;
+
+	for (int i = 0; i < ipus; i++) {
+		clock->lanes[i].io_at = clock->lanes[i].at;
+		clock->lanes[i].first_transfer = clock->timeline->transfer_count;
+	}
+	ipu__clock_stream(clock, IPU_TRANSFER_INFEED);
+	if (clock->overlap)
+		ipu__clock_stream(clock, IPU_TRANSFER_OUTFEED);
+	for (int i = 0; i < ipus; i++) {
+		run_works(clock, i, step);
+		if (clock->overlap)
+			join_lanes(clock, i);
+	}
+	meet(clock);
+	exchange(clock, step);
+	if (!clock->overlap)
+		ipu__clock_stream(clock, IPU_TRANSFER_OUTFEED);
+}
+
+/* --- the run -------------------------------------------------------------------------------------
+ */
+
+/* Of the stages on their IPUs. */
+static void run_all(struct ipu_clock *clock, enum ipu_function_phase function)
+{
+	const struct ipu_schedule *schedule = clock->params->schedule;
+
+	for (int s = 0; s < schedule->stages; s++)
+		ipu__clock_event(clock, schedule->device[s], s, -1, function);
+}
+
+static void run_clock(struct ipu_clock *clock)
+{
+	const struct ipu_schedule *schedule = clock->params->schedule;
+	struct ipu_timeline *timeline = clock->timeline;
+
+	clock->step = 0;
+	if (schedule->training)
+		run_all(clock, IPU_FUNCTION_START);
+	for (; clock->step < timeline->time_steps; clock->step++)
+		run_step(clock);
+	if (schedule->training)
+		run_all(clock, IPU_FUNCTION_U);
+	if (clock->params->outfeed_once)
+		ipu__clock_results(clock);
+	meet(clock);
+	for (int i = 0; i < schedule->ipus; i++)
+		if (clock->lanes[i].at > timeline->cycles)
+			timeline->cycles = clock->lanes[i].at;
+}
+
+/* A host that has one batch ready needs time for the next: the run's first infeed waits for what
+ * follows the last one of the run before. */
+static void run_again(struct ipu_clock *clock)
+{
+	const struct ipu_schedule *schedule = clock->params->schedule;
+	struct ipu_timeline *timeline = clock->timeline;
+
+	for (int s = 0; s < schedule->stages; s++)
+		clock->fed[s] -= timeline->cycles;
+	for (int i = 0; i < schedule->ipus; i++) {
+		clock->lanes[i] = (struct ipu_lane){0};
+		timeline->split[i] = (struct ipu_split){0};
+	}
+	timeline->count = timeline->transfer_count = 0;
+	timeline->cycles = 0;
+	run_clock(clock);
 }
 
 static int compare_events(const void *left, const void *right)
 {
+	/* Programs that cost nothing: in the order of work. */
+	static const int order[IPU_FUNCTION_PHASES] = {
+		[IPU_FUNCTION_START] = 0, [IPU_FUNCTION_F] = 1, [IPU_FUNCTION_PUSH] = 3,
+		[IPU_FUNCTION_R] = 2,     [IPU_FUNCTION_B] = 2, [IPU_FUNCTION_U] = 4,
+	};
 	const struct ipu_event *a = left, *b = right;
 
 	if (a->ipu != b->ipu)
@@ -230,9 +340,8 @@ static int compare_events(const void *left, const void *right)
 		return a->start_cycle < b->start_cycle ? -1 : 1;
 	if (a->time_step != b->time_step)
 		return a->time_step < b->time_step ? -1 : 1;
-	/* Programs that cost nothing: in the order of work. */
-	if (a->phase != b->phase)
-		return a->phase == 'F' ? -1 : 1;
+	if (order[a->function] != order[b->function])
+		return order[a->function] < order[b->function] ? -1 : 1;
 	return (a->stage > b->stage) - (a->stage < b->stage);
 }
 
@@ -242,69 +351,90 @@ static int compare_transfers(const void *left, const void *right)
 
 	if (a->ipu != b->ipu)
 		return a->ipu < b->ipu ? -1 : 1;
-	return (a->start_cycle > b->start_cycle) - (a->start_cycle < b->start_cycle);
+	if (a->start_cycle != b->start_cycle)
+		return a->start_cycle < b->start_cycle ? -1 : 1;
+	return (a->kind > b->kind) - (a->kind < b->kind);
 }
 
-const char *ipu_transfer_name(enum ipu_transfer_kind kind)
+static enum status check_costs(const struct ipu_timeline_params *params, struct err *err)
 {
-	static const char *const names[] = {
-		[IPU_TRANSFER_STREAM_COPY] = "StreamCopyMid",
-		[IPU_TRANSFER_GLOBAL] = "GlobalExchange",
-	};
+	for (int s = 0; s < params->schedule->stages; s++) {
+		const struct ipu_stage_cost *stage = &params->stages[s];
 
-	_Static_assert(ARRAY_LEN(names) == IPU_TRANSFER_KINDS, "transfer names out of step");
-	return names[kind];
-}
-
-static enum status check_costs(const struct ipu_schedule *schedule,
-			       const struct ipu_stage_cost *costs, struct err *err)
-{
-	for (int s = 0; s < schedule->stages; s++) {
-		const struct ipu_stage_cost *c = &costs[s];
-
-		if (c->forward < 0 || c->backward < 0 || c->update < 0 || c->host_bytes < 0 ||
-		    c->output_bytes < 0)
+		if (stage->infeed_bytes < 0 || stage->outfeed_bytes < 0)
 			return err_set(err, ST_INVALID, "stage %d has a negative cost", s);
-		if (c->forward_exchange < 0 || c->forward_sync < 0 || c->backward_exchange < 0 ||
-		    c->backward_sync < 0 || c->update_exchange < 0 || c->update_sync < 0 ||
-		    c->forward_exchange + c->forward_sync > c->forward ||
-		    c->backward_exchange + c->backward_sync > c->backward ||
-		    c->update_exchange + c->update_sync > c->update)
-			return err_set(err, ST_INVALID,
-				       "stage %d: exchange and sync are more than the whole", s);
+		for (int f = 0; f < IPU_FUNCTION_PHASES; f++) {
+			const struct ipu_function_cost *cost = &stage->function[f];
+
+			if (cost->cycles < 0 || cost->exchange < 0 || cost->sync < 0 ||
+			    cost->host_io < 0)
+				return err_set(err, ST_INVALID, "stage %d has a negative cost", s);
+			if (cost->exchange + cost->sync + cost->host_io > cost->cycles)
+				return err_set(err, ST_INVALID,
+					       "stage %d: exchange, sync and host I/O are more "
+					       "than the whole",
+					       s);
+		}
 	}
 	return ST_OK;
 }
 
-static enum status clock_init(struct clock *clock, struct err *err)
+/* Where each step's works of an IPU begin. */
+static void index_works(struct ipu_clock *clock)
 {
-	const struct ipu_schedule *schedule = clock->schedule;
-	size_t ipus = (size_t)schedule->ipus;
-	size_t works = (size_t)schedule->first[ipus] + (size_t)schedule->stages;
+	const struct ipu_schedule *schedule = clock->params->schedule;
 
-	clock->parts = mem_calloc(ipus, sizeof(*clock->parts));
-	clock->next = mem_calloc(ipus, sizeof(*clock->next));
-	clock->timeline->events = mem_calloc(works, sizeof(*clock->timeline->events));
-	clock->timeline->transfers = mem_calloc(ipus * (size_t)schedule->time_steps * 2 + 1,
-						sizeof(*clock->timeline->transfers));
-	clock->timeline->split = mem_calloc(ipus, sizeof(*clock->timeline->split));
-	if (clock->parts == NULL || clock->next == NULL || clock->timeline->events == NULL ||
-	    clock->timeline->transfers == NULL || clock->timeline->split == NULL)
-		return err_nomem(err);
-	for (size_t i = 0; i < ipus; i++)
-		clock->next[i] = schedule->first[i];
-	return ST_OK;
+	for (int i = 0; i < schedule->ipus; i++) {
+		int *index = &clock->index[(size_t)i * ((size_t)schedule->time_steps + 1)];
+		int work = schedule->first[i];
+
+		for (int step = 0; step <= schedule->time_steps; step++) {
+			while (work < schedule->first[i + 1] &&
+			       schedule->works[work].time_step < step)
+				work++;
+			index[step] = work;
+		}
+	}
 }
 
-enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_target *target,
-			     const struct ipu_schedule *schedule,
-			     const struct ipu_stage_cost *costs, struct err *err)
+static enum status clock_init(struct ipu_clock *clock, struct err *err)
 {
-	struct clock clock = {.target = target, .schedule = schedule, .costs = costs};
+	const struct ipu_schedule *schedule = clock->params->schedule;
+	struct ipu_timeline *timeline = clock->timeline;
+	const size_t ipus = (size_t)schedule->ipus;
+	const size_t works = (size_t)schedule->first[ipus], stages = (size_t)schedule->stages;
+	const size_t steps = (size_t)schedule->time_steps;
+
+	clock->overlap = clock->params->io_tiles > 0;
+	clock->shift = clock->overlap && schedule->stages > 1;
+	timeline->time_steps = schedule->time_steps + 2 * clock->shift;
+	clock->lanes = mem_calloc(ipus, sizeof(*clock->lanes));
+	clock->fed = mem_calloc(stages, sizeof(*clock->fed));
+	clock->link_bytes = mem_calloc(ipus, sizeof(*clock->link_bytes));
+	clock->index = mem_calloc(ipus * (steps + 1), sizeof(*clock->index));
+	timeline->events = mem_calloc(2 * works + 2 * stages, sizeof(*timeline->events));
+	/* Streams and copies of each forward; meetings of each step, and one slot to fill in vain.
+	 */
+	timeline->transfers = mem_calloc(4 * works + stages + 3 * ipus * (steps + 4) + 1,
+					 sizeof(*timeline->transfers));
+	timeline->split = mem_calloc(ipus, sizeof(*timeline->split));
+	if (!clock->lanes || !clock->fed || !clock->link_bytes || !clock->index ||
+	    !timeline->events || !timeline->transfers || !timeline->split)
+		return err_nomem(err);
+	for (size_t s = 0; s < stages; s++)
+		clock->fed[s] = INT64_MIN / 2;
+	index_works(clock);
+	return ipu__links_init(&clock->links, schedule->ipus, err);
+}
+
+enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timeline_params *params,
+			     struct err *err)
+{
+	struct ipu_clock clock = {.params = params};
 	enum status status;
 
 	*out = NULL;
-	status = check_costs(schedule, costs, err);
+	status = check_costs(params, err);
 	if (status != ST_OK)
 		return status;
 	clock.timeline = mem_calloc(1, sizeof(*clock.timeline));
@@ -312,11 +442,9 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_target 
 		return err_nomem(err);
 	status = clock_init(&clock, err);
 	if (status == ST_OK) {
-		for (int step = 0; step < schedule->time_steps; step++)
-			run_step(&clock, step);
-		if (schedule->training)
-			run_update(&clock);
-		clock.timeline->cycles = clock.now;
+		run_clock(&clock);
+		if (params->prefetch_depth == 1)
+			run_again(&clock);
 		qsort(clock.timeline->events, (size_t)clock.timeline->count,
 		      sizeof(*clock.timeline->events), compare_events);
 		qsort(clock.timeline->transfers, (size_t)clock.timeline->transfer_count,
@@ -325,8 +453,11 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_target 
 	} else {
 		ipu_timeline_free(clock.timeline);
 	}
-	mem_free(clock.parts);
-	mem_free(clock.next);
+	mem_free(clock.lanes);
+	mem_free(clock.fed);
+	mem_free(clock.link_bytes);
+	mem_free(clock.index);
+	ipu__links_fini(&clock.links);
 	return status;
 }
 

@@ -70,7 +70,7 @@ is "SELECT count(*) FROM stage_timings a JOIN stage_timings b USING (clock, mode
 is "SELECT count(*) FROM stage_timings a JOIN stage_timings b USING (clock, mode, replica, step) WHERE a.phase = 'B' AND b.phase = 'B' AND a.stage = 1 AND b.stage = 0 AND b.start_ns < a.start_ns + a.dur_ns" 0
 # What the device waits for is on its lanes too, and is all of its host I/O.
 is "SELECT t.ipu, sum(d.dur_ns) - t.host_io_ns BETWEEN -100 AND 100 FROM time_split t JOIN device_steps d ON d.ipu = t.ipu AND d.execution = t.execution
-	WHERE t.clock = 'device' AND t.execution = 0 AND d.type = 'StreamCopyMid' GROUP BY 1 ORDER BY 1" \
+	WHERE t.clock = 'device' AND t.execution = 0 AND d.type LIKE 'StreamCopy%' GROUP BY 1 ORDER BY 1" \
 "0|1
 1|1
 2|1
@@ -83,6 +83,17 @@ is "SELECT count(*) FROM stage_timings s LEFT JOIN (SELECT mode, ipu, stage, pha
 	WHERE s.clock = 'device' AND (d.start_ns IS NOT s.start_ns OR d.end_ns IS NOT s.start_ns + s.dur_ns OR d.dur_ns <> s.dur_ns)" 0
 is "SELECT count(*) FROM device_steps WHERE microbatch IS NOT CASE mode WHEN 'train' THEN step % 4 END" 0
 is "SELECT count(*), (SELECT count(*) FROM device_run_rows), (SELECT count(*) FROM device_steps) > 10 * (SELECT count(*) FROM device_step_rows) FROM device_traces" "2|34|1"
+# An IPU's steps follow each other without a gap and fill its execution; what one IPU sends another gets.
+is "SELECT count(*) FROM (SELECT start_cycle, lag(start_cycle + cycles) OVER (PARTITION BY execution, ipu ORDER BY start_cycle, trace_step) AS before FROM device_steps) WHERE before <> start_cycle" 0
+is "SELECT count(*) FROM (SELECT e.cycles AS cycles, sum(d.cycles) AS steps FROM device_steps d JOIN executions e USING (rank, execution) GROUP BY d.execution, d.ipu) WHERE steps <> cycles" 0
+is "SELECT sum(bytes_in) > 0, sum(bytes_in) - sum(bytes_out) FROM device_steps WHERE type IN ('GlobalExchange', 'DoExchange')" "1|0"
+# The program tree: parents before children, numbered; calls reach functions; steps are leaves of it.
+is "SELECT count(*) FROM programs WHERE parent_id >= program_id" 0
+is "SELECT count(*) FROM (SELECT count(*) AS n, count(DISTINCT position) AS positions, max(position) + 1 AS most FROM programs GROUP BY parent_id) WHERE n <> positions OR n <> most" 0
+is "SELECT count(*) > 0, count(f.program_id) - count(*), sum(f.parent_id IS NOT NULL) FROM programs c LEFT JOIN programs f ON f.program_id = c.call_target WHERE c.type = 'Call'" "1|0|0"
+is "SELECT count(*) FROM device_steps d LEFT JOIN programs p USING (program_id) WHERE p.type IS NOT d.type OR p.name IS NOT d.name" 0
+is "SELECT count(*) > 0, count(p.program_id) - count(*) FROM compute_sets c LEFT JOIN programs p ON p.program_id = c.program_id AND p.type = 'OnTileExecute' AND p.operation IS c.operation" "1|0"
+is "SELECT count(*) - (SELECT count(*) FROM operations), count(DISTINCT operation) > 0 FROM plans" "0|1"
 # An arrow for every hand-over: activations to the next stage, gradients back, each between neighbours' spans of one step.
 is "SELECT f.name, count(*) FROM flows f JOIN spans a ON a.span_id = f.from_span_id JOIN spans b ON b.span_id = f.to_span_id
 	WHERE a.step = b.step AND a.mode = b.mode AND a.replica = b.replica AND a.phase = b.phase AND a.start_ns + a.dur_ns <= b.start_ns + b.dur_ns

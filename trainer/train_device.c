@@ -4,93 +4,101 @@
 
 #include "common/mem.h"
 
-static void cost_stage(struct train_device *device, int stage)
+/* What the graph does not name: labels and results of the last stage, and what goes between stages
+ * whose operations do not say what they read. */
+static enum status complete_costs(struct train_device *device, const struct train_lowered *lowered,
+				  struct err *err)
 {
-	struct ipu_stage_cost *cost = &device->costs[stage];
-	const struct ipu_code *code = device->executable->code[stage];
+	const int64_t float_bytes = (int64_t)sizeof(float), batch = lowered->run->data.batch_size;
+	const struct model *model = lowered->model;
+	const struct run_layout *layout = lowered->layout;
+	struct ipu_costs *costs = &device->costs;
+	const int last = layout->stages - 1;
 
-	cost->forward = code[IPU_FUNCTION_F].cycles;
-	cost->forward_exchange = code[IPU_FUNCTION_F].exchange_cycles;
-	cost->forward_sync = code[IPU_FUNCTION_F].sync_cycles;
-	cost->backward = code[IPU_FUNCTION_B].cycles;
-	cost->backward_exchange = code[IPU_FUNCTION_B].exchange_cycles;
-	cost->backward_sync = code[IPU_FUNCTION_B].sync_cycles;
-	cost->update = code[IPU_FUNCTION_U].cycles;
-	cost->update_exchange = code[IPU_FUNCTION_U].exchange_cycles;
-	cost->update_sync = code[IPU_FUNCTION_U].sync_cycles;
-}
+	for (int pass = 0; pass < 2; pass++) {
+		struct ipu_stage_cost *stages = pass == 0 ? costs->stages : costs->forward;
 
-/* Bytes per micro-batch: the first stage takes images in, the last one labels; a loss goes out. */
-static enum status cost_stages(struct train_device *device, const struct run_layout *layout,
-			       const struct model *model, int64_t batch, struct err *err)
-{
-	const int64_t float_bytes = (int64_t)sizeof(float);
-
-	device->costs = arena_alloc(&device->arena, (size_t)layout->stages, sizeof(*device->costs));
-	if (device->costs == NULL)
-		return err_nomem(err);
-	for (int s = 0; s < layout->stages; s++) {
-		struct ipu_stage_cost *cost = &device->costs[s];
-
-		cost_stage(device, s);
-		if (s == 0)
-			cost->host_bytes += batch * model_shape_count(&model->input) * float_bytes;
-		if (s == layout->stages - 1)
-			cost->host_bytes += batch * float_bytes + float_bytes;
+		if (stages[0].infeed_bytes == 0)
+			stages[0].infeed_bytes =
+				batch * model_shape_count(&model->input) * float_bytes;
+		if (stages[last].outfeed_bytes == 0) {
+			stages[last].infeed_bytes += batch * float_bytes;
+			stages[last].outfeed_bytes = float_bytes;
+		}
 	}
+	if (costs->send_count > 0 || last == 0)
+		return ST_OK;
+	costs->sends = arena_alloc(&device->arena, (size_t)last, sizeof(*costs->sends));
+	if (costs->sends == NULL)
+		return err_nomem(err);
 	for (int i = 0; i + 1 < model->layer_count; i++)
 		if (layout->stage[i] != layout->stage[i + 1])
-			device->costs[layout->stage[i]].output_bytes =
-				batch * model_shape_count(&model->layers[i].output) * float_bytes;
+			costs->sends[costs->send_count++] = (struct ipu_send){
+				layout->stage[i], layout->stage[i + 1],
+				batch * model_shape_count(&model->layers[i].output) * float_bytes};
 	return ST_OK;
 }
 
-/* Evaluation and prediction run forward only. */
-static enum status forward_timeline(struct train_device *device, const struct run_layout *layout,
-				    const struct ipu_schedule *schedule, struct ipu_timeline **out,
-				    struct err *err)
+static enum status run_timeline(struct train_device *device, int mode,
+				const struct ipu_schedule *schedule, struct err *err)
 {
-	struct ipu_stage_cost *costs =
-		arena_alloc(&device->arena, (size_t)layout->stages, sizeof(*costs));
+	const struct ipu_layout *layout = &device->graph.layout;
+	const struct ipu_timeline_params params = {
+		.target = &device->target,
+		.schedule = schedule,
+		.stages = mode == IPS_TRAIN ? device->costs.stages : device->costs.forward,
+		.sends = device->costs.sends,
+		.send_count = device->costs.send_count,
+		.replicas = layout->replicas,
+		.io_tiles = layout->io_tiles,
+		.prefetch_depth = layout->prefetch_depth,
+		.recompute_late = layout->recompute == IPU_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED,
+		.outfeed_once = layout->accumulate_outfeed && mode == IPS_TRAIN,
+	};
 
-	if (costs == NULL)
-		return err_nomem(err);
-	for (int s = 0; s < layout->stages; s++) {
-		costs[s] = device->costs[s];
-		costs[s].backward = costs[s].backward_exchange = costs[s].backward_sync = 0;
-		costs[s].update = costs[s].update_exchange = costs[s].update_sync = 0;
-	}
-	return ipu_timeline_new(out, &device->target, schedule, costs, err);
+	return ipu_timeline_new(&device->timeline[mode], &params, err);
 }
 
-static enum status run_timelines(struct train_device *device, const struct run_layout *layout,
+static enum status run_timelines(struct train_device *device,
 				 const struct ipu_schedule *const schedules[], struct err *err)
 {
+	struct ipu_mode modes[] = {[IPS_TRAIN] = {.name = "train"},
+				   [IPS_EVALUATE] = {.name = "evaluate"},
+				   [IPS_PREDICT] = {.name = "predict"}};
 	enum status status = ST_OK;
 
-	if (schedules[IPS_TRAIN] != NULL)
-		status = ipu_timeline_new(&device->timeline[IPS_TRAIN], &device->target,
-					  schedules[IPS_TRAIN], device->costs, err);
-	for (int mode = IPS_EVALUATE; mode <= IPS_PREDICT && status == ST_OK; mode++)
-		if (schedules[mode] != NULL)
-			status = forward_timeline(device, layout, schedules[mode],
-						  &device->timeline[mode], err);
+	for (int mode = 0; mode < (int)ARRAY_LEN(modes) && status == ST_OK; mode++) {
+		modes[mode].schedule = schedules[mode];
+		modes[mode].runs = mode == IPS_TRAIN ? device->graph.layout.runs : 1;
+		if (schedules[mode] == NULL)
+			continue;
+		status = run_timeline(device, mode, schedules[mode], err);
+		modes[mode].timeline = device->timeline[mode];
+	}
+	if (status == ST_OK)
+		status = ipu_control_add(device->executable, modes, (int)ARRAY_LEN(modes), err);
 	return status;
 }
 
 static enum status compile(struct train_device *device, const struct train_lowered *lowered,
 			   const struct ipu_schedule *const schedules[], struct err *err)
 {
-	enum status status = ipu_planner_new(&device->planner, &device->target, err);
+	enum status status = train_lower(&device->graph, lowered, &device->arena, err);
 
-	if (status == ST_OK)
-		status = train_lower(&device->graph, lowered, &device->arena, err);
+	if (status != ST_OK)
+		return status;
 	device->graph.layout.schedule = schedules[IPS_TRAIN];
 	device->graph.layout.forward =
 		schedules[IPS_EVALUATE] ? schedules[IPS_EVALUATE] : schedules[IPS_PREDICT];
+	/* What is planned has the tiles that the I/O tiles leave. */
+	device->compute = device->target;
+	device->compute.tiles -= device->graph.layout.io_tiles;
+	status = ipu_planner_new(&device->planner, &device->compute, err);
 	if (status == ST_OK)
 		status = ipu_executable_new(&device->executable, &device->graph, device->planner,
-					    &device->target, err);
+					    &device->compute, err);
+	if (status == ST_OK)
+		status = ipu_costs_get(&device->costs, device->executable, &device->arena, err);
 	return status;
 }
 
@@ -110,10 +118,9 @@ enum status train_device_new(struct train_device **out, const struct train_lower
 	if (status == ST_OK)
 		status = compile(device, lowered, schedules, err);
 	if (status == ST_OK)
-		status = cost_stages(device, lowered->layout, lowered->model, run->data.batch_size,
-				     err);
+		status = complete_costs(device, lowered, err);
 	if (status == ST_OK)
-		status = run_timelines(device, lowered->layout, schedules, err);
+		status = run_timelines(device, schedules, err);
 	if (status != ST_OK) {
 		train_device_free(device);
 		return status;

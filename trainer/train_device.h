@@ -11,16 +11,17 @@
 #include <ipuscope/profiler.h>
 
 #include "common/arena.h"
-#include "ipu/compile/ipu_program.h"
-#include "ipu/ipu_timeline.h"
+#include "ipu/compile/ipu_control.h"
+#include "ipu/compile/ipu_cost.h"
 #include "trainer/train_lower.h"
 
 struct train_device {
 	struct ipu_target target;
+	struct ipu_target compute; /* without its I/O tiles: what is planned */
 	struct ipu_planner *planner;
 	struct ipu_graph graph; /* nodes in order of stage, then F, B, U, then work */
 	struct ipu_executable *executable;
-	struct ipu_stage_cost *costs;                   /* by stage */
+	struct ipu_costs costs;
 	struct ipu_timeline *timeline[IPS_PREDICT + 1]; /* by enum ips_mode; NULL: not run */
 	int64_t host_cycles; /* between executions: the fixed host cost of each */
 	struct arena arena;

@@ -15,12 +15,12 @@ static void mean_times(const struct ipu_interval *intervals, int count, int stag
 		int64_t n[2] = {0, 0};
 
 		for (int i = 0; i < count; i++) {
-			const int b = intervals[i].phase == 'B';
+			const int b = intervals[i].phase != 'F';
 
 			if (intervals[i].stage != s)
 				continue;
 			sum[b] += (double)intervals[i].dur_ns;
-			n[b]++;
+			n[b] += intervals[i].phase != 'W'; /* with its B */
 		}
 		forward[s] = n[0] > 0 ? sum[0] / (double)n[0] : 0;
 		backward[s] = n[1] > 0 ? sum[1] / (double)n[1] : 0;
@@ -98,13 +98,14 @@ static enum status measure_device_bubble(const struct train_session *session,
 		const struct ipu_event *event = &timeline->events[i];
 		const int64_t start = ipu_target_ns(target, event->start_cycle);
 
-		if (event->microbatch < 0)
+		if (event->microbatch < 0 || event->phase == '\0')
 			continue;
 		intervals[count++] = (struct ipu_interval){
 			.ipu = event->ipu,
 			.stage = event->stage,
 			.microbatch = event->microbatch,
-			.phase = event->phase,
+			/* Work that is done again for a backward is a part of it. */
+			.phase = event->phase == 'R' ? 'W' : event->phase,
 			.start_ns = start,
 			.dur_ns = ipu_target_ns(target, event->start_cycle + event->cycles) - start,
 		};

@@ -15,66 +15,100 @@ static int64_t device_ns(const struct replay *replay, int64_t cycle)
 	return ipu_target_ns(replay->target, replay->origin + cycle);
 }
 
-static struct ips_site *op_site(const struct ipu_op *op)
+/* Operations, and what moves data between them. */
+static struct ips_site *part_site(const struct train_device *device, const struct ipu_step *step)
 {
-	return ips_site_intern("operation", op->name, op->name);
+	const struct ipu_program *programs = device->executable->programs;
+	const char *name;
+
+	if (step->node < 0) {
+		name = programs[programs[step->program].parent].name;
+		return ips_site_intern("move", name, NULL);
+	}
+	name = device->graph.nodes[step->node].op.name;
+	return ips_site_intern("operation", name, name);
 }
 
-/* The operations of an event, one after the other. */
-static void replay_operations(const struct replay *replay, const struct ipu_event *event,
-			      struct ips_track *track)
+/* The steps of an event, those of one operation together. */
+static void replay_parts(const struct replay *replay, const struct ipu_event *event,
+			 struct ips_track *track)
 {
 	const struct train_device *device = replay->worker->session->device;
+	const struct ipu_program *programs = device->executable->programs;
+	const struct ipu_code *code = &device->executable->code[event->stage][event->function];
 	int64_t cycle = event->start_cycle;
 
-	for (int i = 0; i < device->graph.node_count; i++) {
-		const struct ipu_op *op = &device->graph.nodes[i].op;
-		int64_t start_ns;
+	for (int i = 0; i < code->step_count;) {
+		const struct ipu_step *first = &code->steps[i];
+		const int64_t start_ns = device_ns(replay, cycle);
 
-		if (!ipu_node_in(&device->graph.nodes[i], event->stage, event->phase))
-			continue;
-		start_ns = device_ns(replay, cycle);
-		cycle += device->executable->plans[i]->cycles;
-		ips_span_at(track, op_site(op), start_ns, device_ns(replay, cycle) - start_ns);
+		for (; i < code->step_count &&
+		       programs[code->steps[i].program].parent == programs[first->program].parent;
+		     i++)
+			cycle += code->steps[i].cycles * code->steps[i].repeats;
+		ips_span_at(track, part_site(device, first), start_ns,
+			    device_ns(replay, cycle) - start_ns);
 	}
+}
+
+static struct ips_site *event_site(const struct replay *replay, const struct ipu_event *event)
+{
+	const struct train_device *device = replay->worker->session->device;
+	const struct train_stage *stage = &replay->worker->replica->stage[event->stage];
+	const int program = device->executable->code[event->stage][event->function].program;
+
+	if (event->function <= IPU_FUNCTION_U)
+		return stage->site[event->function];
+	return ips_site_intern("stage", device->executable->programs[program].name, NULL);
 }
 
 static int replay_event(const struct replay *replay, const struct ipu_event *event)
 {
 	struct train_worker *worker = replay->worker;
 	struct train_session *session = worker->session;
-	struct train_replica *replica = worker->replica;
-	struct ips_track *track = replica->device_track[event->ipu];
-	const int site = event->phase == 'F' ? 0 : event->phase == 'B' ? 1 : 2;
+	struct ips_track *track = worker->replica->device_track[event->ipu];
 	struct ips_stage_timing row = {.clock = IPS_DEVICE, .cpu_ns = IPS_NULL};
 
 	row.keys = train_record_keys(worker, event->stage, event->phase, replay->run,
 				     event->microbatch);
-	row.keys.ipu = train__global_ipu(session, replica->number, event->ipu);
+	row.keys.ipu = train__global_ipu(session, worker->replica->number, event->ipu);
 	row.start_ns = device_ns(replay, event->start_cycle);
 	row.dur_ns = device_ns(replay, event->start_cycle + event->cycles) - row.start_ns;
 	if (session->execution.traced) {
 		ips_track_set_keys(track, &row.keys);
-		ips_span_at(track, replica->stage[event->stage].site[site], row.start_ns,
-			    row.dur_ns);
-		replay_operations(replay, event, track);
+		ips_span_at(track, event_site(replay, event), row.start_ns, row.dur_ns);
+		replay_parts(replay, event, track);
 	}
+	if (event->phase == '\0')
+		return 0;
 	return ips_append_stage_timing(session->recording, &row);
 }
 
-/* What the IPU waits for between its programs; of no stage. */
+static const char *transfer_name(const struct train_device *device,
+				 const struct ipu_transfer *transfer)
+{
+	const char *name = device->executable->programs[transfer->program].name;
+
+	return transfer->kind == IPU_TRANSFER_SYNC ? "Sync (External)" : name;
+}
+
+/* What the IPU does between its programs. What goes on beside them has a lane of its own. */
 static void replay_transfer(const struct replay *replay, const struct ipu_transfer *transfer)
 {
 	struct train_worker *worker = replay->worker;
-	struct ips_track *track = worker->replica->device_track[transfer->ipu];
-	struct ips_keys keys = train_record_keys(worker, 0, 0, replay->run, -1);
+	const struct train_device *device = worker->session->device;
+	const bool streams =
+		transfer->kind == IPU_TRANSFER_INFEED || transfer->kind == IPU_TRANSFER_OUTFEED;
+	struct ips_track *io = worker->replica->io_track[transfer->ipu];
+	struct ips_track *track = streams && io ? io : worker->replica->device_track[transfer->ipu];
+	struct ips_keys keys = train_record_keys(worker, 0, 0, replay->run, transfer->microbatch);
 	const int64_t start_ns = device_ns(replay, transfer->start_cycle);
 	const int64_t end_ns = device_ns(replay, transfer->start_cycle + transfer->cycles);
 
-	keys.stage = IPS_NULL;
+	keys.stage = transfer->stage < 0 ? IPS_NULL : transfer->stage;
 	keys.ipu = train__global_ipu(worker->session, worker->replica->number, transfer->ipu);
 	ips_track_set_keys(track, &keys);
-	ips_span_at(track, ips_site_intern("transfer", ipu_transfer_name(transfer->kind), NULL),
+	ips_span_at(track, ips_site_intern("transfer", transfer_name(device, transfer), NULL),
 		    start_ns, end_ns - start_ns);
 }
 
@@ -83,7 +117,7 @@ static enum status record_device_run(struct train_worker *worker, int64_t run)
 	struct train_session *session = worker->session;
 	const struct ipu_timeline *timeline = session->execution.timeline;
 	const bool traced = session->execution.traced;
-	struct train_walk walk = {.timeline = timeline};
+	struct ipu_walk walk = {.timeline = timeline};
 	struct replay replay = {.worker = worker, .run = run};
 	int failed = 0;
 
@@ -93,7 +127,7 @@ static enum status record_device_run(struct train_worker *worker, int64_t run)
 	replay.origin = session->execution.start_cycle + run * timeline->cycles;
 	if (traced && train__append_device_run(worker, run, replay.origin) != ST_OK)
 		return ST_FAILED;
-	while (train__walk(&walk)) {
+	while (ipu_walk_next(&walk)) {
 		if (walk.event != NULL)
 			failed |= replay_event(&replay, walk.event);
 		else if (traced)

@@ -4,6 +4,7 @@
 #ifndef TRAIN_RECORD_INTERNAL_H
 #define TRAIN_RECORD_INTERNAL_H
 
+#include "ipu/compile/ipu_trace.h"
 #include "trainer/train_record.h"
 
 /* IPU @ipu of a replica, counted over all replicas; IPS_NULL without a device. */
@@ -11,16 +12,6 @@ int64_t train__global_ipu(const struct train_session *session, int replica, int 
 
 /* The first worker of a replica speaks for it. */
 struct train_worker *train__first_worker(struct train_session *session, int replica);
-
-/* Through a pipeline run's timeline as its lanes have it: by IPU, then start, transfers between the
- * events. Start from {.timeline = ...}; false at the end. One of @event and @transfer is set. */
-struct train_walk {
-	const struct ipu_timeline *timeline;
-	int events, transfers; /* passed */
-	const struct ipu_event *event;
-	const struct ipu_transfer *transfer;
-};
-bool train__walk(struct train_walk *walk);
 
 /* Pipeline run @run of the present execution into the execution trace, from @start_cycle on the
  * device's clock; the steps of its mode once, before the first such row. By the main thread. */

@@ -114,6 +114,96 @@ static int record_operations(struct train_session *session)
 	return failed;
 }
 
+static int record_plans(struct train_session *session)
+{
+	const struct train_device *device = session->device;
+	int failed = 0;
+
+	for (int i = 0; i < device->graph.node_count; i++) {
+		const struct ipu_plan *plan = device->executable->plans[i];
+		const struct ips_plan row = {
+			.operation = device->graph.nodes[i].op.name,
+			.method = ipu_method_name(plan->method),
+			.split_batch = plan->split_batch,
+			.split_field = plan->split_field,
+			.split_in = plan->split_in,
+			.split_out = plan->split_out,
+			.split_kernel = plan->split_kernel,
+			.serial_splits = plan->serial_splits,
+			.temporary_bytes = plan->temporary_bytes,
+			.cycles = plan->cycles,
+		};
+
+		failed |= ips_append_plan(session->recording, &row);
+	}
+	return failed;
+}
+
+static const char *operation_name(const struct train_device *device, int node)
+{
+	return node < 0 ? NULL : device->graph.nodes[node].op.name;
+}
+
+static int record_programs(struct train_session *session)
+{
+	const struct train_device *device = session->device;
+	int failed = 0;
+
+	for (int i = 0; i < device->executable->program_count; i++) {
+		const struct ipu_program *program = &device->executable->programs[i];
+		const struct ips_program row = {
+			.program_id = i,
+			.parent_id = program->parent < 0 ? IPS_NULL : program->parent,
+			.position = program->position,
+			.type = ipu_program_type_name(program->type),
+			.name = program->name,
+			.operation = operation_name(device, program->node),
+			.repeat_count = program->type == IPU_REPEAT ? program->repeats : IPS_NULL,
+			.call_target = program->call_target < 0 ? IPS_NULL : program->call_target,
+		};
+
+		failed |= ips_append_program(session->recording, &row);
+	}
+	return failed;
+}
+
+static int record_code(struct train_session *session, const struct ipu_code *code)
+{
+	const struct train_device *device = session->device;
+	int failed = 0;
+
+	for (int i = 0; i < code->step_count; i++) {
+		const struct ipu_step *step = &code->steps[i];
+		const struct ips_compute_set row = {
+			.compute_set = device->executable->programs[step->program].name,
+			.operation = operation_name(device, step->node),
+			.program_id = step->program,
+			.vertices = step->vertices,
+			.tiles = step->tiles,
+			.max_cycles = step->cycles,
+			.mean_cycles = step->mean_cycles,
+		};
+
+		if (step->type == IPU_ON_TILE_EXECUTE)
+			failed |= ips_append_compute_set(session->recording, &row);
+	}
+	return failed;
+}
+
+static int record_executable(struct train_session *session)
+{
+	const struct train_device *device = session->device;
+	int failed;
+
+	if (device == NULL)
+		return 0;
+	failed = record_plans(session) | record_programs(session);
+	for (int s = 0; s < session->layout->stages; s++)
+		for (int f = 0; f < IPU_FUNCTION_PHASES; f++)
+			failed |= record_code(session, &device->executable->code[s][f]);
+	return failed;
+}
+
 static struct ips_track *open_track(struct train_session *session, enum ips_clock clock,
 				    const char *lane, const char *name, int64_t ipu)
 {
@@ -151,6 +241,13 @@ static int open_tracks(struct train_session *session)
 			open_track(session, IPS_DEVICE, name, name, ipu);
 		if (worker->replica->device_track[worker->ipu] == NULL)
 			return -1;
+		if (session->device->graph.layout.io_tiles == 0)
+			continue;
+		snprintf(name, sizeof(name), "IPU %lld I/O", (long long)ipu);
+		worker->replica->io_track[worker->ipu] =
+			open_track(session, IPS_DEVICE, name, name, ipu);
+		if (worker->replica->io_track[worker->ipu] == NULL)
+			return -1;
 	}
 	return session->main_track == NULL ? -1 : 0;
 }
@@ -160,8 +257,8 @@ enum status train_record_start(struct train_session *session, struct err *err)
 	if (session->recording == NULL)
 		return ST_OK;
 	if (record_facts(session) != 0 || record_layers(session) != 0 ||
-	    record_operations(session) != 0 || open_tracks(session) != 0 ||
-	    train__measure_bubbles(session) != ST_OK)
+	    record_operations(session) != 0 || record_executable(session) != 0 ||
+	    open_tracks(session) != 0 || train__measure_bubbles(session) != ST_OK)
 		return err_set(err, ST_FAILED, "recording the model failed");
 	return ST_OK;
 }

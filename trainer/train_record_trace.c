@@ -6,29 +6,6 @@
 
 #include "trainer/train_record_internal.h"
 
-bool train__walk(struct train_walk *walk)
-{
-	const struct ipu_timeline *timeline = walk->timeline;
-	const struct ipu_event *event =
-		walk->events < timeline->count ? &timeline->events[walk->events] : NULL;
-	const struct ipu_transfer *transfer = walk->transfers < timeline->transfer_count
-						      ? &timeline->transfers[walk->transfers]
-						      : NULL;
-
-	if (event != NULL && transfer != NULL) {
-		if (transfer->ipu < event->ipu ||
-		    (transfer->ipu == event->ipu && transfer->start_cycle <= event->start_cycle))
-			event = NULL;
-		else
-			transfer = NULL;
-	}
-	walk->events += event != NULL;
-	walk->transfers += transfer != NULL;
-	walk->event = event;
-	walk->transfer = transfer;
-	return event != NULL || transfer != NULL;
-}
-
 /* --- the steps of a mode -----------------------------------------------------------------------
  */
 
@@ -62,28 +39,34 @@ static double balance(double mean_cycles, int64_t tiles, int64_t cycles, int64_t
 			  : NAN;
 }
 
-static void append_program_step(struct trace *trace, const struct ipu_event *event,
-				const struct ipu_step *from, int64_t start_cycle)
+static int64_t or_null(int64_t value)
 {
+	return value < 0 ? IPS_NULL : value;
+}
+
+static int append_trace_step(void *user, const struct ipu_trace_step *from)
+{
+	struct trace *trace = user;
 	const struct train_device *device = trace->session->device;
-	const char phase[2] = {event->phase, '\0'};
+	const bool leaf = from->program >= 0;
+	const char phase[2] = {from->phase, '\0'};
 	struct ips_device_step step = {
-		.ipu = event->ipu,
-		.stage = event->stage,
-		.phase = phase,
-		.microbatch = event->microbatch < 0 ? IPS_NULL : event->microbatch,
-		.program_id = from->program,
+		.ipu = from->ipu,
+		.stage = or_null(from->stage),
+		.phase = from->phase ? phase : NULL,
+		.microbatch = or_null(from->microbatch),
+		.program_id = or_null(from->program),
 		.type = ipu_program_type_name(from->type),
-		.name = device->executable->programs[from->program].name,
+		.name = leaf ? device->executable->programs[from->program].name : NULL,
 		.operation = from->node < 0 ? NULL : device->graph.nodes[from->node].op.name,
-		.start_cycle = start_cycle,
+		.start_cycle = from->start_cycle,
 		.cycles = from->cycles,
-		.cycles_overlapped = IPS_NULL,
-		.active_tiles = from->tiles,
+		.cycles_overlapped = or_null(from->overlapped),
+		.active_tiles = or_null(from->tiles),
 		.tile_balance = NAN,
 		.active_tile_balance = NAN,
-		.bytes_in = from->bytes,
-		.bytes_out = from->bytes,
+		.bytes_in = from->bytes_in,
+		.bytes_out = from->bytes_out,
 	};
 
 	if (from->type == IPU_ON_TILE_EXECUTE) {
@@ -93,46 +76,7 @@ static void append_program_step(struct trace *trace, const struct ipu_event *eve
 			balance(from->mean_cycles, from->tiles, from->cycles, from->tiles);
 	}
 	append_step(trace, &step);
-}
-
-/* The steps of an event, one after the other. */
-static void append_event(struct trace *trace, const struct ipu_event *event)
-{
-	const struct train_device *device = trace->session->device;
-	const struct ipu_code *code =
-		&device->executable->code[event->stage][ipu_function_of(event->phase)];
-	int64_t cycle = event->start_cycle;
-
-	for (int i = 0; i < code->step_count; i++) {
-		for (int64_t r = 0; r < code->steps[i].repeats; r++) {
-			append_program_step(trace, event, &code->steps[i], cycle);
-			cycle += code->steps[i].cycles;
-		}
-	}
-}
-
-/* Of no stage and no micro-batch: all of the time step's. */
-static void append_transfer(struct trace *trace, const struct ipu_transfer *transfer)
-{
-	const char *name = ipu_transfer_name(transfer->kind);
-	struct ips_device_step step = {
-		.ipu = transfer->ipu,
-		.stage = IPS_NULL,
-		.microbatch = IPS_NULL,
-		.program_id = IPS_NULL,
-		.type = name,
-		.name = name,
-		.start_cycle = transfer->start_cycle,
-		.cycles = transfer->cycles,
-		.cycles_overlapped = IPS_NULL,
-		.active_tiles = IPS_NULL,
-		.tile_balance = NAN,
-		.active_tile_balance = NAN,
-		.bytes_in = transfer->bytes,
-		.bytes_out = IPS_NULL,
-	};
-
-	append_step(trace, &step);
+	return trace->failed;
 }
 
 static enum status append_trace(const struct train_session *session)
@@ -141,7 +85,6 @@ static enum status append_trace(const struct train_session *session)
 		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
 	const enum ips_mode mode = session->execution.mode;
 	struct trace trace = {.session = session, .trace_id = mode_trace(mode), .ipu = -1};
-	struct train_walk walk = {.timeline = session->execution.timeline};
 	const struct ips_device_trace row = {
 		.trace_id = trace.trace_id,
 		.clock_hz = session->device->target.clock_hz,
@@ -149,12 +92,9 @@ static enum status append_trace(const struct train_session *session)
 	};
 
 	trace.failed = ips_append_device_trace(session->recording, &row);
-	while (train__walk(&walk)) {
-		if (walk.event != NULL)
-			append_event(&trace, walk.event);
-		else
-			append_transfer(&trace, walk.transfer);
-	}
+	if (trace.failed == 0)
+		ipu_trace(session->device->executable, session->execution.timeline,
+			  append_trace_step, &trace);
 	return trace.failed == 0 ? ST_OK : ST_FAILED;
 }
 

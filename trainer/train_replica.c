@@ -263,11 +263,13 @@ enum status train_replica_init(struct train_session *session, int number, struct
 	replica->interval = mem_calloc(most_works(session), sizeof(*replica->interval));
 	replica->device_track =
 		mem_calloc((size_t)session->layout->ipus_per_replica, sizeof(struct ips_track *));
+	replica->io_track =
+		mem_calloc((size_t)session->layout->ipus_per_replica, sizeof(struct ips_track *));
 	replica->activation_key =
 		mem_calloc((size_t)session->model->layer_count, sizeof(struct outfeed_key *));
 	replica->stage = mem_calloc((size_t)session->layout->stages, sizeof(*replica->stage));
 	if (replica->interval == NULL || replica->device_track == NULL ||
-	    replica->activation_key == NULL || replica->stage == NULL)
+	    replica->io_track == NULL || replica->activation_key == NULL || replica->stage == NULL)
 		return err_nomem(err);
 	model_init_weights(session->model, replica->weights, session->run->fit.seed);
 	train_replica_round(session, replica);
@@ -304,5 +306,6 @@ void train_replica_fini(const struct train_session *session, struct train_replic
 	mem_free(replica->slots);
 	mem_free(replica->interval);
 	mem_free(replica->device_track);
+	mem_free(replica->io_track);
 	mem_free(replica->activation_key);
 }

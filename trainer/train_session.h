@@ -62,6 +62,7 @@ struct train_replica {
 	_Atomic int64_t runs_done;       /* of the execution: their intervals are all there */
 	int64_t runs_recorded;           /* the main thread's */
 	struct ips_track **device_track; /* by local IPU */
+	struct ips_track **io_track;     /* by local IPU: of its I/O tiles; NULL entries: none */
 	struct outfeed_key **activation_key; /* by layer */
 };
 

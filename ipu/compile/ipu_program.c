@@ -2,24 +2,17 @@
  * Lowering: an operation becomes a Sequence of its plan's phases, each a Sync and a DoExchange or
  * an OnTileExecute.
  *
- * Threads: none; an executable does not change after ipu_executable_new().
+ * Threads: none; an executable does not change once its control programs are written.
  */
 #include "ipu/compile/ipu_program.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "common/mem.h"
-
-/* Programs and steps grow here; what is kept is copied to the executable's arena. */
-struct lowering {
-	struct ipu_executable *executable;
-	const struct ipu_target *target;
-	struct ipu_program *programs;
-	size_t program_count, program_capacity;
-	struct ipu_step *steps; /* of the present function */
-	size_t step_count, step_capacity;
-};
+#include "ipu/compile/ipu_program_internal.h"
 
 const char *ipu_program_type_name(enum ipu_program_type type)
 {
@@ -36,6 +29,7 @@ const char *ipu_program_type_name(enum ipu_program_type type)
 		[IPU_STREAM_COPY_MID] = "StreamCopyMid",
 		[IPU_STREAM_COPY_END] = "StreamCopyEnd",
 		[IPU_WRITE_UNDEF] = "WriteUndef",
+		[IPU_SWITCH] = "Unknown",
 	};
 
 	_Static_assert(ARRAY_LEN(names) == IPU_PROGRAM_TYPES, "program names out of step");
@@ -45,127 +39,265 @@ const char *ipu_program_type_name(enum ipu_program_type type)
 
 enum ipu_function_phase ipu_function_of(char phase)
 {
-	return phase == 'F' ? IPU_FUNCTION_F : phase == 'U' ? IPU_FUNCTION_U : IPU_FUNCTION_B;
+	switch (phase) {
+	case 'F':
+		return IPU_FUNCTION_F;
+	case 'R':
+		return IPU_FUNCTION_R;
+	case 'U':
+		return IPU_FUNCTION_U;
+	default:
+		return IPU_FUNCTION_B;
+	}
 }
 
-/* Returns the new program's id, or -1. */
-static int program_add(struct lowering *lowering, int parent, int position,
-		       enum ipu_program_type type, const char *name, int node)
+/* --- programs and steps --------------------------------------------------------------------------
+ */
+
+static const char *name_of(struct ipu_lowering *lowering, const char *format, va_list args)
+{
+	char text[512];
+	const char *kept;
+
+	vsnprintf(text, sizeof(text), format, args);
+	kept = arena_strdup(&lowering->executable->arena, text);
+	lowering->failed |= kept == NULL;
+	return kept;
+}
+
+const char *ipu__name(struct ipu_lowering *lowering, const char *format, ...)
+{
+	const char *name;
+	va_list args;
+
+	va_start(args, format);
+	name = name_of(lowering, format, args);
+	va_end(args);
+	return name;
+}
+
+int ipu__program_add(struct ipu_lowering *lowering, int parent, enum ipu_program_type type,
+		     const char *name, int node)
 {
 	struct ipu_program *program;
 
-	if (!name || mem_grow(&lowering->programs, &lowering->program_capacity,
-			      lowering->program_count + 1, sizeof(*program)) != 0)
+	if (lowering->failed || mem_grow(&lowering->programs, &lowering->program_capacity,
+					 lowering->program_count + 1, sizeof(*program)) != 0) {
+		lowering->failed = true;
 		return -1;
+	}
 	program = &lowering->programs[lowering->program_count];
-	*program = (struct ipu_program){.parent = parent,
-					.position = position,
-					.type = type,
-					.name = name,
-					.node = node,
-					.repeats = 1,
-					.call_target = -1};
+	*program = (struct ipu_program){
+		.parent = parent,
+		.position = parent < 0 ? lowering->roots++ : lowering->programs[parent].children++,
+		.type = type,
+		.name = name,
+		.node = node,
+		.repeats = 1,
+		.call_target = -1};
 	return (int)lowering->program_count++;
 }
 
-static int step_add(struct lowering *lowering, const struct ipu_step *step)
+int ipu__sequence_add(struct ipu_lowering *lowering, int parent, const char *format, ...)
 {
-	if (step->program < 0 || mem_grow(&lowering->steps, &lowering->step_capacity,
-					  lowering->step_count + 1, sizeof(*step)) != 0)
-		return -1;
-	lowering->steps[lowering->step_count++] = *step;
-	return 0;
+	const char *name;
+	va_list args;
+
+	va_start(args, format);
+	name = name_of(lowering, format, args);
+	va_end(args);
+	return ipu__program_add(lowering, parent, IPU_SEQUENCE, name, -1);
 }
 
-/* A Sync, and what follows it. */
-static int lower_phase(struct lowering *lowering, int sequence, int node, int index)
+static void step_keep(struct ipu_lowering *lowering, int sequence, const struct ipu_step *step,
+		      const char *name)
 {
-	const struct ipu_plan *plan = lowering->executable->plans[node];
-	const struct ipu_phase *phase = &plan->phases[index];
-	const enum ipu_program_type type =
-		phase->kind == IPU_EXCHANGE ? IPU_DO_EXCHANGE : IPU_ON_TILE_EXECUTE;
-	const char *name =
-		arena_printf(&lowering->executable->arena, "%s/%s",
-			     lowering->executable->graph->nodes[node].op.name, phase->part);
-	struct ipu_step sync = {.node = node,
-				.phase = index,
-				.type = IPU_SYNC,
-				.cycles = (int64_t)ceil(lowering->target->phase_cycles),
-				.tiles = lowering->target->tiles,
-				.repeats = phase->repeats};
-	struct ipu_step step = {.node = node,
-				.phase = index,
-				.type = type,
-				.cycles = phase->cycles,
-				.mean_cycles = phase->mean_cycles,
-				.tiles = phase->tiles,
-				.bytes = phase->bytes,
-				.repeats = phase->repeats};
+	const int program = ipu__program_add(lowering, sequence, step->type, name, step->node);
 
-	sync.mean_cycles = (double)sync.cycles;
-	sync.program = program_add(lowering, sequence, 2 * index, IPU_SYNC, "Internal", node);
-	step.program = program_add(lowering, sequence, 2 * index + 1, type, name, node);
-	return step_add(lowering, &sync) || step_add(lowering, &step);
+	if (lowering->failed || mem_grow(&lowering->steps, &lowering->step_capacity,
+					 lowering->step_count + 1, sizeof(*step)) != 0) {
+		lowering->failed = true;
+		return;
+	}
+	lowering->steps[lowering->step_count] = *step;
+	lowering->steps[lowering->step_count++].program = program;
 }
 
-static int lower_node(struct lowering *lowering, int function, int position, int node)
+void ipu__step_add(struct ipu_lowering *lowering, int sequence, const struct ipu_step *step,
+		   const char *format, ...)
 {
-	const struct ipu_plan *plan = lowering->executable->plans[node];
-	int sequence = program_add(lowering, function, position, IPU_SEQUENCE,
-				   lowering->executable->graph->nodes[node].op.name, node);
+	const char *name;
+	va_list args;
 
-	if (sequence < 0)
-		return -1;
-	for (int i = 0; i < plan->phase_count; i++)
-		if (lower_phase(lowering, sequence, node, i) != 0)
-			return -1;
-	return 0;
+	va_start(args, format);
+	name = name_of(lowering, format, args);
+	va_end(args);
+	step_keep(lowering, sequence, step, name);
 }
 
-static int code_close(struct lowering *lowering, struct ipu_code *code)
+void ipu__sync_add(struct ipu_lowering *lowering, int sequence, bool external, int64_t repeats,
+		   int node, int phase)
+{
+	const int64_t cycles = (int64_t)ceil(lowering->target->phase_cycles);
+	const struct ipu_step sync = {.node = node,
+				      .phase = phase,
+				      .type = IPU_SYNC,
+				      .cycles = cycles,
+				      .mean_cycles = (double)cycles,
+				      .tiles = lowering->target->tiles,
+				      .repeats = repeats};
+
+	step_keep(lowering, sequence, &sync, external ? "External" : "Internal");
+}
+
+/* --- operations ----------------------------------------------------------------------------------
+ */
+
+void ipu__plan_lower(struct ipu_lowering *lowering, int sequence, const struct ipu_plan *plan,
+		     const char *name, int node)
+{
+	for (int i = 0; i < plan->phase_count; i++) {
+		const struct ipu_phase *phase = &plan->phases[i];
+		const struct ipu_step step = {
+			.node = node,
+			.phase = i,
+			.type = phase->kind == IPU_EXCHANGE ? IPU_DO_EXCHANGE : IPU_ON_TILE_EXECUTE,
+			.cycles = phase->cycles,
+			.mean_cycles = phase->mean_cycles,
+			.tiles = phase->tiles,
+			.vertices = phase->vertices,
+			.bytes_in = phase->bytes,
+			.bytes_out = phase->bytes,
+			.repeats = phase->repeats};
+
+		ipu__sync_add(lowering, sequence, false, phase->repeats, node, i);
+		ipu__step_add(lowering, sequence, &step, "%s/%s", name, phase->part);
+	}
+}
+
+static void lower_node(struct ipu_lowering *lowering, int function, int node)
+{
+	const char *name = lowering->executable->graph->nodes[node].op.name;
+	int sequence;
+
+	ipu__before_node(lowering, function, node);
+	sequence = ipu__program_add(lowering, function, IPU_SEQUENCE, name, node);
+	ipu__plan_lower(lowering, sequence, lowering->executable->plans[node], name, node);
+	ipu__after_node(lowering, function, node);
+}
+
+/* --- functions -----------------------------------------------------------------------------------
+ */
+
+static void code_close(struct ipu_lowering *lowering, struct ipu_code *code)
 {
 	code->step_count = (int)lowering->step_count;
-	code->steps = arena_alloc(&lowering->executable->arena, lowering->step_count,
+	code->steps = arena_alloc(&lowering->executable->arena, lowering->step_count + 1,
 				  sizeof(*code->steps));
-	if (!code->steps && code->step_count > 0)
-		return -1;
+	lowering->step_count = 0;
+	if (!code->steps) {
+		lowering->failed = true;
+		return;
+	}
 	for (int i = 0; i < code->step_count; i++) {
 		const struct ipu_step *step = &lowering->steps[i];
 		const int64_t cycles = step->cycles * step->repeats;
 
 		code->steps[i] = *step;
-		code->cycles += cycles;
-		if (step->type == IPU_DO_EXCHANGE)
-			code->exchange_cycles += cycles;
+		code->cost.cycles += cycles;
+		if (step->type == IPU_DO_EXCHANGE || step->type == IPU_GLOBAL_EXCHANGE)
+			code->cost.exchange += cycles;
 		else if (step->type == IPU_SYNC)
-			code->sync_cycles += cycles;
+			code->cost.sync += cycles;
+		else if (step->type != IPU_ON_TILE_EXECUTE)
+			code->cost.host_io += cycles;
 	}
-	lowering->step_count = 0;
-	return 0;
 }
 
-static int lower_function(struct lowering *lowering, int stage, char phase)
+static void lower_nodes(struct ipu_lowering *lowering, int function, int stage,
+			enum ipu_function_phase phase)
 {
 	const struct ipu_graph *graph = lowering->executable->graph;
-	struct ipu_code *code = &lowering->executable->code[stage][ipu_function_of(phase)];
-	int position = 0;
+	const bool replays = phase == IPU_FUNCTION_R;
+	const char from = replays ? 'F' : ipu_function_phase_char(phase);
 
-	code->program = program_add(
-		lowering, -1, stage * IPU_FUNCTION_PHASES + (int)ipu_function_of(phase),
-		IPU_SEQUENCE,
-		arena_printf(&lowering->executable->arena, "Stage%d/%c", stage, phase), -1);
-	if (code->program < 0)
-		return -1;
+	ipu__before_function(lowering, function, stage, phase);
 	for (int n = 0; n < graph->node_count; n++)
-		if (ipu_node_in(&graph->nodes[n], stage, phase) &&
-		    lower_node(lowering, code->program, position++, n) != 0)
-			return -1;
-	return code_close(lowering, code);
+		if (ipu_node_in(&graph->nodes[n], stage, from) &&
+		    (!replays || lowering->stash.replayed[n]))
+			lower_node(lowering, function, n);
+	ipu__after_function(lowering, function, stage, phase);
 }
 
-static enum status plan_nodes(struct ipu_executable *executable, struct ipu_planner *planner,
-			      struct err *err)
+/* Is there anything for it to do? A stage always has its F, B and U. */
+static bool has_function(const struct ipu_lowering *lowering, int stage,
+			 enum ipu_function_phase phase)
 {
+	const struct ipu_graph *graph = lowering->executable->graph;
+
+	switch (phase) {
+	case IPU_FUNCTION_R:
+		return graph->layout.schedule && lowering->stash.replays;
+	case IPU_FUNCTION_PUSH:
+		return ipu__has_fifo(graph, stage) && lowering->stash.count > 0;
+	case IPU_FUNCTION_START:
+		return graph->layout.schedule && graph->layout.accumulation > 1;
+	default:
+		return true;
+	}
+}
+
+static enum status lower_function(struct ipu_lowering *lowering, int stage,
+				  enum ipu_function_phase phase, struct err *err)
+{
+	static const char *const names[] = {"F", "B", "U", "R", "FIFO", "Start"};
+	struct ipu_code *code = &lowering->executable->code[stage][phase];
+	enum status status = ST_OK;
+
+	_Static_assert(ARRAY_LEN(names) == IPU_FUNCTION_PHASES, "function names out of step");
+	code->program = -1;
+	if (!has_function(lowering, stage, phase))
+		return ST_OK;
+	code->program = ipu__sequence_add(lowering, -1, "Stage%d/%s", stage, names[phase]);
+	if (phase == IPU_FUNCTION_PUSH)
+		status = ipu__push_lower(lowering, code->program, stage);
+	else if (phase == IPU_FUNCTION_START)
+		status = ipu__start_lower(lowering, code->program, stage, err);
+	else
+		lower_nodes(lowering, code->program, stage, phase);
+	code_close(lowering, code);
+	return status == ST_OK && lowering->failed ? err_nomem(err) : status;
+}
+
+static enum status lower_stage(struct ipu_lowering *lowering, int stage, struct err *err)
+{
+	enum status status =
+		ipu_stash_init(&lowering->stash, lowering->executable->graph, stage, err);
+
+	for (int f = 0; f < IPU_FUNCTION_PHASES && status == ST_OK; f++)
+		status = lower_function(lowering, stage, (enum ipu_function_phase)f, err);
+	ipu_stash_fini(&lowering->stash);
+	return status;
+}
+
+/* --- an executable -------------------------------------------------------------------------------
+ */
+
+/* The replica's share of an update whose variables are spread over the replicas. */
+static struct ipu_op shared_op(const struct ipu_graph *graph, int node)
+{
+	struct ipu_op op = graph->nodes[node].op;
+	const int64_t replicas = graph->layout.replicas;
+
+	if (op.phase == 'U' && op.kind == IPU_OP_ELEMENTWISE && replicas > 1 &&
+	    (graph->layout.shard_optimizer_state || graph->layout.shard_weights))
+		op.elements.count = (op.elements.count + replicas - 1) / replicas;
+	return op;
+}
+
+static enum status plan_nodes(struct ipu_lowering *lowering, struct err *err)
+{
+	struct ipu_executable *executable = lowering->executable;
 	const struct ipu_graph *graph = executable->graph;
 	enum status status = ST_OK;
 
@@ -173,53 +305,60 @@ static enum status plan_nodes(struct ipu_executable *executable, struct ipu_plan
 					sizeof(*executable->plans));
 	executable->code = arena_alloc(&executable->arena, (size_t)graph->layout.stages,
 				       sizeof(*executable->code));
-	if (!executable->plans || !executable->code)
+	lowering->reduced = mem_calloc((size_t)graph->tensor_count + 1, sizeof(*lowering->reduced));
+	if (!executable->plans || !executable->code || !lowering->reduced)
 		return err_nomem(err);
-	for (int n = 0; n < graph->node_count && status == ST_OK; n++)
-		status = ipu_planner_plan(planner, &graph->nodes[n].op, &graph->nodes[n].options,
+	for (int n = 0; n < graph->node_count && status == ST_OK; n++) {
+		const struct ipu_op op = shared_op(graph, n);
+
+		status = ipu_planner_plan(lowering->planner, &op, &graph->nodes[n].options,
 					  &executable->plans[n], err);
+	}
 	return status;
 }
 
-static int keep_programs(struct lowering *lowering)
+enum status ipu__programs_keep(struct ipu_lowering *lowering, struct err *err)
 {
 	struct ipu_executable *executable = lowering->executable;
+	struct ipu_program *programs =
+		arena_alloc(&executable->arena, lowering->program_count + 1, sizeof(*programs));
 
-	executable->program_count = (int)lowering->program_count;
-	executable->programs = arena_alloc(&executable->arena, lowering->program_count + 1,
-					   sizeof(*executable->programs));
-	if (!executable->programs)
-		return -1;
+	if (lowering->failed || !programs)
+		return err_nomem(err);
 	for (size_t i = 0; i < lowering->program_count; i++)
-		executable->programs[i] = lowering->programs[i];
-	return 0;
+		programs[i] = lowering->programs[i];
+	executable->programs = programs;
+	executable->program_count = (int)lowering->program_count;
+	executable->root_count = lowering->roots;
+	return ST_OK;
 }
 
 enum status ipu_executable_new(struct ipu_executable **out, const struct ipu_graph *graph,
 			       struct ipu_planner *planner, const struct ipu_target *target,
 			       struct err *err)
 {
-	static const char phases[] = {'F', 'B', 'U'};
-	struct lowering lowering = {.target = target};
-	struct ipu_executable *executable = mem_calloc(1, sizeof(*executable));
-	enum status status;
-	int failed = 0;
+	struct ipu_lowering lowering = {.target = target, .planner = planner};
+	struct ipu_executable *executable;
+	enum status status = ipu__layout_check(graph, target, err);
 
 	*out = NULL;
+	if (status != ST_OK)
+		return status;
+	executable = mem_calloc(1, sizeof(*executable));
 	if (!executable || arena_init(&executable->arena, 0) != 0) {
 		mem_free(executable);
 		return err_nomem(err);
 	}
 	executable->graph = graph;
 	lowering.executable = executable;
-	status = plan_nodes(executable, planner, err);
+	status = plan_nodes(&lowering, err);
 	for (int s = 0; s < graph->layout.stages && status == ST_OK; s++)
-		for (size_t p = 0; p < ARRAY_LEN(phases) && !failed; p++)
-			failed = lower_function(&lowering, s, phases[p]);
-	if (status == ST_OK && (failed || keep_programs(&lowering) != 0))
-		status = err_nomem(err);
+		status = lower_stage(&lowering, s, err);
+	if (status == ST_OK)
+		status = ipu__programs_keep(&lowering, err);
 	mem_free(lowering.programs);
 	mem_free(lowering.steps);
+	mem_free(lowering.reduced);
 	if (status != ST_OK) {
 		ipu_executable_free(executable);
 		return status;

@@ -1,15 +1,17 @@
 /*
  * The program: a graph lowered to Poplar's program kinds, as a tree and as the steps that run.
  *
- * A stage's phase is a function (F, B, U; its leaves are steps); the control program calls them in
- * the order of the schedule. Steps are what an execution trace shows: one after the other on an
- * IPU, so the cycles of a function are the sum of its steps'.
+ * What a stage does is a function each (F, B, U and what moves data for them; its leaves are
+ * steps); the control programs call them in the order of the schedule (ipu_control.h). Steps are
+ * what an execution trace shows: one after the other on an IPU, so the cycles of a function are the
+ * sum of its steps'.
  */
 #ifndef IPU_PROGRAM_H
 #define IPU_PROGRAM_H
 
 #include "common/arena.h"
 #include "ipu/compile/ipu_graph.h"
+#include "ipu/ipu_timeline.h"
 
 enum ipu_program_type {
 	IPU_SEQUENCE,
@@ -24,6 +26,7 @@ enum ipu_program_type {
 	IPU_STREAM_COPY_MID,
 	IPU_STREAM_COPY_END,
 	IPU_WRITE_UNDEF,
+	IPU_SWITCH, /* "Unknown", as profiles show it */
 	IPU_PROGRAM_TYPES
 };
 
@@ -38,6 +41,7 @@ struct ipu_program {
 	int node;        /* of the graph; -1: none */
 	int64_t repeats; /* Repeat; 1 else */
 	int call_target; /* Call: the function; -1 else */
+	int children;
 };
 
 /* A leaf as it runs. */
@@ -46,44 +50,39 @@ struct ipu_step {
 	int node;    /* of the graph; -1: none */
 	int phase;   /* of the node's plan; -1: none */
 	enum ipu_program_type type;
-	int64_t cycles;     /* of one run */
-	double mean_cycles; /* over the active tiles */
-	int64_t tiles;      /* active */
-	int64_t bytes;      /* exchanged, in = out; of a stream copy or between IPUs: in */
-	int64_t repeats;    /* it runs so many times, one after the other */
+	int64_t cycles;              /* of one run */
+	double mean_cycles;          /* over the active tiles */
+	int64_t tiles;               /* active */
+	int64_t vertices;            /* of an OnTileExecute */
+	int64_t bytes_in, bytes_out; /* exchanged: the same; from or to memory elsewhere: one */
+	int64_t repeats;             /* it runs so many times, one after the other */
 };
 
-enum ipu_function_phase {
-	IPU_FUNCTION_F,
-	IPU_FUNCTION_B, /* with W */
-	IPU_FUNCTION_U,
-	IPU_FUNCTION_PHASES
-};
-
-/* A stage's phase. */
+/* A stage's function. */
 struct ipu_code {
 	int program; /* the function's id; -1: there is none */
 	struct ipu_step *steps;
 	int step_count;
-	int64_t cycles; /* sum over the steps, repeats counted; of which: */
-	int64_t exchange_cycles, sync_cycles;
+	struct ipu_function_cost cost; /* sums over the steps, repeats counted */
 };
 
 struct ipu_executable {
 	const struct ipu_graph *graph;
 	const struct ipu_plan **plans; /* by node; the planner's */
 	struct ipu_program *programs;
-	int program_count;
+	int program_count, root_count;
 	struct ipu_code (*code)[IPU_FUNCTION_PHASES]; /* by stage */
 	struct arena arena;                           /* owns all of this */
 };
 
-/* Plan every operation and write the programs. @graph and @planner outlive the executable. */
+/* Plan every operation and write the functions; the control programs follow with the timelines.
+ * What the layout asks of a target that cannot is an error. @graph and @planner outlive the
+ * executable. */
 enum status ipu_executable_new(struct ipu_executable **out, const struct ipu_graph *graph,
 			       struct ipu_planner *planner, const struct ipu_target *target,
 			       struct err *err);
 void ipu_executable_free(struct ipu_executable *executable); /* accepts NULL */
 
-enum ipu_function_phase ipu_function_of(char phase); /* F, B, W or U */
+enum ipu_function_phase ipu_function_of(char phase); /* F, B, W, U or R */
 
 #endif /* IPU_PROGRAM_H */

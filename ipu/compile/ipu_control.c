@@ -1,0 +1,388 @@
+/*
+ * The control programs are read off the timelines: time steps that are the same again and again are
+ * one Sequence, its programs those of all IPUs.
+ *
+ * Threads: none.
+ */
+#include "ipu/compile/ipu_control.h"
+
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "ipu/compile/ipu_program_internal.h"
+#include "ipu/compile/ipu_trace.h"
+
+/* How time steps become Sequences: the first @lead, then @period again and again, then the rest. */
+struct folding {
+	int lead, period, repeats; /* repeats 0: there is no main phase */
+	int slots;                 /* Sequences; the weight update has one more */
+	int time_steps;
+};
+
+/* A program of a time step, of all IPUs; in the order of a step. */
+struct item {
+	int slot, order, stage;
+	int program;  /* once it is there; of a stream the first */
+	int function; /* -1: a transfer */
+	enum ipu_transfer_kind kind;
+};
+
+struct control {
+	struct ipu_lowering lowering;
+	const struct ipu_mode *mode;
+	struct folding folding;
+	struct item *items;
+	int count;
+};
+
+/* --- folding -------------------------------------------------------------------------------------
+ */
+
+/* Micro-batches of a period: those that begin in the first. */
+static int lines_of(const struct ipu_schedule *schedule, int period)
+{
+	const int ipu = schedule->device[0];
+	int lines = 0;
+
+	for (int w = schedule->first[ipu]; w < schedule->first[ipu + 1]; w++)
+		lines += schedule->works[w].stage == 0 && schedule->works[w].phase == 'F' &&
+			 schedule->works[w].time_step < period;
+	return lines;
+}
+
+static struct folding fold(const struct ipu_schedule *schedule, const struct ipu_timeline *timeline)
+{
+	const int period = schedule->training ? 2 * schedule->stages : schedule->stages;
+	const int more = timeline->time_steps - schedule->time_steps;
+	struct folding folding = {.period = period, .time_steps = timeline->time_steps};
+
+	if (schedule->kind == IPU_SEQUENTIAL) {
+		folding.repeats = timeline->time_steps / period;
+	} else {
+		const int rounds = schedule->microbatches / lines_of(schedule, period);
+
+		folding.lead = period + more;
+		folding.repeats = (rounds * period - folding.lead) / period;
+	}
+	if (folding.repeats < 1) {
+		folding.repeats = 0;
+		folding.lead = timeline->time_steps;
+	}
+	folding.slots = timeline->time_steps;
+	if (folding.repeats > 0)
+		folding.slots -= (folding.repeats - 1) * period;
+	return folding;
+}
+
+static int slot_of(const struct folding *folding, int time_step)
+{
+	const int main_end = folding->lead + folding->repeats * folding->period;
+
+	if (time_step < folding->lead)
+		return time_step;
+	if (time_step < main_end)
+		return folding->lead + (time_step - folding->lead) % folding->period;
+	return time_step - (folding->repeats > 0 ? folding->repeats - 1 : 0) * folding->period;
+}
+
+/* --- items ---------------------------------------------------------------------------------------
+ */
+
+/* The order of a time step. */
+enum {
+	ORDER_START,
+	ORDER_INFEED,
+	ORDER_COPY_IN,
+	ORDER_FORWARD,
+	ORDER_BACKWARD, /* and R right before it */
+	ORDER_PUSH,
+	ORDER_RECOMPUTE,
+	ORDER_UPDATE,
+	ORDER_COPY_OUT,
+	ORDER_SYNC,
+	ORDER_GLOBAL,
+	ORDER_SYNC_ANS,
+	ORDER_OUTFEED
+};
+
+static struct item event_item(const struct control *control, const struct ipu_event *event)
+{
+	static const int orders[] = {
+		[IPU_FUNCTION_F] = ORDER_FORWARD, [IPU_FUNCTION_B] = ORDER_BACKWARD,
+		[IPU_FUNCTION_U] = ORDER_UPDATE,  [IPU_FUNCTION_R] = ORDER_RECOMPUTE,
+		[IPU_FUNCTION_PUSH] = ORDER_PUSH, [IPU_FUNCTION_START] = ORDER_START,
+	};
+	const struct ipu_layout *layout = &control->lowering.executable->graph->layout;
+	struct item item = {.slot = slot_of(&control->folding, event->time_step),
+			    .order = orders[event->function],
+			    .stage = 2 * event->stage + 1,
+			    .function = (int)event->function,
+			    .program = -1};
+
+	_Static_assert(ARRAY_LEN(orders) == IPU_FUNCTION_PHASES, "orders out of step");
+	if (event->function == IPU_FUNCTION_R &&
+	    layout->recompute == IPU_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED) {
+		item.order = ORDER_BACKWARD;
+		item.stage--;
+	}
+	if (event->function == IPU_FUNCTION_START)
+		item.slot = -1;
+	return item;
+}
+
+static struct item transfer_item(const struct control *control, const struct ipu_transfer *transfer)
+{
+	static const int orders[] = {
+		[IPU_TRANSFER_INFEED] = ORDER_INFEED,     [IPU_TRANSFER_COPY_IN] = ORDER_COPY_IN,
+		[IPU_TRANSFER_COPY_OUT] = ORDER_COPY_OUT, [IPU_TRANSFER_SYNC] = ORDER_SYNC,
+		[IPU_TRANSFER_GLOBAL] = ORDER_GLOBAL,     [IPU_TRANSFER_SYNC_ANS] = ORDER_SYNC_ANS,
+		[IPU_TRANSFER_OUTFEED] = ORDER_OUTFEED,
+	};
+	struct item item = {.slot = slot_of(&control->folding, transfer->time_step),
+			    .order = orders[transfer->kind],
+			    .stage = 2 * transfer->stage + 1,
+			    .function = -1,
+			    .kind = transfer->kind,
+			    .program = -1};
+
+	_Static_assert(ARRAY_LEN(orders) == IPU_TRANSFER_KINDS, "orders out of step");
+	/* The results of a whole run leave before the last meeting. */
+	if (item.slot == control->folding.slots && transfer->kind == IPU_TRANSFER_OUTFEED)
+		item.order = ORDER_UPDATE + 1;
+	return item;
+}
+
+static int compare_items(const void *left, const void *right)
+{
+	const struct item *a = left, *b = right;
+
+	if (a->slot != b->slot)
+		return a->slot < b->slot ? -1 : 1;
+	if (a->order != b->order)
+		return a->order < b->order ? -1 : 1;
+	return (a->stage > b->stage) - (a->stage < b->stage);
+}
+
+static enum status collect_items(struct control *control, struct err *err)
+{
+	const struct ipu_timeline *timeline = control->mode->timeline;
+	struct ipu_walk walk = {.timeline = timeline};
+	int kept = 0;
+
+	control->items = mem_calloc((size_t)timeline->count + (size_t)timeline->transfer_count + 1,
+				    sizeof(*control->items));
+	if (!control->items)
+		return err_nomem(err);
+	while (ipu_walk_next(&walk))
+		control->items[control->count++] = walk.event
+							   ? event_item(control, walk.event)
+							   : transfer_item(control, walk.transfer);
+	qsort(control->items, (size_t)control->count, sizeof(*control->items), compare_items);
+	for (int i = 0; i < control->count; i++)
+		if (i == 0 || compare_items(&control->items[kept - 1], &control->items[i]) != 0)
+			control->items[kept++] = control->items[i];
+	control->count = kept;
+	return ST_OK;
+}
+
+/* --- programs ------------------------------------------------------------------------------------
+ */
+
+static void add_call(struct ipu_lowering *lowering, int parent, int target, const char *name)
+{
+	const int call = ipu__program_add(lowering, parent, IPU_CALL, name, -1);
+
+	if (!lowering->failed)
+		lowering->programs[call].call_target = target;
+}
+
+static int add_repeat(struct ipu_lowering *lowering, int parent, int64_t repeats, const char *name)
+{
+	const int repeat = ipu__program_add(lowering, parent, IPU_REPEAT, name, -1);
+
+	if (!lowering->failed)
+		lowering->programs[repeat].repeats = repeats;
+	return repeat;
+}
+
+/* Returns the first of the three. */
+static int add_stream(struct ipu_lowering *lowering, int parent, const char *name)
+{
+	const int begin = ipu__program_add(lowering, parent, IPU_STREAM_COPY_BEGIN, name, -1);
+
+	ipu__program_add(lowering, parent, IPU_STREAM_COPY_MID, name, -1);
+	ipu__program_add(lowering, parent, IPU_STREAM_COPY_END, name, -1);
+	return begin;
+}
+
+static void add_transfer(struct ipu_lowering *lowering, int parent, struct item *item)
+{
+	static const char *const names[] = {
+		[IPU_TRANSFER_INFEED] = "Infeed",
+		[IPU_TRANSFER_COPY_IN] = "Infeed/InterTilesetCopy",
+		[IPU_TRANSFER_COPY_OUT] = "Outfeed/InterTilesetCopy",
+		[IPU_TRANSFER_OUTFEED] = "Outfeed",
+		[IPU_TRANSFER_SYNC] = "External",
+		[IPU_TRANSFER_GLOBAL] = "InterIpuCopy/GlobalExchange",
+		[IPU_TRANSFER_SYNC_ANS] = "InterIpuCopy/SyncAns",
+	};
+	const enum ipu_program_type type = ipu_transfer_type(item->kind);
+	const char *name = names[item->kind];
+
+	_Static_assert(ARRAY_LEN(names) == IPU_TRANSFER_KINDS, "transfer names out of step");
+	if (item->stage > 0)
+		name = ipu__name(lowering, "Stage%d/%s", item->stage / 2, name);
+	item->program = type == IPU_STREAM_COPY_MID
+				? add_stream(lowering, parent, name)
+				: ipu__program_add(lowering, parent, type, name, -1);
+}
+
+static void add_items(struct control *control, int parent, int slot)
+{
+	struct ipu_lowering *lowering = &control->lowering;
+
+	for (int i = 0; i < control->count; i++) {
+		struct item *item = &control->items[i];
+		const int stage = item->stage / 2;
+		int target;
+
+		if (item->slot != slot)
+			continue;
+		if (item->function < 0) {
+			add_transfer(lowering, parent, item);
+			continue;
+		}
+		target = lowering->executable->code[stage][item->function].program;
+		add_call(lowering, parent, target, lowering->programs[target].name);
+	}
+}
+
+/* Time steps @first .. @end - 1 of the folding's. */
+static void add_slots(struct control *control, int parent, int first, int end)
+{
+	for (int slot = first; slot < end; slot++)
+		add_items(control,
+			  ipu__sequence_add(&control->lowering, parent, "step%d", slot - first),
+			  slot);
+}
+
+static void add_run(struct control *control, int parent)
+{
+	const struct folding *folding = &control->folding;
+	const struct ipu_graph *graph = control->lowering.executable->graph;
+	struct ipu_lowering *lowering = &control->lowering;
+	const int main_end = folding->lead + (folding->repeats > 0 ? folding->period : 0);
+
+	for (int s = 0; s < graph->layout.stages && control->mode->schedule->training; s++)
+		if (lowering->executable->code[s][IPU_FUNCTION_PUSH].program >= 0)
+			ipu__program_add(lowering, parent, IPU_WRITE_UNDEF,
+					 ipu__name(lowering, "Stage%d/FIFO", s), -1);
+	add_items(control, parent, -1);
+	if (folding->lead > 0)
+		add_slots(control, ipu__sequence_add(lowering, parent, "RampUp"), 0, folding->lead);
+	if (folding->repeats > 0)
+		add_slots(control,
+			  ipu__sequence_add(lowering,
+					    add_repeat(lowering, parent, folding->repeats, "Main"),
+					    "MicroBatches"),
+			  folding->lead, main_end);
+	if (main_end < folding->slots)
+		add_slots(control, ipu__sequence_add(lowering, parent, "RampDown"), main_end,
+			  folding->slots);
+	add_items(control,
+		  ipu__sequence_add(lowering, parent, "%s",
+				    control->mode->schedule->training ? "WeightUpdate" : "End"),
+		  folding->slots);
+}
+
+/* Every transfer learns where it stands. */
+static void place_transfers(struct control *control)
+{
+	struct ipu_timeline *timeline = control->mode->timeline;
+
+	for (int i = 0; i < timeline->transfer_count; i++) {
+		const struct item key = transfer_item(control, &timeline->transfers[i]);
+		const struct item *found = bsearch(&key, control->items, (size_t)control->count,
+						   sizeof(*control->items), compare_items);
+
+		timeline->transfers[i].program = found ? found->program : -1;
+	}
+}
+
+/* Returns the root of the mode. */
+static int add_mode(struct control *control, const struct ipu_mode *mode, struct err *err,
+		    enum status *status)
+{
+	struct ipu_lowering *lowering = &control->lowering;
+	int root;
+
+	control->mode = mode;
+	control->count = 0;
+	control->folding = fold(mode->schedule, mode->timeline);
+	*status = collect_items(control, err);
+	if (*status != ST_OK)
+		return -1;
+	root = ipu__sequence_add(lowering, -1, "%s", mode->name);
+	add_run(control,
+		ipu__sequence_add(lowering, add_repeat(lowering, root, mode->runs, "PipelineRuns"),
+				  "PipelineRun"));
+	if (!lowering->failed)
+		place_transfers(control);
+	mem_free(control->items);
+	control->items = NULL;
+	return root;
+}
+
+static void add_engine(struct ipu_lowering *lowering, const struct ipu_mode *modes,
+		       const int *roots, int count)
+{
+	const int root = ipu__sequence_add(lowering, -1, "Engine::run");
+	int choice;
+
+	add_stream(lowering, root, "controlProgram/flag");
+	add_stream(lowering, root, "controlProgram/id");
+	ipu__program_add(lowering, root, IPU_DO_EXCHANGE, "controlProgram/broadcast", -1);
+	choice = ipu__program_add(lowering, root, IPU_SWITCH, "controlProgram/switch", -1);
+	for (int m = 0; m < count; m++)
+		if (modes[m].timeline)
+			add_call(lowering, choice, roots[m], modes[m].name);
+}
+
+/* What the executable has so far. */
+static void lowering_resume(struct ipu_lowering *lowering, struct ipu_executable *executable)
+{
+	const size_t count = (size_t)executable->program_count;
+
+	*lowering =
+		(struct ipu_lowering){.executable = executable, .roots = executable->root_count};
+	if (mem_grow(&lowering->programs, &lowering->program_capacity, count + 1,
+		     sizeof(*lowering->programs)) != 0) {
+		lowering->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		lowering->programs[i] = executable->programs[i];
+	lowering->program_count = count;
+}
+
+enum status ipu_control_add(struct ipu_executable *executable, const struct ipu_mode *modes,
+			    int count, struct err *err)
+{
+	struct control control = {0};
+	enum status status = ST_OK;
+	int *roots = mem_calloc((size_t)count + 1, sizeof(*roots));
+
+	if (!roots)
+		return err_nomem(err);
+	lowering_resume(&control.lowering, executable);
+	for (int m = 0; m < count && status == ST_OK && !control.lowering.failed; m++)
+		if (modes[m].timeline)
+			roots[m] = add_mode(&control, &modes[m], err, &status);
+	if (status == ST_OK) {
+		add_engine(&control.lowering, modes, roots, count);
+		status = ipu__programs_keep(&control.lowering, err);
+	}
+	mem_free(control.lowering.programs);
+	mem_free(roots);
+	return status;
+}

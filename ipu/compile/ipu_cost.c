@@ -1,0 +1,122 @@
+/*
+ * Costs of stages from their code, and bytes from what operations read and write. Threads: none.
+ */
+#include "ipu/compile/ipu_cost.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+
+static void stage_costs(const struct ipu_executable *executable, struct ipu_costs *costs)
+{
+	for (int s = 0; s < executable->graph->layout.stages; s++) {
+		for (int f = 0; f < IPU_FUNCTION_PHASES; f++)
+			costs->stages[s].function[f] = executable->code[s][f].cost;
+		costs->forward[s].function[IPU_FUNCTION_F] =
+			executable->code[s][IPU_FUNCTION_F].cost;
+	}
+}
+
+/* Each tensor once, however many operations of the stage read it. */
+static void mark_reads(const struct ipu_graph *graph, int stage, bool *marked)
+{
+	memset(marked, 0, (size_t)graph->tensor_count * sizeof(*marked));
+	for (int n = 0; n < graph->node_count; n++) {
+		const struct ipu_node *node = &graph->nodes[n];
+
+		if (node->op.stage != stage || node->op.phase == 'U')
+			continue;
+		for (int i = 0; i < node->read_count; i++)
+			marked[node->reads[i]] = true;
+	}
+}
+
+static void mark_results(const struct ipu_graph *graph, int stage, bool *marked)
+{
+	memset(marked, 0, (size_t)graph->tensor_count * sizeof(*marked));
+	for (int n = 0; n < graph->node_count; n++) {
+		const struct ipu_node *node = &graph->nodes[n];
+
+		if (node->op.stage != stage)
+			continue;
+		for (int i = 0; i < node->write_count; i++)
+			if (graph->tensors[node->writes[i]].kind == IPU_TENSOR_RESULT)
+				marked[node->writes[i]] = true;
+	}
+}
+
+static int add_send(struct ipu_send **sends, size_t *capacity, struct ipu_costs *costs, int from,
+		    int to, int64_t bytes)
+{
+	if (mem_grow(sends, capacity, (size_t)costs->send_count + 1, sizeof(**sends)) != 0)
+		return -1;
+	(*sends)[costs->send_count++] = (struct ipu_send){from, to, bytes};
+	return 0;
+}
+
+/* @sent: scratch, by stage. */
+static int stage_bytes(const struct ipu_graph *graph, int stage, struct ipu_costs *costs,
+		       bool *marked, int64_t *sent, struct ipu_send **sends, size_t *capacity)
+{
+	struct ipu_stage_cost *cost = &costs->stages[stage];
+	int failed = 0;
+
+	memset(sent, 0, (size_t)graph->layout.stages * sizeof(*sent));
+	mark_reads(graph, stage, marked);
+	for (int t = 0; t < graph->tensor_count; t++) {
+		const struct ipu_tensor *tensor = &graph->tensors[t];
+
+		if (!marked[t])
+			continue;
+		if (tensor->kind == IPU_TENSOR_INPUT || tensor->kind == IPU_TENSOR_LABELS)
+			cost->infeed_bytes += ipu_tensor_bytes(tensor);
+		else if (tensor->kind == IPU_TENSOR_ACTIVATION && tensor->stage < stage)
+			sent[tensor->stage] += ipu_tensor_bytes(tensor);
+	}
+	for (int from = 0; from < stage && !failed; from++)
+		if (sent[from] > 0)
+			failed = add_send(sends, capacity, costs, from, stage, sent[from]);
+	mark_results(graph, stage, marked);
+	for (int t = 0; t < graph->tensor_count; t++)
+		if (marked[t])
+			cost->outfeed_bytes += ipu_tensor_bytes(&graph->tensors[t]);
+	costs->forward[stage].infeed_bytes = cost->infeed_bytes;
+	costs->forward[stage].outfeed_bytes = cost->outfeed_bytes;
+	return failed;
+}
+
+static int keep_sends(struct ipu_costs *costs, const struct ipu_send *sends, struct arena *arena)
+{
+	costs->sends = arena_alloc(arena, (size_t)costs->send_count + 1, sizeof(*costs->sends));
+	if (!costs->sends)
+		return -1;
+	for (int i = 0; i < costs->send_count; i++)
+		costs->sends[i] = sends[i];
+	return 0;
+}
+
+enum status ipu_costs_get(struct ipu_costs *out, const struct ipu_executable *executable,
+			  struct arena *arena, struct err *err)
+{
+	const struct ipu_graph *graph = executable->graph;
+	const size_t stages = (size_t)graph->layout.stages;
+	bool *marked = mem_calloc((size_t)graph->tensor_count + 1, sizeof(*marked));
+	int64_t *sent = mem_calloc(stages, sizeof(*sent));
+	struct ipu_send *sends = NULL;
+	size_t capacity = 0;
+	int failed;
+
+	*out = (struct ipu_costs){0};
+	out->stages = arena_alloc(arena, stages, sizeof(*out->stages));
+	out->forward = arena_alloc(arena, stages, sizeof(*out->forward));
+	failed = !marked || !sent || !out->stages || !out->forward;
+	if (!failed)
+		stage_costs(executable, out);
+	for (int s = 0; s < graph->layout.stages && !failed; s++)
+		failed = stage_bytes(graph, s, out, marked, sent, &sends, &capacity);
+	failed = failed || keep_sends(out, sends, arena);
+	mem_free(marked);
+	mem_free(sent);
+	mem_free(sends);
+	return failed ? err_nomem(err) : ST_OK;
+}

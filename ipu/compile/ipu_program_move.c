@@ -1,0 +1,402 @@
+/*
+ * Lowering what moves data beside the operations: FIFOs, remote memory, sums and shares over the
+ * replicas. Formulas and their sources: docs/cost-model.md, "What moves data".
+ *
+ * Threads: none.
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "ipu/compile/ipu_program_internal.h"
+
+/* A call of a tile's copy, measured on a C600. */
+#define LOCAL_COPY_CYCLES 288
+
+bool ipu__has_fifo(const struct ipu_graph *graph, int stage)
+{
+	return graph->layout.schedule && ipu_schedule_fifo_depth(graph->layout.schedule, stage) > 0;
+}
+
+enum status ipu__layout_check(const struct ipu_graph *graph, const struct ipu_target *target,
+			      struct err *err)
+{
+	const struct ipu_layout *layout = &graph->layout;
+	const struct {
+		bool asked;
+		const char *what;
+	} asked[] = {
+		{layout->offload_activations, "activations"},
+		{layout->offload_optimizer_state, "optimizer state"},
+		{layout->offload_accumulators, "gradient accumulation buffers"},
+		{layout->offload_weights, "weights"},
+	};
+
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+		if (asked[i].asked && target->remote_bytes_second <= 0)
+			return err_set(err, ST_INVALID,
+				       "%s cannot be offloaded: %s has no streaming memory that is "
+				       "modelled (ipu2 and ipu21 have)",
+				       asked[i].what, target->name);
+	return ST_OK;
+}
+
+/* --- on the tiles, and to memory elsewhere -------------------------------------------------------
+ */
+
+void ipu__copy_lower(struct ipu_lowering *lowering, int function, int64_t bytes, const char *name)
+{
+	const struct ipu_target *target = lowering->target;
+	const double each = (double)bytes / (double)(target->tiles * target->load_bytes_cycle);
+	const struct ipu_step copy = {.node = -1,
+				      .phase = -1,
+				      .type = IPU_ON_TILE_EXECUTE,
+				      .cycles = LOCAL_COPY_CYCLES + (int64_t)ceil(each),
+				      .mean_cycles = LOCAL_COPY_CYCLES + each,
+				      .tiles = target->tiles,
+				      .vertices = target->tiles,
+				      .repeats = 1};
+	int sequence;
+
+	if (bytes == 0)
+		return;
+	sequence = ipu__sequence_add(lowering, function, "%s", name);
+	ipu__sync_add(lowering, sequence, false, 1, -1, -1);
+	ipu__step_add(lowering, sequence, &copy, "%s/OnTileCopy-0", name);
+}
+
+static void stream_part(struct ipu_lowering *lowering, int sequence, enum ipu_program_type type,
+			int64_t cycles, int64_t bytes_in, int64_t bytes_out, const char *name)
+{
+	const struct ipu_step step = {.node = -1,
+				      .phase = -1,
+				      .type = type,
+				      .cycles = cycles,
+				      .mean_cycles = (double)cycles,
+				      .tiles = lowering->target->tiles,
+				      .bytes_in = bytes_in,
+				      .bytes_out = bytes_out,
+				      .repeats = 1};
+
+	ipu__step_add(lowering, sequence, &step, "%s", name);
+}
+
+void ipu__remote_lower(struct ipu_lowering *lowering, int function, int64_t bytes, bool load,
+		       const char *name)
+{
+	const struct ipu_stream_copy copy = ipu_stream_copy(lowering->target, (double)bytes,
+							    lowering->target->remote_bytes_second);
+	int sequence;
+
+	if (bytes == 0)
+		return;
+	sequence = ipu__sequence_add(lowering, function, "%s", name);
+	stream_part(lowering, sequence, IPU_STREAM_COPY_BEGIN, copy.begin_cycles, 0, 0, name);
+	stream_part(lowering, sequence, IPU_STREAM_COPY_MID,
+		    copy.cycles - copy.begin_cycles - copy.end_cycles, load ? bytes : 0,
+		    load ? 0 : bytes, name);
+	stream_part(lowering, sequence, IPU_STREAM_COPY_END, copy.end_cycles, 0, 0, name);
+}
+
+/* --- over the replicas ---------------------------------------------------------------------------
+ */
+
+/* A phase on the replica's own tiles: every tile's share of @bytes exchanged or added. */
+static void local_phase(struct ipu_lowering *lowering, int sequence, enum ipu_program_type type,
+			int64_t bytes, const char *name, const char *part)
+{
+	const struct ipu_target *target = lowering->target;
+	const bool exchange = type == IPU_DO_EXCHANGE;
+	const double rate = exchange ? target->exchange_bytes_cycle : (double)target->vector_bytes;
+	const double each = (double)bytes / ((double)target->tiles * rate);
+	const struct ipu_step step = {.node = -1,
+				      .phase = -1,
+				      .type = type,
+				      .cycles = (int64_t)ceil(each),
+				      .mean_cycles = each,
+				      .tiles = target->tiles,
+				      .vertices = exchange ? 0 : target->tiles * target->workers,
+				      .bytes_in = exchange ? bytes : 0,
+				      .bytes_out = exchange ? bytes : 0,
+				      .repeats = 1};
+
+	ipu__sync_add(lowering, sequence, false, 1, -1, -1);
+	ipu__step_add(lowering, sequence, &step, "%s/%s", name, part);
+}
+
+/* R - 1 rounds of the ring, a share of @bytes each. */
+static void ring(struct ipu_lowering *lowering, int sequence, int64_t bytes, const char *name,
+		 const char *part)
+{
+	const struct ipu_target *target = lowering->target;
+	const int64_t replicas = lowering->executable->graph->layout.replicas;
+	const int64_t share = (bytes + replicas - 1) / replicas;
+	const int64_t cycles =
+		(int64_t)ceil((double)share / target->link_bytes_second * target->clock_hz);
+	const struct ipu_step step = {.node = -1,
+				      .phase = -1,
+				      .type = IPU_GLOBAL_EXCHANGE,
+				      .cycles = cycles,
+				      .mean_cycles = (double)cycles,
+				      .tiles = target->tiles,
+				      .bytes_in = share,
+				      .bytes_out = share,
+				      .repeats = 1};
+
+	for (int64_t r = 1; r < replicas; r++) {
+		ipu__sync_add(lowering, sequence, true, 1, -1, -1);
+		ipu__step_add(lowering, sequence, &step, "%s/%s%lld", name, part, (long long)r - 1);
+	}
+}
+
+/* 2 (R - 1) rounds and four phases on each replica's tiles are the published 6 + 2 (R - 2). */
+void ipu__collective_lower(struct ipu_lowering *lowering, int function, enum ipu_collective kind,
+			   int64_t bytes, const char *name)
+{
+	const int64_t replicas = lowering->executable->graph->layout.replicas;
+	int sequence;
+
+	if (replicas < 2 || bytes == 0)
+		return;
+	sequence = ipu__sequence_add(lowering, function, "%s", name);
+	if (kind != IPU_ALL_GATHER) {
+		local_phase(lowering, sequence, IPU_DO_EXCHANGE, bytes, name,
+			    "ReduceScatter/ExchangePre");
+		ring(lowering, sequence, bytes, name, "ReduceScatter/Ring");
+		local_phase(lowering, sequence, IPU_ON_TILE_EXECUTE, bytes / replicas, name,
+			    "ReduceScatter/Add");
+	}
+	if (kind != IPU_REDUCE_SCATTER) {
+		local_phase(lowering, sequence, IPU_ON_TILE_EXECUTE, bytes / replicas, name,
+			    "AllGather/Copy");
+		ring(lowering, sequence, bytes, name, "AllGather/Ring");
+		local_phase(lowering, sequence, IPU_DO_EXCHANGE, bytes, name,
+			    "AllGather/ExchangePost");
+	}
+}
+
+static bool shards(const struct ipu_layout *layout)
+{
+	return layout->replicas > 1 && (layout->shard_optimizer_state || layout->shard_weights);
+}
+
+/* Gradients are summed over the replicas once, before whatever of the update reads them first. */
+static void reduce_tensor(struct ipu_lowering *lowering, int function, int t)
+{
+	const struct ipu_graph *graph = lowering->executable->graph;
+	const struct ipu_tensor *tensor = &graph->tensors[t];
+
+	if ((tensor->kind != IPU_TENSOR_WEIGHT_GRADIENT &&
+	     tensor->kind != IPU_TENSOR_ACCUMULATOR) ||
+	    lowering->reduced[t])
+		return;
+	lowering->reduced[t] = true;
+	ipu__collective_lower(
+		lowering, function, shards(&graph->layout) ? IPU_REDUCE_SCATTER : IPU_ALL_REDUCE,
+		ipu_tensor_bytes(tensor), ipu__name(lowering, "CrossReplicaSum/%s", tensor->name));
+}
+
+static bool reads_accumulator(const struct ipu_graph *graph, const struct ipu_node *node)
+{
+	for (int i = 0; i < node->write_count; i++)
+		if (graph->tensors[node->writes[i]].kind == IPU_TENSOR_ACCUMULATOR)
+			return true;
+	return false;
+}
+
+/* Gradients are added to accumulators that lie elsewhere: there and back with each. */
+static void stream_accumulators(struct ipu_lowering *lowering, int function,
+				const struct ipu_node *node, bool load)
+{
+	const struct ipu_graph *graph = lowering->executable->graph;
+
+	for (int i = 0; i < node->write_count; i++) {
+		const struct ipu_tensor *tensor = &graph->tensors[node->writes[i]];
+
+		if (tensor->kind == IPU_TENSOR_ACCUMULATOR)
+			ipu__remote_lower(lowering, function, ipu_tensor_bytes(tensor), load,
+					  ipu__name(lowering, "%s/%s",
+						    load ? "RemoteLoad" : "RemoteStore",
+						    tensor->name));
+	}
+}
+
+void ipu__before_node(struct ipu_lowering *lowering, int function, int node)
+{
+	const struct ipu_graph *graph = lowering->executable->graph;
+	const struct ipu_node *of = &graph->nodes[node];
+
+	if (of->op.phase == 'U')
+		for (int i = 0; i < of->read_count; i++)
+			reduce_tensor(lowering, function, of->reads[i]);
+	else if (graph->layout.offload_accumulators && reads_accumulator(graph, of))
+		stream_accumulators(lowering, function, of, true);
+}
+
+void ipu__after_node(struct ipu_lowering *lowering, int function, int node)
+{
+	const struct ipu_graph *graph = lowering->executable->graph;
+	const struct ipu_node *of = &graph->nodes[node];
+
+	if (of->op.phase != 'U') {
+		if (graph->layout.offload_accumulators && reads_accumulator(graph, of))
+			stream_accumulators(lowering, function, of, false);
+		return;
+	}
+	for (int i = 0; i < of->write_count && shards(&graph->layout); i++) {
+		const struct ipu_tensor *tensor = &graph->tensors[of->writes[i]];
+
+		/* Shares of weights that stay shares are gathered where they are read. */
+		if (tensor->kind == IPU_TENSOR_WEIGHT && !graph->layout.shard_weights)
+			ipu__collective_lower(
+				lowering, function, IPU_ALL_GATHER, ipu_tensor_bytes(tensor),
+				ipu__name(lowering, "ReplicatedAllGather/%s", tensor->name));
+	}
+}
+
+/* --- whole functions -----------------------------------------------------------------------------
+ */
+
+static int64_t kind_bytes(const struct ipu_graph *graph, int stage, enum ipu_tensor_kind kind)
+{
+	int64_t bytes = 0;
+
+	for (int t = 0; t < graph->tensor_count; t++)
+		if (graph->tensors[t].stage == stage && graph->tensors[t].kind == kind)
+			bytes += ipu_tensor_bytes(&graph->tensors[t]);
+	return bytes;
+}
+
+static int64_t share_of(int64_t bytes, const struct ipu_layout *layout, bool shared)
+{
+	return shared ? (bytes + layout->replicas - 1) / layout->replicas : bytes;
+}
+
+/* The stage's variables of a kind between the tiles and the streaming memory. */
+static void stream_kind(struct ipu_lowering *lowering, int function, int stage,
+			enum ipu_tensor_kind kind, bool shared, bool load)
+{
+	const struct ipu_graph *graph = lowering->executable->graph;
+
+	ipu__remote_lower(lowering, function,
+			  share_of(kind_bytes(graph, stage, kind), &graph->layout, shared), load,
+			  ipu__name(lowering, "%s/Stage%d/%s", load ? "RemoteLoad" : "RemoteStore",
+				    stage, ipu_tensor_kind_name(kind)));
+}
+
+static void load_weights(struct ipu_lowering *lowering, int function, int stage)
+{
+	const struct ipu_graph *graph = lowering->executable->graph;
+	const struct ipu_layout *layout = &graph->layout;
+
+	if (layout->offload_weights)
+		stream_kind(lowering, function, stage, IPU_TENSOR_WEIGHT, layout->shard_weights,
+			    true);
+	if (layout->shard_weights)
+		ipu__collective_lower(
+			lowering, function, IPU_ALL_GATHER,
+			kind_bytes(graph, stage, IPU_TENSOR_WEIGHT),
+			ipu__name(lowering, "ReplicatedAllGather/Stage%d/weights", stage));
+}
+
+/* Of what the forward has stashed: from its FIFO, or from where that is offloaded to. */
+static void pop_stash(struct ipu_lowering *lowering, int function, bool push)
+{
+	const struct ipu_graph *graph = lowering->executable->graph;
+
+	for (int i = 0; i < lowering->stash.count; i++) {
+		const struct ipu_tensor *tensor = &graph->tensors[lowering->stash.tensors[i]];
+		const int64_t bytes = ipu_tensor_bytes(tensor);
+
+		if (graph->layout.offload_activations)
+			ipu__remote_lower(lowering, function, bytes, !push,
+					  ipu__name(lowering, "%s/%s",
+						    push ? "FIFO/RemoteStore" : "FIFO/RemoteLoad",
+						    tensor->name));
+		else
+			ipu__copy_lower(lowering, function, bytes,
+					ipu__name(lowering, "%s/%s",
+						  push ? "FIFO/Push" : "FIFO/Pop", tensor->name));
+	}
+}
+
+void ipu__before_function(struct ipu_lowering *lowering, int function, int stage,
+			  enum ipu_function_phase phase)
+{
+	const struct ipu_graph *graph = lowering->executable->graph;
+	const struct ipu_layout *layout = &graph->layout;
+	const enum ipu_function_phase reader =
+		lowering->stash.replays ? IPU_FUNCTION_R : IPU_FUNCTION_B;
+
+	if (phase != IPU_FUNCTION_U) {
+		load_weights(lowering, function, stage);
+		if (phase == reader && ipu__has_fifo(graph, stage))
+			pop_stash(lowering, function, false);
+		return;
+	}
+	if (layout->offload_weights)
+		stream_kind(lowering, function, stage, IPU_TENSOR_WEIGHT, layout->shard_weights,
+			    true);
+	if (layout->offload_optimizer_state)
+		stream_kind(lowering, function, stage, IPU_TENSOR_OPTIMIZER_STATE, shards(layout),
+			    true);
+	if (layout->offload_accumulators)
+		stream_kind(lowering, function, stage, IPU_TENSOR_ACCUMULATOR, false, true);
+}
+
+void ipu__after_function(struct ipu_lowering *lowering, int function, int stage,
+			 enum ipu_function_phase phase)
+{
+	const struct ipu_layout *layout = &lowering->executable->graph->layout;
+
+	if (phase != IPU_FUNCTION_U)
+		return;
+	if (layout->offload_optimizer_state)
+		stream_kind(lowering, function, stage, IPU_TENSOR_OPTIMIZER_STATE, shards(layout),
+			    false);
+	if (layout->offload_weights)
+		stream_kind(lowering, function, stage, IPU_TENSOR_WEIGHT, layout->shard_weights,
+			    false);
+}
+
+enum status ipu__push_lower(struct ipu_lowering *lowering, int function, int stage)
+{
+	(void)stage;
+	pop_stash(lowering, function, true);
+	return ST_OK;
+}
+
+enum status ipu__start_lower(struct ipu_lowering *lowering, int function, int stage,
+			     struct err *err)
+{
+	const struct ipu_graph *graph = lowering->executable->graph;
+	struct ipu_op fill[IPU_DTYPES];
+	enum status status = ST_OK;
+
+	memset(fill, 0, sizeof(fill));
+	for (int t = 0; t < graph->tensor_count; t++)
+		if (graph->tensors[t].kind == IPU_TENSOR_ACCUMULATOR &&
+		    graph->tensors[t].stage == stage)
+			fill[graph->tensors[t].dtype].elements.count +=
+				ipu_tensor_elements(&graph->tensors[t]);
+	for (int d = 0; d < IPU_DTYPES && status == ST_OK; d++) {
+		const struct ipu_plan *plan;
+
+		if (fill[d].elements.count == 0)
+			continue;
+		fill[d].kind = IPU_OP_ELEMENTWISE;
+		fill[d].dtype = (enum ipu_dtype)d;
+		fill[d].name = "GradientAccumulation/Zero";
+		fill[d].phase = 'U';
+		fill[d].stage = stage;
+		fill[d].elements.times[IPU_FN_FILL] = 1;
+		status = ipu_planner_plan(lowering->planner, &fill[d], NULL, &plan, err);
+		if (status == ST_OK)
+			ipu__plan_lower(lowering,
+					ipu__sequence_add(lowering, function, "%s", fill[d].name),
+					plan, fill[d].name, -1);
+	}
+	if (status == ST_OK && graph->layout.offload_accumulators)
+		stream_kind(lowering, function, stage, IPU_TENSOR_ACCUMULATOR, false, false);
+	return status;
+}

@@ -1,0 +1,156 @@
+/*
+ * Steps of functions are those of their code, transfers stand for themselves. Threads: any, nothing
+ * is kept.
+ */
+#include "ipu/compile/ipu_trace.h"
+
+#include <assert.h>
+
+#include "common/mem.h"
+
+struct tracing {
+	const struct ipu_executable *executable;
+	ipu_trace_fn fn;
+	void *user;
+};
+
+bool ipu_walk_next(struct ipu_walk *walk)
+{
+	const struct ipu_timeline *timeline = walk->timeline;
+	const struct ipu_event *event =
+		walk->events < timeline->count ? &timeline->events[walk->events] : NULL;
+	const struct ipu_transfer *transfer = walk->transfers < timeline->transfer_count
+						      ? &timeline->transfers[walk->transfers]
+						      : NULL;
+
+	if (event != NULL && transfer != NULL) {
+		if (transfer->ipu < event->ipu ||
+		    (transfer->ipu == event->ipu && transfer->start_cycle <= event->start_cycle))
+			event = NULL;
+		else
+			transfer = NULL;
+	}
+	walk->events += event != NULL;
+	walk->transfers += transfer != NULL;
+	walk->event = event;
+	walk->transfer = transfer;
+	return event != NULL || transfer != NULL;
+}
+
+enum ipu_program_type ipu_transfer_type(enum ipu_transfer_kind kind)
+{
+	static const enum ipu_program_type types[] = {
+		[IPU_TRANSFER_INFEED] = IPU_STREAM_COPY_MID,
+		[IPU_TRANSFER_COPY_IN] = IPU_DO_EXCHANGE,
+		[IPU_TRANSFER_COPY_OUT] = IPU_DO_EXCHANGE,
+		[IPU_TRANSFER_SYNC] = IPU_SYNC,
+		[IPU_TRANSFER_GLOBAL] = IPU_GLOBAL_EXCHANGE,
+		[IPU_TRANSFER_SYNC_ANS] = IPU_SYNC_ANS,
+		[IPU_TRANSFER_OUTFEED] = IPU_STREAM_COPY_MID,
+	};
+
+	_Static_assert(ARRAY_LEN(types) == IPU_TRANSFER_KINDS, "transfer types out of step");
+	assert((unsigned)kind < IPU_TRANSFER_KINDS);
+	return types[kind];
+}
+
+/* The steps of a function, one after the other. */
+static int trace_event(const struct tracing *tracing, const struct ipu_event *event)
+{
+	const struct ipu_code *code = &tracing->executable->code[event->stage][event->function];
+	struct ipu_trace_step step = {.ipu = event->ipu,
+				      .stage = event->stage,
+				      .microbatch = event->microbatch,
+				      .phase = event->phase,
+				      .start_cycle = event->start_cycle,
+				      .overlapped = -1};
+
+	for (int i = 0; i < code->step_count; i++) {
+		const struct ipu_step *from = &code->steps[i];
+
+		step.program = from->program;
+		step.node = from->node;
+		step.type = from->type;
+		step.cycles = from->cycles;
+		step.tiles = from->tiles;
+		step.mean_cycles = from->mean_cycles;
+		step.bytes_in = from->bytes_in;
+		step.bytes_out = from->bytes_out;
+		for (int64_t r = 0; r < from->repeats; r++) {
+			const int failed = tracing->fn(tracing->user, &step);
+
+			if (failed)
+				return failed;
+			step.start_cycle += step.cycles;
+		}
+	}
+	return 0;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Begin, Mid and End; what is hidden is so from the start. */
+static int trace_stream(const struct tracing *tracing, const struct ipu_transfer *transfer,
+			struct ipu_trace_step *step)
+{
+	const int64_t cycles[] = {transfer->begin_cycles,
+				  transfer->cycles - transfer->begin_cycles - transfer->end_cycles,
+				  transfer->end_cycles};
+	int64_t hidden = transfer->overlapped;
+
+	for (int i = 0; i < 3; i++) {
+		const bool mid = i == 1;
+		int failed;
+
+		step->type = (enum ipu_program_type)(IPU_STREAM_COPY_BEGIN + i);
+		step->program = transfer->program < 0 ? -1 : transfer->program + i;
+		step->cycles = cycles[i];
+		step->mean_cycles = (double)cycles[i];
+		step->overlapped = least(hidden, cycles[i]);
+		step->bytes_in = mid ? transfer->bytes_in : 0;
+		step->bytes_out = mid ? transfer->bytes_out : 0;
+		hidden -= step->overlapped;
+		failed = tracing->fn(tracing->user, step);
+		if (failed)
+			return failed;
+		step->start_cycle += cycles[i];
+	}
+	return 0;
+}
+
+static int trace_transfer(const struct tracing *tracing, const struct ipu_transfer *transfer)
+{
+	struct ipu_trace_step step = {.ipu = transfer->ipu,
+				      .stage = transfer->stage,
+				      .microbatch = transfer->microbatch,
+				      .program = transfer->program,
+				      .node = -1,
+				      .type = ipu_transfer_type(transfer->kind),
+				      .start_cycle = transfer->start_cycle,
+				      .cycles = transfer->cycles,
+				      .overlapped = -1,
+				      .tiles = -1,
+				      .mean_cycles = (double)transfer->cycles,
+				      .bytes_in = transfer->bytes_in,
+				      .bytes_out = transfer->bytes_out};
+
+	if (step.type == IPU_STREAM_COPY_MID)
+		return trace_stream(tracing, transfer, &step);
+	return tracing->fn(tracing->user, &step);
+}
+
+int ipu_trace(const struct ipu_executable *executable, const struct ipu_timeline *timeline,
+	      ipu_trace_fn fn, void *user)
+{
+	const struct tracing tracing = {.executable = executable, .fn = fn, .user = user};
+	struct ipu_walk walk = {.timeline = timeline};
+	int failed = 0;
+
+	while (!failed && ipu_walk_next(&walk))
+		failed = walk.event ? trace_event(&tracing, walk.event)
+				    : trace_transfer(&tracing, walk.transfer);
+	return failed;
+}
