@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "fidelity_network.h"
 #include "ipu/plan/ipu_plan.h"
 
 /* A published figure and how it is simulated. */
@@ -28,6 +29,7 @@ struct workload {
 	double (*simulate)(const struct workload *workload, const struct ipu_target *target);
 	struct ipu_op op;
 	enum ipu_dtype partials;
+	const char *run, *words; /* of a network */
 };
 
 static void die(const struct err *err)
@@ -92,6 +94,20 @@ static double gemm_best(const struct workload *workload, const struct ipu_target
 		best = fmax(best, teraflops(target, plan_on(target, &op, workload->partials)));
 	}
 	return best;
+}
+
+/* A step as Keras prints it. */
+static double network(const struct workload *workload, const struct ipu_target *target)
+{
+	(void)target;
+	return fidelity_network(workload->run, workload->words).keras_step_us;
+}
+
+/* The same where each step is an execution of its own. */
+static double network_execution(const struct workload *workload, const struct ipu_target *target)
+{
+	(void)target;
+	return fidelity_network(workload->run, workload->words).execution_us;
 }
 
 /* ---- the published ------------------------------------------------------------------------------
@@ -182,12 +198,52 @@ static void add_best(const char *name, enum ipu_dtype dtype, enum ipu_dtype part
 	    name);
 }
 
+/* Steps that Keras printed: the tutorials of graphcore/tutorials, tutorials/tensorflow2/keras (the
+ * convolutional network on MNIST, batch 64, Mk2), and the University of Luxembourg's tutorial on
+ * IPUs (ResNet50 on CIFAR-10 at 224 x 224, batch 2; its third epoch of 50 steps). The latter's
+ * machine runs at 1850 MHz: a Bow. */
+static void add_networks(void)
+{
+#define KERAS_MNIST "examples/keras-mnist.json"
+#define KERAS_STEP  "--use-ipu --batch-size 64 "
+	static const struct {
+		const char *name, *run, *words, *target;
+		double published;
+		bool calibrated;
+		double (*simulate)(const struct workload *workload,
+				   const struct ipu_target *target);
+	} rows[] = {
+		{"convnet, 1 IPU", KERAS_MNIST, KERAS_STEP "--ipu.auto_select_ipus 1", "ipu2", 224,
+		 true, network},
+		{"convnet, a step a run", KERAS_MNIST,
+		 KERAS_STEP "--ipu.auto_select_ipus 1 --compile.steps_per_execution 1", "ipu2",
+		 3000, true, network_execution},
+		{"convnet, 2 replicas", KERAS_MNIST, KERAS_STEP "--ipu.auto_select_ipus 2", "ipu2",
+		 135, false, network},
+		{"ResNet50, batch 2", "examples/cifar10-resnet50.json",
+		 "--ipu.target ipu21 --compile.steps_per_execution 50", "ipu21", 23000, false,
+		 network},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		add((struct workload){.table = "training steps, as Keras prints them",
+				      .unit = "us",
+				      .target = rows[i].target,
+				      .published = rows[i].published,
+				      .calibrated = rows[i].calibrated,
+				      .simulate = rows[i].simulate,
+				      .run = rows[i].run,
+				      .words = rows[i].words},
+		    rows[i].name);
+}
+
 static void add_all(void)
 {
 	add_gemms("float16 products on Bow", bow_half, ARRAY_LEN(bow_half), IPU_FLOAT16);
 	add_gemms("float32 products on Bow", bow_float, ARRAY_LEN(bow_float), IPU_FLOAT32);
 	add_best("float32, any size", IPU_FLOAT32, IPU_FLOAT32, 18.9);
 	add_best("float16, any size", IPU_FLOAT16, IPU_FLOAT16, 58.9);
+	add_networks();
 }
 
 /* ---- the table ----------------------------------------------------------------------------------
@@ -260,6 +316,24 @@ static void print_table(void)
 	print_fit(&fit);
 }
 
+/* ---- what the published step says of a phase
+ * -----------------------------------------------------
+ */
+
+/* The step's cycles are linear in those of a phase: what would give the published one. */
+static void print_solution(void)
+{
+	const struct plan_figures figures =
+		fidelity_network(KERAS_MNIST, KERAS_STEP "--ipu.auto_select_ipus 1");
+	const struct ipu_target target = target_of("ipu2", -1);
+	const double cycles = (double)figures.cycles_per_step;
+	const double phases = figures.sync_fraction * cycles / target.phase_cycles;
+	const double published = 224e-6 * target.clock_hz;
+
+	printf("\nphase_cycles is %.0f; a step of 224 us, %.0f phases, would make it %.0f\n",
+	       target.phase_cycles, phases, target.phase_cycles + (published - cycles) / phases);
+}
+
 /* ---- what if ------------------------------------------------------------------------------------
  */
 
@@ -319,6 +393,7 @@ int main(int argc, char **argv)
 {
 	add_all();
 	print_table();
+	print_solution();
 	if (argc < 2 || strcmp(argv[1], "--table") != 0)
 		print_sweep();
 	return 0;
