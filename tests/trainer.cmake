@@ -14,3 +14,4 @@ ipuscope_add_script(NAME train_seeds LABELS golden release TIMEOUT 300)
 # ipu-plan: its tests run the program beside the library.
 ipuscope_add_test(NAME test_plan_gantt SOURCES test_plan_gantt.c pipeline_sample.c LIBS trainer_plan LABELS unit trainer)
 ipuscope_add_test(NAME test_plan_schedule SOURCES test_plan_schedule.c LIBS PkgConfig::CJSON LABELS unit trainer)
+ipuscope_add_test(NAME test_plan_operation SOURCES test_plan_operation.c LIBS PkgConfig::CJSON LABELS unit trainer)

@@ -18,6 +18,8 @@
 
 /* Sorted by name. */
 static const struct plan_subcommand *const SUBCOMMANDS[] = {
+	&plan_convolution,
+	&plan_product,
 	&plan_model,
 	&plan_schedule,
 };

@@ -20,6 +20,8 @@ struct plan_subcommand {
 	enum status (*run)(int argc, char **argv, FILE *out, struct err *err);
 };
 
+extern const struct plan_subcommand plan_convolution;
+extern const struct plan_subcommand plan_product;
 extern const struct plan_subcommand plan_model;
 extern const struct plan_subcommand plan_schedule;
 
