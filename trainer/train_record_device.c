@@ -29,7 +29,15 @@ static struct ips_site *part_site(const struct train_device *device, const struc
 	return ips_site_intern("operation", name, name);
 }
 
-/* The steps of an event, those of one operation together. */
+/* Of the same operation, or of the same move of data. */
+static bool same_part(const struct ipu_program *programs, const struct ipu_step *a,
+		      const struct ipu_step *b)
+{
+	if (a->node >= 0 || b->node >= 0)
+		return a->node == b->node;
+	return programs[a->program].parent == programs[b->program].parent;
+}
+
 static void replay_parts(const struct replay *replay, const struct ipu_event *event,
 			 struct ips_track *track)
 {
@@ -42,9 +50,7 @@ static void replay_parts(const struct replay *replay, const struct ipu_event *ev
 		const struct ipu_step *first = &code->steps[i];
 		const int64_t start_ns = device_ns(replay, cycle);
 
-		for (; i < code->step_count &&
-		       programs[code->steps[i].program].parent == programs[first->program].parent;
-		     i++)
+		for (; i < code->step_count && same_part(programs, &code->steps[i], first); i++)
 			cycle += code->steps[i].cycles * code->steps[i].repeats;
 		ips_span_at(track, part_site(device, first), start_ns,
 			    device_ns(replay, cycle) - start_ns);

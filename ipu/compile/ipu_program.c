@@ -153,9 +153,29 @@ void ipu__sync_add(struct ipu_lowering *lowering, int sequence, bool external, i
 /* --- operations ----------------------------------------------------------------------------------
  */
 
+/* Where a phase belongs: serial splits run in a loop. @last: the phase before was in it, or -1. */
+static int phase_parent(struct ipu_lowering *lowering, int sequence, const struct ipu_plan *plan,
+			int index, int last, const char *name, int node)
+{
+	const int64_t repeats = plan->phases[index].repeats;
+	int repeat;
+
+	if (repeats == 1)
+		return sequence;
+	if (last != sequence && last >= 0 && plan->phases[index - 1].repeats == repeats)
+		return last;
+	repeat = ipu__program_add(lowering, sequence, IPU_REPEAT,
+				  ipu__name(lowering, "%s/SerialSplit", name), node);
+	if (!lowering->failed)
+		lowering->programs[repeat].repeats = repeats;
+	return repeat;
+}
+
 void ipu__plan_lower(struct ipu_lowering *lowering, int sequence, const struct ipu_plan *plan,
 		     const char *name, int node)
 {
+	int parent = -1;
+
 	for (int i = 0; i < plan->phase_count; i++) {
 		const struct ipu_phase *phase = &plan->phases[i];
 		const struct ipu_step step = {
@@ -170,8 +190,9 @@ void ipu__plan_lower(struct ipu_lowering *lowering, int sequence, const struct i
 			.bytes_out = phase->bytes,
 			.repeats = phase->repeats};
 
-		ipu__sync_add(lowering, sequence, false, phase->repeats, node, i);
-		ipu__step_add(lowering, sequence, &step, "%s/%s", name, phase->part);
+		parent = phase_parent(lowering, sequence, plan, i, parent, name, node);
+		ipu__sync_add(lowering, parent, false, phase->repeats, node, i);
+		ipu__step_add(lowering, parent, &step, "%s/%s", name, phase->part);
 	}
 }
 

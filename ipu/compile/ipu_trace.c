@@ -54,6 +54,37 @@ enum ipu_program_type ipu_transfer_type(enum ipu_transfer_kind kind)
 	return types[kind];
 }
 
+static int trace_code_step(const struct tracing *tracing, const struct ipu_step *from,
+			   struct ipu_trace_step *step)
+{
+	int failed;
+
+	step->program = from->program;
+	step->node = from->node;
+	step->type = from->type;
+	step->cycles = from->cycles;
+	step->tiles = from->tiles;
+	step->mean_cycles = from->mean_cycles;
+	step->bytes_in = from->bytes_in;
+	step->bytes_out = from->bytes_out;
+	failed = tracing->fn(tracing->user, step);
+	step->start_cycle += step->cycles;
+	return failed;
+}
+
+/* Steps @first .. of a loop; one that is in none stands alone. */
+static int loop_end(const struct tracing *tracing, const struct ipu_code *code, int first)
+{
+	const struct ipu_program *programs = tracing->executable->programs;
+	const int parent = programs[code->steps[first].program].parent;
+	int end = first + 1;
+
+	while (code->steps[first].repeats > 1 && end < code->step_count &&
+	       programs[code->steps[end].program].parent == parent)
+		end++;
+	return end;
+}
+
 /* The steps of a function, one after the other. */
 static int trace_event(const struct tracing *tracing, const struct ipu_event *event)
 {
@@ -64,27 +95,15 @@ static int trace_event(const struct tracing *tracing, const struct ipu_event *ev
 				      .phase = event->phase,
 				      .start_cycle = event->start_cycle,
 				      .overlapped = -1};
+	int failed = 0;
 
-	for (int i = 0; i < code->step_count; i++) {
-		const struct ipu_step *from = &code->steps[i];
-
-		step.program = from->program;
-		step.node = from->node;
-		step.type = from->type;
-		step.cycles = from->cycles;
-		step.tiles = from->tiles;
-		step.mean_cycles = from->mean_cycles;
-		step.bytes_in = from->bytes_in;
-		step.bytes_out = from->bytes_out;
-		for (int64_t r = 0; r < from->repeats; r++) {
-			const int failed = tracing->fn(tracing->user, &step);
-
-			if (failed)
-				return failed;
-			step.start_cycle += step.cycles;
-		}
+	for (int first = 0, end; first < code->step_count && !failed; first = end) {
+		end = loop_end(tracing, code, first);
+		for (int64_t r = 0; r < code->steps[first].repeats; r++)
+			for (int i = first; i < end && !failed; i++)
+				failed = trace_code_step(tracing, &code->steps[i], &step);
 	}
-	return 0;
+	return failed;
 }
 
 static int64_t least(int64_t a, int64_t b)
