@@ -14,7 +14,7 @@
 
 char ipu_function_phase_char(enum ipu_function_phase function)
 {
-	static const char phases[] = {'F', 'B', 'U', 'R', '\0', '\0'};
+	static const char phases[] = {'F', 'B', 'U', 'R', '\0', '\0', 'F', 'F'};
 
 	_Static_assert(ARRAY_LEN(phases) == IPU_FUNCTION_PHASES, "phases out of step");
 	assert((unsigned)function < IPU_FUNCTION_PHASES);
@@ -39,7 +39,7 @@ void ipu__clock_event(struct ipu_clock *clock, int ipu, int stage, int microbatc
 {
 	const struct ipu_function_cost *cost = &clock->params->stages[stage].function[function];
 	struct ipu_split *split = &clock->timeline->split[ipu];
-	const bool always = function == IPU_FUNCTION_F || function == IPU_FUNCTION_B;
+	const bool always = function == clock->params->forward || function == IPU_FUNCTION_B;
 
 	if (cost->cycles == 0 && !always)
 		return;
@@ -119,7 +119,7 @@ static void run_works(struct ipu_clock *clock, int ipu, int step)
 			ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch,
 					 IPU_FUNCTION_R);
 		ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch,
-				 forward ? IPU_FUNCTION_F : IPU_FUNCTION_B);
+				 forward ? clock->params->forward : IPU_FUNCTION_B);
 	}
 	for (int i = 0; i < count; i++)
 		if (works[i].phase == 'F')
@@ -329,8 +329,9 @@ static int compare_events(const void *left, const void *right)
 {
 	/* Programs that cost nothing: in the order of work. */
 	static const int order[IPU_FUNCTION_PHASES] = {
-		[IPU_FUNCTION_START] = 0, [IPU_FUNCTION_F] = 1, [IPU_FUNCTION_PUSH] = 3,
-		[IPU_FUNCTION_R] = 2,     [IPU_FUNCTION_B] = 2, [IPU_FUNCTION_U] = 4,
+		[IPU_FUNCTION_START] = 0,    [IPU_FUNCTION_F] = 1,       [IPU_FUNCTION_PUSH] = 3,
+		[IPU_FUNCTION_R] = 2,        [IPU_FUNCTION_B] = 2,       [IPU_FUNCTION_U] = 4,
+		[IPU_FUNCTION_EVALUATE] = 1, [IPU_FUNCTION_PREDICT] = 1,
 	};
 	const struct ipu_event *a = left, *b = right;
 

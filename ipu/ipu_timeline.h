@@ -19,9 +19,11 @@ enum ipu_function_phase {
 	IPU_FUNCTION_F,
 	IPU_FUNCTION_B, /* with W */
 	IPU_FUNCTION_U,
-	IPU_FUNCTION_R,     /* forward operations once more, for B */
-	IPU_FUNCTION_PUSH,  /* what F made into the FIFOs */
-	IPU_FUNCTION_START, /* of a pipeline run: accumulators set to zero */
+	IPU_FUNCTION_R,        /* forward operations once more, for B */
+	IPU_FUNCTION_PUSH,     /* what F made into the FIFOs */
+	IPU_FUNCTION_START,    /* of a pipeline run: accumulators set to zero */
+	IPU_FUNCTION_EVALUATE, /* F without what is training's alone */
+	IPU_FUNCTION_PREDICT,  /* and without what measures */
 	IPU_FUNCTION_PHASES
 };
 
@@ -55,7 +57,8 @@ struct ipu_timeline_params {
 	int64_t io_tiles;       /* 0: none */
 	int64_t prefetch_depth; /* batches that the host has ready; 0 is more than enough */
 	bool recompute_late;    /* R right before its B, else in the step before */
-	bool outfeed_once;      /* outfeed_bytes once a run, after the weight update */
+	enum ipu_function_phase forward; /* what a forward is: F, EVALUATE or PREDICT */
+	bool outfeed_once;               /* outfeed_bytes once a run, after the weight update */
 };
 
 /* A function on its way. */

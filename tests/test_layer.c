@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "support/lowered.h"
 #include "support/math.h"
 #include "trainer/layers/layer.h"
 #include "trainer/models/stage.h"
@@ -69,74 +70,79 @@ static void test_dense_by_hand(void **state)
 	}
 }
 
-struct wanted {
-	const char *name;
-	enum ipu_op_kind kind;
-	int64_t m, n, k, work;
-};
-
-static void check_lowered(const struct model *model, int layer, char phase, bool first,
-			  const struct wanted *wanted, int count)
-{
-	const struct model_layer *at = &model->layers[layer];
-	struct layer_op ops[LAYER_OPS];
-	struct arena arena;
-	int got;
-
-	assert_int_equal(arena_init(&arena, 0), 0);
-	got = at->ops->lower(model, at, 32, phase, first, ops, LAYER_OPS, &arena);
-	assert_int_equal(got, count);
-	for (int i = 0; i < count; i++) {
-		assert_string_equal(ops[i].op.name, wanted[i].name);
-		assert_int_equal(ops[i].op.kind, wanted[i].kind);
-		assert_int_equal(ops[i].op.phase, phase);
-		assert_ptr_equal(ops[i].op.layer, at->name);
-	}
-	arena_fini(&arena);
-}
-
 static void test_layers_become_device_operations(void **state)
 {
-	static const struct wanted forward[] = {
-		{"Dense_256/MatMul", IPU_OP_MATMUL, 32, 256, 784, 0},
-		{"Dense_256/BiasAdd", IPU_OP_ELEMENTWISE, 0, 32 * 256, 0, 1},
-		{"Dense_256/Relu", IPU_OP_ELEMENTWISE, 0, 32 * 256, 0, 1},
-	};
-	static const struct wanted backward[] = {
-		{"Dense_256/Relu/Grad", IPU_OP_ELEMENTWISE, 0, 32 * 256, 0, 1},
-		{"Dense_256/MatMul/GradW", IPU_OP_MATMUL, 784, 256, 32, 0},
-		{"Dense_256/BiasAdd/Grad", IPU_OP_REDUCE, 256, 32 * 256, 0, 0},
-		{"Dense_256/MatMul/GradX", IPU_OP_MATMUL, 32, 784, 256, 0},
-	};
-	static const struct wanted plain[] = {
-		{"dense/MatMul", IPU_OP_MATMUL, 32, 20, 256, 0},
-		{"dense/MatMul/GradW", IPU_OP_MATMUL, 256, 20, 32, 0},
-		{"dense/MatMul/GradX", IPU_OP_MATMUL, 32, 256, 20, 0},
-	};
-	static const struct wanted softmax[] = {
-		{"activation/Softmax", IPU_OP_ELEMENTWISE, 0, 640, 0, 5},
-		{"activation/Softmax/Grad", IPU_OP_ELEMENTWISE, 0, 640, 0, 4},
-	};
-	/* The last softmax's gradient is the loss's. */
-	static const struct wanted last[] = {
-		{"Dense_10/MatMul/GradW", IPU_OP_MATMUL, 20, 10, 32, 0},
-		{"Dense_10/BiasAdd/Grad", IPU_OP_REDUCE, 10, 320, 0, 0},
-		{"Dense_10/MatMul/GradX", IPU_OP_MATMUL, 32, 20, 10, 0},
-	};
+	static const char *const forward[] = {
+		"Dense_256/MatMul matmul 32x784x256: x p0 -> y",
+		"Dense_256/BiasAdd elementwise 8192*1/256 add=1: y p1 -> y",
+		"Dense_256/Relu elementwise 8192*1 relu=1: y -> y", NULL};
+	static const char *const backward[] = {
+		"Dense_256/Relu/Grad elementwise 8192*2 relu_grad=1: y dy -> dy",
+		"Dense_256/MatMul/GradW matmul 784x32x256: x dy -> dp0",
+		"Dense_256/BiasAdd/Grad reduce 8192>256: dy -> dp1", NULL};
+	static const char *const plain[] = {"dense/MatMul matmul 32x256x20: x p0 -> y", NULL};
+	static const char *const plain_backward[] = {
+		"dense/MatMul/GradW matmul 256x32x20: x dy -> dp0",
+		"dense/MatMul/GradX matmul 32x20x256: dy p0 -> dx", NULL};
+	static const char *const softmax[] = {"activation/Softmax rows softmax 32x20: x -> y",
+					      NULL};
+	static const char *const softmax_backward[] = {
+		"activation/Softmax/Grad rows softmax_grad 32x20: y dy -> dx", NULL};
+	static const char *const last[] = {"Dense_10/MatMul matmul 32x20x10: x p0 -> y",
+					   "Dense_10/BiasAdd elementwise 320*1/10 add=1: y p1 -> y",
+					   "Dense_10/Softmax rows softmax 32x10: y -> y", NULL};
+	static const char *const last_backward[] = {
+		"Dense_10/Softmax/Grad rows softmax_grad 32x10: y dy -> dy",
+		"Dense_10/MatMul/GradW matmul 20x32x10: x dy -> dp0",
+		"Dense_10/BiasAdd/Grad reduce 320>10: dy -> dp1",
+		"Dense_10/MatMul/GradX matmul 32x10x20: dy p0 -> dx", NULL};
 	struct math_model m;
 
 	(void)state;
 	math_model_open(&m, mlp, 3, (int64_t[]){28, 28, 1});
-	check_lowered(m.model, 1, 'F', true, forward, 3);
-	check_lowered(m.model, 1, 'B', true, backward, 3);
-	check_lowered(m.model, 1, 'B', false, backward, 4);
-	check_lowered(m.model, 2, 'F', false, plain, 1);
-	check_lowered(m.model, 2, 'B', false, plain + 1, 2);
-	check_lowered(m.model, 3, 'F', false, softmax, 1);
-	check_lowered(m.model, 3, 'B', false, softmax + 1, 1);
-	check_lowered(m.model, 4, 'B', false, last, 3);
+	lowered_check(m.model, 1, 32, 'F', true, forward);
+	lowered_check(m.model, 1, 32, 'B', true, backward);
+	lowered_check(m.model, 2, 32, 'F', false, plain);
+	lowered_check(m.model, 2, 32, 'B', false, plain_backward);
+	lowered_check(m.model, 3, 32, 'F', false, softmax);
+	lowered_check(m.model, 3, 32, 'B', false, softmax_backward);
+	lowered_check(m.model, 4, 32, 'F', false, last);
+	lowered_check(m.model, 4, 32, 'B', false, last_backward);
 	assert_null(m.model->layers[0].ops->lower);
 	assert_null(m.model->layers[5].ops->lower);
+	math_model_close(&m);
+}
+
+/* The loss takes the sums of the layer that ends the model: they are there, and their gradient is
+ * the loss's. */
+static void test_the_last_sums_go_to_a_loss_that_takes_them(void **state)
+{
+	struct layer_lowering lowering = {.batch = 32, .training = true, .keeps = true};
+	struct math_model m;
+	struct arena arena;
+
+	(void)state;
+	math_model_open(&m, mlp, 3, (int64_t[]){28, 28, 1});
+	assert_int_equal(arena_init(&arena, 0), 0);
+	lowering.model = m.model;
+	lowering.layer = &m.model->layers[4];
+	lowering.arena = &arena;
+	lowering.takes_logits = true;
+	lowering.phase = 'F';
+	lowering.layer->ops->lower(&lowering);
+	assert_int_equal(lowering.count, 3);
+	assert_int_equal(lowering.ops[0].writes, LAYER_BETWEEN);
+	assert_int_equal(lowering.ops[0].makes, 320);
+	assert_int_equal(lowering.ops[1].writes, LAYER_BETWEEN);
+	assert_int_equal(lowering.ops[2].reads, LAYER_BETWEEN);
+	assert_int_equal(lowering.ops[2].writes, LAYER_OUTPUT);
+
+	lowering.phase = 'B';
+	lowering.count = 0;
+	lowering.layer->ops->lower(&lowering);
+	assert_int_equal(lowering.count, 2); /* of kernel and bias */
+	assert_int_equal(lowering.ops[0].op.kind, IPU_OP_MATMUL);
+	arena_fini(&arena);
 	math_model_close(&m);
 }
 
@@ -159,27 +165,23 @@ static void no_release(void *p)
 	assert_null(p);
 }
 
-static void test_lowering_stops_at_the_room_it_is_given_and_without_memory(void **state)
+static void test_lowering_without_memory_says_so(void **state)
 {
 	static const struct mem_functions none = {no_resize, no_aligned, no_release};
-	const struct model_layer *layer;
-	struct layer_op ops[LAYER_OPS];
+	struct layer_lowering lowering = {.batch = 32, .phase = 'F', .training = true};
 	struct math_model m;
 	struct arena arena;
-	int got;
 
 	(void)state;
 	math_model_open(&m, mlp, 3, (int64_t[]){28, 28, 1});
-	layer = &m.model->layers[1];
-	assert_int_equal(arena_init(&arena, 0), 0);
-	assert_int_equal(layer->ops->lower(m.model, layer, 32, 'F', true, ops, 2, &arena), 2);
-	arena_fini(&arena);
-
+	lowering.model = m.model;
+	lowering.layer = &m.model->layers[1];
+	lowering.arena = &arena;
 	assert_int_equal(arena_init(&arena, 0), 0);
 	mem_set_functions(&none);
-	got = layer->ops->lower(m.model, layer, 32, 'F', true, ops, LAYER_OPS, &arena);
+	lowering.layer->ops->lower(&lowering);
 	mem_set_functions(NULL);
-	assert_int_equal(got, -1);
+	assert_true(lowering.failed);
 	arena_fini(&arena);
 	math_model_close(&m);
 }
@@ -189,7 +191,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_dense_by_hand),
 		cmocka_unit_test(test_layers_become_device_operations),
-		cmocka_unit_test(test_lowering_stops_at_the_room_it_is_given_and_without_memory),
+		cmocka_unit_test(test_the_last_sums_go_to_a_loss_that_takes_them),
+		cmocka_unit_test(test_lowering_without_memory_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,78 +1,90 @@
 /*
  * The device operations that the layers with windows become.
  */
-#include "common/arena.h"
 #include "common/mem.h"
+#include "support/lowered.h"
 #include "support/math.h"
 #include "trainer/layers/layer.h"
 
-struct wanted {
-	const char *name;
-	enum ipu_op_kind kind;
-	int64_t m, n, k;
-};
-
-static void check_lowered(const struct model *model, char phase, bool first,
-			  const struct wanted *wanted, int count)
+static void check(const char *layers, const char *const *forward, const char *const *backward,
+		  const char *const *first)
 {
-	const struct model_layer *at = &model->layers[0];
-	struct layer_op ops[LAYER_OPS];
-	struct arena arena;
+	struct math_model m;
 
-	assert_int_equal(arena_init(&arena, 0), 0);
-	assert_int_equal(at->ops->lower(model, at, 32, phase, first, ops, LAYER_OPS, &arena),
-			 count);
-	for (int i = 0; i < count; i++) {
-		assert_string_equal(ops[i].op.name, wanted[i].name);
-		assert_int_equal(ops[i].op.kind, wanted[i].kind);
-		assert_int_equal(ops[i].op.phase, phase);
-	}
-	arena_fini(&arena);
+	math_model_open(&m, layers, 3, (int64_t[]){5, 5, 4});
+	lowered_check(m.model, 0, 32, 'F', true, forward);
+	lowered_check(m.model, 0, 32, 'B', false, backward);
+	lowered_check(m.model, 0, 32, 'B', true, first);
+	math_model_close(&m);
 }
 
-static void test_other_windows_become_device_operations(void **state)
+static void test_depthwise_convolutions_have_a_group_for_each_channel(void **state)
 {
-	static const char *const layers[] = {
-		"[{'class_name': 'DepthwiseConv2D', 'config': {'kernel_size': 2, 'use_bias': "
-		"false}}]",
-		"[{'class_name': 'SeparableConv2D', 'config': {'filters': 3, 'kernel_size': 2}}]",
-		"[{'class_name': 'ZeroPadding2D', 'config': {}}]",
-	};
-	static const struct wanted depthwise[] = {
-		{"depthwise_conv2d/depthwise", IPU_OP_ELEMENTWISE, 0, 32 * 16 * 4, 0},
-		{"depthwise_conv2d/depthwise/GradW", IPU_OP_ELEMENTWISE, 0, 32 * 16 * 4, 0},
-		{"depthwise_conv2d/depthwise/GradX", IPU_OP_ELEMENTWISE, 0, 32 * 16 * 4, 0},
-	};
-	static const struct wanted separable[] = {
-		{"separable_conv2d/separable_conv2d/depthwise", IPU_OP_ELEMENTWISE, 0, 32 * 16 * 4,
-		 0},
-		{"separable_conv2d/separable_conv2d", IPU_OP_MATMUL, 32 * 16, 3, 4},
-		{"separable_conv2d/BiasAdd", IPU_OP_ELEMENTWISE, 0, 32 * 16 * 3, 0},
-		{"separable_conv2d/separable_conv2d/GradW", IPU_OP_MATMUL, 4, 3, 32 * 16},
-		{"separable_conv2d/BiasAdd/Grad", IPU_OP_REDUCE, 3, 32 * 16 * 3, 0},
-		{"separable_conv2d/separable_conv2d/GradX", IPU_OP_MATMUL, 32 * 16, 4, 3},
-		{"separable_conv2d/separable_conv2d/depthwise/GradW", IPU_OP_ELEMENTWISE, 0,
-		 32 * 16 * 4, 0},
-		{"separable_conv2d/separable_conv2d/depthwise/GradX", IPU_OP_ELEMENTWISE, 0,
-		 32 * 16 * 4, 0},
-	};
-	static const struct wanted padding[] = {
-		{"zero_padding2d/Pad", IPU_OP_COPY, 0, 32 * 49 * 4, 0},
-		{"zero_padding2d/Pad/Grad", IPU_OP_COPY, 0, 32 * 25 * 4, 0},
-	};
-	const struct wanted *const wanted[] = {depthwise, separable, padding};
-	static const int forward[] = {1, 3, 1}, backward[] = {2, 5, 1};
+	static const char *const forward[] = {
+		"depthwise_conv2d/depthwise conv f 32 4*1>3 5x5>2x2 k2x2 s2x2 d1x1: x p0 -> y",
+		NULL};
+	static const char *const backward[] = {"depthwise_conv2d/depthwise/GradW conv w 32 4*1>3 "
+					       "5x5>2x2 k2x2 s2x2 d1x1: x dy -> dp0",
+					       "depthwise_conv2d/depthwise/GradX conv d 32 4*1>3 "
+					       "5x5>2x2 k2x2 s2x2 d1x1: dy p0 -> dx",
+					       NULL};
+	static const char *const first[] = {"depthwise_conv2d/depthwise/GradW conv w 32 4*1>3 "
+					    "5x5>2x2 k2x2 s2x2 d1x1: x dy -> dp0",
+					    NULL};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
-		struct math_model m;
+	check("[{'class_name': 'DepthwiseConv2D', 'config': {'kernel_size': 2, 'use_bias': "
+	      "false, 'depth_multiplier': 3, 'strides': 2}}]",
+	      forward, backward, first);
+}
 
-		math_model_open(&m, layers[i], 3, (int64_t[]){5, 5, 4});
-		check_lowered(m.model, 'F', true, wanted[i], forward[i]);
-		check_lowered(m.model, 'B', false, wanted[i] + forward[i], backward[i]);
-		check_lowered(m.model, 'B', true, wanted[i] + forward[i], backward[i] - 1);
-		math_model_close(&m);
-	}
+static void test_separable_convolutions_are_two(void **state)
+{
+	static const char *const forward[] = {
+		"separable_conv2d/separable_conv2d/depthwise conv f 32 4*1>1 5x5>4x4 k2x2 s1x1 "
+		"d1x1 makes=3584: x p0 -> k",
+		"separable_conv2d/separable_conv2d conv f 32 1*4>3 4x4>4x4 k1x1 s1x1 d1x1: k p1 -> "
+		"k",
+		"separable_conv2d/BiasAdd elementwise 1536*1/3 add=1: k p2 -> k",
+		"separable_conv2d/Swish elementwise 1536*1 add=1 sigmoid=1: k -> y", NULL};
+	static const char *const backward[] = {
+		"separable_conv2d/Swish/Grad elementwise 1536*2 add=5 sigmoid=1: k dy -> dy",
+		"separable_conv2d/separable_conv2d/GradW conv w 32 1*4>3 4x4>4x4 k1x1 s1x1 d1x1: k "
+		"dy -> dp1",
+		"separable_conv2d/BiasAdd/Grad reduce 1536>3: dy -> dp2",
+		"separable_conv2d/separable_conv2d/GradX conv d 32 1*4>3 4x4>4x4 k1x1 s1x1 d1x1 "
+		"makes=2048: dy p1 -> b",
+		"separable_conv2d/separable_conv2d/depthwise/GradW conv w 32 4*1>1 5x5>4x4 k2x2 "
+		"s1x1 d1x1: x b -> dp0",
+		"separable_conv2d/separable_conv2d/depthwise/GradX conv d 32 4*1>1 5x5>4x4 k2x2 "
+		"s1x1 d1x1: b p0 -> dx",
+		NULL};
+	static const char *const first[] = {
+		"separable_conv2d/Swish/Grad elementwise 1536*2 add=5 sigmoid=1: k dy -> dy",
+		"separable_conv2d/separable_conv2d/GradW conv w 32 1*4>3 4x4>4x4 k1x1 s1x1 d1x1: k "
+		"dy -> dp1",
+		"separable_conv2d/BiasAdd/Grad reduce 1536>3: dy -> dp2",
+		"separable_conv2d/separable_conv2d/GradX conv d 32 1*4>3 4x4>4x4 k1x1 s1x1 d1x1 "
+		"makes=2048: dy p1 -> b",
+		"separable_conv2d/separable_conv2d/depthwise/GradW conv w 32 4*1>1 5x5>4x4 k2x2 "
+		"s1x1 d1x1: x b -> dp0",
+		NULL};
+
+	(void)state;
+	check("[{'class_name': 'SeparableConv2D', 'config': {'filters': 3, 'kernel_size': 2, "
+	      "'activation': 'swish'}}]",
+	      forward, backward, first);
+}
+
+static void test_padding_is_a_copy(void **state)
+{
+	static const char *const forward[] = {"zero_padding2d/Pad copy 6272/4: x -> y", NULL};
+	static const char *const backward[] = {"zero_padding2d/Pad/Grad copy 3200/4: dy -> dx",
+					       NULL};
+	static const char *const first[] = {NULL};
+
+	(void)state;
+	check("[{'class_name': 'ZeroPadding2D', 'config': {}}]", forward, backward, first);
 }
 
 static void test_convolutions_become_device_operations(void **state)
@@ -80,33 +92,95 @@ static void test_convolutions_become_device_operations(void **state)
 	static const char layers[] =
 		"[{'class_name': 'Conv2D', 'config': {'filters': 6, 'kernel_size': [2, 3], "
 		"'groups': 2, 'activation': 'relu'}}]";
-	static const struct wanted forward[] = {
-		{"conv2d/Conv2D", IPU_OP_MATMUL, 32 * 4 * 3, 6, 12},
-		{"conv2d/BiasAdd", IPU_OP_ELEMENTWISE, 0, 32 * 4 * 3 * 6, 0},
-		{"conv2d/Relu", IPU_OP_ELEMENTWISE, 0, 32 * 4 * 3 * 6, 0},
-	};
-	static const struct wanted backward[] = {
-		{"conv2d/Relu/Grad", IPU_OP_ELEMENTWISE, 0, 32 * 4 * 3 * 6, 0},
-		{"conv2d/Conv2D/GradW", IPU_OP_MATMUL, 12, 6, 32 * 4 * 3},
-		{"conv2d/BiasAdd/Grad", IPU_OP_REDUCE, 6, 32 * 4 * 3 * 6, 0},
-		{"conv2d/Conv2D/GradX", IPU_OP_MATMUL, 32 * 4 * 3, 12, 6},
-	};
+	static const char *const forward[] = {
+		"conv2d/Conv2D conv f 32 2*2>3 5x5>4x3 k2x3 s1x1 d1x1: x p0 -> y",
+		"conv2d/BiasAdd elementwise 2304*1/6 add=1: y p1 -> y",
+		"conv2d/Relu elementwise 2304*1 relu=1: y -> y", NULL};
+	static const char *const backward[] = {
+		"conv2d/Relu/Grad elementwise 2304*2 relu_grad=1: y dy -> dy",
+		"conv2d/Conv2D/GradW conv w 32 2*2>3 5x5>4x3 k2x3 s1x1 d1x1: x dy -> dp0",
+		"conv2d/BiasAdd/Grad reduce 2304>6: dy -> dp1",
+		"conv2d/Conv2D/GradX conv d 32 2*2>3 5x5>4x3 k2x3 s1x1 d1x1: dy p0 -> dx", NULL};
+	static const char *const first[] = {
+		"conv2d/Relu/Grad elementwise 2304*2 relu_grad=1: y dy -> dy",
+		"conv2d/Conv2D/GradW conv w 32 2*2>3 5x5>4x3 k2x3 s1x1 d1x1: x dy -> dp0",
+		"conv2d/BiasAdd/Grad reduce 2304>6: dy -> dp1", NULL};
 	struct math_model m;
 
 	(void)state;
+	check(layers, forward, backward, first);
 	math_model_open(&m, layers, 3, (int64_t[]){5, 5, 4});
-	check_lowered(m.model, 'F', false, forward, 3);
-	check_lowered(m.model, 'B', false, backward, 4);
-	check_lowered(m.model, 'B', true, backward, 3);
 	assert_int_equal(model_layer_flops(m.model, 0, 32), 32 * 4 * 3 * 6 * (2 * 12 + 2));
 	math_model_close(&m);
+}
+
+static void test_a_kept_activation_and_a_dilation(void **state)
+{
+	static const char *const forward[] = {
+		"conv2d/Conv2D conv f 32 1*4>3 5x5>5x5 k2x2 s1x1 d2x2 makes=2400: x p0 -> k",
+		"conv2d/BiasAdd elementwise 2400*1/3 add=1: k p1 -> k",
+		"conv2d/Gelu elementwise 2400*1 add=19 divide=1: k -> y", NULL};
+	static const char *const backward[] = {
+		"conv2d/Gelu/Grad elementwise 2400*2 add=23 divide=1 exp=1: k dy -> dy",
+		"conv2d/Conv2D/GradW conv w 32 1*4>3 5x5>5x5 k2x2 s1x1 d2x2: x dy -> dp0",
+		"conv2d/BiasAdd/Grad reduce 2400>3: dy -> dp1",
+		"conv2d/Conv2D/GradX conv d 32 1*4>3 5x5>5x5 k2x2 s1x1 d2x2: dy p0 -> dx", NULL};
+	static const char *const first[] = {
+		"conv2d/Gelu/Grad elementwise 2400*2 add=23 divide=1 exp=1: k dy -> dy",
+		"conv2d/Conv2D/GradW conv w 32 1*4>3 5x5>5x5 k2x2 s1x1 d2x2: x dy -> dp0",
+		"conv2d/BiasAdd/Grad reduce 2400>3: dy -> dp1", NULL};
+
+	(void)state;
+	check("[{'class_name': 'Conv2D', 'config': {'filters': 3, 'kernel_size': 2, "
+	      "'dilation_rate': 2, 'padding': 'same', 'activation': 'gelu'}}]",
+	      forward, backward, first);
+}
+
+static void test_a_frozen_convolution_has_the_gradient_of_its_input_alone(void **state)
+{
+	static const char *const forward[] = {
+		"conv2d/Conv2D conv f 32 1*4>3 5x5>5x5 k1x1 s1x1 d1x1: x p0 -> y",
+		"conv2d/BiasAdd elementwise 2400*1/3 add=1: y p1 -> y", NULL};
+	static const char *const backward[] = {
+		"conv2d/Conv2D/GradX conv d 32 1*4>3 5x5>5x5 k1x1 s1x1 d1x1: dy p0 -> dx", NULL};
+	static const char *const first[] = {NULL};
+
+	(void)state;
+	check("[{'class_name': 'Conv2D', 'config': {'filters': 3, 'kernel_size': 1, 'trainable': "
+	      "false}}]",
+	      forward, backward, first);
+}
+
+static void test_mixed_float16_computes_in_half(void **state)
+{
+	static const char *const forward[] = {
+		"conv2d/Conv2D conv f 32 1*4>3 5x5>5x5 k1x1 s1x1 d1x1 half: x p0 -> y",
+		"conv2d/BiasAdd elementwise 2400*1/3 add=1 half: y p1 -> y", NULL};
+	static const char *const backward[] = {
+		"conv2d/Conv2D/GradW conv w 32 1*4>3 5x5>5x5 k1x1 s1x1 d1x1 half: x dy -> dp0",
+		"conv2d/BiasAdd/Grad reduce 2400>3 half: dy -> dp1",
+		"conv2d/Conv2D/GradX conv d 32 1*4>3 5x5>5x5 k1x1 s1x1 d1x1 half: dy p0 -> dx",
+		NULL};
+	static const char *const first[] = {
+		"conv2d/Conv2D/GradW conv w 32 1*4>3 5x5>5x5 k1x1 s1x1 d1x1 half: x dy -> dp0",
+		"conv2d/BiasAdd/Grad reduce 2400>3 half: dy -> dp1", NULL};
+
+	(void)state;
+	check("[{'class_name': 'Conv2D', 'config': {'filters': 3, 'kernel_size': 1, 'dtype': "
+	      "'mixed_float16'}}]",
+	      forward, backward, first);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_convolutions_become_device_operations),
-		cmocka_unit_test(test_other_windows_become_device_operations),
+		cmocka_unit_test(test_depthwise_convolutions_have_a_group_for_each_channel),
+		cmocka_unit_test(test_separable_convolutions_are_two),
+		cmocka_unit_test(test_padding_is_a_copy),
+		cmocka_unit_test(test_a_kept_activation_and_a_dilation),
+		cmocka_unit_test(test_a_frozen_convolution_has_the_gradient_of_its_input_alone),
+		cmocka_unit_test(test_mixed_float16_computes_in_half),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

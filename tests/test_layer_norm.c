@@ -7,6 +7,7 @@
 
 #include "common/mem.h"
 #include "support/layer_rig.h"
+#include "support/lowered.h"
 
 #define BATCH_NORM(options) "[{'class_name': 'BatchNormalization', 'config': {" options "}}]"
 #define LAYER_NORM(options) "[{'class_name': 'LayerNormalization', 'config': {" options "}}]"
@@ -497,39 +498,117 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 				  rows[i].part);
 }
 
-static void check_lowered(const char *layer, char phase, bool first, int count,
-			  const char *const *names)
+static void check_lowered(const char *layer, const char *const *forward,
+			  const char *const *backward, const char *const *first,
+			  const char *const *evaluation)
 {
-	struct layer_op ops[LAYER_OPS];
 	struct math_model m;
-	struct arena arena;
 
 	math_model_open(&m, layer, 3, (int64_t[]){4, 5, 6});
-	assert_int_equal(arena_init(&arena, 0), 0);
-	assert_int_equal(m.model->layers[0].ops->lower(m.model, &m.model->layers[0], 2, phase,
-						       first, ops, LAYER_OPS, &arena),
-			 count);
-	for (int i = 0; i < count; i++) {
-		assert_string_equal(ops[i].op.name, names[i]);
-		assert_int_equal(ops[i].op.phase, phase);
-	}
-	arena_fini(&arena);
+	lowered_check(m.model, 0, 2, 'F', true, forward);
+	lowered_check(m.model, 0, 2, 'B', false, backward);
+	lowered_check(m.model, 0, 2, 'B', true, first);
+	lowered_check_evaluation(m.model, 0, 2, evaluation);
 	math_model_close(&m);
 }
 
-static void test_layers_become_device_operations(void **state)
+static void test_batch_normalization_becomes_device_operations(void **state)
 {
-	static const char batch[] = BATCH_NORM("'name': 'b'"), layer[] = LAYER_NORM("'name': 'l'");
+	static const char *const forward[] = {
+		"b/FusedBatchNormV3/Mean reduce 240>6 makes=6 training: x -> b",
+		"b/FusedBatchNormV3/PowerSum reduce 240>6 makes=6 training: x -> c",
+		"b/FusedBatchNormV3/Statistics elementwise 6*4 add=9 divide=1 sqrt=1 makes=12: b c "
+		"p2 p3 -> k p2 p3",
+		"b/FusedBatchNormV3 elementwise 240*1/6 add=4: x k p0 p1 -> y", NULL};
+	static const char *const backward[] = {
+		"b/FusedBatchNormV3/GradWhitened elementwise 240*2/6 add=3 makes=240: x k dy -> b",
+		"b/FusedBatchNormV3/GradGamma reduce 240>6: b -> dp0",
+		"b/FusedBatchNormV3/GradBeta reduce 240>6: dy -> dp1",
+		"b/FusedBatchNormV3/GradX elementwise 240*2/6 add=6: x k dy p0 dp0 dp1 -> dx",
+		NULL};
+	static const char *const first[] = {
+		"b/FusedBatchNormV3/GradWhitened elementwise 240*2/6 add=3 makes=240: x k dy -> b",
+		"b/FusedBatchNormV3/GradGamma reduce 240>6: b -> dp0",
+		"b/FusedBatchNormV3/GradBeta reduce 240>6: dy -> dp1", NULL};
+	static const char *const evaluation[] = {
+		"b/FusedBatchNormV3/Statistics elementwise 6*2 add=3 divide=1 sqrt=1 makes=12: p0 "
+		"p1 p2 p3 -> b",
+		"b/FusedBatchNormV3 elementwise 240*1/6 add=2: x b -> y", NULL};
 
 	(void)state;
-	check_lowered(batch, 'F', true, 2,
-		      (const char *[]){"b/FusedBatchNormV3/Moments", "b/FusedBatchNormV3"});
-	check_lowered(batch, 'B', false, 2,
-		      (const char *[]){"b/FusedBatchNormV3/GradW", "b/FusedBatchNormV3/GradX"});
-	check_lowered(batch, 'B', true, 1, (const char *[]){"b/FusedBatchNormV3/GradW"});
-	check_lowered(layer, 'F', true, 2, (const char *[]){"l/LayerNorm/Moments", "l/LayerNorm"});
-	check_lowered(layer, 'B', false, 2,
-		      (const char *[]){"l/LayerNorm/GradW", "l/LayerNorm/GradX"});
+	check_lowered(BATCH_NORM("'name': 'b'"), forward, backward, first, evaluation);
+}
+
+static void test_a_frozen_batch_normalization_is_inference(void **state)
+{
+	static const char *const forward[] = {
+		"b/FusedBatchNormV3/Statistics elementwise 6*2 add=3 divide=1 sqrt=1 makes=12: p0 "
+		"p1 p2 -> k",
+		"b/FusedBatchNormV3 elementwise 240*1/6 add=2: x k -> y", NULL};
+	static const char *const backward[] = {
+		"b/FusedBatchNormV3/GradX elementwise 240*1/6 add=1: k dy -> dx", NULL};
+	static const char *const first[] = {NULL};
+	static const char *const evaluation[] = {
+		"b/FusedBatchNormV3/Statistics elementwise 6*2 add=3 divide=1 sqrt=1 makes=12: p0 "
+		"p1 p2 -> b",
+		"b/FusedBatchNormV3 elementwise 240*1/6 add=2: x b -> y", NULL};
+
+	(void)state;
+	check_lowered(BATCH_NORM("'name': 'b', 'trainable': false, 'center': false"), forward,
+		      backward, first, evaluation);
+}
+
+static void test_batch_normalization_without_parameters_needs_the_sums(void **state)
+{
+	static const char *const forward[] = {
+		"b/FusedBatchNormV3/Mean reduce 240>6 makes=6 training: x -> b",
+		"b/FusedBatchNormV3/PowerSum reduce 240>6 makes=6 training: x -> c",
+		"b/FusedBatchNormV3/Statistics elementwise 6*4 add=9 divide=1 sqrt=1 makes=12: b c "
+		"p0 p1 -> k p0 p1",
+		"b/FusedBatchNormV3 elementwise 240*1/6 add=4: x k -> y", NULL};
+	static const char *const backward[] = {
+		"b/FusedBatchNormV3/GradWhitened elementwise 240*2/6 add=3 makes=240: x k dy -> b",
+		"b/FusedBatchNormV3/GradGamma reduce 240>6 makes=6: b -> c",
+		"b/FusedBatchNormV3/GradBeta reduce 240>6 makes=6: dy -> b",
+		"b/FusedBatchNormV3/GradX elementwise 240*2/6 add=6: x k b c dy -> dx", NULL};
+	static const char *const first[] = {NULL};
+	static const char *const evaluation[] = {
+		"b/FusedBatchNormV3/Statistics elementwise 6*2 add=3 divide=1 sqrt=1 makes=12: p0 "
+		"p1 -> b",
+		"b/FusedBatchNormV3 elementwise 240*1/6 add=2: x b -> y", NULL};
+
+	(void)state;
+	check_lowered(BATCH_NORM("'name': 'b', 'scale': false, 'center': false"), forward, backward,
+		      first, evaluation);
+}
+
+static void test_layer_normalization_becomes_device_operations(void **state)
+{
+	static const char *const forward[] = {
+		"l/LayerNorm/Mean reduce 240>40 makes=40: x -> b",
+		"l/LayerNorm/PowerSum reduce 240>40 makes=40: x -> c",
+		"l/LayerNorm/Statistics elementwise 40*2 add=5 divide=1 sqrt=1 makes=80: b c -> k",
+		"l/LayerNorm elementwise 240*1/6 add=4: x k p0 p1 -> y", NULL};
+	static const char *const backward[] = {
+		"l/LayerNorm/GradWhitened elementwise 240*2/6 add=3 makes=240: x k dy -> b",
+		"l/LayerNorm/GradGamma reduce 240>6: b -> dp0",
+		"l/LayerNorm/GradBeta reduce 240>6: dy -> dp1",
+		"l/LayerNorm/GradScaled elementwise 240*2/6 add=4 makes=240: x k dy p0 -> b",
+		"l/LayerNorm/GradMoments reduce 480>80 makes=80: b dy p0 -> c",
+		"l/LayerNorm/GradX elementwise 240*2/6 add=7: x k c dy p0 -> dx",
+		NULL};
+	static const char *const first[] = {
+		"l/LayerNorm/GradWhitened elementwise 240*2/6 add=3 makes=240: x k dy -> b",
+		"l/LayerNorm/GradGamma reduce 240>6: b -> dp0",
+		"l/LayerNorm/GradBeta reduce 240>6: dy -> dp1", NULL};
+	static const char *const evaluation[] = {
+		"l/LayerNorm/Mean reduce 240>40 makes=40: x -> b",
+		"l/LayerNorm/PowerSum reduce 240>40 makes=40: x -> c",
+		"l/LayerNorm/Statistics elementwise 40*2 add=5 divide=1 sqrt=1 makes=80: b c -> b",
+		"l/LayerNorm elementwise 240*1/6 add=4: x b p0 p1 -> y", NULL};
+
+	(void)state;
+	check_lowered(LAYER_NORM("'name': 'l'"), forward, backward, first, evaluation);
 }
 
 int main(void)
@@ -548,7 +627,10 @@ int main(void)
 		cmocka_unit_test(test_smaller_batches_need_no_more_memory),
 		cmocka_unit_test(test_configs_of_keras_2_and_3_are_read),
 		cmocka_unit_test(test_what_cannot_be_done_is_refused_at_its_place),
-		cmocka_unit_test(test_layers_become_device_operations),
+		cmocka_unit_test(test_batch_normalization_becomes_device_operations),
+		cmocka_unit_test(test_a_frozen_batch_normalization_is_inference),
+		cmocka_unit_test(test_batch_normalization_without_parameters_needs_the_sums),
+		cmocka_unit_test(test_layer_normalization_becomes_device_operations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include "common/mem.h"
 #include "support/layer_rig.h"
+#include "support/lowered.h"
 
 #define LAYER(name, options) "[{'class_name': '" name "', 'config': {" options "}}]"
 
@@ -235,38 +236,45 @@ static void test_inference_gives_the_same_values(void **state)
 	}
 }
 
-static void check_lowered(const char *layer, const char *name, const char *grad_name, int64_t n)
-{
-	struct layer_op ops[LAYER_OPS];
-	const struct model_layer *at;
-	struct math_model m;
-	struct arena arena;
-
-	math_model_open(&m, layer, 3, (int64_t[]){6, 6, 5});
-	at = &m.model->layers[0];
-	assert_int_equal(arena_init(&arena, 0), 0);
-	assert_int_equal(at->ops->lower(m.model, at, 2, 'F', true, ops, LAYER_OPS, &arena), 1);
-	assert_string_equal(ops[0].op.name, name);
-	assert_int_equal(ops[0].op.kind, IPU_OP_REDUCE);
-	assert_int_equal(at->ops->flops(at, 2), n);
-	assert_int_equal(at->ops->lower(m.model, at, 2, 'B', true, ops, LAYER_OPS, &arena), 0);
-	assert_int_equal(at->ops->lower(m.model, at, 2, 'B', false, ops, LAYER_OPS, &arena), 1);
-	assert_string_equal(ops[0].op.name, grad_name);
-	arena_fini(&arena);
-	math_model_close(&m);
-}
-
 static void test_layers_become_device_operations(void **state)
 {
+	static const struct {
+		const char *layer;
+		int64_t flops;
+		const char *forward[2], *backward[4];
+	} rows[] = {
+		{LAYER("MaxPooling2D", "'name': 'p'"),
+		 2 * 3 * 3 * 5 * 4,
+		 {"p/MaxPool pool max 2*5 6x6>3x3 k2x2 s2x2: x -> y"},
+		 {"p/MaxPool/Grad pool max backward 2*5 6x6>3x3 k2x2 s2x2: x y dy -> dx"}},
+		{LAYER("AveragePooling2D", "'name': 'p', 'pool_size': 3, 'strides': [3, 2]"),
+		 2 * 2 * 2 * 5 * 9,
+		 {"p/AvgPool pool mean 2*5 6x6>2x2 k3x3 s3x2: x -> y"},
+		 {"p/AvgPool/Grad pool mean backward 2*5 6x6>2x2 k3x3 s3x2: dy -> dx"}},
+		{LAYER("GlobalAveragePooling2D", "'name': 'p'"),
+		 2 * 6 * 6 * 5,
+		 {"p/Mean reduce 360>10: x -> y"},
+		 {"p/Mean/Grad elementwise 360*0/10 add=1: dy -> dx"}},
+		{LAYER("GlobalMaxPooling2D", "'name': 'p'"),
+		 2 * 6 * 6 * 5,
+		 {"p/Max reduce 360>10: x -> y"},
+		 {"p/Max/Grad/Equal elementwise 360*1/10 select=1 makes=360: x y -> b",
+		  "p/Max/Grad/Sum reduce 360>10 makes=10: b -> c",
+		  "p/Max/Grad elementwise 360*1/10 add=1 divide=1: b c dy -> dx"}},
+	};
+
 	(void)state;
-	check_lowered(LAYER("MaxPooling2D", "'name': 'p'"), "p/MaxPool", "p/MaxPool/Grad",
-		      2 * 3 * 3 * 5 * 4);
-	check_lowered(LAYER("AveragePooling2D", "'name': 'p', 'pool_size': 3"), "p/AvgPool",
-		      "p/AvgPool/Grad", 2 * 2 * 2 * 5 * 9);
-	check_lowered(LAYER("GlobalAveragePooling2D", "'name': 'p'"), "p/Mean", "p/Mean/Grad",
-		      2 * 6 * 6 * 5);
-	check_lowered(LAYER("GlobalMaxPooling2D", "'name': 'p'"), "p/Max", "p/Max/Grad",
-		      2 * 6 * 6 * 5);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct math_model m;
+
+		math_model_open(&m, rows[i].layer, 3, (int64_t[]){6, 6, 5});
+		lowered_check(m.model, 0, 2, 'F', true, rows[i].forward);
+		lowered_check(m.model, 0, 2, 'B', false, rows[i].backward);
+		lowered_check(m.model, 0, 2, 'B', true, (const char *[]){NULL});
+		assert_int_equal(m.model->layers[0].ops->flops(&m.model->layers[0], 2),
+				 rows[i].flops);
+		math_model_close(&m);
+	}
 }
 
 int main(void)

@@ -158,7 +158,7 @@ static void test_slots_are_named_as_in_keras(void **state)
 			strcat(names, " ");
 		}
 		assert_string_equal(names, cases[i].slots);
-		assert_true(optimizer_work(&optimizer) >= 2);
+		assert_true(optimizer_elements(&optimizer, 7).count == 7);
 	}
 }
 

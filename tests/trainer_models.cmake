@@ -1,7 +1,8 @@
 # Tests of layers, models and stages.
 foreach(module IN ITEMS application application_model layer layer_merge model model_graph model_init
 		model_order model_policy model_weights stage)
-	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/math.c support/model_texts.c LIBS trainer_learn LABELS unit trainer)
+	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowered.c support/math.c
+		support/model_texts.c LIBS trainer_learn LABELS unit trainer)
 endforeach()
 foreach(module IN ITEMS stage_graph stage_memory)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/graph.c
@@ -9,11 +10,11 @@ foreach(module IN ITEMS stage_graph stage_memory)
 		LABELS unit trainer)
 endforeach()
 foreach(module IN ITEMS layer_conv layer_conv_lower)
-	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/math.c
+	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowered.c support/math.c
 		LIBS trainer_learn LABELS unit trainer)
 endforeach()
 foreach(module IN ITEMS layer_elementwise layer_norm layer_norm_stage layer_pool)
-	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/math.c support/layer_rig.c
+	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowered.c support/math.c support/layer_rig.c
 		support/model_texts.c LIBS trainer_models LABELS unit trainer)
 endforeach()
 ipuscope_add_test(NAME test_stage_models SOURCES test_stage_models.c support/math.c

@@ -4,49 +4,29 @@
 
 #include "common/mem.h"
 
-/* What the graph does not name: labels and results of the last stage, and what goes between stages
- * whose operations do not say what they read. */
-static enum status complete_costs(struct train_device *device, const struct train_lowered *lowered,
-				  struct err *err)
+/* What a prediction gives is the output of the last stage, as float32. */
+static int64_t output_bytes(const struct train_lowered *lowered)
 {
-	const int64_t float_bytes = (int64_t)sizeof(float), batch = lowered->run->data.batch_size;
 	const struct model *model = lowered->model;
-	const struct run_layout *layout = lowered->layout;
-	struct ipu_costs *costs = &device->costs;
-	const int last = layout->stages - 1;
 
-	for (int pass = 0; pass < 2; pass++) {
-		struct ipu_stage_cost *stages = pass == 0 ? costs->stages : costs->forward;
-
-		if (stages[0].infeed_bytes == 0)
-			stages[0].infeed_bytes =
-				batch * model_shape_count(&model->input) * float_bytes;
-		if (stages[last].outfeed_bytes == 0) {
-			stages[last].infeed_bytes += batch * float_bytes;
-			stages[last].outfeed_bytes = float_bytes;
-		}
-	}
-	if (costs->send_count > 0 || last == 0)
-		return ST_OK;
-	costs->sends = arena_alloc(&device->arena, (size_t)last, sizeof(*costs->sends));
-	if (costs->sends == NULL)
-		return err_nomem(err);
-	for (int i = 0; i + 1 < model->layer_count; i++)
-		if (layout->stage[i] != layout->stage[i + 1])
-			costs->sends[costs->send_count++] = (struct ipu_send){
-				layout->stage[i], layout->stage[i + 1],
-				batch * model_shape_count(&model->layers[i].output) * float_bytes};
-	return ST_OK;
+	return lowered->run->data.batch_size *
+	       model_shape_count(&model->layers[model->layer_count - 1].output) *
+	       (int64_t)sizeof(float);
 }
 
 static enum status run_timeline(struct train_device *device, int mode,
 				const struct ipu_schedule *schedule, struct err *err)
 {
 	const struct ipu_layout *layout = &device->graph.layout;
+	const struct ipu_stage_cost *const stages[] = {[IPS_TRAIN] = device->costs.stages,
+						       [IPS_EVALUATE] = device->costs.forward,
+						       [IPS_PREDICT] = device->costs.predicted};
 	const struct ipu_timeline_params params = {
 		.target = &device->target,
 		.schedule = schedule,
-		.stages = mode == IPS_TRAIN ? device->costs.stages : device->costs.forward,
+		.stages = stages[mode],
+		.forward = mode == IPS_TRAIN ? IPU_FUNCTION_F
+					     : ipu_forward_function(layout, mode == IPS_PREDICT),
 		.sends = device->costs.sends,
 		.send_count = device->costs.send_count,
 		.replicas = layout->replicas,
@@ -90,6 +70,8 @@ static enum status compile(struct train_device *device, const struct train_lower
 	device->graph.layout.schedule = schedules[IPS_TRAIN];
 	device->graph.layout.forward =
 		schedules[IPS_EVALUATE] ? schedules[IPS_EVALUATE] : schedules[IPS_PREDICT];
+	device->graph.layout.evaluated = schedules[IPS_EVALUATE] != NULL;
+	device->graph.layout.predicted = schedules[IPS_PREDICT] != NULL;
 	/* What is planned has the tiles that the I/O tiles leave. */
 	device->compute = device->target;
 	device->compute.tiles -= device->graph.layout.io_tiles;
@@ -99,6 +81,9 @@ static enum status compile(struct train_device *device, const struct train_lower
 					    &device->compute, err);
 	if (status == ST_OK)
 		status = ipu_costs_get(&device->costs, device->executable, &device->arena, err);
+	if (status == ST_OK)
+		device->costs.predicted[device->graph.layout.stages - 1].outfeed_bytes +=
+			output_bytes(lowered);
 	return status;
 }
 
@@ -117,8 +102,6 @@ enum status train_device_new(struct train_device **out, const struct train_lower
 	status = ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &device->target, err);
 	if (status == ST_OK)
 		status = compile(device, lowered, schedules, err);
-	if (status == ST_OK)
-		status = complete_costs(device, lowered, err);
 	if (status == ST_OK)
 		status = run_timelines(device, schedules, err);
 	if (status != ST_OK) {

@@ -1,11 +1,18 @@
 /*
  * The model as the simulated device gets it: tensors, operations, and how the run is laid out.
+ *
+ * Modelled as TensorFlow for IPUs runs Keras: gradients of an output that several layers read are
+ * added by an AddN; mixed_float16 casts each variable to float16 once per micro-batch and its
+ * gradient back to float32; the optimizer runs once per weight update (phase U). docs/cost-model.md
+ * has the list.
  */
 #ifndef TRAIN_LOWER_H
 #define TRAIN_LOWER_H
 
 #include "common/arena.h"
 #include "ipu/compile/ipu_graph.h"
+#include "trainer/learn/loss.h"
+#include "trainer/learn/metric.h"
 #include "trainer/learn/optimizer.h"
 #include "trainer/models/model.h"
 #include "trainer/run/run_rules.h"
@@ -16,6 +23,10 @@ struct train_lowered {
 	const struct run_layout *layout;
 	const struct model *model;
 	const struct optimizer *optimizer;
+	/* Of training, else of the evaluation; NULL: nothing is measured (prediction alone). */
+	const struct loss *loss;
+	const struct metric_list *metrics; /* may be NULL */
+	struct target_kind targets;        /* that they compare with */
 };
 
 /* Texts, lists and arrays of *@graph belong to @arena. `layout.schedule` and `layout.forward` are

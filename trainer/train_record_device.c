@@ -65,6 +65,8 @@ static struct ips_site *event_site(const struct replay *replay, const struct ipu
 
 	if (event->function <= IPU_FUNCTION_U)
 		return stage->site[event->function];
+	if (event->phase == 'F')
+		return stage->site[IPU_FUNCTION_F];
 	return ips_site_intern("stage", device->executable->programs[program].name, NULL);
 }
 

@@ -240,13 +240,23 @@ static enum status new_schedules(struct train_session *session, struct err *err)
 static enum status new_device(struct train_session *session, struct err *err)
 {
 	const struct ipu_schedule *schedules[TRAIN_MODES];
-	const struct train_lowered lowered = {.run = session->run,
-					      .layout = session->layout,
-					      .model = session->model,
-					      .optimizer = &session->optimizer};
+	const bool training = session->layout->steps_per_epoch > 0;
+	const bool measured = training || session->layout->evaluate_steps > 0;
+	const struct train_measure *measure =
+		&session->program[training ? IPS_TRAIN : IPS_EVALUATE].measure;
+	struct train_lowered lowered = {.run = session->run,
+					.layout = session->layout,
+					.model = session->model,
+					.optimizer = &session->optimizer};
 
 	if (!session->run->ipu.wanted)
 		return ST_OK;
+	if (measured) {
+		lowered.loss = &measure->loss;
+		lowered.metrics = &measure->metrics;
+		lowered.targets =
+			dataset_targets(training ? session->train_set : session->test_set);
+	}
 	for (int mode = 0; mode < TRAIN_MODES; mode++)
 		schedules[mode] = session->program[mode].schedule;
 	return train_device_new(&session->device, &lowered, schedules, err);

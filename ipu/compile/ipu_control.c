@@ -108,9 +108,10 @@ enum {
 static struct item event_item(const struct control *control, const struct ipu_event *event)
 {
 	static const int orders[] = {
-		[IPU_FUNCTION_F] = ORDER_FORWARD, [IPU_FUNCTION_B] = ORDER_BACKWARD,
-		[IPU_FUNCTION_U] = ORDER_UPDATE,  [IPU_FUNCTION_R] = ORDER_RECOMPUTE,
-		[IPU_FUNCTION_PUSH] = ORDER_PUSH, [IPU_FUNCTION_START] = ORDER_START,
+		[IPU_FUNCTION_F] = ORDER_FORWARD,        [IPU_FUNCTION_B] = ORDER_BACKWARD,
+		[IPU_FUNCTION_U] = ORDER_UPDATE,         [IPU_FUNCTION_R] = ORDER_RECOMPUTE,
+		[IPU_FUNCTION_PUSH] = ORDER_PUSH,        [IPU_FUNCTION_START] = ORDER_START,
+		[IPU_FUNCTION_EVALUATE] = ORDER_FORWARD, [IPU_FUNCTION_PREDICT] = ORDER_FORWARD,
 	};
 	const struct ipu_layout *layout = &control->lowering.executable->graph->layout;
 	struct item item = {.slot = slot_of(&control->folding, event->time_step),

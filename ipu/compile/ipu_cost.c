@@ -7,42 +7,81 @@
 
 #include "common/mem.h"
 
+enum cost_mode {
+	COST_TRAIN,
+	COST_EVALUATE,
+	COST_PREDICT,
+	COST_MODES
+};
+
 static void stage_costs(const struct ipu_executable *executable, struct ipu_costs *costs)
 {
 	for (int s = 0; s < executable->graph->layout.stages; s++) {
 		for (int f = 0; f < IPU_FUNCTION_PHASES; f++)
 			costs->stages[s].function[f] = executable->code[s][f].cost;
-		costs->forward[s].function[IPU_FUNCTION_F] =
-			executable->code[s][IPU_FUNCTION_F].cost;
+		for (int predicted = 0; predicted < 2; predicted++) {
+			const enum ipu_function_phase f =
+				ipu_forward_function(&executable->graph->layout, (bool)predicted);
+			struct ipu_stage_cost *cost =
+				predicted ? &costs->predicted[s] : &costs->forward[s];
+
+			cost->function[f] = executable->code[s][f].cost;
+		}
 	}
 }
 
+/* Does the stage run it in this mode, but for the weight update? */
+static bool runs(const struct ipu_node *node, int stage, enum cost_mode mode)
+{
+	if (node->op.stage != stage || node->op.phase == 'U')
+		return false;
+	return mode == COST_TRAIN ||
+	       (node->op.phase == 'F' && ipu_node_forward(node, mode == COST_PREDICT));
+}
+
 /* Each tensor once, however many operations of the stage read it. */
-static void mark_reads(const struct ipu_graph *graph, int stage, bool *marked)
+static void mark_reads(const struct ipu_graph *graph, int stage, enum cost_mode mode, bool *marked)
 {
 	memset(marked, 0, (size_t)graph->tensor_count * sizeof(*marked));
 	for (int n = 0; n < graph->node_count; n++) {
 		const struct ipu_node *node = &graph->nodes[n];
 
-		if (node->op.stage != stage || node->op.phase == 'U')
+		if (!runs(node, stage, mode))
 			continue;
 		for (int i = 0; i < node->read_count; i++)
 			marked[node->reads[i]] = true;
 	}
 }
 
-static void mark_results(const struct ipu_graph *graph, int stage, bool *marked)
+static int64_t infeed_bytes(const struct ipu_graph *graph, const bool *marked)
 {
-	memset(marked, 0, (size_t)graph->tensor_count * sizeof(*marked));
+	int64_t bytes = 0;
+
+	for (int t = 0; t < graph->tensor_count; t++)
+		if (marked[t] && (graph->tensors[t].kind == IPU_TENSOR_INPUT ||
+				  graph->tensors[t].kind == IPU_TENSOR_LABELS))
+			bytes += ipu_tensor_bytes(&graph->tensors[t]);
+	return bytes;
+}
+
+/* Of a micro-batch: what a weight update gives is shared out over those of it. */
+static int64_t outfeed_bytes(const struct ipu_graph *graph, int stage, enum cost_mode mode)
+{
+	const int64_t shares = graph->layout.accumulation > 0 ? graph->layout.accumulation : 1;
+	int64_t bytes = 0, update = 0;
+
 	for (int n = 0; n < graph->node_count; n++) {
 		const struct ipu_node *node = &graph->nodes[n];
+		const bool last = node->op.phase == 'U' && node->op.stage == stage;
 
-		if (node->op.stage != stage)
+		if (!runs(node, stage, mode) && !(last && mode == COST_TRAIN))
 			continue;
 		for (int i = 0; i < node->write_count; i++)
 			if (graph->tensors[node->writes[i]].kind == IPU_TENSOR_RESULT)
-				marked[node->writes[i]] = true;
+				*(last ? &update : &bytes) +=
+					ipu_tensor_bytes(&graph->tensors[node->writes[i]]);
 	}
+	return bytes + (update + shares - 1) / shares;
 }
 
 static int add_send(struct ipu_send **sends, size_t *capacity, struct ipu_costs *costs, int from,
@@ -58,30 +97,25 @@ static int add_send(struct ipu_send **sends, size_t *capacity, struct ipu_costs 
 static int stage_bytes(const struct ipu_graph *graph, int stage, struct ipu_costs *costs,
 		       bool *marked, int64_t *sent, struct ipu_send **sends, size_t *capacity)
 {
-	struct ipu_stage_cost *cost = &costs->stages[stage];
+	struct ipu_stage_cost *cost[COST_MODES] = {&costs->stages[stage], &costs->forward[stage],
+						   &costs->predicted[stage]};
 	int failed = 0;
 
 	memset(sent, 0, (size_t)graph->layout.stages * sizeof(*sent));
-	mark_reads(graph, stage, marked);
+	for (int mode = COST_MODES - 1; mode >= 0; mode--) {
+		mark_reads(graph, stage, (enum cost_mode)mode, marked);
+		cost[mode]->infeed_bytes = infeed_bytes(graph, marked);
+		cost[mode]->outfeed_bytes = outfeed_bytes(graph, stage, (enum cost_mode)mode);
+	}
 	for (int t = 0; t < graph->tensor_count; t++) {
 		const struct ipu_tensor *tensor = &graph->tensors[t];
 
-		if (!marked[t])
-			continue;
-		if (tensor->kind == IPU_TENSOR_INPUT || tensor->kind == IPU_TENSOR_LABELS)
-			cost->infeed_bytes += ipu_tensor_bytes(tensor);
-		else if (tensor->kind == IPU_TENSOR_ACTIVATION && tensor->stage < stage)
+		if (marked[t] && tensor->kind == IPU_TENSOR_ACTIVATION && tensor->stage < stage)
 			sent[tensor->stage] += ipu_tensor_bytes(tensor);
 	}
 	for (int from = 0; from < stage && !failed; from++)
 		if (sent[from] > 0)
 			failed = add_send(sends, capacity, costs, from, stage, sent[from]);
-	mark_results(graph, stage, marked);
-	for (int t = 0; t < graph->tensor_count; t++)
-		if (marked[t])
-			cost->outfeed_bytes += ipu_tensor_bytes(&graph->tensors[t]);
-	costs->forward[stage].infeed_bytes = cost->infeed_bytes;
-	costs->forward[stage].outfeed_bytes = cost->outfeed_bytes;
 	return failed;
 }
 
@@ -109,7 +143,8 @@ enum status ipu_costs_get(struct ipu_costs *out, const struct ipu_executable *ex
 	*out = (struct ipu_costs){0};
 	out->stages = arena_alloc(arena, stages, sizeof(*out->stages));
 	out->forward = arena_alloc(arena, stages, sizeof(*out->forward));
-	failed = !marked || !sent || !out->stages || !out->forward;
+	out->predicted = arena_alloc(arena, stages, sizeof(*out->predicted));
+	failed = !marked || !sent || !out->stages || !out->forward || !out->predicted;
 	if (!failed)
 		stage_costs(executable, out);
 	for (int s = 0; s < graph->layout.stages && !failed; s++)

@@ -65,6 +65,11 @@ bool ipu_node_in(const struct ipu_node *node, int stage, char phase)
 	return node->op.stage == stage && of == phase;
 }
 
+bool ipu_node_forward(const struct ipu_node *node, bool predicted)
+{
+	return !node->training_only && !(predicted && node->measure_only);
+}
+
 static bool read_later(const struct ipu_graph *graph, int tensor, int stage)
 {
 	for (int n = 0; n < graph->node_count; n++) {

@@ -52,6 +52,8 @@ struct ipu_node {
 	struct ipu_plan_options options;
 	const int *reads, *writes; /* tensors; one in both is worked on in place */
 	int read_count, write_count;
+	/* In phase F: not run in evaluation nor prediction; not run in prediction. */
+	bool training_only, measure_only;
 };
 
 enum ipu_recompute {
@@ -67,8 +69,9 @@ struct ipu_layout {
 	int stages;
 	const struct ipu_schedule *schedule; /* of a training pipeline run; NULL: not trained */
 	const struct ipu_schedule *forward;  /* of evaluation, or of prediction; NULL: neither */
-	int64_t accumulation;                /* micro-batches of a weight update */
-	int64_t runs;                        /* pipeline runs of an execution, in training */
+	bool evaluated, predicted;
+	int64_t accumulation; /* micro-batches of a weight update */
+	int64_t runs;         /* pipeline runs of an execution, in training */
 	enum ipu_recompute recompute;
 	bool offload_activations, offload_optimizer_state, offload_accumulators, offload_weights;
 	bool shard_optimizer_state, shard_weights; /* over the replicas */
@@ -88,6 +91,8 @@ struct ipu_graph {
 	struct ipu_layout layout;
 };
 
+/* The operations of phase F that evaluation runs, or prediction. */
+bool ipu_node_forward(const struct ipu_node *node, bool predicted);
 /* The operations of a stage and phase: 'B' has B and W. */
 bool ipu_node_in(const struct ipu_node *node, int stage, char phase);
 

@@ -240,14 +240,24 @@ static void lower_nodes(struct ipu_lowering *lowering, int function, int stage,
 {
 	const struct ipu_graph *graph = lowering->executable->graph;
 	const bool replays = phase == IPU_FUNCTION_R;
+	const bool predicted = phase == IPU_FUNCTION_PREDICT;
+	const bool forward = predicted || phase == IPU_FUNCTION_EVALUATE;
 	const char from = replays ? 'F' : ipu_function_phase_char(phase);
 
 	ipu__before_function(lowering, function, stage, phase);
 	for (int n = 0; n < graph->node_count; n++)
 		if (ipu_node_in(&graph->nodes[n], stage, from) &&
-		    (!replays || lowering->stash.replayed[n]))
+		    (!replays || lowering->stash.replayed[n]) &&
+		    (!forward || ipu_node_forward(&graph->nodes[n], predicted)))
 			lower_node(lowering, function, n);
 	ipu__after_function(lowering, function, stage, phase);
+}
+
+enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bool predicted)
+{
+	if (!layout->schedule && !(predicted && layout->evaluated))
+		return IPU_FUNCTION_F;
+	return predicted ? IPU_FUNCTION_PREDICT : IPU_FUNCTION_EVALUATE;
 }
 
 /* Is there anything for it to do? A stage always has its F, B and U. */
@@ -263,6 +273,12 @@ static bool has_function(const struct ipu_lowering *lowering, int stage,
 		return ipu__has_fifo(graph, stage) && lowering->stash.count > 0;
 	case IPU_FUNCTION_START:
 		return graph->layout.schedule && graph->layout.accumulation > 1;
+	case IPU_FUNCTION_EVALUATE:
+		return graph->layout.evaluated &&
+		       ipu_forward_function(&graph->layout, false) == phase;
+	case IPU_FUNCTION_PREDICT:
+		return graph->layout.predicted &&
+		       ipu_forward_function(&graph->layout, true) == phase;
 	default:
 		return true;
 	}
@@ -271,7 +287,8 @@ static bool has_function(const struct ipu_lowering *lowering, int stage,
 static enum status lower_function(struct ipu_lowering *lowering, int stage,
 				  enum ipu_function_phase phase, struct err *err)
 {
-	static const char *const names[] = {"F", "B", "U", "R", "FIFO", "Start"};
+	static const char *const names[] = {"F",    "B",     "U",        "R",
+					    "FIFO", "Start", "Evaluate", "Predict"};
 	struct ipu_code *code = &lowering->executable->code[stage][phase];
 	enum status status = ST_OK;
 

@@ -85,4 +85,7 @@ void ipu_executable_free(struct ipu_executable *executable); /* accepts NULL */
 
 enum ipu_function_phase ipu_function_of(char phase); /* F, B, W, U or R */
 
+/* What evaluation, or prediction, runs of a stage: a function of its own where F does more. */
+enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bool predicted);
+
 #endif /* IPU_PROGRAM_H */

@@ -20,9 +20,8 @@ extern const struct layer_ops layer_activation;
 #define ACTIVATION_READS_OUTPUT 2u
 
 struct activation_row {
-	const char *part, *grad_part; /* device operations; NULL: none */
-	int64_t work, grad_work;      /* operations per element */
-	unsigned reads;               /* in a backward pass */
+	int64_t work;   /* operations per element */
+	unsigned reads; /* in a backward pass */
 	/* Over elements, or over rows of the last axis where an element's value depends on them
 	 * all; NULL: the input as it is. */
 	void (*each)(const float *x, float *y, size_t count);
@@ -39,43 +38,37 @@ static void activation_relu_grad(const float *x, const float *y, const float *dy
 	kernel_bounded_relu_grad(y, dy, dx, INFINITY, count);
 }
 
-#define ACTIVATION_INPUT(part, work, grad_work, name)                                              \
+#define ACTIVATION_EACH(work, reads, name)                                                         \
 	{                                                                                          \
-		part, part "/Grad", work, grad_work, ACTIVATION_READS_INPUT, kernel_##name,        \
-			kernel_##name##_grad, NULL, NULL                                           \
+		work, reads, kernel_##name, kernel_##name##_grad, NULL, NULL                       \
 	}
-#define ACTIVATION_OUTPUT(part, work, grad_work, name)                                             \
+#define ACTIVATION_ROWS(work, name)                                                                \
 	{                                                                                          \
-		part, part "/Grad", work, grad_work, ACTIVATION_READS_OUTPUT, kernel_##name,       \
-			kernel_##name##_grad, NULL, NULL                                           \
+		work, ACTIVATION_READS_OUTPUT, NULL, NULL, kernel_##name, kernel_##name##_grad     \
 	}
-#define ACTIVATION_ROWS(part, work, grad_work, name)                                               \
-	{                                                                                          \
-		part, part "/Grad", work, grad_work, ACTIVATION_READS_OUTPUT, NULL, NULL,          \
-			kernel_##name, kernel_##name##_grad                                        \
-	}
+#define ACTIVATION_INPUT(work, name)  ACTIVATION_EACH(work, ACTIVATION_READS_INPUT, name)
+#define ACTIVATION_OUTPUT(work, name) ACTIVATION_EACH(work, ACTIVATION_READS_OUTPUT, name)
 
 /* An operation is an addition, multiplication, comparison, division or elementary function. */
 static const struct activation_row activation_rows[] = {
-	[MODEL_LINEAR] = {NULL, NULL, 0, 0, 0, NULL, NULL, NULL, NULL},
-	[MODEL_RELU] = {"Relu", "Relu/Grad", 1, 1, ACTIVATION_READS_OUTPUT, kernel_relu,
-			activation_relu_grad, NULL, NULL},
-	/* max, subtract, exp, sum, divide; multiply, sum, subtract, multiply */
-	[MODEL_SOFTMAX] = ACTIVATION_ROWS("Softmax", 5, 4, softmax),
-	[MODEL_ELU] = ACTIVATION_OUTPUT("Elu", 3, 3, elu),
-	[MODEL_EXPONENTIAL] = ACTIVATION_OUTPUT("Exp", 1, 1, exponential),
-	[MODEL_GELU] = ACTIVATION_INPUT("Gelu", 5, 9, gelu),
-	[MODEL_HARD_SIGMOID] = ACTIVATION_OUTPUT("HardSigmoid", 4, 3, hard_sigmoid),
-	[MODEL_LEAKY_RELU] = ACTIVATION_OUTPUT("LeakyRelu", 2, 2, leaky_relu),
-	[MODEL_LOG_SOFTMAX] = ACTIVATION_ROWS("LogSoftmax", 5, 4, log_softmax),
-	[MODEL_MISH] = ACTIVATION_INPUT("Mish", 6, 12, mish),
-	[MODEL_RELU6] = ACTIVATION_OUTPUT("Relu6", 2, 2, relu6),
-	[MODEL_SELU] = ACTIVATION_OUTPUT("Selu", 4, 3, selu),
-	[MODEL_SIGMOID] = ACTIVATION_OUTPUT("Sigmoid", 3, 3, sigmoid),
-	[MODEL_SOFTPLUS] = ACTIVATION_OUTPUT("Softplus", 3, 3, softplus),
-	[MODEL_SOFTSIGN] = ACTIVATION_INPUT("Softsign", 3, 5, softsign),
-	[MODEL_SWISH] = ACTIVATION_INPUT("Swish", 4, 8, swish),
-	[MODEL_TANH] = ACTIVATION_OUTPUT("Tanh", 1, 3, tanh),
+	[MODEL_LINEAR] = {0, 0, NULL, NULL, NULL, NULL},
+	[MODEL_RELU] = {1, ACTIVATION_READS_OUTPUT, kernel_relu, activation_relu_grad, NULL, NULL},
+	/* max, subtract, exp, sum, divide */
+	[MODEL_SOFTMAX] = ACTIVATION_ROWS(5, softmax),
+	[MODEL_ELU] = ACTIVATION_OUTPUT(3, elu),
+	[MODEL_EXPONENTIAL] = ACTIVATION_OUTPUT(1, exponential),
+	[MODEL_GELU] = ACTIVATION_INPUT(5, gelu),
+	[MODEL_HARD_SIGMOID] = ACTIVATION_OUTPUT(4, hard_sigmoid),
+	[MODEL_LEAKY_RELU] = ACTIVATION_OUTPUT(2, leaky_relu),
+	[MODEL_LOG_SOFTMAX] = ACTIVATION_ROWS(5, log_softmax),
+	[MODEL_MISH] = ACTIVATION_INPUT(6, mish),
+	[MODEL_RELU6] = ACTIVATION_OUTPUT(2, relu6),
+	[MODEL_SELU] = ACTIVATION_OUTPUT(4, selu),
+	[MODEL_SIGMOID] = ACTIVATION_OUTPUT(3, sigmoid),
+	[MODEL_SOFTPLUS] = ACTIVATION_OUTPUT(3, softplus),
+	[MODEL_SOFTSIGN] = ACTIVATION_INPUT(3, softsign),
+	[MODEL_SWISH] = ACTIVATION_INPUT(4, swish),
+	[MODEL_TANH] = ACTIVATION_OUTPUT(1, tanh),
 };
 _Static_assert(ARRAY_LEN(activation_rows) == MODEL_ACTIVATIONS, "activation table out of step");
 
@@ -141,7 +134,7 @@ void layer__activate(struct pool *pool, enum model_activation activation, const 
 static void activation_gradient(struct pool *pool, struct activation_work *work, int64_t rows,
 				int64_t columns)
 {
-	if (work->row->part || work->dy != work->out)
+	if (work->row->each || work->row->rows || work->dy != work->out)
 		activation_share(pool, work, activation_backward_body, rows, columns);
 }
 
@@ -184,24 +177,6 @@ float *layer__activation_sums(const struct layer_pass *pass)
 	if (layer__activation_needs_input(pass->layer->activation) && pass->kept)
 		return pass->kept;
 	return pass->output;
-}
-
-/*
- * The gradient of the softmax or sigmoid that ends a model is worth no operation: the losses take
- * its input, and the trainer lists the loss.
- */
-void layer__lower_activation(struct layer_lowering *lowering, const struct model *model,
-			     int64_t rows, int64_t columns)
-{
-	const struct model_layer *layer = lowering->layer;
-	const struct activation_row *row = &activation_rows[layer->activation];
-	bool forward = lowering->phase == 'F';
-	const struct layer_op op =
-		layer__elements(rows * columns, forward ? row->work : row->grad_work);
-
-	if (!row->part || (!forward && model__final_activation(model) == layer->position))
-		return;
-	layer__lower(lowering, forward ? row->part : row->grad_part, &op);
 }
 
 /* --- layers that are an activation -------------------------------------------------------------
@@ -251,18 +226,6 @@ void layer__activation_backward(const struct layer_pass *pass)
 int64_t layer__activation_flops(const struct model_layer *layer, int64_t batch)
 {
 	return batch * model_shape_count(&layer->output) * activation_rows[layer->activation].work;
-}
-
-int layer__activation_lower(const struct model *model, const struct model_layer *layer,
-			    int64_t batch, char phase, bool first, struct layer_op *ops, int most,
-			    struct arena *arena)
-{
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
-
-	if (phase == 'F' || !first)
-		layer__lower_activation(&lowering, model, activation_count(layer, batch),
-					activation_columns(layer));
-	return lowering.failed ? -1 : lowering.count;
 }
 
 static enum status activation_read(struct model *model, struct model_layer *layer,

@@ -374,27 +374,80 @@ static int64_t norm_flops(const struct model_layer *layer, int64_t batch)
 	return norm_values(layer, batch) * (layer->trainable ? 7 : 3);
 }
 
-static int norm_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		      char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
-{
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
-	int64_t n = norm_values(layer, batch), m = 2 * layer__last_dim(&layer->input);
-	const struct layer_op sums = layer__reduce(n, m);
-	struct layer_op each = layer__elements(n, 3);
+#define NORM_NAME "FusedBatchNormV3"
 
-	(void)model;
-	if (phase == 'F') {
-		if (layer->trainable)
-			layer__lower(&lowering, "FusedBatchNormV3/Moments", &sums);
-		layer__lower(&lowering, "FusedBatchNormV3", &each);
-		return lowering.failed ? -1 : lowering.count;
+static bool norm_lower_learns(const struct layer_lowering *lowering)
+{
+	return lowering->training && lowering->layer->trainable;
+}
+
+/* What x is to be normalised by, and the moving statistics: inverse deviation (3 steps, root,
+ * division), variance from sums (2), each moving one (2); or, of moving statistics, one factor and
+ * one summand. An evaluation's are worth as much. */
+static void norm_lower_coefficients(struct layer_lowering *lowering)
+{
+	const struct batch_norm *own = lowering->layer->config;
+	const int mean = own->norm.scale + own->norm.center;
+	const unsigned moving = LAYER_PARAM(mean) | LAYER_PARAM(mean + 1);
+	const bool learns = norm_lower_learns(lowering);
+	const int64_t channels = layer__last_dim(&lowering->layer->input);
+	struct layer_op op =
+		layer__map(&(struct ipu_elements){.count = channels,
+						  .operands = learns ? 4 : 2,
+						  .times = {[IPU_FN_SQRT] = 1,
+							    [IPU_FN_DIVIDE] = 1,
+							    [IPU_FN_ADD] = learns ? 9 : 3}},
+			   moving, lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN);
+
+	op.makes = 2 * channels;
+	op.full = true;
+	if (learns) {
+		op.reads |= LAYER_BETWEEN | LAYER_BETWEEN_TOO;
+		op.writes |= moving;
+	} else {
+		op.reads |= layer__norm_params(&own->norm);
 	}
-	if (layer->trainable)
-		layer__lower(&lowering, "FusedBatchNormV3/GradW", &sums);
-	each = layer__elements(n, layer->trainable ? 5 : 1);
-	if (!first)
-		layer__lower(&lowering, "FusedBatchNormV3/GradX", &each);
-	return lowering.failed ? -1 : lowering.count;
+	layer__lower_norm(lowering, NORM_NAME, "Statistics", &op);
+}
+
+static void norm_lower_forward(struct layer_lowering *lowering)
+{
+	const struct batch_norm *own = lowering->layer->config;
+	const bool learns = norm_lower_learns(lowering);
+	const struct layer_op each =
+		layer__norm_map(lowering, learns ? 4 : 2,
+				LAYER_INPUT | (lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN) |
+					(learns ? layer__norm_params(&own->norm) : 0u),
+				LAYER_OUTPUT);
+
+	if (learns)
+		layer__lower_statistics(lowering, NORM_NAME,
+					layer__last_dim(&lowering->layer->input), true);
+	norm_lower_coefficients(lowering);
+	layer__lower(lowering, NORM_NAME, &each);
+}
+
+/* dx = gamma inverse (dy - mean of dy - whitened x times the mean of dy times it). */
+static void norm_lower(struct layer_lowering *lowering)
+{
+	const struct batch_norm *own = lowering->layer->config;
+	struct layer_op each =
+		layer__norm_map(lowering, 1, LAYER_GRAD_OUTPUT | LAYER_KEPT, LAYER_GRAD_INPUT);
+
+	if (lowering->phase == 'F') {
+		norm_lower_forward(lowering);
+		return;
+	}
+	if (lowering->layer->trainable) {
+		layer__lower_norm_sums(lowering, NORM_NAME, &own->norm, layer__wants_any(lowering));
+		each = layer__norm_map(lowering, 6,
+				       LAYER_INPUT | LAYER_GRAD_OUTPUT | LAYER_KEPT |
+					       layer__norm_sums(&own->norm) |
+					       (own->norm.scale ? LAYER_PARAM(0) : 0u),
+				       LAYER_GRAD_INPUT);
+	}
+	if (layer__wants_any(lowering))
+		layer__lower_norm(lowering, NORM_NAME, "GradX", &each);
 }
 
 const struct layer_ops layer_batch_normalization = {

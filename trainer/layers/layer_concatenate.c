@@ -127,20 +127,26 @@ static void concatenate_backward(const struct layer_pass *pass)
 	concatenate_share(pass, concatenate_backward_body);
 }
 
-static int concatenate_lower(const struct model *model, const struct model_layer *layer,
-			     int64_t batch, char phase, bool first, struct layer_op *ops, int most,
-			     struct arena *arena)
+/* Atoms are the channels of the narrowest input; backward, of what is wanted. */
+static void concatenate_lower(struct layer_lowering *lowering)
 {
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
-	const int64_t count = batch * model_shape_count(&layer->output);
-	const struct layer_op op = layer__copy(count);
+	const struct model_layer *layer = lowering->layer;
+	const bool forward = lowering->phase == 'F';
+	struct layer_op op = layer__copy(0, layer__last_dim(&layer->output),
+					 forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT,
+					 forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
 
-	(void)model;
-	if (phase == 'F')
-		layer__lower(&lowering, "ConcatV2", &op);
-	else if (!first)
-		layer__lower(&lowering, "Slice", &op);
-	return lowering.failed ? -1 : lowering.count;
+	for (int i = 0; i < layer->input_count; i++) {
+		const struct model_shape *shape = model_input_shape(lowering->model, layer, i);
+
+		if (!forward && !layer__wants(lowering, i))
+			continue;
+		op.op.copy.count += lowering->batch * model_shape_count(shape);
+		if (layer__last_dim(shape) < op.op.copy.atom)
+			op.op.copy.atom = layer__last_dim(shape);
+	}
+	if (op.op.copy.count > 0)
+		layer__lower(lowering, forward ? "ConcatV2" : "Slice", &op);
 }
 
 const struct layer_ops layer_concatenate = {

@@ -314,12 +314,25 @@ int64_t layer__conv_flops(const struct model_layer *layer, int64_t batch, int64_
 	return __builtin_mul_overflow(outputs, each, &flops) ? INT64_MAX : flops;
 }
 
-void layer__lower_depthwise(struct layer_lowering *lowering, const char *part, int64_t pixels,
-			    int64_t filters)
+void layer__conv_op(const struct layer_lowering *lowering, enum ipu_pass pass, int64_t channels,
+		    int64_t filters, struct ipu_op *out)
 {
 	const struct layer_conv *w = lowering->layer->config;
-	int64_t taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
-	const struct layer_op op = layer__elements(pixels * filters, 2 * taps);
+	struct ipu_conv *conv = &out->conv;
 
-	layer__lower(lowering, part, &op);
+	out->kind = IPU_OP_CONV;
+	*conv = (struct ipu_conv){
+		.pass = pass,
+		.batch = lowering->batch,
+		.groups = w->groups,
+		.in_channels = channels / w->groups,
+		.out_channels = filters / w->groups,
+	};
+	for (int way = 0; way < LAYER_WAYS; way++) {
+		conv->in[way] = lowering->layer->input.dim[way];
+		conv->out[way] = w->out[way];
+		conv->kernel[way] = w->kernel[way];
+		conv->stride[way] = w->stride[way];
+		conv->dilation[way] = w->dilation[way];
+	}
 }

@@ -92,8 +92,8 @@ int64_t layer__conv_pixels(const struct model_layer *layer, int64_t batch); /* o
 /* What the layer does after its sums, or a multiplication of sums of @depth by it; saturating. */
 int64_t layer__conv_flops(const struct model_layer *layer, int64_t batch, int64_t depth);
 
-/* The device's operation of the window's sums for each of @filters channels. */
-void layer__lower_depthwise(struct layer_lowering *lowering, const char *part, int64_t pixels,
-			    int64_t filters);
+/* The device's operation of such a convolution from @channels to @filters. */
+void layer__conv_op(const struct layer_lowering *lowering, enum ipu_pass pass, int64_t channels,
+		    int64_t filters, struct ipu_op *out);
 
 #endif /* LAYER_CONV_H */

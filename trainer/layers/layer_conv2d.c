@@ -71,24 +71,17 @@ static int64_t conv2d_flops(const struct model_layer *layer, int64_t batch)
 	return layer__conv_flops(layer, batch, conv2d_depth(layer));
 }
 
-static int conv2d_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-			char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
+static void conv2d_product(const struct layer_lowering *lowering, enum ipu_pass pass,
+			   struct ipu_op *out)
 {
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
-	int64_t pixels = layer__conv_pixels(layer, batch), depth = conv2d_depth(layer);
+	const struct model_layer *layer = lowering->layer;
 
-	if (phase == 'F') {
-		layer__lower_product(&lowering, "Conv2D", pixels, layer->units, depth);
-		layer__lower_bias(&lowering, pixels, layer->units);
-		layer__lower_activation(&lowering, model, pixels, layer->units);
-		return lowering.failed ? -1 : lowering.count;
-	}
-	layer__lower_activation(&lowering, model, pixels, layer->units);
-	layer__lower_product(&lowering, "Conv2D/GradW", depth, layer->units, pixels);
-	layer__lower_bias_grad(&lowering, pixels, layer->units);
-	if (!first)
-		layer__lower_product(&lowering, "Conv2D/GradX", pixels, depth, layer->units);
-	return lowering.failed ? -1 : lowering.count;
+	layer__conv_op(lowering, pass, layer__last_dim(&layer->input), layer->units, out);
+}
+
+static void conv2d_lower(struct layer_lowering *lowering)
+{
+	layer__lower_product(lowering, "Conv2D", conv2d_product);
 }
 
 const struct layer_ops layer_conv2d = {

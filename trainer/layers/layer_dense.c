@@ -280,36 +280,23 @@ static int64_t dense_flops(const struct model_layer *layer, int64_t batch)
 	return flops;
 }
 
-static void dense_lower_backward(struct layer_lowering *lowering, const struct model *model,
-				 const struct dense_sizes *s, bool first)
+static void dense_product(const struct layer_lowering *lowering, enum ipu_pass pass,
+			  struct ipu_op *out)
 {
-	bool learns = lowering->layer->trainable;
+	const struct dense_sizes s = dense_sizes(lowering->layer, lowering->batch);
+	const struct ipu_matmul products[] = {
+		[IPU_FORWARD] = {.m = s.rows, .k = s.inputs, .n = s.units},
+		[IPU_BACKWARD_DATA] = {.m = s.rows, .k = s.units, .n = s.inputs},
+		[IPU_BACKWARD_WEIGHTS] = {.m = s.inputs, .k = s.rows, .n = s.units},
+	};
 
-	if (!learns && first)
-		return;
-	layer__lower_activation(lowering, model, s->rows, s->units);
-	if (learns) {
-		layer__lower_product(lowering, "MatMul/GradW", s->inputs, s->units, s->rows);
-		layer__lower_bias_grad(lowering, s->rows, s->units);
-	}
-	if (!first)
-		layer__lower_product(lowering, "MatMul/GradX", s->rows, s->inputs, s->units);
+	out->kind = IPU_OP_MATMUL;
+	out->matmul = products[pass];
 }
 
-static int dense_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		       char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
+static void dense_lower(struct layer_lowering *lowering)
 {
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
-	struct dense_sizes s = dense_sizes(layer, batch);
-
-	if (phase == 'F') {
-		layer__lower_product(&lowering, "MatMul", s.rows, s.units, s.inputs);
-		layer__lower_bias(&lowering, s.rows, s.units);
-		layer__lower_activation(&lowering, model, s.rows, s.units);
-	} else {
-		dense_lower_backward(&lowering, model, &s, first);
-	}
-	return lowering.failed ? -1 : lowering.count;
+	layer__lower_product(lowering, "MatMul", dense_product);
 }
 
 const struct layer_ops layer_dense = {

@@ -44,25 +44,17 @@ static int64_t depthwise_flops(const struct model_layer *layer, int64_t batch)
 	return layer__conv_flops(layer, batch, w->kernel[LAYER_Y] * w->kernel[LAYER_X]);
 }
 
-static int depthwise_lower(const struct model *model, const struct model_layer *layer,
-			   int64_t batch, char phase, bool first, struct layer_op *ops, int most,
-			   struct arena *arena)
+static void depthwise_product(const struct layer_lowering *lowering, enum ipu_pass pass,
+			      struct ipu_op *out)
 {
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
-	int64_t pixels = layer__conv_pixels(layer, batch);
+	const struct model_layer *layer = lowering->layer;
 
-	if (phase == 'F') {
-		layer__lower_depthwise(&lowering, "depthwise", pixels, layer->units);
-		layer__lower_bias(&lowering, pixels, layer->units);
-		layer__lower_activation(&lowering, model, pixels, layer->units);
-		return lowering.failed ? -1 : lowering.count;
-	}
-	layer__lower_activation(&lowering, model, pixels, layer->units);
-	layer__lower_depthwise(&lowering, "depthwise/GradW", pixels, layer->units);
-	layer__lower_bias_grad(&lowering, pixels, layer->units);
-	if (!first)
-		layer__lower_depthwise(&lowering, "depthwise/GradX", pixels, layer->units);
-	return lowering.failed ? -1 : lowering.count;
+	layer__conv_op(lowering, pass, layer__last_dim(&layer->input), layer->units, out);
+}
+
+static void depthwise_lower(struct layer_lowering *lowering)
+{
+	layer__lower_product(lowering, "depthwise", depthwise_product);
 }
 
 const struct layer_ops layer_depthwise_conv2d = {

@@ -327,17 +327,35 @@ static int64_t dropout_flops(const struct model_layer *layer, int64_t batch)
 	return batch * model_shape_count(&layer->output);
 }
 
-static int dropout_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-			 char phase, bool first, struct layer_op *ops, int most,
-			 struct arena *arena)
+/*
+ * As tf.nn.dropout: random numbers, compared; scale and choice by the mask. The mask is kept, a
+ * byte each (not the seed): so it stays stashed where activations are computed again.
+ */
+static void dropout_lower(struct layer_lowering *lowering)
 {
-	const struct dropout_config *c = layer->config;
+	const struct dropout_config *c = lowering->layer->config;
+	const struct dropout_sizes s = dropout_sizes(lowering->layer, lowering->batch);
+	const bool forward = lowering->phase == 'F', shared = s.shared > 1;
+	const unsigned decisions = forward && !lowering->keeps ? LAYER_BETWEEN : LAYER_KEPT;
+	struct layer_op mask = layer__map(
+		&(struct ipu_elements){.count = s.outer * s.inner, .times = {[IPU_FN_RANDOM] = 1}},
+		0, decisions);
+	struct layer_op each =
+		layer__map(&(struct ipu_elements){.count = layer__lower_count(lowering),
+						  .operands = shared ? 1 : 2,
+						  .broadcast = shared ? s.outer * s.inner : 0,
+						  .times = {[IPU_FN_ADD] = 1, [IPU_FN_SELECT] = 1}},
+			   decisions | (forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT),
+			   forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
 
-	(void)model;
-	if (!(c->rate > 0.0))
-		return 0;
-	return layer__lower_elements(layer, batch, phase, first, "Mul", "Mul/Grad", 1, ops, most,
-				     arena);
+	if (!(c->rate > 0.0) || !(forward ? lowering->training : layer__wants_any(lowering)))
+		return;
+	mask.makes = s.outer * s.inner;
+	mask.bytes = true;
+	mask.training_only = each.training_only = true;
+	if (forward)
+		layer__lower(lowering, "dropout/RandomUniform", &mask);
+	layer__lower(lowering, forward ? "dropout/Mul" : "dropout/Mul/Grad", &each);
 }
 
 /* What both of them have. */

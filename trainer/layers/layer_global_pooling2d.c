@@ -144,38 +144,57 @@ static int64_t global_flops(const struct model_layer *layer, int64_t batch)
 	return batch * model_shape_count(&layer->input);
 }
 
-static int global_lower(const char *part, const char *grad_part, int64_t batch, bool first,
-			struct layer_lowering *lowering)
+/* What the reductions are of, forward: the scale of a mean is part of it. */
+static void global_lower_forward(struct layer_lowering *lowering, const char *part)
 {
-	int64_t n = global_flops(lowering->layer, batch);
-	int64_t m = batch * model_shape_count(&lowering->layer->output);
-	const struct layer_op forward = layer__reduce(n, m);
-	const struct layer_op backward = layer__elements(n, 1);
+	const struct layer_op op =
+		layer__reduce(global_flops(lowering->layer, lowering->batch),
+			      layer__lower_count(lowering), LAYER_INPUT, LAYER_OUTPUT);
+
+	layer__lower(lowering, part, &op);
+}
+
+static void average_lower(struct layer_lowering *lowering)
+{
+	const struct layer_op backward = layer__map(
+		&(struct ipu_elements){.count = global_flops(lowering->layer, lowering->batch),
+				       .operands = 0,
+				       .broadcast = layer__lower_count(lowering),
+				       .times = {[IPU_FN_ADD] = 1}},
+		LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT);
 
 	if (lowering->phase == 'F')
-		layer__lower(lowering, part, &forward);
-	else if (!first)
-		layer__lower(lowering, grad_part, &backward);
-	return lowering->failed ? -1 : lowering->count;
+		global_lower_forward(lowering, "Mean");
+	else if (layer__wants_any(lowering))
+		layer__lower(lowering, "Mean/Grad", &backward);
 }
 
-static int average_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-			 char phase, bool first, struct layer_op *ops, int most,
-			 struct arena *arena)
+/* Which cells have the maximum, how many they are, and their shares. */
+static void max_lower(struct layer_lowering *lowering)
 {
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
+	const int64_t count = global_flops(lowering->layer, lowering->batch);
+	const int64_t outputs = layer__lower_count(lowering);
+	struct ipu_elements each = {.count = count,
+				    .operands = 1,
+				    .broadcast = outputs,
+				    .times = {[IPU_FN_SELECT] = 1}};
+	struct layer_op op = layer__map(&each, LAYER_INPUT | LAYER_OUTPUT, LAYER_BETWEEN);
 
-	(void)model;
-	return global_lower("Mean", "Mean/Grad", batch, first, &lowering);
-}
-
-static int max_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		     char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
-{
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
-
-	(void)model;
-	return global_lower("Max", "Max/Grad", batch, first, &lowering);
+	if (lowering->phase == 'F') {
+		global_lower_forward(lowering, "Max");
+		return;
+	}
+	if (!layer__wants_any(lowering))
+		return;
+	op.makes = count;
+	layer__lower(lowering, "Max/Grad/Equal", &op);
+	op = layer__reduce(count, outputs, LAYER_BETWEEN, LAYER_BETWEEN_TOO);
+	layer__lower(lowering, "Max/Grad/Sum", &op);
+	each.times[IPU_FN_SELECT] = 0;
+	each.times[IPU_FN_ADD] = each.times[IPU_FN_DIVIDE] = 1;
+	op = layer__map(&each, LAYER_BETWEEN | LAYER_BETWEEN_TOO | LAYER_GRAD_OUTPUT,
+			LAYER_GRAD_INPUT);
+	layer__lower(lowering, "Max/Grad", &op);
 }
 
 const struct layer_ops layer_global_average_pooling2d = {

@@ -39,9 +39,7 @@ void layer__set_activation(struct model_layer *layer, enum model_activation acti
 void layer__activation_forward(const struct layer_pass *pass);
 void layer__activation_backward(const struct layer_pass *pass);
 int64_t layer__activation_flops(const struct model_layer *layer, int64_t batch);
-int layer__activation_lower(const struct model *model, const struct model_layer *layer,
-			    int64_t batch, char phase, bool first, struct layer_op *ops, int most,
-			    struct arena *arena);
+void layer__activation_lower(struct layer_lowering *lowering);
 
 /* Options that every layer has, and its own. */
 enum status layer__check(const struct json_at *config, const struct model_option *own, size_t count,
@@ -105,36 +103,38 @@ void layer__repeat(float *pattern, int64_t channels); /* the first @channels are
 enum status layer__channel_numbers(const struct json_at *config, const char *key, float *out,
 				   int64_t channels, bool *here, struct err *err);
 
-/* Operations are written one after another; `failed` on lack of memory. */
-struct layer_lowering {
-	const struct model_layer *layer;
-	struct layer_op *ops;
-	int count, most;
-	char phase;
-	struct arena *arena;
-	bool failed;
-};
-
-/* @op's kind and sizes are set; adds names and phase. @part is "MatMul". */
+/* Append @op, whose kind, sizes and operands are set; adds names, phase and type. @part is
+ * "MatMul".
+ */
 void layer__lower(struct layer_lowering *lowering, const char *part, const struct layer_op *op);
-/* Operations whose operands the caller sets: a map over elements, with @work vector instructions on
- * each; sums; a change of layout. */
-struct layer_op layer__elements(int64_t count, int64_t work);
-struct layer_op layer__reduce(int64_t inputs, int64_t outputs);
-struct layer_op layer__copy(int64_t count);
-/* A product [m, k] x [k, n]. */
-void layer__lower_product(struct layer_lowering *lowering, const char *part, int64_t m, int64_t n,
-			  int64_t k);
-/* The bias of [rows, columns], and its gradient; nothing where the layer has none. */
-void layer__lower_bias(struct layer_lowering *lowering, int64_t rows, int64_t columns);
-void layer__lower_bias_grad(struct layer_lowering *lowering, int64_t rows, int64_t columns);
-/* The activation in its phase; nothing for linear. */
-void layer__lower_activation(struct layer_lowering *lowering, const struct model *model,
-			     int64_t rows, int64_t columns);
+/* A map over the layer's output or, in phase B, its input's elements. */
+struct layer_op layer__map(const struct ipu_elements *elements, unsigned reads, unsigned writes);
+struct layer_op layer__reduce(int64_t inputs, int64_t outputs, unsigned reads, unsigned writes);
+struct layer_op layer__copy(int64_t count, int64_t atom, unsigned reads, unsigned writes);
+int64_t layer__lower_count(const struct layer_lowering *lowering); /* elements of the output */
+bool layer__wants_any(const struct layer_lowering *lowering);      /* a gradient of an input */
+bool layer__wants(const struct layer_lowering *lowering, int input);
+
+/*
+ * Layers that end in a bias and an activation. The sums before the activation are the output itself
+ * where that is worked on in place, what is kept where the gradient reads it, or what the loss
+ * takes.
+ */
+unsigned layer__lower_sums(const struct layer_lowering *lowering);
+void layer__lower_bias(struct layer_lowering *lowering, int param);
+void layer__lower_bias_grad(struct layer_lowering *lowering, int param);
+/* From the sums to the output; and the gradient, in place. Nothing for linear. */
+void layer__lower_activation(struct layer_lowering *lowering);
+/* All of a layer that is a product with its parameter 0, a bias (parameter 1) and an activation;
+ * @product describes the three passes. */
+typedef void (*layer_product)(const struct layer_lowering *lowering, enum ipu_pass pass,
+			      struct ipu_op *out);
+void layer__lower_product(struct layer_lowering *lowering, const char *part, layer_product product);
+
 int64_t layer__activation_work(enum model_activation activation); /* operations per element */
-/* One elementwise operation on every output of a layer: names of its phases, NULL: none. */
-int layer__lower_elements(const struct model_layer *layer, int64_t batch, char phase, bool first,
-			  const char *forward, const char *backward, int64_t work,
-			  struct layer_op *ops, int most, struct arena *arena);
+/* The device's operation of an activation, forward or backward, over the layer's output. False for
+ * linear. @reads and @writes are the operation's. */
+bool layer__activation_op(const struct layer_lowering *lowering, struct layer_op *out,
+			  const char **part);
 
 #endif /* LAYER_INTERNAL_H */

@@ -152,22 +152,70 @@ static int64_t rows_flops(const struct model_layer *layer, int64_t batch)
 	return batch * model_shape_count(&layer->input) * 7;
 }
 
-static int rows_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		      char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
-{
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
-	int64_t rows = rows_count(layer, batch), channels = layer__last_dim(&layer->input);
-	const struct layer_op sums =
-		layer__reduce(rows * channels, phase == 'F' ? 2 * rows : 2 * channels);
-	const struct layer_op each = layer__elements(rows * channels, phase == 'F' ? 4 : 8);
+#define ROWS_NAME "LayerNorm"
 
-	(void)model;
-	if (phase == 'F' || layer->param_count)
-		layer__lower(&lowering, phase == 'F' ? "LayerNorm/Moments" : "LayerNorm/GradW",
-			     &sums);
-	if (phase == 'F' || !first)
-		layer__lower(&lowering, phase == 'F' ? "LayerNorm" : "LayerNorm/GradX", &each);
-	return lowering.failed ? -1 : lowering.count;
+/* Mean and inverse deviation of each row. */
+static void rows_lower_forward(struct layer_lowering *lowering)
+{
+	const struct layer_norm *own = lowering->layer->config;
+	const unsigned kept = lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN;
+	const int64_t rows = rows_count(lowering->layer, lowering->batch);
+	struct layer_op op = layer__map(
+		&(struct ipu_elements){
+			.count = rows,
+			.operands = 2,
+			.times = {[IPU_FN_SQRT] = 1, [IPU_FN_DIVIDE] = 1, [IPU_FN_ADD] = 5}},
+		LAYER_BETWEEN | LAYER_BETWEEN_TOO, kept);
+
+	op.makes = 2 * rows;
+	layer__lower_statistics(lowering, ROWS_NAME, rows, false);
+	layer__lower_norm(lowering, ROWS_NAME, "Statistics", &op);
+	op = layer__norm_map(lowering, 4, LAYER_INPUT | kept | layer__norm_params(own),
+			     LAYER_OUTPUT);
+	layer__lower(lowering, ROWS_NAME, &op);
+}
+
+/* By dy gamma and what has been whitened, their products' sums over each row. */
+static void rows_lower_gradient(struct layer_lowering *lowering)
+{
+	const struct layer_norm *own = lowering->layer->config;
+	const unsigned gamma = own->scale ? LAYER_PARAM(0) : 0u;
+	const int64_t rows = rows_count(lowering->layer, lowering->batch);
+	const int64_t count = layer__lower_count(lowering);
+	struct layer_op op = layer__norm_map(
+		lowering, 4, LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT | gamma, LAYER_BETWEEN);
+
+	op.makes = count;
+	layer__lower_norm(lowering, ROWS_NAME, "GradScaled", &op);
+	op = layer__reduce(2 * count, 2 * rows, LAYER_BETWEEN | LAYER_GRAD_OUTPUT | gamma,
+			   LAYER_BETWEEN_TOO);
+	layer__lower_norm(lowering, ROWS_NAME, "GradMoments", &op);
+	op = layer__norm_map(lowering, 7,
+			     LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT | LAYER_BETWEEN_TOO |
+				     gamma,
+			     LAYER_GRAD_INPUT);
+	layer__lower_norm(lowering, ROWS_NAME, "GradX", &op);
+}
+
+static void rows_lower_backward(struct layer_lowering *lowering)
+{
+	const struct layer_norm *own = lowering->layer->config;
+
+	if (lowering->layer->trainable)
+		layer__lower_norm_sums(lowering, ROWS_NAME, own, false);
+	if (layer__wants_any(lowering))
+		rows_lower_gradient(lowering);
+}
+
+/* Keras computes in float32 here, in a layer that is half, too. */
+static void rows_lower(struct layer_lowering *lowering)
+{
+	if (lowering->phase == 'F')
+		rows_lower_forward(lowering);
+	else
+		rows_lower_backward(lowering);
+	for (int i = 0; i < lowering->count; i++)
+		lowering->ops[i].op.dtype = IPU_FLOAT32;
 }
 
 const struct layer_ops layer_layer_normalization = {

@@ -379,14 +379,88 @@ static int64_t merge_flops(const struct model_layer *layer, int64_t batch)
 	return batch * model_shape_count(&layer->output) * merge_work_each(layer);
 }
 
-static int merge_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		       char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
+static void merge_lower_map(struct layer_lowering *lowering, const char *part, int64_t operands,
+			    enum ipu_function function, int64_t times, unsigned reads,
+			    unsigned writes)
 {
+	const struct merge_config *c = lowering->layer->config;
+	struct ipu_elements each = {.count = layer__lower_count(lowering), .operands = operands};
+	struct layer_op op;
+
+	each.times[function] = (uint8_t)(times < UINT8_MAX ? times : UINT8_MAX);
+	if (c->gate != MERGE_NONE)
+		each.broadcast = lowering->batch * layer__last_dim(&lowering->layer->output);
+	op = layer__map(&each, reads, writes);
+	layer__lower(lowering, part, &op);
+}
+
+/* The gate's gradient is summed over the positions. */
+static void merge_lower_gate(struct layer_lowering *lowering, int gate)
+{
+	const int64_t count = layer__lower_count(lowering);
+	const int64_t outputs = lowering->batch * layer__last_dim(&lowering->layer->output);
+	struct layer_op op = layer__map(
+		&(struct ipu_elements){.count = count, .operands = 2, .times = {[IPU_FN_ADD] = 1}},
+		LAYER_INPUT | LAYER_GRAD_OUTPUT, LAYER_BETWEEN);
+
+	if (layer__wants(lowering, gate)) {
+		op.makes = count;
+		layer__lower(lowering, "Mul/Grad/Gate", &op);
+		op = layer__reduce(count, outputs, LAYER_BETWEEN, LAYER_GRAD_INPUT_AT(gate));
+		layer__lower(lowering, "Mul/Grad/Sum", &op);
+	}
+	if (layer__wants(lowering, !gate))
+		merge_lower_map(lowering, "Mul/Grad", 1, IPU_FN_ADD, 1,
+				LAYER_INPUT | LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT_AT(!gate));
+}
+
+static int64_t merge_wanted(const struct layer_lowering *lowering)
+{
+	int64_t wanted = 0;
+
+	for (int i = 0; i < lowering->layer->input_count; i++)
+		wanted += layer__wants(lowering, i);
+	return wanted;
+}
+
+/* Sums hand their gradient on as it is, a mean the scaled one. */
+static void merge_lower_backward(struct layer_lowering *lowering, const struct merge_kind *kind)
+{
+	const struct model_layer *layer = lowering->layer;
+	const struct merge_config *c = layer->config;
+	const int64_t wanted = merge_wanted(lowering), inputs = layer->input_count;
+
+	if (!wanted)
+		return;
+	if (c->gate != MERGE_NONE)
+		merge_lower_gate(lowering, c->gate);
+	else if (layer->ops == &layer_average)
+		merge_lower_map(lowering, kind->grad_part, 1, IPU_FN_ADD, 1, LAYER_GRAD_OUTPUT,
+				LAYER_GRAD_OUTPUT);
+	else if (layer->ops == &layer_subtract && layer__wants(lowering, 1))
+		merge_lower_map(lowering, kind->grad_part, 1, IPU_FN_ADD, 1, LAYER_GRAD_OUTPUT,
+				LAYER_GRAD_INPUT_AT(1));
+	else if (kind->backward == merge_choice_body)
+		merge_lower_map(lowering, kind->grad_part, inputs + 1, IPU_FN_SELECT, inputs,
+				LAYER_INPUT | LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT);
+	else if (layer->ops == &layer_multiply)
+		merge_lower_map(lowering, kind->grad_part, inputs + 1, IPU_FN_ADD,
+				wanted * (inputs - 1), LAYER_INPUT | LAYER_GRAD_OUTPUT,
+				LAYER_GRAD_INPUT);
+}
+
+static void merge_lower(struct layer_lowering *lowering)
+{
+	const struct model_layer *layer = lowering->layer;
+	const struct merge_config *c = layer->config;
 	const struct merge_kind *kind = merge_kind(layer);
 
-	(void)model;
-	return layer__lower_elements(layer, batch, phase, first, kind->part, kind->grad_part,
-				     merge_work_each(layer), ops, most, arena);
+	if (lowering->phase == 'F')
+		merge_lower_map(lowering, kind->part,
+				c->gate == MERGE_NONE ? layer->input_count : 1, IPU_FN_ADD,
+				merge_work_each(layer), LAYER_INPUT, LAYER_OUTPUT);
+	else
+		merge_lower_backward(lowering, kind);
 }
 
 /* What all of them have; what each reads and where it may write stands in its row. */

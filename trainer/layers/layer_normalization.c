@@ -180,13 +180,34 @@ static int64_t normalization_flops(const struct model_layer *layer, int64_t batc
 	return batch * model_shape_count(&layer->output) * 2;
 }
 
-static int normalization_lower(const struct model *model, const struct model_layer *layer,
-			       int64_t batch, char phase, bool first, struct layer_op *ops,
-			       int most, struct arena *arena)
+/* The deviation, of a variance that is a parameter; then the values by it. */
+static void normalization_lower(struct layer_lowering *lowering)
 {
-	(void)model;
-	return layer__lower_elements(layer, batch, phase, first, "Normalize", "Normalize/Grad",
-				     phase == 'F' ? 2 : 1, ops, most, arena);
+	const struct normalization_config *c = lowering->layer->config;
+	const int64_t channels = layer__last_dim(&lowering->layer->output);
+	const bool forward = lowering->phase == 'F';
+	struct layer_op deviation =
+		layer__map(&(struct ipu_elements){.count = channels,
+						  .operands = 1,
+						  .times = {[IPU_FN_SQRT] = 1, [IPU_FN_ADD] = 1}},
+			   LAYER_PARAM(NORMALIZATION_VARIANCE), LAYER_BETWEEN);
+	struct layer_op op = layer__map(
+		&(struct ipu_elements){.count = layer__lower_count(lowering),
+				       .operands = 1,
+				       .broadcast = channels,
+				       .times = {[IPU_FN_ADD] = forward, [IPU_FN_DIVIDE] = 1}},
+		forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT,
+		forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
+
+	if (!forward && !layer__wants_any(lowering))
+		return;
+	deviation.makes = channels;
+	if (!c->mean) {
+		layer__lower(lowering, forward ? "Sqrt" : "Sqrt/Grad", &deviation);
+		op.reads |= LAYER_BETWEEN;
+		op.reads |= forward ? LAYER_PARAM(NORMALIZATION_MEAN) : 0u;
+	}
+	layer__lower(lowering, forward ? "Normalize" : "Normalize/Grad", &op);
 }
 
 const struct layer_ops layer_normalization = {

@@ -217,38 +217,40 @@ static int64_t pooling_flops(const struct model_layer *layer, int64_t batch)
 	return flops;
 }
 
-static int pooling_lower(const struct model_layer *layer, const char *part, const char *grad_part,
-			 int64_t batch, bool first, struct layer_lowering *lowering)
+/* popnn's gradient of a maximum finds its place again, from input and output. */
+static void pooling_lower(struct layer_lowering *lowering, bool max, const char *part,
+			  const char *grad_part)
 {
-	int64_t in = batch * model_shape_count(&layer->input);
-	int64_t out = batch * model_shape_count(&layer->output);
-	const struct layer_op forward = layer__reduce(pooling_flops(layer, batch), out);
-	const struct layer_op backward = layer__elements(in, 1);
+	const struct kernel_pool *pool = lowering->layer->config;
+	const bool forward = lowering->phase == 'F';
+	const struct layer_op op = {
+		.op = {.kind = IPU_OP_POOL,
+		       .pool = {.max = max,
+				.backward = !forward,
+				.batch = lowering->batch,
+				.channels = pool->channels,
+				.in = {pool->height, pool->width},
+				.out = {pool->out_height, pool->out_width},
+				.kernel = {pool->pool_height, pool->pool_width},
+				.stride = {pool->stride_height, pool->stride_width}}},
+		.reads = forward ? (unsigned)LAYER_INPUT
+			 : max   ? LAYER_INPUT | LAYER_OUTPUT | LAYER_GRAD_OUTPUT
+				 : (unsigned)LAYER_GRAD_OUTPUT,
+		.writes = forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT,
+	};
 
-	if (lowering->phase == 'F')
-		layer__lower(lowering, part, &forward);
-	else if (!first)
-		layer__lower(lowering, grad_part, &backward);
-	return lowering->failed ? -1 : lowering->count;
+	if (forward || layer__wants_any(lowering))
+		layer__lower(lowering, forward ? part : grad_part, &op);
 }
 
-static int max_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		     char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
+static void max_lower(struct layer_lowering *lowering)
 {
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
-
-	(void)model;
-	return pooling_lower(layer, "MaxPool", "MaxPool/Grad", batch, first, &lowering);
+	pooling_lower(lowering, true, "MaxPool", "MaxPool/Grad");
 }
 
-static int average_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-			 char phase, bool first, struct layer_op *ops, int most,
-			 struct arena *arena)
+static void average_lower(struct layer_lowering *lowering)
 {
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
-
-	(void)model;
-	return pooling_lower(layer, "AvgPool", "AvgPool/Grad", batch, first, &lowering);
+	pooling_lower(lowering, false, "AvgPool", "AvgPool/Grad");
 }
 
 const struct layer_ops layer_max_pooling2d = {

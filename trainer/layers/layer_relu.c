@@ -190,15 +190,42 @@ static int64_t relu_flops(const struct model_layer *layer, int64_t batch)
 	return batch * model_shape_count(&layer->output) * relu_work(layer);
 }
 
-static int relu_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-		      char phase, bool first, struct layer_op *ops, int most, struct arena *arena)
+/* A bound and a threshold are a choice each; so is a slope, with its product. */
+static void relu_functions(const struct model_layer *layer, bool forward, struct ipu_elements *out)
 {
-	bool elu = layer->ops == &layer_elu;
+	const struct relu_config *c = layer->config;
 
-	(void)model;
-	return layer__lower_elements(layer, batch, phase, first, elu ? "Elu" : "Relu",
-				     elu ? "Elu/Grad" : "Relu/Grad", relu_work(layer), ops, most,
-				     arena);
+	if (layer->ops == &layer_elu) {
+		out->times[IPU_FN_EXP] = forward;
+		out->times[IPU_FN_ADD] = 2;
+		out->times[IPU_FN_SELECT] = 1;
+	} else if (relu_is_plain(layer)) {
+		out->times[forward ? IPU_FN_RELU : IPU_FN_RELU_GRAD] = 1;
+		out->times[forward ? IPU_FN_ADD : IPU_FN_SELECT] = c->shape.most < INFINITY;
+	} else {
+		out->times[IPU_FN_ADD] = (uint8_t)(1 + (c->shape.threshold > 0.0f));
+		out->times[IPU_FN_SELECT] = (uint8_t)(1 + (c->shape.most < INFINITY));
+	}
+}
+
+static void relu_lower(struct layer_lowering *lowering)
+{
+	const struct model_layer *layer = lowering->layer;
+	const bool elu = layer->ops == &layer_elu, forward = lowering->phase == 'F';
+	struct layer_op op =
+		layer__map(&(struct ipu_elements){.count = layer__lower_count(lowering),
+						  .operands = forward ? 1 : 2},
+			   LAYER_INPUT, LAYER_OUTPUT);
+
+	relu_functions(layer, forward, &op.op.elements);
+	if (!forward) {
+		op.reads = LAYER_GRAD_OUTPUT | (layer->reads_inputs ? LAYER_INPUT : LAYER_OUTPUT);
+		op.writes = LAYER_GRAD_INPUT;
+	}
+	if (forward)
+		layer__lower(lowering, elu ? "Elu" : "Relu", &op);
+	else if (layer__wants_any(lowering))
+		layer__lower(lowering, elu ? "Elu/Grad" : "Relu/Grad", &op);
 }
 
 /* What all of them have. */

@@ -86,13 +86,18 @@ static int64_t rescaling_flops(const struct model_layer *layer, int64_t batch)
 	return batch * model_shape_count(&layer->output) * 2;
 }
 
-static int rescaling_lower(const struct model *model, const struct model_layer *layer,
-			   int64_t batch, char phase, bool first, struct layer_op *ops, int most,
-			   struct arena *arena)
+static void rescaling_lower(struct layer_lowering *lowering)
 {
-	(void)model;
-	return layer__lower_elements(layer, batch, phase, first, "MulAdd", "Mul/Grad",
-				     phase == 'F' ? 2 : 1, ops, most, arena);
+	const bool forward = lowering->phase == 'F';
+	const struct layer_op op =
+		layer__map(&(struct ipu_elements){.count = layer__lower_count(lowering),
+						  .operands = 1,
+						  .times = {[IPU_FN_ADD] = forward ? 2 : 1}},
+			   forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT,
+			   forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
+
+	if (forward || layer__wants_any(lowering))
+		layer__lower(lowering, forward ? "MulAdd" : "Mul/Grad", &op);
 }
 
 const struct layer_ops layer_rescaling = {

@@ -204,29 +204,93 @@ static int64_t separable_flops(const struct model_layer *layer, int64_t batch)
 	return flops;
 }
 
-static int separable_lower(const struct model *model, const struct model_layer *layer,
-			   int64_t batch, char phase, bool first, struct layer_op *ops, int most,
-			   struct arena *arena)
+static void separable_depthwise_op(const struct layer_lowering *lowering, enum ipu_pass pass,
+				   struct layer_op *out)
 {
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
-	int64_t pixels = layer__conv_pixels(layer, batch), between = separable_between(layer);
+	layer__conv_op(lowering, pass, layer__last_dim(&lowering->layer->input),
+		       separable_between(lowering->layer), &out->op);
+}
 
-	if (phase == 'F') {
-		layer__lower_depthwise(&lowering, "separable_conv2d/depthwise", pixels, between);
-		layer__lower_product(&lowering, "separable_conv2d", pixels, layer->units, between);
-		layer__lower_bias(&lowering, pixels, layer->units);
-		layer__lower_activation(&lowering, model, pixels, layer->units);
-		return lowering.failed ? -1 : lowering.count;
+/* A product of single pixels. */
+static void separable_pointwise_op(const struct layer_lowering *lowering, enum ipu_pass pass,
+				   struct layer_op *out)
+{
+	struct ipu_conv *conv = &out->op.conv;
+
+	out->op.kind = IPU_OP_CONV;
+	*conv = (struct ipu_conv){
+		.pass = pass,
+		.batch = lowering->batch,
+		.groups = 1,
+		.in_channels = separable_between(lowering->layer),
+		.out_channels = lowering->layer->units,
+	};
+	for (int way = 0; way < LAYER_WAYS; way++) {
+		conv->in[way] = conv->out[way] = lowering->layer->output.dim[way];
+		conv->kernel[way] = conv->stride[way] = conv->dilation[way] = 1;
 	}
-	layer__lower_activation(&lowering, model, pixels, layer->units);
-	layer__lower_product(&lowering, "separable_conv2d/GradW", between, layer->units, pixels);
-	layer__lower_bias_grad(&lowering, pixels, layer->units);
-	layer__lower_product(&lowering, "separable_conv2d/GradX", pixels, between, layer->units);
-	layer__lower_depthwise(&lowering, "separable_conv2d/depthwise/GradW", pixels, between);
-	if (!first)
-		layer__lower_depthwise(&lowering, "separable_conv2d/depthwise/GradX", pixels,
-				       between);
-	return lowering.failed ? -1 : lowering.count;
+}
+
+/* What lies between is kept; so are the sums where the activation's gradient reads them: one after
+ * the other. */
+static void separable_lower_forward(struct layer_lowering *lowering)
+{
+	const unsigned between = lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN_TOO;
+	struct layer_op op = {.reads = LAYER_INPUT | LAYER_PARAM(SEPARABLE_DEPTHWISE),
+			      .writes = between};
+
+	op.makes = layer__conv_pixels(lowering->layer, lowering->batch) *
+		   separable_between(lowering->layer);
+	if (layer__lower_sums(lowering) == LAYER_KEPT)
+		op.makes += layer__lower_count(lowering);
+	separable_depthwise_op(lowering, IPU_FORWARD, &op);
+	layer__lower(lowering, "separable_conv2d/depthwise", &op);
+
+	op.reads = between | LAYER_PARAM(SEPARABLE_POINTWISE);
+	op.writes = layer__lower_sums(lowering);
+	op.makes = op.writes == LAYER_BETWEEN ? layer__lower_count(lowering) : 0;
+	separable_pointwise_op(lowering, IPU_FORWARD, &op);
+	layer__lower(lowering, "separable_conv2d", &op);
+	layer__lower_bias(lowering, SEPARABLE_BIAS);
+	layer__lower_activation(lowering);
+}
+
+static void separable_lower_depthwise_backward(struct layer_lowering *lowering)
+{
+	struct layer_op op = {.reads = LAYER_INPUT | LAYER_BETWEEN,
+			      .writes = LAYER_GRAD_PARAM(SEPARABLE_DEPTHWISE)};
+
+	separable_depthwise_op(lowering, IPU_BACKWARD_WEIGHTS, &op);
+	if (lowering->layer->trainable)
+		layer__lower(lowering, "separable_conv2d/depthwise/GradW", &op);
+	op.reads = LAYER_BETWEEN | LAYER_PARAM(SEPARABLE_DEPTHWISE);
+	op.writes = LAYER_GRAD_INPUT;
+	separable_depthwise_op(lowering, IPU_BACKWARD_DATA, &op);
+	if (layer__wants_any(lowering))
+		layer__lower(lowering, "separable_conv2d/depthwise/GradX", &op);
+}
+
+static void separable_lower(struct layer_lowering *lowering)
+{
+	struct layer_op op = {.reads = LAYER_KEPT | LAYER_GRAD_OUTPUT,
+			      .writes = LAYER_GRAD_PARAM(SEPARABLE_POINTWISE)};
+
+	if (lowering->phase == 'F') {
+		separable_lower_forward(lowering);
+		return;
+	}
+	layer__lower_activation(lowering);
+	separable_pointwise_op(lowering, IPU_BACKWARD_WEIGHTS, &op);
+	if (lowering->layer->trainable)
+		layer__lower(lowering, "separable_conv2d/GradW", &op);
+	layer__lower_bias_grad(lowering, SEPARABLE_BIAS);
+	op.reads = LAYER_GRAD_OUTPUT | LAYER_PARAM(SEPARABLE_POINTWISE);
+	op.writes = LAYER_BETWEEN;
+	op.makes = layer__conv_pixels(lowering->layer, lowering->batch) *
+		   separable_between(lowering->layer);
+	separable_pointwise_op(lowering, IPU_BACKWARD_DATA, &op);
+	layer__lower(lowering, "separable_conv2d/GradX", &op);
+	separable_lower_depthwise_backward(lowering);
 }
 
 const struct layer_ops layer_separable_conv2d = {

@@ -78,19 +78,18 @@ static void padding_backward(const struct layer_pass *pass)
 				pass->add && pass->add[0]);
 }
 
-static int padding_lower(const struct model *model, const struct model_layer *layer, int64_t batch,
-			 char phase, bool first, struct layer_op *ops, int most,
-			 struct arena *arena)
+static void padding_lower(struct layer_lowering *lowering)
 {
-	struct layer_lowering lowering = {layer, ops, 0, most, phase, arena, false};
-	bool forward = phase == 'F';
-	const struct layer_op op =
-		layer__copy(batch * model_shape_count(forward ? &layer->output : &layer->input));
+	const struct model_layer *layer = lowering->layer;
+	const bool forward = lowering->phase == 'F';
+	const int64_t count =
+		lowering->batch * model_shape_count(forward ? &layer->output : &layer->input);
+	const struct layer_op op = layer__copy(count, layer__last_dim(&layer->output),
+					       forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT,
+					       forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
 
-	(void)model;
-	if (forward || !first)
-		layer__lower(&lowering, forward ? "Pad" : "Pad/Grad", &op);
-	return lowering.failed ? -1 : lowering.count;
+	if (forward || layer__wants_any(lowering))
+		layer__lower(lowering, forward ? "Pad" : "Pad/Grad", &op);
 }
 
 const struct layer_ops layer_zero_padding2d = {

@@ -382,6 +382,11 @@ const char *loss_class_name(const struct loss *loss)
 /* --- fitting -----------------------------------------------------------------------------------
  */
 
+bool loss_is_error(const struct loss *loss)
+{
+	return loss->ops->takes == MODEL_LINEAR;
+}
+
 bool loss_takes_logits(const struct loss *loss, const struct model *model)
 {
 	int last = model__final_activation(model);

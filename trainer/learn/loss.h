@@ -41,6 +41,8 @@ enum status loss_get(struct loss *out, const struct json_at *at, struct err *err
 const char *loss_name(const struct loss *loss);       /* Keras's snake case */
 const char *loss_class_name(const struct loss *loss); /* "MeanSquaredError" */
 
+bool loss_is_error(const struct loss *loss); /* of values, no crossentropy */
+
 /* Does this loss take the input of the activation that ends the model (as Keras does when it can)?
  */
 bool loss_takes_logits(const struct loss *loss, const struct model *model);

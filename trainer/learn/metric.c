@@ -393,6 +393,13 @@ enum status metric_list_new(struct metric_list *out, const struct json_at *at,
 	return status;
 }
 
+enum metric_work metric_work(const struct metric *metric)
+{
+	if (!metric->ops)
+		return METRIC_OF_LOSS;
+	return metric->ops->targets == METRIC_VALUES ? METRIC_OF_ELEMENTS : METRIC_OF_GREATEST;
+}
+
 void metric_list_free(struct metric_list *list)
 {
 	mem_free(list->items);

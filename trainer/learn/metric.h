@@ -48,6 +48,14 @@ enum status metric_list_new(struct metric_list *out, const struct json_at *at,
 			    struct err *err);
 void metric_list_free(struct metric_list *list); /* accepts an empty one */
 
+/* What a metric is made of. */
+enum metric_work {
+	METRIC_OF_ELEMENTS, /* each output is compared with its target */
+	METRIC_OF_GREATEST, /* a row's greatest output, or its k greatest */
+	METRIC_OF_LOSS      /* metric->loss */
+};
+enum metric_work metric_work(const struct metric *metric);
+
 /* Add the items of a batch to *@sum: @outputs [batch, width], @targets as metric_get() allowed. */
 void metric_run(const struct metric *metric, const float *outputs, const struct targets *targets,
 		int64_t batch, int64_t width, struct metric_sum *sum);

@@ -52,7 +52,7 @@ struct optimizer_ops {
 	size_t key_count;
 	/* The names of the slots go to @names; returns how many. */
 	int (*slots)(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS]);
-	int64_t work; /* operations per weight without slots beyond the first ones */
+	void (*elements)(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS]);
 	void (*apply)(const struct optimizer_piece *piece);
 };
 
@@ -75,6 +75,15 @@ static void sgd_apply(const struct optimizer_piece *piece)
 				    (float)o->momentum, o->nesterov, piece->count);
 	else
 		kernel_sgd(piece->weights, piece->gradients, rate, piece->count);
+}
+
+static void sgd_elements(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS])
+{
+	const bool momentum = optimizer->momentum > 0.0;
+
+	/* a *= momentum; a -= r g; w += a, or w += momentum a; w -= r g */
+	times[IPU_FN_SCALED_ADD] = momentum && optimizer->nesterov ? 3 : 1;
+	times[IPU_FN_ADD] = momentum ? (optimizer->nesterov ? 1 : 2) : 0;
 }
 
 /* --- RMSprop -----------------------------------------------------------------------------------
@@ -108,6 +117,16 @@ static void rmsprop_apply(const struct optimizer_piece *piece)
 		       o->centered ? piece->slots[momentum ? 2 : 1] : NULL, &p, piece->count);
 }
 
+static void rmsprop_elements(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS])
+{
+	const bool momentum = optimizer->momentum > 0.0;
+
+	/* s *= rho; s += (1 - rho) (g g); m alike; s - m m; + epsilon; root; division; the step */
+	times[IPU_FN_SCALED_ADD] = optimizer->centered ? 3 : 2;
+	times[IPU_FN_ADD] = (uint8_t)((optimizer->centered ? 6 : 3) + (momentum ? 2 : 0));
+	times[IPU_FN_SQRT] = times[IPU_FN_DIVIDE] = 1;
+}
+
 /* --- Adam --------------------------------------------------------------------------------------
  */
 
@@ -135,6 +154,14 @@ static void adam_apply(const struct optimizer_piece *piece)
 
 	kernel_adam(piece->weights, piece->gradients, piece->slots[0], piece->slots[1],
 		    o->amsgrad ? piece->slots[2] : NULL, &p, piece->count);
+}
+
+static void adam_elements(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS])
+{
+	/* g - m, to m; g g - v, to v; the greater; root, + epsilon, division; the step */
+	times[IPU_FN_SCALED_ADD] = 3;
+	times[IPU_FN_ADD] = optimizer->amsgrad ? 5 : 4;
+	times[IPU_FN_SQRT] = times[IPU_FN_DIVIDE] = 1;
 }
 
 /* --- the table ---------------------------------------------------------------------------------
@@ -173,7 +200,7 @@ static const struct optimizer_ops optimizer_rows[] = {
 		.keys = adam_keys,
 		.key_count = ARRAY_LEN(adam_keys),
 		.slots = adam_slots,
-		.work = 12,
+		.elements = adam_elements,
 		.apply = adam_apply,
 	},
 	{
@@ -183,7 +210,7 @@ static const struct optimizer_ops optimizer_rows[] = {
 		.keys = rmsprop_keys,
 		.key_count = ARRAY_LEN(rmsprop_keys),
 		.slots = rmsprop_slots,
-		.work = 9,
+		.elements = rmsprop_elements,
 		.apply = rmsprop_apply,
 	},
 	{
@@ -193,7 +220,7 @@ static const struct optimizer_ops optimizer_rows[] = {
 		.keys = sgd_keys,
 		.key_count = ARRAY_LEN(sgd_keys),
 		.slots = sgd_slots,
-		.work = 2,
+		.elements = sgd_elements,
 		.apply = sgd_apply,
 	},
 };
@@ -373,10 +400,12 @@ const char *optimizer_slot_name(const struct optimizer *optimizer, int slot)
 	return names[slot];
 }
 
-int64_t optimizer_work(const struct optimizer *optimizer)
+struct ipu_elements optimizer_elements(const struct optimizer *optimizer, int64_t count)
 {
-	return optimizer->ops->work + 2 * (optimizer->momentum > 0.0) + 4 * optimizer->centered +
-	       optimizer->amsgrad;
+	struct ipu_elements elements = {.count = count, .operands = 2 + optimizer_slots(optimizer)};
+
+	optimizer->ops->elements(optimizer, elements.times);
+	return elements;
 }
 
 /* --- ranges ------------------------------------------------------------------------------------

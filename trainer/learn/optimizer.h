@@ -25,6 +25,7 @@
 
 #include "common/json.h"
 #include "common/pool.h"
+#include "ipu/plan/ipu_op.h"
 #include "trainer/learn/schedule.h"
 #include "trainer/models/model.h"
 
@@ -49,7 +50,8 @@ double optimizer_rate(const struct optimizer *optimizer, int64_t update);
 int optimizer_slots(const struct optimizer *optimizer);
 const char *optimizer_slot_name(const struct optimizer *optimizer, int slot);
 
-int64_t optimizer_work(const struct optimizer *optimizer); /* operations per weight */
+/* The update on a device: one map over @count weights, with the gradient and the slots. */
+struct ipu_elements optimizer_elements(const struct optimizer *optimizer, int64_t count);
 
 /* A piece of the parameters' block, at most OPTIMIZER_PIECE floats of it. */
 struct optimizer_range {

@@ -1,0 +1,275 @@
+/*
+ * Lowering: the loss with its gradient, metrics, and what layers feed out.
+ *
+ * As TensorFlow's ops do, the loss makes its gradient in the forward pass, and the backward pass
+ * scales it by an item's share in the mean.
+ *
+ * Threads: none.
+ */
+#include <string.h>
+
+#include "common/mem.h"
+#include "outfeed/outfeed_filter.h"
+#include "trainer/train_lower_internal.h"
+
+/* What the loss and the metrics are of: [batch, width]. */
+struct lower_rows {
+	int64_t batch, width;
+	int stage;
+};
+
+static struct lower_rows rows_of(const struct lowering *lowering)
+{
+	const struct model *model = lowering->from->model;
+
+	return (struct lower_rows){
+		.batch = train__lower_batch(lowering),
+		.width = model_shape_count(&model->layers[model->layer_count - 1].output),
+		.stage = lowering->from->layout->stages - 1,
+	};
+}
+
+/* [@elements] of the last stage. */
+static int flat(struct lowering *lowering, enum ipu_tensor_kind kind, const char *name,
+		int64_t elements)
+{
+	return train__lower_tensor(
+		lowering, &(struct ipu_tensor){.name = name,
+					       .kind = kind,
+					       .ndim = 1,
+					       .dim = {elements},
+					       .stage = lowering->from->layout->stages - 1});
+}
+
+/* In float32, which Keras takes outputs to. */
+static int as_float(struct lowering *lowering, int tensor)
+{
+	const struct model *model = lowering->from->model;
+	const char *name =
+		arena_printf(lowering->arena, "%s/Cast", loss_name(lowering->from->loss));
+	const int stage = rows_of(lowering).stage;
+	int to;
+
+	if (lowering->tensors[tensor].dtype == IPU_FLOAT32)
+		return tensor;
+	to = train__lower_like(lowering, tensor, IPU_TENSOR_TEMPORARY, IPU_FLOAT32, stage, name);
+	if (to < 0 || train__lower_cast(lowering, name, model->layers[model->layer_count - 1].name,
+					'F', stage, tensor, to) != 0)
+		return -1;
+	return to;
+}
+
+/* The mean over the items of @from is a result. */
+static int lower_mean(struct lowering *lowering, const char *name, const char *result, int from)
+{
+	const struct lower_rows rows = rows_of(lowering);
+	const int to = flat(lowering, IPU_TENSOR_RESULT, result, 1);
+	const struct ipu_op op = {.kind = IPU_OP_REDUCE,
+				  .name = arena_printf(lowering->arena, "%s/Mean", name),
+				  .phase = 'F',
+				  .stage = rows.stage,
+				  .reduce = {rows.batch, 1}};
+
+	if (to < 0)
+		return -1;
+	return train__lower_node(lowering, &(struct ipu_node){.op = op,
+							      .reads = &from,
+							      .read_count = 1,
+							      .writes = &to,
+							      .write_count = 1,
+							      .measure_only = true});
+}
+
+/* --- the loss ------------------------------------------------------------------------------------
+ */
+
+/* The input of the activation that ends the model, or the model's output. */
+static int loss_input(const struct lowering *lowering)
+{
+	const struct model *model = lowering->from->model;
+	const int at = lowering->logits_layer;
+	const struct model_layer *layer = at < 0 ? NULL : &model->layers[at];
+
+	if (!layer)
+		return lowering->layers[model->layer_count - 1].output;
+	if (lowering->layers[at].between >= 0)
+		return lowering->layers[at].between;
+	return layer->inputs[0] == MODEL_INPUT ? lowering->input
+					       : lowering->layers[layer->inputs[0]].output;
+}
+
+static int lower_loss(struct lowering *lowering, int input)
+{
+	const struct loss *loss = lowering->from->loss;
+	const struct lower_rows rows = rows_of(lowering);
+	const char *name = loss_name(loss);
+	const struct ipu_op op = {
+		.kind = IPU_OP_ROWS,
+		.name = arena_printf(lowering->arena, "loss/%s", name),
+		.phase = 'F',
+		.stage = rows.stage,
+		.rows = {.work = loss_is_error(loss) ? IPU_ROWS_ERROR : IPU_ROWS_CROSS_ENTROPY,
+			 .rows = rows.batch,
+			 .columns = rows.width},
+	};
+	int writes[2] = {flat(lowering, IPU_TENSOR_TEMPORARY,
+			      arena_printf(lowering->arena, "loss/%s/items", name), rows.batch),
+			 -1};
+
+	if (lowering->training)
+		writes[1] = lowering->backprop =
+			flat(lowering, IPU_TENSOR_KEPT,
+			     arena_printf(lowering->arena, "loss/%s/backprop", name),
+			     rows.batch * rows.width);
+	if (writes[0] < 0 || (lowering->training && writes[1] < 0) || !op.name)
+		return -1;
+	if (train__lower_node(lowering,
+			      &(struct ipu_node){.op = op,
+						 .reads = (const int[]){input, lowering->labels},
+						 .read_count = 2,
+						 .writes = writes,
+						 .write_count = lowering->training ? 2 : 1,
+						 .measure_only = true}) != 0)
+		return -1;
+	return lower_mean(lowering, op.name, "loss", writes[0]);
+}
+
+/* --- metrics -------------------------------------------------------------------------------------
+ */
+
+/* A number for each item, by the kind of metric. */
+static void metric_op(const struct lowering *lowering, const struct metric *metric,
+		      struct ipu_op *op)
+{
+	static const enum ipu_rows_work works[] = {
+		[METRIC_OF_ELEMENTS] = IPU_ROWS_ERROR,
+		[METRIC_OF_GREATEST] = IPU_ROWS_ARGMAX,
+		[METRIC_OF_LOSS] = IPU_ROWS_CROSS_ENTROPY,
+	};
+	const struct lower_rows rows = rows_of(lowering);
+	const enum metric_work work = metric_work(metric);
+
+	op->kind = IPU_OP_ROWS;
+	op->rows = (struct ipu_rows){works[work], rows.batch, rows.width};
+	if (work == METRIC_OF_LOSS && loss_is_error(&metric->loss))
+		op->rows.work = IPU_ROWS_ERROR;
+}
+
+static int lower_metric(struct lowering *lowering, const struct metric *metric, int output)
+{
+	struct ipu_op op = {
+		.name = arena_printf(lowering->arena, "metrics/%s", metric->name),
+		.phase = 'F',
+		.stage = rows_of(lowering).stage,
+	};
+	const int items = flat(lowering, IPU_TENSOR_TEMPORARY,
+			       arena_printf(lowering->arena, "metrics/%s/items", metric->name),
+			       train__lower_batch(lowering));
+
+	metric_op(lowering, metric, &op);
+	if (items < 0 || !op.name ||
+	    train__lower_node(lowering,
+			      &(struct ipu_node){.op = op,
+						 .reads = (const int[]){output, lowering->labels},
+						 .read_count = 2,
+						 .writes = &items,
+						 .write_count = 1,
+						 .measure_only = true}) != 0)
+		return -1;
+	return lower_mean(lowering, op.name,
+			  arena_printf(lowering->arena, "metrics/%s/result", metric->name), items);
+}
+
+int train__lower_loss_forward(struct lowering *lowering)
+{
+	const struct model *model = lowering->from->model;
+	const struct metric_list *metrics = lowering->from->metrics;
+	const int output = lowering->layers[model->layer_count - 1].output;
+	int input, values;
+
+	if (!lowering->from->loss)
+		return 0;
+	input = as_float(lowering, loss_input(lowering));
+	if (input < 0 || lower_loss(lowering, input) != 0)
+		return -1;
+	if (!metrics || !metrics->count)
+		return 0;
+	values = lowering->logits_layer < 0 ? input : as_float(lowering, output);
+	for (int i = 0; values >= 0 && i < metrics->count; i++)
+		if (lower_metric(lowering, &metrics->items[i], values) != 0)
+			return -1;
+	return values < 0 ? -1 : 0;
+}
+
+/* --- its gradient --------------------------------------------------------------------------------
+ */
+
+int train__lower_loss_backward(struct lowering *lowering)
+{
+	const struct model *model = lowering->from->model;
+	const struct model_layer *last = &model->layers[model->layer_count - 1];
+	struct lower_layer *of = &lowering->layers[last->position];
+	const struct lower_rows rows = rows_of(lowering);
+	const enum ipu_dtype dtype = lowering->tensors[of->output].dtype;
+	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
+			    .name = arena_printf(lowering->arena, "gradients/loss/%s/mul",
+						 loss_name(lowering->from->loss)),
+			    .phase = 'B',
+			    .stage = rows.stage,
+			    .elements = {.count = rows.batch * rows.width,
+					 .operands = 1,
+					 .times = {[IPU_FN_ADD] = 1}}};
+
+	if (!of->needs)
+		return 0;
+	op.elements.times[IPU_FN_CAST] = dtype != IPU_FLOAT32;
+	of->gradient =
+		train__lower_like(lowering, of->output, IPU_TENSOR_GRADIENT, dtype, rows.stage,
+				  arena_printf(lowering->arena, "%s/gradient", last->name));
+	if (of->gradient < 0 || !op.name)
+		return -1;
+	lowering->tensors[of->gradient].layer = last->name;
+	return train__lower_node(lowering, &(struct ipu_node){.op = op,
+							      .reads = &lowering->backprop,
+							      .read_count = 1,
+							      .writes = &of->gradient,
+							      .write_count = 1});
+}
+
+/* --- what is fed out -----------------------------------------------------------------------------
+ */
+
+int train__lower_outfeed(struct lowering *lowering, int position)
+{
+	const struct run_file *run = lowering->from->run;
+	const struct run_texts *filters = &run->outfeed.activations;
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	const enum model_outfeed kind = model_layer_outfeed(layer);
+	const int from = lowering->layers[position].output;
+	struct ipu_op op = {.kind = IPU_OP_COPY,
+			    .layer = layer->name,
+			    .phase = 'F',
+			    .stage = lowering->from->layout->stage[position]};
+	int to;
+
+	if (kind == MODEL_NO_OUTFEED || !lowering->training || !strcmp(run->outfeed.capture, "off"))
+		return 0;
+	if (kind == MODEL_MAYBE_OUTFEED &&
+	    !outfeed_filter_passes(filters->given ? filters->items : NULL, filters->count,
+				   layer->name))
+		return 0;
+	op.name = arena_printf(lowering->arena, "%s/outfeed", layer->name);
+	op.dtype = lowering->tensors[from].dtype;
+	op.copy.count = ipu_tensor_elements(&lowering->tensors[from]);
+	op.copy.atom = layer->output.ndim ? layer->output.dim[layer->output.ndim - 1] : 1;
+	to = train__lower_like(lowering, from, IPU_TENSOR_RESULT, op.dtype, op.stage, op.name);
+	if (to < 0)
+		return -1;
+	lowering->tensors[to].layer = layer->name;
+	return train__lower_node(lowering, &(struct ipu_node){.op = op,
+							      .reads = &from,
+							      .read_count = 1,
+							      .writes = &to,
+							      .write_count = 1,
+							      .training_only = true});
+}
