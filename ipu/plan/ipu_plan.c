@@ -85,7 +85,7 @@ void ipu__plan_add(struct ipu_plan *plan, const struct ipu_phase *phase)
 /* --- what an operation may be --------------------------------------------------------------------
  */
 
-#define PLAN_MOST (INT64_C(1) << 40) /* of a dimension: products of two stay in range */
+#define PLAN_MOST (INT64_C(1) << 40) /* of a dimension */
 
 /* What a kind of operation is described by: dimensions, then whatever else. */
 struct op_numbers {

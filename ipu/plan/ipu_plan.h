@@ -53,7 +53,7 @@ struct ipu_phase {
 	int64_t repeats;    /* serial splits: it runs so many times, one after the other */
 };
 
-#define IPU_PHASES 24
+#define IPU_PHASES 48
 
 struct ipu_plan {
 	enum ipu_method method;

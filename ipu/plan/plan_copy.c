@@ -32,6 +32,7 @@ void ipu__plan_copy(const struct ipu_target *target, const struct ipu_op *op,
 	(void)options;
 	plan->split_field = spread.tiles;
 	ipu__add_exchange(plan, target, "OnTileCopyPre/ExchangePre", spread.most * element,
-			  spread.tiles);
+			  (double)op->copy.count * (double)element, spread.tiles);
+	plan->code_bytes += IPU_VERTEX_CODE_BYTES;
 	ipu__plan_add(plan, &copy);
 }

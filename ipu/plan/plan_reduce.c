@@ -8,74 +8,172 @@
 #include "ipu/plan/plan_vector.h"
 
 #define LOADS_EACH 2 /* cycles for each input of an output vector; 1 from interleaved memory */
+#define WIDEST     32
 
-/* Stages for so many partial sums of an output. */
-static int stages_of(int64_t depth)
+static const struct ipu__reduce_names reduce_names = IPU_REDUCE_NAMES("");
+
+int ipu__reduce_stages(int64_t partials)
 {
-	return depth < 2 ? 0 : depth < 16 ? 1 : depth < 125 ? 2 : 3;
+	return partials < 2 ? 0 : partials < 16 ? 1 : partials < 125 ? 2 : 3;
+}
+
+/* --- one compute set ----------------------------------------------------------------------------
+ */
+
+/* Outputs that one loop of all workers makes: the formula's vector is two of ours. */
+static int64_t loop_outputs(const struct ipu__reducing *reducing)
+{
+	return 2 * ipu__lanes(reducing->target, reducing->dtype) * reducing->target->workers;
 }
 
 /* 33 + workers (20 + (2 depth + 8) ceil(outputs / v / workers)), v a double vector. */
-static void add_stage(struct ipu_plan *plan, const struct ipu_target *target, enum ipu_dtype dtype,
-		      const char *part, int64_t depth, const struct ipu__spread *outputs)
+static struct ipu__vertex reduce_vertex(int64_t depth)
 {
-	const struct ipu__vertex vertex = {"popops::ContinuousReduce", 33, 20,
-					   ((double)LOADS_EACH * (double)depth + 8) / 2};
-	/* The formula's vector is twice a vector of ours. */
-	const int64_t pair = 2 * ipu__lanes(target, dtype) * target->workers;
-	struct ipu__spread rounded = *outputs;
-
-	rounded.most = ipu__ceil_div(outputs->most, pair) * pair;
-	ipu__add_compute(plan, target, part, &vertex, dtype, &rounded);
+	return (struct ipu__vertex){"popops::ContinuousReduce", 33, 20,
+				    ((double)LOADS_EACH * (double)depth + 8) / 2};
 }
 
-void ipu__add_reduce(struct ipu_plan *plan, const struct ipu_target *target, enum ipu_dtype dtype,
-		     int64_t inputs, int64_t outputs, int64_t tiles)
+static int64_t stage_cycles(const struct ipu__reducing *reducing, int64_t depth, int64_t outputs)
 {
-	static const char *const names[] = {"Reduce0", "Reduce1", "Reduce2", "Reduce3"};
-	static const char *const exchanges[] = {"Reduce0/ExchangePre", "Reduce1/ExchangePre",
-						"Reduce2/ExchangePre", "Reduce3/ExchangePre"};
-	const struct ipu__spread in = ipu__spread_over(target, inputs, 1, tiles);
-	const int64_t columns = outputs < in.most ? outputs : in.most;
-	const int64_t depth = ipu__ceil_div(in.most, columns);
-	int64_t partials = ipu__ceil_div(in.tiles * columns, outputs);
-	const int stages = stages_of(partials);
-	int number = 0;
+	const struct ipu__vertex vertex = reduce_vertex(depth);
+	const int64_t loop = loop_outputs(reducing);
 
-	if (depth > 1) {
-		const struct ipu__spread own = {in.tiles, columns, (double)columns};
+	return ipu__busiest(reducing->target, &vertex, reducing->dtype,
+			    ipu__ceil_div(outputs, loop) * loop);
+}
 
-		add_stage(plan, target, dtype, names[number++], depth, &own);
+static void add_stage(struct ipu__reducing *reducing, int64_t depth,
+		      const struct ipu__spread *outputs)
+{
+	const struct ipu__vertex vertex = reduce_vertex(depth);
+	const int64_t loop = loop_outputs(reducing);
+	struct ipu__spread rounded = *outputs;
+
+	assert(reducing->number < IPU_REDUCE_STAGES);
+	rounded.most = ipu__ceil_div(outputs->most, loop) * loop;
+	ipu__add_compute(reducing->plan, reducing->target,
+			 reducing->names->compute[reducing->number++], &vertex, reducing->dtype,
+			 &rounded);
+}
+
+/* --- on a tile, and over tiles ------------------------------------------------------------------
+ */
+
+/* Fewer outputs than a loop makes leave lanes and workers idle. So an output may be summed as @wide
+ * partial sums beside each other, and these in a compute set of their own. Returns the best width;
+ * 1: at once. What may be chosen of few outputs may be of fewer, so they never take longer. */
+static int64_t best_width(const struct ipu__reducing *reducing, int64_t depth, int64_t outputs)
+{
+	const int64_t phase = ipu__whole(reducing->target->phase_cycles);
+	int64_t least = stage_cycles(reducing, depth, outputs);
+	int64_t best = 1;
+
+	for (int64_t wide = 2; wide <= WIDEST && wide <= depth; wide *= 2) {
+		int64_t cycles;
+
+		if (outputs > loop_outputs(reducing) / wide)
+			break;
+		cycles = stage_cycles(reducing, ipu__ceil_div(depth, wide), outputs * wide) +
+			 phase + stage_cycles(reducing, wide, outputs);
+		if (cycles < least) {
+			least = cycles;
+			best = wide;
+		}
 	}
-	for (int s = stages; s > 0; s--) {
+	return best;
+}
+
+void ipu__reduce_on_tiles(struct ipu__reducing *reducing, int64_t depth,
+			  const struct ipu__spread *outputs)
+{
+	const int64_t wide = depth > 1 ? best_width(reducing, depth, outputs->most) : 1;
+	const struct ipu__spread beside = {outputs->tiles, outputs->most * wide,
+					   outputs->mean * (double)wide};
+
+	if (depth < 2)
+		return;
+	if (wide > 1)
+		add_stage(reducing, ipu__ceil_div(depth, wide), &beside);
+	add_stage(reducing, wide > 1 ? wide : depth, outputs);
+}
+
+void ipu__reduce_over_tiles(struct ipu__reducing *reducing, int64_t partials, int64_t outputs)
+{
+	const int64_t bytes = ipu_dtype_bytes(reducing->dtype);
+
+	for (int s = ipu__reduce_stages(partials); s > 0; s--) {
 		const int64_t fan =
 			s == 1 ? partials
 			       : ipu__whole(floor(pow((double)partials, 1.0 / s) + 1e-9));
 		const int64_t left = ipu__ceil_div(partials, fan);
-		const struct ipu__spread out =
-			ipu__spread_over(target, outputs * left, 1, target->tiles);
+		const struct ipu__spread out = ipu__spread_over(
+			reducing->target, ipu__product(outputs, left), 1, reducing->target->tiles);
 
-		ipu__add_exchange(plan, target, exchanges[number],
-				  out.most * fan * ipu_dtype_bytes(dtype), out.tiles);
-		add_stage(plan, target, dtype, names[number++], fan, &out);
+		ipu__add_exchange(reducing->plan, reducing->target,
+				  reducing->names->exchange[reducing->number],
+				  out.most * fan * bytes,
+				  (double)outputs * (double)partials * (double)bytes, out.tiles);
+		add_stage(reducing, fan, &out);
 		partials = left;
 	}
+}
+
+/* --- a whole reduction --------------------------------------------------------------------------
+ */
+
+/* With the inputs on @tiles, each of which has parts of as many outputs as it can. */
+static void reduce_from(struct ipu__reducing *reducing, int64_t inputs, int64_t outputs,
+			int64_t tiles, bool gathered)
+{
+	const int64_t bytes = ipu_dtype_bytes(reducing->dtype);
+	const struct ipu__spread in = ipu__spread_over(reducing->target, inputs, 1, tiles);
+	const int64_t columns = outputs < in.most ? outputs : in.most;
+	const struct ipu__spread own = {in.tiles, columns, fmin((double)columns, in.mean)};
+
+	if (gathered)
+		ipu__add_exchange(reducing->plan, reducing->target, reducing->names->exchange[0],
+				  in.most * bytes, (double)inputs * (double)bytes, in.tiles);
+	ipu__reduce_on_tiles(reducing, ipu__ceil_div(in.most, columns), &own);
+	ipu__reduce_over_tiles(reducing, ipu__ceil_div(in.tiles * columns, outputs), outputs);
+}
+
+/* The numbers of tiles to choose from do not depend on the target, and with each of them more tiles
+ * only spread the later stages more: so more tiles never make it slower. */
+int64_t ipu__add_reduce(struct ipu__reducing *reducing, int64_t inputs, int64_t outputs,
+			bool gathered)
+{
+	int64_t tiles[IPU_TILE_CHOICES];
+	const int choices = ipu__tile_choices(reducing->target, inputs, tiles);
+	const struct ipu_plan before = *reducing->plan;
+	struct ipu_plan best;
+	int64_t least = INT64_MAX, chosen = 1;
+
+	for (int i = 0; i < choices; i++) {
+		struct ipu_plan plan = before;
+		struct ipu__reducing tried = *reducing;
+		int64_t cycles;
+
+		tried.plan = &plan;
+		reduce_from(&tried, inputs, outputs, tiles[i], gathered);
+		cycles = ipu__plan_time(reducing->target, &plan);
+		if (cycles < least) {
+			least = cycles;
+			best = plan;
+			chosen = tiles[i];
+		}
+	}
+	assert(least < INT64_MAX);
+	*reducing->plan = best;
+	return chosen;
 }
 
 void ipu__plan_reduce(const struct ipu_target *target, const struct ipu_op *op,
 		      const struct ipu_plan_options *options, struct ipu_plan *plan)
 {
-	int64_t tiles[IPU_TILE_CHOICES];
-	const int choices = ipu__tile_choices(target, op->reduce.inputs, tiles);
-	const struct ipu_plan empty = *plan;
+	struct ipu__reducing reducing = {plan, target, op->dtype, &reduce_names, 0};
 
 	(void)options;
-	for (int i = 0; i < choices; i++) {
-		struct ipu_plan tried = empty;
-
-		tried.split_in = tiles[i];
-		ipu__add_reduce(&tried, target, op->dtype, op->reduce.inputs, op->reduce.outputs,
-				tiles[i]);
-		ipu__keep_better(target, plan, &tried);
-	}
+	if (op->reduce.inputs > op->reduce.outputs)
+		plan->split_in =
+			ipu__add_reduce(&reducing, op->reduce.inputs, op->reduce.outputs, false);
 }

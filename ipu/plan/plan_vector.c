@@ -5,14 +5,13 @@
 #include "ipu/plan/plan_vector.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "common/mem.h"
 
 /* A send carries at most 64 words; so many bytes of code for it and for its address. */
 #define SEND_BYTES      256
 #define SEND_CODE_BYTES 8
-/* Of a vertex's inner loop, prologue and table: an estimate, no source gives sizes. */
-#define VERTEX_CODE_BYTES 512
 
 /* Tile counts to choose from: dense where they are small, then in steps of about a twentieth. They
  * do not depend on the target, so that one with more tiles has every choice of one with fewer. */
@@ -28,6 +27,12 @@ int ipu__tile_choices(const struct ipu_target *target, int64_t most, int64_t *ou
 		if (whole[i] <= limit)
 			out[count++] = whole[i];
 	return count;
+}
+
+int64_t ipu__product(int64_t a, int64_t b)
+{
+	assert(a >= 0 && b >= 0 && a <= IPU_COUNT_MOST && b <= IPU_COUNT_MOST);
+	return b > 0 && a > IPU_COUNT_MOST / b ? IPU_COUNT_MOST : a * b;
 }
 
 struct ipu__spread ipu__spread_over(const struct ipu_target *target, int64_t count, int64_t grain,
@@ -73,37 +78,41 @@ void ipu__add_compute(struct ipu_plan *plan, const struct ipu_target *target, co
 		      const struct ipu__vertex *vertex, enum ipu_dtype dtype,
 		      const struct ipu__spread *spread)
 {
-	const struct ipu_phase phase = {.kind = IPU_COMPUTE,
-					.part = part,
-					.vertex = vertex->name,
-					.cycles = ipu__busiest(target, vertex, dtype, spread->most),
-					.mean_cycles =
-						ipu__workers(target, vertex, dtype, spread->mean),
-					.tiles = spread->tiles,
-					.vertices = spread->tiles,
-					.repeats = 1};
+	const int64_t busiest = ipu__busiest(target, vertex, dtype, spread->most);
+	const double mean = ipu__workers(target, vertex, dtype, spread->mean);
+	const struct ipu_phase phase = {
+		.kind = IPU_COMPUTE,
+		.part = part,
+		.vertex = vertex->name,
+		.cycles = busiest,
+		.mean_cycles =
+			fmin(mean, (double)busiest), /* which is cut off at the range's end */
+		.tiles = spread->tiles,
+		.vertices = spread->tiles,
+		.repeats = 1};
 
-	plan->code_bytes += VERTEX_CODE_BYTES;
+	plan->code_bytes += IPU_VERTEX_CODE_BYTES;
 	ipu__plan_add(plan, &phase);
 }
 
 void ipu__add_exchange(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
-		       int64_t bytes_each, int64_t tiles)
+		       int64_t bytes_most, double bytes_all, int64_t tiles)
 {
+	const double mean = bytes_all / (double)tiles;
 	const struct ipu_phase phase = {
 		.kind = IPU_EXCHANGE,
 		.part = part,
-		.cycles = ipu__whole((double)bytes_each / target->exchange_bytes_cycle),
-		.mean_cycles = (double)bytes_each / target->exchange_bytes_cycle,
+		.cycles = ipu__whole((double)bytes_most / target->exchange_bytes_cycle),
+		.mean_cycles = fmin(mean, (double)bytes_most) / target->exchange_bytes_cycle,
 		.tiles = tiles,
-		.bytes = ipu__whole((double)bytes_each * (double)tiles),
+		.bytes = ipu__whole(bytes_all),
 		.repeats = 1};
 
-	if (bytes_each == 0)
+	if (bytes_most == 0)
 		return;
-	plan->code_bytes += SEND_CODE_BYTES * ipu__ceil_div(bytes_each, SEND_BYTES);
-	if (bytes_each > plan->temporary_bytes)
-		plan->temporary_bytes = bytes_each;
+	plan->code_bytes += SEND_CODE_BYTES * ipu__ceil_div(bytes_most, SEND_BYTES);
+	if (bytes_most > plan->temporary_bytes)
+		plan->temporary_bytes = bytes_most;
 	ipu__plan_add(plan, &phase);
 }
 
@@ -115,11 +124,4 @@ int64_t ipu__plan_time(const struct ipu_target *target, const struct ipu_plan *p
 		cycles += (plan->phases[i].cycles + ipu__whole(target->phase_cycles)) *
 			  plan->phases[i].repeats;
 	return cycles;
-}
-
-void ipu__keep_better(const struct ipu_target *target, struct ipu_plan *best,
-		      const struct ipu_plan *plan)
-{
-	if (best->phase_count == 0 || ipu__plan_time(target, plan) < ipu__plan_time(target, best))
-		*best = *plan;
 }

@@ -11,12 +11,20 @@
 
 #include "ipu/plan/plan_internal.h"
 
+/* Of a vertex's inner loop, prologue and table: an estimate, no source gives sizes. */
+#define IPU_VERTEX_CODE_BYTES 512
+
 struct ipu__vertex {
 	const char *name;
 	double supervisor;  /* cycles of the tile */
 	double prologue;    /* instructions of a worker */
 	double cycles_each; /* instructions of a worker for a vector of elements */
 };
+
+/* Elements and bytes are counted up to 2^48 (times tiles and bytes of an element it is in range);
+ * what is more is planned as that. */
+#define IPU_COUNT_MOST (INT64_C(1) << 48)
+int64_t ipu__product(int64_t a, int64_t b); /* both in 0 to 2^48 */
 
 /* How elements lie on tiles. */
 struct ipu__spread {
@@ -43,18 +51,53 @@ double ipu__workers(const struct ipu_target *target, const struct ipu__vertex *v
 void ipu__add_compute(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
 		      const struct ipu__vertex *vertex, enum ipu_dtype dtype,
 		      const struct ipu__spread *spread);
-/* Each of @tiles receives @bytes_each; nothing is added for 0. */
+/* The busiest of @tiles receives @bytes_most, all together @bytes_all; nothing is added for 0. */
 void ipu__add_exchange(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
-		       int64_t bytes_each, int64_t tiles);
+		       int64_t bytes_most, double bytes_all, int64_t tiles);
 
 /* Cycles with what each phase costs beside its work. */
 int64_t ipu__plan_time(const struct ipu_target *target, const struct ipu_plan *plan);
-void ipu__keep_better(const struct ipu_target *target, struct ipu_plan *best,
-		      const struct ipu_plan *plan);
 
-/* Sums of @inputs elements, which lie on @tiles, to @outputs, in stages named Reduce0, Reduce1 ...
- * of which the first works where the elements are. */
-void ipu__add_reduce(struct ipu_plan *plan, const struct ipu_target *target, enum ipu_dtype dtype,
-		     int64_t inputs, int64_t outputs, int64_t tiles);
+/* The vertex of one map with these functions, by their times on an element. */
+struct ipu__vertex ipu__map_vertex(const uint8_t times[IPU_FUNCTIONS], enum ipu_dtype dtype);
+
+/* --- reductions (plan_reduce.c) --- */
+
+#define IPU_REDUCE_STAGES 5
+/* Parts of a reduction, in order: of each stage its compute set and the exchange before. */
+struct ipu__reduce_names {
+	const char *compute[IPU_REDUCE_STAGES], *exchange[IPU_REDUCE_STAGES];
+};
+#define IPU_REDUCE_NAMES(of)                                                                       \
+	{                                                                                          \
+		{of "Reduce0", of "Reduce1", of "Reduce2", of "Reduce3", of "Reduce4"},            \
+		{                                                                                  \
+			of "Reduce0/ExchangePre", of "Reduce1/ExchangePre",                        \
+				of "Reduce2/ExchangePre", of "Reduce3/ExchangePre",                \
+				of "Reduce4/ExchangePre"                                           \
+		}                                                                                  \
+	}
+
+/* A reduction that is being added to a plan. */
+struct ipu__reducing {
+	struct ipu_plan *plan;
+	const struct ipu_target *target;
+	enum ipu_dtype dtype;
+	const struct ipu__reduce_names *names;
+	int number; /* of the next compute set */
+};
+
+/* Over tiles: so many partial sums for each of @outputs. Stages: 1 below 16, 2 below 125, else 3.
+ */
+int ipu__reduce_stages(int64_t partials);
+/* On each tile, @depth inputs for each of its outputs. */
+void ipu__reduce_on_tiles(struct ipu__reducing *reducing, int64_t depth,
+			  const struct ipu__spread *outputs);
+void ipu__reduce_over_tiles(struct ipu__reducing *reducing, int64_t partials, int64_t outputs);
+/* Sums of @inputs elements to @outputs: where they lie, then over tiles. @gathered: they lie
+ * somewhere and are sent to as many tiles as is best; otherwise they already are on these. Returns
+ * how many tiles that is. */
+int64_t ipu__add_reduce(struct ipu__reducing *reducing, int64_t inputs, int64_t outputs,
+			bool gathered);
 
 #endif /* PLAN_VECTOR_H */
