@@ -123,6 +123,9 @@ static void test_the_vector_pipe(void **state)
 	/* 2 positions a worker; 3 taps; 4 channels are two vectors. */
 	assert_close(ipu__horizontal_mac(&target, IPU_FLOAT32, 4, 1, &share),
 		     58 + 6 * (1 + 5) + 23 + 15 + 10 + 6 * (32 + 3 * (19 + 2 * (7 + 9))), 1e-9);
+	/* A worker: 2 positions of 3 kernel rows, one tap each: 19 + 6 x 15. */
+	assert_close(ipu__vertical_mac(&target, IPU_FLOAT32, 4, &share),
+		     100 + 4 + 6 + 32 + 24 + 6 * (19 + 6 * 15) + 10 + 10, 1e-9);
 	/* 33 + 6 x (20 + (2 (d - 1) + 8) loops); 4 float32 a loop, 8 float16. */
 	assert_close(ipu__reduce_add(&target, IPU_FLOAT32, 4, 48), 33 + 6 * (20 + 14 * 2), 1e-9);
 	assert_close(ipu__reduce_add(&target, IPU_FLOAT16, 4, 48), 33 + 6 * (20 + 14), 1e-9);

@@ -53,6 +53,7 @@ const char *ipu_method_name(enum ipu_method method)
 		[IPU_METHOD_AMP_1X1] = "AMP 1x1",
 		[IPU_METHOD_AMP_NX1] = "AMP nx1",
 		[IPU_METHOD_HORIZONTAL_MAC] = "HMAC",
+		[IPU_METHOD_VERTICAL_MAC] = "VMAC",
 		[IPU_METHOD_OUTER_PRODUCT] = "OUTER_PRODUCT",
 	};
 

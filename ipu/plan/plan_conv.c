@@ -79,6 +79,9 @@ static const char *const amp_nx1_names[3][3] = {
 static const char *const mac_names[] = {"poplin::ConvPartialHorizontalMac<float,float,true>",
 					"poplin::ConvPartialHorizontalMac<half,float,true>",
 					"poplin::ConvPartialHorizontalMac<half,half,true>"};
+static const char *const vertical_names[] = {"poplin::ConvPartialVerticalMac<float,float,true>",
+					     "poplin::ConvPartialVerticalMac<half,float,true>",
+					     "poplin::ConvPartialVerticalMac<half,half,true>"};
 static const char *const outer_names[] = {
 	"poplin::OuterProduct<float>", "poplin::OuterProduct<half>", "poplin::OuterProduct<half>"};
 
@@ -94,6 +97,8 @@ static const char *vertex_name(const struct conv_form *form, const struct conv_w
 		return amp_nx1_names[types][units];
 	case IPU_METHOD_HORIZONTAL_MAC:
 		return mac_names[types];
+	case IPU_METHOD_VERTICAL_MAC:
+		return vertical_names[types];
 	default:
 		return outer_names[types];
 	}
@@ -102,11 +107,9 @@ static const char *vertex_name(const struct conv_form *form, const struct conv_w
 /* Code of a tile: its vertices (bytes of instructions, about: 4 for each) and what each exchange
  * executes: 16 bytes for a tile it listens to, 8 for each 64 words it sends. */
 static const int64_t vertex_code[] = {
-	[IPU_METHOD_NONE] = 0,
-	[IPU_METHOD_AMP_1X1] = 1200,
-	[IPU_METHOD_AMP_NX1] = 2000,
-	[IPU_METHOD_HORIZONTAL_MAC] = 800,
-	[IPU_METHOD_OUTER_PRODUCT] = 400,
+	[IPU_METHOD_NONE] = 0,           [IPU_METHOD_AMP_1X1] = 1200,
+	[IPU_METHOD_AMP_NX1] = 2000,     [IPU_METHOD_HORIZONTAL_MAC] = 800,
+	[IPU_METHOD_VERTICAL_MAC] = 800, [IPU_METHOD_OUTER_PRODUCT] = 400,
 };
 _Static_assert(ARRAY_LEN(vertex_code) == IPU_METHODS, "code table out of step");
 #define CODE_OTHER_VERTEX 400

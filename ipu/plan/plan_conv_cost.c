@@ -35,7 +35,8 @@ static void vertex_share(const struct conv_form *form, const struct conv_way *wa
 	*out = (struct ipu_vertex_share){
 		.in_groups = share(form->in, way->in_group, cut->serial_in, cut->in),
 		.out_groups = share(form->out, way->out_group, cut->serial_out, cut->out),
-		.conv_groups = ceil_div((double)form->groups, (double)cut->groups),
+		.conv_groups = ceil_div(ceil_div((double)form->groups, way->conv_group),
+					(double)cut->groups),
 		.taps_outer =
 			way->method == IPU_METHOD_AMP_NX1 ? ceil_div(rows, way->amp.height) : rows,
 		.taps_inner = ceil_div((double)form->kernel[1], (double)cut->kernel[1]),
@@ -53,6 +54,8 @@ static double vertex_cycles(const struct ipu_target *target, const struct conv_f
 	case IPU_METHOD_HORIZONTAL_MAC:
 		return ipu__horizontal_mac(target, form->dtype, way->in_group, way->out_group,
 					   share_);
+	case IPU_METHOD_VERTICAL_MAC:
+		return ipu__vertical_mac(target, form->partials, way->conv_group, share_);
 	default:
 		return ipu__outer_product(target, form->dtype, way->out_group, share_);
 	}
@@ -73,12 +76,13 @@ static void hold(const struct conv_form *form, const struct conv_way *way,
 		 struct held *out)
 {
 	double rows = ceil_div((double)form->kernel[0], (double)cut->kernel[0]);
-	double in = tile->in_groups * way->in_group * tile->conv_groups;
+	double groups = tile->conv_groups * way->conv_group;
+	double in = tile->in_groups * way->in_group * groups;
 	double channels = tile->out_groups * way->out_group;
 
 	out->in = inputs * in * bytes_of(form->dtype);
 	out->weights = rows * tile->taps_inner * in * channels * bytes_of(form->dtype);
-	out->outputs = tile->positions * channels * tile->conv_groups;
+	out->outputs = tile->positions * channels * groups;
 }
 
 double ipu__conv_least_memory(const struct conv_form *form, const struct conv_way *way,
@@ -111,7 +115,8 @@ double ipu__conv_least_cycles(const struct ipu_target *target, const struct conv
 	cycles = vertex_cycles(target, form, way, &tile) + phase;
 	if (depth_of(cut) > 1)
 		cycles += 2 * phase + positions * tile.out_groups * way->out_group *
-					      tile.conv_groups * bytes_of(form->partials) /
+					      tile.conv_groups * way->conv_group *
+					      bytes_of(form->partials) /
 					      target->exchange_bytes_cycle;
 	return cycles * (double)(cut->serial_in * cut->serial_out);
 }
@@ -151,8 +156,12 @@ static void reduction(const struct ipu_target *target, const struct conv_form *f
 
 /* Operands laid out anew, spread over the plan's tiles: those of a serial split. */
 static void move_operands(const struct ipu_target *target, const struct conv_form *form,
-			  const struct conv_cut *cut, struct conv_cost *cost, double *memory)
+			  const struct conv_way *way, const struct conv_cut *cut,
+			  struct conv_cost *cost, double *memory)
 {
+	/* Groups of channels as the AMP of the next convolution reads them; others are laid out
+	 * anew on their tiles. */
+	const double wanted = form->dtype == IPU_FLOAT16 ? 16 : 8;
 	double bytes = bytes_of(form->dtype), serial_in = (double)cut->serial_in;
 	double in = form->move_in ? ceil_div(form->inputs * bytes, cost->tiles * serial_in) : 0;
 	double weights = form->move_weights
@@ -168,7 +177,11 @@ static void move_operands(const struct ipu_target *target, const struct conv_for
 		cost->part[CONV_PRE_COPY] += ipu__rearrange(weights, form->weight_atom);
 	cost->bytes[CONV_POST_EXCHANGE] = out;
 	cost->part[CONV_POST_EXCHANGE] = ceil_div(out, target->exchange_bytes_cycle);
-	cost->part[CONV_POST_COPY] = ipu__rearrange(out, form->out_atom);
+	if (out > 0)
+		cost->part[CONV_POST_COPY] = ipu__rearrange(out, form->out_atom);
+	else if (form->regroup && fabs(way->out_group * way->conv_group - wanted) > 0)
+		cost->part[CONV_POST_COPY] = ipu__rearrange(
+			ceil_div(form->outputs * bytes, cost->tiles), form->out_atom);
 	*memory = 2 * fmax(in, fmax(weights, out));
 }
 
@@ -199,10 +212,11 @@ static double balance_of(const struct conv_form *form, const struct conv_way *wa
 {
 	double in = ceil_div(ceil_div((double)form->in, way->in_group), (double)cut->serial_in);
 	double out = ceil_div(ceil_div((double)form->out, way->out_group), (double)cut->serial_out);
+	double groups = ceil_div((double)form->groups, way->conv_group);
 
 	return in / ((double)cut->in * tile->in_groups) *
 	       (out / ((double)cut->out * tile->out_groups)) *
-	       ((double)form->groups / ((double)cut->groups * tile->conv_groups));
+	       (groups / ((double)cut->groups * tile->conv_groups));
 }
 
 static void add_up(const struct ipu_target *target, double loops, struct conv_cost *cost)
@@ -236,7 +250,7 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	hold(form, way, cut, &tile, field->inputs, &held);
 	cost->tiles = field->parts * depth * (double)(cut->out * cut->groups);
 	cost->balance = field->balance * balance_of(form, way, cut, &tile);
-	move_operands(target, form, cut, cost, &moved);
+	move_operands(target, form, way, cut, cost, &moved);
 
 	/* A share of each operand is on its tile from the start. */
 	in = held.in - floor(held.in / (double)cut->out);

@@ -166,9 +166,9 @@ static void add(struct conv_form *forms, int *count, struct conv_form form)
 	forms[(*count)++] = form;
 }
 
-static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct conv_form *forms)
+static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct conv_form *forms,
+		      int count)
 {
-	int count = 0;
 
 	for (int which = 0; which < 4; which++) {
 		struct conv_form form = base;
@@ -196,6 +196,35 @@ static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct
 	return count;
 }
 
+/* Groups of few channels become fewer of as many as the AMP reads at once. The weights between
+ * channels of different groups are zeros, and all operands are laid out anew. */
+static bool combine(struct ipu_conv *conv, enum ipu_dtype dtype)
+{
+	const int64_t in_group = dtype == IPU_FLOAT16 ? 16 : 8;
+	int64_t together = in_group / conv->in_channels;
+
+	if (together > conv->groups)
+		together = conv->groups;
+	if (together <= 1)
+		return false;
+	conv->groups = ipu__ceil_div(conv->groups, together);
+	conv->in_channels *= together;
+	conv->out_channels = ipu__times(conv->out_channels, together);
+	return true;
+}
+
+/* What a form of @conv begins as. */
+static void conv_base(const struct ipu_conv *conv, enum ipu_dtype dtype, enum ipu_dtype partials,
+		      struct conv_form *base)
+{
+	passes[conv->pass](conv, base);
+	base->groups = conv->groups;
+	base->dtype = dtype;
+	base->partials = partials;
+	base->regroup = conv->pass != IPU_BACKWARD_WEIGHTS;
+	base->depthwise = conv->groups > 1 && conv->in_channels == 1 && conv->out_channels == 1;
+}
+
 static void matmul_form(const struct ipu_matmul *product, struct conv_form *form)
 {
 	*form = (struct conv_form){
@@ -214,21 +243,25 @@ static void matmul_form(const struct ipu_matmul *product, struct conv_form *form
 int ipu__conv_forms(const struct ipu_op *op, const struct ipu_plan_options *options,
 		    struct conv_form forms[CONV_FORMS])
 {
+	const enum ipu_dtype dtype = op->dtype == IPU_FLOAT16 ? IPU_FLOAT16 : IPU_FLOAT32;
+	const enum ipu_dtype partials = dtype == IPU_FLOAT16 ? options->partials : IPU_FLOAT32;
 	struct conv_form base;
+	struct ipu_conv conv;
 	int count = 0;
 
 	if (op->kind == IPU_OP_MATMUL) {
 		matmul_form(&op->matmul, &base);
-	} else {
-		passes[op->conv.pass](&op->conv, &base);
-		base.groups = op->conv.groups;
-		base.depthwise = op->conv.groups > 1 && op->conv.in_channels == 1 &&
-				 op->conv.out_channels == 1;
+		base.dtype = dtype;
+		base.partials = partials;
+		add(forms, &count, base);
+		return count;
 	}
-	base.dtype = op->dtype == IPU_FLOAT16 ? IPU_FLOAT16 : IPU_FLOAT32;
-	base.partials = base.dtype == IPU_FLOAT16 ? options->partials : IPU_FLOAT32;
-	if (op->kind == IPU_OP_CONV)
-		return conv_forms(&op->conv, base, forms);
-	add(forms, &count, base);
-	return count;
+	conv = op->conv;
+	conv_base(&conv, dtype, partials, &base);
+	count = conv_forms(&conv, base, forms, count);
+	if (!combine(&conv, dtype))
+		return count;
+	conv_base(&conv, dtype, partials, &base);
+	base.move_in = base.move_weights = base.move_out = true;
+	return conv_forms(&conv, base, forms, count);
 }

@@ -23,13 +23,14 @@ struct conv_form {
 	bool flat;                 /* no taps left: a product of matrices */
 	bool move_in, move_weights, move_out;   /* operands that are laid out anew */
 	int64_t in_atom, weight_atom, out_atom; /* bytes that stay together in that */
-	double inputs, weights, outputs;        /* elements of all operands and of the result */
-	double fill_elements;                   /* outputs that no position computes: zeros */
+	bool regroup; /* a convolution reads the result: in the AMP's groups of channels */
+	double inputs, weights, outputs; /* elements of all operands and of the result */
+	double fill_elements;            /* outputs that no position computes: zeros */
 	enum ipu_dtype dtype, partials;
 };
 
 #define CONV_MOST  (INT64_C(1) << 60)
-#define CONV_FORMS 8
+#define CONV_FORMS 16
 
 /* The forms of @op, a convolution or a matmul: how many. */
 int ipu__conv_forms(const struct ipu_op *op, const struct ipu_plan_options *options,
@@ -43,6 +44,7 @@ struct conv_way {
 	struct ipu_amp_use amp; /* of AMP methods */
 	double in_group;        /* channels: what a tile's share is a multiple of */
 	double out_group;
+	double conv_group; /* groups that a vertex does at once: 1 but for VMAC */
 };
 
 /* A cut of batch, rows and columns; and what a tile gets by it. */

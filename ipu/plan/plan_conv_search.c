@@ -67,6 +67,7 @@ struct ways {
 static void add_way(struct ways *ways, struct conv_way way)
 {
 	assert(ways->count < WAYS_MOST);
+	way.conv_group = way.conv_group > 0 ? way.conv_group : 1;
 	ways->way[ways->count++] = way;
 }
 
@@ -128,6 +129,13 @@ static void vector_ways(const struct ipu_target *target, const struct conv_form 
 		add_way(ways, (struct conv_way){.method = IPU_METHOD_HORIZONTAL_MAC,
 						.in_group = fmin(in, 64),
 						.out_group = out});
+	if (form->depthwise && form->dtype == IPU_FLOAT16)
+		for (double chans = 4; chans <= (form->partials == IPU_FLOAT16 ? 16 : 4);
+		     chans *= 2)
+			add_way(ways, (struct conv_way){.method = IPU_METHOD_VERTICAL_MAC,
+							.in_group = 1,
+							.out_group = 1,
+							.conv_group = chans});
 	if (form->flat && form->in == 1)
 		add_way(ways, (struct conv_way){.method = IPU_METHOD_OUTER_PRODUCT,
 						.in_group = 1,
@@ -380,7 +388,7 @@ static void try_kernels(struct search *search, int64_t serial_in, int64_t serial
 	struct conv_cut cut = {.serial_in = serial_in, .serial_out = serial_out};
 	struct cuts rows, columns;
 
-	cuts_of(form->groups, &search->groups);
+	cuts_of(groups_of(form->groups, search->way->conv_group, 1), &search->groups);
 	cuts_of(groups_of(form->in, search->way->in_group, serial_in), &search->in);
 	cuts_of(groups_of(form->out, search->way->out_group, serial_out), &search->out);
 	cuts_of(form->kernel[0], &rows);

@@ -167,6 +167,27 @@ double ipu__horizontal_mac(const struct ipu_target *target, enum ipu_dtype dtype
 		       (23 + share->in_groups * (15 + share->out_groups * (10 + inner)));
 }
 
+/* A worker's dot products along a kernel row go to a copy of the output of its own; these are
+ * cleared before, and summed up after. */
+double ipu__vertical_mac(const struct ipu_target *target, enum ipu_dtype partials, double chans,
+			 const struct ipu_vertex_share *share)
+{
+	double workers = (double)target->workers, more = share->taps_inner - 1;
+	double rows = share_of(target, share->positions) * share->taps_outer, worker, zero, sum;
+
+	if (chans >= 8)
+		worker = (chans > 8 ? 25 : 13) + chans / 8 * rows * (7 + 15 + 3 + 3 * more);
+	else if (partials == IPU_FLOAT32)
+		worker = 19 + rows * (7 + 5 + 3 + 2 * more);
+	else
+		worker = 18 + rows * (7 + 3 + 3 + 2 * more);
+	zero = 4 + ceil(share->positions / (partials == IPU_FLOAT32 ? 2 : 4));
+	sum = partials == IPU_FLOAT32 ? 9 + 2 * (workers - 1) : 7 + (workers - 1);
+	sum = 10 + ceil(sum * share_of(target, share->positions) / chans);
+	return 61 + 14 + 25 +
+	       share->conv_groups * (zero + 32 + share->in_groups * (24 + workers * worker) + sum);
+}
+
 double ipu__outer_product(const struct ipu_target *target, enum ipu_dtype dtype, double out_size,
 			  const struct ipu_vertex_share *share)
 {

@@ -43,6 +43,10 @@ double ipu__amp_nx1(const struct ipu_target *target, const struct ipu_amp_use *u
 /* Multiply-adds of the vector pipe. @in_size and @out_size: channels of a group. */
 double ipu__horizontal_mac(const struct ipu_target *target, enum ipu_dtype dtype, double in_size,
 			   double out_size, const struct ipu_vertex_share *share);
+/* float16, groups of one channel in and one out, of which a vertex does @chans (4; with float16
+ * partials 8 or 16) at once: share->conv_groups counts these. */
+double ipu__vertical_mac(const struct ipu_target *target, enum ipu_dtype partials, double chans,
+			 const struct ipu_vertex_share *share);
 /* One input channel: share->in_groups is not looked at. */
 double ipu__outer_product(const struct ipu_target *target, enum ipu_dtype dtype, double out_size,
 			  const struct ipu_vertex_share *share);
