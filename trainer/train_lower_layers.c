@@ -109,12 +109,12 @@ static int half_param(struct lowering *lowering, int p, char phase)
 	struct lower_param *of = &lowering->params[p];
 	const int stage = stage_of(lowering, param->layer);
 	const bool alone = lowering->from->layout->stages == 1;
-	const char *name =
-		arena_printf(lowering->arena, phase == 'F' ? "%s/%s/Cast" : "%s/%s/Cast_1",
-			     layer->name, param->short_name);
+	const char *name;
 
 	if (of->half_phase && (alone || of->half_phase == phase))
 		return of->half;
+	name = arena_printf(lowering->arena, phase == 'F' ? "%s/%s/Cast" : "%s/%s/Cast_1",
+			    layer->name, param->short_name);
 	of->half = train__lower_like(lowering, of->weight,
 				     alone && lowering->layers[param->layer].needs
 					     ? IPU_TENSOR_KEPT

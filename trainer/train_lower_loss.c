@@ -42,11 +42,9 @@ static int flat(struct lowering *lowering, enum ipu_tensor_kind kind, const char
 }
 
 /* In float32, which Keras takes outputs to. */
-static int as_float(struct lowering *lowering, int tensor)
+static int as_float(struct lowering *lowering, int tensor, const char *name)
 {
 	const struct model *model = lowering->from->model;
-	const char *name =
-		arena_printf(lowering->arena, "%s/Cast", loss_name(lowering->from->loss));
 	const int stage = rows_of(lowering).stage;
 	int to;
 
@@ -189,12 +187,12 @@ int train__lower_loss_forward(struct lowering *lowering)
 
 	if (!lowering->from->loss)
 		return 0;
-	input = as_float(lowering, loss_input(lowering));
+	input = as_float(lowering, loss_input(lowering), "loss/Cast");
 	if (input < 0 || lower_loss(lowering, input) != 0)
 		return -1;
 	if (!metrics || !metrics->count)
 		return 0;
-	values = lowering->logits_layer < 0 ? input : as_float(lowering, output);
+	values = lowering->logits_layer < 0 ? input : as_float(lowering, output, "metrics/Cast");
 	for (int i = 0; values >= 0 && i < metrics->count; i++)
 		if (lower_metric(lowering, &metrics->items[i], values) != 0)
 			return -1;

@@ -105,25 +105,26 @@ static int lower_penalty_gradient(struct lowering *lowering, int p)
 /* --- gradients that are fed out ------------------------------------------------------------------
  */
 
-static bool feeds_out(const struct lowering *lowering, int p, enum run_outfeed_optimizer mode)
+static bool feeds_any(const struct run_file *run, enum run_outfeed_optimizer mode)
 {
-	const struct run_file *run = lowering->from->run;
-	const struct run_texts *filters = &run->outfeed.gradients;
-	const char *key =
-		arena_printf(lowering->arena, "%s_grad", lowering->from->model->params[p].name);
-
-	return strcmp(run->outfeed.capture, "off") != 0 && filters->given &&
-	       run->outfeed.optimizer_mode == mode && key &&
-	       outfeed_filter_passes(filters->items, filters->count, key);
+	return run->outfeed.gradients.given && run->outfeed.optimizer_mode == mode &&
+	       strcmp(run->outfeed.capture, "off") != 0;
 }
 
 static int lower_fed_out(struct lowering *lowering, int p, char phase)
 {
 	const struct lower_param *of = &lowering->params[p];
 	const int from = phase == 'U' && of->accumulator >= 0 ? of->accumulator : of->gradient;
+	const struct run_texts *filters = &lowering->from->run->outfeed.gradients;
+	const char *key =
+		arena_printf(lowering->arena, "%s_grad", lowering->from->model->params[p].name);
 	struct ipu_op op = param_op(lowering, p, phase, IPU_OP_COPY);
 	int to;
 
+	if (!key)
+		return -1;
+	if (!outfeed_filter_passes(filters->items, filters->count, key))
+		return 0;
 	op.name = param_text(lowering, p, "", "_grad/outfeed");
 	op.copy.count = ipu_tensor_elements(&lowering->tensors[from]);
 	op.copy.atom = 1;
@@ -195,7 +196,8 @@ static int lower_param(struct lowering *lowering, int p, char phase)
 		return 0;
 	if (phase == 'B' && regularized)
 		failed = lower_penalty_gradient(lowering, p);
-	if (!failed && feeds_out(lowering, p, phase == 'B' ? RUN_AFTER_COMPUTE : RUN_BEFORE_APPLY))
+	if (!failed &&
+	    feeds_any(lowering->from->run, phase == 'B' ? RUN_AFTER_COMPUTE : RUN_BEFORE_APPLY))
 		failed = lower_fed_out(lowering, p, phase);
 	if (!failed && phase == 'B' && of->accumulator >= 0)
 		failed = lower_accumulation(lowering, p);
