@@ -299,8 +299,7 @@ static void run_clock(struct ipu_clock *clock)
 		run_step(clock);
 	if (schedule->training)
 		run_all(clock, IPU_FUNCTION_U);
-	if (clock->params->outfeed_once)
-		ipu__clock_results(clock);
+	ipu__clock_results(clock);
 	meet(clock);
 	for (int i = 0; i < schedule->ipus; i++)
 		if (clock->lanes[i].at > timeline->cycles)
@@ -362,7 +361,7 @@ static enum status check_costs(const struct ipu_timeline_params *params, struct 
 	for (int s = 0; s < params->schedule->stages; s++) {
 		const struct ipu_stage_cost *stage = &params->stages[s];
 
-		if (stage->infeed_bytes < 0 || stage->outfeed_bytes < 0)
+		if (stage->infeed_bytes < 0 || stage->outfeed_bytes < 0 || stage->update_bytes < 0)
 			return err_set(err, ST_INVALID, "stage %d has a negative cost", s);
 		for (int f = 0; f < IPU_FUNCTION_PHASES; f++) {
 			const struct ipu_function_cost *cost = &stage->function[f];

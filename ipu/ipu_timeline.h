@@ -39,6 +39,7 @@ struct ipu_function_cost {
 struct ipu_stage_cost {
 	struct ipu_function_cost function[IPU_FUNCTION_PHASES];
 	int64_t infeed_bytes, outfeed_bytes; /* streamed for each micro-batch, with its forward */
+	int64_t update_bytes;                /* streamed out after the weight update */
 };
 
 /* Activations of a micro-batch that another stage reads; in training as much comes back. */
@@ -58,7 +59,7 @@ struct ipu_timeline_params {
 	int64_t prefetch_depth; /* batches that the host has ready; 0 is more than enough */
 	bool recompute_late;    /* R right before its B, else in the step before */
 	enum ipu_function_phase forward; /* what a forward is: F, EVALUATE or PREDICT */
-	bool outfeed_once;               /* outfeed_bytes once a run, after the weight update */
+	bool outfeed_once;               /* outfeed_bytes once a run, with the update_bytes */
 };
 
 /* A function on its way. */

@@ -176,7 +176,9 @@ void ipu__clock_results(struct ipu_clock *clock)
 
 	for (int s = 0; s < schedule->stages; s++) {
 		const struct ipu_work work = {.stage = s, .microbatch = -1};
-		const int64_t bytes = clock->params->stages[s].outfeed_bytes;
+		const struct ipu_stage_cost *stage = &clock->params->stages[s];
+		const int64_t bytes = stage->update_bytes +
+				      (clock->params->outfeed_once ? stage->outfeed_bytes : 0);
 		struct ipu_lane *lane = &clock->lanes[schedule->device[s]];
 
 		if (bytes == 0)

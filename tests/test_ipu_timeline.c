@@ -369,7 +369,8 @@ static void random_costs(struct rng *rng, struct ipu_stage_cost *costs, int stag
 		struct ipu_stage_cost *c = &costs[s];
 
 		*c = (struct ipu_stage_cost){.infeed_bytes = below(rng, 3) * below(rng, 9999),
-					     .outfeed_bytes = below(rng, 3) * below(rng, 999)};
+					     .outfeed_bytes = below(rng, 3) * below(rng, 999),
+					     .update_bytes = below(rng, 2) * below(rng, 999)};
 		for (int f = 0; f < IPU_FUNCTION_PHASES; f++) {
 			c->function[f].cycles = below(rng, 10000);
 			c->function[f].exchange = c->function[f].cycles / 3;

@@ -5,7 +5,7 @@ ipuscope_add_test(NAME test_train_replicas SOURCES test_train_replicas.c LIBS tr
 ipuscope_add_test(NAME test_train_lower SOURCES test_train_lower.c support/lowering.c support/math.c
 	LIBS trainer LABELS unit trainer)
 
-foreach(test IN ITEMS train_identity train_identity_graph train_half train_options train_accumulate_outfeed train_callbacks train_regularized train_tutorial train_learns train_examples train_data train_report train_errors train_full_disk
+foreach(test IN ITEMS train_identity train_identity_graph train_half train_options train_accumulate_outfeed train_callbacks train_regularized train_tutorial train_learns train_examples train_data train_device train_report train_errors train_full_disk
 		train_interrupted train_killed train_watched)
 	ipuscope_add_script(NAME ${test} LABELS golden TIMEOUT 300)
 endforeach()

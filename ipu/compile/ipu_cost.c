@@ -64,24 +64,23 @@ static int64_t infeed_bytes(const struct ipu_graph *graph, const bool *marked)
 	return bytes;
 }
 
-/* Of a micro-batch: what a weight update gives is shared out over those of it. */
-static int64_t outfeed_bytes(const struct ipu_graph *graph, int stage, enum cost_mode mode)
+/* What the operations of a stage give to the host, those of the weight update or all others. */
+static int64_t outfeed_bytes(const struct ipu_graph *graph, int stage, enum cost_mode mode,
+			     bool update)
 {
-	const int64_t shares = graph->layout.accumulation > 0 ? graph->layout.accumulation : 1;
-	int64_t bytes = 0, update = 0;
+	int64_t bytes = 0;
 
 	for (int n = 0; n < graph->node_count; n++) {
 		const struct ipu_node *node = &graph->nodes[n];
-		const bool last = node->op.phase == 'U' && node->op.stage == stage;
 
-		if (!runs(node, stage, mode) && !(last && mode == COST_TRAIN))
+		if (update ? node->op.phase != 'U' || node->op.stage != stage
+			   : !runs(node, stage, mode))
 			continue;
 		for (int i = 0; i < node->write_count; i++)
 			if (graph->tensors[node->writes[i]].kind == IPU_TENSOR_RESULT)
-				*(last ? &update : &bytes) +=
-					ipu_tensor_bytes(&graph->tensors[node->writes[i]]);
+				bytes += ipu_tensor_bytes(&graph->tensors[node->writes[i]]);
 	}
-	return bytes + (update + shares - 1) / shares;
+	return bytes;
 }
 
 static int add_send(struct ipu_send **sends, size_t *capacity, struct ipu_costs *costs, int from,
@@ -105,8 +104,10 @@ static int stage_bytes(const struct ipu_graph *graph, int stage, struct ipu_cost
 	for (int mode = COST_MODES - 1; mode >= 0; mode--) {
 		mark_reads(graph, stage, (enum cost_mode)mode, marked);
 		cost[mode]->infeed_bytes = infeed_bytes(graph, marked);
-		cost[mode]->outfeed_bytes = outfeed_bytes(graph, stage, (enum cost_mode)mode);
+		cost[mode]->outfeed_bytes =
+			outfeed_bytes(graph, stage, (enum cost_mode)mode, false);
 	}
+	costs->stages[stage].update_bytes = outfeed_bytes(graph, stage, COST_TRAIN, true);
 	for (int t = 0; t < graph->tensor_count; t++) {
 		const struct ipu_tensor *tensor = &graph->tensors[t];
 

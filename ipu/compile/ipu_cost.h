@@ -14,8 +14,7 @@ struct ipu_costs {
 };
 
 /* Arrays are @arena's. Streamed are the inputs and labels that a stage reads, and the results that
- * it makes (those of the weight update are shared out over its micro-batches); sent is what it
- * makes in its forward and a later stage reads in any phase. */
+ * it makes; sent is what it makes in its forward and a later stage reads in any phase. */
 enum status ipu_costs_get(struct ipu_costs *out, const struct ipu_executable *executable,
 			  struct arena *arena, struct err *err);
 
