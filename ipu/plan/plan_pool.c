@@ -93,10 +93,12 @@ static void add_exchange(const struct ipu_target *target, const struct ipu_op *o
 			     window->tensors) *
 		ipu_dtype_bytes(op->dtype);
 
-	ipu__add_exchange(plan, target, "Pool/ExchangePre", received,
-			  (double)received * spread->mean / (double)spread->most *
-				  (double)spread->tiles,
-			  spread->tiles);
+	const double all =
+		(double)received * spread->mean / (double)spread->most * (double)spread->tiles;
+
+	ipu__add_exchange(plan, target, "Pool/ExchangePre", received, all, spread->tiles);
+	ipu__add_arrange(plan, "Pool/OnTileCopyPre", target->vector_bytes, received, all,
+			 spread->tiles);
 }
 
 void ipu__plan_pool(const struct ipu_target *target, const struct ipu_op *op,

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "common/mem.h"
+#include "ipu/plan/plan_vertex.h"
 
 /* A send carries at most 64 words; so many bytes of code for it and for its address. */
 #define SEND_BYTES      256
@@ -113,6 +114,26 @@ void ipu__add_exchange(struct ipu_plan *plan, const struct ipu_target *target, c
 	plan->code_bytes += SEND_CODE_BYTES * ipu__ceil_div(bytes_most, SEND_BYTES);
 	if (bytes_most > plan->temporary_bytes)
 		plan->temporary_bytes = bytes_most;
+	ipu__plan_add(plan, &phase);
+}
+
+void ipu__add_arrange(struct ipu_plan *plan, const char *part, int64_t atom_bytes,
+		      int64_t bytes_most, double bytes_all, int64_t tiles)
+{
+	const double mean = fmin(bytes_all / (double)tiles, (double)bytes_most);
+	const struct ipu_phase phase = {
+		.kind = IPU_COMPUTE,
+		.part = part,
+		.vertex = "poplar::OnTileCopy",
+		.cycles = ipu__whole(ipu__rearrange((double)bytes_most, atom_bytes)),
+		.mean_cycles = ipu__rearrange(mean, atom_bytes),
+		.tiles = tiles,
+		.vertices = tiles,
+		.repeats = 1};
+
+	if (bytes_most == 0)
+		return;
+	plan->code_bytes += IPU_VERTEX_CODE_BYTES;
 	ipu__plan_add(plan, &phase);
 }
 
