@@ -4,3 +4,5 @@ target_compile_definitions(fidelity PRIVATE IPUSCOPE_SOURCE_DIR="${PROJECT_SOURC
 target_link_libraries(fidelity PRIVATE trainer_plan trainer ipu common m ipuscope_options)
 add_executable(bench_plan bench_plan.c)
 target_link_libraries(bench_plan PRIVATE ipu common ipuscope_options)
+add_executable(bench_plan_vector bench_plan_vector.c)
+target_link_libraries(bench_plan_vector PRIVATE ipu common ipuscope_options)
