@@ -117,11 +117,11 @@ static void test_maps_follow_their_vertices(void **state)
 		  .elements = {.count = 1472 * 12, .times = {[IPU_FN_RANDOM] = 1}}},
 		 0,
 		 {{"Op", 162, 1472, 0}}},
-		/* Zeros, 120 on each tile: 22 + 120 / 2. */
+		/* Zeros, 120 on each tile: 6 (22 + 10). */
 		{{.kind = IPU_OP_ELEMENTWISE,
 		  .elements = {.count = 1472 * 120, .times = {[IPU_FN_FILL] = 1}}},
 		 0,
-		 {{"Op", 82, 1472, 0}}},
+		 {{"Op", 192, 1472, 0}}},
 		/* A cast, 120 on each tile: 10 loads of float32 a worker, 6 (10 + 26), from either
 		 * side. */
 		{{.kind = IPU_OP_ELEMENTWISE,

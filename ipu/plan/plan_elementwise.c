@@ -25,7 +25,7 @@ static const struct {
 	[IPU_FN_RELU_GRAD] = {2, 2},  /* 3 alone */
 	[IPU_FN_RANDOM] = {1, 3},     /* 1 an element, alone */
 	[IPU_FN_SCALED_ADD] = {2, 2}, /* 3 alone */
-	[IPU_FN_FILL] = {0, 0},       /* the store: n / 2 cycles for 6 workers */
+	[IPU_FN_FILL] = {0, 0},       /* the store */
 	[IPU_FN_CAST] = {0, 1},       /* the float32 side's loads or stores, alone */
 };
 _Static_assert(ARRAY_LEN(function_cycles) == IPU_FUNCTIONS, "function table out of step");
@@ -38,7 +38,7 @@ static const struct ipu__vertex single_vertices[] = {
 	[IPU_FN_RELU_GRAD] = {"popnn::NonLinearityGrad", 9, 20, LOAD_STORE},
 	[IPU_FN_RANDOM] = {"poprand::DropoutSupervisor", 6, 24, LOAD_STORE},
 	[IPU_FN_SCALED_ADD] = {"popops::ScaledAddSupervisor", 45, 15 + 6 - 3, LOAD_STORE},
-	[IPU_FN_FILL] = {"popops::Fill", 22, 0, LOAD_STORE},
+	[IPU_FN_FILL] = {"popops::Fill", 0, 22, LOAD_STORE},
 	[IPU_FN_CAST] = {"popops::Cast", 0, 26, LOAD_STORE},
 	[IPU_FUNCTIONS] = {"", 0, 0, 0},
 };

@@ -11,8 +11,7 @@
 #include "ipu/plan/plan_vector.h"
 
 #define WORKER_START 17
-/* "init" of the outputs has no figure: with 24 the start and a row come within a tenth of the
- * compact form, 60 + 20 a row. */
+/* Loads and pointers: about what poplibs' estimate sums to, without the zeros that are stored. */
 #define WORKER_INIT 24
 #define PER_ROW     13
 #define PER_ITEM    20
