@@ -2,8 +2,10 @@
 ipuscope_add_test(NAME test_callback SOURCES test_callback.c support/math.c LIBS trainer LABELS unit trainer)
 ipuscope_add_test(NAME test_train_accumulate SOURCES test_train_accumulate.c LIBS trainer m LABELS unit trainer)
 ipuscope_add_test(NAME test_train_replicas SOURCES test_train_replicas.c LIBS trainer dataset_sample LABELS unit trainer)
-ipuscope_add_test(NAME test_train_lower SOURCES test_train_lower.c support/lowering.c support/math.c
-	LIBS trainer LABELS unit trainer)
+foreach(module IN ITEMS train_lower train_lower_nodes)
+	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowering.c
+		support/lowering_check.c support/math.c LIBS trainer LABELS unit trainer)
+endforeach()
 
 foreach(test IN ITEMS train_identity train_identity_graph train_half train_options train_accumulate_outfeed train_callbacks train_regularized train_tutorial train_learns train_examples train_data train_device train_report train_errors train_full_disk
 		train_interrupted train_killed train_watched)
