@@ -14,7 +14,7 @@
 
 #include "common/err.h"
 
-#define PROF_SCHEMA_VERSION 2
+#define PROF_SCHEMA_VERSION 3
 #define PROF_APPLICATION_ID 0x49505553
 
 struct prof_db;

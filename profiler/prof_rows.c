@@ -180,10 +180,9 @@ static const struct prof_column variable_columns[] = {
 };
 
 static const struct prof_column variable_tile_columns[] = {
-	INT(ips_variable_tile, variable_id),
-	INT(ips_variable_tile, ipu),
-	INT(ips_variable_tile, tile),
-	INT(ips_variable_tile, bytes),
+	INT(ips_variable_tile, variable_id), INT(ips_variable_tile, ipu),
+	INT(ips_variable_tile, tile),        INT(ips_variable_tile, bytes),
+	INT(ips_variable_tile, more_tiles),
 };
 
 static const struct prof_column tile_memory_columns[] = {
@@ -193,6 +192,7 @@ static const struct prof_column tile_memory_columns[] = {
 	NAME("region_id", ips_tile_memory, region),
 	INT(ips_tile_memory, bytes),
 	INT(ips_tile_memory, capacity),
+	INT(ips_tile_memory, more_tiles),
 };
 
 static const struct prof_column liveness_columns[] = {

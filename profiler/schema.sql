@@ -10,7 +10,7 @@
 -- "when and where" in contexts. There are no secondary indexes on them while a run is recorded.
 
 PRAGMA application_id = 1230001491; -- 0x49505553, "IPUS"
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 -- ---------------------------------------------------------------------------------------------
 -- Part 1: tables
@@ -166,12 +166,21 @@ CREATE TABLE variable_rows (
 	variable TEXT, layer TEXT, kind TEXT, shape TEXT, dtype TEXT, bytes INTEGER, ipu INTEGER,
 	always_live INTEGER, first_program_step INTEGER, last_program_step INTEGER);
 
+-- What is the same on neighbouring tiles is one row: bytes on tile, and on each of more_tiles tiles after
+-- it. The views have a row for each tile, from the numbers of tiles.
 CREATE TABLE variable_tile_rows (
-	row_id INTEGER PRIMARY KEY, variable_id INTEGER, ipu INTEGER, tile INTEGER, bytes INTEGER);
+	row_id INTEGER PRIMARY KEY, variable_id INTEGER, ipu INTEGER, tile INTEGER, bytes INTEGER,
+	more_tiles INTEGER);
 
 CREATE TABLE tile_memory_rows (
 	row_id INTEGER PRIMARY KEY,
-	ipu INTEGER, tile INTEGER, category_id INTEGER, region_id INTEGER, bytes INTEGER, capacity INTEGER);
+	ipu INTEGER, tile INTEGER, category_id INTEGER, region_id INTEGER, bytes INTEGER, capacity INTEGER,
+	more_tiles INTEGER);
+
+CREATE TABLE tile_numbers (tile INTEGER PRIMARY KEY);
+INSERT INTO tile_numbers
+	WITH RECURSIVE n(tile) AS (SELECT 0 UNION ALL SELECT tile + 1 FROM n WHERE tile < 2047)
+	SELECT tile FROM n;
 
 CREATE TABLE liveness_rows (
 	row_id INTEGER PRIMARY KEY,
@@ -341,13 +350,29 @@ CREATE VIEW variables AS
 		last_program_step
 	FROM variable_rows;
 
-CREATE VIEW variable_tiles AS SELECT variable_id, ipu, tile, bytes FROM variable_tile_rows;
+-- A loop over the rows (CROSS JOIN keeps it outside), each taking its range of numbers: a query for one
+-- tile looks up that number only.
+CREATE VIEW variable_tiles AS
+	SELECT r.variable_id, r.ipu, r.tile, r.bytes FROM variable_tile_rows r WHERE coalesce(r.more_tiles, 0) = 0
+	UNION ALL
+	SELECT r.variable_id, r.ipu, n.tile, r.bytes
+	FROM variable_tile_rows r
+	CROSS JOIN tile_numbers n ON n.tile BETWEEN r.tile AND r.tile + r.more_tiles
+	WHERE r.more_tiles > 0;
 
 CREATE VIEW tile_memory AS
 	SELECT m.ipu, m.tile, c.value AS category, r.value AS region, m.bytes, m.capacity
 	FROM tile_memory_rows m
 	LEFT JOIN strings c ON c.string_id = m.category_id
-	LEFT JOIN strings r ON r.string_id = m.region_id;
+	LEFT JOIN strings r ON r.string_id = m.region_id
+	WHERE coalesce(m.more_tiles, 0) = 0
+	UNION ALL
+	SELECT m.ipu, n.tile, c.value AS category, r.value AS region, m.bytes, m.capacity
+	FROM tile_memory_rows m
+	CROSS JOIN tile_numbers n ON n.tile BETWEEN m.tile AND m.tile + m.more_tiles
+	LEFT JOIN strings c ON c.string_id = m.category_id
+	LEFT JOIN strings r ON r.string_id = m.region_id
+	WHERE m.more_tiles > 0;
 
 CREATE VIEW liveness AS
 	SELECT ipu, program_step, program_id, always_live_bytes, not_always_live_bytes FROM liveness_rows;

@@ -36,8 +36,8 @@
 	X(flows, flow_rows, "arrows between spans", REPORT_SKIP, NULL)                             \
 	X(counters, counter_rows, "samples of counters", REPORT_SKIP, NULL)                        \
 	X(variables, variable_rows, "tensors on the device", REPORT_SKIP, NULL)                    \
-	X(variable_tiles, variable_tile_rows, "where those lie", REPORT_SKIP, NULL)                \
-	X(tile_memory, tile_memory_rows, "memory of each tile by category", REPORT_SKIP, NULL)     \
+	X(variable_tiles, variable_tiles, "where those lie", REPORT_SKIP, NULL)                    \
+	X(tile_memory, tile_memory, "memory of each tile by category", REPORT_SKIP, NULL)          \
 	X(liveness, liveness_rows, "live bytes by program step", REPORT_SKIP, NULL)                \
 	X(tensors, tensor_rows, "outfed tensors", REPORT_SKIP, NULL)                               \
 	X(tensor_stats, tensor_stat_rows, "statistics of each outfed tensor", REPORT_SKIP, NULL)   \

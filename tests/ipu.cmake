@@ -5,3 +5,4 @@ endforeach()
 ipuscope_add_test(NAME test_ipu_pipeline SOURCES test_ipu_pipeline.c pipeline_sample.c LIBS ipu LABELS unit ipu)
 ipuscope_add_test(NAME test_ipu_pipeline_closed SOURCES test_ipu_pipeline_closed.c pipeline_sample.c LIBS ipu
 	LABELS unit ipu)
+ipuscope_add_test(NAME test_ipu_memory SOURCES test_ipu_memory.c memory_sample.c LIBS ipu LABELS unit ipu)

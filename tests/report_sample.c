@@ -101,9 +101,9 @@ static void sample_memory(struct ips_recording *r)
 						   "(784, 128)", "float32", 401408, 0, 1, 0, 2});
 	ips_append_variable(r, &(struct ips_variable){1, "Dense_128/out", "Dense_128", "activation",
 						      "(32, 128)", "float32", 16384, 0, 0, 1, 2});
-	ips_append_variable_tile(r, &(struct ips_variable_tile){0, 0, 3, 401408});
+	ips_append_variable_tile(r, &(struct ips_variable_tile){0, 0, 3, 200704, 1});
 	ips_append_tile_memory(
-		r, &(struct ips_tile_memory){0, 3, "variables", "interleaved", 401408, 638976});
+		r, &(struct ips_tile_memory){0, 3, "variables", "interleaved", 200704, 638976, 1});
 	ips_append_liveness(r, &(struct ips_liveness){0, 0, 0, 401408, 0});
 	ips_append_liveness(r, &(struct ips_liveness){0, 1, 1, 401408, 16384});
 	ips_append_liveness(r, &(struct ips_liveness){0, 2, 2, 401408, 1024});

@@ -123,7 +123,7 @@ static void test_every_view_of_the_contract_answers_on_an_empty_recording(void *
 	assert_answer(place->path,
 		      "SELECT value FROM meta WHERE key IN ('state', 'schema_version') "
 		      "ORDER BY key",
-		      "2\ncomplete\n");
+		      "3\ncomplete\n");
 	assert_int_equal(prof_ask(place->path, "PRAGMA application_id"), PROF_APPLICATION_ID);
 	assert_answer(place->path, "PRAGMA journal_mode", "delete\n");
 	assert_int_equal(prof_ask(place->path, "PRAGMA page_size"), 16384);
@@ -169,6 +169,26 @@ static void test_the_row_descriptors_are_the_tables_of_the_schema(void **state)
 	prof_stop(prof_start(place, NULL));
 	for (size_t i = 0; i < PROF_TABLES; i++)
 		check_descriptor(place->path, &prof_row_types[i]);
+}
+
+static void test_bytes_on_neighbouring_tiles_are_a_row_for_each_tile(void **state)
+{
+	static const struct ips_variable_tile tiles[] = {
+		{7, 1, 3000, 5, 0}, {7, 1, 1470, 8, 1}, {8, 1, 2, 4, IPS_NULL}};
+	static const struct ips_tile_memory memory[] = {
+		{1, 2045, "stack", "interleaved", 9, 100, 2}};
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+
+	assert_int_equal(ips_append(recording, IPS_TABLE_variable_tile, tiles, 3), 0);
+	assert_int_equal(ips_append(recording, IPS_TABLE_tile_memory, memory, 1), 0);
+	prof_stop(recording);
+	assert_answer(place->path, "SELECT * FROM variable_tiles ORDER BY variable_id, tile",
+		      "7|1|1470|8\n7|1|1471|8\n7|1|3000|5\n8|1|2|4\n");
+	assert_answer(place->path, "SELECT variable_id FROM variable_tiles WHERE tile = 1471",
+		      "7\n");
+	assert_answer(place->path, "SELECT * FROM tile_memory WHERE tile > 2045",
+		      "1|2046|stack|interleaved|9|100\n1|2047|stack|interleaved|9|100\n");
 }
 
 /* A struct whose every field says "unknown". */
@@ -332,6 +352,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_every_view_of_the_contract_answers_on_an_empty_recording),
 		CASE(test_the_row_descriptors_are_the_tables_of_the_schema),
+		CASE(test_bytes_on_neighbouring_tiles_are_a_row_for_each_tile),
 		CASE(test_unknown_fields_of_every_table_become_null),
 		CASE(test_numbers_survive_infinities_too_and_nan_is_null),
 		CASE(test_a_row_without_what_it_needs_is_refused),

@@ -104,6 +104,8 @@ enum status train_device_new(struct train_device **out, const struct train_lower
 		status = compile(device, lowered, schedules, err);
 	if (status == ST_OK)
 		status = run_timelines(device, schedules, err);
+	if (status == ST_OK)
+		status = ipu_memory_new(&device->memory, device->executable, &device->target, err);
 	if (status != ST_OK) {
 		train_device_free(device);
 		return status;
@@ -120,6 +122,7 @@ void train_device_free(struct train_device *device)
 		return;
 	for (size_t mode = 0; mode < ARRAY_LEN(device->timeline); mode++)
 		ipu_timeline_free(device->timeline[mode]);
+	ipu_memory_free(device->memory);
 	ipu_executable_free(device->executable);
 	ipu_planner_free(device->planner);
 	arena_fini(&device->arena);

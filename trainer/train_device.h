@@ -13,6 +13,7 @@
 #include "common/arena.h"
 #include "ipu/compile/ipu_control.h"
 #include "ipu/compile/ipu_cost.h"
+#include "ipu/compile/ipu_memory.h"
 #include "trainer/train_lower.h"
 
 struct train_device {
@@ -21,6 +22,7 @@ struct train_device {
 	struct ipu_planner *planner;
 	struct ipu_graph graph; /* nodes in order of stage, then F, B, U, then work */
 	struct ipu_executable *executable;
+	struct ipu_memory *memory;
 	struct ipu_costs costs;
 	struct ipu_timeline *timeline[IPS_PREDICT + 1]; /* by enum ips_mode; NULL: not run */
 	int64_t host_cycles; /* between executions: the fixed host cost of each */

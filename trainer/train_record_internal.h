@@ -17,6 +17,9 @@ struct train_worker *train__first_worker(struct train_session *session, int repl
  * device's clock; the steps of its mode once, before the first such row. By the main thread. */
 enum status train__append_device_run(struct train_worker *worker, int64_t run, int64_t start_cycle);
 
+/* The device's memory: variables and their tiles, each tile's categories, liveness. */
+enum status train__append_memory(const struct train_session *session);
+
 /* The device's bubble of each mode, into session->program: its pipeline runs are all the same. */
 enum status train__measure_bubbles(struct train_session *session);
 enum status train__append_bubble(const struct train_worker *worker, int64_t run,

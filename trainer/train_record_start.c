@@ -258,7 +258,8 @@ enum status train_record_start(struct train_session *session, struct err *err)
 		return ST_OK;
 	if (record_facts(session) != 0 || record_layers(session) != 0 ||
 	    record_operations(session) != 0 || record_executable(session) != 0 ||
-	    open_tracks(session) != 0 || train__measure_bubbles(session) != ST_OK)
+	    train__append_memory(session) != ST_OK || open_tracks(session) != 0 ||
+	    train__measure_bubbles(session) != ST_OK)
 		return err_set(err, ST_FAILED, "recording the model failed");
 	return ST_OK;
 }

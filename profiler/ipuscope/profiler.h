@@ -386,14 +386,17 @@ struct ips_variable {
 	int64_t bytes, ipu, always_live, first_program_step, last_program_step;
 };
 
+/* @bytes on @tile, and on each of @more_tiles tiles after it (0 or IPS_NULL: on that alone; up to
+ * tile 2047). The view has a row for each tile. */
 struct ips_variable_tile {
-	int64_t variable_id, ipu, tile, bytes;
+	int64_t variable_id, ipu, tile, bytes, more_tiles;
 };
 
+/* The same for a category of memory. */
 struct ips_tile_memory {
 	int64_t ipu, tile;
 	const char *category, *region;
-	int64_t bytes, capacity;
+	int64_t bytes, capacity, more_tiles;
 };
 
 struct ips_liveness {

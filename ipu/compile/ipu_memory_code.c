@@ -1,0 +1,459 @@
+/*
+ * Temporaries of operations, and the memory that is not of tensors: code of vertices, exchanges
+ * and control, and what describes them. Estimates from the plans, each with its reason in
+ * docs/cost-model.md.
+ *
+ * Threads: none.
+ */
+#include <string.h>
+
+#include "common/mem.h"
+#include "ipu/compile/ipu_memory_internal.h"
+
+/* Bytes; docs/cost-model.md, "Memory". */
+#define WORKER_STACK        512
+#define VERTEX_CODE         512
+#define VERTEX_CODE_AMP     2048
+#define VERTEX_STATE        16
+#define VERTEX_STATE_AMP    48
+#define VERTEX_LISTS_AMP    24
+#define WORKLIST_WORKER     12
+#define COPY_DESCRIPTOR     8
+#define EXCHANGE_ENTRY      32
+#define EXCHANGE_MESSAGE    8
+#define MESSAGE_BYTES       256
+#define PACKET_HEADER       8
+#define CONTROL_INSTRUCTION 4
+#define CONTROL_TABLE_ROW   4
+#define CONTROL_ID          4
+
+/* Vertex types of an IPU, and the tiles that have their code. */
+struct vertex_types {
+	const char **name;
+	bool **on; /* by type, by tile */
+	int count;
+	size_t capacity;
+};
+
+static int64_t ceil_div(int64_t value, int64_t by)
+{
+	return (value + by - 1) / by;
+}
+
+/* --- temporaries ---------------------------------------------------------------------------------
+ */
+
+static enum status add_temporary(struct memory_build *build, int node, const char *what, int first,
+				 int last)
+{
+	const struct ipu_op *op = &build->graph->nodes[node].op;
+	const struct ipu_plan *plan = build->executable->plans[node];
+	const int64_t bytes = ceil_div(plan->temporary_bytes, build->batch_divisor);
+	const struct memory_deal deal = {.elements = plan->tiles_used < build->compute_tiles
+							     ? plan->tiles_used
+							     : build->compute_tiles,
+					 .element_bytes = bytes,
+					 .grain = 1,
+					 .tiles = build->compute_tiles,
+					 .start = memory__node_start(build, node),
+					 .limit = build->compute_tiles};
+	struct ipu_tile_run runs[MEMORY_RUNS];
+	const struct ipu_variable variable = {
+		.name = arena_printf(&build->memory->arena, "%s/temporary%s",
+				     op->name ? op->name : "", what),
+		.kind = ipu_tensor_kind_name(IPU_TENSOR_TEMPORARY),
+		.layer = op->layer,
+		.node = node,
+		.ipu = memory__device(build, op->stage),
+		.category = IPU_MEMORY_NOT_ALWAYS_LIVE,
+		.bytes = bytes * deal.elements,
+		.first_step = first,
+		.last_step = last,
+		.runs = runs,
+		.run_count = memory__deal(&deal, runs),
+	};
+
+	if (!variable.name)
+		return err_nomem(build->err);
+	return memory__add_variable(build, &variable);
+}
+
+enum status memory__add_temporaries(struct memory_build *build)
+{
+	enum status status = ST_OK;
+
+	for (int n = 0; n < build->graph->node_count && status == ST_OK; n++) {
+		const struct memory_when *when = &build->when[n];
+		const struct ipu_plan *plan = build->executable->plans[n];
+
+		if (plan->temporary_bytes <= 0 || plan->tiles_used <= 0)
+			continue;
+		if (plan->temporary_bytes > MEMORY_MOST_BYTES / build->compute_tiles)
+			return err_set(build->err, ST_INVALID,
+				       "%s needs more than 4 TB while it runs",
+				       build->graph->nodes[n].op.name);
+		if (when->first >= 0)
+			status = add_temporary(build, n, "", when->first, when->last);
+		if (status == ST_OK && when->again_first >= 0)
+			status = add_temporary(build, n, "/again", when->again_first,
+					       when->again_last);
+	}
+	return status;
+}
+
+/* --- code of operations --------------------------------------------------------------------------
+ */
+
+struct code {
+	struct memory_build *build;
+	int ipu;
+	int64_t *bytes[IPU_MEMORY_CATEGORIES]; /* by tile; the differences until they are summed */
+	struct vertex_types types;
+	bool *seen; /* by program */
+};
+
+/* On @tiles compute tiles from @start on. Differences, so that the count of tiles costs nothing. */
+static void add_bytes(struct code *code, enum ipu_memory_category category, int64_t start,
+		      int64_t tiles, int64_t bytes)
+{
+	const int64_t limit = code->build->compute_tiles;
+	int64_t *difference = code->bytes[category];
+
+	if (tiles >= limit) {
+		difference[0] += bytes;
+		difference[limit] -= bytes;
+		return;
+	}
+	difference[start] += bytes;
+	if (start + tiles <= limit) {
+		difference[start + tiles] -= bytes;
+		return;
+	}
+	difference[limit] -= bytes;
+	difference[0] += bytes;
+	difference[start + tiles - limit] -= bytes;
+}
+
+static enum status type_of(struct code *code, const char *name, int *out)
+{
+	struct vertex_types *types = &code->types;
+	struct arena *arena = &code->build->memory->arena;
+	const size_t capacity = types->capacity == 0 ? 32 : 2 * types->capacity;
+
+	for (*out = 0; *out < types->count; ++*out)
+		if (strcmp(types->name[*out], name) == 0)
+			return ST_OK;
+	if ((size_t)types->count == types->capacity) {
+		const char **names = arena_alloc(arena, capacity, sizeof(*names));
+		bool **on = arena_alloc(arena, capacity, sizeof(*on));
+
+		if (!names || !on)
+			return err_nomem(code->build->err);
+		for (int i = 0; i < types->count; i++) {
+			names[i] = types->name[i];
+			on[i] = types->on[i];
+		}
+		types->name = names;
+		types->on = on;
+		types->capacity = capacity;
+	}
+	types->on[*out] =
+		arena_alloc(arena, (size_t)code->build->compute_tiles, sizeof(*types->on[*out]));
+	if (!types->on[*out])
+		return err_nomem(code->build->err);
+	types->name[types->count++] = name;
+	return ST_OK;
+}
+
+static bool is_amp(const struct ipu_plan *plan)
+{
+	return plan->method == IPU_METHOD_AMP_1X1 || plan->method == IPU_METHOD_AMP_NX1;
+}
+
+/* The code of a vertex type is on a tile once. */
+static enum status add_vertex_code(struct code *code, const char *vertex, int64_t start,
+				   int64_t tiles, int64_t bytes)
+{
+	const int64_t limit = code->build->compute_tiles;
+	int type = 0;
+	enum status status = type_of(code, vertex, &type);
+
+	for (int64_t i = 0; i < tiles && status == ST_OK; i++) {
+		const int64_t tile = (start + i) % limit;
+
+		if (code->types.on[type][tile])
+			continue;
+		code->types.on[type][tile] = true;
+		add_bytes(code, IPU_MEMORY_VERTEX_CODE, tile, 1, bytes);
+	}
+	return status;
+}
+
+static bool has_worklists(const struct ipu_op *op)
+{
+	return op->kind == IPU_OP_CONV || op->kind == IPU_OP_MATMUL || op->kind == IPU_OP_POOL;
+}
+
+static enum status add_compute(struct code *code, int node, const struct ipu_phase *phase,
+			       int64_t start, int64_t tiles)
+{
+	const struct ipu_op *op = &code->build->graph->nodes[node].op;
+	const bool copy = op->kind == IPU_OP_COPY || strstr(phase->part, "Copy");
+	const bool amp =
+		is_amp(code->build->executable->plans[node]) && strstr(phase->part, "Convolve");
+	const int64_t vertices = ceil_div(phase->vertices, tiles);
+
+	if (copy) {
+		add_bytes(code, IPU_MEMORY_COPY_DESCRIPTOR, start, tiles,
+			  vertices * COPY_DESCRIPTOR);
+		return ST_OK;
+	}
+	add_bytes(code, IPU_MEMORY_VERTEX_INSTANCE_STATE, start, tiles,
+		  vertices * (amp ? VERTEX_STATE_AMP : VERTEX_STATE));
+	if (amp)
+		add_bytes(code, IPU_MEMORY_VECTOR_LIST_DESCRIPTOR, start, tiles,
+			  vertices * VERTEX_LISTS_AMP);
+	if (amp || (has_worklists(op) && op->kind == IPU_OP_POOL))
+		add_bytes(code, IPU_MEMORY_VERTEX_FIELD_DATA, start, tiles,
+			  vertices * code->build->target->workers * WORKLIST_WORKER);
+	return add_vertex_code(code, phase->vertex ? phase->vertex : phase->part, start, tiles,
+			       amp ? VERTEX_CODE_AMP : VERTEX_CODE);
+}
+
+/* Entry, and an instruction for each message that is sent or received. */
+static int64_t exchange_code(int64_t bytes)
+{
+	return EXCHANGE_ENTRY + 2 * EXCHANGE_MESSAGE * ceil_div(bytes, MESSAGE_BYTES);
+}
+
+static enum status add_node(struct code *code, int node)
+{
+	const struct ipu_plan *plan = code->build->executable->plans[node];
+	const int64_t start = memory__node_start(code->build, node);
+	enum status status = ST_OK;
+
+	for (int i = 0; i < plan->phase_count && status == ST_OK; i++) {
+		const struct ipu_phase *phase = &plan->phases[i];
+		const int64_t tiles = phase->tiles < 1 ? 1
+				      : phase->tiles < code->build->compute_tiles
+					      ? phase->tiles
+					      : code->build->compute_tiles;
+
+		if (phase->kind == IPU_EXCHANGE)
+			add_bytes(code, IPU_MEMORY_INTERNAL_EXCHANGE_CODE, start, tiles,
+				  exchange_code(ceil_div(phase->bytes, tiles)));
+		else
+			status = add_compute(code, node, phase, start, tiles);
+	}
+	return status;
+}
+
+/* --- code between IPUs and to the host -----------------------------------------------------------
+ */
+
+static void add_packets(struct code *code, const struct ipu_variable *variable,
+			enum ipu_memory_category exchange, enum ipu_memory_category header)
+{
+	for (int i = 0; i < variable->run_count; i++) {
+		const struct ipu_tile_run *run = &variable->runs[i];
+		const int64_t packets = ceil_div(run->bytes, MESSAGE_BYTES);
+
+		for (int c = 0; c < 2; c++) {
+			int64_t *difference = code->bytes[c == 0 ? exchange : header];
+			const int64_t bytes = c == 0 ? EXCHANGE_ENTRY + packets * EXCHANGE_MESSAGE
+						     : packets * PACKET_HEADER;
+
+			difference[run->tile] += bytes;
+			difference[run->tile + run->tiles] -= bytes;
+		}
+	}
+}
+
+static bool is_host_kind(enum ipu_tensor_kind kind)
+{
+	return kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT;
+}
+
+/* On I/O tiles where there are some, else where the tensor lies. */
+static bool meets_host(const struct memory_build *build, const struct ipu_variable *variable)
+{
+	const bool buffer = strcmp(variable->kind, "io_buffer") == 0;
+
+	if (!variable->tensor || !is_host_kind(variable->tensor->kind))
+		return false;
+	return build->memory->io_tiles > 0 ? buffer : !variable->always_live;
+}
+
+static void add_outside(struct code *code)
+{
+	const struct ipu_memory *memory = code->build->memory;
+
+	for (int v = 0; v < memory->variable_count; v++) {
+		const struct ipu_variable *variable = &memory->variables[v];
+
+		if (variable->ipu != code->ipu)
+			continue;
+		if (meets_host(code->build, variable))
+			add_packets(code, variable, IPU_MEMORY_HOST_EXCHANGE_CODE,
+				    IPU_MEMORY_HOST_EXCHANGE_PACKET_HEADER);
+		if (variable->crosses)
+			add_packets(code, variable, IPU_MEMORY_GLOBAL_EXCHANGE_CODE,
+				    IPU_MEMORY_GLOBAL_EXCHANGE_PACKET_HEADER);
+	}
+}
+
+/* --- control -------------------------------------------------------------------------------------
+ */
+
+/* Instructions of a step of control code; every tile goes through all of it. */
+static int64_t control_instructions(enum ipu_program_type type)
+{
+	static const uint8_t instructions[] = {
+		[IPU_SEQUENCE] = 0,
+		[IPU_REPEAT] = 4,
+		[IPU_CALL] = 2,
+		[IPU_ON_TILE_EXECUTE] = 4,
+		[IPU_DO_EXCHANGE] = 3,
+		[IPU_GLOBAL_EXCHANGE] = 4,
+		[IPU_SYNC] = 1,
+		[IPU_SYNC_ANS] = 1,
+		[IPU_STREAM_COPY_BEGIN] = 3,
+		[IPU_STREAM_COPY_MID] = 4,
+		[IPU_STREAM_COPY_END] = 2,
+		[IPU_WRITE_UNDEF] = 0,
+		[IPU_SWITCH] = 6,
+	};
+
+	_Static_assert(ARRAY_LEN(instructions) == IPU_PROGRAM_TYPES, "program types out of step");
+	return instructions[type];
+}
+
+static void add_control(struct code *code, int stage)
+{
+	const struct ipu_executable *executable = code->build->executable;
+	const int64_t tiles = code->build->memory->tiles;
+
+	for (int p = 0; p < IPU_FUNCTION_PHASES; p++) {
+		const struct ipu_code *from = &executable->code[stage][p];
+
+		for (int i = 0; i < from->step_count; i++) {
+			const struct ipu_step *step = &from->steps[i];
+			const int64_t bytes =
+				CONTROL_INSTRUCTION * control_instructions(step->type);
+			const int64_t row =
+				step->type == IPU_ON_TILE_EXECUTE ? CONTROL_TABLE_ROW : 0;
+
+			if (code->seen[step->program])
+				continue;
+			code->seen[step->program] = true;
+			code->bytes[IPU_MEMORY_CONTROL_CODE][0] += bytes;
+			code->bytes[IPU_MEMORY_CONTROL_CODE][tiles] -= bytes;
+			code->bytes[IPU_MEMORY_CONTROL_TABLE][0] += row;
+			code->bytes[IPU_MEMORY_CONTROL_TABLE][tiles] -= row;
+		}
+	}
+}
+
+static void add_constant(struct code *code)
+{
+	const int64_t tiles = code->build->memory->tiles;
+	const int64_t stack = (code->build->target->workers + 1) * WORKER_STACK;
+
+	code->bytes[IPU_MEMORY_STACK][0] += stack;
+	code->bytes[IPU_MEMORY_STACK][tiles] -= stack;
+	code->bytes[IPU_MEMORY_CONTROL_ID][0] += CONTROL_ID;
+	code->bytes[IPU_MEMORY_CONTROL_ID][tiles] -= CONTROL_ID;
+}
+
+/* --- an IPU --------------------------------------------------------------------------------------
+ */
+
+/* Differences become bytes, in runs of tiles with the same; tiles without any are left out. */
+static int sum_runs(const int64_t *difference, int64_t tiles, struct ipu_tile_run *runs,
+		    int64_t *total)
+{
+	int64_t bytes = 0;
+	int count = 0;
+
+	*total = 0;
+	for (int64_t tile = 0; tile < tiles; tile++) {
+		struct ipu_tile_run *run = count > 0 ? &runs[count - 1] : NULL;
+
+		bytes += difference[tile];
+		*total += bytes;
+		if (bytes == 0)
+			continue;
+		if (run && run->bytes == bytes && run->tile + run->tiles == tile)
+			run->tiles++;
+		else
+			runs[count++] = (struct ipu_tile_run){tile, 1, bytes};
+	}
+	return count;
+}
+
+static enum status add_categories(struct code *code, struct ipu_tile_run *runs)
+{
+	struct memory_build *build = code->build;
+	enum status status = ST_OK;
+
+	for (int c = IPU_MEMORY_CONTROL_CODE; c < IPU_MEMORY_CATEGORIES && status == ST_OK; c++) {
+		const char *name = ipu_memory_category_name((enum ipu_memory_category)c);
+		struct ipu_variable variable = {
+			.name = arena_printf(&build->memory->arena, "%s/IPU%d", name, code->ipu),
+			.kind = name,
+			.node = -1,
+			.ipu = code->ipu,
+			.category = (enum ipu_memory_category)c,
+			.always_live = true,
+			.first_step = -1,
+			.last_step = -1,
+			.runs = runs,
+		};
+
+		if (!variable.name)
+			return err_nomem(build->err);
+		variable.run_count =
+			sum_runs(code->bytes[c], build->memory->tiles, runs, &variable.bytes);
+		if (variable.run_count > 0)
+			status = memory__add_variable(build, &variable);
+	}
+	return status;
+}
+
+static enum status add_ipu(struct memory_build *build, int ipu)
+{
+	const struct ipu_graph *graph = build->graph;
+	struct arena *arena = &build->memory->arena;
+	const size_t tiles = (size_t)build->memory->tiles + 1;
+	struct code code = {.build = build, .ipu = ipu};
+	struct ipu_tile_run *runs = arena_alloc(arena, tiles, sizeof(*runs));
+	enum status status = ST_OK;
+
+	code.seen = arena_alloc(arena, (size_t)build->executable->program_count + 1,
+				sizeof(*code.seen));
+	if (!runs || !code.seen)
+		return err_nomem(build->err);
+	for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++) {
+		code.bytes[c] = arena_alloc(arena, tiles, sizeof(*code.bytes[c]));
+		if (!code.bytes[c])
+			return err_nomem(build->err);
+	}
+	for (int n = 0; n < graph->node_count && status == ST_OK; n++)
+		if (memory__device(build, graph->nodes[n].op.stage) == ipu)
+			status = add_node(&code, n);
+	for (int s = 0; s < graph->layout.stages; s++)
+		if (memory__device(build, s) == ipu)
+			add_control(&code, s);
+	add_constant(&code);
+	add_outside(&code);
+	return status == ST_OK ? add_categories(&code, runs) : status;
+}
+
+enum status memory__add_code(struct memory_build *build)
+{
+	enum status status = ST_OK;
+
+	for (int i = 0; i < build->memory->ipu_count && status == ST_OK; i++)
+		status = add_ipu(build, i);
+	return status;
+}

@@ -1,0 +1,163 @@
+/*
+ * Tile mapping: how elements are dealt to tiles, and which tiles a tensor takes. Deterministic.
+ *
+ * Threads: none.
+ */
+#include <assert.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "common/mem.h"
+#include "ipu/compile/ipu_memory_internal.h"
+
+/* Append a run that may go over the last tile and on from the first. */
+static int add_run(struct ipu_tile_run *runs, int count, const struct memory_deal *deal,
+		   int64_t first, int64_t tiles, int64_t bytes)
+{
+	const int64_t tile = (deal->start + first) % deal->limit;
+	const int64_t before = deal->limit - tile < tiles ? deal->limit - tile : tiles;
+
+	if (tiles == 0 || bytes == 0)
+		return count;
+	runs[count++] = (struct ipu_tile_run){tile, before, bytes};
+	if (before < tiles)
+		runs[count++] = (struct ipu_tile_run){0, tiles - before, bytes};
+	return count;
+}
+
+int memory__deal(const struct memory_deal *deal, struct ipu_tile_run runs[MEMORY_RUNS])
+{
+	const int64_t grains = (deal->elements + deal->grain - 1) / deal->grain;
+	const int64_t tiles = deal->tiles < grains ? deal->tiles : grains;
+	const int64_t grain_bytes = deal->grain * deal->element_bytes;
+	int64_t each, more, missing;
+	int count = 0;
+
+	if (deal->elements == 0)
+		return 0;
+	assert(tiles >= 1 && tiles <= deal->limit);
+	each = grains / tiles;
+	more = grains % tiles;
+	missing = (grains * deal->grain - deal->elements) * deal->element_bytes;
+	if (missing == 0)
+		count = add_run(runs, count, deal, more, tiles - more, each * grain_bytes);
+	else
+		count = add_run(runs, count, deal, more, tiles - more - 1, each * grain_bytes);
+	count = add_run(runs, count, deal, 0, more, (each + 1) * grain_bytes);
+	if (missing > 0)
+		count = add_run(runs, count, deal, tiles - 1, 1, each * grain_bytes - missing);
+	assert(count <= MEMORY_RUNS);
+	return count;
+}
+
+int64_t memory__node_start(const struct memory_build *build, int node)
+{
+	const char *name = build->graph->nodes[node].op.name;
+
+	return name ? (int64_t)(XXH3_64bits(name, strlen(name)) % (uint64_t)build->compute_tiles)
+		    : 0;
+}
+
+static bool is_planned(const struct ipu_op *op)
+{
+	return op->kind == IPU_OP_CONV || op->kind == IPU_OP_MATMUL;
+}
+
+/* A planned operation's weights and results lie as its plan has them. */
+static void note_plan(struct memory_build *build, int node)
+{
+	const struct ipu_node *of = &build->graph->nodes[node];
+
+	if (!is_planned(&of->op))
+		return;
+	for (int i = 0; i < of->write_count; i++)
+		if (build->plan_node[of->writes[i]] < 0)
+			build->plan_node[of->writes[i]] = node;
+	for (int i = 0; i < of->read_count; i++)
+		if (build->graph->tensors[of->reads[i]].kind == IPU_TENSOR_WEIGHT &&
+		    build->plan_node[of->reads[i]] < 0)
+			build->plan_node[of->reads[i]] = node;
+}
+
+/* Accumulators and the optimizer's state lie as the weight that is updated with them. */
+static void note_update(struct memory_build *build, int node)
+{
+	const struct ipu_node *of = &build->graph->nodes[node];
+	int weight = -1;
+
+	if (of->op.phase != 'U')
+		return;
+	for (int i = 0; i < of->read_count && weight < 0; i++)
+		if (build->graph->tensors[of->reads[i]].kind == IPU_TENSOR_WEIGHT)
+			weight = of->reads[i];
+	for (int i = 0; i < of->read_count && weight >= 0; i++) {
+		const enum ipu_tensor_kind kind = build->graph->tensors[of->reads[i]].kind;
+
+		if (kind == IPU_TENSOR_ACCUMULATOR || kind == IPU_TENSOR_OPTIMIZER_STATE)
+			build->like[of->reads[i]] = weight;
+	}
+}
+
+enum status memory__add_spreads(struct memory_build *build)
+{
+	struct arena *arena = &build->memory->arena;
+	const size_t tensors = (size_t)build->graph->tensor_count + 1;
+
+	build->plan_node = arena_alloc(arena, tensors, sizeof(*build->plan_node));
+	build->like = arena_alloc(arena, tensors, sizeof(*build->like));
+	build->spread = arena_alloc(arena, tensors, sizeof(*build->spread));
+	build->cursor =
+		arena_alloc(arena, (size_t)build->memory->ipu_count + 1, sizeof(*build->cursor));
+	if (!build->plan_node || !build->like || !build->spread || !build->cursor)
+		return err_nomem(build->err);
+	for (int t = 0; t < build->graph->tensor_count; t++) {
+		build->plan_node[t] = -1;
+		build->like[t] = t;
+		build->spread[t].ipu = -1;
+	}
+	for (int n = 0; n < build->graph->node_count; n++) {
+		note_plan(build, n);
+		note_update(build, n);
+	}
+	return ST_OK;
+}
+
+/* How many tiles the linear mapping gives so many elements, at least MEMORY_TILE_BYTES each. */
+static int64_t linear_tiles(const struct memory_deal *deal)
+{
+	const int64_t grains = (deal->elements + deal->grain - 1) / deal->grain;
+	const int64_t grain_bytes = deal->grain * deal->element_bytes;
+	const int64_t least = (MEMORY_TILE_BYTES + grain_bytes - 1) / grain_bytes;
+	const int64_t tiles = grains / least;
+
+	return tiles < 1 ? 1 : tiles < deal->limit ? tiles : deal->limit;
+}
+
+void memory__place_linearly(struct memory_build *build, struct memory_deal *deal, int tensor,
+			    int ipu)
+{
+	const int like = build->like[tensor], node = build->plan_node[like];
+	struct memory_spread *spread = &build->spread[like];
+
+	deal->limit = build->compute_tiles;
+	deal->tiles = linear_tiles(deal);
+	if (node >= 0) {
+		const int64_t used = build->executable->plans[node]->tiles_used;
+
+		deal->tiles = used < 1 ? 1 : used < deal->limit ? used : deal->limit;
+		deal->start = memory__node_start(build, node);
+		return;
+	}
+	if (spread->ipu != ipu) {
+		*spread = (struct memory_spread){ipu, build->cursor[ipu]};
+		build->cursor[ipu] = (build->cursor[ipu] + deal->tiles) % deal->limit;
+	}
+	deal->start = spread->start;
+}
+
+void memory__place_on_io_tiles(const struct memory_build *build, struct memory_deal *deal)
+{
+	deal->limit = build->memory->io_tiles;
+	deal->tiles = linear_tiles(deal);
+	deal->start = 0;
+}

@@ -1,0 +1,300 @@
+/*
+ * Program steps of each IPU, and which operations use which tensors when. Steps stand as a round of
+ * the pipeline runs them (ipu_control.h).
+ *
+ * Threads: none.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "ipu/compile/ipu_memory_internal.h"
+#include "ipu/compile/ipu_stash.h"
+
+int memory__device(const struct memory_build *build, int stage)
+{
+	return build->schedule ? build->schedule->device[stage] : 0;
+}
+
+int memory__place(const struct memory_build *build, int stage)
+{
+	return build->streaming ? stage : memory__device(build, stage);
+}
+
+int memory__place_device(const struct memory_build *build, int place)
+{
+	return build->streaming ? memory__device(build, place) : place;
+}
+
+/* --- what the backward pass gets -----------------------------------------------------------------
+ */
+
+static enum status add_stash(struct memory_build *build, int stage)
+{
+	struct ipu_stash stash;
+	enum status status = ipu_stash_init(&stash, build->graph, stage, build->err);
+
+	if (status != ST_OK)
+		return status;
+	for (int i = 0; i < stash.count; i++)
+		build->stashed[stage][stash.tensors[i]] = true;
+	for (int n = 0; n < build->graph->node_count; n++)
+		build->replayed[n] |= stash.replayed[n];
+	ipu_stash_fini(&stash);
+	return ST_OK;
+}
+
+enum status memory__add_stashes(struct memory_build *build)
+{
+	struct arena *arena = &build->memory->arena;
+	const struct ipu_graph *graph = build->graph;
+	const int stages = graph->layout.stages;
+	enum status status = ST_OK;
+
+	build->stashed = arena_alloc(arena, (size_t)stages + 1, sizeof(*build->stashed));
+	build->replayed =
+		arena_alloc(arena, (size_t)graph->node_count + 1, sizeof(*build->replayed));
+	if (!build->stashed || !build->replayed)
+		return err_nomem(build->err);
+	for (int s = 0; s < stages && status == ST_OK; s++) {
+		build->stashed[s] = arena_alloc(arena, (size_t)graph->tensor_count + 1,
+						sizeof(*build->stashed[s]));
+		if (!build->stashed[s])
+			return err_nomem(build->err);
+		if (build->training)
+			status = add_stash(build, s);
+	}
+	return status;
+}
+
+/* --- steps ---------------------------------------------------------------------------------------
+ */
+
+static bool is_memory_step(const struct ipu_step *step)
+{
+	return step->type != IPU_SYNC && step->type != IPU_SYNC_ANS;
+}
+
+static void note_node(struct memory_build *build, int node, enum ipu_function_phase phase, int at)
+{
+	struct memory_when *when = &build->when[node];
+	const bool again = phase == IPU_FUNCTION_R;
+	int *first = again ? &when->again_first : &when->first;
+	int *last = again ? &when->again_last : &when->last;
+
+	*first = *first < 0 ? at : *first;
+	*last = at;
+}
+
+/* The steps of a stage's phase; returns how many its IPU has now. @steps NULL: only count. */
+static int add_section(struct memory_build *build, int stage, enum ipu_function_phase phase,
+		       struct ipu_memory_step *steps, int count)
+{
+	const struct ipu_code *code = &build->executable->code[stage][phase];
+	struct memory_section *section = &build->sections[stage][phase];
+
+	section->first = count;
+	for (int i = 0; i < code->step_count; i++) {
+		const struct ipu_step *step = &code->steps[i];
+
+		if (!is_memory_step(step))
+			continue;
+		if (steps) {
+			steps[count] = (struct ipu_memory_step){step->program, step->node, 0};
+			if (step->node >= 0)
+				note_node(build, step->node, phase, count);
+		}
+		count++;
+	}
+	section->end = count;
+	return count;
+}
+
+#define ROUND_FUNCTIONS 6
+
+static int walk_stage(struct memory_build *build, int stage, enum ipu_function_phase phase,
+		      struct ipu_memory_step *steps, int count)
+{
+	if (phase == IPU_FUNCTION_B && build->replays_late)
+		count = add_section(build, stage, IPU_FUNCTION_R, steps, count);
+	if (phase == IPU_FUNCTION_R && build->replays_late)
+		return count;
+	return add_section(build, stage, phase, steps, count);
+}
+
+/* A time step of Grouped has all of it, one of Interleaved has F and what follows, or B. */
+static int walk_ipu(struct memory_build *build, int ipu, struct ipu_memory_step *steps)
+{
+	static const enum ipu_function_phase orders[][ROUND_FUNCTIONS] = {
+		{IPU_FUNCTION_START, IPU_FUNCTION_F, IPU_FUNCTION_PUSH, IPU_FUNCTION_R,
+		 IPU_FUNCTION_B, IPU_FUNCTION_U},
+		{IPU_FUNCTION_START, IPU_FUNCTION_F, IPU_FUNCTION_B, IPU_FUNCTION_PUSH,
+		 IPU_FUNCTION_R, IPU_FUNCTION_U}};
+	const int stages = build->graph->layout.stages;
+	int count = 0;
+
+	for (size_t p = 0; p < ROUND_FUNCTIONS; p++) {
+		const enum ipu_function_phase phase = orders[build->grouped][p];
+		const bool back = phase == IPU_FUNCTION_B && !build->grouped;
+
+		for (int i = 0; i < stages; i++) {
+			const int stage = back ? stages - 1 - i : i;
+
+			if (memory__device(build, stage) == ipu)
+				count = walk_stage(build, stage, phase, steps, count);
+		}
+	}
+	return count;
+}
+
+static bool same_section(const struct ipu_op *a, const struct ipu_op *b)
+{
+	return a->stage == b->stage && ipu_function_of(a->phase) == ipu_function_of(b->phase);
+}
+
+/* An operation without steps of its own takes part in the step that follows it. */
+static void settle_nodes(struct memory_build *build)
+{
+	const struct ipu_graph *graph = build->graph;
+
+	for (int n = graph->node_count - 1; n >= 0; n--) {
+		const struct ipu_op *op = &graph->nodes[n].op;
+		const struct memory_section *section =
+			&build->sections[op->stage][ipu_function_of(op->phase)];
+		const bool followed =
+			n + 1 < graph->node_count && same_section(op, &graph->nodes[n + 1].op);
+
+		if (build->when[n].first >= 0 || section->first >= section->end)
+			continue;
+		build->when[n].first = followed ? build->when[n + 1].first : section->end - 1;
+		build->when[n].last = build->when[n].first;
+	}
+}
+
+enum status memory__add_steps(struct memory_build *build)
+{
+	struct ipu_memory *memory = build->memory;
+	const int nodes = build->graph->node_count;
+
+	build->when = arena_alloc(&memory->arena, (size_t)nodes + 1, sizeof(*build->when));
+	build->sections = arena_alloc(&memory->arena, (size_t)build->graph->layout.stages,
+				      sizeof(*build->sections));
+	if (!build->when || !build->sections)
+		return err_nomem(build->err);
+	for (int n = 0; n < nodes; n++)
+		build->when[n] = (struct memory_when){-1, -1, -1, -1};
+	for (int i = 0; i < memory->ipu_count; i++) {
+		struct ipu_memory_ipu *ipu = &memory->ipus[i];
+		struct ipu_memory_step *steps;
+
+		ipu->step_count = walk_ipu(build, i, NULL);
+		steps = arena_alloc(&memory->arena, (size_t)ipu->step_count + 1, sizeof(*steps));
+		if (!steps)
+			return err_nomem(build->err);
+		walk_ipu(build, i, steps);
+		ipu->steps = steps;
+	}
+	settle_nodes(build);
+	return ST_OK;
+}
+
+/* --- uses ----------------------------------------------------------------------------------------
+ */
+
+static bool lists(const int *list, int count, int tensor)
+{
+	for (int i = 0; i < count; i++)
+		if (list[i] == tensor)
+			return true;
+	return false;
+}
+
+/* One operation's use of one tensor; reads of what it works on in place come first. */
+static struct memory_use use_of(const struct memory_build *build, int node, int tensor)
+{
+	const struct ipu_node *of = &build->graph->nodes[node];
+	const bool read = lists(of->reads, of->read_count, tensor);
+	const bool written = lists(of->writes, of->write_count, tensor);
+
+	assert(tensor >= 0 && tensor < build->graph->tensor_count);
+	return (struct memory_use){.tensor = tensor,
+				   .node = node,
+				   .place = memory__place(build, of->op.stage),
+				   .phase = ipu_function_of(of->op.phase),
+				   .first = build->when[node].first,
+				   .last = build->when[node].last,
+				   .again_first = build->when[node].again_first,
+				   .again_last = build->when[node].again_last,
+				   .read = read,
+				   .written = written,
+				   .read_first = read,
+				   .writer = written ? node : -1};
+}
+
+static int compare_uses(const void *a, const void *b)
+{
+	const struct memory_use *x = a, *y = b;
+
+	if (x->tensor != y->tensor)
+		return x->tensor < y->tensor ? -1 : 1;
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	if (x->phase != y->phase)
+		return x->phase < y->phase ? -1 : 1;
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/* Sorted uses of the same tensor, place and phase become one. */
+static int join_uses(struct memory_use *uses, int count)
+{
+	int kept = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct memory_use *into = kept > 0 ? &uses[kept - 1] : NULL;
+
+		if (!into || into->tensor != uses[i].tensor || into->place != uses[i].place ||
+		    into->phase != uses[i].phase) {
+			uses[kept++] = uses[i];
+			continue;
+		}
+		into->last = uses[i].last > into->last ? uses[i].last : into->last;
+		if (into->again_first < 0 ||
+		    (uses[i].again_first >= 0 && uses[i].again_first < into->again_first))
+			into->again_first = uses[i].again_first;
+		if (uses[i].again_last > into->again_last)
+			into->again_last = uses[i].again_last;
+		into->read |= uses[i].read;
+		into->written |= uses[i].written;
+		into->writer = into->writer < 0 ? uses[i].writer : into->writer;
+	}
+	return kept;
+}
+
+enum status memory__add_uses(struct memory_build *build)
+{
+	const struct ipu_graph *graph = build->graph;
+	size_t most = 0;
+	int count = 0;
+
+	for (int n = 0; n < graph->node_count; n++)
+		most += (size_t)graph->nodes[n].read_count + (size_t)graph->nodes[n].write_count;
+	build->uses = arena_alloc(&build->memory->arena, most + 1, sizeof(*build->uses));
+	if (!build->uses)
+		return err_nomem(build->err);
+	for (int n = 0; n < graph->node_count; n++) {
+		const struct ipu_node *node = &graph->nodes[n];
+
+		if (build->when[n].first < 0)
+			continue;
+		for (int i = 0; i < node->read_count; i++)
+			build->uses[count++] = use_of(build, n, node->reads[i]);
+		for (int i = 0; i < node->write_count; i++)
+			if (!lists(node->reads, node->read_count, node->writes[i]))
+				build->uses[count++] = use_of(build, n, node->writes[i]);
+	}
+	qsort(build->uses, (size_t)count, sizeof(*build->uses), compare_uses);
+	build->use_count = join_uses(build->uses, count);
+	return ST_OK;
+}

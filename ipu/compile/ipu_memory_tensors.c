@@ -1,0 +1,439 @@
+/*
+ * What is placed for each tensor, and from which program step to which it lives.
+ *
+ * Where stages stream (Grouped, Interleaved) every stage has its own copy of what it gets from
+ * another one. An IPU's steps are one round of its loop: what arrives at the end of a round lives
+ * from its start, what is sent or put into a FIFO lives to its end.
+ *
+ * Threads: none.
+ */
+#include <assert.h>
+
+#include "common/mem.h"
+#include "ipu/compile/ipu_memory_internal.h"
+
+static int max_int(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+/* --- rounds --------------------------------------------------------------------------------------
+ */
+
+/* Program steps of a phase of a place; of several stages all in all. */
+static struct memory_section section_of(const struct memory_build *build, int place,
+					enum ipu_function_phase phase)
+{
+	struct memory_section all = {0, 0};
+	bool any = false;
+
+	for (int s = 0; s < build->graph->layout.stages; s++) {
+		const struct memory_section *section = &build->sections[s][phase];
+
+		if (memory__place(build, s) != place)
+			continue;
+		all.first = any && all.first < section->first ? all.first : section->first;
+		all.end = any ? max_int(all.end, section->end) : section->end;
+		any = true;
+	}
+	return all;
+}
+
+/* Where what came from another stage is there. */
+static int arrival(const struct memory_at *at, enum ipu_function_phase phase)
+{
+	return at->build->grouped ? 0 : section_of(at->build, at->place, phase).first;
+}
+
+/* The last step of the round, or of a phase's time step, before copies between IPUs. */
+static int departure(const struct memory_at *at, enum ipu_function_phase phase)
+{
+	static const enum ipu_function_phase parts[] = {IPU_FUNCTION_F, IPU_FUNCTION_PUSH,
+							IPU_FUNCTION_R, IPU_FUNCTION_B};
+	const struct memory_build *build = at->build;
+	const size_t count = build->grouped ? ARRAY_LEN(parts) : build->replays_late ? 2 : 3;
+	int end = section_of(build, at->place, phase).end;
+
+	if (phase == IPU_FUNCTION_U || (phase == IPU_FUNCTION_B && !build->grouped))
+		return end - 1;
+	for (int s = 0; s < build->graph->layout.stages; s++)
+		for (size_t p = 0; p < count; p++)
+			if (memory__device(build, s) == at->ipu &&
+			    (build->grouped || memory__place(build, s) == at->place))
+				end = max_int(end, build->sections[s][parts[p]].end);
+	return end - 1;
+}
+
+static int fifo_depth(const struct memory_at *at)
+{
+	const struct memory_build *build = at->build;
+
+	if (!build->streaming || !build->training)
+		return 0;
+	return ipu_schedule_fifo_depth(build->schedule, at->place);
+}
+
+/* --- what passes through -------------------------------------------------------------------------
+ */
+
+/* Made again by the replay of its stage, before anything wants it. */
+static bool is_replayed(const struct memory_at *at)
+{
+	const struct memory_use *forward = at->use[IPU_FUNCTION_F];
+	const struct memory_use *backward = at->use[IPU_FUNCTION_B];
+	int stage;
+
+	if (!forward || forward->writer < 0 || forward->read_first ||
+	    !at->build->replayed[forward->writer])
+		return false;
+	stage = at->build->graph->nodes[forward->writer].op.stage;
+	return !backward || backward->first >= at->build->sections[stage][IPU_FUNCTION_B].first;
+}
+
+/* Where a stage's replay begins, or else its backward. */
+static int resumption(const struct memory_at *at, int stage)
+{
+	const struct memory_section *again = &at->build->sections[stage][IPU_FUNCTION_R];
+
+	return again->first < again->end ? again->first
+					 : at->build->sections[stage][IPU_FUNCTION_B].first;
+}
+
+static int first_use(const struct memory_at *at)
+{
+	const enum ipu_tensor_kind kind = memory__tensor(at)->kind;
+	int p = 0;
+
+	while (!at->use[p])
+		p++;
+	if (at->received)
+		return arrival(at, at->use[p]->phase);
+	if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS)
+		return section_of(at->build, at->place, at->use[p]->phase).first;
+	return at->use[p]->first;
+}
+
+/* Up to the last use in the phases from @from to before @to, or until it has been sent. */
+static int last_use(const struct memory_at *at, int from, int to)
+{
+	const bool leaves = at->sent || memory__tensor(at)->kind == IPU_TENSOR_RESULT;
+	int last = -1;
+
+	for (int p = from; p < to; p++) {
+		const struct memory_use *use = at->use[p];
+
+		if (!use)
+			continue;
+		last = max_int(last, use->last);
+		if (leaves && use->written)
+			last = max_int(last, departure(at, use->phase));
+	}
+	return last;
+}
+
+/* From its replay or its FIFO to its last use by the backward pass, which may be in the next round.
+ */
+static enum status add_resumed(const struct memory_at *at, const char *what, const char *next,
+			       int first)
+{
+	const int64_t elements = memory__elements(at->build, memory__tensor(at));
+	const struct memory_use *backward = at->use[IPU_FUNCTION_B];
+	const int last = backward ? backward->last : at->use[IPU_FUNCTION_F]->again_last;
+	enum status status;
+
+	if (!backward || first <= last)
+		return memory__add_while(at, what, elements, first, last);
+	status = memory__add_while(at, what, elements, first, departure(at, IPU_FUNCTION_B));
+	return status == ST_OK ? memory__add_while(at, next, elements, 0, last) : status;
+}
+
+/* Forward, in a FIFO, and as it comes out of it. */
+static enum status add_stashed(const struct memory_at *at, int depth)
+{
+	const struct memory_build *build = at->build;
+	const struct memory_section *push = &build->sections[at->place][IPU_FUNCTION_PUSH];
+	const int64_t elements = memory__elements(build, memory__tensor(at));
+	const int pushed = push->first < push->end ? push->end - 1 : departure(at, IPU_FUNCTION_F);
+	const int used = last_use(at, IPU_FUNCTION_F, IPU_FUNCTION_F + 1);
+	enum status status =
+		memory__add_while(at, "", elements, first_use(at), max_int(pushed, used));
+
+	if (status == ST_OK && !build->graph->layout.offload_activations)
+		status = memory__add_always(at, "/fifo", "fifo", elements, depth);
+	if (status != ST_OK)
+		return status;
+	return add_resumed(at, "/popped", "/popped/next", resumption(at, at->place));
+}
+
+static enum status add_replayed(const struct memory_at *at)
+{
+	const struct memory_use *forward = at->use[IPU_FUNCTION_F];
+	const int stage = at->build->graph->nodes[forward->writer].op.stage;
+	enum status status =
+		memory__add_while(at, "", memory__elements(at->build, memory__tensor(at)),
+				  first_use(at), last_use(at, IPU_FUNCTION_F, IPU_FUNCTION_F + 1));
+
+	if (status != ST_OK)
+		return status;
+	return add_resumed(at, "/recomputed", "/recomputed/next",
+			   forward->again_first >= 0 ? forward->again_first
+						     : resumption(at, stage));
+}
+
+/* Its landing place on the I/O tiles, and the sum of results that are sent once a run. */
+static enum status add_at_host(const struct memory_at *at)
+{
+	const struct ipu_tensor *tensor = memory__tensor(at);
+	const int64_t elements = memory__elements(at->build, tensor);
+	const struct memory_piece piece = {.name = memory__name(at, "/io"),
+					   .kind = "io_buffer",
+					   .elements = elements,
+					   .copies = 1,
+					   .always_live = true,
+					   .on_io_tiles = true};
+	enum status status = ST_OK;
+
+	if (tensor->kind == IPU_TENSOR_RESULT && at->build->graph->layout.accumulate_outfeed)
+		status = memory__add_always(
+			at, "/sum", ipu_tensor_kind_name(IPU_TENSOR_ACCUMULATOR), elements, 1);
+	if (status == ST_OK && at->build->memory->io_tiles > 0 && !at->received)
+		status = memory__add_piece(at, &piece);
+	return status;
+}
+
+static enum status add_passing(const struct memory_at *at)
+{
+	const enum ipu_tensor_kind kind = memory__tensor(at)->kind;
+	const int depth = fifo_depth(at);
+	enum status status = ST_OK;
+
+	if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT)
+		status = add_at_host(at);
+	if (status != ST_OK)
+		return status;
+	if (depth > 0 && at->build->stashed[at->place][at->tensor] && at->use[IPU_FUNCTION_F])
+		return add_stashed(at, depth);
+	if (is_replayed(at))
+		return add_replayed(at);
+	return memory__add_while(at, "", memory__elements(at->build, memory__tensor(at)),
+				 first_use(at), last_use(at, 0, MEMORY_PHASES));
+}
+
+/* --- what stays ----------------------------------------------------------------------------------
+ */
+
+static bool is_offloaded(const struct ipu_layout *layout, enum ipu_tensor_kind kind)
+{
+	return (kind == IPU_TENSOR_OPTIMIZER_STATE && layout->offload_optimizer_state) ||
+	       (kind == IPU_TENSOR_ACCUMULATOR && layout->offload_accumulators) ||
+	       (kind == IPU_TENSOR_WEIGHT && layout->offload_weights);
+}
+
+static bool is_sharded(const struct ipu_layout *layout, enum ipu_tensor_kind kind)
+{
+	return layout->replicas > 1 &&
+	       ((kind == IPU_TENSOR_OPTIMIZER_STATE && layout->shard_optimizer_state) ||
+		(kind == IPU_TENSOR_WEIGHT && layout->shard_weights));
+}
+
+/* Steps of data on its way beside the operation. */
+static void widen(const struct memory_at *at, const struct memory_section *section, int *first,
+		  int *last)
+{
+	const struct ipu_memory_step *steps = at->build->memory->ipus[at->ipu].steps;
+
+	while (*first > section->first && steps[*first - 1].node < 0)
+		--*first;
+	while (*last + 1 < section->end && steps[*last + 1].node < 0)
+		++*last;
+}
+
+/* A stage's weights and optimizer state come for a whole function, accumulators for an addition. */
+static enum status add_transit(const struct memory_at *at, enum ipu_function_phase phase,
+			       int64_t elements)
+{
+	const int stage = memory__tensor(at)->stage;
+	const struct memory_section *section = &at->build->sections[stage][phase];
+	const char *what = arena_printf(&at->build->memory->arena, "/transit/%c",
+					ipu_function_phase_char(phase));
+	int first = section->first, last = section->end - 1;
+
+	if (!what)
+		return err_nomem(at->build->err);
+	if (section->first == section->end)
+		return ST_OK;
+	if (memory__tensor(at)->kind == IPU_TENSOR_ACCUMULATOR && phase == IPU_FUNCTION_B) {
+		first = at->use[phase]->first;
+		last = at->use[phase]->last;
+		widen(at, section, &first, &last);
+	}
+	return memory__add_while(at, what, elements, first, last);
+}
+
+/* Weights, states, accumulators. In remote memory there is only what is in transit on the chip; a
+ * shard is gathered for the functions that want all of it, the update works on the shard. */
+static enum status add_staying(const struct memory_at *at)
+{
+	static const enum ipu_function_phase phases[] = {IPU_FUNCTION_F, IPU_FUNCTION_R,
+							 IPU_FUNCTION_B, IPU_FUNCTION_U};
+	const struct ipu_layout *layout = &at->build->graph->layout;
+	const struct ipu_tensor *tensor = memory__tensor(at);
+	const bool offloaded = is_offloaded(layout, tensor->kind);
+	const bool sharded = is_sharded(layout, tensor->kind);
+	const int64_t elements = memory__elements(at->build, tensor);
+	const int64_t shard =
+		sharded ? (elements + layout->replicas - 1) / layout->replicas : elements;
+	enum status status = ST_OK;
+
+	if (!offloaded)
+		status = memory__add_always(at, sharded ? "/shard" : "",
+					    ipu_tensor_kind_name(tensor->kind), shard, 1);
+	for (size_t i = 0; i < ARRAY_LEN(phases) && status == ST_OK; i++) {
+		const enum ipu_function_phase phase = phases[i];
+		const bool again = phase == IPU_FUNCTION_R;
+		const bool whole = tensor->kind == IPU_TENSOR_WEIGHT && phase != IPU_FUNCTION_U;
+
+		if (at->use[again ? IPU_FUNCTION_F : phase] && (whole || !again) &&
+		    (offloaded || (sharded && whole)))
+			status = add_transit(at, phase, whole ? elements : shard);
+	}
+	return status;
+}
+
+/* --- all of them ---------------------------------------------------------------------------------
+ */
+
+static int places_of(const struct memory_use *uses, int count, struct memory_at *at, int from)
+{
+	int to = from;
+
+	for (int p = 0; p < MEMORY_PHASES; p++)
+		at->use[p] = NULL;
+	at->place = uses[from].place;
+	for (; to < count && uses[to].place == at->place; to++)
+		at->use[uses[to].phase] = &uses[to];
+	at->ipu = memory__place_device(at->build, at->place);
+	return to;
+}
+
+static const struct memory_use *earliest(const struct memory_at *at)
+{
+	for (int p = 0; p < MEMORY_PHASES; p++)
+		if (at->use[p])
+			return at->use[p];
+	return NULL;
+}
+
+/* The nearest place on the way from which a tensor comes to @place; -1: it is made there. */
+static int comes_from(const struct memory_at *at, const struct memory_use *uses, int count)
+{
+	const struct memory_use *first = earliest(at);
+	const struct ipu_tensor *tensor = memory__tensor(at);
+	int from = -1;
+
+	if (!first->read_first)
+		return -1;
+	for (int i = 0; i < count; i++) {
+		const int place = uses[i].place;
+		const bool before =
+			uses[i].phase == IPU_FUNCTION_F ? place < at->place : place > at->place;
+
+		if (uses[i].written && place != at->place && (before || !at->build->streaming))
+			from = from < 0 || (place < at->place ? place > from : place < from) ? place
+											     : from;
+	}
+	if (from < 0 && tensor->kind == IPU_TENSOR_INPUT &&
+	    memory__place(at->build, tensor->stage) != at->place)
+		from = memory__place(at->build, tensor->stage);
+	return from;
+}
+
+/* Whether somebody elsewhere reads what is written here. */
+static void find_readers(struct memory_at *at, const struct memory_use *uses, int count)
+{
+	struct memory_at other = *at;
+
+	at->sent = false;
+	for (int from = 0, to; from < count; from = to) {
+		to = places_of(uses, count, &other, from);
+		if (other.place == at->place || comes_from(&other, uses, count) != at->place)
+			continue;
+		at->sent = true;
+		at->crosses |= other.ipu != at->ipu;
+	}
+}
+
+/* What skips stages waits for the micro-batch to come by. */
+static enum status add_skip(const struct memory_at *at, int from)
+{
+	const int distance = from < at->place ? at->place - from : from - at->place;
+	struct memory_at maker = *at;
+	struct memory_piece piece = {.kind = "fifo", .copies = distance - 1, .always_live = true};
+
+	if (!at->build->streaming || distance < 2)
+		return ST_OK;
+	maker.ipu = memory__place_device(at->build, from);
+	piece.elements = memory__elements(at->build, memory__tensor(at));
+	piece.name = arena_printf(&at->build->memory->arena, "%s/skip/Stage%d",
+				  memory__tensor(at)->name, at->place);
+	return memory__add_piece(&maker, &piece);
+}
+
+static enum status add_elsewhere(struct memory_at *at, const struct memory_use *uses, int count)
+{
+	enum status status = ST_OK;
+
+	for (int from = 0, to; from < count && status == ST_OK; from = to) {
+		int source;
+
+		to = places_of(uses, count, at, from);
+		source = comes_from(at, uses, count);
+		at->received = source >= 0;
+		at->crosses = at->received && memory__place_device(at->build, source) != at->ipu;
+		find_readers(at, uses, count);
+		at->suffix =
+			at->place == memory__place(at->build, memory__tensor(at)->stage)
+				? ""
+				: arena_printf(&at->build->memory->arena, "/%s%d",
+					       at->build->streaming ? "Stage" : "IPU", at->place);
+		if (!at->suffix)
+			return err_nomem(at->build->err);
+		if (at->received)
+			status = add_skip(at, source);
+		if (status == ST_OK)
+			status = add_passing(at);
+	}
+	return status;
+}
+
+static enum status add_tensor(struct memory_build *build, int tensor, const struct memory_use *uses,
+			      int count)
+{
+	struct memory_at at = {.build = build, .tensor = tensor, .suffix = ""};
+	const int home = memory__place(build, build->graph->tensors[tensor].stage);
+
+	if (!ipu_tensor_is_variable(build->graph->tensors[tensor].kind))
+		return add_elsewhere(&at, uses, count);
+	for (int i = 0; i < count; i++)
+		if (uses[i].place == home)
+			at.use[uses[i].phase] = &uses[i];
+	at.place = home;
+	at.ipu = memory__place_device(build, home);
+	return add_staying(&at);
+}
+
+enum status memory__add_tensors(struct memory_build *build)
+{
+	enum status status = memory__add_spreads(build);
+	int from = 0;
+
+	for (int t = 0; t < build->graph->tensor_count && status == ST_OK; t++) {
+		int to = from;
+
+		while (to < build->use_count && build->uses[to].tensor == t)
+			to++;
+		status = add_tensor(build, t, &build->uses[from], to - from);
+		from = to;
+	}
+	return status;
+}
