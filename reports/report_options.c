@@ -120,7 +120,7 @@ static const struct report_option_entry option_table[] = {
 	 .type = "bool",
 	 .fallback = "true",
 	 .help = "Write the memory report of a model that does not fit, without running it.",
-	 .effect = REPORT_OPTION_ACCEPTED,
+	 .effect = REPORT_OPTION_WORKS,
 	 .kind = REPORT_OPTION_BOOL,
 	 FIELD(allow_out_of_memory)},
 	ACCEPTED_BOOL("debug.instrument", "false",

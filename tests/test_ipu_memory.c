@@ -466,7 +466,7 @@ static void test_out_of_memory_names_what_is_large_and_what_helps(void **state)
 	(void)state;
 	check_text(&weights, (const char *const[]){"IPU 0 is out of memory on 1472 of 1472 tiles",
 						   "of 638,976 bytes at ", "largest there: ",
-						   "its layers take at least ", NULL});
+						   "what is on IPU 0 takes at least ", NULL});
 	check_text(&activations,
 		   (const char *const[]){"IPU 0 is out of memory on", "recomputation ",
 					 "half the batch ", "a quarter of the batch ", NULL});

@@ -227,6 +227,22 @@ enum status train_job_plan(struct train_job *job, struct err *err)
 /* ---- running -----------------------------------------------------------------------------------
  */
 
+/* What does not fit is not run; a report of its memory stays where that is allowed. */
+static enum status check_memory(struct train_job *job, struct err *err)
+{
+	const struct train_device *device = job->session->device;
+	enum status status;
+
+	if (train_session_fits(job->session))
+		return ST_OK;
+	status = ipu_memory_check(device->memory, device->executable, &device->target, err);
+	if (status != ST_FAILED || job->recording == NULL || !job->options.allow_out_of_memory)
+		return status;
+	job->out_of_memory = true;
+	return err_prefix(err, "%s/profile.db has the memory of a run that is not started",
+			  job->directory);
+}
+
 static enum status compile(struct train_job *job, struct err *err)
 {
 	struct train_session_params params = {
@@ -246,6 +262,8 @@ static enum status compile(struct train_job *job, struct err *err)
 	params.recording = job->recording;
 	params.trace_executions = job->options.execution_profile_program_run_count;
 	status = train_session_new(&job->session, &params, err);
+	if (status == ST_OK)
+		status = check_memory(job, err);
 	if (status != ST_OK)
 		return status;
 	train_screen_compile(&job->screen, job->model->name, 3);
@@ -326,7 +344,7 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	if (status == ST_OK)
 		status = train(job, err);
 	/* A run that has executed nothing (a callback refused to begin) leaves nothing behind. */
-	begun = job->session != NULL && job->session->executions > 0;
+	begun = job->out_of_memory || (job->session != NULL && job->session->executions > 0);
 	/* Workers record until they have ended. */
 	train_session_free(job->session);
 	job->session = NULL;

@@ -25,6 +25,7 @@ struct train_job {
 	struct train_session *session;
 	struct train_result result;
 	_Atomic bool stop;            /* set by a callback: end after the present epoch */
+	bool out_of_memory;           /* the report is of the memory alone, nothing is executed */
 	bool plan_only;               /* the data is described, not opened; nothing is executed */
 	char directory[FS_PATH_SIZE]; /* of the report; "": none */
 };

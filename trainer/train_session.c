@@ -312,6 +312,11 @@ static enum status new_barriers(struct train_session *session, struct err *err)
 	return ST_OK;
 }
 
+bool train_session_fits(const struct train_session *session)
+{
+	return session->device == NULL || ipu_memory_fits(session->device->memory);
+}
+
 /* What the device says of a run that is never executed. */
 static enum status build_device(struct train_session *session, struct err *err)
 {
@@ -342,9 +347,14 @@ static enum status build(struct train_session *session, struct err *err)
 		return err_nomem(err);
 	status = new_pool(session, err);
 	if (status == ST_OK)
-		status = check_memory(session, err);
-	if (status == ST_OK)
 		status = new_device(session, err);
+	if (status == ST_OK && !train_session_fits(session)) {
+		/* Not run, so nothing is made for it. */
+		session->worker_count = 0;
+		return train_record_start(session, err);
+	}
+	if (status == ST_OK)
+		status = check_memory(session, err);
 	if (status == ST_OK)
 		status = new_barriers(session, err);
 	for (int r = 0; r < layout->replicas && status == ST_OK; r++)

@@ -165,9 +165,13 @@ struct train_session_params {
 	bool device_only; /* compile for the device and measure it; nothing is ever executed */
 };
 
-/* The workers start and wait. @params is copied, what it points to is borrowed. */
+/* The workers start and wait. @params is copied, what it points to is borrowed. A session that
+ * does not fit into the device's memory is recorded but cannot execute: it has no workers. */
 enum status train_session_new(struct train_session **out, const struct train_session_params *params,
 			      struct err *err);
 void train_session_free(struct train_session *session); /* accepts NULL */
+
+/* The device, where there is one, has memory for it. */
+bool train_session_fits(const struct train_session *session);
 
 #endif /* TRAIN_SESSION_H */

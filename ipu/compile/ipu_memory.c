@@ -86,8 +86,10 @@ void ipu_memory_regions(const struct ipu_memory *memory, int ipu, int64_t tile,
 			int64_t bytes[IPU_MEMORY_CATEGORIES][IPU_MEMORY_REGIONS])
 {
 	const int64_t limit = ipu_memory_tile_limit(memory, tile);
-	int64_t interleaved = memory->interleaved_bytes < limit ? memory->interleaved_bytes : limit;
-	int64_t other = limit - interleaved;
+	const int64_t interleaved =
+		memory->interleaved_bytes < limit ? memory->interleaved_bytes : limit;
+	int64_t room[] = {[IPU_MEMORY_NON_INTERLEAVED] = limit - interleaved,
+			  [IPU_MEMORY_INTERLEAVED] = interleaved};
 
 	for (int pass = 0; pass < 2; pass++) {
 		for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++) {
@@ -95,9 +97,11 @@ void ipu_memory_regions(const struct ipu_memory *memory, int ipu, int64_t tile,
 
 			if (categories[c].code != (pass == 0))
 				continue;
-			bytes[c][IPU_MEMORY_INTERLEAVED] =
-				pass == 0 ? 0 : take(&left, &interleaved);
-			bytes[c][IPU_MEMORY_NON_INTERLEAVED] = take(&left, &other);
+			for (int r = 0; r < IPU_MEMORY_OVERFLOWED; r++) {
+				const int region = pass == 0 ? r : IPU_MEMORY_OVERFLOWED - 1 - r;
+
+				bytes[c][region] = take(&left, &room[region]);
+			}
 			bytes[c][IPU_MEMORY_OVERFLOWED] = left;
 		}
 	}
@@ -114,6 +118,16 @@ int64_t ipu_variable_on_tile(const struct ipu_variable *variable, int64_t tile)
 			bytes += run->bytes;
 	}
 	return bytes;
+}
+
+int64_t ipu_memory_peak(const struct ipu_memory *memory)
+{
+	int64_t most = 0;
+
+	for (int i = 0; i < memory->ipu_count; i++)
+		if (memory->ipus[i].peak_bytes > most)
+			most = memory->ipus[i].peak_bytes;
+	return most;
 }
 
 bool ipu_memory_fits(const struct ipu_memory *memory)
@@ -189,9 +203,15 @@ static enum status set_layout(struct memory_build *build)
 static enum status build_all(struct memory_build *build)
 {
 	static enum status (*const parts[])(struct memory_build *) = {
-		set_layout,       memory__add_stashes,  memory__add_steps,
-		memory__add_uses, memory__add_tensors,  memory__add_temporaries,
-		memory__add_code, memory__add_liveness,
+		set_layout,
+		memory__add_functions,
+		memory__add_stashes,
+		memory__add_steps,
+		memory__add_uses,
+		memory__add_tensors,
+		memory__add_temporaries,
+		memory__add_code,
+		memory__add_liveness,
 	};
 	enum status status = ST_OK;
 

@@ -107,12 +107,15 @@ void ipu_memory_free(struct ipu_memory *memory); /* accepts NULL */
 /* What a tile needs, and what it has. */
 int64_t ipu_memory_tile_bytes(const struct ipu_memory *memory, int ipu, int64_t tile);
 int64_t ipu_memory_tile_limit(const struct ipu_memory *memory, int64_t tile);
-/* A tile's categories laid into its regions: code from the start of the memory that is not
- * interleaved, data in the interleaved, then in what is left of the other. */
+/* A tile's categories laid into its regions: code in the memory that is not interleaved, data in
+ * the interleaved, either in the other where its own is full. */
 void ipu_memory_regions(const struct ipu_memory *memory, int ipu, int64_t tile,
 			int64_t bytes[IPU_MEMORY_CATEGORIES][IPU_MEMORY_REGIONS]);
 
 int64_t ipu_variable_on_tile(const struct ipu_variable *variable, int64_t tile); /* bytes */
+
+/* Of the IPU that needs most: always live, and the most of the others at one step. */
+int64_t ipu_memory_peak(const struct ipu_memory *memory);
 
 /* No tile needs more than it has. */
 bool ipu_memory_fits(const struct ipu_memory *memory);

@@ -109,7 +109,6 @@ struct code {
 	int ipu;
 	int64_t *bytes[IPU_MEMORY_CATEGORIES]; /* by tile; the differences until they are summed */
 	struct vertex_types types;
-	bool *seen; /* by program */
 };
 
 /* On @tiles compute tiles from @start on. Differences, so that the count of tiles costs nothing. */
@@ -220,10 +219,10 @@ static enum status add_compute(struct code *code, int node, const struct ipu_pha
 			       amp ? VERTEX_CODE_AMP : VERTEX_CODE);
 }
 
-/* Entry, and an instruction for each message that is sent or received. */
+/* Entry, and an instruction for each message. */
 static int64_t exchange_code(int64_t bytes)
 {
-	return EXCHANGE_ENTRY + 2 * EXCHANGE_MESSAGE * ceil_div(bytes, MESSAGE_BYTES);
+	return EXCHANGE_ENTRY + EXCHANGE_MESSAGE * ceil_div(bytes, MESSAGE_BYTES);
 }
 
 static enum status add_node(struct code *code, int node)
@@ -328,29 +327,44 @@ static int64_t control_instructions(enum ipu_program_type type)
 	return instructions[type];
 }
 
-static void add_control(struct code *code, int stage)
+static void add_instructions(struct code *code, int64_t instructions, bool compute_set)
+{
+	const int64_t tiles = code->build->memory->tiles;
+	const int64_t bytes = CONTROL_INSTRUCTION * instructions;
+	const int64_t row = compute_set ? CONTROL_TABLE_ROW : 0;
+
+	code->bytes[IPU_MEMORY_CONTROL_CODE][0] += bytes;
+	code->bytes[IPU_MEMORY_CONTROL_CODE][tiles] -= bytes;
+	code->bytes[IPU_MEMORY_CONTROL_TABLE][0] += row;
+	code->bytes[IPU_MEMORY_CONTROL_TABLE][tiles] -= row;
+}
+
+static void add_control(struct code *code, const struct ipu_code *from)
+{
+	int called = -1;
+
+	for (int i = 0; i < from->step_count; i++) {
+		const struct ipu_step *step = &from->steps[i];
+
+		if (step->node < 0 || code->build->same[step->node] == step->node)
+			add_instructions(code, control_instructions(step->type),
+					 step->type == IPU_ON_TILE_EXECUTE);
+		else if (step->node != called)
+			add_instructions(code, control_instructions(IPU_CALL), false);
+		called = step->node;
+	}
+}
+
+/* Switches, loops and calls of the control programs. */
+static void add_flow(struct code *code)
 {
 	const struct ipu_executable *executable = code->build->executable;
-	const int64_t tiles = code->build->memory->tiles;
 
-	for (int p = 0; p < IPU_FUNCTION_PHASES; p++) {
-		const struct ipu_code *from = &executable->code[stage][p];
+	for (int p = 0; p < executable->program_count; p++) {
+		const enum ipu_program_type type = executable->programs[p].type;
 
-		for (int i = 0; i < from->step_count; i++) {
-			const struct ipu_step *step = &from->steps[i];
-			const int64_t bytes =
-				CONTROL_INSTRUCTION * control_instructions(step->type);
-			const int64_t row =
-				step->type == IPU_ON_TILE_EXECUTE ? CONTROL_TABLE_ROW : 0;
-
-			if (code->seen[step->program])
-				continue;
-			code->seen[step->program] = true;
-			code->bytes[IPU_MEMORY_CONTROL_CODE][0] += bytes;
-			code->bytes[IPU_MEMORY_CONTROL_CODE][tiles] -= bytes;
-			code->bytes[IPU_MEMORY_CONTROL_TABLE][0] += row;
-			code->bytes[IPU_MEMORY_CONTROL_TABLE][tiles] -= row;
-		}
+		if (type == IPU_SWITCH || type == IPU_REPEAT || type == IPU_CALL)
+			add_instructions(code, control_instructions(type), false);
 	}
 }
 
@@ -429,9 +443,7 @@ static enum status add_ipu(struct memory_build *build, int ipu)
 	struct ipu_tile_run *runs = arena_alloc(arena, tiles, sizeof(*runs));
 	enum status status = ST_OK;
 
-	code.seen = arena_alloc(arena, (size_t)build->executable->program_count + 1,
-				sizeof(*code.seen));
-	if (!runs || !code.seen)
+	if (!runs)
 		return err_nomem(build->err);
 	for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++) {
 		code.bytes[c] = arena_alloc(arena, tiles, sizeof(*code.bytes[c]));
@@ -439,11 +451,12 @@ static enum status add_ipu(struct memory_build *build, int ipu)
 			return err_nomem(build->err);
 	}
 	for (int n = 0; n < graph->node_count && status == ST_OK; n++)
-		if (memory__device(build, graph->nodes[n].op.stage) == ipu)
+		if (memory__device(build, graph->nodes[n].op.stage) == ipu && build->same[n] == n)
 			status = add_node(&code, n);
 	for (int s = 0; s < graph->layout.stages; s++)
-		if (memory__device(build, s) == ipu)
-			add_control(&code, s);
+		for (int p = 0; p < IPU_FUNCTION_PHASES && memory__device(build, s) == ipu; p++)
+			add_control(&code, &build->executable->code[s][p]);
+	add_flow(&code);
 	add_constant(&code);
 	add_outside(&code);
 	return status == ST_OK ? add_categories(&code, runs) : status;

@@ -179,7 +179,7 @@ static void tell_stages(struct str *text, const struct ipu_memory *memory, int i
 	const int64_t stack = of->category[IPU_MEMORY_STACK][of->worst_tile];
 
 	if (limit > stack)
-		str_addf(text, "; its layers take at least %lld IPUs",
+		str_addf(text, "; what is on IPU %d takes at least %lld IPUs", ipu,
 			 (long long)((of->worst_bytes - stack + limit - stack - 1) /
 				     (limit - stack)));
 }

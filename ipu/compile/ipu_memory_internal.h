@@ -58,6 +58,7 @@ struct memory_build {
 	bool grouped;             /* and an IPU does all its programs in each time step */
 	bool replays_late;        /* a stage's replay is right before its backward */
 	int64_t compute_tiles;    /* of an IPU */
+	int *same;                /* by operation: the first on its IPU of the same function */
 	bool **stashed;           /* by stage, by tensor: its forward leaves it for its backward */
 	bool *replayed;           /* by operation */
 	struct memory_when *when; /* by operation */
@@ -87,6 +88,9 @@ enum status memory__add_temporaries(struct memory_build *build);
 enum status memory__add_code(struct memory_build *build);
 enum status memory__add_liveness(struct memory_build *build);
 
+/* Convolutions and products that are the same are a function that is called, as TensorFlow for IPU
+ * caches them: its code and its place are there once. */
+enum status memory__add_functions(struct memory_build *build);
 /* Tile of an operation's first vertex. */
 int64_t memory__node_start(const struct memory_build *build, int node);
 

@@ -4,11 +4,20 @@
  * Threads: none.
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "common/mem.h"
 #include "ipu/compile/ipu_memory_internal.h"
+
+static bool is_planned(const struct ipu_op *op)
+{
+	return op->kind == IPU_OP_CONV || op->kind == IPU_OP_MATMUL;
+}
+
+/* --- dealing -------------------------------------------------------------------------------------
+ */
 
 /* Append a run that may go over the last tile and on from the first. */
 static int add_run(struct ipu_tile_run *runs, int count, const struct memory_deal *deal,
@@ -50,17 +59,60 @@ int memory__deal(const struct memory_deal *deal, struct ipu_tile_run runs[MEMORY
 	return count;
 }
 
+/* --- functions -----------------------------------------------------------------------------------
+ */
+
+/* An operation by its plan: the same operations share one. */
+struct planned {
+	uintptr_t plan;
+	int ipu, node;
+};
+
+static int compare_planned(const void *a, const void *b)
+{
+	const struct planned *x = a, *y = b;
+
+	if (x->plan != y->plan)
+		return x->plan < y->plan ? -1 : 1;
+	if (x->ipu != y->ipu)
+		return x->ipu < y->ipu ? -1 : 1;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+enum status memory__add_functions(struct memory_build *build)
+{
+	const struct ipu_graph *graph = build->graph;
+	struct arena *arena = &build->memory->arena;
+	const size_t nodes = (size_t)graph->node_count + 1;
+	struct planned *planned = arena_alloc(arena, nodes, sizeof(*planned));
+	int count = 0;
+
+	build->same = arena_alloc(arena, nodes, sizeof(*build->same));
+	if (!planned || !build->same)
+		return err_nomem(build->err);
+	for (int n = 0; n < graph->node_count; n++) {
+		build->same[n] = n;
+		if (is_planned(&graph->nodes[n].op))
+			planned[count++] = (struct planned){
+				(uintptr_t)build->executable->plans[n],
+				memory__device(build, graph->nodes[n].op.stage), n};
+	}
+	qsort(planned, (size_t)count, sizeof(*planned), compare_planned);
+	for (int i = 1; i < count; i++)
+		if (planned[i].plan == planned[i - 1].plan && planned[i].ipu == planned[i - 1].ipu)
+			build->same[planned[i].node] = build->same[planned[i - 1].node];
+	return ST_OK;
+}
+
+/* --- which tiles ---------------------------------------------------------------------------------
+ */
+
 int64_t memory__node_start(const struct memory_build *build, int node)
 {
-	const char *name = build->graph->nodes[node].op.name;
+	const char *name = build->graph->nodes[build->same[node]].op.name;
 
 	return name ? (int64_t)(XXH3_64bits(name, strlen(name)) % (uint64_t)build->compute_tiles)
 		    : 0;
-}
-
-static bool is_planned(const struct ipu_op *op)
-{
-	return op->kind == IPU_OP_CONV || op->kind == IPU_OP_MATMUL;
 }
 
 /* A planned operation's weights and results lie as its plan has them. */
