@@ -376,7 +376,7 @@ static void print_sweep_row(double phase_cycles, simulate_fn simulate)
 
 static void print_sweep(void)
 {
-	static const double phases[] = {0, 150, 300, 450, 600};
+	static const double phases[] = {0, 150, 300, 450, 600, 700};
 	static const struct {
 		const char *name;
 		simulate_fn simulate;

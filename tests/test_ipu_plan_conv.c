@@ -299,6 +299,7 @@ static void test_huge_convolutions_come_to_an_end(void **state)
 		op.conv.pass = (enum ipu_pass)p;
 		plan_on("ipu2", 0, &op, NULL, &plan);
 		assert_true(plan.cycles > 0 && plan.temporary_bytes > 0 && plan.code_bytes >= 0);
+		assert_true(plan.tile_balance > 0 && plan.tile_balance <= 1);
 	}
 }
 

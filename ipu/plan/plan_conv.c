@@ -126,13 +126,13 @@ static void fill_phase(const struct conv_choice *choice, enum conv_part part, st
 		part >= CONV_REDUCE_EXCHANGE_0 && part <= CONV_ADD ? form->partials : form->dtype;
 	const char *vertex = part == CONV_COMPUTE ? vertex_name(form, &choice->way)
 						  : conv_parts[part].vertex[dtype == IPU_FLOAT16];
-	int64_t tiles = ipu__whole(cost->tiles);
+	int64_t tiles = ipu__whole(cost->tiles), cycles = ipu__whole(cost->part[part]);
 	const struct ipu_phase phase = {
 		.kind = conv_parts[part].kind,
 		.part = conv_parts[part].part,
 		.vertex = vertex,
-		.cycles = ipu__whole(cost->part[part]),
-		.mean_cycles = cost->part[part] * cost->balance,
+		.cycles = cycles,
+		.mean_cycles = (double)cycles * cost->balance,
 		.tiles = tiles,
 		.vertices = computes ? tiles : 0,
 		.bytes = ipu__whole(floor(cost->bytes[part] * cost->tiles * cost->balance)),
