@@ -1,6 +1,9 @@
 /*
- * The best split: dynamic programming from the last stage to the first, once for each of the aims
- * (memory, time, bytes sent), each within what the aims before it have reached.
+ * The best split: dynamic programming from the last stage to the first, for one aim at a time
+ * (memory, work, transfers, bytes sent) within bounds for the others.
+ *
+ * A time step takes the greatest work and the greatest transfer, which may be of two stages. Least
+ * work is looked for within ever tighter bounds for the transfers, until it cannot pay any more.
  */
 #include "ipu/ipu_partition.h"
 
@@ -11,16 +14,16 @@
 
 enum aim {
 	AIM_OVERFLOW,
-	AIM_CYCLES,
-	AIM_SENT,
-	AIMS
+	AIM_WORK,
+	AIM_TRANSFER,
+	AIM_SENT
 };
 
 struct search {
 	const struct ipu_partition_table *table;
 	int units, stages;
 	enum aim aim;
-	int64_t reached[AIMS]; /* by the aims before */
+	int64_t most_overflow, most_work, most_transfer; /* of a stage: bounds */
 	int64_t *best; /* [stages + 1][units + 1]: units from i on in the stages from s on */
 	int *end;      /* of stage s that begins at i in that best split */
 };
@@ -37,24 +40,44 @@ static bool cut_allowed(const struct ipu_partition_params *params, int border)
 	return border == params->unit_count || border == 0 || !params->units[border].joined;
 }
 
-/* Of the range as @stage with the best of what follows; NEVER where an earlier aim forbids it. */
+/* With Sequential transfers are part of the work: no two stages have theirs at once. */
+static int64_t shared_transfer(const struct ipu_partition_params *params,
+			       const struct ipu_partition_stage *stage)
+{
+	return params->schedule == IPU_SEQUENTIAL ? 0 : stage->transfer;
+}
+
+static int64_t greater(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Of the range as @stage with the best of what follows; NEVER where a bound forbids it. */
 static int64_t value_of(const struct search *search, const struct ipu_partition_range *range,
 			int stage)
 {
 	const int64_t rest = search->best[place(search, stage + 1, range->end)];
 	struct ipu_partition_stage cost;
-	int64_t own;
+	int64_t transfer;
 
 	if (rest == NEVER)
 		return NEVER;
 	ipu__partition_stage(&cost, range, stage);
-	if ((search->aim > AIM_OVERFLOW && cost.overflow_bytes > search->reached[AIM_OVERFLOW]) ||
-	    (search->aim > AIM_CYCLES && cost.cycles > search->reached[AIM_CYCLES]))
+	transfer = shared_transfer(search->table->params, &cost);
+	if (cost.overflow_bytes > search->most_overflow || cost.work > search->most_work ||
+	    transfer > search->most_transfer)
 		return NEVER;
-	if (search->aim == AIM_SENT)
-		return rest + cost.sent_bytes;
-	own = search->aim == AIM_OVERFLOW ? cost.overflow_bytes : cost.cycles;
-	return own > rest ? own : rest;
+	switch (search->aim) {
+	case AIM_OVERFLOW:
+		return greater(rest, cost.overflow_bytes);
+	case AIM_WORK:
+		return greater(rest, cost.work);
+	case AIM_TRANSFER:
+		return greater(rest, transfer);
+	case AIM_SENT:
+		break;
+	}
+	return rest + cost.sent_bytes;
 }
 
 /* All stages that may begin at @first. */
@@ -81,7 +104,7 @@ static void search_from(struct search *search, int first)
 	}
 }
 
-static void search_aim(struct search *search, enum aim aim)
+static int64_t search_aim(struct search *search, enum aim aim)
 {
 	const size_t count = ((size_t)search->stages + 1) * ((size_t)search->units + 1);
 
@@ -92,19 +115,55 @@ static void search_aim(struct search *search, enum aim aim)
 	for (int i = search->units - 1; i >= 0; i--)
 		if (cut_allowed(search->table->params, i))
 			search_from(search, i);
-	search->reached[aim] = search->best[0];
+	return search->best[0];
+}
+
+/* Bounds for work and transfer that the best time step has exactly; false: there is no split. */
+static bool bound_cycles(struct search *search)
+{
+	int64_t least, best = NEVER, best_work = NEVER, best_transfer = NEVER;
+
+	least = search_aim(search, AIM_TRANSFER);
+	if (least == NEVER)
+		return false;
+	for (;;) {
+		const int64_t work = search_aim(search, AIM_WORK);
+		int64_t transfer;
+
+		if (work == NEVER || (best != NEVER && work + least >= best))
+			break;
+		search->most_work = work;
+		transfer = search_aim(search, AIM_TRANSFER);
+		search->most_work = NEVER;
+		if (work + transfer < best) {
+			best = work + transfer;
+			best_work = work;
+			best_transfer = transfer;
+		}
+		search->most_transfer = transfer - 1;
+	}
+	search->most_work = best_work;
+	search->most_transfer = best_transfer;
+	return true;
 }
 
 /* --- results -------------------------------------------------------------------------------------
  */
 
-static void sum_up(struct ipu_partition *partition)
+static void sum_up(struct ipu_partition *partition, const struct ipu_partition_params *params)
 {
+	int64_t shared = 0;
+
 	partition->fullest = -1;
+	for (int s = 0; s < partition->stages; s++)
+		shared = greater(shared, shared_transfer(params, &partition->stage[s]));
+	if (params->schedule != IPU_SEQUENTIAL)
+		shared += params->sync_cycles;
 	for (int s = 0; s < partition->stages; s++) {
-		const struct ipu_partition_stage *stage = &partition->stage[s];
+		struct ipu_partition_stage *stage = &partition->stage[s];
 
 		partition->sent_bytes += stage->sent_bytes;
+		stage->cycles = stage->work + shared;
 		if (stage->cycles > partition->cycles) {
 			partition->cycles = stage->cycles;
 			partition->slowest = s;
@@ -140,7 +199,7 @@ static enum status partition_make(struct ipu_partition **out,
 			ipu__partition_range_extend(&range);
 		ipu__partition_stage(&partition->stage[s], &range, s);
 	}
-	sum_up(partition);
+	sum_up(partition, table->params);
 	*out = partition;
 	return ST_OK;
 }
@@ -149,14 +208,13 @@ static enum status run_search(struct search *search, int *first, struct err *err
 {
 	int at = 0;
 
-	for (int aim = 0; aim < AIMS; aim++) {
-		search_aim(search, (enum aim)aim);
-		if (search->reached[aim] == NEVER)
-			return err_set(err, ST_INVALID,
-				       "%d stages are more than the layers can be split into, %d",
-				       search->stages,
-				       ipu_partition_most_stages(search->table->params));
-	}
+	search->most_overflow = search->most_work = search->most_transfer = NEVER;
+	search->most_overflow = search_aim(search, AIM_OVERFLOW);
+	if (search->most_overflow == NEVER || !bound_cycles(search))
+		return err_set(err, ST_INVALID,
+			       "%d stages are more than the layers can be split into, %d",
+			       search->stages, ipu_partition_most_stages(search->table->params));
+	search_aim(search, AIM_SENT);
 	for (int s = 0; s < search->stages; s++) {
 		first[s] = at;
 		at = search->end[place(search, s, at)];
@@ -233,20 +291,38 @@ int ipu_partition_most_stages(const struct ipu_partition_params *params)
 	return stages;
 }
 
+/* Of the stages, each figure at its greatest. */
+static struct ipu_partition_stage greatest(const struct ipu_partition *partition)
+{
+	struct ipu_partition_stage out = {0};
+
+	for (int s = 0; s < partition->stages; s++) {
+		const struct ipu_partition_stage *stage = &partition->stage[s];
+
+		out.forward = greater(out.forward, stage->forward);
+		out.backward = greater(out.backward, stage->backward);
+		out.update = greater(out.update, stage->update);
+		out.one_way = greater(out.one_way, stage->one_way);
+	}
+	return out;
+}
+
 int64_t ipu_partition_run_cycles(const struct ipu_partition *partition,
 				 const struct ipu_partition_params *params, int64_t microbatches)
 {
-	const int64_t steps = microbatches + params->stages - 1;
-	int64_t sum = 0, update = 0;
+	const struct ipu_partition_stage most = greatest(partition);
+	const int64_t beyond = most.one_way + params->sync_cycles;
+	int64_t sum = 0;
 
-	for (int s = 0; s < partition->stages; s++) {
-		sum += partition->stage[s].cycles;
-		if (partition->stage[s].update > update)
-			update = partition->stage[s].update;
+	if (params->schedule == IPU_SEQUENTIAL) {
+		for (int s = 0; s < partition->stages; s++)
+			sum += partition->stage[s].cycles;
+		return microbatches * sum + most.update;
 	}
-	if (params->schedule == IPU_SEQUENTIAL)
-		return microbatches * sum + update;
-	if (params->schedule == IPU_INTERLEAVED && params->training)
-		return 2 * steps * partition->cycles + update;
-	return steps * partition->cycles + update;
+	if (!params->training)
+		return (microbatches + params->stages - 1) * partition->cycles;
+	if (params->schedule == IPU_INTERLEAVED)
+		return 2 * (microbatches + params->stages - 1) * partition->cycles + most.update;
+	return (microbatches - 1) * partition->cycles +
+	       params->stages * (most.forward + most.backward + 2 * beyond) + most.update;
 }

@@ -33,19 +33,27 @@ struct ipu_flow {
 	int last;        /* the last unit that reads it, in any pass */
 	const int *kept; /* the units whose backward pass reads it, ascending; the caller's */
 	int kept_count;
+	int64_t fifo; /* cycles to put it into a FIFO, as many to take it out */
 };
 
 /*
- * What a stage's time is, with F and B its passes, H its stream copies, I what comes in over the
- * cut before it and O over the cut after it, as cycles of a link (gradients count as the
- * activations, the other way):
+ * What a stage takes, with F and B its passes (in training with what goes into the stage's FIFO, if
+ * it has one, and comes out), H its stream copies, and I and O what goes over the
+ * cuts before and after it, as cycles of the link between the IPUs of a pair (gradients count as
+ * the activations, the other way). Between pairs the links of a ladder have half the rate: i and o
+ * are I and O, doubled where the cut is between pairs.
  *
- *                 training              else
- *   Grouped       H + F + B + I + O     H + F + max(I, O)
- *   Interleaved   max(H + F, B) + max(I, O)   the same
- *   Sequential    H + F + B + I + O     H + F + O
+ *                 work            transfer, training   else
+ *   Grouped       H + F + B       max(I + O, i, o)     max(i, o)
+ *   Interleaved   max(H + F, B)   max(i, o)            max(i, o)
+ *   Sequential    H + F + B + the two syncs and what it sends, i + o; else o
  *
- * and a sync; recomputation adds F to B. Its memory is
+ * Recomputation adds F to B of all stages but the last, whose backward pass follows at once; FIFOs
+ * then have little to hold, and cost nothing here. All IPUs meet before they exchange and go on
+ * together, so with Grouped and Interleaved a time step takes the greatest work, the greatest
+ * transfer and a sync; a stage's time is its own work and this greatest transfer and sync.
+ *
+ * Its memory is
  *
  *   variables + live x (what it keeps of a micro-batch) + what only passes through,
  *
@@ -61,7 +69,7 @@ struct ipu_partition_params {
 	int stages;
 	enum ipu_schedule_kind schedule;
 	bool training, recompute, offload_activations;
-	double link_bytes_cycle; /* between IPUs; 0: transfers are free */
+	double link_bytes_cycle; /* between the IPUs of a pair; 0: transfers are free */
 	int64_t sync_cycles;     /* at the end of a time step */
 	int64_t memory_bytes;    /* of an IPU, shared alike by its stages; 0: no limit */
 	const int *device;       /* the IPU of each stage; NULL: each has its own */
@@ -70,8 +78,10 @@ struct ipu_partition_params {
 struct ipu_partition_stage {
 	int first, count;          /* units */
 	int64_t forward, backward; /* cycles: H + F, and B with what is computed again */
-	int64_t update, transfer;
-	int64_t cycles;         /* all in all, as above */
+	int64_t update;
+	int64_t work, transfer; /* as above */
+	int64_t one_way;        /* of the transfer, where the step has but forwards or backwards */
+	int64_t cycles;         /* its time, as above */
 	int64_t sent_bytes;     /* over the cut after it, per micro-batch */
 	int64_t memory_bytes;   /* by the sum above */
 	int64_t overflow_bytes; /* more than there is */
@@ -82,7 +92,7 @@ struct ipu_partition {
 	int stages;
 	int slowest;           /* stage */
 	int fullest;           /* with the greatest overflow; -1: all fit */
-	int64_t cycles;        /* of the slowest */
+	int64_t cycles;        /* the slowest's time: what a time step takes */
 	int64_t sent_bytes;    /* over all cuts */
 	int64_t most_overflow; /* of the fullest */
 };
@@ -90,9 +100,11 @@ struct ipu_partition {
 /*
  * The best split into exactly params->stages stages, none without a unit that computes: of those
  * that fit memory (where none does, of those whose greatest overflow is least) the one whose
- * slowest stage is fastest; of these, that which sends least over all cuts; of these, that whose
- * stages end earliest. ST_INVALID where there are too few units. Where transfers are free and
- * memory is not limited, more stages are never slower; a cut has its price, so else they may be.
+ * slowest stage is fastest; of these, one with the least greatest work; of these, that which sends
+ * least over all cuts; of these, that whose stages end earliest. ST_INVALID where there are too few
+ * units. More stages are never
+ * slower where they cost nothing: transfers and FIFOs are free, memory is not limited, and nothing
+ * is computed again. Else they may be.
  */
 enum status ipu_partition_new(struct ipu_partition **out, const struct ipu_partition_params *params,
 			      struct err *err);
@@ -105,9 +117,12 @@ void ipu_partition_free(struct ipu_partition *partition); /* accepts NULL */
 /* The most stages that the units can be split into; 0: none computes. */
 int ipu_partition_most_stages(const struct ipu_partition_params *params);
 
-/* Cycles of a pipeline run of @microbatches, all stages taken as slow as the slowest, and a weight
- * update (training): Grouped (G + N - 1) steps, Interleaved twice as many when training, Sequential
- * G times the sum of the stages. */
+/*
+ * Cycles of a pipeline run of G = @microbatches and a weight update (training), the greatest of all
+ * stages taken for each of N stages: Grouped training G - 1 time steps, N with forwards alone and N
+ * with backwards alone; Interleaved training 2 (G + N - 1) time steps; Sequential G times the sum
+ * of the stages; else G + N - 1 time steps.
+ */
 int64_t ipu_partition_run_cycles(const struct ipu_partition *partition,
 				 const struct ipu_partition_params *params, int64_t microbatches);
 

@@ -8,7 +8,7 @@
 
 /* A unit's backward pass reads a flow that @before, another unit, has read last; -1: none has. */
 struct ipu_partition_keep {
-	int64_t bytes;
+	int64_t bytes, fifo;
 	int before;
 };
 
@@ -27,6 +27,7 @@ struct ipu_partition_table {
 	int *keep_first, *end_first;
 	int64_t *memory; /* of each stage */
 	int64_t *live;   /* micro-batches whose kept tensors a stage holds */
+	bool *fifo;      /* a stage has one */
 };
 
 enum status ipu__partition_table_init(struct ipu_partition_table *table,
@@ -39,7 +40,7 @@ struct ipu_partition_range {
 	int first, end;
 	bool computes;
 	struct ipu_unit sum;
-	int64_t kept_bytes, passing_bytes;
+	int64_t kept_bytes, kept_fifo, passing_bytes;
 };
 
 void ipu__partition_range_begin(struct ipu_partition_range *range,

@@ -53,7 +53,7 @@ static void fill_lists(struct ipu_partition_table *table)
 			(struct ipu_partition_end){flow->bytes, flow->made};
 		for (int k = 0; k < flow->kept_count; k++)
 			table->keep[--table->keep_first[flow->kept[k]]] =
-				(struct ipu_partition_keep){flow->bytes,
+				(struct ipu_partition_keep){flow->bytes, flow->fifo,
 							    k > 0 ? flow->kept[k - 1] : -1};
 	}
 }
@@ -72,6 +72,7 @@ static void fill_stages(struct ipu_partition_table *table)
 		table->memory[s] =
 			params->memory_bytes > 0 ? params->memory_bytes / sharing : INT64_MAX;
 		table->live[s] = ipu_schedule_live(&schedule, s);
+		table->fifo[s] = ipu_schedule_fifo_depth(&schedule, s) > 0;
 		if (params->offload_activations)
 			table->live[s] -= ipu_schedule_fifo_depth(&schedule, s);
 	}
@@ -111,9 +112,11 @@ enum status ipu__partition_table_init(struct ipu_partition_table *table,
 		.end_first = mem_calloc(units + 1, sizeof(*table->end_first)),
 		.memory = mem_calloc(stages, sizeof(*table->memory)),
 		.live = mem_calloc(stages, sizeof(*table->live)),
+		.fifo = mem_calloc(stages, sizeof(*table->fifo)),
 	};
 	if (!table->border_bytes || !table->border_cycles || !table->keep || !table->end ||
-	    !table->keep_first || !table->end_first || !table->memory || !table->live) {
+	    !table->keep_first || !table->end_first || !table->memory || !table->live ||
+	    !table->fifo) {
 		ipu__partition_table_fini(table);
 		return err_nomem(err);
 	}
@@ -133,6 +136,7 @@ void ipu__partition_table_fini(struct ipu_partition_table *table)
 	mem_free(table->end_first);
 	mem_free(table->memory);
 	mem_free(table->live);
+	mem_free(table->fifo);
 	memset(table, 0, sizeof(*table));
 }
 
@@ -159,8 +163,10 @@ void ipu__partition_range_extend(struct ipu_partition_range *range)
 	range->sum.host += unit->host;
 	range->sum.variable_bytes += unit->variable_bytes;
 	for (int i = table->keep_first[u]; i < table->keep_first[u + 1]; i++)
-		if (table->keep[i].before < range->first)
+		if (table->keep[i].before < range->first) {
 			range->kept_bytes += table->keep[i].bytes;
+			range->kept_fifo += table->keep[i].fifo;
+		}
 	for (int i = table->end_first[u]; i < table->end_first[u + 1]; i++)
 		if (table->end[i].made < range->first)
 			range->passing_bytes -= table->end[i].bytes;
@@ -171,20 +177,47 @@ static int64_t greater(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-static void set_cycles(struct ipu_partition_stage *out, const struct ipu_partition_params *params,
-		       int64_t in, int64_t sent)
-{
-	const bool training = params->training;
-	int64_t work = out->forward + out->backward;
+/* Cycles of the link over the border, and between pairs of IPUs those of the slower links. */
+struct crossing {
+	int64_t pair, ladder;
+};
 
-	out->transfer = in + sent;
-	if (params->schedule == IPU_INTERLEAVED) {
-		work = greater(out->forward, out->backward);
-		out->transfer = greater(in, sent);
-	} else if (!training) {
-		out->transfer = params->schedule == IPU_GROUPED ? greater(in, sent) : sent;
+/* Over the border before stage @stage, at @border. */
+static struct crossing cross(const struct ipu_partition_table *table, int stage, int border)
+{
+	const int *device = table->params->device;
+	struct crossing crossing = {0, 0};
+	int from, to;
+
+	if (stage == 0 || stage == table->params->stages)
+		return crossing;
+	from = device ? device[stage - 1] : stage - 1;
+	to = device ? device[stage] : stage;
+	if (from == to)
+		return crossing;
+	crossing.pair = table->border_cycles[border];
+	crossing.ladder = from / 2 == to / 2 ? crossing.pair : 2 * crossing.pair;
+	return crossing;
+}
+
+static void set_cycles(struct ipu_partition_stage *out, const struct ipu_partition_params *params,
+		       struct crossing in, struct crossing after)
+{
+	out->work = out->forward + out->backward;
+	out->one_way = out->transfer = greater(in.ladder, after.ladder);
+	if (params->schedule == IPU_SEQUENTIAL) {
+		out->transfer = after.ladder + (params->training ? in.ladder : 0);
+		out->work += out->transfer + params->sync_cycles * (params->training ? 2 : 1);
+	} else if (params->schedule == IPU_INTERLEAVED) {
+		out->work = greater(out->forward, out->backward);
+	} else if (params->training) {
+		out->transfer = greater(out->transfer, in.pair + after.pair);
 	}
-	out->cycles = work + out->transfer + params->sync_cycles;
+}
+
+static bool replayed(const struct ipu_partition_table *table, int stage)
+{
+	return table->params->recompute && stage + 1 < table->params->stages;
 }
 
 static void set_memory(struct ipu_partition_stage *out, const struct ipu_partition_range *range,
@@ -194,7 +227,7 @@ static void set_memory(struct ipu_partition_stage *out, const struct ipu_partiti
 	const int64_t live = table->live[stage];
 	int64_t kept = range->kept_bytes * live;
 
-	if (table->params->recompute)
+	if (replayed(table, stage))
 		kept = range->kept_bytes + table->border_bytes[range->first] * (live - 1);
 	out->memory_bytes = range->sum.variable_bytes + kept + range->passing_bytes;
 	out->overflow_bytes = greater(0, out->memory_bytes - table->memory[stage]);
@@ -205,22 +238,24 @@ void ipu__partition_stage(struct ipu_partition_stage *out, const struct ipu_part
 {
 	const struct ipu_partition_table *table = range->table;
 	const struct ipu_partition_params *params = table->params;
-	const int *device = params->device;
-	const bool after = stage + 1 < params->stages;
-	const bool in_moves = stage > 0 && (!device || device[stage] != device[stage - 1]);
-	const bool out_moves = after && (!device || device[stage] != device[stage + 1]);
 
 	*out = (struct ipu_partition_stage){
 		.first = range->first,
 		.count = range->end - range->first,
 		.forward = range->sum.forward + range->sum.host,
-		.sent_bytes = after ? table->border_bytes[range->end] : 0,
+		.sent_bytes = stage + 1 < params->stages ? table->border_bytes[range->end] : 0,
 	};
 	if (params->training) {
-		out->backward = range->sum.backward + (params->recompute ? range->sum.forward : 0);
+		out->backward = range->sum.backward;
 		out->update = range->sum.update;
 	}
-	set_cycles(out, params, in_moves ? table->border_cycles[range->first] : 0,
-		   out_moves ? table->border_cycles[range->end] : 0);
+	if (params->training && replayed(table, stage)) {
+		out->backward += range->sum.forward;
+	} else if (table->fifo[stage]) {
+		out->forward += range->kept_fifo;
+		out->backward += range->kept_fifo;
+	}
+	set_cycles(out, params, cross(table, stage, range->first),
+		   cross(table, stage + 1, range->end));
 	set_memory(out, range, stage);
 }

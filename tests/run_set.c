@@ -12,7 +12,8 @@ void run_set_lay_out(struct run_set *set, const char *line, int64_t train, int64
 		print_error("%s: %s\n", line, set->err.text);
 	assert_non_null(set->run);
 	set->model = run_sample_model(set->run);
-	set->status = run_layout_new(&set->layout, set->run, set->model, train, test, &set->err);
+	set->status =
+		run_layout_new(&set->layout, set->run, set->model, train, test, NULL, &set->err);
 }
 
 void run_set_clear(struct run_set *set)

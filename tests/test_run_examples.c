@@ -139,7 +139,7 @@ static void check(const struct example *example)
 		fail_msg("%s: %s", example->line, err.text);
 	shape = data_of(run, &train, &test);
 	if (build(&model, run, &shape, &err) != ST_OK ||
-	    run_layout_new(&layout, run, model, train, test, &err) != ST_OK)
+	    run_layout_new(&layout, run, model, train, test, NULL, &err) != ST_OK)
 		fail_msg("%s: %s", example->line, err.text);
 
 	assert_int_equal(layout->replicas, example->replicas);
@@ -215,7 +215,7 @@ static void test_stages_of_resnet50_split_after_conv4_block2_add(void **state)
 	assert_int_equal(load(&run, "examples", "keras-chapter-resnet50.json", NULL), ST_OK);
 	shape = data_of(run, &train, &test);
 	assert_int_equal(build(&model, run, &shape, NULL), ST_OK);
-	assert_int_equal(run_layout_new(&layout, run, model, train, test, NULL), ST_OK);
+	assert_int_equal(run_layout_new(&layout, run, model, train, test, NULL, NULL), ST_OK);
 	for (int i = 0; i < model->layer_count; i++) {
 		if (!strcmp(model->layers[i].name, "conv4_block2_add"))
 			seen += layout->stage[i] == 0;

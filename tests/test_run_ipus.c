@@ -295,7 +295,7 @@ static void test_no_memory_is_undone_everywhere(void **state)
 		bool failed;
 
 		support_fail_alloc(n);
-		status = run_layout_new(&layout, set.run, set.model, 60000, 10000, NULL);
+		status = run_layout_new(&layout, set.run, set.model, 60000, 10000, NULL, NULL);
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		if (!failed) {

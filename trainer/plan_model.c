@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "trainer/plan_command.h"
 #include "trainer/plan_figures.h"
+#include "trainer/plan_split.h"
 #include "trainer/train_job.h"
 
 enum {
@@ -139,6 +140,7 @@ static enum status print_json(const struct train_job *job, const struct plan_fig
 	key_real(&w, "bubble_over_ideal", f->bubble_over_ideal);
 	key_int(&w, "flops_per_step", f->flops_per_step);
 	key_real(&w, "tflops", f->tflops);
+	plan_split_json(job, &w);
 	jsonw_end_object(&w);
 	return jsonw_end(&w, err);
 }
@@ -212,7 +214,7 @@ static enum status plan(struct train_job *job, const struct model_request *reque
 	if (job->layout->warnings)
 		fputs(job->layout->warnings, out);
 	print_text(job, &figures, out);
-	return ST_OK;
+	return plan_split_print(job, out, err);
 }
 
 static enum status run_model(int argc, char **argv, FILE *out, struct err *err)

@@ -27,6 +27,8 @@ void train_job_free(struct train_job *job)
 {
 	train_session_free(job->session);
 	callbacks_fini(&job->callbacks);
+	train_split_free(job->best);
+	train_split_free(job->split);
 	run_layout_free(job->layout);
 	model_free(job->model);
 	dataset_close(&job->train_set);
@@ -77,7 +79,7 @@ static enum status open_data(struct train_job *job, struct err *err)
 	return dataset_open(&job->train_set, &job->test_set, &params, err);
 }
 
-static enum status build_model(struct train_job *job, struct err *err)
+static enum status new_model(struct train_job *job, struct err *err)
 {
 	const bool own_file = job->run->model_place[0] == '\0';
 	const struct json_at root =
@@ -90,11 +92,81 @@ static enum status build_model(struct train_job *job, struct err *err)
 		return err_set(err, ST_INVALID, "%s: model: missing", job->run->path);
 	memcpy(input.dim, job->train_set.shape, sizeof(job->train_set.shape));
 	status = model_new(&job->model, &at, &input, err);
+	if (status == ST_OK)
+		model_set_policy(job->model,
+				 job->run->compile.dtype_policy == RUN_POLICY_MIXED_FLOAT16);
+	return status;
+}
+
+/* ---- stages ------------------------------------------------------------------------------------
+ */
+
+struct splitting {
+	struct train_job *job;
+	struct train_partitioner *partitioner; /* NULL: not needed yet */
+};
+
+static enum status split_best(void *user, const struct model *model, int stages, int *stage,
+			      struct err *err)
+{
+	struct splitting *splitting = user;
+	const struct train_job *job = splitting->job;
+	enum status status = ST_OK;
+
+	if (!splitting->partitioner)
+		status = train_partitioner_new(&splitting->partitioner, job->run, &job->train_set,
+					       &job->test_set, err);
 	if (status != ST_OK)
 		return status;
-	model_set_policy(job->model, job->run->compile.dtype_policy == RUN_POLICY_MIXED_FLOAT16);
-	return run_layout_new(&job->layout, job->run, job->model, job->train_set.count,
-			      job->test_set.count, err);
+	return train_partition_best(&splitting->job->best, splitting->partitioner, model, stages,
+				    stage, err);
+}
+
+/* The best split beside the run file's own: before the layout brings the layers into its order. */
+static enum status split_beside(struct splitting *splitting, struct err *err)
+{
+	const struct train_job *job = splitting->job;
+	int *stage = mem_calloc((size_t)job->model->layer_count, sizeof(*stage));
+	int stages;
+	enum status status;
+
+	if (!stage)
+		return err_nomem(err);
+	status = run_stages(job->run, job->model, NULL, stage, &stages, err);
+	mem_free(stage);
+	if (status == ST_OK)
+		status = split_best(splitting, job->model, stages, NULL, NULL);
+	/* Nobody has asked for it. */
+	return status == ST_NOMEM ? err_nomem(err) : ST_OK;
+}
+
+static enum status lay_out(struct splitting *splitting, struct err *err)
+{
+	struct train_job *job = splitting->job;
+	const struct run_splitter splitter = {.split = split_best, .user = splitting};
+	const bool compare = job->plan_only && job->run->pipeline.wanted && job->run->ipu.wanted;
+	enum status status = ST_OK;
+
+	if (compare && !job->run->pipeline.stages_auto)
+		status = split_beside(splitting, err);
+	if (status == ST_OK)
+		status = run_layout_new(&job->layout, job->run, job->model, job->train_set.count,
+					job->test_set.count, &splitter, err);
+	if (status == ST_OK && compare && splitting->partitioner)
+		status = train_partition_given(&job->split, splitting->partitioner, job->model,
+					       job->layout->stages, job->layout->stage, err);
+	return status;
+}
+
+static enum status build_model(struct train_job *job, struct err *err)
+{
+	struct splitting splitting = {.job = job};
+	enum status status = new_model(job, err);
+
+	if (status == ST_OK)
+		status = lay_out(&splitting, err);
+	train_partitioner_free(splitting.partitioner);
+	return status;
 }
 
 static enum status read_options(struct train_job *job, struct err *err)
@@ -171,6 +243,21 @@ static void show(const struct train_job *job, const char *text)
 		fputs(text, job->screen.out);
 }
 
+static enum status show_split(const struct train_job *job, struct err *err)
+{
+	struct str text = {0};
+	enum status status = ST_OK;
+
+	if (job->best)
+		train_split_describe(job->best, "pipeline.stages auto", &text);
+	if (text.failed)
+		status = err_nomem(err);
+	else
+		show(job, text.text);
+	str_free(&text);
+	return status;
+}
+
 /* Told before hours of training, not after them. */
 static enum status check_outputs(const struct train_job *job, struct err *err)
 {
@@ -200,9 +287,10 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 		return status;
 	train_summary_model(job->screen.out, job->model, job->model->batch);
 	train_summary_stages(job->screen.out, job->model, job->layout);
+	status = show_split(job, err);
 	show(job, job->layout->warnings);
 	show(job, job->layout->notes);
-	return ST_OK;
+	return status;
 }
 
 enum status train_job_plan(struct train_job *job, struct err *err)

@@ -10,6 +10,7 @@
 #include "reports/report_auto.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/train_fit.h"
+#include "trainer/train_partition.h"
 #include "trainer/train_screen.h"
 
 struct train_job {
@@ -20,6 +21,10 @@ struct train_job {
 	struct model *model;
 	struct dataset train_set, test_set;
 	struct run_layout *layout;
+	/* Of a pipeline. `best`: where pipeline.stages is "auto", and beside what the run file says
+	 * where nothing but a plan is wanted; NULL: none, or there cannot be one. `split`: what the
+	 * run has, of a plan alone. */
+	struct train_split *best, *split;
 	struct report_options options;
 	struct ips_recording *recording;
 	struct train_session *session;

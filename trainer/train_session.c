@@ -21,8 +21,8 @@ static bool find_value(const struct json_at *root, const char *section, const ch
 	       json_child(within, key, out) && !json_is_null(out);
 }
 
-static enum status read_optimizer(struct optimizer *out, const struct run_file *run,
-				  struct err *err)
+enum status train_session_optimizer(struct optimizer *out, const struct run_file *run,
+				    struct err *err)
 {
 	const struct json_at root = json_root(run->path, run->json);
 	struct json_at within, at;
@@ -48,33 +48,41 @@ static enum status name_figures(struct train_session *session, struct train_meas
 	return ST_OK;
 }
 
-/* Each of @section's loss and metrics, or compile's where it says nothing. */
-static enum status read_measure(struct train_session *session, struct train_measure *out,
-				const char *section, const struct dataset *set, struct err *err)
+enum status train_session_measure(struct loss *loss, struct metric_list *metrics,
+				  const struct run_file *run, const char *section,
+				  const struct model *model, const struct dataset *set,
+				  struct err *err)
 {
-	const struct run_file *run = session->run;
 	const struct json_at root = json_root(run->path, run->json);
 	const struct target_kind kind = dataset_targets(set);
 	struct json_at within, at;
 	char path[256];
 	enum status status;
-	bool metrics;
+	bool given;
 
 	if (!find_value(&root, section, "loss", &within, &at) &&
 	    !find_value(&root, "compile", "loss", &within, &at))
 		return err_set(err, ST_INVALID, "%s: compile.loss: missing", run->path);
-	status = loss_get(&out->loss, &at, err);
+	status = loss_get(loss, &at, err);
 	if (status != ST_OK)
 		return status;
-	status = loss_check(&out->loss, session->model, &kind, err);
+	status = loss_check(loss, model, &kind, err);
 	if (status != ST_OK) {
 		json_path(&at, path, sizeof(path));
 		err_prefix(err, "%s: %s", run->path, path);
 		return status;
 	}
-	metrics = find_value(&root, section, "metrics", &within, &at) ||
-		  find_value(&root, "compile", "metrics", &within, &at);
-	status = metric_list_new(&out->metrics, metrics ? &at : NULL, session->model, &kind, err);
+	given = find_value(&root, section, "metrics", &within, &at) ||
+		find_value(&root, "compile", "metrics", &within, &at);
+	return metric_list_new(metrics, given ? &at : NULL, model, &kind, err);
+}
+
+static enum status read_measure(struct train_session *session, struct train_measure *out,
+				const char *section, const struct dataset *set, struct err *err)
+{
+	enum status status = train_session_measure(&out->loss, &out->metrics, session->run, section,
+						   session->model, set, err);
+
 	return status == ST_OK ? name_figures(session, out, err) : status;
 }
 
@@ -82,7 +90,7 @@ static enum status read_compile(struct train_session *session, struct err *err)
 {
 	struct train_program *train = &session->program[IPS_TRAIN];
 	struct train_program *evaluate = &session->program[IPS_EVALUATE];
-	enum status status = read_optimizer(&session->optimizer, session->run, err);
+	enum status status = train_session_optimizer(&session->optimizer, session->run, err);
 
 	if (status == ST_OK && session->layout->steps_per_epoch > 0)
 		status = read_measure(session, &train->measure, "compile", session->train_set, err);

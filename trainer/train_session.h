@@ -174,4 +174,15 @@ void train_session_free(struct train_session *session); /* accepts NULL */
 /* The device, where there is one, has memory for it. */
 bool train_session_fits(const struct train_session *session);
 
+/* What compile.optimizer says. */
+enum status train_session_optimizer(struct optimizer *out, const struct run_file *run,
+				    struct err *err);
+
+/* Each of @section's loss and metrics, or compile's where it says nothing; they compare with the
+ * targets of @set. *@metrics is the caller's (metric_list_free()). */
+enum status train_session_measure(struct loss *loss, struct metric_list *metrics,
+				  const struct run_file *run, const char *section,
+				  const struct model *model, const struct dataset *set,
+				  struct err *err);
+
 #endif /* TRAIN_SESSION_H */

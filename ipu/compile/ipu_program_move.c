@@ -44,6 +44,17 @@ enum status ipu__layout_check(const struct ipu_graph *graph, const struct ipu_ta
 /* --- on the tiles, and to memory elsewhere -------------------------------------------------------
  */
 
+int64_t ipu_fifo_cycles(const struct ipu_target *target, int64_t bytes, bool offloaded)
+{
+	const double each = (double)bytes / (double)(target->tiles * target->load_bytes_cycle);
+
+	if (bytes == 0)
+		return 0;
+	if (offloaded)
+		return ipu_stream_copy(target, (double)bytes, target->remote_bytes_second).cycles;
+	return (int64_t)ceil(target->phase_cycles) + LOCAL_COPY_CYCLES + (int64_t)ceil(each);
+}
+
 void ipu__copy_lower(struct ipu_lowering *lowering, int function, int64_t bytes, const char *name)
 {
 	const struct ipu_target *target = lowering->target;

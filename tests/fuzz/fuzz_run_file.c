@@ -22,7 +22,7 @@ static void lay_out(const struct run_file *run)
 
 	if (model_new(&model, &at, &shape, &err) != ST_OK)
 		return;
-	if (run_layout_new(&layout, run, model, 60000, 10000, &err) == ST_OK)
+	if (run_layout_new(&layout, run, model, 60000, 10000, NULL, &err) == ST_OK)
 		run_layout_free(layout);
 	model_free(model);
 }

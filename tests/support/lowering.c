@@ -63,7 +63,7 @@ static void lower(struct lowered *lowered, const struct model_shape *shape)
 	must(model_new(&lowered->model, &at, shape, &err), &err, "model");
 	model_set_policy(lowered->model,
 			 lowered->run->compile.dtype_policy == RUN_POLICY_MIXED_FLOAT16);
-	must(run_layout_new(&lowered->layout, lowered->run, lowered->model, ITEMS, TEST_ITEMS,
+	must(run_layout_new(&lowered->layout, lowered->run, lowered->model, ITEMS, TEST_ITEMS, NULL,
 			    &err),
 	     &err, "layout");
 	lowered->from = (struct train_lowered){

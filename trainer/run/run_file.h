@@ -178,7 +178,8 @@ struct run_file {
 		bool wanted;
 		/* Array, object or text; resolved against the model by run_stages(). */
 		const cJSON *stages;
-		bool stages_auto;                /* it is the text "auto" */
+		bool stages_auto;    /* it is the text "auto" */
+		int64_t auto_stages; /* how many; 0: as many as IPUs are mapped, or attached */
 		enum ipu_schedule_kind schedule; /* default Grouped */
 		struct run_ints device_mapping;  /* by stage; not given: stage s on IPU s */
 		bool accumulate_outfeed;         /* default false */

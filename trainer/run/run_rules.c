@@ -117,8 +117,8 @@ static enum status run_rule_stages(struct run_rules *rules)
 {
 	struct run_layout *layout = rules->layout;
 	struct model *model = rules->model;
-	enum status status =
-		run_stages(rules->run, model, layout->stage, &layout->stages, rules->err);
+	enum status status = run_stages(rules->run, model, rules->splitter, layout->stage,
+					&layout->stages, rules->err);
 
 	if (status == ST_OK)
 		status = model_order(model, layout->stage, rules->err);
@@ -146,13 +146,15 @@ static enum status run_rules_apply(struct run_rules *rules)
 }
 
 enum status run_layout_new(struct run_layout **out, const struct run_file *run, struct model *model,
-			   int64_t train_items, int64_t test_items, struct err *err)
+			   int64_t train_items, int64_t test_items,
+			   const struct run_splitter *splitter, struct err *err)
 {
 	struct run_layout *layout = mem_calloc(1, sizeof(*layout));
 	struct run_rules rules = {.run = run,
 				  .model = model,
 				  .train_items = train_items,
 				  .test_items = test_items,
+				  .splitter = splitter,
 				  .layout = layout,
 				  .err = err};
 	enum status status = ST_OK;

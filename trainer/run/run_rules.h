@@ -27,14 +27,26 @@ struct run_layout {
 	char *notes;    /* the same, of what is well but good to know */
 };
 
-/* The stage of each layer from `pipeline.stages` (a list, or {layer: stage that starts there}). */
-enum status run_stages(const struct run_file *run, const struct model *model, int *stage,
-		       int *stages, struct err *err);
+/* Who splits a model where `pipeline.stages` is "auto": what layers cost is not known here. Writes
+ * the stage of each layer, of @stages in all. */
+struct run_splitter {
+	enum status (*split)(void *user, const struct model *model, int stages, int *stage,
+			     struct err *err);
+	void *user;
+};
+
+/* The stage of each layer from `pipeline.stages`: a list, {layer: stage that starts there}, or
+ * "auto", for which @splitter is asked (NULL: such a run is refused). */
+enum status run_stages(const struct run_file *run, const struct model *model,
+		       const struct run_splitter *splitter, int *stage, int *stages,
+		       struct err *err);
 
 /* @train_items and @test_items: images in the sets (test 0: none). With a pipeline the layers of
- * @model are brought into the order of their stages (model_order()), on failure too. */
+ * @model are brought into the order of their stages (model_order()), on failure too. @splitter: as
+ * in run_stages(). */
 enum status run_layout_new(struct run_layout **out, const struct run_file *run, struct model *model,
-			   int64_t train_items, int64_t test_items, struct err *err);
+			   int64_t train_items, int64_t test_items,
+			   const struct run_splitter *splitter, struct err *err);
 void run_layout_free(struct run_layout *layout); /* accepts NULL */
 
 #endif /* RUN_RULES_H */

@@ -12,6 +12,7 @@ struct run_rules {
 	const struct run_file *run;
 	struct model *model;
 	int64_t train_items, test_items;
+	const struct run_splitter *splitter;
 	struct run_layout *layout;
 	struct str warnings, notes;
 	bool advised; /* that executions of one step are slow */

@@ -123,6 +123,57 @@ static enum status run_stages_object(const struct json_at *at, const struct mode
 	return status;
 }
 
+/* --- "auto" --------------------------------------------------------------------------------------
+ */
+
+static enum status run_stages_auto(const struct json_at *at, const struct run_file *run,
+				   const struct model *model, const struct run_splitter *splitter,
+				   int *stage, struct err *err)
+{
+	const struct run_ints *mapping = &run->pipeline.device_mapping;
+	int64_t stages = run->ipu.auto_select_ipus;
+
+	if (!run->ipu.wanted)
+		return json_fail(at, err,
+				 "\"auto\" splits the layers over IPUs, but \"ipu\" is null: give "
+				 "ipu.auto_select_ipus, or set pipeline to null too");
+	if (mapping->given)
+		stages = mapping->count;
+	if (run->pipeline.auto_stages > 0)
+		stages = run->pipeline.auto_stages;
+	if (stages < 2)
+		return json_fail(
+			at, err,
+			"\"auto\" makes a stage for each of ipu.auto_select_ipus, of which "
+			"there is %" PRId64 ": give 2 or more, or set pipeline to null",
+			stages);
+	if (!splitter)
+		return json_fail(at, err,
+				 "\"auto\" needs the simulated IPU; give a list (the stage of each "
+				 "layer) or an object (layer: the stage that starts there)");
+	return splitter->split(splitter->user, model, (int)stages, stage, err);
+}
+
+static enum status run_stages_read(const struct json_at *at, const struct run_file *run,
+				   const struct model *model, const struct run_splitter *splitter,
+				   int *stage, struct err *err)
+{
+	if (run->pipeline.stages_auto)
+		return run_stages_auto(at, run, model, splitter, stage, err);
+	if (run->pipeline.auto_stages > 0)
+		return err_set(err, ST_INVALID,
+			       "%s: pipeline.auto_stages: is of pipeline.stages \"auto\" alone: "
+			       "set it to null, or pipeline.stages to \"auto\"",
+			       run->path);
+	if (cJSON_IsArray(at->node))
+		return run_stages_list(at, model, stage, err);
+	if (cJSON_IsObject(at->node))
+		return run_stages_object(at, model, stage, err);
+	return json_fail(at, err,
+			 "must be a list (the stage of each layer), an object (layer: the stage "
+			 "that starts there) or \"auto\"");
+}
+
 /* --- rules of all models -----------------------------------------------------------------------
  */
 
@@ -200,8 +251,9 @@ static enum status run_stages_filled(const struct json_at *at, const struct mode
 	return status;
 }
 
-enum status run_stages(const struct run_file *run, const struct model *model, int *stage,
-		       int *stages, struct err *err)
+enum status run_stages(const struct run_file *run, const struct model *model,
+		       const struct run_splitter *splitter, int *stage, int *stages,
+		       struct err *err)
 {
 	struct json_at root = json_root(run->path, run->json), pipeline, at;
 	enum status status;
@@ -213,18 +265,7 @@ enum status run_stages(const struct run_file *run, const struct model *model, in
 
 	if (!json_child(&root, "pipeline", &pipeline) || !json_child(&pipeline, "stages", &at))
 		return json_fail(&root, err, "pipeline.stages: is missing");
-	if (cJSON_IsArray(at.node))
-		status = run_stages_list(&at, model, stage, err);
-	else if (cJSON_IsObject(at.node))
-		status = run_stages_object(&at, model, stage, err);
-	else if (run->pipeline.stages_auto)
-		status = json_fail(&at, err,
-				   "\"auto\" is not supported yet: give a list (the stage of each "
-				   "layer) or an object (layer: the stage that starts there)");
-	else
-		status = json_fail(&at, err,
-				   "must be a list (the stage of each layer), an object (layer: "
-				   "the stage that starts there) or \"auto\"");
+	status = run_stages_read(&at, run, model, splitter, stage, err);
 	if (status != ST_OK)
 		return status;
 

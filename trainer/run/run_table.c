@@ -408,7 +408,15 @@ static const struct run_key run_keys[] = {
 	 .kind = RUN_KEY_TREE,
 	 AT(pipeline.stages),
 	 .help = "A list with the stage of each layer, {layer: the stage that starts there}, or "
-		 "\"auto\"."},
+		 "\"auto\": the split whose slowest stage is fastest."},
+	{.path = "pipeline.auto_stages",
+	 .kind = RUN_KEY_INT,
+	 .fallback = "null",
+	 .least = 2,
+	 .greatest = 256,
+	 AT(pipeline.auto_stages),
+	 .help = "Stages of pipeline.stages \"auto\"; null: one for each entry of "
+		 "pipeline.device_mapping, else for each of ipu.auto_select_ipus."},
 	{.path = "pipeline.schedule",
 	 .kind = RUN_KEY_CHOICE,
 	 .fallback = "\"Grouped\"",

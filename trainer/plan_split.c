@@ -1,0 +1,139 @@
+#include "trainer/plan_split.h"
+
+#include <inttypes.h>
+
+#include "common/fmt.h"
+
+/* Of all stages' cycles. */
+static double share_of(const struct ipu_partition *partition, int stage)
+{
+	int64_t sum = 0;
+
+	for (int s = 0; s < partition->stages; s++)
+		sum += partition->stage[s].cycles;
+	return sum > 0 ? (double)partition->stage[stage].cycles / (double)sum : 0;
+}
+
+static void print_table(const struct train_split *split, FILE *out)
+{
+	const struct ipu_partition *partition = split->partition;
+
+	fprintf(out, "    %5s  %12s  %12s  %12s  %12s  %7s  %9s  %9s  %s\n", "stage", "forward",
+		"backward", "transfer", "cycles", "share", "sent", "memory", "from layer");
+	for (int s = 0; s < partition->stages; s++) {
+		const struct ipu_partition_stage *stage = &partition->stage[s];
+		char forward[FMT_SIZE], backward[FMT_SIZE], transfer[FMT_SIZE], cycles[FMT_SIZE];
+		char share[FMT_SIZE], sent[FMT_SIZE], memory[FMT_SIZE];
+
+		fprintf(out, "    %5d  %12s  %12s  %12s  %12s  %7s  %9s  %9s  %s\n", s,
+			fmt_count(forward, stage->forward), fmt_count(backward, stage->backward),
+			fmt_count(transfer, stage->transfer), fmt_count(cycles, stage->cycles),
+			fmt_percent(share, share_of(partition, s)),
+			fmt_bytes(sent, (uint64_t)stage->sent_bytes),
+			fmt_bytes(memory, (uint64_t)stage->memory_bytes), split->first_layer[s]);
+	}
+}
+
+static enum status print_split(const struct train_split *split, const char *what, FILE *out,
+			       struct err *err)
+{
+	struct str text = {0};
+
+	train_split_describe(split, what, &text);
+	if (text.failed) {
+		str_free(&text);
+		return err_nomem(err);
+	}
+	fprintf(out, "  %s", str_peek(&text));
+	str_free(&text);
+	print_table(split, out);
+	return ST_OK;
+}
+
+enum status plan_split_print(const struct train_job *job, FILE *out, struct err *err)
+{
+	enum status status = ST_OK;
+
+	if (job->split && !job->run->pipeline.stages_auto)
+		status = print_split(job->split, "pipeline.stages", out, err);
+	if (status == ST_OK && job->best)
+		status = print_split(job->best, "pipeline.stages auto", out, err);
+	return status;
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------
+ */
+
+static void key_int(struct jsonw *w, const char *key, int64_t value)
+{
+	jsonw_key(w, key);
+	jsonw_int(w, value);
+}
+
+static void key_real(struct jsonw *w, const char *key, double value)
+{
+	jsonw_key(w, key);
+	jsonw_real(w, value);
+}
+
+static void json_stage(const struct train_split *split, int number, struct jsonw *w)
+{
+	const struct ipu_partition_stage *stage = &split->partition->stage[number];
+
+	jsonw_begin_object(w);
+	jsonw_key(w, "first_layer");
+	jsonw_text(w, split->first_layer[number]);
+	key_int(w, "layers", stage->count);
+	key_int(w, "forward_cycles", stage->forward);
+	key_int(w, "backward_cycles", stage->backward);
+	key_int(w, "transfer_cycles", stage->transfer);
+	key_int(w, "update_cycles", stage->update);
+	key_int(w, "cycles", stage->cycles);
+	key_real(w, "share", share_of(split->partition, number));
+	key_int(w, "sent_bytes", stage->sent_bytes);
+	key_int(w, "memory_bytes", stage->memory_bytes);
+	key_int(w, "overflow_bytes", stage->overflow_bytes);
+	jsonw_end_object(w);
+}
+
+static void json_split(const struct train_split *split, struct jsonw *w)
+{
+	if (!split) {
+		jsonw_null(w);
+		return;
+	}
+	jsonw_begin_object(w);
+	jsonw_key(w, "first_layers");
+	jsonw_begin_array(w);
+	for (int s = 0; s < split->partition->stages; s++)
+		jsonw_text(w, split->first_layer[s]);
+	jsonw_end_array(w);
+	key_int(w, "slowest_stage", split->partition->slowest);
+	key_int(w, "slowest_stage_cycles", split->partition->cycles);
+	key_real(w, "slowest_stage_us", split->slowest_us);
+	key_real(w, "step_us_estimate", split->step_us);
+	key_int(w, "overflow_bytes", split->partition->most_overflow);
+	jsonw_key(w, "stages");
+	jsonw_begin_array(w);
+	for (int s = 0; s < split->partition->stages; s++)
+		json_stage(split, s, w);
+	jsonw_end_array(w);
+	jsonw_end_object(w);
+}
+
+void plan_split_json(const struct train_job *job, struct jsonw *w)
+{
+	jsonw_key(w, "stages_cycles");
+	if (job->split) {
+		jsonw_begin_array(w);
+		for (int s = 0; s < job->split->partition->stages; s++)
+			jsonw_int(w, job->split->partition->stage[s].cycles);
+		jsonw_end_array(w);
+	} else {
+		jsonw_null(w);
+	}
+	jsonw_key(w, "split");
+	json_split(job->split, w);
+	jsonw_key(w, "auto_split");
+	json_split(job->best, w);
+}
