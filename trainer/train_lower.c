@@ -66,7 +66,7 @@ int train__lower_node(struct lowering *lowering, const struct ipu_node *node)
 static int lower_all(struct lowering *lowering)
 {
 	const int layers = lowering->from->model->layer_count;
-	int failed = train__lower_tensors(lowering);
+	int failed = train__lower_tensors(lowering) || train__lower_infeeds(lowering);
 
 	for (int i = 0; i < layers && !failed; i++)
 		failed = train__lower_layer_forward(lowering, i) ||
@@ -81,7 +81,7 @@ static int lower_all(struct lowering *lowering)
 			 train__lower_params(lowering, i, 'B');
 	for (int i = 0; i < layers && !failed; i++)
 		failed = train__lower_params(lowering, i, 'U');
-	return failed;
+	return failed ? failed : train__lower_iterations(lowering);
 }
 
 static int keep_all(struct lowering *lowering, struct ipu_graph *graph)

@@ -77,6 +77,13 @@ int train__lower_cast(struct lowering *lowering, const char *name, const char *l
 int train__lower_layer_forward(struct lowering *lowering, int position);
 int train__lower_layer_backward(struct lowering *lowering, int position);
 
+/* The batch, as its operations want it. */
+int train__lower_infeeds(struct lowering *lowering);
+/* @value goes into the mean over the steps so far, which is @result. */
+int train__lower_running_mean(struct lowering *lowering, const char *name, int value, int result);
+/* One more, in phase U of the first stage. */
+int train__lower_iterations(struct lowering *lowering);
+
 int train__lower_loss_forward(struct lowering *lowering);
 int train__lower_loss_backward(struct lowering *lowering); /* to the last layer's gradient */
 int train__lower_outfeed(struct lowering *lowering, int position);

@@ -57,10 +57,12 @@ static int as_float(struct lowering *lowering, int tensor, const char *name)
 	return to;
 }
 
-/* The mean over the items of @from is a result. */
+/* The mean over the items of @from; its mean over the steps is a result, as Keras shows it. */
 static int lower_mean(struct lowering *lowering, const char *name, const char *result, int from)
 {
 	const struct lower_rows rows = rows_of(lowering);
+	const int mean = flat(lowering, IPU_TENSOR_TEMPORARY,
+			      arena_printf(lowering->arena, "%s/Mean", name), 1);
 	const int to = flat(lowering, IPU_TENSOR_RESULT, result, 1);
 	const struct ipu_op op = {.kind = IPU_OP_REDUCE,
 				  .name = arena_printf(lowering->arena, "%s/Mean", name),
@@ -68,14 +70,15 @@ static int lower_mean(struct lowering *lowering, const char *name, const char *r
 				  .stage = rows.stage,
 				  .reduce = {rows.batch, 1}};
 
-	if (to < 0)
+	if (mean < 0 || to < 0 ||
+	    train__lower_node(lowering, &(struct ipu_node){.op = op,
+							   .reads = &from,
+							   .read_count = 1,
+							   .writes = &mean,
+							   .write_count = 1,
+							   .measure_only = true}) != 0)
 		return -1;
-	return train__lower_node(lowering, &(struct ipu_node){.op = op,
-							      .reads = &from,
-							      .read_count = 1,
-							      .writes = &to,
-							      .write_count = 1,
-							      .measure_only = true});
+	return train__lower_running_mean(lowering, result, mean, to);
 }
 
 /* --- the loss ------------------------------------------------------------------------------------
@@ -153,6 +156,32 @@ static void metric_op(const struct lowering *lowering, const struct metric *metr
 		op->rows.work = IPU_ROWS_ERROR;
 }
 
+/* The class that a one-hot label names; of class numbers there is nothing to find. */
+static int lower_label(struct lowering *lowering, const struct metric *metric, int *label)
+{
+	const struct lower_rows rows = rows_of(lowering);
+	const struct ipu_op op = {
+		.kind = IPU_OP_ROWS,
+		.name = arena_printf(lowering->arena, "metrics/%s/ArgMax", metric->name),
+		.phase = 'F',
+		.stage = rows.stage,
+		.rows = {IPU_ROWS_ARGMAX, rows.batch, rows.width}};
+
+	*label = lowering->labels;
+	if (metric_work(metric) != METRIC_OF_GREATEST || lowering->from->targets.classes)
+		return 0;
+	*label = flat(lowering, IPU_TENSOR_TEMPORARY,
+		      arena_printf(lowering->arena, "metrics/%s/label", metric->name), rows.batch);
+	if (*label < 0)
+		return -1;
+	return train__lower_node(lowering, &(struct ipu_node){.op = op,
+							      .reads = &lowering->labels,
+							      .read_count = 1,
+							      .writes = label,
+							      .write_count = 1,
+							      .measure_only = true});
+}
+
 static int lower_metric(struct lowering *lowering, const struct metric *metric, int output)
 {
 	struct ipu_op op = {
@@ -164,15 +193,16 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 			       arena_printf(lowering->arena, "metrics/%s/items", metric->name),
 			       train__lower_batch(lowering));
 
+	int label;
+
 	metric_op(lowering, metric, &op);
-	if (items < 0 || !op.name ||
-	    train__lower_node(lowering,
-			      &(struct ipu_node){.op = op,
-						 .reads = (const int[]){output, lowering->labels},
-						 .read_count = 2,
-						 .writes = &items,
-						 .write_count = 1,
-						 .measure_only = true}) != 0)
+	if (items < 0 || !op.name || lower_label(lowering, metric, &label) != 0 ||
+	    train__lower_node(lowering, &(struct ipu_node){.op = op,
+							   .reads = (const int[]){output, label},
+							   .read_count = 2,
+							   .writes = &items,
+							   .write_count = 1,
+							   .measure_only = true}) != 0)
 		return -1;
 	return lower_mean(lowering, op.name,
 			  arena_printf(lowering->arena, "metrics/%s/result", metric->name), items);
