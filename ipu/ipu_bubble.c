@@ -239,44 +239,34 @@ static enum status measure_init(struct measure *m, const struct ipu_interval *in
 /* ---- rates --------------------------------------------------------------------------------------
  */
 
-/* The longest time from a stage's first start to its last end. */
-static int64_t longest_span(const struct measure *m, int64_t *first, int64_t *last)
+/* The longest time from an IPU's first start to its last end; its works stand together. The paper
+ * has a stage on every device; several stages on an IPU are one there. */
+static int64_t longest_span(const struct measure *m)
 {
 	int64_t longest = 0;
 
-	for (int s = 0; s < m->stages; s++) {
-		first[s] = INT64_MAX;
-		last[s] = INT64_MIN;
-	}
-	for (int i = 0; i < m->count; i++) {
-		const struct ipu_interval *work = &m->by_ipu[i];
+	for (int from = 0, to; from < m->count; from = to) {
+		int64_t first = INT64_MAX, last = INT64_MIN;
 
-		if (work->start_ns < first[work->stage])
-			first[work->stage] = work->start_ns;
-		if (end_of(work) > last[work->stage])
-			last[work->stage] = end_of(work);
-	}
-	for (int s = 0; s < m->stages; s++) {
-		if (first[s] <= last[s] && last[s] - first[s] > longest)
-			longest = last[s] - first[s];
+		for (to = from; to < m->count && m->by_ipu[to].ipu == m->by_ipu[from].ipu; to++) {
+			const struct ipu_interval *work = &m->by_ipu[to];
+
+			first = work->start_ns < first ? work->start_ns : first;
+			last = end_of(work) > last ? end_of(work) : last;
+		}
+		longest = last - first > longest ? last - first : longest;
 	}
 	return longest;
 }
 
-static enum status rates(const struct measure *m, struct ipu_bubble *out, struct err *err)
+static void rates(const struct measure *m, struct ipu_bubble *out)
 {
-	int64_t *bounds = mem_calloc(2 * (size_t)m->stages, sizeof(*bounds));
-	double busy = (double)out->busy_ns, total, span;
+	const double busy = (double)out->busy_ns, span = (double)longest_span(m);
+	const double total = (double)m->ipus * (double)out->makespan_ns;
 
-	if (bounds == NULL)
-		return err_nomem(err);
-	span = (double)longest_span(m, bounds, bounds + m->stages);
-	mem_free(bounds);
-	total = (double)m->ipus * (double)out->makespan_ns;
 	out->idle_fraction = total > 0 ? (total - busy) / total : NAN;
-	out->bubble_rate = span > 0 ? 1 - busy / m->stages / span : NAN;
+	out->bubble_rate = span > 0 ? 1 - busy / m->ipus / span : NAN;
 	out->bubble_over_ideal = busy > 0 ? (total - busy) / busy : NAN;
-	return ST_OK;
 }
 
 static enum status measure(const struct ipu_interval *intervals, int count, int ipus, int stages,
@@ -302,7 +292,7 @@ static enum status measure(const struct ipu_interval *intervals, int count, int 
 			measure_ipu(&m, m.by_ipu + from, to - from, blame, out);
 			from = to;
 		}
-		status = rates(&m, out, err);
+		rates(&m, out);
 	}
 	measure_fini(&m);
 	return status;

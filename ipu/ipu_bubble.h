@@ -1,15 +1,16 @@
 /*
- * The bubble of one pipeline run, measured and in theory, by all three definitions in use.
+ * The bubble of one pipeline run, measured and in theory, by all three definitions in use:
  *
- *	bubble_rate        1 - m T / S: S the longest span of one stage (last end - first start), m
- *T the busy time per stage (zero-bubble paper, arXiv 2401.10241); taken over the mean busy time of
- *the stages where they differ bubble_over_ideal  idle time per IPU over ideal compute time per IPU
- *(Megatron-LM, arXiv 2104.04473); can exceed 1 idle_fraction      1 - sum(busy) / (IPUs x makespan)
+ * - bubble_rate: 1 - busy time of an IPU / S, the mean of the former, S the longest span of one IPU
+ *   (last end - first start). Zero-bubble paper, arXiv 2401.10241: 1 - m (F + B + W) / S.
+ * - bubble_over_ideal: idle time over ideal compute time; can exceed 1. Megatron-LM, arXiv
+ *   2104.04473.
+ * - idle_fraction: 1 - sum(busy) / (IPUs x makespan).
  *
  * The idle time of the makespan is split: ramp-up (before an IPU's first work), ramp-down (after
- *its last), and, between them, communication (waits while the input's producer had ended: transfer
- *and wake-up) and imbalance (the rest); in ns summed over IPUs (an IPU that never works is in
- *ramp-up throughout). Weight updates are left out: a bubble is about F and B.
+ * its last), and, between them, communication (waits while the input's producer had ended: transfer
+ * and wake-up) and imbalance (the rest); in ns summed over IPUs (an IPU that never works is in
+ * ramp-up throughout). Weight updates are left out: a bubble is about F and B.
  */
 #ifndef IPU_BUBBLE_H
 #define IPU_BUBBLE_H

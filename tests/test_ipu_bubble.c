@@ -109,6 +109,19 @@ static void test_interleaved_in_lockstep_wastes_time_on_unequal_costs(void **sta
 	}
 }
 
+static void test_stages_that_fill_one_ipu_have_no_bubble(void **state)
+{
+	static const struct ipu_interval works[] = {{0, 0, 0, 'F', 0, 5},
+						    {0, 1, 0, 'F', 5, 7},
+						    {0, 1, 0, 'B', 12, 9},
+						    {0, 0, 0, 'B', 21, 4}};
+	struct ipu_bubble bubble;
+
+	(void)state;
+	assert_int_equal(ipu_bubble_measure(works, 4, 1, 2, &bubble, NULL), ST_OK);
+	check_rates(&bubble, 0, 0, 0);
+}
+
 static void test_sequential_uses_one_ipu_at_a_time(void **state)
 {
 	(void)state;
@@ -329,6 +342,7 @@ int main(void)
 		cmocka_unit_test(test_unit_times_give_the_published_1f1b_bubble),
 		cmocka_unit_test(test_grouped_in_lockstep_has_the_1f1b_bubble_for_any_costs),
 		cmocka_unit_test(test_interleaved_in_lockstep_wastes_time_on_unequal_costs),
+		cmocka_unit_test(test_stages_that_fill_one_ipu_have_no_bubble),
 		cmocka_unit_test(test_sequential_uses_one_ipu_at_a_time),
 		cmocka_unit_test(test_free_running_is_never_slower_than_lockstep),
 		cmocka_unit_test(test_a_run_by_hand_comes_out_number_by_number),
