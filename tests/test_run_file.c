@@ -160,8 +160,9 @@ static void test_names_of_other_versions_name_their_replacement(void **state)
 		     ST_INVALID, "is \"gradient_accumulation.steps_per_replica\" in a run file");
 	refuses_text("{\"compile\": {\"gradient_accumulation_dtype\": \"float16\"}}", ST_INVALID,
 		     "is \"gradient_accumulation.dtype\" in a run file");
-	refuses_text("{\"device_mapping\": [0, 0, 1, 1]}", ST_INVALID,
-		     "is \"pipeline.device_mapping\" in a run file");
+	refuses_text(
+		"{\"device_mapping\": [0, 0, 1, 1]}", ST_INVALID,
+		"is \"pipeline.stages\" (of layers) or \"pipeline.device_mapping\" in a run file");
 	refuses_text("{\"allow_recompute\": true}", ST_INVALID, "is \"ipu.allow_recompute\"");
 	refuses_text("{\"recomputation_mode\": \"Auto\"}", ST_INVALID,
 		     "is \"pipeline.recomputation_mode\" in a run file");
