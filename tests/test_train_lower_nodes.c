@@ -53,7 +53,9 @@ static void test_gradients_of_an_output_that_several_read_are_added(void **state
 			   "loss/sparse_categorical_crossentropy/items "
 			   "loss/sparse_categorical_crossentropy/backprop");
 	lowered_check_node(graph, "loss/sparse_categorical_crossentropy/Mean: "
-				  "loss/sparse_categorical_crossentropy/items -> loss");
+				  "loss/sparse_categorical_crossentropy/items -> "
+				  "loss/sparse_categorical_crossentropy/Mean");
+	lowered_check_node(graph, "loss/div_no_nan: loss/total loss/count -> loss");
 	lowered_check_node(graph,
 			   "metrics/accuracy: o/output infeed/labels -> metrics/accuracy/items");
 	lowered_check_node(graph, "gradients/loss/sparse_categorical_crossentropy/mul: "
