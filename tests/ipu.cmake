@@ -1,8 +1,9 @@
 # Tests of ipu/.
-foreach(module IN ITEMS target plan plan_conv plan_vector plan_vector_examples plan_vertex schedule timeline program bubble partition)
+foreach(module IN ITEMS target plan plan_conv plan_vector plan_vector_examples plan_vertex schedule timeline bubble partition)
 	ipuscope_add_test(NAME test_ipu_${module} SOURCES test_ipu_${module}.c LIBS ipu LABELS unit ipu)
 endforeach()
 ipuscope_add_test(NAME test_ipu_pipeline SOURCES test_ipu_pipeline.c pipeline_sample.c LIBS ipu LABELS unit ipu)
 ipuscope_add_test(NAME test_ipu_pipeline_closed SOURCES test_ipu_pipeline_closed.c pipeline_sample.c LIBS ipu
 	LABELS unit ipu)
 ipuscope_add_test(NAME test_ipu_memory SOURCES test_ipu_memory.c memory_sample.c LIBS ipu LABELS unit ipu)
+ipuscope_add_test(NAME test_ipu_program SOURCES test_ipu_program.c program_sample.c LIBS ipu LABELS unit ipu)

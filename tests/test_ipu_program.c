@@ -8,276 +8,14 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "ipu/compile/ipu_control.h"
-#include "ipu/compile/ipu_cost.h"
 #include "ipu/compile/ipu_stash.h"
 #include "ipu/compile/ipu_trace.h"
+#include "program_sample.h"
 
-#define LAYERS_MOST 8
-#define TENSORS     (10 * LAYERS_MOST)
-#define NODES       (6 * LAYERS_MOST)
-
-/* A chain of dense layers, some with a dropout: enough for every kind of step. */
-struct sample {
-	struct ipu_tensor tensors[TENSORS];
-	struct ipu_node nodes[NODES];
-	int lists[NODES][6];
-	struct ipu_graph graph;
-	struct ipu_target target, compute;
-	struct ipu_schedule *schedule;
-	struct ipu_planner *planner;
-	struct ipu_executable *executable;
-	struct ipu_costs costs;
-	struct ipu_timeline *timeline;
-	struct arena arena;
-	int layers;
-	bool dropout[LAYERS_MOST];
-	int64_t units[LAYERS_MOST + 1];
-};
-
-struct sample_params {
-	enum ipu_schedule_kind kind;
-	int stages, microbatches;
-	const int *device;
-	struct ipu_layout layout;
-	const char *target; /* NULL: ipu2 */
-};
-
-/* --- the model -----------------------------------------------------------------------------------
- */
-
-enum {
-	OUT,
-	MASK,
-	GRADIENT,
-	WEIGHT,
-	WEIGHT_GRADIENT,
-	SUM,
-	SLOT,
-	OF_LAYER
-};
-
-static int tensor_of(const struct sample *sample, int layer, int what)
+static void random_layers(struct program_sample *sample, struct rng *rng, int stages)
 {
-	(void)sample;
-	return 3 + layer * OF_LAYER + what;
-}
-
-static int stage_of(const struct sample *sample, int layer)
-{
-	return layer * sample->graph.layout.stages / sample->layers;
-}
-
-static void make_tensors(struct sample *sample)
-{
-	static const enum ipu_tensor_kind kinds[OF_LAYER] = {
-		IPU_TENSOR_ACTIVATION,      IPU_TENSOR_KEPT,
-		IPU_TENSOR_GRADIENT,        IPU_TENSOR_WEIGHT,
-		IPU_TENSOR_WEIGHT_GRADIENT, IPU_TENSOR_ACCUMULATOR,
-		IPU_TENSOR_OPTIMIZER_STATE};
-	const int64_t batch = sample->graph.layout.batch;
-	const int last = sample->graph.layout.stages - 1;
-
-	sample->tensors[0] = (struct ipu_tensor){
-		"in", NULL, IPU_TENSOR_INPUT, IPU_FLOAT32, 2, {batch, sample->units[0]}, 0};
-	sample->tensors[1] =
-		(struct ipu_tensor){"labels", NULL, IPU_TENSOR_LABELS, IPU_INT32, 1, {batch}, last};
-	sample->tensors[2] =
-		(struct ipu_tensor){"loss", NULL, IPU_TENSOR_RESULT, IPU_FLOAT32, 1, {1}, last};
-	for (int l = 0; l < sample->layers; l++) {
-		for (int w = 0; w < OF_LAYER; w++)
-			sample->tensors[tensor_of(sample, l, w)] = (struct ipu_tensor){
-				.name = arena_printf(&sample->arena, "d%d/%s", l,
-						     ipu_tensor_kind_name(kinds[w])),
-				.kind = kinds[w],
-				.ndim = 2,
-				.dim = {w < WEIGHT ? batch : sample->units[l],
-					sample->units[l + 1]},
-				.stage = stage_of(sample, l)};
-	}
-	sample->graph.tensors = sample->tensors;
-	sample->graph.tensor_count = 3 + sample->layers * OF_LAYER;
-}
-
-/* The last @writes of @list are written, the first @reads read. */
-static void node(struct sample *sample, struct ipu_op op, int layer, char phase, const char *name,
-		 const int list[6], int reads, int writes)
-{
-	const int n = sample->graph.node_count++;
-	int *kept = sample->lists[n];
-
-	assert_true(n < NODES);
-	memcpy(kept, list, 6 * sizeof(*list));
-	op.name = arena_printf(&sample->arena, "d%d/%s", layer, name);
-	op.phase = phase;
-	op.stage = stage_of(sample, layer);
-	sample->nodes[n] = (struct ipu_node){.op = op,
-					     .reads = kept,
-					     .read_count = reads,
-					     .writes = kept + 6 - writes,
-					     .write_count = writes};
-	ipu_plan_options_defaults(&sample->nodes[n].options);
-}
-
-static struct ipu_op matmul(int64_t m, int64_t k, int64_t n)
-{
-	return (struct ipu_op){.kind = IPU_OP_MATMUL, .matmul = {m, k, n}};
-}
-
-static struct ipu_op map(int64_t count, enum ipu_function function)
-{
-	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE, .elements = {.count = count}};
-
-	op.elements.operands = 1;
-	op.elements.times[function] = 1;
-	return op;
-}
-
-static int input_of(const struct sample *sample, int layer, int what)
-{
-	return layer == 0 ? 0 : tensor_of(sample, layer - 1, what);
-}
-
-static void make_forward(struct sample *sample, int l)
-{
-	const int64_t batch = sample->graph.layout.batch;
-	const int64_t in = sample->units[l], out = sample->units[l + 1];
-	const int o = tensor_of(sample, l, OUT);
-
-	node(sample, matmul(batch, in, out), l, 'F', "MatMul",
-	     (int[]){input_of(sample, l, OUT), tensor_of(sample, l, WEIGHT), 0, 0, 0, o}, 2, 1);
-	if (sample->dropout[l])
-		node(sample, map(batch * out, IPU_FN_RANDOM), l, 'F', "Dropout",
-		     (int[]){o, 0, 0, 0, o, tensor_of(sample, l, MASK)}, 1, 2);
-	if (l == sample->layers - 1)
-		node(sample, map(batch * out, IPU_FN_EXP), l, 'F', "Loss",
-		     (int[]){o, 1, 0, 0, tensor_of(sample, l, GRADIENT), 2}, 2, 2);
-}
-
-static void make_backward(struct sample *sample, int l)
-{
-	const int64_t batch = sample->graph.layout.batch;
-	const int64_t in = sample->units[l], out = sample->units[l + 1];
-	const int g = tensor_of(sample, l, GRADIENT), sum = tensor_of(sample, l, SUM);
-	const int fresh = tensor_of(sample, l, WEIGHT_GRADIENT);
-
-	if (sample->dropout[l])
-		node(sample, map(batch * out, IPU_FN_ADD), l, 'B', "DropoutGrad",
-		     (int[]){g, tensor_of(sample, l, MASK), 0, 0, 0, g}, 2, 1);
-	if (l > 0)
-		node(sample, matmul(batch, out, in), l, 'B', "DataGrad",
-		     (int[]){g, tensor_of(sample, l, WEIGHT), 0, 0, 0,
-			     tensor_of(sample, l - 1, GRADIENT)},
-		     2, 1);
-	node(sample, matmul(in, batch, out), l, 'W', "WeightGrad",
-	     (int[]){g, input_of(sample, l, OUT), 0, 0, 0, fresh}, 2, 1);
-	if (sample->graph.layout.accumulation > 1)
-		node(sample, map(in * out, IPU_FN_SCALED_ADD), l, 'B', "Accumulate",
-		     (int[]){fresh, sum, 0, 0, 0, sum}, 2, 1);
-}
-
-static void make_update(struct sample *sample, int l)
-{
-	const bool sums = sample->graph.layout.accumulation > 1;
-	const int weight = tensor_of(sample, l, WEIGHT), slot = tensor_of(sample, l, SLOT);
-
-	node(sample, map(sample->units[l] * sample->units[l + 1], IPU_FN_ADD), l, 'U', "Update",
-	     (int[]){tensor_of(sample, l, sums ? SUM : WEIGHT_GRADIENT), weight, slot, 0, weight,
-		     slot},
-	     3, 2);
-}
-
-static void make_graph(struct sample *sample)
-{
-	const bool training = sample->graph.layout.schedule != NULL;
-
-	make_tensors(sample);
-	for (int s = 0; s < sample->graph.layout.stages; s++) {
-		for (int l = 0; l < sample->layers; l++)
-			if (stage_of(sample, l) == s)
-				make_forward(sample, l);
-		for (int l = sample->layers - 1; l >= 0 && training; l--)
-			if (stage_of(sample, l) == s)
-				make_backward(sample, l);
-		for (int l = 0; l < sample->layers && training; l++)
-			if (stage_of(sample, l) == s)
-				make_update(sample, l);
-	}
-	sample->graph.nodes = sample->nodes;
-}
-
-/* --- compiled ------------------------------------------------------------------------------------
- */
-
-static void setup_sample(struct sample *sample, const struct sample_params *params)
-{
-	const struct ipu_schedule_params schedule = {.kind = params->kind,
-						     .stages = params->stages,
-						     .microbatches = params->microbatches,
-						     .training = true,
-						     .device = params->device};
-
-	assert_int_equal(arena_init(&sample->arena, 0), 0);
-	assert_int_equal(ipu_schedule_new(&sample->schedule, &schedule, NULL), ST_OK);
-	sample->graph.layout = params->layout;
-	sample->graph.layout.stages = params->stages;
-	sample->graph.layout.accumulation = params->microbatches;
-	sample->graph.layout.schedule = sample->schedule;
-	if (sample->graph.layout.replicas == 0)
-		sample->graph.layout.replicas = 1;
-	if (sample->graph.layout.batch == 0)
-		sample->graph.layout.batch = 16;
-	if (sample->graph.layout.runs == 0)
-		sample->graph.layout.runs = 3;
-	assert_int_equal(
-		ipu_target_get(params->target ? params->target : "ipu2", 0, &sample->target, NULL),
-		ST_OK);
-	sample->compute = sample->target;
-	sample->compute.tiles -= params->layout.io_tiles;
-	make_graph(sample);
-	assert_int_equal(ipu_planner_new(&sample->planner, &sample->compute, NULL), ST_OK);
-}
-
-static enum status compile_sample(struct sample *sample, struct err *err)
-{
-	const struct ipu_layout *layout = &sample->graph.layout;
-	struct ipu_timeline_params params = {
-		.target = &sample->target,
-		.schedule = sample->schedule,
-		.replicas = layout->replicas,
-		.io_tiles = layout->io_tiles,
-		.prefetch_depth = layout->prefetch_depth,
-		.recompute_late = layout->recompute == IPU_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED,
-		.outfeed_once = layout->accumulate_outfeed};
-	struct ipu_mode mode = {"train", sample->schedule, NULL, layout->runs};
-	enum status status = ipu_executable_new(&sample->executable, &sample->graph,
-						sample->planner, &sample->compute, err);
-
-	if (status == ST_OK)
-		status = ipu_costs_get(&sample->costs, sample->executable, &sample->arena, err);
-	params.stages = sample->costs.stages;
-	params.sends = sample->costs.sends;
-	params.send_count = sample->costs.send_count;
-	if (status == ST_OK)
-		status = ipu_timeline_new(&sample->timeline, &params, err);
-	mode.timeline = sample->timeline;
-	if (status == ST_OK)
-		status = ipu_control_add(sample->executable, &mode, 1, err);
-	return status;
-}
-
-static void free_sample(struct sample *sample)
-{
-	ipu_timeline_free(sample->timeline);
-	ipu_executable_free(sample->executable);
-	ipu_planner_free(sample->planner);
-	ipu_schedule_free(sample->schedule);
-	arena_fini(&sample->arena);
-}
-
-static void random_layers(struct sample *sample, struct rng *rng, int stages)
-{
-	*sample = (struct sample){.layers = stages + (int)rng_below(rng, LAYERS_MOST - 4)};
+	*sample = (struct program_sample){.layers = stages +
+						    (int)rng_below(rng, PROGRAM_SAMPLE_LAYERS - 4)};
 	sample->units[0] = 1 + (int64_t)rng_below(rng, 300);
 	for (int l = 0; l < sample->layers; l++) {
 		sample->units[l + 1] = 1 + (int64_t)rng_below(rng, 300);
@@ -285,22 +23,14 @@ static void random_layers(struct sample *sample, struct rng *rng, int stages)
 	}
 }
 
-/* Eight layers of 64 units, none at random. */
-static void plain_layers(struct sample *sample)
-{
-	*sample = (struct sample){.layers = LAYERS_MOST};
-	for (int l = 0; l <= LAYERS_MOST; l++)
-		sample->units[l] = 64;
-}
-
-static void random_layout(struct rng *rng, struct sample_params *params)
+static void random_layout(struct rng *rng, struct program_sample_params *params)
 {
 	static const int folded[] = {0, 1, 1, 0};
 	const bool fold = rng_below(rng, 6) == 0;
 	bool yes[8];
 
-	*params = (struct sample_params){.kind = (enum ipu_schedule_kind)rng_below(rng, 3),
-					 .stages = fold ? 4 : 1 + (int)rng_below(rng, 4)};
+	*params = (struct program_sample_params){.kind = (enum ipu_schedule_kind)rng_below(rng, 3),
+						 .stages = fold ? 4 : 1 + (int)rng_below(rng, 4)};
 	for (int i = 0; i < 8; i++)
 		yes[i] = rng_below(rng, 4) == 0;
 	if (fold && params->kind != IPU_INTERLEAVED)
@@ -350,14 +80,14 @@ static void check_tree(const struct ipu_executable *executable)
 }
 
 struct lanes {
-	const struct sample *sample;
-	int64_t at[LAYERS_MOST];    /* of the tiles that compute */
-	int64_t io_at[LAYERS_MOST]; /* of the I/O tiles */
-	int64_t sum[LAYERS_MOST];   /* cycles that nothing hides */
+	const struct program_sample *sample;
+	int64_t at[PROGRAM_SAMPLE_LAYERS];    /* of the tiles that compute */
+	int64_t io_at[PROGRAM_SAMPLE_LAYERS]; /* of the I/O tiles */
+	int64_t sum[PROGRAM_SAMPLE_LAYERS];   /* cycles that nothing hides */
 	int64_t sent, received;
 	int64_t *leaf; /* by program: its cycles; -1: not seen */
 	int64_t steps;
-	struct ipu_split split[LAYERS_MOST];
+	struct ipu_split split[PROGRAM_SAMPLE_LAYERS];
 };
 
 static void count_split(struct ipu_split *split, const struct ipu_trace_step *step)
@@ -430,7 +160,7 @@ static int find_program(const struct ipu_executable *executable, const char *nam
 	return -1;
 }
 
-static void check_lanes(const struct sample *sample)
+static void check_lanes(const struct program_sample *sample)
 {
 	const struct ipu_executable *executable = sample->executable;
 	const struct ipu_timeline *timeline = sample->timeline;
@@ -464,16 +194,16 @@ static void test_programs_and_trace_agree_whatever_the_model(void **state)
 	(void)state;
 	rng_init(&rng, 1, rng_stream("program"), 0, 0);
 	for (int round = 0; round < 120; round++) {
-		struct sample_params params;
-		struct sample sample;
+		struct program_sample_params params;
+		struct program_sample sample;
 
 		random_layout(&rng, &params);
 		random_layers(&sample, &rng, params.stages);
-		setup_sample(&sample, &params);
-		assert_int_equal(compile_sample(&sample, NULL), ST_OK);
+		program_sample_setup(&sample, &params);
+		assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
 		check_tree(sample.executable);
 		check_lanes(&sample);
-		free_sample(&sample);
+		program_sample_free(&sample);
 	}
 }
 
@@ -481,8 +211,9 @@ static void test_programs_and_trace_agree_whatever_the_model(void **state)
  */
 
 /* Steps of @function of @stage whose sequence's name begins with @prefix; of @type. */
-static int count_steps(const struct sample *sample, int stage, enum ipu_function_phase function,
-		       enum ipu_program_type type, const char *prefix)
+static int count_steps(const struct program_sample *sample, int stage,
+		       enum ipu_function_phase function, enum ipu_program_type type,
+		       const char *prefix)
 {
 	const struct ipu_executable *executable = sample->executable;
 	const struct ipu_code *code = &executable->code[stage][function];
@@ -499,21 +230,21 @@ static int count_steps(const struct sample *sample, int stage, enum ipu_function
 
 static void test_gradients_are_summed_over_the_replicas_tensor_by_tensor(void **state)
 {
-	const struct sample_params params = {
+	const struct program_sample_params params = {
 		.kind = IPU_SEQUENTIAL, .stages = 1, .microbatches = 1, .layout = {.replicas = 4}};
 	const struct ipu_function_cost *cost;
-	struct sample sample, alone;
-	struct sample_params one = params;
+	struct program_sample sample, alone;
+	struct program_sample_params one = params;
 	int64_t added;
 
 	(void)state;
-	plain_layers(&sample);
-	plain_layers(&alone);
+	program_sample_plain(&sample);
+	program_sample_plain(&alone);
 	one.layout.replicas = 1;
-	setup_sample(&sample, &params);
-	setup_sample(&alone, &one);
-	assert_int_equal(compile_sample(&sample, NULL), ST_OK);
-	assert_int_equal(compile_sample(&alone, NULL), ST_OK);
+	program_sample_setup(&sample, &params);
+	program_sample_setup(&alone, &one);
+	assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
+	assert_int_equal(program_sample_compile(&alone, NULL), ST_OK);
 	/* (6 + 2 (R - 2)) phases of each of the eight, 2 (R - 1) of them over links. */
 	assert_int_equal(count_steps(&sample, 0, IPU_FUNCTION_U, IPU_SYNC, "CrossReplicaSum"),
 			 8 * 10);
@@ -523,24 +254,24 @@ static void test_gradients_are_summed_over_the_replicas_tensor_by_tensor(void **
 	cost = &sample.executable->code[0][IPU_FUNCTION_U].cost;
 	added = cost->cycles - alone.executable->code[0][IPU_FUNCTION_U].cost.cycles;
 	assert_in_range(added, 8 * 10 * 450, 8 * 10 * 450 + 8 * 6 * 140);
-	free_sample(&sample);
-	free_sample(&alone);
+	program_sample_free(&sample);
+	program_sample_free(&alone);
 }
 
 static void test_a_sharded_state_is_scattered_updated_and_gathered(void **state)
 {
-	const struct sample_params params = {.kind = IPU_SEQUENTIAL,
-					     .stages = 1,
-					     .microbatches = 2,
-					     .layout = {.replicas = 4,
-							.offload_optimizer_state = true,
-							.shard_optimizer_state = true}};
-	struct sample sample;
+	const struct program_sample_params params = {.kind = IPU_SEQUENTIAL,
+						     .stages = 1,
+						     .microbatches = 2,
+						     .layout = {.replicas = 4,
+								.offload_optimizer_state = true,
+								.shard_optimizer_state = true}};
+	struct program_sample sample;
 
 	(void)state;
-	plain_layers(&sample);
-	setup_sample(&sample, &params);
-	assert_int_equal(compile_sample(&sample, NULL), ST_OK);
+	program_sample_plain(&sample);
+	program_sample_setup(&sample, &params);
+	assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
 	assert_int_equal(
 		count_steps(&sample, 0, IPU_FUNCTION_U, IPU_GLOBAL_EXCHANGE, "CrossReplicaSum"),
 		8 * 3);
@@ -554,60 +285,60 @@ static void test_a_sharded_state_is_scattered_updated_and_gathered(void **state)
 		if (step->type == IPU_STREAM_COPY_MID)
 			assert_int_equal(step->bytes_in + step->bytes_out, 8 * 64 * 64 * 4 / 4);
 	}
-	free_sample(&sample);
+	program_sample_free(&sample);
 }
 
 static void test_what_waits_for_its_backward_goes_through_fifos(void **state)
 {
-	struct sample_params params = {.kind = IPU_GROUPED, .stages = 2, .microbatches = 4};
-	struct sample sample;
+	struct program_sample_params params = {.kind = IPU_GROUPED, .stages = 2, .microbatches = 4};
+	struct program_sample sample;
 
 	(void)state;
-	plain_layers(&sample);
-	setup_sample(&sample, &params);
-	assert_int_equal(compile_sample(&sample, NULL), ST_OK);
+	program_sample_plain(&sample);
+	program_sample_setup(&sample, &params);
+	assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
 	/* The inputs of stage 0's four layers; stage 1 is the last and has no FIFO. */
 	assert_int_equal(count_steps(&sample, 0, IPU_FUNCTION_PUSH, IPU_ON_TILE_EXECUTE, ""), 4);
 	assert_int_equal(count_steps(&sample, 0, IPU_FUNCTION_B, IPU_ON_TILE_EXECUTE, "FIFO/Pop"),
 			 4);
 	assert_int_equal(sample.executable->code[1][IPU_FUNCTION_PUSH].program, -1);
 	assert_int_equal(sample.executable->code[0][IPU_FUNCTION_R].program, -1);
-	free_sample(&sample);
+	program_sample_free(&sample);
 	/* In streaming memory: a load and a store in their place. */
-	plain_layers(&sample);
+	program_sample_plain(&sample);
 	params.layout.offload_activations = true;
-	setup_sample(&sample, &params);
-	assert_int_equal(compile_sample(&sample, NULL), ST_OK);
+	program_sample_setup(&sample, &params);
+	assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
 	assert_int_equal(count_steps(&sample, 0, IPU_FUNCTION_PUSH, IPU_STREAM_COPY_MID, ""), 4);
 	assert_int_equal(count_steps(&sample, 0, IPU_FUNCTION_B, IPU_STREAM_COPY_MID, "FIFO"), 4);
-	free_sample(&sample);
+	program_sample_free(&sample);
 	params.kind = IPU_SEQUENTIAL;
-	plain_layers(&sample);
-	setup_sample(&sample, &params);
-	assert_int_equal(compile_sample(&sample, NULL), ST_OK);
+	program_sample_plain(&sample);
+	program_sample_setup(&sample, &params);
+	assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
 	assert_int_equal(sample.executable->code[0][IPU_FUNCTION_PUSH].program, -1);
-	free_sample(&sample);
+	program_sample_free(&sample);
 }
 
 static void test_recomputation_keeps_inputs_and_what_is_drawn(void **state)
 {
-	const struct sample_params params = {
+	const struct program_sample_params params = {
 		.kind = IPU_GROUPED,
 		.stages = 2,
 		.microbatches = 4,
 		.layout = {.recompute = IPU_RECOMPUTE_THEN_BACKPROPAGATE}};
 	struct ipu_stash stash;
-	struct sample sample;
+	struct program_sample sample;
 
 	(void)state;
-	plain_layers(&sample);
+	program_sample_plain(&sample);
 	sample.dropout[1] = true;
-	setup_sample(&sample, &params);
+	program_sample_setup(&sample, &params);
 	assert_int_equal(ipu_stash_init(&stash, &sample.graph, 0, NULL), ST_OK);
 	assert_int_equal(stash.count, 3);
 	assert_int_equal(stash.tensors[0], 0);
-	assert_int_equal(stash.tensors[1], tensor_of(&sample, 1, OUT));
-	assert_int_equal(stash.tensors[2], tensor_of(&sample, 1, MASK));
+	assert_int_equal(stash.tensors[1], program_sample_tensor(1, PROGRAM_OUT));
+	assert_int_equal(stash.tensors[2], program_sample_tensor(1, PROGRAM_MASK));
 	/* Layer 0's output is read by layer 1's gradient, layer 2's by layer 3's; the dropout's
 	 * operand and the stage's own output by nobody. */
 	assert_true(stash.replays && stash.replayed[0] && stash.replayed[3]);
@@ -616,11 +347,11 @@ static void test_recomputation_keeps_inputs_and_what_is_drawn(void **state)
 	assert_int_equal(ipu_stash_init(&stash, &sample.graph, 1, NULL), ST_OK);
 	assert_false(stash.replays);
 	ipu_stash_fini(&stash);
-	assert_int_equal(compile_sample(&sample, NULL), ST_OK);
+	assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
 	assert_int_equal(count_steps(&sample, 0, IPU_FUNCTION_PUSH, IPU_ON_TILE_EXECUTE, ""), 3);
 	assert_int_equal(count_steps(&sample, 0, IPU_FUNCTION_R, IPU_ON_TILE_EXECUTE, "FIFO/Pop"),
 			 3);
-	free_sample(&sample);
+	program_sample_free(&sample);
 }
 
 static void test_a_machine_without_streaming_memory_says_so(void **state)
@@ -639,19 +370,19 @@ static void test_a_machine_without_streaming_memory_says_so(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct sample_params params = {.kind = IPU_GROUPED,
-						     .stages = 2,
-						     .microbatches = 4,
-						     .target = "ipu1",
-						     .layout = cases[i].layout};
-		struct sample sample;
+		const struct program_sample_params params = {.kind = IPU_GROUPED,
+							     .stages = 2,
+							     .microbatches = 4,
+							     .target = "ipu1",
+							     .layout = cases[i].layout};
+		struct program_sample sample;
 		struct err err;
 
-		plain_layers(&sample);
-		setup_sample(&sample, &params);
-		assert_int_equal(compile_sample(&sample, &err), ST_INVALID);
+		program_sample_plain(&sample);
+		program_sample_setup(&sample, &params);
+		assert_int_equal(program_sample_compile(&sample, &err), ST_INVALID);
 		assert_string_equal(err.text, cases[i].text);
-		free_sample(&sample);
+		program_sample_free(&sample);
 	}
 }
 
@@ -669,15 +400,15 @@ static void test_a_pipeline_is_ramp_up_main_phase_and_ramp_down(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct sample_params params = {
+		const struct program_sample_params params = {
 			.kind = cases[i].kind, .stages = 2, .microbatches = cases[i].microbatches};
-		struct sample sample;
+		struct program_sample sample;
 		const struct ipu_program *programs;
 		int up, main, down;
 
-		plain_layers(&sample);
-		setup_sample(&sample, &params);
-		assert_int_equal(compile_sample(&sample, NULL), ST_OK);
+		program_sample_plain(&sample);
+		program_sample_setup(&sample, &params);
+		assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
 		programs = sample.executable->programs;
 		up = find_program(sample.executable, "RampUp");
 		main = find_program(sample.executable, "Main");
@@ -694,7 +425,7 @@ static void test_a_pipeline_is_ramp_up_main_phase_and_ramp_down(void **state)
 		}
 		assert_int_equal(programs[find_program(sample.executable, "PipelineRuns")].repeats,
 				 3);
-		free_sample(&sample);
+		program_sample_free(&sample);
 	}
 }
 
@@ -705,26 +436,26 @@ static void test_an_engine_run_starts_with_its_choice(void **state)
 		IPU_STREAM_COPY_BEGIN, IPU_STREAM_COPY_MID, IPU_STREAM_COPY_END,
 		IPU_STREAM_COPY_BEGIN, IPU_STREAM_COPY_MID, IPU_STREAM_COPY_END,
 		IPU_DO_EXCHANGE,       IPU_SWITCH,          IPU_CALL};
-	const struct sample_params params = {
+	const struct program_sample_params params = {
 		.kind = IPU_SEQUENTIAL, .stages = 1, .microbatches = 1};
-	struct sample sample;
+	struct program_sample sample;
 	int root;
 
 	(void)state;
-	plain_layers(&sample);
-	setup_sample(&sample, &params);
-	assert_int_equal(compile_sample(&sample, NULL), ST_OK);
+	program_sample_plain(&sample);
+	program_sample_setup(&sample, &params);
+	assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
 	root = find_program(sample.executable, "Engine::run");
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
 		assert_int_equal(sample.executable->programs[root + 1 + (int)i].type, types[i]);
 	assert_int_equal(sample.executable->programs[root + 9].call_target,
 			 find_program(sample.executable, "train"));
-	free_sample(&sample);
+	program_sample_free(&sample);
 }
 
 static void test_no_failed_allocation_leaves_anything(void **state)
 {
-	const struct sample_params params = {
+	const struct program_sample_params params = {
 		.kind = IPU_GROUPED,
 		.stages = 2,
 		.microbatches = 4,
@@ -733,18 +464,18 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 
 	(void)state;
 	for (long n = 0; failed; n++) {
-		struct sample sample;
+		struct program_sample sample;
 		enum status status;
 
-		plain_layers(&sample);
-		setup_sample(&sample, &params);
+		program_sample_plain(&sample);
+		program_sample_setup(&sample, &params);
 		support_fail_alloc(n);
-		status = compile_sample(&sample, NULL);
+		status = program_sample_compile(&sample, NULL);
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		/* An arena asks for less where it does not get much. */
 		assert_true(status == ST_OK || (failed && status == ST_NOMEM));
-		free_sample(&sample);
+		program_sample_free(&sample);
 	}
 }
 
