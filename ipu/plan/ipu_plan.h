@@ -5,8 +5,9 @@
  * meet at its end. A phase lasts as long as its busiest tile, and the sync, entry and launch before
  * it take the target's phase_cycles. Formulas, constants and their sources: docs/cost-model.md.
  *
- * Plans are pure functions of target, operation and options, and cached by these; more tiles never
- * make a plan slower.
+ * Plans are pure functions of target, operation and options, and cached by these. More tiles never
+ * make a plan slower that fits in its memory; where none fits, the plan of least memory is taken,
+ * and how fast that would be says nothing.
  */
 #ifndef IPU_PLAN_H
 #define IPU_PLAN_H
