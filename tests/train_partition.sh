@@ -98,6 +98,14 @@ grep -qE "^$first \([A-Za-z]+\) +1 *$" out.txt || fail "the summary of stages do
 grep -q '^  pipeline.stages: stages begin at flatten, Dense_128; ' out.txt || fail 'the own split is not said'
 grep -q '^  pipeline.stages auto: ' out.txt || fail 'nothing is said of auto beside it'
 
+small=("$examples/keras-chapter-resnet50.json" --ipu.tiles_per_ipu 100)
+"$bin/ipu-plan" model "${small[@]}" >out.txt 2>err.txt || true
+grep -qhE 'pipeline.stages: does not fit memory: stage [01], from .* on, needs at least [0-9.]+ MB' out.txt err.txt ||
+	fail "nothing is said of what does not fit: $(cat out.txt err.txt)"
+"$bin/ipu-plan" model "${small[@]}" --pipeline.stages auto >out.txt 2>err.txt || true
+grep -qhE 'pipeline.stages auto: no split fits memory: stage [01], from ' out.txt err.txt ||
+	fail "nothing is said of auto that does not fit: $(cat out.txt err.txt)"
+
 # refuse TEXT ARGUMENT...
 refuse() {
 	local text=$1 code=0

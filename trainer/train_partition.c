@@ -443,6 +443,8 @@ enum status train_partition_best(struct train_split **out, struct train_partitio
 {
 	enum status status = split_new(out, partitioner, model, stages, NULL, err);
 
+	if (status == ST_OK)
+		(*out)->best = true;
 	for (int s = 0; status == ST_OK && stage && s < stages; s++) {
 		const struct ipu_partition_stage *at = &(*out)->partition->stage[s];
 
@@ -492,11 +494,11 @@ void train_split_describe(const struct train_split *split, const char *what, str
 	if (partition->fullest < 0)
 		return;
 	str_addf(out,
-		 "%s: no split into %d stages fits memory: stage %d, from %s on, needs at least "
-		 "%s, %s more than there is. Take more stages, a smaller batch, "
-		 "ipu.allow_recompute or one of the pipeline.offload_ options.\n",
-		 what, partition->stages, partition->fullest,
-		 split->first_layer[partition->fullest],
+		 "%s: %s: stage %d, from %s on, needs at least %s, %s more than there is. Take "
+		 "more stages, a smaller batch, ipu.allow_recompute or one of the "
+		 "pipeline.offload_ options.\n",
+		 what, split->best ? "no split fits memory" : "does not fit memory",
+		 partition->fullest, split->first_layer[partition->fullest],
 		 fmt_bytes(needed, (uint64_t)partition->stage[partition->fullest].memory_bytes),
 		 fmt_bytes(over, (uint64_t)partition->most_overflow));
 }

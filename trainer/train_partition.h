@@ -19,6 +19,7 @@
 struct train_split {
 	struct ipu_partition *partition; /* units are layers, by position */
 	const char **first_layer;        /* the name of each stage's; names are the model's */
+	bool best;                       /* train_partition_best()'s */
 	double slowest_us;               /* of the slowest stage, per micro-batch */
 	/* A batch on every replica, in the long run, if all stages were as slow as the slowest. */
 	double step_us;
