@@ -18,7 +18,7 @@ result() {
 	count=$(($(wc -l <"$work/box") - 4))
 	echo '```text'
 	if [ "$count" -le 0 ]; then
-		echo '(no rows: the roofline clock cannot know them)'
+		echo '(no rows)'
 	elif [ "$count" -le "$rows" ]; then
 		cat "$work/box"
 	else

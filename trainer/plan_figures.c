@@ -101,7 +101,12 @@ void plan_figures_get(struct plan_figures *out, const struct train_session *sess
 		.bubble_over_ideal =
 			piped ? program->device_bubble.measured.bubble_over_ideal : NAN,
 		.flops_per_step = flops_of(device, mode == IPS_TRAIN),
+		.memory_bytes_per_ipu = ipu_memory_peak(device->memory),
+		.memory_fits = ipu_memory_fits(device->memory),
 	};
+	for (int i = 0; i < device->memory->ipu_count; i++)
+		if (device->memory->ipus[i].worst_bytes > out->memory_bytes_per_tile)
+			out->memory_bytes_per_tile = device->memory->ipus[i].worst_bytes;
 	out->effective_batch = out->batch * out->accumulation * out->replicas;
 	out->device_step_us = us_of(out, (double)timeline->cycles / (double)microbatches);
 	out->keras_step_us = out->device_step_us / (double)out->replicas;

@@ -24,7 +24,10 @@ struct plan_figures {
 	double wait_fraction; /* of all IPUs' cycles, like the four before: they wait for others */
 	double idle_fraction, bubble_rate, bubble_over_ideal; /* of the pipeline; NaN: none */
 	int64_t flops_per_step;                               /* of a replica */
-	double tflops;                                        /* of all replicas */
+	int64_t memory_bytes_per_ipu;  /* of the IPU that needs most, at its peak */
+	int64_t memory_bytes_per_tile; /* of the tile that needs most of what it has */
+	bool memory_fits;              /* every tile has what it needs */
+	double tflops;                 /* of all replicas */
 };
 
 void plan_figures_get(struct plan_figures *out, const struct train_session *session);

@@ -139,6 +139,10 @@ static enum status print_json(const struct train_job *job, const struct plan_fig
 	key_real(&w, "bubble_rate", f->bubble_rate);
 	key_real(&w, "bubble_over_ideal", f->bubble_over_ideal);
 	key_int(&w, "flops_per_step", f->flops_per_step);
+	key_int(&w, "memory_bytes_per_ipu", f->memory_bytes_per_ipu);
+	key_int(&w, "memory_bytes_per_tile", f->memory_bytes_per_tile);
+	jsonw_key(&w, "memory_fits");
+	jsonw_bool(&w, f->memory_fits);
 	key_real(&w, "tflops", f->tflops);
 	plan_split_json(job, &w);
 	jsonw_end_object(&w);
@@ -157,6 +161,20 @@ static void line(FILE *out, const char *what, const char *format, ...)
 	vfprintf(out, format, args);
 	va_end(args);
 	fputc('\n', out);
+}
+
+static void print_memory(const struct train_job *job, const struct plan_figures *f, FILE *out)
+{
+	const struct train_device *device = job->session->device;
+	struct err err = {ST_OK, ""};
+	char ipu[FMT_SIZE], tile[FMT_SIZE], limit[FMT_SIZE];
+
+	line(out, "memory", "%s of the fullest IPU, %s of %s bytes of the fullest tile",
+	     fmt_bytes(ipu, (uint64_t)f->memory_bytes_per_ipu),
+	     fmt_count(tile, f->memory_bytes_per_tile),
+	     fmt_count(limit, device->target.bytes_per_tile));
+	if (ipu_memory_check(device->memory, device->executable, &device->target, &err) != ST_OK)
+		line(out, "", "%s", err.text);
 }
 
 static void print_text(const struct train_job *job, const struct plan_figures *f, FILE *out)
@@ -187,6 +205,7 @@ static void print_text(const struct train_job *job, const struct plan_figures *f
 	     "waiting %.1f %%",
 	     f->compute_fraction * 100, f->exchange_fraction * 100, f->sync_fraction * 100,
 	     f->host_io_fraction * 100, f->wait_fraction * 100);
+	print_memory(job, f, out);
 	if (isfinite(f->idle_fraction))
 		line(out, "bubble", "idle_fraction %.4f, bubble_rate %.4f, bubble_over_ideal %.4f",
 		     f->idle_fraction, f->bubble_rate, f->bubble_over_ideal);

@@ -20,7 +20,7 @@
 #define WORKLIST_WORKER     12
 #define COPY_DESCRIPTOR     8
 #define EXCHANGE_ENTRY      32
-#define EXCHANGE_MESSAGE    8
+#define EXCHANGE_MESSAGE    4
 #define MESSAGE_BYTES       256
 #define PACKET_HEADER       8
 #define CONTROL_INSTRUCTION 4
@@ -339,6 +339,8 @@ static void add_instructions(struct code *code, int64_t instructions, bool compu
 	code->bytes[IPU_MEMORY_CONTROL_TABLE][tiles] -= row;
 }
 
+/* Of what one executable does: evaluation and prediction beside training are others, which are
+ * loaded in its place. */
 static void add_control(struct code *code, const struct ipu_code *from)
 {
 	int called = -1;
@@ -454,7 +456,7 @@ static enum status add_ipu(struct memory_build *build, int ipu)
 		if (memory__device(build, graph->nodes[n].op.stage) == ipu && build->same[n] == n)
 			status = add_node(&code, n);
 	for (int s = 0; s < graph->layout.stages; s++)
-		for (int p = 0; p < IPU_FUNCTION_PHASES && memory__device(build, s) == ipu; p++)
+		for (int p = 0; p < IPU_FUNCTION_EVALUATE && memory__device(build, s) == ipu; p++)
 			add_control(&code, &build->executable->code[s][p]);
 	add_flow(&code);
 	add_constant(&code);
