@@ -19,7 +19,7 @@
 struct report_options {
 	bool any; /* a report is wanted: record */
 	bool graph_profile, execution_profile, lowered_vars, archive, serialized_graph, debug_info;
-	int64_t execution_profile_program_run_count; /* default 2 */
+	int64_t execution_profile_program_run_count; /* default REPORT_PROGRAM_RUN_COUNT */
 	bool stream_at_each_run;
 	bool allow_out_of_memory;
 	int64_t replica_to_profile; /* -1: all */

@@ -554,7 +554,7 @@ static enum status options_note(struct report_options *out,
 static void options_defaults(struct report_options *out)
 {
 	*out = (struct report_options){
-		.execution_profile_program_run_count = 2,
+		.execution_profile_program_run_count = REPORT_PROGRAM_RUN_COUNT,
 		.stream_at_each_run = true,
 		.allow_out_of_memory = true,
 		.replica_to_profile = -1,
