@@ -17,7 +17,7 @@
  * that of a C2 card with two IPUs, of a M2000 with four, of a C600 card. */
 #define COMMON_TILE                                                                                \
 	.workers = 6, .vector_bytes = 8, .load_bytes_cycle = 8, .exchange_bytes_cycle = 4,         \
-	.sync_cycles = 126, .sync_hop_ns = 15, .phase_cycles = 450
+	.sync_cycles = 126, .sync_hop_ns = 15, .phase_cycles = 513
 #define COMMON_SYSTEM                                                                              \
 	.link_bytes_second = 54.4e9, .host_bytes_second = 5.5e9, .host_latency_ns = 2000,          \
 	.host_fill_bytes_second = 56.5e9 / 8, .execution_host_ns = 2.5e6

@@ -16,6 +16,8 @@
 #include "common/err.h"
 #include "common/fs.h"
 
+#define REPORT_PROGRAM_RUN_COUNT 2 /* executions that are traced, unless said otherwise */
+
 struct report_options {
 	bool any; /* a report is wanted: record */
 	bool graph_profile, execution_profile, lowered_vars, archive, serialized_graph, debug_info;
