@@ -75,6 +75,8 @@ is "SELECT count(*) FROM device_steps WHERE mode = 'train' AND weight_update = 0
 device --ipu.auto_select_ipus 4 --pipeline.offload_weight_update_variables true --pipeline.replicated_optimizer_state_sharding true
 is "SELECT count(*) FROM device_steps WHERE mode = 'train' AND weight_update = 0 AND replica = 0 AND name LIKE 'ReplicatedAllGather/%/AllGather/Ring0'" 6
 device --ipu.io_tiles.num_io_tiles 32
+is "SELECT count(*) FROM device_steps WHERE cycles_overlapped > 0" 0
+device --ipu.io_tiles.num_io_tiles 32 --ipu.io_tiles.place_ops_on_io_tiles true
 is "SELECT count(*) > 0, min(cycles_overlapped) >= 0 FROM device_steps WHERE type = 'StreamCopyMid' AND cycles_overlapped > 0" "1|1"
 [ "$(cycles)" -lt "$grouped" ] || fail "I/O tiles hide nothing"
 device --infeed.prefetch_depth 1

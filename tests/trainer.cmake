@@ -14,6 +14,10 @@ endforeach()
 
 # train_examples has the same commands in every build, with little data.
 ipuscope_add_script(NAME train_seeds LABELS golden release TIMEOUT 300)
+# What ipu-plan model says is what the run records; and what was published.
+foreach(test IN ITEMS plan_model fidelity)
+	ipuscope_add_script(NAME ${test} LABELS golden TIMEOUT 300)
+endforeach()
 
 # ipu-plan: its tests run the program beside the library.
 ipuscope_add_test(NAME test_plan_gantt SOURCES test_plan_gantt.c pipeline_sample.c LIBS trainer_plan LABELS unit trainer)

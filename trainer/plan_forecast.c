@@ -16,11 +16,11 @@ enum {
 	EMPTY_REPORT = 720 * 1024,
 	TRACE_STEP = 60,
 	PROGRAM = 95,
-	OPERATION = 330,    /* with its plan and its compute sets */
-	TENSOR = 260,       /* with its runs of tiles */
-	SPAN = 31,          /* with its share of the levels */
+	OPERATION = 330,              /* with its plan and its compute sets */
+	TENSOR = 260,                 /* with its runs of tiles */
+	SPAN = 31,                    /* with its share of the levels */
 	STAGE_RUN = 31 + 2 * 26 + 57, /* a span, timings on both clocks, keys */
-	PIPELINE_RUN = 400, /* bubbles on both clocks, where the trace stands */
+	PIPELINE_RUN = 400,           /* bubbles on both clocks, where the trace stands */
 	METRIC = 60,
 	TENSOR_STATS = 120,
 	FLOW = 37,
@@ -127,9 +127,9 @@ static double outfeed_bytes(const struct train_session *session, const struct fo
 	for (int i = 0; i < model->layer_count; i++) {
 		const enum model_outfeed kind = model_layer_outfeed(&model->layers[i]);
 
-		if (kind == MODEL_OUTFEED || (kind == MODEL_MAYBE_OUTFEED &&
-					      passes(&run->outfeed.activations,
-						     model->layers[i].name)))
+		if (kind == MODEL_OUTFEED ||
+		    (kind == MODEL_MAYBE_OUTFEED &&
+		     passes(&run->outfeed.activations, model->layers[i].name)))
 			rows += (double)train->steps;
 	}
 	for (int p = 0; run->outfeed.gradients.given && p < model->param_count; p++)

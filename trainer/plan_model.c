@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "trainer/plan_command.h"
 #include "trainer/plan_figures.h"
+#include "trainer/plan_forecast.h"
 #include "trainer/plan_split.h"
 #include "trainer/train_job.h"
 
@@ -138,6 +139,7 @@ static enum status print_json(const struct train_job *job, const struct plan_fig
 	key_real(&w, "idle_fraction", f->idle_fraction);
 	key_real(&w, "bubble_rate", f->bubble_rate);
 	key_real(&w, "bubble_over_ideal", f->bubble_over_ideal);
+	key_int(&w, "report_bytes_forecast", plan_forecast_report(job->session));
 	key_int(&w, "flops_per_step", f->flops_per_step);
 	key_int(&w, "memory_bytes_per_ipu", f->memory_bytes_per_ipu);
 	key_int(&w, "memory_bytes_per_tile", f->memory_bytes_per_tile);
@@ -206,6 +208,8 @@ static void print_text(const struct train_job *job, const struct plan_figures *f
 	     f->compute_fraction * 100, f->exchange_fraction * 100, f->sync_fraction * 100,
 	     f->host_io_fraction * 100, f->wait_fraction * 100);
 	print_memory(job, f, out);
+	line(out, "report", "about %s with autoReport.all",
+	     fmt_bytes(text, (uint64_t)plan_forecast_report(job->session)));
 	if (isfinite(f->idle_fraction))
 		line(out, "bubble", "idle_fraction %.4f, bubble_rate %.4f, bubble_over_ideal %.4f",
 		     f->idle_fraction, f->bubble_rate, f->bubble_over_ideal);

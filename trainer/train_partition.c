@@ -132,7 +132,7 @@ static void sum_host(struct measured *measured, int stages)
 	const double first = (images + (shared ? batch : 0)) * sizeof(float);
 	const double last = (batch + (shared ? images : 0)) * sizeof(float);
 
-	if (run->ipu.io_tiles.num_io_tiles > 0)
+	if (run->ipu.io_tiles.place_ops_on_io_tiles)
 		return;
 	measured->units[0].host = ipu_stream_copy(target, first, target->host_bytes_second).cycles;
 	measured->units[measured->model->layer_count - 1].host +=

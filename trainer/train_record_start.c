@@ -241,7 +241,7 @@ static int open_tracks(struct train_session *session)
 			open_track(session, IPS_DEVICE, name, name, ipu);
 		if (worker->replica->device_track[worker->ipu] == NULL)
 			return -1;
-		if (session->device->graph.layout.io_tiles == 0)
+		if (!session->device->graph.layout.place_ops_on_io_tiles)
 			continue;
 		snprintf(name, sizeof(name), "IPU %lld I/O", (long long)ipu);
 		worker->replica->io_track[worker->ipu] =

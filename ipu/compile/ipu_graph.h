@@ -76,7 +76,7 @@ struct ipu_layout {
 	bool offload_activations, offload_optimizer_state, offload_accumulators, offload_weights;
 	bool shard_optimizer_state, shard_weights; /* over the replicas */
 	int64_t io_tiles;                          /* 0: none; taken from those that compute */
-	bool place_ops_on_io_tiles;
+	bool place_ops_on_io_tiles;  /* false: streams do not overlap, the tiles are kept back */
 	double io_memory_proportion; /* of the I/O tiles' memory */
 	int64_t prefetch_depth;      /* batches that the host has ready */
 	int64_t buffer_depth;        /* results that the host may be behind */

@@ -2,14 +2,13 @@
  * A model's parameters: where they lie in its block, what they begin with, and whether they fit.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "common/rng.h"
 #include "trainer/layers/layer.h"
 #include "trainer/models/model_internal.h"
 
 #define PARAMS_FIRST  8
-#define PARAMS_VALUES (INT64_C(1) << 40) /* the most values of one */
+#define PARAMS_VALUES (INT64_C(1) << 40) /* the most values of a model */
 
 /* The list doubles whenever its length is a power of two, so no capacity is kept. */
 static int params_grow(struct model *model)
@@ -28,29 +27,19 @@ static int params_grow(struct model *model)
 	return 0;
 }
 
-static double params_machine_bytes(void)
-{
-	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-
-	return pages > 0 && size > 0 ? (double)pages * (double)size : 1e18;
-}
-
+/* Whether this machine could train it is another question: a model may be read to plan it. */
 static enum status params_fit(const struct model *model, const struct json_at *at,
 			      const struct model_shape *shape, struct err *err)
 {
-	double count = (double)model->weights, machine = params_machine_bytes();
-	double added = 1.0;
+	double added = 1.0, count;
 
 	for (int i = 0; i < shape->ndim; i++)
 		added *= (double)shape->dim[i];
-	count += added;
-	/* Weights and gradients at the least. */
-	if (added <= (double)PARAMS_VALUES && 8.0 * count <= machine)
+	count = (double)model->weights + added;
+	if (count <= (double)PARAMS_VALUES)
 		return ST_OK;
-	json_fail(at, err,
-		  "the weights up to this layer would take %.1f GB with their gradients; this "
-		  "machine has %.1f GB",
-		  8.0 * count * 1e-9, machine * 1e-9);
+	json_fail(at, err, "the weights up to this layer would take %.1f TB: more than is planned",
+		  4.0 * count * 1e-12);
 	if (err)
 		err->status = ST_LIMIT;
 	return ST_LIMIT;

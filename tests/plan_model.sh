@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# What ipu-plan model says of a run is what the run then records: cycles, times, bubble, and about the size.
+set -uo pipefail
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+wrong() {
+	echo "FAILED: $*" >&2
+	failed=1
+}
+
+key() { # FILE KEY
+	sed -n "s/^ *\"$2\": \([^,]*\),*$/\1/p" "$1"
+}
+near() { # A B FACTOR WHAT
+	awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && b > 0 && a <= b * f && b <= a * f) }' || wrong "$4: $1, $2"
+}
+
+# check RUN WORD...
+check() {
+	local what=$*
+	rm -rf report plan.json
+	"$IPUSCOPE_BIN_DIR/ipu-plan" model "$@" --json >plan.json || wrong "$what: ipu-plan fails"
+	POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"report"}' \
+		"$IPUSCOPE_BIN_DIR/ipu-train" "$@" >/dev/null || wrong "$what: ipu-train fails"
+	local db
+	db=$(echo report/*/profile.db)
+	near "$(key plan.json cycles_per_step)" \
+		"$(sqlite3 "$db" "SELECT cycles * 1.0 / steps FROM executions WHERE mode = 'train' LIMIT 1")" 1.02 "$what: cycles of a step"
+	near "$(key plan.json memory_bytes_per_ipu)" \
+		"$(sqlite3 "$db" "SELECT max(always_live_bytes + not_always_live_bytes) FROM liveness")" 1.0001 "$what: memory"
+	near "$(key plan.json report_bytes_forecast)" "$(stat -c %s "$db")" 1.6 "$what: size of the report"
+	if [ "$(key plan.json bubble_rate)" != null ]; then
+		near "$(key plan.json idle_fraction)" \
+			"$(sqlite3 "$db" "SELECT idle_fraction FROM bubbles WHERE clock = 'device' LIMIT 1")" 1.000001 "$what: bubble"
+	fi
+}
+
+examples=$IPUSCOPE_SOURCE_DIR/examples
+check "$examples/inspect-tensors.json" --epochs 1 --steps-per-epoch 200
+check "$examples/keras-mnist.json" --use-ipu --fit.epochs 1 --data.limit 4000
+check "$examples/keras-chapter-stages.json"
+
+# A model that nobody could train here is asked for in a moment.
+cat >huge.json <<'JSON'
+{"model": {"class_name": "Sequential", "config": {"layers": [
+	{"class_name": "Flatten", "config": {}},
+	{"class_name": "Dense", "config": {"units": 131072, "activation": "relu"}},
+	{"class_name": "Dense", "config": {"units": 131072, "activation": "relu"}},
+	{"class_name": "Dense", "config": {"units": 10, "activation": "softmax"}}]}},
+ "compile": {"loss": "sparse_categorical_crossentropy", "steps_per_execution": "epoch"},
+ "data": {"name": "mnist", "batch_size": 32}, "ipu": {}}
+JSON
+timeout 20 "$IPUSCOPE_BIN_DIR/ipu-plan" model huge.json --json >plan.json || wrong "huge: ipu-plan fails"
+[ "$(key plan.json memory_fits)" = false ] || wrong "huge: 64 GB of weights fit"
+
+# Refusals are one line that says what to do.
+for words in "$examples/keras-mnist.json" "nowhere.json" "huge.json --ipu.targit ipu2" ""; do
+	# shellcheck disable=SC2086
+	error=$("$IPUSCOPE_BIN_DIR/ipu-plan" model $words 2>&1 >/dev/null)
+	[ $? -eq 2 ] || wrong "model $words: exit code"
+	[ "$(wc -l <<<"$error")" -eq 1 ] || wrong "model $words: $error"
+done
+exit $failed
