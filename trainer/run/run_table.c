@@ -314,8 +314,8 @@ static const struct run_key run_keys[] = {
 	 .kind = RUN_KEY_BOOL,
 	 .fallback = "false",
 	 AT(ipu.io_tiles.place_ops_on_io_tiles),
-	 .help = "Keep what is fed in and out on these tiles, so that copies overlap with "
-		 "computing."},
+	 .help = "Stream copies go through these tiles and overlap with computing; false: the "
+		 "tiles are merely kept back."},
 	{.path = "ipu.io_tiles.available_memory_proportion",
 	 .kind = RUN_KEY_REAL,
 	 .fallback = "0.9",
