@@ -142,7 +142,7 @@ static const char *const refusals[][3] = {
 	{"Conv2D", "'filters': 4, 'kernel_size': 3, 'kernel_constraint': 'max_norm'",
 	 "kernel_constraint"},
 	{"Conv2D", "'filters': 4, 'kernel_size': 3, 'stride': 2", "did you mean \"strides\""},
-	{"Conv2D", "'filters': 2147483647, 'kernel_size': 30", "TB"},
+	{"Conv2D", "'filters': 2147483647, 'kernel_size': [8, 9]", "TB"},
 	{"DepthwiseConv2D", "'kernel_size': 3, 'groups': 2", "model.layers[0].config.groups"},
 	{"DepthwiseConv2D", "'kernel_size': 3, 'depth_multiplier': 0",
 	 "model.layers[0].config.depth_multiplier"},

@@ -8,7 +8,7 @@
 #include "trainer/models/model_internal.h"
 
 #define PARAMS_FIRST  8
-#define PARAMS_VALUES (INT64_C(1) << 40) /* the most values of a model */
+#define PARAMS_VALUES (INT64_C(1) << 39) /* the most values of a model */
 
 /* The list doubles whenever its length is a power of two, so no capacity is kept. */
 static int params_grow(struct model *model)
