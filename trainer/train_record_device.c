@@ -100,6 +100,20 @@ static const char *transfer_name(const struct train_device *device,
 	return transfer->kind == IPU_TRANSFER_SYNC ? "Sync (External)" : name;
 }
 
+/* Where an IPU has nothing to do it draws nothing, so that a bubble looks like one: of a sync the
+ * wait for the others is left out, the trace's steps have it. */
+static int64_t drawn_from(const struct train_session *session, const struct ipu_transfer *transfer)
+{
+	const int64_t sync =
+		ipu_sync_cycles(&session->device->target, session->execution.schedule->ipus);
+
+	if (transfer->kind == IPU_TRANSFER_SYNC_ANS)
+		return transfer->start_cycle + transfer->cycles;
+	if (transfer->kind == IPU_TRANSFER_SYNC && transfer->cycles > sync)
+		return transfer->start_cycle + transfer->cycles - sync;
+	return transfer->start_cycle;
+}
+
 /* What the IPU does between its programs. What goes on beside them has a lane of its own. */
 static void replay_transfer(const struct replay *replay, const struct ipu_transfer *transfer)
 {
@@ -110,9 +124,11 @@ static void replay_transfer(const struct replay *replay, const struct ipu_transf
 	struct ips_track *io = worker->replica->io_track[transfer->ipu];
 	struct ips_track *track = streams && io ? io : worker->replica->device_track[transfer->ipu];
 	struct ips_keys keys = train_record_keys(worker, 0, 0, replay->run, transfer->microbatch);
-	const int64_t start_ns = device_ns(replay, transfer->start_cycle);
+	const int64_t start_ns = device_ns(replay, drawn_from(worker->session, transfer));
 	const int64_t end_ns = device_ns(replay, transfer->start_cycle + transfer->cycles);
 
+	if (end_ns == start_ns)
+		return;
 	keys.stage = transfer->stage < 0 ? IPS_NULL : transfer->stage;
 	keys.ipu = train__global_ipu(worker->session, worker->replica->number, transfer->ipu);
 	ips_track_set_keys(track, &keys);
