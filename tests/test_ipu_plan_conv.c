@@ -284,6 +284,26 @@ static void test_depthwise_convolutions_pay_for_the_amp(void **state)
 	}
 }
 
+/* Sixteen groups together are what all layers lay out as channels: only weights move. */
+static void test_the_vertical_mac_takes_channels_as_they_lie(void **state)
+{
+	struct ipu_plan_options options;
+	struct ipu_plan plan, odd;
+	struct ipu_op op;
+
+	(void)state;
+	ipu_plan_options_defaults(&options);
+	options.partials = IPU_FLOAT16;
+	conv_of(IPU_FORWARD, 240, 1, 1, 28, 5, 1, &op);
+	op.dtype = IPU_FLOAT16;
+	plan_on("ipu2", 0, &op, &options, &plan);
+	assert_int_equal(plan.method, IPU_METHOD_VERTICAL_MAC);
+	assert_false(has_phase(&plan, "PostArrange/OnTileCopy-0"));
+	op.conv.groups = 234;
+	plan_on("ipu2", 0, &op, &options, &odd);
+	assert_true(odd.cycles > plan.cycles);
+}
+
 static void test_huge_convolutions_come_to_an_end(void **state)
 {
 	const int64_t huge = INT64_C(1) << 40;
@@ -313,6 +333,7 @@ int main(void)
 		cmocka_unit_test(test_passes_lay_out_what_they_need),
 		cmocka_unit_test(test_a_fractional_stride_skips_its_zeros),
 		cmocka_unit_test(test_depthwise_convolutions_pay_for_the_amp),
+		cmocka_unit_test(test_the_vertical_mac_takes_channels_as_they_lie),
 		cmocka_unit_test(test_huge_convolutions_come_to_an_end),
 	};
 

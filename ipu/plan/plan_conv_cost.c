@@ -154,6 +154,24 @@ static void reduction(const struct ipu_target *target, const struct conv_form *f
 	}
 }
 
+/* Groups that a vertex does together lie side by side, as channels do: bytes that stay together. */
+static int64_t atom_of(const struct conv_form *form, const struct conv_way *way, int64_t atom)
+{
+	int64_t together = 1, most = (int64_t)way->conv_group;
+
+	while (together < most && form->groups % (2 * together) == 0)
+		together *= 2;
+	together *= ipu_dtype_bytes(form->dtype);
+	return together > atom ? together : atom;
+}
+
+/* As many groups together as the layers around lay out channels: activations are as they wanted. */
+static bool is_as_wanted(const struct conv_form *form, const struct conv_way *way, double wanted)
+{
+	return form->regroup && form->in == 1 && form->out == 1 &&
+	       !(fabs(way->conv_group - wanted) > 0) && form->groups % (int64_t)wanted == 0;
+}
+
 /* Operands laid out anew, spread over the plan's tiles: those of a serial split. */
 static void move_operands(const struct ipu_target *target, const struct conv_form *form,
 			  const struct conv_way *way, const struct conv_cut *cut,
@@ -163,22 +181,27 @@ static void move_operands(const struct ipu_target *target, const struct conv_for
 	 * anew on their tiles. */
 	const double wanted = form->dtype == IPU_FLOAT16 ? 16 : 8;
 	double bytes = bytes_of(form->dtype), serial_in = (double)cut->serial_in;
-	double in = form->move_in ? ceil_div(form->inputs * bytes, cost->tiles * serial_in) : 0;
+	const bool stays = is_as_wanted(form, way, wanted);
+	double in = form->move_in && !stays
+			    ? ceil_div(form->inputs * bytes, cost->tiles * serial_in)
+			    : 0;
 	double weights = form->move_weights
 				 ? ceil_div(form->weights * bytes,
 					    cost->tiles * serial_in * (double)cut->serial_out)
 				 : 0;
-	double out = form->move_out ? ceil_div(form->outputs * bytes, cost->tiles) : 0;
+	double out = form->move_out && !stays ? ceil_div(form->outputs * bytes, cost->tiles) : 0;
 
 	cost->bytes[CONV_PRE_EXCHANGE] = in + weights;
 	cost->part[CONV_PRE_EXCHANGE] = ceil_div(in + weights, target->exchange_bytes_cycle);
-	cost->part[CONV_PRE_COPY] = ipu__rearrange(in, form->in_atom);
+	cost->part[CONV_PRE_COPY] = ipu__rearrange(in, atom_of(form, way, form->in_atom));
 	if (weights > 0)
-		cost->part[CONV_PRE_COPY] += ipu__rearrange(weights, form->weight_atom);
+		cost->part[CONV_PRE_COPY] +=
+			ipu__rearrange(weights, atom_of(form, way, form->weight_atom));
 	cost->bytes[CONV_POST_EXCHANGE] = out;
 	cost->part[CONV_POST_EXCHANGE] = ceil_div(out, target->exchange_bytes_cycle);
 	if (out > 0)
-		cost->part[CONV_POST_COPY] = ipu__rearrange(out, form->out_atom);
+		cost->part[CONV_POST_COPY] =
+			ipu__rearrange(out, atom_of(form, way, form->out_atom));
 	else if (form->regroup && fabs(way->out_group * way->conv_group - wanted) > 0)
 		cost->part[CONV_POST_COPY] = ipu__rearrange(
 			ceil_div(form->outputs * bytes, cost->tiles), form->out_atom);

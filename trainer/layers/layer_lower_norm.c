@@ -1,9 +1,10 @@
 /*
  * The device operations that the normalising layers share. No state.
  *
- * As in poplibs (popnn's batchNormStatistics, batchNormParamGradients): the statistics are two
- * reductions, gradients of gamma and beta another two, and everything else maps over elements with
- * numbers of channels broadcast.
+ * What poplibs computes (popnn's batchNormStatistics, batchNormParamGradients): the statistics are
+ * two reductions, gradients of gamma and beta another two, and everything else maps over elements
+ * with numbers of channels broadcast. poplibs has two reductions in the same compute sets, and
+ * every step of a map in one of its own: the phases are about as many (docs/cost-model.md).
  */
 #include "trainer/layers/layer_norm.h"
 
