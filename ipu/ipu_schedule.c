@@ -15,7 +15,7 @@
 #include "common/str.h"
 
 #define STAGES_MAX 4096
-#define WORKS_MAX  (1 << 26)
+#define WORKS_MAX  (1 << 20) /* each has its place in the timeline: some 0.5 KB */
 
 /* The programs of one micro-batch and the lines of micro-batches, before they are laid out. */
 struct plan {
@@ -200,6 +200,8 @@ static enum status check_count(const struct ipu_schedule_params *params, const c
 static enum status check_sizes(const struct ipu_schedule_params *params, const char *what,
 			       struct err *err)
 {
+	int most;
+
 	if (params->stages < 1 || params->stages > STAGES_MAX)
 		return err_set(err, ST_INVALID, "a pipeline has 1 to %d stages: it has %d",
 			       STAGES_MAX, params->stages);
@@ -209,9 +211,10 @@ static enum status check_sizes(const struct ipu_schedule_params *params, const c
 	if (params->microbatches < 1)
 		return err_set(err, ST_INVALID, "%s must be at least 1: it is %d", what,
 			       params->microbatches);
-	if (params->microbatches > WORKS_MAX / (2 * params->stages))
-		return err_set(err, ST_LIMIT, "%s may be at most %d with %d stages: it is %d", what,
-			       WORKS_MAX / (2 * params->stages), params->stages,
+	most = WORKS_MAX / (params->training ? 2 * params->stages : params->stages);
+	if (params->microbatches > most)
+		return err_set(err, ST_LIMIT, "%s may be at most %d with %d stage%s: it is %d",
+			       what, most, params->stages, params->stages == 1 ? "" : "s",
 			       params->microbatches);
 	return ST_OK;
 }

@@ -134,8 +134,9 @@ static const struct prof_column device_run_columns[] = {
 	NEEDED(ips_device_run, trace_id), RANK,
 	MODE(ips_device_run, mode),       INT(ips_device_run, epoch),
 	INT(ips_device_run, execution),   INT(ips_device_run, weight_update),
-	INT(ips_device_run, first_step),  INT(ips_device_run, replica),
-	INT(ips_device_run, first_ipu),   INT(ips_device_run, start_cycle),
+	INT(ips_device_run, first_step),  INT(ips_device_run, first_microbatch),
+	INT(ips_device_run, replica),     INT(ips_device_run, first_ipu),
+	INT(ips_device_run, start_cycle),
 };
 
 static const struct prof_column stage_timing_columns[] = {

@@ -134,7 +134,8 @@ CREATE TABLE compute_set_rows (
 -- have their index from the start.
 CREATE TABLE device_traces (trace_id INTEGER PRIMARY KEY, clock_hz REAL, name TEXT);
 
--- ipu counts from the run's first_ipu, start_cycle from the run's, microbatch from its first_step.
+-- ipu counts from the run's first_ipu, start_cycle from the run's, microbatch from its first_microbatch,
+-- the step from its first_step.
 CREATE TABLE device_step_rows (
 	row_id INTEGER PRIMARY KEY,
 	trace_id INTEGER NOT NULL, trace_step INTEGER, ipu INTEGER, stage INTEGER, phase TEXT,
@@ -146,7 +147,8 @@ CREATE INDEX device_step_traces ON device_step_rows (trace_id);
 CREATE TABLE device_run_rows (
 	row_id INTEGER PRIMARY KEY,
 	trace_id INTEGER NOT NULL, rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, execution INTEGER,
-	weight_update INTEGER, first_step INTEGER, replica INTEGER, first_ipu INTEGER, start_cycle INTEGER);
+	weight_update INTEGER, first_step INTEGER, first_microbatch INTEGER, replica INTEGER, first_ipu INTEGER,
+	start_cycle INTEGER);
 
 CREATE TABLE stage_timing_rows (
 	row_id INTEGER PRIMARY KEY,
@@ -271,7 +273,8 @@ CREATE VIEW compute_sets AS
 -- one of a weight update: where nothing is updated there are only steps.
 CREATE VIEW device_steps AS
 	SELECT r.rank, r.mode, r.epoch, r.execution, r.weight_update, r.first_step + d.microbatch AS step,
-		CASE WHEN r.weight_update IS NOT NULL THEN d.microbatch END AS microbatch, r.replica,
+		CASE WHEN r.weight_update IS NOT NULL THEN ifnull(r.first_microbatch, 0) + d.microbatch END
+			AS microbatch, r.replica,
 		r.first_ipu + d.ipu AS ipu, d.stage, d.phase, d.trace_step, d.program_id, t.value AS type,
 		n.value AS name, o.value AS operation, r.start_cycle + d.start_cycle AS start_cycle, d.cycles,
 		CAST(round((r.start_cycle + d.start_cycle) * 1e9 / c.clock_hz) AS INTEGER) AS start_ns,

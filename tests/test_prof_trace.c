@@ -71,7 +71,7 @@ static void test_a_run_shifts_the_steps_of_its_trace(void **state)
 	struct ips_recording *recording = prof_start(place, NULL);
 	const struct ips_device_trace trace = {3, 2e9, "train"};
 	struct ips_device_step step = plain_step(3, 10, 5);
-	struct ips_device_run run = {3, IPS_TRAIN, 1, 2, 8, 32, 1, 4, 1000};
+	struct ips_device_run run = {3, IPS_TRAIN, 1, 2, 8, 32, 1, 4, 1000, 0};
 
 	assert_int_equal(ips_append_device_trace(recording, &trace), 0);
 	step.type = step.name = "StreamCopyMid";
@@ -84,7 +84,7 @@ static void test_a_run_shifts_the_steps_of_its_trace(void **state)
 	assert_int_equal(ips_append_device_step(recording, &step), 0);
 	assert_int_equal(ips_append_device_run(recording, &run), 0);
 	/* An evaluation: steps, but no weight update and so no micro-batch. */
-	run = (struct ips_device_run){3, IPS_EVALUATE, IPS_NULL, 3, IPS_NULL, 0, 0, 0, 2000};
+	run = (struct ips_device_run){3, IPS_EVALUATE, IPS_NULL, 3, IPS_NULL, 0, 0, 0, 2000, 0};
 	assert_int_equal(ips_append_device_run(recording, &run), 0);
 	prof_stop(recording);
 	assert_answer(
@@ -98,6 +98,26 @@ static void test_a_run_shifts_the_steps_of_its_trace(void **state)
 		"0|evaluate|-|3|-|2|-|0|1|1|F|1|7|OnTileExecute|cs|op|2020|9|1010|5|4|1472|"
 		"0.5|0.75|96|32\n");
 	prof_check_file(place->path);
+}
+
+static void test_a_run_counts_micro_batches_from_its_first(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	const struct ips_device_trace trace = {3, 2e9, "train/Main"};
+	struct ips_device_step step = plain_step(3, 10, 5);
+	struct ips_device_run run = {3, IPS_TRAIN, 1, 2, 8, 32, 1, 4, 1000, 0};
+
+	step.microbatch = 2;
+	assert_int_equal(ips_append_device_trace(recording, &trace), 0);
+	assert_int_equal(ips_append_device_step(recording, &step), 0);
+	run.first_step = 36;
+	run.first_microbatch = 4;
+	assert_int_equal(ips_append_device_run(recording, &run), 0);
+	run.first_microbatch = IPS_NULL;
+	assert_int_equal(ips_append_device_run(recording, &run), 0);
+	prof_stop(recording);
+	assert_answer(place->path, "SELECT step, microbatch FROM device_steps", "38|6\n38|2\n");
 }
 
 static void
@@ -252,6 +272,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_run_shifts_the_steps_of_its_trace),
+		CASE(test_a_run_counts_micro_batches_from_its_first),
 		CASE(test_a_step_or_a_run_without_a_trace_is_refused_and_unknown_clocks_give_no_ns),
 		CASE(test_the_views_ns_are_the_devices_ns),
 		CASE(test_the_view_looks_up_a_template_for_each_run),

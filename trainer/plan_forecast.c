@@ -15,6 +15,7 @@
 enum {
 	EMPTY_REPORT = 720 * 1024,
 	TRACE_STEP = 60,
+	TRACE_RUN = 45,
 	PROGRAM = 95,
 	OPERATION = 330,              /* with its plan and its compute sets */
 	TENSOR = 260,                 /* with its runs of tiles */
@@ -98,16 +99,34 @@ static double device_spans(const struct train_session *session, enum ips_mode mo
 	return operations + timeline->count + timeline->transfer_count;
 }
 
+/* Steps of a mode's trace, and how often one of its parts is run in a pipeline run. */
+static int64_t trace_steps(const struct train_session *session, enum ips_mode mode, int64_t *starts)
+{
+	const struct ipu_timeline *timeline = session->device->timeline[mode];
+	struct ipu_trace_part parts[IPU_TRACE_PARTS];
+	const int count = ipu_trace_parts(parts, session->program[mode].schedule, timeline);
+	int64_t steps = 0;
+
+	*starts = 0;
+	for (int i = 0; i < count; i++) {
+		ipu_trace_part(session->device->executable, timeline, &parts[i], count_step,
+			       &steps);
+		*starts += parts[i].repeats;
+	}
+	return steps;
+}
+
 static double device_bytes(const struct train_session *session, enum ips_mode mode,
 			   const struct forecast_mode *of, int64_t traced)
 {
 	const double runs = of->executions > 0 ? (double)(of->runs * traced / of->executions) : 0;
-	int64_t steps = 0;
+	int64_t steps, starts;
 
 	if (traced == 0 || of->runs == 0)
 		return 0;
-	ipu_trace(session->device->executable, session->device->timeline[mode], count_step, &steps);
-	return (double)steps * TRACE_STEP + runs * device_spans(session, mode) * SPAN;
+	steps = trace_steps(session, mode, &starts);
+	return (double)steps * TRACE_STEP +
+	       runs * ((double)starts * TRACE_RUN + device_spans(session, mode) * SPAN);
 }
 
 static bool passes(const struct run_texts *filters, const char *key)

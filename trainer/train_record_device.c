@@ -15,18 +15,27 @@ static int64_t device_ns(const struct replay *replay, int64_t cycle)
 	return ipu_target_ns(replay->target, replay->origin + cycle);
 }
 
-/* Operations, and what moves data between them. */
-static struct ips_site *part_site(const struct train_device *device, const struct ipu_step *step)
+static struct ips_site *site_at(struct ips_site **place, const char *category, const char *name,
+				const char *operation)
 {
+	if (*place == NULL)
+		*place = ips_site_intern(category, name, operation);
+	return *place;
+}
+
+/* Operations, and what moves data between them. */
+static struct ips_site *part_site(const struct train_session *session, const struct ipu_step *step)
+{
+	const struct train_device *device = session->device;
 	const struct ipu_program *programs = device->executable->programs;
+	const int parent = programs[step->program].parent;
 	const char *name;
 
-	if (step->node < 0) {
-		name = programs[programs[step->program].parent].name;
-		return ips_site_intern("move", name, NULL);
-	}
+	if (step->node < 0)
+		return site_at(&session->device_site.move[parent], "move", programs[parent].name,
+			       NULL);
 	name = device->graph.nodes[step->node].op.name;
-	return ips_site_intern("operation", name, name);
+	return site_at(&session->device_site.node[step->node], "operation", name, name);
 }
 
 /* Of the same operation, or of the same move of data. */
@@ -41,7 +50,8 @@ static bool same_part(const struct ipu_program *programs, const struct ipu_step 
 static void replay_parts(const struct replay *replay, const struct ipu_event *event,
 			 struct ips_track *track)
 {
-	const struct train_device *device = replay->worker->session->device;
+	const struct train_session *session = replay->worker->session;
+	const struct train_device *device = session->device;
 	const struct ipu_program *programs = device->executable->programs;
 	const struct ipu_code *code = &device->executable->code[event->stage][event->function];
 	int64_t cycle = event->start_cycle;
@@ -52,14 +62,15 @@ static void replay_parts(const struct replay *replay, const struct ipu_event *ev
 
 		for (; i < code->step_count && same_part(programs, &code->steps[i], first); i++)
 			cycle += code->steps[i].cycles * code->steps[i].repeats;
-		ips_span_at(track, part_site(device, first), start_ns,
+		ips_span_at(track, part_site(session, first), start_ns,
 			    device_ns(replay, cycle) - start_ns);
 	}
 }
 
 static struct ips_site *event_site(const struct replay *replay, const struct ipu_event *event)
 {
-	const struct train_device *device = replay->worker->session->device;
+	const struct train_session *session = replay->worker->session;
+	const struct train_device *device = session->device;
 	const struct train_stage *stage = &replay->worker->replica->stage[event->stage];
 	const int program = device->executable->code[event->stage][event->function].program;
 
@@ -67,7 +78,8 @@ static struct ips_site *event_site(const struct replay *replay, const struct ipu
 		return stage->site[event->function];
 	if (event->phase == 'F')
 		return stage->site[IPU_FUNCTION_F];
-	return ips_site_intern("stage", device->executable->programs[program].name, NULL);
+	return site_at(&session->device_site.program[program], "stage",
+		       device->executable->programs[program].name, NULL);
 }
 
 static int replay_event(const struct replay *replay, const struct ipu_event *event)
@@ -132,7 +144,9 @@ static void replay_transfer(const struct replay *replay, const struct ipu_transf
 	keys.stage = transfer->stage < 0 ? IPS_NULL : transfer->stage;
 	keys.ipu = train__global_ipu(worker->session, worker->replica->number, transfer->ipu);
 	ips_track_set_keys(track, &keys);
-	ips_span_at(track, ips_site_intern("transfer", transfer_name(device, transfer), NULL),
+	ips_span_at(track,
+		    site_at(&worker->session->device_site.program[transfer->program], "transfer",
+			    transfer_name(device, transfer), NULL),
 		    start_ns, end_ns - start_ns);
 }
 

@@ -252,14 +252,30 @@ static int open_tracks(struct train_session *session)
 	return session->main_track == NULL ? -1 : 0;
 }
 
+static int make_sites(struct train_session *session)
+{
+	const struct train_device *device = session->device;
+	struct train_sites *sites = &session->device_site;
+	size_t nodes, programs;
+
+	if (device == NULL)
+		return 0;
+	nodes = (size_t)device->graph.node_count + 1;
+	programs = (size_t)device->executable->program_count + 1;
+	sites->node = arena_alloc(&session->arena, nodes, sizeof(*sites->node));
+	sites->move = arena_alloc(&session->arena, programs, sizeof(*sites->move));
+	sites->program = arena_alloc(&session->arena, programs, sizeof(*sites->program));
+	return sites->node && sites->move && sites->program ? 0 : -1;
+}
+
 enum status train_record_start(struct train_session *session, struct err *err)
 {
 	if (session->recording == NULL)
 		return ST_OK;
 	if (record_facts(session) != 0 || record_layers(session) != 0 ||
 	    record_operations(session) != 0 || record_executable(session) != 0 ||
-	    train__append_memory(session) != ST_OK || open_tracks(session) != 0 ||
-	    train__measure_bubbles(session) != ST_OK)
+	    make_sites(session) != 0 || train__append_memory(session) != ST_OK ||
+	    open_tracks(session) != 0 || train__measure_bubbles(session) != ST_OK)
 		return err_set(err, ST_FAILED, "recording the model failed");
 	return ST_OK;
 }

@@ -15,6 +15,7 @@
 #include <pthread.h>
 
 #include "common/pool.h"
+#include "ipu/compile/ipu_trace.h"
 #include "ipu/ipu_bubble.h"
 #include "outfeed/outfeed_queue.h"
 #include "trainer/data/dataset_feed.h"
@@ -100,12 +101,20 @@ struct train_bubble {
 struct train_program {
 	struct ipu_schedule *schedule; /* NULL: the run does without this mode */
 	struct train_bubble device_bubble;
-	bool trace_recorded; /* the steps of its device timeline are */
+	struct ipu_trace_part trace_part[IPU_TRACE_PARTS]; /* of its device timeline */
+	int trace_part_count;                              /* 0: its steps are not recorded yet */
 	struct train_measure measure;
 	int64_t steps_per_execution;
 };
 
 #define TRAIN_MODES (IPS_PREDICT + 1)
+
+/* Of the device's lanes; each NULL until it is first used. */
+struct train_sites {
+	struct ips_site **node;    /* operations */
+	struct ips_site **move;    /* by program that moves data */
+	struct ips_site **program; /* transfers, and functions that are no phase */
+};
 
 struct train_session;
 
@@ -134,7 +143,8 @@ struct train_session {
 	struct ips_recording *recording; /* NULL: off */
 	struct ips_track *main_track;    /* Engine::run on the host */
 	struct ips_track *engine_track;  /* and on the device */
-	int64_t trace_executions;        /* whose device timeline is recorded in full */
+	struct train_sites device_site;
+	int64_t trace_executions; /* whose device timeline is recorded in full */
 
 	struct train_replica *replica;
 	struct train_worker *worker;

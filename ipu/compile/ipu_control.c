@@ -12,13 +12,6 @@
 #include "ipu/compile/ipu_program_internal.h"
 #include "ipu/compile/ipu_trace.h"
 
-/* How time steps become Sequences: the first @lead, then @period again and again, then the rest. */
-struct folding {
-	int lead, period, repeats; /* repeats 0: there is no main phase */
-	int slots;                 /* Sequences; the weight update has one more */
-	int time_steps;
-};
-
 /* A program of a time step, of all IPUs; in the order of a step. */
 struct item {
 	int slot, order, stage;
@@ -30,7 +23,7 @@ struct item {
 struct control {
 	struct ipu_lowering lowering;
 	const struct ipu_mode *mode;
-	struct folding folding;
+	struct ipu_folding folding;
 	struct item *items;
 	int count;
 };
@@ -50,16 +43,17 @@ static int lines_of(const struct ipu_schedule *schedule, int period)
 	return lines;
 }
 
-static struct folding fold(const struct ipu_schedule *schedule, const struct ipu_timeline *timeline)
+struct ipu_folding ipu_control_fold(const struct ipu_schedule *schedule,
+				    const struct ipu_timeline *timeline)
 {
 	const int period = schedule->training ? 2 * schedule->stages : schedule->stages;
 	const int more = timeline->time_steps - schedule->time_steps;
-	struct folding folding = {.period = period, .time_steps = timeline->time_steps};
+	struct ipu_folding folding = {.period = period, .microbatches = lines_of(schedule, period)};
 
 	if (schedule->kind == IPU_SEQUENTIAL) {
 		folding.repeats = timeline->time_steps / period;
 	} else {
-		const int rounds = schedule->microbatches / lines_of(schedule, period);
+		const int rounds = schedule->microbatches / folding.microbatches;
 
 		folding.lead = period + more;
 		folding.repeats = (rounds * period - folding.lead) / period;
@@ -74,7 +68,7 @@ static struct folding fold(const struct ipu_schedule *schedule, const struct ipu
 	return folding;
 }
 
-static int slot_of(const struct folding *folding, int time_step)
+static int slot_of(const struct ipu_folding *folding, int time_step)
 {
 	const int main_end = folding->lead + folding->repeats * folding->period;
 
@@ -269,7 +263,7 @@ static void add_slots(struct control *control, int parent, int first, int end)
 
 static void add_run(struct control *control, int parent)
 {
-	const struct folding *folding = &control->folding;
+	const struct ipu_folding *folding = &control->folding;
 	const struct ipu_graph *graph = control->lowering.executable->graph;
 	struct ipu_lowering *lowering = &control->lowering;
 	const int main_end = folding->lead + (folding->repeats > 0 ? folding->period : 0);
@@ -319,7 +313,7 @@ static int add_mode(struct control *control, const struct ipu_mode *mode, struct
 
 	control->mode = mode;
 	control->count = 0;
-	control->folding = fold(mode->schedule, mode->timeline);
+	control->folding = ipu_control_fold(mode->schedule, mode->timeline);
 	*status = collect_items(control, err);
 	if (*status != ST_OK)
 		return -1;

@@ -5,11 +5,13 @@
 #include "ipu/compile/ipu_trace.h"
 
 #include <assert.h>
+#include <limits.h>
 
 #include "common/mem.h"
 
 struct tracing {
 	const struct ipu_executable *executable;
+	int64_t origin; /* what cycles count from */
 	ipu_trace_fn fn;
 	void *user;
 };
@@ -93,7 +95,7 @@ static int trace_event(const struct tracing *tracing, const struct ipu_event *ev
 				      .stage = event->stage,
 				      .microbatch = event->microbatch,
 				      .phase = event->phase,
-				      .start_cycle = event->start_cycle,
+				      .start_cycle = event->start_cycle - tracing->origin,
 				      .overlapped = -1};
 	int failed = 0;
 
@@ -148,7 +150,7 @@ static int trace_transfer(const struct tracing *tracing, const struct ipu_transf
 				      .program = transfer->program,
 				      .node = -1,
 				      .type = ipu_transfer_type(transfer->kind),
-				      .start_cycle = transfer->start_cycle,
+				      .start_cycle = transfer->start_cycle - tracing->origin,
 				      .cycles = transfer->cycles,
 				      .overlapped = -1,
 				      .tiles = -1,
@@ -161,15 +163,29 @@ static int trace_transfer(const struct tracing *tracing, const struct ipu_transf
 	return tracing->fn(tracing->user, &step);
 }
 
-int ipu_trace(const struct ipu_executable *executable, const struct ipu_timeline *timeline,
-	      ipu_trace_fn fn, void *user)
+int ipu_trace_part(const struct ipu_executable *executable, const struct ipu_timeline *timeline,
+		   const struct ipu_trace_part *part, ipu_trace_fn fn, void *user)
 {
-	const struct tracing tracing = {.executable = executable, .fn = fn, .user = user};
+	const struct tracing tracing = {
+		.executable = executable, .origin = part->start_cycle, .fn = fn, .user = user};
 	struct ipu_walk walk = {.timeline = timeline};
 	int failed = 0;
 
-	while (!failed && ipu_walk_next(&walk))
+	while (!failed && ipu_walk_next(&walk)) {
+		const int step = walk.event ? walk.event->time_step : walk.transfer->time_step;
+
+		if (step < part->first_step || step >= part->end_step)
+			continue;
 		failed = walk.event ? trace_event(&tracing, walk.event)
 				    : trace_transfer(&tracing, walk.transfer);
+	}
 	return failed;
+}
+
+int ipu_trace(const struct ipu_executable *executable, const struct ipu_timeline *timeline,
+	      ipu_trace_fn fn, void *user)
+{
+	const struct ipu_trace_part all = {.end_step = INT_MAX, .repeats = 1};
+
+	return ipu_trace_part(executable, timeline, &all, fn, user);
 }

@@ -36,6 +36,26 @@ typedef int (*ipu_trace_fn)(void *user, const struct ipu_trace_step *step);
 int ipu_trace(const struct ipu_executable *executable, const struct ipu_timeline *timeline,
 	      ipu_trace_fn fn, void *user);
 
+/* A pipeline run as parts of which each is run again and again: ramp-up, the time steps that repeat
+ * to the cycle, the rest. A trace of the parts is as long as a pipeline is deep, however many
+ * micro-batches go through it. */
+#define IPU_TRACE_PARTS 3
+
+struct ipu_trace_part {
+	int first_step, end_step; /* time steps of its first repeat */
+	int repeats;
+	int64_t start_cycle, cycles; /* of the first repeat; from one to the next */
+	int microbatches;            /* from one to the next */
+};
+
+/* Returns how many there are: 1 where nothing repeats. */
+int ipu_trace_parts(struct ipu_trace_part parts[IPU_TRACE_PARTS],
+		    const struct ipu_schedule *schedule, const struct ipu_timeline *timeline);
+
+/* Every step of the first repeat of @part; cycles count from its start. */
+int ipu_trace_part(const struct ipu_executable *executable, const struct ipu_timeline *timeline,
+		   const struct ipu_trace_part *part, ipu_trace_fn fn, void *user);
+
 /* What a transfer is, of a stream copy the middle part. */
 enum ipu_program_type ipu_transfer_type(enum ipu_transfer_kind kind);
 

@@ -348,7 +348,7 @@ struct ips_device_step {
 	int64_t ipu;        /* from the run's first_ipu */
 	int64_t stage;
 	const char *phase;  /* "F", "B", "W", "R", "U" */
-	int64_t microbatch; /* from 0 in the run; its step is the run's first_step more */
+	int64_t microbatch; /* from the run's first_microbatch, and its step from first_step */
 	int64_t program_id;
 	const char *type, *name, *operation;
 	int64_t start_cycle; /* from the run's start_cycle */
@@ -361,8 +361,9 @@ struct ips_device_step {
 struct ips_device_run {
 	int64_t trace_id, mode, epoch, execution;
 	int64_t weight_update; /* IPS_NULL: updates nothing; then its steps have no micro-batch */
-	int64_t first_step;    /* of micro-batch 0 */
+	int64_t first_step;    /* of the trace's micro-batch 0 */
 	int64_t replica, first_ipu, start_cycle;
+	int64_t first_microbatch; /* of the weight update: the trace's micro-batch 0 */
 };
 
 struct ips_stage_timing {

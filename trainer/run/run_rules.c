@@ -34,7 +34,8 @@ static enum status run_rule_pipeline(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
 	struct run_layout *layout = rules->layout;
-	struct ipu_schedule_params params = {.kind = run->pipeline.schedule,
+	struct ipu_schedule_params params = {.kind = run->pipeline.wanted ? run->pipeline.schedule
+									  : IPU_SEQUENTIAL,
 					     .stages = layout->stages,
 					     .training = true,
 					     .ipus = layout->ipus_used,
@@ -42,9 +43,9 @@ static enum status run_rule_pipeline(struct run_rules *rules)
 	enum status status;
 
 	layout->accumulation = run->accumulation.wanted ? run->accumulation.steps_per_replica : 1;
-	if (!run->pipeline.wanted || !run->fit.wanted)
+	if (!run->fit.wanted)
 		return ST_OK;
-	if (!run->accumulation.wanted)
+	if (run->pipeline.wanted && !run->accumulation.wanted)
 		return run__refuse(
 			rules, "pipeline",
 			"training needs gradient_accumulation.steps_per_replica (Grouped: "
@@ -54,7 +55,8 @@ static enum status run_rule_pipeline(struct run_rules *rules)
 	params.microbatches = (int)layout->accumulation;
 	status = ipu_schedule_check(&params, "gradient_accumulation.steps_per_replica", rules->err);
 	if (status != ST_OK && rules->err)
-		err_prefix(rules->err, "%s: pipeline.schedule", run->path);
+		err_prefix(rules->err, run->pipeline.wanted ? "%s: pipeline.schedule" : "%s",
+			   run->path);
 	return status;
 }
 

@@ -260,25 +260,24 @@ static enum status run_rule_depth(struct run_rules *rules, const struct run_span
 {
 	const struct run_file *run = rules->run;
 	const struct run_layout *layout = rules->layout;
-	const struct ipu_schedule_params params = {.kind = run->pipeline.schedule,
-						   .stages = layout->stages,
-						   .microbatches = (int)execution,
-						   .ipus = layout->ipus_used,
-						   .device = layout->device};
+	const struct ipu_schedule_params params = {
+		.kind = run->pipeline.wanted ? run->pipeline.schedule : IPU_SEQUENTIAL,
+		.stages = layout->stages,
+		.microbatches = (int)execution,
+		.ipus = layout->ipus_used,
+		.device = layout->device};
 	int64_t good = steps / span->unit * span->unit;
 	enum status status;
 	struct err why;
 
-	if (!run->pipeline.wanted)
-		return ST_OK;
 	status = ipu_schedule_check(&params, span->execution_key, &why);
 	if (status == ST_OK)
 		return ST_OK;
 	if (!good)
 		good = span->unit;
 	if (status != ST_INVALID)
-		return err_set(rules->err, status, "%s: pipeline.schedule: %s", run->path,
-			       why.text);
+		return err_set(rules->err, status, "%s: %s%s", run->path,
+			       run->pipeline.wanted ? "pipeline.schedule: " : "", why.text);
 	return run__refuse(rules, "pipeline.schedule",
 			   "%s; %s %" PRId64 " with %s %" PRId64 " would do", why.text,
 			   span->steps_key, good * layout->replicas, span->execution_key, good);

@@ -1,0 +1,181 @@
+/*
+ * The steady state of a pipeline run, found by comparing each period of its timeline with the one
+ * before: what repeats to the cycle is told once. Threads: any, nothing is kept.
+ */
+#include <limits.h>
+
+#include "ipu/compile/ipu_control.h"
+#include "ipu/compile/ipu_trace.h"
+
+/* What is compared: the time steps @first .. @end - 1. */
+struct periods {
+	const struct ipu_timeline *timeline;
+	int first, end, period;
+	int64_t cycles;   /* from one period to the next */
+	int microbatches; /* likewise */
+	int broken;       /* the last time step that is not as a period before */
+};
+
+static bool next_microbatch(const struct periods *periods, int before, int now)
+{
+	return before < 0 ? now == before : now == before + periods->microbatches;
+}
+
+static bool same_event(const struct periods *periods, const struct ipu_event *before,
+		       const struct ipu_event *now)
+{
+	return now->ipu == before->ipu && now->stage == before->stage &&
+	       now->function == before->function && now->cycles == before->cycles &&
+	       now->time_step == before->time_step + periods->period &&
+	       now->start_cycle == before->start_cycle + periods->cycles &&
+	       next_microbatch(periods, before->microbatch, now->microbatch);
+}
+
+static bool same_transfer(const struct periods *periods, const struct ipu_transfer *before,
+			  const struct ipu_transfer *now)
+{
+	return now->ipu == before->ipu && now->stage == before->stage &&
+	       now->kind == before->kind && now->cycles == before->cycles &&
+	       now->time_step == before->time_step + periods->period &&
+	       now->start_cycle == before->start_cycle + periods->cycles &&
+	       now->overlapped == before->overlapped && now->begin_cycles == before->begin_cycles &&
+	       now->end_cycles == before->end_cycles && now->bytes_in == before->bytes_in &&
+	       now->bytes_out == before->bytes_out && now->program == before->program &&
+	       next_microbatch(periods, before->microbatch, now->microbatch);
+}
+
+static void see(struct periods *periods, int time_step, bool same)
+{
+	if (!same && time_step > periods->broken)
+		periods->broken = time_step;
+}
+
+static bool in_last(const struct periods *periods, int time_step)
+{
+	return time_step >= periods->end - periods->period && time_step < periods->end;
+}
+
+/* Does a time step have one a period before, or after? */
+static bool has_before(const struct periods *periods, int time_step)
+{
+	return time_step >= periods->first + periods->period && time_step < periods->end;
+}
+
+static bool has_after(const struct periods *periods, int time_step)
+{
+	return time_step >= periods->first && time_step < periods->end - periods->period;
+}
+
+/* Lists are in order of IPU, then time step: of an IPU, what is a period ago stands as many places
+ * before as its last period has. Both ways, so that nothing is more or less than in the next. */
+static void compare_ipu_events(struct periods *periods, int first, int end)
+{
+	const struct ipu_event *events = periods->timeline->events;
+	int count = 0;
+
+	for (int i = first; i < end; i++)
+		count += in_last(periods, events[i].time_step);
+	for (int i = first; i < end; i++) {
+		const int step = events[i].time_step;
+
+		if (has_before(periods, step))
+			see(periods, step,
+			    i - count >= first &&
+				    same_event(periods, &events[i - count], &events[i]));
+		if (has_after(periods, step))
+			see(periods, step + periods->period,
+			    i + count < end && same_event(periods, &events[i], &events[i + count]));
+	}
+}
+
+static void compare_ipu_transfers(struct periods *periods, int first, int end)
+{
+	const struct ipu_transfer *transfers = periods->timeline->transfers;
+	int count = 0;
+
+	for (int i = first; i < end; i++)
+		count += in_last(periods, transfers[i].time_step);
+	for (int i = first; i < end; i++) {
+		const int step = transfers[i].time_step;
+
+		if (has_before(periods, step))
+			see(periods, step,
+			    i - count >= first &&
+				    same_transfer(periods, &transfers[i - count], &transfers[i]));
+		if (has_after(periods, step))
+			see(periods, step + periods->period,
+			    i + count < end &&
+				    same_transfer(periods, &transfers[i], &transfers[i + count]));
+	}
+}
+
+static void compare(struct periods *periods)
+{
+	const struct ipu_timeline *timeline = periods->timeline;
+
+	for (int first = 0, end = 0; first < timeline->count; first = end) {
+		while (end < timeline->count &&
+		       timeline->events[end].ipu == timeline->events[first].ipu)
+			end++;
+		compare_ipu_events(periods, first, end);
+	}
+	for (int first = 0, end = 0; first < timeline->transfer_count; first = end) {
+		while (end < timeline->transfer_count &&
+		       timeline->transfers[end].ipu == timeline->transfers[first].ipu)
+			end++;
+		compare_ipu_transfers(periods, first, end);
+	}
+}
+
+/* When time step @step begins on the first IPU that has something to do in it, or later. */
+static int64_t step_cycle(const struct ipu_timeline *timeline, int step)
+{
+	struct ipu_walk walk = {.timeline = timeline};
+
+	while (ipu_walk_next(&walk))
+		if ((walk.event ? walk.event->time_step : walk.transfer->time_step) >= step)
+			return walk.event ? walk.event->start_cycle : walk.transfer->start_cycle;
+	return timeline->cycles;
+}
+
+int ipu_trace_parts(struct ipu_trace_part parts[IPU_TRACE_PARTS],
+		    const struct ipu_schedule *schedule, const struct ipu_timeline *timeline)
+{
+	const struct ipu_folding fold = ipu_control_fold(schedule, timeline);
+	struct periods periods = {.timeline = timeline,
+				  .first = fold.lead,
+				  .end = fold.lead + fold.repeats * fold.period,
+				  .period = fold.period,
+				  .microbatches = fold.microbatches,
+				  .broken = -1};
+	int count = 0, passed = 0, repeats;
+	int64_t start, end;
+
+	parts[0] = (struct ipu_trace_part){.end_step = INT_MAX, .repeats = 1};
+	if (fold.repeats < 2)
+		return 1;
+	end = step_cycle(timeline, periods.end);
+	periods.cycles = end - step_cycle(timeline, periods.end - periods.period);
+	compare(&periods);
+	/* What differs from the period before may be the first of those that follow. */
+	if (periods.broken >= 0)
+		passed = (periods.broken - periods.first) / periods.period;
+	repeats = fold.repeats - passed;
+	if (repeats < 2)
+		return 1;
+	periods.first += passed * periods.period;
+	start = end - repeats * periods.cycles;
+	if (periods.first > 0)
+		parts[count++].end_step = periods.first;
+	parts[count++] = (struct ipu_trace_part){
+		.first_step = periods.first,
+		.end_step = periods.first + periods.period,
+		.repeats = repeats,
+		.start_cycle = start,
+		.cycles = periods.cycles,
+		.microbatches = fold.microbatches,
+	};
+	parts[count++] = (struct ipu_trace_part){
+		.first_step = periods.end, .end_step = INT_MAX, .repeats = 1, .start_cycle = end};
+	return count;
+}
