@@ -60,7 +60,8 @@ struct ipu_matmul {
 enum ipu_function {
 	IPU_FN_ADD, /* subtract, multiply, maximum and the like: one vector instruction */
 	IPU_FN_DIVIDE,
-	IPU_FN_SELECT, /* compare and choose */
+	IPU_FN_DIVIDE_BY, /* one number for many elements: of a row, its sum */
+	IPU_FN_SELECT,    /* compare and choose */
 	IPU_FN_EXP,
 	IPU_FN_LOG,
 	IPU_FN_SQRT,

@@ -16,17 +16,18 @@
 static const struct {
 	double single, half;
 } function_cycles[] = {
-	[IPU_FN_ADD] = {1, 1},        [IPU_FN_DIVIDE] = {6, 6}, /* inverse (6 alone) and multiply */
-	[IPU_FN_SELECT] = {2, 2},     [IPU_FN_EXP] = {5, 3},    /* 6 and 4 alone */
-	[IPU_FN_LOG] = {11, 3},                                 /* 12 and 4 alone */
-	[IPU_FN_SQRT] = {5, 5},     /* as the inverse: no figure of its own */
-	[IPU_FN_SIGMOID] = {9, 18}, /* about 5 an element, alone */
-	[IPU_FN_TANH] = {9, 18},      [IPU_FN_RELU] = {1, 1},
-	[IPU_FN_RELU_GRAD] = {2, 2},  /* 3 alone */
-	[IPU_FN_RANDOM] = {1, 3},     /* 1 an element, alone */
-	[IPU_FN_SCALED_ADD] = {2, 2}, /* 3 alone */
-	[IPU_FN_FILL] = {0, 0},       /* the store */
-	[IPU_FN_CAST] = {0, 1},       /* the float32 side's loads or stores, alone */
+	[IPU_FN_ADD] = {1, 1},        [IPU_FN_DIVIDE] = {9, 20},   /* 10 and 21 alone */
+	[IPU_FN_DIVIDE_BY] = {5, 15},                              /* 6 alone, and 8 for 2 */
+	[IPU_FN_SELECT] = {2, 2},     [IPU_FN_EXP] = {5, 3},       /* 6 and 4 alone */
+	[IPU_FN_LOG] = {11, 3},                                    /* 12 and 4 alone */
+	[IPU_FN_SQRT] = {9, 22},                                   /* 10 and 23 alone */
+	[IPU_FN_SIGMOID] = {11, 5},                                /* 12 and 6 alone */
+	[IPU_FN_TANH] = {11, 3},                                   /* 12 and 4 alone */
+	[IPU_FN_RELU] = {1, 1},       [IPU_FN_RELU_GRAD] = {2, 2}, /* 3 alone */
+	[IPU_FN_RANDOM] = {1, 3},                                  /* 1 an element, alone */
+	[IPU_FN_SCALED_ADD] = {2, 2},                              /* 3 alone */
+	[IPU_FN_FILL] = {0, 0},                                    /* the store */
+	[IPU_FN_CAST] = {0, 1}, /* the float32 side's loads or stores, alone */
 };
 _Static_assert(ARRAY_LEN(function_cycles) == IPU_FUNCTIONS, "function table out of step");
 

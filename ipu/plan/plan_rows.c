@@ -44,7 +44,7 @@ struct step {
 		STEP_SUM, {0}, of "/Broadcast/ExchangePre", IPU_REDUCE_NAMES(of "/")               \
 	}
 #define ADD    [IPU_FN_ADD]
-#define DIVIDE [IPU_FN_DIVIDE]
+#define DIVIDE [IPU_FN_DIVIDE_BY]
 #define SELECT [IPU_FN_SELECT]
 
 static const struct rows_work {
