@@ -188,11 +188,17 @@ static int make(struct lowering *lowering, int position, const struct layer_op *
 	const bool kept = operand == LAYER_KEPT;
 	const enum ipu_dtype dtype = op->bytes ? IPU_INT32 : op->op.dtype;
 	const int64_t elements = op->bytes ? (op->makes + 3) / 4 : op->makes;
+	struct lower_layer *of = &lowering->layers[position];
+	const char *part = kept ? "kept" : "between";
 
-	if (op->writes & operand && op->makes > 0)
-		*tensor = train__lower_flat(lowering, position,
-					    kept ? IPU_TENSOR_KEPT : IPU_TENSOR_TEMPORARY, dtype,
-					    kept ? "kept" : "between", elements);
+	if (op->writes & operand && op->makes > 0) {
+		if (!kept && of->betweens++ > 0)
+			part = arena_printf(lowering->arena, "between_%d", of->betweens - 1);
+		*tensor = part ? train__lower_flat(lowering, position,
+						   kept ? IPU_TENSOR_KEPT : IPU_TENSOR_TEMPORARY,
+						   dtype, part, elements)
+			       : -1;
+	}
 	return *tensor < 0 && op->writes & operand ? -1 : 0;
 }
 

@@ -260,13 +260,16 @@ enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bo
 	return predicted ? IPU_FUNCTION_PREDICT : IPU_FUNCTION_EVALUATE;
 }
 
-/* Is there anything for it to do? A stage always has its F, B and U. */
+/* Is there anything for it to do? A stage always has its F, and its B where it is trained. */
 static bool has_function(const struct ipu_lowering *lowering, int stage,
 			 enum ipu_function_phase phase)
 {
 	const struct ipu_graph *graph = lowering->executable->graph;
 
 	switch (phase) {
+	case IPU_FUNCTION_B:
+	case IPU_FUNCTION_U:
+		return graph->layout.schedule;
 	case IPU_FUNCTION_R:
 		return graph->layout.schedule && lowering->stash.replays;
 	case IPU_FUNCTION_PUSH:
@@ -282,6 +285,19 @@ static bool has_function(const struct ipu_lowering *lowering, int stage,
 	default:
 		return true;
 	}
+}
+
+/* A function that came out empty, as the update of a stage without variables, is none: but for F
+ * and B, which the clock calls whatever they take, nothing would call it. */
+static void drop_empty(struct ipu_lowering *lowering, enum ipu_function_phase phase,
+		       struct ipu_code *code)
+{
+	if (phase == IPU_FUNCTION_F || phase == IPU_FUNCTION_B || lowering->failed ||
+	    lowering->program_count != (size_t)code->program + 1)
+		return;
+	lowering->program_count--;
+	lowering->roots--;
+	code->program = -1;
 }
 
 static enum status lower_function(struct ipu_lowering *lowering, int stage,
@@ -304,6 +320,7 @@ static enum status lower_function(struct ipu_lowering *lowering, int stage,
 	else
 		lower_nodes(lowering, code->program, stage, phase);
 	code_close(lowering, code);
+	drop_empty(lowering, phase, code);
 	return status == ST_OK && lowering->failed ? err_nomem(err) : status;
 }
 
