@@ -224,6 +224,30 @@ void jsonw_null(struct jsonw *w)
 	jsonw_raw(w, "null");
 }
 
+void jsonw_key_text(struct jsonw *w, const char *key, const char *text)
+{
+	jsonw_key(w, key);
+	jsonw_text(w, text);
+}
+
+void jsonw_key_int(struct jsonw *w, const char *key, int64_t value)
+{
+	jsonw_key(w, key);
+	jsonw_int(w, value);
+}
+
+void jsonw_key_real(struct jsonw *w, const char *key, double value)
+{
+	jsonw_key(w, key);
+	jsonw_real(w, value);
+}
+
+void jsonw_key_bool(struct jsonw *w, const char *key, bool value)
+{
+	jsonw_key(w, key);
+	jsonw_bool(w, value);
+}
+
 enum status jsonw_end(struct jsonw *w, struct err *err)
 {
 	assert(!w->depth);

@@ -38,6 +38,13 @@ void jsonw_int(struct jsonw *w, int64_t value);
 void jsonw_real(struct jsonw *w, double value);
 void jsonw_bool(struct jsonw *w, bool value);
 void jsonw_null(struct jsonw *w);
+
+/* A key and its value. */
+void jsonw_key_text(struct jsonw *w, const char *key, const char *text); /* NULL writes null */
+void jsonw_key_int(struct jsonw *w, const char *key, int64_t value);
+void jsonw_key_real(struct jsonw *w, const char *key, double value);
+void jsonw_key_bool(struct jsonw *w, const char *key, bool value);
+
 enum status jsonw_end(struct jsonw *w, struct err *err); /* newline; ST_IO where a write failed */
 
 #endif /* COMMON_JSONW_H */

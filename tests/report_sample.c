@@ -52,7 +52,7 @@ static void sample_meta(struct ips_recording *r)
 		{"model", "sequential"},
 		{"schedule", "Grouped"},
 		{"target", "ipu2"},
-		{"cost_model", "roofline"},
+		{"cost_model", "planner"},
 		{"ipus", "4"},
 		{"replicas", "2"},
 		{"stages", "2"},

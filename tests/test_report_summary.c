@@ -76,7 +76,7 @@ static void test_numbers_are_those_of_the_sample(void **state)
 	assert_string_equal(s.model, "sequential");
 	assert_string_equal(s.schedule, "Grouped");
 	assert_string_equal(s.target, "ipu2");
-	assert_string_equal(s.cost_model, "roofline");
+	assert_string_equal(s.cost_model, "planner");
 	assert_string_equal(s.dataset, "mnist");
 	assert_int_equal(s.batch_size, 32);
 	assert_int_equal(s.gradient_accumulation, 4);
@@ -197,7 +197,7 @@ static void test_the_text_fits_and_labels_host_and_device(void **state)
 	text = printed(&s, 80);
 	assert_fits(text, 80);
 	assert_contains(text, "host, measured");
-	assert_contains(text, "device, simulated (roofline)");
+	assert_contains(text, "device, simulated (planner)");
 	assert_contains(text, "oversubscribed");
 	assert_contains(text, "idle_fraction           37.50 %      20.00 %        37.50 %      "
 			      "20.00 %");

@@ -20,6 +20,10 @@ struct plan_subcommand {
 	enum status (*run)(int argc, char **argv, FILE *out, struct err *err);
 };
 
+/* Of --target, in all subcommands alike. */
+#define PLAN_TARGETS     "ipu1 ipu2 ipu21 c600"
+#define PLAN_TARGET_HELP "The kind of IPU: ipu1 (Mk1), ipu2 (Mk2), ipu21 (Bow) or c600"
+
 extern const struct plan_subcommand plan_convolution;
 extern const struct plan_subcommand plan_product;
 extern const struct plan_subcommand plan_model;

@@ -29,7 +29,9 @@ enum {
 };
 
 static const struct cli_option conv_options[] = {
-	PLAN_OPERATION_OPTIONS("Default of `ipu-plan matmul`: that of --dtype; here: float32."),
+	PLAN_OPERATION_OPTIONS(
+		"Default: of matmul that of --dtype, as the published float16 products have it; "
+		"of conv float32, as TensorFlow has it."),
 	[OPTION_BATCH] = {.name = "--batch", .argument = "COUNT", .help = "Items (default 1)."},
 	[OPTION_IN] = {.name = "--in-channels",
 		       .argument = "COUNT",
@@ -52,12 +54,13 @@ static const struct cli_option conv_options[] = {
 	[OPTION_PADDING] = {.name = "--padding",
 			    .argument = "KIND",
 			    .choices = "same valid",
-			    .help = "As Keras says it (default same)."},
+			    .help = "As Keras says it: same (default) or valid."},
 	[OPTION_PASS] = {.name = "--pass",
 			 .argument = "PASS",
 			 .choices = "forward backward-data backward-weights all",
-			 .help = "The output, the input's gradient, the weights' gradient, or all "
-				 "three (default forward)."},
+			 .help = "forward (default): the output; backward-data: the input's "
+				 "gradient; backward-weights: the weights' gradient; all: a plan "
+				 "for each."},
 };
 _Static_assert(ARRAY_LEN(conv_options) == OPTIONS, "option table out of step");
 

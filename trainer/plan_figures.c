@@ -81,7 +81,7 @@ void plan_figures_get(struct plan_figures *out, const struct train_session *sess
 	const struct train_program *program = &session->program[mode];
 	const struct ipu_timeline *timeline = device->timeline[mode];
 	const int64_t microbatches = program->schedule->microbatches;
-	const bool piped = layout->stages > 1;
+	const struct ipu_bubble *bubble = &program->device_bubble.measured;
 
 	*out = (struct plan_figures){
 		.mode = mode,
@@ -96,10 +96,9 @@ void plan_figures_get(struct plan_figures *out, const struct train_session *sess
 		.operations = device->graph.node_count,
 		.programs = device->executable->program_count,
 		.cycles_per_step = timeline->cycles / microbatches,
-		.idle_fraction = piped ? program->device_bubble.measured.idle_fraction : NAN,
-		.bubble_rate = piped ? program->device_bubble.measured.bubble_rate : NAN,
-		.bubble_over_ideal =
-			piped ? program->device_bubble.measured.bubble_over_ideal : NAN,
+		.idle_fraction = bubble->idle_fraction,
+		.bubble_rate = bubble->bubble_rate,
+		.bubble_over_ideal = bubble->bubble_over_ideal,
 		.flops_per_step = flops_of(device, mode == IPS_TRAIN),
 		.memory_bytes_per_ipu = ipu_memory_peak(device->memory),
 		.memory_fits = ipu_memory_fits(device->memory),

@@ -22,8 +22,10 @@ struct plan_figures {
 	double items_second;     /* over whole executions, host cost included */
 	double compute_fraction, exchange_fraction, sync_fraction, host_io_fraction;
 	double wait_fraction; /* of all IPUs' cycles, like the four before: they wait for others */
-	double idle_fraction, bubble_rate, bubble_over_ideal; /* of the pipeline; NaN: none */
-	int64_t flops_per_step;                               /* of a replica */
+	/* Of the forwards and backwards of a pipeline run, one stage's too; NaN: they take no time.
+	 */
+	double idle_fraction, bubble_rate, bubble_over_ideal;
+	int64_t flops_per_step;        /* of a replica */
 	int64_t memory_bytes_per_ipu;  /* of the IPU that needs most, at its peak */
 	int64_t memory_bytes_per_tile; /* of the tile that needs most of what it has */
 	bool memory_fits;              /* every tile has what it needs */

@@ -27,8 +27,8 @@ static const struct cli_option model_options[] = {
 	[OPTION_JSON] = {.name = "--json", .help = "Print JSON."},
 	[OPTION_TARGET] = {.name = "--target",
 			   .argument = "NAME",
-			   .choices = "ipu1 ipu2 ipu21 c600",
-			   .help = "The kind of IPU: short for --ipu.target."},
+			   .choices = PLAN_TARGETS,
+			   .help = PLAN_TARGET_HELP "; short for --ipu.target."},
 };
 _Static_assert(ARRAY_LEN(model_options) == OPTIONS, "option table out of step");
 
@@ -77,24 +77,6 @@ static enum status read_words(struct model_request *request, int argc, char **ar
 /* ---- what it says -------------------------------------------------------------------------------
  */
 
-static void key_int(struct jsonw *w, const char *key, int64_t value)
-{
-	jsonw_key(w, key);
-	jsonw_int(w, value);
-}
-
-static void key_real(struct jsonw *w, const char *key, double value)
-{
-	jsonw_key(w, key);
-	jsonw_real(w, value);
-}
-
-static void key_text(struct jsonw *w, const char *key, const char *value)
-{
-	jsonw_key(w, key);
-	jsonw_text(w, value);
-}
-
 static const char *mode_name(enum ips_mode mode)
 {
 	return mode == IPS_TRAIN ? "train" : mode == IPS_EVALUATE ? "evaluate" : "predict";
@@ -102,19 +84,19 @@ static const char *mode_name(enum ips_mode mode)
 
 static void json_shape(struct jsonw *w, const struct train_job *job, const struct plan_figures *f)
 {
-	key_text(w, "model", job->model->name);
-	key_text(w, "target", job->session->device->target.name);
-	key_text(w, "mode", mode_name(f->mode));
-	key_text(w, "cost_model", IPU_COST_MODEL);
-	key_int(w, "ipus", f->ipus);
-	key_int(w, "replicas", f->replicas);
-	key_int(w, "stages", f->stages);
-	key_int(w, "batch_size", f->batch);
-	key_int(w, "gradient_accumulation", f->accumulation);
-	key_int(w, "effective_batch_size", f->effective_batch);
-	key_int(w, "steps_per_execution", f->steps_per_execution);
-	key_int(w, "operations", f->operations);
-	key_int(w, "programs", f->programs);
+	jsonw_key_text(w, "model", job->model->name);
+	jsonw_key_text(w, "target", job->session->device->target.name);
+	jsonw_key_text(w, "mode", mode_name(f->mode));
+	jsonw_key_text(w, "cost_model", IPU_COST_MODEL);
+	jsonw_key_int(w, "ipus", f->ipus);
+	jsonw_key_int(w, "replicas", f->replicas);
+	jsonw_key_int(w, "stages", f->stages);
+	jsonw_key_int(w, "batch_size", f->batch);
+	jsonw_key_int(w, "gradient_accumulation", f->accumulation);
+	jsonw_key_int(w, "effective_batch_size", f->effective_batch);
+	jsonw_key_int(w, "steps_per_execution", f->steps_per_execution);
+	jsonw_key_int(w, "operations", f->operations);
+	jsonw_key_int(w, "programs", f->programs);
 }
 
 static enum status print_json(const struct train_job *job, const struct plan_figures *f, FILE *out,
@@ -125,27 +107,26 @@ static enum status print_json(const struct train_job *job, const struct plan_fig
 	jsonw_init_file(&w, out, 2);
 	jsonw_begin_object(&w);
 	json_shape(&w, job, f);
-	key_real(&w, "device_step_us", f->device_step_us);
-	key_real(&w, "keras_step_us", f->keras_step_us);
-	key_real(&w, "update_us", f->update_us);
-	key_real(&w, "execution_us", f->execution_us);
-	key_real(&w, "images_per_second", f->items_second);
-	key_int(&w, "cycles_per_step", f->cycles_per_step);
-	key_real(&w, "compute_fraction", f->compute_fraction);
-	key_real(&w, "exchange_fraction", f->exchange_fraction);
-	key_real(&w, "sync_fraction", f->sync_fraction);
-	key_real(&w, "host_io_fraction", f->host_io_fraction);
-	key_real(&w, "wait_fraction", f->wait_fraction);
-	key_real(&w, "idle_fraction", f->idle_fraction);
-	key_real(&w, "bubble_rate", f->bubble_rate);
-	key_real(&w, "bubble_over_ideal", f->bubble_over_ideal);
-	key_int(&w, "report_bytes_forecast", plan_forecast_report(job->session));
-	key_int(&w, "flops_per_step", f->flops_per_step);
-	key_int(&w, "memory_bytes_per_ipu", f->memory_bytes_per_ipu);
-	key_int(&w, "memory_bytes_per_tile", f->memory_bytes_per_tile);
-	jsonw_key(&w, "memory_fits");
-	jsonw_bool(&w, f->memory_fits);
-	key_real(&w, "tflops", f->tflops);
+	jsonw_key_real(&w, "device_step_us", f->device_step_us);
+	jsonw_key_real(&w, "keras_step_us", f->keras_step_us);
+	jsonw_key_real(&w, "update_us", f->update_us);
+	jsonw_key_real(&w, "execution_us", f->execution_us);
+	jsonw_key_real(&w, "images_per_second", f->items_second);
+	jsonw_key_int(&w, "cycles_per_step", f->cycles_per_step);
+	jsonw_key_real(&w, "compute_fraction", f->compute_fraction);
+	jsonw_key_real(&w, "exchange_fraction", f->exchange_fraction);
+	jsonw_key_real(&w, "sync_fraction", f->sync_fraction);
+	jsonw_key_real(&w, "host_io_fraction", f->host_io_fraction);
+	jsonw_key_real(&w, "wait_fraction", f->wait_fraction);
+	jsonw_key_real(&w, "idle_fraction", f->idle_fraction);
+	jsonw_key_real(&w, "bubble_rate", f->bubble_rate);
+	jsonw_key_real(&w, "bubble_over_ideal", f->bubble_over_ideal);
+	jsonw_key_int(&w, "report_bytes_forecast", plan_forecast_report(job->session));
+	jsonw_key_int(&w, "flops_per_step", f->flops_per_step);
+	jsonw_key_int(&w, "memory_bytes_per_ipu", f->memory_bytes_per_ipu);
+	jsonw_key_int(&w, "memory_bytes_per_tile", f->memory_bytes_per_tile);
+	jsonw_key_bool(&w, "memory_fits", f->memory_fits);
+	jsonw_key_real(&w, "tflops", f->tflops);
 	plan_split_json(job, &w);
 	jsonw_end_object(&w);
 	return jsonw_end(&w, err);
@@ -268,7 +249,9 @@ const struct plan_subcommand plan_model = {
 			    "of it; nothing is trained, and no data is read: a known data set's "
 			    "published size is taken. So models far larger than this machine "
 			    "could train can be asked for. Flags and keys are those of "
-			    "`ipu-train RUN --help`.",
+			    "`ipu-train RUN --help`.\n\nA step is one batch on every replica, "
+			    "in steady state, its share of the weight update and of the pipeline's "
+			    "ramps included. docs/ipu-plan.md has the keys of --json.",
 		    .options = model_options,
 		    .option_count = ARRAY_LEN(model_options),
 		    .examples = "ipu-plan model examples/keras-mnist.json --use-ipu\tthe "

@@ -110,24 +110,6 @@ static const char *phase_kind(const struct ipu_phase *phase)
 /* ---- JSON ---------------------------------------------------------------------------------------
  */
 
-static void key_int(struct jsonw *w, const char *key, int64_t value)
-{
-	jsonw_key(w, key);
-	jsonw_int(w, value);
-}
-
-static void key_real(struct jsonw *w, const char *key, double value)
-{
-	jsonw_key(w, key);
-	jsonw_real(w, value);
-}
-
-static void key_text(struct jsonw *w, const char *key, const char *value)
-{
-	jsonw_key(w, key);
-	jsonw_text(w, value);
-}
-
 static void json_phases(struct jsonw *w, const struct ipu_plan *plan)
 {
 	jsonw_key(w, "phases");
@@ -136,13 +118,13 @@ static void json_phases(struct jsonw *w, const struct ipu_plan *plan)
 		const struct ipu_phase *phase = &plan->phases[p];
 
 		jsonw_begin_object(w);
-		key_text(w, "part", phase->part);
-		key_text(w, "kind", phase_kind(phase));
-		key_text(w, "vertex", phase->vertex);
-		key_int(w, "cycles", phase->cycles);
-		key_int(w, "tiles", phase->tiles);
-		key_int(w, "bytes", phase->bytes);
-		key_int(w, "repeats", phase->repeats);
+		jsonw_key_text(w, "part", phase->part);
+		jsonw_key_text(w, "kind", phase_kind(phase));
+		jsonw_key_text(w, "vertex", phase->vertex);
+		jsonw_key_int(w, "cycles", phase->cycles);
+		jsonw_key_int(w, "tiles", phase->tiles);
+		jsonw_key_int(w, "bytes", phase->bytes);
+		jsonw_key_int(w, "repeats", phase->repeats);
 		jsonw_end_object(w);
 	}
 	jsonw_end_array(w);
@@ -155,31 +137,31 @@ static void json_plan(struct jsonw *w, const struct plan_request *request,
 	struct split splits[SPLITS];
 
 	jsonw_begin_object(w);
-	key_text(w, "operation", ipu_op_kind_name(question->op.kind));
-	key_text(w, "pass", question->pass);
-	key_text(w, "shape", question->shape);
-	key_text(w, "target", target->name);
-	key_text(w, "dtype", ipu_dtype_name(request->dtype));
-	key_text(w, "partials", ipu_dtype_name(request->partials));
-	key_text(w, "method", ipu_method_name(plan->method));
-	key_int(w, "cycles", plan->cycles);
-	key_real(w, "microseconds", microseconds(target, plan));
-	key_real(w, "tflops", teraflops(target, plan));
-	key_int(w, "flops", plan->flops);
-	key_int(w, "compute_cycles", plan->compute_cycles);
-	key_int(w, "exchange_cycles", plan->exchange_cycles);
-	key_int(w, "sync_cycles", plan->sync_cycles);
-	key_int(w, "tiles", target->tiles);
-	key_int(w, "tiles_used", plan->tiles_used);
-	key_real(w, "tile_balance", plan->tile_balance);
-	key_int(w, "bytes_exchanged", plan->bytes_exchanged);
-	key_int(w, "temporary_bytes", plan->temporary_bytes);
-	key_int(w, "code_bytes", plan->code_bytes);
+	jsonw_key_text(w, "operation", ipu_op_kind_name(question->op.kind));
+	jsonw_key_text(w, "pass", question->pass);
+	jsonw_key_text(w, "shape", question->shape);
+	jsonw_key_text(w, "target", target->name);
+	jsonw_key_text(w, "dtype", ipu_dtype_name(request->dtype));
+	jsonw_key_text(w, "partials", ipu_dtype_name(request->partials));
+	jsonw_key_text(w, "method", ipu_method_name(plan->method));
+	jsonw_key_int(w, "cycles", plan->cycles);
+	jsonw_key_real(w, "microseconds", microseconds(target, plan));
+	jsonw_key_real(w, "tflops", teraflops(target, plan));
+	jsonw_key_int(w, "flops", plan->flops);
+	jsonw_key_int(w, "compute_cycles", plan->compute_cycles);
+	jsonw_key_int(w, "exchange_cycles", plan->exchange_cycles);
+	jsonw_key_int(w, "sync_cycles", plan->sync_cycles);
+	jsonw_key_int(w, "tiles", target->tiles);
+	jsonw_key_int(w, "tiles_used", plan->tiles_used);
+	jsonw_key_real(w, "tile_balance", plan->tile_balance);
+	jsonw_key_int(w, "bytes_exchanged", plan->bytes_exchanged);
+	jsonw_key_int(w, "temporary_bytes", plan->temporary_bytes);
+	jsonw_key_int(w, "code_bytes", plan->code_bytes);
 	splits_of(plan, splits);
 	jsonw_key(w, "splits");
 	jsonw_begin_object(w);
 	for (int i = 0; i < SPLITS; i++)
-		key_int(w, splits[i].name, splits[i].parts);
+		jsonw_key_int(w, splits[i].name, splits[i].parts);
 	jsonw_end_object(w);
 	json_phases(w, plan);
 	jsonw_end_object(w);
@@ -287,6 +269,8 @@ enum status plan_answer(const struct plan_request *request, const struct plan_qu
 	struct ipu_target target;
 	enum status status = ipu_target_get(request->target, request->tiles, &target, err);
 
+	if (status != ST_OK && err != NULL)
+		err_prefix(err, "--tiles");
 	if (status == ST_OK)
 		status = ipu_planner_new(&planner, &target, err);
 	if (status == ST_OK)

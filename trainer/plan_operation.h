@@ -22,15 +22,16 @@ enum {
 #define PLAN_OPERATION_OPTIONS(partials_default)                                                   \
 	[PLAN_OPTION_TARGET] = {.name = "--target",                                                \
 				.argument = "NAME",                                                \
-				.choices = "ipu1 ipu2 ipu21 c600",                                 \
-				.help = "The kind of IPU (default ipu2)."},                        \
+				.choices = PLAN_TARGETS,                                           \
+				.help = PLAN_TARGET_HELP " (default ipu2)."},                      \
 	[PLAN_OPTION_TILES] = {.name = "--tiles",                                                  \
 			       .argument = "COUNT",                                                \
 			       .help = "Tiles of the IPU (default: all of them)."},                \
 	[PLAN_OPTION_DTYPE] = {.name = "--dtype",                                                  \
 			       .argument = "TYPE",                                                 \
 			       .choices = "float32 float16",                                       \
-			       .help = "Type of operands and result (default float32)."},          \
+			       .help = "Type of operands and result: float32 (default) or "        \
+				       "float16."},                                                \
 	[PLAN_OPTION_PARTIALS] =                                                                   \
 		{.name = "--partials",                                                             \
 		 .argument = "TYPE",                                                               \

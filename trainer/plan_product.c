@@ -14,8 +14,8 @@
 
 static const struct cli_option product_options[] = {
 	PLAN_OPERATION_OPTIONS(
-		"Default here: that of --dtype, as the published float16 products have it; of "
-		"`ipu-plan conv`: float32, as TensorFlow has it."),
+		"Default: of matmul that of --dtype, as the published float16 products have it; "
+		"of conv float32, as TensorFlow has it."),
 };
 _Static_assert(ARRAY_LEN(product_options) == PLAN_OPTIONS, "option table out of step");
 

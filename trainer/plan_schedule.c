@@ -435,9 +435,9 @@ const struct plan_subcommand plan_schedule = {
 			.option_count = OPTIONS,
 			.examples =
 				"ipu-plan schedule --all --stages 8 --microbatches 24 --forward 1 "
-				"--backward 2\tAll schedules beside one another.\n"
+				"--backward 2\tall schedules beside one another\n"
 				"ipu-plan schedule --schedule 1f1b --microbatches 8 --forward "
-				"1,2 --backward 3\tTwo unequal stages.\n",
+				"1,2 --backward 3\ttwo unequal stages\n",
 		},
 	.run = schedule_run,
 };

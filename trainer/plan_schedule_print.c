@@ -19,18 +19,6 @@
 /* ---- JSON ---------------------------------------------------------------------------------------
  */
 
-static void json_real(struct jsonw *w, const char *key, double value)
-{
-	jsonw_key(w, key);
-	jsonw_real(w, value);
-}
-
-static void json_int(struct jsonw *w, const char *key, int64_t value)
-{
-	jsonw_key(w, key);
-	jsonw_int(w, value);
-}
-
 static void json_timeline(struct jsonw *w, const struct ipu_pipeline *pipeline)
 {
 	jsonw_key(w, "timeline");
@@ -40,13 +28,12 @@ static void json_timeline(struct jsonw *w, const struct ipu_pipeline *pipeline)
 		const char phase[2] = {work->phase, '\0'};
 
 		jsonw_begin_object(w);
-		json_int(w, "stage", work->stage);
-		json_int(w, "chunk", work->chunk);
-		json_int(w, "microbatch", work->microbatch);
-		jsonw_key(w, "phase");
-		jsonw_text(w, phase);
-		json_real(w, "start_ms", (double)work->start_ns / NS_PER_MS);
-		json_real(w, "end_ms", (double)work->end_ns / NS_PER_MS);
+		jsonw_key_int(w, "stage", work->stage);
+		jsonw_key_int(w, "chunk", work->chunk);
+		jsonw_key_int(w, "microbatch", work->microbatch);
+		jsonw_key_text(w, "phase", phase);
+		jsonw_key_real(w, "start_ms", (double)work->start_ns / NS_PER_MS);
+		jsonw_key_real(w, "end_ms", (double)work->end_ns / NS_PER_MS);
 		jsonw_end_object(w);
 	}
 	jsonw_end_array(w);
@@ -73,19 +60,18 @@ static void json_pipeline(struct jsonw *w, const struct ipu_pipeline *pipeline,
 	const struct ipu_pipeline_closed *closed = &pipeline->closed;
 
 	jsonw_begin_object(w);
-	jsonw_key(w, "schedule");
-	jsonw_text(w, ipu_pipeline_name(pipeline->kind));
-	json_int(w, "stages", pipeline->stages);
-	json_int(w, "microbatches", pipeline->microbatches);
-	json_int(w, "chunks", pipeline->chunks);
-	json_real(w, "makespan_ms", (double)bubble->makespan_ns / NS_PER_MS);
-	json_real(w, "idle_fraction", bubble->idle_fraction);
-	json_real(w, "bubble_rate", bubble->bubble_rate);
-	json_real(w, "bubble_over_ideal", bubble->bubble_over_ideal);
-	json_real(w, "closed_form_makespan_ms", closed->makespan_ns / NS_PER_MS);
-	json_real(w, "closed_form_idle_fraction", closed->idle_fraction);
-	json_real(w, "closed_form_bubble_rate", closed->bubble_rate);
-	json_real(w, "closed_form_bubble_over_ideal", closed->bubble_over_ideal);
+	jsonw_key_text(w, "schedule", ipu_pipeline_name(pipeline->kind));
+	jsonw_key_int(w, "stages", pipeline->stages);
+	jsonw_key_int(w, "microbatches", pipeline->microbatches);
+	jsonw_key_int(w, "chunks", pipeline->chunks);
+	jsonw_key_real(w, "makespan_ms", (double)bubble->makespan_ns / NS_PER_MS);
+	jsonw_key_real(w, "idle_fraction", bubble->idle_fraction);
+	jsonw_key_real(w, "bubble_rate", bubble->bubble_rate);
+	jsonw_key_real(w, "bubble_over_ideal", bubble->bubble_over_ideal);
+	jsonw_key_real(w, "closed_form_makespan_ms", closed->makespan_ns / NS_PER_MS);
+	jsonw_key_real(w, "closed_form_idle_fraction", closed->idle_fraction);
+	jsonw_key_real(w, "closed_form_bubble_rate", closed->bubble_rate);
+	jsonw_key_real(w, "closed_form_bubble_over_ideal", closed->bubble_over_ideal);
 	json_peaks(w, pipeline);
 	if (style->timeline)
 		json_timeline(w, pipeline);
@@ -95,10 +81,8 @@ static void json_pipeline(struct jsonw *w, const struct ipu_pipeline *pipeline,
 static void json_refusal(struct jsonw *w, const struct plan_schedule_row *row)
 {
 	jsonw_begin_object(w);
-	jsonw_key(w, "schedule");
-	jsonw_text(w, ipu_pipeline_name(row->kind));
-	jsonw_key(w, "error");
-	jsonw_text(w, row->refusal.text);
+	jsonw_key_text(w, "schedule", ipu_pipeline_name(row->kind));
+	jsonw_key_text(w, "error", row->refusal.text);
 	jsonw_end_object(w);
 }
 

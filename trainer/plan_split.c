@@ -64,35 +64,22 @@ enum status plan_split_print(const struct train_job *job, FILE *out, struct err 
 /* --- JSON ----------------------------------------------------------------------------------------
  */
 
-static void key_int(struct jsonw *w, const char *key, int64_t value)
-{
-	jsonw_key(w, key);
-	jsonw_int(w, value);
-}
-
-static void key_real(struct jsonw *w, const char *key, double value)
-{
-	jsonw_key(w, key);
-	jsonw_real(w, value);
-}
-
 static void json_stage(const struct train_split *split, int number, struct jsonw *w)
 {
 	const struct ipu_partition_stage *stage = &split->partition->stage[number];
 
 	jsonw_begin_object(w);
-	jsonw_key(w, "first_layer");
-	jsonw_text(w, split->first_layer[number]);
-	key_int(w, "layers", stage->count);
-	key_int(w, "forward_cycles", stage->forward);
-	key_int(w, "backward_cycles", stage->backward);
-	key_int(w, "transfer_cycles", stage->transfer);
-	key_int(w, "update_cycles", stage->update);
-	key_int(w, "cycles", stage->cycles);
-	key_real(w, "share", share_of(split->partition, number));
-	key_int(w, "sent_bytes", stage->sent_bytes);
-	key_int(w, "memory_bytes", stage->memory_bytes);
-	key_int(w, "overflow_bytes", stage->overflow_bytes);
+	jsonw_key_text(w, "first_layer", split->first_layer[number]);
+	jsonw_key_int(w, "layers", stage->count);
+	jsonw_key_int(w, "forward_cycles", stage->forward);
+	jsonw_key_int(w, "backward_cycles", stage->backward);
+	jsonw_key_int(w, "transfer_cycles", stage->transfer);
+	jsonw_key_int(w, "update_cycles", stage->update);
+	jsonw_key_int(w, "cycles", stage->cycles);
+	jsonw_key_real(w, "share", share_of(split->partition, number));
+	jsonw_key_int(w, "sent_bytes", stage->sent_bytes);
+	jsonw_key_int(w, "memory_bytes", stage->memory_bytes);
+	jsonw_key_int(w, "overflow_bytes", stage->overflow_bytes);
 	jsonw_end_object(w);
 }
 
@@ -108,11 +95,11 @@ static void json_split(const struct train_split *split, struct jsonw *w)
 	for (int s = 0; s < split->partition->stages; s++)
 		jsonw_text(w, split->first_layer[s]);
 	jsonw_end_array(w);
-	key_int(w, "slowest_stage", split->partition->slowest);
-	key_int(w, "slowest_stage_cycles", split->partition->cycles);
-	key_real(w, "slowest_stage_us", split->slowest_us);
-	key_real(w, "step_us_estimate", split->step_us);
-	key_int(w, "overflow_bytes", split->partition->most_overflow);
+	jsonw_key_int(w, "slowest_stage", split->partition->slowest);
+	jsonw_key_int(w, "slowest_stage_cycles", split->partition->cycles);
+	jsonw_key_real(w, "slowest_stage_us", split->slowest_us);
+	jsonw_key_real(w, "step_us_estimate", split->step_us);
+	jsonw_key_int(w, "overflow_bytes", split->partition->most_overflow);
 	jsonw_key(w, "stages");
 	jsonw_begin_array(w);
 	for (int s = 0; s < split->partition->stages; s++)
