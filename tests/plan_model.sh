@@ -56,6 +56,25 @@ JSON
 timeout 20 "$IPUSCOPE_BIN_DIR/ipu-plan" model huge.json --json >plan.json || wrong "huge: ipu-plan fails"
 [ "$(key plan.json memory_fits)" = false ] || wrong "huge: 64 GB of weights fit"
 
+# One stage has a bubble too, and an answer that cannot be written is no success.
+"$IPUSCOPE_BIN_DIR/ipu-plan" model "$examples/keras-mnist.json" --ipu '{}' --json >plan.json || wrong "one stage: ipu-plan fails"
+[ "$(key plan.json bubble_rate)" != null ] || wrong "one stage has no bubble_rate"
+for words in "model $examples/keras-mnist.json --use-ipu" "matmul 8 8 8" "conv --in-channels 8 --out-channels 8 --field 8" "--help"; do
+	# shellcheck disable=SC2086
+	error=$("$IPUSCOPE_BIN_DIR/ipu-plan" $words 2>&1 >/dev/full)
+	[ $? -eq 1 ] || wrong "$words on a full disk: exit code"
+	[ "$(wc -l <<<"$error")" -eq 1 ] || wrong "$words on a full disk: $error"
+done
+
+# An evaluation is recorded by its steady state, and a run that is too long to be simulated is refused.
+evaluate() {
+	"$IPUSCOPE_BIN_DIR/ipu-plan" model "$examples/keras-mnist.json" --ipu '{}' --fit null --json \
+		--evaluate "{\"steps\": $1, \"steps_per_execution\": $1}" 2>&1
+}
+evaluate 10000 >plan.json
+[ "$(key plan.json report_bytes_forecast)" -lt 40000000 ] || wrong "evaluation: a report of $(key plan.json report_bytes_forecast) bytes"
+grep -q 'evaluate.steps_per_execution may be at most' <<<"$(evaluate 100000000)" || wrong "evaluation: $(evaluate 100000000)"
+
 # Refusals are one line that says what to do.
 for words in "$examples/keras-mnist.json" "nowhere.json" "huge.json --ipu.targit ipu2" ""; do
 	# shellcheck disable=SC2086

@@ -157,7 +157,7 @@ static void test_unknown_options_name_the_nearest_flag_or_key(void **state)
 	run_sample_refuses("--fit.epoch 3", "did you mean --fit.epochs?");
 	run_sample_refuses("--epochs 3", "did you mean --fit.epochs?");
 	run_sample_refuses("--flags {}", "unknown option --flags");
-	run_sample_refuses("--qqqqqqq", "--help RUN lists flags and keys");
+	run_sample_refuses("--qqqqqqq", "ipu-train --help RUN` lists flags and keys");
 	run_sample_refuses("word", "unexpected word \"word\"");
 	run_sample_refuses("--second yes", "--second takes no value: unexpected word \"yes\"");
 	run_sample_refuses("--second=yes", "--second takes no value");

@@ -5,6 +5,7 @@
  */
 #include "trainer/plan_command.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -210,22 +211,37 @@ static enum status refuse(int argc, char **argv, struct err *err)
 	return status;
 }
 
+/* What was printed is there: a full disk is no answer. */
+static enum status check_written(FILE *out, struct err *err)
+{
+	errno = 0;
+	if (fflush(out) == 0 && ferror(out) == 0)
+		return ST_OK;
+	return err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO, "cannot write: %s",
+		       errno != 0 ? strerror(errno) : status_text(ST_IO));
+}
+
+static int finish(const struct cli_command *command, enum status status, struct err *err)
+{
+	if (status == ST_OK)
+		status = check_written(stdout, err);
+	return status == ST_OK ? 0 : cli_fail(command, err);
+}
+
 static int run(const struct plan_subcommand *sub, int argc, char **argv)
 {
 	struct err err = {ST_OK, ""};
-	enum status status;
 
 	for (int i = 1; i < argc; i++) {
 		if (asks_help(argv[i])) {
 			cli_help(&sub->command, stdout);
-			return 0;
+			return finish(&sub->command, ST_OK, &err);
 		}
 	}
 	/* The other standard requests are about the whole command. */
 	if (standard_request(argc, argv))
-		return 0;
-	status = sub->run(argc, argv, stdout, &err);
-	return status == ST_OK ? 0 : cli_fail(&sub->command, &err);
+		return finish(&COMMAND, ST_OK, &err);
+	return finish(&sub->command, sub->run(argc, argv, stdout, &err), &err);
 }
 
 int plan_command(int argc, char **argv)
@@ -236,7 +252,7 @@ int plan_command(int argc, char **argv)
 	if (sub != NULL)
 		return run(sub, argc - 1, argv + 1);
 	if (standard_request(argc, argv))
-		return 0;
+		return finish(&COMMAND, ST_OK, &err);
 	refuse(argc, argv, &err);
 	return cli_fail(&COMMAND, &err);
 }

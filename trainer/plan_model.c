@@ -249,7 +249,7 @@ const struct plan_subcommand plan_model = {
 			    "of it; nothing is trained, and no data is read: a known data set's "
 			    "published size is taken. So models far larger than this machine "
 			    "could train can be asked for. Flags and keys are those of "
-			    "`ipu-train RUN --help`.\n\nA step is one batch on every replica, "
+			    "`ipu-train --help RUN`.\n\nA step is one batch on every replica, "
 			    "in steady state, its share of the weight update and of the pipeline's "
 			    "ramps included. docs/ipu-plan.md has the keys of --json.",
 		    .options = model_options,

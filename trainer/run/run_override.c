@@ -155,8 +155,8 @@ static enum status run_unknown_option(const struct run_words *in, const char *na
 	if (near)
 		err_set(err, ST_INVALID, "unknown option %s (did you mean --%s?)", name, near);
 	else
-		err_set(err, ST_INVALID, "unknown option %s (--help RUN lists flags and keys)",
-			name);
+		err_set(err, ST_INVALID,
+			"unknown option %s (`ipu-train --help RUN` lists flags and keys)", name);
 	mem_free(names);
 	mem_free(words);
 	return ST_INVALID;
