@@ -59,7 +59,10 @@ static void test_grouped_2_stages_4_microbatches_takes_the_published_seven_steps
 	steps_text(schedule, &text);
 	assert_string_equal(str_peek(&text),
 			    "F0 | F1 F0 | B1 F1 F0 | B0 B1 F1 F0 | B0 B1 F1 | B0 B1 | B0");
+	/* 57 % of the 4 slots that each of 7 steps has. */
+	assert_int_equal(schedule->time_steps, 7);
 	assert_int_equal(work_count(schedule), 16);
+	assert_int_equal(100 * work_count(schedule) / (4 * schedule->time_steps), 57);
 	str_free(&text);
 	ipu_schedule_free(schedule);
 }

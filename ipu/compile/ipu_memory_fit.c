@@ -122,15 +122,16 @@ static const struct {
 	const char *name;
 	void (*change)(struct ipu_layout *layout);
 	int64_t batch_divisor;
-	bool remote; /* takes streaming memory */
+	int least_stages; /* 2: an option of pipelines alone */
+	bool remote;      /* takes streaming memory */
 } remedies[] = {
-	{"recomputation", recompute, 1, false},
-	{"offloaded activations", offload_activations, 1, true},
-	{"offloaded optimizer state", offload_optimizer, 1, true},
-	{"offloaded gradient accumulators", offload_accumulators, 1, true},
-	{"sharded optimizer state", shard_optimizer, 1, false},
-	{"half the batch", keep, 2, false},
-	{"a quarter of the batch", keep, 4, false},
+	{"recomputation", recompute, 1, 2, false},
+	{"offloaded activations", offload_activations, 1, 2, true},
+	{"offloaded optimizer state", offload_optimizer, 1, 2, true},
+	{"offloaded gradient accumulators", offload_accumulators, 1, 2, true},
+	{"sharded optimizer state", shard_optimizer, 1, 2, false},
+	{"half the batch", keep, 2, 1, false},
+	{"a quarter of the batch", keep, 4, 1, false},
 };
 
 static int64_t fullest(const struct ipu_memory *memory)
@@ -153,6 +154,7 @@ static enum status tell_remedies(struct str *text, const struct ipu_memory *memo
 		enum status status;
 
 		if (remedies[i].batch_divisor > graph.layout.batch ||
+		    remedies[i].least_stages > graph.layout.stages ||
 		    (remedies[i].remote && target->remote_bytes_second <= 0))
 			continue;
 		remedies[i].change(&graph.layout);

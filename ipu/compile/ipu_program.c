@@ -260,16 +260,13 @@ enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bo
 	return predicted ? IPU_FUNCTION_PREDICT : IPU_FUNCTION_EVALUATE;
 }
 
-/* Is there anything for it to do? A stage always has its F, and its B where it is trained. */
+/* May there be anything for it to do? */
 static bool has_function(const struct ipu_lowering *lowering, int stage,
 			 enum ipu_function_phase phase)
 {
 	const struct ipu_graph *graph = lowering->executable->graph;
 
 	switch (phase) {
-	case IPU_FUNCTION_B:
-	case IPU_FUNCTION_U:
-		return graph->layout.schedule;
 	case IPU_FUNCTION_R:
 		return graph->layout.schedule && lowering->stash.replays;
 	case IPU_FUNCTION_PUSH:
@@ -288,11 +285,13 @@ static bool has_function(const struct ipu_lowering *lowering, int stage,
 }
 
 /* A function that came out empty, as the update of a stage without variables, is none: but for F
- * and B, which the clock calls whatever they take, nothing would call it. */
+ * and the B of a schedule, which the clock calls whatever they take, nothing would call it. */
 static void drop_empty(struct ipu_lowering *lowering, enum ipu_function_phase phase,
 		       struct ipu_code *code)
 {
-	if (phase == IPU_FUNCTION_F || phase == IPU_FUNCTION_B || lowering->failed ||
+	const bool scheduled = lowering->executable->graph->layout.schedule;
+
+	if (phase == IPU_FUNCTION_F || (phase == IPU_FUNCTION_B && scheduled) || lowering->failed ||
 	    lowering->program_count != (size_t)code->program + 1)
 		return;
 	lowering->program_count--;
