@@ -42,6 +42,12 @@ no_slower() {
 	done
 }
 
+# A stage is weighed with its backward pass: more than a third of its forward, of a network of layers that all learn.
+"$bin/ipu-plan" model "$IPUSCOPE_SOURCE_DIR/examples/inspect-tensors.json" --json >"$work/plan.json"
+[ "$(sqlite3 :memory: "SELECT count(*) FROM json_each(CAST(readfile('$work/plan.json') AS TEXT), '\$.split.stages')
+	WHERE json_extract(value, '\$.backward_cycles') > json_extract(value, '\$.forward_cycles') / 3")" = 2 ] ||
+	fail "stages are weighed without their backward passes"
+
 no_slower keras-mnist.json --use-ipu --pipelining
 no_slower inspect-tensors.json
 no_slower keras-chapter-stages.json
