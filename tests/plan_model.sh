@@ -56,6 +56,10 @@ JSON
 timeout 20 "$IPUSCOPE_BIN_DIR/ipu-plan" model huge.json --json >plan.json || wrong "huge: ipu-plan fails"
 [ "$(key plan.json memory_fits)" = false ] || wrong "huge: 64 GB of weights fit"
 
+# A split is by forwards and backwards.
+"$IPUSCOPE_BIN_DIR/ipu-plan" model "$examples/keras-mnist.json" --use-ipu --pipelining --json >plan.json || wrong "split: ipu-plan fails"
+! grep -E '"(backward|update)_cycles": 0,' plan.json || wrong "a stage of the split has no backward"
+
 # One stage has a bubble too, and an answer that cannot be written is no success.
 "$IPUSCOPE_BIN_DIR/ipu-plan" model "$examples/keras-mnist.json" --ipu '{}' --json >plan.json || wrong "one stage: ipu-plan fails"
 [ "$(key plan.json bubble_rate)" != null ] || wrong "one stage has no bubble_rate"

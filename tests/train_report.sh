@@ -82,7 +82,7 @@ is "SELECT count(*) FROM stage_timings s LEFT JOIN (SELECT mode, ipu, stage, pha
 	FROM device_steps GROUP BY 1, 2, 3, 4, 5, 6) d ON d.mode = s.mode AND d.ipu = s.ipu AND d.stage = s.stage AND d.phase = s.phase AND d.weight_update IS s.weight_update AND d.step IS s.step
 	WHERE s.clock = 'device' AND (d.start_ns IS NOT s.start_ns OR d.end_ns IS NOT s.start_ns + s.dur_ns OR d.dur_ns <> s.dur_ns)" 0
 is "SELECT count(*) FROM device_steps WHERE microbatch IS NOT CASE mode WHEN 'train' THEN step % 4 END" 0
-is "SELECT count(*), (SELECT count(*) FROM device_run_rows), (SELECT count(*) FROM device_steps) > 10 * (SELECT count(*) FROM device_step_rows) FROM device_traces" "2|34|1"
+is "SELECT count(*), (SELECT count(*) FROM device_run_rows), (SELECT count(*) FROM device_steps) > 10 * (SELECT count(*) FROM device_step_rows) FROM device_traces" "4|42|1"
 # An IPU's steps follow each other without a gap and fill its execution; what one IPU sends another gets.
 is "SELECT count(*) FROM (SELECT start_cycle, lag(start_cycle + cycles) OVER (PARTITION BY execution, ipu ORDER BY start_cycle, trace_step) AS before FROM device_steps) WHERE before <> start_cycle" 0
 is "SELECT count(*) FROM (SELECT e.cycles AS cycles, sum(d.cycles) AS steps FROM device_steps d JOIN executions e USING (rank, execution) GROUP BY d.execution, d.ipu) WHERE steps <> cycles" 0
