@@ -175,7 +175,11 @@ int ipu_trace_parts(struct ipu_trace_part parts[IPU_TRACE_PARTS],
 		.cycles = periods.cycles,
 		.microbatches = fold.microbatches,
 	};
-	parts[count++] = (struct ipu_trace_part){
-		.first_step = periods.end, .end_step = INT_MAX, .repeats = 1, .start_cycle = end};
+	/* Where nothing is trained the last period may be the end. */
+	if (end < timeline->cycles)
+		parts[count++] = (struct ipu_trace_part){.first_step = periods.end,
+							 .end_step = INT_MAX,
+							 .repeats = 1,
+							 .start_cycle = end};
 	return count;
 }
