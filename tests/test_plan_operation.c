@@ -9,72 +9,38 @@
 #include <string.h>
 
 #include "common/mem.h"
-
-static void plan(struct support_result *result, const char *arguments)
-{
-	support_shell(result, "LC_ALL=C.UTF-8 %s/ipu-plan %s", support_bin_dir(), arguments);
-}
-
-/* The JSON that a good request prints; the caller's. */
-static cJSON *plan_json(const char *arguments)
-{
-	struct support_result result;
-	cJSON *json;
-
-	plan(&result, arguments);
-	if (result.exit_code != 0)
-		fail_msg("exit %d: %s", result.exit_code, result.err);
-	assert_string_equal(result.err, "");
-	json = cJSON_Parse(result.out);
-	assert_non_null(json);
-	support_result_free(&result);
-	return json;
-}
-
-static const cJSON *item(const cJSON *object, const char *key)
-{
-	const cJSON *found = cJSON_GetObjectItemCaseSensitive(object, key);
-
-	if (found == NULL)
-		fail_msg("no key %s", key);
-	return found;
-}
-
-static double number(const cJSON *object, const char *key)
-{
-	assert_true(cJSON_IsNumber(item(object, key)));
-	return item(object, key)->valuedouble;
-}
+#include "support/plan.h"
 
 static void check_plan(const cJSON *json)
 {
 	static const char *const parts[] = {"batch", "field", "in", "out", "kernel"};
-	const cJSON *splits = item(json, "splits"), *phase;
+	const cJSON *splits = plan_item(json, "splits"), *phase;
 	double compute = 0, exchange = 0, product = 1;
 
-	cJSON_ArrayForEach(phase, item(json, "phases"))
+	cJSON_ArrayForEach(phase, plan_item(json, "phases"))
 	{
-		double cycles = number(phase, "cycles") * number(phase, "repeats");
+		double cycles = plan_number(phase, "cycles") * plan_number(phase, "repeats");
 
-		if (strcmp(item(phase, "kind")->valuestring, "exchange") == 0)
+		if (strcmp(plan_item(phase, "kind")->valuestring, "exchange") == 0)
 			exchange += cycles;
 		else
 			compute += cycles;
-		assert_true(cJSON_IsString(item(phase, "part")));
-		assert_true(number(phase, "tiles") <= number(json, "tiles"));
-		assert_true(number(phase, "bytes") >= 0);
+		assert_true(cJSON_IsString(plan_item(phase, "part")));
+		assert_true(plan_number(phase, "tiles") <= plan_number(json, "tiles"));
+		assert_true(plan_number(phase, "bytes") >= 0);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		product *= number(splits, parts[i]);
-	assert_true(number(splits, "serial") >= 1);
-	assert_close(number(json, "tiles_used"), product, 0.5);
-	assert_close(number(json, "compute_cycles"), compute, 0.5);
-	assert_close(number(json, "exchange_cycles"), exchange, 0.5);
-	assert_close(number(json, "cycles"), compute + exchange + number(json, "sync_cycles"), 0.5);
-	assert_close(number(json, "tflops"),
-		     number(json, "flops") / number(json, "microseconds") / 1e6, 1e-6);
-	assert_true(number(json, "temporary_bytes") > 0);
-	assert_true(cJSON_IsString(item(json, "method")));
+		product *= plan_number(splits, parts[i]);
+	assert_true(plan_number(splits, "serial") >= 1);
+	assert_close(plan_number(json, "tiles_used"), product, 0.5);
+	assert_close(plan_number(json, "compute_cycles"), compute, 0.5);
+	assert_close(plan_number(json, "exchange_cycles"), exchange, 0.5);
+	assert_close(plan_number(json, "cycles"),
+		     compute + exchange + plan_number(json, "sync_cycles"), 0.5);
+	assert_close(plan_number(json, "tflops"),
+		     plan_number(json, "flops") / plan_number(json, "microseconds") / 1e6, 1e-6);
+	assert_true(plan_number(json, "temporary_bytes") > 0);
+	assert_true(cJSON_IsString(plan_item(json, "method")));
 }
 
 static void test_a_product_adds_up(void **state)
@@ -84,15 +50,15 @@ static void test_a_product_adds_up(void **state)
 	(void)state;
 	check_plan(json);
 	/* The published products are summed in float16. */
-	assert_string_equal(item(json, "partials")->valuestring, "float16");
-	assert_string_equal(item(json, "dtype")->valuestring, "float16");
-	assert_close(number(json, "flops"), 2.0 * 1024 * 1024 * 256, 0.5);
+	assert_string_equal(plan_item(json, "partials")->valuestring, "float16");
+	assert_string_equal(plan_item(json, "dtype")->valuestring, "float16");
+	assert_close(plan_number(json, "flops"), 2.0 * 1024 * 1024 * 256, 0.5);
 	cJSON_Delete(json);
 	json = plan_json("matmul 1024 1024 256 --target ipu21 --dtype float16 --partials float32 "
 			 "--tiles 100 --available-memory-proportion 0.3 --json");
 	check_plan(json);
-	assert_string_equal(item(json, "partials")->valuestring, "float32");
-	assert_close(number(json, "tiles"), 100, 0.5);
+	assert_string_equal(plan_item(json, "partials")->valuestring, "float32");
+	assert_close(plan_number(json, "tiles"), 100, 0.5);
 	cJSON_Delete(json);
 }
 
@@ -103,9 +69,9 @@ static void test_the_layout_is_fixed(void **state)
 
 	(void)state;
 	/* The same work, other channels: another plan. */
-	assert_close(number(wide, "flops"), number(tall, "flops"), 0.5);
-	assert_true(number(wide, "cycles") > number(tall, "cycles") ||
-		    number(wide, "cycles") < number(tall, "cycles"));
+	assert_close(plan_number(wide, "flops"), plan_number(tall, "flops"), 0.5);
+	assert_true(plan_number(wide, "cycles") > plan_number(tall, "cycles") ||
+		    plan_number(wide, "cycles") < plan_number(tall, "cycles"));
 	cJSON_Delete(wide);
 	cJSON_Delete(tall);
 }
@@ -122,15 +88,15 @@ static void test_a_convolution_in_all_passes(void **state)
 		const cJSON *pass = cJSON_GetArrayItem(json, i);
 
 		check_plan(pass);
-		assert_string_equal(item(pass, "pass")->valuestring, names[i]);
-		assert_close(number(pass, "flops"), 2.0 * 4 * 32 * 64 * 14 * 14 * 9, 0.5);
+		assert_string_equal(plan_item(pass, "pass")->valuestring, names[i]);
+		assert_close(plan_number(pass, "flops"), 2.0 * 4 * 32 * 64 * 14 * 14 * 9, 0.5);
 	}
 	cJSON_Delete(json);
 	json = plan_json("conv --in-channels 32 --out-channels 32 --groups 32 --field 9 --kernel "
 			 "3x1 --padding valid --json");
 	check_plan(json);
-	assert_string_equal(item(json, "pass")->valuestring, "forward");
-	assert_close(number(json, "flops"), 2.0 * 32 * 7 * 9 * 3, 0.5);
+	assert_string_equal(plan_item(json, "pass")->valuestring, "forward");
+	assert_close(plan_number(json, "flops"), 2.0 * 32 * 7 * 9 * 3, 0.5);
 	cJSON_Delete(json);
 }
 
@@ -139,12 +105,12 @@ static void test_text_says_what_the_layout_is(void **state)
 	struct support_result result;
 
 	(void)state;
-	plan(&result, "matmul 128 784 64");
+	plan_run(&result, "matmul 128 784 64");
 	assert_int_equal(result.exit_code, 0);
 	assert_non_null(strstr(result.out, "rows of A are channels out"));
 	assert_non_null(strstr(result.out, "Convolve/ExchangePre"));
 	support_result_free(&result);
-	plan(&result, "matmul --help");
+	plan_run(&result, "matmul --help");
 	assert_non_null(strstr(result.out, "layout is fixed"));
 	support_result_free(&result);
 }
@@ -175,7 +141,7 @@ static void test_wrong_requests_are_one_line(void **state)
 		struct support_result result;
 		const char *newline;
 
-		plan(&result, cases[i].arguments);
+		plan_run(&result, cases[i].arguments);
 		assert_int_equal(result.exit_code, 2);
 		if (strstr(result.err, cases[i].says) == NULL)
 			fail_msg("%s: %s", cases[i].arguments, result.err);

@@ -9,46 +9,11 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "support/plan.h"
 
 #define PAPER                                                                                      \
 	"--stages 8 --microbatches 24 --forward 18.522 --backward-input 18.086 "                   \
 	"--backward-weight 9.337 --communication 0.601"
-
-static void plan(struct support_result *result, const char *arguments)
-{
-	support_shell(result, "LC_ALL=C.UTF-8 %s/ipu-plan %s", support_bin_dir(), arguments);
-}
-
-/* The JSON that a good request prints; the caller's. */
-static cJSON *plan_json(const char *arguments)
-{
-	struct support_result result;
-	cJSON *json;
-
-	plan(&result, arguments);
-	if (result.exit_code != 0)
-		fail_msg("exit %d: %s", result.exit_code, result.err);
-	assert_string_equal(result.err, "");
-	json = cJSON_Parse(result.out);
-	assert_non_null(json);
-	support_result_free(&result);
-	return json;
-}
-
-static const cJSON *item(const cJSON *object, const char *key)
-{
-	const cJSON *found = cJSON_GetObjectItemCaseSensitive(object, key);
-
-	if (found == NULL)
-		fail_msg("no key %s", key);
-	return found;
-}
-
-static double number(const cJSON *object, const char *key)
-{
-	assert_true(cJSON_IsNumber(item(object, key)));
-	return item(object, key)->valuedouble;
-}
 
 static void check_golden(const char *arguments, const char *name)
 {
@@ -58,7 +23,7 @@ static void check_golden(const char *arguments, const char *name)
 
 	snprintf(path, sizeof(path), "%s/tests/golden/%s", support_source_dir(), name);
 	golden = support_read_file(path, NULL);
-	plan(&result, arguments);
+	plan_run(&result, arguments);
 	assert_int_equal(result.exit_code, 0);
 	assert_string_equal(result.out, golden);
 	support_result_free(&result);
@@ -88,7 +53,7 @@ static void test_the_papers_row_comes_out_of_the_command(void **state)
 		snprintf(arguments, sizeof(arguments), "schedule --json " PAPER " --schedule %s",
 			 rows[i].schedule);
 		json = plan_json(arguments);
-		snprintf(text, sizeof(text), "%.4f", number(json, rows[i].key));
+		snprintf(text, sizeof(text), "%.4f", plan_number(json, rows[i].key));
 		snprintf(expected, sizeof(expected), "%.4f", rows[i].rate);
 		assert_string_equal(text, expected);
 		cJSON_Delete(json);
@@ -115,12 +80,13 @@ static void test_json_has_every_key(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		number(json, numbers[i]);
-	assert_string_equal(item(json, "schedule")->valuestring, "1f1b");
-	assert_close(number(json, "makespan_ms"), 33, 1e-12);
-	assert_close(number(json, "bubble_over_ideal"), 3.0 / 8, 1e-12);
-	assert_int_equal(cJSON_GetArraySize(item(json, "peak_activations")), 4);
-	assert_close(cJSON_GetArrayItem(item(json, "peak_activations"), 0)->valuedouble, 4, 1e-12);
+		plan_number(json, numbers[i]);
+	assert_string_equal(plan_item(json, "schedule")->valuestring, "1f1b");
+	assert_close(plan_number(json, "makespan_ms"), 33, 1e-12);
+	assert_close(plan_number(json, "bubble_over_ideal"), 3.0 / 8, 1e-12);
+	assert_int_equal(cJSON_GetArraySize(plan_item(json, "peak_activations")), 4);
+	assert_close(cJSON_GetArrayItem(plan_item(json, "peak_activations"), 0)->valuedouble, 4,
+		     1e-12);
 	assert_null(cJSON_GetObjectItemCaseSensitive(json, "timeline"));
 	cJSON_Delete(json);
 }
@@ -131,10 +97,10 @@ static void test_figures_without_a_closed_form_are_null(void **state)
 				"--forward 1 --backward 2");
 
 	(void)state;
-	assert_true(cJSON_IsNull(item(json, "closed_form_makespan_ms")));
-	assert_true(cJSON_IsNull(item(json, "closed_form_idle_fraction")));
-	assert_true(cJSON_IsNull(item(json, "closed_form_bubble_rate")));
-	assert_true(cJSON_IsNull(item(json, "closed_form_bubble_over_ideal")));
+	assert_true(cJSON_IsNull(plan_item(json, "closed_form_makespan_ms")));
+	assert_true(cJSON_IsNull(plan_item(json, "closed_form_idle_fraction")));
+	assert_true(cJSON_IsNull(plan_item(json, "closed_form_bubble_rate")));
+	assert_true(cJSON_IsNull(plan_item(json, "closed_form_bubble_over_ideal")));
 	cJSON_Delete(json);
 }
 
@@ -142,20 +108,20 @@ static void test_a_timeline_has_every_work(void **state)
 {
 	cJSON *json = plan_json("schedule --json --timeline --schedule zb-h1 --microbatches 2 "
 				"--forward 1.5,2 --backward 3 --communication 0.25");
-	const cJSON *works = item(json, "timeline"), *second;
+	const cJSON *works = plan_item(json, "timeline"), *second;
 
 	(void)state;
-	assert_int_equal(number(json, "stages"), 2);
+	assert_int_equal(plan_number(json, "stages"), 2);
 	assert_int_equal(cJSON_GetArraySize(works), 2 * 2 * 3);
 	second = cJSON_GetArrayItem(works, 1);
-	assert_int_equal(number(second, "stage"), 0);
-	assert_int_equal(number(second, "chunk"), 0);
-	assert_int_equal(number(second, "microbatch"), 1);
-	assert_string_equal(item(second, "phase")->valuestring, "F");
-	assert_close(number(second, "start_ms"), 1.5, 1e-12);
-	assert_close(number(second, "end_ms"), 3, 1e-12);
+	assert_int_equal(plan_number(second, "stage"), 0);
+	assert_int_equal(plan_number(second, "chunk"), 0);
+	assert_int_equal(plan_number(second, "microbatch"), 1);
+	assert_string_equal(plan_item(second, "phase")->valuestring, "F");
+	assert_close(plan_number(second, "start_ms"), 1.5, 1e-12);
+	assert_close(plan_number(second, "end_ms"), 3, 1e-12);
 	/* The second stage's first forward comes after the hop. */
-	assert_close(number(cJSON_GetArrayItem(works, 6), "start_ms"), 1.75, 1e-12);
+	assert_close(plan_number(cJSON_GetArrayItem(works, 6), "start_ms"), 1.75, 1e-12);
 	cJSON_Delete(json);
 }
 
@@ -171,8 +137,8 @@ static void test_a_backward_given_as_one_is_halved_where_a_schedule_splits_it(vo
 	assert_true(cJSON_Compare(whole, parts, true));
 	cJSON_Delete(whole);
 	cJSON_Delete(parts);
-	plan(&result, "schedule --schedule zb-h1 --stages 4 --microbatches 8 --forward 1 "
-		      "--backward 2");
+	plan_run(&result, "schedule --schedule zb-h1 --stages 4 --microbatches 8 --forward 1 "
+			  "--backward 2");
 	assert_contains(result.out, "half for the input, half for the weights");
 	support_result_free(&result);
 }
@@ -190,12 +156,12 @@ static void test_all_lists_every_schedule_or_the_rule_against_it(void **state)
 	cJSON_ArrayForEach(row, json)
 	{
 		if (cJSON_GetObjectItemCaseSensitive(row, "error") == NULL) {
-			number(row, "bubble_rate");
+			plan_number(row, "bubble_rate");
 			continue;
 		}
 		assert_true(errors < (int)ARRAY_LEN(refused));
-		assert_string_equal(item(row, "schedule")->valuestring, refused[errors++]);
-		assert_contains(item(row, "error")->valuestring, "multiple");
+		assert_string_equal(plan_item(row, "schedule")->valuestring, refused[errors++]);
+		assert_contains(plan_item(row, "error")->valuestring, "multiple");
 	}
 	assert_int_equal(errors, ARRAY_LEN(refused));
 	cJSON_Delete(json);
@@ -266,7 +232,7 @@ static void test_wrong_requests_are_one_line_and_exit_code_2(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		struct support_result result;
 
-		plan(&result, wrong[i].arguments);
+		plan_run(&result, wrong[i].arguments);
 		if (result.exit_code != 2)
 			fail_msg("%s: exit %d: %s", wrong[i].arguments, result.exit_code,
 				 result.err);
@@ -315,7 +281,7 @@ static void test_help_fits_80_columns(void **state)
 		      support_bin_dir());
 	assert_string_equal(result.out, "");
 	support_result_free(&result);
-	plan(&result, "schedule --help");
+	plan_run(&result, "schedule --help");
 	assert_contains(result.out, "Usage: ipu-plan schedule ");
 	assert_contains(result.out, "--backward-weight");
 	support_result_free(&result);

@@ -21,5 +21,5 @@ endforeach()
 
 # ipu-plan: its tests run the program beside the library.
 ipuscope_add_test(NAME test_plan_gantt SOURCES test_plan_gantt.c pipeline_sample.c LIBS trainer_plan LABELS unit trainer)
-ipuscope_add_test(NAME test_plan_schedule SOURCES test_plan_schedule.c LIBS PkgConfig::CJSON LABELS unit trainer)
-ipuscope_add_test(NAME test_plan_operation SOURCES test_plan_operation.c LIBS PkgConfig::CJSON LABELS unit trainer)
+ipuscope_add_test(NAME test_plan_schedule SOURCES test_plan_schedule.c support/plan.c LIBS PkgConfig::CJSON LABELS unit trainer)
+ipuscope_add_test(NAME test_plan_operation SOURCES test_plan_operation.c support/plan.c LIBS PkgConfig::CJSON LABELS unit trainer)

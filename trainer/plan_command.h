@@ -29,6 +29,12 @@ extern const struct plan_subcommand plan_product;
 extern const struct plan_subcommand plan_model;
 extern const struct plan_subcommand plan_schedule;
 
+/* Walk @argv of a subcommand that takes options alone: @read gets each of them. */
+typedef enum status (*plan_read_fn)(void *request, const struct cli_argument *argument,
+				    struct err *err);
+enum status plan_read_options(const struct cli_command *command, int argc, char **argv,
+			      plan_read_fn read, void *request, struct err *err);
+
 /* Everything behind main(): returns the exit code. 0 done, 1 the work failed, 2 the request was
  * wrong. */
 int plan_command(int argc, char **argv);

@@ -96,9 +96,9 @@ static enum status read_pair(const struct cli_argument *argument, int64_t out[2]
 	return status;
 }
 
-static enum status read_option(struct conv_request *request, const struct cli_argument *argument,
-			       struct err *err)
+static enum status read_option(void *asked, const struct cli_argument *argument, struct err *err)
 {
+	struct conv_request *request = asked;
 	struct ipu_conv *conv = &request->conv;
 	int row = (int)(argument->option - conv_options);
 
@@ -131,29 +131,6 @@ static enum status read_option(struct conv_request *request, const struct cli_ar
 		return ST_OK;
 	default:
 		return plan_request_read(&request->plan, row, argument, err);
-	}
-}
-
-static enum status read_request(struct conv_request *request, int argc, char **argv,
-				struct err *err)
-{
-	struct cli_argument argument;
-	struct cli_walk walk;
-	bool more;
-
-	cli_begin(&walk, &plan_convolution.command, argc, argv, false);
-	for (;;) {
-		enum status status = cli_next(&walk, &argument, &more, err);
-
-		if (status != ST_OK || !more)
-			return status;
-		if (argument.option == NULL)
-			return err_set(err, ST_INVALID,
-				       "a word too many: \"%s\" (all is said by options)",
-				       argument.value);
-		status = read_option(request, &argument, err);
-		if (status != ST_OK)
-			return status;
 	}
 }
 
@@ -226,7 +203,8 @@ static enum status run_conv(int argc, char **argv, FILE *out, struct err *err)
 	int count = 0;
 
 	plan_request_defaults(&request.plan);
-	status = read_request(&request, argc, argv, err);
+	status = plan_read_options(&plan_convolution.command, argc, argv, read_option, &request,
+				   err);
 	if (status == ST_OK)
 		status = check_request(&request, err);
 	if (status != ST_OK)

@@ -164,9 +164,9 @@ static enum status read_times(const struct cli_argument *argument, struct times 
 	}
 }
 
-static enum status read_option(struct request *request, const struct cli_argument *argument,
-			       struct err *err)
+static enum status read_option(void *asked, const struct cli_argument *argument, struct err *err)
 {
+	struct request *request = asked;
 	switch (argument->option - schedule_options) {
 	case OPTION_SCHEDULE:
 		request->schedule = argument->value;
@@ -206,28 +206,6 @@ static enum status read_option(struct request *request, const struct cli_argumen
 		return ST_OK;
 	}
 	return ST_OK;
-}
-
-static enum status read_request(struct request *request, int argc, char **argv, struct err *err)
-{
-	struct cli_argument argument;
-	struct cli_walk walk;
-	bool more;
-
-	cli_begin(&walk, &plan_schedule.command, argc, argv, false);
-	for (;;) {
-		enum status status = cli_next(&walk, &argument, &more, err);
-
-		if (status != ST_OK || !more)
-			return status;
-		if (argument.option == NULL)
-			return err_set(err, ST_INVALID,
-				       "a word too many: \"%s\" (all is said by options)",
-				       argument.value);
-		status = read_option(request, &argument, err);
-		if (status != ST_OK)
-			return status;
-	}
 }
 
 /* ---- what goes together -------------------------------------------------------------------------
@@ -387,7 +365,8 @@ static enum status schedule_run(int argc, char **argv, FILE *out, struct err *er
 {
 	struct request request = {.schedule = NULL};
 	struct plan_schedule_style style;
-	enum status status = read_request(&request, argc, argv, err);
+	enum status status =
+		plan_read_options(&plan_schedule.command, argc, argv, read_option, &request, err);
 
 	if (status == ST_OK)
 		status = check_given(&request, err);
