@@ -10,18 +10,19 @@
 #include <stdint.h>
 
 struct outfeed_change {
-	int64_t n_changed; /* |after - before| > atol + rtol |before|, or either is NaN (numpy's
-			      allclose) */
+	int64_t n_changed;
 	double sum_change; /* of |after - before|; NaN and infinities go through */
 	double sum_before; /* of |before| */
 };
 
-/* Compare, and copy @after over @before. rtol 1e-5, atol 1e-8. */
+/* Compare, and copy @after over @before, which do not overlap. A value has changed where it is not
+ * numpy.isclose(after, before), reckoned in double: |after - before| > 1e-8 + 1e-5 |before|, or
+ * either is NaN, or one is an infinity that the other is not. */
 void outfeed_change_take(struct outfeed_change *out, float *before, const float *after,
 			 size_t count);
 
-/* Mean |change| over mean |before|, + 1e-9 (SageMaker's WeightUpdateRatio); NaN where all that was
- * before is 0 (a bias that has just been made), or @count is 0. */
+/* The mean of |change| over the mean of |before| + 1e-9 (SageMaker's WeightUpdateRatio and its
+ * epsilon); NaN where all that was before is 0 (a bias that has just been made), or @count is 0. */
 double outfeed_change_ratio(const struct outfeed_change *change, size_t count);
 
 #endif /* OUTFEED_CHANGE_H */

@@ -26,8 +26,10 @@ struct outfeed_histogram {
 void outfeed_histogram_add(struct outfeed_histogram *histogram, const float *values, size_t count);
 void outfeed_histogram_merge(struct outfeed_histogram *into, const struct outfeed_histogram *from);
 
-/* The borders of @bin: its values x have low <= |x| < high, with their sign (low < high <= 0 for
- * negative bins, low < x <= high); 0, 0 for zero; both infinite for an infinity; NaN for NaN. */
+/* The borders of @bin: low <= x < high for positive bins (bin 1, from 0 on, has no 0 in it), low <
+ * x
+ * <= high for negative ones; 0, 0 for zero; both the infinity of its sign for 256 and -256; NaN for
+ * NaN. */
 void outfeed_histogram_range(int bin, double *low, double *high);
 
 #endif /* OUTFEED_HISTOGRAM_H */

@@ -1,5 +1,9 @@
 # Tests of outfeed/.
-foreach(module IN ITEMS stats filter queue)
+foreach(module IN ITEMS change filter histogram neurons queue scan stats tier)
 	ipuscope_add_test(NAME test_outfeed_${module} SOURCES test_outfeed_${module}.c
 		LIBS outfeed PkgConfig::SQLITE LABELS unit outfeed)
+endforeach()
+# Those whose kernels meet every odd array.
+foreach(module IN ITEMS change histogram neurons scan stats)
+	target_sources(test_outfeed_${module} PRIVATE support/floats.c)
 endforeach()

@@ -2,6 +2,7 @@
  * The statistics row against a plain two-pass reference in extended precision, on arrays that break
  * one-pass formulas; every kernel variant against every other, to the last bit.
  */
+#include "support/floats.h"
 #include "support/support.h"
 
 #include <float.h>
@@ -140,123 +141,6 @@ static void check_array(const float *values, size_t count)
 /* ---- arrays that break things -------------------------------------------------------------------
  */
 
-typedef void (*filler)(float *values, size_t count, struct rng *rng);
-
-static void fill_gradient(float *values, size_t count, struct rng *rng)
-{
-	for (size_t i = 0; i < count; i++)
-		values[i] = 1e-3f + 0.02f * rng_normal(rng);
-}
-
-static void fill_far_from_zero(float *values, size_t count, struct rng *rng)
-{
-	for (size_t i = 0; i < count; i++)
-		values[i] = 1e4f + 1e-3f * rng_normal(rng);
-}
-
-static void fill_bad_first(float *values, size_t count, struct rng *rng)
-{
-	fill_far_from_zero(values, count, rng);
-	if (count > 0)
-		values[0] = 0;
-}
-
-static void fill_huge_first(float *values, size_t count, struct rng *rng)
-{
-	fill_gradient(values, count, rng);
-	if (count > 0)
-		values[0] = FLT_MAX;
-}
-
-static void fill_equal(float *values, size_t count, struct rng *rng)
-{
-	(void)rng;
-	for (size_t i = 0; i < count; i++)
-		values[i] = 0.1f;
-}
-
-static void fill_zeros(float *values, size_t count, struct rng *rng)
-{
-	for (size_t i = 0; i < count; i++)
-		values[i] = rng_below(rng, 2) ? 0.0f : -0.0f;
-}
-
-static void fill_relu(float *values, size_t count, struct rng *rng)
-{
-	fill_gradient(values, count, rng);
-	for (size_t i = 0; i < count; i++)
-		values[i] = values[i] > 0 ? values[i] : 0;
-}
-
-static void fill_one_nan(float *values, size_t count, struct rng *rng)
-{
-	fill_far_from_zero(values, count, rng);
-	if (count > 0)
-		values[rng_below(rng, (uint32_t)count)] = NAN;
-}
-
-static void fill_negative_nan(float *values, size_t count, struct rng *rng)
-{
-	fill_gradient(values, count, rng);
-	for (size_t i = 0; i < count; i += 3)
-		values[i] = copysignf(NAN, -1);
-}
-
-static void fill_only_minus_inf(float *values, size_t count, struct rng *rng)
-{
-	(void)rng;
-	for (size_t i = 0; i < count; i++)
-		values[i] = -INFINITY;
-}
-
-static void fill_only_nan(float *values, size_t count, struct rng *rng)
-{
-	(void)rng;
-	for (size_t i = 0; i < count; i++)
-		values[i] = NAN;
-}
-
-static void fill_mixture(float *values, size_t count, struct rng *rng)
-{
-	static const float odd[] = {INFINITY, -INFINITY, NAN,      0.0f,
-				    -0.0f,    FLT_MAX,   -FLT_MAX, 1e-45f};
-
-	for (size_t i = 0; i < count; i++)
-		values[i] = rng_below(rng, 4) ? rng_normal(rng) : odd[rng_below(rng, 8)];
-}
-
-static void fill_denormals(float *values, size_t count, struct rng *rng)
-{
-	for (size_t i = 0; i < count; i++)
-		values[i] = 1.4e-45f * (float)(int)(rng_below(rng, 2001) - 1000);
-}
-
-static void fill_greatest(float *values, size_t count, struct rng *rng)
-{
-	for (size_t i = 0; i < count; i++)
-		values[i] = rng_below(rng, 2) ? FLT_MAX : -FLT_MAX;
-}
-
-static void fill_every_magnitude(float *values, size_t count, struct rng *rng)
-{
-	for (size_t i = 0; i < count; i++)
-		values[i] = ldexpf(rng_normal(rng), (int)rng_below(rng, 240) - 120);
-}
-
-static void fill_rising(float *values, size_t count, struct rng *rng)
-{
-	(void)rng;
-	for (size_t i = 0; i < count; i++)
-		values[i] = (float)i * 0.25f - 77;
-}
-
-static const filler fillers[] = {
-	fill_gradient, fill_far_from_zero, fill_bad_first, fill_huge_first,   fill_equal,
-	fill_zeros,    fill_relu,          fill_one_nan,   fill_negative_nan, fill_only_minus_inf,
-	fill_only_nan, fill_mixture,       fill_denormals, fill_greatest,     fill_every_magnitude,
-	fill_rising,
-};
-
 /* Lengths 0 to 257 and around the block's, at every alignment of a float in a vector in turn. */
 static void test_every_variant_meets_the_reference_on_every_length(void **state)
 {
@@ -266,14 +150,14 @@ static void test_every_variant_meets_the_reference_on_every_length(void **state)
 
 	(void)state;
 	assert_non_null(memory);
-	for (size_t f = 0; f < ARRAY_LEN(fillers); f++) {
+	for (int f = 0; f < FLOATS_KINDS; f++) {
 		rng_init(&rng, 1, (uint32_t)f, 0, 0);
 		for (size_t count = 0; count <= 257; count++) {
-			fillers[f](memory + count % 16, count, &rng);
+			floats_fill(f, memory + count % 16, count, &rng);
 			check_array(memory + count % 16, count);
 		}
 		for (size_t i = 0; i < ARRAY_LEN(long_ones); i++) {
-			fillers[f](memory + i + 1, long_ones[i], &rng);
+			floats_fill(f, memory + i + 1, long_ones[i], &rng);
 			check_array(memory + i + 1, long_ones[i]);
 		}
 	}
@@ -298,7 +182,7 @@ static void test_equal_values_have_no_deviation_at_all(void **state)
 	struct outfeed_stats stats;
 
 	(void)state;
-	fill_equal(values, 10000, NULL);
+	floats_fill(FLOATS_EQUAL, values, 10000, NULL);
 	outfeed_stats_init(&stats);
 	outfeed_stats_add(&stats, values, 10000);
 	assert_true(stats.m2 == 0);
@@ -321,12 +205,12 @@ static void test_merging_is_exact_in_counts_whatever_the_grouping(void **state)
 
 	(void)state;
 	rng_init(&rng, 7, 7, 0, 0);
-	for (size_t f = 0; f < ARRAY_LEN(fillers); f++) {
+	for (int f = 0; f < FLOATS_KINDS; f++) {
 		size_t cut = rng_below(&rng, 1500), cut2 = 1500 + rng_below(&rng, 1500);
 		struct outfeed_stats a, b, c, left, right;
 		struct reference reference;
 
-		fillers[f](values, 3000, &rng);
+		floats_fill(f, values, 3000, &rng);
 		reference_of(&reference, values, 3000);
 		row_of(&a, values, cut);
 		row_of(&b, values + cut, cut2 - cut);
