@@ -103,7 +103,8 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 
 /* The loss of a step, an epoch's losses, the classes: as outfeed_health.h, where rules are asked.
  */
-struct outfeed_health *outfeed_health_of(struct outfeed *outfeed); /* NULL: none */
+struct outfeed_health *outfeed_health_of(struct outfeed *outfeed);      /* NULL: none */
+struct ips_recording *outfeed_recording(const struct outfeed *outfeed); /* NULL: none */
 
 /* Everything of an order below @before has been recorded: if the first bad number is among it,
  * write it. */

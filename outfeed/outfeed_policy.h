@@ -10,7 +10,8 @@
  *
  * `tensors`: shell patterns of keys (fnmatch; default "*"); `kind`: default any; `every`: of steps,
  * of weight updates where a tensor belongs to one (default 1); `tier` must be given. What a queue
- * sends and no rule fits is kept as "stats"; other tensors are not kept.
+ * sends and no rule fits is kept as "stats"; other tensors are not kept, but
+ * for the health of the kinds that are watched.
  *
  * Ownership: texts are copied. Constant once read: any thread.
  */
@@ -35,7 +36,8 @@ struct outfeed_rule {
 struct outfeed_policy {
 	struct outfeed_rule *rules;
 	int count;
-	enum outfeed_tier unmatched; /* of what no queue sends: OFF, or HEALTH */
+	/* Kinds (bit 1 << enum outfeed_kind) looked at with tier `health` where no rule fits. */
+	unsigned watched;
 };
 
 /* @at NULL: "stats". On failure @out is empty; errors name the place and the nearest word. */

@@ -15,8 +15,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "outfeed/outfeed_filter.h"
-
-#define NDIM_MAX 8
+#include "outfeed/outfeed_internal.h"
 
 /* What came since the last dequeue, of one replica. */
 struct summary {
@@ -28,15 +27,15 @@ struct summary {
 struct outfeed_key {
 	struct outfeed_queue *queue;
 	char *name;
-	int64_t shape[NDIM_MAX];
+	int64_t shape[OUTFEED_NDIM_MAX];
 	int ndim;
-	int64_t tensor_id;
+	struct outfeed_tensor *tensor;
 	bool sent; /* false: added after the place that enqueues, so never part of it */
 	struct summary *summaries; /* by replica */
 };
 
 struct outfeed_queue {
-	struct ips_recording *recording;
+	struct outfeed *outfeed;
 	char *name;
 	char **filters; /* NULL: none */
 	int filter_count;
@@ -71,7 +70,7 @@ static enum status copy_filters(struct outfeed_queue *queue,
 	return ST_OK;
 }
 
-enum status outfeed_queue_new(struct outfeed_queue **out, struct ips_recording *recording,
+enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfeed,
 			      const struct outfeed_queue_params *params, struct err *err)
 {
 	struct outfeed_queue *queue;
@@ -84,7 +83,7 @@ enum status outfeed_queue_new(struct outfeed_queue **out, struct ips_recording *
 	queue = mem_calloc(1, sizeof(*queue));
 	if (queue == NULL)
 		return err_nomem(err);
-	queue->recording = recording;
+	queue->outfeed = outfeed;
 	queue->mode = params->mode;
 	queue->replicas = params->replicas;
 	queue->wrapped = params->wrapped;
@@ -134,61 +133,33 @@ static struct outfeed_key *find_key(const struct outfeed_queue *queue, const cha
 	return NULL;
 }
 
-/* "(125, 256, 128)", "(125,)" and "()": Python's way. @count < 0 and @replicas < 2 leave theirs
- * out. */
-static void shape_text(struct str *out, int64_t count, int replicas, const int64_t *shape, int ndim)
+static enum status key_new(struct outfeed_key **out, struct outfeed_queue *queue,
+			   const struct outfeed_tensor_params *params, struct err *err)
 {
-	int written = 0;
-
-	str_add(out, "(");
-	if (count >= 0)
-		str_addf(out, "%s%" PRId64, written++ > 0 ? ", " : "", count);
-	if (replicas > 1)
-		str_addf(out, "%s%d", written++ > 0 ? ", " : "", replicas);
-	for (int i = 0; i < ndim; i++)
-		str_addf(out, "%s%" PRId64, written++ > 0 ? ", " : "", shape[i]);
-	str_add(out, written == 1 ? ",)" : ")");
-}
-
-static void set_tensor_id(struct outfeed_key *key, const char *kind, const char *layer, int stage)
-{
-	struct str shape = {0};
-	struct ips_tensor tensor = {.queue = key->queue->name,
-				    .key = key->name,
-				    .kind = kind,
-				    .layer = layer,
-				    .stage = stage < 0 ? IPS_NULL : stage,
-				    .dtype = "float32"};
-
-	key->tensor_id = IPS_NULL;
-	if (key->queue->recording == NULL)
-		return;
-	shape_text(&shape, -1, 0, key->shape, key->ndim);
-	tensor.shape = str_peek(&shape);
-	key->tensor_id = ips_tensor_add(key->queue->recording, &tensor);
-	str_free(&shape);
-}
-
-static enum status key_new(struct outfeed_key **out, struct outfeed_queue *queue, const char *name,
-			   const int64_t *shape, int ndim, struct err *err)
-{
+	struct outfeed_tensor_params sent = *params;
 	struct outfeed_key *key = mem_calloc(1, sizeof(*key));
+	enum status status;
 
 	*out = NULL;
 	if (key == NULL)
 		return err_nomem(err);
 	key->queue = queue;
-	key->name = mem_strdup(name);
+	key->name = mem_strdup(params->key);
 	key->summaries = mem_aligned((size_t)queue->replicas, sizeof(*key->summaries));
-	if (key->name == NULL || key->summaries == NULL) {
+	sent.queue = queue->name;
+	sent.queued = true;
+	status = key->name == NULL || key->summaries == NULL
+			 ? err_nomem(err)
+			 : outfeed_tensor_add(queue->outfeed, &key->tensor, &sent, err);
+	if (status != ST_OK) {
 		key_free(key);
-		return err_nomem(err);
+		return status;
 	}
 	for (int i = 0; i < queue->replicas; i++)
 		outfeed_stats_init(&key->summaries[i].stats);
-	key->ndim = ndim;
-	for (int i = 0; i < ndim; i++)
-		key->shape[i] = shape[i];
+	key->ndim = params->ndim;
+	for (int i = 0; i < params->ndim; i++)
+		key->shape[i] = params->shape[i];
 	*out = key;
 	return ST_OK;
 }
@@ -212,13 +183,14 @@ static enum status check_place(const struct outfeed_queue *queue, const char *na
 }
 
 enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_key **out,
-			      const char *name, const char *kind, const char *layer, int stage,
-			      const int64_t *shape, int ndim, bool final, struct err *err)
+			      const struct outfeed_tensor_params *tensor, bool final,
+			      struct err *err)
 {
-	bool is_layer = strcmp(kind, "activation") == 0, after = queue->layer_final && is_layer;
+	const bool is_layer = tensor->kind == OUTFEED_ACTIVATION;
+	const bool after = queue->layer_final && is_layer;
+	const char *name = tensor->key;
 	enum status status;
 
-	assert(ndim >= 0 && ndim <= NDIM_MAX);
 	*out = NULL;
 	status = check_place(queue, name, is_layer, final, err);
 	if (status != ST_OK)
@@ -236,64 +208,31 @@ enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_key **
 			       queue->name, name);
 	if (mem_grow(&queue->keys, &queue->capacity, queue->count + 1, sizeof(*queue->keys)) != 0)
 		return err_nomem(err);
-	status = key_new(out, queue, name, shape, ndim, err);
+	status = key_new(out, queue, tensor, err);
 	if (status != ST_OK)
 		return status;
 	(*out)->sent = !after;
-	set_tensor_id(*out, kind, layer, stage);
 	queue->keys[queue->count++] = *out;
 	return ST_OK;
 }
 
-/* ---- recording ----------------------------------------------------------------------------------
+/* ---- enqueueing ---------------------------------------------------------------------------------
  */
 
-static void fill_row(struct ips_tensor_stats *row, const struct outfeed_stats *stats)
+enum status outfeed_enqueue(struct outfeed_key *key, const struct outfeed_moment *moment,
+			    const void *values, size_t count, struct err *err)
 {
-	row->n = stats->n;
-	row->n_nan = stats->n_nan;
-	row->n_pos_inf = stats->n_pos_inf;
-	row->n_neg_inf = stats->n_neg_inf;
-	row->n_zero = stats->n_zero;
-	row->n_neg = stats->n_neg;
-	row->n_pos = stats->n_pos;
-	row->min = stats->min;
-	row->max = stats->max;
-	row->mean = stats->mean;
-	row->std = outfeed_stats_std(stats);
-	row->l1 = stats->l1;
-	row->l2 = outfeed_stats_l2(stats);
-	row->abs_min_nonzero = stats->abs_min_nonzero;
-	row->abs_max = stats->abs_max;
-}
-
-/* A failure of the recording, in its own words. */
-static enum status recording_failed(const struct outfeed_queue *queue, int status, struct err *err)
-{
-	char message[ERR_TEXT_SIZE] = "";
-
-	if (ips_recording_status(queue->recording, message, sizeof(message)) == 0 ||
-	    message[0] == '\0')
-		str_copy(message, sizeof(message), ips_status_text(status));
-	return err_set(err, (enum status)status, "outfeed queue \"%s\": %s", queue->name, message);
-}
-
-enum status outfeed_record(struct outfeed_key *key, const struct ips_keys *keys, int64_t time_ns,
-			   const float *values, size_t count, struct err *err)
-{
-	struct ips_tensor_stats row = {.keys = *keys, .time_ns = time_ns};
+	const int64_t replica = moment->keys.replica == IPS_NULL ? 0 : moment->keys.replica;
 	struct outfeed_queue *queue;
 	struct outfeed_stats stats;
 	struct summary *summary;
-	int64_t replica = keys->replica == IPS_NULL ? 0 : keys->replica;
-	int status;
+	enum status status;
 
 	if (key == NULL || !key->queue->enqueues || !key->sent)
 		return ST_OK;
 	queue = key->queue;
 	assert(replica >= 0 && replica < queue->replicas);
-	outfeed_stats_init(&stats);
-	outfeed_stats_add(&stats, values, count);
+	status = outfeed_record(key->tensor, moment, values, count, &stats, err);
 	summary = &key->summaries[replica];
 	if (queue->mode == OUTFEED_LAST)
 		summary->stats = stats;
@@ -301,12 +240,7 @@ enum status outfeed_record(struct outfeed_key *key, const struct ips_keys *keys,
 		outfeed_stats_merge(&summary->stats, &stats);
 	summary->enqueues++;
 	summary->ever = true;
-	if (queue->recording == NULL)
-		return ST_OK;
-	row.tensor_id = key->tensor_id;
-	fill_row(&row, &stats);
-	status = ips_append_tensor_stats(queue->recording, &row);
-	return status == 0 ? ST_OK : recording_failed(queue, status, err);
+	return status;
 }
 
 bool outfeed_queue_enqueued(const struct outfeed_queue *queue)
@@ -391,8 +325,9 @@ static void print_row(FILE *out, size_t index, int width, const char *name,
 
 static void stacked_shape(struct str *out, const struct outfeed_key *key, int64_t enqueues)
 {
-	shape_text(out, key->queue->mode == OUTFEED_LAST ? -1 : enqueues, key->queue->replicas,
-		   key->shape, key->ndim);
+	outfeed__shape_text(out, key->queue->mode == OUTFEED_LAST ? -1 : enqueues,
+			    key->queue->replicas > 1 ? key->queue->replicas : -1, key->shape,
+			    key->ndim);
 }
 
 static bool key_waiting(const struct outfeed_key *key)
@@ -525,9 +460,9 @@ static enum status append_epoch(const struct outfeed_key *key, const char *callb
 	row.max = numbers.max;
 	row.nans = numbers.nans;
 	row.infs = numbers.infs;
-	status = ips_append_tensor_epoch(key->queue->recording, &row);
+	status = ips_append_tensor_epoch(outfeed_recording(key->queue->outfeed), &row);
 	str_free(&shape);
-	return status == 0 ? ST_OK : recording_failed(key->queue, status, err);
+	return outfeed__failed(key->queue->outfeed, status, err);
 }
 
 static void start_new_summary(struct outfeed_key *key)
@@ -556,7 +491,8 @@ enum status outfeed_callback(struct outfeed_queue *queue, const char *callback, 
 			print_table(queue, epoch, out);
 	}
 	for (size_t i = 0; i < queue->count; i++) {
-		if (status == ST_OK && queue->recording != NULL && key_waiting(queue->keys[i]))
+		if (status == ST_OK && outfeed_recording(queue->outfeed) != NULL &&
+		    key_waiting(queue->keys[i]))
 			status = append_epoch(queue->keys[i], callback, mode, epoch, err);
 		start_new_summary(queue->keys[i]);
 	}

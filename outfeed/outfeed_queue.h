@@ -17,10 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <ipuscope/profiler.h>
-
-#include "common/err.h"
-#include "outfeed/outfeed_stats.h"
+#include "outfeed/outfeed.h"
 
 enum outfeed_mode {
 	OUTFEED_ALL,
@@ -39,21 +36,22 @@ struct outfeed_queue_params {
 struct outfeed_queue;
 struct outfeed_key;
 
-enum status outfeed_queue_new(struct outfeed_queue **out, struct ips_recording *recording,
+/* @outfeed records what is enqueued; borrowed. */
+enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfeed,
 			      const struct outfeed_queue_params *params, struct err *err);
 void outfeed_queue_free(struct outfeed_queue *queue); /* accepts NULL; its keys go with it */
 
-/* Register a key. *@out is NULL when the filters refuse it. @final: an Outfeed layer, a
- * MaybeOutfeed with final_outfeed, or an optimizer: the place that enqueues. Several plain Outfeed
- * layers on one queue: ST_INVALID (a queue is enqueued in one place). @shape is one enqueue's, ndim
- * 0 .. 8. */
+/* Register a key. *@out is NULL when the filters refuse it. @tensor: what it is; its queue and
+ * `queued` are set here. @final: an Outfeed layer, a MaybeOutfeed with final_outfeed, or an
+ * optimizer: the place that enqueues. Several plain Outfeed layers on one queue: ST_INVALID (a
+ * queue is enqueued in one place). */
 enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_key **out,
-			      const char *key, const char *kind, const char *layer, int stage,
-			      const int64_t *shape, int ndim, bool final, struct err *err);
+			      const struct outfeed_tensor_params *tensor, bool final,
+			      struct err *err);
 
-/* Record one value of @count floats. Accepts NULL (refused key): does nothing. */
-enum status outfeed_record(struct outfeed_key *key, const struct ips_keys *keys, int64_t time_ns,
-			   const float *values, size_t count, struct err *err);
+/* Enqueue one value of @count elements. Accepts NULL (refused key): does nothing. */
+enum status outfeed_enqueue(struct outfeed_key *key, const struct outfeed_moment *moment,
+			    const void *values, size_t count, struct err *err);
 
 /* Has anything been sent since the queue was made? */
 bool outfeed_queue_enqueued(const struct outfeed_queue *queue);

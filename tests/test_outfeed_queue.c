@@ -18,14 +18,41 @@
 	"Index Name                         Mean         Std          Minimum      Maximum      "  \
 	"NaNs    infs   \n"
 
+static const struct outfeed_policy everything = {0};
+static struct outfeed *recorder; /* of no recording: what queues print is theirs */
+
+static int setup(void **state)
+{
+	const struct outfeed_params params = {.policy = &everything, .replicas = 8};
+
+	(void)state;
+	return outfeed_new(&recorder, &params, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return outfeed_close(recorder, NULL);
+}
+
 static struct outfeed_queue *queue_of(enum outfeed_mode mode, int replicas, bool wrapped)
 {
 	struct outfeed_queue_params params = {
 		.name = "queue", .mode = mode, .replicas = replicas, .wrapped = wrapped};
 	struct outfeed_queue *queue;
 
-	assert_int_equal(outfeed_queue_new(&queue, NULL, &params, NULL), ST_OK);
+	assert_int_equal(outfeed_queue_new(&queue, recorder, &params, NULL), ST_OK);
 	return queue;
+}
+
+static enum status add(struct outfeed_queue *queue, struct outfeed_key **key, const char *name,
+		       const char *kind, const int64_t *shape, int ndim, bool final,
+		       struct err *err)
+{
+	struct outfeed_tensor_params params = {.key = name, .shape = shape, .ndim = ndim};
+
+	assert_true(outfeed_kind_of(&params.kind, kind));
+	return outfeed_queue_add(queue, key, &params, final, err);
 }
 
 static struct outfeed_key *key_of(struct outfeed_queue *queue, const char *name, const char *kind,
@@ -34,17 +61,17 @@ static struct outfeed_key *key_of(struct outfeed_queue *queue, const char *name,
 	struct outfeed_key *key;
 	struct err err;
 
-	if (outfeed_queue_add(queue, &key, name, kind, NULL, 0, shape, ndim, final, &err) != ST_OK)
+	if (add(queue, &key, name, kind, shape, ndim, final, &err) != ST_OK)
 		fail_msg("%s", err.text);
 	return key;
 }
 
 static void record(struct outfeed_key *key, int replica, const float *values, size_t count)
 {
-	struct ips_keys keys = IPS_KEYS_NULL;
+	struct outfeed_moment moment = {.keys = IPS_KEYS_NULL};
 
-	keys.replica = replica;
-	assert_int_equal(outfeed_record(key, &keys, 0, values, count, NULL), ST_OK);
+	moment.keys.replica = replica;
+	assert_int_equal(outfeed_enqueue(key, &moment, values, count, NULL), ST_OK);
 }
 
 /* What the callback prints; to be freed. */
@@ -233,7 +260,7 @@ static struct outfeed_queue *filtered_queue(const char *const *filters, int coun
 					      .wrapped = true};
 	struct outfeed_queue *queue;
 
-	assert_int_equal(outfeed_queue_new(&queue, NULL, &params, NULL), ST_OK);
+	assert_int_equal(outfeed_queue_new(&queue, recorder, &params, NULL), ST_OK);
 	return queue;
 }
 
@@ -288,15 +315,11 @@ static void test_a_queue_is_enqueued_in_one_place(void **state)
 
 	(void)state;
 	key_of(plain, "a", "activation", two, 1, true);
-	assert_int_equal(
-		outfeed_queue_add(plain, &key, "b", "activation", NULL, 0, two, 1, true, &err),
-		ST_INVALID);
+	assert_int_equal(add(plain, &key, "b", "activation", two, 1, true, &err), ST_INVALID);
 	assert_null(key);
 	assert_contains(err.text, "enqueued in one place, but both \"a\" and \"b\" use it");
 	key_of(wrapped, "a", "activation", two, 1, true);
-	assert_int_equal(
-		outfeed_queue_add(wrapped, &key, "b", "activation", NULL, 0, two, 1, true, &err),
-		ST_INVALID);
+	assert_int_equal(add(wrapped, &key, "b", "activation", two, 1, true, &err), ST_INVALID);
 	assert_contains(err.text, "final_outfeed=False");
 	outfeed_queue_free(plain);
 	outfeed_queue_free(wrapped);
@@ -329,9 +352,7 @@ static void test_a_key_comes_once(void **state)
 	(void)state;
 	key_of(queue, "w_grad", "gradient", two, 1, true);
 	key_of(queue, "b_grad", "gradient", two, 1, true);
-	assert_int_equal(
-		outfeed_queue_add(queue, &key, "w_grad", "gradient", NULL, 0, two, 1, true, &err),
-		ST_INVALID);
+	assert_int_equal(add(queue, &key, "w_grad", "gradient", two, 1, true, &err), ST_INVALID);
 	assert_string_equal(err.text, "outfeed queue \"queue\": it has two keys \"w_grad\"");
 	outfeed_queue_free(queue);
 }
@@ -394,10 +415,9 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 		enum status status;
 
 		support_fail_alloc(n);
-		status = outfeed_queue_new(&queue, NULL, &params, NULL);
+		status = outfeed_queue_new(&queue, recorder, &params, NULL);
 		if (status == ST_OK)
-			status = outfeed_queue_add(queue, &key, "a", "activation", NULL, 0, two, 1,
-						   true, NULL);
+			status = add(queue, &key, "a", "activation", two, 1, true, NULL);
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
@@ -430,31 +450,46 @@ static char *query(sqlite3 *db, const char *sql)
 	return row;
 }
 
+static void enqueue_at(struct outfeed_key *key, int64_t time_ns, int64_t replica,
+		       const float *values)
+{
+	struct outfeed_moment moment = {.keys = IPS_KEYS_NULL, .time_ns = time_ns};
+
+	moment.keys.mode = IPS_TRAIN;
+	moment.keys.epoch = 1;
+	moment.keys.step = 7;
+	moment.keys.stage = 1;
+	moment.keys.phase = 'F';
+	moment.keys.replica = replica;
+	assert_int_equal(outfeed_enqueue(key, &moment, values, 2, NULL), ST_OK);
+}
+
 static void record_two_replicas(struct ips_recording *recording)
 {
 	static const float first[] = {1, 3}, second[] = {0, NAN}, inf[] = {-INFINITY, -2};
-	struct outfeed_queue_params params = {.name = "acts", .replicas = 2, .wrapped = true};
-	struct ips_keys keys = IPS_KEYS_NULL;
+	const struct outfeed_queue_params params = {.name = "acts", .replicas = 2, .wrapped = true};
+	const struct outfeed_params own = {
+		.recording = recording, .policy = &everything, .replicas = 2};
+	const struct outfeed_tensor_params tensor = {.key = "Dense_acts",
+						     .kind = OUTFEED_ACTIVATION,
+						     .layer = "Dense",
+						     .stage = 1,
+						     .shape = two,
+						     .ndim = 1};
+	struct outfeed *outfeed;
 	struct outfeed_queue *queue;
 	struct outfeed_key *key;
 
-	assert_int_equal(outfeed_queue_new(&queue, recording, &params, NULL), ST_OK);
-	assert_int_equal(outfeed_queue_add(queue, &key, "Dense_acts", "activation", "Dense", 1, two,
-					   1, true, NULL),
-			 ST_OK);
-	keys.mode = IPS_TRAIN;
-	keys.epoch = 1;
-	keys.step = 7;
-	keys.stage = 1;
-	keys.phase = 'F';
-	keys.replica = 0;
-	assert_int_equal(outfeed_record(key, &keys, 123, first, 2, NULL), ST_OK);
-	keys.replica = 1;
-	assert_int_equal(outfeed_record(key, &keys, 456, second, 2, NULL), ST_OK);
+	assert_int_equal(outfeed_new(&outfeed, &own, NULL), ST_OK);
+	assert_int_equal(outfeed_queue_new(&queue, outfeed, &params, NULL), ST_OK);
+	assert_int_equal(outfeed_queue_add(queue, &key, &tensor, true, NULL), ST_OK);
+	enqueue_at(key, 123, 0, first);
+	enqueue_at(key, 456, 1, second);
 	assert_int_equal(outfeed_callback(queue, "Acts", IPS_TRAIN, 1, NULL, NULL), ST_OK);
-	assert_int_equal(outfeed_record(key, &keys, 789, inf, 2, NULL), ST_OK);
+	enqueue_at(key, 789, 1, inf);
 	assert_int_equal(outfeed_callback(queue, "Acts", IPS_TRAIN, 2, NULL, NULL), ST_OK);
 	outfeed_queue_free(queue);
+	assert_int_equal(outfeed_close(outfeed, NULL), ST_OK);
 }
 
 static void test_rows_reach_the_database(void **state)
@@ -511,5 +546,5 @@ int main(void)
 		cmocka_unit_test(test_rows_reach_the_database),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

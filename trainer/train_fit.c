@@ -6,6 +6,7 @@
 
 #include "common/mem.h"
 #include "trainer/train_async.h"
+#include "trainer/train_outfeed.h"
 #include "trainer/train_phase.h"
 #include "trainer/train_predict.h"
 #include "trainer/train_replica.h"
@@ -123,30 +124,12 @@ static void fit_fini(struct fit *fit)
 /* ---- epochs ------------------------------------------------------------------------------------
  */
 
-/* What the tutorial's OutfeedCallbacks print at the end of an epoch. */
 static enum status show_outfeeds(struct train_session *session, struct train_screen *screen,
 				 int64_t epoch, struct err *err)
 {
-	const struct {
-		struct outfeed_queue *queue;
-		const char *name;
-	} callbacks[] = {
-		{session->gradients, "Gradients callback"},
-		{session->activations, "Single layer activations callback"},
-		{session->maybe_activations, "Multi-layer activations callback"},
-	};
+	const enum status status = train_outfeed_show(session, screen->out, epoch, err);
 
-	for (size_t i = 0; i < ARRAY_LEN(callbacks); i++) {
-		enum status status;
-
-		if (callbacks[i].queue == NULL)
-			continue;
-		status = outfeed_callback(callbacks[i].queue, callbacks[i].name, IPS_TRAIN, epoch,
-					  screen->out, err);
-		if (status != ST_OK && !train_recording_failed(session))
-			return status;
-	}
-	return ST_OK;
+	return train_recording_failed(session) ? ST_OK : status;
 }
 
 static struct ips_logs logs_of(struct fit *fit, const struct train_figures *figures)

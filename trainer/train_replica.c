@@ -190,10 +190,6 @@ static enum status new_stage(struct train_session *session, struct train_replica
 	train_signal_init(&stage->forward_done, spin);
 	train_signal_init(&stage->forward_taken, spin);
 	train_signal_init(&stage->backward_done, spin);
-	stage->gradient_keys =
-		mem_calloc((size_t)session->model->param_count + 1, sizeof(*stage->gradient_keys));
-	if (stage->gradient_keys == NULL)
-		return err_nomem(err);
 	if (new_sites(session, stage, number, err) != ST_OK)
 		return ST_NOMEM;
 	status = optimizer_ranges_new(&stage->ranges, &stage->range_count, session->model,
@@ -265,11 +261,9 @@ enum status train_replica_init(struct train_session *session, int number, struct
 		mem_calloc((size_t)session->layout->ipus_per_replica, sizeof(struct ips_track *));
 	replica->io_track =
 		mem_calloc((size_t)session->layout->ipus_per_replica, sizeof(struct ips_track *));
-	replica->activation_key =
-		mem_calloc((size_t)session->model->layer_count, sizeof(struct outfeed_key *));
 	replica->stage = mem_calloc((size_t)session->layout->stages, sizeof(*replica->stage));
 	if (replica->interval == NULL || replica->device_track == NULL ||
-	    replica->io_track == NULL || replica->activation_key == NULL || replica->stage == NULL)
+	    replica->io_track == NULL || replica->stage == NULL)
 		return err_nomem(err);
 	model_init_weights(session->model, replica->weights, session->run->fit.seed);
 	train_replica_round(session, replica);
@@ -285,7 +279,6 @@ static void free_stage(struct train_stage *stage)
 	mem_free(stage->loss_gradient);
 	for (int i = 0; i < TRAIN_RING; i++)
 		mem_free(stage->ring[i]);
-	mem_free(stage->gradient_keys);
 	mem_free(stage->layer_site);
 	if (stage->slots > 0) {
 		train_signal_fini(&stage->forward_done);
@@ -307,5 +300,4 @@ void train_replica_fini(const struct train_session *session, struct train_replic
 	mem_free(replica->interval);
 	mem_free(replica->device_track);
 	mem_free(replica->io_track);
-	mem_free(replica->activation_key);
 }

@@ -6,6 +6,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "trainer/layers/layer.h"
+#include "trainer/train_outfeed.h"
 #include "trainer/train_record_internal.h"
 #include "trainer/train_replica.h"
 #include "trainer/train_worker.h"
@@ -123,88 +124,6 @@ static enum status check_memory(const struct train_session *session, struct err 
 		       "model: training needs about %s of memory and this machine has %s: use a "
 		       "smaller model, batch_size or fewer replicas",
 		       fmt_bytes(need_text, (uint64_t)need), have_text);
-}
-
-/* ---- outfeeds -------------------------------------------------------------------------------- */
-
-static enum status new_queue(struct train_session *session, struct outfeed_queue **out,
-			     const char *name, const struct run_texts *filters, bool wrapped,
-			     struct err *err)
-{
-	const struct outfeed_queue_params params = {
-		.name = name,
-		.mode = session->run->outfeed.last ? OUTFEED_LAST : OUTFEED_ALL,
-		.filters = filters->given ? filters->items : NULL,
-		.filter_count = filters->given ? filters->count : 0,
-		.replicas = session->layout->replicas,
-		.wrapped = wrapped,
-	};
-
-	if (*out != NULL)
-		return ST_OK;
-	return outfeed_queue_new(out, session->recording, &params, err);
-}
-
-static enum status add_activation(struct train_session *session, int position, struct err *err)
-{
-	static const struct run_texts no_filters = {NULL, 0, false};
-	const struct model_layer *layer = &session->model->layers[position];
-	const bool plain = model_layer_outfeed(layer) == MODEL_OUTFEED;
-	struct outfeed_queue **queue = plain ? &session->activations : &session->maybe_activations;
-	struct outfeed_key *key;
-	int64_t shape[MODEL_DIMS + 1];
-	enum status status;
-
-	status = new_queue(session, queue,
-			   plain ? "activations_outfeed_queue" : "multi_activations_outfeed_queue",
-			   plain ? &no_filters : &session->run->outfeed.activations, !plain, err);
-	if (status != ST_OK)
-		return status;
-	shape[0] = session->run->data.batch_size;
-	memcpy(shape + 1, layer->output.dim, sizeof(layer->output.dim));
-	status = outfeed_queue_add(*queue, &key, layer->name, "activation", layer->name,
-				   session->layout->stage[position], shape, layer->output.ndim + 1,
-				   plain || layer->final_outfeed, err);
-	for (int r = 0; status == ST_OK && r < session->layout->replicas; r++)
-		session->replica[r].activation_key[position] = key;
-	return status;
-}
-
-static enum status add_gradient(struct train_session *session, int number, struct err *err)
-{
-	const struct model_param *param = &session->model->params[number];
-	const int stage = session->layout->stage[param->layer];
-	struct outfeed_key *key;
-	const char *name = arena_printf(&session->arena, "%s_grad", param->name);
-	enum status status;
-
-	if (name == NULL)
-		return err_nomem(err);
-	status = outfeed_queue_add(session->gradients, &key, name, "gradient",
-				   session->model->layers[param->layer].name, stage,
-				   param->shape.dim, param->shape.ndim, true, err);
-	for (int r = 0; status == ST_OK && r < session->layout->replicas; r++)
-		session->replica[r].stage[stage].gradient_keys[number] = key;
-	return status;
-}
-
-static enum status new_outfeeds(struct train_session *session, struct err *err)
-{
-	const struct run_file *run = session->run;
-	enum status status = ST_OK;
-
-	if (strcmp(run->outfeed.capture, "off") == 0)
-		return ST_OK;
-	for (int i = 0; i < session->model->layer_count && status == ST_OK; i++)
-		if (model_layer_outfeed(&session->model->layers[i]) != MODEL_NO_OUTFEED)
-			status = add_activation(session, i, err);
-	if (status != ST_OK || !run->outfeed.gradients.given)
-		return status;
-	status = new_queue(session, &session->gradients, "optimizer_outfeed_queue",
-			   &run->outfeed.gradients, true, err);
-	for (int p = session->model->param_count - 1; p >= 0 && status == ST_OK; p--)
-		status = add_gradient(session, p, err);
-	return status;
 }
 
 /* ---- schedules and workers --------------------------------------------------------------------
@@ -368,7 +287,7 @@ static enum status build(struct train_session *session, struct err *err)
 	for (int r = 0; r < layout->replicas && status == ST_OK; r++)
 		status = train_replica_init(session, r, err);
 	if (status == ST_OK)
-		status = new_outfeeds(session, err);
+		status = train_outfeed_new(session, err);
 	if (status != ST_OK)
 		return status;
 	init_workers(session);
@@ -430,9 +349,7 @@ void train_session_free(struct train_session *session)
 		train_replica_fini(session, &session->replica[r]);
 	for (int i = 0; i < session->barrier_count; i++)
 		pthread_barrier_destroy(&session->barrier[i]);
-	outfeed_queue_free(session->activations);
-	outfeed_queue_free(session->maybe_activations);
-	outfeed_queue_free(session->gradients);
+	train_outfeed_close(session, NULL);
 	train_device_free(session->device);
 	for (int mode = 0; mode < TRAIN_MODES; mode++) {
 		ipu_schedule_free(session->program[mode].schedule);

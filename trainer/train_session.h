@@ -17,7 +17,6 @@
 #include "common/pool.h"
 #include "ipu/compile/ipu_trace.h"
 #include "ipu/ipu_bubble.h"
-#include "outfeed/outfeed_queue.h"
 #include "trainer/data/dataset_feed.h"
 #include "trainer/learn/loss.h"
 #include "trainer/learn/metric.h"
@@ -46,8 +45,6 @@ struct train_stage {
 	struct train_signal forward_done;  /* micro-batches of this execution */
 	struct train_signal forward_taken; /* outputs that the next stage has copied */
 	struct train_signal backward_done;
-	struct outfeed_key *
-		*gradient_keys;       /* by parameter of the model; NULL entries: not outfed */
 	struct ips_site *site[3];     /* F, B, U */
 	struct ips_site **layer_site; /* by layer of the model */
 	struct ips_track *track;      /* of the worker that runs it */
@@ -64,7 +61,6 @@ struct train_replica {
 	int64_t runs_recorded;           /* the main thread's */
 	struct ips_track **device_track; /* by local IPU */
 	struct ips_track **io_track;     /* by local IPU: of its I/O tiles; NULL entries: none */
-	struct outfeed_key **activation_key; /* by layer */
 };
 
 /* What is measured, in training or in evaluation. */
@@ -153,7 +149,7 @@ struct train_session {
 	pthread_barrier_t *barrier; /* by stage, of its replicas */
 	int barrier_count;
 
-	struct outfeed_queue *activations, *maybe_activations, *gradients; /* NULL: none */
+	struct train_outfeed *outfeed; /* NULL: nothing is looked at */
 
 	struct train_execution execution;
 	struct train_stop stop_early; /* of the present execution */

@@ -6,6 +6,7 @@
 #include "trainer/learn/regularizer.h"
 #include "trainer/models/model_policy.h"
 #include "trainer/train_accumulate.h"
+#include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
 
 /* One work in hand. */
@@ -108,19 +109,28 @@ IPS_SITE(GRADIENTS, "flow", "gradients");
 
 /* ---- forward -------------------------------------------------------------------------------- */
 
+static struct train_outfeed_place place_in_run(const struct work *work)
+{
+	const struct train_session *session = work->worker->session;
+
+	return (struct train_outfeed_place){
+		.keys = work->keys,
+		.update = session->execution.first_update + work->run,
+		.microbatch = work->within < 0 ? session->layout->accumulation : work->within,
+	};
+}
+
 static void tap_activation(void *user, int layer, const float *values, size_t count)
 {
 	struct work *work = user;
-	struct train_worker *worker = work->worker;
-	struct train_session *session = worker->session;
+	struct train_session *session = work->worker->session;
+	const struct train_outfeed_place place = place_in_run(work);
 	struct err err = {ST_OK, ""};
-	enum status status;
 
 	if (session->execution.mode != IPS_TRAIN)
 		return;
-	status = outfeed_record(worker->replica->activation_key[layer], &work->keys,
-				ips_recording_now_ns(session->recording), values, count, &err);
-	keep_first(&worker->err, status, &err);
+	keep_first(&work->worker->err,
+		   train_outfeed_activation(session, &place, layer, values, count, &err), &err);
 }
 
 /* As the mode counts them, over all executions. */
@@ -250,25 +260,15 @@ static void run_forward(struct work *work)
 
 /* ---- backward ------------------------------------------------------------------------------- */
 
-/* In reverse order of the variables, as the tutorial's optimizer does. */
-static void outfeed_gradients(struct work *work, const float *gradients)
+static void outfeed_gradients(struct work *work, enum run_outfeed_optimizer mode,
+			      const float *gradients)
 {
-	struct train_worker *worker = work->worker;
-	struct train_session *session = worker->session;
-	const struct model *model = session->model;
+	const struct train_outfeed_place place = place_in_run(work);
 	struct err err = {ST_OK, ""};
 
-	for (int p = model->param_count - 1; p >= 0; p--) {
-		const struct model_param *param = &model->params[p];
-		enum status status;
-
-		if (session->layout->stage[param->layer] != work->number)
-			continue;
-		status = outfeed_record(work->stage->gradient_keys[p], &work->keys,
-					ips_recording_now_ns(session->recording),
-					gradients + param->offset, param->count, &err);
-		keep_first(&worker->err, status, &err);
-	}
+	keep_first(&work->worker->err,
+		   train_outfeed_gradients(work->worker->session, &place, mode, gradients, &err),
+		   &err);
 }
 
 /* The first micro-batch's gradients were written where they are added up. */
@@ -284,11 +284,6 @@ static void accumulate(struct work *work)
 	else
 		train_accumulate(&how, sums, replica->fresh + work->stage->first_weight, count,
 				 work->within);
-}
-
-static bool outfeed_mode_is(const struct train_session *session, enum run_outfeed_optimizer mode)
-{
-	return session->gradients != NULL && session->run->outfeed.optimizer_mode == mode;
 }
 
 static void run_backward(struct work *work)
@@ -322,8 +317,7 @@ static void run_backward(struct work *work)
 	if (work->stage->regularized)
 		regularizer_gradient(session->pool, session->model, work->stage->first_layer,
 				     work->stage->layer_count, replica->weights, gradients);
-	if (outfeed_mode_is(session, RUN_AFTER_COMPUTE))
-		outfeed_gradients(work, gradients);
+	outfeed_gradients(work, RUN_AFTER_COMPUTE, gradients);
 	accumulate(work);
 	if (work->number > 0)
 		draw_flow(work, &GRADIENTS, true, work->number);
@@ -380,8 +374,7 @@ static void run_update(struct work *work)
 	begin_work(work, 'U', 2);
 	train_accumulate_last(&how, replica->accumulated + first, count,
 			      session->layout->accumulation);
-	if (outfeed_mode_is(session, RUN_BEFORE_APPLY))
-		outfeed_gradients(work, replica->accumulated);
+	outfeed_gradients(work, RUN_BEFORE_APPLY, replica->accumulated);
 	if (session->layout->replicas > 1) {
 		reduce_replicas(work);
 		gradients = session->reduced;

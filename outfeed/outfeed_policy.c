@@ -1,0 +1,230 @@
+/*
+ * Reading outfeed.capture, and finding the rule that fits a tensor.
+ *
+ * Threading and ownership: as the header says.
+ */
+#include "outfeed/outfeed_policy.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+
+#define EVERY_MOST 1000000000
+#define LAST_MOST  1000000
+
+/* ---- words ------------------------------------------------------------------------------------
+ */
+
+static enum status unknown_tier(const struct json_at *at, const char *text, struct err *err)
+{
+	const char *known[OUTFEED_TIERS];
+
+	for (int i = 0; i < OUTFEED_TIERS; i++)
+		known[i] = outfeed_tier_text((enum outfeed_tier)i);
+	return json_unknown(at, "tier", text, known, OUTFEED_TIERS, err);
+}
+
+/* "stats", "last 20". */
+static enum status read_tier(const struct json_at *at, struct outfeed_rule *out, struct err *err)
+{
+	const char *text;
+	long long last;
+	enum status status = json_text(at, &text, err);
+
+	if (status != ST_OK)
+		return status;
+	if (strncmp(text, "last", 4) == 0 && (text[4] == '\0' || text[4] == ' ')) {
+		if (text[4] == '\0' || !str_to_int(text + 5, &last) || last < 1 || last > LAST_MOST)
+			return json_fail(at, err,
+					 "\"%s\": say how many values are kept, from 1 to %d: "
+					 "\"last 20\"",
+					 text, LAST_MOST);
+		out->tier = OUTFEED_LAST_N;
+		out->last = last;
+		return ST_OK;
+	}
+	return outfeed_tier_of(&out->tier, text) ? ST_OK : unknown_tier(at, text, err);
+}
+
+static enum status read_kind(const struct json_at *at, struct outfeed_rule *out, struct err *err)
+{
+	const char *known[OUTFEED_KINDS];
+	enum outfeed_kind kind;
+	const char *text;
+	enum status status = json_text(at, &text, err);
+
+	if (status != ST_OK)
+		return status;
+	if (outfeed_kind_of(&kind, text)) {
+		out->kinds |= 1u << kind;
+		return ST_OK;
+	}
+	for (int i = 0; i < OUTFEED_KINDS; i++)
+		known[i] = outfeed_kind_text((enum outfeed_kind)i);
+	return json_unknown(at, "kind", text, known, OUTFEED_KINDS, err);
+}
+
+static enum status read_pattern(const struct json_at *at, struct outfeed_rule *out, struct err *err)
+{
+	const char *text;
+	enum status status = json_text(at, &text, err);
+
+	if (status != ST_OK)
+		return status;
+	out->tensors[out->tensor_count] = mem_strdup(text);
+	if (out->tensors[out->tensor_count] == NULL)
+		return err_nomem(err);
+	out->tensor_count++;
+	return ST_OK;
+}
+
+/* ---- rules --------------------------------------------------------------------------------------
+ */
+
+typedef enum status (*read_one)(const struct json_at *at, struct outfeed_rule *out,
+				struct err *err);
+
+/* A text, or a list of them. */
+static enum status read_texts(const struct json_at *at, struct outfeed_rule *out, read_one read,
+			      struct err *err)
+{
+	enum status status = ST_OK;
+	struct json_at item;
+
+	if (!cJSON_IsArray(at->node))
+		return read(at, out, err);
+	for (int i = 0; status == ST_OK && json_item(at, i, &item); i++)
+		status = read(&item, out, err);
+	return status;
+}
+
+static enum status read_tensors(const struct json_at *at, struct outfeed_rule *out, struct err *err)
+{
+	const int count = cJSON_IsArray(at->node) ? json_count(at) : 1;
+
+	if (count == 0)
+		return json_fail(at, err, "an empty list fits no tensor: leave it out for all");
+	out->tensors = mem_calloc((size_t)count, sizeof(*out->tensors));
+	if (out->tensors == NULL)
+		return err_nomem(err);
+	return read_texts(at, out, read_pattern, err);
+}
+
+static enum status read_kinds(const struct json_at *at, struct outfeed_rule *out, struct err *err)
+{
+	if (cJSON_IsArray(at->node) && json_count(at) == 0)
+		return json_fail(at, err, "an empty list fits no tensor: leave it out for all");
+	return read_texts(at, out, read_kind, err);
+}
+
+static enum status read_every(const struct json_at *at, struct outfeed_rule *out, struct err *err)
+{
+	return json_int(at, 1, EVERY_MOST, &out->every, err);
+}
+
+static const struct {
+	const char *key;
+	read_one read;
+} RULE_KEYS[] = {
+	{"tensors", read_tensors},
+	{"kind", read_kinds},
+	{"tier", read_tier},
+	{"every", read_every},
+};
+
+static enum status read_rule(const struct json_at *at, struct outfeed_rule *out, struct err *err)
+{
+	const char *keys[ARRAY_LEN(RULE_KEYS)];
+	enum status status;
+	struct json_at value;
+
+	for (size_t i = 0; i < ARRAY_LEN(RULE_KEYS); i++)
+		keys[i] = RULE_KEYS[i].key;
+	out->every = 1;
+	status = json_object(at, err);
+	if (status == ST_OK)
+		status = json_only_keys(at, keys, ARRAY_LEN(keys), err);
+	if (status == ST_OK && !json_child(at, "tier", &value))
+		status = json_fail(at, err, "tier: missing");
+	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(RULE_KEYS); i++)
+		if (json_child(at, RULE_KEYS[i].key, &value))
+			status = RULE_KEYS[i].read(&value, out, err);
+	return status;
+}
+
+static enum status read_rules(struct outfeed_policy *out, const struct json_at *at, struct err *err)
+{
+	const int count = cJSON_IsArray(at->node) ? json_count(at) : 1;
+	enum status status = ST_OK;
+	struct json_at item;
+
+	out->rules = mem_calloc((size_t)count + 1, sizeof(*out->rules));
+	if (out->rules == NULL)
+		return err_nomem(err);
+	if (cJSON_IsString(at->node)) {
+		out->count = 1;
+		out->rules[0].every = 1;
+		out->rules[0].queued_only = true;
+		return read_tier(at, &out->rules[0], err);
+	}
+	status = json_array(at, err);
+	for (int i = 0; status == ST_OK && json_item(at, i, &item); i++)
+		status = read_rule(&item, &out->rules[out->count++], err);
+	return status;
+}
+
+enum status outfeed_policy_read(struct outfeed_policy *out, const struct json_at *at,
+				struct err *err)
+{
+	enum status status;
+
+	*out = (struct outfeed_policy){0};
+	if (at == NULL)
+		return ST_OK;
+	status = read_rules(out, at, err);
+	if (status != ST_OK)
+		outfeed_policy_fini(out);
+	return status;
+}
+
+void outfeed_policy_fini(struct outfeed_policy *policy)
+{
+	for (int i = 0; i < policy->count; i++) {
+		for (int t = 0; t < policy->rules[i].tensor_count; t++)
+			mem_free(policy->rules[i].tensors[t]);
+		mem_free(policy->rules[i].tensors);
+	}
+	mem_free(policy->rules);
+	*policy = (struct outfeed_policy){0};
+}
+
+/* ---- choosing -----------------------------------------------------------------------------------
+ */
+
+static bool fits(const struct outfeed_rule *rule, const char *key, enum outfeed_kind kind,
+		 bool queued)
+{
+	if ((rule->queued_only && !queued) || (rule->kinds != 0 && (rule->kinds & 1u << kind) == 0))
+		return false;
+	for (int i = 0; i < rule->tensor_count; i++)
+		if (fnmatch(rule->tensors[i], key, 0) == 0)
+			return true;
+	return rule->tensor_count == 0;
+}
+
+struct outfeed_choice outfeed_policy_choose(const struct outfeed_policy *policy, const char *key,
+					    enum outfeed_kind kind, bool queued)
+{
+	for (int i = 0; i < policy->count; i++) {
+		const struct outfeed_rule *rule = &policy->rules[i];
+
+		if (fits(rule, key, kind, queued))
+			return (struct outfeed_choice){rule->tier, rule->every, rule->last};
+	}
+	if (queued)
+		return (struct outfeed_choice){OUTFEED_STATS, 1, 0};
+	return (struct outfeed_choice){
+		(policy->watched & 1u << kind) != 0 ? OUTFEED_HEALTH : OUTFEED_OFF, 1, 0};
+}
