@@ -3,6 +3,8 @@
  *
  * Threading: a tensor and replica belong to the calling thread.
  */
+#include <math.h>
+
 #include "outfeed/outfeed_internal.h"
 #include "outfeed/outfeed_scan.h"
 
@@ -63,6 +65,8 @@ static void fill_row(struct ips_tensor_stats *row, const struct outfeed_stats *s
 	row->l2 = outfeed_stats_l2(stats);
 	row->abs_min_nonzero = stats->abs_min_nonzero;
 	row->abs_max = stats->abs_max;
+	row->inactive = row->update_ratio = (double)NAN;
+	row->n_changed = IPS_NULL;
 }
 
 static enum status append_row(struct outfeed_tensor *tensor, const struct outfeed_moment *moment,

@@ -19,6 +19,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "profiler/prof_process.h"
+#include "profiler/prof_schema_old.h"
 #include "profiler/prof_sql.h"
 
 #define CACHE_SIZE 64
@@ -41,36 +42,14 @@ struct prof_db {
 };
 
 static const char *const view_names[] = {
-	"meta",
-	"executions",
-	"layers",
-	"operations",
-	"plans",
-	"programs",
-	"compute_sets",
-	"device_steps",
-	"stage_timings",
-	"bubbles",
-	"tracks",
-	"spans",
-	"span_args",
-	"instants",
-	"flows",
-	"counters",
-	"variables",
-	"variable_tiles",
-	"tile_memory",
-	"liveness",
-	"tensors",
-	"tensor_stats",
-	"tensor_histograms",
-	"tensor_epochs",
-	"captures",
-	"metrics",
-	"health_rules",
-	"health",
-	"first_nonfinite",
-	"overhead",
+	"meta",          "executions",      "layers",          "operations",
+	"plans",         "programs",        "compute_sets",    "device_steps",
+	"stage_timings", "bubbles",         "tracks",          "spans",
+	"span_args",     "instants",        "flows",           "counters",
+	"variables",     "variable_tiles",  "tile_memory",     "liveness",
+	"tensors",       "tensor_tiers",    "tensor_stats",    "tensor_histograms",
+	"tensor_epochs", "captures",        "metrics",         "health_rules",
+	"health",        "first_nonfinite", "nonfinite_trail", "overhead",
 	"time_split",
 };
 
@@ -141,7 +120,7 @@ static int connect_to(struct prof_db *db, const char *name, int flags)
 	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 0);
 	/* The first look at the file: it may need the log's index. */
 	return sqlite3_exec(db->handle,
-			    "PRAGMA mmap_size=268435456; PRAGMA query_only=1;"
+			    "PRAGMA mmap_size=268435456; PRAGMA temp_store=MEMORY;"
 			    "SELECT count(*) FROM sqlite_schema",
 			    NULL, NULL, NULL);
 }
@@ -245,6 +224,11 @@ enum status prof_db_open(struct prof_db **out, const char *path, struct err *err
 			code = SQLITE_OK;
 	}
 	status = code == SQLITE_OK ? check_kind(db, err) : tell_open(db, code, err);
+	if (status == ST_OK)
+		status = prof_schema_complete(db->handle, err);
+	if (status == ST_OK &&
+	    sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL) != SQLITE_OK)
+		status = prof_sql_error(db->handle, SQLITE_ERROR, err, db->path);
 	if (status != ST_OK) {
 		prof_db_close(db);
 		return status;

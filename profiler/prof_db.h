@@ -14,7 +14,7 @@
 
 #include "common/err.h"
 
-#define PROF_SCHEMA_VERSION 3
+#define PROF_SCHEMA_VERSION 4
 #define PROF_APPLICATION_ID 0x49505553
 
 struct prof_db;
@@ -26,7 +26,8 @@ enum prof_state {
 	PROF_COMPLETE
 };
 
-/* @path: a database, or a report directory that holds profile.db. ST_NOTFOUND, ST_FORMAT (not a
+/* Views and columns that a file of an older schema does not have are there, and empty.
+ * @path: a database, or a report directory that holds profile.db. ST_NOTFOUND, ST_FORMAT (not a
  * database, or not ours) or ST_VERSION (newer than this program) with a text that says what to do.
  */
 enum status prof_db_open(struct prof_db **out, const char *path, struct err *err);

@@ -223,6 +223,16 @@ static const struct prof_column tensor_stats_columns[] = {
 	REAL(ips_tensor_stats, l2),
 	REAL(ips_tensor_stats, abs_min_nonzero),
 	REAL(ips_tensor_stats, abs_max),
+	REAL(ips_tensor_stats, inactive),
+	REAL(ips_tensor_stats, update_ratio),
+	INT(ips_tensor_stats, n_changed),
+};
+
+static const struct prof_column tensor_tier_columns[] = {
+	NEEDED(ips_tensor_tier, tensor_id), TEXT(ips_tensor_tier, tier),
+	INT(ips_tensor_tier, every),        INT(ips_tensor_tier, keep),
+	KEYS(ips_tensor_tier, keys),        INT(ips_tensor_tier, time_ns),
+	TEXT(ips_tensor_tier, why),
 };
 
 static const struct prof_column tensor_histogram_columns[] = {
@@ -267,19 +277,42 @@ static const struct prof_column metric_columns[] = {
 static const struct prof_column health_rule_columns[] = {
 	TEXT(ips_health_rule, rule),    REAL(ips_health_rule, threshold),
 	INT(ips_health_rule, patience), INT(ips_health_rule, enabled),
-	TEXT(ips_health_rule, why),
+	TEXT(ips_health_rule, why),     TEXT(ips_health_rule, parameters),
 };
 
 static const struct prof_column health_columns[] = {
 	TEXT(ips_health, rule),      INT(ips_health, tensor_id), TEXT(ips_health, layer),
 	KEYS(ips_health, keys),      INT(ips_health, time_ns),   REAL(ips_health, value),
-	REAL(ips_health, threshold),
+	REAL(ips_health, threshold), TEXT(ips_health, key),
 };
 
 static const struct prof_column first_nonfinite_columns[] = {
 	INT(ips_first_nonfinite, tensor_id), KEYS(ips_first_nonfinite, keys),
 	INT(ips_first_nonfinite, time_ns),   INT(ips_first_nonfinite, element),
 	TEXT(ips_first_nonfinite, value),
+};
+
+static const struct prof_column nonfinite_trail_columns[] = {
+	INT(ips_nonfinite_trail, position),
+	TEXT(ips_nonfinite_trail, role),
+	NEEDED(ips_nonfinite_trail, tensor_id),
+	KEYS(ips_nonfinite_trail, keys),
+	INT(ips_nonfinite_trail, time_ns),
+	INT(ips_nonfinite_trail, n),
+	INT(ips_nonfinite_trail, n_nan),
+	INT(ips_nonfinite_trail, n_pos_inf),
+	INT(ips_nonfinite_trail, n_neg_inf),
+	INT(ips_nonfinite_trail, n_zero),
+	INT(ips_nonfinite_trail, n_neg),
+	INT(ips_nonfinite_trail, n_pos),
+	REAL(ips_nonfinite_trail, min),
+	REAL(ips_nonfinite_trail, max),
+	REAL(ips_nonfinite_trail, mean),
+	REAL(ips_nonfinite_trail, std),
+	REAL(ips_nonfinite_trail, l1),
+	REAL(ips_nonfinite_trail, l2),
+	REAL(ips_nonfinite_trail, abs_min_nonzero),
+	REAL(ips_nonfinite_trail, abs_max),
 };
 
 static const struct prof_column time_split_columns[] = {
@@ -339,6 +372,9 @@ const struct prof_row_type prof_row_types[PROF_TABLES] = {
 	[IPS_TABLE_first_nonfinite] =
 		ROW_TYPE(first_nonfinite, ips_first_nonfinite, "first_nonfinite_rows"),
 	[IPS_TABLE_time_split] = ROW_TYPE(time_split, ips_time_split, "time_split_rows"),
+	[IPS_TABLE_tensor_tier] = ROW_TYPE(tensor_tier, ips_tensor_tier, "tensor_tier_rows"),
+	[IPS_TABLE_nonfinite_trail] =
+		ROW_TYPE(nonfinite_trail, ips_nonfinite_trail, "nonfinite_trail_rows"),
 	[PROF_TABLE_TENSOR] = ROW_TYPE(tensor, prof_tensor_row, "tensor_rows"),
 	[PROF_TABLE_META] = ROW_TYPE(meta, prof_meta_row, "meta_facts"),
 };

@@ -10,7 +10,7 @@
 -- "when and where" in contexts. There are no secondary indexes on them while a run is recorded.
 
 PRAGMA application_id = 1230001491; -- 0x49505553, "IPUS"
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 
 -- ---------------------------------------------------------------------------------------------
 -- Part 1: tables
@@ -193,12 +193,18 @@ CREATE TABLE tensor_rows (
 	tensor_id INTEGER PRIMARY KEY,
 	queue TEXT, key TEXT, kind TEXT, layer TEXT, stage INTEGER, shape TEXT, dtype TEXT);
 
+-- How much of a tensor is kept, from a moment on.
+CREATE TABLE tensor_tier_rows (
+	row_id INTEGER PRIMARY KEY,
+	tensor_id INTEGER NOT NULL, tier TEXT, every INTEGER, keep INTEGER, context_id INTEGER, time_ns INTEGER,
+	why TEXT);
+
 CREATE TABLE tensor_stat_rows (
 	row_id INTEGER PRIMARY KEY,
 	tensor_id INTEGER NOT NULL, context_id INTEGER, time_ns INTEGER,
 	n INTEGER, n_nan INTEGER, n_pos_inf INTEGER, n_neg_inf INTEGER, n_zero INTEGER, n_neg INTEGER,
 	n_pos INTEGER, min REAL, max REAL, mean REAL, std REAL, l1 REAL, l2 REAL, abs_min_nonzero REAL,
-	abs_max REAL);
+	abs_max REAL, inactive REAL, update_ratio REAL, n_changed INTEGER);
 
 CREATE TABLE tensor_histogram_rows (
 	row_id INTEGER PRIMARY KEY,
@@ -220,15 +226,26 @@ CREATE TABLE metric_rows (
 	name_id INTEGER, value REAL);
 
 CREATE TABLE health_rule_rows (
-	row_id INTEGER PRIMARY KEY, rule TEXT, threshold REAL, patience INTEGER, enabled INTEGER, why TEXT);
+	row_id INTEGER PRIMARY KEY, rule TEXT, threshold REAL, patience INTEGER, enabled INTEGER, why TEXT,
+	parameters TEXT);
 
 CREATE TABLE health_rows (
 	row_id INTEGER PRIMARY KEY,
-	rule TEXT, tensor_id INTEGER, layer TEXT, context_id INTEGER, time_ns INTEGER, value REAL, threshold REAL);
+	rule TEXT, tensor_id INTEGER, layer TEXT, context_id INTEGER, time_ns INTEGER, value REAL, threshold REAL,
+	key TEXT);
 
 CREATE TABLE first_nonfinite_rows (
 	row_id INTEGER PRIMARY KEY,
 	tensor_id INTEGER, context_id INTEGER, time_ns INTEGER, element INTEGER, value TEXT);
+
+-- The tensors that led to the first bad number, each as it then was. position: 0 the bad one, -1 the one
+-- before it. role: bad, input, weight, before.
+CREATE TABLE nonfinite_trail_rows (
+	row_id INTEGER PRIMARY KEY,
+	position INTEGER, role TEXT, tensor_id INTEGER NOT NULL, context_id INTEGER, time_ns INTEGER,
+	n INTEGER, n_nan INTEGER, n_pos_inf INTEGER, n_neg_inf INTEGER, n_zero INTEGER, n_neg INTEGER,
+	n_pos INTEGER, min REAL, max REAL, mean REAL, std REAL, l1 REAL, l2 REAL, abs_min_nonzero REAL,
+	abs_max REAL);
 
 -- One row per commit: what recording cost since the commit before. The last: what the last commit cost.
 CREATE TABLE overhead_rows (
@@ -382,11 +399,19 @@ CREATE VIEW liveness AS
 
 CREATE VIEW tensors AS SELECT queue, key, kind, layer, stage, shape, dtype FROM tensor_rows;
 
+CREATE VIEW tensor_tiers AS
+	SELECT i.queue, i.key, i.kind, i.layer, t.tier, t.every, t.keep,
+		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		t.time_ns, t.why
+	FROM tensor_tier_rows t
+	LEFT JOIN tensor_rows i ON i.tensor_id = t.tensor_id
+	LEFT JOIN contexts c ON c.context_id = t.context_id;
+
 CREATE VIEW tensor_stats AS
 	SELECT i.queue, i.key, i.kind, i.layer, i.stage, c.phase,
 		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
 		s.time_ns, s.n, s.n_nan, s.n_pos_inf, s.n_neg_inf, s.n_zero, s.n_neg, s.n_pos, s.min, s.max, s.mean,
-		s.std, s.l1, s.l2, s.abs_min_nonzero, s.abs_max
+		s.std, s.l1, s.l2, s.abs_min_nonzero, s.abs_max, s.inactive, s.update_ratio, s.n_changed
 	FROM tensor_stat_rows s
 	LEFT JOIN tensor_rows i ON i.tensor_id = s.tensor_id
 	LEFT JOIN contexts c ON c.context_id = s.context_id;
@@ -415,10 +440,12 @@ CREATE VIEW metrics AS
 	SELECT m.rank, m.mode, m.epoch, m.execution, m.step, m.time_ns, n.value AS name, m.value
 	FROM metric_rows m LEFT JOIN strings n ON n.string_id = m.name_id;
 
-CREATE VIEW health_rules AS SELECT rule, threshold, patience, enabled, why FROM health_rule_rows;
+CREATE VIEW health_rules AS
+	SELECT rule, threshold, patience, enabled, why, parameters FROM health_rule_rows;
 
 CREATE VIEW health AS
-	SELECT h.rule, i.queue, i.key, coalesce(h.layer, i.layer) AS layer, coalesce(c.stage, i.stage) AS stage, c.phase,
+	SELECT h.rule, i.queue, coalesce(h.key, i.key) AS key, coalesce(h.layer, i.layer) AS layer,
+		coalesce(c.stage, i.stage) AS stage, c.phase,
 		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
 		h.time_ns, h.value, h.threshold
 	FROM health_rows h
@@ -432,6 +459,15 @@ CREATE VIEW first_nonfinite AS
 	FROM first_nonfinite_rows f
 	LEFT JOIN tensor_rows i ON i.tensor_id = f.tensor_id
 	LEFT JOIN contexts c ON c.context_id = f.context_id;
+
+CREATE VIEW nonfinite_trail AS
+	SELECT p.position, p.role, i.queue, i.key, i.kind, i.layer, i.stage, c.phase,
+		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		p.time_ns, p.n, p.n_nan, p.n_pos_inf, p.n_neg_inf, p.n_zero, p.n_neg, p.n_pos, p.min, p.max, p.mean,
+		p.std, p.l1, p.l2, p.abs_min_nonzero, p.abs_max
+	FROM nonfinite_trail_rows p
+	LEFT JOIN tensor_rows i ON i.tensor_id = p.tensor_id
+	LEFT JOIN contexts c ON c.context_id = p.context_id;
 
 CREATE VIEW overhead AS
 	SELECT rank, time_ns, events, rows, bytes, dropped, record_ns_estimate, write_ns FROM overhead_rows;

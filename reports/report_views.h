@@ -40,6 +40,7 @@
 	X(tile_memory, tile_memory, "memory of each tile by category", REPORT_SKIP, NULL)          \
 	X(liveness, liveness_rows, "live bytes by program step", REPORT_SKIP, NULL)                \
 	X(tensors, tensor_rows, "outfed tensors", REPORT_SKIP, NULL)                               \
+	X(tensor_tiers, tensor_tiers, "how much of each tensor is kept", REPORT_SKIP, NULL)        \
 	X(tensor_stats, tensor_stat_rows, "statistics of each outfed tensor", REPORT_SKIP, NULL)   \
 	X(tensor_histograms, tensor_histogram_rows, "histograms of those", REPORT_SKIP, NULL)      \
 	X(tensor_epochs, tensor_epoch_rows, "the outfeed callback's table", REPORT_SKIP, NULL)     \
@@ -48,6 +49,7 @@
 	X(health_rules, health_rule_rows, "the health rules in force", REPORT_SKIP, NULL)          \
 	X(health, health_rows, "rules broken", REPORT_SKIP, NULL)                                  \
 	X(first_nonfinite, first_nonfinite_rows, "where bad numbers began", REPORT_SKIP, NULL)     \
+	X(nonfinite_trail, nonfinite_trail, "the tensors that led there", REPORT_SKIP, NULL)       \
 	X(overhead, overhead_rows, "what recording cost, by commit", REPORT_SKIP, NULL)            \
 	X(time_split, time_split_rows, "where each IPU's and worker's time went", REPORT_SKIP, NULL)
 

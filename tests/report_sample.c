@@ -204,16 +204,62 @@ static void sample_device(struct ips_recording *r)
 							       50 * US, 50 * US, 200 * US});
 }
 
+/* As chosen, and lowered at step 4 where @lowered. */
+static void sample_tiers(struct ips_recording *r, int64_t id, bool lowered)
+{
+	struct ips_tensor_tier row = {IPS_KEYS_NULL, id,       "full",           1,
+				      IPS_NULL,      IPS_NULL, "outfeed.capture"};
+
+	ips_append_tensor_tier(r, &row);
+	row = (struct ips_tensor_tier){
+		sample_keys(0, 0, 4, 0), id, "stats", 1, IPS_NULL, 4000 * US, "budget"};
+	if (lowered)
+		ips_append_tensor_tier(r, &row);
+}
+
+/* What led to the bad number in the last tensor: the one before it. */
+static void sample_trail(struct ips_recording *r, const int64_t ids[TENSORS])
+{
+	static const char *const roles[TENSORS] = {"bad", "input"};
+
+	for (int i = 0; i < TENSORS; i++) {
+		struct ips_nonfinite_trail row = {
+			.keys = sample_keys(0, 1, 7, 'F'),
+			.position = -i,
+			.role = roles[i],
+			.tensor_id = ids[TENSORS - 1 - i],
+			.time_ns = 7000 * US,
+			.n = 320,
+			.n_nan = i ? 0 : 2,
+			.n_pos_inf = i ? 0 : 1,
+			.n_zero = 20,
+			.n_neg = 100,
+			.n_pos = 197,
+			.min = -7,
+			.max = 7,
+			.mean = (double)NAN,
+			.std = (double)NAN,
+			.l1 = (double)NAN,
+			.l2 = (double)NAN,
+			.abs_min_nonzero = 1e-6,
+			.abs_max = 7,
+		};
+
+		ips_append_nonfinite_trail(r, &row);
+	}
+}
+
 static void sample_tensors(struct ips_recording *r)
 {
 	static const char *const keys[TENSORS] = {"Dense_128/kernel:0_grad", "Dense_10/out"};
 	static const char *const layers[TENSORS] = {"Dense_128", "Dense_10"};
+	int64_t ids[TENSORS];
 
 	for (int t = 0; t < TENSORS; t++) {
 		struct ips_tensor tensor = {"outfeed", keys[t], t ? "activation" : "gradient",
 					    layers[t], t,       t ? "(32, 10)" : "(784, 128)",
 					    "float32"};
-		int64_t id = ips_tensor_add(r, &tensor);
+		int64_t id = ids[t] = ips_tensor_add(r, &tensor);
 
 		for (int step = 0; step < UPDATES * MICROBATCHES; step++) {
 			struct ips_tensor_stats row = {
@@ -234,6 +280,9 @@ static void sample_tensors(struct ips_recording *r)
 				.l2 = 10.0 * step,
 				.abs_min_nonzero = 1e-6,
 				.abs_max = step,
+				.inactive = t ? 0.1 * step : (double)NAN,
+				.update_ratio = t ? (double)NAN : 1e-3,
+				.n_changed = t ? IPS_NULL : 300,
 			};
 
 			assert_int_equal(ips_append_tensor_stats(r, &row), 0);
@@ -248,12 +297,19 @@ static void sample_tensors(struct ips_recording *r)
 					   &(struct ips_first_nonfinite){sample_keys(0, t, 7, 'B'),
 									 id, 7000 * US, 17, "nan"});
 		ips_append_health(r, &(struct ips_health){sample_keys(0, t, 7, 'B'), "nonfinite",
-							  id, NULL, 7000 * US, 3, 0});
+							  id, NULL, 7000 * US, 3, 0, NULL});
+		sample_tiers(r, id, t);
 	}
+	sample_trail(r, ids);
+	ips_append_health(r, &(struct ips_health){sample_keys(0, 0, 7, 0), "loss_not_decreasing",
+						  IPS_NULL, NULL, 7000 * US, 2.3, 0.1, "loss"});
 	ips_append_tensor_epoch(r, &(struct ips_tensor_epoch){IPS_TRAIN, 1, "Gradients", "outfeed",
 							      keys[0], "(8, 784, 128)", 3.5, 1.5,
 							      -7, INFINITY, 2, 1});
-	ips_append_health_rule(r, &(struct ips_health_rule){"nonfinite", 0, 1, 1, "NaN or Inf"});
+	ips_append_health_rule(r,
+			       &(struct ips_health_rule){"nonfinite", 0, 1, 1, "NaN or Inf", NULL});
+	ips_append_health_rule(r, &(struct ips_health_rule){"loss_not_decreasing", 0.1, 5, 1,
+							    "no progress", "{\"window\":10}"});
 }
 
 static void sample_metrics(struct ips_recording *r)

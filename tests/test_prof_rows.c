@@ -53,17 +53,22 @@ static const struct {
 	{"tile_memory", "ipu,tile,category,region,bytes,capacity"},
 	{"liveness", "ipu,program_step,program_id,always_live_bytes,not_always_live_bytes"},
 	{"tensors", "queue,key,kind,layer,stage,shape,dtype"},
+	{"tensor_tiers", "queue,key,kind,layer,tier,every,keep," KEYS ",time_ns,why"},
 	{"tensor_stats",
 	 "queue,key,kind,layer,stage,phase," KEYS
 	 ",time_ns,n,n_nan,n_pos_inf,n_neg_inf,n_zero,n_neg,n_pos,min,max,mean,std,l1,"
-	 "l2,abs_min_nonzero,abs_max"},
+	 "l2,abs_min_nonzero,abs_max,inactive,update_ratio,n_changed"},
 	{"tensor_histograms", "queue,key," KEYS ",bin,low,high,count"},
 	{"tensor_epochs", "rank,mode,epoch,callback,queue,key,shape,mean,std,min,max,nans,infs"},
 	{"captures", "queue,key,kind,layer," KEYS ",dtype,shape,bytes,chunk,data"},
 	{"metrics", "rank,mode,epoch,execution,step,time_ns,name,value"},
-	{"health_rules", "rule,threshold,patience,enabled,why"},
+	{"health_rules", "rule,threshold,patience,enabled,why,parameters"},
 	{"health", "rule,queue,key,layer,stage,phase," KEYS ",time_ns,value,threshold"},
 	{"first_nonfinite", "queue,key,layer,stage,phase," KEYS ",time_ns,element,value"},
+	{"nonfinite_trail",
+	 "position,role,queue,key,kind,layer,stage,phase," KEYS
+	 ",time_ns,n,n_nan,n_pos_inf,n_neg_inf,n_zero,n_neg,n_pos,min,max,mean,std,l1,"
+	 "l2,abs_min_nonzero,abs_max"},
 	{"overhead", "rank,time_ns,events,rows,bytes,dropped,record_ns_estimate,write_ns"},
 	{"time_split", "clock,rank,execution,replica,ipu,compute_ns,exchange_ns,sync_ns,host_io_ns,"
 		       "idle_ns"},
@@ -123,7 +128,7 @@ static void test_every_view_of_the_contract_answers_on_an_empty_recording(void *
 	assert_answer(place->path,
 		      "SELECT value FROM meta WHERE key IN ('state', 'schema_version') "
 		      "ORDER BY key",
-		      "3\ncomplete\n");
+		      "4\ncomplete\n");
 	assert_int_equal(prof_ask(place->path, "PRAGMA application_id"), PROF_APPLICATION_ID);
 	assert_answer(place->path, "PRAGMA journal_mode", "delete\n");
 	assert_int_equal(prof_ask(place->path, "PRAGMA page_size"), 16384);

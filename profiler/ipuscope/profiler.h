@@ -417,6 +417,21 @@ struct ips_tensor_stats {
 	int64_t tensor_id; /* from ips_tensor_add() */
 	int64_t time_ns, n, n_nan, n_pos_inf, n_neg_inf, n_zero, n_neg, n_pos;
 	double min, max, mean, std, l1, l2, abs_min_nonzero, abs_max; /* of the finite values */
+	double inactive;     /* of an activation: the fraction of its neurons that are inactive */
+	double update_ratio; /* of what an update changes: mean |change| / mean |value before| */
+	int64_t n_changed;   /* elements that the update changed */
+};
+
+/* How much of a tensor is kept from a moment on: first when it is registered (keys and time NULL),
+ * again when that changes. */
+struct ips_tensor_tier {
+	struct ips_keys keys;
+	int64_t tensor_id;
+	const char *tier;
+	int64_t every; /* steps, or weight updates where it belongs to one */
+	int64_t keep;  /* of "last": how many; else IPS_NULL */
+	int64_t time_ns;
+	const char *why; /* the rule of the run file, or what lowered it */
 };
 
 struct ips_tensor_histogram {
@@ -453,6 +468,7 @@ struct ips_health_rule {
 	double threshold;
 	int64_t patience, enabled;
 	const char *why;
+	const char *parameters; /* its others, a JSON object; NULL: none */
 };
 
 struct ips_health {
@@ -462,12 +478,23 @@ struct ips_health {
 	const char *layer; /* NULL: the tensor's */
 	int64_t time_ns;
 	double value, threshold;
+	const char *key; /* of what is no tensor ("loss"); NULL: the tensor's */
 };
 
 struct ips_first_nonfinite {
 	struct ips_keys keys;
 	int64_t tensor_id, time_ns, element;
 	const char *value; /* nan, inf, -inf */
+};
+
+/* A tensor on the way to the first bad number, as it then was: what is not known is IPS_NULL or
+ * NaN. */
+struct ips_nonfinite_trail {
+	struct ips_keys keys;
+	int64_t position; /* 0: the bad one, -1: the one before it, ... */
+	const char *role; /* bad, input, weight, before */
+	int64_t tensor_id, time_ns, n, n_nan, n_pos_inf, n_neg_inf, n_zero, n_neg, n_pos;
+	double min, max, mean, std, l1, l2, abs_min_nonzero, abs_max;
 };
 
 struct ips_time_split {
@@ -500,7 +527,9 @@ struct ips_time_split {
 	X(health_rule, ips_health_rule)                                                            \
 	X(health, ips_health)                                                                      \
 	X(first_nonfinite, ips_first_nonfinite)                                                    \
-	X(time_split, ips_time_split)
+	X(time_split, ips_time_split)                                                              \
+	X(tensor_tier, ips_tensor_tier)                                                            \
+	X(nonfinite_trail, ips_nonfinite_trail)
 
 enum ips_table {
 #define IPS_TABLE_ENUM(name, type) IPS_TABLE_##name,
@@ -512,9 +541,9 @@ enum ips_table {
 /* Append @count rows of @table's struct, as an array. Waits while the queue is full; fails only
  * when writing has failed (the status of ips_recording_status()), memory is short, or a row lacks
  * what its table needs (invalid request: then none is appended). Those fields are: the clock
- * everywhere, start_ns and dur_ns of stage timings, tensor_id of statistics, histograms and
- * captures, trace_id of device steps and runs. A program, variable or device trace with the id of
- * an earlier one replaces it. NULL: 0. */
+ * everywhere, start_ns and dur_ns of stage timings, tensor_id of statistics, histograms, captures,
+ * tiers and trails, trace_id of device steps and runs. A program, variable or device trace with the
+ * id of an earlier one replaces it. NULL: 0. */
 IPS_API int ips_append(struct ips_recording *recording, enum ips_table table, const void *rows,
 		       size_t count);
 

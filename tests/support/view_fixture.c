@@ -161,7 +161,10 @@ static void fixture_statistics(struct fixture *f, int update)
 					       .l1 = 100 * value,
 					       .l2 = 10 * value,
 					       .abs_min_nonzero = value / 100,
-					       .abs_max = 2 * value};
+					       .abs_max = 2 * value,
+					       .inactive = (double)NAN,
+					       .update_ratio = (double)NAN,
+					       .n_changed = IPS_NULL};
 
 		ips_append_tensor_stats(f->recording, &row);
 	}
