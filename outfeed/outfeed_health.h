@@ -68,13 +68,18 @@ void outfeed_health_defaults(struct outfeed_health_rules *out);
  */
 enum status outfeed_health_read(struct outfeed_health_rules *rules, const struct json_at *at,
 				struct err *err);
+/* The parameters of a rule as JSON, {"steps": 10, "floor": 1e-07}, as the recording keeps them and
+ * outfeed_health_read() takes them beside threshold, patience and enabled. "{}" where it has none.
+ */
+#define OUTFEED_HEALTH_TEXT 160
+void outfeed_health_parameters(char out[OUTFEED_HEALTH_TEXT],
+			       const struct outfeed_health_rules *rules, enum outfeed_health_id id);
 
 /* A rule broken. Texts are valid until the call returns. */
 struct outfeed_hit {
 	enum outfeed_health_id rule;
 	int64_t tensor_id;       /* IPS_NULL: of no tensor */
-	const char *key, *layer; /* key "loss", "val_loss", "class 3", where there is no tensor;
-				    NULL: none */
+	const char *key, *layer; /* key "loss", "val_loss", "classes" where there is no tensor */
 	struct ips_keys keys;
 	int64_t time_ns;
 	double value, threshold;
@@ -85,7 +90,8 @@ struct outfeed_health_tensor; /* of one replica */
 
 struct outfeed_health_params {
 	const struct outfeed_health_rules *rules; /* copied */
-	void (*hit)(void *user, const struct outfeed_hit *hit);
+	void (*hit)(void *user,
+		    const struct outfeed_hit *hit); /* must not call back; may be NULL */
 	void *user;
 };
 enum status outfeed_health_new(struct outfeed_health **out,
@@ -93,27 +99,32 @@ enum status outfeed_health_new(struct outfeed_health **out,
 void outfeed_health_free(struct outfeed_health *health); /* accepts NULL */
 
 /* The state of a tensor of one replica; owned by @health. Its texts are copied. @matrix: it has two
- * axes or more, so it is no bias. */
+ * axes or more, so it is no bias. @neurons: its last axis, 0: unknown; then dead_relu takes any
+ * number of cases for enough. */
 struct outfeed_health_about_tensor {
 	int64_t tensor_id, replica;
 	const char *key, *layer;
 	enum outfeed_kind kind;
 	enum outfeed_activity activity;
 	bool matrix;
+	int64_t neurons;
 };
 enum status outfeed_health_tensor(struct outfeed_health *health, struct outfeed_health_tensor **out,
 				  const struct outfeed_health_about_tensor *about, struct err *err);
 
 /* One look at a tensor. What a tier does not know is IPS_NULL or NaN, and no rule that needs it is
  * asked. `abs_max`: of all values, so not finite where any is not (that is all that the tier
- * `health` knows, with n). */
+ * `health` knows, with n); it is unknown where it is NaN and n_nan and n_inf are known. */
 struct outfeed_health_row {
 	struct ips_keys keys;
 	int64_t time_ns;
 	int64_t n, n_nan, n_inf, n_zero, n_changed;
 	double abs_max, min, max, mean, std, l1, l2, inactive, update_ratio;
 };
-void outfeed_health_row(struct outfeed_health_tensor *tensor, const struct outfeed_health_row *row);
+/* true: the row is one of those that a rule finds broken, or the first one that mends it. With
+ * these alone (and not the sound ones between) the same rules give the same hits again, so a tier
+ * that does not record every row must record them. */
+bool outfeed_health_row(struct outfeed_health_tensor *tensor, const struct outfeed_health_row *row);
 
 /* The loss of a step (mean over replicas), in order of steps. */
 void outfeed_health_loss(struct outfeed_health *health, const struct ips_keys *keys,
@@ -121,12 +132,14 @@ void outfeed_health_loss(struct outfeed_health *health, const struct ips_keys *k
 /* An epoch's; @val_loss NaN: there was no validation. */
 void outfeed_health_epoch(struct outfeed_health *health, const struct ips_keys *keys,
 			  int64_t time_ns, double loss, double val_loss, bool validated);
-/* Of the targets so far: samples, the commonest class over the rarest, and the greatest part of a
- * class that was predicted wrong (NaN: unknown). */
+/* Of the targets so far: samples, the commonest class over the rarest (NaN: too few to say), and
+ * the greatest part of a class that was predicted wrong (NaN: unknown, then the imbalance alone
+ * decides). */
 void outfeed_health_classes(struct outfeed_health *health, const struct ips_keys *keys,
 			    int64_t time_ns, int64_t samples, double imbalance,
 			    double misprediction);
-/* Rules across tensors (poor_initialization); now and then, and at the end. */
+/* Rules across tensors (poor_initialization); now and then, when the rows of all the losses so far
+ * are there, and at the end. */
 void outfeed_health_settle(struct outfeed_health *health);
 
 #endif /* OUTFEED_HEALTH_H */
