@@ -384,14 +384,14 @@ struct taps {
 	const float *values[4];
 };
 
-static void note_tap(void *user, int layer, const float *values, size_t count)
+static void note_tap(void *user, const struct stage_tapped *tapped)
 {
 	struct taps *taps = user;
 
 	assert_true(taps->count < 4);
-	taps->layers[taps->count] = layer;
-	taps->sizes[taps->count] = count;
-	taps->values[taps->count++] = values;
+	taps->layers[taps->count] = tapped->layer;
+	taps->sizes[taps->count] = tapped->count;
+	taps->values[taps->count++] = tapped->values;
 }
 
 static void test_outfeeds_are_tapped_with_what_flows_through(void **state)

@@ -165,13 +165,14 @@ struct tapped {
 	int count;
 };
 
-static void check_tap(void *user, int layer, const float *values, size_t count)
+static void check_tap(void *user, const struct stage_tapped *shown)
 {
 	struct tapped *tapped = user;
+	const float sign = shown->layer == 1 ? -1.0f : 1.0f;
 
-	assert_int_equal(count, GRAPH_BATCH * 4);
-	for (size_t i = 0; i < count; i++)
-		assert_true(values[i] == (layer == 1 ? -tapped->input[i] : tapped->input[i]));
+	assert_int_equal(shown->count, GRAPH_BATCH * 4);
+	for (size_t i = 0; i < shown->count; i++)
+		assert_true(shown->values[i] == sign * tapped->input[i]);
 	tapped->count++;
 }
 

@@ -7,35 +7,9 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "support/math.h"
-#include "trainer/applications/application.h"
+#include "support/network.h"
 
-#define BATCH  2
 #define STAGES 4
-
-/* Each with what is particular: long chains, residual blocks, joins, inverted residuals with
- * ReLU6, factors by channel. */
-static const char *const networks[] = {
-	"{\"application\": \"VGG16\", \"config\": {\"include_top\": false, \"pooling\": \"avg\", "
-	"\"input_shape\": [32, 32, 3]}}",
-	"{\"application\": \"ResNet50\", \"config\": {\"include_top\": false, \"pooling\": "
-	"\"avg\", "
-	"\"input_shape\": [32, 32, 3]}}",
-	"{\"application\": \"MobileNetV2\", \"config\": {\"alpha\": 0.35, "
-	"\"input_shape\": [64, 64, 3], \"classes\": 10}}",
-	"{\"application\": \"DenseNet121\", \"config\": {\"include_top\": false, \"pooling\": "
-	"\"avg\", \"input_shape\": [32, 32, 3]}}",
-	"{\"application\": \"EfficientNetB0\", \"config\": {\"input_shape\": [32, 32, 3], "
-	"\"classes\": 10}}",
-};
-
-struct network {
-	cJSON *json;
-	struct model *model;
-	float *initial; /* weights */
-	float *input, *slopes;
-	size_t input_count, output_count;
-};
 
 struct way {
 	int stages;
@@ -48,56 +22,11 @@ struct outcome {
 	float *output, *gradients, *weights;
 };
 
-static float *floats(size_t count)
-{
-	float *values = mem_aligned(count, sizeof(float));
-
-	assert_non_null(values);
-	return values;
-}
-
-static void network_open(struct network *net, const char *text)
-{
-	struct json_at at;
-	struct err err;
-	cJSON *wanted;
-
-	if (json_parse(&wanted, text, strlen(text), "test", &err) != ST_OK)
-		fail_msg("%s", err.text);
-	at = json_root("test", wanted);
-	if (application_build(&net->json, &at, NULL, 0, &err) != ST_OK)
-		fail_msg("%s", err.text);
-	cJSON_Delete(wanted);
-	at = json_root("model", net->json);
-	if (model_new(&net->model, &at, NULL, &err) != ST_OK)
-		fail_msg("%s", err.text);
-
-	net->initial = floats(net->model->weights);
-	model_init_weights(net->model, net->initial, 1);
-	net->input_count = (size_t)model_shape_count(&net->model->input) * BATCH;
-	net->output_count =
-		(size_t)model_shape_count(&net->model->layers[net->model->layer_count - 1].output) *
-		BATCH;
-	net->input = floats(net->input_count);
-	net->slopes = floats(net->output_count);
-	math_fill(net->input, net->input_count, 3, -1.0f, 1.0f);
-	math_fill(net->slopes, net->output_count, 4, -1.0f, 1.0f);
-}
-
-static void network_close(struct network *net)
-{
-	model_free(net->model);
-	cJSON_Delete(net->json);
-	mem_free(net->initial);
-	mem_free(net->input);
-	mem_free(net->slopes);
-}
-
 static void outcome_open(struct outcome *out, const struct network *net)
 {
-	out->output = floats(net->output_count);
-	out->gradients = floats(net->model->weights);
-	out->weights = floats(net->model->weights);
+	out->output = network_floats(net->output_count);
+	out->gradients = network_floats(net->model->weights);
+	out->weights = network_floats(net->model->weights);
 }
 
 static void outcome_close(struct outcome *out)
@@ -112,7 +41,7 @@ static void open_stages(struct stage **stages, const struct network *net, const 
 {
 	struct stage_params p = {
 		.model = net->model,
-		.batch = BATCH,
+		.batch = NETWORK_BATCH,
 		.slots = 1,
 		.training = training,
 		.fixed_input = true,
@@ -138,7 +67,7 @@ static void run_forward(struct stage **stages, const struct network *net, int co
 	for (int s = 0; s < count; s++) {
 		if (s)
 			stage_take(stages[s], 0, stages[s - 1], 0);
-		stage_forward(stages[s], 0, BATCH, 7, out->weights, NULL, NULL);
+		stage_forward(stages[s], 0, NETWORK_BATCH, 7, out->weights, NULL, NULL);
 	}
 	memcpy(out->output, stage_output(stages[count - 1], 0), net->output_count * sizeof(float));
 }
@@ -146,11 +75,11 @@ static void run_forward(struct stage **stages, const struct network *net, int co
 static void run_backward(struct stage **stages, const struct network *net, int count,
 			 struct outcome *out)
 {
-	float *flow = floats(net->output_count);
+	float *flow = network_floats(net->output_count);
 
 	memcpy(flow, net->slopes, net->output_count * sizeof(float));
 	for (int s = count - 1; s >= 0; s--) {
-		float *to = s ? floats(stage_input_count(stages[s])) : NULL;
+		float *to = s ? network_floats(stage_input_count(stages[s])) : NULL;
 
 		stage_backward(stages[s], 0, out->weights, flow, out->gradients, to);
 		mem_free(flow);
@@ -206,7 +135,7 @@ static void check_network(const struct network *net, bool training)
 static void test_networks_are_the_same_bytes_whatever_the_way(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(networks); i++) {
+	for (size_t i = 0; i < NETWORKS; i++) {
 		struct network net;
 
 		network_open(&net, networks[i]);
@@ -221,7 +150,7 @@ static int64_t memory_of(const struct network *net, bool training, bool unshared
 	const struct stage_params p = {
 		.model = net->model,
 		.layer_count = net->model->layer_count,
-		.batch = BATCH,
+		.batch = NETWORK_BATCH,
 		.slots = 1,
 		.training = training,
 		.fixed_input = true,
@@ -234,7 +163,7 @@ static int64_t memory_of(const struct network *net, bool training, bool unshared
 static void test_sharing_saves_memory(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(networks); i++) {
+	for (size_t i = 0; i < NETWORKS; i++) {
 		struct network net;
 
 		network_open(&net, networks[i]);

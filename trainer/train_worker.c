@@ -120,7 +120,7 @@ static struct train_outfeed_place place_in_run(const struct work *work)
 	};
 }
 
-static void tap_activation(void *user, int layer, const float *values, size_t count)
+static void tap_activation(void *user, const struct stage_tapped *tapped)
 {
 	struct work *work = user;
 	struct train_session *session = work->worker->session;
@@ -130,7 +130,9 @@ static void tap_activation(void *user, int layer, const float *values, size_t co
 	if (session->execution.mode != IPS_TRAIN)
 		return;
 	keep_first(&work->worker->err,
-		   train_outfeed_activation(session, &place, layer, values, count, &err), &err);
+		   train_outfeed_activation(session, &place, tapped->layer, tapped->values,
+					    tapped->count, &err),
+		   &err);
 }
 
 /* As the mode counts them, over all executions. */

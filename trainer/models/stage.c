@@ -110,17 +110,19 @@ static enum status stage_allocate(struct stage *stage, struct err *err)
 {
 	const struct stage_plan *plan = &stage->plan;
 	const struct stage_params *p = &plan->params;
-	size_t inputs = (size_t)plan->most_inputs, total;
+	size_t inputs = (size_t)plan->most_inputs, values = (size_t)plan->value_count, total;
 
 	if (!stage_total(plan, &total))
 		return stage_limit(p, err);
 	if (!stage_fits_machine(total))
 		return stage_no_memory(p, ST_LIMIT, total, err);
 	stage->micro = mem_calloc((size_t)p->slots, sizeof(*stage->micro));
+	stage->watches = mem_calloc(values, sizeof(*stage->watches));
 	stage->inputs = mem_calloc(inputs, sizeof(*stage->inputs));
 	stage->grad_inputs = mem_calloc(inputs, sizeof(*stage->grad_inputs));
 	stage->add = mem_calloc(inputs, sizeof(*stage->add));
-	if (!stage->micro || !stage->inputs || !stage->grad_inputs || !stage->add)
+	if (!stage->micro || !stage->watches || !stage->inputs || !stage->grad_inputs ||
+	    !stage->add)
 		return err_nomem(err);
 
 	stage->block = mem_aligned(total, sizeof(float));
@@ -163,6 +165,7 @@ void stage_free(struct stage *stage)
 		return;
 	mem_free(stage->block);
 	mem_free(stage->micro);
+	mem_free(stage->watches);
 	mem_free(stage->inputs);
 	mem_free(stage->grad_inputs);
 	mem_free(stage->add);

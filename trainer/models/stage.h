@@ -23,9 +23,36 @@
 
 struct stage;
 
-/* Called in a forward pass for each outfeed layer, with what flows through it; the values are there
- * until the call returns. */
-typedef void (*stage_tap)(void *user, int layer, const float *values, size_t count);
+/* What is to be seen of a layer, as bits: stage_params.taps. */
+enum stage_look {
+	STAGE_LOOK = 1 << 0,    /* its output; an outfeed layer's always is */
+	STAGE_ABS_MAX = 1 << 1, /* with the greatest magnitude in it */
+};
+
+#define STAGE_TAP_INPUTS 4 /* of a layer, the most that are shown */
+
+struct stage_tap_input {
+	const float *values; /* NULL: the output has been written over it, or it never was there */
+	size_t count;
+};
+
+/* The output of a layer, as Keras has it, when the layer has just run. Pointers hold until the tap
+ * returns. */
+struct stage_tapped {
+	int layer;
+	const float *values;
+	size_t count;                                    /* of the batch that is there */
+	struct stage_tap_input inputs[STAGE_TAP_INPUTS]; /* in the layer's order */
+	int input_count;
+	/* The greatest |x| as the bits of a float, which order as the numbers do: from 0x7f800000
+	 * on some value is not finite (a NaN's payload may make it greater). Known where
+	 * STAGE_ABS_MAX asks for it, or it came for nothing. */
+	bool abs_max_known;
+	uint32_t abs_max;
+};
+
+/* Called in a forward pass after each layer that is looked at, in the layers' order. */
+typedef void (*stage_tap)(void *user, const struct stage_tapped *tapped);
 
 /* Called around each layer's work, in both directions. */
 typedef void (*stage_trace)(void *user, int layer, bool begin);
@@ -48,6 +75,9 @@ struct stage_params {
 	/* A block of the model's layout, borrowed: what model_round_weights() has made of the
 	 * weights, in which passes read the parameters that are half. NULL: there are none. */
 	float *halves;
+	/* By layer of the model: enum stage_look; read at creation. NULL: outfeed layers alone are
+	 * looked at. A layer that is does not do the ReLU behind it, which changes no byte. */
+	const uint8_t *taps;
 	stage_trace trace; /* may be NULL */
 	void *trace_user;
 	/* For tests, which compare the bytes: */
@@ -74,7 +104,8 @@ void stage_take(struct stage *stage, int slot, const struct stage *from, int fro
 void stage_set_training(struct stage *stage, bool training);
 
 /* @batch: at most the stage's; the items lie at the beginning of each tensor. @step names random
- * numbers. Only the moving statistics of this stage's layers are written in @weights. */
+ * numbers. Only the moving statistics of this stage's layers are written in @weights. @tap NULL:
+ * nothing is looked at in this pass. */
 void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, float *weights,
 		   stage_tap tap, void *user);
 

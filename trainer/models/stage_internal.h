@@ -10,6 +10,7 @@
 #define STAGE_INTERNAL_H
 
 #include "common/arena.h"
+#include "trainer/kernels/kernel_watch.h"
 #include "trainer/layers/layer.h"
 #include "trainer/models/model_internal.h"
 #include "trainer/models/stage.h"
@@ -45,6 +46,7 @@ struct stage_value {
 	bool held;    /* the next stage or the caller reads it */
 	int until;    /* the last time a backward pass reads it; STAGE_NONE */
 	bool written; /* while gradients are planned: there is one already */
+	bool watched; /* a tap asks for the greatest magnitude in it */
 };
 
 /* A tensor between stages. */
@@ -79,6 +81,7 @@ struct stage_layer {
 	bool backward;            /* has a backward pass */
 	bool unreached;           /* learns, but no gradient comes: its gradients are 0 */
 	bool skip_activation;
+	bool tapped;
 	bool relu; /* does the ReLU behind it too */
 	float relu_most;
 };
@@ -140,9 +143,10 @@ struct stage {
 	float *block; /* the slots, the shared area, then the layers' working memory */
 	float *shared;
 	float *scratch;
-	struct stage_micro *micro; /* by slot */
-	bool inference;            /* forward passes are none of training */
-	const float **inputs;      /* by input of the layer at work */
+	struct stage_micro *micro;    /* by slot */
+	bool inference;               /* forward passes are none of training */
+	struct kernel_watch *watches; /* by value: of the forward pass at work */
+	const float **inputs;         /* by input of the layer at work */
 	float **grad_inputs;
 	bool *add;
 };

@@ -90,14 +90,24 @@ static bool plan_count_uses(struct stage_plan *plan, struct plan_uses *uses)
 	return true;
 }
 
-/* A ReLU that alone reads the layer, in the same stage, is done in the layer's own pass. */
+static unsigned plan_look(const struct stage_plan *plan, const struct model_layer *layer)
+{
+	const uint8_t *taps = plan->params.taps;
+
+	return (taps ? taps[layer->position] : 0u) |
+	       (layer->ops->outfeed != MODEL_NO_OUTFEED ? STAGE_LOOK : 0u);
+}
+
+/* A ReLU that alone reads the layer, in the same stage, is done in the layer's own pass: there is
+ * no output of the layer's own then, to look at. */
 static void plan_fuse(struct stage_plan *plan, const struct plan_uses *uses, struct stage_layer *at)
 {
 	const struct stage_params *p = &plan->params;
 	const struct model_layer *layer = at->layer, *relu;
 
-	if (p->unfused || !layer->ops->fuses_relu || layer->activation != MODEL_LINEAR ||
-	    uses->count[layer->position] != 1 || layer->position == p->model->layer_count - 1)
+	if (p->unfused || at->tapped || !layer->ops->fuses_relu ||
+	    layer->activation != MODEL_LINEAR || uses->count[layer->position] != 1 ||
+	    layer->position == p->model->layer_count - 1)
 		return;
 	relu = &p->model->layers[uses->user[layer->position]];
 	if (relu->position >= p->first_layer + p->layer_count ||
@@ -138,6 +148,7 @@ static bool plan_layers(struct stage_plan *plan)
 		at->kept = at->logits = STAGE_NONE;
 		at->passes = at->passes || layer->ops->pass_through;
 		at->skip_activation = layer->position == final;
+		at->tapped = plan_look(plan, layer) != 0;
 		at->links = stage__alloc(plan, (size_t)layer->input_count, sizeof(*at->links));
 		if (!at->links)
 			return false;
@@ -151,6 +162,13 @@ static bool plan_layers(struct stage_plan *plan)
 		plan_fuse(plan, &uses, at);
 	}
 	return true;
+}
+
+static void plan_watched(struct stage_plan *plan)
+{
+	for (int i = 0; i < plan->params.layer_count; i++)
+		if (plan_look(plan, plan->layers[i].layer) & STAGE_ABS_MAX)
+			plan->values[plan->layers[i].output].watched = true;
 }
 
 static void plan_outputs(struct stage_plan *plan)
@@ -379,6 +397,7 @@ static enum status plan_make(struct stage_plan *plan, struct err *err)
 	plan_inputs(plan);
 	if (!plan_layers(plan))
 		return err_nomem(err);
+	plan_watched(plan);
 	plan_outputs(plan);
 	if (!plan_wanted(plan))
 		return err_nomem(err);

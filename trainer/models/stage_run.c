@@ -17,6 +17,8 @@ struct run {
 	struct stage *stage;
 	float *base[STAGE_AREAS];
 	struct layer_pass pass; /* what all layers are told */
+	stage_tap tap;          /* forward; NULL: nobody looks */
+	void *tap_user;
 };
 
 static struct run run_begin(struct stage *stage, int slot, float *weights)
@@ -136,6 +138,53 @@ static void run_layer(const struct run *run, void (*work)(const struct layer_pas
 		p->trace(p->trace_user, layer, false);
 }
 
+/* --- looking on --------------------------------------------------------------------------------
+ */
+
+/* Where the layer puts the greatest magnitude in its output; NULL: nobody asks. */
+static struct kernel_watch *run_watch(const struct run *run, const struct stage_layer *at)
+{
+	if (!run->tap || !run->stage->plan.values[at->output].watched)
+		return NULL;
+	return &run->stage->watches[at->output];
+}
+
+/* A ReLU that the layer before has done never had its input; what is done in place has not got it
+ * any more. */
+static const float *run_input_left(const struct run *run, const struct stage_layer *at, int input)
+{
+	const struct stage_value *values = run->stage->plan.values;
+	const int value = at->links[input].value;
+
+	if (at->passes)
+		return at->layer->ops->pass_through ? run_value(run, value) : NULL;
+	return values[value].buffer == values[at->output].buffer ? NULL : run_value(run, value);
+}
+
+static void run_tap(const struct run *run, const struct stage_layer *at)
+{
+	struct kernel_watch *watch = run_watch(run, at);
+	struct stage_tapped tapped = {
+		.layer = at->layer->position,
+		.values = run_value(run, at->output),
+		.count = run_floats(run, at->output),
+	};
+
+	while (tapped.input_count < at->layer->input_count &&
+	       tapped.input_count < STAGE_TAP_INPUTS) {
+		const int k = tapped.input_count++;
+
+		tapped.inputs[k] = (struct stage_tap_input){run_input_left(run, at, k),
+							    run_floats(run, at->links[k].value)};
+	}
+	if (watch) {
+		tapped.abs_max_known = true;
+		tapped.abs_max =
+			kernel_watch_most(watch, run->pass.pool, tapped.values, tapped.count);
+	}
+	run->tap(run->tap_user, &tapped);
+}
+
 /* --- forward -----------------------------------------------------------------------------------
  */
 
@@ -153,6 +202,9 @@ void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, 
 	assert(slot >= 0 && slot < stage->plan.params.slots);
 	stage->micro[slot] = (struct stage_micro){batch, step};
 	run = run_begin(stage, slot, weights);
+	run.tap = tap;
+	run.tap_user = user;
+	memset(stage->watches, 0, (size_t)stage->plan.value_count * sizeof(*stage->watches));
 	run_poison_begin(&run);
 	run_poison_slot(&run, model__align(stage->plan.in.floats));
 	for (int i = 0; i < stage->plan.params.layer_count; i++) {
@@ -161,10 +213,9 @@ void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, 
 		if (!at->passes) {
 			run_show(&run, at);
 			run_layer(&run, at->layer->ops->forward);
-		} else if (at->layer->ops->outfeed != MODEL_NO_OUTFEED && tap) {
-			tap(user, at->layer->position, run_value(&run, at->output),
-			    run_floats(&run, at->output));
 		}
+		if (at->tapped && tap)
+			run_tap(&run, at);
 		run_poison_dead(&run, i);
 	}
 }

@@ -1,0 +1,44 @@
+/*
+ * The greatest magnitude in a layer's output, found while the output is still in the cache.
+ *
+ * As the bits of a float without its sign, which order as the magnitudes do: infinity is
+ * KERNEL_NONFINITE_BITS, a NaN is above, 0 is 0 or nothing at all. A maximum does not depend on the
+ * order in which it is taken, so slices of work put theirs in from any thread.
+ */
+#ifndef KERNEL_WATCH_H
+#define KERNEL_WATCH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/pool.h"
+
+#define KERNEL_NONFINITE_BITS 0x7f800000u
+
+/* Begins as zero bytes. */
+struct kernel_watch {
+	atomic_uint most;
+	bool known; /* all of the output has been put in; by the thread that has run the slices */
+};
+
+uint32_t kernel_abs_max(const float *x, size_t count);
+/* Of @rows x @columns, rows @stride apart. */
+uint32_t kernel_abs_max_rows(const float *x, int64_t stride, int64_t rows, int64_t columns);
+
+static inline void kernel_watch_put(struct kernel_watch *watch, uint32_t most)
+{
+	unsigned old = atomic_load_explicit(&watch->most, memory_order_relaxed);
+
+	while (most > old &&
+	       !atomic_compare_exchange_weak_explicit(&watch->most, &old, most,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+/* What is known, or else what a pass over all of the output finds, shared out through @pool. */
+uint32_t kernel_watch_most(struct kernel_watch *watch, struct pool *pool, const float *x,
+			   size_t count);
+
+#endif /* KERNEL_WATCH_H */
