@@ -78,7 +78,8 @@ static void test_defaults_hold_where_keys_are_absent_or_null(void **state)
 	assert_int_equal(run->ipu.auto_select_ipus, 1);
 	assert_int_equal(run->host_threads, 0);
 	assert_false(run->outfeed.wanted || run->outfeed.last || run->outfeed.gradients.given);
-	assert_string_equal(run->outfeed.capture, "stats");
+	assert_false(run->outfeed.off);
+	assert_int_equal(run->outfeed.budget, 1 << 30);
 	assert_int_equal(run->outfeed.optimizer_mode, RUN_BEFORE_APPLY);
 	run_file_free(run);
 }
@@ -264,7 +265,17 @@ static void test_values_have_types_and_ranges(void **state)
 		{"--compile.metrics {}", "compile.metrics: must be an array"},
 		{"--pipeline.schedule Group", "pipeline.schedule: unknown value"},
 		{"--outfeed.capture all",
-		 "outfeed.capture: unknown value \"all\" (there is: stats off)"},
+		 "outfeed.capture: unknown tier \"all\" (one of: off, health, counts, stats, "
+		 "histogram, last, full)"},
+		{"--outfeed.capture {}", "outfeed.capture: must be an array"},
+		{"--outfeed.capture [{\"tier\":\"stats\",\"kind\":[\"gradient\",\"wight\"]}]",
+		 "outfeed.capture[0].kind[1]: unknown kind \"wight\" (did you mean \"weight\"?)"},
+		{"--outfeed.capture [{\"tier\":\"stats\"},{\"tensor\":\"a\",\"tier\":\"full\"}]",
+		 "outfeed.capture[1]: unknown key \"tensor\" (did you mean \"tensors\"?)"},
+		{"--outfeed.budget lots", "outfeed.budget: must be bytes, or a text as"},
+		{"--outfeed.budget 5MX", "outfeed.budget: must be bytes, or a text as"},
+		{"--outfeed.budget -1", "outfeed.budget: must be from 0 to "},
+		{"--outfeed.budget true", "outfeed.budget: must be a number"},
 		{"--outfeed {\"gradients\":{}}", "outfeed.gradients: must be an array"},
 		{"--gradient_accumulation.reduction max", "gradient_accumulation.reduction: "},
 		{"--ipu.target ipu9", "run.json: ipu.target: "},
@@ -310,6 +321,74 @@ static void test_filters_tell_none_from_empty_and_absent(void **state)
 	assert_int_equal(run_sample_load(&run, "--outfeed.gradients null", NULL), ST_OK);
 	assert_false(run->outfeed.gradients.given);
 	run_file_free(run);
+}
+
+static void test_captures_are_a_tier_or_rules(void **state)
+{
+	struct outfeed_choice choice;
+	struct run_file *run;
+
+	(void)state;
+	assert_int_equal(run_sample_load(&run, "--outfeed.capture off", NULL), ST_OK);
+	assert_true(run->outfeed.off);
+	run_file_free(run);
+
+	assert_int_equal(run_sample_load(&run, "--outfeed.capture histogram", NULL), ST_OK);
+	assert_false(run->outfeed.off);
+	choice = outfeed_policy_choose(&run->outfeed.capture, "a", OUTFEED_WEIGHT, false);
+	assert_int_equal(choice.tier, OUTFEED_OFF);
+	choice = outfeed_policy_choose(&run->outfeed.capture, "a", OUTFEED_GRADIENT, true);
+	assert_int_equal(choice.tier, OUTFEED_HISTOGRAM);
+	run_file_free(run);
+
+	/* A rule that is off leaves the queues alone. */
+	assert_int_equal(run_sample_load(&run,
+					 "--outfeed.capture [{\"tensors\":\"b*\",\"tier\":\"off\"},"
+					 "{\"kind\":\"weight\",\"tier\":\"full\",\"every\":7}]",
+					 NULL),
+			 ST_OK);
+	assert_false(run->outfeed.off);
+	choice = outfeed_policy_choose(&run->outfeed.capture, "b1", OUTFEED_WEIGHT, false);
+	assert_int_equal(choice.tier, OUTFEED_OFF);
+	choice = outfeed_policy_choose(&run->outfeed.capture, "c", OUTFEED_WEIGHT, false);
+	assert_int_equal(choice.tier, OUTFEED_FULL);
+	assert_int_equal(choice.every, 7);
+	run_file_free(run);
+	/* A place below the key is a rule's. */
+	assert_int_equal(run_sample_load(&run,
+					 "--outfeed.capture [{\"tier\":\"off\"}] "
+					 "--outfeed.capture.0.tier counts",
+					 NULL),
+			 ST_OK);
+	assert_int_equal(run->outfeed.capture.rules[0].tier, OUTFEED_COUNTS);
+	run_file_free(run);
+}
+
+static void test_a_budget_is_bytes_or_has_a_unit(void **state)
+{
+	static const struct {
+		const char *line;
+		int64_t bytes;
+	} cases[] = {
+		{"", 1 << 30},
+		{"--outfeed.budget null", INT64_MAX},
+		{"--outfeed.budget 0", 0},
+		{"--outfeed.budget 1.5e9", 1500000000},
+		{"--outfeed.budget 500MB", 500 << 20},
+		{"--outfeed.budget 0.5kB", 512},
+		{"--outfeed.budget 17B", 17},
+		{"--outfeed {\"budget\":null}", INT64_MAX},
+		{"--outfeed null", 1 << 30},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run_file *run;
+
+		assert_int_equal(run_sample_load(&run, cases[i].line, NULL), ST_OK);
+		assert_int_equal(run->outfeed.budget, cases[i].bytes);
+		run_file_free(run);
+	}
 }
 
 static void test_model_is_read_beside_the_run_file(void **state)
@@ -468,6 +547,8 @@ int main(void)
 		cmocka_unit_test(test_deep_nesting_is_refused),
 		cmocka_unit_test(test_values_have_types_and_ranges),
 		cmocka_unit_test(test_filters_tell_none_from_empty_and_absent),
+		cmocka_unit_test(test_captures_are_a_tier_or_rules),
+		cmocka_unit_test(test_a_budget_is_bytes_or_has_a_unit),
 		cmocka_unit_test(test_model_is_read_beside_the_run_file),
 		cmocka_unit_test(test_missing_run_file_is_named),
 		cmocka_unit_test(test_help_shows_flags_and_every_key),

@@ -141,7 +141,7 @@ static double outfeed_bytes(const struct train_session *session, const struct fo
 	const struct model *model = session->model;
 	double rows = 0;
 
-	if (!run->outfeed.wanted || strcmp(run->outfeed.capture, "off") == 0)
+	if (!run->outfeed.wanted || run->outfeed.off)
 		return 0;
 	for (int i = 0; i < model->layer_count; i++) {
 		const enum model_outfeed kind = model_layer_outfeed(&model->layers[i]);

@@ -349,6 +349,7 @@ static enum status compile(struct train_job *job, struct err *err)
 	train_screen_compile(&job->screen, job->model->name, 2);
 	params.recording = job->recording;
 	params.trace_executions = job->options.execution_profile_program_run_count;
+	params.report = job->recording == NULL ? NULL : job->directory;
 	status = train_session_new(&job->session, &params, err);
 	if (status == ST_OK)
 		status = check_memory(job, err);

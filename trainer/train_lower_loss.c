@@ -280,7 +280,7 @@ int train__lower_outfeed(struct lowering *lowering, int position)
 			    .stage = lowering->from->layout->stage[position]};
 	int to;
 
-	if (kind == MODEL_NO_OUTFEED || !lowering->training || !strcmp(run->outfeed.capture, "off"))
+	if (kind == MODEL_NO_OUTFEED || !lowering->training || run->outfeed.off)
 		return 0;
 	if (kind == MODEL_MAYBE_OUTFEED &&
 	    !outfeed_filter_passes(filters->given ? filters->items : NULL, filters->count,

@@ -108,7 +108,7 @@ static int lower_penalty_gradient(struct lowering *lowering, int p)
 static bool feeds_any(const struct run_file *run, enum run_outfeed_optimizer mode)
 {
 	return run->outfeed.gradients.given && run->outfeed.optimizer_mode == mode &&
-	       strcmp(run->outfeed.capture, "off") != 0;
+	       !run->outfeed.off;
 }
 
 static int lower_fed_out(struct lowering *lowering, int p, char phase)

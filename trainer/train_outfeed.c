@@ -6,12 +6,12 @@
 #include "trainer/train_outfeed.h"
 
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "common/mem.h"
 
 /* By replica nothing differs, so keys are the session's: a key has a state per replica itself. */
 struct train_outfeed {
-	struct outfeed_policy policy;
 	struct outfeed *outfeed;
 	struct outfeed_queue *activations, *maybe_activations, *gradients; /* NULL: none */
 	struct outfeed_key **activation;                                   /* by layer */
@@ -104,14 +104,27 @@ static enum status add_keys(struct train_session *session, struct err *err)
 	return status;
 }
 
+/* A report never takes more than half of what its disk has free. */
+static int64_t budget_of(const struct train_session *session)
+{
+	int64_t budget = session->run->outfeed.budget;
+	struct statvfs disk;
+	double half;
+
+	if (session->report == NULL || statvfs(session->report, &disk) != 0)
+		return budget;
+	half = (double)disk.f_bavail * (double)disk.f_frsize / 2;
+	return half < (double)budget ? (int64_t)half : budget;
+}
+
 static enum status new_recorder(struct train_session *session, struct err *err)
 {
 	struct train_outfeed *of = session->outfeed;
 	const struct outfeed_params params = {
 		.recording = session->recording,
-		.policy = &of->policy,
+		.policy = &session->run->outfeed.capture,
 		.replicas = session->layout->replicas,
-		.budget = INT64_MAX,
+		.budget = budget_of(session),
 		.pool = session->pool,
 	};
 
@@ -124,7 +137,7 @@ enum status train_outfeed_new(struct train_session *session, struct err *err)
 	struct train_outfeed *of;
 	enum status status;
 
-	if (strcmp(session->run->outfeed.capture, "off") == 0)
+	if (session->run->outfeed.off)
 		return ST_OK;
 	of = mem_calloc(1, sizeof(*of));
 	session->outfeed = of;
@@ -149,7 +162,6 @@ enum status train_outfeed_close(struct train_session *session, struct err *err)
 	outfeed_queue_free(of->activations);
 	outfeed_queue_free(of->maybe_activations);
 	outfeed_queue_free(of->gradients);
-	outfeed_policy_fini(&of->policy);
 	mem_free(of->activation);
 	mem_free(of->gradient);
 	mem_free(of);

@@ -315,6 +315,7 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	session->test_set = params->test_set;
 	session->recording = params->recording;
 	session->trace_executions = params->trace_executions;
+	session->report = params->report;
 	train_signal_init(&session->go, false);
 	train_stop_init(&session->stop_early);
 	status = params->device_only ? build_device(session, err) : build(session, err);

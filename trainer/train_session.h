@@ -141,6 +141,7 @@ struct train_session {
 	struct ips_track *engine_track;  /* and on the device */
 	struct train_sites device_site;
 	int64_t trace_executions; /* whose device timeline is recorded in full */
+	const char *report;       /* the folder of the recording; NULL: there is none */
 
 	struct train_replica *replica;
 	struct train_worker *worker;
@@ -168,7 +169,8 @@ struct train_session_params {
 	const struct dataset *train_set, *test_set;
 	struct ips_recording *recording;
 	int64_t trace_executions;
-	bool device_only; /* compile for the device and measure it; nothing is ever executed */
+	const char *report; /* the folder of the recording; NULL: none */
+	bool device_only;   /* compile for the device and measure it; nothing is ever executed */
 };
 
 /* The workers start and wait. @params is copied, what it points to is borrowed. A session that

@@ -76,7 +76,7 @@ static enum status run_fallback(struct run_memory *memory, const struct run_key 
 /*
  * Read one key. @parent is its section in the file (NULL node: the section is absent, so the key's
  * default holds, and nothing is missing). null stands for the default, but for sections, where it
- * says "not".
+ * says "not", and for bytes, of which it says that there is no end.
  */
 static enum status run_read_key(struct run_memory *memory, const struct run_key *key,
 				const struct json_at *parent, struct err *err)
@@ -87,7 +87,8 @@ static enum status run_read_key(struct run_memory *memory, const struct run_key 
 		.run = &memory->run, .arena = &memory->arena, .key = key, .at = &at, .err = err};
 	enum status status;
 
-	if (there && json_is_null(&at) && key->kind != RUN_KEY_SECTION)
+	if (there && json_is_null(&at) && key->kind != RUN_KEY_SECTION &&
+	    key->kind != RUN_KEY_BYTES)
 		there = false;
 	if (!there && !key->fallback)
 		return cJSON_IsObject(parent->node) ? run_missing(parent, key, err) : ST_OK;
@@ -315,6 +316,7 @@ void run_file_free(struct run_file *run)
 
 	if (!run)
 		return;
+	outfeed_policy_fini(&run->outfeed.capture);
 	cJSON_Delete(run->json);
 	cJSON_Delete(memory->model);
 	cJSON_Delete(memory->fallbacks);

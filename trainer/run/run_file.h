@@ -17,6 +17,7 @@
 
 #include "common/err.h"
 #include "ipu/ipu_schedule.h"
+#include "outfeed/outfeed_policy.h"
 
 enum run_reduction {
 	RUN_SUM,
@@ -199,7 +200,9 @@ struct run_file {
 		enum run_outfeed_optimizer optimizer_mode; /* default BEFORE_APPLY */
 		bool last;                                 /* queue_mode LAST */
 		int64_t buffer_depth;                      /* default 3 */
-		const char *capture;                       /* "stats" or "off" */
+		struct outfeed_policy capture;             /* the run's */
+		bool off;       /* it is the text "off": there are no queues */
+		int64_t budget; /* bytes; INT64_MAX: no end */
 	} outfeed;
 };
 
@@ -220,12 +223,14 @@ enum run_key_kind {
 	RUN_KEY_TREE,    /* JSON that others read: a model, a loss, an optimizer, stages */
 	RUN_KEY_LIST,    /* a list of things that others read: callbacks */
 	RUN_KEY_FLAGS,
-	RUN_KEY_SIZE,  /* [height, width], or null */
-	RUN_KEY_REAL,  /* a number, or a text that is one */
-	RUN_KEY_MAYBE, /* true, false or null */
-	RUN_KEY_INTS,  /* a list of whole numbers */
-	RUN_KEY_PLAN,  /* {convolution, matmul: {availableMemoryProportion, partialsType}} */
-	RUN_KEY_PLANS, /* a list of such, or null in the place of any */
+	RUN_KEY_SIZE,    /* [height, width], or null */
+	RUN_KEY_REAL,    /* a number, or a text that is one */
+	RUN_KEY_MAYBE,   /* true, false or null */
+	RUN_KEY_INTS,    /* a list of whole numbers */
+	RUN_KEY_PLAN,    /* {convolution, matmul: {availableMemoryProportion, partialsType}} */
+	RUN_KEY_PLANS,   /* a list of such, or null in the place of any */
+	RUN_KEY_CAPTURE, /* a tier, or rules: outfeed_policy.h */
+	RUN_KEY_BYTES,   /* a number, or a text with a unit; null: no end */
 	RUN_KEY_KINDS
 };
 

@@ -303,15 +303,16 @@ static enum status run_fill_flags(const struct run_value *fill)
 enum status run__fill(const struct run_value *fill)
 {
 	static enum status (*const fills[])(const struct run_value *) = {
-		[RUN_KEY_SECTION] = run_fill_section, [RUN_KEY_INT] = run_fill_int,
-		[RUN_KEY_BOOL] = run_fill_bool,       [RUN_KEY_TEXT] = run_fill_text,
-		[RUN_KEY_CHOICE] = run_fill_choice,   [RUN_KEY_TEXTS] = run_fill_texts,
-		[RUN_KEY_FILTERS] = run_fill_filters, [RUN_KEY_STEPS] = run_fill_steps,
-		[RUN_KEY_SHUFFLE] = run_fill_shuffle, [RUN_KEY_TREE] = run_fill_tree,
-		[RUN_KEY_LIST] = run_fill_list,       [RUN_KEY_FLAGS] = run_fill_flags,
-		[RUN_KEY_SIZE] = run_fill_size,       [RUN_KEY_REAL] = run_fill_real,
-		[RUN_KEY_MAYBE] = run_fill_maybe,     [RUN_KEY_INTS] = run_fill_ints,
-		[RUN_KEY_PLAN] = run__fill_plan,      [RUN_KEY_PLANS] = run__fill_plans,
+		[RUN_KEY_SECTION] = run_fill_section,  [RUN_KEY_INT] = run_fill_int,
+		[RUN_KEY_BOOL] = run_fill_bool,        [RUN_KEY_TEXT] = run_fill_text,
+		[RUN_KEY_CHOICE] = run_fill_choice,    [RUN_KEY_TEXTS] = run_fill_texts,
+		[RUN_KEY_FILTERS] = run_fill_filters,  [RUN_KEY_STEPS] = run_fill_steps,
+		[RUN_KEY_SHUFFLE] = run_fill_shuffle,  [RUN_KEY_TREE] = run_fill_tree,
+		[RUN_KEY_LIST] = run_fill_list,        [RUN_KEY_FLAGS] = run_fill_flags,
+		[RUN_KEY_SIZE] = run_fill_size,        [RUN_KEY_REAL] = run_fill_real,
+		[RUN_KEY_MAYBE] = run_fill_maybe,      [RUN_KEY_INTS] = run_fill_ints,
+		[RUN_KEY_PLAN] = run__fill_plan,       [RUN_KEY_PLANS] = run__fill_plans,
+		[RUN_KEY_CAPTURE] = run__fill_capture, [RUN_KEY_BYTES] = run__fill_bytes,
 	};
 
 	_Static_assert(ARRAY_LEN(fills) == RUN_KEY_KINDS, "key kinds out of step");

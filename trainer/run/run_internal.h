@@ -54,6 +54,10 @@ enum status run__fill_number(const struct run_value *value, const struct json_at
 enum status run__fill_plan(const struct run_value *value);
 enum status run__fill_plans(const struct run_value *value);
 
+/* RUN_KEY_CAPTURE and RUN_KEY_BYTES (run_outfeed.c). */
+enum status run__fill_capture(const struct run_value *value);
+enum status run__fill_bytes(const struct run_value *value);
+
 /* Check the file's flags, then apply those of @argv and its overrides to @json. */
 enum status run__options_apply(cJSON *json, const char *file, int argc, char **argv,
 			       struct err *err);

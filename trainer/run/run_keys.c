@@ -31,6 +31,8 @@ const char *run_key_type(const struct run_key *key)
 		[RUN_KEY_INTS] = "list of whole numbers",
 		[RUN_KEY_PLAN] = "object",
 		[RUN_KEY_PLANS] = "list of objects",
+		[RUN_KEY_CAPTURE] = "text or list",
+		[RUN_KEY_BYTES] = "number or text",
 	};
 
 	_Static_assert(ARRAY_LEN(types) == RUN_KEY_KINDS, "key types out of step");
@@ -52,7 +54,8 @@ const struct run_key *run__key_find(const char *path)
 static bool run_key_is_tree(const struct run_key *key)
 {
 	return key->kind == RUN_KEY_TREE || key->kind == RUN_KEY_LIST ||
-	       key->kind == RUN_KEY_INTS || key->kind == RUN_KEY_PLAN || key->kind == RUN_KEY_PLANS;
+	       key->kind == RUN_KEY_INTS || key->kind == RUN_KEY_PLAN ||
+	       key->kind == RUN_KEY_PLANS || key->kind == RUN_KEY_CAPTURE;
 }
 
 const struct run_key *run__key_over(const char *path)

@@ -513,11 +513,22 @@ static const struct run_key run_keys[] = {
 	 .help = "Results that the simulated device may have waiting for the host; changes no "
 		 "result."},
 	{.path = "outfeed.capture",
-	 .kind = RUN_KEY_TEXT,
+	 .kind = RUN_KEY_CAPTURE,
 	 .fallback = "\"stats\"",
-	 .choices = "stats off",
+	 .choices = "off health counts stats histogram full",
 	 AT(outfeed.capture),
-	 .help = "Record statistics of every tensor enqueued, or nothing."},
+	 .help = "How much is kept of what queues send: one of these tiers, or \"last N\"; off: "
+		 "there are no queues. Or a list of rules {tensors, kind, tier, every}, of which "
+		 "the first that fits a tensor decides, sent or not."},
+	{.path = "outfeed.budget",
+	 .kind = RUN_KEY_BYTES,
+	 .fallback = "\"1 GB\"",
+	 .least = 0,
+	 .greatest = RUN_EXACT_MOST,
+	 AT(outfeed.budget),
+	 .help = "Bytes of the report for what is looked at, over the run (at most half of what "
+		 "its disk has free): a number, or a text as \"500 MB\". Then tiers are lowered. "
+		 "null: no end."},
 
 	{.path = "flags",
 	 .kind = RUN_KEY_FLAGS,
