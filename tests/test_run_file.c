@@ -290,6 +290,19 @@ static void test_values_have_types_and_ranges(void **state)
 		{"--weights.load 1.5 --weights.by_name 3",
 		 "weights.by_name: must be true or false"},
 		{"--fit 3", "run.json: fit: must be an object"},
+		{"--health.watch weights",
+		 "health.watch: unknown value \"weights\" (there is: none gradients all)"},
+		{"--health.stop nonfinit",
+		 "health.stop[0]: unknown value \"nonfinit\" (did you mean \"nonfinite\"?)"},
+		{"--health {\"stop\":\"over_fit\"}",
+		 "health.stop: unknown value \"over_fit\" (did you mean \"overfit\"?)"},
+		{"--health.rules [1]", "run.json: health.rules: must be an object"},
+		{"--health.rules.vanish.threshold 1",
+		 "run.json: health.rules: unknown health rule \"vanish\" (did you mean "
+		 "\"vanishing\"?)"},
+		{"--health.rules.vanishing.threshold -1",
+		 "run.json: health.rules.vanishing.threshold: must not be negative"},
+		{"--health.rule {}", "--health.rules"},
 	};
 
 	(void)state;
@@ -389,6 +402,82 @@ static void test_a_budget_is_bytes_or_has_a_unit(void **state)
 		assert_int_equal(run->outfeed.budget, cases[i].bytes);
 		run_file_free(run);
 	}
+}
+
+static void test_health_has_rules_what_stops_and_what_is_watched(void **state)
+{
+	struct outfeed_health_rules defaults;
+	struct run_file *run;
+
+	(void)state;
+	outfeed_health_defaults(&defaults);
+	assert_int_equal(run_sample_load(&run, "", NULL), ST_OK);
+	assert_true(run->health.wanted);
+	assert_memory_equal(&run->health.rules, &defaults, sizeof(defaults));
+	assert_int_equal(run->health.stop, 0);
+	assert_int_equal(run->health.watch, RUN_WATCH_GRADIENTS);
+	run_file_free(run);
+
+	assert_int_equal(run_sample_load(&run,
+					 "--health.rules.vanishing.threshold 1e-9 "
+					 "--health.rules.overfit false --health.watch all "
+					 "--health.stop [\"nonfinite\",\"exploding\"]",
+					 NULL),
+			 ST_OK);
+	assert_true(run->health.rules.rule[OUTFEED_HEALTH_vanishing].threshold == 1e-9);
+	assert_false(run->health.rules.rule[OUTFEED_HEALTH_overfit].enabled);
+	assert_true(run->health.rules.rule[OUTFEED_HEALTH_nonfinite].enabled);
+	assert_int_equal(run->health.stop,
+			 1u << OUTFEED_HEALTH_nonfinite | 1u << OUTFEED_HEALTH_exploding);
+	assert_int_equal(run->health.watch, RUN_WATCH_ALL);
+	run_file_free(run);
+
+	assert_int_equal(run_sample_load(&run, "--health.stop class_imbalance", NULL), ST_OK);
+	assert_int_equal(run->health.stop, 1u << OUTFEED_HEALTH_class_imbalance);
+	run_file_free(run);
+	assert_int_equal(run_sample_load(&run, "--health {\"stop\":\"overfit\"}", NULL), ST_OK);
+	assert_int_equal(run->health.stop, 1u << OUTFEED_HEALTH_overfit);
+	run_file_free(run);
+
+	assert_int_equal(run_sample_load(&run, "--health null", NULL), ST_OK);
+	assert_false(run->health.wanted);
+	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++)
+		assert_false(run->health.rules.rule[i].enabled);
+	run_file_free(run);
+}
+
+static void test_health_rules_may_stand_in_a_file_beside_the_run_file(void **state)
+{
+	static const char text[] = "{\"model\": {}, \"compile\": {\"loss\": \"x\"}}";
+	static const char good[] = "{\"exploding\": {\"threshold\": 5}}", bad[] = "{\"x\": 1}";
+	char folder[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE], rules[FS_PATH_SIZE];
+	char *beside[] = {"--health.rules", "rules.json"}, *whole[] = {"--health.rules", rules};
+	struct run_file *run;
+	struct err err = {0};
+
+	(void)state;
+	support_tempdir(folder);
+	assert_true(fs_path(path, "%s/run.json", folder));
+	assert_true(fs_path(rules, "%s/rules.json", folder));
+	support_write_file(path, text, strlen(text));
+	assert_int_equal(run_file_load(&run, path, 2, beside, &err), ST_INVALID);
+	assert_contains(err.text, "run.json: health.rules: ");
+	assert_contains(err.text, "rules.json");
+
+	support_write_file(rules, good, strlen(good));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(run_file_load(&run, path, 2, i ? whole : beside, NULL), ST_OK);
+		assert_true(run->health.rules.rule[OUTFEED_HEALTH_exploding].threshold == 5);
+		run_file_free(run);
+	}
+	support_write_file(rules, bad, strlen(bad));
+	assert_int_equal(run_file_load(&run, path, 2, beside, &err), ST_INVALID);
+	assert_contains(err.text, "rules.json: unknown health rule \"x\"");
+	support_tempdir_remove(folder);
+
+	assert_int_equal(run_file_parse(&run, "r", text, strlen(text), 2, beside, &err),
+			 ST_UNSUPPORTED);
+	assert_contains(err.text, "cannot be read from here");
 }
 
 static void test_model_is_read_beside_the_run_file(void **state)
@@ -549,6 +638,8 @@ int main(void)
 		cmocka_unit_test(test_filters_tell_none_from_empty_and_absent),
 		cmocka_unit_test(test_captures_are_a_tier_or_rules),
 		cmocka_unit_test(test_a_budget_is_bytes_or_has_a_unit),
+		cmocka_unit_test(test_health_has_rules_what_stops_and_what_is_watched),
+		cmocka_unit_test(test_health_rules_may_stand_in_a_file_beside_the_run_file),
 		cmocka_unit_test(test_model_is_read_beside_the_run_file),
 		cmocka_unit_test(test_missing_run_file_is_named),
 		cmocka_unit_test(test_help_shows_flags_and_every_key),

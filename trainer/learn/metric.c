@@ -36,7 +36,7 @@ struct metric_ops {
 /* --- the measures ------------------------------------------------------------------------------
  */
 
-static int64_t metric_greatest(const float *x, int64_t count)
+int64_t metric_greatest(const float *x, int64_t count)
 {
 	float most = -FLT_MAX;
 	int64_t at = 0;

@@ -60,4 +60,8 @@ enum metric_work metric_work(const struct metric *metric);
 void metric_run(const struct metric *metric, const float *outputs, const struct targets *targets,
 		int64_t batch, int64_t width, struct metric_sum *sum);
 
+/* The place of the greatest: the first of equals, NaN is passed over (0 where there is nothing
+ * else). */
+int64_t metric_greatest(const float *x, int64_t count);
+
 #endif /* METRIC_H */

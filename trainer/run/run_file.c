@@ -195,14 +195,23 @@ static enum status run_check_target(const struct run_file *run, struct err *err)
 		       (long long)run->ipu.tiles_per_ipu);
 }
 
+bool run__beside(const struct run_file *run, const char *name, char path[FS_PATH_SIZE])
+{
+	const char *slash = strrchr(run->path, '/');
+	int folder = 0; /* bytes of the run file's path that name its folder */
+
+	if (*name != '/' && slash)
+		folder = (int)(slash + 1 - run->path);
+	return fs_path(path, "%.*s%s", folder, run->path, name);
+}
+
 /* The model may stand in a file of its own. */
 static enum status run_read_model(struct run_memory *memory, bool files, struct err *err)
 {
 	struct run_file *run = &memory->run;
-	const char *name, *slash = strrchr(run->path, '/');
+	const char *name;
 	char path[FS_PATH_SIZE];
 	enum status status;
-	int folder = 0; /* bytes of the run file's path that name its folder */
 
 	run->model_file = run->path;
 	run->model_place = "model";
@@ -213,9 +222,7 @@ static enum status run_read_model(struct run_memory *memory, bool files, struct 
 		return err_set(err, ST_UNSUPPORTED,
 			       "%s: model: the file \"%s\" cannot be read from here", run->path,
 			       name);
-	if (*name != '/' && slash)
-		folder = (int)(slash + 1 - run->path);
-	if (!fs_path(path, "%.*s%s", folder, run->path, name))
+	if (!run__beside(run, name, path))
 		return err_set(err, ST_INVALID, "%s: model: the path is too long", run->path);
 
 	status = json_load(&memory->model, path, err);
@@ -251,6 +258,8 @@ static enum status run_build(struct run_memory *memory, int argc, char **argv, b
 		status = run_check_loss(&memory->run, err);
 	if (status == ST_OK)
 		status = run_check_target(&memory->run, err);
+	if (status == ST_OK)
+		status = run__read_health(&memory->run, files, err);
 	if (status == ST_OK)
 		status = run_read_model(memory, files, err);
 	return status;

@@ -17,6 +17,7 @@
 
 #include "common/err.h"
 #include "ipu/ipu_schedule.h"
+#include "outfeed/outfeed_health.h"
 #include "outfeed/outfeed_policy.h"
 
 enum run_reduction {
@@ -49,6 +50,13 @@ enum run_recomputation {
 	RUN_RECOMPUTE_THEN_BACKPROPAGATE,
 	RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED,
 	RUN_RECOMPUTE_NOTHING /* of run_recomputation() alone */
+};
+
+/* What health rules look at where outfeed.capture has no rule for it. */
+enum run_watch {
+	RUN_WATCH_NOTHING,
+	RUN_WATCH_GRADIENTS,
+	RUN_WATCH_ALL
 };
 
 enum run_policy {
@@ -204,6 +212,15 @@ struct run_file {
 		bool off;       /* it is the text "off": there are no queues */
 		int64_t budget; /* bytes; INT64_MAX: no end */
 	} outfeed;
+
+	struct {
+		bool wanted;       /* default true; false: "health": null, no rule is asked */
+		const cJSON *tree; /* of "rules", as given: an object or a path; NULL: defaults */
+		struct outfeed_health_rules rules; /* as read from it; none enabled if not wanted */
+		struct run_texts stop_names;
+		unsigned stop;        /* bit 1 << enum outfeed_health_id: a hit ends the run */
+		enum run_watch watch; /* default gradients */
+	} health;
 };
 
 /*

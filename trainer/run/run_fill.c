@@ -119,7 +119,25 @@ static enum status run_fill_choice(const struct run_value *fill)
 	return ST_OK;
 }
 
-static enum status run_fill_texts(const struct run_value *fill)
+/* A text alone, as a list of it. */
+static enum status run_fill_one_text(const struct run_value *fill)
+{
+	const char **items = arena_alloc(fill->arena, 1, sizeof(*items));
+	struct run_texts texts = {.items = items, .count = 1, .given = true};
+	enum status status = ST_OK;
+	int number;
+
+	if (!items)
+		return err_nomem(fill->err);
+	items[0] = fill->at->node->valuestring;
+	if (fill->key->choices)
+		status = run_choose(fill, fill->at, items[0], &number);
+	if (status == ST_OK)
+		run__store(fill, &texts, sizeof(texts));
+	return status;
+}
+
+static enum status run_fill_list_of_texts(const struct run_value *fill)
 {
 	struct run_texts texts = {.given = !json_is_null(fill->at)};
 	enum status status = ST_OK;
@@ -151,10 +169,16 @@ static enum status run_fill_texts(const struct run_value *fill)
 	return status;
 }
 
+static enum status run_fill_texts(const struct run_value *fill)
+{
+	return cJSON_IsString(fill->at->node) ? run_fill_one_text(fill)
+					      : run_fill_list_of_texts(fill);
+}
+
 /* The tutorial's rule: the word "none" alone switches the filter off. */
 static enum status run_fill_filters(const struct run_value *fill)
 {
-	enum status status = run_fill_texts(fill);
+	enum status status = run_fill_list_of_texts(fill);
 	struct run_texts texts;
 
 	if (status != ST_OK)

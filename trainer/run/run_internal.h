@@ -5,6 +5,7 @@
 #define RUN_INTERNAL_H
 
 #include "common/arena.h"
+#include "common/fs.h"
 #include "common/json.h"
 #include "trainer/run/run_file.h"
 
@@ -57,6 +58,12 @@ enum status run__fill_plans(const struct run_value *value);
 /* RUN_KEY_CAPTURE and RUN_KEY_BYTES (run_outfeed.c). */
 enum status run__fill_capture(const struct run_value *value);
 enum status run__fill_bytes(const struct run_value *value);
+
+/* The path of @name, relative to the run file's folder; false: too long. */
+bool run__beside(const struct run_file *run, const char *name, char path[FS_PATH_SIZE]);
+
+/* The health section's rules and bits, once its keys are read. !@files: no file is read. */
+enum status run__read_health(struct run_file *run, bool files, struct err *err);
 
 /* Check the file's flags, then apply those of @argv and its overrides to @json. */
 enum status run__options_apply(cJSON *json, const char *file, int argc, char **argv,

@@ -18,7 +18,7 @@ const char *run_key_type(const struct run_key *key)
 		[RUN_KEY_BOOL] = "true or false",
 		[RUN_KEY_TEXT] = "text",
 		[RUN_KEY_CHOICE] = "text",
-		[RUN_KEY_TEXTS] = "list of texts",
+		[RUN_KEY_TEXTS] = "text or list of texts",
 		[RUN_KEY_FILTERS] = "list of texts",
 		[RUN_KEY_STEPS] = "whole number or text",
 		[RUN_KEY_SHUFFLE] = "true, false or whole number",

@@ -16,6 +16,9 @@
 		AT(pipeline.name), .help = (text)                                                  \
 	}
 
+/* The names of the health rules, one after the other. */
+#define RUN_RULE(name) #name " "
+
 #define RUN_STEPS_MOST  1000000000
 #define RUN_EPOCHS_MOST 1000000
 #define RUN_EXACT_MOST  9007199254740992 /* 2^53 */
@@ -529,6 +532,34 @@ static const struct run_key run_keys[] = {
 	 .help = "Bytes of the report for what is looked at, over the run (at most half of what "
 		 "its disk has free): a number, or a text as \"500 MB\". Then tiers are lowered. "
 		 "null: no end."},
+
+	{.path = "health",
+	 .kind = RUN_KEY_SECTION,
+	 .fallback = "{}",
+	 AT(health.wanted),
+	 .help = "The health rules: what is looked for while training (docs/health.md); null: "
+		 "nothing is."},
+	{.path = "health.rules",
+	 .kind = RUN_KEY_TREE,
+	 .fallback = "null",
+	 AT(health.tree),
+	 .help = "What differs from the defaults: {rule: {threshold, patience, enabled ...}, or "
+		 "true or false}; or the path of a JSON file of that, relative to the run file, "
+		 "else to the working directory."},
+	{.path = "health.stop",
+	 .kind = RUN_KEY_TEXTS,
+	 .fallback = "null",
+	 .choices = OUTFEED_HEALTH_MAP(RUN_RULE),
+	 AT(health.stop_names),
+	 .help = "The rules that end the run when they are broken, with exit code 1 and a complete "
+		 "report: a name or a list of them; null: none."},
+	{.path = "health.watch",
+	 .kind = RUN_KEY_CHOICE,
+	 .fallback = "\"gradients\"",
+	 .choices = "none gradients all",
+	 AT(health.watch),
+	 .help = "What is looked at, with tier health, where outfeed.capture has no rule for it: "
+		 "gradients, or also activations, weights and optimizer state (all)."},
 
 	{.path = "flags",
 	 .kind = RUN_KEY_FLAGS,
