@@ -2,3 +2,5 @@
 add_executable(bench_stats bench_stats.c)
 target_link_libraries(bench_stats PRIVATE outfeed common ipuscope_options)
 set_source_files_properties(bench_stats.c PROPERTIES COMPILE_OPTIONS -O3)
+target_compile_definitions(bench_stats PRIVATE
+	BENCH_STATS_NUMPY="${CMAKE_CURRENT_SOURCE_DIR}/bench_stats_numpy.py")

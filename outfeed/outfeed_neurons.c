@@ -10,6 +10,10 @@
 #include <stdint.h>
 
 #include "common/mem.h"
+#include "outfeed/outfeed_kernel.h"
+
+/* The width of a row in which vectors are used well. */
+#define NARROW 256
 
 /* Active: above @low and not above @high. Both are floats, so "below" a bound is "not above" the
  * float before it. */
@@ -22,18 +26,34 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(bounds) == OUTFEED_ACTIVITIES, "table out of step");
 
+/* Few neurons make short rows: take @together cases as one row, and add up its columns. */
+static void add_narrow(uint32_t *active, const float *values, size_t rows, size_t together,
+		       size_t neurons, float low, float high)
+{
+	uint32_t wide[NARROW] = {0};
+
+	outfeed_kernel_get()->active(wide, values, rows, together * neurons, low, high);
+	for (size_t i = 0; i < together * neurons; i++)
+		active[i % neurons] += wide[i];
+}
+
 void outfeed_neurons_add(uint32_t *active, enum outfeed_activity activity, const float *values,
 			 size_t cases, size_t neurons)
 {
-	assert(activity != OUTFEED_NO_ACTIVITY);
 	float low = bounds[activity].low, high = bounds[activity].high;
+	size_t together, rows;
 
-	for (size_t row = 0; row < cases; row++) {
-		const float *x = values + row * neurons;
-
-		for (size_t i = 0; i < neurons; i++)
-			active[i] += x[i] > low && x[i] <= high;
+	assert(activity != OUTFEED_NO_ACTIVITY);
+	if (neurons == 0)
+		return;
+	together = NARROW / neurons;
+	if (together > 1) {
+		rows = cases / together;
+		add_narrow(active, values, rows, together, neurons, low, high);
+		values += rows * together * neurons;
+		cases -= rows * together;
 	}
+	outfeed_kernel_get()->active(active, values, cases, neurons, low, high);
 }
 
 double outfeed_neurons_inactive(const uint32_t *active, uint64_t cases, size_t neurons)

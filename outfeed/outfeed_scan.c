@@ -1,5 +1,5 @@
 /*
- * The cheap looks: loops over the bits of the values, in which all is integers.
+ * The cheap looks, over the kernels.
  *
  * Pure functions on the caller's data: any thread.
  */
@@ -7,10 +7,43 @@
 
 #include <string.h>
 
+#include "outfeed/outfeed_kernel.h"
+
 #define MAGNITUDE 0x7fffffffu
 
-/* A stretch after which a search looks whether it has found something. */
-#define STRETCH 256
+/* So many values at a time: they are still in the first-level cache when there is something about
+ * them to be found out. */
+#define STRETCH 8192
+
+uint32_t outfeed_scan_abs_max(const float *values, size_t count)
+{
+	return outfeed_kernel_get()->abs_max(values, count);
+}
+
+static void count_stretch(struct outfeed_stats *out, const float *values, size_t count)
+{
+	const struct outfeed_kernel *kernel = outfeed_kernel_get();
+	struct outfeed_counts counts;
+
+	kernel->signs(values, count, &counts);
+	out->n_neg += counts.negatives;
+	out->n_pos += counts.positives;
+	if (counts.most < OUTFEED_NONFINITE_BITS)
+		return;
+	kernel->nonfinite(values, count, &counts);
+	out->n_nan += counts.nan;
+	out->n_pos_inf += counts.pos_inf;
+	out->n_neg_inf += counts.neg_inf;
+}
+
+void outfeed_scan_counts(struct outfeed_stats *out, const float *values, size_t count)
+{
+	outfeed_stats_init(out);
+	for (size_t at = 0; at < count; at += STRETCH)
+		count_stretch(out, values + at, count - at < STRETCH ? count - at : STRETCH);
+	out->n = (int64_t)count;
+	out->n_zero = out->n - out->n_nan - out->n_neg - out->n_pos;
+}
 
 static uint32_t magnitude_of(float x)
 {
@@ -20,76 +53,20 @@ static uint32_t magnitude_of(float x)
 	return bits & MAGNITUDE;
 }
 
-uint32_t outfeed_scan_abs_max(const float *values, size_t count)
-{
-	uint32_t most = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		uint32_t bits = magnitude_of(values[i]);
-
-		most = bits > most ? bits : most;
-	}
-	return most;
-}
-
-void outfeed_scan_counts(struct outfeed_stats *out, const float *values, size_t count)
-{
-	int64_t nan = 0, infinite = 0, neg_inf = 0, zero = 0, negative = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		uint32_t bits = magnitude_of(values[i]);
-
-		nan += bits > OUTFEED_NONFINITE_BITS;
-		infinite += bits == OUTFEED_NONFINITE_BITS;
-		neg_inf += bits == OUTFEED_NONFINITE_BITS && values[i] < 0;
-		zero += bits == 0;
-		negative += values[i] < 0;
-	}
-	outfeed_stats_init(out);
-	out->n = (int64_t)count;
-	out->n_nan = nan;
-	out->n_pos_inf = infinite - neg_inf;
-	out->n_neg_inf = neg_inf;
-	out->n_zero = zero;
-	out->n_neg = negative;
-	out->n_pos = out->n - nan - zero - negative;
-}
-
 size_t outfeed_scan_first_nonfinite(const float *values, size_t count)
 {
+	const struct outfeed_kernel *kernel = outfeed_kernel_get();
 	size_t at = 0;
 
 	while (count - at > STRETCH &&
-	       outfeed_scan_abs_max(values + at, STRETCH) < OUTFEED_NONFINITE_BITS)
+	       kernel->abs_max(values + at, STRETCH) < OUTFEED_NONFINITE_BITS)
 		at += STRETCH;
 	while (at < count && magnitude_of(values[at]) < OUTFEED_NONFINITE_BITS)
 		at++;
 	return at;
 }
 
-/*
- * The 15 bits of a half, moved to a float's place, are a float 2^112 times too small, and an exact
- * product mends that, denormals included (as floats they are denormal too). Only the greatest
- * exponent stays behind: 2^16 and up, where infinity and NaN belong.
- */
-static float widen(uint16_t half)
-{
-	uint32_t bits = (uint32_t)(half & 0x7fff) << 13, sign = (uint32_t)(half & 0x8000) << 16;
-	float x;
-
-	memcpy(&x, &bits, sizeof(x));
-	x *= 0x1p112f;
-	memcpy(&bits, &x, sizeof(bits));
-	/* Mantissas stay; a NaN is made quiet, as the processor's own conversion does. */
-	bits |= x >= 0x1p16f ? OUTFEED_NONFINITE_BITS : 0;
-	bits |= x > 0x1p16f ? 0x00400000u : 0;
-	bits |= sign;
-	memcpy(&x, &bits, sizeof(x));
-	return x;
-}
-
 void outfeed_scan_widen(float *out, const uint16_t *halves, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		out[i] = widen(halves[i]);
+	outfeed_kernel_get()->widen(out, halves, count);
 }

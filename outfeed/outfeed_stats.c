@@ -1,5 +1,6 @@
 /*
- * Statistics block by block: lanes to a row, rows merged by Chan's formula.
+ * Statistics block by block: lanes to a block's row, blocks to a slice's, slices to the tensor's,
+ * merged by Chan's formula.
  *
  * A block is summed about 0 and, where that would lose digits (a mean far from 0 beside the
  * deviation), about its own mean once more, from the first-level cache. A block with NaN or
@@ -15,7 +16,16 @@
 
 #include "outfeed/outfeed_kernel.h"
 
-#define BLOCK 4096
+/* Values that are summed at once. With it and a copy of it in the first-level cache, second looks
+ * are cheap; and what is done once for a block is little beside it. */
+#define BLOCK 8192
+
+/* Blocks are merged to slices, and slices to the row: the same tree, so the same bytes, whether one
+ * thread goes through it or several. */
+#define SLICE ((size_t)16 * BLOCK)
+#define ROUND 64
+
+#define ROW 16 /* of the kernels */
 
 /* Where the squares' sum is so much greater than m2 (a mean of 128 deviations), the difference has
  * lost 14 of 53 bits: take it again about the mean. */
@@ -24,45 +34,47 @@
 /* ---- blocks -------------------------------------------------------------------------------------
  */
 
-static void take_zeros(struct outfeed_stats *stats, const float *values, size_t count,
-		       struct outfeed_sums *sums)
-{
-	uint32_t bits = sums->least;
-	float nonzero;
+/* Memory to ask for while a block is summed: see outfeed_kernel.h. */
+struct ahead {
+	const void *next;
+	size_t step;
+};
 
-	if (bits == 0) {
-		outfeed_kernel_get()->zeros(values, count, sums);
-		stats->n_zero = sums->zeros;
-		bits = sums->least_nonzero + 1; /* no value but zeros: 0 again */
-	}
-	memcpy(&nonzero, &bits, sizeof(nonzero));
-	stats->abs_min_nonzero = bits == 0 ? (double)NAN : (double)nonzero;
+static double least_nonzero(const struct outfeed_sums *sums)
+{
+	uint32_t bits = sums->least + 1; /* no value but zeros: 0 */
+	float value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return bits == 0 ? (double)NAN : (double)value;
 }
 
 static void take_extremes(struct outfeed_stats *stats, size_t count,
 			  const struct outfeed_sums *sums)
 {
 	stats->n = (int64_t)count;
+	stats->n_zero = sums->zeros;
 	stats->n_neg = sums->negatives;
 	stats->n_pos = stats->n - stats->n_zero - stats->n_neg;
 	/* Zeros of both signs are equal, so which one wins depends on the order: give the positive.
 	 */
 	stats->min = (double)sums->min + 0.0;
 	stats->max = (double)sums->max + 0.0;
+	stats->abs_min_nonzero = least_nonzero(sums);
 	stats->abs_max = fabs(stats->min) > fabs(stats->max) ? fabs(stats->min) : fabs(stats->max);
 }
 
 /* The row of a block. False, and @stats void, where a value is not finite. */
-static bool finite_block(struct outfeed_stats *stats, const float *values, size_t count)
+static bool finite_block(struct outfeed_stats *stats, const float *values, size_t count,
+			 const struct ahead *ahead)
 {
 	struct outfeed_sums sums;
 	double n = (double)count, shift = 0;
 
-	outfeed_kernel_get()->sums(values, count, &sums);
+	outfeed_kernel_get()->sums(values, count, &sums, ahead->next, ahead->step);
 	outfeed_stats_init(stats);
 	if (!isfinite(sums.l1))
 		return false;
-	take_zeros(stats, values, count, &sums);
 	take_extremes(stats, count, &sums);
 	stats->l1 = sums.l1;
 	stats->l2_squared = sums.squares;
@@ -79,26 +91,21 @@ static bool finite_block(struct outfeed_stats *stats, const float *values, size_
 /* Count what is not finite, and give the rest of the block to finite_block(). */
 static void mixed_block(struct outfeed_stats *stats, const float *values, size_t count)
 {
+	const struct outfeed_kernel *kernel = outfeed_kernel_get();
+	struct outfeed_counts counts;
 	float finite[BLOCK];
-	size_t kept = 0;
-	int64_t nan = 0, pos_inf = 0, neg_inf = 0;
+	size_t kept = kernel->compact(finite, values, count);
 
-	for (size_t i = 0; i < count; i++) {
-		finite[kept] = values[i];
-		kept += isfinite(values[i]) ? 1 : 0;
-		nan += isnan(values[i]) ? 1 : 0;
-		pos_inf += values[i] == INFINITY;
-		neg_inf += values[i] == -INFINITY;
-	}
 	outfeed_stats_init(stats);
 	if (kept > 0)
-		finite_block(stats, finite, kept);
+		finite_block(stats, finite, kept, &(struct ahead){finite, 0});
+	kernel->nonfinite(values, count, &counts);
 	stats->n = (int64_t)count;
-	stats->n_nan = nan;
-	stats->n_pos_inf = pos_inf;
-	stats->n_neg_inf = neg_inf;
-	stats->n_neg += neg_inf;
-	stats->n_pos += pos_inf;
+	stats->n_nan = counts.nan;
+	stats->n_pos_inf = counts.pos_inf;
+	stats->n_neg_inf = counts.neg_inf;
+	stats->n_neg += counts.neg_inf;
+	stats->n_pos += counts.pos_inf;
 }
 
 /* ---- interface ----------------------------------------------------------------------------------
@@ -116,18 +123,113 @@ void outfeed_stats_init(struct outfeed_stats *stats)
 					.abs_max = NAN};
 }
 
-void outfeed_stats_add(struct outfeed_stats *stats, const float *values, size_t count)
+/* ---- slices -------------------------------------------------------------------------------------
+ */
+
+/* Where values come from: one of the two is NULL. */
+struct source {
+	const float *values;
+	const uint16_t *halves;
+	size_t count; /* of all */
+};
+
+/* What comes after the block at @at: the next one, if there is one. */
+static struct ahead ahead_of(const struct source *source, size_t at)
+{
+	bool last = source->count - at <= BLOCK;
+	size_t next = last ? at : at + BLOCK;
+
+	if (source->halves != NULL)
+		return (struct ahead){source->halves + next, last ? 0 : ROW * sizeof(uint16_t)};
+	return (struct ahead){source->values + next, last ? 0 : ROW * sizeof(float)};
+}
+
+static void add_block(struct outfeed_stats *stats, const float *values, size_t count,
+		      const struct ahead *ahead)
 {
 	struct outfeed_stats block;
 
-	for (size_t at = 0; at < count; at += BLOCK) {
-		size_t size = count - at < BLOCK ? count - at : BLOCK;
+	if (!finite_block(&block, values, count, ahead))
+		mixed_block(&block, values, count);
+	outfeed_stats_merge(stats, &block);
+}
 
-		if (!finite_block(&block, values + at, size))
-			mixed_block(&block, values + at, size);
-		outfeed_stats_merge(stats, &block);
+/* The row of up to SLICE values from @at on. */
+static void slice_row(struct outfeed_stats *row, const struct source *source, size_t at,
+		      size_t count)
+{
+	float wide[BLOCK];
+
+	outfeed_stats_init(row);
+	for (size_t end = at + count; at < end; at += BLOCK) {
+		size_t size = end - at < BLOCK ? end - at : BLOCK;
+		struct ahead ahead = ahead_of(source, at);
+
+		if (source->halves == NULL) {
+			add_block(row, source->values + at, size, &ahead);
+			continue;
+		}
+		outfeed_kernel_get()->widen(wide, source->halves + at, size);
+		add_block(row, wide, size, &ahead);
 	}
 }
+
+static void add_slices(struct outfeed_stats *stats, const struct source *source)
+{
+	struct outfeed_stats row;
+
+	for (size_t at = 0; at < source->count; at += SLICE) {
+		size_t left = source->count - at;
+
+		slice_row(&row, source, at, left < SLICE ? left : SLICE);
+		outfeed_stats_merge(stats, &row);
+	}
+}
+
+void outfeed_stats_add(struct outfeed_stats *stats, const float *values, size_t count)
+{
+	add_slices(stats, &(struct source){.values = values, .count = count});
+}
+
+void outfeed_stats_add_half(struct outfeed_stats *stats, const uint16_t *halves, size_t count)
+{
+	add_slices(stats, &(struct source){.halves = halves, .count = count});
+}
+
+/* Slices that go to the pool at a time. */
+struct round {
+	struct source source;
+	size_t at, count; /* the first slice's values; values of all */
+	struct outfeed_stats rows[ROUND];
+};
+
+static void run_slice(void *context, unsigned slice)
+{
+	struct round *round = context;
+	size_t at = slice * SLICE, left = round->count - at;
+
+	slice_row(&round->rows[slice], &round->source, round->at + at, left < SLICE ? left : SLICE);
+}
+
+void outfeed_stats_add_pool(struct outfeed_stats *stats, const float *values, size_t count,
+			    struct pool *pool)
+{
+	struct round round = {.source = {.values = values, .count = count}};
+
+	for (; round.at < count; round.at += ROUND * SLICE) {
+		size_t left = count - round.at;
+		unsigned slices;
+
+		round.count = left < ROUND * SLICE ? left : ROUND * SLICE;
+		slices = (unsigned)((round.count + SLICE - 1) / SLICE);
+		pool_run(pool, run_slice, &round, slices);
+		for (unsigned i = 0; i < slices; i++)
+			outfeed_stats_merge(stats, &round.rows[i]);
+	}
+}
+
+/* ---- merging ------------------------------------------------------------------------------------
+ */
 
 static double least_of(double a, double b)
 {

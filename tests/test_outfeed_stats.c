@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/pool.h"
 #include "common/rng.h"
 #include "outfeed/outfeed_kernel.h"
+#include "outfeed/outfeed_scan.h"
 #include "outfeed/outfeed_stats.h"
 
 #define TOLERANCE 1e-9
@@ -144,8 +146,8 @@ static void check_array(const float *values, size_t count)
 /* Lengths 0 to 257 and around the block's, at every alignment of a float in a vector in turn. */
 static void test_every_variant_meets_the_reference_on_every_length(void **state)
 {
-	static const size_t long_ones[] = {4095, 4096, 4097, 8191, 12305, 100003};
-	float *memory = mem_aligned(100003 + 16, sizeof(float));
+	static const size_t long_ones[] = {4095, 4096, 8191, 8192, 8193, 24611, 140003};
+	float *memory = mem_aligned(140003 + 16, sizeof(float));
 	struct rng rng;
 
 	(void)state;
@@ -187,6 +189,72 @@ static void test_equal_values_have_no_deviation_at_all(void **state)
 	outfeed_stats_add(&stats, values, 10000);
 	assert_true(stats.m2 == 0);
 	assert_true(stats.mean == (double)0.1f);
+}
+
+/* ---- halves and threads -------------------------------------------------------------------------
+ */
+
+static void test_halves_give_the_row_of_the_floats_that_they_are(void **state)
+{
+	static const size_t counts[] = {0, 1, 17, 257, 8191, 8193, 300001};
+	static uint16_t memory[300001 + 3];
+	static float wide[300001];
+	struct outfeed_stats of_halves, of_floats;
+	struct rng rng;
+
+	(void)state;
+	rng_init(&rng, 11, 11, 0, 0);
+	for (size_t i = 0; i < ARRAY_LEN(memory); i++)
+		memory[i] = (uint16_t)rng_u32(&rng); /* one in 32 is not finite */
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		const uint16_t *halves = memory + i % 3;
+
+		for (int v = 0; outfeed_kernel_at(v) != NULL; v++) {
+			if (!outfeed_kernel_use(v))
+				continue;
+			outfeed_scan_widen(wide, halves, counts[i]);
+			check_array(wide, counts[i]);
+			assert_true(outfeed_kernel_use(v));
+			outfeed_stats_init(&of_halves);
+			outfeed_stats_add_half(&of_halves, halves, counts[i]);
+			outfeed_stats_init(&of_floats);
+			outfeed_stats_add(&of_floats, wide, counts[i]);
+			assert_true(same_bits(&of_halves, &of_floats));
+		}
+	}
+}
+
+/* Enough for several rounds of slices, and a last slice that is cut. */
+static void test_any_number_of_threads_gives_the_same_bytes(void **state)
+{
+	static const unsigned helpers[] = {0, 1, 3};
+	size_t most = (size_t)131072 * 131 + 4711;
+	size_t counts[] = {0, 100, 131072, 131073, 1000003, most};
+	float *values = mem_aligned(most, sizeof(float));
+	struct outfeed_stats one, several;
+	struct pool *pool;
+	struct rng rng;
+
+	(void)state;
+	assert_non_null(values);
+	rng_init(&rng, 12, 12, 0, 0);
+	floats_fill(FLOATS_MIXTURE, values, 100000, &rng);
+	for (size_t i = 100000; i < most; i++)
+		values[i] = values[i % 99991] * (float)(i % 7);
+	for (size_t h = 0; h <= ARRAY_LEN(helpers); h++) {
+		pool = NULL;
+		if (h < ARRAY_LEN(helpers))
+			assert_int_equal(pool_new(&pool, helpers[h], NULL), ST_OK);
+		for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+			outfeed_stats_init(&one);
+			outfeed_stats_add(&one, values, counts[i]);
+			outfeed_stats_init(&several);
+			outfeed_stats_add_pool(&several, values, counts[i], pool);
+			assert_true(same_bits(&one, &several));
+		}
+		pool_free(pool);
+	}
+	mem_free(values);
 }
 
 /* ---- merging ------------------------------------------------------------------------------------
@@ -249,6 +317,8 @@ int main(void)
 		cmocka_unit_test(test_every_variant_meets_the_reference_on_every_length),
 		cmocka_unit_test(test_nothing_seen_is_zero_counts_and_nan),
 		cmocka_unit_test(test_equal_values_have_no_deviation_at_all),
+		cmocka_unit_test(test_halves_give_the_row_of_the_floats_that_they_are),
+		cmocka_unit_test(test_any_number_of_threads_gives_the_same_bytes),
 		cmocka_unit_test(test_merging_is_exact_in_counts_whatever_the_grouping),
 		cmocka_unit_test(test_merging_with_nothing_changes_nothing),
 	};
