@@ -25,12 +25,14 @@ enum outfeed_mode {
 };
 
 struct outfeed_queue_params {
-	const char *name; /* the `queue` of the tables */
+	const char
+		*name; /* the `queue` of the tables; NULL: "outfeed_queue", "outfeed_queue_1" .. */
 	enum outfeed_mode mode;
 	const char *const *filters; /* NULL: no filter */
 	int filter_count;
 	int replicas;
-	bool wrapped; /* MaybeOutfeedQueue: nothing is sent unless some layer is final */
+	int64_t buffer_depth; /* >= 1: enqueues that may wait for the host, see outfeed_keep() */
+	bool wrapped;         /* MaybeOutfeedQueue: nothing is sent unless some layer is final */
 };
 
 struct outfeed_queue;

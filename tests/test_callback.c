@@ -224,6 +224,55 @@ static void test_a_csv_that_cannot_be_written_is_an_error(void **state)
 	callbacks_fini(&s.callbacks);
 }
 
+struct shown {
+	struct sample s;
+	char queue[32], name[32];
+	int64_t epoch;
+};
+
+static enum status sample_outfeed(void *user, const char *queue, const char *name, int64_t epoch,
+				  struct err *err)
+{
+	struct shown *shown = user;
+
+	snprintf(shown->queue, sizeof(shown->queue), "%s", queue);
+	snprintf(shown->name, sizeof(shown->name), "%s", name);
+	shown->epoch = epoch;
+	return err_set(err, ST_FAILED, "as asked for");
+}
+
+static void test_an_outfeed_callback_names_its_queue(void **state)
+{
+	const struct callback_host host = {.outfeed = sample_outfeed};
+	const struct ips_logs logs = {NULL, 0};
+	struct err err = {0};
+	struct shown shown = {0};
+	struct callback_host at = host;
+
+	(void)state;
+	at.user = &shown;
+	assert_int_equal(sample_read(&shown.s,
+				     "[{'class_name': 'OutfeedCallback', 'config': {'queue': 'q', "
+				     "'name': 'n'}}]",
+				     &err),
+			 ST_OK);
+	assert_true(callbacks_show_outfeeds(&shown.s.callbacks));
+	assert_int_equal(callbacks_epoch_end(&shown.s.callbacks, &at, 7, &logs, &err), ST_FAILED);
+	assert_string_equal(shown.queue, "q");
+	assert_string_equal(shown.name, "n");
+	assert_int_equal(shown.epoch, 7);
+	callbacks_fini(&shown.s.callbacks);
+	assert_int_equal(sample_read(&shown.s, "[{'class_name': 'OutfeedCallback'}]", &err),
+			 ST_INVALID);
+	assert_contains(err.text, "\"queue\" is missing");
+	assert_int_equal(sample_read(&shown.s,
+				     "[{'class_name': 'OutfeedCallback', 'config': {'queu': 'q'}}]",
+				     &err),
+			 ST_INVALID);
+	assert_contains(err.text, "queue");
+	assert_false(callbacks_show_outfeeds(&shown.s.callbacks));
+}
+
 static void test_file_names_take_the_epoch_and_logs(void **state)
 {
 	static const struct ips_log items[] = {{"loss", 0.123456}, {"val_loss", 12.5}};
@@ -378,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_a_metric_that_is_not_there_is_told_once),
 		cmocka_unit_test(test_the_csv_has_a_line_per_epoch),
 		cmocka_unit_test(test_a_csv_that_cannot_be_written_is_an_error),
+		cmocka_unit_test(test_an_outfeed_callback_names_its_queue),
 		cmocka_unit_test(test_file_names_take_the_epoch_and_logs),
 		cmocka_unit_test(test_bad_fields_are_refused),
 		cmocka_unit_test(test_checkpoints_are_written_when_asked),

@@ -37,8 +37,11 @@ static int teardown(void **state)
 
 static struct outfeed_queue *queue_of(enum outfeed_mode mode, int replicas, bool wrapped)
 {
-	struct outfeed_queue_params params = {
-		.name = "queue", .mode = mode, .replicas = replicas, .wrapped = wrapped};
+	struct outfeed_queue_params params = {.name = "queue",
+					      .mode = mode,
+					      .replicas = replicas,
+					      .buffer_depth = 3,
+					      .wrapped = wrapped};
 	struct outfeed_queue *queue;
 
 	assert_int_equal(outfeed_queue_new(&queue, recorder, &params, NULL), ST_OK);
@@ -257,6 +260,7 @@ static struct outfeed_queue *filtered_queue(const char *const *filters, int coun
 					      .filters = filters,
 					      .filter_count = count,
 					      .replicas = 1,
+					      .buffer_depth = 3,
 					      .wrapped = true};
 	struct outfeed_queue *queue;
 
@@ -357,6 +361,26 @@ static void test_a_key_comes_once(void **state)
 	outfeed_queue_free(queue);
 }
 
+/* Its dictionary is empty, so it does nothing, and the next may enqueue. */
+static void test_a_final_layer_of_nothing_enqueues_nothing(void **state)
+{
+	static const char *const filters[] = {"Dense_10"};
+	static const float value = 1;
+	struct outfeed_queue *queue = filtered_queue(filters, 1);
+	struct outfeed_key *key;
+	struct err err;
+
+	(void)state;
+	assert_null(key_of(queue, "Dense_128_acts", "activation", two, 1, true));
+	key = key_of(queue, "Dense_10_acts", "activation", two, 1, true);
+	assert_int_equal(add(queue, &key, "Dense_10_more", "activation", two, 1, true, &err),
+			 ST_INVALID);
+	assert_null(key);
+	record(key_of(queue, "Dense_10/bias:0_grad", "gradient", two, 1, true), 0, &value, 1);
+	assert_true(outfeed_queue_enqueued(queue));
+	outfeed_queue_free(queue);
+}
+
 /* ---- threads ------------------------------------------------------------------------------------
  */
 
@@ -408,8 +432,11 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 
 	(void)state;
 	for (long n = 0; failed; n++) {
-		struct outfeed_queue_params params = {
-			.name = "q", .filters = filters, .filter_count = 2, .replicas = 2};
+		struct outfeed_queue_params params = {.name = "q",
+						      .filters = filters,
+						      .filter_count = 2,
+						      .replicas = 2,
+						      .buffer_depth = 1};
 		struct outfeed_queue *queue;
 		struct outfeed_key *key = NULL;
 		enum status status;
@@ -467,7 +494,8 @@ static void enqueue_at(struct outfeed_key *key, int64_t time_ns, int64_t replica
 static void record_two_replicas(struct ips_recording *recording)
 {
 	static const float first[] = {1, 3}, second[] = {0, NAN}, inf[] = {-INFINITY, -2};
-	const struct outfeed_queue_params params = {.name = "acts", .replicas = 2, .wrapped = true};
+	const struct outfeed_queue_params params = {
+		.name = "acts", .replicas = 2, .buffer_depth = 3, .wrapped = true};
 	const struct outfeed_params own = {
 		.recording = recording, .policy = &everything, .replicas = 2};
 	const struct outfeed_tensor_params tensor = {.key = "Dense_acts",
@@ -541,6 +569,7 @@ int main(void)
 		cmocka_unit_test(test_a_queue_is_enqueued_in_one_place),
 		cmocka_unit_test(test_a_key_after_the_final_layer_is_never_sent),
 		cmocka_unit_test(test_a_key_comes_once),
+		cmocka_unit_test(test_a_final_layer_of_nothing_enqueues_nothing),
 		cmocka_unit_test(test_replicas_record_at_once_and_print_the_same),
 		cmocka_unit_test(test_no_failed_allocation_leaves_anything),
 		cmocka_unit_test(test_rows_reach_the_database),

@@ -4,6 +4,7 @@
  */
 #include "trainer/plan_forecast.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ipu/compile/ipu_trace.h"
@@ -129,31 +130,32 @@ static double device_bytes(const struct train_session *session, enum ips_mode mo
 	       runs * ((double)starts * TRACE_RUN + device_spans(session, mode) * SPAN);
 }
 
-static bool passes(const struct run_texts *filters, const char *key)
+/* Does the optimizer's queue take the gradient of @param? */
+static bool sends_gradient(const struct run_file *run, const struct model_param *param)
 {
-	return outfeed_filter_passes(filters->given ? filters->items : NULL, filters->count, key);
+	const struct run_texts *filters = &run->outfeed.gradients;
+	char key[1024];
+
+	if (!filters->given || !param->trainable)
+		return false;
+	snprintf(key, sizeof(key), "%s_grad", param->name);
+	return outfeed_filter_passes(filters->items, filters->count, key);
 }
 
 /* Tensors that are fed out: activations each step, gradients each update. */
 static double outfeed_bytes(const struct train_session *session, const struct forecast_mode *train)
 {
+	const struct train_outfeed_plan *plan = &session->outfeed_plan;
 	const struct run_file *run = session->run;
 	const struct model *model = session->model;
 	double rows = 0;
 
-	if (!run->outfeed.wanted || run->outfeed.off)
+	if (run->outfeed.off)
 		return 0;
-	for (int i = 0; i < model->layer_count; i++) {
-		const enum model_outfeed kind = model_layer_outfeed(&model->layers[i]);
-
-		if (kind == MODEL_OUTFEED ||
-		    (kind == MODEL_MAYBE_OUTFEED &&
-		     passes(&run->outfeed.activations, model->layers[i].name)))
-			rows += (double)train->steps;
-	}
-	for (int p = 0; run->outfeed.gradients.given && p < model->param_count; p++)
-		if (model->params[p].trainable &&
-		    passes(&run->outfeed.gradients, model->params[p].name))
+	for (int i = 0; i < plan->send_count; i++)
+		rows += plan->sends[i].sent ? (double)train->steps : 0;
+	for (int p = 0; p < model->param_count; p++)
+		if (sends_gradient(run, &model->params[p]))
 			rows += (double)(run->outfeed.optimizer_mode == RUN_AFTER_COMPUTE
 						 ? train->steps
 						 : train->runs);

@@ -59,6 +59,17 @@ static void host_say(void *user, const char *text)
 		fprintf(fit->params->screen->out, "%s\n", text);
 }
 
+/* A recording that failed is told when it is closed. */
+static enum status host_outfeed(void *user, const char *queue, const char *name, int64_t epoch,
+				struct err *err)
+{
+	const struct fit *fit = user;
+	const enum status status = train_outfeed_callback(fit->session, queue, name,
+							  fit->params->screen->out, epoch, err);
+
+	return train_recording_failed(fit->session) ? ST_OK : status;
+}
+
 /* ---- life -------------------------------------------------------------------------------------
  */
 
@@ -100,7 +111,8 @@ static enum status fit_init(struct fit *fit, const struct train_fit_params *para
 					   .weights = host_weights,
 					   .set_weights = host_set_weights,
 					   .stop = host_stop,
-					   .say = host_say};
+					   .say = host_say,
+					   .outfeed = host_outfeed};
 	if (arena_init(&fit->arena, 0) != 0)
 		return err_nomem(err);
 	status = name_figures(fit, err);
@@ -124,12 +136,18 @@ static void fit_fini(struct fit *fit)
 /* ---- epochs ------------------------------------------------------------------------------------
  */
 
-static enum status show_outfeeds(struct train_session *session, struct train_screen *screen,
-				 int64_t epoch, struct err *err)
+/* Where the run file has OutfeedCallbacks of its own, these are called among the others. */
+static enum status show_outfeeds(struct fit *fit, int64_t epoch, struct err *err)
 {
-	const enum status status = train_outfeed_show(session, screen->out, epoch, err);
+	const struct train_outfeed_plan *plan = &fit->session->outfeed_plan;
+	enum status status = ST_OK;
 
-	return train_recording_failed(session) ? ST_OK : status;
+	if (callbacks_show_outfeeds(fit->params->callbacks))
+		return ST_OK;
+	for (int q = 0; q < plan->queue_count && status == ST_OK; q++)
+		status = host_outfeed(fit, plan->queues[q].name, plan->queues[q].callback, epoch,
+				      err);
+	return status;
 }
 
 static struct ips_logs logs_of(struct fit *fit, const struct train_figures *figures)
@@ -243,7 +261,7 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	if (status != ST_OK)
 		return status;
 	fit->result->epochs = epoch;
-	return show_outfeeds(fit->session, screen, epoch, err);
+	return show_outfeeds(fit, epoch, err);
 }
 
 static enum status call_epoch(struct fit *fit, int64_t epoch, struct err *err)

@@ -159,9 +159,15 @@ enum status train_lower(struct ipu_graph *graph, const struct train_lowered *low
 {
 	const bool training = lowered->run->fit.wanted && lowered->loss;
 	struct lowering lowering = {.from = lowered, .arena = arena, .training = training};
+	enum status status = ST_OK;
 	int failed;
 
 	*graph = (struct ipu_graph){0};
+	if (training)
+		status = train_outfeed_plan(&lowering.outfeeds, arena, lowered->run, lowered->model,
+					    lowered->layout, err);
+	if (status != ST_OK)
+		return status;
 	lowering.labels = lowering.backprop = lowering.logits_layer = -1;
 	if (training && loss_takes_logits(lowered->loss, lowered->model))
 		lowering.logits_layer = model__final_activation(lowered->model);

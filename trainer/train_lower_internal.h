@@ -9,6 +9,7 @@
 
 #include "trainer/layers/layer.h"
 #include "trainer/train_lower.h"
+#include "trainer/train_outfeed_plan.h"
 
 /* A gradient that a consumer gives to an output. */
 struct lower_edge {
@@ -43,7 +44,8 @@ struct lowering {
 	const struct train_lowered *from;
 	struct arena *arena;
 	bool training;
-	int logits_layer; /* whose activation's input the loss takes; -1: none */
+	struct train_outfeed_plan outfeeds; /* nothing where nothing is trained */
+	int logits_layer;                   /* whose activation's input the loss takes; -1: none */
 	struct ipu_tensor *tensors;
 	size_t tensor_count, tensor_capacity;
 	struct ipu_node *nodes;

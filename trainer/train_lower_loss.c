@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "outfeed/outfeed_filter.h"
 #include "trainer/train_lower_internal.h"
 
 /* What the loss and the metrics are of: [batch, width]. */
@@ -267,26 +266,17 @@ int train__lower_loss_backward(struct lowering *lowering)
 /* --- what is fed out -----------------------------------------------------------------------------
  */
 
-int train__lower_outfeed(struct lowering *lowering, int position)
+static int lower_send(struct lowering *lowering, const struct train_send_plan *send)
 {
-	const struct run_file *run = lowering->from->run;
-	const struct run_texts *filters = &run->outfeed.activations;
-	const struct model_layer *layer = &lowering->from->model->layers[position];
-	const enum model_outfeed kind = model_layer_outfeed(layer);
-	const int from = lowering->layers[position].output;
+	const struct model_layer *layer = &lowering->from->model->layers[send->layer];
+	const int from = lowering->layers[send->layer].output;
 	struct ipu_op op = {.kind = IPU_OP_COPY,
 			    .layer = layer->name,
 			    .phase = 'F',
-			    .stage = lowering->from->layout->stage[position]};
+			    .stage = lowering->from->layout->stage[send->layer]};
 	int to;
 
-	if (kind == MODEL_NO_OUTFEED || !lowering->training || run->outfeed.off)
-		return 0;
-	if (kind == MODEL_MAYBE_OUTFEED &&
-	    !outfeed_filter_passes(filters->given ? filters->items : NULL, filters->count,
-				   layer->name))
-		return 0;
-	op.name = arena_printf(lowering->arena, "%s/outfeed", layer->name);
+	op.name = arena_printf(lowering->arena, "%s/outfeed", send->key);
 	op.dtype = lowering->tensors[from].dtype;
 	op.copy.count = ipu_tensor_elements(&lowering->tensors[from]);
 	op.copy.atom = layer->output.ndim ? layer->output.dim[layer->output.ndim - 1] : 1;
@@ -300,4 +290,15 @@ int train__lower_outfeed(struct lowering *lowering, int position)
 							      .writes = &to,
 							      .write_count = 1,
 							      .training_only = true});
+}
+
+int train__lower_outfeed(struct lowering *lowering, int position)
+{
+	const struct train_outfeed_plan *plan = &lowering->outfeeds;
+	int failed = 0;
+
+	for (int i = 0; i < plan->send_count && !failed; i++)
+		if (plan->sends[i].layer == position && plan->sends[i].sent)
+			failed = lower_send(lowering, &plan->sends[i]);
+	return failed;
 }

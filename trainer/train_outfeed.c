@@ -9,98 +9,32 @@
 #include <sys/statvfs.h>
 
 #include "common/mem.h"
+#include "trainer/train_outfeed_queue.h"
 
-/* By replica nothing differs, so keys are the session's: a key has a state per replica itself. */
 struct train_outfeed {
 	struct outfeed *outfeed;
-	struct outfeed_queue *activations, *maybe_activations, *gradients; /* NULL: none */
-	struct outfeed_key **activation;                                   /* by layer */
-	struct outfeed_key **gradient;                                     /* by parameter */
+	struct train_queues *queues;
 };
 
 /* ---- making -----------------------------------------------------------------------------------
  */
 
-static enum status new_queue(struct train_session *session, struct outfeed_queue **out,
-			     const char *name, const struct run_texts *filters, bool wrapped,
-			     struct err *err)
+enum status train_outfeed_plan_session(struct train_session *session, struct err *err)
 {
-	const struct outfeed_queue_params params = {
-		.name = name,
-		.mode = session->run->outfeed.last ? OUTFEED_LAST : OUTFEED_ALL,
-		.filters = filters->given ? filters->items : NULL,
-		.filter_count = filters->given ? filters->count : 0,
-		.replicas = session->layout->replicas,
-		.wrapped = wrapped,
-	};
-
-	if (*out != NULL)
-		return ST_OK;
-	return outfeed_queue_new(out, session->outfeed->outfeed, &params, err);
-}
-
-static enum status add_activation(struct train_session *session, int position, struct err *err)
-{
-	static const struct run_texts no_filters = {NULL, 0, false};
-	const struct model_layer *layer = &session->model->layers[position];
-	struct train_outfeed *of = session->outfeed;
-	const bool plain = model_layer_outfeed(layer) == MODEL_OUTFEED;
-	struct outfeed_queue **queue = plain ? &of->activations : &of->maybe_activations;
-	int64_t shape[MODEL_DIMS + 1];
-	const struct outfeed_tensor_params tensor = {
-		.key = layer->name,
-		.kind = OUTFEED_ACTIVATION,
-		.layer = layer->name,
-		.stage = session->layout->stage[position],
-		.shape = shape,
-		.ndim = layer->output.ndim + 1,
-	};
+	struct train_outfeed_plan *plan = &session->outfeed_plan;
 	enum status status;
 
-	status = new_queue(session, queue,
-			   plain ? "activations_outfeed_queue" : "multi_activations_outfeed_queue",
-			   plain ? &no_filters : &session->run->outfeed.activations, !plain, err);
-	if (status != ST_OK)
-		return status;
-	shape[0] = session->run->data.batch_size;
-	memcpy(shape + 1, layer->output.dim, sizeof(layer->output.dim));
-	return outfeed_queue_add(*queue, &of->activation[position], &tensor,
-				 plain || layer->final_outfeed, err);
-}
-
-static enum status add_gradient(struct train_session *session, int number, struct err *err)
-{
-	const struct model_param *param = &session->model->params[number];
-	struct train_outfeed *of = session->outfeed;
-	const struct outfeed_tensor_params tensor = {
-		.key = arena_printf(&session->arena, "%s_grad", param->name),
-		.kind = OUTFEED_GRADIENT,
-		.layer = session->model->layers[param->layer].name,
-		.stage = session->layout->stage[param->layer],
-		.shape = param->shape.dim,
-		.ndim = param->shape.ndim,
-	};
-
-	if (tensor.key == NULL)
+	session->taps = arena_alloc(&session->arena, (size_t)session->model->layer_count + 1,
+				    sizeof(*session->taps));
+	if (session->taps == NULL)
 		return err_nomem(err);
-	return outfeed_queue_add(of->gradients, &of->gradient[number], &tensor, true, err);
-}
-
-static enum status add_keys(struct train_session *session, struct err *err)
-{
-	const struct run_file *run = session->run;
-	struct train_outfeed *of = session->outfeed;
-	enum status status = ST_OK;
-
-	for (int i = 0; i < session->model->layer_count && status == ST_OK; i++)
-		if (model_layer_outfeed(&session->model->layers[i]) != MODEL_NO_OUTFEED)
-			status = add_activation(session, i, err);
-	if (status != ST_OK || !run->outfeed.gradients.given)
-		return status;
-	status = new_queue(session, &of->gradients, "optimizer_outfeed_queue",
-			   &run->outfeed.gradients, true, err);
-	for (int p = session->model->param_count - 1; p >= 0 && status == ST_OK; p--)
-		status = add_gradient(session, p, err);
+	if (session->layout->steps_per_epoch == 0)
+		return ST_OK;
+	status = train_outfeed_plan(plan, &session->arena, session->run, session->model,
+				    session->layout, err);
+	for (int i = 0; status == ST_OK && i < plan->send_count; i++)
+		if (plan->sends[i].sent)
+			session->taps[plan->sends[i].layer] |= STAGE_LOOK;
 	return status;
 }
 
@@ -133,7 +67,6 @@ static enum status new_recorder(struct train_session *session, struct err *err)
 
 enum status train_outfeed_new(struct train_session *session, struct err *err)
 {
-	const struct model *model = session->model;
 	struct train_outfeed *of;
 	enum status status;
 
@@ -143,12 +76,8 @@ enum status train_outfeed_new(struct train_session *session, struct err *err)
 	session->outfeed = of;
 	if (of == NULL)
 		return err_nomem(err);
-	of->activation = mem_calloc((size_t)model->layer_count + 1, sizeof(struct outfeed_key *));
-	of->gradient = mem_calloc((size_t)model->param_count + 1, sizeof(struct outfeed_key *));
-	if (of->activation == NULL || of->gradient == NULL)
-		return err_nomem(err);
 	status = new_recorder(session, err);
-	return status == ST_OK ? add_keys(session, err) : status;
+	return status == ST_OK ? train_queues_new(&of->queues, session, of->outfeed, err) : status;
 }
 
 enum status train_outfeed_close(struct train_session *session, struct err *err)
@@ -159,11 +88,7 @@ enum status train_outfeed_close(struct train_session *session, struct err *err)
 	if (of == NULL)
 		return ST_OK;
 	status = outfeed_close(of->outfeed, err);
-	outfeed_queue_free(of->activations);
-	outfeed_queue_free(of->maybe_activations);
-	outfeed_queue_free(of->gradients);
-	mem_free(of->activation);
-	mem_free(of->gradient);
+	train_queues_free(of->queues);
 	mem_free(of);
 	session->outfeed = NULL;
 	return status;
@@ -214,10 +139,11 @@ enum status train_outfeed_activation(struct train_session *session,
 {
 	struct outfeed_moment moment;
 
-	if (session->outfeed == NULL || session->outfeed->activation[layer] == NULL)
+	if (session->outfeed == NULL)
 		return ST_OK;
 	moment = moment_of(session, place, (uint64_t)layer);
-	return outfeed_enqueue(session->outfeed->activation[layer], &moment, values, count, err);
+	return train_queues_activation(session->outfeed->queues, layer, &moment, values, count,
+				       err);
 }
 
 enum status train_outfeed_gradients(struct train_session *session,
@@ -229,18 +155,18 @@ enum status train_outfeed_gradients(struct train_session *session,
 	const struct train_outfeed *of = session->outfeed;
 	enum status status = ST_OK;
 
-	if (of == NULL || of->gradients == NULL || session->run->outfeed.optimizer_mode != mode)
+	if (of == NULL || !train_queues_gradients(of->queues) ||
+	    session->run->outfeed.optimizer_mode != mode)
 		return ST_OK;
 	for (int p = model->param_count - 1; p >= 0 && status == ST_OK; p--) {
 		const struct model_param *param = &model->params[p];
 		struct outfeed_moment moment;
 
-		if (of->gradient[p] == NULL ||
-		    session->layout->stage[param->layer] != (int)place->keys.stage)
+		if (session->layout->stage[param->layer] != (int)place->keys.stage)
 			continue;
 		moment = moment_of(session, place, (uint64_t)(model->param_count - p));
-		status = outfeed_enqueue(of->gradient[p], &moment, gradients + param->offset,
-					 param->count, err);
+		status = train_queues_gradient(of->queues, p, &moment, gradients + param->offset,
+					       param->count, err);
 	}
 	return status;
 }
@@ -248,26 +174,11 @@ enum status train_outfeed_gradients(struct train_session *session,
 /* ---- callbacks ----------------------------------------------------------------------------------
  */
 
-enum status train_outfeed_show(struct train_session *session, FILE *out, int64_t epoch,
-			       struct err *err)
+enum status train_outfeed_callback(struct train_session *session, const char *queue,
+				   const char *callback, FILE *out, int64_t epoch, struct err *err)
 {
-	const struct train_outfeed *of = session->outfeed;
-	enum status status = ST_OK;
+	struct train_outfeed *of = session->outfeed;
 
-	if (of == NULL)
-		return ST_OK;
-	const struct {
-		struct outfeed_queue *queue;
-		const char *name;
-	} callbacks[] = {
-		{of->gradients, "Gradients callback"},
-		{of->activations, "Single layer activations callback"},
-		{of->maybe_activations, "Multi-layer activations callback"},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(callbacks) && status == ST_OK; i++)
-		if (callbacks[i].queue != NULL)
-			status = outfeed_callback(callbacks[i].queue, callbacks[i].name, IPS_TRAIN,
-						  epoch, out, err);
-	return status;
+	return train_queues_callback(of == NULL ? NULL : of->queues, session, queue, callback, out,
+				     epoch, err);
 }

@@ -8,7 +8,8 @@
 #ifndef TRAIN_OUTFEED_H
 #define TRAIN_OUTFEED_H
 
-#include "outfeed/outfeed_queue.h"
+#include <stdio.h>
+
 #include "trainer/train_session.h"
 
 /* Where a worker is. */
@@ -17,6 +18,10 @@ struct train_outfeed_place {
 	int64_t update;     /* of the whole run */
 	int64_t microbatch; /* of its pipeline run; the accumulation count in a weight update */
 };
+
+/* What is sent and which layers are looked at: session->outfeed_plan and taps, both in the
+ * session's arena. Before its stages are made. */
+enum status train_outfeed_plan_session(struct train_session *session, struct err *err);
 
 /* Make session->outfeed and what feeds it, as the run file says; all NULL where nothing is looked
  * at. */
@@ -37,8 +42,8 @@ enum status train_outfeed_gradients(struct train_session *session,
 				    enum run_outfeed_optimizer mode, const float *gradients,
 				    struct err *err);
 
-/* What the tutorial's OutfeedCallbacks print at the end of an epoch. @out NULL: rows alone. */
-enum status train_outfeed_show(struct train_session *session, FILE *out, int64_t epoch,
-			       struct err *err);
+/* An OutfeedCallback at the end of an epoch: train_queues_callback(). */
+enum status train_outfeed_callback(struct train_session *session, const char *queue,
+				   const char *callback, FILE *out, int64_t epoch, struct err *err);
 
 #endif /* TRAIN_OUTFEED_H */

@@ -250,6 +250,8 @@ static enum status build_device(struct train_session *session, struct err *err)
 	enum status status = read_compile(session, err);
 
 	if (status == ST_OK)
+		status = train_outfeed_plan_session(session, err);
+	if (status == ST_OK)
 		status = new_schedules(session, err);
 	if (status == ST_OK)
 		status = new_device(session, err);
@@ -262,6 +264,8 @@ static enum status build(struct train_session *session, struct err *err)
 	const struct run_layout *layout = session->layout;
 	enum status status = read_compile(session, err);
 
+	if (status == ST_OK)
+		status = train_outfeed_plan_session(session, err);
 	if (status == ST_OK)
 		status = new_schedules(session, err);
 	if (status != ST_OK)

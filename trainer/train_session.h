@@ -25,6 +25,7 @@
 #include "trainer/models/stage.h"
 #include "trainer/train_device.h"
 #include "trainer/train_figures.h"
+#include "trainer/train_outfeed_plan.h"
 #include "trainer/train_signal.h"
 #include "trainer/train_stop.h"
 
@@ -150,6 +151,8 @@ struct train_session {
 	pthread_barrier_t *barrier; /* by stage, of its replicas */
 	int barrier_count;
 
+	struct train_outfeed_plan outfeed_plan;
+	uint8_t *taps;                 /* by layer: enum stage_look */
 	struct train_outfeed *outfeed; /* NULL: nothing is looked at */
 
 	struct train_execution execution;

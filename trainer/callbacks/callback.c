@@ -15,6 +15,7 @@ static const struct callback_ops *const callback_rows[] = {
 	&callback_csv_logger,
 	&callback_early_stopping,
 	&callback_model_checkpoint,
+	&callback_outfeed,
 };
 
 /* --- the list ----------------------------------------------------------------------------------
@@ -84,6 +85,14 @@ enum status callbacks_read(struct callbacks *out, const struct json_at *list, st
 	if (status != ST_OK)
 		callbacks_fini(out);
 	return status;
+}
+
+bool callbacks_show_outfeeds(const struct callbacks *callbacks)
+{
+	for (int i = 0; i < callbacks->count; i++)
+		if (callbacks->items[i].ops == &callback_outfeed)
+			return true;
+	return false;
 }
 
 void callbacks_fini(struct callbacks *callbacks)

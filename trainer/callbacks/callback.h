@@ -21,6 +21,10 @@ struct callback_host {
 	void (*set_weights)(void *user, const float *weights); /* of all replicas */
 	void (*stop)(void *user);                              /* after the present epoch */
 	void (*say)(void *user, const char *text);             /* a line for the screen */
+	/* What an OutfeedCallback called @name does with @queue at the end of an epoch; may be
+	 * NULL. */
+	enum status (*outfeed)(void *user, const char *queue, const char *name, int64_t epoch,
+			       struct err *err);
 };
 
 struct callback {
@@ -57,6 +61,9 @@ struct callbacks {
 /* @list: [{class_name, config}, ...], or NULL. On failure nothing is left in @out. */
 enum status callbacks_read(struct callbacks *out, const struct json_at *list, struct err *err);
 void callbacks_fini(struct callbacks *callbacks); /* accepts a zeroed struct */
+
+/* Is there an OutfeedCallback? Where the run file names none, every queue has the tutorial's. */
+bool callbacks_show_outfeeds(const struct callbacks *callbacks);
 
 /* A program's own (ipuscope/trainer.h); @own is copied. */
 enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback *own,
@@ -115,5 +122,6 @@ void callback_say_missing(const struct callback_host *host, const char *what, co
 extern const struct callback_ops callback_csv_logger;
 extern const struct callback_ops callback_early_stopping;
 extern const struct callback_ops callback_model_checkpoint;
+extern const struct callback_ops callback_outfeed;
 
 #endif /* CALLBACK_H */

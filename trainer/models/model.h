@@ -89,8 +89,9 @@ struct model_layer {
 	enum model_activation activation;
 	int64_t units; /* Dense */
 	bool use_bias;
-	bool final_outfeed; /* MaybeOutfeed */
-	void *config;       /* a layer kind's own, in the model's arena; NULL */
+	bool final_outfeed;        /* MaybeOutfeed */
+	const char *outfeed_queue; /* Outfeed, MaybeOutfeed: its name; NULL: left open */
+	void *config;              /* a layer kind's own, in the model's arena; NULL */
 };
 
 /* A line of Keras's summary: a layer, an input, or a nested model as a whole. The latter has the

@@ -207,10 +207,13 @@ struct run_file {
 			gradients; /* filters; ["none"] (any case): given, items NULL */
 		enum run_outfeed_optimizer optimizer_mode; /* default BEFORE_APPLY */
 		bool last;                                 /* queue_mode LAST */
-		int64_t buffer_depth;                      /* default 3 */
-		struct outfeed_policy capture;             /* the run's */
-		bool off;       /* it is the text "off": there are no queues */
-		int64_t budget; /* bytes; INT64_MAX: no end */
+		/* A list of layers, or {layer: key}, resolved by train_outfeed_plan(); NULL: none
+		 */
+		const cJSON *layers;
+		int64_t buffer_depth;          /* default 3 */
+		struct outfeed_policy capture; /* the run's */
+		bool off;                      /* it is the text "off": there are no queues */
+		int64_t budget;                /* bytes; INT64_MAX: no end */
 	} outfeed;
 
 	struct {

@@ -242,7 +242,7 @@ static const struct run_key run_keys[] = {
 	 .fallback = "null",
 	 AT(callbacks),
 	 .help = "What Keras's callbacks are: a list of {class_name, config} of EarlyStopping, "
-		 "ModelCheckpoint, CSVLogger; null: none."},
+		 "ModelCheckpoint, CSVLogger, OutfeedCallback; null: none."},
 
 	{.path = "weights", .kind = RUN_KEY_SECTION, .fallback = "{}", .help = "Files of weights."},
 	{.path = "weights.load",
@@ -495,6 +495,13 @@ static const struct run_key run_keys[] = {
 	 .fallback = "null",
 	 AT(outfeed.gradients),
 	 .help = "The same for gradients; null: no gradients are sent; [\"none\"]: all are."},
+	{.path = "outfeed.layers",
+	 .kind = RUN_KEY_TREE,
+	 .fallback = "null",
+	 AT(outfeed.layers),
+	 .help = "Layers after which a MaybeOutfeed is placed: one, a list (keys \"LAYER_acts\"), "
+		 "or "
+		 "{layer: key}; the last of a stage is the final one."},
 	{.path = "outfeed.optimizer_mode",
 	 .kind = RUN_KEY_CHOICE,
 	 .fallback = "\"BEFORE_APPLY\"",

@@ -1,0 +1,255 @@
+/*
+ * From the plan of queues to queues, and their callbacks.
+ *
+ * Ownership: keys belong to their queues, queues to the struct; by replica nothing differs, since a
+ * key has a state per replica itself. Threading: as the header says.
+ */
+#include "trainer/train_outfeed_queue.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+
+struct train_queues {
+	const struct train_outfeed_plan *plan;
+	struct outfeed_queue **queues;   /* as the plan's */
+	struct outfeed_key **activation; /* as the plan's sends; NULL entries: refused */
+	int *first_send;                 /* by layer, and one more: where its sends begin */
+	struct outfeed_key **gradient;   /* by parameter; NULL entries: refused, or none */
+	bool gradients;
+};
+
+/* ---- making -----------------------------------------------------------------------------------
+ */
+
+static enum status new_queue(const struct train_queues *queues, int number,
+			     const struct train_session *session, struct outfeed *outfeed,
+			     struct err *err)
+{
+	const struct train_queue_plan *plan = &queues->plan->queues[number];
+	const struct run_file *run = session->run;
+	const struct run_texts *filters = plan->kind == OUTFEED_GRADIENT
+						  ? &run->outfeed.gradients
+						  : &run->outfeed.activations;
+	struct outfeed_queue_params params = {
+		.name = plan->name,
+		.mode = run->outfeed.last ? OUTFEED_LAST : OUTFEED_ALL,
+		.replicas = session->layout->replicas,
+		.buffer_depth = run->outfeed.buffer_depth,
+		.wrapped = plan->wrapped,
+	};
+
+	if (plan->wrapped && filters->given) {
+		params.filters = filters->items;
+		params.filter_count = filters->count;
+	}
+	return outfeed_queue_new(&queues->queues[number], outfeed, &params, err);
+}
+
+static enum status add_activation(const struct train_queues *queues, int number,
+				  const struct train_session *session, struct err *err)
+{
+	const struct train_send_plan *send = &queues->plan->sends[number];
+	const struct model_layer *layer = &session->model->layers[send->layer];
+	int64_t shape[MODEL_DIMS + 1];
+	const struct outfeed_tensor_params tensor = {
+		.key = send->key,
+		.kind = OUTFEED_ACTIVATION,
+		.layer = layer->name,
+		.stage = session->layout->stage[send->layer],
+		.shape = shape,
+		.ndim = layer->output.ndim + 1,
+	};
+
+	if (tensor.ndim > OUTFEED_NDIM_MAX)
+		return err_set(err, ST_LIMIT,
+			       "layer \"%s\": its output has %d dimensions, and an outfeed queue "
+			       "takes %d at most",
+			       layer->name, tensor.ndim, OUTFEED_NDIM_MAX);
+	shape[0] = session->run->data.batch_size;
+	memcpy(shape + 1, layer->output.dim, sizeof(layer->output.dim));
+	return outfeed_queue_add(queues->queues[send->queue], &queues->activation[number], &tensor,
+				 send->final, err);
+}
+
+static enum status add_gradient(struct train_queues *queues, int queue, int number,
+				struct train_session *session, struct err *err)
+{
+	const struct model_param *param = &session->model->params[number];
+	const struct outfeed_tensor_params tensor = {
+		.key = arena_printf(&session->arena, "%s_grad", param->name),
+		.kind = OUTFEED_GRADIENT,
+		.layer = session->model->layers[param->layer].name,
+		.stage = session->layout->stage[param->layer],
+		.shape = param->shape.dim,
+		.ndim = param->shape.ndim,
+	};
+
+	if (!param->trainable)
+		return ST_OK;
+	if (tensor.key == NULL)
+		return err_nomem(err);
+	return outfeed_queue_add(queues->queues[queue], &queues->gradient[number], &tensor, true,
+				 err);
+}
+
+/* Gradients in reverse order, as the tutorial's optimizer adds them. */
+static enum status add_keys(struct train_queues *queues, struct train_session *session,
+			    struct err *err)
+{
+	const struct train_outfeed_plan *plan = queues->plan;
+	enum status status = ST_OK;
+
+	for (int i = 0; i < plan->send_count && status == ST_OK; i++)
+		status = add_activation(queues, i, session, err);
+	for (int q = 0; q < plan->queue_count; q++) {
+		if (plan->queues[q].kind != OUTFEED_GRADIENT)
+			continue;
+		queues->gradients = true;
+		for (int p = session->model->param_count - 1; p >= 0 && status == ST_OK; p--)
+			status = add_gradient(queues, q, p, session, err);
+	}
+	return status;
+}
+
+/* Sends stand in the order of their layers. */
+static void find_first_sends(const struct train_queues *queues, int layers)
+{
+	int send = 0;
+
+	for (int i = 0; i <= layers; i++) {
+		while (send < queues->plan->send_count && queues->plan->sends[send].layer < i)
+			send++;
+		queues->first_send[i] = send;
+	}
+}
+
+static enum status queues_init(struct train_queues *queues, struct train_session *session,
+			       struct outfeed *outfeed, struct err *err)
+{
+	const struct train_outfeed_plan *plan = queues->plan;
+	const size_t layers = (size_t)session->model->layer_count;
+	enum status status = ST_OK;
+
+	queues->queues = mem_calloc((size_t)plan->queue_count + 1, sizeof(*queues->queues));
+	queues->activation = mem_calloc((size_t)plan->send_count + 1, sizeof(*queues->activation));
+	queues->first_send = mem_calloc(layers + 1, sizeof(*queues->first_send));
+	queues->gradient =
+		mem_calloc((size_t)session->model->param_count + 1, sizeof(*queues->gradient));
+	if (queues->queues == NULL || queues->activation == NULL || queues->first_send == NULL ||
+	    queues->gradient == NULL)
+		return err_nomem(err);
+	find_first_sends(queues, session->model->layer_count);
+	for (int q = 0; q < plan->queue_count && status == ST_OK; q++)
+		status = new_queue(queues, q, session, outfeed, err);
+	return status == ST_OK ? add_keys(queues, session, err) : status;
+}
+
+enum status train_queues_new(struct train_queues **out, struct train_session *session,
+			     struct outfeed *outfeed, struct err *err)
+{
+	struct train_queues *queues = mem_calloc(1, sizeof(*queues));
+	enum status status;
+
+	*out = NULL;
+	if (queues == NULL)
+		return err_nomem(err);
+	queues->plan = &session->outfeed_plan;
+	status = queues_init(queues, session, outfeed, err);
+	if (status != ST_OK) {
+		train_queues_free(queues);
+		return status;
+	}
+	*out = queues;
+	return ST_OK;
+}
+
+void train_queues_free(struct train_queues *queues)
+{
+	if (queues == NULL)
+		return;
+	for (int q = 0; queues->queues != NULL && q < queues->plan->queue_count; q++)
+		outfeed_queue_free(queues->queues[q]);
+	mem_free(queues->queues);
+	mem_free(queues->activation);
+	mem_free(queues->first_send);
+	mem_free(queues->gradient);
+	mem_free(queues);
+}
+
+/* ---- enqueueing ---------------------------------------------------------------------------------
+ */
+
+enum status train_queues_activation(struct train_queues *queues, int layer,
+				    const struct outfeed_moment *moment, const float *values,
+				    size_t count, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (int i = queues->first_send[layer];
+	     i < queues->first_send[layer + 1] && status == ST_OK; i++)
+		status = outfeed_enqueue(queues->activation[i], moment, values, count, err);
+	return status;
+}
+
+enum status train_queues_gradient(struct train_queues *queues, int number,
+				  const struct outfeed_moment *moment, const float *values,
+				  size_t count, struct err *err)
+{
+	return outfeed_enqueue(queues->gradient[number], moment, values, count, err);
+}
+
+bool train_queues_gradients(const struct train_queues *queues)
+{
+	return queues->gradients;
+}
+
+/* ---- callbacks ----------------------------------------------------------------------------------
+ */
+
+static const char *nearest_queue(const struct train_outfeed_plan *plan, const char *name)
+{
+	const char *names[64];
+	size_t count = 0;
+
+	while (count < ARRAY_LEN(names) && (int)count < plan->queue_count) {
+		names[count] = plan->queues[count].name;
+		count++;
+	}
+	return str_nearest(name, names, count);
+}
+
+/* The tutorial's line, and why. */
+static void show_no_queue(const struct train_session *session, bool off, const char *queue,
+			  const char *callback, FILE *out)
+{
+	const struct train_outfeed_plan *plan = &session->outfeed_plan;
+	const char *near = nearest_queue(plan, queue);
+
+	fprintf(out, "\n%s\nNo data enqueued\n(queue \"%s\" is not attached", callback, queue);
+	if (off)
+		fprintf(out, ": outfeed.capture is \"off\"");
+	else if (strcmp(queue, TRAIN_OPTIMIZER_QUEUE) == 0)
+		fprintf(out, ": outfeed.gradients is null");
+	else if (near != NULL)
+		fprintf(out, ": did you mean \"%s\"?", near);
+	else if (plan->queue_count == 0)
+		fprintf(out, ": the model has no outfeed layer");
+	for (int q = 0; near == NULL && !off && q < plan->queue_count; q++)
+		fprintf(out, "%s\"%s\"", q == 0 ? ": there is " : ", ", plan->queues[q].name);
+	fprintf(out, ")\n");
+}
+
+enum status train_queues_callback(struct train_queues *queues, const struct train_session *session,
+				  const char *queue, const char *callback, FILE *out, int64_t epoch,
+				  struct err *err)
+{
+	for (int q = 0; queues != NULL && q < queues->plan->queue_count; q++)
+		if (strcmp(queues->plan->queues[q].name, queue) == 0)
+			return outfeed_callback(queues->queues[q], callback, IPS_TRAIN, epoch, out,
+						err);
+	if (out != NULL)
+		show_no_queue(session, queues == NULL, queue, callback, out);
+	return ST_OK;
+}

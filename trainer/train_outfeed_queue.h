@@ -1,0 +1,40 @@
+/*
+ * The outfeed queues of a session, as its plan has them (train_outfeed_plan.h).
+ *
+ * Threads: made, shown and freed by the main thread while the workers rest. A worker enqueues the
+ * tensors of its own stages.
+ */
+#ifndef TRAIN_OUTFEED_QUEUE_H
+#define TRAIN_OUTFEED_QUEUE_H
+
+#include "outfeed/outfeed_queue.h"
+#include "trainer/train_session.h"
+
+struct train_queues;
+
+/* @outfeed records what is enqueued; borrowed, to be closed before or after. */
+enum status train_queues_new(struct train_queues **out, struct train_session *session,
+			     struct outfeed *outfeed, struct err *err);
+void train_queues_free(struct train_queues *queues); /* accepts NULL */
+
+/* What comes out of @layer: @count floats; nothing happens where no queue wants it. */
+enum status train_queues_activation(struct train_queues *queues, int layer,
+				    const struct outfeed_moment *moment, const float *values,
+				    size_t count, struct err *err);
+
+/* The gradient of parameter @number. */
+enum status train_queues_gradient(struct train_queues *queues, int number,
+				  const struct outfeed_moment *moment, const float *values,
+				  size_t count, struct err *err);
+
+/* Do queues want gradients at all? */
+bool train_queues_gradients(const struct train_queues *queues);
+
+/* An OutfeedCallback called @callback for @queue, at the end of an epoch: prints, appends rows, and
+ * dequeues. A queue that there is none of, or that was never enqueued, says why. @out NULL: rows
+ * alone. @queues NULL: outfeeds are off. */
+enum status train_queues_callback(struct train_queues *queues, const struct train_session *session,
+				  const char *queue, const char *callback, FILE *out, int64_t epoch,
+				  struct err *err);
+
+#endif /* TRAIN_OUTFEED_QUEUE_H */
