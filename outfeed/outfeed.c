@@ -121,7 +121,8 @@ static enum status register_tensor(struct outfeed_tensor *tensor, struct err *er
 				 .kind = outfeed_kind_text(tensor->kind),
 				 .layer = tensor->layer,
 				 .stage = tensor->stage < 0 ? IPS_NULL : tensor->stage,
-				 .dtype = outfeed_dtype_text(tensor->dtype)};
+				 .dtype = outfeed_dtype_text(tensor->dtype),
+				 .activity = outfeed_activity_text(tensor->activity)};
 
 	tensor->tensor_id = IPS_NULL;
 	if (recording == NULL)

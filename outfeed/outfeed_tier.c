@@ -33,11 +33,19 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(dtypes) == OUTFEED_DTYPES, "table out of step");
 
+static const char *const activity_texts[] = {
+	[OUTFEED_NO_ACTIVITY] = NULL,
+	[OUTFEED_RELU] = "relu",
+	[OUTFEED_TANH] = "tanh",
+	[OUTFEED_SIGMOID] = "sigmoid",
+};
+_Static_assert(ARRAY_LEN(activity_texts) == OUTFEED_ACTIVITIES, "table out of step");
+
 /* Index of @text, or -1. */
 static int index_of(const char *const *texts, size_t count, const char *text)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (strcmp(texts[i], text) == 0)
+		if (texts[i] != NULL && strcmp(texts[i], text) == 0)
 			return (int)i;
 	}
 	return -1;
@@ -61,6 +69,21 @@ const char *outfeed_dtype_text(enum outfeed_dtype dtype)
 int outfeed_dtype_bytes(enum outfeed_dtype dtype)
 {
 	return dtypes[dtype].bytes;
+}
+
+const char *outfeed_activity_text(enum outfeed_activity activity)
+{
+	return activity_texts[activity];
+}
+
+bool outfeed_activity_of(enum outfeed_activity *out, const char *text)
+{
+	int index = index_of(activity_texts, ARRAY_LEN(activity_texts), text);
+
+	if (index < 0)
+		return false;
+	*out = (enum outfeed_activity)index;
+	return true;
 }
 
 bool outfeed_kind_of(enum outfeed_kind *out, const char *text)

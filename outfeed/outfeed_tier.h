@@ -48,6 +48,8 @@ const char *outfeed_tier_text(enum outfeed_tier tier);    /* "last" for OUTFEED_
 const char *outfeed_kind_text(enum outfeed_kind kind);    /* as the tables have it */
 const char *outfeed_dtype_text(enum outfeed_dtype dtype); /* "float32" */
 int outfeed_dtype_bytes(enum outfeed_dtype dtype);
+const char *outfeed_activity_text(enum outfeed_activity activity); /* NULL: of none */
+bool outfeed_activity_of(enum outfeed_activity *out, const char *text);
 bool outfeed_kind_of(enum outfeed_kind *out, const char *text); /* false: none is called so */
 bool outfeed_tier_of(enum outfeed_tier *out, const char *text); /* without the N of "last 20" */
 

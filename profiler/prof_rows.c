@@ -332,6 +332,7 @@ static const struct prof_column tensor_columns[] = {
 	{"stage", PROF_COLUMN_INT, offsetof(struct prof_tensor_row, tensor.stage), 0},
 	TEXT_AS("shape", prof_tensor_row, tensor.shape),
 	TEXT_AS("dtype", prof_tensor_row, tensor.dtype),
+	TEXT_AS("activity", prof_tensor_row, tensor.activity),
 };
 
 static const struct prof_column meta_columns[] = {

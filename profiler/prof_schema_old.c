@@ -29,6 +29,7 @@ static const struct {
 	 "NULL AS time_ns, NULL AS n, NULL AS n_nan, NULL AS n_pos_inf, NULL AS n_neg_inf, "
 	 "NULL AS n_zero, NULL AS n_neg, NULL AS n_pos, NULL AS min, NULL AS max, NULL AS mean, "
 	 "NULL AS std, NULL AS l1, NULL AS l2, NULL AS abs_min_nonzero, NULL AS abs_max WHERE 0"},
+	{"tensors", "activity", "SELECT *, NULL AS activity FROM main.tensors"},
 	{"tensor_stats", "inactive",
 	 "SELECT *, NULL AS inactive, NULL AS update_ratio, NULL AS n_changed "
 	 "FROM main.tensor_stats"},

@@ -191,7 +191,7 @@ CREATE TABLE liveness_rows (
 
 CREATE TABLE tensor_rows (
 	tensor_id INTEGER PRIMARY KEY,
-	queue TEXT, key TEXT, kind TEXT, layer TEXT, stage INTEGER, shape TEXT, dtype TEXT);
+	queue TEXT, key TEXT, kind TEXT, layer TEXT, stage INTEGER, shape TEXT, dtype TEXT, activity TEXT);
 
 -- How much of a tensor is kept, from a moment on.
 CREATE TABLE tensor_tier_rows (
@@ -397,7 +397,7 @@ CREATE VIEW tile_memory AS
 CREATE VIEW liveness AS
 	SELECT ipu, program_step, program_id, always_live_bytes, not_always_live_bytes FROM liveness_rows;
 
-CREATE VIEW tensors AS SELECT queue, key, kind, layer, stage, shape, dtype FROM tensor_rows;
+CREATE VIEW tensors AS SELECT queue, key, kind, layer, stage, shape, dtype, activity FROM tensor_rows;
 
 CREATE VIEW tensor_tiers AS
 	SELECT i.queue, i.key, i.kind, i.layer, t.tier, t.every, t.keep,

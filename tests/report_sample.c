@@ -256,9 +256,14 @@ static void sample_tensors(struct ips_recording *r)
 	int64_t ids[TENSORS];
 
 	for (int t = 0; t < TENSORS; t++) {
-		struct ips_tensor tensor = {"outfeed", keys[t], t ? "activation" : "gradient",
-					    layers[t], t,       t ? "(32, 10)" : "(784, 128)",
-					    "float32"};
+		struct ips_tensor tensor = {"outfeed",
+					    keys[t],
+					    t ? "activation" : "gradient",
+					    layers[t],
+					    t,
+					    t ? "(32, 10)" : "(784, 128)",
+					    "float32",
+					    t ? "relu" : NULL};
 		int64_t id = ids[t] = ips_tensor_add(r, &tensor);
 
 		for (int step = 0; step < UPDATES * MICROBATCHES; step++) {

@@ -43,6 +43,22 @@ static void test_what_is_no_word_is_not_found(void **state)
 	assert_int_equal(kind, OUTFEED_WEIGHT);
 }
 
+static void test_an_activity_has_a_name_or_is_none(void **state)
+{
+	static const char *const texts[] = {"relu", "tanh", "sigmoid"};
+	enum outfeed_activity activity = OUTFEED_TANH;
+
+	(void)state;
+	assert_null(outfeed_activity_text(OUTFEED_NO_ACTIVITY));
+	assert_false(outfeed_activity_of(&activity, "softmax"));
+	assert_false(outfeed_activity_of(&activity, ""));
+	assert_int_equal(activity, OUTFEED_TANH);
+	for (int i = 0; i < 3; i++) {
+		assert_true(outfeed_activity_of(&activity, texts[i]));
+		assert_string_equal(outfeed_activity_text(activity), texts[i]);
+	}
+}
+
 static void test_a_dtype_has_a_name_and_a_size(void **state)
 {
 	(void)state;
@@ -58,6 +74,7 @@ int main(void)
 		cmocka_unit_test(test_every_tier_is_found_by_its_text),
 		cmocka_unit_test(test_every_kind_is_found_by_its_text),
 		cmocka_unit_test(test_what_is_no_word_is_not_found),
+		cmocka_unit_test(test_an_activity_has_a_name_or_is_none),
 		cmocka_unit_test(test_a_dtype_has_a_name_and_a_size),
 	};
 

@@ -120,6 +120,11 @@ static void test_what_an_old_file_cannot_say_is_null_and_the_rest_is_there(void 
 		for (int c = 4; c < 7; c++)
 			assert_int_equal(prof_column_type(query, c), PROF_NULL);
 		prof_query_close(query);
+		query = ask(db, "SELECT key, dtype, activity FROM tensors", &row);
+		assert_true(row);
+		assert_string_equal(prof_column_text(query, 1), "float32");
+		assert_int_equal(prof_column_type(query, 2), PROF_NULL);
+		prof_query_close(query);
 		query = ask(db,
 			    "SELECT r.rule, r.parameters, h.key, h.layer FROM health_rules r "
 			    "JOIN health h USING (rule)",
@@ -196,7 +201,7 @@ static void test_what_is_not_known_of_new_rows_is_null(void **state)
 {
 	struct prof_place *place = *state;
 	struct ips_recording *recording = prof_start(place, NULL);
-	const struct ips_tensor tensor = {"q", "k", "weight", "l", 1, "(2,)", "float32"};
+	const struct ips_tensor tensor = {"q", "k", "weight", "l", 1, "(2,)", "float32", NULL};
 	const double none = (double)NAN;
 	int64_t id = ips_tensor_add(recording, &tensor);
 	struct ips_tensor_stats row = {.keys = IPS_KEYS_NULL,

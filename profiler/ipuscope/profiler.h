@@ -410,6 +410,7 @@ struct ips_tensor {
 	const char *layer;
 	int64_t stage;
 	const char *shape, *dtype;
+	const char *activity; /* of an activation that can be dead or flat: relu, tanh, sigmoid */
 };
 
 struct ips_tensor_stats {
