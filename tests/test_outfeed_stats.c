@@ -296,6 +296,53 @@ static void test_merging_is_exact_in_counts_whatever_the_grouping(void **state)
 	}
 }
 
+/* Merge two rows, whichever, until there is one. */
+static void merge_in_any_order(struct outfeed_stats *rows, uint32_t count, struct rng *rng)
+{
+	while (count > 1) {
+		uint32_t into = rng_below(rng, count), from = rng_below(rng, count - 1);
+
+		from += from >= into;
+		outfeed_stats_merge(&rows[into], &rows[from]);
+		rows[from] = rows[count - 1]; /* maybe the sum itself */
+		count--;
+	}
+}
+
+static void test_rows_of_random_splits_merge_in_any_order(void **state)
+{
+	enum {
+		N = 5000,
+		ROWS = 24
+	};
+	static float values[N];
+	struct outfeed_stats rows[ROWS];
+	struct reference reference;
+	struct rng rng;
+
+	(void)state;
+	rng_init(&rng, 13, 13, 0, 0);
+	for (int round = 0; round < 20 * FLOATS_KINDS; round++) {
+		uint32_t count = 1 + rng_below(&rng, ROWS);
+		size_t at = 0;
+
+		floats_fill(round % FLOATS_KINDS, values, N, &rng);
+		reference_of(&reference, values, N);
+		for (uint32_t i = 0; i < count; i++) {
+			/* Some are empty, and the last has what is left. */
+			size_t size = rng_below(&rng, 4) ? rng_below(&rng, N / 6) : 0;
+
+			if (size > N - at || i == count - 1)
+				size = N - at;
+			row_of(&rows[i], values + at, size);
+			at += size;
+		}
+		merge_in_any_order(rows, count, &rng);
+		check_counts(&rows[0], &reference.counts);
+		check_moments(&rows[0], &reference);
+	}
+}
+
 static void test_merging_with_nothing_changes_nothing(void **state)
 {
 	static const float values[] = {1, -2, NAN, 0};
@@ -320,6 +367,7 @@ int main(void)
 		cmocka_unit_test(test_halves_give_the_row_of_the_floats_that_they_are),
 		cmocka_unit_test(test_any_number_of_threads_gives_the_same_bytes),
 		cmocka_unit_test(test_merging_is_exact_in_counts_whatever_the_grouping),
+		cmocka_unit_test(test_rows_of_random_splits_merge_in_any_order),
 		cmocka_unit_test(test_merging_with_nothing_changes_nothing),
 	};
 
