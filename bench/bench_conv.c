@@ -131,7 +131,7 @@ static void close_work(struct work *work)
 /* The gradients are written over the values: nobody looks at them, and 0 is not faster. */
 static void run(struct work *work, unsigned t, enum pass pass)
 {
-	const struct kernel_conv_finish finish = {work->bias, true, INFINITY};
+	const struct kernel_conv_finish finish = {work->bias, true, INFINITY, NULL};
 	const struct kernel_conv_relu relu = {work->out, INFINITY, work->conv.channels > 3};
 
 	if (pass == FORWARD)

@@ -260,10 +260,10 @@ static double finished(double sum, float bias, const struct kernel_conv_finish *
 
 static void check_forward(struct problem *p, size_t shape)
 {
-	const struct kernel_conv_finish finishes[] = {{NULL, false, 0.0f},
-						      {p->bias, false, 0.0f},
-						      {p->bias, true, INFINITY},
-						      {NULL, true, 0.5f}};
+	const struct kernel_conv_finish finishes[] = {{NULL, false, 0.0f, NULL},
+						      {p->bias, false, 0.0f, NULL},
+						      {p->bias, true, INFINITY, NULL},
+						      {NULL, true, 0.5f, NULL}};
 	struct plain plain;
 
 	plain_open(&plain, p, NULL, p->outputs, plain_forward);
@@ -384,7 +384,7 @@ static void check_body(void **state)
 static void run_all(struct problem *p, float *dy)
 {
 	const struct kernel_conv_relu relu = {p->y, 6.0f, true};
-	const struct kernel_conv_finish finish = {p->bias, true, 6.0f};
+	const struct kernel_conv_finish finish = {p->bias, true, 6.0f, NULL};
 
 	kernel_conv_forward(&p->c, &p->room, p->x, p->w, &finish, p->y);
 	kernel_conv_grad_kernel(&p->c, &p->room, p->x, dy, &relu, p->dw, p->dbias);
@@ -450,7 +450,7 @@ static void test_not_a_number_and_infinities_go_through(void **state)
 
 	(void)state;
 	for (int body = 0; kernel_conv_body(body); body++) {
-		struct kernel_conv_finish finish = {NULL, true, 6.0f};
+		struct kernel_conv_finish finish = {NULL, true, 6.0f, NULL};
 		struct problem p;
 
 		if (!kernel_conv_use(body))

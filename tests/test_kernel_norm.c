@@ -288,7 +288,7 @@ static void check_passes(int64_t rows, int64_t channels, float most)
 
 	passes_open(&p, rows, channels, most);
 	other = numbers(rows * channels, 10, -1.0f, 1.0f);
-	kernel_norm_apply(&p.norm, p.x, p.y, rows);
+	kernel_norm_apply(&p.norm, p.x, p.y, rows, false);
 	check_y(&p);
 	kernel_norm_grad_sums(&p.norm, p.x, p.dy, rows, p.sums, p.products);
 	check_sums(&p);
@@ -334,7 +334,7 @@ static void test_a_relu_keeps_nan_and_lets_an_infinity_through(void **state)
 	norm.scale = ones;
 	for (int six = 0; six < 2; six++) {
 		norm.most = six ? 6.0f : INFINITY;
-		kernel_norm_apply(&norm, x, y, 1);
+		kernel_norm_apply(&norm, x, y, 1, false);
 		kernel_norm_grad(&norm, NULL, NULL, x, dy, dx, 1, false);
 		assert_true(isnan(y[0]) && dx[0] == 2.0f);
 		assert_true(y[1] == norm.most && dx[1] == (six ? 0.0f : 2.0f));

@@ -1,5 +1,6 @@
 # Tests of the trainer's kernels.
-foreach(module IN ITEMS kernel_activation kernel_conv kernel_dropout kernel_gemm kernel_half kernel_norm kernel_pool kernel_softmax kernel_vector)
+foreach(module IN ITEMS kernel_activation kernel_conv kernel_dropout kernel_gemm kernel_half kernel_norm kernel_pool kernel_softmax kernel_vector
+		kernel_watch)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/math.c
 		LIBS trainer_models LABELS unit trainer)
 endforeach()

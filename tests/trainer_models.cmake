@@ -17,7 +17,9 @@ foreach(module IN ITEMS layer_elementwise layer_norm layer_norm_stage layer_pool
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowered.c support/math.c support/layer_rig.c
 		support/model_texts.c LIBS trainer_models LABELS unit trainer)
 endforeach()
-ipuscope_add_test(NAME test_stage_models SOURCES test_stage_models.c support/math.c support/network.c
-	LIBS trainer_learn LABELS unit trainer)
+foreach(module IN ITEMS stage_models stage_watch)
+	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/math.c support/network.c
+		LIBS trainer_learn LABELS unit trainer)
+endforeach()
 ipuscope_add_test(NAME test_stage_tap SOURCES test_stage_tap.c support/graph.c support/graph_layers.c
 	support/graph_pipe.c support/math.c support/network.c LIBS trainer_learn LABELS unit trainer)

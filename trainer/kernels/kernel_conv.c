@@ -114,6 +114,8 @@ void kernel_conv_forward(const struct kernel_conv *conv, const struct kernel_roo
 	g.finish = *finish;
 	g.out = y;
 	conv__gather(&g, room);
+	if (finish->watch)
+		finish->watch->known = true;
 }
 
 /* --- the input's gradient ----------------------------------------------------------------------

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "common/pool.h"
+#include "trainer/kernels/kernel_watch.h"
 
 struct kernel_conv {
 	int64_t batch;
@@ -40,6 +41,8 @@ struct kernel_conv_finish {
 	const float *bias; /* [filters]; NULL: none */
 	bool relu;
 	float most; /* of the relu; INFINITY: no bound */
+	/* Is told of all of the output, and that it is all; NULL: nobody asks. */
+	struct kernel_watch *watch;
 };
 
 /* Who lends a hand, and the working memory: kernel_conv_scratch() bytes on a 64-byte line. */

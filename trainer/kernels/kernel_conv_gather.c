@@ -175,6 +175,21 @@ static struct conv_tile gather_clip(const struct gather_plan *p, const struct co
 	return tile;
 }
 
+/* Rows @line .. @end - 1 of a panel have just been stored, and are in the innermost cache. */
+static void gather_watch(const struct gather_plan *p, const struct conv_tile *tile, int64_t offset,
+			 int64_t line, int64_t end)
+{
+	const struct conv_gather *g = p->gather;
+	const struct conv_view *v = &g->view;
+
+	for (; g->finish.watch && line < end; line++)
+		kernel_watch_put(
+			g->finish.watch,
+			kernel_abs_max_rows(gather_out(g, line) + offset, g->out_pixel,
+					    line == p->lines - 1 ? v->last_columns : v->out_columns,
+					    tile->columns));
+}
+
 static void gather_rows(const struct gather_plan *p, const struct conv_view *v,
 			const struct conv_band *band, const struct conv_tile *whole, int64_t offset,
 			int64_t line, int64_t end)
@@ -191,12 +206,14 @@ static void gather_rows(const struct gather_plan *p, const struct conv_view *v,
 		tile.c0 = gather_out(g, line) + offset;
 		tile.c1 = gather_out(g, line + 1) + offset;
 		p->body->tile[wide][2 * v->out_columns - 1](&tile);
+		gather_watch(p, whole, offset, line, line + 2);
 	}
 	for (; line < end; line++) {
 		tile = gather_clip(p, band, whole, line, 1, &skip);
 		gather_row(p, &tile, conv__band_line(v, band, line) + skip,
 			   gather_out(g, line) + offset,
 			   line == p->lines - 1 ? v->last_columns : v->out_columns);
+		gather_watch(p, whole, offset, line, line + 1);
 	}
 }
 

@@ -102,6 +102,18 @@ static void depth_plan(struct depth_gather *d)
 	d->lane = conv__band_floats(v, d->slice_lines);
 }
 
+/* The rows of a slice that is watched, looked at one by one while they are hot. */
+static void depth_look(const struct depth_gather *d, const struct conv_depth_row *row,
+		       uint32_t *most)
+{
+	uint32_t seen;
+
+	if (!d->g.finish.watch)
+		return;
+	seen = kernel_abs_max(row->c, (size_t)(row->pixels * row->channels));
+	*most = seen > *most ? seen : *most;
+}
+
 static void depth_slice(void *context, unsigned slice, unsigned lane)
 {
 	const struct depth_gather *d = context;
@@ -126,6 +138,7 @@ static void depth_slice(void *context, unsigned slice, unsigned lane)
 		.finish = g->finish,
 		.add = g->add,
 	};
+	uint32_t most = 0;
 
 	for (; line < end; line++) {
 		row.a = conv__band_line(v, &band, line);
@@ -138,7 +151,10 @@ static void depth_slice(void *context, unsigned slice, unsigned lane)
 			depth_row_reduce(&row);
 		else
 			depth_row_spread(&row);
+		depth_look(d, &row, &most);
 	}
+	if (g->finish.watch)
+		kernel_watch_put(g->finish.watch, most);
 }
 
 static void depth_run(struct depth_gather *d, const struct kernel_room *room)
@@ -178,6 +194,8 @@ void kernel_depthwise_forward(const struct kernel_conv *conv, const struct kerne
 	d.g.finish = *finish;
 	d.g.out = y;
 	depth_run(&d, room);
+	if (finish->watch)
+		finish->watch->known = true;
 }
 
 static struct depth_gather depth_input(const struct kernel_conv *conv, int64_t y, int64_t x)

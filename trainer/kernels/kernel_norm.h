@@ -50,7 +50,9 @@ struct kernel_norm {
 	float most; /* INFINITY: no upper bound */
 };
 
-void kernel_norm_apply(const struct kernel_norm *norm, const float *x, float *y, int64_t rows);
+/* Returns the greatest magnitude in y where it is @watched (see kernel_watch.h), else 0. */
+uint32_t kernel_norm_apply(const struct kernel_norm *norm, const float *x, float *y, int64_t rows,
+			   bool watched);
 
 /*
  * With g = dy where the ReLU was open (0 < y < most; a NaN lets through), which is worked out from

@@ -7,6 +7,7 @@
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_norm.h"
 #include "trainer/kernels/kernel_norm_internal.h"
+#include "trainer/kernels/kernel_watch.h"
 
 /* Wide rows, and the coefficients for each of their columns: the caller's where one copy of the
  * channels is wide enough. */
@@ -43,11 +44,13 @@ static void norm_wide_of(struct norm_wide *w, const struct kernel_norm *norm, co
 	w->slope = norm_widen(w->tiled[4], slope, norm->channels, tiles);
 }
 
-NORM_INLINE void norm_apply_row(const struct norm_wide *w, const float *x, float *y,
-				int64_t columns, bool relu)
+/* Returns the greatest magnitude where that is @watched. */
+NORM_INLINE uint32_t norm_apply_row(const struct norm_wide *w, const float *x, float *y,
+				    int64_t columns, bool relu, bool watched)
 {
 	const float *mean = w->mean, *scale = w->scale, *offset = w->offset;
 	float most = w->most;
+	uint32_t greatest = 0;
 
 	KERNEL_INDEPENDENT
 	for (int64_t j = 0; j < columns; j++) {
@@ -58,31 +61,45 @@ NORM_INLINE void norm_apply_row(const struct norm_wide *w, const float *x, float
 			sum = sum > most ? most : sum;
 		}
 		y[j] = sum;
+		if (watched)
+			greatest = kernel_greatest(greatest, sum);
 	}
+	return greatest;
 }
 
-KERNEL_CLONES
-static void norm_apply(const struct norm_wide *w, const float *x, float *y)
+NORM_INLINE uint32_t norm_apply_all(const struct norm_wide *w, const float *x, float *y, bool relu,
+				    bool watched)
 {
-	for (int64_t i = 0; i < w->rows; i++, x += w->columns, y += w->columns)
-		norm_apply_row(w, x, y, w->columns, false);
-	norm_apply_row(w, x, y, w->rest, false);
+	uint32_t greatest = 0, row;
+
+	for (int64_t i = 0; i < w->rows; i++, x += w->columns, y += w->columns) {
+		row = norm_apply_row(w, x, y, w->columns, relu, watched);
+		greatest = row > greatest ? row : greatest;
+	}
+	row = norm_apply_row(w, x, y, w->rest, relu, watched);
+	return row > greatest ? row : greatest;
 }
 
-KERNEL_CLONES
-static void norm_apply_relu(const struct norm_wide *w, const float *x, float *y)
-{
-	for (int64_t i = 0; i < w->rows; i++, x += w->columns, y += w->columns)
-		norm_apply_row(w, x, y, w->columns, true);
-	norm_apply_row(w, x, y, w->rest, true);
-}
+#define NORM_APPLY_VARIANT(name, relu, watched)                                                    \
+	KERNEL_CLONES static uint32_t name(const struct norm_wide *w, const float *x, float *y)    \
+	{                                                                                          \
+		return norm_apply_all(w, x, y, relu, watched);                                     \
+	}
 
-void kernel_norm_apply(const struct kernel_norm *norm, const float *x, float *y, int64_t rows)
+NORM_APPLY_VARIANT(norm_apply, false, false)
+NORM_APPLY_VARIANT(norm_apply_relu, true, false)
+NORM_APPLY_VARIANT(norm_apply_watched, false, true)
+NORM_APPLY_VARIANT(norm_apply_relu_watched, true, true)
+
+uint32_t kernel_norm_apply(const struct kernel_norm *norm, const float *x, float *y, int64_t rows,
+			   bool watched)
 {
 	struct norm_wide w;
 
 	norm_wide_of(&w, norm, NULL, NULL, rows);
-	(norm->relu ? norm_apply_relu : norm_apply)(&w, x, y);
+	if (watched)
+		return (norm->relu ? norm_apply_relu_watched : norm_apply_watched)(&w, x, y);
+	return (norm->relu ? norm_apply_relu : norm_apply)(&w, x, y);
 }
 
 /* What a variant of the gradient does: constant wherever it is inlined. */

@@ -3,25 +3,31 @@
  */
 #include "trainer/kernels/kernel_watch.h"
 
-#include <string.h>
-
 #include "trainer/kernels/kernel_clones.h"
 
-#define WATCH_MAGNITUDE 0x7fffffffu
-#define WATCH_GRAIN     32768 /* floats that pay for a slice of their own */
+#define WATCH_STRIP 32    /* columns */
+#define WATCH_GRAIN 32768 /* floats that pay for a slice of their own */
 
 KERNEL_INLINE uint32_t watch_abs_max(const float *x, size_t count)
 {
 	uint32_t most = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		uint32_t bits;
-
-		memcpy(&bits, &x[i], sizeof(bits));
-		bits &= WATCH_MAGNITUDE;
-		most = bits > most ? bits : most;
-	}
+	for (size_t i = 0; i < count; i++)
+		most = kernel_greatest(most, x[i]);
 	return most;
+}
+
+/* A strip of rows: maxima by column stay in registers. */
+KERNEL_INLINE uint32_t watch_strip(const float *x, int64_t stride, int64_t rows)
+{
+	uint32_t most[WATCH_STRIP] = {0}, all = 0;
+
+	for (int64_t i = 0; i < rows; i++, x += stride)
+		for (int j = 0; j < WATCH_STRIP; j++)
+			most[j] = kernel_greatest(most[j], x[j]);
+	for (int j = 0; j < WATCH_STRIP; j++)
+		all = most[j] > all ? most[j] : all;
+	return all;
 }
 
 KERNEL_CLONES
@@ -34,11 +40,17 @@ KERNEL_CLONES
 uint32_t kernel_abs_max_rows(const float *x, int64_t stride, int64_t rows, int64_t columns)
 {
 	uint32_t most = 0;
+	int64_t column = 0;
 
 	if (stride == columns)
 		return watch_abs_max(x, (size_t)(rows * columns));
-	for (int64_t i = 0; i < rows; i++) {
-		uint32_t row = watch_abs_max(x + i * stride, (size_t)columns);
+	for (; column + WATCH_STRIP <= columns; column += WATCH_STRIP) {
+		uint32_t strip = watch_strip(x + column, stride, rows);
+
+		most = strip > most ? strip : most;
+	}
+	for (int64_t i = 0; i < rows && column < columns; i++) {
+		uint32_t row = watch_abs_max(x + i * stride + column, (size_t)(columns - column));
 
 		most = row > most ? row : most;
 	}

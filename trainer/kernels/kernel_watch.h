@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/pool.h"
 
@@ -22,6 +23,16 @@ struct kernel_watch {
 	atomic_uint most;
 	bool known; /* all of the output has been put in; by the thread that has run the slices */
 };
+
+/* The greater of @most and the magnitude of @x: a step of a loop. */
+static inline __attribute__((always_inline)) uint32_t kernel_greatest(uint32_t most, float x)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	bits &= 0x7fffffffu;
+	return bits > most ? bits : most;
+}
 
 uint32_t kernel_abs_max(const float *x, size_t count);
 /* Of @rows x @columns, rows @stride apart. */

@@ -8,6 +8,7 @@
 #include "common/arena.h"
 #include "common/pool.h"
 #include "ipu/plan/ipu_op.h"
+#include "trainer/kernels/kernel_watch.h"
 #include "trainer/models/model.h"
 
 /*
@@ -36,6 +37,10 @@ struct layer_pass {
 	 * ops->fuses_relu. */
 	bool relu;
 	float relu_most; /* INFINITY: no upper bound */
+	/* Forward: slices put the greatest magnitude of their part of @output in while it is still
+	 * in the cache, and the layer says that all have; or it leaves that to the stage. NULL:
+	 * nobody asks. */
+	struct kernel_watch *watch;
 
 	/* backward only: */
 	float *grad_output;        /* [batch, output]; overwritten */

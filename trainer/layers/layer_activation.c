@@ -113,29 +113,31 @@ static void activation_backward_body(const void *context, int64_t first, int64_t
 }
 
 /* The rows that make slices: single elements where they do not depend on each other. */
-static void activation_share(struct pool *pool, struct activation_work *work, layer_body body,
-			     int64_t rows, int64_t columns)
+static int64_t activation_split(struct activation_work *work, int64_t rows, int64_t columns)
 {
 	bool single = !work->row->rows;
 
 	work->columns = single ? 1 : columns;
-	layer__share(pool, single ? rows * columns : rows, work->columns, body, work);
+	return single ? rows * columns : rows;
 }
 
-void layer__activate(struct pool *pool, enum model_activation activation, const float *x, float *y,
-		     int64_t rows, int64_t columns)
+void layer__activate(const struct layer_pass *pass, enum model_activation activation,
+		     const float *x, int64_t rows, int64_t columns)
 {
-	struct activation_work work = {.row = &activation_rows[activation], .x = x, .out = y};
+	struct activation_work work = {
+		.row = &activation_rows[activation], .x = x, .out = pass->output};
 
-	if (activation != MODEL_LINEAR || x != y)
-		activation_share(pool, &work, activation_forward_body, rows, columns);
+	rows = activation_split(&work, rows, columns);
+	if (activation != MODEL_LINEAR || x != pass->output)
+		layer__share_output(pass, rows, work.columns, activation_forward_body, &work);
 }
 
 static void activation_gradient(struct pool *pool, struct activation_work *work, int64_t rows,
 				int64_t columns)
 {
+	rows = activation_split(work, rows, columns);
 	if (work->row->each || work->row->rows || work->dy != work->out)
-		activation_share(pool, work, activation_backward_body, rows, columns);
+		layer__share(pool, rows, work->columns, activation_backward_body, work);
 }
 
 void layer__activate_grad(struct pool *pool, enum model_activation activation, const float *x,
@@ -201,7 +203,7 @@ static int64_t activation_count(const struct model_layer *layer, int64_t batch)
 
 void layer__activation_forward(const struct layer_pass *pass)
 {
-	layer__activate(pass->pool, pass->layer->activation, pass->inputs[0], pass->output,
+	layer__activate(pass, pass->layer->activation, pass->inputs[0],
 			activation_count(pass->layer, pass->batch),
 			activation_columns(pass->layer));
 }

@@ -178,6 +178,7 @@ struct norm_work {
 	float *out; /* y or dx */
 	double *a, *b;
 	const float *constant, *slope; /* NULL: the moments have no gradient */
+	struct kernel_watch *watch;    /* of the output; NULL: nobody asks */
 	bool add;
 };
 
@@ -213,7 +214,12 @@ static void norm_apply_slice(void *context, unsigned slice)
 	const struct norm_work *w = context;
 	int64_t at = slice * w->cut.step * w->norm.channels;
 
-	kernel_norm_apply(&w->norm, w->x + at, w->out + at, kernel_norm_slice_rows(&w->cut, slice));
+	const uint32_t most =
+		kernel_norm_apply(&w->norm, w->x + at, w->out + at,
+				  kernel_norm_slice_rows(&w->cut, slice), w->watch != NULL);
+
+	if (w->watch)
+		kernel_watch_put(w->watch, most);
 }
 
 /* Batch statistics: those of a layer that learns. */
@@ -280,6 +286,7 @@ static void norm_forward(const struct layer_pass *pass)
 	int64_t channels = work.norm.channels;
 
 	work.out = pass->output;
+	work.watch = pass->watch;
 	if (norm_learns(pass)) {
 		pool_run(pass->pool, norm_moments_slice, &work, cut.slices);
 		kernel_norm_merge_moments(&cut, channels, work.a, work.b);
@@ -292,6 +299,8 @@ static void norm_forward(const struct layer_pass *pass)
 					  (double)norm_moving_variance(pass)[c]);
 	}
 	pool_run(pass->pool, norm_apply_slice, &work, cut.slices);
+	if (pass->watch)
+		pass->watch->known = true;
 }
 
 /* --- backward ----------------------------------------------------------------------------------

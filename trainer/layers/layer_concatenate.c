@@ -109,22 +109,23 @@ static void concatenate_backward_body(const void *context, int64_t first, int64_
 	concatenate_inputs(context, concatenate_grad_rows, first, rows);
 }
 
-static void concatenate_share(const struct layer_pass *pass, layer_body body)
+static int64_t concatenate_count(const struct layer_pass *pass)
 {
-	int64_t width = layer__last_dim(&pass->layer->output);
+	const struct model_shape *shape = &pass->layer->output;
 
-	layer__share(pass->pool, pass->batch * (model_shape_count(&pass->layer->output) / width),
-		     width, body, pass);
+	return pass->batch * (model_shape_count(shape) / layer__last_dim(shape));
 }
 
 static void concatenate_forward(const struct layer_pass *pass)
 {
-	concatenate_share(pass, concatenate_forward_body);
+	layer__share_output(pass, concatenate_count(pass), layer__last_dim(&pass->layer->output),
+			    concatenate_forward_body, pass);
 }
 
 static void concatenate_backward(const struct layer_pass *pass)
 {
-	concatenate_share(pass, concatenate_backward_body);
+	layer__share(pass->pool, concatenate_count(pass), layer__last_dim(&pass->layer->output),
+		     concatenate_backward_body, pass);
 }
 
 /* Atoms are the channels of the narrowest input; backward, of what is wanted. */

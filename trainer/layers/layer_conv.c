@@ -194,12 +194,14 @@ struct kernel_conv layer__conv_kernel(const struct model_layer *layer, int64_t c
 
 struct kernel_conv_finish layer__conv_finish(const struct layer_pass *pass, int bias)
 {
-	bool relu = pass->layer->activation == MODEL_RELU;
+	const enum model_activation activation = pass->layer->activation;
+	const bool relu = activation == MODEL_RELU;
 
 	return (struct kernel_conv_finish){
 		.bias = pass->layer->use_bias ? layer__weights(pass, bias) : NULL,
 		.relu = relu || pass->relu,
 		.most = pass->relu ? pass->relu_most : INFINITY,
+		.watch = relu || activation == MODEL_LINEAR ? pass->watch : NULL,
 	};
 }
 
@@ -213,7 +215,7 @@ void layer__conv_activate(const struct layer_pass *pass)
 	enum model_activation activation = pass->layer->activation;
 
 	if (activation != MODEL_LINEAR && activation != MODEL_RELU)
-		layer__activate(pass->pool, activation, layer__conv_sums(pass), pass->output,
+		layer__activate(pass, activation, layer__conv_sums(pass),
 				layer__conv_pixels(pass->layer, pass->batch),
 				layer__last_dim(&pass->layer->output));
 }

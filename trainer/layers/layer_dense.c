@@ -117,6 +117,7 @@ struct dense_forward_work {
 	struct kernel_grid grid;
 	const float *bias; /* NULL: none */
 	bool relu;
+	struct kernel_watch *watch; /* of the sums; NULL: they are not the output, or unwatched */
 };
 
 static void dense_forward_slice(void *context, unsigned slice)
@@ -132,6 +133,8 @@ static void dense_forward_slice(void *context, unsigned slice)
 		kernel_bias_relu(c, g->ldc, tile.rows, tile.columns, bias);
 	else if (bias)
 		kernel_bias(c, g->ldc, tile.rows, tile.columns, bias);
+	if (w->watch)
+		kernel_watch_put(w->watch, kernel_abs_max_rows(c, g->ldc, tile.rows, tile.columns));
 }
 
 static void dense_forward(const struct layer_pass *pass)
@@ -153,10 +156,14 @@ static void dense_forward(const struct layer_pass *pass)
 		.relu = layer->activation == MODEL_RELU,
 	};
 
+	if (sums == pass->output && (work.relu || layer->activation == MODEL_LINEAR))
+		work.watch = pass->watch;
 	work.grid = kernel_gemm_grid(&work.gemm);
 	pool_run(pass->pool, dense_forward_slice, &work, kernel_grid_slices(&work.grid));
+	if (work.watch)
+		work.watch->known = true;
 	if (!work.relu)
-		layer__activate(pass->pool, layer->activation, sums, pass->output, s.rows, s.units);
+		layer__activate(pass, layer->activation, sums, s.rows, s.units);
 }
 
 /* Slices: first those of the kernel's gradient, then those of the input's, then of the bias's.

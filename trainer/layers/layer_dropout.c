@@ -259,7 +259,18 @@ static void dropout_items_body(const void *context, int64_t first, int64_t items
 	}
 }
 
-static void dropout_run(const struct layer_pass *pass, const float *x, float *y, bool decide)
+/* Forward, rows make up the output. */
+static void dropout_share(const struct layer_pass *pass, bool forward, int64_t rows,
+			  int64_t columns, layer_body body, const struct dropout_work *w)
+{
+	if (forward)
+		layer__share_output(pass, rows, columns, body, w);
+	else
+		layer__share(pass->pool, rows, columns, body, w);
+}
+
+/* Forward it is decided what is dropped. */
+static void dropout_run(const struct layer_pass *pass, const float *x, float *y, bool forward)
 {
 	const struct dropout_config *c = pass->layer->config;
 	struct dropout_work w = {
@@ -267,25 +278,25 @@ static void dropout_run(const struct layer_pass *pass, const float *x, float *y,
 		.threshold = c->threshold,
 		.scale = c->scale,
 		.mask = pass->kept,
-		.decide = decide,
+		.decide = forward,
 		.x = x,
 		.y = y,
 	};
 	const struct dropout_sizes *s = &w.sizes;
 
-	if (decide)
+	if (forward)
 		rng_init(&w.stream, pass->seed, rng_stream(pass->layer->name) ^ c->seed, pass->step,
 			 pass->replica);
 	if (s->shared == 1) {
-		layer__share(pass->pool, s->outer * s->inner, 1, dropout_each_body, &w);
+		dropout_share(pass, forward, s->outer * s->inner, 1, dropout_each_body, &w);
 		return;
 	}
-	if (decide)
+	if (forward)
 		layer__share(pass->pool, s->outer * s->inner, 1, dropout_decide_body, &w);
 	if (s->inner == 1)
-		layer__share(pass->pool, s->outer, s->shared, dropout_items_body, &w);
+		dropout_share(pass, forward, s->outer, s->shared, dropout_items_body, &w);
 	else
-		layer__share(pass->pool, s->outer * s->shared, s->inner, dropout_rows_body, &w);
+		dropout_share(pass, forward, s->outer * s->shared, s->inner, dropout_rows_body, &w);
 }
 
 static bool dropout_drops(const struct layer_pass *pass)
@@ -295,10 +306,9 @@ static bool dropout_drops(const struct layer_pass *pass)
 	return pass->training && c->rate > 0.0;
 }
 
-static void dropout_copy(const struct layer_pass *pass, const float *x, float *y)
+static int64_t dropout_count(const struct layer_pass *pass)
 {
-	layer__activate(pass->pool, MODEL_LINEAR, x, y, pass->batch,
-			model_shape_count(&pass->layer->output));
+	return pass->batch * model_shape_count(&pass->layer->output);
 }
 
 static void dropout_forward(const struct layer_pass *pass)
@@ -306,7 +316,15 @@ static void dropout_forward(const struct layer_pass *pass)
 	if (dropout_drops(pass))
 		dropout_run(pass, pass->inputs[0], pass->output, true);
 	else
-		dropout_copy(pass, pass->inputs[0], pass->output);
+		layer__activate(pass, MODEL_LINEAR, pass->inputs[0], dropout_count(pass), 1);
+}
+
+static void dropout_copy_body(const void *context, int64_t first, int64_t count)
+{
+	const struct layer_pass *pass = context;
+
+	memcpy(pass->grad_inputs[0] + first, pass->grad_output + first,
+	       (size_t)count * sizeof(float));
 }
 
 static void dropout_backward(const struct layer_pass *pass)
@@ -315,8 +333,8 @@ static void dropout_backward(const struct layer_pass *pass)
 		return;
 	if (dropout_drops(pass))
 		dropout_run(pass, pass->grad_output, pass->grad_inputs[0], false);
-	else
-		dropout_copy(pass, pass->grad_output, pass->grad_inputs[0]);
+	else if (pass->grad_inputs[0] != pass->grad_output)
+		layer__share(pass->pool, dropout_count(pass), 1, dropout_copy_body, pass);
 }
 
 /* --- costs -------------------------------------------------------------------------------------

@@ -14,10 +14,14 @@
 typedef void (*layer_body)(const void *context, int64_t first, int64_t rows);
 void layer__share(struct pool *pool, int64_t rows, int64_t columns, layer_body body,
 		  const void *context);
+/* The same for a forward pass whose rows, one after the other, are all of pass->output: it is
+ * looked at where the pass is watched. */
+void layer__share_output(const struct layer_pass *pass, int64_t rows, int64_t columns,
+			 layer_body body, const void *context);
 
-/* y = activation(x) over [rows, columns]; x may be y. */
-void layer__activate(struct pool *pool, enum model_activation activation, const float *x, float *y,
-		     int64_t rows, int64_t columns);
+/* pass->output = activation(x) over [rows, columns]; x may be the output. */
+void layer__activate(const struct layer_pass *pass, enum model_activation activation,
+		     const float *x, int64_t rows, int64_t columns);
 /* dy becomes the gradient of the activation's input, from its output @y, or from its input @x
  * where layer__activation_needs_input(); what is not needed may be NULL. */
 void layer__activate_grad(struct pool *pool, enum model_activation activation, const float *x,

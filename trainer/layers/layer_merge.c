@@ -286,6 +286,10 @@ static void merge_gate_forward_body(const void *context, int64_t first, int64_t 
 
 		kernel_merge_gate(pass->inputs[!g->gate] + image, pass->inputs[g->gate] + gate,
 				  pass->output + image, false, g->positions, columns, g->channels);
+		if (pass->watch)
+			kernel_watch_put(pass->watch,
+					 kernel_abs_max_rows(pass->output + image, g->channels,
+							     g->positions, columns));
 	}
 }
 
@@ -339,31 +343,35 @@ static const struct merge_kind *merge_kind(const struct model_layer *layer)
 	return &merge_kinds[i];
 }
 
-static void merge_run(const struct layer_pass *pass, layer_body body, layer_body gate_body)
+static void merge_forward(const struct layer_pass *pass)
 {
 	const struct model_layer *layer = pass->layer;
 	const struct merge_config *c = layer->config;
+	const struct merge_work work = {pass, merge_kind(layer), layer->input_count};
+	const struct merge_gate gate = merge_gate(pass);
 
-	if (c->gate != MERGE_NONE) {
-		const struct merge_gate gate = merge_gate(pass);
-
-		merge_gate_share(&gate, gate_body);
-	} else {
-		const struct merge_work work = {pass, merge_kind(layer), layer->input_count};
-
-		layer__share(pass->pool, pass->batch * model_shape_count(&layer->output), 1, body,
-			     &work);
+	if (c->gate == MERGE_NONE) {
+		layer__share_output(pass, pass->batch * model_shape_count(&layer->output), 1,
+				    merge_forward_body, &work);
+		return;
 	}
-}
-
-static void merge_forward(const struct layer_pass *pass)
-{
-	merge_run(pass, merge_forward_body, merge_gate_forward_body);
+	merge_gate_share(&gate, merge_gate_forward_body);
+	if (pass->watch)
+		pass->watch->known = true;
 }
 
 static void merge_backward(const struct layer_pass *pass)
 {
-	merge_run(pass, merge_kind(pass->layer)->backward, merge_gate_backward_body);
+	const struct model_layer *layer = pass->layer;
+	const struct merge_config *c = layer->config;
+	const struct merge_work work = {pass, merge_kind(layer), layer->input_count};
+	const struct merge_gate gate = merge_gate(pass);
+
+	if (c->gate != MERGE_NONE)
+		merge_gate_share(&gate, merge_gate_backward_body);
+	else
+		layer__share(pass->pool, pass->batch * model_shape_count(&layer->output), 1,
+			     work.kind->backward, &work);
 }
 
 /* --- costs -------------------------------------------------------------------------------------

@@ -155,13 +155,16 @@ static void normalization_run(const struct layer_pass *pass, const float *x, flo
 	const struct normalization_config *c = pass->layer->config;
 	int64_t channels = layer__last_dim(&pass->layer->output);
 	struct normalization_work work = {c->mean, c->deviation, x, y, channels};
+	int64_t rows = pass->batch * (model_shape_count(&pass->layer->output) / channels);
 
 	if (!c->mean)
 		normalization_patterns(pass, &work);
-	if (!forward)
-		work.mean = NULL;
-	layer__share(pass->pool, pass->batch * (model_shape_count(&pass->layer->output) / channels),
-		     channels, normalization_body, &work);
+	if (forward) {
+		layer__share_output(pass, rows, channels, normalization_body, &work);
+		return;
+	}
+	work.mean = NULL;
+	layer__share(pass->pool, rows, channels, normalization_body, &work);
 }
 
 static void normalization_forward(const struct layer_pass *pass)

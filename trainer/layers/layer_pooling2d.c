@@ -116,6 +116,8 @@ static void pooling_forward(const struct layer_pass *pass, pool_slice slice)
 			     pool->stride_height * pool->width * pool->channels, &slices);
 
 	pool_run(pass->pool, slice, &work, slices);
+	if (pass->watch)
+		pass->watch->known = true;
 }
 
 static void pooling_backward(const struct layer_pass *pass, pool_slice slice)
@@ -134,6 +136,17 @@ static bool pooling_adds(const struct layer_pass *pass)
 	return pass->add && pass->add[0];
 }
 
+/* Of the rows that the slice has just written. */
+static void pooling_look(const struct pooling_work *w, unsigned slice)
+{
+	int64_t line = w->pool->out_width * w->pool->channels;
+
+	if (w->pass->watch)
+		kernel_watch_put(w->pass->watch,
+				 kernel_abs_max(w->pass->output + slice * w->step * line,
+						(size_t)(pooling_count(w, slice) * line)));
+}
+
 static void max_forward_slice(void *context, unsigned slice)
 {
 	const struct pooling_work *w = context;
@@ -141,6 +154,7 @@ static void max_forward_slice(void *context, unsigned slice)
 	kernel_pool_max(w->pool, w->pass->inputs[0], w->pass->output,
 			w->pass->training ? w->pass->kept : NULL, slice * w->step,
 			pooling_count(w, slice));
+	pooling_look(w, slice);
 }
 
 static void max_backward_slice(void *context, unsigned slice)
@@ -174,6 +188,7 @@ static void average_forward_slice(void *context, unsigned slice)
 
 	kernel_pool_average(w->pool, w->pass->inputs[0], w->pass->output, slice * w->step,
 			    pooling_count(w, slice));
+	pooling_look(w, slice);
 }
 
 static void average_backward_slice(void *context, unsigned slice)

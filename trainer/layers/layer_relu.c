@@ -164,7 +164,7 @@ static int64_t relu_count(const struct layer_pass *pass)
 
 static void relu_forward(const struct layer_pass *pass)
 {
-	layer__share(pass->pool, relu_count(pass), 1, relu_forward_body, pass);
+	layer__share_output(pass, relu_count(pass), 1, relu_forward_body, pass);
 }
 
 static void relu_backward(const struct layer_pass *pass)

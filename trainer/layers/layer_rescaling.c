@@ -67,7 +67,10 @@ static void rescaling_run(const struct layer_pass *pass, const float *x, float *
 	const struct rescaling_work work = {c, x, forward ? c->offset : NULL, y, channels};
 	int64_t rows = pass->batch * (model_shape_count(&pass->layer->output) / channels);
 
-	layer__share(pass->pool, rows, channels, rescaling_body, &work);
+	if (forward)
+		layer__share_output(pass, rows, channels, rescaling_body, &work);
+	else
+		layer__share(pass->pool, rows, channels, rescaling_body, &work);
 }
 
 static void rescaling_forward(const struct layer_pass *pass)

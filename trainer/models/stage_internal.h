@@ -10,7 +10,6 @@
 #define STAGE_INTERNAL_H
 
 #include "common/arena.h"
-#include "trainer/kernels/kernel_watch.h"
 #include "trainer/layers/layer.h"
 #include "trainer/models/model_internal.h"
 #include "trainer/models/stage.h"

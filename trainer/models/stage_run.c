@@ -110,6 +110,14 @@ static void run_poison_dead(const struct run *run, int time)
 /* --- a layer -----------------------------------------------------------------------------------
  */
 
+/* Where the layer puts the greatest magnitude in its output; NULL: nobody asks. */
+static struct kernel_watch *run_watch(const struct run *run, const struct stage_layer *at)
+{
+	if (!run->tap || !run->stage->plan.values[at->output].watched)
+		return NULL;
+	return &run->stage->watches[at->output];
+}
+
 /* What the layer is told in both directions. */
 static void run_show(struct run *run, const struct stage_layer *at)
 {
@@ -124,6 +132,7 @@ static void run_show(struct run *run, const struct stage_layer *at)
 	pass->skip_activation = at->skip_activation;
 	pass->relu = at->relu;
 	pass->relu_most = at->relu_most;
+	pass->watch = run_watch(run, at);
 }
 
 static void run_layer(const struct run *run, void (*work)(const struct layer_pass *pass))
@@ -140,14 +149,6 @@ static void run_layer(const struct run *run, void (*work)(const struct layer_pas
 
 /* --- looking on --------------------------------------------------------------------------------
  */
-
-/* Where the layer puts the greatest magnitude in its output; NULL: nobody asks. */
-static struct kernel_watch *run_watch(const struct run *run, const struct stage_layer *at)
-{
-	if (!run->tap || !run->stage->plan.values[at->output].watched)
-		return NULL;
-	return &run->stage->watches[at->output];
-}
 
 /* A ReLU that the layer before has done never had its input; what is done in place has not got it
  * any more. */
