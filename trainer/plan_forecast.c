@@ -143,7 +143,7 @@ static bool sends_gradient(const struct run_file *run, const struct model_param 
 }
 
 /* Tensors that are fed out: activations each step, gradients each update. */
-static double outfeed_bytes(const struct train_session *session, const struct forecast_mode *train)
+static double fed_bytes(const struct train_session *session, const struct forecast_mode *train)
 {
 	const struct train_outfeed_plan *plan = &session->outfeed_plan;
 	const struct run_file *run = session->run;
@@ -184,6 +184,6 @@ int64_t plan_forecast_report(const struct train_session *session)
 			 (double)of[mode].steps * METRIC *
 				 (1 + session->program[mode].measure.metrics.count);
 	}
-	bytes += replicas * outfeed_bytes(session, &of[IPS_TRAIN]);
+	bytes += replicas * fed_bytes(session, &of[IPS_TRAIN]);
 	return bytes < 0x1p62 ? (int64_t)bytes : INT64_MAX;
 }

@@ -9,17 +9,21 @@
 #include <sys/statvfs.h>
 
 #include "common/mem.h"
+#include "trainer/train_order.h"
 #include "trainer/train_outfeed_queue.h"
+#include "trainer/train_outfeed_watch.h"
 
 struct train_outfeed {
 	struct outfeed *outfeed;
-	struct train_queues *queues;
+	struct train_queues *queues; /* NULL: off */
+	struct train_watch *watch;
 };
 
 /* ---- making -----------------------------------------------------------------------------------
  */
 
-enum status train_outfeed_plan_session(struct train_session *session, struct err *err)
+enum status train_outfeed_plan_session(struct train_session *session, bool recorded,
+				       struct err *err)
 {
 	struct train_outfeed_plan *plan = &session->outfeed_plan;
 	enum status status;
@@ -35,7 +39,7 @@ enum status train_outfeed_plan_session(struct train_session *session, struct err
 	for (int i = 0; status == ST_OK && i < plan->send_count; i++)
 		if (plan->sends[i].sent)
 			session->taps[plan->sends[i].layer] |= STAGE_LOOK;
-	return status;
+	return status == ST_OK ? train_watch_plan(session, recorded, err) : status;
 }
 
 /* A report never takes more than half of what its disk has free. */
@@ -56,7 +60,7 @@ static enum status new_recorder(struct train_session *session, struct err *err)
 	struct train_outfeed *of = session->outfeed;
 	const struct outfeed_params params = {
 		.recording = session->recording,
-		.policy = &session->run->outfeed.capture,
+		.policy = &session->watch_plan.policy,
 		.replicas = session->layout->replicas,
 		.budget = budget_of(session),
 		.pool = session->pool,
@@ -70,14 +74,16 @@ enum status train_outfeed_new(struct train_session *session, struct err *err)
 	struct train_outfeed *of;
 	enum status status;
 
-	if (session->run->outfeed.off)
+	if (session->run->outfeed.off && session->watch_plan.count == 0)
 		return ST_OK;
 	of = mem_calloc(1, sizeof(*of));
 	session->outfeed = of;
 	if (of == NULL)
 		return err_nomem(err);
 	status = new_recorder(session, err);
-	return status == ST_OK ? train_queues_new(&of->queues, session, of->outfeed, err) : status;
+	if (status == ST_OK && !session->run->outfeed.off)
+		status = train_queues_new(&of->queues, session, of->outfeed, err);
+	return status == ST_OK ? train_watch_new(&of->watch, session, of->outfeed, err) : status;
 }
 
 enum status train_outfeed_close(struct train_session *session, struct err *err)
@@ -97,53 +103,72 @@ enum status train_outfeed_close(struct train_session *session, struct err *err)
 /* ---- the order of execution ---------------------------------------------------------------------
  */
 
-/*
- * Numbers that grow along every chain of computation, and are the same for any schedule: by weight
- * update, micro-batch, forward before backward before update, stages as the data flows, and within
- * a stage as the data flows.
- */
-static uint64_t order_of(const struct train_session *session, int64_t update, int64_t microbatch,
-			 uint64_t position, uint64_t within)
+static struct train_order order_of(const struct train_session *session)
 {
-	const uint64_t stages = (uint64_t)session->layout->stages;
-	const uint64_t tensors = (uint64_t)session->model->layer_count +
-				 4 * (uint64_t)session->model->param_count + 1;
-	const uint64_t parts = (uint64_t)session->layout->accumulation + 1;
-
-	return (((uint64_t)update * parts + (uint64_t)microbatch) * (2 * stages) + position) *
-		       tensors +
-	       within;
+	return (struct train_order){
+		.stages = session->layout->stages,
+		.layers = session->model->layer_count,
+		.params = session->model->param_count,
+		.slots = optimizer_slots(&session->optimizer),
+		.accumulation = session->layout->accumulation,
+	};
 }
 
-static struct outfeed_moment moment_of(const struct train_session *session,
-				       const struct train_outfeed_place *place, uint64_t within)
+struct outfeed_moment train_outfeed_moment(const struct train_session *session,
+					   const struct train_outfeed_place *place,
+					   enum outfeed_kind kind, int number, int slot)
 {
-	const uint64_t stage = (uint64_t)place->keys.stage;
-	const uint64_t position = place->keys.phase == 'B'
-					  ? 2 * (uint64_t)session->layout->stages - 1 - stage
-					  : stage;
+	const struct train_order order = order_of(session);
+	const struct train_order_place at = {
+		.update = place->update,
+		.microbatch = place->microbatch,
+		.phase = place->keys.phase,
+		.stage = (int)place->keys.stage,
+		.kind = kind,
+		.number = number,
+		.slot = slot,
+	};
 
 	return (struct outfeed_moment){
 		.keys = place->keys,
 		.time_ns = ips_recording_now_ns(session->recording),
-		.order = order_of(session, place->update, place->microbatch, position, within),
+		.order = train_order_of(&order, &at),
 	};
 }
 
 /* ---- recording ----------------------------------------------------------------------------------
  */
 
-enum status train_outfeed_activation(struct train_session *session,
-				     const struct train_outfeed_place *place, int layer,
-				     const float *values, size_t count, struct err *err)
+bool train_outfeed_looks(const struct train_session *session,
+			 const struct train_outfeed_place *place)
 {
-	struct outfeed_moment moment;
+	const struct train_outfeed *of = session->outfeed;
 
-	if (session->outfeed == NULL)
-		return ST_OK;
-	moment = moment_of(session, place, (uint64_t)layer);
-	return train_queues_activation(session->outfeed->queues, layer, &moment, values, count,
-				       err);
+	if (of == NULL || session->execution.mode != IPS_TRAIN)
+		return false;
+	return session->outfeed_plan.send_count > 0 || train_watch_looks(of->watch, place);
+}
+
+enum status train_outfeed_activation(struct train_session *session,
+				     const struct train_outfeed_place *place,
+				     const struct stage_tapped *tapped, struct err *err)
+{
+	const struct train_outfeed *of = session->outfeed;
+	struct outfeed_source sources[OUTFEED_TRAIL];
+	struct outfeed_moment moment =
+		train_outfeed_moment(session, place, OUTFEED_ACTIVATION, tapped->layer, 0);
+	enum status status = ST_OK;
+
+	moment.abs_max_known = tapped->abs_max_known;
+	moment.abs_max = tapped->abs_max;
+	moment.sources = sources;
+	moment.source_count = train_watch_sources(of->watch, place, tapped, sources);
+	if (of->queues != NULL)
+		status = train_queues_activation(of->queues, tapped->layer, &moment, tapped->values,
+						 tapped->count, err);
+	if (status == ST_OK)
+		status = train_watch_activation(of->watch, &moment, tapped, err);
+	return status;
 }
 
 enum status train_outfeed_gradients(struct train_session *session,
@@ -155,8 +180,7 @@ enum status train_outfeed_gradients(struct train_session *session,
 	const struct train_outfeed *of = session->outfeed;
 	enum status status = ST_OK;
 
-	if (of == NULL || !train_queues_gradients(of->queues) ||
-	    session->run->outfeed.optimizer_mode != mode)
+	if (of == NULL || session->run->outfeed.optimizer_mode != mode)
 		return ST_OK;
 	for (int p = model->param_count - 1; p >= 0 && status == ST_OK; p--) {
 		const struct model_param *param = &model->params[p];
@@ -164,11 +188,25 @@ enum status train_outfeed_gradients(struct train_session *session,
 
 		if (session->layout->stage[param->layer] != (int)place->keys.stage)
 			continue;
-		moment = moment_of(session, place, (uint64_t)(model->param_count - p));
-		status = train_queues_gradient(of->queues, p, &moment, gradients + param->offset,
-					       param->count, err);
+		if (of->queues != NULL && train_queues_gradients(of->queues)) {
+			moment = train_outfeed_moment(session, place, OUTFEED_GRADIENT, p, 0);
+			status =
+				train_queues_gradient(of->queues, p, &moment,
+						      gradients + param->offset, param->count, err);
+		}
+		if (status == ST_OK)
+			status = train_watch_gradient(of->watch, place, p,
+						      gradients + param->offset, err);
 	}
 	return status;
+}
+
+enum status train_outfeed_update(struct train_session *session,
+				 const struct train_outfeed_place *place, struct err *err)
+{
+	if (session->outfeed == NULL)
+		return ST_OK;
+	return train_watch_update(session->outfeed->watch, place, err);
 }
 
 /* ---- callbacks ----------------------------------------------------------------------------------

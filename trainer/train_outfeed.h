@@ -19,21 +19,25 @@ struct train_outfeed_place {
 	int64_t microbatch; /* of its pipeline run; the accumulation count in a weight update */
 };
 
-/* What is sent and which layers are looked at: session->outfeed_plan and taps, both in the
- * session's arena. Before its stages are made. */
-enum status train_outfeed_plan_session(struct train_session *session, struct err *err);
+/* What is looked at, before anything is made: session->taps and the plans. @recorded: there is (or
+ * would be) a recording. */
+enum status train_outfeed_plan_session(struct train_session *session, bool recorded,
+				       struct err *err);
 
-/* Make session->outfeed and what feeds it, as the run file says; all NULL where nothing is looked
- * at. */
+/* Make session->outfeed and what feeds it, as planned; NULL where nothing is looked at. */
 enum status train_outfeed_new(struct train_session *session, struct err *err);
 
 /* Write what is left. */
 enum status train_outfeed_close(struct train_session *session, struct err *err);
 
-/* What flows through @layer of the model in a forward pass: @count floats. */
+/* Is anything looked at in the forward pass at @place? */
+bool train_outfeed_looks(const struct train_session *session,
+			 const struct train_outfeed_place *place);
+
+/* The output of a layer in a forward pass. */
 enum status train_outfeed_activation(struct train_session *session,
-				     const struct train_outfeed_place *place, int layer,
-				     const float *values, size_t count, struct err *err);
+				     const struct train_outfeed_place *place,
+				     const struct stage_tapped *tapped, struct err *err);
 
 /* Of a stage's variables, in reverse order, as the tutorial's optimizer does. @mode: what
  * @gradients are; those of the other mode are not looked at. */
@@ -41,6 +45,15 @@ enum status train_outfeed_gradients(struct train_session *session,
 				    const struct train_outfeed_place *place,
 				    enum run_outfeed_optimizer mode, const float *gradients,
 				    struct err *err);
+
+/* The variables and slots of a stage after its update. */
+enum status train_outfeed_update(struct train_session *session,
+				 const struct train_outfeed_place *place, struct err *err);
+
+/* The moment of a value that a worker looks at; of no slot: 0. */
+struct outfeed_moment train_outfeed_moment(const struct train_session *session,
+					   const struct train_outfeed_place *place,
+					   enum outfeed_kind kind, int number, int slot);
 
 /* An OutfeedCallback at the end of an epoch: train_queues_callback(). */
 enum status train_outfeed_callback(struct train_session *session, const char *queue,

@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "trainer/train_outfeed_watch.h"
 
 struct train_queues {
 	const struct train_outfeed_plan *plan;
@@ -56,6 +57,7 @@ static enum status add_activation(const struct train_queues *queues, int number,
 	const struct outfeed_tensor_params tensor = {
 		.key = send->key,
 		.kind = OUTFEED_ACTIVATION,
+		.activity = train_watch_activity(session->model, send->layer),
 		.layer = layer->name,
 		.stage = session->layout->stage[send->layer],
 		.shape = shape,

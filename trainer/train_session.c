@@ -250,7 +250,7 @@ static enum status build_device(struct train_session *session, struct err *err)
 	enum status status = read_compile(session, err);
 
 	if (status == ST_OK)
-		status = train_outfeed_plan_session(session, err);
+		status = train_outfeed_plan_session(session, true, err);
 	if (status == ST_OK)
 		status = new_schedules(session, err);
 	if (status == ST_OK)
@@ -265,7 +265,7 @@ static enum status build(struct train_session *session, struct err *err)
 	enum status status = read_compile(session, err);
 
 	if (status == ST_OK)
-		status = train_outfeed_plan_session(session, err);
+		status = train_outfeed_plan_session(session, session->recording != NULL, err);
 	if (status == ST_OK)
 		status = new_schedules(session, err);
 	if (status != ST_OK)

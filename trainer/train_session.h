@@ -17,6 +17,7 @@
 #include "common/pool.h"
 #include "ipu/compile/ipu_trace.h"
 #include "ipu/ipu_bubble.h"
+#include "outfeed/outfeed.h"
 #include "trainer/data/dataset_feed.h"
 #include "trainer/learn/loss.h"
 #include "trainer/learn/metric.h"
@@ -113,6 +114,21 @@ struct train_sites {
 	struct ips_site **program; /* transfers, and functions that are no phase */
 };
 
+/* A tensor that is looked at without a queue: see train_outfeed_watch.h. */
+struct train_watched {
+	struct outfeed_tensor_params tensor;
+	struct outfeed_choice choice;
+	size_t count; /* elements of a value */
+	int number;   /* the layer; of all but activations the parameter */
+	int slot;     /* of optimizer state */
+};
+
+struct train_watch_plan {
+	struct outfeed_policy policy; /* the run file's, with what is watched */
+	struct train_watched *tensors;
+	int count;
+};
+
 struct train_session;
 
 struct train_worker {
@@ -152,7 +168,8 @@ struct train_session {
 	int barrier_count;
 
 	struct train_outfeed_plan outfeed_plan;
-	uint8_t *taps;                 /* by layer: enum stage_look */
+	uint8_t *taps; /* by layer: enum stage_look */
+	struct train_watch_plan watch_plan;
 	struct train_outfeed *outfeed; /* NULL: nothing is looked at */
 
 	struct train_execution execution;

@@ -127,11 +127,7 @@ static void tap_activation(void *user, const struct stage_tapped *tapped)
 	const struct train_outfeed_place place = place_in_run(work);
 	struct err err = {ST_OK, ""};
 
-	if (session->execution.mode != IPS_TRAIN)
-		return;
-	keep_first(&work->worker->err,
-		   train_outfeed_activation(session, &place, tapped->layer, tapped->values,
-					    tapped->count, &err),
+	keep_first(&work->worker->err, train_outfeed_activation(session, &place, tapped, &err),
 		   &err);
 }
 
@@ -236,6 +232,7 @@ static void run_forward(struct work *work)
 	struct train_session *session = worker->session;
 	const int last = session->layout->stages - 1;
 	const int slot = (int)(work->sequence % work->stage->slots);
+	struct train_outfeed_place place;
 
 	if (work->number > 0)
 		train_signal_wait(&stage_of(work, work->number - 1)->forward_done,
@@ -250,8 +247,10 @@ static void run_forward(struct work *work)
 		draw_flow(work, &ACTIVATIONS, false, work->number - 1);
 	take_input(work, slot);
 	stage_set_training(work->stage->stage, session->execution.mode == IPS_TRAIN);
+	place = place_in_run(work);
 	stage_forward(work->stage->stage, slot, items_of(work), (uint64_t)step_of(work),
-		      worker->replica->weights, tap_activation, work);
+		      worker->replica->weights,
+		      train_outfeed_looks(session, &place) ? tap_activation : NULL, work);
 	if (work->number == last)
 		take_results(work, slot);
 	else
@@ -364,6 +363,15 @@ static void reduce_replicas(struct work *work)
 	meet(work);
 }
 
+static void outfeed_update(struct work *work)
+{
+	const struct train_outfeed_place place = place_in_run(work);
+	struct err err = {ST_OK, ""};
+
+	keep_first(&work->worker->err, train_outfeed_update(work->worker->session, &place, &err),
+		   &err);
+}
+
 static void run_update(struct work *work)
 {
 	struct train_worker *worker = work->worker;
@@ -384,6 +392,7 @@ static void run_update(struct work *work)
 	optimizer_run(&session->optimizer, session->pool, work->stage->ranges,
 		      work->stage->range_count, replica->weights, gradients, replica->slots,
 		      session->model->weights, session->execution.first_update + work->run);
+	outfeed_update(work);
 	if (replica->halves != NULL)
 		model_round_weights(session->model, session->pool, work->stage->first_layer,
 				    work->stage->layer_count, true, replica->weights,
