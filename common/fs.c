@@ -206,6 +206,29 @@ enum status fs_writer_put(struct fs_writer *writer, const void *data, size_t len
 	return fs_fail(err, number, "write", writer->path);
 }
 
+enum status fs_writer_patch(struct fs_writer *writer, uint64_t at, const void *data, size_t length,
+			    struct err *err)
+{
+	const char *bytes = data;
+	int number = 0;
+
+	while (length > 0 && number == 0) {
+		ssize_t done = pwrite(writer->fd, bytes, length, (off_t)at);
+
+		if (done < 0) {
+			number = errno == EINTR ? 0 : errno;
+			continue;
+		}
+		bytes += done;
+		at += (uint64_t)done;
+		length -= (size_t)done;
+	}
+	if (!number)
+		return ST_OK;
+	fs_writer_drop(writer);
+	return fs_fail(err, number, "write", writer->path);
+}
+
 enum status fs_writer_close(struct fs_writer *writer, struct err *err)
 {
 	int number = 0;

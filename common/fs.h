@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/err.h"
 
@@ -33,6 +34,9 @@ struct fs_writer {
 enum status fs_writer_open(struct fs_writer *writer, const char *path, struct err *err);
 enum status fs_writer_put(struct fs_writer *writer, const void *data, size_t length,
 			  struct err *err);
+/* Over what was put before, from byte @at on; a file's alone. Fails as fs_writer_put() does. */
+enum status fs_writer_patch(struct fs_writer *writer, uint64_t at, const void *data, size_t length,
+			    struct err *err);
 enum status fs_writer_close(struct fs_writer *writer, struct err *err);
 void fs_writer_drop(struct fs_writer *writer); /* accepts a closed one */
 

@@ -25,7 +25,11 @@ enum {
 	OPTION_JSON,
 	OPTION_LIMIT,
 	OPTION_WIDTH,
-	OPTION_COLOR
+	OPTION_COLOR,
+	OPTION_OUTPUT,
+	OPTION_FORCE,
+	OPTION_KEYS,
+	OPTION_STEPS
 };
 
 static const struct cli_option command_options[] = {
@@ -46,11 +50,32 @@ static const struct cli_option command_options[] = {
 			  .choices = "auto always never",
 			  .help = "Bold headings: auto (on a terminal, unless NO_COLOR is set), "
 				  "always or never."},
+	[OPTION_OUTPUT] = {.name = "--output",
+			   .letter = 'o',
+			   .argument = "FILE",
+			   .help = "export: the file to write; by default captures.npz, here."},
+	[OPTION_FORCE] = {.name = "--force", .help = "export: replace FILE if it is there."},
+	[OPTION_KEYS] = {.name = "--keys",
+			 .argument = "PATTERN",
+			 .help = "export: only tensors whose key fits this shell pattern "
+				 "('Dense_1*')."},
+	[OPTION_STEPS] = {.name = "--steps",
+			  .help = "export npz: beside each array NAME also NAME@step, the step "
+				  "(of what belongs to a weight update: the update) of each "
+				  "enqueue; -1: unknown."},
+};
+
+/* The entry that an option is for; NULL: any. */
+static const char *const option_entries[ARRAY_LEN(command_options)] = {
+	[OPTION_OUTPUT] = "export",
+	[OPTION_FORCE] = "export",
+	[OPTION_KEYS] = "export",
+	[OPTION_STEPS] = "export",
 };
 
 static const struct cli_command command_report = {
 	.name = "ipu-report",
-	.synopsis = "REPORT [NAME] [--csv|--json]",
+	.synopsis = "REPORT [NAME [FORMAT]] [--csv|--json]",
 	.summary = "what a run recorded, as text, CSV or JSON",
 	.about =
 		"Print a report on a recorded run. REPORT is a report directory (tf_report__...) "
@@ -60,13 +85,20 @@ static const struct cli_command command_report = {
 		"A file is read the same way while it is written, after its writer was killed, and "
 		"when it is complete; reading never changes it. `repair` finishes a file whose "
 		"writer "
-		"died.",
+		"died.\n\n"
+		"`export npz` writes captured tensors to a file that numpy.load() reads: an array "
+		"per "
+		"tensor, named by its key, all enqueues stacked: (enqueues, [replicas,] shape). "
+		"Captures of another shape (a last, short batch) are an array of their own, "
+		"NAME@16x128. Values are stored as they were recorded.",
 	.options = command_options,
 	.option_count = ARRAY_LEN(command_options),
 	.examples = "ipu-report tf_report__2026-01-31__12-00-00.000__4711\tThe run at a glance.\n"
 		    "ipu-report run.db bubbles --csv\tEvery bubble, for a spreadsheet.\n"
 		    "ipu-report run.db spans --limit 20\tThe first 20 spans.\n"
-		    "ipu-report run.db repair\tFinish the file of a killed run.\n",
+		    "ipu-report run.db repair\tFinish the file of a killed run.\n"
+		    "ipu-report run.db export npz -o out.npz --keys 'Dense_128*'\tCaptured "
+		    "tensors of a layer, for numpy.\n",
 	.words = "FILE",
 	.details = "ENVIRONMENT\nNO_COLOR: no bold headings. CLICOLOR_FORCE: bold headings even "
 		   "where the output is not a terminal.",
@@ -74,12 +106,14 @@ static const struct cli_command command_report = {
 
 /* The command line, taken apart. */
 struct command_line {
-	const char *words[2]; /* REPORT, NAME */
+	const char *words[3]; /* REPORT, NAME, FORMAT */
 	int word_count;
 	bool csv, json;
 	int64_t limit;
 	int width; /* -1: not given */
 	const char *color;
+	const char *output, *keys;
+	bool given[ARRAY_LEN(command_options)];
 };
 
 /* --- arguments ---------------------------------------------------------------------------------
@@ -103,6 +137,7 @@ static enum status command_option(struct command_line *line, const struct cli_ar
 	enum status status = ST_OK;
 	int64_t width = 0;
 
+	line->given[argument->option - command_options] = true;
 	switch (argument->option - command_options) {
 	case OPTION_CSV:
 		line->csv = true;
@@ -119,6 +154,12 @@ static enum status command_option(struct command_line *line, const struct cli_ar
 		break;
 	case OPTION_COLOR:
 		line->color = argument->value;
+		break;
+	case OPTION_OUTPUT:
+		line->output = argument->value;
+		break;
+	case OPTION_KEYS:
+		line->keys = argument->value;
 		break;
 	}
 	return status;
@@ -142,9 +183,10 @@ static enum status command_parse(struct command_line *line, int argc, char **arg
 		else if (line->word_count < (int)ARRAY_LEN(line->words))
 			line->words[line->word_count++] = argument.value;
 		else
-			status = err_set(err, ST_INVALID,
-					 "one word too many: \"%s\" (REPORT and NAME are enough)",
-					 argument.value);
+			status = err_set(
+				err, ST_INVALID,
+				"one word too many: \"%s\" (REPORT, NAME and FORMAT are enough)",
+				argument.value);
 		if (status != ST_OK)
 			return status;
 	}
@@ -200,6 +242,22 @@ static enum status command_check_path(const char *path, struct err *err)
 	return err_set(err, ST_NOTFOUND, "%s: no profile.db in this folder", path);
 }
 
+/* Words and options that are not for @entry. */
+static enum status command_check_entry(const struct command_line *line,
+				       const struct report_entry *entry, struct err *err)
+{
+	if (line->word_count > 2 && entry->word == NULL)
+		return err_set(err, ST_INVALID,
+			       "one word too many: \"%s\" (REPORT and NAME are enough)",
+			       line->words[2]);
+	for (size_t i = 0; i < ARRAY_LEN(option_entries); i++)
+		if (line->given[i] && option_entries[i] != NULL &&
+		    strcmp(option_entries[i], entry->name) != 0)
+			return err_set(err, ST_INVALID, "%s is an option of `%s`, not of `%s`",
+				       command_options[i].name, option_entries[i], entry->name);
+	return ST_OK;
+}
+
 /* Find out what is asked for: the entry, and the path in line->words[0]. */
 static enum status command_resolve(struct command_line *line, const struct report_entry **entry,
 				   struct err *err)
@@ -215,6 +273,8 @@ static enum status command_resolve(struct command_line *line, const struct repor
 			       : command_no_path(line->words[0], err);
 
 	status = report_entry_find(entry, line->word_count > 1 ? line->words[1] : "summary", err);
+	if (status == ST_OK)
+		status = command_check_entry(line, *entry, err);
 	if (status != ST_OK || (*entry)->needs == REPORT_NEEDS_NOTHING)
 		return status;
 	return command_check_path(line->words[0], err);
@@ -256,6 +316,11 @@ int report_command(int argc, char **argv)
 		.path = line.words[0],
 		.limit = line.limit,
 		.out = stdout,
+		.word = line.words[2],
+		.file = line.output,
+		.keys = line.keys,
+		.force = line.given[OPTION_FORCE],
+		.steps = line.given[OPTION_STEPS],
 		.render = {.format = line.csv    ? REPORT_AS_CSV
 				     : line.json ? REPORT_AS_JSON
 						 : REPORT_AS_TEXT,

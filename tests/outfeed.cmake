@@ -13,3 +13,5 @@ foreach(module IN ITEMS health health_loss health_rules)
 		SOURCES test_outfeed_${module}.c support/health.c
 		LIBS outfeed PkgConfig::SQLITE LABELS unit outfeed)
 endforeach()
+ipuscope_add_test(NAME test_outfeed_captures SOURCES test_outfeed_captures.c prof_testing.c
+	LIBS outfeed profiler common PkgConfig::SQLITE LABELS unit outfeed)

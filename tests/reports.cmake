@@ -11,3 +11,9 @@ foreach(module IN ITEMS command schema summary tensors views)
 endforeach()
 # Runs the command.
 add_dependencies(test_report_command ipu-report)
+
+# `export`: of recordings that capture_make writes.
+add_executable(capture_make capture_make.c)
+target_link_libraries(capture_make PRIVATE profiler ipuscope_options)
+set_target_properties(capture_make PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+ipuscope_add_script(NAME report_export LABELS golden reports)

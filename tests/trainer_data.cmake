@@ -5,3 +5,4 @@ foreach(module IN ITEMS dataset dataset_cifar dataset_feed dataset_gather datase
 		 dataset_synthetic)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c LIBS dataset_sample LABELS unit trainer)
 endforeach()
+ipuscope_add_test(NAME test_npz_writer SOURCES test_npz_writer.c LIBS trainer_data common LABELS unit trainer)

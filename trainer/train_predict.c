@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "trainer/data/npz_writer.h"
+#include "common/npz_writer.h"
 #include "trainer/train_phase.h"
 
 struct predictions {
@@ -57,13 +57,13 @@ static enum status save(const struct predictions *predictions, const struct trai
 			struct err *err)
 {
 	const struct model_shape *shape = output_shape(session);
-	struct npz_array array = {.name = "predictions", .ndim = shape->ndim + 1};
+	struct npz_member array = {.name = "predictions", .ndim = shape->ndim + 1};
 	struct npz_writer writer;
 	enum status status;
 
 	if (predictions->values == NULL)
 		return ST_OK;
-	if (array.ndim > NPZ_DIMS)
+	if (array.ndim > NPZ_WRITER_DIMS)
 		return err_set(err, ST_UNSUPPORTED, "predict.output: an output of %d dimensions",
 			       shape->ndim);
 	array.dim[0] = predictions->items;

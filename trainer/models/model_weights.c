@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/npz_writer.h"
 #include "common/str.h"
 #include "trainer/data/npz.h"
-#include "trainer/data/npz_writer.h"
 #include "trainer/models/model_reader.h"
 
 /* --- saving ------------------------------------------------------------------------------------
@@ -27,7 +27,7 @@ enum status model_weights_save(const struct model *model, const float *weights, 
 		return status;
 	for (int i = 0; i < model->param_count && status == ST_OK; i++) {
 		const struct model_param *param = &model->params[i];
-		struct npz_array array = {.name = param->name, .ndim = param->shape.ndim};
+		struct npz_member array = {.name = param->name, .ndim = param->shape.ndim};
 
 		_Static_assert(MODEL_DIMS <= NPZ_DIMS, "a parameter has too many dimensions");
 		memcpy(array.dim, param->shape.dim, sizeof(param->shape.dim));
