@@ -62,6 +62,7 @@ enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfee
 	queue = mem_calloc(1, sizeof(*queue));
 	if (queue == NULL)
 		return err_nomem(err);
+	outfeed__keep_init(queue);
 	queue->outfeed = outfeed;
 	queue->mode = params->mode;
 	queue->replicas = params->replicas;
@@ -82,6 +83,9 @@ static void key_free(struct outfeed_key *key)
 	if (key == NULL)
 		return;
 	mem_free(key->name);
+	mem_free(key->layer);
+	mem_free(key->values);
+	mem_free(key->moments);
 	mem_free(key->summaries);
 	mem_free(key);
 }
@@ -96,6 +100,7 @@ void outfeed_queue_free(struct outfeed_queue *queue)
 		mem_free(queue->filters[i]);
 	mem_free(queue->filters);
 	mem_free(queue->keys);
+	outfeed__keep_fini(queue);
 	mem_free(queue->name);
 	mem_free(queue);
 }
@@ -123,11 +128,15 @@ static enum status key_new(struct outfeed_key **out, struct outfeed_queue *queue
 	if (key == NULL)
 		return err_nomem(err);
 	key->queue = queue;
+	key->kind = params->kind;
+	key->dtype = params->dtype;
 	key->name = mem_strdup(params->key);
+	key->layer = params->layer != NULL ? mem_strdup(params->layer) : NULL;
 	key->summaries = mem_aligned((size_t)queue->replicas, sizeof(*key->summaries));
 	sent.queue = queue->name;
 	sent.queued = true;
-	status = key->name == NULL || key->summaries == NULL
+	status = key->name == NULL || key->summaries == NULL ||
+				 (key->layer == NULL && params->layer != NULL)
 			 ? err_nomem(err)
 			 : outfeed_tensor_add(queue->outfeed, &key->tensor, &sent, err);
 	if (status != ST_OK) {
@@ -239,6 +248,10 @@ enum status outfeed_enqueue(struct outfeed_key *key, const struct outfeed_moment
 		outfeed_stats_merge(&summary->stats, &stats);
 	summary->enqueues++;
 	summary->ever = true;
+	if (queue->kept.room > 0 && status == ST_OK)
+		return outfeed__keep(key, moment, (int)replica, values, err);
+	if (queue->kept.room > 0)
+		outfeed__keep(key, moment, (int)replica, values, NULL);
 	return status;
 }
 

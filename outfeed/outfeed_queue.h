@@ -7,8 +7,11 @@
  * `tensor_stats` each, and a running summary per key since the last dequeue, which is what the
  * callback prints.
  *
+ * Values themselves are kept only where somebody takes them: outfeed_keep().
+ *
  * Threads: keys are added by one thread before any is recorded; one key and replica is recorded by
- * one thread at a time; dequeue and print while no one records.
+ * one thread at a time; print while no one records. One thread takes values, also while others
+ * record.
  */
 #ifndef OUTFEED_QUEUE_H
 #define OUTFEED_QUEUE_H
@@ -57,6 +60,64 @@ enum status outfeed_enqueue(struct outfeed_key *key, const struct outfeed_moment
 
 /* Has anything been sent since the queue was made? */
 bool outfeed_queue_enqueued(const struct outfeed_queue *queue);
+
+/*
+ * Keep values from now on, room for @enqueues of each key (of an OUTFEED_LAST queue: for one, the
+ * last). After all keys are added, before any is recorded; nothing is allocated later.
+ *
+ * @waits: they are taken while others record, so who finds no room waits for it, as the device
+ * does. Room for a single enqueue never locks up where all that one thread records of an enqueue
+ * comes before what it records of the next; else room must be for as many more as a thread may be
+ * ahead of itself. Without @waits more enqueues than there is room for are ST_LIMIT.
+ */
+enum status outfeed_keep(struct outfeed_queue *queue, int64_t enqueues, bool waits,
+			 struct err *err);
+
+/* One value as it was enqueued. */
+struct outfeed_value {
+	const char *queue, *key, *layer; /* layer NULL: none */
+	enum outfeed_kind kind;
+	enum outfeed_dtype dtype;
+	const int64_t *shape;
+	int ndim;
+	struct ips_keys keys;
+	const void *values;
+	size_t count; /* elements */
+};
+typedef void (*outfeed_visit)(void *user, const struct outfeed_value *value);
+
+/* Take the next enqueue that has arrived whole, from all replicas: @visit sees its values, replica
+ * by replica, keys as they were added (NULL: nobody does). Then its place is given back. Of an
+ * OUTFEED_LAST queue the last one, while no one records. false: there is none. */
+bool outfeed_next(struct outfeed_queue *queue, outfeed_visit visit, void *user);
+
+/* Nobody takes values any more: who waits for room goes on, and values without room are lost.
+ * Any thread. */
+void outfeed_let_go(struct outfeed_queue *queue);
+
+/* Begin anew with all room, while no one records: what was not taken is gone. */
+void outfeed_restart(struct outfeed_queue *queue);
+
+/* What came of one key, stacked: [enqueues,] [replicas,] and the shape of a value; enqueues of
+ * OUTFEED_ALL alone, replicas where there are several. */
+struct outfeed_array {
+	const char *key, *layer;
+	enum outfeed_kind kind;
+	enum outfeed_dtype dtype;
+	int64_t shape[OUTFEED_NDIM_MAX + 2];
+	int ndim;
+	const void *values;
+};
+
+/*
+ * IPUOutfeedQueue.dequeue(): everything since the last dequeue or restart, as one array per key in
+ * the order in which they were added; *@count 0 where nothing came. Arrays are the queue's, until
+ * the next dequeue; values until the restart. @wait: the caller's is the thread that runs the
+ * device, so a queue that was never enqueued is ST_INVALID; false: another thread, which gets what
+ * has arrived. Of a queue that keeps values without waiting.
+ */
+enum status outfeed_dequeue(struct outfeed_queue *queue, bool wait,
+			    const struct outfeed_array **out, int *count, struct err *err);
 
 /*
  * The OutfeedCallback at the end of an epoch: print the keys, stacked shapes and the table of

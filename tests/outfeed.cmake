@@ -1,5 +1,5 @@
 # Tests of outfeed/.
-foreach(module IN ITEMS change filter histogram neurons numpy queue scan stats tier)
+foreach(module IN ITEMS change filter histogram keep neurons numpy queue scan stats tier)
 	ipuscope_add_test(NAME test_outfeed_${module} SOURCES test_outfeed_${module}.c
 		LIBS outfeed PkgConfig::SQLITE LABELS unit outfeed)
 endforeach()

@@ -6,9 +6,11 @@
 #include <time.h>
 
 #include "common/mem.h"
+#include "trainer/train_values.h"
 
-#define WAIT_LEAST_NS 1000000
-#define WAIT_MOST_NS  50000000
+#define WAIT_LEAST_NS  1000000
+#define WAIT_MOST_NS   50000000
+#define WAIT_VALUES_NS 1000000
 
 struct train_async {
 	struct train_phase *phase;
@@ -57,6 +59,22 @@ static void call_step(struct train_async *async, int64_t step)
 	}
 }
 
+/* After a failure nobody is called any more, but workers must not wait for ever. */
+static bool take_values(struct train_async *async)
+{
+	return train_values_take(async->phase->session,
+				 async->err.status == ST_OK ? async->callbacks : NULL, true);
+}
+
+/* Workers may be waiting for room in a queue; for the results of a step nobody does. */
+static int64_t longer(const struct train_async *async, int64_t wait_ns)
+{
+	const int64_t most = async->phase->session->values == TRAIN_VALUES_RUNNING ? WAIT_VALUES_NS
+										   : WAIT_MOST_NS;
+
+	return wait_ns < most / 2 ? 2 * wait_ns : most;
+}
+
 static void *async_main(void *argument)
 {
 	struct train_async *async = argument;
@@ -66,15 +84,19 @@ static void *async_main(void *argument)
 		/* In this order: all that was done before the end is seen after it. */
 		const bool ended = atomic_load_explicit(&async->ended, memory_order_acquire);
 		const struct timespec pause = {0, wait_ns};
+		bool any = take_values(async);
 
 		if (async->called < steps_done(async)) {
 			call_step(async, async->called++);
+			any = true;
+		}
+		if (any) {
 			wait_ns = WAIT_LEAST_NS;
 		} else if (ended) {
 			return NULL;
 		} else {
 			nanosleep(&pause, NULL);
-			wait_ns = wait_ns < WAIT_MOST_NS / 2 ? 2 * wait_ns : WAIT_MOST_NS;
+			wait_ns = longer(async, wait_ns);
 		}
 	}
 }
@@ -89,6 +111,8 @@ static void async_start(void *user)
 	atomic_store(&async->ended, false);
 	failed = pthread_create(&async->thread, NULL, async_main, async);
 	async->started = failed == 0;
+	if (failed != 0)
+		train_values_let_go(async->phase->session);
 	if (failed != 0 && async->err.status == ST_OK)
 		err_set(&async->err, ST_FAILED, "asynchronous callbacks: cannot start a thread: %s",
 			strerror(failed));

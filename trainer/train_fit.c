@@ -10,6 +10,7 @@
 #include "trainer/train_phase.h"
 #include "trainer/train_predict.h"
 #include "trainer/train_replica.h"
+#include "trainer/train_values.h"
 
 struct fit {
 	const struct train_fit_params *params;
@@ -118,9 +119,7 @@ static enum status fit_init(struct fit *fit, const struct train_fit_params *para
 	status = name_figures(fit, err);
 	if (status == ST_OK)
 		status = train_phase_new(&fit->phase, fit->session, IPS_TRAIN, params->screen, err);
-	/* Accumulated outfeeds have nothing to look at before a pipeline run has ended. */
-	if (status == ST_OK && fit->session->run->fit.asynchronous_callbacks &&
-	    !fit->session->run->pipeline.accumulate_outfeed)
+	if (status == ST_OK && train_values_running(fit->session->run))
 		status = train_async_new(&fit->async, fit->phase, params->callbacks, &fit->host,
 					 err);
 	return status;
@@ -183,6 +182,8 @@ static enum status execute(struct fit *fit, int64_t epoch, struct err *err)
 		called = train_async_join(fit->async, status == ST_OK ? err : NULL);
 	if (status == ST_OK)
 		status = called;
+	if (status == ST_OK)
+		train_values_finish(fit->session, fit->params->callbacks);
 	return status == ST_OK ? call_batch_end(fit, err) : status;
 }
 
@@ -246,6 +247,7 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	enum status status;
 
 	train_phase_begin(fit->phase);
+	train_values_begin_epoch(fit->session);
 	train_screen_epoch(screen, epoch, fit->session->run->fit.epochs,
 			   layout->steps_per_epoch * layout->replicas,
 			   &fit->phase->measure->figures);

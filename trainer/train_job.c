@@ -16,6 +16,7 @@
 #include "trainer/models/model_weights.h"
 #include "trainer/train_replica.h"
 #include "trainer/train_summary.h"
+#include "trainer/train_values.h"
 
 void train_job_init(struct train_job *job, FILE *out, bool quiet)
 {
@@ -348,6 +349,7 @@ static enum status compile(struct train_job *job, struct err *err)
 		return status;
 	train_screen_compile(&job->screen, job->model->name, 2);
 	params.recording = job->recording;
+	params.values = train_values_of(job->run, &job->callbacks, job->keep_outfeeds);
 	params.trace_executions = job->options.execution_profile_program_run_count;
 	params.report = job->recording == NULL ? NULL : job->directory;
 	status = train_session_new(&job->session, &params, err);

@@ -18,6 +18,7 @@ struct train_job {
 	struct train_screen screen;
 	struct run_file *run;
 	struct callbacks callbacks;
+	bool keep_outfeeds; /* the program dequeues them */
 	struct model *model;
 	struct dataset train_set, test_set;
 	struct run_layout *layout;

@@ -212,11 +212,14 @@ enum status train_outfeed_update(struct train_session *session,
 /* ---- callbacks ----------------------------------------------------------------------------------
  */
 
+struct train_queues *train_outfeed_queues(const struct train_session *session)
+{
+	return session->outfeed == NULL ? NULL : session->outfeed->queues;
+}
+
 enum status train_outfeed_callback(struct train_session *session, const char *queue,
 				   const char *callback, FILE *out, int64_t epoch, struct err *err)
 {
-	struct train_outfeed *of = session->outfeed;
-
-	return train_queues_callback(of == NULL ? NULL : of->queues, session, queue, callback, out,
+	return train_queues_callback(train_outfeed_queues(session), session, queue, callback, out,
 				     epoch, err);
 }

@@ -55,6 +55,9 @@ struct outfeed_moment train_outfeed_moment(const struct train_session *session,
 					   const struct train_outfeed_place *place,
 					   enum outfeed_kind kind, int number, int slot);
 
+/* NULL: outfeeds are off. */
+struct train_queues *train_outfeed_queues(const struct train_session *session);
+
 /* An OutfeedCallback at the end of an epoch: train_queues_callback(). */
 enum status train_outfeed_callback(struct train_session *session, const char *queue,
 				   const char *callback, FILE *out, int64_t epoch, struct err *err);

@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "outfeed/outfeed_filter.h"
 #include "trainer/train_outfeed_watch.h"
 
 struct train_queues {
@@ -19,6 +20,7 @@ struct train_queues {
 	int *first_send;                 /* by layer, and one more: where its sends begin */
 	struct outfeed_key **gradient;   /* by parameter; NULL entries: refused, or none */
 	bool gradients;
+	bool last; /* their mode */
 };
 
 /* ---- making -----------------------------------------------------------------------------------
@@ -127,6 +129,100 @@ static void find_first_sends(const struct train_queues *queues, int layers)
 	}
 }
 
+/* ---- room for values ----------------------------------------------------------------------------
+ */
+
+/* Of an execution, by each replica. */
+static int64_t enqueues_of(const struct train_session *session, const struct train_queue_plan *plan)
+{
+	const struct run_layout *layout = session->layout;
+
+	return plan->kind == OUTFEED_GRADIENT &&
+			       session->run->outfeed.optimizer_mode == RUN_BEFORE_APPLY
+		       ? layout->updates_per_execution
+		       : layout->steps_per_execution;
+}
+
+/* Enqueues that there is room for. A ring is as deep as the device's. A worker of several stages
+ * may have a micro-batch's gradients of one, and not yet those of another that it had before: it
+ * gets room for all that it may be ahead of itself, within a pipeline run. */
+static int64_t room_of(const struct train_session *session, const struct train_queue_plan *plan)
+{
+	const struct run_layout *layout = session->layout;
+	const bool ahead = plan->kind == OUTFEED_GRADIENT && layout->ipus_used < layout->stages &&
+			   session->run->outfeed.optimizer_mode == RUN_AFTER_COMPUTE;
+	const int64_t ring =
+		session->run->outfeed.buffer_depth + (ahead ? layout->accumulation : 0);
+	const int64_t all = enqueues_of(session, plan);
+
+	if (session->run->outfeed.last)
+		return 1;
+	if (session->values == TRAIN_VALUES_RUNNING)
+		return ring < all ? ring : all;
+	return session->values == TRAIN_VALUES_EPOCH ? all * layout->executions_per_epoch : all;
+}
+
+static enum status keep_values(const struct train_queues *queues,
+			       const struct train_session *session, struct err *err)
+{
+	enum status status = ST_OK;
+
+	if (session->values == TRAIN_VALUES_NONE)
+		return ST_OK;
+	for (int q = 0; q < queues->plan->queue_count && status == ST_OK; q++)
+		status = outfeed_keep(queues->queues[q], room_of(session, &queues->plan->queues[q]),
+				      session->values == TRAIN_VALUES_RUNNING, err);
+	return status;
+}
+
+static bool sends_gradient(const struct train_session *session, const struct model_param *param)
+{
+	const struct run_texts *filters = &session->run->outfeed.gradients;
+	struct str key = {0};
+	bool sends;
+
+	str_addf(&key, "%s_grad", param->name);
+	sends = param->trainable &&
+		outfeed_filter_passes(filters->items, filters->count, str_peek(&key));
+	str_free(&key);
+	return sends;
+}
+
+/* Of one enqueue, with when and where each value was. */
+static double floats_of(const struct train_session *session, int queue)
+{
+	const struct train_outfeed_plan *plan = &session->outfeed_plan;
+	const struct model *model = session->model;
+	const double place = sizeof(struct ips_keys) / sizeof(float);
+	double floats = 0;
+
+	for (int i = 0; i < plan->send_count; i++)
+		if (plan->sends[i].queue == queue && plan->sends[i].sent)
+			floats += place +
+				  (double)session->run->data.batch_size *
+					  (double)model_shape_count(
+						  &model->layers[plan->sends[i].layer].output);
+	for (int p = 0; plan->queues[queue].kind == OUTFEED_GRADIENT && p < model->param_count; p++)
+		if (sends_gradient(session, &model->params[p]))
+			floats += place + (double)model->params[p].count;
+	return floats;
+}
+
+double train_queues_bytes(const struct train_session *session)
+{
+	double bytes = 0;
+
+	for (int q = 0;
+	     session->values != TRAIN_VALUES_NONE && q < session->outfeed_plan.queue_count; q++)
+		bytes += floats_of(session, q) * sizeof(float) *
+			 (double)room_of(session, &session->outfeed_plan.queues[q]) *
+			 session->layout->replicas;
+	return bytes;
+}
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
 static enum status queues_init(struct train_queues *queues, struct train_session *session,
 			       struct outfeed *outfeed, struct err *err)
 {
@@ -145,7 +241,9 @@ static enum status queues_init(struct train_queues *queues, struct train_session
 	find_first_sends(queues, session->model->layer_count);
 	for (int q = 0; q < plan->queue_count && status == ST_OK; q++)
 		status = new_queue(queues, q, session, outfeed, err);
-	return status == ST_OK ? add_keys(queues, session, err) : status;
+	if (status == ST_OK)
+		status = add_keys(queues, session, err);
+	return status == ST_OK ? keep_values(queues, session, err) : status;
 }
 
 enum status train_queues_new(struct train_queues **out, struct train_session *session,
@@ -158,6 +256,7 @@ enum status train_queues_new(struct train_queues **out, struct train_session *se
 	if (queues == NULL)
 		return err_nomem(err);
 	queues->plan = &session->outfeed_plan;
+	queues->last = session->run->outfeed.last;
 	status = queues_init(queues, session, outfeed, err);
 	if (status != ST_OK) {
 		train_queues_free(queues);
@@ -207,6 +306,39 @@ bool train_queues_gradients(const struct train_queues *queues)
 	return queues->gradients;
 }
 
+/* ---- values -------------------------------------------------------------------------------------
+ */
+
+bool train_queues_take(struct train_queues *queues, bool running, outfeed_visit visit, void *user)
+{
+	bool any = false;
+
+	for (int q = 0; q < queues->plan->queue_count; q++)
+		if (!running || !queues->last)
+			any |= outfeed_next(queues->queues[q], visit, user);
+	return any;
+}
+
+void train_queues_let_go(struct train_queues *queues)
+{
+	for (int q = 0; q < queues->plan->queue_count; q++)
+		outfeed_let_go(queues->queues[q]);
+}
+
+void train_queues_restart(struct train_queues *queues)
+{
+	for (int q = 0; q < queues->plan->queue_count; q++)
+		outfeed_restart(queues->queues[q]);
+}
+
+struct outfeed_queue *train_queues_find(const struct train_queues *queues, const char *name)
+{
+	for (int q = 0; q < queues->plan->queue_count; q++)
+		if (strcmp(queues->plan->queues[q].name, name) == 0)
+			return queues->queues[q];
+	return NULL;
+}
+
 /* ---- callbacks ----------------------------------------------------------------------------------
  */
 
@@ -247,10 +379,10 @@ enum status train_queues_callback(struct train_queues *queues, const struct trai
 				  const char *queue, const char *callback, FILE *out, int64_t epoch,
 				  struct err *err)
 {
-	for (int q = 0; queues != NULL && q < queues->plan->queue_count; q++)
-		if (strcmp(queues->plan->queues[q].name, queue) == 0)
-			return outfeed_callback(queues->queues[q], callback, IPS_TRAIN, epoch, out,
-						err);
+	struct outfeed_queue *found = queues != NULL ? train_queues_find(queues, queue) : NULL;
+
+	if (found != NULL)
+		return outfeed_callback(found, callback, IPS_TRAIN, epoch, out, err);
 	if (out != NULL)
 		show_no_queue(session, queues == NULL, queue, callback, out);
 	return ST_OK;

@@ -37,4 +37,18 @@ enum status train_queues_callback(struct train_queues *queues, const struct trai
 				  const char *queue, const char *callback, FILE *out, int64_t epoch,
 				  struct err *err);
 
+/* ---- values -----------------------------------------------------------------------------------
+ */
+
+/* Bytes that session->values takes; 0 where nobody takes values. Needs the plan alone. */
+double train_queues_bytes(const struct train_session *session);
+
+/* Take an enqueue of each queue that has one, the oldest; @visit NULL: it is let go. @running:
+ * while workers enqueue, so queues of the mode LAST wait for the end. false: there was none. */
+bool train_queues_take(struct train_queues *queues, bool running, outfeed_visit visit, void *user);
+void train_queues_let_go(struct train_queues *queues); /* outfeed_let_go() of all */
+void train_queues_restart(struct train_queues *queues);
+/* NULL: there is none. */
+struct outfeed_queue *train_queues_find(const struct train_queues *queues, const char *name);
+
 #endif /* TRAIN_OUTFEED_QUEUE_H */

@@ -5,16 +5,21 @@
  */
 #include <ipuscope/trainer.h>
 
+#include <pthread.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/str.h"
 #include "trainer/train_job.h"
+#include "trainer/train_outfeed.h"
+#include "trainer/train_outfeed_queue.h"
 
 struct ips_trainer {
 	struct train_job job;
 	char *command; /* what the report says was run */
 	bool ran;
+	pthread_t thread;                 /* that runs it */
+	struct ips_trainer_array *arrays; /* of the last dequeue */
 };
 
 static int public_status(enum status status, const struct err *err, char *message, size_t size)
@@ -87,6 +92,7 @@ void ips_trainer_close(struct ips_trainer *trainer)
 		return;
 	train_job_free(&trainer->job);
 	mem_free(trainer->command);
+	mem_free(trainer->arrays);
 	mem_free(trainer);
 }
 
@@ -115,6 +121,7 @@ int ips_trainer_run(struct ips_trainer *trainer, struct ips_train_result *result
 		return public_status(err_set(&err, ST_INVALID, "a trainer runs once: open another"),
 				     &err, message, message_size);
 	trainer->ran = true;
+	trainer->thread = pthread_self();
 	status = train_job_run(&trainer->job, &err);
 	if (result != NULL)
 		*result = public_result(&trainer->job.result);
@@ -140,4 +147,81 @@ const float *ips_trainer_weights(const struct ips_trainer *trainer, const char *
 		return job->session->replica[0].weights + param->offset;
 	}
 	return NULL;
+}
+
+/* ---- outfeeds -----------------------------------------------------------------------------------
+ */
+
+int ips_trainer_keep_outfeeds(struct ips_trainer *trainer)
+{
+	if (trainer->ran)
+		return (int)ST_INVALID;
+	trainer->job.keep_outfeeds = true;
+	return (int)ST_OK;
+}
+
+static enum status find_queue(const struct ips_trainer *trainer, const char *name,
+			      struct outfeed_queue **out, struct err *err)
+{
+	const struct train_job *job = &trainer->job;
+	const struct train_queues *queues =
+		job->session != NULL ? train_outfeed_queues(job->session) : NULL;
+
+	*out = NULL;
+	if (!job->keep_outfeeds)
+		return err_set(err, ST_INVALID,
+			       "ips_trainer_dequeue: ips_trainer_keep_outfeeds() was not called "
+			       "before the run");
+	if (job->session == NULL || !trainer->ran)
+		return err_set(err, ST_INVALID, "ips_trainer_dequeue: is for callbacks of a run");
+	*out = queues != NULL ? train_queues_find(queues, name) : NULL;
+	return *out != NULL ? ST_OK
+			    : err_set(err, ST_NOTFOUND,
+				      "there is no outfeed queue \"%s\" in this run", name);
+}
+
+static enum status show_arrays(struct ips_trainer *trainer, const struct outfeed_array *from,
+			       int count, struct err *err)
+{
+	struct ips_trainer_array *arrays =
+		mem_resize(trainer->arrays, (size_t)count + 1, sizeof(*arrays));
+
+	if (arrays == NULL)
+		return err_nomem(err);
+	trainer->arrays = arrays;
+	for (int i = 0; i < count; i++) {
+		arrays[i] = (struct ips_trainer_array){.key = from[i].key,
+						       .kind = outfeed_kind_text(from[i].kind),
+						       .layer = from[i].layer,
+						       .shape = from[i].shape,
+						       .ndim = from[i].ndim,
+						       .values = from[i].values,
+						       .count = 1};
+		for (int d = 0; d < from[i].ndim; d++)
+			arrays[i].count *= (size_t)from[i].shape[d];
+	}
+	return ST_OK;
+}
+
+int ips_trainer_dequeue(struct ips_trainer *trainer, const char *queue,
+			const struct ips_trainer_array **out, int *count, char *message,
+			size_t message_size)
+{
+	const bool own_thread = trainer->ran && pthread_equal(trainer->thread, pthread_self());
+	const struct outfeed_array *arrays = NULL;
+	struct outfeed_queue *found;
+	struct err err = {ST_OK, ""};
+	enum status status = find_queue(trainer, queue, &found, &err);
+
+	*out = NULL;
+	*count = 0;
+	if (status == ST_OK)
+		status = outfeed_dequeue(found, own_thread, &arrays, count, &err);
+	if (status == ST_OK)
+		status = show_arrays(trainer, arrays, *count, &err);
+	if (status == ST_OK)
+		*out = trainer->arrays;
+	else
+		*count = 0;
+	return public_status(status, &err, message, message_size);
 }

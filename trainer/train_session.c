@@ -7,6 +7,7 @@
 #include "common/mem.h"
 #include "trainer/layers/layer.h"
 #include "trainer/train_outfeed.h"
+#include "trainer/train_outfeed_queue.h"
 #include "trainer/train_record_internal.h"
 #include "trainer/train_replica.h"
 #include "trainer/train_worker.h"
@@ -106,15 +107,36 @@ static enum status read_compile(struct train_session *session, struct err *err)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
+/* What takes the place of values until somebody has looked at them. */
+static enum status refuse_values(const struct train_session *session, double values, double have,
+				 struct err *err)
+{
+	static const char *const fewer[] = {
+		[TRAIN_VALUES_EXECUTION] = "a smaller compile.steps_per_execution",
+		[TRAIN_VALUES_RUNNING] = "a smaller outfeed.buffer_depth",
+		[TRAIN_VALUES_EPOCH] = "a smaller fit.steps_per_epoch",
+	};
+	char values_text[FMT_SIZE], have_text[FMT_SIZE];
+
+	fmt_bytes(have_text, (uint64_t)have);
+	return err_set(err, ST_LIMIT,
+		       "outfeed: the values that wait for the program need about %s of memory "
+		       "beside the training's and this machine has %s: use filters that let fewer "
+		       "tensors pass (outfeed.activations, outfeed.gradients), or %s",
+		       values < 1e18 ? fmt_bytes(values_text, (uint64_t)values) : "countless bytes",
+		       have_text, fewer[session->values]);
+}
+
 /* A model too big is refused before anything is allocated for it. */
 static enum status check_memory(const struct train_session *session, struct err *err)
 {
 	const double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 	const double need = train_replica_bytes(session) * session->layout->replicas;
+	const double values = train_queues_bytes(session);
 	char need_text[FMT_SIZE], have_text[FMT_SIZE];
 
 	if (need <= have)
-		return ST_OK;
+		return need + values <= have ? ST_OK : refuse_values(session, values, have, err);
 	fmt_bytes(have_text, (uint64_t)have);
 	if (!(need < 1e18))
 		return err_set(err, ST_LIMIT,
@@ -319,6 +341,7 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	session->test_set = params->test_set;
 	session->recording = params->recording;
 	session->trace_executions = params->trace_executions;
+	session->values = params->values;
 	session->report = params->report;
 	train_signal_init(&session->go, false);
 	train_stop_init(&session->stop_early);

@@ -129,6 +129,14 @@ struct train_watch_plan {
 	int count;
 };
 
+/* Who takes the values that queues send, not only what they say of them. */
+enum train_values {
+	TRAIN_VALUES_NONE,
+	TRAIN_VALUES_EXECUTION, /* callbacks, after each execution */
+	TRAIN_VALUES_RUNNING,   /* callbacks, while it runs */
+	TRAIN_VALUES_EPOCH      /* the program, at the end of an epoch */
+};
+
 struct train_session;
 
 struct train_worker {
@@ -167,6 +175,7 @@ struct train_session {
 	pthread_barrier_t *barrier; /* by stage, of its replicas */
 	int barrier_count;
 
+	enum train_values values;
 	struct train_outfeed_plan outfeed_plan;
 	uint8_t *taps; /* by layer: enum stage_look */
 	struct train_watch_plan watch_plan;
@@ -190,7 +199,8 @@ struct train_session_params {
 	struct ips_recording *recording;
 	int64_t trace_executions;
 	const char *report; /* the folder of the recording; NULL: none */
-	bool device_only;   /* compile for the device and measure it; nothing is ever executed */
+	enum train_values values;
+	bool device_only; /* compile for the device and measure it; nothing is ever executed */
 };
 
 /* The workers start and wait. @params is copied, what it points to is borrowed. A session that

@@ -11,6 +11,14 @@
 #include "common/str.h"
 #include "trainer/models/model_config.h"
 
+/* A program's own. */
+struct callback_own {
+	struct ips_callback own;
+	struct ips_trainer *trainer;
+};
+
+static const struct callback_ops callback_own_ops;
+
 static const struct callback_ops *const callback_rows[] = {
 	&callback_csv_logger,
 	&callback_early_stopping,
@@ -151,6 +159,25 @@ enum status callbacks_batch_end(const struct callbacks *callbacks, const struct 
 	return ST_OK;
 }
 
+bool callbacks_take_outfeeds(const struct callbacks *callbacks)
+{
+	for (int i = 0; i < callbacks->count; i++) {
+		const struct callback *one = &callbacks->items[i];
+
+		if (one->ops == &callback_own_ops &&
+		    ((const struct callback_own *)one->state)->own.outfeed)
+			return true;
+	}
+	return false;
+}
+
+void callbacks_outfeed(const struct callbacks *callbacks, const struct ips_trainer_outfeed *sent)
+{
+	for (int i = 0; i < callbacks->count; i++)
+		if (callbacks->items[i].ops->outfeed)
+			callbacks->items[i].ops->outfeed(&callbacks->items[i], sent);
+}
+
 enum status callbacks_epoch_end(const struct callbacks *callbacks, const struct callback_host *host,
 				int64_t epoch, const struct ips_logs *logs, struct err *err)
 {
@@ -165,11 +192,6 @@ enum status callbacks_train_end(const struct callbacks *callbacks, const struct 
 
 /* --- a program's own ---------------------------------------------------------------------------
  */
-
-struct callback_own {
-	struct ips_callback own;
-	struct ips_trainer *trainer;
-};
 
 static enum status own_train_begin(struct callback *callback, const struct callback_host *host,
 				   struct err *err)
@@ -232,6 +254,14 @@ static enum status own_batch_end(struct callback *callback, const struct callbac
 	return ST_OK;
 }
 
+static void own_outfeed(struct callback *callback, const struct ips_trainer_outfeed *sent)
+{
+	const struct callback_own *own = callback->state;
+
+	if (own->own.outfeed)
+		own->own.outfeed(own->own.user, own->trainer, sent);
+}
+
 static void own_fini(struct callback *callback)
 {
 	mem_free(callback->state);
@@ -244,6 +274,7 @@ static const struct callback_ops callback_own_ops = {
 	.epoch_begin = own_epoch_begin,
 	.epoch_end = own_epoch_end,
 	.batch_end = own_batch_end,
+	.outfeed = own_outfeed,
 	.any_thread = true,
 	.fini = own_fini,
 };

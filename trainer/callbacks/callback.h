@@ -1,8 +1,9 @@
 /*
  * Keras's callbacks: what runs between the steps, executions and epochs of a training.
  *
- * All are called on the main thread, but for batch_end() of asynchronous callbacks, which a polling
- * thread calls while an execution runs; then nothing else is called until that thread has ended.
+ * All are called on the main thread, but for batch_end() and outfeed() of asynchronous callbacks,
+ * which a polling thread calls while an execution runs; then nothing else is called until that
+ * thread has ended.
  */
 #ifndef CALLBACK_H
 #define CALLBACK_H
@@ -44,6 +45,8 @@ struct callback_ops {
 	enum status (*batch_end)(struct callback *callback, const struct callback_host *host,
 				 enum ips_mode mode, int64_t batch, const struct ips_logs *logs,
 				 struct err *err);
+	/* A value that a queue has sent. On any thread. */
+	void (*outfeed)(struct callback *callback, const struct ips_trainer_outfeed *sent);
 	bool any_thread; /* batch_end may be called while an execution runs */
 	enum status (*epoch_end)(struct callback *callback, const struct callback_host *host,
 				 int64_t epoch, const struct ips_logs *logs, struct err *err);
@@ -68,6 +71,10 @@ bool callbacks_show_outfeeds(const struct callbacks *callbacks);
 /* A program's own (ipuscope/trainer.h); @own is copied. */
 enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback *own,
 			  struct ips_trainer *trainer, struct err *err);
+
+/* Does any want the values that queues send? And show it one. */
+bool callbacks_take_outfeeds(const struct callbacks *callbacks);
+void callbacks_outfeed(const struct callbacks *callbacks, const struct ips_trainer_outfeed *sent);
 
 /* Each calls what all of the callbacks have, in order, and stops at the first that fails. */
 enum status callbacks_train_begin(const struct callbacks *callbacks,

@@ -24,9 +24,9 @@
  * Functions that can fail return 0 or a positive status; ips_status_text() of ipuscope/profiler.h
  * says it in words, and @message (may be NULL) gets one line that names the place.
  *
- * Threads: a trainer belongs to one thread. Callbacks are called on it; the batch_end of
- * asynchronous callbacks (the run file's fit.asynchronous_callbacks) on another, while an execution
- * runs.
+ * Threads: a trainer belongs to one thread. Callbacks are called on it; the batch_end and outfeed
+ *of asynchronous callbacks (the run file's fit.asynchronous_callbacks) on another, while an
+ *execution runs.
  */
 #ifndef IPUSCOPE_TRAINER_H
 #define IPUSCOPE_TRAINER_H
@@ -50,11 +50,32 @@ struct ips_logs {
 };
 
 /*
+ * A value that an outfeed queue has sent: of one key and replica at one enqueue, float32, @count of
+ * them in row-major order. All of it is valid until the call returns.
+ */
+struct ips_trainer_outfeed {
+	const char *queue, *key;
+	const char *kind;  /* "activation" or "gradient" */
+	const char *layer; /* whose */
+	const int64_t *shape;
+	int ndim;
+	struct ips_keys keys; /* when and where: step, replica, stage and so on */
+	const float *values;
+	size_t count;
+};
+
+/*
  * Members that are NULL are not called. @epoch is from 1, @batch from 0.
  *
  * batch_end: as on the IPU, once for every Engine::run, with its last batch and the results of that
  * one; with asynchronous callbacks once for each step and replica, as soon as it has been computed.
  * Logs and their names are valid until the call returns.
+ *
+ * outfeed: once for every value that a queue has sent, one enqueue after the other, in each the
+ * replicas, and of each the keys, in their order. It is called after each execution (a queue of the
+ * mode LAST has the last enqueue then); with asynchronous callbacks while it runs, as soon as all
+ * replicas have enqueued: then so many enqueues as outfeed.buffer_depth wait for it, and training
+ * waits for the rest.
  */
 struct ips_callback {
 	size_t size; /* sizeof(struct ips_callback) of the program */
@@ -66,6 +87,8 @@ struct ips_callback {
 			  const struct ips_logs *logs);
 	void (*batch_end)(void *user, struct ips_trainer *trainer, enum ips_mode mode,
 			  int64_t batch, const struct ips_logs *logs);
+	void (*outfeed)(void *user, struct ips_trainer *trainer,
+			const struct ips_trainer_outfeed *sent);
 };
 
 /* What a run came to; values that there are none of are NaN. */
@@ -96,6 +119,32 @@ IPS_API void ips_trainer_stop(struct ips_trainer *trainer);
  * lasts (not from an asynchronous batch_end); NULL: there is none. */
 IPS_API const float *ips_trainer_weights(const struct ips_trainer *trainer, const char *name,
 					 size_t *count);
+
+/*
+ * IPUOutfeedQueue.dequeue() instead of a callback: keep all that queues send, for as long as an
+ * epoch lasts. Before ips_trainer_run(); memory is taken then, for an epoch of all of them.
+ */
+IPS_API int ips_trainer_keep_outfeeds(struct ips_trainer *trainer);
+
+/* What came of one key, stacked: [enqueues,] [replicas,] and the shape of a value. There are
+ * enqueues unless outfeed.queue_mode is LAST, and replicas where there are several. */
+struct ips_trainer_array {
+	const char *key, *kind, *layer;
+	const int64_t *shape;
+	int ndim;
+	const float *values;
+	size_t count; /* of all */
+};
+
+/*
+ * Everything that @queue has sent since the last dequeue, or since the epoch began: *@count arrays
+ * at *@out, one for each of its keys, which are valid until the next call, their values until the
+ * next epoch. From a callback. A queue that has never been enqueued is an error; on the thread of
+ * an asynchronous callback it is none, *@count is 0, and else what has arrived is there.
+ */
+IPS_API int ips_trainer_dequeue(struct ips_trainer *trainer, const char *queue,
+				const struct ips_trainer_array **out, int *count, char *message,
+				size_t message_size);
 
 #ifdef __cplusplus
 }

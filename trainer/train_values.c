@@ -1,0 +1,70 @@
+#include "trainer/train_values.h"
+
+#include "trainer/train_outfeed.h"
+#include "trainer/train_outfeed_queue.h"
+
+bool train_values_running(const struct run_file *run)
+{
+	/* Accumulated outfeeds have nothing to look at before a pipeline run has ended. */
+	return run->fit.asynchronous_callbacks && !run->pipeline.accumulate_outfeed;
+}
+
+enum train_values train_values_of(const struct run_file *run, const struct callbacks *callbacks,
+				  bool kept)
+{
+	if (kept)
+		return TRAIN_VALUES_EPOCH;
+	if (!callbacks_take_outfeeds(callbacks))
+		return TRAIN_VALUES_NONE;
+	/* The last is known when all have come. */
+	return train_values_running(run) && !run->outfeed.last ? TRAIN_VALUES_RUNNING
+							       : TRAIN_VALUES_EXECUTION;
+}
+
+static void show(void *user, const struct outfeed_value *value)
+{
+	const struct ips_trainer_outfeed sent = {
+		.queue = value->queue,
+		.key = value->key,
+		.kind = outfeed_kind_text(value->kind),
+		.layer = value->layer,
+		.shape = value->shape,
+		.ndim = value->ndim,
+		.keys = value->keys,
+		.values = value->values,
+		.count = value->count,
+	};
+
+	callbacks_outfeed(user, &sent);
+}
+
+bool train_values_take(struct train_session *session, const struct callbacks *callbacks,
+		       bool running)
+{
+	struct train_queues *queues = train_outfeed_queues(session);
+
+	if (queues == NULL || session->values == TRAIN_VALUES_NONE)
+		return false;
+	return train_queues_take(queues, running, callbacks != NULL ? show : NULL,
+				 (void *)callbacks);
+}
+
+void train_values_finish(struct train_session *session, const struct callbacks *callbacks)
+{
+	while (train_values_take(session, callbacks, false))
+		;
+	if (session->values == TRAIN_VALUES_EXECUTION && train_outfeed_queues(session) != NULL)
+		train_queues_restart(train_outfeed_queues(session));
+}
+
+void train_values_let_go(struct train_session *session)
+{
+	if (session->values == TRAIN_VALUES_RUNNING && train_outfeed_queues(session) != NULL)
+		train_queues_let_go(train_outfeed_queues(session));
+}
+
+void train_values_begin_epoch(struct train_session *session)
+{
+	if (session->values == TRAIN_VALUES_EPOCH && train_outfeed_queues(session) != NULL)
+		train_queues_restart(train_outfeed_queues(session));
+}
