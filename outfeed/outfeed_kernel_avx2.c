@@ -1,8 +1,8 @@
 /*
  * The loops for AVX2 and what came with it (FMA, BMI2, F16C).
  *
- * Sums go over a block once for each half of the lanes: then all accumulators stay in the 16
- * registers, and the second half finds the block in the first-level cache. Pure functions on the
+ * Sums go over a strip of values once for each half of the lanes: then all accumulators stay in the
+ * 16 registers, and the second half finds the strip in the first-level cache. Pure functions on the
  * caller's data: any thread.
  */
 #include "outfeed/outfeed_kernel_internal.h"
@@ -16,20 +16,24 @@
 /* What such a loop calls: compiled into each. */
 #define INLINE OUTFEED_INLINE AVX2
 
-/* Each half asks for half of what comes after, so that memory is kept busy all the time. */
+/* Values of which one half of the lanes is summed, then the other. */
+#define STRIP ((size_t)64 * LANES)
+
+/* @count values, whole rows, into half of the lanes. */
 INLINE void half_sums(const float *values, size_t count, struct outfeed_lanes *l, int at,
 		      const char *ahead, size_t step)
 {
 	const __m256i magnitude = _mm256_set1_epi32(OUTFEED_MAGNITUDE);
 	const __m256i ones = _mm256_set1_epi32(-1);
 	const __m256d sign = _mm256_set1_pd(-0.0);
-	__m256d sum0 = _mm256_setzero_pd(), sum1 = _mm256_setzero_pd();
-	__m256d sq0 = _mm256_setzero_pd(), sq1 = _mm256_setzero_pd();
-	__m256d l10 = _mm256_setzero_pd(), l11 = _mm256_setzero_pd();
-	__m256 min = _mm256_set1_ps(INFINITY), max = _mm256_set1_ps(-INFINITY);
-	__m256i least = _mm256_set1_epi32(-1);
-	__m256i zeros = _mm256_setzero_si256(), negatives = zeros;
-	const float *end = values + outfeed_rows(count);
+	__m256d sum0 = _mm256_load_pd(l->sum + at), sum1 = _mm256_load_pd(l->sum + at + 4);
+	__m256d sq0 = _mm256_load_pd(l->squares + at), sq1 = _mm256_load_pd(l->squares + at + 4);
+	__m256d l10 = _mm256_load_pd(l->l1 + at), l11 = _mm256_load_pd(l->l1 + at + 4);
+	__m256 min = _mm256_load_ps(l->min + at), max = _mm256_load_ps(l->max + at);
+	__m256i least = _mm256_load_si256((const __m256i *)(l->least + at));
+	__m256i zeros = _mm256_load_si256((const __m256i *)(l->zeros + at));
+	__m256i negatives = _mm256_load_si256((const __m256i *)(l->negatives + at));
+	const float *end = values + count;
 
 	for (const float *p = values + at; p < end; p += LANES) {
 		__m256 x = _mm256_loadu_ps(p);
@@ -71,10 +75,18 @@ AVX2 static void sums(const float *values, size_t count, struct outfeed_sums *ou
 		      size_t step)
 {
 	struct outfeed_lanes l;
+	const char *ahead = next;
+	size_t rows = outfeed_rows(count);
 
 	step /= 2;
-	half_sums(values, count, &l, 0, next, step);
-	half_sums(values, count, &l, LANES / 2, (const char *)next + count / LANES * step, step);
+	outfeed_lanes_start(&l);
+	for (size_t at = 0; at < rows; at += STRIP) {
+		size_t size = rows - at < STRIP ? rows - at : STRIP, half = size / LANES * step;
+
+		half_sums(values + at, size, &l, 0, ahead, step);
+		half_sums(values + at, size, &l, LANES / 2, ahead + half, step);
+		ahead += 2 * half;
+	}
 	outfeed_tail_sums(values, count, &l);
 	outfeed_fold_sums(&l, out);
 }

@@ -49,6 +49,16 @@ struct outfeed_lanes {
 	uint32_t zeros[OUTFEED_LANES], negatives[OUTFEED_LANES];
 };
 
+OUTFEED_INLINE void outfeed_lanes_start(struct outfeed_lanes *lanes)
+{
+	memset(lanes, 0, sizeof(*lanes)); /* +0 is all zeros */
+	for (int i = 0; i < OUTFEED_LANES; i++) {
+		lanes->min[i] = INFINITY;
+		lanes->max[i] = -INFINITY;
+		lanes->least[i] = UINT32_MAX;
+	}
+}
+
 OUTFEED_INLINE size_t outfeed_rows(size_t count)
 {
 	return count - count % OUTFEED_LANES;

@@ -14,25 +14,13 @@
 
 #define LANES OUTFEED_LANES
 
-static const struct outfeed_lanes no_lanes; /* zeros; minima and maxima need more */
-
-static void start(struct outfeed_lanes *lanes)
-{
-	*lanes = no_lanes;
-	for (int i = 0; i < LANES; i++) {
-		lanes->min[i] = INFINITY;
-		lanes->max[i] = -INFINITY;
-		lanes->least[i] = UINT32_MAX;
-	}
-}
-
 static void sums(const float *values, size_t count, struct outfeed_sums *out, const void *next,
 		 size_t step)
 {
 	const char *ahead = next;
 	struct outfeed_lanes l;
 
-	start(&l);
+	outfeed_lanes_start(&l);
 	for (size_t row = 0; row < outfeed_rows(count); row += LANES) {
 		PREFETCH(ahead);
 		ahead += step;
@@ -47,7 +35,7 @@ static void centred(const float *values, size_t count, double shift, struct outf
 {
 	struct outfeed_lanes l;
 
-	start(&l);
+	outfeed_lanes_start(&l);
 	for (size_t row = 0; row < outfeed_rows(count); row += LANES) {
 		for (size_t i = 0; i < LANES; i++)
 			outfeed_lane_centred(&l, i, values[row + i], shift);
@@ -98,7 +86,7 @@ static void change(struct outfeed_change *out, float *before, const float *after
 {
 	struct outfeed_lanes l;
 
-	start(&l);
+	outfeed_lanes_start(&l);
 	out->n_changed = 0;
 	for (size_t row = 0; row < outfeed_rows(count); row += LANES) {
 		uint32_t changed = 0;
