@@ -127,15 +127,21 @@ static void health_keep_start(struct outfeed_health_tensor *tensor,
 		&health->rules.rule[OUTFEED_HEALTH_poor_initialization];
 	enum outfeed_kind kind = tensor->about.kind;
 
-	if (!rule->enabled || !tensor->about.matrix || isnan(row->std) ||
-	    (kind != OUTFEED_WEIGHT && kind != OUTFEED_GRADIENT) ||
+	if (!rule->enabled || !tensor->about.matrix ||
+	    (kind != OUTFEED_WEIGHT && kind != OUTFEED_GRADIENT))
+		return;
+	/* Replicas and stages are never two updates apart. */
+	if (outfeed__health_age(tensor, row) >= 2 &&
+	    !atomic_load_explicit(&health->started, memory_order_relaxed))
+		atomic_store_explicit(&health->started, true, memory_order_release);
+	if (tensor->rows > 0 || isnan(row->std) ||
 	    !((double)outfeed__health_age(tensor, row) < rule->parameter[HEALTH_POOR_STEPS]))
 		return;
 
 	pthread_mutex_lock(&health->start);
 	if (kind == OUTFEED_GRADIENT)
-		tensor->start_range = fmax(tensor->start_range, HEALTH_RANGE_STD * row->std);
-	else if (isnan(tensor->start_variance))
+		tensor->start_range = HEALTH_RANGE_STD * row->std;
+	else
 		tensor->start_variance = row->std * row->std;
 	pthread_mutex_unlock(&health->start);
 }

@@ -138,8 +138,8 @@ void outfeed_health_epoch(struct outfeed_health *health, const struct ips_keys *
 void outfeed_health_classes(struct outfeed_health *health, const struct ips_keys *keys,
 			    int64_t time_ns, int64_t samples, double imbalance,
 			    double misprediction);
-/* Rules across tensors (poor_initialization); now and then, when the rows of all the losses so far
- * are there, and at the end. */
+/* Rules across tensors (poor_initialization); now and then, and at the end. When it is called
+ * changes no hit. */
 void outfeed_health_settle(struct outfeed_health *health);
 
 #endif /* OUTFEED_HEALTH_H */

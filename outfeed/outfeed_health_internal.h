@@ -5,6 +5,7 @@
 #define OUTFEED_HEALTH_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "outfeed/outfeed_health.h"
 
@@ -56,9 +57,9 @@ struct outfeed_health_tensor {
 	int64_t broken[HEALTH_JUDGES];            /* rows in a row */
 	struct outfeed_health_row before;         /* where rows > 0 */
 
-	/* Of the first updates; under the health's `start` lock. NaN: not known yet. */
-	double start_variance; /* of a weight, in its first row */
-	double start_range;    /* of a gradient, the greatest */
+	/* Of the first row, of a kernel or its gradient; under the health's `start` lock. NaN: not
+	 * known yet. */
+	double start_variance, start_range;
 };
 
 struct health_judge {
@@ -93,6 +94,8 @@ struct outfeed_health {
 	pthread_mutex_t hits;  /* hits are handed on one at a time */
 	pthread_mutex_t start; /* what tensors keep of their first updates */
 	struct outfeed_health_tensor *tensors, **end;
+	/* A row of a later update has been seen, so that all first ones are there. */
+	atomic_bool started;
 
 	/* Of the thread of losses. */
 	double *losses;                 /* the last ones, a ring of parameter "steps" */

@@ -291,6 +291,7 @@ void outfeed_health_settle(struct outfeed_health *health)
 	struct health_start *first = &health->first;
 
 	if (!rule->enabled || first->judged ||
+	    !atomic_load_explicit(&health->started, memory_order_acquire) ||
 	    (double)first->count < rule->parameter[HEALTH_POOR_STEPS])
 		return;
 	first->judged = true;

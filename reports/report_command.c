@@ -29,7 +29,8 @@ enum {
 	OPTION_OUTPUT,
 	OPTION_FORCE,
 	OPTION_KEYS,
-	OPTION_STEPS
+	OPTION_STEPS,
+	OPTION_REEVALUATE
 };
 
 static const struct cli_option command_options[] = {
@@ -63,14 +64,18 @@ static const struct cli_option command_options[] = {
 			  .help = "export npz: beside each array NAME also NAME@step, the step "
 				  "(of what belongs to a weight update: the update) of each "
 				  "enqueue; -1: unknown."},
+	[OPTION_REEVALUATE] = {.name = "--reevaluate",
+			       .argument = "FILE",
+			       .help = "health: judge what was recorded again. "
+				       "FILE is JSON, as health.rules in a run file, of what "
+				       "differs from the run's own rules; recorded: those alone; "
+				       "default: the defaults."},
 };
 
 /* The entry that an option is for; NULL: any. */
 static const char *const option_entries[ARRAY_LEN(command_options)] = {
-	[OPTION_OUTPUT] = "export",
-	[OPTION_FORCE] = "export",
-	[OPTION_KEYS] = "export",
-	[OPTION_STEPS] = "export",
+	[OPTION_OUTPUT] = "export", [OPTION_FORCE] = "export",      [OPTION_KEYS] = "export",
+	[OPTION_STEPS] = "export",  [OPTION_REEVALUATE] = "health",
 };
 
 static const struct cli_command command_report = {
@@ -96,6 +101,8 @@ static const struct cli_command command_report = {
 	.examples = "ipu-report tf_report__2026-01-31__12-00-00.000__4711\tThe run at a glance.\n"
 		    "ipu-report run.db bubbles --csv\tEvery bubble, for a spreadsheet.\n"
 		    "ipu-report run.db spans --limit 20\tThe first 20 spans.\n"
+		    "ipu-report run.db health --reevaluate rules.json\tJudge it by other "
+		    "thresholds.\n"
 		    "ipu-report run.db repair\tFinish the file of a killed run.\n"
 		    "ipu-report run.db export npz -o out.npz --keys 'Dense_128*'\tCaptured "
 		    "tensors of a layer, for numpy.\n",
@@ -114,6 +121,7 @@ struct command_line {
 	const char *color;
 	const char *output, *keys;
 	bool given[ARRAY_LEN(command_options)];
+	const char *reevaluate; /* NULL: not given */
 };
 
 /* --- arguments ---------------------------------------------------------------------------------
@@ -160,6 +168,9 @@ static enum status command_option(struct command_line *line, const struct cli_ar
 		break;
 	case OPTION_KEYS:
 		line->keys = argument->value;
+		break;
+	case OPTION_REEVALUATE:
+		line->reevaluate = argument->value;
 		break;
 	}
 	return status;
@@ -314,6 +325,7 @@ int report_command(int argc, char **argv)
 
 	request = (struct report_request){
 		.path = line.words[0],
+		.reevaluate = line.reevaluate,
 		.limit = line.limit,
 		.out = stdout,
 		.word = line.words[2],

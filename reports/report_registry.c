@@ -55,6 +55,8 @@ enum status report_run_view(const struct report_entry *entry, const struct repor
 	struct report_table table;
 	enum status status;
 
+	if (request->reevaluate != NULL)
+		return report_run_reevaluate(request, err);
 	if (request->render.format != REPORT_AS_TEXT)
 		return report_view_stream(report_view_find(entry->name), request->db,
 					  &request->render, unset ? 0 : request->limit,

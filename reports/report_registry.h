@@ -16,7 +16,8 @@ struct report_request {
 	const char *path;   /* as given */
 	struct prof_db *db; /* NULL for an entry without one */
 	struct report_render_params render;
-	int64_t limit; /* rows; 0: all; REPORT_LIMIT_DEFAULT: as the format has it */
+	const char *reevaluate; /* of the report `health`: see report_health_rules(); or NULL */
+	int64_t limit;          /* rows; 0: all; REPORT_LIMIT_DEFAULT: as the format has it */
 	FILE *out;
 	/* Of `export`. */
 	const char *word; /* the format; NULL: not given */
@@ -55,6 +56,7 @@ enum status report_run_repair(const struct report_entry *entry,
 			      const struct report_request *request, struct err *err);
 enum status report_run_export(const struct report_entry *entry,
 			      const struct report_request *request, struct err *err);
+enum status report_run_reevaluate(const struct report_request *request, struct err *err);
 enum status report_run_view(const struct report_entry *entry, const struct report_request *request,
 			    struct err *err);
 

@@ -8,7 +8,7 @@ foreach(module IN ITEMS change histogram neurons scan stats)
 	target_sources(test_outfeed_${module} PRIVATE support/floats.c)
 endforeach()
 # Health rules, and an engine whose hits are kept.
-foreach(module IN ITEMS health health_loss health_rules)
+foreach(module IN ITEMS health health_loss health_random health_rules)
 	ipuscope_add_test(NAME test_outfeed_${module}
 		SOURCES test_outfeed_${module}.c support/health.c
 		LIBS outfeed PkgConfig::SQLITE LABELS unit outfeed)

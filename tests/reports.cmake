@@ -17,3 +17,7 @@ add_executable(capture_make capture_make.c)
 target_link_libraries(capture_make PRIVATE profiler ipuscope_options)
 set_target_properties(capture_make PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 ipuscope_add_script(NAME report_export LABELS golden reports)
+# Judges a recorded run again, and runs the command.
+ipuscope_add_test(NAME test_report_health SOURCES test_report_health.c
+	LIBS reports PkgConfig::SQLITE LABELS unit reports)
+add_dependencies(test_report_health ipu-report)

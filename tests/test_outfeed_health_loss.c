@@ -264,7 +264,7 @@ static void first_updates(struct health_rig *rig, double ratio, double range, co
 	for (int64_t update = 0; update < 10; update++) {
 		feed_std(small, update, update == 0 ? 0.01 : 1); /* the first row counts */
 		feed_std(large, update, 0.01 * sqrt(ratio));
-		feed_std(gradient, update, range / 3.29 / (double)(update + 1));
+		feed_std(gradient, update, range / 3.29 * (double)(update + 1));
 		feed_loss(rig, update, losses[update]);
 		outfeed_health_settle(rig->health);
 		if (update < 9)
@@ -325,6 +325,9 @@ static void test_replicas_have_their_own_kernels(void **state)
 		feed_std(tensors[i], 0, i == 3 ? 0.1 : i == 2 ? 1 : 5);
 	for (int64_t step = 0; step < 10; step++)
 		feed_loss(&rig, step, stuck[step]);
+	outfeed_health_settle(rig.health);
+	health_rig_quiet(&rig); /* the other replica's first rows may still be on their way */
+	feed_std(tensors[0], 2, 5);
 	outfeed_health_settle(rig.health);
 	assert_int_equal(rig.count, 1);
 	assert_int_equal(rig.hits[0].tensor_id, 3);
