@@ -4,14 +4,16 @@
  *
  *	bench_taps [NETWORK ...] [--seconds S] [--threads N]
  *
- * Three stages of the same network run in turn, step by step, so that a noisy machine treats them
- * alike: one that is not looked at, one whose layers look at their output while it is in the cache,
- * and one whose taps read the whole output again, shared out as such a pass would be. A layer that
- * is looked at does not do the ReLU behind it; so a fourth does that and looks at nothing. Printed
- * are the medians and the least of a forward pass, what looking costs beside a step (forward and
- * backward), and beside the time that reading all outputs once would take at the machine's
- *bandwidth beyond the cache. Networks: convnet (the tutorial's: batch 80) and resnet50 (224x224,
- *batch 2).
+ * Four stages of the same network run in turn, step by step, so that a noisy machine treats them
+ * alike. One is not looked at. A layer that is looked at does not do the ReLU behind it, so one has
+ * taps that ask for nothing. In one, layers look at their output while it is in the cache; and in
+ * one taps read all of it again, shared out as such a pass would be. Printed are the medians and
+ *the least of a forward pass, what looking costs beside a step (forward and backward), and beside
+ *the time that reading all outputs once takes at the bandwidth beyond the cache. On one thread (the
+ * default) its processor time is taken, so that others on the machine do not count; on more the
+ *time that passes.
+ *
+ * Networks: convnet (the tutorial's: batch 80) and resnet50 (224x224, batch 2).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,48 +121,74 @@ static void open_model(struct bench *b)
 	cJSON_Delete(built);
 }
 
+static void open_stage(struct bench *b, int look)
+{
+	const size_t layers = (size_t)b->model->layer_count;
+	uint8_t *taps = mem_calloc(layers, 1);
+	const struct stage_params params = {
+		.model = b->model,
+		.layer_count = b->model->layer_count,
+		.batch = b->network->batch,
+		.slots = 1,
+		.training = true,
+		.fixed_input = true,
+		.pool = b->pool,
+		.taps = look == LOOK_NEVER ? NULL : taps,
+	};
+	struct err err;
+
+	if (!taps)
+		exit(1);
+	memset(taps, look == LOOK_HOT ? STAGE_LOOK | STAGE_ABS_MAX : STAGE_LOOK, layers);
+	if (stage_new(&b->stages[look], &params, &err))
+		stop(&err);
+	mem_free(taps);
+	for (size_t i = 0; i < stage_input_count(b->stages[look]); i++)
+		stage_input(b->stages[look], 0)[i] = (float)(i * 2654435761u % 1009) * 1e-3f;
+}
+
+/* Where memory lies matters as much as looking does: the other order gives other places. */
+static void open_stages(struct bench *b, bool backwards)
+{
+	for (int i = 0; i < LOOKS; i++)
+		open_stage(b, backwards ? LOOKS - 1 - i : i);
+}
+
+static void close_stages(struct bench *b)
+{
+	for (int look = 0; look < LOOKS; look++)
+		stage_free(b->stages[look]);
+}
+
 static void open_bench(struct bench *b, const struct network *network, unsigned threads)
 {
-	struct stage_params params = {.slots = 1, .training = true, .fixed_input = true};
-	uint8_t *taps;
+	const struct model_layer *last;
 	struct err err;
 
 	b->network = network;
 	open_model(b);
-	taps = mem_calloc((size_t)b->model->layer_count, 1);
-	if (!taps || pool_new(&b->pool, threads - 1, &err))
-		exit(1);
-	params.model = b->model;
-	params.layer_count = b->model->layer_count;
-	params.batch = network->batch;
-	params.pool = b->pool;
-	for (int look = 0; look < LOOKS; look++) {
-		params.taps = look == LOOK_NEVER ? NULL : taps;
-		memset(taps, look == LOOK_HOT ? STAGE_LOOK | STAGE_ABS_MAX : STAGE_LOOK,
-		       (size_t)b->model->layer_count);
-		if (stage_new(&b->stages[look], &params, &err))
-			stop(&err);
-		for (size_t i = 0; i < stage_input_count(b->stages[look]); i++)
-			stage_input(b->stages[look], 0)[i] =
-				(float)(i * 2654435761u % 1009) * 1e-3f;
-	}
-	mem_free(taps);
+	if (pool_new(&b->pool, threads - 1, &err))
+		stop(&err);
 	b->weights = floats(b->model->weights);
 	b->gradients = floats(b->model->weights);
 	model_init_weights(b->model, b->weights, 1);
-	b->outputs = stage_output_count(b->stages[0]);
+	last = &b->model->layers[b->model->layer_count - 1];
+	b->outputs = (size_t)(model_shape_count(&last->output) * network->batch);
 	b->slopes = floats(b->outputs);
 }
 
 static void close_bench(struct bench *b)
 {
-	for (int look = 0; look < LOOKS; look++)
-		stage_free(b->stages[look]);
 	pool_free(b->pool);
 	model_free(b->model);
 	mem_free(b->weights);
 	mem_free(b->gradients);
 	mem_free(b->slopes);
+}
+
+static uint64_t now_ns(const struct bench *b)
+{
+	return pool_helpers(b->pool) > 0 ? clock_ns() : clock_thread_cpu_ns();
 }
 
 static void tap(void *user, const struct stage_tapped *tapped)
@@ -178,15 +206,15 @@ static void tap(void *user, const struct stage_tapped *tapped)
 static void one_step(struct bench *b, int how, int64_t step, double *forward, double *whole)
 {
 	struct look look = {.bench = b, .how = how};
-	uint64_t begin = clock_ns();
+	uint64_t begin = now_ns(b);
 
 	stage_forward(b->stages[how], 0, b->network->batch, (uint64_t)step, b->weights,
 		      how == LOOK_NEVER ? NULL : tap, &look);
-	*forward = (double)(clock_ns() - begin) * 1e-6;
+	*forward = (double)(now_ns(b) - begin) * 1e-6;
 	for (size_t i = 0; i < b->outputs; i++)
 		b->slopes[i] = (float)(i % 7) * 1e-3f - 3e-3f;
 	stage_backward(b->stages[how], 0, b->weights, b->slopes, b->gradients, NULL);
-	*whole = (double)(clock_ns() - begin) * 1e-6;
+	*whole = (double)(now_ns(b) - begin) * 1e-6;
 	if (how != LOOK_NEVER)
 		b->bytes = look.bytes;
 	if (look.most >= KERNEL_NONFINITE_BITS) {
@@ -208,8 +236,23 @@ static double median(double *values, int count)
 	return values[count / 2];
 }
 
-/* Bytes a second at which the pool's threads read what is in no cache: the best of several. */
-static double bandwidth(struct pool *pool)
+/* Median ms of a pass over all gradients, which a step has just written. */
+static double gradients_ms(const struct bench *b)
+{
+	double samples[READ_ROUNDS];
+
+	for (int round = 0; round < READ_ROUNDS; round++) {
+		struct kernel_watch watch = {0};
+		uint64_t begin = now_ns(b);
+
+		kernel_watch_most(&watch, b->pool, b->gradients, b->model->weights);
+		samples[round] = (double)(now_ns(b) - begin) * 1e-6;
+	}
+	return median(samples, READ_ROUNDS);
+}
+
+/* Bytes a second at which the threads read what is in no cache: the best of several. */
+static double bandwidth(const struct bench *b)
 {
 	float *values = floats(READ_FLOATS);
 	double best = 0.0;
@@ -218,11 +261,11 @@ static double bandwidth(struct pool *pool)
 		values[i] = 1.0f;
 	for (int round = 0; round < READ_ROUNDS; round++) {
 		struct kernel_watch watch = {0};
-		uint64_t begin = clock_ns();
+		uint64_t begin = now_ns(b);
 		double rate;
 
-		kernel_watch_most(&watch, pool, values, READ_FLOATS);
-		rate = (double)(READ_FLOATS * sizeof(float)) * 1e9 / (double)(clock_ns() - begin);
+		kernel_watch_most(&watch, b->pool, values, READ_FLOATS);
+		rate = (double)(READ_FLOATS * sizeof(float)) * 1e9 / (double)(now_ns(b) - begin);
 		best = rate > best ? rate : best;
 	}
 	mem_free(values);
@@ -238,47 +281,64 @@ static void print_cost(const char *name, double cost, double step, double read)
 
 static void print(struct bench *b, int count, unsigned threads)
 {
-	double forward[LOOKS], least[LOOKS], step, rate = bandwidth(b->pool), read;
+	double forward[LOOKS], least[LOOKS], step[LOOKS], rate = bandwidth(b), read;
 
 	for (int look = 0; look < LOOKS; look++) {
 		forward[look] = median(b->forward[look], count);
+		step[look] = median(b->step[look], count);
 		least[look] = b->forward[look][0]; /* they are sorted now */
 	}
-	step = median(b->step[LOOK_NEVER], count);
 	read = (double)b->bytes / rate * 1e3;
-	printf("%s, batch %lld, %u thread%s, %d rounds: a step takes %.3f ms; outputs of %.1f MB, "
-	       "read in %.3f ms at %.1f GB/s\n",
+	printf("%s, batch %lld, %u thread%s, %d rounds: outputs of %.1f MB, read in %.3f ms at "
+	       "%.1f GB/s\n",
 	       b->network->name, (long long)b->network->batch, threads, threads == 1 ? "" : "s",
-	       count, step, (double)b->bytes * 1e-6, read, rate * 1e-9);
+	       count, (double)b->bytes * 1e-6, read, rate * 1e-9);
 	for (int look = 0; look < LOOKS; look++) {
-		printf("  %-44s forward: median %9.3f, least %9.3f ms\n", look_names[look],
-		       forward[look], least[look]);
+		printf("  %-44s forward: median %9.3f, least %9.3f ms; step: median %9.3f ms\n",
+		       look_names[look], forward[look], least[look], step[look]);
 		if (look <= LOOK_UNFUSED)
 			continue;
-		print_cost("  median", forward[look] - forward[LOOK_UNFUSED], step, read);
+		print_cost("  median", forward[look] - forward[LOOK_UNFUSED], step[LOOK_NEVER],
+			   read);
 		print_cost(", least", least[look] - least[LOOK_UNFUSED], b->step[LOOK_NEVER][0],
 			   read);
 		putchar('\n');
 	}
+	read = gradients_ms(b);
+	printf("  a pass over %.1f MB of gradients: %.3f ms (%.2f %% of a step)\n",
+	       (double)b->model->weights * 4e-6, read, 100.0 * read / step[LOOK_NEVER]);
 	fflush(stdout);
+}
+
+/* Rounds until @count is SAMPLES_MAX at most or @seconds are over. */
+static int rounds(struct bench *b, int count, double seconds)
+{
+	const int most = count + SAMPLES_MAX / 2, least = count + 3;
+	uint64_t end = 0;
+
+	for (int64_t step = 0; count < most && (count < least || clock_ns() < end); step++) {
+		for (int i = 0; i < LOOKS; i++) {
+			const int how = (int)((step + i) % LOOKS);
+
+			one_step(b, how, step, &b->forward[how][count], &b->step[how][count]);
+		}
+		if (step == 1) /* the first two warm up */
+			end = clock_ns() + (uint64_t)(seconds * 1e9);
+		count += step > 1;
+	}
+	return count;
 }
 
 static void run(const struct network *network, unsigned threads, double seconds)
 {
 	static struct bench b;
-	uint64_t end = 0;
 	int count = 0;
 
 	open_bench(&b, network, threads);
-	for (int64_t step = 0; count < SAMPLES_MAX && (count < 5 || clock_ns() < end); step++) {
-		for (int i = 0; i < LOOKS; i++) {
-			const int how = (int)((step + i) % LOOKS);
-
-			one_step(&b, how, step, &b.forward[how][count], &b.step[how][count]);
-		}
-		if (step == 1) /* the first two warm up */
-			end = clock_ns() + (uint64_t)(seconds * 1e9);
-		count += step > 1;
+	for (int backwards = 0; backwards < 2; backwards++) {
+		open_stages(&b, backwards);
+		count = rounds(&b, count, seconds / 2);
+		close_stages(&b);
 	}
 	print(&b, count, threads);
 	close_bench(&b);
@@ -299,7 +359,7 @@ static const struct network *find(const char *name)
 int main(int argc, char **argv)
 {
 	const struct network *chosen[8];
-	unsigned threads = pool_processors();
+	unsigned threads = 1;
 	double seconds = 10.0;
 	int count = 0;
 
