@@ -15,7 +15,7 @@
  * that was killed, a file that was damaged) are left out and counted.
  *
  * Works on a file that is being written: what is there at outfeed_captures_open() is read. One
- * thread per reader. Memory: 32 bytes per capture and 8 per piece, and one piece at a time.
+ * thread per reader. Memory: 40 bytes per capture and 8 per piece, and one piece at a time.
  */
 #ifndef OUTFEED_CAPTURES_H
 #define OUTFEED_CAPTURES_H
