@@ -67,6 +67,25 @@ static void test_every_variant_agrees_with_frexp(void **state)
 	mem_free(memory);
 }
 
+/* Whatever the distance from a cache line, and the length. */
+static void test_every_alignment_of_a_float_gives_the_same(void **state)
+{
+	static const int kinds[] = {FLOATS_MIXTURE, FLOATS_MANY_NANS, FLOATS_DENORMALS};
+	float *memory = mem_aligned(257 + 16, sizeof(float));
+	struct rng rng;
+
+	(void)state;
+	assert_non_null(memory);
+	rng_init(&rng, 22, 22, 0, 0);
+	for (size_t offset = 0; offset < 16; offset++) {
+		for (size_t count = 0; count <= 257; count++) {
+			floats_fill(kinds[count % 3], memory + offset, count, &rng);
+			check_array(memory + offset, count);
+		}
+	}
+	mem_free(memory);
+}
+
 static void test_every_value_is_between_the_borders_of_its_bin(void **state)
 {
 	static const float values[] = {
@@ -127,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_variant_agrees_with_frexp),
+		cmocka_unit_test(test_every_alignment_of_a_float_gives_the_same),
 		cmocka_unit_test(test_every_value_is_between_the_borders_of_its_bin),
 		cmocka_unit_test(test_bins_without_a_range_say_so),
 		cmocka_unit_test(test_merging_is_adding),

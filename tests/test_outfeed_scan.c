@@ -95,6 +95,25 @@ static void test_every_variant_agrees_with_plain_loops(void **state)
 	mem_free(memory);
 }
 
+/* Whatever the distance from a cache line, and the length. */
+static void test_every_alignment_of_a_float_gives_the_same(void **state)
+{
+	static const int kinds[] = {FLOATS_MIXTURE, FLOATS_MANY_NANS, FLOATS_DENORMALS};
+	float *memory = mem_aligned(257 + 16, sizeof(float));
+	struct rng rng;
+
+	(void)state;
+	assert_non_null(memory);
+	rng_init(&rng, 21, 21, 0, 0);
+	for (size_t offset = 0; offset < 16; offset++) {
+		for (size_t count = 0; count <= 257; count++) {
+			floats_fill(kinds[count % 3], memory + offset, count, &rng);
+			check_array(memory + offset, count);
+		}
+	}
+	mem_free(memory);
+}
+
 /* Wherever it stands, and only values before the end count. */
 static void test_a_single_bad_value_is_found_everywhere(void **state)
 {
@@ -187,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_variant_agrees_with_plain_loops),
+		cmocka_unit_test(test_every_alignment_of_a_float_gives_the_same),
 		cmocka_unit_test(test_a_single_bad_value_is_found_everywhere),
 		cmocka_unit_test(test_all_65536_halves_are_widened_exactly),
 		cmocka_unit_test(test_widening_writes_no_more_than_it_was_asked_to),
