@@ -354,6 +354,12 @@ static const char *nearest_queue(const struct train_outfeed_plan *plan, const ch
 	return str_nearest(name, names, count);
 }
 
+static void show_queues(const struct train_outfeed_plan *plan, FILE *out)
+{
+	for (int q = 0; q < plan->queue_count; q++)
+		fprintf(out, "%s\"%s\"", q == 0 ? ": there is " : ", ", plan->queues[q].name);
+}
+
 /* The tutorial's line, and why. */
 static void show_no_queue(const struct train_session *session, bool off, const char *queue,
 			  const char *callback, FILE *out)
@@ -370,8 +376,8 @@ static void show_no_queue(const struct train_session *session, bool off, const c
 		fprintf(out, ": did you mean \"%s\"?", near);
 	else if (plan->queue_count == 0)
 		fprintf(out, ": the model has no outfeed layer");
-	for (int q = 0; near == NULL && !off && q < plan->queue_count; q++)
-		fprintf(out, "%s\"%s\"", q == 0 ? ": there is " : ", ", plan->queues[q].name);
+	else
+		show_queues(plan, out);
 	fprintf(out, ")\n");
 }
 
