@@ -32,12 +32,17 @@ struct outfeed_tensor;
 
 struct outfeed_params {
 	struct ips_recording *recording; /* NULL: rules and the rows that callers ask for alone */
-	struct ips_track *track;         /* of the instants; NULL: a track of its own, "health" */
+	/* Of the instants; NULL: a track of its own, "health". Nobody else may use it before the
+	 * recorder is closed. */
+	struct ips_track *track;
 	const struct outfeed_policy *policy; /* borrowed */
 	const struct outfeed_health_rules
 		*rules; /* copied, and recorded as used; NULL: none is asked */
 	int replicas;
-	int64_t budget;    /* bytes of the recording; INT64_MAX: no end */
+	/* Bytes that tensors may add to the recording, as outfeed_bytes() reckons them; 0 and
+	 * INT64_MAX: no end. What is left over when values have used up four fifths goes to
+	 * cheaper tiers. Hits and the first bad number are always written. */
+	int64_t budget;
 	struct pool *pool; /* helps with great tensors; may be NULL */
 	/* A line for people (a rule broken, a tier lowered), without "\n"; any thread, one at a
 	 * time. NULL: none. */

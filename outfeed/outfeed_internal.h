@@ -1,16 +1,75 @@
 /*
  * What the files of the recorder share.
+ *
+ * Locks, in the order in which they are taken: outfeed_replica.lock, then one of outfeed_bad.lock
+ * and the health rules' own, then outfeed.lock. None is held while a tensor is looked through.
  */
 #ifndef OUTFEED_INTERNAL_H
 #define OUTFEED_INTERNAL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "outfeed/outfeed.h"
 
+/* Looks that a tensor and replica remembers for the trail of the first bad number: so far may one
+ * thread be ahead of another (in pipelines: micro-batches) without a gap in the trail. */
+#define OUTFEED_FRAMES 16
+
+/* What a look has found. */
+struct outfeed_look {
+	enum outfeed_tier known;    /* HEALTH: n and abs_max; COUNTS: n and counts; STATS: all */
+	struct outfeed_stats stats; /* as far as known */
+	uint32_t abs_max;           /* where HEALTH: the bits of the greatest |x| */
+	double inactive;            /* NaN: unknown */
+	double update_ratio;        /* NaN: unknown */
+	int64_t n_changed;          /* IPS_NULL: unknown */
+};
+
+/* A look, kept small. */
+struct outfeed_frame {
+	uint64_t order;
+	struct ips_keys keys;
+	int64_t time_ns, n;
+	uint32_t abs_max;
+	enum outfeed_tier known; /* OFF: no look yet */
+};
+
+struct outfeed_entry {
+	struct ips_keys keys;
+	int64_t time_ns;
+	size_t count;
+};
+
+/* The last values of a tensor and replica; all memory is there from the start. */
+struct outfeed_ring {
+	unsigned char *values; /* size x bytes of a value; NULL: no ring */
+	struct outfeed_entry *entries;
+	int64_t size, next, held;
+	uint64_t flushed; /* outfeed.flushes that it has followed */
+};
+
+/* Of one replica: written by the thread that records it; ring and frames under the lock, since
+ * outfeed_settle() reads them. */
+struct outfeed_replica {
+	struct outfeed_health_tensor *health; /* NULL: no rules */
+	float *before;                        /* of variables: the last look's values; or NULL */
+	bool has_before;
+	uint32_t *active; /* of activations: by neuron; or NULL */
+	/* Of tier `health`: looks in a row that were worth a row, and whether one got none. */
+	int64_t stretch;
+	bool skipped;
+	pthread_mutex_t lock;
+	struct outfeed_ring ring;
+	struct outfeed_frame *frames;      /* OUTFEED_FRAMES; NULL: nothing is recorded */
+	struct outfeed_stats *frame_stats; /* beside them; NULL where the tier knows none */
+	unsigned frame;                    /* the next */
+} __attribute__((aligned(64)));
+
 struct outfeed_tensor {
 	struct outfeed *outfeed;
+	size_t index;              /* in outfeed.tensors */
 	char *queue, *key, *layer; /* layer NULL: none */
 	enum outfeed_kind kind;
 	enum outfeed_dtype dtype;
@@ -18,25 +77,170 @@ struct outfeed_tensor {
 	int stage; /* -1: none */
 	int64_t shape[OUTFEED_NDIM_MAX];
 	int ndim;
+	size_t count;   /* elements of a whole value */
+	size_t neurons; /* its last axis; 0: it has none */
 	int64_t tensor_id;
-	struct outfeed_choice choice;
+	struct outfeed_choice choice; /* as chosen */
+	_Atomic int tier;             /* as it is now: the budget may lower it */
+	struct outfeed_replica *replica;
+};
+
+/* A tensor that a bad number was computed from. */
+struct outfeed_cause {
+	int64_t tensor_id;
+	const char *role;
+	struct outfeed_stats stats;
+};
+
+/* The first bad number so far. */
+struct outfeed_bad {
+	pthread_mutex_t lock;
+	_Atomic uint64_t order; /* of what is found; UINT64_MAX: nothing yet; 0: it is written */
+	bool found, written;
+	const struct outfeed_tensor *tensor;
+	int64_t replica;
+	struct ips_keys keys;
+	int64_t time_ns;
+	struct outfeed_stats stats;
+	size_t element;
+	const char *value;
+	struct outfeed_cause causes[OUTFEED_TRAIL];
+	int cause_count;
 };
 
 struct outfeed {
 	struct outfeed_params params;
+	struct outfeed_health *health; /* NULL: no rule is asked */
 	struct ips_track *track;
+	struct ips_site *sites[OUTFEED_HEALTH_RULES]; /* of the instants */
 	struct outfeed_tensor **tensors;
 	size_t count, capacity;
-	pthread_mutex_t lock; /* lines for people, and hits */
+	pthread_mutex_t lock;     /* the track, lines for people, hits, lowering */
+	_Atomic uint64_t flushes; /* asked for */
+	uint64_t settled;         /* flushes that outfeed_settle() has followed */
+	_Atomic int64_t spent;    /* bytes, of the budget */
+	_Atomic bool failed;      /* the recording's failure has been told */
+	struct outfeed_bad bad;
 };
 
-/* The recording's failure, in words. */
-enum status outfeed__failed(const struct outfeed *outfeed, int status, struct err *err);
+/* ---- outfeed.c ---- */
+
+/* A failure of @outfeed's recording in words, once; ST_OK where it has been told before. */
+enum status outfeed__failed(struct outfeed *outfeed, int status, struct err *err);
 
 /* "(125, 256, 128)", "(125,)" and "()": Python's way. The numbers before @shape are left out where
  * they are below 0. */
 struct str;
 void outfeed__shape_text(struct str *out, int64_t count, int64_t replicas, const int64_t *shape,
 			 int ndim);
+
+/* Give @tensor its id in the recording, if there is one. */
+enum status outfeed__register(struct outfeed_tensor *tensor,
+			      const struct outfeed_tensor_params *params, struct err *err);
+
+static inline double outfeed__float(uint32_t bits)
+{
+	float value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return (double)value;
+}
+
+static inline enum outfeed_tier outfeed__tier(const struct outfeed_tensor *tensor)
+{
+	return (enum outfeed_tier)atomic_load_explicit(&tensor->tier, memory_order_relaxed);
+}
+
+/* ---- outfeed_look.c ---- */
+
+/* Pieces of a value as floats, in order: a float32 value is one piece. */
+typedef void (*outfeed_piece)(void *user, const float *values, size_t at, size_t count);
+void outfeed__pieces(enum outfeed_dtype dtype, const void *values, size_t count,
+		     outfeed_piece piece, void *user);
+
+void outfeed__stats(struct outfeed_stats *out, enum outfeed_dtype dtype, const void *values,
+		    size_t count, struct pool *pool);
+
+/* Look through a value as @tier asks; @whole: for the whole statistics at any tier. */
+void outfeed__look(struct outfeed_look *look, const struct outfeed_tensor *tensor,
+		   struct outfeed_replica *replica, enum outfeed_tier tier, bool whole,
+		   const struct outfeed_moment *moment, const void *values, size_t count);
+/* Forget what @tier would not have known, so that rules and rows see the same. */
+void outfeed__look_narrow(struct outfeed_look *look, enum outfeed_tier tier);
+bool outfeed__look_bad(const struct outfeed_look *look); /* is some value not finite? */
+
+/* ---- outfeed_rows.c ---- */
+
+enum status outfeed__append_tier(struct outfeed_tensor *tensor, const struct outfeed_moment *moment,
+				 const char *why, struct err *err);
+enum status outfeed__append_stats(struct outfeed_tensor *tensor,
+				  const struct outfeed_moment *moment,
+				  const struct outfeed_look *look, struct err *err);
+/* The difference to the bytes that the budget was told goes to the budget. */
+enum status outfeed__append_histogram(struct outfeed_tensor *tensor,
+				      const struct outfeed_moment *moment, const void *values,
+				      size_t count, struct err *err);
+/* All pieces of a value, in order. */
+enum status outfeed__append_capture(struct outfeed_tensor *tensor, const struct ips_keys *keys,
+				    const void *values, size_t count, struct err *err);
+
+/* ---- outfeed_ring.c ---- */
+
+enum status outfeed__ring_new(struct outfeed_ring *ring, const struct outfeed_tensor *tensor,
+			      struct err *err);
+void outfeed__ring_free(struct outfeed_ring *ring);
+/* With the replica's lock held: write it where a flush was asked for since the last. */
+enum status outfeed__ring_follow(struct outfeed_tensor *tensor, struct outfeed_replica *replica,
+				 struct err *err);
+void outfeed__ring_push(struct outfeed_tensor *tensor, struct outfeed_replica *replica,
+			const struct outfeed_moment *moment, const void *values, size_t count);
+enum status outfeed__rings_settle(struct outfeed *outfeed, struct err *err);
+
+/* ---- outfeed_budget.c ---- */
+
+/* The tier at which a value of @count elements is kept now: @tier or, where the budget does not
+ * allow that, a lower one; its bytes are spent. */
+enum outfeed_tier outfeed__afford(struct outfeed_tensor *tensor, enum outfeed_tier tier,
+				  const struct outfeed_moment *moment, size_t count);
+/* Bytes of values out of a ring, or of a row of tier `health`; false: not allowed, and all that is
+ * of @tier is lowered. */
+bool outfeed__spend(struct outfeed_tensor *tensor, enum outfeed_tier tier,
+		    const struct outfeed_moment *moment, double bytes);
+void outfeed__budget_correct(struct outfeed *outfeed, double bytes);
+double outfeed__bytes_of_bins(int bins);
+
+/* ---- outfeed_hit.c ---- */
+
+/* A line for people: cut where it is too long. */
+struct outfeed_line {
+	char text[512];
+	size_t length;
+};
+void outfeed__line_add(struct outfeed_line *line, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void outfeed__line_where(struct outfeed_line *line, const char *key, const char *layer,
+			 const struct ips_keys *keys);
+
+/* With outfeed->lock held: an instant on the track, a line. */
+void outfeed__tell(struct outfeed *outfeed, struct ips_site *site, const struct ips_keys *keys,
+		   const struct outfeed_line *line);
+
+/* A rule is broken: its row, its line, its instant; the rings are to be written. */
+void outfeed__hit(void *user, const struct outfeed_hit *hit);
+enum status outfeed__append_rules(struct outfeed *outfeed, struct err *err);
+
+/* ---- outfeed_bad.c ---- */
+
+void outfeed__bad_init(struct outfeed_bad *bad);
+void outfeed__bad_fini(struct outfeed_bad *bad);
+/* @look found a value that is not finite. */
+void outfeed__bad_found(const struct outfeed_tensor *tensor, int64_t replica,
+			const struct outfeed_moment *moment, const struct outfeed_look *look,
+			const void *values, size_t count);
+/* With the replica's lock held: remember a look for the trail. */
+void outfeed__bad_frame(struct outfeed *outfeed, struct outfeed_replica *replica,
+			const struct outfeed_moment *moment, const struct outfeed_look *look);
+/* Write what was found, if it is of an order below @before. */
+enum status outfeed__bad_settle(struct outfeed *outfeed, uint64_t before, struct err *err);
 
 #endif /* OUTFEED_INTERNAL_H */

@@ -6,6 +6,7 @@
 #include "outfeed/outfeed_policy.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -214,17 +215,41 @@ static bool fits(const struct outfeed_rule *rule, const char *key, enum outfeed_
 	return rule->tensor_count == 0;
 }
 
+/* The first rule that fits; NULL: none. */
+static const struct outfeed_rule *find_rule(const struct outfeed_policy *policy, const char *key,
+					    enum outfeed_kind kind, bool queued)
+{
+	for (int i = 0; i < policy->count; i++)
+		if (fits(&policy->rules[i], key, kind, queued))
+			return &policy->rules[i];
+	return NULL;
+}
+
 struct outfeed_choice outfeed_policy_choose(const struct outfeed_policy *policy, const char *key,
 					    enum outfeed_kind kind, bool queued)
 {
-	for (int i = 0; i < policy->count; i++) {
-		const struct outfeed_rule *rule = &policy->rules[i];
+	const struct outfeed_rule *rule = find_rule(policy, key, kind, queued);
 
-		if (fits(rule, key, kind, queued))
-			return (struct outfeed_choice){rule->tier, rule->every, rule->last};
-	}
+	if (rule != NULL)
+		return (struct outfeed_choice){rule->tier, rule->every, rule->last};
 	if (queued)
 		return (struct outfeed_choice){OUTFEED_STATS, 1, 0};
 	return (struct outfeed_choice){
 		(policy->watched & 1u << kind) != 0 ? OUTFEED_HEALTH : OUTFEED_OFF, 1, 0};
+}
+
+void outfeed_policy_explain(char out[OUTFEED_POLICY_TEXT], const struct outfeed_policy *policy,
+			    const char *key, enum outfeed_kind kind, bool queued)
+{
+	const struct outfeed_rule *rule = find_rule(policy, key, kind, queued);
+
+	if (rule != NULL && rule->queued_only)
+		str_copy(out, OUTFEED_POLICY_TEXT, "outfeed.capture");
+	else if (rule != NULL)
+		snprintf(out, OUTFEED_POLICY_TEXT, "outfeed.capture[%d]",
+			 (int)(rule - policy->rules));
+	else
+		str_copy(out, OUTFEED_POLICY_TEXT,
+			 queued ? "the default of what a queue sends"
+				: "the health of all such tensors is watched");
 }

@@ -54,4 +54,9 @@ struct outfeed_choice {
 struct outfeed_choice outfeed_policy_choose(const struct outfeed_policy *policy, const char *key,
 					    enum outfeed_kind kind, bool queued);
 
+/* Why that is so, in words: "outfeed.capture[2]". */
+#define OUTFEED_POLICY_TEXT 64
+void outfeed_policy_explain(char out[OUTFEED_POLICY_TEXT], const struct outfeed_policy *policy,
+			    const char *key, enum outfeed_kind kind, bool queued);
+
 #endif /* OUTFEED_POLICY_H */

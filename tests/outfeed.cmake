@@ -15,3 +15,9 @@ foreach(module IN ITEMS health health_loss health_random health_rules)
 endforeach()
 ipuscope_add_test(NAME test_outfeed_captures SOURCES test_outfeed_captures.c prof_testing.c
 	LIBS outfeed profiler common PkgConfig::SQLITE LABELS unit outfeed)
+# The recorder, with a recording.
+foreach(module IN ITEMS record)
+	ipuscope_add_test(NAME test_outfeed_${module}
+		SOURCES test_outfeed_${module}.c support/recorder.c prof_testing.c
+		LIBS outfeed PkgConfig::SQLITE LABELS unit outfeed)
+endforeach()
