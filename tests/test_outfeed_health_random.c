@@ -4,6 +4,7 @@
 #include "support/health.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #define ROWS  400
@@ -302,11 +303,63 @@ static void test_rows_that_matter_alone_give_the_same_hits(void **state)
 	}
 }
 
+/* --- threads -----------------------------------------------------------------------------------
+ */
+
+#define THREADS 4
+
+struct feeder {
+	struct outfeed_health_tensor *tensor;
+	pthread_t thread;
+};
+
+static void *feed_alone(void *user)
+{
+	struct feeder *feeder = user;
+
+	for (int update = 0; update < 1000; update++) {
+		struct outfeed_health_row row = health_row_sound(update);
+
+		row.abs_max = row.max = update % 4 == 1 ? 2e6 : 1;
+		row.std = row.max;
+		outfeed_health_row(feeder->tensor, &row);
+	}
+	return NULL;
+}
+
+/* Hits are handed on one at a time, and losses and settling may run beside. */
+static void test_tensors_are_fed_by_threads_of_their_own(void **state)
+{
+	const struct what what = {OUTFEED_WEIGHT, OUTFEED_NO_ACTIVITY, true};
+	struct ips_keys keys = IPS_KEYS_NULL;
+	struct feeder feeders[THREADS];
+	struct health_rig rig;
+
+	(void)state;
+	health_rig_open(&rig, "{'loss_not_decreasing': false}");
+	for (int i = 0; i < THREADS; i++)
+		feeders[i].tensor = add(&rig, &what);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&feeders[i].thread, NULL, feed_alone, &feeders[i]),
+				 0);
+	for (keys.step = 0; keys.step < 100; keys.step++) {
+		outfeed_health_loss(rig.health, &keys, 0, 1);
+		outfeed_health_settle(rig.health);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(feeders[i].thread, NULL);
+	outfeed_health_settle(rig.health);
+	assert_int_equal(rig.count, THREADS * 250);
+	assert_int_equal(health_rig_count(&rig, OUTFEED_HEALTH_exploding), rig.count);
+	health_rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_rows_give_the_hits_that_a_plain_count_gives),
 		cmocka_unit_test(test_rows_that_matter_alone_give_the_same_hits),
+		cmocka_unit_test(test_tensors_are_fed_by_threads_of_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
