@@ -1,11 +1,12 @@
-# What is installed beyond the programs: the libraries for recording and for training, with their
-# headers, for pkg-config and CMake.
+# What is installed beyond the programs: the libraries for recording, for tensors and for training, with
+# their headers, for pkg-config and CMake.
 # `cmake --install BUILD --component library` installs it alone.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS libipuscope libipuscope-trainer EXPORT ipuscopeTargets
+install(TARGETS libipuscope libipuscope-outfeed libipuscope-trainer EXPORT ipuscopeTargets
 	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library)
-install(FILES profiler/ipuscope/profiler.h trainer/ipuscope/trainer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipuscope COMPONENT library)
+install(FILES profiler/ipuscope/profiler.h outfeed/ipuscope/outfeed.h trainer/ipuscope/trainer.h
+	DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipuscope COMPONENT library)
 install(EXPORT ipuscopeTargets NAMESPACE ipuscope::
 	DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope COMPONENT library)
 
@@ -18,6 +19,7 @@ install(FILES ${PROJECT_BINARY_DIR}/ipuscopeConfig.cmake ${PROJECT_BINARY_DIR}/i
 # Relative to the .pc file, so that `cmake --install --prefix` elsewhere works.
 file(RELATIVE_PATH IPUSCOPE_PC_UP /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 set(IPUSCOPE_PC_PREFIX "\${pcfiledir}/${IPUSCOPE_PC_UP}")
-configure_file(cmake/ipuscope.pc.in ${PROJECT_BINARY_DIR}/ipuscope.pc @ONLY)
-configure_file(cmake/ipuscope-trainer.pc.in ${PROJECT_BINARY_DIR}/ipuscope-trainer.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/ipuscope.pc ${PROJECT_BINARY_DIR}/ipuscope-trainer.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
+foreach(name IN ITEMS ipuscope ipuscope-outfeed ipuscope-trainer)
+	configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+	install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
+endforeach()

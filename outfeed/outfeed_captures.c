@@ -159,19 +159,29 @@ static enum status read_one(const struct captures_one *one, int64_t bytes, struc
 	return status;
 }
 
-enum status outfeed_captures_read(struct outfeed_captures *captures, int index,
-				  outfeed_captures_take take, void *user, struct err *err)
+enum status outfeed_captures_read_part(struct outfeed_captures *captures, int index, int64_t first,
+				       int64_t count, outfeed_captures_take take, void *user,
+				       struct err *err)
 {
 	const struct captures_array *array = array_at(captures, index);
-	const int64_t count = array->shown.shape[0] * array->shown.replicas;
+	const int64_t end = (first + count) * array->shown.replicas;
 	struct piece_buffer piece = {0};
 	enum status status = ST_OK;
 
-	for (int64_t i = 0; i < count && status == ST_OK; i++)
+	assert(first >= 0 && count >= 0 && first + count <= array->shown.shape[0]);
+	for (int64_t i = first * array->shown.replicas; i < end && status == ST_OK; i++)
 		status = read_one(array->captures[i], array->shape->bytes, captures->db, &piece,
 				  take, user, err);
 	mem_free(piece.bytes);
 	return status;
+}
+
+enum status outfeed_captures_read(struct outfeed_captures *captures, int index,
+				  outfeed_captures_take take, void *user, struct err *err)
+{
+	return outfeed_captures_read_part(captures, index, 0,
+					  outfeed_captures_at(captures, index)->shape[0], take,
+					  user, err);
 }
 
 /* ---- keys ---------------------------------------------------------------------------------------

@@ -58,6 +58,10 @@ typedef enum status (*outfeed_captures_take)(void *user, const void *data, size_
 					     struct err *err);
 enum status outfeed_captures_read(struct outfeed_captures *captures, int index,
 				  outfeed_captures_take take, void *user, struct err *err);
+/* The same for @count items of its first axis, from @first on. */
+enum status outfeed_captures_read_part(struct outfeed_captures *captures, int index, int64_t first,
+				       int64_t count, outfeed_captures_take take, void *user,
+				       struct err *err);
 
 /* The step of each enqueue of array @index, or its weight update where it has no step; IPS_NULL:
  * neither is known. @enqueue from 0 to shape[0] - 1. */

@@ -20,10 +20,18 @@ export LD_LIBRARY_PATH="$lib"
 if nm -D "$lib/libipuscope.so" | grep -q '__[at]san_init'; then echo "skipped: built with sanitizers"; exit 77; fi
 
 # Only what the headers declare is seen.
-for library in ipuscope ipuscope-trainer; do
+for library in ipuscope ipuscope-outfeed ipuscope-trainer; do
 	foreign=$(nm -D --defined-only "$lib/lib$library.so" | awk '$2 ~ /[A-Z]/ {print $3}' | grep -v '^ips_' || true)
 	[ -z "$foreign" ] || { echo "lib$library exports besides ips_*: $foreign"; exit 1; }
 done
+
+# Tensors go to the recording of the program: the library for them has no recorder of its own.
+copies=$(nm "$lib/libipuscope-outfeed.so" | awk '$2 ~ /[TtWDdBb]/ && $3 ~ /^ips_/ && $3 !~ /^ips_(outfeed|captures)_/ {print $3}')
+[ -z "$copies" ] || { echo "libipuscope-outfeed has copies of $copies"; exit 1; }
+for name in ips_append ips_tensor_add ips_instant ips_recording_now_ns; do
+	nm -D --undefined-only "$lib/libipuscope-outfeed.so" | grep -qw $name || { echo "libipuscope-outfeed does not call $name of libipuscope"; exit 1; }
+done
+ldd "$lib/libipuscope-outfeed.so" | grep -q "libipuscope.so.0 => $lib/" || { ldd "$lib/libipuscope-outfeed.so"; exit 1; }
 
 check() {
 	rows=$(sqlite3 "$1" "SELECT count(*), count(DISTINCT parent_id), max(depth), min(dur_ns) >= 0 FROM spans;
@@ -53,6 +61,24 @@ cmake -G Ninja -S "$work/find" -B "$work/find/build" -DCMAKE_PREFIX_PATH="$work/
 cmake --build "$work/find/build" >/dev/null
 "$work/find/build/foreign" "$work/find.db"
 check "$work/find.db"
+
+# A hand-written trainer whose tensors are looked at; the same program in C++.
+cc -std=c11 $strict $(pkg-config --cflags ipuscope-outfeed) "$source/examples/inspect_own.c" -o "$work/own" \
+	$(pkg-config --libs ipuscope-outfeed) -lm
+IPUSCOPE_BIN_DIR=$build/bin bash "$source/tests/inspect_own.sh" "$work/own"
+c++ -std=c++11 $strict $(pkg-config --cflags ipuscope-outfeed) -x c++ "$source/examples/inspect_own.c" -x none -o "$work/own_cpp" \
+	$(pkg-config --libs ipuscope-outfeed)
+IPUSCOPE_BIN_DIR=$build/bin bash "$source/tests/inspect_own.sh" "$work/own_cpp"
+cat >"$work/find/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(own LANGUAGES C)
+find_package(ipuscope REQUIRED)
+add_executable(own ${SOURCE}/examples/inspect_own.c)
+target_link_libraries(own PRIVATE ipuscope::outfeed m)
+CMAKE
+cmake -G Ninja -S "$work/find" -B "$work/find/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DSOURCE="$source" >/dev/null
+cmake --build "$work/find/build" >/dev/null
+"$work/find/build/own" "$work/own.db" | grep -qx 'rules broken: 0'
 
 # Training with callbacks: one batch_end per Engine::run, or one per step where they are asynchronous.
 cc -std=c11 $strict $(pkg-config --cflags ipuscope-trainer) "$source/examples/watch_training.c" -o "$work/callback" \

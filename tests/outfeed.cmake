@@ -21,3 +21,8 @@ foreach(module IN ITEMS record)
 		SOURCES test_outfeed_${module}.c support/recorder.c prof_testing.c
 		LIBS outfeed PkgConfig::SQLITE LABELS unit outfeed)
 endforeach()
+foreach(name IN ITEMS public public_values)
+	ipuscope_add_test(NAME test_outfeed_${name} SOURCES test_outfeed_${name}.c public_sample.c prof_testing.c
+		LIBS outfeed_public PkgConfig::SQLITE LABELS unit outfeed)
+endforeach()
+ipuscope_add_script(NAME inspect_own LABELS golden outfeed)

@@ -16,6 +16,8 @@ function(make_good_tree)
 	file(WRITE ${WORK}/profiler/prof_db.h "#include \"common/mem.h\"\n")
 	file(WRITE ${WORK}/profiler/prof_ring.h "#include <ipuscope/profiler.h>\n")
 	file(WRITE ${WORK}/profiler/ipuscope/profiler.h "#include <stdint.h>\n")
+	file(WRITE ${WORK}/outfeed/outfeed.h "#include <ipuscope/outfeed.h>\n")
+	file(WRITE ${WORK}/outfeed/ipuscope/outfeed.h "#include <ipuscope/profiler.h>\n")
 	file(WRITE ${WORK}/outfeed/outfeed_queue.c "#include \"profiler/prof_ring.h\"\n")
 	file(WRITE ${WORK}/reports/report_x.h
 		"#include \"profiler/prof_db.h\"\n#include \"profiler/prof_repair.h\"\n"
