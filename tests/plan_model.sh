@@ -42,6 +42,10 @@ examples=$IPUSCOPE_SOURCE_DIR/examples
 check "$examples/inspect-tensors.json" --epochs 1 --steps-per-epoch 200
 check "$examples/keras-mnist.json" --use-ipu --fit.epochs 1 --data.limit 4000
 check "$examples/keras-chapter-stages.json"
+for capture in off full '[{"tier": "last 7"}]' '[{"kind": "weight", "tier": "full", "every": 5}, {"tier": "counts"}]'; do
+	check "$examples/inspect-tensors.json" --epochs 1 --steps-per-epoch 200 --outfeed.capture "$capture"
+done
+check "$examples/inspect-tensors.json" --epochs 1 --steps-per-epoch 200 --outfeed.capture full --outfeed.budget "2 MB"
 
 # A model that nobody could train here is asked for in a moment.
 cat >huge.json <<'JSON'

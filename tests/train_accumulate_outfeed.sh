@@ -41,7 +41,7 @@ same replicas 12 $'train|2|1|1\nevaluate|2|1|1'
 
 # A callback sees the last pipeline run of an execution, and single steps never.
 watch() {
-	"$bin/watch_training" "$run" 0 --fit.epochs 1 "${args[@]}" --evaluate null "$@" | tail -n 1
+	"$bin/watch_training" "$run" 0 --fit.epochs 1 "${args[@]}" --evaluate null "$@" | grep "batches seen"
 }
 last=$(sqlite3 -readonly pipeline.db "SELECT printf('%.4f', min(value)) FROM metrics
 	WHERE name = 'loss' AND mode = 'train' AND step IN (23, 47)")

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "ipu/compile/ipu_trace.h"
-#include "outfeed/outfeed_filter.h"
 #include "reports/report_auto.h"
 #include "trainer/layers/layer.h"
+#include "trainer/train_outfeed_forecast.h"
 
 /* Bytes of the file, from dbstat over reports of the examples. */
 enum {
@@ -24,7 +24,6 @@ enum {
 	STAGE_RUN = 31 + 2 * 26 + 57, /* a span, timings on both clocks, keys */
 	PIPELINE_RUN = 400,           /* bubbles on both clocks, where the trace stands */
 	METRIC = 60,
-	TENSOR_STATS = 120,
 	FLOW = 37,
 };
 
@@ -130,36 +129,16 @@ static double device_bytes(const struct train_session *session, enum ips_mode mo
 	       runs * ((double)starts * TRACE_RUN + device_spans(session, mode) * SPAN);
 }
 
-/* Does the optimizer's queue take the gradient of @param? */
-static bool sends_gradient(const struct run_file *run, const struct model_param *param)
+/* Tensors that are looked at, within their budget. */
+static double looking_bytes(const struct train_session *session)
 {
-	const struct run_texts *filters = &run->outfeed.gradients;
-	char key[1024];
+	const double budget = (double)train_outfeed_budget(session, NULL);
+	struct train_outfeed_forecast looking;
 
-	if (!filters->given || !param->trainable)
-		return false;
-	snprintf(key, sizeof(key), "%s_grad", param->name);
-	return outfeed_filter_passes(filters->items, filters->count, key);
-}
-
-/* Tensors that are fed out: activations each step, gradients each update. */
-static double fed_bytes(const struct train_session *session, const struct forecast_mode *train)
-{
-	const struct train_outfeed_plan *plan = &session->outfeed_plan;
-	const struct run_file *run = session->run;
-	const struct model *model = session->model;
-	double rows = 0;
-
-	if (run->outfeed.off)
+	/* Without memory for a name there will be none for a run. */
+	if (train_outfeed_forecast(&looking, session, NULL) != ST_OK)
 		return 0;
-	for (int i = 0; i < plan->send_count; i++)
-		rows += plan->sends[i].sent ? (double)train->steps : 0;
-	for (int p = 0; p < model->param_count; p++)
-		if (sends_gradient(run, &model->params[p]))
-			rows += (double)(run->outfeed.optimizer_mode == RUN_AFTER_COMPUTE
-						 ? train->steps
-						 : train->runs);
-	return rows * TENSOR_STATS;
+	return looking.bytes < budget ? looking.bytes : budget;
 }
 
 int64_t plan_forecast_report(const struct train_session *session)
@@ -184,6 +163,6 @@ int64_t plan_forecast_report(const struct train_session *session)
 			 (double)of[mode].steps * METRIC *
 				 (1 + session->program[mode].measure.metrics.count);
 	}
-	bytes += replicas * fed_bytes(session, &of[IPS_TRAIN]);
+	bytes += looking_bytes(session);
 	return bytes < 0x1p62 ? (int64_t)bytes : INT64_MAX;
 }

@@ -30,7 +30,8 @@ static const struct cli_command COMMAND = {
 		"With POPLAR_ENGINE_OPTIONS='{\"autoReport.all\":\"true\"}' everything that "
 		"happens "
 		"is recorded in a report directory tf_report__...; look at it with ipu-view, "
-		"ipu-report or sqlite3. Without the variable nothing is recorded.",
+		"ipu-report or sqlite3. Without the variable nothing is recorded. SIGUSR1 writes "
+		"what outfeed.capture keeps in memory (\"last N\") into the report.",
 	.options = OPTIONS,
 	.option_count = ARRAY_LEN(OPTIONS),
 	.examples =
@@ -40,6 +41,10 @@ static const struct cli_command COMMAND = {
 		"ipu-train run.json --fit.epochs 1 --data.path ~/mnist\twith keys overridden\n",
 	.words = "FILE",
 	.details =
+		"SIGNALS\nSIGINT and SIGTERM end the run after the present weight update, with a "
+		"finished report; a second one ends it at once. SIGUSR1 writes the values that "
+		"outfeed.capture keeps in memory (\"last N\") into the report, and training goes "
+		"on.\n\n"
 		"ENVIRONMENT\nPOPLAR_ENGINE_OPTIONS: a JSON object of engine options; autoReport.* "
 		"turn reports on. IPUSCOPE_DATA: a folder of data sets. XDG_CACHE_HOME: where the "
 		"synthetic data set is kept.",
@@ -209,13 +214,19 @@ static enum status run_request(struct train_job *job, const struct request *requ
 	return train_job_run(job, err);
 }
 
-/* ---- Ctrl-C: the first ends the run in good order, the second at once
- * --------------------------------- */
+/* ---- signals: the first Ctrl-C ends the run in good order, the second at once -------------------
+ */
 
 static void on_signal(int number)
 {
 	train_interrupt();
 	signal(number, SIG_DFL);
+}
+
+static void on_flush(int number)
+{
+	(void)number;
+	train_flush();
 }
 
 static void catch_signals(void)
@@ -225,6 +236,8 @@ static void catch_signals(void)
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	action.sa_handler = on_flush;
+	sigaction(SIGUSR1, &action, NULL);
 	/* A full disk or a closed pipe is an error to report, not a reason to die. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);

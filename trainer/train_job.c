@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "reports/report_auto.h"
 #include "trainer/models/model_weights.h"
+#include "trainer/train_outfeed_forecast.h"
 #include "trainer/train_replica.h"
 #include "trainer/train_summary.h"
 #include "trainer/train_values.h"
@@ -332,6 +333,24 @@ static enum status check_memory(struct train_job *job, struct err *err)
 			  job->directory);
 }
 
+/* What the report will have of the tensors, before the first step. */
+static enum status show_forecast(const struct train_job *job, struct err *err)
+{
+	char text[TRAIN_OUTFEED_FORECAST_SIZE];
+	enum status status;
+
+	if (job->recording == NULL || job->screen.out == NULL)
+		return ST_OK;
+	status = train_outfeed_forecast_text(text, job->session, err);
+	if (status == ST_OK && text[0] != '\0')
+		fprintf(job->screen.out, "%s\n", text);
+	for (int i = train_outfeed_unused_rule(job->session, 0); i >= 0;
+	     i = train_outfeed_unused_rule(job->session, i + 1))
+		fprintf(job->screen.out, "%s: outfeed.capture[%d] fits no tensor of this run\n",
+			job->run->path, i);
+	return status;
+}
+
 static enum status compile(struct train_job *job, struct err *err)
 {
 	struct train_session_params params = {
@@ -359,7 +378,7 @@ static enum status compile(struct train_job *job, struct err *err)
 		return status;
 	train_screen_compile(&job->screen, job->model->name, 3);
 	train_screen_compile(&job->screen, job->model->name, 4);
-	return ST_OK;
+	return show_forecast(job, err);
 }
 
 /* All replicas begin with what the file says. */

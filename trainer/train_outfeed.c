@@ -6,10 +6,10 @@
 #include "trainer/train_outfeed.h"
 
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "common/mem.h"
 #include "trainer/train_order.h"
+#include "trainer/train_outfeed_forecast.h"
 #include "trainer/train_outfeed_queue.h"
 #include "trainer/train_outfeed_watch.h"
 
@@ -42,19 +42,6 @@ enum status train_outfeed_plan_session(struct train_session *session, bool recor
 	return status == ST_OK ? train_watch_plan(session, recorded, err) : status;
 }
 
-/* A report never takes more than half of what its disk has free. */
-static int64_t budget_of(const struct train_session *session)
-{
-	int64_t budget = session->run->outfeed.budget;
-	struct statvfs disk;
-	double half;
-
-	if (session->report == NULL || statvfs(session->report, &disk) != 0)
-		return budget;
-	half = (double)disk.f_bavail * (double)disk.f_frsize / 2;
-	return half < (double)budget ? (int64_t)half : budget;
-}
-
 static enum status new_recorder(struct train_session *session, struct err *err)
 {
 	struct train_outfeed *of = session->outfeed;
@@ -62,7 +49,7 @@ static enum status new_recorder(struct train_session *session, struct err *err)
 		.recording = session->recording,
 		.policy = &session->watch_plan.policy,
 		.replicas = session->layout->replicas,
-		.budget = budget_of(session),
+		.budget = train_outfeed_budget(session, NULL),
 		.pool = session->pool,
 	};
 
@@ -134,6 +121,28 @@ struct outfeed_moment train_outfeed_moment(const struct train_session *session,
 		.time_ns = ips_recording_now_ns(session->recording),
 		.order = train_order_of(&order, &at),
 	};
+}
+
+/* While workers go on, the updates of the last run that is done may not be. */
+void train_outfeed_settle(struct train_session *session, int64_t runs, bool ended)
+{
+	const struct train_order order = order_of(session);
+	const int64_t update = session->execution.first_update + runs;
+	struct err err = {ST_OK, ""};
+	uint64_t before;
+	enum status status;
+
+	if (session->outfeed == NULL || session->execution.mode != IPS_TRAIN)
+		return;
+	if (train_flush_wanted())
+		outfeed_flush(session->outfeed->outfeed);
+	if (update == 0)
+		return;
+	before = ended ? train_order_begin(&order, update, 0)
+		       : train_order_begin(&order, update - 1, order.accumulation);
+	status = outfeed_settle(session->outfeed->outfeed, before, &err);
+	if (status != ST_OK && session->looking.status == ST_OK)
+		session->looking = err;
 }
 
 /* ---- recording ----------------------------------------------------------------------------------

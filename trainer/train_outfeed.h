@@ -50,6 +50,11 @@ enum status train_outfeed_gradients(struct train_session *session,
 enum status train_outfeed_update(struct train_session *session,
 				 const struct train_outfeed_place *place, struct err *err);
 
+/* By the main thread: @runs pipeline runs of the execution under way are done in all replicas;
+ * @ended: and their updates too. What can only be told afterwards is written, and what a signal has
+ * asked for (train_flush()). A failure is kept in session->looking. */
+void train_outfeed_settle(struct train_session *session, int64_t runs, bool ended);
+
 /* The moment of a value that a worker looks at; of no slot: 0. */
 struct outfeed_moment train_outfeed_moment(const struct train_session *session,
 					   const struct train_outfeed_place *place,

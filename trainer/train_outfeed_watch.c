@@ -130,9 +130,11 @@ int train_watch_sources(const struct train_watch *watch, const struct train_outf
 							       tapped->inputs[i].values,
 							       tapped->inputs[i].count};
 	}
-	return origin == MODEL_INPUT
-		       ? count
-		       : add_variables(watch, place->keys.replica, origin, out, count);
+	/* Another stage's variables are another worker's. */
+	if (origin == MODEL_INPUT ||
+	    watch->session->layout->stage[origin] != (int)place->keys.stage)
+		return count;
+	return add_variables(watch, place->keys.replica, origin, out, count);
 }
 
 /* ---- recording ----------------------------------------------------------------------------------

@@ -108,12 +108,26 @@ static bool queue_sends_gradient(const struct train_session *session, const char
 /* ---- the plan -----------------------------------------------------------------------------------
  */
 
+/* A rule that fits nothing is most likely misspelt. */
+static void mark_rules(const struct train_watch_plan *plan, const char *key, enum outfeed_kind kind)
+{
+	for (int i = 0; i < plan->policy.count; i++) {
+		struct outfeed_rule rule = plan->policy.rules[i];
+		const struct outfeed_policy alone = {&rule, 1, 0};
+
+		rule.tier = OUTFEED_FULL;
+		plan->used[i] |=
+			outfeed_policy_choose(&alone, key, kind, false).tier == OUTFEED_FULL;
+	}
+}
+
 static bool add(const struct planning *p, const struct outfeed_tensor_params *tensor, int number,
 		int slot, size_t count)
 {
 	const struct outfeed_choice choice =
 		outfeed_policy_choose(&p->plan->policy, tensor->key, tensor->kind, false);
 
+	mark_rules(p->plan, tensor->key, tensor->kind);
 	if (choice.tier == OUTFEED_OFF)
 		return false;
 	p->plan->tensors[p->plan->count++] =
@@ -163,6 +177,8 @@ static enum status plan_variable(const struct planning *p, int number)
 			return err_nomem(p->err);
 		if (s >= 0 || !queue_sends_gradient(p->session, tensor.key))
 			add(p, &tensor, number, s, param->count);
+		else
+			mark_rules(p->plan, tensor.key, tensor.kind);
 	}
 	add(p, &variable, number, -1, param->count);
 	return ST_OK;
@@ -201,8 +217,12 @@ enum status train_watch_plan(struct train_session *session, bool recorded, struc
 	plan->tensors = arena_alloc(&session->arena,
 				    (size_t)model->layer_count + each * (size_t)model->param_count,
 				    sizeof(*plan->tensors));
-	if (plan->tensors == NULL)
+	plan->used =
+		arena_alloc(&session->arena, (size_t)plan->policy.count + 1, sizeof(*plan->used));
+	if (plan->tensors == NULL || plan->used == NULL)
 		return err_nomem(err);
+	for (int i = 0; i < session->outfeed_plan.send_count; i++)
+		mark_rules(plan, session->outfeed_plan.sends[i].key, OUTFEED_ACTIVATION);
 	status = plan_outputs(&p);
 	for (int i = model->param_count - 1; i >= 0 && status == ST_OK; i--)
 		status = plan_variable(&p, i);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
 #include "trainer/train_replica.h"
 
@@ -206,6 +207,7 @@ static int64_t record_ahead(struct train_session *session, int64_t before)
 	const int64_t ahead = done + 2 * (done - before) + 1;
 
 	train_record_runs(session, false);
+	train_outfeed_settle(session, done, false);
 	if (!train_interrupted())
 		train_record_device(
 			session, ahead < session->execution.runs ? ahead : session->execution.runs);
@@ -258,6 +260,8 @@ static enum status first_failure(struct train_session *session, struct err *err)
 		if (failure->status != ST_OK)
 			return err_set(err, failure->status, "worker %d: %s", i, failure->text);
 	}
+	if (session->looking.status != ST_OK)
+		return err_set(err, session->looking.status, "%s", session->looking.text);
 	return ST_OK;
 }
 
@@ -330,6 +334,7 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	cut_short(session);
 	train_record_device(session, session->execution.runs);
 	train_record_runs(session, true);
+	train_outfeed_settle(session, session->execution.runs, true);
 	ips_span_end(session->main_track);
 	train_record_execution(session, start_ns, ips_recording_now_ns(session->recording));
 	record_engine_run(session);

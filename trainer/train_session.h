@@ -127,6 +127,7 @@ struct train_watch_plan {
 	struct outfeed_policy policy; /* the run file's, with what is watched */
 	struct train_watched *tensors;
 	int count;
+	bool *used; /* by rule of the policy: it fits some tensor of the run */
 };
 
 /* Who takes the values that queues send, not only what they say of them. */
@@ -180,6 +181,7 @@ struct train_session {
 	uint8_t *taps; /* by layer: enum stage_look */
 	struct train_watch_plan watch_plan;
 	struct train_outfeed *outfeed; /* NULL: nothing is looked at */
+	struct err looking;            /* the main thread's first failure in that */
 
 	struct train_execution execution;
 	struct train_stop stop_early; /* of the present execution */

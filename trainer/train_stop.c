@@ -2,7 +2,7 @@
 
 #include "common/pool.h"
 
-static atomic_bool interrupted;
+static atomic_bool interrupted, flush;
 
 void train_interrupt(void)
 {
@@ -12,6 +12,16 @@ void train_interrupt(void)
 bool train_interrupted(void)
 {
 	return atomic_load_explicit(&interrupted, memory_order_relaxed);
+}
+
+void train_flush(void)
+{
+	atomic_store(&flush, true);
+}
+
+bool train_flush_wanted(void)
+{
+	return atomic_load_explicit(&flush, memory_order_relaxed) && atomic_exchange(&flush, false);
 }
 
 void train_stop_init(struct train_stop *stop)

@@ -1,5 +1,6 @@
 /*
- * How an interrupt ends a training execution before its last pipeline run.
+ * What signals ask of a run under way; how an interrupt ends a training execution before its last
+ * pipeline run.
  *
  * The leading worker decides before each run whether all workers do it or none. The device's rows
  * are written ahead of the workers by the main thread, so no run that has them is left out.
@@ -17,6 +18,10 @@
 /* Stop as soon as all workers can: safe in a signal handler. */
 void train_interrupt(void);
 bool train_interrupted(void);
+
+/* Write what is kept in memory (tier "last N") soon: safe in a signal handler. */
+void train_flush(void);
+bool train_flush_wanted(void); /* once for each time */
 
 struct train_stop {
 	struct train_signal decided; /* runs that all workers do; INT64_MAX: see `runs` */
