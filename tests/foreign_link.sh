@@ -83,13 +83,16 @@ cmake --build "$work/find/build" >/dev/null
 # Training with callbacks: one batch_end per Engine::run, or one per step where they are asynchronous.
 cc -std=c11 $strict $(pkg-config --cflags ipuscope-trainer) "$source/examples/watch_training.c" -o "$work/callback" \
 	$(pkg-config --libs ipuscope-trainer) -lm
-few="--fit.steps_per_epoch 40 --compile.steps_per_execution 20 --evaluate null --data.limit 2000 --outfeed.capture off"
+few="--fit.steps_per_epoch 40 --compile.steps_per_execution 20 --evaluate null --data.limit 2000"
 # shellcheck disable=SC2086
 "$work/callback" "$source/examples/inspect-tensors.json" 0 $few >"$work/rest"
 grep -q '^3 epochs, .* 6 batches seen' "$work/rest" || { cat "$work/rest"; exit 1; }
 # shellcheck disable=SC2086
 "$work/callback" "$source/examples/inspect-tensors.json" 9 $few --fit.asynchronous_callbacks true >"$work/running"
 grep -q '^1 epochs, .* 40 batches seen' "$work/running" || { cat "$work/running"; exit 1; }
+# Of an epoch 40 activations of two layers, and 10 accumulated gradients of two variables.
+grep -q '^300 values were sent, ' "$work/rest" || { cat "$work/rest"; exit 1; }
+grep -q '^100 values were sent, ' "$work/running" || { cat "$work/running"; exit 1; }
 [ "$(sed -n 1p "$work/rest")" = "$(sed -n 1p "$work/running")" ] || { cat "$work/rest" "$work/running"; exit 1; }
 if "$work/callback" "$source/examples/inspect-tensors.json" 0 --fit.epoch 2 2>"$work/err"; then exit 1; fi
 grep -q 'did you mean' "$work/err" || { cat "$work/err"; exit 1; }

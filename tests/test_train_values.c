@@ -20,6 +20,7 @@
 	"{\"class_name\": \"Flatten\", \"config\": {\"name\": \"flatten\"}}, "                     \
 	"{\"class_name\": \"Dense\", \"config\": {\"name\": \"hidden\", \"units\": 6, "            \
 	"\"activation\": \"relu\"}}, "                                                             \
+	"{\"class_name\": \"Dense\", \"config\": {\"name\": \"middle\", \"units\": 5}}, "          \
 	"{\"class_name\": \"Dense\", \"config\": {\"name\": \"out\", \"units\": 10, "              \
 	"\"activation\": \"softmax\"}}"
 #define FUNCTIONAL                                                                                 \
@@ -30,15 +31,17 @@
 	"{\"class_name\": \"Dense\", \"name\": \"hidden\", \"config\": {\"name\": \"hidden\", "    \
 	"\"units\": 6, \"activation\": \"relu\"}, "                                                \
 	"\"inbound_nodes\": [[[\"flatten\", 0, 0, {}]]]}, "                                        \
+	"{\"class_name\": \"Dense\", \"name\": \"middle\", \"config\": {\"name\": \"middle\", "    \
+	"\"units\": 5}, \"inbound_nodes\": [[[\"hidden\", 0, 0, {}]]]}, "                          \
 	"{\"class_name\": \"Dense\", \"name\": \"out\", \"config\": {\"name\": \"out\", "          \
 	"\"units\": 10, \"activation\": \"softmax\"}, "                                            \
-	"\"inbound_nodes\": [[[\"hidden\", 0, 0, {}]]]}"
+	"\"inbound_nodes\": [[[\"middle\", 0, 0, {}]]]}"
 
 static const char run_file[] =
 	"{\"model\": {\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": "
 	"[" LAYERS "]}}, "
 	"\"compile\": {\"loss\": \"sparse_categorical_crossentropy\"}, "
-	"\"data\": {\"name\": \"mnist\", \"batch_size\": 4, \"limit\": 256}, "
+	"\"data\": {\"name\": \"mnist\", \"batch_size\": 4}, "
 	"\"fit\": {\"epochs\": 2, \"steps_per_epoch\": 32}, "
 	"\"ipu\": {\"auto_select_ipus\": 1, \"tiles_per_ipu\": 8}, "
 	"\"outfeed\": {\"layers\": [\"hidden\", \"out\"], \"gradients\": [\"hidden\"]}, "
@@ -48,6 +51,24 @@ static const char run_file[] =
 
 static char folder[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 16];
 
+/* IDX: the dimensions, highest byte first, then the bytes. */
+static void write_idx(const char *name, int items, int size, int values)
+{
+	char where[SUPPORT_PATH_SIZE + 64];
+	const int dims[] = {items, 28, 28};
+	FILE *file;
+
+	snprintf(where, sizeof(where), "%s/%s", folder, name);
+	file = fopen(where, "w");
+	assert_non_null(file);
+	fprintf(file, "%c%c%c%c", 0, 0, 8, size == 1 ? 1 : 3);
+	for (int d = 0; d < (size == 1 ? 1 : 3); d++)
+		fprintf(file, "%c%c%c%c", 0, 0, 0, dims[d]);
+	for (int i = 0; i < items * size; i++)
+		fputc((i * 37 + i / 784 * 11) % values, file);
+	assert_int_equal(fclose(file), 0);
+}
+
 static int setup(void **state)
 {
 	FILE *file;
@@ -55,6 +76,10 @@ static int setup(void **state)
 	(void)state;
 	unsetenv("POPLAR_ENGINE_OPTIONS");
 	support_tempdir(folder);
+	write_idx("train-images-idx3-ubyte", 64, 784, 251);
+	write_idx("train-labels-idx1-ubyte", 64, 1, 10);
+	write_idx("t10k-images-idx3-ubyte", 8, 784, 251);
+	write_idx("t10k-labels-idx1-ubyte", 8, 1, 10);
 	snprintf(path, sizeof(path), "%s/run.json", folder);
 	file = fopen(path, "w");
 	if (file == NULL || fputs(run_file, file) < 0 || fclose(file) != 0)
@@ -74,9 +99,10 @@ static int teardown(void **state)
 /* @line: words, split at blanks. */
 static struct ips_trainer *open_run(const char *line)
 {
-	char copy[1024], message[512], *words[WORDS_MOST], *rest = NULL;
+	char copy[1024], message[512], *rest = NULL;
+	char *words[WORDS_MOST] = {(char[]){"--data.path"}, folder};
 	struct ips_trainer *trainer;
-	int count = 0;
+	int count = 2;
 
 	snprintf(copy, sizeof(copy), "%s", line);
 	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
@@ -203,7 +229,7 @@ static void check_way(struct way *way, int steps_per_execution, bool functional)
 		 functional ? "--functional " : "", way->stages * way->replicas, way->accumulation,
 		 steps_per_execution, way->last ? "LAST" : "ALL",
 		 way->after_compute ? "AFTER_COMPUTE" : "BEFORE_APPLY",
-		 way->stages == 2 ? " --pipeline {\"stages\":[0,0,1]}" : "");
+		 way->stages == 2 ? " --pipeline {\"stages\":[0,0,0,1]}" : "");
 	way->line = line;
 	trainer = open_run(line);
 	assert_int_equal(ips_trainer_keep_outfeeds(trainer), 0);
@@ -297,9 +323,9 @@ static void digest_run(struct digest *digest, const char *line, const char *more
 		free((void *)digest->names[i]);
 }
 
-#define PIPELINE "--pipeline {\"stages\":[0,0,1]} --gradient_accumulation.steps_per_replica 4 "
+#define PIPELINE "--pipeline {\"stages\":[0,0,0,1]} --gradient_accumulation.steps_per_replica 4 "
 #define FOLDED                                                                                     \
-	"--pipeline {\"stages\":[0,1,2],\"device_mapping\":[0,1,0],\"schedule\":\"Grouped\"} "     \
+	"--pipeline {\"stages\":[0,0,1,2],\"device_mapping\":[0,1,0],\"schedule\":\"Grouped\"} "   \
 	"--gradient_accumulation.steps_per_replica 6 --fit.steps_per_epoch 36 "                    \
 	"--compile.steps_per_execution 18 "
 

@@ -165,23 +165,43 @@ static void sum_variables(struct measured *measured)
 	}
 }
 
-/* MaybeOutfeed layers put what they see into one queue, which the final one sends: all stages have
- * queues of their own, so what shares one shares a stage. */
+static bool shares_queue(const struct model_layer *a, const struct model_layer *b)
+{
+	if (model_layer_outfeed(a) != MODEL_MAYBE_OUTFEED ||
+	    model_layer_outfeed(b) != MODEL_MAYBE_OUTFEED)
+		return false;
+	if (!a->outfeed_queue || !b->outfeed_queue)
+		return !a->outfeed_queue && !b->outfeed_queue;
+	return !strcmp(a->outfeed_queue, b->outfeed_queue);
+}
+
+/* The last layer that must be in the stage of MaybeOutfeed @i because of what they share. */
+static int last_joined(const struct model *model, int i)
+{
+	const struct model_layer *layer = &model->layers[i];
+	int last = i;
+
+	for (int j = i + 1; j < model->layer_count; j++) {
+		if (!shares_queue(layer, &model->layers[j]))
+			continue;
+		if (layer->outfeed_queue)
+			last = j;
+		else if (model->layers[j].final_outfeed)
+			return layer->final_outfeed ? i : j;
+	}
+	return last;
+}
+
+/* What one MaybeOutfeed sees waits in a queue for the final one. Stages have queues of their own,
+ * so the two share a stage, as do all that name the same queue. */
 static void join_outfeeds(struct measured *measured)
 {
-	const struct model *model = measured->model;
-	int first = model->layer_count, final = -1;
+	for (int i = 0; i < measured->model->layer_count; i++) {
+		const int last = last_joined(measured->model, i);
 
-	for (int i = 0; i < model->layer_count; i++) {
-		if (model_layer_outfeed(&model->layers[i]) != MODEL_MAYBE_OUTFEED)
-			continue;
-		if (i < first)
-			first = i;
-		if (model->layers[i].final_outfeed)
-			final = i;
+		for (int j = i + 1; j <= last; j++)
+			measured->units[j].joined = true;
 	}
-	for (int i = first + 1; i <= final; i++)
-		measured->units[i].joined = true;
 }
 
 /* --- tensors -------------------------------------------------------------------------------------
