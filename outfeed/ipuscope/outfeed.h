@@ -72,7 +72,7 @@ struct ips_outfeed_params {
 	 * [{"tensors": "dense*", "kind": "gradient", "tier": "full", "every": 10}].
 	 * NULL: stats. */
 	const char *capture;
-	/* Changes of the health rules as JSON text, the run file's `health`:
+	/* Changes of the health rules as JSON text, the run file's `health.rules`:
 	 * {"vanishing": {"threshold": 1e-9, "patience": 5}, "overfit": false}. NULL: the defaults.
 	 */
 	const char *health;
