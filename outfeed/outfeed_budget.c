@@ -16,14 +16,11 @@
 
 /* What rows take in the database, bytes, its share of contexts and of pages' free space counted:
  * measured, and held to by test_outfeed_budget.c. */
-#define STATS_ROW   140.0
-#define COUNTS_ROW  48.0
-#define BIN_ROW     41.0
+#define STATS_ROW   115.0
+#define COUNTS_ROW  45.0
+#define BIN_ROW     33.0
 #define CAPTURE_ROW 64.0
 #define PAGES       1.01 /* what values take more in pages than in memory */
-
-/* Of sign and exponent, in a histogram whose values are not known yet. */
-#define USUAL_BINS 36
 
 static const struct {
 	enum outfeed_tier below; /* what it becomes where its part is spent */
@@ -37,7 +34,13 @@ static const struct {
 
 double outfeed__bytes_of_bins(int bins)
 {
-	return BIN_ROW * (bins < 0 ? USUAL_BINS : bins);
+	return BIN_ROW * bins;
+}
+
+/* Of @count values of both signs about 0, where the least is about a @count-th of the usual. */
+int outfeed__usual_bins(size_t count)
+{
+	return count == 0 ? 0 : (int)(2 * (log2((double)count) + 2));
 }
 
 double outfeed_bytes(const struct outfeed_choice *choice, size_t count, enum outfeed_dtype dtype)
@@ -51,7 +54,7 @@ double outfeed_bytes(const struct outfeed_choice *choice, size_t count, enum out
 	case OUTFEED_LAST_N:
 		return STATS_ROW;
 	case OUTFEED_HISTOGRAM:
-		return STATS_ROW + outfeed__bytes_of_bins(-1);
+		return STATS_ROW + outfeed__bytes_of_bins(outfeed__usual_bins(count));
 	case OUTFEED_FULL:
 		return STATS_ROW + values;
 	default:

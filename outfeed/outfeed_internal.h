@@ -208,6 +208,7 @@ bool outfeed__spend(struct outfeed_tensor *tensor, enum outfeed_tier tier,
 		    const struct outfeed_moment *moment, double bytes);
 void outfeed__budget_correct(struct outfeed *outfeed, double bytes);
 double outfeed__bytes_of_bins(int bins);
+int outfeed__usual_bins(size_t count); /* of a histogram that is not known yet */
 
 /* ---- outfeed_hit.c ---- */
 

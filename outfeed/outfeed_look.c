@@ -35,18 +35,14 @@ void outfeed__pieces(enum outfeed_dtype dtype, const void *values, size_t count,
 /* ---- statistics ---------------------------------------------------------------------------------
  */
 
-static void stats_piece(void *user, const float *values, size_t at, size_t count)
-{
-	(void)at;
-	outfeed_stats_add(user, values, count);
-}
-
 void outfeed__stats(struct outfeed_stats *out, enum outfeed_dtype dtype, const void *values,
 		    size_t count, struct pool *pool)
 {
-	(void)pool;
 	outfeed_stats_init(out);
-	outfeed__pieces(dtype, values, count, stats_piece, out);
+	if (dtype == OUTFEED_FLOAT32)
+		outfeed_stats_add_pool(out, values, count, pool);
+	else
+		outfeed_stats_add_half(out, values, count);
 }
 
 static void counts_piece(void *user, const float *values, size_t at, size_t count)

@@ -1,5 +1,5 @@
 # Tests of outfeed/.
-foreach(module IN ITEMS change filter histogram keep neurons numpy queue scan stats tier)
+foreach(module IN ITEMS change filter histogram keep neurons numpy policy queue scan stats tier)
 	ipuscope_add_test(NAME test_outfeed_${module} SOURCES test_outfeed_${module}.c
 		LIBS outfeed PkgConfig::SQLITE LABELS unit outfeed)
 endforeach()
@@ -16,7 +16,7 @@ endforeach()
 ipuscope_add_test(NAME test_outfeed_captures SOURCES test_outfeed_captures.c prof_testing.c
 	LIBS outfeed profiler common PkgConfig::SQLITE LABELS unit outfeed)
 # The recorder, with a recording.
-foreach(module IN ITEMS record)
+foreach(module IN ITEMS bad budget record ring)
 	ipuscope_add_test(NAME test_outfeed_${module}
 		SOURCES test_outfeed_${module}.c support/recorder.c prof_testing.c
 		LIBS outfeed PkgConfig::SQLITE LABELS unit outfeed)
