@@ -5,6 +5,7 @@
  * whatever thread.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,7 +91,9 @@ void outfeed__hit(void *user, const struct outfeed_hit *hit)
 
 	outfeed__line_add(&line, "[HEALTH] rule=%s", outfeed_health_describe(hit->rule)->name);
 	outfeed__line_where(&line, hit->key, hit->layer, &hit->keys);
-	outfeed__line_add(&line, " value=%g threshold=%g", hit->value, hit->threshold);
+	/* A NaN's sign says nothing. */
+	outfeed__line_add(&line, " value=%g threshold=%g",
+			  isnan(hit->value) ? (double)NAN : hit->value, hit->threshold);
 
 	pthread_mutex_lock(&outfeed->lock);
 	append_hit(outfeed, hit);

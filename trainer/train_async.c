@@ -25,21 +25,6 @@ struct train_async {
 	struct err err; /* the first failure */
 };
 
-/* The steps that all replicas have done. */
-static int64_t steps_done(const struct train_async *async)
-{
-	const struct train_session *session = async->phase->session;
-	int64_t least = INT64_MAX;
-
-	for (int r = 0; r < session->layout->replicas; r++) {
-		const int64_t done =
-			atomic_load_explicit(&session->replica[r].steps_done, memory_order_acquire);
-
-		least = done < least ? done : least;
-	}
-	return least;
-}
-
 static void call_step(struct train_async *async, int64_t step)
 {
 	const struct train_figures *figures = &async->phase->measure->figures;
@@ -86,7 +71,7 @@ static void *async_main(void *argument)
 		const struct timespec pause = {0, wait_ns};
 		bool any = take_values(async);
 
-		if (async->called < steps_done(async)) {
+		if (async->called < train_phase_steps_done(async->phase)) {
 			call_step(async, async->called++);
 			any = true;
 		}

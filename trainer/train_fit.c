@@ -6,6 +6,7 @@
 
 #include "common/mem.h"
 #include "trainer/train_async.h"
+#include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_phase.h"
 #include "trainer/train_predict.h"
@@ -192,6 +193,8 @@ static enum status run_executions(struct fit *fit, int64_t epoch, struct err *er
 	for (int64_t i = 0; i < fit->session->layout->executions_per_epoch; i++) {
 		enum status status = execute(fit, epoch, err);
 
+		if (status == ST_OK)
+			status = train_health_check(fit->session, err);
 		if (status != ST_OK)
 			return status;
 		if (train_interrupted())
@@ -239,6 +242,16 @@ static void gather_figures(struct fit *fit)
 	fit->result->loss = train->values[0];
 }
 
+/* The figures are training's, then validation's, each beginning with the loss. */
+static enum status judge_epoch(struct fit *fit, int64_t epoch, struct err *err)
+{
+	const int count = fit->session->program[IPS_TRAIN].measure.figures.count;
+
+	train_health_epoch(fit->session, epoch, fit->figures.values[0],
+			   fit->session->run->fit.validation ? &fit->figures.values[count] : NULL);
+	return train_health_check(fit->session, err);
+}
+
 static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 {
 	const struct run_layout *layout = fit->session->layout;
@@ -257,6 +270,8 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	if (status == ST_OK && fit->session->run->fit.validation)
 		status = run_test(fit->session, epoch, NULL, &unused, err);
 	gather_figures(fit);
+	if (status == ST_OK)
+		status = judge_epoch(fit, epoch, err);
 	if (status == ST_OK)
 		screen->figures = &fit->figures;
 	train_screen_end(screen, step_ns);
@@ -296,8 +311,9 @@ static enum status run_fit(const struct train_fit_params *params, struct train_r
 				!atomic_load(params->stop);
 	     epoch++)
 		status = call_epoch(&fit, epoch, err);
-	/* An interrupted training ends in good order too. */
-	if (status == ST_OK || status == ST_INTERRUPTED) {
+	/* A training that is interrupted, or that a health rule stops, ends in good order too. */
+	if (status == ST_OK || status == ST_INTERRUPTED ||
+	    train_stop_asked(&params->session->stop_early)) {
 		ended = callbacks_train_end(params->callbacks, &fit.host,
 					    status == ST_OK ? err : NULL);
 		status = status == ST_OK ? ended : status;

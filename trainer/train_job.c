@@ -369,6 +369,7 @@ static enum status compile(struct train_job *job, struct err *err)
 	train_screen_compile(&job->screen, job->model->name, 2);
 	params.recording = job->recording;
 	params.values = train_values_of(job->run, &job->callbacks, job->keep_outfeeds);
+	params.lines = job->lines;
 	params.trace_executions = job->options.execution_profile_program_run_count;
 	params.report = job->recording == NULL ? NULL : job->directory;
 	status = train_session_new(&job->session, &params, err);

@@ -30,6 +30,7 @@ struct train_job {
 	struct ips_recording *recording;
 	struct train_session *session;
 	struct train_result result;
+	FILE *lines;                  /* where broken health rules are told; NULL: nowhere */
 	_Atomic bool stop;            /* set by a callback: end after the present epoch */
 	bool out_of_memory;           /* the report is of the memory alone, nothing is executed */
 	bool plan_only;               /* the data is described, not opened; nothing is executed */

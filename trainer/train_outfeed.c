@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "trainer/train_health.h"
 #include "trainer/train_order.h"
 #include "trainer/train_outfeed_forecast.h"
 #include "trainer/train_outfeed_queue.h"
@@ -42,12 +43,23 @@ enum status train_outfeed_plan_session(struct train_session *session, bool recor
 	return status == ST_OK ? train_watch_plan(session, recorded, err) : status;
 }
 
+static bool rules_wanted(const struct train_session *session)
+{
+	return session->layout->steps_per_epoch > 0 && session->run->health.wanted &&
+	       train_watch_wanted(session->run, session->recording != NULL);
+}
+
 static enum status new_recorder(struct train_session *session, struct err *err)
 {
 	struct train_outfeed *of = session->outfeed;
+	const struct run_file *run = session->run;
 	const struct outfeed_params params = {
 		.recording = session->recording,
 		.policy = &session->watch_plan.policy,
+		.rules = rules_wanted(session) ? &run->health.rules : NULL,
+		.say = train_health_say,
+		.hit = train_health_hit,
+		.user = session,
 		.replicas = session->layout->replicas,
 		.budget = train_outfeed_budget(session, NULL),
 		.pool = session->pool,
@@ -61,7 +73,7 @@ enum status train_outfeed_new(struct train_session *session, struct err *err)
 	struct train_outfeed *of;
 	enum status status;
 
-	if (session->run->outfeed.off && session->watch_plan.count == 0)
+	if (session->run->outfeed.off && session->watch_plan.count == 0 && !rules_wanted(session))
 		return ST_OK;
 	of = mem_calloc(1, sizeof(*of));
 	session->outfeed = of;
@@ -85,6 +97,11 @@ enum status train_outfeed_close(struct train_session *session, struct err *err)
 	mem_free(of);
 	session->outfeed = NULL;
 	return status;
+}
+
+struct outfeed_health *train_outfeed_health(const struct train_session *session)
+{
+	return session->outfeed == NULL ? NULL : outfeed_health_of(session->outfeed->outfeed);
 }
 
 /* ---- the order of execution ---------------------------------------------------------------------

@@ -67,4 +67,7 @@ struct train_queues *train_outfeed_queues(const struct train_session *session);
 enum status train_outfeed_callback(struct train_session *session, const char *queue,
 				   const char *callback, FILE *out, int64_t epoch, struct err *err);
 
+/* The rules of this session's tensors and losses; NULL: none are asked. */
+struct outfeed_health *train_outfeed_health(const struct train_session *session);
+
 #endif /* TRAIN_OUTFEED_H */

@@ -26,6 +26,10 @@ struct outfeed_tensor_params train_watch_variable(const struct train_session *se
 int train_watch_origin(const struct model *model, int layer);
 enum outfeed_activity train_watch_activity(const struct model *model, int layer);
 
+/* Is anything looked at that no queue sends, are rules asked? Without a recording nobody sees what
+ * comes of it, unless a rule was asked for. */
+bool train_watch_wanted(const struct run_file *run, bool recorded);
+
 /* session->watch_plan, and what it needs of session->taps. @recorded: there is (or would be) a
  * recording. */
 enum status train_watch_plan(struct train_session *session, bool recorded, struct err *err);

@@ -184,8 +184,7 @@ static enum status plan_variable(const struct planning *p, int number)
 	return ST_OK;
 }
 
-/* Without a recording nobody sees what comes of it, unless a rule was asked for. */
-static bool anything_seen(const struct run_file *run, bool recorded)
+bool train_watch_wanted(const struct run_file *run, bool recorded)
 {
 	return recorded ||
 	       (run->health.wanted && (run->health.stop != 0 || run->health.tree != NULL));
@@ -212,7 +211,7 @@ enum status train_watch_plan(struct train_session *session, bool recorded, struc
 
 	plan->policy = session->run->outfeed.capture;
 	plan->policy.watched = watched_kinds(session->run);
-	if (session->layout->steps_per_epoch == 0 || !anything_seen(session->run, recorded))
+	if (session->layout->steps_per_epoch == 0 || !train_watch_wanted(session->run, recorded))
 		return ST_OK;
 	plan->tensors = arena_alloc(&session->arena,
 				    (size_t)model->layer_count + each * (size_t)model->param_count,

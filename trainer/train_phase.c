@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
 #include "trainer/train_replica.h"
@@ -179,6 +180,7 @@ static void plan_execution(struct train_phase *phase, int64_t epoch)
 		.outputs = phase->outputs,
 		.measure = phase->measure,
 	};
+	phase->judged = 0;
 	reset_signals(session);
 }
 
@@ -199,6 +201,20 @@ static int64_t runs_done(const struct train_session *session)
 	return least;
 }
 
+int64_t train_phase_steps_done(const struct train_phase *phase)
+{
+	const struct train_session *session = phase->session;
+	int64_t least = session->execution.steps;
+
+	for (int r = 0; r < session->layout->replicas; r++) {
+		const int64_t done =
+			atomic_load_explicit(&session->replica[r].steps_done, memory_order_acquire);
+
+		least = done < least ? done : least;
+	}
+	return least;
+}
+
 /* Write as far ahead as the workers will come until the next look, so that little is left to do
  * when they have ended, and little keeps an interrupt waiting. @before: runs done at the last. */
 static int64_t record_ahead(struct train_session *session, int64_t before)
@@ -208,7 +224,7 @@ static int64_t record_ahead(struct train_session *session, int64_t before)
 
 	train_record_runs(session, false);
 	train_outfeed_settle(session, done, false);
-	if (!train_interrupted())
+	if (!train_interrupted() && !train_stop_asked(&session->stop_early))
 		train_record_device(
 			session, ahead < session->execution.runs ? ahead : session->execution.runs);
 	return done;
@@ -219,9 +235,12 @@ static void wait_for_workers(struct train_phase *phase, int64_t number)
 	struct train_session *session = phase->session;
 	int64_t done = record_ahead(session, 0);
 
+	train_health_losses(phase);
+
 	for (int i = 0; i < session->worker_count; i++) {
 		while (!train_signal_wait_ms(&session->worker[i].finished, number, LOOK_MS)) {
 			done = record_ahead(session, done);
+			train_health_losses(phase);
 			if (phase->screen != NULL)
 				train_screen_progress(
 					phase->screen,
@@ -332,6 +351,7 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	train_signal_set(&session->go, session->executions + 1);
 	wait_for_workers(phase, session->executions + 1);
 	cut_short(session);
+	train_health_losses(phase);
 	train_record_device(session, session->execution.runs);
 	train_record_runs(session, true);
 	train_outfeed_settle(session, session->execution.runs, true);

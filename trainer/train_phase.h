@@ -27,6 +27,7 @@ struct train_phase {
 	void (*planned)(void *user);
 	void *user;
 	double *values; /* room for those of one step */
+	int64_t judged; /* steps of the execution whose losses the health rules have seen */
 	/* Since train_phase_begin(), over replicas: Keras's running means. */
 	struct metric_sum loss, *metrics;
 };
@@ -58,6 +59,15 @@ void train_phase_record(const struct train_phase *phase, int64_t epoch);
  * @values has room for them. */
 void train_phase_step(const struct train_phase *phase, int64_t step, int64_t replica,
 		      double *values);
+
+/* Steps of the present execution that all replicas have done: their results are there. */
+int64_t train_phase_steps_done(const struct train_phase *phase);
+
+/* Steps that have results in common: pipeline.accumulate_outfeed sends them once a pipeline run. */
+int64_t train_phase_together(const struct train_phase *phase);
+
+/* The loss of @step of the present execution, its penalty in it: the mean over replicas. */
+double train_phase_loss(const struct train_phase *phase, int64_t step);
 
 /* Simulated ns of a step as Keras counts them, over all replicas, with each execution's fixed host
  * cost; NaN: no device. */

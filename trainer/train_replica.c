@@ -301,4 +301,5 @@ void train_replica_fini(const struct train_session *session, struct train_replic
 	mem_free(replica->interval);
 	mem_free(replica->device_track);
 	mem_free(replica->io_track);
+	class_counts_fini(&replica->classes);
 }

@@ -24,13 +24,23 @@ static double penalty_of(const struct train_phase *phase, int64_t step)
 	return sum;
 }
 
+double train_phase_loss(const struct train_phase *phase, int64_t step)
+{
+	const int64_t replicas = phase->session->layout->replicas;
+	const double penalty = penalty_of(phase, step);
+	double loss = 0;
+
+	for (int64_t r = 0; r < replicas; r++)
+		loss += phase->losses[step * replicas + r] + penalty;
+	return loss / (double)replicas;
+}
+
 static double mean_of(const struct metric_sum *sum)
 {
 	return sum->count > 0 ? sum->total / (double)sum->count : NAN;
 }
 
-/* Steps that have results in common: pipeline.accumulate_outfeed sends them once a pipeline run. */
-static int64_t steps_together(const struct train_phase *phase)
+int64_t train_phase_together(const struct train_phase *phase)
 {
 	return phase->session->run->pipeline.accumulate_outfeed
 		       ? phase->session->execution.microbatches
@@ -41,7 +51,7 @@ void train_phase_step(const struct train_phase *phase, int64_t step, int64_t rep
 		      double *values)
 {
 	const int64_t replicas = phase->session->layout->replicas;
-	const int64_t together = steps_together(phase), first = step / together * together;
+	const int64_t together = train_phase_together(phase), first = step / together * together;
 	const int count = phase->measure->metrics.count;
 
 	for (int i = 0; i <= count; i++)
@@ -94,18 +104,14 @@ static void add_results(struct train_phase *phase)
 
 	for (int64_t i = 0; i < execution->steps; i++) {
 		const double penalty = penalty_of(phase, i);
-		double loss = 0;
 
 		for (int64_t r = 0; r < replicas; r++) {
-			const double one = phase->losses[i * replicas + r] + penalty;
-
-			loss += one;
-			add_loss(phase, one, i, r);
+			add_loss(phase, phase->losses[i * replicas + r] + penalty, i, r);
 			add_metrics(phase, i * replicas + r);
 		}
 		train_record_metric(session, execution->mode, execution->epoch,
 				    execution->execution, execution->first_step + i, "loss",
-				    loss / (double)replicas);
+				    train_phase_loss(phase, i));
 	}
 }
 
@@ -114,7 +120,7 @@ static void add_accumulated(struct train_phase *phase)
 {
 	struct train_session *session = phase->session;
 	const struct train_execution *execution = &session->execution;
-	const int64_t replicas = session->layout->replicas, together = steps_together(phase);
+	const int64_t replicas = session->layout->replicas, together = train_phase_together(phase);
 
 	for (int64_t i = together - 1; i < execution->steps; i += together) {
 		double loss = 0;
@@ -148,7 +154,7 @@ static void update_figures(struct train_phase *phase)
 
 void train_phase_gather(struct train_phase *phase)
 {
-	if (phase->mode != IPS_PREDICT && steps_together(phase) > 1)
+	if (phase->mode != IPS_PREDICT && train_phase_together(phase) > 1)
 		add_accumulated(phase);
 	else if (phase->mode != IPS_PREDICT)
 		add_results(phase);

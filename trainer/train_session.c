@@ -6,6 +6,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "trainer/layers/layer.h"
+#include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_outfeed_queue.h"
 #include "trainer/train_record_internal.h"
@@ -314,6 +315,8 @@ static enum status build(struct train_session *session, struct err *err)
 		status = train_replica_init(session, r, err);
 	if (status == ST_OK)
 		status = train_outfeed_new(session, err);
+	if (status == ST_OK)
+		status = train_health_new(session, err);
 	if (status != ST_OK)
 		return status;
 	init_workers(session);
@@ -343,6 +346,8 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	session->trace_executions = params->trace_executions;
 	session->values = params->values;
 	session->report = params->report;
+	session->lines = params->lines;
+	session->lines_terminal = params->lines != NULL && isatty(fileno(params->lines)) == 1;
 	train_signal_init(&session->go, false);
 	train_stop_init(&session->stop_early);
 	status = params->device_only ? build_device(session, err) : build(session, err);

@@ -19,6 +19,7 @@
 #include "ipu/ipu_bubble.h"
 #include "outfeed/outfeed.h"
 #include "trainer/data/dataset_feed.h"
+#include "trainer/learn/classes.h"
 #include "trainer/learn/loss.h"
 #include "trainer/learn/metric.h"
 #include "trainer/learn/optimizer.h"
@@ -61,6 +62,7 @@ struct train_replica {
 	_Atomic int64_t steps_done;      /* of the execution: their losses and metrics are there */
 	_Atomic int64_t runs_done;       /* of the execution: their intervals are all there */
 	int64_t runs_recorded;           /* the main thread's */
+	struct class_counts classes;     /* of the epoch's targets; empty: nobody asks */
 	struct ips_track **device_track; /* by local IPU */
 	struct ips_track **io_track;     /* by local IPU: of its I/O tiles; NULL entries: none */
 };
@@ -138,6 +140,11 @@ enum train_values {
 	TRAIN_VALUES_EPOCH      /* the program, at the end of an epoch */
 };
 
+/* Why a rule of health.stop ends the run; written before stop_early is asked, read after. */
+struct train_health {
+	char why[256];
+};
+
 struct train_session;
 
 struct train_worker {
@@ -185,7 +192,10 @@ struct train_session {
 
 	struct train_execution execution;
 	struct train_stop stop_early; /* of the present execution */
-	struct train_signal go;       /* executions begun; -1 in `stop` ends the workers */
+	struct train_health health;
+	FILE *lines; /* where broken rules are told; NULL: nowhere */
+	bool lines_terminal;
+	struct train_signal go; /* executions begun; -1 in `stop` ends the workers */
 	_Atomic bool stop;
 	int64_t executions, updates, steps[TRAIN_MODES]; /* so far; steps by mode */
 	int64_t device_cycle;                            /* where the next execution starts */
@@ -203,6 +213,7 @@ struct train_session_params {
 	const char *report; /* the folder of the recording; NULL: none */
 	enum train_values values;
 	bool device_only; /* compile for the device and measure it; nothing is ever executed */
+	FILE *lines;      /* where broken health rules are told, line by line; NULL: nowhere */
 };
 
 /* The workers start and wait. @params is copied, what it points to is borrowed. A session that

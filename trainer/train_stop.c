@@ -28,7 +28,18 @@ void train_stop_init(struct train_stop *stop)
 {
 	train_signal_init(&stop->decided, pool_processors() > 1);
 	pthread_mutex_init(&stop->lock, NULL);
+	atomic_init(&stop->asked, false);
 	train_stop_reset(stop);
+}
+
+void train_stop_ask(struct train_stop *stop)
+{
+	atomic_store(&stop->asked, true);
+}
+
+bool train_stop_asked(const struct train_stop *stop)
+{
+	return atomic_load(&stop->asked);
 }
 
 void train_stop_fini(struct train_stop *stop)
@@ -47,7 +58,7 @@ void train_stop_reset(struct train_stop *stop)
 static void decide(struct train_stop *stop, int64_t run, bool may)
 {
 	/* The first run is always done: an execution has at least one. */
-	if (run > 0 && may && train_interrupted()) {
+	if (run > 0 && may && (train_interrupted() || train_stop_asked(stop))) {
 		pthread_mutex_lock(&stop->lock);
 		if (run >= stop->claimed)
 			atomic_store(&stop->runs, run);

@@ -1,6 +1,6 @@
 /*
- * What signals ask of a run under way; how an interrupt ends a training execution before its last
- * pipeline run.
+ * What signals ask of a run under way; how an interrupt, or a rule of health.stop, ends a training
+ * execution before its last pipeline run.
  *
  * The leading worker decides before each run whether all workers do it or none. The device's rows
  * are written ahead of the workers by the main thread, so no run that has them is left out.
@@ -28,11 +28,16 @@ struct train_stop {
 	_Atomic int64_t runs;        /* of the execution; INT64_MAX: it goes to its end */
 	pthread_mutex_t lock;        /* between deciding to stop and writing ahead */
 	int64_t claimed;             /* runs whose rows are written, or about to be */
+	atomic_bool asked;           /* by the session itself, for good: not reset */
 };
 
 void train_stop_init(struct train_stop *stop);
 void train_stop_fini(struct train_stop *stop);
 void train_stop_reset(struct train_stop *stop); /* while the workers rest */
+
+/* Stop this session as an interrupt would: from any thread. */
+void train_stop_ask(struct train_stop *stop);
+bool train_stop_asked(const struct train_stop *stop);
 
 /* Do all workers do this run? The one that @leads decides, where it @may stop; the others wait for
  * it, seldom: it is ahead of them. */

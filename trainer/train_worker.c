@@ -198,6 +198,8 @@ static void take_loss(struct work *work, int slot)
 			 : NULL,
 		 &result);
 	execution->losses[place_of(work)] = result.loss;
+	if (execution->mode == IPS_TRAIN && worker->replica->classes.classes > 0)
+		class_counts_add(&worker->replica->classes, outputs, &targets, batch, width);
 	for (int m = 0; m < measure->metrics.count; m++) {
 		sums[m] = (struct metric_sum){0};
 		metric_run(&measure->metrics.items[m], outputs, &targets, batch, width, &sums[m]);

@@ -1,0 +1,154 @@
+#include "trainer/train_health.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "common/str.h"
+#include "trainer/train_outfeed.h"
+
+/* ---- a rule broken ------------------------------------------------------------------------------
+ */
+
+void train_health_say(void *user, const char *line)
+{
+	const struct train_session *session = user;
+
+	if (session->lines == NULL)
+		return;
+	/* A progress line may stand there. */
+	fprintf(session->lines, "%s%s\n", session->lines_terminal ? "\r\033[K" : "", line);
+	fflush(session->lines);
+}
+
+static void add_number(struct str *text, const char *before, int64_t number)
+{
+	if (number != IPS_NULL)
+		str_addf(text, "%s%" PRId64, before, number);
+}
+
+/* The first that ends the run says why. */
+void train_health_hit(void *user, const struct outfeed_hit *hit)
+{
+	struct train_session *session = user;
+	struct train_health *health = &session->health;
+	struct str why = {0};
+
+	if ((session->run->health.stop & 1u << hit->rule) == 0 ||
+	    train_stop_asked(&session->stop_early))
+		return;
+	str_addf(&why, "rule %s", outfeed_health_describe(hit->rule)->name);
+	if (hit->key != NULL)
+		str_addf(&why, " broken by %s", hit->key);
+	add_number(&why, " in step ", hit->keys.step);
+	add_number(&why, " in weight update ", hit->keys.weight_update);
+	add_number(&why, " of epoch ", hit->keys.epoch);
+	str_copy(health->why, sizeof(health->why), why.failed ? "" : str_peek(&why));
+	str_free(&why);
+	train_stop_ask(&session->stop_early);
+}
+
+enum status train_health_check(const struct train_session *session, struct err *err)
+{
+	if (!train_stop_asked(&session->stop_early))
+		return ST_OK;
+	return err_set(err, ST_FAILED, "health.stop: %s", session->health.why);
+}
+
+/* ---- classes ------------------------------------------------------------------------------------
+ */
+
+/* Vectors are classes where the loss is a crossentropy: one-hot targets. */
+static int64_t classes_of(const struct train_session *session)
+{
+	const struct target_kind kind = dataset_targets(session->train_set);
+
+	if (kind.classes > 0)
+		return kind.classes;
+	return loss_is_error(&session->program[IPS_TRAIN].measure.loss) ? 0 : kind.width;
+}
+
+enum status train_health_new(struct train_session *session, struct err *err)
+{
+	const bool asked = train_outfeed_health(session) != NULL &&
+			   session->run->health.rules.rule[OUTFEED_HEALTH_class_imbalance].enabled;
+	const int64_t classes = asked ? classes_of(session) : 0;
+	enum status status = ST_OK;
+
+	if (classes < 2)
+		return ST_OK;
+	for (int r = 0; r < session->layout->replicas && status == ST_OK; r++)
+		status = class_counts_init(&session->replica[r].classes, classes, err);
+	return status;
+}
+
+/* All replicas' into the first's, which is told and begins anew. */
+static void judge_classes(struct train_session *session, struct outfeed_health *rules,
+			  const struct ips_keys *keys)
+{
+	struct class_counts *all = &session->replica[0].classes;
+	struct class_figures figures;
+
+	if (all->classes == 0)
+		return;
+	for (int r = 1; r < session->layout->replicas; r++) {
+		class_counts_merge(all, &session->replica[r].classes);
+		class_counts_clear(&session->replica[r].classes);
+	}
+	figures = class_counts_figures(all);
+	outfeed_health_classes(rules, keys, ips_recording_now_ns(session->recording), figures.items,
+			       figures.imbalance, figures.misprediction);
+	class_counts_clear(all);
+}
+
+/* ---- losses -------------------------------------------------------------------------------------
+ */
+
+static struct ips_keys keys_of(int64_t epoch)
+{
+	struct ips_keys keys = IPS_KEYS_NULL;
+
+	keys.mode = IPS_TRAIN;
+	keys.epoch = epoch;
+	return keys;
+}
+
+/* Of those steps that send one together, from @first on: what is recorded of them. */
+static double mean_loss(const struct train_phase *phase, int64_t first, int64_t together)
+{
+	double sum = 0;
+
+	for (int64_t i = 0; i < together; i++)
+		sum += train_phase_loss(phase, first + i);
+	return sum / (double)together;
+}
+
+void train_health_losses(struct train_phase *phase)
+{
+	struct train_session *session = phase->session;
+	const struct train_execution *execution = &session->execution;
+	struct outfeed_health *rules = train_outfeed_health(session);
+	const int64_t done = train_phase_steps_done(phase), together = train_phase_together(phase);
+	struct ips_keys keys = keys_of(execution->epoch);
+
+	if (rules == NULL || phase->mode != IPS_TRAIN)
+		return;
+	keys.execution = execution->execution;
+	for (; phase->judged + together <= done; phase->judged += together) {
+		keys.step = execution->first_step + phase->judged + together - 1;
+		outfeed_health_loss(rules, &keys, ips_recording_now_ns(session->recording),
+				    mean_loss(phase, phase->judged, together));
+	}
+}
+
+void train_health_epoch(struct train_session *session, int64_t epoch, double loss,
+			const double *val_loss)
+{
+	struct outfeed_health *rules = train_outfeed_health(session);
+	const struct ips_keys keys = keys_of(epoch);
+
+	if (rules == NULL)
+		return;
+	judge_classes(session, rules, &keys);
+	outfeed_health_epoch(rules, &keys, ips_recording_now_ns(session->recording), loss,
+			     val_loss == NULL ? (double)NAN : *val_loss, val_loss != NULL);
+}

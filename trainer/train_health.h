@@ -1,0 +1,30 @@
+/*
+ * What the health rules are told of a training besides its tensors, and what a broken rule does to
+ * it.
+ *
+ * Threads: hits come from any worker, one at a time; all else is the main thread's.
+ */
+#ifndef TRAIN_HEALTH_H
+#define TRAIN_HEALTH_H
+
+#include "trainer/train_phase.h"
+
+/* For outfeed_params: a line of a rule broken, and the hit itself. @user: the session. */
+void train_health_say(void *user, const char *line);
+void train_health_hit(void *user, const struct outfeed_hit *hit);
+
+/* What the rules want to be counted of the targets. After train_outfeed_new(). */
+enum status train_health_new(struct train_session *session, struct err *err);
+
+/* The losses of the present execution that all replicas have done and that the rules have not seen.
+ */
+void train_health_losses(struct train_phase *phase);
+
+/* An epoch has ended, and its classes have been counted; @val_loss NULL: it was not validated. */
+void train_health_epoch(struct train_session *session, int64_t epoch, double loss,
+			const double *val_loss);
+
+/* ST_FAILED, with the rule and where it was broken, when a rule of health.stop was. */
+enum status train_health_check(const struct train_session *session, struct err *err);
+
+#endif /* TRAIN_HEALTH_H */
