@@ -99,7 +99,11 @@ struct outfeed_source {
 	size_t count;
 };
 
-/* Record one value of @count elements, float or (OUTFEED_FLOAT16) uint16_t. @row: filled with the
+/* Allocates nothing, but for the first bad number's sources that were never added. Variables at
+ * tier `stats` and above know what changed since their last look (with `every`, several updates).
+ * Failures: a value with more elements than its shape; the recording's, told once.
+ *
+ * Record one value of @count elements, float or (OUTFEED_FLOAT16) uint16_t. @row: filled with the
  * whole statistics where not NULL, at any tier, also where the tensor is not due. Accepts a NULL
  * tensor: does nothing (@row NULL too). The values may be gone after the call. */
 enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_moment *moment,
