@@ -10,7 +10,7 @@ foreach(module IN ITEMS train_lower train_lower_nodes)
 		support/lowering_check.c support/math.c LIBS trainer LABELS unit trainer)
 endforeach()
 
-foreach(test IN ITEMS train_identity train_identity_graph train_partition train_watch train_outfeed_replicas train_half train_options train_accumulate_outfeed train_callbacks train_regularized train_tutorial train_outfeed_shapes train_learns train_examples train_data train_device device_conservation train_report train_memory train_errors train_full_disk
+foreach(test IN ITEMS train_identity train_identity_graph train_partition train_watch train_health train_outfeed_replicas train_half train_options train_accumulate_outfeed train_callbacks train_regularized train_tutorial train_outfeed_shapes train_learns train_examples train_data train_device device_conservation train_report train_memory train_errors train_full_disk
 		train_interrupted train_killed train_watched)
 	ipuscope_add_script(NAME ${test} LABELS golden TIMEOUT 300)
 endforeach()
@@ -26,3 +26,8 @@ endforeach()
 ipuscope_add_test(NAME test_plan_gantt SOURCES test_plan_gantt.c pipeline_sample.c LIBS trainer_plan LABELS unit trainer)
 ipuscope_add_test(NAME test_plan_schedule SOURCES test_plan_schedule.c support/plan.c LIBS PkgConfig::CJSON LABELS unit trainer)
 ipuscope_add_test(NAME test_plan_operation SOURCES test_plan_operation.c support/plan.c LIBS PkgConfig::CJSON LABELS unit trainer)
+
+# Looks at every captured value, for train_health.sh.
+add_executable(capture_scan capture_scan.c)
+target_link_libraries(capture_scan PRIVATE PkgConfig::SQLITE m ipuscope_options)
+set_target_properties(capture_scan PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
