@@ -250,27 +250,6 @@ static enum status commit_if_due(struct ips_recording *recording)
 	return commit_due(recording) ? commit(recording) : ST_OK;
 }
 
-/* Take from every ring what is there now, a piece at a time. *@work: how many slots came. */
-static enum status drain_lanes(struct ips_recording *recording, uint64_t *work)
-{
-	enum status status = ST_OK;
-	int64_t left;
-
-	for (struct prof_lane *lane = first_lane(recording, &left); left > 0 && status == ST_OK;
-	     lane = next_lane(lane, left), left--) {
-		uint64_t before = lane->tail, end = before + lane->ring.mask + 1;
-		bool more = true;
-
-		while (more && lane->tail < end && status == ST_OK) {
-			status = prof__lane_drain(&recording->writer, lane, EVENTS_AT_ONCE, &more);
-			if (status == ST_OK && more)
-				status = commit_if_due(recording);
-		}
-		*work += lane->tail - before;
-	}
-	return status;
-}
-
 static enum status drain_rows(struct ips_recording *recording, uint64_t *work)
 {
 	struct prof_chunk *chunk = prof_queue_take(&recording->queue);
@@ -286,6 +265,38 @@ static enum status drain_rows(struct ips_recording *recording, uint64_t *work)
 		if (status == ST_OK && next != NULL)
 			status = commit_if_due(recording);
 		chunk = next;
+	}
+	return status;
+}
+
+/* Rows do not wait until full rings are empty: what few rows say (a rule broken, the first bad
+ * number) is wanted most where a run is killed. */
+static enum status commit_rows_if_due(struct ips_recording *recording, uint64_t *work)
+{
+	enum status status = ST_OK;
+
+	if (commit_due(recording))
+		status = drain_rows(recording, work);
+	return status == ST_OK ? commit_if_due(recording) : status;
+}
+
+/* Take from every ring what is there now, a piece at a time. *@work: how many slots came. */
+static enum status drain_lanes(struct ips_recording *recording, uint64_t *work)
+{
+	enum status status = ST_OK;
+	int64_t left;
+
+	for (struct prof_lane *lane = first_lane(recording, &left); left > 0 && status == ST_OK;
+	     lane = next_lane(lane, left), left--) {
+		uint64_t before = lane->tail, end = before + lane->ring.mask + 1;
+		bool more = true;
+
+		while (more && lane->tail < end && status == ST_OK) {
+			status = prof__lane_drain(&recording->writer, lane, EVENTS_AT_ONCE, &more);
+			if (status == ST_OK && more)
+				status = commit_rows_if_due(recording, work);
+		}
+		*work += lane->tail - before;
 	}
 	return status;
 }

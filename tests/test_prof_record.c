@@ -4,6 +4,7 @@
 #include "prof_testing.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -553,6 +554,60 @@ static void test_the_last_overhead_row_tells_what_the_last_commit_cost(void **st
 	assert_answer(place->path, "SELECT sum(events) FROM overhead", "2\n");
 }
 
+/* The writer waits in its first commit until its rings are full and a row is there; then says in
+ * which of the next the row came. */
+struct busy_rings {
+	const struct prof_place *place;
+	sem_t waits, full;
+	int commits, row_came;
+};
+
+static void look_for_the_row(void *user, const struct ips_commit *commit)
+{
+	struct busy_rings *busy = user;
+
+	(void)commit;
+	if (busy->commits++ == 0) {
+		sem_post(&busy->waits);
+		sem_wait(&busy->full);
+	} else if (busy->row_came == 0 && busy->commits < 20 &&
+		   prof_ask(busy->place->path, "SELECT count(*) FROM metrics") == 1) {
+		busy->row_came = busy->commits - 1;
+	}
+}
+
+static void test_rows_do_not_wait_for_full_rings(void **state)
+{
+	enum {
+		SLOTS = 1 << 20
+	};
+	const struct ips_metric row = {IPS_TRAIN, 1, 0, 0, 0, "m", 1.0};
+	struct busy_rings busy = {.place = *state};
+	struct ips_recording_params params;
+	struct ips_recording *recording;
+	struct ips_track *track;
+	IPS_SITE(a, "c", "a");
+
+	assert_int_equal(sem_init(&busy.waits, 0, 0) | sem_init(&busy.full, 0, 0), 0);
+	ips_recording_params_defaults(&params);
+	params.ring_slots = SLOTS;
+	params.commit_ms = 1;
+	params.on_commit = look_for_the_row;
+	params.user = &busy;
+	recording = prof_start(busy.place, &params);
+	track = ips_track_open(recording, "worker", NULL);
+	ips_instant(track, &a);
+	sem_wait(&busy.waits);
+	for (int i = 0; i < SLOTS / 2; i++)
+		ips_counter(track, &a, i);
+	ips_append_metric(recording, &row);
+	sem_post(&busy.full);
+	prof_stop(recording);
+	assert_in_range(busy.row_came, 1, 2);
+	sem_destroy(&busy.waits);
+	sem_destroy(&busy.full);
+}
+
 #define COMMITS_SEEN 4
 
 struct commit_threads {
@@ -627,6 +682,7 @@ int main(void)
 		CASE(test_the_same_program_gets_the_same_ids_also_side_by_side),
 		CASE(test_commits_tell_what_is_in_the_file),
 		CASE(test_the_last_overhead_row_tells_what_the_last_commit_cost),
+		CASE(test_rows_do_not_wait_for_full_rings),
 		CASE(test_a_starved_writer_hands_over_for_good_and_loses_nothing),
 	};
 
