@@ -124,6 +124,24 @@ static void lower(struct outfeed *outfeed, enum outfeed_tier tier,
 	pthread_mutex_unlock(&outfeed->lock);
 }
 
+/* What tier `health` looks at goes on without rows. */
+static void tell_spent_up(struct outfeed *outfeed, const struct outfeed_moment *moment)
+{
+	struct outfeed_line line = {.length = 0};
+	char budget[FMT_SIZE];
+
+	fmt_bytes(budget, (uint64_t)outfeed->params.budget);
+	outfeed__line_add(&line,
+			  "[OUTFEED] budget of %s: it is used up, so bad values have no more rows "
+			  "of tensor_stats; rules and the first bad number go on",
+			  budget);
+	outfeed__line_where(&line, NULL, NULL, &moment->keys);
+	pthread_mutex_lock(&outfeed->lock);
+	outfeed__tell(outfeed, ips_site_intern("outfeed", "budget used up", NULL), &moment->keys,
+		      &line);
+	pthread_mutex_unlock(&outfeed->lock);
+}
+
 /* ---- spending -----------------------------------------------------------------------------------
  */
 
@@ -139,11 +157,14 @@ static bool spend(struct outfeed *outfeed, enum outfeed_tier tier, double bytes)
 
 	if (budget == 0 || budget == INT64_MAX || outfeed->params.recording == NULL)
 		return true;
-	spent = atomic_fetch_add_explicit(&outfeed->spent, more, memory_order_relaxed) + more;
-	if ((double)spent <= tiers[tier].part * (double)budget)
-		return true;
-	atomic_fetch_sub_explicit(&outfeed->spent, more, memory_order_relaxed);
-	return false;
+	/* Never more than there is, not for a moment: others would be lowered for it. */
+	spent = atomic_load_explicit(&outfeed->spent, memory_order_relaxed);
+	do {
+		if ((double)spent + (double)more > tiers[tier].part * (double)budget)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&outfeed->spent, &spent, spent + more, memory_order_relaxed, memory_order_relaxed));
+	return true;
 }
 
 bool outfeed__spend(struct outfeed_tensor *tensor, enum outfeed_tier tier,
@@ -153,6 +174,8 @@ bool outfeed__spend(struct outfeed_tensor *tensor, enum outfeed_tier tier,
 		return true;
 	if (tier != tiers[tier].below)
 		lower(tensor->outfeed, tier, moment);
+	else if (!atomic_exchange(&tensor->outfeed->spent_up, true))
+		tell_spent_up(tensor->outfeed, moment);
 	return false;
 }
 

@@ -119,6 +119,7 @@ struct outfeed {
 	_Atomic uint64_t flushes; /* asked for */
 	uint64_t settled;         /* flushes that outfeed_settle() has followed */
 	_Atomic int64_t spent;    /* bytes, of the budget */
+	_Atomic bool spent_up;    /* that the budget has no row left has been told */
 	_Atomic bool failed;      /* the recording's failure has been told */
 	struct outfeed_bad bad;
 };
@@ -203,7 +204,7 @@ enum status outfeed__rings_settle(struct outfeed *outfeed, struct err *err);
 enum outfeed_tier outfeed__afford(struct outfeed_tensor *tensor, enum outfeed_tier tier,
 				  const struct outfeed_moment *moment, size_t count);
 /* Bytes of values out of a ring, or of a row of tier `health`; false: not allowed, and all that is
- * of @tier is lowered. */
+ * of @tier is lowered (there is nothing below `health`: a line says so, once). */
 bool outfeed__spend(struct outfeed_tensor *tensor, enum outfeed_tier tier,
 		    const struct outfeed_moment *moment, double bytes);
 void outfeed__budget_correct(struct outfeed *outfeed, double bytes);

@@ -223,6 +223,12 @@ static void test_hits_are_written_beyond_the_budget(void **state)
 	assert_answer(r->place.path, "SELECT rule, key, layer, step FROM health",
 		      "nonfinite|t|layer|6\n");
 	assert_answer(r->place.path, "SELECT element, value FROM first_nonfinite", "7|inf\n");
+	/* A row is not left out in silence. */
+	assert_contains(r->lines, "[OUTFEED] budget of 1 B: it is used up, so bad values have no "
+				  "more rows");
+	assert_answer(r->place.path,
+		      "SELECT count(*), min(step) FROM instants WHERE name = 'budget used up'",
+		      "1|6\n");
 	assert_answer(r->place.path,
 		      "SELECT (SELECT count(*) FROM captures), (SELECT count(*) FROM "
 		      "tensor_stats)",

@@ -112,6 +112,20 @@ static void health_tier_zero(struct outfeed_health_row *row)
 static void none_changed(struct outfeed_health_row *row)
 {
 	row->n_changed = 0;
+	row->update_ratio = 0;
+}
+
+static void none_changed_visibly(struct outfeed_health_row *row)
+{
+	row->n_changed = 0;
+	row->update_ratio = 1e-5;
+}
+
+/* Adam's v of small gradients: 1e-10 on 1e-9. */
+static void small_changed(struct outfeed_health_row *row)
+{
+	row->n_changed = 0;
+	row->update_ratio = 1.1e-5;
 }
 
 static void one_changed(struct outfeed_health_row *row)
@@ -182,6 +196,8 @@ static const struct fault faults[] = {
 	{H(unchanged_tensor), OUTFEED_WEIGHT, 0, none_changed, one_changed, 0, 0, 3, 0, "{}"},
 	{H(unchanged_tensor), OUTFEED_OPTIMIZER_STATE, 0, none_changed, one_changed, 0, 0, 3, 0,
 	 "{}"},
+	{H(unchanged_tensor), OUTFEED_OPTIMIZER_STATE, 0, none_changed_visibly, small_changed, 0, 0,
+	 3, 0, "{}"},
 	{H(all_zero), OUTFEED_GRADIENT, 0, all_zero, one_not_zero, 1, 1, 5, 10, "{}"},
 	{H(all_zero), OUTFEED_ACTIVATION, 0, all_zero, one_not_zero, 1, 1, 5, 0, "{}"},
 	{H(all_zero), OUTFEED_ACTIVATION, 0, health_tier_zero, health_tier_sound, 1, 1, 5, 0, "{}"},

@@ -152,7 +152,8 @@ static int v_unchanged(const struct what *what, const struct outfeed_health_row 
 	bool close = true;
 
 	if (what->kind == OUTFEED_WEIGHT || what->kind == OUTFEED_OPTIMIZER_STATE)
-		return r->n_changed == IPS_NULL ? -1 : r->n_changed == 0;
+		return r->n_changed == IPS_NULL ? -1
+						: r->n_changed == 0 && !(r->update_ratio > 1e-5);
 	if (at == 0)
 		return -1;
 	memcpy(b, (double[6]){r->min, r->max, r->mean, r->std, r->l1, r->l2}, sizeof(b));
