@@ -34,6 +34,10 @@ int report__width(const char *text);
 /* The length in bytes of the first @columns characters of @text. */
 int report__cut(const char *text, int columns);
 
+/* The health of a run, into a summary whose arena is there. */
+struct report_summary;
+enum status report__summary_health(struct report_summary *out, struct prof_db *db, struct err *err);
+
 /* A table as text for people. */
 enum status report__text(const struct report_table *table,
 			 const struct report_render_params *params, FILE *out, struct err *err);

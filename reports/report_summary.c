@@ -13,6 +13,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/report_internal.h"
 #include "reports/report_registry.h"
 
 #define UNKNOWN INT64_MIN
@@ -407,6 +408,8 @@ static enum status summary_fill(struct report_summary *out, struct prof_db *db,
 		status = summary_stages(out, db, sums, err);
 	if (status == ST_OK)
 		status = summary_each(out, db, sql_recording, summary_recording, err);
+	if (status == ST_OK)
+		status = report__summary_health(out, db, err);
 	if (status != ST_OK)
 		return status;
 	for (int clock = 0; clock < 2; clock++)

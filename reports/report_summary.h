@@ -31,6 +31,19 @@ struct report_bubble_mean {
 	double ramp_up, ramp_down, imbalance, communication; /* shares of ipus x makespan */
 };
 
+/* A rule that was broken. INT64_MIN and NULL: not known, here and below. */
+struct report_broken {
+	const char *rule, *key; /* of the first hit: the tensor, the layer, "loss" */
+	int64_t hits, first_ns, epoch, weight_update, step;
+};
+
+/* The first bad number, as the view first_nonfinite has it. */
+struct report_bad {
+	bool known;
+	const char *key, *layer, *phase, *value;
+	int64_t epoch, weight_update, step, microbatch, replica, stage, time_ns, element;
+};
+
 struct report_fact {
 	const char *name, *value;
 };
@@ -51,6 +64,12 @@ struct report_summary {
 	struct report_stage *stage;
 	double summed; /* share of the stage timings and bubbles that is in the sums and means */
 	int64_t spans, events, dropped, database_bytes, tensors, tensor_rows, health_hits;
+	int64_t rules;                /* health rules that were in force */
+	struct report_broken *broken; /* in the order of their first hits */
+	int broken_count;
+	struct report_bad bad;
+	int64_t lowered, lowered_ns; /* tensors kept less than asked for, and from when */
+	const char *lowered_why;     /* NULL: none is */
 	int64_t record_ns,
 		write_ns;         /* recording's own time: at the call sites (estimated), writing */
 	double overhead_fraction; /* recording's own time over the run's; NaN: unknown */

@@ -298,6 +298,81 @@ static void print_bubble(struct print *print)
 	print_bubble_parts(print);
 }
 
+/* --- health ------------------------------------------------------------------------------------
+ */
+
+struct place {
+	const char *name;
+	int64_t value;
+};
+
+/* "epoch 1, step 7": what is known. */
+static const char *print_places(char out[160], const struct place *places, size_t count)
+{
+	size_t length = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < count; i++)
+		if (places[i].value != UNKNOWN && length < 120)
+			length += (size_t)snprintf(out + length, 160 - length, ", %.16s %" PRId64,
+						   places[i].name, places[i].value);
+	return out;
+}
+
+static void print_broken(struct print *print, const struct report_broken *broken)
+{
+	const bool stepped = broken->step != UNKNOWN;
+	const struct place places[] = {
+		{"epoch", broken->epoch},
+		{stepped ? "step" : "weight update",
+		 stepped ? broken->step : broken->weight_update},
+	};
+	char hits[2 * FMT_SIZE], where[160];
+
+	print_line(print, "  %-22s %s; first %s%s", print_text(broken->rule),
+		   print_of(hits, broken->hits, "hit"), print_text(broken->key),
+		   print_places(where, places, ARRAY_LEN(places)));
+}
+
+static void print_bad(struct print *print)
+{
+	const struct report_bad *bad = &print->summary->bad;
+	const bool stepped = bad->step != UNKNOWN;
+	const struct place places[] = {
+		{"epoch", bad->epoch},
+		{stepped ? "step" : "weight update", stepped ? bad->step : bad->weight_update},
+		{"stage", bad->stage},
+		{"replica", bad->replica},
+	};
+	char where[160], at[FMT_SIZE];
+
+	print_line(print, "  %-22s %s in %s[%" PRId64 "]", "first bad number",
+		   print_text(bad->value), print_text(bad->key), bad->element);
+	print_line(print, "  %-22s at %s%s, phase %s", "", fmt_ns(at, bad->time_ns),
+		   print_places(where, places, ARRAY_LEN(places)), print_text(bad->phase));
+}
+
+/* Nothing where no rule was asked and nothing is wrong. */
+static void print_health(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char a[2 * FMT_SIZE], b[FMT_SIZE];
+
+	if (s->rules <= 0 && s->broken_count == 0 && !s->bad.known && s->lowered <= 0)
+		return;
+	fputc('\n', print->out);
+	print_line(print, "Health: %s in force, %s broken", print_of(a, s->rules, "rule"),
+		   s->broken_count == 0 ? "none" : print_count(b, s->broken_count));
+	for (int i = 0; i < s->broken_count; i++)
+		print_broken(print, &s->broken[i]);
+	if (s->bad.known)
+		print_bad(print);
+	if (s->lowered > 0)
+		print_line(print, "  %-22s %s from %s on: %s", "tiers lowered",
+			   print_of(a, s->lowered, "tensor"), fmt_ns(b, s->lowered_ns),
+			   print_text(s->lowered_why));
+}
+
 /* --- recording ---------------------------------------------------------------------------------
  */
 
@@ -311,9 +386,8 @@ static void print_recording(struct print *print)
 	print_line(print, LABEL "%s spans of %s events, %s dropped%s", "events",
 		   print_count(a, s->spans), print_count(b, s->events), print_count(c, s->dropped),
 		   s->dropped ? " (rings were full: host spans are missing)" : "");
-	print_line(print, LABEL "%s with %s rows of statistics; %s health rules broken", "tensors",
-		   print_count(a, s->tensors), print_count(b, s->tensor_rows),
-		   print_count(c, s->health_hits));
+	print_line(print, LABEL "%s with %s rows of statistics", "tensors",
+		   print_count(a, s->tensors), print_count(b, s->tensor_rows));
 	print_line(print, LABEL "%s", "file size",
 		   fmt_bytes(a, (uint64_t)(s->database_bytes > 0 ? s->database_bytes : 0)));
 	print_line(print, LABEL "%s of the run: %s recording (estimated), %s writing", "own cost",
@@ -347,6 +421,7 @@ enum status report_summary_print(const struct report_summary *summary, int width
 	print_metric(&print, "evaluated", summary->evaluate_loss, summary->evaluate_accuracy);
 	print_stages(&print);
 	print_bubble(&print);
+	print_health(&print);
 	print_recording(&print);
 	print_options(&print);
 

@@ -163,12 +163,46 @@ static void rows_recording(struct rows *rows, const struct report_summary *s)
 	rows_real(rows, "recording", "overhead_fraction", s->overhead_fraction);
 }
 
+static void rows_bad(struct rows *rows, const struct report_bad *bad)
+{
+	static const char section[] = "first_nonfinite";
+
+	if (!bad->known)
+		return;
+	rows_text(rows, section, "key", bad->key);
+	rows_text(rows, section, "layer", bad->layer);
+	rows_text(rows, section, "phase", bad->phase);
+	rows_integer(rows, section, "epoch", bad->epoch);
+	rows_integer(rows, section, "weight_update", bad->weight_update);
+	rows_integer(rows, section, "step", bad->step);
+	rows_integer(rows, section, "microbatch", bad->microbatch);
+	rows_integer(rows, section, "replica", bad->replica);
+	rows_integer(rows, section, "stage", bad->stage);
+	rows_integer(rows, section, "time_ns", bad->time_ns);
+	rows_integer(rows, section, "element", bad->element);
+	rows_text(rows, section, "value", bad->value);
+}
+
+/* A rule that was broken is a row: its name, and how often. */
+static void rows_health(struct rows *rows, const struct report_summary *s)
+{
+	rows_integer(rows, "health", "rules_enabled", s->rules);
+	rows_integer(rows, "health", "rules_broken", s->broken_count);
+	rows_integer(rows, "health", "tensors_lowered", s->lowered);
+	rows_integer(rows, "health", "lowered_ns", s->lowered_ns);
+	rows_text(rows, "health", "lowered_why", s->lowered_why);
+	for (int i = 0; i < s->broken_count; i++)
+		rows_integer(rows, "health_hits", s->broken[i].rule, s->broken[i].hits);
+	rows_bad(rows, &s->bad);
+}
+
 static void rows_all(struct rows *rows, const struct report_summary *s)
 {
 	rows_run(rows, s);
 	rows_stages(rows, s);
 	for (int clock = 0; clock < 2; clock++)
 		rows_bubble(rows, &s->bubble[clock], clock_names[clock]);
+	rows_health(rows, s);
 	rows_recording(rows, s);
 	for (int i = 0; i < s->option_count; i++)
 		rows_text(rows, "meta", s->options[i].name, s->options[i].value);

@@ -187,6 +187,62 @@ static void test_the_bubble_is_the_mean_by_all_three_definitions(void **state)
 	report_summary_free(&s);
 }
 
+static const struct report_cell *value_of(const struct report_table *table, const char *section,
+					  const char *name, const char *clock, int64_t stage)
+{
+	for (int64_t row = 0; row < table->row_count; row++) {
+		const struct report_cell *cells = table->cells + row * table->column_count;
+
+		if (!strcmp(cells[0].text, section) && !strcmp(cells[1].text, name) &&
+		    (clock ? cells[2].text && !strcmp(cells[2].text, clock) : !cells[2].text) &&
+		    (stage < 0 ? cells[3].type == PROF_NULL : cells[3].integer == stage))
+			return &cells[4];
+	}
+	fail_msg("no row %s %s", section, name);
+	return NULL;
+}
+
+static void test_health_is_what_broke_first_and_what_was_lowered(void **state)
+{
+	struct report_table table;
+	struct report_summary s;
+	char *text;
+
+	(void)state;
+	summary_of(&s, report_sample_write, "health.db");
+	assert_int_equal(s.rules, 2);
+	assert_int_equal(s.broken_count, 2);
+	assert_int_equal(s.broken[0].hits + s.broken[1].hits, s.health_hits);
+	assert_string_equal(s.broken[1].rule, "nonfinite");
+	assert_int_equal(s.broken[1].hits, 2);
+	assert_int_equal(s.broken[1].first_ns, 7000000);
+	assert_int_equal(s.broken[1].step, 7);
+	assert_string_equal(s.broken[0].key, "loss");
+	assert_true(s.bad.known);
+	assert_string_equal(s.bad.value, "nan");
+	assert_string_equal(s.bad.phase, "B");
+	assert_int_equal(s.bad.step, 7);
+	assert_int_equal(s.bad.element, 17);
+	assert_true(s.lowered > 0);
+	text = printed(&s, 80);
+	assert_contains(text, "Health: 2 rules in force, 2 broken\n");
+	assert_contains(text, "  nonfinite              2 hits; first Dense_128");
+	assert_contains(text, "  loss_not_decreasing    1 hit; first loss, epoch 1, step 7\n");
+	assert_contains(text, "  first bad number       nan in Dense_128");
+	assert_contains(text, "[17]\n");
+	assert_contains(text, " epoch 1, step 7, stage 0, replica 0, phase B\n");
+	assert_contains(text, "  tiers lowered          ");
+	free(text);
+
+	assert_int_equal(report_summary_table(&table, &s, NULL), ST_OK);
+	assert_int_equal(value_of(&table, "health", "rules_broken", NULL, -1)->integer, 2);
+	assert_int_equal(value_of(&table, "health_hits", "nonfinite", NULL, -1)->integer, 2);
+	assert_int_equal(value_of(&table, "first_nonfinite", "element", NULL, -1)->integer, 17);
+	assert_int_equal(value_of(&table, "first_nonfinite", "step", NULL, -1)->integer, 7);
+	report_table_free(&table);
+	report_summary_free(&s);
+}
+
 static void test_the_text_fits_and_labels_host_and_device(void **state)
 {
 	struct report_summary s;
@@ -235,6 +291,7 @@ static void test_an_empty_database_has_a_summary_without_numbers(void **state)
 	assert_contains(text, "ipu-train sample.json");
 	assert_null(strstr(text, "Stages"));
 	assert_null(strstr(text, "Bubble"));
+	assert_null(strstr(text, "Health"));
 	assert_null(strstr(text, "nan"));
 	free(text);
 	report_summary_free(&s);
@@ -258,21 +315,6 @@ static void test_a_killed_run_says_so_and_names_the_remedy(void **state)
 	assert_contains(text, "killed.db repair` finishes the file");
 	free(text);
 	report_summary_free(&s);
-}
-
-static const struct report_cell *value_of(const struct report_table *table, const char *section,
-					  const char *name, const char *clock, int64_t stage)
-{
-	for (int64_t row = 0; row < table->row_count; row++) {
-		const struct report_cell *cells = table->cells + row * table->column_count;
-
-		if (!strcmp(cells[0].text, section) && !strcmp(cells[1].text, name) &&
-		    (clock ? cells[2].text && !strcmp(cells[2].text, clock) : !cells[2].text) &&
-		    (stage < 0 ? cells[3].type == PROF_NULL : cells[3].integer == stage))
-			return &cells[4];
-	}
-	fail_msg("no row %s %s", section, name);
-	return NULL;
 }
 
 static void test_the_table_has_the_same_numbers(void **state)
@@ -325,6 +367,7 @@ int main(void)
 		cmocka_unit_test(test_stages_sum_over_microbatches_and_replicas),
 		cmocka_unit_test(test_sums_by_slices_are_the_sums),
 		cmocka_unit_test(test_the_bubble_is_the_mean_by_all_three_definitions),
+		cmocka_unit_test(test_health_is_what_broke_first_and_what_was_lowered),
 		cmocka_unit_test(test_the_text_fits_and_labels_host_and_device),
 		cmocka_unit_test(test_an_empty_database_has_a_summary_without_numbers),
 		cmocka_unit_test(test_a_killed_run_says_so_and_names_the_remedy),
