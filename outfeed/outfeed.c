@@ -141,9 +141,9 @@ enum status outfeed__failed(struct outfeed *outfeed, int status, struct err *err
 
 	if (status == 0)
 		return ST_OK;
-	/* A recording that has failed stays so: once is enough. */
+	/* A recording that has failed stays so: once is enough, if somebody hears it. */
 	if (ips_recording_status(outfeed->params.recording, message, sizeof(message)) != 0 &&
-	    atomic_exchange(&outfeed->failed, true))
+	    (err == NULL ? atomic_load(&outfeed->failed) : atomic_exchange(&outfeed->failed, true)))
 		return ST_OK;
 	if (message[0] == '\0')
 		str_copy(message, sizeof(message), ips_status_text(status));

@@ -126,7 +126,8 @@ struct outfeed {
 
 /* ---- outfeed.c ---- */
 
-/* A failure of @outfeed's recording in words, once; ST_OK where it has been told before. */
+/* A failure of @outfeed's recording in words, once; ST_OK where it has been told before. With @err
+ * NULL nobody is told. */
 enum status outfeed__failed(struct outfeed *outfeed, int status, struct err *err);
 
 /* "(125, 256, 128)", "(125,)" and "()": Python's way. The numbers before @shape are left out where

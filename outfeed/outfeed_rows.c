@@ -119,7 +119,7 @@ enum status outfeed__append_histogram(struct outfeed_tensor *tensor,
 		}
 	}
 	outfeed__budget_correct(tensor->outfeed,
-				outfeed__bytes_of_bins(bins) - outfeed__bytes_of_bins(-1));
+				outfeed__bytes_of_bins(bins - outfeed__usual_bins(count)));
 	return outfeed__failed(tensor->outfeed, status, err);
 }
 

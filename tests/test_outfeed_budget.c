@@ -203,6 +203,31 @@ static void test_tiers_are_lowered_one_by_one_and_say_so(void **state)
 	assert_answer(r->place.path, "SELECT key, step FROM first_nonfinite", "full_a|5999\n");
 }
 
+static void test_a_histogram_is_paid_once(void **state)
+{
+	enum {
+		HISTOGRAMS = 100
+	};
+	const struct outfeed_choice choice = {OUTFEED_HISTOGRAM, 1, 0};
+	const double each = outfeed_bytes(&choice, COUNT, OUTFEED_FLOAT32);
+	/* What a histogram may spend is 0.9 of it; forecasts are good to a third. */
+	const struct recorder_params params = {.capture = "[{\"tier\": \"histogram\"}]",
+					       .budget = (int64_t)(HISTOGRAMS * each / 0.9 * 1.35)};
+	struct outfeed_tensor *t;
+
+	(void)state;
+	fill();
+	recorder_open(r, &params);
+	t = recorder_tensor(r, "t", OUTFEED_GRADIENT, thousand, 1);
+	for (int step = 0; step < HISTOGRAMS; step++)
+		recorder_record(r, t, step, values, COUNT);
+	assert_int_equal(outfeed_tensor_tier(t), OUTFEED_HISTOGRAM);
+	for (int step = HISTOGRAMS; step < 2 * HISTOGRAMS; step++)
+		recorder_record(r, t, step, values, COUNT);
+	assert_int_equal(outfeed_tensor_tier(t), OUTFEED_STATS);
+	recorder_stop(r);
+}
+
 static void test_hits_are_written_beyond_the_budget(void **state)
 {
 	struct outfeed_health_rules rules;
@@ -243,6 +268,7 @@ int main(void)
 		TEST(test_cheap_tiers_take_nothing),
 		TEST(test_memory_is_that_of_rings_and_of_values_before),
 		TEST(test_tiers_are_lowered_one_by_one_and_say_so),
+		TEST(test_a_histogram_is_paid_once),
 		TEST(test_hits_are_written_beyond_the_budget),
 	};
 

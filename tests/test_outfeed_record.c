@@ -536,6 +536,36 @@ static void test_a_step_allocates_nothing(void **state)
 	}
 }
 
+static void test_a_failure_is_told_where_a_tier_was_lowered_first(void **state)
+{
+	const struct recorder_params params = {.capture = "[{\"tier\": \"full\"}]", .budget = 400};
+	const struct ips_metric row = {IPS_TRAIN, 1, 0, 0, 0, "m", 1.0};
+	struct outfeed_moment moment = {.keys = IPS_KEYS_NULL};
+	struct outfeed_tensor *t;
+	struct err err;
+
+	(void)state;
+	recorder_open(r, &params);
+	t = recorder_tensor(r, "t", OUTFEED_GRADIENT, four, 1);
+	recorder_record(r, t, 0, plain, 4);
+	assert_int_equal(outfeed_tensor_tier(t), OUTFEED_FULL);
+	assert_int_equal(ips_recording_flush(r->recording), 0);
+	prof_change(r->place.path, "DROP VIEW metrics; DROP TABLE metric_rows");
+	for (int i = 0; i < 10000 && ips_recording_status(r->recording, NULL, 0) == 0; i++) {
+		ips_append_metric(r->recording, &row);
+		ips_recording_flush(r->recording);
+		usleep(1000);
+	}
+	assert_int_not_equal(outfeed_record(t, &moment, plain, 4, NULL, &err), ST_OK);
+	assert_contains(err.text, "metric_rows");
+	assert_int_equal(outfeed_tensor_tier(t), OUTFEED_STATS);
+	assert_int_equal(outfeed_record(t, &moment, plain, 4, NULL, &err), ST_OK);
+	assert_int_equal(outfeed_close(r->outfeed, NULL), ST_OK);
+	r->outfeed = NULL;
+	assert_int_not_equal(ips_recording_close(r->recording, NULL, 0), 0);
+	r->recording = NULL;
+}
+
 static void test_a_full_disk_is_told_once_and_rules_go_on(void **state)
 {
 	struct outfeed_health_rules rules;
@@ -594,6 +624,7 @@ int main(void)
 		TEST(test_without_a_recording_rules_are_asked_all_the_same),
 		TEST(test_no_failed_allocation_leaves_anything),
 		TEST(test_a_step_allocates_nothing),
+		TEST(test_a_failure_is_told_where_a_tier_was_lowered_first),
 		TEST(test_a_full_disk_is_told_once_and_rules_go_on),
 	};
 
