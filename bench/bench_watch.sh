@@ -52,4 +52,5 @@ compare() {
 once >/dev/null # warm-up
 compare "stats of every gradient" 1 --outfeed.capture '[{"kind": "gradient", "tier": "stats"}]'
 compare "health of activations and gradients" 3 --outfeed.capture '[{"kind": ["activation", "gradient"], "tier": "health"}]'
+compare "health.watch all" 3 --outfeed.capture off --health.watch all
 compare "stats of every tensor" - --outfeed.capture '[{"tier": "stats"}]'

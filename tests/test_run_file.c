@@ -415,12 +415,12 @@ static void test_health_has_rules_what_stops_and_what_is_watched(void **state)
 	assert_true(run->health.wanted);
 	assert_memory_equal(&run->health.rules, &defaults, sizeof(defaults));
 	assert_int_equal(run->health.stop, 0);
-	assert_int_equal(run->health.watch, RUN_WATCH_GRADIENTS);
+	assert_int_equal(run->health.watch, RUN_WATCH_ALL);
 	run_file_free(run);
 
 	assert_int_equal(run_sample_load(&run,
 					 "--health.rules.vanishing.threshold 1e-9 "
-					 "--health.rules.overfit false --health.watch all "
+					 "--health.rules.overfit false --health.watch gradients "
 					 "--health.stop [\"nonfinite\",\"exploding\"]",
 					 NULL),
 			 ST_OK);
@@ -429,7 +429,7 @@ static void test_health_has_rules_what_stops_and_what_is_watched(void **state)
 	assert_true(run->health.rules.rule[OUTFEED_HEALTH_nonfinite].enabled);
 	assert_int_equal(run->health.stop,
 			 1u << OUTFEED_HEALTH_nonfinite | 1u << OUTFEED_HEALTH_exploding);
-	assert_int_equal(run->health.watch, RUN_WATCH_ALL);
+	assert_int_equal(run->health.watch, RUN_WATCH_GRADIENTS);
 	run_file_free(run);
 
 	assert_int_equal(run_sample_load(&run, "--health.stop class_imbalance", NULL), ST_OK);

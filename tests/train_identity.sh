@@ -35,16 +35,16 @@ recorded recorded
 tiers=(health counts stats histogram 'last 5' full)
 for threads in 1 2 3; do
 	for tier in "${tiers[@]}"; do
-		watched=(--host.threads "$threads" --health.watch all --outfeed.capture '[{"tier": "'"$tier"'"}]')
+		watched=(--host.threads "$threads" --outfeed.capture '[{"tier": "'"$tier"'"}]')
 		recorded "$tier-1-$threads" "${no_pipeline[@]}" "${watched[@]}" --outfeed.optimizer_mode AFTER_COMPUTE
 		recorded "$tier-2-$threads" "${watched[@]}"
 		recorded "$tier-3-$threads" "${watched[@]}" --pipeline.schedule Interleaved --pipeline.stages '[0,0,1,1,2,2]' \
 			--ipu.auto_select_ipus 4 --outfeed.gradients '["none"]'
 	done
 done
-recorded seldom --health.watch all --outfeed.capture '[{"tier": "stats", "every": 5}]'
-recorded unsent --health.watch all --outfeed.capture off
-recorded asked --health.watch all --health.stop nonfinite
+recorded seldom --outfeed.capture '[{"tier": "stats", "every": 5}]'
+recorded unsent --outfeed.capture off
+recorded asked --health.stop nonfinite
 
 # And it can fail: another seed gives other weights.
 train 48 --quiet --evaluate null --gradient_accumulation.steps_per_replica 12 --weights.save "$work/seed" "${no_pipeline[@]}" --fit.seed 2

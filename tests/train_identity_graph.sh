@@ -46,7 +46,7 @@ identical() {
 	# Nor does looking at every tensor there is, though a layer that is looked at leaves the ReLU behind it to that.
 	for threads in 1 2 3; do
 		for tier in health stats full; do
-			watched=(--host.threads "$threads" --health.watch all --outfeed.capture '[{"tier": "'"$tier"'"}]')
+			watched=(--host.threads "$threads" --outfeed.capture '[{"tier": "'"$tier"'"}]')
 			rm -rf tf_report__*
 			same "$tier-1-$threads" "${no_pipeline[@]}" "${watched[@]}" --outfeed.optimizer_mode AFTER_COMPUTE
 			same "$tier-2-$threads" --pipeline.stages "$2" "${watched[@]}"

@@ -18,22 +18,25 @@ asks() { # SQL ANSWER
 }
 tensors="SELECT kind, count(*) FROM tensors WHERE queue = 'watch' GROUP BY 1 ORDER BY 1"
 
-# By default the gradients that no queue sends; what has no bad value has no row.
+# By default the activations and gradients that no queue sends; what has no bad value has no row.
 record
-asks "$tensors" 'gradient|4'
+asks "$tensors" $'activation|1\ngradient|4'
 asks "SELECT count(*) FROM tensor_stats WHERE queue = 'watch'" 0
-grep -q '^Looking at 8 tensors: about [0-9.]* kB of the report and [0-9.]* kB of memory$' out || fail "$(cat out)"
+grep -q '^Looking at 9 tensors: about [0-9.]* kB of the report and [0-9.]* kB of memory$' out || fail "$(cat out)"
+record --health.watch gradients
+asks "$tensors" 'gradient|4'
 record --health.watch none
 asks "$tensors" ''
 record --health null
 asks "$tensors" ''
-record --health.watch all --compile.optimizer Adam
+# Weights and optimizer state are for rules.
+record --compile.optimizer Adam --outfeed.capture '[{"kind": ["weight", "optimizer_state"], "tier": "health"}]'
 asks "$tensors" $'activation|1\ngradient|4\noptimizer_state|12\nweight|6'
 asks "SELECT key FROM tensors WHERE kind = 'optimizer_state' ORDER BY 1 LIMIT 1" 'Adam/m/Dense_10/bias:0'
 asks "SELECT key, activity FROM tensors WHERE queue = 'watch' AND kind = 'activation'" 'Dense_256|relu'
 # What queues do not send is watched.
-record --health.watch all --outfeed.capture off
-asks "$tensors" $'activation|3\ngradient|6\nweight|6'
+record --outfeed.capture off
+asks "$tensors" $'activation|3\ngradient|6'
 
 # Rules: each so many steps, or weight updates.
 record --outfeed.optimizer_mode AFTER_COMPUTE --health.watch none --outfeed.capture '[{"kind": ["activation", "gradient"], "tier": "stats", "every": 5},
@@ -71,13 +74,13 @@ grep -q '; the budget is 1 MB (outfeed.budget), so tiers will be lowered$' out |
 
 # Nothing is watched where nobody would see it.
 unset POPLAR_ENGINE_OPTIONS
-train 96 --evaluate null --health.watch all >out
+train 96 --evaluate null >out
 ! grep -q '^Looking' out || fail "$(cat out)"
 export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"report"}'
 
-# A signal writes what is kept in memory, and training goes on.
+# A signal writes what is kept in memory, and training goes on; rules, which write it too, are not asked.
 rm -rf report
-"$bin/ipu-train" "$run" --fit.epochs 40 --fit.steps_per_epoch 400 --compile.steps_per_execution 400 --evaluate null \
+"$bin/ipu-train" "$run" --fit.epochs 40 --fit.steps_per_epoch 400 --compile.steps_per_execution 400 --evaluate null --health null \
 	--outfeed.capture '[{"tensors": "Dense_10/bias:0", "tier": "last 3"}, {"tier": "off"}]' >out 2>err &
 pid=$!
 captures() { sqlite3 -readonly report/*/profile.db "SELECT count(*) FROM captures" 2>/dev/null || echo 0; }

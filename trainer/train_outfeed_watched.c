@@ -195,7 +195,7 @@ static unsigned watched_kinds(const struct run_file *run)
 	static const unsigned kinds[] = {
 		[RUN_WATCH_NOTHING] = 0,
 		[RUN_WATCH_GRADIENTS] = 1u << OUTFEED_GRADIENT,
-		[RUN_WATCH_ALL] = (1u << OUTFEED_KINDS) - 1,
+		[RUN_WATCH_ALL] = 1u << OUTFEED_ACTIVATION | 1u << OUTFEED_GRADIENT,
 	};
 
 	return run->health.wanted ? kinds[run->health.watch] : 0;

@@ -52,7 +52,8 @@ enum run_recomputation {
 	RUN_RECOMPUTE_NOTHING /* of run_recomputation() alone */
 };
 
-/* What health rules look at where outfeed.capture has no rule for it. */
+/* What health rules look at where outfeed.capture has no rule for it. A bad weight shows in what it
+ * computes: weights and optimizer state are for rules of outfeed.capture. */
 enum run_watch {
 	RUN_WATCH_NOTHING,
 	RUN_WATCH_GRADIENTS,

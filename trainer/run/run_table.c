@@ -562,11 +562,12 @@ static const struct run_key run_keys[] = {
 		 "report: a name or a list of them; null: none."},
 	{.path = "health.watch",
 	 .kind = RUN_KEY_CHOICE,
-	 .fallback = "\"gradients\"",
+	 .fallback = "\"all\"",
 	 .choices = "none gradients all",
 	 AT(health.watch),
 	 .help = "What is looked at, with tier health, where outfeed.capture has no rule for it: "
-		 "gradients, or also activations, weights and optimizer state (all)."},
+		 "gradients alone, or activations too (all). Weights and optimizer state are for "
+		 "rules of outfeed.capture."},
 
 	{.path = "flags",
 	 .kind = RUN_KEY_FLAGS,
