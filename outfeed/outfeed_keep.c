@@ -83,29 +83,37 @@ static bool wait_for_room(struct outfeed_kept *kept, int64_t number)
 	return room;
 }
 
+/* Of the first replica. */
+static size_t place_of(const struct outfeed_queue *queue, int64_t number)
+{
+	if (queue->mode == OUTFEED_LAST)
+		return 0;
+	return (size_t)((number - queue->kept.base) % queue->kept.room) * (size_t)queue->replicas;
+}
+
+static enum status no_room(const struct outfeed_queue *queue, struct err *err)
+{
+	return err_set(err, ST_LIMIT,
+		       "outfeed queue \"%s\": %" PRId64 " enqueues wait to be dequeued, and there "
+		       "is room for no more",
+		       queue->name, queue->kept.room);
+}
+
+/* A value without room is no enqueue that has come. */
 enum status outfeed__keep(struct outfeed_key *key, const struct outfeed_moment *moment, int replica,
 			  const void *values, struct err *err)
 {
 	struct outfeed_kept *kept = &key->queue->kept;
 	struct outfeed_summary *summary = &key->summaries[replica];
 	const int64_t number = atomic_load_explicit(&summary->written, memory_order_relaxed);
-	const bool last = key->queue->mode == OUTFEED_LAST;
-	const bool room = last || wait_for_room(kept, number);
-	const size_t place = (size_t)(last ? 0 : (number - kept->base) % kept->room) *
-				     (size_t)key->queue->replicas +
-			     (size_t)replica;
+	const size_t place = place_of(key->queue, number) + (size_t)replica;
 
-	if (room) {
-		memcpy(key->values + place * key->size, values, key->size);
-		key->moments[place] = moment->keys;
-	}
+	if (key->queue->mode == OUTFEED_ALL && !wait_for_room(kept, number))
+		return kept->waits ? ST_OK : no_room(key->queue, err);
+	memcpy(key->values + place * key->size, values, key->size);
+	key->moments[place] = moment->keys;
 	atomic_store_explicit(&summary->written, number + 1, memory_order_release);
-	if (room || kept->waits)
-		return ST_OK;
-	return err_set(err, ST_LIMIT,
-		       "outfeed queue \"%s\": %" PRId64 " enqueues wait to be dequeued, and there "
-		       "is room for no more",
-		       key->queue->name, kept->room);
+	return ST_OK;
 }
 
 /* ---- who takes ----------------------------------------------------------------------------------
@@ -127,13 +135,6 @@ static int64_t arrived(const struct outfeed_queue *queue)
 		}
 	}
 	return least == INT64_MAX ? 0 : least;
-}
-
-static size_t place_of(const struct outfeed_queue *queue, int64_t number)
-{
-	if (queue->mode == OUTFEED_LAST)
-		return 0;
-	return (size_t)((number - queue->kept.base) % queue->kept.room) * (size_t)queue->replicas;
 }
 
 static void show_key(const struct outfeed_key *key, size_t place, outfeed_visit visit, void *user)
@@ -250,7 +251,8 @@ enum status outfeed_dequeue(struct outfeed_queue *queue, bool wait,
 		return err_set(err, ST_INVALID,
 			       "outfeed queue \"%s\": it is dequeued before anything was enqueued",
 			       queue->name);
-	if (came <= kept->dequeued)
+	/* The place of the last may be written at any time. */
+	if (came <= kept->dequeued || (queue->mode == OUTFEED_LAST && !wait))
 		return ST_OK;
 	for (size_t i = 0; i < queue->count; i++)
 		if (queue->keys[i]->values != NULL)

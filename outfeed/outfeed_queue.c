@@ -8,7 +8,6 @@
 #include "outfeed/outfeed_queue.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -36,15 +35,6 @@ static enum status copy_filters(struct outfeed_queue *queue,
 	return ST_OK;
 }
 
-/* As TensorFlow makes names unique. */
-static char *automatic_name(void)
-{
-	static _Atomic int made;
-	const int number = atomic_fetch_add(&made, 1);
-
-	return number == 0 ? mem_strdup("outfeed_queue") : mem_printf("outfeed_queue_%d", number);
-}
-
 enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfeed,
 			      const struct outfeed_queue_params *params, struct err *err)
 {
@@ -55,10 +45,6 @@ enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfee
 	if (params->replicas < 1 || params->filter_count < 0)
 		return err_set(err, ST_INVALID, "outfeed queue: %d replicas, %d filters",
 			       params->replicas, params->filter_count);
-	if (params->buffer_depth < 1)
-		return err_set(err, ST_INVALID,
-			       "outfeed queue: buffer_depth must be 1 or more, not %lld",
-			       (long long)params->buffer_depth);
 	queue = mem_calloc(1, sizeof(*queue));
 	if (queue == NULL)
 		return err_nomem(err);
@@ -68,7 +54,7 @@ enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfee
 	queue->replicas = params->replicas;
 	queue->wrapped = params->wrapped;
 	queue->final = !params->wrapped;
-	queue->name = params->name != NULL ? mem_strdup(params->name) : automatic_name();
+	queue->name = mem_strdup(params->name);
 	status = queue->name != NULL ? copy_filters(queue, params, err) : err_nomem(err);
 	if (status != ST_OK) {
 		outfeed_queue_free(queue);

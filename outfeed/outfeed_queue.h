@@ -28,14 +28,12 @@ enum outfeed_mode {
 };
 
 struct outfeed_queue_params {
-	const char
-		*name; /* the `queue` of the tables; NULL: "outfeed_queue", "outfeed_queue_1" .. */
+	const char *name; /* the `queue` of the tables */
 	enum outfeed_mode mode;
 	const char *const *filters; /* NULL: no filter */
 	int filter_count;
 	int replicas;
-	int64_t buffer_depth; /* >= 1: enqueues that may wait for the host, see outfeed_keep() */
-	bool wrapped;         /* MaybeOutfeedQueue: nothing is sent unless some layer is final */
+	bool wrapped; /* MaybeOutfeedQueue: nothing is sent unless some layer is final */
 };
 
 struct outfeed_queue;
@@ -114,7 +112,8 @@ struct outfeed_array {
  * the order in which they were added; *@count 0 where nothing came. Arrays are the queue's, until
  * the next dequeue; values until the restart. @wait: the caller's is the thread that runs the
  * device, so a queue that was never enqueued is ST_INVALID; false: another thread, which gets what
- * has arrived. Of a queue that keeps values without waiting.
+ * has arrived (of OUTFEED_LAST nothing: while others record no value is known to be the last). Of a
+ * queue that keeps values without waiting.
  */
 enum status outfeed_dequeue(struct outfeed_queue *queue, bool wait,
 			    const struct outfeed_array **out, int *count, struct err *err);

@@ -31,11 +31,8 @@ static int teardown(void **state)
 
 static struct outfeed_queue *queue_of(enum outfeed_mode mode, int replicas)
 {
-	const struct outfeed_queue_params params = {.name = "queue",
-						    .mode = mode,
-						    .replicas = replicas,
-						    .buffer_depth = 3,
-						    .wrapped = true};
+	const struct outfeed_queue_params params = {
+		.name = "queue", .mode = mode, .replicas = replicas, .wrapped = true};
 	struct outfeed_queue *queue;
 
 	assert_int_equal(outfeed_queue_new(&queue, recorder, &params, NULL), ST_OK);
@@ -233,10 +230,52 @@ static void test_a_dequeue_begins_where_the_last_one_ended(void **state)
 	assert_int_equal((int)((const float *)array->values)[0], 10000);
 	/* There is room for no more until it begins anew. */
 	assert_int_equal(send(key, 3, 0, 0, 2), ST_LIMIT);
+	assert_int_equal(outfeed_dequeue(queue, true, &array, &count, NULL), ST_OK);
+	assert_int_equal(count, 0);
 	outfeed_restart(queue);
 	assert_int_equal(send(key, 4, 0, 0, 2), ST_OK);
 	assert_int_equal(outfeed_dequeue(queue, true, &array, &count, NULL), ST_OK);
 	assert_int_equal((int)((const float *)array->values)[0], 40000);
+	outfeed_queue_free(queue);
+}
+
+/* What found no room is nothing that has come: no array is longer than its values. */
+static void test_an_enqueue_without_room_is_not_dequeued(void **state)
+{
+	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, 1);
+	struct outfeed_key *key = key_of(queue, "a", two, 1, true);
+	struct seen seen = {0};
+	const struct outfeed_array *array;
+	int count;
+
+	(void)state;
+	assert_int_equal(outfeed_keep(queue, 2, false, NULL), ST_OK);
+	for (int step = 0; step < 5; step++)
+		assert_int_equal(send(key, step, 0, 0, 2), step < 2 ? ST_OK : ST_LIMIT);
+	assert_int_equal(outfeed_dequeue(queue, true, &array, &count, NULL), ST_OK);
+	assert_int_equal(count, 1);
+	assert_int_equal(array->shape[0], 2);
+	while (outfeed_next(queue, see, &seen))
+		;
+	assert_int_equal(seen.count, 2);
+	outfeed_queue_free(queue);
+}
+
+/* Its one place may be written at any time. */
+static void test_another_thread_gets_no_last_value_before_the_end(void **state)
+{
+	struct outfeed_queue *queue = queue_of(OUTFEED_LAST, 1);
+	struct outfeed_key *key = key_of(queue, "a", two, 1, true);
+	const struct outfeed_array *array;
+	int count;
+
+	(void)state;
+	assert_int_equal(outfeed_keep(queue, 1, false, NULL), ST_OK);
+	assert_int_equal(send(key, 0, 0, 0, 2), ST_OK);
+	assert_int_equal(outfeed_dequeue(queue, false, &array, &count, NULL), ST_OK);
+	assert_int_equal(count, 0);
+	assert_int_equal(outfeed_dequeue(queue, true, &array, &count, NULL), ST_OK);
+	assert_int_equal(count, 1);
 	outfeed_queue_free(queue);
 }
 
@@ -385,6 +424,8 @@ int main(void)
 		cmocka_unit_test(test_a_queue_never_enqueued_is_an_error_on_the_same_thread_alone),
 		cmocka_unit_test(test_arrays_are_stacked_by_enqueues_and_replicas),
 		cmocka_unit_test(test_a_dequeue_begins_where_the_last_one_ended),
+		cmocka_unit_test(test_an_enqueue_without_room_is_not_dequeued),
+		cmocka_unit_test(test_another_thread_gets_no_last_value_before_the_end),
 		cmocka_unit_test(test_what_is_never_sent_is_never_kept),
 		cmocka_unit_test(test_a_ring_loses_nothing_and_keeps_the_order),
 		cmocka_unit_test(test_nobody_waits_once_it_is_let_go),

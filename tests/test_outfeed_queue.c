@@ -37,11 +37,8 @@ static int teardown(void **state)
 
 static struct outfeed_queue *queue_of(enum outfeed_mode mode, int replicas, bool wrapped)
 {
-	struct outfeed_queue_params params = {.name = "queue",
-					      .mode = mode,
-					      .replicas = replicas,
-					      .buffer_depth = 3,
-					      .wrapped = wrapped};
+	struct outfeed_queue_params params = {
+		.name = "queue", .mode = mode, .replicas = replicas, .wrapped = wrapped};
 	struct outfeed_queue *queue;
 
 	assert_int_equal(outfeed_queue_new(&queue, recorder, &params, NULL), ST_OK);
@@ -260,7 +257,6 @@ static struct outfeed_queue *filtered_queue(const char *const *filters, int coun
 					      .filters = filters,
 					      .filter_count = count,
 					      .replicas = 1,
-					      .buffer_depth = 3,
 					      .wrapped = true};
 	struct outfeed_queue *queue;
 
@@ -432,11 +428,8 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 
 	(void)state;
 	for (long n = 0; failed; n++) {
-		struct outfeed_queue_params params = {.name = "q",
-						      .filters = filters,
-						      .filter_count = 2,
-						      .replicas = 2,
-						      .buffer_depth = 1};
+		struct outfeed_queue_params params = {
+			.name = "q", .filters = filters, .filter_count = 2, .replicas = 2};
 		struct outfeed_queue *queue;
 		struct outfeed_key *key = NULL;
 		enum status status;
@@ -494,8 +487,7 @@ static void enqueue_at(struct outfeed_key *key, int64_t time_ns, int64_t replica
 static void record_two_replicas(struct ips_recording *recording)
 {
 	static const float first[] = {1, 3}, second[] = {0, NAN}, inf[] = {-INFINITY, -2};
-	const struct outfeed_queue_params params = {
-		.name = "acts", .replicas = 2, .buffer_depth = 3, .wrapped = true};
+	const struct outfeed_queue_params params = {.name = "acts", .replicas = 2, .wrapped = true};
 	const struct outfeed_params own = {
 		.recording = recording, .policy = &everything, .replicas = 2};
 	const struct outfeed_tensor_params tensor = {.key = "Dense_acts",

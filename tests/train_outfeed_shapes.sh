@@ -206,6 +206,9 @@ refuse() {
 	[ $code -eq 2 ] || fail "$*: exit code $code: $(cat err.txt)"
 	grep -qF -- "$text" err.txt || fail "$*: expected \"$text\": $(cat err.txt)"
 	[ -z "$(find . -name 'tf_report__*')" ] || fail "$*: a report was left"
+	code=0
+	"$bin/ipu-plan" model "$run" --steps-per-epoch "$E" --evaluate null --data.limit 2000 "$@" >out.txt 2>err.txt || code=$?
+	[ $code -eq 2 ] && grep -qF -- "$text" err.txt || fail "ipu-plan model $*: exit code $code, expected \"$text\": $(cat err.txt)"
 }
 shared=(--model.config.layers.3.config '{"name": "Dense_128_acts", "queue": "q"}' --model.config.layers.5.config '{"name": "Dense_10_acts", "queue": "q"}')
 refuse 'layer "Dense_10_acts" of stage 1: outfeed queue "q" is that of stage 0 ("Dense_128_acts")' --pipeline.stages '[0,0,0,0,1,1]' "${shared[@]}"
@@ -216,7 +219,13 @@ refuse 'enqueued in one place, but both "Dense_128_acts" and "Dense_10_acts" use
 refuse 'is the optimizer'"'"'s queue' --model.config.layers.3.config '{"name": "Dense_128_acts", "queue": "optimizer_outfeed_queue"}'
 refuse 'unknown layer "Dense_1" (did you mean "Dense_10"?)' --outfeed.layers '["Dense_256", "Dense_1"]'
 refuse 'outfeed.layers[1]: has the layer "Dense_256" twice' --outfeed.layers '["Dense_256", "Dense_256"]'
-refuse 'it has two keys "Dense_128_acts"' --outfeed.layers '{"Dense_10": "Dense_128_acts"}'
+refuse 'inspect-tensors.json: outfeed queue "multi_activations_outfeed_queue": both layer "Dense_128_acts" and layer "Dense_10" have the key "Dense_128_acts"' \
+	--outfeed.layers '{"Dense_10": "Dense_128_acts"}'
+refuse 'both layer "Dense_128" and layer "Dense_128_acts" have the key "Dense_128_acts"' --outfeed.layers Dense_128
+# Final in two stages, which automatic ones may put into one: what is run decides.
+run --pipeline.stages '[0,0,0,0,1,1]' --model.config.layers.3.config '{"name": "Dense_128_acts"}'
+"$bin/ipu-plan" model "$run" --pipeline.stages '[0,0,0,0,1,1]' --model.config.layers.3.config '{"name": "Dense_128_acts"}' >out.txt ||
+	fail "a final outfeed in each stage is refused by ipu-plan"
 run --model.config.layers.3.class_name Outfeed --model.config.layers.3.config '{"name": "a"}' --model.config.layers.5.class_name Outfeed \
 	--model.config.layers.5.config '{"name": "b"}'
 grep -qx 'Single layer activations callback (activations_outfeed_queue_a)' out.txt || fail "queues of two Outfeeds: $(cat out.txt)"

@@ -135,9 +135,7 @@ static double looking_bytes(const struct train_session *session)
 	const double budget = (double)train_outfeed_budget(session, NULL);
 	struct train_outfeed_forecast looking;
 
-	/* Without memory for a name there will be none for a run. */
-	if (train_outfeed_forecast(&looking, session, NULL) != ST_OK)
-		return 0;
+	train_outfeed_forecast(&looking, session);
 	return looking.bytes < budget ? looking.bytes : budget;
 }
 

@@ -334,21 +334,19 @@ static enum status check_memory(struct train_job *job, struct err *err)
 }
 
 /* What the report will have of the tensors, before the first step. */
-static enum status show_forecast(const struct train_job *job, struct err *err)
+static void show_forecast(const struct train_job *job)
 {
 	char text[TRAIN_OUTFEED_FORECAST_SIZE];
-	enum status status;
 
 	if (job->recording == NULL || job->screen.out == NULL)
-		return ST_OK;
-	status = train_outfeed_forecast_text(text, job->session, err);
-	if (status == ST_OK && text[0] != '\0')
+		return;
+	train_outfeed_forecast_text(text, job->session);
+	if (text[0] != '\0')
 		fprintf(job->screen.out, "%s\n", text);
 	for (int i = train_outfeed_unused_rule(job->session, 0); i >= 0;
 	     i = train_outfeed_unused_rule(job->session, i + 1))
 		fprintf(job->screen.out, "%s: outfeed.capture[%d] fits no tensor of this run\n",
 			job->run->path, i);
-	return status;
 }
 
 static enum status compile(struct train_job *job, struct err *err)
@@ -379,7 +377,8 @@ static enum status compile(struct train_job *job, struct err *err)
 		return status;
 	train_screen_compile(&job->screen, job->model->name, 3);
 	train_screen_compile(&job->screen, job->model->name, 4);
-	return show_forecast(job, err);
+	show_forecast(job);
+	return ST_OK;
 }
 
 /* All replicas begin with what the file says. */

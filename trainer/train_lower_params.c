@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "outfeed/outfeed_filter.h"
 #include "trainer/train_lower_internal.h"
 
 /* An operation of parameter @p; @format takes its layer's name and its own. */
@@ -105,26 +104,21 @@ static int lower_penalty_gradient(struct lowering *lowering, int p)
 /* --- gradients that are fed out ------------------------------------------------------------------
  */
 
-static bool feeds_any(const struct run_file *run, enum run_outfeed_optimizer mode)
+static bool fed_out(const struct lowering *lowering, int p, char phase)
 {
-	return run->outfeed.gradients.given && run->outfeed.optimizer_mode == mode &&
-	       !run->outfeed.off;
+	const enum run_outfeed_optimizer mode = phase == 'B' ? RUN_AFTER_COMPUTE : RUN_BEFORE_APPLY;
+
+	return lowering->outfeeds.gradients[p].sent &&
+	       lowering->from->run->outfeed.optimizer_mode == mode;
 }
 
 static int lower_fed_out(struct lowering *lowering, int p, char phase)
 {
 	const struct lower_param *of = &lowering->params[p];
 	const int from = phase == 'U' && of->accumulator >= 0 ? of->accumulator : of->gradient;
-	const struct run_texts *filters = &lowering->from->run->outfeed.gradients;
-	const char *key =
-		arena_printf(lowering->arena, "%s_grad", lowering->from->model->params[p].name);
 	struct ipu_op op = param_op(lowering, p, phase, IPU_OP_COPY);
 	int to;
 
-	if (!key)
-		return -1;
-	if (!outfeed_filter_passes(filters->items, filters->count, key))
-		return 0;
 	op.name = param_text(lowering, p, "", "_grad/outfeed");
 	op.copy.count = ipu_tensor_elements(&lowering->tensors[from]);
 	op.copy.atom = 1;
@@ -196,8 +190,7 @@ static int lower_param(struct lowering *lowering, int p, char phase)
 		return 0;
 	if (phase == 'B' && regularized)
 		failed = lower_penalty_gradient(lowering, p);
-	if (!failed &&
-	    feeds_any(lowering->from->run, phase == 'B' ? RUN_AFTER_COMPUTE : RUN_BEFORE_APPLY))
+	if (!failed && fed_out(lowering, p, phase))
 		failed = lower_fed_out(lowering, p, phase);
 	if (!failed && phase == 'B' && of->accumulator >= 0)
 		failed = lower_accumulation(lowering, p);

@@ -37,6 +37,8 @@ enum status train_outfeed_plan_session(struct train_session *session, bool recor
 		return ST_OK;
 	status = train_outfeed_plan(plan, &session->arena, session->run, session->model,
 				    session->layout, err);
+	if (status == ST_OK)
+		status = train_outfeed_check(plan, session->run, session->model, err);
 	for (int i = 0; status == ST_OK && i < plan->send_count; i++)
 		if (plan->sends[i].sent)
 			session->taps[plan->sends[i].layer] |= STAGE_LOOK;
@@ -214,7 +216,7 @@ enum status train_outfeed_gradients(struct train_session *session,
 
 		if (session->layout->stage[param->layer] != (int)place->keys.stage)
 			continue;
-		if (of->queues != NULL && train_queues_gradients(of->queues)) {
+		if (of->queues != NULL && train_queues_takes_gradient(of->queues, p)) {
 			moment = train_outfeed_moment(session, place, OUTFEED_GRADIENT, p, 0);
 			status =
 				train_queues_gradient(of->queues, p, &moment,

@@ -8,8 +8,6 @@
 #include <sys/statvfs.h>
 
 #include "common/fmt.h"
-#include "common/str.h"
-#include "outfeed/outfeed_filter.h"
 
 /* Bytes of a tensor's own rows, from dbstat over reports of the examples. */
 #define TENSOR 180.0
@@ -88,51 +86,31 @@ static void add_sends(struct train_outfeed_forecast *out, const struct train_ses
 	}
 }
 
-static enum status add_gradients(struct train_outfeed_forecast *out,
-				 const struct train_session *session, struct err *err)
+static void add_gradients(struct train_outfeed_forecast *out, const struct train_session *session)
 {
-	const struct run_texts *filters = &session->run->outfeed.gradients;
-	enum status status = ST_OK;
-	struct str key = {0};
+	for (int p = 0; p < session->model->param_count; p++) {
+		const struct train_gradient_plan *gradient = &session->outfeed_plan.gradients[p];
+		const struct outfeed_choice choice = outfeed_policy_choose(
+			&session->watch_plan.policy, gradient->key, OUTFEED_GRADIENT, true);
 
-	for (int p = 0; filters->given && p < session->model->param_count; p++) {
-		const struct model_param *param = &session->model->params[p];
-		struct outfeed_choice choice;
-
-		str_clear(&key);
-		str_addf(&key, "%s_grad", param->name);
-		if (!param->trainable ||
-		    !outfeed_filter_passes(filters->items, filters->count, str_peek(&key)))
-			continue;
-		choice = outfeed_policy_choose(&session->watch_plan.policy, str_peek(&key),
-					       OUTFEED_GRADIENT, true);
-		if (choice.tier != OUTFEED_OFF)
-			add(out, session, &choice, OUTFEED_GRADIENT, param->count);
+		if (gradient->sent && choice.tier != OUTFEED_OFF)
+			add(out, session, &choice, OUTFEED_GRADIENT,
+			    session->model->params[p].count);
 	}
-	if (key.failed)
-		status = err_nomem(err);
-	str_free(&key);
-	return status;
 }
 
-enum status train_outfeed_forecast(struct train_outfeed_forecast *out,
-				   const struct train_session *session, struct err *err)
+void train_outfeed_forecast(struct train_outfeed_forecast *out, const struct train_session *session)
 {
 	const struct train_watch_plan *watch = &session->watch_plan;
-	enum status status = ST_OK;
 
 	*out = (struct train_outfeed_forecast){0};
 	if (session->layout->steps_per_epoch == 0)
-		return ST_OK;
+		return;
 	add_sends(out, session);
-	if (!session->run->outfeed.off)
-		status = add_gradients(out, session, err);
+	add_gradients(out, session);
 	for (int i = 0; i < watch->count; i++)
 		add(out, session, &watch->tensors[i].choice, watch->tensors[i].tensor.kind,
 		    watch->tensors[i].count);
-	if (status != ST_OK)
-		*out = (struct train_outfeed_forecast){0};
-	return status;
 }
 
 /* ---- in words -----------------------------------------------------------------------------------
@@ -143,19 +121,19 @@ static const char *bytes_text(char out[FMT_SIZE], double bytes)
 	return fmt_bytes(out, bytes < 0x1p63 ? (uint64_t)bytes : (uint64_t)INT64_MAX);
 }
 
-enum status train_outfeed_forecast_text(char out[TRAIN_OUTFEED_FORECAST_SIZE],
-					const struct train_session *session, struct err *err)
+void train_outfeed_forecast_text(char out[TRAIN_OUTFEED_FORECAST_SIZE],
+				 const struct train_session *session)
 {
 	char bytes[FMT_SIZE], memory[FMT_SIZE], limit[FMT_SIZE];
 	struct train_outfeed_forecast forecast;
-	enum status status = train_outfeed_forecast(&forecast, session, err);
 	bool disk;
 	const int64_t budget = train_outfeed_budget(session, &disk);
 	int length;
 
+	train_outfeed_forecast(&forecast, session);
 	out[0] = '\0';
-	if (status != ST_OK || forecast.tensors == 0)
-		return status;
+	if (forecast.tensors == 0)
+		return;
 	length = snprintf(out, TRAIN_OUTFEED_FORECAST_SIZE,
 			  "Looking at %d tensor%s: about %s of the report and %s of memory",
 			  forecast.tensors, forecast.tensors == 1 ? "" : "s",
@@ -169,7 +147,6 @@ enum status train_outfeed_forecast_text(char out[TRAIN_OUTFEED_FORECAST_SIZE],
 		snprintf(out + length, (size_t)(TRAIN_OUTFEED_FORECAST_SIZE - length),
 			 "; the budget is lowered to %s, half of what the disk has free",
 			 bytes_text(limit, (double)budget));
-	return ST_OK;
 }
 
 int train_outfeed_unused_rule(const struct train_session *session, int rule)

@@ -15,9 +15,8 @@ struct train_outfeed_forecast {
 	double memory; /* bytes, while it runs */
 };
 
-/* ST_NOMEM, with *@out empty. */
-enum status train_outfeed_forecast(struct train_outfeed_forecast *out,
-				   const struct train_session *session, struct err *err);
+void train_outfeed_forecast(struct train_outfeed_forecast *out,
+			    const struct train_session *session);
 
 /* outfeed.budget, or half of what the report's disk has free where that is less (*@disk, which may
  * be NULL). */
@@ -25,8 +24,8 @@ int64_t train_outfeed_budget(const struct train_session *session, bool *disk);
 
 /* One line for people, without "\n"; "" where nothing is looked at. */
 #define TRAIN_OUTFEED_FORECAST_SIZE 256
-enum status train_outfeed_forecast_text(char out[TRAIN_OUTFEED_FORECAST_SIZE],
-					const struct train_session *session, struct err *err);
+void train_outfeed_forecast_text(char out[TRAIN_OUTFEED_FORECAST_SIZE],
+				 const struct train_session *session);
 
 /* The first rule of outfeed.capture from @rule on that fits no tensor of the run; -1: none. */
 int train_outfeed_unused_rule(const struct train_session *session, int rule);

@@ -214,6 +214,12 @@ static enum status check_shared(const struct planning *p, const struct train_sen
 			       "%s: layer \"%s\": \"%s\" is the optimizer's queue, and a queue is "
 			       "enqueued in one place: name another",
 			       p->run->path, send->key, queue->name);
+	if (!queue->wrapped && !is_maybe(p, send))
+		return err_set(
+			p->err, ST_INVALID,
+			"%s: outfeed queue \"%s\": a queue is enqueued in one place, but both "
+			"\"%s\" and \"%s\" use it (give each a queue, or use MaybeOutfeed)",
+			p->run->path, queue->name, first_of(p->plan, number), send->key);
 	if (queue->wrapped != is_maybe(p, send))
 		return err_set(p->err, ST_INVALID,
 			       "%s: layer \"%s\": outfeed queue \"%s\" is used by an Outfeed and "
@@ -330,29 +336,63 @@ static void find_final(const struct planning *p)
 
 /* MaybeOutfeedQueue's rule: a final layer enqueues where anything has passed, its own or what came
  * before. */
+static void find_sent_of(const struct train_outfeed_plan *plan, int queue)
+{
+	bool any = false, placed = false;
+
+	for (int i = 0; i < plan->send_count; i++) {
+		struct train_send_plan *send = &plan->sends[i];
+
+		if (send->queue != queue)
+			continue;
+		send->sent = !placed && send->passes;
+		any |= send->passes;
+		placed |= any && send->final;
+	}
+	for (int i = 0; i < plan->send_count && !placed; i++)
+		if (plan->sends[i].queue == queue)
+			plan->sends[i].sent = false;
+}
+
 static void find_sent(const struct planning *p)
 {
 	const struct run_texts *filters = &p->run->outfeed.activations;
-	struct train_outfeed_plan *plan = p->plan;
 
-	for (int q = 0; q < plan->queue_count; q++) {
-		bool any = false, placed = false;
+	for (int i = 0; i < p->plan->send_count; i++) {
+		struct train_send_plan *send = &p->plan->sends[i];
 
-		for (int i = 0; i < plan->send_count; i++) {
-			struct train_send_plan *send = &plan->sends[i];
-
-			if (send->queue != q || !plan->queues[q].wrapped)
-				continue;
-			send->sent = !placed &&
-				     outfeed_filter_passes(filters->given ? filters->items : NULL,
-							   filters->count, send->key);
-			any |= send->sent;
-			placed |= any && send->final;
-		}
-		for (int i = 0; i < plan->send_count && plan->queues[q].wrapped && !placed; i++)
-			if (plan->sends[i].queue == q)
-				plan->sends[i].sent = false;
+		send->passes = outfeed_filter_passes(filters->given ? filters->items : NULL,
+						     filters->count, send->key);
 	}
+	for (int q = 0; q < p->plan->queue_count; q++)
+		if (p->plan->queues[q].wrapped)
+			find_sent_of(p->plan, q);
+}
+
+/* ---- gradients ----------------------------------------------------------------------------------
+ */
+
+static enum status plan_gradients(const struct planning *p)
+{
+	const struct run_texts *filters = &p->run->outfeed.gradients;
+	const bool queue = filters->given && !p->run->outfeed.off;
+
+	p->plan->gradients = arena_alloc(p->arena, (size_t)p->model->param_count + 1,
+					 sizeof(*p->plan->gradients));
+	if (p->plan->gradients == NULL)
+		return err_nomem(p->err);
+	for (int i = 0; i < p->model->param_count; i++) {
+		const struct model_param *param = &p->model->params[i];
+		struct train_gradient_plan *gradient = &p->plan->gradients[i];
+
+		gradient->key = arena_printf(p->arena, "%s_grad", param->name);
+		if (gradient->key == NULL)
+			return err_nomem(p->err);
+		gradient->sent =
+			queue && param->trainable &&
+			outfeed_filter_passes(filters->items, filters->count, gradient->key);
+	}
+	return ST_OK;
 }
 
 enum status train_outfeed_plan(struct train_outfeed_plan *out, struct arena *arena,
@@ -363,8 +403,9 @@ enum status train_outfeed_plan(struct train_outfeed_plan *out, struct arena *are
 	enum status status;
 
 	*out = (struct train_outfeed_plan){0};
-	if (run->outfeed.off)
-		return ST_OK;
+	status = plan_gradients(&p);
+	if (status != ST_OK || run->outfeed.off)
+		return status;
 	p.placed = arena_alloc(arena, (size_t)model->layer_count + 1, sizeof(*p.placed));
 	if (p.placed == NULL)
 		return err_nomem(err);
@@ -375,7 +416,70 @@ enum status train_outfeed_plan(struct train_outfeed_plan *out, struct arena *are
 		status = make_queues(&p);
 	if (status == ST_OK)
 		status = name_callbacks(&p);
+	if (status != ST_OK)
+		return status;
 	find_final(&p);
 	find_sent(&p);
+	return ST_OK;
+}
+
+/* ---- what a MaybeOutfeedQueue refuses -----------------------------------------------------------
+ */
+
+/* Layers' names are unique, the keys of outfeed.layers need not be. */
+static enum status check_key(const struct train_outfeed_plan *plan, int number,
+			     const struct run_file *run, const struct model *model, struct err *err)
+{
+	const struct train_send_plan *send = &plan->sends[number];
+
+	for (int i = 0; i < number; i++) {
+		const struct train_send_plan *other = &plan->sends[i];
+
+		if (other->queue == send->queue && strcmp(other->key, send->key) == 0)
+			return err_set(
+				err, ST_INVALID,
+				"%s: outfeed queue \"%s\": both layer \"%s\" and layer \"%s\" have "
+				"the key \"%s\" (outfeed.layers may say {layer: key})",
+				run->path, plan->queues[send->queue].name,
+				model->layers[other->layer].name, model->layers[send->layer].name,
+				send->key);
+	}
+	return ST_OK;
+}
+
+static enum status check_queue(const struct train_outfeed_plan *plan, int queue,
+			       const struct run_file *run, const struct model *model,
+			       struct err *err)
+{
+	bool any = false, placed = false;
+
+	for (int i = 0; i < plan->send_count; i++) {
+		const struct train_send_plan *send = &plan->sends[i];
+
+		if (send->queue != queue)
+			continue;
+		if (send->passes && check_key(plan, i, run, model, err) != ST_OK)
+			return ST_INVALID;
+		any |= send->passes;
+		if (placed && send->final)
+			return err_set(
+				err, ST_INVALID,
+				"%s: outfeed queue \"%s\": a queue is enqueued in one place, so "
+				"\"%s\" cannot be a second final outfeed (give all but the last "
+				"layer final_outfeed=False)",
+				run->path, plan->queues[queue].name, send->key);
+		placed |= any && send->final;
+	}
+	return ST_OK;
+}
+
+enum status train_outfeed_check(const struct train_outfeed_plan *plan, const struct run_file *run,
+				const struct model *model, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (int q = 0; q < plan->queue_count && status == ST_OK; q++)
+		if (plan->queues[q].wrapped)
+			status = check_queue(plan, q, run, model, err);
 	return status;
 }

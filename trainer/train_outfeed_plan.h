@@ -33,7 +33,14 @@ struct train_send_plan {
 	const char *key;
 	bool final;  /* here the queue is enqueued */
 	bool placed; /* by outfeed.layers: no layer of the model is an outfeed */
-	bool sent;   /* the filters let it pass, and it comes before what enqueues */
+	bool passes; /* of a MaybeOutfeedQueue: the filters let it */
+	bool sent;   /* it comes before what enqueues too */
+};
+
+/* A parameter's gradient, which the optimizer's queue may get. */
+struct train_gradient_plan {
+	const char *key; /* of queues, and of what is watched */
+	bool sent;       /* it is trainable, and the filters let it pass */
 };
 
 struct train_outfeed_plan {
@@ -41,12 +48,18 @@ struct train_outfeed_plan {
 	int queue_count;
 	struct train_send_plan *sends; /* in the order of their layers */
 	int send_count;
+	struct train_gradient_plan *gradients; /* by parameter */
 };
 
-/* All of it lies in @arena. There is nothing where the run file switches outfeeds off. Errors name
+/* All of it lies in @arena. Nothing is sent where the run file switches outfeeds off. Errors name
  * the layers at fault. */
 enum status train_outfeed_plan(struct train_outfeed_plan *out, struct arena *arena,
 			       const struct run_file *run, const struct model *model,
 			       const struct run_layout *layout, struct err *err);
+
+/* What outfeed_queue_add() would refuse, before anything is made. Of the stages that are run: a
+ * queue may hold more in a plan of others, as where stages are being chosen. */
+enum status train_outfeed_check(const struct train_outfeed_plan *plan, const struct run_file *run,
+				const struct model *model, struct err *err);
 
 #endif /* TRAIN_OUTFEED_PLAN_H */

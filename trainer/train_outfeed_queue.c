@@ -10,7 +10,6 @@
 
 #include "common/mem.h"
 #include "common/str.h"
-#include "outfeed/outfeed_filter.h"
 #include "trainer/train_outfeed_watch.h"
 
 struct train_queues {
@@ -19,8 +18,7 @@ struct train_queues {
 	struct outfeed_key **activation; /* as the plan's sends; NULL entries: refused */
 	int *first_send;                 /* by layer, and one more: where its sends begin */
 	struct outfeed_key **gradient;   /* by parameter; NULL entries: refused, or none */
-	bool gradients;
-	bool last; /* their mode */
+	bool last;                       /* their mode */
 };
 
 /* ---- making -----------------------------------------------------------------------------------
@@ -39,7 +37,6 @@ static enum status new_queue(const struct train_queues *queues, int number,
 		.name = plan->name,
 		.mode = run->outfeed.last ? OUTFEED_LAST : OUTFEED_ALL,
 		.replicas = session->layout->replicas,
-		.buffer_depth = run->outfeed.buffer_depth,
 		.wrapped = plan->wrapped,
 	};
 
@@ -77,12 +74,12 @@ static enum status add_activation(const struct train_queues *queues, int number,
 				 send->final, err);
 }
 
-static enum status add_gradient(struct train_queues *queues, int queue, int number,
-				struct train_session *session, struct err *err)
+static enum status add_gradient(const struct train_queues *queues, int queue, int number,
+				const struct train_session *session, struct err *err)
 {
 	const struct model_param *param = &session->model->params[number];
 	const struct outfeed_tensor_params tensor = {
-		.key = arena_printf(&session->arena, "%s_grad", param->name),
+		.key = queues->plan->gradients[number].key,
 		.kind = OUTFEED_GRADIENT,
 		.layer = session->model->layers[param->layer].name,
 		.stage = session->layout->stage[param->layer],
@@ -92,14 +89,12 @@ static enum status add_gradient(struct train_queues *queues, int queue, int numb
 
 	if (!param->trainable)
 		return ST_OK;
-	if (tensor.key == NULL)
-		return err_nomem(err);
 	return outfeed_queue_add(queues->queues[queue], &queues->gradient[number], &tensor, true,
 				 err);
 }
 
 /* Gradients in reverse order, as the tutorial's optimizer adds them. */
-static enum status add_keys(struct train_queues *queues, struct train_session *session,
+static enum status add_keys(const struct train_queues *queues, const struct train_session *session,
 			    struct err *err)
 {
 	const struct train_outfeed_plan *plan = queues->plan;
@@ -110,7 +105,6 @@ static enum status add_keys(struct train_queues *queues, struct train_session *s
 	for (int q = 0; q < plan->queue_count; q++) {
 		if (plan->queues[q].kind != OUTFEED_GRADIENT)
 			continue;
-		queues->gradients = true;
 		for (int p = session->model->param_count - 1; p >= 0 && status == ST_OK; p--)
 			status = add_gradient(queues, q, p, session, err);
 	}
@@ -175,19 +169,6 @@ static enum status keep_values(const struct train_queues *queues,
 	return status;
 }
 
-static bool sends_gradient(const struct train_session *session, const struct model_param *param)
-{
-	const struct run_texts *filters = &session->run->outfeed.gradients;
-	struct str key = {0};
-	bool sends;
-
-	str_addf(&key, "%s_grad", param->name);
-	sends = param->trainable &&
-		outfeed_filter_passes(filters->items, filters->count, str_peek(&key));
-	str_free(&key);
-	return sends;
-}
-
 /* Of one enqueue, with when and where each value was. */
 static double floats_of(const struct train_session *session, int queue)
 {
@@ -203,7 +184,7 @@ static double floats_of(const struct train_session *session, int queue)
 					  (double)model_shape_count(
 						  &model->layers[plan->sends[i].layer].output);
 	for (int p = 0; plan->queues[queue].kind == OUTFEED_GRADIENT && p < model->param_count; p++)
-		if (sends_gradient(session, &model->params[p]))
+		if (plan->gradients[p].sent)
 			floats += place + (double)model->params[p].count;
 	return floats;
 }
@@ -223,7 +204,7 @@ double train_queues_bytes(const struct train_session *session)
 /* ---- life -------------------------------------------------------------------------------------
  */
 
-static enum status queues_init(struct train_queues *queues, struct train_session *session,
+static enum status queues_init(struct train_queues *queues, const struct train_session *session,
 			       struct outfeed *outfeed, struct err *err)
 {
 	const struct train_outfeed_plan *plan = queues->plan;
@@ -246,7 +227,7 @@ static enum status queues_init(struct train_queues *queues, struct train_session
 	return status == ST_OK ? keep_values(queues, session, err) : status;
 }
 
-enum status train_queues_new(struct train_queues **out, struct train_session *session,
+enum status train_queues_new(struct train_queues **out, const struct train_session *session,
 			     struct outfeed *outfeed, struct err *err)
 {
 	struct train_queues *queues = mem_calloc(1, sizeof(*queues));
@@ -301,9 +282,9 @@ enum status train_queues_gradient(struct train_queues *queues, int number,
 	return outfeed_enqueue(queues->gradient[number], moment, values, count, err);
 }
 
-bool train_queues_gradients(const struct train_queues *queues)
+bool train_queues_takes_gradient(const struct train_queues *queues, int number)
 {
-	return queues->gradients;
+	return queues->gradient[number] != NULL;
 }
 
 /* ---- values -------------------------------------------------------------------------------------

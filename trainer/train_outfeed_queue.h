@@ -13,7 +13,7 @@
 struct train_queues;
 
 /* @outfeed records what is enqueued; borrowed, to be closed before or after. */
-enum status train_queues_new(struct train_queues **out, struct train_session *session,
+enum status train_queues_new(struct train_queues **out, const struct train_session *session,
 			     struct outfeed *outfeed, struct err *err);
 void train_queues_free(struct train_queues *queues); /* accepts NULL */
 
@@ -27,8 +27,8 @@ enum status train_queues_gradient(struct train_queues *queues, int number,
 				  const struct outfeed_moment *moment, const float *values,
 				  size_t count, struct err *err);
 
-/* Do queues want gradients at all? */
-bool train_queues_gradients(const struct train_queues *queues);
+/* Does a queue want it? */
+bool train_queues_takes_gradient(const struct train_queues *queues, int number);
 
 /* An OutfeedCallback called @callback for @queue, at the end of an epoch: prints, appends rows, and
  * dequeues. A queue that there is none of, or that was never enqueued, says why. @out NULL: rows

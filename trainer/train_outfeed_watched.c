@@ -3,7 +3,6 @@
  */
 #include <string.h>
 
-#include "outfeed/outfeed_filter.h"
 #include "trainer/layers/layer.h"
 #include "trainer/train_outfeed_watch.h"
 
@@ -97,14 +96,6 @@ static bool queue_sends_output(const struct train_session *session, int layer)
 	return false;
 }
 
-static bool queue_sends_gradient(const struct train_session *session, const char *key)
-{
-	const struct run_texts *filters = &session->run->outfeed.gradients;
-
-	return !session->run->outfeed.off && filters->given &&
-	       outfeed_filter_passes(filters->items, filters->count, key);
-}
-
 /* ---- the plan -----------------------------------------------------------------------------------
  */
 
@@ -163,19 +154,20 @@ static enum status plan_outputs(const struct planning *p)
 static enum status plan_variable(const struct planning *p, int number)
 {
 	const struct model_param *param = &p->session->model->params[number];
+	const struct train_gradient_plan *gradient = &p->session->outfeed_plan.gradients[number];
 	const struct optimizer *optimizer = &p->session->optimizer;
 	const struct outfeed_tensor_params variable = train_watch_variable(p->session, number);
 	struct outfeed_tensor_params tensor = variable;
 
 	for (int s = -1; param->trainable && s < optimizer_slots(optimizer); s++) {
 		tensor.kind = s < 0 ? OUTFEED_GRADIENT : OUTFEED_OPTIMIZER_STATE;
-		tensor.key = s < 0 ? arena_printf(&p->session->arena, "%s_grad", param->name)
+		tensor.key = s < 0 ? gradient->key
 				   : arena_printf(&p->session->arena, "%s/%s/%s",
 						  optimizer_name(optimizer),
 						  optimizer_slot_name(optimizer, s), param->name);
 		if (tensor.key == NULL)
 			return err_nomem(p->err);
-		if (s >= 0 || !queue_sends_gradient(p->session, tensor.key))
+		if (s >= 0 || !gradient->sent)
 			add(p, &tensor, number, s, param->count);
 		else
 			mark_rules(p->plan, tensor.key, tensor.kind);

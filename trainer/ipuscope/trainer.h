@@ -140,7 +140,8 @@ struct ips_trainer_array {
  * Everything that @queue has sent since the last dequeue, or since the epoch began: *@count arrays
  * at *@out, one for each of its keys, which are valid until the next call, their values until the
  * next epoch. From a callback. A queue that has never been enqueued is an error; on the thread of
- * an asynchronous callback it is none, *@count is 0, and else what has arrived is there.
+ * an asynchronous callback it is none, *@count is 0, and else what has arrived is there; of a queue
+ * of the mode LAST nothing, since the last is known when the execution has ended.
  */
 IPS_API int ips_trainer_dequeue(struct ips_trainer *trainer, const char *queue,
 				const struct ips_trainer_array **out, int *count, char *message,
