@@ -65,7 +65,8 @@ double outfeed_bytes(const struct outfeed_choice *choice, size_t count, enum out
 double outfeed_memory(const struct outfeed_choice *choice, enum outfeed_kind kind, size_t count,
 		      enum outfeed_dtype dtype, int replicas)
 {
-	const double frame = sizeof(struct outfeed_frame) + sizeof(struct outfeed_stats);
+	const double frame = sizeof(struct outfeed_frame) +
+			     (choice->tier >= OUTFEED_COUNTS ? sizeof(struct outfeed_stats) : 0);
 	double bytes = sizeof(struct outfeed_replica) + OUTFEED_FRAMES * frame;
 
 	if (choice->tier == OUTFEED_OFF)

@@ -179,7 +179,8 @@ void outfeed__look(struct outfeed_look *look, const struct outfeed_tensor *tenso
 	look->inactive = look->update_ratio = (double)NAN;
 	look->n_changed = IPS_NULL;
 	take(look, tensor, moment, values, count);
-	if (tier >= OUTFEED_COUNTS)
+	/* A NaN is not active, but neither is it what a dead or flat neuron gives. */
+	if (tier >= OUTFEED_COUNTS && look->stats.n_nan == 0)
 		look->inactive = inactive(tensor, replica, values, count);
 	if (tier >= OUTFEED_STATS)
 		look_changes(look, tensor, replica, values, count);

@@ -349,6 +349,29 @@ static void test_inactive_neurons_are_counted_along_the_last_axis(void **state)
 		      "counts|0.3333\ngradient|-\nplain|-\n");
 }
 
+/* A layer that is all NaN is not saturated: only `nonfinite` knows what is wrong with it. */
+static void test_neurons_of_nan_are_not_called_dead(void **state)
+{
+	static const float values[] = {NAN, NAN, 0.5f, NAN, NAN, 1};
+	struct outfeed_health_rules rules;
+	const struct recorder_params recorder = {.capture = "[{\"tier\": \"counts\"}]",
+						 .rules = &rules};
+	const struct outfeed_tensor_params params = {.queue = "watch",
+						     .key = "t",
+						     .kind = OUTFEED_ACTIVATION,
+						     .shape = two_by_three,
+						     .ndim = 2,
+						     .activity = OUTFEED_TANH};
+
+	(void)state;
+	recorder_rule(&rules, OUTFEED_HEALTH_saturated_activation, 0.5, 1);
+	recorder_open(r, &recorder);
+	recorder_record(r, recorder_add(r, &params), 0, values, 6);
+	recorder_stop(r);
+	assert_answer(r->place.path, "SELECT n_nan, inactive FROM tensor_stats", "4|-\n");
+	assert_answer(r->place.path, "SELECT count(*) FROM health", "0\n");
+}
+
 static void test_halves_have_the_inactive_neurons_of_their_floats(void **state)
 {
 	/* 3 x 3,000: pieces end within rows */
@@ -619,6 +642,7 @@ int main(void)
 		TEST(test_great_values_come_in_numbered_pieces),
 		TEST(test_halves_are_kept_as_they_are_and_have_the_rows_of_their_floats),
 		TEST(test_inactive_neurons_are_counted_along_the_last_axis),
+		TEST(test_neurons_of_nan_are_not_called_dead),
 		TEST(test_halves_have_the_inactive_neurons_of_their_floats),
 		TEST(test_changes_are_since_the_last_look),
 		TEST(test_without_a_recording_rules_are_asked_all_the_same),
