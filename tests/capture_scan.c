@@ -2,11 +2,11 @@
  * capture_scan RUN FULL: is the first bad number of RUN the one that FULL has?
  *
  * RUN is a database that a recorder judged while training, FULL one of the same run in which all
- * activations, gradients and weights were captured. The captures of FULL are read one after the
- * other as the run made them, every value is looked at, and the first one that is not finite must
- * be the only row of RUN's first_nonfinite. Then every row of RUN's nonfinite_trail is compared
- * with statistics of the captured values, two plain passes in long double. Nothing of ours is
- * linked: sqlite3 and libm alone.
+ * activations, gradients, weights and slots were captured. The captures of FULL are read one after
+ * the other as the run made them, every value is looked at, and the first one that is not finite
+ * must be the only row of RUN's first_nonfinite. Then every row of RUN's nonfinite_trail is
+ * compared with statistics of the captured values, two plain passes in long double. Nothing of ours
+ * is linked: sqlite3 and libm alone.
  *
  * Prints "KEY STEP WEIGHT_UPDATE ELEMENT VALUE ROWS", ROWS being those of the trail that were
  * compared; the exit code is 1 where something differs.
@@ -22,12 +22,14 @@
 
 /* A moment of training, in the order in which one processor would do it: micro-batches forward and
  * backward, then the update. Gradients come from the last layer to the first, a bias before its
- * kernel; variables from the first to the last, the other way. */
+ * kernel; slots and then variables from the first to the last, the other way. */
 #define IN_ORDER                                                                                   \
 	"SELECT c.key, c.kind, c.weight_update, c.step, c.microbatch, c.replica, c.chunk, c.data " \
-	"FROM captures c LEFT JOIN layers l USING (layer) WHERE c.kind IN "                        \
-	"('activation', 'gradient', 'weight') ORDER BY c.weight_update, c.microbatch IS NULL, "    \
-	"c.microbatch, c.kind, CASE c.kind WHEN 'gradient' THEN -l.position ELSE l.position END, " \
+	"FROM captures c LEFT JOIN layers l USING (layer) ORDER BY c.weight_update, c.microbatch " \
+	"IS NULL, "                                                                                \
+	"c.microbatch, c.kind, CASE c.kind WHEN 'optimizer_state' THEN substr(c.key, 1, "          \
+	"instr(c.key, c.layer)) END, "                                                             \
+	"CASE c.kind WHEN 'gradient' THEN -l.position ELSE l.position END, "                       \
 	"c.key LIKE CASE c.kind WHEN 'gradient' THEN '%kernel%' ELSE '%bias%' END, c.replica, "    \
 	"c.key, c.chunk"
 
@@ -42,7 +44,7 @@
 	"CASE kind WHEN 'weight' THEN NULL ELSE microbatch END, replica, role = 'weight', n, "     \
 	"n_nan, n_pos_inf, n_neg_inf, n_zero, n_neg, n_pos, min, max, mean, std, l1, l2, "         \
 	"abs_min_nonzero, abs_max, position, "                                                     \
-	"role = 'input' OR role = 'weight' FROM nonfinite_trail WHERE kind <> 'optimizer_state'"
+	"role = 'input' OR role = 'weight' FROM nonfinite_trail"
 
 enum {
 	FIRST_COLUMN = 7,

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The tutorials as their documents have them, to the end: on the real MNIST set every form of the convnet reaches 0.92
-# test accuracy, the starter 0.90, the tensor tutorial's models 0.85; ResNet50 on CIFAR-10 trains and its loss falls.
-# `tests/soak_seeds.sh mnist`, `cifar10` and `tensors` run one part alone.
+# test accuracy, the starter 0.90, the tensor tutorial's models 0.85; ResNet50 on CIFAR-10 trains and its loss falls; health
+# rules have nothing to say of them, and much of the MLP without softmax.
+# `tests/soak_seeds.sh mnist`, `cifar10`, `tensors` and `health` run one part alone.
 root=$(cd "$(dirname "$0")/.." && pwd)
 export IPUSCOPE_SOURCE_DIR=${IPUSCOPE_SOURCE_DIR:-$root} IPUSCOPE_BIN_DIR=${IPUSCOPE_BIN_DIR:-$root/build/release/bin}
 . "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh" || exit 1
@@ -52,6 +53,45 @@ if [ -n "$data" ] && wanted tensors; then
 	for model in Sequential Model; do
 		reaches 0.85 inspect-tensors.json --model-type "$model"
 		reaches 0.85 inspect-tensors.json --model-type "$model" --no-pipelining
+	done
+fi
+
+# quiet EXAMPLE ARGUMENT...: as long as its document has it, with all tensors looked at, no health rule is broken.
+quiet() {
+	local example=$1 seconds=$SECONDS
+	shift
+	rm -rf "$work/report"
+	POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"'"$work/report"'"}' "$bin/ipu-train" \
+		"$IPUSCOPE_SOURCE_DIR/examples/$example" --data.path "$data" --evaluate null --health.watch all \
+		--outfeed.capture '[{"kind": "weight", "tier": "stats"}]' "$@" >"$work/out.txt" 2>"$work/err.txt" ||
+		short "$example $*: $(cat "$work/err.txt")"
+	ran=$((ran + 1))
+	echo "$example $*: $(grep -c '^\[HEALTH\]' "$work/err.txt") hits, $((SECONDS - seconds)) s"
+}
+sound() {
+	quiet "$@"
+	! grep -q '^\[HEALTH\]' "$work/err.txt" || short "$* is not quiet: $(grep '^\[HEALTH\]' "$work/err.txt" | head -5)"
+}
+
+data=${IPUSCOPE_TEST_MNIST:-}
+if [ -n "$data" ] && wanted health; then
+	sound keras-mnist.json
+	sound keras-mnist.json --use-ipu
+	sound keras-mnist.json --use-ipu --pipelining
+	sound mnist-starter.json
+	for model in Sequential Model; do
+		sound inspect-tensors.json --model-type "$model"
+		sound inspect-tensors.json --model-type "$model" --no-pipelining
+		sound inspect-tensors.json --model-type "$model" --no-pipelining --use-gradient-accumulation
+	done
+	# No softmax: whatever its first weights are, it collapses.
+	for seed in 0 1 2 3 4; do
+		quiet keras-chapter.json --fit.seed $seed
+		for rule in 'all_zero key=dense_2/kernel:0_grad' 'all_zero key=dense_2/bias:0_grad' loss_not_decreasing; do
+			grep -q "rule=$rule " "$work/err.txt" || short "keras-chapter.json, seed $seed: no $rule"
+		done
+		loss=$(tr '\r' '\n' <"$work/out.txt" | sed -n 's/^100\/100 .*loss: \([0-9.]*\).*/\1/p' | tail -1)
+		awk -v loss="$loss" 'BEGIN { exit !(loss > 2.25 && loss < 2.35) }' || short "keras-chapter.json, seed $seed: loss $loss"
 	done
 fi
 

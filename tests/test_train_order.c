@@ -15,12 +15,6 @@ struct seen {
 	uint64_t order;
 };
 
-/* Layers and parameters lie evenly over the stages, in their order. */
-static int stage_of(const struct train_order *order, int number, int count)
-{
-	return number * order->stages / count;
-}
-
 static void add(struct seen *all, size_t *count, const struct train_order *order,
 		struct train_order_place place)
 {
@@ -33,20 +27,17 @@ static void add_microbatch(struct seen *all, size_t *count, const struct train_o
 {
 	for (int l = 0; l < order->layers; l++)
 		add(all, count, order,
-		    (struct train_order_place){update, m, 'F', stage_of(order, l, order->layers),
-					       OUTFEED_ACTIVATION, l, 0});
+		    (struct train_order_place){update, m, 'F', OUTFEED_ACTIVATION, l, 0});
 	for (int p = 0; p < order->params; p++)
 		add(all, count, order,
-		    (struct train_order_place){update, m, 'B', stage_of(order, p, order->params),
-					       OUTFEED_GRADIENT, p, 0});
+		    (struct train_order_place){update, m, 'B', OUTFEED_GRADIENT, p, 0});
 }
 
 static void add_update(struct seen *all, size_t *count, const struct train_order *order,
 		       int64_t update)
 {
 	for (int p = 0; p < order->params; p++) {
-		struct train_order_place place = {
-			update, -1, 'U', stage_of(order, p, order->params), OUTFEED_GRADIENT, p, 0};
+		struct train_order_place place = {update, -1, 'U', OUTFEED_GRADIENT, p, 0};
 
 		add(all, count, order, place);
 		place.kind = OUTFEED_WEIGHT;
@@ -91,7 +82,8 @@ static bool comes_from(const struct train_order_place *b, const struct train_ord
 		return in_update(a) == 0;
 	if (a->kind == OUTFEED_GRADIENT && b->kind == OUTFEED_GRADIENT)
 		return a->number > b->number;
-	if (a->number != b->number || a->kind == b->kind)
+	/* Slots come before variables: not only their own, so that stages do not matter. */
+	if (a->kind == b->kind)
 		return false;
 	return a->kind == OUTFEED_GRADIENT ||
 	       (a->kind == OUTFEED_OPTIMIZER_STATE && b->kind == OUTFEED_WEIGHT);
@@ -105,11 +97,11 @@ static int by_order(const void *a, const void *b)
 }
 
 static const struct train_order orders[] = {
-	{.stages = 1, .layers = 1, .params = 1, .slots = 0, .accumulation = 1},
-	{.stages = 1, .layers = 9, .params = 2, .slots = 1, .accumulation = 3},
-	{.stages = 2, .layers = 6, .params = 7, .slots = 2, .accumulation = 4},
-	{.stages = 3, .layers = 3, .params = 9, .slots = 3, .accumulation = 2},
-	{.stages = 4, .layers = 11, .params = 8, .slots = 0, .accumulation = 1},
+	{.layers = 1, .params = 1, .slots = 0, .accumulation = 1},
+	{.layers = 9, .params = 2, .slots = 1, .accumulation = 3},
+	{.layers = 6, .params = 7, .slots = 2, .accumulation = 4},
+	{.layers = 3, .params = 9, .slots = 3, .accumulation = 2},
+	{.layers = 11, .params = 8, .slots = 0, .accumulation = 1},
 };
 
 static void test_no_two_values_have_the_same_number(void **state)

@@ -118,6 +118,13 @@ asks 1e3-Grouped-1 "SELECT count(*) > 3, count(*) FILTER (WHERE h.key = f.key) F
 [ "$(grep -c '^\[HEALTH\] first_nonfinite key=Dense_128/kernel:0 .* element=[0-9]* value=-inf$' 1e3-Grouped-1.err)" = 1 ] ||
 	fail "the line of the first bad number: $(cat 1e3-Grouped-1.err)"
 
+# Slots are looked at before the variables that they move.
+adam=(--compile.optimizer '{"class_name": "Adam", "config": {"learning_rate": 1e10}}')
+diverges captured 1e3 "${no_pipeline[@]}" --outfeed.capture "$full" "${adam[@]}"
+diverges slots 1e3 "${adam[@]}"
+asks slots "SELECT key, weight_update, value FROM first_nonfinite" 'Adam/v/Dense_256/kernel:0|1|inf'
+"$scan" slots.db captured.db >seen 2>differs || fail "Adam: $(cat differs)"
+
 # Gradients of each micro-batch, replicas, fewer rows, losses of an update: the same judgement again.
 diverges after 1e3 --outfeed.optimizer_mode AFTER_COMPUTE --outfeed.gradients '["none"]'
 diverges captured 1e3 --outfeed.optimizer_mode AFTER_COMPUTE --outfeed.gradients '["none"]' --outfeed.capture "$full"
@@ -127,12 +134,13 @@ diverges captured 1e3 --ipu.auto_select_ipus 4 --gradient_accumulation.steps_per
 "$scan" replicas.db captured.db >seen 2>differs || fail "replicas: $(cat differs)"
 diverges seldom 1e3 --outfeed.capture '[{"tier": "stats", "every": 3}]'
 diverges mean 1e3 --pipeline.accumulate_outfeed true --outfeed.capture "$stats"
-diverges kept 1e3 --outfeed.capture '[{"tier": "histogram"}]' --health.rules '{"exploding": {"threshold": 1e12}}'
-asks kept "SELECT threshold FROM health_rules WHERE rule = 'exploding'" 1000000000000.0
+echo '{"exploding": {"threshold": 1e12}}' >rules.json
+diverges kept 1e3 --outfeed.capture '[{"tier": "histogram"}]' --health.rules rules.json
+asks kept "SELECT threshold, (SELECT threshold FROM health_rules WHERE rule = 'vanishing') FROM health_rules WHERE rule = 'exploding'" \
+	'1000000000000.0|1.0e-07'
 asks kept "SELECT count(*) > 0, min(value) > 1e12 FROM health WHERE rule = 'exploding'" '1|1'
 # Other thresholds give other hits: those of a run that had them, at that run's own times.
 diverges default 1e3 --outfeed.capture '[{"tier": "histogram"}]'
-echo '{"exploding": {"threshold": 1e12}}' >rules.json
 timeless() {
 	again "$@" | cut -d, -f1-14,16- | sort
 }
@@ -150,11 +158,15 @@ asks ring "SELECT min(weight_update) <= (SELECT min(weight_update) FROM health) 
 
 # ---- the end of a run that is broken -------------------------------------------------------------
 wanted=1 record stopped "$bin/ipu-train" "$run" --evaluate null --compile.optimizer.config.learning_rate 1e3 --health.stop nonfinite \
-	--compile.steps_per_execution 100 --fit.steps_per_epoch 100 --data.limit 4000
+	--compile.steps_per_execution 100 --fit.steps_per_epoch 100 --data.limit 4000 --weights.save stopped.npz
+[ ! -e stopped.npz ] || fail "weights of a run that was stopped"
 grep -v '^\[HEALTH\]\|^POPLAR_ENGINE_OPTIONS' stopped.err >error || true
 [ "$(grep -vc '^data: ' error)" = 1 ] || fail "not one line: $(cat error)"
-grep -qE '^ipu-train: .*nonfinite.*(Dense_|loss).*(step|weight_update|update) [0-9]+' error || fail "the error's line: $(cat error)"
+grep -qE '^ipu-train: health.stop: rule nonfinite broken by Dense_[^ ]* in (step [0-9]+, )?weight update [0-9]+ of epoch 1$' error || fail "the error's line: $(cat error)"
 asks stopped "SELECT count(DISTINCT epoch), count(*) BETWEEN 4 AND 200 FROM metrics WHERE name = 'loss' AND step IS NOT NULL" '1|1'
+# The update that was broken is the last, or the one before it where stages work ahead.
+asks stopped "SELECT (max(step) + 1) % 4, (max(step) + 1) / 4 - (SELECT weight_update FROM first_nonfinite) BETWEEN 1 AND 3 FROM metrics
+	WHERE name = 'loss' AND step IS NOT NULL" '0|1'
 "$bin/ipu-report" stopped.db summary >out || fail "ipu-report summary: $(cat out)"
 code=0
 train 12 --health.stop nonfinit >out 2>err || code=$?

@@ -40,7 +40,8 @@ void train_health_hit(void *user, const struct outfeed_hit *hit)
 	if (hit->key != NULL)
 		str_addf(&why, " broken by %s", hit->key);
 	add_number(&why, " in step ", hit->keys.step);
-	add_number(&why, " in weight update ", hit->keys.weight_update);
+	add_number(&why, hit->keys.step == IPS_NULL ? " in weight update " : ", weight update ",
+		   hit->keys.weight_update);
 	add_number(&why, " of epoch ", hit->keys.epoch);
 	str_copy(health->why, sizeof(health->why), why.failed ? "" : str_peek(&why));
 	str_free(&why);

@@ -1,5 +1,5 @@
 /*
- * Numbers in a mixed base: update, micro-batch, place of the stage, tensor. As the header says.
+ * Numbers in a mixed base: update, micro-batch, direction, tensor. As the header says.
  */
 #include "trainer/train_order.h"
 
@@ -13,16 +13,12 @@ static uint64_t tensors(const struct train_order *order)
 	return variables > layers ? variables : layers;
 }
 
-/* Of a micro-batch: stages forward, then backward. Of an update: gradients as they came out of the
- * backward pass, then what does not leave its stage. */
-static uint64_t position(const struct train_order *order, const struct train_order_place *place)
+/* Of a micro-batch: forward, then backward. Of an update: gradients, then slots and variables. */
+static uint64_t position(const struct train_order_place *place)
 {
-	const uint64_t stages = (uint64_t)order->stages, stage = (uint64_t)place->stage;
-	const uint64_t reverse = stages - 1 - stage;
+	const enum outfeed_kind first = place->phase == 'U' ? OUTFEED_GRADIENT : OUTFEED_ACTIVATION;
 
-	if (place->phase == 'U')
-		return place->kind == OUTFEED_GRADIENT ? reverse : stages + stage;
-	return place->kind == OUTFEED_ACTIVATION ? stage : stages + reverse;
+	return place->kind == first ? 0 : 1;
 }
 
 static uint64_t within(const struct train_order *order, const struct train_order_place *place)
@@ -45,16 +41,14 @@ uint64_t train_order_begin(const struct train_order *order, int64_t update, int6
 {
 	const uint64_t parts = (uint64_t)order->accumulation + 1;
 
-	return ((uint64_t)update * parts + (uint64_t)microbatch) * (2 * (uint64_t)order->stages) *
-	       tensors(order);
+	return ((uint64_t)update * parts + (uint64_t)microbatch) * 2 * tensors(order);
 }
 
 uint64_t train_order_of(const struct train_order *order, const struct train_order_place *place)
 {
 	const int64_t microbatch = place->phase == 'U' ? order->accumulation : place->microbatch;
 
-	assert(place->stage >= 0 && place->stage < order->stages);
 	assert(microbatch >= 0 && microbatch <= order->accumulation);
 	return train_order_begin(order, place->update, microbatch) +
-	       position(order, place) * tensors(order) + within(order, place);
+	       position(place) * tensors(order) + within(order, place);
 }

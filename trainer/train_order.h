@@ -3,8 +3,9 @@
  * schedule, so that the first bad number of a run is the least.
  *
  * By weight update; within it by micro-batch, its update last; within a micro-batch forward before
- * backward, stages as the data flows; within an update the gradients in the order of the backward
- * pass, then what each stage makes of its own: slots, then variables.
+ * backward; within an update the gradients in the order of the backward pass, then slots, then
+ * variables. Layers and parameters by their numbers, which grow along the stages (model_order()).
+ * Stages do not matter otherwise: as many as there are, the first bad number is the same.
  *
  * Pure: any thread.
  */
@@ -17,7 +18,7 @@
 
 /* What there is to be told apart. */
 struct train_order {
-	int stages, layers, params, slots; /* slots: of a parameter */
+	int layers, params, slots; /* slots: of a parameter */
 	int64_t accumulation;
 };
 
@@ -25,7 +26,6 @@ struct train_order {
 struct train_order_place {
 	int64_t update, microbatch; /* microbatch: of its pipeline run; not of phase 'U' */
 	char phase;                 /* 'F', 'B', 'U' */
-	int stage;
 	enum outfeed_kind kind;
 	int number; /* the layer; of all other kinds the parameter */
 	int slot;   /* of optimizer state */

@@ -112,7 +112,6 @@ struct outfeed_health *train_outfeed_health(const struct train_session *session)
 static struct train_order order_of(const struct train_session *session)
 {
 	return (struct train_order){
-		.stages = session->layout->stages,
 		.layers = session->model->layer_count,
 		.params = session->model->param_count,
 		.slots = optimizer_slots(&session->optimizer),
@@ -129,7 +128,6 @@ struct outfeed_moment train_outfeed_moment(const struct train_session *session,
 		.update = place->update,
 		.microbatch = place->microbatch,
 		.phase = place->keys.phase,
-		.stage = (int)place->keys.stage,
 		.kind = kind,
 		.number = number,
 		.slot = slot,
