@@ -28,6 +28,7 @@ struct outfeed;
 struct outfeed_tensor;
 
 #define OUTFEED_NDIM_MAX 8
+#define OUTFEED_LINES    20 /* of hits of one rule */
 #define OUTFEED_TRAIL    21 /* tensors that led to the first bad number, as the trail keeps them */
 
 struct outfeed_params {
@@ -45,7 +46,7 @@ struct outfeed_params {
 	int64_t budget;
 	struct pool *pool; /* helps with great tensors; may be NULL */
 	/* A line for people (a rule broken, a tier lowered), without "\n"; any thread, one at a
-	 * time. NULL: none. */
+	 * time. Of one rule OUTFEED_LINES, and one that says that there are more. NULL: none. */
 	void (*say)(void *user, const char *line);
 	void (*hit)(void *user,
 		    const struct outfeed_hit *hit); /* after its row is there; may be NULL */

@@ -49,7 +49,7 @@ static struct health_finding health_nonfinite(const struct outfeed_health_rule *
 {
 	(void)tensor;
 	if (row->n_nan != IPS_NULL && row->n_inf != IPS_NULL) {
-		double bad = (double)(row->n_nan + row->n_inf);
+		double bad = (double)row->n_nan + (double)row->n_inf;
 
 		return health_find(bad > rule->threshold, bad, rule->threshold);
 	}
@@ -75,15 +75,14 @@ static struct health_finding health_vanishing(const struct outfeed_health_rule *
 					      const struct outfeed_health_tensor *tensor,
 					      const struct outfeed_health_row *row)
 {
-	int64_t finite = row->n;
-	double mean;
+	double finite = (double)row->n, mean; /* a damaged recording may say any counts */
 
 	(void)tensor;
 	if (row->n_nan != IPS_NULL && row->n_inf != IPS_NULL)
-		finite -= row->n_nan + row->n_inf;
+		finite -= (double)row->n_nan + (double)row->n_inf;
 	if (isnan(row->l1) || row->n == IPS_NULL || finite <= 0)
 		return health_unknown;
-	mean = row->l1 / (double)finite;
+	mean = row->l1 / finite;
 	return health_find(mean < rule->threshold && mean > 0, mean, rule->threshold);
 }
 

@@ -61,7 +61,7 @@ void outfeed__tell(struct outfeed *outfeed, struct ips_site *site, const struct 
 {
 	ips_track_set_keys(outfeed->track, keys);
 	ips_instant(outfeed->track, site);
-	if (outfeed->params.say != NULL)
+	if (outfeed->params.say != NULL && line->length > 0)
 		outfeed->params.say(outfeed->params.user, line->text);
 }
 
@@ -84,6 +84,24 @@ static void append_hit(struct outfeed *outfeed, const struct outfeed_hit *hit)
 	ips_append_health(outfeed->params.recording, &row);
 }
 
+/* A network of many layers breaks a rule in all of them: the first lines say it. */
+static void limit_line(struct outfeed *outfeed, enum outfeed_health_id rule,
+		       struct outfeed_line *line)
+{
+	const int64_t told = ++outfeed->told[rule];
+
+	if (told <= OUTFEED_LINES)
+		return;
+	line->length = 0;
+	line->text[0] = '\0';
+	if (told == OUTFEED_LINES + 1)
+		outfeed__line_add(line, "[HEALTH] rule=%s more than %d times: further ones %s",
+				  outfeed_health_describe(rule)->name, OUTFEED_LINES,
+				  outfeed->params.recording != NULL
+					  ? "are in the view health of the report alone"
+					  : "are not told");
+}
+
 void outfeed__hit(void *user, const struct outfeed_hit *hit)
 {
 	struct outfeed *outfeed = user;
@@ -97,6 +115,7 @@ void outfeed__hit(void *user, const struct outfeed_hit *hit)
 
 	pthread_mutex_lock(&outfeed->lock);
 	append_hit(outfeed, hit);
+	limit_line(outfeed, hit->rule, &line);
 	outfeed__tell(outfeed, outfeed->sites[hit->rule], &hit->keys, &line);
 	if (outfeed->params.hit != NULL)
 		outfeed->params.hit(outfeed->params.user, hit);

@@ -115,12 +115,13 @@ struct outfeed {
 	struct ips_site *sites[OUTFEED_HEALTH_RULES]; /* of the instants */
 	struct outfeed_tensor **tensors;
 	size_t count, capacity;
-	pthread_mutex_t lock;     /* the track, lines for people, hits, lowering */
-	_Atomic uint64_t flushes; /* asked for */
-	uint64_t settled;         /* flushes that outfeed_settle() has followed */
-	_Atomic int64_t spent;    /* bytes, of the budget */
-	_Atomic bool spent_up;    /* that the budget has no row left has been told */
-	_Atomic bool failed;      /* the recording's failure has been told */
+	int64_t told[OUTFEED_HEALTH_RULES]; /* hits, for which there was a line or not */
+	pthread_mutex_t lock;               /* the track, lines for people, hits, lowering */
+	_Atomic uint64_t flushes;           /* asked for */
+	uint64_t settled;                   /* flushes that outfeed_settle() has followed */
+	_Atomic int64_t spent;              /* bytes, of the budget */
+	_Atomic bool spent_up;              /* that the budget has no row left has been told */
+	_Atomic bool failed;                /* the recording's failure has been told */
 	struct outfeed_bad bad;
 };
 

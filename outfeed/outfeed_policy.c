@@ -170,7 +170,10 @@ static enum status read_rules(struct outfeed_policy *out, const struct json_at *
 		out->rules[0].queued_only = true;
 		return read_tier(at, &out->rules[0], err);
 	}
-	status = json_array(at, err);
+	if (!cJSON_IsArray(at->node))
+		status = json_fail(at, err,
+				   "must be a tier such as \"stats\", or a list of rules such as "
+				   "[{\"kind\": \"gradient\", \"tier\": \"full\"}]");
 	for (int i = 0; status == ST_OK && json_item(at, i, &item); i++)
 		status = read_rule(&item, &out->rules[out->count++], err);
 	return status;

@@ -49,11 +49,16 @@ static enum status open_captures(struct ips_captures *captures, const char *path
 
 int ips_captures_open(struct ips_captures **out, const char *path, char *message, size_t size)
 {
-	struct ips_captures *captures = mem_calloc(1, sizeof(*captures));
+	struct ips_captures *captures;
 	struct err err = {ST_OK, ""};
 	enum status status;
 
+	if (out == NULL)
+		return public__null("out", message, size);
 	*out = NULL;
+	if (path == NULL)
+		return public__null("path", message, size);
+	captures = mem_calloc(1, sizeof(*captures));
 	if (captures == NULL)
 		return public__status(err_nomem(&err), &err, message, size);
 	status = open_captures(captures, path, &err);
@@ -76,12 +81,12 @@ void ips_captures_close(struct ips_captures *captures)
 
 int ips_captures_count(const struct ips_captures *captures)
 {
-	return captures->count;
+	return captures == NULL ? 0 : captures->count;
 }
 
 const struct ips_captures_array *ips_captures_at(const struct ips_captures *captures, int index)
 {
-	return index >= 0 && index < captures->count ? &captures->arrays[index] : NULL;
+	return index >= 0 && index < ips_captures_count(captures) ? &captures->arrays[index] : NULL;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------
@@ -123,8 +128,13 @@ int ips_captures_read(struct ips_captures *captures, int index, int64_t first, i
 		      void *buffer, char *message, size_t size)
 {
 	struct err err = {ST_OK, ""};
-	const enum status status = read_items(captures, index, first, count, buffer, &err);
+	enum status status;
 
+	if (captures == NULL)
+		return public__null("captures", message, size);
+	if (buffer == NULL && count > 0)
+		return public__null("buffer", message, size);
+	status = read_items(captures, index, first, count, buffer, &err);
 	return public__status(status, &err, message, size);
 }
 
@@ -132,10 +142,14 @@ int ips_captures_keys(struct ips_captures *captures, int index, struct ips_keys 
 		      char *message, size_t size)
 {
 	struct err err = {ST_OK, ""};
-	const enum status status =
-		ips_captures_at(captures, index) == NULL
-			? no_array(captures, index, &err)
-			: outfeed_captures_keys(captures->captures, index, keys, &err);
+	enum status status;
 
+	if (captures == NULL)
+		return public__null("captures", message, size);
+	if (keys == NULL)
+		return public__null("keys", message, size);
+	status = ips_captures_at(captures, index) == NULL
+			 ? no_array(captures, index, &err)
+			 : outfeed_captures_keys(captures->captures, index, keys, &err);
 	return public__status(status, &err, message, size);
 }

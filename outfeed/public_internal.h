@@ -48,6 +48,9 @@ struct ips_outfeed {
 /* @status as the public functions return it, with its text in @message (may be NULL). */
 int public__status(enum status status, const struct err *err, char *message, size_t size);
 
+/* ST_INVALID: the argument @name is NULL and must not be. */
+int public__null(const char *name, char *message, size_t size);
+
 /* The same without a message; the first failure is kept. */
 int public__ends(struct ips_outfeed *outfeed, enum status status, const struct err *err);
 

@@ -38,6 +38,13 @@ int public__status(enum status status, const struct err *err, char *message, siz
 	return (int)status;
 }
 
+int public__null(const char *name, char *message, size_t size)
+{
+	struct err err = {ST_OK, ""};
+
+	return public__status(err_set(&err, ST_INVALID, "%s: is NULL", name), &err, message, size);
+}
+
 int public__ends(struct ips_outfeed *outfeed, enum status status, const struct err *err)
 {
 	if (status == ST_OK)
@@ -184,11 +191,14 @@ static enum status outfeed_end(struct ips_outfeed *outfeed, struct err *err)
 int ips_outfeed_open(struct ips_outfeed **out, struct ips_recording *recording,
 		     const struct ips_outfeed_params *params, char *message, size_t size)
 {
-	struct ips_outfeed *outfeed = mem_calloc(1, sizeof(*outfeed));
 	struct err err = {ST_OK, ""};
 	enum status status = ST_OK;
+	struct ips_outfeed *outfeed;
 
+	if (out == NULL)
+		return public__null("out", message, size);
 	*out = NULL;
+	outfeed = mem_calloc(1, sizeof(*outfeed));
 	if (outfeed == NULL)
 		return public__status(err_nomem(&err), &err, message, size);
 	outfeed->params = ips_outfeed_defaults();
@@ -349,7 +359,11 @@ int ips_outfeed_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_tensor **
 	struct err err = {ST_OK, ""};
 	enum status status;
 
+	if (out == NULL)
+		return public__null("out", message, size);
 	*out = NULL;
+	if (params == NULL)
+		return public__null("params", message, size);
 	status = take_params(&own, sizeof(own), params, params->size, "ips_outfeed_tensor_defaults",
 			     &err);
 	if (own.queue == NULL)

@@ -68,10 +68,12 @@ static enum status settle(struct ips_outfeed *outfeed, struct err *err)
 
 /* The recorder has a state for each replica. */
 static enum status check_value(const struct ips_outfeed_tensor *tensor, const struct ips_keys *keys,
-			       size_t count, struct err *err)
+			       const void *values, size_t count, struct err *err)
 {
 	const int replicas = tensor->outfeed->params.replicas;
 
+	if (values == NULL && count > 0)
+		return err_set(err, ST_INVALID, "tensor \"%s\": values: is NULL", tensor->key);
 	if (count > tensor->count || count % tensor->row != 0)
 		return err_set(err, ST_INVALID,
 			       "tensor \"%s\": %zu values, where its shape has %zu (or less by "
@@ -104,7 +106,7 @@ int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys 
 		moment.keys = *keys;
 	if (moment.keys.replica == IPS_NULL)
 		moment.keys.replica = 0;
-	status = check_value(tensor, &moment.keys, count, &err);
+	status = check_value(tensor, &moment.keys, values, count, &err);
 	if (status != ST_OK)
 		return public__ends(tensor->outfeed, status, &err);
 	call_begin(tensor->outfeed, &call);
@@ -200,21 +202,47 @@ int ips_outfeed_epoch(struct ips_outfeed *outfeed, const struct ips_keys *keys, 
 	return public__ends(outfeed, status, &err);
 }
 
+/* Counts, of which no class has more wrong ones than there were. */
+static enum status check_classes(const int64_t *seen, const int64_t *wrong, int classes,
+				 struct err *err)
+{
+	int64_t samples = 0;
+
+	if (classes < 0 || (seen == NULL && classes > 0))
+		return err_set(err, ST_INVALID, "classes: %d of them, and seen is %s", classes,
+			       seen == NULL ? "NULL" : "given");
+	for (int c = 0; c < classes; c++)
+		if (seen[c] < 0 || __builtin_add_overflow(samples, seen[c], &samples) ||
+		    (wrong != NULL && (wrong[c] < 0 || wrong[c] > seen[c])))
+			return err_set(err, ST_INVALID,
+				       "classes: of class %d %lld were seen and %lld of them wrong",
+				       c, (long long)seen[c],
+				       wrong != NULL ? (long long)wrong[c] : 0LL);
+	return ST_OK;
+}
+
 int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys,
 			const int64_t *seen, const int64_t *wrong, int classes)
 {
 	const struct ips_keys own = keys_of(keys);
 	int64_t samples = 0, least = INT64_MAX, most = 0;
 	double misprediction = (double)NAN;
+	struct err err = {ST_OK, ""};
 	struct outfeed_health *health;
+	enum status status;
 
 	if (outfeed == NULL)
 		return 0;
+	status = check_classes(seen, wrong, classes, &err);
+	if (status != ST_OK)
+		return public__ends(outfeed, status, &err);
 	for (int c = 0; c < classes; c++) {
+		if (seen[c] == 0) /* one that never came does not count */
+			continue;
 		samples += seen[c];
 		least = seen[c] < least ? seen[c] : least;
 		most = seen[c] > most ? seen[c] : most;
-		if (wrong != NULL && seen[c] > 0)
+		if (wrong != NULL)
 			misprediction = fmax(misprediction, (double)wrong[c] / (double)seen[c]);
 	}
 	health = outfeed_health_of(outfeed->recorder);
@@ -222,8 +250,7 @@ int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys
 		return 0;
 	pthread_mutex_lock(&outfeed->settling);
 	outfeed_health_classes(health, &own, ips_recording_now_ns(outfeed->recording), samples,
-			       least == 0 ? (double)INFINITY : (double)most / (double)least,
-			       misprediction);
+			       (double)most / (double)least, misprediction);
 	pthread_mutex_unlock(&outfeed->settling);
 	return 0;
 }

@@ -76,7 +76,7 @@ int ips_outfeed_stats(struct ips_tensor_stats *out, const void *values, size_t c
 {
 	struct outfeed_stats stats;
 
-	if ((unsigned)dtype >= OUTFEED_DTYPES)
+	if ((unsigned)dtype >= OUTFEED_DTYPES || out == NULL || (values == NULL && count > 0))
 		return ST_INVALID;
 	outfeed_stats_init(&stats);
 	if (dtype == IPS_OUTFEED_FLOAT16)
@@ -91,9 +91,12 @@ int ips_outfeed_stats(struct ips_tensor_stats *out, const void *values, size_t c
 
 void ips_outfeed_stats_merge(struct ips_tensor_stats *into, const struct ips_tensor_stats *from)
 {
-	struct outfeed_stats stats = stats_of(into);
-	const struct outfeed_stats more = stats_of(from);
+	struct outfeed_stats stats, more;
 
+	if (into == NULL || from == NULL)
+		return;
+	stats = stats_of(into);
+	more = stats_of(from);
 	outfeed_stats_merge(&stats, &more);
 	fill_row(into, &stats);
 }

@@ -4,6 +4,7 @@
 #include "reports/report_export.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
@@ -49,6 +50,7 @@ enum status report_run_export(const struct report_entry *entry,
 {
 	const struct report_export *format;
 	enum status status = export_find(&format, request->word, err);
+	struct stat info;
 	const char *path;
 
 	(void)entry;
@@ -57,5 +59,8 @@ enum status report_run_export(const struct report_entry *entry,
 	path = request->file == NULL ? format->file : request->file;
 	if (!request->force && fs_exists(path))
 		return err_set(err, ST_INVALID, "%s: is there already (--force replaces it)", path);
+	/* Opening a pipe would wait for its reader. */
+	if (!stat(path, &info) && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+		return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file", path);
 	return format->run(request, path, err);
 }

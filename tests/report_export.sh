@@ -17,7 +17,7 @@ fail() {
 refused() {
 	local wanted=$1 part=$2 code=0
 	shift 2
-	"$bin/ipu-report" "$@" >out 2>err || code=$?
+	timeout 60 "$bin/ipu-report" "$@" >out 2>err || code=$?
 	[ $code -eq "$wanted" ] || fail "$*: exit code $code, not $wanted: $(cat out err)"
 	[ "$(wc -l <err)" -eq 1 ] || fail "$*: not one line: $(cat err)"
 	grep -qF -- "$part" err || fail "$*: does not say \"$part\": $(cat err)"
@@ -57,6 +57,10 @@ refused 2 '--outfeed.capture full' none.db export npz -o x
 refused 2 'nowhere/x' tutorial.db export npz -o nowhere/x
 refused 2 'is a folder' tutorial.db export npz -o . --force
 refused 2 'is a device or pipe' tutorial.db export npz -o /dev/null --force
+
+# Nobody reads the pipe: it is not waited for.
+mkfifo pipe
+refused 2 'pipe: is a device or pipe, not a file' tutorial.db export npz -o pipe --force
 
 # ---- a full disk ---------------------------------------------------------------------------------
 mkdir full

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/mem.h"
+
 /* One way to break a rule: what it makes of a sound row, and what is just sound of the same. */
 struct fault {
 	enum outfeed_health_id rule;
@@ -342,6 +344,37 @@ static void test_what_is_not_known_neither_breaks_nor_mends(void **state)
 	health_rig_close(&rig);
 }
 
+/* A recording that is judged again may be damaged. */
+static void test_counts_of_a_damaged_recording_do_not_overflow(void **state)
+{
+	static const int64_t counts[][3] = {
+		{INT64_MAX, INT64_MAX, INT64_MAX},
+		{-INT64_MAX, INT64_MAX, INT64_MAX},
+		{IPS_NULL, INT64_MAX, INT64_MAX},
+		{INT64_MAX, -INT64_MAX, -INT64_MAX},
+	};
+	struct health_rig rig;
+
+	(void)state;
+	for (int kind = 0; kind < OUTFEED_KINDS; kind++) {
+		struct outfeed_health_tensor *tensor;
+
+		health_rig_open(&rig, NULL);
+		tensor = health_rig_tensor(&rig, (enum outfeed_kind)kind, OUTFEED_RELU);
+		for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+			struct outfeed_health_row row = health_row_unknown((int64_t)i);
+
+			row.n = counts[i][0];
+			row.n_nan = counts[i][1];
+			row.n_inf = counts[i][2];
+			row.n_zero = row.n_changed = counts[i][0];
+			row.abs_max = row.min = row.max = row.mean = row.std = row.l1 = row.l2 = 1;
+			outfeed_health_row(tensor, &row);
+		}
+		health_rig_close(&rig);
+	}
+}
+
 static void test_the_greatest_finite_value_explodes_beside_a_nan(void **state)
 {
 	struct outfeed_health_row row = health_row_sound(0);
@@ -538,6 +571,7 @@ int main(void)
 		cmocka_unit_test(test_a_disabled_rule_is_never_hit),
 		cmocka_unit_test(test_an_interruption_begins_the_patience_anew),
 		cmocka_unit_test(test_what_is_not_known_neither_breaks_nor_mends),
+		cmocka_unit_test(test_counts_of_a_damaged_recording_do_not_overflow),
 		cmocka_unit_test(test_the_greatest_finite_value_explodes_beside_a_nan),
 		cmocka_unit_test(test_few_cases_say_nothing_of_dead_neurons),
 		cmocka_unit_test(test_only_activations_that_can_be_dead_or_flat_are_asked),

@@ -99,7 +99,7 @@ static void test_mistakes_name_place_and_nearest_word(void **state)
 		{"\"last\"", "\"last\": say how many values are kept, from 1 to 1000000"},
 		{"\"last 0\"", "\"last 0\": say how many"},
 		{"\"last 2x\"", "\"last 2x\": say how many"},
-		{"7", "run.json: "},
+		{"7", "must be a tier such as \"stats\", or a list of rules"},
 		{"[{\"tier\": \"ful\"}]",
 		 "[0].tier: unknown tier \"ful\" (did you mean \"full\"?)"},
 		{"[{\"tensors\": \"a\"}]", "[0]: tier: missing"},

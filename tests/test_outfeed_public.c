@@ -96,6 +96,46 @@ static void test_nothing_is_done_without_an_outfeed(void **state)
 	ips_captures_close(NULL);
 }
 
+/* A wrong argument is an error with its name, and what was there before goes on. */
+static void test_what_must_not_be_null_is_told(void **state)
+{
+	const int64_t seen[] = {3, -1}, wrong[] = {4, 0};
+	const float value[] = {1, 2};
+	struct ips_outfeed *outfeed = public_open(NULL, NULL);
+	struct ips_outfeed_tensor *tensor = public_add(outfeed, "x", IPS_OUTFEED_GRADIENT, 1, 2);
+	struct ips_captures *captures = (struct ips_captures *)&message;
+	struct ips_tensor_stats row;
+
+	(void)state;
+	assert_int_not_equal(ips_outfeed_open(NULL, NULL, NULL, message, sizeof(message)), 0);
+	assert_string_equal(message, "out: is NULL");
+	assert_int_not_equal(ips_outfeed_tensor(outfeed, &tensor, NULL, message, sizeof(message)),
+			     0);
+	assert_string_equal(message, "params: is NULL");
+	assert_null(tensor);
+	assert_int_not_equal(ips_captures_open(&captures, NULL, message, sizeof(message)), 0);
+	assert_string_equal(message, "path: is NULL");
+	assert_null(captures);
+	assert_int_equal(ips_captures_count(NULL), 0);
+	assert_null(ips_captures_at(NULL, 0));
+	assert_int_not_equal(ips_captures_read(NULL, 0, 0, 1, &row, message, sizeof(message)), 0);
+	assert_int_not_equal(ips_captures_keys(NULL, 0, &row.keys, message, sizeof(message)), 0);
+	assert_int_not_equal(ips_outfeed_stats(&row, NULL, 1, IPS_OUTFEED_FLOAT32), 0);
+	assert_int_equal(ips_outfeed_stats(&row, NULL, 0, IPS_OUTFEED_FLOAT32), 0);
+
+	tensor = public_add(outfeed, "y", IPS_OUTFEED_GRADIENT, 1, 2);
+	assert_int_not_equal(ips_outfeed_record(tensor, NULL, NULL, 2), 0);
+	ips_outfeed_status(outfeed, message, sizeof(message));
+	assert_string_equal(message, "tensor \"y\": values: is NULL");
+	assert_int_equal(ips_outfeed_record(tensor, NULL, value, 2), 0);
+	assert_int_not_equal(ips_outfeed_classes(outfeed, NULL, NULL, NULL, 2), 0);
+	assert_int_not_equal(ips_outfeed_classes(outfeed, NULL, seen, NULL, 2), 0);
+	assert_int_not_equal(ips_outfeed_classes(outfeed, NULL, seen, wrong, 1), 0);
+	assert_int_equal(ips_outfeed_classes(outfeed, NULL, NULL, NULL, 0), 0);
+	ips_outfeed_close(outfeed, message, sizeof(message));
+	assert_string_equal(message, "tensor \"y\": values: is NULL");
+}
+
 /* Rules and callbacks work without a file. */
 static void test_nothing_is_written_without_a_recording(void **state)
 {
@@ -214,7 +254,7 @@ static void test_rules_can_be_left_out(void **state)
 static void test_losses_and_classes_are_judged(void **state)
 {
 	struct ips_outfeed_params params = ips_outfeed_defaults();
-	const int64_t seen[] = {100000, 10}, wrong[] = {0, 9};
+	const int64_t seen[] = {100000, 10}, wrong[] = {0, 9}, one[] = {100000, 0};
 	struct ips_keys keys = public_step(0);
 	struct ips_outfeed *outfeed;
 	const double val_loss = 5;
@@ -229,6 +269,9 @@ static void test_losses_and_classes_are_judged(void **state)
 	assert_int_equal(ips_outfeed_broken(outfeed, "nonfinite"), 1);
 	assert_int_equal(ips_outfeed_epoch(outfeed, &keys, 1, &val_loss), 0);
 	assert_int_equal(ips_outfeed_broken(outfeed, "overfit"), 1);
+	/* A class that never came is no rare one. */
+	assert_int_equal(ips_outfeed_classes(outfeed, &keys, one, NULL, 2), 0);
+	assert_int_equal(ips_outfeed_broken(outfeed, "class_imbalance"), 0);
 	assert_int_equal(ips_outfeed_classes(outfeed, &keys, seen, wrong, 2), 0);
 	assert_int_equal(ips_outfeed_broken(outfeed, "class_imbalance"), 1);
 	public_close(outfeed);
@@ -381,6 +424,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_run_has_the_rows_of_a_trainer),
 		cmocka_unit_test(test_nothing_is_done_without_an_outfeed),
+		cmocka_unit_test(test_what_must_not_be_null_is_told),
 		cmocka_unit_test(test_nothing_is_written_without_a_recording),
 		cmocka_unit_test(test_a_tier_of_off_is_no_tensor),
 		cmocka_unit_test(test_a_broken_rule_is_told),

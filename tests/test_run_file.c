@@ -267,7 +267,7 @@ static void test_values_have_types_and_ranges(void **state)
 		{"--outfeed.capture all",
 		 "outfeed.capture: unknown tier \"all\" (one of: off, health, counts, stats, "
 		 "histogram, last, full)"},
-		{"--outfeed.capture {}", "outfeed.capture: must be an array"},
+		{"--outfeed.capture {}", "outfeed.capture: must be a tier such as"},
 		{"--outfeed.capture [{\"tier\":\"stats\",\"kind\":[\"gradient\",\"wight\"]}]",
 		 "outfeed.capture[0].kind[1]: unknown kind \"wight\" (did you mean \"weight\"?)"},
 		{"--outfeed.capture [{\"tier\":\"stats\"},{\"tensor\":\"a\",\"tier\":\"full\"}]",

@@ -50,6 +50,9 @@ refuse 'did you mean "ipu2' "$run" --ipu.target ipu22
 refuse 'nowhere' "$run" --data.path /nowhere
 refuse 'did you mean "sparse_categorical_crossentropy"' "$run" --compile.loss sparse_categorical_crossentrpy
 refuse "compile.loss: the loss categorical_crossentropy needs values, but the data's targets are class numbers: set data.one_hot" "$run" --compile.loss categorical_crossentropy
+refuse 'outfeed.capture: must be a tier such as "stats", or a list of rules' "$run" --outfeed.capture '{"tier": "full"}'
+refuse 'health.stop: the rule overfit is switched off in health.rules' "$run" --health.stop overfit --health.rules.overfit false
+refuse 'saturated_activation poor_initialization unchanged_tensor all_zero update_ratio loss_not_decreasing overfit class_imbalance)' "$run" --health.stop 5
 refuse 'did you mean "SGD"' "$run" --compile.optimizer SDG
 refuse 'compile.metrics[0]: unknown metric "acuracy" (did you mean "accuracy"?)' "$run" --compile.metrics acuracy
 refuse 'evaluate.metrics[0].config.k: must be from 1' "$run" --evaluate.metrics '[{"class_name": "TopKCategoricalAccuracy", "config": {"k": 0}}]'

@@ -102,4 +102,21 @@ mv report/*/profile.db profile.db
 # Three of the signal, three of the end.
 asks "SELECT count(*), max(weight_update), sum(weight_update > 3990) FROM captures" '6|3999|3'
 asks "SELECT value FROM meta WHERE key = 'state'" complete
+
+# Of a rule that many tensors break, the first 20 are told, then that there are more; the end counts them all.
+record --health.watch all --compile.optimizer Adam --outfeed.capture '[{"tier": "stats"}]' --health.rules '{"exploding": {"threshold": 0, "patience": 1}, "unchanged_tensor": false}' 2>err
+told=$(grep -c '^\[HEALTH\] rule=exploding key=' err) || true
+asks "SELECT count(*) > 20 FROM health WHERE rule = 'exploding'" 1
+[ "$told" = 20 ] || fail "$told lines of one rule"
+[ "$(grep -c '^\[HEALTH\] rule=exploding more than 20 times: further ones are in the view health of the report alone$' err)" = 1 ] || fail "$(cat err)"
+grep -q "^Health: [0-9]* times a rule was broken: .*exploding $(sqlite3 -readonly profile.db "SELECT count(*) FROM health WHERE rule = 'exploding'")[, ].*(\`ipu-report .*report/.* health\`)\$" out || fail "$(tail -3 out)"
+record --health.rules '{"unchanged_tensor": false}'
+! grep -q '^Health:' out || fail "$(cat out)"
+
+# Rings that the machine has no memory for are refused before the run.
+code=0
+"$bin/ipu-train" "$run" --outfeed.capture '"last 1000000"' >out 2>err || code=$?
+[ $code -eq 1 ] || [ $code -eq 2 ] || fail "exit code $code: $(cat err)"
+[ "$(wc -l <err)" = 1 ] || fail "not one line: $(cat err)"
+grep -q 'outfeed.capture: what is kept in memory of the tensors needs about .* use a smaller N' err || fail "$(cat err)"
 echo ok

@@ -31,14 +31,22 @@ static const struct cli_command COMMAND = {
 		"happens "
 		"is recorded in a report directory tf_report__...; look at it with ipu-view, "
 		"ipu-report or sqlite3. Without the variable nothing is recorded. SIGUSR1 writes "
-		"what outfeed.capture keeps in memory (\"last N\") into the report.",
+		"what outfeed.capture keeps in memory (\"last N\") into the report.\n\n"
+		"While a recorded run trains, health rules look at its tensors and losses: a "
+		"line that begins with [HEALTH] on stderr says which was broken, where and when, "
+		"and first_nonfinite where bad numbers began. `--health.stop nonfinite` ends the "
+		"run then, recorded or not.",
 	.options = OPTIONS,
 	.option_count = ARRAY_LEN(OPTIONS),
 	.examples =
 		"ipu-train examples/inspect-tensors.json\ttrain the tensor inspection tutorial\n"
 		"ipu-train examples/inspect-tensors.json --no-pipelining\twith a flag of the run "
 		"file\n"
-		"ipu-train run.json --fit.epochs 1 --data.path ~/mnist\twith keys overridden\n",
+		"ipu-train run.json --fit.epochs 1 --data.path ~/mnist\twith keys overridden\n"
+		"ipu-train run.json --outfeed.capture full --outfeed.gradients none\tkeep the "
+		"values of all gradients, for `ipu-report REPORT export npz`\n"
+		"ipu-train run.json --health.stop nonfinite\tend at the first number that is "
+		"none\n",
 	.words = "FILE",
 	.details =
 		"SIGNALS\nSIGINT and SIGTERM end the run after the present weight update, with a "

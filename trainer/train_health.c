@@ -33,6 +33,8 @@ void train_health_hit(void *user, const struct outfeed_hit *hit)
 	struct train_health *health = &session->health;
 	struct str why = {0};
 
+	if (health->broken != NULL)
+		health->broken[hit->rule]++;
 	if ((session->run->health.stop & 1u << hit->rule) == 0 ||
 	    train_stop_asked(&session->stop_early))
 		return;
@@ -53,6 +55,31 @@ enum status train_health_check(const struct train_session *session, struct err *
 	if (!train_stop_asked(&session->stop_early))
 		return ST_OK;
 	return err_set(err, ST_FAILED, "health.stop: %s", session->health.why);
+}
+
+char *train_health_text(const int64_t broken[OUTFEED_HEALTH_RULES], const char *report)
+{
+	struct str text = {0};
+	int64_t sum = 0;
+
+	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++)
+		sum += broken[i];
+	if (sum == 0)
+		return NULL;
+	str_addf(&text, "Health: %" PRId64 " time%s a rule was broken: ", sum, sum == 1 ? "" : "s");
+	for (int i = 0, named = 0; i < OUTFEED_HEALTH_RULES; i++)
+		if (broken[i] > 0)
+			str_addf(&text, "%s%s %" PRId64, named++ > 0 ? ", " : "",
+				 outfeed_health_describe((enum outfeed_health_id)i)->name,
+				 broken[i]);
+	if (report != NULL)
+		str_addf(&text, " (`ipu-report %s health`%s)", report,
+			 broken[OUTFEED_HEALTH_nonfinite] > 0
+				 ? "; its view first_nonfinite is where the bad numbers began"
+				 : "");
+	if (text.failed)
+		str_free(&text);
+	return text.text;
 }
 
 /* ---- classes ------------------------------------------------------------------------------------

@@ -13,6 +13,10 @@
 void train_health_say(void *user, const char *line);
 void train_health_hit(void *user, const struct outfeed_hit *hit);
 
+/* The line at a run's end: how often which rules were broken, and where to look (@report NULL:
+ * nowhere). The caller's (mem_free()); NULL: none was, or memory is short. */
+char *train_health_text(const int64_t broken[OUTFEED_HEALTH_RULES], const char *report);
+
 /* What the rules want to be counted of the targets. After train_outfeed_new(). */
 enum status train_health_new(struct train_session *session, struct err *err);
 

@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "reports/report_auto.h"
 #include "trainer/models/model_weights.h"
+#include "trainer/train_health.h"
 #include "trainer/train_outfeed_forecast.h"
 #include "trainer/train_replica.h"
 #include "trainer/train_summary.h"
@@ -368,6 +369,7 @@ static enum status compile(struct train_job *job, struct err *err)
 	params.recording = job->recording;
 	params.values = train_values_of(job->run, &job->callbacks, job->keep_outfeeds);
 	params.lines = job->lines;
+	params.broken = job->broken;
 	params.trace_executions = job->options.execution_profile_program_run_count;
 	params.report = job->recording == NULL ? NULL : job->directory;
 	status = train_session_new(&job->session, &params, err);
@@ -444,6 +446,19 @@ static enum status close_report(struct train_job *job, enum status status, struc
 	return status;
 }
 
+/* Once the workers have ended. */
+static void show_health(const struct train_job *job)
+{
+	char *text = job->screen.out == NULL
+			     ? NULL
+			     : train_health_text(job->broken,
+						 job->recording != NULL ? job->directory : NULL);
+
+	if (text != NULL)
+		fprintf(job->screen.out, "%s\n", text);
+	mem_free(text);
+}
+
 enum status train_job_run(struct train_job *job, struct err *err)
 {
 	enum status status = compile(job, err);
@@ -460,5 +475,6 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	job->session = NULL;
 	if (!begun)
 		discard_report(job);
+	show_health(job);
 	return close_report(job, status, err);
 }

@@ -30,6 +30,8 @@ struct train_job {
 	struct ips_recording *recording;
 	struct train_session *session;
 	struct train_result result;
+	/* Health rules, how often broken. */
+	int64_t broken[OUTFEED_HEALTH_RULES];
 	FILE *lines;                  /* where broken health rules are told; NULL: nowhere */
 	_Atomic bool stop;            /* set by a callback: end after the present epoch */
 	bool out_of_memory;           /* the report is of the memory alone, nothing is executed */

@@ -8,6 +8,7 @@
 #include "trainer/layers/layer.h"
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
+#include "trainer/train_outfeed_forecast.h"
 #include "trainer/train_outfeed_queue.h"
 #include "trainer/train_record_internal.h"
 #include "trainer/train_replica.h"
@@ -128,6 +129,26 @@ static enum status refuse_values(const struct train_session *session, double val
 		       have_text, fewer[session->values]);
 }
 
+/* Rings of the last N, mostly. */
+static enum status check_looking(const struct train_session *session, double have, struct err *err)
+{
+	struct train_outfeed_forecast forecast;
+	char need_text[FMT_SIZE], have_text[FMT_SIZE];
+
+	train_outfeed_forecast(&forecast, session);
+	if (forecast.memory <= have)
+		return ST_OK;
+	fmt_bytes(have_text, (uint64_t)have);
+	return err_set(
+		err, ST_LIMIT,
+		"outfeed.capture: what is kept in memory of the tensors needs about %s beside "
+		"the training's and this machine has %s: use a smaller N in \"last N\", or "
+		"rules for fewer tensors",
+		forecast.memory < 1e18 ? fmt_bytes(need_text, (uint64_t)forecast.memory)
+				       : "countless bytes",
+		have_text);
+}
+
 /* A model too big is refused before anything is allocated for it. */
 static enum status check_memory(const struct train_session *session, struct err *err)
 {
@@ -136,8 +157,12 @@ static enum status check_memory(const struct train_session *session, struct err 
 	const double values = train_queues_bytes(session);
 	char need_text[FMT_SIZE], have_text[FMT_SIZE];
 
+	if (need <= have && need + values > have)
+		return refuse_values(session, values, have, err);
 	if (need <= have)
-		return need + values <= have ? ST_OK : refuse_values(session, values, have, err);
+		return session->recording == NULL
+			       ? ST_OK
+			       : check_looking(session, have - need - values, err);
 	fmt_bytes(have_text, (uint64_t)have);
 	if (!(need < 1e18))
 		return err_set(err, ST_LIMIT,
@@ -347,6 +372,7 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	session->values = params->values;
 	session->report = params->report;
 	session->lines = params->lines;
+	session->health.broken = params->broken;
 	session->lines_terminal = params->lines != NULL && isatty(fileno(params->lines)) == 1;
 	train_signal_init(&session->go, false);
 	train_stop_init(&session->stop_early);

@@ -143,6 +143,7 @@ enum train_values {
 /* Why a rule of health.stop ends the run; written before stop_early is asked, read after. */
 struct train_health {
 	char why[256];
+	int64_t *broken; /* train_session_params.broken */
 };
 
 struct train_session;
@@ -214,6 +215,8 @@ struct train_session_params {
 	enum train_values values;
 	bool device_only; /* compile for the device and measure it; nothing is ever executed */
 	FILE *lines;      /* where broken health rules are told, line by line; NULL: nowhere */
+	/* By rule: how often it was broken is added, to the end of the session. NULL: not asked. */
+	int64_t *broken;
 };
 
 /* The workers start and wait. @params is copied, what it points to is borrowed. A session that

@@ -80,7 +80,8 @@ struct ips_outfeed_params {
 	int replicas;       /* keys.replica is below it; at least 1 */
 	int64_t budget;     /* bytes of what is kept; beyond, tiers are lowered, and said so. 0: no
 			       end */
-	/* A line for people (a rule broken, a tier lowered), without "\n". NULL: none. */
+	/* A line for people (a rule broken, a tier lowered), without "\n"; of each rule the first
+	 * 20, and one that there are more. NULL: none. */
 	void (*say)(void *user, const char *line);
 	/* A rule broken, after its row is recorded. NULL: none. */
 	void (*hit)(void *user, const struct ips_outfeed_hit *hit);
@@ -202,7 +203,8 @@ IPS_API int ips_outfeed_epoch(struct ips_outfeed *outfeed, const struct ips_keys
 			      const double *val_loss);
 
 /* The targets so far: how many of each of @classes were seen, and how many of these were predicted
- * wrong (@wrong NULL: unknown). For the rule class_imbalance. */
+ * wrong (@wrong NULL: unknown). For the rule class_imbalance; a class that never came does not
+ * count. */
 IPS_API int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys,
 				const int64_t *seen, const int64_t *wrong, int classes);
 

@@ -37,6 +37,7 @@ static enum status run_choose(const struct run_value *fill, const struct json_at
 {
 	const char *names[16], *near;
 	char copy[256], *rest = NULL;
+	struct str list = {0};
 	size_t count = 0;
 
 	*out = run__choice(fill->key->choices, word);
@@ -51,8 +52,11 @@ static enum status run_choose(const struct run_value *fill, const struct json_at
 	if (near)
 		return json_fail(at, fill->err, "unknown value \"%s\" (did you mean \"%s\"?)", word,
 				 near);
-	return json_fail(at, fill->err, "unknown value \"%s\" (there is: %s)", word,
-			 fill->key->choices);
+	for (size_t i = 0; i < count; i++)
+		str_addf(&list, "%s%s", i > 0 ? " " : "", names[i]);
+	json_fail(at, fill->err, "unknown value \"%s\" (there is: %s)", word, str_peek(&list));
+	str_free(&list);
+	return ST_INVALID;
 }
 
 /* A count, or "epoch". */

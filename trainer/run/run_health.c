@@ -56,8 +56,23 @@ static enum status run_read_rules(struct run_file *run, bool files, struct err *
 	return outfeed_health_read(&run->health.rules, &rules, err);
 }
 
+/* What never breaks ends no run. */
+static enum status run_check_stop(const struct run_file *run, struct err *err)
+{
+	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++)
+		if ((run->health.stop & 1u << i) != 0 && !run->health.rules.rule[i].enabled)
+			return err_set(
+				err, ST_INVALID,
+				"%s: health.stop: the rule %s is switched off in health.rules",
+				run->path,
+				outfeed_health_describe((enum outfeed_health_id)i)->name);
+	return ST_OK;
+}
+
 enum status run__read_health(struct run_file *run, bool files, struct err *err)
 {
+	enum status status;
+
 	outfeed_health_defaults(&run->health.rules);
 	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++)
 		run->health.rules.rule[i].enabled = run->health.wanted;
@@ -69,5 +84,6 @@ enum status run__read_health(struct run_file *run, bool files, struct err *err)
 	}
 	if (!run->health.wanted)
 		return ST_OK;
-	return run_read_rules(run, files, err);
+	status = run_read_rules(run, files, err);
+	return status == ST_OK ? run_check_stop(run, err) : status;
 }
