@@ -197,7 +197,8 @@ enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_key **
 		status = add_key(queue, out, tensor, err);
 	else
 		queue->refused++;
-	queue->final = queue->final || final;
+	queue->final = queue->final || (final && queue->count > 0);
+	queue->idle = queue->idle || (final && queue->count == 0);
 	if (status == ST_OK && final && tensor->kind == OUTFEED_ACTIVATION)
 		status = place(queue, tensor->key, err);
 	if (status != ST_OK)

@@ -53,7 +53,8 @@ struct outfeed_queue {
 	enum outfeed_mode mode;
 	int replicas;
 	bool wrapped;
-	bool final;  /* some place would enqueue (always, where not wrapped) */
+	bool final;  /* some place has something to enqueue (always, where not wrapped) */
+	bool idle;   /* some place would, but nothing that comes before it has passed */
 	bool placed; /* a layer enqueues: what layers add later is never sent */
 	int refused; /* keys that the filters refused */
 	struct outfeed_key **keys;

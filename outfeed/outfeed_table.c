@@ -180,6 +180,11 @@ static void print_nothing(const struct outfeed_queue *queue, FILE *out)
 			queue->name, queue->refused);
 	else if (queue->count == 0)
 		fprintf(out, "(nothing feeds queue \"%s\")\n", queue->name);
+	else if (!queue->final && queue->idle)
+		fprintf(out,
+			"(the final outfeed of queue \"%s\" comes before all that its filters let "
+			"pass, so nothing is sent)\n",
+			queue->name);
 	else if (!queue->final)
 		fprintf(out, "(no layer of queue \"%s\" has final_outfeed, so nothing is sent)\n",
 			queue->name);

@@ -377,6 +377,26 @@ static void test_a_final_layer_of_nothing_enqueues_nothing(void **state)
 	outfeed_queue_free(queue);
 }
 
+/* What passes comes too late for it. */
+static void test_a_final_layer_before_the_keys_that_pass_sends_nothing(void **state)
+{
+	static const char *const filters[] = {"Dense_10"};
+	static const float value = 1;
+	struct outfeed_queue *queue = filtered_queue(filters, 1);
+	struct outfeed_key *key;
+
+	(void)state;
+	assert_null(key_of(queue, "Dense_128_acts", "activation", two, 1, true));
+	key = key_of(queue, "Dense_10_acts", "activation", two, 1, false);
+	record(key, 0, &value, 1);
+	assert_false(outfeed_queue_enqueued(queue));
+	check_printed(queue, "c", 1,
+		      "\nc\nNo data enqueued\n"
+		      "(the final outfeed of queue \"queue\" comes before all that its filters let "
+		      "pass, so nothing is sent)\n");
+	outfeed_queue_free(queue);
+}
+
 /* ---- threads ------------------------------------------------------------------------------------
  */
 
@@ -562,6 +582,7 @@ int main(void)
 		cmocka_unit_test(test_a_key_after_the_final_layer_is_never_sent),
 		cmocka_unit_test(test_a_key_comes_once),
 		cmocka_unit_test(test_a_final_layer_of_nothing_enqueues_nothing),
+		cmocka_unit_test(test_a_final_layer_before_the_keys_that_pass_sends_nothing),
 		cmocka_unit_test(test_replicas_record_at_once_and_print_the_same),
 		cmocka_unit_test(test_no_failed_allocation_leaves_anything),
 		cmocka_unit_test(test_rows_reach_the_database),

@@ -176,6 +176,8 @@ last=(--model.config.layers.5.config.final_outfeed false)
 says '(the filters of queue "multi_activations_outfeed_queue" let none of its 2 keys pass)' --activations-filters dense
 says '(the filters of queue "optimizer_outfeed_queue" let none of its 6 keys pass)' --outfeed.gradients '[]'
 says '(no layer of queue "multi_activations_outfeed_queue" has final_outfeed, so nothing is sent)' "${last[@]}"
+says '(the final outfeed of queue "multi_activations_outfeed_queue" comes before all that its filters let pass, so nothing is sent)' "${last[@]}" \
+	--model.config.layers.3.config.final_outfeed true --activations-filters Dense_10_
 says '(queue "optimizer_outfeed_queue" is not attached: outfeed.gradients is null)' --outfeed.gradients null \
 	--callbacks "$(attached optimizer_outfeed_queue 'Gradients callback')"
 says '(queue "optimizer_outfeed_queue" is not attached: outfeed.capture is "off")' --outfeed.capture off \
