@@ -2,8 +2,7 @@
  * Outfeed queues: their keys, and what is enqueued.
  *
  * A key owns a summary per replica, each on a cache line of its own, so replicas record at once
- * without a lock. A queue owns its keys; recording and params' texts are the caller's (names are
- * copied).
+ * without a lock. A queue owns its keys and copies of all texts; what records is the caller's.
  */
 #include "outfeed/outfeed_queue.h"
 

@@ -19,7 +19,7 @@ struct printed {
 };
 
 /* All replicas' values; the count of enqueues (of the replica with most). */
-static int64_t dequeue(const struct outfeed_key *key, struct outfeed_stats *all)
+static int64_t merge_replicas(const struct outfeed_key *key, struct outfeed_stats *all)
 {
 	int64_t enqueues = 0;
 
@@ -133,7 +133,7 @@ static enum status print_keys(const struct outfeed_queue *queue, FILE *out, stru
 
 		if (!key_waiting(key))
 			continue;
-		stacked_shape(&shape, key, dequeue(key, &all));
+		stacked_shape(&shape, key, merge_replicas(key, &all));
 		if (shape.failed) {
 			str_free(&shape);
 			return err_nomem(err);
@@ -164,7 +164,7 @@ static void print_table(const struct outfeed_queue *queue, int64_t epoch, FILE *
 
 		if (!key_waiting(key))
 			continue;
-		dequeue(key, &all);
+		merge_replicas(key, &all);
 		as_numpy(&numbers, &all);
 		/* printf pads by bytes: add those that are no characters. */
 		print_row(out, row++, longest + 5 + bytes - text_width(key->name), key->name,
@@ -207,7 +207,7 @@ static enum status append_epoch(const struct outfeed_key *key, const char *callb
 	struct str shape = {0};
 	int status;
 
-	stacked_shape(&shape, key, dequeue(key, &all));
+	stacked_shape(&shape, key, merge_replicas(key, &all));
 	if (shape.failed) {
 		str_free(&shape);
 		return err_nomem(err);

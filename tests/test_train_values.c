@@ -253,6 +253,71 @@ static void test_shapes_are_the_tutorials_in_every_way_of_running(void **state)
 	}
 }
 
+/* ---- dequeued by asynchronous callbacks ---------------------------------------------------------
+ */
+
+/* What each thread has dequeued in an epoch. */
+struct taken {
+	bool last;
+	int64_t running, resting;
+};
+
+static int64_t take_queue(struct ips_trainer *trainer)
+{
+	const struct ips_trainer_array *array;
+	char message[512];
+	int count;
+
+	assert_int_equal(ips_trainer_dequeue(trainer, "multi_activations_outfeed_queue", &array,
+					     &count, message, sizeof(message)),
+			 0);
+	return count == 0 ? 0 : array[0].ndim == 3 ? array[0].shape[0] : 1;
+}
+
+static void take_running(void *user, struct ips_trainer *trainer, enum ips_mode mode, int64_t batch,
+			 const struct ips_logs *logs)
+{
+	struct taken *taken = user;
+
+	(void)mode;
+	(void)batch;
+	(void)logs;
+	taken->running += take_queue(trainer);
+}
+
+static void take_resting(void *user, struct ips_trainer *trainer, int64_t epoch,
+			 const struct ips_logs *logs)
+{
+	struct taken *taken = user;
+
+	(void)epoch;
+	(void)logs;
+	taken->resting = take_queue(trainer);
+	assert_int_equal(taken->running + taken->resting, taken->last ? 1 : 32);
+	assert_true(!taken->last || taken->running == 0);
+	taken->running = 0;
+}
+
+static void test_an_asynchronous_callback_dequeues_what_has_arrived(void **state)
+{
+	(void)state;
+	for (int last = 0; last < 2; last++) {
+		struct taken taken = {.last = last};
+		const struct ips_callback callback = {.size = sizeof(callback),
+						      .user = &taken,
+						      .batch_end = take_running,
+						      .epoch_end = take_resting};
+		struct ips_trainer *trainer =
+			open_run(last ? "--fit.asynchronous_callbacks true "
+					"--compile.steps_per_execution 16 --outfeed.queue_mode LAST"
+				      : "--fit.asynchronous_callbacks true "
+					"--compile.steps_per_execution 16");
+
+		assert_int_equal(ips_trainer_keep_outfeeds(trainer), 0);
+		run(trainer, &callback, NULL);
+	}
+}
+
 /* ---- the same values whenever they are taken ----------------------------------------------------
  */
 
@@ -444,6 +509,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shapes_are_the_tutorials_in_every_way_of_running),
+		cmocka_unit_test(test_an_asynchronous_callback_dequeues_what_has_arrived),
 		cmocka_unit_test(test_values_are_the_same_taken_while_it_runs_and_after),
 		cmocka_unit_test(test_an_older_program_has_no_such_member),
 		cmocka_unit_test(test_a_dequeue_says_why_there_is_nothing),

@@ -5,8 +5,6 @@
  */
 #include "trainer/train_outfeed.h"
 
-#include <string.h>
-
 #include "common/mem.h"
 #include "trainer/train_health.h"
 #include "trainer/train_order.h"

@@ -4,8 +4,6 @@
  */
 #include "trainer/train_outfeed_watch.h"
 
-#include <string.h>
-
 struct train_watch {
 	const struct train_session *session;
 	struct outfeed_tensor **activation; /* by layer; NULL: not watched, here and below */

@@ -201,10 +201,11 @@ static int64_t runs_done(const struct train_session *session)
 	return least;
 }
 
+/* Asked while the execution may be cut short: its length is the main thread's alone. */
 int64_t train_phase_steps_done(const struct train_phase *phase)
 {
 	const struct train_session *session = phase->session;
-	int64_t least = session->execution.steps;
+	int64_t least = INT64_MAX;
 
 	for (int r = 0; r < session->layout->replicas; r++) {
 		const int64_t done =
