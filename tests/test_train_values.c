@@ -470,6 +470,33 @@ static void test_a_dequeue_says_why_there_is_nothing(void **state)
 	assert_contains(message, "there is no outfeed queue \"optimizer\" in this run");
 }
 
+static void test_what_must_not_be_null_is_told(void **state)
+{
+	struct ips_trainer *trainer = (struct ips_trainer *)&trainer;
+	const struct ips_trainer_array *arrays;
+	char said[128];
+	int count;
+
+	(void)state;
+	assert_int_not_equal(ips_trainer_open(NULL, "x", 0, NULL, said, sizeof(said)), 0);
+	assert_string_equal(said, "out: is NULL");
+	assert_int_not_equal(ips_trainer_open(&trainer, NULL, 0, NULL, said, sizeof(said)), 0);
+	assert_string_equal(said, "run_path: is NULL");
+	assert_null(trainer);
+	assert_int_not_equal(ips_trainer_open(&trainer, "x", 1, NULL, said, sizeof(said)), 0);
+	assert_string_equal(said, "words: is NULL");
+	assert_int_not_equal(ips_trainer_add_callback(NULL, NULL), 0);
+	assert_int_not_equal(ips_trainer_keep_outfeeds(NULL), 0);
+	assert_int_not_equal(ips_trainer_run(NULL, NULL, said, sizeof(said)), 0);
+	assert_string_equal(said, "trainer: is NULL");
+	ips_trainer_stop(NULL);
+	assert_null(ips_trainer_weights(NULL, "x", NULL));
+	assert_int_not_equal(ips_trainer_dequeue(NULL, "x", &arrays, &count, NULL, 0), 0);
+	assert_null(arrays);
+	assert_int_not_equal(ips_trainer_dequeue(NULL, "x", NULL, &count, NULL, 0), 0);
+	ips_trainer_close(NULL);
+}
+
 static void test_values_beyond_all_memory_are_refused(void **state)
 {
 	struct digest digest = {0};
@@ -513,6 +540,7 @@ int main(void)
 		cmocka_unit_test(test_values_are_the_same_taken_while_it_runs_and_after),
 		cmocka_unit_test(test_an_older_program_has_no_such_member),
 		cmocka_unit_test(test_a_dequeue_says_why_there_is_nothing),
+		cmocka_unit_test(test_what_must_not_be_null_is_told),
 		cmocka_unit_test(test_values_beyond_all_memory_are_refused),
 		cmocka_unit_test(test_an_interrupt_ends_workers_that_wait),
 	};

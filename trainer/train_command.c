@@ -13,7 +13,7 @@
 static const struct cli_option OPTIONS[] = {
 	{"--print-run", 0, NULL, NULL,
 	 "Print the run file that results from the file, its flags and the overrides, and stop."},
-	{"--quiet", 'q', NULL, NULL, "Print errors only."},
+	{"--quiet", 'q', NULL, NULL, "Print errors and broken health rules only."},
 	{"--summary", 0, NULL, NULL,
 	 "Print the model's summary and the stage of each layer, and stop."},
 };

@@ -49,6 +49,14 @@ static enum status keep_command(struct ips_trainer *trainer, const char *run_pat
 	return ST_OK;
 }
 
+/* ST_INVALID: the argument @name is NULL and must not be. */
+static int public_null(const char *name, char *message, size_t size)
+{
+	struct err err = {ST_OK, ""};
+
+	return public_status(err_set(&err, ST_INVALID, "%s: is NULL", name), &err, message, size);
+}
+
 static enum status open_job(struct ips_trainer *trainer, const char *run_path, int count,
 			    char *const words[], struct err *err)
 {
@@ -70,11 +78,16 @@ static enum status open_job(struct ips_trainer *trainer, const char *run_path, i
 int ips_trainer_open(struct ips_trainer **out, const char *run_path, int count, char *const words[],
 		     char *message, size_t message_size)
 {
-	struct ips_trainer *trainer = mem_calloc(1, sizeof(*trainer));
+	struct ips_trainer *trainer;
 	struct err err = {ST_OK, ""};
 	enum status status;
 
+	if (out == NULL)
+		return public_null("out", message, message_size);
 	*out = NULL;
+	if (run_path == NULL || (words == NULL && count > 0))
+		return public_null(run_path == NULL ? "run_path" : "words", message, message_size);
+	trainer = mem_calloc(1, sizeof(*trainer));
 	if (trainer == NULL)
 		return public_status(err_nomem(&err), &err, message, message_size);
 	train_job_init(&trainer->job, NULL, true);
@@ -98,6 +111,8 @@ void ips_trainer_close(struct ips_trainer *trainer)
 
 int ips_trainer_add_callback(struct ips_trainer *trainer, const struct ips_callback *callback)
 {
+	if (trainer == NULL || callback == NULL)
+		return (int)ST_INVALID;
 	return (int)callbacks_add(&trainer->job.callbacks, callback, trainer, NULL);
 }
 
@@ -117,6 +132,8 @@ int ips_trainer_run(struct ips_trainer *trainer, struct ips_train_result *result
 	struct err err = {ST_OK, ""};
 	enum status status;
 
+	if (trainer == NULL)
+		return public_null("trainer", message, message_size);
 	if (trainer->ran)
 		return public_status(err_set(&err, ST_INVALID, "a trainer runs once: open another"),
 				     &err, message, message_size);
@@ -130,13 +147,17 @@ int ips_trainer_run(struct ips_trainer *trainer, struct ips_train_result *result
 
 void ips_trainer_stop(struct ips_trainer *trainer)
 {
-	atomic_store(&trainer->job.stop, true);
+	if (trainer != NULL)
+		atomic_store(&trainer->job.stop, true);
 }
 
 const float *ips_trainer_weights(const struct ips_trainer *trainer, const char *name, size_t *count)
 {
-	const struct train_job *job = &trainer->job;
+	const struct train_job *job;
 
+	if (trainer == NULL || name == NULL)
+		return NULL;
+	job = &trainer->job;
 	for (int i = 0; job->session != NULL && i < job->model->param_count; i++) {
 		const struct model_param *param = &job->model->params[i];
 
@@ -154,7 +175,7 @@ const float *ips_trainer_weights(const struct ips_trainer *trainer, const char *
 
 int ips_trainer_keep_outfeeds(struct ips_trainer *trainer)
 {
-	if (trainer->ran)
+	if (trainer == NULL || trainer->ran)
 		return (int)ST_INVALID;
 	trainer->job.keep_outfeeds = true;
 	return (int)ST_OK;
@@ -207,16 +228,21 @@ int ips_trainer_dequeue(struct ips_trainer *trainer, const char *queue,
 			const struct ips_trainer_array **out, int *count, char *message,
 			size_t message_size)
 {
-	const bool own_thread = trainer->ran && pthread_equal(trainer->thread, pthread_self());
 	const struct outfeed_array *arrays = NULL;
 	struct outfeed_queue *found;
 	struct err err = {ST_OK, ""};
-	enum status status = find_queue(trainer, queue, &found, &err);
+	enum status status;
 
+	if (out == NULL || count == NULL)
+		return public_null(out == NULL ? "out" : "count", message, message_size);
 	*out = NULL;
 	*count = 0;
+	if (trainer == NULL || queue == NULL)
+		return public_null(trainer == NULL ? "trainer" : "queue", message, message_size);
+	status = find_queue(trainer, queue, &found, &err);
 	if (status == ST_OK)
-		status = outfeed_dequeue(found, own_thread, &arrays, count, &err);
+		status = outfeed_dequeue(found, pthread_equal(trainer->thread, pthread_self()) != 0,
+					 &arrays, count, &err);
 	if (status == ST_OK)
 		status = show_arrays(trainer, arrays, *count, &err);
 	if (status == ST_OK)

@@ -36,7 +36,8 @@
  *
  * Functions that can fail return 0 or a positive status; ips_status_text() of ipuscope/profiler.h
  * says it in words, and @message (may be NULL; of @size bytes) gets one line that names the place,
- * or "". What has failed without a message is in ips_outfeed_status().
+ * or "". A NULL that is not allowed is such an error. What has failed without a message is in
+ * ips_outfeed_status().
  *
  * Times are ns from the run's start; bytes are bytes of the database.
  */

@@ -22,7 +22,8 @@
  *	ips_trainer_close(trainer);
  *
  * Functions that can fail return 0 or a positive status; ips_status_text() of ipuscope/profiler.h
- * says it in words, and @message (may be NULL) gets one line that names the place.
+ * says it in words, and @message (may be NULL) gets one line that names the place. A NULL that is
+ * not allowed is such an error.
  *
  * Threads: a trainer belongs to one thread. Callbacks are called on it; the batch_end and outfeed
  *of asynchronous callbacks (the run file's fit.asynchronous_callbacks) on another, while an
