@@ -62,7 +62,7 @@ quiet() {
 	shift
 	rm -rf "$work/report"
 	POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"'"$work/report"'"}' "$bin/ipu-train" \
-		"$IPUSCOPE_SOURCE_DIR/examples/$example" --data.path "$data" --evaluate null --health.watch all \
+		"$IPUSCOPE_SOURCE_DIR/examples/$example" --data.path "$data" --evaluate null \
 		--outfeed.capture '[{"kind": "weight", "tier": "stats"}]' "$@" >"$work/out.txt" 2>"$work/err.txt" ||
 		short "$example $*: $(cat "$work/err.txt")"
 	ran=$((ran + 1))
