@@ -19,7 +19,7 @@
 
 /* What a look has found. */
 struct outfeed_look {
-	enum outfeed_tier known;    /* HEALTH: n and abs_max; COUNTS: n and counts; STATS: all */
+	enum outfeed_tier known;    /* HEALTH: n and abs_max; COUNTS: and counts; STATS: all */
 	struct outfeed_stats stats; /* as far as known */
 	uint32_t abs_max;           /* where HEALTH: the bits of the greatest |x| */
 	double inactive;            /* NaN: unknown */

@@ -1,8 +1,7 @@
 /*
  * Looking through a value: the passes over memory that a tier asks for.
  *
- * Halves are widened piece by piece, in the blocks of the statistics, so that they have the rows of
- * the floats they are. Threading: a tensor and replica belong to the calling thread.
+ * Halves are widened piece by piece. Threading: a tensor and replica belong to the calling thread.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "outfeed/outfeed_neurons.h"
 #include "outfeed/outfeed_scan.h"
 
-#define PIECE 4096 /* a block of outfeed_stats */
+#define PIECE 4096
 
 void outfeed__pieces(enum outfeed_dtype dtype, const void *values, size_t count,
 		     outfeed_piece piece, void *user)
@@ -73,15 +72,17 @@ static void take(struct outfeed_look *look, const struct outfeed_tensor *tensor,
 			       tensor->outfeed->params.pool);
 		return;
 	}
-	if (look->known == OUTFEED_COUNTS) {
-		outfeed__pieces(tensor->dtype, values, count, counts_piece, &look->stats);
-		return;
-	}
 	look->stats.n = (int64_t)count;
 	if (moment->abs_max_known)
 		look->abs_max = moment->abs_max;
 	else
 		outfeed__pieces(tensor->dtype, values, count, abs_max_piece, &look->abs_max);
+	if (look->known != OUTFEED_COUNTS)
+		return;
+	outfeed_stats_init(&look->stats);
+	outfeed__pieces(tensor->dtype, values, count, counts_piece, &look->stats);
+	if (count > 0 && look->abs_max < OUTFEED_NONFINITE_BITS)
+		look->stats.abs_max = outfeed__float(look->abs_max);
 }
 
 /* ---- neurons ------------------------------------------------------------------------------------
@@ -226,6 +227,7 @@ void outfeed__look_narrow(struct outfeed_look *look, enum outfeed_tier tier)
 		look->stats.n_zero = all.n_zero;
 		look->stats.n_neg = all.n_neg;
 		look->stats.n_pos = all.n_pos;
+		look->stats.abs_max = count_bad(&all) > 0 ? (double)NAN : all.abs_max;
 	}
 	look->known = tier;
 }

@@ -13,7 +13,7 @@
 enum outfeed_tier {
 	OUTFEED_OFF,
 	OUTFEED_HEALTH,    /* the greatest |x|, which is not finite where any is; a row only then */
-	OUTFEED_COUNTS,    /* a row of exact counts */
+	OUTFEED_COUNTS,    /* a row of exact counts, and the greatest |x| */
 	OUTFEED_STATS,     /* the whole row */
 	OUTFEED_HISTOGRAM, /* and a histogram of signs and exponents */
 	OUTFEED_LAST_N, /* the whole row; values of the last N in memory until they are asked for */

@@ -123,7 +123,7 @@ static void test_each_tier_keeps_its_rows(void **state)
 	recorder_stop(r);
 #define WHOLE "|5|4|0|0|0|1|1|2|-2.0|3.0|0.5|6.0|1.0|3.0|-|-|-\n"
 	assert_answer(r->place.path, ALL_STATS,
-		      "counts|5|4|0|0|0|1|1|2|-|-|-|-|-|-|-|-|-\n"
+		      "counts|5|4|0|0|0|1|1|2|-|-|-|-|-|3.0|-|-|-\n"
 		      "full" WHOLE "histogram" WHOLE "last" WHOLE "stats" WHOLE);
 	assert_answer(r->place.path,
 		      "SELECT key, step, bin, low, high, count FROM tensor_histograms",
@@ -137,6 +137,34 @@ static void test_each_tier_keeps_its_rows(void **state)
 	assert_answer(r->place.path, "SELECT key, tier, keep FROM tensor_tiers ORDER BY key",
 		      "counts|counts|-\nfull|full|-\nhistogram|histogram|-\nlast|last|2\n"
 		      "stats|stats|-\n");
+}
+
+static void test_every_tier_finds_what_explodes(void **state)
+{
+	static const char *const tiers[] = {"health", "counts", "stats", "histogram", "full"};
+	static const float great[] = {1, -2e6f, 0, 3};
+	static const float infinite[] = {1, -2e6f, INFINITY, 3};
+	struct outfeed_health_rules rules;
+
+	(void)state;
+	outfeed_health_defaults(&rules);
+	for (size_t i = 0; i < sizeof(tiers) / sizeof(tiers[0]); i++) {
+		char capture[64];
+		const struct recorder_params params = {.capture = capture, .rules = &rules};
+		struct outfeed_tensor *t;
+
+		snprintf(capture, sizeof(capture), "[{\"tier\": \"%s\"}]", tiers[i]);
+		recorder_open(r, &params);
+		t = recorder_tensor(r, "t", OUTFEED_GRADIENT, four, 1);
+		recorder_record(r, t, 0, plain, 4);
+		recorder_record(r, t, 1, great, 4);
+		recorder_record(r, t, 2, infinite, 4);
+		recorder_stop(r);
+		assert_answer(r->place.path, "SELECT rule, step FROM health ORDER BY step",
+			      "exploding|1\nnonfinite|2\n");
+		if (i + 1 < sizeof(tiers) / sizeof(tiers[0]))
+			recorder_close(r);
+	}
 }
 
 static void test_every_k_counts_steps_and_else_updates(void **state)
@@ -635,6 +663,7 @@ int main(void)
 		TEST(test_what_is_bad_for_ever_is_not_written_for_ever),
 		TEST(test_the_greatest_magnitude_that_is_known_saves_the_pass),
 		TEST(test_each_tier_keeps_its_rows),
+		TEST(test_every_tier_finds_what_explodes),
 		TEST(test_every_k_counts_steps_and_else_updates),
 		TEST(test_a_row_is_given_at_any_tier_and_step),
 		TEST(test_empty_values_and_scalars_have_rows),
