@@ -13,7 +13,7 @@ cd "$work"
 export TIMEFORMAT=%R
 
 once() {
-	{ time POPLAR_ENGINE_OPTIONS=$1 "$bin/ipu-train" "$run" --quiet --evaluate null --fit.epochs 40 "${@:2}"; } 2>&1
+	{ time POPLAR_ENGINE_OPTIONS=$1 "$bin/ipu-train" "$run" --quiet --evaluate null --fit.epochs 40 "${@:2}" 2>/dev/null; } 2>&1
 	rm -rf tf_report__*
 }
 

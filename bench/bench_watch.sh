@@ -18,7 +18,7 @@ export TIMEFORMAT='%U %S' POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoR
 once() {
 	local cpu
 	cpu=$({ time "$bin/ipu-train" "$run" --quiet --evaluate null --compile.steps_per_execution epoch --fit.epochs 2 \
-		--health.watch none "${more[@]}" "$@"; } 2>&1)
+		--health.watch none "${more[@]}" "$@" 2>/dev/null; } 2>&1)
 	sqlite3 -readonly report/*/profile.db "SELECT sum(dur_ns) / 1e9 FROM executions WHERE mode = 'train'" | tr '\n' ' '
 	awk '{ print $1 + $2 }' <<<"$cpu"
 	rm -rf report
