@@ -259,21 +259,7 @@ static void gather(struct trail *trail, const struct outfeed *outfeed, uint64_t 
 static int append_step(struct ips_recording *recording, struct ips_nonfinite_trail *row,
 		       const struct outfeed_stats *stats, bool counted)
 {
-	row->n = stats->n;
-	row->n_nan = counted ? stats->n_nan : IPS_NULL;
-	row->n_pos_inf = counted ? stats->n_pos_inf : IPS_NULL;
-	row->n_neg_inf = counted ? stats->n_neg_inf : IPS_NULL;
-	row->n_zero = counted ? stats->n_zero : IPS_NULL;
-	row->n_neg = counted ? stats->n_neg : IPS_NULL;
-	row->n_pos = counted ? stats->n_pos : IPS_NULL;
-	row->min = stats->min;
-	row->max = stats->max;
-	row->mean = stats->mean;
-	row->std = outfeed_stats_std(stats);
-	row->l1 = stats->l1;
-	row->l2 = outfeed_stats_l2(stats);
-	row->abs_min_nonzero = stats->abs_min_nonzero;
-	row->abs_max = stats->abs_max;
+	OUTFEED_FILL_COLUMNS(row, stats, counted);
 	return ips_append_nonfinite_trail(recording, row);
 }
 

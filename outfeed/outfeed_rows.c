@@ -38,29 +38,6 @@ enum status outfeed__append_tier(struct outfeed_tensor *tensor, const struct out
 /* ---- statistics ---------------------------------------------------------------------------------
  */
 
-static void fill_counts(struct ips_tensor_stats *row, const struct outfeed_stats *stats, bool known)
-{
-	row->n = stats->n;
-	row->n_nan = known ? stats->n_nan : IPS_NULL;
-	row->n_pos_inf = known ? stats->n_pos_inf : IPS_NULL;
-	row->n_neg_inf = known ? stats->n_neg_inf : IPS_NULL;
-	row->n_zero = known ? stats->n_zero : IPS_NULL;
-	row->n_neg = known ? stats->n_neg : IPS_NULL;
-	row->n_pos = known ? stats->n_pos : IPS_NULL;
-}
-
-static void fill_moments(struct ips_tensor_stats *row, const struct outfeed_stats *stats)
-{
-	row->min = stats->min;
-	row->max = stats->max;
-	row->mean = stats->mean;
-	row->std = outfeed_stats_std(stats);
-	row->l1 = stats->l1;
-	row->l2 = outfeed_stats_l2(stats);
-	row->abs_min_nonzero = stats->abs_min_nonzero;
-	row->abs_max = stats->abs_max;
-}
-
 enum status outfeed__append_stats(struct outfeed_tensor *tensor,
 				  const struct outfeed_moment *moment,
 				  const struct outfeed_look *look, struct err *err)
@@ -72,8 +49,7 @@ enum status outfeed__append_stats(struct outfeed_tensor *tensor,
 				       .update_ratio = look->update_ratio,
 				       .n_changed = look->n_changed};
 
-	fill_counts(&row, &look->stats, look->known >= OUTFEED_COUNTS);
-	fill_moments(&row, &look->stats);
+	OUTFEED_FILL_COLUMNS(&row, &look->stats, look->known >= OUTFEED_COUNTS);
 	if (look->known == OUTFEED_HEALTH)
 		row.abs_max = outfeed__float(look->abs_max);
 	return outfeed__failed(tensor->outfeed,

@@ -8,30 +8,11 @@
 #include <math.h>
 
 #include "common/status.h"
-#include "outfeed/outfeed_scan.h"
-#include "outfeed/outfeed_tier.h"
-
-/* Halves are widened a piece at a time. As blocks of outfeed_stats.c are, so that pieces give the
- * bytes that the whole would. */
-#define PIECE 4096
+#include "outfeed/outfeed_internal.h"
 
 static void fill_row(struct ips_tensor_stats *row, const struct outfeed_stats *stats)
 {
-	row->n = stats->n;
-	row->n_nan = stats->n_nan;
-	row->n_pos_inf = stats->n_pos_inf;
-	row->n_neg_inf = stats->n_neg_inf;
-	row->n_zero = stats->n_zero;
-	row->n_neg = stats->n_neg;
-	row->n_pos = stats->n_pos;
-	row->min = stats->min;
-	row->max = stats->max;
-	row->mean = stats->mean;
-	row->std = outfeed_stats_std(stats);
-	row->l1 = stats->l1;
-	row->l2 = outfeed_stats_l2(stats);
-	row->abs_min_nonzero = stats->abs_min_nonzero;
-	row->abs_max = stats->abs_max;
+	OUTFEED_FILL_COLUMNS(row, stats, true);
 	row->inactive = row->update_ratio = (double)NAN;
 	row->n_changed = IPS_NULL;
 }
@@ -59,18 +40,6 @@ static struct outfeed_stats stats_of(const struct ips_tensor_stats *row)
 	return stats;
 }
 
-static void add_halves(struct outfeed_stats *stats, const uint16_t *halves, size_t count)
-{
-	float wide[PIECE];
-
-	for (size_t at = 0; at < count; at += PIECE) {
-		const size_t size = count - at < PIECE ? count - at : PIECE;
-
-		outfeed_scan_widen(wide, halves + at, size);
-		outfeed_stats_add(stats, wide, size);
-	}
-}
-
 int ips_outfeed_stats(struct ips_tensor_stats *out, const void *values, size_t count,
 		      enum ips_outfeed_dtype dtype)
 {
@@ -78,11 +47,7 @@ int ips_outfeed_stats(struct ips_tensor_stats *out, const void *values, size_t c
 
 	if ((unsigned)dtype >= OUTFEED_DTYPES || out == NULL || (values == NULL && count > 0))
 		return ST_INVALID;
-	outfeed_stats_init(&stats);
-	if (dtype == IPS_OUTFEED_FLOAT16)
-		add_halves(&stats, values, count);
-	else
-		outfeed_stats_add(&stats, values, count);
+	outfeed__stats(&stats, (enum outfeed_dtype)dtype, values, count, NULL);
 	*out = (struct ips_tensor_stats){
 		.keys = IPS_KEYS_NULL, .tensor_id = IPS_NULL, .time_ns = IPS_NULL};
 	fill_row(out, &stats);

@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/status.h"
+#include "outfeed/outfeed_scan.h"
 
 static char message[512];
 
@@ -37,6 +38,24 @@ static void test_statistics_need_no_recording(void **state)
 	assert_int_equal(ips_outfeed_stats(&row, NULL, 0, IPS_OUTFEED_FLOAT32), 0);
 	assert_true(row.n == 0 && isnan(row.mean));
 	assert_int_equal(ips_outfeed_stats(&row, values, 1, (enum ips_outfeed_dtype)7), ST_INVALID);
+}
+
+/* As outfeed_stats.h promises the room itself. */
+static void test_halves_have_the_row_of_the_floats_they_are(void **state)
+{
+	static uint16_t halves[30000];
+	static float wide[30000];
+	struct ips_tensor_stats of_halves, of_floats;
+
+	(void)state;
+	for (uint32_t i = 0; i < 30000; i++)
+		halves[i] = (uint16_t)((i * 2654435761u >> 13) & 0xfbff);
+	for (uint32_t i = 0; i < 30000; i++)
+		halves[i] = (halves[i] & 0x7c00) == 0x7c00 ? 0x3c00 : halves[i];
+	outfeed_scan_widen(wide, halves, 30000);
+	assert_int_equal(ips_outfeed_stats(&of_halves, halves, 30000, IPS_OUTFEED_FLOAT16), 0);
+	assert_int_equal(ips_outfeed_stats(&of_floats, wide, 30000, IPS_OUTFEED_FLOAT32), 0);
+	assert_memory_equal(&of_halves, &of_floats, sizeof(of_halves));
 }
 
 static void test_merged_statistics_are_those_of_both(void **state)
@@ -327,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_statistics_need_no_recording),
+		cmocka_unit_test(test_halves_have_the_row_of_the_floats_they_are),
 		cmocka_unit_test(test_merged_statistics_are_those_of_both),
 		cmocka_unit_test(test_kept_values_are_read_back),
 		cmocka_unit_test(test_a_flush_writes_what_is_kept_in_memory),
