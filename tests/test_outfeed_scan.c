@@ -11,8 +11,6 @@
 #include "outfeed/outfeed_kernel.h"
 #include "outfeed/outfeed_scan.h"
 
-#define LONGEST 10007
-
 static uint32_t bits_of(float x)
 {
 	uint32_t bits;
@@ -75,43 +73,17 @@ static void check_array(const float *values, size_t count)
 
 static void test_every_variant_agrees_with_plain_loops(void **state)
 {
-	static const size_t long_ones[] = {511, 512, 513, 4095, 4096, 4097, LONGEST};
-	float *memory = mem_aligned(LONGEST + 16, sizeof(float));
-	struct rng rng;
+	static const size_t long_ones[] = {511, 512, 513, 4095, 4096, 4097, FLOATS_LONGEST};
 
 	(void)state;
-	assert_non_null(memory);
-	for (int kind = 0; kind < FLOATS_KINDS; kind++) {
-		rng_init(&rng, 2, (uint32_t)kind, 0, 0);
-		for (size_t count = 0; count <= 257; count++) {
-			floats_fill(kind, memory + count % 16, count, &rng);
-			check_array(memory + count % 16, count);
-		}
-		for (size_t i = 0; i < ARRAY_LEN(long_ones); i++) {
-			floats_fill(kind, memory + i + 1, long_ones[i], &rng);
-			check_array(memory + i + 1, long_ones[i]);
-		}
-	}
-	mem_free(memory);
+	floats_each_kind(check_array, 2, long_ones, ARRAY_LEN(long_ones));
 }
 
 /* Whatever the distance from a cache line, and the length. */
 static void test_every_alignment_of_a_float_gives_the_same(void **state)
 {
-	static const int kinds[] = {FLOATS_MIXTURE, FLOATS_MANY_NANS, FLOATS_DENORMALS};
-	float *memory = mem_aligned(257 + 16, sizeof(float));
-	struct rng rng;
-
 	(void)state;
-	assert_non_null(memory);
-	rng_init(&rng, 21, 21, 0, 0);
-	for (size_t offset = 0; offset < 16; offset++) {
-		for (size_t count = 0; count <= 257; count++) {
-			floats_fill(kinds[count % 3], memory + offset, count, &rng);
-			check_array(memory + offset, count);
-		}
-	}
-	mem_free(memory);
+	floats_each_alignment(check_array, 21);
 }
 
 /* Wherever it stands, and only values before the end count. */

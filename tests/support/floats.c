@@ -4,6 +4,7 @@
  * Threading: any thread, each with its own generator.
  */
 #include "support/floats.h"
+#include "support/support.h"
 
 #include <float.h>
 #include <math.h>
@@ -170,4 +171,41 @@ _Static_assert(ARRAY_LEN(fillers) == FLOATS_KINDS, "table out of step");
 void floats_fill(int kind, float *values, size_t count, struct rng *rng)
 {
 	fillers[kind](values, count, rng);
+}
+
+void floats_each_kind(floats_check check, uint32_t seed, const size_t *long_ones, size_t count)
+{
+	float *memory = mem_aligned(FLOATS_LONGEST + 16, sizeof(float));
+	struct rng rng;
+
+	assert_non_null(memory);
+	for (int kind = 0; kind < FLOATS_KINDS; kind++) {
+		rng_init(&rng, seed, (uint32_t)kind, 0, 0);
+		for (size_t length = 0; length <= 257; length++) {
+			floats_fill(kind, memory + length % 16, length, &rng);
+			check(memory + length % 16, length);
+		}
+		for (size_t i = 0; i < count; i++) {
+			floats_fill(kind, memory + i + 1, long_ones[i], &rng);
+			check(memory + i + 1, long_ones[i]);
+		}
+	}
+	mem_free(memory);
+}
+
+void floats_each_alignment(floats_check check, uint32_t seed)
+{
+	static const int kinds[] = {FLOATS_MIXTURE, FLOATS_MANY_NANS, FLOATS_DENORMALS};
+	float *memory = mem_aligned(257 + 16, sizeof(float));
+	struct rng rng;
+
+	assert_non_null(memory);
+	rng_init(&rng, seed, seed, 0, 0);
+	for (size_t offset = 0; offset < 16; offset++) {
+		for (size_t length = 0; length <= 257; length++) {
+			floats_fill(kinds[length % 3], memory + offset, length, &rng);
+			check(memory + offset, length);
+		}
+	}
+	mem_free(memory);
 }

@@ -35,4 +35,14 @@ enum floats_kind {
 /* @kind: an enum floats_kind. @rng may be NULL for kinds that draw nothing (equal, rising). */
 void floats_fill(int kind, float *values, size_t count, struct rng *rng);
 
+/* Call @check with arrays of every kind and all lengths up to 257, at an offset that changes with
+ * them, and with the @count lengths @long_ones, none above FLOATS_LONGEST. */
+#define FLOATS_LONGEST 20011
+typedef void (*floats_check)(const float *values, size_t count);
+void floats_each_kind(floats_check check, uint32_t seed, const size_t *long_ones, size_t count);
+
+/* The same of some kinds with all lengths up to 257 at every offset of a float from a cache line.
+ */
+void floats_each_alignment(floats_check check, uint32_t seed);
+
 #endif /* SUPPORT_FLOATS_H */
