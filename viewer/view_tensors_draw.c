@@ -201,10 +201,13 @@ void view__tensors_draw(const void *state, const struct view_context *context,
 	if (heading.rect.height < 1)
 		return;
 	view_draw_heading(screen, &heading);
+	if (screen->curve_count == 0) {
+		/* A scale would be the tensor's that was shown before. */
+		view_text(&curve, 1, 0, VIEW_DIM, "no rows were recorded of it");
+		return;
+	}
 	view_draw_scale(screen, &scale);
 	view_draw_axis(screen, &axis);
 	view_chart_curve(&curve, VIEW_CURVE, screen->curve, screen->curve_count, screen->low,
 			 screen->high);
-	if (screen->curve_count == 0)
-		view_text(&curve, 1, 0, VIEW_DIM, "no values");
 }
