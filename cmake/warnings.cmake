@@ -22,9 +22,9 @@ function(ipuscope_room name)
 endfunction()
 
 # ipuscope_program(NAME SOURCES ... LIBS ...): a command that is installed, with the man page and the shell
-# completions that it prints of itself.
+# completions that it prints of itself; its verbs (`NAME VERB ...`) have man pages of their own.
 function(ipuscope_program name)
-	cmake_parse_arguments(PROGRAM "" "" "SOURCES;LIBS" ${ARGN})
+	cmake_parse_arguments(PROGRAM "" "" "SOURCES;LIBS;VERBS" ${ARGN})
 	add_executable(${name} ${PROGRAM_SOURCES})
 	target_link_libraries(${name} PRIVATE ${PROGRAM_LIBS} ipuscope_options)
 	install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -36,6 +36,11 @@ function(ipuscope_program name)
 		COMMAND ${name} --completion bash > ${pages}/bash/${name}
 		COMMAND ${name} --completion zsh > ${pages}/zsh/_${name})
 	install(FILES ${pages}/${name}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+	foreach(verb IN LISTS PROGRAM_VERBS)
+		add_custom_command(TARGET ${name} POST_BUILD
+			COMMAND ${name} ${verb} --man > ${pages}/${name}-${verb}.1)
+		install(FILES ${pages}/${name}-${verb}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+	endforeach()
 	install(FILES ${pages}/bash/${name} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 	install(FILES ${pages}/zsh/_${name} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 endfunction()

@@ -17,6 +17,7 @@
 #include "common/str.h"
 #include "reports/report_find.h"
 #include "reports/report_registry.h"
+#include "reports/report_verbs.h"
 
 #define WIDTH_DEFAULT 80
 
@@ -26,10 +27,6 @@ enum {
 	OPTION_LIMIT,
 	OPTION_WIDTH,
 	OPTION_COLOR,
-	OPTION_OUTPUT,
-	OPTION_FORCE,
-	OPTION_KEYS,
-	OPTION_STEPS,
 	OPTION_REEVALUATE
 };
 
@@ -51,19 +48,6 @@ static const struct cli_option command_options[] = {
 			  .choices = "auto always never",
 			  .help = "Bold headings: auto (on a terminal, unless NO_COLOR is set), "
 				  "always or never."},
-	[OPTION_OUTPUT] = {.name = "--output",
-			   .letter = 'o',
-			   .argument = "FILE",
-			   .help = "export: the file to write; by default captures.npz, here."},
-	[OPTION_FORCE] = {.name = "--force", .help = "export: replace FILE if it is there."},
-	[OPTION_KEYS] = {.name = "--keys",
-			 .argument = "PATTERN",
-			 .help = "export: only tensors whose key fits this shell pattern "
-				 "('Dense_1*')."},
-	[OPTION_STEPS] = {.name = "--steps",
-			  .help = "export npz: beside each array NAME also NAME@step, the step "
-				  "(of what belongs to a weight update: the update) of each "
-				  "enqueue; -1: unknown."},
 	[OPTION_REEVALUATE] = {.name = "--reevaluate",
 			       .argument = "FILE",
 			       .help = "health: judge what was recorded again. "
@@ -74,13 +58,12 @@ static const struct cli_option command_options[] = {
 
 /* The entry that an option is for; NULL: any. */
 static const char *const option_entries[ARRAY_LEN(command_options)] = {
-	[OPTION_OUTPUT] = "export", [OPTION_FORCE] = "export",      [OPTION_KEYS] = "export",
-	[OPTION_STEPS] = "export",  [OPTION_REEVALUATE] = "health",
+	[OPTION_REEVALUATE] = "health",
 };
 
 static const struct cli_command command_report = {
 	.name = "ipu-report",
-	.synopsis = "REPORT [NAME [FORMAT]] [--csv|--json]",
+	.synopsis = "REPORT [NAME] [--csv|--json] | VERB ...",
 	.summary = "what a run recorded, as text, CSV or JSON",
 	.about =
 		"Print a report on a recorded run. REPORT is a report directory (tf_report__...) "
@@ -89,13 +72,8 @@ static const struct cli_command command_report = {
 		"database such as `stage_timings`, or `list`, which names them all.\n\n"
 		"A file is read the same way while it is written, after its writer was killed, and "
 		"when it is complete; reading never changes it. `repair` finishes a file whose "
-		"writer "
-		"died.\n\n"
-		"`export npz` writes captured tensors to a file that numpy.load() reads: an array "
-		"per "
-		"tensor, named by its key, all enqueues stacked: (enqueues, [replicas,] shape). "
-		"Captures of another shape (a last, short batch) are an array of their own, "
-		"NAME@16x128. Values are stored as they were recorded.",
+		"writer died.\n\n"
+		"VERB is `export` (files for other programs); `ipu-report VERB --help` says more.",
 	.options = command_options,
 	.option_count = ARRAY_LEN(command_options),
 	.examples = "ipu-report tf_report__2026-01-31__12-00-00.000__4711\tThe run at a glance.\n"
@@ -104,8 +82,7 @@ static const struct cli_command command_report = {
 		    "ipu-report run.db health --reevaluate rules.json\tJudge it by other "
 		    "thresholds.\n"
 		    "ipu-report run.db repair\tFinish the file of a killed run.\n"
-		    "ipu-report run.db export npz -o out.npz --keys 'Dense_128*'\tCaptured "
-		    "tensors of a layer, for numpy.\n",
+		    "ipu-report run.db export npz\tCaptured tensors, for numpy.\n",
 	.words = "FILE",
 	.details = "ENVIRONMENT\nNO_COLOR: no bold headings. CLICOLOR_FORCE: bold headings even "
 		   "where the output is not a terminal.",
@@ -113,13 +90,12 @@ static const struct cli_command command_report = {
 
 /* The command line, taken apart. */
 struct command_line {
-	const char *words[3]; /* REPORT, NAME, FORMAT */
+	const char *words[2]; /* REPORT, NAME */
 	int word_count;
 	bool csv, json;
 	int64_t limit;
 	int width; /* -1: not given */
 	const char *color;
-	const char *output, *keys;
 	bool given[ARRAY_LEN(command_options)];
 	const char *reevaluate; /* NULL: not given */
 };
@@ -163,12 +139,6 @@ static enum status command_option(struct command_line *line, const struct cli_ar
 	case OPTION_COLOR:
 		line->color = argument->value;
 		break;
-	case OPTION_OUTPUT:
-		line->output = argument->value;
-		break;
-	case OPTION_KEYS:
-		line->keys = argument->value;
-		break;
 	case OPTION_REEVALUATE:
 		line->reevaluate = argument->value;
 		break;
@@ -194,10 +164,9 @@ static enum status command_parse(struct command_line *line, int argc, char **arg
 		else if (line->word_count < (int)ARRAY_LEN(line->words))
 			line->words[line->word_count++] = argument.value;
 		else
-			status = err_set(
-				err, ST_INVALID,
-				"one word too many: \"%s\" (REPORT, NAME and FORMAT are enough)",
-				argument.value);
+			status = err_set(err, ST_INVALID,
+					 "one word too many: \"%s\" (REPORT and NAME are enough)",
+					 argument.value);
 		if (status != ST_OK)
 			return status;
 	}
@@ -220,47 +189,19 @@ static int command_width(const struct command_line *line)
 /* --- which report ------------------------------------------------------------------------------
  */
 
-/* Nothing to report on at @directory: say where there is something. */
-static enum status command_suggest(const char *directory, const char *what, struct err *err)
-{
-	char newest[FS_PATH_SIZE];
-
-	if (report_find_newest(directory, newest))
-		return err_set(err, ST_INVALID, "%s; the newest here: ipu-report %s", what, newest);
-	return err_set(err, ST_NOTFOUND,
-		       "%s, and no tf_report__... here to choose from (--help says more)", what);
-}
-
 /* `ipu-report spans`: the report is missing, not called "spans". */
 static enum status command_no_path(const char *name, struct err *err)
 {
 	char what[128];
 
 	snprintf(what, sizeof(what), "%.32s is the name of a report: write REPORT before it", name);
-	return command_suggest(".", what, err);
+	return report_find_suggest(".", command_report.name, what, err);
 }
 
-static enum status command_check_path(const char *path, struct err *err)
-{
-	char database[FS_PATH_SIZE], newest[FS_PATH_SIZE];
-
-	if (!fs_is_dir(path) || (fs_path(database, "%s/profile.db", path) && fs_exists(database)))
-		return ST_OK;
-	if (report_find_newest(path, newest))
-		return err_set(err, ST_INVALID,
-			       "%s: holds reports but is none; the newest: ipu-report %s", path,
-			       newest);
-	return err_set(err, ST_NOTFOUND, "%s: no profile.db in this folder", path);
-}
-
-/* Words and options that are not for @entry. */
+/* Options that are not for @entry. */
 static enum status command_check_entry(const struct command_line *line,
 				       const struct report_entry *entry, struct err *err)
 {
-	if (line->word_count > 2 && entry->word == NULL)
-		return err_set(err, ST_INVALID,
-			       "one word too many: \"%s\" (REPORT and NAME are enough)",
-			       line->words[2]);
 	for (size_t i = 0; i < ARRAY_LEN(option_entries); i++)
 		if (line->given[i] && option_entries[i] != NULL &&
 		    strcmp(option_entries[i], entry->name) != 0)
@@ -276,7 +217,7 @@ static enum status command_resolve(struct command_line *line, const struct repor
 	enum status status;
 
 	if (!line->word_count)
-		return command_suggest(".", "no report given", err);
+		return report_find_suggest(".", command_report.name, "no report given", err);
 	if (line->word_count == 1 && !fs_exists(line->words[0]) &&
 	    report_entry_find(entry, line->words[0], NULL) == ST_OK)
 		return (*entry)->needs == REPORT_NEEDS_NOTHING
@@ -288,7 +229,7 @@ static enum status command_resolve(struct command_line *line, const struct repor
 		status = command_check_entry(line, *entry, err);
 	if (status != ST_OK || (*entry)->needs == REPORT_NEEDS_NOTHING)
 		return status;
-	return command_check_path(line->words[0], err);
+	return report_find_check(line->words[0], command_report.name, err);
 }
 
 static enum status command_run(const struct report_entry *entry, struct report_request *request,
@@ -309,12 +250,15 @@ static enum status command_run(const struct report_entry *entry, struct report_r
 
 int report_command(int argc, char **argv)
 {
+	const struct report_verb *verb = report_verb_take(&argc, &argv);
 	const struct report_entry *entry;
 	struct report_request request;
 	struct command_line line;
 	struct err err = {0};
 	enum status status;
 
+	if (verb)
+		return verb->run(argc, argv);
 	if (cli_standard(&command_report, argc, argv, stdout))
 		return 0;
 	status = command_parse(&line, argc, argv, &err);
@@ -328,11 +272,6 @@ int report_command(int argc, char **argv)
 		.reevaluate = line.reevaluate,
 		.limit = line.limit,
 		.out = stdout,
-		.word = line.words[2],
-		.file = line.output,
-		.keys = line.keys,
-		.force = line.given[OPTION_FORCE],
-		.steps = line.given[OPTION_STEPS],
 		.render = {.format = line.csv    ? REPORT_AS_CSV
 				     : line.json ? REPORT_AS_JSON
 						 : REPORT_AS_TEXT,

@@ -19,7 +19,7 @@
 _Static_assert(OUTFEED_NDIM_MAX + 2 <= NPZ_WRITER_DIMS, "an npz_member has too few dimensions");
 
 struct npz_export {
-	const struct report_request *request;
+	const struct report_export_request *request;
 	struct outfeed_captures *captures;
 	struct npz_writer writer;
 	int arrays;
@@ -126,7 +126,7 @@ static enum status npz_steps(struct npz_export *export, int index, struct err *e
 static enum status npz_check(const struct npz_export *export, struct err *err)
 {
 	const int count = outfeed_captures_count(export->captures);
-	const struct report_request *request = export->request;
+	const struct report_export_request *request = export->request;
 
 	for (int i = 0; i < count; i++)
 		if (npz_wanted(export, outfeed_captures_at(export->captures, i)))
@@ -191,7 +191,7 @@ static enum status npz_tell(const struct npz_export *export, const char *path, s
 	return ST_OK;
 }
 
-enum status report_export_npz(const struct report_request *request, const char *path,
+enum status report_export_npz(const struct report_export_request *request, const char *path,
 			      struct err *err)
 {
 	struct npz_export export = {.request = request};

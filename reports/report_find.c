@@ -48,3 +48,27 @@ bool report_find_newest(const char *directory, char out[FS_PATH_SIZE])
 		closedir(dir);
 	return out[0] != '\0';
 }
+
+enum status report_find_suggest(const char *directory, const char *command, const char *what,
+				struct err *err)
+{
+	char newest[FS_PATH_SIZE];
+
+	if (report_find_newest(directory, newest))
+		return err_set(err, ST_INVALID, "%s; the newest here: %s %s", what, command,
+			       newest);
+	return err_set(err, ST_NOTFOUND,
+		       "%s, and no tf_report__... here to choose from (--help says more)", what);
+}
+
+enum status report_find_check(const char *path, const char *command, struct err *err)
+{
+	char database[FS_PATH_SIZE], newest[FS_PATH_SIZE];
+
+	if (!fs_is_dir(path) || (fs_path(database, "%s/profile.db", path) && fs_exists(database)))
+		return ST_OK;
+	if (report_find_newest(path, newest))
+		return err_set(err, ST_INVALID, "%s: holds reports but is none; the newest: %s %s",
+			       path, command, newest);
+	return err_set(err, ST_NOTFOUND, "%s: no profile.db in this folder", path);
+}

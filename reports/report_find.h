@@ -6,10 +6,19 @@
 
 #include <stdbool.h>
 
+#include "common/err.h"
 #include "common/fs.h"
 
 /* The newest report directory (tf_report__*, with a profile.db) in @directory, as a path to give to
  * prof_db_open(). false: none. */
 bool report_find_newest(const char *directory, char out[FS_PATH_SIZE]);
+
+/* Fails with @what is wrong, and names the newest report in @directory, where there is one, as what
+ * to write behind @command. */
+enum status report_find_suggest(const char *directory, const char *command, const char *what,
+				struct err *err);
+
+/* Is @path a database or a report directory? A folder of reports is neither: names the newest. */
+enum status report_find_check(const char *path, const char *command, struct err *err);
 
 #endif /* REPORT_FIND_H */

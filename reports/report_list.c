@@ -4,12 +4,22 @@
 #include "reports/report_registry.h"
 
 #include "reports/report_table.h"
+#include "reports/report_verbs.h"
 
 enum {
 	LIST_NAME,
 	LIST_SHOWS,
 	LIST_COLUMNS
 };
+
+static void list_row(struct report_table *table, const char *name, const char *shows)
+{
+	struct report_cell *row = table->cells + table->row_count * LIST_COLUMNS;
+
+	row[LIST_NAME] = (struct report_cell){.type = PROF_TEXT, .text = name};
+	row[LIST_SHOWS] = (struct report_cell){.type = PROF_TEXT, .text = shows};
+	table->row_count++;
+}
 
 static enum status list_fill(struct report_table *table, struct err *err)
 {
@@ -18,23 +28,22 @@ static enum status list_fill(struct report_table *table, struct err *err)
 		[LIST_SHOWS] = {"shows", REPORT_TEXT},
 	};
 	const struct report_entry *entries;
-	int count;
+	const struct report_verb *verbs;
+	int entry_count, verb_count;
 
-	entries = report_entries(&count);
+	entries = report_entries(&entry_count);
+	verbs = report_verbs(&verb_count);
 	table->name = "list";
 	table->columns = columns;
 	table->column_count = LIST_COLUMNS;
-	table->row_count = count;
-	table->cells =
-		arena_alloc(&table->arena, (size_t)count * LIST_COLUMNS, sizeof(*table->cells));
+	table->cells = arena_alloc(&table->arena, (size_t)(entry_count + verb_count) * LIST_COLUMNS,
+				   sizeof(*table->cells));
 	if (!table->cells)
 		return err_nomem(err);
-	for (int i = 0; i < count; i++) {
-		struct report_cell *row = table->cells + (ptrdiff_t)i * LIST_COLUMNS;
-
-		row[LIST_NAME] = (struct report_cell){.type = PROF_TEXT, .text = entries[i].name};
-		row[LIST_SHOWS] = (struct report_cell){.type = PROF_TEXT, .text = entries[i].usage};
-	}
+	for (int i = 0; i < entry_count; i++)
+		list_row(table, entries[i].name, entries[i].usage);
+	for (int i = 0; i < verb_count; i++)
+		list_row(table, verbs[i].name, verbs[i].command->summary);
 	return ST_OK;
 }
 

@@ -11,13 +11,10 @@
 #include "reports/report_views.h"
 
 static const struct report_entry entry_table[] = {
-	{"summary", "the run at a glance", REPORT_NEEDS_DB, report_run_summary, NULL},
-	{"list", "these names", REPORT_NEEDS_NOTHING, report_run_list, NULL},
-	{"repair", "finish a file whose writer died", REPORT_NEEDS_PATH, report_run_repair, NULL},
-	{"export", "captured tensors for other programs: export npz", REPORT_NEEDS_DB,
-	 report_run_export, "FORMAT"},
-#define ENTRY_ROW(view, table, what, from, key)                                                    \
-	{#view, (what), REPORT_NEEDS_DB, report_run_view, NULL},
+	{"summary", "the run at a glance", REPORT_NEEDS_DB, report_run_summary},
+	{"list", "these names", REPORT_NEEDS_NOTHING, report_run_list},
+	{"repair", "finish a file whose writer died", REPORT_NEEDS_PATH, report_run_repair},
+#define ENTRY_ROW(view, table, what, from, key) {#view, (what), REPORT_NEEDS_DB, report_run_view},
 	REPORT_VIEW_MAP(ENTRY_ROW)
 #undef ENTRY_ROW
 };

@@ -19,11 +19,6 @@ struct report_request {
 	const char *reevaluate; /* of the report `health`: see report_health_rules(); or NULL */
 	int64_t limit;          /* rows; 0: all; REPORT_LIMIT_DEFAULT: as the format has it */
 	FILE *out;
-	/* Of `export`. */
-	const char *word; /* the format; NULL: not given */
-	const char *file; /* where it goes; NULL: the format's default */
-	const char *keys; /* a shell pattern; NULL: all */
-	bool force, steps;
 };
 #define REPORT_LIMIT_DEFAULT INT64_MIN
 #define REPORT_TEXT_LIMIT    1000 /* rows of a text table unless asked otherwise */
@@ -39,7 +34,6 @@ struct report_entry {
 	enum report_needs needs;
 	enum status (*run)(const struct report_entry *entry, const struct report_request *request,
 			   struct err *err);
-	const char *word; /* what a word behind its name says ("FORMAT"); NULL: takes none */
 };
 
 const struct report_entry *report_entries(int *count);
@@ -53,8 +47,6 @@ enum status report_run_summary(const struct report_entry *entry,
 enum status report_run_list(const struct report_entry *entry, const struct report_request *request,
 			    struct err *err);
 enum status report_run_repair(const struct report_entry *entry,
-			      const struct report_request *request, struct err *err);
-enum status report_run_export(const struct report_entry *entry,
 			      const struct report_request *request, struct err *err);
 enum status report_run_reevaluate(const struct report_request *request, struct err *err);
 enum status report_run_view(const struct report_entry *entry, const struct report_request *request,

@@ -50,7 +50,7 @@ refused 2 'no format given (npz)' tutorial.db export
 refused 2 'unknown format "npy" (did you mean "npz"?)' tutorial.db export npy
 refused 2 'one word too many' tutorial.db export npz more
 refused 2 'one word too many' tutorial.db spans npz
-refused 2 '--force is an option of `export`, not of `spans`' tutorial.db spans --force
+refused 2 'unknown option --force' tutorial.db spans --force
 refused 2 'no captured tensor is called "Dence*" (there are 5, such as Dense_128/kernel:0_grad)' tutorial.db export npz --keys 'Dence*' -o x
 refused 2 'no values were captured' none.db export npz -o x
 refused 2 '--outfeed.capture full' none.db export npz -o x

@@ -1,0 +1,50 @@
+/*
+ * The array of verbs. Threading: constant data only. Ownership: literals.
+ */
+#include "reports/report_verbs.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+
+static const struct report_verb verb_table[] = {
+	{"export", &report_export_cli, report_export_command},
+};
+
+const struct report_verb *report_verbs(int *count)
+{
+	*count = (int)ARRAY_LEN(verb_table);
+	return verb_table;
+}
+
+static const struct report_verb *verb_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(verb_table); i++)
+		if (!strcmp(verb_table[i].name, name))
+			return &verb_table[i];
+	return NULL;
+}
+
+const struct report_verb *report_verb_take(int *argc, char ***argv)
+{
+	const struct report_verb *verb;
+	char **words = *argv;
+
+	for (int at = 1; at < *argc && at <= 2; at++) {
+		verb = verb_find(words[at]);
+		if (!verb && words[at][0] == '-')
+			return NULL;
+		if (!verb)
+			continue;
+		if (at == 2) {
+			char *report = words[1];
+
+			words[1] = words[2];
+			words[2] = report;
+		}
+		*argv = words + 1;
+		*argc -= 1;
+		return verb;
+	}
+	return NULL;
+}

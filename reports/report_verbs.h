@@ -1,0 +1,29 @@
+/*
+ * The verbs of ipu-report: words that are commands of their own, with options, --help, man page and
+ * completions of their own.
+ *
+ * `ipu-report VERB ...`; `ipu-report REPORT VERB ...` means `ipu-report VERB REPORT ...`.
+ */
+#ifndef REPORT_VERBS_H
+#define REPORT_VERBS_H
+
+#include "common/cli.h"
+
+struct report_verb {
+	const char *name;
+	const struct cli_command *command; /* called "ipu-report VERB" */
+	/* Behind main(): @argv[0] is the verb, @argv[1] what follows. Returns the exit code. */
+	int (*run)(int argc, char **argv);
+};
+
+const struct report_verb *report_verbs(int *count);
+
+/* The verb that the command line asks for, or NULL. @argv then begins with the verb, and *@argc
+ * counts from it: a REPORT written before the verb comes after it. */
+const struct report_verb *report_verb_take(int *argc, char ***argv);
+
+/* One line each, for cli_command. */
+extern const struct cli_command report_export_cli;
+int report_export_command(int argc, char **argv);
+
+#endif /* REPORT_VERBS_H */
