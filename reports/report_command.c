@@ -24,7 +24,12 @@
 enum {
 	OPTION_CSV,
 	OPTION_JSON,
+	OPTION_COLUMNS,
+	OPTION_SORT,
+	OPTION_WHERE,
+	OPTION_BY,
 	OPTION_LIMIT,
+	OPTION_SQL,
 	OPTION_WIDTH,
 	OPTION_COLOR,
 	OPTION_REEVALUATE
@@ -35,10 +40,32 @@ static const struct cli_option command_options[] = {
 	[OPTION_JSON] = {.name = "--json",
 			 .help = "A JSON object with tool, version, schema_version, report and "
 				 "rows; all rows."},
+	[OPTION_COLUMNS] = {.name = "--columns",
+			    .argument = "NAMES",
+			    .help = "These columns, as a,b,c; all: every one. Text shows the "
+				    "most telling by default, CSV and JSON all."},
+	[OPTION_SORT] = {.name = "--sort",
+			 .letter = 's',
+			 .argument = "NAMES",
+			 .help = "In the order of these columns; -NAME: greatest first."},
+	[OPTION_WHERE] = {.name = "--where",
+			  .letter = 'w',
+			  .argument = "CONDITION",
+			  .help = "Only rows where 'column OP value'; may be given again, then all "
+				  "must hold. OP is = != < <= > >= ~ (a glob such as *grad) !~, "
+				  "or `is null`, `is not null` without a value. A value may "
+				  "have a unit: 'dur_ns > 1ms', 'share > 20%'."},
+	[OPTION_BY] = {.name = "--by",
+		       .argument = "WHAT",
+		       .help = "How rows are grouped; of reports that have a choice: see REPORTS "
+			       "in the manual page."},
 	[OPTION_LIMIT] = {.name = "--limit",
 			  .letter = 'n',
 			  .argument = "ROWS",
 			  .help = "At most so many rows; 0: all. Text shows 1000 by default."},
+	[OPTION_SQL] = {.name = "--sql",
+			.help = "Print the query instead of its rows, to be read, or pasted into "
+				"sqlite3."},
 	[OPTION_WIDTH] = {.name = "--width",
 			  .argument = "COLUMNS",
 			  .help = "Fit text to so many columns; 0: as wide as needed, nothing cut. "
@@ -56,9 +83,14 @@ static const struct cli_option command_options[] = {
 				       "default: the defaults."},
 };
 
-/* The entry that an option is for; NULL: any. */
-static const char *const option_entries[ARRAY_LEN(command_options)] = {
-	[OPTION_REEVALUATE] = "health",
+/* What an option is for. */
+static const struct {
+	const char *entry; /* this one only; NULL: any */
+	bool selects;      /* only those made of rows */
+} option_entries[ARRAY_LEN(command_options)] = {
+	[OPTION_COLUMNS] = {.selects = true}, [OPTION_SORT] = {.selects = true},
+	[OPTION_WHERE] = {.selects = true},   [OPTION_BY] = {.selects = true},
+	[OPTION_SQL] = {.selects = true},     [OPTION_REEVALUATE] = {.entry = "health"},
 };
 
 static const struct cli_command command_report = {
@@ -69,7 +101,8 @@ static const struct cli_command command_report = {
 		"Print a report on a recorded run. REPORT is a report directory (tf_report__...) "
 		"or "
 		"a database (profile.db); NAME is `summary`, which is the default, a view of the "
-		"database such as `stage_timings`, or `list`, which names them all.\n\n"
+		"database such as `stage_timings`, or `list`, which names them all. A word that is "
+		"a report's and a view's means the report; `view:NAME` is the view.\n\n"
 		"A file is read the same way while it is written, after its writer was killed, and "
 		"when it is complete; reading never changes it. `repair` finishes a file whose "
 		"writer died.\n\n"
@@ -78,7 +111,10 @@ static const struct cli_command command_report = {
 	.option_count = ARRAY_LEN(command_options),
 	.examples = "ipu-report tf_report__2026-01-31__12-00-00.000__4711\tThe run at a glance.\n"
 		    "ipu-report run.db bubbles --csv\tEvery bubble, for a spreadsheet.\n"
-		    "ipu-report run.db spans --limit 20\tThe first 20 spans.\n"
+		    "ipu-report run.db spans --sort -dur_ns --limit 20\tThe 20 longest spans.\n"
+		    "ipu-report run.db operations --by layer\tWhere the cycles go.\n"
+		    "ipu-report run.db tensor_stats --where 'key ~ *_grad' --where 'n_nan > 0'\t"
+		    "Gradients with bad numbers.\n"
 		    "ipu-report run.db health --reevaluate rules.json\tJudge it by other "
 		    "thresholds.\n"
 		    "ipu-report run.db repair\tFinish the file of a killed run.\n"
@@ -98,6 +134,7 @@ struct command_line {
 	const char *color;
 	bool given[ARRAY_LEN(command_options)];
 	const char *reevaluate; /* NULL: not given */
+	struct report_choice choice;
 };
 
 /* --- arguments ---------------------------------------------------------------------------------
@@ -115,6 +152,15 @@ static enum status command_number(const struct cli_argument *argument, int64_t g
 	return ST_OK;
 }
 
+static enum status command_where(struct report_choice *choice, const char *condition,
+				 struct err *err)
+{
+	if (choice->where_count == REPORT_WHERES)
+		return err_set(err, ST_LIMIT, "--where: more than %d conditions", REPORT_WHERES);
+	choice->where[choice->where_count++] = condition;
+	return ST_OK;
+}
+
 static enum status command_option(struct command_line *line, const struct cli_argument *argument,
 				  struct err *err)
 {
@@ -128,6 +174,21 @@ static enum status command_option(struct command_line *line, const struct cli_ar
 		break;
 	case OPTION_JSON:
 		line->json = true;
+		break;
+	case OPTION_COLUMNS:
+		line->choice.columns = argument->value;
+		break;
+	case OPTION_SORT:
+		line->choice.sort = argument->value;
+		break;
+	case OPTION_WHERE:
+		status = command_where(&line->choice, argument->value, err);
+		break;
+	case OPTION_BY:
+		line->choice.by = argument->value;
+		break;
+	case OPTION_SQL:
+		line->choice.sql = true;
 		break;
 	case OPTION_LIMIT:
 		status = command_number(argument, INT64_MAX, &line->limit, err);
@@ -202,11 +263,22 @@ static enum status command_no_path(const char *name, struct err *err)
 static enum status command_check_entry(const struct command_line *line,
 				       const struct report_entry *entry, struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(option_entries); i++)
-		if (line->given[i] && option_entries[i] != NULL &&
-		    strcmp(option_entries[i], entry->name) != 0)
+	const bool chooses = report_choice_selects(&line->choice) || line->choice.sql;
+
+	for (size_t i = 0; i < ARRAY_LEN(option_entries); i++) {
+		const char *only = option_entries[i].entry;
+
+		if (line->given[i] && only && strcmp(only, entry->name) != 0)
 			return err_set(err, ST_INVALID, "%s is an option of `%s`, not of `%s`",
-				       command_options[i].name, option_entries[i], entry->name);
+				       command_options[i].name, only, entry->name);
+		if (line->given[i] && option_entries[i].selects && !report_entry_selects(entry))
+			return err_set(err, ST_INVALID,
+				       "%s is for reports made of rows, not for `%s`",
+				       command_options[i].name, entry->name);
+	}
+	if (line->reevaluate && chooses)
+		return err_set(err, ST_INVALID,
+			       "--reevaluate goes with --csv, --json and --limit only");
 	return ST_OK;
 }
 
@@ -270,6 +342,7 @@ int report_command(int argc, char **argv)
 	request = (struct report_request){
 		.path = line.words[0],
 		.reevaluate = line.reevaluate,
+		.choice = line.choice,
 		.limit = line.limit,
 		.out = stdout,
 		.render = {.format = line.csv    ? REPORT_AS_CSV

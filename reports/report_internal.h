@@ -24,6 +24,13 @@ enum status report__columns(const struct prof_query *query, struct arena *arena,
 /* The cell under the query's cursor. Its text lives until the next step. */
 void report__cell(const struct prof_query *query, int column, struct report_cell *out);
 
+/* The rows of an open, bound query, which it closes. *@more: the limit cut it. */
+enum status report__table_rows(struct report_table *out, struct prof_query *query, const char *name,
+			       int64_t limit, bool *more, struct err *err);
+
+/* Is @db still being written, so that a long read would keep its log from being emptied? */
+bool report__is_live(struct prof_db *db);
+
 /* report_table_query() that says whether the limit cut it, and sets no note. */
 enum status report__table_query(struct report_table *out, struct prof_db *db, const char *name,
 				const char *sql, int64_t limit, bool *more, struct err *err);

@@ -7,37 +7,61 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/report_named.h"
+#include "reports/report_select.h"
 #include "reports/report_table.h"
 #include "reports/report_views.h"
 
+#define NAMES_MAX   256
+#define VIEW_PREFIX "view:"
+
+/* Reports that are programs of their own. */
 static const struct report_entry entry_table[] = {
 	{"summary", "the run at a glance", REPORT_NEEDS_DB, report_run_summary},
 	{"list", "these names", REPORT_NEEDS_NOTHING, report_run_list},
 	{"repair", "finish a file whose writer died", REPORT_NEEDS_PATH, report_run_repair},
+};
+
+/* Reports that are a query each. */
+static const struct report_named *const named_table[] = {
+	&report_named_operations,
+};
+
+static const struct report_entry view_entries[] = {
 #define ENTRY_ROW(view, table, what, from, key) {#view, (what), REPORT_NEEDS_DB, report_run_view},
 	REPORT_VIEW_MAP(ENTRY_ROW)
 #undef ENTRY_ROW
 };
 
-const struct report_entry *report_entries(int *count)
+enum {
+	ENTRIES = ARRAY_LEN(entry_table),
+	NAMED = ARRAY_LEN(named_table),
+	VIEWS = ARRAY_LEN(view_entries)
+};
+_Static_assert(ENTRIES + NAMED + 2 * VIEWS <= NAMES_MAX, "too many names to suggest from");
+
+const struct report_entry *report_entry_at(int at, enum report_group *group)
 {
-	*count = (int)ARRAY_LEN(entry_table);
-	return entry_table;
+	*group = at < ENTRIES + NAMED ? REPORT_GROUP_REPORTS : REPORT_GROUP_VIEWS;
+	if (at < ENTRIES)
+		return &entry_table[at];
+	at -= ENTRIES;
+	if (at < NAMED)
+		return &named_table[at]->entry;
+	at -= NAMED;
+	return at < VIEWS ? &view_entries[at] : NULL;
 }
 
-enum status report_entry_find(const struct report_entry **out, const char *name, struct err *err)
+static enum status entry_unknown(const char *name, struct err *err)
 {
-	const char *names[ARRAY_LEN(entry_table)], *near;
+	const char *names[NAMES_MAX], *near;
+	const struct report_entry *entry;
+	enum report_group group;
+	size_t count = 0;
 
-	*out = NULL;
-	for (size_t i = 0; i < ARRAY_LEN(entry_table); i++) {
-		names[i] = entry_table[i].name;
-		if (!strcmp(names[i], name)) {
-			*out = &entry_table[i];
-			return ST_OK;
-		}
-	}
-	near = str_nearest(name, names, ARRAY_LEN(names));
+	for (int i = 0; (entry = report_entry_at(i, &group)); i++)
+		names[count++] = entry->name;
+	near = str_nearest(name, names, count);
 	if (near)
 		return err_set(err, ST_NOTFOUND, "unknown report \"%s\" (did you mean \"%s\"?)",
 			       name, near);
@@ -45,19 +69,59 @@ enum status report_entry_find(const struct report_entry **out, const char *name,
 		       name);
 }
 
+enum status report_entry_find(const struct report_entry **out, const char *name, struct err *err)
+{
+	const bool only_views = str_starts_with(name, VIEW_PREFIX);
+	const char *word = only_views ? name + strlen(VIEW_PREFIX) : name;
+	enum report_group group;
+
+	for (int i = 0; (*out = report_entry_at(i, &group)); i++)
+		if (!strcmp((*out)->name, word) && (!only_views || group == REPORT_GROUP_VIEWS))
+			return ST_OK;
+	return entry_unknown(word, err);
+}
+
+bool report_entry_selects(const struct report_entry *entry)
+{
+	return entry->run == report_run_view || entry->run == report_run_named;
+}
+
+enum status report_run_source(const struct report_source *source,
+			      const struct report_request *request, struct err *err)
+{
+	const bool as_text = request->render.format == REPORT_AS_TEXT;
+	int64_t limit = request->limit;
+
+	if (request->choice.sql)
+		return report_select_print(source, &request->choice, request->db, as_text,
+					   limit == REPORT_LIMIT_DEFAULT ? 0 : limit, request->out,
+					   err);
+	if (limit == REPORT_LIMIT_DEFAULT)
+		limit = as_text ? REPORT_TEXT_LIMIT : 0;
+	return report_select_write(source, &request->choice, request->db, &request->render, limit,
+				   request->out, err);
+}
+
 enum status report_run_view(const struct report_entry *entry, const struct report_request *request,
 			    struct err *err)
 {
+	const struct report_view *view = report_view_find(entry->name);
 	bool unset = request->limit == REPORT_LIMIT_DEFAULT;
 	struct report_table table;
 	enum status status;
 
-	if (request->reevaluate != NULL)
+	if (request->reevaluate)
 		return report_run_reevaluate(request, err);
+	if (request->choice.by)
+		return err_set(err, ST_INVALID, "--by: `%s` is a view: its rows are as they are",
+			       entry->name);
+	if (report_choice_selects(&request->choice) || request->choice.sql)
+		return report_run_source(
+			&(struct report_source){.name = view->name, .sql = view->sql}, request,
+			err);
 	if (request->render.format != REPORT_AS_TEXT)
-		return report_view_stream(report_view_find(entry->name), request->db,
-					  &request->render, unset ? 0 : request->limit,
-					  request->out, err);
+		return report_view_stream(view, request->db, &request->render,
+					  unset ? 0 : request->limit, request->out, err);
 
 	status = report_table_view(&table, request->db, entry->name,
 				   unset ? REPORT_TEXT_LIMIT : request->limit, err);

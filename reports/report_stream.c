@@ -358,8 +358,7 @@ static enum status pass_slice(struct view_pass *pass, bool *more, struct err *er
 	return status;
 }
 
-/* Is @db still being written, so that a long read would keep its log from being emptied? */
-static bool pass_is_live(struct prof_db *db)
+bool report__is_live(struct prof_db *db)
 {
 	return prof_db_state(db) != PROF_COMPLETE && prof_db_writer_alive(db);
 }
@@ -375,7 +374,7 @@ enum status report_view_stream(const struct report_view *view, struct prof_db *d
 
 	if (arena_init(&pass.arena, 0))
 		return err_nomem(err);
-	pass.live = pass_is_live(db);
+	pass.live = report__is_live(db);
 	while (status == ST_OK && more)
 		status = pass_slice(&pass, &more, err);
 

@@ -39,6 +39,9 @@ static const struct {
 	{"time_ns", NAME_IS, REPORT_COUNT},
 	{"start_cycle", NAME_IS, REPORT_COUNT},
 	{"_ns", NAME_ENDS, REPORT_NS},
+	{"share", NAME_IS, REPORT_FRACTION},
+	{"_share", NAME_ENDS, REPORT_FRACTION},
+	{"efficiency", NAME_ENDS, REPORT_FRACTION},
 	{"bytes", NAME_IS, REPORT_BYTES},
 	{"_bytes", NAME_ENDS, REPORT_BYTES},
 	{"bytes_", NAME_STARTS, REPORT_BYTES},
@@ -261,21 +264,18 @@ static enum status table_finish(struct report_table *table, const struct table_r
 	return ST_OK;
 }
 
-enum status report__table_query(struct report_table *out, struct prof_db *db, const char *name,
-				const char *sql, int64_t limit, bool *more, struct err *err)
+enum status report__table_rows(struct report_table *out, struct prof_query *query, const char *name,
+			       int64_t limit, bool *more, struct err *err)
 {
 	struct table_rows rows = {0};
-	struct prof_query *query;
 	enum status status;
 
 	*out = (struct report_table){0};
 	*more = false;
-	if (arena_init(&out->arena, 0))
+	if (arena_init(&out->arena, 0)) {
+		prof_query_close(query);
 		return err_nomem(err);
-	status = prof_query_open(&query, db, sql, err);
-	if (status != ST_OK)
-		goto fail_query;
-
+	}
 	out->name = arena_strdup(&out->arena, name);
 	status = out->name ? ST_OK : err_nomem(err);
 	if (status == ST_OK)
@@ -288,12 +288,19 @@ enum status report__table_query(struct report_table *out, struct prof_db *db, co
 	if (status == ST_OK)
 		status = table_finish(out, &rows, err);
 	mem_free(rows.cells);
-	if (status == ST_OK)
-		return ST_OK;
-
-fail_query:
-	report_table_free(out);
+	if (status != ST_OK)
+		report_table_free(out);
 	return status;
+}
+
+enum status report__table_query(struct report_table *out, struct prof_db *db, const char *name,
+				const char *sql, int64_t limit, bool *more, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	*out = (struct report_table){0};
+	return status == ST_OK ? report__table_rows(out, query, name, limit, more, err) : status;
 }
 
 enum status report_table_query(struct report_table *out, struct prof_db *db, const char *name,

@@ -46,6 +46,7 @@ struct report_table {
 	struct report_cell *cells; /* row after row */
 	int column_count;
 	int64_t row_count;
+	bool keep; /* text: its columns were asked for, so none is left out for want of room */
 	struct arena arena;
 };
 

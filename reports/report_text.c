@@ -2,8 +2,9 @@
  * A table as text for people: aligned columns that fit the width where they can.
  *
  * Too wide, a table gives up in this order: columns without any value, the length of headings
- * (broken at '_'), columns that say the same in every row, the ends of long texts. What is left out
- * is said in the note below. Numbers are never cut: a table may remain wider than asked.
+ * (broken at '_'), columns that say the same in every row, the ends of long texts, columns from the
+ * least important on. What is left out is said in the note below. Numbers are never cut: a table
+ * whose columns were asked for by name may remain wider than asked.
  *
  * Threading: none. Ownership: the layout lives for one call.
  */
@@ -245,7 +246,7 @@ static void text_drop_columns(struct text_layout *layout, int width)
 		if (layout->columns[i].shown)
 			text_squeeze(layout, i, &any);
 	if (any)
-		str_add(&layout->note, " (--width 0, CSV and JSON have all).\n");
+		str_add(&layout->note, " (--width 0 shows them, so does --columns).\n");
 }
 
 /* Give texts their full width again, as far as there is room. */
@@ -262,15 +263,18 @@ static void text_restore_texts(struct text_layout *layout, int width)
 
 static void text_fit(struct text_layout *layout, int width)
 {
+	bool keep = layout->table->keep;
+
 	if (!width || text_total(layout) <= width)
 		return;
-	text_drop_empty(layout);
+	if (!keep)
+		text_drop_empty(layout);
 	if (text_total(layout) > width)
 		text_break_headings(layout);
-	if (text_total(layout) > width)
+	if (text_total(layout) > width && !keep)
 		text_fold_constants(layout, width);
 	text_cut_texts(layout, width);
-	if (text_total(layout) > width) {
+	if (text_total(layout) > width && !keep) {
 		text_drop_columns(layout, width);
 		text_restore_texts(layout, width);
 	}

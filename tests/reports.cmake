@@ -4,13 +4,14 @@ foreach(module IN ITEMS auto options table)
 		LIBS reports LABELS unit reports)
 endforeach()
 
-foreach(module IN ITEMS command schema summary tensors views)
+foreach(module IN ITEMS command schema select summary tensors views)
 	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c report_sample.c
 		LIBS reports PkgConfig::SQLITE LABELS unit reports)
 	target_include_directories(test_report_${module} PRIVATE ${PROJECT_SOURCE_DIR}/profiler)
 endforeach()
-# Runs the command.
+# Run the command.
 add_dependencies(test_report_command ipu-report)
+add_dependencies(test_report_select ipu-report)
 
 # `export`: of recordings that capture_make writes.
 add_executable(capture_make capture_make.c)

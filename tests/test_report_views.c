@@ -64,10 +64,12 @@ static char *view_text(struct prof_db *db, const char *name, enum report_format 
 	struct report_request request = {
 		.db = db, .limit = limit, .render = {.format = format, .width = 80, .tool = "t"}};
 	struct err err = {0};
+	char word[128];
 	size_t size = 0;
 	char *out = NULL;
 
-	assert_int_equal(report_entry_find(&entry, name, NULL), ST_OK);
+	snprintf(word, sizeof(word), "view:%s", name);
+	assert_int_equal(report_entry_find(&entry, word, NULL), ST_OK);
 	request.out = open_memstream(&out, &size);
 	if (entry->run(entry, &request, &err) != ST_OK)
 		fail_msg("%s: %s", name, err.text);
