@@ -4,8 +4,9 @@
  *	bench_record [ROWS [DIRECTORY]]
  *
  * ns of a span with the writer draining, beside two reads of the time stamp counter; ns of a call
- *when recording is off; spans per second into SQLite from ring to commit and the bytes of each,
- *beside a bare loop of 64-row INSERTs of the same seven integers. Medians; nothing is asserted.
+ *when recording is off; spans per second into SQLite from ring to commit and the bytes of each, and
+ *stage timings per second from append to commit, both beside a bare loop of 64-row INSERTs of the
+ *same seven integers. Medians; nothing is asserted.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -23,6 +24,7 @@
 #define ROUNDS 15
 #define BATCH  50000
 #define DEPTH  3
+#define STAGES 4
 
 static int by_value(const void *a, const void *b)
 {
@@ -161,6 +163,46 @@ static double sustained(const char *path, long rows, double *bytes_per_row)
 	return (double)rows / seconds;
 }
 
+/* One after the other the stages' forwards and backwards of each micro-batch, on both clocks. */
+static struct ips_stage_timing timing(long row)
+{
+	const long step = row / (4 * STAGES);
+	struct ips_stage_timing out = {IPS_KEYS_NULL, .clock = row % 2, .start_ns = row * 100,
+				       .dur_ns = 50 + row % 7};
+
+	out.cpu_ns = out.clock == IPS_HOST ? out.dur_ns : IPS_NULL;
+	out.keys.mode = IPS_TRAIN;
+	out.keys.phase = row / 2 % 2 ? 'B' : 'F';
+	out.keys.stage = row / 4 % STAGES;
+	out.keys.ipu = out.keys.stage;
+	out.keys.replica = 0;
+	out.keys.epoch = 1;
+	out.keys.execution = step / 1024;
+	out.keys.step = step;
+	out.keys.weight_update = step / 16;
+	out.keys.microbatch = step % 16;
+	return out;
+}
+
+/* Rows of stage timings, as fast as the queue takes them; from the first to the last commit. */
+static double sustained_rows(const char *path, long rows)
+{
+	struct ips_recording *recording = open_recording(path, 1u << 12, 0);
+	struct ips_stage_timing some[64];
+	uint64_t started = clock_ns();
+	double seconds;
+
+	for (long i = 0; i < rows; i += 64) {
+		for (long j = 0; j < 64; j++)
+			some[j] = timing(i + j);
+		ips_append(recording, IPS_TABLE_stage_timing, some, 64);
+	}
+	ips_recording_flush(recording);
+	seconds = (double)(clock_ns() - started) / 1e9;
+	ips_recording_close(recording, NULL, 0);
+	return (double)rows / seconds;
+}
+
 static void must(sqlite3 *db, int code)
 {
 	if (code != SQLITE_OK && code != SQLITE_DONE) {
@@ -223,7 +265,7 @@ int main(int argc, char **argv)
 	long rows = argc > 1 ? strtol(argv[1], NULL, 10) : 3000000;
 	const char *directory = argc > 2 ? argv[2] : ".";
 	char path[4096];
-	double pair, span, off, rate[3], limit[3], bytes = 0.0, limit_bytes = 0.0;
+	double pair, span, off, rate[3], row_rate[3], limit[3], bytes = 0.0, limit_bytes = 0.0;
 
 	if (rows < 64 ||
 	    snprintf(path, sizeof(path), "%s/bench_record.db", directory) >= (int)sizeof(path))
@@ -237,10 +279,14 @@ int main(int argc, char **argv)
 	for (int r = 0; r < 3; r++) {
 		limit[r] = bare_insert(path, rows, &limit_bytes);
 		rate[r] = sustained(path, rows, &bytes);
+		row_rate[r] = sustained_rows(path, rows);
 	}
 	unlink(path);
 	printf("spans into SQLite %8.2f M/s  bare INSERT loop %7.2f M/s  ratio %.2f\n",
 	       median(rate, 3) / 1e6, median(limit, 3) / 1e6, median(rate, 3) / median(limit, 3));
+	printf("timings into SQLite %6.2f M/s  bare INSERT loop %7.2f M/s  ratio %.2f\n",
+	       median(row_rate, 3) / 1e6, median(limit, 3) / 1e6,
+	       median(row_rate, 3) / median(limit, 3));
 	printf("bytes per span    %8.1f      bare row         %7.1f      ratio %.2f\n", bytes,
 	       limit_bytes, bytes / limit_bytes);
 	return 0;

@@ -50,7 +50,8 @@ static const char *const view_names[] = {
 	"tensors",       "tensor_tiers",    "tensor_stats",    "tensor_histograms",
 	"tensor_epochs", "captures",        "metrics",         "health_rules",
 	"health",        "first_nonfinite", "nonfinite_trail", "overhead",
-	"time_split",
+	"time_split",    "stage_sums",      "bubble_sums",     "execution_sums",
+	"metric_sums",   "health_sums",     "overhead_sums",
 };
 
 const char *const *prof_view_names(size_t *count)

@@ -23,6 +23,7 @@
 #include "profiler/prof_queue.h"
 #include "profiler/prof_rows.h"
 #include "profiler/prof_sql.h"
+#include "profiler/prof_sums.h"
 
 #define PROF_PAGE_BYTES 16384 /* of the database */
 #define PROF_LANE_ROWS  8192u /* rows a lane gathers before they go to the database */
@@ -155,6 +156,7 @@ struct prof_writer {
 	struct prof_insert strings, sites, contexts, tracks, args, flows, instants, samples, zones;
 	struct prof_insert sparse_zones, levels, longs, counter_levels, overhead;
 	struct prof_insert rows[PROF_TABLES]; /* prepared at first use */
+	struct prof_sums sums[PROF_SUM_KINDS];
 	/* dictionaries */
 	struct prof_texts texts;
 	struct prof_contexts recent_contexts;
@@ -234,5 +236,15 @@ enum status prof__writer_context(struct prof_writer *writer, const struct ips_ke
 				 bool needed, int64_t *id);
 enum status prof__writer_chunk(struct prof_writer *writer, const struct prof_chunk *chunk);
 enum status prof__writer_flush_rows(struct prof_writer *writer);
+
+const char *prof__phase_text(int64_t phase); /* NULL where unknown */
+
+/* prof_sums.c */
+/* Add @row of @table (its public struct), that has just been written, to the sums of its kind. */
+enum status prof__sums_row(struct prof_writer *writer, unsigned table, const void *row);
+enum status prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, const void *row);
+/* Write the sums that changed, in the transaction that is open. */
+enum status prof__sums_flush(struct prof_writer *writer);
+void prof__sums_fini(struct prof_writer *writer); /* accepts a zeroed struct */
 
 #endif /* PROF_INTERNAL_H */

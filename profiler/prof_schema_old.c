@@ -16,6 +16,61 @@
 	"NULL AS rank, NULL AS mode, NULL AS epoch, NULL AS execution, NULL AS weight_update, "    \
 	"NULL AS step, NULL AS microbatch, NULL AS replica, "
 
+/* Sums since schema 5. Here they are made of the rows, which are all read and sorted for that. */
+
+static const char stage_sums[] =
+	"SELECT clock, rank, mode, replica, ipu, stage, phase, count(*) AS count, "
+	"sum(dur_ns) AS total_ns, 1.0 * sum(dur_ns) / count(*) AS mean_ns, "
+	"min(dur_ns) AS least_ns, max(dur_ns) AS greatest_ns, sum(cpu_ns) AS cpu_ns, "
+	"min(start_ns) AS first_start_ns, max(start_ns + dur_ns) AS last_end_ns "
+	"FROM main.stage_timings "
+	"GROUP BY clock = 'device', rank, mode, replica, ipu, stage, phase";
+
+static const char bubble_sums[] =
+	"SELECT clock, rank, mode, replica, schedule, stages, microbatches, count(*) AS runs, "
+	"avg(idle_fraction) AS mean_idle_fraction, avg(bubble_rate) AS mean_bubble_rate, "
+	"avg(bubble_over_ideal) AS mean_bubble_over_ideal, "
+	"avg(theory_idle_fraction) AS mean_theory_idle_fraction, "
+	"avg(theory_bubble_rate) AS mean_theory_bubble_rate, "
+	"avg(theory_bubble_over_ideal) AS mean_theory_bubble_over_ideal, "
+	"sum(makespan_ns) AS total_makespan_ns, min(makespan_ns) AS least_makespan_ns, "
+	"max(makespan_ns) AS greatest_makespan_ns, sum(busy_ns + ramp_up_ns + ramp_down_ns + "
+	"imbalance_ns + communication_ns) AS total_ns, sum(busy_ns) AS total_busy_ns, "
+	"sum(ramp_up_ns) AS total_ramp_up_ns, sum(ramp_down_ns) AS total_ramp_down_ns, "
+	"sum(imbalance_ns) AS total_imbalance_ns, "
+	"sum(communication_ns) AS total_communication_ns, "
+	"count(CASE WHEN oversubscribed > 0 THEN 1 END) AS oversubscribed_runs "
+	"FROM main.bubbles "
+	"GROUP BY clock = 'device', rank, mode, replica, schedule, stages, microbatches";
+
+static const char execution_sums[] =
+	"SELECT rank, mode, epoch, count(*) AS executions, sum(steps) AS steps, "
+	"sum(updates) AS updates, count(CASE traced WHEN 1 THEN 1 END) AS traced, "
+	"count(CASE traced WHEN 0 THEN 1 END) AS untraced, min(start_ns) AS first_start_ns, "
+	"max(start_ns + dur_ns) AS last_end_ns, sum(dur_ns) AS total_ns, "
+	"sum(cycles) AS total_cycles FROM main.executions GROUP BY rank, mode, epoch";
+
+static const char metric_sums[] =
+	"SELECT rank, mode, name, step IS NOT NULL AS per_step, count, least, greatest, "
+	"epoch AS last_epoch, execution AS last_execution, step AS last_step, "
+	"time_ns AS last_time_ns, value AS last_value FROM (SELECT *, "
+	"row_number() OVER (alike ORDER BY epoch DESC, execution IS NULL DESC, time_ns DESC) "
+	"AS place, count(*) OVER alike AS count, min(value) OVER alike AS least, "
+	"max(value) OVER alike AS greatest FROM main.metrics "
+	"WINDOW alike AS (PARTITION BY rank, mode, name, step IS NULL)) WHERE place = 1";
+
+/* With min() SQLite takes the other columns from the row that has the least. */
+static const char health_sums[] =
+	"SELECT rule, count(*) AS hits, queue, key, layer, stage, phase, rank, mode, epoch, "
+	"execution, weight_update, step, microbatch, replica, min(time_ns) AS time_ns, value, "
+	"threshold FROM main.health GROUP BY rank, rule";
+
+static const char overhead_sums[] =
+	"SELECT rank, count(*) AS commits, max(time_ns) AS time_ns, sum(events) AS events, "
+	"sum(rows) AS rows, sum(bytes) AS bytes, sum(dropped) AS dropped, "
+	"sum(record_ns_estimate) AS record_ns_estimate, sum(write_ns) AS write_ns "
+	"FROM main.overhead GROUP BY rank";
+
 /* Views since schema 4, and columns since then (@column: one that shows whether they are there). */
 static const struct {
 	const char *view, *column, *select;
@@ -34,6 +89,12 @@ static const struct {
 	 "SELECT *, NULL AS inactive, NULL AS update_ratio, NULL AS n_changed "
 	 "FROM main.tensor_stats"},
 	{"health_rules", "parameters", "SELECT *, NULL AS parameters FROM main.health_rules"},
+	{"stage_sums", NULL, stage_sums},
+	{"bubble_sums", NULL, bubble_sums},
+	{"execution_sums", NULL, execution_sums},
+	{"metric_sums", NULL, metric_sums},
+	{"health_sums", NULL, health_sums},
+	{"overhead_sums", NULL, overhead_sums},
 };
 
 /* Columns of the file's @view; 0: it has no such view that works. *@found: @column is one. */
@@ -60,7 +121,7 @@ static int columns_of(sqlite3 *db, const char *view, const char *column, bool *f
 enum status prof_schema_complete(sqlite3 *db, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(late); i++) {
-		char sql[1024];
+		char sql[2048];
 		bool found;
 		int columns = columns_of(db, late[i].view, late[i].column, &found), code;
 

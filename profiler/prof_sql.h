@@ -47,6 +47,12 @@ struct prof_insert {
 	uint64_t total; /* rows inserted */
 };
 
+/* The row id of the last row, where this alone adds rows and SQLite numbers them. */
+static inline int64_t prof_insert_last(const struct prof_insert *insert)
+{
+	return (int64_t)(insert->total + insert->rows);
+}
+
 /* @head and @tail surround the VALUES: "INSERT INTO t (a, b)", "ON CONFLICT ..." (may be NULL). */
 enum status prof_insert_init(struct prof_insert *insert, sqlite3 *db, const char *head,
 			     size_t columns, const char *tail, struct err *err);

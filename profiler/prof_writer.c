@@ -49,32 +49,42 @@ static uint64_t database_bytes(struct prof_writer *writer)
 
 enum status prof__writer_overhead(struct prof_writer *writer, uint64_t dropped)
 {
-	uint64_t events = writer->events - writer->events_told;
+	const uint64_t events = writer->events - writer->events_told;
+	const uint64_t rows = writer->rows_total - writer->rows_told;
+	struct prof_sum_overhead cost;
 	struct prof_cell *cells;
 	enum status status;
 	int pages = 0, peak = 0;
 
 	sqlite3_db_status(writer->db, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &peak, 0);
+	cost = (struct prof_sum_overhead){
+		.time_ns = prof_clock_now(&writer->clock),
+		.events = (int64_t)events,
+		.rows = (int64_t)rows,
+		.bytes = (int64_t)((uint64_t)pages - writer->pages_told) * PROF_PAGE_BYTES,
+		.dropped = (int64_t)(dropped - writer->told.dropped),
+		.record_ns = (int64_t)((double)events * (writer->clock.stamp_ns + 2.0) +
+				       (double)(writer->keys - writer->keys_told) * KEYS_NS +
+				       (double)rows * ROW_NS),
+		.write_ns = (int64_t)writer->write_ns,
+	};
 	status = prof_insert_row(&writer->overhead, &cells, &writer->err);
 	if (status != ST_OK)
 		return status;
 	prof_cell_int(&cells[0], writer->rank);
-	prof_cell_int(&cells[1], prof_clock_now(&writer->clock));
-	prof_cell_int(&cells[2], (int64_t)events);
-	prof_cell_int(&cells[3], (int64_t)(writer->rows_total - writer->rows_told));
-	prof_cell_int(&cells[4], (int64_t)((uint64_t)pages - writer->pages_told) * PROF_PAGE_BYTES);
-	prof_cell_int(&cells[5], (int64_t)(dropped - writer->told.dropped));
-	prof_cell_int(&cells[6],
-		      (int64_t)((double)events * (writer->clock.stamp_ns + 2.0) +
-				(double)(writer->keys - writer->keys_told) * KEYS_NS +
-				(double)(writer->rows_total - writer->rows_told) * ROW_NS));
-	prof_cell_int(&cells[7], (int64_t)writer->write_ns);
+	prof_cell_int(&cells[1], cost.time_ns);
+	prof_cell_int(&cells[2], cost.events);
+	prof_cell_int(&cells[3], cost.rows);
+	prof_cell_int(&cells[4], cost.bytes);
+	prof_cell_int(&cells[5], cost.dropped);
+	prof_cell_int(&cells[6], cost.record_ns);
+	prof_cell_int(&cells[7], cost.write_ns);
 	writer->events_told = writer->events;
 	writer->keys_told = writer->keys;
 	writer->rows_told = writer->rows_total;
 	writer->pages_told = (uint64_t)pages;
 	writer->write_ns = 0;
-	return ST_OK;
+	return prof__sums_add(writer, PROF_SUM_OVERHEAD, &cost);
 }
 
 static enum status flush_dictionaries(struct prof_writer *writer)
@@ -183,6 +193,8 @@ static enum status commit(struct ips_recording *recording)
 		status = prof__writer_flush_rows(writer);
 	if (status == ST_OK)
 		status = prof__writer_overhead(writer, dropped);
+	if (status == ST_OK)
+		status = prof__sums_flush(writer);
 	if (status == ST_OK)
 		status = flush_dictionaries(writer);
 	if (status == ST_OK)

@@ -290,6 +290,7 @@ void prof__writer_close(struct prof_writer *writer)
 		prof_insert_fini(inserts[i]);
 	for (size_t i = 0; i < PROF_TABLES; i++)
 		prof_insert_fini(&writer->rows[i]);
+	prof__sums_fini(writer);
 	for (size_t i = 0; i < ARRAY_LEN(statements); i++)
 		sqlite3_finalize(statements[i]);
 	sqlite3_close(writer->db);
@@ -335,8 +336,18 @@ static enum status write_last_overhead(struct prof_writer *writer)
 
 	if (lost == 0 && writer->write_ns == 0)
 		return ST_OK;
-	status = prof__writer_overhead(writer, writer->told.dropped + lost);
-	return status == ST_OK ? prof_insert_flush(&writer->overhead, &writer->err) : status;
+	status = prof__writer_begin(writer);
+	if (status == ST_OK)
+		status = prof__writer_overhead(writer, writer->told.dropped + lost);
+	if (status == ST_OK)
+		status = prof_insert_flush(&writer->overhead, &writer->err);
+	if (status == ST_OK)
+		status = prof__sums_flush(writer);
+	if (status == ST_OK)
+		status = prof_sql_execute(writer->commit, &writer->err, "commit");
+	if (status == ST_OK)
+		writer->in_transaction = false;
+	return status;
 }
 
 enum status prof__writer_finish(struct ips_recording *recording)

@@ -94,10 +94,20 @@ enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site,
 	return write_site(writer, site, *id);
 }
 
+const char *prof__phase_text(int64_t phase)
+{
+	static const char phases[][2] = {"F", "B", "W", "R", "U"};
+
+	for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
+		if (phases[i][0] == phase)
+			return phases[i];
+	}
+	return NULL;
+}
+
 static enum status write_context(struct prof_writer *writer, const struct ips_keys *keys,
 				 int64_t id)
 {
-	static const char phases[][2] = {"F", "B", "W", "R", "U"};
 	struct prof_cell *cells;
 	enum status status = prof__writer_begin(writer);
 
@@ -116,11 +126,7 @@ static enum status write_context(struct prof_writer *writer, const struct ips_ke
 	prof_cell_int(&cells[8], keys->replica);
 	prof_cell_int(&cells[9], keys->ipu);
 	prof_cell_int(&cells[10], keys->stage);
-	prof_cell_text(&cells[11], NULL);
-	for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
-		if (phases[i][0] == keys->phase)
-			prof_cell_text(&cells[11], phases[i]);
-	}
+	prof_cell_text(&cells[11], prof__phase_text(keys->phase));
 	return ST_OK;
 }
 
@@ -246,6 +252,8 @@ static enum status write_row(struct prof_writer *writer, unsigned table, const u
 		status = prof_insert_row(&writer->rows[table], &cells, &writer->err);
 	for (size_t i = 0; i < type->count && status == ST_OK; i++)
 		status = fill_cell(writer, &type->columns[i], row, &cells[i]);
+	if (status == ST_OK)
+		status = prof__sums_row(writer, table, row);
 	writer->rows_total++;
 	return status;
 }

@@ -10,7 +10,7 @@
 -- "when and where" in contexts. There are no secondary indexes on them while a run is recorded.
 
 PRAGMA application_id = 1230001491; -- 0x49505553, "IPUS"
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 
 -- ---------------------------------------------------------------------------------------------
 -- Part 1: tables
@@ -258,6 +258,53 @@ CREATE TABLE time_split_rows (
 	clock INTEGER NOT NULL, rank INTEGER NOT NULL, execution INTEGER, replica INTEGER, ipu INTEGER,
 	compute_ns INTEGER, exchange_ns INTEGER, sync_ns INTEGER, host_io_ns INTEGER, idle_ns INTEGER);
 
+-- Sums of the rows above, for what reports say of a whole run: with each commit those that changed are
+-- written again, so they are of the same moment as the rows. A row is a group: a rank and the columns
+-- up to the first sum; there may be several rows of one group (the writer forgets groups where they are
+-- many), whose sums add up. A sum is NULL where nothing of it was known.
+CREATE TABLE stage_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, clock INTEGER NOT NULL, mode TEXT, replica INTEGER, ipu INTEGER, stage INTEGER,
+	phase TEXT, count INTEGER NOT NULL, total_ns INTEGER, least_ns INTEGER, greatest_ns INTEGER,
+	first_start_ns INTEGER, last_end_ns INTEGER, cpu_ns INTEGER);
+
+-- all_ns: busy, the ramps, imbalance and communication, of the runs that know all of them, which is their
+-- IPUs x makespan. The fractions are sums; the columns in the plural count what they are sums of.
+CREATE TABLE bubble_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, clock INTEGER NOT NULL, mode TEXT, replica INTEGER, schedule_id INTEGER,
+	stages INTEGER, microbatches INTEGER, runs INTEGER NOT NULL, makespan_ns INTEGER,
+	least_makespan_ns INTEGER, greatest_makespan_ns INTEGER, busy_ns INTEGER, ramp_up_ns INTEGER,
+	ramp_down_ns INTEGER, imbalance_ns INTEGER, communication_ns INTEGER, all_ns INTEGER,
+	oversubscribed INTEGER, idle_fraction REAL, bubble_rate REAL, bubble_over_ideal REAL,
+	theory_idle_fraction REAL, theory_bubble_rate REAL, theory_bubble_over_ideal REAL,
+	idle_fractions INTEGER, bubble_rates INTEGER, bubbles_over_ideal INTEGER,
+	theory_idle_fractions INTEGER, theory_bubble_rates INTEGER, theory_bubbles_over_ideal INTEGER);
+
+CREATE TABLE execution_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, executions INTEGER NOT NULL, steps INTEGER,
+	updates INTEGER, traced INTEGER, untraced INTEGER, first_start_ns INTEGER, last_end_ns INTEGER,
+	total_ns INTEGER, cycles INTEGER);
+
+-- One row per group. last_*: the row of the last epoch, of that the one that is of no single execution,
+-- of those the last in time.
+CREATE TABLE metric_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, mode TEXT, name_id INTEGER, per_step INTEGER NOT NULL, count INTEGER NOT NULL,
+	least REAL, greatest REAL, last_epoch INTEGER, last_execution INTEGER, last_step INTEGER,
+	last_time_ns INTEGER, last_value REAL);
+
+-- One row per group. first_row: of health_rows, the first in time.
+CREATE TABLE health_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, rule_id INTEGER, hits INTEGER NOT NULL, first_ns INTEGER, first_row INTEGER NOT NULL);
+
+CREATE TABLE overhead_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, commits INTEGER NOT NULL, time_ns INTEGER, events INTEGER, rows INTEGER,
+	bytes INTEGER, dropped INTEGER, record_ns_estimate INTEGER, write_ns INTEGER);
+
 -- ---------------------------------------------------------------------------------------------
 -- Part 2: the contract
 
@@ -476,3 +523,56 @@ CREATE VIEW time_split AS
 	SELECT CASE clock WHEN 0 THEN 'host' ELSE 'device' END AS clock, rank, execution, replica, ipu,
 		compute_ns, exchange_ns, sync_ns, host_io_ns, idle_ns
 	FROM time_split_rows;
+
+CREATE VIEW stage_sums AS
+	SELECT CASE clock WHEN 0 THEN 'host' ELSE 'device' END AS clock, rank, mode, replica, ipu, stage, phase,
+		sum(count) AS count, sum(total_ns) AS total_ns, 1.0 * sum(total_ns) / sum(count) AS mean_ns,
+		min(least_ns) AS least_ns, max(greatest_ns) AS greatest_ns, sum(cpu_ns) AS cpu_ns,
+		min(first_start_ns) AS first_start_ns, max(last_end_ns) AS last_end_ns
+	FROM stage_sum_rows
+	GROUP BY stage_sum_rows.clock, rank, mode, replica, ipu, stage, phase;
+
+CREATE VIEW bubble_sums AS
+	SELECT CASE b.clock WHEN 0 THEN 'host' ELSE 'device' END AS clock, b.rank, b.mode, b.replica,
+		n.value AS schedule, b.stages, b.microbatches, sum(b.runs) AS runs,
+		sum(b.idle_fraction) / sum(b.idle_fractions) AS mean_idle_fraction,
+		sum(b.bubble_rate) / sum(b.bubble_rates) AS mean_bubble_rate,
+		sum(b.bubble_over_ideal) / sum(b.bubbles_over_ideal) AS mean_bubble_over_ideal,
+		sum(b.theory_idle_fraction) / sum(b.theory_idle_fractions) AS mean_theory_idle_fraction,
+		sum(b.theory_bubble_rate) / sum(b.theory_bubble_rates) AS mean_theory_bubble_rate,
+		sum(b.theory_bubble_over_ideal) / sum(b.theory_bubbles_over_ideal) AS mean_theory_bubble_over_ideal,
+		sum(b.makespan_ns) AS total_makespan_ns, min(b.least_makespan_ns) AS least_makespan_ns,
+		max(b.greatest_makespan_ns) AS greatest_makespan_ns, sum(b.all_ns) AS total_ns,
+		sum(b.busy_ns) AS total_busy_ns, sum(b.ramp_up_ns) AS total_ramp_up_ns,
+		sum(b.ramp_down_ns) AS total_ramp_down_ns, sum(b.imbalance_ns) AS total_imbalance_ns,
+		sum(b.communication_ns) AS total_communication_ns, sum(b.oversubscribed) AS oversubscribed_runs
+	FROM bubble_sum_rows b
+	LEFT JOIN strings n ON n.string_id = b.schedule_id
+	GROUP BY b.clock, b.rank, b.mode, b.replica, n.value, b.stages, b.microbatches;
+
+CREATE VIEW execution_sums AS
+	SELECT rank, mode, epoch, sum(executions) AS executions, sum(steps) AS steps, sum(updates) AS updates,
+		sum(traced) AS traced, sum(untraced) AS untraced, min(first_start_ns) AS first_start_ns,
+		max(last_end_ns) AS last_end_ns, sum(total_ns) AS total_ns, sum(cycles) AS total_cycles
+	FROM execution_sum_rows
+	GROUP BY rank, mode, epoch;
+
+CREATE VIEW metric_sums AS
+	SELECT m.rank, m.mode, n.value AS name, m.per_step, m.count, m.least, m.greatest, m.last_epoch,
+		m.last_execution, m.last_step, m.last_time_ns, m.last_value
+	FROM metric_sum_rows m LEFT JOIN strings n ON n.string_id = m.name_id;
+
+CREATE VIEW health_sums AS
+	SELECT r.value AS rule, s.hits, i.queue, coalesce(h.key, i.key) AS key, coalesce(h.layer, i.layer) AS layer,
+		coalesce(c.stage, i.stage) AS stage, c.phase,
+		s.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		h.time_ns, h.value, h.threshold
+	FROM health_sum_rows s
+	LEFT JOIN strings r ON r.string_id = s.rule_id
+	LEFT JOIN health_rows h ON h.row_id = s.first_row
+	LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id
+	LEFT JOIN contexts c ON c.context_id = h.context_id;
+
+CREATE VIEW overhead_sums AS
+	SELECT rank, commits, time_ns, events, rows, bytes, dropped, record_ns_estimate, write_ns
+	FROM overhead_sum_rows;

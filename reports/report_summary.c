@@ -169,11 +169,10 @@ static void summary_file(struct report_summary *out)
  */
 
 static const char sql_executions[] =
-	"SELECT count(*), sum(CASE WHEN mode = 'train' THEN steps END), "
+	"SELECT sum(executions), sum(CASE WHEN mode = 'train' THEN steps END), "
 	"sum(CASE WHEN mode = 'train' THEN updates END), "
-	"count(DISTINCT CASE WHEN mode = 'train' THEN epoch END), max(start_ns + dur_ns), "
-	"count(CASE WHEN traced = 1 THEN 1 END), count(CASE WHEN traced = 0 THEN 1 END) "
-	"FROM executions";
+	"count(DISTINCT CASE WHEN mode = 'train' THEN epoch END), max(last_end_ns), "
+	"sum(traced), sum(untraced) FROM execution_sums";
 
 static enum status summary_executions(struct report_summary *out, const struct prof_query *query,
 				      struct err *err)
@@ -194,10 +193,9 @@ static enum status summary_metric(struct prof_db *db, const char *mode, const ch
 				  double *out, struct err *err)
 {
 	static const char sql[] =
-		"SELECT value FROM metrics WHERE mode = :mode AND name LIKE :name "
-		"ORDER BY epoch DESC, step IS NULL DESC, execution IS NULL DESC, time_ns DESC, "
-		"name "
-		"LIMIT 1";
+		"SELECT last_value FROM metric_sums WHERE mode = :mode AND name LIKE :name "
+		"ORDER BY last_epoch DESC, per_step, last_execution IS NULL DESC, "
+		"last_time_ns DESC, name LIMIT 1";
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
 	bool row = false;
@@ -342,12 +340,12 @@ static void summary_bubble(struct report_summary *out, const struct report_bubbl
 /* --- recording ---------------------------------------------------------------------------------
  */
 
-/* Zones and row numbers know the counts without counting. */
+/* Rows are numbered from 1 and never go: the last number is their count. */
 static const char sql_recording[] =
-	"SELECT (SELECT sum(last_row - first_row + 1) FROM zones WHERE kind = 0), "
+	"SELECT (SELECT max(span_id) FROM span_rows), "
 	"sum(events), sum(dropped), sum(record_ns_estimate), sum(write_ns), max(time_ns), "
 	"(SELECT count(*) FROM tensors), (SELECT max(row_id) FROM tensor_stat_rows), "
-	"(SELECT count(*) FROM health) FROM overhead";
+	"(SELECT max(row_id) FROM health_rows) FROM overhead_sums";
 
 static enum status summary_recording(struct report_summary *out, const struct prof_query *query,
 				     struct err *err)

@@ -78,7 +78,8 @@ struct report_summary {
 	struct arena arena; /* owns all texts and arrays */
 };
 
-/* Bounded but for the rows of stage timings and bubbles, which are all read: 0.2 s a million. */
+/* From the writer's sums: its time does not grow with the rows. Of a file older than schema 5 the
+ * rows are all read: of stage timings and bubbles 0.2 s a million. */
 enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err);
 /* The same with @sums, which go on from call to call (begin with a zeroed one) and take about
  * @budget_ns of reading; `summed` tells how far they are. */

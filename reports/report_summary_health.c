@@ -11,11 +11,11 @@
 #include "reports/report_internal.h"
 #include "reports/report_summary.h"
 
-/* Of each rule that was broken its first hit: with min() SQLite takes the other columns from there.
- */
+/* Of each rule that was broken its first hit, of the rank that had it first: with min() SQLite
+ * takes the other columns from there. */
 static const char sql_broken[] =
-	"SELECT rule, count(*), min(time_ns), coalesce(key, layer), epoch, weight_update, step "
-	"FROM health GROUP BY rule ORDER BY 3, 1";
+	"SELECT rule, sum(hits), min(time_ns), coalesce(key, layer), epoch, weight_update, step "
+	"FROM health_sums GROUP BY rule ORDER BY 3, 1";
 
 static const char sql_bad[] = "SELECT key, layer, phase, epoch, weight_update, step, microbatch, "
 			      "replica, stage, time_ns, "

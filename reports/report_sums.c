@@ -1,5 +1,6 @@
 /*
- * Rows are stepped through and added up here: SQLite would sort them all to group them.
+ * The writer's sums where the file has them; else its rows, which are stepped through and added up
+ * here: SQLite would sort them all to group them.
  *
  * Threading: none. Ownership: the sums own their array of stages.
  */
@@ -49,31 +50,49 @@ struct report_stage_sum *report_sums_stage(struct report_sums *sums, int64_t sta
 	return &sums->stage[low];
 }
 
-static const char sql_timings[] = "SELECT s.row_id, s.clock, s.dur_ns, c.stage, c.phase, c.ipu, "
-				  "c.mode IS NULL OR c.mode = 'train' FROM stage_timing_rows s "
-				  "LEFT JOIN contexts c ON c.context_id = s.context_id "
-				  "WHERE s.row_id > :after ORDER BY s.row_id LIMIT :rows";
+/* One shape for both: what the writer has summed, a group a row, and the rows, each a group of one.
+ */
+#define TIMING_COLUMNS "clock, stage, phase, ipu, mode IS NULL OR mode = 'train', "
+
+static const char sql_timing_sums[] =
+	"SELECT 0, " TIMING_COLUMNS "count, total_ns FROM stage_sum_rows ORDER BY sum_id";
+
+static const char sql_timings[] =
+	"SELECT s.row_id, " TIMING_COLUMNS "1, s.dur_ns FROM stage_timing_rows s "
+	"LEFT JOIN contexts c ON c.context_id = s.context_id "
+	"WHERE s.row_id > :after ORDER BY s.row_id LIMIT :rows";
+
+enum {
+	TIMING_CLOCK = 1,
+	TIMING_STAGE,
+	TIMING_PHASE,
+	TIMING_IPU,
+	TIMING_TRAINING,
+	TIMING_COUNT,
+	TIMING_NS
+};
 
 static enum status sums_timing(struct report_sums *sums, const struct prof_query *query,
 			       struct err *err)
 {
-	const int device = prof_column_int(query, 1) != 0;
-	const int64_t ns = prof_column_int(query, 2), ipu = prof_column_int(query, 5);
+	const int device = prof_column_int(query, TIMING_CLOCK) != 0;
+	const int64_t ns = prof_column_int(query, TIMING_NS);
+	const int64_t ipu = prof_column_int(query, TIMING_IPU);
 	struct report_stage_sum *stage;
 	const char *phase;
 
-	if (prof_column_type(query, 3) == PROF_NULL)
+	if (prof_column_type(query, TIMING_STAGE) == PROF_NULL)
 		return ST_OK;
-	stage = report_sums_stage(sums, prof_column_int(query, 3));
+	stage = report_sums_stage(sums, prof_column_int(query, TIMING_STAGE));
 	if (!stage)
 		return err_nomem(err);
-	phase = prof_column_text(query, 4);
-	if (!phase || prof_column_int(query, 6) != 1)
+	phase = prof_column_text(query, TIMING_PHASE);
+	if (!phase || prof_column_int(query, TIMING_TRAINING) != 1)
 		return ST_OK;
 	if (ipu != INT64_MIN && (stage->ipu == INT64_MIN || ipu < stage->ipu))
 		stage->ipu = ipu;
 	if (*phase == 'F' && !device)
-		stage->count++;
+		sums_count(&stage->count, prof_column_int(query, TIMING_COUNT));
 	if (*phase == 'F')
 		sums_count(&stage->forward_ns[device], ns);
 	else if (*phase == 'U')
@@ -85,37 +104,50 @@ static enum status sums_timing(struct report_sums *sums, const struct prof_query
 
 /* --- bubbles ---------------------------------------------------------------------------------- */
 
+#define BUBBLE_COLUMNS                                                                             \
+	"clock, mode IS NULL OR mode = 'train', oversubscribed, idle_fraction, bubble_rate, "      \
+	"bubble_over_ideal, theory_idle_fraction, theory_bubble_rate, "                            \
+	"theory_bubble_over_ideal, ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns, "
+
+static const char sql_bubble_sums[] =
+	"SELECT 0, " BUBBLE_COLUMNS "all_ns, runs, idle_fractions, bubble_rates, "
+	"bubbles_over_ideal, theory_idle_fractions, theory_bubble_rates, "
+	"theory_bubbles_over_ideal FROM bubble_sum_rows ORDER BY sum_id";
+
 /* Busy and idle parts add up to IPUs x makespan. */
 static const char sql_bubbles[] =
-	"SELECT b.row_id, b.clock, b.idle_fraction, b.bubble_rate, b.bubble_over_ideal, "
-	"b.theory_idle_fraction, b.theory_bubble_rate, b.theory_bubble_over_ideal, b.ramp_up_ns, "
-	"b.ramp_down_ns, b.imbalance_ns, b.communication_ns, "
-	"b.busy_ns + b.ramp_up_ns + b.ramp_down_ns + b.imbalance_ns + b.communication_ns, "
-	"b.oversubscribed, c.mode IS NULL OR c.mode = 'train' FROM bubble_rows b "
+	"SELECT b.row_id, " BUBBLE_COLUMNS
+	"busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns + communication_ns, 1, "
+	"idle_fraction IS NOT NULL, bubble_rate IS NOT NULL, bubble_over_ideal IS NOT NULL, "
+	"theory_idle_fraction IS NOT NULL, theory_bubble_rate IS NOT NULL, "
+	"theory_bubble_over_ideal IS NOT NULL FROM bubble_rows b "
 	"LEFT JOIN contexts c ON c.context_id = b.context_id "
 	"WHERE b.row_id > :after ORDER BY b.row_id LIMIT :rows";
 
 enum {
-	BUBBLE_MEAN = 2,
+	BUBBLE_CLOCK = 1,
+	BUBBLE_TRAINING,
+	BUBBLE_OVERSUBSCRIBED,
+	BUBBLE_MEAN,
 	BUBBLE_TIME = BUBBLE_MEAN + REPORT_BUBBLE_MEANS,
 	BUBBLE_TOTAL = BUBBLE_TIME + REPORT_BUBBLE_TIMES,
-	BUBBLE_OVERSUBSCRIBED,
-	BUBBLE_TRAINING
+	BUBBLE_RUNS,
+	BUBBLE_KNOWN
 };
 
 static enum status sums_bubble(struct report_sums *sums, const struct prof_query *query,
 			       struct err *err)
 {
-	struct report_bubble_sum *bubble = &sums->bubble[prof_column_int(query, 1) != 0];
+	struct report_bubble_sum *bubble = &sums->bubble[prof_column_int(query, BUBBLE_CLOCK) != 0];
 
 	(void)err;
 	if (prof_column_int(query, BUBBLE_TRAINING) != 1)
 		return ST_OK;
-	bubble->runs++;
+	sums_count(&bubble->runs, prof_column_int(query, BUBBLE_RUNS));
 	for (int i = 0; i < REPORT_BUBBLE_MEANS; i++)
 		if (prof_column_type(query, BUBBLE_MEAN + i) != PROF_NULL) {
 			bubble->mean[i] += prof_column_real(query, BUBBLE_MEAN + i);
-			bubble->known[i]++;
+			sums_count(&bubble->known[i], prof_column_int(query, BUBBLE_KNOWN + i));
 		}
 	for (int i = 0; i < REPORT_BUBBLE_TIMES; i++)
 		sums_count(&bubble->time_ns[i], prof_column_int(query, BUBBLE_TIME + i));
@@ -125,11 +157,12 @@ static enum status sums_bubble(struct report_sums *sums, const struct prof_query
 	return ST_OK;
 }
 
-/* --- slices ----------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
-/* One slice after row *@read. *@rows: how many there were. */
-static enum status sums_slice(struct report_sums *sums, struct prof_db *db, const char *sql,
-			      sums_row_fn take, int64_t *read, int *rows, struct err *err)
+/* Call @take for each row of @sql: for all of them, or (@read) for a slice after row *@read.
+ * *@rows: how many there were. */
+static enum status sums_each(struct report_sums *sums, struct prof_db *db, const char *sql,
+			     sums_row_fn take, int64_t *read, int *rows, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
@@ -138,13 +171,16 @@ static enum status sums_slice(struct report_sums *sums, struct prof_db *db, cons
 	*rows = 0;
 	if (status != ST_OK)
 		return status;
-	prof_query_int(query, ":after", *read);
-	prof_query_int(query, ":rows", SLICE_ROWS);
+	if (read) {
+		prof_query_int(query, ":after", *read);
+		prof_query_int(query, ":rows", SLICE_ROWS);
+	}
 	while (status == ST_OK && row) {
 		status = prof_query_step(query, &row, err);
 		if (status != ST_OK || !row)
 			break;
-		*read = prof_column_int(query, 0);
+		if (read)
+			*read = prof_column_int(query, 0);
 		(*rows)++;
 		status = take(sums, query, err);
 	}
@@ -152,27 +188,51 @@ static enum status sums_slice(struct report_sums *sums, struct prof_db *db, cons
 	return status;
 }
 
-static enum status sums_look(struct report_sums *sums, struct prof_db *db, struct err *err)
+/* How many rows there are to sum, and whether the file has their sums (since schema 5). */
+static enum status sums_look(struct report_sums *sums, struct prof_db *db, bool *summed,
+			     struct err *err)
 {
-	static const char sql[] = "SELECT coalesce((SELECT max(row_id) FROM stage_timing_rows), 0),"
-				  " coalesce((SELECT max(row_id) FROM bubble_rows), 0)";
+	static const char sql[] =
+		"SELECT coalesce((SELECT max(row_id) FROM stage_timing_rows), 0), "
+		"coalesce((SELECT max(row_id) FROM bubble_rows), 0), "
+		"(SELECT count(*) FROM sqlite_schema WHERE type = 'table' "
+		"AND name IN ('stage_sum_rows', 'bubble_sum_rows'))";
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
 	bool row = false;
 
+	*summed = false;
 	if (status != ST_OK)
 		return status;
 	status = prof_query_step(query, &row, err);
 	if (status == ST_OK && row) {
 		sums->timings = prof_column_int(query, 0);
 		sums->bubbles = prof_column_int(query, 1);
+		*summed = prof_column_int(query, 2) == 2;
 	}
 	prof_query_close(query);
 	return status;
 }
 
-enum status report_sums_add(struct report_sums *sums, struct prof_db *db, uint64_t budget_ns,
-			    struct err *err)
+/* The writer's sums: few rows, afresh each time. */
+static enum status sums_take(struct report_sums *sums, struct prof_db *db, struct err *err)
+{
+	enum status status;
+	int rows;
+
+	memset(sums->bubble, 0, sizeof(sums->bubble));
+	sums->count = 0;
+	status = sums_each(sums, db, sql_bubble_sums, sums_bubble, NULL, &rows, err);
+	if (status == ST_OK)
+		status = sums_each(sums, db, sql_timing_sums, sums_timing, NULL, &rows, err);
+	sums->timings_read = sums->timings;
+	sums->bubbles_read = sums->bubbles;
+	return status;
+}
+
+/* The rows of an older file, slice by slice. *@all: they are all in. */
+static enum status sums_add_rows(struct report_sums *sums, struct prof_db *db, uint64_t budget_ns,
+				 bool *all, struct err *err)
 {
 	const struct {
 		const char *sql;
@@ -181,29 +241,45 @@ enum status report_sums_add(struct report_sums *sums, struct prof_db *db, uint64
 	} parts[] = {{sql_bubbles, sums_bubble, &sums->bubbles_read},
 		     {sql_timings, sums_timing, &sums->timings_read}};
 	const uint64_t start = clock_ns();
+	enum status status = ST_OK;
 	bool some = false; /* a slice at least, however little time there is */
-	enum status status = sums_look(sums, db, err);
 
-	sums->complete = false;
-	/* Rows never go: this is another file. */
-	if (status == ST_OK &&
-	    (sums->timings < sums->timings_read || sums->bubbles < sums->bubbles_read)) {
-		report_sums_free(sums);
-		status = sums_look(sums, db, err);
-	}
+	*all = false;
 	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++) {
 		int rows = SLICE_ROWS;
 
 		while (status == ST_OK && rows == SLICE_ROWS) {
 			if (some && budget_ns && clock_ns() - start > budget_ns)
 				return ST_OK;
-			status = sums_slice(sums, db, parts[i].sql, parts[i].take, parts[i].read,
-					    &rows, err);
+			status = sums_each(sums, db, parts[i].sql, parts[i].take, parts[i].read,
+					   &rows, err);
 			some = true;
 		}
 	}
-	sums->complete = status == ST_OK;
+	*all = status == ST_OK;
 	return status;
+}
+
+enum status report_sums_add(struct report_sums *sums, struct prof_db *db, uint64_t budget_ns,
+			    struct err *err)
+{
+	bool summed;
+	enum status status = sums_look(sums, db, &summed, err);
+
+	sums->complete = false;
+	if (status != ST_OK)
+		return status;
+	if (summed) {
+		status = sums_take(sums, db, err);
+		sums->complete = status == ST_OK;
+		return status;
+	}
+	/* Rows never go: this is another file. */
+	if (sums->timings < sums->timings_read || sums->bubbles < sums->bubbles_read) {
+		report_sums_free(sums);
+		status = sums_look(sums, db, &summed, err);
+	}
+	return status == ST_OK ? sums_add_rows(sums, db, budget_ns, &sums->complete, err) : status;
 }
 
 double report_sums_share(const struct report_sums *sums)

@@ -1,7 +1,8 @@
 /*
- * Sums over the rows of stage timings and of bubbles, which grow with the run: they are added up in
- * slices, a short read transaction each, and go on where they stopped. A screen that follows a run
- * adds what is new; one that opens a long run stops when its time is over and says how far it is.
+ * Sums over the rows of stage timings and of bubbles, which grow with the run. A file of schema 5
+ * has them, kept by its writer: they are read at once. In an older file the rows are added up in
+ * slices, a short read transaction each, and go on where they stopped: a screen that opens a long
+ * run stops when its time is over and says how far it is.
  */
 #ifndef REPORT_SUMS_H
 #define REPORT_SUMS_H

@@ -51,7 +51,15 @@
 	X(first_nonfinite, first_nonfinite_rows, "where bad numbers began", REPORT_SKIP, NULL)     \
 	X(nonfinite_trail, nonfinite_trail, "the tensors that led there", REPORT_SKIP, NULL)       \
 	X(overhead, overhead_rows, "what recording cost, by commit", REPORT_SKIP, NULL)            \
-	X(time_split, time_split_rows, "where each IPU's and worker's time went", REPORT_SKIP, NULL)
+	X(time_split, time_split_rows, "where each IPU's and worker's time went", REPORT_SKIP,     \
+	  NULL)                                                                                    \
+	X(stage_sums, stage_sums, "stage timings summed by stage and phase", REPORT_SKIP, NULL)    \
+	X(bubble_sums, bubble_sums, "bubbles summed by schedule", REPORT_SKIP, NULL)               \
+	X(execution_sums, execution_sums, "executions summed by epoch", REPORT_SKIP, NULL)         \
+	X(metric_sums, metric_sums, "each metric's last value and range", REPORT_SKIP, NULL)       \
+	X(health_sums, health_sums, "rules broken: how often, and the first hit", REPORT_SKIP,     \
+	  NULL)                                                                                    \
+	X(overhead_sums, overhead_sums, "what recording cost in all", REPORT_SKIP, NULL)
 
 struct report_view {
 	const char *name, *usage;

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/mem.h"
 #include "common/rng.h"
 #include "profiler/prof_db.h"
 #include "profiler/prof_repair.h"
@@ -35,6 +36,7 @@ static void record_for_ever(const char *path)
 	struct ips_recording *recording;
 	struct ips_track *one, *two;
 	struct ips_keys keys = IPS_KEYS_NULL;
+	struct ips_stage_timing timing = {.keys = IPS_KEYS_NULL, .dur_ns = 2, .cpu_ns = IPS_NULL};
 	IPS_SITE(outer, "k", "outer");
 	IPS_SITE(inner, "k", "inner");
 
@@ -50,6 +52,8 @@ static void record_for_ever(const char *path)
 		const struct ips_metric row = {IPS_TRAIN, 1, 0, i, i, "loss", 0.5};
 
 		keys.step = i;
+		timing.keys.stage = i % 3;
+		timing.start_ns = i;
 		ips_track_set_keys(two, &keys);
 		ips_span_begin(one, &inner);
 		ips_span_begin(two, &outer);
@@ -60,6 +64,7 @@ static void record_for_ever(const char *path)
 		ips_span_end(two);
 		ips_span_end(one);
 		ips_append_metric(recording, &row);
+		ips_append_stage_timing(recording, &timing);
 		if (i % 64 == 0)
 			usleep(50);
 	}
@@ -100,7 +105,8 @@ static void check_announced(const char *path, const struct ips_commit *last)
 	assert_true(prof_ask(path, "SELECT count(*) FROM spans") >= (int64_t)last->spans);
 	assert_true(prof_ask(path, "SELECT count(*) FROM instants") >= (int64_t)last->instants);
 	assert_true(prof_ask(path, "SELECT count(*) FROM counters") >= (int64_t)last->counters);
-	assert_true(prof_ask(path, "SELECT count(*) FROM metrics") >= (int64_t)last->rows);
+	assert_true(prof_ask(path, "SELECT (SELECT count(*) FROM metrics) + (SELECT count(*) FROM "
+				   "stage_timings)") >= (int64_t)last->rows);
 	/* Ids without holes; all of one commit or nothing of it. */
 	assert_int_equal(
 		prof_ask(path, "SELECT count(*) - coalesce(max(span_id), 0) FROM span_rows"), 0);
@@ -117,6 +123,27 @@ static void check_announced(const char *path, const struct ips_commit *last)
 			 "SELECT (SELECT coalesce(sum(count), 0) FROM span_levels WHERE level = "
 			 "12) - (SELECT count(dur_ns) FROM span_rows)"),
 		0);
+}
+
+/* Sums are of the same moment as the rows. */
+static void check_sums(const char *path)
+{
+	static const char *const same[] = {
+		"SELECT coalesce(sum(count), 0) FROM metric_sums",
+		"SELECT count(*) FROM metrics",
+		"SELECT stage, count, total_ns, last_end_ns FROM stage_sums ORDER BY stage",
+		"SELECT stage, count(*), sum(dur_ns), max(start_ns + dur_ns) FROM stage_timings "
+		"GROUP BY stage ORDER BY stage",
+		"SELECT coalesce(sum(events), 0) FROM overhead_sums",
+		"SELECT coalesce(sum(events), 0) FROM overhead",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(same); i += 2) {
+		char *rows = prof_ask_all(path, same[i + 1]);
+
+		assert_answer(path, same[i], rows);
+		free(rows);
+	}
 }
 
 static void one_round(struct rng *rng)
@@ -145,12 +172,14 @@ static void one_round(struct rng *rng)
 	prof_db_close(db);
 	prof_check_file(place.path);
 	check_announced(place.path, &last);
+	check_sums(place.path);
 	spans = prof_ask(place.path, "SELECT count(*) FROM spans");
 	if (prof_repair(place.path, &done, &err) != ST_OK)
 		fail_msg("%s", err.text);
 	assert_true(done);
 	prof_check_file(place.path);
 	check_announced(place.path, &last);
+	check_sums(place.path);
 	assert_int_equal(prof_ask(place.path, "SELECT count(*) FROM spans"), spans);
 	assert_answer(place.path,
 		      "SELECT key, value FROM meta WHERE key IN ('state', 'repaired') ORDER BY 1",

@@ -10,15 +10,19 @@
 
 #include "profiler/prof_db.h"
 
-#define NEWEST_OLD 3
+#define NEWEST_OLD 4
 
 /* What stands in an old file: a tensor, a row of it, a rule and a hit of no tensor. */
 #define OLD_ROWS                                                                                   \
 	"INSERT INTO contexts (context_id, rank, mode, epoch) VALUES (1, 0, 'train', 2);"          \
-	"INSERT INTO tensor_rows VALUES (1, 'q', 'w', 'weight', 'l', 0, '(2,)', 'float32');"       \
+	"INSERT INTO tensor_rows (tensor_id, queue, key, kind, layer, stage, shape, dtype) "       \
+	"VALUES (1, 'q', 'w', 'weight', 'l', 0, '(2,)', 'float32');"                               \
 	"INSERT INTO tensor_stat_rows (tensor_id, context_id, n, mean) VALUES (1, 1, 2, 0.5);"     \
-	"INSERT INTO health_rule_rows VALUES (1, 'overfit', 0.1, 1, 1, 'why');"                    \
-	"INSERT INTO health_rows (rule, layer, context_id) VALUES ('overfit', 'l', 1);"
+	"INSERT INTO health_rule_rows (row_id, rule, threshold, patience, enabled, why) VALUES "   \
+	"(1, 'overfit', 0.1, 1, 1, 'why');"                                                        \
+	"INSERT INTO health_rows (rule, layer, context_id) VALUES ('overfit', 'l', 1);"            \
+	"INSERT INTO stage_timing_rows (clock, context_id, start_ns, dur_ns) VALUES (0, 1, 5, "    \
+	"7), (0, 1, 15, 9);"
 
 static int setup(void **state)
 {
@@ -134,6 +138,14 @@ static void test_what_an_old_file_cannot_say_is_null_and_the_rest_is_there(void 
 		assert_int_equal(prof_column_type(query, 1), PROF_NULL);
 		assert_int_equal(prof_column_type(query, 2), PROF_NULL);
 		assert_string_equal(prof_column_text(query, 3), "l");
+		prof_query_close(query);
+		query = ask(db, "SELECT clock, mode, count, total_ns, last_end_ns FROM stage_sums",
+			    &row);
+		assert_true(row);
+		assert_string_equal(prof_column_text(query, 0), "host");
+		assert_int_equal(prof_column_int(query, 2), 2);
+		assert_int_equal(prof_column_int(query, 3), 16);
+		assert_int_equal(prof_column_int(query, 4), 24);
 		prof_query_close(query);
 		for (int i = 0; i < 2; i++) {
 			query = ask(db,

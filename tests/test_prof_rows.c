@@ -72,6 +72,21 @@ static const struct {
 	{"overhead", "rank,time_ns,events,rows,bytes,dropped,record_ns_estimate,write_ns"},
 	{"time_split", "clock,rank,execution,replica,ipu,compute_ns,exchange_ns,sync_ns,host_io_ns,"
 		       "idle_ns"},
+	{"stage_sums", "clock,rank,mode,replica,ipu,stage,phase,count,total_ns,mean_ns,least_ns,"
+		       "greatest_ns,cpu_ns,first_start_ns,last_end_ns"},
+	{"bubble_sums",
+	 "clock,rank,mode,replica,schedule,stages,microbatches,runs,mean_idle_fraction,"
+	 "mean_bubble_rate,mean_bubble_over_ideal,mean_theory_idle_fraction,"
+	 "mean_theory_bubble_rate,mean_theory_bubble_over_ideal,total_makespan_ns,"
+	 "least_makespan_ns,greatest_makespan_ns,total_ns,total_busy_ns,total_ramp_up_ns,"
+	 "total_ramp_down_ns,total_imbalance_ns,total_communication_ns,oversubscribed_runs"},
+	{"execution_sums", "rank,mode,epoch,executions,steps,updates,traced,untraced,"
+			   "first_start_ns,last_end_ns,total_ns,total_cycles"},
+	{"metric_sums", "rank,mode,name,per_step,count,least,greatest,last_epoch,last_execution,"
+			"last_step,last_time_ns,last_value"},
+	{"health_sums", "rule,hits,queue,key,layer,stage,phase," KEYS ",time_ns,value,threshold"},
+	{"overhead_sums", "rank,commits,time_ns,events,rows,bytes,dropped,record_ns_estimate,"
+			  "write_ns"},
 };
 
 static int setup(void **state)
@@ -128,7 +143,7 @@ static void test_every_view_of_the_contract_answers_on_an_empty_recording(void *
 	assert_answer(place->path,
 		      "SELECT value FROM meta WHERE key IN ('state', 'schema_version') "
 		      "ORDER BY key",
-		      "4\ncomplete\n");
+		      "5\ncomplete\n");
 	assert_int_equal(prof_ask(place->path, "PRAGMA application_id"), PROF_APPLICATION_ID);
 	assert_answer(place->path, "PRAGMA journal_mode", "delete\n");
 	assert_int_equal(prof_ask(place->path, "PRAGMA page_size"), 16384);

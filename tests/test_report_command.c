@@ -226,7 +226,7 @@ static void test_list_names_every_report(void **state)
 	report(&result, "list --json");
 	assert_int_equal(result.exit_code, 0);
 	root = cJSON_Parse(result.out);
-	assert_true(cJSON_GetArraySize(cJSON_GetObjectItem(root, "rows")) > 33 + 4);
+	assert_true(cJSON_GetArraySize(cJSON_GetObjectItem(root, "rows")) > 39 + 4);
 	cJSON_Delete(root);
 	support_result_free(&result);
 
