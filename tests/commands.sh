@@ -9,7 +9,7 @@ wrong() {
 	failed=1
 }
 
-for command in ipu-train ipu-plan ipu-report ipu-view; do
+for command in ipu-train ipu-plan ipu-report ipu-view ipu-monitor; do
 	program=$IPUSCOPE_BIN_DIR/$command
 	"$program" --help </dev/null | grep "^Usage: $command" >/dev/null || wrong "$command --help"
 	[ "$("$program" --help </dev/null | awk 'length > 80' | wc -l)" -eq 0 ] || wrong "$command --help is wider than 80 columns"

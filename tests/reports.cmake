@@ -1,5 +1,5 @@
 # Tests of reports/. report_sample.c records the run that they look at.
-foreach(module IN ITEMS auto options table)
+foreach(module IN ITEMS announce auto monitor options table)
 	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c
 		LIBS reports LABELS unit reports)
 endforeach()
@@ -9,9 +9,13 @@ foreach(module IN ITEMS command schema select summary tensors views)
 		LIBS reports PkgConfig::SQLITE LABELS unit reports)
 	target_include_directories(test_report_${module} PRIVATE ${PROJECT_SOURCE_DIR}/profiler)
 endforeach()
+target_compile_definitions(test_report_monitor PRIVATE IPUSCOPE_VERSION="${PROJECT_VERSION}")
 # Run the command.
 add_dependencies(test_report_command ipu-report)
 add_dependencies(test_report_select ipu-report)
+
+# Two trainers at once, and ipu-monitor beside them.
+ipuscope_add_script(NAME monitor_runs LABELS golden reports)
 
 # `export`: of recordings that capture_make writes.
 add_executable(capture_make capture_make.c)

@@ -55,7 +55,8 @@ static const struct cli_command COMMAND = {
 		"on.\n\n"
 		"ENVIRONMENT\nPOPLAR_ENGINE_OPTIONS: a JSON object of engine options; autoReport.* "
 		"turn reports on. IPUSCOPE_DATA: a folder of data sets. XDG_CACHE_HOME: where the "
-		"synthetic data set is kept.",
+		"synthetic data set is kept. XDG_RUNTIME_DIR: where the run announces itself for "
+		"ipu-monitor; not at all where it is not set.",
 };
 
 #define OPTIONS_MOST 128

@@ -333,7 +333,7 @@ static enum status evaluate(const struct train_fit_params *params, struct train_
 	double step_ns = NAN;
 	enum status status;
 
-	train_screen_evaluate(params->screen,
+	train_screen_evaluate(params->screen, IPS_EVALUATE,
 			      session->layout->evaluate_steps * session->layout->replicas, figures);
 	status = run_test(session, IPS_NULL, params->screen, &step_ns, err);
 	train_screen_end(params->screen, step_ns);

@@ -350,6 +350,20 @@ static void show_forecast(const struct train_job *job)
 			job->run->path, i);
 }
 
+/* A run that cannot be announced is no worse for it. */
+static void announce(struct train_job *job)
+{
+	struct err err = {ST_OK, ""};
+	enum status status;
+
+	if (!job->run->ipu.wanted)
+		return;
+	status = train_announce_open(&job->screen.announce, job->run, job->layout, job->command,
+				     job->directory, &err);
+	if (status != ST_OK && status != ST_NOTFOUND && job->screen.out != NULL)
+		fprintf(job->screen.out, "ipu-monitor will not show this run: %s\n", err.text);
+}
+
 static enum status compile(struct train_job *job, struct err *err)
 {
 	struct train_session_params params = {
@@ -365,6 +379,7 @@ static enum status compile(struct train_job *job, struct err *err)
 	status = open_report(job, err);
 	if (status != ST_OK)
 		return status;
+	announce(job);
 	train_screen_compile(&job->screen, job->model->name, 2);
 	params.recording = job->recording;
 	params.values = train_values_of(job->run, &job->callbacks, job->keep_outfeeds);
@@ -377,6 +392,8 @@ static enum status compile(struct train_job *job, struct err *err)
 		status = check_memory(job, err);
 	if (status != ST_OK)
 		return status;
+	if (job->session->device != NULL)
+		train_announce_device(&job->screen.announce, job->session->device, job->layout);
 	train_screen_compile(&job->screen, job->model->name, 3);
 	train_screen_compile(&job->screen, job->model->name, 4);
 	show_forecast(job);
@@ -473,6 +490,7 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	/* Workers record until they have ended. */
 	train_session_free(job->session);
 	job->session = NULL;
+	train_announce_close(&job->screen.announce);
 	if (!begun)
 		discard_report(job);
 	show_health(job);

@@ -89,7 +89,7 @@ enum status train_predict(struct train_session *session, struct train_screen *sc
 	if (status != ST_OK)
 		return status;
 	status = predictions_new(&predictions, session, err);
-	train_screen_evaluate(screen, layout->predict_steps * layout->replicas, &none);
+	train_screen_evaluate(screen, IPS_PREDICT, layout->predict_steps * layout->replicas, &none);
 	for (int64_t i = 0;
 	     status == ST_OK && i < layout->predict_steps / layout->predict_steps_per_execution;
 	     i++) {

@@ -87,14 +87,16 @@ static void begin(struct train_screen *screen, int64_t steps, const struct train
 void train_screen_epoch(struct train_screen *screen, int64_t epoch, int64_t epochs, int64_t steps,
 			const struct train_figures *figures)
 {
+	train_announce_begin(&screen->announce, IPS_TRAIN, epoch, epochs);
 	begin(screen, steps, figures);
 	if (screen->out != NULL)
 		fprintf(screen->out, "Epoch %lld/%lld\n", (long long)epoch, (long long)epochs);
 }
 
-void train_screen_evaluate(struct train_screen *screen, int64_t steps,
+void train_screen_evaluate(struct train_screen *screen, enum ips_mode mode, int64_t steps,
 			   const struct train_figures *figures)
 {
+	train_announce_begin(&screen->announce, mode, 0, 0);
 	begin(screen, steps, figures);
 }
 
@@ -161,6 +163,7 @@ void train_screen_progress(struct train_screen *screen, int64_t done)
 	char cells[EPOCH_BAR + 1];
 	struct str line = {0};
 
+	train_announce_steps(&screen->announce, all, screen->steps);
 	if (screen->out == NULL || !screen->terminal)
 		return;
 	bar_cells(cells, all, screen->steps);
@@ -181,6 +184,8 @@ void train_screen_executed(struct train_screen *screen, int64_t steps)
 	screen->done += steps;
 	if (screen->done < screen->steps)
 		train_screen_progress(screen, 0);
+	else
+		train_announce_steps(&screen->announce, screen->done, screen->steps);
 }
 
 void train_screen_end(struct train_screen *screen, double device_step_ns)

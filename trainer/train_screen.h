@@ -1,6 +1,7 @@
 /*
  * What a Keras user sees while training: the model's summary, the pipeline stages, the compile
- * progress bar, a line per epoch. A terminal redraws; anything else gets one line per epoch.
+ * progress bar, a line per epoch. A terminal redraws; anything else gets one line per epoch. What
+ * ipu-monitor is told of the progress goes the same way, also where the screen is silent.
  */
 #ifndef TRAIN_SCREEN_H
 #define TRAIN_SCREEN_H
@@ -11,6 +12,7 @@
 
 #include "trainer/models/model.h"
 #include "trainer/run/run_rules.h"
+#include "trainer/train_announce.h"
 #include "trainer/train_figures.h"
 
 struct train_screen {
@@ -19,6 +21,7 @@ struct train_screen {
 	int64_t steps, done, replicas;
 	int64_t start_ns; /* of the epoch */
 	const struct train_figures *figures;
+	struct train_announce announce;
 };
 
 void train_screen_init(struct train_screen *screen, FILE *out, bool quiet);
@@ -30,7 +33,8 @@ void train_screen_compile(struct train_screen *screen, const char *module, int s
 /* @figures is borrowed: it shows what stands there when a line is drawn. */
 void train_screen_epoch(struct train_screen *screen, int64_t epoch, int64_t epochs, int64_t steps,
 			const struct train_figures *figures);
-void train_screen_evaluate(struct train_screen *screen, int64_t steps,
+/* @mode: IPS_EVALUATE or IPS_PREDICT. */
+void train_screen_evaluate(struct train_screen *screen, enum ips_mode mode, int64_t steps,
 			   const struct train_figures *figures);
 
 /* @done: steps of the execution under way. Redraws a terminal's line. */

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/report_announce.h"
 #include "reports/report_find.h"
 
 #define RETRY_FIRST_NS (250 * UINT64_C(1000000))
@@ -124,10 +125,32 @@ bool view_source_poll(struct view_source *source, uint64_t now_ns)
 	return news;
 }
 
+/* The report of the youngest run that records one; false: there is none. */
+static bool view_running(char out[FS_PATH_SIZE])
+{
+	struct report_announcements runs;
+
+	out[0] = '\0';
+	if (report_announcements_read(&runs, false, NULL, NULL) != ST_OK)
+		return false;
+	for (int i = 0; i < runs.count; i++)
+		if (runs.items[i].report[0])
+			str_copy(out, FS_PATH_SIZE, runs.items[i].report);
+	report_announcements_free(&runs);
+	return out[0] != '\0';
+}
+
 enum status view_source_newest(const char *folder, char out[FS_PATH_SIZE], struct err *err)
 {
+	char running[FS_PATH_SIZE];
+
 	if (report_find_newest(folder, out))
 		return ST_OK;
+	if (view_running(running))
+		return err_set(err, ST_NOTFOUND,
+			       "no report in %s (tf_report__*/profile.db); running now: "
+			       "ipu-view %s",
+			       strcmp(folder, ".") == 0 ? "this directory" : folder, running);
 	return err_set(err, ST_NOTFOUND,
 		       "no report in %s (tf_report__*/profile.db): name one, or train with "
 		       "POPLAR_ENGINE_OPTIONS='{\"autoReport.all\":\"true\"}'",

@@ -40,7 +40,8 @@ bool view_source_poll(struct view_source *source, uint64_t now_ns);
 
 const char *view_state_text(enum view_state state);
 
-/* The newest report (tf_report__*) in @folder; ST_NOTFOUND says what was looked for. */
+/* The newest report (tf_report__*) in @folder; ST_NOTFOUND says what was looked for, and where a
+ * run records just now. */
 enum status view_source_newest(const char *folder, char out[FS_PATH_SIZE], struct err *err);
 
 #endif /* VIEW_SOURCE_H */
