@@ -1,11 +1,11 @@
-# What is installed beyond the programs: the libraries for recording, for tensors and for training, with
-# their headers, for pkg-config and CMake.
+# What is installed beyond the programs: the libraries for recording, for tensors, for reports and for training,
+# with their headers, for pkg-config and CMake.
 # `cmake --install BUILD --component library` installs it alone.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS libipuscope libipuscope-outfeed libipuscope-trainer EXPORT ipuscopeTargets
+install(TARGETS libipuscope libipuscope-outfeed libipuscope-report libipuscope-trainer EXPORT ipuscopeTargets
 	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library)
-install(FILES profiler/ipuscope/profiler.h outfeed/ipuscope/outfeed.h trainer/ipuscope/trainer.h
+install(FILES profiler/ipuscope/profiler.h outfeed/ipuscope/outfeed.h reports/ipuscope/report.h trainer/ipuscope/trainer.h
 	DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipuscope COMPONENT library)
 install(EXPORT ipuscopeTargets NAMESPACE ipuscope::
 	DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope COMPONENT library)
@@ -19,7 +19,7 @@ install(FILES ${PROJECT_BINARY_DIR}/ipuscopeConfig.cmake ${PROJECT_BINARY_DIR}/i
 # Relative to the .pc file, so that `cmake --install --prefix` elsewhere works.
 file(RELATIVE_PATH IPUSCOPE_PC_UP /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 set(IPUSCOPE_PC_PREFIX "\${pcfiledir}/${IPUSCOPE_PC_UP}")
-foreach(name IN ITEMS ipuscope ipuscope-outfeed ipuscope-trainer)
+foreach(name IN ITEMS ipuscope ipuscope-outfeed ipuscope-report ipuscope-trainer)
 	configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
 	install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 endforeach()

@@ -23,6 +23,8 @@ function(make_good_tree)
 		"#include \"profiler/prof_db.h\"\n#include \"profiler/prof_repair.h\"\n"
 		"#include \"ipu/ipu_plan.h\"\n#include \"profiler/ipuscope/profiler.h\"\n"
 		"#include \"outfeed/outfeed_captures.h\"\n")
+	file(WRITE ${WORK}/reports/ipuscope/report.h "#include <ipuscope/profiler.h>\n")
+	file(WRITE ${WORK}/reports/report_public.c "#include <ipuscope/report.h>\n")
 	file(WRITE ${WORK}/viewer/view_x.c
 		"#include \"reports/report_x.h\"\n#include \"profiler/prof_timeline.h\"\n")
 	file(WRITE ${WORK}/trainer/fit.c
@@ -58,6 +60,7 @@ endif()
 
 expect_complaint(common/bad.c "#include \"ipu/ipu_plan.h\"" "common may not include")
 expect_complaint(common/bad.h "#include <ipuscope/profiler.h>" "common may not include")
+expect_complaint(profiler/bad.c "#include <ipuscope/report.h>" "profiler may not include")
 expect_complaint(ipu/bad.c "#include \"profiler/prof_db.h\"" "ipu may not include")
 expect_complaint(ipu/bad.c "#include <ipuscope/profiler.h>" "ipu may not include")
 expect_complaint(profiler/bad.c "#include \"ipu/ipu_plan.h\"" "profiler may not include")

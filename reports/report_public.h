@@ -1,0 +1,21 @@
+/*
+ * How our own programs open a recorded run: as foreign ones do, through ipuscope/report.h; and the
+ * database behind it, for what that header does not say.
+ *
+ * Threading and ownership: as ipuscope/report.h says. The database is the report's.
+ */
+#ifndef REPORT_PUBLIC_H
+#define REPORT_PUBLIC_H
+
+#include <ipuscope/report.h>
+
+#include "common/err.h"
+#include "profiler/prof_db.h"
+
+/* ips_report_open() with an err. On failure *@out is NULL. */
+enum status report_public_open(struct ips_report **out, const char *path, struct err *err);
+
+/* Never NULL; lent until ips_report_close(). */
+struct prof_db *report_public_db(struct ips_report *report);
+
+#endif /* REPORT_PUBLIC_H */
