@@ -470,3 +470,26 @@ void ipu_timeline_free(struct ipu_timeline *timeline)
 	mem_free(timeline->split);
 	mem_free(timeline);
 }
+
+int ipu_timeline_intervals(const struct ipu_timeline *timeline, const struct ipu_target *target,
+			   struct ipu_interval *out)
+{
+	int count = 0;
+
+	for (int i = 0; i < timeline->count; i++) {
+		const struct ipu_event *event = &timeline->events[i];
+		const int64_t start = ipu_target_ns(target, event->start_cycle);
+
+		if (event->microbatch < 0 || event->phase == '\0')
+			continue;
+		out[count++] = (struct ipu_interval){
+			.ipu = event->ipu,
+			.stage = event->stage,
+			.microbatch = event->microbatch,
+			.phase = event->phase == 'R' ? 'W' : event->phase,
+			.start_ns = start,
+			.dur_ns = ipu_target_ns(target, event->start_cycle + event->cycles) - start,
+		};
+	}
+	return count;
+}

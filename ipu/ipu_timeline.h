@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 
+#include "ipu/ipu_bubble.h"
 #include "ipu/ipu_schedule.h"
 #include "ipu/ipu_target.h"
 
@@ -114,6 +115,11 @@ struct ipu_timeline {
 enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timeline_params *params,
 			     struct err *err);
 void ipu_timeline_free(struct ipu_timeline *timeline); /* accepts NULL */
+
+/* What ipu_bubble_measure_lockstep() takes: the functions of micro-batches, in ns. Recomputation is
+ * a part of its backward. @out has room for timeline->count; returns how many there are. */
+int ipu_timeline_intervals(const struct ipu_timeline *timeline, const struct ipu_target *target,
+			   struct ipu_interval *out);
 
 /* A stream copy of @bytes at @bytes_second: the fixed part of Begin and End, and all of it. */
 struct ipu_stream_copy {

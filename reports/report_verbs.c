@@ -9,6 +9,7 @@
 
 static const struct report_verb verb_table[] = {
 	{"export", &report_export_cli, report_export_command},
+	{"what-if", &report_whatif_cli, report_whatif_command},
 };
 
 const struct report_verb *report_verbs(int *count)

@@ -25,5 +25,7 @@ const struct report_verb *report_verb_take(int *argc, char ***argv);
 /* One line each, for cli_command. */
 extern const struct cli_command report_export_cli;
 int report_export_command(int argc, char **argv);
+extern const struct cli_command report_whatif_cli;
+int report_whatif_command(int argc, char **argv);
 
 #endif /* REPORT_VERBS_H */

@@ -86,30 +86,14 @@ static enum status measure_device_bubble(const struct train_session *session,
 					 const struct ipu_timeline *timeline,
 					 struct train_bubble *out)
 {
-	const struct ipu_target *target = &session->device->target;
 	struct ipu_interval *intervals =
 		mem_calloc((size_t)timeline->count + 1, sizeof(*intervals));
-	int count = 0;
+	int count;
 	enum status status;
 
 	if (intervals == NULL)
 		return ST_NOMEM;
-	for (int i = 0; i < timeline->count; i++) {
-		const struct ipu_event *event = &timeline->events[i];
-		const int64_t start = ipu_target_ns(target, event->start_cycle);
-
-		if (event->microbatch < 0 || event->phase == '\0')
-			continue;
-		intervals[count++] = (struct ipu_interval){
-			.ipu = event->ipu,
-			.stage = event->stage,
-			.microbatch = event->microbatch,
-			/* Work that is done again for a backward is a part of it. */
-			.phase = event->phase == 'R' ? 'W' : event->phase,
-			.start_ns = start,
-			.dur_ns = ipu_target_ns(target, event->start_cycle + event->cycles) - start,
-		};
-	}
+	count = ipu_timeline_intervals(timeline, &session->device->target, intervals);
 	status = measure_bubble(session, schedule, IPS_DEVICE, intervals, count, out);
 	mem_free(intervals);
 	return status;

@@ -92,4 +92,8 @@ enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bo
  */
 int64_t ipu_fifo_cycles(const struct ipu_target *target, int64_t bytes, bool offloaded);
 
+/* What the sum of a tensor of @bytes over @replicas takes each of them, syncs included. */
+struct ipu_function_cost ipu_all_reduce_cost(const struct ipu_target *target, int64_t replicas,
+					     int64_t bytes);
+
 #endif /* IPU_PROGRAM_H */

@@ -112,14 +112,50 @@ void ipu__remote_lower(struct ipu_lowering *lowering, int function, int64_t byte
 /* --- over the replicas ---------------------------------------------------------------------------
  */
 
-/* A phase on the replica's own tiles: every tile's share of @bytes exchanged or added. */
+/* Of every tile's share of @bytes, exchanged or added. */
+static double local_cycles(const struct ipu_target *target, enum ipu_program_type type,
+			   int64_t bytes)
+{
+	const double rate = type == IPU_DO_EXCHANGE ? target->exchange_bytes_cycle
+						    : (double)target->vector_bytes;
+
+	return (double)bytes / ((double)target->tiles * rate);
+}
+
+static int64_t ring_share(int64_t replicas, int64_t bytes)
+{
+	return (bytes + replicas - 1) / replicas;
+}
+
+static int64_t ring_cycles(const struct ipu_target *target, int64_t share)
+{
+	return (int64_t)ceil((double)share / target->link_bytes_second * target->clock_hz);
+}
+
+struct ipu_function_cost ipu_all_reduce_cost(const struct ipu_target *target, int64_t replicas,
+					     int64_t bytes)
+{
+	const int64_t phase = (int64_t)ceil(target->phase_cycles), rounds = 2 * (replicas - 1);
+	struct ipu_function_cost cost = {0};
+	int64_t add;
+
+	if (replicas < 2 || bytes == 0)
+		return cost;
+	add = (int64_t)ceil(local_cycles(target, IPU_ON_TILE_EXECUTE, bytes / replicas));
+	cost.sync = (4 + rounds) * phase;
+	cost.exchange = 2 * (int64_t)ceil(local_cycles(target, IPU_DO_EXCHANGE, bytes)) +
+			rounds * ring_cycles(target, ring_share(replicas, bytes));
+	cost.cycles = cost.sync + cost.exchange + 2 * add;
+	return cost;
+}
+
+/* A phase on the replica's own tiles. */
 static void local_phase(struct ipu_lowering *lowering, int sequence, enum ipu_program_type type,
 			int64_t bytes, const char *name, const char *part)
 {
 	const struct ipu_target *target = lowering->target;
 	const bool exchange = type == IPU_DO_EXCHANGE;
-	const double rate = exchange ? target->exchange_bytes_cycle : (double)target->vector_bytes;
-	const double each = (double)bytes / ((double)target->tiles * rate);
+	const double each = local_cycles(target, type, bytes);
 	const struct ipu_step step = {.node = -1,
 				      .phase = -1,
 				      .type = type,
@@ -141,9 +177,8 @@ static void ring(struct ipu_lowering *lowering, int sequence, int64_t bytes, con
 {
 	const struct ipu_target *target = lowering->target;
 	const int64_t replicas = lowering->executable->graph->layout.replicas;
-	const int64_t share = (bytes + replicas - 1) / replicas;
-	const int64_t cycles =
-		(int64_t)ceil((double)share / target->link_bytes_second * target->clock_hz);
+	const int64_t share = ring_share(replicas, bytes);
+	const int64_t cycles = ring_cycles(target, share);
 	const struct ipu_step step = {.node = -1,
 				      .phase = -1,
 				      .type = IPU_GLOBAL_EXCHANGE,
