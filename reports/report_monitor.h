@@ -10,7 +10,6 @@
 #include "reports/report_announce.h"
 
 #define REPORT_MONITOR_PARTITION "sim"
-#define REPORT_MONITOR_MOST      (2 * 4096) /* IPUs */
 
 /* What is simulated of a kind of IPU beside its clock. */
 struct report_monitor_kind {
