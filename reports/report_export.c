@@ -5,18 +5,29 @@
  */
 #include "reports/report_export.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/cli.h"
+#include "common/clock.h"
+#include "common/fmt.h"
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/report_find.h"
+#include "reports/report_internal.h"
 #include "reports/report_verbs.h"
 
+#define BIT(option) (1u << REPORT_EXPORT_##option)
+#define TIMELINE    (BIT(WINDOW) | BIT(EXECUTION) | BIT(CLOCK))
+
 static const struct report_export export_table[] = {
-	{"npz", "captured tensors, for numpy.load()", "captures.npz", report_export_npz},
+	{"chrome", "Chrome's trace JSON", "trace.json", TIMELINE, true, report_export_chrome},
+	{"npz", "captured tensors, for numpy.load()", "captures.npz", BIT(KEYS) | BIT(STEPS), false,
+	 report_export_npz},
 };
 
 const struct report_export *report_exports(int *count)
@@ -51,24 +62,118 @@ static enum status export_find(const struct report_export **out, const char *nam
 }
 
 /* Where the file goes, or why it cannot go there. */
-static enum status export_check_file(const char *path, bool force, struct err *err)
+static enum status export_check_file(const struct report_export *format, const char *path,
+				     bool force, struct err *err)
 {
 	struct stat info;
 
+	if (strcmp(path, "-") == 0)
+		return format->text ? ST_OK
+				    : err_set(err, ST_INVALID,
+					      "export %s: needs a file (-o FILE), not the standard "
+					      "output",
+					      format->name);
 	if (!force && fs_exists(path))
 		return err_set(err, ST_INVALID, "%s: is there already (--force replaces it)", path);
 	/* Opening a pipe would wait for its reader. */
 	if (!stat(path, &info) && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
-		return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file", path);
+		return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file%s", path,
+			       format->text ? " (-o - writes to the standard output)" : "");
 	return ST_OK;
+}
+
+/* --- watching ----------------------------------------------------------------------------------
+ */
+
+#define PROGRESS_NS 200000000
+
+static volatile sig_atomic_t export_stopped;
+
+struct report_progress {
+	bool shown; /* on a terminal */
+	bool drawn; /* there is a line to take away */
+	uint64_t next_ns;
+};
+
+static void export_on_signal(int number)
+{
+	export_stopped = number;
+}
+
+/* The first signal ends the export and leaves nothing of it; the second ends the program. */
+static void export_catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = export_on_signal,
+				   .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+
+	sigemptyset(&action.sa_mask);
+	export_stopped = 0;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+enum status report_export_tick(const struct report_export_request *request, int64_t done,
+			       int64_t total, struct err *err)
+{
+	struct report_progress *progress = request->progress;
+	char count[FMT_SIZE], of[FMT_SIZE];
+
+	if (progress == NULL)
+		return ST_OK;
+	if (export_stopped)
+		return err_set(err, ST_INTERRUPTED, "interrupted: nothing was written");
+	if (!progress->shown || clock_ns() < progress->next_ns)
+		return ST_OK;
+	progress->next_ns = clock_ns() + PROGRESS_NS;
+	progress->drawn = true;
+	fprintf(stderr, "\r%s%s%s\033[K", fmt_count(count, done), total > 0 ? " of " : "",
+		total > 0 ? fmt_count(of, total) : "");
+	return ST_OK;
+}
+
+static void export_progress_begin(struct report_progress *progress)
+{
+	*progress = (struct report_progress){.shown = isatty(STDERR_FILENO) != 0,
+					     .next_ns = clock_ns() + 5 * PROGRESS_NS};
+}
+
+static void export_progress_end(const struct report_progress *progress)
+{
+	if (progress->drawn)
+		fputs("\r\033[K", stderr);
+}
+
+enum status report_export_tell(const struct report_export_request *request, const char *path,
+			       const char *what, const char *notes, struct err *err)
+{
+	if (request->progress != NULL)
+		export_progress_end(request->progress);
+	fprintf(request->out, "%s%s%s\n%s", strcmp(path, "-") == 0 ? "" : path,
+		strcmp(path, "-") == 0 ? "" : ": ", what, notes);
+	return fflush(request->out) == 0 ? ST_OK
+					 : err_set(err, ST_IO, "write: %s", strerror(errno));
 }
 
 /* --- the command -------------------------------------------------------------------------------
  */
 
+struct export_line {
+	const char *words[2]; /* REPORT, FORMAT */
+	int word_count;
+	const char *file, *keys;
+	bool force, steps;
+	const char *clock; /* NULL: both */
+	int64_t from_ns, to_ns, execution;
+	const struct cli_option *given[REPORT_EXPORT_OPTIONS]; /* those of formats, by bit */
+};
+
 enum {
 	OPTION_OUTPUT,
 	OPTION_FORCE,
+	OPTION_FROM,
+	OPTION_TO,
+	OPTION_EXECUTION,
+	OPTION_CLOCK,
 	OPTION_KEYS,
 	OPTION_STEPS
 };
@@ -77,8 +182,24 @@ static const struct cli_option export_options[] = {
 	[OPTION_OUTPUT] = {.name = "--output",
 			   .letter = 'o',
 			   .argument = "FILE",
-			   .help = "The file to write; by default captures.npz, here."},
+			   .help = "The file to write; by default trace.json, captures.npz and so "
+				   "on, here. - is the standard output, and a name that ends in "
+				   ".gz is compressed (not npz)."},
 	[OPTION_FORCE] = {.name = "--force", .help = "Replace FILE if it is there."},
+	[OPTION_FROM] = {.name = "--from",
+			 .argument = "NS",
+			 .help = "Only what ends at or after this ns of its clock."},
+	[OPTION_TO] = {.name = "--to",
+		       .argument = "NS",
+		       .help = "Only what begins before this ns of its clock."},
+	[OPTION_EXECUTION] = {.name = "--execution",
+			      .argument = "N",
+			      .help = "Only what belongs to this execution (from 0)."},
+	[OPTION_CLOCK] = {.name = "--clock",
+			  .argument = "WHICH",
+			  .choices = "host device",
+			  .help = "Only what was measured on the host, or simulated on the "
+				  "device."},
 	[OPTION_KEYS] = {.name = "--keys",
 			 .argument = "PATTERN",
 			 .help = "npz: only tensors whose key fits this shell pattern "
@@ -95,40 +216,81 @@ const struct cli_command report_export_cli = {
 	.summary = "what a run recorded, as a file for other programs",
 	.about = "Write what a run recorded to a file that other programs read. `ipu-report REPORT "
 		 "export FORMAT` is the same.\n\n"
+		 "chrome: the timeline as Chrome's trace JSON: spans, instants, flows, counters "
+		 "and the steps of the simulated IPUs. Perfetto (ui.perfetto.dev), "
+		 "chrome://tracing and speedscope open it.\n\n"
 		 "npz: captured tensors, for numpy.load(): an array per tensor, named by its key, "
 		 "all enqueues stacked: (enqueues, [replicas,] shape). Captures of another shape "
 		 "(a last, short batch) are an array of their own, NAME@16x128. Values are stored "
 		 "as they were recorded.",
 	.options = export_options,
 	.option_count = ARRAY_LEN(export_options),
-	.examples = "ipu-report run.db export npz -o out.npz --keys 'Dense_128*'\tCaptured "
-		    "tensors of a layer, for numpy.\n",
+	.examples =
+		"ipu-report run.db export chrome\tThe timeline, as trace.json, for Perfetto.\n"
+		"ipu-report run.db export chrome --execution 3 -o third.json.gz\tOf one execution, "
+		"compressed.\n"
+		"ipu-report run.db export npz -o out.npz --keys 'Dense_128*'\tCaptured "
+		"tensors of a layer, for numpy.\n",
 	.words = "FILE",
 };
 
-struct export_line {
-	const char *words[2]; /* REPORT, FORMAT */
-	int word_count;
-	const char *file, *keys;
-	bool force, steps;
+/* Where an option's value goes, and which formats understand it. */
+enum value_kind {
+	VALUE_SWITCH,
+	VALUE_TEXT,
+	VALUE_NUMBER
 };
 
-static void export_option(struct export_line *line, const struct cli_argument *argument)
-{
-	switch (argument->option - export_options) {
-	case OPTION_OUTPUT:
-		line->file = argument->value;
-		break;
-	case OPTION_FORCE:
-		line->force = true;
-		break;
-	case OPTION_KEYS:
-		line->keys = argument->value;
-		break;
-	case OPTION_STEPS:
-		line->steps = true;
-		break;
+#define FIELD(kind, name, bit)                                                                     \
+	{                                                                                          \
+		kind, offsetof(struct export_line, name), bit                                      \
 	}
+static const struct {
+	enum value_kind kind;
+	size_t offset;
+	int bit; /* of enum report_export_option; -1: all formats */
+} export_fields[] = {
+	[OPTION_OUTPUT] = FIELD(VALUE_TEXT, file, -1),
+	[OPTION_FORCE] = FIELD(VALUE_SWITCH, force, -1),
+	[OPTION_FROM] = FIELD(VALUE_NUMBER, from_ns, REPORT_EXPORT_WINDOW),
+	[OPTION_TO] = FIELD(VALUE_NUMBER, to_ns, REPORT_EXPORT_WINDOW),
+	[OPTION_EXECUTION] = FIELD(VALUE_NUMBER, execution, REPORT_EXPORT_EXECUTION),
+	[OPTION_CLOCK] = FIELD(VALUE_TEXT, clock, REPORT_EXPORT_CLOCK),
+	[OPTION_KEYS] = FIELD(VALUE_TEXT, keys, REPORT_EXPORT_KEYS),
+	[OPTION_STEPS] = FIELD(VALUE_SWITCH, steps, REPORT_EXPORT_STEPS),
+};
+_Static_assert(ARRAY_LEN(export_fields) == ARRAY_LEN(export_options), "fields out of step");
+
+static enum status export_number(const struct cli_argument *argument, int64_t *out, struct err *err)
+{
+	long long value;
+
+	if (!str_to_int(argument->value, &value) || value < 0)
+		return err_set(err, ST_INVALID, "%s: must be a whole number from 0, not \"%s\"",
+			       argument->name, argument->value);
+	*out = value;
+	return ST_OK;
+}
+
+static enum status export_option(struct export_line *line, const struct cli_argument *argument,
+				 struct err *err)
+{
+	const size_t at = (size_t)(argument->option - export_options);
+	void *field = (char *)line + export_fields[at].offset;
+
+	if (export_fields[at].bit >= 0)
+		line->given[export_fields[at].bit] = argument->option;
+	switch (export_fields[at].kind) {
+	case VALUE_SWITCH:
+		*(bool *)field = true;
+		break;
+	case VALUE_TEXT:
+		*(const char **)field = argument->value;
+		break;
+	case VALUE_NUMBER:
+		return export_number(argument, field, err);
+	}
+	return ST_OK;
 }
 
 static enum status export_parse(struct export_line *line, int argc, char **argv, struct err *err)
@@ -138,25 +300,80 @@ static enum status export_parse(struct export_line *line, int argc, char **argv,
 	enum status status;
 	bool more;
 
-	*line = (struct export_line){0};
+	*line = (struct export_line){
+		.from_ns = INT64_MIN, .to_ns = INT64_MAX, .execution = INT64_MIN};
 	cli_begin(&walk, &report_export_cli, argc, argv, false);
 	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
 		if (argument.option)
-			export_option(line, &argument);
+			status = export_option(line, &argument, err);
 		else if (line->word_count < (int)ARRAY_LEN(line->words))
 			line->words[line->word_count++] = argument.value;
 		else
-			return err_set(err, ST_INVALID,
-				       "one word too many: \"%s\" (REPORT and FORMAT are enough)",
-				       argument.value);
+			status = err_set(err, ST_INVALID,
+					 "one word too many: \"%s\" (REPORT and FORMAT are enough)",
+					 argument.value);
+		if (status != ST_OK)
+			return status;
 	}
+	if (status == ST_OK && line->from_ns >= line->to_ns)
+		status = err_set(err, ST_INVALID, "--from %lld: is not before --to %lld",
+				 (long long)line->from_ns, (long long)line->to_ns);
+	return status;
+}
+
+/* Every option that was given is one of the format's. */
+static enum status export_check_options(const struct export_line *line,
+					const struct report_export *format, struct err *err)
+{
+	struct str others = {0};
+	enum status status = ST_OK;
+
+	for (int bit = 0; bit < REPORT_EXPORT_OPTIONS && status == ST_OK; bit++) {
+		if (line->given[bit] == NULL || (format->options & 1u << bit) != 0)
+			continue;
+		for (size_t i = 0; i < ARRAY_LEN(export_table); i++)
+			if ((export_table[i].options & 1u << bit) != 0)
+				str_addf(&others, "%s%s", others.length > 0 ? ", " : "",
+					 export_table[i].name);
+		status =
+			err_set(err, ST_INVALID, "%s: is of no use to export %s (it belongs to %s)",
+				line->given[bit]->name, format->name, str_peek(&others));
+	}
+	str_free(&others);
+	return status;
+}
+
+static enum status export_write(const struct export_line *line, const struct report_export *format,
+				const char *file, struct err *err)
+{
+	struct report_progress progress;
+	struct report_export_request request = {
+		.path = line->words[0],
+		.keys = line->keys,
+		.steps = line->steps,
+		.from_ns = line->from_ns,
+		.to_ns = line->to_ns,
+		.execution = line->execution,
+		.clock = line->clock == NULL ? -1 : strcmp(line->clock, "host") != 0,
+		.progress = &progress,
+		.out = strcmp(file, "-") == 0 ? stderr : stdout,
+	};
+	enum status status = prof_db_open(&request.db, request.path, err);
+
+	if (status != ST_OK)
+		return status;
+	request.live =
+		prof_db_state(request.db) != PROF_COMPLETE && prof_db_writer_alive(request.db);
+	export_catch_signals();
+	export_progress_begin(&progress);
+	status = format->run(&request, file, err);
+	export_progress_end(&progress);
+	prof_db_close(request.db);
 	return status;
 }
 
 static enum status export_run(const struct export_line *line, struct err *err)
 {
-	struct report_export_request request = {
-		.path = line->words[0], .keys = line->keys, .steps = line->steps, .out = stdout};
 	const struct report_export *format;
 	const char *file;
 	enum status status;
@@ -164,20 +381,16 @@ static enum status export_run(const struct export_line *line, struct err *err)
 	if (!line->word_count)
 		return report_find_suggest(".", "ipu-report export", "export: no report given",
 					   err);
-	status = report_find_check(request.path, "ipu-report export", err);
+	status = report_find_check(line->words[0], "ipu-report export", err);
 	if (status == ST_OK)
 		status = export_find(&format, line->words[1], err);
+	if (status == ST_OK)
+		status = export_check_options(line, format, err);
 	if (status != ST_OK)
 		return status;
 	file = line->file ? line->file : format->file;
-	status = export_check_file(file, line->force, err);
-	if (status == ST_OK)
-		status = prof_db_open(&request.db, request.path, err);
-	if (status != ST_OK)
-		return status;
-	status = format->run(&request, file, err);
-	prof_db_close(request.db);
-	return status;
+	status = export_check_file(format, file, line->force, err);
+	return status == ST_OK ? export_write(line, format, file, err) : status;
 }
 
 int report_export_command(int argc, char **argv)

@@ -12,18 +12,37 @@
 #include "common/err.h"
 #include "profiler/prof_db.h"
 
+/* What some formats understand and others do not. */
+enum report_export_option {
+	REPORT_EXPORT_KEYS,
+	REPORT_EXPORT_STEPS,
+	REPORT_EXPORT_WINDOW, /* --from, --to */
+	REPORT_EXPORT_EXECUTION,
+	REPORT_EXPORT_CLOCK,
+	REPORT_EXPORT_OPTIONS
+};
+
+struct report_progress;
+
 struct report_export_request {
 	const char *path; /* of the report, as given */
 	struct prof_db *db;
 	const char *keys; /* a shell pattern of tensor keys; NULL: all */
 	bool steps;
-	FILE *out; /* for people: what was written */
+	int64_t from_ns, to_ns;           /* all: INT64_MIN, INT64_MAX */
+	int64_t execution;                /* INT64_MIN: all */
+	int clock;                        /* -1: both */
+	bool live;                        /* it is being recorded */
+	struct report_progress *progress; /* NULL: nobody watches or interrupts */
+	FILE *out;                        /* for people: what was written */
 };
 
 struct report_export {
 	const char *name, *usage;
 	const char *file; /* where it goes unless the request says otherwise */
-	/* Write to @path, and say to request->out what was written. */
+	unsigned options; /* a bit for each of enum report_export_option that it understands */
+	bool text;        /* may go to the standard output */
+	/* Write to @path ("-": the standard output), and say to request->out what was written. */
 	enum status (*run)(const struct report_export_request *request, const char *path,
 			   struct err *err);
 };
@@ -33,5 +52,20 @@ const struct report_export *report_exports(int *count);
 /* NumPy's .npz: an array per captured tensor. */
 enum status report_export_npz(const struct report_export_request *request, const char *path,
 			      struct err *err);
+
+/* Chrome's trace JSON: every span, instant, flow, counter sample and device step. */
+enum status report_export_chrome(const struct report_export_request *request, const char *path,
+				 struct err *err);
+
+/* --- for formats -------------------------------------------------------------------------------
+ */
+
+/* @done of @total (0: unknown) are written. ST_INTERRUPTED when somebody wants it to end. */
+enum status report_export_tick(const struct report_export_request *request, int64_t done,
+			       int64_t total, struct err *err);
+
+/* What became of @path: "PATH: WHAT", and a line of its own for each note. */
+enum status report_export_tell(const struct report_export_request *request, const char *path,
+			       const char *what, const char *notes, struct err *err);
 
 #endif /* REPORT_EXPORT_H */

@@ -9,6 +9,7 @@
 
 #include "common/arena.h"
 #include "common/err.h"
+#include "common/jsonw.h"
 #include "common/str.h"
 #include "profiler/prof_db.h"
 #include "reports/report_render.h"
@@ -30,6 +31,10 @@ enum status report__table_rows(struct report_table *out, struct prof_query *quer
 
 /* Is @db still being written, so that a long read would keep its log from being emptied? */
 bool report__is_live(struct prof_db *db);
+
+/* The cell as a member of an object. Integers beyond 2^53 are texts; a real that is not finite is
+ * null with a sibling NAME_nonfinite. */
+void report__json_cell(struct jsonw *w, const char *name, const struct report_cell *cell);
 
 /* report_table_query() that says whether the limit cut it, and sets no note. */
 enum status report__table_query(struct report_table *out, struct prof_db *db, const char *name,

@@ -91,7 +91,7 @@ static void json_real(struct jsonw *w, const char *name, double value)
 	jsonw_text(w, nonfinite_text(value));
 }
 
-static void json_cell(struct jsonw *w, const char *name, const struct report_cell *cell)
+void report__json_cell(struct jsonw *w, const char *name, const struct report_cell *cell)
 {
 	jsonw_key(w, name);
 	switch (cell->type) {
@@ -188,7 +188,7 @@ static void json_row(struct report_stream *stream, const struct report_cell *cel
 	jsonw_init_str(&w, &stream->lines, 0);
 	jsonw_begin_object(&w);
 	for (int i = 0; i < stream->column_count; i++)
-		json_cell(&w, stream->columns[i].name, &cells[i]);
+		report__json_cell(&w, stream->columns[i].name, &cells[i]);
 	jsonw_end_object(&w);
 }
 

@@ -17,11 +17,14 @@ add_dependencies(test_report_select ipu-report)
 # Two trainers at once, and ipu-monitor beside them.
 ipuscope_add_script(NAME monitor_runs LABELS golden reports)
 
-# `export`: of recordings that capture_make writes.
-add_executable(capture_make capture_make.c)
-target_link_libraries(capture_make PRIVATE profiler ipuscope_options)
-set_target_properties(capture_make PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+# `export`: of recordings that capture_make and trace_make write.
+foreach(maker IN ITEMS capture_make trace_make)
+	add_executable(${maker} ${maker}.c)
+	target_link_libraries(${maker} PRIVATE profiler ipuscope_options)
+	set_target_properties(${maker} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+endforeach()
 ipuscope_add_script(NAME report_export LABELS golden reports)
+ipuscope_add_script(NAME report_export_chrome LABELS golden reports)
 # Judges a recorded run again, and runs the command.
 ipuscope_add_test(NAME test_report_health SOURCES test_report_health.c
 	LIBS reports PkgConfig::SQLITE LABELS unit reports)
