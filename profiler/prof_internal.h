@@ -225,6 +225,9 @@ void prof__writer_fail(struct ips_recording *recording, enum status status);
 enum status prof__writer_open(struct prof_writer *writer, const char *path, int64_t rank,
 			      const char *command, struct err *err);
 void prof__writer_close(struct prof_writer *writer); /* accepts a zeroed struct */
+/* A fact of `meta`, in the transaction that is open or one of its own. */
+enum status prof__writer_fact(struct prof_writer *writer, const char *key, const char *value,
+			      struct err *err);
 /* After the thread has ended: indexes, states, leaving WAL. */
 enum status prof__writer_finish(struct ips_recording *recording);
 

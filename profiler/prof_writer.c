@@ -218,6 +218,9 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
 	writer->in_transaction = false;
 	writer->err.status = status;
+	/* Fits on a full disk, too: where in the log the rows were that have just been taken back.
+	 */
+	prof__writer_fact(writer, "failure", writer->err.text, NULL);
 	pthread_mutex_lock(&recording->lock);
 	if (recording->failure.status == ST_OK) {
 		recording->failure = writer->err;

@@ -179,8 +179,8 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 	return status;
 }
 
-static enum status set_fact(struct prof_writer *writer, const char *key, const char *value,
-			    struct err *err)
+enum status prof__writer_fact(struct prof_writer *writer, const char *key, const char *value,
+			      struct err *err)
 {
 	sqlite3_stmt *statement;
 	enum status status =
@@ -202,7 +202,7 @@ static enum status set_fact_int(struct prof_writer *writer, const char *key, int
 	char text[32];
 
 	snprintf(text, sizeof(text), "%lld", (long long)value);
-	return set_fact(writer, key, text, err);
+	return prof__writer_fact(writer, key, text, err);
 }
 
 static enum status first_facts(struct prof_writer *writer, const char *command, struct err *err)
@@ -220,19 +220,19 @@ static enum status first_facts(struct prof_writer *writer, const char *command, 
 		{"page_bytes", PROF_PAGE_BYTES},
 		{"rank", writer->rank},
 	};
-	enum status status = set_fact(writer, "state", "recording", err);
+	enum status status = prof__writer_fact(writer, "state", "recording", err);
 
 	for (size_t i = 0; i < ARRAY_LEN(numbers) && status == ST_OK; i++)
 		status = set_fact_int(writer, numbers[i].key, numbers[i].value, err);
 	prof_process_host(host);
 	if (status == ST_OK)
-		status = set_fact(writer, "host", host, err);
+		status = prof__writer_fact(writer, "host", host, err);
 	if (status == ST_OK)
-		status = set_fact(writer, "library_version", LIBRARY_VERSION, err);
+		status = prof__writer_fact(writer, "library_version", LIBRARY_VERSION, err);
 	if (status == ST_OK)
-		status = set_fact(writer, "sqlite_version", sqlite3_libversion(), err);
+		status = prof__writer_fact(writer, "sqlite_version", sqlite3_libversion(), err);
 	if (status == ST_OK && command != NULL)
-		status = set_fact(writer, "command", command, err);
+		status = prof__writer_fact(writer, "command", command, err);
 	return status;
 }
 
@@ -306,7 +306,7 @@ void prof__writer_close(struct prof_writer *writer)
 
 static enum status set_state(struct prof_writer *writer, const char *state)
 {
-	return set_fact(writer, "state", state, &writer->err);
+	return prof__writer_fact(writer, "state", state, &writer->err);
 }
 
 /* Fold the log in and become one plain file, unless a reader stays for longer than is waited. */
@@ -371,7 +371,7 @@ enum status prof__writer_finish(struct ips_recording *recording)
 		if (budget_ms > recording->params.finish_ms)
 			budget_ms = recording->params.finish_ms;
 		all = prof_index_build(writer->db, budget_ms);
-		status = set_fact(writer, "indexes", all ? "all" : "some", &writer->err);
+		status = prof__writer_fact(writer, "indexes", all ? "all" : "some", &writer->err);
 	}
 	if (status == ST_OK)
 		status = set_state(writer, "complete");

@@ -49,6 +49,10 @@ int report__cut(const char *text, int columns);
 /* The health of a run, into a summary whose arena is there. */
 struct report_summary;
 enum status report__summary_health(struct report_summary *out, struct prof_db *db, struct err *err);
+/* The state of the file, first; and what is missing, the other parts being filled. */
+enum status report__summary_state(struct report_summary *out, struct prof_db *db, struct err *err);
+enum status report__summary_missing(struct report_summary *out, struct prof_db *db,
+				    struct err *err);
 
 /* A table as text for people. */
 enum status report__text(const struct report_table *table,

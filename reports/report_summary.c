@@ -70,6 +70,7 @@ static const struct {
 	{"host_threads", 0, offsetof(struct report_summary, host_threads)},
 	{"start_epoch_ns", 0, offsetof(struct report_summary, start_epoch_ns)},
 	{"state", 0, 0},
+	{"failure", 0, 0},
 	{"run", 0, 0}, /* the whole run file: app.json and the view show it */
 };
 
@@ -128,29 +129,6 @@ static enum status summary_meta(struct report_summary *out, struct prof_db *db, 
 	}
 	report_table_free(&table);
 	return status;
-}
-
-static enum status summary_state(struct report_summary *out, struct prof_db *db, struct err *err)
-{
-	enum prof_state state = prof_db_state(db);
-	char repaired[64];
-
-	out->path = arena_strdup(&out->arena, prof_db_path(db));
-	if (!out->path)
-		return err_nomem(err);
-	if (state == PROF_COMPLETE)
-		out->state = prof_db_meta(db, "repaired", repaired, sizeof(repaired))
-				     ? "complete (repaired after its writer died)"
-				     : "complete";
-	else if (!prof_db_writer_alive(db))
-		out->state = arena_printf(&out->arena,
-					  "killed: the writer died; "
-					  "`ipu-report %s repair` finishes the file",
-					  out->path);
-	else
-		out->state = state == PROF_CLOSING ? "closing: the writer finishes the file"
-						   : "recording: the run goes on";
-	return out->state ? ST_OK : err_nomem(err);
 }
 
 static void summary_file(struct report_summary *out)
@@ -361,6 +339,7 @@ static enum status summary_recording(struct report_summary *out, const struct pr
 	out->tensors = summary_or_zero(query, 6);
 	out->tensor_rows = summary_or_zero(query, 7);
 	out->health_hits = summary_or_zero(query, 8);
+	out->last_commit_ns = last;
 	/* A killed run has no end; its last commit is the last that is known of it. */
 	if (last > out->duration_ns)
 		out->duration_ns = last;
@@ -392,7 +371,7 @@ static void summary_counts(struct report_summary *out)
 static enum status summary_fill(struct report_summary *out, struct prof_db *db,
 				struct report_sums *sums, uint64_t budget_ns, struct err *err)
 {
-	enum status status = summary_state(out, db, err);
+	enum status status = report__summary_state(out, db, err);
 
 	if (status == ST_OK)
 		status = summary_meta(out, db, err);
@@ -415,7 +394,7 @@ static enum status summary_fill(struct report_summary *out, struct prof_db *db,
 	out->summed = report_sums_share(sums);
 	summary_file(out);
 	summary_counts(out);
-	return ST_OK;
+	return report__summary_missing(out, db, err);
 }
 
 enum status report_summary_add(struct report_summary *out, struct prof_db *db,

@@ -31,6 +31,12 @@ struct report_bubble_mean {
 	double ramp_up, ramp_down, imbalance, communication; /* shares of ipus x makespan */
 };
 
+/* The last that is known of an execution that did not end, or has not yet. */
+struct report_reached {
+	bool known;
+	int64_t epoch, execution, weight_update, step;
+};
+
 /* A rule that was broken. INT64_MIN and NULL: not known, here and below. */
 struct report_broken {
 	const char *rule, *key; /* of the first hit: the tensor, the layer, "loss" */
@@ -50,7 +56,13 @@ struct report_fact {
 
 struct report_summary {
 	const char *path, *command,
-		*state; /* "complete", "recording", "killed: the writer died", ... */
+		*state;      /* "complete", "recording", "killed: the writer died", ... */
+	const char *failure; /* why the writer gave up (a full disk); NULL: it did not */
+	bool whole;          /* the file has the end that its writer gave it */
+	bool live;           /* it is being written */
+	struct report_reached reached;
+	const char *absent;     /* "spans, metrics": what an unfinished or empty file has none of */
+	int64_t last_commit_ns; /* what came later is missing unless the file is whole */
 	const char *model, *schedule, *target, *cost_model;
 	const char *dataset; /* these texts are NULL where meta says nothing */
 	int64_t batch_size, gradient_accumulation, host_threads; /* INT64_MIN: unknown */

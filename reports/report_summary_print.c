@@ -91,6 +91,24 @@ static const char *print_path(const struct print *print, const char *path, int c
 	return out;
 }
 
+struct place {
+	const char *name;
+	int64_t value;
+};
+
+/* "epoch 1, step 7": what is known. */
+static const char *print_places(char out[160], const struct place *places, size_t count)
+{
+	size_t length = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < count; i++)
+		if (places[i].value != UNKNOWN && length < 120)
+			length += (size_t)snprintf(out + length, 160 - length, ", %.16s %" PRId64,
+						   places[i].name, places[i].value);
+	return out;
+}
+
 /* --- the run -----------------------------------------------------------------------------------
  */
 
@@ -107,6 +125,27 @@ static void print_when(struct print *print)
 		   s->duration_ns > 0 ? fmt_ns(duration, s->duration_ns) : "nothing");
 }
 
+/* What a file that is not whole, or is empty, does not say. */
+static void print_missing(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	const struct report_reached *at = &s->reached;
+	const struct place places[] = {{"epoch", at->epoch},
+				       {"execution", at->execution},
+				       {"weight update", at->weight_update},
+				       {"step", at->step}};
+	char text[FMT_SIZE], where[160];
+
+	if (at->known)
+		print_line(print, LABEL "%s; not ended", "reached",
+			   print_places(where, places, ARRAY_LEN(places)) + 2);
+	if (!s->whole && !s->live && s->last_commit_ns > 0)
+		print_line(print, LABEL "what came after the last commit, at %s", "missing",
+			   fmt_ns(text, s->last_commit_ns));
+	if (s->absent)
+		print_line(print, LABEL "%s", "none of", s->absent);
+}
+
 static void print_head(struct print *print)
 {
 	const struct report_summary *s = print->summary;
@@ -115,15 +154,20 @@ static void print_head(struct print *print)
 	print_line(print, "Report");
 	print_line(print, LABEL "%s", "file", print_path(print, s->path, 13, path));
 	print_line(print, LABEL "%s", "command", print_text(s->command));
-	if (str_starts_with(s->state, "killed")) {
-		print_line(print, LABEL "killed: the writer died before the file was complete.",
-			   "state");
+	if (str_starts_with(s->state, "killed") || str_starts_with(s->state, "failed")) {
+		if (s->failure)
+			print_line(print, LABEL "failed: %s", "state", s->failure);
+		else
+			print_line(print,
+				   LABEL "killed: the writer died before the file was complete.",
+				   "state");
 		print_line(print, LABEL "`ipu-report %s repair` finishes the file.", "",
 			   print_path(print, s->path, 52, path));
 	} else {
 		print_line(print, LABEL "%s", "state", s->state);
 	}
 	print_when(print);
+	print_missing(print);
 }
 
 static void print_training(struct print *print)
@@ -300,24 +344,6 @@ static void print_bubble(struct print *print)
 
 /* --- health ------------------------------------------------------------------------------------
  */
-
-struct place {
-	const char *name;
-	int64_t value;
-};
-
-/* "epoch 1, step 7": what is known. */
-static const char *print_places(char out[160], const struct place *places, size_t count)
-{
-	size_t length = 0;
-
-	out[0] = '\0';
-	for (size_t i = 0; i < count; i++)
-		if (places[i].value != UNKNOWN && length < 120)
-			length += (size_t)snprintf(out + length, 160 - length, ", %.16s %" PRId64,
-						   places[i].name, places[i].value);
-	return out;
-}
 
 static void print_broken(struct print *print, const struct report_broken *broken)
 {

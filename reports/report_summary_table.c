@@ -73,11 +73,26 @@ static void rows_real(struct rows *rows, const char *section, const char *name, 
 	rows_add(rows, section, name, NULL, UNKNOWN, cell_of_real(value));
 }
 
+static void rows_reached(struct rows *rows, const struct report_reached *reached)
+{
+	if (!reached->known)
+		return;
+	rows_integer(rows, "reached", "epoch", reached->epoch);
+	rows_integer(rows, "reached", "execution", reached->execution);
+	rows_integer(rows, "reached", "weight_update", reached->weight_update);
+	rows_integer(rows, "reached", "step", reached->step);
+}
+
 static void rows_run(struct rows *rows, const struct report_summary *s)
 {
 	rows_text(rows, "run", "path", s->path);
 	rows_text(rows, "run", "command", s->command);
 	rows_text(rows, "run", "state", s->state);
+	rows_text(rows, "run", "failure", s->failure);
+	rows_integer(rows, "run", "whole", s->whole);
+	rows_text(rows, "run", "absent", s->absent);
+	rows_integer(rows, "run", "last_commit_ns", s->last_commit_ns);
+	rows_reached(rows, &s->reached);
 	rows_integer(rows, "run", "start_epoch_ns", s->start_epoch_ns);
 	rows_integer(rows, "run", "duration_ns", s->duration_ns);
 	rows_text(rows, "run", "model", s->model);

@@ -93,6 +93,7 @@ static void test_a_full_disk_ends_recording_and_leaves_a_readable_file(void **st
 {
 	struct prof_place *place = *state;
 	struct prof_db *db;
+	char why[256];
 	struct err err;
 	bool done;
 
@@ -100,6 +101,9 @@ static void test_a_full_disk_ends_recording_and_leaves_a_readable_file(void **st
 	if (prof_db_open(&db, place->path, &err) != ST_OK)
 		fail_msg("%s", err.text);
 	assert_int_equal(prof_db_state(db), PROF_RECORDING);
+	/* The reason had room: where the rows were that were taken back. */
+	assert_true(prof_db_meta(db, "failure", why, sizeof(why)));
+	assert_contains(why, "File too large");
 	prof_db_close(db);
 	prof_check_file(place->path);
 	assert_true(prof_ask(place->path, "SELECT count(*) FROM metrics") > 1000);

@@ -128,22 +128,28 @@ static void test_stages_sum_over_microbatches_and_replicas(void **state)
 	report_summary_free(&s);
 }
 
+static void change(const char *path, const char *sql)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
 /* Take the writer's sums away: a file as older schemas made it, whose rows have to be read. */
 static void drop_sums(const char *path)
 {
 	static const char *const sums[] = {"stage",  "bubble", "execution",
 					   "metric", "health", "overhead"};
-	sqlite3 *db;
 
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
 		char sql[96];
 
 		snprintf(sql, sizeof(sql), "DROP VIEW %s_sums; DROP TABLE %s_sum_rows", sums[i],
 			 sums[i]);
-		assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+		change(path, sql);
 	}
-	sqlite3_close(db);
 }
 
 static void assert_same_summary(const struct report_summary *a, const struct report_summary *b)
@@ -361,6 +367,9 @@ static void test_an_empty_database_has_a_summary_without_numbers(void **state)
 	assert_null(strstr(text, "Bubble"));
 	assert_null(strstr(text, "Health"));
 	assert_null(strstr(text, "nan"));
+	assert_contains(text,
+			"none of    spans, executions, stages, bubbles, metrics, statistics\n");
+	assert_null(strstr(text, "missing"));
 	free(text);
 	report_summary_free(&s);
 }
@@ -383,6 +392,55 @@ static void test_a_killed_run_says_so_and_names_the_remedy(void **state)
 	assert_contains(text, "killed.db repair` finishes the file");
 	free(text);
 	report_summary_free(&s);
+}
+
+static char *summary_of_file(const char *path)
+{
+	struct report_summary s;
+	struct prof_db *db;
+	char *text;
+
+	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+	assert_int_equal(report_summary_get(&s, db, NULL), ST_OK);
+	text = printed(&s, 0);
+	assert_fits(text, 80);
+	report_summary_free(&s);
+	prof_db_close(db);
+	return text;
+}
+
+/* Killed in the middle of an execution, then the same of a full disk, then repaired. */
+static void test_what_an_unfinished_file_does_not_say_is_named(void **state)
+{
+	char path[SUPPORT_PATH_SIZE + 32];
+	char *text;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/unfinished.db", folder);
+	report_sample_write_killed(path);
+	text = summary_of_file(path);
+	assert_contains(text, "what came after the last commit, at ");
+	assert_null(strstr(text, "reached"));
+	assert_null(strstr(text, "none of"));
+	free(text);
+	change(path, "DELETE FROM execution_rows; DELETE FROM execution_sum_rows;"
+		     "DELETE FROM metric_sum_rows");
+	text = summary_of_file(path);
+	assert_contains(text, "epoch 1, execution 0, weight update 0, step 3; not ended");
+	assert_contains(text, "none of    executions, metrics\n");
+	free(text);
+	change(path, "INSERT INTO meta_facts VALUES ('failure', 'commit: disk is full')");
+	text = summary_of_file(path);
+	assert_contains(text, "state      failed: commit: disk is full\n");
+	assert_contains(text, "unfinished.db repair` finishes the file");
+	assert_null(strstr(text, "killed"));
+	free(text);
+	change(path, "INSERT OR REPLACE INTO meta_facts VALUES ('state', 'complete'), "
+		     "('repaired', '1')");
+	text = summary_of_file(path);
+	assert_contains(text, "complete (repaired after writing failed: commit: disk is full)\n");
+	assert_contains(text, "; not ended");
+	free(text);
 }
 
 static void test_the_table_has_the_same_numbers(void **state)
@@ -441,6 +499,7 @@ int main(void)
 		cmocka_unit_test(test_the_text_fits_and_labels_host_and_device),
 		cmocka_unit_test(test_an_empty_database_has_a_summary_without_numbers),
 		cmocka_unit_test(test_a_killed_run_says_so_and_names_the_remedy),
+		cmocka_unit_test(test_what_an_unfinished_file_does_not_say_is_named),
 		cmocka_unit_test(test_the_table_has_the_same_numbers),
 		cmocka_unit_test(test_no_memory_is_reported),
 	};

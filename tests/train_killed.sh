@@ -18,6 +18,9 @@ for pause in 0.4 0.9 1.3; do
 	[ "$(sqlite3 -readonly "$report/profile.db" 'PRAGMA integrity_check')" = ok ] || fail "integrity after $pause s"
 	"$bin/ipu-report" "$report" >summary.txt || fail "no summary of a killed run"
 	grep -qi 'repair' summary.txt || fail "the summary does not say how to finish it: $(cat summary.txt)"
+	grep -q 'what came after the last commit' summary.txt || fail "the summary does not say what is missing: $(cat summary.txt)"
+	[ "$(sqlite3 -readonly "$report/profile.db" 'SELECT (SELECT coalesce(sum(count), 0) FROM stage_sums) - (SELECT count(*) FROM stage_timings)')" = 0 ] ||
+		fail "the sums are not those of the rows"
 	"$bin/ipu-view" "$report" --view timeline --text >/dev/null || fail "no timeline of a killed run"
 	"$bin/ipu-report" "$report" repair >/dev/null || fail "repair"
 	[ "$(sqlite3 "$report/profile.db" "SELECT value FROM meta WHERE key = 'state'")" = complete ] || fail "not complete after repair"
