@@ -229,6 +229,18 @@ enum status fs_writer_patch(struct fs_writer *writer, uint64_t at, const void *d
 	return fs_fail(err, number, "write", writer->path);
 }
 
+enum status fs_writer_stream(struct fs_writer *writer, FILE **out, struct err *err)
+{
+	int fd = fcntl(writer->fd, F_DUPFD_CLOEXEC, 0);
+
+	*out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (*out)
+		return ST_OK;
+	if (fd >= 0)
+		close(fd);
+	return fs_fail(err, errno, "write", writer->path);
+}
+
 enum status fs_writer_close(struct fs_writer *writer, struct err *err)
 {
 	int number = 0;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/err.h"
 
@@ -39,6 +40,9 @@ enum status fs_writer_patch(struct fs_writer *writer, uint64_t at, const void *d
 			    struct err *err);
 enum status fs_writer_close(struct fs_writer *writer, struct err *err);
 void fs_writer_drop(struct fs_writer *writer); /* accepts a closed one */
+/* A buffered stream onto what was put so far: the caller closes it (fclose) before he closes or
+ * drops the writer, which is as it was on failure. */
+enum status fs_writer_stream(struct fs_writer *writer, FILE **out, struct err *err);
 
 enum status fs_make_dirs(const char *path, struct err *err); /* like mkdir -p */
 bool fs_exists(const char *path);

@@ -100,27 +100,6 @@ void jsonw_end_array(struct jsonw *w)
 	jsonw_close(w, "]");
 }
 
-/* Length of the UTF-8 character at @s, 0 where there is none (overlong, surrogate, cut). */
-static size_t jsonw_utf8(const unsigned char *s)
-{
-	size_t length;
-
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-
-	length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	for (size_t i = 1; i < length; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return length;
-}
-
 static void jsonw_escape(struct jsonw *w, unsigned char c)
 {
 	static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
@@ -148,7 +127,8 @@ static void jsonw_quoted(struct jsonw *w, const char *text)
 		size_t length = 1;
 
 		/* Plain stretches go out whole. */
-		while (*s >= 0x20 && *s != '"' && *s != '\\' && (length = jsonw_utf8(s)) > 0)
+		while (*s >= 0x20 && *s != '"' && *s != '\\' &&
+		       (length = str_utf8((const char *)s)) > 0)
 			s += length;
 		jsonw_bytes(w, (const char *)start, (size_t)(s - start));
 		if (!*s)

@@ -32,6 +32,10 @@ bool str_starts_with(const char *text, const char *prefix);
 /* Copy @text cut to @size - 1 bytes, never within a UTF-8 character. */
 void str_copy(char *out, size_t size, const char *text);
 
+/* Length of the UTF-8 character at @text (of a final 0: 1); 0 where there is none (overlong,
+ * surrogate, cut). */
+size_t str_utf8(const char *text);
+
 /* Whole-text numbers: false where @text is not one number in range (no blanks, no rest). */
 bool str_to_int(const char *text, long long *out); /* decimal or 0x */
 bool str_to_double(const char *text, double *out);

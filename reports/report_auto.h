@@ -58,7 +58,7 @@ struct report_option_entry {
 	int64_t least;         /* of an integer */
 	size_t offset;         /* of the field in struct report_options; REPORT_OPTION_NO_FIELD */
 	bool in_all;           /* turned on by autoReport.all */
-	const char *file_name; /* the report file it asks for, or NULL */
+	const char *file_name; /* of the report that profile.db stands in for, or NULL */
 };
 #define REPORT_OPTION_NO_FIELD SIZE_MAX
 const struct report_option_entry *report_option_entries(int *count);

@@ -19,6 +19,7 @@
 #include "common/str.h"
 #include "reports/report_find.h"
 #include "reports/report_internal.h"
+#include "reports/report_popvision.h"
 #include "reports/report_verbs.h"
 
 #define BIT(option) (1u << REPORT_EXPORT_##option)
@@ -28,6 +29,8 @@ static const struct report_export export_table[] = {
 	{"chrome", "Chrome's trace JSON", "trace.json", TIMELINE, true, report_export_chrome},
 	{"npz", "captured tensors, for numpy.load()", "captures.npz", BIT(KEYS) | BIT(STEPS), false,
 	 report_export_npz},
+	{"popvision", "a folder with graph.json, execution.json and debug.cbor", "popvision", 0,
+	 false, report_export_popvision},
 };
 
 const struct report_export *report_exports(int *count)
@@ -182,9 +185,10 @@ static const struct cli_option export_options[] = {
 	[OPTION_OUTPUT] = {.name = "--output",
 			   .letter = 'o',
 			   .argument = "FILE",
-			   .help = "The file to write; by default trace.json, captures.npz and so "
-				   "on, here. - is the standard output, and a name that ends in "
-				   ".gz is compressed (not npz)."},
+			   .help = "The file (popvision: the folder) to write; by default "
+				   "trace.json, captures.npz and so on, here. - is the standard "
+				   "output, and a name that ends in .gz is compressed (not npz, "
+				   "popvision)."},
 	[OPTION_FORCE] = {.name = "--force", .help = "Replace FILE if it is there."},
 	[OPTION_FROM] = {.name = "--from",
 			 .argument = "NS",
@@ -222,7 +226,10 @@ const struct cli_command report_export_cli = {
 		 "npz: captured tensors, for numpy.load(): an array per tensor, named by its key, "
 		 "all enqueues stacked: (enqueues, [replicas,] shape). Captures of another shape "
 		 "(a last, short batch) are an array of their own, NAME@16x128. Values are stored "
-		 "as they were recorded.",
+		 "as they were recorded.\n\n"
+		 "popvision: a folder with graph.json, execution.json and debug.cbor, as a run "
+		 "writes beside profile.db where its options ask for them: of a killed run, or of "
+		 "one that did not ask.",
 	.options = export_options,
 	.option_count = ARRAY_LEN(export_options),
 	.examples =

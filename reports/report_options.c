@@ -51,7 +51,7 @@ static const struct report_option_entry option_table[] = {
 	{.name = "autoReport.outputGraphProfile",
 	 .type = "bool",
 	 .fallback = "false",
-	 .help = "What is known at compile time. Records all of profile.db, as any report does.",
+	 .help = "graph.json: what is known at compile time. profile.db has it with any report.",
 	 .effect = REPORT_OPTION_WORKS,
 	 .kind = REPORT_OPTION_BOOL,
 	 FIELD(graph_profile),
@@ -60,7 +60,7 @@ static const struct report_option_entry option_table[] = {
 	{.name = "autoReport.outputExecutionProfile",
 	 .type = "bool",
 	 .fallback = "false",
-	 .help = "What happened. Records all of profile.db, as any report does.",
+	 .help = "execution.json, and device steps in profile.db: what the device did.",
 	 .effect = REPORT_OPTION_WORKS,
 	 .kind = REPORT_OPTION_BOOL,
 	 FIELD(execution_profile),
@@ -102,12 +102,11 @@ static const struct report_option_entry option_table[] = {
 	{.name = "autoReport.outputDebugInfo",
 	 .type = "bool",
 	 .fallback = "false",
-	 .help = "Which layer each operation and program came from.",
-	 .effect = REPORT_OPTION_STOOD_IN,
+	 .help = "debug.cbor: which layer each operation and program came from.",
+	 .effect = REPORT_OPTION_WORKS,
 	 .kind = REPORT_OPTION_BOOL,
 	 FIELD(debug_info),
-	 .in_all = true,
-	 .file_name = "debug.cbor"},
+	 .in_all = true},
 	{.name = "autoReport.streamAtEachRun",
 	 .type = "bool",
 	 .fallback = "true",
@@ -140,9 +139,10 @@ static const struct report_option_entry option_table[] = {
 	{.name = "profiler.replicaToProfile",
 	 .type = "int",
 	 .fallback = "all replicas",
-	 .help = "Profile this replica only; all are recorded, the column replica tells them "
-		 "apart.",
-	 .effect = REPORT_OPTION_ACCEPTED,
+	 .help = "execution.json has this replica only; profile.db has all, the column replica "
+		 "tells "
+		 "them apart.",
+	 .effect = REPORT_OPTION_WORKS,
 	 .kind = REPORT_OPTION_INT,
 	 FIELD(replica_to_profile)},
 	{.name = "profiler.includeFlopEstimates",
@@ -501,8 +501,8 @@ static bool option_file_named(const struct report_options *options, int end)
 	return false;
 }
 
-/* Was it asked for something that makes no difference? Graph and execution profile are one file
- * here: turning one of them off beside another report leaves nothing out. */
+/* Was it asked for something that makes no difference? profile.db has the lowered variables with
+ * any report: turning them off leaves nothing out. */
 static bool option_is_idle(const struct report_options *options,
 			   const struct report_option_entry *entry,
 			   const struct option_value *value)
@@ -511,7 +511,7 @@ static bool option_is_idle(const struct report_options *options,
 		return false;
 	if (entry->effect == REPORT_OPTION_ACCEPTED)
 		return true;
-	return options->any && entry->file_name && !value->boolean &&
+	return options->any && entry->effect == REPORT_OPTION_STOOD_IN && !value->boolean &&
 	       !strcmp(entry->file_name, "profile.pop");
 }
 

@@ -25,6 +25,11 @@ foreach(maker IN ITEMS capture_make trace_make)
 endforeach()
 ipuscope_add_script(NAME report_export LABELS golden reports)
 ipuscope_add_script(NAME report_export_chrome LABELS golden reports)
+# The files beside profile.db, of a run made by hand and of trainings.
+ipuscope_add_test(NAME test_report_popvision SOURCES test_report_popvision.c report_sample.c
+	LIBS reports PkgConfig::CBOR LABELS unit reports)
+target_compile_definitions(test_report_popvision PRIVATE IPUSCOPE_VERSION="${PROJECT_VERSION}")
+ipuscope_add_script(NAME report_popvision LABELS golden reports)
 # Judges a recorded run again, and runs the command.
 ipuscope_add_test(NAME test_report_health SOURCES test_report_health.c
 	LIBS reports PkgConfig::SQLITE LABELS unit reports)

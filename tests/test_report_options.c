@@ -201,7 +201,6 @@ static void test_private_formats_and_idle_options_are_noted_once(void **state)
 	assert_string_equal(
 		options.notes,
 		"POPLAR_ENGINE_OPTIONS: profile.db stands in for profile.pop, archive.a, "
-		"debug.cbor, "
 		"formats this program does not write.\n"
 		"POPLAR_ENGINE_OPTIONS: accepted without effect here: debug.instrument, "
 		"opt.enableInlining.\n");
@@ -209,11 +208,12 @@ static void test_private_formats_and_idle_options_are_noted_once(void **state)
 
 	assert_int_equal(report_options_parse(&options,
 					      "{\"autoReport.outputGraphProfile\":true,"
-					      "\"autoReport.outputExecutionProfile\":false}",
+					      "\"autoReport.outputExecutionProfile\":false,"
+					      "\"autoReport.outputLoweredVars\":false}",
 					      NULL),
 			 ST_OK);
 	assert_contains(options.notes,
-			"accepted without effect here: autoReport.outputExecutionProfile.\n");
+			"accepted without effect here: autoReport.outputLoweredVars.\n");
 	report_options_free(&options);
 
 	assert_int_equal(report_options_parse(&options, "{\"autoReport.all\":false}", NULL), ST_OK);

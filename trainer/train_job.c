@@ -13,6 +13,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "reports/report_auto.h"
+#include "reports/report_popvision.h"
 #include "trainer/models/model_weights.h"
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed_forecast.h"
@@ -226,8 +227,9 @@ static enum status open_report(struct train_job *job, struct err *err)
 /* A request that turns out wrong before the first step leaves nothing behind. */
 static void discard_report(struct train_job *job)
 {
-	static const char *const files[] = {"profile.db", "profile.db-wal", "profile.db-shm",
-					    "framework.json", "app.json"};
+	static const char *const files[] = {"profile.db",     "profile.db-wal", "profile.db-shm",
+					    "framework.json", "app.json",       "graph.json",
+					    "execution.json", "debug.cbor"};
 	char path[FS_PATH_SIZE];
 
 	if (job->directory[0] == '\0')
@@ -276,6 +278,19 @@ static enum status check_outputs(const struct train_job *job, struct err *err)
 	return ST_OK;
 }
 
+/* A report of a replica that there is not would be empty. */
+static enum status check_replica(const struct train_job *job, struct err *err)
+{
+	const int64_t replica = job->options.replica_to_profile;
+
+	if (!job->options.any || replica < job->layout->replicas)
+		return ST_OK;
+	return err_set(err, ST_INVALID,
+		       "POPLAR_ENGINE_OPTIONS: profiler.replicaToProfile: there is no replica "
+		       "%lld (the run has %d, from 0)",
+		       (long long)replica, job->layout->replicas);
+}
+
 enum status train_job_prepare(struct train_job *job, struct err *err)
 {
 	enum status status = read_options(job, err);
@@ -286,6 +301,8 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 		status = open_data(job, err);
 	if (status == ST_OK)
 		status = build_model(job, err);
+	if (status == ST_OK)
+		status = check_replica(job, err);
 	if (status != ST_OK || job->screen.out == NULL)
 		return status;
 	train_summary_model(job->screen.out, job->model, job->model->batch);
@@ -317,6 +334,28 @@ enum status train_job_plan(struct train_job *job, struct err *err)
 
 /* ---- running -----------------------------------------------------------------------------------
  */
+
+/* The files beside profile.db are told of and done without where they cannot be written. */
+static void write_beside(const struct train_job *job,
+			 enum status (*write)(const char *directory,
+					      const struct report_options *options,
+					      struct err *err))
+{
+	struct err err = {0};
+
+	if (write(job->directory, &job->options, &err) != ST_OK && job->lines != NULL) {
+		fprintf(job->lines, "ipu-train: %s (the run goes on without it)\n", err.text);
+		fflush(job->lines);
+	}
+}
+
+/* Before the first step, so that a killed run has them. What fails to be recorded is told of when
+ * the report is closed. */
+static void write_compiled(const struct train_job *job)
+{
+	if (job->recording != NULL && ips_recording_flush(job->recording) == 0)
+		write_beside(job, report_popvision_compiled);
+}
 
 /* What does not fit is not run; a report of its memory stays where that is allowed. */
 static enum status check_memory(struct train_job *job, struct err *err)
@@ -385,11 +424,14 @@ static enum status compile(struct train_job *job, struct err *err)
 	params.values = train_values_of(job->run, &job->callbacks, job->keep_outfeeds);
 	params.lines = job->lines;
 	params.broken = job->broken;
-	params.trace_executions = job->options.execution_profile_program_run_count;
+	if (job->options.execution_profile)
+		params.trace_executions = job->options.execution_profile_program_run_count;
 	params.report = job->recording == NULL ? NULL : job->directory;
 	status = train_session_new(&job->session, &params, err);
-	if (status == ST_OK)
-		status = check_memory(job, err);
+	if (status != ST_OK)
+		return status;
+	write_compiled(job);
+	status = check_memory(job, err);
 	if (status != ST_OK)
 		return status;
 	if (job->session->device != NULL)
@@ -454,6 +496,8 @@ static enum status close_report(struct train_job *job, enum status status, struc
 		return status;
 	failed = ips_recording_close(job->recording, message, sizeof(message));
 	job->recording = NULL;
+	if (failed == 0 && !job->out_of_memory)
+		write_beside(job, report_popvision_executed);
 	if (failed != 0 && status == ST_OK)
 		status = err_set(err, ST_FAILED, "%s: the report is incomplete: %s", job->directory,
 				 message);

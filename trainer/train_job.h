@@ -32,8 +32,8 @@ struct train_job {
 	struct train_result result;
 	/* Health rules, how often broken. */
 	int64_t broken[OUTFEED_HEALTH_RULES];
-	FILE *lines;                  /* where broken health rules are told; NULL: nowhere */
-	_Atomic bool stop;            /* set by a callback: end after the present epoch */
+	FILE *lines;       /* where broken health rules and missing files are told; NULL: nowhere */
+	_Atomic bool stop; /* set by a callback: end after the present epoch */
 	bool out_of_memory;           /* the report is of the memory alone, nothing is executed */
 	bool plan_only;               /* the data is described, not opened; nothing is executed */
 	char directory[FS_PATH_SIZE]; /* of the report; "": none */
