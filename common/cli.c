@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "common/mem.h"
@@ -697,4 +698,13 @@ bool cli_colour(FILE *stream, const char *when)
 	if (!term || !strcmp(term, "dumb"))
 		return false;
 	return isatty(fileno(stream)) == 1;
+}
+
+int cli_width(FILE *stream)
+{
+	struct winsize size;
+
+	if (ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		return size.ws_col;
+	return CLI_WIDTH;
 }

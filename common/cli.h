@@ -78,4 +78,7 @@ int cli_fail(const struct cli_command *command, const struct err *err);
  * "always", "never" or NULL. */
 bool cli_colour(FILE *stream, const char *when);
 
+/* Columns of the terminal that @stream is; 80 elsewhere. */
+int cli_width(FILE *stream);
+
 #endif /* COMMON_CLI_H */

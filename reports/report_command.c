@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "common/cli.h"
@@ -18,8 +17,6 @@
 #include "reports/report_find.h"
 #include "reports/report_registry.h"
 #include "reports/report_verbs.h"
-
-#define WIDTH_DEFAULT 80
 
 enum {
 	OPTION_CSV,
@@ -236,17 +233,6 @@ static enum status command_parse(struct command_line *line, int argc, char **arg
 	return status;
 }
 
-static int command_width(const struct command_line *line)
-{
-	struct winsize size;
-
-	if (line->width >= 0)
-		return line->width;
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
-		return size.ws_col;
-	return WIDTH_DEFAULT;
-}
-
 /* --- which report ------------------------------------------------------------------------------
  */
 
@@ -348,7 +334,7 @@ int report_command(int argc, char **argv)
 		.render = {.format = line.csv    ? REPORT_AS_CSV
 				     : line.json ? REPORT_AS_JSON
 						 : REPORT_AS_TEXT,
-			   .width = command_width(&line),
+			   .width = line.width >= 0 ? line.width : cli_width(stdout),
 			   .tool = command_report.name,
 			   .terminal = isatty(STDOUT_FILENO) == 1,
 			   .bold = cli_colour(stdout, line.color)},

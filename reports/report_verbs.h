@@ -22,8 +22,8 @@ const struct report_verb *report_verbs(int *count);
  * counts from it: a REPORT written before the verb comes after it. */
 const struct report_verb *report_verb_take(int *argc, char ***argv);
 
-/* One line each, for cli_command. */
-extern const struct cli_command report_export_cli;
+extern const struct cli_command report_diff_cli, report_export_cli;
+int report_diff_command(int argc, char **argv);
 int report_export_command(int argc, char **argv);
 extern const struct cli_command report_whatif_cli;
 int report_whatif_command(int argc, char **argv);

@@ -23,6 +23,7 @@ foreach(maker IN ITEMS capture_make trace_make)
 	target_link_libraries(${maker} PRIVATE profiler ipuscope_options)
 	set_target_properties(${maker} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 endforeach()
+ipuscope_add_script(NAME report_diff LABELS golden reports)
 ipuscope_add_script(NAME report_export LABELS golden reports)
 ipuscope_add_script(NAME report_export_chrome LABELS golden reports)
 # The files beside profile.db, of a run made by hand and of trainings.

@@ -7,15 +7,13 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "common/arena.h"
 #include "common/mem.h"
 #include "common/str.h"
 
-#define WIDTH_DEFAULT 80
-#define OPTIONS_MOST  128
+#define OPTIONS_MOST 128
 
 /* Sorted by name. */
 static const struct plan_subcommand *const SUBCOMMANDS[] = {
@@ -282,11 +280,5 @@ enum status plan_read_options(const struct cli_command *command, int argc, char 
 
 int plan_width(FILE *out, int given)
 {
-	struct winsize size;
-
-	if (given > 0)
-		return given;
-	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-		return size.ws_col;
-	return WIDTH_DEFAULT;
+	return given > 0 ? given : cli_width(out);
 }

@@ -2,9 +2,9 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/cli.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
@@ -23,12 +23,7 @@ void train_screen_init(struct train_screen *screen, FILE *out, bool quiet)
 /* Draw over the terminal's last line. What is drawn over must not wrap, so it is cut. */
 static void draw_over(const struct train_screen *screen, const char *line)
 {
-	struct winsize size;
-	int width = 80;
-
-	if (ioctl(fileno(screen->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-		width = size.ws_col;
-	fprintf(screen->out, "\033[2K\r%.*s", width - 1, line);
+	fprintf(screen->out, "\033[2K\r%.*s", cli_width(screen->out) - 1, line);
 	fflush(screen->out);
 }
 
