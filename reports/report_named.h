@@ -38,6 +38,10 @@ const char *report_named_groupings(const struct report_named *named, char *out, 
 		(name), (shows), REPORT_NEEDS_DB, report_run_named                                 \
 	}
 
-extern const struct report_named report_named_operations;
+extern const struct report_named report_named_memory, report_named_liveness, report_named_programs,
+	report_named_operations, report_named_execution_trace, report_named_stages,
+	report_named_bubbles, report_named_time_split, report_named_tensors,
+	report_named_tensor_epochs, report_named_health, report_named_metrics,
+	report_named_overhead, report_named_runs, report_named_layers;
 
 #endif /* REPORT_NAMED_H */

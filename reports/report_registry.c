@@ -24,7 +24,11 @@ static const struct report_entry entry_table[] = {
 
 /* Reports that are a query each. */
 static const struct report_named *const named_table[] = {
-	&report_named_operations,
+	&report_named_runs,          &report_named_metrics,    &report_named_stages,
+	&report_named_bubbles,       &report_named_time_split, &report_named_layers,
+	&report_named_operations,    &report_named_programs,   &report_named_execution_trace,
+	&report_named_memory,        &report_named_liveness,   &report_named_tensors,
+	&report_named_tensor_epochs, &report_named_health,     &report_named_overhead,
 };
 
 static const struct report_entry view_entries[] = {

@@ -363,7 +363,10 @@ static enum status select_finish(const struct selection *s, const struct report_
 	struct str note = {0};
 	bool failed;
 
-	table->keep = choice->columns != NULL;
+	if (choice->columns)
+		table->fit = REPORT_FIT_NONE;
+	else if (s->source->columns)
+		table->fit = REPORT_FIT_LAST;
 	select_note(s, db, table->row_count, more, &note);
 	if (as_text && !choice->columns && table->row_count)
 		note_columns(&note, s);

@@ -39,6 +39,13 @@ struct report_cell {
 	const char *text;
 };
 
+/* Which columns text leaves out where there is no room. */
+enum report_fit {
+	REPORT_FIT_KEYS, /* those that say least beside step and stage, then the last ones */
+	REPORT_FIT_LAST, /* the last ones */
+	REPORT_FIT_NONE  /* none: they were asked for */
+};
+
 struct report_table {
 	const char *name;
 	const char *note; /* a line under the table, or NULL: "412 rows of 3,000" */
@@ -46,7 +53,7 @@ struct report_table {
 	struct report_cell *cells; /* row after row */
 	int column_count;
 	int64_t row_count;
-	bool keep; /* text: its columns were asked for, so none is left out for want of room */
+	enum report_fit fit;
 	struct arena arena;
 };
 

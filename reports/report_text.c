@@ -234,10 +234,11 @@ static void text_drop_columns(struct text_layout *layout, int width)
 		"span_id",
 		"cycles_overlapped",
 	};
+	size_t names = layout->table->fit == REPORT_FIT_KEYS ? ARRAY_LEN(first) : 0;
 	int count = layout->table->column_count;
 	bool any = false;
 
-	for (size_t n = 0; n < ARRAY_LEN(first); n++)
+	for (size_t n = 0; n < names; n++)
 		for (int i = 0; i < count && text_total(layout) > width; i++)
 			if (layout->columns[i].shown &&
 			    !strcmp(layout->table->columns[i].name, first[n]))
@@ -263,7 +264,7 @@ static void text_restore_texts(struct text_layout *layout, int width)
 
 static void text_fit(struct text_layout *layout, int width)
 {
-	bool keep = layout->table->keep;
+	bool keep = layout->table->fit == REPORT_FIT_NONE;
 
 	if (!width || text_total(layout) <= width)
 		return;

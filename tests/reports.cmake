@@ -4,7 +4,7 @@ foreach(module IN ITEMS announce auto monitor options table)
 		LIBS reports LABELS unit reports)
 endforeach()
 
-foreach(module IN ITEMS command schema select summary tensors views)
+foreach(module IN ITEMS command named schema select summary tensors views)
 	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c report_sample.c
 		LIBS reports PkgConfig::SQLITE LABELS unit reports)
 	target_include_directories(test_report_${module} PRIVATE ${PROJECT_SOURCE_DIR}/profiler)
@@ -12,6 +12,7 @@ endforeach()
 target_compile_definitions(test_report_monitor PRIVATE IPUSCOPE_VERSION="${PROJECT_VERSION}")
 # Run the command.
 add_dependencies(test_report_command ipu-report)
+add_dependencies(test_report_named ipu-report)
 add_dependencies(test_report_select ipu-report)
 
 # Two trainers at once, and ipu-monitor beside them.

@@ -78,9 +78,10 @@ static const struct {
 	{"executions --columns mode --where 'start_ns >= 9ms' --csv", "mode\r\nevaluate\r\n"},
 	{"variables --columns variable_id --where 'bytes > 392kB' --csv", "variable_id\r\n"},
 	{"variables --columns variable_id --where 'bytes = 392kB' --csv", "variable_id\r\n0\r\n"},
-	{"bubbles --columns weight_update,clock --where 'idle_fraction = 50%' --csv",
+	{"view:bubbles --columns weight_update,clock --where 'idle_fraction = 50%' --csv",
 	 "weight_update,clock\r\n1,host\r\n1,device\r\n"},
-	{"metrics --columns name,value --where 'value >= 2.5' --csv", "name,value\r\nloss,2.5\r\n"},
+	{"view:metrics --columns name,value --where 'value >= 2.5' --csv",
+	 "name,value\r\nloss,2.5\r\n"},
 	{"meta --columns value --where 'key = stages' --where 'value = 2' --csv", "value\r\n2\r\n"},
 	{"operations --columns operation --csv", "operation\r\nDense_128/fwd\r\nDense_10/fwd\r\n"},
 	{"operations --columns operation,cycles_share --sort cycles --csv",
@@ -284,7 +285,7 @@ static void test_the_query_is_printed_with_its_values(void **state)
 {
 	(void)state;
 	assert_prints("spans --sql", "SELECT * FROM spans;\n");
-	assert_prints("layers --sql --columns layer,params --sort -params,layer "
+	assert_prints("view:layers --sql --columns layer,params --sort -params,layer "
 		      "--where \"layer != it's\" --where 'params > 0.5' --limit 3",
 		      "SELECT \"layer\", \"params\"\n"
 		      "FROM (\n"
