@@ -651,5 +651,7 @@ int main(int argc, char **argv)
 	open_tracks(&run);
 	put_model(&run);
 	put_updates(&run);
+	mem_free(run.host);
+	mem_free(run.device);
 	return finish(&run);
 }
