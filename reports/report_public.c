@@ -30,18 +30,18 @@ int report__status(struct ips_report *report, enum status status, const struct e
 	return (int)status;
 }
 
-int report__null(struct ips_report *report, const char *name, char *message, size_t size)
+int report__null(const char *name, char *message, size_t size)
 {
 	struct err err = {ST_OK, ""};
 
-	return report__status(report, err_set(&err, ST_INVALID, "%s: is NULL", name), &err, message,
+	return report__status(NULL, err_set(&err, ST_INVALID, "%s: is NULL", name), &err, message,
 			      size);
 }
 
 int ips_report_status(const struct ips_report *report, char *message, size_t size)
 {
 	if (report == NULL)
-		return report__null(NULL, "report", message, size);
+		return report__null("report", message, size);
 	if (message != NULL && size > 0)
 		str_copy(message, size, report->first.status == ST_OK ? "" : report->first.text);
 	return (int)report->first.status;
@@ -152,11 +152,30 @@ static int64_t fact_int(struct ips_report *report, const char *key)
 	return text != NULL && str_to_int(text, &value) ? value : IPS_NULL;
 }
 
-static enum ips_report_state read_state(struct prof_db *db)
+static enum ips_report_state read_state(struct ips_report *report)
 {
-	if (prof_db_state(db) == PROF_COMPLETE)
+	const char *state = ips_report_fact(report, "state");
+
+	if (state != NULL && strcmp(state, "complete") == 0)
 		return IPS_REPORT_COMPLETE;
-	return prof_db_writer_alive(db) ? IPS_REPORT_RECORDING : IPS_REPORT_KILLED;
+	return prof_db_writer_alive(report->db) ? IPS_REPORT_RECORDING : IPS_REPORT_KILLED;
+}
+
+int64_t report__number(struct ips_report *report, const char *sql)
+{
+	struct err err = {ST_OK, ""};
+	int64_t number = IPS_NULL;
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, report->db, sql, &err);
+	bool row = false;
+
+	if (status == ST_OK)
+		status = prof_query_step(query, &row, &err);
+	if (status == ST_OK && row)
+		number = prof_column_int(query, 0);
+	prof_query_close(query);
+	report__status(report, status, &err, NULL, 0);
+	return number;
 }
 
 /* "0.1.0" into its numbers. */
@@ -177,19 +196,10 @@ static void read_version(struct ips_report_info *info)
 
 static enum ips_report_instrumentation read_instrumentation(struct ips_report *report)
 {
-	enum ips_report_instrumentation level = IPS_REPORT_INSTRUMENTATION_UNKNOWN;
-	struct prof_query *query;
-	bool row;
-
-	if (prof_query_open(&query, report->db, "SELECT max(traced) FROM executions", NULL) !=
-	    ST_OK)
-		return level;
-	if (prof_query_step(query, &row, NULL) == ST_OK && row && prof_column_int(query, 0) == 1)
-		level = IPS_REPORT_INSTRUMENTATION_TILE;
-	else if (report->info.cost_model != NULL)
-		level = IPS_REPORT_INSTRUMENTATION_OFF;
-	prof_query_close(query);
-	return level;
+	if (report__number(report, "SELECT max(traced) FROM executions") == 1)
+		return IPS_REPORT_INSTRUMENTATION_TILE;
+	return report->info.cost_model != NULL ? IPS_REPORT_INSTRUMENTATION_OFF
+					       : IPS_REPORT_INSTRUMENTATION_UNKNOWN;
 }
 
 static void read_info(struct ips_report *report)
@@ -197,7 +207,7 @@ static void read_info(struct ips_report *report)
 	struct ips_report_info *info = &report->info;
 
 	info->path = prof_db_path(report->db);
-	info->state = read_state(report->db);
+	info->state = read_state(report);
 	info->schema_version = fact_int(report, "schema_version");
 	info->library_version = ips_report_fact(report, "library_version");
 	read_version(info);
@@ -248,10 +258,10 @@ int ips_report_open(struct ips_report **out, const char *path, char *message, si
 	struct err err = {ST_OK, ""};
 
 	if (out == NULL)
-		return report__null(NULL, "out", message, size);
+		return report__null("out", message, size);
 	*out = NULL;
 	if (path == NULL)
-		return report__null(NULL, "path", message, size);
+		return report__null("path", message, size);
 	return report__status(NULL, report_public_open(out, path, &err), &err, message, size);
 }
 

@@ -136,10 +136,10 @@ int ips_report_steps_open(struct ips_report *report, struct ips_report_steps **o
 	void *cursor;
 
 	if (out == NULL)
-		return report__null(report, "out", message, size);
+		return report__null("out", message, size);
 	*out = NULL;
 	if (report == NULL)
-		return report__null(NULL, "report", message, size);
+		return report__null("report", message, size);
 	status = report__cursor_open(&cursor, sizeof(**out), report, steps_sql, &err);
 	if (status != ST_OK)
 		return report__status(report, status, &err, message, size);
@@ -211,10 +211,10 @@ int ips_report_lowered_variables_open(struct ips_report *report,
 	void *cursor;
 
 	if (out == NULL)
-		return report__null(report, "out", message, size);
+		return report__null("out", message, size);
 	*out = NULL;
 	if (report == NULL)
-		return report__null(NULL, "report", message, size);
+		return report__null("report", message, size);
 	status = report__cursor_open(&cursor, sizeof(**out), report, lowered_sql[one][here], &err);
 	if (status != ST_OK)
 		return report__status(report, status, &err, message, size);

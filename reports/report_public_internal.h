@@ -90,16 +90,20 @@ struct ips_report {
 };
 
 /* @status as the public functions return it, with its text in @message (may be NULL). The first
- * failure is kept. @report may be NULL. */
+ * failure is kept, but for a NULL @report: of requests that are wrong. */
 int report__status(struct ips_report *report, enum status status, const struct err *err,
 		   char *message, size_t size);
 /* ST_INVALID: the argument @name is NULL and must not be. */
-int report__null(struct ips_report *report, const char *name, char *message, size_t size);
+int report__null(const char *name, char *message, size_t size);
 
 /* The one copy of @text, until the report is closed; equal texts are equal pointers. *@out NULL for
  * a NULL @text. */
 enum status report__text(struct ips_report *report, const char **out, const char *text,
 			 struct err *err);
+
+/* The first column of the first row of @sql; IPS_NULL where there is none, or a failure, which is
+ * kept. */
+int64_t report__number(struct ips_report *report, const char *sql);
 
 /* Fill @item from the row that @query stands on: column i by @fields[i]. */
 enum status report__row(struct ips_report *report, const struct prof_query *query,

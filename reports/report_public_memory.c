@@ -10,7 +10,7 @@
 #include "reports/report_public_internal.h"
 
 /* More than any machine has: beyond, a file is damaged. */
-#define TILES_MAX      65536
+#define TILES_MAX      4096
 #define IPUS_MAX       4096
 #define CATEGORIES_MAX 256
 
@@ -137,6 +137,7 @@ static enum status make_room(struct report__memory *memory, struct err *err)
 /* NULL: memory is short. Else its `err` says whether it can be read. */
 static struct report__memory *memory_of(struct ips_report *report)
 {
+	struct err short_of = {ST_OK, ""};
 	struct report__memory *memory;
 	struct err *err;
 	enum status status;
@@ -144,8 +145,10 @@ static struct report__memory *memory_of(struct ips_report *report)
 	if (report->memory != NULL)
 		return report->memory;
 	memory = report->memory = mem_calloc(1, sizeof(*memory));
-	if (memory == NULL)
+	if (memory == NULL) {
+		report__status(report, err_nomem(&short_of), &short_of, NULL, 0);
 		return NULL;
+	}
 	err = &memory->err;
 	memory->held = -1;
 	status = read_names(report, memory, err);

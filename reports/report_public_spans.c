@@ -93,16 +93,17 @@ int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **o
 	int64_t track_id = IPS_NULL;
 
 	if (out == NULL)
-		return report__null(report, "out", message, size);
+		return report__null("out", message, size);
 	*out = NULL;
 	if (report == NULL)
-		return report__null(NULL, "report", message, size);
+		return report__null("report", message, size);
 	if (filter == NULL)
 		filter = &all;
 	if (filter->track != IPS_NULL)
 		status = track_number(report, filter->track, &track_id, &err);
-	if (status == ST_OK)
-		status = spans_open(report, out, INT64_MIN + 1, track_id, filter, &err);
+	if (status != ST_OK)
+		return report__status(NULL, status, &err, message, size);
+	status = spans_open(report, out, INT64_MIN + 1, track_id, filter, &err);
 	return report__status(report, status, &err, message, size);
 }
 
@@ -143,20 +144,21 @@ int ips_report_span_children(struct ips_report *report, struct ips_report_spans 
 	enum status status;
 
 	if (out == NULL)
-		return report__null(report, "out", message, size);
+		return report__null("out", message, size);
 	*out = NULL;
 	if (report == NULL)
-		return report__null(NULL, "report", message, size);
+		return report__null("report", message, size);
 	status = find_span(report, span_id, &track_id, &depth, &err);
 	if (status == ST_OK && (depth < 0 || depth == INT64_MAX))
 		status = err_set(&err, ST_FORMAT, "%s: span %lld is damaged: its depth is %lld",
 				 prof_db_path(report->db), (long long)span_id, (long long)depth);
-	filter.max_depth = depth + 1;
-	if (status == ST_OK)
+	if (status == ST_OK) {
+		filter.max_depth = depth + 1;
 		status = spans_open(report, out, span_id, track_id, &filter, &err);
+	}
 	if (status == ST_OK)
 		(*out)->parent_depth = depth;
-	return report__status(report, status, &err, message, size);
+	return report__status(status == ST_NOTFOUND ? NULL : report, status, &err, message, size);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------

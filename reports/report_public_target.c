@@ -29,23 +29,11 @@ static int64_t fact_count(struct ips_report *report, const char *key)
 	return text != NULL && str_to_int(text, &value) && value > 0 ? value : IPS_NULL;
 }
 
-/* What the run file asks for in place of the machine's own: fewer tiles. 0: nothing. */
+/* What the run file asks for in place of the machine's own: fewer tiles. */
 static int64_t asked_tiles(struct ips_report *report)
 {
-	struct prof_query *query;
-	int64_t tiles = 0;
-	bool row;
-
-	if (prof_query_open(&query, report->db,
-			    "SELECT json_extract(value, '$.ipu.tiles_per_ipu') FROM meta "
-			    "WHERE key = 'run' AND json_valid(value)",
-			    NULL) != ST_OK)
-		return 0;
-	if (prof_query_step(query, &row, NULL) == ST_OK && row &&
-	    prof_column_type(query, 0) == PROF_INT)
-		tiles = prof_column_int(query, 0);
-	prof_query_close(query);
-	return tiles;
+	return report__number(report, "SELECT json_extract(value, '$.ipu.tiles_per_ipu') FROM meta "
+				      "WHERE key = 'run' AND json_valid(value)");
 }
 
 static void machine(struct ips_report *report, struct ips_report_target *target)

@@ -287,9 +287,9 @@ int ips_report_program_accept(struct ips_report *report, int64_t index,
 	int64_t at = index;
 
 	if (report == NULL)
-		return report__null(NULL, "report", NULL, 0);
+		return report__null("report", NULL, 0);
 	if (visitor == NULL)
-		return report__null(report, "visitor", NULL, 0);
+		return report__null("visitor", NULL, 0);
 	if (report__count(report, REPORT__PROGRAMS) < 0)
 		return (int)report->lists[REPORT__PROGRAMS].status;
 	if (index == IPS_REPORT_NONE)

@@ -20,7 +20,7 @@ export LD_LIBRARY_PATH="$lib"
 if nm -D "$lib/libipuscope.so" | grep -q '__[at]san_init'; then echo "skipped: built with sanitizers"; exit 77; fi
 
 # Only what the headers declare is seen.
-for library in ipuscope ipuscope-outfeed ipuscope-trainer; do
+for library in ipuscope ipuscope-outfeed ipuscope-report ipuscope-trainer; do
 	foreign=$(nm -D --defined-only "$lib/lib$library.so" | awk '$2 ~ /[A-Z]/ {print $3}' | grep -v '^ips_' || true)
 	[ -z "$foreign" ] || { echo "lib$library exports besides ips_*: $foreign"; exit 1; }
 done
@@ -79,6 +79,26 @@ CMAKE
 cmake -G Ninja -S "$work/find" -B "$work/find/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DSOURCE="$source" >/dev/null
 cmake --build "$work/find/build" >/dev/null
 "$work/find/build/own" "$work/own.db" | grep -qx 'rules broken: 0'
+
+# A walk over a report, in C and C++: the library for it reads, and has no recorder.
+copies=$(nm "$lib/libipuscope-report.so" | awk '$2 ~ /[TtWDdBb]/ && $3 ~ /^ips_/ && $3 !~ /^ips_report_/ {print $3}')
+[ -z "$copies" ] || { echo "libipuscope-report has copies of $copies"; exit 1; }
+cc -std=c11 $strict $(pkg-config --cflags ipuscope-report) "$source/examples/walk_report.c" -o "$work/walk" \
+	$(pkg-config --libs ipuscope-report)
+IPUSCOPE_BIN_DIR=$build/bin bash "$source/tests/walk_report.sh" "$work/walk"
+c++ -std=c++11 $strict $(pkg-config --cflags ipuscope-report) -x c++ "$source/examples/walk_report.c" -x none -o "$work/walk_cpp" \
+	$(pkg-config --libs ipuscope-report)
+IPUSCOPE_BIN_DIR=$build/bin bash "$source/tests/walk_report.sh" "$work/walk_cpp"
+cat >"$work/find/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(walk LANGUAGES C)
+find_package(ipuscope REQUIRED)
+add_executable(walk ${SOURCE}/examples/walk_report.c)
+target_link_libraries(walk PRIVATE ipuscope::report)
+CMAKE
+cmake -G Ninja -S "$work/find" -B "$work/find/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DSOURCE="$source" >/dev/null
+cmake --build "$work/find/build" >/dev/null
+"$work/find/build/walk" "$work/own.db" | grep -qx 'Target: none'
 
 # Training with callbacks: one batch_end per Engine::run, or one per step where they are asynchronous.
 cc -std=c11 $strict $(pkg-config --cflags ipuscope-trainer) "$source/examples/watch_training.c" -o "$work/callback" \

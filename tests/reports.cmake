@@ -15,6 +15,13 @@ add_dependencies(test_report_command ipu-report)
 add_dependencies(test_report_named ipu-report)
 add_dependencies(test_report_select ipu-report)
 
+# The public library, ipuscope/report.h, and the example that walks a report with it.
+foreach(module IN ITEMS public public_hostile)
+	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c report_sample.c
+		LIBS report_public PkgConfig::SQLITE LABELS unit reports)
+endforeach()
+ipuscope_add_script(NAME walk_report LABELS golden reports)
+
 # Two trainers at once, and ipu-monitor beside them.
 ipuscope_add_script(NAME monitor_runs LABELS golden reports)
 

@@ -45,7 +45,7 @@
  * Errors: functions that can fail return 0 or a positive status; ips_status_text() of
  * ipuscope/profiler.h says it in words, and @message (may be NULL; of @size bytes) gets one line
  * that names the place, or "". A list that cannot be read has the count -1, an item that is not
- * there is NULL; the first failure of any call is in ips_report_status(). Damaged databases are
+ * there is NULL; the first failure to read is in ips_report_status(). Damaged databases are
  * answered with what can be read of them, or such an error.
  */
 #ifndef IPUSCOPE_REPORT_H
@@ -104,7 +104,8 @@ IPS_API int ips_report_open(struct ips_report **out, const char *path, char *mes
 /* Frees the report and all that it lent. Accepts NULL. Its cursors must be closed. */
 IPS_API void ips_report_close(struct ips_report *report);
 
-/* 0 while all is well, else the first failure of any call; its text in @message. */
+/* 0 while all is well, else the first failure to read, of any call; its text in @message. Requests
+ * that are wrong (a NULL, a span that is not there) are told by the call alone. */
 IPS_API int ips_report_status(const struct ips_report *report, char *message, size_t size);
 
 /* Never NULL; read at the opening. */
