@@ -15,6 +15,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/report_find.h"
+#include "reports/report_public.h"
 #include "reports/report_registry.h"
 #include "reports/report_verbs.h"
 
@@ -293,16 +294,18 @@ static enum status command_resolve(struct command_line *line, const struct repor
 static enum status command_run(const struct report_entry *entry, struct report_request *request,
 			       struct err *err)
 {
+	struct ips_report *report;
 	enum status status;
 
 	if (entry->needs != REPORT_NEEDS_DB)
 		return entry->run(entry, request, err);
 
-	status = prof_db_open(&request->db, request->path, err);
+	status = report_public_open(&report, request->path, err);
 	if (status != ST_OK)
 		return status;
+	request->db = report_public_db(report);
 	status = entry->run(entry, request, err);
-	prof_db_close(request->db);
+	ips_report_close(report);
 	return status;
 }
 

@@ -20,6 +20,7 @@
 #include "reports/report_find.h"
 #include "reports/report_internal.h"
 #include "reports/report_popvision.h"
+#include "reports/report_public.h"
 #include "reports/report_verbs.h"
 
 #define BIT(option) (1u << REPORT_EXPORT_##option)
@@ -365,17 +366,18 @@ static enum status export_write(const struct export_line *line, const struct rep
 		.progress = &progress,
 		.out = strcmp(file, "-") == 0 ? stderr : stdout,
 	};
-	enum status status = prof_db_open(&request.db, request.path, err);
+	struct ips_report *report;
+	enum status status = report_public_open(&report, request.path, err);
 
 	if (status != ST_OK)
 		return status;
-	request.live =
-		prof_db_state(request.db) != PROF_COMPLETE && prof_db_writer_alive(request.db);
+	request.db = report_public_db(report);
+	request.live = ips_report_info(report)->state == IPS_REPORT_RECORDING;
 	export_catch_signals();
 	export_progress_begin(&progress);
 	status = format->run(&request, file, err);
 	export_progress_end(&progress);
-	prof_db_close(request.db);
+	ips_report_close(report);
 	return status;
 }
 

@@ -16,8 +16,8 @@
 /* ---- failures -----------------------------------------------------------------------------------
  */
 
-int report__status(struct ips_report *report, enum status status, const struct err *err,
-		   char *message, size_t size)
+int report_public__status(struct ips_report *report, enum status status, const struct err *err,
+			  char *message, size_t size)
 {
 	const char *text = status == ST_OK        ? ""
 			   : err->text[0] != '\0' ? err->text
@@ -30,18 +30,18 @@ int report__status(struct ips_report *report, enum status status, const struct e
 	return (int)status;
 }
 
-int report__null(const char *name, char *message, size_t size)
+int report_public__null(const char *name, char *message, size_t size)
 {
 	struct err err = {ST_OK, ""};
 
-	return report__status(NULL, err_set(&err, ST_INVALID, "%s: is NULL", name), &err, message,
-			      size);
+	return report_public__status(NULL, err_set(&err, ST_INVALID, "%s: is NULL", name), &err,
+				     message, size);
 }
 
 int ips_report_status(const struct ips_report *report, char *message, size_t size)
 {
 	if (report == NULL)
-		return report__null("report", message, size);
+		return report_public__null("report", message, size);
 	if (message != NULL && size > 0)
 		str_copy(message, size, report->first.status == ST_OK ? "" : report->first.text);
 	return (int)report->first.status;
@@ -61,7 +61,7 @@ static uint64_t text_hash(const char *text)
 }
 
 /* The slot that has @text, or where it belongs. */
-static const char **text_slot(const struct report__texts *texts, const char *text)
+static const char **text_slot(const struct report_public__texts *texts, const char *text)
 {
 	size_t at = (size_t)text_hash(text) & (texts->capacity - 1);
 
@@ -70,10 +70,10 @@ static const char **text_slot(const struct report__texts *texts, const char *tex
 	return &texts->slots[at];
 }
 
-static enum status texts_grow(struct report__texts *texts, struct err *err)
+static enum status texts_grow(struct report_public__texts *texts, struct err *err)
 {
-	struct report__texts grown = {NULL, texts->capacity == 0 ? 256 : texts->capacity * 2,
-				      texts->count};
+	struct report_public__texts grown = {NULL, texts->capacity == 0 ? 256 : texts->capacity * 2,
+					     texts->count};
 
 	grown.slots = mem_calloc(grown.capacity, sizeof(*grown.slots));
 	if (grown.slots == NULL)
@@ -86,10 +86,10 @@ static enum status texts_grow(struct report__texts *texts, struct err *err)
 	return ST_OK;
 }
 
-enum status report__text(struct ips_report *report, const char **out, const char *text,
-			 struct err *err)
+enum status report_public__text(struct ips_report *report, const char **out, const char *text,
+				struct err *err)
 {
-	struct report__texts *texts = &report->texts;
+	struct report_public__texts *texts = &report->texts;
 	const char **slot;
 
 	*out = NULL;
@@ -125,7 +125,7 @@ static enum status read_fact(struct ips_report *report, const char *key, const c
 	prof_query_text(query, ":key", key);
 	status = prof_query_step(query, &row, err);
 	if (status == ST_OK && row)
-		status = report__text(report, out, prof_column_text(query, 0), err);
+		status = report_public__text(report, out, prof_column_text(query, 0), err);
 	prof_query_close(query);
 	return status;
 }
@@ -139,7 +139,7 @@ const char *ips_report_fact(struct ips_report *report, const char *key)
 	if (report == NULL || key == NULL)
 		return NULL;
 	status = read_fact(report, key, &value, &err);
-	report__status(report, status, &err, NULL, 0);
+	report_public__status(report, status, &err, NULL, 0);
 	return value;
 }
 
@@ -161,7 +161,7 @@ static enum ips_report_state read_state(struct ips_report *report)
 	return prof_db_writer_alive(report->db) ? IPS_REPORT_RECORDING : IPS_REPORT_KILLED;
 }
 
-int64_t report__number(struct ips_report *report, const char *sql)
+int64_t report_public__number(struct ips_report *report, const char *sql)
 {
 	struct err err = {ST_OK, ""};
 	int64_t number = IPS_NULL;
@@ -174,7 +174,7 @@ int64_t report__number(struct ips_report *report, const char *sql)
 	if (status == ST_OK && row)
 		number = prof_column_int(query, 0);
 	prof_query_close(query);
-	report__status(report, status, &err, NULL, 0);
+	report_public__status(report, status, &err, NULL, 0);
 	return number;
 }
 
@@ -196,7 +196,7 @@ static void read_version(struct ips_report_info *info)
 
 static enum ips_report_instrumentation read_instrumentation(struct ips_report *report)
 {
-	if (report__number(report, "SELECT max(traced) FROM executions") == 1)
+	if (report_public__number(report, "SELECT max(traced) FROM executions") == 1)
 		return IPS_REPORT_INSTRUMENTATION_TILE;
 	return report->info.cost_model != NULL ? IPS_REPORT_INSTRUMENTATION_OFF
 					       : IPS_REPORT_INSTRUMENTATION_UNKNOWN;
@@ -258,20 +258,21 @@ int ips_report_open(struct ips_report **out, const char *path, char *message, si
 	struct err err = {ST_OK, ""};
 
 	if (out == NULL)
-		return report__null("out", message, size);
+		return report_public__null("out", message, size);
 	*out = NULL;
 	if (path == NULL)
-		return report__null("path", message, size);
-	return report__status(NULL, report_public_open(out, path, &err), &err, message, size);
+		return report_public__null("path", message, size);
+	return report_public__status(NULL, report_public_open(out, path, &err), &err, message,
+				     size);
 }
 
 void ips_report_close(struct ips_report *report)
 {
 	if (report == NULL)
 		return;
-	for (int i = 0; i < REPORT__LISTS; i++)
+	for (int i = 0; i < PUBLIC_LISTS; i++)
 		mem_free(report->lists[i].items);
-	report__memory_free(report->memory);
+	report_public__memory_free(report->memory);
 	mem_free(report->texts.slots);
 	arena_fini(&report->arena);
 	prof_db_close(report->db);

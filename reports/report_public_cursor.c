@@ -10,10 +10,10 @@
 /* ---- all cursors --------------------------------------------------------------------------------
  */
 
-enum status report__cursor_open(void **out, size_t size, struct ips_report *report, const char *sql,
-				struct err *err)
+enum status report_public__cursor_open(void **out, size_t size, struct ips_report *report,
+				       const char *sql, struct err *err)
 {
-	struct report__cursor *cursor = mem_calloc(1, size);
+	struct report_public__cursor *cursor = mem_calloc(1, size);
 	enum status status;
 
 	*out = NULL;
@@ -29,14 +29,14 @@ enum status report__cursor_open(void **out, size_t size, struct ips_report *repo
 	return ST_OK;
 }
 
-void report__cursor_stop(struct report__cursor *cursor)
+void report_public__cursor_stop(struct report_public__cursor *cursor)
 {
 	prof_query_close(cursor->query);
 	cursor->query = NULL;
 }
 
-bool report__cursor_next(struct report__cursor *cursor, const struct report__field *fields,
-			 size_t count, void *item)
+bool report_public__cursor_next(struct report_public__cursor *cursor,
+				const struct report_public__field *fields, size_t count, void *item)
 {
 	struct err *err = &cursor->err;
 	enum status status;
@@ -46,24 +46,26 @@ bool report__cursor_next(struct report__cursor *cursor, const struct report__fie
 		return false;
 	status = prof_query_step(cursor->query, &row, err);
 	if (status == ST_OK && row)
-		status = report__row(cursor->report, cursor->query, fields, count, item, err);
+		status =
+			report_public__row(cursor->report, cursor->query, fields, count, item, err);
 	if (status == ST_OK && row)
 		return true;
 	if (status != ST_OK)
 		err_prefix(err, "%s", prof_db_path(cursor->report->db));
 	err->status = status;
-	report__status(cursor->report, status, err, NULL, 0);
-	report__cursor_stop(cursor);
+	report_public__status(cursor->report, status, err, NULL, 0);
+	report_public__cursor_stop(cursor);
 	return false;
 }
 
-enum status report__cursor_failure(const struct report__cursor *cursor, struct err *err)
+enum status report_public__cursor_failure(const struct report_public__cursor *cursor,
+					  struct err *err)
 {
 	*err = cursor->err;
 	return cursor->err.status;
 }
 
-int report__cursor_close(struct report__cursor *cursor)
+int report_public__cursor_close(struct report_public__cursor *cursor)
 {
 	const int status = (int)cursor->err.status;
 
@@ -76,16 +78,16 @@ int report__cursor_close(struct report__cursor *cursor)
  */
 
 struct ips_report_steps {
-	struct report__cursor cursor;
+	struct report_public__cursor cursor;
 	struct ips_report_step step;
 };
 
 #define STEP(name, member)                                                                         \
 	{                                                                                          \
-		offsetof(struct ips_report_step, name), REPORT__##member                           \
+		offsetof(struct ips_report_step, name), PUBLIC_##member                            \
 	}
 
-static const struct report__field step_fields[] = {
+static const struct report_public__field step_fields[] = {
 	STEP(rank, INT),
 	STEP(execution, INT),
 	STEP(mode, MODE),
@@ -136,13 +138,13 @@ int ips_report_steps_open(struct ips_report *report, struct ips_report_steps **o
 	void *cursor;
 
 	if (out == NULL)
-		return report__null("out", message, size);
+		return report_public__null("out", message, size);
 	*out = NULL;
 	if (report == NULL)
-		return report__null("report", message, size);
-	status = report__cursor_open(&cursor, sizeof(**out), report, steps_sql, &err);
+		return report_public__null("report", message, size);
+	status = report_public__cursor_open(&cursor, sizeof(**out), report, steps_sql, &err);
 	if (status != ST_OK)
-		return report__status(report, status, &err, message, size);
+		return report_public__status(report, status, &err, message, size);
 	if (filter == NULL)
 		filter = &all;
 	*out = cursor;
@@ -151,7 +153,7 @@ int ips_report_steps_open(struct ips_report *report, struct ips_report_steps **o
 	prof_query_int(query, ":ipu", filter->ipu);
 	prof_query_int(query, ":replica", filter->replica);
 	prof_query_int(query, ":weight_update", filter->weight_update);
-	return report__status(report, ST_OK, &err, message, size);
+	return report_public__status(report, ST_OK, &err, message, size);
 }
 
 const struct ips_report_step *ips_report_steps_next(struct ips_report_steps *cursor)
@@ -161,32 +163,32 @@ const struct ips_report_step *ips_report_steps_next(struct ips_report_steps *cur
 	if (cursor == NULL)
 		return NULL;
 	step = &cursor->step;
-	if (!report__cursor_next(&cursor->cursor, step_fields, ARRAY_LEN(step_fields), step))
+	if (!report_public__cursor_next(&cursor->cursor, step_fields, ARRAY_LEN(step_fields), step))
 		return NULL;
-	step->program = report__program_index(cursor->cursor.report, step->program_id);
+	step->program = report_public__program_index(cursor->cursor.report, step->program_id);
 	return step;
 }
 
 int ips_report_steps_close(struct ips_report_steps *cursor)
 {
-	return cursor == NULL ? 0 : report__cursor_close(&cursor->cursor);
+	return cursor == NULL ? 0 : report_public__cursor_close(&cursor->cursor);
 }
 
 /* ---- variables on tiles -------------------------------------------------------------------------
  */
 
 struct ips_report_lowered_variables {
-	struct report__cursor cursor;
+	struct report_public__cursor cursor;
 	struct ips_report_lowered_variable row;
 };
 
 #define LOWERED(name)                                                                              \
 	{                                                                                          \
-		offsetof(struct ips_report_lowered_variable, name), REPORT__INT                    \
+		offsetof(struct ips_report_lowered_variable, name), PUBLIC_INT                     \
 	}
 
-static const struct report__field lowered_fields[] = {LOWERED(variable_id), LOWERED(ipu),
-						      LOWERED(tile), LOWERED(bytes)};
+static const struct report_public__field lowered_fields[] = {LOWERED(variable_id), LOWERED(ipu),
+							     LOWERED(tile), LOWERED(bytes)};
 
 /* The view looks up one variable, or one tile, where the query says that it is one.
  * [of a variable][on a tile] */
@@ -211,20 +213,21 @@ int ips_report_lowered_variables_open(struct ips_report *report,
 	void *cursor;
 
 	if (out == NULL)
-		return report__null("out", message, size);
+		return report_public__null("out", message, size);
 	*out = NULL;
 	if (report == NULL)
-		return report__null("report", message, size);
-	status = report__cursor_open(&cursor, sizeof(**out), report, lowered_sql[one][here], &err);
+		return report_public__null("report", message, size);
+	status = report_public__cursor_open(&cursor, sizeof(**out), report, lowered_sql[one][here],
+					    &err);
 	if (status != ST_OK)
-		return report__status(report, status, &err, message, size);
+		return report_public__status(report, status, &err, message, size);
 	*out = cursor;
 	prof_query_int((*out)->cursor.query, ":ipu", ipu);
 	if (one)
 		prof_query_int((*out)->cursor.query, ":variable", variable_id);
 	if (here)
 		prof_query_int((*out)->cursor.query, ":tile", tile);
-	return report__status(report, ST_OK, &err, message, size);
+	return report_public__status(report, ST_OK, &err, message, size);
 }
 
 const struct ips_report_lowered_variable *
@@ -235,13 +238,14 @@ ips_report_lowered_variables_next(struct ips_report_lowered_variables *cursor)
 	if (cursor == NULL)
 		return NULL;
 	row = &cursor->row;
-	if (!report__cursor_next(&cursor->cursor, lowered_fields, ARRAY_LEN(lowered_fields), row))
+	if (!report_public__cursor_next(&cursor->cursor, lowered_fields, ARRAY_LEN(lowered_fields),
+					row))
 		return NULL;
-	row->variable = report__variable_index(cursor->cursor.report, row->variable_id);
+	row->variable = report_public__variable_index(cursor->cursor.report, row->variable_id);
 	return row;
 }
 
 int ips_report_lowered_variables_close(struct ips_report_lowered_variables *cursor)
 {
-	return cursor == NULL ? 0 : report__cursor_close(&cursor->cursor);
+	return cursor == NULL ? 0 : report_public__cursor_close(&cursor->cursor);
 }

@@ -50,33 +50,34 @@ static enum ips_mode mode_of(const char *mode)
 }
 
 static enum status read_member(struct ips_report *report, const struct prof_query *query,
-			       int column, enum report__member member, void *to, struct err *err)
+			       int column, enum report_public__member member, void *to,
+			       struct err *err)
 {
 	const char *text;
 
 	switch (member) {
-	case REPORT__INT:
+	case PUBLIC_INT:
 		*(int64_t *)to = prof_column_int(query, column);
 		return ST_OK;
-	case REPORT__REAL:
+	case PUBLIC_REAL:
 		*(double *)to = prof_column_real(query, column);
 		return ST_OK;
-	case REPORT__TEXT:
-		return report__text(report, (const char **)to, prof_column_text(query, column),
-				    err);
-	case REPORT__KIND:
+	case PUBLIC_TEXT:
+		return report_public__text(report, (const char **)to,
+					   prof_column_text(query, column), err);
+	case PUBLIC_KIND:
 		*(enum ips_report_program_type *)to = kind_of(prof_column_text(query, column));
 		return ST_OK;
-	case REPORT__MODE:
+	case PUBLIC_MODE:
 		*(enum ips_mode *)to = mode_of(prof_column_text(query, column));
 		return ST_OK;
-	case REPORT__MODE_BYTE:
+	case PUBLIC_MODE_BYTE:
 		*(uint8_t *)to = (uint8_t)mode_of(prof_column_text(query, column));
 		return ST_OK;
-	case REPORT__CLOCK:
+	case PUBLIC_CLOCK:
 		*(enum ips_clock *)to = prof_column_int(query, column) == 0 ? IPS_HOST : IPS_DEVICE;
 		return ST_OK;
-	case REPORT__PHASE:
+	case PUBLIC_PHASE:
 		text = prof_column_text(query, column);
 		*(char *)to = text == NULL ? '\0' : text[0];
 		return ST_OK;
@@ -84,9 +85,9 @@ static enum status read_member(struct ips_report *report, const struct prof_quer
 	return ST_OK;
 }
 
-enum status report__row(struct ips_report *report, const struct prof_query *query,
-			const struct report__field *fields, size_t count, void *item,
-			struct err *err)
+enum status report_public__row(struct ips_report *report, const struct prof_query *query,
+			       const struct report_public__field *fields, size_t count, void *item,
+			       struct err *err)
 {
 	for (size_t i = 0; i < count; i++) {
 		enum status status = read_member(report, query, (int)i, fields[i].member,
@@ -103,50 +104,50 @@ enum status report__row(struct ips_report *report, const struct prof_query *quer
 
 #define PROGRAM(name, member)                                                                      \
 	{                                                                                          \
-		offsetof(struct ips_report_program, name), REPORT__##member                        \
+		offsetof(struct ips_report_program, name), PUBLIC_##member                         \
 	}
 #define COMPUTE_SET(name, member)                                                                  \
 	{                                                                                          \
-		offsetof(struct ips_report_compute_set, name), REPORT__##member                    \
+		offsetof(struct ips_report_compute_set, name), PUBLIC_##member                     \
 	}
 #define OPERATION(name, member)                                                                    \
 	{                                                                                          \
-		offsetof(struct ips_report_operation, name), REPORT__##member                      \
+		offsetof(struct ips_report_operation, name), PUBLIC_##member                       \
 	}
 #define LAYER(name, member)                                                                        \
 	{                                                                                          \
-		offsetof(struct ips_report_layer, name), REPORT__##member                          \
+		offsetof(struct ips_report_layer, name), PUBLIC_##member                           \
 	}
 #define VARIABLE(name, member)                                                                     \
 	{                                                                                          \
-		offsetof(struct ips_report_variable, name), REPORT__##member                       \
+		offsetof(struct ips_report_variable, name), PUBLIC_##member                        \
 	}
 #define LIVENESS(name, member)                                                                     \
 	{                                                                                          \
-		offsetof(struct ips_report_liveness, name), REPORT__##member                       \
+		offsetof(struct ips_report_liveness, name), PUBLIC_##member                        \
 	}
 #define RUN(name, member)                                                                          \
 	{                                                                                          \
-		offsetof(struct ips_report_run, name), REPORT__##member                            \
+		offsetof(struct ips_report_run, name), PUBLIC_##member                             \
 	}
 #define TRACK(name, member)                                                                        \
 	{                                                                                          \
-		offsetof(struct ips_report_track, name), REPORT__##member                          \
+		offsetof(struct ips_report_track, name), PUBLIC_##member                           \
 	}
 
-static const struct report__field program_fields[] = {
+static const struct report_public__field program_fields[] = {
 	PROGRAM(program_id, INT), PROGRAM(parent_id, INT),    PROGRAM(position, INT),
 	PROGRAM(type, TEXT),      PROGRAM(kind, KIND),        PROGRAM(name, TEXT),
 	PROGRAM(operation, TEXT), PROGRAM(repeat_count, INT), PROGRAM(call_target, INT),
 };
 
-static const struct report__field compute_set_fields[] = {
+static const struct report_public__field compute_set_fields[] = {
 	COMPUTE_SET(name, TEXT),        COMPUTE_SET(operation, TEXT), COMPUTE_SET(program_id, INT),
 	COMPUTE_SET(num_vertices, INT), COMPUTE_SET(num_tiles, INT),  COMPUTE_SET(max_cycles, INT),
 	COMPUTE_SET(mean_cycles, REAL),
 };
 
-static const struct report__field operation_fields[] = {
+static const struct report_public__field operation_fields[] = {
 	OPERATION(name, TEXT),           OPERATION(layer, TEXT),
 	OPERATION(kind, TEXT),           OPERATION(phase, TEXT),
 	OPERATION(stage, INT),           OPERATION(flops, INT),
@@ -156,7 +157,7 @@ static const struct report__field operation_fields[] = {
 	OPERATION(tile_balance, REAL),   OPERATION(code_bytes, INT),
 };
 
-static const struct report__field layer_fields[] = {
+static const struct report_public__field layer_fields[] = {
 	LAYER(name, TEXT),
 	LAYER(class_name, TEXT),
 	LAYER(position, INT),
@@ -167,7 +168,7 @@ static const struct report__field layer_fields[] = {
 	LAYER(flops, INT),
 };
 
-static const struct report__field variable_fields[] = {
+static const struct report_public__field variable_fields[] = {
 	VARIABLE(variable_id, INT),
 	VARIABLE(name, TEXT),
 	VARIABLE(layer, TEXT),
@@ -181,7 +182,7 @@ static const struct report__field variable_fields[] = {
 	VARIABLE(last_program_step, INT),
 };
 
-static const struct report__field liveness_fields[] = {
+static const struct report_public__field liveness_fields[] = {
 	LIVENESS(ipu, INT),
 	LIVENESS(program_step, INT),
 	LIVENESS(program_id, INT),
@@ -189,7 +190,7 @@ static const struct report__field liveness_fields[] = {
 	LIVENESS(not_always_live_bytes, INT),
 };
 
-static const struct report__field run_fields[] = {
+static const struct report_public__field run_fields[] = {
 	RUN(execution, INT),
 	RUN(rank, INT),
 	RUN(mode, MODE),
@@ -206,7 +207,7 @@ static const struct report__field run_fields[] = {
 	RUN(microseconds.end, REAL),
 };
 
-static const struct report__field track_fields[] = {
+static const struct report_public__field track_fields[] = {
 	TRACK(track, TEXT),
 	TRACK(name, TEXT),
 	TRACK(parent, TEXT),
@@ -215,64 +216,65 @@ static const struct report__field track_fields[] = {
 	TRACK(tid, INT),
 	TRACK(ipu, INT),
 	TRACK(clock, CLOCK),
-	{offsetof(struct report__track, track_id), REPORT__INT},
+	{offsetof(struct report_public__track, track_id), PUBLIC_INT},
 };
 
 static const struct {
 	const char *sql;
-	const struct report__field *fields;
+	const struct report_public__field *fields;
 	size_t field_count, size, index_at;
-} kinds[REPORT__LISTS] = {
-	[REPORT__PROGRAMS] =
-		{"SELECT program_id, parent_id, position, type, type, name, operation, "
-		 "repeat_count, call_target FROM programs ORDER BY program_id",
-		 program_fields, ARRAY_LEN(program_fields), sizeof(struct ips_report_program),
-		 offsetof(struct ips_report_program, index)},
-	[REPORT__COMPUTE_SETS] = {"SELECT compute_set, operation, program_id, vertices, tiles, "
-				  "max_cycles, mean_cycles FROM compute_sets",
-				  compute_set_fields, ARRAY_LEN(compute_set_fields),
-				  sizeof(struct ips_report_compute_set),
-				  offsetof(struct ips_report_compute_set, index)},
-	[REPORT__OPERATIONS] = {"SELECT operation, layer, kind, phase, stage, flops, cycles, "
-				"compute_cycles, exchange_cycles, sync_cycles, bytes_exchanged, "
-				"tiles_used, tile_balance, code_bytes FROM operations",
-				operation_fields, ARRAY_LEN(operation_fields),
-				sizeof(struct ips_report_operation),
-				offsetof(struct ips_report_operation, index)},
-	[REPORT__LAYERS] = {"SELECT layer, class, position, stage, output_shape, params, "
-			    "trainable_params, flops FROM layers ORDER BY position, layer",
-			    layer_fields, ARRAY_LEN(layer_fields), sizeof(struct ips_report_layer),
-			    offsetof(struct ips_report_layer, index)},
-	[REPORT__VARIABLES] = {"SELECT variable_id, variable, layer, kind, shape, dtype, bytes, "
-			       "ipu, always_live, first_program_step, last_program_step "
-			       "FROM variables ORDER BY variable_id",
-			       variable_fields, ARRAY_LEN(variable_fields),
-			       sizeof(struct ips_report_variable),
-			       offsetof(struct ips_report_variable, index)},
-	[REPORT__LIVENESS] = {"SELECT ipu, program_step, program_id, always_live_bytes, "
-			      "not_always_live_bytes FROM liveness "
-			      "ORDER BY ipu, program_step, program_id",
-			      liveness_fields, ARRAY_LEN(liveness_fields),
-			      sizeof(struct ips_report_liveness), NO_INDEX},
-	[REPORT__RUNS] = {"SELECT execution, rank, mode, epoch, first_step, steps, updates, "
-			  "start_ns, dur_ns, start_cycle, cycles, traced, start_ns / 1e3, "
-			  "(start_ns + dur_ns) / 1e3 FROM executions ORDER BY rank, execution",
-			  run_fields, ARRAY_LEN(run_fields), sizeof(struct ips_report_run),
-			  offsetof(struct ips_report_run, index)},
-	[REPORT__TRACKS] = {"SELECT track, name, parent, rank, pid, tid, ipu, clock, "
-			    "track_id "
-			    "FROM track_rows ORDER BY track_id",
-			    track_fields, ARRAY_LEN(track_fields), sizeof(struct report__track),
-			    offsetof(struct ips_report_track, index)},
+} kinds[PUBLIC_LISTS] = {
+	[PUBLIC_PROGRAMS] = {"SELECT program_id, parent_id, position, type, type, name, operation, "
+			     "repeat_count, call_target FROM programs ORDER BY program_id",
+			     program_fields, ARRAY_LEN(program_fields),
+			     sizeof(struct ips_report_program),
+			     offsetof(struct ips_report_program, index)},
+	[PUBLIC_COMPUTE_SETS] = {"SELECT compute_set, operation, program_id, vertices, tiles, "
+				 "max_cycles, mean_cycles FROM compute_sets",
+				 compute_set_fields, ARRAY_LEN(compute_set_fields),
+				 sizeof(struct ips_report_compute_set),
+				 offsetof(struct ips_report_compute_set, index)},
+	[PUBLIC_OPERATIONS] = {"SELECT operation, layer, kind, phase, stage, flops, cycles, "
+			       "compute_cycles, exchange_cycles, sync_cycles, bytes_exchanged, "
+			       "tiles_used, tile_balance, code_bytes FROM operations",
+			       operation_fields, ARRAY_LEN(operation_fields),
+			       sizeof(struct ips_report_operation),
+			       offsetof(struct ips_report_operation, index)},
+	[PUBLIC_LAYERS] = {"SELECT layer, class, position, stage, output_shape, params, "
+			   "trainable_params, flops FROM layers ORDER BY position, layer",
+			   layer_fields, ARRAY_LEN(layer_fields), sizeof(struct ips_report_layer),
+			   offsetof(struct ips_report_layer, index)},
+	[PUBLIC_VARIABLES] = {"SELECT variable_id, variable, layer, kind, shape, dtype, bytes, "
+			      "ipu, always_live, first_program_step, last_program_step "
+			      "FROM variables ORDER BY variable_id",
+			      variable_fields, ARRAY_LEN(variable_fields),
+			      sizeof(struct ips_report_variable),
+			      offsetof(struct ips_report_variable, index)},
+	[PUBLIC_LIVENESS] = {"SELECT ipu, program_step, program_id, always_live_bytes, "
+			     "not_always_live_bytes FROM liveness "
+			     "ORDER BY ipu, program_step, program_id",
+			     liveness_fields, ARRAY_LEN(liveness_fields),
+			     sizeof(struct ips_report_liveness), NO_INDEX},
+	[PUBLIC_RUNS] = {"SELECT execution, rank, mode, epoch, first_step, steps, updates, "
+			 "start_ns, dur_ns, start_cycle, cycles, traced, start_ns / 1e3, "
+			 "(start_ns + dur_ns) / 1e3 FROM executions ORDER BY rank, execution",
+			 run_fields, ARRAY_LEN(run_fields), sizeof(struct ips_report_run),
+			 offsetof(struct ips_report_run, index)},
+	[PUBLIC_TRACKS] = {"SELECT track, name, parent, rank, pid, tid, ipu, clock, "
+			   "track_id "
+			   "FROM track_rows ORDER BY track_id",
+			   track_fields, ARRAY_LEN(track_fields),
+			   sizeof(struct report_public__track),
+			   offsetof(struct ips_report_track, index)},
 };
 
 /* ---- reading ------------------------------------------------------------------------------------
  */
 
-static enum status add_row(struct ips_report *report, enum report__list_id id,
+static enum status add_row(struct ips_report *report, enum report_public__list_id id,
 			   const struct prof_query *query, struct err *err)
 {
-	struct report__list *list = &report->lists[id];
+	struct report_public__list *list = &report->lists[id];
 	const size_t size = kinds[id].size;
 	unsigned char *item;
 
@@ -283,10 +285,12 @@ static enum status add_row(struct ips_report *report, enum report__list_id id,
 	if (kinds[id].index_at != NO_INDEX)
 		*(int64_t *)(void *)(item + kinds[id].index_at) = (int64_t)list->count;
 	list->count++;
-	return report__row(report, query, kinds[id].fields, kinds[id].field_count, item, err);
+	return report_public__row(report, query, kinds[id].fields, kinds[id].field_count, item,
+				  err);
 }
 
-static enum status read_list(struct ips_report *report, enum report__list_id id, struct err *err)
+static enum status read_list(struct ips_report *report, enum report_public__list_id id,
+			     struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, report->db, kinds[id].sql, err);
@@ -305,9 +309,9 @@ static enum status read_list(struct ips_report *report, enum report__list_id id,
 }
 
 /* A list alone, without what others say of it. */
-static void read_once(struct ips_report *report, enum report__list_id id)
+static void read_once(struct ips_report *report, enum report_public__list_id id)
 {
-	struct report__list *list = &report->lists[id];
+	struct report_public__list *list = &report->lists[id];
 	struct err err = {ST_OK, ""};
 
 	if (list->loaded)
@@ -317,7 +321,7 @@ static void read_once(struct ips_report *report, enum report__list_id id)
 	if (list->status != ST_OK) {
 		list->count = 0;
 		err_prefix(&err, "%s", prof_db_path(report->db));
-		report__status(report, list->status, &err, NULL, 0);
+		report_public__status(report, list->status, &err, NULL, 0);
 	}
 }
 
@@ -328,60 +332,61 @@ static void read_plan(struct ips_report *report)
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	for (int id = REPORT__PROGRAMS; id <= REPORT__LAYERS; id++)
-		read_once(report, (enum report__list_id)id);
-	status = report__link_tree(report, &err);
+	for (int id = PUBLIC_PROGRAMS; id <= PUBLIC_LAYERS; id++)
+		read_once(report, (enum report_public__list_id)id);
+	status = report_public__link_tree(report, &err);
 	if (status == ST_OK)
-		status = report__link_operations(report, &err);
-	for (int id = REPORT__PROGRAMS; id <= REPORT__LAYERS && status != ST_OK; id++)
+		status = report_public__link_operations(report, &err);
+	for (int id = PUBLIC_PROGRAMS; id <= PUBLIC_LAYERS && status != ST_OK; id++)
 		report->lists[id].status = status;
-	report__status(report, status, &err, NULL, 0);
+	report_public__status(report, status, &err, NULL, 0);
 }
 
 static void link_liveness(struct ips_report *report)
 {
-	const struct report__list *list = &report->lists[REPORT__LIVENESS];
+	const struct report_public__list *list = &report->lists[PUBLIC_LIVENESS];
 	struct ips_report_liveness *steps = (void *)list->items;
 
 	for (size_t i = 0; i < list->count; i++)
-		steps[i].program = report__program_index(report, steps[i].program_id);
+		steps[i].program = report_public__program_index(report, steps[i].program_id);
 }
 
-enum status report__load(struct ips_report *report, enum report__list_id id)
+enum status report_public__load(struct ips_report *report, enum report_public__list_id id)
 {
 	if (report->lists[id].loaded)
 		return report->lists[id].status;
-	if (id <= REPORT__LAYERS)
+	if (id <= PUBLIC_LAYERS)
 		read_plan(report);
 	else
 		read_once(report, id);
-	if (id == REPORT__LIVENESS)
+	if (id == PUBLIC_LIVENESS)
 		link_liveness(report);
 	return report->lists[id].status;
 }
 
-int64_t report__count(struct ips_report *report, enum report__list_id id)
+int64_t report_public__count(struct ips_report *report, enum report_public__list_id id)
 {
-	if (report == NULL || report__load(report, id) != ST_OK)
+	if (report == NULL || report_public__load(report, id) != ST_OK)
 		return -1;
 	return (int64_t)report->lists[id].count;
 }
 
-void *report__item(struct ips_report *report, enum report__list_id id, int64_t index)
+void *report_public__item(struct ips_report *report, enum report_public__list_id id, int64_t index)
 {
-	if (index < 0 || index >= report__count(report, id))
+	if (index < 0 || index >= report_public__count(report, id))
 		return NULL;
 	return report->lists[id].items + (size_t)index * kinds[id].size;
 }
 
 /* In a list in the order of the number at @key_at of its items. */
-static int64_t find(struct ips_report *report, enum report__list_id id, size_t key_at, int64_t key)
+static int64_t find(struct ips_report *report, enum report_public__list_id id, size_t key_at,
+		    int64_t key)
 {
-	int64_t low = 0, high = report__count(report, id);
+	int64_t low = 0, high = report_public__count(report, id);
 
 	while (low < high) {
 		const int64_t middle = low + (high - low) / 2;
-		const unsigned char *item = report__item(report, id, middle);
+		const unsigned char *item = report_public__item(report, id, middle);
 		const int64_t value = *(const int64_t *)(const void *)(item + key_at);
 
 		if (value == key)
@@ -394,21 +399,22 @@ static int64_t find(struct ips_report *report, enum report__list_id id, size_t k
 	return IPS_REPORT_NONE;
 }
 
-int64_t report__program_index(struct ips_report *report, int64_t program_id)
+int64_t report_public__program_index(struct ips_report *report, int64_t program_id)
 {
-	return find(report, REPORT__PROGRAMS, offsetof(struct ips_report_program, program_id),
+	return find(report, PUBLIC_PROGRAMS, offsetof(struct ips_report_program, program_id),
 		    program_id);
 }
 
-int64_t report__variable_index(struct ips_report *report, int64_t variable_id)
+int64_t report_public__variable_index(struct ips_report *report, int64_t variable_id)
 {
-	return find(report, REPORT__VARIABLES, offsetof(struct ips_report_variable, variable_id),
+	return find(report, PUBLIC_VARIABLES, offsetof(struct ips_report_variable, variable_id),
 		    variable_id);
 }
 
-int64_t report__track_index(struct ips_report *report, int64_t track_id)
+int64_t report_public__track_index(struct ips_report *report, int64_t track_id)
 {
-	return find(report, REPORT__TRACKS, offsetof(struct report__track, track_id), track_id);
+	return find(report, PUBLIC_TRACKS, offsetof(struct report_public__track, track_id),
+		    track_id);
 }
 
 /* ---- the public side ----------------------------------------------------------------------------
@@ -418,12 +424,12 @@ int64_t report__track_index(struct ips_report *report, int64_t track_id)
 #define LIST(name, id)                                                                             \
 	int64_t ips_report_##name##_count(struct ips_report *report)                               \
 	{                                                                                          \
-		return report__count(report, REPORT__##id);                                        \
+		return report_public__count(report, PUBLIC_##id);                                  \
 	}                                                                                          \
 	const struct ips_report_##name *ips_report_##name(struct ips_report *report,               \
 							  int64_t index)                           \
 	{                                                                                          \
-		return report__item(report, REPORT__##id, index);                                  \
+		return report_public__item(report, PUBLIC_##id, index);                            \
 	}
 
 LIST(program, PROGRAMS)
@@ -437,11 +443,13 @@ LIST(track, TRACKS)
 const struct ips_report_program *ips_report_program_by_id(struct ips_report *report,
 							  int64_t program_id)
 {
-	return report__item(report, REPORT__PROGRAMS, report__program_index(report, program_id));
+	return report_public__item(report, PUBLIC_PROGRAMS,
+				   report_public__program_index(report, program_id));
 }
 
 const struct ips_report_variable *ips_report_variable_by_id(struct ips_report *report,
 							    int64_t variable_id)
 {
-	return report__item(report, REPORT__VARIABLES, report__variable_index(report, variable_id));
+	return report_public__item(report, PUBLIC_VARIABLES,
+				   report_public__variable_index(report, variable_id));
 }

@@ -27,7 +27,7 @@ struct tile {
 	struct ips_report_category *categories;
 };
 
-struct report__memory {
+struct report_public__memory {
 	struct err err; /* why it cannot be read */
 	int64_t ipus, tiles;
 	const char **names; /* of the categories, in order; texts of the report */
@@ -40,7 +40,7 @@ struct report__memory {
 	bool *summed;
 };
 
-void report__memory_free(struct report__memory *memory)
+void report_public__memory_free(struct report_public__memory *memory)
 {
 	if (memory == NULL)
 		return;
@@ -57,7 +57,7 @@ void report__memory_free(struct report__memory *memory)
  */
 
 /* The categories that the file names. */
-static enum status read_names(struct ips_report *report, struct report__memory *memory,
+static enum status read_names(struct ips_report *report, struct report_public__memory *memory,
 			      struct err *err)
 {
 	struct prof_query *query;
@@ -78,8 +78,8 @@ static enum status read_names(struct ips_report *report, struct report__memory *
 		status = prof_query_step(query, &row, err);
 		if (status != ST_OK || !row)
 			break;
-		status = report__text(report, &memory->names[memory->name_count],
-				      prof_column_text(query, 0), err);
+		status = report_public__text(report, &memory->names[memory->name_count],
+					     prof_column_text(query, 0), err);
 		memory->name_count += memory->names[memory->name_count] != NULL;
 	}
 	prof_query_close(query);
@@ -87,7 +87,7 @@ static enum status read_names(struct ips_report *report, struct report__memory *
 }
 
 /* How many IPUs and tiles the rows are about. */
-static enum status read_extent(struct ips_report *report, struct report__memory *memory,
+static enum status read_extent(struct ips_report *report, struct report_public__memory *memory,
 			       struct err *err)
 {
 	const struct ips_report_target *target = ips_report_target(report);
@@ -114,7 +114,7 @@ static enum status read_extent(struct ips_report *report, struct report__memory 
 	return status;
 }
 
-static enum status make_room(struct report__memory *memory, struct err *err)
+static enum status make_room(struct report_public__memory *memory, struct err *err)
 {
 	const size_t tiles = (size_t)memory->tiles, sums = (size_t)memory->ipus + 1;
 	const size_t row = memory->name_count * sizeof(struct ips_report_category);
@@ -135,10 +135,10 @@ static enum status make_room(struct report__memory *memory, struct err *err)
 }
 
 /* NULL: memory is short. Else its `err` says whether it can be read. */
-static struct report__memory *memory_of(struct ips_report *report)
+static struct report_public__memory *memory_of(struct ips_report *report)
 {
 	struct err short_of = {ST_OK, ""};
-	struct report__memory *memory;
+	struct report_public__memory *memory;
 	struct err *err;
 	enum status status;
 
@@ -146,7 +146,7 @@ static struct report__memory *memory_of(struct ips_report *report)
 		return report->memory;
 	memory = report->memory = mem_calloc(1, sizeof(*memory));
 	if (memory == NULL) {
-		report__status(report, err_nomem(&short_of), &short_of, NULL, 0);
+		report_public__status(report, err_nomem(&short_of), &short_of, NULL, 0);
 		return NULL;
 	}
 	err = &memory->err;
@@ -160,21 +160,21 @@ static struct report__memory *memory_of(struct ips_report *report)
 	if (status != ST_OK) {
 		memory->ipus = memory->tiles = -1;
 		err_prefix(err, "%s: memory of tiles", prof_db_path(report->db));
-		report__status(report, status, err, NULL, 0);
+		report_public__status(report, status, err, NULL, 0);
 	}
 	return memory;
 }
 
 int64_t ips_report_ipu_count(struct ips_report *report)
 {
-	const struct report__memory *memory = report == NULL ? NULL : memory_of(report);
+	const struct report_public__memory *memory = report == NULL ? NULL : memory_of(report);
 
 	return memory == NULL ? -1 : memory->ipus;
 }
 
 int64_t ips_report_tile_count(struct ips_report *report)
 {
-	const struct report__memory *memory = report == NULL ? NULL : memory_of(report);
+	const struct report_public__memory *memory = report == NULL ? NULL : memory_of(report);
 
 	return memory == NULL ? -1 : memory->tiles;
 }
@@ -188,7 +188,7 @@ static void add(int64_t *to, int64_t bytes)
 		*to = bytes < 0 ? -INT64_MAX : INT64_MAX;
 }
 
-static void tile_clear(const struct report__memory *memory, struct tile *tile)
+static void tile_clear(const struct report_public__memory *memory, struct tile *tile)
 {
 	memset(&tile->memory, 0, sizeof(tile->memory));
 	for (size_t i = 0; i < memory->name_count; i++)
@@ -232,7 +232,7 @@ static void tile_add(struct tile *tile, size_t index, enum region region, int64_
 }
 
 /* The row that @query stands on: tile, category, region, bytes, capacity. */
-static void take_row(struct report__memory *memory, const struct prof_query *query)
+static void take_row(struct report_public__memory *memory, const struct prof_query *query)
 {
 	const int64_t at = prof_column_int(query, 0), bytes = prof_column_int(query, 3);
 	const int64_t capacity = prof_column_int(query, 4);
@@ -251,8 +251,8 @@ static void take_row(struct report__memory *memory, const struct prof_query *que
 		tile_add(tile, index, region_of(prof_column_text(query, 2)), bytes);
 }
 
-static enum status read_tiles(struct ips_report *report, struct report__memory *memory, int64_t ipu,
-			      struct err *err)
+static enum status read_tiles(struct ips_report *report, struct report_public__memory *memory,
+			      int64_t ipu, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, report->db,
@@ -274,7 +274,7 @@ static enum status read_tiles(struct ips_report *report, struct report__memory *
 	return status;
 }
 
-static void start_tiles(struct report__memory *memory, int64_t ipu, int64_t capacity)
+static void start_tiles(struct report_public__memory *memory, int64_t ipu, int64_t capacity)
 {
 	for (int64_t i = 0; i < memory->tiles; i++) {
 		struct tile *tile = &memory->held_tiles[i];
@@ -288,9 +288,9 @@ static void start_tiles(struct report__memory *memory, int64_t ipu, int64_t capa
 }
 
 /* Hold the tiles of IPU @ipu. NULL: it cannot be read, or there is no such IPU. */
-static struct report__memory *hold(struct ips_report *report, int64_t ipu)
+static struct report_public__memory *hold(struct ips_report *report, int64_t ipu)
 {
-	struct report__memory *memory = memory_of(report);
+	struct report_public__memory *memory = memory_of(report);
 	struct err err = {ST_OK, ""};
 	enum status status;
 
@@ -302,7 +302,7 @@ static struct report__memory *hold(struct ips_report *report, int64_t ipu)
 	start_tiles(memory, ipu, ips_report_target(report)->bytes_per_tile);
 	status = read_tiles(report, memory, ipu, &err);
 	if (status != ST_OK) {
-		report__status(report, status, &err, NULL, 0);
+		report_public__status(report, status, &err, NULL, 0);
 		return NULL;
 	}
 	memory->held = ipu;
@@ -312,7 +312,7 @@ static struct report__memory *hold(struct ips_report *report, int64_t ipu)
 const struct ips_report_memory *ips_report_tile_memory(struct ips_report *report, int64_t ipu,
 						       int64_t tile)
 {
-	const struct report__memory *memory = report == NULL ? NULL : hold(report, ipu);
+	const struct report_public__memory *memory = report == NULL ? NULL : hold(report, ipu);
 
 	return memory == NULL || tile < 0 || tile >= memory->tiles
 		       ? NULL
@@ -357,7 +357,7 @@ static void sum_add(struct tile *sum, const struct tile *from)
 /* The sum of IPU @ipu, which is below the number of IPUs. */
 static const struct tile *sum_of_ipu(struct ips_report *report, int64_t ipu)
 {
-	struct report__memory *memory = memory_of(report);
+	struct report_public__memory *memory = memory_of(report);
 	struct tile *sum = &memory->sums[ipu];
 
 	if (memory->summed[ipu])
@@ -375,7 +375,7 @@ static const struct tile *sum_of_ipu(struct ips_report *report, int64_t ipu)
 
 static const struct tile *sum_of_all(struct ips_report *report)
 {
-	struct report__memory *memory = memory_of(report);
+	struct report_public__memory *memory = memory_of(report);
 	struct tile *sum = &memory->sums[memory->ipus];
 
 	if (memory->summed[memory->ipus])

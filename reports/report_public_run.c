@@ -10,13 +10,13 @@
 
 static const struct ips_report_liveness *step_at(struct ips_report *report, int64_t index)
 {
-	return report__item(report, REPORT__LIVENESS, index);
+	return report_public__item(report, PUBLIC_LIVENESS, index);
 }
 
 /* The first step of an IPU from @ipu on; the list is in order of IPU. */
 static int64_t first_step(struct ips_report *report, int64_t ipu)
 {
-	int64_t low = 0, high = report__count(report, REPORT__LIVENESS);
+	int64_t low = 0, high = report_public__count(report, PUBLIC_LIVENESS);
 
 	while (low < high) {
 		const int64_t middle = low + (high - low) / 2;
@@ -31,7 +31,7 @@ static int64_t first_step(struct ips_report *report, int64_t ipu)
 
 int64_t ips_report_liveness_count(struct ips_report *report, int64_t ipu)
 {
-	if (report__count(report, REPORT__LIVENESS) < 0)
+	if (report_public__count(report, PUBLIC_LIVENESS) < 0)
 		return -1;
 	return ipu < 0 || ipu == INT64_MAX ? 0
 					   : first_step(report, ipu + 1) - first_step(report, ipu);
@@ -60,7 +60,7 @@ static double live_bytes(const struct ips_report_liveness *step)
 const struct ips_report_liveness *ips_report_liveness_peak(struct ips_report *report, int64_t ipu)
 {
 	const struct ips_report_liveness *peak = NULL;
-	const int64_t count = report__count(report, REPORT__LIVENESS);
+	const int64_t count = report_public__count(report, PUBLIC_LIVENESS);
 
 	for (int64_t i = 0; i < count; i++) {
 		const struct ips_report_liveness *step = step_at(report, i);
@@ -78,7 +78,7 @@ static enum status add_live(struct ips_report *report,
 			    int64_t *always, int64_t *others, struct err *err)
 {
 	const struct ips_report_variable *variable =
-		report__item(report, REPORT__VARIABLES, row->variable);
+		report_public__item(report, PUBLIC_VARIABLES, row->variable);
 	int64_t *to;
 
 	if (variable == NULL || row->bytes == IPS_NULL ||
@@ -103,7 +103,7 @@ static enum status sum_live(struct ips_report *report, struct ips_report_lowered
 	*always = *others = 0;
 	while (status == ST_OK && (row = ips_report_lowered_variables_next(cursor)) != NULL)
 		status = add_live(report, row, program_step, always, others, err);
-	return status == ST_OK ? report__cursor_failure((void *)cursor, err) : status;
+	return status == ST_OK ? report_public__cursor_failure((void *)cursor, err) : status;
 }
 
 int ips_report_liveness_tile(struct ips_report *report, int64_t ipu, int64_t program_step,
@@ -121,13 +121,13 @@ int ips_report_liveness_tile(struct ips_report *report, int64_t ipu, int64_t pro
 		return opened;
 	status = sum_live(report, cursor, program_step, &always, &others, &err);
 	ips_report_lowered_variables_close(cursor);
-	if (status != ST_OK || report__count(report, REPORT__VARIABLES) <= 0)
+	if (status != ST_OK || report_public__count(report, PUBLIC_VARIABLES) <= 0)
 		always = others = IPS_NULL;
 	if (always_live != NULL)
 		*always_live = always;
 	if (not_always_live != NULL)
 		*not_always_live = others;
-	return report__status(report, status, &err, message, size);
+	return report_public__status(report, status, &err, message, size);
 }
 
 /* ---- runs ---------------------------------------------------------------------------------------
@@ -135,11 +135,11 @@ int ips_report_liveness_tile(struct ips_report *report, int64_t ipu, int64_t pro
 
 int64_t ips_report_total_cycles(struct ips_report *report)
 {
-	const int64_t count = report__count(report, REPORT__RUNS);
+	const int64_t count = report_public__count(report, PUBLIC_RUNS);
 	int64_t sum = IPS_NULL;
 
 	for (int64_t i = 0; i < count; i++) {
-		const struct ips_report_run *run = report__item(report, REPORT__RUNS, i);
+		const struct ips_report_run *run = report_public__item(report, PUBLIC_RUNS, i);
 
 		if (run->cycles == IPS_NULL)
 			continue;

@@ -11,7 +11,7 @@
 #include "common/mem.h"
 
 struct ips_report_spans {
-	struct report__cursor cursor;
+	struct report_public__cursor cursor;
 	struct ips_report_span span;
 	int64_t parent_depth; /* IPS_NULL: of all spans; else of children of one that deep */
 };
@@ -21,10 +21,10 @@ struct ips_report_spans {
 
 #define SPAN(name, member)                                                                         \
 	{                                                                                          \
-		offsetof(struct ips_report_span, name), REPORT__##member                           \
+		offsetof(struct ips_report_span, name), PUBLIC_##member                            \
 	}
 
-static const struct report__field span_fields[] = {
+static const struct report_public__field span_fields[] = {
 	SPAN(track, INT),        SPAN(span_id, INT),         SPAN(parent_id, INT),
 	SPAN(depth, INT),        SPAN(category, TEXT),       SPAN(name, TEXT),
 	SPAN(operation, TEXT),   SPAN(start_ns, INT),        SPAN(dur_ns, INT),
@@ -54,7 +54,8 @@ static enum status spans_open(struct ips_report *report, struct ips_report_spans
 			      const struct ips_report_span_filter *filter, struct err *err)
 {
 	void *cursor;
-	enum status status = report__cursor_open(&cursor, sizeof(**out), report, spans_sql, err);
+	enum status status =
+		report_public__cursor_open(&cursor, sizeof(**out), report, spans_sql, err);
 	struct prof_query *query;
 
 	if (status != ST_OK)
@@ -74,12 +75,13 @@ static enum status spans_open(struct ips_report *report, struct ips_report_spans
 static enum status track_number(struct ips_report *report, int64_t index, int64_t *track_id,
 				struct err *err)
 {
-	const struct report__track *track = report__item(report, REPORT__TRACKS, index);
+	const struct report_public__track *track =
+		report_public__item(report, PUBLIC_TRACKS, index);
 
 	if (track == NULL)
 		return err_set(err, ST_INVALID, "%s: track %lld, where there are %lld",
 			       prof_db_path(report->db), (long long)index,
-			       (long long)report__count(report, REPORT__TRACKS));
+			       (long long)report_public__count(report, PUBLIC_TRACKS));
 	*track_id = track->track_id;
 	return ST_OK;
 }
@@ -93,18 +95,18 @@ int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **o
 	int64_t track_id = IPS_NULL;
 
 	if (out == NULL)
-		return report__null("out", message, size);
+		return report_public__null("out", message, size);
 	*out = NULL;
 	if (report == NULL)
-		return report__null("report", message, size);
+		return report_public__null("report", message, size);
 	if (filter == NULL)
 		filter = &all;
 	if (filter->track != IPS_NULL)
 		status = track_number(report, filter->track, &track_id, &err);
 	if (status != ST_OK)
-		return report__status(NULL, status, &err, message, size);
+		return report_public__status(NULL, status, &err, message, size);
 	status = spans_open(report, out, INT64_MIN + 1, track_id, filter, &err);
-	return report__status(report, status, &err, message, size);
+	return report_public__status(report, status, &err, message, size);
 }
 
 /* ---- children -----------------------------------------------------------------------------------
@@ -144,10 +146,10 @@ int ips_report_span_children(struct ips_report *report, struct ips_report_spans 
 	enum status status;
 
 	if (out == NULL)
-		return report__null("out", message, size);
+		return report_public__null("out", message, size);
 	*out = NULL;
 	if (report == NULL)
-		return report__null("report", message, size);
+		return report_public__null("report", message, size);
 	status = find_span(report, span_id, &track_id, &depth, &err);
 	if (status == ST_OK && (depth < 0 || depth == INT64_MAX))
 		status = err_set(&err, ST_FORMAT, "%s: span %lld is damaged: its depth is %lld",
@@ -158,7 +160,8 @@ int ips_report_span_children(struct ips_report *report, struct ips_report_spans 
 	}
 	if (status == ST_OK)
 		(*out)->parent_depth = depth;
-	return report__status(status == ST_NOTFOUND ? NULL : report, status, &err, message, size);
+	return report_public__status(status == ST_NOTFOUND ? NULL : report, status, &err, message,
+				     size);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------
@@ -172,14 +175,14 @@ const struct ips_report_span *ips_report_spans_next(struct ips_report_spans *cur
 	if (cursor == NULL)
 		return NULL;
 	span = &cursor->span;
-	if (!report__cursor_next(&cursor->cursor, span_fields, ARRAY_LEN(span_fields), span))
+	if (!report_public__cursor_next(&cursor->cursor, span_fields, ARRAY_LEN(span_fields), span))
 		return NULL;
 	if (cursor->parent_depth != IPS_NULL && span->depth <= cursor->parent_depth) {
-		report__cursor_stop(&cursor->cursor);
+		report_public__cursor_stop(&cursor->cursor);
 		return NULL;
 	}
-	span->track = report__track_index(cursor->cursor.report, span->track);
-	track = report__item(cursor->cursor.report, REPORT__TRACKS, span->track);
+	span->track = report_public__track_index(cursor->cursor.report, span->track);
+	track = report_public__item(cursor->cursor.report, PUBLIC_TRACKS, span->track);
 	if (track != NULL && span->keys.ipu == IPS_NULL)
 		span->keys.ipu = track->ipu;
 	return span;
@@ -187,5 +190,5 @@ const struct ips_report_span *ips_report_spans_next(struct ips_report_spans *cur
 
 int ips_report_spans_close(struct ips_report_spans *cursor)
 {
-	return cursor == NULL ? 0 : report__cursor_close(&cursor->cursor);
+	return cursor == NULL ? 0 : report_public__cursor_close(&cursor->cursor);
 }

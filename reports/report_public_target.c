@@ -32,8 +32,9 @@ static int64_t fact_count(struct ips_report *report, const char *key)
 /* What the run file asks for in place of the machine's own: fewer tiles. */
 static int64_t asked_tiles(struct ips_report *report)
 {
-	return report__number(report, "SELECT json_extract(value, '$.ipu.tiles_per_ipu') FROM meta "
-				      "WHERE key = 'run' AND json_valid(value)");
+	return report_public__number(report,
+				     "SELECT json_extract(value, '$.ipu.tiles_per_ipu') FROM meta "
+				     "WHERE key = 'run' AND json_valid(value)");
 }
 
 static void machine(struct ips_report *report, struct ips_report_target *target)
@@ -95,9 +96,9 @@ const struct ips_report_target *ips_report_target(struct ips_report *report)
 /* ---- the graph ----------------------------------------------------------------------------------
  */
 
-static int64_t known_count(struct ips_report *report, enum report__list_id id)
+static int64_t known_count(struct ips_report *report, enum report_public__list_id id)
 {
-	const int64_t count = report__count(report, id);
+	const int64_t count = report_public__count(report, id);
 
 	return count < 0 ? IPS_NULL : count;
 }
@@ -107,9 +108,9 @@ static int64_t count_vertices(struct ips_report *report)
 {
 	int64_t sum = IPS_NULL;
 
-	for (int64_t i = 0; i < report__count(report, REPORT__COMPUTE_SETS); i++) {
+	for (int64_t i = 0; i < report_public__count(report, PUBLIC_COMPUTE_SETS); i++) {
 		const struct ips_report_compute_set *set =
-			report__item(report, REPORT__COMPUTE_SETS, i);
+			report_public__item(report, PUBLIC_COMPUTE_SETS, i);
 
 		if (set->num_vertices == IPS_NULL)
 			continue;
@@ -125,13 +126,13 @@ const struct ips_report_graph *ips_report_graph(struct ips_report *report)
 		return NULL;
 	if (!report->graph_known)
 		report->graph = (struct ips_report_graph){
-			.num_compute_sets = known_count(report, REPORT__COMPUTE_SETS),
+			.num_compute_sets = known_count(report, PUBLIC_COMPUTE_SETS),
 			.num_vertices = count_vertices(report),
-			.num_variables = known_count(report, REPORT__VARIABLES),
+			.num_variables = known_count(report, PUBLIC_VARIABLES),
 			.num_edges = IPS_NULL,
-			.num_programs = known_count(report, REPORT__PROGRAMS),
-			.num_operations = known_count(report, REPORT__OPERATIONS),
-			.num_layers = known_count(report, REPORT__LAYERS),
+			.num_programs = known_count(report, PUBLIC_PROGRAMS),
+			.num_operations = known_count(report, PUBLIC_OPERATIONS),
+			.num_layers = known_count(report, PUBLIC_LAYERS),
 		};
 	report->graph_known = true;
 	return &report->graph;

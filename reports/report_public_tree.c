@@ -15,7 +15,7 @@
 
 static struct ips_report_program *programs_of(struct ips_report *report)
 {
-	return (void *)report->lists[REPORT__PROGRAMS].items;
+	return (void *)report->lists[PUBLIC_PROGRAMS].items;
 }
 
 /* ---- the tree -----------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ static int by_parent(const void *a, const void *b)
 static void link_children(struct ips_report *report, struct ips_report_program **order)
 {
 	struct ips_report_program *programs = programs_of(report);
-	const size_t count = report->lists[REPORT__PROGRAMS].count;
+	const size_t count = report->lists[PUBLIC_PROGRAMS].count;
 
 	for (size_t i = 0; i < count; i++)
 		order[i] = &programs[i];
@@ -103,10 +103,10 @@ static void set_depths(struct ips_report *report)
 	}
 }
 
-enum status report__link_tree(struct ips_report *report, struct err *err)
+enum status report_public__link_tree(struct ips_report *report, struct err *err)
 {
 	struct ips_report_program *programs = programs_of(report);
-	const size_t count = report->lists[REPORT__PROGRAMS].count;
+	const size_t count = report->lists[PUBLIC_PROGRAMS].count;
 	int64_t *seen = mem_calloc(count + 1, sizeof(*seen));
 	struct ips_report_program **order =
 		mem_calloc(count + 1, sizeof(struct ips_report_program *));
@@ -114,8 +114,8 @@ enum status report__link_tree(struct ips_report *report, struct err *err)
 	for (size_t i = 0; i < count && seen != NULL && order != NULL; i++) {
 		struct ips_report_program *program = &programs[i];
 
-		program->parent = report__program_index(report, program->parent_id);
-		program->called = report__program_index(report, program->call_target);
+		program->parent = report_public__program_index(report, program->parent_id);
+		program->called = report_public__program_index(report, program->call_target);
 		program->first_child = program->next_sibling = IPS_REPORT_NONE;
 		program->operation_index = program->next_of_operation = IPS_REPORT_NONE;
 		program->compute_set = IPS_REPORT_NONE;
@@ -137,7 +137,7 @@ enum status report__link_tree(struct ips_report *report, struct err *err)
 /* ---- operations ---------------------------------------------------------------------------------
  */
 
-/* Names to indices; equal texts are equal pointers (report__text()). */
+/* Names to indices; equal texts are equal pointers (report_public__text()). */
 struct name {
 	const char *text;
 	int64_t index;
@@ -172,10 +172,10 @@ static int64_t find_name(const struct name *names, size_t count, const char *tex
 /* From the last to the first, so that each chain is in order of index. */
 static void link_programs_of(struct ips_report *report, const struct name *names, size_t count)
 {
-	struct ips_report_operation *operations = (void *)report->lists[REPORT__OPERATIONS].items;
+	struct ips_report_operation *operations = (void *)report->lists[PUBLIC_OPERATIONS].items;
 	struct ips_report_program *programs = programs_of(report);
 
-	for (size_t i = report->lists[REPORT__PROGRAMS].count; i-- > 0;) {
+	for (size_t i = report->lists[PUBLIC_PROGRAMS].count; i-- > 0;) {
 		const int64_t index = find_name(names, count, programs[i].operation);
 
 		programs[i].operation_index = index;
@@ -189,12 +189,12 @@ static void link_programs_of(struct ips_report *report, const struct name *names
 
 static void link_compute_sets(struct ips_report *report, const struct name *names, size_t count)
 {
-	struct ips_report_compute_set *sets = (void *)report->lists[REPORT__COMPUTE_SETS].items;
+	struct ips_report_compute_set *sets = (void *)report->lists[PUBLIC_COMPUTE_SETS].items;
 	struct ips_report_program *programs = programs_of(report);
 
-	for (size_t i = report->lists[REPORT__COMPUTE_SETS].count; i-- > 0;) {
+	for (size_t i = report->lists[PUBLIC_COMPUTE_SETS].count; i-- > 0;) {
 		sets[i].operation_index = find_name(names, count, sets[i].operation);
-		sets[i].program = report__program_index(report, sets[i].program_id);
+		sets[i].program = report_public__program_index(report, sets[i].program_id);
 		if (sets[i].program != IPS_REPORT_NONE)
 			programs[sets[i].program].compute_set = (int64_t)i;
 	}
@@ -203,18 +203,18 @@ static void link_compute_sets(struct ips_report *report, const struct name *name
 /* Few: layers are looked through. */
 static int64_t find_layer(struct ips_report *report, const char *layer)
 {
-	const struct ips_report_layer *layers = (void *)report->lists[REPORT__LAYERS].items;
+	const struct ips_report_layer *layers = (void *)report->lists[PUBLIC_LAYERS].items;
 
-	for (size_t i = 0; i < report->lists[REPORT__LAYERS].count; i++)
+	for (size_t i = 0; i < report->lists[PUBLIC_LAYERS].count; i++)
 		if (layer != NULL && layers[i].name == layer)
 			return (int64_t)i;
 	return IPS_REPORT_NONE;
 }
 
-enum status report__link_operations(struct ips_report *report, struct err *err)
+enum status report_public__link_operations(struct ips_report *report, struct err *err)
 {
-	struct ips_report_operation *operations = (void *)report->lists[REPORT__OPERATIONS].items;
-	const size_t count = report->lists[REPORT__OPERATIONS].count;
+	struct ips_report_operation *operations = (void *)report->lists[PUBLIC_OPERATIONS].items;
+	const size_t count = report->lists[PUBLIC_OPERATIONS].count;
 	struct name *names = mem_calloc(count + 1, sizeof(*names));
 
 	if (names == NULL)
@@ -249,7 +249,8 @@ int ips_report_operation_has_variable(const struct ips_report_operation *operati
 
 int64_t ips_report_program_first_root(struct ips_report *report)
 {
-	return report__count(report, REPORT__PROGRAMS) > 0 ? report->first_root : IPS_REPORT_NONE;
+	return report_public__count(report, PUBLIC_PROGRAMS) > 0 ? report->first_root
+								 : IPS_REPORT_NONE;
 }
 
 static enum ips_report_visit visit(const struct ips_report_visitor *visitor,
@@ -287,18 +288,18 @@ int ips_report_program_accept(struct ips_report *report, int64_t index,
 	int64_t at = index;
 
 	if (report == NULL)
-		return report__null("report", NULL, 0);
+		return report_public__null("report", NULL, 0);
 	if (visitor == NULL)
-		return report__null("visitor", NULL, 0);
-	if (report__count(report, REPORT__PROGRAMS) < 0)
-		return (int)report->lists[REPORT__PROGRAMS].status;
+		return report_public__null("visitor", NULL, 0);
+	if (report_public__count(report, PUBLIC_PROGRAMS) < 0)
+		return (int)report->lists[PUBLIC_PROGRAMS].status;
 	if (index == IPS_REPORT_NONE)
 		at = report->first_root;
-	else if (report__item(report, REPORT__PROGRAMS, index) == NULL)
-		return report__status(
+	else if (report_public__item(report, PUBLIC_PROGRAMS, index) == NULL)
+		return report_public__status(
 			report,
 			err_set(&err, ST_INVALID, "program %lld, where there are %lld",
-				(long long)index, (long long)report->lists[REPORT__PROGRAMS].count),
+				(long long)index, (long long)report->lists[PUBLIC_PROGRAMS].count),
 			&err, NULL, 0);
 	programs = programs_of(report);
 	while (at != IPS_REPORT_NONE) {

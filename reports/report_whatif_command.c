@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/report_find.h"
+#include "reports/report_public.h"
 #include "reports/report_render.h"
 #include "reports/report_verbs.h"
 #include "reports/report_whatif_table.h"
@@ -374,7 +375,7 @@ static enum status open_inputs(struct report_whatif **out, const struct whatif_l
 	const enum report_whatif_clock clock = line->clock && !strcmp(line->clock, "host")
 						       ? REPORT_WHATIF_HOST
 						       : REPORT_WHATIF_DEVICE;
-	struct prof_db *db;
+	struct ips_report *report;
 	enum status status;
 
 	*out = NULL;
@@ -383,11 +384,11 @@ static enum status open_inputs(struct report_whatif **out, const struct whatif_l
 					   err);
 	status = report_find_check(line->path, report_whatif_cli.name, err);
 	if (status == ST_OK)
-		status = prof_db_open(&db, line->path, err);
+		status = report_public_open(&report, line->path, err);
 	if (status != ST_OK)
 		return status;
-	status = report_whatif_open(out, db, clock, err);
-	prof_db_close(db);
+	status = report_whatif_open(out, report_public_db(report), clock, err);
+	ips_report_close(report);
 	return status;
 }
 
