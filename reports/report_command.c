@@ -104,7 +104,9 @@ static const struct cli_command command_report = {
 		"A file is read the same way while it is written, after its writer was killed, and "
 		"when it is complete; reading never changes it. `repair` finishes a file whose "
 		"writer died.\n\n"
-		"VERB is `export` (files for other programs); `ipu-report VERB --help` says more.",
+		"VERB is `export` (files for other programs), `diff` (two runs side by side) or "
+		"`what-if` (a run under another schedule, split or machine); `ipu-report VERB "
+		"--help` says more.",
 	.options = command_options,
 	.option_count = ARRAY_LEN(command_options),
 	.examples = "ipu-report tf_report__2026-01-31__12-00-00.000__4711\tThe run at a glance.\n"
@@ -116,7 +118,8 @@ static const struct cli_command command_report = {
 		    "ipu-report run.db health --reevaluate rules.json\tJudge it by other "
 		    "thresholds.\n"
 		    "ipu-report run.db repair\tFinish the file of a killed run.\n"
-		    "ipu-report run.db export npz\tCaptured tensors, for numpy.\n",
+		    "ipu-report run.db export npz\tCaptured tensors, for numpy.\n"
+		    "ipu-report run.db what-if\tEvery schedule beside the run's own.\n",
 	.words = "FILE",
 	.details = "ENVIRONMENT\nNO_COLOR: no bold headings. CLICOLOR_FORCE: bold headings even "
 		   "where the output is not a terminal.",

@@ -38,11 +38,15 @@ static const char *const assumption_texts[] = {
 	[REPORT_WHATIF_MACHINE_SCALED] =
 		"Cycles are scaled by the targets' tiles and rates (products by flops, the rest by "
 		"vectors, exchanges by bytes a cycle), not planned anew: rough.",
-	[REPORT_WHATIF_NO_ACCUMULATION] =
-		"The run accumulates no gradients: what that would cost is left out.",
+	[REPORT_WHATIF_ACCUMULATION_MODEL] =
+		"Clearing accumulators, and adding to them where the run has none, costs what the "
+		"cost model plans for it.",
 	[REPORT_WHATIF_SPLIT_CYCLES] = "A layer takes the same cycles in whatever stage it is.",
-	[REPORT_WHATIF_SPLIT_CHAIN] = "Between stages goes the output of the last layer before the "
-				      "cut; skip connections across it are not counted.",
+	[REPORT_WHATIF_SPLIT_CHAIN] =
+		"The run file does not say which layer reads which: each is taken to read the one "
+		"before it, skip connections are not counted.",
+	[REPORT_WHATIF_REPLAY_ALL] = "Of layers that leave the last stage all of the forward is "
+				     "computed again.",
 	[REPORT_WHATIF_COMPARISON] = "Not a schedule of the IPU: every stage goes on as soon as "
 				     "its input is there, a hop "
 				     "takes the longest recorded exchange and a sync.",
@@ -57,6 +61,8 @@ static const char *const assumption_texts[] = {
 	[REPORT_WHATIF_HOST_CORES] =
 		"There were more workers than cores: host times include waiting "
 		"for a core.",
+	[REPORT_WHATIF_HOST_COMPARISON] = "Not a schedule of the IPU: hops are free, and half of a "
+					  "backward is for the weights.",
 	[REPORT_WHATIF_REPLAY_DIFFERS] = "Put together again unchanged, the recorded run takes "
 					 "another time: the recording is "
 					 "not all there.",
@@ -211,16 +217,19 @@ static const char sql_options[] =
 /* --- layers ------------------------------------------------------------------------------------
  */
 
-/* Layers that only hand on: no operation is theirs. */
-static bool layer_computes(const char *class_name)
+/* Layers that only hand on, and those with weights or maxima, whose gradients need what they read.
+ */
+static void layer_kind(struct whatif_layer *layer, const char *class_name)
 {
 	static const char *const idle[] = {"Flatten", "Reshape", "InputLayer", "MaybeOutfeed",
 					   "Outfeed"};
+	const char *name = class_name ? class_name : "";
 
-	for (size_t i = 0; class_name && i < ARRAY_LEN(idle); i++)
-		if (!strcmp(class_name, idle[i]))
-			return false;
-	return true;
+	layer->computes = true;
+	for (size_t i = 0; i < ARRAY_LEN(idle); i++)
+		layer->computes &= strcmp(name, idle[i]) != 0;
+	layer->reads_input = layer->parameters > 0 || strstr(name, "MaxPool");
+	layer->joined = !strcmp(name, "MaybeOutfeed");
 }
 
 /* Of "(32, 256)". */
@@ -263,8 +272,9 @@ static enum status take_layer(struct report_whatif *whatif, const struct prof_qu
 		.output_bytes =
 			shape_elements(prof_column_text(query, 2)) * (whatif->options.half ? 2 : 4),
 		.parameters = option_or(query, 3, 0, WHATIF_BYTES_MAX / 8),
-		.computes = layer_computes(prof_column_text(query, 4)),
+		.input = -1,
 	};
+	layer_kind(layer, prof_column_text(query, 4));
 	if (!layer->name)
 		return err_nomem(err);
 	whatif->layer_count++;
@@ -451,7 +461,8 @@ enum status report_whatif_open(struct report_whatif **out, struct prof_db *db,
 	status = read_all(whatif, db, err);
 	if (status != ST_OK) {
 		report_whatif_close(whatif);
-		return err_prefix(err, "what-if: %s", prof_db_path(db)), status;
+		err_prefix(err, "what-if: %s", prof_db_path(db));
+		return status;
 	}
 	*out = whatif;
 	return ST_OK;
@@ -464,8 +475,9 @@ void report_whatif_close(struct report_whatif *whatif)
 	mem_free(whatif->layers);
 	mem_free(whatif->programs);
 	mem_free(whatif->pieces);
-	mem_free(whatif->gradients.items);
-	mem_free(whatif->stashes.items);
+	mem_free(whatif->gradients);
+	mem_free(whatif->stashes);
+	mem_free(whatif->edges);
 	arena_fini(&whatif->arena);
 	mem_free(whatif);
 }

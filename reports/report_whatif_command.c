@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "common/cli.h"
@@ -19,8 +18,7 @@
 #include "reports/report_verbs.h"
 #include "reports/report_whatif_table.h"
 
-#define WIDTH_DEFAULT 80
-#define ROWS_MAX      (IPU_PIPELINE_KINDS + 4)
+#define ROWS_MAX (IPU_PIPELINE_KINDS + 4)
 
 enum {
 	OPTION_SCHEDULE,
@@ -31,6 +29,7 @@ enum {
 	OPTION_SPLIT,
 	OPTION_CHUNKS,
 	OPTION_CLOCK,
+	OPTION_COLUMNS,
 	OPTION_CSV,
 	OPTION_JSON,
 	OPTION_WIDTH,
@@ -74,6 +73,11 @@ static const struct cli_option whatif_options[] = {
 		 .argument = "NAME",
 		 .choices = "device host",
 		 .help = "Whose times: of the simulated device (default), or of the host."},
+	[OPTION_COLUMNS] =
+		{.name = "--columns",
+		 .argument = "LIST",
+		 .help = "These columns, in this order (step_ns,idle_fraction); all: every "
+			 "one, as in CSV and JSON."},
 	[OPTION_CSV] = {.name = "--csv", .help = "Comma separated values (RFC 4180), all columns."},
 	[OPTION_JSON] = {.name = "--json", .help = "JSON, all columns."},
 	[OPTION_WIDTH] = {.name = "--width",
@@ -117,7 +121,7 @@ const struct cli_command report_whatif_cli = {
 };
 
 struct whatif_line {
-	const char *path, *clock, *color;
+	const char *path, *clock, *columns, *color;
 	struct report_whatif_change change;
 	bool changed, csv, json;
 	int width; /* -1: not given */
@@ -170,11 +174,9 @@ static enum status take_option(struct whatif_line *line, const struct cli_argume
 			       struct err *err)
 {
 	const char **const texts[OPTIONS] = {
-		[OPTION_SCHEDULE] = &line->change.schedule,
-		[OPTION_TARGET] = &line->change.target,
-		[OPTION_SPLIT] = &line->change.split,
-		[OPTION_CLOCK] = &line->clock,
-		[OPTION_COLOR] = &line->color,
+		[OPTION_SCHEDULE] = &line->change.schedule, [OPTION_TARGET] = &line->change.target,
+		[OPTION_SPLIT] = &line->change.split,       [OPTION_CLOCK] = &line->clock,
+		[OPTION_COLUMNS] = &line->columns,          [OPTION_COLOR] = &line->color,
 	};
 	const int option = (int)(argument->option - whatif_options);
 
@@ -289,17 +291,6 @@ static enum status look(struct rows *rows, const struct whatif_line *line, struc
 /* --- printing ----------------------------------------------------------------------------------
  */
 
-static int width_of(const struct whatif_line *line)
-{
-	struct winsize size;
-
-	if (line->width >= 0)
-		return line->width;
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
-		return size.ws_col;
-	return WIDTH_DEFAULT;
-}
-
 /* Words of @text, no line longer than @width where words allow. */
 static void print_folded(const char *text, int width)
 {
@@ -330,6 +321,10 @@ static void print_below(const struct rows *rows, int width)
 		assumptions |= rows->row[i].prediction.assumptions;
 		legal &= !*rows->row[i].why_not;
 	}
+	if (*rows->row[rows->count - 1].prediction.split) {
+		printf("Stages begin at:\n");
+		print_folded(rows->row[rows->count - 1].prediction.split, width);
+	}
 	if (!legal)
 		printf("Not legal:\n");
 	for (int i = 1; i < rows->count; i++)
@@ -349,13 +344,14 @@ static enum status print(const struct rows *rows, const struct whatif_line *line
 		.format = line->csv    ? REPORT_AS_CSV
 			  : line->json ? REPORT_AS_JSON
 				       : REPORT_AS_TEXT,
-		.width = width_of(line),
+		.width = line->width >= 0 ? line->width : cli_width(stdout),
 		.tool = "ipu-report",
 		.terminal = isatty(STDOUT_FILENO) == 1,
 		.bold = cli_colour(stdout, line->color),
 	};
 	struct report_table table;
-	enum status status = report_whatif_table(&table, rows->row, rows->count, !text, err);
+	enum status status = report_whatif_table(
+		&table, rows->row, rows->count, line->columns || text ? line->columns : "all", err);
 
 	if (status != ST_OK)
 		return status;

@@ -67,7 +67,7 @@ static struct ipu_function_cost piece_cost(const struct whatif_piece *piece,
 /* --- what stays, what comes --------------------------------------------------------------------
  */
 
-static void cost_add(struct ipu_function_cost *sum, const struct ipu_function_cost *cost)
+void report__whatif_add(struct ipu_function_cost *sum, const struct ipu_function_cost *cost)
 {
 	sum->cycles += cost->cycles;
 	sum->exchange += cost->exchange;
@@ -110,15 +110,42 @@ static bool piece_stays(struct whatif_plan *plan, const struct report_whatif *wh
 	}
 }
 
-/* A START clears all of a stage's accumulators at once: it is the same for few as for many. */
-static void add_starts(struct whatif_plan *plan, const struct ipu_function_cost *cost)
+/* Recorded as computed again? */
+static bool is_replayed(const struct report_whatif *whatif, int layer)
 {
-	for (int s = 0; s < plan->stages; s++) {
-		struct ipu_function_cost *start = &plan->costs[s].function[IPU_FUNCTION_START];
+	for (size_t i = 0; i < whatif->piece_count; i++)
+		if (whatif->pieces[i].layer == layer &&
+		    whatif->pieces[i].function == IPU_FUNCTION_R)
+			return true;
+	return false;
+}
 
-		if (start->cycles < cost->cycles)
-			*start = *cost;
-	}
+/* All stages but the last compute again; of layers that were in the last it is not known which
+ * operations: all. */
+static void add_replay(struct whatif_plan *plan, const struct report_whatif *whatif,
+		       const struct whatif_piece *piece, const struct ipu_function_cost *cost)
+{
+	const int stage = plan->stage[piece->layer];
+
+	if (!plan->resplit || !whatif->options.recompute || stage + 1 == plan->stages ||
+	    piece->function != IPU_FUNCTION_F || piece->move != WHATIF_OPERATION ||
+	    piece->stage + 1 < whatif->stages || is_replayed(whatif, piece->layer))
+		return;
+	plan->assumptions |= 1u << REPORT_WHATIF_REPLAY_ALL;
+	report__whatif_add(&plan->costs[stage].function[IPU_FUNCTION_R], cost);
+}
+
+static void add_piece(struct whatif_plan *plan, const struct report_whatif *whatif,
+		      const struct whatif_piece *piece, const struct ipu_function_cost *cost)
+{
+	const int stage = plan->resplit ? plan->stage[piece->layer] : piece->stage;
+
+	if (plan->resplit && piece->function == IPU_FUNCTION_R && stage + 1 == plan->stages)
+		return;
+	report__whatif_add(&plan->costs[stage].function[piece->function], cost);
+	if (piece->weights && piece->function == IPU_FUNCTION_B)
+		plan->weights[stage] += cost->cycles;
+	add_replay(plan, whatif, piece, cost);
 }
 
 static void add_pieces(struct whatif_plan *plan, const struct report_whatif *whatif,
@@ -126,28 +153,54 @@ static void add_pieces(struct whatif_plan *plan, const struct report_whatif *wha
 {
 	for (size_t i = 0; i < whatif->piece_count; i++) {
 		const struct whatif_piece *piece = &whatif->pieces[i];
-		const int stage = plan->resplit ? plan->stage[piece->layer] : piece->stage;
 		const struct ipu_function_cost cost = piece_cost(piece, scaling);
 
-		if (!piece_stays(plan, whatif, piece))
-			continue;
-		if (plan->resplit && piece->function == IPU_FUNCTION_START) {
-			add_starts(plan, &cost);
-			continue;
-		}
-		cost_add(&plan->costs[stage].function[piece->function], &cost);
-		if (piece->weights && piece->function == IPU_FUNCTION_B)
-			plan->weights[stage] += cost.cycles;
+		if (piece_stays(plan, whatif, piece))
+			add_piece(plan, whatif, piece, &cost);
 	}
 }
 
-static int stage_of(const struct whatif_plan *plan, const struct report_whatif *whatif, int layer)
+int report__whatif_stage(const struct whatif_plan *plan, const struct report_whatif *whatif,
+			 int layer)
 {
 	return plan->resplit ? plan->stage[layer] : whatif->layers[layer].stage;
 }
 
 /* Into the FIFO after the forward, out of it before the backward, or before what is computed again.
  */
+static void add_fifo(struct whatif_plan *plan, const struct report_whatif *whatif, int stage,
+		     const struct ipu_function_cost *one)
+{
+	struct ipu_function_cost *cost = plan->costs[stage].function;
+
+	if (!has_fifo(report__whatif_schedule(plan->kind), plan->stages, stage) ||
+	    keeps_fifo(plan, whatif, stage))
+		return;
+	report__whatif_add(&cost[IPU_FUNCTION_PUSH], one);
+	report__whatif_add(&cost[cost[IPU_FUNCTION_R].cycles > 0 ? IPU_FUNCTION_R : IPU_FUNCTION_B],
+			   one);
+}
+
+/* Every stage whose backward reads a tensor keeps it, once. */
+static void add_stash(struct whatif_plan *plan, const struct report_whatif *whatif,
+		      const struct whatif_stash *stash, const struct ipu_target *tiles)
+{
+	const int made = report__whatif_stage(plan, whatif, stash->made);
+	const int read =
+		stash->reader < 0 ? made : report__whatif_stage(plan, whatif, stash->reader);
+	const bool away = whatif->options.offload_activations;
+	struct ipu_function_cost one = {.cycles = ipu_fifo_cycles(tiles, stash->bytes, away)};
+
+	if (away)
+		one.host_io = one.cycles;
+	else
+		one.sync = (int64_t)ceil(tiles->phase_cycles);
+	if (stash->own || read == made)
+		add_fifo(plan, whatif, made, &one);
+	if (read != made)
+		add_fifo(plan, whatif, read, &one);
+}
+
 static void add_fifos(struct whatif_plan *plan, const struct report_whatif *whatif,
 		      const struct ipu_target *tiles)
 {
@@ -158,24 +211,10 @@ static void add_fifos(struct whatif_plan *plan, const struct report_whatif *what
 		missing |= has_fifo(schedule, plan->stages, s) && !keeps_fifo(plan, whatif, s);
 	if (!missing)
 		return;
-	plan->assumptions |= 1u << (whatif->stashes.count > 0 ? REPORT_WHATIF_FIFO_MODEL
-							      : REPORT_WHATIF_FIFO_UNKNOWN);
-	for (size_t i = 0; i < whatif->stashes.count; i++) {
-		const struct whatif_tensor *tensor = &whatif->stashes.items[i];
-		const int stage = stage_of(plan, whatif, tensor->layer);
-		struct ipu_function_cost *cost = plan->costs[stage].function;
-		const bool away = whatif->options.offload_activations;
-		struct ipu_function_cost one = {
-			.cycles = ipu_fifo_cycles(tiles, tensor->bytes, away)};
-
-		if (!has_fifo(schedule, plan->stages, stage) || keeps_fifo(plan, whatif, stage))
-			continue;
-		*(away ? &one.host_io : &one.sync) =
-			away ? one.cycles : (int64_t)ceil(tiles->phase_cycles);
-		cost_add(&cost[IPU_FUNCTION_PUSH], &one);
-		cost_add(&cost[cost[IPU_FUNCTION_R].cycles > 0 ? IPU_FUNCTION_R : IPU_FUNCTION_B],
-			 &one);
-	}
+	plan->assumptions |= 1u << (whatif->stash_count > 0 ? REPORT_WHATIF_FIFO_MODEL
+							    : REPORT_WHATIF_FIFO_UNKNOWN);
+	for (size_t i = 0; i < whatif->stash_count; i++)
+		add_stash(plan, whatif, &whatif->stashes[i], tiles);
 }
 
 static void add_sums(struct whatif_plan *plan, const struct report_whatif *whatif,
@@ -185,13 +224,13 @@ static void add_sums(struct whatif_plan *plan, const struct report_whatif *whati
 		return;
 	plan->assumptions |= 1u << (whatif->gradients_guessed ? REPORT_WHATIF_REDUCE_LAYERS
 							      : REPORT_WHATIF_REDUCE_MODEL);
-	for (size_t i = 0; i < whatif->gradients.count; i++) {
-		const struct whatif_tensor *tensor = &whatif->gradients.items[i];
+	for (size_t i = 0; i < whatif->gradient_count; i++) {
+		const struct whatif_gradient *tensor = &whatif->gradients[i];
 		const struct ipu_function_cost cost =
 			ipu_all_reduce_cost(tiles, plan->replicas, tensor->bytes);
-		const int stage = stage_of(plan, whatif, tensor->layer);
+		const int stage = report__whatif_stage(plan, whatif, tensor->layer);
 
-		cost_add(&plan->costs[stage].function[IPU_FUNCTION_U], &cost);
+		report__whatif_add(&plan->costs[stage].function[IPU_FUNCTION_U], &cost);
 	}
 }
 
@@ -251,11 +290,12 @@ static void add_streams(struct whatif_plan *plan, const struct report_whatif *wh
 static enum status check_moves(const struct whatif_plan *plan, const struct report_whatif *whatif,
 			       struct err *err)
 {
-	bool remote = whatif->options.offload_activations;
+	bool remote = false;
 
 	for (size_t i = 0; i < whatif->piece_count; i++)
 		remote |= whatif->pieces[i].move == WHATIF_REMOTE;
-	if (remote && plan->target.remote_bytes_second <= 0)
+	if ((remote || whatif->options.offload_activations) &&
+	    plan->target.remote_bytes_second <= 0)
 		return err_set(
 			err, ST_INVALID,
 			"--target: the run keeps data in streaming memory, which %s does not "
@@ -289,11 +329,9 @@ enum status report__whatif_costs(struct whatif_plan *plan, const struct report_w
 	if (!plan->costs || !plan->weights)
 		return err_nomem(err);
 	plan->assumptions |= scaling_assumption(&scaling);
-	if (plan->microbatches > 1 && whatif->measured.microbatches == 1)
-		plan->assumptions |= 1u << REPORT_WHATIF_NO_ACCUMULATION;
 	add_pieces(plan, whatif, &scaling);
 	add_fifos(plan, whatif, &tiles);
 	add_sums(plan, whatif, &tiles);
 	add_streams(plan, whatif);
-	return ST_OK;
+	return report__whatif_accumulate(plan, whatif, &tiles, err);
 }

@@ -13,7 +13,7 @@
 #define WHATIF_CYCLES_MAX   (INT64_C(1) << 40)
 #define WHATIF_BYTES_MAX    (INT64_C(1) << 40)
 #define WHATIF_REPLICAS_MAX 65536
-#define WHATIF_LAYERS_MAX   65536
+#define WHATIF_LAYERS_MAX   8192
 
 /* What a step of a function is there for. */
 enum whatif_move {
@@ -45,26 +45,40 @@ struct whatif_layer {
 	int64_t output_bytes;                /* of a micro-batch */
 	int64_t outfeed_bytes, update_bytes; /* fed out by outfeeds, with its F and its U */
 	int64_t parameters;
+	int input; /* the first layer that it reads; -1: none */
+	int maker; /* of what it hands on: itself, if it computes */
 	bool computes;
+	bool reads_input; /* in its backward */
+	bool joined;      /* outfeeds that share a queue share a stage */
 };
 
 /* Where a program of the tree belongs. */
 struct whatif_program {
 	int stage;    /* -1: of no function of a stage */
 	int function; /* enum ipu_function_phase */
-	int layer;    /* of the tensor that is moved; -1 */
+	int layer;    /* of the operation, or of the tensor that is moved; -1 */
 	enum whatif_move move;
 };
 
-/* Of a layer: a gradient to be summed over replicas, or what waits in a FIFO. */
-struct whatif_tensor {
+/* Summed over the replicas, at each weight update. */
+struct whatif_gradient {
 	int layer;
+	int64_t bytes;
+	bool half;
+};
+
+/* A tensor of a micro-batch that backward passes read: every stage that does keeps it. */
+struct whatif_stash {
+	const char *name;
+	int made;   /* by this layer */
+	bool own;   /* whose backward reads it */
+	int reader; /* another layer whose backward reads it; -1 */
 	int64_t bytes;
 };
 
-struct whatif_tensors {
-	struct whatif_tensor *items;
-	size_t count, capacity;
+/* The layer @to reads the output of @from. */
+struct whatif_edge {
+	int from, to;
 };
 
 struct whatif_stream {
@@ -105,9 +119,14 @@ struct report_whatif {
 	struct whatif_stream *streams; /* by stage */
 	struct ipu_send *sends;
 	int send_count;
-	struct whatif_tensors gradients, stashes;
+	struct whatif_gradient *gradients;
+	size_t gradient_count, gradient_capacity;
+	struct whatif_stash *stashes;
+	size_t stash_count, stash_capacity;
+	struct whatif_edge *edges;
+	size_t edge_count, edge_capacity;
 	bool gradients_guessed; /* from the layers' numbers of parameters */
-	bool chain;             /* which layer reads which is not known: each the one before */
+	bool chain;             /* of some layers it is not known which they read */
 	struct whatif_host host;
 	uint32_t assumptions; /* of every prediction */
 	struct arena arena;
@@ -150,6 +169,12 @@ enum status report__whatif_split(struct whatif_plan *plan, const struct report_w
 				 const struct report_whatif_change *change, struct err *err);
 enum status report__whatif_costs(struct whatif_plan *plan, const struct report_whatif *whatif,
 				 struct err *err);
+enum status report__whatif_accumulate(struct whatif_plan *plan, const struct report_whatif *whatif,
+				      const struct ipu_target *tiles, struct err *err);
+/* The stage that the plan has a layer in. */
+int report__whatif_stage(const struct whatif_plan *plan, const struct report_whatif *whatif,
+			 int layer);
+void report__whatif_add(struct ipu_function_cost *sum, const struct ipu_function_cost *cost);
 enum status report__whatif_host_predict(struct report_whatif_prediction *out,
 					const struct report_whatif *whatif,
 					const struct whatif_plan *plan, struct err *err);

@@ -35,20 +35,26 @@ static enum status settle_target(struct whatif_plan *plan, const struct report_w
 	if (status == ST_OK && plan->target.tiles <= whatif->options.io_tiles)
 		status = err_set(err, ST_INVALID, "%s has no tiles beside the run's %lld I/O tiles",
 				 name, (long long)whatif->options.io_tiles);
-	return status == ST_OK ? ST_OK : err_prefix(err, "--target");
+	if (status != ST_OK)
+		err_prefix(err, "--target");
+	return status;
 }
 
 static enum status settle_schedule(struct whatif_plan *plan, const struct report_whatif *whatif,
 				   const struct report_whatif_change *change, struct err *err)
 {
-	plan->kind = whatif->measured.schedule;
+	enum status status;
+
+	/* What was no pipeline becomes one with the schedule that is the default. */
+	plan->kind = whatif->measured.pipelined ? whatif->measured.schedule : IPU_PIPELINE_GROUPED;
 	plan->chunks = change->chunks > 0 ? change->chunks : CHUNKS_DEFAULT;
 	if (!change->schedule)
 		return ST_OK;
-	if (ipu_pipeline_kind_get(change->schedule, &plan->kind, err) != ST_OK)
-		return err_prefix(err, "--schedule");
+	status = ipu_pipeline_kind_get(change->schedule, &plan->kind, err);
+	if (status != ST_OK)
+		err_prefix(err, "--schedule");
 	plan->comparison = plan->kind < IPU_PIPELINE_GROUPED;
-	return ST_OK;
+	return status;
 }
 
 static enum status settle_counts(struct whatif_plan *plan, const struct report_whatif *whatif,
@@ -332,17 +338,34 @@ static enum status predict_device(struct report_whatif_prediction *out,
  */
 
 /* The layers that begin stages. */
-static void say_split(struct report_whatif_prediction *out, const struct report_whatif *whatif,
-		      const struct whatif_plan *plan)
+static enum status say_split(struct report_whatif_prediction *out,
+			     const struct report_whatif *whatif, const struct whatif_plan *plan,
+			     struct err *err)
 {
 	struct str text = {0};
+	bool failed;
+
+	if (!plan->resplit)
+		return ST_OK;
 
 	for (int i = 0; i < whatif->layer_count; i++)
 		if (i == 0 || plan->stage[i] != plan->stage[i - 1])
 			str_addf(&text, "%s%s", i > 0 ? "," : "", whatif->layers[i].name);
-	if (plan->resplit)
-		str_copy(out->split, sizeof(out->split), str_peek(&text));
+	str_copy(out->split, sizeof(out->split), str_peek(&text));
+	failed = text.failed;
 	str_free(&text);
+	return failed ? err_nomem(err) : ST_OK;
+}
+
+static uint32_t comparison_assumptions(const struct report_whatif *whatif,
+				       const struct whatif_plan *plan)
+{
+	if (!plan->comparison)
+		return 0;
+	if (whatif->clock == REPORT_WHATIF_HOST)
+		return 1u << REPORT_WHATIF_HOST_COMPARISON;
+	return 1u << REPORT_WHATIF_COMPARISON |
+	       (ipu_pipeline_splits(plan->kind) ? 1u << REPORT_WHATIF_BACKWARD_NAMES : 0);
 }
 
 static void finish(struct report_whatif_prediction *out, const struct report_whatif *whatif,
@@ -359,11 +382,7 @@ static void finish(struct report_whatif_prediction *out, const struct report_wha
 	out->samples_second = (double)out->batch * (double)out->microbatches *
 			      (double)out->replicas / ((double)out->run_ns * 1e-9);
 	out->assumptions = whatif->assumptions | plan->assumptions;
-	if (plan->comparison)
-		out->assumptions |= 1u << REPORT_WHATIF_COMPARISON;
-	if (plan->comparison && ipu_pipeline_splits(plan->kind))
-		out->assumptions |= 1u << REPORT_WHATIF_BACKWARD_NAMES;
-	say_split(out, whatif, plan);
+	out->assumptions |= comparison_assumptions(whatif, plan);
 }
 
 enum status report_whatif_predict(struct report_whatif_prediction *out,
@@ -382,6 +401,8 @@ enum status report_whatif_predict(struct report_whatif_prediction *out,
 		status = whatif->clock == REPORT_WHATIF_HOST
 				 ? report__whatif_host_predict(out, whatif, &plan, err)
 				 : predict_device(out, whatif, &plan, err);
+	if (status == ST_OK)
+		status = say_split(out, whatif, &plan, err);
 	if (status == ST_OK)
 		finish(out, whatif, &plan);
 	arena_fini(&arena);

@@ -132,8 +132,15 @@ static int64_t piece_cycles(const struct whatif_piece *piece)
 
 static void add_units(struct units *units, const struct report_whatif *whatif)
 {
-	for (int i = 0; i < whatif->layer_count; i++)
+	int shared = -1;
+
+	for (int i = 0; i < whatif->layer_count; i++) {
 		units->unit[i].computes = whatif->layers[i].computes;
+		for (int j = shared + 1; whatif->layers[i].joined && shared >= 0 && j <= i; j++)
+			units->unit[j].joined = true;
+		if (whatif->layers[i].joined)
+			shared = i;
+	}
 	for (size_t i = 0; i < whatif->piece_count; i++) {
 		const struct whatif_piece *piece = &whatif->pieces[i];
 		struct ipu_unit *unit = &units->unit[piece->layer];
@@ -167,42 +174,65 @@ static void add_hosts(struct units *units, const struct report_whatif *whatif,
 		      ipu_stream_copy(target, (double)out, target->host_bytes_second).cycles;
 }
 
-static void add_flows(struct units *units, const struct report_whatif *whatif,
-		      const struct ipu_target *target)
+/* The flow that is a layer's output: the first ones are, in the order of layers. */
+static void add_outputs(struct units *units, const struct report_whatif *whatif)
 {
-	for (int i = 0; i + 1 < whatif->layer_count; i++)
-		units->flow[units->flow_count++] = (struct ipu_flow){
-			.bytes = whatif->layers[i].output_bytes, .made = i, .last = i + 1};
-	for (size_t i = 0; i < whatif->stashes.count; i++) {
-		const struct whatif_tensor *tensor = &whatif->stashes.items[i];
+	units->flow_count = whatif->layer_count;
+	for (int i = 0; i < whatif->layer_count; i++)
+		units->flow[i] = (struct ipu_flow){
+			.bytes = whatif->layers[i].computes ? whatif->layers[i].output_bytes : 0,
+			.made = i,
+			.last = i};
+	for (size_t i = 0; i < whatif->edge_count; i++) {
+		struct ipu_flow *flow = &units->flow[whatif->layers[whatif->edges[i].from].maker];
 
-		units->kept[i] = tensor->layer;
-		units->flow[units->flow_count++] = (struct ipu_flow){
-			.bytes = tensor->bytes,
-			.made = tensor->layer,
-			.last = tensor->layer,
-			.kept = &units->kept[i],
-			.kept_count = 1,
-			.fifo = ipu_fifo_cycles(target, tensor->bytes,
-						whatif->options.offload_activations)};
+		if (flow->last < whatif->edges[i].to)
+			flow->last = whatif->edges[i].to;
+	}
+}
+
+/* What backward passes read: the outputs, or flows of their own. */
+static void add_stashes(struct units *units, const struct report_whatif *whatif,
+			const struct ipu_target *target)
+{
+	for (size_t i = 0; i < whatif->stash_count; i++) {
+		const struct whatif_stash *stash = &whatif->stashes[i];
+		struct ipu_flow *flow = &units->flow[stash->made];
+		int *kept = &units->kept[2 * i];
+
+		if (flow->bytes != stash->bytes || flow->kept) {
+			flow = &units->flow[units->flow_count++];
+			*flow = (struct ipu_flow){
+				.bytes = stash->bytes, .made = stash->made, .last = stash->made};
+		}
+		if (stash->own)
+			kept[flow->kept_count++] = stash->made;
+		if (stash->reader > stash->made)
+			kept[flow->kept_count++] = stash->reader;
+		if (flow->kept_count > 0 && flow->last < kept[flow->kept_count - 1])
+			flow->last = kept[flow->kept_count - 1];
+		flow->kept = kept;
+		flow->fifo =
+			ipu_fifo_cycles(target, stash->bytes, whatif->options.offload_activations);
 	}
 }
 
 static enum status units_init(struct units *units, const struct whatif_plan *plan,
 			      const struct report_whatif *whatif, struct err *err)
 {
-	const size_t layers = (size_t)whatif->layer_count, stashes = whatif->stashes.count;
+	const size_t layers = (size_t)whatif->layer_count, stashes = whatif->stash_count;
 
 	*units = (struct units){
 		.unit = arena_alloc(plan->arena, layers, sizeof(*units->unit)),
 		.flow = arena_alloc(plan->arena, layers + stashes, sizeof(*units->flow)),
-		.kept = arena_alloc(plan->arena, stashes + 1, sizeof(*units->kept)),
+		.kept = arena_alloc(plan->arena, 2 * stashes + 1, sizeof(*units->kept)),
 	};
 	if (!units->unit || !units->flow || !units->kept)
 		return err_nomem(err);
 	add_units(units, whatif);
 	add_hosts(units, whatif, &plan->target);
-	add_flows(units, whatif, &plan->target);
+	add_outputs(units, whatif);
+	add_stashes(units, whatif, &plan->target);
 	return ST_OK;
 }
 
@@ -229,8 +259,10 @@ static enum status split_auto(struct whatif_plan *plan, const struct report_what
 	params.flows = units.flow;
 	params.flow_count = units.flow_count;
 	status = ipu_partition_new(&partition, &params, err);
-	if (status != ST_OK)
-		return err_prefix(err, "--split auto");
+	if (status != ST_OK) {
+		err_prefix(err, "--split auto");
+		return status;
+	}
 	for (int s = 0; s < stages; s++)
 		for (int i = 0; i < partition->stage[s].count; i++)
 			plan->stage[partition->stage[s].first + i] = s;
@@ -260,18 +292,41 @@ static enum status check_split(const struct whatif_plan *plan, const struct repo
 	return ST_OK;
 }
 
-/* At each cut the output of the layer before it; the stage that made it is that of the last layer
- * before that computes, as those that only hand on make nothing. */
+static int64_t *send_get(struct whatif_plan *plan, int from, int to)
+{
+	for (int i = 0; i < plan->send_count; i++)
+		if (plan->sends[i].from == from && plan->sends[i].to == to)
+			return &plan->sends[i].bytes;
+	plan->sends[plan->send_count] = (struct ipu_send){from, to, 0};
+	return &plan->sends[plan->send_count++].bytes;
+}
+
+/* Is the output of @maker read in this stage by an edge before @edge? */
+static bool is_sent(const struct whatif_plan *plan, const struct report_whatif *whatif, int maker,
+		    int stage, size_t edge)
+{
+	for (size_t i = 0; i < edge; i++)
+		if (plan->stage[whatif->edges[i].to] == stage &&
+		    whatif->layers[whatif->edges[i].from].maker == maker)
+			return true;
+	return false;
+}
+
+/* To each later stage that reads it goes a layer's output, once. */
 static enum status split_sends(struct whatif_plan *plan, const struct report_whatif *whatif,
 			       struct err *err)
 {
-	plan->sends = arena_alloc(plan->arena, (size_t)plan->stages, sizeof(*plan->sends));
+	plan->sends = arena_alloc(plan->arena, whatif->edge_count + 1, sizeof(*plan->sends));
 	if (!plan->sends)
 		return err_nomem(err);
-	for (int i = 0; i + 1 < whatif->layer_count; i++)
-		if (plan->stage[i] != plan->stage[i + 1])
-			plan->sends[plan->send_count++] = (struct ipu_send){
-				plan->stage[i], plan->stage[i + 1], whatif->layers[i].output_bytes};
+	for (size_t i = 0; i < whatif->edge_count; i++) {
+		const int to = plan->stage[whatif->edges[i].to];
+		const int maker = whatif->layers[whatif->edges[i].from].maker;
+
+		if (plan->stage[maker] < to && !is_sent(plan, whatif, maker, to, i))
+			*send_get(plan, plan->stage[maker], to) +=
+				whatif->layers[maker].output_bytes;
+	}
 	return ST_OK;
 }
 
@@ -332,9 +387,10 @@ enum status report__whatif_split(struct whatif_plan *plan, const struct report_w
 		status = split_read(plan, whatif, change, err);
 	plan->resplit = status == ST_OK && asked && !is_recorded(plan, whatif);
 	if (status == ST_OK && plan->resplit) {
-		plan->assumptions |= 1u << REPORT_WHATIF_SPLIT_CYCLES |
-				     1u << REPORT_WHATIF_SPLIT_CHAIN |
-				     1u << REPORT_WHATIF_MEMORY_UNCHECKED;
+		plan->assumptions |=
+			1u << REPORT_WHATIF_SPLIT_CYCLES | 1u << REPORT_WHATIF_MEMORY_UNCHECKED;
+		if (whatif->chain)
+			plan->assumptions |= 1u << REPORT_WHATIF_SPLIT_CHAIN;
 		status = split_sends(plan, whatif, err);
 	}
 	return status == ST_OK ? split_devices(plan, whatif, err) : status;

@@ -8,6 +8,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/report_choice.h"
 
 enum {
 	COLUMN_KIND,
@@ -37,7 +38,7 @@ enum {
 static const struct {
 	struct report_column column;
 	bool people; /* shown in text */
-} columns[] = {
+} whatif_columns[] = {
 	[COLUMN_KIND] = {{"kind", REPORT_TEXT}, true},
 	[COLUMN_SCHEDULE] = {{"schedule", REPORT_TEXT}, true},
 	[COLUMN_STAGES] = {{"stages", REPORT_NUMBER}, true},
@@ -56,11 +57,11 @@ static const struct {
 	[COLUMN_OVER_IDEAL] = {{"bubble_over_ideal", REPORT_FRACTION}, true},
 	[COLUMN_SLOWEST] = {{"slowest_stage", REPORT_NUMBER}, false},
 	[COLUMN_SLOWEST_NS] = {{"slowest_stage_ns", REPORT_NS}, false},
-	[COLUMN_SPLIT] = {{"split", REPORT_TEXT}, true},
+	[COLUMN_SPLIT] = {{"split", REPORT_TEXT}, false},
 	[COLUMN_WHY_NOT] = {{"why_not", REPORT_TEXT}, false},
 	[COLUMN_ASSUMPTIONS] = {{"assumptions", REPORT_TEXT}, false},
 };
-_Static_assert(ARRAY_LEN(columns) == COLUMNS, "columns out of step");
+_Static_assert(ARRAY_LEN(whatif_columns) == COLUMNS, "columns out of step");
 
 static struct report_cell of_text(const char *text)
 {
@@ -143,40 +144,62 @@ static int fill_row(struct report_cell cells[COLUMNS], struct arena *arena,
 	return 0;
 }
 
-static enum status fill(struct report_table *out, const struct report_whatif_row *rows, int count,
-			bool whole, struct err *err)
+/* Which columns, in which order. */
+static enum status choose(int **out, int *count, const char *columns, struct arena *arena,
+			  struct err *err)
 {
-	struct report_cell cells[COLUMNS];
+	const char *names[COLUMNS];
+	const struct report_names all = {names, COLUMNS};
 
-	out->columns = arena_alloc(&out->arena, COLUMNS, sizeof(*out->columns));
-	out->cells = arena_alloc(&out->arena, (size_t)count * COLUMNS, sizeof(*out->cells));
-	if (!out->columns || !out->cells)
+	for (int c = 0; c < COLUMNS; c++)
+		names[c] = whatif_columns[c].column.name;
+	if (columns && strcmp(columns, "all") != 0)
+		return report__choose_columns(out, count, &all, columns, arena, err);
+	*count = 0;
+	*out = arena_alloc(arena, COLUMNS, sizeof(**out));
+	if (!*out)
 		return err_nomem(err);
 	for (int c = 0; c < COLUMNS; c++)
-		if (whole || columns[c].people)
-			out->columns[out->column_count++] = columns[c].column;
-	for (int i = 0; i < count; i++) {
-		struct report_cell *at = out->cells + (int64_t)i * out->column_count;
+		if (columns || whatif_columns[c].people)
+			(*out)[(*count)++] = c;
+	return ST_OK;
+}
 
+static enum status fill(struct report_table *out, const struct report_whatif_row *rows, int count,
+			const char *columns, struct err *err)
+{
+	struct report_cell cells[COLUMNS];
+	int *chosen;
+	enum status status = choose(&chosen, &out->column_count, columns, &out->arena, err);
+
+	if (status != ST_OK)
+		return status;
+	out->columns = arena_alloc(&out->arena, (size_t)out->column_count, sizeof(*out->columns));
+	out->cells = arena_alloc(&out->arena, (size_t)count * (size_t)out->column_count,
+				 sizeof(*out->cells));
+	if (!out->columns || !out->cells)
+		return err_nomem(err);
+	for (int c = 0; c < out->column_count; c++)
+		out->columns[c] = whatif_columns[chosen[c]].column;
+	for (int i = 0; i < count; i++) {
 		if (fill_row(cells, &out->arena, &rows[i], &rows[0]))
 			return err_nomem(err);
-		for (int c = 0; c < COLUMNS; c++)
-			if (whole || columns[c].people)
-				*at++ = cells[c];
+		for (int c = 0; c < out->column_count; c++)
+			out->cells[i * out->column_count + c] = cells[chosen[c]];
 	}
 	out->row_count = count;
 	return ST_OK;
 }
 
 enum status report_whatif_table(struct report_table *out, const struct report_whatif_row *rows,
-				int count, bool whole, struct err *err)
+				int count, const char *columns, struct err *err)
 {
 	enum status status;
 
 	*out = (struct report_table){.name = "what-if"};
 	if (arena_init(&out->arena, 0))
 		return err_nomem(err);
-	status = fill(out, rows, count, whole, err);
+	status = fill(out, rows, count, columns, err);
 	if (status != ST_OK)
 		report_table_free(out);
 	return status;

@@ -14,8 +14,8 @@ struct report_whatif_row {
 	char why_not[ERR_TEXT_SIZE];                /* "": there is one */
 };
 
-/* @whole: every column, for programs; else those that people compare. Texts are copied. */
+/* @columns: names in order, "a,b,c"; "all"; NULL: those that people compare. Texts are copied. */
 enum status report_whatif_table(struct report_table *out, const struct report_whatif_row *rows,
-				int count, bool whole, struct err *err);
+				int count, const char *columns, struct err *err);
 
 #endif /* REPORT_WHATIF_TABLE_H */

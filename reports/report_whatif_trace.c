@@ -30,6 +30,59 @@ struct reading {
 	int64_t *received; /* by time step and IPU: bytes, of the first @stages */
 };
 
+/* --- operations --------------------------------------------------------------------------------
+ */
+
+/* What no layer asked for: the loss and its like come last, inputs and counters first. */
+static int layer_of_none(const struct report_whatif *whatif, const char *operation)
+{
+	const bool first = !strcmp(operation, "infeed/arg0") || strstr(operation, "/iter/");
+
+	return first ? 0 : whatif->layer_count - 1;
+}
+
+static enum status take_operation(struct report_whatif *whatif, const struct prof_query *query,
+				  void *user, struct err *err)
+{
+	struct reading *reading = user;
+	const char *name = prof_column_text(query, 0), *layer = prof_column_text(query, 1);
+	const char *kind = prof_column_text(query, 2);
+	struct operation *operation;
+
+	if (!name)
+		return ST_OK;
+	if (mem_grow(&reading->operations, &reading->operation_capacity,
+		     reading->operation_count + 1, sizeof(*operation)))
+		return err_nomem(err);
+	operation = &reading->operations[reading->operation_count];
+	operation->name = arena_strdup(&whatif->arena, name);
+	if (!operation->name)
+		return err_nomem(err);
+	operation->layer = layer ? report__whatif_layer(whatif, layer) : -1;
+	if (operation->layer < 0)
+		operation->layer = layer_of_none(whatif, name);
+	operation->matrix = kind && (!strcmp(kind, "matmul") || str_starts_with(kind, "conv"));
+	reading->operation_count++;
+	return ST_OK;
+}
+
+static int compare_operations(const void *left, const void *right)
+{
+	const struct operation *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+static const struct operation *find_operation(const struct reading *reading, const char *name)
+{
+	const struct operation key = {.name = name};
+
+	return !name || reading->operation_count == 0
+		       ? NULL
+		       : bsearch(&key, reading->operations, reading->operation_count, sizeof(key),
+				 compare_operations);
+}
+
 /* --- programs ----------------------------------------------------------------------------------
  */
 
@@ -92,9 +145,9 @@ static enum status take_program(struct report_whatif *whatif, const struct prof_
 {
 	const int64_t id = prof_column_int(query, 0), parent = prof_column_int(query, 1);
 	const char *name = prof_column_text(query, 2);
+	const struct operation *operation = find_operation(user, prof_column_text(query, 3));
 	struct whatif_program *program;
 
-	(void)user;
 	if (id < 0 || id >= PROGRAMS_MAX)
 		return ST_OK;
 	if (mem_grow(&whatif->programs, &whatif->program_capacity, (size_t)id + 1,
@@ -110,60 +163,9 @@ static enum status take_program(struct report_whatif *whatif, const struct prof_
 		program_root(program, name);
 	if (name && parent >= 0 && program->move == WHATIF_OPERATION)
 		program_move(program, whatif, name);
+	if (operation)
+		program->layer = operation->layer;
 	return ST_OK;
-}
-
-/* --- operations --------------------------------------------------------------------------------
- */
-
-/* What no layer asked for: the loss and its like come last, inputs and counters first. */
-static int layer_of_none(const struct report_whatif *whatif, const char *operation)
-{
-	const bool first = !strcmp(operation, "infeed/arg0") || strstr(operation, "/iter/");
-
-	return first ? 0 : whatif->layer_count - 1;
-}
-
-static enum status take_operation(struct report_whatif *whatif, const struct prof_query *query,
-				  void *user, struct err *err)
-{
-	struct reading *reading = user;
-	const char *name = prof_column_text(query, 0), *layer = prof_column_text(query, 1);
-	const char *kind = prof_column_text(query, 2);
-	struct operation *operation;
-
-	if (!name)
-		return ST_OK;
-	if (mem_grow(&reading->operations, &reading->operation_capacity,
-		     reading->operation_count + 1, sizeof(*operation)))
-		return err_nomem(err);
-	operation = &reading->operations[reading->operation_count];
-	operation->name = arena_strdup(&whatif->arena, name);
-	if (!operation->name)
-		return err_nomem(err);
-	operation->layer = layer ? report__whatif_layer(whatif, layer) : -1;
-	if (operation->layer < 0)
-		operation->layer = layer_of_none(whatif, name);
-	operation->matrix = kind && (!strcmp(kind, "matmul") || str_starts_with(kind, "conv"));
-	reading->operation_count++;
-	return ST_OK;
-}
-
-static int compare_operations(const void *left, const void *right)
-{
-	const struct operation *a = left, *b = right;
-
-	return strcmp(a->name, b->name);
-}
-
-static const struct operation *find_operation(const struct reading *reading, const char *name)
-{
-	const struct operation key = {.name = name};
-
-	return !name || reading->operation_count == 0
-		       ? NULL
-		       : bsearch(&key, reading->operations, reading->operation_count, sizeof(key),
-				 compare_operations);
 }
 
 /* --- steps -------------------------------------------------------------------------------------
@@ -454,17 +456,18 @@ enum status report__whatif_trace(struct report_whatif *whatif, struct prof_db *d
 	enum status status = reading_init(&reading) ? err_nomem(err) : ST_OK;
 
 	if (status == ST_OK)
-		status = report__whatif_rows(
-			whatif, db,
-			"SELECT program_id, parent_id, name FROM programs ORDER BY program_id",
-			take_program, NULL, err);
-	if (status == ST_OK)
 		status = report__whatif_rows(whatif, db,
 					     "SELECT operation, layer, kind FROM operations",
 					     take_operation, &reading, err);
 	if (status == ST_OK && reading.operation_count > 0)
 		qsort(reading.operations, reading.operation_count, sizeof(*reading.operations),
 		      compare_operations);
+	if (status == ST_OK)
+		status = report__whatif_rows(
+			whatif, db,
+			"SELECT program_id, parent_id, name, operation FROM programs "
+			"ORDER BY program_id",
+			take_program, &reading, err);
 	if (status == ST_OK)
 		status = report__whatif_rows(whatif, db, sql_steps, take_step, &reading, err);
 	if (status == ST_OK)

@@ -25,6 +25,11 @@ ipuscope_add_script(NAME walk_report LABELS golden reports)
 # Two trainers at once, and ipu-monitor beside them.
 ipuscope_add_script(NAME monitor_runs LABELS golden reports)
 
+# What-if against closed forms, and against runs of the trainer.
+ipuscope_add_test(NAME test_report_whatif SOURCES test_report_whatif.c
+	LIBS reports profiler PkgConfig::SQLITE LABELS unit reports)
+ipuscope_add_script(NAME report_whatif LABELS golden reports)
+
 # `export`: of recordings that capture_make and trace_make write.
 foreach(maker IN ITEMS capture_make trace_make)
 	add_executable(${maker} ${maker}.c)
