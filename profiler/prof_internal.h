@@ -39,8 +39,12 @@ _Static_assert(PROF_ARG_TEXT <= PROF_TEXT_SLOTS * sizeof(struct ips_slot), "text
 enum {
 	PROF_ARG_INT,
 	PROF_ARG_REAL,
-	PROF_ARG_TEXT_TYPE
+	PROF_ARG_TEXT_TYPE,
+	PROF_ARG_LONG_TEXT /* bits: a pointer to a text of its own, freed when it is written */
 };
+#define PROF_AT                                                                                    \
+	1u /* what an instant, a sample or a side of a flow says: `ticks` is a given time in ns */
+
 enum {
 	PROF_ZONE_SPANS,
 	PROF_ZONE_INSTANTS,
@@ -117,7 +121,8 @@ struct prof_lane {
 	struct ips_track ring; /* first: the public pointer is the lane's */
 	struct ips_recording *recording;
 	struct prof_lane *next;
-	int64_t track_id, ipu, tid;
+	int64_t track_id, ipu, pid, tid;
+	bool waits; /* for room in the ring */
 	enum ips_clock clock;
 	char *track, *name, *parent;
 
@@ -197,8 +202,14 @@ struct ips_recording {
 	struct prof_texts tensors;
 };
 
-/* prof_track.c */
+/* prof_record.c */
 void prof__lane_free(struct prof_lane *lane);
+
+/* prof_track.c: room for an event of @slots slots, waited for; false: it will never come, and that
+ * is counted as a loss */
+bool prof__track_wait(struct ips_track *track, uint64_t slots);
+bool prof__track_has_room(struct ips_track *track, uint64_t slots); /* or counted as a loss */
+void prof__track_drop(struct ips_track *track);
 
 /* prof_record.c */
 bool prof__is_child(const struct ips_recording *recording); /* a forked child: hands off */
@@ -211,6 +222,7 @@ void prof__lane_discard(struct prof_lane *lane);
 
 /* prof_lane_flush.c: on the writer's thread */
 enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
+void prof__lane_free_texts(struct prof_lane *lane);  /* long texts that wait are on the heap */
 bool prof__lane_waits(const struct prof_lane *lane); /* there is something to flush */
 
 /* prof_writer.c */
@@ -222,8 +234,8 @@ enum status prof__writer_overhead(struct prof_writer *writer, uint64_t dropped);
 void prof__writer_fail(struct ips_recording *recording, enum status status);
 
 /* prof_writer_open.c */
-enum status prof__writer_open(struct prof_writer *writer, const char *path, int64_t rank,
-			      const char *command, struct err *err);
+enum status prof__writer_open(struct prof_writer *writer, const char *path,
+			      const struct ips_recording_params *params, struct err *err);
 void prof__writer_close(struct prof_writer *writer); /* accepts a zeroed struct */
 /* A fact of `meta`, in the transaction that is open or one of its own. */
 enum status prof__writer_fact(struct prof_writer *writer, const char *key, const char *value,

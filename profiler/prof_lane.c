@@ -180,6 +180,17 @@ static enum status on_at(struct prof_writer *writer, struct prof_lane *lane,
 	return status;
 }
 
+/* Of an instant or a sample, which may say its time itself. */
+static int64_t point_time(const struct prof_writer *writer, struct prof_lane *lane,
+			  const struct ips_slot *slot)
+{
+	if (slot->kind >> PROF_KIND_BITS != PROF_AT)
+		return time_of(writer, slot->ticks, &lane->last_point_ns);
+	if ((int64_t)slot->ticks > lane->last_point_ns)
+		lane->last_point_ns = (int64_t)slot->ticks;
+	return lane->last_point_ns;
+}
+
 static enum status on_instant(struct prof_writer *writer, struct prof_lane *lane,
 			      const struct ips_slot *slot)
 {
@@ -193,7 +204,7 @@ static enum status on_instant(struct prof_writer *writer, struct prof_lane *lane
 	if (!PUSH(lane->instants))
 		return err_nomem(&writer->err);
 	instant = &lane->instants.items[lane->instants.count - 1];
-	instant->time_ns = time_of(writer, slot->ticks, &lane->last_point_ns);
+	instant->time_ns = point_time(writer, lane, slot);
 	instant->context = lane->context;
 	instant->site = site;
 	return ST_OK;
@@ -212,7 +223,7 @@ static enum status on_counter(struct prof_writer *writer, struct prof_lane *lane
 	if (!PUSH(lane->samples))
 		return err_nomem(&writer->err);
 	sample = &lane->samples.items[lane->samples.count - 1];
-	sample->time_ns = time_of(writer, slot->ticks, &lane->last_point_ns);
+	sample->time_ns = point_time(writer, lane, slot);
 	sample->site = site;
 	memcpy(&sample->value, &slot->value, sizeof(sample->value));
 	prof_counters_add(&lane->counters, site, sample->time_ns, sample->value);
@@ -250,11 +261,25 @@ static enum status on_argument(struct prof_writer *writer, struct prof_lane *lan
 	return ST_OK;
 }
 
+/* What is open at @ns: given spans that ended before are over. */
+static void target_at(struct prof_lane *lane, int64_t ns)
+{
+	const struct prof_open_span *top = top_of(lane);
+
+	while (top != NULL && top->end_ns < ns) {
+		lane->stack.count--;
+		top = top_of(lane);
+	}
+	lane->target = top == NULL ? (struct prof_ref){0, false} : top->span;
+}
+
 static enum status on_flow(struct prof_writer *writer, struct prof_lane *lane,
 			   const struct ips_slot *slot)
 {
 	struct prof_flow *flow;
 
+	if (slot->kind >> PROF_KIND_BITS == PROF_AT)
+		target_at(lane, (int64_t)slot->ticks);
 	if (lane->target.value == 0 && !lane->target.here) {
 		writer->dropped_here++;
 		return ST_OK;
@@ -350,6 +375,14 @@ enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane,
 
 void prof__lane_discard(struct prof_lane *lane)
 {
-	lane->tail = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
+	uint64_t published = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
+
+	while (lane->tail != published) {
+		const struct ips_slot *slot = &lane->ring.slots[lane->tail & lane->ring.mask];
+
+		if (slot->kind == (IPS_EVENT_ARGUMENT | PROF_ARG_LONG_TEXT << PROF_KIND_BITS))
+			mem_free((void *)(uintptr_t)slot->value);
+		lane->tail += slots_of(slot);
+	}
 	set_free(lane);
 }

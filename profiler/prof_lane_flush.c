@@ -7,7 +7,6 @@
  * On the writer's thread.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "common/mem.h"
 #include "profiler/prof_internal.h"
@@ -28,7 +27,7 @@ static enum status flush_track(struct prof_writer *writer, struct prof_lane *lan
 	prof_cell_int(&cells[0], lane->track_id);
 	prof_cell_int(&cells[1], writer->rank);
 	prof_cell_int(&cells[2], lane->clock);
-	prof_cell_int(&cells[3], lane->clock == IPS_HOST ? getpid() : INT64_MIN);
+	prof_cell_int(&cells[3], lane->clock == IPS_HOST ? lane->pid : INT64_MIN);
 	prof_cell_int(&cells[4], lane->clock == IPS_HOST ? lane->tid : INT64_MIN);
 	prof_cell_int(&cells[5], lane->ipu);
 	prof_cell_text(&cells[6], lane->track);
@@ -257,11 +256,21 @@ static enum status flush_args(struct prof_writer *writer, struct prof_lane *lane
 			prof_cell_int(&cells[2], (int64_t)arg->bits);
 		else if (arg->type == PROF_ARG_REAL)
 			prof_cell_real(&cells[2], real);
+		else if (arg->type == PROF_ARG_LONG_TEXT)
+			prof_cell_text(&cells[2], (const char *)(uintptr_t)arg->bits);
 		else
 			prof_cell_text(&cells[2], arg->bits == 0 ? NULL : arg->text);
 	}
 	/* The texts are the lane's. */
 	return status == ST_OK ? prof_insert_flush(&writer->args, &writer->err) : status;
+}
+
+void prof__lane_free_texts(struct prof_lane *lane)
+{
+	for (size_t i = 0; i < lane->args.count; i++) {
+		if (lane->args.items[i].type == PROF_ARG_LONG_TEXT)
+			mem_free((void *)(uintptr_t)lane->args.items[i].bits);
+	}
 }
 
 struct flow_key {
@@ -396,6 +405,7 @@ bool prof__lane_waits(const struct prof_lane *lane)
 
 static void empty(struct prof_lane *lane)
 {
+	prof__lane_free_texts(lane);
 	lane->spans.count = 0;
 	lane->ends.count = 0;
 	lane->longs.count = 0;

@@ -160,8 +160,8 @@ static enum status recording_new(struct ips_recording **out, const char *path,
 
 static enum status recording_start(struct ips_recording *recording, struct err *err)
 {
-	enum status status = prof__writer_open(&recording->writer, recording->path,
-					       recording->params.rank, recording->command, err);
+	enum status status =
+		prof__writer_open(&recording->writer, recording->path, &recording->params, err);
 	int code;
 
 	if (status != ST_OK)
@@ -356,6 +356,9 @@ int64_t ips_tensor_add(struct ips_recording *recording, const struct ips_tensor 
 
 void prof__lane_free(struct prof_lane *lane)
 {
+	if (lane->ring.slots != NULL)
+		prof__lane_discard(lane);
+	prof__lane_free_texts(lane);
 	mem_free(lane->ring.slots);
 	mem_free(lane->track);
 	mem_free(lane->name);
@@ -397,7 +400,6 @@ static bool lane_set(struct prof_lane *lane, const char *track,
 	lane->keys = none;
 	lane->ipu = params == NULL ? IPS_NULL : params->ipu;
 	lane->clock = params == NULL ? IPS_HOST : params->clock;
-	lane->tid = syscall(SYS_gettid);
 	lane->track = mem_strdup(track);
 	lane->name = mem_strdup(params != NULL && params->name != NULL ? params->name : track);
 	if (params != NULL && params->parent != NULL) {
@@ -430,8 +432,9 @@ static bool lane_rename(const struct ips_recording *recording, struct prof_lane 
 	return true;
 }
 
-struct ips_track *ips_track_open(struct ips_recording *recording, const char *track,
-				 const struct ips_track_params *params)
+static struct ips_track *track_open(struct ips_recording *recording, const char *track,
+				    const struct ips_track_params *params, int64_t pid, int64_t tid,
+				    bool waits)
 {
 	struct prof_lane *lane;
 
@@ -442,6 +445,9 @@ struct ips_track *ips_track_open(struct ips_recording *recording, const char *tr
 	if (lane == NULL)
 		return NULL;
 	lane->recording = recording;
+	lane->pid = pid;
+	lane->tid = tid;
+	lane->waits = waits;
 	if (!lane_set(lane, track, params, recording->params.ring_slots)) {
 		prof__lane_free(lane);
 		return NULL;
@@ -461,4 +467,17 @@ struct ips_track *ips_track_open(struct ips_recording *recording, const char *tr
 	pthread_mutex_unlock(&recording->lock);
 	prof__wake(recording);
 	return &lane->ring;
+}
+
+struct ips_track *ips_track_open(struct ips_recording *recording, const char *track,
+				 const struct ips_track_params *params)
+{
+	return track_open(recording, track, params, getpid(), syscall(SYS_gettid), false);
+}
+
+struct ips_track *ips_track_open_foreign(struct ips_recording *recording, const char *track,
+					 const struct ips_track_params *params, int64_t pid,
+					 int64_t tid)
+{
+	return track_open(recording, track, params, pid, tid, true);
 }

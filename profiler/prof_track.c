@@ -20,7 +20,7 @@ static struct prof_lane *lane_of(struct ips_track *track)
 	return (struct prof_lane *)track; /* the ring is its first member */
 }
 
-static void drop(struct ips_track *track)
+void prof__track_drop(struct ips_track *track)
 {
 	__atomic_store_n(&track->dropped, track->dropped + 1, __ATOMIC_RELAXED);
 }
@@ -74,17 +74,41 @@ static bool take_room(struct ips_track *track, uint64_t slots)
 	return true;
 }
 
+bool prof__track_wait(struct ips_track *track, uint64_t slots)
+{
+	const struct timespec pause = {0, 100000};
+	struct ips_recording *recording = lane_of(track)->recording;
+
+	if (track->skipping != 0) {
+		prof__track_drop(track);
+		return false;
+	}
+	while (track->head + track->open + slots > track->limit && !take_room(track, slots)) {
+		/* A ring full of reserves alone would never drain. */
+		if (track->head == __atomic_load_n(&track->consumed, __ATOMIC_ACQUIRE) ||
+		    prof__is_child(recording)) {
+			prof__track_drop(track);
+			return false;
+		}
+		prof__wake(recording);
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
 int ips_track_make_room(struct ips_track *track, uint64_t slots)
 {
+	if (lane_of(track)->waits)
+		return prof__track_wait(track, slots);
 	if (track->skipping != 0 || !take_room(track, slots)) {
-		drop(track);
+		prof__track_drop(track);
 		return 0;
 	}
 	return 1;
 }
 
 /* Room for an event of @slots slots that keeps none in reserve. */
-static bool has_room(struct ips_track *track, uint64_t slots)
+bool prof__track_has_room(struct ips_track *track, uint64_t slots)
 {
 	if (track->skipping == 0 && track->head + track->open + slots <= track->limit)
 		return true;
@@ -128,7 +152,7 @@ static void put_event(struct ips_track *track, struct ips_site *site, uint64_t k
 
 void ips_instant(struct ips_track *track, struct ips_site *site)
 {
-	if (track != NULL && site != NULL && has_room(track, 1))
+	if (track != NULL && site != NULL && prof__track_has_room(track, 1))
 		put_event(track, site, IPS_EVENT_INSTANT, 0);
 }
 
@@ -137,19 +161,19 @@ void ips_counter(struct ips_track *track, struct ips_site *site, double value)
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	if (track != NULL && site != NULL && has_room(track, 1))
+	if (track != NULL && site != NULL && prof__track_has_room(track, 1))
 		put_event(track, site, IPS_EVENT_COUNTER, bits);
 }
 
 void ips_flow_out(struct ips_track *track, struct ips_site *site, uint64_t id)
 {
-	if (track != NULL && site != NULL && has_room(track, 1))
+	if (track != NULL && site != NULL && prof__track_has_room(track, 1))
 		put_event(track, site, IPS_EVENT_FLOW_OUT, id);
 }
 
 void ips_flow_in(struct ips_track *track, struct ips_site *site, uint64_t id)
 {
-	if (track != NULL && site != NULL && has_room(track, 1))
+	if (track != NULL && site != NULL && prof__track_has_room(track, 1))
 		put_event(track, site, IPS_EVENT_FLOW_IN, id);
 }
 
@@ -168,7 +192,7 @@ static void put_argument(struct ips_track *track, const char *name, uint64_t typ
 
 void ips_span_arg_int(struct ips_track *track, const char *static_name, int64_t value)
 {
-	if (track != NULL && static_name != NULL && has_room(track, 1))
+	if (track != NULL && static_name != NULL && prof__track_has_room(track, 1))
 		put_argument(track, static_name, PROF_ARG_INT, (uint64_t)value, 0);
 }
 
@@ -177,7 +201,7 @@ void ips_span_arg_real(struct ips_track *track, const char *static_name, double 
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	if (track != NULL && static_name != NULL && has_room(track, 1))
+	if (track != NULL && static_name != NULL && prof__track_has_room(track, 1))
 		put_argument(track, static_name, PROF_ARG_REAL, bits, 0);
 }
 
@@ -185,7 +209,8 @@ void ips_span_arg_text(struct ips_track *track, const char *static_name, const c
 {
 	char text[PROF_ARG_TEXT + 1] = {0};
 
-	if (track == NULL || static_name == NULL || !has_room(track, 1 + PROF_TEXT_SLOTS))
+	if (track == NULL || static_name == NULL ||
+	    !prof__track_has_room(track, 1 + PROF_TEXT_SLOTS))
 		return;
 	if (value != NULL)
 		str_copy(text, sizeof(text), value);
@@ -196,27 +221,16 @@ void ips_span_arg_text(struct ips_track *track, const char *static_name, const c
 
 void ips_span_at(struct ips_track *track, struct ips_site *site, int64_t start_ns, int64_t dur_ns)
 {
-	const struct timespec pause = {0, 100000};
-	struct ips_recording *recording;
 	struct ips_slot *slot;
 
 	if (track == NULL || site == NULL)
 		return;
-	recording = lane_of(track)->recording;
-	if (start_ns < 0 || dur_ns < 0 || dur_ns > INT64_MAX - start_ns || track->skipping != 0) {
-		drop(track);
+	if (start_ns < 0 || dur_ns < 0 || dur_ns > INT64_MAX - start_ns) {
+		prof__track_drop(track);
 		return;
 	}
-	while (track->head + track->open + 1 > track->limit && !take_room(track, 1)) {
-		/* A ring full of reserves alone would never drain. */
-		if (track->head == __atomic_load_n(&track->consumed, __ATOMIC_ACQUIRE) ||
-		    prof__is_child(recording)) {
-			drop(track);
-			return;
-		}
-		prof__wake(recording);
-		nanosleep(&pause, NULL);
-	}
+	if (!prof__track_wait(track, 1))
+		return;
 	slot = slot_after(track, 0);
 	slot->site = site;
 	slot->kind = IPS_EVENT_AT;

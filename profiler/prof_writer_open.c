@@ -49,7 +49,23 @@ static bool journal_is(sqlite3 *db, const char *sql, const char *wanted)
 	return sqlite3_finalize(statement) == SQLITE_OK && is;
 }
 
-static enum status open_database(struct prof_writer *writer, const char *path, struct err *err)
+/* How a commit is kept: by a log that readers read too, or (@alone) not at all. */
+static enum status set_journal(struct prof_writer *writer, bool alone, struct err *err)
+{
+	if (alone)
+		return prof_sql_run(writer->db,
+				    "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "
+				    "PRAGMA locking_mode=EXCLUSIVE",
+				    err);
+	if (!journal_is(writer->db, "PRAGMA journal_mode=WAL", "wal"))
+		return err_set(err, sqlite3_errcode(writer->db) == SQLITE_FULL ? ST_NOSPACE : ST_IO,
+			       "cannot keep a write-ahead log here (%s); record on a local disk",
+			       sqlite3_errmsg(writer->db));
+	return prof_sql_run(writer->db, "PRAGMA synchronous=NORMAL", err);
+}
+
+static enum status open_database(struct prof_writer *writer, const char *path, bool alone,
+				 struct err *err)
 {
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
 	int code = sqlite3_open_v2(path, &writer->db, flags, NULL);
@@ -64,11 +80,9 @@ static enum status open_database(struct prof_writer *writer, const char *path, s
 			      err);
 	if (status != ST_OK)
 		return status;
-	if (!journal_is(writer->db, "PRAGMA journal_mode=WAL", "wal"))
-		return err_set(err, sqlite3_errcode(writer->db) == SQLITE_FULL ? ST_NOSPACE : ST_IO,
-			       "cannot keep a write-ahead log here (%s); record on a local disk",
-			       sqlite3_errmsg(writer->db));
-	status = prof_sql_run(writer->db, "PRAGMA synchronous=NORMAL; BEGIN", err);
+	status = set_journal(writer, alone, err);
+	if (status == ST_OK)
+		status = prof_sql_run(writer->db, "BEGIN", err);
 	if (status == ST_OK)
 		status = prof_sql_run(writer->db, prof_schema_sql(), err);
 	sqlite3_wal_autocheckpoint(writer->db, 0);
@@ -244,29 +258,29 @@ static void count_lost_flow(void *user, int64_t value)
 	writer->dropped_here++;
 }
 
-enum status prof__writer_open(struct prof_writer *writer, const char *path, int64_t rank,
-			      const char *command, struct err *err)
+enum status prof__writer_open(struct prof_writer *writer, const char *path,
+			      const struct ips_recording_params *params, struct err *err)
 {
 	enum status status;
 
-	writer->rank = rank;
+	writer->rank = params->rank;
 	prof_recent_init(&writer->open_flows, 16, FLOWS_KEPT);
 	writer->open_flows.forget = count_lost_flow;
 	writer->open_flows.user = writer;
 	if (!prof_contexts_init(&writer->recent_contexts))
 		return err_nomem(err);
 	prof_clock_start(&writer->clock);
-	status = open_database(writer, path, err);
+	status = open_database(writer, path, params->alone != 0, err);
 	if (status == ST_OK)
 		status = prepare_statements(writer, err);
 	if (status == ST_OK)
 		status = prepare_inserts(writer, err);
 	prof_clock_settle(&writer->clock);
 	if (status == ST_OK)
-		status = first_facts(writer, command, err);
+		status = first_facts(writer, params->command, err);
 	if (status == ST_OK)
 		status = prof_sql_run(writer->db, "COMMIT", err);
-	if (status == ST_OK)
+	if (status == ST_OK && !params->alone)
 		writer->copier = prof_copier_new(sqlite3_db_filename(writer->db, NULL));
 	writer->last_commit_ns = clock_ns();
 	return status;

@@ -27,5 +27,7 @@ int report_diff_command(int argc, char **argv);
 int report_export_command(int argc, char **argv);
 extern const struct cli_command report_whatif_cli;
 int report_whatif_command(int argc, char **argv);
+extern const struct cli_command report_import_cli;
+int report_import_command(int argc, char **argv);
 
 #endif /* REPORT_VERBS_H */

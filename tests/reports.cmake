@@ -44,6 +44,13 @@ ipuscope_add_test(NAME test_report_popvision SOURCES test_report_popvision.c rep
 	LIBS reports PkgConfig::CBOR LABELS unit reports)
 target_compile_definitions(test_report_popvision PRIVATE IPUSCOPE_VERSION="${PROJECT_VERSION}")
 ipuscope_add_script(NAME report_popvision LABELS golden reports)
+
+# `import`: of traces in golden/ and of what the tests write.
+ipuscope_add_script(NAME report_import LABELS golden reports)
+foreach(module IN ITEMS import import_json)
+	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c
+		LIBS reports PkgConfig::SQLITE LABELS unit reports)
+endforeach()
 # Judges a recorded run again, and runs the command.
 ipuscope_add_test(NAME test_report_health SOURCES test_report_health.c
 	LIBS reports PkgConfig::SQLITE LABELS unit reports)

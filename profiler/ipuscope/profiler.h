@@ -101,6 +101,8 @@ struct ips_recording_params {
 	/* Called on the writer's thread after each commit; must not call back into this library. */
 	void (*on_commit)(void *user, const struct ips_commit *commit);
 	void *user;
+	int alone; /* 1: nobody reads the file while it is recorded, and a crash may leave it
+		    * damaged: without a write-ahead log it is written once, not twice */
 };
 
 /* The defaults: no command, rank 0, 65,536 slots, 100 ms, 5,000 ms, 64 MiB, no callback. */
@@ -285,6 +287,27 @@ IPS_API void ips_flow_in(struct ips_track *track, struct ips_site *site, uint64_
  */
 IPS_API void ips_span_at(struct ips_track *track, struct ips_site *site, int64_t start_ns,
 			 int64_t dur_ns);
+
+/* A track of another program's thread, for what was measured elsewhere: @pid and @tid (or IPS_NULL)
+ * are that thread's. Recording on it always waits for room in the ring, and drops nothing. */
+IPS_API struct ips_track *ips_track_open_foreign(struct ips_recording *recording, const char *track,
+						 const struct ips_track_params *params, int64_t pid,
+						 int64_t tid);
+
+/* What happened at a given time, for what was measured elsewhere; times >= 0. Instants and samples
+ * of one track come in order of time (one that does not is moved to the one before); a side of a
+ * flow belongs to the innermost of the spans with given times that are open then, their ends
+ * included, and comes before spans that begin later. They wait for room in the ring. */
+IPS_API void ips_instant_at(struct ips_track *track, struct ips_site *site, int64_t time_ns);
+IPS_API void ips_counter_at(struct ips_track *track, struct ips_site *site, int64_t time_ns,
+			    double value);
+IPS_API void ips_flow_out_at(struct ips_track *track, struct ips_site *site, uint64_t id,
+			     int64_t time_ns);
+IPS_API void ips_flow_in_at(struct ips_track *track, struct ips_site *site, uint64_t id,
+			    int64_t time_ns);
+/* As ips_span_arg_text(), of any length (the text is copied to the heap). */
+IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_name,
+				    const char *value);
 
 /* ---- rows: one typed append per table of the contract -------------------------------------------
  */

@@ -1,0 +1,3 @@
+# For bench_import.sh.
+add_executable(bench_trace bench_trace.c)
+target_link_libraries(bench_trace PRIVATE reports ipuscope_options)

@@ -1,0 +1,118 @@
+/*
+ * Import: a Chrome trace (JSON, also gzipped) becomes a profile.db.
+ *
+ * The trace is read once, front to back, by the calling thread; events are put in order of time by
+ * a sort whose runs go to an unnamed file beside the output, and are recorded through the
+ * profiler's public interface. Memory does not grow with the number of events; it grows with the
+ * number of different names, threads and open spans, all of which have limits.
+ *
+ * Every event is accounted for: it became a part of a span, an instant, a sample, a flow or a name,
+ * or it is counted under the reason why not. docs/import.md has the table.
+ *
+ * Threading: one import at a time per output; it starts a thread for sorting and the recording's.
+ */
+#ifndef REPORT_IMPORT_H
+#define REPORT_IMPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+#define REPORT_IMPORT_WHY 160
+
+/* What an event became. X(name, words). */
+#define REPORT_IMPORT_USE_MAP(X)                                                                   \
+	X(SPAN, "spans (X)")                                                                       \
+	X(BEGIN, "begins of spans")                                                                \
+	X(END, "ends of spans")                                                                    \
+	X(INSTANT, "instants")                                                                     \
+	X(COUNTER, "samples of counters")                                                          \
+	X(FLOW, "sides of flows")                                                                  \
+	X(NAME, "names and order of processes and threads")
+
+/* Why an event became nothing. */
+#define REPORT_IMPORT_LEFT_MAP(X)                                                                  \
+	X(PHASE, "of a phase without a place here")                                                \
+	X(NO_PHASE, "without a phase (ph)")                                                        \
+	X(NOT_OBJECT, "not an object")                                                             \
+	X(NO_TIME, "without a time (ts)")                                                          \
+	X(TIME_RANGE, "a time (ts or dur) out of range")                                           \
+	X(NEGATIVE, "a negative duration")                                                         \
+	X(NO_BEGIN, "an end without a begin")                                                      \
+	X(NO_ID, "without an id")                                                                  \
+	X(NO_NUMBER, "a counter without a finite number")                                          \
+	X(METADATA, "metadata without a place here")                                               \
+	X(FLOW_NO_START, "an end of a flow without a start")                                       \
+	X(FLOW_NO_END, "a start of a flow without an end")                                         \
+	X(FLOW_NO_SPAN, "a side of a flow at no span")                                             \
+	X(TOO_LARGE, "larger than 16 MiB")                                                         \
+	X(TOO_DEEP, "begun within 4096 others that are open")                                      \
+	X(TOO_MANY, "on one track too many")
+
+/* What was changed about events that were taken; these are counts of their own. */
+#define REPORT_IMPORT_NOTE_MAP(X)                                                                  \
+	X(OVERLAP, "spans that overlap others of their thread, on tracks \"... (overlap N)\"")     \
+	X(UNFINISHED, "spans without an end, drawn to the end of what encloses them")              \
+	X(NO_DURATION, "spans (X) without a duration, taken as 0")                                 \
+	X(POINT_ARGS, "instants whose arguments have no place")                                    \
+	X(CUT_ARGS, "argument values cut or left out because they are long")                       \
+	X(FIELDS, "fields of events without a place (cname, sf, ...)")                             \
+	X(OTHER_NAMES, "spans beyond 262144 different names, called \"(more names)\"")             \
+	X(KEYS, "top-level values of the file without a place, or too long")                       \
+	X(BAD_TEXT, "names that were not UTF-8, mended")
+
+enum report_import_use {
+#define REPORT_IMPORT_ENUM(name, words) REPORT_IMPORT_##name,
+	REPORT_IMPORT_USE_MAP(REPORT_IMPORT_ENUM) REPORT_IMPORT_USES
+};
+enum report_import_left {
+#define REPORT_IMPORT_LEFT_ENUM(name, words) REPORT_IMPORT_LEFT_##name,
+	REPORT_IMPORT_LEFT_MAP(REPORT_IMPORT_LEFT_ENUM) REPORT_IMPORT_LEFTS
+};
+enum report_import_note {
+#define REPORT_IMPORT_NOTE_ENUM(name, words) REPORT_IMPORT_NOTE_##name,
+	REPORT_IMPORT_NOTE_MAP(REPORT_IMPORT_NOTE_ENUM) REPORT_IMPORT_NOTES
+};
+
+struct report_import_counts {
+	uint64_t bytes;                        /* of JSON, after decompression */
+	uint64_t events;                       /* the sum of used[] and left[] */
+	uint64_t phases[128];                  /* events by phase; [0]: none or not ASCII */
+	uint64_t used[REPORT_IMPORT_USES];     /* by use */
+	uint64_t left[REPORT_IMPORT_LEFTS];    /* by reason */
+	uint64_t left_at[REPORT_IMPORT_LEFTS]; /* byte of the first such event, where known */
+	uint64_t left_phases[128];             /* of left[PHASE] */
+	uint64_t notes[REPORT_IMPORT_NOTES];
+	uint64_t spans, instants, counters, flows; /* rows written */
+	uint64_t tracks;
+	int64_t first_ns, last_ns; /* of the trace, on its own clock */
+	int64_t base_ns;           /* what was subtracted */
+	bool broken;        /* the file breaks off or is malformed; all before it was taken */
+	uint64_t broken_at; /* its byte */
+	char why[REPORT_IMPORT_WHY];
+};
+
+struct report_import_params {
+	const char *trace;   /* a path, or "-": standard input */
+	const char *output;  /* the database */
+	bool force;          /* replace @output */
+	const char *command; /* kept in meta; may be NULL */
+	/* Called now and then with the share of the work done, in 1/1000, -1: unknown. Not ST_OK
+	 * ends the import with that status. May be NULL. */
+	enum status (*progress)(void *user, int permille, uint64_t events);
+	void *user;
+	uint64_t sort_bytes; /* of memory for sorting; 0: the default */
+};
+
+/* On failure nothing is left at @output (nor replaced). A broken trace is no failure, unless
+ * nothing of it could be read. */
+enum status report_import(const struct report_import_params *params,
+			  struct report_import_counts *counts, struct err *err);
+
+/* The texts of the maps above. */
+const char *report_import_use_text(enum report_import_use use);
+const char *report_import_left_text(enum report_import_left left);
+const char *report_import_note_text(enum report_import_note note);
+
+#endif /* REPORT_IMPORT_H */

@@ -1,0 +1,225 @@
+#!/usr/bin/env bash
+# `ipu-report import`: traces of foreign shapes become databases, with nothing lost: spans, tracks, nesting, times to the
+# nanosecond, arguments, flows, counters; broken tails; gzip; pipes; refusals; an interrupted import leaves nothing.
+set -euo pipefail
+
+bin=$IPUSCOPE_BIN_DIR
+golden=$IPUSCOPE_SOURCE_DIR/tests/golden
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+	echo "FAILED: $*" >&2
+	exit 1
+}
+
+# import TRACE DB [ARGS]: what it says is in `said`, errors in `err`.
+import() {
+	timeout 60 "$bin/ipu-report" import "$1" -o "$2" "${@:3}" >said 2>err || fail "import $1: $(cat said err)"
+}
+
+# ask DB SQL WANTED: rows joined by newlines, columns by |.
+ask() {
+	local got
+	got=$(sqlite3 -readonly "$1" "$2")
+	[ "$got" = "$3" ] || fail "$1: $2: got
+$got
+wanted
+$3"
+}
+
+# A command line that is refused: its exit code, a part of what it says, the arguments.
+refused() {
+	local wanted=$1 part=$2 code=0
+	shift 2
+	timeout 60 "$bin/ipu-report" import "$@" >out 2>err || code=$?
+	[ $code -eq "$wanted" ] || fail "$*: exit code $code, not $wanted: $(cat out err)"
+	[ "$(wc -l <err)" -eq 1 ] || fail "$*: not one line: $(cat err)"
+	grep -qF -- "$part" err || fail "$*: does not say \"$part\": $(cat err)"
+}
+
+# The events that were read are those that became something and those that became nothing.
+balanced() {
+	awk '/read, of which became/ { gsub(",", ""); events = $1; on = 1; next } /^notes|^time 0/ { on = 0 }
+		on { gsub(",", "", $1); sum += $1 } END { exit events == sum && events > 0 ? 0 : 1 }' said ||
+		fail "counts do not add up: $(cat said)"
+}
+
+said() {
+	grep -qE -- "^ *$1\$" said || fail "does not say \"$1\": $(cat said)"
+}
+
+# ---- every phase ---------------------------------------------------------------------------------
+import "$golden/trace_phases.json" phases.db
+balanced
+[ ! -s err ] || fail "said: $(cat err)"
+ask phases.db "SELECT track, depth, name, start_ns, dur_ns, step FROM spans ORDER BY track, start_ns, depth" \
+"io (async)|0|old|100000|40000|
+loader|0|load|100000|50000|
+loader|1|decode|120001|10000|
+loader|0|inside crosses|160000|5000|
+loader|0|point|195000|0|
+loader (overlap 1)|0|crosses|140000|50000|
+main|0|step|100000|100000|3
+main|1|forward|110500|39750|
+main|1|backward|160000|30000|
+main|0|never|210000|0|
+net (async)|0|request|100000|20000|
+net (async)|1|parse|112000|6000|
+net (async) (overlap 1)|0|request|110000|20000|"
+ask phases.db "SELECT s.name, a.name, a.value, typeof(a.value) FROM span_args a JOIN spans s USING (span_id) WHERE a.name <> 'note'
+	ORDER BY s.name, a.name" \
+'forward|bytes|42|integer
+forward|loss|0.5|real
+load|nan|NaN|text
+load|none||null
+load|shape|[1,2,{"a":"b"}]|text
+load|yes|1|integer
+never|unfinished|1|integer'
+ask phases.db "SELECT hex(value) FROM span_args WHERE name = 'note'" 61C3A90A
+ask phases.db "SELECT track, name, time_ns FROM instants ORDER BY time_ns" \
+"io (async)|old|105000
+net (async)|hop|113000
+trace|all|130000
+worker|process-wide|131000
+main|navigationStart|132000
+main|mark|155000"
+ask phases.db "SELECT track, name, time_ns, value FROM counters ORDER BY time_ns, name" \
+"worker|memory.free|100000|90.5
+worker|memory.used|100000|10.0
+worker|memory.free|120000|80.0
+worker|memory.used|120000|20.0
+worker|rate|130000|1000.0"
+ask phases.db "SELECT f.name, a.name, b.name FROM flows f JOIN spans a ON a.span_id = from_span_id JOIN spans b ON b.span_id = to_span_id
+	ORDER BY 1, 2" \
+"arrow|forward|decode
+arrow|load|forward
+next|load|backward"
+# The thread that sorts first comes first.
+ask phases.db "SELECT track, pid, tid, parent FROM track_rows ORDER BY track_id LIMIT 2" "loader|7|2|
+main|7|1|"
+ask phases.db "SELECT parent FROM tracks WHERE track = 'loader (overlap 1)'" loader
+ask phases.db "SELECT value FROM meta WHERE key IN ('state', 'command', 'source') ORDER BY key" \
+"ipu-report import
+chrome trace
+complete"
+ask phases.db "SELECT sum(dropped) FROM overhead" 1 # the flow without an end
+said '6  nothing: of a phase without a place here, D 1, N 1, O 1, P 1, c 1, v 1 \(the first at byte [0-9]+\)'
+for reason in 'without a phase \(ph\)' 'not an object' 'without a time \(ts\)' 'a time \(ts or dur\) out of range' \
+	'a negative duration' 'an end without a begin' 'without an id' 'a counter without a finite number' \
+	'metadata without a place here' 'an end of a flow without a start' 'a start of a flow without an end'; do
+	said "1  nothing: $reason( \(the first at byte [0-9]+\))?"
+done
+
+# ---- the PyTorch profiler's --------------------------------------------------------------------
+import "$golden/trace_kineto.json" kineto.db
+balanced
+ask kineto.db "SELECT track, depth, name, start_ns, dur_ns, step FROM spans ORDER BY start_ns, depth" \
+"PyTorch Profiler|0|PyTorch Profiler (0)|0|60000|
+thread 4711 (python3)|0|ProfilerStep#12|1000|50000|12
+thread 4711 (python3)|1|aten::relu|7789|5250|12
+thread 4711 (python3)|2|aten::clamp_min|8001|4125|12
+thread 4711 (python3)|3|cudaLaunchKernel|9000|1000|12
+stream 7 |0|void at::native::vectorized_elementwise_kernel<4, at::native::relu>(int)|12001|2016|"
+ask kineto.db "SELECT a.name, b.name LIKE 'void at%' FROM flows f JOIN spans a ON a.span_id = from_span_id
+	JOIN spans b ON b.span_id = to_span_id" "cudaLaunchKernel|1"
+ask kineto.db "SELECT length(value), value LIKE '%\"quoted\"' FROM span_args WHERE name = 'Call stack'" "103|1"
+ask kineto.db "SELECT value FROM meta WHERE key IN ('trace_base_ns', 'trace.schemaVersion', 'trace.displayTimeUnit') ORDER BY key" \
+"ms
+1
+1720000000123449000"
+ask kineto.db "SELECT track FROM track_rows ORDER BY track_id" "thread 4711 (python3)
+stream 7 
+PyTorch Profiler
+trace"
+
+# ---- children before parents, epoch times with a fraction ---------------------------------------
+import "$golden/trace_viztracer.json" viztracer.db
+balanced
+ask viztracer.db "SELECT depth, name, start_ns, dur_ns FROM spans" "0|<module> (/tmp/f.py:1)|0|9300
+1|fib (/tmp/f.py:1)|800|7700
+2|fib (/tmp/f.py:1)|1300|3200"
+ask viztracer.db "SELECT name, time_ns, value FROM counters" "queue.size|6400|3.0"
+
+# ---- every reader takes the result ----------------------------------------------------------------
+for db in phases kineto viztracer; do
+	"$bin/ipu-report" $db.db >out || fail "$db.db: no summary"
+	"$bin/ipu-report" $db.db spans --csv >out || fail "$db.db: no spans"
+	if [ -x "$bin/ipu-view" ]; then
+		"$bin/ipu-view" $db.db --view timeline --text >out || fail "$db.db: no timeline"
+	fi
+done
+
+# ---- the same from gzip, from a pipe, and again ----------------------------------------------------
+dump() {
+	sqlite3 -readonly "$1" "SELECT * FROM spans; SELECT * FROM span_args; SELECT * FROM flows; SELECT * FROM tracks"
+}
+dump kineto.db >wanted
+gzip -c "$golden/trace_kineto.json" >kineto.json.gz
+import kineto.json.gz gzip.db
+dump gzip.db | cmp - wanted || fail "gzip: another database"
+timeout 60 "$bin/ipu-report" import - -o pipe.db <"$golden/trace_kineto.json" >said
+dump pipe.db | cmp - wanted || fail "pipe: another database"
+head -c 900 "$golden/trace_kineto.json" | gzip >two.json.gz
+tail -c +901 "$golden/trace_kineto.json" | gzip >>two.json.gz
+import two.json.gz two.db
+dump two.db | cmp - wanted || fail "two members: another database"
+mkdir sub
+(cd sub && "$bin/ipu-report" import ../kineto.json.gz >said)
+[ -f sub/kineto.db ] || fail "default name: $(ls sub)"
+
+# ---- broken tails ----------------------------------------------------------------------------------
+head -c 2900 "$golden/trace_kineto.json" >cut.json
+import cut.json cut.db
+balanced
+grep -qE '^ipu-report import: cut.json: byte 2900: the text ends here, within a value; everything before it was taken$' err ||
+	fail "said: $(cat err)"
+ask cut.db "SELECT count(*) FROM spans" 6
+head -c 500 kineto.json.gz >cut.json.gz
+import cut.json.gz cut.db --force
+grep -qE 'byte [0-9]+: the text ends here' err || fail "said: $(cat err)"
+printf '[{"ph":"X","ts":1,"dur":2,"name":"a"},{"ph":"X","ts":9,"dur":2,"name":"b"},' >open.json
+import open.json open.db
+[ ! -s err ] || fail "an array without ] is whole: $(cat err)"
+ask open.db "SELECT name, start_ns FROM spans" "a|1000
+b|9000"
+printf '[{"ph":"X","ts":1,"dur":2,"name":"a"},{"ph":"X","ts":9,"dur":2,]]' >wrong.json
+import wrong.json wrong.db
+grep -qF 'wrong.json: byte 63: a key in quotes or } is expected; everything' err || fail "said: $(cat err)"
+ask wrong.db "SELECT name FROM spans" a
+
+# ---- refusals --------------------------------------------------------------------------------------
+before=$(stat -c %Y.%s kineto.db)
+refused 2 'kineto.db: is there already (--force replaces it)' "$golden/trace_kineto.json" -o kineto.db
+[ "$(stat -c %Y.%s kineto.db)" = "$before" ] || fail "kineto.db was touched"
+refused 2 'no trace given' 
+refused 2 'one word too many: "b"' a b
+refused 2 'none.json: cannot open: No such file' none.json
+refused 2 'is a folder' .
+refused 2 'nowhere' "$golden/trace_kineto.json" -o nowhere/x.db
+: >empty.json
+refused 2 'empty.json: is empty' empty.json
+echo hello >text.json
+refused 2 'text.json: byte 0: is no Chrome trace' text.json
+echo '{"a": [1, 2], "b": {}}' >other.json
+refused 2 'other.json: is JSON without traceEvents' other.json
+refused 2 'is no Chrome trace' "$bin/ipu-report"
+[ -z "$(ls -A | grep -E 'importing|sort\.')" ] || fail "left: $(ls -A)"
+
+# ---- interrupted -----------------------------------------------------------------------------------
+mkfifo pipe
+(
+	printf '['
+	while printf '{"ph":"X","ts":1,"dur":2,"name":"a"},'; do :; done
+) >pipe 2>/dev/null &
+"$bin/ipu-report" import - -o never.db <pipe >out 2>err &
+import=$!
+sleep 1
+kill -INT $import
+code=0
+wait $import || code=$?
+[ $code -eq 1 ] || fail "interrupted: exit code $code: $(cat err)"
+grep -q 'interrupted: nothing was written to never.db' err || fail "said: $(cat err)"
+[ -z "$(ls -A | grep -E 'never|importing|sort\.')" ] || fail "left: $(ls -A)"
+echo "import: all as wanted"

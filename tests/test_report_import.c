@@ -1,0 +1,330 @@
+/*
+ * Import from end to end, in small: what each phase becomes, that events in equal events out, that
+ * memory for sorting does not change the result, hostile files, failing allocations.
+ */
+#include "support/support.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/fs.h"
+#include "common/str.h"
+#include "reports/report_import.h"
+
+struct fixture {
+	char folder[SUPPORT_PATH_SIZE], trace[SUPPORT_PATH_SIZE + 16], db[SUPPORT_PATH_SIZE + 16];
+	struct report_import_counts counts;
+	struct err err;
+	uint64_t sort_bytes;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	support_tempdir(f->folder);
+	snprintf(f->trace, sizeof(f->trace), "%s/trace.json", f->folder);
+	snprintf(f->db, sizeof(f->db), "%s/trace.db", f->folder);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	support_tempdir_remove(f->folder);
+	free(f);
+	return 0;
+}
+
+static enum status import_bytes(struct fixture *f, const char *text, size_t length)
+{
+	const struct report_import_params params = {
+		.trace = f->trace, .output = f->db, .force = true, .sort_bytes = f->sort_bytes};
+
+	f->err = (struct err){ST_OK, ""};
+	assert_int_equal(fs_write(f->trace, text, length, NULL), ST_OK);
+	return report_import(&params, &f->counts, &f->err);
+}
+
+static enum status import(struct fixture *f, const char *text)
+{
+	return import_bytes(f, text, strlen(text));
+}
+
+/* Each event is counted once. */
+static void assert_balanced(const struct report_import_counts *counts)
+{
+	uint64_t sum = 0, phases = 0;
+
+	for (int i = 0; i < REPORT_IMPORT_USES; i++)
+		sum += counts->used[i];
+	for (int i = 0; i < REPORT_IMPORT_LEFTS; i++)
+		sum += counts->left[i];
+	for (size_t i = 0; i < 128; i++)
+		phases += counts->phases[i];
+	assert_int_equal(sum, counts->events);
+	assert_int_equal(phases, counts->events);
+}
+
+/* All rows of @sql, columns joined by |, rows by ;. */
+static void assert_rows(const struct fixture *f, const char *sql, const char *wanted)
+{
+	struct str got = {0};
+	sqlite3_stmt *query;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open_v2(f->db, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &query, NULL), SQLITE_OK);
+	while (sqlite3_step(query) == SQLITE_ROW) {
+		str_add(&got, got.length > 0 ? ";" : "");
+		for (int i = 0; i < sqlite3_column_count(query); i++) {
+			const char *text = (const char *)sqlite3_column_text(query, i);
+
+			str_addf(&got, "%s%s", i > 0 ? "|" : "", text == NULL ? "-" : text);
+		}
+	}
+	sqlite3_finalize(query);
+	sqlite3_close(db);
+	assert_string_equal(str_peek(&got), wanted);
+	str_free(&got);
+}
+
+#define SPANS "SELECT track, depth, name, start_ns, dur_ns FROM spans ORDER BY track, span_id"
+
+static void pairs_of_a_thread_nest_whatever_their_order(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(
+		import(f, "[{\"ph\":\"E\",\"ts\":9,\"tid\":1},{\"ph\":\"B\",\"ts\":2,\"tid\":1,"
+			  "\"name\":\"b\"},{\"ph\":\"B\",\"ts\":1,\"tid\":1,\"name\":\"a\"},"
+			  "{\"ph\":\"E\",\"ts\":5,\"tid\":1}]"),
+		ST_OK);
+	assert_balanced(&f->counts);
+	assert_rows(f, SPANS, "thread 1|0|a|1000|8000;thread 1|1|b|2000|3000");
+}
+
+static void a_named_end_ends_its_begin_and_what_is_within(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(
+		import(f, "[{\"ph\":\"B\",\"ts\":1,\"name\":\"a\"},{\"ph\":\"B\",\"ts\":2,\"name\":"
+			  "\"b\"},{\"ph\":\"E\",\"ts\":5,\"name\":\"a\"},{\"ph\":\"E\",\"ts\":6,"
+			  "\"name\":\"b\"}]"),
+		ST_OK);
+	assert_balanced(&f->counts);
+	assert_int_equal(f->counts.left[REPORT_IMPORT_LEFT_NO_BEGIN], 1);
+	assert_int_equal(f->counts.notes[REPORT_IMPORT_NOTE_UNFINISHED], 1);
+	assert_rows(f, SPANS, "trace|0|a|1000|4000;trace|1|b|2000|3000");
+}
+
+static void what_overlaps_goes_to_a_track_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(import(f, "[{\"ph\":\"X\",\"ts\":0,\"dur\":10,\"tid\":1,\"name\":\"a\"},"
+				   "{\"ph\":\"X\",\"ts\":5,\"dur\":10,\"tid\":1,\"name\":\"b\"},"
+				   "{\"ph\":\"X\",\"ts\":6,\"dur\":1,\"tid\":1,\"name\":\"c\"},"
+				   "{\"ph\":\"X\",\"ts\":7,\"dur\":9,\"tid\":1,\"name\":\"d\"},"
+				   "{\"ph\":\"X\",\"ts\":10,\"dur\":3,\"tid\":1,\"name\":\"e\"}]"),
+			 ST_OK);
+	assert_balanced(&f->counts);
+	assert_int_equal(f->counts.notes[REPORT_IMPORT_NOTE_OVERLAP], 2);
+	assert_rows(f, SPANS,
+		    "thread 1|0|a|0|10000;thread 1|1|c|6000|1000;thread 1|0|e|10000|3000;"
+		    "thread 1 (overlap 1)|0|b|5000|10000;thread 1 (overlap 2)|0|d|7000|9000");
+}
+
+/* Many records, out of order, through runs in a file: the same as sorted in memory. */
+static void the_result_does_not_depend_on_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct str trace = {0};
+	static const char ask[] =
+		"SELECT count(DISTINCT track), sum(start_ns * a.value % 1000003), "
+		"sum(depth), sum(dur_ns) FROM spans JOIN span_args a USING (span_id) "
+		"WHERE a.name = 'i'";
+	char row[128] = "";
+	sqlite3_stmt *query;
+	sqlite3 *db;
+
+	str_add(&trace, "{\"traceEvents\":[");
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint32_t place = i * 7919u % 20000u;
+
+		str_addf(&trace,
+			 "{\"ph\":\"X\",\"ts\":%u.%03u,\"dur\":2.5,\"tid\":%u,\"name\":\"n%u\","
+			 "\"args\":{\"i\":%u,\"text\":\"some text %u\"}},",
+			 place, place % 1000, place % 7, place % 50, i, i);
+	}
+	str_add(&trace, "]}");
+	assert_int_equal(import(f, str_peek(&trace)), ST_OK);
+	assert_int_equal(f->counts.spans, 20000);
+	assert_int_equal(sqlite3_open(f->db, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, ask, -1, &query, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(query), SQLITE_ROW);
+	for (int i = 0; i < 4; i++) {
+		strcat(row, i > 0 ? "|" : "");
+		strcat(row, (const char *)sqlite3_column_text(query, i));
+	}
+	sqlite3_finalize(query);
+	sqlite3_close(db);
+	f->sort_bytes = 1; /* the least that works */
+	assert_int_equal(import(f, str_peek(&trace)), ST_OK);
+	assert_balanced(&f->counts);
+	assert_rows(f, ask, row);
+	assert_rows(f, "SELECT count(*), count(DISTINCT value) FROM span_args WHERE name = 'text'",
+		    "20000|20000");
+	str_free(&trace);
+}
+
+static void names_that_are_wrong_do_no_harm(void **state)
+{
+	struct fixture *f = *state;
+	static const char trace[] = "[{\"ph\":\"X\",\"ts\":1,\"name\":\"a\xff\\u0000b\",\"name\":"
+				    "\"c\xff\",\"args\":{\"\\n\":\"\xfe\"}},"
+				    "{\"ph\":\"\",\"ts\":1},{\"ph\":\"long\",\"ts\":1},{\"ph\":5},{"
+				    "},[],null,\"x\",1e9]";
+
+	assert_int_equal(import(f, trace), ST_OK);
+	assert_balanced(&f->counts);
+	assert_int_equal(f->counts.events, 9);
+	assert_int_equal(f->counts.left[REPORT_IMPORT_LEFT_NO_PHASE], 4);
+	assert_int_equal(f->counts.left[REPORT_IMPORT_LEFT_NOT_OBJECT], 4);
+	assert_rows(f, "SELECT name FROM spans", "c\xef\xbf\xbd");
+	assert_rows(f, "SELECT value FROM span_args", "\xef\xbf\xbd");
+}
+
+/* An event of 17 MiB is passed over, and what follows is read. */
+static void an_enormous_event_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	size_t huge = (size_t)17 << 20, length;
+	char *text = malloc(huge + 200);
+
+	assert_non_null(text);
+	strcpy(text, "[{\"ph\":\"X\",\"ts\":1,\"name\":\"");
+	length = strlen(text);
+	memset(text + length, 'x', huge);
+	strcpy(text + length + huge, "\"},{\"ph\":\"X\",\"ts\":2,\"name\":\"after\"}]");
+	assert_int_equal(import(f, text), ST_OK);
+	assert_balanced(&f->counts);
+	assert_int_equal(f->counts.left[REPORT_IMPORT_LEFT_TOO_LARGE], 1);
+	assert_int_equal(f->counts.left_at[REPORT_IMPORT_LEFT_TOO_LARGE], 1);
+	assert_rows(f, "SELECT name FROM spans", "after");
+	free(text);
+}
+
+static void deep_nesting_is_where_the_file_breaks(void **state)
+{
+	struct fixture *f = *state;
+	struct str trace = {0};
+
+	str_add(&trace, "[{\"ph\":\"X\",\"ts\":1,\"name\":\"a\"},{\"ph\":\"X\",\"args\":{\"x\":");
+	for (int i = 0; i < 100000; i++)
+		str_add(&trace, "[");
+	assert_int_equal(import(f, str_peek(&trace)), ST_OK);
+	assert_true(f->counts.broken);
+	assert_int_equal(f->counts.spans, 1);
+	assert_string_equal(f->counts.why, "brackets are nested too deeply");
+	str_free(&trace);
+}
+
+/* What a trace cut at any byte gives is a part of what the whole gives. */
+static void cut_anywhere_the_whole_events_are_kept(void **state)
+{
+	struct fixture *f = *state;
+	static const char trace[] =
+		"{\"a\":{\"b\":1},\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"name\":\"a\"}"
+		","
+		"{\"ph\":\"C\",\"ts\":2,\"name\":\"c\",\"args\":{\"value\":3}}],\"z\":[]}";
+	size_t second = (size_t)(strstr(trace, "{\"ph\":\"C\"") - trace);
+
+	for (size_t cut = 1; cut < sizeof(trace) - 1; cut += 3) {
+		enum status status = import_bytes(f, trace, cut);
+
+		assert_true(status == ST_OK || status == ST_FORMAT);
+		assert_int_equal(status == ST_OK, cut >= second - 1);
+		if (status == ST_OK) {
+			assert_balanced(&f->counts);
+			assert_int_equal(f->counts.spans, 1);
+			assert_true(f->counts.broken);
+		}
+	}
+}
+
+static void own_keys_are_columns_and_others_arguments(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(
+		import(f,
+		       "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"a\",\"args\":{\"step\":4,"
+		       "\"microbatch\":1,\"stage\":0,\"phase\":\"F\",\"mode\":\"train\",\"epoch\":"
+		       "2,"
+		       "\"execution\":3,\"weight_update\":5,\"replica\":0,\"ipu\":1,"
+		       "\"operation\":\"conv\",\"other\":6}},{\"ph\":\"X\",\"ts\":5,\"name\":\"b\","
+		       "\"args\":{\"step\":\"four\",\"phase\":\"forward\",\"stage\":-1}}]"),
+		ST_OK);
+	assert_rows(f,
+		    "SELECT mode, epoch, execution, weight_update, step, microbatch, replica, ipu, "
+		    "stage, phase, operation FROM spans",
+		    "train|2|3|5|4|1|0|1|0|F|conv;-|-|-|-|-|-|-|-|-|-|-");
+	assert_rows(f, "SELECT span_id, name, value FROM span_args ORDER BY 1, 2",
+		    "1|other|6;2|phase|forward;2|stage|-1;2|step|four");
+}
+
+static void a_failed_import_leaves_what_was_there(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(import(f, "[{\"ph\":\"X\",\"ts\":1,\"name\":\"a\"}]"), ST_OK);
+	assert_int_equal(import(f, "{\"no\":\"events\"}"), ST_FORMAT);
+	assert_rows(f, "SELECT name FROM spans", "a");
+}
+
+static void failing_allocations_are_told(void **state)
+{
+	struct fixture *f = *state;
+	enum status status = ST_NOMEM;
+	static const char trace[] =
+		"[{\"ph\":\"B\",\"ts\":1,\"name\":\"a\",\"args\":{\"x\":1}},{\"ph\":\"E\",\"ts\":2}"
+		","
+		"{\"ph\":\"C\",\"ts\":2,\"name\":\"c\",\"args\":{\"v\":1}},"
+		"{\"ph\":\"M\",\"name\":\"process_name\",\"args\":{\"name\":\"p\"}}]";
+
+	for (int n = 0; n < 60 && status != ST_OK; n++) {
+		support_fail_alloc(n);
+		status = import(f, trace);
+		support_fail_alloc(-1);
+		assert_true(status == ST_OK || status == ST_NOMEM);
+	}
+	assert_int_equal(import(f, trace), ST_OK);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(pairs_of_a_thread_nest_whatever_their_order),
+		TEST(a_named_end_ends_its_begin_and_what_is_within),
+		TEST(what_overlaps_goes_to_a_track_of_its_own),
+		TEST(the_result_does_not_depend_on_memory),
+		TEST(names_that_are_wrong_do_no_harm),
+		TEST(an_enormous_event_is_counted),
+		TEST(deep_nesting_is_where_the_file_breaks),
+		TEST(cut_anywhere_the_whole_events_are_kept),
+		TEST(own_keys_are_columns_and_others_arguments),
+		TEST(a_failed_import_leaves_what_was_there),
+		TEST(failing_allocations_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
