@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/report_find.h"
+#include "reports/report_public.h"
 #include "reports/report_verbs.h"
 
 #define LIMIT_DEFAULT 20
@@ -248,7 +249,7 @@ static enum status diff_show(const struct diff_line *line, struct prof_db *sourc
 
 static enum status diff_run(struct diff_line *line, struct err *err)
 {
-	struct prof_db *db[2] = {NULL, NULL};
+	struct ips_report *reports[2] = {NULL, NULL};
 	enum status status = ST_OK;
 
 	line->how.source = line->words[0];
@@ -256,15 +257,16 @@ static enum status diff_run(struct diff_line *line, struct err *err)
 	line->how.render.width = line->width >= 0 ? line->width : cli_width(stdout);
 	line->how.render.terminal = isatty(STDOUT_FILENO) == 1;
 	line->how.render.bold = cli_colour(stdout, line->color);
-	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(db); i++) {
+	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(reports); i++) {
 		status = report_find_check(line->words[i], "ipu-report diff", err);
 		if (status == ST_OK)
-			status = prof_db_open(&db[i], line->words[i], err);
+			status = report_public_open(&reports[i], line->words[i], err);
 	}
 	if (status == ST_OK)
-		status = diff_show(line, db[0], db[1], err);
-	prof_db_close(db[0]);
-	prof_db_close(db[1]);
+		status = diff_show(line, report_public_db(reports[0]), report_public_db(reports[1]),
+				   err);
+	ips_report_close(reports[0]);
+	ips_report_close(reports[1]);
 	return status;
 }
 

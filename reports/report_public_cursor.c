@@ -82,10 +82,7 @@ struct ips_report_steps {
 	struct ips_report_step step;
 };
 
-#define STEP(name, member)                                                                         \
-	{                                                                                          \
-		offsetof(struct ips_report_step, name), PUBLIC_##member                            \
-	}
+#define STEP(name, member) PUBLIC_FIELD(step, name, member)
 
 static const struct report_public__field step_fields[] = {
 	STEP(rank, INT),
@@ -182,10 +179,7 @@ struct ips_report_lowered_variables {
 	struct ips_report_lowered_variable row;
 };
 
-#define LOWERED(name)                                                                              \
-	{                                                                                          \
-		offsetof(struct ips_report_lowered_variable, name), PUBLIC_INT                     \
-	}
+#define LOWERED(name) PUBLIC_FIELD(lowered_variable, name, INT)
 
 static const struct report_public__field lowered_fields[] = {LOWERED(variable_id), LOWERED(ipu),
 							     LOWERED(tile), LOWERED(bytes)};

@@ -36,6 +36,12 @@ struct report_public__field {
 	enum report_public__member member;
 };
 
+/* The member @name of struct ips_report_@type. */
+#define PUBLIC_FIELD(type, name, member)                                                           \
+	{                                                                                          \
+		offsetof(struct ips_report_##type, name), PUBLIC_##member                          \
+	}
+
 /* ---- lists --------------------------------------------------------------------------------------
  */
 

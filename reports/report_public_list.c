@@ -102,38 +102,14 @@ enum status report_public__row(struct ips_report *report, const struct prof_quer
 /* ---- the lists ----------------------------------------------------------------------------------
  */
 
-#define PROGRAM(name, member)                                                                      \
-	{                                                                                          \
-		offsetof(struct ips_report_program, name), PUBLIC_##member                         \
-	}
-#define COMPUTE_SET(name, member)                                                                  \
-	{                                                                                          \
-		offsetof(struct ips_report_compute_set, name), PUBLIC_##member                     \
-	}
-#define OPERATION(name, member)                                                                    \
-	{                                                                                          \
-		offsetof(struct ips_report_operation, name), PUBLIC_##member                       \
-	}
-#define LAYER(name, member)                                                                        \
-	{                                                                                          \
-		offsetof(struct ips_report_layer, name), PUBLIC_##member                           \
-	}
-#define VARIABLE(name, member)                                                                     \
-	{                                                                                          \
-		offsetof(struct ips_report_variable, name), PUBLIC_##member                        \
-	}
-#define LIVENESS(name, member)                                                                     \
-	{                                                                                          \
-		offsetof(struct ips_report_liveness, name), PUBLIC_##member                        \
-	}
-#define RUN(name, member)                                                                          \
-	{                                                                                          \
-		offsetof(struct ips_report_run, name), PUBLIC_##member                             \
-	}
-#define TRACK(name, member)                                                                        \
-	{                                                                                          \
-		offsetof(struct ips_report_track, name), PUBLIC_##member                           \
-	}
+#define PROGRAM(name, member)     PUBLIC_FIELD(program, name, member)
+#define COMPUTE_SET(name, member) PUBLIC_FIELD(compute_set, name, member)
+#define OPERATION(name, member)   PUBLIC_FIELD(operation, name, member)
+#define LAYER(name, member)       PUBLIC_FIELD(layer, name, member)
+#define VARIABLE(name, member)    PUBLIC_FIELD(variable, name, member)
+#define LIVENESS(name, member)    PUBLIC_FIELD(liveness, name, member)
+#define RUN(name, member)         PUBLIC_FIELD(run, name, member)
+#define TRACK(name, member)       PUBLIC_FIELD(track, name, member)
 
 static const struct report_public__field program_fields[] = {
 	PROGRAM(program_id, INT), PROGRAM(parent_id, INT),    PROGRAM(position, INT),

@@ -19,10 +19,7 @@ struct ips_report_spans {
 /* ---- all ----------------------------------------------------------------------------------------
  */
 
-#define SPAN(name, member)                                                                         \
-	{                                                                                          \
-		offsetof(struct ips_report_span, name), PUBLIC_##member                            \
-	}
+#define SPAN(name, member) PUBLIC_FIELD(span, name, member)
 
 static const struct report_public__field span_fields[] = {
 	SPAN(track, INT),        SPAN(span_id, INT),         SPAN(parent_id, INT),

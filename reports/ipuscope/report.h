@@ -367,7 +367,8 @@ struct ips_report_memory {
 };
 
 /* IPUs of the first replica, whose memory all others' is like. Tiles are counted from 0; the number
- * is the same for all IPUs. */
+ * is the same for all IPUs. Rows of IPUs or tiles from 4,096 on, which no machine has, are left
+ * out. */
 IPS_API int64_t ips_report_ipu_count(struct ips_report *report);
 IPS_API int64_t ips_report_tile_count(struct ips_report *report);
 
