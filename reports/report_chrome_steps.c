@@ -110,12 +110,12 @@ static void put_args(struct report_chrome *chrome, const struct prof_query *quer
 			put_text(chrome, prof_column_text(query, i));
 		comma = ",\"";
 	}
-	report_sink_text(sink, "}}");
+	report_sink_text(sink, "}");
 }
 
-/* An event up to its time. */
-static void put_head(struct report_chrome *chrome, const struct step_lane *lane, char phase,
-		     const struct prof_query *query)
+/* One end of a step: as of spans, with its args or not. */
+static void put_end(struct report_chrome *chrome, const struct step_lane *lane, char phase,
+		    int64_t time_ns, bool args, const struct prof_query *query)
 {
 	const char *type = prof_column_text(query, 4);
 
@@ -123,6 +123,10 @@ static void put_head(struct report_chrome *chrome, const struct step_lane *lane,
 	report_sink_text(&chrome->sink, ",\"cat\":\"device_step\",\"name\":");
 	put_text(chrome, type == NULL ? "" : type);
 	report_sink_text(&chrome->sink, ",\"ts\":");
+	report_sink_us(&chrome->sink, time_ns);
+	if (args)
+		put_args(chrome, query);
+	report_sink_text(&chrome->sink, "}");
 }
 
 static enum status put_step(struct report_chrome *chrome, struct step_lanes *lanes,
@@ -144,15 +148,8 @@ static enum status put_step(struct report_chrome *chrome, struct step_lanes *lan
 	if (status != ST_OK)
 		return status;
 	lanes->items[at].end_ns = start_ns + dur_ns;
-	put_head(chrome, &lanes->items[at], dur_ns > 0 ? 'B' : 'X', query);
-	report_sink_us(sink, start_ns);
-	report_sink_text(sink, dur_ns > 0 ? "" : ",\"dur\":0");
-	put_args(chrome, query);
-	if (dur_ns > 0) {
-		put_head(chrome, &lanes->items[at], 'E', query);
-		report_sink_us(sink, start_ns + dur_ns);
-		report_sink_text(sink, "}");
-	}
+	put_end(chrome, &lanes->items[at], 'B', start_ns, true, query);
+	put_end(chrome, &lanes->items[at], 'E', start_ns + dur_ns, dur_ns == 0, query);
 	chrome->counts[REPORT_CHROME_STEPS]++;
 	return sink->status;
 }

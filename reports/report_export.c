@@ -28,10 +28,16 @@
 
 static const struct report_export export_table[] = {
 	{"chrome", "Chrome's trace JSON", "trace.json", TIMELINE, true, report_export_chrome},
+	{"folded", "stacks of spans, for flame graphs", "stacks.folded", TIMELINE, true,
+	 report_export_folded},
 	{"npz", "captured tensors, for numpy.load()", "captures.npz", BIT(KEYS) | BIT(STEPS), false,
 	 report_export_npz},
 	{"popvision", "a folder with graph.json, execution.json and debug.cbor", "popvision", 0,
 	 false, report_export_popvision},
+	{"speedscope", "speedscope's own file", "run.speedscope.json", TIMELINE, true,
+	 report_export_speedscope},
+	{"torch-csv", "a pipeline's schedule, for PyTorch", "schedule.csv",
+	 BIT(WEIGHT_UPDATE) | BIT(CLOCK) | BIT(EXECUTION), true, report_export_torch_csv},
 };
 
 const struct report_export *report_exports(int *count)
@@ -167,7 +173,7 @@ struct export_line {
 	const char *file, *keys;
 	bool force, steps;
 	const char *clock; /* NULL: both */
-	int64_t from_ns, to_ns, execution;
+	int64_t from_ns, to_ns, execution, weight_update;
 	const struct cli_option *given[REPORT_EXPORT_OPTIONS]; /* those of formats, by bit */
 };
 
@@ -178,6 +184,7 @@ enum {
 	OPTION_TO,
 	OPTION_EXECUTION,
 	OPTION_CLOCK,
+	OPTION_WEIGHT_UPDATE,
 	OPTION_KEYS,
 	OPTION_STEPS
 };
@@ -205,6 +212,9 @@ static const struct cli_option export_options[] = {
 			  .choices = "host device",
 			  .help = "Only what was measured on the host, or simulated on the "
 				  "device."},
+	[OPTION_WEIGHT_UPDATE] = {.name = "--weight-update",
+				  .argument = "N",
+				  .help = "torch-csv: this weight update; by default the first."},
 	[OPTION_KEYS] = {.name = "--keys",
 			 .argument = "PATTERN",
 			 .help = "npz: only tensors whose key fits this shell pattern "
@@ -224,6 +234,14 @@ const struct cli_command report_export_cli = {
 		 "chrome: the timeline as Chrome's trace JSON: spans, instants, flows, counters "
 		 "and the steps of the simulated IPUs. Perfetto (ui.perfetto.dev), "
 		 "chrome://tracing and speedscope open it.\n\n"
+		 "speedscope: the spans of each track as speedscope's own file "
+		 "(www.speedscope.app): many more of them than it can take as Chrome's.\n\n"
+		 "folded: a line for each stack of spans, `track;outer;inner NS`, with the time "
+		 "spent in it alone: for flamegraph.pl, inferno and speedscope.\n\n"
+		 "torch-csv: the order of work of one weight update, a line for each IPU of a "
+		 "replica and cells such as 2F0 (stage, phase, micro-batch): what "
+		 "torch.distributed.pipelining reads as a compute_only schedule. Of the device's "
+		 "clock where it was recorded. Of a run without training: the first execution.\n\n"
 		 "npz: captured tensors, for numpy.load(): an array per tensor, named by its key, "
 		 "all enqueues stacked: (enqueues, [replicas,] shape). Captures of another shape "
 		 "(a last, short batch) are an array of their own, NAME@16x128. Values are stored "
@@ -237,6 +255,8 @@ const struct cli_command report_export_cli = {
 		"ipu-report run.db export chrome\tThe timeline, as trace.json, for Perfetto.\n"
 		"ipu-report run.db export chrome --execution 3 -o third.json.gz\tOf one execution, "
 		"compressed.\n"
+		"ipu-report run.db export folded -o - | flamegraph.pl > run.svg\tWhere the time "
+		"went.\n"
 		"ipu-report run.db export npz -o out.npz --keys 'Dense_128*'\tCaptured "
 		"tensors of a layer, for numpy.\n",
 	.words = "FILE",
@@ -264,6 +284,7 @@ static const struct {
 	[OPTION_TO] = FIELD(VALUE_NUMBER, to_ns, REPORT_EXPORT_WINDOW),
 	[OPTION_EXECUTION] = FIELD(VALUE_NUMBER, execution, REPORT_EXPORT_EXECUTION),
 	[OPTION_CLOCK] = FIELD(VALUE_TEXT, clock, REPORT_EXPORT_CLOCK),
+	[OPTION_WEIGHT_UPDATE] = FIELD(VALUE_NUMBER, weight_update, REPORT_EXPORT_WEIGHT_UPDATE),
 	[OPTION_KEYS] = FIELD(VALUE_TEXT, keys, REPORT_EXPORT_KEYS),
 	[OPTION_STEPS] = FIELD(VALUE_SWITCH, steps, REPORT_EXPORT_STEPS),
 };
@@ -308,8 +329,10 @@ static enum status export_parse(struct export_line *line, int argc, char **argv,
 	enum status status;
 	bool more;
 
-	*line = (struct export_line){
-		.from_ns = INT64_MIN, .to_ns = INT64_MAX, .execution = INT64_MIN};
+	*line = (struct export_line){.from_ns = INT64_MIN,
+				     .to_ns = INT64_MAX,
+				     .execution = INT64_MIN,
+				     .weight_update = INT64_MIN};
 	cli_begin(&walk, &report_export_cli, argc, argv, false);
 	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
 		if (argument.option)
@@ -362,6 +385,7 @@ static enum status export_write(const struct export_line *line, const struct rep
 		.from_ns = line->from_ns,
 		.to_ns = line->to_ns,
 		.execution = line->execution,
+		.weight_update = line->weight_update,
 		.clock = line->clock == NULL ? -1 : strcmp(line->clock, "host") != 0,
 		.progress = &progress,
 		.out = strcmp(file, "-") == 0 ? stderr : stdout,

@@ -19,6 +19,7 @@ enum report_export_option {
 	REPORT_EXPORT_WINDOW, /* --from, --to */
 	REPORT_EXPORT_EXECUTION,
 	REPORT_EXPORT_CLOCK,
+	REPORT_EXPORT_WEIGHT_UPDATE,
 	REPORT_EXPORT_OPTIONS
 };
 
@@ -31,7 +32,8 @@ struct report_export_request {
 	bool steps;
 	int64_t from_ns, to_ns;           /* all: INT64_MIN, INT64_MAX */
 	int64_t execution;                /* INT64_MIN: all */
-	int clock;                        /* -1: both */
+	int64_t weight_update;            /* INT64_MIN: the format's choice */
+	int clock;                        /* -1: both, or the format's choice */
 	bool live;                        /* it is being recorded */
 	struct report_progress *progress; /* NULL: nobody watches or interrupts */
 	FILE *out;                        /* for people: what was written */
@@ -56,6 +58,18 @@ enum status report_export_npz(const struct report_export_request *request, const
 /* Chrome's trace JSON: every span, instant, flow, counter sample and device step. */
 enum status report_export_chrome(const struct report_export_request *request, const char *path,
 				 struct err *err);
+
+/* speedscope's own file: the spans of each track. */
+enum status report_export_speedscope(const struct report_export_request *request, const char *path,
+				     struct err *err);
+
+/* Folded stacks: "track;outer;inner ns", a line for each stack of spans, with its own time. */
+enum status report_export_folded(const struct report_export_request *request, const char *path,
+				 struct err *err);
+
+/* PyTorch's schedule CSV: a line for each IPU of a pipeline, a cell for each piece of work. */
+enum status report_export_torch_csv(const struct report_export_request *request, const char *path,
+				    struct err *err);
 
 /* --- for formats -------------------------------------------------------------------------------
  */

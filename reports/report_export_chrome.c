@@ -2,8 +2,8 @@
  * `export chrome`: a recording as Chrome's trace JSON, for Perfetto, chrome://tracing and
  * speedscope.
  *
- * B and E are the ends of spans and device steps (X: of those that take no time), s and f those of
- * flows; i are instants, C counter samples; M names the lanes. Times are microseconds with the ns
+ * B and E are the ends of spans and device steps, s and f those of flows; i are instants, C counter
+ * samples; M names the lanes. Times are microseconds with the ns
  * as decimals, from the run's start. Spans of a lane are in order of start, parents before
  * children. What the views have is there: args are called as their columns.
  *
@@ -98,27 +98,27 @@ static void name_all(struct report_chrome *chrome)
  */
 
 /*
- * Spans of some length are a B and an E. As X, with its length, the end of a span and what touches
- * it would be sums that readers make in floating point, and come out one after the other; written
- * out, they are the same number.
+ * A span is a B and an E. As an X, with its length, its end and what touches it would be sums that
+ * readers make in floating point, and come out one after the other; written out, they are the same
+ * number. Of a span that takes no time the E has the args too: by them speedscope knows that it is
+ * not the end of another.
  */
 struct span_lane {
 	struct report_chrome *chrome;
-	struct str heads[3]; /* events of each phase up to their pid and tid */
+	struct str heads[2]; /* events up to their pid and tid */
 	int lane;            /* that they are of; -1: none yet */
 	int named;           /* lanes of the track that have a name */
 };
 
 enum span_phase {
 	SPAN_BEGIN,
-	SPAN_END,
-	SPAN_WHOLE
+	SPAN_END
 };
 
 /* The lane is another one than the last event's. */
 static void turn_to(struct span_lane *lane, const struct prof_track *track, int number)
 {
-	static const char phases[] = {[SPAN_BEGIN] = 'B', [SPAN_END] = 'E', [SPAN_WHOLE] = 'X'};
+	static const char phases[] = {[SPAN_BEGIN] = 'B', [SPAN_END] = 'E'};
 
 	lane->lane = number;
 	for (; lane->named <= number; lane->named++)
@@ -135,63 +135,74 @@ static void turn_to(struct span_lane *lane, const struct prof_track *track, int 
 
 /* An event up to its time. */
 static enum status put_head(struct span_lane *lane, const struct prof_track *track, int number,
-			    enum span_phase phase, const struct report_piece *site)
+			    enum span_phase phase, int64_t site_id, int64_t time_ns,
+			    struct err *err)
 {
+	static const struct report_piece unknown = {"\"name\":\"(unknown)\"", 18};
 	struct report_sink *sink = &lane->chrome->sink;
+	struct report_piece site;
+	enum status status = report_pieces_get(&lane->chrome->sites, site_id, &site, err);
 
+	if (status != ST_OK)
+		return status;
+	if (site.length == 0)
+		site = unknown;
 	if (lane->lane != number)
 		turn_to(lane, track, number);
 	report_sink_add(sink, str_peek(&lane->heads[phase]), lane->heads[phase].length);
-	report_sink_add(sink, site->bytes, site->length);
+	report_sink_add(sink, site.bytes, site.length);
 	report_sink_text(sink, ",\"ts\":");
+	report_sink_us(sink, time_ns);
 	return sink->status;
 }
 
-static enum status enter_span(void *user, const struct prof_track *track,
-			      const struct report_walk_span *span, struct err *err)
+static enum status put_args(struct report_chrome *chrome, const struct report_walk_span *span,
+			    struct err *err)
 {
 	static const struct report_piece open = {"\"open\":1", 8};
-	struct span_lane *lane = user;
-	struct report_chrome *chrome = lane->chrome;
-	struct report_sink *sink = &chrome->sink;
-	struct report_piece site, operation, context;
-	enum status status = report_pieces_get(&chrome->sites, span->site_id, &site, err);
+	struct report_piece operation, context;
+	enum status status = report_pieces_get(&chrome->operations, span->site_id, &operation, err);
 	bool comma = false;
 
 	if (status == ST_OK)
-		status = report_pieces_get(&chrome->operations, span->site_id, &operation, err);
-	if (status == ST_OK)
 		status = report_pieces_get(&chrome->contexts, span->context_id, &context, err);
-	if (status == ST_OK)
-		status = put_head(lane, track, span->lane,
-				  span->dur_ns > 0 ? SPAN_BEGIN : SPAN_WHOLE, &site);
 	if (status != ST_OK)
 		return status;
-	report_sink_us(sink, span->start_ns);
-	report_sink_text(sink, span->dur_ns > 0 ? ",\"args\":{" : ",\"dur\":0,\"args\":{");
+	report_sink_text(&chrome->sink, ",\"args\":{");
 	report_chrome_piece(chrome, &context, &comma);
 	report_chrome_piece(chrome, &operation, &comma);
 	if (span->open)
 		report_chrome_piece(chrome, &open, &comma);
 	report_chrome_piece(chrome, &span->arguments, &comma);
-	report_sink_text(sink, "}}");
-	return sink->status;
+	report_sink_text(&chrome->sink, "}}");
+	return chrome->sink.status;
+}
+
+static enum status enter_span(void *user, const struct prof_track *track,
+			      const struct report_walk_span *span, struct err *err)
+{
+	struct span_lane *lane = user;
+	const enum span_phase last = span->dur_ns > 0 ? SPAN_BEGIN : SPAN_END;
+	enum status status = ST_OK;
+
+	for (int phase = SPAN_BEGIN; phase <= (int)last && status == ST_OK; phase++) {
+		status = put_head(lane, track, span->lane, (enum span_phase)phase, span->site_id,
+				  span->start_ns, err);
+		if (status == ST_OK)
+			status = put_args(lane->chrome, span, err);
+	}
+	return status;
 }
 
 static enum status leave_span(void *user, const struct prof_track *track,
 			      const struct report_walk_around *span, int number, struct err *err)
 {
 	struct span_lane *lane = user;
-	struct report_piece site;
-	enum status status = report_pieces_get(&lane->chrome->sites, span->site_id, &site, err);
+	enum status status =
+		put_head(lane, track, number, SPAN_END, span->site_id, span->end_ns, err);
 
-	if (status == ST_OK)
-		status = put_head(lane, track, number, SPAN_END, &site);
-	if (status != ST_OK)
-		return status;
-	report_sink_us(&lane->chrome->sink, span->end_ns);
 	report_sink_text(&lane->chrome->sink, "}");
-	return lane->chrome->sink.status;
+	return status;
 }
 
 static enum status put_spans(struct report_chrome *chrome, struct err *err)
@@ -210,7 +221,7 @@ static enum status put_spans(struct report_chrome *chrome, struct err *err)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(lane.heads); i++)
 		str_free(&lane.heads[i]);
-	chrome->counts[REPORT_CHROME_SPANS] = walk->spans;
+	chrome->counts[REPORT_CHROME_SPANS] = walk->counts.spans;
 	return status;
 }
 
@@ -278,59 +289,27 @@ static enum status put_all(struct report_chrome *chrome, struct err *err)
 /* --- what is said ------------------------------------------------------------------------------
  */
 
-/* Rows of the file that no zone lists, of which the walk therefore did not know. */
-static enum status count_unlisted(const struct report_chrome *chrome, int64_t *out, struct err *err)
-{
-	const struct report_export_request *request = chrome->request;
-	const struct report_walk *walk = &chrome->walk;
-	enum status status;
-
-	*out = 0;
-	if (request->live || request->clock >= 0 || request->execution != INT64_MIN ||
-	    request->from_ns != INT64_MIN || request->to_ns != INT64_MAX)
-		return ST_OK;
-	status = report_walk_ask(request->db, "SELECT count(*) FROM span_rows", out, err);
-	*out -= walk->spans + walk->lost;
-	return status;
-}
-
-static void note(struct str *notes, int64_t count, const char *one, const char *many)
-{
-	char text[FMT_SIZE];
-
-	if (count > 0)
-		str_addf(notes, "%s %s\n", fmt_count(text, count), count == 1 ? one : many);
-}
-
 static enum status tell(const struct report_chrome *chrome, const char *path, uint64_t bytes,
 			struct err *err)
 {
 	struct str what = {0}, notes = {0};
-	int64_t unlisted;
 	char text[FMT_SIZE];
-	enum status status = count_unlisted(chrome, &unlisted, err);
+	enum status status;
 
 	for (int i = 0; i < REPORT_CHROME_KINDS; i++)
 		str_addf(&what, "%s %s%s, ", fmt_count(text, chrome->counts[i]), kind_names[i].one,
 			 chrome->counts[i] == 1 ? "" : "s");
 	str_add(&what, fmt_bytes(text, bytes));
-	note(&notes, chrome->walk.open, "span was open: it ends with the recording",
-	     "spans were open: they end with the recording");
-	note(&notes, chrome->walk.moved, "span did not nest: it is on a further lane of its track",
-	     "spans did not nest: they are on further lanes of their tracks");
-	note(&notes, chrome->walk.lost + unlisted, "span left out: the file is damaged",
-	     "spans left out: the file is damaged");
-	note(&notes, chrome->loose_flows, "flow left out: a span of its ends is not there",
-	     "flows left out: a span of their ends is not there");
-	note(&notes, chrome->loose_steps, "device step left out: it has no time",
-	     "device steps left out: they have no time");
-	if (chrome->request->live)
-		str_add(&notes, "the run is still being recorded: this is what was there\n");
-	if (status == ST_OK && (what.failed || notes.failed))
+	report_walk_note(&notes, chrome->loose_flows,
+			 "flow left out: a span of its ends is not there",
+			 "flows left out: a span of their ends is not there");
+	report_walk_note(&notes, chrome->loose_steps, "device step left out: it has no time",
+			 "device steps left out: they have no time");
+	if (what.failed || notes.failed)
 		status = err_nomem(err);
-	if (status == ST_OK)
-		status = report_export_tell(chrome->request, path, str_peek(&what),
-					    str_peek(&notes), err);
+	else
+		status = report_walk_tell(&chrome->walk, path, str_peek(&what), str_peek(&notes),
+					  err);
 	str_free(&what);
 	str_free(&notes);
 	return status;

@@ -6,8 +6,10 @@
 #include "reports/report_walk.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/fmt.h"
 #include "common/mem.h"
 #include "reports/report_internal.h"
 
@@ -28,6 +30,29 @@ enum status report_walk_ask(struct prof_db *db, const char *sql, int64_t *out, s
 		*out = prof_column_int(query, 0);
 	prof_query_close(query);
 	return status;
+}
+
+static int by_track_id(const void *a, const void *b)
+{
+	const struct prof_track *const *x = a, *const *y = b;
+
+	return ((*x)->track_id > (*y)->track_id) - ((*x)->track_id < (*y)->track_id);
+}
+
+static enum status walk_tracks(struct report_walk *walk, struct err *err)
+{
+	enum status status = prof_timeline_tracks(walk->db, &walk->arena, &walk->tracks,
+						  &walk->track_count, err);
+
+	if (status != ST_OK || walk->track_count == 0)
+		return status;
+	walk->by_id = arena_alloc(&walk->arena, (size_t)walk->track_count, sizeof(*walk->by_id));
+	if (walk->by_id == NULL)
+		return err_nomem(err);
+	for (int i = 0; i < walk->track_count; i++)
+		walk->by_id[i] = &walk->tracks[i];
+	qsort(walk->by_id, (size_t)walk->track_count, sizeof(*walk->by_id), by_track_id);
+	return ST_OK;
 }
 
 /* When the recording ended, as far as it says. */
@@ -97,8 +122,7 @@ enum status report_walk_open(struct report_walk *walk, const struct report_expor
 	status = report_walk_ask(walk->db, "SELECT max(span_id) FROM span_rows", &walk->last_span,
 				 err);
 	if (status == ST_OK)
-		status = prof_timeline_tracks(walk->db, &walk->arena, &walk->tracks,
-					      &walk->track_count, err);
+		status = walk_tracks(walk, err);
 	if (status == ST_OK)
 		status = walk_ends(walk, err);
 	if (status == ST_OK)
@@ -135,10 +159,19 @@ bool report_walk_wants(const struct report_walk *walk, const struct prof_track *
 
 const struct prof_track *report_walk_track(const struct report_walk *walk, int64_t track_id)
 {
-	for (int i = 0; i < walk->track_count; i++)
-		if (walk->tracks[i].track_id == track_id)
-			return report_walk_wants(walk, &walk->tracks[i]) ? &walk->tracks[i] : NULL;
-	return NULL;
+	size_t low = 0, high = (size_t)walk->track_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (walk->by_id[middle]->track_id < track_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == (size_t)walk->track_count || walk->by_id[low]->track_id != track_id)
+		return NULL;
+	return report_walk_wants(walk, walk->by_id[low]) ? walk->by_id[low] : NULL;
 }
 
 enum status report_walk_has(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
@@ -235,10 +268,10 @@ static enum status walk_place(struct report_walk *walk, struct report_walk_span 
 		if (!lane_takes(lane, span))
 			continue;
 		span->depth = lane->count;
-		walk->moved += span->lane > 0;
+		walk->counts.moved += span->lane > 0;
 		return lane_push(lane, span, err);
 	}
-	walk->lost++;
+	walk->counts.lost++;
 	return ST_OK;
 }
 
@@ -381,8 +414,8 @@ static enum status take_span(struct report_walk *walk, struct report_walk_span *
 		return status;
 	if (walk->has_arguments)
 		status = arguments_of(walk, span, err);
-	walk->spans++;
-	walk->open += span->open;
+	walk->counts.spans++;
+	walk->counts.open += span->open;
 	return status == ST_OK ? walk->taker->enter(walk->taker->user, walk->track, span, err)
 			       : status;
 }
@@ -473,10 +506,61 @@ enum status report_walk_spans(struct report_walk *walk, const struct prof_track 
 			break;
 		status = read_range(walk, &range, err);
 		if (status == ST_OK)
-			status = report_export_tick(walk->request, walk->spans, walk->last_span,
-						    err);
+			status = report_export_tick(walk->request, walk->counts.spans,
+						    walk->last_span, err);
 	}
 	for (int i = 0; i < REPORT_WALK_LANES && status == ST_OK; i++)
 		status = lane_leave(walk, i, INT64_MAX, err);
+	return status;
+}
+
+/* --- what is said ------------------------------------------------------------------------------
+ */
+
+void report_walk_note(struct str *notes, int64_t count, const char *one, const char *many)
+{
+	char text[FMT_SIZE];
+
+	if (count > 0)
+		str_addf(notes, "%s %s\n", fmt_count(text, count), count == 1 ? one : many);
+}
+
+/* Rows of the file that no zone lists, of which the walk therefore did not know. */
+static enum status walk_unlisted(const struct report_walk *walk, int64_t *out, struct err *err)
+{
+	const struct report_export_request *request = walk->request;
+	enum status status;
+
+	*out = 0;
+	if (request->live || request->clock >= 0 || request->execution != INT64_MIN ||
+	    request->from_ns != INT64_MIN || request->to_ns != INT64_MAX)
+		return ST_OK;
+	status = report_walk_ask(walk->db, "SELECT count(*) FROM span_rows", out, err);
+	*out -= walk->counts.spans + walk->counts.lost;
+	return status;
+}
+
+enum status report_walk_tell(const struct report_walk *walk, const char *path, const char *what,
+			     const char *notes, struct err *err)
+{
+	struct str all = {0};
+	int64_t unlisted;
+	enum status status = walk_unlisted(walk, &unlisted, err);
+
+	report_walk_note(&all, walk->counts.open, "span was open: it ends with the recording",
+			 "spans were open: they end with the recording");
+	report_walk_note(&all, walk->counts.moved,
+			 "span did not nest: it is on a further lane of its track",
+			 "spans did not nest: they are on further lanes of their tracks");
+	report_walk_note(&all, walk->counts.lost + unlisted, "span left out: the file is damaged",
+			 "spans left out: the file is damaged");
+	str_add(&all, notes);
+	if (walk->request->live)
+		str_add(&all, "the run is still being recorded: this is what was there\n");
+	if (status == ST_OK)
+		status = all.failed ? err_nomem(err)
+				    : report_export_tell(walk->request, path, what, str_peek(&all),
+							 err);
+	str_free(&all);
 	return status;
 }

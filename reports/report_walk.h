@@ -54,6 +54,7 @@ struct report_walk {
 	struct prof_db *db;
 	struct arena arena;
 	struct prof_track *tracks;
+	const struct prof_track **by_id; /* the same, in order of track_id */
 	int track_count;
 	int64_t last_span;          /* the greatest id when the walk began */
 	int64_t end_ns[2];          /* of the recording, on each clock */
@@ -67,8 +68,10 @@ struct report_walk {
 	struct prof_query *arguments; /* of the range being read; NULL: none follow */
 	int64_t argument_span;
 	struct str text;
-	/* Counted. */
-	int64_t spans, open, moved, lost;
+	struct report_walk_counts {
+		int64_t spans, open; /* handed out, and of them open */
+		int64_t moved, lost; /* to further lanes; of which there are not enough */
+	} counts;
 };
 
 enum status report_walk_open(struct report_walk *walk, const struct report_export_request *request,
@@ -104,5 +107,13 @@ struct report_walk_taker {
 
 enum status report_walk_spans(struct report_walk *walk, const struct prof_track *track,
 			      const struct report_walk_taker *taker, struct err *err);
+
+/* Say what became of @path, as report_export_tell(), with notes on what the walk met before
+ * @notes. */
+enum status report_walk_tell(const struct report_walk *walk, const char *path, const char *what,
+			     const char *notes, struct err *err);
+
+/* Add a line "COUNT WHAT" where @count is not 0. */
+void report_walk_note(struct str *notes, int64_t count, const char *one, const char *many);
 
 #endif /* REPORT_WALK_H */

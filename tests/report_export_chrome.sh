@@ -25,9 +25,18 @@ refused() {
 POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' "$bin/ipu-train" "$run" --fit.epochs 2 --fit.steps_per_epoch 40 \
 	--compile.steps_per_execution 20 >out 2>err || fail "training: $(cat out err)"
 mv tf_report__* run
-for kind in awkward open empty; do
+for kind in awkward open empty killed; do
 	"$make" $kind.db $kind
 done
+# Spans that do not nest, as other writers may have them.
+cp awkward.db crossed.db
+sqlite3 crossed.db "UPDATE span_rows SET dur_ns = 1500 WHERE track_id = 3 AND depth = 1"
+# Rows that name what is not there, and times that no clock has.
+cp awkward.db wild.db
+sqlite3 wild.db "UPDATE span_rows SET site_id = -5, context_id = 9223372036854775807 WHERE track_id = 1;
+	UPDATE span_rows SET start_ns = 9223372036854775807, dur_ns = 9223372036854775807 WHERE track_id = 3 AND depth = 0;
+	UPDATE zones SET last_row = 9223372036854775807 WHERE kind = 0 AND track_id = 2;
+	UPDATE counter_rows SET time_ns = -9223372036854775807; INSERT INTO flow_rows VALUES (99, 777, 1, 1)"
 
 cat >check.py <<'PYTHON'
 import collections, decimal, json, re, sqlite3, sys
@@ -69,7 +78,7 @@ for e in trace["traceEvents"]:
         begin = around[e["pid"], e["tid"]].pop()
         assert begin["name"] == e["name"] and begin["cat"] == e["cat"]
         begin["dur"] = e["ts"] - begin["ts"]
-        assert begin["dur"] > 0
+        assert begin["dur"] > 0 or begin["args"] == e["args"]
         continue
     phase = "X" if e["ph"] == "B" else e["ph"]
     by["step" if e["cat"] == "device_step" else phase].append(e)
@@ -162,23 +171,51 @@ assert other["flows"] == len(by["f"]) and other["instants"] == len(by["i"]) and 
 print(len(by["X"]), len(by["step"]), len(by["f"]), len(by["i"]), len(by["C"]))
 PYTHON
 
-for name in run awkward.db open.db empty.db; do
+for name in run awkward.db open.db empty.db killed.db crossed.db; do
 	db=$name
 	[ ! -d $name ] || db=$name/profile.db
 	"$bin/ipu-report" $name export chrome -o $name.json >said || fail "$name: exit code $?"
 	"$python" check.py $db $name.json >counts || fail "$name: not what SQL says"
 	cp counts $name.counts
 done
+"$bin/ipu-report" wild.db export chrome -o wild.json >said || fail "wild.db: exit code $?"
+"$python" -m json.tool wild.json >pretty || fail "wild.db: no JSON"
+grep -q '^1 flow left out: a span of its ends is not there$' said || fail "said: $(cat said)"
 read -r spans steps flows _ <run.counts
 [ "$spans" -gt 500 ] && [ "$steps" -gt 500 ] && [ "$flows" -gt 50 ] || fail "the run has little: $(cat run.counts)"
 "$bin/ipu-report" run export chrome >said
 "$python" -c 'import sys; print("trace.json: {:,} spans, ".format(int(sys.argv[1])), end="")' "$spans" >wanted
 grep -qF "$(cat wanted)" said || fail "said: $(cat said)"
 cmp trace.json run.json || fail "two exports differ"
+"$bin/ipu-report" crossed.db export chrome -o - 2>said | cmp - crossed.db.json || fail "-o - differs"
+grep -q '^1 span did not nest: it is on a further lane of its track$' said || fail "said: $(cat said)"
+grep -q '"name":"device (2)","track":"device"' crossed.db.json || fail "no further lane"
 "$bin/ipu-report" open.db export chrome -o - 2>said | cmp - open.db.json || fail "-o - differs"
 grep -q '^2 spans were open: they end with the recording$' said || fail "said: $(cat said)"
 "$bin/ipu-report" run export chrome -o run.json.gz >said
 gzip -dc run.json.gz | cmp - run.json || fail "the compressed one differs"
+
+# ---- a run that is being recorded ----------------------------------------------------------------
+"$make" live.db large 1500000 &
+maker=$!
+while [ ! -s live.db ]; do sleep 0.02; done
+"$bin/ipu-report" live.db export chrome -o live.json >said || fail "live: exit code $?"
+wait $maker
+"$python" - <<'PYTHON'
+import collections, json
+
+trace = json.load(open("live.json"))
+around = collections.defaultdict(list)
+for e in trace["traceEvents"]:
+    stack = around[e["pid"], e["tid"]]
+    if e["ph"] == "B":
+        assert not stack or stack[-1][1] <= e["ts"]
+        stack.append((e["name"], e["ts"]))
+    elif e["ph"] == "E":
+        name, start = stack.pop()
+        assert name == e["name"] and start <= e["ts"]
+assert not any(around.values())
+PYTHON
 
 # ---- parts ---------------------------------------------------------------------------------------
 part() {

@@ -1,5 +1,5 @@
 # Tests of reports/. report_sample.c records the run that they look at.
-foreach(module IN ITEMS announce auto monitor options table)
+foreach(module IN ITEMS announce auto monitor options sink table)
 	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c
 		LIBS reports LABELS unit reports)
 endforeach()
@@ -39,6 +39,11 @@ endforeach()
 ipuscope_add_script(NAME report_diff LABELS golden reports)
 ipuscope_add_script(NAME report_export LABELS golden reports)
 ipuscope_add_script(NAME report_export_chrome LABELS golden reports)
+ipuscope_add_script(NAME report_export_formats LABELS golden reports)
+# A browser loads what was exported: npm is asked for speedscope once.
+ipuscope_add_script(NAME report_export_browser LABELS golden reports
+	ARGS ${PROJECT_BINARY_DIR}/npm)
+
 # The files beside profile.db, of a run made by hand and of trainings.
 ipuscope_add_test(NAME test_report_popvision SOURCES test_report_popvision.c report_sample.c
 	LIBS reports PkgConfig::CBOR LABELS unit reports)

@@ -1,14 +1,18 @@
 /*
- * trace_make FILE KIND [SPANS]: write a recording with a timeline, for scripts.
+ * trace_make FILE KIND [SPANS] [IPUS]: write a recording with a timeline, for scripts.
  *
- * awkward: names, values and times that are hard on writers of JSON. large: SPANS spans on four
- * tracks, in threes that nest, with keys. open: spans that nobody ended. empty: nothing.
+ * awkward: names, values and times that are hard on writers of JSON. large: SPANS spans, in
+ * threes that nest, with keys, on a host and a device track for each of IPUS. open: spans that
+ * nobody ended. empty: nothing.
  */
 #include <ipuscope/profiler.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define IPUS_MOST 64
 
 IPS_SITE(OUTER, "stage", "outer");
 IPS_SITE(INNER, "layer", "inner");
@@ -67,32 +71,32 @@ static void write_awkward(struct ips_recording *recording)
 	ips_span_at(device, &OUTER, 8000000000000001, 999999999);
 }
 
-/* Two IPUs with a host and a device lane each; threes: outer(inner(leaf)). */
-static void write_large(struct ips_recording *recording, long spans)
+/* A host and a device lane for each IPU; threes: outer(inner(leaf)). */
+static void write_large(struct ips_recording *recording, long spans, int ipus)
 {
-	struct ips_track *tracks[4];
+	struct ips_track *tracks[2 * IPUS_MOST];
 	struct ips_keys keys = IPS_KEYS_NULL;
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 2 * ipus; i++) {
 		char name[32];
 
-		snprintf(name, sizeof(name), "%s/IPU %d", i < 2 ? "host" : "device", i % 2);
-		tracks[i] = track(recording, name, i % 2, i < 2 ? IPS_HOST : IPS_DEVICE);
+		snprintf(name, sizeof(name), "%s/IPU %d", i < ipus ? "host" : "device", i % ipus);
+		tracks[i] = track(recording, name, i % ipus, i < ipus ? IPS_HOST : IPS_DEVICE);
 	}
 	keys.mode = IPS_TRAIN;
 	keys.epoch = 1;
 	keys.phase = 'F';
 	for (long i = 0; i < spans / 3; i++) {
-		struct ips_track *lane = tracks[i % 4];
-		const int64_t at = i / 4 * 1000;
+		struct ips_track *lane = tracks[i % (2 * ipus)];
+		const int64_t at = i / (2 * ipus) * 1000;
 
 		keys.execution = i / 100000;
 		keys.weight_update = i / 1000;
-		keys.step = i / 4;
-		keys.microbatch = i / 4 % 16;
-		keys.ipu = i % 2;
-		keys.stage = i % 2;
-		if (i % 64 < 4)
+		keys.step = i / (2 * ipus);
+		keys.microbatch = i / (2 * ipus) % 16;
+		keys.ipu = i % ipus;
+		keys.stage = i % ipus;
+		if (i / (2 * ipus) % 16 == 0)
 			ips_track_set_keys(lane, &keys);
 		ips_span_at(lane, &OUTER, at, 900);
 		ips_span_at(lane, &INNER, at + 1, 800);
@@ -120,7 +124,7 @@ int main(int argc, char **argv)
 	const char *kind = argc < 3 ? "" : argv[2];
 
 	if (argc < 3) {
-		fputs("usage: trace_make FILE KIND [SPANS]\n", stderr);
+		fputs("usage: trace_make FILE KIND [SPANS] [IPUS]\n", stderr);
 		return 2;
 	}
 	if (ips_recording_open(&recording, argv[1], NULL, message, sizeof(message)) != 0) {
@@ -130,9 +134,14 @@ int main(int argc, char **argv)
 	if (strcmp(kind, "awkward") == 0)
 		write_awkward(recording);
 	else if (strcmp(kind, "large") == 0)
-		write_large(recording, argc > 3 ? atol(argv[3]) : 1000000);
-	else if (strcmp(kind, "open") == 0)
+		write_large(recording, argc > 3 ? atol(argv[3]) : 1000000,
+			    argc > 4 && atoi(argv[4]) <= IPUS_MOST ? atoi(argv[4]) : 2);
+	else if (strcmp(kind, "open") == 0 || strcmp(kind, "killed") == 0)
 		write_open(recording);
+	if (strcmp(kind, "killed") == 0) {
+		ips_recording_flush(recording);
+		_exit(0);
+	}
 	if (ips_recording_close(recording, message, sizeof(message)) != 0) {
 		fprintf(stderr, "%s\n", message);
 		return 1;
