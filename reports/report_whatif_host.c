@@ -77,14 +77,12 @@ static enum status take_bubble(struct report_whatif *whatif, const struct prof_q
 	return ST_OK;
 }
 
-static enum status theory(struct ipu_bubble *out, const struct report_whatif *whatif,
-			  const struct ipu_schedule_params *params, const double *forward,
-			  const double *backward, struct err *err)
+static enum status theory(struct ipu_bubble *out, const struct ipu_schedule_params *params,
+			  const double *forward, const double *backward, struct err *err)
 {
 	struct ipu_schedule *schedule;
 	enum status status = ipu_schedule_new(&schedule, params, err);
 
-	(void)whatif;
 	if (status != ST_OK)
 		return status;
 	status = ipu_bubble_theory(schedule, forward, backward, false, out, err);
@@ -104,7 +102,7 @@ static enum status compare(struct report_whatif *whatif, struct err *err)
 						   .ipus = whatif->ipus,
 						   .device = whatif->device};
 	struct ipu_bubble ideal;
-	enum status status = theory(&ideal, whatif, &params, host->forward, host->backward, err);
+	enum status status = theory(&ideal, &params, host->forward, host->backward, err);
 
 	if (status != ST_OK)
 		return status;
@@ -171,7 +169,7 @@ static enum status predict_ideal(struct report_whatif_prediction *out,
 						   .ipus = plan->ipus,
 						   .device = plan->device};
 	struct ipu_bubble ideal;
-	enum status status = theory(&ideal, whatif, &params, host->forward, host->backward, err);
+	enum status status = theory(&ideal, &params, host->forward, host->backward, err);
 
 	if (status != ST_OK)
 		return status;
@@ -192,8 +190,7 @@ static enum status predict_comparison(struct report_whatif_prediction *out,
 		return err_nomem(err);
 	for (int s = 0; s < plan->stages; s++)
 		weights[s] = host->backward[s] / 2;
-	return report__whatif_pipeline(out, whatif, plan, host->forward, host->backward, weights, 0,
-				       err);
+	return report__whatif_pipeline(out, plan, host->forward, host->backward, weights, 0, err);
 }
 
 enum status report__whatif_host_predict(struct report_whatif_prediction *out,

@@ -179,7 +179,6 @@ enum status report__whatif_host_predict(struct report_whatif_prediction *out,
 					const struct report_whatif *whatif,
 					const struct whatif_plan *plan, struct err *err);
 enum status report__whatif_pipeline(struct report_whatif_prediction *out,
-				    const struct report_whatif *whatif,
 				    const struct whatif_plan *plan, const double *forward_ns,
 				    const double *backward_ns, const double *weight_ns,
 				    double communication_ns, struct err *err);

@@ -262,7 +262,6 @@ static enum status run_pipeline(struct ipu_pipeline **out, const struct whatif_p
 }
 
 enum status report__whatif_pipeline(struct report_whatif_prediction *out,
-				    const struct report_whatif *whatif,
 				    const struct whatif_plan *plan, const double *forward_ns,
 				    const double *backward_ns, const double *weight_ns,
 				    double communication_ns, struct err *err)
@@ -271,7 +270,6 @@ enum status report__whatif_pipeline(struct report_whatif_prediction *out,
 	enum status status = run_pipeline(&pipeline, plan, forward_ns, backward_ns, weight_ns,
 					  communication_ns, err);
 
-	(void)whatif;
 	if (status != ST_OK)
 		return status;
 	out->makespan_ns = pipeline->bubble.makespan_ns;
@@ -299,8 +297,8 @@ static enum status predict_comparison(struct report_whatif_prediction *out,
 		times[stages + (size_t)s] = cycles_ns(plan, stage_cycles(&plan->costs[s], true));
 		times[2 * stages + (size_t)s] = cycles_ns(plan, plan->weights[s]);
 	}
-	status = report__whatif_pipeline(out, whatif, plan, times, times + stages,
-					 times + 2 * stages, hop_ns(plan), err);
+	status = report__whatif_pipeline(out, plan, times, times + stages, times + 2 * stages,
+					 hop_ns(plan), err);
 	out->run_ns = out->makespan_ns +
 		      llround(once_ns(plan, IPU_FUNCTION_START) + once_ns(plan, IPU_FUNCTION_U) +
 			      cycles_ns(plan, ipu_sync_cycles(&plan->target, plan->ipus)));
