@@ -84,26 +84,6 @@ static enum status resolve(const char *path, char out[FS_PATH_SIZE], struct err 
 	return S_ISREG(info.st_mode) ? ST_OK : err_set(err, ST_FORMAT, "%s: not a file", path);
 }
 
-/* "file:PATH?immutable=1" with what is special in URIs escaped. */
-static char *immutable_uri(const char *path)
-{
-	struct str uri = {0};
-
-	str_add(&uri, "file:");
-	for (const char *p = path; *p != 0; p++) {
-		if (strchr("%?#", *p) != NULL)
-			str_addf(&uri, "%%%02X", (unsigned)(unsigned char)*p);
-		else
-			str_add_bytes(&uri, p, 1);
-	}
-	str_add(&uri, "?immutable=1");
-	if (uri.failed) {
-		str_free(&uri);
-		return NULL;
-	}
-	return uri.text;
-}
-
 static int connect_to(struct prof_db *db, const char *name, int flags)
 {
 	int code;
@@ -137,7 +117,7 @@ static int connect_immutable(struct prof_db *db)
 	snprintf(wal, sizeof(wal), "%s-wal", db->path);
 	if (stat(wal, &info) == 0 && info.st_size > 0)
 		return SQLITE_CANTOPEN;
-	uri = immutable_uri(db->path);
+	uri = prof_sql_uri(db->path, "immutable=1");
 	if (uri == NULL)
 		return SQLITE_NOMEM;
 	code = connect_to(db, uri, SQLITE_OPEN_URI);

@@ -207,3 +207,22 @@ enum status prof_insert_flush(struct prof_insert *insert, struct err *err)
 	}
 	return status;
 }
+
+char *prof_sql_uri(const char *path, const char *query)
+{
+	struct str uri = {0};
+
+	str_add(&uri, "file:");
+	for (const char *p = path; *p != 0; p++) {
+		if (strchr("%?#", *p) != NULL)
+			str_addf(&uri, "%%%02X", (unsigned)(unsigned char)*p);
+		else
+			str_add_bytes(&uri, p, 1);
+	}
+	str_addf(&uri, "?%s", query);
+	if (uri.failed) {
+		str_free(&uri);
+		return NULL;
+	}
+	return uri.text;
+}

@@ -61,6 +61,10 @@ void prof_insert_fini(struct prof_insert *insert);
 enum status prof_insert_row(struct prof_insert *insert, struct prof_cell **cells, struct err *err);
 enum status prof_insert_flush(struct prof_insert *insert, struct err *err);
 
+/* "file:PATH?QUERY" with what is special in URIs escaped; the caller's (mem_free). NULL: no memory.
+ */
+char *prof_sql_uri(const char *path, const char *query);
+
 /* Execute a prepared statement that gives no rows, and reset it. */
 enum status prof_sql_execute(sqlite3_stmt *statement, struct err *err, const char *what);
 

@@ -14,6 +14,7 @@
 #include "profiler/prof_copier.h"
 #include "profiler/prof_db.h"
 #include "profiler/prof_index.h"
+#include "profiler/prof_inserts.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_process.h"
 #include "profiler/prof_schema.h"
@@ -153,33 +154,12 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 		 "INSERT INTO instant_rows (track_id, site_id, time_ns, context_id)", 4, NULL},
 		{&writer->samples, "INSERT INTO counter_rows (track_id, site_id, time_ns, value)",
 		 4, NULL},
-		{&writer->zones,
-		 "INSERT INTO zones (kind, track_id, first_ns, first_row, last_ns, last_row, "
-		 "finest)",
-		 7, NULL},
-		{&writer->sparse_zones,
-		 "INSERT INTO sparse_zones (track_id, finest, first_ns, first_row, last_ns, "
-		 "last_row)",
-		 6, NULL},
-		{&writer->longs, "INSERT INTO long_spans (track_id, level, start_ns, span_id)", 4,
-		 NULL},
-		{&writer->levels,
-		 "INSERT INTO span_levels (track_id, level, bucket, depth, busy_ns, count, "
-		 "site_id, "
-		 "site_ns)",
-		 8,
-		 "ON CONFLICT DO UPDATE SET busy_ns = busy_ns + excluded.busy_ns, "
-		 "count = count + excluded.count, "
-		 "site_id = iif(excluded.site_ns >= site_ns, excluded.site_id, site_id), "
-		 "site_ns = max(excluded.site_ns, site_ns)"},
-		{&writer->counter_levels,
-		 "INSERT INTO counter_levels (track_id, site_id, level, bucket, count, least, "
-		 "greatest, "
-		 "total)",
-		 8,
-		 "ON CONFLICT DO UPDATE SET count = count + excluded.count, "
-		 "least = min(least, excluded.least), greatest = max(greatest, excluded.greatest), "
-		 "total = total + excluded.total"},
+		{&writer->zones, PROF_INSERT_ZONE, 7, NULL},
+		{&writer->sparse_zones, PROF_INSERT_SPARSE_ZONE, 6, NULL},
+		{&writer->longs, PROF_INSERT_LONG, 4, NULL},
+		{&writer->levels, PROF_INSERT_LEVEL, 8, PROF_INSERT_LEVEL_TAIL},
+		{&writer->counter_levels, PROF_INSERT_COUNTER_LEVEL, 8,
+		 PROF_INSERT_COUNTER_LEVEL_TAIL},
 		{&writer->overhead,
 		 "INSERT INTO overhead_rows (rank, time_ns, events, rows, bytes, dropped, "
 		 "record_ns_estimate, write_ns)",

@@ -64,6 +64,7 @@ static const struct {
 	{"dataset", offsetof(struct report_summary, dataset), 0},
 	{"ipus", 0, offsetof(struct report_summary, ipus)},
 	{"replicas", 0, offsetof(struct report_summary, replicas)},
+	{"ranks", 0, offsetof(struct report_summary, ranks)},
 	{"stages", 0, offsetof(struct report_summary, stages)},
 	{"batch_size", 0, offsetof(struct report_summary, batch_size)},
 	{"gradient_accumulation", 0, offsetof(struct report_summary, gradient_accumulation)},
@@ -101,6 +102,9 @@ static enum status summary_fact(struct report_summary *out, const char *key, con
 		out->oversubscribed = !strcmp(value, "1") || !strcmp(value, "true");
 		return ST_OK;
 	}
+	/* What a merge says of each rank: many, and in meta. */
+	if (str_starts_with(key, "merge."))
+		return ST_OK;
 	out->options[out->option_count].name = arena_strdup(&out->arena, key);
 	out->options[out->option_count].value = arena_strdup(&out->arena, value);
 	if (!out->options[out->option_count].name || !out->options[out->option_count].value)
@@ -409,6 +413,7 @@ enum status report_summary_add(struct report_summary *out, struct prof_db *db,
 		.gradient_accumulation = UNKNOWN,
 		.host_threads = UNKNOWN,
 		.start_epoch_ns = UNKNOWN,
+		.ranks = UNKNOWN,
 		.loss = NAN,
 		.accuracy = NAN,
 		.evaluate_loss = NAN,

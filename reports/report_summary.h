@@ -67,6 +67,7 @@ struct report_summary {
 	const char *dataset; /* these texts are NULL where meta says nothing */
 	int64_t batch_size, gradient_accumulation, host_threads; /* INT64_MIN: unknown */
 	int64_t start_epoch_ns;                                  /* INT64_MIN: unknown */
+	int64_t ranks; /* of a merged file; INT64_MIN: of none */
 	int64_t duration_ns, epochs, executions, steps, weight_updates, replicas, ipus, stages;
 	int64_t traced, untraced; /* executions with and without a timeline of the device */
 	double loss, accuracy;    /* of the last training epoch; NaN: unknown */

@@ -187,6 +187,9 @@ static void print_training(struct print *print)
 	print_line(print, LABEL "%s on %s, %s; schedule %s", "pipeline",
 		   print_of(a, s->stages, "stage"), print_of(b, s->ipus, "IPU"),
 		   print_of(c, s->replicas, "replica"), print_text(s->schedule));
+	if (s->ranks != UNKNOWN)
+		print_line(print, LABEL "%s: counts and means below are of all of them", "merged",
+			   print_of(a, s->ranks, "rank"));
 	print_line(print, LABEL "%s, simulated (%s)", "device", print_text(s->target),
 		   print_text(s->cost_model));
 	print_line(print, LABEL "%s%s", "host", print_of(a, s->host_threads, "thread"),

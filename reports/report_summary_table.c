@@ -102,6 +102,8 @@ static void rows_run(struct rows *rows, const struct report_summary *s)
 	rows_text(rows, "run", "cost_model", s->cost_model);
 	rows_integer(rows, "run", "batch_size", s->batch_size);
 	rows_integer(rows, "run", "gradient_accumulation", s->gradient_accumulation);
+	if (s->ranks != UNKNOWN)
+		rows_integer(rows, "run", "ranks", s->ranks);
 	rows_integer(rows, "run", "stages", s->stages);
 	rows_integer(rows, "run", "ipus", s->ipus);
 	rows_integer(rows, "run", "replicas", s->replicas);

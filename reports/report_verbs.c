@@ -11,6 +11,7 @@ static const struct report_verb verb_table[] = {
 	{"diff", &report_diff_cli, report_diff_command},
 	{"export", &report_export_cli, report_export_command},
 	{"import", &report_import_cli, report_import_command},
+	{"merge", &report_merge_cli, report_merge_command},
 	{"what-if", &report_whatif_cli, report_whatif_command},
 };
 

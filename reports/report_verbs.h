@@ -25,6 +25,8 @@ const struct report_verb *report_verb_take(int *argc, char ***argv);
 extern const struct cli_command report_diff_cli, report_export_cli;
 int report_diff_command(int argc, char **argv);
 int report_export_command(int argc, char **argv);
+extern const struct cli_command report_merge_cli;
+int report_merge_command(int argc, char **argv);
 extern const struct cli_command report_whatif_cli;
 int report_whatif_command(int argc, char **argv);
 extern const struct cli_command report_import_cli;

@@ -30,6 +30,9 @@ ipuscope_add_test(NAME test_report_whatif SOURCES test_report_whatif.c
 	LIBS reports profiler PkgConfig::SQLITE LABELS unit reports)
 ipuscope_add_script(NAME report_whatif LABELS golden reports)
 
+# `merge`: of two trainers that ran at once.
+ipuscope_add_script(NAME report_merge LABELS golden reports)
+
 # `export`: of recordings that capture_make and trace_make write.
 foreach(maker IN ITEMS capture_make trace_make)
 	add_executable(${maker} ${maker}.c)

@@ -1,0 +1,144 @@
+/*
+ * Merging: how far each source's host times are moved. See prof_merge.h.
+ *
+ * Recordings say when they started by their host's wall clock, which may be wrong by seconds where
+ * hosts differ. Processes of one job meet at every execution: what is left between the starts of
+ * executions with equal numbers is the clocks' error, its median being little disturbed by those
+ * that one of them reached late.
+ */
+#include "profiler/prof_merge_internal.h"
+
+#include "common/mem.h"
+
+/* Moments of a source: the starts of its first rank's executions by number... */
+#define EXECUTIONS(schema)                                                                         \
+	"SELECT mode, epoch, execution AS number, min(start_ns) AS ns FROM " schema                \
+	".execution_rows WHERE start_ns IS NOT NULL AND execution IS NOT NULL AND "                \
+	"rank = (SELECT min(rank) FROM " schema ".execution_rows) GROUP BY 1, 2, 3"
+
+/* ...or, where there are none in common, the first span of each step on the host clock. */
+#define STEPS(schema)                                                                              \
+	"SELECT c.mode, NULL AS epoch, c.step AS number, min(s.start_ns) AS ns FROM " schema       \
+	".span_rows s JOIN " schema ".contexts c ON c.context_id = s.context_id JOIN " schema      \
+	".track_rows t ON t.track_id = s.track_id WHERE t.clock = 0 AND c.step IS NOT NULL AND "   \
+	"c.rank = (SELECT min(rank) FROM " schema ".track_rows) GROUP BY 1, 2, 3"
+
+#define COMMON(moments)                                                                            \
+	"INSERT INTO temp.anchors SELECT b.ns - a.ns FROM (" moments("ref") ") a JOIN (" moments(  \
+		"src") ") b ON b.number = a.number AND b.mode IS a.mode AND b.epoch IS a.epoch"
+
+static bool has_executions(struct merge *m)
+{
+	return prof__merge_has(m, "execution_rows", "row_id");
+}
+
+/* The anchors of the source at hand and the first one, as differences of recorded times. */
+static enum status find_anchors(struct merge *m, struct err *err)
+{
+	enum status status = prof__merge_run(m, "DELETE FROM temp.anchors", err);
+	int64_t count = 0;
+
+	if (status == ST_OK && has_executions(m))
+		status = prof__merge_run(m, COMMON(EXECUTIONS), err);
+	if (status == ST_OK)
+		status = prof__merge_ask(m, "SELECT count(*) FROM temp.anchors", &count, err);
+	if (status == ST_OK && count == 0)
+		status = prof__merge_run(m, COMMON(STEPS), err);
+	if (status == ST_OK)
+		status = prof__merge_ask(m, "SELECT count(*) FROM temp.anchors",
+					 &m->source->anchors, err);
+	return status;
+}
+
+/* What is left after the shifts, of @reference and of the source at hand. */
+static enum status measure(struct merge *m, const struct prof_merge_source *reference,
+			   struct err *err)
+{
+	struct prof_merge_source *source = m->source;
+	const int64_t shift = source->shift_ns - reference->shift_ns;
+	int64_t median, least, greatest;
+	enum status status;
+
+	if (source->anchors <= 0)
+		return ST_OK;
+	status = prof__merge_ask(m,
+				 "SELECT d FROM temp.anchors ORDER BY d LIMIT 1 "
+				 "OFFSET (SELECT (count(*) - 1) / 2 FROM temp.anchors)",
+				 &median, err);
+	if (status == ST_OK)
+		status = prof__merge_ask(m, "SELECT min(d) FROM temp.anchors", &least, err);
+	if (status == ST_OK)
+		status = prof__merge_ask(m, "SELECT max(d) FROM temp.anchors", &greatest, err);
+	if (status != ST_OK)
+		return status;
+	if (m->params->align == PROF_MERGE_ALIGN_STEPS) {
+		source->shift_ns = reference->shift_ns - median;
+		source->residual_ns = 0;
+		source->greatest_ns =
+			greatest - median > median - least ? greatest - median : median - least;
+		return ST_OK;
+	}
+	source->residual_ns = median + shift;
+	least = least + shift < 0 ? -(least + shift) : least + shift;
+	greatest = greatest + shift < 0 ? -(greatest + shift) : greatest + shift;
+	source->greatest_ns = least > greatest ? least : greatest;
+	return ST_OK;
+}
+
+static enum status compare(struct merge *m, struct err *err)
+{
+	enum status status = prof__merge_attach(m, m->files[0].path, "ref", err);
+
+	for (m->at = 1; m->at < m->count && status == ST_OK; m->at++) {
+		m->source = &m->sources[m->at];
+		status = prof__merge_attach(m, m->files[m->at].path, "src", err);
+		if (status != ST_OK)
+			break;
+		status = find_anchors(m, err);
+		if (status == ST_OK)
+			status = measure(m, &m->sources[0], err);
+		if (status != ST_OK)
+			err_prefix(err, "%s", m->files[m->at].path);
+		prof__merge_detach(m, "src");
+	}
+	prof__merge_detach(m, "ref");
+	return status;
+}
+
+static void wall(struct merge *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->sources[i].has_clock && m->params->align != PROF_MERGE_ALIGN_NONE)
+			m->sources[i].shift_ns = m->files[i].epoch_ns;
+	}
+}
+
+/* The earliest start becomes 0; what has no clock starts there. */
+static void settle(struct merge *m, bool all)
+{
+	int64_t least = INT64_MAX;
+
+	for (size_t i = 0; i < m->count; i++) {
+		if ((all || m->sources[i].has_clock) && m->sources[i].shift_ns < least)
+			least = m->sources[i].shift_ns;
+	}
+	for (size_t i = 0; i < m->count && least != INT64_MAX; i++) {
+		if (all || m->sources[i].has_clock)
+			m->sources[i].shift_ns -= least;
+	}
+}
+
+enum status prof__merge_align(struct merge *m, struct err *err)
+{
+	enum status status;
+
+	m->what = "align";
+	wall(m);
+	if (m->params->align != PROF_MERGE_ALIGN_NONE)
+		settle(m, false);
+	status = prof__merge_run(m, "CREATE TEMP TABLE anchors (d INTEGER NOT NULL)", err);
+	if (status == ST_OK)
+		status = compare(m, err);
+	settle(m, true);
+	return status;
+}

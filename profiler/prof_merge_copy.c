@@ -1,0 +1,442 @@
+/*
+ * Merging: the rows. See prof_merge.h.
+ *
+ * Tables are copied by statements made of their columns and of the rules below, which say what
+ * happens to a column: most rules are by name, as a name means the same everywhere. Columns that an
+ * older source does not have become NULL.
+ */
+#include "profiler/prof_merge_internal.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "profiler/prof_sql.h"
+
+enum rule {
+	RULE_PLAIN,
+	RULE_OWN, /* SQLite numbers the rows anew */
+	RULE_BASE,
+	RULE_RANK,
+	RULE_WHERE, /* a context, or the one that says the rank alone */
+	RULE_MAP,   /* looked up in a map of ids */
+	RULE_HOST,  /* a time of the host clock */
+	RULE_CLOCK, /* a time of the clock that the row names */
+	RULE_TRACK  /* a time of its track's clock */
+};
+
+struct column_rule {
+	const char *table; /* NULL: any */
+	const char *column;
+	enum rule rule;
+	const char *with; /* the base's name, or the map */
+};
+
+/* The first that fits counts. */
+static const struct column_rule rules[] = {
+	{"health_rows", "row_id", RULE_BASE, ":health"},
+	{"health_sum_rows", "first_row", RULE_BASE, ":health"},
+	{"program_rows", "parent_id", RULE_BASE, ":program"},
+	{"program_rows", "call_target", RULE_BASE, ":program"},
+	{"variable_rows", "ipu", RULE_BASE, ":ipu"},
+	{"variable_tile_rows", "ipu", RULE_BASE, ":ipu"},
+	{"tile_memory_rows", "ipu", RULE_BASE, ":ipu"},
+	{"liveness_rows", "ipu", RULE_BASE, ":ipu"},
+	{"execution_rows", "start_ns", RULE_HOST, NULL},
+	{"execution_sum_rows", "first_start_ns", RULE_HOST, NULL},
+	{"execution_sum_rows", "last_end_ns", RULE_HOST, NULL},
+	{"span_rows", "start_ns", RULE_TRACK, NULL},
+	{"instant_rows", "time_ns", RULE_TRACK, NULL},
+	{"counter_rows", "time_ns", RULE_TRACK, NULL},
+	{NULL, "row_id", RULE_OWN, NULL},
+	{NULL, "sum_id", RULE_OWN, NULL},
+	{NULL, "rank", RULE_RANK, NULL},
+	{"contexts", "context_id", RULE_BASE, ":context"},
+	{"span_rows", "context_id", RULE_BASE, ":context"}, /* the track says the rank */
+	{"instant_rows", "context_id", RULE_BASE, ":context"},
+	{NULL, "context_id", RULE_WHERE, NULL},
+	{NULL, "track_id", RULE_BASE, ":track"},
+	{NULL, "span_id", RULE_BASE, ":span"},
+	{NULL, "from_span_id", RULE_BASE, ":span"},
+	{NULL, "to_span_id", RULE_BASE, ":span"},
+	{NULL, "trace_id", RULE_BASE, ":trace"},
+	{NULL, "program_id", RULE_BASE, ":program"},
+	{NULL, "variable_id", RULE_BASE, ":variable"},
+	{NULL, "site_id", RULE_MAP, "site_map"},
+	{NULL, "tensor_id", RULE_MAP, "tensor_map"},
+	{NULL, "category_id", RULE_MAP, "text_map"},
+	{NULL, "name_id", RULE_MAP, "text_map"},
+	{NULL, "operation_id", RULE_MAP, "text_map"},
+	{NULL, "region_id", RULE_MAP, "text_map"},
+	{NULL, "type_id", RULE_MAP, "text_map"},
+	{NULL, "schedule_id", RULE_MAP, "text_map"},
+	{NULL, "rule_id", RULE_MAP, "text_map"},
+	{NULL, "time_ns", RULE_HOST, NULL},
+	{NULL, "first_ns", RULE_HOST, NULL},
+	{NULL, "last_time_ns", RULE_HOST, NULL},
+	{NULL, "start_ns", RULE_CLOCK, NULL},
+	{NULL, "first_start_ns", RULE_CLOCK, NULL},
+	{NULL, "last_end_ns", RULE_CLOCK, NULL},
+};
+
+/* What was compiled: no rank in it, so one copy where sources have the same. */
+static const char *const model_tables[] = {
+	"layer_rows",         "operation_rows",   "plan_rows",
+	"program_rows",       "compute_set_rows", "variable_rows",
+	"variable_tile_rows", "tile_memory_rows", "liveness_rows",
+};
+
+static const char *const row_tables[] = {
+	"contexts", /* first */
+	"span_rows",
+	"span_arg_rows",
+	"instant_rows",
+	"flow_rows",
+	"counter_rows",
+	"execution_rows",
+	"device_traces",
+	"device_step_rows",
+	"device_run_rows",
+	"stage_timing_rows",
+	"bubble_rows",
+	"tensor_tier_rows",
+	"tensor_stat_rows",
+	"tensor_histogram_rows",
+	"tensor_epoch_rows",
+	"capture_rows",
+	"metric_rows",
+	"health_rows",
+	"first_nonfinite_rows",
+	"nonfinite_trail_rows",
+	"overhead_rows",
+	"time_split_rows",
+	"stage_sum_rows",
+	"bubble_sum_rows",
+	"execution_sum_rows",
+	"metric_sum_rows",
+	"health_sum_rows",
+	"overhead_sum_rows",
+};
+
+/* ---- the statements ---- */
+
+static const struct column_rule *rule_of(const char *table, const char *column)
+{
+	static const struct column_rule plain = {NULL, NULL, RULE_PLAIN, NULL};
+
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+		if (strcmp(rules[i].column, column) == 0 &&
+		    (rules[i].table == NULL || strcmp(rules[i].table, table) == 0))
+			return &rules[i];
+	}
+	return &plain;
+}
+
+bool prof__merge_has(struct merge *m, const char *table, const char *column)
+{
+	sqlite3_stmt *statement;
+	bool has;
+
+	if (sqlite3_prepare_v2(m->db, "SELECT 1 FROM pragma_table_info(?1, 'src') WHERE name = ?2",
+			       -1, &statement, NULL) != SQLITE_OK)
+		return false;
+	sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 2, column, -1, SQLITE_STATIC);
+	has = sqlite3_step(statement) == SQLITE_ROW;
+	sqlite3_finalize(statement);
+	return has;
+}
+
+/* INSERT INTO main.table (NAMES) SELECT VALUES FROM src.table x JOINS, in pieces. */
+struct copy {
+	const char *table;
+	struct str names, values, joins;
+	int maps;
+	bool by_track;
+};
+
+static void copy_free(struct copy *copy)
+{
+	str_free(&copy->names);
+	str_free(&copy->values);
+	str_free(&copy->joins);
+}
+
+static void add_map(struct copy *copy, const char *column, const char *map, bool needed)
+{
+	int number = copy->maps++;
+
+	str_addf(&copy->values, needed ? "coalesce(j%d.new, 0)" : "j%d.new", number);
+	str_addf(&copy->joins, " LEFT JOIN temp.%s j%d ON j%d.old = x.%s", map, number, number,
+		 column);
+}
+
+static void add_value(struct copy *copy, const struct column_rule *rule, const char *column,
+		      bool needed)
+{
+	struct str *to = &copy->values;
+
+	switch (rule->rule) {
+	case RULE_PLAIN:
+	case RULE_OWN:
+		str_addf(to, "x.%s", column);
+		break;
+	case RULE_BASE:
+		str_addf(to, "x.%s + %s", column, rule->with);
+		break;
+	case RULE_RANK:
+		str_addf(to, "coalesce((SELECT new FROM temp.rank_map WHERE old = x.%s), :rank)",
+			 column);
+		break;
+	case RULE_WHERE:
+		str_addf(to, "coalesce(x.%s + :context, :nowhere)", column);
+		break;
+	case RULE_MAP:
+		add_map(copy, column, rule->with, needed);
+		break;
+	case RULE_HOST:
+		str_addf(to, "x.%s + :shift", column);
+		break;
+	case RULE_CLOCK:
+		str_addf(to, "x.%s + iif(x.clock = 0, :shift, 0)", column);
+		break;
+	case RULE_TRACK:
+		copy->by_track = true;
+		str_addf(to, "x.%s + coalesce(k.shift, 0)", column);
+		break;
+	}
+}
+
+static void add_column(struct merge *m, struct copy *copy, const char *column, bool needed)
+{
+	const struct column_rule *rule = rule_of(copy->table, column);
+
+	if (rule->rule == RULE_OWN)
+		return;
+	str_addf(&copy->names, "%s%s", copy->names.length == 0 ? "" : ", ", column);
+	if (copy->values.length > 0)
+		str_add(&copy->values, ", ");
+	if (prof__merge_has(m, copy->table, column))
+		add_value(copy, rule, column, needed);
+	else
+		str_add(&copy->values, "NULL");
+}
+
+static enum status copy_make(struct merge *m, struct copy *copy, const char *table, struct err *err)
+{
+	sqlite3_stmt *columns;
+	enum status status = prof__merge_prepare(
+		m, &columns, "SELECT name, \"notnull\" FROM pragma_table_info(?1, 'main')", err);
+
+	*copy = (struct copy){.table = table};
+	if (status != ST_OK)
+		return status;
+	sqlite3_bind_text(columns, 1, table, -1, SQLITE_STATIC);
+	while (sqlite3_step(columns) == SQLITE_ROW)
+		add_column(m, copy, (const char *)sqlite3_column_text(columns, 0),
+			   sqlite3_column_int(columns, 1) != 0);
+	sqlite3_finalize(columns);
+	if (copy->by_track)
+		str_add(&copy->joins, " LEFT JOIN temp.track_map k ON k.old = x.track_id");
+	if (!copy->names.failed && !copy->values.failed && !copy->joins.failed)
+		return ST_OK;
+	copy_free(copy);
+	return err_nomem(err);
+}
+
+/* In the order of row ids: a table's own order, which the planner keeps for the outer loop. */
+static enum status copy_table(struct merge *m, const char *table, struct err *err)
+{
+	struct str sql = {0};
+	struct copy copy;
+	enum status status = copy_make(m, &copy, table, err);
+
+	if (status != ST_OK)
+		return status;
+	str_addf(&sql, "INSERT INTO main.%s (%s) SELECT %s FROM src.%s x%s", table,
+		 str_peek(&copy.names), str_peek(&copy.values), table, str_peek(&copy.joins));
+	m->what = table;
+	status = sql.failed ? err_nomem(err) : prof__merge_run(m, str_peek(&sql), err);
+	str_free(&sql);
+	copy_free(&copy);
+	return status;
+}
+
+/* ---- the compiled model ---- */
+
+static void digest_bytes(uint64_t digest[2], const void *bytes, size_t size)
+{
+	const unsigned char *byte = bytes;
+
+	for (size_t i = 0; i < size; i++) {
+		digest[0] = (digest[0] ^ byte[i]) * 1099511628211u;
+		digest[1] = (digest[1] + byte[i]) * 11400714819323198485u;
+		digest[1] ^= digest[1] >> 29;
+	}
+}
+
+static void digest_row(uint64_t digest[2], sqlite3_stmt *row)
+{
+	for (int i = 0; i < sqlite3_column_count(row); i++) {
+		const int type = sqlite3_column_type(row, i);
+		const void *value = sqlite3_column_blob(row, i);
+		const int size = sqlite3_column_bytes(row, i);
+
+		digest_bytes(digest, &type, sizeof(type));
+		digest_bytes(digest, &size, sizeof(size));
+		if (value != NULL)
+			digest_bytes(digest, value, (size_t)size);
+	}
+}
+
+/* Of the rows as they would be copied, names by their common ids; the bases are 0 as yet. */
+static enum status digest_table(struct merge *m, const char *table, uint64_t digest[2],
+				int64_t *rows, struct err *err)
+{
+	sqlite3_stmt *statement = NULL;
+	struct str sql = {0};
+	struct copy copy;
+	enum status status = copy_make(m, &copy, table, err);
+	int code = SQLITE_OK;
+
+	if (status != ST_OK)
+		return status;
+	str_addf(&sql, "SELECT %s FROM src.%s x%s", str_peek(&copy.values), table,
+		 str_peek(&copy.joins));
+	m->what = table;
+	status = sql.failed ? err_nomem(err)
+			    : prof__merge_prepare(m, &statement, str_peek(&sql), err);
+	digest_bytes(digest, table, strlen(table));
+	if (status == ST_OK)
+		prof__merge_bind(m, statement);
+	while (status == ST_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+		digest_row(digest, statement);
+		++*rows;
+	}
+	if (status == ST_OK && code != SQLITE_DONE)
+		status = prof__merge_tell(m, code, err);
+	sqlite3_finalize(statement);
+	str_free(&sql);
+	copy_free(&copy);
+	return status;
+}
+
+static bool is_model_table_there(struct merge *m, const char *table)
+{
+	return prof__merge_has(m, table, "row_id") || prof__merge_has(m, table, "program_id") ||
+	       prof__merge_has(m, table, "variable_id");
+}
+
+static enum status digest_model(struct merge *m, struct merge_model *model, int64_t *rows,
+				struct err *err)
+{
+	static const enum merge_base of_model[] = {MERGE_PROGRAM, MERGE_VARIABLE, MERGE_IPU};
+	enum status status = ST_OK;
+
+	*model = (struct merge_model){.digest = {14695981039346656037u, 0}};
+	memcpy(model->base, m->base, sizeof(model->base));
+	model->rank = m->source->rank;
+	for (size_t i = 0; i < ARRAY_LEN(of_model); i++)
+		m->base[of_model[i]] = 0;
+	for (size_t i = 0; i < ARRAY_LEN(model_tables) && status == ST_OK; i++) {
+		if (is_model_table_there(m, model_tables[i]))
+			status = digest_table(m, model_tables[i], model->digest, rows, err);
+	}
+	return status;
+}
+
+static enum status add_model(struct merge *m, const struct merge_model *model, struct err *err)
+{
+	enum status status = ST_OK;
+
+	if (mem_grow(&m->models, &m->model_capacity, m->model_count + 1, sizeof(*m->models)) != 0)
+		return err_nomem(err);
+	m->models[m->model_count++] = *model;
+	memcpy(m->base, model->base, sizeof(m->base));
+	for (size_t i = 0; i < ARRAY_LEN(model_tables) && status == ST_OK; i++) {
+		if (is_model_table_there(m, model_tables[i]))
+			status = copy_table(m, model_tables[i], err);
+	}
+	return status;
+}
+
+/* One that is there already is not copied again; its numbers are those of the first copy. */
+static enum status copy_model(struct merge *m, struct err *err)
+{
+	struct merge_model model;
+	int64_t rows = 0;
+	enum status status = digest_model(m, &model, &rows, err);
+
+	if (status != ST_OK || rows == 0)
+		return status;
+	for (size_t i = 0; i < m->model_count; i++) {
+		const struct merge_model *other = &m->models[i];
+
+		if (memcmp(other->digest, model.digest, sizeof(model.digest)) != 0)
+			continue;
+		m->base[MERGE_PROGRAM] = other->base[MERGE_PROGRAM];
+		m->base[MERGE_VARIABLE] = other->base[MERGE_VARIABLE];
+		m->base[MERGE_IPU] = other->base[MERGE_IPU];
+		m->source->same_model = other->rank;
+		return ST_OK;
+	}
+	m->source->own_model = m->model_count > 0;
+	return add_model(m, &model, err);
+}
+
+/* ---- all rows ---- */
+
+/* Schema 1 wrote each device step of each run; there are no templates to be made of those. */
+static enum status check_steps(struct merge *m, bool *skip, struct err *err)
+{
+	int64_t rows;
+	enum status status;
+
+	*skip = !prof__merge_has(m, "device_step_rows", "trace_id");
+	if (!*skip || !prof__merge_has(m, "device_step_rows", "row_id"))
+		return ST_OK;
+	status = prof__merge_ask(m, "SELECT count(*) FROM src.device_step_rows", &rows, err);
+	m->source->lost_steps = rows > 0;
+	return status;
+}
+
+/* Any column will do: a source that has the table has the one that tells. */
+static bool is_row_table_there(struct merge *m, const char *table)
+{
+	static const char *const tells[] = {"row_id", "sum_id", "span_id", "context_id",
+					    "trace_id"};
+
+	for (size_t i = 0; i < ARRAY_LEN(tells); i++) {
+		if (prof__merge_has(m, table, tells[i]))
+			return true;
+	}
+	return false;
+}
+
+/* After the contexts: the one of rows that have none. */
+static enum status add_nowhere(struct merge *m, struct err *err)
+{
+	enum status status =
+		prof__merge_run(m, "INSERT INTO main.contexts (rank) VALUES (:rank)", err);
+
+	m->nowhere = sqlite3_last_insert_rowid(m->db);
+	return status;
+}
+
+enum status prof__merge_copy(struct merge *m, struct err *err)
+{
+	bool skip_steps;
+	enum status status = copy_model(m, err);
+
+	if (status == ST_OK)
+		status = check_steps(m, &skip_steps, err);
+	for (size_t i = 0; i < ARRAY_LEN(row_tables) && status == ST_OK; i++) {
+		if (strcmp(row_tables[i], "device_step_rows") == 0 && skip_steps)
+			continue;
+		if (is_row_table_there(m, row_tables[i]))
+			status = copy_table(m, row_tables[i], err);
+		if (status == ST_OK && i == 0)
+			status = add_nowhere(m, err);
+	}
+	return status;
+}

@@ -1,0 +1,405 @@
+/*
+ * Merging: zones and levels of the rows just copied, made anew. See prof_merge.h, prof_levels.h.
+ *
+ * A first walk over a table finds the zones: rows of one track behind each other, at most as many
+ * as the recorder writes at once, which no source needs to be believed. Then each track's zones are
+ * read in order and give their levels, as the recorder's lanes do.
+ */
+#include <string.h>
+
+#include "common/mem.h"
+#include "profiler/prof_inserts.h"
+#include "profiler/prof_internal.h"
+#include "profiler/prof_merge_internal.h"
+
+#define TIME_MOST  (INT64_C(1) << 61)
+#define DEPTH_MOST 65535
+#define FLUSH_ROWS 65536u /* increments that wait at most */
+
+struct zone {
+	int64_t track_id, first_ns, first_row, last_ns, last_row;
+};
+
+struct making {
+	struct merge *m;
+	struct prof_insert zones, sparse_zones, longs, levels, counter_levels;
+	sqlite3_stmt *set_finest, *find_zones, *read_spans, *read_samples;
+};
+
+static int64_t within(int64_t value)
+{
+	return value < -TIME_MOST ? -TIME_MOST : value > TIME_MOST ? TIME_MOST : value;
+}
+
+/* ---- zones ---- */
+
+static enum status put_zone(struct making *make, int kind, const struct zone *zone, struct err *err)
+{
+	struct prof_cell *cells;
+	enum status status = prof_insert_row(&make->zones, &cells, err);
+
+	if (status != ST_OK)
+		return status;
+	prof_cell_int(&cells[0], kind);
+	prof_cell_int(&cells[1], zone->track_id);
+	prof_cell_int(&cells[2], zone->first_ns);
+	prof_cell_int(&cells[3], zone->first_row);
+	prof_cell_int(&cells[4], zone->last_ns);
+	prof_cell_int(&cells[5], zone->last_row);
+	prof_cell_int(&cells[6], INT64_MIN);
+	return ST_OK;
+}
+
+/* @sql gives row, track and time, in the order of rows from number ?1 on. */
+static enum status find_zones(struct making *make, int kind, const char *sql, int64_t first,
+			      struct err *err)
+{
+	struct zone zone = {.last_row = INT64_MIN};
+	sqlite3_stmt *rows;
+	enum status status = prof__merge_prepare(make->m, &rows, sql, err);
+	int code = SQLITE_OK;
+
+	if (status != ST_OK)
+		return status;
+	sqlite3_bind_int64(rows, 1, first);
+	while (status == ST_OK && (code = sqlite3_step(rows)) == SQLITE_ROW) {
+		int64_t row = sqlite3_column_int64(rows, 0), track = sqlite3_column_int64(rows, 1);
+		int64_t ns = within(sqlite3_column_int64(rows, 2));
+
+		if (zone.last_row == INT64_MIN || zone.track_id != track || ns < zone.last_ns ||
+		    row != zone.last_row + 1 || row - zone.first_row >= PROF_LANE_ROWS) {
+			if (zone.last_row != INT64_MIN)
+				status = put_zone(make, kind, &zone, err);
+			zone = (struct zone){track, ns, row, ns, row};
+		}
+		zone.last_ns = ns;
+		zone.last_row = row;
+	}
+	if (status == ST_OK && code != SQLITE_DONE)
+		status = prof__merge_tell(make->m, code, err);
+	if (status == ST_OK && zone.last_row != INT64_MIN)
+		status = put_zone(make, kind, &zone, err);
+	sqlite3_finalize(rows);
+	return status == ST_OK ? prof_insert_flush(&make->zones, err) : status;
+}
+
+static enum status find_all_zones(struct making *make, struct err *err)
+{
+	const struct merge *m = make->m;
+	const struct {
+		int kind;
+		const char *sql;
+		int64_t first;
+	} list[] = {
+		{PROF_ZONE_SPANS,
+		 "SELECT span_id, track_id, start_ns FROM main.span_rows WHERE span_id >= ?1 "
+		 "ORDER BY span_id",
+		 m->first_span},
+		{PROF_ZONE_INSTANTS,
+		 "SELECT row_id, track_id, time_ns FROM main.instant_rows WHERE row_id >= ?1 "
+		 "ORDER BY row_id",
+		 m->first_instant},
+		{PROF_ZONE_COUNTERS,
+		 "SELECT row_id, track_id, time_ns FROM main.counter_rows WHERE row_id >= ?1 "
+		 "ORDER BY row_id",
+		 m->first_counter},
+	};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(list) && status == ST_OK; i++)
+		status = find_zones(make, list[i].kind, list[i].sql, list[i].first, err);
+	return status;
+}
+
+/* ---- spans ---- */
+
+static enum status put_long(struct making *make, int64_t track_id, int level, int64_t start_ns,
+			    int64_t span_id, struct err *err)
+{
+	struct prof_cell *cells;
+	enum status status = prof_insert_row(&make->longs, &cells, err);
+
+	if (status != ST_OK)
+		return status;
+	prof_cell_int(&cells[0], track_id);
+	prof_cell_int(&cells[1], level);
+	prof_cell_int(&cells[2], start_ns);
+	prof_cell_int(&cells[3], span_id);
+	return ST_OK;
+}
+
+static enum status put_levels(struct making *make, int64_t track_id, struct prof_levels *levels,
+			      int finest, struct err *err)
+{
+	prof_levels_keep(levels, finest);
+	if (levels->failed)
+		return err_nomem(err);
+	for (size_t i = 0; i < levels->count; i++) {
+		const struct prof_increment *increment = &levels->increments[i];
+		struct prof_cell *cells;
+		enum status status = prof_insert_row(&make->levels, &cells, err);
+
+		if (status != ST_OK)
+			return status;
+		prof_cell_int(&cells[0], track_id);
+		prof_cell_int(&cells[1], increment->level);
+		prof_cell_int(&cells[2], increment->bucket);
+		prof_cell_int(&cells[3], increment->depth);
+		prof_cell_int(&cells[4], increment->busy_ns);
+		prof_cell_int(&cells[5], increment->count);
+		prof_cell_int(&cells[6], increment->share.site);
+		prof_cell_int(&cells[7], increment->share.ns);
+	}
+	levels->count = 0;
+	return ST_OK;
+}
+
+static enum status put_finest(struct making *make, const struct zone *zone, int finest,
+			      struct err *err)
+{
+	struct prof_cell *cells;
+	enum status status;
+
+	sqlite3_bind_int64(make->set_finest, 1, finest);
+	sqlite3_bind_int64(make->set_finest, 2, zone->track_id);
+	sqlite3_bind_int64(make->set_finest, 3, zone->first_ns);
+	sqlite3_bind_int64(make->set_finest, 4, zone->first_row);
+	status = prof_sql_execute(make->set_finest, err, "zone");
+	if (status != ST_OK || finest == 0)
+		return status;
+	status = prof_insert_row(&make->sparse_zones, &cells, err);
+	if (status != ST_OK)
+		return status;
+	prof_cell_int(&cells[0], zone->track_id);
+	prof_cell_int(&cells[1], finest);
+	prof_cell_int(&cells[2], zone->first_ns);
+	prof_cell_int(&cells[3], zone->first_row);
+	prof_cell_int(&cells[4], zone->last_ns);
+	prof_cell_int(&cells[5], zone->last_row);
+	return ST_OK;
+}
+
+/* Open spans, and what no recorder writes, are in no level. */
+static enum status add_span(struct making *make, struct prof_levels *levels, int64_t track_id,
+			    sqlite3_stmt *row, struct err *err)
+{
+	const int64_t start_ns = within(sqlite3_column_int64(row, 1));
+	const int64_t dur_ns = sqlite3_column_int64(row, 2);
+	const int64_t depth = sqlite3_column_int64(row, 4);
+	int level;
+
+	if (sqlite3_column_type(row, 2) == SQLITE_NULL || dur_ns < 0 || dur_ns > TIME_MOST ||
+	    depth < 0 || depth > DEPTH_MOST)
+		return ST_OK;
+	level = prof_level_enter(dur_ns);
+	prof_levels_add(levels, (uint32_t)depth, start_ns, dur_ns,
+			(uint32_t)sqlite3_column_int64(row, 3), 0);
+	if (level == 0)
+		return ST_OK;
+	return put_long(make, track_id, level - 1, start_ns, sqlite3_column_int64(row, 0), err);
+}
+
+static enum status span_zone(struct making *make, struct prof_levels *levels,
+			     const struct zone *zone, struct err *err)
+{
+	sqlite3_stmt *rows = make->read_spans;
+	enum status status = ST_OK;
+	int code = SQLITE_DONE, finest;
+
+	sqlite3_bind_int64(rows, 1, zone->first_row);
+	sqlite3_bind_int64(rows, 2, zone->last_row);
+	while (status == ST_OK && (code = sqlite3_step(rows)) == SQLITE_ROW)
+		status = add_span(make, levels, zone->track_id, rows, err);
+	if (status == ST_OK && code != SQLITE_DONE)
+		status = prof__merge_tell(make->m, code, err);
+	sqlite3_reset(rows);
+	if (status != ST_OK)
+		return status;
+	prof_levels_flush(levels);
+	finest = prof_levels_finest(levels, zone->last_ns - zone->first_ns);
+	status = put_finest(make, zone, finest, err);
+	return status == ST_OK ? put_levels(make, zone->track_id, levels, finest, err) : status;
+}
+
+/* ---- counters ---- */
+
+static enum status put_counters(struct making *make, int64_t track_id,
+				struct prof_counters *counters, struct err *err)
+{
+	prof_counters_flush(counters);
+	if (counters->failed)
+		return err_nomem(err);
+	for (size_t i = 0; i < counters->count; i++) {
+		const struct prof_sample_increment *increment = &counters->increments[i];
+		struct prof_cell *cells;
+		enum status status = prof_insert_row(&make->counter_levels, &cells, err);
+
+		if (status != ST_OK)
+			return status;
+		prof_cell_int(&cells[0], track_id);
+		prof_cell_int(&cells[1], increment->site);
+		prof_cell_int(&cells[2], increment->level);
+		prof_cell_int(&cells[3], increment->samples.index);
+		prof_cell_int(&cells[4], increment->samples.count);
+		prof_cell_real(&cells[5], increment->samples.least);
+		prof_cell_real(&cells[6], increment->samples.greatest);
+		prof_cell_real(&cells[7], increment->samples.total);
+	}
+	counters->count = 0;
+	return ST_OK;
+}
+
+static enum status counter_zone(struct making *make, struct prof_counters *counters,
+				const struct zone *zone, struct err *err)
+{
+	sqlite3_stmt *rows = make->read_samples;
+	int code;
+
+	sqlite3_bind_int64(rows, 1, zone->first_row);
+	sqlite3_bind_int64(rows, 2, zone->last_row);
+	while ((code = sqlite3_step(rows)) == SQLITE_ROW) {
+		if (sqlite3_column_type(rows, 2) != SQLITE_NULL)
+			prof_counters_add(counters, (uint32_t)sqlite3_column_int64(rows, 0),
+					  within(sqlite3_column_int64(rows, 1)),
+					  sqlite3_column_double(rows, 2));
+	}
+	sqlite3_reset(rows);
+	if (code != SQLITE_DONE)
+		return prof__merge_tell(make->m, code, err);
+	return put_counters(make, zone->track_id, counters, err);
+}
+
+/* ---- tracks ---- */
+
+struct track_state {
+	struct prof_levels levels;
+	struct prof_counters counters;
+};
+
+/* The finest level is written to the row that is being read: its key stays. */
+static enum status track_zones(struct making *make, struct track_state *state, int kind,
+			       int64_t track_id, struct err *err)
+{
+	sqlite3_stmt *zones = make->find_zones;
+	enum status status = ST_OK;
+	int code = SQLITE_DONE;
+
+	sqlite3_bind_int64(zones, 1, kind);
+	sqlite3_bind_int64(zones, 2, track_id);
+	while (status == ST_OK && (code = sqlite3_step(zones)) == SQLITE_ROW) {
+		const struct zone zone = {
+			track_id, sqlite3_column_int64(zones, 0), sqlite3_column_int64(zones, 1),
+			sqlite3_column_int64(zones, 2), sqlite3_column_int64(zones, 3)};
+
+		status = kind == PROF_ZONE_SPANS ? span_zone(make, &state->levels, &zone, err)
+						 : counter_zone(make, &state->counters, &zone, err);
+	}
+	sqlite3_reset(zones);
+	if (status == ST_OK && code != SQLITE_DONE)
+		status = prof__merge_tell(make->m, code, err);
+	return status;
+}
+
+static enum status all_tracks(struct making *make, struct err *err)
+{
+	sqlite3_stmt *tracks;
+	enum status status = prof__merge_prepare(
+		make->m, &tracks, "SELECT new FROM temp.track_map ORDER BY new", err);
+	int code = SQLITE_DONE;
+
+	if (status != ST_OK)
+		return status;
+	while (status == ST_OK && (code = sqlite3_step(tracks)) == SQLITE_ROW) {
+		int64_t track_id = sqlite3_column_int64(tracks, 0);
+		struct track_state state;
+
+		memset(&state, 0, sizeof(state));
+		status = track_zones(make, &state, PROF_ZONE_SPANS, track_id, err);
+		if (status == ST_OK)
+			status = track_zones(make, &state, PROF_ZONE_COUNTERS, track_id, err);
+		prof_levels_fini(&state.levels);
+		prof_counters_fini(&state.counters);
+	}
+	sqlite3_finalize(tracks);
+	if (status == ST_OK && code != SQLITE_DONE)
+		status = prof__merge_tell(make->m, code, err);
+	return status;
+}
+
+/* ---- all of it ---- */
+
+static enum status prepare_all(struct making *make, struct err *err)
+{
+	const struct {
+		struct prof_insert *insert;
+		const char *head;
+		size_t columns;
+		const char *tail;
+	} inserts[] = {
+		{&make->zones, PROF_INSERT_ZONE, 7, NULL},
+		{&make->sparse_zones, PROF_INSERT_SPARSE_ZONE, 6, NULL},
+		{&make->longs, PROF_INSERT_LONG, 4, NULL},
+		{&make->levels, PROF_INSERT_LEVEL, 8, PROF_INSERT_LEVEL_TAIL},
+		{&make->counter_levels, PROF_INSERT_COUNTER_LEVEL, 8,
+		 PROF_INSERT_COUNTER_LEVEL_TAIL},
+	};
+	const struct {
+		sqlite3_stmt **statement;
+		const char *sql;
+	} statements[] = {
+		{&make->set_finest, "UPDATE main.zones SET finest = ?1 WHERE kind = 0 AND "
+				    "track_id = ?2 AND first_ns = ?3 AND first_row = ?4"},
+		{&make->find_zones, "SELECT first_ns, first_row, last_ns, last_row FROM main.zones "
+				    "WHERE kind = ?1 AND track_id = ?2 "
+				    "ORDER BY first_ns, first_row"},
+		{&make->read_spans, "SELECT span_id, start_ns, dur_ns, site_id, depth "
+				    "FROM main.span_rows WHERE span_id BETWEEN ?1 AND ?2 "
+				    "ORDER BY span_id"},
+		{&make->read_samples, "SELECT site_id, time_ns, value FROM main.counter_rows "
+				      "WHERE row_id BETWEEN ?1 AND ?2 ORDER BY row_id"},
+	};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(inserts) && status == ST_OK; i++)
+		status = prof_insert_init(inserts[i].insert, make->m->db, inserts[i].head,
+					  inserts[i].columns, inserts[i].tail, err);
+	for (size_t i = 0; i < ARRAY_LEN(statements) && status == ST_OK; i++)
+		status = prof__merge_prepare(make->m, statements[i].statement, statements[i].sql,
+					     err);
+	return status;
+}
+
+static enum status flush_all(struct making *make, struct err *err)
+{
+	struct prof_insert *const inserts[] = {&make->sparse_zones, &make->longs, &make->levels,
+					       &make->counter_levels};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(inserts) && status == ST_OK; i++)
+		status = prof_insert_flush(inserts[i], err);
+	return status;
+}
+
+enum status prof__merge_levels(struct merge *m, struct err *err)
+{
+	struct making make = {.m = m};
+	enum status status = prepare_all(&make, err);
+
+	if (status == ST_OK)
+		status = find_all_zones(&make, err);
+	if (status == ST_OK)
+		status = all_tracks(&make, err);
+	if (status == ST_OK)
+		status = flush_all(&make, err);
+	prof_insert_fini(&make.zones);
+	prof_insert_fini(&make.sparse_zones);
+	prof_insert_fini(&make.longs);
+	prof_insert_fini(&make.levels);
+	prof_insert_fini(&make.counter_levels);
+	sqlite3_finalize(make.set_finest);
+	sqlite3_finalize(make.find_zones);
+	sqlite3_finalize(make.read_spans);
+	sqlite3_finalize(make.read_samples);
+	/* What was stopped says so, wherever that was. */
+	return status != ST_OK && m->stopped ? prof__merge_tell(m, SQLITE_INTERRUPT, err) : status;
+}

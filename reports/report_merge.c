@@ -1,0 +1,362 @@
+/*
+ * The verb `merge`: its command line, where the merged file goes, and what is said of it.
+ *
+ * Threading: none. Ownership: the sources' array lives as long as the command. The file is made
+ * beside its place and then renamed: whole or not at all.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "common/clock.h"
+#include "common/fmt.h"
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "profiler/prof_merge.h"
+#include "reports/report_find.h"
+#include "reports/report_verbs.h"
+
+#define PROGRESS_NS UINT64_C(200000000)
+
+enum {
+	OPTION_OUTPUT,
+	OPTION_FORCE,
+	OPTION_RANKS,
+	OPTION_ALIGN
+};
+
+static const struct cli_option merge_options[] = {
+	[OPTION_OUTPUT] = {.name = "--output",
+			   .letter = 'o',
+			   .argument = "FILE",
+			   .help = "The database to write."},
+	[OPTION_FORCE] = {.name = "--force", .help = "Replace FILE if it is there."},
+	[OPTION_RANKS] =
+		{.name = "--ranks",
+		 .argument = "WHICH",
+		 .choices = "auto keep order",
+		 .help = "keep: those recorded, which must all differ; order: 0, 1, ... as "
+			 "the reports are given; auto (default): keep where all differ, else "
+			 "order."},
+	[OPTION_ALIGN] =
+		{.name = "--align",
+		 .argument = "HOW",
+		 .choices = "wall steps none",
+		 .help = "How host times come together. wall (default): by the wall clock "
+			 "of each recording's start; steps: then by the median of what is "
+			 "left between executions of equal number, for processes that wait "
+			 "for each other on hosts whose clocks differ; none: all start at "
+			 "0."},
+};
+
+const struct cli_command report_merge_cli = {
+	.name = "ipu-report merge",
+	.synopsis = "REPORT REPORT [REPORT ...] -o FILE",
+	.summary = "reports of several processes as one database, by rank",
+	.about = "Put the reports of the processes of a job into one database, told apart by the "
+		 "column `rank`. ipu-view, ipu-report and sqlite3 read it as any other.\n\n"
+		 "Host times are moved to one start; what is left between moments that two ranks "
+		 "share (the starts of equal executions) is shown as the residual. A large one "
+		 "means clocks that differ: --align steps takes its median away. Simulated device "
+		 "clocks each start at 0 and stay so.\n\n"
+		 "What was compiled (layers, programs, memory) is kept once where it is the same. "
+		 "Killed runs, runs that are still recorded (what they have committed), imported "
+		 "traces, older files and merged ones can all be given.",
+	.options = merge_options,
+	.option_count = ARRAY_LEN(merge_options),
+	.examples = "ipu-report merge a/profile.db b/profile.db -o both.db\tTwo processes side by "
+		    "side.\n"
+		    "ipu-report merge rank*/ -o job.db --align steps\tThe ranks of a job on hosts "
+		    "whose clocks differ.\n",
+	.words = "FILE",
+};
+
+struct merge_line {
+	struct prof_merge_source *sources;
+	size_t count, capacity;
+	const char *file;
+	bool force;
+	struct prof_merge_params params;
+};
+
+/* --- the line ----------------------------------------------------------------------------------
+ */
+
+/* The place of @word in the option's choices, which has been checked. */
+static int merge_choice(const struct cli_option *option, const char *word)
+{
+	const char *at = option->choices;
+	int place = 0;
+
+	while (!str_starts_with(at, word)) {
+		at = strchr(at, ' ');
+		if (!at)
+			return 0;
+		at++;
+		place++;
+	}
+	return place;
+}
+
+static void merge_option(struct merge_line *line, const struct cli_argument *argument)
+{
+	const struct cli_option *option = argument->option;
+
+	switch (option - merge_options) {
+	case OPTION_OUTPUT:
+		line->file = argument->value;
+		break;
+	case OPTION_FORCE:
+		line->force = true;
+		break;
+	case OPTION_RANKS:
+		line->params.ranks = (enum prof_merge_ranks)merge_choice(option, argument->value);
+		break;
+	case OPTION_ALIGN:
+		line->params.align = (enum prof_merge_align)merge_choice(option, argument->value);
+		break;
+	}
+}
+
+static enum status merge_parse(struct merge_line *line, int argc, char **argv, struct err *err)
+{
+	struct cli_argument argument;
+	struct cli_walk walk;
+	enum status status;
+	bool more;
+
+	cli_begin(&walk, &report_merge_cli, argc, argv, false);
+	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
+		if (argument.option) {
+			merge_option(line, &argument);
+			continue;
+		}
+		if (mem_grow(&line->sources, &line->capacity, line->count + 1,
+			     sizeof(*line->sources)))
+			return err_nomem(err);
+		line->sources[line->count++] = (struct prof_merge_source){.path = argument.value};
+	}
+	return status;
+}
+
+static bool merge_is_same_file(const char *path, const struct stat *info)
+{
+	char file[FS_PATH_SIZE];
+	struct stat other;
+
+	if (!fs_path(file, fs_is_dir(path) ? "%s/profile.db" : "%s", path))
+		return false;
+	return !stat(file, &other) && other.st_dev == info->st_dev && other.st_ino == info->st_ino;
+}
+
+static enum status merge_check_file(const struct merge_line *line, struct err *err)
+{
+	char log[FS_PATH_SIZE];
+	struct stat info;
+
+	if (!line->file)
+		return err_set(err, ST_INVALID, "merge: no file to write given (-o FILE)");
+	if (fs_is_dir(line->file))
+		return err_set(err, ST_INVALID, "%s: is a folder (-o %s/profile.db?)", line->file,
+			       line->file);
+	if (!stat(line->file, &info)) {
+		for (size_t i = 0; i < line->count; i++)
+			if (merge_is_same_file(line->sources[i].path, &info))
+				return err_set(err, ST_INVALID,
+					       "%s: is one of the reports to merge; write another "
+					       "file",
+					       line->file);
+		if (!line->force)
+			return err_set(err, ST_INVALID,
+				       "%s: is there already (--force replaces it)", line->file);
+		if (!S_ISREG(info.st_mode))
+			return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file",
+				       line->file);
+	}
+	/* It would be taken for the new file's. */
+	if (fs_path(log, "%s-wal", line->file) && fs_exists(log))
+		return err_set(err, ST_INVALID,
+			       "%s: belongs to a recording that is not finished (`ipu-report %s "
+			       "repair` first, or another FILE)",
+			       log, line->file);
+	return ST_OK;
+}
+
+static enum status merge_check(const struct merge_line *line, struct err *err)
+{
+	enum status status = ST_OK;
+
+	if (!line->count)
+		return report_find_suggest(".", "ipu-report merge", "merge: no report given", err);
+	for (size_t i = 0; i < line->count && status == ST_OK; i++)
+		status = report_find_check(line->sources[i].path, "ipu-report merge", err);
+	if (status == ST_OK && line->count < 2)
+		status = err_set(err, ST_INVALID,
+				 "merge: one report is whole already; give two or "
+				 "more");
+	return status == ST_OK ? merge_check_file(line, err) : status;
+}
+
+/* --- watching ----------------------------------------------------------------------------------
+ */
+
+static volatile sig_atomic_t merge_stopped;
+
+struct merge_progress {
+	bool shown, drawn;
+	size_t count;
+	uint64_t next_ns;
+};
+
+static void merge_on_signal(int number)
+{
+	merge_stopped = number;
+}
+
+/* The first signal ends the work and leaves nothing of it; the second ends the program. */
+static void merge_catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = merge_on_signal,
+				   .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+
+	sigemptyset(&action.sa_mask);
+	merge_stopped = 0;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static bool merge_on_progress(void *user, size_t source, const char *what)
+{
+	struct merge_progress *progress = user;
+	const uint64_t now = progress->shown ? clock_ns() : 0;
+
+	if (progress->shown && now >= progress->next_ns) {
+		progress->next_ns = now + PROGRESS_NS;
+		progress->drawn = true;
+		fprintf(stderr, "\r%zu of %zu: %s\033[K",
+			source < progress->count ? source + 1 : progress->count, progress->count,
+			what);
+	}
+	return !merge_stopped;
+}
+
+/* --- what was found ----------------------------------------------------------------------------
+ */
+
+static const char *merge_state(const struct prof_merge_source *source)
+{
+	if (source->state == PROF_COMPLETE)
+		return source->ranks > 1 ? "merged" : "complete";
+	return source->alive ? "recording" : "killed";
+}
+
+static void merge_print_source(const struct prof_merge_source *source, bool first, FILE *out)
+{
+	char spans[FMT_SIZE], shift[FMT_SIZE], median[FMT_SIZE], greatest[FMT_SIZE];
+	char anchors[FMT_SIZE];
+
+	fprintf(out, "rank %-4" PRId64 " %s\n", source->rank, source->path);
+	fprintf(out, "          %s, %s spans, shifted by %s", merge_state(source),
+		fmt_count(spans, source->spans), fmt_ns(shift, source->shift_ns));
+	if (source->anchors > 0)
+		fprintf(out, "; residual %s (greatest %s), anchors: %s",
+			fmt_ns(median, source->residual_ns), fmt_ns(greatest, source->greatest_ns),
+			fmt_count(anchors, source->anchors));
+	else if (!first)
+		fputs("; no step in common with the first, so no residual", out);
+	fputc('\n', out);
+}
+
+static void merge_print_notes(const struct prof_merge_source *source, FILE *out)
+{
+	const int64_t last = source->rank + (int64_t)source->ranks - 1;
+
+	if (source->ranks > 1)
+		fprintf(out, "          merged before: ranks %" PRId64 " to %" PRId64 "\n",
+			source->rank, last);
+	if (source->state != PROF_COMPLETE)
+		fprintf(out, "          %s\n",
+			source->alive ? "still being recorded: what was committed by now"
+				      : "its writer died: open spans have no end");
+	if (!source->has_clock)
+		fputs("          does not say when it started: placed at the start\n", out);
+	if (source->made_sums)
+		fprintf(out, "          schema %" PRId64 ": sums made of its rows\n",
+			source->schema);
+	if (source->lost_steps)
+		fputs("          schema 1: its device steps are left out\n", out);
+}
+
+static void merge_print(const struct merge_line *line, FILE *out)
+{
+	const struct prof_merge_source *sources = line->sources;
+	bool differ = false;
+	size_t ranks = 0;
+
+	for (size_t i = 0; i < line->count; i++)
+		ranks += sources[i].ranks;
+	fprintf(out, "%s: %zu ranks\n", line->file, ranks);
+	for (size_t i = 0; i < line->count; i++) {
+		merge_print_source(&sources[i], i == 0, out);
+		merge_print_notes(&sources[i], out);
+		differ |= sources[i].own_model;
+	}
+	if (differ)
+		fputs("Their compiled models differ: layers, operations, programs and memory are "
+		      "those of\nall, memory of later ones on IPUs of further numbers (meta: "
+		      "merge.RANK.memory_first_ipu).\n",
+		      out);
+}
+
+/* --- the work ----------------------------------------------------------------------------------
+ */
+
+static enum status merge_write(struct merge_line *line, struct err *err)
+{
+	struct merge_progress progress = {.shown = isatty(STDERR_FILENO) != 0,
+					  .count = line->count,
+					  .next_ns = clock_ns() + 5 * PROGRESS_NS};
+	struct fs_writer writer;
+	enum status status;
+
+	merge_catch_signals(); /* before there is anything to take away */
+	status = fs_writer_open(&writer, line->file, err);
+	if (status != ST_OK)
+		return status;
+	line->params.command = "ipu-report merge";
+	line->params.progress = merge_on_progress;
+	line->params.user = &progress;
+	status = prof_merge(writer.temporary, line->sources, line->count, &line->params, err);
+	if (progress.drawn)
+		fputs("\r\033[K", stderr);
+	if (status == ST_OK)
+		return fs_writer_close(&writer, err);
+	fs_writer_drop(&writer);
+	if (status == ST_INTERRUPTED)
+		return err_set(err, status, "interrupted: nothing was written");
+	return status == ST_NOSPACE ? err_prefix(err, "%s", line->file) : status;
+}
+
+int report_merge_command(int argc, char **argv)
+{
+	struct merge_line line = {0};
+	struct err err = {0};
+	enum status status;
+
+	if (cli_standard(&report_merge_cli, argc, argv, stdout))
+		return 0;
+	status = merge_parse(&line, argc, argv, &err);
+	if (status == ST_OK)
+		status = merge_check(&line, &err);
+	if (status == ST_OK)
+		status = merge_write(&line, &err);
+	if (status == ST_OK)
+		merge_print(&line, stdout);
+	mem_free(line.sources);
+	return status == ST_OK ? 0 : cli_fail(&report_merge_cli, &err);
+}
