@@ -10,21 +10,21 @@
 #define REPORT_POPVISION_H
 
 #include "common/err.h"
-#include "profiler/prof_db.h"
 #include "reports/report_auto.h"
 #include "reports/report_export.h"
+#include "reports/report_public.h"
 
 #define REPORT_ALL_REPLICAS (-1) /* as report_options.replica_to_profile has it */
 
 /* What is known once a model is compiled. */
-enum status report_popvision_graph(struct prof_db *db, const char *path, struct err *err);
+enum status report_popvision_graph(struct ips_report *report, const char *path, struct err *err);
 
 /* What the device did in the executions that were traced: of @replica, or of all. */
-enum status report_popvision_execution(struct prof_db *db, const char *path, int64_t replica,
+enum status report_popvision_execution(struct ips_report *report, const char *path, int64_t replica,
 				       struct err *err);
 
 /* Which layer each operation came from, and which operation each program. */
-enum status report_popvision_debug(struct prof_db *db, const char *path, struct err *err);
+enum status report_popvision_debug(struct ips_report *report, const char *path, struct err *err);
 
 /*
  * Into the report directory @directory, from its profile.db, the files that @options ask for: once

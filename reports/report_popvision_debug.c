@@ -131,13 +131,13 @@ static enum status put_all(FILE *file, struct prof_db *db, struct err *err)
 	return status;
 }
 
-enum status report_popvision_debug(struct prof_db *db, const char *path, struct err *err)
+enum status report_popvision_debug(struct ips_report *report, const char *path, struct err *err)
 {
 	struct report_pv_file file;
 	enum status status = report__pv_file_open(&file, path, err);
 
 	if (status != ST_OK)
 		return status;
-	status = put_all(file.stream, db, err);
+	status = put_all(file.stream, report_public_db(report), err);
 	return report__pv_file_close(&file, status, err);
 }

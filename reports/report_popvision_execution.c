@@ -101,16 +101,16 @@ static void execution_check(struct report_pv *pv)
 		pv->status = err_set(pv->err, ST_VERSION,
 				     "%s: too old (schema 1): its device steps cannot be written; "
 				     "record the run again",
-				     prof_db_path(pv->db));
+				     ips_report_info(pv->report)->path);
 	prof_query_close(query);
 }
 
-static void execution_body(struct report_pv *pv, const struct report_pv_target *target)
+static void execution_body(struct report_pv *pv)
 {
 	struct jsonw *w = &pv->w;
 
 	execution_check(pv);
-	jsonw_key_text(w, "profilerMode", *target->name ? "IPU_MODEL" : "CPU");
+	jsonw_key_text(w, "profilerMode", pv->target->name ? "IPU_MODEL" : "CPU");
 	jsonw_key(w, "replicaToProfile");
 	if (pv->replica == REPORT_ALL_REPLICAS)
 		jsonw_null(w);
@@ -128,8 +128,8 @@ static void execution_body(struct report_pv *pv, const struct report_pv_target *
 	jsonw_end_object(w);
 }
 
-enum status report_popvision_execution(struct prof_db *db, const char *path, int64_t replica,
+enum status report_popvision_execution(struct ips_report *report, const char *path, int64_t replica,
 				       struct err *err)
 {
-	return report__pv_write(db, path, replica, execution_body, err);
+	return report__pv_write(report, path, replica, execution_body, err);
 }

@@ -3,107 +3,100 @@
  *
  * Threading: none. Ownership: nothing outlives a call.
  */
-#include <string.h>
-
+#include "ipu/ipu_target.h"
 #include "reports/report_popvision_internal.h"
 
 /* --- target ------------------------------------------------------------------------------------
  */
 
-/* INT64_MIN: unknown. */
-static int64_t graph_product(int64_t a, int64_t b)
+/* That of an IPU's sync. */
+static int64_t graph_sync_cycles(const struct ips_report_target *t)
 {
-	int64_t product;
+	struct ipu_target known;
 
-	if (a == INT64_MIN || b == INT64_MIN || __builtin_mul_overflow(a, b, &product))
-		return INT64_MIN;
-	return product;
+	if (!t->name || ipu_target_get(t->name, 0, &known, NULL) != ST_OK)
+		return IPS_NULL;
+	return (int64_t)known.sync_cycles;
 }
 
-static void graph_int(struct report_pv *pv, const char *key, int64_t value)
+static void graph_target(struct report_pv *pv)
 {
-	jsonw_key(&pv->w, key);
-	if (value == INT64_MIN)
-		jsonw_null(&pv->w);
-	else
-		jsonw_int(&pv->w, value);
-}
-
-static void graph_target(struct report_pv *pv, const struct report_pv_target *t)
-{
-	const int64_t ipus = t->replicas > 0 && t->ipus > 0 ? t->ipus / t->replicas : INT64_MIN;
-	const int64_t bytes_per_ipu = graph_product(t->tiles_per_ipu, t->bytes_per_tile);
+	const struct ips_report_target *t = pv->target;
 
 	jsonw_key(&pv->w, "target");
 	jsonw_begin_object(&pv->w);
-	jsonw_key_text(&pv->w, "type", *t->name ? "IPU_MODEL" : "CPU");
-	jsonw_key_text(&pv->w, "name", *t->name ? t->name : NULL);
-	graph_int(pv, "clockFrequency", t->clock_hz);
-	graph_int(pv, "numIPUs", t->ipus);
-	graph_int(pv, "tilesPerIPU", t->tiles_per_ipu);
-	graph_int(pv, "numTiles", graph_product(t->ipus, t->tiles_per_ipu));
-	graph_int(pv, "bytesPerTile", t->bytes_per_tile);
-	graph_int(pv, "bytesPerIPU", bytes_per_ipu);
-	graph_int(pv, "totalMemory", graph_product(t->ipus, bytes_per_ipu));
-	graph_int(pv, "numReplicas", t->replicas);
-	graph_int(pv, "ipusPerReplica", ipus);
-	graph_int(pv, "tilesPerReplica", graph_product(ipus, t->tiles_per_ipu));
-	graph_int(pv, "memoryPerReplica", graph_product(ipus, bytes_per_ipu));
+	jsonw_key_text(&pv->w, "type", t->name ? "IPU_MODEL" : "CPU");
+	jsonw_key_text(&pv->w, "name", t->name);
+	jsonw_key_text(&pv->w, "architecture", t->architecture);
+	jsonw_key_real(&pv->w, "clockFrequency", t->clock_frequency);
+	report__pv_int(pv, "numIPUs", t->name ? t->num_ipus : 0);
+	report__pv_int(pv, "tilesPerIPU", t->tiles_per_ipu);
+	report__pv_int(pv, "numTiles", t->num_tiles);
+	report__pv_int(pv, "bytesPerTile", t->bytes_per_tile);
+	report__pv_int(pv, "bytesPerIPU", t->bytes_per_ipu);
+	report__pv_int(pv, "totalMemory", t->total_memory);
+	report__pv_int(pv, "numReplicas", t->num_replicas);
+	report__pv_int(pv, "ipusPerReplica", t->ipus_per_replica);
+	report__pv_int(pv, "tilesPerReplica", t->tiles_per_replica);
+	report__pv_int(pv, "memoryPerReplica", t->memory_per_replica);
 	/* All tiles of an IPU are as near to its sync as each other. */
 	report__pv_by_tile(pv, "relativeSyncDelayByTile", NULL);
-	graph_int(pv, "minSyncDelay", t->sync_cycles);
+	report__pv_int(pv, "minSyncDelay", graph_sync_cycles(t));
 	jsonw_end_object(&pv->w);
 }
 
 /* --- programs ----------------------------------------------------------------------------------
  */
 
-#define PROGRAMS                                                                                   \
-	"SELECT program_id AS id, type, name, operation, repeat_count AS count, "                  \
-	"call_target AS target FROM programs ORDER BY program_id"
-#define CHILDREN                                                                                   \
-	"SELECT parent_id, program_id FROM programs WHERE parent_id IS NOT NULL "                  \
-	"ORDER BY parent_id, position, program_id"
-#define CALLED "(SELECT call_target FROM programs WHERE call_target IS NOT NULL)"
-
-/* Of program @id; @children stands, in the order of parents, at the first not yet written. */
-static bool graph_children(struct report_pv *pv, int64_t id, struct prof_query *children, bool more)
+static void graph_program(struct report_pv *pv, const struct ips_report_program *program)
 {
-	jsonw_key(&pv->w, "children");
+	struct jsonw *w = &pv->w;
+
+	jsonw_begin_object(w);
+	jsonw_key_int(w, "id", program->program_id);
+	jsonw_key_text(w, "type", program->type);
+	jsonw_key_text(w, "name", program->name);
+	jsonw_key_text(w, "operation", program->operation);
+	report__pv_int(pv, "count", program->repeat_count);
+	report__pv_int(pv, "target", program->call_target);
+	jsonw_key(w, "children");
+	jsonw_begin_array(w);
+	for (int64_t i = program->first_child; i != IPS_REPORT_NONE;) {
+		const struct ips_report_program *child = ips_report_program(pv->report, i);
+
+		jsonw_int(w, child->program_id);
+		i = child->next_sibling;
+	}
+	jsonw_end_array(w);
+	jsonw_end_object(w);
+}
+
+/* The roots that are called, or those that are not. */
+static void graph_roots(struct report_pv *pv, const char *key, bool functions)
+{
+	jsonw_key(&pv->w, key);
 	jsonw_begin_array(&pv->w);
-	while (more && prof_column_int(children, 0) <= id) {
-		if (prof_column_int(children, 0) == id)
-			jsonw_int(&pv->w, prof_column_int(children, 1));
-		more = report__pv_step(pv, children);
+	for (int64_t i = ips_report_program_first_root(pv->report); i != IPS_REPORT_NONE;) {
+		const struct ips_report_program *root = ips_report_program(pv->report, i);
+
+		if (functions == (root->is_function == 1))
+			jsonw_int(&pv->w, root->program_id);
+		i = root->next_sibling;
 	}
 	jsonw_end_array(&pv->w);
-	return more;
 }
 
 static void graph_programs(struct report_pv *pv)
 {
-	struct prof_query *programs = report__pv_open(pv, PROGRAMS);
-	struct prof_query *children = report__pv_open(pv, CHILDREN);
-	bool more = report__pv_step(pv, children);
+	const int64_t count = ips_report_program_count(pv->report);
 
 	jsonw_key(&pv->w, "programs");
 	jsonw_begin_array(&pv->w);
-	while (report__pv_step(pv, programs)) {
-		jsonw_begin_object(&pv->w);
-		report__pv_columns(pv, programs);
-		more = graph_children(pv, prof_column_int(programs, 0), children, more);
-		jsonw_end_object(&pv->w);
-	}
+	for (int64_t i = 0; i < count; i++)
+		graph_program(pv, ips_report_program(pv->report, i));
 	jsonw_end_array(&pv->w);
-	prof_query_close(children);
-	prof_query_close(programs);
-
-	report__pv_column(pv, "controlPrograms",
-			  "SELECT program_id FROM programs WHERE parent_id IS NULL "
-			  "AND program_id NOT IN " CALLED " ORDER BY program_id");
-	report__pv_column(pv, "functionPrograms",
-			  "SELECT program_id FROM programs WHERE parent_id IS NULL "
-			  "AND program_id IN " CALLED " ORDER BY program_id");
+	graph_roots(pv, "controlPrograms", false);
+	graph_roots(pv, "functionPrograms", true);
 }
 
 /* --- vertices, compute sets, exchanges ---------------------------------------------------------
@@ -177,14 +170,17 @@ static void graph_plans(struct report_pv *pv)
 
 static void graph_counts(struct report_pv *pv)
 {
+	const struct ips_report_graph *graph = ips_report_graph(pv->report);
+
 	jsonw_key(&pv->w, "graph");
 	jsonw_begin_object(&pv->w);
-	report__pv_fields(pv, "SELECT (SELECT count(*) FROM compute_sets) AS numComputeSets, "
-			      "(SELECT sum(vertices) FROM compute_sets) AS numVertices, "
-			      "(SELECT count(*) FROM variables) AS numVars, NULL AS numEdges, "
-			      "(SELECT count(*) FROM programs) AS numPrograms, "
-			      "(SELECT count(*) FROM operations) AS numOperations, "
-			      "(SELECT count(*) FROM layers) AS numLayers");
+	report__pv_int(pv, "numComputeSets", graph->num_compute_sets);
+	report__pv_int(pv, "numVertices", graph->num_vertices);
+	report__pv_int(pv, "numVars", graph->num_variables);
+	report__pv_int(pv, "numEdges", graph->num_edges);
+	report__pv_int(pv, "numPrograms", graph->num_programs);
+	report__pv_int(pv, "numOperations", graph->num_operations);
+	report__pv_int(pv, "numLayers", graph->num_layers);
 	jsonw_end_object(&pv->w);
 }
 
@@ -203,9 +199,9 @@ static void graph_operations(struct report_pv *pv)
 		"FROM operations");
 }
 
-static void graph_body(struct report_pv *pv, const struct report_pv_target *target)
+static void graph_body(struct report_pv *pv)
 {
-	graph_target(pv, target);
+	graph_target(pv);
 	graph_plans(pv);
 	graph_counts(pv);
 	graph_compute_sets(pv);
@@ -215,7 +211,7 @@ static void graph_body(struct report_pv *pv, const struct report_pv_target *targ
 	report__pv_memory(pv);
 }
 
-enum status report_popvision_graph(struct prof_db *db, const char *path, struct err *err)
+enum status report_popvision_graph(struct ips_report *report, const char *path, struct err *err)
 {
-	return report__pv_write(db, path, REPORT_ALL_REPLICAS, graph_body, err);
+	return report__pv_write(report, path, REPORT_ALL_REPLICAS, graph_body, err);
 }

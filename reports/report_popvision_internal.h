@@ -1,5 +1,7 @@
 /*
- * What the writers of graph.json and execution.json share: rows of a question, as JSON.
+ * What the writers of graph.json and execution.json share: rows of a question, as JSON. What is
+ * concluded from rows (the target, the tree of programs, the memory of tiles) is
+ * ipuscope/report.h's.
  *
  * The first failure stays in `status`, and makes the calls after it write nulls and nothing more.
  */
@@ -11,24 +13,24 @@
 #include "reports/report_popvision.h"
 
 struct report_pv {
-	struct prof_db *db;
+	struct ips_report *report;
+	const struct ips_report_target *target; /* name NULL: no device was simulated */
 	struct jsonw w;
-	int64_t replica;       /* REPORT_ALL_REPLICAS */
-	int64_t tiles_per_ipu; /* 0: no device */
-	int64_t tiles;         /* of a replica */
+	int64_t replica; /* REPORT_ALL_REPLICAS */
+	int64_t tiles;   /* of a replica; 0: no device */
 	enum status status;
 	struct err *err;
 };
 
-/* The machine that was simulated; INT64_MIN: unknown. */
-struct report_pv_target {
-	char name[64]; /* "": none, the run was the CPU's alone */
-	int64_t ipus, replicas, tiles_per_ipu, bytes_per_tile, clock_hz, sync_cycles;
-};
+/* Keep the report's own failure, if it has one. */
+void report__pv_check(struct report_pv *pv);
 
 /* Bound in each question: :replica (NULL: all). */
 struct prof_query *report__pv_open(struct report_pv *pv, const char *sql); /* NULL: failed */
 bool report__pv_step(struct report_pv *pv, struct prof_query *query);
+
+/* INT64_MIN is null. */
+void report__pv_int(struct report_pv *pv, const char *key, int64_t value);
 
 /* The columns of @query as keys of the open object: a column "a.b" is b in an object a, which
  * neighbours share. A real that is not finite is null, and KEY_nonfinite says which. */
@@ -54,10 +56,9 @@ enum status report__pv_file_open(struct report_pv_file *file, const char *path, 
 /* In its place where @status is ST_OK and all could be written; else nothing is left of it. */
 enum status report__pv_file_close(struct report_pv_file *file, enum status status, struct err *err);
 
-/* Ask for the target, write "ipuscope", then what @body writes: into @path. */
-enum status report__pv_write(struct prof_db *db, const char *path, int64_t replica,
-			     void (*body)(struct report_pv *pv, const struct report_pv_target *t),
-			     struct err *err);
+/* Write "ipuscope", then what @body writes: into @path. */
+enum status report__pv_write(struct ips_report *report, const char *path, int64_t replica,
+			     void (*body)(struct report_pv *pv), struct err *err);
 
 /* memory of graph.json. */
 void report__pv_memory(struct report_pv *pv);

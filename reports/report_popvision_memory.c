@@ -3,169 +3,128 @@
  *
  * Threading: none. Ownership: nothing outlives a call.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/mem.h"
-#include "common/str.h"
 #include "reports/report_popvision_internal.h"
 
-#define CATEGORIES_MAX 256 /* with their regions; a file with more is damaged */
-
-/* The most that all but the always-live variables take at once is a category of its own. */
-#define TAKES_TURNS "notAlwaysLiveVariables"
-
-/* --- rows by tile ------------------------------------------------------------------------------
+/* --- by tile -----------------------------------------------------------------------------------
  */
 
-struct category {
-	char *name, *region;
-	int64_t *bytes; /* by tile */
+enum region {
+	NON_INTERLEAVED,
+	INTERLEAVED,
+	OVERFLOWED,
+	REGIONS
 };
 
+static const char *const region_names[REGIONS] = {
+	[NON_INTERLEAVED] = "nonInterleaved",
+	[INTERLEAVED] = "interleaved",
+	[OVERFLOWED] = "overflowed",
+};
+
+enum sum {
+	SUM_TOTAL,
+	SUM_OVERFLOWED,
+	SUM_ALWAYS_LIVE,
+	SUM_NOT_ALWAYS_LIVE,
+	SUMS
+};
+
+/* Arrays by tile, one after the other: the sums, then the regions of each category. */
 struct memory {
 	struct report_pv *pv;
-	struct category category[CATEGORIES_MAX]; /* sorted once all are there */
-	int count;
-	int64_t *sum; /* by tile, of some categories */
+	const struct ips_report_category *names; /* the report's; NULL: no memory is recorded */
+	int64_t categories;
+	int64_t *bytes;
 };
 
-static void memory_fini(struct memory *m)
+static int64_t *memory_array(const struct memory *m, int64_t number)
 {
-	for (int i = 0; i < m->count; i++) {
-		mem_free(m->category[i].name);
-		mem_free(m->category[i].region);
-		mem_free(m->category[i].bytes);
+	return m->bytes + number * m->pv->tiles;
+}
+
+static int64_t *memory_region(const struct memory *m, int64_t category, int region)
+{
+	return memory_array(m, SUMS + category * REGIONS + region);
+}
+
+static void memory_tile(const struct memory *m, int64_t at, const struct ips_report_memory *tile)
+{
+	memory_array(m, SUM_TOTAL)[at] = tile->total_excluding_gaps;
+	memory_array(m, SUM_OVERFLOWED)[at] = tile->overflowed_excluding_gaps;
+	memory_array(m, SUM_ALWAYS_LIVE)[at] = tile->always_live_bytes;
+	memory_array(m, SUM_NOT_ALWAYS_LIVE)[at] = tile->not_always_live_bytes;
+	for (int64_t c = 0; c < m->categories; c++) {
+		const struct ips_report_category *from = &tile->categories[c];
+
+		memory_region(m, c, NON_INTERLEAVED)[at] = from->non_interleaved;
+		memory_region(m, c, INTERLEAVED)[at] = from->interleaved;
+		memory_region(m, c, OVERFLOWED)[at] = from->overflowed;
 	}
-	mem_free(m->sum);
-}
-
-/* What is unknown adds nothing; a damaged file's sums may go round. */
-static void add(int64_t *sum, int64_t bytes)
-{
-	if (bytes != INT64_MIN && __builtin_add_overflow(*sum, bytes, sum))
-		return;
-}
-
-/* NULL: failed. */
-static struct category *memory_add(struct memory *m, const char *name, const char *region)
-{
-	struct category *c = &m->category[m->count];
-	struct report_pv *pv = m->pv;
-
-	if (m->count == CATEGORIES_MAX) {
-		pv->status = err_set(pv->err, ST_FORMAT, "%s: more than %d categories of memory",
-				     prof_db_path(pv->db), CATEGORIES_MAX);
-		return NULL;
-	}
-	c->name = mem_strdup(name);
-	c->region = mem_strdup(region);
-	c->bytes = mem_calloc((size_t)pv->tiles + 1, sizeof(*c->bytes));
-	m->count++;
-	if (c->name && c->region && c->bytes)
-		return c;
-	pv->status = err_nomem(pv->err);
-	return NULL;
-}
-
-static struct category *memory_find(struct memory *m, const char *name, const char *region)
-{
-	for (int i = 0; i < m->count; i++)
-		if (!strcmp(m->category[i].name, name) && !strcmp(m->category[i].region, region))
-			return &m->category[i];
-	return memory_add(m, name, region);
-}
-
-static int compare_categories(const void *a, const void *b)
-{
-	const struct category *x = a, *y = b;
-	int order = strcmp(x->name, y->name);
-
-	return order ? order : strcmp(x->region, y->region);
 }
 
 static void memory_read(struct memory *m)
 {
 	struct report_pv *pv = m->pv;
-	struct prof_query *query =
-		report__pv_open(pv, "SELECT category, region, ipu, tile, bytes FROM tile_memory "
-				    "WHERE category <> '' AND region <> ''");
+	const struct ips_report_memory *all = ips_report_ipu_memory(pv->report, IPS_NULL);
+	const int64_t per_ipu = pv->target->tiles_per_ipu;
+	size_t size;
 
-	while (report__pv_step(pv, query)) {
-		const int64_t ipu = prof_column_int(query, 2), tile = prof_column_int(query, 3);
-		struct category *c =
-			memory_find(m, prof_column_text(query, 0), prof_column_text(query, 1));
-
-		/* What no tile of the target has is no tile's. */
-		if (c && ipu >= 0 && tile >= 0 && tile < pv->tiles_per_ipu &&
-		    ipu < pv->tiles / pv->tiles_per_ipu)
-			add(&c->bytes[ipu * pv->tiles_per_ipu + tile], prof_column_int(query, 4));
+	if (all) {
+		m->names = all->categories;
+		m->categories = all->num_categories;
 	}
-	prof_query_close(query);
-	if (pv->status != ST_OK)
+	if (__builtin_mul_overflow(SUMS + REGIONS * (size_t)m->categories, (size_t)pv->tiles,
+				   &size) ||
+	    !(m->bytes = mem_calloc(size + 1, sizeof(*m->bytes)))) {
+		pv->status = pv->status == ST_OK ? err_nomem(pv->err) : pv->status;
 		return;
-	qsort(m->category, (size_t)m->count, sizeof(m->category[0]), compare_categories);
-	m->sum = mem_calloc((size_t)pv->tiles + 1, sizeof(*m->sum));
-	if (!m->sum)
-		pv->status = err_nomem(pv->err);
+	}
+	/* What no tile of the target has is no tile's. */
+	for (int64_t at = 0; at < pv->tiles; at++) {
+		const struct ips_report_memory *tile =
+			ips_report_tile_memory(pv->report, at / per_ipu, at % per_ipu);
+
+		if (tile)
+			memory_tile(m, at, tile);
+	}
 }
 
-/* --- what is made of them ----------------------------------------------------------------------
- */
-
-static bool is_any(const struct category *c)
+static void memory_sum(const struct memory *m, const char *key, enum sum sum)
 {
-	(void)c;
-	return true;
+	if (m->bytes)
+		report__pv_by_tile(m->pv, key, memory_array(m, sum));
 }
 
-static bool is_overflowed(const struct category *c)
+/* A category has the regions that it lies in. */
+static bool memory_lies_in(const struct memory *m, int64_t category, int region)
 {
-	return !strcmp(c->region, "overflowed");
+	const int64_t *bytes = memory_region(m, category, region);
+
+	for (int64_t i = 0; i < m->pv->tiles; i++)
+		if (bytes[i])
+			return true;
+	return false;
 }
 
-static bool takes_turns(const struct category *c)
-{
-	return !strcmp(c->name, TAKES_TURNS);
-}
-
-static bool is_always_live(const struct category *c)
-{
-	return !takes_turns(c);
-}
-
-static void memory_sum(struct memory *m, const char *key, bool (*is_in)(const struct category *c))
-{
-	const int64_t tiles = m->pv->tiles;
-
-	if (m->pv->status != ST_OK)
-		return;
-	memset(m->sum, 0, (size_t)tiles * sizeof(*m->sum));
-	for (int i = 0; i < m->count; i++)
-		for (int64_t t = 0; t < tiles && is_in(&m->category[i]); t++)
-			add(&m->sum[t], m->category[i].bytes[t]);
-	report__pv_by_tile(m->pv, key, m->sum);
-}
-
-static void memory_categories(struct memory *m)
+static void memory_categories(const struct memory *m)
 {
 	struct jsonw *w = &m->pv->w;
 
 	jsonw_key(w, "byCategory");
 	jsonw_begin_object(w);
-	for (int i = 0; i < m->count && m->pv->status == ST_OK; i++) {
-		const struct category *c = &m->category[i];
-
-		if (!i || strcmp(c[-1].name, c->name) != 0) {
-			jsonw_key(w, c->name);
-			jsonw_begin_object(w);
-		}
-		jsonw_key(w, c->region);
+	for (int64_t c = 0; c < m->categories && m->bytes; c++) {
+		jsonw_key(w, m->names[c].name);
 		jsonw_begin_object(w);
-		report__pv_by_tile(m->pv, "nonOverlapped", c->bytes);
-		jsonw_end_object(w);
-		if (i + 1 == m->count || strcmp(c[1].name, c->name) != 0)
+		for (int r = 0; r < REGIONS; r++) {
+			if (!memory_lies_in(m, c, r))
+				continue;
+			jsonw_key(w, region_names[r]);
+			jsonw_begin_object(w);
+			report__pv_by_tile(m->pv, "nonOverlapped", memory_region(m, c, r));
 			jsonw_end_object(w);
+		}
+		jsonw_end_object(w);
 	}
 	jsonw_end_object(w);
 }
@@ -175,7 +134,7 @@ static void memory_categories(struct memory *m)
 
 #define VARIABLE "SELECT variable_id AS id, variable AS name, layer, kind, shape, dtype, bytes, ipu"
 
-static void memory_liveness(struct memory *m)
+static void memory_liveness(const struct memory *m)
 {
 	struct report_pv *pv = m->pv;
 	struct jsonw *w = &pv->w;
@@ -184,14 +143,14 @@ static void memory_liveness(struct memory *m)
 	jsonw_begin_object(w);
 	jsonw_key(w, "alwaysLive");
 	jsonw_begin_object(w);
-	memory_sum(m, "bytesByTile", is_always_live);
+	memory_sum(m, "bytesByTile", SUM_ALWAYS_LIVE);
 	report__pv_objects(pv, "variables",
 			   VARIABLE " FROM variables WHERE always_live ORDER BY variable_id");
 	jsonw_end_object(w);
 
 	jsonw_key(w, "notAlwaysLive");
 	jsonw_begin_object(w);
-	memory_sum(m, "maxBytesByTile", takes_turns);
+	memory_sum(m, "maxBytesByTile", SUM_NOT_ALWAYS_LIVE);
 	report__pv_objects(pv, "variables",
 			   VARIABLE ", first_program_step AS firstProgramStep, last_program_step "
 				    "AS lastProgramStep FROM variables WHERE NOT "
@@ -216,12 +175,12 @@ void report__pv_memory(struct report_pv *pv)
 	jsonw_begin_object(w);
 	jsonw_key(w, "byTile");
 	jsonw_begin_object(w);
-	memory_sum(&m, "total", is_any);
-	memory_sum(&m, "totalIncludingGaps", is_any);
-	memory_sum(&m, "overflowed", is_overflowed);
+	memory_sum(&m, "total", SUM_TOTAL);
+	memory_sum(&m, "totalIncludingGaps", SUM_TOTAL);
+	memory_sum(&m, "overflowed", SUM_OVERFLOWED);
 	jsonw_end_object(w);
 	memory_categories(&m);
 	memory_liveness(&m);
 	jsonw_end_object(w);
-	memory_fini(&m);
+	mem_free(m.bytes);
 }

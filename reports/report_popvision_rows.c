@@ -21,7 +21,7 @@ struct prof_query *report__pv_open(struct report_pv *pv, const char *sql)
 	struct prof_query *query;
 
 	if (pv->status == ST_OK)
-		pv->status = prof_query_open(&query, pv->db, sql, pv->err);
+		pv->status = prof_query_open(&query, report_public_db(pv->report), sql, pv->err);
 	if (pv->status != ST_OK)
 		return NULL;
 	if (strstr(sql, ":replica") && pv->replica != REPORT_ALL_REPLICAS)
@@ -36,6 +36,15 @@ bool report__pv_step(struct report_pv *pv, struct prof_query *query)
 	if (query && pv->status == ST_OK)
 		pv->status = prof_query_step(query, &row, pv->err);
 	return row && pv->status == ST_OK;
+}
+
+void report__pv_check(struct report_pv *pv)
+{
+	char text[ERR_TEXT_SIZE];
+	int failed = ips_report_status(pv->report, text, sizeof(text));
+
+	if (pv->status == ST_OK && failed)
+		pv->status = err_set(pv->err, (enum status)failed, "%s", text);
 }
 
 /* --- values ------------------------------------------------------------------------------------
@@ -58,6 +67,15 @@ static void pv_value(struct report_pv *pv, const struct prof_query *query, int c
 		jsonw_null(&pv->w);
 		break;
 	}
+}
+
+void report__pv_int(struct report_pv *pv, const char *key, int64_t value)
+{
+	jsonw_key(&pv->w, key);
+	if (value == IPS_NULL)
+		jsonw_null(&pv->w);
+	else
+		jsonw_int(&pv->w, value);
 }
 
 static void pv_key_value(struct report_pv *pv, const struct prof_query *query, int column,

@@ -81,7 +81,7 @@ def check_target(target):
     ipus, replicas = int(meta["ipus"]), int(meta["replicas"])
     tiles, capacity = rows("SELECT max(tile) + 1, max(capacity) FROM tile_memory")[0]
     same("target", {key: target[key] for key in target if not key.startswith(("relative", "minSync"))}, {
-        "type": "IPU_MODEL", "name": meta["target"], "clockFrequency": int(meta["clock_hz"]), "numIPUs": ipus,
+        "type": "IPU_MODEL", "name": meta["target"], "architecture": "Mk2", "clockFrequency": int(meta["clock_hz"]), "numIPUs": ipus,
         "tilesPerIPU": tiles, "numTiles": ipus * tiles, "bytesPerTile": capacity, "bytesPerIPU": capacity * tiles,
         "totalMemory": capacity * tiles * ipus, "numReplicas": replicas, "ipusPerReplica": ipus // replicas,
         "tilesPerReplica": ipus // replicas * tiles, "memoryPerReplica": ipus // replicas * tiles * capacity})
@@ -133,8 +133,8 @@ def check_memory(memory, tiles, ipus):
     same("memory.byTile.total", expand(memory["byTile"]["total"]), by_tile("1"))
     same("memory.byTile.totalIncludingGaps", memory["byTile"]["totalIncludingGaps"], memory["byTile"]["total"])
     same("memory.byTile.overflowed", expand(memory["byTile"]["overflowed"]), by_tile("region = 'overflowed'"))
-    same("memory.byCategory", [(category, region) for category in memory["byCategory"] for region in memory["byCategory"][category]],
-         rows("SELECT DISTINCT category, region FROM tile_memory ORDER BY 1, 2"))
+    same("memory.byCategory", sorted((category, region) for category in memory["byCategory"] for region in memory["byCategory"][category]),
+         rows("SELECT DISTINCT category, region FROM tile_memory WHERE bytes > 0 ORDER BY 1, 2"))
     for category, regions in memory["byCategory"].items():
         for region in regions:
             same(f"memory.byCategory.{category}.{region}", expand(regions[region]["nonOverlapped"]),

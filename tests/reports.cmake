@@ -49,7 +49,7 @@ ipuscope_add_script(NAME report_export_browser LABELS golden reports
 
 # The files beside profile.db, of a run made by hand and of trainings.
 ipuscope_add_test(NAME test_report_popvision SOURCES test_report_popvision.c report_sample.c
-	LIBS reports PkgConfig::CBOR LABELS unit reports)
+	LIBS reports PkgConfig::CBOR PkgConfig::SQLITE LABELS unit reports)
 target_compile_definitions(test_report_popvision PRIVATE IPUSCOPE_VERSION="${PROJECT_VERSION}")
 ipuscope_add_script(NAME report_popvision LABELS golden reports)
 
