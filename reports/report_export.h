@@ -74,7 +74,8 @@ enum status report_export_torch_csv(const struct report_export_request *request,
 /* --- for formats -------------------------------------------------------------------------------
  */
 
-/* @done of @total (0: unknown) are written. ST_INTERRUPTED when somebody wants it to end. */
+/* @done of @total (0: unknown) are written. ST_INTERRUPTED when somebody wants it to end: called
+ * often from the first byte on, or never. */
 enum status report_export_tick(const struct report_export_request *request, int64_t done,
 			       int64_t total, struct err *err);
 

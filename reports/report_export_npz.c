@@ -37,9 +37,9 @@ static bool npz_wanted(const struct npz_export *export, const struct outfeed_arr
 static enum status npz_take(void *user, const void *data, size_t bytes, struct err *err)
 {
 	struct npz_export *export = user;
+	enum status status = report_export_tick(export->request, export->arrays, 0, err);
 
-	(void)err; /* the writer's */
-	return npz_writer_data(&export->writer, data, bytes);
+	return status == ST_OK ? npz_writer_data(&export->writer, data, bytes) : status;
 }
 
 static enum status npz_values(struct npz_export *export, int index, struct err *err)

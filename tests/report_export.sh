@@ -74,6 +74,20 @@ code=0
 grep -q 'full/out.npz: ' err || fail "full disk: said $(cat err)"
 [ -z "$(ls -A full)" ] || fail "a full disk leaves $(ls -A full)"
 
+# ---- an interrupt --------------------------------------------------------------------------------
+"$make" large.db large 300
+"$bin/ipu-report" large.db export npz -o full/out.npz >out 2>err &
+pid=$!
+# Not before it writes values: then it catches the signal.
+until [ "$(stat -c %s full/* 2>/dev/null || echo 0)" -gt 1000000 ]; do sleep 0.01; done
+kill -INT $pid
+code=0
+wait $pid || code=$?
+[ $code -eq 1 ] || fail "interrupt: exit code $code: $(cat out err)"
+grep -q 'interrupted' err || fail "interrupt: said $(cat err)"
+[ -z "$(ls -A full)" ] || fail "an interrupt leaves $(ls -A full)"
+rm large.db
+
 # ---- numpy ---------------------------------------------------------------------------------------
 python=
 for candidate in python3 /usr/bin/python3; do

@@ -196,10 +196,11 @@ grep -q '^2 spans were open: they end with the recording$' said || fail "said: $
 gzip -dc run.json.gz | cmp - run.json || fail "the compressed one differs"
 
 # ---- a run that is being recorded ----------------------------------------------------------------
-"$make" live.db large 1500000 &
+"$make" live.db large 3000000 &
 maker=$!
-while [ ! -s live.db ]; do sleep 0.02; done
+until [ "$(sqlite3 -readonly live.db 'SELECT max(span_id) FROM span_rows' 2>/dev/null || echo 0)" -gt 1000 ] 2>/dev/null; do sleep 0.02; done
 "$bin/ipu-report" live.db export chrome -o live.json >said || fail "live: exit code $?"
+grep -q '^the run is still being recorded: this is what was there$' said || fail "live: said $(cat said)"
 wait $maker
 "$python" - <<'PYTHON'
 import collections, json
@@ -263,7 +264,8 @@ grep -q 'full/out.json: ' err || fail "full disk: said $(cat err)"
 "$make" large.db large 3000000
 "$bin/ipu-report" large.db export chrome -o full/out.json >out 2>err &
 pid=$!
-while [ -z "$(ls -A full)" ]; do sleep 0.01; done
+# Not before it writes: then it catches the signal.
+until [ "$(stat -c %s full/* 2>/dev/null || echo 0)" -gt 1000000 ]; do sleep 0.01; done
 kill -INT $pid
 code=0
 wait $pid || code=$?
