@@ -403,10 +403,11 @@ void *prof__writer_main(void *user)
 	struct ips_recording *recording = user;
 
 	/* Of this thread only, on Linux: a worker that wakes up goes first. */
-	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), WRITER_NICE);
+	if (!recording->params.alone)
+		setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), WRITER_NICE);
 	recording->writer.commit_ns =
 		shorter(FIRST_COMMIT_NS, (uint64_t)recording->params.commit_ms * 1000000u);
-	recording->starved = !write_rounds(recording, true);
+	recording->starved = !write_rounds(recording, !recording->params.alone);
 	sem_post(&recording->take_over);
 	return NULL;
 }

@@ -32,6 +32,7 @@
 	X(TDUR, "tdur")                                                                            \
 	X(ARGS, "args")                                                                            \
 	X(UNFINISHED, "unfinished")                                                                \
+	X(VALUE_NONFINITE, "value_nonfinite")                                                      \
 	X(TRACK, "track")                                                                          \
 	X(LANE, "lane")
 

@@ -44,7 +44,8 @@ static inline uint64_t import_hash(uint64_t seed, const void *bytes, size_t leng
 		hash ^= hash >> 32;
 	}
 	word = 0;
-	__builtin_memcpy(&word, at, length);
+	if (length > 0)
+		__builtin_memcpy(&word, at, length);
 	hash = (hash ^ word) * 0xc4ceb9fe1a85ec53u;
 	return hash ^ hash >> 29;
 }

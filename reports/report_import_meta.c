@@ -229,6 +229,25 @@ static int set_epoch(struct import *import)
 	return ips_meta_set(import->recording, "start_epoch_ns", NULL);
 }
 
+/* What processes say of themselves beside their names. */
+static int set_labels(struct import *import)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < import->processes.table.count && code == 0; i++) {
+		const struct import_string *pid = &import->processes.table.strings[i];
+		const struct import_token token = {.at = pid->text, .length = pid->length};
+		char name[64], key[128];
+
+		if (import->processes.items[i].labels == NULL)
+			continue;
+		report__import_unescape(&token, name, sizeof(name), NULL, NULL);
+		snprintf(key, sizeof(key), "trace.process %s.labels", name);
+		code = ips_meta_set(import->recording, key, import->processes.items[i].labels);
+	}
+	return code;
+}
+
 enum status report__import_meta_write(struct import *import, struct err *err)
 {
 	const struct report_import_counts *counts = import->counts;
@@ -245,6 +264,8 @@ enum status report__import_meta_write(struct import *import, struct err *err)
 		code = set_int(import, "trace_events", (int64_t)counts->events);
 	if (code == 0 && counts->broken)
 		code = set_int(import, "trace_broken_at", (int64_t)counts->broken_at);
+	if (code == 0)
+		code = set_labels(import);
 	for (size_t i = 0; i < import->meta_count && code == 0; i++)
 		code = ips_meta_set(recording, import->meta[i].key, import->meta[i].value);
 	if (code != 0)

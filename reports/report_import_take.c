@@ -256,12 +256,23 @@ static enum status put_sample(struct import *import, const struct import_event *
 	return put_point(import, event, &record, err);
 }
 
+/* What our own traces write where JSON has no number: null, and beside it the word. */
+static bool is_nonfinite(const struct import_arg *arg, double *out)
+{
+	const char *text = import_arg_text(arg);
+
+	if (arg->name != IMPORT_NAME_VALUE_NONFINITE || arg->type != IMPORT_ARG_STRING)
+		return false;
+	*out = strcmp(text, "nan") == 0 ? NAN : text[0] == '-' ? -INFINITY : INFINITY;
+	return strcmp(text, "nan") == 0 || strcmp(text + (text[0] == '-'), "inf") == 0;
+}
+
 /* Every argument that is a number is a series. */
 static enum status take_counter(struct import *import, struct import_event *event, struct err *err)
 {
 	struct import_record record = {.kind = IMPORT_RECORD_SAMPLE};
 	const struct import_arg *arg;
-	size_t numbers = 0, all = 0;
+	size_t numbers = 0, others = 0;
 	enum status status = ST_OK;
 	double value;
 
@@ -270,15 +281,22 @@ static enum status take_counter(struct import *import, struct import_event *even
 	record.thread = report__import_thread(import, IMPORT_THREAD, event, err);
 	if (record.thread == IMPORT_NO_ID)
 		return no_index(import, event, err);
-	for (size_t at = 0; at < event->args.used; at += import_arg_size(arg), all++) {
+	for (size_t at = 0; at < event->args.used; at += import_arg_size(arg)) {
 		arg = (const struct import_arg *)(const void *)(event->args.bytes + at);
-		numbers += is_number(arg, &value);
+		others +=
+			arg->name != IMPORT_NAME_VALUE && arg->name != IMPORT_NAME_VALUE_NONFINITE;
 	}
 	for (size_t at = 0; at < event->args.used && status == ST_OK; at += import_arg_size(arg)) {
 		arg = (const struct import_arg *)(const void *)(event->args.bytes + at);
 		if (is_number(arg, &value))
-			status = put_sample(import, event, &record, arg->name,
-					    all == 1 && arg->name == IMPORT_NAME_VALUE, value, err);
+			status = put_sample(import, event, &record, arg->name, others == 0, value,
+					    err);
+		else if (is_nonfinite(arg, &value))
+			status = put_sample(import, event, &record, IMPORT_NAME_VALUE, others == 0,
+					    value, err);
+		else
+			continue;
+		numbers++;
 	}
 	if (numbers > 0)
 		import_used(import, REPORT_IMPORT_COUNTER);

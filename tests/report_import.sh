@@ -5,6 +5,7 @@ set -euo pipefail
 
 bin=$IPUSCOPE_BIN_DIR
 golden=$IPUSCOPE_SOURCE_DIR/tests/golden
+trace_make=$PWD/trace_make
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -104,6 +105,7 @@ ask phases.db "SELECT value FROM meta WHERE key IN ('state', 'command', 'source'
 "ipu-report import
 chrome trace
 complete"
+ask phases.db "SELECT value FROM meta WHERE key = 'trace.process 7.labels'" gpu
 ask phases.db "SELECT sum(dropped) FROM overhead" 1 # the flow without an end
 said '6  nothing: of a phase without a place here, D 1, N 1, O 1, P 1, c 1, v 1 \(the first at byte [0-9]+\)'
 for reason in 'without a phase \(ph\)' 'not an object' 'without a time \(ts\)' 'a time \(ts or dur\) out of range' \
@@ -141,6 +143,31 @@ ask viztracer.db "SELECT depth, name, start_ns, dur_ns FROM spans" "0|<module> (
 1|fib (/tmp/f.py:1)|800|7700
 2|fib (/tmp/f.py:1)|1300|3200"
 ask viztracer.db "SELECT name, time_ns, value FROM counters" "queue.size|6400|3.0"
+
+# ---- as many events as another parser finds --------------------------------------------------------
+if command -v python3 >/dev/null; then
+	for trace in kineto viztracer; do
+		import "$golden/trace_$trace.json" again.db --force
+		wanted=$(python3 -c "import json, sys; print(len(json.load(open(sys.argv[1]))['traceEvents']))" "$golden/trace_$trace.json")
+		said "$wanted  read, of which became"
+	done
+fi
+
+# ---- our own export, and back: the same spans, keys and samples --------------------------------------
+"$trace_make" own.db awkward
+"$trace_make" large.db large 3000
+for db in own large; do
+	"$bin/ipu-report" $db.db export chrome -o $db.json >/dev/null
+	import $db.json $db.back.db
+	balanced
+	for sql in "SELECT track, depth, category, start_ns, dur_ns, mode, epoch, execution, weight_update, step, microbatch, replica,
+			ipu, stage, phase, operation FROM spans ORDER BY track, start_ns, depth" \
+		"SELECT track, name, time_ns, value FROM counters ORDER BY track, time_ns" \
+		"SELECT track, name, ipu, parent FROM tracks ORDER BY track" \
+		"SELECT value FROM meta WHERE key = 'start_epoch_ns'"; do
+		ask $db.back.db "$sql" "$(sqlite3 -readonly $db.db "$sql")"
+	done
+done
 
 # ---- every reader takes the result ----------------------------------------------------------------
 for db in phases kineto viztracer; do

@@ -101,8 +101,9 @@ struct ips_recording_params {
 	/* Called on the writer's thread after each commit; must not call back into this library. */
 	void (*on_commit)(void *user, const struct ips_commit *commit);
 	void *user;
-	int alone; /* 1: nobody reads the file while it is recorded, and a crash may leave it
-		    * damaged: without a write-ahead log it is written once, not twice */
+	int alone; /* 1: the recording is all that the program does. Nobody reads the file
+		    * meanwhile, and a crash may leave it damaged: without a write-ahead log it
+		    * is written once, not twice, and the writer does not give way. */
 };
 
 /* The defaults: no command, rank 0, 65,536 slots, 100 ms, 5,000 ms, 64 MiB, no callback. */
