@@ -1,5 +1,5 @@
 /*
- * The command line of every command: parsing, --help, completions and man pages from one table.
+ * The command line of every command: parsing, --help and man pages from one table.
  *
  * Threading: none. Ownership: arguments and tables are borrowed.
  */
@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/cli_internal.h"
 #include "common/mem.h"
 #include "common/str.h"
 
@@ -31,8 +32,7 @@ static const struct cli_option cli_standards[] = {
 	{.name = "--man", .help = "Print the source of the manual page."},
 };
 
-/* Row @i of the command's options and the standard ones after them; NULL past the end. */
-static const struct cli_option *cli_row(const struct cli_command *command, size_t i)
+const struct cli_option *cli__row(const struct cli_command *command, size_t i)
 {
 	if (i < command->option_count)
 		return &command->options[i];
@@ -46,7 +46,7 @@ static const struct cli_option *cli_find(const struct cli_command *command, cons
 {
 	const struct cli_option *row;
 
-	for (size_t i = 0; (row = cli_row(command, i)); i++)
+	for (size_t i = 0; (row = cli__row(command, i)); i++)
 		if (strlen(row->name) == length && !memcmp(row->name, name, length))
 			return row;
 	return NULL;
@@ -56,7 +56,7 @@ static const struct cli_option *cli_find_letter(const struct cli_command *comman
 {
 	const struct cli_option *row;
 
-	for (size_t i = 0; (row = cli_row(command, i)); i++)
+	for (size_t i = 0; (row = cli__row(command, i)); i++)
 		if (row->letter && row->letter == letter)
 			return row;
 	return NULL;
@@ -130,7 +130,7 @@ static enum status cli_refuse_option(const struct cli_walk *walk, const char *na
 	const struct cli_option *row;
 	size_t count = 0;
 
-	for (; count < ARRAY_LEN(names) && (row = cli_row(walk->command, count)); count++)
+	for (; count < ARRAY_LEN(names) && (row = cli__row(walk->command, count)); count++)
 		names[count] = row->name;
 
 	near = str_nearest(name, names, count);
@@ -346,7 +346,7 @@ void cli_help(const struct cli_command *command, FILE *out)
 	}
 
 	fprintf(out, "\nOptions:\n");
-	for (size_t i = 0; (row = cli_row(command, i)); i++)
+	for (size_t i = 0; (row = cli__row(command, i)); i++)
 		cli_help_option(out, row);
 
 	if (command->examples) {
@@ -354,136 +354,6 @@ void cli_help(const struct cli_command *command, FILE *out)
 		cli_each_example(command->examples, out, cli_help_example);
 	}
 	fprintf(out, "\nExit codes: 0 done, 1 the work failed, 2 the request was wrong.\n");
-}
-
-/* --- completion --------------------------------------------------------------------------------
- */
-
-/* The name as a shell function: "ipu-train" is "_ipu_train". */
-static void cli_function_name(const struct cli_command *command, char *out, size_t size)
-{
-	snprintf(out, size, "_%s", command->name);
-	for (char *p = out; *p; p++)
-		if (!isalnum((unsigned char)*p))
-			*p = '_';
-}
-
-static bool cli_wants_file(const char *argument)
-{
-	static const char *const words[] = {"FILE", "PATH", "DIR", "FOLDER", "RUN", "REPORT"};
-
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (argument && !strcmp(argument, words[i]))
-			return true;
-	return false;
-}
-
-static void cli_bash_values(const struct cli_option *option, FILE *out)
-{
-	if (!option->argument)
-		return;
-
-	fprintf(out, "\t%s", option->name);
-	if (option->letter)
-		fprintf(out, "|-%c", option->letter);
-	fprintf(out, ")\n");
-	if (option->choices)
-		fprintf(out, "\t\tCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n", option->choices);
-	else if (cli_wants_file(option->argument))
-		fprintf(out, "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n");
-	fprintf(out, "\t\treturn\n\t\t;;\n");
-}
-
-static void cli_bash(const struct cli_command *command, FILE *out)
-{
-	const struct cli_option *row;
-	char function[64];
-
-	cli_function_name(command, function, sizeof(function));
-	fprintf(out,
-		"# bash completion for %s\n"
-		"%s()\n"
-		"{\n"
-		"\tlocal cur=\"${COMP_WORDS[COMP_CWORD]}\" prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
-		"\tCOMPREPLY=()\n"
-		"\tif [[ $cur == '=' ]]; then\n"
-		"\t\tcur=''\n"
-		"\telif [[ $prev == '=' ]]; then\n"
-		"\t\tprev=\"${COMP_WORDS[COMP_CWORD-2]}\"\n"
-		"\tfi\n"
-		"\tcase \"$prev\" in\n",
-		command->name, function);
-	for (size_t i = 0; (row = cli_row(command, i)); i++)
-		cli_bash_values(row, out);
-	fprintf(out, "\tesac\n\tif [[ $cur == -* ]]; then\n\t\tCOMPREPLY=($(compgen -W '");
-	for (size_t i = 0; (row = cli_row(command, i)); i++)
-		fprintf(out, "%s%s", i ? " " : "", row->name);
-	fprintf(out, "' -- \"$cur\"))\n\t\treturn\n\tfi\n");
-
-	if (cli_wants_file(command->words))
-		fprintf(out, "\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n");
-	else if (command->words)
-		fprintf(out,
-			"\tif [[ $COMP_CWORD -eq 1 ]]; then\n"
-			"\t\tCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n"
-			"\telse\n"
-			"\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"
-			"\tfi\n",
-			command->words);
-	fprintf(out, "}\ncomplete -o filenames -F %s %s\n", function, command->name);
-}
-
-/* Text inside single quotes of zsh's _arguments: its brackets and colons are escaped. */
-static void cli_zsh_text(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '\'')
-			fputs("'\\''", out);
-		else if (strchr("[]:\\", *text))
-			fprintf(out, "\\%c", *text);
-		else
-			fputc(*text == '\n' ? ' ' : *text, out);
-	}
-}
-
-static void cli_zsh_option(const struct cli_option *option, FILE *out)
-{
-	const char *value = option->argument ? "=" : "";
-
-	if (option->letter)
-		fprintf(out, "\t'(-%c %s)'{-%c,%s%s}'[", option->letter, option->name,
-			option->letter, option->name, value);
-	else
-		fprintf(out, "\t'%s%s[", option->name, value);
-	cli_zsh_text(out, option->help);
-	fputc(']', out);
-	if (option->argument) {
-		fputc(':', out);
-		cli_zsh_text(out, option->argument);
-		if (option->choices)
-			fprintf(out, ":(%s)", option->choices);
-		else
-			fprintf(out, ":%s", cli_wants_file(option->argument) ? "_files" : " ");
-	}
-	fprintf(out, "' \\\n");
-}
-
-static void cli_zsh(const struct cli_command *command, FILE *out)
-{
-	const struct cli_option *row;
-	char function[64];
-
-	cli_function_name(command, function, sizeof(function));
-	fprintf(out, "#compdef %s\n%s() {\n\t_arguments -s \\\n", command->name, function);
-	for (size_t i = 0; (row = cli_row(command, i)); i++)
-		cli_zsh_option(row, out);
-	if (command->words && !cli_wants_file(command->words))
-		fprintf(out, "\t'1:word:(%s)' \\\n", command->words);
-	fprintf(out,
-		"\t'*:file:_files'\n}\n"
-		"if [ \"$funcstack[1]\" = \"%s\" ]; then\n\t%s \"$@\"\n"
-		"else\n\tcompdef %s %s\nfi\n",
-		function, function, function, command->name);
 }
 
 /* --- manual page -------------------------------------------------------------------------------
@@ -590,7 +460,7 @@ static void cli_man(const struct cli_command *command, FILE *out)
 	cli_man_paragraphs(out, command->about);
 
 	fputs(".SH OPTIONS\n", out);
-	for (size_t i = 0; (row = cli_row(command, i)); i++)
+	for (size_t i = 0; (row = cli__row(command, i)); i++)
 		cli_man_option(out, row);
 	if (command->examples) {
 		fputs(".SH EXAMPLES\n", out);
@@ -619,18 +489,6 @@ static void cli_version(const struct cli_command *command, FILE *out)
 	fprintf(out, "%s %s\n", command->name, IPUSCOPE_VERSION);
 }
 
-static bool cli_show_completion(const struct cli_command *command, const char *shell, FILE *out)
-{
-	/* Another shell's name comes to cli_next(), which says what there is. */
-	if (shell && !strcmp(shell, "bash"))
-		cli_bash(command, out);
-	else if (shell && !strcmp(shell, "zsh"))
-		cli_zsh(command, out);
-	else
-		return false;
-	return true;
-}
-
 static bool cli_show(const struct cli_command *command, const struct cli_option *standard,
 		     const char *value, FILE *out)
 {
@@ -641,7 +499,7 @@ static bool cli_show(const struct cli_command *command, const struct cli_option 
 	_Static_assert(ARRAY_LEN(shows) == ARRAY_LEN(cli_standards),
 		       "standard options out of step");
 	if (!shows[row])
-		return cli_show_completion(command, value, out);
+		return cli__completion(command, value, out);
 	shows[row](command, out);
 	return true;
 }

@@ -32,7 +32,12 @@ struct cli_command {
 	const struct cli_option *options;
 	size_t option_count;
 	const char *examples; /* lines "command\texplanation\n" */
-	const char *words;   /* for completion: "FILE" or words of the first argument; NULL: none */
+	const char *words; /* for completion: "FILE" or words of the first argument; NULL: none */
+	/* For completion: the words of the second argument, one by one, NULL past the last; and
+	 * words that are commands of their own where they stand first or second ("ipu-report diff":
+	 * the last word of their names). NULL: there are none. */
+	const char *(*second)(size_t at);
+	const struct cli_command *(*verb)(size_t at);
 	const char *details; /* further man page paragraphs (FILES, ENVIRONMENT as "TITLE\ntext"),
 				or NULL */
 };

@@ -243,6 +243,15 @@ const char *prof_db_path(const struct prof_db *db)
 	return db->path;
 }
 
+void prof_db_read_through(struct prof_db *db)
+{
+	/* Where it fails all is as before, which is no less right. */
+	sqlite3_exec(db->handle, "PRAGMA mmap_size=0", NULL, NULL, NULL);
+	/* A change drops the views that complete an older schema. */
+	if (pragma_int(db, "SELECT count(*) FROM sqlite_temp_schema") == 0)
+		sqlite3_exec(db->handle, "PRAGMA temp_store=FILE", NULL, NULL, NULL);
+}
+
 /* ---- facts ---- */
 
 bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size)

@@ -32,6 +32,11 @@ enum prof_state {
  */
 enum status prof_db_open(struct prof_db **out, const char *path, struct err *err);
 void prof_db_close(struct prof_db *db); /* accepts NULL; queries must be closed */
+
+/* Read the file through a small cache instead of mapping it, and sort in a temporary file: for
+ * passes over much of it, whose memory would otherwise grow with all that they touch. (A file of an
+ * older schema is sorted in memory.) */
+void prof_db_read_through(struct prof_db *db);
 const char *prof_db_path(const struct prof_db *db);
 
 /* Read afresh at each call. */

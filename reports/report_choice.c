@@ -239,7 +239,7 @@ static bool value_quoted(struct report_cell *out, const char *text, size_t lengt
 /* --- conditions --------------------------------------------------------------------------------
  */
 
-/* Longer before what they begin with. @words: has to end at a blank or the text's end. */
+/* Longer before what they begin with. */
 static const struct {
 	const char *written, *sql;
 	bool has_value, is_pattern;

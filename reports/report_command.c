@@ -15,6 +15,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/report_find.h"
+#include "reports/report_help.h"
 #include "reports/report_public.h"
 #include "reports/report_registry.h"
 #include "reports/report_verbs.h"
@@ -91,6 +92,27 @@ static const struct {
 	[OPTION_SQL] = {.selects = true},     [OPTION_REEVALUATE] = {.entry = "health"},
 };
 
+/* What may follow REPORT; a view whose word a report has is not said twice. */
+static const char *command_second(size_t at)
+{
+	const struct report_entry *entry, *meant;
+	enum report_group group;
+
+	for (int i = 0; (entry = report_entry_at(i, &group)); i++)
+		if (report_entry_find(&meant, entry->name, NULL) == ST_OK && meant == entry &&
+		    !at--)
+			return entry->name;
+	return NULL;
+}
+
+static const struct cli_command *command_verb(size_t at)
+{
+	int count;
+	const struct report_verb *verbs = report_verbs(&count);
+
+	return at < (size_t)count ? verbs[at].command : NULL;
+}
+
 static const struct cli_command command_report = {
 	.name = "ipu-report",
 	.synopsis = "REPORT [NAME] [--csv|--json] | VERB ...",
@@ -121,6 +143,8 @@ static const struct cli_command command_report = {
 		    "ipu-report run.db export npz\tCaptured tensors, for numpy.\n"
 		    "ipu-report run.db what-if\tEvery schedule beside the run's own.\n",
 	.words = "FILE",
+	.second = command_second,
+	.verb = command_verb,
 	.details = "ENVIRONMENT\nNO_COLOR: no bold headings. CLICOLOR_FORCE: bold headings even "
 		   "where the output is not a terminal.",
 };
@@ -307,6 +331,7 @@ static enum status command_run(const struct report_entry *entry, struct report_r
 	if (status != ST_OK)
 		return status;
 	request->db = report_public_db(report);
+	prof_db_read_through(request->db);
 	status = entry->run(entry, request, err);
 	ips_report_close(report);
 	return status;
@@ -323,7 +348,7 @@ int report_command(int argc, char **argv)
 
 	if (verb)
 		return verb->run(argc, argv);
-	if (cli_standard(&command_report, argc, argv, stdout))
+	if (report_help(&command_report, argc, argv, stdout))
 		return 0;
 	status = command_parse(&line, argc, argv, &err);
 	if (status == ST_OK)

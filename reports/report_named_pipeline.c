@@ -35,7 +35,7 @@ static const char stages_sql[] =
 
 const struct report_named report_named_stages = {
 	REPORT_NAMED("stages", "each stage: mean times of its phases, share, imbalance, layers"),
-	{{NULL, stages_sql, "clock,mode,stage,forward_ns,backward_ns,share,imbalance,layers",
+	{{NULL, stages_sql, "clock,mode,stage,forward_ns,backward_ns,imbalance,layers",
 	  "-clock,-mode,stage"}},
 	"No stage timings: the run ended before its first micro-batch, or was not a pipeline of "
 	"ours.",
@@ -52,10 +52,10 @@ static const char bubbles_mode_sql[] =
 	"       mean_theory_bubble_rate AS theory_bubble_rate,\n"
 	"       mean_bubble_over_ideal AS bubble_over_ideal,\n"
 	"       mean_theory_bubble_over_ideal AS theory_bubble_over_ideal,\n"
-	"       1.0 * total_ramp_up_ns / nullif(total_ns, 0) AS ramp_up_share,\n"
-	"       1.0 * total_ramp_down_ns / nullif(total_ns, 0) AS ramp_down_share,\n"
-	"       1.0 * total_imbalance_ns / nullif(total_ns, 0) AS imbalance_share,\n"
-	"       1.0 * total_communication_ns / nullif(total_ns, 0) AS communication_share,\n"
+	"       1.0 * total_ramp_up_ns / nullif(total_ns, 0) AS ramp_up,\n"
+	"       1.0 * total_ramp_down_ns / nullif(total_ns, 0) AS ramp_down,\n"
+	"       1.0 * total_imbalance_ns / nullif(total_ns, 0) AS imbalance,\n"
+	"       1.0 * total_communication_ns / nullif(total_ns, 0) AS communication,\n"
 	"       1.0 * total_makespan_ns / runs AS makespan_ns, oversubscribed_runs\n"
 	"FROM bubble_sums";
 
@@ -68,10 +68,10 @@ static const char bubbles_mode_sql[] =
 	"       avg(theory_bubble_rate) AS theory_bubble_rate,\n"                                  \
 	"       avg(bubble_over_ideal) AS bubble_over_ideal,\n"                                    \
 	"       avg(theory_bubble_over_ideal) AS theory_bubble_over_ideal,\n"                      \
-	"       1.0 * sum(ramp_up_ns) / nullif(sum(total_ns), 0) AS ramp_up_share,\n"              \
-	"       1.0 * sum(ramp_down_ns) / nullif(sum(total_ns), 0) AS ramp_down_share,\n"          \
-	"       1.0 * sum(imbalance_ns) / nullif(sum(total_ns), 0) AS imbalance_share,\n"          \
-	"       1.0 * sum(communication_ns) / nullif(sum(total_ns), 0) AS communication_share,\n"  \
+	"       1.0 * sum(ramp_up_ns) / nullif(sum(total_ns), 0) AS ramp_up,\n"                    \
+	"       1.0 * sum(ramp_down_ns) / nullif(sum(total_ns), 0) AS ramp_down,\n"                \
+	"       1.0 * sum(imbalance_ns) / nullif(sum(total_ns), 0) AS imbalance,\n"                \
+	"       1.0 * sum(communication_ns) / nullif(sum(total_ns), 0) AS communication,\n"        \
 	"       avg(makespan_ns) AS makespan_ns,\n"                                                \
 	"       sum(oversubscribed) AS oversubscribed_runs\n"                                      \
 	"FROM (SELECT *, busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns\n"                     \
@@ -80,8 +80,8 @@ static const char bubbles_mode_sql[] =
 	"GROUP BY " keys ", schedule, stages, microbatches"
 
 #define BUBBLE_TEXT                                                                                \
-	"idle_fraction,theory_idle_fraction,ramp_up_share,ramp_down_share,imbalance_share,"        \
-	"communication_share"
+	"idle_fraction,theory_idle_fraction,ramp_up,ramp_down,imbalance,"                          \
+	"communication"
 
 const struct report_named report_named_bubbles = {
 	REPORT_NAMED("bubbles", "the pipeline bubble beside theory, and its four causes"),

@@ -314,11 +314,20 @@ static void test_bash_completion_works(void **state)
 	free(same);
 }
 
+static void check_zsh(const char *path)
+{
+	struct support_result result;
+
+	support_shell(&result, "zsh -n '%s'", path);
+	assert_string_equal(result.err, "");
+	assert_int_equal(result.exit_code, 0);
+	support_result_free(&result);
+}
+
 static void test_zsh_completion_works(void **state)
 {
 	char *text = standard("--completion", "zsh");
 	char dir[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE];
-	struct support_result result;
 
 	(void)state;
 	assert_contains(text, "#compdef ipu-test\n");
@@ -329,10 +338,7 @@ static void test_zsh_completion_works(void **state)
 	assert_contains(text, ":FILE:_files'");
 	if (support_has_program("zsh")) {
 		keep(dir, path, text);
-		support_shell(&result, "zsh -n '%s'", path);
-		assert_string_equal(result.err, "");
-		assert_int_equal(result.exit_code, 0);
-		support_result_free(&result);
+		check_zsh(path);
 		support_tempdir_remove(dir);
 	}
 	assert_null(standard("--completion", "fish"));
@@ -354,6 +360,77 @@ static void test_words_complete_the_first_argument(void **state)
 	if (support_has_program("bash")) {
 		keep(dir, path, text);
 		check_bash(path, "ipu-test m", "model matmul\n");
+		support_tempdir_remove(dir);
+	}
+	free(text);
+}
+
+static const char *second_word(size_t at)
+{
+	static const char *const words[] = {"summary", "spans", NULL};
+
+	return words[at];
+}
+
+static const struct cli_command *verb_row(size_t at)
+{
+	static const struct cli_option of_diff[] = {
+		{.name = "--gate", .argument = "PERCENT", .choices = "5 10", .help = "Fail."}};
+	static const struct cli_command verbs[] = {
+		{.name = "ipu-test diff",
+		 .synopsis = "A B",
+		 .options = of_diff,
+		 .option_count = 1,
+		 .words = "FILE"},
+		{.name = "ipu-test export", .synopsis = "WHAT", .words = "npz chrome"},
+	};
+
+	return at < ARRAY_LEN(verbs) ? &verbs[at] : NULL;
+}
+
+/* Verbs have functions of their own, wherever they stand; the second word has its names. */
+static void test_verbs_and_second_words_complete(void **state)
+{
+	static const struct {
+		const char *words, *replies;
+	} cases[] = {
+		{"ipu-test nofile s", "summary spans\n"},
+		{"ipu-test nofile e", "export\n"},
+		{"ipu-test diff --ga", "--gate\n"},
+		{"ipu-test nofile diff --gate \"\"", "5 10\n"},
+		{"ipu-test export n", "npz\n"},
+		{"ipu-test nofile export c", "chrome\n"},
+		{"ipu-test dif", "diff\n"},
+		{"ipu-test nofile --co", "--color --completion\n"},
+	};
+	struct cli_command verbose = command;
+	char *argv[] = {(char[]){"x"}, (char[]){"--completion"}, (char[]){"bash"}};
+	char dir[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE], *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	(void)state;
+	verbose.second = second_word;
+	verbose.verb = verb_row;
+	assert_true(cli_standard(&verbose, 3, argv, out));
+	fclose(out);
+	if (support_has_program("bash")) {
+		keep(dir, path, text);
+		for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+			check_bash(path, cases[i].words, cases[i].replies);
+		support_tempdir_remove(dir);
+	}
+	free(text);
+
+	out = open_memstream(&text, &length);
+	argv[2] = (char[]){"zsh"};
+	assert_true(cli_standard(&verbose, 3, argv, out));
+	fclose(out);
+	assert_contains(text, "_ipu_test_diff() {\n");
+	assert_contains(text, "'2:name:(summary spans diff export)'");
+	if (support_has_program("zsh")) {
+		keep(dir, path, text);
+		check_zsh(path);
 		support_tempdir_remove(dir);
 	}
 	free(text);
@@ -474,6 +551,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_bash_completion_works),
 		cmocka_unit_test(test_zsh_completion_works),
 		cmocka_unit_test(test_words_complete_the_first_argument),
+		cmocka_unit_test(test_verbs_and_second_words_complete),
 		cmocka_unit_test(test_manual_page_has_its_sections),
 		cmocka_unit_test(test_manual_page_formats_without_warnings),
 		cmocka_unit_test(test_fail_prints_one_line_and_gives_the_exit_code),

@@ -236,6 +236,61 @@ static void test_the_screens_are_the_golden_ones(void **state)
 	prof_db_close(db);
 }
 
+/* --- the document ------------------------------------------------------------------------------
+ */
+
+/* The section on the report @name: from its heading to the next; the caller's (free). */
+static char *section_of(const char *document, const char *name)
+{
+	char heading[128];
+	const char *start, *end;
+
+	snprintf(heading, sizeof(heading), "### `%s`\n", name);
+	start = strstr(document, heading);
+	if (!start)
+		fail_msg("docs/reports.md has no section on %s", name);
+	end = strstr(start + 4, "\n### ");
+	return end ? strndup(start, (size_t)(end - start)) : strdup(start);
+}
+
+static void assert_names(const char *section, const char *report, const char *name)
+{
+	char quoted[128];
+
+	snprintf(quoted, sizeof(quoted), "`%s`", name);
+	if (!strstr(section, quoted))
+		fail_msg("docs/reports.md says nothing of %s in %s", name, report);
+}
+
+static void test_the_document_has_every_column_and_grouping(void **state)
+{
+	char path[SUPPORT_PATH_SIZE + 64], by[64];
+	struct prof_db *db = opened(FULL);
+	struct named_case c;
+	char *document;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/docs/reports.md", support_source_dir());
+	document = support_read_file(path, NULL);
+	for (int i = 0; case_at(i, &c); i++) {
+		const char *name = c.named->entry.name;
+		char *section = section_of(document, name);
+		struct report_table table;
+
+		assert_int_equal(report_table_query(&table, db, name, c.grouping->sql, 1, NULL),
+				 ST_OK);
+		for (int k = 0; k < table.column_count; k++)
+			assert_names(section, name, table.columns[k].name);
+		snprintf(by, sizeof(by), "--by %s", c.grouping->by ? c.grouping->by : "");
+		if (c.grouping->by)
+			assert_names(section, name, by);
+		report_table_free(&table);
+		free(section);
+	}
+	free(document);
+	prof_db_close(db);
+}
+
 /* --- numbers -----------------------------------------------------------------------------------
  */
 
@@ -276,7 +331,7 @@ static const struct {
 	{"stages", NULL, "sum(imbalance)", "SELECT 0.0"},
 	{"bubbles", NULL, "max(CASE clock WHEN 'host' THEN idle_fraction END)",
 	 "SELECT avg(idle_fraction) FROM bubbles WHERE clock = 'host'"},
-	{"bubbles", "epoch", "max(CASE clock WHEN 'host' THEN ramp_up_share END)",
+	{"bubbles", "epoch", "max(CASE clock WHEN 'host' THEN ramp_up END)",
 	 "SELECT 1.0 * sum(ramp_up_ns) / sum(busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns + "
 	 "communication_ns) FROM bubbles WHERE clock = 'host'"},
 	{"bubbles", "execution", "sum(runs)", "SELECT count(*) FROM bubbles"},
@@ -474,6 +529,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_report_of_every_file_in_all_formats),
 		cmocka_unit_test(test_the_screens_are_the_golden_ones),
+		cmocka_unit_test(test_the_document_has_every_column_and_grouping),
 		cmocka_unit_test(test_the_numbers_are_those_of_the_views),
 		cmocka_unit_test(test_scripts_for_views_go_on_with_these_reports),
 		cmocka_unit_test(test_the_printed_query_answers_alike_in_sqlite3),
