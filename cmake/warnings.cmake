@@ -21,6 +21,16 @@ function(ipuscope_room name)
 	target_link_libraries(${name} PUBLIC ${ROOM_LIBS} ipuscope_options)
 endfunction()
 
+# ipuscope_embed(FILE HEADER TARGET): the bytes of FILE as the generated HEADER, for an array's body.
+function(ipuscope_embed file header target)
+	set(output ${PROJECT_BINARY_DIR}/generated/${header})
+	add_custom_command(OUTPUT ${output}
+		COMMAND ${CMAKE_COMMAND} -DINPUT=${CMAKE_CURRENT_SOURCE_DIR}/${file} -DOUTPUT=${output}
+			-P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+		DEPENDS ${file} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+	add_custom_target(${target} DEPENDS ${output})
+endfunction()
+
 # ipuscope_program(NAME SOURCES ... LIBS ...): a command that is installed, with the man page and the shell
 # completions that it prints of itself; its verbs (`NAME VERB ...`) have man pages of their own.
 function(ipuscope_program name)

@@ -30,6 +30,7 @@ static const struct report_export export_table[] = {
 	{"chrome", "Chrome's trace JSON", "trace.json", TIMELINE, true, report_export_chrome},
 	{"folded", "stacks of spans, for flame graphs", "stacks.folded", TIMELINE, true,
 	 report_export_folded},
+	{"html", "a page of charts and tables", "run.html", 0, true, report_export_html},
 	{"npz", "captured tensors, for numpy.load()", "captures.npz", BIT(KEYS) | BIT(STEPS), false,
 	 report_export_npz},
 	{"popvision", "a folder with graph.json, execution.json and debug.cbor", "popvision", 0,
@@ -233,26 +234,30 @@ const struct cli_command report_export_cli = {
 	.name = "ipu-report export",
 	.synopsis = "REPORT FORMAT [-o FILE]",
 	.summary = "what a run recorded, as a file for other programs",
-	.about = "Write what a run recorded to a file that other programs read. `ipu-report REPORT "
-		 "export FORMAT` is the same.\n\n"
-		 "chrome: the timeline as Chrome's trace JSON: spans, instants, flows, counters "
-		 "and the steps of the simulated IPUs. Perfetto (ui.perfetto.dev), "
-		 "chrome://tracing and speedscope open it.\n\n"
-		 "speedscope: the spans of each track as speedscope's own file "
-		 "(www.speedscope.app): many more of them than it can take as Chrome's.\n\n"
-		 "folded: a line for each stack of spans, `track;outer;inner NS`, with the time "
-		 "spent in it alone: for flamegraph.pl, inferno and speedscope.\n\n"
-		 "torch-csv: the order of work of one weight update, a line for each IPU of a "
-		 "replica and cells such as 2F0 (stage, phase, micro-batch): what "
-		 "torch.distributed.pipelining reads as a compute_only schedule. Of the device's "
-		 "clock where it was recorded. Of a run without training: the first execution.\n\n"
-		 "npz: captured tensors, for numpy.load(): an array per tensor, named by its key, "
-		 "all enqueues stacked: (enqueues, [replicas,] shape). Captures of another shape "
-		 "(a last, short batch) are an array of their own, NAME@16x128. Values are stored "
-		 "as they were recorded.\n\n"
-		 "popvision: a folder with graph.json, execution.json and debug.cbor, as a run "
-		 "writes beside profile.db where its options ask for them: of a killed run, or of "
-		 "one that did not ask.",
+	.about =
+		"Write what a run recorded to a file that other programs read. `ipu-report REPORT "
+		"export FORMAT` is the same.\n\n"
+		"chrome: the timeline as Chrome's trace JSON: spans, instants, flows, counters "
+		"and the steps of the simulated IPUs. Perfetto (ui.perfetto.dev), "
+		"chrome://tracing and speedscope open it.\n\n"
+		"speedscope: the spans of each track as speedscope's own file "
+		"(www.speedscope.app): many more of them than it can take as Chrome's.\n\n"
+		"folded: a line for each stack of spans, `track;outer;inner NS`, with the time "
+		"spent in it alone: for flamegraph.pl, inferno and speedscope.\n\n"
+		"torch-csv: the order of work of one weight update, a line for each IPU of a "
+		"replica and cells such as 2F0 (stage, phase, micro-batch): what "
+		"torch.distributed.pipelining reads as a compute_only schedule. Of the device's "
+		"clock where it was recorded. Of a run without training: the first execution.\n\n"
+		"html: one page, without scripts or network to be read: the summary, a Gantt chart "
+		"of the pipeline, the memory of the tiles, liveness, metrics and statistics of "
+		"tensors.\n\n"
+		"npz: captured tensors, for numpy.load(): an array per tensor, named by its key, "
+		"all enqueues stacked: (enqueues, [replicas,] shape). Captures of another shape "
+		"(a last, short batch) are an array of their own, NAME@16x128. Values are stored "
+		"as they were recorded.\n\n"
+		"popvision: a folder with graph.json, execution.json and debug.cbor, as a run "
+		"writes beside profile.db where its options ask for them: of a killed run, or of "
+		"one that did not ask.",
 	.options = export_options,
 	.option_count = ARRAY_LEN(export_options),
 	.examples =

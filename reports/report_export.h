@@ -71,6 +71,10 @@ enum status report_export_folded(const struct report_export_request *request, co
 enum status report_export_torch_csv(const struct report_export_request *request, const char *path,
 				    struct err *err);
 
+/* One page of HTML: charts and tables, without scripts or network. */
+enum status report_export_html(const struct report_export_request *request, const char *path,
+			       struct err *err);
+
 /* --- for formats -------------------------------------------------------------------------------
  */
 

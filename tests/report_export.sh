@@ -46,7 +46,7 @@ refused 2 'captures.npz: is there already (--force replaces it)' tutorial.db exp
 [ "$(stat -c %Y.%s captures.npz)" = "$before" ] || fail "captures.npz was touched"
 "$bin/ipu-report" tutorial.db export npz --force --keys Half >/dev/null
 [ "$(stat -c %s captures.npz)" -lt 8000 ] || fail "not replaced"
-refused 2 'no format given (chrome, folded, npz, ' tutorial.db export
+refused 2 'no format given (chrome, folded, html, npz, ' tutorial.db export
 refused 2 'unknown format "npy" (did you mean "npz"?)' tutorial.db export npy
 refused 2 'one word too many' tutorial.db export npz more
 refused 2 'one word too many' tutorial.db spans npz

@@ -4,7 +4,15 @@ foreach(module IN ITEMS announce auto monitor options sink table)
 		LIBS reports LABELS unit reports)
 endforeach()
 
-foreach(module IN ITEMS command named schema select summary tensors views)
+foreach(module IN ITEMS
+		command
+		html
+		named
+		schema
+		select
+		summary
+		tensors
+		views)
 	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c report_sample.c
 		LIBS reports PkgConfig::SQLITE LABELS unit reports)
 	target_include_directories(test_report_${module} PRIVATE ${PROJECT_SOURCE_DIR}/profiler)
@@ -40,6 +48,7 @@ foreach(maker IN ITEMS capture_make trace_make)
 	set_target_properties(${maker} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 endforeach()
 ipuscope_add_script(NAME report_diff LABELS golden reports)
+ipuscope_add_script(NAME report_html LABELS golden reports)
 ipuscope_add_script(NAME report_export LABELS golden reports)
 ipuscope_add_script(NAME report_export_chrome LABELS golden reports)
 ipuscope_add_script(NAME report_export_formats LABELS golden reports)
