@@ -22,6 +22,9 @@
 #define TICK         100000     /* instructions of SQLite's between looks at the progress */
 #define VALUE_BYTES  (64 << 20) /* of a value; pieces of captures have 1 MiB */
 #define NUMBERS_MOST (INT64_C(1) << 60)
+#define EPOCH_MOST   (INT64_C(1) << 62) /* ns: in the year 2116 */
+#define RANK_MOST    999999
+#define BUSY_MS      5000 /* the greatest wait for a writer that finishes */
 
 /* ---- statements ---- */
 
@@ -191,6 +194,7 @@ static enum status create(struct merge *m, const char *path, struct err *err)
 	sqlite3_db_config(m->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(m->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_limit(m->db, SQLITE_LIMIT_LENGTH, VALUE_BYTES);
+	sqlite3_busy_timeout(m->db, BUSY_MS);
 	sqlite3_progress_handler(m->db, TICK, on_tick, m);
 	status = prof_sql_run(m->db,
 			      "PRAGMA page_size=16384; PRAGMA cache_size=-16384;"
@@ -212,6 +216,13 @@ static int64_t meta_int(struct prof_db *db, const char *key, int64_t missing)
 										     : missing;
 }
 
+static int64_t meta_rank(struct prof_db *db, const char *key, int64_t missing)
+{
+	int64_t rank = meta_int(db, key, missing);
+
+	return rank < 0 || rank > RANK_MOST ? missing : rank;
+}
+
 static enum status read_version(struct prof_db *db, int64_t *out, struct err *err)
 {
 	struct prof_query *query;
@@ -231,18 +242,18 @@ static enum status look(struct merge_file *file, struct prof_merge_source *sourc
 {
 	struct prof_db *db;
 	enum status status = prof_db_open(&db, source->path, err);
-	int64_t ranks;
+	int64_t last;
 
 	if (status != ST_OK)
 		return status;
 	*source = (struct prof_merge_source){.path = source->path, .same_model = -1};
 	source->state = prof_db_state(db);
 	source->alive = prof_db_writer_alive(db);
-	ranks = meta_int(db, "last_rank", 0) - meta_int(db, "rank", 0) + 1;
-	source->ranks = ranks < 1 || ranks > 1000000 ? 1 : (size_t)ranks;
-	file->recorded = meta_int(db, "rank", 0);
-	file->epoch_ns = meta_int(db, "start_epoch_ns", INT64_MIN);
-	source->has_clock = file->epoch_ns > 0;
+	file->recorded = meta_rank(db, "rank", 0);
+	last = meta_rank(db, "last_rank", file->recorded);
+	source->ranks = last < file->recorded ? 1 : (size_t)(last - file->recorded) + 1;
+	file->epoch_ns = meta_int(db, "start_epoch_ns", 0);
+	source->has_clock = file->epoch_ns > 0 && file->epoch_ns < EPOCH_MOST;
 	status = read_version(db, &source->schema, err);
 	file->path = mem_strdup(prof_db_path(db));
 	prof_db_close(db);
@@ -259,8 +270,6 @@ static bool ranks_differ(const struct merge *m)
 			    b < a + (int64_t)m->sources[i].ranks)
 				return false;
 		}
-		if (m->files[i].recorded < 0 || m->files[i].recorded > NUMBERS_MOST)
-			return false;
 	}
 	return true;
 }

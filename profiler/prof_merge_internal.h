@@ -31,7 +31,7 @@ struct merge_model {
 /* What is known of a source before it is copied. */
 struct merge_file {
 	char *path;       /* of the database itself */
-	int64_t epoch_ns; /* INT64_MIN: unknown */
+	int64_t epoch_ns; /* where it has a clock */
 	int64_t recorded; /* its rank, as recorded */
 };
 

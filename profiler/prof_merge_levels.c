@@ -14,7 +14,6 @@
 
 #define TIME_MOST  (INT64_C(1) << 61)
 #define DEPTH_MOST 65535
-#define FLUSH_ROWS 65536u /* increments that wait at most */
 
 struct zone {
 	int64_t track_id, first_ns, first_row, last_ns, last_row;

@@ -261,15 +261,14 @@ static void merge_print_source(const struct prof_merge_source *source, bool firs
 	char anchors[FMT_SIZE];
 
 	fprintf(out, "rank %-4" PRId64 " %s\n", source->rank, source->path);
-	fprintf(out, "          %s, %s spans, shifted by %s", merge_state(source),
+	fprintf(out, "          %s, %s spans, shifted by %s\n", merge_state(source),
 		fmt_count(spans, source->spans), fmt_ns(shift, source->shift_ns));
 	if (source->anchors > 0)
-		fprintf(out, "; residual %s (greatest %s), anchors: %s",
+		fprintf(out, "          residual %s (greatest %s), anchors: %s\n",
 			fmt_ns(median, source->residual_ns), fmt_ns(greatest, source->greatest_ns),
 			fmt_count(anchors, source->anchors));
 	else if (!first)
-		fputs("; no step in common with the first, so no residual", out);
-	fputc('\n', out);
+		fputs("          no step in common with the first: no residual\n", out);
 }
 
 static void merge_print_notes(const struct prof_merge_source *source, FILE *out)

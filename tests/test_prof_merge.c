@@ -660,6 +660,10 @@ static void test_absurd_rows_end_in_a_file_or_a_reason(void **state)
 		"UPDATE meta_facts SET value = '9223372036854775807' WHERE key IN "
 		"('start_epoch_ns', 'rank')",
 		"INSERT INTO meta_facts VALUES ('last_rank', '999999999999')",
+		"UPDATE meta_facts SET value = '-9223372036854775808' WHERE key = 'rank'; INSERT "
+		"INTO meta_facts VALUES ('last_rank', '9223372036854775807')",
+		"UPDATE execution_rows SET start_ns = -9223372036854775807",
+		"UPDATE execution_rows SET start_ns = 9e99, execution = 0",
 		"UPDATE contexts SET rank = 'x'",
 		"DROP TABLE span_levels; DROP TABLE strings",
 		"DELETE FROM strings; DELETE FROM track_rows; DELETE FROM contexts",
@@ -738,6 +742,34 @@ static void test_it_can_be_stopped(void **state)
 	assert_int_equal(try_merge(place->out, sources, 2, &params, &err), ST_INTERRUPTED);
 }
 
+static void test_memory_that_is_short_is_told(void **state)
+{
+	struct place *place = *state;
+	struct prof_merge_source sources[] = {{.path = place->a}, {.path = place->b}};
+	const struct prof_merge_params params = {0};
+	bool failed = true;
+
+	write_job(place->a, 0);
+	write_job(place->b, 1);
+	/* The first ones one by one, then in strides: SQLite's own memory is not counted. */
+	for (long n = 0; failed; n += n < 60 ? 1 : 37) {
+		enum status status;
+		struct err err;
+
+		support_write_file(place->out, "", 0);
+		support_fail_alloc(n);
+		status = prof_merge(place->out, sources, 2, &params, &err);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		/* What one fact of meta needs may be missing: then it is as if it were not there.
+		 */
+		if (failed && status == ST_OK)
+			prof_check_file(place->out);
+		else
+			assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
+	}
+}
+
 static void test_a_full_disk_is_told(void **state)
 {
 	struct place *place = *state;
@@ -761,39 +793,27 @@ static void test_a_full_disk_is_told(void **state)
 
 int main(void)
 {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			test_views_are_those_of_both_by_rank_and_moved_in_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_four_sources_are_merged_as_two_are, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_a_source_may_be_given_twice, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_zones_and_levels_are_those_of_the_moved_rows,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unmoved_levels_are_what_the_recorder_wrote,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_recorded_ranks_are_kept_where_they_differ,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_skewed_clocks_are_shown_and_aligned_by_steps,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			test_what_does_not_say_when_it_started_is_at_the_start, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_killed_and_empty_sources_are_merged, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_a_live_source_gives_what_it_has_committed,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_merged_file_is_merged_again, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_models_that_differ_are_all_kept, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_older_schemas_are_merged, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_views_in_the_place_of_tables_are_refused,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_absurd_rows_end_in_a_file_or_a_reason, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_flipped_bytes_end_in_a_file_or_a_reason, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_it_can_be_stopped, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_full_disk_is_told, setup, teardown),
+		CASE(test_views_are_those_of_both_by_rank_and_moved_in_time),
+		CASE(test_four_sources_are_merged_as_two_are),
+		CASE(test_a_source_may_be_given_twice),
+		CASE(test_zones_and_levels_are_those_of_the_moved_rows),
+		CASE(test_unmoved_levels_are_what_the_recorder_wrote),
+		CASE(test_recorded_ranks_are_kept_where_they_differ),
+		CASE(test_skewed_clocks_are_shown_and_aligned_by_steps),
+		CASE(test_what_does_not_say_when_it_started_is_at_the_start),
+		CASE(test_killed_and_empty_sources_are_merged),
+		CASE(test_a_live_source_gives_what_it_has_committed),
+		CASE(test_a_merged_file_is_merged_again),
+		CASE(test_models_that_differ_are_all_kept),
+		CASE(test_older_schemas_are_merged),
+		CASE(test_views_in_the_place_of_tables_are_refused),
+		CASE(test_absurd_rows_end_in_a_file_or_a_reason),
+		CASE(test_flipped_bytes_end_in_a_file_or_a_reason),
+		CASE(test_it_can_be_stopped),
+		CASE(test_memory_that_is_short_is_told),
+		CASE(test_a_full_disk_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
