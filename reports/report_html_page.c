@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/report_insights.h"
 #include "reports/report_summary.h"
 
 static const char page_style[] = {
@@ -40,12 +41,36 @@ static void page_summary(struct report_html *page)
 	report_summary_free(&summary);
 }
 
+/* A sentence each, and what to do about it. */
+static void page_insights(struct report_html *page)
+{
+	struct report_insights insights = {0};
+
+	if (!html_check(page, report_insights_get(&insights, page->db, page->err)))
+		return;
+	html_add(page, "<ul>\n");
+	for (int i = 0; i < insights.count; i++) {
+		const struct report_insight *insight = &insights.items[i];
+
+		html_addf(page, "<li><b>%s</b> ", report_insight_severity(insight->severity));
+		html_text(page, insight->sentence);
+		html_add(page, insight->remedy ? "<br><i>Do:</i> " : "");
+		html_text(page, insight->remedy ? insight->remedy : "");
+		html_add(page, "</li>\n");
+	}
+	html_add(page, "</ul>\n");
+	if (insights.count == 0)
+		html_note(page, "Nothing is to be said of this run.");
+	report_insights_free(&insights);
+}
+
 /* The pages' sections, in order. */
 static const struct {
 	const char *id, *title, *around; /* the class of the element around it, or NULL */
 	void (*write)(struct report_html *page);
 } page_sections[] = {
 	{"summary", "Summary", NULL, page_summary},
+	{"insights", "Insights", NULL, page_insights},
 	{"pipeline", "Pipeline", NULL, html_pipeline},
 	{"memory", "Tile memory", "heats", html_memory},
 	{"liveness", "Liveness", "charts", html_liveness},

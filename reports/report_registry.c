@@ -18,6 +18,8 @@
 /* Reports that are programs of their own. */
 static const struct report_entry entry_table[] = {
 	{"summary", "the run at a glance", REPORT_NEEDS_DB, report_run_summary},
+	{"insights", "what is wrong, what would be faster, and what to do", REPORT_NEEDS_DB,
+	 report_run_insights},
 	{"list", "these names", REPORT_NEEDS_NOTHING, report_run_list},
 	{"repair", "finish a file whose writer died", REPORT_NEEDS_PATH, report_run_repair},
 };
@@ -87,7 +89,8 @@ enum status report_entry_find(const struct report_entry **out, const char *name,
 
 bool report_entry_selects(const struct report_entry *entry)
 {
-	return entry->run == report_run_view || entry->run == report_run_named;
+	return entry->run == report_run_view || entry->run == report_run_named ||
+	       entry->run == report_run_insights;
 }
 
 enum status report_run_source(const struct report_source *source,

@@ -56,6 +56,8 @@ enum status report_entry_find(const struct report_entry **out, const char *name,
 /* What the entries run. */
 enum status report_run_summary(const struct report_entry *entry,
 			       const struct report_request *request, struct err *err);
+enum status report_run_insights(const struct report_entry *entry,
+				const struct report_request *request, struct err *err);
 enum status report_run_list(const struct report_entry *entry, const struct report_request *request,
 			    struct err *err);
 enum status report_run_repair(const struct report_entry *entry,

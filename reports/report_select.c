@@ -214,6 +214,8 @@ static void select_bind(const struct selection *s, struct prof_query *query)
 {
 	char parameter[16];
 
+	if (s->source->rows)
+		prof_query_text(query, ":rows", s->source->rows);
 	for (int i = 0; i < s->condition_count; i++) {
 		const struct report_cell *value = &s->conditions[i].value;
 

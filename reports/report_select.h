@@ -21,6 +21,7 @@ struct report_source {
 	const char *sort;    /* as in a choice; NULL: as the rows come */
 	const char *none;    /* why there may be no rows; NULL: nothing to say */
 	bool from_report;    /* say also what the recording lacks */
+	const char *rows;    /* of a report that is no query: what :rows stands for; NULL */
 };
 
 /* Run the choice and write its rows: CSV and JSON a row at a time, but from a file that is being

@@ -17,6 +17,8 @@ foreach(module IN ITEMS
 		LIBS reports PkgConfig::SQLITE LABELS unit reports)
 	target_include_directories(test_report_${module} PRIVATE ${PROJECT_SOURCE_DIR}/profiler)
 endforeach()
+ipuscope_add_test(NAME test_report_insights SOURCES test_report_insights.c
+	LIBS reports PkgConfig::SQLITE LABELS unit reports)
 target_compile_definitions(test_report_monitor PRIVATE IPUSCOPE_VERSION="${PROJECT_VERSION}")
 # Run the command.
 add_dependencies(test_report_command ipu-report)
