@@ -107,7 +107,7 @@ enum status report__insight_engine_run(struct insight_facts *facts, struct err *
 	insight->gain.step_ns[0] = (gaps.cycles + gaps.gap) * step;
 	insight->gain.step_ns[1] = (gaps.cycles + gaps.gap / gaps.an_epoch) * step;
 	insight->remedy = "`--compile.steps_per_execution epoch`, or another large divisor of the "
-			  "epoch's steps; callbacks then see a batch an execution later.";
+			  "epoch's steps; callbacks then are called as rarely.";
 	return ST_OK;
 }
 
@@ -224,23 +224,39 @@ static const struct insight_stage *most_updating(const struct insight_facts *fac
 	return most;
 }
 
-static void update_remedy(struct insight_facts *facts, struct report_insight *insight)
+/* The fewest more micro-batches that pay, where that can be predicted: adding gradients up costs
+ * time too. false: none do. */
+static bool update_remedy(struct insight_facts *facts, struct report_insight *insight)
 {
-	const int64_t now = facts->summary.gradient_accumulation;
-	const int64_t more = now == INSIGHT_UNKNOWN || now < 1 ? 2 : 2 * now;
-	const struct report_whatif_change change = {.microbatches = more};
-	struct report_whatif_prediction predicted;
-	const double share = insight->share;
+	const int64_t now =
+		facts->summary.gradient_accumulation > 0 ? facts->summary.gradient_accumulation : 1;
+	struct report_whatif_prediction predicted = {0};
+	struct report_whatif_change change = {.microbatches = 2 * now};
+	bool known, pays = false;
 
+	for (; change.microbatches <= 8 * now; change.microbatches *= 2) {
+		known = report__insight_predict(facts, &change, &predicted);
+		pays = known &&
+		       1 - predicted.step_ns / report_whatif_measured(facts->whatif)->step_ns >=
+			       report_insight_limit(REPORT_LIMIT_GAIN);
+		if (pays || !known)
+			break;
+	}
+	if (facts->whatif && !pays)
+		return false;
 	insight->remedy = report__insight_text(
 		facts,
-		"`--gradient_accumulation.steps_per_replica %" PRId64 "`: half as many updates for "
-		"the same samples, which the learning rate must suit.",
-		more);
-	if (!report__insight_predict(facts, &change, &predicted))
-		return;
-	report__insight_gain(insight, report_whatif_measured(facts->whatif), &predicted);
-	insight->share = share;
+		"`--gradient_accumulation.steps_per_replica %" PRId64 "`, which must divide "
+		"`compile.steps_per_execution`: fewer updates for the same samples, which the "
+		"learning rate must suit.",
+		change.microbatches);
+	if (pays) {
+		const double share = insight->share;
+
+		report__insight_gain(insight, report_whatif_measured(facts->whatif), &predicted);
+		insight->share = share;
+	}
+	return true;
 }
 
 enum status report__insight_weight_update(struct insight_facts *facts, struct err *err)
@@ -265,9 +281,7 @@ enum status report__insight_weight_update(struct insight_facts *facts, struct er
 		facts, "Updating weights is %s of the work of stage %" PRId64 " (%s).",
 		fmt_percent(share, part), most->stage, clock ? "simulated" : "on the host");
 	report__insight_number(insight, "update_share", part, REPORT_FRACTION);
-	if (clock || facts->options.accumulates)
-		update_remedy(facts, insight);
-	else
+	if (clock ? !update_remedy(facts, insight) : true)
 		insight->remedy = "A larger `--data.batch_size`: fewer updates for as many "
 				  "samples, which the learning rate must suit.";
 	return ST_OK;

@@ -78,10 +78,10 @@ static void ramps_remedy(struct insight_facts *facts, struct report_insight *ins
 
 	insight->remedy = report__insight_text(
 		facts,
-		"`--gradient_accumulation.steps_per_replica %" PRId64 "`, a multiple of %" PRId64
-		" that `--compile.steps_per_execution` is a multiple of; weights are then updated "
-		"every %" PRId64 " micro-batches, which the learning rate must suit.",
-		more, round, more);
+		"`--gradient_accumulation.steps_per_replica %" PRId64 "`, or another multiple of "
+		"%" PRId64 " that divides `compile.steps_per_execution`. Weights are then updated "
+		"less often, which the learning rate must suit.",
+		more, round);
 	if (report__insight_predict(facts, &change, &predicted)) {
 		const double share = insight->share;
 

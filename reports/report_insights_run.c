@@ -44,6 +44,17 @@ static const char *place_text(struct insight_facts *facts, int64_t epoch, int64_
 /* --- the file ----------------------------------------------------------------------------------
  */
 
+/* What an unfinished file lacks. */
+static const char *missing_text(struct insight_facts *facts)
+{
+	char at[FMT_SIZE];
+
+	if (facts->summary.last_commit_ns <= 0)
+		return "how much of the run is missing is not known";
+	return report__insight_text(facts, "what came after the last commit, at %s, is missing",
+				    fmt_ns(at, facts->summary.last_commit_ns));
+}
+
 static const char *repair_text(struct insight_facts *facts)
 {
 	return report__insight_text(facts, "`ipu-report %.1000s repair` finishes the file.",
@@ -66,17 +77,14 @@ enum status report__insight_writer_failed(struct insight_facts *facts, struct er
 {
 	const struct report_summary *s = &facts->summary;
 	struct report_insight *insight;
-	char at[FMT_SIZE];
 
 	if (s->whole || s->live || !s->failure)
 		return ST_OK;
 	if (add_run(facts, "writer_failed", REPORT_INSIGHT_PROBLEM, sql_meta, &insight, err))
 		return ST_NOMEM;
 	insight->share = 1;
-	insight->sentence = report__insight_text(
-		facts,
-		"Writing failed: %.300s. What came after the last commit, at %s, is missing.",
-		s->failure, fmt_ns(at, s->last_commit_ns));
+	insight->sentence = report__insight_text(facts, "Writing failed: %.300s; %s.", s->failure,
+						 missing_text(facts));
 	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
 	insight->remedy = repair_text(facts);
 	return ST_OK;
@@ -86,7 +94,6 @@ enum status report__insight_killed(struct insight_facts *facts, struct err *err)
 {
 	const struct report_summary *s = &facts->summary;
 	struct report_insight *insight;
-	char at[FMT_SIZE];
 
 	if (s->whole || s->live || s->failure || prof_db_state(facts->db) == PROF_COMPLETE)
 		return ST_OK;
@@ -94,14 +101,12 @@ enum status report__insight_killed(struct insight_facts *facts, struct err *err)
 		return ST_NOMEM;
 	insight->share = 1;
 	insight->sentence = report__insight_text(
-		facts,
-		"The recording's writer died before the file was complete%s%s: what came after the "
-		"last commit, at %s, is missing.",
+		facts, "The recording's writer died before the file was complete%s%s: %s.",
 		s->reached.known ? ", in " : "",
 		s->reached.known ? place_text(facts, s->reached.epoch, s->reached.weight_update,
 					      s->reached.step)
 				 : "",
-		fmt_ns(at, s->last_commit_ns));
+		missing_text(facts));
 	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
 	insight->remedy = repair_text(facts);
 	return ST_OK;
@@ -128,18 +133,15 @@ enum status report__insight_repaired(struct insight_facts *facts, struct err *er
 {
 	const struct report_summary *s = &facts->summary;
 	struct report_insight *insight;
-	char at[FMT_SIZE];
 
 	if (s->whole || s->live || prof_db_state(facts->db) != PROF_COMPLETE)
 		return ST_OK;
 	if (add_run(facts, "repaired", REPORT_INSIGHT_NOTE, sql_meta, &insight, err))
 		return ST_NOMEM;
-	insight->sentence = report__insight_text(
-		facts,
-		"The file was finished after its writer %s%.300s: what came after the last commit, "
-		"at %s, is missing.",
-		s->failure ? "failed: " : "died", s->failure ? s->failure : "",
-		fmt_ns(at, s->last_commit_ns));
+	insight->sentence =
+		report__insight_text(facts, "The file was finished after its writer %s%.300s: %s.",
+				     s->failure ? "failed: " : "died", s->failure ? s->failure : "",
+				     missing_text(facts));
 	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
 	return ST_OK;
 }
@@ -379,19 +381,18 @@ enum status report__insight_rule_broken(struct insight_facts *facts, struct err 
 /* --- other programs ----------------------------------------------------------------------------
  */
 
-/* Level 12 has every span that is shorter than an hour in a few rows, by the site with most time
- * in each; what a track's depth 0 covers is its time. */
+/* Level 12 has every span that is shorter than an hour in a few rows, by the call site with most
+ * time in each. Of the track with most time, what covers it innermost. */
 static const char sql_hot[] =
-	"SELECT t.name AS track, n.value AS name, sum(l.site_ns) AS site_ns,\n"
-	"       (SELECT sum(busy_ns) FROM span_levels a\n"
-	"        WHERE a.track_id = l.track_id AND a.level = 12 AND a.depth = 0) AS busy_ns,\n"
-	"       t.track\n"
-	"FROM span_levels l JOIN track_rows t ON t.track_id = l.track_id\n"
+	"SELECT t.name AS track, n.value AS name, l.site_ns, a.busy_ns, l.depth\n"
+	"FROM (SELECT track_id, depth, site_id, sum(site_ns) AS site_ns FROM span_levels\n"
+	"      WHERE level = 12 GROUP BY track_id, depth, site_id) l\n"
+	"JOIN (SELECT track_id, sum(busy_ns) AS busy_ns FROM span_levels\n"
+	"      WHERE level = 12 AND depth = 0 GROUP BY track_id\n"
+	"      ORDER BY 2 DESC, 1 LIMIT 1) a ON a.track_id = l.track_id\n"
+	"JOIN track_rows t ON t.track_id = l.track_id\n"
 	"JOIN sites s ON s.site_id = l.site_id JOIN strings n ON n.string_id = s.name_id\n"
-	"WHERE l.level = 12\n"
-	"  AND NOT EXISTS (SELECT 1 FROM span_levels b WHERE b.track_id = l.track_id\n"
-	"                  AND b.level = 12 AND b.depth > l.depth)\n"
-	"GROUP BY l.track_id, l.site_id ORDER BY site_ns DESC, 1, 2 LIMIT 1";
+	"WHERE l.site_ns > 0.5 * a.busy_ns ORDER BY l.depth DESC, l.site_ns DESC, 2 LIMIT 1";
 
 enum status report__insight_hot_span(struct insight_facts *facts, struct err *err)
 {
@@ -403,7 +404,7 @@ enum status report__insight_hot_span(struct insight_facts *facts, struct err *er
 
 	if (status == ST_OK && table.row_count > 0)
 		part = report__insight_real(&table, 0, 2) / report__insight_real(&table, 0, 3);
-	if (part > report_insight_limit(REPORT_LIMIT_SPAN))
+	if (part > report_insight_limit(REPORT_LIMIT_SPAN)) /* as the query has it */
 		status = add_run(facts, "hot_span", REPORT_INSIGHT_NOTE, sql_hot, &insight, err);
 	if (insight) {
 		const char *track = report__insight_word(&table, 0, 0);
@@ -416,8 +417,8 @@ enum status report__insight_hot_span(struct insight_facts *facts, struct err *er
 		insight->share = part < 1 ? part : 1;
 		insight->sentence = report__insight_text(
 			facts,
-			"\"%.200s\" takes %s, %s of the time in which track \"%.200s\" did "
-			"anything.",
+			"\"%.200s\" takes %s, %s of the time in which track \"%.200s\", which "
+			"has most, did anything; no span within it has half of that.",
 			name ? name : "", fmt_ns(time, report__insight_int(&table, 0, 2)),
 			fmt_percent(share, insight->share), track ? track : "");
 		report__insight_number(insight, "total_ns", report__insight_real(&table, 0, 2),
