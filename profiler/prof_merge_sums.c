@@ -50,7 +50,7 @@ static const struct {
 	 "last_epoch, last_execution, last_step, last_time_ns, last_value) "
 	 "SELECT rank, mode, name_id, step IS NOT NULL, count, least, greatest, epoch, execution, "
 	 "step, time_ns, value FROM (SELECT *, "
-	 "row_number() OVER (alike ORDER BY epoch DESC, execution IS NULL DESC, time_ns DESC) "
+	 "row_number() OVER (alike ORDER BY execution IS NULL DESC, time_ns DESC, epoch DESC) "
 	 "AS place, count(*) OVER alike AS count, min(value) OVER alike AS least, "
 	 "max(value) OVER alike AS greatest FROM metric_rows WHERE rank" OF_SOURCE
 	 " WINDOW alike AS (PARTITION BY rank, mode, name_id, step IS NULL)) WHERE place = 1"},

@@ -39,7 +39,7 @@ static const char bubble_sums[] =
 	"sum(ramp_up_ns) AS total_ramp_up_ns, sum(ramp_down_ns) AS total_ramp_down_ns, "
 	"sum(imbalance_ns) AS total_imbalance_ns, "
 	"sum(communication_ns) AS total_communication_ns, "
-	"count(CASE WHEN oversubscribed > 0 THEN 1 END) AS oversubscribed_runs "
+	"sum(oversubscribed > 0) AS oversubscribed_runs "
 	"FROM main.bubbles "
 	"GROUP BY clock = 'device', rank, mode, replica, schedule, stages, microbatches";
 
@@ -54,7 +54,7 @@ static const char metric_sums[] =
 	"SELECT rank, mode, name, step IS NOT NULL AS per_step, count, least, greatest, "
 	"epoch AS last_epoch, execution AS last_execution, step AS last_step, "
 	"time_ns AS last_time_ns, value AS last_value FROM (SELECT *, "
-	"row_number() OVER (alike ORDER BY epoch DESC, execution IS NULL DESC, time_ns DESC) "
+	"row_number() OVER (alike ORDER BY execution IS NULL DESC, time_ns DESC, epoch DESC) "
 	"AS place, count(*) OVER alike AS count, min(value) OVER alike AS least, "
 	"max(value) OVER alike AS greatest FROM main.metrics "
 	"WINDOW alike AS (PARTITION BY rank, mode, name, step IS NULL)) WHERE place = 1";

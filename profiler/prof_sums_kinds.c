@@ -195,7 +195,8 @@ static void bubble_add(struct prof_writer *writer, union prof_sum_value *sum, co
 	add(&sum[BUBBLE_ALL],
 	    plus(plus(plus(b->busy_ns, b->ramp_up_ns), plus(b->ramp_down_ns, b->imbalance_ns)),
 		 b->communication_ns));
-	add(&sum[BUBBLE_OVERSUBSCRIBED], b->oversubscribed > 0);
+	add(&sum[BUBBLE_OVERSUBSCRIBED],
+	    b->oversubscribed == IPS_NULL ? IPS_NULL : b->oversubscribed > 0);
 	for (size_t i = 0; i < ARRAY_LEN(fractions); i++) {
 		add_real(&sum[BUBBLE_SUMS + i], fractions[i]);
 		add(&sum[BUBBLE_KNOWN + i], !isnan(fractions[i]));
@@ -274,14 +275,15 @@ static enum status metric_key(struct prof_writer *writer, const void *row, int64
 	return prof__writer_text(writer, metric->name, &key[1]);
 }
 
-/* The later epoch; of one epoch what says all of it, then the later moment. */
+/* What says all of an epoch or of an evaluation, then the later moment. The epoch does not decide:
+ * an evaluation after the training has none. */
 static bool is_later(const struct ips_metric *a, const union prof_sum_value *b)
 {
-	if (a->epoch != b[METRIC_EPOCH].i)
-		return a->epoch > b[METRIC_EPOCH].i;
 	if ((a->execution == IPS_NULL) != (b[METRIC_EXECUTION].i == IPS_NULL))
 		return a->execution == IPS_NULL;
-	return a->time_ns > b[METRIC_TIME].i;
+	if (a->time_ns != b[METRIC_TIME].i)
+		return a->time_ns > b[METRIC_TIME].i;
+	return a->epoch > b[METRIC_EPOCH].i;
 }
 
 static void metric_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)

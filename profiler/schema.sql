@@ -287,8 +287,8 @@ CREATE TABLE execution_sum_rows (
 	updates INTEGER, traced INTEGER, untraced INTEGER, first_start_ns INTEGER, last_end_ns INTEGER,
 	total_ns INTEGER, cycles INTEGER);
 
--- One row per group. last_*: the row of the last epoch, of that the one that is of no single execution,
--- of those the last in time.
+-- One row per group. last_*: of the rows that are of no single execution (of all where there are none)
+-- the last in time; an evaluation after the training has no epoch.
 CREATE TABLE metric_sum_rows (
 	sum_id INTEGER PRIMARY KEY,
 	rank INTEGER NOT NULL, mode TEXT, name_id INTEGER, per_step INTEGER NOT NULL, count INTEGER NOT NULL,

@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/str.h"
 #include "reports/report_diff_internal.h"
+#include "reports/report_import_intern.h"
 
 #define SITES_MAX (1 << 22) /* of a damaged file */
+#define STEP_NAME "ProfilerStep#"
 
 /* A name on a clock, of both runs. */
 struct span_sum {
@@ -21,8 +24,9 @@ struct span_sum {
 
 struct span_sums {
 	struct report_diff *diff;
+	struct import_intern keys; /* those of .at by their number */
 	struct span_sum *at;
-	size_t count, capacity;
+	size_t capacity;
 };
 
 /* What the spans of one run add up to, by site and clock. */
@@ -86,17 +90,18 @@ static enum status sites_read(struct site_sums *sums, struct prof_db *db, struct
 /* The sums of @key, made where they are new; NULL: no memory. */
 static struct span_sum *spans_find(struct span_sums *sums, const char *key, bool host)
 {
-	struct span_sum *sum;
+	bool fresh;
+	const uint32_t id =
+		report__import_intern(&sums->keys, key, strlen(key), UINT32_MAX - 1, &fresh);
 
-	for (size_t i = 0; i < sums->count; i++)
-		if (!strcmp(sums->at[i].key, key))
-			return &sums->at[i];
-	if (mem_grow(&sums->at, &sums->capacity, sums->count + 1, sizeof(*sums->at)))
+	if (id == IMPORT_NO_ID)
 		return NULL;
-	sum = &sums->at[sums->count];
-	*sum = (struct span_sum){.key = arena_strdup(&sums->diff->arena, key), .host = host};
-	sums->count += sum->key != NULL;
-	return sum->key ? sum : NULL;
+	if (mem_grow(&sums->at, &sums->capacity, sums->keys.count, sizeof(*sums->at)))
+		return NULL;
+	if (fresh)
+		sums->at[id] = (struct span_sum){.key = arena_strdup(&sums->diff->arena, key),
+						 .host = host};
+	return sums->at[id].key ? &sums->at[id] : NULL;
 }
 
 static enum status spans_add(struct span_sums *sums, const char *key, size_t clock, int side,
@@ -116,6 +121,19 @@ static enum status spans_add(struct span_sums *sums, const char *key, size_t clo
 
 static const char *const clock_names[] = {"host", "device"};
 
+/* A profiler's steps are one name, as they are repetitions of one thing; else the name, all of it:
+ * the names of templates part late. */
+static void spans_key(struct str *key, size_t clock, const char *category, const char *name)
+{
+	str_clear(key);
+	str_addf(key, "%s%s%s ", clock_names[clock], category && *category ? " " : "",
+		 category ? category : "");
+	if (name && str_starts_with(name, STEP_NAME))
+		str_add(key, STEP_NAME "*");
+	else
+		str_add(key, name ? name : "?");
+}
+
 /* A site of one run under its name. @side: 0 source, 1 target. */
 static enum status spans_name(struct span_sums *sums, const struct site_sums *sites,
 			      const struct prof_query *query, int side, struct err *err)
@@ -123,18 +141,19 @@ static enum status spans_name(struct span_sums *sums, const struct site_sums *si
 	const int64_t site = prof_column_int(query, 0);
 	const char *category = prof_column_text(query, 1), *name = prof_column_text(query, 2);
 	enum status status = ST_OK;
+	struct str key = {0};
 
 	for (size_t clock = 0; status == ST_OK && clock < 2; clock++) {
 		const size_t at = 2 * (size_t)site + clock;
-		char key[256];
 
 		if (site < 0 || at >= sites->capacity)
 			continue;
-		snprintf(key, sizeof(key), "%s%s%s %s", clock_names[clock],
-			 category && *category ? " " : "", category ? category : "",
-			 name ? name : "?");
-		status = spans_add(sums, key, clock, side, &sites->at[at], err);
+		spans_key(&key, clock, category, name);
+		status = key.failed ? err_nomem(err)
+				    : spans_add(sums, str_peek(&key), clock, side, &sites->at[at],
+						err);
 	}
+	str_free(&key);
 	return status;
 }
 
@@ -207,7 +226,7 @@ enum status report__diff_spans(struct report_diff *diff, struct prof_db *source,
 
 	if (status == ST_OK)
 		status = spans_read(&sums, target, 1, err);
-	for (size_t i = 0; status == ST_OK && i < sums.count; i++) {
+	for (size_t i = 0; status == ST_OK && i < sums.keys.count; i++) {
 		status = spans_row(diff, &sums.at[i], "total_ns", REPORT_NS, sums.at[i].total_ns,
 				   err);
 		if (status == ST_OK)
@@ -215,5 +234,6 @@ enum status report__diff_spans(struct report_diff *diff, struct prof_db *source,
 					   sums.at[i].count, err);
 	}
 	mem_free(sums.at);
+	report__import_intern_fini(&sums.keys);
 	return status;
 }

@@ -34,7 +34,8 @@
 	X(UNFINISHED, "unfinished")                                                                \
 	X(VALUE_NONFINITE, "value_nonfinite")                                                      \
 	X(TRACK, "track")                                                                          \
-	X(LANE, "lane")
+	X(LANE, "lane")                                                                            \
+	X(CLOCK, "clock")
 
 enum import_name {
 #define IMPORT_NAME_ENUM(name, text) IMPORT_NAME_##name,

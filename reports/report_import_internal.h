@@ -47,7 +47,7 @@ enum import_thread_kind {
 struct import_lane {
 	struct ips_track *track;
 	struct import_open {
-		int64_t end_ns, step;
+		int64_t start_ns, end_ns, step;
 	} * open;
 	size_t count, capacity;
 	uint64_t async; /* the asynchronous id whose spans are on it */
@@ -57,11 +57,12 @@ struct import_thread {
 	enum import_thread_kind kind;
 	bool used; /* has anything that is drawn */
 	uint32_t process;
-	char *name;       /* NULL: not told */
-	char *shown;      /* what our own traces show it as; NULL: its name */
-	int64_t ipu;      /* what they say of it; else IPS_NULL */
-	const char *what; /* tid or category as written */
-	char *track;      /* unique; of its first lane */
+	char *name;           /* NULL: not told */
+	char *shown;          /* what our own traces show it as; NULL: its name */
+	int64_t ipu;          /* what they say of it; else IPS_NULL */
+	enum ips_clock clock; /* the same; else IPS_HOST */
+	const char *what;     /* tid or category as written */
+	char *track;          /* unique; of its first lane */
 	int64_t sort;
 	struct import_lane *lanes;
 	size_t lane_count, lane_capacity;

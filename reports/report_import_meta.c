@@ -57,16 +57,21 @@ static const struct {
 	{"thread_sort_index", THREAD_SORT, IMPORT_NAME_SORT_INDEX},
 };
 
-/* Our own traces tell the track beside the name that is shown, unless it was parted into lanes. */
+/* Our own traces tell the track beside the name that is shown, unless it was parted into lanes, and
+ * the clock. */
 static enum status name_thread(struct import_thread *thread, const struct import_event *event,
 			       const struct import_arg *name, struct err *err)
 {
 	const struct import_arg *track = find_arg(event, IMPORT_NAME_TRACK);
 	const struct import_arg *ipu = find_arg(event, IMPORT_NAME_IPU);
+	const struct import_arg *clock = find_arg(event, IMPORT_NAME_CLOCK);
 	enum status status;
 
 	if (ipu != NULL && ipu->type == IMPORT_ARG_INT)
 		thread->ipu = ipu->value.i;
+	if (clock != NULL && clock->type == IMPORT_ARG_STRING)
+		thread->clock =
+			strcmp(import_arg_text(clock), "device") == 0 ? IPS_DEVICE : IPS_HOST;
 	if (track == NULL || find_arg(event, IMPORT_NAME_LANE) != NULL)
 		return set_text(&thread->name, name, err);
 	status = set_text(&thread->shown, name, err);

@@ -198,7 +198,7 @@ static bool open_span(struct import *import, struct import_lane *lane,
 		return false;
 	if (lane->count == 0)
 		lane->async = record->value;
-	lane->open[lane->count++] = (struct import_open){end_ns, *step};
+	lane->open[lane->count++] = (struct import_open){record->time_ns, end_ns, *step};
 	return true;
 }
 
@@ -279,20 +279,25 @@ static enum status record_sample(struct import *import, const struct import_reco
 
 /* ---- flows ---- */
 
-/* The track with the innermost span that is open at @ns, its end included; NULL: none is. */
+/* The track with the innermost span that is open at @ns, its end included: of those on several
+ * tracks, which cross, the last that began, else the first that ends. NULL: none is. */
 static struct import_lane *lane_around(struct import_thread *thread, int64_t ns)
 {
 	struct import_lane *best = NULL;
-	int64_t best_end = INT64_MAX;
+	struct import_open top, best_top = {INT64_MIN, INT64_MAX, 0};
 
 	for (size_t i = 0; i < thread->lane_count; i++) {
 		struct import_lane *lane = &thread->lanes[i];
 
 		while (lane->count > 0 && lane->open[lane->count - 1].end_ns < ns)
 			lane->count--;
-		if (lane->count > 0 && lane->open[lane->count - 1].end_ns < best_end) {
+		if (lane->count == 0)
+			continue;
+		top = lane->open[lane->count - 1];
+		if (top.start_ns > best_top.start_ns ||
+		    (top.start_ns == best_top.start_ns && top.end_ns < best_top.end_ns)) {
 			best = lane;
-			best_end = lane->open[lane->count - 1].end_ns;
+			best_top = top;
 		}
 	}
 	return best;

@@ -194,7 +194,7 @@ static enum status add_lane(struct import *import, struct import_thread *thread,
 		.name = parent == NULL ? thread->shown : NULL,
 		.parent = parent,
 		.ipu = thread->ipu,
-		.clock = IPS_HOST,
+		.clock = thread->clock,
 		.ring_slots = import->ring_slots,
 	};
 	int64_t pid = number_of(pid_of(import, thread));

@@ -78,8 +78,10 @@ const struct report_named report_named_layers = {
  */
 
 /* A program is in the tree once: below its parent. Its place is the way from the root, in digits
- * that sort as numbers. The cycles of a leaf are of its runs in the first weight update (of an
- * evaluation: the first execution) that has a trace; those of a node are of all below it. */
+ * that sort as numbers. The cycles of a leaf are of its runs in the first weight update that has a
+ * trace (where no training ran it: the first execution of the other mode), in one replica, as all
+ * do the same; those of a node are of all below it. max() alone: the columns beside it are of the
+ * row that it is of, and "train" is the greatest mode. */
 static const char programs_sql[] =
 	"WITH RECURSIVE\n"
 	"tree(program_id, depth, place) AS (\n"
@@ -89,10 +91,15 @@ static const char programs_sql[] =
 	"  SELECT p.program_id, t.depth + 1, t.place || printf('.%08d', p.position)\n"
 	"  FROM tree t JOIN programs p ON p.parent_id = t.program_id),\n"
 	"leaf(program_id, runs, cycles) AS (\n"
-	"  SELECT program_id, count(*), avg(cycles) FROM device_steps\n"
-	"  WHERE coalesce(weight_update, 0) = 0 AND execution IN (\n"
-	"    SELECT min(execution) FROM executions WHERE traced GROUP BY mode)\n"
-	"  GROUP BY program_id),\n"
+	"  SELECT program_id, runs, cycles FROM (\n"
+	"    SELECT program_id, runs, cycles, max(coalesce(mode, '')) FROM (\n"
+	"      SELECT program_id, mode, count(*) AS runs, avg(cycles) AS cycles\n"
+	"      FROM device_steps\n"
+	"      WHERE coalesce(weight_update, 0) = 0 AND coalesce(replica, 0) = 0\n"
+	"        AND execution IN (\n"
+	"          SELECT min(execution) FROM executions WHERE traced GROUP BY mode)\n"
+	"      GROUP BY program_id, mode)\n"
+	"    GROUP BY program_id)),\n"
 	"up(program_id, parent_id, cycles) AS (\n"
 	"  SELECT l.program_id, p.parent_id, l.cycles\n"
 	"  FROM leaf l JOIN programs p ON p.program_id = l.program_id\n"

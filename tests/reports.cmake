@@ -66,6 +66,8 @@ ipuscope_add_script(NAME report_popvision LABELS golden reports)
 
 # `import`: of traces in golden/ and of what the tests write.
 ipuscope_add_script(NAME report_import LABELS golden reports)
+ipuscope_add_script(NAME report_foreign LABELS golden reports)
+ipuscope_add_script(NAME report_round_trip LABELS golden reports)
 foreach(module IN ITEMS import import_json)
 	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c
 		LIBS reports PkgConfig::SQLITE LABELS unit reports)

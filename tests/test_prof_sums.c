@@ -272,6 +272,47 @@ static void test_the_last_metric_is_the_epochs_own(void **state)
 		      "0|4|1.0|5.0|2|-|-|20|3.0\n1|1|2.0|2.0|2|7|5|30|2.0\n");
 }
 
+/* Of a run with fit.validation and evaluate: the last value is the evaluation's. */
+static void test_an_evaluation_after_the_training_is_later_than_its_epochs(void **state)
+{
+	static const struct {
+		int64_t epoch, time_ns;
+		double value;
+	} rows[] = {{1, 10, 4}, {2, 20, 3}, {IPS_NULL, 30, 2}};
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct ips_metric row = {IPS_EVALUATE, rows[i].epoch,   IPS_NULL,
+					       IPS_NULL,     rows[i].time_ns, "loss",
+					       rows[i].value};
+
+		assert_int_equal(ips_append_metric(recording, &row), 0);
+	}
+	prof_stop(recording);
+	assert_answer(place->path, "SELECT last_epoch, last_time_ns, last_value FROM metric_sums",
+		      "-|30|2.0\n");
+}
+
+static void test_what_no_bubble_knows_is_no_sum(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	struct ips_bubble row = {.clock = IPS_DEVICE,
+				 .keys = IPS_KEYS_NULL,
+				 .schedule = "Grouped",
+				 .oversubscribed = IPS_NULL};
+
+	assert_int_equal(ips_append_bubble(recording, &row), 0);
+	row.clock = IPS_HOST;
+	row.oversubscribed = 0;
+	assert_int_equal(ips_append_bubble(recording, &row), 0);
+	prof_stop(recording);
+	assert_answer(place->path,
+		      "SELECT clock, oversubscribed_runs FROM bubble_sums ORDER BY clock",
+		      "device|-\nhost|0\n");
+}
+
 static void test_a_sum_stays_where_it_would_overflow(void **state)
 {
 	struct prof_place *place = *state;
@@ -330,6 +371,8 @@ int main(void)
 		CASE(test_sums_are_those_of_the_rows),
 		CASE(test_more_groups_than_the_writer_keeps_add_up_too),
 		CASE(test_the_last_metric_is_the_epochs_own),
+		CASE(test_an_evaluation_after_the_training_is_later_than_its_epochs),
+		CASE(test_what_no_bubble_knows_is_no_sum),
 		CASE(test_a_sum_stays_where_it_would_overflow),
 		CASE(test_no_memory_for_a_group_ends_the_recording_with_its_reason),
 	};
