@@ -4,8 +4,8 @@
  *
  * Threads: a lane's `ring` and `producer` belong to its producing thread, its `writer` part and
  * everything in struct prof_writer to the writer's thread, except as said. ips_recording.lock
- * guards the list of lanes, the tensors' ids, the flush tickets and the first failure. No other
- * lock is taken while it is held.
+ * guards the list of lanes, the tensors' ids, the flush tickets, the turns and the first failure.
+ * No other lock is taken while it is held.
  */
 #ifndef PROF_INTERNAL_H
 #define PROF_INTERNAL_H
@@ -17,6 +17,7 @@
 
 #include "common/err.h"
 #include "profiler/ipuscope/profiler.h"
+#include "profiler/prof_btree.h"
 #include "profiler/prof_clock.h"
 #include "profiler/prof_levels.h"
 #include "profiler/prof_map.h"
@@ -25,7 +26,6 @@
 #include "profiler/prof_sql.h"
 #include "profiler/prof_sums.h"
 
-#define PROF_PAGE_BYTES 16384 /* of the database */
 #define PROF_LANE_ROWS  8192u /* rows a lane gathers before they go to the database */
 #define PROF_ARG_TEXT   64u   /* bytes of a text argument */
 #define PROF_KEYS_SLOTS 3u    /* slots that a struct ips_keys takes after its event */
@@ -128,7 +128,8 @@ struct prof_lane {
 
 	/* the producer's */
 	struct ips_keys keys;
-	bool keys_wait; /* keys that the ring has not taken yet */
+	bool keys_wait;  /* keys that the ring has not taken yet */
+	uint64_t handed; /* slots whose turn is set (prof_turn.c) */
 
 	/* the writer's */
 	_Alignas(64) uint64_t tail;
@@ -178,7 +179,16 @@ struct prof_writer {
 	uint64_t last_commit_ns, commit_ns; /* when it began, how long to the next */
 	int wal_pages;
 	struct prof_copier *copier; /* may be NULL */
+	struct prof_bulk *bulk;     /* NULL: spans are inserted */
 	struct err err;
+};
+
+#define PROF_TURNS 64u /* set at one time */
+
+/* The slots of @lane before @end are the next to be drained. */
+struct prof_turn {
+	struct prof_lane *lane;
+	uint64_t end;
 };
 
 struct ips_recording {
@@ -200,6 +210,8 @@ struct ips_recording {
 	uint64_t flush_wanted, flush_done;
 	struct err failure;
 	struct prof_texts tensors;
+	struct prof_turn turns[PROF_TURNS]; /* a ring */
+	uint64_t turns_set, turns_taken;
 };
 
 /* prof_record.c */
@@ -215,12 +227,44 @@ void prof__track_drop(struct ips_track *track);
 bool prof__is_child(const struct ips_recording *recording); /* a forked child: hands off */
 void prof__wake(void *recording);                           /* never blocks */
 
+/* prof_turn.c: the order of draining where nobody but us records (params.alone) */
+/* On the producer's thread: what @lane has published is next. Waits while too many are set. */
+void prof__turn_set(struct prof_lane *lane);
+/* On the writer's thread; false: none is set. */
+bool prof__turn_take(struct ips_recording *recording, struct prof_turn *out);
+
 /* prof_lane.c: on the writer's thread */
-enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane, size_t most,
-			     bool *more);
+/* At most @most events before the slot @end, which an event begins at or will. */
+enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane, uint64_t end,
+			     size_t most);
 void prof__lane_discard(struct prof_lane *lane);
 
+/* The id of a span, of which those in the lane's buffer are from @base on. */
+static inline int64_t prof_span_id(struct prof_ref span, int64_t base)
+{
+	return span.here ? base + span.value : span.value;
+}
+
+/* What row @id says of its parent: how far back it is; 0: none. */
+static inline int64_t prof_span_back(const struct prof_span_row *row, int64_t id, int64_t base)
+{
+	const int64_t parent = prof_span_id(row->parent, base);
+
+	return row->parent.here || parent != 0 ? id - parent : 0;
+}
+
+/* The text of an argument that is one; NULL: there is none. */
+static inline const char *prof_arg_text(const struct prof_arg *arg)
+{
+	if (arg->type == PROF_ARG_LONG_TEXT)
+		return (const char *)(uintptr_t)arg->bits;
+	return arg->bits == 0 ? NULL : arg->text;
+}
+
 /* prof_lane_flush.c: on the writer's thread */
+/* By SQL; a text stays where it is until the lane's flush is over. */
+enum status prof__insert_arg(struct prof_writer *writer, const struct prof_arg *arg,
+			     int64_t span_id, int64_t name_id);
 enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
 void prof__lane_free_texts(struct prof_lane *lane);  /* long texts that wait are on the heap */
 bool prof__lane_waits(const struct prof_lane *lane); /* there is something to flush */

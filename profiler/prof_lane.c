@@ -352,13 +352,12 @@ static void set_free(struct prof_lane *lane)
 	__atomic_store_n(&lane->ring.consumed, lane->tail, __ATOMIC_RELEASE);
 }
 
-enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane, size_t most,
-			     bool *more)
+enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane, uint64_t end,
+			     size_t most)
 {
-	uint64_t published = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
 	enum status status = ST_OK;
 
-	for (size_t i = 0; i < most && lane->tail != published && status == ST_OK; i++) {
+	for (size_t i = 0; i < most && lane->tail != end && status == ST_OK; i++) {
 		uint64_t slots;
 
 		status = decode(writer, lane, &slots);
@@ -369,7 +368,6 @@ enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane,
 			status = prof__lane_flush(writer, lane);
 	}
 	set_free(lane);
-	*more = lane->tail != published;
 	return status;
 }
 

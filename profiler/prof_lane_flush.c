@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "profiler/prof_bulk.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_site.h"
 
@@ -46,13 +47,9 @@ static int bind_or_null(sqlite3_stmt *statement, int index, int64_t value, int64
 static int bind_span(sqlite3_stmt *statement, int at, const struct prof_lane *lane,
 		     const struct prof_span_row *row, int64_t base, int64_t index)
 {
-	int64_t back = 0;
+	int64_t back = prof_span_back(row, base + index, base);
 	int code;
 
-	if (row->parent.here)
-		back = index - row->parent.value;
-	else if (row->parent.value != 0)
-		back = base + index - row->parent.value;
 	code = sqlite3_bind_int64(statement, at + 1, lane->track_id);
 	code |= sqlite3_bind_int64(statement, at + 2, row->site);
 	code |= sqlite3_bind_int64(statement, at + 3, row->start_ns);
@@ -127,11 +124,6 @@ static enum status insert_sparse_zone(struct prof_writer *writer, const struct p
 	return ST_OK;
 }
 
-static int64_t resolve(struct prof_ref span, int64_t base)
-{
-	return span.here ? base + span.value : span.value;
-}
-
 static enum status insert_levels(struct prof_writer *writer, const struct prof_lane *lane,
 				 struct prof_levels *levels, int finest)
 {
@@ -166,9 +158,9 @@ static void resolve_all(struct prof_lane *lane, int64_t base, int finest)
 
 		if (open->span.here)
 			open->finest = finest;
-		open->span = (struct prof_ref){resolve(open->span, base), false};
+		open->span = (struct prof_ref){prof_span_id(open->span, base), false};
 	}
-	lane->target = (struct prof_ref){resolve(lane->target, base), false};
+	lane->target = (struct prof_ref){prof_span_id(lane->target, base), false};
 }
 
 /* The spans, their zone, and what they bring to the levels. */
@@ -181,7 +173,8 @@ static enum status flush_spans(struct prof_writer *writer, struct prof_lane *lan
 
 	if (count == 0)
 		return ST_OK;
-	status = insert_spans(writer, lane, base);
+	status = writer->bulk != NULL ? prof__bulk_spans(writer, lane, base)
+				      : insert_spans(writer, lane, base);
 	if (status != ST_OK)
 		return status;
 	writer->last_span = base + (int64_t)count - 1;
@@ -227,40 +220,54 @@ static enum status flush_longs(struct prof_writer *writer, struct prof_lane *lan
 		prof_cell_int(&cells[0], lane->track_id);
 		prof_cell_int(&cells[1], span->level);
 		prof_cell_int(&cells[2], span->start_ns);
-		prof_cell_int(&cells[3], resolve(span->span, base));
+		prof_cell_int(&cells[3], prof_span_id(span->span, base));
 	}
 	return ST_OK;
 }
 
 /* ---- arguments and flows ---- */
 
-static enum status flush_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+enum status prof__insert_arg(struct prof_writer *writer, const struct prof_arg *arg,
+			     int64_t span_id, int64_t name_id)
+{
+	struct prof_cell *cells;
+	enum status status = prof_insert_row(&writer->args, &cells, &writer->err);
+	double real;
+
+	if (status != ST_OK)
+		return status;
+	memcpy(&real, &arg->bits, sizeof(real));
+	prof_cell_int(&cells[0], span_id);
+	prof_cell_int(&cells[1], name_id);
+	if (arg->type == PROF_ARG_INT)
+		prof_cell_int(&cells[2], (int64_t)arg->bits);
+	else if (arg->type == PROF_ARG_REAL)
+		prof_cell_real(&cells[2], real);
+	else
+		prof_cell_text(&cells[2], prof_arg_text(arg));
+	return ST_OK;
+}
+
+static enum status insert_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
 {
 	enum status status = ST_OK;
 
 	for (size_t i = 0; i < lane->args.count && status == ST_OK; i++) {
 		const struct prof_arg *arg = &lane->args.items[i];
-		struct prof_cell *cells;
 		int64_t name;
-		double real;
 
 		status = prof__writer_text(writer, arg->name, &name);
 		if (status == ST_OK)
-			status = prof_insert_row(&writer->args, &cells, &writer->err);
-		if (status != ST_OK)
-			return status;
-		memcpy(&real, &arg->bits, sizeof(real));
-		prof_cell_int(&cells[0], resolve(arg->span, base));
-		prof_cell_int(&cells[1], name);
-		if (arg->type == PROF_ARG_INT)
-			prof_cell_int(&cells[2], (int64_t)arg->bits);
-		else if (arg->type == PROF_ARG_REAL)
-			prof_cell_real(&cells[2], real);
-		else if (arg->type == PROF_ARG_LONG_TEXT)
-			prof_cell_text(&cells[2], (const char *)(uintptr_t)arg->bits);
-		else
-			prof_cell_text(&cells[2], arg->bits == 0 ? NULL : arg->text);
+			status = prof__insert_arg(writer, arg, prof_span_id(arg->span, base), name);
 	}
+	return status;
+}
+
+static enum status flush_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+{
+	enum status status = writer->bulk != NULL ? prof__bulk_args(writer, lane, base)
+						  : insert_args(writer, lane, base);
+
 	/* The texts are the lane's. */
 	return status == ST_OK ? prof_insert_flush(&writer->args, &writer->err) : status;
 }
@@ -310,7 +317,7 @@ static enum status flush_flows(struct prof_writer *writer, struct prof_lane *lan
 
 	for (size_t i = 0; i < lane->flows.count && status == ST_OK; i++)
 		status = flush_flow(writer, &lane->flows.items[i],
-				    resolve(lane->flows.items[i].span, base));
+				    prof_span_id(lane->flows.items[i].span, base));
 	return status;
 }
 

@@ -6,7 +6,9 @@
  * + open + n <= consumed + capacity is the condition for an event of n slots (n = 2 for a begin:
  * itself and the end to come). `limit` is at most consumed + capacity as last seen; it is often
  * less, so that ips_track_make_room() is visited now and then and can wake the writer in good time,
- * and it is 0 while keys wait for room, because nothing may be recorded before them.
+ * and it is 0 while keys wait for room, because nothing may be recorded before them. In a recording
+ * that is alone it is at most where the next turn is to be set, which does not depend on the
+ * writer.
  */
 #include <string.h>
 #include <time.h>
@@ -58,8 +60,12 @@ static bool take_room(struct ips_track *track, uint64_t slots)
 	uint64_t keys = lane->keys_wait ? 1 + PROF_KEYS_SLOTS : 0;
 
 	full = __atomic_load_n(&track->consumed, __ATOMIC_ACQUIRE) + capacity;
-	if (full - track->head <= capacity / 2)
+	if (lane->recording->params.alone) {
+		if (track->head + track->open + keys + slots > lane->handed + capacity / 2)
+			prof__turn_set(lane);
+	} else if (full - track->head <= capacity / 2) {
 		prof__wake(lane->recording);
+	}
 	if (track->head + track->open + keys + slots > full)
 		return false;
 	if (keys > 0) {
@@ -69,7 +75,8 @@ static bool take_room(struct ips_track *track, uint64_t slots)
 		publish(track, keys);
 		lane->keys_wait = false;
 	}
-	soft = track->head + track->open + slots + capacity / 4;
+	soft = lane->recording->params.alone ? lane->handed + capacity / 2
+					     : track->head + track->open + slots + capacity / 4;
 	track->limit = soft < full ? soft : full;
 	return true;
 }

@@ -25,11 +25,12 @@
 #include "profiler/prof_copier.h"
 #include "profiler/prof_internal.h"
 
-#define EVENTS_AT_ONCE  4096u    /* between looks at the time */
-#define KEYS_NS         10.0     /* at the call site, of a change of keys (an estimate) */
-#define ROW_NS          150.0    /* of an appended row (an estimate, from one profile) */
-#define WRITER_NICE     19       /* gives way to the program */
-#define FIRST_COMMIT_NS 4000000u /* the first commits come early, then ever later */
+#define EVENTS_AT_ONCE  4096u      /* between looks at the time */
+#define KEYS_NS         10.0       /* at the call site, of a change of keys (an estimate) */
+#define ROW_NS          150.0      /* of an appended row (an estimate, from one profile) */
+#define WRITER_NICE     19         /* gives way to the program */
+#define FIRST_COMMIT_NS 4000000u   /* the first commits come early, then ever later */
+#define ALONE_EVENTS    (1u << 19) /* of a commit that nobody waits for */
 
 /* ---- commits ---- */
 
@@ -220,7 +221,8 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 	writer->err.status = status;
 	/* Fits on a full disk, too: where in the log the rows were that have just been taken back.
 	 */
-	prof__writer_fact(writer, "failure", writer->err.text, NULL);
+	if (writer->db != NULL)
+		prof__writer_fact(writer, "failure", writer->err.text, NULL);
 	pthread_mutex_lock(&recording->lock);
 	if (recording->failure.status == ST_OK) {
 		recording->failure = writer->err;
@@ -234,8 +236,11 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 
 static void discard(struct ips_recording *recording)
 {
+	struct prof_turn turn;
 	int64_t left;
 
+	while (prof__turn_take(recording, &turn))
+		continue;
 	for (struct prof_lane *lane = first_lane(recording, &left); left > 0;
 	     lane = next_lane(lane, left), left--)
 		prof__lane_discard(lane);
@@ -257,6 +262,10 @@ static uint64_t commit_at(const struct ips_recording *recording)
 
 static bool commit_due(const struct ips_recording *recording)
 {
+	const struct prof_writer *writer = &recording->writer;
+
+	if (recording->params.alone)
+		return writer->events - writer->events_told >= ALONE_EVENTS;
 	return clock_ns() >= commit_at(recording);
 }
 
@@ -295,6 +304,17 @@ static enum status commit_rows_if_due(struct ips_recording *recording, uint64_t 
 	return status == ST_OK ? commit_if_due(recording) : status;
 }
 
+/* One piece of what @lane has before @end. */
+static enum status drain_piece(struct ips_recording *recording, struct prof_lane *lane,
+			       uint64_t end, uint64_t *work)
+{
+	const uint64_t before = lane->tail;
+	enum status status = prof__lane_drain(&recording->writer, lane, end, EVENTS_AT_ONCE);
+
+	*work += lane->tail - before;
+	return status == ST_OK ? commit_rows_if_due(recording, work) : status;
+}
+
 /* Take from every ring what is there now, a piece at a time. *@work: how many slots came. */
 static enum status drain_lanes(struct ips_recording *recording, uint64_t *work)
 {
@@ -303,15 +323,26 @@ static enum status drain_lanes(struct ips_recording *recording, uint64_t *work)
 
 	for (struct prof_lane *lane = first_lane(recording, &left); left > 0 && status == ST_OK;
 	     lane = next_lane(lane, left), left--) {
-		uint64_t before = lane->tail, end = before + lane->ring.mask + 1;
-		bool more = true;
+		const uint64_t most = lane->tail + lane->ring.mask + 1;
+		uint64_t end = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
 
-		while (more && lane->tail < end && status == ST_OK) {
-			status = prof__lane_drain(&recording->writer, lane, EVENTS_AT_ONCE, &more);
-			if (status == ST_OK && more)
-				status = commit_rows_if_due(recording, work);
+		while (lane->tail != end && lane->tail < most && status == ST_OK) {
+			status = drain_piece(recording, lane, end, work);
+			end = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
 		}
-		*work += lane->tail - before;
+	}
+	return status;
+}
+
+/* The same in the order of the turns that are set. */
+static enum status drain_turns(struct ips_recording *recording, uint64_t *work)
+{
+	enum status status = ST_OK;
+	struct prof_turn turn;
+
+	while (status == ST_OK && prof__turn_take(recording, &turn)) {
+		while (turn.lane->tail < turn.end && status == ST_OK)
+			status = drain_piece(recording, turn.lane, turn.end, work);
 	}
 	return status;
 }
@@ -338,11 +369,14 @@ static void flush_is_done(struct ips_recording *recording, uint64_t ticket)
 static enum status work_round(struct ips_recording *recording, bool last, uint64_t *work)
 {
 	uint64_t ticket = flush_ticket(recording), started = clock_ns();
-	enum status status = drain_lanes(recording, work);
+	const bool wanted = last || ticket != recording->flush_done;
+	enum status status = drain_turns(recording, work);
 
+	if (status == ST_OK && (wanted || !recording->params.alone))
+		status = drain_lanes(recording, work);
 	if (status == ST_OK)
 		status = drain_rows(recording, work);
-	if (status == ST_OK && (last || ticket != recording->flush_done || commit_due(recording)))
+	if (status == ST_OK && (wanted || commit_due(recording)))
 		status = commit(recording);
 	recording->writer.write_ns += clock_ns() - started;
 	if (status == ST_OK && ticket != recording->flush_done)

@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "profiler/prof_bulk.h"
 #include "profiler/prof_copier.h"
 #include "profiler/prof_db.h"
 #include "profiler/prof_index.h"
@@ -82,12 +83,19 @@ static enum status open_database(struct prof_writer *writer, const char *path, b
 	if (status != ST_OK)
 		return status;
 	status = set_journal(writer, alone, err);
-	if (status == ST_OK)
-		status = prof_sql_run(writer->db, "BEGIN", err);
-	if (status == ST_OK)
-		status = prof_sql_run(writer->db, prof_schema_sql(), err);
 	sqlite3_wal_autocheckpoint(writer->db, 0);
 	sqlite3_wal_hook(writer->db, on_wal, &writer->wal_pages);
+	return status;
+}
+
+static enum status make_schema(struct prof_writer *writer, bool alone, struct err *err)
+{
+	enum status status = prof_sql_run(writer->db, "BEGIN", err);
+
+	if (status == ST_OK)
+		status = prof_sql_run(writer->db, prof_schema_sql(), err);
+	if (status == ST_OK && alone)
+		status = prof__bulk_new(&writer->bulk, writer->db, err);
 	return status;
 }
 
@@ -116,7 +124,9 @@ static enum status prepare_statements(struct prof_writer *writer, struct err *er
 		{&writer->commit, "COMMIT"},
 		{&writer->spans_many, SPAN_INSERT SPAN_VALUES_64},
 		{&writer->spans_one, SPAN_INSERT SPAN_VALUES},
-		{&writer->end_span, "UPDATE span_rows SET dur_ns = ? WHERE span_id = ?"},
+		{&writer->end_span, writer->bulk != NULL
+					    ? PROF_BULK_END
+					    : "UPDATE span_rows SET dur_ns = ? WHERE span_id = ?"},
 	};
 	enum status status = ST_OK;
 
@@ -146,8 +156,11 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 		 "INSERT INTO track_rows (track_id, rank, clock, pid, tid, ipu, track, name, "
 		 "parent)",
 		 9, NULL},
-		{&writer->args, "INSERT OR REPLACE INTO span_arg_rows (span_id, name_id, value)", 3,
-		 NULL},
+		{&writer->args,
+		 writer->bulk != NULL
+			 ? PROF_BULK_ARGS
+			 : "INSERT OR REPLACE INTO span_arg_rows (span_id, name_id, value)",
+		 3, NULL},
 		{&writer->flows, "INSERT INTO flow_rows (from_span_id, to_span_id, name_id)", 3,
 		 NULL},
 		{&writer->instants,
@@ -252,6 +265,8 @@ enum status prof__writer_open(struct prof_writer *writer, const char *path,
 	prof_clock_start(&writer->clock);
 	status = open_database(writer, path, params->alone != 0, err);
 	if (status == ST_OK)
+		status = make_schema(writer, params->alone != 0, err);
+	if (status == ST_OK)
 		status = prepare_statements(writer, err);
 	if (status == ST_OK)
 		status = prepare_inserts(writer, err);
@@ -266,7 +281,8 @@ enum status prof__writer_open(struct prof_writer *writer, const char *path,
 	return status;
 }
 
-void prof__writer_close(struct prof_writer *writer)
+/* Statements go before the database. */
+static void close_database(struct prof_writer *writer)
 {
 	struct prof_insert *const inserts[] = {
 		&writer->strings,  &writer->sites,        &writer->contexts,
@@ -275,20 +291,29 @@ void prof__writer_close(struct prof_writer *writer)
 		&writer->levels,   &writer->longs,        &writer->counter_levels,
 		&writer->overhead, &writer->sparse_zones,
 	};
-	sqlite3_stmt *const statements[] = {writer->begin, writer->commit, writer->spans_many,
-					    writer->spans_one, writer->end_span};
+	sqlite3_stmt **const statements[] = {&writer->begin, &writer->commit, &writer->spans_many,
+					     &writer->spans_one, &writer->end_span};
 
-	prof_copier_free(writer->copier);
-	writer->copier = NULL;
 	for (size_t i = 0; i < ARRAY_LEN(inserts); i++)
 		prof_insert_fini(inserts[i]);
 	for (size_t i = 0; i < PROF_TABLES; i++)
 		prof_insert_fini(&writer->rows[i]);
 	prof__sums_fini(writer);
-	for (size_t i = 0; i < ARRAY_LEN(statements); i++)
-		sqlite3_finalize(statements[i]);
+	for (size_t i = 0; i < ARRAY_LEN(statements); i++) {
+		sqlite3_finalize(*statements[i]);
+		*statements[i] = NULL;
+	}
 	sqlite3_close(writer->db);
 	writer->db = NULL;
+}
+
+void prof__writer_close(struct prof_writer *writer)
+{
+	prof_copier_free(writer->copier);
+	writer->copier = NULL;
+	close_database(writer);
+	prof__bulk_free(writer->bulk);
+	writer->bulk = NULL;
 	prof_texts_fini(&writer->texts);
 	prof_contexts_fini(&writer->recent_contexts);
 	prof_recent_fini(&writer->open_flows);
@@ -344,6 +369,23 @@ static enum status write_last_overhead(struct prof_writer *writer)
 	return status;
 }
 
+/* Rows that were built as pages go into the file while nobody has it open. */
+static enum status join_bulk(struct prof_writer *writer, const char *path)
+{
+	enum status status;
+
+	if (writer->bulk == NULL)
+		return ST_OK;
+	status = prof__bulk_locate(writer->bulk, writer->db, &writer->err);
+	if (status != ST_OK)
+		return status;
+	close_database(writer);
+	status = prof__bulk_join(writer->bulk, &writer->err);
+	if (status == ST_OK)
+		status = open_database(writer, path, true, &writer->err);
+	return status == ST_OK ? prof__bulk_settle(writer->db, &writer->err) : status;
+}
+
 enum status prof__writer_finish(struct ips_recording *recording)
 {
 	struct prof_writer *writer = &recording->writer;
@@ -355,6 +397,8 @@ enum status prof__writer_finish(struct ips_recording *recording)
 	prof_copier_free(writer->copier);
 	writer->copier = NULL;
 	status = write_last_overhead(writer);
+	if (status == ST_OK)
+		status = join_bulk(writer, recording->path);
 	if (status == ST_OK)
 		status = set_state(writer, "closing");
 	if (status == ST_OK)

@@ -216,6 +216,16 @@ import wrong.json wrong.db
 grep -qF 'wrong.json: byte 63: a key in quotes or } is expected; everything' err || fail "said: $(cat err)"
 ask wrong.db "SELECT name FROM spans" a
 
+# ---- the same trace, the same rows -------------------------------------------------------------------
+awk 'BEGIN { print "["; for (i = 0; i < 60000; i++) printf "{\"ph\":\"X\",\"ts\":%d.5,\"dur\":%d,\"name\":\"n%d\",\"tid\":%d,\"args\":{\"b\":%d,\"a\":\"t%d\"}},\n",
+	i * 7919 % 60000 * 10, i % 40, i % 50, i % 9, i, i }' >many.json
+for i in 1 2; do
+	import many.json many$i.db
+	sqlite3 -readonly many$i.db .dump | grep -vE '^INSERT INTO (overhead|meta)' >many$i.sql
+done
+cmp -s many1.sql many2.sql || fail "two imports differ: $(diff many1.sql many2.sql | head -5)"
+ask many1.db "SELECT count(*), sum(value) FROM span_args WHERE name = 'b'" "60000|1799970000"
+
 # ---- refusals --------------------------------------------------------------------------------------
 before=$(stat -c %Y.%s kineto.db)
 refused 2 'kineto.db: is there already (--force replaces it)' "$golden/trace_kineto.json" -o kineto.db
