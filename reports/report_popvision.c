@@ -13,9 +13,8 @@
 #include "common/str.h"
 #include "reports/report_popvision_internal.h"
 
-#define TILES_MAX                                                                                  \
-	(1 << 24) /* of a replica: beyond, a file is damaged and has no arrays by tile             \
-		   */
+/* Tiles of a replica; a file that has more is damaged, and gets no arrays by tile. */
+#define TILES_MAX (1 << 24)
 
 /* --- a file ------------------------------------------------------------------------------------
  */
