@@ -63,8 +63,10 @@ agrees() {
 }
 
 # By its own rules the hits are the recorded ones. The time of a loss is when it was recorded.
-again() { # NAME RULES
-	"$bin/ipu-report" "$1.db" health ${2:+--reevaluate "$2"} --csv --limit 0 | awk -F, -v OFS=, '$6 == "" { $15 = "" } { print }' | sort
+again() { # NAME [RULES]
+	local what=(view:health)
+	[ $# -lt 2 ] || what=(health --reevaluate "$2")
+	"$bin/ipu-report" "$1.db" "${what[@]}" --csv --limit 0 | awk -F, -v OFS=, '$6 == "" { $15 = "" } { print }' | sort
 }
 judged_again() {
 	again "$1" >rows
