@@ -204,7 +204,7 @@ enum status report_insights_get(struct report_insights *out, struct prof_db *db,
 	struct insight_facts facts = {.out = out};
 	enum status status;
 
-	*out = (struct report_insights){.looked_for = ARRAY_LEN(insight_table)};
+	*out = (struct report_insights){0};
 	if (arena_init(&out->arena, 0)) {
 		*out = (struct report_insights){0};
 		return err_nomem(err);

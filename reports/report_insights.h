@@ -2,9 +2,9 @@
  * What a recorded run is worth changing for: sentences with numbers, and what to do.
  *
  * Each insight is looked for by one function, in the data it needs and in nothing else
- * (report_insights_table.c lists them); what is a lot is a threshold in the table of limits.
- * Queries are bounded: sums, templates of the device's traces, the first rows of what grows with
- * the run. docs/insights.md says where each figure comes from.
+ * (INSIGHT_MAP of report_insights_internal.h lists them); what is a lot is a threshold in the table
+ * of limits. Queries are bounded: sums, templates of the device's traces, the first rows of what
+ * grows with the run. docs/insights.md says where each figure comes from.
  *
  * Threading: none. Ownership: the struct's arena holds its texts and array.
  */
@@ -61,15 +61,14 @@ struct report_insight {
 struct report_insights {
 	struct report_insight *items; /* problems, advice, notes; by share within these */
 	int count, capacity;
-	int looked_for;         /* rows of the table */
-	const char *not_looked; /* what the recording has no data for, or NULL: a sentence */
+	const char *not_looked; /* what the recording has no data for, or NULL */
 	struct arena arena;
 };
 
 enum status report_insights_get(struct report_insights *out, struct prof_db *db, struct err *err);
 void report_insights_free(struct report_insights *insights); /* accepts a zeroed struct */
 
-/* As text for people, at most @width columns (0: 80). @path: for the commands that are named. */
+/* As text for people, at most @width columns (0: 80). */
 enum status report_insights_print(const struct report_insights *insights, int width, FILE *out,
 				  struct err *err);
 

@@ -231,10 +231,13 @@ static bool update_remedy(struct insight_facts *facts, struct report_insight *in
 	const int64_t now =
 		facts->summary.gradient_accumulation > 0 ? facts->summary.gradient_accumulation : 1;
 	struct report_whatif_prediction predicted = {0};
-	struct report_whatif_change change = {.microbatches = 2 * now};
+	struct report_whatif_change change = {0};
 	bool known, pays = false;
 
-	for (; change.microbatches <= 8 * now; change.microbatches *= 2) {
+	if (now > INSIGHT_MICROBATCHES_MAX)
+		return false;
+	for (change.microbatches = 2 * now; change.microbatches <= 8 * now;
+	     change.microbatches *= 2) {
 		known = report__insight_predict(facts, &change, &predicted);
 		pays = known &&
 		       1 - predicted.step_ns / report_whatif_measured(facts->whatif)->step_ns >=

@@ -50,13 +50,11 @@ const char report__insight_sql_trace[] =
 	"JOIN device_step_rows d ON d.trace_id = r.trace_id\n"
 	"JOIN strings t ON t.string_id = d.type_id GROUP BY t.value";
 
-static const char sql_options[] =
-	"SELECT json_extract(value, '$.compile.steps_per_execution'),\n"
-	"       json_extract(value, '$.infeed.prefetch_depth'),\n"
-	"       json_extract(value, '$.ipu.io_tiles.num_io_tiles'),\n"
-	"       json_extract(value, '$.ipu.allow_recompute'),\n"
-	"       json_extract(value, '$.gradient_accumulation.steps_per_replica')\n"
-	"FROM meta WHERE key = 'run' AND json_valid(value)";
+static const char sql_options[] = "SELECT json_extract(value, '$.compile.steps_per_execution'),\n"
+				  "       json_extract(value, '$.infeed.prefetch_depth'),\n"
+				  "       json_extract(value, '$.ipu.io_tiles.num_io_tiles'),\n"
+				  "       json_extract(value, '$.ipu.allow_recompute')\n"
+				  "FROM meta WHERE key = 'run' AND json_valid(value)";
 
 /* --- cells -------------------------------------------------------------------------------------
  */
@@ -201,7 +199,6 @@ static enum status take_options(struct insight_facts *facts, const struct report
 	options->prefetch_depth = report__insight_int(table, 0, 1);
 	options->io_tiles = report__insight_int(table, 0, 2);
 	options->recompute = report__insight_int(table, 0, 3) == 1;
-	options->accumulates = report__insight_int(table, 0, 4) > 1;
 	return ST_OK;
 }
 
@@ -264,7 +261,7 @@ static int facts_has(const struct insight_facts *facts)
 
 	if (trained)
 		has |= INSIGHT_TRAINING;
-	if (trained && (facts->stage_count[0] > 1 || facts->stage_count[1] > 1))
+	if (trained && s->stages > 1)
 		has |= INSIGHT_PIPELINE;
 	if (facts->stage_count[1] > 0)
 		has |= INSIGHT_DEVICE;

@@ -14,6 +14,9 @@
 
 #define INSIGHT_UNKNOWN INT64_MIN
 
+/* What what-if takes; a file that says more is not believed. */
+#define INSIGHT_MICROBATCHES_MAX (1 << 20)
+
 /* What an insight cannot do without; bits. */
 enum insight_needs {
 	INSIGHT_ANYTHING = 0,
@@ -32,7 +35,7 @@ struct insight_options {
 	bool known;
 	int64_t steps_per_execution; /* 0: "epoch"; INSIGHT_UNKNOWN: not said */
 	int64_t prefetch_depth, io_tiles;
-	bool recompute, accumulates;
+	bool recompute;
 };
 
 /* A stage's training on one clock. */

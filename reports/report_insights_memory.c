@@ -290,6 +290,16 @@ enum status report__insight_memory_peak(struct insight_facts *facts, struct err 
 /* --- recomputation -----------------------------------------------------------------------------
  */
 
+/* Before anything ran: as pipeline.device_mapping has it by default. */
+static int64_t ipu_of_stage(const struct insight_facts *facts, int64_t stage)
+{
+	for (int64_t i = 0; i < facts->summary.stages; i++)
+		if (facts->summary.stage[i].stage == stage &&
+		    facts->summary.stage[i].ipu != INSIGHT_UNKNOWN)
+			return facts->summary.stage[i].ipu;
+	return stage;
+}
+
 /* The code of the replays on @memory's IPU: of all of its tiles. */
 static double replay_bytes(const struct insight_facts *facts, const struct report_table *table,
 			   const struct insight_memory *memory)
@@ -297,11 +307,8 @@ static double replay_bytes(const struct insight_facts *facts, const struct repor
 	double bytes = 0;
 
 	for (int64_t row = 0; row < table->row_count; row++)
-		for (int i = 0; i < facts->stage_count[1]; i++)
-			if (facts->stage[1][i].ipu == memory->ipu &&
-			    facts->stage[1][i].stage == report__insight_int(table, row, 0))
-				bytes +=
-					report__insight_real(table, row, 1) * (double)memory->tiles;
+		if (ipu_of_stage(facts, report__insight_int(table, row, 0)) == memory->ipu)
+			bytes += report__insight_real(table, row, 1) * (double)memory->tiles;
 	return bytes;
 }
 
@@ -309,13 +316,15 @@ static enum status add_recomputation(struct insight_facts *facts,
 				     const struct insight_memory *memory, double code,
 				     struct err *err)
 {
+	const bool wanted = used(memory) >= report_insight_limit(REPORT_LIMIT_TILE_USED);
 	const double saved = (double)memory->recompute_bytes - code;
 	struct report_insight *insight;
 	char fifo[FMT_SIZE], rest[FMT_SIZE], share[FMT_SIZE], extra[FMT_SIZE];
 
 	if (!(saved > report_insight_limit(REPORT_LIMIT_RECOMPUTE) * (double)memory->peak_bytes))
 		return ST_OK;
-	insight = add_memory(facts, "recomputation", REPORT_INSIGHT_NOTE, memory);
+	insight = add_memory(facts, "recomputation",
+			     wanted ? REPORT_INSIGHT_ADVICE : REPORT_INSIGHT_NOTE, memory);
 	if (!insight)
 		return err_nomem(err);
 	insight->sql = sql_fifos;
@@ -335,10 +344,9 @@ static enum status add_recomputation(struct insight_facts *facts,
 	report__insight_number(insight, "saved_bytes", saved, REPORT_BYTES);
 	insight->gain.bytes[0] = (double)memory->always_live;
 	insight->gain.bytes[1] = (double)memory->always_live - saved;
-	insight->remedy = used(memory) >= report_insight_limit(REPORT_LIMIT_TILE_USED)
-				  ? "`--ipu.allow_recompute true`."
-				  : "`--ipu.allow_recompute true`, where memory is wanted, for a "
-				    "larger batch or fewer IPUs: it costs time.";
+	insight->remedy = wanted ? "`--ipu.allow_recompute true`."
+				 : "`--ipu.allow_recompute true`, where memory is wanted, for a "
+				   "larger batch or fewer IPUs: it costs time.";
 	return ST_OK;
 }
 

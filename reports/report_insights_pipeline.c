@@ -13,12 +13,6 @@
 #include "ipu/ipu_schedule.h"
 #include "reports/report_insights_internal.h"
 
-static int stages_of(const struct insight_facts *facts)
-{
-	return facts->stage_count[1] > facts->stage_count[0] ? facts->stage_count[1]
-							     : facts->stage_count[0];
-}
-
 static struct report_insight *add_pipeline(struct insight_facts *facts, const char *id,
 					   const char *view, const char *sql)
 {
@@ -45,9 +39,9 @@ static int64_t round_of(const struct insight_facts *facts)
 		return 0;
 	switch (kind) {
 	case IPU_GROUPED:
-		return 2 * stages_of(facts);
+		return 2 * facts->summary.stages;
 	case IPU_INTERLEAVED:
-		return stages_of(facts);
+		return facts->summary.stages;
 	default:
 		return 0;
 	}
@@ -94,12 +88,12 @@ enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 {
 	const struct report_summary *s = &facts->summary;
 	const int64_t now = s->gradient_accumulation, round = round_of(facts);
-	const int stages = stages_of(facts);
+	const int64_t stages = facts->summary.stages;
 	struct report_insight *insight;
 	char share[FMT_SIZE];
 	double idle;
 
-	if (round <= 0 || now < round || now > INT64_MAX / 16)
+	if (round <= 0 || now < round || now > INSIGHT_MICROBATCHES_MAX)
 		return ST_OK;
 	idle = (double)(stages - 1) / (double)(now + stages - 1);
 	if (now >= 2 * round && idle < report_insight_limit(REPORT_LIMIT_RAMP_IDLE))
@@ -111,11 +105,12 @@ enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 	insight->sentence = report__insight_text(
 		facts,
 		now < 2 * round
-			? "The pipeline never leaves its ramps: %s with %d stages goes in rounds "
+			? "The pipeline never leaves its ramps: %s with %" PRId64
+			  " stages goes in rounds "
 			  "of %" PRId64 " micro-batches, and a weight update has %" PRId64
 			  ". It fills and empties with no steady part between, and stands idle %s "
 			  "of the time even if all stages are alike."
-			: "Ramps are long: %s with %d stages goes in rounds of %" PRId64
+			: "Ramps are long: %s with %" PRId64 " stages goes in rounds of %" PRId64
 			  " micro-batches, and a weight update has %" PRId64
 			  ". Filling and emptying leaves it idle %s of the time even if all stages "
 			  "are alike.",

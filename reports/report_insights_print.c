@@ -31,7 +31,7 @@ static void print_folded(FILE *out, const char *label, const char *text, int wid
 	fprintf(out, "%*s%s", INDENT, "", label);
 	while (*text) {
 		const int bytes = (int)strcspn(text, " ");
-		char word[512];
+		char word[2048];
 
 		snprintf(word, sizeof(word), "%.*s", bytes, text);
 		for (char *c = word; *c; c++)

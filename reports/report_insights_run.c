@@ -151,8 +151,8 @@ enum status report__insight_nothing(struct insight_facts *facts, struct err *err
 	const struct report_summary *s = &facts->summary;
 	struct report_insight *insight;
 
-	if (s->spans > 0 || s->executions > 0 || facts->stage_count[0] > 0 ||
-	    facts->stage_count[1] > 0)
+	if (s->spans > 0 || s->executions > 0 || facts->memory_count > 0 ||
+	    facts->stage_count[0] > 0 || facts->stage_count[1] > 0)
 		return ST_OK;
 	if (add_run(facts, "nothing", REPORT_INSIGHT_NOTE,
 		    "SELECT count(*) AS executions FROM executions", &insight, err))
