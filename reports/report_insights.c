@@ -27,7 +27,7 @@ static const struct {
 static const char *const need_words[INSIGHT_NEEDS] = {
 	"a run of ipu-train",
 	"a pipeline of several stages",
-	"a simulated device",
+	"a training on a simulated device",
 	"a traced execution (autoReport.executionProfileProgramRunCount)",
 	"what ipu-report what-if needs",
 	"the tiles' memory",

@@ -123,10 +123,13 @@ static const char *stream_remedy(const struct insight_facts *facts, bool waits)
 		return "A greater `--infeed.prefetch_depth`, a larger "
 		       "`--compile.steps_per_execution`.";
 	if (facts->options.io_tiles > 0)
-		return "More `--ipu.io_tiles.num_io_tiles`; `--pipeline.accumulate_outfeed true`.";
+		return "More `--ipu.io_tiles.num_io_tiles`, fewer outfeeds (`outfeed`).";
+	if (!(facts->has & INSIGHT_PIPELINE))
+		return "`--ipu.io_tiles.num_io_tiles 32 --ipu.io_tiles.place_ops_on_io_tiles true` "
+		       "copies while the other tiles compute.";
 	return "`--ipu.io_tiles.num_io_tiles 32 --ipu.io_tiles.place_ops_on_io_tiles true` copies "
-	       "while the other tiles compute; of a pipeline `--pipeline.accumulate_outfeed true` "
-	       "sends results once a weight update.";
+	       "while the other tiles compute; `--pipeline.accumulate_outfeed true` sends results "
+	       "once a weight update.";
 }
 
 enum status report__insight_stream_copies(struct insight_facts *facts, struct err *err)

@@ -53,7 +53,8 @@ const char report__insight_sql_trace[] =
 static const char sql_options[] = "SELECT json_extract(value, '$.compile.steps_per_execution'),\n"
 				  "       json_extract(value, '$.infeed.prefetch_depth'),\n"
 				  "       json_extract(value, '$.ipu.io_tiles.num_io_tiles'),\n"
-				  "       json_extract(value, '$.ipu.allow_recompute')\n"
+				  "       json_extract(value, '$.ipu.allow_recompute'),\n"
+				  "       json_type(value, '$.fit') IS NOT 'null' AS trains\n"
 				  "FROM meta WHERE key = 'run' AND json_valid(value)";
 
 /* --- cells -------------------------------------------------------------------------------------
@@ -198,6 +199,7 @@ static enum status take_options(struct insight_facts *facts, const struct report
 		options->steps_per_execution = 1; /* the default */
 	options->prefetch_depth = report__insight_int(table, 0, 1);
 	options->io_tiles = report__insight_int(table, 0, 2);
+	options->trains = report__insight_int(table, 0, 4) == 1;
 	options->recompute = report__insight_int(table, 0, 3) == 1;
 	return ST_OK;
 }

@@ -35,7 +35,7 @@ struct insight_options {
 	bool known;
 	int64_t steps_per_execution; /* 0: "epoch"; INSIGHT_UNKNOWN: not said */
 	int64_t prefetch_depth, io_tiles;
-	bool recompute;
+	bool recompute, trains; /* trains: it asks for training */
 };
 
 /* A stage's training on one clock. */

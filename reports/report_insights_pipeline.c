@@ -93,6 +93,8 @@ enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 	char share[FMT_SIZE];
 	double idle;
 
+	if (facts->options.known && !facts->options.trains)
+		return ST_OK;
 	if (round <= 0 || now < round || now > INSIGHT_MICROBATCHES_MAX)
 		return ST_OK;
 	idle = (double)(stages - 1) / (double)(now + stages - 1);

@@ -80,6 +80,15 @@ follow bytes predicted_bytes convolutions recomputation "${convolutions[@]}"
 record sequential "${convolutions[@]}" --pipeline.schedule Sequential
 follow step predicted_step_ns sequential one_ipu "${convolutions[@]}" --pipeline.schedule Sequential
 
+# A device that waits for the host; and an evaluation, which has no weight updates.
+waiting=("$examples/mnist-starter.json" --fit.epochs 1 --fit.steps_per_epoch 8 --compile.steps_per_execution 8 --data.batch_size 512)
+record waiting "${waiting[@]}" --infeed.prefetch_depth 1
+follow step - waiting stream_copies "${waiting[@]}"
+mkdir "$work/evaluation"
+(cd "$work/evaluation" && "$bin/ipu-train" "$run" --fit null --evaluate.steps 8 --evaluate.steps_per_execution 8 >out.txt 2>&1) || fail "evaluation"
+mv "$work"/evaluation/tf_report* "$work/evaluation/report"
+[ -z "$(ask evaluation/report ramps id)" ] || fail "an evaluation has no ramps of weight updates"
+
 # A run that is killed.
 mkdir "$work/killed"
 (cd "$work/killed" && exec "$bin/ipu-train" "$run" --fit.epochs 100 >out.txt 2>&1) &
