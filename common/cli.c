@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -535,6 +536,17 @@ int cli_fail(const struct cli_command *command, const struct err *err)
 	fprintf(stderr, "%s: %s\n", command->name,
 		err->text[0] ? err->text : status_text(err->status));
 	return status_exit_code(err->status);
+}
+
+int cli_finish(const char *name, int code)
+{
+	const bool refused = ferror(stdout) != 0;
+	const int failed = fflush(stdout) != 0 ? errno : 0;
+
+	if (code != 0 || (!refused && !failed))
+		return code;
+	fprintf(stderr, "%s: write: %s\n", name, failed ? strerror(failed) : "output was lost");
+	return 1;
 }
 
 bool cli_colour(FILE *stream, const char *when)

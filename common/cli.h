@@ -79,6 +79,10 @@ void cli_help(const struct cli_command *command, FILE *out);
 /* Print "NAME: text" as one line on stderr and return the exit code for @err. */
 int cli_fail(const struct cli_command *command, const struct err *err);
 
+/* What main() returns: @code, unless that is 0 and the standard output was refused (a full disk):
+ * then one line on stderr, and 1. */
+int cli_finish(const char *name, int code);
+
 /* Colour on @stream? NO_COLOR, CLICOLOR_FORCE, TERM=dumb and the terminal decide; @when is "auto",
  * "always", "never" or NULL. */
 bool cli_colour(FILE *stream, const char *when);

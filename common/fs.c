@@ -327,6 +327,14 @@ bool fs_is_dir(const char *path)
 	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool fs_is_same(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
 bool fs_xdg(char out[FS_PATH_SIZE], const char *variable, const char *fallback)
 {
 	const char *base = getenv(variable);

@@ -47,6 +47,7 @@ enum status fs_writer_stream(struct fs_writer *writer, FILE **out, struct err *e
 enum status fs_make_dirs(const char *path, struct err *err); /* like mkdir -p */
 bool fs_exists(const char *path);
 bool fs_is_dir(const char *path);
+bool fs_is_same(const char *a, const char *b); /* both are there, and are one file */
 
 /* A folder of ours under an XDG base: @variable ("XDG_CACHE_HOME"), else $HOME/@fallback, then
  * "/ipuscope". false where neither is set or it does not fit. Nothing is created. */

@@ -163,12 +163,24 @@ static int64_t pragma_int(struct prof_db *db, const char *sql)
 	return value;
 }
 
+static enum status tell_foreign(const struct prof_db *db, struct err *err)
+{
+	struct stat info;
+
+	if (stat(db->path, &info) == 0 && info.st_size == 0)
+		return err_set(err, ST_FORMAT,
+			       "%s: is empty: nothing was recorded yet, or the writer died before "
+			       "its first commit",
+			       db->path);
+	return err_set(err, ST_FORMAT, "%s: a database, but not one of ipuscope", db->path);
+}
+
 static enum status check_kind(struct prof_db *db, struct err *err)
 {
 	int64_t version;
 
 	if (pragma_int(db, "PRAGMA application_id") != PROF_APPLICATION_ID)
-		return err_set(err, ST_FORMAT, "%s: a database, but not one of ipuscope", db->path);
+		return tell_foreign(db, err);
 	version = pragma_int(db, "PRAGMA user_version");
 	if (version > PROF_SCHEMA_VERSION)
 		return err_set(err, ST_VERSION,

@@ -242,6 +242,7 @@ static enum status look(struct merge_file *file, struct prof_merge_source *sourc
 {
 	struct prof_db *db;
 	enum status status = prof_db_open(&db, source->path, err);
+	char failure[ERR_TEXT_SIZE];
 	int64_t last;
 
 	if (status != ST_OK)
@@ -249,6 +250,7 @@ static enum status look(struct merge_file *file, struct prof_merge_source *sourc
 	*source = (struct prof_merge_source){.path = source->path, .same_model = -1};
 	source->state = prof_db_state(db);
 	source->alive = prof_db_writer_alive(db);
+	source->failed = prof_db_meta(db, "failure", failure, sizeof(failure));
 	file->recorded = meta_rank(db, "rank", 0);
 	last = meta_rank(db, "last_rank", file->recorded);
 	source->ranks = last < file->recorded ? 1 : (size_t)(last - file->recorded) + 1;

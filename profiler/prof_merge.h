@@ -44,6 +44,7 @@ struct prof_merge_source {
 	const char *path;
 	enum prof_state state;
 	bool alive;          /* being recorded: what had been committed is merged */
+	bool failed;         /* it says why its writer ended before the run did */
 	int64_t schema;      /* its version */
 	int64_t rank;        /* its first rank in the merged file */
 	size_t ranks;        /* more than 1: it was merged itself */

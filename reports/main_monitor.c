@@ -1,9 +1,10 @@
 /*
  * ipu-monitor: the simulated IPUs and who has them.
  */
+#include "common/cli.h"
 #include "reports/report_monitor.h"
 
 int main(int argc, char **argv)
 {
-	return report_monitor_command(argc, argv);
+	return cli_finish("ipu-monitor", report_monitor_command(argc, argv));
 }

@@ -1,9 +1,10 @@
 /*
  * ipu-report: what a run recorded, as text, CSV or JSON.
  */
+#include "common/cli.h"
 #include "reports/report_command.h"
 
 int main(int argc, char **argv)
 {
-	return report_command(argc, argv);
+	return cli_finish("ipu-report", report_command(argc, argv));
 }

@@ -126,9 +126,10 @@ static const struct cli_command command_report = {
 		"A file is read the same way while it is written, after its writer was killed, and "
 		"when it is complete; reading never changes it. `repair` finishes a file whose "
 		"writer died.\n\n"
-		"VERB is `export` (files for other programs), `diff` (two runs side by side) or "
-		"`what-if` (a run under another schedule, split or machine); `ipu-report VERB "
-		"--help` says more.",
+		"VERB is `export` (files for other programs), `import` (a Chrome trace as a "
+		"database), `diff` (two runs side by side), `merge` (the processes of a job in one "
+		"database) or `what-if` (a run under another schedule, split or machine); "
+		"`ipu-report VERB --help` says more.",
 	.options = command_options,
 	.option_count = ARRAY_LEN(command_options),
 	.examples = "ipu-report tf_report__2026-01-31__12-00-00.000__4711\tThe run at a glance.\n"

@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/report_find.h"
+#include "reports/report_internal.h"
 #include "reports/report_public.h"
 #include "reports/report_verbs.h"
 
@@ -250,6 +251,7 @@ static enum status diff_show(const struct diff_line *line, struct prof_db *sourc
 static enum status diff_run(struct diff_line *line, struct err *err)
 {
 	struct ips_report *reports[2] = {NULL, NULL};
+	char unfinished[2][REPORT_UNFINISHED_SIZE];
 	enum status status = ST_OK;
 
 	line->how.source = line->words[0];
@@ -262,6 +264,9 @@ static enum status diff_run(struct diff_line *line, struct err *err)
 		if (status == ST_OK)
 			status = report_public_open(&reports[i], line->words[i], err);
 	}
+	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(reports); i++)
+		line->how.unfinished[i] =
+			report__unfinished(report_public_db(reports[i]), unfinished[i]);
 	if (status == ST_OK)
 		status = diff_show(line, report_public_db(reports[0]), report_public_db(reports[1]),
 				   err);

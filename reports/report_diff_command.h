@@ -11,6 +11,7 @@
 
 struct report_diff_print {
 	const char *source, *target; /* paths, as given */
+	const char *unfinished[2];   /* what each lacks, a sentence; NULL: it is whole */
 	double gate;                 /* share of the larger value; negative: none */
 	bool ignore_host;            /* what was measured on the host passes the gate */
 	bool all;                    /* rows that are the same too */

@@ -317,6 +317,13 @@ static void print_part(const struct report_diff *diff, FILE *out)
 			fmt_count(parted, diff->only_target));
 }
 
+static void print_run(const char *which, const char *path, const char *unfinished, FILE *out)
+{
+	fprintf(out, "%s  %s\n", which, path);
+	if (unfinished)
+		fprintf(out, "        %s\n", unfinished);
+}
+
 enum status report_diff_text(const struct report_diff *diff, const struct report_diff_print *how,
 			     FILE *out, struct err *err)
 {
@@ -324,7 +331,9 @@ enum status report_diff_text(const struct report_diff *diff, const struct report
 	size_t count, printed = 0;
 	const char *const *names = report_diff_sections(&count);
 
-	fprintf(out, "source  %s\ntarget  %s\n\n", how->source, how->target);
+	print_run("source", how->source, how->unfinished[0], out);
+	print_run("target", how->target, how->unfinished[1], out);
+	fprintf(out, "\n");
 	print_part(diff, out);
 	for (size_t i = 0; status == ST_OK && i < count; i++) {
 		struct text_section section = {.name = names[i]};

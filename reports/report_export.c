@@ -61,29 +61,32 @@ static enum status export_find(const struct report_export **out, const char *nam
 	}
 	near = name == NULL ? NULL : str_nearest(name, names, ARRAY_LEN(names));
 	if (*out == NULL && name == NULL)
-		err_set(err, ST_INVALID, "export: no format given (%s)", str_peek(&all));
+		err_set(err, ST_INVALID, "no format given (%s)", str_peek(&all));
 	else if (*out == NULL && near != NULL)
-		err_set(err, ST_INVALID, "export: unknown format \"%s\" (did you mean \"%s\"?)",
-			name, near);
+		err_set(err, ST_INVALID, "unknown format \"%s\" (did you mean \"%s\"?)", name,
+			near);
 	else if (*out == NULL)
-		err_set(err, ST_INVALID, "export: unknown format \"%s\" (%s)", name,
-			str_peek(&all));
+		err_set(err, ST_INVALID, "unknown format \"%s\" (%s)", name, str_peek(&all));
 	str_free(&all);
 	return *out == NULL ? ST_INVALID : ST_OK;
 }
 
 /* Where the file goes, or why it cannot go there. */
-static enum status export_check_file(const struct report_export *format, const char *path,
-				     bool force, struct err *err)
+static enum status export_check_file(const struct report_export *format, const char *report,
+				     const char *path, bool force, struct err *err)
 {
 	struct stat info;
+	enum status status;
 
 	if (strcmp(path, "-") == 0)
 		return format->text ? ST_OK
 				    : err_set(err, ST_INVALID,
-					      "export %s: needs a file (-o FILE), not the standard "
+					      "%s: needs a file (-o FILE), not the standard "
 					      "output",
 					      format->name);
+	status = report_find_check_output(report, path, err);
+	if (status != ST_OK)
+		return status;
 	if (!force && fs_exists(path))
 		return err_set(err, ST_INVALID, "%s: is there already (--force replaces it)", path);
 	/* Opening a pipe would wait for its reader. */
@@ -165,6 +168,8 @@ enum status report_export_tell(const struct report_export_request *request, cons
 		export_progress_end(request->progress);
 	fprintf(request->out, "%s%s%s\n%s", strcmp(path, "-") == 0 ? "" : path,
 		strcmp(path, "-") == 0 ? "" : ": ", what, notes);
+	if (request->unfinished)
+		fprintf(request->out, "%s\n", request->unfinished);
 	return fflush(request->out) == 0 ? ST_OK
 					 : err_set(err, ST_IO, "write: %s", strerror(errno));
 }
@@ -399,6 +404,7 @@ static enum status export_write(const struct export_line *line, const struct rep
 		.progress = &progress,
 		.out = strcmp(file, "-") == 0 ? stderr : stdout,
 	};
+	char unfinished[REPORT_UNFINISHED_SIZE];
 	struct ips_report *report;
 	enum status status = report_public_open(&report, request.path, err);
 
@@ -406,6 +412,7 @@ static enum status export_write(const struct export_line *line, const struct rep
 		return status;
 	request.db = report_public_db(report);
 	request.live = ips_report_info(report)->state == IPS_REPORT_RECORDING;
+	request.unfinished = report__unfinished(request.db, unfinished);
 	export_progress_begin(&progress);
 	status = format->run(&request, file, err);
 	export_progress_end(&progress);
@@ -420,8 +427,7 @@ static enum status export_run(const struct export_line *line, struct err *err)
 	enum status status;
 
 	if (!line->word_count)
-		return report_find_suggest(".", "ipu-report export", "export: no report given",
-					   err);
+		return report_find_suggest(".", "ipu-report export", "no report given", err);
 	status = report_find_check(line->words[0], "ipu-report export", err);
 	if (status == ST_OK)
 		status = export_find(&format, line->words[1], err);
@@ -430,7 +436,7 @@ static enum status export_run(const struct export_line *line, struct err *err)
 	if (status != ST_OK)
 		return status;
 	file = line->file ? line->file : format->file;
-	status = export_check_file(format, file, line->force, err);
+	status = export_check_file(format, line->words[0], file, line->force, err);
 	return status == ST_OK ? export_write(line, format, file, err) : status;
 }
 

@@ -35,6 +35,7 @@ struct report_export_request {
 	int64_t weight_update;            /* INT64_MIN: the format's choice */
 	int clock;                        /* -1: both, or the format's choice */
 	bool live;                        /* it is being recorded */
+	const char *unfinished;           /* what it lacks, a sentence; NULL: it is whole */
 	struct report_progress *progress; /* NULL: nobody watches or interrupts */
 	FILE *out;                        /* for people: what was written */
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/mem.h"
 #include "common/str.h"
 
 #define PREFIX "tf_report__"
@@ -59,6 +60,21 @@ enum status report_find_suggest(const char *directory, const char *command, cons
 			       newest);
 	return err_set(err, ST_NOTFOUND,
 		       "%s, and no tf_report__... here to choose from (--help says more)", what);
+}
+
+enum status report_find_check_output(const char *path, const char *file, struct err *err)
+{
+	/* What belongs to a database while it is written, or was when its writer died. */
+	static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+	const char *inside = fs_is_dir(path) ? "/profile.db" : "";
+	char own[FS_PATH_SIZE];
+
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
+		if (fs_path(own, "%s%s%s", path, inside, endings[i]) && fs_is_same(own, file))
+			return err_set(err, ST_INVALID,
+				       "%s: belongs to a report that is read; write another file",
+				       file);
+	return ST_OK;
 }
 
 enum status report_find_check(const char *path, const char *command, struct err *err)

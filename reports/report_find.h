@@ -21,4 +21,8 @@ enum status report_find_suggest(const char *directory, const char *command, cons
 /* Is @path a database or a report directory? A folder of reports is neither: names the newest. */
 enum status report_find_check(const char *path, const char *command, struct err *err);
 
+/* ST_INVALID where @file is the database of @path, or one of the files beside it: to replace it
+ * would end the report. */
+enum status report_find_check_output(const char *path, const char *file, struct err *err);
+
 #endif /* REPORT_FIND_H */

@@ -260,6 +260,9 @@ static enum status check_output(const struct report_import_params *params, struc
 	if (fs_is_dir(params->output))
 		return err_set(err, ST_INVALID, "%s: is a folder; name a file in it",
 			       params->output);
+	if (strcmp(params->trace, "-") != 0 && fs_is_same(params->trace, params->output))
+		return err_set(err, ST_INVALID, "%s: is the trace itself; write another file",
+			       params->output);
 	if (!params->force && fs_exists(params->output))
 		return refuse(params->output, err);
 	return fs_check_write(params->output, err);

@@ -99,10 +99,14 @@ static enum status import_parse(struct import_line *line, int argc, char **argv,
 		else
 			line->quiet = true;
 	}
-	if (status == ST_OK && line->trace == NULL)
+	if (status == ST_OK && (line->trace == NULL || !*line->trace))
 		return err_set(err, ST_INVALID,
 			       "no trace given (a file, or - for standard input; --help has "
 			       "examples)");
+	if (status == ST_OK && line->output != NULL && strcmp(line->output, "-") == 0)
+		return err_set(
+			err, ST_INVALID,
+			"--output: a database cannot go to the standard output; name a file");
 	return status;
 }
 

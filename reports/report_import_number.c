@@ -324,7 +324,7 @@ size_t report__import_unescape(const struct import_token *token, char *out, size
 			       bool *mended, bool *cut)
 {
 	struct text_out to = {.text = out, .size = size};
-	const char *at = token->at, *end = token->at + token->length;
+	const char *at = token->length > 0 ? token->at : "", *end = at + token->length;
 	bool escapes = token->kind == IMPORT_TEXT;
 
 	while (at < end && !to.cut) {

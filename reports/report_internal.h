@@ -32,6 +32,10 @@ enum status report__table_rows(struct report_table *out, struct prof_query *quer
 /* Is @db still being written, so that a long read would keep its log from being emptied? */
 bool report__is_live(struct prof_db *db);
 
+/* What a recording lacks that did not come to its end, as a sentence; NULL: it is whole. */
+#define REPORT_UNFINISHED_SIZE 640
+const char *report__unfinished(struct prof_db *db, char out[REPORT_UNFINISHED_SIZE]);
+
 /* The cell as a member of an object. Integers beyond 2^53 are texts; a real that is not finite is
  * null with a sibling NAME_nonfinite. */
 void report__json_cell(struct jsonw *w, const char *name, const struct report_cell *cell);

@@ -144,33 +144,26 @@ static enum status merge_parse(struct merge_line *line, int argc, char **argv, s
 	return status;
 }
 
-static bool merge_is_same_file(const char *path, const struct stat *info)
-{
-	char file[FS_PATH_SIZE];
-	struct stat other;
-
-	if (!fs_path(file, fs_is_dir(path) ? "%s/profile.db" : "%s", path))
-		return false;
-	return !stat(file, &other) && other.st_dev == info->st_dev && other.st_ino == info->st_ino;
-}
-
 static enum status merge_check_file(const struct merge_line *line, struct err *err)
 {
 	char log[FS_PATH_SIZE];
 	struct stat info;
+	enum status status = ST_OK;
 
 	if (!line->file)
-		return err_set(err, ST_INVALID, "merge: no file to write given (-o FILE)");
+		return err_set(err, ST_INVALID, "no file to write given (-o FILE)");
+	if (!strcmp(line->file, "-"))
+		return err_set(
+			err, ST_INVALID,
+			"--output: a database cannot go to the standard output; name a file");
 	if (fs_is_dir(line->file))
 		return err_set(err, ST_INVALID, "%s: is a folder (-o %s/profile.db?)", line->file,
 			       line->file);
+	for (size_t i = 0; i < line->count && status == ST_OK; i++)
+		status = report_find_check_output(line->sources[i].path, line->file, err);
+	if (status != ST_OK)
+		return status;
 	if (!stat(line->file, &info)) {
-		for (size_t i = 0; i < line->count; i++)
-			if (merge_is_same_file(line->sources[i].path, &info))
-				return err_set(err, ST_INVALID,
-					       "%s: is one of the reports to merge; write another "
-					       "file",
-					       line->file);
 		if (!line->force)
 			return err_set(err, ST_INVALID,
 				       "%s: is there already (--force replaces it)", line->file);
@@ -192,12 +185,12 @@ static enum status merge_check(const struct merge_line *line, struct err *err)
 	enum status status = ST_OK;
 
 	if (!line->count)
-		return report_find_suggest(".", "ipu-report merge", "merge: no report given", err);
+		return report_find_suggest(".", "ipu-report merge", "no report given", err);
 	for (size_t i = 0; i < line->count && status == ST_OK; i++)
 		status = report_find_check(line->sources[i].path, "ipu-report merge", err);
 	if (status == ST_OK && line->count < 2)
 		status = err_set(err, ST_INVALID,
-				 "merge: one report is whole already; give two or "
+				 "one report is whole already; give two or "
 				 "more");
 	return status == ST_OK ? merge_check_file(line, err) : status;
 }
@@ -252,7 +245,9 @@ static const char *merge_state(const struct prof_merge_source *source)
 {
 	if (source->state == PROF_COMPLETE)
 		return source->ranks > 1 ? "merged" : "complete";
-	return source->alive ? "recording" : "killed";
+	if (source->alive)
+		return "recording";
+	return source->failed ? "failed" : "killed";
 }
 
 static void merge_print_source(const struct prof_merge_source *source, bool first, FILE *out)
@@ -280,8 +275,9 @@ static void merge_print_notes(const struct prof_merge_source *source, FILE *out)
 			source->rank, last);
 	if (source->state != PROF_COMPLETE)
 		fprintf(out, "          %s\n",
-			source->alive ? "still being recorded: what was committed by now"
-				      : "its writer died: open spans have no end");
+			source->alive    ? "still being recorded: what was committed by now"
+			: source->failed ? "recording failed: what came after is missing"
+					 : "its writer died: open spans have no end");
 	if (!source->has_clock)
 		fputs("          does not say when it started: placed at the start\n", out);
 	if (source->made_sums)

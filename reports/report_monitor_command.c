@@ -3,6 +3,7 @@
  *
  * Threading: one thread. This is a front end: it prints.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -192,7 +193,7 @@ static enum status monitor_once(struct monitor_request *request, struct err *err
 	enum status status = monitor_draw(request, &out, err);
 
 	if (status == ST_OK && (fputs(str_peek(&out), stdout) < 0 || fflush(stdout) != 0))
-		status = err_set(err, ST_IO, "the output was refused");
+		status = err_set(err, ST_IO, "write: %s", strerror(errno));
 	str_free(&out);
 	return status;
 }

@@ -61,7 +61,6 @@ enum status report_run_named(const struct report_entry *entry, const struct repo
 					.sql = grouping->sql,
 					.columns = grouping->columns,
 					.sort = grouping->sort,
-					.none = named->none,
-					.from_report = true};
+					.none = named->none};
 	return report_run_source(&source, request, err);
 }

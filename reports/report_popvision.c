@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "common/str.h"
@@ -190,11 +191,38 @@ static int64_t recorded_replica(struct ips_report *report)
 	return replica;
 }
 
+/* What the files have nothing of, in lines. */
+static enum status empty_notes(struct prof_db *db, const char **notes, struct err *err)
+{
+	static const char *const by_lack[] = {
+		"",
+		"no program was recorded: graph.json and debug.cbor have none\n",
+		"no traced execution was recorded: execution.json has no steps\n",
+		"no program was recorded: graph.json and debug.cbor have none\n"
+		"no traced execution was recorded: execution.json has no steps\n",
+	};
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db,
+					     "SELECT (NOT EXISTS (SELECT 1 FROM programs)) + "
+					     "2 * (NOT EXISTS (SELECT 1 FROM device_steps))",
+					     err);
+	bool row;
+
+	if (status != ST_OK)
+		return status;
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row)
+		*notes = by_lack[prof_column_int(query, 0) & 3];
+	prof_query_close(query);
+	return status;
+}
+
 static enum status write_all(struct ips_report *report, const struct report_export_request *request,
 			     const char *path, struct err *err)
 {
 	const struct report_options options = {.replica_to_profile = recorded_replica(report)};
-	enum status status = ST_OK;
+	const char *notes = "";
+	enum status status = empty_notes(report_public_db(report), &notes, err);
 	struct str what = {0};
 
 	for (size_t i = 0; i < ARRAY_LEN(files) && status == ST_OK; i++) {
@@ -206,7 +234,7 @@ static enum status write_all(struct ips_report *report, const struct report_expo
 	if (status == ST_INTERRUPTED)
 		err_set(err, status, "interrupted: %s has %s", path, str_peek(&what));
 	else if (status == ST_OK)
-		status = report_export_tell(request, path, str_peek(&what), "", err);
+		status = report_export_tell(request, path, str_peek(&what), notes, err);
 	str_free(&what);
 	return status;
 }
@@ -216,13 +244,18 @@ enum status report_export_popvision(const struct report_export_request *request,
 {
 	struct ips_report *report;
 	enum status status = report_public_open(&report, request->path, err);
+	bool made = false;
 
 	if (status != ST_OK)
 		return status;
-	if (!fs_is_dir(path))
+	if (!fs_is_dir(path)) {
+		made = true;
 		status = fs_make_dirs(path, err);
+	}
 	if (status == ST_OK)
 		status = write_all(report, request, path, err);
+	if (status != ST_OK && made)
+		rmdir(path); /* stays where a file is in it */
 	ips_report_close(report);
 	return status;
 }

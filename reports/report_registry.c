@@ -7,6 +7,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/report_internal.h"
 #include "reports/report_named.h"
 #include "reports/report_select.h"
 #include "reports/report_table.h"
@@ -58,20 +59,22 @@ const struct report_entry *report_entry_at(int at, enum report_group *group)
 	return at < VIEWS ? &view_entries[at] : NULL;
 }
 
-static enum status entry_unknown(const char *name, struct err *err)
+static enum status entry_unknown(const char *name, bool only_views, struct err *err)
 {
 	const char *names[NAMES_MAX], *near;
+	const char *kind = only_views ? "view" : "report";
 	const struct report_entry *entry;
 	enum report_group group;
 	size_t count = 0;
 
 	for (int i = 0; (entry = report_entry_at(i, &group)); i++)
-		names[count++] = entry->name;
+		if (!only_views || group == REPORT_GROUP_VIEWS)
+			names[count++] = entry->name;
 	near = str_nearest(name, names, count);
 	if (near)
-		return err_set(err, ST_NOTFOUND, "unknown report \"%s\" (did you mean \"%s\"?)",
+		return err_set(err, ST_NOTFOUND, "unknown %s \"%s\" (did you mean \"%s\"?)", kind,
 			       name, near);
-	return err_set(err, ST_NOTFOUND, "unknown report \"%s\" (`ipu-report list` names them)",
+	return err_set(err, ST_NOTFOUND, "unknown %s \"%s\" (`ipu-report list` names them)", kind,
 		       name);
 }
 
@@ -84,7 +87,7 @@ enum status report_entry_find(const struct report_entry **out, const char *name,
 	for (int i = 0; (*out = report_entry_at(i, &group)); i++)
 		if (!strcmp((*out)->name, word) && (!only_views || group == REPORT_GROUP_VIEWS))
 			return ST_OK;
-	return entry_unknown(word, err);
+	return entry_unknown(word, only_views, err);
 }
 
 bool report_entry_selects(const struct report_entry *entry)
@@ -107,6 +110,18 @@ enum status report_run_source(const struct report_source *source,
 		limit = as_text ? REPORT_TEXT_LIMIT : 0;
 	return report_select_write(source, &request->choice, request->db, &request->render, limit,
 				   request->out, err);
+}
+
+static enum status view_note(struct report_table *table, struct prof_db *db, struct err *err)
+{
+	char sentence[REPORT_UNFINISHED_SIZE];
+	const char *unfinished = report__unfinished(db, sentence);
+
+	if (!unfinished)
+		return ST_OK;
+	table->note = arena_printf(&table->arena, "%s%s%s", table->note ? table->note : "",
+				   table->note ? "\n" : "", unfinished);
+	return table->note ? ST_OK : err_nomem(err);
 }
 
 enum status report_run_view(const struct report_entry *entry, const struct report_request *request,
@@ -134,7 +149,9 @@ enum status report_run_view(const struct report_entry *entry, const struct repor
 				   unset ? REPORT_TEXT_LIMIT : request->limit, err);
 	if (status != ST_OK)
 		return status;
-	status = report_render(&table, &request->render, request->out, err);
+	status = view_note(&table, request->db, err);
+	if (status == ST_OK)
+		status = report_render(&table, &request->render, request->out, err);
 	report_table_free(&table);
 	return status;
 }

@@ -255,15 +255,6 @@ static void note_add(struct str *note, const char *text)
 	str_addf(note, "%s%s", note->length ? "\n" : "", text);
 }
 
-static void note_recording(struct str *note, struct prof_db *db)
-{
-	if (prof_db_state(db) == PROF_COMPLETE)
-		return;
-	note_add(note, prof_db_writer_alive(db)
-			       ? "The run is still being recorded: there will be more."
-			       : "The run was killed: what it had not yet written is missing.");
-}
-
 /* Columns that text leaves out of itself. */
 static void note_columns(struct str *note, const struct selection *s)
 {
@@ -289,7 +280,8 @@ static void note_columns(struct str *note, const struct selection *s)
 static void select_note(const struct selection *s, struct prof_db *db, int64_t rows, bool more,
 			struct str *note)
 {
-	char count[FMT_SIZE];
+	char count[FMT_SIZE], sentence[REPORT_UNFINISHED_SIZE];
+	const char *unfinished;
 
 	if (more) {
 		fmt_count(count, rows);
@@ -299,8 +291,9 @@ static void select_note(const struct selection *s, struct prof_db *db, int64_t r
 		note_add(note, "No row is as --where asks.");
 	else if (!rows && s->source->none)
 		note_add(note, s->source->none);
-	if (s->source->from_report)
-		note_recording(note, db);
+	unfinished = report__unfinished(db, sentence);
+	if (unfinished)
+		note_add(note, unfinished);
 }
 
 /* --- a row at a time ---------------------------------------------------------------------------

@@ -20,7 +20,6 @@ struct report_source {
 	const char *columns; /* those of text, as in a choice; NULL: all */
 	const char *sort;    /* as in a choice; NULL: as the rows come */
 	const char *none;    /* why there may be no rows; NULL: nothing to say */
-	bool from_report;    /* say also what the recording lacks */
 	const char *rows;    /* of a report that is no query: what :rows stands for; NULL */
 };
 

@@ -363,6 +363,23 @@ bool report__is_live(struct prof_db *db)
 	return prof_db_state(db) != PROF_COMPLETE && prof_db_writer_alive(db);
 }
 
+static enum status pass_end(struct view_pass *pass, struct err *err)
+{
+	char sentence[REPORT_UNFINISHED_SIZE];
+	const char *unfinished = report__unfinished(pass->db, sentence);
+	const char *cut = pass->cut ? "cut by the limit" : NULL;
+	struct str note = {0};
+	enum status status;
+
+	str_addf(&note, "%s%s%s", cut ? cut : "", cut && unfinished ? "\n" : "",
+		 unfinished ? unfinished : "");
+	status = report_stream_end(&pass->stream, note.length ? str_peek(&note) : NULL, err);
+	if (note.failed)
+		status = err_nomem(err);
+	str_free(&note);
+	return status;
+}
+
 enum status report_view_stream(const struct report_view *view, struct prof_db *db,
 			       const struct report_render_params *params, int64_t limit, FILE *out,
 			       struct err *err)
@@ -379,8 +396,7 @@ enum status report_view_stream(const struct report_view *view, struct prof_db *d
 		status = pass_slice(&pass, &more, err);
 
 	if (pass.columns) {
-		ended = report_stream_end(&pass.stream, pass.cut ? "cut by the limit" : NULL,
-					  status == ST_OK ? err : NULL);
+		ended = pass_end(&pass, status == ST_OK ? err : NULL);
 		if (status == ST_OK)
 			status = ended;
 	}

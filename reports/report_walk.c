@@ -555,8 +555,6 @@ enum status report_walk_tell(const struct report_walk *walk, const char *path, c
 	report_walk_note(&all, walk->counts.lost + unlisted, "span left out: the file is damaged",
 			 "spans left out: the file is damaged");
 	str_add(&all, notes);
-	if (walk->request->live)
-		str_add(&all, "the run is still being recorded: this is what was there\n");
 	if (status == ST_OK)
 		status = all.failed ? err_nomem(err)
 				    : report_export_tell(walk->request, path, what, str_peek(&all),

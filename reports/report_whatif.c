@@ -461,7 +461,7 @@ enum status report_whatif_open(struct report_whatif **out, struct prof_db *db,
 	status = read_all(whatif, db, err);
 	if (status != ST_OK) {
 		report_whatif_close(whatif);
-		err_prefix(err, "what-if: %s", prof_db_path(db));
+		err_prefix(err, "%s", prof_db_path(db));
 		return status;
 	}
 	*out = whatif;

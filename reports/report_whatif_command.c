@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/report_find.h"
+#include "reports/report_internal.h"
 #include "reports/report_public.h"
 #include "reports/report_render.h"
 #include "reports/report_verbs.h"
@@ -225,6 +226,7 @@ struct rows {
 	const struct report_whatif *whatif;
 	struct report_whatif_row *row;
 	int count;
+	const char *unfinished; /* what the recording lacks; NULL: it is whole */
 };
 
 /* A change that is not legal is a row that says why. */
@@ -330,6 +332,8 @@ static void print_below(const struct rows *rows, int width)
 	for (int i = 1; i < rows->count; i++)
 		if (*rows->row[i].why_not)
 			print_folded(rows->row[i].why_not, width);
+	if (rows->unfinished)
+		printf("%s\n", rows->unfinished);
 	printf("Assumed:\n");
 	for (int i = 0; i < REPORT_WHATIF_ASSUMPTIONS; i++)
 		if (assumptions & 1u << i)
@@ -366,6 +370,7 @@ static enum status print(const struct rows *rows, const struct whatif_line *line
  */
 
 static enum status open_inputs(struct report_whatif **out, const struct whatif_line *line,
+			       struct rows *rows, char unfinished[REPORT_UNFINISHED_SIZE],
 			       struct err *err)
 {
 	const enum report_whatif_clock clock = line->clock && !strcmp(line->clock, "host")
@@ -376,13 +381,13 @@ static enum status open_inputs(struct report_whatif **out, const struct whatif_l
 
 	*out = NULL;
 	if (!line->path)
-		return report_find_suggest(".", report_whatif_cli.name, "what-if: no report given",
-					   err);
+		return report_find_suggest(".", report_whatif_cli.name, "no report given", err);
 	status = report_find_check(line->path, report_whatif_cli.name, err);
 	if (status == ST_OK)
 		status = report_public_open(&report, line->path, err);
 	if (status != ST_OK)
 		return status;
+	rows->unfinished = report__unfinished(report_public_db(report), unfinished);
 	status = report_whatif_open(out, report_public_db(report), clock, err);
 	ips_report_close(report);
 	return status;
@@ -391,8 +396,10 @@ static enum status open_inputs(struct report_whatif **out, const struct whatif_l
 static enum status run(const struct whatif_line *line, struct err *err)
 {
 	struct rows rows = {.row = mem_calloc(ROWS_MAX, sizeof(*rows.row))};
+	char unfinished[REPORT_UNFINISHED_SIZE];
 	struct report_whatif *whatif = NULL;
-	enum status status = rows.row ? open_inputs(&whatif, line, err) : err_nomem(err);
+	enum status status =
+		rows.row ? open_inputs(&whatif, line, &rows, unfinished, err) : err_nomem(err);
 
 	rows.whatif = whatif;
 	if (status == ST_OK)

@@ -55,7 +55,7 @@ grep -q 'merged before: ranks 0 to 1' said || fail "said: $(cat said)"
 # --- where it may not go -----------------------------------------------------------------------------
 refused 2 'is there already' merge "$a" "$b" -o both.db
 merge "$a" "$b" -o both.db --force >/dev/null || fail "--force"
-refused 2 'is one of the reports' merge both.db "$b" -o both.db --force
+refused 2 'belongs to a report that is read' merge both.db "$b" -o both.db --force
 refused 2 'is a folder' merge "$a" "$b" -o a
 refused 2 'no file to write' merge "$a" "$b"
 refused 2 'give two' merge "$a" -o x.db

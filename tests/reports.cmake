@@ -35,6 +35,9 @@ ipuscope_add_script(NAME walk_report LABELS golden reports)
 # Two trainers at once, and ipu-monitor beside them.
 ipuscope_add_script(NAME monitor_runs LABELS golden reports)
 
+# Killed, failed and empty recordings: every report, view, export and verb.
+ipuscope_add_script(NAME report_unfinished LABELS golden reports)
+
 # What-if against closed forms, and against runs of the trainer.
 ipuscope_add_test(NAME test_report_whatif SOURCES test_report_whatif.c
 	LIBS reports profiler PkgConfig::SQLITE LABELS unit reports)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/str.h"
 #include "support/support.h"
 
 struct fixture {
@@ -288,6 +289,7 @@ static void test_a_file_in_the_way_is_named(void **state)
 static void test_existence_is_told(void **state)
 {
 	struct fixture *f = *state;
+	char path[FS_PATH_SIZE];
 
 	assert_true(fs_exists(f->dir));
 	assert_true(fs_is_dir(f->dir));
@@ -295,6 +297,11 @@ static void test_existence_is_told(void **state)
 	support_write_file(in_dir(f, "x"), "", 0);
 	assert_true(fs_exists(in_dir(f, "x")));
 	assert_false(fs_is_dir(in_dir(f, "x")));
+	str_copy(path, sizeof(path), in_dir(f, "x"));
+	assert_true(fs_is_same(path, in_dir(f, "./x")));
+	assert_false(fs_is_same(path, in_dir(f, "y")));
+	support_write_file(in_dir(f, "y"), "", 0);
+	assert_false(fs_is_same(path, in_dir(f, "y")));
 }
 
 static void test_xdg_folders(void **state)

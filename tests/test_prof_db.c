@@ -56,7 +56,7 @@ static void test_what_is_not_ours_is_refused_in_words(void **state)
 	refuse(other, ST_FORMAT, "not a recorded database");
 	snprintf(other, sizeof(other), "%s/empty", place->folder);
 	support_write_file(other, "", 0);
-	refuse(other, ST_FORMAT, "not one of ipuscope");
+	refuse(other, ST_FORMAT, "is empty");
 	prof_stop(prof_start(place, NULL));
 	prof_change(place->path, "PRAGMA user_version = 99");
 	refuse(place->path, ST_VERSION, "newer ipuscope");

@@ -170,8 +170,8 @@ static const struct {
 	{"summary --sql", "--sql is for reports made of rows, not for `summary`"},
 	{"list --sort report", "--sort is for reports made of rows, not for `list`"},
 	{"health --reevaluate default --sort rule", "--reevaluate goes with"},
-	{"view:spanz", "unknown report \"spanz\" (did you mean \"spans\"?)"},
-	{"view:summary", "unknown report \"summary\""},
+	{"view:spanz", "unknown view \"spanz\" (did you mean \"spans\"?)"},
+	{"view:summary", "unknown view \"summary\" (`ipu-report list`"},
 };
 
 static void test_wrong_choices_are_one_line_and_exit_2(void **state)
@@ -303,8 +303,7 @@ static void test_no_memory_is_reported(void **state)
 					     .sql = "SELECT * FROM layers",
 					     .columns = "layer,params",
 					     .sort = "layer",
-					     .none = "none",
-					     .from_report = true};
+					     .none = "none"};
 	const struct report_choice choice = {
 		.sort = "-params", .where = {"params > 0", "layer ~ 'D*'"}, .where_count = 2};
 	struct prof_db *db;

@@ -1,6 +1,7 @@
+#include "common/cli.h"
 #include "trainer/plan_command.h"
 
 int main(int argc, char **argv)
 {
-	return plan_command(argc, argv);
+	return cli_finish("ipu-plan", plan_command(argc, argv));
 }

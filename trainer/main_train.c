@@ -1,6 +1,7 @@
+#include "common/cli.h"
 #include "trainer/train_command.h"
 
 int main(int argc, char **argv)
 {
-	return train_command(argc, argv);
+	return cli_finish("ipu-train", train_command(argc, argv));
 }

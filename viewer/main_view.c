@@ -1,9 +1,10 @@
 /*
  * ipu-view: the terminal viewer of reports.
  */
+#include "common/cli.h"
 #include "viewer/view_command.h"
 
 int main(int argc, char **argv)
 {
-	return view_command(argc, argv);
+	return cli_finish("ipu-view", view_command(argc, argv));
 }
