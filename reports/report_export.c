@@ -104,9 +104,8 @@ static enum status export_check_file(const struct report_export *format, const c
 static volatile sig_atomic_t export_stopped;
 
 struct report_progress {
-	bool catches; /* signals: not before the format has asked, which then will again */
-	bool shown;   /* on a terminal */
-	bool drawn;   /* there is a line to take away */
+	bool shown; /* on a terminal */
+	bool drawn; /* there is a line to take away */
 	uint64_t next_ns;
 };
 
@@ -135,9 +134,6 @@ enum status report_export_tick(const struct report_export_request *request, int6
 
 	if (progress == NULL)
 		return ST_OK;
-	if (!progress->catches)
-		export_catch_signals();
-	progress->catches = true;
 	if (export_stopped)
 		return err_set(err, ST_INTERRUPTED, "interrupted: nothing was written");
 	if (!progress->shown || clock_ns() < progress->next_ns)
@@ -413,6 +409,7 @@ static enum status export_write(const struct export_line *line, const struct rep
 	request.db = report_public_db(report);
 	request.live = ips_report_info(report)->state == IPS_REPORT_RECORDING;
 	request.unfinished = report__unfinished(request.db, unfinished);
+	export_catch_signals(); /* before there is a file to take away */
 	export_progress_begin(&progress);
 	status = format->run(&request, file, err);
 	export_progress_end(&progress);

@@ -57,7 +57,7 @@ expect() {
 	tr '\n' ' ' <said | cat - error | grep -q -- "$pattern" || fail "$*: does not say \"$pattern\": $(cat said error)"
 }
 
-names=$("$bin/ipu-report" list --csv | tr -d '\r' | awk -F, 'NR > 1 && $2 != "verb" && $1 != "list" && $1 != "repair" && $1 != "summary" { print $1 }')
+names=$("$bin/ipu-report" list --csv | tr -d '\r' | awk -F, 'NR > 1 && $2 != "verb" && $1 != "list" && $1 != "repair" && $1 != "summary" && $1 != "insights" { print $1 }')
 [ "$(wc -w <<<"$names")" -gt 50 ] || fail "few reports: $names"
 
 # ---- reports and views ---------------------------------------------------------------------------
@@ -65,6 +65,11 @@ expect 0 'state  *failed: .*File too large' full
 expect 0 'state  *killed: ' killed
 expect 0 'state  *complete (repaired' repaired
 expect 0 'none of  *spans, executions, stages, bubbles, metrics, statistics' empty.db
+expect 0 'Writing failed: .*File too large.* is missing' full insights
+expect 0 'killed' killed insights
+expect 0 'repaired' repaired insights
+expect 0 . empty.db insights
+expect 2 'is empty: nothing was recorded yet' nothing.db insights
 for report in full killed repaired; do
 	for name in $names; do
 		expect 0 "${lacks[$report]}" $report $name
@@ -101,12 +106,14 @@ full speedscope 0 UNFINISHED
 full folded 0 UNFINISHED
 full torch-csv 0 UNFINISHED
 full popvision 0 UNFINISHED
+full html 0 UNFINISHED
 full npz 2 no values were captured
 killed chrome 0 UNFINISHED
 killed speedscope 0 UNFINISHED
 killed folded 0 UNFINISHED
 killed torch-csv 0 UNFINISHED
 killed popvision 0 UNFINISHED
+killed html 0 UNFINISHED
 killed npz 2 no values were captured
 repaired chrome 0 UNFINISHED
 repaired popvision 0 UNFINISHED
@@ -115,6 +122,7 @@ empty.db speedscope 0 0 spans on 0 tracks
 empty.db folded 0 0 stacks of 0 spans
 empty.db torch-csv 2 has no stage timings
 empty.db popvision 0 no program was recorded: .* no traced execution was recorded
+empty.db html 0 .
 empty.db npz 2 no values were captured
 nothing.db chrome 2 is empty: nothing was recorded yet
 nothing.db popvision 2 is empty: nothing was recorded yet
@@ -137,6 +145,26 @@ expect 0 ' failed, .*recording failed: what came after is missing.* killed, .*it
 expect 2 'is empty' merge whole nothing.db -o merged2.db
 [ ! -e merged2.db ] || fail "a merge that failed left its file"
 expect 2 'is empty' nothing.db repair
+
+# ---- files that may grow no further --------------------------------------------------------------
+while read -r -a words; do
+	rm -rf limit && mkdir limit
+	code=0
+	(
+		ulimit -f 4
+		"$bin/ipu-report" "${words[@]}" >/dev/null 2>error
+	) || code=$?
+	[ $code -eq 1 ] && [ "$(wc -l <error)" -eq 1 ] || fail "${words[*]} onto a small disk: $code $(cat error)"
+	[ -z "$(find limit -type f -size +0)" ] || fail "${words[*]} onto a small disk left $(ls limit)"
+done <<'TABLE'
+killed export chrome -o limit/x
+killed export chrome -o limit/x.gz
+killed export folded -o limit/x
+killed export speedscope -o limit/x
+killed export html -o limit/x
+killed export popvision -o limit/x
+merge whole killed -o limit/x
+TABLE
 
 # ---- output that is refused ----------------------------------------------------------------------
 # Whatever is printed: a full disk is an error, and a closed output is one too.
@@ -167,6 +195,17 @@ repaired repair
 export --help
 TABLE
 "$bin/ipu-report" merged.db meta >/dev/null && "$bin/ipu-report" imported.db meta >/dev/null || fail "a database was written into"
+
+# ---- Ctrl-C --------------------------------------------------------------------------------------
+for pause in 0.01 0.03 0.05 0.1 0.3; do
+	for words in 'export killed chrome' 'export killed speedscope' 'export killed html' 'merge whole killed' \
+		'import trace.json'; do
+		rm -rf stopped && mkdir stopped
+		timeout -s INT $pause "$bin/ipu-report" $words -o stopped/x >said 2>error || true
+		ls stopped | grep -qvx x && fail "$words, interrupted after $pause s: left $(ls stopped)"
+		[ ! -e stopped/x ] || [ ! -s error ] || fail "$words: interrupted, and yet written: $(cat error)"
+	done
+done
 
 # ---- files that must stay ------------------------------------------------------------------------
 ln -s killed/profile.db link.db
