@@ -8,6 +8,15 @@
 /* --- runs -------------------------------------------------------------------------------------
  */
 
+/* Of the rank's process: a merged file has what differs from rank 0's under a key of the rank. */
+#define FACT_OF_RANK(fact)                                                                         \
+	"(SELECT CAST(value AS REAL) FROM meta\n"                                                  \
+	"               WHERE key IN ('" fact "', 'merge.' || e.rank || '." fact "')\n"            \
+	"               ORDER BY key = '" fact "' LIMIT 1)"
+#define BATCH_SIZE FACT_OF_RANK("batch_size")
+#define REPLICAS   FACT_OF_RANK("replicas")
+#define CLOCK_HZ   FACT_OF_RANK("clock_hz")
+
 static const char runs_sql[] =
 	"SELECT rank, mode, epoch, execution, first_step, steps, updates, start_ns,\n"
 	"       dur_ns, start_cycle, cycles, traced, CAST(samples AS INTEGER) AS samples,\n"
@@ -17,14 +26,9 @@ static const char runs_sql[] =
 	"       row_number() OVER (PARTITION BY rank, mode ORDER BY execution) = 1\n"
 	"         AS warm_up\n"
 	"FROM (SELECT e.*,\n"
-	"             e.steps * (SELECT CAST(value AS REAL) FROM meta WHERE key = 'batch_size')\n"
-	"               * coalesce((SELECT CAST(value AS REAL) FROM meta WHERE key = 'replicas'), "
-	"1)\n"
-	"               AS samples,\n"
-	"             CAST(round(e.cycles * 1e9 /\n"
-	"               (SELECT CAST(value AS REAL) FROM meta WHERE key = 'clock_hz')) AS "
-	"INTEGER)\n"
-	"               AS device_ns\n"
+	"             e.steps * " BATCH_SIZE "\n"
+	"               * coalesce(" REPLICAS ", 1) AS samples,\n"
+	"             CAST(round(e.cycles * 1e9 / " CLOCK_HZ ") AS INTEGER) AS device_ns\n"
 	"      FROM executions e)";
 
 const struct report_named report_named_runs = {

@@ -73,6 +73,40 @@ PYTHON
 # ---- agreement -----------------------------------------------------------------------------------
 recorded '{"autoReport.all":"true"}' "$all"
 agrees "$report" "$files"
+# The schemas bite: no further key, no other type, and of the outer objects no key less.
+"$python" - "$report" "$schemas" <<'PYTHON' || fail "schemas"
+import json
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    sys.exit(0)
+
+
+def objects(node, depth=0):
+    if isinstance(node, dict):
+        yield depth, node
+    inner = node.values() if isinstance(node, dict) else node[:1] if isinstance(node, list) else ()
+    for value in inner:
+        yield from objects(value, depth + 1)
+
+
+for name in ("graph", "execution"):
+    with open(f"{sys.argv[1]}/{name}.json") as file, open(f"{sys.argv[2]}/{name}.schema.json") as schema:
+        whole, judge = json.load(file), jsonschema.Draft202012Validator(json.load(schema))
+    for depth, node in [found for found in objects(whole) if found[0] < 4]:
+        node["wrong"] = 1
+        assert not judge.is_valid(whole), (name, "a further key", node)
+        del node["wrong"]
+        key, right = next(iter(node.items()))
+        node[key] = [[]]
+        assert not judge.is_valid(whole), (name, "another type", key)
+        del node[key]
+        assert depth > 1 or not judge.is_valid(whole), (name, "lacks", key)
+        node[key] = right
+    judge.validate(whole)
+PYTHON
 # By hand, the same bytes.
 "$bin/ipu-report" "$report" export popvision >out
 [ "$(cat out)" = 'popvision: graph.json, debug.cbor, execution.json' ] || fail "export says $(cat out)"

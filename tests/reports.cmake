@@ -32,6 +32,9 @@ foreach(module IN ITEMS public public_hostile)
 endforeach()
 ipuscope_add_script(NAME walk_report LABELS golden reports)
 
+# Named reports against other queries, of runs of every kind.
+ipuscope_add_script(NAME report_numbers LABELS golden reports)
+
 # Two trainers at once, and ipu-monitor beside them.
 ipuscope_add_script(NAME monitor_runs LABELS golden reports)
 
