@@ -231,6 +231,11 @@ static const struct cli_option export_options[] = {
 				  "unknown."},
 };
 
+static const char *export_second(size_t at)
+{
+	return at < ARRAY_LEN(export_table) ? export_table[at].name : NULL;
+}
+
 const struct cli_command report_export_cli = {
 	.name = "ipu-report export",
 	.synopsis = "REPORT FORMAT [-o FILE]",
@@ -270,6 +275,7 @@ const struct cli_command report_export_cli = {
 		"ipu-report run.db export npz -o out.npz --keys 'Dense_128*'\tCaptured "
 		"tensors of a layer, for numpy.\n",
 	.words = "FILE",
+	.second = export_second,
 };
 
 /* Where an option's value goes, and which formats understand it. */
