@@ -73,89 +73,6 @@ static uint32_t get_4(const unsigned char *in)
 	return (uint32_t)(get_2(in) << 16 | get_2(in + 2));
 }
 
-/* SQLite's varint, the most significant 7 bits first; its length. Values stay below 2^56. */
-static size_t put_varint(unsigned char *out, uint64_t value)
-{
-	size_t length = 1;
-
-	while (length < 8 && value >> (7 * length) != 0)
-		length++;
-	for (size_t i = 0; i < length; i++)
-		out[i] = (unsigned char)((value >> (7 * (length - 1 - i)) & 0x7f) |
-					 (i + 1 < length ? 0x80 : 0));
-	return length;
-}
-
-/* ---- rows ---- */
-
-void prof_row_begin(struct prof_row_text *row)
-{
-	row->types = 0;
-	row->values = 0;
-}
-
-void prof_row_null(struct prof_row_text *row)
-{
-	row->type[row->types++] = 0;
-}
-
-static void put_bytes(struct prof_row_text *row, unsigned char type, uint64_t bits, int bytes)
-{
-	row->type[row->types++] = type;
-	for (int i = bytes - 1; i >= 0; i--)
-		row->value[row->values++] = (unsigned char)(bits >> (8 * i));
-}
-
-void prof_row_int(struct prof_row_text *row, int64_t value)
-{
-	static const struct {
-		unsigned char type, bytes;
-	} sizes[] = {{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 6}, {6, 8}};
-	const uint64_t magnitude = (uint64_t)(value < 0 ? ~value : value);
-	size_t size = 0;
-
-	if (value == INT64_MIN) {
-		prof_row_null(row);
-		return;
-	}
-	if (value == 0 || value == 1) {
-		row->type[row->types++] = (unsigned char)(8 + value);
-		return;
-	}
-	while (sizes[size].bytes < 8 && magnitude >> (8 * sizes[size].bytes - 1) != 0)
-		size++;
-	put_bytes(row, sizes[size].type, (uint64_t)value, sizes[size].bytes);
-}
-
-void prof_row_real(struct prof_row_text *row, double value)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	if (value == value)
-		put_bytes(row, 7, bits, 8);
-	else
-		prof_row_null(row);
-}
-
-bool prof_row_bytes(struct prof_row_text *row, const char *text, size_t length)
-{
-	if (length > sizeof(row->value) - row->values)
-		return false;
-	row->types += put_varint(row->type + row->types, 13 + 2 * (uint64_t)length);
-	memcpy(row->value + row->values, text, length);
-	row->values += length;
-	return true;
-}
-
-size_t prof_row_end(const struct prof_row_text *row, unsigned char *out)
-{
-	out[0] = (unsigned char)(row->types + 1);
-	memcpy(out + 1, row->type, row->types);
-	memcpy(out + 1 + row->types, row->value, row->values);
-	return 1 + row->types + row->values;
-}
-
 /* ---- pages ---- */
 
 static size_t head_size(size_t depth)
@@ -171,17 +88,26 @@ static void level_clear(struct level *level)
 	level->is_pending = false;
 }
 
-static bool level_add(struct level *level, size_t depth, const struct cell *cell)
+/* The place of a new last cell of @size bytes; NULL: it does not fit. */
+static unsigned char *level_room(struct level *level, size_t depth, size_t size)
 {
 	const size_t pointers = head_size(depth) + 2 * level->cells;
 
-	if (pointers + 2 + cell->size > level->top)
-		return false;
-	level->top -= cell->size;
-	memcpy(level->page + level->top, cell->bytes, cell->size);
+	if (pointers + 2 + size > level->top)
+		return NULL;
+	level->top -= size;
 	put_2(level->page + pointers, level->top);
 	level->cells++;
-	return true;
+	return level->page + level->top;
+}
+
+static bool level_add(struct level *level, size_t depth, const struct cell *cell)
+{
+	unsigned char *place = level_room(level, depth, cell->size);
+
+	if (place != NULL)
+		memcpy(place, cell->bytes, cell->size);
+	return place != NULL;
 }
 
 /* The last cell of the page leaves it. */
@@ -330,39 +256,62 @@ static enum status turn_rows(struct prof_btree *tree, struct err *err)
 	uint32_t page;
 	enum status status = stage(tree, tree->levels[0], 0, 0, &page, err);
 
+	level_clear(tree->levels[0]); /* even where that failed: what comes has a place */
 	if (status != ST_OK)
 		return status;
-	level_clear(tree->levels[0]);
 	put_4(up.bytes, page);
-	up.size = 4 + put_varint(up.bytes + 4, (uint64_t)tree->last_row);
+	up.size = 4 + prof_varint_put(up.bytes + 4, (uint64_t)tree->last_row);
 	return add(tree, 1, &up, err);
 }
 
-enum status prof_btree_put(struct prof_btree *tree, int64_t row_id, const unsigned char *row,
-			   size_t size, struct err *err)
-{
-	struct cell *cell = &tree->next;
-	enum status status = ST_OK;
-	struct level *level;
+/* The row as a leaf's cell is: its size, the row id, the types of its values with their own size,
+ * the values. */
+struct cell_head {
+	size_t size; /* of head and row */
+	size_t bytes;
+	unsigned char text[2 * 9 + 1];
+};
 
-	cell->size = put_varint(cell->bytes, size);
+static void set_head(const struct prof_btree *tree, int64_t row_id, const struct prof_row_text *row,
+		     struct cell_head *head)
+{
+	head->bytes = prof_varint_put(head->text, 1 + row->types + row->values);
 	if (tree->kind == PROF_BTREE_ROWS)
-		cell->size += put_varint(cell->bytes + cell->size, (uint64_t)row_id);
-	memcpy(cell->bytes + cell->size, row, size);
-	cell->size += size;
-	if (cell->size < 4) /* the least that SQLite sets aside */
-		cell->size = 4;
-	status = level_at(tree, 0, &level, err);
+		head->bytes += prof_varint_put(head->text + head->bytes, (uint64_t)row_id);
+	head->text[head->bytes++] = (unsigned char)(row->types + 1);
+	head->size = head->bytes + row->types + row->values;
+}
+
+static void put_cell(unsigned char *out, const struct cell_head *head,
+		     const struct prof_row_text *row)
+{
+	memcpy(out, head->text, head->bytes);
+	memcpy(out + head->bytes, row->type, row->types);
+	memcpy(out + head->bytes + row->types, row->value, row->values);
+}
+
+enum status prof_btree_put(struct prof_btree *tree, int64_t row_id, const struct prof_row_text *row,
+			   struct err *err)
+{
+	struct cell_head head;
+	struct level *level;
+	enum status status = level_at(tree, 0, &level, err);
+	unsigned char *place;
+
 	if (status != ST_OK)
 		return status;
-	if (!level->is_pending && level_add(level, 0, cell)) {
-		tree->last_row = row_id;
-		return ST_OK;
+	set_head(tree, row_id, row, &head);
+	place = level->is_pending ? NULL : level_room(level, 0, head.size);
+	if (place == NULL && tree->kind == PROF_BTREE_KEYS) {
+		tree->next.size = head.size;
+		put_cell(tree->next.bytes, &head, row);
+		return add(tree, 0, &tree->next, err);
 	}
-	if (tree->kind == PROF_BTREE_KEYS)
-		return add(tree, 0, cell, err);
-	status = turn_rows(tree, err);
-	level_add(level, 0, cell);
+	if (place == NULL) {
+		status = turn_rows(tree, err);
+		place = level_room(level, 0, head.size);
+	}
+	put_cell(place, &head, row);
 	tree->last_row = row_id;
 	return status;
 }

@@ -18,7 +18,7 @@
 #include "common/err.h"
 
 #define PROF_PAGE_BYTES 16384 /* of the database */
-/* Bytes of a row (prof_record_size); larger ones would need pages of their own. */
+/* Bytes of a row's values; larger ones would need pages of their own. */
 #define PROF_BTREE_MOST 4000
 
 enum prof_btree_kind {
@@ -33,18 +33,6 @@ enum status prof_btree_new(struct prof_btree **out, enum prof_btree_kind kind, c
 			   struct err *err);
 void prof_btree_free(struct prof_btree *tree); /* accepts NULL */
 
-/* The next row; @row_id of PROF_BTREE_ROWS. */
-enum status prof_btree_put(struct prof_btree *tree, int64_t row_id, const unsigned char *row,
-			   size_t size, struct err *err);
-
-/* All rows are in: the tree's pages go behind the *@pages pages of the closed database @fd, whose
- * table has the empty page @root; *@pages is then how many it has. */
-enum status prof_btree_join(struct prof_btree *tree, int fd, uint32_t root, uint32_t *pages,
-			    struct err *err);
-
-/* The head of the closed database @fd says that it has @pages pages, and that this is new. */
-enum status prof_btree_set_pages(int fd, uint32_t pages, struct err *err);
-
 /* A row under construction: values in order of columns. */
 struct prof_row_text {
 	size_t types, values; /* bytes of each */
@@ -57,7 +45,20 @@ void prof_row_int(struct prof_row_text *row, int64_t value); /* INT64_MIN: NULL 
 void prof_row_real(struct prof_row_text *row, double value); /* NaN: NULL */
 /* False: too long, and the row is void. */
 bool prof_row_bytes(struct prof_row_text *row, const char *text, size_t length);
-/* The row as it is stored, at @out of PROF_BTREE_MOST + 32 bytes; its size. */
-size_t prof_row_end(const struct prof_row_text *row, unsigned char *out);
+
+/* The next row; @row_id of PROF_BTREE_ROWS. */
+enum status prof_btree_put(struct prof_btree *tree, int64_t row_id, const struct prof_row_text *row,
+			   struct err *err);
+
+/* All rows are in: the tree's pages go behind the *@pages pages of the closed database @fd, whose
+ * table has the empty page @root; *@pages is then how many it has. */
+enum status prof_btree_join(struct prof_btree *tree, int fd, uint32_t root, uint32_t *pages,
+			    struct err *err);
+
+/* The head of the closed database @fd says that it has @pages pages, and that this is new. */
+enum status prof_btree_set_pages(int fd, uint32_t pages, struct err *err);
+
+/* A varint at @out, the most significant 7 bits first; its length. Values stay below 2^56. */
+size_t prof_varint_put(unsigned char *out, uint64_t value);
 
 #endif /* PROF_BTREE_H */

@@ -31,7 +31,6 @@ struct prof_bulk {
 	int64_t last_span, last_name; /* of the arguments in the tree */
 	uint32_t span_root, arg_root, pages;
 	struct prof_row_text row;
-	unsigned char stored[PROF_BTREE_MOST + 32];
 };
 
 /* ---- life ---- */
@@ -99,8 +98,7 @@ enum status prof__bulk_spans(struct prof_writer *writer, const struct prof_lane 
 		prof_row_int(&bulk->row, null_if_0(span->context));
 		prof_row_int(&bulk->row, null_if_0(prof_span_back(span, base + (int64_t)i, base)));
 		prof_row_int(&bulk->row, span->depth);
-		status = prof_btree_put(bulk->spans, base + (int64_t)i, bulk->stored,
-					prof_row_end(&bulk->row, bulk->stored), &writer->err);
+		status = prof_btree_put(bulk->spans, base + (int64_t)i, &bulk->row, &writer->err);
 	}
 	return status;
 }
@@ -192,8 +190,7 @@ static enum status put_arg(struct prof_writer *writer, const struct bulk_arg *pl
 		return prof__insert_arg(writer, arg, place->span_id, place->name_id);
 	bulk->last_span = place->span_id;
 	bulk->last_name = place->name_id;
-	return prof_btree_put(bulk->args, 0, bulk->stored, prof_row_end(&bulk->row, bulk->stored),
-			      &writer->err);
+	return prof_btree_put(bulk->args, 0, &bulk->row, &writer->err);
 }
 
 enum status prof__bulk_args(struct prof_writer *writer, const struct prof_lane *lane, int64_t base)

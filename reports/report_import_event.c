@@ -25,23 +25,45 @@ _Static_assert(ARRAY_LEN(fields) == IMPORT_FIELDS, "field table out of step");
 
 /* ---- names of arguments ---- */
 
+static bool is_name(const struct import_names *names, uint32_t id, const struct import_token *token)
+{
+	const struct import_string *name = &names->table.strings[id];
+
+	return name->length == token->length && memcmp(name->text, token->at, token->length) == 0;
+}
+
+/* A new name in valid text; false: no memory. */
+static bool add_name(struct import_names *names, uint32_t id, const struct import_token *token)
+{
+	const size_t count = names->table.count;
+	char clean[NAME_SIZE];
+
+	report__import_unescape(token, clean, sizeof(clean), NULL, NULL);
+	if (mem_grow(&names->clean, &names->capacity, count, sizeof(*names->clean)) != 0 ||
+	    mem_grow(&names->next, &names->next_capacity, count, sizeof(*names->next)) != 0)
+		return false;
+	names->clean[id] = arena_strdup(&names->table.arena, clean);
+	names->next[id] = 0;
+	return names->clean[id] != NULL;
+}
+
 static uint32_t intern_name(struct import_names *names, const struct import_token *token)
 {
-	char clean[NAME_SIZE];
+	const uint32_t last = names->last;
 	bool fresh;
-	uint32_t id =
-		report__import_intern(&names->table, token->at, token->length, MOST_NAMES, &fresh);
+	uint32_t id;
 
-	names->failed = id == IMPORT_NO_ID && fresh;
-	if (!fresh || names->failed)
+	if (names->table.count > 0 && is_name(names, names->next[last], token)) {
+		names->last = names->next[last];
+		return names->last;
+	}
+	id = report__import_intern(&names->table, token->at, token->length, MOST_NAMES, &fresh);
+	if (fresh)
+		names->failed = id == IMPORT_NO_ID || !add_name(names, id, token);
+	if (id == IMPORT_NO_ID || names->failed)
 		return id;
-	report__import_unescape(token, clean, sizeof(clean), NULL, NULL);
-	if (mem_grow(&names->clean, &names->capacity, names->table.count, sizeof(*names->clean)) ==
-	    0)
-		names->clean[id] = arena_strdup(&names->table.arena, clean);
-	else
-		names->failed = true;
-	names->failed = names->failed || names->clean[id] == NULL;
+	names->next[last] = id;
+	names->last = id;
 	return id;
 }
 
@@ -68,6 +90,7 @@ void report__import_names_fini(struct import_names *names)
 {
 	report__import_intern_fini(&names->table);
 	mem_free(names->clean);
+	mem_free(names->next);
 	*names = (struct import_names){0};
 }
 

@@ -47,7 +47,9 @@ enum import_name {
 struct import_names {
 	struct import_intern table;
 	const char **clean;
-	size_t capacity;
+	uint32_t *next; /* which came after each, as far as seen: traces repeat themselves */
+	size_t capacity, next_capacity;
+	uint32_t last;
 	bool failed; /* no memory */
 };
 bool report__import_names_init(
