@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 
+#include "common/str.h"
 #include "reports/report_internal.h"
 
 #define TICK_ROWS 8192
@@ -41,21 +42,6 @@ void html_addf(struct report_html *page, const char *format, ...)
 	html_add(page, text);
 }
 
-/* The length of the UTF-8 character at @text, 0 where there is none. */
-static int utf8_length(const unsigned char *text)
-{
-	const int length = text[0] < 0x80                       ? 1
-			   : text[0] >= 0xc2 && text[0] <= 0xdf ? 2
-			   : (text[0] & 0xf0) == 0xe0           ? 3
-			   : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
-								: 0;
-
-	for (int i = 1; i < length; i++)
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-	return length;
-}
-
 void html_text(struct report_html *page, const char *text)
 {
 	static const struct {
@@ -65,7 +51,7 @@ void html_text(struct report_html *page, const char *text)
 		{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
 
 	while (text && *text) {
-		const int length = utf8_length((const unsigned char *)text);
+		const size_t length = str_utf8(text);
 		const char *entity = NULL;
 
 		for (size_t i = 0; i < sizeof(entities) / sizeof(entities[0]); i++)
@@ -76,7 +62,7 @@ void html_text(struct report_html *page, const char *text)
 		else if (!length || ((unsigned char)*text < 0x20 && *text != '\n') || *text == 0x7f)
 			report_sink_text(page->out, "?");
 		else
-			report_sink_add(page->out, text, (size_t)length);
+			report_sink_add(page->out, text, length);
 		text += length ? length : 1;
 	}
 }

@@ -44,10 +44,10 @@ void report__json_cell(struct jsonw *w, const char *name, const struct report_ce
 enum status report__table_query(struct report_table *out, struct prof_db *db, const char *name,
 				const char *sql, int64_t limit, bool *more, struct err *err);
 
-/* Terminal columns of @text: its characters. */
+/* Terminal columns of @text: wide characters take two. */
 int report__width(const char *text);
 
-/* The length in bytes of the first @columns characters of @text. */
+/* The length in bytes of what of @text fits into @columns. */
 int report__cut(const char *text, int columns);
 
 /* The health of a run, into a summary whose arena is there. */

@@ -15,6 +15,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "common/utf8.h"
 
 #define GAP       2  /* blanks between columns */
 #define TEXT_MIN  12 /* columns that a cut text keeps */
@@ -35,25 +36,30 @@ struct text_layout {
 	bool failed; /* a line could not be put together */
 };
 
+static int text_columns(const char *text, const char *end)
+{
+	uint32_t character;
+	int width = 0, columns, bytes;
+
+	for (; text < end && (bytes = utf8_decode(text, &character, &columns)) > 0; text += bytes)
+		width += columns;
+	return width;
+}
+
 int report__width(const char *text)
 {
-	int width = 0;
-
-	for (; *text; text++)
-		width += ((unsigned char)*text & 0xc0) != 0x80;
-	return width;
+	return text_columns(text, text + strlen(text));
 }
 
 int report__cut(const char *text, int columns)
 {
-	int at = 0;
+	uint32_t character;
+	int at = 0, width = 0, wide, bytes;
 
-	for (int width = 0; text[at]; at++) {
-		if (((unsigned char)text[at] & 0xc0) == 0x80)
-			continue;
-		if (width == columns)
+	for (; (bytes = utf8_decode(text + at, &character, &wide)) > 0; at += bytes) {
+		if (width + wide > columns)
 			break;
-		width++;
+		width += wide;
 	}
 	return at;
 }
@@ -297,6 +303,15 @@ static void text_line(struct text_layout *layout, FILE *out)
 	str_clear(line);
 }
 
+/* A wide character may not fit where one column is left: a blank then. */
+static void text_cut(struct str *line, const char *text, int width)
+{
+	const int bytes = report__cut(text, width - 3);
+
+	str_add_bytes(line, text, (size_t)bytes);
+	str_addf(line, "...%*s", width - 3 - text_columns(text, text + bytes), "");
+}
+
 static void text_put(struct str *line, const struct text_column *column, const char *text,
 		     bool first)
 {
@@ -305,8 +320,7 @@ static void text_put(struct str *line, const struct text_column *column, const c
 	if (!first)
 		str_addf(line, "%*s", GAP, "");
 	if (pad < 0) {
-		str_add_bytes(line, text, (size_t)report__cut(text, column->width - 3));
-		str_add(line, "...");
+		text_cut(line, text, column->width);
 		return;
 	}
 	if (!column->is_text)

@@ -252,6 +252,22 @@ static void test_long_texts_are_cut_between_characters(void **state)
 		       "2  b\n");
 }
 
+static void test_wide_characters_take_two_columns(void **state)
+{
+	struct report_column one[] = {{"text", REPORT_TEXT}, {"n", REPORT_NUMBER}};
+	struct report_cell cells[] = {text("\u5c64\u5c64\u5c64\u5c64\u5c64\u5c64\u5c64\u5c64"),
+				      integer(1), text("ab"), integer(2)};
+	struct report_table table = {
+		.name = "t", .columns = one, .cells = cells, .column_count = 2, .row_count = 2};
+
+	(void)state;
+	assert_renders(&table, REPORT_AS_TEXT, 16,
+		       "text           n\n"
+		       "-------------  -\n"
+		       "\u5c64\u5c64\u5c64\u5c64\u5c64...  1\n"
+		       "ab             2\n");
+}
+
 static void test_what_is_the_same_everywhere_moves_to_the_note(void **state)
 {
 	struct report_column many[] = {
@@ -383,6 +399,7 @@ int main(void)
 		cmocka_unit_test(test_no_rows_are_said_and_valid),
 		cmocka_unit_test(test_a_wide_table_gives_up_empty_columns_then_headings),
 		cmocka_unit_test(test_long_texts_are_cut_between_characters),
+		cmocka_unit_test(test_wide_characters_take_two_columns),
 		cmocka_unit_test(test_what_is_the_same_everywhere_moves_to_the_note),
 		cmocka_unit_test(test_control_characters_do_not_reach_the_terminal),
 		cmocka_unit_test(test_bold_headings_only_where_asked),

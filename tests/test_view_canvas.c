@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "support/support.h"
+#include "common/utf8.h"
 #include "viewer/view_canvas.h"
 #include "viewer/view_chart.h"
 
@@ -100,7 +101,7 @@ static void test_random_bytes_decode_to_printable_columns(void **state)
 		for (int i = 0; i < 64; i++)
 			text[i] = (char)(1 + rand() % 255);
 		text[64] = '\0';
-		while ((bytes = view_decode(at, &character, &columns)) > 0) {
+		while ((bytes = utf8_decode(at, &character, &columns)) > 0) {
 			assert_true(columns == 0 || character >= ' ');
 			assert_false(character >= 0x7f && character < 0xa0);
 			at += bytes;
@@ -121,7 +122,7 @@ static void test_encode_and_decode_agree(void **state)
 
 		const int length = view_encode(characters[i], bytes);
 
-		assert_int_equal(view_decode(bytes, &character, &columns), length);
+		assert_int_equal(utf8_decode(bytes, &character, &columns), length);
 		assert_int_equal(character, characters[i]);
 	}
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/utf8.h"
 
 #define VIEW_TEXT_SIZE 1024
 
@@ -160,83 +161,6 @@ uint32_t view_level_char(const struct view_canvas *canvas, double fraction)
 
 /* --- characters ------------------------------------------------------------------------------- */
 
-/* Ranges that take two columns, and that take none. Own tables: the C library's depend on the
- * locale. */
-static const uint32_t view_wide[][2] = {
-	{0x1100, 0x115f},   {0x231a, 0x231b},   {0x23e9, 0x23ec},   {0x2614, 0x2615},
-	{0x2e80, 0x303e},   {0x3041, 0x33ff},   {0x3400, 0x4dbf},   {0x4e00, 0x9fff},
-	{0xa000, 0xa4cf},   {0xa960, 0xa97f},   {0xac00, 0xd7a3},   {0xf900, 0xfaff},
-	{0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},   {0x1f300, 0x1f64f},
-	{0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
-};
-static const uint32_t view_zero[][2] = {
-	{0x00ad, 0x00ad}, {0x0300, 0x036f},   {0x0483, 0x0489},   {0x0591, 0x05bd},
-	{0x0610, 0x061a}, {0x064b, 0x065f},   {0x0e31, 0x0e31},   {0x0e34, 0x0e3a},
-	{0x1160, 0x11ff}, {0x1ab0, 0x1aff},   {0x1dc0, 0x1dff},   {0x200b, 0x200f},
-	{0x2028, 0x202e}, {0x2060, 0x206f},   {0x20d0, 0x20ff},   {0x302a, 0x302f},
-	{0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},   {0xfeff, 0xfeff},   {0xfff9, 0xfffb},
-	{0xe000, 0xf8ff}, {0xe0000, 0xe0fff}, {0xf0000, 0x10ffff}};
-
-static bool view_in(const uint32_t (*ranges)[2], size_t count, uint32_t character)
-{
-	for (size_t i = 0; i < count; i++)
-		if (character >= ranges[i][0] && character <= ranges[i][1])
-			return true;
-	return false;
-}
-
-/* The bytes that the character at @text has if it is well-formed UTF-8, else 0. */
-static int view_well_formed(const unsigned char *text, uint32_t *out)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	uint32_t value;
-	int length;
-
-	if (text[0] < 0x80) {
-		*out = text[0];
-		return 1;
-	}
-	length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : text[0] >= 0xc2 ? 2 : 0;
-	if (!length || text[0] > 0xf4)
-		return 0;
-	value = text[0] & (0x7fu >> length);
-	for (int i = 1; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		value = value << 6 | (text[i] & 0x3fu);
-	}
-	if (value < least[length] || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff))
-		return 0;
-	*out = value;
-	return length;
-}
-
-int view_decode(const char *text, uint32_t *character, int *columns)
-{
-	int length;
-
-	*columns = 1;
-	*character = '?';
-	if (text[0] == '\0')
-		return 0;
-
-	length = view_well_formed((const unsigned char *)text, character);
-	if (length == 0) {
-		*character = '?';
-		return 1;
-	}
-	if (*character == '\t' || *character == '\n') {
-		*character = ' ';
-	} else if (*character < ' ' || (*character >= 0x7f && *character < 0xa0)) {
-		*character = '?';
-	} else if (view_in(view_zero, ARRAY_LEN(view_zero), *character)) {
-		*columns = 0;
-	} else if (view_in(view_wide, ARRAY_LEN(view_wide), *character)) {
-		*columns = 2;
-	}
-	return length;
-}
-
 int view_encode(uint32_t character, char out[5])
 {
 	static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -263,7 +187,7 @@ int view_text_width(const char *text)
 	uint32_t character;
 	int columns, width = 0, bytes;
 
-	while (text && (bytes = view_decode(text, &character, &columns)) > 0) {
+	while (text && (bytes = utf8_decode(text, &character, &columns)) > 0) {
 		width += columns;
 		text += bytes;
 	}
@@ -298,7 +222,7 @@ int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_sty
 
 	if (!text || width <= 0)
 		return 0;
-	while ((bytes = view_decode(text, &character, &columns)) > 0 && used + columns <= room) {
+	while ((bytes = utf8_decode(text, &character, &columns)) > 0 && used + columns <= room) {
 		if (columns == 2)
 			view_put_wide(pane, x + used, y, style, character);
 		else if (columns == 1)

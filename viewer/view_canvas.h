@@ -149,9 +149,6 @@ int view_text_width(const char *text); /* columns that view_text() would use */
 /* A cell filled to @fraction (0 .. 1) from below; 0 is a blank, anything above shows. */
 uint32_t view_level_char(const struct view_canvas *canvas, double fraction);
 
-/* Decode one character of @text as drawn; returns the bytes taken (0 at the end). *@columns 0: drop
- * it. */
-int view_decode(const char *text, uint32_t *character, int *columns);
 int view_encode(uint32_t character, char out[5]); /* bytes of UTF-8; 0-terminated */
 
 #endif /* VIEW_CANVAS_H */
