@@ -14,7 +14,7 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
-#include "reports/report_import_scan.h"
+#include "reports/import/report_import_scan.h"
 
 #define THREADS 16
 

@@ -16,7 +16,7 @@
 #include "common/str.h"
 #include "reports/report_find.h"
 #include "reports/report_help.h"
-#include "reports/report_public.h"
+#include "reports/public/report_public.h"
 #include "reports/report_registry.h"
 #include "reports/report_verbs.h"
 

@@ -6,7 +6,7 @@
 #include "reports/report_help.h"
 
 #include "common/str.h"
-#include "reports/report_named.h"
+#include "reports/named/report_named.h"
 
 static void help_entry(const struct report_entry *entry, struct str *text)
 {

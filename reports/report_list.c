@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "reports/report_table.h"
+#include "reports/table/report_table.h"
 #include "reports/report_verbs.h"
 
 enum {

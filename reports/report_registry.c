@@ -7,11 +7,11 @@
 
 #include "common/mem.h"
 #include "common/str.h"
-#include "reports/report_internal.h"
-#include "reports/report_named.h"
-#include "reports/report_select.h"
-#include "reports/report_table.h"
-#include "reports/report_views.h"
+#include "reports/table/report_internal.h"
+#include "reports/named/report_named.h"
+#include "reports/table/report_select.h"
+#include "reports/table/report_table.h"
+#include "reports/table/report_views.h"
 
 #define NAMES_MAX   256
 #define VIEW_PREFIX "view:"

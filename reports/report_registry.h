@@ -10,8 +10,8 @@
 
 #include "common/err.h"
 #include "profiler/prof_db.h"
-#include "reports/report_choice.h"
-#include "reports/report_render.h"
+#include "reports/table/report_choice.h"
+#include "reports/table/report_render.h"
 
 struct report_request {
 	const char *path;   /* as given */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
-#include "reports/report_internal.h"
+#include "reports/table/report_internal.h"
 
 const char *report__unfinished(struct prof_db *db, char out[REPORT_UNFINISHED_SIZE])
 {

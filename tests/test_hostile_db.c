@@ -13,9 +13,9 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "profiler/prof_timeline.h"
-#include "reports/report_summary.h"
-#include "reports/report_table.h"
-#include "reports/report_tensors.h"
+#include "reports/summary/report_summary.h"
+#include "reports/table/report_table.h"
+#include "reports/named/report_tensors.h"
 #include "support/support.h"
 #include "support/view_fixture.h"
 

@@ -2,7 +2,7 @@
  * Announcements: what is written is read back, by nobody but us, and never of a process that is
  * gone.
  */
-#include "reports/report_announce.h"
+#include "reports/monitor/report_announce.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "reports/report_auto.h"
+#include "reports/auto/report_auto.h"
 
 static int setup(void **state)
 {

@@ -12,7 +12,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "reports/report_html.h"
+#include "reports/html/report_html.h"
 
 static char folder[SUPPORT_PATH_SIZE];
 

@@ -13,7 +13,7 @@
 
 #include "common/fs.h"
 #include "common/str.h"
-#include "reports/report_import.h"
+#include "reports/import/report_import.h"
 
 struct fixture {
 	char folder[SUPPORT_PATH_SIZE], trace[SUPPORT_PATH_SIZE + 16], db[SUPPORT_PATH_SIZE + 16];

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reports/report_import_json.h"
+#include "reports/import/report_import_json.h"
 
 /* The text with the padding that readers want, in a block of its own; free it. */
 static char *padded(const char *text, size_t length)

@@ -12,7 +12,7 @@
 
 #include "common/mem.h"
 #include "ipuscope/profiler.h"
-#include "reports/report_insights.h"
+#include "reports/insights/report_insights.h"
 #include "reports/report_registry.h"
 
 #define US         INT64_C(1000)

@@ -2,7 +2,7 @@
  * ipu-monitor: the layout of gc-monitor, the simulated figures, and the JSON, of runs made up by
  * hand.
  */
-#include "reports/report_monitor.h"
+#include "reports/monitor/report_monitor.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

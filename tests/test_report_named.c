@@ -15,8 +15,8 @@
 
 #include "common/mem.h"
 #include "common/str.h"
-#include "reports/report_named.h"
-#include "reports/report_select.h"
+#include "reports/named/report_named.h"
+#include "reports/table/report_select.h"
 
 enum {
 	FULL,

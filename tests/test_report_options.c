@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "reports/report_auto.h"
+#include "reports/auto/report_auto.h"
 
 /* Which reports are on, as letters: graph, execution, lowered, archive, serialized, debug. */
 static const char *reports_on(const struct report_options *o, char out[8])

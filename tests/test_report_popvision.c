@@ -17,7 +17,7 @@
 #include "common/mem.h"
 #include "ipuscope/profiler.h"
 #include "report_sample.h"
-#include "reports/report_popvision.h"
+#include "reports/popvision/report_popvision.h"
 
 /* Two replicas of one IPU of four tiles; one layer, one operation of an exchange and a compute set
  * in a function, which a control program calls; two executions, of which one is traced, of one pass

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "reports/report_table.h"
-#include "reports/report_views.h"
+#include "reports/table/report_table.h"
+#include "reports/table/report_views.h"
 
 #define QUERY_SIZE 8192
 #define MAY_BE     "-- may be empty"

@@ -11,7 +11,7 @@
 
 #include "common/mem.h"
 #include "reports/report_registry.h"
-#include "reports/report_select.h"
+#include "reports/table/report_select.h"
 
 static char folder[SUPPORT_PATH_SIZE];
 static char path[SUPPORT_PATH_SIZE + 32];

@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 #include "common/mem.h"
-#include "reports/report_sink.h"
+#include "reports/export/report_sink.h"
 
 static char folder[] = "/tmp/test_report_sink.XXXXXX";
 static char path[64], packed[64];

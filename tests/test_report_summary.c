@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reports/report_render.h"
-#include "reports/report_summary.h"
+#include "reports/table/report_render.h"
+#include "reports/summary/report_summary.h"
 
 static char folder[SUPPORT_PATH_SIZE];
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "reports/report_render.h"
+#include "reports/table/report_render.h"
 
 static struct report_cell integer(int64_t value)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reports/report_tensors.h"
+#include "reports/named/report_tensors.h"
 
 static char folder[SUPPORT_PATH_SIZE];
 static struct prof_db *db;

@@ -12,8 +12,8 @@
 #include "common/mem.h"
 #include "ipuscope/profiler.h"
 #include "reports/report_registry.h"
-#include "reports/report_table.h"
-#include "reports/report_views.h"
+#include "reports/table/report_table.h"
+#include "reports/table/report_views.h"
 
 enum {
 	FULL,

@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "ipuscope/profiler.h"
 #include "ipu/compile/ipu_program.h"
-#include "reports/report_whatif.h"
+#include "reports/whatif/report_whatif.h"
 
 #define PATH    (SUPPORT_PATH_SIZE + 64)
 #define FORWARD 3000

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "ipu/compile/ipu_trace.h"
-#include "reports/report_auto.h"
+#include "reports/auto/report_auto.h"
 #include "trainer/layers/layer.h"
 #include "trainer/train_outfeed_forecast.h"
 

@@ -1,5 +1,5 @@
 /*
- * What a run says of itself to ipu-monitor while it goes on: reports/report_announce.h.
+ * What a run says of itself to ipu-monitor while it goes on: reports/monitor/report_announce.h.
  *
  * The main thread's, which looks at the workers often enough; an announcement that cannot be made
  * changes nothing. A zeroed struct tells nobody.
@@ -9,7 +9,7 @@
 
 #include <ipuscope/profiler.h>
 
-#include "reports/report_announce.h"
+#include "reports/monitor/report_announce.h"
 #include "trainer/run/run_rules.h"
 
 struct train_device;

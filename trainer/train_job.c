@@ -12,8 +12,8 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
-#include "reports/report_auto.h"
-#include "reports/report_popvision.h"
+#include "reports/auto/report_auto.h"
+#include "reports/popvision/report_popvision.h"
 #include "trainer/models/model_weights.h"
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed_forecast.h"

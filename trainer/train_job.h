@@ -7,7 +7,7 @@
 #define TRAIN_JOB_H
 
 #include "common/fs.h"
-#include "reports/report_auto.h"
+#include "reports/auto/report_auto.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/train_fit.h"
 #include "trainer/train_partition.h"

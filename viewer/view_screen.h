@@ -8,7 +8,7 @@
 #ifndef VIEW_SCREEN_H
 #define VIEW_SCREEN_H
 
-#include "reports/report_table.h"
+#include "reports/table/report_table.h"
 #include "viewer/view_canvas.h"
 #include "viewer/view_keys.h"
 #include "viewer/view_source.h"

@@ -6,7 +6,7 @@
 #ifndef VIEW_SESSION_H
 #define VIEW_SESSION_H
 
-#include "reports/report_render.h"
+#include "reports/table/report_render.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_screen.h"
 

@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "reports/report_announce.h"
+#include "reports/monitor/report_announce.h"
 #include "reports/report_find.h"
 
 #define RETRY_FIRST_NS (250 * UINT64_C(1000000))

@@ -12,7 +12,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
-#include "reports/report_summary.h"
+#include "reports/summary/report_summary.h"
 #include "viewer/view_blocks.h"
 #include "viewer/view_table.h"
 

@@ -4,7 +4,7 @@
 #ifndef VIEW_TABLE_H
 #define VIEW_TABLE_H
 
-#include "reports/report_table.h"
+#include "reports/table/report_table.h"
 
 /* All cells NULL at first. @columns and @name must be constant data. */
 enum status view_table_new(struct report_table *out, const char *name,

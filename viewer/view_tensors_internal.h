@@ -8,7 +8,7 @@
 
 #include "common/arena.h"
 #include "common/fmt.h"
-#include "reports/report_tensors.h"
+#include "reports/named/report_tensors.h"
 #include "viewer/view_chart.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_screen.h"

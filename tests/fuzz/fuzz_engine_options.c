@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "reports/report_auto.h"
+#include "reports/auto/report_auto.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

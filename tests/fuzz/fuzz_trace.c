@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fuzz_target.h"
-#include "reports/report_import_scan.h"
+#include "reports/import/report_import_scan.h"
 
 static enum status take_event(void *user, const struct import_event *event, struct err *err)
 {

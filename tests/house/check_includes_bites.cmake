@@ -24,7 +24,7 @@ function(make_good_tree)
 		"#include \"ipu/ipu_plan.h\"\n#include \"profiler/ipuscope/profiler.h\"\n"
 		"#include \"outfeed/outfeed_captures.h\"\n")
 	file(WRITE ${WORK}/reports/ipuscope/report.h "#include <ipuscope/profiler.h>\n")
-	file(WRITE ${WORK}/reports/report_public.c "#include <ipuscope/report.h>\n")
+	file(WRITE ${WORK}/reports/public/report_public.c "#include <ipuscope/report.h>\n")
 	file(WRITE ${WORK}/viewer/view_x.c
 		"#include \"reports/report_x.h\"\n#include \"profiler/prof_timeline.h\"\n")
 	file(WRITE ${WORK}/trainer/fit.c

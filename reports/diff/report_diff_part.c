@@ -1,0 +1,406 @@
+/*
+ * Where two runs part: the rows of tensors, captures and metrics of both, in order of execution,
+ * walked side by side.
+ *
+ * Rows are sorted by SQLite to the moment they belong to (execution, step, weight update after its
+ * steps) and by name; of one moment's differences the first in execution counts: forward in the
+ * order of the layers, then the loss, then backward in their reverse, then updates.
+ *
+ * Threading: none. Ownership: texts of the result are the comparison's arena's.
+ */
+#include "reports/diff/report_diff.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "reports/diff/report_diff_internal.h"
+
+#define UNKNOWN INT64_MIN
+
+/* --- rows side by side -------------------------------------------------------------------------
+ */
+
+/* The columns that each of the queries begins with, which sort them. */
+enum {
+	BY_EXECUTION,
+	BY_STEP,
+	BY_UPDATE,
+	BY_QUEUE,
+	BY_KEY,
+	BY_REPLICA,
+	BY_MICROBATCH,
+	BY_PHASE,
+	BY_CHUNK,
+	SORTED,
+	/* When and where, as in the views; what; and the layer's place in the model. */
+	AT_MODE = SORTED,
+	AT_EPOCH,
+	AT_UPDATE,
+	AT_STEP,
+	AT_MICROBATCH,
+	AT_REPLICA,
+	AT_KIND,
+	AT_LAYER,
+	AT_POSITION,
+	VALUES
+};
+
+#define SQL_WHEN                                                                                   \
+	"coalesce(c.execution, -1), coalesce(c.step, (c.weight_update + 1) * CAST(coalesce("       \
+	"(SELECT value FROM meta_facts WHERE key = 'gradient_accumulation'), 1) AS INTEGER) - 1, " \
+	"-1), c.step IS NULL, coalesce(t.queue, ''), coalesce(t.key, ''), "                        \
+	"coalesce(c.replica, -1), coalesce(c.microbatch, -1), coalesce(c.phase, ''), "
+#define SQL_WHERE                                                                                  \
+	"c.mode, c.epoch, c.weight_update, c.step, c.microbatch, c.replica, t.kind, t.layer, "     \
+	"(SELECT max(position) FROM layer_rows l WHERE l.layer = t.layer), "
+#define SQL_SORTED " ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9"
+
+static const char sql_stats[] =
+	"SELECT " SQL_WHEN "0, " SQL_WHERE
+	"s.l2, s.l1, s.mean, s.std, s.min, s.max, s.abs_max, s.abs_min_nonzero, s.n, s.n_nan, "
+	"s.n_pos_inf, s.n_neg_inf, s.n_zero, s.n_neg, s.n_pos FROM tensor_stat_rows s "
+	"JOIN tensor_rows t ON t.tensor_id = s.tensor_id "
+	"LEFT JOIN contexts c ON c.context_id = s.context_id" SQL_SORTED;
+static const char sql_captures[] =
+	"SELECT " SQL_WHEN "coalesce(s.chunk, 0), " SQL_WHERE
+	"s.dtype, s.data FROM capture_rows s JOIN tensor_rows t ON t.tensor_id = s.tensor_id "
+	"LEFT JOIN contexts c ON c.context_id = s.context_id" SQL_SORTED;
+static const char sql_metrics[] =
+	"SELECT coalesce(m.execution, -1), coalesce(m.step, -1), 0, '', coalesce(n.value, ''), "
+	"m.rank, -1, coalesce(m.mode, ''), 0, m.mode, m.epoch, NULL, m.step, NULL, NULL, 'metric', "
+	"NULL, NULL, m.value FROM metric_rows m LEFT JOIN strings n ON n.string_id = m.name_id "
+	"WHERE m.step IS NOT NULL" SQL_SORTED;
+
+/* What is walked: the two queries, and how their values are compared. */
+struct walk {
+	struct report_diff *diff;
+	const char *what;
+	struct prof_query *query[2]; /* source, target */
+	bool row[2];
+	int64_t best[3]; /* the moment of the part that is kept: BY_EXECUTION to BY_UPDATE */
+	double order;    /* its place within that moment */
+	size_t bytes;    /* of a capture, before what differs in the piece before us */
+	struct err *err;
+};
+
+static int walk_compare(const struct walk *walk)
+{
+	for (int i = 0; i < SORTED; i++) {
+		int order;
+
+		if (prof_column_type(walk->query[0], i) == PROF_TEXT &&
+		    prof_column_type(walk->query[1], i) == PROF_TEXT) {
+			order = strcmp(prof_column_text(walk->query[0], i),
+				       prof_column_text(walk->query[1], i));
+		} else {
+			const int64_t a = prof_column_int(walk->query[0], i);
+			const int64_t b = prof_column_int(walk->query[1], i);
+
+			order = (a > b) - (a < b);
+		}
+		if (order != 0)
+			return order;
+	}
+	return 0;
+}
+
+/* A place within a moment: forward by position, losses, backward by position reversed, updates. */
+static double walk_order(const struct prof_query *query)
+{
+	static const char phases[] = "FLBWU";
+	const char *kind = prof_column_text(query, AT_KIND),
+		   *phase = prof_column_text(query, BY_PHASE);
+	const int64_t position = prof_column_int(query, AT_POSITION);
+	const double place = position == UNKNOWN ? 0 : (double)position / 1e6;
+	const bool metric = kind && !strcmp(kind, "metric");
+	const bool gradient = kind && !strcmp(kind, "gradient");
+	const char letter = metric ? 'L' : gradient ? 'B' : phase && *phase ? *phase : 'U';
+	const char *at = strchr(phases, letter);
+
+	return (at ? (double)(at - phases) : 0) + (letter == 'F' ? place : 1 - place) / 2;
+}
+
+/* Is the row before us earlier in execution than the part that is kept? */
+static bool walk_earlier(const struct walk *walk)
+{
+	if (!walk->diff->part.known)
+		return true;
+	for (int i = 0; i < 3; i++) {
+		const int64_t at = prof_column_int(walk->query[0], i);
+
+		if (at != walk->best[i])
+			return at < walk->best[i];
+	}
+	return walk_order(walk->query[0]) < walk->order;
+}
+
+static const char *walk_text(struct walk *walk, int column, bool *failed)
+{
+	const char *text = prof_column_text(walk->query[0], column);
+	const char *copy = text ? arena_strdup(&walk->diff->arena, text) : NULL;
+
+	*failed |= text && !copy;
+	return copy;
+}
+
+/* Keep the row before us as the part, if it is the earliest. @column: of the values, or -1. */
+static enum status walk_part(struct walk *walk, int column, int64_t element, double source,
+			     double target)
+{
+	const struct prof_query *query = walk->query[0];
+	struct report_diff_part *part = &walk->diff->part;
+	bool failed = false;
+
+	if (!walk_earlier(walk))
+		return ST_OK;
+	for (int i = 0; i < 3; i++)
+		walk->best[i] = prof_column_int(query, i);
+	walk->order = walk_order(query);
+	*part = (struct report_diff_part){
+		.known = true,
+		.what = walk->what,
+		.key = walk_text(walk, BY_KEY, &failed),
+		.layer = walk_text(walk, AT_LAYER, &failed),
+		.kind = walk_text(walk, AT_KIND, &failed),
+		.mode = walk_text(walk, AT_MODE, &failed),
+		.phase = !strcmp(walk->what, "metric") ? NULL : walk_text(walk, BY_PHASE, &failed),
+		.epoch = prof_column_int(query, AT_EPOCH),
+		.weight_update = prof_column_int(query, AT_UPDATE),
+		.step = prof_column_int(query, AT_STEP),
+		.microbatch = prof_column_int(query, AT_MICROBATCH),
+		.replica = prof_column_int(query, AT_REPLICA),
+		.element = element,
+		.source = source,
+		.target = target,
+	};
+	if (column >= 0) {
+		part->column = arena_strdup(&walk->diff->arena, prof_column_name(query, column));
+		failed |= !part->column;
+	}
+	return failed ? err_nomem(walk->err) : ST_OK;
+}
+
+/* --- statistics and metrics --------------------------------------------------------------------
+ */
+
+/* What a tensor that both runs have says over all its rows. */
+struct tensor_sum {
+	const char *key; /* "key (queue)": cut, the key is what remains */
+	int64_t compared, parted;
+	double l2[2], bad[2]; /* sums; source, target */
+};
+
+struct tensor_sums {
+	struct tensor_sum *at;
+	size_t count, capacity;
+};
+
+static struct tensor_sum *sums_find(struct tensor_sums *sums, struct walk *walk)
+{
+	const char *key = arena_printf(&walk->diff->arena, "%s (%s)",
+				       prof_column_text(walk->query[0], BY_KEY),
+				       prof_column_text(walk->query[0], BY_QUEUE));
+
+	for (size_t i = 0; key && i < sums->count; i++)
+		if (!strcmp(sums->at[i].key, key))
+			return &sums->at[i];
+	if (!key || mem_grow(&sums->at, &sums->capacity, sums->count + 1, sizeof(*sums->at)))
+		return NULL;
+	sums->at[sums->count] = (struct tensor_sum){.key = key};
+	return &sums->at[sums->count++];
+}
+
+/* The first value that both know and have different; -1: none. */
+static int walk_differs(const struct walk *walk)
+{
+	const int count = prof_column_count(walk->query[0]);
+
+	for (int i = VALUES; i < count; i++) {
+		if (prof_column_type(walk->query[0], i) == PROF_NULL ||
+		    prof_column_type(walk->query[1], i) == PROF_NULL)
+			continue;
+		if (prof_column_real(walk->query[0], i) != prof_column_real(walk->query[1], i))
+			return i;
+	}
+	return -1;
+}
+
+static enum status walk_values(struct walk *walk, struct tensor_sums *sums)
+{
+	const int column = walk_differs(walk);
+	struct tensor_sum *sum = sums ? sums_find(sums, walk) : NULL;
+
+	if (sums && !sum)
+		return err_nomem(walk->err);
+	walk->diff->compared++;
+	walk->diff->parted += column >= 0;
+	for (int side = 0; sum && side < 2; side++) {
+		const double l2 = prof_column_real(walk->query[side], VALUES);
+
+		sum->l2[side] += isnan(l2) ? 0 : l2;
+	}
+	if (sum) {
+		sum->compared++;
+		sum->parted += column >= 0;
+	}
+	if (column < 0)
+		return ST_OK;
+	return walk_part(walk, column, UNKNOWN, prof_column_real(walk->query[0], column),
+			 prof_column_real(walk->query[1], column));
+}
+
+/* --- captures ----------------------------------------------------------------------------------
+ */
+
+/* IEEE 754 binary16. */
+static double half_value(uint16_t bits)
+{
+	const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+	const double value = exponent == 31  ? (fraction ? NAN : INFINITY)
+			     : exponent == 0 ? ldexp(fraction, -24)
+					     : ldexp(1024 + fraction, exponent - 25);
+
+	return bits & 0x8000 ? -value : value;
+}
+
+static double captured(const unsigned char *data, size_t at, size_t width)
+{
+	float value;
+	uint16_t half;
+
+	if (width == sizeof(half)) {
+		memcpy(&half, data + at, sizeof(half));
+		return half_value(half);
+	}
+	memcpy(&value, data + at, sizeof(value));
+	return (double)value;
+}
+
+static enum status walk_captures(struct walk *walk, struct tensor_sums *sums)
+{
+	const char *dtype = prof_column_text(walk->query[0], VALUES);
+	const size_t width = dtype && !strcmp(dtype, "float16") ? sizeof(uint16_t) : sizeof(float);
+	const int64_t chunk = prof_column_int(walk->query[0], BY_CHUNK);
+	const unsigned char *data[2];
+	size_t size[2], at = 0;
+
+	(void)sums;
+	for (int side = 0; side < 2; side++)
+		data[side] = prof_column_blob(walk->query[side], VALUES + 1, &size[side]);
+	walk->diff->compared++;
+	walk->bytes = chunk == 0 ? 0 : walk->bytes;
+	if (data[0] && data[1])
+		while (at + width <= size[0] && at + width <= size[1] &&
+		       !memcmp(data[0] + at, data[1] + at, width))
+			at += width;
+	walk->bytes += at;
+	if (!data[0] || !data[1] || at + width > size[0] || at + width > size[1])
+		return ST_OK;
+	walk->diff->parted++;
+	return walk_part(walk, -1, (int64_t)(walk->bytes / width), captured(data[0], at, width),
+			 captured(data[1], at, width));
+}
+
+/* --- the walk ----------------------------------------------------------------------------------
+ */
+
+static enum status walk_next(struct walk *walk, int side)
+{
+	return prof_query_step(walk->query[side], &walk->row[side], walk->err);
+}
+
+/* Rows of both sides as they pair up. */
+static enum status walk_pairs(struct walk *walk, struct tensor_sums *sums,
+			      enum status (*compare)(struct walk *walk, struct tensor_sums *sums))
+{
+	enum status status = walk_next(walk, 0);
+
+	if (status == ST_OK)
+		status = walk_next(walk, 1);
+	while (status == ST_OK && (walk->row[0] || walk->row[1])) {
+		const int order = !walk->row[0] ? 1 : !walk->row[1] ? -1 : walk_compare(walk);
+
+		walk->diff->only_source += order < 0;
+		walk->diff->only_target += order > 0;
+		if (order == 0)
+			status = compare(walk, sums);
+		if (status == ST_OK && order <= 0)
+			status = walk_next(walk, 0);
+		if (status == ST_OK && order >= 0)
+			status = walk_next(walk, 1);
+	}
+	return status;
+}
+
+static enum status walk_run(struct walk *walk, struct prof_db *source, struct prof_db *target,
+			    const char *what, const char *sql, struct tensor_sums *sums,
+			    enum status (*compare)(struct walk *walk, struct tensor_sums *sums))
+{
+	enum status status = prof_query_open(&walk->query[0], source, sql, walk->err);
+
+	walk->what = what;
+	walk->query[1] = NULL;
+	if (status == ST_OK)
+		status = prof_query_open(&walk->query[1], target, sql, walk->err);
+	if (status == ST_OK)
+		status = walk_pairs(walk, sums, compare);
+	prof_query_close(walk->query[0]);
+	prof_query_close(walk->query[1]);
+	walk->query[0] = walk->query[1] = NULL;
+	return status;
+}
+
+static enum status part_rows(struct report_diff *diff, const struct tensor_sums *sums,
+			     struct err *err)
+{
+	for (size_t i = 0; i < sums->count; i++) {
+		const struct tensor_sum *sum = &sums->at[i];
+		const struct {
+			const char *name;
+			enum report_quantity quantity;
+			double source, target;
+		} values[] = {
+			{"mean_l2", REPORT_REAL, sum->l2[0] / (double)sum->compared,
+			 sum->l2[1] / (double)sum->compared},
+			{"rows_equal", REPORT_COUNT, (double)sum->compared,
+			 (double)(sum->compared - sum->parted)},
+		};
+
+		for (size_t v = 0; v < ARRAY_LEN(values); v++) {
+			struct report_diff_row *row = report__diff_add(diff);
+
+			if (!row)
+				return err_nomem(err);
+			*row = (struct report_diff_row){
+				.section = "tensors",
+				.key = sum->key,
+				.name = values[v].name,
+				.quantity = values[v].quantity,
+				.in_source = true,
+				.in_target = true,
+				.source = {.known = true, .number = values[v].source},
+				.target = {.known = true, .number = values[v].target},
+			};
+		}
+	}
+	return ST_OK;
+}
+
+enum status report__diff_part(struct report_diff *diff, struct prof_db *source,
+			      struct prof_db *target, struct err *err)
+{
+	struct walk walk = {.diff = diff, .err = err};
+	struct tensor_sums sums = {0};
+	enum status status;
+
+	status = walk_run(&walk, source, target, "capture", sql_captures, NULL, walk_captures);
+	if (status == ST_OK)
+		status = walk_run(&walk, source, target, "tensor", sql_stats, &sums, walk_values);
+	if (status == ST_OK)
+		status = walk_run(&walk, source, target, "metric", sql_metrics, NULL, walk_values);
+	if (status == ST_OK)
+		status = part_rows(diff, &sums, err);
+	mem_free(sums.at);
+	return status;
+}

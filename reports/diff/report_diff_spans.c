@@ -1,0 +1,239 @@
+/*
+ * Two runs' spans by name: how many, and how long in all.
+ *
+ * Rows are read once each and added up by call site; SQLite would sort them all to group them.
+ * Threading: none. Ownership: texts of the result are the comparison's arena's.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/diff/report_diff_internal.h"
+#include "reports/import/report_import_intern.h"
+
+#define SITES_MAX (1 << 22) /* of a damaged file */
+#define STEP_NAME "ProfilerStep#"
+
+/* A name on a clock, of both runs. */
+struct span_sum {
+	const char *key;
+	bool host;
+	double count[2], total_ns[2];
+};
+
+struct span_sums {
+	struct report_diff *diff;
+	struct import_intern keys; /* those of .at by their number */
+	struct span_sum *at;
+	size_t capacity;
+};
+
+/* What the spans of one run add up to, by site and clock. */
+struct site_sum {
+	double count, total_ns;
+};
+
+struct site_sums {
+	struct site_sum *at; /* 2 x site_id + clock */
+	size_t capacity;
+	struct site_sum outermost[2]; /* of depth 0, by clock */
+};
+
+static const char sql_spans[] =
+	"SELECT r.site_id, coalesce(t.clock, 0), r.dur_ns, r.depth FROM span_rows r "
+	"LEFT JOIN track_rows t ON t.track_id = r.track_id";
+static const char sql_sites[] =
+	"SELECT s.site_id, coalesce(g.value, ''), coalesce(n.value, '?') FROM sites s "
+	"LEFT JOIN strings g ON g.string_id = s.category_id "
+	"LEFT JOIN strings n ON n.string_id = s.name_id ORDER BY s.site_id";
+
+static enum status sites_add(struct site_sums *sums, const struct prof_query *query,
+			     struct err *err)
+{
+	const int64_t site = prof_column_int(query, 0);
+	const int clock = prof_column_int(query, 1) == 1;
+	const size_t at = 2 * (size_t)site + (size_t)clock, before = sums->capacity;
+	const double ns = prof_column_type(query, 2) == PROF_INT ? prof_column_real(query, 2) : 0;
+
+	if (prof_column_int(query, 3) == 0) {
+		sums->outermost[clock].count++;
+		sums->outermost[clock].total_ns += ns;
+	}
+	if (site < 0 || site > SITES_MAX)
+		return ST_OK;
+	if (mem_grow(&sums->at, &sums->capacity, at + 1, sizeof(*sums->at)))
+		return err_nomem(err);
+	if (sums->capacity > before)
+		memset(sums->at + before, 0, (sums->capacity - before) * sizeof(*sums->at));
+	sums->at[at].count++;
+	sums->at[at].total_ns += ns;
+	return ST_OK;
+}
+
+static enum status sites_read(struct site_sums *sums, struct prof_db *db, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql_spans, err);
+	bool row;
+
+	while (status == ST_OK) {
+		status = prof_query_step(query, &row, err);
+		if (status != ST_OK || !row)
+			break;
+		status = sites_add(sums, query, err);
+	}
+	prof_query_close(query);
+	return status;
+}
+
+/* The sums of @key, made where they are new; NULL: no memory. */
+static struct span_sum *spans_find(struct span_sums *sums, const char *key, bool host)
+{
+	bool fresh;
+	const uint32_t id =
+		report__import_intern(&sums->keys, key, strlen(key), UINT32_MAX - 1, &fresh);
+
+	if (id == IMPORT_NO_ID)
+		return NULL;
+	if (mem_grow(&sums->at, &sums->capacity, sums->keys.count, sizeof(*sums->at)))
+		return NULL;
+	if (fresh)
+		sums->at[id] = (struct span_sum){.key = arena_strdup(&sums->diff->arena, key),
+						 .host = host};
+	return sums->at[id].key ? &sums->at[id] : NULL;
+}
+
+static enum status spans_add(struct span_sums *sums, const char *key, size_t clock, int side,
+			     const struct site_sum *add, struct err *err)
+{
+	struct span_sum *sum;
+
+	if (add->count == 0)
+		return ST_OK;
+	sum = spans_find(sums, key, clock == 0);
+	if (!sum)
+		return err_nomem(err);
+	sum->count[side] += add->count;
+	sum->total_ns[side] += add->total_ns;
+	return ST_OK;
+}
+
+static const char *const clock_names[] = {"host", "device"};
+
+/* A profiler's steps are one name, as they are repetitions of one thing; else the name, all of it:
+ * the names of templates part late. */
+static void spans_key(struct str *key, size_t clock, const char *category, const char *name)
+{
+	str_clear(key);
+	str_addf(key, "%s%s%s ", clock_names[clock], category && *category ? " " : "",
+		 category ? category : "");
+	if (name && str_starts_with(name, STEP_NAME))
+		str_add(key, STEP_NAME "*");
+	else
+		str_add(key, name ? name : "?");
+}
+
+/* A site of one run under its name. @side: 0 source, 1 target. */
+static enum status spans_name(struct span_sums *sums, const struct site_sums *sites,
+			      const struct prof_query *query, int side, struct err *err)
+{
+	const int64_t site = prof_column_int(query, 0);
+	const char *category = prof_column_text(query, 1), *name = prof_column_text(query, 2);
+	enum status status = ST_OK;
+	struct str key = {0};
+
+	for (size_t clock = 0; status == ST_OK && clock < 2; clock++) {
+		const size_t at = 2 * (size_t)site + clock;
+
+		if (site < 0 || at >= sites->capacity)
+			continue;
+		spans_key(&key, clock, category, name);
+		status = key.failed ? err_nomem(err)
+				    : spans_add(sums, str_peek(&key), clock, side, &sites->at[at],
+						err);
+	}
+	str_free(&key);
+	return status;
+}
+
+/* "host, outermost": the whole of a run, of which alone more is worse. */
+static enum status spans_outermost(struct span_sums *sums, const struct site_sums *sites, int side,
+				   struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (size_t clock = 0; status == ST_OK && clock < 2; clock++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "%s, outermost", clock_names[clock]);
+		status = spans_add(sums, key, clock, side, &sites->outermost[clock], err);
+	}
+	return status;
+}
+
+static enum status spans_read(struct span_sums *sums, struct prof_db *db, int side, struct err *err)
+{
+	struct site_sums sites = {0};
+	struct prof_query *query = NULL;
+	enum status status = sites_read(&sites, db, err);
+	bool row;
+
+	if (status == ST_OK)
+		status = spans_outermost(sums, &sites, side, err);
+	if (status == ST_OK)
+		status = prof_query_open(&query, db, sql_sites, err);
+	while (status == ST_OK) {
+		status = prof_query_step(query, &row, err);
+		if (status != ST_OK || !row)
+			break;
+		status = spans_name(sums, &sites, query, side, err);
+	}
+	prof_query_close(query);
+	mem_free(sites.at);
+	return status;
+}
+
+static enum status spans_row(struct report_diff *diff, const struct span_sum *sum, const char *name,
+			     enum report_quantity quantity, const double value[2], struct err *err)
+{
+	struct report_diff_row *row = report__diff_add(diff);
+
+	if (!row)
+		return err_nomem(err);
+	*row = (struct report_diff_row){
+		.section = "spans",
+		.key = sum->key,
+		.name = name,
+		.quantity = quantity,
+		.measured = sum->host,
+		.in_source = sum->count[0] > 0,
+		.in_target = sum->count[1] > 0,
+		.better = quantity == REPORT_NS && strstr(sum->key, ", outermost")
+				  ? REPORT_DIFF_LOWER
+				  : REPORT_DIFF_NEITHER,
+		.source = {.known = sum->count[0] > 0, .number = value[0]},
+		.target = {.known = sum->count[1] > 0, .number = value[1]},
+	};
+	return ST_OK;
+}
+
+enum status report__diff_spans(struct report_diff *diff, struct prof_db *source,
+			       struct prof_db *target, struct err *err)
+{
+	struct span_sums sums = {.diff = diff};
+	enum status status = spans_read(&sums, source, 0, err);
+
+	if (status == ST_OK)
+		status = spans_read(&sums, target, 1, err);
+	for (size_t i = 0; status == ST_OK && i < sums.keys.count; i++) {
+		status = spans_row(diff, &sums.at[i], "total_ns", REPORT_NS, sums.at[i].total_ns,
+				   err);
+		if (status == ST_OK)
+			status = spans_row(diff, &sums.at[i], "count", REPORT_COUNT,
+					   sums.at[i].count, err);
+	}
+	mem_free(sums.at);
+	report__import_intern_fini(&sums.keys);
+	return status;
+}

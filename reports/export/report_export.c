@@ -1,0 +1,458 @@
+/*
+ * The verb `export`: its formats and its command line.
+ *
+ * Threading: none. Ownership: the database is open for one export. Prints, as the front end does.
+ */
+#include "reports/export/report_export.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "common/clock.h"
+#include "common/fmt.h"
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/report_find.h"
+#include "reports/table/report_internal.h"
+#include "reports/popvision/report_popvision.h"
+#include "reports/public/report_public.h"
+#include "reports/report_verbs.h"
+
+#define BIT(option) (1u << REPORT_EXPORT_##option)
+#define TIMELINE    (BIT(WINDOW) | BIT(EXECUTION) | BIT(CLOCK))
+
+static const struct report_export export_table[] = {
+	{"chrome", "Chrome's trace JSON", "trace.json", TIMELINE, true, report_export_chrome},
+	{"folded", "stacks of spans, for flame graphs", "stacks.folded", TIMELINE, true,
+	 report_export_folded},
+	{"html", "a page of charts and tables", "run.html", 0, true, report_export_html},
+	{"npz", "captured tensors, for numpy.load()", "captures.npz", BIT(KEYS) | BIT(STEPS), false,
+	 report_export_npz},
+	{"popvision", "a folder with graph.json, execution.json and debug.cbor", "popvision", 0,
+	 false, report_export_popvision},
+	{"speedscope", "speedscope's own file", "run.speedscope.json", TIMELINE, true,
+	 report_export_speedscope},
+	{"torch-csv", "a pipeline's schedule, for PyTorch", "schedule.csv",
+	 BIT(WEIGHT_UPDATE) | BIT(CLOCK) | BIT(EXECUTION), true, report_export_torch_csv},
+};
+
+const struct report_export *report_exports(int *count)
+{
+	*count = (int)ARRAY_LEN(export_table);
+	return export_table;
+}
+
+static enum status export_find(const struct report_export **out, const char *name, struct err *err)
+{
+	const char *names[ARRAY_LEN(export_table)], *near;
+	struct str all = {0};
+
+	*out = NULL;
+	for (size_t i = 0; i < ARRAY_LEN(export_table); i++) {
+		names[i] = export_table[i].name;
+		str_addf(&all, "%s%s", i > 0 ? ", " : "", names[i]);
+		if (name != NULL && strcmp(names[i], name) == 0)
+			*out = &export_table[i];
+	}
+	near = name == NULL ? NULL : str_nearest(name, names, ARRAY_LEN(names));
+	if (*out == NULL && name == NULL)
+		err_set(err, ST_INVALID, "no format given (%s)", str_peek(&all));
+	else if (*out == NULL && near != NULL)
+		err_set(err, ST_INVALID, "unknown format \"%s\" (did you mean \"%s\"?)", name,
+			near);
+	else if (*out == NULL)
+		err_set(err, ST_INVALID, "unknown format \"%s\" (%s)", name, str_peek(&all));
+	str_free(&all);
+	return *out == NULL ? ST_INVALID : ST_OK;
+}
+
+/* Where the file goes, or why it cannot go there. */
+static enum status export_check_file(const struct report_export *format, const char *report,
+				     const char *path, bool force, struct err *err)
+{
+	struct stat info;
+	enum status status;
+
+	if (strcmp(path, "-") == 0)
+		return format->text ? ST_OK
+				    : err_set(err, ST_INVALID,
+					      "%s: needs a file (-o FILE), not the standard "
+					      "output",
+					      format->name);
+	status = report_find_check_output(report, path, err);
+	if (status != ST_OK)
+		return status;
+	if (!force && fs_exists(path))
+		return err_set(err, ST_INVALID, "%s: is there already (--force replaces it)", path);
+	/* Opening a pipe would wait for its reader. */
+	if (!stat(path, &info) && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+		return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file%s", path,
+			       format->text ? " (-o - writes to the standard output)" : "");
+	return ST_OK;
+}
+
+/* --- watching ----------------------------------------------------------------------------------
+ */
+
+#define PROGRESS_NS 200000000
+
+static volatile sig_atomic_t export_stopped;
+
+struct report_progress {
+	bool shown; /* on a terminal */
+	bool drawn; /* there is a line to take away */
+	uint64_t next_ns;
+};
+
+static void export_on_signal(int number)
+{
+	export_stopped = number;
+}
+
+/* The first signal ends the export and leaves nothing of it; the second ends the program. */
+static void export_catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = export_on_signal,
+				   .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+
+	sigemptyset(&action.sa_mask);
+	export_stopped = 0;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+enum status report_export_tick(const struct report_export_request *request, int64_t done,
+			       int64_t total, struct err *err)
+{
+	struct report_progress *progress = request->progress;
+	char count[FMT_SIZE], of[FMT_SIZE];
+
+	if (progress == NULL)
+		return ST_OK;
+	if (export_stopped)
+		return err_set(err, ST_INTERRUPTED, "interrupted: nothing was written");
+	if (!progress->shown || clock_ns() < progress->next_ns)
+		return ST_OK;
+	progress->next_ns = clock_ns() + PROGRESS_NS;
+	progress->drawn = true;
+	fprintf(stderr, "\r%s%s%s\033[K", fmt_count(count, done), total > 0 ? " of " : "",
+		total > 0 ? fmt_count(of, total) : "");
+	return ST_OK;
+}
+
+static void export_progress_begin(struct report_progress *progress)
+{
+	*progress = (struct report_progress){.shown = isatty(STDERR_FILENO) != 0,
+					     .next_ns = clock_ns() + 5 * PROGRESS_NS};
+}
+
+static void export_progress_end(const struct report_progress *progress)
+{
+	if (progress->drawn)
+		fputs("\r\033[K", stderr);
+}
+
+enum status report_export_tell(const struct report_export_request *request, const char *path,
+			       const char *what, const char *notes, struct err *err)
+{
+	if (request->progress != NULL)
+		export_progress_end(request->progress);
+	fprintf(request->out, "%s%s%s\n%s", strcmp(path, "-") == 0 ? "" : path,
+		strcmp(path, "-") == 0 ? "" : ": ", what, notes);
+	if (request->unfinished)
+		fprintf(request->out, "%s\n", request->unfinished);
+	return fflush(request->out) == 0 ? ST_OK
+					 : err_set(err, ST_IO, "write: %s", strerror(errno));
+}
+
+/* --- the command -------------------------------------------------------------------------------
+ */
+
+struct export_line {
+	const char *words[2]; /* REPORT, FORMAT */
+	int word_count;
+	const char *file, *keys;
+	bool force, steps;
+	const char *clock; /* NULL: both */
+	int64_t from_ns, to_ns, execution, weight_update;
+	const struct cli_option *given[REPORT_EXPORT_OPTIONS]; /* those of formats, by bit */
+};
+
+enum {
+	OPTION_OUTPUT,
+	OPTION_FORCE,
+	OPTION_FROM,
+	OPTION_TO,
+	OPTION_EXECUTION,
+	OPTION_CLOCK,
+	OPTION_WEIGHT_UPDATE,
+	OPTION_KEYS,
+	OPTION_STEPS
+};
+
+static const struct cli_option export_options[] = {
+	[OPTION_OUTPUT] = {.name = "--output",
+			   .letter = 'o',
+			   .argument = "FILE",
+			   .help = "The file (popvision: the folder) to write; by default "
+				   "trace.json, captures.npz and so on, here. - is the standard "
+				   "output, and a name that ends in .gz is compressed (not npz, "
+				   "popvision)."},
+	[OPTION_FORCE] = {.name = "--force", .help = "Replace FILE if it is there."},
+	[OPTION_FROM] = {.name = "--from",
+			 .argument = "NS",
+			 .help = "Only what ends at or after this ns of its clock."},
+	[OPTION_TO] = {.name = "--to",
+		       .argument = "NS",
+		       .help = "Only what begins before this ns of its clock."},
+	[OPTION_EXECUTION] = {.name = "--execution",
+			      .argument = "N",
+			      .help = "Only what belongs to this execution (from 0)."},
+	[OPTION_CLOCK] = {.name = "--clock",
+			  .argument = "WHICH",
+			  .choices = "host device",
+			  .help = "Only what was measured on the host, or simulated on the "
+				  "device."},
+	[OPTION_WEIGHT_UPDATE] = {.name = "--weight-update",
+				  .argument = "N",
+				  .help = "torch-csv: this weight update; by default the first."},
+	[OPTION_KEYS] = {.name = "--keys",
+			 .argument = "PATTERN",
+			 .help = "npz: only tensors whose key fits this shell pattern "
+				 "('Dense_1*')."},
+	[OPTION_STEPS] = {.name = "--steps",
+			  .help = "npz: beside each array NAME also NAME@step, the step (of what "
+				  "belongs to a weight update: the update) of each enqueue; -1: "
+				  "unknown."},
+};
+
+static const char *export_second(size_t at)
+{
+	return at < ARRAY_LEN(export_table) ? export_table[at].name : NULL;
+}
+
+const struct cli_command report_export_cli = {
+	.name = "ipu-report export",
+	.synopsis = "REPORT FORMAT [-o FILE]",
+	.summary = "what a run recorded, as a file for other programs",
+	.about =
+		"Write what a run recorded to a file that other programs read. `ipu-report REPORT "
+		"export FORMAT` is the same.\n\n"
+		"chrome: the timeline as Chrome's trace JSON: spans, instants, flows, counters "
+		"and the steps of the simulated IPUs. Perfetto (ui.perfetto.dev), "
+		"chrome://tracing and speedscope open it.\n\n"
+		"speedscope: the spans of each track as speedscope's own file "
+		"(www.speedscope.app): many more of them than it can take as Chrome's.\n\n"
+		"folded: a line for each stack of spans, `track;outer;inner NS`, with the time "
+		"spent in it alone: for flamegraph.pl, inferno and speedscope.\n\n"
+		"torch-csv: the order of work of one weight update, a line for each IPU of a "
+		"replica and cells such as 2F0 (stage, phase, micro-batch): what "
+		"torch.distributed.pipelining reads as a compute_only schedule. Of the device's "
+		"clock where it was recorded. Of a run without training: the first execution.\n\n"
+		"html: one page, without scripts or network to be read: the summary, a Gantt chart "
+		"of the pipeline, the memory of the tiles, liveness, metrics and statistics of "
+		"tensors.\n\n"
+		"npz: captured tensors, for numpy.load(): an array per tensor, named by its key, "
+		"all enqueues stacked: (enqueues, [replicas,] shape). Captures of another shape "
+		"(a last, short batch) are an array of their own, NAME@16x128. Values are stored "
+		"as they were recorded.\n\n"
+		"popvision: a folder with graph.json, execution.json and debug.cbor, as a run "
+		"writes beside profile.db where its options ask for them: of a killed run, or of "
+		"one that did not ask.",
+	.options = export_options,
+	.option_count = ARRAY_LEN(export_options),
+	.examples =
+		"ipu-report run.db export chrome\tThe timeline, as trace.json, for Perfetto.\n"
+		"ipu-report run.db export chrome --execution 3 -o third.json.gz\tOf one execution, "
+		"compressed.\n"
+		"ipu-report run.db export folded -o - | flamegraph.pl > run.svg\tWhere the time "
+		"went.\n"
+		"ipu-report run.db export npz -o out.npz --keys 'Dense_128*'\tCaptured "
+		"tensors of a layer, for numpy.\n",
+	.words = "FILE",
+	.second = export_second,
+};
+
+/* Where an option's value goes, and which formats understand it. */
+enum value_kind {
+	VALUE_SWITCH,
+	VALUE_TEXT,
+	VALUE_NUMBER
+};
+
+#define FIELD(kind, name, bit)                                                                     \
+	{                                                                                          \
+		kind, offsetof(struct export_line, name), bit                                      \
+	}
+static const struct {
+	enum value_kind kind;
+	size_t offset;
+	int bit; /* of enum report_export_option; -1: all formats */
+} export_fields[] = {
+	[OPTION_OUTPUT] = FIELD(VALUE_TEXT, file, -1),
+	[OPTION_FORCE] = FIELD(VALUE_SWITCH, force, -1),
+	[OPTION_FROM] = FIELD(VALUE_NUMBER, from_ns, REPORT_EXPORT_WINDOW),
+	[OPTION_TO] = FIELD(VALUE_NUMBER, to_ns, REPORT_EXPORT_WINDOW),
+	[OPTION_EXECUTION] = FIELD(VALUE_NUMBER, execution, REPORT_EXPORT_EXECUTION),
+	[OPTION_CLOCK] = FIELD(VALUE_TEXT, clock, REPORT_EXPORT_CLOCK),
+	[OPTION_WEIGHT_UPDATE] = FIELD(VALUE_NUMBER, weight_update, REPORT_EXPORT_WEIGHT_UPDATE),
+	[OPTION_KEYS] = FIELD(VALUE_TEXT, keys, REPORT_EXPORT_KEYS),
+	[OPTION_STEPS] = FIELD(VALUE_SWITCH, steps, REPORT_EXPORT_STEPS),
+};
+_Static_assert(ARRAY_LEN(export_fields) == ARRAY_LEN(export_options), "fields out of step");
+
+static enum status export_number(const struct cli_argument *argument, int64_t *out, struct err *err)
+{
+	long long value;
+
+	if (!str_to_int(argument->value, &value) || value < 0)
+		return err_set(err, ST_INVALID, "%s: must be a whole number from 0, not \"%s\"",
+			       argument->name, argument->value);
+	*out = value;
+	return ST_OK;
+}
+
+static enum status export_option(struct export_line *line, const struct cli_argument *argument,
+				 struct err *err)
+{
+	const size_t at = (size_t)(argument->option - export_options);
+	void *field = (char *)line + export_fields[at].offset;
+
+	if (export_fields[at].bit >= 0)
+		line->given[export_fields[at].bit] = argument->option;
+	switch (export_fields[at].kind) {
+	case VALUE_SWITCH:
+		*(bool *)field = true;
+		break;
+	case VALUE_TEXT:
+		*(const char **)field = argument->value;
+		break;
+	case VALUE_NUMBER:
+		return export_number(argument, field, err);
+	}
+	return ST_OK;
+}
+
+static enum status export_parse(struct export_line *line, int argc, char **argv, struct err *err)
+{
+	struct cli_argument argument;
+	struct cli_walk walk;
+	enum status status;
+	bool more;
+
+	*line = (struct export_line){.from_ns = INT64_MIN,
+				     .to_ns = INT64_MAX,
+				     .execution = INT64_MIN,
+				     .weight_update = INT64_MIN};
+	cli_begin(&walk, &report_export_cli, argc, argv, false);
+	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
+		if (argument.option)
+			status = export_option(line, &argument, err);
+		else if (line->word_count < (int)ARRAY_LEN(line->words))
+			line->words[line->word_count++] = argument.value;
+		else
+			status = err_set(err, ST_INVALID,
+					 "one word too many: \"%s\" (REPORT and FORMAT are enough)",
+					 argument.value);
+		if (status != ST_OK)
+			return status;
+	}
+	if (status == ST_OK && line->from_ns >= line->to_ns)
+		status = err_set(err, ST_INVALID, "--from %lld: is not before --to %lld",
+				 (long long)line->from_ns, (long long)line->to_ns);
+	return status;
+}
+
+/* Every option that was given is one of the format's. */
+static enum status export_check_options(const struct export_line *line,
+					const struct report_export *format, struct err *err)
+{
+	struct str others = {0};
+	enum status status = ST_OK;
+
+	for (int bit = 0; bit < REPORT_EXPORT_OPTIONS && status == ST_OK; bit++) {
+		if (line->given[bit] == NULL || (format->options & 1u << bit) != 0)
+			continue;
+		for (size_t i = 0; i < ARRAY_LEN(export_table); i++)
+			if ((export_table[i].options & 1u << bit) != 0)
+				str_addf(&others, "%s%s", others.length > 0 ? ", " : "",
+					 export_table[i].name);
+		status =
+			err_set(err, ST_INVALID, "%s: is of no use to export %s (it belongs to %s)",
+				line->given[bit]->name, format->name, str_peek(&others));
+	}
+	str_free(&others);
+	return status;
+}
+
+static enum status export_write(const struct export_line *line, const struct report_export *format,
+				const char *file, struct err *err)
+{
+	struct report_progress progress;
+	struct report_export_request request = {
+		.path = line->words[0],
+		.keys = line->keys,
+		.steps = line->steps,
+		.from_ns = line->from_ns,
+		.to_ns = line->to_ns,
+		.execution = line->execution,
+		.weight_update = line->weight_update,
+		.clock = line->clock == NULL ? -1 : strcmp(line->clock, "host") != 0,
+		.progress = &progress,
+		.out = strcmp(file, "-") == 0 ? stderr : stdout,
+	};
+	char unfinished[REPORT_UNFINISHED_SIZE];
+	struct ips_report *report;
+	enum status status = report_public_open(&report, request.path, err);
+
+	if (status != ST_OK)
+		return status;
+	request.db = report_public_db(report);
+	request.live = ips_report_info(report)->state == IPS_REPORT_RECORDING;
+	request.unfinished = report__unfinished(request.db, unfinished);
+	export_catch_signals(); /* before there is a file to take away */
+	export_progress_begin(&progress);
+	status = format->run(&request, file, err);
+	export_progress_end(&progress);
+	ips_report_close(report);
+	return status;
+}
+
+static enum status export_run(const struct export_line *line, struct err *err)
+{
+	const struct report_export *format;
+	const char *file;
+	enum status status;
+
+	if (!line->word_count)
+		return report_find_suggest(".", "ipu-report export", "no report given", err);
+	status = report_find_check(line->words[0], "ipu-report export", err);
+	if (status == ST_OK)
+		status = export_find(&format, line->words[1], err);
+	if (status == ST_OK)
+		status = export_check_options(line, format, err);
+	if (status != ST_OK)
+		return status;
+	file = line->file ? line->file : format->file;
+	status = export_check_file(format, line->words[0], file, line->force, err);
+	return status == ST_OK ? export_write(line, format, file, err) : status;
+}
+
+int report_export_command(int argc, char **argv)
+{
+	struct export_line line;
+	struct err err = {0};
+	enum status status;
+
+	if (cli_standard(&report_export_cli, argc, argv, stdout))
+		return 0;
+	status = export_parse(&line, argc, argv, &err);
+	if (status == ST_OK)
+		status = export_run(&line, &err);
+	return status == ST_OK ? 0 : cli_fail(&report_export_cli, &err);
+}

@@ -1,0 +1,220 @@
+/*
+ * `export folded`: stacks of spans and the time spent in each alone, for flame graphs.
+ *
+ * Stacks are a tree: a node for each distinct one, found by its parent and name through a hash
+ * table. Memory grows with the distinct stacks, not with the spans; lines come in the order in
+ * which stacks were first met, track by track. Threading: none. Ownership: an export has its tree.
+ */
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "reports/export/report_sink.h"
+#include "reports/export/report_sites.h"
+#include "reports/export/report_walk.h"
+
+#define NONE       SIZE_MAX
+#define DEPTH_MOST 4096 /* names in a line; deeper spans count for the one they are in */
+
+struct node {
+	size_t parent; /* NONE: a track */
+	const char *name;
+	int64_t self_ns;
+};
+
+struct path {
+	size_t *nodes; /* of the spans around, by depth */
+	size_t capacity;
+};
+
+struct folded {
+	const struct report_export_request *request;
+	struct report_sink sink;
+	struct report_walk walk;
+	struct report_sites sites;
+	struct node *nodes;
+	size_t count, capacity;
+	size_t *slots; /* the hash table: a node's number + 1, 0: free */
+	size_t slot_count;
+	struct path paths[REPORT_WALK_LANES];
+	size_t track; /* the node of the track being read */
+	int64_t lines;
+};
+
+/* --- the tree ----------------------------------------------------------------------------------
+ */
+
+static size_t hash_of(size_t parent, const char *name)
+{
+	uint64_t hash = 1469598103934665603u ^ parent;
+
+	for (; *name != '\0'; name++)
+		hash = (hash ^ (unsigned char)*name) * 1099511628211u;
+	return (size_t)(hash ^ hash >> 29);
+}
+
+/* The slot of the node, or the free one where it belongs. */
+static size_t *slot_of(const struct folded *folded, size_t parent, const char *name)
+{
+	size_t at = hash_of(parent, name) & (folded->slot_count - 1);
+
+	while (folded->slots[at] != 0) {
+		const struct node *node = &folded->nodes[folded->slots[at] - 1];
+
+		if (node->parent == parent && strcmp(node->name, name) == 0)
+			break;
+		at = (at + 1) & (folded->slot_count - 1);
+	}
+	return &folded->slots[at];
+}
+
+/* At most half of the slots are in use. */
+static enum status slots_grow(struct folded *folded, struct err *err)
+{
+	const size_t wanted = folded->slot_count == 0 ? 1024 : 2 * folded->slot_count;
+
+	if (2 * (folded->count + 1) <= folded->slot_count)
+		return ST_OK;
+	mem_free(folded->slots);
+	folded->slot_count = wanted;
+	folded->slots = mem_calloc(wanted, sizeof(*folded->slots));
+	if (folded->slots == NULL)
+		return err_nomem(err);
+	for (size_t i = 0; i < folded->count; i++)
+		*slot_of(folded, folded->nodes[i].parent, folded->nodes[i].name) = i + 1;
+	return ST_OK;
+}
+
+static enum status node_of(struct folded *folded, size_t parent, const char *name, size_t *out,
+			   struct err *err)
+{
+	enum status status = slots_grow(folded, err);
+	size_t *slot;
+
+	if (status != ST_OK)
+		return status;
+	slot = slot_of(folded, parent, name);
+	if (*slot == 0) {
+		if (mem_grow(&folded->nodes, &folded->capacity, folded->count + 1,
+			     sizeof(*folded->nodes)) != 0)
+			return err_nomem(err);
+		folded->nodes[folded->count++] = (struct node){parent, name, 0};
+		*slot = folded->count;
+	}
+	*out = *slot - 1;
+	return ST_OK;
+}
+
+static enum status enter_span(void *user, const struct prof_track *track,
+			      const struct report_walk_span *span, struct err *err)
+{
+	struct folded *folded = user;
+	struct path *path = &folded->paths[span->lane];
+	const size_t depth = span->depth < DEPTH_MOST ? span->depth : DEPTH_MOST - 1;
+	const size_t parent = depth == 0 ? folded->track : path->nodes[depth - 1];
+	const size_t site = report_sites_find(&folded->sites, span->site_id);
+	const char *name = folded->sites.items[site].name;
+	enum status status;
+	size_t node = NONE;
+
+	(void)track;
+	if (mem_grow(&path->nodes, &path->capacity, depth + 1, sizeof(*path->nodes)) != 0)
+		return err_nomem(err);
+	if (span->depth >= DEPTH_MOST)
+		return ST_OK;
+	status = node_of(folded, parent, name == NULL ? "" : name, &node, err);
+	if (status != ST_OK)
+		return status;
+	path->nodes[depth] = node;
+	folded->nodes[node].self_ns += span->dur_ns;
+	if (depth > 0)
+		folded->nodes[parent].self_ns -= span->dur_ns;
+	return ST_OK;
+}
+
+/* --- the file ----------------------------------------------------------------------------------
+ */
+
+/* A name within a line: what separates there is replaced. */
+static void put_name(struct report_sink *sink, const char *name)
+{
+	for (; *name != '\0'; name++) {
+		const unsigned char c = (unsigned char)*name;
+
+		*report_sink_room(sink) = c == ';' ? ':' : c < 0x20 || c == 0x7f ? ' ' : (char)c;
+		sink->used++;
+	}
+}
+
+static void put_node(struct folded *folded, size_t at)
+{
+	size_t names[DEPTH_MOST + 1], count = 0;
+
+	if (folded->nodes[at].self_ns <= 0)
+		return;
+	for (size_t node = at; node != NONE; node = folded->nodes[node].parent)
+		names[count++] = node;
+	while (count > 0) {
+		put_name(&folded->sink, folded->nodes[names[--count]].name);
+		report_sink_text(&folded->sink, count > 0 ? ";" : " ");
+	}
+	report_sink_int(&folded->sink, folded->nodes[at].self_ns);
+	report_sink_text(&folded->sink, "\n");
+	folded->lines++;
+}
+
+static enum status put_all(struct folded *folded, struct err *err)
+{
+	const struct report_walk_taker taker = {enter_span, NULL, folded};
+	struct report_walk *walk = &folded->walk;
+	enum status status = ST_OK;
+
+	for (int i = 0; i < walk->track_count && status == ST_OK; i++) {
+		if (!report_walk_wants(walk, &walk->tracks[i]))
+			continue;
+		status = node_of(folded, NONE, walk->tracks[i].track, &folded->track, err);
+		if (status == ST_OK)
+			status = report_walk_spans(walk, &walk->tracks[i], &taker, err);
+	}
+	for (size_t i = 0; i < folded->count && status == ST_OK; i++)
+		put_node(folded, i);
+	return status;
+}
+
+static enum status tell(const struct folded *folded, const char *path, struct err *err)
+{
+	char lines[FMT_SIZE], spans[FMT_SIZE];
+	struct str what = {0};
+	enum status status;
+
+	str_addf(&what, "%s stack%s of %s span%s", fmt_count(lines, folded->lines),
+		 folded->lines == 1 ? "" : "s", fmt_count(spans, folded->walk.counts.spans),
+		 folded->walk.counts.spans == 1 ? "" : "s");
+	status = what.failed ? err_nomem(err)
+			     : report_walk_tell(&folded->walk, path, str_peek(&what), "", err);
+	str_free(&what);
+	return status;
+}
+
+enum status report_export_folded(const struct report_export_request *request, const char *path,
+				 struct err *err)
+{
+	struct folded folded = {.request = request};
+	enum status status = report_walk_open(&folded.walk, request, err);
+
+	if (status == ST_OK)
+		status = report_sites_read(&folded.sites, request->db, err);
+	if (status == ST_OK)
+		status = report_sink_open(&folded.sink, path, err);
+	if (status == ST_OK)
+		status = report_sink_close(&folded.sink, put_all(&folded, err));
+	if (status == ST_OK)
+		status = tell(&folded, path, err);
+	for (int i = 0; i < REPORT_WALK_LANES; i++)
+		mem_free(folded.paths[i].nodes);
+	mem_free(folded.nodes);
+	mem_free(folded.slots);
+	report_sites_free(&folded.sites);
+	report_walk_close(&folded.walk);
+	return status;
+}

@@ -1,0 +1,202 @@
+/*
+ * `export speedscope`: the spans as speedscope's own file: an evented profile for each track, whole
+ * ns, names shared.
+ *
+ * A further lane of a track that does not nest is a profile of its own, read in a pass of its own.
+ * Threading: none. Ownership: an export has its sink, walk and sites.
+ */
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "reports/export/report_sink.h"
+#include "reports/export/report_sites.h"
+#include "reports/export/report_walk.h"
+
+struct scope {
+	const struct report_export_request *request;
+	struct report_sink sink;
+	struct report_walk walk;
+	struct report_sites sites;
+	struct str text; /* scratch */
+	int lane;        /* that is being written, and the last that was met */
+	int last_lane;
+	int64_t events, end_ns; /* of the profile */
+	int64_t spans, profiles;
+};
+
+static void put_text(struct scope *scope, const char *text)
+{
+	struct jsonw w;
+
+	str_clear(&scope->text);
+	jsonw_init_str(&w, &scope->text, 0);
+	jsonw_text(&w, text == NULL ? "" : text);
+	report_sink_add(&scope->sink, str_peek(&scope->text), scope->text.length);
+	if (scope->text.failed)
+		report_sink_fail(&scope->sink, err_nomem(scope->sink.err));
+}
+
+/* --- profiles ----------------------------------------------------------------------------------
+ */
+
+static void profile_begin(struct scope *scope, const struct prof_track *track)
+{
+	struct str name = {0};
+
+	str_addf(&name, "%s", track->track);
+	if (scope->lane > 0)
+		str_addf(&name, " (%d)", scope->lane + 1);
+	if (track->clock != IPS_HOST)
+		str_add(&name, " (simulated)");
+	report_sink_text(&scope->sink, scope->profiles++ > 0 ? ",\n" : "\n");
+	report_sink_text(&scope->sink, "{\"type\":\"evented\",\"name\":");
+	put_text(scope, str_peek(&name));
+	report_sink_text(&scope->sink, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"events\":[");
+	str_free(&name);
+}
+
+static void put_event(struct scope *scope, char type, int64_t at, int64_t site_id)
+{
+	struct report_sink *sink = &scope->sink;
+
+	report_sink_text(sink, scope->events++ > 0 ? ",\n" : "\n");
+	report_sink_text(sink, type == 'O' ? "{\"type\":\"O\",\"at\":" : "{\"type\":\"C\",\"at\":");
+	report_sink_int(sink, at);
+	report_sink_text(sink, ",\"frame\":");
+	report_sink_int(sink, (int64_t)report_sites_find(&scope->sites, site_id));
+	report_sink_add(sink, "}", 1);
+	scope->end_ns = at;
+}
+
+static enum status enter_span(void *user, const struct prof_track *track,
+			      const struct report_walk_span *span, struct err *err)
+{
+	struct scope *scope = user;
+
+	(void)err; /* the sink's */
+	if (span->lane > scope->last_lane)
+		scope->last_lane = span->lane;
+	if (span->lane != scope->lane)
+		return ST_OK;
+	/* A track without spans is no profile. */
+	if (scope->events == 0)
+		profile_begin(scope, track);
+	put_event(scope, 'O', span->start_ns, span->site_id);
+	if (span->dur_ns == 0)
+		put_event(scope, 'C', span->start_ns, span->site_id);
+	scope->spans++;
+	return scope->sink.status;
+}
+
+static enum status leave_span(void *user, const struct prof_track *track,
+			      const struct report_walk_around *span, int lane, struct err *err)
+{
+	struct scope *scope = user;
+
+	(void)track;
+	(void)err;
+	if (lane == scope->lane)
+		put_event(scope, 'C', span->end_ns, span->site_id);
+	return scope->sink.status;
+}
+
+static enum status put_track(struct scope *scope, const struct prof_track *track, struct err *err)
+{
+	const struct report_walk_taker taker = {enter_span, leave_span, scope};
+	struct report_walk_counts counts;
+	enum status status = ST_OK;
+
+	scope->last_lane = 0;
+	for (scope->lane = 0; scope->lane <= scope->last_lane && status == ST_OK; scope->lane++) {
+		scope->events = 0;
+		counts = scope->walk.counts;
+		status = report_walk_spans(&scope->walk, track, &taker, err);
+		/* What the first pass has counted is not counted again. */
+		if (scope->lane > 0)
+			scope->walk.counts = counts;
+		if (scope->events == 0)
+			continue;
+		report_sink_text(&scope->sink, "\n],\"endValue\":");
+		report_sink_int(&scope->sink, scope->end_ns);
+		report_sink_text(&scope->sink, "}");
+	}
+	return status;
+}
+
+/* --- the file ----------------------------------------------------------------------------------
+ */
+
+static void put_frames(struct scope *scope)
+{
+	report_sink_text(&scope->sink, ",\"shared\":{\"frames\":[");
+	for (size_t i = 0; i < scope->sites.count; i++) {
+		const struct report_site *site = &scope->sites.items[i];
+
+		report_sink_text(&scope->sink, i > 0 ? ",\n{\"name\":" : "\n{\"name\":");
+		put_text(scope, site->name);
+		if (site->file != NULL) {
+			report_sink_text(&scope->sink, ",\"file\":");
+			put_text(scope, site->file);
+		}
+		if (site->line > 0) {
+			report_sink_text(&scope->sink, ",\"line\":");
+			report_sink_int(&scope->sink, site->line);
+		}
+		report_sink_text(&scope->sink, "}");
+	}
+	report_sink_text(&scope->sink, "\n]}");
+}
+
+static enum status put_all(struct scope *scope, struct err *err)
+{
+	enum status status = ST_OK;
+	char model[256];
+
+	report_sink_text(&scope->sink,
+			 "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
+			 "\"exporter\":\"ipu-report " IPUSCOPE_VERSION "\",\"name\":");
+	put_text(scope,
+		 prof_db_meta(scope->request->db, "model", model, sizeof(model)) ? model : "run");
+	report_sink_text(&scope->sink, ",\"activeProfileIndex\":0");
+	put_frames(scope);
+	report_sink_text(&scope->sink, ",\"profiles\":[");
+	for (int i = 0; i < scope->walk.track_count && status == ST_OK; i++)
+		if (report_walk_wants(&scope->walk, &scope->walk.tracks[i]))
+			status = put_track(scope, &scope->walk.tracks[i], err);
+	report_sink_text(&scope->sink, "\n]}\n");
+	return status;
+}
+
+static enum status tell(const struct scope *scope, const char *path, struct err *err)
+{
+	char spans[FMT_SIZE], profiles[FMT_SIZE], bytes[FMT_SIZE];
+	struct str what = {0};
+	enum status status;
+
+	str_addf(&what, "%s span%s on %s track%s, %s", fmt_count(spans, scope->spans),
+		 scope->spans == 1 ? "" : "s", fmt_count(profiles, scope->profiles),
+		 scope->profiles == 1 ? "" : "s", fmt_bytes(bytes, scope->sink.bytes));
+	status = what.failed ? err_nomem(err)
+			     : report_walk_tell(&scope->walk, path, str_peek(&what), "", err);
+	str_free(&what);
+	return status;
+}
+
+enum status report_export_speedscope(const struct report_export_request *request, const char *path,
+				     struct err *err)
+{
+	struct scope scope = {.request = request};
+	enum status status = report_walk_open(&scope.walk, request, err);
+
+	if (status == ST_OK)
+		status = report_sites_read(&scope.sites, request->db, err);
+	if (status == ST_OK)
+		status = report_sink_open(&scope.sink, path, err);
+	if (status == ST_OK)
+		status = report_sink_close(&scope.sink, put_all(&scope, err));
+	if (status == ST_OK)
+		status = tell(&scope, path, err);
+	str_free(&scope.text);
+	report_sites_free(&scope.sites);
+	report_walk_close(&scope.walk);
+	return status;
+}

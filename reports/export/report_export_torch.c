@@ -1,0 +1,186 @@
+/*
+ * `export torch-csv`: the order of work of a pipeline run as PyTorch writes its schedules: a line
+ * for each rank, cells such as 2F0: stage, action, micro-batch. Actions: F forward, B backward; a
+ * backward in two parts is I (of inputs) and W (of weights). Recomputation and weight update are no
+ * actions of PyTorch's.
+ *
+ * Read by torch.distributed.pipelining as the format "compute_only". Threading: none.
+ */
+#include "common/fmt.h"
+#include "reports/export/report_sink.h"
+#include "reports/export/report_walk.h"
+
+struct torch_csv {
+	const struct report_export_request *request;
+	struct report_sink sink;
+	int clock;
+	bool training;                 /* a weight update; else an execution */
+	int64_t rank, replica, number; /* of the weight update or execution */
+	bool split;                    /* its backward is */
+	int64_t lines, cells;
+};
+
+#define RUNS                                                                                       \
+	"FROM stage_timings WHERE clock = :clock AND (:execution IS NULL OR execution = "          \
+	":execution) "
+
+static const char *clock_name(int clock)
+{
+	return clock == IPS_HOST ? "host" : "device";
+}
+
+/* --- which run ---------------------------------------------------------------------------------
+ */
+
+/* The first run that fits, on @clock. */
+static enum status find_run(struct torch_csv *csv, int clock, bool *found, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(
+		&query, csv->request->db,
+		"SELECT rank, replica, weight_update, execution " RUNS
+		"AND phase IN ('F', 'B', 'W') AND (:update IS NULL OR weight_update = :update) "
+		"ORDER BY weight_update IS NULL, weight_update, rank, replica, execution LIMIT 1",
+		err);
+
+	*found = false;
+	if (status != ST_OK)
+		return status;
+	prof_query_text(query, ":clock", clock_name(clock));
+	prof_query_int(query, ":execution", csv->request->execution);
+	prof_query_int(query, ":update", csv->request->weight_update);
+	status = prof_query_step(query, found, err);
+	if (status == ST_OK && *found) {
+		csv->clock = clock;
+		csv->rank = prof_column_int(query, 0);
+		csv->replica = prof_column_int(query, 1);
+		csv->training = prof_column_type(query, 2) != PROF_NULL;
+		csv->number = prof_column_int(query, csv->training ? 2 : 3);
+	}
+	prof_query_close(query);
+	return status;
+}
+
+/* The device's clock is what a schedule is about; the host's stands in where there is none. */
+static enum status choose_run(struct torch_csv *csv, struct err *err)
+{
+	const struct report_export_request *request = csv->request;
+	const int first = request->clock < 0 ? IPS_DEVICE : request->clock;
+	bool found;
+	enum status status = find_run(csv, first, &found, err);
+
+	if (status == ST_OK && !found && request->clock < 0)
+		status = find_run(csv, IPS_HOST, &found, err);
+	if (status != ST_OK || found)
+		return status;
+	if (request->weight_update != INT64_MIN)
+		return err_set(err, ST_NOTFOUND,
+			       "%s: has no stage timings of weight update %lld (`ipu-report %s "
+			       "stage_timings` lists them)",
+			       request->path, (long long)request->weight_update, request->path);
+	return err_set(err, ST_NOTFOUND,
+		       "%s: has no stage timings%s%s: they are recorded of runs with a pipeline",
+		       request->path, request->clock < 0 ? "" : " on the clock of the ",
+		       request->clock < 0 ? "" : clock_name(request->clock));
+}
+
+/* --- the file ----------------------------------------------------------------------------------
+ */
+
+#define OF_RUN                                                                                     \
+	RUNS "AND rank IS :rank AND replica IS :replica AND "                                      \
+	     "CASE WHEN :training THEN weight_update = :number ELSE weight_update IS NULL AND "    \
+	     "execution = :number END "
+
+static enum status open_run(const struct torch_csv *csv, const char *sql, struct prof_query **out,
+			    struct err *err)
+{
+	enum status status = prof_query_open(out, csv->request->db, sql, err);
+
+	if (status != ST_OK)
+		return status;
+	prof_query_text(*out, ":clock", clock_name(csv->clock));
+	prof_query_int(*out, ":execution", csv->request->execution);
+	prof_query_int(*out, ":rank", csv->rank);
+	prof_query_int(*out, ":replica", csv->replica);
+	prof_query_int(*out, ":training", csv->training);
+	prof_query_int(*out, ":number", csv->number);
+	return ST_OK;
+}
+
+static enum status find_split(struct torch_csv *csv, struct err *err)
+{
+	struct prof_query *query;
+	enum status status =
+		open_run(csv, "SELECT 1 " OF_RUN "AND phase = 'W' LIMIT 1", &query, err);
+
+	if (status == ST_OK)
+		status = prof_query_step(query, &csv->split, err);
+	prof_query_close(query);
+	return status;
+}
+
+static enum status put_lines(struct torch_csv *csv, struct err *err)
+{
+	struct prof_query *query;
+	int64_t ipu = INT64_MIN;
+	bool row = true;
+	enum status status = open_run(
+		csv,
+		"SELECT ipu, stage, phase, coalesce(microbatch, step - min(step) OVER ()) " OF_RUN
+		"AND phase IN ('F', 'B', 'W') ORDER BY ipu, start_ns, stage, phase DESC",
+		&query, err);
+
+	while (status == ST_OK) {
+		const char *phase;
+
+		status = prof_query_step(query, &row, err);
+		if (status != ST_OK || !row)
+			break;
+		phase = prof_column_text(query, 2);
+		if (csv->lines == 0 || prof_column_int(query, 0) != ipu)
+			report_sink_text(&csv->sink, csv->lines++ > 0 ? "\r\n" : "");
+		else
+			report_sink_text(&csv->sink, ",");
+		ipu = prof_column_int(query, 0);
+		report_sink_int(&csv->sink, prof_column_int(query, 1));
+		report_sink_text(&csv->sink, csv->split && *phase == 'B' ? "I" : phase);
+		report_sink_int(&csv->sink, prof_column_int(query, 3));
+		csv->cells++;
+	}
+	prof_query_close(query);
+	report_sink_text(&csv->sink, "\r\n");
+	return status;
+}
+
+static enum status tell(const struct torch_csv *csv, const char *path, struct err *err)
+{
+	char cells[FMT_SIZE];
+	struct str what = {0};
+	enum status status;
+
+	str_addf(&what, "%s actions on %lld IPU%s: %s %lld, %s clock", fmt_count(cells, csv->cells),
+		 (long long)csv->lines, csv->lines == 1 ? "" : "s",
+		 csv->training ? "weight update" : "execution", (long long)csv->number,
+		 clock_name(csv->clock));
+	status = what.failed ? err_nomem(err)
+			     : report_export_tell(csv->request, path, str_peek(&what), "", err);
+	str_free(&what);
+	return status;
+}
+
+enum status report_export_torch_csv(const struct report_export_request *request, const char *path,
+				    struct err *err)
+{
+	struct torch_csv csv = {.request = request};
+	enum status status = choose_run(&csv, err);
+
+	if (status == ST_OK)
+		status = find_split(&csv, err);
+	if (status == ST_OK)
+		status = report_sink_open(&csv.sink, path, err);
+	if (status != ST_OK)
+		return status;
+	status = report_sink_close(&csv.sink, put_lines(&csv, err));
+	return status == ST_OK ? tell(&csv, path, err) : status;
+}

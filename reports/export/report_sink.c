@@ -1,0 +1,201 @@
+/*
+ * Where an export goes. See report_sink.h.
+ *
+ * Threading: none. Ownership: a sink has its buffer, its compressor and its file until it is
+ * closed.
+ */
+#include "reports/export/report_sink.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <zlib.h>
+
+#include "common/mem.h"
+
+#define GZIP_LEVEL 3         /* most of what can be had; beyond it, time is what grows */
+#define GZIP_BITS  (15 + 16) /* the greatest window, and a header of gzip's */
+
+struct report_sink_gzip {
+	z_stream stream;
+	unsigned char out[65536];
+};
+
+/* --- the end of the line -----------------------------------------------------------------------
+ */
+
+void report_sink_fail(struct report_sink *sink, enum status status)
+{
+	if (sink->status == ST_OK)
+		sink->status = status;
+}
+
+static void sink_write(struct report_sink *sink, const void *bytes, size_t length)
+{
+	if (sink->status != ST_OK || length == 0)
+		return;
+	sink->bytes += length;
+	if (!sink->standard)
+		report_sink_fail(sink, fs_writer_put(&sink->file, bytes, length, sink->err));
+	else if (fwrite(bytes, 1, length, stdout) != length)
+		report_sink_fail(sink, err_set(sink->err, ST_IO, "write: %s", strerror(errno)));
+}
+
+/* Compress what the buffer has; @flush is zlib's. */
+static void sink_deflate(struct report_sink *sink, int flush)
+{
+	struct report_sink_gzip *gzip = sink->gzip;
+
+	gzip->stream.next_in = (unsigned char *)sink->buffer;
+	gzip->stream.avail_in = (uInt)sink->used;
+	do {
+		gzip->stream.next_out = gzip->out;
+		gzip->stream.avail_out = sizeof(gzip->out);
+		deflate(&gzip->stream, flush);
+		sink_write(sink, gzip->out, sizeof(gzip->out) - gzip->stream.avail_out);
+	} while (gzip->stream.avail_out == 0 && sink->status == ST_OK);
+}
+
+void report_sink_flush(struct report_sink *sink)
+{
+	if (sink->gzip != NULL && sink->status == ST_OK)
+		sink_deflate(sink, Z_NO_FLUSH);
+	else
+		sink_write(sink, sink->buffer, sink->used);
+	sink->used = 0;
+}
+
+void report_sink_long(struct report_sink *sink, const char *bytes, size_t length)
+{
+	while (length > 0) {
+		size_t part = REPORT_SINK_BYTES - sink->used;
+
+		if (part > length)
+			part = length;
+		memcpy(sink->buffer + sink->used, bytes, part);
+		sink->used += part;
+		bytes += part;
+		length -= part;
+		if (sink->used == REPORT_SINK_BYTES)
+			report_sink_flush(sink);
+	}
+}
+
+/* --- opening and closing -----------------------------------------------------------------------
+ */
+
+static enum status sink_open_gzip(struct report_sink *sink, struct err *err)
+{
+	sink->gzip = mem_calloc(1, sizeof(*sink->gzip));
+	if (sink->gzip == NULL)
+		return err_nomem(err);
+	if (deflateInit2(&sink->gzip->stream, GZIP_LEVEL, Z_DEFLATED, GZIP_BITS, 8,
+			 Z_DEFAULT_STRATEGY) == Z_OK)
+		return ST_OK;
+	mem_free(sink->gzip);
+	sink->gzip = NULL;
+	return err_nomem(err);
+}
+
+static void sink_free(struct report_sink *sink)
+{
+	if (sink->gzip != NULL)
+		deflateEnd(&sink->gzip->stream);
+	mem_free(sink->gzip);
+	mem_free(sink->buffer);
+	sink->gzip = NULL;
+	sink->buffer = NULL;
+}
+
+enum status report_sink_open(struct report_sink *sink, const char *path, struct err *err)
+{
+	const size_t length = strlen(path);
+	enum status status = ST_OK;
+
+	*sink = (struct report_sink){.err = err, .standard = strcmp(path, "-") == 0};
+	sink->file.fd = -1;
+	sink->buffer = mem_alloc(REPORT_SINK_BYTES);
+	if (sink->buffer == NULL)
+		return err_nomem(err);
+	if (length > 3 && strcmp(path + length - 3, ".gz") == 0)
+		status = sink_open_gzip(sink, err);
+	if (status == ST_OK && !sink->standard)
+		status = fs_writer_open(&sink->file, path, err);
+	if (status != ST_OK)
+		sink_free(sink);
+	return status;
+}
+
+enum status report_sink_close(struct report_sink *sink, enum status status)
+{
+	if (status == ST_OK && sink->gzip != NULL) {
+		sink_deflate(sink, Z_FINISH);
+		sink->used = 0;
+	}
+	if (status == ST_OK)
+		report_sink_flush(sink);
+	/* What failed first is what is told: a write that fails ends the rest. */
+	if (sink->status != ST_OK)
+		status = sink->status;
+	if (status == ST_OK && sink->standard && fflush(stdout) != 0)
+		status = err_set(sink->err, ST_IO, "write: %s", strerror(errno));
+	else if (status == ST_OK && !sink->standard)
+		status = fs_writer_close(&sink->file, sink->err);
+	else if (!sink->standard)
+		fs_writer_drop(&sink->file);
+	sink_free(sink);
+	return status;
+}
+
+/* --- numbers -----------------------------------------------------------------------------------
+ */
+
+/* The digits of @value so that they end before @end; returns where they begin. */
+static char *digits_before(char *end, uint64_t value)
+{
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+				    "25262728293031323334353637383940414243444546474849"
+				    "50515253545556575859606162636465666768697071727374"
+				    "75767778798081828384858687888990919293949596979899";
+
+	for (; value >= 100; value /= 100) {
+		end -= 2;
+		memcpy(end, pairs + 2 * (value % 100), 2);
+	}
+	if (value < 10) {
+		*--end = (char)('0' + value);
+		return end;
+	}
+	end -= 2;
+	memcpy(end, pairs + 2 * value, 2);
+	return end;
+}
+
+static uint64_t magnitude(int64_t value)
+{
+	return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+void report_sink_int(struct report_sink *sink, int64_t value)
+{
+	char text[24], *end = text + sizeof(text), *at = digits_before(end, magnitude(value));
+
+	if (value < 0)
+		*--at = '-';
+	report_sink_add(sink, at, (size_t)(end - at));
+}
+
+void report_sink_us(struct report_sink *sink, int64_t ns)
+{
+	const uint64_t size = magnitude(ns);
+	char text[32], *end = text + sizeof(text), *at = end - 3;
+	unsigned rest = (unsigned)(size % 1000);
+
+	at[2] = (char)('0' + rest % 10);
+	at[1] = (char)('0' + rest / 10 % 10);
+	at[0] = (char)('0' + rest / 100);
+	*--at = '.';
+	at = digits_before(at, size / 1000);
+	if (ns < 0)
+		*--at = '-';
+	report_sink_add(sink, at, (size_t)(end - at));
+}

@@ -1,0 +1,90 @@
+/*
+ * The call sites of a recording. See report_sites.h.
+ *
+ * Threading: none. Ownership: the array and its texts are the list's.
+ */
+#include "reports/export/report_sites.h"
+
+#include "common/mem.h"
+
+static const char *site_text(struct report_sites *sites, const struct prof_query *query, int column)
+{
+	const char *text = prof_column_text(query, column);
+
+	return text == NULL ? NULL : arena_strdup(&sites->arena, text);
+}
+
+static enum status sites_add(struct report_sites *sites, const struct report_site *site,
+			     struct err *err)
+{
+	if (mem_grow(&sites->items, &sites->capacity, sites->count + 1, sizeof(*sites->items)) != 0)
+		return err_nomem(err);
+	sites->items[sites->count++] = *site;
+	return ST_OK;
+}
+
+static enum status sites_row(struct report_sites *sites, const struct prof_query *query,
+			     struct err *err)
+{
+	const struct report_site site = {
+		.site_id = prof_column_int(query, 0),
+		.line = prof_column_int(query, 3),
+		.name = site_text(sites, query, 1),
+		.file = site_text(sites, query, 2),
+	};
+
+	if ((site.name == NULL && prof_column_type(query, 1) != PROF_NULL) ||
+	    (site.file == NULL && prof_column_type(query, 2) != PROF_NULL))
+		return err_nomem(err);
+	return sites_add(sites, &site, err);
+}
+
+enum status report_sites_read(struct report_sites *sites, struct prof_db *db, struct err *err)
+{
+	static const struct report_site other = {INT64_MAX, INT64_MIN, "(unknown)", NULL};
+	struct prof_query *query;
+	bool row = true;
+	enum status status;
+
+	*sites = (struct report_sites){0};
+	if (arena_init(&sites->arena, 0) != 0)
+		return err_nomem(err);
+	status = prof_query_open(&query, db,
+				 "SELECT s.site_id, n.value, f.value, s.line FROM sites s "
+				 "LEFT JOIN strings n ON n.string_id = s.name_id "
+				 "LEFT JOIN strings f ON f.string_id = s.file_id "
+				 "ORDER BY s.site_id",
+				 err);
+	while (status == ST_OK && row) {
+		status = prof_query_step(query, &row, err);
+		if (status == ST_OK && row)
+			status = sites_row(sites, query, err);
+	}
+	prof_query_close(query);
+	return status == ST_OK ? sites_add(sites, &other, err) : status;
+}
+
+void report_sites_free(struct report_sites *sites)
+{
+	mem_free(sites->items);
+	arena_fini(&sites->arena);
+	*sites = (struct report_sites){0};
+}
+
+size_t report_sites_find(const struct report_sites *sites, int64_t site_id)
+{
+	size_t low = 0, high = sites->count - 1;
+
+	/* As a rule nothing is missing. */
+	if (site_id > 0 && site_id <= (int64_t)high && sites->items[site_id - 1].site_id == site_id)
+		return (size_t)site_id - 1;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (sites->items[middle].site_id < site_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return sites->items[low].site_id == site_id ? low : sites->count - 1;
+}

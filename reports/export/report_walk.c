@@ -1,0 +1,564 @@
+/*
+ * The spans of a recording, track by track. See report_walk.h.
+ *
+ * Threading: none. Ownership: a walk has its tracks, stacks and caches until it is closed.
+ */
+#include "reports/export/report_walk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "reports/table/report_internal.h"
+
+/* --- opening -----------------------------------------------------------------------------------
+ */
+
+enum status report_walk_ask(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+	bool row;
+
+	*out = INT64_MIN;
+	if (status != ST_OK)
+		return status;
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row)
+		*out = prof_column_int(query, 0);
+	prof_query_close(query);
+	return status;
+}
+
+static int by_track_id(const void *a, const void *b)
+{
+	const struct prof_track *const *x = a, *const *y = b;
+
+	return ((*x)->track_id > (*y)->track_id) - ((*x)->track_id < (*y)->track_id);
+}
+
+static enum status walk_tracks(struct report_walk *walk, struct err *err)
+{
+	enum status status = prof_timeline_tracks(walk->db, &walk->arena, &walk->tracks,
+						  &walk->track_count, err);
+
+	if (status != ST_OK || walk->track_count == 0)
+		return status;
+	walk->by_id = arena_alloc(&walk->arena, (size_t)walk->track_count, sizeof(*walk->by_id));
+	if (walk->by_id == NULL)
+		return err_nomem(err);
+	for (int i = 0; i < walk->track_count; i++)
+		walk->by_id[i] = &walk->tracks[i];
+	qsort(walk->by_id, (size_t)walk->track_count, sizeof(*walk->by_id), by_track_id);
+	return ST_OK;
+}
+
+/* When the recording ended, as far as it says. */
+static enum status walk_ends(struct report_walk *walk, struct err *err)
+{
+	int64_t committed;
+	enum status status =
+		report_walk_ask(walk->db, "SELECT max(time_ns) FROM overhead", &committed, err);
+
+	walk->end_ns[IPS_HOST] = committed > 0 ? committed : 0;
+	for (int i = 0; i < walk->track_count; i++) {
+		int64_t *end = &walk->end_ns[walk->tracks[i].clock != IPS_HOST];
+
+		if (walk->tracks[i].last_ns > *end)
+			*end = walk->tracks[i].last_ns;
+	}
+	return status;
+}
+
+/* When the execution that is asked for went on. */
+static enum status walk_execution(struct report_walk *walk, struct err *err)
+{
+	const int64_t execution = walk->request->execution;
+	struct prof_query *query;
+	bool row = false;
+	enum status status;
+
+	if (execution == INT64_MIN)
+		return ST_OK;
+	status = prof_query_open(&query, walk->db,
+				 "SELECT start_ns, start_ns + dur_ns FROM executions "
+				 "WHERE execution = :execution",
+				 err);
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":execution", execution);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row) {
+		walk->execution_ns[IPS_HOST][0] = prof_column_int(query, 0);
+		walk->execution_ns[IPS_HOST][1] = prof_column_int(query, 1);
+	}
+	prof_query_close(query);
+	if (status == ST_OK && !row)
+		status = err_set(err, ST_NOTFOUND,
+				 "--execution %lld: %s has none of this number (`ipu-report "
+				 "%s executions` lists them)",
+				 (long long)execution, walk->request->path, walk->request->path);
+	return status;
+}
+
+static void render_execution(const struct prof_query *query, struct str *out)
+{
+	const int64_t execution = prof_column_int(query, 1);
+
+	str_add_bytes(out, (const char *)&execution, sizeof(execution));
+}
+
+enum status report_walk_open(struct report_walk *walk, const struct report_export_request *request,
+			     struct err *err)
+{
+	enum status status;
+
+	*walk = (struct report_walk){.request = request, .db = request->db};
+	if (arena_init(&walk->arena, 0) != 0)
+		return err_nomem(err);
+	/* First the rows, then the tracks: no row is without its track. */
+	status = report_walk_ask(walk->db, "SELECT max(span_id) FROM span_rows", &walk->last_span,
+				 err);
+	if (status == ST_OK)
+		status = walk_tracks(walk, err);
+	if (status == ST_OK)
+		status = walk_ends(walk, err);
+	if (status == ST_OK)
+		status = walk_execution(walk, err);
+	if (status == ST_OK)
+		status = report_pieces_init(&walk->executions, walk->db,
+					    "SELECT context_id, execution FROM contexts WHERE "
+					    "context_id BETWEEN :first AND :last "
+					    "ORDER BY context_id",
+					    render_execution, err);
+	if (status != ST_OK)
+		report_walk_close(walk);
+	return status;
+}
+
+void report_walk_close(struct report_walk *walk)
+{
+	for (int i = 0; i < REPORT_WALK_LANES; i++)
+		mem_free(walk->lanes[i].around);
+	prof_query_close(walk->arguments);
+	report_pieces_fini(&walk->executions);
+	str_free(&walk->text);
+	arena_fini(&walk->arena);
+	*walk = (struct report_walk){0};
+}
+
+/* --- what is asked for -------------------------------------------------------------------------
+ */
+
+bool report_walk_wants(const struct report_walk *walk, const struct prof_track *track)
+{
+	return walk->request->clock < 0 || walk->request->clock == track->clock;
+}
+
+const struct prof_track *report_walk_track(const struct report_walk *walk, int64_t track_id)
+{
+	size_t low = 0, high = (size_t)walk->track_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (walk->by_id[middle]->track_id < track_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == (size_t)walk->track_count || walk->by_id[low]->track_id != track_id)
+		return NULL;
+	return report_walk_wants(walk, walk->by_id[low]) ? walk->by_id[low] : NULL;
+}
+
+enum status report_walk_has(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
+			    int64_t context_id, bool *has, struct err *err)
+{
+	const struct report_export_request *request = walk->request;
+	struct report_piece piece;
+	int64_t execution = INT64_MIN;
+	enum status status;
+
+	*has = from_ns < request->to_ns && to_ns >= request->from_ns;
+	if (!*has || request->execution == INT64_MIN)
+		return ST_OK;
+	status = report_pieces_get(&walk->executions, context_id, &piece, err);
+	if (status == ST_OK && piece.length == sizeof(execution))
+		memcpy(&execution, piece.bytes, sizeof(execution));
+	*has = execution == request->execution;
+	return status;
+}
+
+bool report_walk_point(const struct report_walk *walk, int clock, int64_t time_ns)
+{
+	const int64_t *execution = walk->execution_ns[clock != IPS_HOST];
+
+	if (time_ns < walk->request->from_ns || time_ns >= walk->request->to_ns)
+		return false;
+	return walk->request->execution == INT64_MIN ||
+	       (time_ns >= execution[0] && time_ns < execution[1]);
+}
+
+/* --- nesting -----------------------------------------------------------------------------------
+ */
+
+static enum status lane_push(struct report_walk_lane *lane, const struct report_walk_span *span,
+			     struct err *err)
+{
+	lane->last_ns = span->start_ns;
+	/* Nothing is inside what takes no time. */
+	if (span->dur_ns == 0)
+		return ST_OK;
+	if (mem_grow(&lane->around, &lane->capacity, lane->count + 1, sizeof(*lane->around)) != 0)
+		return err_nomem(err);
+	lane->around[lane->count++] = (struct report_walk_around){
+		span->site_id, span->start_ns + span->dur_ns, span->open};
+	return ST_OK;
+}
+
+/* What ends at @ns or before is over. */
+static enum status lane_leave(struct report_walk *walk, int number, int64_t ns, struct err *err)
+{
+	struct report_walk_lane *lane = &walk->lanes[number];
+	enum status status = ST_OK;
+
+	while (status == ST_OK && lane->count > 0 && lane->around[lane->count - 1].end_ns <= ns) {
+		lane->count--;
+		if (walk->taker->leave != NULL)
+			status = walk->taker->leave(walk->taker->user, walk->track,
+						    &lane->around[lane->count], number, err);
+	}
+	return status;
+}
+
+/* Does the span nest into what is on the lane? It fits into an open one, and is then open too. */
+static bool lane_takes(const struct report_walk_lane *lane, struct report_walk_span *span)
+{
+	const struct report_walk_around *top;
+
+	if (lane->count == 0)
+		return true;
+	top = &lane->around[lane->count - 1];
+	if (span->start_ns + span->dur_ns <= top->end_ns)
+		return true;
+	if (!top->open)
+		return false;
+	span->dur_ns = top->end_ns - span->start_ns;
+	span->open = true;
+	return true;
+}
+
+/* Choose the span's lane. */
+static enum status walk_place(struct report_walk *walk, struct report_walk_span *span,
+			      struct err *err)
+{
+	enum status status;
+
+	for (span->lane = 0; span->lane < REPORT_WALK_LANES; span->lane++) {
+		struct report_walk_lane *lane = &walk->lanes[span->lane];
+
+		if (span->start_ns < lane->last_ns)
+			continue;
+		status = lane_leave(walk, span->lane, span->start_ns, err);
+		if (status != ST_OK)
+			return status;
+		if (!lane_takes(lane, span))
+			continue;
+		span->depth = lane->count;
+		walk->counts.moved += span->lane > 0;
+		return lane_push(lane, span, err);
+	}
+	walk->counts.lost++;
+	return ST_OK;
+}
+
+/* --- arguments ---------------------------------------------------------------------------------
+ */
+
+static enum status arguments_step(struct report_walk *walk, struct err *err)
+{
+	enum status status;
+	bool row;
+
+	if (walk->arguments == NULL)
+		return ST_OK;
+	status = prof_query_step(walk->arguments, &row, err);
+	if (status == ST_OK && row) {
+		walk->argument_span = prof_column_int(walk->arguments, 0);
+		return ST_OK;
+	}
+	prof_query_close(walk->arguments);
+	walk->arguments = NULL;
+	walk->argument_span = INT64_MAX;
+	return status;
+}
+
+static enum status arguments_open(struct report_walk *walk, int64_t first, int64_t last,
+				  struct err *err)
+{
+	enum status status = prof_query_open(
+		&walk->arguments, walk->db,
+		"SELECT a.span_id, n.value, a.value FROM span_arg_rows a "
+		"LEFT JOIN strings n ON n.string_id = a.name_id "
+		"WHERE a.span_id BETWEEN :first AND :last ORDER BY a.span_id, a.name_id",
+		err);
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(walk->arguments, ":first", first);
+	prof_query_int(walk->arguments, ":last", last);
+	return arguments_step(walk, err);
+}
+
+/* What an argument must not be called: these are the keys of a span. */
+static bool is_key(const char *name)
+{
+	static const char *const keys[] = {"mode",  "epoch",      "execution", "weight_update",
+					   "step",  "microbatch", "replica",   "ipu",
+					   "stage", "phase",      "operation", "open"};
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (strcmp(keys[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* The argument under the cursor, as a member. */
+static void argument_add(struct report_walk *walk)
+{
+	const char *name = prof_column_text(walk->arguments, 1);
+	char key[256];
+	struct report_cell cell;
+	struct jsonw w;
+	size_t from;
+
+	snprintf(key, sizeof(key), "%s%s", name != NULL && is_key(name) ? "arg." : "",
+		 name == NULL ? "" : name);
+	report__cell(walk->arguments, 2, &cell);
+	if (walk->text.length > 0)
+		str_add(&walk->text, ",");
+	from = walk->text.length;
+	jsonw_init_str(&w, &walk->text, 0);
+	jsonw_begin_object(&w);
+	report__json_cell(&w, key, &cell);
+	jsonw_end_object(&w);
+	report_pieces_bare(&walk->text, from);
+}
+
+static enum status arguments_of(struct report_walk *walk, struct report_walk_span *span,
+				struct err *err)
+{
+	enum status status = ST_OK;
+
+	span->arguments = (struct report_piece){"", 0};
+	if (walk->argument_span > span->span_id)
+		return ST_OK;
+	str_clear(&walk->text);
+	while (status == ST_OK && walk->argument_span <= span->span_id) {
+		if (walk->argument_span == span->span_id)
+			argument_add(walk);
+		status = arguments_step(walk, err);
+	}
+	span->arguments = (struct report_piece){str_peek(&walk->text), walk->text.length};
+	return status == ST_OK && walk->text.failed ? err_nomem(err) : status;
+}
+
+/* --- reading -----------------------------------------------------------------------------------
+ */
+
+struct range {
+	int64_t first_ns, first_row, last_row;
+};
+
+static void read_span(const struct prof_query *query, struct report_walk_span *span)
+{
+	*span = (struct report_walk_span){
+		.span_id = prof_column_int(query, 0),
+		.site_id = prof_column_int(query, 1),
+		.start_ns = prof_column_int(query, 2),
+		.dur_ns = prof_column_int(query, 3),
+		.context_id = prof_column_int(query, 4),
+	};
+}
+
+/* Times that a damaged file may have are made such that nothing overflows. */
+static void mend_span(const struct report_walk *walk, struct report_walk_span *span)
+{
+	const int64_t most = INT64_MAX / 4, end = walk->end_ns[walk->track->clock != IPS_HOST];
+
+	if (span->start_ns < -most || span->start_ns > most)
+		span->start_ns = span->start_ns < 0 ? -most : most;
+	span->open = span->dur_ns == INT64_MIN;
+	if (span->open)
+		span->dur_ns = end - span->start_ns;
+	if (span->dur_ns < 0 || span->dur_ns > most)
+		span->dur_ns = span->dur_ns < 0 ? 0 : most;
+}
+
+static enum status take_span(struct report_walk *walk, struct report_walk_span *span,
+			     struct err *err)
+{
+	enum status status;
+	bool has;
+
+	mend_span(walk, span);
+	status = report_walk_has(walk, span->start_ns, span->start_ns + span->dur_ns,
+				 span->context_id, &has, err);
+	if (status != ST_OK || !has)
+		return status;
+	status = walk_place(walk, span, err);
+	if (status != ST_OK || span->lane == REPORT_WALK_LANES)
+		return status;
+	if (walk->has_arguments)
+		status = arguments_of(walk, span, err);
+	walk->counts.spans++;
+	walk->counts.open += span->open;
+	return status == ST_OK ? walk->taker->enter(walk->taker->user, walk->track, span, err)
+			       : status;
+}
+
+static enum status read_range(struct report_walk *walk, const struct range *range, struct err *err)
+{
+	struct report_walk_span span;
+	struct prof_query *query;
+	bool row = true;
+	enum status status = prof_query_open(
+		&query, walk->db,
+		"SELECT span_id, site_id, start_ns, dur_ns, context_id FROM span_rows "
+		"WHERE span_id BETWEEN :first AND :last AND track_id = :track ORDER BY span_id",
+		err);
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":first", range->first_row);
+	prof_query_int(query, ":last", range->last_row);
+	prof_query_int(query, ":track", walk->track->track_id);
+	if (walk->has_arguments)
+		status = arguments_open(walk, range->first_row, range->last_row, err);
+	while (status == ST_OK) {
+		status = prof_query_step(query, &row, err);
+		if (status != ST_OK || !row)
+			break;
+		read_span(query, &span);
+		if (span.start_ns >= walk->request->to_ns)
+			break;
+		status = take_span(walk, &span, err);
+	}
+	prof_query_close(walk->arguments);
+	walk->arguments = NULL;
+	prof_query_close(query);
+	walk->executions.round++;
+	return status;
+}
+
+/* The rows of the track that follow @range; *@found false: none before the walk began. */
+static enum status next_range(const struct report_walk *walk, struct range *range, bool *found,
+			      struct err *err)
+{
+	struct prof_query *query;
+	enum status status =
+		prof_query_open(&query, walk->db,
+				"SELECT first_ns, first_row, last_row FROM zones WHERE kind = 0 "
+				"AND track_id = :track AND (first_ns, first_row) > (:ns, :row) "
+				"ORDER BY first_ns, first_row LIMIT 1",
+				err);
+
+	*found = false;
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":track", walk->track->track_id);
+	prof_query_int(query, ":ns", range->first_ns);
+	prof_query_int(query, ":row", range->first_row);
+	status = prof_query_step(query, found, err);
+	if (status == ST_OK && *found)
+		*range = (struct range){prof_column_int(query, 0), prof_column_int(query, 1),
+					prof_column_int(query, 2)};
+	prof_query_close(query);
+	if (range->first_row > walk->last_span || range->first_ns >= walk->request->to_ns)
+		*found = false;
+	if (range->last_row > walk->last_span)
+		range->last_row = walk->last_span;
+	return status;
+}
+
+enum status report_walk_spans(struct report_walk *walk, const struct prof_track *track,
+			      const struct report_walk_taker *taker, struct err *err)
+{
+	struct range range = {-INT64_MAX, -INT64_MAX, -INT64_MAX};
+	int64_t arguments;
+	enum status status = report_walk_ask(walk->db, "SELECT span_id FROM span_arg_rows LIMIT 1",
+					     &arguments, err);
+	bool found = true;
+
+	walk->track = track;
+	walk->taker = taker;
+	walk->has_arguments = arguments != INT64_MIN;
+	for (int i = 0; i < REPORT_WALK_LANES; i++) {
+		walk->lanes[i].count = 0;
+		walk->lanes[i].last_ns = INT64_MIN;
+	}
+	while (status == ST_OK) {
+		status = next_range(walk, &range, &found, err);
+		if (status != ST_OK || !found)
+			break;
+		status = read_range(walk, &range, err);
+		if (status == ST_OK)
+			status = report_export_tick(walk->request, walk->counts.spans,
+						    walk->last_span, err);
+	}
+	for (int i = 0; i < REPORT_WALK_LANES && status == ST_OK; i++)
+		status = lane_leave(walk, i, INT64_MAX, err);
+	return status;
+}
+
+/* --- what is said ------------------------------------------------------------------------------
+ */
+
+void report_walk_note(struct str *notes, int64_t count, const char *one, const char *many)
+{
+	char text[FMT_SIZE];
+
+	if (count > 0)
+		str_addf(notes, "%s %s\n", fmt_count(text, count), count == 1 ? one : many);
+}
+
+/* Rows of the file that no zone lists, of which the walk therefore did not know. */
+static enum status walk_unlisted(const struct report_walk *walk, int64_t *out, struct err *err)
+{
+	const struct report_export_request *request = walk->request;
+	enum status status;
+
+	*out = 0;
+	if (request->live || request->clock >= 0 || request->execution != INT64_MIN ||
+	    request->from_ns != INT64_MIN || request->to_ns != INT64_MAX)
+		return ST_OK;
+	status = report_walk_ask(walk->db, "SELECT count(*) FROM span_rows", out, err);
+	*out -= walk->counts.spans + walk->counts.lost;
+	return status;
+}
+
+enum status report_walk_tell(const struct report_walk *walk, const char *path, const char *what,
+			     const char *notes, struct err *err)
+{
+	struct str all = {0};
+	int64_t unlisted;
+	enum status status = walk_unlisted(walk, &unlisted, err);
+
+	report_walk_note(&all, walk->counts.open, "span was open: it ends with the recording",
+			 "spans were open: they end with the recording");
+	report_walk_note(&all, walk->counts.moved,
+			 "span did not nest: it is on a further lane of its track",
+			 "spans did not nest: they are on further lanes of their tracks");
+	report_walk_note(&all, walk->counts.lost + unlisted, "span left out: the file is damaged",
+			 "spans left out: the file is damaged");
+	str_add(&all, notes);
+	if (status == ST_OK)
+		status = all.failed ? err_nomem(err)
+				    : report_export_tell(walk->request, path, what, str_peek(&all),
+							 err);
+	str_free(&all);
+	return status;
+}

@@ -1,0 +1,127 @@
+/*
+ * Text and tables of a page of HTML.
+ *
+ * Threading: none. Ownership: everything is borrowed.
+ */
+#include "reports/html/report_html.h"
+
+#include <stdarg.h>
+
+#include "common/str.h"
+#include "reports/table/report_internal.h"
+
+#define TICK_ROWS 8192
+
+bool html_check(struct report_html *page, enum status status)
+{
+	if (page->status == ST_OK)
+		page->status = status;
+	return page->status == ST_OK;
+}
+
+bool html_tick(struct report_html *page, int64_t rows)
+{
+	if (rows % TICK_ROWS == 0)
+		html_check(page, report_export_tick(page->request, rows, 0, page->err));
+	return page->status == ST_OK;
+}
+
+void html_add(struct report_html *page, const char *markup)
+{
+	report_sink_text(page->out, markup);
+}
+
+void html_addf(struct report_html *page, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	html_add(page, text);
+}
+
+void html_text(struct report_html *page, const char *text)
+{
+	static const struct {
+		char character;
+		const char *entity;
+	} entities[] = {
+		{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+
+	while (text && *text) {
+		const size_t length = str_utf8(text);
+		const char *entity = NULL;
+
+		for (size_t i = 0; i < sizeof(entities) / sizeof(entities[0]); i++)
+			if (*text == entities[i].character)
+				entity = entities[i].entity;
+		if (entity)
+			report_sink_text(page->out, entity);
+		else if (!length || ((unsigned char)*text < 0x20 && *text != '\n') || *text == 0x7f)
+			report_sink_text(page->out, "?");
+		else
+			report_sink_add(page->out, text, length);
+		text += length ? length : 1;
+	}
+}
+
+void html_note(struct report_html *page, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	html_add(page, "<p class=\"note\">");
+	html_text(page, text);
+	html_add(page, "</p>\n");
+}
+
+void html_table(struct report_html *page, const struct report_table *table)
+{
+	html_add(page, "<div class=\"scroll\"><table>\n<tr>");
+	for (int i = 0; i < table->column_count; i++) {
+		html_add(page,
+			 table->columns[i].quantity == REPORT_TEXT ? "<th class=\"l\">" : "<th>");
+		html_text(page, table->columns[i].name);
+		html_add(page, "</th>");
+	}
+	html_add(page, "</tr>\n");
+	for (int64_t row = 0; row < table->row_count && page->status == ST_OK; row++) {
+		html_add(page, "<tr>");
+		for (int i = 0; i < table->column_count; i++) {
+			const struct report_cell *cell =
+				&table->cells[row * table->column_count + i];
+			char text[256];
+
+			html_add(page, cell->type == PROF_TEXT ? "<td class=\"l\">" : "<td>");
+			html_text(page, report_cell_text(cell, table->columns[i].quantity, text,
+							 sizeof(text)));
+			html_add(page, "</td>");
+		}
+		html_add(page, "</tr>\n");
+	}
+	html_add(page, "</table></div>\n");
+}
+
+int64_t html_query(struct report_html *page, const char *name, const char *sql, int64_t limit)
+{
+	struct report_table table;
+	int64_t rows;
+	bool more;
+
+	if (!html_check(page,
+			report__table_query(&table, page->db, name, sql, limit, &more, page->err)))
+		return 0;
+	rows = table.row_count;
+	if (rows > 0)
+		html_table(page, &table);
+	if (more)
+		html_note(page, "The first %lld rows; ipu-report REPORT %s has them all.",
+			  (long long)limit, name);
+	report_table_free(&table);
+	return rows;
+}

@@ -1,0 +1,243 @@
+/*
+ * Curves over the run: metrics, and statistics of the outfed tensors.
+ *
+ * One pass over the rows each; what is kept is bounded by the greatest number of curves.
+ * Threading: none. Ownership: the curves live for one section.
+ */
+#include "reports/html/report_html.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+
+#define METRICS_MAX 12
+#define TENSORS_MAX 24
+#define NAME_SIZE   160
+
+/* A damaged file may hold anything. */
+static const char *column_text(const struct prof_query *query, int column)
+{
+	const char *text = prof_column_text(query, column);
+
+	return text ? text : "?";
+}
+
+/* --- metrics -----------------------------------------------------------------------------------
+ */
+
+struct metric_curve {
+	char name[NAME_SIZE]; /* "train loss" */
+	struct html_curve curve;
+};
+
+struct metric_curves {
+	struct metric_curve *at;
+	int count, left_out;
+};
+
+/* Of steps; the values of whole epochs have no step and are in the table. */
+static const char sql_metrics[] =
+	"SELECT coalesce(mode, '') || ' ' || coalesce(name, ''), step, value FROM metrics "
+	"WHERE step IS NOT NULL";
+static const char sql_epochs[] =
+	"SELECT mode, epoch, name, value FROM metrics WHERE step IS NULL ORDER BY time_ns, name";
+
+static struct metric_curve *metric_find(struct metric_curves *curves, const char *name)
+{
+	for (int i = 0; i < curves->count; i++)
+		if (!strncmp(curves->at[i].name, name, NAME_SIZE - 1))
+			return &curves->at[i];
+	if (curves->count == METRICS_MAX) {
+		curves->left_out++;
+		return NULL;
+	}
+	str_copy(curves->at[curves->count].name, NAME_SIZE, name);
+	html_curve_begin(&curves->at[curves->count].curve);
+	return &curves->at[curves->count++];
+}
+
+static enum status metrics_read(struct metric_curves *curves, struct report_html *page)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, page->db, sql_metrics, page->err);
+	int64_t rows = 0;
+	bool row;
+
+	while (status == ST_OK && html_tick(page, ++rows)) {
+		struct metric_curve *curve;
+
+		status = prof_query_step(query, &row, page->err);
+		if (status != ST_OK || !row)
+			break;
+		curve = metric_find(curves, column_text(query, 0));
+		if (curve)
+			html_curve_add(&curve->curve, prof_column_real(query, 1),
+				       prof_column_real(query, 2));
+	}
+	prof_query_close(query);
+	return status;
+}
+
+static void metric_draw(struct report_html *page, struct metric_curve *metric)
+{
+	struct html_series series;
+	char title[NAME_SIZE + 40];
+
+	html_curve_series(&metric->curve, metric->name, metric->curve.per > 1, &series);
+	snprintf(title, sizeof(title), "%s by step", metric->name);
+	html_chart(page, &(struct html_chart){.title = title,
+					      .x_name = "step",
+					      .format_x = html_format_count,
+					      .format_y = html_format_real,
+					      .series = &series,
+					      .count = 1});
+	if (metric->curve.per > 1)
+		html_note(page, "A point is the mean of %" PRId64 " steps, the band their range.",
+			  metric->curve.per);
+}
+
+void html_metrics(struct report_html *page)
+{
+	struct metric_curves curves = {.at = mem_calloc(METRICS_MAX, sizeof(*curves.at))};
+	int64_t epochs = 0;
+
+	if (!curves.at)
+		html_check(page, err_nomem(page->err));
+	else
+		html_check(page, metrics_read(&curves, page));
+	for (int i = 0; page->status == ST_OK && i < curves.count; i++)
+		metric_draw(page, &curves.at[i]);
+	if (curves.left_out > 0)
+		html_note(page, "Values of further metrics, not drawn: %d.", curves.left_out);
+	if (page->status == ST_OK)
+		epochs = html_query(page, "metrics", sql_epochs, 1000);
+	if (page->status == ST_OK && curves.count == 0 && epochs == 0)
+		html_note(page, "No metrics were recorded.");
+	mem_free(curves.at);
+}
+
+/* --- tensors -----------------------------------------------------------------------------------
+ */
+
+struct tensor_curve {
+	int64_t tensor_id;
+	char title[NAME_SIZE];
+	struct html_curve mean, std;
+	int64_t bad, first_bad; /* rows with NaN or infinity, and the first one's step */
+};
+
+struct tensor_curves {
+	struct tensor_curve *at;
+	int count;
+	int64_t left_out; /* tensors without a chart */
+};
+
+static const char sql_tensors[] =
+	"SELECT tensor_id, coalesce(key, '?') || ' (' || coalesce(kind, 'tensor') || "
+	"coalesce(' of ' || layer, '') || ')' FROM tensor_rows ORDER BY tensor_id";
+static const char sql_stats[] =
+	"SELECT s.tensor_id, coalesce(c.step, c.weight_update, s.row_id), s.mean, s.min, s.max, "
+	"s.std, coalesce(s.n_nan, 0) + coalesce(s.n_pos_inf, 0) + coalesce(s.n_neg_inf, 0) "
+	"FROM tensor_stat_rows s LEFT JOIN contexts c ON c.context_id = s.context_id "
+	"WHERE s.mean IS NOT NULL OR s.n_nan + s.n_pos_inf + s.n_neg_inf > 0 ORDER BY s.row_id";
+
+static enum status tensors_list(struct tensor_curves *curves, struct prof_db *db, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql_tensors, err);
+	bool row;
+
+	while (status == ST_OK) {
+		struct tensor_curve *curve = &curves->at[curves->count];
+
+		status = prof_query_step(query, &row, err);
+		if (status != ST_OK || !row)
+			break;
+		if (curves->count == TENSORS_MAX) {
+			curves->left_out++;
+			continue;
+		}
+		curve->tensor_id = prof_column_int(query, 0);
+		str_copy(curve->title, sizeof(curve->title), column_text(query, 1));
+		html_curve_begin(&curve->mean);
+		html_curve_begin(&curve->std);
+		curves->count++;
+	}
+	prof_query_close(query);
+	return status;
+}
+
+static void tensor_add(struct tensor_curve *curve, const struct prof_query *query)
+{
+	const double x = prof_column_real(query, 1);
+
+	html_curve_add_range(&curve->mean, x, prof_column_real(query, 2),
+			     prof_column_real(query, 3), prof_column_real(query, 4));
+	html_curve_add(&curve->std, x, prof_column_real(query, 5));
+	if (prof_column_int(query, 6) > 0 && curve->bad++ == 0)
+		curve->first_bad = prof_column_int(query, 1);
+}
+
+static enum status tensors_read(struct tensor_curves *curves, struct report_html *page)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, page->db, sql_stats, page->err);
+	int64_t rows = 0;
+	bool row;
+
+	while (status == ST_OK && html_tick(page, ++rows)) {
+		status = prof_query_step(query, &row, page->err);
+		if (status != ST_OK || !row)
+			break;
+		for (int i = 0; i < curves->count; i++)
+			if (curves->at[i].tensor_id == prof_column_int(query, 0))
+				tensor_add(&curves->at[i], query);
+	}
+	prof_query_close(query);
+	return status;
+}
+
+static void tensor_draw(struct report_html *page, struct tensor_curve *curve)
+{
+	struct html_series series[2];
+
+	html_curve_series(&curve->mean, "mean, and from min to max", true, &series[0]);
+	html_curve_series(&curve->std, "std", false, &series[1]);
+	html_chart(page, &(struct html_chart){.title = curve->title,
+					      .x_name = "step (of gradients: weight update)",
+					      .format_x = html_format_count,
+					      .format_y = html_format_real,
+					      .series = series,
+					      .count = ARRAY_LEN(series)});
+	if (curve->bad > 0)
+		html_note(page, "%" PRId64 " rows with NaN or infinity, the first at %" PRId64 ".",
+			  curve->bad, curve->first_bad);
+}
+
+void html_tensors(struct report_html *page)
+{
+	struct tensor_curves curves = {.at = mem_calloc(TENSORS_MAX, sizeof(*curves.at))};
+	int drawn = 0;
+
+	if (!curves.at)
+		html_check(page, err_nomem(page->err));
+	else if (html_check(page, tensors_list(&curves, page->db, page->err)))
+		html_check(page, tensors_read(&curves, page));
+	for (int i = 0; page->status == ST_OK && i < curves.count; i++) {
+		if (curves.at[i].mean.count == 0)
+			continue;
+		tensor_draw(page, &curves.at[i]);
+		drawn++;
+	}
+	if (curves.left_out > 0)
+		html_note(page,
+			  "%" PRId64 " more tensors are not drawn; ipu-report REPORT "
+			  "tensor_stats has all.",
+			  curves.left_out);
+	if (page->status == ST_OK && drawn == 0)
+		html_note(page, "No statistics of tensors were recorded.");
+	mem_free(curves.at);
+}

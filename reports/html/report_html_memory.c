@@ -1,0 +1,158 @@
+/*
+ * Memory of the tiles: each as a square of a heat map, and the categories.
+ *
+ * Threading: none. Ownership: nothing is kept.
+ */
+#include "reports/html/report_html.h"
+
+#include <inttypes.h>
+
+#define IPUS_MAX     16 /* heat maps of a page */
+#define TILES_ACROSS 64
+#define TILE_SIZE    11
+#define TILES_MAX    65536
+#define HEATS        10 /* steps of colour up to the fullest tile; one more is out of memory */
+
+/* --- heat map ----------------------------------------------------------------------------------
+ */
+
+static const char sql_tiles[] =
+	"SELECT ipu, tile, sum(bytes) AS bytes, max(capacity) AS capacity FROM tile_memory "
+	"GROUP BY ipu, tile ORDER BY ipu, tile";
+
+static const char sql_greatest[] =
+	"SELECT max(tile), max(bytes) FROM (SELECT tile, sum(bytes) AS bytes FROM tile_memory "
+	"GROUP BY ipu, tile)";
+
+struct heat {
+	struct report_html *page;
+	int64_t ipu; /* being drawn; INT64_MIN: none */
+	int ipus, beyond;
+	int height;       /* of a map: rows of tiles */
+	int64_t greatest; /* bytes of the fullest tile, at least 1 */
+	bool open;
+};
+
+static void heat_end(struct heat *heat)
+{
+	if (heat->open)
+		html_add(heat->page, "</svg></figure>\n");
+	heat->open = false;
+}
+
+static void heat_begin(struct heat *heat, int64_t ipu)
+{
+	heat_end(heat);
+	heat->ipu = ipu;
+	heat->open = heat->ipus++ < IPUS_MAX;
+	if (!heat->open)
+		return;
+	html_addf(heat->page,
+		  "<figure class=\"heat\"><figcaption>IPU %" PRId64 "</figcaption>\n"
+		  "<svg viewBox=\"0 0 %d %d\" role=\"img\">\n",
+		  ipu, TILES_ACROSS * TILE_SIZE, heat->height * TILE_SIZE);
+}
+
+static void heat_tile(struct heat *heat, int64_t tile, int64_t bytes, int64_t capacity)
+{
+	const bool beyond = capacity > 0 && bytes > capacity;
+	const double share = (double)bytes / (double)heat->greatest;
+	const int step = beyond       ? HEATS
+			 : share >= 1 ? HEATS - 1
+			 : share >= 0 ? (int)(share * HEATS)
+				      : 0;
+	char text[FMT_SIZE];
+
+	heat->beyond += beyond;
+	if (!heat->open || tile < 0 || tile >= (int64_t)heat->height * TILES_ACROSS)
+		return;
+	html_addf(heat->page,
+		  "<rect class=\"h%d\" x=\"%d\" y=\"%d\" width=\"10\" height=\"10\"><title>tile "
+		  "%" PRId64 ": %s",
+		  step, (int)(tile % TILES_ACROSS) * TILE_SIZE,
+		  (int)(tile / TILES_ACROSS) * TILE_SIZE, tile,
+		  fmt_bytes(text, bytes > 0 ? (uint64_t)bytes : 0));
+	if (capacity > 0)
+		html_addf(heat->page, ", %.1f %% of its memory",
+			  (double)bytes / (double)capacity * 100);
+	html_add(heat->page, "</title></rect>\n");
+}
+
+static void heat_legend(const struct heat *heat)
+{
+	char text[FMT_SIZE];
+
+	html_add(heat->page, "<p class=\"legend\">Bytes in use, from ");
+	for (int i = 0; i < HEATS; i++)
+		html_addf(heat->page, "<span class=\"key h%d\">&#9632;</span>%s ", i,
+			  fmt_bytes(text, (uint64_t)heat->greatest / HEATS * (uint64_t)i));
+	html_addf(heat->page,
+		  "on; <span class=\"key h%d\">&#9632;</span>out of memory. %d tiles a row, from "
+		  "tile 0.</p>\n",
+		  HEATS, TILES_ACROSS);
+}
+
+static enum status heat_measure(struct heat *heat)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, heat->page->db, sql_greatest, heat->page->err);
+	bool row = false;
+
+	if (status == ST_OK)
+		status = prof_query_step(query, &row, heat->page->err);
+	if (status == ST_OK && row && prof_column_int(query, 0) >= 0 &&
+	    prof_column_int(query, 0) < TILES_MAX)
+		heat->height = (int)prof_column_int(query, 0) / TILES_ACROSS + 1;
+	heat->greatest = status == ST_OK && row && prof_column_int(query, 1) > 0
+				 ? prof_column_int(query, 1)
+				 : 1;
+	prof_query_close(query);
+	return status;
+}
+
+static enum status heat_draw(struct heat *heat)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, heat->page->db, sql_tiles, heat->page->err);
+	bool row;
+
+	while (status == ST_OK && heat->page->status == ST_OK) {
+		status = prof_query_step(query, &row, heat->page->err);
+		if (status != ST_OK || !row)
+			break;
+		if (heat->ipus == 0)
+			heat_legend(heat);
+		if (prof_column_int(query, 0) != heat->ipu)
+			heat_begin(heat, prof_column_int(query, 0));
+		heat_tile(heat, prof_column_int(query, 1), prof_column_int(query, 2),
+			  prof_column_int(query, 3));
+	}
+	prof_query_close(query);
+	return status;
+}
+
+static const char sql_categories[] =
+	"SELECT ipu, category, region, sum(bytes) AS bytes, count(*) AS tiles, max(bytes) AS "
+	"greatest_bytes FROM tile_memory GROUP BY ipu, category, region "
+	"ORDER BY ipu, sum(bytes) DESC, category, region";
+
+void html_memory(struct report_html *page)
+{
+	struct heat heat = {.page = page, .ipu = INT64_MIN};
+
+	if (!html_check(page, heat_measure(&heat)) || !html_check(page, heat_draw(&heat)))
+		return;
+	if (heat.ipus == 0) {
+		html_note(page, "No memory of tiles was recorded.");
+		return;
+	}
+	heat_end(&heat);
+	if (heat.ipus > IPUS_MAX)
+		html_note(page, "The first %d of %d IPUs.", IPUS_MAX, heat.ipus);
+	if (heat.beyond > 0)
+		html_note(page, "%d tiles hold more than their memory: the model does not fit.",
+			  heat.beyond);
+	html_add(page, "<details><summary>By category and region</summary>\n");
+	html_query(page, "tile_memory", sql_categories, 1000);
+	html_add(page, "</details>\n");
+}

@@ -1,0 +1,341 @@
+/*
+ * The pipeline of a few weight updates as a Gantt chart, simulated and measured, and its bubbles.
+ *
+ * The picture is complete without scripts; report_html.js zooms it by the numbers in data-*.
+ * Threading: none. Ownership: the pieces of work live for one section.
+ */
+#include "reports/html/report_html.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+#define LOOK_ROWS    40000 /* stage timings looked at: bounded, whatever the file's size */
+#define WORKS_MAX    1500  /* of a clock's picture */
+#define UPDATES_MAX  3
+#define LANES_MAX    64
+#define UNKNOWN      INT64_MIN
+#define CHART_LEFT   64
+#define CHART_WIDTH  1000
+#define LANE_HEIGHT  26
+#define LETTER_WIDTH 7.5
+
+struct work {
+	int64_t update, step, microbatch, replica, ipu, stage, start_ns, dur_ns;
+	bool device;
+	char phase;
+};
+
+struct works {
+	struct work *at;
+	size_t count, capacity;
+};
+
+/* --- which work --------------------------------------------------------------------------------
+ */
+
+/* The clock at first: the rows of both stand in the file as they came. */
+static const char sql_works[] =
+	"SELECT s.clock, c.weight_update, c.step, c.microbatch, c.replica, c.ipu, c.stage, "
+	"c.phase, "
+	"s.start_ns, s.dur_ns FROM stage_timing_rows s "
+	"JOIN contexts c ON c.context_id = s.context_id "
+	"WHERE s.row_id <= :rows AND c.mode = 'train' AND c.weight_update IS NOT NULL "
+	"AND c.phase IS NOT NULL ORDER BY s.row_id";
+
+static enum status works_add(struct works *works, const struct prof_query *query, struct err *err)
+{
+	const char *phase = prof_column_text(query, 7);
+	struct work work = {
+		.device = prof_column_int(query, 0) != 0,
+		.update = prof_column_int(query, 1),
+		.step = prof_column_int(query, 2),
+		.microbatch = prof_column_int(query, 3),
+		.replica = prof_column_int(query, 4),
+		.ipu = prof_column_int(query, 5),
+		.stage = prof_column_int(query, 6),
+		.phase = phase && strchr("FBWRU", *phase) && *phase ? *phase : '?',
+		.start_ns = prof_column_int(query, 8),
+		.dur_ns = prof_column_int(query, 9),
+	};
+	const int64_t most = INT64_MAX / 4; /* of what a damaged file may hold */
+
+	if (work.start_ns < 0 || work.start_ns > most || work.dur_ns < 0 || work.dur_ns > most)
+		return ST_OK;
+	if (mem_grow(&works->at, &works->capacity, works->count + 1, sizeof(*works->at)))
+		return err_nomem(err);
+	works->at[works->count++] = work;
+	return ST_OK;
+}
+
+static enum status works_read(struct works *works, struct prof_db *db, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql_works, err);
+	bool row = true;
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":rows", LOOK_ROWS);
+	while (status == ST_OK) {
+		status = prof_query_step(query, &row, err);
+		if (status != ST_OK || !row)
+			break;
+		status = works_add(works, query, err);
+	}
+	prof_query_close(query);
+	return status;
+}
+
+static int work_compare(const void *a, const void *b)
+{
+	const struct work *x = a, *y = b;
+	const int64_t keys[][2] = {{x->device, y->device},     {x->update, y->update},
+				   {x->start_ns, y->start_ns}, {x->ipu, y->ipu},
+				   {x->stage, y->stage},       {x->phase, y->phase}};
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (keys[i][0] != keys[i][1])
+			return keys[i][0] < keys[i][1] ? -1 : 1;
+	return 0;
+}
+
+/* The work of the clock @device in the updates @first to @last, which are sorted. */
+static struct works works_range(const struct works *all, bool device, int64_t first, int64_t last)
+{
+	struct works part = {0};
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct work *work = &all->at[i];
+
+		if (work->device != device || work->update < first || work->update > last)
+			continue;
+		if (!part.at)
+			part.at = all->at + i;
+		part.count++;
+	}
+	return part;
+}
+
+/* The updates to show: from the second one on, since the first waits for all to begin; as many as
+ * are legible. false: there are none. */
+static bool works_updates(const struct works *all, bool device, int64_t *first, int64_t *last)
+{
+	const struct works part = works_range(all, device, INT64_MIN + 1, INT64_MAX);
+
+	if (part.count == 0)
+		return false;
+	*first = part.at[0].update;
+	if (part.at[part.count - 1].update > *first + 1)
+		(*first)++;
+	*last = *first;
+	while (*last - *first + 1 < UPDATES_MAX && *last + 1 < part.at[part.count - 1].update &&
+	       works_range(all, device, *first, *last + 1).count <= WORKS_MAX)
+		(*last)++;
+	return true;
+}
+
+/* --- the picture -------------------------------------------------------------------------------
+ */
+
+struct gantt {
+	struct report_html *page;
+	struct works works;
+	int64_t lanes[LANES_MAX]; /* IPUs, in order */
+	int lane_count;
+	int64_t from_ns, until_ns;
+};
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int gantt_lane(const struct gantt *gantt, int64_t ipu)
+{
+	for (int i = 0; i < gantt->lane_count; i++)
+		if (gantt->lanes[i] == ipu)
+			return i;
+	return -1;
+}
+
+static void gantt_measure(struct gantt *gantt)
+{
+	gantt->from_ns = INT64_MAX;
+	for (size_t i = 0; i < gantt->works.count; i++) {
+		const struct work *work = &gantt->works.at[i];
+
+		if (gantt_lane(gantt, work->ipu) < 0 && gantt->lane_count < LANES_MAX)
+			gantt->lanes[gantt->lane_count++] = work->ipu;
+		if (work->start_ns < gantt->from_ns)
+			gantt->from_ns = work->start_ns;
+		if (work->start_ns + work->dur_ns > gantt->until_ns)
+			gantt->until_ns = work->start_ns + work->dur_ns;
+	}
+	if (gantt->until_ns <= gantt->from_ns)
+		gantt->until_ns = gantt->from_ns + 1;
+	qsort(gantt->lanes, (size_t)gantt->lane_count, sizeof(gantt->lanes[0]), compare_numbers);
+}
+
+static double gantt_x(const struct gantt *gantt, int64_t ns)
+{
+	return CHART_LEFT + (double)(ns - gantt->from_ns) /
+				    (double)(gantt->until_ns - gantt->from_ns) * CHART_WIDTH;
+}
+
+/* The lane of an IPU: idle wherever no work is drawn over it. */
+static void gantt_lane_draw(const struct gantt *gantt, int lane)
+{
+	const int y = lane * LANE_HEIGHT;
+
+	html_addf(gantt->page,
+		  "<rect class=\"idle\" data-s=\"0\" data-d=\"%" PRId64
+		  "\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"><title>idle</title></rect>\n",
+		  gantt->until_ns - gantt->from_ns, CHART_LEFT, y + 2, CHART_WIDTH,
+		  LANE_HEIGHT - 4);
+	html_addf(gantt->page, "<text class=\"end\" x=\"%d\" y=\"%d\">", CHART_LEFT - 6,
+		  y + LANE_HEIGHT / 2 + 4);
+	if (gantt->lanes[lane] == UNKNOWN)
+		html_add(gantt->page, "?</text>\n");
+	else
+		html_addf(gantt->page, "IPU %" PRId64 "</text>\n", gantt->lanes[lane]);
+}
+
+static void gantt_title(const struct gantt *gantt, const struct work *work)
+{
+	char at[FMT_SIZE], dur[FMT_SIZE];
+	const struct {
+		const char *name;
+		int64_t value;
+	} keys[] = {{"stage", work->stage},
+		    {"micro-batch", work->microbatch},
+		    {"step", work->step},
+		    {"weight update", work->update},
+		    {"replica", work->replica}};
+
+	html_addf(gantt->page, "<title>%c", work->phase);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (keys[i].value != UNKNOWN)
+			html_addf(gantt->page, ", %s %" PRId64, keys[i].name, keys[i].value);
+	html_addf(gantt->page, ": %s from %s on</title>", fmt_ns(dur, work->dur_ns),
+		  fmt_ns(at, work->start_ns));
+}
+
+static void gantt_work(const struct gantt *gantt, const struct work *work)
+{
+	const int lane = gantt_lane(gantt, work->ipu);
+	const double x = gantt_x(gantt, work->start_ns);
+	const double width = gantt_x(gantt, work->start_ns + work->dur_ns) - x;
+	char label[32];
+
+	if (lane < 0)
+		return;
+	if (work->microbatch != UNKNOWN)
+		snprintf(label, sizeof(label), "%c%" PRId64, work->phase, work->microbatch);
+	else
+		snprintf(label, sizeof(label), "%c", work->phase);
+	html_addf(gantt->page,
+		  "<g class=\"w\" data-s=\"%" PRId64 "\" data-d=\"%" PRId64
+		  "\"><rect class=\"p%c\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\">",
+		  work->start_ns - gantt->from_ns, work->dur_ns,
+		  work->phase == '?' ? 'X' : work->phase, x, lane * LANE_HEIGHT + 2,
+		  width < 0.4 ? 0.4 : width, LANE_HEIGHT - 4);
+	gantt_title(gantt, work);
+	html_addf(gantt->page, "</rect><text class=\"mid\" x=\"%.2f\" y=\"%d\"%s>%s</text></g>\n",
+		  x + width / 2, lane * LANE_HEIGHT + LANE_HEIGHT / 2 + 4,
+		  width < (double)strlen(label) * LETTER_WIDTH ? " visibility=\"hidden\"" : "",
+		  label);
+}
+
+static void gantt_axis(const struct gantt *gantt)
+{
+	const double span = (double)(gantt->until_ns - gantt->from_ns);
+	const double step = html_tick_step(0, span, 8, false);
+	const int y = gantt->lane_count * LANE_HEIGHT + 14;
+	char text[FMT_SIZE];
+
+	html_add(gantt->page, "<g class=\"axis\">");
+	for (double at = 0; at <= span; at += step)
+		html_addf(gantt->page, "<text class=\"mid\" x=\"%.1f\" y=\"%d\">%s</text>",
+			  CHART_LEFT + at / span * CHART_WIDTH, y, html_format_ns(text, at));
+	html_add(gantt->page, "</g>\n");
+}
+
+static void gantt_draw(struct gantt *gantt, const char *title)
+{
+	struct report_html *page = gantt->page;
+
+	gantt_measure(gantt);
+	html_add(page, "<figure class=\"gantt\"><figcaption>");
+	html_text(page, title);
+	html_addf(page,
+		  "</figcaption>\n<svg viewBox=\"0 0 %d %d\" data-left=\"%d\" data-width=\"%d\" "
+		  "data-span=\"%" PRId64 "\" role=\"img\">\n",
+		  CHART_LEFT + CHART_WIDTH + 24, gantt->lane_count * LANE_HEIGHT + 22, CHART_LEFT,
+		  CHART_WIDTH, gantt->until_ns - gantt->from_ns);
+	for (int lane = 0; lane < gantt->lane_count; lane++)
+		gantt_lane_draw(gantt, lane);
+	for (size_t i = 0; i < gantt->works.count && page->status == ST_OK; i++)
+		gantt_work(gantt, &gantt->works.at[i]);
+	gantt_axis(gantt);
+	html_add(page, "</svg></figure>\n");
+}
+
+static void pipeline_clock(struct report_html *page, const struct works *all, bool device,
+			   int64_t first, int64_t last)
+{
+	struct gantt gantt = {.page = page, .works = works_range(all, device, first, last)};
+	const char *clock = device ? "Device (simulated)" : "Host (measured)";
+	char title[160];
+
+	if (gantt.works.count == 0)
+		return;
+	if (gantt.works.count > 4 * WORKS_MAX)
+		gantt.works.count = 4 * WORKS_MAX;
+	if (first == last)
+		snprintf(title, sizeof(title), "%s, weight update %" PRId64, clock, first);
+	else
+		snprintf(title, sizeof(title), "%s, weight updates %" PRId64 " to %" PRId64, clock,
+			 first, last);
+	gantt_draw(&gantt, title);
+}
+
+static void pipeline_legend(struct report_html *page)
+{
+	html_add(page,
+		 "<p class=\"legend\">"
+		 "<span class=\"key pF\">&#9632;</span> F forward "
+		 "<span class=\"key pB\">&#9632;</span> B backward "
+		 "<span class=\"key pW\">&#9632;</span> W weight part "
+		 "<span class=\"key pR\">&#9632;</span> R recomputation "
+		 "<span class=\"key pU\">&#9632;</span> U weight update "
+		 "<span class=\"key idle\">&#9632;</span> idle; the number is the micro-batch. "
+		 "<span class=\"js\">Wheel or + - zooms, dragging moves, 0 shows all.</span>"
+		 "</p>\n");
+}
+
+void html_pipeline(struct report_html *page)
+{
+	struct works works = {0};
+	int64_t first, last;
+
+	if (!html_check(page, works_read(&works, page->db, page->err)))
+		goto out;
+	if (works.count > 0)
+		qsort(works.at, works.count, sizeof(*works.at), work_compare);
+	if (!works_updates(&works, true, &first, &last) &&
+	    !works_updates(&works, false, &first, &last)) {
+		html_note(page, "No weight update of a pipeline was recorded.");
+		goto out;
+	}
+	pipeline_legend(page);
+	pipeline_clock(page, &works, true, first, last);
+	pipeline_clock(page, &works, false, first, last);
+out:
+	mem_free(works.at);
+}

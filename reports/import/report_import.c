@@ -1,0 +1,310 @@
+/*
+ * The import from end to end. See report_import.h.
+ *
+ * The database is made under a temporary name beside its place and renamed when it is complete, so
+ * that nothing half-made is ever seen there.
+ */
+#include "reports/import/report_import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+#include "reports/import/report_import_internal.h"
+
+#define COMMIT_MS     500u
+#define KEPT_BELOW_NS ((int64_t)60 * 1000000000) /* a trace that begins before keeps its times */
+
+/* ---- texts ---- */
+
+#define TEXT(name, words) words,
+
+const char *report_import_use_text(enum report_import_use use)
+{
+	static const char *const texts[] = {REPORT_IMPORT_USE_MAP(TEXT)};
+
+	return texts[use];
+}
+
+const char *report_import_left_text(enum report_import_left left)
+{
+	static const char *const texts[] = {REPORT_IMPORT_LEFT_MAP(TEXT)};
+
+	return texts[left];
+}
+
+const char *report_import_note_text(enum report_import_note note)
+{
+	static const char *const texts[] = {REPORT_IMPORT_NOTE_MAP(TEXT)};
+
+	return texts[note];
+}
+
+/* ---- life ---- */
+
+enum status report__import_progress(struct import *import, int permille, struct err *err)
+{
+	const struct report_import_params *params = import->params;
+	enum status status;
+
+	if (params->progress == NULL)
+		return ST_OK;
+	status = params->progress(params->user, permille, import->counts->events);
+	return status == ST_OK
+		       ? ST_OK
+		       : err_set(err, status, "%s: %s", import->input.name, status_text(status));
+}
+
+/* Reading is taken for half of the work. */
+static enum status reading(void *user, uint64_t done, struct err *err)
+{
+	struct import *import = user;
+	uint64_t size = import->input.size;
+
+	return report__import_progress(
+		import, size == 0 || done > size ? -1 : (int)(done * 500 / size), err);
+}
+
+static enum status take_other(void *user, bool too_large, uint64_t offset, struct err *err)
+{
+	struct import *import = user;
+
+	(void)err;
+	import->counts->events++;
+	import->counts->phases[0]++;
+	report__import_left_at(
+		import, too_large ? REPORT_IMPORT_LEFT_TOO_LARGE : REPORT_IMPORT_LEFT_NOT_OBJECT,
+		offset);
+	return ST_OK;
+}
+
+static enum status import_init(struct import *import, const char *temporary, struct err *err)
+{
+	size_t memory =
+		import->params->sort_bytes == 0 ? IMPORT_SORT_BYTES : import->params->sort_bytes;
+	enum status status;
+
+	import->first_ns = INT64_MAX;
+	import->last_ns = INT64_MIN;
+	import->epoch_ns = IPS_NULL;
+	import->text = mem_alloc(IMPORT_TEXT_SIZE);
+	if (import->text == NULL || !report__import_flows_init(import))
+		return err_nomem(err);
+	status = report__import_sorter_new(&import->main, report__import_by_time, temporary, memory,
+					   err);
+	if (status == ST_OK)
+		status = report__import_sorter_new(&import->pairs, report__import_by_pair,
+						   temporary, memory, err);
+	return status;
+}
+
+static void import_fini(struct import *import)
+{
+	report__import_sorter_free(import->main);
+	report__import_sorter_free(import->pairs);
+	report__import_flows_fini(import);
+	report__import_tracks_fini(import);
+	report__import_tables_fini(import);
+	for (size_t i = 0; i < import->meta_count; i++) {
+		mem_free(import->meta[i].key);
+		mem_free(import->meta[i].value);
+	}
+	mem_free(import->text);
+	report__import_scan_fini(&import->scan);
+	report__import_input_close(&import->input);
+}
+
+/* ---- reading ---- */
+
+static enum status read_trace(struct import *import, struct err *err)
+{
+	const struct import_scan_calls calls = {.event = report__import_take,
+						.other = take_other,
+						.value = report__import_value_taken,
+						.progress = reading,
+						.user = import};
+	struct import_scan *scan = &import->scan;
+	struct report_import_counts *counts = import->counts;
+	enum status status;
+
+	status = report__import_scan_init(scan, &import->input, &calls)
+			 ? report__import_scan(scan, err)
+			 : err_nomem(err);
+	counts->bytes = scan->window == NULL ? 0 : report__import_scan_at(scan);
+	counts->broken = scan->broken != NULL;
+	counts->broken_at = scan->broken_at;
+	if (scan->broken != NULL)
+		str_copy(counts->why, sizeof(counts->why), scan->broken);
+	if (status != ST_OK)
+		return status;
+	if (scan->broken != NULL && counts->events == 0)
+		return err_set(err, ST_FORMAT, "%s: byte %llu: %s", import->input.name,
+			       (unsigned long long)scan->broken_at, scan->broken);
+	if (!scan->found)
+		return err_set(err, ST_FORMAT,
+			       "%s: is JSON without traceEvents, so no Chrome trace",
+			       import->input.name);
+	return ST_OK;
+}
+
+/* Where times are on some clock of long ago, they count from the first. */
+static void set_base(struct import *import)
+{
+	struct report_import_counts *counts = import->counts;
+
+	if (import->first_ns > import->last_ns) {
+		import->first_ns = 0;
+		import->last_ns = 0;
+	}
+	counts->first_ns = import->first_ns;
+	counts->last_ns = import->last_ns;
+	counts->base_ns = import->first_ns;
+	if (import->first_ns >= 0 && (import->own || import->first_ns < KEPT_BELOW_NS))
+		counts->base_ns = 0;
+}
+
+/* ---- writing ---- */
+
+static void on_commit(void *user, const struct ips_commit *commit)
+{
+	*(struct ips_commit *)user = *commit;
+}
+
+/* What the file has is what was counted. */
+static enum status check_written(const struct import *import, const struct ips_commit *told,
+				 struct err *err)
+{
+	const struct report_import_counts *counts = import->counts;
+
+	if (told->spans == counts->spans && told->instants == counts->instants &&
+	    told->counters == counts->counters)
+		return ST_OK;
+	return err_set(err, ST_FAILED,
+		       "%s: %llu spans, %llu instants and %llu samples were recorded, and %llu, "
+		       "%llu and %llu are in the database: please report this trace",
+		       import->input.name, (unsigned long long)counts->spans,
+		       (unsigned long long)counts->instants, (unsigned long long)counts->counters,
+		       (unsigned long long)told->spans, (unsigned long long)told->instants,
+		       (unsigned long long)told->counters);
+}
+
+static enum status write_database(struct import *import, const char *path, struct err *err)
+{
+	struct ips_recording_params params;
+	struct ips_commit told = {0};
+	char why[ERR_TEXT_SIZE];
+	enum status status;
+	int code;
+
+	ips_recording_params_defaults(&params);
+	params.command = import->params->command;
+	params.commit_ms = COMMIT_MS;
+	params.alone = 1;
+	params.on_commit = on_commit;
+	params.user = &told;
+	code = ips_recording_open(&import->recording, path, &params, why, sizeof(why));
+	if (code != 0)
+		return err_set(err, (enum status)code, "%s", why);
+	status = report__import_meta_write(import, err);
+	if (status == ST_OK)
+		status = report__import_tracks_open(import, err);
+	if (status == ST_OK)
+		status = report__import_record(import, err);
+	import->counts->tracks = import->tracks;
+	code = ips_recording_close(import->recording, why, sizeof(why));
+	import->recording = NULL;
+	if (status == ST_OK && code != 0)
+		status = err_set(err, (enum status)code, "%s", why);
+	return status == ST_OK ? check_written(import, &told, err) : status;
+}
+
+/* A database has files beside it while it is written. */
+static void remove_files(const char *path, bool itself)
+{
+	static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
+	char name[FS_PATH_SIZE];
+
+	for (size_t i = 0; i < ARRAY_LEN(endings) - !itself; i++) {
+		if (fs_path(name, "%s%s", path, endings[i]))
+			unlink(name);
+	}
+}
+
+static enum status refuse(const char *output, struct err *err)
+{
+	return err_set(err, ST_INVALID, "%s: is there already (--force replaces it)", output);
+}
+
+static enum status move_there(const char *temporary, const char *output, bool force,
+			      struct err *err)
+{
+	/* The log of what is replaced must not be taken for the new file's. */
+	if (force)
+		remove_files(output, false);
+	if (renameat2(AT_FDCWD, temporary, AT_FDCWD, output, force ? 0 : RENAME_NOREPLACE) == 0)
+		return ST_OK;
+	if (errno == EEXIST)
+		return refuse(output, err);
+	if (errno == EINVAL && !fs_exists(output) && rename(temporary, output) == 0)
+		return ST_OK;
+	return err_set(err, ST_IO, "%s: cannot write: %s", output, strerror(errno));
+}
+
+/* Before any work is done. */
+static enum status check_output(const struct report_import_params *params, struct err *err)
+{
+	if (fs_is_dir(params->output))
+		return err_set(err, ST_INVALID, "%s: is a folder; name a file in it",
+			       params->output);
+	if (strcmp(params->trace, "-") != 0 && fs_is_same(params->trace, params->output))
+		return err_set(err, ST_INVALID, "%s: is the trace itself; write another file",
+			       params->output);
+	if (!params->force && fs_exists(params->output))
+		return refuse(params->output, err);
+	return fs_check_write(params->output, err);
+}
+
+enum status report_import(const struct report_import_params *params,
+			  struct report_import_counts *counts, struct err *err)
+{
+	struct import *import = mem_calloc(1, sizeof(*import));
+	struct err why = {ST_OK, ""};
+	char temporary[FS_PATH_SIZE];
+	enum status status;
+
+	*counts = (struct report_import_counts){0};
+	if (import == NULL)
+		return err_nomem(err);
+	import->params = params;
+	import->counts = counts;
+	import->input.fd = -1;
+	status = check_output(params, &why);
+	if (status == ST_OK &&
+	    !fs_path(temporary, "%s.%ld.importing", params->output, (long)getpid()))
+		status = err_set(&why, ST_INVALID, "%s: the path is too long", params->output);
+	if (status == ST_OK)
+		status = report__import_input_open(&import->input, params->trace, &why);
+	if (status == ST_OK)
+		status = import_init(import, temporary, &why);
+	if (status == ST_OK)
+		status = read_trace(import, &why);
+	if (status == ST_OK)
+		status = report__import_pair(import, &why);
+	if (status == ST_OK) {
+		set_base(import);
+		status = write_database(import, temporary, &why);
+		if (status == ST_OK)
+			status = move_there(temporary, params->output, params->force, &why);
+		if (status != ST_OK)
+			remove_files(temporary, true);
+	}
+	import_fini(import);
+	mem_free(import);
+	if (status != ST_OK && err != NULL)
+		*err = why;
+	return status;
+}

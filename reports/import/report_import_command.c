@@ -1,0 +1,316 @@
+/*
+ * The verb `import`: its command line, its progress, and what it says at the end.
+ *
+ * Threading: a signal sets a flag that the import asks for. Prints, as the front end does.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/fmt.h"
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/import/report_import.h"
+#include "reports/report_verbs.h"
+
+#define PROGRESS_NS 100000000u /* between two lines on the terminal */
+
+enum {
+	OPTION_OUTPUT,
+	OPTION_FORCE,
+	OPTION_QUIET
+};
+
+static const struct cli_option import_options[] = {
+	[OPTION_OUTPUT] = {.name = "--output",
+			   .letter = 'o',
+			   .argument = "FILE",
+			   .help = "The database to write; by default the trace's name with .db "
+				   "instead of .json or .json.gz, here."},
+	[OPTION_FORCE] = {.name = "--force", .help = "Replace FILE if it is there."},
+	[OPTION_QUIET] = {.name = "--quiet", .letter = 'q', .help = "Say nothing but errors."},
+};
+
+const struct cli_command report_import_cli = {
+	.name = "ipu-report import",
+	.synopsis = "TRACE [-o FILE]",
+	.summary = "a Chrome trace as a database, for ipu-view, SQL and ipu-report",
+	.about =
+		"Read a trace in Chrome's JSON format, as the PyTorch profiler, Chrome, Perfetto, "
+		"viztracer and many others write it, and make a database of it that ipu-view, "
+		"ipu-report and sqlite3 read. TRACE may be compressed with gzip; - is standard "
+		"input.\n\n"
+		"The trace is read as a stream: memory does not grow with its length. Times are "
+		"kept to the nanosecond. A file that breaks off (its writer was killed) is read as "
+		"far as it goes, and the place is said.\n\n"
+		"Spans (X, B and E), asynchronous spans (b and e, S and F), instants, counters, "
+		"flows and the names of processes and threads have their places; spans that "
+		"overlap others of their thread go to tracks of their own. Whatever has no place "
+		"is counted, and the counts are printed at the end: none of the events is dropped "
+		"without a word.\n\n"
+		"Arguments of spans are in the view span_args. Those called step, epoch, "
+		"microbatch, stage, phase, mode, replica, ipu, execution and weight_update are "
+		"columns of the view spans.",
+	.options = import_options,
+	.option_count = ARRAY_LEN(import_options),
+	.examples =
+		"ipu-report import trace.json\tWrites trace.db.\n"
+		"ipu-report import worker0.1234.pt.trace.json.gz -o run.db\tOf the PyTorch "
+		"profiler.\n"
+		"zstd -dc trace.json.zst | ipu-report import - -o trace.db\tFrom a pipe.\n"
+		"ipu-view trace.db --view timeline\tLook at it.\n"
+		"sqlite3 trace.db 'SELECT name, count(*), sum(dur_ns) FROM spans GROUP BY name'\t"
+		"Ask it.\n",
+	.words = "FILE",
+};
+
+struct import_line {
+	const char *trace, *output;
+	bool force, quiet;
+};
+
+/* ---- arguments ---- */
+
+static enum status import_parse(struct import_line *line, int argc, char **argv, struct err *err)
+{
+	struct cli_argument argument;
+	struct cli_walk walk;
+	enum status status;
+	bool more;
+
+	*line = (struct import_line){0};
+	cli_begin(&walk, &report_import_cli, argc, argv, false);
+	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
+		if (argument.option == NULL && line->trace != NULL)
+			return err_set(err, ST_INVALID,
+				       "one word too many: \"%s\" (a TRACE is enough; -o FILE says "
+				       "where to)",
+				       argument.value);
+		if (argument.option == NULL)
+			line->trace = argument.value;
+		else if (argument.option == &import_options[OPTION_OUTPUT])
+			line->output = argument.value;
+		else if (argument.option == &import_options[OPTION_FORCE])
+			line->force = true;
+		else
+			line->quiet = true;
+	}
+	if (status == ST_OK && (line->trace == NULL || !*line->trace))
+		return err_set(err, ST_INVALID,
+			       "no trace given (a file, or - for standard input; --help has "
+			       "examples)");
+	if (status == ST_OK && line->output != NULL && strcmp(line->output, "-") == 0)
+		return err_set(
+			err, ST_INVALID,
+			"--output: a database cannot go to the standard output; name a file");
+	return status;
+}
+
+/* "../x/trace.json.gz" makes "trace.db". */
+static bool default_output(const char *trace, char out[FS_PATH_SIZE])
+{
+	static const char *const endings[] = {".gz", ".json"};
+	const char *name = strrchr(trace, '/');
+	char stem[FS_PATH_SIZE];
+
+	name = name == NULL ? trace : name + 1;
+	str_copy(stem, sizeof(stem), strcmp(trace, "-") == 0 ? "trace" : name);
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+		size_t length = strlen(stem), ending = strlen(endings[i]);
+
+		if (length > ending && strcmp(stem + length - ending, endings[i]) == 0)
+			stem[length - ending] = 0;
+	}
+	return fs_path(out, "%s.db", stem);
+}
+
+/* ---- progress ---- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+}
+
+struct progress {
+	bool shown, any;
+	uint64_t next_ns;
+};
+
+static enum status on_progress(void *user, int permille, uint64_t events)
+{
+	struct progress *progress = user;
+
+	if (interrupted)
+		return ST_INTERRUPTED;
+	if (!progress->shown || clock_ns() < progress->next_ns)
+		return ST_OK;
+	progress->next_ns = clock_ns() + PROGRESS_NS;
+	progress->any = true;
+	if (permille < 0)
+		fprintf(stderr, "\r%" PRIu64 " events\033[K", events);
+	else
+		fprintf(stderr, "\r%3d %%  %" PRIu64 " events\033[K", permille / 10, events);
+	return ST_OK;
+}
+
+static void end_progress(const struct progress *progress)
+{
+	if (progress->any)
+		fprintf(stderr, "\r\033[K");
+}
+
+/* ---- the end ---- */
+
+static void print_count(uint64_t count, const char *words)
+{
+	char text[FMT_SIZE];
+
+	printf("%15s  %s", fmt_count(text, (int64_t)count), words);
+}
+
+static void print_rows(const struct report_import_counts *counts)
+{
+	const struct {
+		uint64_t count;
+		const char *words;
+	} rows[] = {
+		{counts->spans, "spans\n"},
+		{counts->instants, "instants\n"},
+		{counts->counters, "samples of counters\n"},
+		{counts->flows, "flows\n"},
+		{counts->tracks, "tracks\n"},
+	};
+
+	printf("written\n");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (rows[i].count > 0)
+			print_count(rows[i].count, rows[i].words);
+	}
+}
+
+static void print_used(const struct report_import_counts *counts)
+{
+	printf("events\n");
+	print_count(counts->events, "read, of which became\n");
+	for (int i = 0; i < REPORT_IMPORT_USES; i++) {
+		if (counts->used[i] == 0)
+			continue;
+		print_count(counts->used[i], report_import_use_text((enum report_import_use)i));
+		printf("\n");
+	}
+}
+
+static void print_left(const struct report_import_counts *counts)
+{
+	for (int i = 0; i < REPORT_IMPORT_LEFTS; i++) {
+		if (counts->left[i] == 0)
+			continue;
+		print_count(counts->left[i], "nothing: ");
+		printf("%s", report_import_left_text((enum report_import_left)i));
+		for (int phase = 1; phase < 128 && i == REPORT_IMPORT_LEFT_PHASE; phase++) {
+			if (counts->left_phases[phase] > 0)
+				printf(", %c %" PRIu64, phase < 32 ? '?' : phase,
+				       counts->left_phases[phase]);
+		}
+		if (counts->left_at[i] > 0)
+			printf(" (the first at byte %" PRIu64 ")", counts->left_at[i]);
+		printf("\n");
+	}
+}
+
+static void print_notes(const struct report_import_counts *counts)
+{
+	bool any = false;
+
+	for (int i = 0; i < REPORT_IMPORT_NOTES; i++) {
+		if (counts->notes[i] == 0)
+			continue;
+		if (!any)
+			printf("notes\n");
+		any = true;
+		print_count(counts->notes[i], report_import_note_text((enum report_import_note)i));
+		printf("\n");
+	}
+}
+
+static void print_end(const struct import_line *line, const struct report_import_counts *counts,
+		      double seconds)
+{
+	char bytes[FMT_SIZE];
+
+	fmt_bytes(bytes, counts->bytes);
+	printf("%s: %s in %.2f s, written to %s\n", line->trace, bytes, seconds, line->output);
+	print_rows(counts);
+	print_used(counts);
+	print_left(counts);
+	print_notes(counts);
+	if (counts->base_ns != 0)
+		printf("time 0 is the trace's %" PRId64 ".%03d us\n", counts->base_ns / 1000,
+		       (int)(counts->base_ns % 1000 < 0 ? -(counts->base_ns % 1000)
+							: counts->base_ns % 1000));
+}
+
+static void print_broken(const struct import_line *line, const struct report_import_counts *counts)
+{
+	if (counts->broken)
+		fprintf(stderr,
+			"ipu-report import: %s: byte %" PRIu64
+			": %s; everything before it was taken\n",
+			line->trace, counts->broken_at, counts->why);
+}
+
+int report_import_command(int argc, char **argv)
+{
+	struct progress progress = {.shown = isatty(STDERR_FILENO) == 1};
+	struct report_import_params params = {.progress = on_progress, .user = &progress};
+	struct report_import_counts counts;
+	uint64_t started = clock_ns();
+	char output[FS_PATH_SIZE];
+	struct import_line line;
+	struct err err = {0};
+	enum status status;
+
+	if (cli_standard(&report_import_cli, argc, argv, stdout))
+		return 0;
+	status = import_parse(&line, argc, argv, &err);
+	if (status == ST_OK && line.output == NULL) {
+		line.output = output;
+		if (!default_output(line.trace, output))
+			status = err_set(&err, ST_INVALID, "%s: the name is too long", line.trace);
+	}
+	if (status != ST_OK)
+		return cli_fail(&report_import_cli, &err);
+	params.trace = line.trace;
+	params.output = line.output;
+	params.force = line.force;
+	params.command = "ipu-report import";
+	progress.shown = progress.shown && !line.quiet;
+	catch_signals();
+	status = report_import(&params, &counts, &err);
+	end_progress(&progress);
+	if (status == ST_INTERRUPTED)
+		err_set(&err, status, "interrupted: nothing was written to %s", line.output);
+	if (status != ST_OK)
+		return cli_fail(&report_import_cli, &err);
+	if (!line.quiet)
+		print_end(&line, &counts, (double)(clock_ns() - started) / 1e9);
+	print_broken(&line, &counts);
+	return 0;
+}

@@ -1,0 +1,179 @@
+/*
+ * What the parts of one import share: the tables of names, threads and processes, the sorters, the
+ * counts. In order of use: report_import_take.c makes records of events, report_import_pair.c spans
+ * of begins and ends, report_import_track.c tracks of threads, report_import_record.c writes.
+ *
+ * One thread, the caller's (the sorters and the recording have their own).
+ */
+#ifndef REPORT_IMPORT_INTERNAL_H
+#define REPORT_IMPORT_INTERNAL_H
+
+#include <ipuscope/profiler.h>
+
+#include "common/str.h"
+#include "reports/import/report_import.h"
+#include "reports/import/report_import_event.h"
+#include "reports/import/report_import_scan.h"
+#include "reports/import/report_import_sort.h"
+
+#define IMPORT_MOST_SITES  ((size_t)1 << 18)
+#define IMPORT_MOST_TRACKS ((size_t)8192)
+#define IMPORT_MOST_OPEN   4096              /* spans open within one another */
+#define IMPORT_MOST_FLOWS  ((size_t)1 << 20) /* flows under way */
+#define IMPORT_MOST_META   256
+#define IMPORT_SORT_BYTES  ((size_t)64 << 20)
+#define IMPORT_TIME_MOST   ((int64_t)1 << 61) /* ns, either way, of what is believed */
+
+#define IMPORT_NO_STEP INT64_MIN
+
+struct import_site {
+	struct ips_site *site;
+	int64_t step; /* of "ProfilerStep#12": 12, which holds for what it encloses */
+};
+
+struct import_process {
+	char *name, *labels; /* NULL: not told */
+	int64_t sort;
+};
+
+enum import_thread_kind {
+	IMPORT_THREAD,  /* of a process */
+	IMPORT_PROCESS, /* what is said of a process as a whole */
+	IMPORT_GLOBAL,  /* of the whole trace */
+	IMPORT_ASYNC    /* asynchronous spans of a category */
+};
+
+/* One track; its spans nest. */
+struct import_lane {
+	struct ips_track *track;
+	struct import_open {
+		int64_t start_ns, end_ns, step;
+	} * open;
+	size_t count, capacity;
+	uint64_t async; /* the asynchronous id whose spans are on it */
+};
+
+struct import_thread {
+	enum import_thread_kind kind;
+	bool used; /* has anything that is drawn */
+	uint32_t process;
+	char *name;           /* NULL: not told */
+	char *shown;          /* what our own traces show it as; NULL: its name */
+	int64_t ipu;          /* what they say of it; else IPS_NULL */
+	enum ips_clock clock; /* the same; else IPS_HOST */
+	const char *what;     /* tid or category as written */
+	char *track;          /* unique; of its first lane */
+	int64_t sort;
+	struct import_lane *lanes;
+	size_t lane_count, lane_capacity;
+	/* flows that end at the next span */
+	struct import_next {
+		uint32_t site;
+		uint64_t link;
+	} * next;
+	size_t next_count, next_capacity;
+};
+
+/* A table of texts as written, and what is known of each. */
+#define IMPORT_TABLE(type)                                                                         \
+	struct {                                                                                   \
+		struct import_intern table;                                                        \
+		type *items;                                                                       \
+		size_t capacity;                                                                   \
+	}
+
+struct import {
+	const struct report_import_params *params;
+	struct report_import_counts *counts;
+	struct import_input input;
+	struct import_scan scan;
+	IMPORT_TABLE(struct import_site) sites;
+	IMPORT_TABLE(struct import_process) processes;
+	IMPORT_TABLE(struct import_thread) threads;
+	struct import_sorter *main, *pairs;
+	uint64_t pairs_put, records;
+	int64_t first_ns, last_ns; /* of all times; first > last: none yet */
+	bool own;                  /* made by us: times are from the run's start */
+	int64_t epoch_ns;          /* of ts 0 on the wall clock, IPS_NULL: unknown */
+	struct import_meta {
+		char *key, *value;
+	} meta[IMPORT_MOST_META];
+	size_t meta_count;
+	struct str scratch;
+	char *text; /* of IMPORT_TEXT_SIZE */
+	struct ips_recording *recording;
+	struct import_flows *flows;
+	struct import_intern track_names;
+	size_t tracks;
+	uint32_t ring_slots;
+	uint64_t recorded;
+};
+
+#define IMPORT_TEXT_SIZE 4096 /* bytes of a name; longer ones are cut */
+
+static inline void import_used(struct import *import, enum report_import_use use)
+{
+	import->counts->used[use]++;
+}
+static inline void import_left(struct import *import, enum report_import_left left)
+{
+	import->counts->left[left]++;
+}
+static inline void import_note(struct import *import, enum report_import_note note)
+{
+	import->counts->notes[note]++;
+}
+/* The same, at a byte of the file. */
+void report__import_left_at(struct import *import, enum report_import_left left, uint64_t offset);
+
+/* report_import_take.c: what the scan calls, with the import as the user */
+enum status report__import_take(void *user, const struct import_event *event, struct err *err);
+/* A part of the trace lies at @ns .. @ns + @dur. */
+void report__import_extend(struct import *import, int64_t ns, int64_t dur);
+
+/* report_import_names.c: indices; IMPORT_NO_ID: too many, or no memory (@err says so) */
+uint32_t report__import_site(struct import *import, const struct import_event *event,
+			     const char *series, struct err *err);
+uint32_t report__import_thread(struct import *import, enum import_thread_kind kind,
+			       const struct import_event *event, struct err *err);
+uint32_t report__import_process(struct import *import, const struct import_token *pid,
+				struct err *err);
+void report__import_tables_fini(struct import *import);
+
+/* report_import_meta.c */
+enum status report__import_metadata(struct import *import, const struct import_event *event,
+				    struct err *err);
+enum status report__import_value_taken(void *user, const struct import_token *key,
+				       const struct import_token *value, struct err *err);
+enum status report__import_meta_write(struct import *import, struct err *err);
+
+/* report_import_pair.c: what `pairs` holds goes to `main` */
+enum status report__import_pair(struct import *import, struct err *err);
+
+/* report_import_track.c */
+void report__import_tracks_fini(struct import *import);
+/* Order and name the tracks of the threads that are used; open the first lane of each. */
+enum status report__import_tracks_open(struct import *import, struct err *err);
+/* One more, for what overlaps on @thread; NULL with ST_OK: there are too many. */
+enum status report__import_track_more(struct import *import, struct import_thread *thread,
+				      struct import_lane **out, struct err *err);
+
+/* report_import_record.c: `main` is recorded */
+enum status report__import_record(struct import *import, struct err *err);
+
+/* report_import_flow.c: flows under way, by key */
+struct import_flows;
+bool report__import_flows_init(struct import *import);
+void report__import_flows_fini(struct import *import);
+/* The link that @key began, 0: none; it ends here. */
+uint64_t report__import_flow_end(struct import *import, uint64_t key);
+/* A new link begins at @key, with a start or a step; *@lost: a start of this key has led nowhere.
+ * 0: too many. */
+uint64_t report__import_flow_begin(struct import *import, uint64_t key, bool start, bool *lost);
+/* Starts that have led nowhere yet. */
+size_t report__import_flows_open(const struct import *import);
+
+/* The progress of the later parts; also asks whether to go on. */
+enum status report__import_progress(struct import *import, int permille, struct err *err);
+
+#endif /* REPORT_IMPORT_INTERNAL_H */

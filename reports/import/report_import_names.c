@@ -1,0 +1,225 @@
+/*
+ * Call sites, processes and threads of a trace, each once, by what is written in it.
+ */
+#include <string.h>
+
+#include "common/mem.h"
+#include "reports/import/report_import_internal.h"
+
+#define KEY_SEPARATOR "\x01"
+#define STEP_NAME     "ProfilerStep#"
+
+static void add_token(struct str *key, const struct import_token *token)
+{
+	if (token->kind != IMPORT_ABSENT)
+		str_add_bytes(key, token->at, token->length);
+}
+
+/* The index of the scratch text in @table; *@fresh: its item is new and cleared. */
+#define INTERN(import, list, most, fresh, err)                                                     \
+	intern(import, &(list).table, &(list).items, &(list).capacity, sizeof(*(list).items),      \
+	       most, fresh, err)
+
+static uint32_t intern(struct import *import, struct import_intern *table, void *items,
+		       size_t *capacity, size_t size, size_t most, bool *fresh, struct err *err)
+{
+	const struct str *key = &import->scratch;
+	unsigned char *base;
+	uint32_t id;
+
+	*fresh = true;
+	id = key->failed ? IMPORT_NO_ID
+			 : report__import_intern(table, str_peek(key), key->length, most, fresh);
+	if (!*fresh)
+		return id;
+	if (id == IMPORT_NO_ID || mem_grow(items, capacity, table->count, size) != 0) {
+		err_nomem(err);
+		return IMPORT_NO_ID;
+	}
+	memcpy(&base, items, sizeof(base));
+	memset(base + id * size, 0, size);
+	return id;
+}
+
+/* ---- call sites ---- */
+
+/* A token as valid text, in import->text + @at; the place behind its 0. */
+static size_t clean(struct import *import, const struct import_token *token, size_t at, size_t size)
+{
+	bool mended = false;
+	size_t length = 0;
+
+	import->text[at] = 0;
+	if (token->kind != IMPORT_ABSENT)
+		length = report__import_unescape(token, import->text + at, size, &mended, NULL);
+	import->counts->notes[REPORT_IMPORT_NOTE_BAD_TEXT] += mended;
+	return at + length + 1;
+}
+
+static int64_t step_of(const char *name)
+{
+	long long step;
+
+	if (!str_starts_with(name, STEP_NAME) || !str_to_int(name + strlen(STEP_NAME), &step) ||
+	    step < 0)
+		return IMPORT_NO_STEP;
+	return step;
+}
+
+/* A sample's series has its name behind the counter's. */
+static void add_series(char *name, size_t size, const char *series)
+{
+	size_t length = strlen(name);
+
+	if (series == NULL)
+		return;
+	if (length > 0 && length + 1 < size)
+		name[length++] = '.';
+	str_copy(name + length, size - length, series);
+}
+
+static bool make_site(struct import *import, const struct import_event *event, const char *series,
+		      struct import_site *site)
+{
+	const size_t third = IMPORT_TEXT_SIZE / 3;
+	size_t name = clean(import, &event->fields[IMPORT_FIELD_CAT], 0, third);
+	size_t operation = clean(import, &event->fields[IMPORT_FIELD_NAME], name, third);
+	const char *text = import->text;
+
+	if (series != NULL) {
+		add_series(import->text + name, third, series);
+		operation = name + strlen(text + name) + 1;
+	}
+	clean(import, &event->operation, operation, third);
+	if (text[name] == 0)
+		str_copy(import->text + name, third, "(no name)");
+	site->step = step_of(text + name);
+	site->site =
+		ips_site_intern(text, text + name,
+				event->operation.kind == IMPORT_ABSENT ? NULL : text + operation);
+	return site->site != NULL;
+}
+
+/* All that comes after the table is full has one site. */
+static uint32_t other_site(struct import *import, bool *fresh, struct err *err)
+{
+	uint32_t id;
+
+	import_note(import, REPORT_IMPORT_NOTE_OTHER_NAMES);
+	str_clear(&import->scratch);
+	str_add(&import->scratch, KEY_SEPARATOR "more");
+	id = INTERN(import, import->sites, IMPORT_MOST_SITES + 1, fresh, err);
+	if (!*fresh || id == IMPORT_NO_ID)
+		return id;
+	import->sites.items[id] =
+		(struct import_site){ips_site_intern("", "(more names)", NULL), IMPORT_NO_STEP};
+	return id;
+}
+
+uint32_t report__import_site(struct import *import, const struct import_event *event,
+			     const char *series, struct err *err)
+{
+	struct str *key = &import->scratch;
+	bool fresh;
+	uint32_t id;
+
+	str_clear(key);
+	add_token(key, &event->fields[IMPORT_FIELD_CAT]);
+	str_add_bytes(key, KEY_SEPARATOR, 1);
+	add_token(key, &event->fields[IMPORT_FIELD_NAME]);
+	if (event->operation.kind != IMPORT_ABSENT || series != NULL) {
+		str_add_bytes(key, KEY_SEPARATOR, 1);
+		add_token(key, &event->operation);
+		str_add_bytes(key, KEY_SEPARATOR, 1);
+		str_add(key, series == NULL ? "" : series);
+	}
+	id = INTERN(import, import->sites, IMPORT_MOST_SITES, &fresh, err);
+	if (id == IMPORT_NO_ID && !fresh)
+		return other_site(import, &fresh, err);
+	if (fresh && id != IMPORT_NO_ID &&
+	    !make_site(import, event, series, &import->sites.items[id])) {
+		err_nomem(err);
+		return IMPORT_NO_ID;
+	}
+	return id;
+}
+
+/* ---- processes and threads ---- */
+
+uint32_t report__import_process(struct import *import, const struct import_token *pid,
+				struct err *err)
+{
+	bool fresh;
+
+	str_clear(&import->scratch);
+	add_token(&import->scratch, pid);
+	return INTERN(import, import->processes, IMPORT_MOST_TRACKS, &fresh, err);
+}
+
+/* The track that an event is on, by its kind: a thread's has pid and tid, a process's the pid,
+ * asynchronous spans have the category instead of the thread. */
+static void thread_key(struct import *import, enum import_thread_kind kind,
+		       const struct import_event *event)
+{
+	struct str *key = &import->scratch;
+	const char kinds[] = {(char)('0' + kind), 0};
+
+	str_clear(key);
+	str_add_bytes(key, kinds, 1);
+	if (kind != IMPORT_GLOBAL)
+		add_token(key, &event->fields[IMPORT_FIELD_PID]);
+	str_add_bytes(key, KEY_SEPARATOR, 1);
+	if (kind == IMPORT_THREAD)
+		add_token(key, &event->fields[IMPORT_FIELD_TID]);
+	else if (kind == IMPORT_ASYNC)
+		add_token(key, &event->fields[IMPORT_FIELD_CAT]);
+}
+
+uint32_t report__import_thread(struct import *import, enum import_thread_kind kind,
+			       const struct import_event *event, struct err *err)
+{
+	static const struct import_token nothing;
+	struct import_thread *thread;
+	uint32_t id, process;
+	const char *key;
+	bool fresh;
+
+	if (kind == IMPORT_THREAD && event->fields[IMPORT_FIELD_TID].kind == IMPORT_ABSENT)
+		kind = event->fields[IMPORT_FIELD_PID].kind == IMPORT_ABSENT ? IMPORT_GLOBAL
+									     : IMPORT_PROCESS;
+	thread_key(import, kind, event);
+	id = INTERN(import, import->threads, IMPORT_MOST_TRACKS, &fresh, err);
+	if (!fresh || id == IMPORT_NO_ID)
+		return id;
+	process = report__import_process(
+		import, kind == IMPORT_GLOBAL ? &nothing : &event->fields[IMPORT_FIELD_PID], err);
+	if (process == IMPORT_NO_ID && err->status != ST_OK)
+		return IMPORT_NO_ID;
+	thread = &import->threads.items[id];
+	thread->kind = kind;
+	thread->process = process;
+	thread->ipu = IPS_NULL;
+	key = import->threads.table.strings[id].text;
+	thread->what = strchr(key, KEY_SEPARATOR[0]);
+	thread->what = thread->what == NULL ? "" : thread->what + 1;
+	return id;
+}
+
+void report__import_tables_fini(struct import *import)
+{
+	for (size_t i = 0; i < import->threads.table.count; i++) {
+		mem_free(import->threads.items[i].name);
+		mem_free(import->threads.items[i].shown);
+	}
+	for (size_t i = 0; i < import->processes.table.count; i++) {
+		mem_free(import->processes.items[i].name);
+		mem_free(import->processes.items[i].labels);
+	}
+	report__import_intern_fini(&import->sites.table);
+	report__import_intern_fini(&import->processes.table);
+	report__import_intern_fini(&import->threads.table);
+	mem_free(import->sites.items);
+	mem_free(import->processes.items);
+	mem_free(import->threads.items);
+	str_free(&import->scratch);
+}

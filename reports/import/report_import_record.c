@@ -1,0 +1,436 @@
+/*
+ * Records in order of time are recorded.
+ *
+ * Spans of a track nest. One that overlaps the end of an open one goes to the thread's next track
+ * that has room for it, the first time to a new one. Asynchronous spans of one id stay together: a
+ * track belongs to the id of its outermost span while that is open.
+ */
+#include <string.h>
+
+#include "common/mem.h"
+#include "reports/import/report_import_internal.h"
+
+#define LOOK_EVERY 16384 /* records between looks at progress and failure */
+
+/* ---- lanes ---- */
+
+/* What ended before @ns leaves the stack. */
+static void close_until(struct import_lane *lane, int64_t ns)
+{
+	while (lane->count > 0 && lane->open[lane->count - 1].end_ns <= ns)
+		lane->count--;
+}
+
+/* Whether there is place on top of what is open. */
+static bool has_place(struct import_lane *lane, const struct import_record *record, int64_t end_ns)
+{
+	close_until(lane, record->time_ns);
+	if (lane->count == 0)
+		return true;
+	return record->async == 0 && lane->open[lane->count - 1].end_ns >= end_ns;
+}
+
+/* The same for what is within an asynchronous span: on top of that. */
+static bool has_inner_place(struct import_lane *lane, const struct import_record *record,
+			    int64_t end_ns)
+{
+	close_until(lane, record->time_ns);
+	return lane->count > 0 && lane->async == record->value &&
+	       lane->open[lane->count - 1].end_ns >= end_ns;
+}
+
+/* The track for a span; *@out NULL with ST_OK: there are too many. */
+static enum status find_lane(struct import *import, struct import_thread *thread,
+			     const struct import_record *record, struct import_lane **out,
+			     struct err *err)
+{
+	/* Without an end it has that of what encloses it. */
+	int64_t end_ns = record->time_ns + (record->dur_ns < 0 ? 0 : record->dur_ns);
+
+	for (size_t i = 0; i < thread->lane_count && record->async > 1; i++) {
+		*out = &thread->lanes[i];
+		if (has_inner_place(*out, record, end_ns))
+			return ST_OK;
+	}
+	for (size_t i = 0; i < thread->lane_count; i++) {
+		*out = &thread->lanes[i];
+		if (has_place(*out, record, end_ns)) {
+			import->counts->notes[REPORT_IMPORT_NOTE_OVERLAP] +=
+				i > 0 && record->async == 0;
+			return ST_OK;
+		}
+	}
+	import->counts->notes[REPORT_IMPORT_NOTE_OVERLAP] += record->async == 0;
+	return report__import_track_more(import, thread, out, err);
+}
+
+/* ---- keys and arguments ---- */
+
+static const struct import_arg *arg_at(const struct import_record *record, size_t at)
+{
+	return (const struct import_arg *)(const void *)((const unsigned char *)record + at);
+}
+
+static bool take_mode(const struct import_arg *arg, struct ips_keys *keys)
+{
+	static const char *const modes[] = {"train", "evaluate", "predict"};
+
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+		if (strcmp(import_arg_text(arg), modes[i]) == 0)
+			keys->mode = (uint8_t)(IPS_TRAIN + i);
+	}
+	return keys->mode != IPS_MODE_NULL;
+}
+
+static bool take_phase(const struct import_arg *arg, struct ips_keys *keys)
+{
+	const char *text = import_arg_text(arg);
+
+	if (text[0] == 0 || text[1] != 0 || strchr("FBWRU", text[0]) == NULL)
+		return false;
+	keys->phase = text[0];
+	return true;
+}
+
+/* Whether @arg says when and where, as our own traces do. */
+static bool take_key(const struct import_arg *arg, struct ips_keys *keys)
+{
+	static const size_t fields[] = {
+		[IMPORT_NAME_EPOCH] = offsetof(struct ips_keys, epoch),
+		[IMPORT_NAME_EXECUTION] = offsetof(struct ips_keys, execution),
+		[IMPORT_NAME_WEIGHT_UPDATE] = offsetof(struct ips_keys, weight_update),
+		[IMPORT_NAME_STEP] = offsetof(struct ips_keys, step),
+		[IMPORT_NAME_MICROBATCH] = offsetof(struct ips_keys, microbatch),
+		[IMPORT_NAME_REPLICA] = offsetof(struct ips_keys, replica),
+		[IMPORT_NAME_IPU] = offsetof(struct ips_keys, ipu),
+		[IMPORT_NAME_STAGE] = offsetof(struct ips_keys, stage),
+	};
+
+	if (arg->name == IMPORT_NAME_MODE && arg->type == IMPORT_ARG_STRING)
+		return take_mode(arg, keys);
+	if (arg->name == IMPORT_NAME_PHASE && arg->type == IMPORT_ARG_STRING)
+		return take_phase(arg, keys);
+	if (arg->name >= ARRAY_LEN(fields) || arg->type != IMPORT_ARG_INT || arg->value.i < 0)
+		return false;
+	memcpy((char *)keys + fields[arg->name], &arg->value.i, sizeof(arg->value.i));
+	return true;
+}
+
+/* The keys that the arguments tell; *@others: how many arguments are none. */
+static struct ips_keys keys_of(const struct import_record *record, size_t *others)
+{
+	struct ips_keys keys = IPS_KEYS_NULL;
+	const struct import_arg *arg;
+
+	*others = 0;
+	for (size_t at = sizeof(*record); at < record->bytes; at += import_arg_size(arg)) {
+		arg = arg_at(record, at);
+		if (arg->name >= IMPORT_NAME_KEYS || !take_key(arg, &keys))
+			++*others;
+	}
+	return keys;
+}
+
+static void put_arg(struct ips_track *track, const char *name, const struct import_arg *arg)
+{
+	switch ((enum import_arg_type)arg->type) {
+	case IMPORT_ARG_INT:
+		ips_span_arg_int(track, name, arg->value.i);
+		break;
+	case IMPORT_ARG_REAL:
+		ips_span_arg_real(track, name, arg->value.r);
+		break;
+	case IMPORT_ARG_NULL:
+		ips_span_arg_text(track, name, NULL);
+		break;
+	case IMPORT_ARG_STRING:
+		ips_span_arg_long_text(track, name, import_arg_text(arg));
+		break;
+	}
+}
+
+static void put_args(struct import *import, struct ips_track *track,
+		     const struct import_record *record)
+{
+	const struct import_arg *arg;
+	struct ips_keys keys = IPS_KEYS_NULL;
+
+	for (size_t at = sizeof(*record); at < record->bytes; at += import_arg_size(arg)) {
+		arg = arg_at(record, at);
+		if (arg->name >= IMPORT_NAME_KEYS || !take_key(arg, &keys))
+			put_arg(track, import->scan.names.clean[arg->name], arg);
+	}
+	if (record->unfinished)
+		ips_span_arg_int(track, import->scan.names.clean[IMPORT_NAME_UNFINISHED], 1);
+}
+
+/* ---- spans ---- */
+
+static struct ips_site *site_at(const struct import *import, uint32_t site)
+{
+	return import->sites.items[site].site;
+}
+
+/* Flows that end at the next span end here. */
+static void end_next(struct import *import, struct import_thread *thread, struct ips_track *track)
+{
+	for (size_t i = 0; i < thread->next_count; i++)
+		ips_flow_in(track, site_at(import, thread->next[i].site), thread->next[i].link);
+	import->counts->flows += thread->next_count;
+	import->counts->used[REPORT_IMPORT_FLOW] += thread->next_count;
+	thread->next_count = 0;
+}
+
+/* The span becomes the innermost open one of its lane; *@dur_ns: how long it is drawn. */
+static bool open_span(struct import *import, struct import_lane *lane,
+		      const struct import_record *record, int64_t *step, int64_t *dur_ns)
+{
+	const struct import_open *top = lane->count == 0 ? NULL : &lane->open[lane->count - 1];
+	int64_t end_ns = record->time_ns + record->dur_ns;
+
+	if (record->dur_ns < 0)
+		end_ns = top == NULL ? import->last_ns : top->end_ns;
+	*step = import->sites.items[record->site].step;
+	if (*step == IMPORT_NO_STEP && top != NULL)
+		*step = top->step;
+	*dur_ns = end_ns - record->time_ns;
+	if (mem_grow(&lane->open, &lane->capacity, lane->count + 1, sizeof(*lane->open)) != 0)
+		return false;
+	if (lane->count == 0)
+		lane->async = record->value;
+	lane->open[lane->count++] = (struct import_open){record->time_ns, end_ns, *step};
+	return true;
+}
+
+static enum status no_track(struct import *import, const struct import_record *record)
+{
+	if (record->paired) {
+		import->counts->used[REPORT_IMPORT_BEGIN]--;
+		import->counts->used[REPORT_IMPORT_END] -= !record->unfinished;
+		import->counts->left[REPORT_IMPORT_LEFT_TOO_MANY] += !record->unfinished;
+	} else {
+		import->counts->used[REPORT_IMPORT_SPAN]--;
+	}
+	import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
+	return ST_OK;
+}
+
+static enum status record_span(struct import *import, const struct import_record *record,
+			       struct err *err)
+{
+	struct import_thread *thread = &import->threads.items[record->thread];
+	struct import_lane *lane;
+	enum status status = find_lane(import, thread, record, &lane, err);
+	struct ips_keys keys;
+	int64_t step, dur_ns;
+	size_t others;
+
+	if (status != ST_OK)
+		return status;
+	if (lane == NULL)
+		return no_track(import, record);
+	if (!open_span(import, lane, record, &step, &dur_ns))
+		return err_nomem(err);
+	keys = keys_of(record, &others);
+	if (keys.step == IPS_NULL && step != IMPORT_NO_STEP)
+		keys.step = step;
+	ips_track_set_keys(lane->track, &keys);
+	ips_span_at(lane->track, site_at(import, record->site),
+		    record->time_ns - import->counts->base_ns, dur_ns);
+	if (others > 0 || record->unfinished)
+		put_args(import, lane->track, record);
+	end_next(import, thread, lane->track);
+	import->counts->spans++;
+	return ST_OK;
+}
+
+/* ---- points ---- */
+
+static enum status record_instant(struct import *import, const struct import_record *record,
+				  struct err *err)
+{
+	struct import_thread *thread = &import->threads.items[record->thread];
+	struct ips_track *track = thread->lanes[0].track;
+	size_t others;
+	const struct ips_keys keys = keys_of(record, &others);
+
+	(void)err;
+	import->counts->notes[REPORT_IMPORT_NOTE_POINT_ARGS] += others > 0;
+	ips_track_set_keys(track, &keys);
+	ips_instant_at(track, site_at(import, record->site),
+		       record->time_ns - import->counts->base_ns);
+	import->counts->instants++;
+	return ST_OK;
+}
+
+static enum status record_sample(struct import *import, const struct import_record *record,
+				 struct err *err)
+{
+	struct import_thread *thread = &import->threads.items[record->thread];
+	double value;
+
+	(void)err;
+	memcpy(&value, &record->value, sizeof(value));
+	ips_counter_at(thread->lanes[0].track, site_at(import, record->site),
+		       record->time_ns - import->counts->base_ns, value);
+	import->counts->counters++;
+	return ST_OK;
+}
+
+/* ---- flows ---- */
+
+/* The track with the innermost span that is open at @ns, its end included: of those on several
+ * tracks, which cross, the last that began, else the first that ends. NULL: none is. */
+static struct import_lane *lane_around(struct import_thread *thread, int64_t ns)
+{
+	struct import_lane *best = NULL;
+	struct import_open top, best_top = {INT64_MIN, INT64_MAX, 0};
+
+	for (size_t i = 0; i < thread->lane_count; i++) {
+		struct import_lane *lane = &thread->lanes[i];
+
+		while (lane->count > 0 && lane->open[lane->count - 1].end_ns < ns)
+			lane->count--;
+		if (lane->count == 0)
+			continue;
+		top = lane->open[lane->count - 1];
+		if (top.start_ns > best_top.start_ns ||
+		    (top.start_ns == best_top.start_ns && top.end_ns < best_top.end_ns)) {
+			best = lane;
+			best_top = top;
+		}
+	}
+	return best;
+}
+
+static enum status flow_start(struct import *import, const struct import_record *record,
+			      struct err *err)
+{
+	struct import_lane *lane =
+		lane_around(&import->threads.items[record->thread], record->time_ns);
+	uint64_t link;
+	bool lost;
+
+	(void)err;
+	if (lane == NULL) {
+		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
+		return ST_OK;
+	}
+	link = report__import_flow_begin(import, record->value, true, &lost);
+	if (link == 0) {
+		import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
+		return ST_OK;
+	}
+	if (lost) {
+		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_END);
+		import->counts->used[REPORT_IMPORT_FLOW]--;
+	}
+	import_used(import, REPORT_IMPORT_FLOW);
+	ips_flow_out_at(lane->track, site_at(import, record->site), link,
+			record->time_ns - import->counts->base_ns);
+	return ST_OK;
+}
+
+/* A step ends one arrow and begins the next. */
+static enum status flow_end(struct import *import, const struct import_record *record,
+			    struct err *err)
+{
+	struct import_lane *lane =
+		lane_around(&import->threads.items[record->thread], record->time_ns);
+	uint64_t link;
+	bool lost;
+
+	(void)err;
+	if (lane == NULL) {
+		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
+		return ST_OK;
+	}
+	link = report__import_flow_end(import, record->value);
+	if (link == 0) {
+		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_START);
+		return ST_OK;
+	}
+	ips_flow_in_at(lane->track, site_at(import, record->site), link,
+		       record->time_ns - import->counts->base_ns);
+	import->counts->flows++;
+	import_used(import, REPORT_IMPORT_FLOW);
+	if (record->kind != IMPORT_RECORD_FLOW_STEP)
+		return ST_OK;
+	link = report__import_flow_begin(import, record->value, false, &lost);
+	if (link != 0)
+		ips_flow_out_at(lane->track, site_at(import, record->site), link,
+				record->time_ns - import->counts->base_ns);
+	return ST_OK;
+}
+
+static enum status flow_next(struct import *import, const struct import_record *record,
+			     struct err *err)
+{
+	struct import_thread *thread = &import->threads.items[record->thread];
+	uint64_t link = report__import_flow_end(import, record->value);
+
+	if (link == 0) {
+		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_START);
+		return ST_OK;
+	}
+	if (thread->next_count >= IMPORT_MOST_OPEN) {
+		import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
+		return ST_OK;
+	}
+	if (mem_grow(&thread->next, &thread->next_capacity, thread->next_count + 1,
+		     sizeof(*thread->next)) != 0)
+		return err_nomem(err);
+	thread->next[thread->next_count++] = (struct import_next){record->site, link};
+	return ST_OK;
+}
+
+/* ---- all of it ---- */
+
+static enum status (*const kinds[])(struct import *import, const struct import_record *record,
+				    struct err *err) = {
+	[IMPORT_RECORD_FLOW_NEXT] = flow_next,    [IMPORT_RECORD_SPAN] = record_span,
+	[IMPORT_RECORD_INSTANT] = record_instant, [IMPORT_RECORD_SAMPLE] = record_sample,
+	[IMPORT_RECORD_FLOW_START] = flow_start,  [IMPORT_RECORD_FLOW_STEP] = flow_end,
+	[IMPORT_RECORD_FLOW_END] = flow_end,
+};
+
+static enum status look(struct import *import, struct err *err)
+{
+	char why[ERR_TEXT_SIZE];
+	int code = ips_recording_status(import->recording, why, sizeof(why));
+	int permille = (int)(import->recorded * 1000 / (import->records + 1));
+
+	if (code != 0)
+		return err_set(err, (enum status)code, "%s", why);
+	return report__import_progress(import, permille, err);
+}
+
+/* Sides of flows that wait for what never came. */
+static void count_open_flows(struct import *import)
+{
+	uint64_t open = report__import_flows_open(import);
+
+	import->counts->left[REPORT_IMPORT_LEFT_FLOW_NO_END] += open;
+	import->counts->used[REPORT_IMPORT_FLOW] -= open;
+	for (size_t i = 0; i < import->threads.table.count; i++)
+		import->counts->left[REPORT_IMPORT_LEFT_FLOW_NO_SPAN] +=
+			import->threads.items[i].next_count;
+}
+
+enum status report__import_record(struct import *import, struct err *err)
+{
+	const struct import_record *record;
+	enum status status = report__import_sorter_turn(import->main, err);
+
+	while (status == ST_OK) {
+		status = report__import_sorter_next(import->main, &record, err);
+		if (status != ST_OK || record == NULL)
+			break;
+		status = kinds[record->kind](import, record, err);
+		if (status == ST_OK && ++import->recorded % LOOK_EVERY == 0)
+			status = look(import, err);
+	}
+	if (status == ST_OK)
+		count_open_flows(import);
+	return status;
+}

@@ -1,0 +1,476 @@
+/*
+ * The external sort. See report_import_sort.h.
+ *
+ * Two buffers: the caller fills one, the thread sorts and writes the other. `lock` guards
+ * `waiting`, `stop` and the thread's failure; a buffer belongs to whoever `waiting` says.
+ */
+#include "reports/import/report_import_sort.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+
+#define RUN_READ  ((size_t)256 << 10) /* bytes of each run in memory when they are merged */
+#define RUN_WRITE ((size_t)1 << 20)
+
+_Static_assert(RUN_READ >= 2 * IMPORT_RECORD_LIMIT, "a run's window holds a whole record");
+
+struct sort_key {
+	uint64_t major; /* what decides nearly always, at hand */
+	const struct import_record *record;
+};
+
+struct sort_buffer {
+	unsigned char *bytes;
+	size_t used;
+	struct sort_key *keys;
+	size_t count, capacity;
+};
+
+struct sort_run {
+	off_t at, end; /* in the file; what is still to be read */
+	unsigned char *window;
+	size_t from, to; /* in the window */
+};
+
+struct import_sorter {
+	import_order order;
+	const char *beside;
+	size_t size; /* of a buffer */
+	struct sort_buffer buffers[2];
+	int current;
+	/* the file */
+	int fd;
+	off_t file_end;
+	struct sort_run *runs;
+	size_t run_count, run_capacity;
+	unsigned char *write;
+	size_t write_used;
+	/* the thread */
+	pthread_t thread;
+	bool threaded;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct sort_buffer *waiting; /* the thread's; NULL: it is idle */
+	bool stop;
+	struct err failure;
+	/* reading */
+	size_t next_key; /* of the only buffer */
+	size_t *heap, heap_count;
+	bool begun;
+};
+
+/* ---- orders ---- */
+
+static int compare(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_number(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+int report__import_by_time(const struct import_record *a, const struct import_record *b)
+{
+	int order = compare(a->time_ns, b->time_ns);
+
+	if (order == 0)
+		order = compare(a->kind, b->kind);
+	/* The longest first; without an end is the longest. */
+	if (order == 0)
+		order = compare_number((uint64_t)b->dur_ns, (uint64_t)a->dur_ns);
+	return order != 0 ? order : compare_number(a->number, b->number);
+}
+
+int report__import_by_pair(const struct import_record *a, const struct import_record *b)
+{
+	int order = compare_number(a->value, b->value);
+
+	if (order == 0)
+		order = compare(a->time_ns, b->time_ns);
+	return order != 0 ? order : compare_number(a->number, b->number);
+}
+
+static int by_record(const void *a, const void *b, void *user)
+{
+	const struct sort_key *x = a, *y = b;
+	const struct import_sorter *sorter = user;
+
+	if (x->major != y->major)
+		return x->major < y->major ? -1 : 1;
+	return sorter->order(x->record, y->record);
+}
+
+static uint64_t major_of(const struct import_sorter *sorter, const struct import_record *record)
+{
+	if (sorter->order == report__import_by_pair)
+		return record->value;
+	return (uint64_t)record->time_ns ^ (uint64_t)1 << 63;
+}
+
+/* ---- runs ---- */
+
+static void sort_buffer(struct import_sorter *sorter, struct sort_buffer *buffer)
+{
+	bool sorted = true;
+
+	for (size_t i = 0; i < buffer->count; i++) {
+		buffer->keys[i].major = major_of(sorter, buffer->keys[i].record);
+		sorted = sorted &&
+			 (i == 0 || by_record(&buffer->keys[i - 1], &buffer->keys[i], sorter) < 0);
+	}
+	if (!sorted)
+		qsort_r(buffer->keys, buffer->count, sizeof(*buffer->keys), by_record, sorter);
+}
+
+/* A file that nobody sees and that is gone with us. */
+static enum status open_file(struct import_sorter *sorter, struct err *err)
+{
+	char path[FS_PATH_SIZE];
+
+	if (sorter->fd >= 0)
+		return ST_OK;
+	if (!fs_path(path, "%s.sort.XXXXXX", sorter->beside))
+		return err_set(err, ST_INVALID, "%s: the path is too long", sorter->beside);
+	sorter->fd = mkostemp(path, O_CLOEXEC);
+	if (sorter->fd < 0)
+		return err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO, "%s: cannot write: %s",
+			       path, strerror(errno));
+	unlink(path);
+	sorter->write = mem_alloc(RUN_WRITE);
+	return sorter->write == NULL ? err_nomem(err) : ST_OK;
+}
+
+static enum status write_out(struct import_sorter *sorter, struct err *err)
+{
+	size_t done = 0;
+
+	while (done < sorter->write_used) {
+		ssize_t put = pwrite(sorter->fd, sorter->write + done, sorter->write_used - done,
+				     sorter->file_end);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
+				       "%s: cannot write what is being sorted: %s", sorter->beside,
+				       strerror(errno));
+		done += (size_t)put;
+		sorter->file_end += put;
+	}
+	sorter->write_used = 0;
+	return ST_OK;
+}
+
+static enum status write_run(struct import_sorter *sorter, struct sort_buffer *buffer,
+			     struct err *err)
+{
+	enum status status = open_file(sorter, err);
+	off_t at = sorter->file_end;
+
+	if (status == ST_OK && mem_grow(&sorter->runs, &sorter->run_capacity, sorter->run_count + 1,
+					sizeof(*sorter->runs)) != 0)
+		status = err_nomem(err);
+	for (size_t i = 0; i < buffer->count && status == ST_OK; i++) {
+		const struct import_record *record = buffer->keys[i].record;
+
+		if (sorter->write_used + record->bytes > RUN_WRITE)
+			status = write_out(sorter, err);
+		memcpy(sorter->write + sorter->write_used, record, record->bytes);
+		sorter->write_used += record->bytes;
+	}
+	if (status == ST_OK)
+		status = write_out(sorter, err);
+	if (status == ST_OK)
+		sorter->runs[sorter->run_count++] =
+			(struct sort_run){.at = at, .end = sorter->file_end};
+	buffer->used = 0;
+	buffer->count = 0;
+	return status;
+}
+
+static void *sort_main(void *user)
+{
+	struct import_sorter *sorter = user;
+
+	pthread_mutex_lock(&sorter->lock);
+	while (!sorter->stop || sorter->waiting != NULL) {
+		struct err err = {ST_OK, ""};
+
+		if (sorter->waiting == NULL) {
+			pthread_cond_wait(&sorter->changed, &sorter->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&sorter->lock);
+		sort_buffer(sorter, sorter->waiting);
+		write_run(sorter, sorter->waiting, &err);
+		pthread_mutex_lock(&sorter->lock);
+		if (sorter->failure.status == ST_OK)
+			sorter->failure = err;
+		sorter->waiting = NULL;
+		pthread_cond_broadcast(&sorter->changed);
+	}
+	pthread_mutex_unlock(&sorter->lock);
+	return NULL;
+}
+
+/* ---- life ---- */
+
+enum status report__import_sorter_new(struct import_sorter **out, import_order order,
+				      const char *beside, size_t memory, struct err *err)
+{
+	struct import_sorter *sorter = mem_calloc(1, sizeof(*sorter));
+
+	*out = NULL;
+	if (sorter == NULL)
+		return err_nomem(err);
+	sorter->order = order;
+	sorter->beside = beside;
+	sorter->fd = -1;
+	sorter->size = memory / 2 < 2 * IMPORT_RECORD_LIMIT ? 2 * IMPORT_RECORD_LIMIT : memory / 2;
+	pthread_mutex_init(&sorter->lock, NULL);
+	pthread_cond_init(&sorter->changed, NULL);
+	*out = sorter;
+	return ST_OK;
+}
+
+static void end_thread(struct import_sorter *sorter)
+{
+	if (!sorter->threaded)
+		return;
+	pthread_mutex_lock(&sorter->lock);
+	sorter->stop = true;
+	pthread_cond_broadcast(&sorter->changed);
+	pthread_mutex_unlock(&sorter->lock);
+	pthread_join(sorter->thread, NULL);
+	sorter->threaded = false;
+}
+
+static void drop_buffer(struct sort_buffer *buffer)
+{
+	mem_free(buffer->bytes);
+	mem_free(buffer->keys);
+	*buffer = (struct sort_buffer){0};
+}
+
+void report__import_sorter_free(struct import_sorter *sorter)
+{
+	if (sorter == NULL)
+		return;
+	end_thread(sorter);
+	for (size_t i = 0; i < ARRAY_LEN(sorter->buffers); i++)
+		drop_buffer(&sorter->buffers[i]);
+	for (size_t i = 0; i < sorter->run_count; i++)
+		mem_free(sorter->runs[i].window);
+	if (sorter->fd >= 0)
+		close(sorter->fd);
+	pthread_cond_destroy(&sorter->changed);
+	pthread_mutex_destroy(&sorter->lock);
+	mem_free(sorter->runs);
+	mem_free(sorter->write);
+	mem_free(sorter->heap);
+	mem_free(sorter);
+}
+
+/* ---- putting ---- */
+
+/* Hand the full buffer over, once the thread is through with the other. */
+static enum status hand_over(struct import_sorter *sorter, struct err *err)
+{
+	enum status status;
+
+	if (!sorter->threaded) {
+		if (pthread_create(&sorter->thread, NULL, sort_main, sorter) != 0)
+			return err_set(err, ST_NOMEM, "cannot start a thread for sorting");
+		sorter->threaded = true;
+	}
+	pthread_mutex_lock(&sorter->lock);
+	while (sorter->waiting != NULL)
+		pthread_cond_wait(&sorter->changed, &sorter->lock);
+	status = sorter->failure.status;
+	if (status == ST_OK) {
+		sorter->waiting = &sorter->buffers[sorter->current];
+		sorter->current = 1 - sorter->current;
+		pthread_cond_broadcast(&sorter->changed);
+	} else if (err != NULL) {
+		*err = sorter->failure;
+	}
+	pthread_mutex_unlock(&sorter->lock);
+	return status;
+}
+
+enum status report__import_sorter_put(struct import_sorter *sorter, size_t bytes,
+				      struct import_record **out, struct err *err)
+{
+	struct sort_buffer *buffer = &sorter->buffers[sorter->current];
+	enum status status;
+
+	if (buffer->used + bytes > sorter->size) {
+		status = hand_over(sorter, err);
+		if (status != ST_OK)
+			return status;
+		buffer = &sorter->buffers[sorter->current];
+	}
+	if (buffer->bytes == NULL)
+		buffer->bytes = mem_alloc(sorter->size);
+	if (buffer->bytes == NULL || mem_grow(&buffer->keys, &buffer->capacity, buffer->count + 1,
+					      sizeof(*buffer->keys)) != 0)
+		return err_nomem(err);
+	*out = (struct import_record *)(void *)(buffer->bytes + buffer->used);
+	buffer->keys[buffer->count++].record = *out;
+	buffer->used += bytes;
+	return ST_OK;
+}
+
+/* ---- reading ---- */
+
+/* The run's next record; NULL: it has no more. What is in the window must be whole. */
+static const struct import_record *run_record(const struct sort_run *run)
+{
+	return run->from == run->to
+		       ? NULL
+		       : (const struct import_record *)(const void *)(run->window + run->from);
+}
+
+/* Make sure that the window holds a whole record, where there is one. */
+static enum status fill_run(struct import_sorter *sorter, struct sort_run *run, struct err *err)
+{
+	size_t have = run->to - run->from;
+	const struct import_record *record = run_record(run);
+
+	if (have >= sizeof(*record) && have >= record->bytes)
+		return ST_OK;
+	memmove(run->window, run->window + run->from, have);
+	run->from = 0;
+	run->to = have;
+	while (run->to < RUN_READ && run->at < run->end) {
+		size_t want = RUN_READ - run->to;
+		ssize_t got;
+
+		if ((off_t)want > run->end - run->at)
+			want = (size_t)(run->end - run->at);
+		got = pread(sorter->fd, run->window + run->to, want, run->at);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return err_set(err, ST_IO, "%s: cannot read what was sorted: %s",
+				       sorter->beside, got < 0 ? strerror(errno) : "it is cut");
+		run->at += got;
+		run->to += (size_t)got;
+	}
+	return ST_OK;
+}
+
+static bool run_before(const struct import_sorter *sorter, size_t a, size_t b)
+{
+	return sorter->order(run_record(&sorter->runs[a]), run_record(&sorter->runs[b])) < 0;
+}
+
+static void sift_down(struct import_sorter *sorter, size_t at)
+{
+	for (;;) {
+		size_t child = 2 * at + 1, run;
+
+		if (child >= sorter->heap_count)
+			return;
+		if (child + 1 < sorter->heap_count &&
+		    run_before(sorter, sorter->heap[child + 1], sorter->heap[child]))
+			child++;
+		if (!run_before(sorter, sorter->heap[child], sorter->heap[at]))
+			return;
+		run = sorter->heap[at];
+		sorter->heap[at] = sorter->heap[child];
+		sorter->heap[child] = run;
+		at = child;
+	}
+}
+
+static enum status begin_merge(struct import_sorter *sorter, struct err *err)
+{
+	sorter->heap = mem_calloc(sorter->run_count, sizeof(*sorter->heap));
+	if (sorter->heap == NULL)
+		return err_nomem(err);
+	for (size_t i = 0; i < sorter->run_count; i++) {
+		enum status status;
+
+		sorter->runs[i].window = mem_alloc(RUN_READ);
+		if (sorter->runs[i].window == NULL)
+			return err_nomem(err);
+		status = fill_run(sorter, &sorter->runs[i], err);
+		if (status != ST_OK)
+			return status;
+		sorter->heap[sorter->heap_count++] = i;
+	}
+	for (size_t i = sorter->heap_count / 2; i-- > 0;)
+		sift_down(sorter, i);
+	return ST_OK;
+}
+
+enum status report__import_sorter_turn(struct import_sorter *sorter, struct err *err)
+{
+	enum status status = ST_OK;
+
+	if (!sorter->threaded) {
+		sort_buffer(sorter, &sorter->buffers[sorter->current]);
+		return ST_OK;
+	}
+	if (sorter->buffers[sorter->current].count > 0)
+		status = hand_over(sorter, err);
+	end_thread(sorter);
+	if (status == ST_OK && sorter->failure.status != ST_OK) {
+		status = sorter->failure.status;
+		if (err != NULL)
+			*err = sorter->failure;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(sorter->buffers); i++)
+		drop_buffer(&sorter->buffers[i]);
+	mem_free(sorter->write);
+	sorter->write = NULL;
+	return status == ST_OK ? begin_merge(sorter, err) : status;
+}
+
+/* Leave the record that the last call lent. */
+static enum status leave_record(struct import_sorter *sorter, struct err *err)
+{
+	struct sort_run *run = &sorter->runs[sorter->heap[0]];
+	enum status status;
+
+	run->from += run_record(run)->bytes;
+	status = fill_run(sorter, run, err);
+	if (status != ST_OK)
+		return status;
+	if (run_record(run) == NULL)
+		sorter->heap[0] = sorter->heap[--sorter->heap_count];
+	sift_down(sorter, 0);
+	return ST_OK;
+}
+
+enum status report__import_sorter_next(struct import_sorter *sorter,
+				       const struct import_record **out, struct err *err)
+{
+	const struct sort_buffer *buffer = &sorter->buffers[sorter->current];
+	enum status status = ST_OK;
+
+	*out = NULL;
+	if (sorter->heap == NULL) {
+		if (sorter->next_key < buffer->count)
+			*out = buffer->keys[sorter->next_key++].record;
+		return ST_OK;
+	}
+	if (sorter->begun && sorter->heap_count > 0)
+		status = leave_record(sorter, err);
+	sorter->begun = true;
+	if (status == ST_OK && sorter->heap_count > 0)
+		*out = run_record(&sorter->runs[sorter->heap[0]]);
+	return status;
+}

@@ -1,0 +1,409 @@
+/*
+ * Insights on the simulated device: what its time goes into besides the pipeline's waits.
+ *
+ * Threading: none. Ownership: texts are the insights' arena's, or literals.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/str.h"
+#include "reports/insights/report_insights_internal.h"
+
+static struct report_insight *add_device(struct insight_facts *facts, const char *id,
+					 const char *view, const char *sql)
+{
+	struct report_insight *insight = report__insight_add(facts, id, REPORT_INSIGHT_ADVICE);
+
+	if (insight) {
+		insight->view = view;
+		insight->keys = "mode=train";
+		insight->sql = sql;
+	}
+	return insight;
+}
+
+static void set_ipu(struct insight_facts *facts, struct report_insight *insight, int64_t ipu)
+{
+	insight->subject_kind = "ipu";
+	insight->subject = report__insight_text(facts, "%" PRId64, ipu);
+	insight->keys = report__insight_text(facts, "clock=device ipu=%" PRId64, ipu);
+}
+
+/* --- between executions ------------------------------------------------------------------------
+ */
+
+/* The first executions, one after the other: from start to start is cycles, and the host's part. */
+static const char sql_gaps[] =
+	"SELECT count(*) AS executions, max(start_cycle) AS last_start_cycle,\n"
+	"       min(start_cycle) AS first_start_cycle, sum(cycles) AS cycles,\n"
+	"       cycles AS last_cycles, sum(steps) FILTER (WHERE mode = 'train')\n"
+	"         / nullif(count(*) FILTER (WHERE mode = 'train'), 0) AS steps,\n"
+	"       (SELECT 1.0 * sum(executions) / count(DISTINCT epoch) FROM execution_sums\n"
+	"        WHERE mode = 'train') AS executions_an_epoch,\n"
+	"       (SELECT CAST(value AS REAL) FROM meta WHERE key = 'clock_hz') AS clock_hz\n"
+	"FROM (SELECT mode, start_cycle, cycles, steps FROM executions LIMIT 1000)\n"
+	"WHERE cycles IS NOT NULL";
+
+struct gaps {
+	double executions, gap, cycles, steps, an_epoch, hz; /* gap, cycles: of one execution */
+};
+
+static bool gaps_known(const struct gaps *gaps)
+{
+	return gaps->executions > 1 && gaps->gap > 0 && gaps->cycles > 0 && gaps->steps > 0 &&
+	       gaps->an_epoch > 1 && gaps->hz > 0;
+}
+
+static enum status read_gaps(struct insight_facts *facts, struct gaps *out, struct err *err)
+{
+	struct report_table table = {0};
+	enum status status = report_table_query(&table, facts->db, "insights", sql_gaps, 0, err);
+	double span, busy;
+
+	if (status != ST_OK)
+		return status;
+	out->executions = report__insight_real(&table, 0, 0);
+	span = report__insight_real(&table, 0, 1) - report__insight_real(&table, 0, 2);
+	busy = report__insight_real(&table, 0, 3) - report__insight_real(&table, 0, 4);
+	out->cycles = busy / (out->executions - 1);
+	out->gap = (span - busy) / (out->executions - 1);
+	out->steps = report__insight_real(&table, 0, 5);
+	out->an_epoch = report__insight_real(&table, 0, 6);
+	out->hz = report__insight_real(&table, 0, 7);
+	report_table_free(&table);
+	return ST_OK;
+}
+
+enum status report__insight_engine_run(struct insight_facts *facts, struct err *err)
+{
+	struct report_insight *insight;
+	struct gaps gaps;
+	char share[FMT_SIZE], gap[FMT_SIZE], work[FMT_SIZE], steps[FMT_SIZE];
+	double part, step;
+	enum status status = read_gaps(facts, &gaps, err);
+
+	if (status != ST_OK || !gaps_known(&gaps))
+		return status;
+	part = gaps.gap / (gaps.gap + gaps.cycles);
+	if (part < report_insight_limit(REPORT_LIMIT_ENGINE_RUN))
+		return ST_OK;
+	insight = add_device(facts, "engine_run", "executions", sql_gaps);
+	if (!insight)
+		return err_nomem(err);
+	insight->share = part;
+	insight->sentence = report__insight_text(
+		facts,
+		"Each Engine::run has %s step%s and works for %s; beginning it takes the host %s, "
+		"%s of the device's time (simulated).",
+		fmt_count(steps, (int64_t)gaps.steps), gaps.steps > 1 ? "s" : "",
+		fmt_ns(work, (int64_t)(gaps.cycles / gaps.hz * 1e9)),
+		fmt_ns(gap, (int64_t)(gaps.gap / gaps.hz * 1e9)), fmt_percent(share, part));
+	report__insight_number(insight, "steps_per_execution", gaps.steps, REPORT_COUNT);
+	report__insight_number(insight, "host_ns", gaps.gap / gaps.hz * 1e9, REPORT_NS);
+	report__insight_number(insight, "host_share", part, REPORT_FRACTION);
+	step = 1e9 / gaps.hz / gaps.steps;
+	insight->gain.step_ns[0] = (gaps.cycles + gaps.gap) * step;
+	insight->gain.step_ns[1] = (gaps.cycles + gaps.gap / gaps.an_epoch) * step;
+	insight->remedy = "`--compile.steps_per_execution epoch`, or another large divisor of the "
+			  "epoch's steps; callbacks then are called as rarely.";
+	return ST_OK;
+}
+
+/* --- where an IPU's time goes ------------------------------------------------------------------
+ */
+
+static const char *stream_remedy(const struct insight_facts *facts, bool waits)
+{
+	if (waits && facts->options.prefetch_depth == 1)
+		return "`--infeed.prefetch_depth 3`: the host then has batches ready before the "
+		       "device asks.";
+	if (waits)
+		return "A greater `--infeed.prefetch_depth`, a larger "
+		       "`--compile.steps_per_execution`.";
+	if (facts->options.io_tiles > 0)
+		return "More `--ipu.io_tiles.num_io_tiles`, fewer outfeeds (`outfeed`).";
+	if (!(facts->has & INSIGHT_PIPELINE))
+		return "`--ipu.io_tiles.num_io_tiles 32 --ipu.io_tiles.place_ops_on_io_tiles true` "
+		       "copies while the other tiles compute.";
+	return "`--ipu.io_tiles.num_io_tiles 32 --ipu.io_tiles.place_ops_on_io_tiles true` copies "
+	       "while the other tiles compute; `--pipeline.accumulate_outfeed true` sends results "
+	       "once a weight update.";
+}
+
+enum status report__insight_stream_copies(struct insight_facts *facts, struct err *err)
+{
+	const struct insight_trace *trace = &facts->trace;
+	const double copies = trace->begin + trace->middle + trace->end;
+	const struct insight_time *most = NULL;
+	struct report_insight *insight;
+	char share[FMT_SIZE], wait[FMT_SIZE];
+	bool waits;
+
+	for (int i = 0; i < facts->time_count[1]; i++)
+		if (!most || facts->time[1][i].host_io > most->host_io)
+			most = &facts->time[1][i];
+	if (!most || most->host_io < report_insight_limit(REPORT_LIMIT_HOST_IO))
+		return ST_OK;
+	insight = add_device(facts, "stream_copies", "device_steps", report__insight_sql_time);
+	if (!insight)
+		return err_nomem(err);
+	set_ipu(facts, insight, most->ipu);
+	insight->keys = report__insight_text(facts, "ipu=%" PRId64 " type=StreamCopy*", most->ipu);
+	insight->share = most->host_io;
+	waits = copies > 0 &&
+		trace->begin / copies >= report_insight_limit(REPORT_LIMIT_STREAM_WAIT);
+	insight->sentence = report__insight_text(
+		facts,
+		"Stream copies from and to the host take %s of IPU %" PRId64 "'s time "
+		"(simulated)%s%s%s.",
+		fmt_percent(share, most->host_io), most->ipu,
+		copies <= 0 ? ""
+		: waits     ? "; StreamCopyBegin, which waits for the host, is "
+			    : "; what waits for the host (StreamCopyBegin) is but ",
+		copies > 0 ? fmt_percent(wait, trace->begin / copies) : "",
+		copies > 0 ? " of that" : "");
+	report__insight_number(insight, "host_io_share", most->host_io, REPORT_FRACTION);
+	if (copies > 0)
+		report__insight_number(insight, "begin_share", trace->begin / copies,
+				       REPORT_FRACTION);
+	insight->remedy = stream_remedy(facts, waits);
+	return ST_OK;
+}
+
+enum status report__insight_communication(struct insight_facts *facts, struct err *err)
+{
+	const struct insight_time *most = NULL;
+	struct report_insight *insight;
+	char share[FMT_SIZE], exchange[FMT_SIZE], sync[FMT_SIZE];
+	double part = 0;
+
+	for (int i = 0; i < facts->time_count[1]; i++)
+		if (!most || facts->time[1][i].exchange + facts->time[1][i].sync > part) {
+			most = &facts->time[1][i];
+			part = most->exchange + most->sync;
+		}
+	if (!most || part < report_insight_limit(REPORT_LIMIT_EXCHANGE))
+		return ST_OK;
+	insight = add_device(facts, "communication", "time_split", report__insight_sql_time);
+	if (!insight)
+		return err_nomem(err);
+	set_ipu(facts, insight, most->ipu);
+	insight->share = part;
+	insight->sentence = report__insight_text(
+		facts,
+		"IPU %" PRId64 " spends %s of its time on communication: %s exchanging, %s in "
+		"syncs (simulated).%s",
+		most->ipu, fmt_percent(share, part), fmt_percent(exchange, most->exchange),
+		fmt_percent(sync, most->sync),
+		most->sync > most->exchange ? " Its programs are short: each ends in a sync." : "");
+	report__insight_number(insight, "exchange_share", most->exchange, REPORT_FRACTION);
+	report__insight_number(insight, "sync_share", most->sync, REPORT_FRACTION);
+	insight->remedy = "A larger `--data.batch_size` gives each program more to do between "
+			  "syncs; `ipu-report REPORT operations --sort -exchange_cycles` names "
+			  "what exchanges most.";
+	return ST_OK;
+}
+
+/* --- weight updates ----------------------------------------------------------------------------
+ */
+
+static const struct insight_stage *most_updating(const struct insight_facts *facts, int clock,
+						 double *share)
+{
+	const struct insight_stage *most = NULL;
+
+	*share = 0;
+	for (int i = 0; i < facts->stage_count[clock]; i++) {
+		const struct insight_stage *stage = &facts->stage[clock][i];
+		const double all = stage->update_ns + stage->work_ns;
+
+		if (all > 0 && stage->update_ns / all > *share) {
+			most = stage;
+			*share = stage->update_ns / all;
+		}
+	}
+	return most;
+}
+
+/* The fewest more micro-batches that pay, where that can be predicted: adding gradients up costs
+ * time too. false: none do. */
+static bool update_remedy(struct insight_facts *facts, struct report_insight *insight)
+{
+	const int64_t now =
+		facts->summary.gradient_accumulation > 0 ? facts->summary.gradient_accumulation : 1;
+	struct report_whatif_prediction predicted = {0};
+	struct report_whatif_change change = {0};
+	bool known, pays = false;
+
+	if (now > INSIGHT_MICROBATCHES_MAX)
+		return false;
+	for (change.microbatches = 2 * now; change.microbatches <= 8 * now;
+	     change.microbatches *= 2) {
+		known = report__insight_predict(facts, &change, &predicted);
+		pays = known &&
+		       1 - predicted.step_ns / report_whatif_measured(facts->whatif)->step_ns >=
+			       report_insight_limit(REPORT_LIMIT_GAIN);
+		if (pays || !known)
+			break;
+	}
+	if (facts->whatif && !pays)
+		return false;
+	insight->remedy = report__insight_text(
+		facts,
+		"`--gradient_accumulation.steps_per_replica %" PRId64 "`, which must divide "
+		"`compile.steps_per_execution`: fewer updates for the same samples, which the "
+		"learning rate must suit.",
+		change.microbatches);
+	if (pays) {
+		const double share = insight->share;
+
+		report__insight_gain(insight, report_whatif_measured(facts->whatif), &predicted);
+		insight->share = share;
+	}
+	return true;
+}
+
+enum status report__insight_weight_update(struct insight_facts *facts, struct err *err)
+{
+	const int clock = facts->stage_count[1] > 0;
+	struct report_insight *insight;
+	char share[FMT_SIZE];
+	double part;
+	const struct insight_stage *most = most_updating(facts, clock, &part);
+
+	if (!most || part < report_insight_limit(REPORT_LIMIT_WEIGHT_UPDATE))
+		return ST_OK;
+	insight = add_device(facts, "weight_update", "stage_sums", report__insight_sql_stages);
+	if (!insight)
+		return err_nomem(err);
+	insight->subject_kind = "stage";
+	insight->subject = report__insight_text(facts, "%" PRId64, most->stage);
+	insight->keys = report__insight_text(facts, "clock=%s mode=train stage=%" PRId64 " phase=U",
+					     clock ? "device" : "host", most->stage);
+	insight->share = part;
+	insight->sentence = report__insight_text(
+		facts, "Updating weights is %s of the work of stage %" PRId64 " (%s).",
+		fmt_percent(share, part), most->stage, clock ? "simulated" : "on the host");
+	report__insight_number(insight, "update_share", part, REPORT_FRACTION);
+	if (clock ? !update_remedy(facts, insight) : true)
+		insight->remedy = "A larger `--data.batch_size`: fewer updates for as many "
+				  "samples, which the learning rate must suit.";
+	return ST_OK;
+}
+
+/* --- operations --------------------------------------------------------------------------------
+ */
+
+static const char sql_operation[] =
+	"SELECT operation, layer, kind, phase, stage, cycles, tile_balance, tiles_used,\n"
+	"       (SELECT method || ', split ' || split_batch || ' x ' || split_field || ' x ' ||\n"
+	"          split_in || ' x ' || split_out || ' (batch, field, in, out)'\n"
+	"        FROM plans p WHERE p.operation = o.operation LIMIT 1) AS plan,\n"
+	"       (SELECT sum(cycles) FROM operations WHERE phase IN ('F', 'B')) AS all_cycles,\n"
+	"       (SELECT count(*) FROM operations WHERE phase IN ('F', 'B')) AS operations\n"
+	"FROM operations o WHERE phase IN ('F', 'B') ORDER BY cycles DESC, operation LIMIT 1";
+
+static void describe_operation(struct insight_facts *facts, struct report_insight *insight,
+			       const struct report_table *table, double part)
+{
+	const char *name = report__insight_word(table, 0, 0);
+	const char *layer = report__insight_word(table, 0, 1);
+	const char *kind = report__insight_word(table, 0, 2);
+	const char *plan = report__insight_word(table, 0, 8);
+	const double balance = report__insight_real(table, 0, 6);
+	char share[FMT_SIZE], even[FMT_SIZE], cycles[FMT_SIZE];
+	const bool matrix = kind && (!strcmp(kind, "matmul") || str_starts_with(kind, "conv"));
+
+	insight->subject_kind = "operation";
+	insight->subject = report__insight_text(facts, "%.200s", name ? name : "");
+	insight->keys = report__insight_text(facts, "operation=%.200s", name ? name : "");
+	insight->share = part;
+	insight->sentence = report__insight_text(
+		facts,
+		"%.200s%s%.100s takes %s cycles, %s of all forward and backward operations "
+		"(simulated)%s%.100s%s%s%s.",
+		name ? name : "One operation", layer ? " of layer " : "", layer ? layer : "",
+		fmt_count(cycles, report__insight_int(table, 0, 5)), fmt_percent(share, part),
+		plan ? "; planned as " : "", plan ? plan : "",
+		isnan(balance) ? "" : "; its tiles are busy ",
+		isnan(balance) ? "" : fmt_percent(even, balance),
+		isnan(balance) ? "" : " of its time on average");
+	report__insight_number(insight, "cycles", report__insight_real(table, 0, 5), REPORT_CYCLES);
+	report__insight_number(insight, "share", part, REPORT_FRACTION);
+	report__insight_number(insight, "tile_balance", balance, REPORT_FRACTION);
+	insight->remedy =
+		matrix ? "`--ipu.matmuls.partialsType half` (of convolutions "
+			 "`--ipu.convolutions.partialsType`); `--compile.dtype_policy "
+			 "mixed_float16`; a greater availableMemoryProportion beside it."
+		       : "Another layer or loss that does the same; `--compile.dtype_policy "
+			 "mixed_float16`.";
+}
+
+enum status report__insight_operation(struct insight_facts *facts, struct err *err)
+{
+	struct report_table table = {0};
+	struct report_insight *insight;
+	enum status status =
+		report_table_query(&table, facts->db, "insights", sql_operation, 0, err);
+	double part = 0;
+
+	if (status == ST_OK && table.row_count > 0 && report__insight_int(&table, 0, 10) > 2)
+		part = report__insight_real(&table, 0, 5) / report__insight_real(&table, 0, 9);
+	if (part >= report_insight_limit(REPORT_LIMIT_OPERATION)) {
+		insight = add_device(facts, "operation", "operations", sql_operation);
+		if (insight)
+			describe_operation(facts, insight, &table, part);
+		else
+			status = err_nomem(err);
+	}
+	report_table_free(&table);
+	return status;
+}
+
+enum status report__insight_tile_balance(struct insight_facts *facts, struct err *err)
+{
+	const struct insight_trace *trace = &facts->trace;
+	const double balance = trace->compute > 0 ? trace->balanced / trace->compute : NAN;
+	struct report_insight *insight;
+	char text[FMT_SIZE], share[FMT_SIZE];
+
+	if (!(balance < report_insight_limit(REPORT_LIMIT_BALANCE)))
+		return ST_OK;
+	insight = add_device(facts, "tile_balance", "operations", report__insight_sql_trace);
+	if (!insight)
+		return err_nomem(err);
+	insight->keys = "";
+	insight->share = (1 - balance) * trace->compute / trace->all;
+	insight->sentence = report__insight_text(
+		facts,
+		"Tiles that have work in a compute set are busy %s of its time on average: the "
+		"rest is waiting for the slowest tile, %s of all IPUs' time (simulated).",
+		fmt_percent(text, balance), fmt_percent(share, insight->share));
+	report__insight_number(insight, "active_tile_balance", balance, REPORT_FRACTION);
+	report__insight_number(insight, "time_share", insight->share, REPORT_FRACTION);
+	insight->remedy = "`ipu-report REPORT operations --where 'tile_balance < 50%'` names them. "
+			  "A larger `--data.batch_size`, layers of sizes that divide evenly; small "
+			  "models leave most tiles without work.";
+	return ST_OK;
+}
+
+enum status report__insight_no_trace(struct insight_facts *facts, struct err *err)
+{
+	struct report_insight *insight;
+
+	if (facts->has & INSIGHT_TRACE)
+		return ST_OK;
+	insight = report__insight_add(facts, "no_trace", REPORT_INSIGHT_NOTE);
+	if (!insight)
+		return err_nomem(err);
+	insight->view = "executions";
+	insight->sql = "SELECT mode, sum(traced) AS traced, sum(untraced) AS untraced\n"
+		       "FROM execution_sums GROUP BY mode";
+	insight->sentence = "No execution of the training has its device steps recorded: nothing "
+			    "is said of single programs, nor of other splits and schedules.";
+	insight->remedy = "autoReport.executionProfileProgramRunCount of POPLAR_ENGINE_OPTIONS, "
+			  "which is 2 by default.";
+	return ST_OK;
+}

@@ -1,0 +1,303 @@
+/*
+ * What the insights look at, read once: the summary, sums of stages, shares of time, the trace's
+ * cycles, the run file, and the inputs of what-if.
+ *
+ * What grows with the run is read from sums, or its first rows alone: a training does the same
+ * again and again. Threading: none. Ownership: arrays are the insights' arena's.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/insights/report_insights_internal.h"
+
+#define SCHEMA_OF_TEMPLATES 2 /* before it a trace was a row for each step of each run */
+
+/* Both by stage and clock; W and R are work as F and B are. */
+const char report__insight_sql_stages[] =
+	"SELECT clock, stage, min(ipu) AS ipu,\n"
+	"       sum(total_ns) FILTER (WHERE phase <> 'U') AS work_ns,\n"
+	"       sum(total_ns) FILTER (WHERE phase = 'U') AS update_ns,\n"
+	"       sum(cpu_ns) AS cpu_ns, sum(count) FILTER (WHERE phase = 'F') AS microbatches\n"
+	"FROM stage_sums WHERE mode = 'train' AND stage IS NOT NULL\n"
+	"GROUP BY clock, stage ORDER BY clock, stage";
+
+const char report__insight_sql_bubbles[] =
+	"SELECT clock, schedule, stages, microbatches, sum(runs) AS runs,\n"
+	"       1.0 * sum(total_ramp_up_ns + total_ramp_down_ns) / nullif(sum(total_ns), 0)\n"
+	"         AS ramp_share, 1 - 1.0 * sum(total_busy_ns) / nullif(sum(total_ns), 0)\n"
+	"         AS idle_share\n"
+	"FROM bubble_sums WHERE mode = 'train' GROUP BY clock, schedule, stages, microbatches";
+
+/* The first executions of the training: the others are as they are. */
+const char report__insight_sql_time[] =
+	"SELECT clock, ipu, sum(compute_ns) AS compute_ns, sum(exchange_ns) AS exchange_ns,\n"
+	"       sum(sync_ns) AS sync_ns, sum(host_io_ns) AS host_io_ns, sum(idle_ns) AS idle_ns\n"
+	"FROM (SELECT * FROM time_split LIMIT 20000)\n"
+	"WHERE execution IN (SELECT execution FROM (SELECT execution, mode FROM executions\n"
+	"                                           LIMIT 5000) WHERE mode = 'train')\n"
+	"GROUP BY clock, ipu ORDER BY clock, ipu";
+
+/* Templates, as often as the first runs did them: device_steps would multiply them out. */
+const char report__insight_sql_trace[] =
+	"SELECT t.value AS type, sum(d.cycles * r.runs) AS cycles,\n"
+	"       sum(CASE WHEN d.active_tile_balance IS NOT NULL\n"
+	"           THEN d.cycles * r.runs END) AS balance_known_cycles,\n"
+	"       sum(d.cycles * r.runs * d.active_tile_balance) AS balanced_cycles\n"
+	"FROM (SELECT trace_id, count(*) AS runs FROM (SELECT trace_id, mode\n"
+	"        FROM device_run_rows LIMIT 50000) WHERE mode = 'train' GROUP BY trace_id) r\n"
+	"JOIN device_step_rows d ON d.trace_id = r.trace_id\n"
+	"JOIN strings t ON t.string_id = d.type_id GROUP BY t.value";
+
+static const char sql_options[] = "SELECT json_extract(value, '$.compile.steps_per_execution'),\n"
+				  "       json_extract(value, '$.infeed.prefetch_depth'),\n"
+				  "       json_extract(value, '$.ipu.io_tiles.num_io_tiles'),\n"
+				  "       json_extract(value, '$.ipu.allow_recompute'),\n"
+				  "       json_type(value, '$.fit') IS NOT 'null' AS trains\n"
+				  "FROM meta WHERE key = 'run' AND json_valid(value)";
+
+/* --- cells -------------------------------------------------------------------------------------
+ */
+
+static const struct report_cell *cell_at(const struct report_table *table, int64_t row, int column)
+{
+	return &table->cells[row * table->column_count + column];
+}
+
+double report__insight_real(const struct report_table *table, int64_t row, int column)
+{
+	const struct report_cell *cell = cell_at(table, row, column);
+
+	if (cell->type == PROF_INT)
+		return (double)cell->integer;
+	return cell->type == PROF_REAL ? cell->real : NAN;
+}
+
+int64_t report__insight_int(const struct report_table *table, int64_t row, int column)
+{
+	const struct report_cell *cell = cell_at(table, row, column);
+
+	return cell->type == PROF_INT ? cell->integer : INSIGHT_UNKNOWN;
+}
+
+const char *report__insight_word(const struct report_table *table, int64_t row, int column)
+{
+	const struct report_cell *cell = cell_at(table, row, column);
+
+	return cell->type == PROF_TEXT ? cell->text : NULL;
+}
+
+static double or_zero(double value)
+{
+	return isnan(value) ? 0 : value;
+}
+
+/* --- the parts ---------------------------------------------------------------------------------
+ */
+
+static int clock_of(const struct report_table *table, int64_t row)
+{
+	const char *clock = report__insight_word(table, row, 0);
+
+	return clock && !strcmp(clock, "device");
+}
+
+static enum status take_stages(struct insight_facts *facts, const struct report_table *table)
+{
+	for (int clock = 0; clock < 2; clock++) {
+		facts->stage[clock] = arena_alloc(&facts->out->arena, (size_t)table->row_count + 1,
+						  sizeof(*facts->stage[clock]));
+		if (!facts->stage[clock])
+			return ST_NOMEM;
+	}
+	for (int64_t row = 0; row < table->row_count; row++) {
+		const int clock = clock_of(table, row);
+
+		facts->stage[clock][facts->stage_count[clock]++] = (struct insight_stage){
+			.stage = report__insight_int(table, row, 1),
+			.ipu = report__insight_int(table, row, 2),
+			.work_ns = or_zero(report__insight_real(table, row, 3)),
+			.update_ns = or_zero(report__insight_real(table, row, 4)),
+			.cpu_ns = report__insight_real(table, row, 5),
+			.microbatches = report__insight_int(table, row, 6),
+		};
+	}
+	return ST_OK;
+}
+
+static enum status take_times(struct insight_facts *facts, const struct report_table *table)
+{
+	for (int clock = 0; clock < 2; clock++) {
+		facts->time[clock] = arena_alloc(&facts->out->arena, (size_t)table->row_count + 1,
+						 sizeof(*facts->time[clock]));
+		if (!facts->time[clock])
+			return ST_NOMEM;
+	}
+	for (int64_t row = 0; row < table->row_count; row++) {
+		const int clock = clock_of(table, row);
+		double part[5], total = 0;
+
+		for (int i = 0; i < 5; i++) {
+			part[i] = or_zero(report__insight_real(table, row, 2 + i));
+			total += part[i];
+		}
+		if (total <= 0)
+			continue;
+		facts->time[clock][facts->time_count[clock]++] = (struct insight_time){
+			.ipu = report__insight_int(table, row, 1),
+			.compute = part[0] / total,
+			.exchange = part[1] / total,
+			.sync = part[2] / total,
+			.host_io = part[3] / total,
+			.idle = part[4] / total,
+			.total_ns = total,
+		};
+	}
+	return ST_OK;
+}
+
+static enum status take_trace(struct insight_facts *facts, const struct report_table *table)
+{
+	struct insight_trace *trace = &facts->trace;
+
+	for (int64_t row = 0; row < table->row_count; row++) {
+		const char *type = report__insight_word(table, row, 0);
+		const double cycles = or_zero(report__insight_real(table, row, 1));
+
+		if (!type)
+			continue;
+		trace->all += cycles;
+		if (!strcmp(type, "StreamCopyBegin"))
+			trace->begin += cycles;
+		else if (!strcmp(type, "StreamCopyMid"))
+			trace->middle += cycles;
+		else if (!strcmp(type, "StreamCopyEnd"))
+			trace->end += cycles;
+		else if (!strcmp(type, "OnTileExecute")) {
+			trace->compute += or_zero(report__insight_real(table, row, 2));
+			trace->balanced += or_zero(report__insight_real(table, row, 3));
+		}
+	}
+	return ST_OK;
+}
+
+static enum status take_options(struct insight_facts *facts, const struct report_table *table)
+{
+	struct insight_options *options = &facts->options;
+	const char *word;
+
+	options->steps_per_execution = INSIGHT_UNKNOWN;
+	options->prefetch_depth = INSIGHT_UNKNOWN;
+	if (table->row_count == 0)
+		return ST_OK;
+	options->known = true;
+	word = report__insight_word(table, 0, 0);
+	options->steps_per_execution =
+		word && !strcmp(word, "epoch") ? 0 : report__insight_int(table, 0, 0);
+	if (options->steps_per_execution == INSIGHT_UNKNOWN)
+		options->steps_per_execution = 1; /* the default */
+	options->prefetch_depth = report__insight_int(table, 0, 1);
+	options->io_tiles = report__insight_int(table, 0, 2);
+	options->trains = report__insight_int(table, 0, 4) == 1;
+	options->recompute = report__insight_int(table, 0, 3) == 1;
+	return ST_OK;
+}
+
+static long long schema_version(struct prof_db *db)
+{
+	char text[32];
+	long long version;
+
+	if (!prof_db_meta(db, "schema_version", text, sizeof(text)) || !str_to_int(text, &version))
+		return 0;
+	return version;
+}
+
+static enum status read_parts(struct insight_facts *facts, struct err *err)
+{
+	static const struct {
+		const char *sql;
+		enum status (*take)(struct insight_facts *facts, const struct report_table *table);
+	} parts[] = {
+		{sql_options, take_options},
+		{report__insight_sql_stages, take_stages},
+		{report__insight_sql_time, take_times},
+		{report__insight_sql_trace, take_trace},
+	};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++) {
+		struct report_table table = {0};
+
+		if (parts[i].take == take_trace && schema_version(facts->db) < SCHEMA_OF_TEMPLATES)
+			continue;
+		status = report_table_query(&table, facts->db, "insights", parts[i].sql, 0, err);
+		if (status == ST_OK && parts[i].take(facts, &table) != ST_OK)
+			status = err_nomem(err);
+		report_table_free(&table);
+	}
+	return status;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------
+ */
+
+/* A run that cannot be asked what if is no failure: its text is kept. */
+static enum status read_whatif(struct insight_facts *facts, struct err *err)
+{
+	struct err why = {0};
+	enum status status =
+		report_whatif_open(&facts->whatif, facts->db, REPORT_WHATIF_DEVICE, &why);
+
+	if (status == ST_NOMEM)
+		return err_nomem(err);
+	return ST_OK;
+}
+
+static int facts_has(const struct insight_facts *facts)
+{
+	const struct report_summary *s = &facts->summary;
+	const bool trained = s->model != NULL || facts->options.known;
+	int has = 0;
+
+	if (trained)
+		has |= INSIGHT_TRAINING;
+	if (trained && s->stages > 1)
+		has |= INSIGHT_PIPELINE;
+	if (facts->stage_count[1] > 0)
+		has |= INSIGHT_DEVICE;
+	if (facts->trace.all > 0)
+		has |= INSIGHT_TRACE;
+	if (facts->whatif)
+		has |= INSIGHT_WHATIF;
+	if (facts->memory_count > 0)
+		has |= INSIGHT_MEMORY;
+	if (!trained && s->spans > 0)
+		has |= INSIGHT_FOREIGN;
+	return has;
+}
+
+enum status report__insight_facts(struct insight_facts *facts, struct prof_db *db, struct err *err)
+{
+	enum status status;
+
+	facts->db = db;
+	status = report_summary_get(&facts->summary, db, err);
+	if (status == ST_OK)
+		status = read_parts(facts, err);
+	if (status == ST_OK)
+		status = report__insight_memory(facts, err);
+	if (status == ST_OK)
+		status = read_whatif(facts, err);
+	if (status == ST_OK)
+		facts->has = facts_has(facts);
+	return status;
+}
+
+void report__insight_facts_free(struct insight_facts *facts)
+{
+	report_whatif_close(facts->whatif);
+	facts->whatif = NULL;
+	report_summary_free(&facts->summary);
+}

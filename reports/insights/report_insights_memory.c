@@ -1,0 +1,374 @@
+/*
+ * Insights on the tiles' memory: out of it, near its end, its peak, and what recomputation frees.
+ *
+ * Threading: none. Ownership: arrays are the insights' arena's.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/insights/report_insights_internal.h"
+
+static const char sql_tiles[] =
+	"SELECT ipu, tile, bytes, capacity, sum(bytes) AS in_use_bytes,\n"
+	"       sum(bytes > capacity) AS tiles_over, max(bytes) AS fullest_bytes,\n"
+	"       count(*) AS tiles\n"
+	"FROM (SELECT ipu, tile, sum(bytes) AS bytes, max(capacity) AS capacity\n"
+	"      FROM tile_memory GROUP BY ipu, tile) GROUP BY ipu ORDER BY ipu";
+
+static const char sql_peak[] =
+	"SELECT l.ipu, l.program_step, p.name AS program, l.bytes, l.always_live_bytes\n"
+	"FROM (SELECT ipu, program_step, program_id, always_live_bytes,\n"
+	"             max(always_live_bytes + not_always_live_bytes) AS bytes\n"
+	"      FROM liveness GROUP BY ipu) l\n"
+	"LEFT JOIN programs p ON p.program_id = l.program_id ORDER BY l.ipu";
+
+/* What waits in FIFOs but a stage's inputs, and what layers draw at random. */
+static const char sql_fifos[] =
+	"SELECT v.ipu, sum(v.bytes) AS bytes\n"
+	"FROM variables v LEFT JOIN layers l ON l.layer = v.layer\n"
+	"WHERE v.kind = 'fifo' AND v.always_live AND v.variable NOT LIKE 'infeed%'\n"
+	"  AND v.variable NOT GLOB '*/Stage[0-9]*/fifo' AND v.variable NOT LIKE '%/skip/%'\n"
+	"  AND coalesce(l.class, '') NOT IN ('Dropout', 'SpatialDropout1D',\n"
+	"    'SpatialDropout2D', 'GaussianDropout', 'GaussianNoise', 'AlphaDropout')\n"
+	"GROUP BY v.ipu";
+
+/* Instructions of the stages' forward functions, which would be there once more, with the words
+ * that docs/cost-model.md has for each. */
+static const char sql_replay[] =
+	"WITH RECURSIVE f(program_id, type, name) AS (\n"
+	"  SELECT program_id, type, name FROM programs\n"
+	"    WHERE parent_id IS NULL AND name GLOB 'Stage*/F'\n"
+	"  UNION ALL SELECT p.program_id, p.type, f.name\n"
+	"    FROM programs p JOIN f ON p.parent_id = f.program_id)\n"
+	"SELECT CAST(substr(name, 6) AS INTEGER) AS stage,\n"
+	"       4 * sum(CASE type WHEN 'OnTileExecute' THEN 4 WHEN 'DoExchange' THEN 3\n"
+	"               WHEN 'Sync' THEN 1 ELSE 0 END) AS bytes\n"
+	"FROM f GROUP BY name";
+
+/* --- reading -----------------------------------------------------------------------------------
+ */
+
+static struct insight_memory *memory_of(struct insight_facts *facts, int64_t ipu)
+{
+	for (int i = 0; i < facts->memory_count; i++)
+		if (facts->memory[i].ipu == ipu)
+			return &facts->memory[i];
+	return NULL;
+}
+
+static enum status take_tiles(struct insight_facts *facts, const struct report_table *table)
+{
+	facts->memory = arena_alloc(&facts->out->arena, (size_t)table->row_count + 1,
+				    sizeof(*facts->memory));
+	if (!facts->memory)
+		return ST_NOMEM;
+	for (int64_t row = 0; row < table->row_count; row++)
+		if (report__insight_int(table, row, 3) > 0)
+			facts->memory[facts->memory_count++] = (struct insight_memory){
+				.ipu = report__insight_int(table, row, 0),
+				.tile = report__insight_int(table, row, 1),
+				.bytes = report__insight_int(table, row, 2),
+				.capacity = report__insight_int(table, row, 3),
+				.in_use = report__insight_int(table, row, 4),
+				.tiles_over = report__insight_int(table, row, 5),
+				.tiles = report__insight_int(table, row, 7),
+				.peak_bytes = INSIGHT_UNKNOWN,
+				.peak_step = INSIGHT_UNKNOWN,
+			};
+	return ST_OK;
+}
+
+static enum status take_peak(struct insight_facts *facts, const struct report_table *table)
+{
+	for (int64_t row = 0; row < table->row_count; row++) {
+		struct insight_memory *memory =
+			memory_of(facts, report__insight_int(table, row, 0));
+		const char *program = report__insight_word(table, row, 2);
+
+		if (!memory)
+			continue;
+		memory->peak_step = report__insight_int(table, row, 1);
+		memory->peak_bytes = report__insight_int(table, row, 3);
+		memory->always_live = report__insight_int(table, row, 4);
+		if (program) {
+			memory->peak_program = arena_strdup(&facts->out->arena, program);
+			if (!memory->peak_program)
+				return ST_NOMEM;
+		}
+	}
+	return ST_OK;
+}
+
+static enum status take_fifos(struct insight_facts *facts, const struct report_table *table)
+{
+	for (int64_t row = 0; row < table->row_count; row++) {
+		struct insight_memory *memory =
+			memory_of(facts, report__insight_int(table, row, 0));
+
+		if (memory)
+			memory->recompute_bytes = report__insight_int(table, row, 1);
+	}
+	return ST_OK;
+}
+
+enum status report__insight_memory(struct insight_facts *facts, struct err *err)
+{
+	static const struct {
+		const char *sql;
+		enum status (*take)(struct insight_facts *facts, const struct report_table *table);
+	} parts[] = {{sql_tiles, take_tiles}, {sql_peak, take_peak}, {sql_fifos, take_fifos}};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++) {
+		struct report_table table = {0};
+
+		status = report_table_query(&table, facts->db, "insights", parts[i].sql, 0, err);
+		if (status == ST_OK && parts[i].take(facts, &table) != ST_OK)
+			status = err_nomem(err);
+		report_table_free(&table);
+	}
+	return status;
+}
+
+/* --- looking -----------------------------------------------------------------------------------
+ */
+
+static const char *ipu_text(struct insight_facts *facts, const struct insight_memory *memory)
+{
+	return report__insight_text(facts, "%" PRId64, memory->ipu);
+}
+
+/* What this run could do against too little memory, from its own options. */
+static const char *memory_remedy(const struct insight_facts *facts,
+				 const struct insight_memory *memory)
+{
+	if ((facts->has & INSIGHT_PIPELINE) && !facts->options.recompute &&
+	    memory->recompute_bytes > 0)
+		return "`--ipu.allow_recompute true`; a smaller `--data.batch_size`; "
+		       "`--ipu.matmuls.availableMemoryProportion` and that of "
+		       "ipu.convolutions below 0.6.";
+	return "A smaller `--data.batch_size`; more stages (`--pipeline.stages auto` with more "
+	       "`--ipu.auto_select_ipus`); `--ipu.matmuls.availableMemoryProportion` and that of "
+	       "ipu.convolutions below 0.6.";
+}
+
+static struct report_insight *add_memory(struct insight_facts *facts, const char *id,
+					 enum report_insight_severity severity,
+					 const struct insight_memory *memory)
+{
+	struct report_insight *insight = report__insight_add(facts, id, severity);
+
+	if (!insight)
+		return NULL;
+	insight->subject_kind = "ipu";
+	insight->subject = ipu_text(facts, memory);
+	insight->view = "tile_memory";
+	insight->keys = report__insight_text(facts, "ipu=%" PRId64 " tile=%" PRId64, memory->ipu,
+					     memory->tile);
+	insight->sql = sql_tiles;
+	report__insight_number(insight, "tile", (double)memory->tile, REPORT_NUMBER);
+	report__insight_number(insight, "tile_bytes", (double)memory->bytes, REPORT_BYTES);
+	report__insight_number(insight, "capacity_bytes", (double)memory->capacity, REPORT_BYTES);
+	return insight;
+}
+
+enum status report__insight_out_of_memory(struct insight_facts *facts, struct err *err)
+{
+	for (int i = 0; i < facts->memory_count; i++) {
+		const struct insight_memory *memory = &facts->memory[i];
+		struct report_insight *insight;
+		char count[FMT_SIZE], over[FMT_SIZE], capacity[FMT_SIZE];
+
+		if (memory->tiles_over <= 0)
+			continue;
+		insight = add_memory(facts, "out_of_memory", REPORT_INSIGHT_PROBLEM, memory);
+		if (!insight)
+			return err_nomem(err);
+		insight->sentence = report__insight_text(
+			facts,
+			"%s of IPU %" PRId64 " %s more memory than the %s that a tile has: tile "
+			"%" PRId64 ", the fullest, %s too much (simulated). The device would not "
+			"take this program.",
+			memory->tiles_over == 1
+				? "1 tile"
+				: report__insight_text(facts, "%s tiles",
+						       fmt_count(count, memory->tiles_over)),
+			memory->ipu, memory->tiles_over == 1 ? "needs" : "need",
+			fmt_bytes(capacity, (uint64_t)memory->capacity), memory->tile,
+			fmt_bytes(over, (uint64_t)(memory->bytes - memory->capacity)));
+		report__insight_number(insight, "tiles_over", (double)memory->tiles_over,
+				       REPORT_COUNT);
+		report__insight_number(insight, "over_bytes",
+				       (double)(memory->bytes - memory->capacity), REPORT_BYTES);
+		insight->share = 1;
+		insight->remedy = memory_remedy(facts, memory);
+	}
+	return ST_OK;
+}
+
+static double used(const struct insight_memory *memory)
+{
+	return (double)memory->bytes / (double)memory->capacity;
+}
+
+static const struct insight_memory *fullest(const struct insight_facts *facts)
+{
+	const struct insight_memory *most = &facts->memory[0];
+
+	for (int i = 1; i < facts->memory_count; i++)
+		if (used(&facts->memory[i]) > used(most))
+			most = &facts->memory[i];
+	return most;
+}
+
+enum status report__insight_tile_memory(struct insight_facts *facts, struct err *err)
+{
+	const struct insight_memory *memory = fullest(facts);
+	struct report_insight *insight;
+	char share[FMT_SIZE], rest[FMT_SIZE];
+
+	if (used(memory) < report_insight_limit(REPORT_LIMIT_TILE_USED) || memory->tiles_over > 0)
+		return ST_OK;
+	insight = add_memory(facts, "tile_memory", REPORT_INSIGHT_ADVICE, memory);
+	if (!insight)
+		return err_nomem(err);
+	insight->share = used(memory);
+	insight->sentence = report__insight_text(
+		facts,
+		"The fullest tile, %" PRId64 " of IPU %" PRId64 ", has %s of its memory in use and "
+		"%s left (simulated; gaps and alignment are not counted).",
+		memory->tile, memory->ipu, fmt_percent(share, used(memory)),
+		fmt_bytes(rest, (uint64_t)(memory->capacity - memory->bytes)));
+	report__insight_number(insight, "used_share", used(memory), REPORT_FRACTION);
+	insight->remedy = memory_remedy(facts, memory);
+	return ST_OK;
+}
+
+enum status report__insight_memory_peak(struct insight_facts *facts, struct err *err)
+{
+	const struct insight_memory *memory = fullest(facts);
+	struct report_insight *insight;
+	char tile[FMT_SIZE], share[FMT_SIZE], peak[FMT_SIZE], always[FMT_SIZE];
+
+	for (int i = 0; i < facts->memory_count; i++)
+		if (facts->memory[i].peak_bytes > memory->peak_bytes)
+			memory = &facts->memory[i];
+	insight = add_memory(facts, "memory_peak", REPORT_INSIGHT_NOTE, memory);
+	if (!insight)
+		return err_nomem(err);
+	insight->share = used(memory);
+	report__insight_number(insight, "used_share", used(memory), REPORT_FRACTION);
+	if (memory->peak_bytes == INSIGHT_UNKNOWN) {
+		insight->sentence = report__insight_text(
+			facts,
+			"The fullest tile of IPU %" PRId64 ", %" PRId64 ", uses %s, %s of "
+			"what it has (simulated).",
+			memory->ipu, memory->tile, fmt_bytes(tile, (uint64_t)memory->bytes),
+			fmt_percent(share, used(memory)));
+		return ST_OK;
+	}
+	insight->view = "liveness";
+	insight->keys = report__insight_text(facts, "ipu=%" PRId64 " program_step=%" PRId64,
+					     memory->ipu, memory->peak_step);
+	insight->sql = sql_peak;
+	report__insight_number(insight, "peak_bytes", (double)memory->peak_bytes, REPORT_BYTES);
+	insight->sentence = report__insight_text(
+		facts,
+		"Memory is at its peak on IPU %" PRId64 " in program step %" PRId64 "%s%.200s: %s, "
+		"of which %s always live; its fullest tile uses %s of what it has (simulated).",
+		memory->ipu, memory->peak_step, memory->peak_program ? ", " : "",
+		memory->peak_program ? memory->peak_program : "",
+		fmt_bytes(peak, (uint64_t)memory->peak_bytes),
+		fmt_bytes(always, (uint64_t)memory->always_live), fmt_percent(share, used(memory)));
+	return ST_OK;
+}
+
+/* --- recomputation -----------------------------------------------------------------------------
+ */
+
+/* Before anything ran: as pipeline.device_mapping has it by default. */
+static int64_t ipu_of_stage(const struct insight_facts *facts, int64_t stage)
+{
+	for (int64_t i = 0; i < facts->summary.stages; i++)
+		if (facts->summary.stage[i].stage == stage &&
+		    facts->summary.stage[i].ipu != INSIGHT_UNKNOWN)
+			return facts->summary.stage[i].ipu;
+	return stage;
+}
+
+/* The code of the replays on @memory's IPU: of all of its tiles. */
+static double replay_bytes(const struct insight_facts *facts, const struct report_table *table,
+			   const struct insight_memory *memory)
+{
+	double bytes = 0;
+
+	for (int64_t row = 0; row < table->row_count; row++)
+		if (ipu_of_stage(facts, report__insight_int(table, row, 0)) == memory->ipu)
+			bytes += report__insight_real(table, row, 1) * (double)memory->tiles;
+	return bytes;
+}
+
+static enum status add_recomputation(struct insight_facts *facts,
+				     const struct insight_memory *memory, double code,
+				     struct err *err)
+{
+	const bool wanted = used(memory) >= report_insight_limit(REPORT_LIMIT_TILE_USED);
+	const double saved = (double)memory->recompute_bytes - code;
+	struct report_insight *insight;
+	char fifo[FMT_SIZE], rest[FMT_SIZE], share[FMT_SIZE], extra[FMT_SIZE];
+
+	if (!(saved > report_insight_limit(REPORT_LIMIT_RECOMPUTE) * (double)memory->peak_bytes))
+		return ST_OK;
+	insight = add_memory(facts, "recomputation",
+			     wanted ? REPORT_INSIGHT_ADVICE : REPORT_INSIGHT_NOTE, memory);
+	if (!insight)
+		return err_nomem(err);
+	insight->sql = sql_fifos;
+	insight->view = "variables";
+	insight->keys = report__insight_text(facts, "ipu=%" PRId64 " kind=fifo", memory->ipu);
+	insight->share = saved / (double)memory->peak_bytes;
+	insight->sentence = report__insight_text(
+		facts,
+		"On IPU %" PRId64 " activations that wait for their backward pass take %s besides "
+		"the stage's inputs (simulated). Recomputed, they would leave %s, %s of the peak, "
+		"for %s of code and each forward pass done twice.",
+		memory->ipu, fmt_bytes(fifo, (uint64_t)memory->recompute_bytes),
+		fmt_bytes(rest, (uint64_t)saved), fmt_percent(share, insight->share),
+		fmt_bytes(extra, (uint64_t)code));
+	report__insight_number(insight, "fifo_bytes", (double)memory->recompute_bytes,
+			       REPORT_BYTES);
+	report__insight_number(insight, "saved_bytes", saved, REPORT_BYTES);
+	insight->gain.bytes[0] = (double)memory->always_live;
+	insight->gain.bytes[1] = (double)memory->always_live - saved;
+	insight->remedy = wanted ? "`--ipu.allow_recompute true`."
+				 : "`--ipu.allow_recompute true`, where memory is wanted, for a "
+				   "larger batch or fewer IPUs: it costs time.";
+	return ST_OK;
+}
+
+enum status report__insight_recomputation(struct insight_facts *facts, struct err *err)
+{
+	struct report_table table = {0};
+	enum status status = ST_OK;
+	bool any = false;
+
+	for (int i = 0; i < facts->memory_count; i++)
+		any |= facts->memory[i].recompute_bytes > 0 &&
+		       facts->memory[i].peak_bytes != INSIGHT_UNKNOWN;
+	if (!any || facts->options.recompute)
+		return ST_OK;
+	status = report_table_query(&table, facts->db, "insights", sql_replay, 0, err);
+	for (int i = 0; i < facts->memory_count && status == ST_OK; i++) {
+		const struct insight_memory *memory = &facts->memory[i];
+
+		if (memory->recompute_bytes > 0 && memory->peak_bytes != INSIGHT_UNKNOWN)
+			status = add_recomputation(facts, memory,
+						   replay_bytes(facts, &table, memory), err);
+	}
+	report_table_free(&table);
+	return status;
+}

@@ -1,0 +1,363 @@
+/*
+ * Insights on the pipeline, simulated: its ramps, its split, its schedule, IPUs that stand idle.
+ *
+ * Threading: none. Ownership: texts are the insights' arena's, or literals.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "ipu/ipu_schedule.h"
+#include "reports/insights/report_insights_internal.h"
+
+static struct report_insight *add_pipeline(struct insight_facts *facts, const char *id,
+					   const char *view, const char *sql)
+{
+	struct report_insight *insight = report__insight_add(facts, id, REPORT_INSIGHT_ADVICE);
+
+	if (insight) {
+		insight->view = view;
+		insight->keys = "clock=device mode=train";
+		insight->sql = sql;
+	}
+	return insight;
+}
+
+/* --- ramps -------------------------------------------------------------------------------------
+ */
+
+/* Micro-batches of a round: the schedule's period. 0: a schedule without ramps, or unknown. */
+static int64_t round_of(const struct insight_facts *facts)
+{
+	enum ipu_schedule_kind kind;
+
+	if (!facts->summary.schedule ||
+	    ipu_schedule_kind_get(facts->summary.schedule, &kind, NULL) != ST_OK)
+		return 0;
+	switch (kind) {
+	case IPU_GROUPED:
+		return 2 * facts->summary.stages;
+	case IPU_INTERLEAVED:
+		return facts->summary.stages;
+	default:
+		return 0;
+	}
+}
+
+/* Four times as many, in whole rounds; one that steps_per_execution is a multiple of is better. */
+static int64_t more_microbatches(const struct insight_facts *facts, int64_t now, int64_t round)
+{
+	const int64_t steps = facts->options.known ? facts->options.steps_per_execution : 0;
+	int64_t best = 0;
+
+	for (int64_t more = (2 * now / round + (2 * now % round != 0)) * round; more <= 8 * now;
+	     more += round) {
+		const bool nearer = best == 0 || llabs(more - 4 * now) < llabs(best - 4 * now);
+
+		if (steps > 0 && steps % more == 0 && nearer)
+			best = more;
+	}
+	return best ? best : (4 * now + round - 1) / round * round;
+}
+
+static void ramps_remedy(struct insight_facts *facts, struct report_insight *insight, int64_t now,
+			 int64_t round)
+{
+	const int64_t more = more_microbatches(facts, now, round);
+	const struct report_whatif_change change = {.microbatches = more};
+	struct report_whatif_prediction predicted;
+
+	insight->remedy = report__insight_text(
+		facts,
+		"`--gradient_accumulation.steps_per_replica %" PRId64 "`, or another multiple of "
+		"%" PRId64 " that divides `compile.steps_per_execution`. Weights are then updated "
+		"less often, which the learning rate must suit.",
+		more, round);
+	if (report__insight_predict(facts, &change, &predicted)) {
+		const double share = insight->share;
+
+		report__insight_gain(insight, report_whatif_measured(facts->whatif), &predicted);
+		insight->share = share;
+	}
+}
+
+enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
+{
+	const struct report_summary *s = &facts->summary;
+	const int64_t now = s->gradient_accumulation, round = round_of(facts);
+	const int64_t stages = facts->summary.stages;
+	struct report_insight *insight;
+	char share[FMT_SIZE];
+	double idle;
+
+	if (facts->options.known && !facts->options.trains)
+		return ST_OK;
+	if (round <= 0 || now < round || now > INSIGHT_MICROBATCHES_MAX)
+		return ST_OK;
+	idle = (double)(stages - 1) / (double)(now + stages - 1);
+	if (now >= 2 * round && idle < report_insight_limit(REPORT_LIMIT_RAMP_IDLE))
+		return ST_OK;
+	insight = add_pipeline(facts, "ramps", "bubbles", report__insight_sql_bubbles);
+	if (!insight)
+		return err_nomem(err);
+	insight->share = idle;
+	insight->sentence = report__insight_text(
+		facts,
+		now < 2 * round
+			? "The pipeline never leaves its ramps: %s with %" PRId64
+			  " stages goes in rounds "
+			  "of %" PRId64 " micro-batches, and a weight update has %" PRId64
+			  ". It fills and empties with no steady part between, and stands idle %s "
+			  "of the time even if all stages are alike."
+			: "Ramps are long: %s with %" PRId64 " stages goes in rounds of %" PRId64
+			  " micro-batches, and a weight update has %" PRId64
+			  ". Filling and emptying leaves it idle %s of the time even if all stages "
+			  "are alike.",
+		s->schedule, stages, round, now, fmt_percent(share, idle));
+	report__insight_number(insight, "micro_batches", (double)now, REPORT_COUNT);
+	report__insight_number(insight, "round", (double)round, REPORT_COUNT);
+	report__insight_number(insight, "theory_ramp_idle_fraction", idle, REPORT_FRACTION);
+	if (s->bubble[1].known)
+		report__insight_number(insight, "ramp_share",
+				       s->bubble[1].ramp_up + s->bubble[1].ramp_down,
+				       REPORT_FRACTION);
+	ramps_remedy(facts, insight, now, round);
+	return ST_OK;
+}
+
+/* --- the split ---------------------------------------------------------------------------------
+ */
+
+/* The slowest and the mean work of a micro-batch, ns. */
+static const struct insight_stage *slowest_stage(const struct insight_facts *facts, double *mean)
+{
+	const struct insight_stage *most = NULL;
+	double all = 0;
+
+	for (int i = 0; i < facts->stage_count[1]; i++) {
+		const struct insight_stage *stage = &facts->stage[1][i];
+
+		all += stage->work_ns;
+		if (!most || stage->work_ns > most->work_ns)
+			most = stage;
+	}
+	*mean = all / facts->stage_count[1];
+	return most;
+}
+
+static const char *layers_of(const struct insight_facts *facts, int64_t stage)
+{
+	for (int64_t i = 0; i < facts->summary.stages; i++)
+		if (facts->summary.stage[i].stage == stage && facts->summary.stage[i].layers)
+			return facts->summary.stage[i].layers;
+	return "its layers";
+}
+
+/* Many layers: the first of them. */
+static const char *layers_text(struct insight_facts *facts, const char *layers)
+{
+	char cut[64];
+
+	str_copy(cut, sizeof(cut), layers);
+	return report__insight_text(facts, "%s%s", cut, strlen(layers) > strlen(cut) ? "..." : "");
+}
+
+/* The first layer of the prediction's split begins stage 0, as it must. */
+static const char *split_text(const struct report_whatif_prediction *predicted)
+{
+	const char *comma = strchr(predicted->split, ',');
+
+	return comma ? comma + 1 : predicted->split;
+}
+
+/* Near the end of a tile another split may be too much for one. */
+static bool memory_is_full(const struct insight_facts *facts)
+{
+	for (int i = 0; i < facts->memory_count; i++)
+		if (2 * facts->memory[i].bytes > facts->memory[i].capacity)
+			return true;
+	return false;
+}
+
+static void split_remedy(struct insight_facts *facts, struct report_insight *insight,
+			 const struct report_whatif_prediction *predicted)
+{
+	report__insight_gain(insight, report_whatif_measured(facts->whatif), predicted);
+	insight->remedy = report__insight_text(
+		facts,
+		"`--pipeline.stages auto --pipeline.auto_stages %d`, which begins stages at %.200s"
+		"%s.",
+		predicted->stages, split_text(predicted),
+		memory_is_full(facts) ? "; whether that fits the tiles' memory was not looked "
+					"at (`ipu-plan model` does)"
+				      : "");
+}
+
+enum status report__insight_slow_stage(struct insight_facts *facts, struct err *err)
+{
+	const struct report_whatif_change change = {.split = "auto"};
+	struct report_whatif_prediction predicted;
+	struct report_insight *insight;
+	char work[FMT_SIZE], more[FMT_SIZE];
+	double mean, imbalance;
+	const struct insight_stage *most = slowest_stage(facts, &mean);
+	bool better;
+
+	if (!most || most->microbatches <= 0 || !(mean > 0))
+		return ST_OK;
+	imbalance = most->work_ns / mean - 1;
+	better = report__insight_predict(facts, &change, &predicted) && *predicted.split &&
+		 1 - predicted.step_ns / report_whatif_measured(facts->whatif)->step_ns >=
+			 report_insight_limit(REPORT_LIMIT_GAIN);
+	if (!better && imbalance < report_insight_limit(REPORT_LIMIT_IMBALANCE))
+		return ST_OK;
+	insight = add_pipeline(facts, "slow_stage", "stage_sums", report__insight_sql_stages);
+	if (!insight)
+		return err_nomem(err);
+	insight->subject_kind = "stage";
+	insight->subject = report__insight_text(facts, "%" PRId64, most->stage);
+	insight->keys =
+		report__insight_text(facts, "clock=device mode=train stage=%" PRId64, most->stage);
+	insight->sentence = report__insight_text(
+		facts,
+		"Stage %" PRId64 " (%s) is the slowest: %s for each micro-batch, %s more than the "
+		"mean of the %d stages (simulated). The others wait for it.%s",
+		most->stage, layers_text(facts, layers_of(facts, most->stage)),
+		fmt_ns(work, (int64_t)(most->work_ns / (double)most->microbatches)),
+		fmt_percent(more, imbalance), facts->stage_count[1],
+		better || !facts->whatif ? ""
+					 : " No other cut of the layers, in their order, is much "
+					   "faster.");
+	report__insight_number(insight, "stage_ns", most->work_ns / (double)most->microbatches,
+			       REPORT_NS);
+	report__insight_number(insight, "imbalance", imbalance, REPORT_FRACTION);
+	insight->share = 1 - mean / most->work_ns;
+	if (better)
+		split_remedy(facts, insight, &predicted);
+	return ST_OK;
+}
+
+/* --- the schedule ------------------------------------------------------------------------------
+ */
+
+static double faster(const struct insight_facts *facts,
+		     const struct report_whatif_prediction *predicted)
+{
+	return 1 - predicted->step_ns / report_whatif_measured(facts->whatif)->step_ns;
+}
+
+enum status report__insight_other_schedule(struct insight_facts *facts, struct err *err)
+{
+	static const char *const names[] = {"Grouped", "Interleaved", "Sequential"};
+	const struct report_whatif_prediction *measured = report_whatif_measured(facts->whatif);
+	struct report_whatif_prediction predicted, best = {0};
+	struct report_insight *insight;
+	const char *name = NULL;
+	char now[FMT_SIZE], then[FMT_SIZE], gain[FMT_SIZE];
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const struct report_whatif_change change = {.schedule = names[i]};
+
+		if (!strcmp(names[i], ipu_pipeline_name(measured->schedule)) ||
+		    !report__insight_predict(facts, &change, &predicted) ||
+		    (name && predicted.step_ns >= best.step_ns))
+			continue;
+		best = predicted;
+		name = names[i];
+	}
+	if (!name || faster(facts, &best) < report_insight_limit(REPORT_LIMIT_GAIN))
+		return ST_OK;
+	insight = add_pipeline(facts, "other_schedule", "bubbles", report__insight_sql_bubbles);
+	if (!insight)
+		return err_nomem(err);
+	insight->subject_kind = "schedule";
+	insight->subject = ipu_pipeline_name(measured->schedule);
+	report__insight_gain(insight, measured, &best);
+	insight->sentence = report__insight_text(
+		facts,
+		"With the same stages and micro-batches the schedule %s would take %s for each "
+		"step where %s takes %s: %s less (simulated).",
+		name, fmt_ns(then, (int64_t)best.step_ns), ipu_pipeline_name(measured->schedule),
+		fmt_ns(now, (int64_t)measured->step_ns), fmt_percent(gain, insight->share));
+	report__insight_number(insight, "faster", insight->share, REPORT_FRACTION);
+	insight->remedy = report__insight_text(facts, "`--pipeline.schedule %s`.", name);
+	return ST_OK;
+}
+
+/* All IPUs' memory together on one. */
+static bool fits_one(const struct insight_facts *facts)
+{
+	double all = 0, one = 0;
+
+	for (int i = 0; i < facts->memory_count; i++) {
+		all += (double)facts->memory[i].in_use;
+		one = (double)facts->memory[i].capacity * (double)facts->memory[i].tiles;
+	}
+	return all <= one * report_insight_limit(REPORT_LIMIT_TILE_USED);
+}
+
+enum status report__insight_one_ipu(struct insight_facts *facts, struct err *err)
+{
+	const struct report_whatif_prediction *measured = report_whatif_measured(facts->whatif);
+	const struct report_whatif_change change = {.stages = 1};
+	struct report_whatif_prediction predicted;
+	struct report_insight *insight;
+	char now[FMT_SIZE], then[FMT_SIZE];
+
+	if (!report__insight_predict(facts, &change, &predicted) || !fits_one(facts) ||
+	    faster(facts, &predicted) < 0)
+		return ST_OK;
+	insight = add_pipeline(facts, "one_ipu", "bubbles", report__insight_sql_bubbles);
+	if (!insight)
+		return err_nomem(err);
+	report__insight_gain(insight, measured, &predicted);
+	insight->sentence = report__insight_text(
+		facts,
+		"The pipeline does not pay: one IPU that does all layers alone would take %s for "
+		"each step where %d IPUs take %s (simulated).",
+		fmt_ns(then, (int64_t)predicted.step_ns), measured->stages,
+		fmt_ns(now, (int64_t)measured->step_ns));
+	report__insight_number(insight, "faster", insight->share, REPORT_FRACTION);
+	insight->remedy = report__insight_text(
+		facts,
+		"`--pipeline null --ipu.auto_select_ipus 1`; with `--ipu.auto_select_ipus %d` that "
+		"makes %d replicas. Pipelines are for models that do not fit one IPU.",
+		measured->stages, measured->stages);
+	return ST_OK;
+}
+
+/* --- IPUs that stand idle ----------------------------------------------------------------------
+ */
+
+enum status report__insight_idle_ipu(struct insight_facts *facts, struct err *err)
+{
+	const struct insight_time *most = NULL;
+	struct report_insight *insight;
+	char idle[FMT_SIZE], compute[FMT_SIZE];
+
+	for (int i = 0; i < facts->time_count[1]; i++)
+		if (!most || facts->time[1][i].idle > most->idle)
+			most = &facts->time[1][i];
+	if (!most || most->idle < report_insight_limit(REPORT_LIMIT_IDLE_IPU))
+		return ST_OK;
+	insight = add_pipeline(facts, "idle_ipu", "time_split", report__insight_sql_time);
+	if (!insight)
+		return err_nomem(err);
+	insight->subject_kind = "ipu";
+	insight->subject = report__insight_text(facts, "%" PRId64, most->ipu);
+	insight->keys = report__insight_text(facts, "clock=device ipu=%" PRId64, most->ipu);
+	insight->share = most->idle;
+	insight->sentence = report__insight_text(
+		facts,
+		"IPU %" PRId64 " has nothing to do for %s of the time, and computes for %s "
+		"(simulated).",
+		most->ipu, fmt_percent(idle, most->idle), fmt_percent(compute, most->compute));
+	report__insight_number(insight, "idle_share", most->idle, REPORT_FRACTION);
+	report__insight_number(insight, "compute_share", most->compute, REPORT_FRACTION);
+	insight->remedy = "More layers for its stage (`--pipeline.stages`), more micro-batches "
+			  "(`--gradient_accumulation.steps_per_replica`), or fewer IPUs.";
+	return ST_OK;
+}

@@ -1,0 +1,397 @@
+/*
+ * The insights as text for people, as rows, and as the report `insights`.
+ *
+ * Threading: none. Ownership: texts of a table are its arena's.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/jsonw.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/insights/report_insights.h"
+#include "reports/table/report_internal.h"
+#include "reports/report_registry.h"
+#include "reports/table/report_select.h"
+
+#define WIDTH_DEFAULT 80
+#define WIDTH_MOST    100 /* longer lines are hard to read */
+#define INDENT        2
+
+/* --- text --------------------------------------------------------------------------------------
+ */
+
+/* Words of @text after @label, which stands once; lines of at most @width columns. */
+static void print_folded(FILE *out, const char *label, const char *text, int width)
+{
+	int at = INDENT + report__width(label);
+
+	fprintf(out, "%*s%s", INDENT, "", label);
+	while (*text) {
+		const int bytes = (int)strcspn(text, " ");
+		char word[2048];
+
+		snprintf(word, sizeof(word), "%.*s", bytes, text);
+		for (char *c = word; *c; c++)
+			if ((unsigned char)*c < 0x20 || *c == 0x7f)
+				*c = '?';
+		if (at + 1 + report__width(word) > width && at > INDENT + 2) {
+			fprintf(out, "\n%*s", INDENT + 1, "");
+			at = INDENT + 1;
+		}
+		fprintf(out, "%s%s", at > INDENT ? " " : "", word);
+		at += (at > INDENT) + report__width(word);
+		text += bytes;
+		text += strspn(text, " ");
+	}
+	fputc('\n', out);
+}
+
+/* "step 103 us -> 91 us, idle 55.17 % -> 48.1 %" */
+static void add_pair(struct str *text, const char *name, const double pair[2],
+		     enum report_quantity quantity)
+{
+	char a[FMT_SIZE], b[FMT_SIZE];
+
+	if (!isfinite(pair[0]) || !isfinite(pair[1]))
+		return;
+	for (int i = 0; i < 2; i++) {
+		char *out = i ? b : a;
+
+		if (quantity == REPORT_NS)
+			fmt_ns(out, (int64_t)pair[i]);
+		else if (quantity == REPORT_BYTES)
+			fmt_bytes(out, pair[i] > 0 ? (uint64_t)pair[i] : 0);
+		else
+			fmt_percent(out, pair[i]);
+	}
+	str_addf(text, "%s%s %s -> %s", text->length ? "; " : "", name, a, b);
+}
+
+static void print_one(FILE *out, const struct report_insight *insight, int width,
+		      struct str *expected)
+{
+	const struct report_insight_gain *gain = &insight->gain;
+	char head[256];
+
+	snprintf(head, sizeof(head), "%s%s%s%s%.160s", insight->id, insight->subject ? ": " : "",
+		 insight->subject ? insight->subject_kind : "", insight->subject ? " " : "",
+		 insight->subject ? insight->subject : "");
+	fputc('\n', out);
+	print_folded(out, "", head, width);
+	print_folded(out, " ", insight->sentence, width);
+	if (insight->remedy)
+		print_folded(out, "  Do:", insight->remedy, width);
+	str_clear(expected);
+	add_pair(expected, "step", gain->step_ns, REPORT_NS);
+	add_pair(expected, "idle", gain->idle_fraction, REPORT_FRACTION);
+	add_pair(expected, "always live", gain->bytes, REPORT_BYTES);
+	if (expected->length)
+		print_folded(out, "  Predicted:", str_peek(expected), width);
+}
+
+static void print_head(FILE *out, const struct report_insights *insights)
+{
+	static const char *const many[REPORT_INSIGHT_SEVERITIES] = {"problems", "pieces of advice",
+								    "notes"};
+	static const char *const one[REPORT_INSIGHT_SEVERITIES] = {"problem", "piece of advice",
+								   "note"};
+	int counts[REPORT_INSIGHT_SEVERITIES] = {0};
+
+	for (int i = 0; i < insights->count; i++)
+		counts[insights->items[i].severity]++;
+	fputs("Insights: ", out);
+	for (int i = 0; i < REPORT_INSIGHT_SEVERITIES; i++)
+		fprintf(out, "%s%d %s", i ? ", " : "", counts[i],
+			counts[i] == 1 ? one[i] : many[i]);
+	fputc('\n', out);
+}
+
+enum status report_insights_print(const struct report_insights *insights, int width, FILE *out,
+				  struct err *err)
+{
+	static const char *const heads[REPORT_INSIGHT_SEVERITIES] = {"Problems", "Advice", "Notes"};
+	struct str expected = {0};
+	int last = -1;
+	bool failed;
+
+	if (width <= 0)
+		width = WIDTH_DEFAULT;
+	width = width < WIDTH_MOST ? width : WIDTH_MOST;
+	print_head(out, insights);
+	for (int i = 0; i < insights->count; i++) {
+		const struct report_insight *insight = &insights->items[i];
+
+		if ((int)insight->severity != last)
+			fprintf(out, "\n%s\n", heads[insight->severity]);
+		last = (int)insight->severity;
+		print_one(out, insight, width, &expected);
+	}
+	if (insights->not_looked) {
+		fputs("\nNot looked for, as the recording lacks it\n", out);
+		print_folded(out, " ", insights->not_looked, width);
+	}
+	failed = expected.failed;
+	str_free(&expected);
+	if (failed)
+		return err_nomem(err);
+	if (fflush(out) || ferror(out))
+		return err_set(err, ST_IO, "write: %s", strerror(errno));
+	return ST_OK;
+}
+
+/* --- rows --------------------------------------------------------------------------------------
+ */
+
+enum {
+	COLUMN_SEVERITY,
+	COLUMN_ID,
+	COLUMN_SUBJECT_KIND,
+	COLUMN_SUBJECT,
+	COLUMN_SHARE,
+	COLUMN_SENTENCE,
+	COLUMN_REMEDY,
+	COLUMN_STEP,
+	COLUMN_STEP_THEN,
+	COLUMN_IDLE,
+	COLUMN_IDLE_THEN,
+	COLUMN_BYTES,
+	COLUMN_BYTES_THEN,
+	COLUMN_NUMBERS,
+	COLUMN_VIEW,
+	COLUMN_KEYS,
+	COLUMN_SQL,
+	COLUMN_POSITION,
+	COLUMNS
+};
+
+static const struct report_column insight_columns[COLUMNS] = {
+	[COLUMN_SEVERITY] = {"severity", REPORT_TEXT},
+	[COLUMN_ID] = {"id", REPORT_TEXT},
+	[COLUMN_SUBJECT_KIND] = {"subject_kind", REPORT_TEXT},
+	[COLUMN_SUBJECT] = {"subject", REPORT_TEXT},
+	[COLUMN_SHARE] = {"share", REPORT_FRACTION},
+	[COLUMN_SENTENCE] = {"sentence", REPORT_TEXT},
+	[COLUMN_REMEDY] = {"remedy", REPORT_TEXT},
+	[COLUMN_STEP] = {"measured_step_ns", REPORT_NS},
+	[COLUMN_STEP_THEN] = {"predicted_step_ns", REPORT_NS},
+	[COLUMN_IDLE] = {"measured_idle_fraction", REPORT_FRACTION},
+	[COLUMN_IDLE_THEN] = {"predicted_idle_fraction", REPORT_FRACTION},
+	[COLUMN_BYTES] = {"measured_bytes", REPORT_BYTES},
+	[COLUMN_BYTES_THEN] = {"predicted_bytes", REPORT_BYTES},
+	[COLUMN_NUMBERS] = {"numbers", REPORT_TEXT},
+	[COLUMN_VIEW] = {"view", REPORT_TEXT},
+	[COLUMN_KEYS] = {"keys", REPORT_TEXT},
+	[COLUMN_SQL] = {"sql", REPORT_TEXT},
+	[COLUMN_POSITION] = {"position", REPORT_NUMBER},
+};
+
+static const char *const quantity_words[] = {
+	[REPORT_TEXT] = "text", [REPORT_NUMBER] = "number",     [REPORT_COUNT] = "count",
+	[REPORT_NS] = "ns",     [REPORT_BYTES] = "bytes",       [REPORT_CYCLES] = "cycles",
+	[REPORT_REAL] = "real", [REPORT_FRACTION] = "fraction", [REPORT_BOOL] = "bool",
+};
+
+/* [{"name": "ramp_share", "value": 0.06, "quantity": "fraction"}] */
+static char *numbers_text(struct arena *arena, const struct report_insight *insight)
+{
+	struct str text = {0};
+	struct jsonw w;
+	char *copy;
+
+	jsonw_init_str(&w, &text, 0);
+	jsonw_begin_array(&w);
+	for (int i = 0; i < insight->number_count; i++) {
+		jsonw_begin_object(&w);
+		jsonw_key_text(&w, "name", insight->numbers[i].name);
+		jsonw_key_real(&w, "value", insight->numbers[i].value);
+		jsonw_key_text(&w, "quantity", quantity_words[insight->numbers[i].quantity]);
+		jsonw_end_object(&w);
+	}
+	jsonw_end_array(&w);
+	copy = text.failed ? NULL : arena_strdup(arena, str_peek(&text));
+	str_free(&text);
+	return copy;
+}
+
+static struct report_cell real_cell(double value)
+{
+	return (struct report_cell){.type = isfinite(value) ? PROF_REAL : PROF_NULL, .real = value};
+}
+
+static struct report_cell text_cell(struct arena *arena, const char *text, bool *failed)
+{
+	const char *copy = text ? arena_strdup(arena, text) : NULL;
+
+	*failed |= text && !copy;
+	return (struct report_cell){.type = copy ? PROF_TEXT : PROF_NULL, .text = copy};
+}
+
+static bool fill_row(struct arena *arena, struct report_cell *row,
+		     const struct report_insight *insight)
+{
+	bool failed = false;
+	const char *numbers = numbers_text(arena, insight);
+
+	row[COLUMN_SEVERITY] =
+		text_cell(arena, report_insight_severity(insight->severity), &failed);
+	row[COLUMN_ID] = text_cell(arena, insight->id, &failed);
+	row[COLUMN_SUBJECT_KIND] = text_cell(arena, insight->subject_kind, &failed);
+	row[COLUMN_SUBJECT] = text_cell(arena, insight->subject, &failed);
+	row[COLUMN_SHARE] = real_cell(insight->share);
+	row[COLUMN_SENTENCE] = text_cell(arena, insight->sentence, &failed);
+	row[COLUMN_REMEDY] = text_cell(arena, insight->remedy, &failed);
+	for (int i = 0; i < 2; i++) {
+		row[COLUMN_STEP + i] = real_cell(insight->gain.step_ns[i]);
+		row[COLUMN_IDLE + i] = real_cell(insight->gain.idle_fraction[i]);
+		row[COLUMN_BYTES + i] = real_cell(insight->gain.bytes[i]);
+	}
+	row[COLUMN_NUMBERS] = text_cell(arena, numbers, &failed);
+	row[COLUMN_VIEW] = text_cell(arena, insight->view, &failed);
+	row[COLUMN_KEYS] = text_cell(arena, insight->keys, &failed);
+	row[COLUMN_SQL] = text_cell(arena, insight->sql, &failed);
+	return !failed && numbers;
+}
+
+enum status report_insights_table(struct report_table *out, const struct report_insights *insights,
+				  struct err *err)
+{
+	bool whole;
+
+	*out = (struct report_table){.name = "insights", .column_count = COLUMNS};
+	if (arena_init(&out->arena, 0)) {
+		*out = (struct report_table){0};
+		return err_nomem(err);
+	}
+	out->columns = arena_alloc(&out->arena, COLUMNS, sizeof(*out->columns));
+	out->cells = arena_alloc(&out->arena, (size_t)insights->count * COLUMNS + 1,
+				 sizeof(*out->cells));
+	whole = out->columns && out->cells;
+	if (whole)
+		memcpy(out->columns, insight_columns, sizeof(insight_columns));
+	for (int i = 0; i < insights->count && whole; i++) {
+		struct report_cell *row = out->cells + (ptrdiff_t)i * COLUMNS;
+
+		whole = fill_row(&out->arena, row, &insights->items[i]);
+		row[COLUMN_POSITION] = (struct report_cell){.type = PROF_INT, .integer = i};
+		out->row_count++;
+	}
+	if (whole)
+		return ST_OK;
+	report_table_free(out);
+	return err_nomem(err);
+}
+
+/* --- the report --------------------------------------------------------------------------------
+ */
+
+/* Rows as SQL sees them: columns of a JSON array, which is bound. */
+static enum status rows_sql(struct str *sql, struct str *rows,
+			    const struct report_insights *insights, struct err *err)
+{
+	struct report_table table;
+	struct jsonw w;
+	enum status status = report_insights_table(&table, insights, err);
+
+	if (status != ST_OK)
+		return status;
+	for (int i = 0; i < COLUMNS; i++)
+		str_addf(sql, "%s json_extract(value, '$.%s') AS %s", i ? "," : "SELECT",
+			 insight_columns[i].name, insight_columns[i].name);
+	str_add(sql, " FROM json_each(:rows)");
+	jsonw_init_str(&w, rows, 0);
+	jsonw_begin_array(&w);
+	for (int64_t row = 0; row < table.row_count; row++) {
+		jsonw_begin_object(&w);
+		for (int i = 0; i < COLUMNS; i++)
+			report__json_cell(&w, insight_columns[i].name,
+					  &table.cells[row * COLUMNS + i]);
+		jsonw_end_object(&w);
+	}
+	jsonw_end_array(&w);
+	report_table_free(&table);
+	return sql->failed || rows->failed ? err_nomem(err) : ST_OK;
+}
+
+/* Only those that the choice leaves, in its order. */
+static enum status choose_insights(struct report_insights *insights,
+				   const struct report_source *source,
+				   const struct report_request *request, int64_t limit,
+				   struct err *err)
+{
+	struct report_choice choice = request->choice;
+	struct report_insight *chosen;
+	struct report_table table;
+	enum status status;
+
+	choice.columns = "position";
+	status = report_select_table(&table, source, &choice, request->db, false, limit, err);
+	if (status != ST_OK)
+		return status;
+	chosen = arena_alloc(&insights->arena, (size_t)table.row_count + 1, sizeof(*chosen));
+	for (int64_t i = 0; chosen && i < table.row_count; i++)
+		chosen[i] = insights->items[table.cells[i].integer];
+	if (chosen) {
+		insights->items = chosen;
+		insights->count = (int)table.row_count;
+	}
+	report_table_free(&table);
+	return chosen ? ST_OK : err_nomem(err);
+}
+
+/* The query behind each, with what it is behind of. */
+static enum status print_sql(const struct report_insights *insights, FILE *out, struct err *err)
+{
+	for (int i = 0; i < insights->count; i++)
+		if (insights->items[i].sql)
+			fprintf(out, "%s-- %s\n%s;\n", i ? "\n" : "", insights->items[i].id,
+				insights->items[i].sql);
+	if (fflush(out) || ferror(out))
+		return err_set(err, ST_IO, "write: %s", strerror(errno));
+	return ST_OK;
+}
+
+static enum status write_insights(struct report_insights *insights,
+				  const struct report_request *request, struct err *err)
+{
+	const bool people = request->render.format == REPORT_AS_TEXT && !request->choice.columns;
+	const int64_t limit = request->limit == REPORT_LIMIT_DEFAULT ? 0 : request->limit;
+	struct str sql = {0}, rows = {0};
+	struct report_source source = {.name = "insights", .sort = "position"};
+	struct report_choice choice = request->choice;
+	enum status status = rows_sql(&sql, &rows, insights, err);
+
+	source.sql = str_peek(&sql);
+	source.rows = str_peek(&rows);
+	choice.sql = false;
+	if (status == ST_OK && (people || request->choice.sql))
+		status = choose_insights(insights, &source, request, limit, err);
+	else if (status == ST_OK)
+		status = report_select_write(&source, &choice, request->db, &request->render, limit,
+					     request->out, err);
+	if (status == ST_OK && request->choice.sql)
+		status = print_sql(insights, request->out, err);
+	else if (status == ST_OK && people)
+		status = report_insights_print(insights, request->render.width, request->out, err);
+	str_free(&sql);
+	str_free(&rows);
+	return status;
+}
+
+enum status report_run_insights(const struct report_entry *entry,
+				const struct report_request *request, struct err *err)
+{
+	struct report_insights insights;
+	enum status status;
+
+	if (request->choice.by)
+		return err_set(err, ST_INVALID, "--by: `%s` has one grouping only", entry->name);
+	status = report_insights_get(&insights, request->db, err);
+	if (status != ST_OK)
+		return status;
+	status = write_insights(&insights, request, err);
+	report_insights_free(&insights);
+	return status;
+}

@@ -1,0 +1,430 @@
+/*
+ * Insights on the recording itself, and on whether the run was sound.
+ *
+ * Threading: none. Ownership: texts are the insights' arena's, or literals.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/insights/report_insights_internal.h"
+
+static const char sql_meta[] =
+	"SELECT key, value FROM meta WHERE key IN ('state', 'failure', 'repaired')";
+static const char sql_overhead[] =
+	"SELECT sum(events) AS events, sum(dropped) AS dropped,\n"
+	"       sum(record_ns_estimate) AS record_ns, sum(write_ns) AS write_ns,\n"
+	"       max(time_ns) AS time_ns FROM overhead_sums";
+static const char sql_nonfinite[] = "SELECT * FROM first_nonfinite ORDER BY time_ns LIMIT 1";
+static const char sql_health[] =
+	"SELECT rule, sum(hits) AS hits, min(time_ns) AS first_ns, coalesce(key, layer) AS key,\n"
+	"       epoch, step FROM health_sums GROUP BY rule ORDER BY 3, 1";
+static const char sql_tiers[] =
+	"SELECT queue, key, min(time_ns) AS time_ns, why FROM tensor_tiers\n"
+	"WHERE time_ns IS NOT NULL GROUP BY queue, key";
+
+/* "epoch 1, step 7": what is known. */
+static const char *place_text(struct insight_facts *facts, int64_t epoch, int64_t weight_update,
+			      int64_t step)
+{
+	char a[48] = "", b[48] = "";
+
+	if (epoch != INSIGHT_UNKNOWN)
+		snprintf(a, sizeof(a), "epoch %" PRId64, epoch);
+	if (step != INSIGHT_UNKNOWN)
+		snprintf(b, sizeof(b), "step %" PRId64, step);
+	else if (weight_update != INSIGHT_UNKNOWN)
+		snprintf(b, sizeof(b), "weight update %" PRId64, weight_update);
+	return report__insight_text(facts, "%s%s%s", a, *a && *b ? ", " : "", b);
+}
+
+/* --- the file ----------------------------------------------------------------------------------
+ */
+
+/* What an unfinished file lacks. */
+static const char *missing_text(struct insight_facts *facts)
+{
+	char at[FMT_SIZE];
+
+	if (facts->summary.last_commit_ns <= 0)
+		return "how much of the run is missing is not known";
+	return report__insight_text(facts, "what came after the last commit, at %s, is missing",
+				    fmt_ns(at, facts->summary.last_commit_ns));
+}
+
+static const char *repair_text(struct insight_facts *facts)
+{
+	return report__insight_text(facts, "`ipu-report %.1000s repair` finishes the file.",
+				    facts->summary.path);
+}
+
+static enum status add_run(struct insight_facts *facts, const char *id,
+			   enum report_insight_severity severity, const char *sql,
+			   struct report_insight **out, struct err *err)
+{
+	*out = report__insight_add(facts, id, severity);
+	if (!*out)
+		return err_nomem(err);
+	(*out)->sql = sql;
+	(*out)->view = "meta";
+	return ST_OK;
+}
+
+enum status report__insight_writer_failed(struct insight_facts *facts, struct err *err)
+{
+	const struct report_summary *s = &facts->summary;
+	struct report_insight *insight;
+
+	if (s->whole || s->live || !s->failure)
+		return ST_OK;
+	if (add_run(facts, "writer_failed", REPORT_INSIGHT_PROBLEM, sql_meta, &insight, err))
+		return ST_NOMEM;
+	insight->share = 1;
+	insight->sentence = report__insight_text(facts, "Writing failed: %.300s; %s.", s->failure,
+						 missing_text(facts));
+	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
+	insight->remedy = repair_text(facts);
+	return ST_OK;
+}
+
+enum status report__insight_killed(struct insight_facts *facts, struct err *err)
+{
+	const struct report_summary *s = &facts->summary;
+	struct report_insight *insight;
+
+	if (s->whole || s->live || s->failure || prof_db_state(facts->db) == PROF_COMPLETE)
+		return ST_OK;
+	if (add_run(facts, "killed", REPORT_INSIGHT_PROBLEM, sql_meta, &insight, err))
+		return ST_NOMEM;
+	insight->share = 1;
+	insight->sentence = report__insight_text(
+		facts, "The recording's writer died before the file was complete%s%s: %s.",
+		s->reached.known ? ", in " : "",
+		s->reached.known ? place_text(facts, s->reached.epoch, s->reached.weight_update,
+					      s->reached.step)
+				 : "",
+		missing_text(facts));
+	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
+	insight->remedy = repair_text(facts);
+	return ST_OK;
+}
+
+enum status report__insight_still_recording(struct insight_facts *facts, struct err *err)
+{
+	const struct report_summary *s = &facts->summary;
+	struct report_insight *insight;
+	char at[FMT_SIZE];
+
+	if (!s->live)
+		return ST_OK;
+	if (add_run(facts, "still_recording", REPORT_INSIGHT_NOTE, sql_meta, &insight, err))
+		return ST_NOMEM;
+	insight->sentence = report__insight_text(
+		facts, "The run goes on: this is of what was committed until %s.",
+		fmt_ns(at, s->last_commit_ns));
+	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
+	return ST_OK;
+}
+
+enum status report__insight_repaired(struct insight_facts *facts, struct err *err)
+{
+	const struct report_summary *s = &facts->summary;
+	struct report_insight *insight;
+
+	if (s->whole || s->live || prof_db_state(facts->db) != PROF_COMPLETE)
+		return ST_OK;
+	if (add_run(facts, "repaired", REPORT_INSIGHT_NOTE, sql_meta, &insight, err))
+		return ST_NOMEM;
+	insight->sentence =
+		report__insight_text(facts, "The file was finished after its writer %s%.300s: %s.",
+				     s->failure ? "failed: " : "died", s->failure ? s->failure : "",
+				     missing_text(facts));
+	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
+	return ST_OK;
+}
+
+enum status report__insight_nothing(struct insight_facts *facts, struct err *err)
+{
+	const struct report_summary *s = &facts->summary;
+	struct report_insight *insight;
+
+	if (s->spans > 0 || s->executions > 0 || facts->memory_count > 0 ||
+	    facts->stage_count[0] > 0 || facts->stage_count[1] > 0)
+		return ST_OK;
+	if (add_run(facts, "nothing", REPORT_INSIGHT_NOTE,
+		    "SELECT count(*) AS executions FROM executions", &insight, err))
+		return ST_NOMEM;
+	insight->sentence = "Nothing was recorded of a run: no span, no execution, no stage.";
+	insight->remedy = "Run `ipu-train` with POPLAR_ENGINE_OPTIONS='{\"autoReport.all\": "
+			  "\"true\"}'.";
+	return ST_OK;
+}
+
+/* --- recording ---------------------------------------------------------------------------------
+ */
+
+enum status report__insight_lost_events(struct insight_facts *facts, struct err *err)
+{
+	const struct report_summary *s = &facts->summary;
+	const double all = (double)s->events + (double)s->dropped;
+	struct report_insight *insight;
+	char count[FMT_SIZE], share[FMT_SIZE];
+
+	if (s->dropped <= 0)
+		return ST_OK;
+	if (add_run(facts, "lost_events", REPORT_INSIGHT_PROBLEM, sql_overhead, &insight, err))
+		return ST_NOMEM;
+	insight->view = "overhead";
+	insight->share = (double)s->dropped / all;
+	insight->sentence = report__insight_text(
+		facts,
+		"%s events, %s of all, were dropped since their ring was full: host spans are "
+		"missing. Sums, stage timings and tensors are complete.",
+		fmt_count(count, s->dropped), fmt_percent(share, insight->share));
+	report__insight_number(insight, "dropped", (double)s->dropped, REPORT_COUNT);
+	report__insight_number(insight, "dropped_share", insight->share, REPORT_FRACTION);
+	insight->remedy = facts->has & INSIGHT_TRAINING
+				  ? "A faster disk for the report (autoReport.directory); fewer "
+				    "threads that compete for the writer's core (`--host.threads`)."
+				  : "A larger ring_slots in ips_recording_params or "
+				    "ips_track_params.";
+	return ST_OK;
+}
+
+enum status report__insight_recording_cost(struct insight_facts *facts, struct err *err)
+{
+	const struct report_summary *s = &facts->summary;
+	struct report_insight *insight;
+	char share[FMT_SIZE], record[FMT_SIZE], write[FMT_SIZE];
+
+	if (!(s->overhead_fraction > report_insight_limit(REPORT_LIMIT_RECORDING)) ||
+	    (double)s->duration_ns < 1e9 * report_insight_limit(REPORT_LIMIT_RECORDING_RUN))
+		return ST_OK;
+	if (add_run(facts, "recording_cost", REPORT_INSIGHT_ADVICE, sql_overhead, &insight, err))
+		return ST_NOMEM;
+	insight->view = "overhead";
+	insight->share = s->overhead_fraction;
+	insight->sentence =
+		report__insight_text(facts,
+				     "Recording itself took %s of the run: %s at the call sites "
+				     "(estimated), %s writing, "
+				     "which a thread of its own does.",
+				     fmt_percent(share, s->overhead_fraction),
+				     fmt_ns(record, s->record_ns), fmt_ns(write, s->write_ns));
+	report__insight_number(insight, "overhead_fraction", s->overhead_fraction, REPORT_FRACTION);
+	report__insight_number(insight, "record_ns", (double)s->record_ns, REPORT_NS);
+	report__insight_number(insight, "write_ns", (double)s->write_ns, REPORT_NS);
+	if (facts->has & INSIGHT_TRAINING)
+		insight->remedy = "A lower tier, as `--outfeed.capture counts`, or rules with "
+				  "\"every\"; a smaller "
+				  "autoReport.executionProfileProgramRunCount.";
+	return ST_OK;
+}
+
+enum status report__insight_tiers_lowered(struct insight_facts *facts, struct err *err)
+{
+	const struct report_summary *s = &facts->summary;
+	struct report_insight *insight;
+	char count[FMT_SIZE], at[FMT_SIZE];
+
+	if (s->lowered <= 0)
+		return ST_OK;
+	if (add_run(facts, "tiers_lowered", REPORT_INSIGHT_ADVICE, sql_tiers, &insight, err))
+		return ST_NOMEM;
+	insight->view = "tensor_tiers";
+	insight->subject_kind = "tensors";
+	insight->share = s->tensors > 0 ? (double)s->lowered / (double)s->tensors : 0;
+	insight->sentence = report__insight_text(
+		facts,
+		"%s tensor%s less kept of %s than was asked for, from %s on: %.100s. Later "
+		"statistics are coarser, or missing.",
+		fmt_count(count, s->lowered), s->lowered == 1 ? " has" : "s have",
+		s->lowered == 1 ? "it" : "them", fmt_ns(at, s->lowered_ns),
+		s->lowered_why ? s->lowered_why : "the reason is not recorded");
+	report__insight_number(insight, "tensors_lowered", (double)s->lowered, REPORT_COUNT);
+	report__insight_number(insight, "first_ns", (double)s->lowered_ns, REPORT_NS);
+	insight->remedy = "A greater `--outfeed.budget`; rules in `outfeed.capture` for fewer "
+			  "tensors, or with \"every\".";
+	return ST_OK;
+}
+
+/* --- health ------------------------------------------------------------------------------------
+ */
+
+enum status report__insight_first_nonfinite(struct insight_facts *facts, struct err *err)
+{
+	const struct report_bad *bad = &facts->summary.bad;
+	struct report_insight *insight;
+
+	if (!bad->known)
+		return ST_OK;
+	if (add_run(facts, "first_nonfinite", REPORT_INSIGHT_PROBLEM, sql_nonfinite, &insight, err))
+		return ST_NOMEM;
+	insight->view = "nonfinite_trail";
+	insight->subject_kind = "tensor";
+	insight->subject = bad->key ? report__insight_text(facts, "%.200s", bad->key) : NULL;
+	insight->share = 1;
+	insight->sentence = report__insight_text(
+		facts,
+		"The first number that is not finite is %.8s in %.200s%s%.100s, element %" PRId64
+		", at %s%s%.4s. All that is computed from it is worthless.",
+		bad->value ? bad->value : "one", bad->key ? bad->key : "a tensor",
+		bad->layer ? " of layer " : "", bad->layer ? bad->layer : "", bad->element,
+		place_text(facts, bad->epoch, bad->weight_update, bad->step),
+		bad->phase ? ", phase " : "", bad->phase ? bad->phase : "");
+	report__insight_number(insight, "time_ns", (double)bad->time_ns, REPORT_NS);
+	insight->remedy = "The view nonfinite_trail has what led there. A lower learning rate "
+			  "(`--compile.optimizer`), no logarithm or division of what may be 0; "
+			  "`--health.stop nonfinite` ends such a run at once.";
+	return ST_OK;
+}
+
+enum status report__insight_loss_nonfinite(struct insight_facts *facts, struct err *err)
+{
+	static const char sql[] =
+		"SELECT mode, name, last_epoch, last_step, last_value, last_time_ns\n"
+		"FROM metric_sums WHERE name = 'loss' AND mode = 'train'\n"
+		"  AND (last_value IS NULL OR abs(last_value) > 1e308)\n"
+		"ORDER BY last_epoch DESC LIMIT 1";
+	struct report_table table = {0};
+	struct report_insight *insight;
+	enum status status = report_table_query(&table, facts->db, "insights", sql, 0, err);
+	const bool found = status == ST_OK && table.row_count > 0 && !facts->summary.bad.known;
+
+	if (found)
+		status = add_run(facts, "loss_nonfinite", REPORT_INSIGHT_PROBLEM, sql, &insight,
+				 err);
+	if (found && status == ST_OK) {
+		insight->view = "metrics";
+		insight->keys = "mode=train name=loss";
+		insight->subject_kind = "metric";
+		insight->subject = "loss";
+		insight->share = 1;
+		insight->sentence = report__insight_text(
+			facts, "The loss of the training is %s at its end (%s).",
+			isnan(report__insight_real(&table, 0, 4)) ? "NaN" : "infinite",
+			place_text(facts, report__insight_int(&table, 0, 2), INSIGHT_UNKNOWN,
+				   report__insight_int(&table, 0, 3)));
+		report__insight_number(insight, "epoch", report__insight_real(&table, 0, 2),
+				       REPORT_NUMBER);
+		insight->remedy = "A lower learning rate (`--compile.optimizer`); `--health.watch "
+				  "all` finds the tensor where it begins.";
+	}
+	report_table_free(&table);
+	return status;
+}
+
+/* As docs/health.md has them. */
+static const struct {
+	const char *rule, *remedy;
+} rule_remedies[] = {
+	{"nonfinite", "A lower learning rate (`--compile.optimizer`); `--health.stop nonfinite`."},
+	{"exploding", "A lower learning rate (`--compile.optimizer`), normalisation, inputs scaled "
+		      "to about 1."},
+	{"vanishing", "relu instead of sigmoid, normalisation, residual connections."},
+	{"dead_relu", "A lower learning rate (`--compile.optimizer`), a bias that is not negative, "
+		      "LeakyReLU."},
+	{"saturated_activation", "Smaller initial weights, scaled inputs."},
+	{"poor_initialization", "glorot_uniform or he_normal as the layer's initialiser."},
+	{"unchanged_tensor", "Is the layer frozen on purpose? Then "
+			     "`--health.rules.unchanged_tensor false`; else the learning rate."},
+	{"all_zero", "What comes before it: dead neurons, a loss that clips; does `from_logits` of "
+		     "`compile.loss` fit the last layer?"},
+	{"update_ratio", "The learning rate (`--compile.optimizer`): a ratio of 1e-3 is usual."},
+	{"loss_not_decreasing", "The learning rate (`--compile.optimizer`); is there a softmax "
+				"where `from_logits` of `compile.loss` is false?"},
+	{"overfit", "Regularisers, Dropout, EarlyStopping (`callbacks`)."},
+	{"class_imbalance", "Weights or resampling of the data; `--data.shuffle true`."},
+};
+
+static const char *rule_remedy(const char *rule)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rule_remedies); i++)
+		if (!strcmp(rule_remedies[i].rule, rule))
+			return rule_remedies[i].remedy;
+	return NULL;
+}
+
+enum status report__insight_rule_broken(struct insight_facts *facts, struct err *err)
+{
+	const struct report_summary *s = &facts->summary;
+
+	for (int i = 0; i < s->broken_count; i++) {
+		const struct report_broken *broken = &s->broken[i];
+		struct report_insight *insight;
+		char hits[FMT_SIZE];
+
+		if (!broken->rule || (s->bad.known && !strcmp(broken->rule, "nonfinite")))
+			continue;
+		if (add_run(facts, "rule_broken", REPORT_INSIGHT_PROBLEM, sql_health, &insight,
+			    err))
+			return ST_NOMEM;
+		insight->view = "health";
+		insight->keys = report__insight_text(facts, "rule=%.64s", broken->rule);
+		insight->subject_kind = "rule";
+		insight->subject = report__insight_text(facts, "%.64s", broken->rule);
+		insight->sentence = report__insight_text(
+			facts, "The health rule %.64s was broken %s time%s, first by %.200s (%s).",
+			broken->rule, fmt_count(hits, broken->hits), broken->hits == 1 ? "" : "s",
+			broken->key ? broken->key : "the run",
+			place_text(facts, broken->epoch, broken->weight_update, broken->step));
+		report__insight_number(insight, "hits", (double)broken->hits, REPORT_COUNT);
+		report__insight_number(insight, "first_ns", (double)broken->first_ns, REPORT_NS);
+		insight->remedy = rule_remedy(broken->rule);
+	}
+	return ST_OK;
+}
+
+/* --- other programs ----------------------------------------------------------------------------
+ */
+
+/* Level 12 has every span that is shorter than an hour in a few rows, by the call site with most
+ * time in each. Of the track with most time, what covers it innermost. */
+static const char sql_hot[] =
+	"SELECT t.name AS track, n.value AS name, l.site_ns, a.busy_ns, l.depth\n"
+	"FROM (SELECT track_id, depth, site_id, sum(site_ns) AS site_ns FROM span_levels\n"
+	"      WHERE level = 12 GROUP BY track_id, depth, site_id) l\n"
+	"JOIN (SELECT track_id, sum(busy_ns) AS busy_ns FROM span_levels\n"
+	"      WHERE level = 12 AND depth = 0 GROUP BY track_id\n"
+	"      ORDER BY 2 DESC, 1 LIMIT 1) a ON a.track_id = l.track_id\n"
+	"JOIN track_rows t ON t.track_id = l.track_id\n"
+	"JOIN sites s ON s.site_id = l.site_id JOIN strings n ON n.string_id = s.name_id\n"
+	"WHERE l.site_ns > 0.5 * a.busy_ns ORDER BY l.depth DESC, l.site_ns DESC, 2 LIMIT 1";
+
+enum status report__insight_hot_span(struct insight_facts *facts, struct err *err)
+{
+	struct report_table table = {0};
+	struct report_insight *insight = NULL;
+	enum status status = report_table_query(&table, facts->db, "insights", sql_hot, 0, err);
+	char time[FMT_SIZE], share[FMT_SIZE];
+	double part = 0;
+
+	if (status == ST_OK && table.row_count > 0)
+		part = report__insight_real(&table, 0, 2) / report__insight_real(&table, 0, 3);
+	if (part > report_insight_limit(REPORT_LIMIT_SPAN)) /* as the query has it */
+		status = add_run(facts, "hot_span", REPORT_INSIGHT_NOTE, sql_hot, &insight, err);
+	if (insight) {
+		const char *track = report__insight_word(&table, 0, 0);
+		const char *name = report__insight_word(&table, 0, 1);
+
+		insight->view = "spans";
+		insight->subject_kind = "span";
+		insight->subject = report__insight_text(facts, "%.200s", name ? name : "");
+		insight->keys = report__insight_text(facts, "name=%.200s", name ? name : "");
+		insight->share = part < 1 ? part : 1;
+		insight->sentence = report__insight_text(
+			facts,
+			"\"%.200s\" takes %s, %s of the time in which track \"%.200s\", which "
+			"has most, did anything; no span within it has half of that.",
+			name ? name : "", fmt_ns(time, report__insight_int(&table, 0, 2)),
+			fmt_percent(share, insight->share), track ? track : "");
+		report__insight_number(insight, "total_ns", report__insight_real(&table, 0, 2),
+				       REPORT_NS);
+		report__insight_number(insight, "track_share", insight->share, REPORT_FRACTION);
+	}
+	report_table_free(&table);
+	return status;
+}

@@ -1,0 +1,68 @@
+/*
+ * ipu-monitor: the simulated partition, its IPUs, and the runs attached to them. Computed once from
+ * the announcements, then rendered as text or JSON; docs/monitor.md says where figures come from.
+ */
+#ifndef REPORT_MONITOR_H
+#define REPORT_MONITOR_H
+
+#include "common/jsonw.h"
+#include "common/str.h"
+#include "reports/monitor/report_announce.h"
+
+#define REPORT_MONITOR_PARTITION "sim"
+
+/* What is simulated of a kind of IPU beside its clock. */
+struct report_monitor_kind {
+	const char *target, *architecture, *board; /* "ipu2", "ipu2", "M2000" */
+	double busy_watts;
+};
+
+struct report_monitor_device {
+	int id;
+	int users;                              /* runs that are attached */
+	const struct report_announcement *run;  /* the first of them; NULL: none */
+	const struct report_monitor_kind *kind; /* its run's */
+	int64_t clock_mhz;
+	double utilisation;
+	double watts, board_watts; /* its own; its board's */
+	double die_c, board_c;
+};
+
+struct report_monitor {
+	struct report_announcements runs;
+	struct report_monitor_device *devices;
+	int count;
+	int64_t now_ms;
+};
+
+struct report_monitor_params {
+	int64_t ipus;       /* at least */
+	const char *target; /* of IPUs that no run has: a name that ipu_target_get() knows */
+	int64_t now_ms;     /* since 1970 */
+};
+
+/* Takes @runs over, which is empty afterwards; a failure is ST_NOMEM. */
+enum status report_monitor_new(struct report_monitor *out, struct report_announcements *runs,
+			       const struct report_monitor_params *params, struct err *err);
+void report_monitor_free(struct report_monitor *monitor); /* accepts a zeroed one */
+
+/* IPU @id of the partition: its place as gc-monitor names it. A board has two, an IPU-M two
+ * boards. */
+#define REPORT_MONITOR_BOARD   2
+#define REPORT_MONITOR_MACHINE 4
+void report_monitor_address(int id, char *out, size_t size);
+void report_monitor_serial(int id, char *out, size_t size);
+int report_monitor_ipu(int id); /* on its IPU-M */
+
+/* Whether another run is attached to any IPU of @run. */
+bool report_monitor_shared(const struct report_monitor *monitor,
+			   const struct report_announcement *run);
+
+/* The tables; a failed growth is in @out. */
+void report_monitor_text(const struct report_monitor *monitor, bool colour, struct str *out);
+void report_monitor_json(const struct report_monitor *monitor, struct jsonw *out);
+
+/* The command. */
+int report_monitor_command(int argc, char **argv);
+
+#endif /* REPORT_MONITOR_H */

@@ -1,0 +1,235 @@
+/*
+ * The command ipu-monitor: arguments, one look or many, exit codes.
+ *
+ * Threading: one thread. This is a front end: it prints.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "reports/monitor/report_monitor.h"
+#include "reports/monitor/report_watch.h"
+
+#define WATCH_SECONDS 2.0
+#define NO_FOLDER     "XDG_RUNTIME_DIR is not set: running trainers cannot be found\n"
+
+static const struct cli_option monitor_options[] = {
+	{.name = "--json",
+	 .help = "Print JSON instead of tables: one line each time with --watch."},
+	{.name = "--watch",
+	 .letter = 'w',
+	 .help = "Look again every SECONDS (0.1 to 86400, default 2) until Ctrl-C: in place on a "
+		 "terminal, one after the other elsewhere."},
+	{.name = "--ipus",
+	 .argument = "N",
+	 .choices = "1 2 4 8 16 32 64 128 256",
+	 .help = "IPUs of the partition, at least. Default: 4, or as many as runs have, as "
+		 "machines "
+		 "go."},
+	{.name = "--target",
+	 .argument = "NAME",
+	 .choices = "ipu1 ipu2 ipu21 c600",
+	 .help = "The kind of IPUs that no run has. Default: ipu2."},
+	{.name = "--color",
+	 .argument = "WHEN",
+	 .choices = "auto always never",
+	 .help = "Bold titles: auto (on a terminal, unless NO_COLOR is set), always or never."},
+};
+
+static const struct cli_command monitor_cli = {
+	.name = "ipu-monitor",
+	.synopsis = "[--watch [SECONDS]] [options]",
+	.summary = "show the simulated IPUs and the runs attached to them",
+	.about = "Prints the simulated partition and the running trainers that are attached to its "
+		 "IPUs, laid out as gc-monitor does: wider than 80 columns.\n\n"
+		 "Trainers with simulated IPUs announce themselves, recording or not. Under the "
+		 "tables stands how far each has come, and how to look at the report that it "
+		 "records.\n\n"
+		 "The partition, temperatures and power are simulated. An ID with an asterisk has "
+		 "more than one run.",
+	.options = monitor_options,
+	.option_count = ARRAY_LEN(monitor_options),
+	.examples = "ipu-monitor --watch\tlook every two seconds\n"
+		    "ipu-monitor --json\tfor a program\n"
+		    "ipu-monitor --ipus 16 --target ipu21\ta partition as large as a Bow Pod16\n",
+	.details =
+		"FILES\n$XDG_RUNTIME_DIR/ipuscope/PID.json: what the trainer with that process "
+		"number says of itself. It is removed when the run ends; ipu-monitor removes "
+		"those of processes that were killed.\n\n"
+		"ENVIRONMENT\nXDG_RUNTIME_DIR: must be a folder of yours with mode 0700. Where it "
+		"is not set, nothing is announced.",
+};
+
+struct monitor_request {
+	struct report_monitor_params params;
+	bool json, watch, colour, screen;
+	double seconds;
+	struct str notes; /* of the last look */
+};
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+struct monitor_words {
+	const char *color, *seconds;
+	bool watched; /* the last argument was --watch */
+};
+
+/* The choices have been checked by the walk. */
+static enum status monitor_take(struct monitor_request *request, struct monitor_words *words,
+				const struct cli_argument *argument, struct err *err)
+{
+	const char *name = argument->option ? argument->option->name : "";
+	const bool watched = words->watched;
+	long long number;
+
+	words->watched = strcmp(name, "--watch") == 0;
+	if (!argument->option && (!watched || words->seconds))
+		return err_set(err, ST_INVALID, "%s: takes no words (--help lists the options)",
+			       argument->value);
+	if (!argument->option)
+		words->seconds = argument->value;
+	else if (strcmp(name, "--ipus") == 0 && str_to_int(argument->value, &number))
+		request->params.ipus = number;
+	else if (strcmp(name, "--target") == 0)
+		request->params.target = argument->value;
+	else if (strcmp(name, "--color") == 0)
+		words->color = argument->value;
+	else if (strcmp(name, "--json") == 0)
+		request->json = true;
+	else
+		request->watch = true;
+	return ST_OK;
+}
+
+static enum status monitor_parse(struct monitor_request *request, int argc, char **argv,
+				 struct err *err)
+{
+	struct monitor_words words = {NULL, NULL, false};
+	struct cli_walk walk;
+	struct cli_argument argument;
+	enum status status;
+	bool more = true;
+
+	cli_begin(&walk, &monitor_cli, argc, argv, false);
+	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more)
+		if ((status = monitor_take(request, &words, &argument, err)) != ST_OK)
+			return status;
+	if (status == ST_OK && words.seconds &&
+	    (!str_to_double(words.seconds, &request->seconds) ||
+	     !(request->seconds >= REPORT_WATCH_LEAST && request->seconds <= REPORT_WATCH_MOST)))
+		return err_set(err, ST_INVALID, "--watch: %s is not a number from 0.1 to 86400",
+			       words.seconds);
+	request->colour = cli_colour(stdout, words.color);
+	return status;
+}
+
+/* ---- a look ------------------------------------------------------------------------------------
+ */
+
+static enum status monitor_read(struct monitor_request *request, struct report_monitor *out,
+				struct err *err)
+{
+	struct report_announcements runs;
+	char path[FS_PATH_SIZE];
+	enum status status;
+
+	str_clear(&request->notes);
+	status = report_announcements_read(&runs, true, &request->notes, err);
+	if (status == ST_NOTFOUND) {
+		if (!fs_xdg(path, "XDG_RUNTIME_DIR", NULL))
+			str_add(&request->notes, NO_FOLDER);
+		status = ST_OK;
+	}
+	if (status != ST_OK)
+		return status;
+	request->params.now_ms = clock_epoch_ns() / 1000000;
+	status = report_monitor_new(out, &runs, &request->params, err);
+	report_announcements_free(&runs);
+	return status;
+}
+
+static enum status monitor_write(const struct monitor_request *request,
+				 const struct report_monitor *monitor, struct str *out,
+				 struct err *err)
+{
+	struct jsonw w;
+
+	if (request->json) {
+		jsonw_init_str(&w, out, request->watch ? 0 : 2);
+		report_monitor_json(monitor, &w);
+		return jsonw_end(&w, err);
+	}
+	report_monitor_text(monitor, request->colour, out);
+	/* On a screen that is drawn over there is no other place for them. */
+	if (request->screen)
+		str_add(out, str_peek(&request->notes));
+	return ST_OK;
+}
+
+static enum status monitor_draw(void *user, struct str *out, struct err *err)
+{
+	struct monitor_request *request = user;
+	struct report_monitor monitor = {0};
+	enum status status = monitor_read(request, &monitor, err);
+
+	if (status == ST_OK)
+		status = monitor_write(request, &monitor, out, err);
+	if (status == ST_OK && out->failed)
+		status = err_nomem(err);
+	report_monitor_free(&monitor);
+	if (!request->screen && request->notes.length > 0)
+		fprintf(stderr, "%s", str_peek(&request->notes));
+	return status;
+}
+
+static enum status monitor_once(struct monitor_request *request, struct err *err)
+{
+	struct str out = {0};
+	enum status status = monitor_draw(request, &out, err);
+
+	if (status == ST_OK && (fputs(str_peek(&out), stdout) < 0 || fflush(stdout) != 0))
+		status = err_set(err, ST_IO, "write: %s", strerror(errno));
+	str_free(&out);
+	return status;
+}
+
+static enum status monitor_watch(struct monitor_request *request, int *number, struct err *err)
+{
+	const struct report_watch watch = {
+		.seconds = request->seconds,
+		.screen = request->screen,
+		.draw = monitor_draw,
+		.user = request,
+	};
+
+	return report_watch_run(&watch, number, err);
+}
+
+int report_monitor_command(int argc, char **argv)
+{
+	struct monitor_request request = {
+		.params = {.ipus = 4, .target = "ipu2"},
+		.seconds = WATCH_SECONDS,
+	};
+	struct err err = {ST_OK, ""};
+	enum status status;
+	int number = 0;
+
+	if (cli_standard(&monitor_cli, argc, argv, stdout))
+		return 0;
+	status = monitor_parse(&request, argc, argv, &err);
+	request.screen = request.watch && !request.json && report_watch_screen();
+	if (status == ST_OK)
+		status = request.watch ? monitor_watch(&request, &number, &err)
+				       : monitor_once(&request, &err);
+	str_free(&request.notes);
+	if (status != ST_OK)
+		return cli_fail(&monitor_cli, &err);
+	/* Ctrl-C is a way to leave; other signals are told to the parent as shells do. */
+	return number == 0 || number == SIGINT ? 0 : 128 + number;
+}

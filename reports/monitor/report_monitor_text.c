@@ -1,0 +1,262 @@
+/*
+ * The tables of ipu-monitor, laid out as gc-monitor prints them: the widths of its columns, texts
+ * in their middle, a rule between IPU-Ms. Always ASCII.
+ *
+ * Threading: none. Ownership: text is appended to the caller's.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "reports/table/report_internal.h"
+#include "reports/monitor/report_monitor.h"
+
+#define CELL_SIZE 4096
+#define BOLD      "\033[1m"
+#define PLAIN     "\033[0m"
+
+struct monitor_column {
+	const char *head;
+	int width;
+};
+
+enum {
+	DEVICE_ADDRESS,
+	DEVICE_SERIAL,
+	DEVICE_SOFTWARE,
+	DEVICE_SERVER,
+	DEVICE_FIRMWARE,
+	DEVICE_TYPE,
+	DEVICE_ID,
+	DEVICE_IPU,
+	DEVICE_ROUTING,
+	DEVICE_COLUMNS
+};
+static const struct monitor_column device_columns[DEVICE_COLUMNS] = {
+	{"IPU-M", 13}, {"Serial", 20}, {"IPU-M SW", 8}, {"Server version", 14}, {"ICU FW", 10},
+	{"Type", 7},   {"ID", 4},      {"IPU#", 6},     {"Routing", 7},
+};
+static const struct monitor_column device_title[] = {{"ipu-monitor", 15}, {NULL, 81}};
+static const struct monitor_column device_none[] = {{NULL, 97}};
+
+enum {
+	PROCESS_PID,
+	PROCESS_COMMAND,
+	PROCESS_TIME,
+	PROCESS_USER,
+	PROCESS_ID,
+	PROCESS_CLOCK,
+	PROCESS_DIE,
+	PROCESS_BOARD,
+	PROCESS_POWER,
+	PROCESS_COLUMNS
+};
+static const struct monitor_column process_columns[PROCESS_COLUMNS] = {
+	{"PID", 8},    {"Command", 108}, {"Time", 8}, {"User", 12}, {"ID", 4},
+	{"Clock", 10}, {"Temp", 8},      {"Temp", 8}, {"Power", 8},
+};
+static const struct monitor_column process_title[] = {{NULL, 139}, {"IPU", 24}, {"Board", 17}};
+
+/* ---- boxes -------------------------------------------------------------------------------------
+ */
+
+static void monitor_rule(struct str *out, const struct monitor_column *columns, size_t count)
+{
+	static const char dashes[] = "------------------------------------------------------------"
+				     "------------------------------------------------------------"
+				     "--------------------";
+
+	for (size_t i = 0; i < count; i++)
+		str_addf(out, "+%.*s", columns[i].width, dashes);
+	str_add(out, "+\n");
+}
+
+/* In the middle of @width, cut where it is longer. */
+static void monitor_cell(struct str *out, const char *text, int width)
+{
+	char clean[CELL_SIZE];
+	const struct report_cell cell = {.type = PROF_TEXT, .text = text};
+	int length, left;
+
+	report_cell_text(&cell, REPORT_TEXT, clean, sizeof(clean));
+	length = report__width(clean);
+	if (length > width) {
+		const int kept = report__cut(clean, width - 3);
+
+		str_addf(out, "|%.*s...", kept, clean);
+		return;
+	}
+	left = (width - length) / 2;
+	str_addf(out, "|%*s%s%*s", left, "", clean, width - length - left, "");
+}
+
+/* @cells NULL: the heads. */
+static void monitor_row(struct str *out, const struct monitor_column *columns, size_t count,
+			const char *const *cells)
+{
+	for (size_t i = 0; i < count; i++)
+		monitor_cell(out, cells ? cells[i] : columns[i].head, columns[i].width);
+	str_add(out, "|\n");
+}
+
+static void monitor_title(struct str *out, const struct monitor_column *columns, size_t count,
+			  const char *const *cells, bool colour)
+{
+	monitor_rule(out, columns, count);
+	str_add(out, colour ? BOLD : "");
+	monitor_row(out, columns, count, cells);
+	str_add(out, colour ? PLAIN : "");
+}
+
+/* ---- IPUs --------------------------------------------------------------------------------------
+ */
+
+static void monitor_device(struct str *out, const struct report_monitor_device *device)
+{
+	char address[64], serial[64], id[16], ipu[16];
+	const char *cells[DEVICE_COLUMNS] = {
+		[DEVICE_ADDRESS] = address,
+		[DEVICE_SERIAL] = serial,
+		[DEVICE_SOFTWARE] = IPUSCOPE_VERSION,
+		[DEVICE_SERVER] = IPUSCOPE_VERSION,
+		[DEVICE_FIRMWARE] = IPUSCOPE_VERSION,
+		[DEVICE_TYPE] = device->kind->board,
+		[DEVICE_ID] = id,
+		[DEVICE_IPU] = ipu,
+		[DEVICE_ROUTING] = "DNC",
+	};
+
+	report_monitor_address(device->id, address, sizeof(address));
+	report_monitor_serial(device->id, serial, sizeof(serial));
+	snprintf(id, sizeof(id), "%d", device->id);
+	snprintf(ipu, sizeof(ipu), "%d", report_monitor_ipu(device->id));
+	monitor_row(out, device_columns, DEVICE_COLUMNS, cells);
+}
+
+static void monitor_devices(struct str *out, const struct report_monitor *monitor, bool colour)
+{
+	char partition[96];
+	const char *title[] = {device_title[0].head, partition};
+
+	snprintf(partition, sizeof(partition), "Partition: %s [active] has %d reconfigurable IPUs",
+		 REPORT_MONITOR_PARTITION, monitor->count);
+	monitor_title(out, device_title, ARRAY_LEN(device_title), title, colour);
+	monitor_rule(out, device_columns, DEVICE_COLUMNS);
+	monitor_row(out, device_columns, DEVICE_COLUMNS, NULL);
+	for (int i = 0; i < monitor->count; i++) {
+		if (i % REPORT_MONITOR_MACHINE == 0)
+			monitor_rule(out, device_columns, DEVICE_COLUMNS);
+		monitor_device(out, &monitor->devices[i]);
+	}
+	monitor_rule(out, device_columns, DEVICE_COLUMNS);
+}
+
+/* ---- processes ---------------------------------------------------------------------------------
+ */
+
+static void monitor_time(char *out, size_t size, int64_t ms)
+{
+	const int64_t s = ms > 0 ? ms / 1000 : 0;
+
+	if (s < 60)
+		snprintf(out, size, "%" PRId64 "s", s);
+	else if (s < 3600)
+		snprintf(out, size, "%" PRId64 "m%02ds", s / 60, (int)(s % 60));
+	else if (s < 86400)
+		snprintf(out, size, "%" PRId64 "h%02dm", s / 3600, (int)(s / 60 % 60));
+	else
+		snprintf(out, size, "%" PRId64 "d%02dh", s / 86400, (int)(s / 3600 % 24));
+}
+
+static void monitor_process(struct str *out, const struct report_monitor *monitor,
+			    const struct report_announcement *run,
+			    const struct report_monitor_device *device)
+{
+	char text[PROCESS_COLUMNS][32];
+	const char *cells[PROCESS_COLUMNS];
+
+	for (int i = 0; i < PROCESS_COLUMNS; i++)
+		cells[i] = text[i];
+	cells[PROCESS_COMMAND] = run->command;
+	cells[PROCESS_USER] = run->user;
+	snprintf(text[PROCESS_PID], sizeof(text[0]), "%" PRId64, run->pid);
+	monitor_time(text[PROCESS_TIME], sizeof(text[0]), monitor->now_ms - run->started_ms);
+	snprintf(text[PROCESS_ID], sizeof(text[0]), "%d%s", device->id,
+		 device->users > 1 ? "*" : "");
+	snprintf(text[PROCESS_CLOCK], sizeof(text[0]), "%" PRId64 "MHz", run->clock_mhz);
+	snprintf(text[PROCESS_DIE], sizeof(text[0]), "%.1f C", device->die_c);
+	snprintf(text[PROCESS_BOARD], sizeof(text[0]), "%.1f C", device->board_c);
+	snprintf(text[PROCESS_POWER], sizeof(text[0]), "%.1f W", device->board_watts);
+	monitor_row(out, process_columns, PROCESS_COLUMNS, cells);
+}
+
+static void monitor_processes(struct str *out, const struct report_monitor *monitor, bool colour)
+{
+	char partition[96];
+	const char *title[] = {partition, process_title[1].head, process_title[2].head};
+
+	if (monitor->runs.count == 0) {
+		snprintf(partition, sizeof(partition), "No attached processes in partition %s",
+			 REPORT_MONITOR_PARTITION);
+		monitor_title(out, device_none, ARRAY_LEN(device_none), title, colour);
+		monitor_rule(out, device_none, ARRAY_LEN(device_none));
+		return;
+	}
+	snprintf(partition, sizeof(partition), "Attached processes in partition %s",
+		 REPORT_MONITOR_PARTITION);
+	monitor_title(out, process_title, ARRAY_LEN(process_title), title, colour);
+	monitor_rule(out, process_columns, PROCESS_COLUMNS);
+	monitor_row(out, process_columns, PROCESS_COLUMNS, NULL);
+	monitor_rule(out, process_columns, PROCESS_COLUMNS);
+	for (int i = 0; i < monitor->runs.count; i++) {
+		const struct report_announcement *run = &monitor->runs.items[i];
+
+		for (int64_t id = run->first_id; id < run->first_id + run->ipus; id++)
+			monitor_process(out, monitor, run, &monitor->devices[id]);
+	}
+	monitor_rule(out, process_columns, PROCESS_COLUMNS);
+}
+
+/* ---- below -------------------------------------------------------------------------------------
+ */
+
+/* "1653623: training, epoch 2/3, step 120/500; ipu-view /home/..." */
+static void monitor_follow(struct str *out, const struct report_announcement *run)
+{
+	const struct report_progress *progress = &run->progress;
+	const struct report_cell cell = {.type = PROF_TEXT, .text = run->report};
+	char report[CELL_SIZE];
+
+	str_addf(out, "%" PRId64 ": %s", run->pid, report_run_state_text(progress->state));
+	if (progress->epoch > 0)
+		str_addf(out, ", epoch %" PRId64 "/%" PRId64, progress->epoch, progress->epochs);
+	if (progress->steps > 0)
+		str_addf(out, ", step %" PRId64 "/%" PRId64, progress->step, progress->steps);
+	if (run->report[0])
+		str_addf(out, "; ipu-view %s",
+			 report_cell_text(&cell, REPORT_TEXT, report, sizeof(report)));
+	str_add(out, "\n");
+}
+
+static bool monitor_any_shared(const struct report_monitor *monitor)
+{
+	for (int i = 0; i < monitor->runs.count; i++)
+		if (report_monitor_shared(monitor, &monitor->runs.items[i]))
+			return true;
+	return false;
+}
+
+void report_monitor_text(const struct report_monitor *monitor, bool colour, struct str *out)
+{
+	monitor_devices(out, monitor, colour);
+	monitor_processes(out, monitor, colour);
+	if (monitor->runs.count > 0)
+		str_add(out, "Temp and Power are simulated, as is all of the partition.\n");
+	else
+		str_add(out, "The partition is simulated.\n");
+	if (monitor_any_shared(monitor))
+		str_add(out, "* more than one run has this IPU\n");
+	for (int i = 0; i < monitor->runs.count; i++)
+		monitor_follow(out, &monitor->runs.items[i]);
+}

@@ -1,0 +1,134 @@
+/*
+ * The loop behind --watch. Signals are taken between two drawings, so that the terminal is restored
+ * in one place. Threading and ownership: as the header says.
+ */
+#include "reports/monitor/report_watch.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+
+/* The alternate screen, long lines cut instead of wrapped, no cursor. */
+#define SCREEN_ENTER "\033[?1049h\033[?7l\033[?25l"
+#define SCREEN_LEAVE "\033[?7h\033[?25h\033[?1049l"
+
+bool report_watch_screen(void)
+{
+	const char *term = getenv("TERM");
+
+	return term && term[0] && strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO) == 1;
+}
+
+static int watch_rows(void)
+{
+	struct winsize size;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row : 24;
+}
+
+static int watch_lines(const char *text)
+{
+	int lines = 0;
+
+	for (; (text = strchr(text, '\n')) != NULL; text++)
+		lines++;
+	return lines;
+}
+
+/* What a low terminal has no room for goes at the top: what changes stands at the end. */
+static void watch_draw(const char *text)
+{
+	const int rows = watch_rows();
+	int skip = watch_lines(text) - rows;
+
+	fputs("\033[H", stdout);
+	if (skip > 0) {
+		printf("... %d lines above\033[K\r\n", ++skip);
+		for (; skip > 0; skip--)
+			text = strchr(text, '\n') + 1;
+	}
+	for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1)
+		printf("%.*s\033[K%s", (int)(end - text), text, end[1] ? "\r\n" : "");
+	fputs("\033[J", stdout);
+}
+
+static enum status watch_show(const struct report_watch *watch, struct str *frame, struct err *err)
+{
+	enum status status;
+
+	str_clear(frame);
+	status = watch->draw(watch->user, frame, err);
+	if (status == ST_OK && frame->failed)
+		status = err_nomem(err);
+	if (status != ST_OK)
+		return status;
+	if (watch->screen)
+		watch_draw(str_peek(frame));
+	else
+		fputs(str_peek(frame), stdout);
+	if (fflush(stdout) != 0)
+		return err_set(err, ST_IO, "the output was refused: %s", strerror(errno));
+	return ST_OK;
+}
+
+static void watch_put(const struct report_watch *watch, const char *control)
+{
+	if (!watch->screen)
+		return;
+	fputs(control, stdout);
+	fflush(stdout);
+}
+
+/* Ctrl-Z: the shell gets its own screen. */
+static void watch_stop(const struct report_watch *watch)
+{
+	watch_put(watch, SCREEN_LEAVE);
+	raise(SIGSTOP);
+	watch_put(watch, SCREEN_ENTER);
+}
+
+/* The signal that came within the pause; 0: none. */
+static int watch_wait(const struct report_watch *watch, const sigset_t *signals)
+{
+	const double whole = floor(watch->seconds);
+	const struct timespec pause = {.tv_sec = (time_t)whole,
+				       .tv_nsec = (long)((watch->seconds - whole) * 1e9)};
+	const int number = sigtimedwait(signals, NULL, &pause);
+
+	if (number == SIGTSTP)
+		watch_stop(watch);
+	return number == SIGINT || number == SIGTERM || number == SIGHUP ? number : 0;
+}
+
+enum status report_watch_run(const struct report_watch *watch, int *number, struct err *err)
+{
+	static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
+	struct sigaction action;
+	struct str frame = {0};
+	enum status status;
+	sigset_t signals, before;
+
+	sigemptyset(&signals);
+	/* In the background and under nohup some are to be ignored. */
+	for (size_t i = 0; i < ARRAY_LEN(taken); i++)
+		if (sigaction(taken[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			sigaddset(&signals, taken[i]);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	*number = 0;
+	watch_put(watch, SCREEN_ENTER);
+	do
+		status = watch_show(watch, &frame, err);
+	while (status == ST_OK && (*number = watch_wait(watch, &signals)) == 0);
+	watch_put(watch, SCREEN_LEAVE);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	str_free(&frame);
+	return status;
+}

@@ -1,0 +1,493 @@
+/*
+ * Feeding recorded rows to the health rules. See report_health.h.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "reports/named/report_health_internal.h"
+
+#define COUNT_MOST ((int64_t)1 << 53)
+
+/* --- hits --------------------------------------------------------------------------------------
+ */
+
+static const char *keep_text(struct health_judgement *j, const char *text)
+{
+	char *copy = text == NULL ? NULL : arena_strdup(&j->arena, text);
+
+	j->failed |= text != NULL && copy == NULL;
+	return copy;
+}
+
+static void add_hit(struct health_judgement *j, int64_t rank, const struct outfeed_hit *hit)
+{
+	struct health_found *found;
+
+	if (mem_grow(&j->hits, &j->hit_capacity, j->hit_count + 1, sizeof(*j->hits)) != 0) {
+		j->failed = true;
+		return;
+	}
+	found = &j->hits[j->hit_count];
+	*found = (struct health_found){*hit, rank, (int64_t)j->hit_count};
+	found->hit.key = keep_text(j, hit->key);
+	found->hit.layer = keep_text(j, hit->layer);
+	j->hit_count++;
+}
+
+static void take_hit(void *user, const struct outfeed_hit *hit)
+{
+	const struct health_process *process = user;
+
+	add_hit(process->judgement, process->rank, hit);
+}
+
+static int compare_hits(const void *a, const void *b)
+{
+	const struct health_found *left = a, *right = b;
+
+	if (left->hit.time_ns != right->hit.time_ns)
+		return left->hit.time_ns < right->hit.time_ns ? -1 : 1;
+	return left->order < right->order ? -1 : left->order > right->order;
+}
+
+/* --- processes and tensors ---------------------------------------------------------------------
+ */
+
+static enum status find_process(struct health_judgement *j, int64_t rank,
+				struct health_process **out, struct err *err)
+{
+	struct outfeed_health_params params = {.rules = j->rules, .hit = take_hit};
+	struct health_process *process;
+	enum status status;
+
+	for (size_t i = 0; i < j->process_count; i++) {
+		*out = j->processes[i];
+		if ((*out)->rank == rank)
+			return ST_OK;
+	}
+	if (mem_grow(&j->processes, &j->process_capacity, j->process_count + 1,
+		     sizeof(*j->processes)) != 0)
+		return err_nomem(err);
+	process = arena_alloc(&j->arena, 1, sizeof(*process));
+	if (process == NULL)
+		return err_nomem(err);
+	*process = (struct health_process){.judgement = j, .rank = rank};
+	params.user = process;
+	status = outfeed_health_new(&process->health, &params, err);
+	if (status != ST_OK)
+		return status;
+	j->processes[j->process_count++] = process;
+	*out = process;
+	return ST_OK;
+}
+
+/* FNV-1a; NULL is not "". */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+
+	hash = (hash ^ (text != NULL)) * 1099511628211u;
+	for (; c != NULL && *c != '\0'; c++)
+		hash = (hash ^ *c) * 1099511628211u;
+	return hash;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool same_tensor(const struct health_tensor *a, const struct health_tensor *b)
+{
+	return a->rank == b->rank && a->replica == b->replica && same_text(a->key, b->key) &&
+	       same_text(a->queue, b->queue);
+}
+
+/* The slot of @wanted: its own or a free one. */
+static size_t *find_slot(const struct health_judgement *j, const struct health_tensor *wanted)
+{
+	uint64_t hash = hash_text(hash_text(14695981039346656037u, wanted->queue), wanted->key);
+	size_t at;
+
+	hash = (hash ^ (uint64_t)wanted->rank) * 1099511628211u;
+	hash = (hash ^ (uint64_t)wanted->replica) * 1099511628211u;
+	at = (size_t)(hash ^ hash >> 32) & (j->slot_count - 1);
+	while (j->slots[at] != 0 && !same_tensor(&j->tensors[j->slots[at] - 1], wanted))
+		at = (at + 1) & (j->slot_count - 1);
+	return &j->slots[at];
+}
+
+/* At least half of the slots are free. */
+static enum status grow_slots(struct health_judgement *j, struct err *err)
+{
+	const size_t count = j->slot_count == 0 ? 64 : 2 * j->slot_count;
+	size_t *slots;
+
+	if (2 * (j->tensor_count + 1) <= j->slot_count)
+		return ST_OK;
+	slots = mem_calloc(count, sizeof(*slots));
+	if (slots == NULL)
+		return err_nomem(err);
+	mem_free(j->slots);
+	j->slots = slots;
+	j->slot_count = count;
+	for (size_t i = 0; i < j->tensor_count; i++)
+		*find_slot(j, &j->tensors[i]) = i + 1;
+	return ST_OK;
+}
+
+/* How many axes "(2, 3)" has, and how long the last one is. */
+static int shape_axes(const char *shape, int64_t *last)
+{
+	int axes = 0;
+	char *end;
+
+	*last = 0;
+	while (shape != NULL && *shape != '\0') {
+		long long size = strtoll(shape, &end, 10);
+
+		if (end == shape) {
+			shape++;
+			continue;
+		}
+		*last = size > 0 ? size : 0;
+		axes++;
+		shape = end;
+	}
+	return axes;
+}
+
+/* Shape and activity are the tensor's alone, not in its rows. */
+static enum status read_about(struct health_judgement *j, const struct health_tensor *tensor,
+			      struct outfeed_health_about_tensor *about, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, j->db,
+					     "SELECT shape, activity FROM tensors "
+					     "WHERE queue IS :queue AND key IS :key",
+					     err);
+	const char *activity;
+	bool row;
+
+	if (status != ST_OK)
+		return status;
+	if (tensor->queue != NULL)
+		prof_query_text(query, ":queue", tensor->queue);
+	if (tensor->key != NULL)
+		prof_query_text(query, ":key", tensor->key);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row) {
+		about->matrix = shape_axes(prof_column_text(query, 0), &about->neurons) >= 2;
+		activity = prof_column_text(query, 1);
+		if (activity != NULL)
+			outfeed_activity_of(&about->activity, activity);
+	}
+	prof_query_close(query);
+	return status;
+}
+
+static enum status add_tensor(struct health_judgement *j, const struct health_tensor *wanted,
+			      const char *kind, struct err *err)
+{
+	struct outfeed_health_about_tensor about = {
+		.tensor_id = (int64_t)j->tensor_count,
+		.replica = wanted->replica == IPS_NULL ? 0 : wanted->replica,
+		.key = wanted->key,
+		.layer = wanted->layer};
+	enum status status = grow_slots(j, err);
+	struct health_tensor *tensor;
+	struct health_process *process;
+
+	if (status != ST_OK)
+		return status;
+	if (mem_grow(&j->tensors, &j->tensor_capacity, j->tensor_count + 1, sizeof(*j->tensors)) !=
+	    0)
+		return err_nomem(err);
+	tensor = &j->tensors[j->tensor_count];
+	*tensor = *wanted;
+	tensor->queue = keep_text(j, wanted->queue);
+	tensor->key = keep_text(j, wanted->key);
+	tensor->layer = keep_text(j, wanted->layer);
+	if (j->failed)
+		return err_nomem(err);
+	if (kind != NULL && outfeed_kind_of(&about.kind, kind)) {
+		status = read_about(j, tensor, &about, err);
+		if (status == ST_OK)
+			status = find_process(j, tensor->rank, &process, err);
+		if (status == ST_OK)
+			status =
+				outfeed_health_tensor(process->health, &tensor->state, &about, err);
+	}
+	if (status == ST_OK)
+		*find_slot(j, tensor) = ++j->tensor_count;
+	return status;
+}
+
+static enum status find_tensor(struct health_judgement *j, const struct health_tensor *wanted,
+			       const char *kind, struct outfeed_health_tensor **out,
+			       struct err *err)
+{
+	size_t slot = j->slot_count > 0 ? *find_slot(j, wanted) : 0;
+	enum status status = ST_OK;
+
+	if (slot == 0) {
+		status = add_tensor(j, wanted, kind, err);
+		slot = j->tensor_count;
+	}
+	*out = status == ST_OK ? j->tensors[slot - 1].state : NULL;
+	return status;
+}
+
+/* --- rows --------------------------------------------------------------------------------------
+ */
+
+/* The columns of every query below begin with these. */
+#define KEYS "rank, mode, epoch, execution, step, time_ns, "
+enum {
+	AT_RANK,
+	AT_MODE,
+	AT_EPOCH,
+	AT_EXECUTION,
+	AT_STEP,
+	AT_TIME,
+	AT_KEYS
+};
+
+static struct ips_keys read_keys(const struct prof_query *query)
+{
+	static const char *const modes[] = {
+		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
+	const char *mode = prof_column_text(query, AT_MODE);
+	struct ips_keys keys = IPS_KEYS_NULL;
+
+	for (uint8_t m = IPS_TRAIN; mode != NULL && m <= IPS_PREDICT; m++)
+		if (strcmp(mode, modes[m]) == 0)
+			keys.mode = m;
+	keys.epoch = prof_column_int(query, AT_EPOCH);
+	keys.execution = prof_column_int(query, AT_EXECUTION);
+	keys.step = prof_column_int(query, AT_STEP);
+	return keys;
+}
+
+/* Rows come as they were written: the view's joins are all from the left. */
+#define STATS_SQL                                                                                  \
+	"SELECT " KEYS "weight_update, microbatch, replica, phase, queue, key, kind, layer, "      \
+	"stage, n, n_nan, n_pos_inf, n_neg_inf, n_zero, n_changed, abs_max, min, max, mean, "      \
+	"std, l1, l2, inactive, update_ratio FROM tensor_stats"
+enum {
+	AT_UPDATE = AT_KEYS,
+	AT_MICROBATCH,
+	AT_REPLICA,
+	AT_PHASE,
+	AT_QUEUE,
+	AT_KEY,
+	AT_KIND,
+	AT_LAYER,
+	AT_STAGE,
+	AT_N,
+	AT_NAN,
+	AT_POS_INF,
+	AT_NEG_INF,
+	AT_ZERO,
+	AT_CHANGED,
+	AT_ABS_MAX,
+	AT_MIN,
+	AT_MAX,
+	AT_MEAN,
+	AT_STD,
+	AT_L1,
+	AT_L2,
+	AT_INACTIVE,
+	AT_RATIO
+};
+
+/* A damaged file may hold anything; sums of counts must not overflow. */
+static int64_t read_count(const struct prof_query *query, int column)
+{
+	const int64_t count = prof_column_int(query, column);
+
+	return count >= 0 && count <= COUNT_MOST ? count : IPS_NULL;
+}
+
+/* Infinities of both signs; IPS_NULL: unknown. */
+static int64_t read_inf(const struct prof_query *query)
+{
+	const int64_t positive = read_count(query, AT_POS_INF);
+	const int64_t negative = read_count(query, AT_NEG_INF);
+
+	return positive == IPS_NULL || negative == IPS_NULL ? IPS_NULL : positive + negative;
+}
+
+/* The file has the greatest of the finite values, the rules want that of all. */
+static double read_abs_max(const struct prof_query *query, int64_t n_nan, int64_t n_inf)
+{
+	if (n_nan > 0)
+		return (double)NAN;
+	return n_inf > 0 ? (double)INFINITY : prof_column_real(query, AT_ABS_MAX);
+}
+
+static struct outfeed_health_row read_row(const struct prof_query *query)
+{
+	const char *phase = prof_column_text(query, AT_PHASE);
+	struct outfeed_health_row row = {
+		.keys = read_keys(query),
+		.time_ns = prof_column_int(query, AT_TIME),
+		.n = read_count(query, AT_N),
+		.n_nan = read_count(query, AT_NAN),
+		.n_inf = read_inf(query),
+		.n_zero = read_count(query, AT_ZERO),
+		.n_changed = read_count(query, AT_CHANGED),
+		.min = prof_column_real(query, AT_MIN),
+		.max = prof_column_real(query, AT_MAX),
+		.mean = prof_column_real(query, AT_MEAN),
+		.std = prof_column_real(query, AT_STD),
+		.l1 = prof_column_real(query, AT_L1),
+		.l2 = prof_column_real(query, AT_L2),
+		.inactive = prof_column_real(query, AT_INACTIVE),
+		.update_ratio = prof_column_real(query, AT_RATIO),
+	};
+
+	row.keys.weight_update = prof_column_int(query, AT_UPDATE);
+	row.keys.microbatch = prof_column_int(query, AT_MICROBATCH);
+	row.keys.replica = prof_column_int(query, AT_REPLICA);
+	row.keys.phase = (char)(phase != NULL ? phase[0] : '\0');
+	row.abs_max = read_abs_max(query, row.n_nan, row.n_inf);
+	return row;
+}
+
+static enum status judge_row(struct health_judgement *j, const struct prof_query *query,
+			     struct err *err)
+{
+	const struct health_tensor wanted = {
+		.queue = prof_column_text(query, AT_QUEUE),
+		.key = prof_column_text(query, AT_KEY),
+		.layer = prof_column_text(query, AT_LAYER),
+		.rank = prof_column_int(query, AT_RANK),
+		.replica = prof_column_int(query, AT_REPLICA),
+		.stage = prof_column_int(query, AT_STAGE),
+	};
+	const struct outfeed_health_row row = read_row(query);
+	struct outfeed_health_tensor *state;
+	enum status status = find_tensor(j, &wanted, prof_column_text(query, AT_KIND), &state, err);
+
+	if (status == ST_OK && state != NULL)
+		outfeed_health_row(state, &row);
+	return status;
+}
+
+static enum status judge_step(struct health_judgement *j, const struct prof_query *query,
+			      struct err *err)
+{
+	const struct ips_keys keys = read_keys(query);
+	struct health_process *process;
+	enum status status = find_process(j, prof_column_int(query, AT_RANK), &process, err);
+
+	if (status == ST_OK)
+		outfeed_health_loss(process->health, &keys, prof_column_int(query, AT_TIME),
+				    prof_column_real(query, AT_KEYS));
+	return status;
+}
+
+/* The loss, whether it was validated, and that loss, after the keys. */
+static enum status judge_epoch(struct health_judgement *j, const struct prof_query *query,
+			       struct err *err)
+{
+	const struct ips_keys keys = read_keys(query);
+	struct health_process *process;
+	enum status status = find_process(j, prof_column_int(query, AT_RANK), &process, err);
+
+	if (status == ST_OK)
+		outfeed_health_epoch(process->health, &keys, prof_column_int(query, AT_TIME),
+				     prof_column_real(query, AT_KEYS),
+				     prof_column_real(query, AT_KEYS + 2),
+				     prof_column_int(query, AT_KEYS + 1) > 0);
+	return status;
+}
+
+/* What cannot be judged again. */
+static enum status judge_classes(struct health_judgement *j, const struct prof_query *query,
+				 struct err *err)
+{
+	const struct outfeed_health_rule *rule = &j->rules->rule[OUTFEED_HEALTH_class_imbalance];
+	const double value = prof_column_real(query, AT_KEYS);
+
+	(void)err;
+	if (rule->enabled && value > rule->threshold)
+		add_hit(j, prof_column_int(query, AT_RANK),
+			&(struct outfeed_hit){.rule = OUTFEED_HEALTH_class_imbalance,
+					      .tensor_id = IPS_NULL,
+					      .key = prof_column_text(query, AT_KEYS + 1),
+					      .keys = read_keys(query),
+					      .time_ns = prof_column_int(query, AT_TIME),
+					      .value = value,
+					      .threshold = rule->threshold});
+	return ST_OK;
+}
+
+static const struct {
+	const char *sql;
+	enum status (*judge)(struct health_judgement *j, const struct prof_query *query,
+			     struct err *err);
+} passes[] = {
+	{STATS_SQL, judge_row},
+	{"SELECT " KEYS "value FROM metrics WHERE mode = 'train' AND name = 'loss' "
+	 "AND step IS NOT NULL",
+	 judge_step},
+	/* A validation is an evaluation that belongs to an epoch. */
+	{"SELECT m.rank, m.mode, m.epoch, m.execution, m.step, m.time_ns, m.value, "
+	 "v.epoch IS NOT NULL, v.value FROM metrics m LEFT JOIN "
+	 "(SELECT rank, epoch, value FROM metrics WHERE mode = 'evaluate' AND name = 'loss' AND "
+	 "step IS NULL AND execution IS NULL AND epoch IS NOT NULL GROUP BY rank, epoch) v "
+	 "ON v.rank = m.rank AND v.epoch = m.epoch "
+	 "WHERE m.mode = 'train' AND m.name = 'loss' AND m.step IS NULL AND "
+	 "m.execution IS NULL AND m.epoch IS NOT NULL",
+	 judge_epoch},
+	{"SELECT " KEYS "value, key FROM health WHERE rule = 'class_imbalance'", judge_classes},
+};
+
+static enum status judge_pass(struct health_judgement *j, size_t pass, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, j->db, passes[pass].sql, err);
+	bool row = true;
+
+	if (status != ST_OK)
+		return status;
+	while (status == ST_OK && row) {
+		status = prof_query_step(query, &row, err);
+		if (status == ST_OK && row)
+			status = passes[pass].judge(j, query, err);
+		if (status == ST_OK && j->failed)
+			status = err_nomem(err);
+	}
+	prof_query_close(query);
+	return status;
+}
+
+enum status report__health_judge(struct health_judgement *j, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(passes) && status == ST_OK; i++)
+		status = judge_pass(j, i, err);
+	for (size_t i = 0; i < j->process_count && status == ST_OK; i++)
+		outfeed_health_settle(j->processes[i]->health);
+	if (status == ST_OK && j->failed)
+		status = err_nomem(err);
+	if (status == ST_OK && j->hit_count > 1)
+		qsort(j->hits, j->hit_count, sizeof(*j->hits), compare_hits);
+	return status;
+}
+
+void report__health_fini(struct health_judgement *j)
+{
+	for (size_t i = 0; i < j->process_count; i++)
+		outfeed_health_free(j->processes[i]->health);
+	mem_free(j->processes);
+	mem_free(j->tensors);
+	mem_free(j->slots);
+	mem_free(j->hits);
+	arena_fini(&j->arena);
+}

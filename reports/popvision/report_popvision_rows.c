@@ -1,0 +1,207 @@
+/*
+ * Rows as JSON. See report_popvision_internal.h.
+ *
+ * Threading: none. Ownership: a question is closed by whoever opened it.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/popvision/report_popvision_internal.h"
+
+#define KEY_SIZE 64
+
+/* --- questions ---------------------------------------------------------------------------------
+ */
+
+struct prof_query *report__pv_open(struct report_pv *pv, const char *sql)
+{
+	struct prof_query *query;
+
+	if (pv->status == ST_OK)
+		pv->status = prof_query_open(&query, report_public_db(pv->report), sql, pv->err);
+	if (pv->status != ST_OK)
+		return NULL;
+	if (strstr(sql, ":replica") && pv->replica != REPORT_ALL_REPLICAS)
+		prof_query_int(query, ":replica", pv->replica);
+	return query;
+}
+
+bool report__pv_step(struct report_pv *pv, struct prof_query *query)
+{
+	bool row = false;
+
+	if (query && pv->status == ST_OK)
+		pv->status = prof_query_step(query, &row, pv->err);
+	return row && pv->status == ST_OK;
+}
+
+void report__pv_check(struct report_pv *pv)
+{
+	char text[ERR_TEXT_SIZE];
+	int failed = ips_report_status(pv->report, text, sizeof(text));
+
+	if (pv->status == ST_OK && failed)
+		pv->status = err_set(pv->err, (enum status)failed, "%s", text);
+}
+
+/* --- values ------------------------------------------------------------------------------------
+ */
+
+static void pv_value(struct report_pv *pv, const struct prof_query *query, int column)
+{
+	switch (prof_column_type(query, column)) {
+	case PROF_INT:
+		jsonw_int(&pv->w, prof_column_int(query, column));
+		break;
+	case PROF_REAL:
+		jsonw_real(&pv->w, prof_column_real(query, column));
+		break;
+	case PROF_TEXT:
+		jsonw_text(&pv->w, prof_column_text(query, column));
+		break;
+	case PROF_NULL:
+	case PROF_BLOB:
+		jsonw_null(&pv->w);
+		break;
+	}
+}
+
+void report__pv_int(struct report_pv *pv, const char *key, int64_t value)
+{
+	jsonw_key(&pv->w, key);
+	if (value == IPS_NULL)
+		jsonw_null(&pv->w);
+	else
+		jsonw_int(&pv->w, value);
+}
+
+static void pv_key_value(struct report_pv *pv, const struct prof_query *query, int column,
+			 const char *key)
+{
+	double real =
+		prof_column_type(query, column) == PROF_REAL ? prof_column_real(query, column) : 0;
+	char sibling[KEY_SIZE];
+
+	jsonw_key(&pv->w, key);
+	pv_value(pv, query, column);
+	if (isfinite(real))
+		return;
+	snprintf(sibling, sizeof(sibling), "%s_nonfinite", key);
+	jsonw_key_text(&pv->w, sibling, isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
+}
+
+void report__pv_columns(struct report_pv *pv, const struct prof_query *query)
+{
+	char outer[KEY_SIZE] = "";
+
+	for (int i = 0; i < prof_column_count(query); i++) {
+		const char *name = prof_column_name(query, i), *dot = strchr(name, '.');
+		char inner[KEY_SIZE] = "";
+
+		if (dot)
+			snprintf(inner, sizeof(inner), "%.*s", (int)(dot - name), name);
+		if (*outer && strcmp(outer, inner) != 0)
+			jsonw_end_object(&pv->w);
+		if (*inner && strcmp(outer, inner) != 0) {
+			jsonw_key(&pv->w, inner);
+			jsonw_begin_object(&pv->w);
+		}
+		str_copy(outer, sizeof(outer), inner);
+		pv_key_value(pv, query, i, dot ? dot + 1 : name);
+	}
+	if (*outer)
+		jsonw_end_object(&pv->w);
+}
+
+void report__pv_fields(struct report_pv *pv, const char *sql)
+{
+	struct prof_query *query = report__pv_open(pv, sql);
+
+	if (report__pv_step(pv, query))
+		report__pv_columns(pv, query);
+	prof_query_close(query);
+}
+
+/* --- arrays ------------------------------------------------------------------------------------
+ */
+
+typedef void (*pv_element_fn)(struct report_pv *pv, const struct prof_query *query);
+
+static void pv_array(struct report_pv *pv, const char *key, const char *sql, pv_element_fn element)
+{
+	struct prof_query *query = report__pv_open(pv, sql);
+
+	jsonw_key(&pv->w, key);
+	jsonw_begin_array(&pv->w);
+	while (report__pv_step(pv, query))
+		element(pv, query);
+	jsonw_end_array(&pv->w);
+	prof_query_close(query);
+}
+
+static void pv_object(struct report_pv *pv, const struct prof_query *query)
+{
+	jsonw_begin_object(&pv->w);
+	report__pv_columns(pv, query);
+	jsonw_end_object(&pv->w);
+}
+
+static void pv_first(struct report_pv *pv, const struct prof_query *query)
+{
+	pv_value(pv, query, 0);
+}
+
+static void pv_first_listed(struct report_pv *pv, const struct prof_query *query)
+{
+	jsonw_begin_array(&pv->w);
+	pv_value(pv, query, 0);
+	jsonw_end_array(&pv->w);
+}
+
+void report__pv_objects(struct report_pv *pv, const char *key, const char *sql)
+{
+	pv_array(pv, key, sql, pv_object);
+}
+
+void report__pv_column(struct report_pv *pv, const char *key, const char *sql)
+{
+	pv_array(pv, key, sql, pv_first);
+}
+
+void report__pv_listed(struct report_pv *pv, const char *key, const char *sql)
+{
+	pv_array(pv, key, sql, pv_first_listed);
+}
+
+void report__pv_compute_set_cycles(struct report_pv *pv, const char *key)
+{
+	report__pv_objects(pv, key,
+			   "SELECT tiles, max_cycles AS max, mean_cycles AS mean FROM compute_sets "
+			   "ORDER BY program_id, compute_set");
+}
+
+/* --- a number for each tile --------------------------------------------------------------------
+ */
+
+void report__pv_by_tile(struct report_pv *pv, const char *key, const int64_t *values)
+{
+	struct jsonw *w = &pv->w;
+
+	jsonw_key(w, key);
+	jsonw_begin_object(w);
+	jsonw_key(w, "runs");
+	jsonw_begin_array(w);
+	for (int64_t i = 0, next; i < pv->tiles; i = next) {
+		for (next = i + 1; next < pv->tiles && (!values || values[next] == values[i]);)
+			next++;
+		jsonw_begin_array(w);
+		jsonw_int(w, next - i);
+		jsonw_int(w, values ? values[i] : 0);
+		jsonw_end_array(w);
+	}
+	jsonw_end_array(w);
+	jsonw_end_object(w);
+}

@@ -1,0 +1,468 @@
+/*
+ * The summary of a run, asked of the database with one query per part; what grows with the run is
+ * summed by report_sums.c.
+ *
+ * Threading: none. Ownership: the summary's arena holds its texts and arrays.
+ */
+#include "reports/summary/report_summary.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/table/report_internal.h"
+#include "reports/report_registry.h"
+
+#define UNKNOWN INT64_MIN
+
+/* --- asking ------------------------------------------------------------------------------------
+ */
+
+typedef enum status (*summary_row_fn)(struct report_summary *out, const struct prof_query *query,
+				      struct err *err);
+
+/* Call @take for each row of @sql. */
+static enum status summary_each(struct report_summary *out, struct prof_db *db, const char *sql,
+				summary_row_fn take, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+	bool row = true;
+
+	while (status == ST_OK && row) {
+		status = prof_query_step(query, &row, err);
+		if (status == ST_OK && row)
+			status = take(out, query, err);
+	}
+	if (query)
+		prof_query_close(query);
+	return status;
+}
+
+static int64_t summary_or_zero(const struct prof_query *query, int column)
+{
+	return prof_column_type(query, column) == PROF_NULL ? 0 : prof_column_int(query, column);
+}
+
+/* --- meta --------------------------------------------------------------------------------------
+ */
+
+/* Facts with a place of their own in the summary; the others are listed. */
+static const struct {
+	const char *key;
+	size_t text;   /* offset of a text, or 0 */
+	size_t number; /* offset of a number, or 0 */
+} summary_facts[] = {
+	{"command", offsetof(struct report_summary, command), 0},
+	{"model", offsetof(struct report_summary, model), 0},
+	{"schedule", offsetof(struct report_summary, schedule), 0},
+	{"target", offsetof(struct report_summary, target), 0},
+	{"cost_model", offsetof(struct report_summary, cost_model), 0},
+	{"dataset", offsetof(struct report_summary, dataset), 0},
+	{"ipus", 0, offsetof(struct report_summary, ipus)},
+	{"replicas", 0, offsetof(struct report_summary, replicas)},
+	{"ranks", 0, offsetof(struct report_summary, ranks)},
+	{"stages", 0, offsetof(struct report_summary, stages)},
+	{"batch_size", 0, offsetof(struct report_summary, batch_size)},
+	{"gradient_accumulation", 0, offsetof(struct report_summary, gradient_accumulation)},
+	{"host_threads", 0, offsetof(struct report_summary, host_threads)},
+	{"start_epoch_ns", 0, offsetof(struct report_summary, start_epoch_ns)},
+	{"state", 0, 0},
+	{"failure", 0, 0},
+	{"run", 0, 0}, /* the whole run file: app.json and the view show it */
+};
+
+static enum status summary_fact(struct report_summary *out, const char *key, const char *value,
+				struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(summary_facts); i++) {
+		char *text;
+		long long number;
+
+		if (strcmp(summary_facts[i].key, key) != 0)
+			continue;
+		if (summary_facts[i].text) {
+			text = arena_strdup(&out->arena, value);
+			if (!text)
+				return err_nomem(err);
+			memcpy((char *)out + summary_facts[i].text, &text, sizeof(text));
+		}
+		if (summary_facts[i].number && str_to_int(value, &number)) {
+			int64_t whole = number;
+
+			memcpy((char *)out + summary_facts[i].number, &whole, sizeof(whole));
+		}
+		return ST_OK;
+	}
+
+	if (!strcmp(key, "oversubscribed")) {
+		out->oversubscribed = !strcmp(value, "1") || !strcmp(value, "true");
+		return ST_OK;
+	}
+	/* What a merge says of each rank: many, and in meta. */
+	if (str_starts_with(key, "merge."))
+		return ST_OK;
+	out->options[out->option_count].name = arena_strdup(&out->arena, key);
+	out->options[out->option_count].value = arena_strdup(&out->arena, value);
+	if (!out->options[out->option_count].name || !out->options[out->option_count].value)
+		return err_nomem(err);
+	out->option_count++;
+	return ST_OK;
+}
+
+static enum status summary_meta(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	struct report_table table;
+	enum status status = report_table_query(&table, db, "meta",
+						"SELECT key, value FROM meta ORDER BY key", 0, err);
+
+	if (status != ST_OK)
+		return status;
+	out->options = arena_alloc(&out->arena, (size_t)table.row_count + 1, sizeof(*out->options));
+	if (!out->options)
+		status = err_nomem(err);
+	for (int64_t row = 0; row < table.row_count && status == ST_OK; row++) {
+		const struct report_cell *cells = table.cells + row * table.column_count;
+
+		/* A foreign program may have stored anything: only texts are facts to list. */
+		if (cells[0].type == PROF_TEXT && cells[1].type == PROF_TEXT)
+			status = summary_fact(out, cells[0].text, cells[1].text, err);
+	}
+	report_table_free(&table);
+	return status;
+}
+
+static void summary_file(struct report_summary *out)
+{
+	static const char *const endings[] = {"", "-wal"};
+	const char *inside = fs_is_dir(out->path) ? "/profile.db" : "";
+	char path[FS_PATH_SIZE];
+	struct stat info;
+
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
+		if (fs_path(path, "%s%s%s", out->path, inside, endings[i]) && !stat(path, &info))
+			out->database_bytes += info.st_size;
+}
+
+/* --- training ----------------------------------------------------------------------------------
+ */
+
+static const char sql_executions[] =
+	"SELECT sum(executions), sum(CASE WHEN mode = 'train' THEN steps END), "
+	"sum(CASE WHEN mode = 'train' THEN updates END), "
+	"count(DISTINCT CASE WHEN mode = 'train' THEN epoch END), max(last_end_ns), "
+	"sum(traced), sum(untraced) FROM execution_sums";
+
+static enum status summary_executions(struct report_summary *out, const struct prof_query *query,
+				      struct err *err)
+{
+	(void)err;
+	out->executions = summary_or_zero(query, 0);
+	out->steps = summary_or_zero(query, 1);
+	out->weight_updates = summary_or_zero(query, 2);
+	out->epochs = summary_or_zero(query, 3);
+	out->duration_ns = summary_or_zero(query, 4);
+	out->traced = summary_or_zero(query, 5);
+	out->untraced = summary_or_zero(query, 6);
+	return ST_OK;
+}
+
+/* The value of a mode's last epoch: the epoch's own row where there is one, else its last. */
+static enum status summary_metric(struct prof_db *db, const char *mode, const char *name,
+				  double *out, struct err *err)
+{
+	static const char sql[] =
+		"SELECT last_value FROM metric_sums WHERE mode = :mode AND name LIKE :name "
+		"ORDER BY last_epoch DESC, per_step, last_execution IS NULL DESC, "
+		"last_time_ns DESC, name LIMIT 1";
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+	bool row = false;
+
+	*out = NAN;
+	if (status != ST_OK)
+		return status;
+	prof_query_text(query, ":mode", mode);
+	prof_query_text(query, ":name", name);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row)
+		*out = prof_column_real(query, 0);
+	prof_query_close(query);
+	return status;
+}
+
+static enum status summary_metrics(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	enum status status = summary_metric(db, "train", "loss", &out->loss, err);
+
+	if (status == ST_OK)
+		status = summary_metric(db, "train", "%accuracy", &out->accuracy, err);
+	if (status == ST_OK)
+		status = summary_metric(db, "evaluate", "loss", &out->evaluate_loss, err);
+	if (status == ST_OK)
+		status = summary_metric(db, "evaluate", "%accuracy", &out->evaluate_accuracy, err);
+	return status;
+}
+
+/* --- stages ------------------------------------------------------------------------------------
+ */
+
+static const char sql_stage_layers[] =
+	"SELECT stage, layer FROM layers WHERE stage IS NOT NULL ORDER BY stage, position";
+
+static struct report_stage *summary_find_stage(struct report_summary *out, int64_t stage)
+{
+	for (int64_t i = 0; i < out->stages; i++)
+		if (out->stage[i].stage == stage)
+			return &out->stage[i];
+	return NULL;
+}
+
+static enum status summary_stage_layer(struct report_summary *out, const struct prof_query *query,
+				       struct err *err)
+{
+	struct report_stage *stage = summary_find_stage(out, prof_column_int(query, 0));
+	const char *layer = prof_column_text(query, 1);
+	const char *joined;
+
+	if (!stage || !layer)
+		return ST_OK;
+	joined = stage->layers ? arena_printf(&out->arena, "%s, %s", stage->layers, layer)
+			       : arena_strdup(&out->arena, layer);
+	if (!joined)
+		return err_nomem(err);
+	stage->layers = joined;
+	return ST_OK;
+}
+
+static const char sql_stages_of_layers[] =
+	"SELECT DISTINCT stage FROM layers WHERE stage IS NOT NULL";
+
+/* Stages that have layers, whether they ran or not. */
+static enum status summary_layer_stages(struct report_sums *sums, struct prof_db *db,
+					struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql_stages_of_layers, err);
+	bool row = false;
+
+	if (status != ST_OK)
+		return status;
+	while ((status = prof_query_step(query, &row, err)) == ST_OK && row)
+		if (!report_sums_stage(sums, prof_column_int(query, 0))) {
+			status = err_nomem(err);
+			break;
+		}
+	prof_query_close(query);
+	return status;
+}
+
+static enum status summary_stages(struct report_summary *out, struct prof_db *db,
+				  struct report_sums *sums, struct err *err)
+{
+	enum status status = summary_layer_stages(sums, db, err);
+
+	if (status != ST_OK)
+		return status;
+	out->stages = (int64_t)sums->count;
+	out->stage = arena_alloc(&out->arena, sums->count + 1, sizeof(*out->stage));
+	if (!out->stage)
+		return err_nomem(err);
+	for (size_t i = 0; i < sums->count; i++) {
+		const struct report_stage_sum *sum = &sums->stage[i];
+		struct report_stage *stage = &out->stage[i];
+
+		*stage = (struct report_stage){
+			.stage = sum->stage, .ipu = sum->ipu, .count = sum->count};
+		for (int clock = 0; clock < 2; clock++) {
+			stage->forward_ns[clock] = sum->forward_ns[clock];
+			stage->backward_ns[clock] = sum->backward_ns[clock];
+			stage->update_ns[clock] = sum->update_ns[clock];
+		}
+	}
+	return summary_each(out, db, sql_stage_layers, summary_stage_layer, err);
+}
+
+/* --- the bubble --------------------------------------------------------------------------------
+ */
+
+static void summary_bubble(struct report_summary *out, const struct report_bubble_sum *sum,
+			   struct report_bubble_mean *bubble)
+{
+	double mean[REPORT_BUBBLE_MEANS], share[REPORT_BUBBLE_TIMES];
+
+	*bubble = (struct report_bubble_mean){0};
+	if (sum->runs == 0)
+		return;
+	for (int i = 0; i < REPORT_BUBBLE_MEANS; i++)
+		mean[i] = sum->known[i] ? sum->mean[i] / (double)sum->known[i] : NAN;
+	for (int i = 0; i < REPORT_BUBBLE_TIMES; i++)
+		share[i] = sum->total_ns ? (double)sum->time_ns[i] / (double)sum->total_ns : NAN;
+	*bubble = (struct report_bubble_mean){
+		.known = true,
+		.runs = sum->runs,
+		.idle_fraction = mean[0],
+		.bubble_rate = mean[1],
+		.bubble_over_ideal = mean[2],
+		.theory_idle_fraction = mean[3],
+		.theory_bubble_rate = mean[4],
+		.theory_bubble_over_ideal = mean[5],
+		.ramp_up = share[0],
+		.ramp_down = share[1],
+		.imbalance = share[2],
+		.communication = share[3],
+	};
+	if (sum->oversubscribed)
+		out->oversubscribed = true;
+}
+
+/* --- recording ---------------------------------------------------------------------------------
+ */
+
+/* Rows are numbered from 1 and never go: the last number is their count. */
+static const char sql_recording[] =
+	"SELECT (SELECT max(span_id) FROM span_rows), "
+	"sum(events), sum(dropped), sum(record_ns_estimate), sum(write_ns), max(time_ns), "
+	"(SELECT count(*) FROM tensors), (SELECT max(row_id) FROM tensor_stat_rows), "
+	"(SELECT max(row_id) FROM health_rows) FROM overhead_sums";
+
+static enum status summary_recording(struct report_summary *out, const struct prof_query *query,
+				     struct err *err)
+{
+	int64_t last = summary_or_zero(query, 5);
+
+	(void)err;
+	out->spans = summary_or_zero(query, 0);
+	out->events = summary_or_zero(query, 1);
+	out->dropped = summary_or_zero(query, 2);
+	out->record_ns = summary_or_zero(query, 3);
+	out->write_ns = summary_or_zero(query, 4);
+	out->tensors = summary_or_zero(query, 6);
+	out->tensor_rows = summary_or_zero(query, 7);
+	out->health_hits = summary_or_zero(query, 8);
+	out->last_commit_ns = last;
+	/* A killed run has no end; its last commit is the last that is known of it. */
+	if (last > out->duration_ns)
+		out->duration_ns = last;
+	out->overhead_fraction = out->duration_ns > 0 ? (double)(out->record_ns + out->write_ns) /
+								(double)out->duration_ns
+						      : NAN;
+	return ST_OK;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------
+ */
+
+/* Meta may know of more than was recorded (stages that never ran); else what was recorded counts.
+ */
+static void summary_counts(struct report_summary *out)
+{
+	if (out->ipus != UNKNOWN && out->replicas != UNKNOWN)
+		return;
+	if (out->ipus == UNKNOWN) {
+		out->ipus = 0;
+		for (int64_t i = 0; i < out->stages; i++)
+			if (out->stage[i].ipu != UNKNOWN && out->stage[i].ipu >= out->ipus)
+				out->ipus = out->stage[i].ipu + 1;
+	}
+	if (out->replicas == UNKNOWN)
+		out->replicas = out->stages ? 1 : 0;
+}
+
+static enum status summary_fill(struct report_summary *out, struct prof_db *db,
+				struct report_sums *sums, uint64_t budget_ns, struct err *err)
+{
+	enum status status = report__summary_state(out, db, err);
+
+	if (status == ST_OK)
+		status = summary_meta(out, db, err);
+	if (status == ST_OK)
+		status = summary_each(out, db, sql_executions, summary_executions, err);
+	if (status == ST_OK)
+		status = summary_metrics(out, db, err);
+	if (status == ST_OK)
+		status = report_sums_add(sums, db, budget_ns, err);
+	if (status == ST_OK)
+		status = summary_stages(out, db, sums, err);
+	if (status == ST_OK)
+		status = summary_each(out, db, sql_recording, summary_recording, err);
+	if (status == ST_OK)
+		status = report__summary_health(out, db, err);
+	if (status != ST_OK)
+		return status;
+	for (int clock = 0; clock < 2; clock++)
+		summary_bubble(out, &sums->bubble[clock], &out->bubble[clock]);
+	out->summed = report_sums_share(sums);
+	summary_file(out);
+	summary_counts(out);
+	return report__summary_missing(out, db, err);
+}
+
+enum status report_summary_add(struct report_summary *out, struct prof_db *db,
+			       struct report_sums *sums, uint64_t budget_ns, struct err *err)
+{
+	enum status status;
+
+	*out = (struct report_summary){
+		.ipus = UNKNOWN,
+		.replicas = UNKNOWN,
+		.batch_size = UNKNOWN,
+		.gradient_accumulation = UNKNOWN,
+		.host_threads = UNKNOWN,
+		.start_epoch_ns = UNKNOWN,
+		.ranks = UNKNOWN,
+		.loss = NAN,
+		.accuracy = NAN,
+		.evaluate_loss = NAN,
+		.evaluate_accuracy = NAN,
+		.overhead_fraction = NAN,
+	};
+	if (arena_init(&out->arena, 0)) {
+		*out = (struct report_summary){0};
+		return err_nomem(err);
+	}
+	status = summary_fill(out, db, sums, budget_ns, err);
+	if (status != ST_OK)
+		report_summary_free(out);
+	return status;
+}
+
+enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	struct report_sums sums = {0};
+	enum status status = report_summary_add(out, db, &sums, 0, err);
+
+	report_sums_free(&sums);
+	return status;
+}
+
+void report_summary_free(struct report_summary *summary)
+{
+	arena_fini(&summary->arena);
+	*summary = (struct report_summary){0};
+}
+
+enum status report_run_summary(const struct report_entry *entry,
+			       const struct report_request *request, struct err *err)
+{
+	struct report_summary summary;
+	struct report_table table = {0};
+	enum status status = report_summary_get(&summary, request->db, err);
+
+	(void)entry;
+	if (status != ST_OK)
+		return status;
+	if (request->render.format == REPORT_AS_TEXT) {
+		status = report_summary_print(&summary, request->render.width, request->out, err);
+	} else {
+		status = report_summary_table(&table, &summary, err);
+		if (status == ST_OK)
+			status = report_render(&table, &request->render, request->out, err);
+		report_table_free(&table);
+	}
+	report_summary_free(&summary);
+	return status;
+}

@@ -1,0 +1,112 @@
+/*
+ * The summary of a run: one struct, filled with a handful of bounded queries, for ipu-report,
+ * ipu-view and the end of script/demo.
+ */
+#ifndef REPORT_SUMMARY_H
+#define REPORT_SUMMARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/arena.h"
+#include "common/err.h"
+#include "profiler/prof_db.h"
+#include "reports/summary/report_sums.h"
+#include "reports/table/report_table.h"
+
+struct report_stage {
+	int64_t stage, ipu;
+	const char *layers; /* "flatten, Dense_256" */
+	int64_t forward_ns[2], backward_ns[2],
+		update_ns[2]; /* sums, training; [0] host, [1] device */
+	int64_t count;        /* micro-batches of F, host clock */
+};
+
+struct report_bubble_mean {
+	bool known;
+	int64_t runs;
+	double idle_fraction, bubble_rate, bubble_over_ideal; /* means over the run */
+	double theory_idle_fraction, theory_bubble_rate, theory_bubble_over_ideal;
+	double ramp_up, ramp_down, imbalance, communication; /* shares of ipus x makespan */
+};
+
+/* The last that is known of an execution that did not end, or has not yet. */
+struct report_reached {
+	bool known;
+	int64_t epoch, execution, weight_update, step;
+};
+
+/* A rule that was broken. INT64_MIN and NULL: not known, here and below. */
+struct report_broken {
+	const char *rule, *key; /* of the first hit: the tensor, the layer, "loss" */
+	int64_t hits, first_ns, epoch, weight_update, step;
+};
+
+/* The first bad number, as the view first_nonfinite has it. */
+struct report_bad {
+	bool known;
+	const char *key, *layer, *phase, *value;
+	int64_t epoch, weight_update, step, microbatch, replica, stage, time_ns, element;
+};
+
+struct report_fact {
+	const char *name, *value;
+};
+
+struct report_summary {
+	const char *path, *command,
+		*state;      /* "complete", "recording", "killed: the writer died", ... */
+	const char *failure; /* why the writer gave up (a full disk); NULL: it did not */
+	bool whole;          /* the file has the end that its writer gave it */
+	bool live;           /* it is being written */
+	struct report_reached reached;
+	const char *absent;     /* "spans, metrics": what an unfinished or empty file has none of */
+	int64_t last_commit_ns; /* what came later is missing unless the file is whole */
+	const char *model, *schedule, *target, *cost_model;
+	const char *dataset; /* these texts are NULL where meta says nothing */
+	int64_t batch_size, gradient_accumulation, host_threads; /* INT64_MIN: unknown */
+	int64_t start_epoch_ns;                                  /* INT64_MIN: unknown */
+	int64_t ranks; /* of a merged file; INT64_MIN: of none */
+	int64_t duration_ns, epochs, executions, steps, weight_updates, replicas, ipus, stages;
+	int64_t traced, untraced; /* executions with and without a timeline of the device */
+	double loss, accuracy;    /* of the last training epoch; NaN: unknown */
+	double evaluate_loss, evaluate_accuracy;
+	struct report_bubble_mean bubble[2]; /* [0] host, [1] device (simulated) */
+	bool oversubscribed;
+	struct report_stage *stage;
+	double summed; /* share of the stage timings and bubbles that is in the sums and means */
+	int64_t spans, events, dropped, database_bytes, tensors, tensor_rows, health_hits;
+	int64_t rules;                /* health rules that were in force */
+	struct report_broken *broken; /* in the order of their first hits */
+	int broken_count;
+	struct report_bad bad;
+	int64_t lowered, lowered_ns; /* tensors kept less than asked for, and from when */
+	const char *lowered_why;     /* NULL: none is */
+	int64_t record_ns,
+		write_ns;         /* recording's own time: at the call sites (estimated), writing */
+	double overhead_fraction; /* recording's own time over the run's; NaN: unknown */
+	struct report_fact *options; /* engine options and the like, from meta */
+	int option_count;
+	struct arena arena; /* owns all texts and arrays */
+};
+
+/* From the writer's sums: its time does not grow with the rows. Of a file older than schema 5 the
+ * rows are all read: of stage timings and bubbles 0.2 s a million. */
+enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err);
+/* The same with @sums, which go on from call to call (begin with a zeroed one) and take about
+ * @budget_ns of reading; `summed` tells how far they are. */
+enum status report_summary_add(struct report_summary *out, struct prof_db *db,
+			       struct report_sums *sums, uint64_t budget_ns, struct err *err);
+void report_summary_free(struct report_summary *summary); /* accepts a zeroed struct */
+
+/* The summary as text for people, at most @width columns (0: 80). */
+enum status report_summary_print(const struct report_summary *summary, int width, FILE *out,
+				 struct err *err);
+
+/* The same numbers as a table (section, name, clock, stage, value), for CSV and JSON; its texts are
+ * the summary's, which must outlive it. */
+enum status report_summary_table(struct report_table *out, const struct report_summary *summary,
+				 struct err *err);
+
+#endif /* REPORT_SUMMARY_H */

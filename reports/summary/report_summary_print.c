@@ -1,0 +1,462 @@
+/*
+ * The summary of a run as text for people. Host figures are measured; device figures are simulated
+ * and say so wherever they stand.
+ *
+ * Threading: none. Ownership: the summary stays the caller's.
+ */
+#include "reports/summary/report_summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/table/report_internal.h"
+
+#define WIDTH_DEFAULT 80
+#define UNKNOWN       INT64_MIN
+#define LABEL         "  %-10s "
+
+struct print {
+	const struct report_summary *summary;
+	FILE *out;
+	int width;
+	bool failed;
+};
+
+/* One line, cut to the width. */
+static void print_line(struct print *print, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void print_line(struct print *print, const char *format, ...)
+{
+	char text[4096];
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (length < 0) {
+		print->failed = true;
+		return;
+	}
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			*at = *at == '\n' || *at == '\t' ? ' ' : '?';
+
+	if (report__width(text) <= print->width)
+		fprintf(print->out, "%s\n", text);
+	else
+		fprintf(print->out, "%.*s...\n", report__cut(text, print->width - 3), text);
+}
+
+static const char *print_text(const char *text)
+{
+	return text ? text : "-";
+}
+
+static const char *print_count(char out[FMT_SIZE], int64_t value)
+{
+	if (value == UNKNOWN)
+		return "-";
+	return fmt_count(out, value);
+}
+
+/* "1 epoch", "2 epochs" */
+static const char *print_of(char out[2 * FMT_SIZE], int64_t value, const char *thing)
+{
+	char count[FMT_SIZE];
+
+	snprintf(out, 2 * FMT_SIZE, "%.40s %.40s%s", print_count(count, value), thing,
+		 value == 1 ? "" : "s");
+	return out;
+}
+
+/* A path is known by its end: cut at its start. */
+static const char *print_path(const struct print *print, const char *path, int columns,
+			      char out[4096])
+{
+	int width = report__width(path), room = print->width - columns;
+
+	if (width <= room || room < 8)
+		return path;
+	snprintf(out, 4096, "...%s", path + report__cut(path, width - room + 3));
+	return out;
+}
+
+struct place {
+	const char *name;
+	int64_t value;
+};
+
+/* "epoch 1, step 7": what is known. */
+static const char *print_places(char out[160], const struct place *places, size_t count)
+{
+	size_t length = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < count; i++)
+		if (places[i].value != UNKNOWN && length < 120)
+			length += (size_t)snprintf(out + length, 160 - length, ", %.16s %" PRId64,
+						   places[i].name, places[i].value);
+	return out;
+}
+
+/* --- the run -----------------------------------------------------------------------------------
+ */
+
+static void print_when(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char duration[FMT_SIZE], stamp[64] = "-";
+	time_t seconds = (time_t)(s->start_epoch_ns / 1000000000);
+	struct tm local;
+
+	if (s->start_epoch_ns != UNKNOWN && localtime_r(&seconds, &local))
+		strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &local);
+	print_line(print, LABEL "%s, %s recorded (host)", "started", stamp,
+		   s->duration_ns > 0 ? fmt_ns(duration, s->duration_ns) : "nothing");
+}
+
+/* What a file that is not whole, or is empty, does not say. */
+static void print_missing(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	const struct report_reached *at = &s->reached;
+	const struct place places[] = {{"epoch", at->epoch},
+				       {"execution", at->execution},
+				       {"weight update", at->weight_update},
+				       {"step", at->step}};
+	char text[FMT_SIZE], where[160];
+
+	if (at->known)
+		print_line(print, LABEL "%s; not ended", "reached",
+			   print_places(where, places, ARRAY_LEN(places)) + 2);
+	if (!s->whole && !s->live && s->last_commit_ns > 0)
+		print_line(print, LABEL "what came after the last commit, at %s", "missing",
+			   fmt_ns(text, s->last_commit_ns));
+	if (s->absent)
+		print_line(print, LABEL "%s", "none of", s->absent);
+}
+
+static void print_head(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char path[4096];
+
+	print_line(print, "Report");
+	print_line(print, LABEL "%s", "file", print_path(print, s->path, 13, path));
+	print_line(print, LABEL "%s", "command", print_text(s->command));
+	if (str_starts_with(s->state, "killed") || str_starts_with(s->state, "failed")) {
+		if (s->failure)
+			print_line(print, LABEL "failed: %s", "state", s->failure);
+		else
+			print_line(print,
+				   LABEL "killed: the writer died before the file was complete.",
+				   "state");
+		print_line(print, LABEL "`ipu-report %s repair` finishes the file.", "",
+			   print_path(print, s->path, 52, path));
+	} else {
+		print_line(print, LABEL "%s", "state", s->state);
+	}
+	print_when(print);
+	print_missing(print);
+}
+
+static void print_training(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char a[2 * FMT_SIZE], b[2 * FMT_SIZE], c[2 * FMT_SIZE], d[2 * FMT_SIZE];
+
+	/* Another program's recording has spans only. */
+	if (!s->model && !s->stages && !s->executions)
+		return;
+	fputc('\n', print->out);
+	print_line(print, "Training");
+	print_line(print, LABEL "%s; batch size %s, gradient accumulation %s", "model",
+		   print_text(s->model), print_count(a, s->batch_size),
+		   print_count(b, s->gradient_accumulation));
+	print_line(print, LABEL "%s", "data", print_text(s->dataset));
+	print_line(print, LABEL "%s on %s, %s; schedule %s", "pipeline",
+		   print_of(a, s->stages, "stage"), print_of(b, s->ipus, "IPU"),
+		   print_of(c, s->replicas, "replica"), print_text(s->schedule));
+	if (s->ranks != UNKNOWN)
+		print_line(print, LABEL "%s: counts and means below are of all of them", "merged",
+			   print_of(a, s->ranks, "rank"));
+	print_line(print, LABEL "%s, simulated (%s)", "device", print_text(s->target),
+		   print_text(s->cost_model));
+	print_line(print, LABEL "%s%s", "host", print_of(a, s->host_threads, "thread"),
+		   s->oversubscribed ? "; oversubscribed: host times include waiting for a core"
+				     : "");
+	print_line(print, LABEL "%s, %s, %s, %s", "ran", print_of(a, s->epochs, "epoch"),
+		   print_of(b, s->executions, "execution"), print_of(c, s->steps, "step"),
+		   print_of(d, s->weight_updates, "weight update"));
+	if (s->traced > 0 && s->untraced > 0)
+		print_line(print,
+			   LABEL "device lanes hold %s of %s executions; stage_timings has all",
+			   "timeline", print_count(a, s->traced),
+			   print_count(b, s->traced + s->untraced));
+}
+
+static void print_metric(struct print *print, const char *label, double loss, double accuracy)
+{
+	char a[FMT_SIZE], b[FMT_SIZE];
+
+	if (isnan(loss) && isnan(accuracy))
+		return;
+	print_line(print, LABEL "loss %s, accuracy %s", label,
+		   isnan(loss) ? "-" : fmt_real(a, loss), fmt_percent(b, accuracy));
+}
+
+/* --- stages ------------------------------------------------------------------------------------
+ */
+
+static const char *print_ns(char out[FMT_SIZE], int64_t ns)
+{
+	/* A sum of nothing recorded, not of nothing spent. */
+	return ns ? fmt_ns(out, ns) : "-";
+}
+
+static void print_stage(struct print *print, const struct report_stage *stage)
+{
+	char n[6][FMT_SIZE], count[FMT_SIZE], ipu[FMT_SIZE];
+
+	snprintf(ipu, sizeof(ipu), "%" PRId64, stage->ipu);
+	print_line(print, "  %5" PRId64 " %4s %8s %9s%9s%9s %9s%9s%9s", stage->stage,
+		   stage->ipu == UNKNOWN ? "-" : ipu, print_count(count, stage->count),
+		   print_ns(n[0], stage->forward_ns[0]), print_ns(n[1], stage->backward_ns[0]),
+		   print_ns(n[2], stage->update_ns[0]), print_ns(n[3], stage->forward_ns[1]),
+		   print_ns(n[4], stage->backward_ns[1]), print_ns(n[5], stage->update_ns[1]));
+}
+
+static void print_stages(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char device[64];
+
+	if (!s->stages)
+		return;
+	snprintf(device, sizeof(device), "device, simulated%s%.20s%s", s->cost_model ? " (" : "",
+		 s->cost_model ? s->cost_model : "", s->cost_model ? ")" : "");
+	fputc('\n', print->out);
+	print_line(print, "Stages: time in training, summed over micro-batches and replicas");
+	print_line(print, "  %5s %4s %8s %-27s  %s", "", "", "micro-", "  host, measured", device);
+	print_line(print, "  %5s %4s %8s %9s%9s%9s %9s%9s%9s", "stage", "IPU", "batches", "forward",
+		   "backward", "update", "forward", "backward", "update");
+	for (int64_t i = 0; i < s->stages; i++)
+		print_stage(print, &s->stage[i]);
+	for (int64_t i = 0; i < s->stages; i++)
+		if (s->stage[i].layers)
+			print_line(print, "  stage %" PRId64 ": %s", s->stage[i].stage,
+				   s->stage[i].layers);
+}
+
+/* --- the bubble --------------------------------------------------------------------------------
+ */
+
+static const char *print_share(char out[FMT_SIZE], const struct report_bubble_mean *bubble,
+			       double share)
+{
+	return bubble->known ? fmt_percent(out, share) : "-";
+}
+
+static void print_bubble_rows(struct print *print)
+{
+	static const struct {
+		const char *name;
+		size_t measured, theory;
+	} rows[] = {
+		{"idle_fraction", offsetof(struct report_bubble_mean, idle_fraction),
+		 offsetof(struct report_bubble_mean, theory_idle_fraction)},
+		{"bubble_rate", offsetof(struct report_bubble_mean, bubble_rate),
+		 offsetof(struct report_bubble_mean, theory_bubble_rate)},
+		{"bubble_over_ideal", offsetof(struct report_bubble_mean, bubble_over_ideal),
+		 offsetof(struct report_bubble_mean, theory_bubble_over_ideal)},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char text[4][FMT_SIZE];
+		const char *shown[4];
+
+		for (int clock = 0; clock < 2; clock++) {
+			const struct report_bubble_mean *bubble = &print->summary->bubble[clock];
+			double measured, theory;
+
+			memcpy(&measured, (const char *)bubble + rows[i].measured, sizeof(double));
+			memcpy(&theory, (const char *)bubble + rows[i].theory, sizeof(double));
+			shown[2 * clock] = print_share(text[2 * clock], bubble, measured);
+			shown[2 * clock + 1] = print_share(text[2 * clock + 1], bubble, theory);
+		}
+		print_line(print, "  %-18s %12s %12s   %12s %12s", rows[i].name, shown[0], shown[1],
+			   shown[2], shown[3]);
+	}
+}
+
+static void print_bubble_parts(struct print *print)
+{
+	static const struct {
+		const char *name;
+		size_t share;
+	} rows[] = {
+		{"ramp-up", offsetof(struct report_bubble_mean, ramp_up)},
+		{"ramp-down", offsetof(struct report_bubble_mean, ramp_down)},
+		{"imbalance", offsetof(struct report_bubble_mean, imbalance)},
+		{"communication", offsetof(struct report_bubble_mean, communication)},
+	};
+
+	print_line(print, "  idle by cause, of IPUs x makespan:");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char text[2][FMT_SIZE];
+		const char *shown[2];
+
+		for (int clock = 0; clock < 2; clock++) {
+			const struct report_bubble_mean *bubble = &print->summary->bubble[clock];
+			double share;
+
+			memcpy(&share, (const char *)bubble + rows[i].share, sizeof(double));
+			shown[clock] = print_share(text[clock], bubble, share);
+		}
+		print_line(print, "    %-16s %12s %12s   %12s", rows[i].name, shown[0], "",
+			   shown[1]);
+	}
+}
+
+static void print_bubble(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char a[FMT_SIZE], b[FMT_SIZE];
+
+	if (!s->bubble[0].known && !s->bubble[1].known)
+		return;
+	fputc('\n', print->out);
+	print_line(print,
+		   "Bubble: means over pipeline runs (host %s, device %s), by three definitions",
+		   print_count(a, s->bubble[0].runs), print_count(b, s->bubble[1].runs));
+	print_line(print, "  %-18s %25s   %25s", "", "host, measured", "device, simulated");
+	print_line(print, "  %-18s %12s %12s   %12s %12s", "", "run", "theory", "run", "theory");
+	print_bubble_rows(print);
+	print_bubble_parts(print);
+}
+
+/* --- health ------------------------------------------------------------------------------------
+ */
+
+static void print_broken(struct print *print, const struct report_broken *broken)
+{
+	const bool stepped = broken->step != UNKNOWN;
+	const struct place places[] = {
+		{"epoch", broken->epoch},
+		{stepped ? "step" : "weight update",
+		 stepped ? broken->step : broken->weight_update},
+	};
+	char hits[2 * FMT_SIZE], where[160];
+
+	print_line(print, "  %-22s %s; first %s%s", print_text(broken->rule),
+		   print_of(hits, broken->hits, "hit"), print_text(broken->key),
+		   print_places(where, places, ARRAY_LEN(places)));
+}
+
+static void print_bad(struct print *print)
+{
+	const struct report_bad *bad = &print->summary->bad;
+	const bool stepped = bad->step != UNKNOWN;
+	const struct place places[] = {
+		{"epoch", bad->epoch},
+		{stepped ? "step" : "weight update", stepped ? bad->step : bad->weight_update},
+		{"stage", bad->stage},
+		{"replica", bad->replica},
+	};
+	char where[160], at[FMT_SIZE];
+
+	print_line(print, "  %-22s %s in %s[%" PRId64 "]", "first bad number",
+		   print_text(bad->value), print_text(bad->key), bad->element);
+	print_line(print, "  %-22s at %s%s, phase %s", "", fmt_ns(at, bad->time_ns),
+		   print_places(where, places, ARRAY_LEN(places)), print_text(bad->phase));
+}
+
+/* Nothing where no rule was asked and nothing is wrong. */
+static void print_health(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char a[2 * FMT_SIZE], b[FMT_SIZE];
+
+	if (s->rules <= 0 && s->broken_count == 0 && !s->bad.known && s->lowered <= 0)
+		return;
+	fputc('\n', print->out);
+	print_line(print, "Health: %s in force, %s broken", print_of(a, s->rules, "rule"),
+		   s->broken_count == 0 ? "none" : print_count(b, s->broken_count));
+	for (int i = 0; i < s->broken_count; i++)
+		print_broken(print, &s->broken[i]);
+	if (s->bad.known)
+		print_bad(print);
+	if (s->lowered > 0)
+		print_line(print, "  %-22s %s from %s on: %s", "tiers lowered",
+			   print_of(a, s->lowered, "tensor"), fmt_ns(b, s->lowered_ns),
+			   print_text(s->lowered_why));
+}
+
+/* --- recording ---------------------------------------------------------------------------------
+ */
+
+static void print_recording(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+	char a[FMT_SIZE], b[FMT_SIZE], c[FMT_SIZE], d[FMT_SIZE];
+
+	fputc('\n', print->out);
+	print_line(print, "Recording");
+	print_line(print, LABEL "%s spans of %s events, %s dropped%s", "events",
+		   print_count(a, s->spans), print_count(b, s->events), print_count(c, s->dropped),
+		   s->dropped ? " (rings were full: host spans are missing)" : "");
+	print_line(print, LABEL "%s with %s rows of statistics", "tensors",
+		   print_count(a, s->tensors), print_count(b, s->tensor_rows));
+	print_line(print, LABEL "%s", "file size",
+		   fmt_bytes(a, (uint64_t)(s->database_bytes > 0 ? s->database_bytes : 0)));
+	print_line(print, LABEL "%s of the run: %s recording (estimated), %s writing", "own cost",
+		   fmt_percent(a, s->overhead_fraction), fmt_ns(b, s->record_ns),
+		   fmt_ns(d, s->write_ns));
+}
+
+static void print_options(struct print *print)
+{
+	const struct report_summary *s = print->summary;
+
+	if (!s->option_count)
+		return;
+	fputc('\n', print->out);
+	print_line(print, "Facts");
+	for (int i = 0; i < s->option_count; i++)
+		print_line(print, "  %-22s %s", s->options[i].name, s->options[i].value);
+}
+
+enum status report_summary_print(const struct report_summary *summary, int width, FILE *out,
+				 struct err *err)
+{
+	struct print print = {
+		.summary = summary, .out = out, .width = width > 0 ? width : WIDTH_DEFAULT};
+
+	if (print.width < 8)
+		print.width = 8;
+	print_head(&print);
+	print_training(&print);
+	print_metric(&print, "trained", summary->loss, summary->accuracy);
+	print_metric(&print, "evaluated", summary->evaluate_loss, summary->evaluate_accuracy);
+	print_stages(&print);
+	print_bubble(&print);
+	print_health(&print);
+	print_recording(&print);
+	print_options(&print);
+
+	if (print.failed)
+		return err_set(err, ST_FAILED, "the summary could not be formatted");
+	if (fflush(out) || ferror(out))
+		return err_set(err, ST_IO, "write: %s", strerror(errno));
+	return ST_OK;
+}

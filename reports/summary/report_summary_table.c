@@ -1,0 +1,257 @@
+/*
+ * The summary of a run as rows, for CSV and JSON: the same numbers as the text, in full precision.
+ *
+ * Threading: none. Ownership: the rows are the table's, the texts the summary's.
+ */
+#include "reports/summary/report_summary.h"
+
+#include <math.h>
+
+#include "common/mem.h"
+
+#define UNKNOWN INT64_MIN
+
+enum {
+	ROW_SECTION,
+	ROW_NAME,
+	ROW_CLOCK,
+	ROW_STAGE,
+	ROW_VALUE,
+	ROW_COLUMNS
+};
+
+/* Counts on its first pass, when cells is NULL; fills on its second. */
+struct rows {
+	struct report_cell *cells;
+	int64_t count;
+};
+
+static struct report_cell cell_of_text(const char *text)
+{
+	return (struct report_cell){.type = text ? PROF_TEXT : PROF_NULL, .text = text};
+}
+
+static struct report_cell cell_of_integer(int64_t value)
+{
+	return (struct report_cell){.type = value == UNKNOWN ? PROF_NULL : PROF_INT,
+				    .integer = value};
+}
+
+static struct report_cell cell_of_real(double value)
+{
+	return (struct report_cell){.type = isnan(value) ? PROF_NULL : PROF_REAL, .real = value};
+}
+
+static void rows_add(struct rows *rows, const char *section, const char *name, const char *clock,
+		     int64_t stage, struct report_cell value)
+{
+	struct report_cell *row;
+
+	if (rows->cells) {
+		row = rows->cells + rows->count * ROW_COLUMNS;
+		row[ROW_SECTION] = cell_of_text(section);
+		row[ROW_NAME] = cell_of_text(name);
+		row[ROW_CLOCK] = cell_of_text(clock);
+		row[ROW_STAGE] = cell_of_integer(stage);
+		row[ROW_VALUE] = value;
+	}
+	rows->count++;
+}
+
+static void rows_text(struct rows *rows, const char *section, const char *name, const char *text)
+{
+	rows_add(rows, section, name, NULL, UNKNOWN, cell_of_text(text));
+}
+
+static void rows_integer(struct rows *rows, const char *section, const char *name, int64_t value)
+{
+	rows_add(rows, section, name, NULL, UNKNOWN, cell_of_integer(value));
+}
+
+static void rows_real(struct rows *rows, const char *section, const char *name, double value)
+{
+	rows_add(rows, section, name, NULL, UNKNOWN, cell_of_real(value));
+}
+
+static void rows_reached(struct rows *rows, const struct report_reached *reached)
+{
+	if (!reached->known)
+		return;
+	rows_integer(rows, "reached", "epoch", reached->epoch);
+	rows_integer(rows, "reached", "execution", reached->execution);
+	rows_integer(rows, "reached", "weight_update", reached->weight_update);
+	rows_integer(rows, "reached", "step", reached->step);
+}
+
+static void rows_run(struct rows *rows, const struct report_summary *s)
+{
+	rows_text(rows, "run", "path", s->path);
+	rows_text(rows, "run", "command", s->command);
+	rows_text(rows, "run", "state", s->state);
+	rows_text(rows, "run", "failure", s->failure);
+	rows_integer(rows, "run", "whole", s->whole);
+	rows_text(rows, "run", "absent", s->absent);
+	rows_integer(rows, "run", "last_commit_ns", s->last_commit_ns);
+	rows_reached(rows, &s->reached);
+	rows_integer(rows, "run", "start_epoch_ns", s->start_epoch_ns);
+	rows_integer(rows, "run", "duration_ns", s->duration_ns);
+	rows_text(rows, "run", "model", s->model);
+	rows_text(rows, "run", "dataset", s->dataset);
+	rows_text(rows, "run", "schedule", s->schedule);
+	rows_text(rows, "run", "target", s->target);
+	rows_text(rows, "run", "cost_model", s->cost_model);
+	rows_integer(rows, "run", "batch_size", s->batch_size);
+	rows_integer(rows, "run", "gradient_accumulation", s->gradient_accumulation);
+	if (s->ranks != UNKNOWN)
+		rows_integer(rows, "run", "ranks", s->ranks);
+	rows_integer(rows, "run", "stages", s->stages);
+	rows_integer(rows, "run", "ipus", s->ipus);
+	rows_integer(rows, "run", "replicas", s->replicas);
+	rows_integer(rows, "run", "host_threads", s->host_threads);
+	rows_integer(rows, "run", "oversubscribed", s->oversubscribed);
+	rows_integer(rows, "run", "epochs", s->epochs);
+	rows_integer(rows, "run", "executions", s->executions);
+	rows_integer(rows, "run", "steps", s->steps);
+	rows_integer(rows, "run", "weight_updates", s->weight_updates);
+	rows_real(rows, "train", "loss", s->loss);
+	rows_real(rows, "train", "accuracy", s->accuracy);
+	rows_real(rows, "evaluate", "loss", s->evaluate_loss);
+	rows_real(rows, "evaluate", "accuracy", s->evaluate_accuracy);
+}
+
+static const char *const clock_names[] = {"host", "device"};
+
+static void rows_stages(struct rows *rows, const struct report_summary *s)
+{
+	for (int64_t i = 0; i < s->stages; i++) {
+		const struct report_stage *stage = &s->stage[i];
+
+		rows_add(rows, "stage", "ipu", NULL, stage->stage, cell_of_integer(stage->ipu));
+		rows_add(rows, "stage", "layers", NULL, stage->stage, cell_of_text(stage->layers));
+		rows_add(rows, "stage", "microbatches", NULL, stage->stage,
+			 cell_of_integer(stage->count));
+		for (int clock = 0; clock < 2; clock++) {
+			rows_add(rows, "stage", "forward_ns", clock_names[clock], stage->stage,
+				 cell_of_integer(stage->forward_ns[clock]));
+			rows_add(rows, "stage", "backward_ns", clock_names[clock], stage->stage,
+				 cell_of_integer(stage->backward_ns[clock]));
+			rows_add(rows, "stage", "update_ns", clock_names[clock], stage->stage,
+				 cell_of_integer(stage->update_ns[clock]));
+		}
+	}
+}
+
+static void rows_bubble(struct rows *rows, const struct report_bubble_mean *bubble,
+			const char *clock)
+{
+	const struct {
+		const char *name;
+		double value;
+	} values[] = {
+		{"idle_fraction", bubble->idle_fraction},
+		{"bubble_rate", bubble->bubble_rate},
+		{"bubble_over_ideal", bubble->bubble_over_ideal},
+		{"theory_idle_fraction", bubble->theory_idle_fraction},
+		{"theory_bubble_rate", bubble->theory_bubble_rate},
+		{"theory_bubble_over_ideal", bubble->theory_bubble_over_ideal},
+		{"ramp_up_fraction", bubble->ramp_up},
+		{"ramp_down_fraction", bubble->ramp_down},
+		{"imbalance_fraction", bubble->imbalance},
+		{"communication_fraction", bubble->communication},
+	};
+
+	rows_add(rows, "bubble", "runs", clock, UNKNOWN, cell_of_integer(bubble->runs));
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		rows_add(rows, "bubble", values[i].name, clock, UNKNOWN,
+			 cell_of_real(bubble->known ? values[i].value : NAN));
+}
+
+static void rows_recording(struct rows *rows, const struct report_summary *s)
+{
+	rows_integer(rows, "recording", "spans", s->spans);
+	rows_integer(rows, "recording", "events", s->events);
+	rows_integer(rows, "recording", "dropped", s->dropped);
+	rows_integer(rows, "recording", "database_bytes", s->database_bytes);
+	rows_integer(rows, "recording", "tensors", s->tensors);
+	rows_integer(rows, "recording", "tensor_rows", s->tensor_rows);
+	rows_integer(rows, "recording", "health_hits", s->health_hits);
+	rows_integer(rows, "recording", "record_ns", s->record_ns);
+	rows_integer(rows, "recording", "write_ns", s->write_ns);
+	rows_real(rows, "recording", "overhead_fraction", s->overhead_fraction);
+}
+
+static void rows_bad(struct rows *rows, const struct report_bad *bad)
+{
+	static const char section[] = "first_nonfinite";
+
+	if (!bad->known)
+		return;
+	rows_text(rows, section, "key", bad->key);
+	rows_text(rows, section, "layer", bad->layer);
+	rows_text(rows, section, "phase", bad->phase);
+	rows_integer(rows, section, "epoch", bad->epoch);
+	rows_integer(rows, section, "weight_update", bad->weight_update);
+	rows_integer(rows, section, "step", bad->step);
+	rows_integer(rows, section, "microbatch", bad->microbatch);
+	rows_integer(rows, section, "replica", bad->replica);
+	rows_integer(rows, section, "stage", bad->stage);
+	rows_integer(rows, section, "time_ns", bad->time_ns);
+	rows_integer(rows, section, "element", bad->element);
+	rows_text(rows, section, "value", bad->value);
+}
+
+/* A rule that was broken is a row: its name, and how often. */
+static void rows_health(struct rows *rows, const struct report_summary *s)
+{
+	rows_integer(rows, "health", "rules_enabled", s->rules);
+	rows_integer(rows, "health", "rules_broken", s->broken_count);
+	rows_integer(rows, "health", "tensors_lowered", s->lowered);
+	rows_integer(rows, "health", "lowered_ns", s->lowered_ns);
+	rows_text(rows, "health", "lowered_why", s->lowered_why);
+	for (int i = 0; i < s->broken_count; i++)
+		rows_integer(rows, "health_hits", s->broken[i].rule, s->broken[i].hits);
+	rows_bad(rows, &s->bad);
+}
+
+static void rows_all(struct rows *rows, const struct report_summary *s)
+{
+	rows_run(rows, s);
+	rows_stages(rows, s);
+	for (int clock = 0; clock < 2; clock++)
+		rows_bubble(rows, &s->bubble[clock], clock_names[clock]);
+	rows_health(rows, s);
+	rows_recording(rows, s);
+	for (int i = 0; i < s->option_count; i++)
+		rows_text(rows, "meta", s->options[i].name, s->options[i].value);
+}
+
+enum status report_summary_table(struct report_table *out, const struct report_summary *summary,
+				 struct err *err)
+{
+	static struct report_column columns[ROW_COLUMNS] = {
+		[ROW_SECTION] = {"section", REPORT_TEXT}, [ROW_NAME] = {"name", REPORT_TEXT},
+		[ROW_CLOCK] = {"clock", REPORT_TEXT},     [ROW_STAGE] = {"stage", REPORT_NUMBER},
+		[ROW_VALUE] = {"value", REPORT_REAL},
+	};
+	struct rows rows = {0};
+
+	*out = (struct report_table){0};
+	if (arena_init(&out->arena, 0))
+		return err_nomem(err);
+	rows_all(&rows, summary);
+	rows.cells =
+		arena_alloc(&out->arena, (size_t)rows.count * ROW_COLUMNS, sizeof(*rows.cells));
+	if (!rows.cells) {
+		report_table_free(out);
+		return err_nomem(err);
+	}
+	rows.count = 0;
+	rows_all(&rows, summary);
+
+	out->name = "summary";
+	out->columns = columns;
+	out->column_count = ROW_COLUMNS;
+	out->cells = rows.cells;
+	out->row_count = rows.count;
+	return ST_OK;
+}

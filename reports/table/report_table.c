@@ -1,0 +1,330 @@
+/*
+ * A report's result in memory: cells copied out of one query.
+ *
+ * Threading: none. Ownership: a table owns its arena and with it everything it shows.
+ */
+#include "reports/table/report_table.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/table/report_internal.h"
+#include "reports/table/report_views.h"
+
+void report_table_free(struct report_table *table)
+{
+	arena_fini(&table->arena);
+	*table = (struct report_table){0};
+}
+
+/* --- what a column's name says -----------------------------------------------------------------
+ */
+
+enum name_match {
+	NAME_IS,
+	NAME_STARTS,
+	NAME_ENDS
+};
+
+static const struct {
+	const char *text;
+	enum name_match match;
+	enum report_quantity quantity;
+} quantity_rules[] = {
+	/* Points in time: exact, so that rows can be told apart. */
+	{"start_ns", NAME_IS, REPORT_COUNT},
+	{"time_ns", NAME_IS, REPORT_COUNT},
+	{"start_cycle", NAME_IS, REPORT_COUNT},
+	{"_ns", NAME_ENDS, REPORT_NS},
+	{"share", NAME_IS, REPORT_FRACTION},
+	{"_share", NAME_ENDS, REPORT_FRACTION},
+	{"efficiency", NAME_ENDS, REPORT_FRACTION},
+	{"imbalance", NAME_IS, REPORT_FRACTION},
+	{"communication", NAME_IS, REPORT_FRACTION},
+	{"ramp_up", NAME_IS, REPORT_FRACTION},
+	{"ramp_down", NAME_IS, REPORT_FRACTION},
+	{"bytes", NAME_IS, REPORT_BYTES},
+	{"_bytes", NAME_ENDS, REPORT_BYTES},
+	{"bytes_", NAME_STARTS, REPORT_BYTES},
+	{"capacity", NAME_IS, REPORT_BYTES},
+	{"data", NAME_IS, REPORT_BYTES},
+	{"_per_s", NAME_ENDS, REPORT_COUNT},
+	{"_per_cycle", NAME_ENDS, REPORT_COUNT},
+	{"cycles", NAME_IS, REPORT_CYCLES},
+	{"_cycles", NAME_ENDS, REPORT_CYCLES},
+	{"cycles_", NAME_STARTS, REPORT_CYCLES},
+	{"_fraction", NAME_ENDS, REPORT_FRACTION},
+	{"bubble_rate", NAME_ENDS, REPORT_FRACTION},
+	{"bubble_over_ideal", NAME_ENDS, REPORT_FRACTION},
+	{"tile_balance", NAME_ENDS, REPORT_FRACTION},
+	{"traced", NAME_IS, REPORT_BOOL},
+	{"always_live", NAME_IS, REPORT_BOOL},
+	{"oversubscribed", NAME_IS, REPORT_BOOL},
+	{"enabled", NAME_IS, REPORT_BOOL},
+	{"warm_up", NAME_IS, REPORT_BOOL},
+	{"out_of_memory", NAME_IS, REPORT_BOOL},
+	{"fullest_tile", NAME_IS, REPORT_NUMBER},
+	{"rank", NAME_IS, REPORT_NUMBER},
+	{"epoch", NAME_IS, REPORT_NUMBER},
+	{"execution", NAME_IS, REPORT_NUMBER},
+	{"weight_update", NAME_IS, REPORT_NUMBER},
+	{"step", NAME_IS, REPORT_NUMBER},
+	{"microbatch", NAME_IS, REPORT_NUMBER},
+	{"replica", NAME_IS, REPORT_NUMBER},
+	{"ipu", NAME_IS, REPORT_NUMBER},
+	{"stage", NAME_IS, REPORT_NUMBER},
+	{"pid", NAME_IS, REPORT_NUMBER},
+	{"tid", NAME_IS, REPORT_NUMBER},
+	{"tile", NAME_IS, REPORT_NUMBER},
+	{"depth", NAME_IS, REPORT_NUMBER},
+	{"position", NAME_IS, REPORT_NUMBER},
+	{"bin", NAME_IS, REPORT_NUMBER},
+	{"chunk", NAME_IS, REPORT_NUMBER},
+	{"_id", NAME_ENDS, REPORT_NUMBER},
+	{"_step", NAME_ENDS, REPORT_NUMBER},
+	{"call_target", NAME_IS, REPORT_NUMBER},
+};
+
+/* "sum(dur_ns)" is about dur_ns: the part between the brackets, without a table's "s.". count() is
+ * a number of its own. */
+static void quantity_argument(const char *name, char *out, size_t size)
+{
+	const char *open = strchr(name, '('), *dot;
+
+	str_copy(out, size, name);
+	if (!open || str_starts_with(name, "count("))
+		return;
+	str_copy(out, size, open + 1);
+	out[strcspn(out, ")")] = '\0';
+	dot = strrchr(out, '.');
+	if (dot)
+		memmove(out, dot + 1, strlen(dot + 1) + 1);
+}
+
+static bool quantity_matches(const char *name, const char *text, enum name_match match)
+{
+	size_t length = strlen(name), tail = strlen(text);
+
+	switch (match) {
+	case NAME_IS:
+		return strcmp(name, text) == 0;
+	case NAME_STARTS:
+		return str_starts_with(name, text);
+	case NAME_ENDS:
+		return length >= tail && !strcmp(name + length - tail, text);
+	}
+	return false;
+}
+
+static enum report_quantity quantity_of_type(enum prof_type type)
+{
+	static const enum report_quantity quantities[] = {
+		[PROF_NULL] = REPORT_TEXT, [PROF_INT] = REPORT_COUNT,  [PROF_REAL] = REPORT_REAL,
+		[PROF_TEXT] = REPORT_TEXT, [PROF_BLOB] = REPORT_BYTES,
+	};
+
+	return quantities[type];
+}
+
+enum report_quantity report__quantity(const char *column, enum prof_type type)
+{
+	char name[128];
+
+	if (type == PROF_TEXT || type == PROF_BLOB)
+		return quantity_of_type(type);
+	quantity_argument(column, name, sizeof(name));
+	for (size_t i = 0; i < ARRAY_LEN(quantity_rules); i++)
+		if (quantity_matches(name, quantity_rules[i].text, quantity_rules[i].match))
+			return quantity_rules[i].quantity;
+	return quantity_of_type(type);
+}
+
+/* --- reading -----------------------------------------------------------------------------------
+ */
+
+enum status report__columns(const struct prof_query *query, struct arena *arena,
+			    struct report_column **out, int *count, struct err *err)
+{
+	int columns = prof_column_count(query);
+
+	*count = 0;
+	*out = arena_alloc(arena, (size_t)columns, sizeof(**out));
+	if (!*out)
+		return err_nomem(err);
+	for (int i = 0; i < columns; i++) {
+		(*out)[i].name = arena_strdup(arena, prof_column_name(query, i));
+		if (!(*out)[i].name)
+			return err_nomem(err);
+		(*out)[i].quantity = report__quantity((*out)[i].name, PROF_NULL);
+	}
+	*count = columns;
+	return ST_OK;
+}
+
+void report__cell(const struct prof_query *query, int column, struct report_cell *out)
+{
+	size_t size = 0;
+
+	*out = (struct report_cell){.type = prof_column_type(query, column)};
+	switch (out->type) {
+	case PROF_NULL:
+		break;
+	case PROF_INT:
+		out->integer = prof_column_int(query, column);
+		break;
+	case PROF_REAL:
+		out->real = prof_column_real(query, column);
+		break;
+	case PROF_TEXT:
+		out->text = prof_column_text(query, column);
+		break;
+	case PROF_BLOB:
+		prof_column_blob(query, column, &size);
+		out->type = PROF_INT;
+		out->integer = (int64_t)size;
+		break;
+	}
+}
+
+/* The rows being read: cells on the heap while their number is not known. */
+struct table_rows {
+	struct report_cell *cells;
+	size_t capacity;
+	int64_t count;
+};
+
+static enum status table_row(struct report_table *table, struct table_rows *rows,
+			     const struct prof_query *query, struct err *err)
+{
+	size_t columns = (size_t)table->column_count, at = (size_t)rows->count * columns;
+
+	if (mem_grow(&rows->cells, &rows->capacity, at + columns, sizeof(*rows->cells)))
+		return err_nomem(err);
+	for (int i = 0; i < table->column_count; i++) {
+		struct report_cell *cell = &rows->cells[at + (size_t)i];
+
+		report__cell(query, i, cell);
+		if (cell->type == PROF_TEXT) {
+			cell->text = arena_strdup(&table->arena, cell->text);
+			if (!cell->text)
+				return err_nomem(err);
+		}
+	}
+	rows->count++;
+	return ST_OK;
+}
+
+/* *@more: the limit ended it. */
+static enum status table_read(struct report_table *table, struct prof_query *query, int64_t limit,
+			      struct table_rows *rows, bool *more, struct err *err)
+{
+	enum status status;
+	bool row;
+
+	*more = false;
+	for (;;) {
+		status = prof_query_step(query, &row, err);
+		if (status != ST_OK || !row)
+			return status;
+		if (limit > 0 && rows->count >= limit) {
+			*more = true;
+			return ST_OK;
+		}
+		status = table_row(table, rows, query, err);
+		if (status != ST_OK)
+			return status;
+	}
+}
+
+/* A column whose name says nothing is what its first value is. */
+static void table_quantities(struct report_table *table)
+{
+	for (int i = 0; i < table->column_count; i++) {
+		struct report_column *column = &table->columns[i];
+
+		for (int64_t row = 0; row < table->row_count; row++) {
+			const struct report_cell *cell =
+				&table->cells[row * table->column_count + i];
+
+			if (cell->type == PROF_NULL)
+				continue;
+			column->quantity = report__quantity(column->name, cell->type);
+			break;
+		}
+	}
+}
+
+static enum status table_finish(struct report_table *table, const struct table_rows *rows,
+				struct err *err)
+{
+	size_t cells = (size_t)rows->count * (size_t)table->column_count;
+
+	table->row_count = rows->count;
+	if (!cells)
+		return ST_OK;
+	table->cells = arena_alloc(&table->arena, cells, sizeof(*table->cells));
+	if (!table->cells)
+		return err_nomem(err);
+	memcpy(table->cells, rows->cells, cells * sizeof(*table->cells));
+	table_quantities(table);
+	return ST_OK;
+}
+
+enum status report__table_rows(struct report_table *out, struct prof_query *query, const char *name,
+			       int64_t limit, bool *more, struct err *err)
+{
+	struct table_rows rows = {0};
+	enum status status;
+
+	*out = (struct report_table){0};
+	*more = false;
+	if (arena_init(&out->arena, 0)) {
+		prof_query_close(query);
+		return err_nomem(err);
+	}
+	out->name = arena_strdup(&out->arena, name);
+	status = out->name ? ST_OK : err_nomem(err);
+	if (status == ST_OK)
+		status =
+			report__columns(query, &out->arena, &out->columns, &out->column_count, err);
+	if (status == ST_OK)
+		status = table_read(out, query, limit, &rows, more, err);
+	/* Closed before anything else is done: a reader must not hold its snapshot. */
+	prof_query_close(query);
+	if (status == ST_OK)
+		status = table_finish(out, &rows, err);
+	mem_free(rows.cells);
+	if (status != ST_OK)
+		report_table_free(out);
+	return status;
+}
+
+enum status report__table_query(struct report_table *out, struct prof_db *db, const char *name,
+				const char *sql, int64_t limit, bool *more, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	*out = (struct report_table){0};
+	return status == ST_OK ? report__table_rows(out, query, name, limit, more, err) : status;
+}
+
+enum status report_table_query(struct report_table *out, struct prof_db *db, const char *name,
+			       const char *sql, int64_t limit, struct err *err)
+{
+	char count[FMT_SIZE];
+	bool more;
+	enum status status = report__table_query(out, db, name, sql, limit, &more, err);
+
+	if (status != ST_OK || !more)
+		return status;
+	out->note = arena_printf(&out->arena, "the first %s rows; there are more",
+				 fmt_count(count, out->row_count));
+	if (out->note)
+		return ST_OK;
+	report_table_free(out);
+	return err_nomem(err);
+}

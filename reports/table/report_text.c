@@ -1,0 +1,499 @@
+/*
+ * A table as text for people: aligned columns that fit the width where they can.
+ *
+ * Too wide, a table gives up in this order: columns without any value, the length of headings
+ * (broken at '_'), columns that say the same in every row, the ends of long texts, columns from the
+ * least important on. What is left out is said in the note below. Numbers are never cut: a table
+ * whose columns were asked for by name may remain wider than asked.
+ *
+ * Threading: none. Ownership: the layout lives for one call.
+ */
+#include "reports/table/report_internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "common/utf8.h"
+
+#define GAP       2  /* blanks between columns */
+#define TEXT_MIN  12 /* columns that a cut text keeps */
+#define CELL_SIZE 4096
+#define HEAD_ROWS 8 /* lines of a broken heading */
+
+struct text_column {
+	int head, cells; /* widest heading line, widest cell */
+	int width;       /* as printed */
+	bool shown, is_text, has_value, constant;
+};
+
+struct text_layout {
+	const struct report_table *table;
+	struct text_column *columns;
+	bool broken; /* headings are broken at '_' */
+	struct str note, line;
+	bool failed; /* a line could not be put together */
+};
+
+static int text_columns(const char *text, const char *end)
+{
+	uint32_t character;
+	int width = 0, columns, bytes;
+
+	for (; text < end && (bytes = utf8_decode(text, &character, &columns)) > 0; text += bytes)
+		width += columns;
+	return width;
+}
+
+int report__width(const char *text)
+{
+	return text_columns(text, text + strlen(text));
+}
+
+int report__cut(const char *text, int columns)
+{
+	uint32_t character;
+	int at = 0, width = 0, wide, bytes;
+
+	for (; (bytes = utf8_decode(text + at, &character, &wide)) > 0; at += bytes) {
+		if (width + wide > columns)
+			break;
+		width += wide;
+	}
+	return at;
+}
+
+static const struct report_cell *text_cell(const struct report_table *table, int64_t row,
+					   int column)
+{
+	return &table->cells[row * table->column_count + column];
+}
+
+static const char *text_of(const struct report_table *table, int64_t row, int column,
+			   char out[CELL_SIZE])
+{
+	return report_cell_text(text_cell(table, row, column), table->columns[column].quantity, out,
+				CELL_SIZE);
+}
+
+/* --- measuring ---------------------------------------------------------------------------------
+ */
+
+static void text_measure(struct text_layout *layout, int i)
+{
+	const struct report_table *table = layout->table;
+	struct text_column *column = &layout->columns[i];
+	char text[CELL_SIZE], first[CELL_SIZE];
+
+	*column = (struct text_column){.head = report__width(table->columns[i].name),
+				       .shown = true,
+				       .constant = table->row_count > 1};
+	column->is_text = table->columns[i].quantity == REPORT_TEXT;
+	for (int64_t row = 0; row < table->row_count; row++) {
+		int width = report__width(text_of(table, row, i, text));
+
+		if (width > column->cells)
+			column->cells = width;
+		if (text_cell(table, row, i)->type != PROF_NULL)
+			column->has_value = true;
+		if (!row)
+			memcpy(first, text, strlen(text) + 1);
+		else if (column->constant && strcmp(first, text) != 0)
+			column->constant = false;
+	}
+	column->width = column->head > column->cells ? column->head : column->cells;
+}
+
+static int text_total(const struct text_layout *layout)
+{
+	int total = 0;
+
+	for (int i = 0; i < layout->table->column_count; i++)
+		if (layout->columns[i].shown)
+			total += layout->columns[i].width + (total ? GAP : 0);
+	return total;
+}
+
+/* --- giving up width ---------------------------------------------------------------------------
+ */
+
+static void text_drop_empty(struct text_layout *layout)
+{
+	bool any = false;
+
+	for (int i = 0; layout->table->row_count && i < layout->table->column_count; i++) {
+		if (layout->columns[i].has_value)
+			continue;
+		layout->columns[i].shown = false;
+		str_addf(&layout->note, "%s%s", any ? ", " : "left out, without any value: ",
+			 layout->table->columns[i].name);
+		any = true;
+	}
+	if (any)
+		str_add(&layout->note, ".\n");
+}
+
+/* The end of the piece of heading that starts at @text: after a '_', or all of it. Pieces are
+ * joined while they fit @width. */
+static size_t text_piece(const char *text, int width)
+{
+	size_t end = 0;
+
+	while (text[end]) {
+		size_t next = end + strcspn(text + end, "_");
+
+		next += text[next] == '_';
+		if (end && next > (size_t)width)
+			break;
+		end = next;
+	}
+	return end;
+}
+
+static void text_break_headings(struct text_layout *layout)
+{
+	layout->broken = true;
+	for (int i = 0; i < layout->table->column_count; i++) {
+		struct text_column *column = &layout->columns[i];
+		const char *name = layout->table->columns[i].name;
+
+		column->head = 0;
+		while (*name) {
+			size_t length = text_piece(name, column->cells);
+
+			if ((int)length > column->head)
+				column->head = (int)length;
+			name += length;
+		}
+		column->width = column->head > column->cells ? column->head : column->cells;
+	}
+}
+
+static void text_fold_constants(struct text_layout *layout, int width)
+{
+	char text[CELL_SIZE];
+	bool any = false;
+
+	for (int i = 0; i < layout->table->column_count && text_total(layout) > width; i++) {
+		struct text_column *column = &layout->columns[i];
+
+		if (!column->shown || !column->constant || column->cells > 32)
+			continue;
+		column->shown = false;
+		str_addf(&layout->note, "%s%s %s",
+			 any ? ", " : "in every row: ", layout->table->columns[i].name,
+			 text_of(layout->table, 0, i, text));
+		any = true;
+	}
+	if (any)
+		str_add(&layout->note, ".\n");
+}
+
+static void text_cut_texts(struct text_layout *layout, int width)
+{
+	for (int total = text_total(layout); total > width; total--) {
+		struct text_column *widest = NULL;
+
+		for (int i = 0; i < layout->table->column_count; i++) {
+			struct text_column *column = &layout->columns[i];
+
+			if (column->shown && column->is_text && column->width > TEXT_MIN &&
+			    column->width > column->head &&
+			    (!widest || column->width > widest->width))
+				widest = column;
+		}
+		if (!widest)
+			return;
+		widest->width--;
+	}
+}
+
+/* Hide column @i because there is no room. */
+static void text_squeeze(struct text_layout *layout, int i, bool *any)
+{
+	layout->columns[i].shown = false;
+	str_addf(&layout->note, "%s%s",
+		 *any ? ", " : "too wide, left out: ", layout->table->columns[i].name);
+	*any = true;
+}
+
+static void text_drop_columns(struct text_layout *layout, int width)
+{
+	/* These say least, beside step and stage. */
+	static const char *const first[] = {
+		"rank",
+		"execution",
+		"weight_update",
+		"microbatch",
+		"parent_id",
+		"epoch",
+		"mode",
+		"depth",
+		"replica",
+		"category",
+		"program_id",
+		"trace_step",
+		"operation",
+		"start_cycle",
+		"type",
+		"span_id",
+		"cycles_overlapped",
+	};
+	size_t names = layout->table->fit == REPORT_FIT_KEYS ? ARRAY_LEN(first) : 0;
+	int count = layout->table->column_count;
+	bool any = false;
+
+	for (size_t n = 0; n < names; n++)
+		for (int i = 0; i < count && text_total(layout) > width; i++)
+			if (layout->columns[i].shown &&
+			    !strcmp(layout->table->columns[i].name, first[n]))
+				text_squeeze(layout, i, &any);
+	for (int i = count - 1; i > 0 && text_total(layout) > width; i--)
+		if (layout->columns[i].shown)
+			text_squeeze(layout, i, &any);
+	if (any)
+		str_add(&layout->note, " (--width 0 shows them, so does --columns).\n");
+}
+
+/* Give texts their full width again, as far as there is room. */
+static void text_restore_texts(struct text_layout *layout, int width)
+{
+	for (int i = 0; i < layout->table->column_count; i++) {
+		struct text_column *column = &layout->columns[i];
+
+		if (column->is_text)
+			column->width = column->head > column->cells ? column->head : column->cells;
+	}
+	text_cut_texts(layout, width);
+}
+
+static void text_fit(struct text_layout *layout, int width)
+{
+	bool keep = layout->table->fit == REPORT_FIT_NONE;
+
+	if (!width || text_total(layout) <= width)
+		return;
+	if (!keep)
+		text_drop_empty(layout);
+	if (text_total(layout) > width)
+		text_break_headings(layout);
+	if (text_total(layout) > width && !keep)
+		text_fold_constants(layout, width);
+	text_cut_texts(layout, width);
+	if (text_total(layout) > width && !keep) {
+		text_drop_columns(layout, width);
+		text_restore_texts(layout, width);
+	}
+}
+
+/* --- printing ----------------------------------------------------------------------------------
+ */
+
+/* Gather a line, then print it without blanks at its end. */
+static void text_line(struct text_layout *layout, FILE *out)
+{
+	struct str *line = &layout->line;
+	size_t length = line->length;
+
+	while (length && line->text[length - 1] == ' ')
+		length--;
+	fprintf(out, "%.*s\n", (int)length, str_peek(line));
+	layout->failed |= line->failed;
+	str_clear(line);
+}
+
+/* A wide character may not fit where one column is left: a blank then. */
+static void text_cut(struct str *line, const char *text, int width)
+{
+	const int bytes = report__cut(text, width - 3);
+
+	str_add_bytes(line, text, (size_t)bytes);
+	str_addf(line, "...%*s", width - 3 - text_columns(text, text + bytes), "");
+}
+
+static void text_put(struct str *line, const struct text_column *column, const char *text,
+		     bool first)
+{
+	int width = report__width(text), pad = column->width - width;
+
+	if (!first)
+		str_addf(line, "%*s", GAP, "");
+	if (pad < 0) {
+		text_cut(line, text, column->width);
+		return;
+	}
+	if (!column->is_text)
+		str_addf(line, "%*s", pad, "");
+	str_add(line, text);
+	if (column->is_text)
+		str_addf(line, "%*s", pad, "");
+}
+
+/* Line @at of the heading @name, when all headings together have @lines: they stand at the bottom.
+ */
+static void text_heading(const struct text_layout *layout, int i, int at, int lines,
+			 char out[CELL_SIZE])
+{
+	const char *name = layout->table->columns[i].name, *piece[HEAD_ROWS];
+	size_t length[HEAD_ROWS];
+	int count = 0;
+
+	while (*name && count < HEAD_ROWS) {
+		piece[count] = name;
+		length[count] = layout->broken && count < HEAD_ROWS - 1
+					? text_piece(name, layout->columns[i].width)
+					: strlen(name);
+		name += length[count++];
+	}
+	at -= lines - count;
+	out[0] = '\0';
+	if (at >= 0 && at < count)
+		str_copy(out, length[at] < CELL_SIZE ? length[at] + 1 : CELL_SIZE, piece[at]);
+}
+
+static int text_heading_lines(const struct text_layout *layout)
+{
+	int lines = 1;
+
+	for (int i = 0; layout->broken && i < layout->table->column_count; i++) {
+		const char *name = layout->table->columns[i].name;
+		int count = 0;
+
+		if (!layout->columns[i].shown)
+			continue;
+		for (; *name && count < HEAD_ROWS; count++)
+			name += text_piece(name, layout->columns[i].width);
+		if (count > lines)
+			lines = count;
+	}
+	return lines;
+}
+
+static void text_headings(struct text_layout *layout, bool bold, FILE *out)
+{
+	int lines = text_heading_lines(layout);
+	char text[CELL_SIZE];
+
+	for (int at = 0; at < lines; at++) {
+		bool first = true;
+
+		for (int i = 0; i < layout->table->column_count; i++) {
+			if (!layout->columns[i].shown)
+				continue;
+			text_heading(layout, i, at, lines, text);
+			text_put(&layout->line, &layout->columns[i], text, first);
+			first = false;
+		}
+		fputs(bold ? "\033[1m" : "", out);
+		text_line(layout, out);
+		fputs(bold ? "\033[0m" : "", out);
+	}
+}
+
+static void text_rule(struct text_layout *layout, FILE *out)
+{
+	bool first = true;
+
+	for (int i = 0; i < layout->table->column_count; i++) {
+		if (!layout->columns[i].shown)
+			continue;
+		if (!first)
+			str_addf(&layout->line, "%*s", GAP, "");
+		for (int n = 0; n < layout->columns[i].width; n++)
+			str_add(&layout->line, "-");
+		first = false;
+	}
+	text_line(layout, out);
+}
+
+static void text_rows(struct text_layout *layout, FILE *out)
+{
+	char text[CELL_SIZE];
+
+	for (int64_t row = 0; row < layout->table->row_count; row++) {
+		bool first = true;
+
+		for (int i = 0; i < layout->table->column_count; i++) {
+			if (!layout->columns[i].shown)
+				continue;
+			text_put(&layout->line, &layout->columns[i],
+				 text_of(layout->table, row, i, text), first);
+			first = false;
+		}
+		text_line(layout, out);
+	}
+}
+
+/* Words of @text in lines of @width (0: as they are). */
+static void text_wrap(const char *text, int width, FILE *out)
+{
+	int column = 0;
+
+	while (*text) {
+		int length = (int)strcspn(text, " \n");
+		int needed = length;
+
+		if (width && column && column + 1 + needed > width) {
+			fputc('\n', out);
+			column = 0;
+		}
+		fprintf(out, "%s%.*s", column ? " " : "", length, text);
+		column += length + (column > 0);
+		text += length;
+		if (*text == '\n') {
+			fputc('\n', out);
+			column = 0;
+		}
+		text += *text != '\0';
+	}
+}
+
+static void text_notes(struct text_layout *layout, int width, FILE *out)
+{
+	const char *note = layout->table->note;
+
+	if (!layout->table->row_count)
+		fputs("(no rows)\n", out);
+	if (note || layout->note.length)
+		fputc('\n', out);
+	if (note) {
+		text_wrap(note, width, out);
+		fputc('\n', out);
+	}
+	text_wrap(str_peek(&layout->note), width, out);
+}
+
+static enum status text_print(struct text_layout *layout, const struct report_render_params *params,
+			      FILE *out, struct err *err)
+{
+	text_headings(layout, params->bold, out);
+	text_rule(layout, out);
+	text_rows(layout, out);
+	text_notes(layout, params->width, out);
+
+	if (layout->failed || layout->note.failed)
+		return err_nomem(err);
+	if (fflush(out) || ferror(out))
+		return err_set(err, ST_IO, "write: %s", strerror(errno));
+	return ST_OK;
+}
+
+enum status report__text(const struct report_table *table,
+			 const struct report_render_params *params, FILE *out, struct err *err)
+{
+	struct text_layout layout = {.table = table};
+	enum status status;
+
+	layout.columns = mem_calloc((size_t)table->column_count + 1, sizeof(*layout.columns));
+	if (!layout.columns)
+		return err_nomem(err);
+	for (int i = 0; i < table->column_count; i++)
+		text_measure(&layout, i);
+	text_fit(&layout, params->width);
+	status = text_print(&layout, params, out, err);
+	str_free(&layout.note);
+	str_free(&layout.line);
+	mem_free(layout.columns);
+	return status;
+}

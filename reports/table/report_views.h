@@ -1,0 +1,84 @@
+/*
+ * The views of the contract as reports: their names, what a row is, and the queries behind them.
+ */
+#ifndef REPORT_VIEWS_H
+#define REPORT_VIEWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "profiler/prof_db.h"
+#include "reports/table/report_render.h"
+
+/* X(view, the table whose rows it shows, what a row is, how to read on from :at, the column that
+ * :at is a value of or NULL). */
+#define REPORT_SKIP " LIMIT -1 OFFSET :at"
+#define REPORT_VIEW_MAP(X)                                                                         \
+	X(meta, meta_facts, "facts about the run", REPORT_SKIP, NULL)                              \
+	X(executions, execution_rows, "every Engine::run", REPORT_SKIP, NULL)                      \
+	X(layers, layer_rows, "the model's Keras layers", REPORT_SKIP, NULL)                       \
+	X(operations, operation_rows, "the planned operations", REPORT_SKIP, NULL)                 \
+	X(plans, plan_rows, "how the operations were planned", REPORT_SKIP, NULL)                  \
+	X(programs, program_rows, "the program tree", REPORT_SKIP, NULL)                           \
+	X(compute_sets, compute_set_rows, "the compute sets", REPORT_SKIP, NULL)                   \
+	X(device_steps, device_steps, "the steps of the execution trace, by IPU", REPORT_SKIP,     \
+	  NULL)                                                                                    \
+	X(stage_timings, stage_timing_rows, "each phase of each micro-batch on each stage",        \
+	  REPORT_SKIP, NULL)                                                                       \
+	X(bubbles, bubble_rows, "the pipeline bubble of each weight update", REPORT_SKIP, NULL)    \
+	X(tracks, track_rows, "the lanes of the timeline", REPORT_SKIP, NULL)                      \
+	X(spans, span_rows, "what took time, on which lane",                                       \
+	  " WHERE span_id >= :at ORDER BY span_id", "span_id")                                     \
+	X(span_args, span_arg_rows, "arguments of spans", REPORT_SKIP, NULL)                       \
+	X(instants, instant_rows, "moments", REPORT_SKIP, NULL)                                    \
+	X(flows, flow_rows, "arrows between spans", REPORT_SKIP, NULL)                             \
+	X(counters, counter_rows, "samples of counters", REPORT_SKIP, NULL)                        \
+	X(variables, variable_rows, "tensors on the device", REPORT_SKIP, NULL)                    \
+	X(variable_tiles, variable_tiles, "where those lie", REPORT_SKIP, NULL)                    \
+	X(tile_memory, tile_memory, "memory of each tile by category", REPORT_SKIP, NULL)          \
+	X(liveness, liveness_rows, "live bytes by program step", REPORT_SKIP, NULL)                \
+	X(tensors, tensor_rows, "outfed tensors", REPORT_SKIP, NULL)                               \
+	X(tensor_tiers, tensor_tiers, "how much of each tensor is kept", REPORT_SKIP, NULL)        \
+	X(tensor_stats, tensor_stat_rows, "statistics of each outfed tensor", REPORT_SKIP, NULL)   \
+	X(tensor_histograms, tensor_histogram_rows, "histograms of those", REPORT_SKIP, NULL)      \
+	X(tensor_epochs, tensor_epoch_rows, "the outfeed callback's table", REPORT_SKIP, NULL)     \
+	X(captures, capture_rows, "kept tensors (data as its size)", REPORT_SKIP, NULL)            \
+	X(metrics, metric_rows, "training metrics", REPORT_SKIP, NULL)                             \
+	X(health_rules, health_rule_rows, "the health rules in force", REPORT_SKIP, NULL)          \
+	X(health, health_rows, "rules broken", REPORT_SKIP, NULL)                                  \
+	X(first_nonfinite, first_nonfinite_rows, "where bad numbers began", REPORT_SKIP, NULL)     \
+	X(nonfinite_trail, nonfinite_trail, "the tensors that led there", REPORT_SKIP, NULL)       \
+	X(overhead, overhead_rows, "what recording cost, by commit", REPORT_SKIP, NULL)            \
+	X(time_split, time_split_rows, "where each IPU's and worker's time went", REPORT_SKIP,     \
+	  NULL)                                                                                    \
+	X(stage_sums, stage_sums, "stage timings summed by stage and phase", REPORT_SKIP, NULL)    \
+	X(bubble_sums, bubble_sums, "bubbles summed by schedule", REPORT_SKIP, NULL)               \
+	X(execution_sums, execution_sums, "executions summed by epoch", REPORT_SKIP, NULL)         \
+	X(metric_sums, metric_sums, "each metric's last value and range", REPORT_SKIP, NULL)       \
+	X(health_sums, health_sums, "rules broken: how often, and the first hit", REPORT_SKIP,     \
+	  NULL)                                                                                    \
+	X(overhead_sums, overhead_sums, "what recording cost in all", REPORT_SKIP, NULL)
+
+struct report_view {
+	const char *name, *usage;
+	const char *sql;       /* all rows */
+	const char *sql_count; /* how many */
+	/* From row :at on; where key is set :at is the first value of that column, else a number of
+	 * rows to skip. For reading a growing file in short transactions. */
+	const char *sql_from, *key;
+};
+
+const struct report_view *report_views(int *count);
+const struct report_view *report_view_find(const char *name); /* NULL: none */
+
+/* Write all rows of @view (at most @limit; 0: all), one at a time: memory does not grow with the
+ * rows. While the file is being written it is read in short transactions; rows that arrive
+ * meanwhile may or may not be among them. Not for text, which needs the whole table to find its
+ * columns. */
+enum status report_view_stream(const struct report_view *view, struct prof_db *db,
+			       const struct report_render_params *params, int64_t limit, FILE *out,
+			       struct err *err);
+
+#endif /* REPORT_VIEWS_H */

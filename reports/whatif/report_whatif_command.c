@@ -1,0 +1,426 @@
+/*
+ * The verb `what-if`: its command line, and the changes that are looked at when none is asked for.
+ *
+ * Threading: none. Ownership: the database is open while inputs are read. Prints, as the front end
+ * does.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/report_find.h"
+#include "reports/table/report_internal.h"
+#include "reports/public/report_public.h"
+#include "reports/table/report_render.h"
+#include "reports/report_verbs.h"
+#include "reports/whatif/report_whatif_table.h"
+
+#define ROWS_MAX (IPU_PIPELINE_KINDS + 4)
+
+enum {
+	OPTION_SCHEDULE,
+	OPTION_MICROBATCHES,
+	OPTION_REPLICAS,
+	OPTION_TARGET,
+	OPTION_STAGES,
+	OPTION_SPLIT,
+	OPTION_CHUNKS,
+	OPTION_CLOCK,
+	OPTION_COLUMNS,
+	OPTION_CSV,
+	OPTION_JSON,
+	OPTION_WIDTH,
+	OPTION_COLOR,
+	OPTIONS
+};
+
+static const struct cli_option whatif_options[] = {
+	[OPTION_SCHEDULE] =
+		{.name = "--schedule",
+		 .argument = "NAME",
+		 .help = "Grouped, Interleaved or Sequential; or, to compare with, gpipe, "
+			 "1f1b, 1f1b-interleaved, zb-h1, zb-h2."},
+	[OPTION_MICROBATCHES] = {.name = "--micro-batches",
+				 .argument = "COUNT",
+				 .help = "Micro-batches of a weight update: "
+					 "gradient_accumulation.steps_per_replica. Grouped needs a "
+					 "multiple of 2 x stages, Interleaved of the stages."},
+	[OPTION_REPLICAS] = {.name = "--replicas",
+			     .argument = "COUNT",
+			     .help = "Replicas that train in parallel, each with its own batch."},
+	[OPTION_TARGET] = {.name = "--target",
+			   .argument = "NAME",
+			   .choices = "ipu1 ipu2 ipu21 bow c600",
+			   .help = "Another machine: ipu1, ipu2, ipu21 (also called bow), c600."},
+	[OPTION_STAGES] = {.name = "--stages",
+			   .argument = "COUNT",
+			   .help = "So many stages, each on an IPU of its own; cut by --split auto "
+				   "unless said otherwise."},
+	[OPTION_SPLIT] = {.name = "--split",
+			  .argument = "WHERE",
+			  .help = "Layers to stages: auto (the slowest stage as fast as can be); a "
+				  "stage for each layer (0,0,1,1); or the layers that begin stages "
+				  "(Dense_128,Dense_10)."},
+	[OPTION_CHUNKS] = {.name = "--chunks",
+			   .argument = "COUNT",
+			   .help = "1f1b-interleaved: chunks of the model on each device (default "
+				   "2)."},
+	[OPTION_CLOCK] =
+		{.name = "--clock",
+		 .argument = "NAME",
+		 .choices = "device host",
+		 .help = "Whose times: of the simulated device (default), or of the host."},
+	[OPTION_COLUMNS] =
+		{.name = "--columns",
+		 .argument = "LIST",
+		 .help = "These columns, in this order (step_ns,idle_fraction); all: every "
+			 "one, as in CSV and JSON."},
+	[OPTION_CSV] = {.name = "--csv", .help = "Comma separated values (RFC 4180), all columns."},
+	[OPTION_JSON] = {.name = "--json", .help = "JSON, all columns."},
+	[OPTION_WIDTH] = {.name = "--width",
+			  .argument = "COLUMNS",
+			  .help = "Fit text to so many columns; 0: as wide as needed."},
+	[OPTION_COLOR] = {.name = "--color",
+			  .argument = "WHEN",
+			  .choices = "auto always never",
+			  .help = "Bold headings: auto (on a terminal, unless NO_COLOR is set), "
+				  "always or never."},
+};
+_Static_assert(ARRAY_LEN(whatif_options) == OPTIONS, "options out of step");
+
+const struct cli_command report_whatif_cli = {
+	.name = "ipu-report what-if",
+	.synopsis = "REPORT [--schedule NAME] [--micro-batches COUNT] [--split WHERE] ...",
+	.summary = "a recorded training under another schedule, split or machine",
+	.about = "Predict how long a weight update would take, and how large the bubble would be, "
+		 "had "
+		 "the run of REPORT been made otherwise, from the run's own times. Changes can be "
+		 "combined. Without one: every schedule, and half and twice the micro-batches.\n\n"
+		 "weight_update is the time from one weight update to the next, its micro-batches "
+		 "included; step that of one micro-batch. A bubble is idle time, by three "
+		 "definitions: idle_fraction is 1 - busy / (IPUs x makespan), bubble_rate the mean "
+		 "over stages by the longest span of one stage, bubble_over_ideal idle over busy "
+		 "time, which can exceed 1.\n\n"
+		 "The device's times come from the execution trace: its stages' functions, streams "
+		 "and copies between IPUs are run again on the simulated clock as the change asks. "
+		 "What the run never did is taken from the cost model. What a figure rests on is "
+		 "listed below the table.",
+	.options = whatif_options,
+	.option_count = ARRAY_LEN(whatif_options),
+	.examples =
+		"ipu-report what-if run.db\tEvery schedule beside the recorded one.\n"
+		"ipu-report what-if run.db --schedule Interleaved --micro-batches 16\tBoth at "
+		"once.\n"
+		"ipu-report what-if run.db --stages 4 --split auto\tFour IPUs, cut as well as can "
+		"be.\n"
+		"ipu-report what-if run.db --target bow --json\tOn a Bow IPU, for a program.\n",
+	.words = "FILE",
+};
+
+struct whatif_line {
+	const char *path, *clock, *columns, *color;
+	struct report_whatif_change change;
+	bool changed, csv, json;
+	int width; /* -1: not given */
+};
+
+/* --- arguments ---------------------------------------------------------------------------------
+ */
+
+static enum status read_number(const struct cli_argument *argument, int64_t least, int64_t greatest,
+			       int64_t *out, struct err *err)
+{
+	long long value;
+
+	if (!str_to_int(argument->value, &value) || value < least || value > greatest)
+		return err_set(err, ST_INVALID, "%s: \"%s\" is not a number from %lld to %lld",
+			       argument->name, argument->value, (long long)least,
+			       (long long)greatest);
+	*out = value;
+	return ST_OK;
+}
+
+static enum status take_number(struct whatif_line *line, const struct cli_argument *argument,
+			       struct err *err)
+{
+	struct report_whatif_change *change = &line->change;
+	int64_t small = 0;
+	enum status status;
+
+	switch (argument->option - whatif_options) {
+	case OPTION_MICROBATCHES:
+		return read_number(argument, 1, 1 << 20, &change->microbatches, err);
+	case OPTION_REPLICAS:
+		return read_number(argument, 1, 65536, &change->replicas, err);
+	case OPTION_STAGES:
+		status = read_number(argument, 1, IPU_PIPELINE_STAGES_MAX, &small, err);
+		change->stages = (int)small;
+		return status;
+	case OPTION_CHUNKS:
+		status = read_number(argument, 2, 1024, &small, err);
+		change->chunks = (int)small;
+		return status;
+	default:
+		status = read_number(argument, 0, 100000, &small, err);
+		line->width = (int)small;
+		return status;
+	}
+}
+
+static enum status take_option(struct whatif_line *line, const struct cli_argument *argument,
+			       struct err *err)
+{
+	const char **const texts[OPTIONS] = {
+		[OPTION_SCHEDULE] = &line->change.schedule, [OPTION_TARGET] = &line->change.target,
+		[OPTION_SPLIT] = &line->change.split,       [OPTION_CLOCK] = &line->clock,
+		[OPTION_COLUMNS] = &line->columns,          [OPTION_COLOR] = &line->color,
+	};
+	const int option = (int)(argument->option - whatif_options);
+
+	line->changed |= option < OPTION_CLOCK && option != OPTION_CHUNKS;
+	if (texts[option])
+		*texts[option] = argument->value;
+	else if (option == OPTION_CSV)
+		line->csv = true;
+	else if (option == OPTION_JSON)
+		line->json = true;
+	else
+		return take_number(line, argument, err);
+	return ST_OK;
+}
+
+static enum status parse(struct whatif_line *line, int argc, char **argv, struct err *err)
+{
+	struct cli_argument argument;
+	struct cli_walk walk;
+	enum status status;
+	bool more;
+
+	*line = (struct whatif_line){.width = -1};
+	cli_begin(&walk, &report_whatif_cli, argc, argv, false);
+	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
+		if (argument.option)
+			status = take_option(line, &argument, err);
+		else if (line->path)
+			status = err_set(err, ST_INVALID,
+					 "one word too many: \"%s\" (REPORT is enough)",
+					 argument.value);
+		else
+			line->path = argument.value;
+		if (status != ST_OK)
+			return status;
+	}
+	if (status == ST_OK && line->csv && line->json)
+		status = err_set(err, ST_INVALID, "--csv and --json exclude each other");
+	return status;
+}
+
+/* --- what is looked at -------------------------------------------------------------------------
+ */
+
+struct rows {
+	const struct report_whatif *whatif;
+	struct report_whatif_row *row;
+	int count;
+	const char *unfinished; /* what the recording lacks; NULL: it is whole */
+};
+
+/* A change that is not legal is a row that says why. */
+static enum status add_row(struct rows *rows, const struct report_whatif_change *change,
+			   struct err *err)
+{
+	struct report_whatif_row *row = &rows->row[rows->count];
+	struct err why = {0};
+	enum status status = report_whatif_predict(&row->prediction, rows->whatif, change, &why);
+
+	if (status == ST_NOMEM)
+		return err_nomem(err);
+	if (status != ST_OK) {
+		row->prediction = *report_whatif_measured(rows->whatif);
+		row->prediction.assumptions = 0;
+		if (change->schedule)
+			ipu_pipeline_kind_get(change->schedule, &row->prediction.schedule, NULL);
+		row->prediction.comparison = row->prediction.schedule < IPU_PIPELINE_GROUPED;
+		if (change->microbatches)
+			row->prediction.microbatches = change->microbatches;
+		str_copy(row->why_not, sizeof(row->why_not), why.text);
+	}
+	rows->count++;
+	return ST_OK;
+}
+
+/* Every schedule, and half and twice the micro-batches. */
+static enum status add_all(struct rows *rows, struct err *err)
+{
+	const struct report_whatif_prediction *measured = report_whatif_measured(rows->whatif);
+	enum status status = ST_OK;
+
+	for (int k = IPU_PIPELINE_KINDS - 1; k >= 0 && measured->pipelined; k--) {
+		const struct report_whatif_change change = {
+			.schedule = ipu_pipeline_name((enum ipu_pipeline_kind)k)};
+
+		if (status == ST_OK && k != (int)measured->schedule)
+			status = add_row(rows, &change, err);
+	}
+	for (int twice = 0; twice < 2 && status == ST_OK; twice++) {
+		const struct report_whatif_change change = {
+			.microbatches =
+				twice ? measured->microbatches * 2 : measured->microbatches / 2};
+
+		if (change.microbatches > 0)
+			status = add_row(rows, &change, err);
+	}
+	return status;
+}
+
+static enum status look(struct rows *rows, const struct whatif_line *line, struct err *err)
+{
+	struct report_whatif_row *row = &rows->row[0];
+
+	*row = (struct report_whatif_row){.measured = true,
+					  .prediction = *report_whatif_measured(rows->whatif)};
+	rows->count = 1;
+	if (!line->changed)
+		return add_all(rows, err);
+	rows->count = 2;
+	return report_whatif_predict(&rows->row[1].prediction, rows->whatif, &line->change, err);
+}
+
+/* --- printing ----------------------------------------------------------------------------------
+ */
+
+/* Words of @text, no line longer than @width where words allow. */
+static void print_folded(const char *text, int width)
+{
+	int at = 2;
+
+	fputs(" ", stdout);
+	while (*text) {
+		const int length = (int)strcspn(text, " ");
+
+		if (at + 1 + length > width && width > 0 && at > 3) {
+			fputs("\n   ", stdout);
+			at = 3;
+		}
+		printf(" %.*s", length, text);
+		at += 1 + length;
+		text += length;
+		text += *text == ' ';
+	}
+	fputs("\n", stdout);
+}
+
+static void print_below(const struct rows *rows, int width)
+{
+	uint32_t assumptions = 0;
+	bool legal = true;
+
+	for (int i = 1; i < rows->count; i++) {
+		assumptions |= rows->row[i].prediction.assumptions;
+		legal &= !*rows->row[i].why_not;
+	}
+	if (*rows->row[rows->count - 1].prediction.split) {
+		printf("Stages begin at:\n");
+		print_folded(rows->row[rows->count - 1].prediction.split, width);
+	}
+	if (!legal)
+		printf("Not legal:\n");
+	for (int i = 1; i < rows->count; i++)
+		if (*rows->row[i].why_not)
+			print_folded(rows->row[i].why_not, width);
+	if (rows->unfinished)
+		printf("%s\n", rows->unfinished);
+	printf("Assumed:\n");
+	for (int i = 0; i < REPORT_WHATIF_ASSUMPTIONS; i++)
+		if (assumptions & 1u << i)
+			print_folded(report_whatif_assumption((enum report_whatif_assumption)i),
+				     width);
+}
+
+static enum status print(const struct rows *rows, const struct whatif_line *line, struct err *err)
+{
+	const bool text = !line->csv && !line->json;
+	const struct report_render_params params = {
+		.format = line->csv    ? REPORT_AS_CSV
+			  : line->json ? REPORT_AS_JSON
+				       : REPORT_AS_TEXT,
+		.width = line->width >= 0 ? line->width : cli_width(stdout),
+		.tool = "ipu-report",
+		.terminal = isatty(STDOUT_FILENO) == 1,
+		.bold = cli_colour(stdout, line->color),
+	};
+	struct report_table table;
+	enum status status = report_whatif_table(
+		&table, rows->row, rows->count, line->columns || text ? line->columns : "all", err);
+
+	if (status != ST_OK)
+		return status;
+	status = report_render(&table, &params, stdout, err);
+	report_table_free(&table);
+	if (status == ST_OK && text)
+		print_below(rows, params.width);
+	return status;
+}
+
+/* --- the command -------------------------------------------------------------------------------
+ */
+
+static enum status open_inputs(struct report_whatif **out, const struct whatif_line *line,
+			       struct rows *rows, char unfinished[REPORT_UNFINISHED_SIZE],
+			       struct err *err)
+{
+	const enum report_whatif_clock clock = line->clock && !strcmp(line->clock, "host")
+						       ? REPORT_WHATIF_HOST
+						       : REPORT_WHATIF_DEVICE;
+	struct ips_report *report;
+	enum status status;
+
+	*out = NULL;
+	if (!line->path)
+		return report_find_suggest(".", report_whatif_cli.name, "no report given", err);
+	status = report_find_check(line->path, report_whatif_cli.name, err);
+	if (status == ST_OK)
+		status = report_public_open(&report, line->path, err);
+	if (status != ST_OK)
+		return status;
+	rows->unfinished = report__unfinished(report_public_db(report), unfinished);
+	status = report_whatif_open(out, report_public_db(report), clock, err);
+	ips_report_close(report);
+	return status;
+}
+
+static enum status run(const struct whatif_line *line, struct err *err)
+{
+	struct rows rows = {.row = mem_calloc(ROWS_MAX, sizeof(*rows.row))};
+	char unfinished[REPORT_UNFINISHED_SIZE];
+	struct report_whatif *whatif = NULL;
+	enum status status =
+		rows.row ? open_inputs(&whatif, line, &rows, unfinished, err) : err_nomem(err);
+
+	rows.whatif = whatif;
+	if (status == ST_OK)
+		status = look(&rows, line, err);
+	if (status == ST_OK)
+		status = print(&rows, line, err);
+	report_whatif_close(whatif);
+	mem_free(rows.row);
+	return status;
+}
+
+int report_whatif_command(int argc, char **argv)
+{
+	struct whatif_line line;
+	struct err err = {0};
+	enum status status;
+
+	if (cli_standard(&report_whatif_cli, argc, argv, stdout))
+		return 0;
+	status = parse(&line, argc, argv, &err);
+	if (status == ST_OK)
+		status = run(&line, &err);
+	return status == ST_OK ? 0 : cli_fail(&report_whatif_cli, &err);
+}

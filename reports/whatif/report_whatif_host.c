@@ -1,0 +1,222 @@
+/*
+ * The host clock: the mean times of stages as they were measured, on as many cores as there are
+ * IPUs.
+ *
+ * Threading: any once read. Ownership: the inputs' arena.
+ */
+#include <math.h>
+
+#include "common/mem.h"
+#include "reports/summary/report_sums.h"
+#include "reports/whatif/report_whatif_internal.h"
+
+/* A long run is sampled. */
+#define SUMS_BUDGET_NS UINT64_C(300000000)
+
+/* --- reading -----------------------------------------------------------------------------------
+ */
+
+static enum status take_times(struct report_whatif *whatif, struct report_sums *sums,
+			      struct err *err)
+{
+	struct whatif_host *host = &whatif->host;
+	const size_t stages = (size_t)whatif->stages;
+
+	host->forward = arena_alloc(&whatif->arena, stages, sizeof(*host->forward));
+	host->backward = arena_alloc(&whatif->arena, stages, sizeof(*host->backward));
+	whatif->device = arena_alloc(&whatif->arena, stages, sizeof(*whatif->device));
+	if (!host->forward || !host->backward || !whatif->device)
+		return err_nomem(err);
+	for (int s = 0; s < whatif->stages; s++) {
+		const struct report_stage_sum *sum = report_sums_stage(sums, s);
+		double count, update;
+
+		if (!sum)
+			return err_nomem(err);
+		if (sum->count < 1)
+			return err_set(err, ST_NOTFOUND,
+				       "the recording has no host times of stage %d", s);
+		count = (double)sum->count;
+		host->forward[s] = (double)sum->forward_ns[0] / count;
+		host->backward[s] = (double)sum->backward_ns[0] / count;
+		update = (double)sum->update_ns[0] / count * (double)whatif->measured.microbatches;
+		host->update = fmax(host->update, update);
+		whatif->device[s] =
+			sum->ipu >= 0 && sum->ipu < IPU_PIPELINE_STAGES_MAX ? (int)sum->ipu : s;
+		if (whatif->device[s] >= whatif->ipus)
+			whatif->ipus = whatif->device[s] + 1;
+	}
+	return ST_OK;
+}
+
+static enum status take_run(struct report_whatif *whatif, const struct prof_query *query,
+			    void *user, struct err *err)
+{
+	struct report_whatif_prediction *measured = &whatif->measured;
+
+	(void)user;
+	(void)err;
+	measured->run_ns = llround(prof_column_real(query, 0));
+	return ST_OK;
+}
+
+static enum status take_bubble(struct report_whatif *whatif, const struct prof_query *query,
+			       void *user, struct err *err)
+{
+	struct report_whatif_prediction *measured = &whatif->measured;
+
+	(void)user;
+	(void)err;
+	measured->makespan_ns = llround(prof_column_real(query, 0));
+	measured->busy_ns = llround(prof_column_real(query, 1));
+	measured->idle_fraction = prof_column_real(query, 2);
+	measured->bubble_rate = prof_column_real(query, 3);
+	measured->bubble_over_ideal = prof_column_real(query, 4);
+	if (prof_column_int(query, 5) > 0)
+		whatif->host.oversubscribed = true;
+	return ST_OK;
+}
+
+static enum status theory(struct ipu_bubble *out, const struct ipu_schedule_params *params,
+			  const double *forward, const double *backward, struct err *err)
+{
+	struct ipu_schedule *schedule;
+	enum status status = ipu_schedule_new(&schedule, params, err);
+
+	if (status != ST_OK)
+		return status;
+	status = ipu_bubble_theory(schedule, forward, backward, false, out, err);
+	ipu_schedule_free(schedule);
+	return status;
+}
+
+/* How far the measured run is from theory. */
+static enum status compare(struct report_whatif *whatif, struct err *err)
+{
+	struct whatif_host *host = &whatif->host;
+	struct report_whatif_prediction *measured = &whatif->measured;
+	const struct ipu_schedule_params params = {.kind = whatif->schedule,
+						   .stages = whatif->stages,
+						   .microbatches = (int)measured->microbatches,
+						   .training = true,
+						   .ipus = whatif->ipus,
+						   .device = whatif->device};
+	struct ipu_bubble ideal;
+	enum status status = theory(&ideal, &params, host->forward, host->backward, err);
+
+	if (status != ST_OK)
+		return status;
+	host->waits = ideal.makespan_ns > 0 && measured->makespan_ns > 0
+			      ? (double)measured->makespan_ns / (double)ideal.makespan_ns
+			      : 1;
+	host->rest_ns = fmax(0, (double)measured->run_ns - (double)measured->makespan_ns);
+	measured->update_ns = llround(host->update);
+	for (int s = 0; s < whatif->stages; s++) {
+		const int64_t both = llround(host->forward[s] + host->backward[s]);
+
+		if (both <= measured->slowest_ns)
+			continue;
+		measured->slowest_ns = both;
+		measured->slowest = s;
+	}
+	whatif->assumptions = 1u << REPORT_WHATIF_HOST_MEANS | 1u << REPORT_WHATIF_HOST_WAITS;
+	if (host->oversubscribed)
+		whatif->assumptions |= 1u << REPORT_WHATIF_HOST_CORES;
+	return ST_OK;
+}
+
+enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db, struct err *err)
+{
+	struct report_sums sums = {0};
+	enum status status = report_sums_add(&sums, db, SUMS_BUDGET_NS, err);
+
+	if (status == ST_OK)
+		status = take_times(whatif, &sums, err);
+	report_sums_free(&sums);
+	if (status == ST_OK)
+		status = report__whatif_rows(
+			whatif, db,
+			"SELECT sum(dur_ns) * 1.0 / sum(updates) FROM executions "
+			"WHERE mode = 'train' AND updates > 0 AND dur_ns > 0 "
+			"HAVING sum(updates) > 0",
+			take_run, NULL, err);
+	if (status == ST_OK && whatif->measured.run_ns < 1)
+		status = err_set(err, ST_NOTFOUND,
+				 "no execution of a training was finished: nothing to go by");
+	if (status == ST_OK)
+		status = report__whatif_rows(
+			whatif, db,
+			"SELECT avg(makespan_ns), avg(busy_ns), avg(idle_fraction), "
+			"avg(bubble_rate), avg(bubble_over_ideal), max(oversubscribed) FROM "
+			"(SELECT * FROM bubbles WHERE clock = 'host' AND mode = 'train' LIMIT "
+			"100000) HAVING count(*) > 0",
+			take_bubble, NULL, err);
+	return status == ST_OK ? compare(whatif, err) : status;
+}
+
+/* --- predicting --------------------------------------------------------------------------------
+ */
+
+static enum status predict_ideal(struct report_whatif_prediction *out,
+				 const struct report_whatif *whatif, const struct whatif_plan *plan,
+				 struct err *err)
+{
+	const struct whatif_host *host = &whatif->host;
+	const struct ipu_schedule_params params = {.kind = report__whatif_schedule(plan->kind),
+						   .stages = plan->stages,
+						   .microbatches = (int)plan->microbatches,
+						   .training = true,
+						   .ipus = plan->ipus,
+						   .device = plan->device};
+	struct ipu_bubble ideal;
+	enum status status = theory(&ideal, &params, host->forward, host->backward, err);
+
+	if (status != ST_OK)
+		return status;
+	out->makespan_ns = ideal.makespan_ns;
+	out->busy_ns = ideal.busy_ns;
+	out->bubble_rate = ideal.bubble_rate;
+	return ST_OK;
+}
+
+static enum status predict_comparison(struct report_whatif_prediction *out,
+				      const struct report_whatif *whatif,
+				      const struct whatif_plan *plan, struct err *err)
+{
+	const struct whatif_host *host = &whatif->host;
+	double *weights = arena_alloc(plan->arena, (size_t)plan->stages, sizeof(*weights));
+
+	if (!weights)
+		return err_nomem(err);
+	for (int s = 0; s < plan->stages; s++)
+		weights[s] = host->backward[s] / 2;
+	return report__whatif_pipeline(out, plan, host->forward, host->backward, weights, 0, err);
+}
+
+enum status report__whatif_host_predict(struct report_whatif_prediction *out,
+					const struct report_whatif *whatif,
+					const struct whatif_plan *plan, struct err *err)
+{
+	const struct whatif_host *host = &whatif->host;
+	double whole;
+	enum status status;
+
+	if (plan->resplit)
+		return err_set(err, ST_INVALID,
+			       "--split: the host's times are not known by layer (--clock device)");
+	status = plan->comparison ? predict_comparison(out, whatif, plan, err)
+				  : predict_ideal(out, whatif, plan, err);
+	if (status != ST_OK)
+		return status;
+	/* As far from theory as the run was. */
+	out->makespan_ns = llround((double)out->makespan_ns * host->waits);
+	out->bubble_rate = 1 - (1 - out->bubble_rate) / host->waits;
+	whole = (double)out->makespan_ns * plan->ipus;
+	out->idle_fraction = 1 - (double)out->busy_ns / whole;
+	out->bubble_over_ideal = (whole - (double)out->busy_ns) / (double)out->busy_ns;
+	out->run_ns = out->makespan_ns + llround(host->rest_ns);
+	out->update_ns = llround(host->update);
+	out->slowest = whatif->measured.slowest;
+	out->slowest_ns = whatif->measured.slowest_ns;
+	return ST_OK;
+}

@@ -1,0 +1,206 @@
+/*
+ * Predictions as rows. Threading: none. Ownership: the table's arena.
+ */
+#include "reports/whatif/report_whatif_table.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/table/report_choice.h"
+
+enum {
+	COLUMN_KIND,
+	COLUMN_SCHEDULE,
+	COLUMN_STAGES,
+	COLUMN_MICRO_BATCHES,
+	COLUMN_REPLICAS,
+	COLUMN_TARGET,
+	COLUMN_WEIGHT_UPDATE,
+	COLUMN_STEP,
+	COLUMN_OPTIMIZER,
+	COLUMN_SAMPLES,
+	COLUMN_SPEEDUP,
+	COLUMN_MAKESPAN,
+	COLUMN_BUSY,
+	COLUMN_IDLE,
+	COLUMN_RATE,
+	COLUMN_OVER_IDEAL,
+	COLUMN_SLOWEST,
+	COLUMN_SLOWEST_NS,
+	COLUMN_SPLIT,
+	COLUMN_WHY_NOT,
+	COLUMN_ASSUMPTIONS,
+	COLUMNS
+};
+
+static const struct {
+	struct report_column column;
+	bool people; /* shown in text */
+} whatif_columns[] = {
+	[COLUMN_KIND] = {{"kind", REPORT_TEXT}, true},
+	[COLUMN_SCHEDULE] = {{"schedule", REPORT_TEXT}, true},
+	[COLUMN_STAGES] = {{"stages", REPORT_NUMBER}, true},
+	[COLUMN_MICRO_BATCHES] = {{"micro_batches", REPORT_NUMBER}, true},
+	[COLUMN_REPLICAS] = {{"replicas", REPORT_NUMBER}, true},
+	[COLUMN_TARGET] = {{"target", REPORT_TEXT}, true},
+	[COLUMN_WEIGHT_UPDATE] = {{"weight_update_ns", REPORT_NS}, true},
+	[COLUMN_STEP] = {{"step_ns", REPORT_NS}, true},
+	[COLUMN_OPTIMIZER] = {{"optimizer_ns", REPORT_NS}, false},
+	[COLUMN_SAMPLES] = {{"samples_second", REPORT_COUNT}, true},
+	[COLUMN_SPEEDUP] = {{"speedup", REPORT_REAL}, false},
+	[COLUMN_MAKESPAN] = {{"makespan_ns", REPORT_NS}, false},
+	[COLUMN_BUSY] = {{"busy_ns", REPORT_NS}, false},
+	[COLUMN_IDLE] = {{"idle_fraction", REPORT_FRACTION}, true},
+	[COLUMN_RATE] = {{"bubble_rate", REPORT_FRACTION}, true},
+	[COLUMN_OVER_IDEAL] = {{"bubble_over_ideal", REPORT_FRACTION}, true},
+	[COLUMN_SLOWEST] = {{"slowest_stage", REPORT_NUMBER}, false},
+	[COLUMN_SLOWEST_NS] = {{"slowest_stage_ns", REPORT_NS}, false},
+	[COLUMN_SPLIT] = {{"split", REPORT_TEXT}, false},
+	[COLUMN_WHY_NOT] = {{"why_not", REPORT_TEXT}, false},
+	[COLUMN_ASSUMPTIONS] = {{"assumptions", REPORT_TEXT}, false},
+};
+_Static_assert(ARRAY_LEN(whatif_columns) == COLUMNS, "columns out of step");
+
+static struct report_cell of_text(const char *text)
+{
+	return (struct report_cell){.type = text && *text ? PROF_TEXT : PROF_NULL, .text = text};
+}
+
+static struct report_cell of_number(int64_t value)
+{
+	return (struct report_cell){.type = value > 0 ? PROF_INT : PROF_NULL, .integer = value};
+}
+
+static struct report_cell of_real(double value)
+{
+	return (struct report_cell){.type = isnan(value) ? PROF_NULL : PROF_REAL, .real = value};
+}
+
+/* One after the other, a blank between. */
+static const char *assumptions_text(struct arena *arena, uint32_t assumptions)
+{
+	const char *text = "";
+
+	for (int i = 0; text && i < REPORT_WHATIF_ASSUMPTIONS; i++)
+		if (assumptions & 1u << i)
+			text = arena_printf(
+				arena, "%s%s%s", text, *text ? " " : "",
+				report_whatif_assumption((enum report_whatif_assumption)i));
+	return text;
+}
+
+/* What was asked for. */
+static void fill_change(struct report_cell cells[COLUMNS],
+			const struct report_whatif_prediction *from)
+{
+	cells[COLUMN_SCHEDULE] =
+		of_text(from->pipelined ? ipu_pipeline_name(from->schedule) : "none");
+	cells[COLUMN_STAGES] = of_number(from->stages);
+	cells[COLUMN_MICRO_BATCHES] = of_number(from->microbatches);
+	cells[COLUMN_REPLICAS] = of_number(from->replicas);
+	cells[COLUMN_TARGET] = of_text(from->target);
+}
+
+static void fill_figures(struct report_cell cells[COLUMNS],
+			 const struct report_whatif_prediction *from,
+			 const struct report_whatif_prediction *measured)
+{
+	cells[COLUMN_WEIGHT_UPDATE] = of_number(from->run_ns);
+	cells[COLUMN_STEP] = of_number(llround(from->step_ns));
+	cells[COLUMN_OPTIMIZER] = of_number(from->update_ns);
+	cells[COLUMN_SAMPLES] = of_number(llround(from->samples_second));
+	cells[COLUMN_SPEEDUP] = of_real(from->samples_second / measured->samples_second);
+	cells[COLUMN_MAKESPAN] = of_number(from->makespan_ns);
+	cells[COLUMN_BUSY] = of_number(from->busy_ns);
+	cells[COLUMN_IDLE] = of_real(from->idle_fraction);
+	cells[COLUMN_RATE] = of_real(from->bubble_rate);
+	cells[COLUMN_OVER_IDEAL] = of_real(from->bubble_over_ideal);
+	cells[COLUMN_SLOWEST] = (struct report_cell){.type = PROF_INT, .integer = from->slowest};
+	cells[COLUMN_SLOWEST_NS] = of_number(from->slowest_ns);
+}
+
+static int fill_row(struct report_cell cells[COLUMNS], struct arena *arena,
+		    const struct report_whatif_row *row, const struct report_whatif_row *first)
+{
+	const struct report_whatif_prediction *from = &row->prediction;
+	const char *split = arena_strdup(arena, from->split);
+	const char *why = arena_strdup(arena, row->why_not);
+	const char *assumptions = assumptions_text(arena, from->assumptions);
+
+	memset(cells, 0, COLUMNS * sizeof(*cells));
+	if (!split || !why || !assumptions)
+		return -1;
+	cells[COLUMN_KIND] = of_text(row->measured      ? "measured"
+				     : from->comparison ? "comparison"
+							: "predicted");
+	fill_change(cells, from);
+	if (!*why)
+		fill_figures(cells, from, &first->prediction);
+	cells[COLUMN_SPLIT] = of_text(split);
+	cells[COLUMN_WHY_NOT] = of_text(why);
+	cells[COLUMN_ASSUMPTIONS] = of_text(assumptions);
+	return 0;
+}
+
+/* Which columns, in which order. */
+static enum status choose(int **out, int *count, const char *columns, struct arena *arena,
+			  struct err *err)
+{
+	const char *names[COLUMNS];
+	const struct report_names all = {names, COLUMNS};
+
+	for (int c = 0; c < COLUMNS; c++)
+		names[c] = whatif_columns[c].column.name;
+	if (columns && strcmp(columns, "all") != 0)
+		return report__choose_columns(out, count, &all, columns, arena, err);
+	*count = 0;
+	*out = arena_alloc(arena, COLUMNS, sizeof(**out));
+	if (!*out)
+		return err_nomem(err);
+	for (int c = 0; c < COLUMNS; c++)
+		if (columns || whatif_columns[c].people)
+			(*out)[(*count)++] = c;
+	return ST_OK;
+}
+
+static enum status fill(struct report_table *out, const struct report_whatif_row *rows, int count,
+			const char *columns, struct err *err)
+{
+	struct report_cell cells[COLUMNS];
+	int *chosen;
+	enum status status = choose(&chosen, &out->column_count, columns, &out->arena, err);
+
+	if (status != ST_OK)
+		return status;
+	out->columns = arena_alloc(&out->arena, (size_t)out->column_count, sizeof(*out->columns));
+	out->cells = arena_alloc(&out->arena, (size_t)count * (size_t)out->column_count,
+				 sizeof(*out->cells));
+	if (!out->columns || !out->cells)
+		return err_nomem(err);
+	for (int c = 0; c < out->column_count; c++)
+		out->columns[c] = whatif_columns[chosen[c]].column;
+	for (int i = 0; i < count; i++) {
+		if (fill_row(cells, &out->arena, &rows[i], &rows[0]))
+			return err_nomem(err);
+		for (int c = 0; c < out->column_count; c++)
+			out->cells[i * out->column_count + c] = cells[chosen[c]];
+	}
+	out->row_count = count;
+	return ST_OK;
+}
+
+enum status report_whatif_table(struct report_table *out, const struct report_whatif_row *rows,
+				int count, const char *columns, struct err *err)
+{
+	enum status status;
+
+	*out = (struct report_table){.name = "what-if"};
+	if (arena_init(&out->arena, 0))
+		return err_nomem(err);
+	status = fill(out, rows, count, columns, err);
+	if (status != ST_OK)
+		report_table_free(out);
+	return status;
+}
