@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <inttypes.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -568,6 +569,26 @@ bool cli_colour(FILE *stream, const char *when)
 	if (!term || !strcmp(term, "dumb"))
 		return false;
 	return isatty(fileno(stream)) == 1;
+}
+
+enum status cli_number(const char *name, const char *value, int64_t least, int64_t greatest,
+		       int64_t *out, struct err *err)
+{
+	long long number;
+
+	if (!str_to_int(value, &number) || number < least || number > greatest) {
+		err_set(err, ST_INVALID, "%s: \"%s\" is not a number from %" PRId64, name, value,
+			least);
+		if (err && greatest != INT64_MAX) {
+			const size_t length = strlen(err->text);
+
+			snprintf(err->text + length, sizeof(err->text) - length, " to %" PRId64,
+				 greatest);
+		}
+		return ST_INVALID;
+	}
+	*out = number;
+	return ST_OK;
 }
 
 int cli_width(FILE *stream)

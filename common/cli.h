@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "common/err.h"
@@ -73,6 +74,10 @@ enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more
 
 /* Where argv asks for --help, --version, --completion or --man: print it and return true. */
 bool cli_standard(const struct cli_command *command, int argc, char **argv, FILE *out);
+
+/* The number that @value says, from @least to @greatest; @name is the option's. */
+enum status cli_number(const char *name, const char *value, int64_t least, int64_t greatest,
+		       int64_t *out, struct err *err);
 
 void cli_help(const struct cli_command *command, FILE *out);
 

@@ -166,18 +166,6 @@ struct command_line {
 /* --- arguments ---------------------------------------------------------------------------------
  */
 
-static enum status command_number(const struct cli_argument *argument, int64_t greatest,
-				  int64_t *out, struct err *err)
-{
-	long long value;
-
-	if (!str_to_int(argument->value, &value) || value < 0 || value > greatest)
-		return err_set(err, ST_INVALID, "%s: \"%s\" is not a number from 0", argument->name,
-			       argument->value);
-	*out = value;
-	return ST_OK;
-}
-
 static enum status command_where(struct report_choice *choice, const char *condition,
 				 struct err *err)
 {
@@ -217,10 +205,11 @@ static enum status command_option(struct command_line *line, const struct cli_ar
 		line->choice.sql = true;
 		break;
 	case OPTION_LIMIT:
-		status = command_number(argument, INT64_MAX, &line->limit, err);
+		status = cli_number(argument->name, argument->value, 0, INT64_MAX, &line->limit,
+				    err);
 		break;
 	case OPTION_WIDTH:
-		status = command_number(argument, 100000, &width, err);
+		status = cli_number(argument->name, argument->value, 0, 100000, &width, err);
 		line->width = (int)width;
 		break;
 	case OPTION_COLOR:

@@ -247,9 +247,11 @@ static char *section_of(const char *document, const char *name)
 
 	snprintf(heading, sizeof(heading), "### `%s`\n", name);
 	start = strstr(document, heading);
-	if (!start)
+	if (!start) {
 		fail_msg("docs/reports.md has no section on %s", name);
-	end = strstr(start + 4, "\n### ");
+		return NULL;
+	}
+	end = strstr(start + strlen(heading) - 1, "\n### ");
 	return end ? strndup(start, (size_t)(end - start)) : strdup(start);
 }
 

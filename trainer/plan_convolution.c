@@ -85,14 +85,14 @@ static enum status read_pair(const struct cli_argument *argument, int64_t out[2]
 	enum status status;
 
 	if (cross == NULL || (size_t)(cross - argument->value) >= sizeof(first)) {
-		status = plan_read_size(argument->name, argument->value, SIZE_MOST, &out[0], err);
+		status = cli_number(argument->name, argument->value, 1, SIZE_MOST, &out[0], err);
 		out[1] = out[0];
 		return status;
 	}
 	str_copy(first, (size_t)(cross - argument->value) + 1, argument->value);
-	status = plan_read_size(argument->name, first, SIZE_MOST, &out[0], err);
+	status = cli_number(argument->name, first, 1, SIZE_MOST, &out[0], err);
 	if (status == ST_OK)
-		status = plan_read_size(argument->name, cross + 1, SIZE_MOST, &out[1], err);
+		status = cli_number(argument->name, cross + 1, 1, SIZE_MOST, &out[1], err);
 	return status;
 }
 
@@ -104,14 +104,13 @@ static enum status read_option(void *asked, const struct cli_argument *argument,
 
 	switch (row) {
 	case OPTION_BATCH:
-		return plan_read_size(argument->name, argument->value, SIZE_MOST, &conv->batch,
-				      err);
+		return cli_number(argument->name, argument->value, 1, SIZE_MOST, &conv->batch, err);
 	case OPTION_IN:
-		return plan_read_size(argument->name, argument->value, SIZE_MOST,
-				      &conv->in_channels, err);
+		return cli_number(argument->name, argument->value, 1, SIZE_MOST, &conv->in_channels,
+				  err);
 	case OPTION_OUT:
-		return plan_read_size(argument->name, argument->value, SIZE_MOST,
-				      &conv->out_channels, err);
+		return cli_number(argument->name, argument->value, 1, SIZE_MOST,
+				  &conv->out_channels, err);
 	case OPTION_FIELD:
 		return read_pair(argument, conv->in, err);
 	case OPTION_KERNEL:
@@ -121,8 +120,8 @@ static enum status read_option(void *asked, const struct cli_argument *argument,
 	case OPTION_DILATION:
 		return read_pair(argument, conv->dilation, err);
 	case OPTION_GROUPS:
-		return plan_read_size(argument->name, argument->value, SIZE_MOST, &conv->groups,
-				      err);
+		return cli_number(argument->name, argument->value, 1, SIZE_MOST, &conv->groups,
+				  err);
 	case OPTION_PADDING:
 		request->padding = argument->value;
 		return ST_OK;

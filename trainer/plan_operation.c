@@ -19,18 +19,6 @@ void plan_request_defaults(struct plan_request *request)
 		.target = "ipu2", .dtype = IPU_FLOAT32, .partials = IPU_FLOAT32, .memory = 0.6};
 }
 
-enum status plan_read_size(const char *name, const char *text, int64_t most, int64_t *out,
-			   struct err *err)
-{
-	long long value;
-
-	if (!str_to_int(text, &value) || value < 1 || value > most)
-		return err_set(err, ST_INVALID, "%s: \"%s\" is not a number from 1 to %lld", name,
-			       text, (long long)most);
-	*out = value;
-	return ST_OK;
-}
-
 static enum status read_memory(const struct cli_argument *argument, double *out, struct err *err)
 {
 	if (!str_to_double(argument->value, out) || !(*out > 0 && *out <= 1))
@@ -52,8 +40,8 @@ enum status plan_request_read(struct plan_request *request, int row,
 		request->target = argument->value;
 		return ST_OK;
 	case PLAN_OPTION_TILES:
-		return plan_read_size(argument->name, argument->value, INT32_MAX, &request->tiles,
-				      err);
+		return cli_number(argument->name, argument->value, 1, INT32_MAX, &request->tiles,
+				  err);
 	case PLAN_OPTION_DTYPE:
 		request->dtype = dtype_of(argument->value);
 		return ST_OK;

@@ -56,9 +56,6 @@ void plan_request_defaults(struct plan_request *request);
 /* @row: of PLAN_OPTIONS. */
 enum status plan_request_read(struct plan_request *request, int row,
 			      const struct cli_argument *argument, struct err *err);
-/* A number from 1 to @most. */
-enum status plan_read_size(const char *name, const char *text, int64_t most, int64_t *out,
-			   struct err *err);
 
 /* An operation that was asked for, and how its shapes are said. */
 struct plan_question {

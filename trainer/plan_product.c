@@ -46,8 +46,8 @@ static enum status read_request(struct product_request *request, int argc, char 
 			request->partials = request->partials || row == PLAN_OPTION_PARTIALS;
 			status = plan_request_read(&request->plan, row, &argument, err);
 		} else if (request->sizes < SIZES) {
-			status = plan_read_size(names[request->sizes], argument.value, SIZE_MOST,
-						&request->size[request->sizes], err);
+			status = cli_number(names[request->sizes], argument.value, 1, SIZE_MOST,
+					    &request->size[request->sizes], err);
 			request->sizes++;
 		} else {
 			status = err_set(err, ST_INVALID,

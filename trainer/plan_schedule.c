@@ -117,13 +117,11 @@ struct request {
 static enum status read_count(const struct cli_argument *argument, int most, int *out,
 			      struct err *err)
 {
-	long long value;
+	int64_t value = *out;
+	enum status status = cli_number(argument->name, argument->value, 1, most, &value, err);
 
-	if (!str_to_int(argument->value, &value) || value < 1 || value > most)
-		return err_set(err, ST_INVALID, "%s: \"%s\" is not a number from 1 to %d",
-			       argument->name, argument->value, most);
 	*out = (int)value;
-	return ST_OK;
+	return status;
 }
 
 /* One time of a list: @length bytes of @text. */

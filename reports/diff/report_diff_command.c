@@ -19,6 +19,7 @@
 #include "reports/report_verbs.h"
 
 #define LIMIT_DEFAULT 20
+#define WIDTH_MOST    100000
 #define NAMED_MAX     3 /* regressions that the closing line names */
 
 enum {
@@ -118,17 +119,6 @@ static enum status diff_gate(const char *text, double *out, struct err *err)
 	return ST_OK;
 }
 
-static enum status diff_count(const struct cli_argument *argument, int64_t *out, struct err *err)
-{
-	long long value;
-
-	if (!str_to_int(argument->value, &value) || value < 0 || value > 1000000000)
-		return err_set(err, ST_INVALID, "%s: \"%s\" is not a number from 0", argument->name,
-			       argument->value);
-	*out = value;
-	return ST_OK;
-}
-
 static enum status diff_option(struct diff_line *line, const struct cli_argument *argument,
 			       struct err *err)
 {
@@ -149,7 +139,7 @@ static enum status diff_option(struct diff_line *line, const struct cli_argument
 		how->all = true;
 		break;
 	case OPTION_LIMIT:
-		return diff_count(argument, &how->limit, err);
+		return cli_number(argument->name, argument->value, 0, INT64_MAX, &how->limit, err);
 	case OPTION_CSV:
 	case OPTION_JSON:
 		if (how->render.format != REPORT_AS_TEXT)
@@ -158,7 +148,7 @@ static enum status diff_option(struct diff_line *line, const struct cli_argument
 										   : REPORT_AS_JSON;
 		break;
 	case OPTION_WIDTH:
-		status = diff_count(argument, &width, err);
+		status = cli_number(argument->name, argument->value, 0, WIDTH_MOST, &width, err);
 		line->width = status == ST_OK ? (int)width : -1;
 		break;
 	case OPTION_COLOR:

@@ -18,36 +18,9 @@
 
 #define WIDTH_DEFAULT 80
 #define WIDTH_MOST    100 /* longer lines are hard to read */
-#define INDENT        2
 
 /* --- text --------------------------------------------------------------------------------------
  */
-
-/* Words of @text after @label, which stands once; lines of at most @width columns. */
-static void print_folded(FILE *out, const char *label, const char *text, int width)
-{
-	int at = INDENT + report__width(label);
-
-	fprintf(out, "%*s%s", INDENT, "", label);
-	while (*text) {
-		const int bytes = (int)strcspn(text, " ");
-		char word[2048];
-
-		snprintf(word, sizeof(word), "%.*s", bytes, text);
-		for (char *c = word; *c; c++)
-			if ((unsigned char)*c < 0x20 || *c == 0x7f)
-				*c = '?';
-		if (at + 1 + report__width(word) > width && at > INDENT + 2) {
-			fprintf(out, "\n%*s", INDENT + 1, "");
-			at = INDENT + 1;
-		}
-		fprintf(out, "%s%s", at > INDENT ? " " : "", word);
-		at += (at > INDENT) + report__width(word);
-		text += bytes;
-		text += strspn(text, " ");
-	}
-	fputc('\n', out);
-}
 
 /* "step 103 us -> 91 us, idle 55.17 % -> 48.1 %" */
 static void add_pair(struct str *text, const char *name, const double pair[2],
@@ -80,16 +53,16 @@ static void print_one(FILE *out, const struct report_insight *insight, int width
 		 insight->subject ? insight->subject_kind : "", insight->subject ? " " : "",
 		 insight->subject ? insight->subject : "");
 	fputc('\n', out);
-	print_folded(out, "", head, width);
-	print_folded(out, " ", insight->sentence, width);
+	report__fold(out, "", head, width);
+	report__fold(out, " ", insight->sentence, width);
 	if (insight->remedy)
-		print_folded(out, "  Do:", insight->remedy, width);
+		report__fold(out, "  Do:", insight->remedy, width);
 	str_clear(expected);
 	add_pair(expected, "step", gain->step_ns, REPORT_NS);
 	add_pair(expected, "idle", gain->idle_fraction, REPORT_FRACTION);
 	add_pair(expected, "always live", gain->bytes, REPORT_BYTES);
 	if (expected->length)
-		print_folded(out, "  Predicted:", str_peek(expected), width);
+		report__fold(out, "  Predicted:", str_peek(expected), width);
 }
 
 static void print_head(FILE *out, const struct report_insights *insights)
@@ -131,7 +104,7 @@ enum status report_insights_print(const struct report_insights *insights, int wi
 	}
 	if (insights->not_looked) {
 		fputs("\nNot looked for, as the recording lacks it\n", out);
-		print_folded(out, " ", insights->not_looked, width);
+		report__fold(out, " ", insights->not_looked, width);
 	}
 	failed = expected.failed;
 	str_free(&expected);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/arena.h"
 #include "common/err.h"
@@ -49,6 +50,10 @@ int report__width(const char *text);
 
 /* The length in bytes of what of @text fits into @columns. */
 int report__cut(const char *text, int columns);
+
+/* The words of @text after @label, which stands once, in lines of at most @width columns (0: one
+ * line), indented. */
+void report__fold(FILE *out, const char *label, const char *text, int width);
 
 /* The health of a run, into a summary whose arena is there. */
 struct report_summary;

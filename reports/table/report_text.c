@@ -17,10 +17,11 @@
 #include "common/str.h"
 #include "common/utf8.h"
 
-#define GAP       2  /* blanks between columns */
-#define TEXT_MIN  12 /* columns that a cut text keeps */
-#define CELL_SIZE 4096
-#define HEAD_ROWS 8 /* lines of a broken heading */
+#define GAP         2  /* blanks between columns */
+#define TEXT_MIN    12 /* columns that a cut text keeps */
+#define CELL_SIZE   4096
+#define FOLD_INDENT 2
+#define HEAD_ROWS   8 /* lines of a broken heading */
 
 struct text_column {
 	int head, cells; /* widest heading line, widest cell */
@@ -62,6 +63,31 @@ int report__cut(const char *text, int columns)
 		width += wide;
 	}
 	return at;
+}
+
+void report__fold(FILE *out, const char *label, const char *text, int width)
+{
+	int at = FOLD_INDENT + report__width(label);
+
+	fprintf(out, "%*s%s", FOLD_INDENT, "", label);
+	while (*text) {
+		const int bytes = (int)strcspn(text, " ");
+		char word[2048];
+
+		snprintf(word, sizeof(word), "%.*s", bytes, text);
+		for (char *c = word; *c; c++)
+			if ((unsigned char)*c < 0x20 || *c == 0x7f)
+				*c = '?';
+		if (width > 0 && at + 1 + report__width(word) > width && at > FOLD_INDENT + 2) {
+			fprintf(out, "\n%*s", FOLD_INDENT + 1, "");
+			at = FOLD_INDENT + 1;
+		}
+		fprintf(out, "%s%s", at > FOLD_INDENT ? " " : "", word);
+		at += (at > FOLD_INDENT) + report__width(word);
+		text += bytes;
+		text += strspn(text, " ");
+	}
+	fputc('\n', out);
 }
 
 static const struct report_cell *text_cell(const struct report_table *table, int64_t row,

@@ -131,19 +131,6 @@ struct whatif_line {
 /* --- arguments ---------------------------------------------------------------------------------
  */
 
-static enum status read_number(const struct cli_argument *argument, int64_t least, int64_t greatest,
-			       int64_t *out, struct err *err)
-{
-	long long value;
-
-	if (!str_to_int(argument->value, &value) || value < least || value > greatest)
-		return err_set(err, ST_INVALID, "%s: \"%s\" is not a number from %lld to %lld",
-			       argument->name, argument->value, (long long)least,
-			       (long long)greatest);
-	*out = value;
-	return ST_OK;
-}
-
 static enum status take_number(struct whatif_line *line, const struct cli_argument *argument,
 			       struct err *err)
 {
@@ -153,19 +140,22 @@ static enum status take_number(struct whatif_line *line, const struct cli_argume
 
 	switch (argument->option - whatif_options) {
 	case OPTION_MICROBATCHES:
-		return read_number(argument, 1, 1 << 20, &change->microbatches, err);
+		return cli_number(argument->name, argument->value, 1, 1 << 20,
+				  &change->microbatches, err);
 	case OPTION_REPLICAS:
-		return read_number(argument, 1, 65536, &change->replicas, err);
+		return cli_number(argument->name, argument->value, 1, 65536, &change->replicas,
+				  err);
 	case OPTION_STAGES:
-		status = read_number(argument, 1, IPU_PIPELINE_STAGES_MAX, &small, err);
+		status = cli_number(argument->name, argument->value, 1, IPU_PIPELINE_STAGES_MAX,
+				    &small, err);
 		change->stages = (int)small;
 		return status;
 	case OPTION_CHUNKS:
-		status = read_number(argument, 2, 1024, &small, err);
+		status = cli_number(argument->name, argument->value, 2, 1024, &small, err);
 		change->chunks = (int)small;
 		return status;
 	default:
-		status = read_number(argument, 0, 100000, &small, err);
+		status = cli_number(argument->name, argument->value, 0, 100000, &small, err);
 		line->width = (int)small;
 		return status;
 	}
@@ -293,27 +283,6 @@ static enum status look(struct rows *rows, const struct whatif_line *line, struc
 /* --- printing ----------------------------------------------------------------------------------
  */
 
-/* Words of @text, no line longer than @width where words allow. */
-static void print_folded(const char *text, int width)
-{
-	int at = 2;
-
-	fputs(" ", stdout);
-	while (*text) {
-		const int length = (int)strcspn(text, " ");
-
-		if (at + 1 + length > width && width > 0 && at > 3) {
-			fputs("\n   ", stdout);
-			at = 3;
-		}
-		printf(" %.*s", length, text);
-		at += 1 + length;
-		text += length;
-		text += *text == ' ';
-	}
-	fputs("\n", stdout);
-}
-
 static void print_below(const struct rows *rows, int width)
 {
 	uint32_t assumptions = 0;
@@ -325,19 +294,20 @@ static void print_below(const struct rows *rows, int width)
 	}
 	if (*rows->row[rows->count - 1].prediction.split) {
 		printf("Stages begin at:\n");
-		print_folded(rows->row[rows->count - 1].prediction.split, width);
+		report__fold(stdout, "", rows->row[rows->count - 1].prediction.split, width);
 	}
 	if (!legal)
 		printf("Not legal:\n");
 	for (int i = 1; i < rows->count; i++)
 		if (*rows->row[i].why_not)
-			print_folded(rows->row[i].why_not, width);
+			report__fold(stdout, "", rows->row[i].why_not, width);
 	if (rows->unfinished)
 		printf("%s\n", rows->unfinished);
 	printf("Assumed:\n");
 	for (int i = 0; i < REPORT_WHATIF_ASSUMPTIONS; i++)
 		if (assumptions & 1u << i)
-			print_folded(report_whatif_assumption((enum report_whatif_assumption)i),
+			report__fold(stdout, "",
+				     report_whatif_assumption((enum report_whatif_assumption)i),
 				     width);
 }
 
