@@ -5,7 +5,6 @@
  * beside its place and then renamed: whole or not at all.
  */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +18,7 @@
 #include "common/str.h"
 #include "profiler/prof_merge.h"
 #include "reports/report_find.h"
+#include "reports/report_interrupt.h"
 #include "reports/report_verbs.h"
 
 #define PROGRESS_NS UINT64_C(200000000)
@@ -198,30 +198,11 @@ static enum status merge_check(const struct merge_line *line, struct err *err)
 /* --- watching ----------------------------------------------------------------------------------
  */
 
-static volatile sig_atomic_t merge_stopped;
-
 struct merge_progress {
 	bool shown, drawn;
 	size_t count;
 	uint64_t next_ns;
 };
-
-static void merge_on_signal(int number)
-{
-	merge_stopped = number;
-}
-
-/* The first signal ends the work and leaves nothing of it; the second ends the program. */
-static void merge_catch_signals(void)
-{
-	struct sigaction action = {.sa_handler = merge_on_signal,
-				   .sa_flags = SA_RESTART | (int)SA_RESETHAND};
-
-	sigemptyset(&action.sa_mask);
-	merge_stopped = 0;
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
 
 static bool merge_on_progress(void *user, size_t source, const char *what)
 {
@@ -235,7 +216,7 @@ static bool merge_on_progress(void *user, size_t source, const char *what)
 			source < progress->count ? source + 1 : progress->count, progress->count,
 			what);
 	}
-	return !merge_stopped;
+	return !report_interrupt_asked();
 }
 
 /* --- what was found ----------------------------------------------------------------------------
@@ -319,7 +300,7 @@ static enum status merge_write(struct merge_line *line, struct err *err)
 	struct fs_writer writer;
 	enum status status;
 
-	merge_catch_signals(); /* before there is anything to take away */
+	report_interrupt_catch(); /* before there is anything to take away */
 	status = fs_writer_open(&writer, line->file, err);
 	if (status != ST_OK)
 		return status;

@@ -33,7 +33,7 @@ endforeach()
 ipuscope_add_script(NAME walk_report LABELS golden reports)
 
 # Named reports against other queries, of runs of every kind.
-ipuscope_add_script(NAME report_numbers LABELS golden reports)
+ipuscope_add_script(NAME report_numbers LABELS golden reports release)
 
 # Two trainers at once, and ipu-monitor beside them.
 ipuscope_add_script(NAME monitor_runs LABELS golden reports)
@@ -44,7 +44,7 @@ ipuscope_add_script(NAME report_unfinished LABELS golden reports)
 # What-if against closed forms, and against runs of the trainer.
 ipuscope_add_test(NAME test_report_whatif SOURCES test_report_whatif.c
 	LIBS reports profiler PkgConfig::SQLITE LABELS unit reports)
-ipuscope_add_script(NAME report_whatif LABELS golden reports)
+ipuscope_add_script(NAME report_whatif LABELS golden reports release)
 
 # `merge`: of two trainers that ran at once.
 ipuscope_add_script(NAME report_merge LABELS golden reports)
@@ -55,21 +55,21 @@ foreach(maker IN ITEMS capture_make trace_make)
 	target_link_libraries(${maker} PRIVATE profiler ipuscope_options)
 	set_target_properties(${maker} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 endforeach()
-ipuscope_add_script(NAME report_insights LABELS golden reports)
+ipuscope_add_script(NAME report_insights LABELS golden reports release)
 ipuscope_add_script(NAME report_diff LABELS golden reports)
 ipuscope_add_script(NAME report_html LABELS golden reports)
 ipuscope_add_script(NAME report_export LABELS golden reports)
 ipuscope_add_script(NAME report_export_chrome LABELS golden reports)
 ipuscope_add_script(NAME report_export_formats LABELS golden reports)
 # A browser loads what was exported: npm is asked for speedscope once.
-ipuscope_add_script(NAME report_export_browser LABELS golden reports
+ipuscope_add_script(NAME report_export_browser LABELS golden reports release
 	ARGS ${PROJECT_BINARY_DIR}/npm)
 
 # The files beside profile.db, of a run made by hand and of trainings.
 ipuscope_add_test(NAME test_report_popvision SOURCES test_report_popvision.c report_sample.c
 	LIBS reports PkgConfig::CBOR PkgConfig::SQLITE LABELS unit reports)
 target_compile_definitions(test_report_popvision PRIVATE IPUSCOPE_VERSION="${PROJECT_VERSION}")
-ipuscope_add_script(NAME report_popvision LABELS golden reports)
+ipuscope_add_script(NAME report_popvision LABELS golden reports release)
 
 # `import`: of traces in golden/ and of what the tests write.
 ipuscope_add_script(NAME report_import LABELS golden reports)

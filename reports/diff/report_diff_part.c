@@ -26,6 +26,7 @@ enum {
 	BY_EXECUTION,
 	BY_STEP,
 	BY_UPDATE,
+	BY_RANK,
 	BY_QUEUE,
 	BY_KEY,
 	BY_REPLICA,
@@ -49,12 +50,12 @@ enum {
 #define SQL_WHEN                                                                                   \
 	"coalesce(c.execution, -1), coalesce(c.step, (c.weight_update + 1) * CAST(coalesce("       \
 	"(SELECT value FROM meta_facts WHERE key = 'gradient_accumulation'), 1) AS INTEGER) - 1, " \
-	"-1), c.step IS NULL, coalesce(t.queue, ''), coalesce(t.key, ''), "                        \
+	"-1), c.step IS NULL, coalesce(c.rank, 0), coalesce(t.queue, ''), coalesce(t.key, ''), "   \
 	"coalesce(c.replica, -1), coalesce(c.microbatch, -1), coalesce(c.phase, ''), "
 #define SQL_WHERE                                                                                  \
 	"c.mode, c.epoch, c.weight_update, c.step, c.microbatch, c.replica, t.kind, t.layer, "     \
 	"(SELECT max(position) FROM layer_rows l WHERE l.layer = t.layer), "
-#define SQL_SORTED " ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9"
+#define SQL_SORTED " ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"
 
 static const char sql_stats[] =
 	"SELECT " SQL_WHEN "0, " SQL_WHERE
@@ -67,8 +68,9 @@ static const char sql_captures[] =
 	"s.dtype, s.data FROM capture_rows s JOIN tensor_rows t ON t.tensor_id = s.tensor_id "
 	"LEFT JOIN contexts c ON c.context_id = s.context_id" SQL_SORTED;
 static const char sql_metrics[] =
-	"SELECT coalesce(m.execution, -1), coalesce(m.step, -1), 0, '', coalesce(n.value, ''), "
-	"m.rank, -1, coalesce(m.mode, ''), 0, m.mode, m.epoch, NULL, m.step, NULL, NULL, 'metric', "
+	"SELECT coalesce(m.execution, -1), coalesce(m.step, -1), 0, coalesce(m.rank, 0), '', "
+	"coalesce(n.value, ''), -1, -1, coalesce(m.mode, ''), 0, m.mode, m.epoch, NULL, m.step, "
+	"NULL, NULL, 'metric', "
 	"NULL, NULL, m.value FROM metric_rows m LEFT JOIN strings n ON n.string_id = m.name_id "
 	"WHERE m.step IS NOT NULL" SQL_SORTED;
 

@@ -6,7 +6,6 @@
 #include "reports/export/report_export.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/report_find.h"
+#include "reports/report_interrupt.h"
 #include "reports/table/report_internal.h"
 #include "reports/popvision/report_popvision.h"
 #include "reports/public/report_public.h"
@@ -101,30 +101,11 @@ static enum status export_check_file(const struct report_export *format, const c
 
 #define PROGRESS_NS 200000000
 
-static volatile sig_atomic_t export_stopped;
-
 struct report_progress {
 	bool shown; /* on a terminal */
 	bool drawn; /* there is a line to take away */
 	uint64_t next_ns;
 };
-
-static void export_on_signal(int number)
-{
-	export_stopped = number;
-}
-
-/* The first signal ends the export and leaves nothing of it; the second ends the program. */
-static void export_catch_signals(void)
-{
-	struct sigaction action = {.sa_handler = export_on_signal,
-				   .sa_flags = SA_RESTART | (int)SA_RESETHAND};
-
-	sigemptyset(&action.sa_mask);
-	export_stopped = 0;
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
 
 enum status report_export_tick(const struct report_export_request *request, int64_t done,
 			       int64_t total, struct err *err)
@@ -134,7 +115,7 @@ enum status report_export_tick(const struct report_export_request *request, int6
 
 	if (progress == NULL)
 		return ST_OK;
-	if (export_stopped)
+	if (report_interrupt_asked())
 		return err_set(err, ST_INTERRUPTED, "interrupted: nothing was written");
 	if (!progress->shown || clock_ns() < progress->next_ns)
 		return ST_OK;
@@ -415,7 +396,7 @@ static enum status export_write(const struct export_line *line, const struct rep
 	request.db = report_public_db(report);
 	request.live = ips_report_info(report)->state == IPS_REPORT_RECORDING;
 	request.unfinished = report__unfinished(request.db, unfinished);
-	export_catch_signals(); /* before there is a file to take away */
+	report_interrupt_catch(); /* before there is a file to take away */
 	export_progress_begin(&progress);
 	status = format->run(&request, file, err);
 	export_progress_end(&progress);

@@ -4,7 +4,6 @@
  * Threading: a signal sets a flag that the import asks for. Prints, as the front end does.
  */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/import/report_import.h"
+#include "reports/report_interrupt.h"
 #include "reports/report_verbs.h"
 
 #define PROGRESS_NS 100000000u /* between two lines on the terminal */
@@ -130,24 +130,6 @@ static bool default_output(const char *trace, char out[FS_PATH_SIZE])
 
 /* ---- progress ---- */
 
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-	(void)number;
-	interrupted = 1;
-}
-
-static void catch_signals(void)
-{
-	struct sigaction action = {.sa_handler = on_signal};
-
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-}
-
 struct progress {
 	bool shown, any;
 	uint64_t next_ns;
@@ -157,7 +139,7 @@ static enum status on_progress(void *user, int permille, uint64_t events)
 {
 	struct progress *progress = user;
 
-	if (interrupted)
+	if (report_interrupt_asked())
 		return ST_INTERRUPTED;
 	if (!progress->shown || clock_ns() < progress->next_ns)
 		return ST_OK;
@@ -302,7 +284,7 @@ int report_import_command(int argc, char **argv)
 	params.force = line.force;
 	params.command = "ipu-report import";
 	progress.shown = progress.shown && !line.quiet;
-	catch_signals();
+	report_interrupt_catch();
 	status = report_import(&params, &counts, &err);
 	end_progress(&progress);
 	if (status == ST_INTERRUPTED)

@@ -1,0 +1,54 @@
+/*
+ * See report_interrupt.h. Threading: the handler runs on any thread and touches atomics only.
+ * Ownership: nothing.
+ */
+#include "reports/report_interrupt.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "common/mem.h"
+
+#define SAME_NS 333000000
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+static volatile sig_atomic_t asked;
+static int64_t asked_ns;
+
+static void on_signal(int number)
+{
+	struct timespec now;
+	int64_t ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	if (!asked) {
+		asked = 1;
+		__atomic_store_n(&asked_ns, ns, __ATOMIC_RELAXED);
+	} else if (ns - __atomic_load_n(&asked_ns, __ATOMIC_RELAXED) > SAME_NS) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+}
+
+void report_interrupt_catch(void)
+{
+	/* Without SA_RESTART: who waits for input on a pipe is to notice. */
+	const struct sigaction action = {.sa_handler = on_signal};
+	struct sigaction before;
+
+	asked = 0;
+	/* nohup(1) stays in force. */
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		if (signals[i] != SIGHUP ||
+		    (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN))
+			sigaction(signals[i], &action, NULL);
+}
+
+bool report_interrupt_asked(void)
+{
+	return asked != 0;
+}
