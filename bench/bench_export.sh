@@ -8,28 +8,12 @@ set -euo pipefail
 build=$(cd "$1" && pwd)
 spans=${2:-3000000}
 repeats=${3:-3}
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# seconds COMMAND...: the least of all repeats, and in `anon` the most memory (kB) of its own that any took.
-seconds() {
-	local least= from to own pid
-	for ((i = 0; i < repeats; i++)); do
-		rm -f out
-		from=$(date +%s%N)
-		"$@" >/dev/null 2>&1 &
-		pid=$!
-		while own=$(awk '/^RssAnon/ { print $2 }' /proc/$pid/status 2>/dev/null) && [ -n "$own" ]; do
-			[ "$own" -le "$(cat anon)" ] || echo "$own" >anon
-			sleep 0.05
-		done
-		wait $pid
-		to=$(date +%s%N)
-		[ -n "$least" ] && [ "$least" -le $((to - from)) ] || least=$((to - from))
-	done
-	awk -v ns="$least" 'BEGIN { printf "%.3f\n", ns / 1e9 }'
-}
+. "$here/bench_seconds.sh"
 
 "$build/tests/trace_make" run.db large "$spans" 8
 spans=$(sqlite3 run.db 'SELECT count(*) FROM span_rows')

@@ -519,92 +519,92 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 			  "needs images");
 }
 
+static const struct {
+	const char *layer;
+	int64_t work;
+	const char *forward[4], *backward[4], *evaluation[4];
+} lowered_rows[] = {
+	{LAYER("Activation", "'name': 'a', 'activation': 'tanh'"),
+	 1,
+	 {"a/Tanh elementwise 10*1 tanh=1: x -> y"},
+	 {"a/Tanh/Grad elementwise 10*2 add=3: y dy -> dx"},
+	 {"a/Tanh elementwise 10*1 tanh=1: x -> y"}},
+	{LAYER("Activation", "'name': 'm', 'activation': 'mish'"),
+	 6,
+	 {"m/Mish elementwise 10*1 add=5 exp=1 log=1 tanh=1: x -> y"},
+	 {"m/Mish/Grad elementwise 10*2 add=10 exp=1 log=1 sigmoid=1 tanh=1: x dy -> dx"},
+	 {"m/Mish elementwise 10*1 add=5 exp=1 log=1 tanh=1: x -> y"}},
+	{LAYER("Activation", "'name': 'g', 'activation': 'gelu'"),
+	 5,
+	 {"g/Gelu elementwise 10*1 add=19 divide=1: x -> y"},
+	 {"g/Gelu/Grad elementwise 10*2 add=23 divide=1 exp=1: x dy -> dx"},
+	 {"g/Gelu elementwise 10*1 add=19 divide=1: x -> y"}},
+	{LAYER("Softmax", "'name': 's'"),
+	 5,
+	 {"s/Softmax rows softmax 2x5: x -> y"},
+	 {"s/Softmax/Grad rows softmax_grad 2x5: y dy -> dx"},
+	 {"s/Softmax rows softmax 2x5: x -> y"}},
+	{LAYER("ReLU", "'name': 'r', 'max_value': 6"),
+	 2,
+	 {"r/Relu elementwise 10*1 add=1 relu=1: x -> y"},
+	 {"r/Relu/Grad elementwise 10*2 select=1 relu_grad=1: y dy -> dx"},
+	 {"r/Relu elementwise 10*1 add=1 relu=1: x -> y"}},
+	{LAYER("LeakyReLU", "'name': 'l'"),
+	 3,
+	 {"l/Relu elementwise 10*1 add=1 select=1: x -> y"},
+	 {"l/Relu/Grad elementwise 10*2 add=1 select=1: x dy -> dx"},
+	 {"l/Relu elementwise 10*1 add=1 select=1: x -> y"}},
+	{LAYER("ELU", "'name': 'e'"),
+	 3,
+	 {"e/Elu elementwise 10*1 add=2 select=1 exp=1: x -> y"},
+	 {"e/Elu/Grad elementwise 10*2 add=2 select=1: y dy -> dx"},
+	 {"e/Elu elementwise 10*1 add=2 select=1 exp=1: x -> y"}},
+	{LAYER("Dropout", "'name': 'd', 'rate': 0.5"),
+	 1,
+	 {"d/dropout/RandomUniform elementwise 10*0 random=1 makes=10B training: -> k",
+	  "d/dropout/Mul elementwise 10*2 add=1 select=1 training: x k -> y"},
+	 {"d/dropout/Mul/Grad elementwise 10*2 add=1 select=1 training: k dy -> dx"},
+	 {NULL}},
+	{LAYER("Dropout", "'name': 'd', 'rate': 0.5, 'noise_shape': [null, 1]"),
+	 1,
+	 {"d/dropout/RandomUniform elementwise 2*0 random=1 makes=2B training: -> k",
+	  "d/dropout/Mul elementwise 10*1/2 add=1 select=1 training: x k -> y"},
+	 {"d/dropout/Mul/Grad elementwise 10*1/2 add=1 select=1 training: k dy -> dx"},
+	 {NULL}},
+	{LAYER("Dropout", "'name': 'd', 'rate': 0"), 1, {NULL}, {NULL}, {NULL}},
+	{LAYER("Rescaling", "'name': 's', 'scale': 2"),
+	 2,
+	 {"s/MulAdd elementwise 10*1 add=2: x -> y"},
+	 {"s/Mul/Grad elementwise 10*1 add=1: dy -> dx"},
+	 {"s/MulAdd elementwise 10*1 add=2: x -> y"}},
+	{LAYER("Normalization", "'name': 'n'"),
+	 2,
+	 {"n/Sqrt elementwise 5*1 add=1 sqrt=1 makes=5: p1 -> b",
+	  "n/Normalize elementwise 10*1/5 add=1 divide=1: x b p0 -> y"},
+	 {"n/Sqrt/Grad elementwise 5*1 add=1 sqrt=1 makes=5: p1 -> b",
+	  "n/Normalize/Grad elementwise 10*1/5 divide=1: b dy -> dx"},
+	 {"n/Sqrt elementwise 5*1 add=1 sqrt=1 makes=5: p1 -> b",
+	  "n/Normalize elementwise 10*1/5 add=1 divide=1: x b p0 -> y"}},
+	{LAYER("Normalization", "'name': 'n', 'mean': 1, 'variance': 4"),
+	 2,
+	 {"n/Normalize elementwise 10*1/5 add=1 divide=1: x -> y"},
+	 {"n/Normalize/Grad elementwise 10*1/5 divide=1: dy -> dx"},
+	 {"n/Normalize elementwise 10*1/5 add=1 divide=1: x -> y"}},
+};
+
 static void test_layers_become_device_operations(void **state)
 {
-	static const struct {
-		const char *layer;
-		int64_t work;
-		const char *forward[4], *backward[4], *evaluation[4];
-	} rows[] = {
-		{LAYER("Activation", "'name': 'a', 'activation': 'tanh'"),
-		 1,
-		 {"a/Tanh elementwise 10*1 tanh=1: x -> y"},
-		 {"a/Tanh/Grad elementwise 10*2 add=3: y dy -> dx"},
-		 {"a/Tanh elementwise 10*1 tanh=1: x -> y"}},
-		{LAYER("Activation", "'name': 'm', 'activation': 'mish'"),
-		 6,
-		 {"m/Mish elementwise 10*1 add=5 exp=1 log=1 tanh=1: x -> y"},
-		 {"m/Mish/Grad elementwise 10*2 add=10 exp=1 log=1 sigmoid=1 tanh=1: x dy -> dx"},
-		 {"m/Mish elementwise 10*1 add=5 exp=1 log=1 tanh=1: x -> y"}},
-		{LAYER("Activation", "'name': 'g', 'activation': 'gelu'"),
-		 5,
-		 {"g/Gelu elementwise 10*1 add=19 divide=1: x -> y"},
-		 {"g/Gelu/Grad elementwise 10*2 add=23 divide=1 exp=1: x dy -> dx"},
-		 {"g/Gelu elementwise 10*1 add=19 divide=1: x -> y"}},
-		{LAYER("Softmax", "'name': 's'"),
-		 5,
-		 {"s/Softmax rows softmax 2x5: x -> y"},
-		 {"s/Softmax/Grad rows softmax_grad 2x5: y dy -> dx"},
-		 {"s/Softmax rows softmax 2x5: x -> y"}},
-		{LAYER("ReLU", "'name': 'r', 'max_value': 6"),
-		 2,
-		 {"r/Relu elementwise 10*1 add=1 relu=1: x -> y"},
-		 {"r/Relu/Grad elementwise 10*2 select=1 relu_grad=1: y dy -> dx"},
-		 {"r/Relu elementwise 10*1 add=1 relu=1: x -> y"}},
-		{LAYER("LeakyReLU", "'name': 'l'"),
-		 3,
-		 {"l/Relu elementwise 10*1 add=1 select=1: x -> y"},
-		 {"l/Relu/Grad elementwise 10*2 add=1 select=1: x dy -> dx"},
-		 {"l/Relu elementwise 10*1 add=1 select=1: x -> y"}},
-		{LAYER("ELU", "'name': 'e'"),
-		 3,
-		 {"e/Elu elementwise 10*1 add=2 select=1 exp=1: x -> y"},
-		 {"e/Elu/Grad elementwise 10*2 add=2 select=1: y dy -> dx"},
-		 {"e/Elu elementwise 10*1 add=2 select=1 exp=1: x -> y"}},
-		{LAYER("Dropout", "'name': 'd', 'rate': 0.5"),
-		 1,
-		 {"d/dropout/RandomUniform elementwise 10*0 random=1 makes=10B training: -> k",
-		  "d/dropout/Mul elementwise 10*2 add=1 select=1 training: x k -> y"},
-		 {"d/dropout/Mul/Grad elementwise 10*2 add=1 select=1 training: k dy -> dx"},
-		 {NULL}},
-		{LAYER("Dropout", "'name': 'd', 'rate': 0.5, 'noise_shape': [null, 1]"),
-		 1,
-		 {"d/dropout/RandomUniform elementwise 2*0 random=1 makes=2B training: -> k",
-		  "d/dropout/Mul elementwise 10*1/2 add=1 select=1 training: x k -> y"},
-		 {"d/dropout/Mul/Grad elementwise 10*1/2 add=1 select=1 training: k dy -> dx"},
-		 {NULL}},
-		{LAYER("Dropout", "'name': 'd', 'rate': 0"), 1, {NULL}, {NULL}, {NULL}},
-		{LAYER("Rescaling", "'name': 's', 'scale': 2"),
-		 2,
-		 {"s/MulAdd elementwise 10*1 add=2: x -> y"},
-		 {"s/Mul/Grad elementwise 10*1 add=1: dy -> dx"},
-		 {"s/MulAdd elementwise 10*1 add=2: x -> y"}},
-		{LAYER("Normalization", "'name': 'n'"),
-		 2,
-		 {"n/Sqrt elementwise 5*1 add=1 sqrt=1 makes=5: p1 -> b",
-		  "n/Normalize elementwise 10*1/5 add=1 divide=1: x b p0 -> y"},
-		 {"n/Sqrt/Grad elementwise 5*1 add=1 sqrt=1 makes=5: p1 -> b",
-		  "n/Normalize/Grad elementwise 10*1/5 divide=1: b dy -> dx"},
-		 {"n/Sqrt elementwise 5*1 add=1 sqrt=1 makes=5: p1 -> b",
-		  "n/Normalize elementwise 10*1/5 add=1 divide=1: x b p0 -> y"}},
-		{LAYER("Normalization", "'name': 'n', 'mean': 1, 'variance': 4"),
-		 2,
-		 {"n/Normalize elementwise 10*1/5 add=1 divide=1: x -> y"},
-		 {"n/Normalize/Grad elementwise 10*1/5 divide=1: dy -> dx"},
-		 {"n/Normalize elementwise 10*1/5 add=1 divide=1: x -> y"}},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(lowered_rows); i++) {
 		struct math_model m;
 
-		math_model_open(&m, rows[i].layer, 1, (int64_t[]){5});
-		lowered_check(m.model, 0, 2, 'F', true, rows[i].forward);
-		lowered_check(m.model, 0, 2, 'B', false, rows[i].backward);
+		math_model_open(&m, lowered_rows[i].layer, 1, (int64_t[]){5});
+		lowered_check(m.model, 0, 2, 'F', true, lowered_rows[i].forward);
+		lowered_check(m.model, 0, 2, 'B', false, lowered_rows[i].backward);
 		lowered_check(m.model, 0, 2, 'B', true, (const char *[]){NULL});
-		lowered_check_evaluation(m.model, 0, 2, rows[i].evaluation);
+		lowered_check_evaluation(m.model, 0, 2, lowered_rows[i].evaluation);
 		assert_int_equal(m.model->layers[0].ops->flops(&m.model->layers[0], 2),
-				 10 * rows[i].work);
+				 10 * lowered_rows[i].work);
 		math_model_close(&m);
 	}
 }
