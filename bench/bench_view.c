@@ -80,7 +80,7 @@ static int run(const char *path, int updates)
 	if (!view_fixture_write(path, updates))
 		return 1;
 	start = clock_ns();
-	if (view_session_open(&session, path, false, NULL) != ST_OK)
+	if (view_session_open(&session, path, NULL, false, NULL) != ST_OK)
 		return 1;
 	if (view_session_size(&session, WIDTH, HEIGHT, NULL) != ST_OK)
 		return 1;
@@ -93,7 +93,7 @@ static int run(const char *path, int updates)
 	sums = milliseconds(start);
 	view_session_close(&session);
 	start = clock_ns();
-	if (view_session_open(&session, path, false, NULL) != ST_OK)
+	if (view_session_open(&session, path, NULL, false, NULL) != ST_OK)
 		return 1;
 	view_session_show(&session, VIEW_TIMELINE);
 	if (view_session_size(&session, WIDTH, HEIGHT, NULL) != ST_OK)

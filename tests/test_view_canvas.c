@@ -8,8 +8,8 @@
 
 #include "support/support.h"
 #include "common/utf8.h"
-#include "viewer/view_canvas.h"
-#include "viewer/view_chart.h"
+#include "viewer/draw/view_canvas.h"
+#include "viewer/draw/view_chart.h"
 
 static char *print(const struct view_canvas *canvas)
 {

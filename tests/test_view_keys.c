@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "support/support.h"
-#include "viewer/view_canvas.h"
+#include "viewer/draw/view_canvas.h"
 #include "viewer/view_keys.h"
 
 static void test_no_key_has_two_requests(void **state)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "support/support.h"
-#include "viewer/view_time.h"
+#include "viewer/draw/view_time.h"
 
 static const struct view_window extent = {1000, 9000001000};
 

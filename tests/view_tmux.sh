@@ -119,7 +119,7 @@ for size in 80x24 200x50; do
 	view
 	see "Pipeline bubble" || continue
 	[ $size = 80x24 ] && compare "view_summary_$size"
-	keys 2
+	keys 7
 	see "DEVICE"
 	compare "view_timeline_$size"
 	type_ "0g"
@@ -132,7 +132,7 @@ for size in 80x24 200x50; do
 	type_ "/update"
 	keys Enter
 	see "stage 0 weight update"
-	keys 3
+	keys 8
 	see "Dense_128/kernel:0_grad"
 	type_ "jj"
 	compare "view_tensors_$size"
@@ -221,7 +221,7 @@ keys Escape
 sleep 0.2
 keys Escape
 sleep 0.2
-keys 2
+keys 7
 see "DEVICE"
 keys Q
 sane 0 "random keys"

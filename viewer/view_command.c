@@ -17,10 +17,12 @@
 #include "common/str.h"
 #include "viewer/view_term.h"
 
+#define VIEW_SCREEN_WORD(screen, ops) #ops " "
+
 static const struct cli_option view_options[] = {
 	{.name = "--view",
 	 .argument = "NAME",
-	 .choices = "summary timeline tensors help",
+	 .choices = VIEW_SCREEN_MAP(VIEW_SCREEN_WORD),
 	 .help = "The screen to begin with, or to print. Default: summary."},
 	{.name = "--text", .help = "Print the screen as text and leave."},
 	{.name = "--csv", .help = "Print the screen's rows as CSV and leave."},
@@ -45,13 +47,14 @@ static const struct cli_option view_options[] = {
 /* Completed with the key table before use. */
 static struct cli_command view_cli = {
 	.name = "ipu-view",
-	.synopsis = "[REPORT] [options]",
+	.synopsis = "[REPORT [TARGET]] [options]",
 	.summary = "look at a recorded run in the terminal",
 	.about =
 		"Shows the report directory or database REPORT: a summary, the timeline of the "
 		"simulated device and the host, and the statistics of tensors. Without REPORT: the "
-		"newest tf_report__* of the working directory. A run that is still recording is "
-		"followed live. Nothing is ever written to the report.\n\n"
+		"newest tf_report__* of the working directory. With TARGET, the two are compared. "
+		"A run that is still recording is followed live. Nothing is ever written to the "
+		"report.\n\n"
 		"When the output is not a terminal the summary is printed as text. Press ? for the "
 		"keys.",
 	.options = view_options,
@@ -64,7 +67,7 @@ static struct cli_command view_cli = {
 };
 
 struct view_arguments {
-	const char *path;
+	const char *path, *target; /* target: compared with path */
 	const char *color;
 	int screen;
 	bool batch, ascii, follow;
@@ -118,10 +121,12 @@ static enum status view_take(struct view_arguments *out, const struct cli_argume
 	const char *name = argument->option ? argument->option->name : "";
 
 	if (!argument->option) {
+		if (out->target)
+			return err_set(err, ST_INVALID, "%s: two reports at most", argument->value);
 		if (out->path)
-			return err_set(err, ST_INVALID, "%s: one report at a time",
-				       argument->value);
-		out->path = argument->value;
+			out->target = argument->value;
+		else
+			out->path = argument->value;
 		return ST_OK;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
@@ -237,8 +242,8 @@ static int view_start(const struct view_arguments *arguments)
 			return cli_fail(&view_cli, &err);
 		path = newest;
 	}
-	if (view_session_open(&session, path, arguments->ascii || !view_term_unicode(), &err) !=
-	    ST_OK)
+	if (view_session_open(&session, path, arguments->target,
+			      arguments->ascii || !view_term_unicode(), &err) != ST_OK)
 		return cli_fail(&view_cli, &err);
 	code = view_run(&session, arguments);
 	view_session_close(&session);

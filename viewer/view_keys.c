@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "viewer/view_canvas.h"
+#include "viewer/draw/view_canvas.h"
 
 static const struct view_request_info view_table[] = {
 	[VIEW_NONE] = {.name = "NONE", .group = "", .bar = "", .help = ""},
@@ -45,10 +45,15 @@ static const struct {
 	{VIEW_KEY_HOME, "Home"},
 	{VIEW_KEY_END, "End"},
 	{VIEW_KEY_BACK_TAB, "Shift-Tab"},
+	{VIEW_KEY_DELETE, "Del"},
 	{VIEW_KEY_F1, "F1"},
+	{VIEW_KEY_F3, "F3"},
+	{VIEW_KEY_F4, "F4"},
 	{VIEW_KEY_F5, "F5"},
 	{VIEW_KEY_F6, "F6"},
 	{VIEW_KEY_F10, "F10"},
+	{VIEW_KEY_WHEEL_UP, "wheel up"},
+	{VIEW_KEY_WHEEL_DOWN, "wheel down"},
 	{' ', "Space"},
 };
 

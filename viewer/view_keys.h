@@ -31,46 +31,94 @@ enum view_key {
 	VIEW_KEY_HOME,
 	VIEW_KEY_END,
 	VIEW_KEY_BACK_TAB,
+	VIEW_KEY_DELETE,
 	VIEW_KEY_F1,
+	VIEW_KEY_F3,
+	VIEW_KEY_F4,
 	VIEW_KEY_F5,
 	VIEW_KEY_F6,
 	VIEW_KEY_F10,
-	VIEW_KEY_RESIZE /* the terminal's size changed */
+	VIEW_KEY_RESIZE, /* the terminal's size changed */
+	VIEW_KEY_WHEEL_UP,
+	VIEW_KEY_WHEEL_DOWN
 };
 
 /* Where a request means something. */
-#define VIEW_ON_SUMMARY  1u
-#define VIEW_ON_TIMELINE 2u
-#define VIEW_ON_TENSORS  4u
-#define VIEW_ON_HELP     8u
-#define VIEW_ON_LISTS    (VIEW_ON_SUMMARY | VIEW_ON_TENSORS | VIEW_ON_HELP)
-#define VIEW_ON_ALL      (VIEW_ON_LISTS | VIEW_ON_TIMELINE)
+enum {
+	VIEW_ON_SUMMARY = 1 << 0,
+	VIEW_ON_INSIGHTS = 1 << 1,
+	VIEW_ON_MEMORY = 1 << 2,
+	VIEW_ON_LIVENESS = 1 << 3,
+	VIEW_ON_PROGRAMS = 1 << 4,
+	VIEW_ON_OPERATIONS = 1 << 5,
+	VIEW_ON_TIMELINE = 1 << 6,
+	VIEW_ON_TENSORS = 1 << 7,
+	VIEW_ON_METRICS = 1 << 8,
+	VIEW_ON_HEALTH = 1 << 9,
+	VIEW_ON_SQL = 1 << 10,
+	VIEW_ON_HELP = 1 << 11,
+	VIEW_ON_ALL = (1 << 12) - 1,
+	VIEW_ON_DATA = VIEW_ON_ALL & ~VIEW_ON_HELP,
+	/* Screens that are tables, or have one. */
+	VIEW_ON_TABLES = VIEW_ON_INSIGHTS | VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_PROGRAMS |
+			 VIEW_ON_OPERATIONS | VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_HEALTH |
+			 VIEW_ON_SQL,
+	/* Screens with a picture of the chip, the run or a curve that Left and Right move in. */
+	VIEW_ON_PICTURES = VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE | VIEW_ON_METRICS
+};
 
 /* X(request, screens, group, key, key, key, in the bar ("" : not there), what it does) */
 #define VIEW_REQUEST_MAP(X)                                                                        \
-	X(UP, VIEW_ON_ALL, "Moving", 'k', VIEW_KEY_UP, 0, "",                                      \
+	X(UP, VIEW_ON_ALL, "Moving", 'k', VIEW_KEY_UP, VIEW_KEY_WHEEL_UP, "",                      \
 	  "A row up; the timeline: the lane or depth above")                                       \
-	X(DOWN, VIEW_ON_ALL, "Moving", 'j', VIEW_KEY_DOWN, 0, "",                                  \
+	X(DOWN, VIEW_ON_ALL, "Moving", 'j', VIEW_KEY_DOWN, VIEW_KEY_WHEEL_DOWN, "",                \
 	  "A row down; the timeline: the lane or depth below")                                     \
-	X(LEFT, VIEW_ON_TIMELINE | VIEW_ON_TENSORS, "Moving", 'h', VIEW_KEY_LEFT, 0, "",           \
-	  "Timeline: earlier; tensors: the statistic before")                                      \
-	X(RIGHT, VIEW_ON_TIMELINE | VIEW_ON_TENSORS, "Moving", 'l', VIEW_KEY_RIGHT, 0, "",         \
-	  "Timeline: later; tensors: the next statistic")                                          \
+	X(LEFT, VIEW_ON_DATA, "Moving", 'h', VIEW_KEY_LEFT, 0, "",                                 \
+	  "Left: earlier, the tile before, columns of a wide table")                               \
+	X(RIGHT, VIEW_ON_DATA, "Moving", 'l', VIEW_KEY_RIGHT, 0, "",                               \
+	  "Right: later, the next tile, columns of a wide table")                                  \
 	X(PAGE_UP, VIEW_ON_ALL, "Moving", VIEW_KEY_PAGE_UP, VIEW_CTRL('U'), 0, "", "A page up")    \
 	X(PAGE_DOWN, VIEW_ON_ALL, "Moving", VIEW_KEY_PAGE_DOWN, VIEW_CTRL('D'), ' ', "",           \
 	  "A page down")                                                                           \
 	X(HOME, VIEW_ON_ALL, "Moving", 'g', VIEW_KEY_HOME, 0, "",                                  \
-	  "The first row; the timeline: the beginning of the run")                                 \
-	X(END, VIEW_ON_ALL, "Moving", 'G', VIEW_KEY_END, 0, "",                                    \
-	  "The last row; the timeline: the end of the run")                                        \
-	X(ZOOM_IN, VIEW_ON_TIMELINE, "Timeline", '+', '=', 0, "zoom", "Zoom in about the cursor")  \
-	X(ZOOM_OUT, VIEW_ON_TIMELINE, "Timeline", '-', '_', 0, "", "Zoom out about the cursor")    \
-	X(ZOOM_ALL, VIEW_ON_TIMELINE, "Timeline", '0', 0, 0, "all", "Show the whole run")          \
-	X(ZOOM_SPAN, VIEW_ON_TIMELINE, "Timeline", 'z', 0, 0, "fit span",                          \
+	  "The first row; pictures: the beginning")                                                \
+	X(END, VIEW_ON_ALL, "Moving", 'G', VIEW_KEY_END, 0, "", "The last row; pictures: the end") \
+	X(ENTER, VIEW_ON_DATA, "Looking closer", VIEW_KEY_ENTER, 0, 0, "open",                     \
+	  "Open what the cursor is on; the timeline: its details")                                 \
+	X(VIEW, VIEW_ON_DATA & ~VIEW_ON_SUMMARY, "Looking closer", 'v', 0, 0, "view",              \
+	  "The next way to look at it: flame, flat, BSP; chip")                                    \
+	X(VIEW_BACK, VIEW_ON_DATA & ~VIEW_ON_SUMMARY, "Looking closer", 'V', 0, 0, "",             \
+	  "The way before")                                                                        \
+	X(BREAKDOWN, VIEW_ON_DATA & ~VIEW_ON_SUMMARY, "Looking closer", 'b', 0, 0, "break down",   \
+	  "The next breakdown: memory by category, bubble by cause")                               \
+	X(SELECT, VIEW_ON_DATA, "Looking closer", 'i', 0, 0, "IPU",                                \
+	  "The next IPU or replica, and all of them")                                              \
+	X(MARK_ROW, VIEW_ON_MEMORY | VIEW_ON_LIVENESS, "Looking closer", 'x', 0, 0, "select",      \
+	  "Select this tile or step beside others, and not again")                                 \
+	X(UNIT, VIEW_ON_TIMELINE | VIEW_ON_OPERATIONS | VIEW_ON_MEMORY, "Looking closer", 't', 0,  \
+	  0, "", "Device cycles or ns; physical order of tiles")                                   \
+	X(ALWAYS_LIVE, VIEW_ON_LIVENESS, "Looking closer", 'a', 0, 0, "always live",               \
+	  "With or without what is always live")                                                   \
+	X(EXPAND, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY, "Looking closer", 'e', 0, 0, "expand",        \
+	  "Expand what the cursor is on")                                                          \
+	X(COLLAPSE, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY, "Looking closer", 'c', 0, 0, "",            \
+	  "Collapse it")                                                                           \
+	X(EXPAND_ALL, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY, "Looking closer", 'E', 0, 0, "",          \
+	  "Expand everything")                                                                     \
+	X(COLLAPSE_ALL, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY, "Looking closer", 'C', 0, 0, "",        \
+	  "Collapse everything")                                                                   \
+	X(STATISTIC, VIEW_ON_TENSORS | VIEW_ON_METRICS, "Looking closer", 's', 0, 0, "statistic",  \
+	  "The next statistic or metric")                                                          \
+	X(STATISTIC_BACK, VIEW_ON_TENSORS | VIEW_ON_METRICS, "Looking closer", 'S', 0, 0, "",      \
+	  "The one before")                                                                        \
+	X(ZOOM_IN, VIEW_ON_PICTURES, "Zooming", '+', '=', 0, "zoom", "Zoom in about the cursor")   \
+	X(ZOOM_OUT, VIEW_ON_PICTURES, "Zooming", '-', '_', 0, "", "Zoom out about the cursor")     \
+	X(ZOOM_ALL, VIEW_ON_PICTURES, "Zooming", '0', 0, 0, "all", "Show all of it")               \
+	X(ZOOM_SPAN, VIEW_ON_TIMELINE, "Zooming", 'z', 0, 0, "fit span",                           \
 	  "Fit the selected span to the window")                                                   \
-	X(PAGE_LEFT, VIEW_ON_TIMELINE, "Timeline", '(', VIEW_KEY_SHIFT_LEFT, 0, "",                \
+	X(PAGE_LEFT, VIEW_ON_PICTURES, "Zooming", '(', VIEW_KEY_SHIFT_LEFT, 0, "",                 \
 	  "A window earlier")                                                                      \
-	X(PAGE_RIGHT, VIEW_ON_TIMELINE, "Timeline", ')', VIEW_KEY_SHIFT_RIGHT, 0, "",              \
+	X(PAGE_RIGHT, VIEW_ON_PICTURES, "Zooming", ')', VIEW_KEY_SHIFT_RIGHT, 0, "",               \
 	  "A window later")                                                                        \
 	X(CURSOR_LEFT, VIEW_ON_TIMELINE, "Timeline", ',', 0, 0, "", "The cursor a column earlier") \
 	X(CURSOR_RIGHT, VIEW_ON_TIMELINE, "Timeline", '.', 0, 0, "", "The cursor a column later")  \
@@ -80,24 +128,35 @@ enum view_key {
 	X(NEXT_GAP, VIEW_ON_TIMELINE, "Timeline", '}', 0, 0, "gap",                                \
 	  "The next idle time of the lane that shows at this zoom")                                \
 	X(PREVIOUS_GAP, VIEW_ON_TIMELINE, "Timeline", '{', 0, 0, "", "The idle time before")       \
+	X(LONGEST_GAP, VIEW_ON_TIMELINE, "Timeline", 'w', 0, 0, "worst gap",                       \
+	  "The longest idle time of the lane in the window")                                       \
 	X(LONGEST_CHILD, VIEW_ON_TIMELINE, "Timeline", 'L', 0, 0, "longest child",                 \
 	  "The longest span inside the selected one")                                              \
-	X(PARENT, VIEW_ON_TIMELINE, "Timeline", 'u', 0, 0, "", "The span around the selected one") \
-	X(CENTRE, VIEW_ON_TIMELINE, "Timeline", 'c', 0, 0, "", "Bring the cursor to the middle")   \
-	X(DETAILS, VIEW_ON_TIMELINE, "Timeline", VIEW_KEY_ENTER, 0, 0, "details",                  \
-	  "Show or hide the details of the selected span")                                         \
-	X(STATISTIC, VIEW_ON_TENSORS, "Tensors", 's', 0, 0, "statistic", "The next statistic")     \
-	X(STATISTIC_BACK, VIEW_ON_TENSORS, "Tensors", 'S', 0, 0, "", "The statistic before")       \
-	X(SORT_NEXT, VIEW_ON_TENSORS, "Tensors", '>', VIEW_KEY_F6, 0, "sort",                      \
+	X(PARENT, VIEW_ON_TIMELINE | VIEW_ON_PROGRAMS, "Timeline", 'u', 0, 0, "",                  \
+	  "The span or program around the selected one")                                           \
+	X(CENTRE, VIEW_ON_TIMELINE, "Timeline", 'M', 0, 0, "", "Bring the cursor to the middle")   \
+	X(SORT_NEXT, VIEW_ON_TABLES, "Tables", '>', VIEW_KEY_F6, 0, "sort",                        \
 	  "Sort by the next column")                                                               \
-	X(SORT_BACK, VIEW_ON_TENSORS, "Tensors", '<', 0, 0, "", "Sort by the column before")       \
-	X(REVERSE, VIEW_ON_TENSORS, "Tensors", 'I', 0, 0, "reverse", "Reverse the order")          \
-	X(FILTER, VIEW_ON_TENSORS, "Tensors", '\\', 0, 0, "filter",                                \
-	  "Show only keys that contain a text; Esc shows all again")                               \
-	X(SEARCH, VIEW_ON_ALL, "Searching", '/', 0, 0, "search",                                   \
+	X(SORT_BACK, VIEW_ON_TABLES, "Tables", '<', 0, 0, "", "Sort by the column before")         \
+	X(REVERSE, VIEW_ON_TABLES, "Tables", 'I', 0, 0, "reverse", "Reverse the order")            \
+	X(COLUMNS, VIEW_ON_TABLES, "Tables", '|', 0, 0, "", "Choose the columns")                  \
+	X(FILTER, VIEW_ON_TABLES, "Tables", '\\', 'f', VIEW_KEY_F4, "filter",                      \
+	  "Only what matches a regular expression, or with ! not")                                 \
+	X(SEARCH, VIEW_ON_ALL, "Searching", '/', VIEW_KEY_F3, 0, "search",                         \
 	  "Search names: spans, keys of tensors, lines")                                           \
 	X(SEARCH_NEXT, VIEW_ON_ALL, "Searching", 'n', 0, 0, "", "The next match")                  \
 	X(SEARCH_BACK, VIEW_ON_ALL, "Searching", 'N', 0, 0, "", "The match before")                \
+	X(JOIN, VIEW_ON_DATA, "From screen to screen", 'o', 0, 0, "go to",                         \
+	  "What belongs to this on other screens: Enter goes there")                               \
+	X(RETURN, VIEW_ON_ALL, "From screen to screen", VIEW_KEY_BACKSPACE, 0, 0, "",              \
+	  "Back to where you came from")                                                           \
+	X(MARK, VIEW_ON_DATA, "From screen to screen", 'm', 0, 0, "", "Bookmark this place")       \
+	X(MARKS, VIEW_ON_ALL, "From screen to screen", '\'', 0, 0, "",                             \
+	  "The bookmarks: Enter goes there, d forgets one")                                        \
+	X(QUERY, VIEW_ON_DATA, "From screen to screen", 'y', 0, 0, "query",                        \
+	  "The query behind the screen; Enter runs it in SQL")                                     \
+	X(DIFFER, VIEW_ON_DATA, "Comparing two reports", 'D', 0, 0, "",                            \
+	  "Only what differs, and everything again")                                               \
 	X(FOLLOW, VIEW_ON_ALL, "A run that is still recording", 'F', 0, 0, "",                     \
 	  "Follow it: keep the newest in view, on and off")                                        \
 	X(PAUSE, VIEW_ON_ALL, "A run that is still recording", 'Z', 0, 0, "",                      \
@@ -107,14 +166,12 @@ enum view_key {
 	X(NEXT_SCREEN, VIEW_ON_ALL, "Screens", VIEW_KEY_TAB, 0, 0, "screen", "The next screen")    \
 	X(PREVIOUS_SCREEN, VIEW_ON_ALL, "Screens", VIEW_KEY_BACK_TAB, 0, 0, "",                    \
 	  "The screen before")                                                                     \
-	X(SCREEN_1, VIEW_ON_ALL, "Screens", '1', 0, 0, "", "Summary")                              \
-	X(SCREEN_2, VIEW_ON_ALL, "Screens", '2', 0, 0, "", "Timeline")                             \
-	X(SCREEN_3, VIEW_ON_ALL, "Screens", '3', 0, 0, "", "Tensors")                              \
 	X(HELP, VIEW_ON_ALL, "Screens", '?', VIEW_KEY_F1, 0, "help", "Help: these keys, and back") \
 	X(WRITE, VIEW_ON_ALL, "Screens", 'W', 0, 0, "",                                            \
-	  "Write the screen to a file: .txt, .csv or .json")                                       \
+	  "Write the screen to a file: .txt, .csv, .json or .svg")                                 \
 	X(REDRAW, VIEW_ON_ALL, "Screens", VIEW_CTRL('L'), 0, 0, "", "Draw the screen again")       \
-	X(BACK, VIEW_ON_ALL, "Leaving", VIEW_KEY_ESCAPE, 0, 0, "", "Leave a prompt or the help")   \
+	X(BACK, VIEW_ON_ALL, "Leaving", VIEW_KEY_ESCAPE, 0, 0, "",                                 \
+	  "Leave a prompt, a list or the help; stop what takes long")                              \
 	X(CLOSE, VIEW_ON_ALL, "Leaving", 'q', 0, 0, "quit",                                        \
 	  "Leave the help; on any other screen, the program")                                      \
 	X(QUIT, VIEW_ON_ALL, "Leaving", 'Q', VIEW_KEY_F10, 0, "",                                  \

@@ -72,6 +72,39 @@ static struct view_rect take_left(struct view_rect *rect, int columns)
 	return taken;
 }
 
+struct view_rect view_popup_area(struct view_rect body, int columns, int rows)
+{
+	const int width = greatest(0, least(columns, body.width));
+	const int height = greatest(0, least(rows, body.height));
+
+	return (struct view_rect){body.x + (body.width - width) / 2,
+				  body.y + (body.height - height) / 2, width, height};
+}
+
+struct view_split view_split_rows(struct view_rect body, int upper, int fewest)
+{
+	struct view_split out = {.upper = body};
+
+	if (body.height < 2 * fewest + 1 || fewest < 1)
+		return out;
+	upper = greatest(fewest, least(upper, body.height - 1 - fewest));
+	out.lower = take_bottom(&out.upper, body.height - upper - 1);
+	out.heading = take_bottom(&out.upper, 1);
+	return out;
+}
+
+struct view_sides view_split_sides(struct view_rect body, int columns, int fewest)
+{
+	struct view_sides out = {.left = body};
+
+	if (columns < 1 || body.width < columns + 1 + fewest)
+		return out;
+	out.left = take_left(&body, body.width - columns - 1);
+	take_left(&body, 1);
+	out.right = body;
+	return out;
+}
+
 struct view_timeline_layout view_timeline_areas(struct view_rect body, int label_width,
 						bool details)
 {

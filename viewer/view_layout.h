@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "viewer/view_canvas.h"
+#include "viewer/draw/view_canvas.h"
 
 #define VIEW_MIN_WIDTH  40
 #define VIEW_MIN_HEIGHT 10
@@ -25,6 +25,25 @@ struct view_frame {
 };
 
 struct view_frame view_frame_layout(int width, int height);
+
+/* A list of @rows x @columns in the middle of @body, as large as there is room for. */
+struct view_rect view_popup_area(struct view_rect body, int columns, int rows);
+
+/* Two areas one above the other with a heading between: the upper gets @upper rows where both have
+ * room for @least. Too low for both: only the upper one. */
+struct view_split {
+	struct view_rect upper, heading, lower;
+};
+
+struct view_split view_split_rows(struct view_rect body, int upper, int least);
+
+/* Two areas side by side with an empty column between; the right one @columns wide, and none where
+ * the left would keep less than @least. */
+struct view_sides {
+	struct view_rect left, right;
+};
+
+struct view_sides view_split_sides(struct view_rect body, int columns, int least);
 
 /* The timeline within its body. */
 struct view_timeline_layout {

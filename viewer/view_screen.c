@@ -8,10 +8,9 @@
 #include "common/mem.h"
 
 static const struct view_screen_ops *const view_screens[] = {
-	[VIEW_SUMMARY] = &view_summary_ops,
-	[VIEW_TIMELINE] = &view_timeline_ops,
-	[VIEW_TENSORS] = &view_tensors_ops,
-	[VIEW_HELP_SCREEN] = &view_help_ops,
+#define VIEW_SCREEN_ROW(screen, ops) [VIEW_##screen] = &view_##ops##_ops,
+	VIEW_SCREEN_MAP(VIEW_SCREEN_ROW)
+#undef VIEW_SCREEN_ROW
 };
 _Static_assert(ARRAY_LEN(view_screens) == VIEW_SCREENS, "screen table out of step");
 

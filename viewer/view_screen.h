@@ -4,36 +4,58 @@
  * A screen loads what its body shows into its own state, on request, on a change of size and on
  * news from a run that is recording; draw() then only draws: no query, no allocation, no change.
  * What a screen does not handle it hands back.
+ *
+ * Threading: open, close, draw, status, height, place, offers and query run on the thread of the
+ * terminal; everything that may take long (load, request, search, filter, type, go, table, click)
+ * runs on the session's worker, one call at a time and never while one of the others runs. A call
+ * that takes long looks at view_cancelled() between its queries and returns ST_INTERRUPTED; the
+ * query that runs is interrupted by itself and returns that.
  */
 #ifndef VIEW_SCREEN_H
 #define VIEW_SCREEN_H
 
+#include <stdatomic.h>
+
+#include "common/str.h"
 #include "reports/table/report_table.h"
-#include "viewer/view_canvas.h"
+#include "viewer/draw/view_canvas.h"
 #include "viewer/view_keys.h"
+#include "viewer/view_place.h"
 #include "viewer/view_source.h"
 
 #define VIEW_MESSAGE_SIZE 256
 
 struct view_context {
-	struct view_source *source;
+	struct view_source *source;      /* the report; when comparing, the Source */
+	struct view_source *target;      /* NULL: one report is looked at */
 	struct view_rect body;           /* the screen's own; load() is for this size */
 	bool follow;                     /* keep the newest in view */
 	bool ranged;                     /* begin with the times below instead of all */
 	int64_t from_ns, to_ns;          /* on the timeline's first clock */
 	bool more;                       /* set by a load that is not through: load again */
 	bool whole;                      /* to a file: all of it, nothing selected */
+	bool differ;                     /* comparing: only what differs */
 	char message[VIEW_MESSAGE_SIZE]; /* a screen's answer to a request; shown once */
+	atomic_bool cancel;              /* the user waits no longer */
 };
+
+/* Is the work no longer wanted? Cheap. */
+static inline bool view_cancelled(const struct view_context *context)
+{
+	return atomic_load_explicit(&context->cancel, memory_order_relaxed);
+}
 
 enum view_answer {
 	VIEW_UNHANDLED, /* not for this screen */
 	VIEW_DRAW,      /* draw again */
-	VIEW_LOAD       /* load, then draw */
+	VIEW_LOAD,      /* load, then draw */
+	VIEW_JOIN       /* show on other screens what is under the cursor: the list of them */
 };
 
 struct view_screen_ops {
 	const char *name, *title;
+	const char *brief; /* the title where there is little room, up to 4 letters */
+	uint32_t key;      /* that shows it */
 	unsigned where;    /* VIEW_ON_... */
 	uint64_t least_ns; /* between two loads for news */
 
@@ -57,18 +79,44 @@ struct view_screen_ops {
 	/* The same as rows, for CSV and JSON. NULL: it has none. */
 	enum status (*table)(void *state, struct view_context *context, struct report_table *out,
 			     struct err *err);
+
+	/* What is under the cursor; false: nothing. NULL: never anything. */
+	bool (*place)(const void *state, const struct view_context *context,
+		      struct view_place *out);
+	/* Can it show something of @place? @out says what, without the screen's name: "the span
+	 * 250", "gradients of Dense_128". NULL: never. */
+	bool (*offers)(const struct view_place *place, char *out, size_t size);
+	/* Make @place the one under the cursor; a load follows. A screen that has not been loaded
+	 * is loaded before. ST_NOTFOUND says why it is not there. */
+	enum status (*go)(void *state, struct view_context *context, const struct view_place *place,
+			  struct err *err);
+	/* The statements behind what is shown, to be pasted into sqlite3 as they are. */
+	void (*query)(const void *state, const struct view_context *context, struct str *out);
+	/* Takes keys before the key table does, while typing() says so (a line of text is being
+	 * edited). NULL: never. */
+	bool (*typing)(const void *state);
+	enum view_answer (*type)(void *state, struct view_context *context, uint32_t key);
+	/* A cell of the body was clicked. NULL: nothing happens. */
+	enum view_answer (*click)(void *state, struct view_context *context, int x, int y);
 };
 
+/* X(screen, ops): in the order of the title line. */
+#define VIEW_SCREEN_MAP(X)                                                                         \
+	X(SUMMARY, summary)                                                                        \
+	X(TIMELINE, timeline)                                                                      \
+	X(TENSORS, tensors)                                                                        \
+	X(HELP_SCREEN, help)
+
 enum view_screen {
-	VIEW_SUMMARY,
-	VIEW_TIMELINE,
-	VIEW_TENSORS,
-	VIEW_HELP_SCREEN,
+#define VIEW_SCREEN_ENUM(screen, ops) VIEW_##screen,
+	VIEW_SCREEN_MAP(VIEW_SCREEN_ENUM)
+#undef VIEW_SCREEN_ENUM
 	VIEW_SCREENS
 };
 
-extern const struct view_screen_ops view_summary_ops, view_timeline_ops, view_tensors_ops,
-	view_help_ops;
+#define VIEW_SCREEN_OPS(screen, ops) extern const struct view_screen_ops view_##ops##_ops;
+VIEW_SCREEN_MAP(VIEW_SCREEN_OPS)
+#undef VIEW_SCREEN_OPS
 
 /* One ops row per screen, in the order of enum view_screen. */
 const struct view_screen_ops *view_screen(enum view_screen screen);

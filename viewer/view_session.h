@@ -1,16 +1,23 @@
 /*
  * What is on the screen and what a key does to it, without a terminal: keys in, a canvas out.
  *
- * The terminal (view_term.h), the tests and the batch mode drive the same session. One thread.
+ * The terminal (view_term.h), the tests and the batch mode drive the same session. One thread; with
+ * view_session_background() what may take long runs on a second one (view_screen.h says what), and
+ * the first never waits longer than a picture may take.
  */
 #ifndef VIEW_SESSION_H
 #define VIEW_SESSION_H
 
 #include "reports/table/report_render.h"
+#include "viewer/view_job.h"
 #include "viewer/view_layout.h"
+#include "viewer/view_popup.h"
 #include "viewer/view_screen.h"
+#include "viewer/view_worker.h"
 
-#define VIEW_PROMPT_SIZE 256
+#define VIEW_QUEUE   256 /* keys that wait for a job */
+#define VIEW_HISTORY 32
+#define VIEW_HITS    64
 
 enum view_prompt_kind {
 	VIEW_NO_PROMPT,
@@ -19,8 +26,21 @@ enum view_prompt_kind {
 	VIEW_FILTER_PROMPT
 };
 
+enum view_popup_kind {
+	VIEW_NO_POPUP,
+	VIEW_JOIN_POPUP, /* tag: the screen to go to */
+	VIEW_QUERY_POPUP,
+	VIEW_MARKS_POPUP
+};
+
+/* Where a click does what a key does. */
+struct view_hit {
+	int y, from, to;
+	uint32_t key;
+};
+
 struct view_session {
-	struct view_source source;
+	struct view_source source, target;
 	struct view_context context;
 	struct view_canvas canvas;
 	struct view_frame frame;
@@ -38,25 +58,53 @@ struct view_session {
 	char input[VIEW_PROMPT_SIZE]; /* UTF-8 */
 	char search[VIEW_PROMPT_SIZE];
 	struct err trouble; /* why the screen could not be loaded; ST_OK: it could */
+
+	struct view_popup popup;
+	char statement[VIEW_PLACE_SQL]; /* behind the popup of the query */
+	struct view_place joined;       /* what the popup of places is about */
+	struct {
+		enum view_screen screen;
+		bool known; /* `place` is where it was */
+		struct view_place place;
+	} history[VIEW_HISTORY];
+	int history_count;
+
+	/* Jobs. While one is under way the states, the context and the databases are its own. */
+	struct view_worker *worker; /* NULL: jobs run where they are asked for */
+	struct view_job job;        /* kind VIEW_NO_JOB: none is under way */
+	enum view_screen job_screen;
+	uint64_t job_since_ns;
+	char job_path[VIEW_PROMPT_SIZE]; /* where a written table goes */
+	uint32_t queue[VIEW_QUEUE];      /* keys that came meanwhile */
+	int queued;
+
+	struct view_hit hits[VIEW_HITS]; /* of the last picture */
+	int hit_count;
 };
 
-/* Open @path; nothing is read before the first view_session_size(). On failure nothing is left. */
-enum status view_session_open(struct view_session *session, const char *path, bool ascii,
-			      struct err *err);
+/* Open @path, and, to compare it with, @target (NULL: none); nothing is read before the first
+ * view_session_size(). On failure nothing is left. */
+enum status view_session_open(struct view_session *session, const char *path, const char *target,
+			      bool ascii, struct err *err);
 void view_session_close(struct view_session *session); /* accepts a zeroed session */
+
+/* Run jobs on a thread of their own from now on; @wake_fd as in view_worker_start(). */
+enum status view_session_background(struct view_session *session, int wake_fd, struct err *err);
 
 /* The screen is so large now. */
 enum status view_session_size(struct view_session *session, int width, int height, struct err *err);
 
-/* A key was pressed (view_keys.h). */
+/* A key was pressed (view_keys.h), or the cell @x, @y was clicked. */
 void view_session_key(struct view_session *session, uint32_t key);
+void view_session_click(struct view_session *session, int x, int y);
 void view_session_show(struct view_session *session, enum view_screen screen);
 
 /* Time has passed: look for news of a run that is recording. True: draw again. */
 bool view_session_tick(struct view_session *session, uint64_t now_ns);
 
-/* Load what is stale, then draw the canvas. */
+/* Load what is stale, then draw the canvas. While a job is under way the body stays as it is. */
 void view_session_draw(struct view_session *session);
+bool view_session_busy(const struct view_session *session);
 
 /* The screen @screen as @format: text (drawn @width wide), CSV or JSON. ST_INVALID where the screen
  * has no rows. For the batch mode; and for a session, on a session of its own (view_session_write).

@@ -200,8 +200,10 @@ static uint32_t view_special_key(wint_t key)
 		     {KEY_BTAB, VIEW_KEY_BACK_TAB},
 		     {KEY_ENTER, VIEW_KEY_ENTER},
 		     {KEY_BACKSPACE, VIEW_KEY_BACKSPACE},
-		     {KEY_DC, VIEW_KEY_BACKSPACE},
+		     {KEY_DC, VIEW_KEY_DELETE},
 		     {KEY_F(1), VIEW_KEY_F1},
+		     {KEY_F(3), VIEW_KEY_F3},
+		     {KEY_F(4), VIEW_KEY_F4},
 		     {KEY_F(5), VIEW_KEY_F5},
 		     {KEY_F(6), VIEW_KEY_F6},
 		     {KEY_F(10), VIEW_KEY_F10},
@@ -319,7 +321,10 @@ static enum status view_loop(struct view_term *term, struct view_session *sessio
 		}
 		draw = view_wake_signal;
 		view_wake_signal = 0;
-		more = session->context.more && !session->paused && session->source.db;
+		/* What follows from a key or a job is drawn before the next wait. */
+		more = !view_session_busy(session) &&
+		       (session->stale ||
+			(session->context.more && !session->paused && session->source.db));
 		if (!view_wait(more ? 0 : TICK_MS))
 			return ST_OK;
 		if (view_stop_signal)
@@ -348,7 +353,9 @@ enum status view_term_run(struct view_session *session, bool colour, int *signal
 	status = view_catch_signals(old, err);
 	if (status != ST_OK)
 		return status;
-	status = view_enter_screen(&term, colour, err);
+	status = view_session_background(session, view_pipe[1], err);
+	if (status == ST_OK)
+		status = view_enter_screen(&term, colour, err);
 	if (status == ST_OK) {
 		status = view_loop(&term, session, err);
 		view_leave_screen(&term);

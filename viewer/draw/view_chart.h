@@ -6,7 +6,7 @@
 #ifndef VIEW_CHART_H
 #define VIEW_CHART_H
 
-#include "viewer/view_canvas.h"
+#include "viewer/draw/view_canvas.h"
 
 struct view_chart_point {
 	double value, least, greatest; /* NaN: nothing to draw there */

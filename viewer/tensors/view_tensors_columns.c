@@ -3,7 +3,7 @@
  *
  * Threading: constant data. Ownership: none.
  */
-#include "viewer/view_tensors_internal.h"
+#include "viewer/tensors/view_tensors_internal.h"
 
 #include <math.h>
 #include <string.h>

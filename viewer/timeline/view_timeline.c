@@ -5,14 +5,14 @@
  * Threading: one thread. Ownership: four arenas: tracks (until the next news), call sites (for
  * good), the picture (until the next load), the details (until the next selection).
  */
-#include "viewer/view_timeline_internal.h"
+#include "viewer/timeline/view_timeline_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "common/fmt.h"
 #include "common/mem.h"
-#include "viewer/view_table.h"
+#include "viewer/draw/view_table.h"
 
 #define TABLE_LIMIT 100000
 
@@ -217,6 +217,8 @@ static enum status view_timeline_table(void *state, struct view_context *context
 const struct view_screen_ops view_timeline_ops = {
 	.name = "timeline",
 	.title = "Timeline",
+	.brief = "Time",
+	.key = '7',
 	.where = VIEW_ON_TIMELINE,
 	.least_ns = 250 * UINT64_C(1000000),
 	.open = view_timeline_open,

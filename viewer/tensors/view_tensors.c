@@ -8,7 +8,7 @@
  * Threading: one thread. Ownership: arenas: the list (until the next news), the curve of the
  * selected tensor (until the next load).
  */
-#include "viewer/view_tensors_internal.h"
+#include "viewer/tensors/view_tensors_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
-#include "viewer/view_table.h"
+#include "viewer/draw/view_table.h"
 
 #define CURVE_POINTS 2000
 
@@ -417,6 +417,8 @@ static void view_tensors_close(void *state)
 const struct view_screen_ops view_tensors_ops = {
 	.name = "tensors",
 	.title = "Tensors",
+	.brief = "Tens",
+	.key = '8',
 	.where = VIEW_ON_TENSORS,
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = view_tensors_open,

@@ -8,7 +8,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
-#include "viewer/view_timeline_internal.h"
+#include "viewer/timeline/view_timeline_internal.h"
 
 #define MOST_PARENTS 8
 

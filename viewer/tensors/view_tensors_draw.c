@@ -3,7 +3,7 @@
  *
  * Threading: one thread. Ownership: none; nothing is loaded here.
  */
-#include "viewer/view_tensors_internal.h"
+#include "viewer/tensors/view_tensors_internal.h"
 
 #include <math.h>
 #include <stdio.h>

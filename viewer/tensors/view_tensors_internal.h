@@ -9,7 +9,7 @@
 #include "common/arena.h"
 #include "common/fmt.h"
 #include "reports/named/report_tensors.h"
-#include "viewer/view_chart.h"
+#include "viewer/draw/view_chart.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_screen.h"
 

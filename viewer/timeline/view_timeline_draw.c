@@ -11,7 +11,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
-#include "viewer/view_timeline_internal.h"
+#include "viewer/timeline/view_timeline_internal.h"
 
 #define TICKS_APART 14
 #define FIELD_WIDTH 38

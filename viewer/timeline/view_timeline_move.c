@@ -5,7 +5,7 @@
  *
  * Threading: one thread. Ownership: none.
  */
-#include "viewer/view_timeline_internal.h"
+#include "viewer/timeline/view_timeline_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -208,7 +208,7 @@ static bool view_move(struct view_timeline *tl, struct view_context *context,
 	case VIEW_CENTRE_REQUEST:
 		view_centre(tl);
 		return true;
-	case VIEW_DETAILS_REQUEST:
+	case VIEW_ENTER_REQUEST:
 		tl->details = !tl->details;
 		return true;
 	default:
@@ -221,7 +221,8 @@ static bool view_is_movement(enum view_request request)
 {
 	const char *group = view_request_info(request)->group;
 
-	return strcmp(group, "Moving") == 0 || strcmp(group, "Timeline") == 0;
+	return strcmp(group, "Moving") == 0 || strcmp(group, "Timeline") == 0 ||
+	       strcmp(group, "Zooming") == 0 || strcmp(group, "Looking closer") == 0;
 }
 
 enum view_answer view__timeline_request(void *state, struct view_context *context,

@@ -12,7 +12,7 @@
 #include "profiler/prof_timeline.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_screen.h"
-#include "viewer/view_time.h"
+#include "viewer/draw/view_time.h"
 
 #define VIEW_PATH_SIZE   256
 #define VIEW_FIELDS      32

@@ -3,7 +3,7 @@
  *
  * Threading: one thread. Ownership: texts are the arena's, arrays of lines the blocks' own.
  */
-#include "viewer/view_blocks.h"
+#include "viewer/draw/view_blocks.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
  *
  * Threading: one thread. Ownership: none; spans' texts are the picture's.
  */
-#include "viewer/view_timeline_internal.h"
+#include "viewer/timeline/view_timeline_internal.h"
 
 #define FINE       256  /* of a window: how exactly an update's beginning is looked for */
 #define PERIODS    1.35 /* pipeline runs in the first window */

@@ -4,7 +4,7 @@
  * Threading: pure functions. Ownership: none. Products are taken in long double or 128 bits: a run
  * of days in ns times a width does not fit 64.
  */
-#include "viewer/view_time.h"
+#include "viewer/draw/view_time.h"
 
 #include <stddef.h>
 #include <stdio.h>

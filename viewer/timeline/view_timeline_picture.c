@@ -6,7 +6,7 @@
  *
  * Threading: one thread. Ownership: all of it lives in the arena of the picture, until the next.
  */
-#include "viewer/view_timeline_internal.h"
+#include "viewer/timeline/view_timeline_internal.h"
 
 #include <string.h>
 

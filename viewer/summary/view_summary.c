@@ -13,8 +13,8 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "reports/summary/report_summary.h"
-#include "viewer/view_blocks.h"
-#include "viewer/view_table.h"
+#include "viewer/draw/view_blocks.h"
+#include "viewer/draw/view_table.h"
 
 #define NAME_WIDTH 16
 #define BUDGET_NS  (25 * UINT64_C(1000000)) /* of adding up, per load */
@@ -336,6 +336,8 @@ static enum status view_summary_table(void *state, struct view_context *context,
 const struct view_screen_ops view_summary_ops = {
 	.name = "summary",
 	.title = "Summary",
+	.brief = "Sum",
+	.key = '1',
 	.where = VIEW_ON_SUMMARY,
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = view_summary_open,

@@ -4,7 +4,7 @@
  * Threading: one thread. Ownership: the arena of tracks (until the next news), that of call sites
  * (for good).
  */
-#include "viewer/view_timeline_internal.h"
+#include "viewer/timeline/view_timeline_internal.h"
 
 #include <string.h>
 

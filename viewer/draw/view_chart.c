@@ -4,7 +4,7 @@
  * A cell is 2 x 4 dots in braille. Dots are set straight in the canvas: a braille character already
  * there is joined with.
  */
-#include "viewer/view_chart.h"
+#include "viewer/draw/view_chart.h"
 
 #include <math.h>
 

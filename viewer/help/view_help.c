@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "viewer/view_blocks.h"
+#include "viewer/draw/view_blocks.h"
 
 #define KEYS_WIDTH 20
 #define TWO_FROM   150 /* narrower columns would cut what keys do */
@@ -110,6 +110,8 @@ static int view_help_height(const void *state, const struct view_context *contex
 const struct view_screen_ops view_help_ops = {
 	.name = "help",
 	.title = "Help",
+	.brief = "Help",
+	.key = '?',
 	.where = VIEW_ON_HELP,
 	.least_ns = UINT64_MAX,
 	.open = view_help_open,

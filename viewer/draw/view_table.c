@@ -3,7 +3,7 @@
  *
  * Threading: one thread per table. Ownership: all in the table's arena.
  */
-#include "viewer/view_table.h"
+#include "viewer/draw/view_table.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  * Threading: one thread per canvas. Ownership: the canvas owns its cells.
  */
-#include "viewer/view_canvas.h"
+#include "viewer/draw/view_canvas.h"
 
 #include <assert.h>
 #include <math.h>

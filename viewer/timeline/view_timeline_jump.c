@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "viewer/view_timeline_internal.h"
+#include "viewer/timeline/view_timeline_internal.h"
 
 #define MOST_TRIES   64
 #define SCAN_COLUMNS 256

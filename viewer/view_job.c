@@ -1,0 +1,77 @@
+/*
+ * Jobs to calls of the screen's functions.
+ *
+ * Threading: see view_screen.h. Ownership: the job owns its table until the session takes it.
+ */
+#include "viewer/view_job.h"
+
+#include "common/clock.h"
+
+static void view_job_load(struct view_job *job)
+{
+	job->context->more = false;
+	job->err.status = job->ops->load(job->state, job->context, job->news, &job->err);
+}
+
+static void view_job_request(struct view_job *job)
+{
+	job->answer = job->ops->request(job->state, job->context, job->request);
+}
+
+static void view_job_search(struct view_job *job)
+{
+	job->found = job->ops->search(job->state, job->context, job->text, job->forward);
+}
+
+static void view_job_filter(struct view_job *job)
+{
+	job->ops->filter(job->state, job->text);
+}
+
+static void view_job_key(struct view_job *job)
+{
+	job->answer = job->ops->type(job->state, job->context, job->key);
+}
+
+static void view_job_click(struct view_job *job)
+{
+	job->answer = job->ops->click(job->state, job->context, job->x, job->y);
+}
+
+static void view_job_go(struct view_job *job)
+{
+	if (!job->fresh) {
+		view_job_load(job);
+		job->fresh = job->err.status == ST_OK;
+	}
+	if (job->err.status == ST_OK)
+		job->err.status = job->ops->go(job->state, job->context, &job->place, &job->err);
+}
+
+static void view_job_join(struct view_job *job)
+{
+	if (job->context->source->db)
+		job->err.status =
+			view_place_complete(&job->place, job->context->source->db, &job->err);
+}
+
+static void view_job_write(struct view_job *job)
+{
+	job->err.status = job->ops->table(job->state, job->context, &job->table, &job->err);
+}
+
+void view_job_run(void *user)
+{
+	static void (*const runs[])(struct view_job *) = {
+		[VIEW_LOAD_JOB] = view_job_load,     [VIEW_REQUEST_JOB] = view_job_request,
+		[VIEW_SEARCH_JOB] = view_job_search, [VIEW_FILTER_JOB] = view_job_filter,
+		[VIEW_KEY_JOB] = view_job_key,       [VIEW_CLICK_JOB] = view_job_click,
+		[VIEW_GO_JOB] = view_job_go,         [VIEW_JOIN_JOB] = view_job_join,
+		[VIEW_WRITE_JOB] = view_job_write};
+	struct view_job *job = user;
+	const uint64_t start = clock_ns();
+
+	job->err.status = ST_OK;
+	runs[job->kind](job);
+	job->took_ns = clock_ns() - start;
+}

@@ -1,0 +1,52 @@
+/*
+ * What the session asks of a screen that may take long: load, a request, a search ...
+ *
+ * A job is run by view_job_run(), on whatever thread; before and after it belongs to the session.
+ */
+#ifndef VIEW_JOB_H
+#define VIEW_JOB_H
+
+#include "viewer/view_screen.h"
+
+#define VIEW_PROMPT_SIZE 256
+
+enum view_job_kind {
+	VIEW_NO_JOB,
+	VIEW_LOAD_JOB,
+	VIEW_REQUEST_JOB,
+	VIEW_SEARCH_JOB,
+	VIEW_FILTER_JOB,
+	VIEW_KEY_JOB,
+	VIEW_CLICK_JOB,
+	VIEW_GO_JOB,   /* make `place` the one under the screen's cursor */
+	VIEW_JOIN_JOB, /* complete `place` */
+	VIEW_WRITE_JOB /* the screen's rows as a table */
+};
+
+struct view_job {
+	enum view_job_kind kind;
+	const struct view_screen_ops *ops;
+	void *state;
+	struct view_context *context;
+
+	bool news;  /* load; go: the screen has never been loaded */
+	bool fresh; /* go: it has been */
+	bool forward;
+	enum view_request request;
+	uint32_t key;
+	int x, y;
+	char text[VIEW_PROMPT_SIZE];
+	struct view_place place;
+
+	/* What became of it. */
+	enum view_answer answer;
+	bool found;
+	struct report_table table;
+	struct err err; /* status ST_OK: it went well */
+	uint64_t took_ns;
+};
+
+/* @user: a struct view_job. */
+void view_job_run(void *user);
+
+#endif /* VIEW_JOB_H */

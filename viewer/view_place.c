@@ -1,0 +1,192 @@
+/*
+ * Places: cleared, and completed by look-ups.
+ *
+ * Threading: the handle's.
+ */
+#include "viewer/view_place.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "profiler/prof_timeline.h"
+
+void view_place_clear(struct view_place *place)
+{
+	memset(place, 0, sizeof(*place));
+#define VIEW_PLACE_UNKNOWN(name) place->name = VIEW_NOWHERE;
+	VIEW_PLACE_NUMBERS(VIEW_PLACE_UNKNOWN)
+#undef VIEW_PLACE_UNKNOWN
+}
+
+void view_place_text(char out[VIEW_PLACE_NAME], const char *text)
+{
+	str_copy(out, VIEW_PLACE_NAME, text ? text : "");
+}
+
+/* --- looking up ------------------------------------------------------------------------------- */
+
+/* What leads on from what: where `from` is known the row's columns fill what is not. In an order in
+ * which each can use what the ones before have found. */
+static const struct view_place_rule {
+	const char *from, *sql;
+} view_place_rules[] = {
+	{"program_id", "SELECT operation FROM programs WHERE program_id = :program_id"},
+	{"variable_id", "SELECT layer, ipu, first_program_step AS program_step FROM variables "
+			"WHERE variable_id = :variable_id"},
+	{"key", "SELECT queue, layer, stage FROM tensors WHERE key = :key "
+		"ORDER BY queue IS NOT :queue LIMIT 1"},
+	{"operation", "SELECT layer, stage, phase FROM operations WHERE operation = :operation"},
+	{"operation", "SELECT program_id FROM programs WHERE operation = :operation "
+		      "ORDER BY program_id LIMIT 1"},
+	{"layer", "SELECT stage FROM layers WHERE layer = :layer"},
+	{"layer", "SELECT operation FROM operations WHERE layer = :layer "
+		  "ORDER BY phase IS NOT :phase, cycles DESC LIMIT 1"},
+	{"layer", "SELECT queue, key FROM tensors WHERE layer = :layer "
+		  "ORDER BY kind IS NOT 'gradient', key LIMIT 1"},
+	{"program_step",
+	 "SELECT program_id FROM liveness WHERE program_step = :program_step LIMIT 1"},
+};
+
+struct view_place_field {
+	const char *name;
+	size_t offset;
+	bool text;
+};
+
+static const struct view_place_field view_place_fields[] = {
+#define VIEW_PLACE_NUMBER(name) {#name, offsetof(struct view_place, name), false},
+	VIEW_PLACE_NUMBERS(VIEW_PLACE_NUMBER)
+#undef VIEW_PLACE_NUMBER
+#define VIEW_PLACE_TEXT(name) {#name, offsetof(struct view_place, name), true},
+		VIEW_PLACE_TEXTS(VIEW_PLACE_TEXT)
+#undef VIEW_PLACE_TEXT
+};
+
+static const struct view_place_field *view_place_field(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(view_place_fields); i++)
+		if (strcmp(view_place_fields[i].name, name) == 0)
+			return &view_place_fields[i];
+	return NULL;
+}
+
+static int64_t *view_place_number(struct view_place *place, const struct view_place_field *field)
+{
+	return (int64_t *)(void *)((char *)place + field->offset);
+}
+
+static char *view_place_chars(struct view_place *place, const struct view_place_field *field)
+{
+	return (char *)place + field->offset;
+}
+
+static bool view_place_knows(struct view_place *place, const struct view_place_field *field)
+{
+	return field->text ? view_place_chars(place, field)[0] != '\0'
+			   : *view_place_number(place, field) != VIEW_NOWHERE;
+}
+
+/* Every parameter of the statement is called like a field. */
+static void view_place_bind(struct view_place *place, struct prof_query *query, const char *sql)
+{
+	char name[32];
+
+	for (size_t i = 0; i < ARRAY_LEN(view_place_fields); i++) {
+		const struct view_place_field *field = &view_place_fields[i];
+		const char *at;
+
+		snprintf(name, sizeof(name), ":%s", field->name);
+		at = strstr(sql, name);
+		if (!at || (at[strlen(name)] >= 'a' && at[strlen(name)] <= 'z') ||
+		    at[strlen(name)] == '_' || !view_place_knows(place, field))
+			continue; /* unknown: NULL */
+		if (field->text)
+			prof_query_text(query, name, view_place_chars(place, field));
+		else
+			prof_query_int(query, name, *view_place_number(place, field));
+	}
+}
+
+static void view_place_take(struct view_place *place, const struct prof_query *query)
+{
+	for (int c = 0; c < prof_column_count(query); c++) {
+		const struct view_place_field *field = view_place_field(prof_column_name(query, c));
+
+		if (!field || view_place_knows(place, field))
+			continue;
+		if (field->text)
+			view_place_text(view_place_chars(place, field), prof_column_text(query, c));
+		else
+			*view_place_number(place, field) = prof_column_int(query, c);
+	}
+}
+
+static enum status view_place_follow(struct view_place *place, struct prof_db *db,
+				     const struct view_place_rule *rule, struct err *err)
+{
+	struct prof_query *query;
+	enum status status;
+	bool row = false;
+
+	if (!view_place_knows(place, view_place_field(rule->from)))
+		return ST_OK;
+	status = prof_query_open(&query, db, rule->sql, err);
+	if (status != ST_OK)
+		return status;
+	view_place_bind(place, query, rule->sql);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row)
+		view_place_take(place, query);
+	prof_query_close(query);
+	return status;
+}
+
+static enum status view_place_of_span(struct view_place *place, struct prof_db *db, struct err *err)
+{
+	struct arena arena = {0};
+	struct prof_span span;
+	enum status status = prof_timeline_span(db, place->span_id, &arena, &span, err);
+
+	if (status == ST_OK) {
+		const int64_t end =
+			span.dur_ns == INT64_MIN ? INT64_MIN : span.start_ns + span.dur_ns;
+		const struct {
+			int64_t *field, value;
+		} numbers[] = {{&place->execution, span.execution},
+			       {&place->epoch, span.epoch},
+			       {&place->weight_update, span.weight_update},
+			       {&place->step, span.step},
+			       {&place->microbatch, span.microbatch},
+			       {&place->replica, span.replica},
+			       {&place->ipu, span.ipu},
+			       {&place->stage, span.stage},
+			       {&place->track_id, span.track_id},
+			       {&place->time_ns, span.start_ns},
+			       {&place->until_ns, end}};
+
+		for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+			if (*numbers[i].field == VIEW_NOWHERE)
+				*numbers[i].field = numbers[i].value;
+		view_place_text(place->clock, span.clock);
+		view_place_text(place->mode, span.mode);
+		view_place_text(place->operation, span.operation);
+		if (span.phase)
+			snprintf(place->phase, sizeof(place->phase), "%c", span.phase);
+	}
+	arena_fini(&arena);
+	return status == ST_NOTFOUND ? ST_OK : status;
+}
+
+enum status view_place_complete(struct view_place *place, struct prof_db *db, struct err *err)
+{
+	enum status status = ST_OK;
+
+	if (place->span_id != VIEW_NOWHERE)
+		status = view_place_of_span(place, db, err);
+	for (size_t i = 0; i < ARRAY_LEN(view_place_rules) && status == ST_OK; i++)
+		status = view_place_follow(place, db, &view_place_rules[i], err);
+	return status;
+}

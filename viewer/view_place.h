@@ -1,0 +1,76 @@
+/*
+ * A place in a report: what is under the cursor, as far as its screen knows it.
+ *
+ * Screens hand places to each other: one says where it is, the others say what they can show of
+ * that, and go there. What a screen leaves out is looked up (view_place_complete): a span leads to
+ * its operation, that to its layer and program, a step to its time, and back.
+ *
+ * A value: no pointers, nothing to free. Names that do not fit are cut, and then lead nowhere.
+ */
+#ifndef VIEW_PLACE_H
+#define VIEW_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profiler/prof_db.h"
+
+#define VIEW_NOWHERE    INT64_MIN /* a number that is not known */
+#define VIEW_PLACE_NAME 256
+#define VIEW_PLACE_SQL  4096
+
+/* X(number), each VIEW_NOWHERE where unknown. */
+#define VIEW_PLACE_NUMBERS(X)                                                                      \
+	X(rank)                                                                                    \
+	X(execution)                                                                               \
+	X(epoch)                                                                                   \
+	X(weight_update)                                                                           \
+	X(step)                                                                                    \
+	X(microbatch)                                                                              \
+	X(replica)                                                                                 \
+	X(ipu)                                                                                     \
+	X(stage)                                                                                   \
+	X(span_id)                                                                                 \
+	X(track_id)                                                                                \
+	X(program_id)                                                                              \
+	X(program_step)                                                                            \
+	X(variable_id)                                                                             \
+	X(tile)                                                                                    \
+	X(time_ns)  /* on `clock` */                                                               \
+	X(until_ns) /* the end, where the place is a stretch of time */
+
+/* X(text), each "" where unknown. */
+#define VIEW_PLACE_TEXTS(X)                                                                        \
+	X(clock) /* "host", "device" */                                                            \
+	X(mode)  /* "train", "evaluate", "predict" */                                              \
+	X(phase) /* "F" ... */                                                                     \
+	X(layer)                                                                                   \
+	X(operation)                                                                               \
+	X(queue) /* with key: a tensor */                                                          \
+	X(key)                                                                                     \
+	X(rule)                                                                                    \
+	X(metric)                                                                                  \
+	X(view) /* rows of a view of the contract ... */                                           \
+	X(keys) /* ... those: "clock=device stage=1", as an insight says */
+
+struct view_place {
+#define VIEW_PLACE_NUMBER(name) int64_t name;
+	VIEW_PLACE_NUMBERS(VIEW_PLACE_NUMBER)
+#undef VIEW_PLACE_NUMBER
+#define VIEW_PLACE_TEXT(name) char name[VIEW_PLACE_NAME];
+	VIEW_PLACE_TEXTS(VIEW_PLACE_TEXT)
+#undef VIEW_PLACE_TEXT
+	char sql[VIEW_PLACE_SQL]; /* a query to be run */
+};
+
+/* A place of which nothing is known. */
+void view_place_clear(struct view_place *place);
+
+/* @text (NULL: "") into one of the place's texts. */
+void view_place_text(char out[VIEW_PLACE_NAME], const char *text);
+
+/* Look up what follows from what is known; what is known stays. Bounded: ranges and indexes only.
+ */
+enum status view_place_complete(struct view_place *place, struct prof_db *db, struct err *err);
+
+#endif /* VIEW_PLACE_H */

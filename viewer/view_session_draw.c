@@ -1,0 +1,249 @@
+/*
+ * The frame: title, status and keys around the screen's body, the popup over it.
+ *
+ * Where a click does what a key does is noted while drawing.
+ *
+ * Threading: the session's. While a job is under way nothing of the screens or the context is
+ * looked at.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "viewer/view_session_internal.h"
+
+#define NARROW        60
+#define BAR_GAP       2
+#define STATE_COLUMNS 30
+#define NAME_LEAST    12 /* of the report's name; below it is left out */
+#define SHOW_WAIT_NS  (200 * UINT64_C(1000000))
+
+static const char *const view_prompts[] = {[VIEW_SEARCH_PROMPT] = "/",
+					   [VIEW_WRITE_PROMPT] = "write to: ",
+					   [VIEW_FILTER_PROMPT] = "\\"};
+
+static void view_note_hit(struct view_session *session, int y, int from, int to, uint32_t key)
+{
+	if (session->hit_count < VIEW_HITS)
+		session->hits[session->hit_count++] = (struct view_hit){y, from, to, key};
+}
+
+/* --- title ------------------------------------------------------------------------------------ */
+
+enum title_names {
+	TITLE_WHOLE,
+	TITLE_BRIEF,
+	TITLE_ACTIVE, /* the shown screen's name; of others the key alone */
+	TITLE_KINDS
+};
+
+#define TAB_SIZE 48
+
+static const char *view_tab(const struct view_session *session, int screen, enum title_names names,
+			    char out[TAB_SIZE])
+{
+	const struct view_screen_ops *ops = view_screen((enum view_screen)screen);
+	const bool here = screen == (int)session->screen;
+	char key[VIEW_KEY_NAME_SIZE];
+
+	view_key_name(ops->key, key);
+	if (names == TITLE_WHOLE)
+		snprintf(out, TAB_SIZE, " %s %s ", key, ops->title);
+	else if (names == TITLE_BRIEF)
+		snprintf(out, TAB_SIZE, here ? " %s %s " : " %s %s", key, ops->brief);
+	else
+		snprintf(out, TAB_SIZE, here ? " %s %s " : " %s", key, here ? ops->title : "");
+	return out;
+}
+
+static int view_tabs_width(const struct view_session *session, enum title_names names)
+{
+	char text[TAB_SIZE];
+	int width = 1;
+
+	for (int i = 0; i < VIEW_SCREENS; i++)
+		width += view_text_width(view_tab(session, i, names, text));
+	return width;
+}
+
+static int view_draw_tabs(struct view_session *session, struct view_pane *pane, int room)
+{
+	enum title_names names = TITLE_WHOLE;
+	char text[TAB_SIZE];
+	int x = 1;
+
+	while (names + 1 < TITLE_KINDS && view_tabs_width(session, names) > room)
+		names++;
+	for (int i = 0; i < VIEW_SCREENS; i++) {
+		const bool here = i == (int)session->screen;
+		const int from = x;
+
+		x += view_text(pane, x, 0, here ? VIEW_BAR_ACTIVE : VIEW_BAR,
+			       view_tab(session, i, names, text));
+		view_note_hit(session, pane->rect.y, from, x,
+			      view_screen((enum view_screen)i)->key);
+	}
+	return x;
+}
+
+static void view_title_name(const struct view_session *session, char *out, size_t size)
+{
+	if (session->context.target)
+		snprintf(out, size, "%s > %s", session->source.name, session->target.name);
+	else
+		snprintf(out, size, "%s", session->source.name);
+}
+
+static void view_draw_title(struct view_session *session)
+{
+	static const enum view_glyph dot = VIEW_GLYPH_DOT;
+	struct view_pane pane = view_pane_at(&session->canvas, session->frame.title);
+	const int width = pane.rect.width;
+	char state[STATE_COLUMNS + 64], name[2 * sizeof(session->source.name) + 8];
+	int x, room, used;
+
+	view_fill(&pane, 0, 0, width, VIEW_BAR);
+	snprintf(state, sizeof(state), "%s%s%s", view_state_text(session->source.state),
+		 session->paused ? ", paused" : "", session->context.follow ? ", following" : "");
+	used = view_text_width(state) + 3;
+	x = view_draw_tabs(session, &pane, width - used - 2);
+	room = width - x - used - 2;
+	if (room < 0)
+		return;
+	view_title_name(session, name, sizeof(name));
+	if (room >= NAME_LEAST || view_text_width(name) <= room)
+		view_text_right(&pane, x + 1, 0, room, VIEW_BAR_NOTE, name);
+	view_glyphs(&pane, width - used, 0, VIEW_BAR, dot, 1);
+	view_text(&pane, width - used + 2, 0, VIEW_BAR, state);
+}
+
+/* --- status ----------------------------------------------------------------------------------- */
+
+static void view_draw_prompt(const struct view_session *session, struct view_pane *pane)
+{
+	int x = view_text(pane, 0, 0, VIEW_KEY, view_prompts[session->prompt]);
+
+	x += view_text_cut(pane, x, 0, pane->rect.width - x - 1, VIEW_NORMAL, session->input);
+	view_put(pane, x, 0, VIEW_CURSOR, ' ');
+}
+
+static void view_draw_waiting(const struct view_session *session, struct view_pane *pane)
+{
+	const uint64_t waited = clock_ns() - session->job_since_ns;
+	static const char *const doing[] = {[VIEW_LOAD_JOB] = "reading",
+					    [VIEW_SEARCH_JOB] = "searching",
+					    [VIEW_WRITE_JOB] = "gathering rows"};
+	const enum view_job_kind kind = session->job.kind;
+	const char *what =
+		kind < sizeof(doing) / sizeof(doing[0]) && doing[kind] ? doing[kind] : "working";
+
+	if (waited >= SHOW_WAIT_NS)
+		view_textf(pane, 1, 0, VIEW_WARN, "%s ... %.1f s, Esc stops it", what,
+			   (double)waited / 1e9);
+}
+
+static void view_draw_status(struct view_session *session)
+{
+	struct view_pane pane = view_pane_at(&session->canvas, session->frame.status);
+	char text[VIEW_MESSAGE_SIZE] = "";
+	int x = 1;
+
+	if (session->prompt != VIEW_NO_PROMPT) {
+		view_draw_prompt(session, &pane);
+		return;
+	}
+	if (view_session_busy(session)) {
+		view_draw_waiting(session, &pane);
+		return;
+	}
+	if (session->context.message[0]) {
+		view_text(&pane, 1, 0, VIEW_WARN, session->context.message);
+		return;
+	}
+	if (session->fresh[session->screen])
+		view__ops(session)->status(session->state[session->screen], &session->context, text,
+					   sizeof(text));
+	/* A narrow title has no room for the state of the run. */
+	if (pane.rect.width < NARROW && session->source.state != VIEW_COMPLETE)
+		x += 1 + view_text(&pane, x, 0, VIEW_WARN, view_state_text(session->source.state));
+	view_text(&pane, x, 0, VIEW_DIM, text);
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static void view_draw_keys(struct view_session *session)
+{
+	struct view_pane pane = view_pane_at(&session->canvas, session->frame.keys);
+	const unsigned where = view__ops(session)->where;
+	char name[VIEW_KEY_NAME_SIZE];
+	int x = 1;
+
+	for (int i = VIEW_NONE + 1; i < VIEW_REQUESTS; i++) {
+		const struct view_request_info *info = view_request_info((enum view_request)i);
+		const int from = x;
+		int width;
+
+		if (!info->bar[0] || !(info->screens & where))
+			continue;
+		view_key_name(info->keys[0], name);
+		width = view_text_width(name) + 1 + view_text_width(info->bar);
+		if (x + width > pane.rect.width - 1)
+			continue;
+		x += view_text(&pane, x, 0, VIEW_KEY, name);
+		x += 1 + view_text(&pane, x + 1, 0, VIEW_DIM, info->bar);
+		view_note_hit(session, pane.rect.y, from, x, info->keys[0]);
+		x += BAR_GAP;
+	}
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static void view_wipe(struct view_session *session, struct view_rect rect)
+{
+	struct view_pane pane = view_pane_at(&session->canvas, rect);
+
+	for (int y = 0; y < rect.height; y++)
+		view_fill(&pane, 0, y, rect.width, VIEW_NORMAL);
+}
+
+static void view_draw_body(struct view_session *session)
+{
+	struct view_pane pane = view_pane_at(&session->canvas, session->frame.body);
+
+	/* A job changes what would be drawn: the picture before stays. */
+	if (view_session_busy(session))
+		return;
+	view_wipe(session, session->frame.body);
+	if (session->fresh[session->screen])
+		view__ops(session)->draw(session->state[session->screen], &session->context, &pane);
+	else if (session->trouble.status != ST_OK)
+		view_text(&pane, 2, 1, VIEW_BAD, session->trouble.text);
+	if (session->popup.kind != VIEW_NO_POPUP) {
+		view_popup_layout(&session->popup, session->frame.body);
+		view_popup_draw(&session->popup, &session->canvas);
+	}
+}
+
+void view_session_draw(struct view_session *session)
+{
+	struct view_pane pane;
+
+	view__settle(session, 0);
+	view__queued(session);
+	if (!view_session_busy(session) && session->stale && !session->frame.too_small)
+		view__load(session);
+	session->hit_count = 0;
+	if (session->frame.too_small) {
+		view_canvas_clear(&session->canvas);
+		pane = view_pane_at(&session->canvas, session->frame.line);
+		view_textf(&pane, 0, 0, VIEW_WARN, "too small (%dx%d)", VIEW_MIN_WIDTH,
+			   VIEW_MIN_HEIGHT);
+		return;
+	}
+	view_draw_body(session);
+	view_wipe(session, session->frame.status);
+	view_wipe(session, session->frame.keys);
+	view_draw_title(session);
+	view_draw_status(session);
+	view_draw_keys(session);
+}

@@ -1,0 +1,48 @@
+/*
+ * The session, shared by the files that run its jobs, take its keys, draw and write it.
+ */
+#ifndef VIEW_SESSION_INTERNAL_H
+#define VIEW_SESSION_INTERNAL_H
+
+#include "viewer/view_session.h"
+
+static inline const struct view_screen_ops *view__ops(const struct view_session *session)
+{
+	return view_screen(session->screen);
+}
+
+/* view_session.c: show @text and, where it is not NULL, @rest after it; what does not fit is cut.
+ * No job may be under way. */
+void view__say(struct view_session *session, const char *text, const char *rest);
+
+/* view_session_job.c */
+/* A job of the shown screen, empty but for its kind. None may be under way. */
+struct view_job *view__job(struct view_session *session, enum view_job_kind kind);
+/* Run it, or have it run. */
+void view__start(struct view_session *session);
+/* Has the job ended meanwhile? Then do what follows from it. */
+void view__settle(struct view_session *session, uint64_t wait_ns);
+/* Nobody waits for the job any more. */
+void view__cancel(struct view_session *session);
+void view__load(struct view_session *session);
+
+/* view_session_keys.c: what a screen does not handle itself. */
+void view__general(struct view_session *session, enum view_request request);
+/* Keys that came while a job was under way. */
+void view__queued(struct view_session *session);
+
+/* view_session_join.c: places on other screens, and back. */
+void view__join(struct view_session *session);      /* ask what there is */
+void view__join_list(struct view_session *session); /* the job is done: offer it */
+void view__visit(struct view_session *session, enum view_screen screen,
+		 const struct view_place *place);
+void view__return(struct view_session *session);
+void view__query(struct view_session *session);
+void view__popup_key(struct view_session *session, uint32_t key);
+void view__popup_enter(struct view_session *session);
+
+/* view_session_write.c */
+void view__write(struct view_session *session, const char *path);
+void view__written(struct view_session *session); /* the job is done: its rows to the file */
+
+#endif /* VIEW_SESSION_INTERNAL_H */

@@ -1,0 +1,162 @@
+/*
+ * Jobs of the session: begun, waited for a moment, ended.
+ *
+ * Threading: the session's. Ownership: a job's table goes to the file that is written.
+ */
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/str.h"
+#include "viewer/view_session_internal.h"
+
+#define MOMENT_NS (12 * UINT64_C(1000000)) /* a picture may take so long, and no wait is seen */
+
+bool view_session_busy(const struct view_session *session)
+{
+	return session->job.kind != VIEW_NO_JOB;
+}
+
+struct view_job *view__job(struct view_session *session, enum view_job_kind kind)
+{
+	struct view_job *job = &session->job;
+
+	memset(job, 0, sizeof(*job));
+	job->kind = kind;
+	job->ops = view__ops(session);
+	job->state = session->state[session->screen];
+	job->context = &session->context;
+	session->job_screen = session->screen;
+	session->context.body = session->frame.body;
+	return job;
+}
+
+void view__start(struct view_session *session)
+{
+	session->job_since_ns = clock_ns();
+	atomic_store(&session->context.cancel, false);
+	if (!session->worker) {
+		view_job_run(&session->job);
+		view__settle(session, 0);
+		return;
+	}
+	view_worker_give(session->worker, view_job_run, &session->job);
+	view__settle(session, MOMENT_NS);
+}
+
+void view__cancel(struct view_session *session)
+{
+	if (!view_session_busy(session))
+		return;
+	atomic_store(&session->context.cancel, true);
+	/* A job lets go of no database, so the handles stay what they are while it runs. */
+	if (session->source.db)
+		prof_db_interrupt(session->source.db);
+	if (session->target.db)
+		prof_db_interrupt(session->target.db);
+}
+
+static void view_loaded(struct view_session *session, const struct view_job *job)
+{
+	const enum view_screen screen = session->job_screen;
+
+	session->trouble.status = ST_OK;
+	if (job->err.status == ST_OK) {
+		session->news[screen] = session->context.more;
+		session->fresh[screen] = true;
+	} else {
+		/* Whatever it has may be half of something. */
+		session->trouble = job->err;
+		session->fresh[screen] = false;
+		session->news[screen] = job->err.status != ST_INTERRUPTED;
+		if (job->err.status == ST_INTERRUPTED)
+			err_set(&session->trouble, ST_INTERRUPTED, "stopped: r reads it again");
+	}
+	session->loaded_ns[screen] = clock_ns();
+	session->load_ns[screen] = job->took_ns;
+}
+
+static void view_answered(struct view_session *session, const struct view_job *job)
+{
+	if (job->answer == VIEW_LOAD)
+		session->stale = true;
+	else if (job->answer == VIEW_JOIN)
+		view__join(session);
+	else if (job->answer == VIEW_UNHANDLED && job->kind == VIEW_REQUEST_JOB)
+		view__general(session, job->request);
+}
+
+static void view_went(struct view_session *session, const struct view_job *job)
+{
+	session->fresh[session->job_screen] = job->fresh;
+	session->stale = true;
+	if (job->err.status != ST_OK)
+		view__say(session, job->err.status == ST_INTERRUPTED ? "stopped" : job->err.text,
+			  NULL);
+}
+
+/* What follows from the job that has ended. It may begin another. */
+static void view_finish(struct view_session *session)
+{
+	const struct view_job job = session->job;
+
+	session->job.kind = VIEW_NO_JOB;
+	switch (job.kind) {
+	case VIEW_LOAD_JOB:
+		view_loaded(session, &job);
+		break;
+	case VIEW_REQUEST_JOB:
+	case VIEW_KEY_JOB:
+	case VIEW_CLICK_JOB:
+		view_answered(session, &job);
+		break;
+	case VIEW_SEARCH_JOB:
+		if (!job.found)
+			view__say(session,
+				  view_cancelled(&session->context) ? "stopped: " : "not found: ",
+				  job.text);
+		session->stale = true;
+		break;
+	case VIEW_GO_JOB:
+		view_went(session, &job);
+		break;
+	case VIEW_JOIN_JOB:
+		session->joined = job.place;
+		view__join_list(session);
+		break;
+	case VIEW_WRITE_JOB:
+		view__written(session);
+		break;
+	default:
+		session->stale = true;
+		break;
+	}
+}
+
+void view__settle(struct view_session *session, uint64_t wait_ns)
+{
+	if (!view_session_busy(session))
+		return;
+	if (session->worker && !view_worker_wait(session->worker, wait_ns)) {
+		/* An interrupt between two queries is lost: say it again. */
+		if (view_cancelled(&session->context))
+			view__cancel(session);
+		return;
+	}
+	view_finish(session);
+}
+
+void view__load(struct view_session *session)
+{
+	const enum view_screen screen = session->screen;
+	const bool away = !session->source.db || (session->context.target && !session->target.db);
+
+	session->stale = false;
+	/* Let go of: what was loaded stays, and comes up to date when the file is finished. */
+	if (away && screen != VIEW_HELP_SCREEN) {
+		if (!session->fresh[screen])
+			err_set(&session->trouble, ST_BUSY, "the run is being closed: a moment");
+		return;
+	}
+	view__job(session, VIEW_LOAD_JOB)->news = session->news[screen];
+	view__start(session);
+}

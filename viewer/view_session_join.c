@@ -1,0 +1,174 @@
+/*
+ * From screen to screen: what belongs to the thing under the cursor, the way back, and the query
+ * behind a screen.
+ *
+ * Threading: the session's. Ownership: texts of the popup are its own.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "viewer/view_session_internal.h"
+
+static bool view_here(const struct view_session *session, struct view_place *place)
+{
+	const struct view_screen_ops *ops = view__ops(session);
+
+	view_place_clear(place);
+	return session->fresh[session->screen] && ops->place &&
+	       ops->place(session->state[session->screen], &session->context, place);
+}
+
+void view__join(struct view_session *session)
+{
+	struct view_place place;
+
+	if (!view_here(session, &place)) {
+		view__say(session, "nothing is selected here", NULL);
+		return;
+	}
+	view__job(session, VIEW_JOIN_JOB)->place = place;
+	view__start(session);
+}
+
+void view__join_list(struct view_session *session)
+{
+	char text[VIEW_PLACE_NAME];
+
+	view_popup_begin(&session->popup, VIEW_JOIN_POPUP, "Go to", "Enter goes, Esc stays");
+	for (int i = 0; i < VIEW_SCREENS; i++) {
+		const struct view_screen_ops *ops = view_screen((enum view_screen)i);
+
+		text[0] = '\0';
+		if (ops->offers && ops->go && ops->offers(&session->joined, text, sizeof(text)))
+			view_popup_add(&session->popup, i, ops->title, text);
+	}
+	if (session->popup.count == 0) {
+		view_popup_close(&session->popup);
+		view__say(session, "no other screen knows more of this", NULL);
+	}
+}
+
+void view__visit(struct view_session *session, enum view_screen screen,
+		 const struct view_place *place)
+{
+	struct view_job *job;
+
+	view_session_show(session, screen);
+	job = view__job(session, VIEW_GO_JOB);
+	job->fresh = session->fresh[screen];
+	job->news = session->news[screen];
+	job->place = *place;
+	view__start(session);
+}
+
+/* Where the cursor is now, to come back to. */
+static void view_remember(struct view_session *session)
+{
+	if (session->history_count == VIEW_HISTORY) {
+		memmove(session->history, session->history + 1,
+			(VIEW_HISTORY - 1) * sizeof(session->history[0]));
+		session->history_count--;
+	}
+	session->history[session->history_count].screen = session->screen;
+	session->history[session->history_count].known =
+		view_here(session, &session->history[session->history_count].place);
+	session->history_count++;
+}
+
+void view__return(struct view_session *session)
+{
+	int last;
+
+	if (session->history_count == 0) {
+		view__say(session, "there is no way back: o goes to other screens", NULL);
+		return;
+	}
+	last = --session->history_count;
+	if (session->history[last].known && view_screen(session->history[last].screen)->go)
+		view__visit(session, session->history[last].screen, &session->history[last].place);
+	else
+		view_session_show(session, session->history[last].screen);
+}
+
+/* --- the query behind a screen ---------------------------------------------------------------- */
+
+void view__query(struct view_session *session)
+{
+	const struct view_screen_ops *ops = view__ops(session);
+	struct str text = {0};
+	char *line, *rest;
+
+	if (ops->query && session->fresh[session->screen])
+		ops->query(session->state[session->screen], &session->context, &text);
+	str_copy(session->statement, sizeof(session->statement),
+		 text.failed ? "" : str_peek(&text));
+	str_free(&text);
+	if (!session->statement[0]) {
+		view__say(session, "no query is behind this screen", NULL);
+		return;
+	}
+	view_popup_begin(&session->popup, VIEW_QUERY_POPUP, "The query behind this screen",
+			 "Enter runs the statement under the cursor, Esc closes");
+	/* Cut into lines in a copy: the statement is kept to be run. */
+	line = mem_strdup(session->statement);
+	for (char *at = line; at && *at; at = rest) {
+		rest = strchr(at, '\n');
+		if (rest)
+			*rest++ = '\0';
+		view_popup_add(&session->popup, 0, NULL, at);
+		if (!rest)
+			break;
+	}
+	mem_free(line);
+}
+
+/* The statement that line @line of the text is part of. */
+static void view_statement_at(const char *text, int line, char out[VIEW_PLACE_SQL])
+{
+	const char *begin = text, *end;
+	int passed = 0;
+
+	for (const char *c = text; *c && passed < line; c++) {
+		if (*c != '\n')
+			continue;
+		passed++;
+		if (c > text && c[-1] == ';')
+			begin = c + 1;
+	}
+	end = strstr(begin, ";\n");
+	snprintf(out, VIEW_PLACE_SQL, "%.*s", end ? (int)(end - begin) : (int)strlen(begin), begin);
+}
+
+/* --- the popup -------------------------------------------------------------------------------- */
+
+void view__popup_enter(struct view_session *session)
+{
+	const int kind = session->popup.kind, line = session->popup.at;
+	const int tag = session->popup.count > 0 ? session->popup.items[line].tag : 0;
+	struct view_place place;
+
+	view_popup_close(&session->popup);
+	if (kind == VIEW_JOIN_POPUP) {
+		view_remember(session);
+		view__visit(session, (enum view_screen)tag, &session->joined);
+	} else if (kind == VIEW_QUERY_POPUP && view_session_screen_of("sql") >= 0) {
+		view_place_clear(&place);
+		view_statement_at(session->statement, line, place.sql);
+		view_remember(session);
+		view__visit(session, (enum view_screen)view_session_screen_of("sql"), &place);
+	}
+}
+
+void view__popup_key(struct view_session *session, uint32_t key)
+{
+	const enum view_request request = view_request_of(key);
+
+	if (request == VIEW_ENTER_REQUEST)
+		view__popup_enter(session);
+	else if (request == VIEW_QUIT_REQUEST)
+		session->quit = true;
+	else if (!view_popup_request(&session->popup, request))
+		view_popup_close(&session->popup);
+}
