@@ -10,103 +10,32 @@
 #include "profiler/ipuscope/profiler.h"
 #include "support/support.h"
 #include "support/view_fixture.h"
-#include "viewer/view_session.h"
-
-struct fixture {
-	char folder[SUPPORT_PATH_SIZE];
-	char path[SUPPORT_PATH_SIZE + 16];
-	struct view_session session;
-};
-
-static int setup_database(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	support_tempdir(f->folder);
-	snprintf(f->path, sizeof(f->path), "%s/run.db", f->folder);
-	*state = f;
-	return view_fixture_write(f->path, 0) ? 0 : -1;
-}
-
-static int teardown_database(void **state)
-{
-	struct fixture *f = *state;
-
-	support_tempdir_remove(f->folder);
-	free(f);
-	return 0;
-}
-
-static int setup_session(void **state)
-{
-	struct fixture *f = *state;
-
-	assert_int_equal(view_session_open(&f->session, f->path, NULL, false, NULL), ST_OK);
-	assert_int_equal(view_session_size(&f->session, 80, 24, NULL), ST_OK);
-	view_session_draw(&f->session);
-	return 0;
-}
-
-static int teardown_session(void **state)
-{
-	struct fixture *f = *state;
-
-	view_session_close(&f->session);
-	return 0;
-}
-
-static void press(struct fixture *f, const char *keys)
-{
-	for (; *keys; keys++) {
-		view_session_key(&f->session, (uint32_t)(unsigned char)*keys);
-		view_session_draw(&f->session);
-	}
-}
-
-static char *text_of(const struct view_session *session)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_int_equal(view_canvas_print(&session->canvas, 0, session->canvas.height, out, NULL),
-			 ST_OK);
-	fclose(out);
-	return text;
-}
-
-static void assert_shows(struct fixture *f, const char *part)
-{
-	char *text = text_of(&f->session);
-
-	assert_contains(text, part);
-	free(text);
-}
+#include "support/view_rig.h"
 
 static void test_screens_open_by_number_and_tab(void **state)
 {
-	press(*state, "1");
+	view_rig_press(*state, "1");
 	assert_shows(*state, "Pipeline bubble");
-	press(*state, "7");
+	view_rig_press(*state, "7");
 	assert_shows(*state, "DEVICE");
-	press(*state, "\t");
+	view_rig_press(*state, "\t");
 	assert_shows(*state, "Dense_128/kernel:0_grad");
-	press(*state, "\t");
+	view_rig_press(*state, "\t");
 	assert_shows(*state, "A row up; the timeline");
-	press(*state, "\t");
+	view_rig_press(*state, "\t");
 	assert_shows(*state, "inspect tensors");
 }
 
 static void test_the_bubble_is_shaded_and_bars_say_what_they_are(void **state)
 {
-	press(*state, "7");
+	view_rig_press(*state, "7");
 	/* A pipeline run of the second execution, which can be read without a key more. */
 	assert_shows(*state, "execution      1");
 	assert_shows(*state, "F0 stage 0 forward");
 	assert_shows(*state, "U F0 F1F2 F3 \xe2\x96\x91");
-	press(*state, "0");
+	view_rig_press(*state, "0");
 	assert_shows(*state, "4.08 ms of 4.08 ms");
-	press(*state, "g++++");
+	view_rig_press(*state, "g++++");
 	assert_shows(*state, "\xe2\x96\x91\xe2\x96\x91"
 			     "B0");
 	assert_shows(*state, " F0F1");
@@ -115,78 +44,78 @@ static void test_the_bubble_is_shaded_and_bars_say_what_they_are(void **state)
 
 static void test_gaps_are_found_and_called_bubble(void **state)
 {
-	press(*state, "70g++++}");
+	view_rig_press(*state, "70g++++}");
 	assert_shows(*state, "idle: bubble");
 	assert_shows(*state, "30 us (30,000 ns)");
 	/* After the last backward the IPU waits for the weight update: no bubble. */
-	press(*state, "}");
+	view_rig_press(*state, "}");
 	assert_shows(*state, "12 us (12,000 ns)");
-	press(*state, "{");
+	view_rig_press(*state, "{");
 	assert_shows(*state, "idle: bubble");
 }
 
 static void test_spans_are_walked(void **state)
 {
-	struct fixture *f = *state;
+	struct view_rig *f = *state;
 
-	press(f, "70g++++]]");
+	view_rig_press(f, "70g++++]]");
 	assert_shows(f, "F2 stage 0 forward");
-	press(f, "[");
+	view_rig_press(f, "[");
 	assert_shows(f, "F1 stage 0 forward");
-	press(f, "L");
+	view_rig_press(f, "L");
 	assert_shows(f, "MatMul/Dense_256");
-	press(f, "u");
+	view_rig_press(f, "u");
 	assert_shows(f, "F1 stage 0 forward");
-	press(f, "z");
+	view_rig_press(f, "z");
 	assert_shows(f, "cycles=13300");
 }
 
 static void test_search_goes_on_and_around(void **state)
 {
-	struct fixture *f = *state;
+	struct view_rig *f = *state;
 
-	press(f, "70g/update\r");
+	view_rig_press(f, "70g/update\r");
 	assert_shows(f, "stage 0 weight update");
-	press(f, "n");
+	view_rig_press(f, "n");
 	assert_shows(f, "weight update  1");
-	press(f, "N");
+	view_rig_press(f, "N");
 	assert_shows(f, "weight update  0");
-	press(f, "/no such name\r");
+	view_rig_press(f, "/no such name\r");
 	assert_shows(f, "not found: no such name");
-	press(f, "8/kernel\r");
+	view_rig_press(f, "8/kernel\r");
 	assert_shows(f, "std of Dense_128/kernel:0_grad");
 }
 
 static void test_tensors_sort_and_change_statistic(void **state)
 {
-	struct fixture *f = *state;
+	struct view_rig *f = *state;
 
-	press(f, "8>");
+	view_rig_press(f, "8>");
 	assert_shows(f, "key v");
-	press(f, "I");
+	view_rig_press(f, "I");
 	assert_shows(f, "key ^");
-	press(f, "I<s");
+	view_rig_press(f, "I<s");
 	assert_shows(f, "order: as recorded");
 	assert_shows(f, " of Dense_128:0");
-	press(f, "G");
+	view_rig_press(f, "G");
 	assert_shows(f, "7 NaN");
 	assert_shows(f, "evil??]0;pwned?/kernel:0_grad");
 }
 
 static void test_tensors_are_filtered_by_key(void **state)
 {
-	struct fixture *f = *state;
+	struct view_rig *f = *state;
 
-	press(f, "8\\KERNEL\r");
+	view_rig_press(f, "8\\KERNEL\r");
 	assert_shows(f, "filter \"KERNEL\": 2 of 4 keys");
 	assert_shows(f, "std of Dense_128/kernel:0_grad");
-	press(f, "jjjG>I");
-	press(f, "\\nothing has this\r");
+	view_rig_press(f, "jjjG>I");
+	view_rig_press(f, "\\nothing has this\r");
 	assert_shows(f, "No key contains that text");
-	press(f, "jGs/x\r");
-	press(f, "\x1b");
+	view_rig_press(f, "jGs/x\r");
+	view_rig_press(f, "\x1b");
 	assert_shows(f, " of 4, order");
-	press(f, "7\\");
+	view_rig_press(f, "7\\");
 	assert_shows(f, "this screen has no filter");
 }
 
@@ -194,10 +123,10 @@ static void test_tensors_are_filtered_by_key(void **state)
 static bool awaited(int request)
 {
 	static const enum view_request requests[] = {
-		VIEW_LEFT_REQUEST,    VIEW_RIGHT_REQUEST,     VIEW_ENTER_REQUEST,
-		VIEW_VIEW_REQUEST,    VIEW_VIEW_BACK_REQUEST, VIEW_BREAKDOWN_REQUEST,
-		VIEW_SELECT_REQUEST,  VIEW_UNIT_REQUEST,      VIEW_LONGEST_GAP_REQUEST,
-		VIEW_COLUMNS_REQUEST, VIEW_MARK_REQUEST,      VIEW_MARKS_REQUEST};
+		VIEW_LEFT_REQUEST,   VIEW_RIGHT_REQUEST,     VIEW_ENTER_REQUEST,
+		VIEW_VIEW_REQUEST,   VIEW_VIEW_BACK_REQUEST, VIEW_BREAKDOWN_REQUEST,
+		VIEW_SELECT_REQUEST, VIEW_UNIT_REQUEST,      VIEW_LONGEST_GAP_REQUEST,
+		VIEW_COLUMNS_REQUEST};
 
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
 		if ((int)requests[i] == request)
@@ -207,7 +136,7 @@ static bool awaited(int request)
 
 static void test_every_key_is_handled_on_its_screens(void **state)
 {
-	struct fixture *f = *state;
+	struct view_rig *f = *state;
 
 	for (int r = VIEW_NONE + 1; r < VIEW_REQUESTS; r++) {
 		const struct view_request_info *info = view_request_info((enum view_request)r);
@@ -236,7 +165,7 @@ static void test_every_key_is_handled_on_its_screens(void **state)
 /* Draw must need neither memory nor the database. */
 static void test_drawing_only_draws(void **state)
 {
-	struct fixture *f = *state;
+	struct view_rig *f = *state;
 	struct prof_db *db = f->session.source.db;
 
 	for (int s = 0; s < VIEW_SCREENS; s++) {
@@ -244,14 +173,14 @@ static void test_drawing_only_draws(void **state)
 
 		view_session_show(&f->session, (enum view_screen)s);
 		view_session_draw(&f->session);
-		before = text_of(&f->session);
+		before = view_rig_text(&f->session);
 		f->session.source.db = NULL;
 		support_fail_alloc(0);
 		view_session_draw(&f->session);
 		assert_false(support_alloc_failed());
 		support_fail_alloc(-1);
 		f->session.source.db = db;
-		after = text_of(&f->session);
+		after = view_rig_text(&f->session);
 		assert_string_equal(before, after);
 		free(before);
 		free(after);
@@ -260,7 +189,7 @@ static void test_drawing_only_draws(void **state)
 
 static void test_any_size_can_be_drawn(void **state)
 {
-	struct fixture *f = *state;
+	struct view_rig *f = *state;
 
 	for (int s = 0; s < VIEW_SCREENS; s++) {
 		view_session_show(&f->session, (enum view_screen)s);
@@ -281,7 +210,7 @@ static void test_any_size_can_be_drawn(void **state)
 static void test_random_keys_and_sizes_do_no_harm(void **state)
 {
 	static const char often[] = "++++---=00zz[]{}LuchjklgG123\t?/n\rNSs<>I ,.()FZr";
-	struct fixture *f = *state;
+	struct view_rig *f = *state;
 
 	srand(11);
 	for (int i = 0; i < 4000; i++) {
@@ -308,7 +237,7 @@ static void test_random_keys_and_sizes_do_no_harm(void **state)
 /* Out of memory anywhere in a load is a message, and the next load is whole again. */
 static void test_memory_that_fails_is_said_and_survived(void **state)
 {
-	struct fixture *f = *state;
+	struct view_rig *f = *state;
 
 	for (int s = 0; s < VIEW_SCREENS; s++) {
 		char *good, *again;
@@ -316,7 +245,7 @@ static void test_memory_that_fails_is_said_and_survived(void **state)
 
 		view_session_show(&f->session, (enum view_screen)s);
 		view_session_draw(&f->session);
-		good = text_of(&f->session);
+		good = view_rig_text(&f->session);
 		for (long n = 0; failed; n += n < 40 ? 1 : 23) {
 			f->session.news[s] = f->session.stale = true;
 			support_fail_alloc(n);
@@ -326,7 +255,7 @@ static void test_memory_that_fails_is_said_and_survived(void **state)
 		}
 		f->session.news[s] = f->session.stale = true;
 		view_session_draw(&f->session);
-		again = text_of(&f->session);
+		again = view_rig_text(&f->session);
 		assert_string_equal(good, again);
 		free(good);
 		free(again);
@@ -335,22 +264,22 @@ static void test_memory_that_fails_is_said_and_survived(void **state)
 
 static void test_a_screen_is_written_but_never_over_a_file(void **state)
 {
-	struct fixture *f = *state;
+	struct view_rig *f = *state;
 	char command[SUPPORT_PATH_SIZE + 64], path[SUPPORT_PATH_SIZE + 32];
 	char *text;
 
 	snprintf(path, sizeof(path), "%s/out.json", f->folder);
 	snprintf(command, sizeof(command), "8W\x15%s\r", path);
-	press(f, command);
+	view_rig_press(f, command);
 	assert_shows(f, "written: ");
 	text = support_read_file(path, NULL);
 	assert_contains(text, "\"report\":\"tensors\"");
 	free(text);
-	press(f, command);
+	view_rig_press(f, command);
 	assert_shows(f, "not written");
 	snprintf(path, sizeof(path), "%s/out.txt", f->folder);
 	snprintf(command, sizeof(command), "7W\x15%s\r", path);
-	press(f, command);
+	view_rig_press(f, command);
 	text = support_read_file(path, NULL);
 	assert_contains(text, "DEVICE");
 	free(text);
@@ -358,7 +287,7 @@ static void test_a_screen_is_written_but_never_over_a_file(void **state)
 
 static void test_a_run_is_followed_until_it_is_complete(void **state)
 {
-	struct fixture *f = *state;
+	struct view_rig *f = *state;
 	char path[SUPPORT_PATH_SIZE + 32];
 	struct ips_recording *recording;
 	struct ips_track *track;
@@ -386,7 +315,7 @@ static void test_a_run_is_followed_until_it_is_complete(void **state)
 	assert_true(view_session_tick(&session, now));
 	view_session_draw(&session);
 	{
-		char *text = text_of(&session);
+		char *text = view_rig_text(&session);
 
 		assert_contains(text, "second span");
 		assert_contains(text, "recording, following");
@@ -405,7 +334,7 @@ static void test_a_run_is_followed_until_it_is_complete(void **state)
 /* A run of which nothing is known yet. */
 static void test_an_empty_recording_is_shown_and_survives_keys(void **state)
 {
-	struct fixture *f = *state;
+	struct view_rig *f = *state;
 	char path[SUPPORT_PATH_SIZE + 32];
 	struct ips_recording *recording;
 	struct view_session session;
@@ -434,7 +363,7 @@ static void test_an_empty_recording_is_shown_and_survives_keys(void **state)
 	view_session_close(&session);
 }
 
-#define SESSION_TEST(test) cmocka_unit_test_setup_teardown(test, setup_session, teardown_session)
+#define SESSION_TEST(test) cmocka_unit_test_setup_teardown(test, view_rig_setup, view_rig_teardown)
 
 int main(void)
 {
@@ -456,5 +385,5 @@ int main(void)
 		SESSION_TEST(test_an_empty_recording_is_shown_and_survives_keys),
 	};
 
-	return cmocka_run_group_tests(tests, setup_database, teardown_database);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,10 @@
 add_library(view_fixture STATIC support/view_fixture.c)
 target_link_libraries(view_fixture PUBLIC profiler test_support m)
 
+# Sessions on recordings, for tests of screens.
+add_library(view_rig STATIC support/view_rig.c)
+target_link_libraries(view_rig PUBLIC viewer view_fixture)
+
 add_executable(view_make view_make.c)
 target_link_libraries(view_make PRIVATE view_fixture)
 set_target_properties(view_make PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
@@ -9,7 +13,8 @@ set_target_properties(view_make PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURR
 foreach(module IN ITEMS canvas keys layout time)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c LIBS viewer LABELS unit viewer)
 endforeach()
-ipuscope_add_test(NAME test_view_session SOURCES test_view_session.c LIBS viewer view_fixture LABELS unit viewer)
+ipuscope_add_test(NAME test_view_marks SOURCES test_view_marks.c LIBS viewer view_fixture LABELS unit viewer)
+ipuscope_add_test(NAME test_view_session SOURCES test_view_session.c LIBS view_rig LABELS unit viewer)
 
 # Scripts: the built programs, and the recording that view_make writes.
 foreach(script IN ITEMS view_batch view_tmux)

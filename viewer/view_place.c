@@ -50,13 +50,7 @@ static const struct view_place_rule {
 	 "SELECT program_id FROM liveness WHERE program_step = :program_step LIMIT 1"},
 };
 
-struct view_place_field {
-	const char *name;
-	size_t offset;
-	bool text;
-};
-
-static const struct view_place_field view_place_fields[] = {
+static const struct view_place_field view_place_table[] = {
 #define VIEW_PLACE_NUMBER(name) {#name, offsetof(struct view_place, name), false},
 	VIEW_PLACE_NUMBERS(VIEW_PLACE_NUMBER)
 #undef VIEW_PLACE_NUMBER
@@ -65,28 +59,47 @@ static const struct view_place_field view_place_fields[] = {
 #undef VIEW_PLACE_TEXT
 };
 
-static const struct view_place_field *view_place_field(const char *name)
+const struct view_place_field *view_place_fields(int *count)
 {
-	for (size_t i = 0; i < ARRAY_LEN(view_place_fields); i++)
-		if (strcmp(view_place_fields[i].name, name) == 0)
-			return &view_place_fields[i];
+	*count = ARRAY_LEN(view_place_table);
+	return view_place_table;
+}
+
+const struct view_place_field *view_place_field(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(view_place_table); i++)
+		if (strcmp(view_place_table[i].name, name) == 0)
+			return &view_place_table[i];
 	return NULL;
 }
 
-static int64_t *view_place_number(struct view_place *place, const struct view_place_field *field)
+int64_t *view_place_number(struct view_place *place, const struct view_place_field *field)
 {
 	return (int64_t *)(void *)((char *)place + field->offset);
 }
 
-static char *view_place_chars(struct view_place *place, const struct view_place_field *field)
+char *view_place_chars(struct view_place *place, const struct view_place_field *field)
 {
 	return (char *)place + field->offset;
 }
 
-static bool view_place_knows(struct view_place *place, const struct view_place_field *field)
+bool view_place_knows(const struct view_place *place, const struct view_place_field *field)
 {
-	return field->text ? view_place_chars(place, field)[0] != '\0'
-			   : *view_place_number(place, field) != VIEW_NOWHERE;
+	const char *at = (const char *)place + field->offset;
+
+	return field->text ? at[0] != '\0' : *(const int64_t *)(const void *)at != VIEW_NOWHERE;
+}
+
+void view_place_take(struct view_place *place, const struct prof_query *query, int column)
+{
+	const struct view_place_field *field = view_place_field(prof_column_name(query, column));
+
+	if (!field || view_place_knows(place, field))
+		return;
+	if (field->text)
+		view_place_text(view_place_chars(place, field), prof_column_text(query, column));
+	else
+		*view_place_number(place, field) = prof_column_int(query, column);
 }
 
 /* Every parameter of the statement is called like a field. */
@@ -94,8 +107,8 @@ static void view_place_bind(struct view_place *place, struct prof_query *query, 
 {
 	char name[32];
 
-	for (size_t i = 0; i < ARRAY_LEN(view_place_fields); i++) {
-		const struct view_place_field *field = &view_place_fields[i];
+	for (size_t i = 0; i < ARRAY_LEN(view_place_table); i++) {
+		const struct view_place_field *field = &view_place_table[i];
 		const char *at;
 
 		snprintf(name, sizeof(name), ":%s", field->name);
@@ -107,20 +120,6 @@ static void view_place_bind(struct view_place *place, struct prof_query *query, 
 			prof_query_text(query, name, view_place_chars(place, field));
 		else
 			prof_query_int(query, name, *view_place_number(place, field));
-	}
-}
-
-static void view_place_take(struct view_place *place, const struct prof_query *query)
-{
-	for (int c = 0; c < prof_column_count(query); c++) {
-		const struct view_place_field *field = view_place_field(prof_column_name(query, c));
-
-		if (!field || view_place_knows(place, field))
-			continue;
-		if (field->text)
-			view_place_text(view_place_chars(place, field), prof_column_text(query, c));
-		else
-			*view_place_number(place, field) = prof_column_int(query, c);
 	}
 }
 
@@ -138,8 +137,8 @@ static enum status view_place_follow(struct view_place *place, struct prof_db *d
 		return status;
 	view_place_bind(place, query, rule->sql);
 	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
-		view_place_take(place, query);
+	for (int c = 0; status == ST_OK && row && c < prof_column_count(query); c++)
+		view_place_take(place, query, c);
 	prof_query_close(query);
 	return status;
 }

@@ -11,6 +11,7 @@
 #define VIEW_PLACE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "profiler/prof_db.h"
@@ -68,6 +69,22 @@ void view_place_clear(struct view_place *place);
 
 /* @text (NULL: "") into one of the place's texts. */
 void view_place_text(char out[VIEW_PLACE_NAME], const char *text);
+
+/* The fields by name, for whatever has rows with such columns. */
+struct view_place_field {
+	const char *name;
+	size_t offset; /* of its int64_t, or of its char[VIEW_PLACE_NAME] */
+	bool text;
+};
+
+const struct view_place_field *view_place_fields(int *count);
+const struct view_place_field *view_place_field(const char *name); /* NULL: none */
+int64_t *view_place_number(struct view_place *place, const struct view_place_field *field);
+char *view_place_chars(struct view_place *place, const struct view_place_field *field);
+bool view_place_knows(const struct view_place *place, const struct view_place_field *field);
+/* Fill the field @name with column @column of @query, if there is such a field and it is unknown.
+ */
+void view_place_take(struct view_place *place, const struct prof_query *query, int column);
 
 /* Look up what follows from what is known; what is known stays. Bounded: ranges and indexes only.
  */

@@ -64,6 +64,7 @@ void view_session_close(struct view_session *session)
 	}
 	report_table_free(&session->job.table);
 	view_popup_close(&session->popup);
+	view_marks_free(&session->marks);
 	view_canvas_fini(&session->canvas);
 	view_source_close(&session->source);
 	view_source_close(&session->target);

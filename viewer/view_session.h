@@ -11,6 +11,7 @@
 #include "reports/table/report_render.h"
 #include "viewer/view_job.h"
 #include "viewer/view_layout.h"
+#include "viewer/view_marks.h"
 #include "viewer/view_popup.h"
 #include "viewer/view_screen.h"
 #include "viewer/view_worker.h"
@@ -23,14 +24,15 @@ enum view_prompt_kind {
 	VIEW_NO_PROMPT,
 	VIEW_SEARCH_PROMPT,
 	VIEW_WRITE_PROMPT,
-	VIEW_FILTER_PROMPT
+	VIEW_FILTER_PROMPT,
+	VIEW_MARK_PROMPT
 };
 
 enum view_popup_kind {
 	VIEW_NO_POPUP,
 	VIEW_JOIN_POPUP, /* tag: the screen to go to */
 	VIEW_QUERY_POPUP,
-	VIEW_MARKS_POPUP
+	VIEW_MARKS_POPUP /* tag: the bookmark */
 };
 
 /* Where a click does what a key does. */
@@ -68,6 +70,7 @@ struct view_session {
 		struct view_place place;
 	} history[VIEW_HISTORY];
 	int history_count;
+	struct view_marks marks;
 
 	/* Jobs. While one is under way the states, the context and the databases are its own. */
 	struct view_worker *worker; /* NULL: jobs run where they are asked for */

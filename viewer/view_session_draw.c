@@ -20,7 +20,8 @@
 
 static const char *const view_prompts[] = {[VIEW_SEARCH_PROMPT] = "/",
 					   [VIEW_WRITE_PROMPT] = "write to: ",
-					   [VIEW_FILTER_PROMPT] = "\\"};
+					   [VIEW_FILTER_PROMPT] = "\\",
+					   [VIEW_MARK_PROMPT] = "bookmark: "};
 
 static void view_note_hit(struct view_session *session, int y, int from, int to, uint32_t key)
 {

@@ -37,9 +37,19 @@ void view__join_list(struct view_session *session); /* the job is done: offer it
 void view__visit(struct view_session *session, enum view_screen screen,
 		 const struct view_place *place);
 void view__return(struct view_session *session);
+void view__remember(struct view_session *session); /* where the cursor is, to come back to */
+/* What is under the cursor; false: nothing is, or it cannot be said. */
+bool view__here(const struct view_session *session, struct view_place *place);
 void view__query(struct view_session *session);
 void view__popup_key(struct view_session *session, uint32_t key);
 void view__popup_enter(struct view_session *session);
+
+/* view_session_marks.c: bookmarks. */
+void view__mark_ask(struct view_session *session);
+void view__mark(struct view_session *session, const char *name);
+void view__marks_list(struct view_session *session);
+void view__marks_go(struct view_session *session, int mark);
+void view__marks_forget(struct view_session *session, int mark);
 
 /* view_session_write.c */
 void view__write(struct view_session *session, const char *path);

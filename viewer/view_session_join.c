@@ -11,7 +11,7 @@
 #include "common/str.h"
 #include "viewer/view_session_internal.h"
 
-static bool view_here(const struct view_session *session, struct view_place *place)
+bool view__here(const struct view_session *session, struct view_place *place)
 {
 	const struct view_screen_ops *ops = view__ops(session);
 
@@ -24,7 +24,7 @@ void view__join(struct view_session *session)
 {
 	struct view_place place;
 
-	if (!view_here(session, &place)) {
+	if (!view__here(session, &place)) {
 		view__say(session, "nothing is selected here", NULL);
 		return;
 	}
@@ -63,8 +63,7 @@ void view__visit(struct view_session *session, enum view_screen screen,
 	view__start(session);
 }
 
-/* Where the cursor is now, to come back to. */
-static void view_remember(struct view_session *session)
+void view__remember(struct view_session *session)
 {
 	if (session->history_count == VIEW_HISTORY) {
 		memmove(session->history, session->history + 1,
@@ -73,7 +72,7 @@ static void view_remember(struct view_session *session)
 	}
 	session->history[session->history_count].screen = session->screen;
 	session->history[session->history_count].known =
-		view_here(session, &session->history[session->history_count].place);
+		view__here(session, &session->history[session->history_count].place);
 	session->history_count++;
 }
 
@@ -150,13 +149,15 @@ void view__popup_enter(struct view_session *session)
 	struct view_place place;
 
 	view_popup_close(&session->popup);
-	if (kind == VIEW_JOIN_POPUP) {
-		view_remember(session);
+	if (kind == VIEW_MARKS_POPUP) {
+		view__marks_go(session, tag);
+	} else if (kind == VIEW_JOIN_POPUP) {
+		view__remember(session);
 		view__visit(session, (enum view_screen)tag, &session->joined);
 	} else if (kind == VIEW_QUERY_POPUP && view_session_screen_of("sql") >= 0) {
 		view_place_clear(&place);
 		view_statement_at(session->statement, line, place.sql);
-		view_remember(session);
+		view__remember(session);
 		view__visit(session, (enum view_screen)view_session_screen_of("sql"), &place);
 	}
 }
@@ -169,6 +170,8 @@ void view__popup_key(struct view_session *session, uint32_t key)
 		view__popup_enter(session);
 	else if (request == VIEW_QUIT_REQUEST)
 		session->quit = true;
+	else if (session->popup.kind == VIEW_MARKS_POPUP && (key == 'd' || key == VIEW_KEY_DELETE))
+		view__marks_forget(session, session->popup.items[session->popup.at].tag);
 	else if (!view_popup_request(&session->popup, request))
 		view_popup_close(&session->popup);
 }

@@ -55,6 +55,8 @@ static void view_end_prompt(struct view_session *session)
 		view_search(session, true);
 	} else if (kind == VIEW_FILTER_PROMPT) {
 		view_filter(session);
+	} else if (kind == VIEW_MARK_PROMPT) {
+		view__mark(session, session->input);
 	} else if (session->input[0]) {
 		view__write(session, session->input);
 	}
@@ -175,6 +177,12 @@ void view__general(struct view_session *session, enum view_request request)
 		break;
 	case VIEW_RETURN_REQUEST:
 		view__return(session);
+		break;
+	case VIEW_MARK_REQUEST:
+		view__mark_ask(session);
+		break;
+	case VIEW_MARKS_REQUEST:
+		view__marks_list(session);
 		break;
 	case VIEW_QUERY_REQUEST:
 		view__query(session);

@@ -1,0 +1,125 @@
+/*
+ * Sessions for tests.
+ *
+ * Threading: one thread. Ownership: view_rig_setup() gives a rig that teardown frees.
+ */
+#include "support/view_rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/view_fixture.h"
+
+void view_rig_open(struct view_rig *rig, const char *path, const char *target, int width,
+		   int height)
+{
+	assert_int_equal(view_session_open(&rig->session, path, target, false, NULL), ST_OK);
+	view_rig_size(rig, width, height);
+}
+
+void view_rig_close(struct view_rig *rig)
+{
+	view_session_close(&rig->session);
+}
+
+int view_rig_setup(void **state)
+{
+	struct view_rig *rig = calloc(1, sizeof(*rig));
+
+	support_tempdir(rig->folder);
+	snprintf(rig->path, sizeof(rig->path), "%s/run.db", rig->folder);
+	*state = rig;
+	if (!view_fixture_write(rig->path, 0))
+		return -1;
+	view_rig_open(rig, rig->path, NULL, 80, 24);
+	return 0;
+}
+
+int view_rig_teardown(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_close(rig);
+	support_tempdir_remove(rig->folder);
+	free(rig);
+	return 0;
+}
+
+void view_rig_press(struct view_rig *rig, const char *keys)
+{
+	for (; *keys; keys++)
+		view_rig_key(rig, (unsigned char)*keys);
+}
+
+void view_rig_key(struct view_rig *rig, uint32_t key)
+{
+	view_session_key(&rig->session, key);
+	view_session_draw(&rig->session);
+}
+
+void view_rig_size(struct view_rig *rig, int width, int height)
+{
+	assert_int_equal(view_session_size(&rig->session, width, height, NULL), ST_OK);
+	view_session_draw(&rig->session);
+}
+
+char *view_rig_text(const struct view_session *session)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(view_canvas_print(&session->canvas, 0, session->canvas.height, out, NULL),
+			 ST_OK);
+	fclose(out);
+	return text;
+}
+
+void view_rig_assert_shows(struct view_rig *rig, const char *part, const char *file, int line)
+{
+	char *text = view_rig_text(&rig->session);
+
+	support_assert_contains(text, part, file, line);
+	free(text);
+}
+
+static struct prof_query *view_rig_row(struct view_rig *rig, const char *sql)
+{
+	struct prof_query *query;
+	bool row = false;
+
+	assert_int_equal(prof_query_open(&query, rig->session.source.db, sql, NULL), ST_OK);
+	assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
+	assert_true(row);
+	return query;
+}
+
+int64_t view_rig_sql_int(struct view_rig *rig, const char *sql)
+{
+	struct prof_query *query = view_rig_row(rig, sql);
+	const int64_t value = prof_column_int(query, 0);
+
+	prof_query_close(query);
+	return value;
+}
+
+double view_rig_sql_real(struct view_rig *rig, const char *sql)
+{
+	struct prof_query *query = view_rig_row(rig, sql);
+	const double value = prof_column_real(query, 0);
+
+	prof_query_close(query);
+	return value;
+}
+
+char *view_rig_sql_text(struct view_rig *rig, const char *sql)
+{
+	struct prof_query *query = view_rig_row(rig, sql);
+	const char *value = prof_column_text(query, 0);
+	char *out = value ? strdup(value) : NULL;
+
+	prof_query_close(query);
+	return out;
+}

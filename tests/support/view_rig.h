@@ -1,0 +1,40 @@
+/*
+ * A viewer's session without a terminal, for tests: keys in, text and numbers out.
+ */
+#ifndef SUPPORT_VIEW_RIG_H
+#define SUPPORT_VIEW_RIG_H
+
+#include "support/support.h"
+#include "viewer/view_session.h"
+
+struct view_rig {
+	char folder[SUPPORT_PATH_SIZE];
+	char path[SUPPORT_PATH_SIZE + 16];
+	struct view_session session;
+};
+
+/* A session on @path (and @target or NULL), @width x @height, drawn once. */
+void view_rig_open(struct view_rig *rig, const char *path, const char *target, int width,
+		   int height);
+void view_rig_close(struct view_rig *rig);
+
+/* cmocka: @*state becomes a rig on the fixture's recording (support/view_fixture.h) at 80x24. */
+int view_rig_setup(void **state);
+int view_rig_teardown(void **state);
+
+/* Press the characters of @keys, drawing after each. */
+void view_rig_press(struct view_rig *rig, const char *keys);
+void view_rig_key(struct view_rig *rig, uint32_t key);
+void view_rig_size(struct view_rig *rig, int width, int height);
+
+/* What is on the screen, lines parted by \n; the caller's (free). */
+char *view_rig_text(const struct view_session *session);
+#define assert_shows(rig, part) view_rig_assert_shows((rig), (part), __FILE__, __LINE__)
+void view_rig_assert_shows(struct view_rig *rig, const char *part, const char *file, int line);
+
+/* The first column of the first row of @sql. */
+int64_t view_rig_sql_int(struct view_rig *rig, const char *sql);
+double view_rig_sql_real(struct view_rig *rig, const char *sql);
+char *view_rig_sql_text(struct view_rig *rig, const char *sql); /* the caller's; NULL: NULL */
+
+#endif /* SUPPORT_VIEW_RIG_H */

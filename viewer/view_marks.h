@@ -1,0 +1,40 @@
+/*
+ * Bookmarks of a report: places to come back to, kept from one look to the next.
+ *
+ * Nothing is written to the report: the file is $XDG_STATE_HOME/ipuscope/bookmarks/RUN.json
+ * (~/.local/state where that is not set), RUN being when and where the run was recorded, so that a
+ * copy of the report has the same bookmarks.
+ *
+ * Threading: none. Ownership: the struct owns its items.
+ */
+#ifndef VIEW_MARKS_H
+#define VIEW_MARKS_H
+
+#include "common/fs.h"
+#include "viewer/view_place.h"
+
+#define VIEW_MARKS_MOST 200
+#define VIEW_MARK_NAME  96
+
+struct view_mark {
+	char name[VIEW_MARK_NAME];
+	char screen[16]; /* by name */
+	struct view_place place;
+};
+
+struct view_marks {
+	struct view_mark *items; /* oldest first */
+	int count;
+	bool read;
+	char path[FS_PATH_SIZE]; /* "": there is no place for them; they last as long as we do */
+};
+
+/* Those of the report in @db; a file that is not there has none. Read once. */
+enum status view_marks_read(struct view_marks *marks, struct prof_db *db, struct err *err);
+void view_marks_free(struct view_marks *marks); /* accepts a zeroed struct */
+
+/* Add or take out one, and write the file. ST_LIMIT: there are enough. */
+enum status view_marks_add(struct view_marks *marks, const struct view_mark *mark, struct err *err);
+enum status view_marks_remove(struct view_marks *marks, int at, struct err *err);
+
+#endif /* VIEW_MARKS_H */
