@@ -148,25 +148,27 @@ struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows)
 int view_blocks_layout(int width, int two_from, const int *heights, int count,
 		       struct view_rect *places)
 {
-	const int columns = width >= two_from ? 2 : 1;
-	const int column_width = columns == 2 ? least((width - 2) / 2, COLUMN_WIDTH + 20) : width;
-	int filled[2] = {0, 0}, total = 0, half;
+	const int columns = width >= two_from * 7 / 4 ? 3 : width >= two_from ? 2 : 1;
+	const int share = (width - 2 * (columns - 1)) / columns;
+	const int column_width = columns > 1 ? least(share, COLUMN_WIDTH + 20) : width;
+	int filled = 0, highest = 0, total = 0, column = 0, before = 0;
 
 	for (int i = 0; i < count; i++)
 		total += heights[i] + 1;
-	half = (total + 1) / 2;
-
-	for (int i = 0, column = 0; i < count; i++) {
-		/* Blocks keep their order: the second column begins where the first is half of all.
-		 */
-		if (columns == 2 && column == 0 && filled[0] > 0 &&
-		    filled[0] + heights[i] / 2 >= half)
-			column = 1;
-		places[i] = (struct view_rect){column * (column_width + 2), filled[column],
-					       column_width, heights[i]};
-		filled[column] += heights[i] + 1;
+	for (int i = 0; i < count; i++) {
+		/* Blocks keep their order: a column ends where it has its share of all. */
+		if (column + 1 < columns && filled > 0 &&
+		    columns * (before + filled + heights[i] / 2) >= (column + 1) * total) {
+			before += filled;
+			filled = 0;
+			column++;
+		}
+		places[i] = (struct view_rect){column * (column_width + 2), filled, column_width,
+					       heights[i]};
+		filled += heights[i] + 1;
+		highest = greatest(highest, filled);
 	}
-	return greatest(0, greatest(filled[0], filled[1]) - 1);
+	return greatest(0, highest - 1);
 }
 
 void view_lane_heights(const int *depths, int count, int rows, int most, int *heights)

@@ -99,6 +99,38 @@ void view_blocks_bar(struct view_blocks *blocks, const char *name, enum view_sty
 	va_end(args);
 }
 
+void view_blocks_link(struct view_blocks *blocks, int link)
+{
+	struct view_block *block = &blocks->block[blocks->count - 1];
+
+	if (block->count > 0)
+		block->lines[block->count - 1].link = link;
+}
+
+/* The line @at, counted through all blocks, and the row of the page that it is in; NULL: none. */
+static const struct view_line *view_blocks_line(const struct view_blocks *blocks, int at, int *row)
+{
+	for (int b = 0; b < blocks->count && at >= 0; b++) {
+		const struct view_block *block = &blocks->block[b];
+
+		if (at < (int)block->count) {
+			*row = block->place.y + 1 + at;
+			return &block->lines[at];
+		}
+		at -= (int)block->count;
+	}
+	return NULL;
+}
+
+int view_blocks_linked(const struct view_blocks *blocks)
+{
+	const struct view_line *line;
+	int row;
+
+	line = view_blocks_line(blocks, blocks->found, &row);
+	return line ? line->link : 0;
+}
+
 enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, struct err *err)
 {
 	int heights[VIEW_BLOCKS_MOST];
@@ -153,7 +185,7 @@ static void view_draw_line(const struct view_block *block, const struct view_lin
 }
 
 static void view_draw_block(const struct view_blocks *blocks, const struct view_block *block,
-			    struct view_pane *pane)
+			    int first, struct view_pane *pane)
 {
 	const int x = block->place.x + 1, width = block->place.width;
 	int y = block->place.y - blocks->scroll, used;
@@ -167,14 +199,16 @@ static void view_draw_block(const struct view_blocks *blocks, const struct view_
 		y = block->place.y + 1 + (int)i - blocks->scroll;
 		if (y >= 0 && y < pane->rect.height)
 			view_draw_line(block, &block->lines[i], x + 1, y, width - 1,
-				       blocks->found == y + blocks->scroll, pane);
+				       blocks->found == first + (int)i, pane);
 	}
 }
 
 void view_blocks_draw(const struct view_blocks *blocks, struct view_pane *pane)
 {
-	for (int i = 0; i < blocks->count; i++)
-		view_draw_block(blocks, &blocks->block[i], pane);
+	for (int i = 0, first = 0; i < blocks->count; i++) {
+		view_draw_block(blocks, &blocks->block[i], first, pane);
+		first += (int)blocks->block[i].count;
+	}
 	if (blocks->scroll > 0)
 		view_glyphs(pane, pane->rect.width - 1, 0, VIEW_KEY, VIEW_GLYPH_UP, 1);
 	if (blocks->scroll + pane->rect.height < blocks->height)
@@ -191,15 +225,41 @@ static void view_blocks_scroll(struct view_blocks *blocks, int height, int to)
 	blocks->scroll = to < 0 ? 0 : to > most ? most : to;
 }
 
+static void view_blocks_show(struct view_blocks *blocks, int height)
+{
+	int row;
+
+	if (view_blocks_line(blocks, blocks->found, &row) &&
+	    (row < blocks->scroll || row >= blocks->scroll + height))
+		view_blocks_scroll(blocks, height, row - height / 2);
+}
+
+/* To the next line with a link; where there is none, a row on. */
+static void view_blocks_step(struct view_blocks *blocks, int height, int by)
+{
+	const struct view_line *line;
+	int row, at = blocks->found;
+
+	if (at < 0 && by < 0)
+		at = 0;
+	for (at += by; (line = view_blocks_line(blocks, at, &row)); at += by)
+		if (line->link)
+			break;
+	if (line) {
+		blocks->found = at;
+		view_blocks_show(blocks, height);
+	} else {
+		view_blocks_scroll(blocks, height, blocks->scroll + by);
+	}
+}
+
 enum view_answer view_blocks_request(struct view_blocks *blocks, int height,
 				     enum view_request request)
 {
 	switch (request) {
 	case VIEW_UP_REQUEST:
-		view_blocks_scroll(blocks, height, blocks->scroll - 1);
-		return VIEW_DRAW;
 	case VIEW_DOWN_REQUEST:
-		view_blocks_scroll(blocks, height, blocks->scroll + 1);
+		view_blocks_step(blocks, height, request == VIEW_UP_REQUEST ? -1 : 1);
 		return VIEW_DRAW;
 	case VIEW_PAGE_UP_REQUEST:
 		view_blocks_scroll(blocks, height, blocks->scroll - height + 1);
@@ -218,31 +278,24 @@ enum view_answer view_blocks_request(struct view_blocks *blocks, int height,
 	}
 }
 
-/* The row of a line that matches and lies nearest after (or before) the last match. */
 bool view_blocks_search(struct view_blocks *blocks, int height, const char *text, bool forward)
 {
-	int best = -1, first = -1;
+	const struct view_line *line;
+	int best = -1, first = -1, row;
 
-	for (int b = 0; b < blocks->count; b++)
-		for (size_t i = 0; i < blocks->block[b].count; i++) {
-			const struct view_line *line = &blocks->block[b].lines[i];
-			const int row = blocks->block[b].place.y + 1 + (int)i;
-			const bool beyond = forward ? row > blocks->found : row < blocks->found;
+	for (int at = 0; (line = view_blocks_line(blocks, at, &row)); at++) {
+		const bool beyond = forward ? at > blocks->found : at < blocks->found;
 
-			if (!strcasestr(line->value, text) &&
-			    !(line->name && strcasestr(line->name, text)))
-				continue;
-			if (first < 0 || (forward ? row < first : row > first))
-				first = row;
-			if (beyond && (best < 0 || (forward ? row < best : row > best)))
-				best = row;
-		}
-	if (best < 0)
-		best = first;
-	blocks->found = best;
-	if (best >= 0 && (best < blocks->scroll || best >= blocks->scroll + height))
-		view_blocks_scroll(blocks, height, best - height / 2);
-	return best >= 0;
+		if (!strcasestr(line->value, text) && !(line->name && strcasestr(line->name, text)))
+			continue;
+		if (first < 0 || !forward)
+			first = at;
+		if (beyond && (best < 0 || !forward))
+			best = at;
+	}
+	blocks->found = best < 0 ? first : best;
+	view_blocks_show(blocks, height);
+	return blocks->found >= 0;
 }
 
 void view_blocks_status(const struct view_blocks *blocks, int height, char *out, size_t size)

@@ -1,5 +1,5 @@
 /*
- * Pages of titled blocks of lines, in one or two columns, that scroll: Summary and Help.
+ * Pages of titled blocks of lines, in one to three columns, that scroll: Summary and Help.
  *
  * Filled at load, in an arena; laid out for a width; drawn without a change. One thread.
  */
@@ -22,6 +22,7 @@ struct view_line {
 	enum view_style style; /* of the value, or of the bar */
 	const char *name, *value;
 	double part, mark; /* a bar: filled share and where a mark stands, 0 .. 1; NaN: none */
+	int link;          /* its giver's: the cursor stops here; 0: it does not */
 };
 
 struct view_block {
@@ -36,8 +37,8 @@ struct view_blocks {
 	struct arena arena; /* owns the texts */
 	struct view_block block[VIEW_BLOCKS_MOST];
 	int count, height, width, scroll;
-	int found;    /* row of the last match; -1 */
-	int two_from; /* two columns on screens as wide as that; 0: 100 */
+	int found;    /* the cursor or the last match, lines counted through all blocks; -1 */
+	int two_from; /* two columns on screens as wide as that, three on 7/4 of it; 0: 98 */
 	bool failed;  /* memory was short */
 };
 
@@ -52,6 +53,11 @@ void view_blocks_text(struct view_blocks *blocks, enum view_style style, const c
 void view_blocks_bar(struct view_blocks *blocks, const char *name, enum view_style style,
 		     double part, double mark, const char *format, ...)
 	__attribute__((format(printf, 6, 7)));
+
+/* The line added last is one that the cursor stops at. */
+void view_blocks_link(struct view_blocks *blocks, int link);
+/* The link of the line under the cursor; 0: none. */
+int view_blocks_linked(const struct view_blocks *blocks);
 
 /* Place the blocks; ST_NOMEM where an addition failed. */
 enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, struct err *err);
