@@ -51,7 +51,7 @@ static const char *const view_names[] = {
 	"tensor_epochs", "captures",        "metrics",         "health_rules",
 	"health",        "first_nonfinite", "nonfinite_trail", "overhead",
 	"time_split",    "stage_sums",      "bubble_sums",     "execution_sums",
-	"metric_sums",   "health_sums",     "overhead_sums",
+	"metric_sums",   "health_sums",     "overhead_sums",   "tensor_sums",
 };
 
 const char *const *prof_view_names(size_t *count)

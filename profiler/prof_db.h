@@ -14,7 +14,7 @@
 
 #include "common/err.h"
 
-#define PROF_SCHEMA_VERSION 5
+#define PROF_SCHEMA_VERSION 6
 #define PROF_APPLICATION_ID 0x49505553
 
 struct prof_db;

@@ -62,9 +62,9 @@ static void bind(sqlite3_stmt *statement, const char *name, int64_t value)
 
 void prof__merge_bind(struct merge *m, sqlite3_stmt *statement)
 {
-	static const char *const names[MERGE_BASES] = {":context",  ":track", ":span",
-						       ":health",   ":trace", ":program",
-						       ":variable", ":ipu"};
+	static const char *const names[MERGE_BASES] = {":context", ":track",    ":span",
+						       ":health",  ":stats",    ":trace",
+						       ":program", ":variable", ":ipu"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		bind(statement, names[i], m->base[i]);
@@ -353,6 +353,7 @@ static enum status find_bases(struct merge *m, struct err *err)
 		{MERGE_TRACK, "track_rows", "track_id"},
 		{MERGE_SPAN, "span_rows", "span_id"},
 		{MERGE_HEALTH, "health_rows", "row_id"},
+		{MERGE_STATS, "tensor_stat_rows", "row_id"},
 		{MERGE_TRACE, "device_traces", "trace_id"},
 		{MERGE_PROGRAM, "program_rows", "program_id"},
 		{MERGE_VARIABLE, "variable_rows", "variable_id"},

@@ -36,6 +36,10 @@ struct column_rule {
 static const struct column_rule rules[] = {
 	{"health_rows", "row_id", RULE_BASE, ":health"},
 	{"health_sum_rows", "first_row", RULE_BASE, ":health"},
+	{"tensor_stat_rows", "row_id", RULE_BASE, ":stats"},
+	{"tensor_sum_rows", "first_row", RULE_BASE, ":stats"},
+	{"tensor_sum_rows", "last_row", RULE_BASE, ":stats"},
+	{"tensor_sum_rows", "last_ns", RULE_HOST, NULL},
 	{"program_rows", "parent_id", RULE_BASE, ":program"},
 	{"program_rows", "call_target", RULE_BASE, ":program"},
 	{"variable_rows", "ipu", RULE_BASE, ":ipu"},
@@ -116,6 +120,7 @@ static const char *const row_tables[] = {
 	"metric_sum_rows",
 	"health_sum_rows",
 	"overhead_sum_rows",
+	"tensor_sum_rows",
 };
 
 /* ---- the statements ---- */

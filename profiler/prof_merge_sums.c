@@ -5,8 +5,26 @@
 #include "profiler/prof_merge_internal.h"
 
 #include "common/mem.h"
+#include "profiler/prof_sums.h"
 
 #define OF_SOURCE " IN (SELECT new FROM temp.rank_map)"
+
+#define RANGE_NAMES(name) ", least_" #name ", greatest_" #name
+#define RANGE_OF(name)    ", min(" #name "), max(" #name ")"
+#define TENSOR_NAMES      PROF_SUM_TENSOR_MAP(RANGE_NAMES)
+#define TENSOR_RANGES     PROF_SUM_TENSOR_MAP(RANGE_OF)
+
+static const char tensor_sums[] =
+	"INSERT INTO tensor_sum_rows (rank, tensor_id, rows, nonfinite_rows, n_nan, n_pos_inf, "
+	"n_neg_inf, first_ns, last_ns, first_row, last_row" TENSOR_NAMES ") "
+	"SELECT rank, tensor_id, count(*), sum(n_nan > 0 OR n_pos_inf > 0 OR n_neg_inf > 0), "
+	"sum(n_nan), sum(n_pos_inf), sum(n_neg_inf), min(first_ns), max(time_ns), "
+	"min(first_row), min(last_row)" TENSOR_RANGES " FROM (SELECT c.rank AS rank, s.*, "
+	"first_value(s.time_ns) OVER (alike ORDER BY s.time_ns, s.row_id) AS first_ns, "
+	"first_value(s.row_id) OVER (alike ORDER BY s.time_ns, s.row_id) AS first_row, "
+	"first_value(s.row_id) OVER (alike ORDER BY s.time_ns DESC, s.row_id DESC) AS last_row "
+	"FROM tensor_stat_rows s JOIN contexts c USING (context_id) WHERE c.rank" OF_SOURCE
+	" WINDOW alike AS (PARTITION BY c.rank, s.tensor_id)) GROUP BY 1, 2";
 
 static const struct {
 	const char *table, *sql;
@@ -61,6 +79,7 @@ static const struct {
 	 "t.id AS rule_id, count(*) AS hits, min(h.time_ns) AS first_ns, h.row_id AS row_id "
 	 "FROM health_rows h JOIN contexts c USING (context_id) "
 	 "LEFT JOIN temp.texts t ON t.value = h.rule WHERE c.rank" OF_SOURCE " GROUP BY 1, 2)"},
+	{"tensor_sum_rows", tensor_sums},
 	{"overhead_sum_rows",
 	 "INSERT INTO overhead_sum_rows (rank, commits, time_ns, events, rows, bytes, dropped, "
 	 "record_ns_estimate, write_ns) "

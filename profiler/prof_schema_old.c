@@ -11,12 +11,14 @@
 
 #include "common/mem.h"
 #include "profiler/prof_sql.h"
+#include "profiler/prof_sums.h"
 
 #define NO_KEYS                                                                                    \
 	"NULL AS rank, NULL AS mode, NULL AS epoch, NULL AS execution, NULL AS weight_update, "    \
 	"NULL AS step, NULL AS microbatch, NULL AS replica, "
 
-/* Sums since schema 5. Here they are made of the rows, which are all read and sorted for that. */
+/* Sums since schema 5, those of tensors since 6. Here they are made of the rows, which are all read
+ * and sorted for that. */
 
 static const char stage_sums[] =
 	"SELECT clock, rank, mode, replica, ipu, stage, phase, count(*) AS count, "
@@ -71,6 +73,34 @@ static const char overhead_sums[] =
 	"sum(record_ns_estimate) AS record_ns_estimate, sum(write_ns) AS write_ns "
 	"FROM main.overhead GROUP BY rank";
 
+#define TENSOR_OUT(name) ", first_" #name ", last_" #name ", least_" #name ", greatest_" #name
+#define TENSOR_OF(name)                                                                            \
+	", first_value(" #name ") OVER by_time AS first_" #name ", " #name " AS last_" #name       \
+	", min(" #name ") OVER alike AS least_" #name ", max(" #name                               \
+	") OVER alike AS greatest_" #name
+#define TENSOR_COLUMNS PROF_SUM_TENSOR_MAP(TENSOR_OUT)
+#define TENSOR_VALUES  PROF_SUM_TENSOR_MAP(TENSOR_OF)
+
+/* Of the view without a schema: its last columns may be temporary ones. */
+static const char tensor_sums[] =
+	"SELECT queue, key, kind, layer, stage, (SELECT shape FROM main.tensors t "
+	"WHERE t.queue IS w.queue AND t.key IS w.key) AS shape, rank, rows, nonfinite_rows, "
+	"n_nan, n_pos_inf, n_neg_inf, first_ns, first_mode, first_epoch, first_weight_update, "
+	"first_step, time_ns AS last_ns, mode AS last_mode, epoch AS last_epoch, "
+	"weight_update AS last_weight_update, step AS last_step" TENSOR_COLUMNS
+	" FROM (SELECT queue, key, kind, layer, stage, rank, mode, epoch, weight_update, step, "
+	"time_ns, row_number() OVER (alike ORDER BY time_ns DESC) AS place, "
+	"count(*) OVER alike AS rows, "
+	"sum(n_nan > 0 OR n_pos_inf > 0 OR n_neg_inf > 0) OVER alike AS nonfinite_rows, "
+	"sum(n_nan) OVER alike AS n_nan, sum(n_pos_inf) OVER alike AS n_pos_inf, "
+	"sum(n_neg_inf) OVER alike AS n_neg_inf, first_value(time_ns) OVER by_time AS first_ns, "
+	"first_value(mode) OVER by_time AS first_mode, "
+	"first_value(epoch) OVER by_time AS first_epoch, "
+	"first_value(weight_update) OVER by_time AS first_weight_update, "
+	"first_value(step) OVER by_time AS first_step" TENSOR_VALUES
+	" FROM tensor_stats WINDOW alike AS (PARTITION BY rank, queue, key), "
+	"by_time AS (alike ORDER BY time_ns)) w WHERE place = 1";
+
 /* Views since schema 4, and columns since then (@column: one that shows whether they are there). */
 static const struct {
 	const char *view, *column, *select;
@@ -95,6 +125,7 @@ static const struct {
 	{"metric_sums", NULL, metric_sums},
 	{"health_sums", NULL, health_sums},
 	{"overhead_sums", NULL, overhead_sums},
+	{"tensor_sums", NULL, tensor_sums},
 };
 
 /* Columns of the file's @view; 0: it has no such view that works. *@found: @column is one. */
@@ -121,7 +152,7 @@ static int columns_of(sqlite3 *db, const char *view, const char *column, bool *f
 enum status prof_schema_complete(sqlite3 *db, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(late); i++) {
-		char sql[2048];
+		char sql[8192];
 		bool found;
 		int columns = columns_of(db, late[i].view, late[i].column, &found), code;
 

@@ -201,6 +201,7 @@ enum status prof__sums_row(struct prof_writer *writer, unsigned table, const voi
 		[IPS_TABLE_execution] = 1 + PROF_SUM_EXECUTION,
 		[IPS_TABLE_metric] = 1 + PROF_SUM_METRIC,
 		[IPS_TABLE_health] = 1 + PROF_SUM_HEALTH,
+		[IPS_TABLE_tensor_stats] = 1 + PROF_SUM_TENSOR,
 	};
 
 	if (kind_of[table] == 0)

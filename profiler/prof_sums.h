@@ -22,7 +22,7 @@
 	4096u /* of stages, bubbles, epochs: then they are written and forgotten                   \
 	       */
 #define PROF_SUM_KEYS   6
-#define PROF_SUM_VALUES 23
+#define PROF_SUM_VALUES 29
 
 enum prof_sum_kind {
 	PROF_SUM_STAGE,
@@ -31,8 +31,22 @@ enum prof_sum_kind {
 	PROF_SUM_METRIC,
 	PROF_SUM_HEALTH,
 	PROF_SUM_OVERHEAD,
+	PROF_SUM_TENSOR,
 	PROF_SUM_KINDS
 };
+
+/* X(statistic): the reals of a tensor's rows whose least and greatest are kept. */
+#define PROF_SUM_TENSOR_MAP(X)                                                                     \
+	X(mean)                                                                                    \
+	X(std)                                                                                     \
+	X(min)                                                                                     \
+	X(max)                                                                                     \
+	X(abs_max)                                                                                 \
+	X(abs_min_nonzero)                                                                         \
+	X(l1)                                                                                      \
+	X(l2)                                                                                      \
+	X(inactive)                                                                                \
+	X(update_ratio)
 
 struct prof_writer;
 

@@ -372,6 +372,73 @@ static void overhead_add(struct prof_writer *writer, union prof_sum_value *sum, 
 	add(&sum[7], cost->write_ns);
 }
 
+/* ---- statistics of tensors ---- */
+
+enum {
+	TENSOR_ROWS,
+	TENSOR_BAD,
+	TENSOR_NAN,
+	TENSOR_POS_INF,
+	TENSOR_NEG_INF,
+	TENSOR_FIRST,
+	TENSOR_LAST,
+	TENSOR_FIRST_ROW,
+	TENSOR_LAST_ROW,
+	TENSOR_REALS /* the least and the greatest of each */
+};
+
+static const struct prof_sum_column tensor_columns[] = {
+	{"tensor_id", PROF_SUM_INT},
+	[1 + TENSOR_ROWS] = {"rows", PROF_SUM_INT},
+	[1 + TENSOR_BAD] = {"nonfinite_rows", PROF_SUM_INT},
+	[1 + TENSOR_NAN] = {"n_nan", PROF_SUM_INT},
+	[1 + TENSOR_POS_INF] = {"n_pos_inf", PROF_SUM_INT},
+	[1 + TENSOR_NEG_INF] = {"n_neg_inf", PROF_SUM_INT},
+	[1 + TENSOR_FIRST] = {"first_ns", PROF_SUM_INT},
+	[1 + TENSOR_LAST] = {"last_ns", PROF_SUM_INT},
+	[1 + TENSOR_FIRST_ROW] = {"first_row", PROF_SUM_INT},
+	[1 + TENSOR_LAST_ROW] = {"last_row", PROF_SUM_INT},
+#define TENSOR_COLUMN(name) {"least_" #name, PROF_SUM_REAL}, {"greatest_" #name, PROF_SUM_REAL},
+	PROF_SUM_TENSOR_MAP(TENSOR_COLUMN)
+#undef TENSOR_COLUMN
+};
+
+_Static_assert(ARRAY_LEN(tensor_columns) - 1 <= PROF_SUM_VALUES, "a group has room for a tensor");
+
+static enum status tensor_key(struct prof_writer *writer, const void *row, int64_t *key)
+{
+	(void)writer;
+	key[0] = ((const struct ips_tensor_stats *)row)->tensor_id;
+	return ST_OK;
+}
+
+static void tensor_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
+{
+	const struct ips_tensor_stats *stats = row;
+	const int64_t id = prof_insert_last(&writer->rows[IPS_TABLE_tensor_stats]);
+	union prof_sum_value *real = &sum[TENSOR_REALS];
+
+	if (sum[TENSOR_ROWS].i == IPS_NULL || stats->time_ns < sum[TENSOR_FIRST].i) {
+		sum[TENSOR_FIRST].i = stats->time_ns;
+		sum[TENSOR_FIRST_ROW].i = id;
+	}
+	if (sum[TENSOR_ROWS].i == IPS_NULL || stats->time_ns >= sum[TENSOR_LAST].i) {
+		sum[TENSOR_LAST].i = stats->time_ns;
+		sum[TENSOR_LAST_ROW].i = id;
+	}
+	add(&sum[TENSOR_ROWS], 1);
+	add(&sum[TENSOR_BAD], stats->n_nan > 0 || stats->n_pos_inf > 0 || stats->n_neg_inf > 0);
+	add(&sum[TENSOR_NAN], stats->n_nan);
+	add(&sum[TENSOR_POS_INF], stats->n_pos_inf);
+	add(&sum[TENSOR_NEG_INF], stats->n_neg_inf);
+#define TENSOR_RANGE(name)                                                                         \
+	real[0].r = fmin(real[0].r, stats->name);                                                  \
+	real[1].r = fmax(real[1].r, stats->name);                                                  \
+	real += 2;
+	PROF_SUM_TENSOR_MAP(TENSOR_RANGE)
+#undef TENSOR_RANGE
+}
+
 /* ---- the kinds ---- */
 
 const struct prof_sum_type prof_sum_types[PROF_SUM_KINDS] = {
@@ -387,5 +454,6 @@ const struct prof_sum_type prof_sum_types[PROF_SUM_KINDS] = {
 	[PROF_SUM_METRIC] = TYPE(metric, 3, false),
 	[PROF_SUM_HEALTH] = TYPE(health, 1, false),
 	[PROF_SUM_OVERHEAD] = TYPE(overhead, 0, false),
+	[PROF_SUM_TENSOR] = TYPE(tensor, 1, false),
 #undef TYPE
 };

@@ -10,7 +10,7 @@
 -- "when and where" in contexts. There are no secondary indexes on them while a run is recorded.
 
 PRAGMA application_id = 1230001491; -- 0x49505553, "IPUS"
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;
 
 -- ---------------------------------------------------------------------------------------------
 -- Part 1: tables
@@ -305,6 +305,17 @@ CREATE TABLE overhead_sum_rows (
 	rank INTEGER NOT NULL, commits INTEGER NOT NULL, time_ns INTEGER, events INTEGER, rows INTEGER,
 	bytes INTEGER, dropped INTEGER, record_ns_estimate INTEGER, write_ns INTEGER);
 
+-- One row per group. first_row, last_row: of tensor_stat_rows, the first and the last in time.
+CREATE TABLE tensor_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, tensor_id INTEGER NOT NULL, rows INTEGER NOT NULL, nonfinite_rows INTEGER,
+	n_nan INTEGER, n_pos_inf INTEGER, n_neg_inf INTEGER, first_ns INTEGER, last_ns INTEGER,
+	first_row INTEGER NOT NULL, last_row INTEGER NOT NULL, least_mean REAL, greatest_mean REAL,
+	least_std REAL, greatest_std REAL, least_min REAL, greatest_min REAL, least_max REAL,
+	greatest_max REAL, least_abs_max REAL, greatest_abs_max REAL, least_abs_min_nonzero REAL,
+	greatest_abs_min_nonzero REAL, least_l1 REAL, greatest_l1 REAL, least_l2 REAL, greatest_l2 REAL,
+	least_inactive REAL, greatest_inactive REAL, least_update_ratio REAL, greatest_update_ratio REAL);
+
 -- ---------------------------------------------------------------------------------------------
 -- Part 2: the contract
 
@@ -576,3 +587,26 @@ CREATE VIEW health_sums AS
 CREATE VIEW overhead_sums AS
 	SELECT rank, commits, time_ns, events, rows, bytes, dropped, record_ns_estimate, write_ns
 	FROM overhead_sum_rows;
+
+CREATE VIEW tensor_sums AS
+	SELECT i.queue, i.key, i.kind, i.layer, i.stage, i.shape, s.rank, s.rows, s.nonfinite_rows,
+		s.n_nan, s.n_pos_inf, s.n_neg_inf, f.time_ns AS first_ns, b.mode AS first_mode,
+		b.epoch AS first_epoch, b.weight_update AS first_weight_update, b.step AS first_step,
+		l.time_ns AS last_ns, c.mode AS last_mode, c.epoch AS last_epoch,
+		c.weight_update AS last_weight_update, c.step AS last_step, f.mean AS first_mean,
+		l.mean AS last_mean, s.least_mean, s.greatest_mean, f.std AS first_std, l.std AS last_std,
+		s.least_std, s.greatest_std, f.min AS first_min, l.min AS last_min, s.least_min,
+		s.greatest_min, f.max AS first_max, l.max AS last_max, s.least_max, s.greatest_max,
+		f.abs_max AS first_abs_max, l.abs_max AS last_abs_max, s.least_abs_max, s.greatest_abs_max,
+		f.abs_min_nonzero AS first_abs_min_nonzero, l.abs_min_nonzero AS last_abs_min_nonzero,
+		s.least_abs_min_nonzero, s.greatest_abs_min_nonzero, f.l1 AS first_l1, l.l1 AS last_l1,
+		s.least_l1, s.greatest_l1, f.l2 AS first_l2, l.l2 AS last_l2, s.least_l2, s.greatest_l2,
+		f.inactive AS first_inactive, l.inactive AS last_inactive, s.least_inactive,
+		s.greatest_inactive, f.update_ratio AS first_update_ratio,
+		l.update_ratio AS last_update_ratio, s.least_update_ratio, s.greatest_update_ratio
+	FROM tensor_sum_rows s
+	LEFT JOIN tensor_rows i ON i.tensor_id = s.tensor_id
+	LEFT JOIN tensor_stat_rows f ON f.row_id = s.first_row
+	LEFT JOIN contexts b ON b.context_id = f.context_id
+	LEFT JOIN tensor_stat_rows l ON l.row_id = s.last_row
+	LEFT JOIN contexts c ON c.context_id = l.context_id;

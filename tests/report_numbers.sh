@@ -127,8 +127,10 @@ both = [db.execute("SELECT count(*), sum(%s) FROM (SELECT * FROM (%s) EXCEPT SEL
     "GROUP BY 1, 2, 3, 4, 5, 6, 7"), (
     "SELECT clock, rank, mode, replica, schedule, runs, total_makespan_ns, total_busy_ns, total_ramp_up_ns, oversubscribed_runs FROM bubble_sums",
     "SELECT clock, rank, mode, replica, schedule, count(*), sum(makespan_ns), sum(busy_ns), sum(ramp_up_ns), sum(oversubscribed) FROM bubbles "
-    "GROUP BY 1, 2, 3, 4, 5")]]
-assert both == [0, 0], (report, both)
+    "GROUP BY 1, 2, 3, 4, 5"), (
+    "SELECT rank, queue, key, rows, n_nan, least_std, greatest_std, last_ns FROM tensor_sums",
+    "SELECT rank, queue, key, count(*), sum(n_nan), min(std), max(std), max(time_ns) FROM tensor_stats GROUP BY 1, 2, 3")]]
+assert both == [0, 0, 0], (report, both)
 print("%s: %d numbers" % (report, compared))
 PYTHON
 

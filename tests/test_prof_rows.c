@@ -87,6 +87,21 @@ static const struct {
 	{"health_sums", "rule,hits,queue,key,layer,stage,phase," KEYS ",time_ns,value,threshold"},
 	{"overhead_sums", "rank,commits,time_ns,events,rows,bytes,dropped,record_ns_estimate,"
 			  "write_ns"},
+	{"tensor_sums",
+	 "queue,key,kind,layer,stage,shape,rank,rows,nonfinite_rows,n_nan,n_pos_inf,"
+	 "n_neg_inf,first_ns,first_mode,first_epoch,first_weight_update,first_step,"
+	 "last_ns,last_mode,last_epoch,last_weight_update,last_step"
+	 ",first_mean,last_mean,least_mean,greatest_mean"
+	 ",first_std,last_std,least_std,greatest_std"
+	 ",first_min,last_min,least_min,greatest_min"
+	 ",first_max,last_max,least_max,greatest_max"
+	 ",first_abs_max,last_abs_max,least_abs_max,greatest_abs_max"
+	 ",first_abs_min_nonzero,last_abs_min_nonzero,least_abs_min_nonzero,greatest_abs_min_"
+	 "nonzero"
+	 ",first_l1,last_l1,least_l1,greatest_l1"
+	 ",first_l2,last_l2,least_l2,greatest_l2"
+	 ",first_inactive,last_inactive,least_inactive,greatest_inactive"
+	 ",first_update_ratio,last_update_ratio,least_update_ratio,greatest_update_ratio"},
 };
 
 static int setup(void **state)
@@ -143,7 +158,7 @@ static void test_every_view_of_the_contract_answers_on_an_empty_recording(void *
 	assert_answer(place->path,
 		      "SELECT value FROM meta WHERE key IN ('state', 'schema_version') "
 		      "ORDER BY key",
-		      "5\ncomplete\n");
+		      "6\ncomplete\n");
 	assert_int_equal(prof_ask(place->path, "PRAGMA application_id"), PROF_APPLICATION_ID);
 	assert_answer(place->path, "PRAGMA journal_mode", "delete\n");
 	assert_int_equal(prof_ask(place->path, "PRAGMA page_size"), 16384);

@@ -17,7 +17,8 @@
 #include "profiler/prof_sums.h"
 
 static const char *const sum_views[] = {"stage_sums",  "bubble_sums", "execution_sums",
-					"metric_sums", "health_sums", "overhead_sums"};
+					"metric_sums", "health_sums", "overhead_sums",
+					"tensor_sums"};
 
 static int setup(void **state)
 {
@@ -143,6 +144,30 @@ static void append_hit(struct ips_recording *recording, struct rng *rng, int64_t
 	assert_int_equal(ips_append_health(recording, &row), 0);
 }
 
+static void append_stats(struct ips_recording *recording, struct rng *rng, int64_t time_ns)
+{
+	const struct ips_tensor_stats row = {.keys = some_keys(rng, 2),
+					     .tensor_id = 1 + rng_below(rng, 3),
+					     .time_ns = time_ns,
+					     .n = 8,
+					     .n_nan = some(rng, 2),
+					     .n_pos_inf = some(rng, 2),
+					     .n_neg_inf = some(rng, 2),
+					     .min = some_real(rng),
+					     .max = some_real(rng),
+					     .mean = some_real(rng),
+					     .std = some_real(rng),
+					     .l1 = some_real(rng),
+					     .l2 = some_real(rng),
+					     .abs_min_nonzero = some_real(rng),
+					     .abs_max = rng_below(rng, 9) ? some_real(rng)
+									  : (double)INFINITY,
+					     .inactive = some_real(rng),
+					     .update_ratio = (double)NAN};
+
+	assert_int_equal(ips_append_tensor_stats(recording, &row), 0);
+}
+
 /* ---- the file's own words ---- */
 
 /* All that the sums of @path say, read by the library; reals and all. */
@@ -204,12 +229,16 @@ static void assert_sums_are_those_of_the_rows(const char *path)
 static void test_sums_are_those_of_the_rows(void **state)
 {
 	struct prof_place *place = *state;
-	const struct ips_tensor tensor = {"q", "k", "weight", "l", 1, "(2,)", "float32", NULL};
+	struct ips_tensor tensor = {"q", "k", "weight", "l", 1, "(2,)", "float32", NULL};
 	struct ips_recording *recording = prof_start(place, NULL);
 	struct rng rng;
 
 	rng_init(&rng, 5, 0, 0, 0);
 	assert_int_equal(ips_tensor_add(recording, &tensor), 1);
+	for (int64_t i = 2; i <= 3; i++) {
+		tensor.key = i == 2 ? "k2" : NULL;
+		assert_int_equal(ips_tensor_add(recording, &tensor), i);
+	}
 	for (int i = 0; i < 3000; i++) {
 		const int64_t time_ns = (int64_t)i * 7919 % 3001;
 
@@ -218,6 +247,7 @@ static void test_sums_are_those_of_the_rows(void **state)
 		append_execution(recording, &rng);
 		append_metric(recording, &rng, time_ns);
 		append_hit(recording, &rng, time_ns);
+		append_stats(recording, &rng, time_ns);
 		if (rng_below(&rng, 400) == 0)
 			assert_int_equal(ips_recording_flush(recording), 0);
 	}
@@ -225,6 +255,7 @@ static void test_sums_are_those_of_the_rows(void **state)
 	prof_check_file(place->path);
 	assert_int_equal(prof_ask(place->path, "SELECT count(*) FROM health_sums"), 3);
 	assert_int_equal(prof_ask(place->path, "SELECT sum(count) FROM stage_sums"), 3000);
+	assert_int_equal(prof_ask(place->path, "SELECT sum(rows) FROM tensor_sums"), 3000);
 	assert_sums_are_those_of_the_rows(place->path);
 }
 

@@ -59,7 +59,9 @@
 	X(metric_sums, metric_sums, "each metric's last value and range", REPORT_SKIP, NULL)       \
 	X(health_sums, health_sums, "rules broken: how often, and the first hit", REPORT_SKIP,     \
 	  NULL)                                                                                    \
-	X(overhead_sums, overhead_sums, "what recording cost in all", REPORT_SKIP, NULL)
+	X(overhead_sums, overhead_sums, "what recording cost in all", REPORT_SKIP, NULL)           \
+	X(tensor_sums, tensor_sums, "each tensor's statistics: first, last, range", REPORT_SKIP,   \
+	  NULL)
 
 struct report_view {
 	const char *name, *usage;

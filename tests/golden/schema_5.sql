@@ -1,0 +1,520 @@
+-- schema.sql as schema 5 had it, without its comments: what files of that time look like.
+
+PRAGMA application_id = 1230001491; -- 0x49505553, "IPUS"
+PRAGMA user_version = 5;
+
+CREATE TABLE meta_facts (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+
+CREATE TABLE strings (string_id INTEGER PRIMARY KEY, value TEXT NOT NULL);
+
+CREATE TABLE sites (
+	site_id INTEGER PRIMARY KEY,
+	category_id INTEGER NOT NULL, name_id INTEGER NOT NULL, operation_id INTEGER,
+	file_id INTEGER, line INTEGER);
+
+CREATE TABLE contexts (
+	context_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, execution INTEGER, weight_update INTEGER,
+	step INTEGER, microbatch INTEGER, replica INTEGER, ipu INTEGER, stage INTEGER, phase TEXT);
+
+CREATE TABLE track_rows (
+	track_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, clock INTEGER NOT NULL, pid INTEGER, tid INTEGER, ipu INTEGER,
+	track TEXT NOT NULL UNIQUE, name TEXT NOT NULL, parent TEXT);
+
+CREATE TABLE span_rows (
+	span_id INTEGER PRIMARY KEY,
+	track_id INTEGER NOT NULL, site_id INTEGER NOT NULL, start_ns INTEGER NOT NULL, dur_ns INTEGER,
+	context_id INTEGER, parent_back INTEGER, depth INTEGER NOT NULL);
+
+CREATE TABLE span_arg_rows (
+	span_id INTEGER NOT NULL, name_id INTEGER NOT NULL, value,
+	PRIMARY KEY (span_id, name_id)) WITHOUT ROWID;
+
+CREATE TABLE instant_rows (
+	row_id INTEGER PRIMARY KEY,
+	track_id INTEGER NOT NULL, site_id INTEGER NOT NULL, time_ns INTEGER NOT NULL, context_id INTEGER);
+
+CREATE TABLE flow_rows (
+	row_id INTEGER PRIMARY KEY,
+	from_span_id INTEGER NOT NULL, to_span_id INTEGER NOT NULL, name_id INTEGER NOT NULL);
+
+CREATE TABLE counter_rows (
+	row_id INTEGER PRIMARY KEY,
+	track_id INTEGER NOT NULL, site_id INTEGER NOT NULL, time_ns INTEGER NOT NULL, value REAL);
+
+CREATE TABLE zones (
+	kind INTEGER NOT NULL, track_id INTEGER NOT NULL, first_ns INTEGER NOT NULL, first_row INTEGER NOT NULL,
+	last_ns INTEGER NOT NULL, last_row INTEGER NOT NULL, finest INTEGER,
+	PRIMARY KEY (kind, track_id, first_ns, first_row)) WITHOUT ROWID;
+
+CREATE TABLE sparse_zones (
+	track_id INTEGER NOT NULL, finest INTEGER NOT NULL, first_ns INTEGER NOT NULL, first_row INTEGER NOT NULL,
+	last_ns INTEGER NOT NULL, last_row INTEGER NOT NULL,
+	PRIMARY KEY (track_id, finest, first_ns, first_row)) WITHOUT ROWID;
+
+CREATE TABLE span_levels (
+	track_id INTEGER NOT NULL, level INTEGER NOT NULL, bucket INTEGER NOT NULL, depth INTEGER NOT NULL,
+	busy_ns INTEGER NOT NULL, count INTEGER NOT NULL, site_id INTEGER, site_ns INTEGER,
+	PRIMARY KEY (track_id, level, bucket, depth)) WITHOUT ROWID;
+
+CREATE TABLE long_spans (
+	track_id INTEGER NOT NULL, level INTEGER NOT NULL, start_ns INTEGER NOT NULL, span_id INTEGER NOT NULL,
+	PRIMARY KEY (track_id, level, start_ns, span_id)) WITHOUT ROWID;
+
+CREATE TABLE counter_levels (
+	track_id INTEGER NOT NULL, site_id INTEGER NOT NULL, level INTEGER NOT NULL, bucket INTEGER NOT NULL,
+	count INTEGER NOT NULL, least REAL, greatest REAL, total REAL,
+	PRIMARY KEY (track_id, site_id, level, bucket)) WITHOUT ROWID;
+
+CREATE TABLE execution_rows (
+	row_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, execution INTEGER, first_step INTEGER, steps INTEGER,
+	updates INTEGER, start_ns INTEGER, dur_ns INTEGER, start_cycle INTEGER, cycles INTEGER, traced INTEGER);
+
+CREATE TABLE layer_rows (
+	row_id INTEGER PRIMARY KEY,
+	layer TEXT, class TEXT, position INTEGER, stage INTEGER, output_shape TEXT, params INTEGER,
+	trainable_params INTEGER, flops INTEGER);
+
+CREATE TABLE operation_rows (
+	row_id INTEGER PRIMARY KEY,
+	operation TEXT, layer TEXT, kind TEXT, phase TEXT, stage INTEGER, flops INTEGER, cycles INTEGER,
+	compute_cycles INTEGER, exchange_cycles INTEGER, sync_cycles INTEGER, bytes_exchanged INTEGER,
+	tiles_used INTEGER, tile_balance REAL, code_bytes INTEGER);
+
+CREATE TABLE plan_rows (
+	row_id INTEGER PRIMARY KEY,
+	operation TEXT, method TEXT, split_batch INTEGER, split_field INTEGER, split_in INTEGER,
+	split_out INTEGER, split_kernel INTEGER, serial_splits INTEGER, temporary_bytes INTEGER, cycles INTEGER);
+
+CREATE TABLE program_rows (
+	program_id INTEGER PRIMARY KEY,
+	parent_id INTEGER, position INTEGER, type TEXT, name TEXT, operation TEXT, repeat_count INTEGER,
+	call_target INTEGER);
+
+CREATE TABLE compute_set_rows (
+	row_id INTEGER PRIMARY KEY,
+	compute_set TEXT, operation TEXT, program_id INTEGER, vertices INTEGER, tiles INTEGER,
+	max_cycles INTEGER, mean_cycles REAL);
+
+CREATE TABLE device_traces (trace_id INTEGER PRIMARY KEY, clock_hz REAL, name TEXT);
+
+CREATE TABLE device_step_rows (
+	row_id INTEGER PRIMARY KEY,
+	trace_id INTEGER NOT NULL, trace_step INTEGER, ipu INTEGER, stage INTEGER, phase TEXT,
+	microbatch INTEGER, program_id INTEGER, type_id INTEGER, name_id INTEGER, operation_id INTEGER,
+	start_cycle INTEGER, cycles INTEGER, cycles_overlapped INTEGER, active_tiles INTEGER,
+	tile_balance REAL, active_tile_balance REAL, bytes_in INTEGER, bytes_out INTEGER);
+CREATE INDEX device_step_traces ON device_step_rows (trace_id);
+
+CREATE TABLE device_run_rows (
+	row_id INTEGER PRIMARY KEY,
+	trace_id INTEGER NOT NULL, rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, execution INTEGER,
+	weight_update INTEGER, first_step INTEGER, first_microbatch INTEGER, replica INTEGER, first_ipu INTEGER,
+	start_cycle INTEGER);
+
+CREATE TABLE stage_timing_rows (
+	row_id INTEGER PRIMARY KEY,
+	clock INTEGER NOT NULL, context_id INTEGER NOT NULL, start_ns INTEGER NOT NULL, dur_ns INTEGER NOT NULL,
+	cpu_ns INTEGER);
+
+CREATE TABLE bubble_rows (
+	row_id INTEGER PRIMARY KEY,
+	clock INTEGER NOT NULL, context_id INTEGER, schedule TEXT, stages INTEGER, microbatches INTEGER,
+	makespan_ns INTEGER, busy_ns INTEGER, idle_fraction REAL, bubble_rate REAL, bubble_over_ideal REAL,
+	theory_idle_fraction REAL, theory_bubble_rate REAL, theory_bubble_over_ideal REAL,
+	ramp_up_ns INTEGER, ramp_down_ns INTEGER, imbalance_ns INTEGER, communication_ns INTEGER,
+	oversubscribed INTEGER);
+
+CREATE TABLE variable_rows (
+	variable_id INTEGER PRIMARY KEY,
+	variable TEXT, layer TEXT, kind TEXT, shape TEXT, dtype TEXT, bytes INTEGER, ipu INTEGER,
+	always_live INTEGER, first_program_step INTEGER, last_program_step INTEGER);
+
+CREATE TABLE variable_tile_rows (
+	row_id INTEGER PRIMARY KEY, variable_id INTEGER, ipu INTEGER, tile INTEGER, bytes INTEGER,
+	more_tiles INTEGER);
+
+CREATE TABLE tile_memory_rows (
+	row_id INTEGER PRIMARY KEY,
+	ipu INTEGER, tile INTEGER, category_id INTEGER, region_id INTEGER, bytes INTEGER, capacity INTEGER,
+	more_tiles INTEGER);
+
+CREATE TABLE tile_numbers (tile INTEGER PRIMARY KEY);
+INSERT INTO tile_numbers
+	WITH RECURSIVE n(tile) AS (SELECT 0 UNION ALL SELECT tile + 1 FROM n WHERE tile < 2047)
+	SELECT tile FROM n;
+
+CREATE TABLE liveness_rows (
+	row_id INTEGER PRIMARY KEY,
+	ipu INTEGER, program_step INTEGER, program_id INTEGER, always_live_bytes INTEGER,
+	not_always_live_bytes INTEGER);
+
+CREATE TABLE tensor_rows (
+	tensor_id INTEGER PRIMARY KEY,
+	queue TEXT, key TEXT, kind TEXT, layer TEXT, stage INTEGER, shape TEXT, dtype TEXT, activity TEXT);
+
+CREATE TABLE tensor_tier_rows (
+	row_id INTEGER PRIMARY KEY,
+	tensor_id INTEGER NOT NULL, tier TEXT, every INTEGER, keep INTEGER, context_id INTEGER, time_ns INTEGER,
+	why TEXT);
+
+CREATE TABLE tensor_stat_rows (
+	row_id INTEGER PRIMARY KEY,
+	tensor_id INTEGER NOT NULL, context_id INTEGER, time_ns INTEGER,
+	n INTEGER, n_nan INTEGER, n_pos_inf INTEGER, n_neg_inf INTEGER, n_zero INTEGER, n_neg INTEGER,
+	n_pos INTEGER, min REAL, max REAL, mean REAL, std REAL, l1 REAL, l2 REAL, abs_min_nonzero REAL,
+	abs_max REAL, inactive REAL, update_ratio REAL, n_changed INTEGER);
+
+CREATE TABLE tensor_histogram_rows (
+	row_id INTEGER PRIMARY KEY,
+	tensor_id INTEGER NOT NULL, context_id INTEGER, bin INTEGER, low REAL, high REAL, count INTEGER);
+
+CREATE TABLE tensor_epoch_rows (
+	row_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, callback TEXT, queue TEXT, key TEXT, shape TEXT,
+	mean REAL, std REAL, min REAL, max REAL, nans INTEGER, infs INTEGER);
+
+CREATE TABLE capture_rows (
+	row_id INTEGER PRIMARY KEY,
+	tensor_id INTEGER NOT NULL, context_id INTEGER, dtype TEXT, shape TEXT, bytes INTEGER, chunk INTEGER,
+	data BLOB);
+
+CREATE TABLE metric_rows (
+	row_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, execution INTEGER, step INTEGER, time_ns INTEGER,
+	name_id INTEGER, value REAL);
+
+CREATE TABLE health_rule_rows (
+	row_id INTEGER PRIMARY KEY, rule TEXT, threshold REAL, patience INTEGER, enabled INTEGER, why TEXT,
+	parameters TEXT);
+
+CREATE TABLE health_rows (
+	row_id INTEGER PRIMARY KEY,
+	rule TEXT, tensor_id INTEGER, layer TEXT, context_id INTEGER, time_ns INTEGER, value REAL, threshold REAL,
+	key TEXT);
+
+CREATE TABLE first_nonfinite_rows (
+	row_id INTEGER PRIMARY KEY,
+	tensor_id INTEGER, context_id INTEGER, time_ns INTEGER, element INTEGER, value TEXT);
+
+CREATE TABLE nonfinite_trail_rows (
+	row_id INTEGER PRIMARY KEY,
+	position INTEGER, role TEXT, tensor_id INTEGER NOT NULL, context_id INTEGER, time_ns INTEGER,
+	n INTEGER, n_nan INTEGER, n_pos_inf INTEGER, n_neg_inf INTEGER, n_zero INTEGER, n_neg INTEGER,
+	n_pos INTEGER, min REAL, max REAL, mean REAL, std REAL, l1 REAL, l2 REAL, abs_min_nonzero REAL,
+	abs_max REAL);
+
+CREATE TABLE overhead_rows (
+	row_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, time_ns INTEGER, events INTEGER, rows INTEGER, bytes INTEGER, dropped INTEGER,
+	record_ns_estimate INTEGER, write_ns INTEGER);
+
+CREATE TABLE time_split_rows (
+	row_id INTEGER PRIMARY KEY,
+	clock INTEGER NOT NULL, rank INTEGER NOT NULL, execution INTEGER, replica INTEGER, ipu INTEGER,
+	compute_ns INTEGER, exchange_ns INTEGER, sync_ns INTEGER, host_io_ns INTEGER, idle_ns INTEGER);
+
+CREATE TABLE stage_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, clock INTEGER NOT NULL, mode TEXT, replica INTEGER, ipu INTEGER, stage INTEGER,
+	phase TEXT, count INTEGER NOT NULL, total_ns INTEGER, least_ns INTEGER, greatest_ns INTEGER,
+	first_start_ns INTEGER, last_end_ns INTEGER, cpu_ns INTEGER);
+
+CREATE TABLE bubble_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, clock INTEGER NOT NULL, mode TEXT, replica INTEGER, schedule_id INTEGER,
+	stages INTEGER, microbatches INTEGER, runs INTEGER NOT NULL, makespan_ns INTEGER,
+	least_makespan_ns INTEGER, greatest_makespan_ns INTEGER, busy_ns INTEGER, ramp_up_ns INTEGER,
+	ramp_down_ns INTEGER, imbalance_ns INTEGER, communication_ns INTEGER, all_ns INTEGER,
+	oversubscribed INTEGER, idle_fraction REAL, bubble_rate REAL, bubble_over_ideal REAL,
+	theory_idle_fraction REAL, theory_bubble_rate REAL, theory_bubble_over_ideal REAL,
+	idle_fractions INTEGER, bubble_rates INTEGER, bubbles_over_ideal INTEGER,
+	theory_idle_fractions INTEGER, theory_bubble_rates INTEGER, theory_bubbles_over_ideal INTEGER);
+
+CREATE TABLE execution_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, executions INTEGER NOT NULL, steps INTEGER,
+	updates INTEGER, traced INTEGER, untraced INTEGER, first_start_ns INTEGER, last_end_ns INTEGER,
+	total_ns INTEGER, cycles INTEGER);
+
+CREATE TABLE metric_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, mode TEXT, name_id INTEGER, per_step INTEGER NOT NULL, count INTEGER NOT NULL,
+	least REAL, greatest REAL, last_epoch INTEGER, last_execution INTEGER, last_step INTEGER,
+	last_time_ns INTEGER, last_value REAL);
+
+CREATE TABLE health_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, rule_id INTEGER, hits INTEGER NOT NULL, first_ns INTEGER, first_row INTEGER NOT NULL);
+
+CREATE TABLE overhead_sum_rows (
+	sum_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, commits INTEGER NOT NULL, time_ns INTEGER, events INTEGER, rows INTEGER,
+	bytes INTEGER, dropped INTEGER, record_ns_estimate INTEGER, write_ns INTEGER);
+
+CREATE VIEW meta (key, value) AS SELECT key, value FROM meta_facts;
+
+CREATE VIEW executions AS
+	SELECT rank, mode, epoch, execution, first_step, steps, updates, start_ns, dur_ns, start_cycle, cycles, traced
+	FROM execution_rows;
+
+CREATE VIEW layers AS
+	SELECT layer, class, position, stage, output_shape, params, trainable_params, flops FROM layer_rows;
+
+CREATE VIEW operations AS
+	SELECT operation, layer, kind, phase, stage, flops, cycles, compute_cycles, exchange_cycles, sync_cycles,
+		bytes_exchanged, tiles_used, tile_balance, code_bytes
+	FROM operation_rows;
+
+CREATE VIEW plans AS
+	SELECT operation, method, split_batch, split_field, split_in, split_out, split_kernel, serial_splits,
+		temporary_bytes, cycles
+	FROM plan_rows;
+
+CREATE VIEW programs AS
+	SELECT program_id, parent_id, position, type, name, operation, repeat_count, call_target FROM program_rows;
+
+CREATE VIEW compute_sets AS
+	SELECT compute_set, operation, program_id, vertices, tiles, max_cycles, mean_cycles FROM compute_set_rows;
+
+CREATE VIEW device_steps AS
+	SELECT r.rank, r.mode, r.epoch, r.execution, r.weight_update, r.first_step + d.microbatch AS step,
+		CASE WHEN r.weight_update IS NOT NULL THEN ifnull(r.first_microbatch, 0) + d.microbatch END
+			AS microbatch, r.replica,
+		r.first_ipu + d.ipu AS ipu, d.stage, d.phase, d.trace_step, d.program_id, t.value AS type,
+		n.value AS name, o.value AS operation, r.start_cycle + d.start_cycle AS start_cycle, d.cycles,
+		CAST(round((r.start_cycle + d.start_cycle) * 1e9 / c.clock_hz) AS INTEGER) AS start_ns,
+		CAST(round((r.start_cycle + d.start_cycle + d.cycles) * 1e9 / c.clock_hz) AS INTEGER) -
+			CAST(round((r.start_cycle + d.start_cycle) * 1e9 / c.clock_hz) AS INTEGER) AS dur_ns,
+		d.cycles_overlapped, d.active_tiles, d.tile_balance, d.active_tile_balance, d.bytes_in, d.bytes_out
+	FROM device_run_rows r
+	CROSS JOIN device_step_rows d ON d.trace_id = r.trace_id
+	LEFT JOIN device_traces c ON c.trace_id = r.trace_id
+	LEFT JOIN strings t ON t.string_id = d.type_id
+	LEFT JOIN strings n ON n.string_id = d.name_id
+	LEFT JOIN strings o ON o.string_id = d.operation_id;
+
+CREATE VIEW stage_timings AS
+	SELECT CASE s.clock WHEN 0 THEN 'host' ELSE 'device' END AS clock,
+		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		c.ipu, c.stage, c.phase, s.start_ns, s.dur_ns, s.cpu_ns
+	FROM stage_timing_rows s
+	LEFT JOIN contexts c ON c.context_id = s.context_id;
+
+CREATE VIEW bubbles AS
+	SELECT CASE b.clock WHEN 0 THEN 'host' ELSE 'device' END AS clock,
+		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		b.schedule, b.stages, b.microbatches, b.makespan_ns, b.busy_ns, b.idle_fraction, b.bubble_rate,
+		b.bubble_over_ideal, b.theory_idle_fraction, b.theory_bubble_rate, b.theory_bubble_over_ideal,
+		b.ramp_up_ns, b.ramp_down_ns, b.imbalance_ns, b.communication_ns, b.oversubscribed
+	FROM bubble_rows b
+	LEFT JOIN contexts c ON c.context_id = b.context_id;
+
+CREATE VIEW tracks AS
+	SELECT track, CASE clock WHEN 0 THEN 'host' ELSE 'device' END AS clock, rank, pid, tid, ipu, name, parent
+	FROM track_rows;
+
+CREATE VIEW spans AS
+	SELECT CASE t.clock WHEN 0 THEN 'host' ELSE 'device' END AS clock, t.track, r.span_id,
+		r.span_id - r.parent_back AS parent_id, r.depth, g.value AS category, n.value AS name,
+		r.start_ns, r.dur_ns,
+		t.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		coalesce(c.ipu, t.ipu) AS ipu, c.stage, c.phase, o.value AS operation
+	FROM span_rows r
+	LEFT JOIN track_rows t ON t.track_id = r.track_id
+	LEFT JOIN sites s ON s.site_id = r.site_id
+	LEFT JOIN strings g ON g.string_id = s.category_id
+	LEFT JOIN strings n ON n.string_id = s.name_id
+	LEFT JOIN strings o ON o.string_id = s.operation_id
+	LEFT JOIN contexts c ON c.context_id = r.context_id;
+
+CREATE VIEW span_args AS
+	SELECT a.span_id, n.value AS name, a.value
+	FROM span_arg_rows a LEFT JOIN strings n ON n.string_id = a.name_id;
+
+CREATE VIEW instants AS
+	SELECT CASE t.clock WHEN 0 THEN 'host' ELSE 'device' END AS clock, t.track, g.value AS category,
+		n.value AS name, i.time_ns,
+		t.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica
+	FROM instant_rows i
+	LEFT JOIN track_rows t ON t.track_id = i.track_id
+	LEFT JOIN sites s ON s.site_id = i.site_id
+	LEFT JOIN strings g ON g.string_id = s.category_id
+	LEFT JOIN strings n ON n.string_id = s.name_id
+	LEFT JOIN contexts c ON c.context_id = i.context_id;
+
+CREATE VIEW flows AS
+	SELECT f.from_span_id, f.to_span_id, n.value AS name
+	FROM flow_rows f LEFT JOIN strings n ON n.string_id = f.name_id;
+
+CREATE VIEW counters AS
+	SELECT t.track, n.value AS name, r.time_ns, r.value
+	FROM counter_rows r
+	LEFT JOIN track_rows t ON t.track_id = r.track_id
+	LEFT JOIN sites s ON s.site_id = r.site_id
+	LEFT JOIN strings n ON n.string_id = s.name_id;
+
+CREATE VIEW variables AS
+	SELECT variable_id, variable, layer, kind, shape, dtype, bytes, ipu, always_live, first_program_step,
+		last_program_step
+	FROM variable_rows;
+
+CREATE VIEW variable_tiles AS
+	SELECT r.variable_id, r.ipu, r.tile, r.bytes FROM variable_tile_rows r WHERE coalesce(r.more_tiles, 0) = 0
+	UNION ALL
+	SELECT r.variable_id, r.ipu, n.tile, r.bytes
+	FROM variable_tile_rows r
+	CROSS JOIN tile_numbers n ON n.tile BETWEEN r.tile AND r.tile + r.more_tiles
+	WHERE r.more_tiles > 0;
+
+CREATE VIEW tile_memory AS
+	SELECT m.ipu, m.tile, c.value AS category, r.value AS region, m.bytes, m.capacity
+	FROM tile_memory_rows m
+	LEFT JOIN strings c ON c.string_id = m.category_id
+	LEFT JOIN strings r ON r.string_id = m.region_id
+	WHERE coalesce(m.more_tiles, 0) = 0
+	UNION ALL
+	SELECT m.ipu, n.tile, c.value AS category, r.value AS region, m.bytes, m.capacity
+	FROM tile_memory_rows m
+	CROSS JOIN tile_numbers n ON n.tile BETWEEN m.tile AND m.tile + m.more_tiles
+	LEFT JOIN strings c ON c.string_id = m.category_id
+	LEFT JOIN strings r ON r.string_id = m.region_id
+	WHERE m.more_tiles > 0;
+
+CREATE VIEW liveness AS
+	SELECT ipu, program_step, program_id, always_live_bytes, not_always_live_bytes FROM liveness_rows;
+
+CREATE VIEW tensors AS SELECT queue, key, kind, layer, stage, shape, dtype, activity FROM tensor_rows;
+
+CREATE VIEW tensor_tiers AS
+	SELECT i.queue, i.key, i.kind, i.layer, t.tier, t.every, t.keep,
+		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		t.time_ns, t.why
+	FROM tensor_tier_rows t
+	LEFT JOIN tensor_rows i ON i.tensor_id = t.tensor_id
+	LEFT JOIN contexts c ON c.context_id = t.context_id;
+
+CREATE VIEW tensor_stats AS
+	SELECT i.queue, i.key, i.kind, i.layer, i.stage, c.phase,
+		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		s.time_ns, s.n, s.n_nan, s.n_pos_inf, s.n_neg_inf, s.n_zero, s.n_neg, s.n_pos, s.min, s.max, s.mean,
+		s.std, s.l1, s.l2, s.abs_min_nonzero, s.abs_max, s.inactive, s.update_ratio, s.n_changed
+	FROM tensor_stat_rows s
+	LEFT JOIN tensor_rows i ON i.tensor_id = s.tensor_id
+	LEFT JOIN contexts c ON c.context_id = s.context_id;
+
+CREATE VIEW tensor_histograms AS
+	SELECT i.queue, i.key,
+		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		h.bin, h.low, h.high, h.count
+	FROM tensor_histogram_rows h
+	LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id
+	LEFT JOIN contexts c ON c.context_id = h.context_id;
+
+CREATE VIEW tensor_epochs AS
+	SELECT rank, mode, epoch, callback, queue, key, shape, mean, std, min, max, nans, infs
+	FROM tensor_epoch_rows;
+
+CREATE VIEW captures AS
+	SELECT i.queue, i.key, i.kind, i.layer,
+		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		p.dtype, p.shape, p.bytes, p.chunk, p.data
+	FROM capture_rows p
+	LEFT JOIN tensor_rows i ON i.tensor_id = p.tensor_id
+	LEFT JOIN contexts c ON c.context_id = p.context_id;
+
+CREATE VIEW metrics AS
+	SELECT m.rank, m.mode, m.epoch, m.execution, m.step, m.time_ns, n.value AS name, m.value
+	FROM metric_rows m LEFT JOIN strings n ON n.string_id = m.name_id;
+
+CREATE VIEW health_rules AS
+	SELECT rule, threshold, patience, enabled, why, parameters FROM health_rule_rows;
+
+CREATE VIEW health AS
+	SELECT h.rule, i.queue, coalesce(h.key, i.key) AS key, coalesce(h.layer, i.layer) AS layer,
+		coalesce(c.stage, i.stage) AS stage, c.phase,
+		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		h.time_ns, h.value, h.threshold
+	FROM health_rows h
+	LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id
+	LEFT JOIN contexts c ON c.context_id = h.context_id;
+
+CREATE VIEW first_nonfinite AS
+	SELECT i.queue, i.key, i.layer, i.stage, c.phase,
+		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		f.time_ns, f.element, f.value
+	FROM first_nonfinite_rows f
+	LEFT JOIN tensor_rows i ON i.tensor_id = f.tensor_id
+	LEFT JOIN contexts c ON c.context_id = f.context_id;
+
+CREATE VIEW nonfinite_trail AS
+	SELECT p.position, p.role, i.queue, i.key, i.kind, i.layer, i.stage, c.phase,
+		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		p.time_ns, p.n, p.n_nan, p.n_pos_inf, p.n_neg_inf, p.n_zero, p.n_neg, p.n_pos, p.min, p.max, p.mean,
+		p.std, p.l1, p.l2, p.abs_min_nonzero, p.abs_max
+	FROM nonfinite_trail_rows p
+	LEFT JOIN tensor_rows i ON i.tensor_id = p.tensor_id
+	LEFT JOIN contexts c ON c.context_id = p.context_id;
+
+CREATE VIEW overhead AS
+	SELECT rank, time_ns, events, rows, bytes, dropped, record_ns_estimate, write_ns FROM overhead_rows;
+
+CREATE VIEW time_split AS
+	SELECT CASE clock WHEN 0 THEN 'host' ELSE 'device' END AS clock, rank, execution, replica, ipu,
+		compute_ns, exchange_ns, sync_ns, host_io_ns, idle_ns
+	FROM time_split_rows;
+
+CREATE VIEW stage_sums AS
+	SELECT CASE clock WHEN 0 THEN 'host' ELSE 'device' END AS clock, rank, mode, replica, ipu, stage, phase,
+		sum(count) AS count, sum(total_ns) AS total_ns, 1.0 * sum(total_ns) / sum(count) AS mean_ns,
+		min(least_ns) AS least_ns, max(greatest_ns) AS greatest_ns, sum(cpu_ns) AS cpu_ns,
+		min(first_start_ns) AS first_start_ns, max(last_end_ns) AS last_end_ns
+	FROM stage_sum_rows
+	GROUP BY stage_sum_rows.clock, rank, mode, replica, ipu, stage, phase;
+
+CREATE VIEW bubble_sums AS
+	SELECT CASE b.clock WHEN 0 THEN 'host' ELSE 'device' END AS clock, b.rank, b.mode, b.replica,
+		n.value AS schedule, b.stages, b.microbatches, sum(b.runs) AS runs,
+		sum(b.idle_fraction) / sum(b.idle_fractions) AS mean_idle_fraction,
+		sum(b.bubble_rate) / sum(b.bubble_rates) AS mean_bubble_rate,
+		sum(b.bubble_over_ideal) / sum(b.bubbles_over_ideal) AS mean_bubble_over_ideal,
+		sum(b.theory_idle_fraction) / sum(b.theory_idle_fractions) AS mean_theory_idle_fraction,
+		sum(b.theory_bubble_rate) / sum(b.theory_bubble_rates) AS mean_theory_bubble_rate,
+		sum(b.theory_bubble_over_ideal) / sum(b.theory_bubbles_over_ideal) AS mean_theory_bubble_over_ideal,
+		sum(b.makespan_ns) AS total_makespan_ns, min(b.least_makespan_ns) AS least_makespan_ns,
+		max(b.greatest_makespan_ns) AS greatest_makespan_ns, sum(b.all_ns) AS total_ns,
+		sum(b.busy_ns) AS total_busy_ns, sum(b.ramp_up_ns) AS total_ramp_up_ns,
+		sum(b.ramp_down_ns) AS total_ramp_down_ns, sum(b.imbalance_ns) AS total_imbalance_ns,
+		sum(b.communication_ns) AS total_communication_ns, sum(b.oversubscribed) AS oversubscribed_runs
+	FROM bubble_sum_rows b
+	LEFT JOIN strings n ON n.string_id = b.schedule_id
+	GROUP BY b.clock, b.rank, b.mode, b.replica, n.value, b.stages, b.microbatches;
+
+CREATE VIEW execution_sums AS
+	SELECT rank, mode, epoch, sum(executions) AS executions, sum(steps) AS steps, sum(updates) AS updates,
+		sum(traced) AS traced, sum(untraced) AS untraced, min(first_start_ns) AS first_start_ns,
+		max(last_end_ns) AS last_end_ns, sum(total_ns) AS total_ns, sum(cycles) AS total_cycles
+	FROM execution_sum_rows
+	GROUP BY rank, mode, epoch;
+
+CREATE VIEW metric_sums AS
+	SELECT m.rank, m.mode, n.value AS name, m.per_step, m.count, m.least, m.greatest, m.last_epoch,
+		m.last_execution, m.last_step, m.last_time_ns, m.last_value
+	FROM metric_sum_rows m LEFT JOIN strings n ON n.string_id = m.name_id;
+
+CREATE VIEW health_sums AS
+	SELECT r.value AS rule, s.hits, i.queue, coalesce(h.key, i.key) AS key, coalesce(h.layer, i.layer) AS layer,
+		coalesce(c.stage, i.stage) AS stage, c.phase,
+		s.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		h.time_ns, h.value, h.threshold
+	FROM health_sum_rows s
+	LEFT JOIN strings r ON r.string_id = s.rule_id
+	LEFT JOIN health_rows h ON h.row_id = s.first_row
+	LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id
+	LEFT JOIN contexts c ON c.context_id = h.context_id;
+
+CREATE VIEW overhead_sums AS
+	SELECT rank, commits, time_ns, events, rows, bytes, dropped, record_ns_estimate, write_ns
+	FROM overhead_sum_rows;
