@@ -4,11 +4,10 @@
  * One thread per handle, except prof_db_interrupt(). The handle owns its connection and the cached
  * statements; a query owns its statement while it is open.
  */
-#include "profiler/prof_db.h"
+#include "profiler/prof_db_internal.h"
 
 #include <errno.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +21,7 @@
 #include "profiler/prof_schema_old.h"
 #include "profiler/prof_sql.h"
 
-#define CACHE_SIZE 64
-#define BUSY_MS    500
+#define BUSY_MS 500
 
 struct prof_query {
 	struct prof_db *db;
@@ -32,13 +30,6 @@ struct prof_query {
 	bool busy; /* handed out */
 	uint64_t used;
 	struct err failure; /* of a bind: told at the next step */
-};
-
-struct prof_db {
-	sqlite3 *handle;
-	char *path;
-	uint64_t uses;
-	struct prof_query *cache[CACHE_SIZE];
 };
 
 static const char *const view_names[] = {
@@ -243,9 +234,10 @@ void prof_db_close(struct prof_db *db)
 {
 	if (db == NULL)
 		return;
-	for (size_t i = 0; i < CACHE_SIZE; i++)
+	for (size_t i = 0; i < PROF_CACHE_SIZE; i++)
 		query_free(db->cache[i]);
 	sqlite3_close(db->handle);
+	prof__guard_free(db);
 	mem_free(db->path);
 	mem_free(db);
 }
@@ -341,7 +333,10 @@ static enum status prepare(struct prof_query *query, const char *sql, struct err
 	const char *rest = NULL;
 	int code = sqlite3_prepare_v3(handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &query->statement,
 				      &rest);
+	enum status status;
 
+	if (code != SQLITE_OK && prof__guard_error(query->db, code, &status, err))
+		return status;
 	if ((code & 0xff) == SQLITE_ERROR || (code & 0xff) == SQLITE_AUTH)
 		return err_set(err, ST_INVALID, "%s", sqlite3_errmsg(handle));
 	if (code != SQLITE_OK)
@@ -380,7 +375,7 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 	enum status status;
 
 	*out = NULL;
-	for (size_t i = 0; i < CACHE_SIZE; i++) {
+	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
 		struct prof_query *query = db->cache[i];
 
 		if (query != NULL && !query->busy && strcmp(query->sql, sql) == 0) {
@@ -441,6 +436,7 @@ void prof_query_text(struct prof_query *query, const char *name, const char *val
 
 enum status prof_query_step(struct prof_query *query, bool *row, struct err *err)
 {
+	enum status status;
 	int code;
 
 	*row = false;
@@ -450,6 +446,8 @@ enum status prof_query_step(struct prof_query *query, bool *row, struct err *err
 	*row = code == SQLITE_ROW;
 	if (code == SQLITE_ROW || code == SQLITE_DONE)
 		return ST_OK;
+	if (prof__guard_error(query->db, code, &status, err))
+		return status;
 	if ((code & 0xff) == SQLITE_ERROR)
 		return err_set(err, ST_INVALID, "%s", sqlite3_errmsg(query->db->handle));
 	return prof_sql_error(query->db->handle, code, err, query->db->path);
@@ -467,11 +465,11 @@ void prof_query_close(struct prof_query *query)
 	sqlite3_clear_bindings(query->statement);
 	query->busy = false;
 	query->used = ++db->uses;
-	for (size_t i = 0; i < CACHE_SIZE; i++) {
+	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
 		if (db->cache[i] == query)
 			return;
 	}
-	for (size_t i = 0; i < CACHE_SIZE; i++) {
+	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
 		const struct prof_query *other = db->cache[i], *old = db->cache[oldest];
 
 		if (other == NULL) {

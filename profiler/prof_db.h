@@ -39,6 +39,28 @@ void prof_db_close(struct prof_db *db); /* accepts NULL; queries must be closed 
 void prof_db_read_through(struct prof_db *db);
 const char *prof_db_path(const struct prof_db *db);
 
+/*
+ * For statements that people write. From now on the handle takes statements that read and nothing
+ * else: no ATTACH, no temporary table, no PRAGMA that changes something, no function that reaches
+ * outside; texts and blobs of at most 8 MB, nesting and number of columns bounded. A refused
+ * statement is ST_INVALID, one that needs too much memory ST_LIMIT, a cancelled one ST_INTERRUPTED.
+ * Not undone but by closing; until then the bound on memory is that of all handles of the process,
+ * so that one guarded handle is open at a time.
+ */
+struct prof_guard_params {
+	bool (*cancelled)(void *user); /* asked all the time; NULL: never */
+	void *user;
+	int64_t memory_bytes; /* that a statement may take of SQLite's memory; 0: 128 MB */
+};
+enum status prof_db_guard(struct prof_db *db, const struct prof_guard_params *params,
+			  struct err *err);
+
+/* Where in its text (bytes) the statement is wrong that could last not be prepared; -1: unknown. */
+int prof_db_error_offset(struct prof_db *db);
+
+/* Does @sql end in a complete statement: a semicolon outside of texts and comments? */
+bool prof_query_is_complete(const char *sql);
+
 /* Read afresh at each call. */
 enum prof_state prof_db_state(struct prof_db *db);
 bool prof_db_writer_alive(struct prof_db *db); /* the recording process of this host still runs */

@@ -5,6 +5,8 @@ endforeach()
 # Of the run that the tests of reports/ look at, with rows in every view.
 ipuscope_add_test(NAME test_prof_merge SOURCES test_prof_merge.c prof_testing.c report_sample.c
 	LIBS profiler PkgConfig::SQLITE LABELS unit profiler)
+ipuscope_add_test(NAME test_prof_guard SOURCES test_prof_guard.c prof_testing.c report_sample.c
+	LIBS profiler PkgConfig::SQLITE LABELS unit profiler)
 ipuscope_add_test(NAME test_prof_trace SOURCES test_prof_trace.c prof_testing.c
 	LIBS profiler ipu common PkgConfig::SQLITE LABELS unit)
 

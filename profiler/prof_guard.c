@@ -1,0 +1,307 @@
+/*
+ * Statements that people write: what they may name, how long they run and what memory they take.
+ * See prof_db_guard() in prof_db.h.
+ *
+ * Three walls, each enough by itself for the file's sake: the handle is opened for reading only,
+ * SQLite's defensive settings are on, and an authorizer lets through reading alone, by lists of
+ * what is allowed. Lists of what is forbidden would miss what a newer SQLite brings.
+ *
+ * Threading: as the handle's. The bound on memory is SQLite's own and the process's: it stands
+ * while a guarded handle is open. Ownership: the handle owns its guard.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "profiler/prof_db_internal.h"
+
+#define MEMORY_BYTES   (INT64_C(128) << 20)
+#define STEPS_PER_LOOK 1000 /* of SQLite's machine, between two looks whether to go on */
+#define DENIED_SIZE    128
+
+struct prof_guard {
+	struct prof_guard_params params;
+	int64_t hard_before, soft_before; /* bounds on memory */
+	char denied[DENIED_SIZE];         /* what the authorizer last refused */
+};
+
+/* --- what is allowed: sorted for bsearch -----------------------------------------------------
+ */
+
+/* Functions of the library that read nothing but their arguments. load_extension() is one of the
+ * library's own, too, and not here. */
+/* clang-format off */
+static const char *const functions[] = {
+	"->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg",
+	"ceil", "ceiling", "char", "coalesce", "concat", "concat_ws", "cos", "cosh", "count",
+	"cume_dist", "current_date", "current_time", "current_timestamp", "date", "datetime",
+	"degrees", "dense_rank", "exp", "first_value", "floor", "format", "glob", "group_concat",
+	"hex", "if", "ifnull", "iif", "instr", "json", "json_array", "json_array_length",
+	"json_each", "json_extract", "json_group_array", "json_group_object", "json_object",
+	"json_quote", "json_tree", "json_type", "json_valid", "julianday", "lag", "last_value",
+	"lead", "length", "like", "likelihood", "likely", "ln", "log", "log10", "log2", "lower",
+	"ltrim", "max", "median", "min", "mod", "nth_value", "ntile", "nullif", "octet_length",
+	"percent_rank", "percentile", "percentile_cont", "percentile_disc", "pi", "pow", "power",
+	"printf", "quote", "radians", "random", "randomblob", "rank", "replace", "round",
+	"row_number", "rtrim", "sign", "sin", "sinh", "soundex", "sqlite_version", "sqrt",
+	"strftime", "string_agg", "substr", "substring", "sum", "tan", "tanh", "time", "timediff",
+	"total", "trim", "trunc", "typeof", "unhex", "unicode", "unixepoch", "unlikely", "upper",
+	"zeroblob",
+};
+/* clang-format on */
+
+/* Pragmas that only tell. Those marked take an argument that names what is asked about; with one,
+ * the others would change something. */
+static const struct prof_pragma {
+	const char *name;
+	bool argument;
+} pragmas[] = {
+	{"application_id", false}, {"collation_list", false}, {"compile_options", false},
+	{"database_list", false},  {"encoding", false},       {"foreign_key_list", true},
+	{"freelist_count", false}, {"function_list", false},  {"index_info", true},
+	{"index_list", true},      {"index_xinfo", true},     {"page_count", false},
+	{"page_size", false},      {"pragma_list", false},    {"schema_version", false},
+	{"table_info", true},      {"table_list", true},      {"table_xinfo", true},
+	{"user_version", false},
+};
+
+/* Tables that are functions of the library's own. The authorizer would refuse the declaration of
+ * such a table, so these are declared before it stands, and no other can be afterwards. */
+static const char *const table_functions[] = {"json_each", "json_tree"};
+
+/* What is said of SQLite's actions. */
+static const struct {
+	int action;
+	const char *name;
+} actions[] = {
+	{SQLITE_ALTER_TABLE, "ALTER TABLE"},
+	{SQLITE_ANALYZE, "ANALYZE"},
+	{SQLITE_ATTACH, "ATTACH"},
+	{SQLITE_CREATE_INDEX, "CREATE INDEX"},
+	{SQLITE_CREATE_TABLE, "CREATE TABLE"},
+	{SQLITE_CREATE_TEMP_INDEX, "CREATE TEMP INDEX"},
+	{SQLITE_CREATE_TEMP_TABLE, "CREATE TEMP TABLE"},
+	{SQLITE_CREATE_TEMP_TRIGGER, "CREATE TEMP TRIGGER"},
+	{SQLITE_CREATE_TEMP_VIEW, "CREATE TEMP VIEW"},
+	{SQLITE_CREATE_TRIGGER, "CREATE TRIGGER"},
+	{SQLITE_CREATE_VIEW, "CREATE VIEW"},
+	{SQLITE_CREATE_VTABLE, "CREATE VIRTUAL TABLE"},
+	{SQLITE_DELETE, "DELETE"},
+	{SQLITE_DETACH, "DETACH"},
+	{SQLITE_DROP_INDEX, "DROP INDEX"},
+	{SQLITE_DROP_TABLE, "DROP TABLE"},
+	{SQLITE_DROP_TEMP_INDEX, "DROP INDEX"},
+	{SQLITE_DROP_TEMP_TABLE, "DROP TABLE"},
+	{SQLITE_DROP_TEMP_TRIGGER, "DROP TRIGGER"},
+	{SQLITE_DROP_TEMP_VIEW, "DROP VIEW"},
+	{SQLITE_DROP_TRIGGER, "DROP TRIGGER"},
+	{SQLITE_DROP_VIEW, "DROP VIEW"},
+	{SQLITE_DROP_VTABLE, "DROP TABLE"},
+	{SQLITE_INSERT, "INSERT"},
+	{SQLITE_REINDEX, "REINDEX"},
+	{SQLITE_SAVEPOINT, "SAVEPOINT"},
+	{SQLITE_TRANSACTION, "a transaction"},
+	{SQLITE_UPDATE, "UPDATE"},
+};
+
+static int name_order(const void *name, const void *entry)
+{
+	return sqlite3_stricmp(name, *(const char *const *)entry);
+}
+
+static bool is_function_allowed(const char *name)
+{
+	return name != NULL && bsearch(name, functions, ARRAY_LEN(functions), sizeof(functions[0]),
+				       name_order) != NULL;
+}
+
+static bool is_pragma_allowed(const char *name, const char *argument)
+{
+	const struct prof_pragma *found = name == NULL ? NULL
+						       : bsearch(name, pragmas, ARRAY_LEN(pragmas),
+								 sizeof(pragmas[0]), name_order);
+
+	return found != NULL && (found->argument || argument == NULL);
+}
+
+/* @table: what a change is of; the schema's own is changed by whatever makes or drops something. */
+static const char *action_name(int action, const char *table)
+{
+	if ((action == SQLITE_INSERT || action == SQLITE_UPDATE || action == SQLITE_DELETE) &&
+	    table != NULL && str_starts_with(table, "sqlite_"))
+		return "what is not in the schema";
+	for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+		if (actions[i].action == action)
+			return actions[i].name;
+	}
+	return "this";
+}
+
+/* The authorizer: @a and @b are what SQLite's documentation says of @action. */
+static int authorize(void *user, int action, const char *a, const char *b, const char *schema,
+		     const char *inside)
+{
+	struct prof_guard *guard = user;
+
+	(void)schema;
+	(void)inside;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		if (is_function_allowed(b))
+			return SQLITE_OK;
+		snprintf(guard->denied, DENIED_SIZE, "the function %s()", b == NULL ? "" : b);
+		return SQLITE_DENY;
+	case SQLITE_PRAGMA:
+		if (is_pragma_allowed(a, b))
+			return SQLITE_OK;
+		snprintf(guard->denied, DENIED_SIZE, "PRAGMA %s%s", a == NULL ? "" : a,
+			 b == NULL ? "" : " = ...");
+		return SQLITE_DENY;
+	default:
+		snprintf(guard->denied, DENIED_SIZE, "%s", action_name(action, a));
+		return SQLITE_DENY;
+	}
+}
+
+static int go_on(void *user)
+{
+	const struct prof_guard *guard = user;
+
+	return guard->params.cancelled != NULL && guard->params.cancelled(guard->params.user);
+}
+
+/* --- the guard --------------------------------------------------------------------------------
+ */
+
+/* Nothing that a person writes needs more, and within one step SQLite cannot be stopped. */
+static void limit(sqlite3 *handle)
+{
+	static const struct {
+		int id, most;
+	} limits[] = {
+		{SQLITE_LIMIT_LENGTH, 8 << 20},      {SQLITE_LIMIT_SQL_LENGTH, 100000},
+		{SQLITE_LIMIT_COLUMN, 500},          {SQLITE_LIMIT_EXPR_DEPTH, 200},
+		{SQLITE_LIMIT_COMPOUND_SELECT, 200}, {SQLITE_LIMIT_VDBE_OP, 250000},
+		{SQLITE_LIMIT_ATTACHED, 0},          {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
+		{SQLITE_LIMIT_VARIABLE_NUMBER, 100}, {SQLITE_LIMIT_TRIGGER_DEPTH, 10},
+		{SQLITE_LIMIT_WORKER_THREADS, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+		sqlite3_limit(handle, limits[i].id, limits[i].most);
+}
+
+static void declare_one(sqlite3 *handle, const char *prefix, const char *name)
+{
+	sqlite3_stmt *statement = NULL;
+	char sql[96];
+
+	snprintf(sql, sizeof(sql), "SELECT 1 FROM %s%s", prefix, name);
+	/* Where it fails the table cannot be read, and nothing else is lost. */
+	sqlite3_prepare_v2(handle, sql, -1, &statement, NULL);
+	sqlite3_finalize(statement);
+}
+
+static void declare_tables(sqlite3 *handle)
+{
+	for (size_t i = 0; i < ARRAY_LEN(table_functions); i++)
+		declare_one(handle, "", table_functions[i]);
+	for (size_t i = 0; i < ARRAY_LEN(pragmas); i++)
+		declare_one(handle, "pragma_", pragmas[i].name);
+}
+
+static bool configure(sqlite3 *handle)
+{
+	static const struct {
+		int option, value;
+	} options[] = {
+		{SQLITE_DBCONFIG_DEFENSIVE, 1},
+		{SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+		{SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0},
+		{SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+		{SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0},
+		{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		if (sqlite3_db_config(handle, options[i].option, options[i].value, NULL) !=
+		    SQLITE_OK)
+			return false;
+	}
+	return true;
+}
+
+enum status prof_db_guard(struct prof_db *db, const struct prof_guard_params *params,
+			  struct err *err)
+{
+	struct prof_guard *guard = mem_calloc(1, sizeof(*guard));
+
+	if (guard == NULL)
+		return err_nomem(err);
+	if (params != NULL)
+		guard->params = *params;
+	if (guard->params.memory_bytes <= 0)
+		guard->params.memory_bytes = MEMORY_BYTES;
+	declare_tables(db->handle);
+	if (!configure(db->handle) ||
+	    sqlite3_set_authorizer(db->handle, authorize, guard) != SQLITE_OK) {
+		mem_free(guard);
+		return err_set(err, ST_UNSUPPORTED, "%s: this SQLite cannot be kept from writing",
+			       db->path);
+	}
+	limit(db->handle);
+	sqlite3_progress_handler(db->handle, STEPS_PER_LOOK, go_on, guard);
+	guard->soft_before = sqlite3_soft_heap_limit64(-1);
+	guard->hard_before =
+		sqlite3_hard_heap_limit64(sqlite3_memory_used() + guard->params.memory_bytes);
+	db->guard = guard;
+	return ST_OK;
+}
+
+void prof__guard_free(struct prof_db *db)
+{
+	if (db->guard == NULL)
+		return;
+	sqlite3_hard_heap_limit64(db->guard->hard_before);
+	sqlite3_soft_heap_limit64(db->guard->soft_before);
+	mem_free(db->guard);
+	db->guard = NULL;
+}
+
+bool prof__guard_error(struct prof_db *db, int code, enum status *status, struct err *err)
+{
+	char text[FMT_SIZE];
+
+	if (db->guard == NULL)
+		return false;
+	if (db->guard->denied[0] != 0) {
+		*status = err_set(err, ST_INVALID,
+				  "%s is not allowed here: only statements that read are",
+				  db->guard->denied);
+		db->guard->denied[0] = 0;
+		return true;
+	}
+	if ((code & 0xff) != SQLITE_NOMEM)
+		return false;
+	*status = err_set(err, ST_LIMIT,
+			  "the statement needs more than %s of memory: ask for less, or in parts",
+			  fmt_bytes(text, (uint64_t)db->guard->params.memory_bytes));
+	return true;
+}
+
+int prof_db_error_offset(struct prof_db *db)
+{
+	return sqlite3_error_offset(db->handle);
+}
+
+bool prof_query_is_complete(const char *sql)
+{
+	return sqlite3_complete(sql) == 1;
+}
