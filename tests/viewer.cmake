@@ -10,7 +10,14 @@ add_executable(view_make view_make.c)
 target_link_libraries(view_make PRIVATE view_fixture)
 set_target_properties(view_make PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 
-foreach(module IN ITEMS canvas keys layout time)
+foreach(module IN ITEMS
+		canvas
+		chart
+		heat
+		keys
+		layout
+		style
+		time)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c LIBS viewer LABELS unit viewer)
 endforeach()
 ipuscope_add_test(NAME test_view_marks SOURCES test_view_marks.c LIBS viewer view_fixture LABELS unit viewer)

@@ -31,20 +31,11 @@
 static volatile sig_atomic_t view_end_signal, view_stop_signal, view_wake_signal;
 static int view_pipe[2] = {-1, -1};
 
-static const struct view_style_info {
-	short text, ground, text8, ground8;
-	const char *attributes, *mono;
-} view_styles[] = {
-#define VIEW_STYLE_ROW(name, ...) [VIEW_##name] = {__VA_ARGS__},
-	VIEW_STYLE_MAP(VIEW_STYLE_ROW)
-#undef VIEW_STYLE_ROW
-};
-_Static_assert(ARRAY_LEN(view_styles) == VIEW_STYLES, "style table out of step");
-
 struct view_term {
 	SCREEN *screen;
-	attr_t attributes[VIEW_STYLES];
-	short pairs[VIEW_STYLES];
+	attr_t attributes[VIEW_STYLES_ALL];
+	short pairs[VIEW_STYLES_ALL];
+	int colours; /* 256, 16, 8 or 0 */
 };
 
 bool view_term_unicode(void)
@@ -121,24 +112,36 @@ static attr_t view_attributes(const char *letters)
 	return out;
 }
 
-static void view_make_styles(struct view_term *term, bool colour)
+/* How many colours can be used; 256 only with a pair for each style. */
+static int view_count_colours(bool colour)
 {
-	const bool coloured = colour && has_colors() && start_color() == OK;
-	const bool own = coloured && use_default_colors() == OK;
-	const bool wide = coloured && COLORS >= 256;
+	if (!colour || !has_colors() || start_color() != OK || COLORS < 8)
+		return 0;
+	if (COLORS >= 256 && COLOR_PAIRS > VIEW_STYLES_ALL)
+		return 256;
+	return COLORS >= 16 ? 16 : 8;
+}
 
-	for (int i = 0; i < VIEW_STYLES; i++) {
-		const struct view_style_info *info = &view_styles[i];
-		short text = wide ? info->text : info->text8;
-		short ground = wide ? info->ground : info->ground8;
+static void view_make_styles(struct view_term *term, enum view_theme theme, bool colour)
+{
+	const int colours = view_count_colours(colour);
+	const bool own = colours > 0 && use_default_colors() == OK;
+	const bool dark = theme == VIEW_DARK;
+
+	term->colours = colours;
+	for (int i = 0; i < VIEW_STYLES_ALL; i++) {
+		const struct view_paint paint = view_style_paint((unsigned)i, theme, colours);
+		short text = paint.text, ground = paint.ground;
 
 		term->pairs[i] = 0;
-		term->attributes[i] = view_attributes(coloured ? info->attributes : info->mono);
-		if (!coloured || i >= COLOR_PAIRS - 1 || (text < 0 && ground < 0))
+		term->attributes[i] = view_attributes(paint.attributes);
+		if (colours == 0 || i >= COLOR_PAIRS - 1 || (text < 0 && ground < 0))
 			continue;
-		/* A terminal without default colours is taken for a dark one. */
-		text = text < 0 && !own ? COLOR_WHITE : text;
-		ground = ground < 0 && !own ? COLOR_BLACK : ground;
+		/* A terminal without default colours gets the theme's. */
+		if (text < 0 && !own)
+			text = dark ? COLOR_WHITE : COLOR_BLACK;
+		if (ground < 0 && !own)
+			ground = dark ? COLOR_BLACK : COLOR_WHITE;
 		if (init_pair((short)(i + 1), text, ground) == OK)
 			term->pairs[i] = (short)(i + 1);
 	}
@@ -151,7 +154,7 @@ static int view_flush_run(const struct view_term *term, const struct view_canvas
 			  int x)
 {
 	const struct view_cell *row = &canvas->cells[(size_t)y * (size_t)canvas->width];
-	const uint8_t style = row[x].style;
+	const uint16_t style = row[x].style;
 	wchar_t text[RUN_MOST + 1];
 	int count = 0, from = x;
 
@@ -248,7 +251,7 @@ static enum status view_enter_screen(struct view_term *term, bool colour, struct
 	keypad(stdscr, TRUE);
 	nodelay(stdscr, TRUE);
 	curs_set(0);
-	view_make_styles(term, colour);
+	view_make_styles(term, VIEW_DARK, colour);
 	return ST_OK;
 }
 
@@ -357,6 +360,7 @@ enum status view_term_run(struct view_session *session, bool colour, int *signal
 	if (status == ST_OK)
 		status = view_enter_screen(&term, colour, err);
 	if (status == ST_OK) {
+		session->canvas.colours = term.colours;
 		status = view_loop(&term, session, err);
 		view_leave_screen(&term);
 	}

@@ -103,7 +103,18 @@ struct view_pane view_pane_at(struct view_canvas *canvas, struct view_rect rect)
 				  {x, y, right > x ? right - x : 0, bottom > y ? bottom - y : 0}};
 }
 
-static struct view_cell *view_cell_at(struct view_pane *pane, int x, int y)
+struct view_pane view_pane_sub(const struct view_pane *pane, struct view_rect rect)
+{
+	const struct view_rect *outer = &pane->rect;
+	const int left = rect.x < 0 ? 0 : rect.x, top = rect.y < 0 ? 0 : rect.y;
+	const int right = view_least(rect.x + rect.width, outer->width);
+	const int bottom = view_least(rect.y + rect.height, outer->height);
+
+	return view_pane_at(pane->canvas, (struct view_rect){outer->x + left, outer->y + top,
+							     right - left, bottom - top});
+}
+
+static struct view_cell *view_cell_at(const struct view_pane *pane, int x, int y)
 {
 	if (x < 0 || y < 0 || x >= pane->rect.width || y >= pane->rect.height)
 		return NULL;
@@ -119,7 +130,7 @@ void view_put(struct view_pane *pane, int x, int y, enum view_style style, uint3
 		return;
 	if (character < ' ' || (pane->canvas->ascii && character > 126))
 		character = '?';
-	*cell = (struct view_cell){.character = character, .style = (uint8_t)style};
+	*cell = (struct view_cell){.character = character, .style = (uint16_t)style};
 }
 
 void view_restyle(struct view_pane *pane, int x, int y, enum view_style style)
@@ -127,12 +138,51 @@ void view_restyle(struct view_pane *pane, int x, int y, enum view_style style)
 	struct view_cell *cell = view_cell_at(pane, x, y);
 
 	if (cell)
-		cell->style = (uint8_t)style;
+		cell->style = (uint16_t)style;
+}
+
+uint32_t view_char_at(const struct view_pane *pane, int x, int y)
+{
+	const struct view_cell *cell = view_cell_at(pane, x, y);
+
+	return cell ? cell->character : ' ';
 }
 
 uint32_t view_glyph_char(const struct view_canvas *canvas, enum view_glyph glyph)
 {
 	return view_glyph_table[glyph][canvas->ascii ? 1 : 0];
+}
+
+uint32_t view_fill_char(const struct view_canvas *canvas, enum view_style style)
+{
+	static const struct {
+		enum view_style style;
+		enum view_glyph glyph;
+	} fills[] = {{VIEW_FORWARD_TEXT, VIEW_GLYPH_FILL_FORWARD},
+		     {VIEW_BACKWARD_TEXT, VIEW_GLYPH_FILL_BACKWARD},
+		     {VIEW_WEIGHT_TEXT, VIEW_GLYPH_FILL_WEIGHT},
+		     {VIEW_RECOMPUTE_TEXT, VIEW_GLYPH_FILL_RECOMPUTE},
+		     {VIEW_UPDATE_TEXT, VIEW_GLYPH_FILL_UPDATE},
+		     {VIEW_OTHER_TEXT, VIEW_GLYPH_FILL_OTHER},
+		     {VIEW_BUBBLE, VIEW_GLYPH_FILL_BUBBLE},
+		     {VIEW_CURVE, VIEW_GLYPH_FILL_CURVE},
+		     {VIEW_SOURCE, VIEW_GLYPH_FILL_CURVE},
+		     {VIEW_TARGET, VIEW_GLYPH_FILL_TARGET},
+		     {VIEW_SERIES_1, VIEW_GLYPH_FILL_SERIES_1},
+		     {VIEW_SERIES_2, VIEW_GLYPH_FILL_SERIES_2},
+		     {VIEW_SERIES_3, VIEW_GLYPH_FILL_SERIES_3},
+		     {VIEW_SERIES_4, VIEW_GLYPH_FILL_SERIES_4},
+		     {VIEW_SERIES_5, VIEW_GLYPH_FILL_SERIES_5},
+		     {VIEW_SERIES_6, VIEW_GLYPH_FILL_SERIES_6},
+		     {VIEW_RAMP_UP, VIEW_GLYPH_FILL_RAMP_UP},
+		     {VIEW_RAMP_DOWN, VIEW_GLYPH_FILL_RAMP_DOWN},
+		     {VIEW_IMBALANCE, VIEW_GLYPH_FILL_IMBALANCE},
+		     {VIEW_COMMUNICATION, VIEW_GLYPH_FILL_COMMUNICATION}};
+
+	for (size_t i = 0; i < ARRAY_LEN(fills); i++)
+		if (fills[i].style == style)
+			return view_glyph_char(canvas, fills[i].glyph);
+	return view_glyph_char(canvas, VIEW_GLYPH_FULL);
 }
 
 void view_glyphs(struct view_pane *pane, int x, int y, enum view_style style, enum view_glyph glyph,
@@ -208,7 +258,7 @@ static void view_put_wide(struct view_pane *pane, int x, int y, enum view_style 
 	if (pane->canvas->ascii)
 		view_put(pane, x + 1, y, style, '?');
 	else
-		*right = (struct view_cell){.character = 0, .style = (uint8_t)style};
+		*right = (struct view_cell){.character = 0, .style = (uint16_t)style};
 }
 
 int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_style style,

@@ -15,47 +15,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
-
-/* X(name, 256 colours: text, ground; 8 colours: text, ground; attributes). -1: the terminal's own.
- * Attributes: B bold, R reverse, U underline, D dim; the second list is for terminals without
- * colour. */
-#define VIEW_STYLE_MAP(X)                                                                          \
-	X(NORMAL, -1, -1, -1, -1, "", "")                                                          \
-	X(DIM, 244, -1, -1, -1, "", "")                                                            \
-	X(BOLD, -1, -1, -1, -1, "B", "B")                                                          \
-	X(TITLE, 39, -1, 6, -1, "B", "B")                                                          \
-	X(BAR, 252, 236, 7, 4, "", "R")                                                            \
-	X(BAR_ACTIVE, 16, 39, 0, 6, "B", "B")                                                      \
-	X(BAR_NOTE, 250, 236, 7, 4, "", "R")                                                       \
-	X(KEY, 39, -1, 6, -1, "B", "B")                                                            \
-	X(GOOD, 71, -1, 2, -1, "", "")                                                             \
-	X(WARN, 172, -1, 3, -1, "B", "B")                                                          \
-	X(BAD, 167, -1, 1, -1, "B", "B")                                                           \
-	X(CURSOR, 16, 252, 0, 7, "", "R")                                                          \
-	X(SELECTED, 16, 226, 0, 3, "B", "RB")                                                      \
-	X(BUBBLE, 131, -1, 1, -1, "", "")                                                          \
-	X(FORWARD, 16, 75, 7, 4, "", "R")                                                          \
-	X(FORWARD_2, 16, 111, 7, 4, "", "R")                                                       \
-	X(BACKWARD, 16, 215, 0, 3, "", "R")                                                        \
-	X(BACKWARD_2, 16, 179, 0, 3, "", "R")                                                      \
-	X(WEIGHT, 16, 114, 0, 2, "", "R")                                                          \
-	X(RECOMPUTE, 16, 152, 0, 6, "", "R")                                                       \
-	X(UPDATE, 16, 177, 7, 5, "", "R")                                                          \
-	X(OTHER, 16, 248, 0, 7, "", "R")                                                           \
-	X(FORWARD_TEXT, 75, -1, 4, -1, "B", "")                                                    \
-	X(BACKWARD_TEXT, 208, -1, 3, -1, "", "")                                                   \
-	X(WEIGHT_TEXT, 71, -1, 2, -1, "", "")                                                      \
-	X(RECOMPUTE_TEXT, 73, -1, 6, -1, "", "")                                                   \
-	X(UPDATE_TEXT, 133, -1, 5, -1, "", "")                                                     \
-	X(OTHER_TEXT, 245, -1, -1, -1, "", "")                                                     \
-	X(CURVE, 39, -1, 6, -1, "", "")
-
-enum view_style {
-#define VIEW_STYLE_ENUM(name, ...) VIEW_##name,
-	VIEW_STYLE_MAP(VIEW_STYLE_ENUM)
-#undef VIEW_STYLE_ENUM
-	VIEW_STYLES
-};
+#include "viewer/draw/view_style.h"
 
 /* X(name, with Unicode, in ASCII). */
 #define VIEW_GLYPH_MAP(X)                                                                          \
@@ -83,7 +43,20 @@ enum view_style {
 	X(FILL_WEIGHT, 0x2505, '%')                                                                \
 	X(FILL_RECOMPUTE, 0x254c, '~')                                                             \
 	X(FILL_UPDATE, 0x2593, '+')                                                                \
-	X(FILL_OTHER, 0x2500, '-')
+	X(FILL_OTHER, 0x2500, '-')                                                                 \
+	X(FILL_BUBBLE, 0x2591, '.')                                                                \
+	X(FILL_CURVE, 0x2588, '*')                                                                 \
+	X(FILL_TARGET, 'o', 'o')                                                                   \
+	X(FILL_SERIES_1, 0x2588, '#')                                                              \
+	X(FILL_SERIES_2, 0x2592, '=')                                                              \
+	X(FILL_SERIES_3, 0x2591, ':')                                                              \
+	X(FILL_SERIES_4, 0x2573, 'x')                                                              \
+	X(FILL_SERIES_5, 0x253c, '+')                                                              \
+	X(FILL_SERIES_6, 0x25cb, 'o')                                                              \
+	X(FILL_RAMP_UP, 0x2571, '/')                                                               \
+	X(FILL_RAMP_DOWN, 0x2572, '\\')                                                            \
+	X(FILL_IMBALANCE, 0x2592, '%')                                                             \
+	X(FILL_COMMUNICATION, 0x2248, '~')
 
 enum view_glyph {
 #define VIEW_GLYPH_ENUM(name, wide, narrow) VIEW_GLYPH_##name,
@@ -98,16 +71,23 @@ struct view_rect {
 
 struct view_cell {
 	uint32_t character; /* 0: the right half of a wide character */
-	uint8_t style;      /* enum view_style */
+	uint16_t style;     /* enum view_style, below VIEW_STYLES_ALL */
 };
 
 struct view_canvas {
 	int width, height;
-	bool ascii; /* no character beyond 126 */
-	bool plain; /* styles will be lost: text, so that fills must carry the meaning */
+	bool ascii;  /* no character beyond 126 */
+	bool plain;  /* styles will be lost: text, so that fills must carry the meaning */
+	int colours; /* what the styles will have: 256, 16, 8, or 0 where they have none */
 	struct view_cell *cells;
 	size_t capacity; /* cells */
 };
+
+/* Do glyphs have to tell what colours tell elsewhere? */
+static inline bool view_colourless(const struct view_canvas *canvas)
+{
+	return canvas->plain || canvas->colours < 8;
+}
 
 /* The part of a canvas that one drawer may touch; coordinates below are relative to it. */
 struct view_pane {
@@ -126,9 +106,13 @@ enum status view_canvas_print(const struct view_canvas *canvas, int from, int to
 
 struct view_pane view_pane_all(struct view_canvas *canvas);
 struct view_pane view_pane_at(struct view_canvas *canvas, struct view_rect rect); /* clipped */
+/* @rect of @pane, in the pane's coordinates; clipped. */
+struct view_pane view_pane_sub(const struct view_pane *pane, struct view_rect rect);
 
 void view_put(struct view_pane *pane, int x, int y, enum view_style style, uint32_t character);
 void view_restyle(struct view_pane *pane, int x, int y, enum view_style style);
+/* What fills areas and draws curves of @style, where colours do not. */
+uint32_t view_fill_char(const struct view_canvas *canvas, enum view_style style);
 void view_glyphs(struct view_pane *pane, int x, int y, enum view_style style, enum view_glyph glyph,
 		 int count);
 uint32_t view_glyph_char(const struct view_canvas *canvas, enum view_glyph glyph);
@@ -145,6 +129,8 @@ int view_textf(struct view_pane *pane, int x, int y, enum view_style style, cons
 void view_text_right(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		     const char *text);
 int view_text_width(const char *text); /* columns that view_text() would use */
+
+uint32_t view_char_at(const struct view_pane *pane, int x, int y); /* ' ' outside */
 
 /* A cell filled to @fraction (0 .. 1) from below; 0 is a blank, anything above shows. */
 uint32_t view_level_char(const struct view_canvas *canvas, double fraction);

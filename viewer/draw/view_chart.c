@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "viewer/draw/view_share.h"
+
 #define BRAILLE 0x2800u
 
 /* The bit of a dot by row and column of its cell, as Unicode orders them. */
@@ -39,15 +41,6 @@ bool view_chart_range(const struct view_chart_point *points, int count, double *
 	return found;
 }
 
-/* Points @from .. @to - 1 that fall on cell @at of @cells; at least one. */
-static void view_share(int count, int cells, int at, int *from, int *to)
-{
-	*from = (int)((int64_t)at * count / cells);
-	*to = (int)((int64_t)(at + 1) * count / cells);
-	if (*to <= *from)
-		*to = *from + 1;
-}
-
 void view_chart_spark(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		      const struct view_chart_point *points, int count)
 {
@@ -60,11 +53,12 @@ void view_chart_spark(struct view_pane *pane, int x, int y, int width, enum view
 		}
 	for (int at = 0; at < width && count > 0; at++) {
 		double sum = 0, level;
-		int from, to, taken = 0;
+		int64_t from, to;
+		int taken = 0;
 		bool bad = false;
 
 		view_share(count, width, at, &from, &to);
-		for (int i = from; i < to; i++) {
+		for (int64_t i = from; i < to; i++) {
 			bad = bad || points[i].bad;
 			if (isfinite(points[i].value)) {
 				sum += points[i].value;
@@ -81,77 +75,169 @@ void view_chart_spark(struct view_pane *pane, int x, int y, int width, enum view
 	}
 }
 
-static void view_dot(struct view_pane *pane, enum view_style style, int x, int y)
+/* --- lines ------------------------------------------------------------------------------------ */
+
+/* Points come from left to right; those of one column of dots are drawn together. */
+struct view_pen {
+	struct view_pane *pane;
+	enum view_style style;
+	uint32_t mark;                /* for whole cells; 0: dots */
+	int x, first, last, low, top; /* the column at hand; x -1: none. Rows of dots */
+	int last_x, last_y;           /* where the column before ended; x -1: a hole */
+};
+
+static struct view_pen view_pen_begin(struct view_pane *pane, enum view_style style)
+{
+	const uint32_t fill = view_fill_char(pane->canvas, style);
+	const bool dots =
+		!pane->canvas->ascii && (!view_colourless(pane->canvas) ||
+					 fill == view_glyph_char(pane->canvas, VIEW_GLYPH_FULL));
+
+	return (struct view_pen){
+		.pane = pane, .style = style, .mark = dots ? 0 : fill, .x = -1, .last_x = -1};
+}
+
+static void view_dot(const struct view_pen *pen, int x, int y)
 {
 	const int column = x / 2, row = y / 4;
-	const struct view_canvas *canvas = pane->canvas;
 	uint32_t character;
 
-	if (x < 0 || y < 0 || column >= pane->rect.width || row >= pane->rect.height)
-		return;
-	if (canvas->ascii) {
-		view_put(pane, column, row, style, '*');
+	if (pen->mark) {
+		view_put(pen->pane, column, row, pen->style, pen->mark);
 		return;
 	}
-	character = canvas->cells[(size_t)(pane->rect.y + row) * (size_t)canvas->width +
-				  (size_t)(pane->rect.x + column)]
-			    .character;
+	character = view_char_at(pen->pane, column, row);
 	if (character < BRAILLE || character > BRAILLE + 0xff)
 		character = BRAILLE;
-	view_put(pane, column, row, style, character | view_dots[y % 4][x % 2]);
+	view_put(pen->pane, column, row, pen->style, character | view_dots[y % 4][x % 2]);
 }
 
-static int view_height(double value, double low, double high, int dots)
+static void view_column(const struct view_pen *pen, int x, int from, int to)
 {
-	const double part = (value - low) / (high - low);
-
-	return (int)lrint((1 - fmin(fmax(part, 0), 1)) * (dots - 1));
+	for (int y = from < to ? from : to; y <= (from < to ? to : from); y++)
+		view_dot(pen, x, y);
 }
 
-static void view_column(struct view_pane *pane, enum view_style style, int x, int from, int to)
+/* Draw the column at hand and the way to it. */
+static void view_pen_flush(struct view_pen *pen)
 {
-	if (from > to) {
-		view_column(pane, style, x, to, from);
+	int before = pen->last_y;
+
+	if (pen->x < 0)
 		return;
+	for (int x = pen->last_x + 1; pen->last_x >= 0 && x <= pen->x; x++) {
+		const int y = pen->last_y + (int)((int64_t)(pen->first - pen->last_y) *
+						  (x - pen->last_x) / (pen->x - pen->last_x));
+
+		view_column(pen, x, before, y);
+		before = y;
 	}
-	for (int y = from; y <= to; y++)
-		view_dot(pane, style, x, y);
+	view_column(pen, pen->x, pen->low, pen->top);
+	pen->last_x = pen->x;
+	pen->last_y = pen->last;
+	pen->x = -1;
+}
+
+static void view_pen_lift(struct view_pen *pen)
+{
+	view_pen_flush(pen);
+	pen->last_x = -1;
+}
+
+/* @low, @top: the rows between which the point stretches. */
+static void view_pen_point(struct view_pen *pen, int x, int y, int low, int top)
+{
+	if (x != pen->x) {
+		view_pen_flush(pen);
+		pen->x = x;
+		pen->first = pen->low = pen->top = y;
+	}
+	pen->last = y;
+	pen->low = low > pen->low ? low : pen->low;
+	pen->top = top < pen->top ? top : pen->top;
+	pen->low = y > pen->low ? y : pen->low;
+	pen->top = y < pen->top ? y : pen->top;
+}
+
+static int view_height(const struct view_axis *axis, double value, int dots)
+{
+	return (int)lrint((1 - view_axis_part(axis, value)) * (dots - 1));
+}
+
+/* The column of dots of point @index, evenly from end to end. */
+static int view_even(int64_t count, int dots, int64_t index)
+{
+	return count <= 1 ? 0 : (int)(index * (dots - 1) / (count - 1));
+}
+
+int view_chart_column(int width, int64_t count, int64_t index)
+{
+	return view_even(count, width * 2, index) / 2;
+}
+
+void view_chart_line(struct view_pane *plot, const struct view_series *series,
+		     const struct view_axis *x, const struct view_axis *y)
+{
+	const int width = plot->rect.width * 2, height = plot->rect.height * 4;
+	struct view_pen pen = view_pen_begin(plot, series->style);
+
+	if (!(y->high > y->low) || width <= 0 || height <= 0)
+		return;
+	for (int64_t i = 0; i < series->count; i++) {
+		const double value = series->values[i];
+		double part = 0;
+		int row;
+
+		if (series->at && x)
+			part = series->at[i] < x->low || series->at[i] > x->high
+				       ? NAN
+				       : view_axis_part(x, series->at[i]);
+		if (!isfinite(value) || isnan(part)) {
+			view_pen_lift(&pen);
+			continue;
+		}
+		row = view_height(y, value, height);
+		view_pen_point(&pen,
+			       series->at && x ? (int)lrint(part * (width - 1))
+					       : view_even(series->count, width, i),
+			       row, row, row);
+	}
+	view_pen_lift(&pen);
 }
 
 void view_chart_curve(struct view_pane *pane, enum view_style style,
 		      const struct view_chart_point *points, int count, double low, double high)
 {
+	const struct view_axis axis = {.low = low, .high = high};
 	const int width = pane->rect.width * 2, height = pane->rect.height * 4;
-	int last_x = -1, last_y = 0;
+	struct view_pen pen = view_pen_begin(pane, style);
 
 	if (!(high > low) || width <= 0 || height <= 0)
 		return;
 	for (int i = 0; i < count; i++) {
-		const int x = count == 1 ? 0 : (int)((int64_t)i * (width - 1) / (count - 1));
-		int y;
+		const struct view_chart_point *point = &points[i];
+		const bool range = isfinite(point->least) && isfinite(point->greatest);
+		int row;
 
-		if (points[i].bad)
-			view_put(pane, x / 2, 0, VIEW_BAD, '!');
-		if (!isfinite(points[i].value)) {
-			last_x = -1;
+		if (!isfinite(point->value)) {
+			view_pen_lift(&pen);
 			continue;
 		}
-		y = view_height(points[i].value, low, high, height);
-		if (isfinite(points[i].least) && isfinite(points[i].greatest))
-			view_column(pane, style, x, view_height(points[i].least, low, high, height),
-				    view_height(points[i].greatest, low, high, height));
-		/* A line from the point before: steep parts stay joined. */
-		for (int between = last_x < 0 ? x : last_x; between <= x; between++) {
-			const int at =
-				last_x < 0 || x == last_x
-					? y
-					: last_y + (y - last_y) * (between - last_x) / (x - last_x);
-
-			view_dot(pane, style, between, at);
-			if (between == x && last_x >= 0 && x - last_x <= 1)
-				view_column(pane, style, x, at, last_y);
-		}
-		last_x = x;
-		last_y = y;
+		row = view_height(&axis, point->value, height);
+		view_pen_point(&pen, view_even(count, width, i), row,
+			       range ? view_height(&axis, point->least, height) : row,
+			       range ? view_height(&axis, point->greatest, height) : row);
 	}
+	view_pen_lift(&pen);
+	for (int i = 0; i < count; i++)
+		if (points[i].bad)
+			view_put(pane, view_even(count, width, i) / 2, 0, VIEW_BAD, '!');
+}
+
+void view_chart_marker(struct view_pane *plot, int x)
+{
+	for (int y = 0; y < plot->rect.height; y++)
+		if (view_char_at(plot, x, y) == ' ')
+			view_glyphs(plot, x, y, VIEW_SELECT_MARK, VIEW_GLYPH_VERTICAL_DOTS, 1);
+	view_glyphs(plot, x, 0, VIEW_SELECT_MARK, VIEW_GLYPH_CURSOR, 1);
 }

@@ -1,0 +1,167 @@
+/*
+ * Axes.
+ *
+ * Halves are subtracted where ends could be as far apart as numbers reach.
+ *
+ * Threading: pure functions. Ownership: none.
+ */
+#include "viewer/draw/view_axis.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "common/mem.h"
+
+void view_axis_begin(struct view_axis *axis)
+{
+	axis->low = INFINITY;
+	axis->high = -INFINITY;
+}
+
+void view_axis_take(struct view_axis *axis, const double *values, int64_t count)
+{
+	for (int64_t i = 0; i < count; i++) {
+		if (!isfinite(values[i]) || (axis->logarithmic && values[i] <= 0))
+			continue;
+		axis->low = fmin(axis->low, values[i]);
+		axis->high = fmax(axis->high, values[i]);
+	}
+}
+
+bool view_axis_settle(struct view_axis *axis)
+{
+	if (!(axis->low <= axis->high)) {
+		axis->low = axis->logarithmic ? 1 : 0;
+		axis->high = axis->logarithmic ? 10 : 1;
+		return false;
+	}
+	if (axis->low == axis->high) {
+		const double half = axis->low == 0 ? 0.5 : fabs(axis->low) * 0.05;
+
+		axis->low -= half;
+		axis->high += half;
+	}
+	return true;
+}
+
+double view_axis_part(const struct view_axis *axis, double value)
+{
+	double part;
+
+	if (isnan(value) || !(axis->high > axis->low))
+		return NAN;
+	if (value <= axis->low)
+		return 0;
+	if (value >= axis->high)
+		return 1;
+	if (axis->logarithmic && axis->low > 0)
+		part = log(value / axis->low) / log(axis->high / axis->low);
+	else
+		part = (value / 2 - axis->low / 2) / (axis->high / 2 - axis->low / 2);
+	return isfinite(part) ? fmin(fmax(part, 0), 1) : 0;
+}
+
+/* --- ticks ------------------------------------------------------------------------------------ */
+
+static bool view_is_whole(enum report_quantity quantity)
+{
+	return quantity == REPORT_NUMBER || quantity == REPORT_COUNT || quantity == REPORT_NS ||
+	       quantity == REPORT_BYTES || quantity == REPORT_CYCLES;
+}
+
+/* The least round number that is not below @step. */
+static double view_round_step(double step, enum report_quantity quantity)
+{
+	static const double factors[] = {1, 2, 5, 10};
+	double power;
+
+	if (view_is_whole(quantity) && step < 1)
+		return 1;
+	if (quantity == REPORT_BYTES)
+		return exp2(ceil(log2(step)));
+	power = pow(10, floor(log10(step)));
+	for (size_t i = 0; i < ARRAY_LEN(factors); i++)
+		if (factors[i] * power >= step * (1 - 1e-9))
+			return factors[i] * power;
+	return 10 * power;
+}
+
+static int view_powers(const struct view_axis *axis, int most, double *out)
+{
+	const double first = ceil(log10(axis->low) - 1e-9), last = floor(log10(axis->high) + 1e-9);
+	const double by = fmax(1, ceil((last - first + 1) / most));
+	int count = 0;
+
+	for (double power = first; power <= last && count < most; power += by)
+		out[count++] = pow(10, power);
+	return count;
+}
+
+int view_axis_ticks(const struct view_axis *axis, int most, double out[VIEW_AXIS_TICKS])
+{
+	const double slack = (axis->high / 2 - axis->low / 2) * 1e-9;
+	double step, first;
+	int count = 0;
+
+	most = most < 2 ? 2 : most > VIEW_AXIS_TICKS ? VIEW_AXIS_TICKS : most;
+	if (!(axis->high > axis->low) || !isfinite(axis->low) || !isfinite(axis->high))
+		return 0;
+	if (axis->logarithmic && axis->low > 0 && axis->high / axis->low >= 100)
+		return view_powers(axis, most, out);
+	step = view_round_step((axis->high / 2 - axis->low / 2) / most * 2, axis->quantity);
+	first = ceil((axis->low - slack) / step);
+	if (!isfinite(step) || !isfinite(first) || step <= 0)
+		return 0;
+	for (int i = 0; i < most; i++) {
+		const double value = (first + i) * step;
+
+		if (value > axis->high + slack)
+			break;
+		if (count == 0 || value > out[count - 1])
+			out[count++] = value;
+	}
+	return count;
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+/* 12.5 M: counts that are too long for the room beside an axis. */
+static const char *view_short_count(double value, char out[FMT_SIZE])
+{
+	static const char units[] = {'M', 'G', 'T', 'P'};
+	size_t unit = 0;
+
+	if (fabs(value) < 1e7)
+		return fmt_count(out, (int64_t)llround(value));
+	value /= 1e6;
+	while (fabs(value) >= 1000 && unit + 1 < sizeof(units)) {
+		value /= 1000;
+		unit++;
+	}
+	snprintf(out, FMT_SIZE, "%.4g %c", value, units[unit]);
+	return out;
+}
+
+const char *view_axis_text(const struct view_axis *axis, double value, char out[FMT_SIZE])
+{
+	const bool fits = value > -9e18 && value < 9e18;
+
+	switch (fits ? axis->quantity : REPORT_REAL) {
+	case REPORT_NUMBER:
+		snprintf(out, FMT_SIZE, "%lld", (long long)llround(value));
+		return out;
+	case REPORT_COUNT:
+	case REPORT_CYCLES:
+		return view_short_count(value, out);
+	case REPORT_NS:
+		return fmt_ns(out, (int64_t)llround(value));
+	case REPORT_BYTES:
+		return fmt_bytes(out, value > 0 ? (uint64_t)llround(value) : 0);
+	case REPORT_FRACTION:
+		snprintf(out, FMT_SIZE, "%.4g %%", value * 100);
+		return out;
+	default:
+		snprintf(out, FMT_SIZE, "%.4g", value);
+		return out;
+	}
+}

@@ -1,0 +1,170 @@
+/*
+ * Heat maps in character cells.
+ *
+ * Threading: one thread per canvas. Ownership: none.
+ */
+#include "viewer/draw/view_heat.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "viewer/draw/view_share.h"
+
+#define UPPER_HALF  0x2580u
+#define LOWER_HALF  0x2584u
+#define LEGEND_MOST 24 /* cells of shades */
+
+static const uint32_t view_blocks[] = {' ', 0x2591, 0x2592, 0x2593, 0x2588};
+static const char view_ramp[] = " .:-=+*#%@";
+
+/* Shades of a terminal with 8 or 16 colours, from little to much. */
+static const struct {
+	enum view_style style;
+	uint32_t character;
+} view_shades[] = {{VIEW_COOL, ' '},    {VIEW_COOL, 0x2591}, {VIEW_COOL, 0x2592},
+		   {VIEW_COOL, 0x2593}, {VIEW_WARM, 0x2592}, {VIEW_WARM, 0x2593},
+		   {VIEW_WARM, 0x2588}, {VIEW_HOT, 0x2593},  {VIEW_HOT, 0x2588}};
+
+bool view_heat_halves(const struct view_canvas *canvas)
+{
+	return !view_colourless(canvas) && canvas->colours >= 256 && !canvas->ascii;
+}
+
+/* 0 for 0 only: whatever is above it shows. */
+static int view_level(double part, int steps)
+{
+	if (!(part > 0))
+		return 0;
+	return part >= 1 ? steps - 1 : 1 + (int)(part * (steps - 1));
+}
+
+static void view_halves(struct view_pane *pane, int x, int y, double top, double bottom)
+{
+	const int upper = view_level(top, VIEW_HEAT_STEPS);
+	const int lower = view_level(bottom, VIEW_HEAT_STEPS);
+
+	if (isnan(top))
+		view_put(pane, x, y, (enum view_style)(VIEW_HEAT_HALF + lower), LOWER_HALF);
+	else if (isnan(bottom))
+		view_put(pane, x, y, (enum view_style)(VIEW_HEAT_HALF + upper), UPPER_HALF);
+	else
+		view_put(pane, x, y,
+			 (enum view_style)(VIEW_HEAT_PAIR + upper * VIEW_HEAT_STEPS + lower),
+			 UPPER_HALF);
+}
+
+/* One value for the whole cell. */
+static void view_whole(struct view_pane *pane, int x, int y, double part)
+{
+	const struct view_canvas *canvas = pane->canvas;
+	const int letter = view_level(part, (int)sizeof(view_ramp) - 1);
+	const int shade = view_level(part, (int)ARRAY_LEN(view_shades));
+	const int wide = view_level(part, VIEW_HEAT_STEPS);
+
+	if (canvas->ascii && !view_colourless(canvas) && canvas->colours >= 256)
+		/* Unseen in its own colour, but there for whoever copies the screen. */
+		view_put(pane, x, y,
+			 (enum view_style)(VIEW_HEAT_PAIR + wide * (VIEW_HEAT_STEPS + 1)),
+			 (uint32_t)view_ramp[letter]);
+	else if (canvas->ascii)
+		view_put(pane, x, y,
+			 view_colourless(canvas) ? VIEW_NORMAL : view_shades[shade].style,
+			 (uint32_t)view_ramp[letter]);
+	else if (view_colourless(canvas))
+		view_put(pane, x, y, VIEW_NORMAL,
+			 view_blocks[view_level(part, (int)ARRAY_LEN(view_blocks))]);
+	else
+		view_put(pane, x, y, view_shades[shade].style, view_shades[shade].character);
+}
+
+void view_heat(struct view_pane *pane, int x, int y, double top, double bottom)
+{
+	if (isnan(top) && isnan(bottom))
+		view_put(pane, x, y, VIEW_NORMAL, ' ');
+	else if (view_heat_halves(pane->canvas))
+		view_halves(pane, x, y, top, bottom);
+	else
+		view_whole(pane, x, y, fmax(top, bottom)); /* the number, where one is NaN */
+}
+
+/* --- maps ------------------------------------------------------------------------------------- */
+
+static double view_greatest(const double *values, int columns, const int64_t across[2],
+			    const int64_t down[2])
+{
+	double greatest = NAN;
+
+	for (int64_t row = down[0]; row < down[1]; row++)
+		for (int64_t column = across[0]; column < across[1]; column++)
+			greatest = fmax(greatest, values[row * columns + column]);
+	return greatest;
+}
+
+void view_heat_map(struct view_pane *pane, const double *values, int columns, int rows,
+		   const struct view_axis *scale)
+{
+	const int width = pane->rect.width, halves = 2 * pane->rect.height;
+
+	if (columns < 1 || rows < 1)
+		return;
+	for (int y = 0; y < pane->rect.height; y++)
+		for (int x = 0; x < width; x++) {
+			int64_t across[2], upper[2], lower[2];
+
+			view_share(columns, width, x, &across[0], &across[1]);
+			view_share(rows, halves, 2 * y, &upper[0], &upper[1]);
+			view_share(rows, halves, 2 * y + 1, &lower[0], &lower[1]);
+			view_heat(pane, x, y,
+				  view_axis_part(scale,
+						 view_greatest(values, columns, across, upper)),
+				  view_axis_part(scale,
+						 view_greatest(values, columns, across, lower)));
+		}
+}
+
+struct view_rect view_heat_place(const struct view_pane *pane, int columns, int rows, int column,
+				 int row)
+{
+	const int width = pane->rect.width, halves = 2 * pane->rect.height;
+	const int x = view_share_cell(columns, width, column);
+	const int y = view_share_cell(rows, halves, row) / 2;
+	const int right =
+		column + 1 < columns ? view_share_cell(columns, width, column + 1) : width;
+	const int below = row + 1 < rows ? view_share_cell(rows, halves, row + 1) : halves;
+
+	return (struct view_rect){x, y, right > x ? right - x : 1,
+				  (below + 1) / 2 > y ? (below + 1) / 2 - y : 1};
+}
+
+bool view_heat_find(const struct view_pane *pane, int columns, int rows, int x, int y, int *column,
+		    int *row)
+{
+	int64_t from, to;
+
+	if (x < 0 || y < 0 || x >= pane->rect.width || y >= pane->rect.height)
+		return false;
+	view_share(columns, pane->rect.width, x, &from, &to);
+	*column = (int)from;
+	view_share(rows, 2 * pane->rect.height, 2 * y, &from, &to);
+	*row = (int)from;
+	return true;
+}
+
+int view_heat_legend(struct view_pane *pane, int x, int y, int width, const struct view_axis *scale)
+{
+	char low[FMT_SIZE], high[FMT_SIZE];
+	const int left = view_text_width(view_axis_text(scale, scale->low, low));
+	const int right = view_text_width(view_axis_text(scale, scale->high, high));
+	int shades = width - left - right - 2;
+
+	if (shades < 3)
+		return 0;
+	shades = shades > LEGEND_MOST ? LEGEND_MOST : shades;
+	view_text(pane, x, y, VIEW_DIM, low);
+	for (int i = 0; i < shades; i++)
+		view_heat(pane, x + left + 1 + i, y, (double)i / (shades - 1),
+			  (double)i / (shades - 1));
+	view_text(pane, x + left + shades + 2, y, VIEW_DIM, high);
+	return left + shades + right + 2;
+}
