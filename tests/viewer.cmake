@@ -22,6 +22,7 @@ foreach(module IN ITEMS
 endforeach()
 ipuscope_add_test(NAME test_view_marks SOURCES test_view_marks.c LIBS viewer view_fixture LABELS unit viewer)
 ipuscope_add_test(NAME test_view_session SOURCES test_view_session.c LIBS view_rig LABELS unit viewer)
+ipuscope_add_test(NAME test_view_grid SOURCES test_view_grid.c LIBS viewer LABELS unit viewer)
 
 # Scripts: the built programs, and the recording that view_make writes.
 foreach(script IN ITEMS view_batch view_tmux)

@@ -3,7 +3,8 @@
  *
  * The rows are a report's table (reports/table/report_table.h), which the grid owns; the same rows
  * are what the screen writes as CSV and JSON. Comparing, two tables become one by
- * view_grid_compare() and each number three columns: Source, Target, Diff.
+ * view_grid_compare() and each number three columns: its name, `target`, `diff`; rows that only one
+ * report has are marked - (only the source) and + (only the target) at their beginning.
  *
  * Threading: none of its own: set and request where screens load, draw where they draw. Drawing
  * allocates nothing.
@@ -15,51 +16,73 @@
 #include "reports/table/report_table.h"
 #include "viewer/view_screen.h"
 
-/* How a column is shown. Columns without an entry follow from their name and quantity. */
+/* How a column is shown. Columns without an entry follow from their name and quantity; of an entry
+ * `x` follow those of `x_target` and `x_diff`, too. */
 struct view_grid_column {
 	const char *name;  /* the table's column */
 	const char *title; /* NULL: the name */
-	int width;         /* cells; 0: as wide as its contents need, at most 40 */
-	int least;         /* a text may be cut down to this; 0: 12 */
-	int importance;    /* what goes first where there is no room: the least; 0: not shown at all
-			    * unless chosen */
-	bool bar;          /* a bar of the value's share of the column's greatest stands behind */
+	int width;      /* cells; 0: as wide as its contents need, texts at most 40 and more where
+			 * there is room left */
+	int least;      /* a text may be cut down to this; 0: 12 */
+	int importance; /* what goes first where there is no room: the least; 0: not shown at all
+			 * unless chosen (|); columns without an entry: 1 */
+	bool bar;       /* a bar of the value's share of the column's greatest stands behind */
 };
+
+/* The style of a cell that is not the cursor's, for what has a meaning of its own. */
+typedef enum view_style (*view_grid_style)(const struct report_table *table, int64_t row,
+					   int column);
+
+struct view_grid_trait; /* what is known of a column; view_grid_internal.h */
+struct view_grid_key;
 
 struct view_grid {
 	struct report_table table;
 	const struct view_grid_column *columns; /* constant data; NULL: all as they are */
 	int column_count;
-	int64_t *order; /* rows as shown */
-	int64_t count;  /* of those; what the filter lets through */
+	view_grid_style style; /* NULL: as usual; set once, before the first rows */
+	int64_t *order;        /* rows as shown */
+	int64_t count;         /* of those; what the filter lets through */
 	int64_t at, scroll;
-	int column; /* first column shown after those that stay, for tables that are too wide */
+	int column; /* how far columns are scrolled sideways; those that stay do not count */
 	int sort;   /* the table's column; -1: as the rows came */
 	bool reverse;
+	bool every;       /* columns of importance 0, too */
 	char filter[128]; /* a regular expression; "!" before it: what does not match; "": all */
 	char trouble[96]; /* why the filter cannot be used; "" */
-	bool compared, differ;
+	bool compared;    /* the rows are two reports'; set by view_grid_set() */
+	bool differ;      /* only rows that differ; set by who fills the grid */
 	/* Made by the layout for a width. */
 	struct view_grid_place {
 		int column, x, width;
 	} * places;
 	int place_count, width;
+	bool before, after; /* there are more columns to the left, to the right */
+	/* All of these are in the arena, as large as the rows need it, until the next ones. */
+	struct view_grid_trait *traits;
+	struct view_grid_key *keys, *spare;
+	bool *passes;
+	int *lineup; /* columns that scroll, in the order of the screen */
+	int lineup_count;
 	struct arena arena;
 };
 
 void view_grid_fini(struct view_grid *grid); /* accepts a zeroed grid */
 
-/* Take @table over (it is emptied, also on failure); cursor, order, filter and columns of the
- * rows before stay as far as the new ones have them: the cursor by the values of @keys
- * ("ipu,tile"), NULL: by number. @columns: constant data. */
+/* Take @table over (it is emptied, also on failure, which leaves the grid as it was); cursor,
+ * order, filter and columns of the rows before stay as far as the new ones have them: the cursor by
+ * the values of @keys ("ipu,tile"), NULL: by number. Of the first columns those that are keys, and
+ * the very first, stay where the others are scrolled sideways. @columns: constant data. */
 enum status view_grid_set(struct view_grid *grid, struct report_table *table,
 			  const struct view_grid_column *columns, int column_count,
 			  const char *keys, struct err *err);
 
 /* Join @source and @target by the columns @keys into @out, in the order of the source and then of
- * what only the target has: keys as they are, of each number `name`, `name_target`, `name_diff`; of
- * each text that differs both. A missing row's cells are NULL. Takes neither. Numbers whose row is
- * in both: diff = target - source. */
+ * what only the target has; equal keys pair up in order. Keys are as they are; each number has
+ * `name`, `name_target`, `name_diff`; texts and identifiers `name`, and where they differ anywhere
+ * `name_target`. Where not all rows have a partner the last column `only` says "source" or
+ * "target". A missing row's cells are NULL. Numbers that both have: diff = target - source. Takes
+ * neither. */
 enum status view_grid_compare(struct report_table *out, const struct report_table *source,
 			      const struct report_table *target, const char *keys, struct err *err);
 
@@ -70,23 +93,38 @@ enum status view_grid_query(struct view_grid *grid, struct view_context *context
 			    const struct view_grid_column *columns, int column_count, int64_t limit,
 			    struct err *err);
 
-/* Where columns go; called by draw's caller after a change of width (a load). */
+/* Order by the column @name ("": as the rows came): numbers greatest first, identifiers least
+ * first, texts from a to z; @reverse the other way round. NULL and NaN are always last. For a
+ * screen's first order: call it after the first view_grid_set(). */
+void view_grid_sort(struct view_grid *grid, const char *name, bool reverse);
+
+/*
+ * Heights below are the pane's, the row of headings included.
+ */
+
+/* Where columns go, and the cursor into view; after view_grid_set() and whenever the size is
+ * another (in a load). Looks at the rows on the screen and a sample of the others. */
 void view_grid_layout(struct view_grid *grid, int width, int height);
-/* Headings in the first row, rows below, a scroll mark at the right where there are more. */
+/* Headings in the first row, rows below, a scroll mark at the right where there are more. Not
+ * @active: without a cursor. */
 void view_grid_draw(const struct view_grid *grid, struct view_pane *pane, bool active);
-/* Moves, sorts, reverses, chooses columns; what it does not know: VIEW_UNHANDLED. */
+/* Moves, sorts, reverses, hides columns; Back takes the filter away. VIEW_DRAW where it did, and
+ * the layout is up to date; what it does not know: VIEW_UNHANDLED. */
 enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request);
+/* Goes to the next row of which a cell as shown contains @text, case aside, and around the end. */
 bool view_grid_search(struct view_grid *grid, int height, const char *text, bool forward);
 void view_grid_filter(struct view_grid *grid, const char *text);
-/* "row 3 of 120, sorted by cycles, filter conv". */
+/* "row 3 of 120, by cycles, filter conv". */
 void view_grid_status(const struct view_grid *grid, char *out, size_t size);
+/* A row: becomes the cursor's. A heading: the order, and the other way round. */
 enum view_answer view_grid_click(struct view_grid *grid, int height, int x, int y);
 /* The cell at the cursor's row; NULL: no row, or no such column. */
 const struct report_cell *view_grid_cell(const struct view_grid *grid, const char *column);
-/* The first row whose @column holds @text or @number becomes the cursor's; false: none. */
+/* The first row whose @column holds @text (NULL: @number) becomes the cursor's; a filter that hides
+ * it is taken away. false: none. */
 bool view_grid_go(struct view_grid *grid, int height, const char *column, const char *text,
 		  int64_t number);
-/* What is shown, in its order and filter, for CSV and JSON. */
+/* What is shown, in its order and filter, with all columns, for CSV and JSON. */
 enum status view_grid_table(const struct view_grid *grid, struct report_table *out,
 			    struct err *err);
 

@@ -1,0 +1,82 @@
+/*
+ * What the files of the grid share: what is known of columns, and the steps from rows to a picture.
+ *
+ * Rows become an order (sort), of which a filter lets some through; columns become groups (a number
+ * with its target and diff), groups a line-up, and that places for a width.
+ */
+#ifndef VIEW_GRID_INTERNAL_H
+#define VIEW_GRID_INTERNAL_H
+
+#include "viewer/draw/view_grid.h"
+
+#define VIEW_GRID_TEXT 256 /* bytes of a cell as shown */
+
+enum view_grid_role {
+	VIEW_GRID_PLAIN, /* a column of its own, or the first of a group */
+	VIEW_GRID_TARGET,
+	VIEW_GRID_DIFF
+};
+
+struct view_grid_trait {
+	const struct view_grid_column *column; /* NULL: it has no entry */
+	enum view_grid_role role;
+	int group;        /* the first column of its group; its own number where it is that */
+	int size;         /* columns of the group that begins here */
+	bool key;         /* one of the keys */
+	bool stays;       /* is not scrolled sideways */
+	bool hidden;      /* by the user; counts for the first of a group */
+	bool number;      /* stands at the right of its column */
+	int cells;        /* the widest content seen, without bar and percent */
+	int percents;     /* the same with percent (of a diff) */
+	double greatest;  /* magnitude, of a column with bars */
+	int bar_from;     /* width of the number before a bar; 0: it has none */
+	int base, wanted; /* widths: the least of use, and as wide as pays */
+	int most;         /* a text: as wide as its contents */
+	bool fits;        /* the layout has room for its group at the base width */
+};
+
+struct view_grid_key {
+	uint64_t key; /* in the order of the values, as far as it goes */
+	int64_t row;
+};
+
+/* --- cells --- */
+
+static inline const struct report_cell *view__grid_at(const struct view_grid *grid, int64_t row,
+						      int column)
+{
+	return &grid->table.cells[row * grid->table.column_count + column];
+}
+
+/* The column @name; -1: none. */
+int view__table_column(const struct report_table *table, const char *name);
+/* Is @name one of "a,b,c"? */
+bool view__grid_listed(const char *list, const char *name);
+bool view__grid_chosen(const struct view_grid *grid, int column); /* hidden by nobody */
+const char *view__grid_title(const struct view_grid *grid, int column);
+/* The cell as it is shown. @percent: a diff with its share of the larger one. Returns @out, or the
+ * cell's text. */
+const char *view__grid_text(const struct view_grid *grid, int64_t row, int column, bool percent,
+			    char out[VIEW_GRID_TEXT]);
+/* NaN: no number. */
+double view__cell_number(const struct report_cell *cell);
+/* Does the row of a comparison have a difference? */
+bool view__grid_differs(const struct view_grid *grid, int64_t row);
+
+/* '-': only the source has the row, '+': only the target; '\0': both. */
+char view__grid_only(const struct view_grid *grid, int64_t row);
+
+/* --- steps --- */
+
+/* What is known of columns before any is measured; the grid's traits are there, cleared. */
+void view__grid_traits(struct view_grid *grid, const char *keys);
+void view__grid_measure(struct view_grid *grid, int height); /* the rows on the screen */
+void view__grid_sort(struct view_grid *grid);                /* `keys` into order: all rows */
+/* Is the greatest first, ordered by @column? */
+bool view__grid_descends(const struct view_grid *grid, int column);
+void view__grid_pass(struct view_grid *grid);    /* `passes` from the filter */
+void view__grid_reorder(struct view_grid *grid); /* order, count; the cursor stays on its row */
+void view__grid_scroll(struct view_grid *grid, int height); /* the cursor into view */
+void view__grid_move(struct view_grid *grid, int height, int64_t at);
+
+#endif /* VIEW_GRID_INTERNAL_H */

@@ -1,0 +1,245 @@
+/*
+ * Which columns of a grid are on the screen, and where.
+ *
+ * The first column, and keys next to it, stay. The others stand in a line-up that Left and Right
+ * scroll: those that fit, chosen by importance, in the order of the table, then those that do not.
+ * A column is at least as wide as it needs to be of use; what is left over goes to those that want
+ * more (a long text, a bar, a percentage).
+ *
+ * Threading: the screen's. Ownership: the grid's arrays.
+ */
+#include "viewer/draw/view_grid_internal.h"
+
+#define GRID_TEXT_MOST  40
+#define GRID_TEXT_LEAST 12
+#define GRID_HEAD_LEAST 10 /* a heading is not cut shorter than that */
+#define GRID_BAR_LEAST  6  /* with the blank before it */
+#define GRID_BAR_MOST   13
+#define GRID_BAR_FROM   60 /* narrower screens do without unless there is room left */
+#define GRID_EDGES      2  /* marks at the left and at the right */
+
+static int grid_most(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+static int grid_least(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* --- widths ----------------------------------------------------------------------------------- */
+
+static void grid_number_width(const struct view_grid *grid, struct view_grid_trait *trait, int head)
+{
+	const bool bar = trait->column && trait->column->bar && trait->role == VIEW_GRID_PLAIN;
+	const int number = grid_most(trait->cells, grid_least(head, GRID_HEAD_LEAST));
+
+	trait->base = number;
+	trait->wanted = grid_most(number, head);
+	if (trait->role == VIEW_GRID_DIFF)
+		trait->wanted = grid_most(trait->wanted, trait->percents);
+	trait->bar_from = bar ? number : 0;
+	if (bar) {
+		trait->base += grid->width >= GRID_BAR_FROM ? GRID_BAR_LEAST : 0;
+		trait->wanted = grid_most(
+			trait->wanted, number + (trait->size > 1 ? GRID_BAR_LEAST : GRID_BAR_MOST));
+	}
+	trait->most = trait->wanted;
+}
+
+static void grid_text_width(struct view_grid_trait *trait, int head)
+{
+	const int least =
+		trait->column && trait->column->least > 0 ? trait->column->least : GRID_TEXT_LEAST;
+
+	trait->most = grid_most(trait->cells, head);
+	trait->wanted = grid_least(trait->most, GRID_TEXT_MOST);
+	trait->base = grid_least(trait->most, least);
+}
+
+static void grid_widths(struct view_grid *grid)
+{
+	for (int i = 0; i < grid->table.column_count; i++) {
+		struct view_grid_trait *trait = &grid->traits[i];
+		const int head = view_text_width(view__grid_title(grid, i)) + (grid->sort == i);
+
+		trait->stays = trait->fits = false;
+		if (trait->number)
+			grid_number_width(grid, trait, head);
+		else
+			grid_text_width(trait, head);
+		if (trait->column && trait->column->width > 0 && trait->role != VIEW_GRID_DIFF)
+			trait->base = trait->wanted = trait->most = trait->column->width;
+	}
+}
+
+/* The columns of the group that begins at @column, with a blank after each. */
+static int grid_group_width(const struct view_grid *grid, int column)
+{
+	int width = 0;
+
+	for (int i = column; i < column + grid->traits[column].size; i++)
+		width += grid->traits[i].base + 1;
+	return width;
+}
+
+/* --- the line-up ------------------------------------------------------------------------------ */
+
+static bool grid_scrolls(const struct view_grid *grid, int column)
+{
+	const struct view_grid_trait *trait = &grid->traits[column];
+
+	return trait->role == VIEW_GRID_PLAIN && !trait->stays && view__grid_chosen(grid, column);
+}
+
+/* The first column, and keys that follow while they leave half of the screen. Returns the width. */
+static int grid_stay(struct view_grid *grid, int room)
+{
+	int used = 0;
+
+	for (int i = 0; i < grid->table.column_count; i++) {
+		const int width = grid_group_width(grid, i);
+
+		if (!view__grid_chosen(grid, i))
+			continue;
+		if (used > 0 && (!grid->traits[i].key || used + width > room / 2))
+			break;
+		if (grid->traits[i].size > 1)
+			break;
+		grid->traits[i].stays = true;
+		used += width;
+	}
+	return used;
+}
+
+/* The most important of those that are not in yet; -1: none. */
+static int grid_next_fit(const struct view_grid *grid)
+{
+	int best = -1, importance = 0;
+
+	for (int i = 0; i < grid->table.column_count; i++) {
+		const struct view_grid_trait *trait = &grid->traits[i];
+		const int own = trait->column ? trait->column->importance : 1;
+
+		if (!grid_scrolls(grid, i) || trait->fits)
+			continue;
+		if (best < 0 || own > importance) {
+			best = i;
+			importance = own;
+		}
+	}
+	return best;
+}
+
+static void grid_choose(struct view_grid *grid, int room)
+{
+	for (int next = grid_next_fit(grid); next >= 0; next = grid_next_fit(grid)) {
+		room -= grid_group_width(grid, next);
+		if (room < 0)
+			return;
+		grid->traits[next].fits = true;
+	}
+}
+
+static void grid_line_up(struct view_grid *grid)
+{
+	grid->lineup_count = 0;
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < grid->table.column_count; i++)
+			if (grid_scrolls(grid, i) && grid->traits[i].fits == (pass == 0))
+				grid->lineup[grid->lineup_count++] = i;
+}
+
+/* The first of the line-up from which all the rest fits. */
+static int grid_last_start(const struct view_grid *grid, int room)
+{
+	int start = grid->lineup_count;
+
+	while (start > 0) {
+		room -= grid_group_width(grid, grid->lineup[start - 1]);
+		if (room < 0)
+			break;
+		start--;
+	}
+	return start == grid->lineup_count && start > 0 ? start - 1 : start;
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+/* A group's columns, as far as they fit. Returns false where something was left out. */
+static bool grid_place_group(struct view_grid *grid, int column, int *room)
+{
+	for (int i = column; i < column + grid->traits[column].size; i++) {
+		const int width = grid_least(grid->traits[i].base, *room - 1);
+
+		if (width < 1)
+			return false;
+		grid->places[grid->place_count++] =
+			(struct view_grid_place){.column = i, .width = width};
+		*room -= width + 1;
+	}
+	return true;
+}
+
+static void grid_place_lineup(struct view_grid *grid, int *room)
+{
+	bool first = true;
+
+	grid->after = false;
+	for (int i = grid->column; i < grid->lineup_count; i++) {
+		/* One is there in any case, cut; or nothing would move. */
+		if (!first && grid_group_width(grid, grid->lineup[i]) > *room)
+			grid->after = true;
+		if (grid->after || !grid_place_group(grid, grid->lineup[i], room)) {
+			grid->after = true;
+			return;
+		}
+		first = false;
+	}
+}
+
+/* What is left over goes to those that want more, the first ones first. */
+static void grid_spread(struct view_grid *grid, int room)
+{
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < grid->place_count; i++) {
+			struct view_grid_place *place = &grid->places[i];
+			const struct view_grid_trait *trait = &grid->traits[place->column];
+			const int want = pass == 0 ? trait->wanted : trait->most;
+			const int more = grid_least(want - place->width, room);
+
+			if (more <= 0)
+				continue;
+			place->width += more;
+			room -= more;
+		}
+}
+
+void view_grid_layout(struct view_grid *grid, int width, int height)
+{
+	/* Each column has a blank after it, the last one that of the scroll mark. */
+	int room = width - GRID_EDGES + 1, x = 1;
+
+	grid->width = width;
+	grid->place_count = 0;
+	if (!grid->traits)
+		return;
+	view__grid_scroll(grid, height);
+	view__grid_measure(grid, height);
+	grid_widths(grid);
+	grid_choose(grid, room - grid_stay(grid, room));
+	grid_line_up(grid);
+	for (int i = 0; i < grid->table.column_count; i++)
+		if (grid->traits[i].stays)
+			grid_place_group(grid, i, &room);
+	grid->column = grid_least(grid->column, grid_last_start(grid, room));
+	grid->column = grid_most(grid->column, 0);
+	grid->before = grid->column > 0;
+	grid_place_lineup(grid, &room);
+	grid_spread(grid, room);
+	for (int i = 0; i < grid->place_count; i++) {
+		grid->places[i].x = x;
+		x += grid->places[i].width + 1;
+	}
+}

@@ -1,0 +1,258 @@
+/*
+ * What keys and clicks do to a grid, and what it says of itself.
+ *
+ * Threading: the screen's. Ownership: none.
+ */
+#include "viewer/draw/view_grid_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/str.h"
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+void view__grid_scroll(struct view_grid *grid, int height)
+{
+	const int64_t rows = height > 2 ? height - 1 : 1;
+
+	if (grid->at >= grid->count)
+		grid->at = grid->count - 1;
+	if (grid->at < 0)
+		grid->at = 0;
+	if (grid->at < grid->scroll)
+		grid->scroll = grid->at;
+	if (grid->at >= grid->scroll + rows)
+		grid->scroll = grid->at - rows + 1;
+	if (grid->scroll > grid->count - rows)
+		grid->scroll = grid->count - rows;
+	if (grid->scroll < 0)
+		grid->scroll = 0;
+}
+
+void view__grid_move(struct view_grid *grid, int height, int64_t at)
+{
+	grid->at = at;
+	view_grid_layout(grid, grid->width, height);
+}
+
+/* --- columns ---------------------------------------------------------------------------------- */
+
+static void grid_order_by(struct view_grid *grid, int column, bool reverse)
+{
+	grid->sort = column;
+	grid->reverse = reverse;
+	view__grid_sort(grid);
+	view__grid_reorder(grid);
+}
+
+void view_grid_sort(struct view_grid *grid, const char *name, bool reverse)
+{
+	if (!grid->traits)
+		return;
+	grid_order_by(grid, name[0] ? view__table_column(&grid->table, name) : -1, reverse);
+	grid->at = grid->scroll = 0;
+}
+
+static bool grid_on_screen(const struct view_grid *grid, int column)
+{
+	for (int i = 0; i < grid->place_count; i++)
+		if (grid->places[i].column == column)
+			return true;
+	return false;
+}
+
+/* By another order the first row is what is looked for; the column is brought into view. */
+static void grid_sort_to(struct view_grid *grid, int height, int column, bool reverse)
+{
+	grid_order_by(grid, column, reverse);
+	view__grid_move(grid, height, 0);
+	for (int i = 0; column >= 0 && i < grid->lineup_count; i++)
+		if (grid->lineup[i] == grid->traits[column].group &&
+		    !grid_on_screen(grid, column)) {
+			grid->column = i;
+			view__grid_move(grid, height, 0);
+			return;
+		}
+}
+
+/* -1 stands between the last column and the first. */
+static void grid_sort_step(struct view_grid *grid, int height, int by)
+{
+	const int columns = grid->table.column_count;
+	int column = grid->sort;
+
+	do {
+		column += by;
+		if (column >= columns)
+			column = -1;
+		if (column < -1)
+			column = columns - 1;
+	} while (column >= 0 && !view__grid_chosen(grid, column));
+	grid_sort_to(grid, height, column, false);
+}
+
+static void grid_unhide(struct view_grid *grid)
+{
+	for (int i = 0; i < grid->table.column_count; i++)
+		grid->traits[i].hidden = false;
+}
+
+static int grid_hidden(const struct view_grid *grid)
+{
+	int count = 0;
+
+	for (int i = 0; i < grid->table.column_count; i++)
+		if (grid->traits[i].role == VIEW_GRID_PLAIN && !view__grid_chosen(grid, i))
+			count++;
+	return count;
+}
+
+/* Hide the column that orders the rows; there is none: show all, and then the usual ones. */
+static void grid_columns(struct view_grid *grid, int height)
+{
+	struct view_grid_trait *first =
+		grid->sort >= 0 ? &grid->traits[grid->traits[grid->sort].group] : NULL;
+
+	if (first && !first->stays && !first->hidden && view__grid_chosen(grid, grid->sort)) {
+		first->hidden = true;
+	} else {
+		grid->every = grid_hidden(grid) > 0;
+		grid_unhide(grid);
+	}
+	grid->column = 0;
+	view__grid_pass(grid);
+	view__grid_reorder(grid);
+	view_grid_layout(grid, grid->width, height);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static bool grid_moves(struct view_grid *grid, int height, enum view_request request)
+{
+	const int64_t page = height > 3 ? height - 2 : 1;
+	int64_t at = grid->at;
+
+	switch (request) {
+	case VIEW_UP_REQUEST:
+		at--;
+		break;
+	case VIEW_DOWN_REQUEST:
+		at++;
+		break;
+	case VIEW_PAGE_UP_REQUEST:
+		at -= page;
+		break;
+	case VIEW_PAGE_DOWN_REQUEST:
+		at += page;
+		break;
+	case VIEW_HOME_REQUEST:
+		at = 0;
+		break;
+	case VIEW_END_REQUEST:
+		at = grid->count - 1;
+		break;
+	case VIEW_LEFT_REQUEST:
+		grid->column -= grid->column > 0;
+		break;
+	case VIEW_RIGHT_REQUEST:
+		grid->column += grid->after;
+		break;
+	default:
+		return false;
+	}
+	view__grid_move(grid, height, at);
+	return true;
+}
+
+enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request)
+{
+	if (!grid->traits)
+		return VIEW_UNHANDLED;
+	if (grid_moves(grid, height, request))
+		return VIEW_DRAW;
+	switch (request) {
+	case VIEW_SORT_NEXT_REQUEST:
+		grid_sort_step(grid, height, 1);
+		return VIEW_DRAW;
+	case VIEW_SORT_BACK_REQUEST:
+		grid_sort_step(grid, height, -1);
+		return VIEW_DRAW;
+	case VIEW_REVERSE_REQUEST:
+		grid_sort_to(grid, height, grid->sort, !grid->reverse);
+		return VIEW_DRAW;
+	case VIEW_COLUMNS_REQUEST:
+		grid_columns(grid, height);
+		return VIEW_DRAW;
+	case VIEW_BACK_REQUEST:
+		if (!grid->filter[0] && !grid->trouble[0])
+			return VIEW_UNHANDLED;
+		view_grid_filter(grid, "");
+		view_grid_layout(grid, grid->width, height);
+		return VIEW_DRAW;
+	default:
+		return VIEW_UNHANDLED;
+	}
+}
+
+enum view_answer view_grid_click(struct view_grid *grid, int height, int x, int y)
+{
+	if (y < 0 || y >= height || !grid->traits)
+		return VIEW_UNHANDLED;
+	if (y > 0) {
+		if (grid->scroll + y - 1 >= grid->count)
+			return VIEW_UNHANDLED;
+		view__grid_move(grid, height, grid->scroll + y - 1);
+		return VIEW_DRAW;
+	}
+	for (int i = 0; i < grid->place_count; i++) {
+		const struct view_grid_place *place = &grid->places[i];
+
+		if (x < place->x || x >= place->x + place->width)
+			continue;
+		grid_sort_to(grid, height, place->column,
+			     place->column == grid->sort && !grid->reverse);
+		return VIEW_DRAW;
+	}
+	return VIEW_UNHANDLED;
+}
+
+/* --- the status line -------------------------------------------------------------------------- */
+
+void view_grid_status(const struct view_grid *grid, char *out, size_t size)
+{
+	const int hidden = grid->traits ? grid_hidden(grid) : 0;
+	char at[FMT_SIZE], count[FMT_SIZE], all[FMT_SIZE], text[512], part[192];
+
+	if (grid->trouble[0]) {
+		snprintf(out, size, "filter: %s", grid->trouble);
+		return;
+	}
+	fmt_count(at, grid->count > 0 ? grid->at + 1 : 0);
+	fmt_count(count, grid->count);
+	snprintf(text, sizeof(text), "row %s of %s", at, count);
+	if (grid->count < grid->table.row_count) {
+		snprintf(part, sizeof(part), " (%s in all)", fmt_count(all, grid->table.row_count));
+		strcat(text, part);
+	}
+	if (grid->traits && grid->sort >= 0) {
+		const int group = grid->traits[grid->sort].group;
+
+		snprintf(part, sizeof(part), ", by %.60s%s%s%s", view__grid_title(grid, group),
+			 group == grid->sort ? "" : " ",
+			 group == grid->sort ? "" : view__grid_title(grid, grid->sort),
+			 grid->reverse ? " reversed" : "");
+		strcat(text, part);
+	}
+	if (grid->filter[0]) {
+		snprintf(part, sizeof(part), ", filter %s", grid->filter);
+		strcat(text, part);
+	}
+	if (hidden > 0) {
+		snprintf(part, sizeof(part), ", %d column%s hidden", hidden,
+			 hidden == 1 ? "" : "s");
+		strcat(text, part);
+	}
+	str_copy(out, size, text);
+}
