@@ -1,5 +1,3 @@
-# The viewer's pictures, on the recording of its tests.
-if(TARGET view_fixture)
-	add_executable(bench_view bench_view.c)
-	target_link_libraries(bench_view PRIVATE viewer view_fixture)
-endif()
+# The viewer in a terminal of its own, driven by bench_viewer.sh.
+add_executable(bench_view bench_view.c)
+target_link_libraries(bench_view PRIVATE viewer util)
