@@ -83,7 +83,7 @@ static int connect_to(struct prof_db *db, const char *name, int flags)
 	db->handle = NULL;
 	code = sqlite3_open_v2(
 		name, &db->handle,
-		SQLITE_OPEN_READONLY | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE | flags, NULL);
+		SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | flags, NULL);
 	if (code != SQLITE_OK)
 		return code;
 	sqlite3_busy_timeout(db->handle, BUSY_MS);
