@@ -80,6 +80,7 @@ struct view_session {
 	char job_path[VIEW_PROMPT_SIZE]; /* where a written table goes */
 	uint32_t queue[VIEW_QUEUE];      /* keys that came meanwhile */
 	int queued;
+	bool typing; /* the job is a key that was typed as text */
 
 	struct view_hit hits[VIEW_HITS]; /* of the last picture */
 	int hit_count;

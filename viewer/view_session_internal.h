@@ -28,6 +28,8 @@ void view__load(struct view_session *session);
 
 /* view_session_keys.c: what a screen does not handle itself. */
 void view__general(struct view_session *session, enum view_request request);
+/* A key that is no text. */
+void view__request_key(struct view_session *session, uint32_t key);
 /* Keys that came while a job was under way. */
 void view__queued(struct view_session *session);
 

@@ -83,6 +83,8 @@ static void view_answered(struct view_session *session, const struct view_job *j
 		view__join(session);
 	else if (job->answer == VIEW_UNHANDLED && job->kind == VIEW_REQUEST_JOB)
 		view__general(session, job->request);
+	else if (job->answer == VIEW_UNHANDLED && job->kind == VIEW_KEY_JOB)
+		view__request_key(session, job->key);
 }
 
 static void view_went(struct view_session *session, const struct view_job *job)

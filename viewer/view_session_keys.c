@@ -230,7 +230,7 @@ static bool view_is_typing(const struct view_session *session)
 	       ops->typing(session->state[session->screen]);
 }
 
-static void view_request_key(struct view_session *session, uint32_t key)
+void view__request_key(struct view_session *session, uint32_t key)
 {
 	const enum view_request request = view_request_of(key);
 	const enum view_screen screen = view_screen_of_key(key);
@@ -252,25 +252,27 @@ static void view_take_key(struct view_session *session, uint32_t key)
 {
 	session->context.message[0] = '\0';
 	session->said_ns = 0;
+	session->typing = false;
 	if (session->prompt != VIEW_NO_PROMPT) {
 		view_prompt_key(session, key);
 	} else if (session->popup.kind != VIEW_NO_POPUP) {
 		view__popup_key(session, key);
 	} else if (view_is_typing(session)) {
 		view__job(session, VIEW_KEY_JOB)->key = key;
+		session->typing = true;
 		view__start(session);
-		if (!view_session_busy(session) && session->job.answer == VIEW_UNHANDLED)
-			view_request_key(session, key);
 	} else {
-		view_request_key(session, key);
+		view__request_key(session, key);
 	}
 }
 
-/* Whoever asks for something else waits no longer for this. */
-static bool view_ends_waiting(uint32_t key)
+/* Whoever asks for something else waits no longer for this; text that is typed asks for nothing. */
+static bool view_ends_waiting(const struct view_session *session, uint32_t key)
 {
 	const enum view_request request = view_request_of(key);
 
+	if (session->typing)
+		return request == VIEW_BACK_REQUEST;
 	return request == VIEW_BACK_REQUEST || request == VIEW_CLOSE_REQUEST ||
 	       request == VIEW_QUIT_REQUEST || request == VIEW_NEXT_SCREEN_REQUEST ||
 	       request == VIEW_PREVIOUS_SCREEN_REQUEST || request == VIEW_HELP_REQUEST ||
@@ -285,7 +287,7 @@ void view_session_key(struct view_session *session, uint32_t key)
 		view_take_key(session, key);
 		return;
 	}
-	if (view_ends_waiting(key))
+	if (view_ends_waiting(session, key))
 		view__cancel(session);
 	if (view_request_of(key) != VIEW_BACK_REQUEST && session->queued < VIEW_QUEUE)
 		session->queue[session->queued++] = key;
