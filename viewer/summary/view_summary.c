@@ -32,6 +32,7 @@ static void view_summary_close(void *state)
 	report_summary_free(&screen->summary);
 	report_sums_free(&screen->sums);
 	view_blocks_fini(&screen->blocks);
+	view__compare_fini(screen);
 	mem_free(screen);
 }
 
@@ -41,6 +42,8 @@ static enum status view_summary_load(void *state, struct view_context *context, 
 	struct view_summary *screen = state;
 	enum status status;
 
+	if (context->target)
+		return view__compare_load(screen, context, news, err);
 	if (news) {
 		const int found = screen->started ? screen->blocks.found : -1;
 		struct report_summary fresh;
@@ -65,18 +68,42 @@ static enum status view_summary_load(void *state, struct view_context *context, 
 static void view_summary_draw(const void *state, const struct view_context *context,
 			      struct view_pane *pane)
 {
-	(void)context;
-	view_blocks_draw(&((const struct view_summary *)state)->blocks, pane);
+	const struct view_summary *screen = state;
+
+	if (context->target)
+		view__compare_draw(screen, context, pane);
+	else
+		view_blocks_draw(&screen->blocks, pane);
+}
+
+static bool view_summary_place(const void *state, const struct view_context *context,
+			       struct view_place *out)
+{
+	const struct view_summary *screen = state;
+	const int link = view_blocks_linked(&screen->blocks);
+
+	view_place_clear(out);
+	if (context->target)
+		return view__compare_place(screen, out);
+	if (link)
+		*out = screen->links[link - 1];
+	return link != 0;
 }
 
 static enum view_answer view_summary_request(void *state, struct view_context *context,
 					     enum view_request request)
 {
 	struct view_summary *screen = state;
+	struct view_place place;
 
 	if (request != VIEW_ENTER_REQUEST)
-		return view_blocks_request(&screen->blocks, context->body.height, request);
-	if (view_blocks_linked(&screen->blocks))
+		return context->target
+			       ? view_grid_request(&screen->grid,
+						   view__compare_height(context->body.height),
+						   request)
+			       : view_blocks_request(&screen->blocks, context->body.height,
+						     request);
+	if (view_summary_place(screen, context, &place))
 		return VIEW_JOIN;
 	snprintf(context->message, sizeof(context->message),
 		 "j and k lead to lines that can be opened");
@@ -86,21 +113,36 @@ static enum view_answer view_summary_request(void *state, struct view_context *c
 static bool view_summary_search(void *state, struct view_context *context, const char *text,
 				bool forward)
 {
-	return view_blocks_search(&((struct view_summary *)state)->blocks, context->body.height,
-				  text, forward);
+	struct view_summary *screen = state;
+
+	if (context->target)
+		return view_grid_search(&screen->grid, view__compare_height(context->body.height),
+					text, forward);
+	return view_blocks_search(&screen->blocks, context->body.height, text, forward);
+}
+
+static void view_summary_filter(void *state, const char *text)
+{
+	view_grid_filter(&((struct view_summary *)state)->grid, text);
 }
 
 static void view_summary_status(const void *state, const struct view_context *context, char *out,
 				size_t size)
 {
-	view_blocks_status(&((const struct view_summary *)state)->blocks, context->body.height, out,
-			   size);
+	const struct view_summary *screen = state;
+
+	if (context->target)
+		view_grid_status(&screen->grid, out, size);
+	else
+		view_blocks_status(&screen->blocks, context->body.height, out, size);
 }
 
 static int view_summary_height(const void *state, const struct view_context *context)
 {
-	(void)context;
-	return ((const struct view_summary *)state)->blocks.height;
+	const struct view_summary *screen = state;
+
+	return context->target ? (int)screen->grid.count + 1 + VIEW_COMPARE_HEAD
+			       : screen->blocks.height;
 }
 
 /* What the screen says, a line per row. */
@@ -113,7 +155,8 @@ static enum status view_summary_table(void *state, struct view_context *context,
 	enum status status;
 	int64_t rows = 0, row = 0;
 
-	(void)context;
+	if (context->target)
+		return view_grid_table(&((struct view_summary *)state)->grid, out, err);
 	for (int b = 0; b < blocks->count; b++)
 		rows += (int64_t)blocks->block[b].count;
 	status = view_table_new(out, "summary", columns, ARRAY_LEN(columns), rows, err);
@@ -130,18 +173,6 @@ static enum status view_summary_table(void *state, struct view_context *context,
 				status = view_table_text(out, row, 2, line->value, err);
 		}
 	return status;
-}
-
-static bool view_summary_place(const void *state, const struct view_context *context,
-			       struct view_place *out)
-{
-	const struct view_summary *screen = state;
-	const int link = view_blocks_linked(&screen->blocks);
-
-	(void)context;
-	if (link)
-		*out = screen->links[link - 1];
-	return link != 0;
 }
 
 static void view_summary_query(const void *state, const struct view_context *context,
@@ -170,6 +201,7 @@ const struct view_screen_ops view_summary_ops = {
 	.draw = view_summary_draw,
 	.request = view_summary_request,
 	.search = view_summary_search,
+	.filter = view_summary_filter,
 	.status = view_summary_status,
 	.height = view_summary_height,
 	.table = view_summary_table,

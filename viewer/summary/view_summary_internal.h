@@ -6,9 +6,11 @@
 
 #include <stdio.h>
 
+#include "reports/diff/report_diff.h"
 #include "reports/monitor/report_announce.h"
 #include "reports/summary/report_summary.h"
 #include "viewer/draw/view_blocks.h"
+#include "viewer/draw/view_grid.h"
 
 #define VIEW_SUMMARY_LINKS 64
 #define VIEW_LATEST        6 /* tensors whose last statistics are shown */
@@ -41,6 +43,11 @@ struct view_summary {
 	bool started; /* has been loaded */
 	struct view_place links[VIEW_SUMMARY_LINKS];
 	int link_count;
+
+	/* Beside another report. */
+	struct report_diff diff;
+	struct view_grid grid;
+	bool all_compared; /* tensors by step, too */
 };
 
 /* view_summary_blocks.c */
@@ -52,5 +59,15 @@ struct view_place *view__summary_link(struct view_summary *screen);
 enum status view__summary_now(struct view_summary *screen, struct view_context *context,
 			      struct err *err);
 void view__summary_live(struct view_summary *screen);
+
+/* view_summary_compare.c: two reports. */
+#define VIEW_COMPARE_HEAD 2 /* rows above the table */
+enum status view__compare_load(struct view_summary *screen, struct view_context *context, bool news,
+			       struct err *err);
+void view__compare_fini(struct view_summary *screen);
+void view__compare_draw(const struct view_summary *screen, const struct view_context *context,
+			struct view_pane *pane);
+int view__compare_height(int height); /* of the table in a body of @height */
+bool view__compare_place(const struct view_summary *screen, struct view_place *out);
 
 #endif /* VIEW_SUMMARY_INTERNAL_H */

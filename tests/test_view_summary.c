@@ -1,0 +1,132 @@
+/*
+ * The Summary: what it says is what SQL says, alone, beside another report, and of a run that goes
+ * on.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/support.h"
+#include "support/view_fixture.h"
+#include "support/view_rig.h"
+
+static void test_numbers_are_those_of_sql(void **state)
+{
+	struct view_rig *rig = *state;
+	char part[64];
+
+	snprintf(part, sizeof(part), "pipeline runs   %lld",
+		 (long long)view_rig_sql_int(
+			 rig, "SELECT count(*) FROM bubbles WHERE clock = 'device'"));
+	assert_shows(rig, part);
+	snprintf(part, sizeof(part), "%.1f%% theory %.1f%%",
+		 100 * view_rig_sql_real(rig, "SELECT avg(idle_fraction) FROM bubbles "
+					      "WHERE clock = 'device'"),
+		 100 * view_rig_sql_real(rig, "SELECT avg(theory_idle_fraction) FROM bubbles "
+					      "WHERE clock = 'device'"));
+	assert_shows(rig, part);
+}
+
+static void test_the_slowest_stage_is_named(void **state)
+{
+	struct view_rig *rig = *state;
+	char part[64];
+
+	snprintf(part, sizeof(part), "stage %lld on IPU %lld, the slowest",
+		 (long long)view_rig_sql_int(rig, "SELECT stage FROM stage_timings WHERE clock = "
+						  "'device' GROUP BY stage ORDER BY sum(dur_ns) "
+						  "DESC LIMIT 1"),
+		 (long long)view_rig_sql_int(rig, "SELECT ipu FROM stage_timings WHERE clock = "
+						  "'device' GROUP BY stage ORDER BY sum(dur_ns) "
+						  "DESC LIMIT 1"));
+	view_rig_size(rig, 200, 60);
+	assert_shows(rig, part);
+}
+
+/* A line that leads somewhere can be reached from above and below, and says what it is. */
+static void test_the_cursor_stops_at_what_leads_on(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_screen_ops *ops = view_screen(VIEW_SUMMARY);
+	void *screen = rig->session.state[VIEW_SUMMARY];
+	struct view_place place;
+	bool stage = false;
+
+	assert_false(ops->place(screen, &rig->session.context, &place));
+	for (int i = 0; i < 40 && !stage; i++) {
+		view_rig_press(rig, "j");
+		view_place_clear(&place);
+		stage = ops->place(screen, &rig->session.context, &place) &&
+			place.stage != VIEW_NOWHERE;
+	}
+	assert_true(stage);
+	assert_int_equal(place.stage, 0);
+	assert_string_equal(place.clock, "device");
+	for (int i = 0; i < 40; i++)
+		view_rig_press(rig, "k");
+	assert_shows(rig, "model");
+}
+
+static void test_two_runs_show_what_differs(void **state)
+{
+	struct view_rig *rig = *state;
+	char other[SUPPORT_PATH_SIZE + 16];
+	struct view_rig two;
+
+	snprintf(other, sizeof(other), "%s/other.db", rig->folder);
+	assert_true(view_fixture_write(other, 12));
+	view_rig_open(&two, rig->path, other, 100, 40);
+	assert_shows(&two, "Source run.db");
+	assert_shows(&two, "Target other.db");
+	view_rig_press(&two, "D");
+	assert_shows(&two, "only what differs");
+	view_rig_press(&two, "/runs\r");
+	assert_shows(&two, "runs");
+	view_rig_close(&two);
+}
+
+static void test_the_same_run_twice_differs_in_nothing(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_rig two;
+
+	view_rig_open(&two, rig->path, rig->path, 80, 24);
+	assert_shows(&two, "no number differs");
+	view_rig_press(&two, "D");
+	assert_int_equal(two.session.trouble.status, ST_OK);
+	assert_shows(&two, "section");
+	view_rig_close(&two);
+}
+
+/* At any size, alone and compared, nothing is drawn outside and nothing fails. */
+static void test_every_size_is_drawn(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_rig two;
+
+	view_rig_open(&two, rig->path, rig->path, 80, 24);
+	for (int width = 40; width <= 260; width += 37)
+		for (int height = 10; height <= 60; height += 11) {
+			view_rig_size(rig, width, height);
+			view_rig_size(&two, width, height);
+			assert_int_equal(rig->session.trouble.status, ST_OK);
+			assert_int_equal(two.session.trouble.status, ST_OK);
+		}
+	view_rig_close(&two);
+}
+
+#define SUMMARY_TEST(test) cmocka_unit_test_setup_teardown(test, view_rig_setup, view_rig_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SUMMARY_TEST(test_numbers_are_those_of_sql),
+		SUMMARY_TEST(test_the_slowest_stage_is_named),
+		SUMMARY_TEST(test_the_cursor_stops_at_what_leads_on),
+		SUMMARY_TEST(test_two_runs_show_what_differs),
+		SUMMARY_TEST(test_the_same_run_twice_differs_in_nothing),
+		SUMMARY_TEST(test_every_size_is_drawn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,318 @@
+/*
+ * The Summary of two runs: what `ipu-report diff` compares, as a table, and where their numbers
+ * part first.
+ *
+ * The rows of tensors and metrics are read once each, so they are compared only where there are few
+ * enough to be read while one waits; spans are left to the timelines.
+ *
+ * Threading: see view_screen.h. Ownership: the state owns its comparison and its grid.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "reports/table/report_render.h"
+#include "viewer/draw/view_table.h"
+#include "viewer/summary/view_summary_internal.h"
+
+#define ROWS_READ INT64_C(2000000) /* of both runs: 2 to 4 s */
+#define CELL_SIZE 128
+
+static const char quick_sections[] = "settings,totals,bubbles,stages,time_split,layers,operations,"
+				     "memory,liveness,metrics,health";
+static const char all_sections[] = "settings,totals,bubbles,stages,time_split,layers,operations,"
+				   "memory,liveness,metrics,health,tensors";
+
+enum {
+	COLUMN_SECTION,
+	COLUMN_WHAT,
+	COLUMN_KEY,
+	COLUMN_NAME,
+	COLUMN_SOURCE,
+	COLUMN_TARGET,
+	COLUMN_DIFF,
+	COLUMN_FRACTION,
+	COLUMN_SOURCE_VALUE,
+	COLUMN_TARGET_VALUE,
+	COLUMN_MEASURED,
+	COLUMNS
+};
+
+static const struct report_column columns[COLUMNS] = {
+	[COLUMN_SECTION] = {"section", REPORT_TEXT},
+	[COLUMN_WHAT] = {"what", REPORT_TEXT},
+	[COLUMN_KEY] = {"key", REPORT_TEXT},
+	[COLUMN_NAME] = {"name", REPORT_TEXT},
+	[COLUMN_SOURCE] = {"source_text", REPORT_TEXT},
+	[COLUMN_TARGET] = {"target_text", REPORT_TEXT},
+	[COLUMN_DIFF] = {"diff_text", REPORT_TEXT},
+	[COLUMN_FRACTION] = {"diff_fraction", REPORT_FRACTION},
+	[COLUMN_SOURCE_VALUE] = {"source", REPORT_REAL},
+	[COLUMN_TARGET_VALUE] = {"target", REPORT_REAL},
+	[COLUMN_MEASURED] = {"measured", REPORT_BOOL},
+};
+
+static const struct view_grid_column shown[] = {
+	{"section", NULL, 0, 6, 5, false},
+	{"what", NULL, 0, 24, 9, false},
+	{"key", NULL, 0, 0, 0, false},
+	{"name", NULL, 0, 0, 0, false},
+	{"source_text", "Source", 0, 8, 7, false},
+	{"target_text", "Target", 0, 8, 7, false},
+	{"diff_text", "Diff", 0, 8, 6, false},
+	{"diff_fraction", "of larger", 0, 8, 6, false},
+	{"source", NULL, 0, 0, 0, false},
+	{"target", NULL, 0, 0, 0, false},
+	{"measured", NULL, 0, 0, 0, false},
+};
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static const char *view_value_text(const struct report_diff_value *value,
+				   enum report_quantity quantity, char out[CELL_SIZE])
+{
+	const struct report_cell cell = {.type = value->text ? PROF_TEXT : PROF_REAL,
+					 .real = value->number,
+					 .text = value->text};
+
+	if (!value->known)
+		return NULL;
+	return report_cell_text(&cell, quantity, out, CELL_SIZE);
+}
+
+/* The difference with its sign: what went up says so without colour. */
+static const char *view_diff_text(const struct report_diff_row *row, char out[CELL_SIZE])
+{
+	const double amount = report_diff_amount(row);
+	const struct report_cell cell = {.type = PROF_REAL, .real = fabs(amount)};
+	char text[CELL_SIZE - 1];
+
+	if (isnan(amount))
+		return report_diff_same(row) ? "same" : "differs";
+	snprintf(out, CELL_SIZE, "%s%s",
+		 amount > 0   ? "+"
+		 : amount < 0 ? "-"
+			      : "",
+		 report_cell_text(&cell, row->quantity, text, sizeof(text)));
+	return out;
+}
+
+/* Key and name in one; a setting's name says nothing. */
+static const char *view_row_what(const struct report_diff_row *row, char *out, size_t size)
+{
+	const bool setting = strcmp(row->section, "settings") == 0;
+
+	snprintf(out, size, "%s%s%s", row->key, setting ? "" : " ", setting ? "" : row->name);
+	return out;
+}
+
+static enum status view_row_fill(struct report_table *table, int64_t at,
+				 const struct report_diff_row *row, struct err *err)
+{
+	char source[CELL_SIZE], target[CELL_SIZE], diff[CELL_SIZE], what[2 * CELL_SIZE];
+	const struct {
+		int column;
+		const char *text;
+	} texts[] = {{COLUMN_SECTION, row->section},
+		     {COLUMN_WHAT, view_row_what(row, what, sizeof(what))},
+		     {COLUMN_KEY, row->key},
+		     {COLUMN_NAME, row->name},
+		     {COLUMN_SOURCE, view_value_text(&row->source, row->quantity, source)},
+		     {COLUMN_TARGET, view_value_text(&row->target, row->quantity, target)},
+		     {COLUMN_DIFF, view_diff_text(row, diff)}};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(texts) && status == ST_OK; i++)
+		status = view_table_text(table, at, texts[i].column, texts[i].text, err);
+	view_table_real(table, at, COLUMN_FRACTION, report_diff_fraction(row));
+	if (row->source.known && !row->source.text)
+		view_table_real(table, at, COLUMN_SOURCE_VALUE, row->source.number);
+	if (row->target.known && !row->target.text)
+		view_table_real(table, at, COLUMN_TARGET_VALUE, row->target.number);
+	view_table_int(table, at, COLUMN_MEASURED, row->measured);
+	return status;
+}
+
+/* Settings that are the same say least: they come last. */
+static bool view_row_is_last(const struct report_diff_row *row)
+{
+	return strcmp(row->section, "settings") == 0 && report_diff_same(row);
+}
+
+static enum status view_rows_fill(struct report_table *out, const struct report_diff *diff,
+				  bool differ, struct err *err)
+{
+	int64_t rows = 0, at = 0;
+	enum status status;
+
+	for (size_t i = 0; i < diff->count; i++)
+		rows += !differ || !report_diff_same(&diff->rows[i]);
+	status = view_table_new(out, "compare", columns, COLUMNS, rows, err);
+	if (status != ST_OK)
+		return status;
+	for (int last = 0; last < 2; last++)
+		for (size_t i = 0; i < diff->count && status == ST_OK; i++) {
+			const struct report_diff_row *row = &diff->rows[i];
+
+			if (view_row_is_last(row) == (last == 1) &&
+			    (!differ || !report_diff_same(row)))
+				status = view_row_fill(out, at++, row, err);
+		}
+	return status;
+}
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+static int64_t view_rows_of(struct prof_db *db)
+{
+	static const char sql[] = "SELECT ifnull((SELECT max(row_id) FROM tensor_stat_rows), 0) + "
+				  "ifnull((SELECT max(row_id) FROM metric_rows), 0)";
+	struct prof_query *query;
+	int64_t rows = INT64_MAX / 4;
+	bool row = false;
+
+	if (prof_query_open(&query, db, sql, NULL) == ST_OK &&
+	    prof_query_step(query, &row, NULL) == ST_OK && row)
+		rows = prof_column_int(query, 0);
+	prof_query_close(query);
+	return rows;
+}
+
+static enum status view_compare_read(struct view_summary *screen, struct view_context *context,
+				     struct err *err)
+{
+	struct prof_db *source = context->source->db, *target = context->target->db;
+	struct report_diff fresh = {0};
+	enum status status;
+
+	screen->all_compared = view_rows_of(source) + view_rows_of(target) <= ROWS_READ;
+	status = report_diff_get(&fresh, source, target,
+				 screen->all_compared ? all_sections : quick_sections, err);
+	if (status != ST_OK) {
+		report_diff_free(&fresh);
+		return status;
+	}
+	report_diff_free(&screen->diff);
+	screen->diff = fresh;
+	return ST_OK;
+}
+
+enum status view__compare_load(struct view_summary *screen, struct view_context *context, bool news,
+			       struct err *err)
+{
+	struct report_table table = {0};
+	enum status status = ST_OK;
+
+	if (news)
+		status = view_compare_read(screen, context, err);
+	if (news && status == ST_OK)
+		status = view_rows_fill(&table, &screen->diff, context->differ, err);
+	if (news && status == ST_OK)
+		status = view_grid_set(&screen->grid, &table, shown, ARRAY_LEN(shown),
+				       "section,what", err);
+	report_table_free(&table);
+	if (status != ST_OK)
+		return status;
+	view_grid_layout(&screen->grid, context->body.width,
+			 view__compare_height(context->body.height));
+	return ST_OK;
+}
+
+void view__compare_fini(struct view_summary *screen)
+{
+	report_diff_free(&screen->diff);
+	view_grid_fini(&screen->grid);
+}
+
+/* --- drawing ---------------------------------------------------------------------------------- */
+
+int view__compare_height(int height)
+{
+	return height > VIEW_COMPARE_HEAD ? height - VIEW_COMPARE_HEAD : height;
+}
+
+/* ", step 4", or nothing where it is not known. */
+static int view_draw_number(struct view_pane *pane, int x, int y, const char *name, int64_t value)
+{
+	return value == INT64_MIN ? 0
+				  : view_textf(pane, x, y, VIEW_WARN, ", %s %" PRId64, name, value);
+}
+
+static void view_draw_parting(const struct report_diff_part *part, struct view_pane *pane, int y)
+{
+	char source[FMT_SIZE], target[FMT_SIZE];
+	int x = 1;
+
+	x += view_textf(pane, x, y, VIEW_WARN, "the numbers part first at %s", part->key);
+	x += view_draw_number(pane, x, y, "update", part->weight_update);
+	x += view_draw_number(pane, x, y, "step", part->step);
+	x += view_draw_number(pane, x, y, "micro-batch", part->microbatch);
+	view_textf(pane, x, y, VIEW_WARN, ": %s %s > %s", part->column ? part->column : "value",
+		   fmt_real(source, part->source), fmt_real(target, part->target));
+}
+
+/* Where the numbers of the two part first, or why that is not known. */
+static void view_draw_part(const struct view_summary *screen, struct view_pane *pane, int y)
+{
+	if (!screen->all_compared)
+		view_text(pane, 1, y, VIEW_DIM,
+			  "tensors by step are too many to be read at once: ipu-report diff does");
+	else if (screen->diff.part.known)
+		view_draw_parting(&screen->diff.part, pane, y);
+	else if (screen->diff.compared > 0)
+		view_textf(pane, 1, y, VIEW_GOOD,
+			   "%" PRId64 " rows of tensors and metrics: no number differs",
+			   screen->diff.compared);
+}
+
+void view__compare_draw(const struct view_summary *screen, const struct view_context *context,
+			struct view_pane *pane)
+{
+	struct view_rect rect = pane->rect;
+	struct view_pane rows;
+
+	if (rect.height > VIEW_COMPARE_HEAD) {
+		int x = view_text(pane, 1, 0, VIEW_DIM, "Source ");
+
+		x += view_text(pane, 1 + x, 0, VIEW_BOLD, context->source->name);
+		x += view_text(pane, 1 + x, 0, VIEW_DIM, "  Target ");
+		view_text(pane, 1 + x, 0, VIEW_BOLD, context->target->name);
+		view_draw_part(screen, pane, 1);
+		rect.y += VIEW_COMPARE_HEAD;
+		rect.height -= VIEW_COMPARE_HEAD;
+	}
+	rows = view_pane_at(pane->canvas, rect);
+	view_grid_draw(&screen->grid, &rows, !context->whole);
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+static const char *view_text_of(const struct view_grid *grid, const char *column)
+{
+	const struct report_cell *cell = view_grid_cell(grid, column);
+
+	return cell && cell->type == PROF_TEXT && cell->text ? cell->text : "";
+}
+
+bool view__compare_place(const struct view_summary *screen, struct view_place *out)
+{
+	const char *section = view_text_of(&screen->grid, "section");
+	const char *key = view_text_of(&screen->grid, "key");
+	static const struct {
+		const char *section;
+		size_t offset; /* of the place's text that the section's keys are */
+	} names[] = {{"layers", offsetof(struct view_place, layer)},
+		     {"operations", offsetof(struct view_place, operation)},
+		     {"tensors", offsetof(struct view_place, key)},
+		     {"metrics", offsetof(struct view_place, metric)},
+		     {"health", offsetof(struct view_place, rule)}};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(section, names[i].section) == 0 && key[0]) {
+			view_place_text((char *)out + names[i].offset, key);
+			return true;
+		}
+	return false;
+}
