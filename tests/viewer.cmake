@@ -25,6 +25,11 @@ ipuscope_add_test(NAME test_view_summary SOURCES test_view_summary.c LIBS view_r
 ipuscope_add_test(NAME test_view_session SOURCES test_view_session.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_grid SOURCES test_view_grid.c LIBS viewer LABELS unit viewer)
 
+ipuscope_add_test(NAME test_view_liveness SOURCES test_view_liveness.c support/view_fixture_liveness.c
+	LIBS view_rig LABELS unit viewer)
+ipuscope_add_test(NAME test_view_insights SOURCES test_view_insights.c report_sample.c
+	LIBS view_rig LABELS unit viewer)
+
 # Scripts: the built programs, and the recording that view_make writes.
 foreach(script IN ITEMS view_batch view_tmux)
 	ipuscope_add_script(NAME ${script} LABELS golden viewer)

@@ -128,8 +128,8 @@ enum {
 	X(NEXT_GAP, VIEW_ON_TIMELINE, "Timeline", '}', 0, 0, "gap",                                \
 	  "The next idle time of the lane that shows at this zoom")                                \
 	X(PREVIOUS_GAP, VIEW_ON_TIMELINE, "Timeline", '{', 0, 0, "", "The idle time before")       \
-	X(LONGEST_GAP, VIEW_ON_TIMELINE, "Timeline", 'w', 0, 0, "worst gap",                       \
-	  "The longest idle time of the lane in the window")                                       \
+	X(LONGEST_GAP, VIEW_ON_TIMELINE | VIEW_ON_LIVENESS, "Timeline", 'w', 0, 0, "worst",        \
+	  "The longest idle time in the window; memory: the peak")                                 \
 	X(LONGEST_CHILD, VIEW_ON_TIMELINE, "Timeline", 'L', 0, 0, "longest child",                 \
 	  "The longest span inside the selected one")                                              \
 	X(PARENT, VIEW_ON_TIMELINE | VIEW_ON_PROGRAMS, "Timeline", 'u', 0, 0, "",                  \

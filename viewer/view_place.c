@@ -46,8 +46,8 @@ static const struct view_place_rule {
 		  "ORDER BY phase IS NOT :phase, cycles DESC LIMIT 1"},
 	{"layer", "SELECT queue, key FROM tensors WHERE layer = :layer "
 		  "ORDER BY kind IS NOT 'gradient', key LIMIT 1"},
-	{"program_step",
-	 "SELECT program_id FROM liveness WHERE program_step = :program_step LIMIT 1"},
+	{"program_step", "SELECT program_id FROM liveness WHERE program_step = :program_step "
+			 "ORDER BY ipu IS NOT :ipu LIMIT 1"},
 };
 
 static const struct view_place_field view_place_table[] = {
@@ -100,6 +100,45 @@ void view_place_take(struct view_place *place, const struct prof_query *query, i
 		view_place_text(view_place_chars(place, field), prof_column_text(query, column));
 	else
 		*view_place_number(place, field) = prof_column_int(query, column);
+}
+
+/* Where the next " name=" begins, or the end. */
+static const char *view_place_pair_end(const char *text)
+{
+	for (const char *at = strchr(text, ' '); at; at = strchr(at + 1, ' ')) {
+		const size_t name = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_");
+
+		if (name > 0 && at[1 + name] == '=')
+			return at;
+	}
+	return text + strlen(text);
+}
+
+static void view_place_pair(struct view_place *place, const char *name, const char *value)
+{
+	const struct view_place_field *field = view_place_field(name);
+	long long number;
+
+	if (!field || view_place_knows(place, field))
+		return;
+	if (field->text)
+		view_place_text(view_place_chars(place, field), value);
+	else if (str_to_int(value, &number))
+		*view_place_number(place, field) = number;
+}
+
+void view_place_keys(struct view_place *place, const char *keys)
+{
+	char name[VIEW_PLACE_NAME], value[VIEW_PLACE_NAME];
+	const char *equal, *end;
+
+	while (keys && (equal = strchr(keys, '=')) != NULL) {
+		end = view_place_pair_end(equal);
+		snprintf(name, sizeof(name), "%.*s", (int)(equal - keys), keys);
+		snprintf(value, sizeof(value), "%.*s", (int)(end - equal - 1), equal + 1);
+		view_place_pair(place, name, value);
+		keys = *end ? end + 1 : NULL;
+	}
 }
 
 /* Every parameter of the statement is called like a field. */

@@ -86,6 +86,10 @@ bool view_place_knows(const struct view_place *place, const struct view_place_fi
  */
 void view_place_take(struct view_place *place, const struct prof_query *query, int column);
 
+/* "clock=device stage=1": into the fields of these names, of what is not known yet; other names
+ * lead nowhere. A value goes on until the next name, so it may have blanks. */
+void view_place_keys(struct view_place *place, const char *keys);
+
 /* Look up what follows from what is known; what is known stays. Bounded: ranges and indexes only.
  */
 enum status view_place_complete(struct view_place *place, struct prof_db *db, struct err *err);

@@ -103,6 +103,8 @@ struct view_screen_ops {
 /* X(screen, ops): in the order of the title line. */
 #define VIEW_SCREEN_MAP(X)                                                                         \
 	X(SUMMARY, summary)                                                                        \
+	X(INSIGHTS, insights)                                                                      \
+	X(LIVENESS, liveness)                                                                      \
 	X(TIMELINE, timeline)                                                                      \
 	X(TENSORS, tensors)                                                                        \
 	X(HELP_SCREEN, help)

@@ -161,13 +161,15 @@ static bool view_poll(struct view_session *session, uint64_t now_ns)
 bool view_session_tick(struct view_session *session, uint64_t now_ns)
 {
 	const enum view_screen screen = session->screen;
+	const bool waited = view_session_busy(session);
 	uint64_t wait;
 	bool draw;
 
 	view__settle(session, 0);
 	if (view_session_busy(session))
 		return true; /* the clock of what takes long */
-	draw = view_fade(session, now_ns);
+	/* What was waited for is there now. */
+	draw = view_fade(session, now_ns) || waited;
 	if (session->paused)
 		return draw;
 	draw = view_poll(session, now_ns) || draw;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/str.h"
 #include "viewer/view_layout.h"
 
 #define TWO_FROM   98
@@ -85,6 +86,48 @@ void view_blocks_text(struct view_blocks *blocks, enum view_style style, const c
 	view_blocks_add(blocks, (struct view_line){.kind = VIEW_LINE_TEXT, .style = style}, format,
 			args);
 	va_end(args);
+}
+
+/* Bytes of @text, up to its end or a new line, that fill at most @width columns: whole words where
+ * one fits at all. */
+static size_t view_fold_length(const char *text, int width)
+{
+	size_t length = 0, word = 0;
+	int columns = 0;
+
+	while (text[length] && text[length] != '\n') {
+		size_t bytes = str_utf8(text + length);
+
+		bytes = bytes ? bytes : 1;
+		if (columns == width && text[length] != ' ')
+			return word ? word : length;
+		if (columns == width)
+			return length;
+		if (text[length] == ' ' && length > 0 && text[length - 1] != ' ')
+			word = length;
+		length += bytes;
+		columns++;
+	}
+	return length;
+}
+
+void view_blocks_fold(struct view_blocks *blocks, const char *named, enum view_style style,
+		      int width, const char *text)
+{
+	const char *name = named;
+
+	width = width > 8 ? width : 8;
+	while (*text) {
+		const size_t length = view_fold_length(text, width);
+
+		if (named)
+			view_blocks_fact(blocks, name, style, "%.*s", (int)length, text);
+		else
+			view_blocks_text(blocks, style, "%.*s", (int)length, text);
+		name = "";
+		text += length;
+		text += *text == ' ' || *text == '\n';
+	}
 }
 
 void view_blocks_bar(struct view_blocks *blocks, const char *name, enum view_style style,

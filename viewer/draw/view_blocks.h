@@ -50,6 +50,10 @@ void view_blocks_fact(struct view_blocks *blocks, const char *name, enum view_st
 		      const char *format, ...) __attribute__((format(printf, 4, 5)));
 void view_blocks_text(struct view_blocks *blocks, enum view_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The words of @text in lines of at most @width columns (lines of its own stay apart); where
+ * @named, the first has it as its name and the others none. */
+void view_blocks_fold(struct view_blocks *blocks, const char *named, enum view_style style,
+		      int width, const char *text);
 void view_blocks_bar(struct view_blocks *blocks, const char *name, enum view_style style,
 		     double part, double mark, const char *format, ...)
 	__attribute__((format(printf, 6, 7)));

@@ -166,10 +166,25 @@ static bool grid_moves(struct view_grid *grid, int height, enum view_request req
 	return true;
 }
 
+/* Without rows there is nothing to move or to order; the keys are the grid's all the same. */
+static enum view_answer grid_nothing(enum view_request request)
+{
+	static const enum view_request own[] = {
+		VIEW_UP_REQUEST,        VIEW_DOWN_REQUEST,    VIEW_PAGE_UP_REQUEST,
+		VIEW_PAGE_DOWN_REQUEST, VIEW_HOME_REQUEST,    VIEW_END_REQUEST,
+		VIEW_LEFT_REQUEST,      VIEW_RIGHT_REQUEST,   VIEW_SORT_NEXT_REQUEST,
+		VIEW_SORT_BACK_REQUEST, VIEW_REVERSE_REQUEST, VIEW_COLUMNS_REQUEST};
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (own[i] == request)
+			return VIEW_DRAW;
+	return VIEW_UNHANDLED;
+}
+
 enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request)
 {
 	if (!grid->traits)
-		return VIEW_UNHANDLED;
+		return grid_nothing(request);
 	if (grid_moves(grid, height, request))
 		return VIEW_DRAW;
 	switch (request) {

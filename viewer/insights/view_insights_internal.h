@@ -1,0 +1,67 @@
+/*
+ * The state of the screen Insights, shared by the files that find them, list them and tell them.
+ *
+ * Invariant after a load: the grid's rows are of the insights found, as far as the choices let them
+ * through; the details tell the one under the cursor.
+ */
+#ifndef VIEW_INSIGHTS_INTERNAL_H
+#define VIEW_INSIGHTS_INTERNAL_H
+
+#include "reports/insights/report_insights.h"
+#include "viewer/draw/view_blocks.h"
+#include "viewer/draw/view_grid.h"
+#include "viewer/view_layout.h"
+#include "viewer/view_screen.h"
+
+enum view_insights_show {
+	VIEW_INSIGHTS_BOTH, /* the list and what the selected one says */
+	VIEW_INSIGHTS_TOLD,
+	VIEW_INSIGHTS_LIST,
+	VIEW_INSIGHTS_SHOWS
+};
+
+#define VIEW_ALL_SEVERITIES REPORT_INSIGHT_SEVERITIES
+
+/* The screen within its body; what has no room, or is not wanted, is empty. */
+struct view_insights_layout {
+	struct view_rect list, rule, told;
+	bool beside; /* `rule` is a column */
+};
+
+struct view_insights {
+	struct report_insights found[2]; /* in the Source and, comparing, in the Target */
+	struct view_grid grid;
+	struct view_blocks told;
+	struct view_insights_layout areas;
+	enum view_insights_show show;
+	unsigned severity; /* shown alone, or VIEW_ALL_SEVERITIES */
+	int64_t ipu;       /* shown alone, or VIEW_NOWHERE */
+	bool chosen;       /* the choices are others than those of the list */
+	bool compared;
+	const struct report_insight *selected[2]; /* NULL: not in that report */
+};
+
+/* view_insights_layout.c */
+struct view_insights_layout view_insights_areas(struct view_rect body, int rows,
+						enum view_insights_show show);
+
+/* view_insights_list.c */
+enum status view__insights_find(struct view_insights *screen, struct view_context *context,
+				struct err *err);
+/* The list, of what the choices let through. */
+enum status view__insights_list(struct view_insights *screen, const struct view_context *context,
+				struct err *err);
+/* What the cursor is on, in both reports. */
+void view__insights_select(struct view_insights *screen);
+int64_t view__insight_ipu(const struct report_insight *insight); /* VIEW_NOWHERE: of none */
+/* The IPU after @ipu that an insight is about; VIEW_NOWHERE after the last. */
+int64_t view__insights_next_ipu(const struct view_insights *screen, int64_t ipu);
+/* Where @insight points. */
+void view__insight_place(const struct report_insight *insight, struct view_place *out);
+
+/* view_insights_told.c: what the selected insight says (@whole: what all of them say), in lines of
+ * at most @width columns. */
+enum status view__insights_tell(struct view_insights *screen, int width, int height, bool whole,
+				struct err *err);
+
+#endif /* VIEW_INSIGHTS_INTERNAL_H */

@@ -1,0 +1,168 @@
+/*
+ * The state of the screen Liveness, shared by the files that read it, move in it and draw it.
+ *
+ * The live bytes of every program step are read once, when the recording has changed, and are then
+ * looked up: a step of another window costs no query. The variables below the chart are asked for
+ * by step.
+ *
+ * Invariant after a load: bands, overview, the facts of the step and the grid are those of the
+ * cursor, the window and the body's size.
+ */
+#ifndef VIEW_LIVENESS_INTERNAL_H
+#define VIEW_LIVENESS_INTERNAL_H
+
+#include "common/arena.h"
+#include "common/str.h"
+#include "viewer/draw/view_chart.h"
+#include "viewer/draw/view_grid.h"
+#include "viewer/draw/view_time.h"
+#include "viewer/view_screen.h"
+
+#define VIEW_LIVE_STEPS 500000 /* read of a report; what is beyond is said to be missing */
+#define VIEW_LIVE_ROWS  5000   /* of the table */
+#define VIEW_LIVE_MARKS 4      /* steps selected beside the cursor's */
+#define VIEW_LIVE_ALL   (-1)   /* no IPU of its own */
+
+struct view_live_step {
+	int64_t ipu, step, program_id, always, rest; /* bytes */
+};
+
+/* The steps of one IPU, by step. */
+struct view_live_curve {
+	int64_t ipu;
+	const struct view_live_step *steps;
+	size_t count;
+	size_t peak[2];   /* the first step with the most bytes: of the not always live, of all */
+	int64_t capacity; /* bytes of its tiles; VIEW_NOWHERE: not recorded */
+};
+
+struct view_live_report {
+	struct view_live_step *steps;
+	size_t count, capacity;
+	struct view_live_curve *curves; /* by IPU */
+	size_t curve_count, curve_capacity;
+	int64_t rows, variables; /* in the database when it was read */
+	bool cut;                /* there are more steps */
+};
+
+enum view_live_show {
+	VIEW_LIVE_VARIABLES, /* chart and variables */
+	VIEW_LIVE_LAYERS,    /* chart and sums of layers */
+	VIEW_LIVE_CHART,
+	VIEW_LIVE_SHOWS
+};
+
+enum view_live_group {
+	VIEW_LIVE_BOTH,
+	VIEW_LIVE_NOT_ALWAYS,
+	VIEW_LIVE_ALWAYS,
+	VIEW_LIVE_GROUPS
+};
+
+/* The screen within its body; what has no room, or is not wanted, is empty. */
+struct view_liveness_layout {
+	struct view_rect legend;   /* what the colours mean, and the peak */
+	struct view_rect overview; /* the whole program */
+	struct view_rect chart;    /* of all bands, axes included */
+	struct view_rect life;     /* of the variable under the cursor */
+	struct view_rect heading;  /* the step */
+	struct view_rect table;
+};
+
+/* An IPU's part of the chart. Points are the window's steps, or columns of several. */
+struct view_live_band {
+	int64_t ipu;
+	struct view_rect rect;                  /* in the chart */
+	double *always[2], *rest[2], *total[2]; /* by report; NULL: it has no such IPU */
+	struct view_axis y;
+	double limit; /* bytes of the IPU's tiles; NaN: unknown, or far above */
+};
+
+/* What is live at a step on the IPUs that are shown. */
+struct view_live_facts {
+	bool known;
+	int64_t program_id, always, rest, capacity; /* VIEW_NOWHERE where there are several */
+};
+
+struct view_liveness {
+	struct view_live_report report[2]; /* Source and Target */
+	int64_t *ipus;                     /* of both, rising */
+	size_t ipu_count, ipu_capacity;
+	int ipu; /* shown, of `ipus`, or VIEW_LIVE_ALL */
+	bool compared, begun;
+	bool always_live; /* in the chart */
+	enum view_live_show show;
+	enum view_live_group group;
+
+	struct view_window window, extent; /* program steps; `to` is the first beyond */
+	int64_t cursor;
+	int64_t marks[VIEW_LIVE_MARKS];
+	int mark_count;
+	int64_t wanted; /* the variable to be selected at the next load; VIEW_NOWHERE */
+
+	struct view_liveness_layout areas;
+	struct arena arena; /* of the picture: until the next load */
+	struct view_live_band *bands;
+	int band_count;
+	int scale;                         /* columns of the chart's numbers */
+	int plot;                          /* columns of the chart itself */
+	int points;                        /* of a band */
+	struct view_chart_point *overview; /* a column each */
+	int overview_count;
+	struct view_live_facts facts[2];
+	char program[VIEW_PLACE_NAME]; /* of the step; "" */
+
+	struct view_grid grid;
+	struct str sql; /* of the table; "": none */
+	bool listed;    /* the grid's rows are of the choices, and of the step: */
+	int64_t listed_at;
+};
+
+/* view_liveness_layout.c */
+struct view_liveness_layout view_liveness_areas(struct view_rect body, bool table);
+
+/* view_liveness_read.c */
+enum status view__live_read(struct view_liveness *live, struct view_context *context,
+			    struct err *err);
+void view__live_report_fini(struct view_live_report *report);
+/* NULL: the report has none of that IPU. */
+const struct view_live_curve *view__live_curve(const struct view_live_report *report, int64_t ipu);
+/* The step that holds at @step; NULL: the program is over, or has not begun. */
+const struct view_live_step *view__live_at(const struct view_live_curve *curve, int64_t step);
+/* Is the IPU @ipu shown? */
+bool view__live_shown(const struct view_liveness *live, int64_t ipu);
+
+/* view_liveness_picture.c */
+enum status view__live_picture(struct view_liveness *live, struct view_context *context,
+			       struct err *err);
+/* Steps @from .. @to - 1 of a point. */
+void view__live_point(const struct view_liveness *live, int point, int64_t *from, int64_t *to);
+int view__live_point_of(const struct view_liveness *live, int64_t step); /* -1: outside */
+
+/* view_liveness_table.c */
+enum status view__live_list(struct view_liveness *live, struct view_context *context,
+			    struct err *err);
+void view__live_query(const void *state, const struct view_context *context, struct str *out);
+enum status view__live_table(void *state, struct view_context *context, struct report_table *out,
+			     struct err *err);
+
+/* view_liveness_move.c */
+enum view_answer view__live_request(void *state, struct view_context *context,
+				    enum view_request request);
+/* The extent of what is shown; cursor and window into it. */
+void view__live_clamp(struct view_liveness *live);
+/* The step with the most bytes of what is shown; false: there is none. */
+bool view__live_peak(const struct view_liveness *live, int64_t *step);
+void view__live_to(struct view_liveness *live, int64_t step);
+
+/* view_liveness_link.c */
+bool view__live_place(const void *state, const struct view_context *context,
+		      struct view_place *out);
+bool view__live_offers(const struct view_place *place, char *out, size_t size);
+enum status view__live_go(void *state, struct view_context *context, const struct view_place *place,
+			  struct err *err);
+
+/* view_liveness_draw.c */
+void view__live_draw(const void *state, const struct view_context *context, struct view_pane *pane);
+
+#endif /* VIEW_LIVENESS_INTERNAL_H */
