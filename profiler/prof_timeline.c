@@ -175,6 +175,7 @@ static void read_bucket(const struct prof_query *query, int level, struct prof_b
 	bar->microbatch = INT64_MIN;
 	bar->step = INT64_MIN;
 	bar->weight_update = INT64_MIN;
+	bar->execution = INT64_MIN;
 }
 
 static enum status add_buckets(struct prof_db *db, const struct window *window, struct bars *bars,

@@ -34,7 +34,7 @@ struct prof_bar {
 	int64_t site_id;        /* of the span, or the one with most time in the bucket */
 	int64_t busy_ns, count; /* a bucket's contents; for a span its length and 1 */
 	int64_t stage, microbatch; /* INT64_MIN: unknown, or a bucket */
-	int64_t step, weight_update;
+	int64_t step, weight_update, execution;
 	int depth;
 	char phase; /* 0: unknown or a bucket */
 	bool open;
@@ -69,8 +69,55 @@ enum status prof_timeline_at(struct prof_db *db, int64_t track_id, int64_t time_
 enum status prof_timeline_find(struct prof_db *db, int64_t track_id, int clock, const char *text,
 			       int64_t time_ns, bool forward, int64_t *span_id, struct err *err);
 
+/* The same, looking at about *@budget spans at most (whole zones), which it lowers by what it
+ * looked at in vain; at 0 the search ended before it was through. *@budget < 0: no limit. */
+enum status prof_timeline_find_near(struct prof_db *db, int64_t track_id, int clock,
+				    const char *text, int64_t time_ns, bool forward,
+				    int64_t *budget, int64_t *span_id, struct err *err);
+
 /* The texts of a call site: *@name and *@category are @arena's. */
 enum status prof_timeline_site(struct prof_db *db, int64_t site_id, struct arena *arena,
 			       const char **category, const char **name, struct err *err);
+
+/* ---- the device's steps (prof_timeline_steps.c) ---- */
+
+/* A step as its trace has it: the same in every run of the trace. INT64_MIN, NaN and NULL where
+ * unknown. Texts are the arena's. */
+struct prof_step {
+	int64_t ipu;                 /* from the run's first_ipu */
+	int64_t start_cycle, cycles; /* from the run's start_cycle */
+	int64_t trace_step, stage, microbatch, program_id;
+	int64_t overlapped, active_tiles, bytes_in, bytes_out;
+	double tile_balance, active_tile_balance;
+	const char *type, *name, *operation;
+	char phase;
+};
+
+/* The template of all runs with the same steps. */
+struct prof_trace {
+	int64_t trace_id;
+	double clock_hz;         /* NaN: unknown */
+	const char *name;        /* NULL: no such trace */
+	struct prof_step *steps; /* by ipu, then start_cycle; the arena's */
+	int count;
+	int64_t cycles; /* from a run's start to its last step's end */
+};
+
+enum status prof_timeline_trace(struct prof_db *db, int64_t trace_id, struct arena *arena,
+				struct prof_trace *out, struct err *err);
+
+/* One time that a trace ran, on the IPUs of one replica. */
+struct prof_run {
+	int64_t run_id, trace_id, rank, execution, weight_update, first_step, first_microbatch;
+	int64_t replica, first_ipu, start_cycle;
+};
+
+/* The runs of @rank that may overlap cycles [@from, @to), in the order they are stored; where there
+ * are more than @most, one of every *@stride, spread evenly (*@stride 1: all). Found by bisection:
+ * runs are stored in order of rank, execution, weight update, replica and cycle. The array is
+ * @arena's. */
+enum status prof_timeline_runs(struct prof_db *db, int64_t rank, int64_t from, int64_t to, int most,
+			       struct arena *arena, struct prof_run **out, int *count,
+			       int64_t *stride, struct err *err);
 
 #endif /* PROF_TIMELINE_H */

@@ -60,6 +60,7 @@ struct search {
 	int64_t time_ns;
 	bool forward;
 	int64_t best_ns, best_id; /* INT64_MIN: none yet */
+	int64_t budget;           /* spans that may be looked at; < 0: any number */
 };
 
 /* The call sites whose names contain @text; *@any false: there are none. */
@@ -155,6 +156,9 @@ static enum status search_zone(struct prof_db *db, struct prof_timeline_zone zon
 		*done = true;
 	}
 	prof_query_close(query);
+	if (!*done && search->budget > 0)
+		search->budget -=
+			prof__within(zone.last_row - zone.first_row + 1, 0, search->budget);
 	return status;
 }
 
@@ -177,7 +181,7 @@ static enum status search_track(struct prof_db *db, int64_t track_id, struct sea
 		return status;
 	prof_query_int(query, ":track", track_id);
 	prof_query_int(query, ":time", search->time_ns);
-	while (more && status == ST_OK && !done) {
+	while (more && status == ST_OK && !done && search->budget != 0) {
 		struct prof_timeline_zone zone;
 
 		status = prof_query_step(query, &more, err);
@@ -218,10 +222,11 @@ static enum status search_tracks(struct prof_db *db, int64_t track_id, int clock
 	return status;
 }
 
-enum status prof_timeline_find(struct prof_db *db, int64_t track_id, int clock, const char *text,
-			       int64_t time_ns, bool forward, int64_t *span_id, struct err *err)
+enum status prof_timeline_find_near(struct prof_db *db, int64_t track_id, int clock,
+				    const char *text, int64_t time_ns, bool forward,
+				    int64_t *budget, int64_t *span_id, struct err *err)
 {
-	struct search search = {NULL, 0, 0, INT64_MAX, time_ns, forward, 0, INT64_MIN};
+	struct search search = {NULL, 0, 0, INT64_MAX, time_ns, forward, 0, INT64_MIN, *budget};
 	bool any = true;
 	enum status status;
 
@@ -235,7 +240,17 @@ enum status prof_timeline_find(struct prof_db *db, int64_t track_id, int clock, 
 		status = search_tracks(db, track_id, clock, &search, err);
 	prof__timeline_end(db);
 	mem_free(search.sites);
+	*budget = search.budget;
 	if (status == ST_OK)
 		*span_id = search.best_id;
 	return status;
+}
+
+enum status prof_timeline_find(struct prof_db *db, int64_t track_id, int clock, const char *text,
+			       int64_t time_ns, bool forward, int64_t *span_id, struct err *err)
+{
+	int64_t budget = -1;
+
+	return prof_timeline_find_near(db, track_id, clock, text, time_ns, forward, &budget,
+				       span_id, err);
 }

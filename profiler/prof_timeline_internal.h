@@ -9,7 +9,7 @@
 
 #define PROF_ROW_COLUMNS                                                                           \
 	"SELECT r.span_id, r.start_ns, r.dur_ns, r.site_id, r.depth, r.parent_back, c.stage, "     \
-	"c.microbatch, c.step, c.weight_update, c.phase "
+	"c.microbatch, c.step, c.weight_update, c.phase, c.execution "
 
 /* Files may be damaged: what no writer writes must not overflow a sum or turn a walk into a circle.
  */

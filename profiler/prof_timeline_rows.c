@@ -61,6 +61,7 @@ void prof__timeline_read(const struct prof_query *query, int64_t now_ns,
 	bar->weight_update = prof_column_int(query, 9);
 	phase = prof_column_text(query, 10);
 	bar->phase = phase == NULL ? 0 : phase[0];
+	bar->execution = prof_column_int(query, 11);
 	out->parent_id = back <= 0 || back >= bar->span_id ? INT64_MIN : bar->span_id - back;
 }
 

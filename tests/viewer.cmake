@@ -24,6 +24,7 @@ ipuscope_add_test(NAME test_view_marks SOURCES test_view_marks.c LIBS viewer vie
 ipuscope_add_test(NAME test_view_summary SOURCES test_view_summary.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_session SOURCES test_view_session.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_grid SOURCES test_view_grid.c LIBS viewer LABELS unit viewer)
+ipuscope_add_test(NAME test_view_timeline SOURCES test_view_timeline.c LIBS view_rig LABELS unit viewer)
 
 ipuscope_add_test(NAME test_view_liveness SOURCES test_view_liveness.c support/view_fixture_liveness.c
 	LIBS view_rig LABELS unit viewer)

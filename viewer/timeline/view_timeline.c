@@ -10,11 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/fmt.h"
 #include "common/mem.h"
-#include "viewer/draw/view_table.h"
-
-#define TABLE_LIMIT 100000
 
 int view__lead(const struct view_timeline *tl)
 {
@@ -48,14 +44,16 @@ static enum status view_timeline_load(void *state, struct view_context *context,
 	enum status status = ST_OK;
 
 	arena_reset(&tl->picture);
-	if (news)
+	if (news || tl->relane)
 		status = view__tracks_load(tl, context, err);
 	if (status != ST_OK) {
 		tl->lane_count = 0;
 		return status;
 	}
-	if (tl->lane_count == 0)
-		return view__place_lanes(tl, context, err);
+	if (tl->lane_count == 0) {
+		view__place_lanes(tl, context);
+		return ST_OK;
+	}
 	clock = view__clock(tl);
 	if (context->follow)
 		tl->cursor_ns = clock->window.to - 1;
@@ -64,10 +62,11 @@ static enum status view_timeline_load(void *state, struct view_context *context,
 	if (tl->cursor_ns >= clock->window.to)
 		tl->cursor_ns = clock->window.to - 1;
 	tl->lane_id = view__lane(tl)->track->track_id;
+	tl->lane_clock = view__lead(tl);
 	view__link_windows(tl, db);
-	status = view__place_lanes(tl, context, err);
-	if (status == ST_OK && tl->width > 0)
-		status = view__picture_load(tl, db, err);
+	view__place_lanes(tl, context);
+	if (tl->width > 0)
+		status = view__picture_load(tl, context, err);
 	if (status != ST_OK)
 		for (int i = 0; i < tl->lane_count; i++)
 			tl->lanes[i].rows = 0;
@@ -98,7 +97,9 @@ static enum status view_timeline_open(void **state, struct view_context *context
 	(void)arena_init(&tl->picture, 0);
 	(void)arena_init(&tl->detail, 0);
 	tl->details = true;
-	tl->selected = tl->pinned = tl->lane_id = tl->gap_run = VIEW_NONE_ID;
+	tl->selected = tl->pinned = tl->lane_id = VIEW_NONE_ID;
+	tl->only_ipu = tl->only_replica = VIEW_NONE_ID;
+	tl->gap_run = -1;
 	*state = tl;
 	return ST_OK;
 }
@@ -117,13 +118,15 @@ static void view_timeline_close(void *state)
 	mem_free(tl);
 }
 
+/* The window and the cursor, in the unit that is shown. */
 static void view_timeline_status(const void *state, const struct view_context *context, char *out,
 				 size_t size)
 {
 	const struct view_timeline *tl = state;
-	const struct view_clock *clock = &tl->clock[view__lead(tl)];
-	char from[VIEW_TICK_SIZE], to[VIEW_TICK_SIZE], cursor[VIEW_TICK_SIZE], shown[FMT_SIZE],
-		all[FMT_SIZE];
+	const int c = view__lead(tl);
+	const struct view_clock *clock = &tl->clock[c];
+	char from[VIEW_UNIT_SIZE], to[VIEW_UNIT_SIZE], cursor[VIEW_UNIT_SIZE],
+		shown[VIEW_UNIT_SIZE], all[VIEW_UNIT_SIZE];
 	const int64_t step = view_tick_step(clock->window, 100, 1);
 
 	(void)context;
@@ -135,83 +138,24 @@ static void view_timeline_status(const void *state, const struct view_context *c
 		snprintf(out, size, "%s", tl->hint);
 		return;
 	}
-	snprintf(out, size, "%s %s to %s (%s of %s) cursor %s",
-		 clock == &tl->clock[1] ? "device" : "host",
-		 view_tick_text(from, clock->window.from, step, clock->window),
-		 view_tick_text(to, clock->window.to, step, clock->window),
-		 fmt_ns(shown, clock->window.to - clock->window.from),
-		 fmt_ns(all, clock->extent.to - clock->extent.from),
-		 view_tick_text(cursor, tl->cursor_ns, step, clock->window));
+	snprintf(out, size, "%s %s to %s (%s of %s) cursor %s", c ? "device" : "host",
+		 view__moment_text(tl, c, from, clock->window.from, step),
+		 view__moment_text(tl, c, to, clock->window.to, step),
+		 view__length_text(tl, c, shown, clock->window.to - clock->window.from),
+		 view__length_text(tl, c, all, clock->extent.to - clock->extent.from),
+		 view__moment_text(tl, c, cursor, tl->cursor_ns, step));
 }
 
 static int view_timeline_height(const void *state, const struct view_context *context)
 {
 	const struct view_timeline *tl = state;
-	int rows = 3;
+	int rows = 4;
 
 	(void)context;
 	for (int i = 0; i < tl->lane_count; i++)
 		rows += 1 + (tl->lanes[i].track->depth < VIEW_MOST_DEPTH ? tl->lanes[i].track->depth
 									 : VIEW_MOST_DEPTH);
 	return rows;
-}
-
-static const struct report_column view_span_columns[] = {
-	{"clock", REPORT_TEXT},
-	{"track", REPORT_TEXT},
-	{"span_id", REPORT_NUMBER},
-	{"parent_id", REPORT_NUMBER},
-	{"depth", REPORT_NUMBER},
-	{"category", REPORT_TEXT},
-	{"name", REPORT_TEXT},
-	{"start_ns", REPORT_NS},
-	{"dur_ns", REPORT_NS},
-	{"mode", REPORT_TEXT},
-	{"epoch", REPORT_NUMBER},
-	{"execution", REPORT_NUMBER},
-	{"weight_update", REPORT_NUMBER},
-	{"step", REPORT_NUMBER},
-	{"microbatch", REPORT_NUMBER},
-	{"replica", REPORT_NUMBER},
-	{"ipu", REPORT_NUMBER},
-	{"stage", REPORT_NUMBER},
-	{"phase", REPORT_TEXT},
-	{"operation", REPORT_TEXT},
-};
-
-/* The spans that overlap the windows, device first. */
-static enum status view_timeline_table(void *state, struct view_context *context,
-				       struct report_table *out, struct err *err)
-{
-	static const char sql[] =
-		"SELECT clock, track, span_id, parent_id, depth, category, name, start_ns, dur_ns, "
-		"mode, epoch, execution, weight_update, step, microbatch, replica, ipu, stage, "
-		"phase, operation FROM spans WHERE clock = :clock AND start_ns < :to "
-		"AND coalesce(start_ns + dur_ns, :to) > :from";
-	const struct view_timeline *tl = state;
-	struct view_rows rows = {0};
-	enum status status = ST_OK;
-
-	for (int c = 1; c >= 0 && status == ST_OK; c--) {
-		struct prof_query *query;
-
-		if (!tl->clock[c].present)
-			continue;
-		status = prof_query_open(&query, context->source->db, sql, err);
-		if (status != ST_OK)
-			break;
-		prof_query_text(query, ":clock", c ? "device" : "host");
-		prof_query_int(query, ":from", tl->clock[c].window.from);
-		prof_query_int(query, ":to", tl->clock[c].window.to);
-		status = view_rows_add(&rows, query, (int)ARRAY_LEN(view_span_columns), TABLE_LIMIT,
-				       err);
-		prof_query_close(query);
-	}
-	if (status == ST_OK)
-		status = view_rows_table(&rows, out, "timeline", view_span_columns,
-					 (int)ARRAY_LEN(view_span_columns), err);
-	view_rows_fini(&rows);
-	return status;
 }
 
 const struct view_screen_ops view_timeline_ops = {
@@ -229,5 +173,9 @@ const struct view_screen_ops view_timeline_ops = {
 	.search = view_timeline_search,
 	.status = view_timeline_status,
 	.height = view_timeline_height,
-	.table = view_timeline_table,
+	.table = view__timeline_table,
+	.place = view__timeline_place,
+	.offers = view__timeline_offers,
+	.go = view__timeline_go,
+	.query = view__timeline_query,
 };

@@ -11,6 +11,7 @@
 #include "viewer/timeline/view_timeline_internal.h"
 
 #define MOST_PARENTS 8
+#define MOST_LOOKS   6
 
 static void view_add_text(struct view_timeline *tl, const char *name, const char *value)
 {
@@ -103,44 +104,68 @@ static void view_span_path(struct view_timeline *tl, struct prof_db *db)
 					   names[count]);
 }
 
-/* The idle time around the cursor, as far as the window shows it. */
-static void view_find_gap(struct view_timeline *tl)
+/* The idle time around the cursor between @bars, within @window: false: it is in one of them,
+ * whose number is *@in. */
+static bool view_gap_among(const struct view_timeline *tl, int depth, const struct prof_bar *bars,
+			   int count, struct view_window *window, int *in)
 {
-	const struct view_lane *lane = view__lane(tl);
-	const struct view_window window = tl->clock[view__lead(tl)].window;
-	struct view_window gap = window;
-
-	for (int i = 0; i < lane->bar_count; i++) {
-		const struct prof_bar *bar = &lane->bars[i];
+	for (int i = 0; i < count; i++) {
+		const struct prof_bar *bar = &bars[i];
 		const int64_t end = bar->start_ns + bar->dur_ns;
 
-		if (bar->depth != lane->work_depth)
+		if (bar->depth != depth)
 			continue;
+		*in = i;
 		if (bar->start_ns <= tl->cursor_ns && end > tl->cursor_ns)
-			return;
-		if (end <= tl->cursor_ns && end > gap.from)
-			gap.from = end;
-		if (bar->start_ns > tl->cursor_ns && bar->start_ns < gap.to)
-			gap.to = bar->start_ns;
+			return false;
+		if (end <= tl->cursor_ns && end > window->from)
+			window->from = end;
+		if (bar->start_ns > tl->cursor_ns && bar->start_ns < window->to)
+			window->to = bar->start_ns;
 	}
-	tl->in_gap = gap.to > gap.from;
-	tl->gap = gap;
+	return window->to > window->from;
+}
+
+/* The idle time around the cursor, as far as the window shows it. Where the picture has a bucket of
+ * many spans, it is looked into. */
+static void view_find_gap(struct view_timeline *tl, struct prof_db *db)
+{
+	const struct view_lane *lane = view__lane(tl);
+	const struct view_clock *clock = &tl->clock[view__lead(tl)];
+	struct view_window gap = clock->window;
+	const struct prof_bar *bars = lane->bars;
+	int count = lane->bar_count, in = -1;
+
+	for (int i = 0; i < MOST_LOOKS; i++) {
+		struct prof_bar *inside;
+
+		tl->in_gap = view_gap_among(tl, lane->work_depth, bars, count, &gap, &in);
+		tl->gap = gap;
+		if (tl->in_gap || in < 0 || bars[in].span_id != VIEW_NONE_ID)
+			return;
+		gap = (struct view_window){bars[in].start_ns, bars[in].start_ns + bars[in].dur_ns};
+		if (prof_timeline_bars(db, lane->track->track_id, gap.from, gap.to, 256,
+				       clock->extent.to, &tl->picture, &inside, &count,
+				       NULL) != ST_OK)
+			return;
+		bars = inside;
+	}
 }
 
 static void view_gap_fields(struct view_timeline *tl)
 {
 	const struct view_lane *lane = view__lane(tl);
 
-	tl->gap_run = VIEW_NONE_ID;
+	tl->gap_run = -1;
 	for (int i = 0; i < tl->run_count && lane->pipeline; i++)
 		if (tl->lanes[tl->runs[i].group].track->clock == lane->track->clock &&
 		    tl->cursor_ns >= tl->runs[i].from && tl->cursor_ns < tl->runs[i].to)
-			tl->gap_run = tl->runs[i].weight_update;
+			tl->gap_run = i;
 	view_add_ns(tl, "idle from", tl->gap.from);
 	view_add_ns(tl, "idle for", tl->gap.to - tl->gap.from);
 	view_add_text(tl, "lane", lane->track->name);
-	if (tl->gap_run != VIEW_NONE_ID) {
-		view_add_number(tl, "weight update", tl->gap_run);
+	if (tl->gap_run >= 0) {
+		view_add_number(tl, "weight update", tl->runs[tl->gap_run].weight_update);
 		view_add_text(tl, "bubble", "within the pipeline run");
 	}
 }
@@ -213,7 +238,7 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 			return status;
 	}
 	if (tl->selected == VIEW_NONE_ID || tl->span.depth < lane->work_depth)
-		view_find_gap(tl);
+		view_find_gap(tl, db);
 	if (tl->in_gap)
 		view_gap_fields(tl);
 	if (tl->in_gap && lane->pipeline && lane->track->clock == 1)

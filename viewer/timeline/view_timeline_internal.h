@@ -17,26 +17,49 @@
 #define VIEW_PATH_SIZE   256
 #define VIEW_FIELDS      32
 #define VIEW_HINT_SIZE   160
+#define VIEW_UNIT_SIZE   64
 #define VIEW_NONE_ID     INT64_MIN
 #define VIEW_LABEL_WIDTH 16
 #define VIEW_MOST_DEPTH  8 /* rows of a lane */
+
+enum view_way {
+	VIEW_GANTT, /* pipelines with micro-batch and phase; other lanes under them */
+	VIEW_FLAME, /* all depths, names split at '/' */
+	VIEW_FLAT,  /* one row per lane: the innermost */
+	VIEW_BSP,   /* steps of the device */
+	VIEW_WAYS
+};
+
+/* Why an IPU is idle within a pipeline run (docs/cost-model.md, Bubbles). */
+enum view_cause {
+	VIEW_NO_CAUSE,
+	VIEW_CAUSE_RAMP_UP,
+	VIEW_CAUSE_RAMP_DOWN,
+	VIEW_CAUSE_IMBALANCE,
+	VIEW_CAUSE_COMMUNICATION,
+	VIEW_CAUSES
+};
 
 /* One cell of a lane: what was busy in its time. */
 struct view_column {
 	int64_t busy_ns, best_ns; /* of all bars; of the one with most */
 	int32_t bar;              /* that one, in the lane's bars; -1: none */
 	bool run;                 /* within a pipeline run */
+	uint8_t cause;            /* enum view_cause: of half of the cell or more */
 };
 
 struct view_lane {
 	const struct prof_track *track;
-	int work_depth;     /* where stages and phases are; 0 where there are none */
-	bool work_known;    /* a phase has been seen */
-	bool pipeline;      /* of an IPU: its idle time within a run is the bubble */
-	int y, rows, thick; /* place in the lanes' area; rows 0: not visible */
-	int first_depth;    /* shown in the first row */
+	int work_depth;  /* where stages and phases are; 0 where there are none */
+	bool work_known; /* a phase has been seen */
+	bool pipeline;   /* of an IPU: its idle time within a run is the bubble */
+	int y, rows;     /* place in the lanes' area; rows 0: not visible */
+	int thick, thin; /* screen rows of the row of work, and of each other row */
+	int work_row;    /* that row; -1: none of them is thicker */
+	int first_depth; /* shown in the first row */
 	struct prof_bar *bars;
 	int bar_count;
+	int16_t *bar_row;            /* of each bar, its names' first row (VIEW_FLAME); else NULL */
 	struct view_column *columns; /* row after row, each `width` */
 	double idle;                 /* of the window, at work_depth; NaN: unknown */
 };
@@ -57,15 +80,24 @@ struct view_field {
 	const char *name, *value;
 };
 
+/* A pipeline run as far as the window shows it. */
 struct view_run {
-	int64_t weight_update, group, from, to;
+	int64_t execution, weight_update, group, from, to;
 };
 
 struct view_timeline {
 	struct arena tracks_arena, sites_arena, picture, detail;
-	struct prof_track *tracks;
+	struct prof_track *tracks; /* all; lanes are those that are shown */
+	int track_count;
 	struct view_lane *lanes;
 	int lane_count;
+	enum view_way way;
+	int64_t only_ipu, only_replica; /* VIEW_NONE_ID: all */
+	int64_t replicas, ipus;         /* of the run; 0: unknown */
+	bool relane;                    /* what is shown has changed: make lanes afresh */
+	bool cycles;                    /* device times in cycles */
+	double hertz;                   /* the device's clock; 0: unknown */
+	double ns_per_cycle; /* where hertz is unknown: as executions and lanes suggest */
 	struct view_link *links;
 	int link_count;
 	struct view_clock clock[2]; /* 0 host, 1 device */
@@ -74,10 +106,12 @@ struct view_timeline {
 
 	int lane, depth, scroll;
 	int64_t lane_id; /* track_id of the cursor's lane, over reloads */
+	int lane_clock;  /* and its clock */
 	int64_t cursor_ns;
 	int64_t pinned; /* span that a jump went to; VIEW_NONE_ID */
 	bool details, started;
 
+	struct view_rect heading; /* what the picture says in a line */
 	struct view_timeline_layout areas;
 	int width; /* columns of the lanes */
 	struct view_run *runs;
@@ -93,7 +127,8 @@ struct view_timeline {
 	bool in_gap;
 	struct view_window gap;
 	char hint[VIEW_HINT_SIZE]; /* why there is nothing under the cursor; "": no reason known */
-	int64_t gap_run;           /* weight update; VIEW_NONE_ID: not in a pipeline run */
+	int gap_run;               /* in runs; -1: not in a pipeline run */
+	struct view_window rows_of[2]; /* span_id's that the windows show, host and device */
 };
 
 /* view_timeline.c */
@@ -101,6 +136,26 @@ int view__lead(const struct view_timeline *tl); /* the cursor's clock: 0 host, 1
 struct view_clock *view__clock(struct view_timeline *tl);
 struct view_lane *view__lane(struct view_timeline *tl); /* the cursor's; NULL: no lanes */
 int view__lane_of(const struct view_timeline *tl, int64_t track_id); /* -1: none */
+
+/* view_timeline_ways.c: ways to look at it, which IPUs, and units. */
+extern const char *const view__way_names[VIEW_WAYS];
+int64_t view__replica_of(const struct view_timeline *tl, int64_t ipu); /* VIEW_NONE_ID: unknown */
+bool view__shows_track(const struct view_timeline *tl, const struct prof_track *track);
+bool view__way_request(struct view_timeline *tl, struct view_context *context,
+		       enum view_request request);
+void view__filter_text(const struct view_timeline *tl, char *out, size_t size);
+/* ns of the device as cycles, and back. */
+int64_t view__cycles(const struct view_timeline *tl, int64_t ns);
+int64_t view__ns(const struct view_timeline *tl, int64_t cycles);
+bool view__in_cycles(const struct view_timeline *tl, int clock);
+/* A moment, and a length, of @clock in the unit that is shown. @step: of the ticks, in that unit.
+ */
+const char *view__moment_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
+			      int64_t ns, int64_t step);
+const char *view__length_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
+			      int64_t ns);
+/* The window in that unit. */
+struct view_window view__unit_window(const struct view_timeline *tl, int clock);
 
 /* view_timeline_tracks.c */
 const struct view_site *view__site(const struct view_timeline *tl, int64_t site_id);
@@ -115,10 +170,28 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 void view__link_windows(struct view_timeline *tl, struct prof_db *db);
 bool view__first_runs(struct view_timeline *tl, struct prof_db *db); /* false: nothing steady */
 
+/* view_timeline_lay.c: bars as columns of cells. */
+int view__row_y(const struct view_lane *lane, int row);
+int view__row_thick(const struct view_lane *lane, int row);
+int view__lane_height(const struct view_lane *lane);
+/* The row of the lane that shows @depth; the last where none does. */
+int view__row_of_depth(const struct view_timeline *tl, const struct view_lane *lane, int depth);
+/* Lay @bar, number @index, over the @width columns at @columns. */
+void view__lay(struct view_column *columns, int width, struct view_window window,
+	       const struct prof_bar *bar, int32_t index);
+/* Rows that the lane wants in the present way; VIEW_FLAME places its bars. -1: no memory. */
+int view__rows_wanted(struct view_timeline *tl, struct view_lane *lane);
+enum status view__lay_lane(struct view_timeline *tl, struct view_lane *lane, struct err *err);
+/* Part @part of @name, which '/' parts. "": it has not so many. */
+void view__name_part(const char *name, int part, char *out, size_t size);
+
 /* view_timeline_picture.c */
-enum status view__place_lanes(struct view_timeline *tl, const struct view_context *context,
-			      struct err *err);
-enum status view__picture_load(struct view_timeline *tl, struct prof_db *db, struct err *err);
+void view__place_lanes(struct view_timeline *tl, const struct view_context *context);
+int64_t view__group(const struct view_timeline *tl, const struct view_lane *lane);
+bool view__is_work(const struct view_timeline *tl, const struct view_lane *lane,
+		   const struct prof_bar *bar);
+enum status view__picture_load(struct view_timeline *tl, struct view_context *context,
+			       struct err *err);
 
 /* view_timeline_move.c */
 void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id);
@@ -133,10 +206,32 @@ bool view__jump_span(struct view_timeline *tl, struct view_context *context, boo
 bool view__jump_gap(struct view_timeline *tl, struct view_context *context, bool forward);
 bool view__jump_child(struct view_timeline *tl, struct view_context *context);
 bool view__jump_parent(struct view_timeline *tl, struct view_context *context);
+bool view__jump_worst(struct view_timeline *tl, struct view_context *context);
 bool view__jump_name(struct view_timeline *tl, struct view_context *context, const char *text,
 		     bool forward);
 
+/* view_timeline_place.c */
+bool view__timeline_place(const void *state, const struct view_context *context,
+			  struct view_place *out);
+bool view__timeline_offers(const struct view_place *place, char *out, size_t size);
+enum status view__timeline_go(void *state, struct view_context *context,
+			      const struct view_place *place, struct err *err);
+
+/* view_timeline_rows.c: the window as rows. */
+enum status view__rows_load(struct view_timeline *tl, struct view_context *context,
+			    struct err *err);
+enum status view__timeline_table(void *state, struct view_context *context,
+				 struct report_table *out, struct err *err);
+void view__timeline_query(const void *state, const struct view_context *context, struct str *out);
+
+/* view_timeline_around.c: axes, labels, idle times, the overview, details. */
+void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane *pane);
+void view__draw_around(const struct view_timeline *tl, struct view_pane *pane);
+struct view_pane view__sub(struct view_pane *pane, struct view_rect rect);
+int view__cursor_column(const struct view_timeline *tl, int clock); /* -1: on the other clock */
+
 /* view_timeline_draw.c */
+enum view_style view__phase_text(char phase);
 void view__timeline_draw(const void *state, const struct view_context *context,
 			 struct view_pane *pane);
 

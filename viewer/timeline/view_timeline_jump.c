@@ -14,6 +14,8 @@
 #define MOST_TRIES   64
 #define SCAN_COLUMNS 256
 #define CHILD_LEVELS 12
+#define MOST_LOOKS   12
+#define MOST_SEARCH  4000000 /* spans that one search looks at */
 
 static bool view_say(struct view_context *context, const char *text)
 {
@@ -234,20 +236,94 @@ bool view__jump_gap(struct view_timeline *tl, struct view_context *context, bool
 					 : "no idle time before this that shows at this zoom");
 }
 
+/* --- the longest gap -------------------------------------------------------------------------- */
+
+struct view_worst {
+	struct view_window gap;  /* the longest so far */
+	struct view_window look; /* where one longer may hide: a bucket of many spans */
+	int64_t hidden;          /* so long at most */
+};
+
+static void view_longer(struct view_worst *worst, int64_t from, int64_t to)
+{
+	if (to - from > worst->gap.to - worst->gap.from)
+		worst->gap = (struct view_window){from, to};
+}
+
+/* The lane's gaps in @window at the fineness that SCAN_COLUMNS * 4 cells have. */
+static bool view_scan_worst(struct view_timeline *tl, struct prof_db *db, struct view_window window,
+			    struct view_worst *worst)
+{
+	const struct view_lane *lane = view__lane(tl);
+	int64_t covered = window.from;
+	struct prof_bar *bars;
+	int count;
+
+	if (prof_timeline_bars(db, lane->track->track_id, window.from, window.to, SCAN_COLUMNS * 4,
+			       view__clock(tl)->extent.to, &tl->picture, &bars, &count,
+			       NULL) != ST_OK)
+		return false;
+	for (int i = 0; i < count; i++) {
+		const int64_t start = bars[i].start_ns, end = start + bars[i].dur_ns;
+
+		if (bars[i].depth != lane->work_depth || bars[i].busy_ns <= 0)
+			continue;
+		view_longer(worst, covered, start < window.to ? start : window.to);
+		covered = end > covered ? end : covered;
+		if (bars[i].span_id == VIEW_NONE_ID &&
+		    bars[i].dur_ns - bars[i].busy_ns > worst->hidden &&
+		    bars[i].dur_ns < window.to - window.from) {
+			worst->hidden = bars[i].dur_ns - bars[i].busy_ns;
+			worst->look = (struct view_window){start, end};
+		}
+	}
+	view_longer(worst, covered, window.to);
+	return true;
+}
+
+/* Buckets of many spans hide their gaps: while one of them could hide a longer gap than the longest
+ * found, the emptiest is looked into; MOST_LOOKS times at most. */
+bool view__jump_worst(struct view_timeline *tl, struct view_context *context)
+{
+	struct view_worst worst = {{0, 0}, {0, 0}, 0};
+	struct view_window look = view__clock(tl)->window;
+	char length[VIEW_UNIT_SIZE];
+	int64_t middle;
+
+	for (int i = 0; i < MOST_LOOKS && look.to > look.from; i++) {
+		worst.hidden = worst.gap.to - worst.gap.from;
+		worst.look = (struct view_window){0, 0};
+		if (view_cancelled(context) ||
+		    !view_scan_worst(tl, context->source->db, look, &worst))
+			break;
+		look = worst.hidden > worst.gap.to - worst.gap.from ? worst.look
+								    : (struct view_window){0, 0};
+	}
+	if (worst.gap.to <= worst.gap.from)
+		return view_say(context, "no idle time of this lane in the window");
+	middle = worst.gap.from + (worst.gap.to - worst.gap.from) / 2;
+	view__go(tl, tl->lane, view__lane(tl)->work_depth, middle, VIEW_NONE_ID);
+	snprintf(context->message, sizeof(context->message),
+		 "the longest idle time of %s in the window: %s", view__lane(tl)->track->name,
+		 view__length_text(tl, view__lead(tl), length, worst.gap.to - worst.gap.from));
+	return true;
+}
+
 /* --- names ------------------------------------------------------------------------------------ */
 
 static bool view_find_name(struct view_timeline *tl, struct prof_db *db, int64_t track, int clock,
-			   const char *text, int64_t time, bool forward)
+			   const char *text, int64_t time, bool forward, int64_t *budget)
 {
 	struct prof_span span;
 	int64_t id;
 
-	return prof_timeline_find(db, track, clock, text, time, forward, &id, NULL) == ST_OK &&
+	return prof_timeline_find_near(db, track, clock, text, time, forward, budget, &id, NULL) ==
+		       ST_OK &&
 	       view_span_of(tl, db, id, &span) && view_go_span(tl, &span);
 }
 
 /* First on the lane of the cursor, then on any of its clock, from the cursor on and then around;
- * then on the other clock. */
+ * then on the other clock. All of it looks at MOST_SEARCH spans at most. */
 bool view__jump_name(struct view_timeline *tl, struct view_context *context, const char *text,
 		     bool forward)
 {
@@ -266,12 +342,18 @@ bool view__jump_name(struct view_timeline *tl, struct view_context *context, con
 		{VIEW_NONE_ID, track->clock, edge, "went round the end, found on another lane"},
 		{VIEW_NONE_ID, 1 - track->clock, edge, "found on the other clock"},
 	};
+	int64_t budget = MOST_SEARCH;
 
-	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && budget > 0; i++) {
+		if (view_cancelled(context))
+			return view_say(context, "interrupted");
 		if (view_find_name(tl, db, tries[i].track, tries[i].clock, text, tries[i].time,
-				   forward)) {
+				   forward, &budget)) {
 			view_say(context, tries[i].message);
 			return true;
 		}
+	}
+	if (budget <= 0)
+		view_say(context, "not among the next 4 million spans: go on from further along");
 	return false;
 }

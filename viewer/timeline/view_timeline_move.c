@@ -64,7 +64,8 @@ static void view_step_lane(struct view_timeline *tl, int by)
 	const int depth = tl->depth + by;
 	int next = tl->lane;
 
-	if (depth >= lane->first_depth && depth < lane->first_depth + lane->rows) {
+	if (tl->way != VIEW_FLAT && tl->way != VIEW_BSP && depth >= lane->first_depth &&
+	    depth < lane->first_depth + (tl->way == VIEW_FLAME ? lane->track->depth : lane->rows)) {
 		tl->depth = depth;
 		tl->pinned = VIEW_NONE_ID;
 		return;
@@ -154,6 +155,9 @@ static bool view_jump(struct view_timeline *tl, struct view_context *context,
 	case VIEW_PREVIOUS_GAP_REQUEST:
 		view__jump_gap(tl, context, request == VIEW_NEXT_GAP_REQUEST);
 		return true;
+	case VIEW_LONGEST_GAP_REQUEST:
+		view__jump_worst(tl, context);
+		return true;
 	case VIEW_LONGEST_CHILD_REQUEST:
 		view__jump_child(tl, context);
 		return true;
@@ -239,6 +243,8 @@ enum view_answer view__timeline_request(void *state, struct view_context *contex
 		return VIEW_DRAW;
 	}
 	if (view_move(tl, context, request))
+		return VIEW_LOAD;
+	if (view__way_request(tl, context, request))
 		return VIEW_LOAD;
 	if (!context->source->db && view_is_movement(request)) {
 		snprintf(context->message, sizeof(context->message),

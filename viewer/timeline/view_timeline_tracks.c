@@ -6,6 +6,7 @@
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -140,9 +141,8 @@ static enum status view_load_links(struct view_timeline *tl, struct prof_db *db,
 {
 	const struct view_window host = tl->clock[0].extent, device = tl->clock[1].extent;
 	enum status status;
-	double ns_per_cycle, hertz;
-	char text[64];
 
+	tl->ns_per_cycle = tl->hertz > 0 ? 1e9 / tl->hertz : 1;
 	tl->links = arena_alloc(&tl->tracks_arena, MOST_LINKS, sizeof(*tl->links));
 	if (!tl->links)
 		return err_nomem(err);
@@ -156,38 +156,68 @@ static enum status view_load_links(struct view_timeline *tl, struct prof_db *db,
 		return ST_OK;
 	}
 	/* A recording that does not tell its clock: the last execution ends where the lanes end. */
-	if (prof_db_meta(db, "clock_hz", text, sizeof(text)) && str_to_double(text, &hertz) &&
-	    hertz > 0)
-		ns_per_cycle = 1e9 / hertz;
-	else
-		ns_per_cycle = (double)device.to / (double)tl->links[tl->link_count - 1].device_ns;
+	tl->ns_per_cycle =
+		tl->hertz > 0 ? 1e9 / tl->hertz
+			      : (double)device.to / (double)tl->links[tl->link_count - 1].device_ns;
 	for (int i = 0; i < tl->link_count; i++)
-		tl->links[i].device_ns = (int64_t)((double)tl->links[i].device_ns * ns_per_cycle);
+		tl->links[i].device_ns =
+			(int64_t)((double)tl->links[i].device_ns * tl->ns_per_cycle);
 	return ST_OK;
 }
 
+/* Extents are those of all tracks, shown or not; a clock is present where it has lanes. */
 static void view_measure_clocks(struct view_timeline *tl)
 {
-	for (int c = 0; c < 2; c++)
-		tl->clock[c].present = false;
-	for (int i = 0; i < tl->lane_count; i++) {
-		const struct prof_track *track = tl->lanes[i].track;
-		struct view_clock *clock = &tl->clock[track->clock == 1];
-		struct view_window *extent = &clock->extent;
+	bool some[2] = {false, false};
 
-		if (!clock->present)
+	tl->clock[0].present = tl->clock[1].present = false;
+	for (int i = 0; i < tl->lane_count; i++)
+		tl->clock[tl->lanes[i].track->clock == 1].present = true;
+	for (int i = 0; i < tl->track_count; i++) {
+		const struct prof_track *track = &tl->tracks[i];
+		const int c = track->clock == 1;
+		struct view_window *extent = &tl->clock[c].extent;
+
+		if (track->depth < 1 || track->first_ns > track->last_ns)
+			continue;
+		if (!some[c])
 			*extent = (struct view_window){track->first_ns, track->last_ns};
 		if (track->first_ns < extent->from)
 			extent->from = track->first_ns;
 		if (track->last_ns > extent->to)
 			extent->to = track->last_ns;
-		clock->present = true;
+		some[c] = true;
 	}
 	for (int c = 0; c < 2; c++) {
 		struct view_window *extent = &tl->clock[c].extent;
 
 		if (extent->to - extent->from < VIEW_WINDOW_LEAST)
 			extent->to = extent->from + VIEW_WINDOW_LEAST;
+	}
+}
+
+/* What the whole run is like. */
+static void view_read_facts(struct view_timeline *tl, struct prof_db *db)
+{
+	static const struct {
+		const char *key;
+		size_t offset;
+	} facts[] = {{"replicas", offsetof(struct view_timeline, replicas)},
+		     {"ipus", offsetof(struct view_timeline, ipus)}};
+	char text[64];
+	double number;
+
+	tl->hertz = 0;
+	if (prof_db_meta(db, "clock_hz", text, sizeof(text)) && str_to_double(text, &number) &&
+	    number > 0)
+		tl->hertz = number;
+	for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
+		int64_t *out = (int64_t *)(void *)((char *)tl + facts[i].offset);
+
+		*out = 0;
+		if (prof_db_meta(db, facts[i].key, text, sizeof(text)) &&
+		    str_to_double(text, &number) && number > 0 && number < 1e6)
+			*out = (int64_t)number;
 	}
 }
 
@@ -208,7 +238,7 @@ static enum status view_make_lanes(struct view_timeline *tl, int count,
 		const struct prof_track *track = &tl->tracks[i];
 		struct view_lane *lane = &tl->lanes[tl->lane_count];
 
-		if (track->depth < 1 || track->first_ns > track->last_ns)
+		if (!view__shows_track(tl, track))
 			continue;
 		lane->track = track;
 		lane->pipeline = track->ipu != VIEW_NONE_ID;
@@ -295,6 +325,51 @@ static void view_first_window(struct view_timeline *tl, const struct view_contex
 		tl->lane_id = view__lane(tl)->track->track_id;
 }
 
+/* A lane for the cursor whose own is not shown: of the same clock if there is one, of an IPU if
+ * there is one. */
+static void view_choose_lane(struct view_timeline *tl)
+{
+	const int clock = tl->lane_clock;
+	int best = 0, best_score = -1;
+
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct view_lane *lane = &tl->lanes[i];
+		const int score =
+			2 * ((lane->track->clock == 1) == (clock == 1)) + (lane->pipeline ? 1 : 0);
+
+		if (score > best_score) {
+			best = i;
+			best_score = score;
+		}
+	}
+	tl->lane = best;
+	if (tl->lane_count == 0)
+		return;
+	tl->depth = tl->lanes[best].work_depth;
+	if (view__lead(tl) == clock || !tl->started)
+		return;
+	tl->cursor_ns = view_link_map(tl->links, tl->link_count, tl->cursor_ns, view__lead(tl));
+	tl->clock[view__lead(tl)].window = view_window_show(
+		tl->clock[view__lead(tl)].window, tl->cursor_ns, tl->clock[view__lead(tl)].extent);
+}
+
+/* What was all stays all; what is followed stays at the end. */
+static void view_keep_windows(struct view_timeline *tl, const struct view_context *context,
+			      const bool all[2])
+{
+	for (int c = 0; c < 2; c++) {
+		struct view_clock *clock = &tl->clock[c];
+		const int64_t length = clock->window.to - clock->window.from;
+
+		if (all[c])
+			clock->window = clock->extent;
+		else if (context->follow)
+			clock->window = view_window_clamp(
+				(struct view_window){clock->extent.to - length, clock->extent.to},
+				clock->extent);
+	}
+}
+
 enum status view__tracks_load(struct view_timeline *tl, struct view_context *context,
 			      struct err *err)
 {
@@ -304,15 +379,15 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	const bool all[2] = {view__shows_all(&tl->clock[0]), view__shows_all(&tl->clock[1])};
 	const struct view_kept *kept = view_keep(tl);
 	enum status status;
-	int count;
 
 	if (!kept)
 		return err_nomem(err);
 	arena_reset(&tl->tracks_arena);
-	tl->lane_count = 0;
-	status = prof_timeline_tracks(db, &tl->tracks_arena, &tl->tracks, &count, err);
+	tl->lane_count = tl->track_count = 0;
+	view_read_facts(tl, db);
+	status = prof_timeline_tracks(db, &tl->tracks_arena, &tl->tracks, &tl->track_count, err);
 	if (status == ST_OK)
-		status = view_make_lanes(tl, count, kept, kept_count, err);
+		status = view_make_lanes(tl, tl->track_count, kept, kept_count, err);
 	if (status != ST_OK)
 		return status;
 	view_measure_clocks(tl);
@@ -325,19 +400,9 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	if (!tl->started && tl->lane_count > 0)
 		view_first_window(tl, context);
 	if (tl->lane < 0)
-		tl->lane = 0;
-	for (int c = 0; c < 2; c++) {
-		struct view_clock *clock = &tl->clock[c];
-		const int64_t length = clock->window.to - clock->window.from;
-
-		if (first)
-			continue;
-		if (all[c])
-			clock->window = clock->extent;
-		else if (context->follow)
-			clock->window = view_window_clamp(
-				(struct view_window){clock->extent.to - length, clock->extent.to},
-				clock->extent);
-	}
+		view_choose_lane(tl);
+	if (!first)
+		view_keep_windows(tl, context, all);
+	tl->relane = false;
 	return status;
 }

@@ -1,0 +1,387 @@
+/*
+ * The device's steps by range: traces (templates) and the runs that repeat them. See
+ * prof_timeline.h.
+ *
+ * Runs are stored in order of (rank, execution, weight update, replica, cycle). Start cycles alone
+ * go back where the next replica's part of a pipeline run begins; but whole pipeline runs are in
+ * order of time, so that bisection by time lands in the right one, and bisection by keys finds its
+ * ends.
+ *
+ * One thread per database handle. Results are the caller's arena's.
+ */
+#include "profiler/prof_timeline_internal.h"
+
+#include <math.h>
+
+#define RUN_COLUMNS                                                                                \
+	"SELECT row_id, trace_id, rank, execution, weight_update, first_step, first_microbatch, "  \
+	"replica, first_ipu, start_cycle FROM device_run_rows "
+
+/* Of replicas in one pipeline run, whose parts are looked for one by one. */
+#define MOST_REPLICAS 256
+
+static char *keep_text(struct arena *arena, const char *text, bool *failed)
+{
+	char *copy = text == NULL ? NULL : arena_strdup(arena, text);
+
+	*failed |= text != NULL && copy == NULL;
+	return copy;
+}
+
+/* ---- traces ---- */
+
+#define STEP_COLUMNS                                                                               \
+	"SELECT d.ipu, d.start_cycle, d.cycles, d.trace_step, d.stage, d.microbatch, "             \
+	"d.program_id, d.cycles_overlapped, d.active_tiles, d.bytes_in, d.bytes_out, "             \
+	"d.tile_balance, d.active_tile_balance, t.value, n.value, o.value, d.phase "               \
+	"FROM device_step_rows d LEFT JOIN strings t ON t.string_id = d.type_id "                  \
+	"LEFT JOIN strings n ON n.string_id = d.name_id "                                          \
+	"LEFT JOIN strings o ON o.string_id = d.operation_id "                                     \
+	"WHERE d.trace_id = :trace ORDER BY d.ipu, d.start_cycle, d.row_id"
+
+static bool read_step(const struct prof_query *query, struct arena *arena, struct prof_step *out)
+{
+	const char *phase = prof_column_text(query, 16);
+	bool failed = false;
+
+	*out = (struct prof_step){
+		.ipu = prof_column_int(query, 0),
+		.start_cycle =
+			prof__within(prof_column_int(query, 1), -PROF_TIME_MOST, PROF_TIME_MOST),
+		.cycles = prof__within(prof_column_int(query, 2), 0, PROF_TIME_MOST),
+		.trace_step = prof_column_int(query, 3),
+		.stage = prof_column_int(query, 4),
+		.microbatch = prof_column_int(query, 5),
+		.program_id = prof_column_int(query, 6),
+		.overlapped = prof_column_int(query, 7),
+		.active_tiles = prof_column_int(query, 8),
+		.bytes_in = prof_column_int(query, 9),
+		.bytes_out = prof_column_int(query, 10),
+		.tile_balance = prof_column_real(query, 11),
+		.active_tile_balance = prof_column_real(query, 12),
+		.phase = phase == NULL ? 0 : phase[0],
+	};
+	out->type = keep_text(arena, prof_column_text(query, 13), &failed);
+	out->name = keep_text(arena, prof_column_text(query, 14), &failed);
+	out->operation = keep_text(arena, prof_column_text(query, 15), &failed);
+	return !failed;
+}
+
+/* The first column of @sql's row with :id bound, as a number; 0: no row. */
+static enum status ask(struct prof_db *db, const char *sql, int64_t id, int64_t *out,
+		       struct err *err)
+{
+	struct prof_query *query;
+	bool row = false;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	*out = 0;
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":id", id);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row)
+		*out = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST);
+	prof_query_close(query);
+	return status;
+}
+
+static enum status read_trace_facts(struct prof_db *db, struct arena *arena, struct prof_trace *out,
+				    struct err *err)
+{
+	struct prof_query *query;
+	bool row = false, failed = false;
+	enum status status = prof_query_open(
+		&query, db, "SELECT clock_hz, name FROM device_traces WHERE trace_id = :trace",
+		err);
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":trace", out->trace_id);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row) {
+		const char *name = prof_column_text(query, 1);
+
+		out->clock_hz = prof_column_real(query, 0);
+		out->name = keep_text(arena, name == NULL ? "" : name, &failed);
+	}
+	prof_query_close(query);
+	return failed ? err_nomem(err) : status;
+}
+
+static enum status read_steps(struct prof_db *db, struct arena *arena, int64_t most,
+			      struct prof_trace *out, struct err *err)
+{
+	struct prof_query *query;
+	bool more = true;
+	enum status status = prof_query_open(&query, db, STEP_COLUMNS, err);
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":trace", out->trace_id);
+	while (status == ST_OK && out->count < most) {
+		struct prof_step *step = &out->steps[out->count];
+
+		status = prof_query_step(query, &more, err);
+		if (status != ST_OK || !more)
+			break;
+		if (!read_step(query, arena, step)) {
+			status = err_nomem(err);
+			break;
+		}
+		if (step->start_cycle + step->cycles > out->cycles)
+			out->cycles = step->start_cycle + step->cycles;
+		out->count++;
+	}
+	prof_query_close(query);
+	return status;
+}
+
+enum status prof_timeline_trace(struct prof_db *db, int64_t trace_id, struct arena *arena,
+				struct prof_trace *out, struct err *err)
+{
+	int64_t rows = 0;
+	enum status status;
+
+	*out = (struct prof_trace){.trace_id = trace_id, .clock_hz = NAN};
+	status = prof__timeline_begin(db, err);
+	if (status != ST_OK)
+		return status;
+	status = read_trace_facts(db, arena, out, err);
+	if (status == ST_OK)
+		status = ask(db, "SELECT count(*) FROM device_step_rows WHERE trace_id = :id",
+			     trace_id, &rows, err);
+	if (status == ST_OK && rows > INT32_MAX)
+		status = err_set(err, ST_LIMIT, "trace %lld has too many steps",
+				 (long long)trace_id);
+	if (status == ST_OK && rows > 0) {
+		out->steps = arena_alloc(arena, (size_t)rows, sizeof(*out->steps));
+		status =
+			out->steps == NULL ? err_nomem(err) : read_steps(db, arena, rows, out, err);
+	}
+	prof__timeline_end(db);
+	return status;
+}
+
+/* ---- runs ---- */
+
+/* What is looked for: the first row that is not before it. NULL sorts first, as INT64_MIN. */
+struct run_key {
+	int64_t rank, execution, weight_update, replica, cycle;
+	enum {
+		BY_TIME, /* rank, cycle */
+		BY_RUN,  /* all but the cycle, which is greater than any */
+		BY_PART  /* all */
+	} by;
+};
+
+static bool is_before(const struct prof_run *run, const struct run_key *key)
+{
+	if (run->rank != key->rank)
+		return run->rank < key->rank;
+	if (key->by == BY_TIME)
+		return run->start_cycle < key->cycle;
+	if (run->execution != key->execution)
+		return run->execution < key->execution;
+	if (run->weight_update != key->weight_update)
+		return run->weight_update < key->weight_update;
+	if (run->replica != key->replica)
+		return run->replica < key->replica;
+	return key->by == BY_RUN || run->start_cycle < key->cycle;
+}
+
+static void read_run(const struct prof_query *query, struct prof_run *out)
+{
+	*out = (struct prof_run){
+		.run_id = prof_column_int(query, 0),
+		.trace_id = prof_column_int(query, 1),
+		.rank = prof_column_int(query, 2),
+		.execution = prof_column_int(query, 3),
+		.weight_update = prof_column_int(query, 4),
+		.first_step = prof_column_int(query, 5),
+		.first_microbatch = prof_column_int(query, 6),
+		.replica = prof_column_int(query, 7),
+		.first_ipu = prof_column_int(query, 8),
+		.start_cycle = prof__within(prof_column_int(query, 9), 0, PROF_TIME_MOST),
+	};
+}
+
+/* The run @row; *@found false: there is none. */
+static enum status get_run(struct prof_db *db, int64_t row, struct prof_run *out, bool *found,
+			   struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, RUN_COLUMNS "WHERE row_id = :row", err);
+
+	*found = false;
+	*out = (struct prof_run){0};
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":row", row);
+	status = prof_query_step(query, found, err);
+	if (status == ST_OK && *found)
+		read_run(query, out);
+	prof_query_close(query);
+	return status;
+}
+
+/* Of the rows [@low, @high), the first that is not before @key; @high: none. */
+static enum status bisect(struct prof_db *db, const struct run_key *key, int64_t low, int64_t high,
+			  int64_t *out, struct err *err)
+{
+	enum status status = ST_OK;
+
+	while (low < high && status == ST_OK) {
+		const int64_t middle = low + (high - low) / 2;
+		struct prof_run run;
+		bool found;
+
+		status = get_run(db, middle, &run, &found, err);
+		if (found && is_before(&run, key))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*out = low;
+	return status;
+}
+
+struct run_range {
+	int64_t first, end; /* rows */
+};
+
+/* Whole pipeline runs: from the one that holds cycle @from to the one before @to. */
+static enum status find_range(struct prof_db *db, int64_t rank, int64_t from, int64_t to,
+			      struct run_range *out, struct err *err)
+{
+	struct run_key key = {.rank = rank, .cycle = from + 1, .by = BY_TIME};
+	int64_t last = 0, rows = 0;
+	struct prof_run run;
+	bool found = false;
+	enum status status =
+		ask(db, "SELECT max(row_id) FROM device_run_rows WHERE :id = 0", 0, &rows, err);
+
+	if (status == ST_OK)
+		status = bisect(db, &key, 1, rows + 1, &out->first, err);
+	key.cycle = to;
+	if (status == ST_OK)
+		status = bisect(db, &key, out->first, rows + 1, &last, err);
+	if (status == ST_OK && out->first > 1)
+		status = get_run(db, out->first - 1, &run, &found, err);
+	if (status == ST_OK && found && run.rank == rank) {
+		key = (struct run_key){rank,      run.execution, run.weight_update,
+				       INT64_MIN, INT64_MIN,     BY_PART};
+		status = bisect(db, &key, 1, out->first, &out->first, err);
+	}
+	out->end = last;
+	if (status == ST_OK && last > out->first)
+		status = get_run(db, last - 1, &run, &found, err);
+	if (status == ST_OK && last > out->first && found) {
+		key = (struct run_key){rank, run.execution, run.weight_update, INT64_MAX,
+				       0,    BY_RUN};
+		status = bisect(db, &key, last, rows + 1, &out->end, err);
+	}
+	return status;
+}
+
+/* The part of one pipeline run's rows [@range] that a replica after the one at its first row
+ * begins with: *@next; and of that replica, the rows that cycles [@from, @to) may touch. */
+static enum status find_part(struct prof_db *db, struct run_range range, int64_t from, int64_t to,
+			     struct run_range *part, int64_t *next, struct err *err)
+{
+	struct prof_run run;
+	struct run_key key;
+	bool found;
+	enum status status = get_run(db, range.first, &run, &found, err);
+
+	*part = range;
+	*next = range.end;
+	if (status != ST_OK || !found)
+		return status;
+	key = (struct run_key){run.rank, run.execution, run.weight_update, run.replica, 0, BY_RUN};
+	status = bisect(db, &key, range.first, range.end, next, err);
+	key.by = BY_PART;
+	key.cycle = from + 1;
+	if (status == ST_OK)
+		status = bisect(db, &key, range.first, *next, &part->first, err);
+	part->first -= part->first > range.first;
+	key.cycle = to;
+	if (status == ST_OK)
+		status = bisect(db, &key, part->first, *next, &part->end, err);
+	return status;
+}
+
+/* The rows of @range, every @stride-th, that begin before @to. */
+static enum status read_runs(struct prof_db *db, struct run_range range, int64_t to, int64_t stride,
+			     struct prof_run *runs, int most, int *count, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (int64_t row = range.first, n = 0; row < range.end && status == ST_OK && *count < most;
+	     row += stride, n++) {
+		/* Spread within the stride, so that no replica is left out by its beat. */
+		const int64_t at = row + (stride > 1 ? n * 7919 % stride : 0);
+		bool found;
+
+		status = get_run(db, at < range.end ? at : range.end - 1, &runs[*count], &found,
+				 err);
+		if (status == ST_OK && found && runs[*count].start_cycle < to)
+			++*count;
+	}
+	return status;
+}
+
+/* A pipeline run of very many parts (an evaluation): of each replica what the window shows. */
+static enum status read_parts(struct prof_db *db, struct run_range range, int64_t from, int64_t to,
+			      int most, struct prof_run *runs, int *count, int64_t *stride,
+			      struct err *err)
+{
+	struct run_range parts[MOST_REPLICAS];
+	int64_t rows = 0;
+	int used = 0;
+	enum status status = ST_OK;
+
+	while (range.first < range.end && used < MOST_REPLICAS && status == ST_OK) {
+		status = find_part(db, range, from, to, &parts[used], &range.first, err);
+		rows += parts[used].end - parts[used].first;
+		used++;
+	}
+	*stride = rows / most + 1;
+	for (int i = 0; i < used && status == ST_OK; i++)
+		status = read_runs(db, parts[i], to, *stride, runs, most, count, err);
+	return status;
+}
+
+enum status prof_timeline_runs(struct prof_db *db, int64_t rank, int64_t from, int64_t to, int most,
+			       struct arena *arena, struct prof_run **out, int *count,
+			       int64_t *stride, struct err *err)
+{
+	struct run_range range = {0, 0};
+	struct prof_run first = {0}, last = {0};
+	bool some = false, same = false;
+	enum status status;
+
+	*count = 0;
+	*stride = 1;
+	*out = arena_alloc(arena, (size_t)most, sizeof(**out));
+	if (*out == NULL)
+		return err_nomem(err);
+	status = prof__timeline_begin(db, err);
+	if (status != ST_OK)
+		return status;
+	status = find_range(db, rank, from, to, &range, err);
+	if (status == ST_OK && range.end - range.first > most)
+		status = get_run(db, range.first, &first, &some, err);
+	if (status == ST_OK && some)
+		status = get_run(db, range.end - 1, &last, &same, err);
+	same = same && first.execution == last.execution &&
+	       first.weight_update == last.weight_update;
+	if (status == ST_OK && same) {
+		status = read_parts(db, range, from, to, most, *out, count, stride, err);
+	} else if (status == ST_OK) {
+		*stride = (range.end - range.first) / most + 1;
+		status = read_runs(db, range, to, *stride, *out, most, count, err);
+	}
+	prof__timeline_end(db);
+	return status;
+}

@@ -1,0 +1,275 @@
+/*
+ * The timeline: what its keys show, against what SQL says.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/prof_db.h"
+#include "support/view_rig.h"
+#include "viewer/timeline/view_timeline_internal.h"
+
+static struct view_timeline *timeline_of(struct view_rig *rig)
+{
+	return rig->session.state[VIEW_TIMELINE];
+}
+
+static void assert_hides(struct view_rig *rig, const char *part)
+{
+	char *text = view_rig_text(&rig->session);
+
+	if (strstr(text, part))
+		fail_msg("\"%s\" is shown:\n%s", part, text);
+	free(text);
+}
+
+static void test_views_are_walked_forward_and_back(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_size(rig, 160, 40);
+	view_rig_press(rig, "7");
+	assert_shows(rig, "[Gantt]");
+	assert_shows(rig, "F0 stage 0 forward");
+	view_rig_press(rig, "v");
+	assert_shows(rig, "[Flame]");
+	view_rig_press(rig, "v");
+	assert_shows(rig, "[Flat]");
+	view_rig_press(rig, "V");
+	assert_shows(rig, "[Flame]");
+	view_rig_press(rig, "V");
+	assert_shows(rig, "[Gantt]");
+}
+
+/* "MatMul/Dense_256" is a bar "MatMul" with "Dense_256" under it. */
+static void test_a_flame_splits_names(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_size(rig, 200, 50);
+	view_rig_press(rig, "70g+++++");
+	assert_shows(rig, "MatMul/");
+	view_rig_press(rig, "v");
+	assert_hides(rig, "MatMul/");
+	assert_shows(rig, "MatMul");
+	assert_shows(rig, "Dense_256");
+}
+
+static void test_a_flat_lane_shows_what_is_innermost(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_size(rig, 200, 50);
+	view_rig_press(rig, "70g+++++vv");
+	assert_shows(rig, "[Flat]");
+	assert_shows(rig, "MatMul/Dense_256");
+	for (int i = 0; i < timeline_of(rig)->lane_count; i++)
+		assert_true(timeline_of(rig)->lanes[i].rows <= 1);
+}
+
+static void test_device_times_are_cycles_where_the_clock_is_known(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "7t");
+	assert_shows(rig, "does not tell the device's clock");
+	timeline_of(rig)->hertz = 2e9;
+	view_rig_press(rig, "t0g");
+	/* All of it is 4.08 ms of 2 GHz. */
+	assert_shows(rig, "DEVICE cycles");
+	view_rig_press(rig, "l");
+	assert_shows(rig, "8,160,000 cycles of 8,160,000 cycles");
+	view_rig_press(rig, "tl");
+	assert_shows(rig, "4.08 ms of 4.08 ms");
+}
+
+static void test_lanes_are_those_of_an_ipu(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "7");
+	assert_shows(rig, "worker 1");
+	assert_shows(rig, "main");
+	view_rig_press(rig, "i");
+	assert_shows(rig, "worker 0");
+	assert_hides(rig, "worker 1");
+	view_rig_press(rig, "i");
+	assert_shows(rig, "worker 1");
+	assert_hides(rig, "worker 0");
+	view_rig_press(rig, "i");
+	assert_shows(rig, "worker 0");
+	assert_shows(rig, "main");
+}
+
+/* Of one pipeline run: between F3's end and B0's begin, and after. */
+static void test_the_longest_idle_time_is_found(void **state)
+{
+	static const char sql[] =
+		"WITH s AS (SELECT start_ns, start_ns + dur_ns AS end_ns, lead(start_ns) OVER "
+		"(ORDER BY start_ns) AS next_ns FROM spans WHERE track LIKE '%IPU 0' AND clock = "
+		"'device' AND depth = 0) SELECT max(next_ns - end_ns) FROM s";
+	struct view_rig *rig = *state;
+	const int64_t longest = view_rig_sql_int(rig, sql);
+	struct view_timeline *tl;
+
+	view_rig_press(rig, "70w");
+	tl = timeline_of(rig);
+	assert_true(tl->in_gap);
+	assert_shows(rig, "the longest idle time of IPU 0");
+	/* At this zoom the window is coarse; closer it is exact. */
+	view_rig_press(rig, "++++w");
+	assert_int_equal(tl->gap.to - tl->gap.from, longest);
+}
+
+static void test_a_span_leads_to_its_place_and_back(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_place place;
+	const struct view_screen_ops *ops = view_screen(VIEW_TIMELINE);
+	char text[64];
+
+	view_rig_press(rig, "7");
+	view_place_clear(&place);
+	assert_true(ops->place(timeline_of(rig), &rig->session.context, &place));
+	assert_true(place.span_id != VIEW_NOWHERE);
+	assert_int_equal(place.step,
+			 view_rig_sql_int(rig, "SELECT step FROM spans WHERE phase = 'F' AND "
+					       "clock = 'device' AND weight_update = 9 AND ipu = 0 "
+					       "AND microbatch = 0 AND depth = 0"));
+	assert_true(ops->offers(&place, text, sizeof(text)));
+	assert_contains(text, "the span");
+	view_rig_press(rig, "0G");
+	assert_int_equal(ops->go(timeline_of(rig), &rig->session.context, &place, NULL), ST_OK);
+	view_rig_press(rig, "r");
+	assert_int_equal(timeline_of(rig)->selected, place.span_id);
+}
+
+/* What a screen that knows no span can ask for. */
+static void go(struct view_rig *rig, const struct view_place *place)
+{
+	assert_int_equal(view_screen(VIEW_TIMELINE)
+				 ->go(timeline_of(rig), &rig->session.context, place, NULL),
+			 ST_OK);
+	view_rig_press(rig, "r");
+}
+
+static void test_a_step_is_found_with_its_phase_and_stage(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_place place;
+	const struct prof_span *span;
+
+	view_rig_press(rig, "7");
+	span = &timeline_of(rig)->span;
+	for (int64_t step = 1; step < 96; step += 13) {
+		view_place_clear(&place);
+		place.step = step;
+		place.stage = place.ipu = step % 2;
+		view_place_text(place.phase, step % 3 ? "B" : "F");
+		view_place_text(place.clock, step % 4 ? "device" : "host");
+		go(rig, &place);
+		assert_int_equal(span->step, step);
+		assert_int_equal(span->stage, step % 2);
+		assert_int_equal(span->phase, step % 3 ? 'B' : 'F');
+		assert_string_equal(span->clock, step % 4 ? "device" : "host");
+	}
+	view_place_clear(&place);
+	place.weight_update = 17;
+	view_place_text(place.phase, "U");
+	go(rig, &place);
+	assert_int_equal(span->weight_update, 17);
+	assert_int_equal(span->phase, 'U');
+}
+
+static void test_a_stretch_of_time_and_a_name_are_gone_to(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_timeline *tl;
+	struct view_place place;
+
+	view_rig_press(rig, "70");
+	tl = timeline_of(rig);
+	view_place_clear(&place);
+	view_place_text(place.clock, "host");
+	place.time_ns = 5000000;
+	place.until_ns = 6000000;
+	go(rig, &place);
+	assert_int_equal(tl->cursor_ns, 5000000);
+	assert_true(tl->clock[0].window.from <= 5000000 && tl->clock[0].window.to >= 6000000);
+	assert_true(tl->clock[0].window.to - tl->clock[0].window.from < 3000000);
+	view_place_clear(&place);
+	view_place_text(place.operation, "MatMul/Dense_256");
+	go(rig, &place);
+	assert_string_equal(tl->span.name, "MatMul/Dense_256");
+	view_place_text(place.operation, "nothing has this name");
+	assert_int_equal(view_screen(VIEW_TIMELINE)->go(tl, &rig->session.context, &place, NULL),
+			 ST_NOTFOUND);
+}
+
+/* The statement gives the spans that overlap the window, as a plain scan does. */
+static void test_the_query_is_that_of_the_window(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl;
+	struct str text = {0};
+	char sql[1024], scan[512], *end;
+
+	view_rig_press(rig, "7");
+	tl = timeline_of(rig);
+	view_screen(VIEW_TIMELINE)->query(tl, &rig->session.context, &text);
+	end = strstr(text.text, ";\n");
+	assert_non_null(end);
+	*end = '\0';
+	snprintf(sql, sizeof(sql), "SELECT count(*) * 1000000 + sum(span_id) FROM (%s)", text.text);
+	snprintf(scan, sizeof(scan),
+		 "SELECT count(*) * 1000000 + sum(span_id) FROM spans WHERE clock = 'device' AND "
+		 "start_ns < %lld AND start_ns + dur_ns > %lld",
+		 (long long)tl->clock[1].window.to, (long long)tl->clock[1].window.from);
+	assert_int_equal(view_rig_sql_int(rig, sql), view_rig_sql_int(rig, scan));
+	str_free(&text);
+}
+
+static void test_bars_use_the_room_of_a_large_screen(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl;
+	int rows = 0;
+
+	view_rig_size(rig, 200, 50);
+	view_rig_press(rig, "7");
+	tl = timeline_of(rig);
+	for (int i = 0; i < tl->lane_count; i++)
+		rows += view__lane_height(&tl->lanes[i]);
+	assert_true(rows + tl->lane_count + 6 >= tl->areas.lanes.height);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_views_are_walked_forward_and_back,
+						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_a_flame_splits_names, view_rig_setup,
+						view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_a_flat_lane_shows_what_is_innermost,
+						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_device_times_are_cycles_where_the_clock_is_known, view_rig_setup,
+			view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_lanes_are_those_of_an_ipu, view_rig_setup,
+						view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_the_longest_idle_time_is_found, view_rig_setup,
+						view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_a_span_leads_to_its_place_and_back,
+						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_a_step_is_found_with_its_phase_and_stage,
+						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_a_stretch_of_time_and_a_name_are_gone_to,
+						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_the_query_is_that_of_the_window,
+						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_bars_use_the_room_of_a_large_screen,
+						view_rig_setup, view_rig_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/*
+ * What is around the timeline's bars: the line above, axes, labels, idle times, the overview and
+ * the details.
+ *
+ * No query, no allocation, no change.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "viewer/timeline/view_timeline_internal.h"
+
+#define TICKS_APART 14
+#define FIELD_WIDTH 38
+#define NAME_WIDTH  15
+#define WAYS_FROM   120 /* columns that show the names of all ways */
+
+int view__cursor_column(const struct view_timeline *tl, int clock)
+{
+	const struct view_clock *of = &tl->clock[clock];
+
+	if (view__lead(tl) != clock)
+		return -1;
+	return (int)view_window_column(of->window, tl->width, tl->cursor_ns);
+}
+
+/* --- around the bars -------------------------------------------------------------------------- */
+
+void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane *pane)
+{
+	const struct view_clock *of = &tl->clock[clock];
+	const struct view_window unit = view__unit_window(tl, clock);
+	const bool cycles = view__in_cycles(tl, clock);
+	char text[VIEW_UNIT_SIZE];
+	const int64_t widest = view_text_width(view__moment_text(
+		tl, clock, text, of->window.to, view_tick_step(unit, tl->width, 8)));
+	const int apart = widest + 3 > TICKS_APART ? (int)widest + 3 : TICKS_APART;
+	const int64_t step = view_tick_step(unit, tl->width, apart);
+	int64_t at = unit.from - unit.from % step;
+
+	view_glyphs(pane, 0, of->axis_y, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, tl->width);
+	for (; at <= unit.to; at += step) {
+		const int64_t x = view_window_column(unit, tl->width, at);
+
+		if (at < unit.from || x + 2 >= tl->width)
+			continue;
+		view_glyphs(pane, (int)x, of->axis_y, VIEW_DIM, VIEW_GLYPH_TICK, 1);
+		view__moment_text(tl, clock, text, cycles ? view__ns(tl, at) : at, step);
+		if (x + 1 + view_text_width(text) < tl->width)
+			view_text(pane, (int)x + 1, of->axis_y, VIEW_DIM, text);
+	}
+	if (view__cursor_column(tl, clock) >= 0 && !pane->canvas->plain)
+		view_glyphs(pane, view__cursor_column(tl, clock), of->axis_y, VIEW_TITLE,
+			    VIEW_GLYPH_CURSOR, 1);
+}
+
+/* Arrows where lanes lie beyond what is shown. */
+static void view_draw_more(const struct view_timeline *tl, struct view_pane *pane)
+{
+	const int x = pane->rect.width - 1;
+
+	if (tl->scroll > 0)
+		view_glyphs(pane, x, 0, VIEW_KEY, VIEW_GLYPH_UP, 1);
+	if (tl->lanes[tl->lane_count - 1].rows == 0)
+		view_glyphs(pane, x, pane->rect.height - 1, VIEW_KEY, VIEW_GLYPH_DOWN, 1);
+}
+
+/* "DEVICE (sim)", with the unit where there is room and it is not that of the ticks. */
+static void view_draw_clock_names(const struct view_timeline *tl, struct view_pane *pane)
+{
+	for (int c = 0; c < 2; c++)
+		if (tl->clock[c].present && tl->clock[c].axis_y >= 0)
+			view_text(pane, 0, tl->clock[c].axis_y, VIEW_TITLE,
+				  c == 0                   ? "HOST"
+				  : view__in_cycles(tl, c) ? "DEVICE cycles"
+							   : "DEVICE (sim)");
+}
+
+static void view_draw_labels(const struct view_timeline *tl, struct view_pane *pane)
+{
+	view_draw_clock_names(tl, pane);
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct view_lane *lane = &tl->lanes[i];
+		const bool here = i == tl->lane && !pane->canvas->plain;
+		const int main = lane->work_row > 0 ? lane->work_row : 0;
+		int row;
+
+		if (lane->rows == 0)
+			continue;
+		view_text_cut(
+			pane, 1, view__row_y(lane, main) + (view__row_thick(lane, main) - 1) / 2,
+			pane->rect.width - 2, here ? VIEW_BOLD : VIEW_NORMAL, lane->track->name);
+		row = view__row_of_depth(tl, lane, tl->depth);
+		if (here)
+			view_glyphs(pane, 0,
+				    view__row_y(lane, row) + (view__row_thick(lane, row) - 1) / 2,
+				    VIEW_KEY, VIEW_GLYPH_SELECT, 1);
+	}
+}
+
+static void view_draw_idle(const struct view_timeline *tl, struct view_pane *pane)
+{
+	char text[FMT_SIZE];
+
+	for (int c = 0; c < 2; c++)
+		if (tl->clock[c].present && tl->clock[c].axis_y >= 0)
+			view_text_right(pane, 0, tl->clock[c].axis_y, pane->rect.width, VIEW_DIM,
+					"idle");
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct view_lane *lane = &tl->lanes[i];
+		int row;
+
+		if (lane->rows == 0 || isnan(lane->idle))
+			continue;
+		snprintf(text, sizeof(text), "%.1f%%", lane->idle * 100);
+		row = lane->work_row > 0 ? lane->work_row : 0;
+		view_text_right(pane, 0,
+				view__row_y(lane, row) + (view__row_thick(lane, row) - 1) / 2,
+				pane->rect.width,
+				lane->pipeline && lane->idle > 0.5 ? VIEW_WARN : VIEW_NORMAL, text);
+	}
+}
+
+/* The whole run on one row; brackets hold the window. */
+static void view_draw_overview(const struct view_timeline *tl, struct view_pane *pane)
+{
+	const struct view_clock *clock = &tl->clock[view__lead(tl)];
+	const int left = tl->areas.lanes.x;
+	const int64_t column_ns = (clock->extent.to - clock->extent.from) / tl->width;
+	int from = (int)view_window_column(clock->extent, tl->width, clock->window.from);
+	int to = (int)view_window_column(clock->extent, tl->width, clock->window.to - 1);
+
+	view_text(pane, 1, 0, VIEW_DIM, "whole run");
+	for (int x = 0; x < tl->width && tl->overview; x++) {
+		const struct view_column *column = &tl->overview[x];
+
+		if (column->bar >= 0 && column_ns > 0)
+			view_put(pane, left + x, 0,
+				 view__phase_text(view__phase(tl, &tl->overview_bars[column->bar])),
+				 view_level_char(pane->canvas,
+						 (double)column->busy_ns / (double)column_ns));
+	}
+	if (from == 0 && to >= tl->width - 1)
+		return;
+	view_put(pane, left + from, 0, VIEW_KEY, '[');
+	view_put(pane, left + (to > from ? to : from + 1), 0, VIEW_KEY, ']');
+}
+
+/* --- details ---------------------------------------------------------------------------------- */
+
+static void view_draw_heading(const struct view_timeline *tl, struct view_pane *pane)
+{
+	const char phase = tl->selected != VIEW_NONE_ID ? tl->span.phase : 0;
+	char title[VIEW_PATH_SIZE + 8];
+	int x;
+
+	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
+	if (tl->in_gap)
+		snprintf(title, sizeof(title), " %s ", tl->gap_run >= 0 ? "idle: bubble" : "idle");
+	else if (tl->selected == VIEW_NONE_ID)
+		snprintf(title, sizeof(title), " nothing here ");
+	else if (phase && tl->span.microbatch != VIEW_NONE_ID && phase != 'U')
+		snprintf(title, sizeof(title), " %c%lld %s ", phase, (long long)tl->span.microbatch,
+			 tl->span.name ? tl->span.name : "");
+	else
+		snprintf(title, sizeof(title), " %s ", tl->span.name ? tl->span.name : "");
+	x = 2 + view_text_cut(pane, 2, 0, pane->rect.width - 4, VIEW_BOLD, title);
+	if (tl->path[0] && x + 12 < pane->rect.width) {
+		snprintf(title, sizeof(title), " %s ", tl->path);
+		view_text_cut(pane, x + 1, 0, pane->rect.width - x - 3, VIEW_DIM, title);
+	}
+}
+
+static void view_draw_details(const struct view_timeline *tl, struct view_pane *pane)
+{
+	const int rows = pane->rect.height - 1;
+	const int columns = pane->rect.width / FIELD_WIDTH > 0 ? pane->rect.width / FIELD_WIDTH : 1;
+	const int width = pane->rect.width / columns;
+
+	if (rows < 1)
+		return;
+	view_draw_heading(tl, pane);
+	for (int i = 0; i < tl->field_count && i < rows * columns; i++) {
+		const int x = i / rows * width + 1, y = 1 + i % rows;
+
+		view_text_cut(pane, x, y, NAME_WIDTH - 1, VIEW_DIM, tl->fields[i].name);
+		/* The last column has the rest of the row. */
+		view_text_cut(pane, x + NAME_WIDTH, y,
+			      (i + rows < tl->field_count && i / rows + 1 < columns
+				       ? width
+				       : pane->rect.width - x) -
+				      NAME_WIDTH - 2,
+			      VIEW_NORMAL, tl->fields[i].value);
+	}
+}
+
+struct view_pane view__sub(struct view_pane *pane, struct view_rect rect)
+{
+	rect.x += pane->rect.x;
+	rect.y += pane->rect.y;
+	return view_pane_at(pane->canvas, rect);
+}
+
+/* --- the line above ----------------------------------------------------------------------------
+ */
+
+/* The ways to look at it, the present one marked; the present one alone where there is little room.
+ * Returns the columns used. */
+static int view_draw_ways(const struct view_timeline *tl, struct view_pane *pane)
+{
+	int x = 1;
+
+	if (pane->rect.width < WAYS_FROM)
+		return x + view_text(pane, x, 0, VIEW_TITLE, view__way_names[tl->way]) + 2;
+	for (int w = 0; w < VIEW_WAYS; w++) {
+		const bool here = w == (int)tl->way;
+
+		x += view_textf(pane, x, 0, here ? VIEW_TITLE : VIEW_DIM, here ? "[%s]" : " %s ",
+				view__way_names[w]);
+	}
+	return x + 2;
+}
+
+static void view_draw_head(const struct view_timeline *tl, struct view_pane *pane)
+{
+	char text[48];
+	int x;
+
+	if (pane->rect.height < 1)
+		return;
+	x = view_draw_ways(tl, pane);
+	view__filter_text(tl, text, sizeof(text));
+	if (tl->only_ipu != VIEW_NONE_ID || tl->only_replica != VIEW_NONE_ID)
+		x += view_text(pane, x, 0, VIEW_WARN, text) + 2;
+	(void)x;
+}
+
+void view__draw_around(const struct view_timeline *tl, struct view_pane *pane)
+{
+	struct view_pane head = view__sub(pane, tl->heading);
+	struct view_pane overview = view__sub(pane, tl->areas.overview);
+	struct view_pane labels = view__sub(pane, tl->areas.labels);
+	struct view_pane idle = view__sub(pane, tl->areas.idle);
+	struct view_pane details = view__sub(pane, tl->areas.details);
+
+	view_draw_head(tl, &head);
+	view_draw_labels(tl, &labels);
+	view_draw_more(tl, &labels);
+	view_draw_idle(tl, &idle);
+	if (overview.rect.height > 0)
+		view_draw_overview(tl, &overview);
+	view_draw_details(tl, &details);
+}

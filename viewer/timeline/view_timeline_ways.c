@@ -1,0 +1,191 @@
+/*
+ * The timeline's ways to look at it: which rows a lane has, which IPUs there are lanes of, and the
+ * unit of the device's times.
+ *
+ * Threading: one thread. Ownership: none.
+ */
+#include "viewer/timeline/view_timeline_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+
+const char *const view__way_names[VIEW_WAYS] = {"Gantt", "Flame", "Flat", "BSP"};
+
+/* --- units ------------------------------------------------------------------------------------ */
+
+bool view__in_cycles(const struct view_timeline *tl, int clock)
+{
+	return clock == 1 && tl->cycles && tl->hertz > 0;
+}
+
+int64_t view__cycles(const struct view_timeline *tl, int64_t ns)
+{
+	return llround((double)ns * tl->hertz / 1e9);
+}
+
+int64_t view__ns(const struct view_timeline *tl, int64_t cycles)
+{
+	return llround((double)cycles * 1e9 / tl->hertz);
+}
+
+struct view_window view__unit_window(const struct view_timeline *tl, int clock)
+{
+	const struct view_window window = tl->clock[clock].window;
+
+	if (!view__in_cycles(tl, clock))
+		return window;
+	return (struct view_window){view__cycles(tl, window.from), view__cycles(tl, window.to)};
+}
+
+const char *view__moment_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
+			      int64_t ns, int64_t step)
+{
+	if (!view__in_cycles(tl, clock))
+		return view_tick_text(out, ns, step, tl->clock[clock].window);
+	return fmt_count(out, view__cycles(tl, ns));
+}
+
+const char *view__length_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
+			      int64_t ns)
+{
+	char number[FMT_SIZE];
+
+	if (!view__in_cycles(tl, clock))
+		return fmt_ns(out, ns);
+	snprintf(out, VIEW_UNIT_SIZE, "%s cycles", fmt_count(number, view__cycles(tl, ns)));
+	return out;
+}
+
+/* --- which lanes ------------------------------------------------------------------------------ */
+
+int64_t view__replica_of(const struct view_timeline *tl, int64_t ipu)
+{
+	const int64_t each = tl->replicas > 0 ? tl->ipus / tl->replicas : 0;
+
+	return each > 0 ? ipu / each : VIEW_NONE_ID;
+}
+
+bool view__shows_track(const struct view_timeline *tl, const struct prof_track *track)
+{
+	if (track->depth < 1 || track->first_ns > track->last_ns)
+		return false;
+	if (tl->way == VIEW_BSP && (track->clock != 1 || track->ipu == VIEW_NONE_ID))
+		return false;
+	if (tl->only_ipu != VIEW_NONE_ID)
+		return track->ipu == tl->only_ipu;
+	if (tl->only_replica != VIEW_NONE_ID)
+		return track->ipu != VIEW_NONE_ID &&
+		       view__replica_of(tl, track->ipu) == tl->only_replica;
+	return true;
+}
+
+static bool view_shows_any(const struct view_timeline *tl)
+{
+	for (int i = 0; i < tl->track_count; i++)
+		if (view__shows_track(tl, &tl->tracks[i]))
+			return true;
+	return false;
+}
+
+/* The least IPU above @after that has a track; VIEW_NONE_ID: none. */
+static int64_t view_next_ipu(const struct view_timeline *tl, int64_t after)
+{
+	int64_t next = VIEW_NONE_ID;
+
+	for (int i = 0; i < tl->track_count; i++) {
+		const struct prof_track *track = &tl->tracks[i];
+
+		if (track->depth > 0 && track->ipu > after &&
+		    (next == VIEW_NONE_ID || track->ipu < next))
+			next = track->ipu;
+	}
+	return next;
+}
+
+/* IPU after IPU, then replica after replica where there are several, then all. */
+static void view_select_next(struct view_timeline *tl)
+{
+	if (tl->only_replica != VIEW_NONE_ID) {
+		if (++tl->only_replica >= tl->replicas)
+			tl->only_replica = VIEW_NONE_ID;
+		return;
+	}
+	tl->only_ipu = view_next_ipu(tl, tl->only_ipu == VIEW_NONE_ID ? -1 : tl->only_ipu);
+	if (tl->only_ipu == VIEW_NONE_ID && tl->replicas > 1)
+		tl->only_replica = 0;
+}
+
+void view__filter_text(const struct view_timeline *tl, char *out, size_t size)
+{
+	if (tl->only_ipu != VIEW_NONE_ID)
+		snprintf(out, size, "IPU %lld", (long long)tl->only_ipu);
+	else if (tl->only_replica != VIEW_NONE_ID)
+		snprintf(out, size, "replica %lld", (long long)tl->only_replica);
+	else
+		snprintf(out, size, "all IPUs");
+}
+
+static void view_select(struct view_timeline *tl, struct view_context *context)
+{
+	char text[32];
+
+	if (view_next_ipu(tl, -1) == VIEW_NONE_ID) {
+		snprintf(context->message, sizeof(context->message), "no lane is of an IPU");
+		return;
+	}
+	do
+		view_select_next(tl);
+	while (!view_shows_any(tl));
+	tl->relane = true;
+	view__filter_text(tl, text, sizeof(text));
+	snprintf(context->message, sizeof(context->message), "%s", text);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void view_turn(struct view_timeline *tl, struct view_context *context, int by)
+{
+	const enum view_way before = tl->way;
+
+	do
+		tl->way = (enum view_way)(((int)tl->way + by + VIEW_WAYS) % VIEW_WAYS);
+	while (!view_shows_any(tl));
+	tl->relane = (tl->way == VIEW_BSP) != (before == VIEW_BSP);
+	tl->pinned = VIEW_NONE_ID;
+	snprintf(context->message, sizeof(context->message), "view: %s", view__way_names[tl->way]);
+}
+
+static void view_change_unit(struct view_timeline *tl, struct view_context *context)
+{
+	if (tl->hertz <= 0) {
+		snprintf(context->message, sizeof(context->message),
+			 "the recording does not tell the device's clock");
+		return;
+	}
+	tl->cycles = !tl->cycles;
+	snprintf(context->message, sizeof(context->message), "device times in %s",
+		 tl->cycles ? "cycles" : "ns");
+}
+
+bool view__way_request(struct view_timeline *tl, struct view_context *context,
+		       enum view_request request)
+{
+	switch (request) {
+	case VIEW_VIEW_REQUEST:
+	case VIEW_VIEW_BACK_REQUEST:
+		view_turn(tl, context, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		return true;
+	case VIEW_SELECT_REQUEST:
+		view_select(tl, context);
+		return true;
+	case VIEW_UNIT_REQUEST:
+		view_change_unit(tl, context);
+		return true;
+	default:
+		return false;
+	}
+}
