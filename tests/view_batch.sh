@@ -8,7 +8,7 @@ make=${IPUSCOPE_VIEW_MAKE:-./view_make}
 work=$(mktemp -d)
 failures=0
 trap 'rm -rf "$work"' EXIT
-export LC_ALL=C.UTF-8
+export LC_ALL=C.UTF-8 XDG_CONFIG_HOME=$work/config
 mkdir "$work/tf_report__2026-01-02__03-04-05.006__7"
 db=$work/tf_report__2026-01-02__03-04-05.006__7/profile.db
 "$make" "$db" || exit 1
@@ -75,6 +75,34 @@ if command -v sqlite3 >/dev/null; then
 			AND start_ns < 340000 AND start_ns + dur_ns > 170000")" "spans of a window"
 fi
 
+# Pictures: the same bytes again, and what the text says.
+for name in summary timeline tensors help; do
+	"$view" "$db" --view $name --svg >"$work/out.svg" || fail "$name --svg"
+	"$view" "$db" --view $name --svg | cmp -s - "$work/out.svg" || [ $name = summary ] || fail "$name --svg: other bytes"
+	if command -v xmllint >/dev/null; then
+		xmllint --noout "$work/out.svg" || fail "$name: no XML"
+	fi
+done
+grep -q 'Zoom in about the cursor' "$work/out.svg" || fail "the picture of the help lacks text"
+"$view" "$db" --view tensors --svg --theme light >"$work/light.svg"
+"$view" "$db" --view tensors --svg --theme dark | cmp -s - "$work/light.svg" && fail "themes make the same picture"
+"$view" "$db" --svg >/dev/full 2>"$work/err" && fail "a full output is not an error (SVG)"
+
+# Settings: the command line goes before them, and what is wrong is named.
+settings=$XDG_CONFIG_HOME/ipuscope/view.json
+mkdir -p "${settings%/*}"
+echo '{"screen": "tensors", "ascii": true}' >"$settings"
+"$view" "$db" --text | grep -q 'Dense_128/kernel:0_grad' || fail "the settings' screen is not shown"
+"$view" "$db" --text --view timeline | grep -q DEVICE || fail "--view does not go before the settings"
+"$view" "$db" --text --config none | grep -q 'Pipeline bubble' || fail "--config none reads settings"
+echo '{"screen": "tensor"}' >"$settings"
+refuse 2 'view.json: screen: ' "$db"
+refuse 2 'did you mean "tensors"' "$db"
+echo '{"mose": true}' >"$work/other.json"
+refuse 2 'did you mean "mouse"' --config "$work/other.json" "$db"
+refuse 2 "missing.json" --config "$work/missing.json" "$db"
+rm -r "$XDG_CONFIG_HOME/ipuscope"
+
 refuse 2 "No such file" "$work/none"
 refuse 2 "not a recorded database" /etc/passwd
 refuse 2 "profile.db" "$work"
@@ -102,6 +130,8 @@ code=$?
 "$view" --man >"$work/out"
 grep -q '^.SH "KEYS"' "$work/out" || fail "the manual lacks the keys"
 "$view" --completion bash | grep -q -- --view || fail "no completion"
+"$view" --completion bash | grep -q -- --theme || fail "no completion of themes"
+"$view" --man | grep -q 'view.json' || fail "the manual lacks the settings"
 "$view" --help | grep -q -- --follow || fail "no help"
 
 [ $failures = 0 ] && echo "all as it should be"

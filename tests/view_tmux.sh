@@ -3,96 +3,10 @@
 # terminal sane after every way out. `view_tmux.sh [SECONDS]`: how long random keys are pressed (3).
 # UPDATE_GOLDEN=1 rewrites the saved screens.
 set -u
-bin=${IPUSCOPE_BIN_DIR:?}
 source=${IPUSCOPE_SOURCE_DIR:?}
-make=${IPUSCOPE_VIEW_MAKE:-./view_make}
 seconds=${1:-3}
 golden=$source/tests/golden
-work=$(mktemp -d)
-failures=0
-tmux_=(tmux -L "ipuview$$" -f /dev/null)
-
-if ! command -v tmux >/dev/null; then
-	echo "skipped: tmux is not installed"
-	exit 77
-fi
-if ! locale -a 2>/dev/null | grep -qiE '^c\.utf-?8$'; then
-	echo "skipped: there is no locale C.UTF-8"
-	exit 77
-fi
-trap '"${tmux_[@]}" kill-server 2>/dev/null; rm -rf "$work"' EXIT
-unset NO_COLOR TMUX
-export LC_ALL=C.UTF-8
-"${tmux_[@]}" start-server \; set -g exit-empty off
-"$make" "$work/run.db" || { echo "view_make failed"; exit 1; }
-
-fail()
-{
-	echo "FAILED: $*"
-	failures=$((failures + 1))
-	screen | sed 's/^/    | /'
-}
-
-screen() { "${tmux_[@]}" capture-pane -p -t v 2>/dev/null; }
-keys() { "${tmux_[@]}" send-keys -t v "$@"; }
-# Literal characters, one by one.
-type_() { "${tmux_[@]}" send-keys -t v -l "$1"; }
-
-# Wait until the screen holds $1 (at most 10 s).
-see()
-{
-	for _ in $(seq 100); do
-		screen | grep -qF -- "$1" && return 0
-		sleep 0.1
-	done
-	fail "never shown: $1"
-	return 1
-}
-
-# Until two looks in a row are the same.
-settle()
-{
-	local before after
-	before=$(screen)
-	for _ in $(seq 50); do
-		sleep 0.1
-		after=$(screen)
-		[ "$before" = "$after" ] && return
-		before=$after
-	done
-}
-
-# A shell in a window of $1 x $2; its terminal's settings are noted.
-start()
-{
-	"${tmux_[@]}" kill-session -t v 2>/dev/null
-	"${tmux_[@]}" new-session -d -s v -x "$1" -y "$2" \
-		"env -u NO_COLOR LC_ALL=C.UTF-8 PS1='ready> ' bash --norc --noprofile"
-	see 'ready>' || return
-	type_ "stty -g >'$work/stty.before'; clear"
-	keys Enter
-	settle
-}
-
-# Run ipu-view with the arguments, and say how it ended.
-view()
-{
-	rm -f "$work/pid"
-	type_ "clear; sh -c 'echo \$\$ >$work/pid; exec $bin/ipu-view $* $work/run.db'; echo ended \$?"
-	keys Enter
-}
-
-# The terminal is as it was: settings, the normal screen, the cursor.
-sane()
-{
-	see "ended $1" || return
-	type_ "stty -g >'$work/stty.after'"
-	keys Enter
-	settle
-	cmp -s "$work/stty.before" "$work/stty.after" || fail "$2: stty differs"
-	[ "$("${tmux_[@]}" display -p -t v '#{alternate_on} #{cursor_flag}')" = "0 1" ] ||
-		fail "$2: the alternate screen or no cursor is left"
-}
+. "$source/tests/view_terminal.sh"
 
 # What no two machines agree on: cost, host, numbers of processes, size.
 volatile()

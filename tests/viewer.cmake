@@ -13,10 +13,12 @@ set_target_properties(view_make PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURR
 foreach(module IN ITEMS
 		canvas
 		chart
+		config
 		heat
 		keys
 		layout
 		style
+		svg
 		time)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c LIBS viewer LABELS unit viewer)
 endforeach()
@@ -32,6 +34,6 @@ ipuscope_add_test(NAME test_view_insights SOURCES test_view_insights.c report_sa
 	LIBS view_rig LABELS unit viewer)
 
 # Scripts: the built programs, and the recording that view_make writes.
-foreach(script IN ITEMS view_batch view_tmux)
+foreach(script IN ITEMS view_batch view_terms view_tmux)
 	ipuscope_add_script(NAME ${script} LABELS golden viewer)
 endforeach()

@@ -15,6 +15,7 @@
 #include "common/cli.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "viewer/view_config.h"
 #include "viewer/view_term.h"
 
 #define VIEW_SCREEN_WORD(screen, ops) #ops " "
@@ -27,9 +28,10 @@ static const struct cli_option view_options[] = {
 	{.name = "--text", .help = "Print the screen as text and leave."},
 	{.name = "--csv", .help = "Print the screen's rows as CSV and leave."},
 	{.name = "--json", .help = "Print the screen's rows as JSON and leave."},
+	{.name = "--svg", .help = "Print the screen as a picture (SVG) and leave."},
 	{.name = "--width",
 	 .argument = "COLUMNS",
-	 .help = "Width of the text, 40 to 1000. Default: the terminal's, else 100."},
+	 .help = "Width of the text or picture, 40 to 1000. Default: the terminal's, else 100."},
 	{.name = "--from",
 	 .argument = "TIME",
 	 .help = "Begin the timeline here: 1.5ms, 20us, 3s, or ns; of the device where it was "
@@ -39,6 +41,20 @@ static const struct cli_option view_options[] = {
 	 .argument = "WHEN",
 	 .choices = "auto always never",
 	 .help = "Use colours. Default: auto, which NO_COLOR and TERM=dumb turn off."},
+	{.name = "--theme",
+	 .argument = "THEME",
+	 .choices = "auto dark light",
+	 .help = "Colours for a dark or a light ground. Default: auto, by COLORFGBG, else dark."},
+	{.name = "--mouse",
+	 .help = "Have the terminal report clicks and the wheel; selecting text then takes Shift."},
+	{.name = "--no-mouse", .help = "Do not. Default."},
+	{.name = "--config",
+	 .argument = "FILE",
+	 .help = "Settings. Default: ipuscope/view.json in $XDG_CONFIG_HOME or ~/.config, where it "
+		 "is there; none: no file. {\"theme\": \"light\", \"color\": \"auto\", \"ascii\": "
+		 "false, \"mouse\": true, \"screen\": \"timeline\", \"follow\": true}; options "
+		 "come "
+		 "after it."},
 	{.name = "--ascii",
 	 .help = "Draw with ASCII only. Default: where the locale is not UTF-8."},
 	{.name = "--follow", .help = "Keep the newest of a run that is still recording in view."},
@@ -62,15 +78,15 @@ static struct cli_command view_cli = {
 	.examples =
 		"ipu-view\tthe newest report here\n"
 		"ipu-view tf_report__*/ --view timeline --text --width 160\ta drawing to paste\n"
-		"ipu-view run.db --view tensors --csv\tfor a spreadsheet\n",
+		"ipu-view run.db --view tensors --csv\tfor a spreadsheet\n"
+		"ipu-view run.db --view summary --svg >run.svg\ta picture for a document\n",
 	.words = "FILE",
 };
 
 struct view_arguments {
 	const char *path, *target; /* target: compared with path */
-	const char *color;
-	int screen;
-	bool batch, ascii, follow;
+	struct view_config config;
+	bool batch, svg;
 	enum report_format format;
 	int width;
 	bool from_set, to_set;
@@ -110,6 +126,25 @@ static enum status view_parse_time(const char *name, const char *value, int64_t 
 	return err_set(err, ST_INVALID, "%s: \"%s\" is not a time (like 1.5ms)", name, value);
 }
 
+/* Options that a file of settings may set as well. */
+static void view_take_setting(struct view_config *out, const char *name, const char *value)
+{
+	if (strcmp(name, "--view") == 0)
+		out->screen = (enum view_screen)view_session_screen_of(value);
+	else if (strcmp(name, "--color") == 0)
+		out->color = value;
+	else if (strcmp(name, "--theme") == 0)
+		out->theme = value;
+	else if (strcmp(name, "--ascii") == 0)
+		out->ascii = "always";
+	else if (strcmp(name, "--mouse") == 0)
+		out->mouse = true;
+	else if (strcmp(name, "--no-mouse") == 0)
+		out->mouse = false;
+	else if (strcmp(name, "--follow") == 0)
+		out->follow = true;
+}
+
 static enum status view_take(struct view_arguments *out, const struct cli_argument *argument,
 			     struct err *err)
 {
@@ -133,8 +168,13 @@ static enum status view_take(struct view_arguments *out, const struct cli_argume
 		if (strcmp(name, formats[i].name) == 0) {
 			out->batch = true;
 			out->format = formats[i].format;
+			out->svg = false;
 			return ST_OK;
 		}
+	if (strcmp(name, "--svg") == 0) {
+		out->batch = out->svg = true;
+		return ST_OK;
+	}
 	if (strcmp(name, "--width") == 0)
 		return view_parse_width(argument->value, &out->width, err);
 	if (strcmp(name, "--from") == 0) {
@@ -145,15 +185,36 @@ static enum status view_take(struct view_arguments *out, const struct cli_argume
 		out->to_set = true;
 		return view_parse_time(name, argument->value, &out->to_ns, err);
 	}
-	if (strcmp(name, "--view") == 0)
-		out->screen = view_session_screen_of(argument->value);
-	else if (strcmp(name, "--color") == 0)
-		out->color = argument->value;
-	else if (strcmp(name, "--ascii") == 0)
-		out->ascii = true;
-	else
-		out->follow = true;
+	view_take_setting(&out->config, name, argument->value);
 	return ST_OK;
+}
+
+/* The file of settings that the arguments name comes before all other arguments. */
+static enum status view_find_config(const char **path, int argc, char **argv, struct err *err)
+{
+	struct cli_walk walk;
+	struct cli_argument argument;
+	enum status status;
+	bool more = true;
+
+	*path = NULL;
+	cli_begin(&walk, &view_cli, argc, argv, false);
+	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more)
+		if (argument.option && strcmp(argument.option->name, "--config") == 0)
+			*path = argument.value;
+	return status;
+}
+
+static enum status view_read_config(struct view_config *config, int argc, char **argv,
+				    struct err *err)
+{
+	const char *path;
+	const enum status status = view_find_config(&path, argc, argv, err);
+
+	view_config_defaults(config);
+	if (status != ST_OK || (path && strcmp(path, VIEW_CONFIG_NONE) == 0))
+		return status;
+	return view_config_load(config, path, err);
 }
 
 static enum status view_parse(struct view_arguments *out, int argc, char **argv, struct err *err)
@@ -164,6 +225,7 @@ static enum status view_parse(struct view_arguments *out, int argc, char **argv,
 	bool more = true;
 
 	memset(out, 0, sizeof(*out));
+	status = view_read_config(&out->config, argc, argv, err);
 	cli_begin(&walk, &view_cli, argc, argv, false);
 	while (status == ST_OK) {
 		status = cli_next(&walk, &argument, &more, err);
@@ -199,8 +261,12 @@ static enum status view_print(struct view_session *session, const struct view_ar
 {
 	enum status status;
 
-	status = view_session_print(session, (enum view_screen)arguments->screen, arguments->format,
-				    arguments->width, stdout, err);
+	if (arguments->svg)
+		status = view_session_print_svg(session, arguments->config.screen, arguments->width,
+						stdout, err);
+	else
+		status = view_session_print(session, arguments->config.screen, arguments->format,
+					    arguments->width, stdout, err);
 	if (fflush(stdout) != 0 && status == ST_OK)
 		status = err_set(err, ST_IO, "the output was refused");
 	return status;
@@ -208,6 +274,9 @@ static enum status view_print(struct view_session *session, const struct view_ar
 
 static int view_run(struct view_session *session, const struct view_arguments *arguments)
 {
+	const struct view_config *config = &arguments->config;
+	const struct view_term_params params = {.colour = cli_colour(stdout, config->color),
+						.mouse = config->mouse};
 	struct err err = {0};
 	enum status status;
 	int signal_number = 0;
@@ -215,18 +284,25 @@ static int view_run(struct view_session *session, const struct view_arguments *a
 	session->context.ranged = arguments->from_set || arguments->to_set;
 	session->context.from_ns = arguments->from_ns;
 	session->context.to_ns = arguments->to_ns;
+	session->theme = view_config_theme(config, getenv("COLORFGBG"));
 	if (view_is_batch(arguments)) {
 		status = view_print(session, arguments, &err);
 	} else {
-		session->context.follow = arguments->follow;
-		view_session_show(session, (enum view_screen)arguments->screen);
-		status = view_term_run(session, cli_colour(stdout, arguments->color),
-				       &signal_number, &err);
+		session->context.follow = config->follow;
+		view_session_show(session, config->screen);
+		status = view_term_run(session, &params, &signal_number, &err);
 	}
 	if (status != ST_OK)
 		return cli_fail(&view_cli, &err);
 	/* Ctrl-C is a way to leave; other signals are told to the parent as shells do. */
 	return signal_number == 0 || signal_number == SIGINT ? 0 : 128 + signal_number;
+}
+
+static bool view_is_ascii(const struct view_config *config)
+{
+	if (strcmp(config->ascii, "auto") != 0)
+		return strcmp(config->ascii, "always") == 0;
+	return !view_term_unicode();
 }
 
 static int view_start(const struct view_arguments *arguments)
@@ -242,8 +318,8 @@ static int view_start(const struct view_arguments *arguments)
 			return cli_fail(&view_cli, &err);
 		path = newest;
 	}
-	if (view_session_open(&session, path, arguments->target,
-			      arguments->ascii || !view_term_unicode(), &err) != ST_OK)
+	if (view_session_open(&session, path, arguments->target, view_is_ascii(&arguments->config),
+			      &err) != ST_OK)
 		return cli_fail(&view_cli, &err);
 	code = view_run(&session, arguments);
 	view_session_close(&session);

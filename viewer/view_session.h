@@ -45,6 +45,7 @@ struct view_session {
 	struct view_source source, target;
 	struct view_context context;
 	struct view_canvas canvas;
+	enum view_theme theme; /* of the terminal, and of pictures that are written */
 	struct view_frame frame;
 	void *state[VIEW_SCREENS];
 	bool fresh[VIEW_SCREENS];         /* has been loaded at least once */
@@ -115,6 +116,10 @@ bool view_session_busy(const struct view_session *session);
  */
 enum status view_session_print(struct view_session *session, enum view_screen screen,
 			       enum report_format format, int width, FILE *out, struct err *err);
+
+/* The same as a picture (view_svg.h) with colours. */
+enum status view_session_print_svg(struct view_session *session, enum view_screen screen, int width,
+				   FILE *out, struct err *err);
 
 /* Screens by name; -1: none. */
 int view_session_screen_of(const char *name);

@@ -225,14 +225,10 @@ static void view_draw_body(struct view_session *session)
 	}
 }
 
-void view_session_draw(struct view_session *session)
+void view__picture(struct view_session *session)
 {
 	struct view_pane pane;
 
-	view__settle(session, 0);
-	view__queued(session);
-	if (!view_session_busy(session) && session->stale && !session->frame.too_small)
-		view__load(session);
 	session->hit_count = 0;
 	if (session->frame.too_small) {
 		view_canvas_clear(&session->canvas);
@@ -247,4 +243,13 @@ void view_session_draw(struct view_session *session)
 	view_draw_title(session);
 	view_draw_status(session);
 	view_draw_keys(session);
+}
+
+void view_session_draw(struct view_session *session)
+{
+	view__settle(session, 0);
+	view__queued(session);
+	if (!view_session_busy(session) && session->stale && !session->frame.too_small)
+		view__load(session);
+	view__picture(session);
 }

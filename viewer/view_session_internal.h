@@ -53,6 +53,9 @@ void view__marks_list(struct view_session *session);
 void view__marks_go(struct view_session *session, int mark);
 void view__marks_forget(struct view_session *session, int mark);
 
+/* view_session_draw.c: draw the canvas as things are; nothing is loaded. */
+void view__picture(struct view_session *session);
+
 /* view_session_write.c */
 void view__write(struct view_session *session, const char *path);
 void view__written(struct view_session *session); /* the job is done: its rows to the file */

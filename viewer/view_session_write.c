@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/str.h"
+#include "viewer/draw/view_svg.h"
 #include "viewer/view_session_internal.h"
 
 #define TEXT_WIDTH  100
@@ -32,9 +33,19 @@ static enum status view_print_rows(struct view_session *session, enum view_scree
 	return status;
 }
 
-/* Drawn as high as it wants to be. */
-static enum status view_print_text(struct view_session *session, enum view_screen screen, int width,
-				   FILE *out, struct err *err)
+static bool view_row_is_blank(const struct view_canvas *canvas, int y)
+{
+	const struct view_cell *row = &canvas->cells[(size_t)y * (size_t)canvas->width];
+
+	for (int x = 0; x < canvas->width; x++)
+		if (row[x].character != ' ')
+			return false;
+	return true;
+}
+
+/* Draw the screen as high as it wants to be; *@rows: without the blank ones at its foot. */
+static enum status view_draw_whole(struct view_session *session, enum view_screen screen, int width,
+				   int *rows, struct err *err)
 {
 	const struct view_screen_ops *ops = view_screen(screen);
 	struct view_context *context = &session->context;
@@ -51,39 +62,101 @@ static enum status view_print_text(struct view_session *session, enum view_scree
 		return status;
 	pane = view_pane_all(&session->canvas);
 	ops->draw(session->state[screen], context, &pane);
-	while (height > 1 &&
-	       session->canvas.cells[(size_t)(height - 1) * (size_t)width].character == ' ') {
-		bool blank = true;
-
-		for (int x = 0; x < width; x++)
-			if (session->canvas.cells[(size_t)(height - 1) * (size_t)width + (size_t)x]
-				    .character != ' ')
-				blank = false;
-		if (!blank)
-			break;
+	while (height > 1 && view_row_is_blank(&session->canvas, height - 1))
 		height--;
-	}
-	return view_canvas_print(&session->canvas, 0, height, out, err);
+	*rows = height;
+	return ST_OK;
+}
+
+/* The first load, for a file; *@width 0: the usual one. */
+static enum status view_begin_print(struct view_session *session, enum view_screen screen,
+				    int *width, struct err *err)
+{
+	if (*width <= 0)
+		*width = TEXT_WIDTH;
+	if (!session->source.db)
+		return err_set(err, ST_BUSY, "the run is being closed: try again in a moment");
+	session->context.whole = true;
+	session->context.body = (struct view_rect){0, 0, *width, 50};
+	return view_screen(screen)->load(session->state[screen], &session->context, true, err);
 }
 
 enum status view_session_print(struct view_session *session, enum view_screen screen,
 			       enum report_format format, int width, FILE *out, struct err *err)
 {
 	enum status status;
+	int rows;
 
-	if (width <= 0)
-		width = TEXT_WIDTH;
-	if (!session->source.db)
-		return err_set(err, ST_BUSY, "the run is being closed: try again in a moment");
 	session->canvas.plain = true;
-	session->context.whole = true;
-	session->context.body = (struct view_rect){0, 0, width, 50};
-	status = view_screen(screen)->load(session->state[screen], &session->context, true, err);
+	status = view_begin_print(session, screen, &width, err);
 	if (status != ST_OK)
 		return status;
 	if (format != REPORT_AS_TEXT)
 		return view_print_rows(session, screen, format, out, err);
-	return view_print_text(session, screen, width, out, err);
+	status = view_draw_whole(session, screen, width, &rows, err);
+	if (status != ST_OK)
+		return status;
+	return view_canvas_print(&session->canvas, 0, rows, out, err);
+}
+
+/* --- pictures --------------------------------------------------------------------------------- */
+
+static enum status view_write_picture(const struct view_session *session, enum view_screen screen,
+				      int rows, FILE *out, struct err *err)
+{
+	char title[2 * sizeof(session->source.name)];
+
+	snprintf(title, sizeof(title), "%s: %s", session->source.name, view_screen(screen)->title);
+	return view_svg_write(&session->canvas, 0, rows, session->theme, title, out, err);
+}
+
+/* Every picture has all colours and all characters, whatever the terminal has. */
+static void view_make_colourful(struct view_canvas *canvas)
+{
+	canvas->ascii = canvas->plain = false;
+	canvas->colours = 256;
+}
+
+enum status view_session_print_svg(struct view_session *session, enum view_screen screen, int width,
+				   FILE *out, struct err *err)
+{
+	enum status status;
+	int rows;
+
+	view_make_colourful(&session->canvas);
+	status = view_begin_print(session, screen, &width, err);
+	if (status == ST_OK)
+		status = view_draw_whole(session, screen, width, &rows, err);
+	if (status != ST_OK)
+		return status;
+	return view_write_picture(session, screen, rows, out, err);
+}
+
+/* The whole screen as it is, drawn anew in a canvas of its own. */
+static enum status view_write_screen(struct view_session *session, FILE *out, struct err *err)
+{
+	struct view_canvas shown = session->canvas;
+	enum status status;
+
+	memset(&session->canvas, 0, sizeof(session->canvas));
+	view_make_colourful(&session->canvas);
+	status = view_canvas_resize(&session->canvas, shown.width, shown.height, err);
+	if (status == ST_OK) {
+		view__picture(session);
+		status = view_write_picture(session, session->screen, shown.height, out, err);
+	}
+	view_canvas_fini(&session->canvas);
+	session->canvas = shown;
+	return status;
+}
+
+/* --- what is shown ---------------------------------------------------------------------------- */
+
+static bool view_is_svg(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && strcmp(dot, ".svg") == 0;
 }
 
 static enum report_format view_format_of(const char *path)
@@ -155,7 +228,7 @@ void view__write(struct view_session *session, const char *path)
 		return;
 	}
 	if (format != REPORT_AS_TEXT && !ops->table) {
-		view__say(session, "not written: this screen has no rows: use .txt", NULL);
+		view__say(session, "not written: this screen has no rows: use .txt or .svg", NULL);
 		return;
 	}
 	if (format != REPORT_AS_TEXT) {
@@ -165,8 +238,11 @@ void view__write(struct view_session *session, const char *path)
 		return;
 	}
 	out = view_create(path, &err);
-	if (out)
-		err.status = view_close_file(out, path, view_write_shown(session, out, &err), &err);
+	if (out) {
+		err.status = view_is_svg(path) ? view_write_screen(session, out, &err)
+					       : view_write_shown(session, out, &err);
+		err.status = view_close_file(out, path, err.status, &err);
+	}
 	view_say_written(session, path, &err);
 }
 

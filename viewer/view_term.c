@@ -22,11 +22,13 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/str.h"
 
 #define TICK_MS      250
 #define ESCAPE_MS    25
 #define KEYS_AT_ONCE 64
 #define RUN_MOST     256
+#define MOUSE_EVENTS (BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED)
 
 static volatile sig_atomic_t view_end_signal, view_stop_signal, view_wake_signal;
 static int view_pipe[2] = {-1, -1};
@@ -218,25 +220,54 @@ static uint32_t view_special_key(wint_t key)
 	return VIEW_KEY_NONE;
 }
 
-/* The next key that is there, else VIEW_KEY_NONE with *@more false. */
-static uint32_t view_read_key(bool *more)
+/* The wheel is a key; a press goes to what is under it. */
+static uint32_t view_mouse_key(struct view_session *session)
 {
-	wint_t key = 0;
-	const int kind = get_wch(&key);
+	MEVENT event;
 
-	*more = kind != ERR;
-	if (kind == ERR)
+	if (getmouse(&event) != OK)
 		return VIEW_KEY_NONE;
+	if (event.bstate & BUTTON4_PRESSED)
+		return VIEW_KEY_WHEEL_UP;
+	if (event.bstate & BUTTON5_PRESSED)
+		return VIEW_KEY_WHEEL_DOWN;
+	if (event.bstate & BUTTON1_PRESSED)
+		view_session_click(session, event.x, event.y);
+	return VIEW_KEY_NONE;
+}
+
+/* Hand the next key or click to the session; false: there is none. */
+static bool view_take_input(struct view_session *session)
+{
+	wint_t code = 0;
+	const int kind = get_wch(&code);
+	uint32_t key = VIEW_KEY_NONE;
+
+	if (kind == ERR)
+		return false;
 	if (kind == KEY_CODE_YES)
-		return view_special_key(key);
-	if (key == '\n')
-		return VIEW_KEY_ENTER;
-	return (uint32_t)key < 0x110000 ? (uint32_t)key : VIEW_KEY_NONE;
+		key = code == KEY_MOUSE ? view_mouse_key(session) : view_special_key(code);
+	else if (code == '\n')
+		key = VIEW_KEY_ENTER;
+	else if ((uint32_t)code < 0x110000)
+		key = (uint32_t)code;
+	if (key != VIEW_KEY_NONE && key != VIEW_KEY_RESIZE)
+		view_session_key(session, key);
+	return true;
 }
 
 /* --- entering and leaving --------------------------------------------------------------------- */
 
-static enum status view_enter_screen(struct view_term *term, bool colour, struct err *err)
+static void view_ask_for_mouse(struct view_session *session)
+{
+	mouseinterval(0); /* a press is a click at once */
+	if (mousemask(MOUSE_EVENTS, NULL) == 0)
+		str_copy(session->context.message, VIEW_MESSAGE_SIZE,
+			 "this type of terminal reports no mouse");
+}
+
+static enum status view_enter_screen(struct view_term *term, struct view_session *session,
+				     const struct view_term_params *params, struct err *err)
 {
 	term->screen = newterm(NULL, stdout, stdin);
 	if (!term->screen)
@@ -251,7 +282,10 @@ static enum status view_enter_screen(struct view_term *term, bool colour, struct
 	keypad(stdscr, TRUE);
 	nodelay(stdscr, TRUE);
 	curs_set(0);
-	view_make_styles(term, VIEW_DARK, colour);
+	view_make_styles(term, session->theme, params->colour);
+	session->canvas.colours = term->colours;
+	if (params->mouse)
+		view_ask_for_mouse(session);
 	return ST_OK;
 }
 
@@ -259,6 +293,7 @@ static enum status view_enter_screen(struct view_term *term, bool colour, struct
 static void view_leave_screen(struct view_term *term)
 {
 	curs_set(1);
+	mousemask(0, NULL);
 	endwin();
 	delscreen(term->screen);
 	term->screen = NULL;
@@ -332,21 +367,18 @@ static enum status view_loop(struct view_term *term, struct view_session *sessio
 			return ST_OK;
 		if (view_stop_signal)
 			view_suspend(session);
-		more = true;
-		for (int i = 0; more && i < KEYS_AT_ONCE && !session->quit; i++) {
-			const uint32_t key = view_read_key(&more);
-
-			draw = draw || more;
-			if (key != VIEW_KEY_NONE && key != VIEW_KEY_RESIZE)
-				view_session_key(session, key);
+		for (int i = 0; i < KEYS_AT_ONCE && !session->quit; i++) {
+			if (!view_take_input(session))
+				break;
+			draw = true;
 		}
 		draw = view_session_tick(session, clock_ns()) || draw;
 	}
 	return ST_OK;
 }
 
-enum status view_term_run(struct view_session *session, bool colour, int *signal_number,
-			  struct err *err)
+enum status view_term_run(struct view_session *session, const struct view_term_params *params,
+			  int *signal_number, struct err *err)
 {
 	struct sigaction old[ARRAY_LEN(view_signals)];
 	struct view_term term = {0};
@@ -358,9 +390,8 @@ enum status view_term_run(struct view_session *session, bool colour, int *signal
 		return status;
 	status = view_session_background(session, view_pipe[1], err);
 	if (status == ST_OK)
-		status = view_enter_screen(&term, colour, err);
+		status = view_enter_screen(&term, session, params, err);
 	if (status == ST_OK) {
-		session->canvas.colours = term.colours;
 		status = view_loop(&term, session, err);
 		view_leave_screen(&term);
 	}

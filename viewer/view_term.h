@@ -12,9 +12,14 @@
 /* Can the terminal show blocks and braille? By the locale that is set. */
 bool view_term_unicode(void);
 
-/* Show @session until it is left. *@signal: the signal that ended it, else 0. ST_UNSUPPORTED: the
- * terminal's type is unknown or can do too little. */
-enum status view_term_run(struct view_session *session, bool colour, int *signal_number,
-			  struct err *err);
+struct view_term_params {
+	bool colour; /* as many as the terminal has */
+	bool mouse;  /* have clicks and the wheel reported; the terminal selects no text then */
+};
+
+/* Show @session until it is left, in its theme. *@signal: the signal that ended it, else 0.
+ * ST_UNSUPPORTED: the terminal's type is unknown or can do too little. */
+enum status view_term_run(struct view_session *session, const struct view_term_params *params,
+			  int *signal_number, struct err *err);
 
 #endif /* VIEW_TERM_H */

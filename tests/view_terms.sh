@@ -1,0 +1,114 @@
+#!/bin/bash
+# The viewer on terminals of several types: with and without UTF-8 and colours, the mouse on request, and
+# the terminal as before after every way out.
+set -u
+source=${IPUSCOPE_SOURCE_DIR:?}
+. "$source/tests/view_terminal.sh"
+
+# A shell whose programs find a terminal of the type $1, the locale $2 and, where it is 1, NO_COLOR.
+shell_as()
+{
+	start 90 28
+	type_ "export TERM=$1 LC_ALL=$2; unset NO_COLOR COLORFGBG; [ $3 = 1 ] && export NO_COLOR=1"
+	keys Enter
+	settle
+}
+
+# Escapes that set colours on the screen as it is.
+coloured() { "${tmux_[@]}" capture-pane -e -p -t v | grep -cE $'\e\\[([0-9]+;)*(3[0-8]|4[0-8]|9[0-7])[;m]'; }
+
+# --- types, locales, colours ---------------------------------------------------------------------
+for term in xterm-256color xterm screen linux vt100; do
+	if ! infocmp $term >/dev/null 2>&1; then
+		echo "skipped: the terminal type $term is not installed"
+		continue
+	fi
+	for locale in C.UTF-8 C; do
+		for bare in 0 1; do
+			shell_as $term $locale $bare
+			view
+			see "Pipeline bubble" || continue
+			settle
+			colours=$(coloured)
+			[ $bare = 1 ] && [ "$colours" != 0 ] && fail "$term $locale: colours with NO_COLOR"
+			[ $bare = 0 ] && [ $term != vt100 ] && [ "$colours" = 0 ] && fail "$term $locale: no colours"
+			keys 7
+			see "DEVICE"
+			if [ $locale = C ]; then
+				screen | LC_ALL=C grep -q '[^ -~]' && fail "$term: not only ASCII in the locale C"
+			fi
+			keys Q
+			sane 0 "$term in $locale"
+		done
+	done
+done
+
+# --- themes: other colours, the same text ----------------------------------------------------------
+for theme in dark light; do
+	shell_as xterm-256color C.UTF-8 0
+	view --theme $theme
+	see "Pipeline bubble"
+	settle
+	screen >"$work/$theme.txt"
+	"${tmux_[@]}" capture-pane -e -p -t v >"$work/$theme.colours"
+	keys Q
+	sane 0 "theme $theme"
+done
+diff <(sed '/own cost/d' "$work/dark.txt") <(sed '/own cost/d' "$work/light.txt") || fail "the themes differ in text"
+cmp -s "$work/dark.colours" "$work/light.colours" && fail "the themes have the same colours"
+
+# --- the mouse ---------------------------------------------------------------------------------------
+mouse() { "${tmux_[@]}" display -p -t v '#{mouse_any_flag}'; }
+# Press and release the left button at the cell $1, $2 (from 1), as xterm reports it.
+click() { type_ $'\e'"[<0;$1;$2M"$'\e'"[<0;$1;$2m"; }
+
+shell_as xterm-256color C.UTF-8 0
+view
+see "Pipeline bubble"
+[ "$(mouse)" = 0 ] || fail "the mouse is reported unasked"
+keys Q
+sane 0 "without the mouse"
+
+view --mouse
+see "Pipeline bubble"
+[ "$(mouse)" = 1 ] || fail "no mouse though it was asked for"
+tab=$(screen | head -1 | awk '{ print index($0, "Timeline") }')
+click "$tab" 1
+see "DEVICE"
+keys C-z
+see "Stopped"
+[ "$(mouse)" = 0 ] || fail "the mouse is reported while suspended"
+type_ "clear; fg; echo ended \$?"
+keys Enter
+see "DEVICE"
+[ "$(mouse)" = 1 ] || fail "no mouse after resuming"
+click "$(screen | head -1 | awk '{ print index($0, "Summary") }')" 1
+see "Pipeline bubble"
+keys Q
+sane 0 "with the mouse"
+for signal in TERM HUP INT; do
+	view --mouse
+	see "Pipeline bubble"
+	kill -$signal "$(cat "$work/pid")"
+	code=$((128 + $(kill -l $signal)))
+	[ $signal = INT ] && code=0
+	sane $code "SIG$signal with the mouse"
+done
+
+# By the settings, and not by the command line.
+mkdir -p "$XDG_CONFIG_HOME/ipuscope"
+echo '{"mouse": true, "screen": "timeline"}' >"$XDG_CONFIG_HOME/ipuscope/view.json"
+view
+see "DEVICE"
+[ "$(mouse)" = 1 ] || fail "the settings do not turn the mouse on"
+keys Q
+sane 0 "with settings"
+view --no-mouse --view summary
+see "Pipeline bubble"
+[ "$(mouse)" = 0 ] || fail "--no-mouse does not go before the settings"
+keys Q
+sane 0 "--no-mouse"
+rm -r "$XDG_CONFIG_HOME/ipuscope"
+
+[ $failures = 0 ] && echo "all terminals as they should be"
+exit $((failures > 0))

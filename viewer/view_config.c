@@ -1,0 +1,163 @@
+/*
+ * The user's own settings, read from JSON.
+ *
+ * Threading: one thread. Ownership: texts in a struct view_config are constant data.
+ */
+#include "viewer/view_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fs.h"
+#include "common/json.h"
+#include "common/mem.h"
+
+static const char *const view_themes[] = {"auto", "dark", "light"};
+static const char *const view_whens[] = {"auto", "always", "never"};
+
+void view_config_defaults(struct view_config *config)
+{
+	*config = (struct view_config){.theme = "auto", .color = "auto", .ascii = "auto"};
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static enum status view_word(const struct json_at *at, const char *what, const char *const *known,
+			     size_t count, size_t *out, struct err *err)
+{
+	const char *text;
+	enum status status = json_text(at, &text, err);
+
+	if (status != ST_OK)
+		return status;
+	for (*out = 0; *out < count; (*out)++)
+		if (strcmp(known[*out], text) == 0)
+			return ST_OK;
+	return json_unknown(at, what, text, known, count, err);
+}
+
+static enum status view_take_theme(const struct json_at *at, struct view_config *out,
+				   struct err *err)
+{
+	size_t word;
+	enum status status =
+		view_word(at, "theme", view_themes, ARRAY_LEN(view_themes), &word, err);
+
+	if (status == ST_OK)
+		out->theme = view_themes[word];
+	return status;
+}
+
+static enum status view_take_color(const struct json_at *at, struct view_config *out,
+				   struct err *err)
+{
+	size_t word;
+	enum status status = view_word(at, "color", view_whens, ARRAY_LEN(view_whens), &word, err);
+
+	if (status == ST_OK)
+		out->color = view_whens[word];
+	return status;
+}
+
+static enum status view_take_ascii(const struct json_at *at, struct view_config *out,
+				   struct err *err)
+{
+	const char *text;
+
+	if (cJSON_IsBool(at->node)) {
+		out->ascii = cJSON_IsTrue(at->node) ? "always" : "never";
+		return ST_OK;
+	}
+	if (json_text(at, &text, NULL) != ST_OK || strcmp(text, "auto") != 0)
+		return json_fail(at, err, "must be true, false or \"auto\"");
+	out->ascii = "auto";
+	return ST_OK;
+}
+
+static enum status view_take_mouse(const struct json_at *at, struct view_config *out,
+				   struct err *err)
+{
+	return json_bool(at, &out->mouse, err);
+}
+
+static enum status view_take_follow(const struct json_at *at, struct view_config *out,
+				    struct err *err)
+{
+	return json_bool(at, &out->follow, err);
+}
+
+static enum status view_take_screen(const struct json_at *at, struct view_config *out,
+				    struct err *err)
+{
+	const char *names[VIEW_SCREENS];
+	size_t word;
+	enum status status;
+
+	for (int i = 0; i < VIEW_SCREENS; i++)
+		names[i] = view_screen((enum view_screen)i)->name;
+	status = view_word(at, "screen", names, VIEW_SCREENS, &word, err);
+	if (status == ST_OK)
+		out->screen = (enum view_screen)word;
+	return status;
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+static enum status view_take_keys(const struct json_at *root, struct view_config *out,
+				  struct err *err)
+{
+	static const char *const keys[] = {"theme", "color", "ascii", "mouse", "follow", "screen"};
+	static enum status (*const takes[])(const struct json_at *at, struct view_config *out,
+					    struct err *err) = {view_take_theme,  view_take_color,
+								view_take_ascii,  view_take_mouse,
+								view_take_follow, view_take_screen};
+	enum status status = json_only_keys(root, keys, ARRAY_LEN(keys), err);
+	struct json_at at;
+
+	_Static_assert(ARRAY_LEN(keys) == ARRAY_LEN(takes), "keys out of step");
+	for (size_t i = 0; i < ARRAY_LEN(keys) && status == ST_OK; i++)
+		if (json_child(root, keys[i], &at))
+			status = takes[i](&at, out, err);
+	return status;
+}
+
+enum status view_config_load(struct view_config *config, const char *path, struct err *err)
+{
+	char folder[FS_PATH_SIZE], own[FS_PATH_SIZE];
+	struct view_config taken = *config;
+	struct json_at root;
+	enum status status;
+	cJSON *json;
+
+	if (!path) {
+		if (!fs_xdg(folder, "XDG_CONFIG_HOME", ".config") ||
+		    !fs_path(own, "%s/view.json", folder) || !fs_exists(own))
+			return ST_OK;
+		path = own;
+	}
+	status = json_load(&json, path, err);
+	if (status != ST_OK)
+		return status;
+	root = json_root(path, json);
+	status = view_take_keys(&root, &taken, err);
+	cJSON_Delete(json);
+	if (status == ST_OK)
+		*config = taken;
+	return status;
+}
+
+enum view_theme view_config_theme(const struct view_config *config, const char *colorfgbg)
+{
+	const char *ground = colorfgbg ? strrchr(colorfgbg, ';') : NULL;
+	char *end;
+	long colour;
+
+	if (strcmp(config->theme, "auto") != 0)
+		return strcmp(config->theme, "light") == 0 ? VIEW_LIGHT : VIEW_DARK;
+	if (!ground || ground[1] < '0' || ground[1] > '9')
+		return VIEW_DARK;
+	colour = strtol(ground + 1, &end, 10);
+	/* Of the 16 colours white and the bright ones but grey are light. */
+	return *end == '\0' && (colour == 7 || (colour >= 9 && colour <= 15)) ? VIEW_LIGHT
+									      : VIEW_DARK;
+}
