@@ -8,7 +8,9 @@ target_link_libraries(view_rig PUBLIC viewer view_fixture)
 
 add_executable(view_make view_make.c)
 target_link_libraries(view_make PRIVATE view_fixture)
-set_target_properties(view_make PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+add_executable(view_play view_play.c)
+target_link_libraries(view_play PRIVATE viewer)
+set_target_properties(view_make view_play PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 
 foreach(module IN ITEMS
 		canvas
@@ -34,6 +36,6 @@ ipuscope_add_test(NAME test_view_insights SOURCES test_view_insights.c report_sa
 	LIBS view_rig LABELS unit viewer)
 
 # Scripts: the built programs, and the recording that view_make writes.
-foreach(script IN ITEMS view_batch view_terms view_tmux)
+foreach(script IN ITEMS view_batch view_matrix view_terms view_tmux)
 	ipuscope_add_script(NAME ${script} LABELS golden viewer)
 endforeach()

@@ -1,0 +1,93 @@
+#!/bin/bash
+# Every screen in real terminals looks as it does without one: tmux at several sizes, as several types of
+# terminal, with and without UTF-8 and colour, on reports of runs.
+# `view_matrix.sh [--all] [REPORT ...]`: --all takes every combination (minutes), else two; without REPORT,
+# the recording of view_make.
+set -u
+bin=${IPUSCOPE_BIN_DIR:?}
+make=${IPUSCOPE_VIEW_MAKE:-./view_make}
+play=${IPUSCOPE_VIEW_PLAY:-./view_play}
+work=$(mktemp -d)
+failures=0 screens=0
+tmux_=(tmux -L "ipumatrix$$" -f /dev/null)
+
+if ! command -v tmux >/dev/null; then
+	echo "skipped: tmux is not installed"
+	exit 77
+fi
+if ! locale -a 2>/dev/null | grep -qiE '^c\.utf-?8$'; then
+	echo "skipped: there is no locale C.UTF-8"
+	exit 77
+fi
+trap '"${tmux_[@]}" kill-server 2>/dev/null; rm -rf "$work"' EXIT
+unset NO_COLOR TMUX
+export XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config
+"${tmux_[@]}" start-server \; set -g exit-empty off
+
+sizes="80x24 40x12" terms="xterm-256color vt100" both=
+if [ "${1:-}" = --all ]; then
+	sizes="40x12 80x24 132x43 250x60" terms="xterm-256color screen linux vt100" both=1
+	shift
+fi
+reports=("$@")
+if [ ${#reports[@]} = 0 ]; then
+	"$make" "$work/run.db" || { echo "view_make failed"; exit 1; }
+	reports=("$work/run.db")
+fi
+
+screen() { "${tmux_[@]}" capture-pane -p -t v 2>/dev/null | sed -e 's/ *$//'; }
+
+# What the keys $1 should show (as view_play writes them), and how tmux calls the last of them.
+compare()
+{
+	local want=$1 got
+	for _ in $(seq 60); do
+		got=$(screen)
+		[ "$got" = "$want" ] && return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+# One viewer, all its screens: $1 report, $2 size, $3 TERM, $4 UTF-8 or C, $5 colour.
+walk()
+{
+	local report=$1 size=$2 term=$3 locale=C color=$5 ascii=--ascii pressed= key want
+	[ "$4" = utf8 ] && locale=C.UTF-8 ascii=
+	"${tmux_[@]}" kill-session -t v 2>/dev/null
+	"${tmux_[@]}" new-session -d -s v -x "${size%x*}" -y "${size#*x}" \
+		"LC_ALL=$locale TERM=$term exec $bin/ipu-view --color $color '$report'"
+	for key in 1 2 3 4 5 6 7 8 9 H '?'; do
+		pressed=$pressed$key
+		"${tmux_[@]}" send-keys -t v -l "$key"
+		# shellcheck disable=SC2086
+		want=$(LC_ALL=C.UTF-8 "$play" $ascii "$size" "$pressed" "$report" | sed -e 's/ *$//')
+		screens=$((screens + 1))
+		if ! compare "$want"; then
+			echo "FAILED: $report at $size, TERM=$term, $4, color $color, keys $pressed:"
+			diff <(echo "$want") <(screen) | head -20
+			failures=$((failures + 1))
+		fi
+	done
+	"${tmux_[@]}" send-keys -t v -l Q
+}
+
+for report in "${reports[@]}"; do
+	for size in $sizes; do
+		for term in $terms; do
+			if [ -n "$both" ]; then
+				for locale in utf8 C; do
+					for color in always never; do
+						walk "$report" "$size" "$term" "$locale" $color
+					done
+				done
+			elif [ "$size $term" = "80x24 xterm-256color" ]; then
+				walk "$report" "$size" "$term" utf8 always
+			elif [ "$size $term" = "40x12 vt100" ]; then
+				walk "$report" "$size" "$term" C never
+			fi
+		done
+	done
+done
+echo "$screens screens compared, $failures otherwise"
+exit $((failures > 0))

@@ -1,0 +1,77 @@
+/*
+ * view_play [--ascii] WIDTHxHEIGHT KEYS REPORT [TARGET]: press KEYS in a viewer without a terminal
+ * and print the screen, which one in a terminal must look like.
+ *
+ * KEYS: characters, and <Tab>, <Enter>, <Esc>, <Backspace>, <Up> ... as `?` calls them.
+ */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "viewer/view_session.h"
+
+/* The key that is called @name in <>; VIEW_KEY_NONE: none is. */
+static uint32_t key_called(const char *name, size_t length)
+{
+	char known[VIEW_KEY_NAME_SIZE];
+
+	for (int r = VIEW_NONE + 1; r < VIEW_REQUESTS; r++)
+		for (int i = 0; i < VIEW_KEYS_EACH; i++) {
+			const uint32_t key = view_request_info((enum view_request)r)->keys[i];
+
+			if (!key)
+				continue;
+			view_key_name(key, known);
+			if (strlen(known) == length && strncmp(known, name, length) == 0)
+				return key;
+		}
+	return VIEW_KEY_NONE;
+}
+
+static int press_all(struct view_session *session, const char *keys)
+{
+	while (*keys) {
+		const char *end = *keys == '<' ? strchr(keys, '>') : NULL;
+		uint32_t key = (unsigned char)*keys;
+
+		if (end && end > keys + 1) {
+			key = key_called(keys + 1, (size_t)(end - keys - 1));
+			if (key == VIEW_KEY_NONE) {
+				fprintf(stderr, "no key is called %.*s\n", (int)(end - keys + 1),
+					keys);
+				return 2;
+			}
+			keys = end;
+		}
+		keys++;
+		view_session_key(session, key);
+		view_session_draw(session);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const bool ascii = argc > 1 && strcmp(argv[1], "--ascii") == 0;
+	char **at = argv + 1 + ascii;
+	struct err err = {0};
+	static struct view_session session;
+	int width, height, code;
+
+	setlocale(LC_CTYPE, "");
+	if (argc - ascii < 4 || argc - ascii > 5 || sscanf(at[0], "%dx%d", &width, &height) != 2) {
+		fputs("usage: view_play [--ascii] WIDTHxHEIGHT KEYS REPORT [TARGET]\n", stderr);
+		return 2;
+	}
+	if (view_session_open(&session, at[2], at[3], ascii, &err) != ST_OK ||
+	    view_session_size(&session, width, height, &err) != ST_OK) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	view_session_draw(&session);
+	code = press_all(&session, at[1]);
+	if (code == 0)
+		code = view_canvas_print(&session.canvas, 0, height, stdout, &err) != ST_OK;
+	view_session_close(&session);
+	return code;
+}
