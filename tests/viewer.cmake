@@ -36,6 +36,11 @@ ipuscope_add_test(NAME test_view_insights SOURCES test_view_insights.c report_sa
 	LIBS view_rig LABELS unit viewer)
 
 # Scripts: the built programs, and the recording that view_make writes.
-foreach(script IN ITEMS view_batch view_matrix view_terms view_tmux)
+foreach(script IN ITEMS
+		view_batch
+		view_matrix
+		view_terms
+		view_tmux
+		view_tutorials)
 	ipuscope_add_script(NAME ${script} LABELS golden viewer)
 endforeach()
