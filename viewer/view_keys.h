@@ -107,10 +107,10 @@ enum {
 	  "Expand everything")                                                                     \
 	X(COLLAPSE_ALL, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY, "Looking closer", 'C', 0, 0, "",        \
 	  "Collapse everything")                                                                   \
-	X(STATISTIC, VIEW_ON_TENSORS | VIEW_ON_METRICS, "Looking closer", 's', 0, 0, "statistic",  \
-	  "The next statistic or metric")                                                          \
-	X(STATISTIC_BACK, VIEW_ON_TENSORS | VIEW_ON_METRICS, "Looking closer", 'S', 0, 0, "",      \
-	  "The one before")                                                                        \
+	X(STATISTIC, VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_MEMORY, "Looking closer", 's', 0, \
+	  0, "statistic", "The next statistic, metric or category of memory")                      \
+	X(STATISTIC_BACK, VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_MEMORY, "Looking closer",    \
+	  'S', 0, 0, "", "The one before")                                                         \
 	X(ZOOM_IN, VIEW_ON_PICTURES, "Zooming", '+', '=', 0, "zoom", "Zoom in about the cursor")   \
 	X(ZOOM_OUT, VIEW_ON_PICTURES, "Zooming", '-', '_', 0, "", "Zoom out about the cursor")     \
 	X(ZOOM_ALL, VIEW_ON_PICTURES, "Zooming", '0', 0, 0, "all", "Show all of it")               \
@@ -128,8 +128,8 @@ enum {
 	X(NEXT_GAP, VIEW_ON_TIMELINE, "Timeline", '}', 0, 0, "gap",                                \
 	  "The next idle time of the lane that shows at this zoom")                                \
 	X(PREVIOUS_GAP, VIEW_ON_TIMELINE, "Timeline", '{', 0, 0, "", "The idle time before")       \
-	X(LONGEST_GAP, VIEW_ON_TIMELINE | VIEW_ON_LIVENESS, "Timeline", 'w', 0, 0, "worst",        \
-	  "The longest idle time in the window; memory: the peak")                                 \
+	X(LONGEST_GAP, VIEW_ON_TIMELINE | VIEW_ON_MEMORY | VIEW_ON_LIVENESS, "Timeline", 'w', 0,   \
+	  0, "worst", "The longest idle time; the fullest tile; the peak")                         \
 	X(LONGEST_CHILD, VIEW_ON_TIMELINE, "Timeline", 'L', 0, 0, "longest child",                 \
 	  "The longest span inside the selected one")                                              \
 	X(PARENT, VIEW_ON_TIMELINE | VIEW_ON_PROGRAMS, "Timeline", 'u', 0, 0, "",                  \

@@ -104,6 +104,7 @@ struct view_screen_ops {
 #define VIEW_SCREEN_MAP(X)                                                                         \
 	X(SUMMARY, summary)                                                                        \
 	X(INSIGHTS, insights)                                                                      \
+	X(MEMORY, memory)                                                                          \
 	X(LIVENESS, liveness)                                                                      \
 	X(TIMELINE, timeline)                                                                      \
 	X(TENSORS, tensors)                                                                        \

@@ -7,8 +7,10 @@
 
 #include <inttypes.h>
 
+#include "reports/named/report_floor.h"
+
 #define IPUS_MAX     16 /* heat maps of a page */
-#define TILES_ACROSS 64
+#define TILES_ACROSS REPORT_FLOOR_ACROSS
 #define TILE_SIZE    11
 #define TILES_MAX    65536
 #define HEATS        10 /* steps of colour up to the fullest tile; one more is out of memory */

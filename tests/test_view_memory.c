@@ -1,0 +1,532 @@
+/*
+ * The screen Memory: what is on the canvas is what SQL says, at any size and with every key.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "profiler/ipuscope/profiler.h"
+#include "reports/named/report_floor.h"
+#include "support/view_fixture_memory.h"
+#include "support/view_rig.h"
+
+#define VIEWS 4
+
+static const struct {
+	enum view_fixture_memory what;
+	int ipus;
+	const char *name;
+} files[] = {{VIEW_FIXTURE_FITS, 2, "fits"}, {VIEW_FIXTURE_FULL, 3, "full"}};
+
+static void path_of(const struct view_rig *rig, const char *name, char *out, size_t size)
+{
+	snprintf(out, size, "%s/%s.db", rig->folder, name);
+}
+
+static void open_on(struct view_rig *rig, const char *source, const char *target)
+{
+	char paths[2][SUPPORT_PATH_SIZE + 32];
+
+	path_of(rig, source, paths[0], sizeof(paths[0]));
+	path_of(rig, target ? target : source, paths[1], sizeof(paths[1]));
+	view_rig_open(rig, paths[0], target ? paths[1] : NULL, 80, 24);
+	view_rig_press(rig, "3");
+}
+
+static int setup_files(void **state)
+{
+	struct view_rig *rig = calloc(1, sizeof(*rig));
+	char path[SUPPORT_PATH_SIZE + 32];
+
+	support_tempdir(rig->folder);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		path_of(rig, files[i].name, path, sizeof(path));
+		if (!view_fixture_memory_write(path, files[i].what, files[i].ipus))
+			return -1;
+	}
+	*state = rig;
+	return 0;
+}
+
+static int teardown_files(void **state)
+{
+	struct view_rig *rig = *state;
+
+	support_tempdir_remove(rig->folder);
+	free(rig);
+	return 0;
+}
+
+static int setup_one(void **state)
+{
+	open_on(*state, "fits", NULL);
+	return 0;
+}
+
+static int setup_two(void **state)
+{
+	open_on(*state, "fits", "full");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	view_rig_close(*state);
+	return 0;
+}
+
+/* "12,345", as the first column of @sql is shown. */
+static const char *number_of(struct view_rig *rig, const char *sql, char out[FMT_SIZE])
+{
+	return fmt_count(out, view_rig_sql_int(rig, sql));
+}
+
+static void assert_hides(struct view_rig *rig, const char *part)
+{
+	char *text = view_rig_text(&rig->session);
+
+	assert_null(strstr(text, part));
+	free(text);
+}
+
+#define TILES "(SELECT ipu, tile, sum(bytes) AS bytes FROM tile_memory GROUP BY ipu, tile)"
+
+static void test_the_fullest_tile_is_said_at_once(void **state)
+{
+	struct view_rig *rig = *state;
+	char text[128], number[FMT_SIZE];
+
+	snprintf(text, sizeof(text), "Fullest tile %d,%d: %s B",
+		 (int)view_rig_sql_int(rig, "SELECT ipu FROM " TILES
+					    " ORDER BY bytes DESC, ipu, tile LIMIT 1"),
+		 (int)view_rig_sql_int(rig, "SELECT tile FROM " TILES
+					    " ORDER BY bytes DESC, ipu, tile LIMIT 1"),
+		 number_of(rig, "SELECT max(bytes) FROM " TILES, number));
+	assert_shows(rig, text);
+	assert_shows(rig, "36.81 %: vertexCode 12.1 kB, variables 8 kB");
+	assert_shows(rig, "it fits");
+	/* And its details are those shown. */
+	assert_shows(rig, "tile 0,40");
+	assert_shows(rig, "12,345");
+}
+
+static void test_details_are_what_the_query_says(void **state)
+{
+	struct view_rig *rig = *state;
+	char number[FMT_SIZE];
+
+	view_rig_size(rig, 200, 60);
+	view_rig_press(rig, "/1,35\r");
+	assert_shows(rig, "tile 1,35");
+	view_rig_press(rig, "E");
+	assert_shows(rig, number_of(rig,
+				    "SELECT sum(bytes) FROM tile_memory WHERE ipu = 1 AND "
+				    "tile = 35",
+				    number));
+	assert_shows(rig, number_of(rig, "SELECT sum(bytes) FROM tile_memory", number));
+	assert_shows(rig, number_of(rig,
+				    "SELECT sum(bytes) FROM tile_memory WHERE region = "
+				    "'interleaved'",
+				    number));
+	assert_shows(rig, number_of(rig,
+				    "SELECT sum(bytes) FROM tile_memory WHERE category <> "
+				    "'notAlwaysLiveVariables'",
+				    number));
+	assert_shows(rig,
+		     number_of(rig, "SELECT bytes FROM variables WHERE variable_id = 10", number));
+	assert_shows(rig, "Dense_128/kernel:0");
+	assert_shows(rig, "weight, always live, Dense_128");
+	view_rig_press(rig, "C");
+	assert_hides(rig, "Dense_128/kernel:0");
+}
+
+static void test_tiles_are_found_by_number_and_by_variable(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "/tile 40\r");
+	assert_shows(rig, "tile 1,40");
+	view_rig_press(rig, "n");
+	assert_shows(rig, "tile 0,40");
+	view_rig_press(rig, "/1, 7\r");
+	assert_shows(rig, "tile 1,7");
+	view_rig_press(rig, "/9999\r");
+	assert_shows(rig, "not found: 9999");
+	view_rig_press(rig, "/OUT\r");
+	assert_shows(rig, "curve of Dense_128/out (Esc: all memory), tile 0,100");
+	view_rig_press(rig, "\x1b/name\r");
+	assert_shows(rig, "'name (Esc: all memory), tile 0,40");
+	view_rig_press(rig, "\x1b");
+	assert_shows(rig, "curve of all memory");
+}
+
+static void test_the_cursor_moves_in_every_view(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "gi");
+	assert_shows(rig, "curve of all memory, tile 0,0");
+	view_rig_press(rig, "G");
+	assert_shows(rig, "tile 0,149");
+	view_rig_press(rig, "w+++++l");
+	assert_shows(rig, "tile 0,41, tiles ");
+	view_rig_press(rig, "vgjlll");
+	assert_shows(rig, "floor plan of all memory, tile 0,67");
+	view_rig_press(rig, "k");
+	assert_shows(rig, "tile 0,3");
+	view_rig_press(rig, "vG");
+	assert_shows(rig, "histogram of all memory, tile 0,40");
+	view_rig_press(rig, "k");
+	assert_shows(rig, "tile 0,30");
+	view_rig_press(rig, "l");
+	assert_shows(rig, "tile 0,31");
+	view_rig_press(rig, "vgj");
+	assert_shows(rig, "table of all memory, tile 0,30, row 2 of 150");
+	view_rig_press(rig, "iv");
+	assert_shows(rig, "tile 1,30");
+}
+
+static void test_breakdowns_name_what_they_show(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "b");
+	assert_shows(rig, "stack ");
+	assert_shows(rig, "by category");
+	view_rig_press(rig, "s");
+	assert_shows(rig, "curve of stack");
+	view_rig_press(rig, "ss");
+	assert_shows(rig, "curve of notAlwaysLiveVariables");
+	view_rig_press(rig, "w");
+	assert_shows(rig, "tile 0,100");
+	view_rig_press(rig, "b");
+	assert_shows(rig, "by region");
+	view_rig_press(rig, "b");
+	assert_shows(rig, "by liveness");
+	view_rig_press(rig, "b");
+	assert_hides(rig, "by liveness");
+}
+
+static void test_selected_tiles_stand_side_by_side(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "x/1,101\r");
+	assert_shows(rig, "tile 1,101   tile 0,40");
+	view_rig_press(rig, "x");
+	view_rig_press(rig, "/0,40\rx");
+	assert_shows(rig, "tile 0,40  tile 1,101");
+	view_rig_press(rig, "\x1b");
+	assert_hides(rig, "tile 1,101");
+}
+
+static void test_variables_show_their_tiles(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_place place;
+
+	view_rig_press(rig, "\rG");
+	assert_shows(rig, "evil");
+	view_rig_press(rig, "k\r");
+	assert_shows(rig, "curve of Dense_128/kernel:0");
+	view_place_clear(&place);
+	assert_true(view_memory_ops.place(rig->session.state[VIEW_MEMORY], &rig->session.context,
+					  &place));
+	assert_int_equal(place.variable_id, 0);
+	assert_string_equal(place.layer, "Dense_128");
+	assert_int_equal(place.tile, 40);
+}
+
+static void test_places_lead_here(void **state)
+{
+	struct view_rig *rig = *state;
+	void *screen = rig->session.state[VIEW_MEMORY];
+	struct view_context *context = &rig->session.context;
+	struct view_place place;
+	struct err err;
+	char text[64];
+
+	view_place_clear(&place);
+	assert_false(view_memory_ops.offers(&place, text, sizeof(text)));
+	view_place_text(place.layer, "Dense_128");
+	assert_true(view_memory_ops.offers(&place, text, sizeof(text)));
+	assert_string_equal(text, "the tiles that hold Dense_128");
+	assert_int_equal(view_memory_ops.go(screen, context, &place, &err), ST_OK);
+	rig->session.stale = true;
+	view_session_draw(&rig->session);
+	assert_shows(rig, "curve of Dense_128 (Esc: all memory), tile 0,10");
+	view_place_clear(&place);
+	place.ipu = 1;
+	place.tile = 33;
+	assert_int_equal(view_memory_ops.go(screen, context, &place, &err), ST_OK);
+	rig->session.stale = true;
+	view_session_draw(&rig->session);
+	assert_shows(rig, "curve of all memory, tile 1,33");
+	place.ipu = 9;
+	assert_int_equal(view_memory_ops.go(screen, context, &place, &err), ST_NOTFOUND);
+	assert_contains(err.text, "tile 33 of IPU 9");
+}
+
+/* Every statement runs, and gives what is on the screen. */
+static void test_the_query_behind_the_screen_runs(void **state)
+{
+	static const char *const keys[] = {"",   "b",   "bs", "bb",     "bbb",     "bbbs",
+					   "vv", "vvb", "i",  "/out\r", "/name\r", "vvs"};
+	struct view_rig *rig = *state;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		struct str text = {0};
+		int statements = 0;
+
+		view_rig_close(rig);
+		open_on(rig, "fits", NULL);
+		view_rig_press(rig, keys[i]);
+		view_memory_ops.query(rig->session.state[VIEW_MEMORY], &rig->session.context,
+				      &text);
+		for (char *at = text.text, *end; (end = strstr(at, ";\n")); at = end + 2) {
+			struct prof_query *query;
+			bool row = false;
+
+			*end = '\0';
+			assert_int_equal(prof_query_open(&query, rig->session.source.db, at, NULL),
+					 ST_OK);
+			assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
+			assert_true(row);
+			prof_query_close(query);
+			statements++;
+		}
+		assert_int_equal(statements, 3);
+		str_free(&text);
+	}
+}
+
+static void test_histogram_counts_every_tile(void **state)
+{
+	struct view_rig *rig = *state;
+	char number[FMT_SIZE];
+
+	view_rig_press(rig, "vv");
+	assert_shows(rig,
+		     number_of(rig,
+			       "SELECT count(*) FROM " TILES " WHERE bytes BETWEEN 3072 AND 4607",
+			       number));
+}
+
+static void test_tables_hold_what_the_query_says(void **state)
+{
+	struct view_rig *rig = *state;
+	char path[SUPPORT_PATH_SIZE + 32], command[SUPPORT_PATH_SIZE + 64];
+	char *text;
+
+	snprintf(path, sizeof(path), "%s/tiles.csv", rig->folder);
+	snprintf(command, sizeof(command), "bW\x15%s\r", path);
+	view_rig_press(rig, command);
+	text = support_read_file(path, NULL);
+	assert_contains(text, "ipu,tile,bytes,used_share,capacity,always_live_bytes");
+	assert_contains(text, "vertexCode_bytes");
+	assert_contains(text, "\r\n0,40,24121,0.368");
+	free(text);
+}
+
+static void test_two_reports_are_compared(void **state)
+{
+	struct view_rig *rig = *state;
+
+	assert_shows(rig, "Source: fullest tile 0,40");
+	assert_shows(rig, "Target: fullest tile 2,77");
+	view_rig_size(rig, 200, 50);
+	assert_shows(rig, "does not fit: 1 tile is out of memory");
+	view_rig_press(rig, "/2,77\r");
+	assert_shows(rig, "Diff");
+	assert_shows(rig, "73,584");
+	view_rig_press(rig, "/1,35\r");
+	assert_shows(rig, "13,776");
+	view_rig_press(rig, "D");
+	assert_hides(rig, "vertexCode  ");
+	view_rig_press(rig, "Dvvv");
+	assert_shows(rig, "diff");
+	view_rig_press(rig, "x");
+	assert_shows(rig, "one tile is shown");
+}
+
+static void test_every_view_can_be_drawn_at_any_size(void **state)
+{
+	static const struct {
+		int width, height;
+	} sizes[] = {{40, 10}, {41, 13}, {60, 17}, {80, 24}, {110, 20}, {132, 43}, {250, 60}};
+	struct view_rig *rig = *state;
+
+	for (int mode = 0; mode < 3; mode++)
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+			rig->session.canvas.ascii = mode == 1;
+			rig->session.canvas.plain = mode == 2;
+			view_rig_size(rig, sizes[i].width, sizes[i].height);
+			for (int view = 0; view < VIEWS * 5; view++) {
+				view_rig_press(rig, view % VIEWS == VIEWS - 1 ? "vbx" : "v");
+				assert_int_equal(rig->session.trouble.status, ST_OK);
+				assert_shows(rig, "ullest ");
+			}
+		}
+}
+
+static void test_random_keys_do_no_harm(void **state)
+{
+	static const char often[] = "vvbbsSitxwecECjjkkhhllgG+++---000()[]\r\r><I|nND\x1b";
+	struct view_rig *rig = *state;
+
+	srand(5);
+	for (int i = 0; i < 3000; i++) {
+		if (i % 100 == 0)
+			view_rig_size(rig, 40 + rand() % 160, 10 + rand() % 50);
+		view_rig_key(rig,
+			     (uint32_t)(unsigned char)often[(size_t)rand() % (sizeof(often) - 1)]);
+		assert_int_equal(rig->session.trouble.status, ST_OK);
+		view_popup_close(&rig->session.popup);
+		rig->session.quit = false;
+	}
+}
+
+static void test_clicks_select_what_they_hit(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "vi");
+	/* Body from row 1: heading 2 rows, a title, then the plan's first row. */
+	view_session_click(&rig->session, 5, 4);
+	view_session_draw(&rig->session);
+	assert_shows(rig, "floor plan of all memory, tile 0,");
+	for (int y = 0; y < 24; y++)
+		for (int x = 0; x < 80; x += 7) {
+			view_session_click(&rig->session, x, y);
+			view_session_draw(&rig->session);
+			view_session_show(&rig->session, VIEW_MEMORY);
+			view_session_draw(&rig->session);
+		}
+}
+
+static void test_nothing_recorded_is_said(void **state)
+{
+	struct view_rig *rig = *state;
+	struct ips_recording *recording;
+	char path[SUPPORT_PATH_SIZE + 32];
+
+	path_of(rig, "empty", path, sizeof(path));
+	assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
+	open_on(rig, "empty", NULL);
+	assert_shows(rig, "No memory of tiles was recorded");
+	view_rig_press(rig, "vbsitxwecECjkhlgG+-0/12\rnN");
+	assert_int_equal(rig->session.trouble.status, ST_OK);
+	view_rig_close(rig);
+	/* A target without memory beside a source that has it. */
+	open_on(rig, "fits", "empty");
+	view_rig_press(rig, "vvvvjlx");
+	assert_shows(rig, "Target: fullest no memory recorded");
+	view_rig_close(rig);
+}
+
+static void test_a_cancelled_load_is_said_and_made_up_for(void **state)
+{
+	struct view_rig *rig = *state;
+	void *screen = rig->session.state[VIEW_MEMORY];
+	struct err err;
+
+	atomic_store(&rig->session.context.cancel, true);
+	assert_int_equal(view_memory_ops.load(screen, &rig->session.context, true, &err),
+			 ST_INTERRUPTED);
+	atomic_store(&rig->session.context.cancel, false);
+	assert_int_equal(view_memory_ops.load(screen, &rig->session.context, true, &err), ST_OK);
+	view_session_draw(&rig->session);
+	assert_shows(rig, "Fullest tile 0,40");
+}
+
+static void test_memory_that_fails_is_survived(void **state)
+{
+	struct view_rig *rig = *state;
+
+	for (int view = 0; view < VIEWS; view++, view_rig_press(rig, "v")) {
+		bool failed = true;
+		char *good, *again;
+
+		view_rig_press(rig, "/kernel\r");
+		good = view_rig_text(&rig->session);
+		for (long n = 0; failed; n++) {
+			rig->session.news[VIEW_MEMORY] = rig->session.stale = true;
+			support_fail_alloc(n);
+			view_session_draw(&rig->session);
+			failed = support_alloc_failed();
+			support_fail_alloc(-1);
+		}
+		rig->session.context.message[0] = '\0';
+		rig->session.news[VIEW_MEMORY] = rig->session.stale = true;
+		view_session_draw(&rig->session);
+		again = view_rig_text(&rig->session);
+		assert_contains(again, "kernel");
+		free(good);
+		free(again);
+		view_rig_press(rig, "\x1b");
+	}
+}
+
+static void test_many_ipus_are_read_as_runs(void **state)
+{
+	struct view_rig *rig = *state;
+	char path[SUPPORT_PATH_SIZE + 32];
+
+	path_of(rig, "large", path, sizeof(path));
+	assert_true(view_fixture_memory_write(path, VIEW_FIXTURE_LARGE, 64));
+	open_on(rig, "large", NULL);
+	assert_shows(rig, "64 IPUs, simulated");
+	view_rig_press(rig, "bvvvv/63,1471\r");
+	assert_shows(rig, "tile 63,1471");
+	view_rig_close(rig);
+}
+
+static void test_the_floor_plan_numbers_every_tile_once(void **state)
+{
+	static const int64_t sizes[] = {1, 4, 63, 64, 150, 1216, 1472, 2000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (int64_t position = 0; position < sizes[i]; position++) {
+			const int64_t tile = report_floor_tile(position, sizes[i]);
+
+			assert_true(tile >= 0 && tile < sizes[i]);
+			assert_int_equal(report_floor_position(tile, sizes[i]), position);
+		}
+}
+
+#define ONE(test) cmocka_unit_test_setup_teardown(test, setup_one, teardown)
+#define TWO(test) cmocka_unit_test_setup_teardown(test, setup_two, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ONE(test_the_fullest_tile_is_said_at_once),
+		ONE(test_details_are_what_the_query_says),
+		ONE(test_tiles_are_found_by_number_and_by_variable),
+		ONE(test_the_cursor_moves_in_every_view),
+		ONE(test_breakdowns_name_what_they_show),
+		ONE(test_selected_tiles_stand_side_by_side),
+		ONE(test_variables_show_their_tiles),
+		ONE(test_places_lead_here),
+		ONE(test_the_query_behind_the_screen_runs),
+		ONE(test_histogram_counts_every_tile),
+		ONE(test_tables_hold_what_the_query_says),
+		TWO(test_two_reports_are_compared),
+		ONE(test_every_view_can_be_drawn_at_any_size),
+		TWO(test_every_view_can_be_drawn_at_any_size),
+		ONE(test_random_keys_do_no_harm),
+		TWO(test_random_keys_do_no_harm),
+		ONE(test_clicks_select_what_they_hit),
+		cmocka_unit_test(test_nothing_recorded_is_said),
+		ONE(test_a_cancelled_load_is_said_and_made_up_for),
+		ONE(test_memory_that_fails_is_survived),
+		TWO(test_memory_that_fails_is_survived),
+		cmocka_unit_test(test_many_ipus_are_read_as_runs),
+		cmocka_unit_test(test_the_floor_plan_numbers_every_tile_once),
+	};
+
+	return cmocka_run_group_tests(tests, setup_files, teardown_files);
+}

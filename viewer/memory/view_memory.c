@@ -1,0 +1,250 @@
+/*
+ * The screen Memory: which tile is the fullest, how full, and with what.
+ *
+ * The tiles' memory is read once, as few rows that stand for many tiles; curve, floor plan,
+ * histogram, table and details are made of it. Only the variables of the tiles selected are asked
+ * for anew.
+ *
+ * Threading: as viewer/view_screen.h says. Ownership: arenas and the grid, until the screen closes.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "viewer/memory/view_memory_internal.h"
+
+#define HEADING_ROWS  2
+#define WIDE          110 /* from there on details stand beside the picture */
+#define DETAILS_LEAST 46
+#define DETAILS_TWO   63 /* comparing: two tiles and their difference */
+#define DETAILS_MOST  96
+#define PICTURE_LEAST 66 /* a floor plan and a little */
+#define ROWS_LEAST    4
+#define WHOLE_PICTURE 17
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+static struct view_rect view_moved(struct view_rect rect, int down)
+{
+	rect.y += down;
+	return rect;
+}
+
+static void view_lay_out(struct view_memory *screen, const struct view_context *context)
+{
+	const int width = context->body.width;
+	const int heading = context->body.height > 4 ? HEADING_ROWS : 1;
+	struct view_rect rest = {0, 0, width, context->body.height - heading};
+	struct view_memory_areas *areas = &screen->areas;
+	int columns = width * 2 / 5, upper = rest.height * 3 / 5;
+
+	*areas = (struct view_memory_areas){.heading = {0, 0, width, heading}};
+	columns = columns < DETAILS_LEAST ? DETAILS_LEAST : columns;
+	columns = screen->sides > 1 && columns < DETAILS_TWO ? DETAILS_TWO : columns;
+	columns = columns > DETAILS_MOST ? DETAILS_MOST : columns;
+	if (context->whole)
+		upper = WHOLE_PICTURE;
+	else if (screen->view == VIEW_MEMORY_CHIP && rest.height > 16)
+		upper = upper < 14 ? 14 : upper;
+	if (width >= WIDE && !context->whole) {
+		const struct view_sides sides = view_split_sides(rest, columns, PICTURE_LEAST);
+
+		areas->picture = view_moved(sides.left, heading);
+		areas->details = view_moved(sides.right, heading);
+		if (areas->details.width > 0)
+			return;
+	}
+	{
+		const struct view_split split = view_split_rows(rest, upper, ROWS_LEAST);
+
+		areas->picture = view_moved(split.upper, heading);
+		areas->rule = view_moved(split.heading, heading);
+		areas->details = view_moved(split.lower, heading);
+	}
+	/* Where there is room for one of them only, the one that keys go to. */
+	if (areas->details.height == 0 && screen->details.active) {
+		areas->details = areas->picture;
+		areas->picture.height = 0;
+	}
+}
+
+/* What was selected may be gone; at first the fullest tile is. */
+static void view_settle(struct view_memory *screen)
+{
+	const struct view_memory_side *side = &screen->side[0];
+	int64_t fullest = 0;
+
+	if (screen->ipu != VIEW_NOWHERE && view__memory_ipu_at(screen, screen->ipu) < 0)
+		screen->ipu = VIEW_NOWHERE;
+	if (screen->placed && view__memory_index(screen, screen->at_ipu, screen->at_tile) >= 0)
+		return;
+	for (int64_t i = 0; i < view__memory_shown(screen); i++)
+		if (side->total[i] > side->total[fullest])
+			fullest = i;
+	view__memory_set_cursor(screen, fullest);
+}
+
+static void view_jump(struct view_memory *screen)
+{
+	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
+	int64_t at = -1, most = 0;
+
+	for (int s = 0; s < screen->sides; s++)
+		for (int64_t i = first; i < first + shown; i++)
+			if (view__memory_value(screen, s, i) > most) {
+				most = view__memory_value(screen, s, i);
+				at = i;
+			}
+	view__memory_set_cursor(screen, at);
+	screen->jump = false;
+}
+
+static enum status view_memory_load(void *state, struct view_context *context, bool news,
+				    struct err *err)
+{
+	struct view_memory *screen = state;
+	enum status status = ST_OK;
+
+	if (news || screen->sides != (context->target ? 2 : 1)) {
+		status = view__memory_read(screen, context, err);
+		screen->grid_stale = true;
+	}
+	if (status != ST_OK || screen->ipus == 0)
+		return status;
+	if (screen->subject_stale)
+		status = view__memory_subject(screen, context, err);
+	if (status != ST_OK)
+		return status;
+	view_lay_out(screen, context);
+	view_settle(screen);
+	view__memory_series(screen);
+	if (screen->jump)
+		view_jump(screen);
+	status = view__memory_picture(screen, err);
+	if (status == ST_OK && screen->view == VIEW_MEMORY_TABLE)
+		status = view__memory_grid(screen, context, err);
+	if (status == ST_OK)
+		status = view__memory_details(screen, context, err);
+	view__memory_heading(screen);
+	return status;
+}
+
+/* --- the rest --------------------------------------------------------------------------------- */
+
+static void view_status_window(const struct view_memory *screen, char *out, size_t size)
+{
+	char last[FMT_SIZE], first[FMT_SIZE];
+
+	if (screen->view != VIEW_MEMORY_CURVE || screen->span == 0)
+		out[0] = '\0';
+	else
+		snprintf(out, size, ", tiles %s to %s",
+			 view__memory_name(screen, view__memory_at(screen, screen->from), first),
+			 view__memory_name(screen,
+					   view__memory_at(screen, screen->from + screen->span - 1),
+					   last));
+}
+
+static void view_memory_status(const void *state, const struct view_context *context, char *out,
+			       size_t size)
+{
+	static const char *const views[] = {"curve", "floor plan", "histogram", "table"};
+	static const char *const by[] = {"", " by category", " by region", " by liveness"};
+	const struct view_memory *screen = state;
+	char tile[FMT_SIZE], window[2 * FMT_SIZE + 16], rows[128] = "";
+
+	(void)context;
+	if (screen->ipus == 0) {
+		snprintf(out, size, "no memory of tiles recorded");
+		return;
+	}
+	view_status_window(screen, window, sizeof(window));
+	if (screen->view == VIEW_MEMORY_TABLE)
+		view_grid_status(&screen->grid, rows, sizeof(rows));
+	snprintf(out, size, "%s of %s%s, tile %s%s%s%s%s", views[screen->view],
+		 view__memory_what(screen),
+		 screen->subject.name[0] ? " (Esc: all memory)"
+		 : screen->chosen >= 0   ? ""
+					 : by[screen->breakdown],
+		 view__memory_name(screen, view__memory_cursor(screen), tile), window,
+		 screen->physical ? ", physical order" : "", rows[0] ? ", " : "", rows);
+}
+
+static int view_memory_height(const void *state, const struct view_context *context)
+{
+	const struct view_memory *screen = state;
+
+	(void)context;
+	if (screen->ipus == 0)
+		return 4;
+	return HEADING_ROWS + WHOLE_PICTURE + 2 + screen->details.count;
+}
+
+static void view_memory_filter(void *state, const char *text)
+{
+	struct view_memory *screen = state;
+
+	screen->view = VIEW_MEMORY_TABLE;
+	view_grid_filter(&screen->grid, text);
+}
+
+static enum status view_memory_open(void **state, struct view_context *context, struct err *err)
+{
+	struct view_memory *screen = mem_calloc(1, sizeof(*screen));
+
+	(void)context;
+	*state = NULL;
+	if (!screen)
+		return err_nomem(err);
+	if (arena_init(&screen->data_arena, 0) || arena_init(&screen->subject_arena, 0) ||
+	    arena_init(&screen->picture_arena, 0) || arena_init(&screen->details.arena, 0)) {
+		mem_free(screen);
+		return err_nomem(err);
+	}
+	screen->chosen = -1;
+	screen->ipu = VIEW_NOWHERE;
+	screen->subject.variable_id = VIEW_NOWHERE;
+	screen->details.open = 1u << VIEW_MEMORY_CATEGORY_GROUP | 1u << VIEW_MEMORY_VARIABLE_GROUP;
+	*state = screen;
+	return ST_OK;
+}
+
+static void view_memory_close(void *state)
+{
+	struct view_memory *screen = state;
+
+	if (!screen)
+		return;
+	view_grid_fini(&screen->grid);
+	arena_fini(&screen->data_arena);
+	arena_fini(&screen->subject_arena);
+	arena_fini(&screen->picture_arena);
+	arena_fini(&screen->details.arena);
+	mem_free(screen);
+}
+
+const struct view_screen_ops view_memory_ops = {
+	.name = "memory",
+	.title = "Memory",
+	.brief = "Mem",
+	.key = '3',
+	.where = VIEW_ON_MEMORY,
+	.least_ns = 1000 * UINT64_C(1000000),
+	.open = view_memory_open,
+	.close = view_memory_close,
+	.load = view_memory_load,
+	.draw = view__memory_draw,
+	.request = view__memory_request,
+	.search = view__memory_search,
+	.filter = view_memory_filter,
+	.status = view_memory_status,
+	.height = view_memory_height,
+	.table = view__memory_table,
+	.place = view__memory_place,
+	.offers = view__memory_offers,
+	.go = view__memory_go,
+	.query = view__memory_query,
+	.click = view__memory_click,
+};

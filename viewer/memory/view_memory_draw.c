@@ -1,0 +1,284 @@
+/*
+ * Drawing the screen Memory: the heading, the curve and the histogram.
+ *
+ * Threading: the terminal's. Ownership: none; nothing is loaded here.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "viewer/memory/view_memory_internal.h"
+
+#define RANGE_WIDTH 22 /* of a bin: "12.5 kB - 13 kB" */
+#define COUNT_WIDTH 8
+
+static const enum view_style view_sides[VIEW_MEMORY_SIDES] = {VIEW_SOURCE, VIEW_TARGET};
+
+static void view_draw_heading(const struct view_memory *screen, struct view_pane *pane)
+{
+	const enum view_style fits = screen->fits ? VIEW_NORMAL : VIEW_BAD;
+
+	view_text_cut(pane, 1, 0, pane->rect.width - 1, VIEW_BOLD, screen->fullest[0]);
+	view_text_cut(pane, 1, 1, pane->rect.width - 1, screen->sides > 1 ? VIEW_BOLD : fits,
+		      screen->fullest[1]);
+}
+
+/* --- the curve -------------------------------------------------------------------------------- */
+
+/* A name with the glyph that its area has without colours; returns where the next one goes. */
+static int view_legend(struct view_pane *pane, int x, enum view_style style, const char *name)
+{
+	const int room = pane->rect.width - x - 3;
+
+	if (room < 4)
+		return pane->rect.width;
+	view_put(pane, x, 0, style, view_fill_char(pane->canvas, style));
+	return x + 2 + view_text_cut(pane, x + 2, 0, room, VIEW_DIM, name) + 2;
+}
+
+static int64_t view_capacity(const struct view_memory *screen)
+{
+	const int64_t index = screen->sums[0].fullest;
+
+	return index < 0 ? 0 : screen->side[0].capacity[index];
+}
+
+static void view_draw_legend(const struct view_memory *screen, struct view_pane *pane)
+{
+	static const char *const names[] = {"Source", "Target"};
+	const bool rest = screen->series_count > screen->stack_count;
+	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
+	char text[VIEW_PLACE_NAME + 64], bytes[FMT_SIZE];
+	int x = VIEW_MEMORY_SCALE;
+
+	for (int i = 0; i < screen->stack_count; i++)
+		x = view_legend(pane, x, view_series_style(i),
+				rest && i == screen->stack_count - 1 ? "the others"
+								     : screen->series[i].name);
+	if (screen->stack_count > 0)
+		return;
+	for (int s = 0; s < screen->sides && screen->sides > 1; s++)
+		x = view_legend(pane, x, view_sides[s], names[s]);
+	if (span > screen->curve.count && screen->curve.count > 0)
+		snprintf(text, sizeof(text), "%s: the fullest of %" PRId64 " tiles a column",
+			 view__memory_what(screen),
+			 (span + screen->curve.count - 1) / screen->curve.count);
+	else
+		snprintf(text, sizeof(text), "%s of each tile", view__memory_what(screen));
+	x += view_text_cut(pane, x, 0, pane->rect.width - x, VIEW_DIM, text);
+	if (screen->capacity || pane->rect.width - x < 32)
+		return;
+	snprintf(text, sizeof(text), "0: up to the %s of a tile",
+		 fmt_bytes(bytes, (uint64_t)view_capacity(screen)));
+	view_text_right(pane, x, 0, pane->rect.width - x, VIEW_DIM, text);
+}
+
+static void view_draw_areas(const struct view_memory *screen, struct view_pane *plot,
+			    const struct view_axis *y)
+{
+	const struct view_memory_curve *curve = &screen->curve;
+	struct view_series series[VIEW_MEMORY_STACK];
+
+	for (int i = 0; i < screen->stack_count; i++)
+		series[i] = (struct view_series){.values = curve->part[i],
+						 .count = curve->count,
+						 .style = view_series_style(i)};
+	if (screen->stack_count > 0) {
+		view_chart_stack(plot, series, screen->stack_count, y);
+	} else if (screen->sides == 1) {
+		series[0] = (struct view_series){
+			.values = curve->bytes[0], .count = curve->count, .style = VIEW_CURVE};
+		view_chart_stack(plot, series, 1, y);
+	}
+	for (int s = 0; s < screen->sides && screen->sides > 1; s++) {
+		series[0] = (struct view_series){
+			.values = curve->bytes[s], .count = curve->count, .style = view_sides[s]};
+		view_chart_line(plot, &series[0], NULL, y);
+	}
+}
+
+static int view_cursor_column(const struct view_memory *screen)
+{
+	const int64_t at = view__memory_position(screen, view__memory_cursor(screen));
+	int64_t from, to;
+
+	for (int x = 0; x < screen->curve.count; x++) {
+		view__memory_column(screen, x, &from, &to);
+		if (at >= from && at < to)
+			return x;
+	}
+	return -1;
+}
+
+/* The line of what a tile has, where the scale goes so far. */
+static void view_draw_capacity(const struct view_memory *screen, struct view_pane *plot)
+{
+	const int64_t capacity = view_capacity(screen);
+	const double part = (double)capacity / (double)view__memory_top(screen);
+	const int y = (int)((1 - part) * (plot->rect.height - 1) + 0.5);
+	char text[FMT_SIZE + 32], bytes[FMT_SIZE];
+
+	if (capacity <= 0 || part > 1.001)
+		return;
+	snprintf(text, sizeof(text), " a tile has %s ", fmt_bytes(bytes, (uint64_t)capacity));
+	for (int x = 0; x < plot->rect.width; x++)
+		if (view_char_at(plot, x, y) == ' ')
+			view_glyphs(plot, x, y, VIEW_WARN, VIEW_GLYPH_HORIZONTAL, 1);
+	if (view_text_width(text) + 2 < plot->rect.width)
+		view_text_right(plot, 0, y, plot->rect.width - 1, VIEW_WARN, text);
+}
+
+/* Tiles under the curve: where IPUs begin, or the numbers at both ends. */
+static void view_draw_tiles(const struct view_memory *screen, struct view_pane *pane, int y)
+{
+	const int left = VIEW_MEMORY_SCALE - 1, width = screen->curve.count;
+	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
+	char text[FMT_SIZE], name[FMT_SIZE];
+
+	view_glyphs(pane, left, y, VIEW_DIM, VIEW_GLYPH_CORNER, 1);
+	view_glyphs(pane, left + 1, y, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, width);
+	for (int64_t p = screen->from; p < screen->from + span;
+	     p += screen->tiles - p % screen->tiles) {
+		const int x = (int)((p - screen->from) * width / span);
+		const int64_t next = p + screen->tiles - p % screen->tiles;
+		const int room = (int)((next - p) * width / span);
+
+		if (p > screen->from)
+			view_glyphs(pane, left + 1 + x, y, VIEW_DIM, VIEW_GLYPH_TICK, 1);
+		view__memory_name(screen, view__memory_at(screen, p), name);
+		snprintf(text, sizeof(text), p == screen->from ? " tile %.30s " : " %.30s ", name);
+		if (view_text_width(text) + 2 < room)
+			view_text_cut(pane, left + 2 + x, y, room - 2, VIEW_DIM, text);
+	}
+	snprintf(text, sizeof(text), " %.40s ",
+		 view__memory_name(screen, view__memory_at(screen, screen->from + span - 1), name));
+	if (width > 40)
+		view_text_right(pane, left + 1, y, width - 1, VIEW_DIM, text);
+}
+
+static void view_draw_curve(const struct view_memory *screen, const struct view_context *context,
+			    struct view_pane *pane)
+{
+	const struct view_axis y = {
+		.low = 0, .high = (double)view__memory_top(screen), .quantity = REPORT_BYTES};
+	const int height = pane->rect.height;
+	const bool legend = height > 3, axis = height > 2;
+	struct view_pane body = view_pane_sub(
+		pane, (struct view_rect){0, legend, pane->rect.width, height - legend - axis});
+	struct view_pane plot;
+
+	if (screen->curve.count < 1)
+		return;
+	plot = view_chart_axes(&body, NULL, &y, VIEW_MEMORY_SCALE - 2);
+	view_draw_areas(screen, &plot, &y);
+	view_draw_capacity(screen, &plot);
+	if (!context->whole)
+		view_chart_marker(&plot, view_cursor_column(screen));
+	if (legend)
+		view_draw_legend(screen, pane);
+	if (axis)
+		view_draw_tiles(screen, pane, height - 1);
+}
+
+/* --- the histogram ---------------------------------------------------------------------------- */
+
+static int64_t view_most_tiles(const struct view_memory *screen)
+{
+	int64_t most = 1;
+
+	for (int i = 0; i < screen->bin_count; i++)
+		for (int s = 0; s < screen->sides; s++)
+			if (screen->bins[i].tiles[s] > most)
+				most = screen->bins[i].tiles[s];
+	return most;
+}
+
+/* A bar of @part of @width cells, in eighths where there are characters for it. */
+static void view_bar(struct view_pane *pane, int x, int y, int width, double part,
+		     enum view_style style)
+{
+	const int cells = (int)(part * width + 0.5);
+
+	for (int i = 0; i < cells || (i == 0 && part > 0); i++)
+		view_put(pane, x + i, y, style, view_fill_char(pane->canvas, style));
+}
+
+static void view_draw_bin(const struct view_memory *screen, const struct view_context *context,
+			  struct view_pane *pane, int at, int side)
+{
+	const struct view_memory_bin *bin = &screen->bins[at];
+	const bool here = at == screen->bin_at && !context->whole;
+	const int y = 1 + at * screen->sides + side;
+	const int64_t from = screen->bin_base + at * screen->bin_bytes;
+	const int width = pane->rect.width - RANGE_WIDTH - COUNT_WIDTH - 4;
+	char text[2 * FMT_SIZE + 8], low[FMT_SIZE], high[FMT_SIZE];
+
+	snprintf(text, sizeof(text), "%s - %s", fmt_bytes(low, (uint64_t)from),
+		 fmt_bytes(high, (uint64_t)(from + screen->bin_bytes - 1)));
+	if (side == 0) {
+		view_text_right(pane, 1, y, RANGE_WIDTH - 1, here ? VIEW_BOLD : VIEW_NORMAL, text);
+		if (here)
+			view_glyphs(pane, 0, y, VIEW_KEY, VIEW_GLYPH_SELECT, 1);
+	}
+	view_text_right(pane, RANGE_WIDTH, y, COUNT_WIDTH, here ? VIEW_BOLD : VIEW_DIM,
+			fmt_count(low, bin->tiles[side]));
+	if (screen->sides > 1)
+		view_put(pane, RANGE_WIDTH + COUNT_WIDTH + 1, y, VIEW_DIM, side == 0 ? 'S' : 'T');
+	view_bar(pane, RANGE_WIDTH + COUNT_WIDTH + 3, y, width,
+		 (double)bin->tiles[side] / (double)view_most_tiles(screen),
+		 screen->sides > 1 ? view_sides[side] : VIEW_CURVE);
+}
+
+static void view_draw_histogram(const struct view_memory *screen,
+				const struct view_context *context, struct view_pane *pane)
+{
+	char text[VIEW_PLACE_NAME + 32];
+
+	snprintf(text, sizeof(text), "tiles by %s%s", view__memory_what(screen),
+		 screen->sides > 1 ? ": S Source, T Target" : "");
+	view_text_right(pane, 0, 0, RANGE_WIDTH, VIEW_DIM, "bytes");
+	view_text_right(pane, RANGE_WIDTH, 0, COUNT_WIDTH, VIEW_DIM, "tiles");
+	view_text_cut(pane, RANGE_WIDTH + COUNT_WIDTH + 3, 0,
+		      pane->rect.width - RANGE_WIDTH - COUNT_WIDTH - 3, VIEW_DIM, text);
+	for (int i = 0; i < screen->bin_count; i++)
+		for (int s = 0; s < screen->sides; s++)
+			view_draw_bin(screen, context, pane, i, s);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static void view_draw_table(const struct view_memory *screen, const struct view_context *context,
+			    struct view_pane *pane)
+{
+	view_grid_draw(&screen->grid, pane, !screen->details.active && !context->whole);
+}
+
+void view__memory_draw(const void *state, const struct view_context *context,
+		       struct view_pane *pane)
+{
+	static void (*const pictures[])(const struct view_memory *, const struct view_context *,
+					struct view_pane *) = {
+		[VIEW_MEMORY_CURVE] = view_draw_curve,
+		[VIEW_MEMORY_CHIP] = view__memory_draw_floor,
+		[VIEW_MEMORY_HISTOGRAM] = view_draw_histogram,
+		[VIEW_MEMORY_TABLE] = view_draw_table};
+	const struct view_memory *screen = state;
+	struct view_pane part;
+
+	if (screen->ipus == 0) {
+		view_text(pane, 2, 1, VIEW_DIM, "No memory of tiles was recorded: the run had no");
+		view_text(pane, 2, 2, VIEW_DIM,
+			  "simulated device, or was killed before its plan was "
+			  "written.");
+		return;
+	}
+	part = view_pane_sub(pane, screen->areas.heading);
+	view_draw_heading(screen, &part);
+	part = view_pane_sub(pane, screen->areas.picture);
+	pictures[screen->view](screen, context, &part);
+	part = view_pane_sub(pane, screen->areas.rule);
+	view_glyphs(&part, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, part.rect.width);
+	part = view_pane_sub(pane, screen->areas.details);
+	view__memory_draw_details(screen, context, &part);
+}

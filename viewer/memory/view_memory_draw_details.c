@@ -1,0 +1,193 @@
+/*
+ * Drawing the details of tiles: names, and a column of bytes for each tile; where it is wide the
+ * variables stand beside the rest.
+ *
+ * Threading: the terminal's. Ownership: none.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "viewer/memory/view_memory_internal.h"
+
+#define NAME_LEAST  16
+#define VALUE_WIDTH 12
+#define DIFF_WIDTH  20 /* "+12,345 (+1.23 %)" */
+#define MORE_LEAST  10 /* of a variable's kind and layer */
+#define SPLIT_LEAST 38 /* of each half */
+
+/* --- columns ---------------------------------------------------------------------------------- */
+
+/* What goes into a pane: columns 0 .. shown - 1 of the details, and the difference. */
+struct view_cells {
+	int name, value; /* cells of the name, and of each number */
+	int shown;
+	bool diff;
+};
+
+static struct view_cells view_cells_of(const struct view_memory *screen, int width)
+{
+	struct view_cells cells = {.value = screen->details.value_width, .diff = screen->sides > 1};
+	int room = width - NAME_LEAST - 2 - (cells.diff ? DIFF_WIDTH : 0);
+
+	if (room < 2 * cells.value && cells.diff) {
+		cells.diff = false;
+		room += DIFF_WIDTH;
+	}
+	cells.shown = room / cells.value;
+	if (cells.shown > screen->details.column_count)
+		cells.shown = screen->details.column_count;
+	if (cells.shown < 1)
+		cells.shown = 1;
+	cells.name = width - 2 - cells.shown * cells.value - (cells.diff ? DIFF_WIDTH : 0);
+	return cells;
+}
+
+static const char *view_column_title(const struct view_memory *screen, int column, char *out,
+				     size_t size)
+{
+	const struct view_memory_tile *tile = &screen->details.columns[column];
+	char name[FMT_SIZE];
+
+	if (tile->index < 0) {
+		snprintf(out, size, "all tiles");
+	} else if (screen->sides > 1) {
+		snprintf(out, size, "%s", tile->side == 0 ? "Source" : "Target");
+	} else {
+		snprintf(out, size, "tile %.20s", view__memory_name(screen, tile->index, name));
+	}
+	return out;
+}
+
+static void view_draw_titles(const struct view_memory *screen, struct view_pane *pane,
+			     const struct view_cells *cells, const char *title)
+{
+	char text[64];
+	int x = 2 + cells->name;
+
+	view_text_cut(pane, 2, 0, cells->name, VIEW_DIM, title);
+	for (int c = 0; c < cells->shown; c++, x += cells->value)
+		view_text_right(pane, x, 0, cells->value, c == 0 ? VIEW_KEY : VIEW_DIM,
+				view_column_title(screen, c, text, sizeof(text)));
+	if (cells->diff)
+		view_text_right(pane, x, 0, DIFF_WIDTH, VIEW_DIM, "Diff");
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static const char *view_diff_text(const struct view_memory_line *line, char out[FMT_SIZE + 32])
+{
+	const int64_t source = line->value[0], target = line->value[1];
+	char number[FMT_SIZE];
+	int64_t diff;
+
+	if (source == VIEW_NOWHERE || target == VIEW_NOWHERE ||
+	    __builtin_sub_overflow(target, source, &diff))
+		return "-";
+	if (diff == 0)
+		return "0";
+	snprintf(out, FMT_SIZE + 32, "%s%s (%+.2f %%)", diff > 0 ? "+" : "",
+		 fmt_count(number, diff),
+		 100 * (double)diff / fmax(fabs((double)source), fabs((double)target)));
+	return out;
+}
+
+static void view_draw_numbers(struct view_pane *pane, const struct view_memory_line *line, int y,
+			      const struct view_cells *cells, enum view_style style)
+{
+	char text[FMT_SIZE + 32];
+	int x = 2 + cells->name;
+
+	for (int c = 0; c < cells->shown; c++, x += cells->value)
+		view_text_right(pane, x, y, cells->value, style,
+				line->value[c] == VIEW_NOWHERE ? "-"
+							       : fmt_count(text, line->value[c]));
+	if (cells->diff)
+		view_text_right(pane, x, y, DIFF_WIDTH,
+				style == VIEW_CURSOR || line->value[0] == line->value[1] ? style
+											 : VIEW_BAD,
+				view_diff_text(line, text));
+}
+
+static void view_draw_line(const struct view_memory *screen, struct view_pane *pane,
+			   const struct view_memory_line *line, int y,
+			   const struct view_cells *cells, bool here)
+{
+	const bool open = line->group >= 0 && screen->details.open & 1u << line->group;
+	const enum view_style style = here                              ? VIEW_CURSOR
+				      : line->kind == VIEW_MEMORY_GROUP ? VIEW_BOLD
+				      : line->kind == VIEW_MEMORY_NOTE  ? VIEW_DIM
+									: VIEW_NORMAL;
+	int x = 2 + 2 * line->depth, used;
+
+	if (here)
+		view_fill(pane, 0, y, pane->rect.width, VIEW_CURSOR);
+	if (line->kind == VIEW_MEMORY_GROUP) {
+		view_glyphs(pane, x, y, style, open ? VIEW_GLYPH_DOWN : VIEW_GLYPH_SELECT, 1);
+		view_text_cut(pane, x + 2, y, pane->rect.width - x - 2, style, line->name);
+		return;
+	}
+	if (line->kind == VIEW_MEMORY_NOTE) {
+		view_text_cut(pane, x, y, pane->rect.width - x, style, line->name);
+		return;
+	}
+	used = view_text_cut(pane, x, y, cells->name + 2 - x - 1, style, line->name);
+	x += used + 2;
+	if (line->more && cells->name + 2 - x >= MORE_LEAST)
+		view_text_cut(pane, x, y, cells->name + 2 - x - 1, here ? style : VIEW_DIM,
+			      line->more);
+	view_draw_numbers(pane, line, y, cells, style);
+}
+
+/* Lines @from .. @to - 1, scrolled so that the cursor's is among them. */
+static void view_draw_lines(const struct view_memory *screen, const struct view_context *context,
+			    struct view_pane *pane, int from, int to, const char *title)
+{
+	const struct view_memory_details *details = &screen->details;
+	/* The last column is for the mark that there is more. */
+	const struct view_cells cells = view_cells_of(screen, pane->rect.width - 1);
+	const int rows = pane->rect.height - 1;
+	const bool cursor = details->active || screen->view == VIEW_MEMORY_CURVE;
+	int first = from;
+
+	if (details->at >= from && details->at < to && details->at >= from + rows)
+		first = details->at - rows + 1;
+	view_draw_titles(screen, pane, &cells, title);
+	for (int i = 0; i < rows && first + i < to; i++)
+		view_draw_line(screen, pane, &details->lines[first + i], 1 + i, &cells,
+			       details->active && first + i == details->at && !context->whole);
+	if (cursor && !details->active && !context->whole && details->at >= first &&
+	    details->at < to && details->at - first < rows)
+		view_glyphs(pane, 0, 1 + details->at - first, VIEW_KEY, VIEW_GLYPH_SELECT, 1);
+	if (first + rows < to && rows > 0)
+		view_glyphs(pane, pane->rect.width - 1, rows, VIEW_DIM, VIEW_GLYPH_DOWN, 1);
+}
+
+void view__memory_draw_details(const struct view_memory *screen, const struct view_context *context,
+			       struct view_pane *pane)
+{
+	const struct view_memory_details *details = &screen->details;
+	const int half = (pane->rect.width - 1) / 2, height = pane->rect.height;
+	const int value = details->value_width;
+	const int needed = NAME_LEAST + 3 +
+			   (screen->sides > 1 ? 2 * value + DIFF_WIDTH
+					      : value * (details->column_count > 2 ? 3 : 1));
+	char title[64], name[FMT_SIZE];
+	struct view_pane part;
+
+	if (height < 2)
+		return;
+	snprintf(title, sizeof(title), screen->sides > 1 ? "bytes, tile %.20s" : "bytes",
+		 view__memory_name(screen, view__memory_cursor(screen), name));
+	if (half < SPLIT_LEAST || half < needed || context->whole ||
+	    screen->areas.rule.height == 0) {
+		view_draw_lines(screen, context, pane, 0, details->count, title);
+		return;
+	}
+	part = view_pane_sub(pane, (struct view_rect){0, 0, half, height});
+	view_draw_lines(screen, context, &part, 0, details->variables_at, title);
+	part = view_pane_sub(pane,
+			     (struct view_rect){half + 1, 0, pane->rect.width - half - 1, height});
+	view_draw_lines(screen, context, &part, details->variables_at, details->count, title);
+}

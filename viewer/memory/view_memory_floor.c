@@ -1,0 +1,226 @@
+/*
+ * The tiles on the chip's floor plan: as many IPUs' plans as there is room for, the cursor's among
+ * them.
+ *
+ * A tile is a cell wide and half a cell high, or a multiple of that. Comparing, it shows the
+ * difference.
+ *
+ * Threading: the worker's; drawing the terminal's. Ownership: values are picture_arena's.
+ */
+#include "viewer/draw/view_heat.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "reports/named/report_floor.h"
+#include "viewer/memory/view_memory_internal.h"
+
+#define SCALE_MOST 6 /* cells that a tile may be wide */
+#define GAP        2 /* columns between two plans */
+
+static int view_greatest(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+static int view_least(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* --- where everything is ---------------------------------------------------------------------- */
+
+/* The largest scale at which @plans all fit; else the least, and what fits of them. */
+static void view_lay_out(struct view_memory *screen, int plans, int at)
+{
+	const struct view_rect *area = &screen->areas.picture;
+	struct view_memory_floor *floor = &screen->floor;
+	const int high = area->height - 1; /* the legend's row is below */
+	int down = 1, scale = SCALE_MOST;
+
+	floor->title = high > 2;
+	for (; scale >= 1; scale--) {
+		floor->width = floor->columns * scale;
+		floor->height = (floor->rows * scale + 1) / 2;
+		floor->across = (area->width + GAP) / (floor->width + GAP);
+		down = high / (floor->height + floor->title);
+		if (floor->across * down >= plans)
+			break;
+	}
+	floor->across = view_greatest(1, floor->across);
+	down = view_greatest(1, down);
+	floor->width = view_least(floor->width, area->width);
+	floor->height = view_greatest(1, view_least(floor->height, high - floor->title));
+	floor->first = at / (floor->across * down) * (floor->across * down);
+	floor->count = view_least(floor->across * down, plans - floor->first);
+}
+
+/* A plan of the page, in the picture's coordinates; its title is above. */
+struct view_rect view__memory_plan(const struct view_memory *screen, int plan)
+{
+	const struct view_memory_floor *floor = &screen->floor;
+
+	return (struct view_rect){plan % floor->across * (floor->width + GAP),
+				  plan / floor->across * (floor->height + floor->title) +
+					  floor->title,
+				  floor->width, floor->height};
+}
+
+static int64_t view_base(const struct view_memory *screen, int plan)
+{
+	return view__memory_first(screen) + (screen->floor.first + plan) * screen->tiles;
+}
+
+int64_t view__memory_floor_find(const struct view_memory *screen, int x, int y)
+{
+	for (int plan = 0; plan < screen->floor.count; plan++) {
+		const struct view_rect rect = view__memory_plan(screen, plan);
+		const struct view_pane pane = {.rect = rect};
+		int column, row;
+		int64_t tile;
+
+		if (!view_heat_find(&pane, screen->floor.columns, screen->floor.rows, x - rect.x,
+				    y - rect.y, &column, &row))
+			continue;
+		tile = row * REPORT_FLOOR_ACROSS + column;
+		if (tile < screen->tiles)
+			return view_base(screen, plan) + tile;
+	}
+	return -1;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static double view_shade(const struct view_memory *screen, int64_t index)
+{
+	const int64_t source = view__memory_value(screen, 0, index);
+
+	if (screen->side[0].capacity[index] <= 0 &&
+	    (screen->sides == 1 || screen->side[1].capacity[index] <= 0))
+		return (double)NAN;
+	return screen->sides == 1 ? (double)source
+				  : (double)(view__memory_value(screen, 1, index) - source);
+}
+
+/* From the least to the greatest, so that little differences show; on demand from nothing to what a
+ * tile has. Of two reports nothing is in the middle. */
+static void view_colours(struct view_memory *screen)
+{
+	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
+	struct view_memory_floor *floor = &screen->floor;
+
+	floor->high = 1;
+	floor->low = INFINITY;
+	for (int64_t i = first; i < first + shown; i++) {
+		const double shade = view_shade(screen, i);
+
+		floor->high = fmax(floor->high, fabs(shade));
+		floor->low = fmin(floor->low, shade);
+	}
+	if (screen->sides > 1)
+		floor->low = -floor->high;
+	else if (screen->capacity || !(floor->low < floor->high))
+		floor->low = 0;
+	if (screen->capacity && screen->sides == 1)
+		floor->high = (double)view__memory_top(screen);
+}
+
+enum status view__memory_floor(struct view_memory *screen, struct err *err)
+{
+	struct view_memory_floor *floor = &screen->floor;
+	const int plans = (int)(view__memory_shown(screen) / screen->tiles);
+	const int64_t at = view__memory_cursor(screen) - view__memory_first(screen);
+	size_t each;
+
+	memset(floor, 0, sizeof(*floor));
+	floor->columns = REPORT_FLOOR_ACROSS;
+	floor->rows = (int)report_floor_rows(screen->tiles);
+	view_lay_out(screen, plans, (int)(at / screen->tiles));
+	view_colours(screen);
+	each = (size_t)floor->columns * (size_t)floor->rows;
+	floor->values = arena_alloc(&screen->picture_arena, each * (size_t)floor->count + 1,
+				    sizeof(*floor->values));
+	if (!floor->values) {
+		floor->count = 0;
+		return err_nomem(err);
+	}
+	for (int plan = 0; plan < floor->count; plan++)
+		for (size_t i = 0; i < each; i++)
+			floor->values[(size_t)plan * each + i] =
+				(int64_t)i < screen->tiles
+					? view_shade(screen, view_base(screen, plan) + (int64_t)i)
+					: (double)NAN;
+	return ST_OK;
+}
+
+/* --- drawing ---------------------------------------------------------------------------------- */
+
+static void view_point_at(const struct view_memory *screen, struct view_pane *plan, int64_t tile,
+			  enum view_style style, uint32_t character)
+{
+	const struct view_rect place = view_heat_place(
+		plan, screen->floor.columns, screen->floor.rows, (int)(tile % REPORT_FLOOR_ACROSS),
+		(int)(tile / REPORT_FLOOR_ACROSS));
+
+	for (int y = 0; y < place.height; y++)
+		for (int x = 0; x < place.width; x++)
+			view_put(plan, place.x + x, place.y + y, style, character);
+}
+
+static void view_draw_points(const struct view_memory *screen, const struct view_context *context,
+			     struct view_pane *plan, int64_t base)
+{
+	const int64_t cursor = view__memory_cursor(screen);
+
+	for (int i = 0; i < screen->marks && screen->sides == 1; i++) {
+		const int64_t index =
+			view__memory_index(screen, screen->mark[i].ipu, screen->mark[i].tile);
+
+		if (index >= base && index < base + screen->tiles)
+			view_point_at(screen, plan, index - base, VIEW_SELECTED,
+				      (uint32_t)('1' + i));
+	}
+	if (cursor >= base && cursor < base + screen->tiles && !context->whole)
+		view_point_at(screen, plan, cursor - base, VIEW_CURSOR, 'X');
+}
+
+static void view_draw_plan(const struct view_memory *screen, const struct view_context *context,
+			   struct view_pane *pane, int plan, const struct view_axis *scale)
+{
+	const struct view_memory_floor *floor = &screen->floor;
+	const struct view_rect rect = view__memory_plan(screen, plan);
+	struct view_pane map = view_pane_sub(pane, rect);
+	const int64_t base = view_base(screen, plan);
+	char title[96];
+
+	snprintf(title, sizeof(title), "IPU %" PRId64 "%s", view__memory_ipu_of(screen, base),
+		 plan == 0 ? ": a row has 16 islands of 4 tiles" : "");
+	if (floor->title)
+		view_text_cut(pane, rect.x, rect.y - 1, rect.width, VIEW_DIM, title);
+	view_heat_map(&map, floor->values + (size_t)plan * (size_t)(floor->columns * floor->rows),
+		      floor->columns, floor->rows, scale);
+	view_draw_points(screen, context, &map, base);
+}
+
+void view__memory_draw_floor(const struct view_memory *screen, const struct view_context *context,
+			     struct view_pane *pane)
+{
+	const struct view_axis scale = {
+		.low = screen->floor.low, .high = screen->floor.high, .quantity = REPORT_BYTES};
+	const int y = pane->rect.height - 1;
+	char more[96];
+	int x;
+
+	for (int plan = 0; plan < screen->floor.count; plan++)
+		view_draw_plan(screen, context, pane, plan, &scale);
+	x = view_heat_legend(pane, 0, y, pane->rect.width, &scale);
+	snprintf(more, sizeof(more), "%s%s  X the cursor%s",
+		 screen->sides > 1 ? "Target less Source, " : "", view__memory_what(screen),
+		 screen->floor.count < view__memory_shown(screen) / screen->tiles
+			 ? ", ( ) other IPUs"
+			 : "");
+	if (x + 2 < pane->rect.width)
+		view_text_cut(pane, x + 2, y, pane->rect.width - x - 2, VIEW_DIM, more);
+}

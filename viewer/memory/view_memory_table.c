@@ -1,0 +1,216 @@
+/*
+ * The tiles as a table: a row each with what it holds, by the breakdown that is chosen.
+ *
+ * Threading: the worker's. Ownership: tables own their cells and the names of their columns.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "viewer/draw/view_table.h"
+#include "viewer/memory/view_memory_internal.h"
+
+#define KEYS "ipu,tile"
+
+enum {
+	TABLE_IPU,
+	TABLE_TILE,
+	TABLE_BYTES,
+	TABLE_SHARE,
+	TABLE_CAPACITY,
+	TABLE_ALWAYS,
+	TABLE_NOT_ALWAYS,
+	TABLE_NON_INTERLEAVED,
+	TABLE_INTERLEAVED,
+	TABLE_OVERFLOWED,
+	TABLE_COLUMNS
+};
+
+/* As `ipu-report memory --by tile` names them. */
+static const struct report_column view_columns[TABLE_COLUMNS] = {
+	[TABLE_IPU] = {"ipu", REPORT_NUMBER},
+	[TABLE_TILE] = {"tile", REPORT_NUMBER},
+	[TABLE_BYTES] = {"bytes", REPORT_BYTES},
+	[TABLE_SHARE] = {"used_share", REPORT_FRACTION},
+	[TABLE_CAPACITY] = {"capacity", REPORT_BYTES},
+	[TABLE_ALWAYS] = {"always_live_bytes", REPORT_BYTES},
+	[TABLE_NOT_ALWAYS] = {"not_always_live_bytes", REPORT_BYTES},
+	[TABLE_NON_INTERLEAVED] = {"non_interleaved_bytes", REPORT_BYTES},
+	[TABLE_INTERLEAVED] = {"interleaved_bytes", REPORT_BYTES},
+	[TABLE_OVERFLOWED] = {"overflowed_bytes", REPORT_BYTES},
+};
+
+static const struct view_grid_column view_shown[] = {
+	{"ipu", "IPU", 0, 0, 20, false},
+	{"tile", NULL, 0, 0, 20, false},
+	{"bytes", "in use", 0, 0, 19, true},
+	{"used_share", "of tile", 0, 0, 18, false},
+	{"shown_bytes", "shown", 0, 0, 17, true},
+	{"always_live_bytes", "always live", 11, 0, 16, false},
+	{"not_always_live_bytes", "not always", 10, 0, 15, false},
+	{"non_interleaved_bytes", "non-interl.", 11, 0, 5, false},
+	{"interleaved_bytes", "interleaved", 11, 0, 5, false},
+	{"overflowed_bytes", "overflowed", 10, 0, 6, false},
+	{"capacity", NULL, 0, 0, 4, false},
+};
+
+/* What is chosen, or the categories, after the columns that are always there. */
+static int view_more_columns(const struct view_memory *screen)
+{
+	if (screen->subject.name[0] || screen->chosen >= 0)
+		return 1;
+	return screen->breakdown == VIEW_MEMORY_BY_CATEGORY ? screen->series_count : 0;
+}
+
+static void view_fill_row(const struct view_memory *screen, struct report_table *table, int64_t row,
+			  int side, int64_t index)
+{
+	const struct view_memory_side *from = &screen->side[side];
+	const int64_t capacity = from->capacity[index], more = view_more_columns(screen);
+
+	view_table_int(table, row, TABLE_IPU, view__memory_ipu_of(screen, index));
+	view_table_int(table, row, TABLE_TILE, view__memory_tile_of(screen, index));
+	view_table_int(table, row, TABLE_BYTES, from->total[index]);
+	view_table_real(table, row, TABLE_SHARE,
+			capacity > 0 ? (double)from->total[index] / (double)capacity : (double)NAN);
+	view_table_int(table, row, TABLE_CAPACITY, capacity > 0 ? capacity : INT64_MIN);
+	view_table_int(table, row, TABLE_ALWAYS, from->always[index]);
+	view_table_int(table, row, TABLE_NOT_ALWAYS, from->not_always[index]);
+	for (int r = 0; r < VIEW_MEMORY_REGIONS; r++)
+		view_table_int(table, row, TABLE_NON_INTERLEAVED + r, from->region[r][index]);
+	if (screen->subject.name[0] || screen->chosen >= 0) {
+		view_table_int(table, row, TABLE_COLUMNS, view__memory_value(screen, side, index));
+		return;
+	}
+	for (int i = 0; i < more; i++) {
+		const int64_t *bytes = screen->series[i].bytes[side];
+
+		view_table_int(table, row, TABLE_COLUMNS + i, bytes ? bytes[index] : 0);
+	}
+}
+
+/* Has that report the tile? */
+static bool view_has(const struct view_memory *screen, int side, int64_t index)
+{
+	return screen->side[side].capacity[index] > 0 || screen->side[side].total[index] > 0;
+}
+
+static enum status view_name_columns(const struct view_memory *screen, struct report_table *table,
+				     struct err *err)
+{
+	for (int i = TABLE_COLUMNS; i < table->column_count; i++) {
+		const char *name = screen->chosen < 0 && !screen->subject.name[0]
+					   ? arena_printf(&table->arena, "%s_bytes",
+							  screen->series[i - TABLE_COLUMNS].name)
+					   : "shown_bytes";
+
+		if (!name)
+			return err_nomem(err);
+		table->columns[i] = (struct report_column){name, REPORT_BYTES};
+	}
+	return ST_OK;
+}
+
+static enum status view_build(const struct view_memory *screen, int side, struct report_table *out,
+			      struct err *err)
+{
+	struct report_column columns[TABLE_COLUMNS + VIEW_MEMORY_CATEGORIES] = {{0}};
+	const int64_t shown = view__memory_shown(screen);
+	enum status status;
+	int64_t rows = 0;
+
+	for (int64_t p = 0; p < shown; p++)
+		rows += view_has(screen, side, view__memory_at(screen, p));
+	memcpy(columns, view_columns, sizeof(view_columns));
+	status = view_table_new(out, "tiles", columns, TABLE_COLUMNS + view_more_columns(screen),
+				rows, err);
+	if (status != ST_OK)
+		return status;
+	status = view_name_columns(screen, out, err);
+	if (status != ST_OK) {
+		report_table_free(out);
+		memset(out, 0, sizeof(*out));
+		return status;
+	}
+	rows = 0;
+	for (int64_t p = 0; p < shown; p++) {
+		const int64_t index = view__memory_at(screen, p);
+
+		if (view_has(screen, side, index))
+			view_fill_row(screen, out, rows++, side, index);
+	}
+	return ST_OK;
+}
+
+static enum status view_build_all(const struct view_memory *screen, struct report_table *out,
+				  struct err *err)
+{
+	struct report_table tables[VIEW_MEMORY_SIDES] = {{0}};
+	enum status status = view_build(screen, 0, &tables[0], err);
+
+	if (status != ST_OK || screen->sides == 1) {
+		*out = tables[0];
+		return status;
+	}
+	status = view_build(screen, 1, &tables[1], err);
+	if (status == ST_OK)
+		status = view_grid_compare(out, &tables[0], &tables[1], KEYS, err);
+	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
+		report_table_free(&tables[s]);
+	return status;
+}
+
+/* The cursor's tile becomes the cursor's row. */
+static void view_sync(struct view_memory *screen)
+{
+	struct view_grid *grid = &screen->grid;
+
+	for (int64_t i = 0; i < grid->count; i++) {
+		const struct report_cell *row =
+			&grid->table.cells[grid->order[i] * grid->table.column_count];
+
+		if (row[TABLE_IPU].integer == screen->at_ipu &&
+		    row[TABLE_TILE].integer == screen->at_tile) {
+			grid->at = i;
+			return;
+		}
+	}
+}
+
+enum status view__memory_grid(struct view_memory *screen, struct view_context *context,
+			      struct err *err)
+{
+	const struct view_rect *area = &screen->areas.picture;
+	struct view_grid *grid = &screen->grid;
+	const bool first = grid->table.column_count == 0;
+	struct report_table table = {0};
+	enum status status = ST_OK;
+
+	if (screen->grid_stale || grid->differ != context->differ) {
+		grid->differ = context->differ;
+		status = view_build_all(screen, &table, err);
+		if (status == ST_OK)
+			status = view_grid_set(grid, &table, view_shown, (int)ARRAY_LEN(view_shown),
+					       KEYS, err);
+		if (status != ST_OK)
+			return status;
+		if (first)
+			view_grid_sort(grid, "bytes", false);
+		screen->grid_stale = false;
+	}
+	view_sync(screen);
+	view_grid_layout(grid, area->width, area->height);
+	return ST_OK;
+}
+
+enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,
+			       struct err *err)
+{
+	struct view_memory *screen = state;
+
+	(void)context;
+	if (screen->view == VIEW_MEMORY_TABLE && !screen->grid_stale)
+		return view_grid_table(&screen->grid, out, err);
+	return view_build_all(screen, out, err);
+}
