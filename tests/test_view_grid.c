@@ -138,14 +138,14 @@ static void test_what_matters_least_goes_first_and_comes_back_sideways(void **st
 	(void)state;
 	set(&grid, some, 4);
 	assert_picture(&grid, 40, 4,
-		       " name        tile cycles   share memory\n"
-		       ">Dense_128/~    3  4,000 50.00 %   1 kB#\n"
-		       " conv/Forwa~    1  9,000 25.00 %   4 kB#\n"
-		       " Relu           2      -       -  512 B|\n");
+		       " name       tile cycles   share memory\n"
+		       ">Dense_128~    3  4,000 50.00 %   1 kB #\n"
+		       " conv/Forw~    1  9,000 25.00 %   4 kB #\n"
+		       " Relu          2      -       -  512 B |\n");
 	assert_picture(&grid, 28, 3,
-		       " name         cycles memory>\n"
-		       ">Dense_128/M~  4,000   1 kB#\n"
-		       " conv/Forward  9,000   4 kB|\n");
+		       " name        cycles memory >\n"
+		       ">Dense_128/~  4,000   1 kB #\n"
+		       " conv/Forwa~  9,000   4 kB |\n");
 	assert_int_equal(view_grid_request(&grid, 4, VIEW_RIGHT_REQUEST), VIEW_DRAW);
 	view_grid_request(&grid, 4, VIEW_RIGHT_REQUEST);
 	view_grid_request(&grid, 4, VIEW_RIGHT_REQUEST);

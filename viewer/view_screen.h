@@ -106,6 +106,7 @@ struct view_screen_ops {
 	X(INSIGHTS, insights)                                                                      \
 	X(MEMORY, memory)                                                                          \
 	X(LIVENESS, liveness)                                                                      \
+	X(OPERATIONS, operations)                                                                  \
 	X(TIMELINE, timeline)                                                                      \
 	X(TENSORS, tensors)                                                                        \
 	X(HELP_SCREEN, help)

@@ -64,7 +64,7 @@ static int grid_key_columns(const struct view_grid *old, const struct view_grid 
 	for (int i = 0; i < grid->table.column_count && count < GRID_KEYS; i++) {
 		if (!grid->traits[i].key)
 			continue;
-		from[count] = view__table_column(&old->table, grid->table.columns[i].name);
+		from[count] = view_table_column(&old->table, grid->table.columns[i].name);
 		to[count] = i;
 		if (from[count++] < 0)
 			return 0;
@@ -97,12 +97,11 @@ static void grid_keep_columns(const struct view_grid *old, struct view_grid *gri
 {
 	grid->sort = -1;
 	if (old->sort >= 0 && old->sort < old->table.column_count)
-		grid->sort = view__table_column(&grid->table, old->table.columns[old->sort].name);
+		grid->sort = view_table_column(&grid->table, old->table.columns[old->sort].name);
 	for (int i = 0; i < old->table.column_count; i++) {
-		const int at =
-			old->traits[i].hidden
-				? view__table_column(&grid->table, old->table.columns[i].name)
-				: -1;
+		const int at = old->traits[i].hidden
+				       ? view_table_column(&grid->table, old->table.columns[i].name)
+				       : -1;
 
 		if (at >= 0)
 			grid->traits[at].hidden = true;
@@ -143,7 +142,7 @@ enum status view_grid_set(struct view_grid *grid, struct report_table *table,
 
 const struct report_cell *view_grid_cell(const struct view_grid *grid, const char *column)
 {
-	const int at = view__table_column(&grid->table, column);
+	const int at = view_table_column(&grid->table, column);
 
 	return at >= 0 && grid->at < grid->count ? view__grid_at(grid, grid->order[grid->at], at)
 						 : NULL;
@@ -166,7 +165,7 @@ static int64_t grid_row_of(const struct view_grid *grid, int column, const char 
 bool view_grid_go(struct view_grid *grid, int height, const char *column, const char *text,
 		  int64_t number)
 {
-	const int at = view__table_column(&grid->table, column);
+	const int at = view_table_column(&grid->table, column);
 	int64_t row = at >= 0 ? grid_row_of(grid, at, text, number) : -1;
 	char filter[sizeof(grid->filter)];
 

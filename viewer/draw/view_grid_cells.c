@@ -14,14 +14,6 @@
 
 #define GRID_SAMPLE 1000 /* rows that are measured whether they are on the screen or not */
 
-int view__table_column(const struct report_table *table, const char *name)
-{
-	for (int i = 0; i < table->column_count; i++)
-		if (strcmp(table->columns[i].name, name) == 0)
-			return i;
-	return -1;
-}
-
 bool view__grid_listed(const char *list, const char *name)
 {
 	const size_t length = strlen(name);

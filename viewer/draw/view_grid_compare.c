@@ -175,9 +175,9 @@ static void join_columns(struct join *join, const char *keys)
 
 	for (int i = 0; i < source->column_count; i++)
 		join->columns[join->column_count++] = (struct join_column){
-			i, view__table_column(target, source->columns[i].name), JOIN_TEXT, false};
+			i, view_table_column(target, source->columns[i].name), JOIN_TEXT, false};
 	for (int i = 0; i < target->column_count; i++)
-		if (view__table_column(source, target->columns[i].name) < 0)
+		if (view_table_column(source, target->columns[i].name) < 0)
 			join->columns[join->column_count++] =
 				(struct join_column){JOIN_NONE, i, JOIN_TEXT, false};
 	for (int i = 0; i < join->column_count; i++) {

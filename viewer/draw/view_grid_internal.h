@@ -48,8 +48,6 @@ static inline const struct report_cell *view__grid_at(const struct view_grid *gr
 	return &grid->table.cells[row * grid->table.column_count + column];
 }
 
-/* The column @name; -1: none. */
-int view__table_column(const struct report_table *table, const char *name);
 /* Is @name one of "a,b,c"? */
 bool view__grid_listed(const char *list, const char *name);
 bool view__grid_chosen(const struct view_grid *grid, int column); /* hidden by nobody */

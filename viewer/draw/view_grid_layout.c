@@ -39,6 +39,10 @@ static void grid_number_width(const struct view_grid *grid, struct view_grid_tra
 	trait->wanted = grid_most(number, head);
 	if (trait->role == VIEW_GRID_DIFF)
 		trait->wanted = grid_most(trait->wanted, trait->percents);
+	/* What has bars is what the table is about: its percentages are, too. */
+	if (trait->role == VIEW_GRID_DIFF && trait->column && trait->column->bar &&
+	    grid->width >= GRID_BAR_FROM)
+		trait->base = trait->wanted;
 	trait->bar_from = bar ? number : 0;
 	if (bar) {
 		trait->base += grid->width >= GRID_BAR_FROM ? GRID_BAR_LEAST : 0;
@@ -218,8 +222,8 @@ static void grid_spread(struct view_grid *grid, int room)
 
 void view_grid_layout(struct view_grid *grid, int width, int height)
 {
-	/* Each column has a blank after it, the last one that of the scroll mark. */
-	int room = width - GRID_EDGES + 1, x = 1;
+	/* Each column has a blank after it; that of the last one is needed beside a scroll mark. */
+	int room = width - GRID_EDGES + (grid->count < height), x = 1;
 
 	grid->width = width;
 	grid->place_count = 0;

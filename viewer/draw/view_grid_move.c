@@ -10,6 +10,7 @@
 
 #include "common/fmt.h"
 #include "common/str.h"
+#include "viewer/draw/view_table.h"
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
@@ -51,7 +52,7 @@ void view_grid_sort(struct view_grid *grid, const char *name, bool reverse)
 {
 	if (!grid->traits)
 		return;
-	grid_order_by(grid, name[0] ? view__table_column(&grid->table, name) : -1, reverse);
+	grid_order_by(grid, name[0] ? view_table_column(&grid->table, name) : -1, reverse);
 	grid->at = grid->scroll = 0;
 }
 

@@ -33,6 +33,14 @@ enum status view_table_new(struct report_table *out, const char *name,
 	return ST_OK;
 }
 
+int view_table_column(const struct report_table *table, const char *name)
+{
+	for (int i = 0; i < table->column_count; i++)
+		if (strcmp(table->columns[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
 static struct report_cell *view_table_cell(struct report_table *table, int64_t row, int column)
 {
 	return &table->cells[row * table->column_count + column];

@@ -16,6 +16,9 @@ void view_table_real(struct report_table *table, int64_t row, int column, double
 enum status view_table_text(struct report_table *table, int64_t row, int column, const char *value,
 			    struct err *err);
 
+/* The column @name; -1: none. */
+int view_table_column(const struct report_table *table, const char *name);
+
 /* Rows of queries, gathered before their number is known. Start with {0}. */
 struct view_rows {
 	struct report_cell *cells;

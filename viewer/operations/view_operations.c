@@ -1,0 +1,433 @@
+/*
+ * The screen Operations: what the compiled program's operations cost by the cost model, by
+ * operation, layer, kind, or stage and phase.
+ *
+ * Threading: see view_screen.h. Ownership: the grid's table and the blocks of the details, both
+ * until the next load.
+ */
+#include "viewer/operations/view_operations_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+#define ROWS_MOST    100000
+#define DETAILS_FROM 17 /* rows of body: the table alone below */
+#define LOWER_LEAST  5
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+static enum status load_facts(struct view_operations *screen, struct view_context *context,
+			      struct err *err)
+{
+	struct prof_query *query;
+	char clock[64];
+	double hz;
+	bool row = false;
+	enum status status;
+
+	screen->clock_hz = (double)NAN;
+	if (prof_db_meta(context->source->db, "clock_hz", clock, sizeof(clock)) &&
+	    str_to_double(clock, &hz) && hz > 0)
+		screen->clock_hz = hz;
+	if (isnan(screen->clock_hz))
+		screen->ns = false;
+	status = prof_query_open(&query, context->source->db, "SELECT max(stage) FROM operations",
+				 err);
+	if (status != ST_OK)
+		return status;
+	status = prof_query_step(query, &row, err);
+	screen->last = status == ST_OK && row ? prof_column_int(query, 0) : -1;
+	prof_query_close(query);
+	return status;
+}
+
+static enum status load_rows(struct view_operations *screen, struct view_context *context,
+			     struct err *err)
+{
+	const struct view_operations_look *look = &view__operations_looks[screen->way];
+	enum status status = load_facts(screen, context, err);
+
+	if (status != ST_OK)
+		return status;
+	view__operations_sql(screen, !context->target);
+	if (screen->sql.failed)
+		return err_nomem(err);
+	status = view__operations_totals(screen, context->source->db, &screen->totals[0], err);
+	if (status == ST_OK && context->target)
+		status = view__operations_totals(screen, context->target->db, &screen->totals[1],
+						 err);
+	if (status == ST_OK && view_cancelled(context))
+		return err_set(err, ST_INTERRUPTED, "stopped");
+	if (status != ST_OK)
+		return status;
+	return view_grid_query(&screen->grid, context, "operations", screen->sql.text, look->keys,
+			       view__operations_columns, view__operations_column_count, ROWS_MOST,
+			       err);
+}
+
+static int least(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* Where everything is; relative to the body. */
+static void lay_out(struct view_operations *screen, const struct view_context *context)
+{
+	struct view_rect rest = {0, 1, context->body.width, context->body.height - 1};
+	const int wanted = screen->details.height;
+	struct view_split split = {.upper = rest};
+	struct view_sides sides;
+	int bars = rest.width / 3;
+
+	screen->heading = (struct view_rect){0, 0, rest.width, 1};
+	if (context->whole && wanted > 0)
+		split = view_split_rows(rest, (int)screen->grid.count + 1, 1);
+	else if (rest.height + 1 >= DETAILS_FROM && wanted > 0)
+		split = view_split_rows(
+			rest,
+			rest.height - 1 -
+				least(wanted + (rest.width < 110),
+				      screen->closer ? rest.height * 3 / 4 : rest.height / 2),
+			LOWER_LEAST);
+	else if (screen->closer && wanted > 0)
+		split = (struct view_split){
+			.heading = {0, 1, rest.width, 1},
+			.lower = {0, 2, rest.width, rest.height - 1},
+		};
+	bars = bars < 18 ? 18 : least(bars, context->target ? 100 : 60);
+	sides = view_split_sides(split.upper, screen->parts == VIEW_NO_PARTS ? 0 : bars, 21);
+	screen->table = sides.left;
+	screen->bars = sides.right;
+	screen->line = split.heading;
+	screen->lower = split.lower;
+}
+
+static enum status operations_load(void *state, struct view_context *context, bool news,
+				   struct err *err)
+{
+	struct view_operations *screen = state;
+	enum status status = ST_OK;
+
+	if (news || !screen->sql.length)
+		status = load_rows(screen, context, err);
+	if (status == ST_OK)
+		status = view__operations_detail(screen, context, err);
+	if (status == ST_OK)
+		status = view_blocks_fit(&screen->details, context->body.width, LOWER_LEAST, err);
+	if (status != ST_OK)
+		return status;
+	lay_out(screen, context);
+	view_grid_layout(&screen->grid, screen->table.width, screen->table.height);
+	return view_blocks_fit(&screen->details, context->body.width, screen->lower.height, err);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void say(struct view_context *context, const char *text)
+{
+	str_copy(context->message, sizeof(context->message), text);
+}
+
+/* The rows become others: ask again, from the first one. */
+static enum view_answer ask_again(struct view_operations *screen)
+{
+	str_clear(&screen->sql);
+	screen->details.scroll = 0;
+	return VIEW_LOAD;
+}
+
+static enum view_answer change_way(struct view_operations *screen, int by)
+{
+	screen->way = (enum view_operations_way)(((int)screen->way + by + VIEW_OPERATIONS_WAYS) %
+						 VIEW_OPERATIONS_WAYS);
+	screen->grid.at = 0;
+	return ask_again(screen);
+}
+
+static enum view_answer change_unit(struct view_operations *screen, struct view_context *context)
+{
+	if (isnan(screen->clock_hz)) {
+		say(context, "the recording does not know the clock: cycles only");
+		return VIEW_DRAW;
+	}
+	screen->ns = !screen->ns;
+	say(context, screen->ns ? "simulated times" : "simulated cycles");
+	return ask_again(screen);
+}
+
+static enum view_answer change_stage(struct view_operations *screen, struct view_context *context)
+{
+	screen->stage = screen->stage < screen->last ? screen->stage + 1 : -1;
+	if (screen->stage < 0)
+		say(context, "all stages");
+	else
+		snprintf(context->message, sizeof(context->message), "only stage %lld of %lld",
+			 (long long)screen->stage, (long long)screen->last + 1);
+	return ask_again(screen);
+}
+
+static enum view_answer change_parts(struct view_operations *screen, struct view_context *context)
+{
+	static const char *const names[] = {
+		[VIEW_NO_PARTS] = "no breakdown",
+		[VIEW_PARTS_SCALED] = "compute, exchange and sync, as long as they take",
+		[VIEW_PARTS_EVEN] = "compute, exchange and sync, as shares of the row",
+	};
+
+	screen->parts =
+		(enum view_operations_parts)(((int)screen->parts + 1) % VIEW_OPERATIONS_PARTS);
+	say(context, names[screen->parts]);
+	return VIEW_LOAD;
+}
+
+/* The operations behind a sum; of an operation its details. */
+static enum view_answer enter(struct view_operations *screen)
+{
+	struct str condition = {0};
+
+	if (screen->way == VIEW_BY_OPERATION) {
+		screen->closer = !screen->closer;
+		return VIEW_LOAD;
+	}
+	if (view__operations_condition(screen, &condition, screen->inside_name,
+				       sizeof(screen->inside_name)) &&
+	    !condition.failed && condition.length < sizeof(screen->inside)) {
+		str_copy(screen->inside, sizeof(screen->inside), condition.text);
+		screen->way = VIEW_BY_OPERATION;
+		screen->grid.at = 0;
+	}
+	str_free(&condition);
+	return ask_again(screen);
+}
+
+static enum view_answer leave(struct view_operations *screen)
+{
+	if (screen->closer) {
+		screen->closer = false;
+		return VIEW_LOAD;
+	}
+	if (!screen->inside[0])
+		return VIEW_UNHANDLED;
+	screen->inside[0] = screen->inside_name[0] = '\0';
+	return ask_again(screen);
+}
+
+/* Is there nothing but the details? */
+static bool only_details(const struct view_operations *screen)
+{
+	return screen->table.height == 0;
+}
+
+static enum view_answer operations_request(void *state, struct view_context *context,
+					   enum view_request request)
+{
+	struct view_operations *screen = state;
+	enum view_answer answer = VIEW_UNHANDLED;
+
+	switch (request) {
+	case VIEW_VIEW_REQUEST:
+		return change_way(screen, 1);
+	case VIEW_VIEW_BACK_REQUEST:
+		return change_way(screen, -1);
+	case VIEW_BREAKDOWN_REQUEST:
+		return change_parts(screen, context);
+	case VIEW_SELECT_REQUEST:
+		return change_stage(screen, context);
+	case VIEW_UNIT_REQUEST:
+		return change_unit(screen, context);
+	case VIEW_ENTER_REQUEST:
+		return enter(screen);
+	default:
+		break;
+	}
+	if (only_details(screen))
+		answer = view_blocks_request(&screen->details, screen->lower.height, request);
+	if (answer == VIEW_UNHANDLED)
+		answer = view_grid_request(&screen->grid, screen->table.height, request);
+	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST)
+		return leave(screen);
+	return answer == VIEW_UNHANDLED ? answer : VIEW_LOAD;
+}
+
+static bool operations_search(void *state, struct view_context *context, const char *text,
+			      bool forward)
+{
+	struct view_operations *screen = state;
+
+	(void)context;
+	return view_grid_search(&screen->grid, screen->table.height, text, forward);
+}
+
+static void operations_filter(void *state, const char *text)
+{
+	struct view_operations *screen = state;
+
+	view_grid_filter(&screen->grid, text);
+}
+
+static enum view_answer operations_click(void *state, struct view_context *context, int x, int y)
+{
+	struct view_operations *screen = state;
+	enum view_answer answer;
+
+	(void)context;
+	if (y < screen->table.y || y >= screen->table.y + screen->table.height)
+		return VIEW_UNHANDLED;
+	answer = view_grid_click(&screen->grid, screen->table.height, x, y - screen->table.y);
+	return answer == VIEW_DRAW ? VIEW_LOAD : answer;
+}
+
+static void operations_status(const void *state, const struct view_context *context, char *out,
+			      size_t size)
+{
+	const struct view_operations *screen = state;
+	size_t used;
+
+	(void)context;
+	view_grid_status(&screen->grid, out, size);
+	used = strlen(out);
+	if (screen->stage >= 0 && used < size)
+		used += (size_t)snprintf(out + used, size - used, ", stage %lld",
+					 (long long)screen->stage);
+	if (screen->inside[0] && used < size)
+		snprintf(out + used, size - used, ", of %s (Esc: all)", screen->inside_name);
+}
+
+static int operations_height(const void *state, const struct view_context *context)
+{
+	const struct view_operations *screen = state;
+
+	(void)context;
+	return 3 + (int)screen->grid.count + screen->details.height;
+}
+
+static enum status operations_table(void *state, struct view_context *context,
+				    struct report_table *out, struct err *err)
+{
+	struct view_operations *screen = state;
+
+	(void)context;
+	return view_grid_table(&screen->grid, out, err);
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+static void take_text(const struct view_grid *grid, const char *column, char out[VIEW_PLACE_NAME])
+{
+	const struct report_cell *cell = view_grid_cell(grid, column);
+
+	view_place_text(out, cell && cell->type == PROF_TEXT ? cell->text : NULL);
+}
+
+static bool operations_place(const void *state, const struct view_context *context,
+			     struct view_place *out)
+{
+	const struct view_operations *screen = state;
+	const struct report_cell *stage = view_grid_cell(&screen->grid, "stage");
+
+	(void)context;
+	view_place_clear(out);
+	if (screen->grid.count == 0)
+		return false;
+	take_text(&screen->grid, "operation", out->operation);
+	take_text(&screen->grid, "layer", out->layer);
+	take_text(&screen->grid, "phase", out->phase);
+	if (stage && stage->type == PROF_INT)
+		out->stage = stage->integer;
+	return true;
+}
+
+static bool operations_offers(const struct view_place *place, char *out, size_t size)
+{
+	if (place->operation[0])
+		snprintf(out, size, "the operation %s", place->operation);
+	else if (place->layer[0])
+		snprintf(out, size, "operations of %s", place->layer);
+	return place->operation[0] || place->layer[0];
+}
+
+static enum status operations_go(void *state, struct view_context *context,
+				 const struct view_place *place, struct err *err)
+{
+	struct view_operations *screen = state;
+	const bool operation = place->operation[0] != '\0';
+	const char *name = operation ? place->operation : place->layer;
+	enum status status;
+
+	screen->way = operation ? VIEW_BY_OPERATION : VIEW_BY_LAYER;
+	screen->stage = -1;
+	screen->inside[0] = screen->inside_name[0] = '\0';
+	status = operations_load(screen, context, true, err);
+	if (status != ST_OK)
+		return status;
+	if (!view_grid_go(&screen->grid, screen->table.height, operation ? "operation" : "layer",
+			  name, 0))
+		return err_set(err, ST_NOTFOUND, "no operation %s%s has been recorded",
+			       operation ? "" : "of ", name);
+	return ST_OK;
+}
+
+static void operations_query(const void *state, const struct view_context *context, struct str *out)
+{
+	const struct view_operations *screen = state;
+
+	(void)context;
+	str_addf(out, "%s;\n", str_peek(&screen->sql));
+	str_add(out, str_peek(&screen->more));
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static enum status operations_open(void **state, struct view_context *context, struct err *err)
+{
+	struct view_operations *screen = mem_calloc(1, sizeof(*screen));
+
+	(void)context;
+	*state = screen;
+	if (!screen)
+		return err_nomem(err);
+	screen->grid.sort = -1;
+	screen->stage = screen->last = -1;
+	screen->clock_hz = (double)NAN;
+	return ST_OK;
+}
+
+static void operations_close(void *state)
+{
+	struct view_operations *screen = state;
+
+	if (!screen)
+		return;
+	view_grid_fini(&screen->grid);
+	view_blocks_fini(&screen->details);
+	str_free(&screen->sql);
+	str_free(&screen->more);
+	mem_free(screen);
+}
+
+const struct view_screen_ops view_operations_ops = {
+	.name = "operations",
+	.title = "Operations",
+	.brief = "Ops",
+	.key = '6',
+	.where = VIEW_ON_OPERATIONS,
+	.least_ns = 2000 * UINT64_C(1000000),
+	.open = operations_open,
+	.close = operations_close,
+	.load = operations_load,
+	.draw = view__operations_draw,
+	.request = operations_request,
+	.search = operations_search,
+	.filter = operations_filter,
+	.status = operations_status,
+	.height = operations_height,
+	.table = operations_table,
+	.place = operations_place,
+	.offers = operations_offers,
+	.go = operations_go,
+	.query = operations_query,
+	.click = operations_click,
+};
