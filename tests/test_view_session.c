@@ -20,7 +20,7 @@ static void test_screens_open_by_number_and_tab(void **state)
 	assert_shows(*state, "DEVICE");
 	view_rig_press(*state, "\t");
 	assert_shows(*state, "Dense_128/kernel:0_grad");
-	view_rig_press(*state, "\t");
+	view_rig_press(*state, "?");
 	assert_shows(*state, "A row up; the timeline");
 	view_rig_press(*state, "\t");
 	assert_shows(*state, "inspect tensors");

@@ -37,6 +37,7 @@ ipuscope_add_test(NAME test_view_liveness SOURCES test_view_liveness.c support/v
 	LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_insights SOURCES test_view_insights.c report_sample.c
 	LIBS view_rig LABELS unit viewer)
+ipuscope_add_test(NAME test_view_sql SOURCES test_view_sql.c LIBS view_rig reports LABELS unit viewer)
 
 # Scripts: the built programs, and the recording that view_make writes.
 foreach(script IN ITEMS

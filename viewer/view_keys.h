@@ -89,9 +89,9 @@ enum {
 	  "The next way to look at it: flame, flat, BSP; chip")                                    \
 	X(VIEW_BACK, VIEW_ON_DATA & ~VIEW_ON_SUMMARY, "Looking closer", 'V', 0, 0, "",             \
 	  "The way before")                                                                        \
-	X(BREAKDOWN, VIEW_ON_DATA & ~VIEW_ON_SUMMARY, "Looking closer", 'b', 0, 0, "break down",   \
-	  "The next breakdown: memory by category, bubble by cause")                               \
-	X(SELECT, VIEW_ON_DATA, "Looking closer", 'i', 0, 0, "IPU",                                \
+	X(BREAKDOWN, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_SQL), "Looking closer", 'b', 0, 0, \
+	  "break down", "The next breakdown: memory by category, bubble by cause")                 \
+	X(SELECT, VIEW_ON_DATA & ~VIEW_ON_SQL, "Looking closer", 'i', 0, 0, "IPU",                 \
 	  "The next IPU or replica, and all of them")                                              \
 	X(MARK_ROW, VIEW_ON_MEMORY | VIEW_ON_LIVENESS, "Looking closer", 'x', 0, 0, "select",      \
 	  "Select this tile or step beside others, and not again")                                 \

@@ -109,6 +109,7 @@ struct view_screen_ops {
 	X(OPERATIONS, operations)                                                                  \
 	X(TIMELINE, timeline)                                                                      \
 	X(TENSORS, tensors)                                                                        \
+	X(SQL, sql)                                                                                \
 	X(HELP_SCREEN, help)
 
 enum view_screen {

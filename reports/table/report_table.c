@@ -194,7 +194,17 @@ struct table_rows {
 	struct report_cell *cells;
 	size_t capacity;
 	int64_t count;
+	size_t most; /* bytes of cells and texts; 0: not bounded */
 };
+
+static bool table_is_full(const struct report_table *table, const struct table_rows *rows,
+			  int64_t limit)
+{
+	const size_t cells = (size_t)rows->count * (size_t)table->column_count;
+
+	return (limit > 0 && rows->count >= limit) ||
+	       (rows->most > 0 && table->arena.total + cells * sizeof(*rows->cells) >= rows->most);
+}
 
 static enum status table_row(struct report_table *table, struct table_rows *rows,
 			     const struct prof_query *query, struct err *err)
@@ -229,7 +239,7 @@ static enum status table_read(struct report_table *table, struct prof_query *que
 		status = prof_query_step(query, &row, err);
 		if (status != ST_OK || !row)
 			return status;
-		if (limit > 0 && rows->count >= limit) {
+		if (table_is_full(table, rows, limit)) {
 			*more = true;
 			return ST_OK;
 		}
@@ -273,10 +283,11 @@ static enum status table_finish(struct report_table *table, const struct table_r
 	return ST_OK;
 }
 
-enum status report__table_rows(struct report_table *out, struct prof_query *query, const char *name,
-			       int64_t limit, bool *more, struct err *err)
+static enum status table_rows_most(struct report_table *out, struct prof_query *query,
+				   const char *name, int64_t limit, size_t most, bool *more,
+				   struct err *err)
 {
-	struct table_rows rows = {0};
+	struct table_rows rows = {.most = most};
 	enum status status;
 
 	*out = (struct report_table){0};
@@ -300,6 +311,24 @@ enum status report__table_rows(struct report_table *out, struct prof_query *quer
 	if (status != ST_OK)
 		report_table_free(out);
 	return status;
+}
+
+enum status report__table_rows(struct report_table *out, struct prof_query *query, const char *name,
+			       int64_t limit, bool *more, struct err *err)
+{
+	return table_rows_most(out, query, name, limit, 0, more, err);
+}
+
+enum status report_table_query_most(struct report_table *out, struct prof_db *db, const char *name,
+				    const char *sql, int64_t limit, size_t most, bool *more,
+				    struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	*out = (struct report_table){0};
+	*more = false;
+	return status == ST_OK ? table_rows_most(out, query, name, limit, most, more, err) : status;
 }
 
 enum status report__table_query(struct report_table *out, struct prof_db *db, const char *name,

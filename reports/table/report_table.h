@@ -64,6 +64,12 @@ void report_table_free(struct report_table *table); /* accepts a zeroed table */
 enum status report_table_query(struct report_table *out, struct prof_db *db, const char *name,
 			       const char *sql, int64_t limit, struct err *err);
 
+/* The same with a bound on what the rows take, too (bytes; 0: none), and without a note: *@more, a
+ * bound left some out. */
+enum status report_table_query_most(struct report_table *out, struct prof_db *db, const char *name,
+				    const char *sql, int64_t limit, size_t most, bool *more,
+				    struct err *err);
+
 /* A view of the contract by name; unknown: ST_NOTFOUND with the nearest. */
 enum status report_table_view(struct report_table *out, struct prof_db *db, const char *view,
 			      int64_t limit, struct err *err);
