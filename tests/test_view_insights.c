@@ -98,7 +98,7 @@ static void test_all_of_the_sentence_the_remedy_and_the_numbers_is_told(void **s
 		if (isfinite(insight->gain.step_ns[0]) && isfinite(insight->gain.step_ns[1])) {
 			char before[FMT_SIZE];
 
-			assert_contains(text, "step, predicted");
+			assert_contains(text, "step predicted");
 			assert_contains(text, fmt_ns(before, (int64_t)insight->gain.step_ns[0]));
 		}
 		free(text);
@@ -261,9 +261,48 @@ static void test_of_two_reports_what_is_gone_and_new_is_said(void **state)
 	view_rig_press(rig, "/memory_peak\r");
 	assert_non_null(screen->selected[0]);
 	assert_null(screen->selected[1]);
-	assert_shows(rig, "This report does not have it.");
+	assert_shows(rig, "The Target does not have it: it is gone.");
+	/* One of the Target's alone is found again by its place. */
+	for (int i = 0; i < screen->found[1].count; i++) {
+		struct view_place place;
+
+		view__insight_place(&screen->found[1].items[i], &place);
+		assert_int_equal(view_insights_ops.go(rig->session.state[VIEW_INSIGHTS],
+						      &rig->session.context, &place, NULL),
+				 ST_OK);
+		rig->session.stale = true;
+		view_session_draw(&rig->session);
+		assert_true(screen->selected[0] || screen->selected[1]);
+	}
 	view_rig_press(rig, "DvvvbbbbD");
 	assert_int_equal(screen->grid.count, all);
+}
+
+/* On paper all of them say all that they say. */
+static void test_in_a_file_every_insight_is_told(void **state)
+{
+	static const enum report_format formats[] = {REPORT_AS_TEXT, REPORT_AS_CSV, REPORT_AS_JSON};
+	struct view_rig *rig = *state;
+
+	for (size_t f = 0; f < sizeof(formats) / sizeof(formats[0]); f++) {
+		char *text = NULL, *shown;
+		size_t size = 0;
+		FILE *out = open_memstream(&text, &size);
+
+		assert_int_equal(view_session_print(&rig->session, VIEW_INSIGHTS, formats[f], 100,
+						    out, NULL),
+				 ST_OK);
+		fclose(out);
+		shown = words_of(text);
+		for (int i = 0; i < screen_of(rig)->found[0].count; i++) {
+			char *sentence = words_of(screen_of(rig)->found[0].items[i].sentence);
+
+			assert_contains(shown, sentence);
+			free(sentence);
+		}
+		free(shown);
+		free(text);
+	}
 }
 
 static void test_every_size_and_look_can_be_drawn(void **state)
@@ -364,6 +403,7 @@ int main(void)
 		EACH(test_an_insight_leads_to_its_rows_and_back),
 		EACH(test_the_query_behind_each_runs),
 		EACH(test_of_two_reports_what_is_gone_and_new_is_said),
+		EACH(test_in_a_file_every_insight_is_told),
 		EACH(test_every_size_and_look_can_be_drawn),
 		cmocka_unit_test(test_areas_lie_within_the_body),
 		EACH(test_an_empty_recording_says_what_was_looked_for),

@@ -71,7 +71,7 @@ static void test_it_begins_at_the_peak_that_sql_finds(void **state)
 	bytes_of(rig, c, "SELECT max(not_always_live_bytes) FROM liveness WHERE ipu = 0");
 	snprintf(text, sizeof(text), "%s = %s always + %s", a, b, c);
 	assert_shows(rig, text);
-	snprintf(a, sizeof(a), "step %lld of 0 to 59", (long long)peak);
+	snprintf(a, sizeof(a), "step %lld of 59, ", (long long)peak);
 	assert_shows(rig, a);
 	assert_shows(rig, "IPU 0");
 }
@@ -144,8 +144,8 @@ static void test_selected_steps_are_columns_with_their_own_bytes(void **state)
 	view_rig_press(rig, "gllllx");
 	view_rig_press(rig, "llllllllllx");
 	view_rig_press(rig, "g");
-	assert_shows(rig, "step_4_bytes");
-	assert_shows(rig, "step_14_bytes");
+	assert_shows(rig, "step 4 ");
+	assert_shows(rig, "step 14 ");
 	assert_shows(rig, bytes_of(rig, text,
 				   "SELECT always_live_bytes + not_always_live_bytes "
 				   "FROM liveness WHERE ipu = 0 AND program_step = 4"));
@@ -177,7 +177,7 @@ static void test_ipus_are_shown_one_by_one_and_together(void **state)
 				   "SELECT always_live_bytes + not_always_live_bytes "
 				   "FROM liveness WHERE ipu = 1 AND program_step = 0"));
 	view_rig_press(rig, "i");
-	assert_shows(rig, "all IPUs");
+	assert_shows(rig, "2 of 2 IPUs");
 	assert_int_equal(screen_of(rig)->extent.to, 60);
 	assert_shows(rig, bytes_of(rig, text,
 				   "SELECT sum(always_live_bytes + not_always_live_bytes) "
@@ -186,7 +186,7 @@ static void test_ipus_are_shown_one_by_one_and_together(void **state)
 	view_rig_press(rig, "i");
 	assert_int_equal(screen_of(rig)->ipu, 0);
 	view_rig_press(rig, "l");
-	assert_shows(rig, "step 1 of 0 to 59");
+	assert_shows(rig, "step 1 of 59");
 }
 
 static void test_what_is_always_live_can_be_left_out(void **state)
@@ -468,6 +468,48 @@ static void test_the_query_behind_it_gives_what_is_shown(void **state)
 		}
 }
 
+static char *printed(struct view_rig *rig, enum report_format format)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(view_session_print(&rig->session, VIEW_LIVENESS, format, 100, out, NULL),
+			 ST_OK);
+	fclose(out);
+	return text;
+}
+
+static int lines_of(const char *text)
+{
+	int lines = 0;
+
+	for (; *text; text++)
+		lines += *text == '\n';
+	return lines;
+}
+
+static void test_a_file_has_every_row(void **state)
+{
+	struct view_rig *rig = *state;
+	char *text = printed(rig, REPORT_AS_CSV);
+
+	assert_int_equal(lines_of(text), screen_of(rig)->grid.count + 1);
+	free(text);
+	text = printed(rig, REPORT_AS_TEXT);
+	assert_contains(text, "Total");
+	assert_contains(text, "kernel_22");
+	free(text);
+	/* The chart alone: the steps. */
+	rig->session.context.whole = false;
+	view_rig_size(rig, 80, 24);
+	view_rig_press(rig, "vv");
+	text = printed(rig, REPORT_AS_CSV);
+	assert_int_equal(lines_of(text),
+			 1 + view_rig_sql_int(rig, "SELECT count(*) FROM liveness WHERE ipu = 0"));
+	free(text);
+}
+
 static void test_memory_that_fails_is_said_and_survived(void **state)
 {
 	static const char keys[] = "xivb";
@@ -523,6 +565,7 @@ int main(void)
 		EACH(test_a_recording_without_a_plan_says_so),
 		EACH(test_places_lead_here_and_away),
 		EACH(test_the_query_behind_it_gives_what_is_shown),
+		EACH(test_a_file_has_every_row),
 		EACH(test_memory_that_fails_is_said_and_survived),
 #undef EACH
 	};

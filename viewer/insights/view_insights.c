@@ -232,15 +232,25 @@ static void view_insights_status(const void *state, const struct view_context *c
 				 size_t size)
 {
 	const struct view_insights *screen = state;
-	int counts[REPORT_INSIGHT_SEVERITIES] = {0};
 	size_t length;
+	int counts[2][REPORT_INSIGHT_SEVERITIES] = {{0}};
 
 	(void)context;
-	for (int i = 0; i < screen->found[0].count; i++)
-		counts[screen->found[0].items[i].severity]++;
-	snprintf(out, size, "%d problem%s, %d advice, %d note%s; ", counts[REPORT_INSIGHT_PROBLEM],
-		 counts[REPORT_INSIGHT_PROBLEM] == 1 ? "" : "s", counts[REPORT_INSIGHT_ADVICE],
-		 counts[REPORT_INSIGHT_NOTE], counts[REPORT_INSIGHT_NOTE] == 1 ? "" : "s");
+	for (int r = 0; r < 2; r++)
+		for (int i = 0; i < screen->found[r].count; i++)
+			counts[r][screen->found[r].items[i].severity]++;
+	snprintf(out, size, "%s%d problem%s, %d advice, %d note%s",
+		 screen->compared ? "Source " : "", counts[0][REPORT_INSIGHT_PROBLEM],
+		 counts[0][REPORT_INSIGHT_PROBLEM] == 1 ? "" : "s",
+		 counts[0][REPORT_INSIGHT_ADVICE], counts[0][REPORT_INSIGHT_NOTE],
+		 counts[0][REPORT_INSIGHT_NOTE] == 1 ? "" : "s");
+	length = strlen(out);
+	if (screen->compared)
+		snprintf(out + length, size - length, "; Target %d, %d, %d",
+			 counts[1][REPORT_INSIGHT_PROBLEM], counts[1][REPORT_INSIGHT_ADVICE],
+			 counts[1][REPORT_INSIGHT_NOTE]);
+	length += strlen(out + length);
+	snprintf(out + length, size - length, "; ");
 	length = strlen(out);
 	view_grid_status(&screen->grid, out + length, size - length);
 }
@@ -329,18 +339,20 @@ static enum status view_insights_go(void *state, struct view_context *context,
 				    const struct view_place *place, struct err *err)
 {
 	struct view_insights *screen = state;
-	int64_t best_row = -1;
-	int best = 0;
+	const char *const positions[2] = {"position", "position_target"};
+	int best = 0, best_report = 0, best_row = 0;
 
-	for (int i = 0; i < screen->found[0].count; i++) {
-		const int match = view_insight_match(&screen->found[0].items[i], place);
+	for (int r = 0; r < 2; r++)
+		for (int i = 0; i < screen->found[r].count; i++) {
+			const int match = view_insight_match(&screen->found[r].items[i], place);
 
-		if (match > best) {
-			best = match;
-			best_row = i;
+			if (match > best) {
+				best = match;
+				best_report = r;
+				best_row = i;
+			}
 		}
-	}
-	if (best_row < 0)
+	if (best == 0)
 		return err_set(err, ST_NOTFOUND, "no insight is about this");
 	if (screen->severity != VIEW_ALL_SEVERITIES || screen->ipu != VIEW_NOWHERE) {
 		enum status status;
@@ -352,7 +364,8 @@ static enum status view_insights_go(void *state, struct view_context *context,
 			return status;
 	}
 	screen->told.scroll = 0;
-	view_grid_go(&screen->grid, screen->areas.list.height, "position", NULL, best_row);
+	view_grid_go(&screen->grid, screen->areas.list.height, positions[best_report], NULL,
+		     best_row);
 	return ST_OK;
 }
 

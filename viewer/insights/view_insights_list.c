@@ -106,6 +106,47 @@ static enum status view_insights_rows(const struct view_insights *screen, int re
 	return status;
 }
 
+/* REPORT_INSIGHT_SEVERITIES: unknown. */
+static int view_row_severity(const struct report_table *rows, int64_t row)
+{
+	static const char *const columns[] = {"severity", "severity_target"};
+
+	for (size_t n = 0; n < ARRAY_LEN(columns); n++)
+		for (int c = 0; c < rows->column_count; c++) {
+			const struct report_cell *cell = &rows->cells[row * rows->column_count + c];
+
+			if (cell->type != PROF_TEXT ||
+			    strcmp(rows->columns[c].name, columns[n]) != 0)
+				continue;
+			for (int s = 0; s < REPORT_INSIGHT_SEVERITIES; s++)
+				if (strcmp(cell->text, report_insight_severity(
+							       (enum report_insight_severity)s)) ==
+				    0)
+					return s;
+		}
+	return REPORT_INSIGHT_SEVERITIES;
+}
+
+/* Problems first also where they are new: rows of the Target alone come last from the joining. */
+static enum status view_insights_order(struct report_table *rows, struct err *err)
+{
+	const size_t width = (size_t)rows->column_count;
+	struct report_cell *cells =
+		arena_alloc(&rows->arena, (size_t)rows->row_count * width + 1, sizeof(*cells));
+	struct report_cell *to = cells;
+
+	if (!cells)
+		return err_nomem(err);
+	for (int s = 0; s <= REPORT_INSIGHT_SEVERITIES; s++)
+		for (int64_t r = 0; r < rows->row_count; r++)
+			if (view_row_severity(rows, r) == s) {
+				memcpy(to, &rows->cells[(size_t)r * width], width * sizeof(*to));
+				to += width;
+			}
+	rows->cells = cells;
+	return ST_OK;
+}
+
 enum status view__insights_list(struct view_insights *screen, const struct view_context *context,
 				struct err *err)
 {
@@ -119,9 +160,13 @@ enum status view__insights_list(struct view_insights *screen, const struct view_
 		report_table_free(&rows[0]);
 		report_table_free(&rows[1]);
 		rows[0] = joined;
+		if (status == ST_OK)
+			status = view_insights_order(&rows[0], err);
 	}
-	if (status != ST_OK)
+	if (status != ST_OK) {
+		report_table_free(&rows[0]);
 		return status;
+	}
 	screen->grid.differ = context->differ;
 	screen->chosen = false;
 	return view_grid_set(&screen->grid, &rows[0], view_insight_columns,

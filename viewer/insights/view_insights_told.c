@@ -15,7 +15,6 @@
 
 #define LINE_MOST  100 /* longer ones are hard to read */
 #define NAME_WIDTH 14
-#define NUMBERS    26 /* columns of the names of numbers */
 
 static const enum view_style view_severity_styles[] = {[REPORT_INSIGHT_PROBLEM] = VIEW_BAD,
 						       [REPORT_INSIGHT_ADVICE] = VIEW_WARN,
@@ -35,7 +34,7 @@ static void view_tell_pair(struct view_blocks *blocks, const char *name, const d
 		const struct report_cell cell = {.type = PROF_REAL, .real = pair[i]};
 		char *copy;
 
-		snprintf(label, sizeof(label), "%s, %s", name, when[i]);
+		snprintf(label, sizeof(label), "%s %s", name, when[i]);
 		copy = arena_strdup(&blocks->arena, label);
 		blocks->failed |= !copy;
 		view_blocks_bar(blocks, copy, i ? VIEW_GOOD : VIEW_BUBBLE,
@@ -51,7 +50,7 @@ static void view_tell_gain(struct view_blocks *blocks, const struct report_insig
 	if (!isfinite(gain->step_ns[1]) && !isfinite(gain->idle_fraction[1]) &&
 	    !isfinite(gain->bytes[1]))
 		return;
-	view_blocks_begin(blocks, "What it would change", NUMBERS);
+	view_blocks_begin(blocks, "What it would change", (int)sizeof("always live predicted "));
 	view_tell_pair(blocks, "step", gain->step_ns, REPORT_NS);
 	view_tell_pair(blocks, "idle", gain->idle_fraction, REPORT_FRACTION);
 	view_tell_pair(blocks, "always live", gain->bytes, REPORT_BYTES);
@@ -60,10 +59,16 @@ static void view_tell_gain(struct view_blocks *blocks, const struct report_insig
 static void view_tell_numbers(struct view_blocks *blocks, const struct report_insight *insight)
 {
 	char text[FMT_SIZE];
+	int width = 0;
 
 	if (insight->number_count == 0)
 		return;
-	view_blocks_begin(blocks, "Numbers", NUMBERS);
+	for (int i = 0; i < insight->number_count; i++) {
+		const int name = view_text_width(insight->numbers[i].name) + 2;
+
+		width = name > width ? name : width;
+	}
+	view_blocks_begin(blocks, "Numbers", width);
 	for (int i = 0; i < insight->number_count; i++) {
 		const struct report_insight_number *number = &insight->numbers[i];
 		const struct report_cell cell = {.type = PROF_REAL, .real = number->value};
@@ -91,26 +96,28 @@ static void view_tell_where(struct view_blocks *blocks, const struct report_insi
 		view_blocks_fold(blocks, "query (y)", VIEW_DIM, width - NAME_WIDTH, insight->sql);
 }
 
-static char *view_insight_head(struct view_blocks *blocks, const struct report_insight *insight)
+/* "idle_ipu (ipu 0)" */
+static const char *view_insight_head(struct view_blocks *blocks,
+				     const struct report_insight *insight)
 {
-	return arena_printf(&blocks->arena, "%s%s%s%s%s", insight->id, insight->subject ? ": " : "",
-			    insight->subject ? insight->subject_kind : "",
-			    insight->subject ? " " : "", insight->subject ? insight->subject : "");
+	char *head = insight->subject ? arena_printf(&blocks->arena, "%s (%s %s)", insight->id,
+						     insight->subject_kind, insight->subject)
+				      : arena_strdup(&blocks->arena, insight->id);
+
+	blocks->failed |= !head;
+	return head ? head : "";
 }
 
-/* @report: "Source", "Target" or NULL. */
+/* @report: "Source: ", "Target: " or "". */
 static void view_tell_one(struct view_blocks *blocks, const struct report_insight *insight,
 			  const char *report, int width)
 {
-	const char *head = view_insight_head(blocks, insight);
-	char *title;
+	const char *title = arena_printf(&blocks->arena, "%s%s %s", report,
+					 report_insight_severity(insight->severity),
+					 view_insight_head(blocks, insight));
 
-	title = head ? arena_printf(&blocks->arena, "%s%s%s: %s", report ? report : "",
-				    report ? ", " : "", report_insight_severity(insight->severity),
-				    head)
-		     : NULL;
 	blocks->failed |= !title;
-	view_blocks_begin(blocks, title, NAME_WIDTH);
+	view_blocks_begin(blocks, title ? title : "", NAME_WIDTH);
 	view_blocks_fold(blocks, NULL, view_severity_styles[insight->severity], width,
 			 insight->sentence);
 	if (insight->remedy) {
@@ -123,16 +130,18 @@ static void view_tell_one(struct view_blocks *blocks, const struct report_insigh
 
 static void view_tell_selected(struct view_insights *screen, int width)
 {
-	static const char *const reports[2] = {"Source", "Target"};
+	static const char *const reports[2] = {"Source: ", "Target: "};
+	static const char *const lacks[2] = {"The Source does not have it: it is new.",
+					     "The Target does not have it: it is gone."};
 	const struct report_insight *const *selected = screen->selected;
 
 	for (int r = 0; r < 2; r++)
 		if (selected[r])
 			view_tell_one(&screen->told, selected[r],
-				      screen->compared ? reports[r] : NULL, width);
+				      screen->compared ? reports[r] : "", width);
 		else if (screen->compared) {
-			view_blocks_begin(&screen->told, reports[r], NAME_WIDTH);
-			view_blocks_text(&screen->told, VIEW_GOOD, "This report does not have it.");
+			view_blocks_begin(&screen->told, r ? "Target" : "Source", NAME_WIDTH);
+			view_blocks_text(&screen->told, VIEW_GOOD, "%s", lacks[r]);
 		}
 	view_tell_where(&screen->told, selected[0] ? selected[0] : selected[1], width);
 }
@@ -146,15 +155,13 @@ static void view_tell_all(struct view_insights *screen, int width)
 
 	for (int i = 0; i < screen->found[0].count; i++) {
 		const struct report_insight *insight = &screen->found[0].items[i];
-		const char *head = view_insight_head(blocks, insight);
 
 		if ((int)insight->severity != last)
 			view_blocks_begin(blocks, heads[insight->severity], NAME_WIDTH);
 		else
 			view_blocks_text(blocks, VIEW_NORMAL, "%s", "");
 		last = (int)insight->severity;
-		blocks->failed |= !head;
-		view_blocks_text(blocks, VIEW_BOLD, "%s", head ? head : "");
+		view_blocks_text(blocks, VIEW_BOLD, "%s", view_insight_head(blocks, insight));
 		view_blocks_fold(blocks, NULL, VIEW_NORMAL, width, insight->sentence);
 		if (insight->remedy)
 			view_blocks_fold(blocks, "Do:", VIEW_NORMAL, width - NAME_WIDTH,
@@ -194,7 +201,7 @@ enum status view__insights_tell(struct view_insights *screen, int width, int hei
 	const int line = (width < LINE_MOST ? width : LINE_MOST) - 4;
 
 	view_blocks_clear(&screen->told);
-	screen->told.two_from = INT32_MAX;
+	screen->told.two_from = 2 * LINE_MOST; /* never: it is fitted to less */
 	if (whole && !screen->compared)
 		view_tell_all(screen, line);
 	else if (screen->selected[0] || screen->selected[1])

@@ -13,6 +13,7 @@
 
 #define STYLE_ALWAYS VIEW_SERIES_1
 #define STYLE_REST   VIEW_SERIES_2
+#define LABEL_FROM   70   /* columns */
 #define STEP_END     0.01 /* a step's tick stands where the step begins; the last has a width, too */
 
 static const char *view_bytes(int64_t bytes, char out[FMT_SIZE])
@@ -64,17 +65,17 @@ static void view_draw_peak(const struct view_liveness *live, struct view_pane *p
 static void view_draw_legend(const struct view_liveness *live, struct view_pane *pane)
 {
 	const int width = pane->rect.width;
+	const char *label = width >= LABEL_FROM ? " (simulated)" : "";
 	char text[48];
 	int x = 1;
 
 	if (live->ipu == VIEW_LIVE_ALL)
-		snprintf(text, sizeof(text),
-			 live->band_count < (int)live->ipu_count ? "%d of %zu IPUs" : "all IPUs",
-			 live->band_count, live->ipu_count);
+		snprintf(text, sizeof(text), "%d of %zu IPUs%s", live->band_count, live->ipu_count,
+			 label);
 	else if (live->ipus[live->ipu] == VIEW_NOWHERE)
-		snprintf(text, sizeof(text), "no IPU");
+		snprintf(text, sizeof(text), "no IPU%s", label);
 	else
-		snprintf(text, sizeof(text), "IPU %lld", (long long)live->ipus[live->ipu]);
+		snprintf(text, sizeof(text), "IPU %lld%s", (long long)live->ipus[live->ipu], label);
 	x += view_text(pane, x, 0, VIEW_BOLD, text) + 2;
 	if (live->always_live)
 		x += view_chart_key(pane, x, 0, width - x, STYLE_ALWAYS, "always live");
@@ -116,7 +117,7 @@ static void view_draw_limit(const struct view_live_band *band, struct view_pane 
 }
 
 static void view_draw_series(const struct view_liveness *live, const struct view_live_band *band,
-			     const struct view_axis *x, struct view_pane *plot)
+			     struct view_pane *plot)
 {
 	struct view_series series[2];
 	int count = 0;
@@ -130,10 +131,10 @@ static void view_draw_series(const struct view_liveness *live, const struct view
 			.values = band->rest[0], .count = live->points, .style = STYLE_REST};
 		view_chart_stack(plot, series, count, &band->y);
 	}
-	if (band->total[1]) {
+	if (band->line) {
 		series[0] = (struct view_series){
-			.values = band->total[1], .count = live->points, .style = VIEW_TARGET};
-		view_chart_line(plot, series, x, &band->y);
+			.values = band->line, .count = 2 * live->plot, .style = VIEW_TARGET};
+		view_chart_line(plot, series, NULL, &band->y);
 	}
 	if (isfinite(band->limit))
 		view_draw_limit(band, plot);
@@ -166,7 +167,7 @@ static void view_draw_band(const struct view_liveness *live, int at, bool whole,
 	struct view_pane plot = view_chart_axes(&pane, at == live->band_count - 1 ? &x : NULL,
 						&band->y, live->scale);
 
-	view_draw_series(live, band, &x, &plot);
+	view_draw_series(live, band, &plot);
 	if (!whole)
 		view_draw_marks(live, &plot);
 	if (live->ipu == VIEW_LIVE_ALL)

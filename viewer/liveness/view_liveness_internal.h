@@ -74,6 +74,7 @@ struct view_live_band {
 	int64_t ipu;
 	struct view_rect rect;                  /* in the chart */
 	double *always[2], *rest[2], *total[2]; /* by report; NULL: it has no such IPU */
+	double *line;                           /* the Target's total, two to a column: in steps */
 	struct view_axis y;
 	double limit; /* bytes of the IPU's tiles; NaN: unknown, or far above */
 };
@@ -83,6 +84,8 @@ struct view_live_facts {
 	bool known;
 	int64_t program_id, always, rest, capacity; /* VIEW_NOWHERE where there are several */
 };
+
+#define VIEW_LIVE_COLUMNS 11 /* of the table, but for those of selected steps */
 
 struct view_liveness {
 	struct view_live_report report[2]; /* Source and Target */
@@ -113,6 +116,9 @@ struct view_liveness {
 	char program[VIEW_PLACE_NAME]; /* of the step; "" */
 
 	struct view_grid grid;
+	/* How the grid's columns look; a selected step's has its number in name and title. */
+	struct view_grid_column columns[VIEW_LIVE_COLUMNS + VIEW_LIVE_MARKS];
+	char names[VIEW_LIVE_MARKS][32], titles[VIEW_LIVE_MARKS + 1][32];
 	struct str sql; /* of the table; "": none */
 	bool listed;    /* the grid's rows are of the choices, and of the step: */
 	int64_t listed_at;

@@ -7,6 +7,16 @@
 
 #include "viewer/liveness/view_liveness_internal.h"
 
+/* The program of the step, where it is one IPU's. */
+static int64_t view_live_program(const struct view_liveness *live, int64_t ipu)
+{
+	const struct view_live_curve *curve =
+		ipu != VIEW_NOWHERE ? view__live_curve(&live->report[0], ipu) : NULL;
+	const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
+
+	return at ? at->program_id : live->facts[0].program_id;
+}
+
 bool view__live_place(const void *state, const struct view_context *context, struct view_place *out)
 {
 	const struct view_liveness *live = state;
@@ -17,14 +27,14 @@ bool view__live_place(const void *state, const struct view_context *context, str
 	if (live->ipu_count == 0)
 		return false;
 	out->program_step = live->cursor;
-	out->program_id = live->facts[0].program_id;
 	if (live->ipu != VIEW_LIVE_ALL)
 		out->ipu = live->ipus[live->ipu];
+	cell = view_grid_cell(&live->grid, "ipu");
+	if (live->show != VIEW_LIVE_CHART && cell && cell->type == PROF_INT)
+		out->ipu = cell->integer;
+	out->program_id = view_live_program(live, out->ipu);
 	if (live->show == VIEW_LIVE_CHART)
 		return true;
-	cell = view_grid_cell(&live->grid, "ipu");
-	if (cell && cell->type == PROF_INT)
-		out->ipu = cell->integer;
 	cell = view_grid_cell(&live->grid, "variable_id");
 	if (cell && cell->type == PROF_INT)
 		out->variable_id = cell->integer;

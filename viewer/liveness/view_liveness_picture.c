@@ -88,6 +88,22 @@ static enum status view_live_points(struct view_liveness *live, struct view_live
 	return ST_OK;
 }
 
+/* A line between points would slope where bytes jump. */
+static enum status view_live_line(struct view_liveness *live, struct view_live_band *band,
+				  struct err *err)
+{
+	const int count = 2 * live->plot;
+
+	if (!band->total[1] || live->points == 0)
+		return ST_OK;
+	band->line = arena_alloc(&live->arena, (size_t)count, sizeof(*band->line));
+	if (!band->line)
+		return err_nomem(err);
+	for (int i = 0; i < count; i++)
+		band->line[i] = band->total[1][(int64_t)(i / 2) * live->points / live->plot];
+	return ST_OK;
+}
+
 static void view_live_limit(const struct view_liveness *live, struct view_live_band *band)
 {
 	const struct view_live_curve *curve = view__live_curve(&live->report[0], band->ipu);
@@ -160,9 +176,12 @@ static enum status view_live_fill_bands(struct view_liveness *live, struct err *
 				      live->scale, true)
 			     .plot.width;
 	live->points = live->plot < 1 ? 0 : steps < live->plot ? (int)steps : live->plot;
-	for (int b = 0; b < live->band_count && status == ST_OK; b++)
+	for (int b = 0; b < live->band_count && status == ST_OK; b++) {
 		for (int r = 0; r < 2 && status == ST_OK; r++)
 			status = view_live_points(live, &live->bands[b], r, err);
+		if (status == ST_OK)
+			status = view_live_line(live, &live->bands[b], err);
+	}
 	return status;
 }
 

@@ -33,6 +33,31 @@ static const struct view_grid_column view_layer_columns[] = {
 	{.name = "variables", .importance = 50},
 };
 
+_Static_assert(ARRAY_LEN(view_live_columns) <= VIEW_LIVE_COLUMNS, "no room for all columns");
+_Static_assert(ARRAY_LEN(view_layer_columns) <= VIEW_LIVE_COLUMNS, "no room for all columns");
+
+/* Beside selected steps the cursor's is one of several, and called by its number, too. */
+static int view_live_looks(struct view_liveness *live, const struct view_grid_column *columns,
+			   size_t count)
+{
+	memcpy(live->columns, columns, count * sizeof(*columns));
+	for (size_t i = 0; i < count && live->mark_count > 0; i++)
+		if (strcmp(columns[i].name, "bytes") == 0) {
+			snprintf(live->titles[VIEW_LIVE_MARKS], sizeof(live->titles[0]),
+				 "step %lld", (long long)live->cursor);
+			live->columns[i].title = live->titles[VIEW_LIVE_MARKS];
+		}
+	for (int i = 0; i < live->mark_count; i++) {
+		snprintf(live->names[i], sizeof(live->names[i]), "step_%lld_bytes",
+			 (long long)live->marks[i]);
+		snprintf(live->titles[i], sizeof(live->titles[i]), "step %lld",
+			 (long long)live->marks[i]);
+		live->columns[count++] = (struct view_grid_column){
+			.name = live->names[i], .title = live->titles[i], .importance = 85};
+	}
+	return (int)count;
+}
+
 /* --- the statement ---------------------------------------------------------------------------- */
 
 static void view_add_at(struct str *sql, int64_t step)
@@ -166,15 +191,17 @@ static enum status view_live_rows(struct view_liveness *live, struct view_contex
 	live->sql = sql;
 	live->grid.differ = context->differ;
 	if (layers)
-		status = view_grid_query(&live->grid, context, "liveness_layers",
-					 str_peek(&live->sql), all ? "ipu,layer" : "layer",
-					 view_layer_columns, (int)ARRAY_LEN(view_layer_columns),
-					 VIEW_LIVE_ROWS, err);
+		status = view_grid_query(
+			&live->grid, context, "liveness_layers", str_peek(&live->sql),
+			all ? "ipu,layer" : "layer", live->columns,
+			view_live_looks(live, view_layer_columns, ARRAY_LEN(view_layer_columns)),
+			VIEW_LIVE_ROWS, err);
 	else
-		status = view_grid_query(&live->grid, context, "liveness_variables",
-					 str_peek(&live->sql), all ? "ipu,variable" : "variable",
-					 view_live_columns, (int)ARRAY_LEN(view_live_columns),
-					 VIEW_LIVE_ROWS, err);
+		status = view_grid_query(
+			&live->grid, context, "liveness_variables", str_peek(&live->sql),
+			all ? "ipu,variable" : "variable", live->columns,
+			view_live_looks(live, view_live_columns, ARRAY_LEN(view_live_columns)),
+			VIEW_LIVE_ROWS, err);
 	live->listed = status == ST_OK;
 	live->listed_at = live->cursor;
 	return status;
@@ -257,10 +284,17 @@ static enum status view_live_steps_table(const struct view_liveness *live,
 enum status view__live_table(void *state, struct view_context *context, struct report_table *out,
 			     struct err *err)
 {
+	static const char *const names[VIEW_LIVE_SHOWS] = {"liveness_variables", "liveness_layers",
+							   "liveness"};
 	struct view_liveness *live = state;
+	enum status status;
 
 	memset(out, 0, sizeof(*out));
 	if (live->show == VIEW_LIVE_CHART && live->ipu_count > 0)
-		return view_live_steps_table(live, context, out, err);
-	return view_grid_table(&live->grid, out, err);
+		status = view_live_steps_table(live, context, out, err);
+	else
+		status = view_grid_table(&live->grid, out, err);
+	if (status == ST_OK)
+		out->name = names[live->show];
+	return status;
 }
