@@ -15,6 +15,10 @@ static void view_job_load(struct view_job *job)
 
 static void view_job_request(struct view_job *job)
 {
+	if (job->due)
+		view_job_load(job);
+	if (job->err.status != ST_OK)
+		return;
 	job->answer = job->ops->request(job->state, job->context, job->request);
 }
 

@@ -31,6 +31,7 @@ struct view_job {
 
 	bool news;  /* load; go: the screen has never been loaded */
 	bool fresh; /* go: it has been */
+	bool due;   /* request: load before, since it is about what the keys before it chose */
 	bool forward;
 	enum view_request request;
 	uint32_t key;

@@ -15,6 +15,7 @@
 #define LOAD_SHARE 10 /* loads for news take at most a tenth of the time */
 #define MESSAGE_NS (5 * UINT64_C(1000000000))
 #define PATIENCE   (30 * UINT64_C(1000000000)) /* for a cancelled job, on leaving */
+#define SLICE      (5 * UINT64_C(1000000))
 
 static enum status view_open_sources(struct view_session *session, const char *path,
 				     const char *target, struct err *err)
@@ -53,8 +54,13 @@ enum status view_session_open(struct view_session *session, const char *path, co
 void view_session_close(struct view_session *session)
 {
 	if (session->worker) {
-		view__cancel(session);
-		view__settle(session, PATIENCE);
+		const uint64_t since = clock_ns();
+
+		/* An interrupt ends one query; the job may have begun another. */
+		while (view_session_busy(session) && clock_ns() - since < PATIENCE) {
+			view__cancel(session);
+			view__settle(session, SLICE);
+		}
 		view_worker_stop(session->worker);
 		session->worker = NULL;
 	}
@@ -109,6 +115,7 @@ void view__say(struct view_session *session, const char *text, const char *rest)
 	char *out = session->context.message;
 	size_t length;
 
+	session->said_ns = 0;
 	str_copy(out, VIEW_MESSAGE_SIZE, text);
 	length = strlen(out);
 	str_copy(out + length, VIEW_MESSAGE_SIZE - length, rest ? rest : "");
@@ -119,13 +126,16 @@ void view__say(struct view_session *session, const char *text, const char *rest)
 /* A message goes after a while; true: it went. */
 static bool view_fade(struct view_session *session, uint64_t now_ns)
 {
-	if (!session->context.message[0])
+	if (!session->context.message[0]) {
+		session->said_ns = 0;
 		return false;
+	}
 	if (session->said_ns == 0)
 		session->said_ns = now_ns;
 	if (now_ns - session->said_ns < MESSAGE_NS)
 		return false;
 	session->context.message[0] = '\0';
+	session->said_ns = 0;
 	return true;
 }
 

@@ -25,6 +25,7 @@ void view__settle(struct view_session *session, uint64_t wait_ns);
 /* Nobody waits for the job any more. */
 void view__cancel(struct view_session *session);
 void view__load(struct view_session *session);
+void view__request(struct view_session *session, enum view_request request); /* of its screen */
 
 /* view_session_keys.c: what a screen does not handle itself. */
 void view__general(struct view_session *session, enum view_request request);

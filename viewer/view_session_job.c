@@ -109,7 +109,10 @@ static void view_finish(struct view_session *session)
 	case VIEW_REQUEST_JOB:
 	case VIEW_KEY_JOB:
 	case VIEW_CLICK_JOB:
-		view_answered(session, &job);
+		if (job.due)
+			view_loaded(session, &job);
+		if (job.err.status == ST_OK)
+			view_answered(session, &job);
 		break;
 	case VIEW_SEARCH_JOB:
 		if (!job.found)
@@ -147,14 +150,42 @@ void view__settle(struct view_session *session, uint64_t wait_ns)
 	view_finish(session);
 }
 
+/* A database is let go of while its writer closes it. */
+static bool view_away(const struct view_session *session)
+{
+	return !session->source.db || (session->context.target && !session->target.db);
+}
+
+/* Moving and zooming follow from what is on the screen, and a burst of such keys needs no picture
+ * in between. Other requests are about what the keys before have led to. */
+static bool view_needs_load(const struct view_session *session, enum view_request request)
+{
+	const char *group = view_request_info(request)->group;
+
+	return session->stale && !view_away(session) && strcmp(group, "Moving") != 0 &&
+	       strcmp(group, "Zooming") != 0;
+}
+
+void view__request(struct view_session *session, enum view_request request)
+{
+	struct view_job *job = view__job(session, VIEW_REQUEST_JOB);
+
+	job->request = request;
+	job->due = view_needs_load(session, request);
+	if (job->due) {
+		session->stale = false;
+		job->news = session->news[session->screen];
+	}
+	view__start(session);
+}
+
 void view__load(struct view_session *session)
 {
 	const enum view_screen screen = session->screen;
-	const bool away = !session->source.db || (session->context.target && !session->target.db);
 
 	session->stale = false;
-	/* Let go of: what was loaded stays, and comes up to date when the file is finished. */
-	if (away && screen != VIEW_HELP_SCREEN) {
+	/* What was loaded stays, and comes up to date when the file is finished. */
+	if (view_away(session) && screen != VIEW_HELP_SCREEN) {
 		if (!session->fresh[screen])
 			err_set(&session->trouble, ST_BUSY, "the run is being closed: a moment");
 		return;

@@ -243,8 +243,7 @@ void view__request_key(struct view_session *session, uint32_t key)
 	} else if (!session->fresh[session->screen]) {
 		view__general(session, request);
 	} else {
-		view__job(session, VIEW_REQUEST_JOB)->request = request;
-		view__start(session);
+		view__request(session, request);
 	}
 }
 

@@ -100,6 +100,15 @@ static bool view_take_again(struct view_source *source, uint64_t now_ns)
 	return true;
 }
 
+/* Let go, so that the writer can make the file a plain one, which it waits for a second for. */
+static void view_let_go(struct view_source *source, uint64_t now_ns)
+{
+	view_source_close(source);
+	source->state = VIEW_CLOSING;
+	source->retry_wait_ns = RETRY_FIRST_NS;
+	source->retry_ns = now_ns + RETRY_FIRST_NS;
+}
+
 bool view_source_poll(struct view_source *source, uint64_t now_ns)
 {
 	const enum view_state before = source->state;
@@ -114,10 +123,9 @@ bool view_source_poll(struct view_source *source, uint64_t now_ns)
 
 	version = prof_db_version(source->db);
 	source->state = view_read_state(source->db);
-	if (source->state == VIEW_CLOSING) {
-		view_source_close(source);
-		source->retry_wait_ns = RETRY_FIRST_NS;
-		source->retry_ns = now_ns + RETRY_FIRST_NS;
+	/* It may have closed and been completed since the last look: just now, then. */
+	if (source->state == VIEW_CLOSING || source->state == VIEW_COMPLETE) {
+		view_let_go(source, now_ns);
 		return true;
 	}
 	news = version != source->version || source->state != before;

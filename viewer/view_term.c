@@ -25,6 +25,7 @@
 #include "common/str.h"
 
 #define TICK_MS      250
+#define CANCEL_MS    10
 #define ESCAPE_MS    25
 #define KEYS_AT_ONCE 64
 #define RUN_MOST     256
@@ -344,6 +345,17 @@ static bool view_wait(int milliseconds)
 	return !(wait[0].revents & (POLLHUP | POLLERR | POLLNVAL)) || (wait[0].revents & POLLIN);
 }
 
+/* Until something has to be done anyway. An interrupt ends one query of a job: it is said again. */
+static int view_patience(const struct view_session *session)
+{
+	if (view_session_busy(session))
+		return view_cancelled(&session->context) ? CANCEL_MS : TICK_MS;
+	/* What follows from a key or a job is drawn before the next wait. */
+	return session->stale || (session->context.more && !session->paused && session->source.db)
+		       ? 0
+		       : TICK_MS;
+}
+
 static enum status view_loop(struct view_term *term, struct view_session *session, struct err *err)
 {
 	bool more, draw = true;
@@ -359,11 +371,7 @@ static enum status view_loop(struct view_term *term, struct view_session *sessio
 		}
 		draw = view_wake_signal;
 		view_wake_signal = 0;
-		/* What follows from a key or a job is drawn before the next wait. */
-		more = !view_session_busy(session) &&
-		       (session->stale ||
-			(session->context.more && !session->paused && session->source.db));
-		if (!view_wait(more ? 0 : TICK_MS))
+		if (!view_wait(view_patience(session)))
 			return ST_OK;
 		if (view_stop_signal)
 			view_suspend(session);

@@ -1,0 +1,227 @@
+/*
+ * Jobs that take long: keys wait, Esc and other screens end them, closing ends them.
+ *
+ * The Timeline asks the view `executions`; here it counts very far before it answers.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "common/clock.h"
+#include "support/view_fixture.h"
+#include "support/view_rig.h"
+
+#define FOREVER    INT64_C(1000000000000)
+#define A_WHILE    100000
+#define PATIENCE_S 60
+
+static void run_sql(const char *path, const char *sql)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* Put a count up to @steps before every answer of the view. */
+static void slow_down(const char *path, int64_t steps)
+{
+	static const char text[] = "SELECT sql FROM sqlite_schema WHERE name = 'executions'";
+	sqlite3_stmt *statement;
+	sqlite3 *db;
+	char *sql;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, text, -1, &statement, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	sql = sqlite3_mprintf(
+		"DROP VIEW executions; CREATE VIEW quick_executions%s;"
+		"CREATE VIEW executions AS SELECT q.* FROM quick_executions q WHERE "
+		"(WITH RECURSIVE far(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM far WHERE i < "
+		"%lld) SELECT max(i) FROM far) > 0",
+		strstr((const char *)sqlite3_column_text(statement, 0), " AS"), (long long)steps);
+	sqlite3_finalize(statement);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	run_sql(path, sql);
+	sqlite3_free(sql);
+}
+
+/* A session with a worker, on its Timeline, whose load takes @steps. */
+static struct view_rig *open_slow(int64_t steps)
+{
+	struct view_rig *rig = calloc(1, sizeof(*rig));
+
+	assert_non_null(rig);
+	support_tempdir(rig->folder);
+	snprintf(rig->path, sizeof(rig->path), "%s/run.db", rig->folder);
+	assert_true(view_fixture_write(rig->path, 0));
+	slow_down(rig->path, steps);
+	assert_int_equal(view_session_open(&rig->session, rig->path, NULL, false, NULL), ST_OK);
+	assert_int_equal(view_session_background(&rig->session, -1, NULL), ST_OK);
+	view_session_show(&rig->session, VIEW_TIMELINE);
+	view_rig_size(rig, 80, 24);
+	alarm(PATIENCE_S);
+	return rig;
+}
+
+static void close_slow(struct view_rig *rig)
+{
+	view_session_close(&rig->session);
+	support_tempdir_remove(rig->folder);
+	free(rig);
+	alarm(0);
+}
+
+static void doze(long ms)
+{
+	const struct timespec time = {0, ms * 1000000};
+
+	nanosleep(&time, NULL);
+}
+
+/* What the terminal's loop does, until nothing is left to do. */
+static void wait_until_idle(struct view_rig *rig)
+{
+	do {
+		doze(2);
+		view_session_tick(&rig->session, clock_ns());
+		view_session_draw(&rig->session);
+	} while (view_session_busy(&rig->session) || rig->session.stale);
+}
+
+static void test_the_screen_says_that_it_waits_and_for_how_long(void **state)
+{
+	struct view_rig *rig = open_slow(FOREVER);
+
+	(void)state;
+	assert_true(view_session_busy(&rig->session));
+	doze(250);
+	assert_true(view_session_tick(&rig->session, clock_ns()));
+	view_session_draw(&rig->session);
+	assert_shows(rig, "reading ... 0.");
+	assert_shows(rig, "Esc stops it");
+	close_slow(rig);
+}
+
+static void test_escape_stops_it_and_r_begins_again(void **state)
+{
+	struct view_rig *rig = open_slow(FOREVER);
+
+	(void)state;
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
+	wait_until_idle(rig);
+	assert_shows(rig, "stopped: r reads it again");
+	assert_false(rig->session.quit);
+	view_rig_key(rig, 'r');
+	assert_true(view_session_busy(&rig->session));
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
+	wait_until_idle(rig);
+	assert_shows(rig, "stopped: r reads it again");
+	close_slow(rig);
+}
+
+static void test_another_screen_does_not_wait_for_this_one(void **state)
+{
+	static const char *const keys[] = {"8", "?"};
+	static const char *const shown[] = {"Dense_128/kernel:0_grad", "A row up"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		struct view_rig *rig = open_slow(FOREVER);
+
+		view_rig_press(rig, keys[i]);
+		wait_until_idle(rig);
+		assert_shows(rig, shown[i]);
+		close_slow(rig);
+	}
+}
+
+static void test_keys_wait_for_the_job_and_come_in_order(void **state)
+{
+	static const char keys[] = "g++++]]";
+	struct view_rig *slow = open_slow(A_WHILE), *plain = open_slow(1);
+	char *got, *wanted;
+
+	(void)state;
+	for (const char *key = keys; *key; key++) {
+		wait_until_idle(plain);
+		view_rig_key(plain, (uint32_t)*key);
+		view_session_key(&slow->session, (uint32_t)*key);
+	}
+	wait_until_idle(plain);
+	wait_until_idle(slow);
+	got = view_rig_text(&slow->session);
+	wanted = view_rig_text(&plain->session);
+	assert_string_equal(got, wanted);
+	free(got);
+	free(wanted);
+	close_slow(slow);
+	close_slow(plain);
+}
+
+static void test_more_keys_than_there_is_room_for_are_dropped(void **state)
+{
+	struct view_rig *rig = open_slow(FOREVER);
+
+	(void)state;
+	for (int i = 0; i < 2 * VIEW_QUEUE; i++)
+		view_rig_key(rig, 'l');
+	assert_int_equal(rig->session.queued, VIEW_QUEUE);
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
+	wait_until_idle(rig);
+	assert_int_equal(rig->session.queued, 0);
+	close_slow(rig);
+}
+
+static void test_the_terminal_may_change_its_size_meanwhile(void **state)
+{
+	struct view_rig *rig = open_slow(A_WHILE);
+	struct view_rig *plain = open_slow(1);
+	char *got, *wanted;
+
+	(void)state;
+	for (int width = 60; width <= 120; width += 20)
+		view_rig_size(rig, width, 30);
+	view_rig_size(plain, 120, 30);
+	wait_until_idle(rig);
+	wait_until_idle(plain);
+	got = view_rig_text(&rig->session);
+	wanted = view_rig_text(&plain->session);
+	assert_string_equal(got, wanted);
+	free(got);
+	free(wanted);
+	close_slow(rig);
+	close_slow(plain);
+}
+
+static void test_quitting_and_closing_end_what_runs(void **state)
+{
+	struct view_rig *rig = open_slow(FOREVER);
+
+	(void)state;
+	view_rig_key(rig, 'Q');
+	wait_until_idle(rig);
+	assert_true(rig->session.quit);
+	close_slow(rig);
+	close_slow(open_slow(FOREVER));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_screen_says_that_it_waits_and_for_how_long),
+		cmocka_unit_test(test_escape_stops_it_and_r_begins_again),
+		cmocka_unit_test(test_another_screen_does_not_wait_for_this_one),
+		cmocka_unit_test(test_keys_wait_for_the_job_and_come_in_order),
+		cmocka_unit_test(test_more_keys_than_there_is_room_for_are_dropped),
+		cmocka_unit_test(test_the_terminal_may_change_its_size_meanwhile),
+		cmocka_unit_test(test_quitting_and_closing_end_what_runs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

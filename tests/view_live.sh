@@ -1,0 +1,131 @@
+#!/bin/bash
+# The viewer on runs that are recording, in tmux: progress moves, Z pauses, F follows, the write-ahead log stays bounded while the writer
+# writes as fast as it can, and the end and the death of the writer are said and survived. `view_live.sh [SECONDS]`: of recording (5).
+set -u
+bin=${IPUSCOPE_BIN_DIR:?}
+seconds=${1:-5}
+work=$(mktemp -d)
+failures=0 writer=
+tmux_=(tmux -L "ipulive$$" -f /dev/null)
+
+if ! command -v tmux >/dev/null; then
+	echo "skipped: tmux is not installed"
+	exit 77
+fi
+trap '"${tmux_[@]}" kill-server 2>/dev/null; [ -z "$writer" ] || kill -9 "$writer" 2>/dev/null; rm -rf "$work"' EXIT
+unset NO_COLOR TMUX
+export LC_ALL=C.UTF-8
+LOG_MOST=$((256 << 20)) # bytes; left to itself the log grows by 100 MB a second
+
+fail()
+{
+	echo "FAILED: $*"
+	failures=$((failures + 1))
+	screen | sed 's/^/    | /'
+}
+
+screen() { "${tmux_[@]}" capture-pane -p -t v 2>/dev/null; }
+keys() { "${tmux_[@]}" send-keys -t v "$@"; }
+
+# Wait until the screen holds $1 (at most 20 s).
+see()
+{
+	for _ in $(seq 200); do
+		screen | grep -qE -- "$1" && return 0
+		sleep 0.1
+	done
+	fail "never shown: $1"
+	return 1
+}
+
+# A writer that is through after $1 spans and then does $2, and a viewer with the arguments after.
+record()
+{
+	local spans=$1 end=$2
+	shift 2
+	rm -f "$work"/run.db*
+	"$bin/make_database" "$work/run.db" --spans "$spans" --end "$end" >"$work/said" 2>&1 &
+	writer=$!
+	for _ in $(seq 100); do
+		"$bin/ipu-report" "$work/run.db" summary 2>/dev/null | grep -q steps && break
+		sleep 0.05
+	done
+	"${tmux_[@]}" kill-session -t v 2>/dev/null
+	"${tmux_[@]}" new-session -d -s v -x 100 -y 30 "$bin/ipu-view $* $work/run.db; echo ended \$?; sleep 100"
+}
+
+# The weight updates that the Summary tells.
+updates() { screen | sed -nE 's/.*weight updates +([0-9,]+).*/\1/p' | head -1 | tr -d ,; }
+# The time at the right edge of the timeline's window, as it is told.
+edge() { screen | grep -oE '(device|host) .* to [0-9.]+ [a-z]+' | head -1; }
+
+# It says something else within 5 s.
+moves()
+{
+	local before now
+	before=$("$1")
+	for _ in $(seq 50); do
+		sleep 0.1
+		now=$("$1")
+		[ -n "$now" ] && [ "$now" != "$before" ] && return 0
+	done
+	fail "$1 stays at '$before'"
+}
+
+stands()
+{
+	local before
+	sleep 1.2 # what is under way comes to its end
+	before=$("$1")
+	sleep 1.5
+	[ "$("$1")" = "$before" ] || fail "$1 went from '$before' to '$("$1")'"
+}
+
+# --- progress, pause, following, the log -----------------------------------------------------------
+record 2000M complete
+see "weight updates +[0-9]" && moves updates
+see "recording" || true
+keys Z
+see "paused" && stands updates
+keys Z
+moves updates
+keys 7
+see "DEVICE" && stands edge
+keys F
+see "following" && moves edge
+most=0
+until=$((SECONDS + seconds))
+while [ $SECONDS -lt $until ]; do
+	size=$(stat -c %s "$work/run.db-wal" 2>/dev/null || echo 0)
+	[ "$size" -le $most ] || most=$size
+	sleep 0.1
+done
+[ $most -gt 0 ] && [ $most -le $LOG_MOST ] || fail "the log grew to $most bytes while the viewer followed"
+echo "greatest log while followed: $((most >> 20)) MB"
+
+# --- the writer dies -------------------------------------------------------------------------------
+kill -9 $writer
+wait $writer 2>/dev/null
+writer=
+see "has died"
+see "killed"
+keys 1
+see "Pipeline bubble"
+keys q
+see "ended 0"
+
+# --- the run ends ------------------------------------------------------------------------------------
+record 6M complete --follow
+see "weight updates +[0-9]"
+wait $writer || fail "the writer failed: $(cat "$work/said")"
+writer=
+see "run has ended|complete"
+see "complete"
+keys 7
+see "DEVICE"
+keys q
+see "ended 0"
+[ -e "$work/run.db-wal" ] && fail "a log is left"
+
+[ $failures = 0 ] && echo "followed to both ends"
+exit $((failures > 0))
