@@ -1,9 +1,9 @@
 #!/bin/bash
 # The viewer on runs that are recording, in tmux: progress moves, Z pauses, F follows, the write-ahead log stays bounded while the writer
-# writes as fast as it can, and the end and the death of the writer are said and survived. `view_live.sh [SECONDS]`: of recording (5).
+# writes as fast as it can, and the end and the death of the writer are said and survived. `view_live.sh [SECONDS]`: of recording (3).
 set -u
 bin=${IPUSCOPE_BIN_DIR:?}
-seconds=${1:-5}
+seconds=${1:-3}
 work=$(mktemp -d)
 failures=0 writer=
 tmux_=(tmux -L "ipulive$$" -f /dev/null)
@@ -115,7 +115,7 @@ keys q
 see "ended 0"
 
 # --- the run ends ------------------------------------------------------------------------------------
-record 6M complete --follow
+record 2M complete --follow
 see "weight updates +[0-9]"
 wait $writer || fail "the writer failed: $(cat "$work/said")"
 writer=

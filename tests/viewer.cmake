@@ -43,6 +43,7 @@ ipuscope_add_test(NAME test_view_sql SOURCES test_view_sql.c LIBS view_rig repor
 # Scripts: the built programs, and the recording that view_make writes.
 foreach(script IN ITEMS
 		view_batch
+		view_live
 		view_matrix
 		view_terms
 		view_tmux

@@ -358,7 +358,7 @@ static int view_patience(const struct view_session *session)
 
 static enum status view_loop(struct view_term *term, struct view_session *session, struct err *err)
 {
-	bool more, draw = true;
+	bool draw = true;
 	enum status status;
 
 	while (!session->quit && !view_end_signal) {
