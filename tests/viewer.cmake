@@ -40,6 +40,8 @@ ipuscope_add_test(NAME test_view_insights SOURCES test_view_insights.c report_sa
 	LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_sql SOURCES test_view_sql.c LIBS view_rig reports LABELS unit viewer)
 
+ipuscope_add_test(NAME test_view_join SOURCES test_view_join.c report_sample.c LIBS view_rig LABELS unit viewer)
+
 # Scripts: the built programs, and the recording that view_make writes.
 foreach(script IN ITEMS
 		view_batch
