@@ -26,6 +26,7 @@ foreach(module IN ITEMS
 endforeach()
 ipuscope_add_test(NAME test_view_marks SOURCES test_view_marks.c LIBS viewer view_fixture LABELS unit viewer)
 ipuscope_add_test(NAME test_view_summary SOURCES test_view_summary.c LIBS view_rig LABELS unit viewer)
+ipuscope_add_test(NAME test_view_programs SOURCES test_view_programs.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_operations SOURCES test_view_operations.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_session SOURCES test_view_session.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_memory SOURCES test_view_memory.c support/view_fixture_memory.c LIBS view_rig

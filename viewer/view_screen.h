@@ -106,6 +106,7 @@ struct view_screen_ops {
 	X(INSIGHTS, insights)                                                                      \
 	X(MEMORY, memory)                                                                          \
 	X(LIVENESS, liveness)                                                                      \
+	X(PROGRAMS, programs)                                                                      \
 	X(OPERATIONS, operations)                                                                  \
 	X(TIMELINE, timeline)                                                                      \
 	X(TENSORS, tensors)                                                                        \

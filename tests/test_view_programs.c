@@ -1,0 +1,377 @@
+/*
+ * The screen Programs: a tree that opens and closes, finds its programs, and counts as SQL does.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/fmt.h"
+#include "profiler/ipuscope/profiler.h"
+#include "support/view_fixture_model.h"
+#include "support/view_rig.h"
+#include "viewer/draw/view_table.h"
+
+struct two {
+	struct view_rig rig;
+	char other[SUPPORT_PATH_SIZE + 16];
+};
+
+static int setup(void **state)
+{
+	struct two *two = calloc(1, sizeof(*two));
+
+	support_tempdir(two->rig.folder);
+	snprintf(two->rig.path, sizeof(two->rig.path), "%s/run.db", two->rig.folder);
+	snprintf(two->other, sizeof(two->other), "%s/other.db", two->rig.folder);
+	*state = two;
+	return view_fixture_model_write(two->rig.path, false) &&
+			       view_fixture_model_write(two->other, true)
+		       ? 0
+		       : -1;
+}
+
+static int setup_one(void **state)
+{
+	const int result = setup(state);
+	struct two *two = *state;
+
+	view_rig_open(&two->rig, two->rig.path, NULL, 100, 30);
+	view_rig_press(&two->rig, "5");
+	return result;
+}
+
+static int setup_two(void **state)
+{
+	const int result = setup(state);
+	struct two *two = *state;
+
+	view_rig_open(&two->rig, two->rig.path, two->other, 120, 40);
+	view_rig_press(&two->rig, "5");
+	return result;
+}
+
+static void assert_absent(struct view_rig *rig, const char *part)
+{
+	char *text = view_rig_text(&rig->session);
+
+	assert_null(strstr(text, part));
+	free(text);
+}
+
+/* The line with @part has the number of @sql. */
+static void assert_line(struct view_rig *rig, const char *part, const char *sql)
+{
+	char *text = view_rig_text(&rig->session), count[FMT_SIZE];
+	char *at = strstr(text, part);
+
+	assert_non_null(at);
+	at[strcspn(at, "\n")] = '\0';
+	assert_contains(at, fmt_count(count, view_rig_sql_int(rig, sql)));
+	free(text);
+}
+
+static void test_the_tree_opens_and_closes(void **state)
+{
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+
+	assert_shows(rig, "s Sequence (Stage0/F)");
+	assert_shows(rig, "s Sequence (train)");
+	assert_absent(rig, "Dense_A");
+	view_rig_press(rig, "e");
+	assert_shows(rig, "s Sequence (Dense_A/MatMul)");
+	assert_absent(rig, "OnTileExecute");
+	/* In, in, and out again. */
+	view_rig_press(rig, "llll");
+	assert_shows(rig, "y Sync (Internal)");
+	assert_shows(rig, "X OnTileExecute (Dense_A/MatMul)");
+	view_rig_press(rig, "u");
+	assert_shows(rig, "\xe2\x94\x80 Sequence (Dense_A/MatMul) ");
+	view_rig_press(rig, "c");
+	assert_absent(rig, "OnTileExecute");
+	view_rig_press(rig, "h");
+	assert_shows(rig, "\xe2\x94\x80 Sequence (Stage0/F) ");
+	view_rig_press(rig, "C");
+	assert_absent(rig, "Dense_A");
+	view_rig_press(rig, "EG");
+	assert_shows(rig, "c Call (Stage1/F) > #");
+	assert_shows(rig, "r Repeat (PipelineRuns) x 50");
+	view_rig_press(rig, "C");
+	assert_shows(rig, "\xe2\x94\x80 Sequence (train) ");
+	view_rig_press(rig, "u");
+	assert_shows(rig, "nothing is above this program");
+	view_rig_press(rig, "g\r");
+	assert_shows(rig, "Dense_A/MatMul");
+}
+
+static void test_cycles_are_those_of_sql(void **state)
+{
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+
+	assert_line(rig, "Sequence (Stage1/F)",
+		    "SELECT sum(cycles) FROM device_steps WHERE stage = 1 AND weight_update = 0");
+	view_rig_press(rig, "E");
+	assert_line(rig, "Sequence (Dense_A/MatMul)",
+		    "SELECT sum(cycles) FROM device_steps WHERE operation = 'Dense_A/MatMul' AND "
+		    "weight_update = 0");
+	view_rig_press(rig, "i");
+	assert_shows(rig, "cycles of IPU 0");
+	view_rig_press(rig, "j");
+	assert_line(rig, "Sequence (Dense_A/MatMul)",
+		    "SELECT sum(cycles) FROM device_steps WHERE operation = 'Dense_A/MatMul' AND "
+		    "weight_update = 0 AND ipu = 0");
+}
+
+static void test_searching_opens_the_way(void **state)
+{
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+
+	view_rig_press(rig, "/pipelineruns\r");
+	assert_shows(rig, "Repeat (PipelineRuns) x 50");
+	assert_shows(rig, "repeats    50 times");
+	view_rig_press(rig, "/softmax\rn");
+	assert_shows(rig, "Dense_B/Softmax");
+	assert_shows(rig, "operation  Dense_B/Softmax");
+	view_rig_press(rig, "/no such\r");
+	assert_shows(rig, "not found: no such");
+}
+
+static void test_a_filter_leaves_what_leads_to_it(void **state)
+{
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+
+	view_rig_press(rig, "\\^OnTile.*relu\r");
+	assert_shows(rig, "row 1 of 3, ");
+	assert_shows(rig, "X OnTileExecute (Dense_A/Relu)");
+	assert_shows(rig, "s Sequence (Stage0/F)");
+	assert_absent(rig, "Stage1/F");
+	view_rig_press(rig, "\\((\r");
+	assert_shows(rig, "filter: ");
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
+	assert_shows(rig, "Stage1/F");
+}
+
+static void test_more_of_one_program(void **state)
+{
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+
+	view_rig_press(rig, "/OnTileExecute (Dense_A/MatMul)\r");
+	assert_shows(rig, "4,000 cycles, run 2 times in a weight update (simulated)");
+	/* At 1 GHz, three updates of 4,000 cycles. */
+	assert_shows(rig, "12 us simulated in 3 weight updates");
+	assert_shows(rig, "200 vertices on 100 tiles, 2,000 cycles at most, balance 75 %");
+	view_rig_press(rig, "gb");
+	assert_shows(rig, "By type");
+	assert_shows(rig, "OnTileExecute");
+}
+
+static void test_what_works_is_a_list_by_cycles(void **state)
+{
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+
+	view_rig_press(rig, "v");
+	assert_shows(rig, "what works");
+	assert_line(rig, "\xe2\x96\xb6",
+		    "SELECT sum(cycles) AS c FROM device_steps WHERE weight_update = 0 GROUP BY "
+		    "program_id ORDER BY c DESC LIMIT 1");
+	view_rig_press(rig, "\r");
+	assert_shows(rig, "s Sequence (Stage0/F)");
+	assert_shows(rig, "\xe2\x94\x80 OnTileExecute (Dense_A/MatMul) ");
+}
+
+static void test_orders_and_columns(void **state)
+{
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+	char *text;
+
+	view_rig_press(rig, "e>");
+	assert_shows(rig, "the longest first");
+	text = view_rig_text(&rig->session);
+	assert_true(strstr(text, "(Dense_A/MatMul)") < strstr(text, "(infeed/x)"));
+	assert_true(strstr(text, "(infeed/x)") < strstr(text, "(Dense_A/Relu)"));
+	free(text);
+	view_rig_press(rig, "|");
+	assert_absent(rig, "share");
+	view_rig_press(rig, "|");
+	assert_absent(rig, "times ");
+	view_rig_press(rig, "|>>I");
+	assert_shows(rig, "share");
+}
+
+static void test_two_trees_are_one(void **state)
+{
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+
+	view_rig_press(rig, "E");
+	assert_shows(rig, "\n-");
+	/* Twice 1,000 cycles more, of 1,800 and 3,800. */
+	view_rig_press(rig, "/OnTileExecute (Dense_B/MatMul)\r");
+	assert_line(rig, "X OnTileExecute (Dense_B/MatMul)", "SELECT 3800");
+	view_rig_press(rig, "/Dense_B/MatMul/GradX\r");
+	assert_shows(rig, "the target only");
+	view_rig_press(rig, "gD");
+	assert_shows(rig, "infeed/x");
+	assert_absent(rig, "Relu");
+	view_rig_press(rig, "/Dense_B/MatMul)\rn");
+	assert_shows(rig, "+2,000 (52.63 %)");
+}
+
+static void test_places_lead_here_and_away(void **state)
+{
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+	const struct view_screen_ops *ops = view_screen(VIEW_PROGRAMS);
+	void *screen = rig->session.state[VIEW_PROGRAMS];
+	struct view_place place;
+	struct err err;
+	char text[128];
+
+	view_place_clear(&place);
+	assert_false(ops->offers(&place, text, sizeof(text)));
+	view_place_text(place.operation, "Dense_B/Softmax");
+	assert_true(ops->offers(&place, text, sizeof(text)));
+	assert_int_equal(ops->go(screen, &rig->session.context, &place, &err), ST_OK);
+	assert_true(ops->place(screen, &rig->session.context, &place));
+	assert_string_equal(place.operation, "Dense_B/Softmax");
+	place.program_id = view_rig_sql_int(rig, "SELECT max(program_id) FROM programs");
+	assert_int_equal(ops->go(screen, &rig->session.context, &place, &err), ST_OK);
+	place.program_id = 1000000;
+	assert_int_equal(ops->go(screen, &rig->session.context, &place, &err), ST_NOTFOUND);
+}
+
+static void test_the_rows_are_the_view(void **state)
+{
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+	struct report_table table;
+
+	assert_int_equal(view_screen(VIEW_PROGRAMS)
+				 ->table(rig->session.state[VIEW_PROGRAMS], &rig->session.context,
+					 &table, NULL),
+			 ST_OK);
+	assert_int_equal(table.row_count, view_rig_sql_int(rig, "SELECT count(*) FROM programs"));
+	assert_int_equal(view_table_column(&table, "cycles_target"), -1);
+	report_table_free(&table);
+}
+
+static void test_the_query_can_be_pasted(void **state)
+{
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+	struct str sql = {0};
+	int statements = 0;
+
+	view_screen(VIEW_PROGRAMS)
+		->query(rig->session.state[VIEW_PROGRAMS], &rig->session.context, &sql);
+	for (char *at = sql.text, *end; (end = strstr(at, ";\n")); at = end + 2) {
+		struct prof_query *query;
+		bool row;
+
+		*end = '\0';
+		assert_int_equal(prof_query_open(&query, rig->session.source.db, at, NULL), ST_OK);
+		assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
+		prof_query_close(query);
+		statements++;
+	}
+	assert_int_equal(statements, 4);
+	str_free(&sql);
+}
+
+static void test_any_size_draws(void **state)
+{
+	static const char keys[] = "Evj|bllG>DIihv\rCe";
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+
+	for (int i = 0; i < 80; i++) {
+		view_rig_size(rig, 40 + i * 37 % 230, 10 + i * 13 % 60);
+		view_rig_key(rig, (unsigned char)keys[i % (int)(sizeof(keys) - 1)]);
+	}
+}
+
+/* Deep beyond any stack, wide, and with parents that lead round in a circle. */
+static void test_large_and_odd_trees(void **state)
+{
+	struct two *two = *state;
+	struct view_rig *rig = &two->rig;
+	struct view_rig large = {0};
+	char path[SUPPORT_PATH_SIZE + 32];
+	uint64_t began;
+
+	snprintf(path, sizeof(path), "%s/large.db", rig->folder);
+	assert_true(view_fixture_programs_write(path, 5, 10000));
+	view_rig_open(&large, path, path, 80, 24);
+	began = clock_ns();
+	view_rig_press(&large, "5EGhD");
+	assert_shows(&large, "Nothing differs");
+	view_rig_press(&large, "D/part3/9999\r");
+	assert_shows(&large, "part3/9999");
+	/* A generous bound against anything quadratic. */
+	assert_true(clock_ns() - began < 60 * UINT64_C(1000000000));
+	view_rig_close(&large);
+}
+
+static void test_circles_of_parents_are_left_out(void **state)
+{
+	struct two *two = *state;
+	struct ips_recording *r;
+	struct ips_recording_params params;
+	struct view_rig odd = {0};
+	struct view_place place;
+	char path[SUPPORT_PATH_SIZE + 32];
+
+	snprintf(path, sizeof(path), "%s/odd.db", two->rig.folder);
+	ips_recording_params_defaults(&params);
+	assert_int_equal(ips_recording_open(&r, path, &params, NULL, 0), 0);
+	ips_append_program(r, &(struct ips_program){0, IPS_NULL, 0, "Sequence", "root", NULL,
+						    IPS_NULL, IPS_NULL});
+	ips_append_program(r, &(struct ips_program){1, 2, 0, "Sequence", "a", NULL, IPS_NULL, 99});
+	ips_append_program(r, &(struct ips_program){2, 1, 0, "Sequence", "b", NULL, IPS_NULL, 0});
+	ips_append_program(r, &(struct ips_program){3, 3, 0, "Odd", "own parent", NULL, -5, 3});
+	ips_append_program(r, &(struct ips_program){4, 77, 0, NULL, NULL, NULL, 0, IPS_NULL});
+	assert_int_equal(ips_recording_close(r, NULL, 0), 0);
+	view_rig_open(&odd, path, NULL, 80, 24);
+	view_rig_press(&odd, "5E");
+	assert_shows(&odd, "s Sequence (root)");
+	assert_shows(&odd, "? Odd (own parent)");
+	view_place_clear(&place);
+	place.program_id = 2;
+	assert_int_equal(
+		view_screen(VIEW_PROGRAMS)
+			->go(odd.session.state[VIEW_PROGRAMS], &odd.session.context, &place, NULL),
+		ST_NOTFOUND);
+	view_rig_close(&odd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define ONE(test) cmocka_unit_test_setup_teardown(test, setup_one, view_rig_teardown)
+#define TWO(test) cmocka_unit_test_setup_teardown(test, setup_two, view_rig_teardown)
+		ONE(test_the_tree_opens_and_closes),
+		ONE(test_cycles_are_those_of_sql),
+		ONE(test_searching_opens_the_way),
+		ONE(test_a_filter_leaves_what_leads_to_it),
+		ONE(test_more_of_one_program),
+		ONE(test_what_works_is_a_list_by_cycles),
+		ONE(test_orders_and_columns),
+		TWO(test_two_trees_are_one),
+		ONE(test_places_lead_here_and_away),
+		ONE(test_the_rows_are_the_view),
+		ONE(test_the_query_can_be_pasted),
+		ONE(test_any_size_draws),
+		TWO(test_any_size_draws),
+		ONE(test_large_and_odd_trees),
+		ONE(test_circles_of_parents_are_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

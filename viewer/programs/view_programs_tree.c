@@ -1,0 +1,333 @@
+/*
+ * Reading programs into a tree of arrays, and the cycles that the simulator gives them.
+ *
+ * Threading: the worker's. Ownership: the tree owns its nodes, and its texts in an arena.
+ */
+#include "viewer/programs/view_programs_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+#define TRACE_STEPS_MOST 2000000 /* rows of traces that are looked at */
+
+const char view__tree_sql[] =
+	"SELECT program_id, parent_id, position, type, name, operation, repeat_count, call_target\n"
+	"FROM programs ORDER BY program_id";
+
+void view__tree_fini(struct view_tree *tree)
+{
+	mem_free(tree->nodes);
+	mem_free(tree->walk);
+	arena_fini(&tree->arena);
+	memset(tree, 0, sizeof(*tree));
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Types and names repeat, mostly those of the row before. */
+static const char *tree_text(struct view_tree *tree, const char *text, const char *before)
+{
+	if (!text || !text[0])
+		return "";
+	return before && strcmp(text, before) == 0 ? before : arena_strdup(&tree->arena, text);
+}
+
+static enum status tree_row(struct view_tree *tree, const struct prof_query *query, struct err *err)
+{
+	const struct view_program *last = tree->count > 0 ? &tree->nodes[tree->count - 1] : NULL;
+	struct view_program node = {.id = {prof_column_int(query, 0), VIEW_NOWHERE},
+				    .position = prof_column_int(query, 2),
+				    .repeat = prof_column_int(query, 6),
+				    .call = prof_column_int(query, 7)};
+
+	node.type = tree_text(tree, prof_column_text(query, 3), last ? last->type : NULL);
+	node.operation = tree_text(tree, prof_column_text(query, 5), last ? last->operation : NULL);
+	node.name = tree_text(tree, prof_column_text(query, 4), node.operation);
+	if (!node.type || !node.name || !node.operation ||
+	    mem_grow(&tree->nodes, &tree->capacity, (size_t)tree->count + 1, sizeof(*tree->nodes)))
+		return err_nomem(err);
+	tree->nodes[tree->count++] = node;
+	return ST_OK;
+}
+
+/* The parent's number stands in `path` until all programs are there. */
+static void tree_parents(struct view_tree *tree)
+{
+	for (int i = 0; i < tree->count; i++) {
+		const int64_t parent = (int64_t)tree->nodes[i].path;
+
+		tree->nodes[i].parent = parent == VIEW_NOWHERE
+						? VIEW_NO_PROGRAM
+						: view__tree_find(tree, VIEW_SOURCE_SIDE, parent);
+		if (tree->nodes[i].parent == i)
+			tree->nodes[i].parent = VIEW_NO_PROGRAM;
+	}
+}
+
+enum status view__tree_read(struct view_tree *out, struct view_context *context, struct prof_db *db,
+			    struct err *err)
+{
+	struct prof_query *query;
+	enum status status;
+	bool row = false;
+
+	memset(out, 0, sizeof(*out));
+	(void)arena_init(&out->arena, 0);
+	status = prof_query_open(&query, db, view__tree_sql, err);
+	if (status != ST_OK)
+		return status;
+	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+		if (out->count == VIEW_PROGRAMS_MOST) {
+			out->cut = true;
+			break;
+		}
+		status = view_cancelled(context) ? err_set(err, ST_INTERRUPTED, "stopped")
+						 : tree_row(out, query, err);
+		if (status != ST_OK)
+			break;
+		out->nodes[out->count - 1].path = (uint64_t)prof_column_int(query, 1);
+	}
+	prof_query_close(query);
+	out->sources = out->count;
+	if (status == ST_OK)
+		tree_parents(out);
+	else
+		view__tree_fini(out);
+	return status;
+}
+
+/* Programs of a side are in the order of their numbers. */
+int view__tree_find(const struct view_tree *tree, enum view_side side, int64_t id)
+{
+	int low = 0, high = tree->sources;
+
+	if (side == VIEW_TARGET_SIDE) {
+		/* Those that both have are anywhere. */
+		for (int i = 0; i < tree->count; i++)
+			if (tree->nodes[i].id[side] == id)
+				return i;
+		return VIEW_NO_PROGRAM;
+	}
+	while (low < high) {
+		const int middle = low + (high - low) / 2;
+
+		if (tree->nodes[middle].id[side] < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < tree->sources && tree->nodes[low].id[side] == id ? low : VIEW_NO_PROGRAM;
+}
+
+/* --- linking ---------------------------------------------------------------------------------- */
+
+struct tree_sorter {
+	const struct view_tree *tree;
+	enum view_program_order order;
+	bool reverse;
+};
+
+static int tree_compare(const void *a, const void *b, void *user)
+{
+	const struct tree_sorter *sorter = user;
+	const int i = *(const int *)a, j = *(const int *)b;
+	const struct view_program *x = &sorter->tree->nodes[i], *y = &sorter->tree->nodes[j];
+	int order = 0;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	if (sorter->order == VIEW_PROGRAMS_BY_CYCLES) {
+		const int64_t one = x->cycles[0] > x->cycles[1] ? x->cycles[0] : x->cycles[1];
+		const int64_t two = y->cycles[0] > y->cycles[1] ? y->cycles[0] : y->cycles[1];
+
+		order = (one < two) - (one > two);
+	} else if (sorter->order == VIEW_PROGRAMS_BY_NAME) {
+		order = strcasecmp(x->name, y->name);
+	}
+	if (order == 0 && x->position != y->position)
+		order = x->position < y->position ? -1 : 1;
+	if (order == 0)
+		order = i < j ? -1 : 1;
+	return sorter->reverse ? -order : order;
+}
+
+static uint64_t tree_mix(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return (hash ^ hash >> 31) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* Parents before children, siblings in order; depth and path follow. */
+static void tree_walk(struct view_tree *tree)
+{
+	int at = tree->first;
+
+	tree->walk_count = 0;
+	while (at != VIEW_NO_PROGRAM) {
+		struct view_program *node = &tree->nodes[at];
+		const struct view_program *parent =
+			node->parent < 0 ? NULL : &tree->nodes[node->parent];
+
+		node->depth = parent ? parent->depth + 1 : 0;
+		node->inside = 0;
+		node->reached = true;
+		node->path = tree_mix(tree_mix(parent ? parent->path : 1, node->type), node->name);
+		tree->walk[tree->walk_count++] = at;
+		if (node->first != VIEW_NO_PROGRAM) {
+			at = node->first;
+			continue;
+		}
+		while (at != VIEW_NO_PROGRAM && tree->nodes[at].next == VIEW_NO_PROGRAM)
+			at = tree->nodes[at].parent;
+		if (at != VIEW_NO_PROGRAM)
+			at = tree->nodes[at].next;
+	}
+	for (int i = tree->walk_count - 1; i >= 0; i--) {
+		const struct view_program *node = &tree->nodes[tree->walk[i]];
+
+		if (node->parent >= 0)
+			tree->nodes[node->parent].inside += node->inside + 1;
+	}
+}
+
+enum status view__tree_link(struct view_tree *tree, enum view_program_order order, bool reverse,
+			    struct err *err)
+{
+	struct tree_sorter sorter = {tree, order, reverse};
+	int *walk = mem_resize(tree->walk, (size_t)tree->count + 1, sizeof(*walk));
+
+	if (!walk)
+		return err_nomem(err);
+	tree->walk = walk;
+	tree->first = VIEW_NO_PROGRAM;
+	for (int i = 0; i < tree->count; i++) {
+		walk[i] = i;
+		tree->nodes[i].first = tree->nodes[i].next = VIEW_NO_PROGRAM;
+	}
+	if (tree->count > 1)
+		qsort_r(walk, (size_t)tree->count, sizeof(*walk), tree_compare, &sorter);
+	/* From the last one, so that each comes before those after it. */
+	for (int i = tree->count - 1; i >= 0; i--) {
+		struct view_program *node = &tree->nodes[walk[i]];
+		int *first = node->parent < 0 ? &tree->first : &tree->nodes[node->parent].first;
+
+		node->next = *first;
+		*first = walk[i];
+	}
+	tree_walk(tree);
+	return ST_OK;
+}
+
+/* --- cycles ----------------------------------------------------------------------------------- */
+
+void view__tree_cycles_sql(struct str *out, int64_t ipu)
+{
+	str_addf(out,
+		 "SELECT program_id, sum(cycles), count(*) FROM device_step_rows\n"
+		 "WHERE trace_id = ifnull((SELECT trace_id FROM device_traces WHERE name = 'train' "
+		 "ORDER BY trace_id LIMIT 1),\n\t(SELECT min(trace_id) FROM device_traces)) AND "
+		 "row_id <= %d",
+		 TRACE_STEPS_MOST);
+	if (ipu >= 0)
+		str_addf(out, " AND ipu = %lld", (long long)ipu);
+	str_add(out, "\nGROUP BY program_id");
+}
+
+/* Files of the first schemas have no traces. */
+static bool tree_has_traces(struct prof_db *db)
+{
+	struct prof_query *query;
+	bool row = false, has = false;
+
+	if (prof_query_open(&query, db,
+			    "SELECT count(*) FROM sqlite_master WHERE name IN "
+			    "('device_step_rows', 'device_traces')",
+			    NULL) != ST_OK)
+		return false;
+	if (prof_query_step(query, &row, NULL) == ST_OK && row)
+		has = prof_column_int(query, 0) == 2;
+	prof_query_close(query);
+	return has;
+}
+
+/* Where each program of @side stands: by its number. The caller's (free). */
+static int *tree_index(const struct view_tree *tree, enum view_side side, int64_t *least,
+		       int64_t *most)
+{
+	int *index = NULL;
+
+	*least = INT64_MAX;
+	*most = INT64_MIN;
+	for (int i = 0; i < tree->count; i++) {
+		const int64_t id = tree->nodes[i].id[side];
+
+		if (id == VIEW_NOWHERE)
+			continue;
+		*least = id < *least ? id : *least;
+		*most = id > *most ? id : *most;
+	}
+	/* Numbers are dense but in files that were made to be odd. */
+	if (*least > *most || *least < 0 || *most >= (int64_t)VIEW_PROGRAMS_MOST * 16)
+		return NULL;
+	index = mem_alloc(((size_t)*most + 1) * sizeof(*index));
+	for (int64_t i = 0; index && i <= *most; i++)
+		index[i] = VIEW_NO_PROGRAM;
+	for (int i = 0; index && i < tree->count; i++)
+		if (tree->nodes[i].id[side] != VIEW_NOWHERE)
+			index[tree->nodes[i].id[side]] = i;
+	return index;
+}
+
+enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum view_side side,
+			      int64_t ipu, struct err *err)
+{
+	struct str sql = {0};
+	struct prof_query *query;
+	int64_t least, most;
+	int *index;
+	enum status status;
+	bool row = false;
+
+	for (int i = 0; i < tree->count; i++)
+		tree->nodes[i].own[side] = tree->nodes[i].times[side] = 0;
+	if (!tree_has_traces(db))
+		return ST_OK;
+	index = tree_index(tree, side, &least, &most);
+	view__tree_cycles_sql(&sql, ipu);
+	status = sql.failed ? err_nomem(err) : prof_query_open(&query, db, sql.text, err);
+	str_free(&sql);
+	if (status != ST_OK) {
+		mem_free(index);
+		return status;
+	}
+	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+		const int64_t id = prof_column_int(query, 0);
+		const int at = !index                  ? view__tree_find(tree, side, id)
+			       : id >= 0 && id <= most ? index[id]
+						       : VIEW_NO_PROGRAM;
+
+		if (at < 0)
+			continue;
+		tree->nodes[at].own[side] = prof_column_int(query, 1);
+		tree->nodes[at].times[side] = prof_column_int(query, 2);
+	}
+	prof_query_close(query);
+	mem_free(index);
+	return status;
+}
+
+void view__tree_sums(struct view_tree *tree)
+{
+	for (int i = 0; i < tree->count; i++)
+		for (int side = 0; side < VIEW_SIDES; side++)
+			tree->nodes[i].cycles[side] = tree->nodes[i].own[side];
+	for (int i = tree->walk_count - 1; i >= 0; i--) {
+		const struct view_program *node = &tree->nodes[tree->walk[i]];
+
+		for (int side = 0; node->parent >= 0 && side < VIEW_SIDES; side++)
+			tree->nodes[node->parent].cycles[side] += node->cycles[side];
+	}
+}
