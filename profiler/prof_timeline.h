@@ -120,4 +120,18 @@ enum status prof_timeline_runs(struct prof_db *db, int64_t rank, int64_t from, i
 			       struct arena *arena, struct prof_run **out, int *count,
 			       int64_t *stride, struct err *err);
 
+/* A pipeline run's bubble on one clock: a row of the view bubbles. */
+struct prof_bubble {
+	int clock; /* 0 host, 1 device */
+	int64_t rank, execution, weight_update, replica, stages, microbatches;
+	int64_t makespan_ns, busy_ns, ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns;
+	double idle_fraction, theory_idle_fraction;
+};
+
+/* The bubbles of the executions @first .. @last of @rank, on both clocks, as they are stored; where
+ * there are more than @most, none, and *@more is true. The array is @arena's. */
+enum status prof_timeline_bubbles(struct prof_db *db, int64_t rank, int64_t first, int64_t last,
+				  int most, struct arena *arena, struct prof_bubble **out,
+				  int *count, bool *more, struct err *err);
+
 #endif /* PROF_TIMELINE_H */

@@ -2,8 +2,9 @@
  * The screen Timeline: what it shows, loaded by range (view_timeline_tracks.c and
  * view_timeline_picture.c), and its row of functions.
  *
- * Threading: one thread. Ownership: four arenas: tracks (until the next news), call sites (for
- * good), the picture (until the next load), the details (until the next selection).
+ * Threading: one thread. Ownership: five arenas: tracks (until the next news), call sites (for
+ * good), the picture (until the next load), the details (until the next selection), bubbles (until
+ * the next news).
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -47,7 +48,7 @@ static enum status view_timeline_load(void *state, struct view_context *context,
 	if (news || tl->relane)
 		status = view__tracks_load(tl, context, err);
 	if (status != ST_OK) {
-		tl->lane_count = 0;
+		tl->lane_count = tl->all_lanes = 0;
 		return status;
 	}
 	if (tl->lane_count == 0) {
@@ -96,6 +97,7 @@ static enum status view_timeline_open(void **state, struct view_context *context
 	(void)arena_init(&tl->sites_arena, 0);
 	(void)arena_init(&tl->picture, 0);
 	(void)arena_init(&tl->detail, 0);
+	(void)arena_init(&tl->bubble_arena, 0);
 	tl->details = true;
 	tl->selected = tl->pinned = tl->lane_id = VIEW_NONE_ID;
 	tl->only_ipu = tl->only_replica = VIEW_NONE_ID;
@@ -114,6 +116,7 @@ static void view_timeline_close(void *state)
 	arena_fini(&tl->sites_arena);
 	arena_fini(&tl->picture);
 	arena_fini(&tl->detail);
+	arena_fini(&tl->bubble_arena);
 	mem_free(tl->sites);
 	mem_free(tl);
 }
@@ -136,6 +139,11 @@ static void view_timeline_status(const void *state, const struct view_context *c
 	}
 	if (tl->hint[0]) {
 		snprintf(out, size, "%s", tl->hint);
+		return;
+	}
+	if (tl->heading.height == 0 && tl->by_cause && tl->bubble[c].runs > 0) {
+		snprintf(out, size, "bubble %.1f %% (theory %.1f %%)", tl->bubble[c].idle * 100,
+			 tl->bubble[c].theory * 100);
 		return;
 	}
 	snprintf(out, size, "%s %s to %s (%s of %s) cursor %s", c ? "device" : "host",

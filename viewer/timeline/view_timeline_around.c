@@ -223,6 +223,49 @@ static int view_draw_ways(const struct view_timeline *tl, struct view_pane *pane
 	return x + 2;
 }
 
+/* Which runs the numbers are of; "" where there is little room. */
+static void view_runs_text(const struct view_bubble *bubble, char *out, size_t size)
+{
+	char number[FMT_SIZE];
+
+	if (bubble->mean)
+		snprintf(out, size, "mean of %s runs", fmt_count(number, bubble->runs));
+	else if (bubble->runs > 1)
+		snprintf(out, size, "%s runs", fmt_count(number, bubble->runs));
+	else if (bubble->update != VIEW_NONE_ID)
+		snprintf(out, size, "update %s", fmt_count(number, bubble->update));
+	else
+		out[0] = '\0';
+}
+
+/* "bubble 55.1 % (theory 39.4 %): ramp-up 4.3, ..., update 51"; each cause after its fill where the
+ * bubble is split. */
+static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *pane, int x)
+{
+	static const char *const brief[VIEW_CAUSES] = {"", "up", "down", "imbal.", "comm."};
+	const struct view_bubble *bubble = &tl->bubble[view__lead(tl)];
+	const bool wide = pane->rect.width - x >= 100;
+	char text[64];
+
+	if (bubble->runs < 1 || isnan(bubble->idle))
+		return;
+	x += view_textf(pane, x, 0, VIEW_BOLD, "bubble %.1f %%", bubble->idle * 100);
+	x += view_textf(pane, x, 0, VIEW_NORMAL, " (theory %.1f %%):", bubble->theory * 100);
+	for (int i = VIEW_CAUSE_RAMP_UP; i < VIEW_CAUSES; i++) {
+		x++;
+		if (tl->by_cause)
+			view_glyphs(pane, x, 0, view__cause_style((enum view_cause)i),
+				    view__cause_glyph((enum view_cause)i), 1);
+		x += tl->by_cause;
+		x += view_textf(pane, x, 0, VIEW_NORMAL, "%s %.1f%s",
+				wide ? view__cause_names[i] : brief[i], bubble->part[i] * 100,
+				i + 1 < VIEW_CAUSES && wide ? "," : "");
+	}
+	view_runs_text(bubble, text, sizeof(text));
+	if (x + 2 + view_text_width(text) < pane->rect.width)
+		view_text_right(pane, 0, 0, pane->rect.width - 1, VIEW_DIM, text);
+}
+
 static void view_draw_head(const struct view_timeline *tl, struct view_pane *pane)
 {
 	char text[48];
@@ -234,7 +277,7 @@ static void view_draw_head(const struct view_timeline *tl, struct view_pane *pan
 	view__filter_text(tl, text, sizeof(text));
 	if (tl->only_ipu != VIEW_NONE_ID || tl->only_replica != VIEW_NONE_ID)
 		x += view_text(pane, x, 0, VIEW_WARN, text) + 2;
-	(void)x;
+	view_draw_bubble(tl, pane, x);
 }
 
 void view__draw_around(const struct view_timeline *tl, struct view_pane *pane)

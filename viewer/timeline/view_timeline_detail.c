@@ -158,7 +158,7 @@ static void view_gap_fields(struct view_timeline *tl)
 
 	tl->gap_run = -1;
 	for (int i = 0; i < tl->run_count && lane->pipeline; i++)
-		if (tl->lanes[tl->runs[i].group].track->clock == lane->track->clock &&
+		if (tl->runs[i].group == view__group(tl, lane) &&
 		    tl->cursor_ns >= tl->runs[i].from && tl->cursor_ns < tl->runs[i].to)
 			tl->gap_run = i;
 	view_add_ns(tl, "idle from", tl->gap.from);
@@ -168,6 +168,16 @@ static void view_gap_fields(struct view_timeline *tl)
 		view_add_number(tl, "weight update", tl->runs[tl->gap_run].weight_update);
 		view_add_text(tl, "bubble", "within the pipeline run");
 	}
+}
+
+/* Transfers and syncs within a run are idle time to the bubble: why. */
+static void view_cause_field(struct view_timeline *tl)
+{
+	static const char *const why[VIEW_CAUSES] = {
+		"", "ramp-up: before its first work", "ramp-down: after its last work",
+		"imbalance: waits for others", "communication: its input is on the way"};
+
+	view_add_text(tl, "idle because", why[view__cause_at(tl, tl->lane, tl->cursor_ns)]);
 }
 
 /* Device lanes hold the first executions only: say so where one of the others would be. */
@@ -241,6 +251,7 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 		view_find_gap(tl, db);
 	if (tl->in_gap)
 		view_gap_fields(tl);
+	view_cause_field(tl);
 	if (tl->in_gap && lane->pipeline && lane->track->clock == 1)
 		view_untraced_fields(tl, db);
 	if (tl->selected != VIEW_NONE_ID) {

@@ -40,6 +40,23 @@ enum view_style view__phase_text(char phase)
 	return view_phase_style(phase)->text;
 }
 
+enum view_style view__cause_style(enum view_cause cause)
+{
+	static const enum view_style styles[VIEW_CAUSES] = {
+		VIEW_BUBBLE, VIEW_RAMP_UP, VIEW_RAMP_DOWN, VIEW_IMBALANCE, VIEW_COMMUNICATION};
+
+	return styles[cause];
+}
+
+enum view_glyph view__cause_glyph(enum view_cause cause)
+{
+	static const enum view_glyph glyphs[VIEW_CAUSES] = {
+		VIEW_GLYPH_SHADE, VIEW_GLYPH_FILL_RAMP_UP, VIEW_GLYPH_FILL_RAMP_DOWN,
+		VIEW_GLYPH_FILL_IMBALANCE, VIEW_GLYPH_FILL_COMMUNICATION};
+
+	return glyphs[cause];
+}
+
 /* --- bars ------------------------------------------------------------------------------------- */
 
 struct view_row {
@@ -155,6 +172,16 @@ static void view_draw_share(const struct view_row *row, int x)
 	}
 }
 
+/* Idle within a run: by cause where that is wanted. Works of half a cell cover it. */
+static void view_draw_cause(const struct view_row *row, int x)
+{
+	const enum view_cause cause = (enum view_cause)row->columns[x].cause;
+	const enum view_style style = x == row->cursor_x ? VIEW_SELECTED : view__cause_style(cause);
+
+	for (int y = row->y; y < row->y + row->thick; y++)
+		view_glyphs(row->pane, x, y, style, view__cause_glyph(cause), 1);
+}
+
 static void view_draw_empty(const struct view_row *row, int x)
 {
 	const bool bubble = row->lane->pipeline && row->columns[x].run;
@@ -202,8 +229,11 @@ static void view_draw_row(const struct view_row *row)
 	for (int x = 0; x < width;) {
 		int end = x + 1;
 
-		if (view_is_solid(row, x)) {
-			while (end < width && view_is_solid(row, end) && view_is_same(row, x, end))
+		if (row->columns[x].cause) {
+			view_draw_cause(row, x);
+		} else if (view_is_solid(row, x)) {
+			while (end < width && view_is_solid(row, end) && !row->columns[end].cause &&
+			       view_is_same(row, x, end))
 				end++;
 			view_draw_span(row, x, end);
 		} else if (row->columns[x].bar >= 0 && !view_is_wide(row, x)) {

@@ -85,12 +85,29 @@ struct view_run {
 	int64_t execution, weight_update, group, from, to;
 };
 
+/* A stretch of idle time of a lane within a run, for one cause. */
+struct view_gap {
+	int run, lane;
+	enum view_cause cause;
+	struct view_window at;
+};
+
+/* Of the pipeline runs of a clock that the window shows, or the mean of all. */
+struct view_bubble {
+	bool mean;
+	int64_t runs;   /* 0: unknown */
+	int64_t update; /* of the last of them; VIEW_NONE_ID: none */
+	double idle, theory;
+	double part[VIEW_CAUSES]; /* of IPUs x makespan: idle's parts */
+	int64_t makespan_ns;      /* the longest */
+};
+
 struct view_timeline {
-	struct arena tracks_arena, sites_arena, picture, detail;
+	struct arena tracks_arena, sites_arena, picture, detail, bubble_arena;
 	struct prof_track *tracks; /* all; lanes are those that are shown */
 	int track_count;
-	struct view_lane *lanes;
-	int lane_count;
+	struct view_lane *lanes; /* those that are shown, then those that are not */
+	int lane_count, all_lanes;
 	enum view_way way;
 	int64_t only_ipu, only_replica; /* VIEW_NONE_ID: all */
 	int64_t replicas, ipus;         /* of the run; 0: unknown */
@@ -116,6 +133,15 @@ struct view_timeline {
 	int width; /* columns of the lanes */
 	struct view_run *runs;
 	int run_count;
+	struct prof_bubble *bubbles; /* of executions bubble_first .. bubble_last of a rank */
+	int bubble_count;
+	int64_t bubble_rank, bubble_first, bubble_last;
+	bool bubbles_known;                           /* they are those of the window's runs */
+	struct view_bubble bubble[2], mean_bubble[2]; /* host, device */
+	bool by_cause;                                /* the bubble is split */
+	bool split[2];                                /* and could be */
+	struct view_gap *gaps;
+	int gap_count, gap_capacity;
 	struct view_column *overview;
 	struct prof_bar *overview_bars;
 
@@ -193,6 +219,19 @@ bool view__is_work(const struct view_timeline *tl, const struct view_lane *lane,
 enum status view__picture_load(struct view_timeline *tl, struct view_context *context,
 			       struct err *err);
 
+/* view_timeline_bubble.c */
+extern const char *const view__cause_names[VIEW_CAUSES];
+enum status view__bubbles_forget(struct view_timeline *tl, struct prof_db *db, struct err *err);
+enum status view__bubble_load(struct view_timeline *tl, struct prof_db *db, struct err *err);
+/* The row of bubbles that is the run's; NULL: not known. */
+const struct prof_bubble *view__bubble_of(const struct view_timeline *tl,
+					  const struct view_run *run);
+void view__bubble_query(const struct view_timeline *tl, int clock, struct str *out);
+
+/* view_timeline_causes.c */
+enum status view__causes_load(struct view_timeline *tl, struct prof_db *db, struct err *err);
+enum view_cause view__cause_at(const struct view_timeline *tl, int lane, int64_t time);
+
 /* view_timeline_move.c */
 void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id);
 enum view_answer view__timeline_request(void *state, struct view_context *context,
@@ -232,6 +271,8 @@ int view__cursor_column(const struct view_timeline *tl, int clock); /* -1: on th
 
 /* view_timeline_draw.c */
 enum view_style view__phase_text(char phase);
+enum view_style view__cause_style(enum view_cause cause);
+enum view_glyph view__cause_glyph(enum view_cause cause);
 void view__timeline_draw(const void *state, const struct view_context *context,
 			 struct view_pane *pane);
 

@@ -204,7 +204,7 @@ static enum status view_load_lanes(struct view_timeline *tl, struct view_context
 /* Lanes whose pipelines are one: same clock, process, replica and parent. */
 int64_t view__group(const struct view_timeline *tl, const struct view_lane *lane)
 {
-	for (int i = 0; i < tl->lane_count; i++) {
+	for (int i = 0; i < tl->all_lanes; i++) {
 		const struct prof_track *a = tl->lanes[i].track, *b = lane->track;
 
 		if (a->clock == b->clock && a->rank == b->rank && tl->lanes[i].pipeline &&
@@ -331,6 +331,10 @@ enum status view__picture_load(struct view_timeline *tl, struct view_context *co
 
 	if (status == ST_OK)
 		status = view_load_runs(tl, err);
+	if (status == ST_OK)
+		status = view__bubble_load(tl, db, err);
+	if (status == ST_OK)
+		status = view__causes_load(tl, db, err);
 	if (status == ST_OK)
 		status = view_load_overview(tl, db, err);
 	if (status == ST_OK)

@@ -157,4 +157,6 @@ void view__timeline_query(const void *state, const struct view_context *context,
 		view_clock_query(tl, c, out);
 		str_add(out, ";\n");
 	}
+	for (int c = 1; c >= 0; c--)
+		view__bubble_query(tl, c, out);
 }

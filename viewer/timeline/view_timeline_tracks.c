@@ -226,28 +226,39 @@ bool view__shows_all(const struct view_clock *clock)
 	return clock->window.from <= clock->extent.from && clock->window.to >= clock->extent.to;
 }
 
-/* Lanes are the tracks with spans. What is known of a lane stays with its track_id. */
-static enum status view_make_lanes(struct view_timeline *tl, int count,
-				   const struct view_kept *kept, int kept_count, struct err *err)
+static void view_add_lane(struct view_timeline *tl, const struct prof_track *track,
+			  const struct view_kept *kept, int kept_count)
 {
-	tl->lane_count = 0;
-	tl->lanes = arena_alloc(&tl->tracks_arena, (size_t)count + 1, sizeof(*tl->lanes));
+	struct view_lane *lane = &tl->lanes[tl->all_lanes++];
+
+	lane->track = track;
+	lane->pipeline = track->ipu != VIEW_NONE_ID;
+	for (int i = 0; i < kept_count; i++)
+		if (kept[i].track_id == track->track_id) {
+			lane->work_depth = kept[i].work_depth;
+			lane->work_known = kept[i].work_known;
+		}
+}
+
+/* Lanes are the tracks with spans, those that are shown first. What is known of a lane stays with
+ * its track_id. */
+static enum status view_make_lanes(struct view_timeline *tl, const struct view_kept *kept,
+				   int kept_count, struct err *err)
+{
+	tl->lane_count = tl->all_lanes = 0;
+	tl->lanes = arena_alloc(&tl->tracks_arena, (size_t)tl->track_count + 1, sizeof(*tl->lanes));
 	if (!tl->lanes)
 		return err_nomem(err);
-	for (int i = 0; i < count; i++) {
-		const struct prof_track *track = &tl->tracks[i];
-		struct view_lane *lane = &tl->lanes[tl->lane_count];
+	for (int shown = 1; shown >= 0; shown--) {
+		for (int i = 0; i < tl->track_count; i++) {
+			const struct prof_track *track = &tl->tracks[i];
 
-		if (!view__shows_track(tl, track))
-			continue;
-		lane->track = track;
-		lane->pipeline = track->ipu != VIEW_NONE_ID;
-		for (int j = 0; j < kept_count; j++)
-			if (kept[j].track_id == track->track_id) {
-				lane->work_depth = kept[j].work_depth;
-				lane->work_known = kept[j].work_known;
-			}
-		tl->lane_count++;
+			if (track->depth < 1 || track->first_ns > track->last_ns ||
+			    view__shows_track(tl, track) != (shown == 1))
+				continue;
+			view_add_lane(tl, track, kept, kept_count);
+			tl->lane_count += shown;
+		}
 	}
 	return ST_OK;
 }
@@ -288,9 +299,9 @@ static enum status view_sample(struct view_timeline *tl, struct view_lane *lane,
 static struct view_kept *view_keep(struct view_timeline *tl)
 {
 	struct view_kept *kept =
-		arena_alloc(&tl->picture, (size_t)tl->lane_count + 1, sizeof(*kept));
+		arena_alloc(&tl->picture, (size_t)tl->all_lanes + 1, sizeof(*kept));
 
-	for (int i = 0; kept && i < tl->lane_count; i++)
+	for (int i = 0; kept && i < tl->all_lanes; i++)
 		kept[i] = (struct view_kept){tl->lanes[i].track->track_id, tl->lanes[i].work_depth,
 					     tl->lanes[i].work_known};
 	return kept;
@@ -374,7 +385,7 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 			      struct err *err)
 {
 	struct prof_db *db = context->source->db;
-	const int kept_count = tl->lane_count;
+	const int kept_count = tl->all_lanes;
 	const bool first = !tl->started;
 	const bool all[2] = {view__shows_all(&tl->clock[0]), view__shows_all(&tl->clock[1])};
 	const struct view_kept *kept = view_keep(tl);
@@ -383,16 +394,18 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	if (!kept)
 		return err_nomem(err);
 	arena_reset(&tl->tracks_arena);
-	tl->lane_count = tl->track_count = 0;
+	tl->lane_count = tl->all_lanes = tl->track_count = 0;
 	view_read_facts(tl, db);
 	status = prof_timeline_tracks(db, &tl->tracks_arena, &tl->tracks, &tl->track_count, err);
 	if (status == ST_OK)
-		status = view_make_lanes(tl, tl->track_count, kept, kept_count, err);
+		status = view_make_lanes(tl, kept, kept_count, err);
 	if (status != ST_OK)
 		return status;
 	view_measure_clocks(tl);
 	status = view_load_links(tl, db, err);
-	for (int i = 0; i < tl->lane_count && status == ST_OK; i++)
+	if (status == ST_OK)
+		status = view__bubbles_forget(tl, db, err);
+	for (int i = 0; i < tl->all_lanes && status == ST_OK; i++)
 		if (!tl->lanes[i].work_known)
 			status = view_sample(tl, &tl->lanes[i], db, err);
 

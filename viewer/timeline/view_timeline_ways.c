@@ -171,6 +171,20 @@ static void view_change_unit(struct view_timeline *tl, struct view_context *cont
 		 tl->cycles ? "cycles" : "ns");
 }
 
+/* The bubble as a whole or by its causes. */
+static void view_break_down(struct view_timeline *tl, struct view_context *context)
+{
+	if (tl->mean_bubble[0].runs + tl->mean_bubble[1].runs == 0) {
+		snprintf(context->message, sizeof(context->message), "no pipeline runs recorded");
+		return;
+	}
+	tl->by_cause = !tl->by_cause;
+	snprintf(context->message, sizeof(context->message), "%s",
+		 tl->by_cause ? "the bubble by its causes" : "the bubble as a whole");
+	if (tl->by_cause && tl->way != VIEW_GANTT)
+		tl->way = VIEW_GANTT;
+}
+
 bool view__way_request(struct view_timeline *tl, struct view_context *context,
 		       enum view_request request)
 {
@@ -181,6 +195,9 @@ bool view__way_request(struct view_timeline *tl, struct view_context *context,
 		return true;
 	case VIEW_SELECT_REQUEST:
 		view_select(tl, context);
+		return true;
+	case VIEW_BREAKDOWN_REQUEST:
+		view_break_down(tl, context);
 		return true;
 	case VIEW_UNIT_REQUEST:
 		view_change_unit(tl, context);
