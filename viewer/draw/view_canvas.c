@@ -177,7 +177,11 @@ uint32_t view_fill_char(const struct view_canvas *canvas, enum view_style style)
 		     {VIEW_RAMP_UP, VIEW_GLYPH_FILL_RAMP_UP},
 		     {VIEW_RAMP_DOWN, VIEW_GLYPH_FILL_RAMP_DOWN},
 		     {VIEW_IMBALANCE, VIEW_GLYPH_FILL_IMBALANCE},
-		     {VIEW_COMMUNICATION, VIEW_GLYPH_FILL_COMMUNICATION}};
+		     {VIEW_COMMUNICATION, VIEW_GLYPH_FILL_COMMUNICATION},
+		     {VIEW_COMPUTE, VIEW_GLYPH_FILL_COMPUTE},
+		     {VIEW_EXCHANGE, VIEW_GLYPH_FILL_EXCHANGE},
+		     {VIEW_SYNC, VIEW_GLYPH_FILL_SYNC},
+		     {VIEW_HOST_COPY, VIEW_GLYPH_FILL_HOST_COPY}};
 
 	for (size_t i = 0; i < ARRAY_LEN(fills); i++)
 		if (fills[i].style == style)

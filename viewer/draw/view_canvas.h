@@ -56,7 +56,11 @@
 	X(FILL_RAMP_UP, 0x2571, '/')                                                               \
 	X(FILL_RAMP_DOWN, 0x2572, '\\')                                                            \
 	X(FILL_IMBALANCE, 0x2592, '%')                                                             \
-	X(FILL_COMMUNICATION, 0x2248, '~')
+	X(FILL_COMMUNICATION, 0x2248, '~')                                                         \
+	X(FILL_COMPUTE, 'C', 'C')                                                                  \
+	X(FILL_EXCHANGE, 'X', 'X')                                                                 \
+	X(FILL_SYNC, 'S', 'S')                                                                     \
+	X(FILL_HOST_COPY, 'H', 'H')
 
 enum view_glyph {
 #define VIEW_GLYPH_ENUM(name, wide, narrow) VIEW_GLYPH_##name,

@@ -2,7 +2,7 @@
  * The screen Timeline: what it shows, loaded by range (view_timeline_tracks.c and
  * view_timeline_picture.c), and its row of functions.
  *
- * Threading: one thread. Ownership: five arenas: tracks (until the next news), call sites (for
+ * Threading: one thread. Ownership: six arenas: tracks (until the next news), call sites (for
  * good), the picture (until the next load), the details (until the next selection), bubbles (until
  * the next news).
  */
@@ -98,6 +98,7 @@ static enum status view_timeline_open(void **state, struct view_context *context
 	(void)arena_init(&tl->picture, 0);
 	(void)arena_init(&tl->detail, 0);
 	(void)arena_init(&tl->bubble_arena, 0);
+	(void)arena_init(&tl->steps_arena, 0);
 	tl->details = true;
 	tl->selected = tl->pinned = tl->lane_id = VIEW_NONE_ID;
 	tl->only_ipu = tl->only_replica = VIEW_NONE_ID;
@@ -117,6 +118,8 @@ static void view_timeline_close(void *state)
 	arena_fini(&tl->picture);
 	arena_fini(&tl->detail);
 	arena_fini(&tl->bubble_arena);
+	arena_fini(&tl->steps_arena);
+	mem_free(tl->traces);
 	mem_free(tl->sites);
 	mem_free(tl);
 }

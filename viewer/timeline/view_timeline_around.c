@@ -157,7 +157,10 @@ static void view_draw_heading(const struct view_timeline *tl, struct view_pane *
 	int x;
 
 	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
-	if (tl->in_gap)
+	if (tl->step.step)
+		snprintf(title, sizeof(title), " %s ",
+			 tl->step.step->name ? tl->step.step->name : tl->step.step->type);
+	else if (tl->in_gap)
 		snprintf(title, sizeof(title), " %s ", tl->gap_run >= 0 ? "idle: bubble" : "idle");
 	else if (tl->selected == VIEW_NONE_ID)
 		snprintf(title, sizeof(title), " nothing here ");
@@ -242,7 +245,7 @@ static void view_runs_text(const struct view_bubble *bubble, char *out, size_t s
  * bubble is split. */
 static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *pane, int x)
 {
-	static const char *const brief[VIEW_CAUSES] = {"", "up", "down", "imbal.", "comm."};
+	static const char *const brief[VIEW_CAUSES] = {"", "up", "down", "imb.", "comm."};
 	const struct view_bubble *bubble = &tl->bubble[view__lead(tl)];
 	const bool wide = pane->rect.width - x >= 100;
 	char text[64];
@@ -277,7 +280,10 @@ static void view_draw_head(const struct view_timeline *tl, struct view_pane *pan
 	view__filter_text(tl, text, sizeof(text));
 	if (tl->only_ipu != VIEW_NONE_ID || tl->only_replica != VIEW_NONE_ID)
 		x += view_text(pane, x, 0, VIEW_WARN, text) + 2;
-	view_draw_bubble(tl, pane, x);
+	if (tl->way == VIEW_BSP)
+		view__draw_bsp_key(tl, pane, x);
+	else
+		view_draw_bubble(tl, pane, x);
 }
 
 void view__draw_around(const struct view_timeline *tl, struct view_pane *pane)

@@ -3,6 +3,7 @@
  *
  * Threading: one thread. Ownership: texts live in the details' arena until the next load.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -226,6 +227,38 @@ static bool view_pinned(struct view_timeline *tl, struct prof_db *db)
 	return tl->cursor_ns >= tl->span.start_ns && tl->cursor_ns < end;
 }
 
+/* A step of the device, in the view of steps. */
+static void view_step_fields(struct view_timeline *tl)
+{
+	const struct view_step *at = &tl->step;
+	const struct prof_step *step = at->step;
+	char number[FMT_SIZE];
+
+	view_add_text(tl, "type", step->type);
+	view_add_text(tl, "operation", step->operation);
+	view_add_text(tl, "cycles",
+		      arena_printf(&tl->detail, "%s", fmt_count(number, step->cycles)));
+	view_add_ns(tl, "duration", at->to_ns - at->from_ns);
+	view_add_number(tl, "active tiles", step->active_tiles);
+	if (!isnan(step->tile_balance))
+		view_add_text(tl, "tile balance",
+			      arena_printf(&tl->detail, "%.3f", step->tile_balance));
+	if (!isnan(step->active_tile_balance))
+		view_add_text(tl, "of active",
+			      arena_printf(&tl->detail, "%.3f", step->active_tile_balance));
+	view_add_number(tl, "bytes in", step->bytes_in);
+	view_add_number(tl, "bytes out", step->bytes_out);
+	view_add_text(tl, "phase", view_phase_text(step->phase));
+	view_add_number(tl, "stage", step->stage);
+	if (step->microbatch != VIEW_NONE_ID)
+		view_add_number(tl, "micro-batch", step->microbatch + at->run.first_microbatch);
+	view_add_number(tl, "weight update", at->run.weight_update);
+	view_add_number(tl, "trace step", step->trace_step);
+	view_add_number(tl, "program", step->program_id);
+	view_add_ns(tl, "start", at->from_ns);
+	snprintf(tl->path, sizeof(tl->path), "%s", view__lane(tl)->track->name);
+}
+
 enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, struct err *err)
 {
 	const struct view_lane *lane = view__lane(tl);
@@ -236,6 +269,10 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 	tl->in_gap = false;
 	tl->path[0] = tl->hint[0] = '\0';
 	tl->selected = VIEW_NONE_ID;
+	if (tl->step.step) {
+		view_step_fields(tl);
+		return ST_OK;
+	}
 	if (view_pinned(tl, db)) {
 		tl->selected = tl->pinned;
 	} else {

@@ -252,6 +252,10 @@ static void view_draw_lane(const struct view_timeline *tl, const struct view_lan
 	const struct view_window window = tl->clock[clock].window;
 	struct view_row row = {.tl = tl, .lane = lane, .pane = pane};
 
+	if (tl->way == VIEW_BSP) {
+		view__draw_bsp(tl, lane, pane);
+		return;
+	}
 	if (!lane->columns)
 		return;
 	row.cursor_x = pane->canvas->plain ? -1 : view__cursor_column(tl, clock);

@@ -61,6 +61,7 @@ struct view_lane {
 	int bar_count;
 	int16_t *bar_row;            /* of each bar, its names' first row (VIEW_FLAME); else NULL */
 	struct view_column *columns; /* row after row, each `width` */
+	struct view_bsp *bsp;        /* `width` cells (VIEW_BSP); else NULL */
 	double idle;                 /* of the window, at work_depth; NaN: unknown */
 };
 
@@ -83,6 +84,39 @@ struct view_field {
 /* A pipeline run as far as the window shows it. */
 struct view_run {
 	int64_t execution, weight_update, group, from, to;
+};
+
+/* What a step of the device does. */
+enum view_kind {
+	VIEW_KIND_IDLE, /* between runs */
+	VIEW_KIND_COMPUTE,
+	VIEW_KIND_EXCHANGE,
+	VIEW_KIND_SYNC,
+	VIEW_KIND_HOST_COPY,
+	VIEW_KINDS
+};
+
+/* One cell of an IPU's steps. */
+struct view_bsp {
+	double cycles[VIEW_KINDS], all; /* all: with idle time */
+	double tiles;                   /* share of tiles at work x cycles, of those who tell */
+	double balance;                 /* tile balance x cycles, of those who tell */
+	double told, balanced;          /* cycles of those */
+	double best;                    /* cycles of the step below */
+	const struct prof_step *step;   /* with most of the cell; NULL: none, or a mixture */
+};
+
+/* A template whose steps have been read. */
+struct view_trace {
+	struct prof_trace trace;
+	int64_t tiles; /* the most that work in a step */
+};
+
+/* The step under the cursor. */
+struct view_step {
+	const struct prof_step *step; /* NULL: none */
+	struct prof_run run;
+	int64_t from_ns, to_ns;
 };
 
 /* A stretch of idle time of a lane within a run, for one cause. */
@@ -142,6 +176,13 @@ struct view_timeline {
 	bool split[2];                                /* and could be */
 	struct view_gap *gaps;
 	int gap_count, gap_capacity;
+	struct arena steps_arena; /* the templates: they never change */
+	struct view_trace *traces;
+	size_t trace_count, trace_capacity;
+	bool bsp_balance;   /* heights are tile balances instead of tiles at work */
+	int64_t bsp_stride; /* 1: all runs of the window are there; else one of so many */
+	double bsp_share[VIEW_KINDS];
+	struct view_step step;
 	struct view_column *overview;
 	struct prof_bar *overview_bars;
 
@@ -231,6 +272,17 @@ void view__bubble_query(const struct view_timeline *tl, int clock, struct str *o
 /* view_timeline_causes.c */
 enum status view__causes_load(struct view_timeline *tl, struct prof_db *db, struct err *err);
 enum view_cause view__cause_at(const struct view_timeline *tl, int lane, int64_t time);
+
+/* view_timeline_bsp.c: the steps of the device. */
+enum status view__bsp_load(struct view_timeline *tl, struct view_context *context, struct err *err);
+void view__bsp_query(const struct view_timeline *tl, struct str *out);
+
+/* view_timeline_bsp_draw.c */
+enum view_kind view__kind_of(const struct prof_step *step);
+extern const char *const view__kind_names[VIEW_KINDS];
+void view__draw_bsp(const struct view_timeline *tl, const struct view_lane *lane,
+		    struct view_pane *pane);
+void view__draw_bsp_key(const struct view_timeline *tl, struct view_pane *pane, int x);
 
 /* view_timeline_move.c */
 void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id);

@@ -336,6 +336,8 @@ enum status view__picture_load(struct view_timeline *tl, struct view_context *co
 	if (status == ST_OK)
 		status = view__causes_load(tl, db, err);
 	if (status == ST_OK)
+		status = view__bsp_load(tl, context, err);
+	if (status == ST_OK)
 		status = view_load_overview(tl, db, err);
 	if (status == ST_OK)
 		status = view__rows_load(tl, context, err);

@@ -38,6 +38,27 @@ static void view_place_span(const struct view_timeline *tl, struct view_place *o
 		snprintf(out->phase, sizeof(out->phase), "%c", span->phase);
 }
 
+static void view_place_step(const struct view_timeline *tl, struct view_place *out)
+{
+	const struct prof_step *step = tl->step.step;
+	const struct prof_run *run = &tl->step.run;
+
+	out->program_id = step->program_id;
+	out->stage = step->stage;
+	out->execution = run->execution;
+	out->weight_update = run->weight_update;
+	out->replica = run->replica;
+	if (step->microbatch != VIEW_NONE_ID) {
+		out->microbatch = run->first_microbatch + step->microbatch;
+		out->step = run->first_step + step->microbatch;
+	}
+	out->time_ns = tl->step.from_ns;
+	out->until_ns = tl->step.to_ns;
+	view_place_text(out->operation, step->operation);
+	if (step->phase)
+		snprintf(out->phase, sizeof(out->phase), "%c", step->phase);
+}
+
 bool view__timeline_place(const void *state, const struct view_context *context,
 			  struct view_place *out)
 {
@@ -52,6 +73,10 @@ bool view__timeline_place(const void *state, const struct view_context *context,
 	out->rank = track->rank;
 	view_place_text(out->clock, track->clock == 1 ? "device" : "host");
 	out->ipu = track->ipu;
+	if (tl->step.step) {
+		view_place_step(tl, out);
+		return true;
+	}
 	if (tl->selected != VIEW_NONE_ID && !tl->in_gap) {
 		view_place_span(tl, out);
 		return true;

@@ -149,6 +149,8 @@ void view__timeline_query(const void *state, const struct view_context *context,
 	const struct view_timeline *tl = state;
 
 	(void)context;
+	if (tl->way == VIEW_BSP)
+		view__bsp_query(tl, out);
 	for (int i = 0; i < 2; i++) {
 		const int c = i == 0 ? view__lead(tl) : !view__lead(tl);
 

@@ -171,9 +171,15 @@ static void view_change_unit(struct view_timeline *tl, struct view_context *cont
 		 tl->cycles ? "cycles" : "ns");
 }
 
-/* The bubble as a whole or by its causes. */
+/* The bubble as a whole or by its causes; of steps, tiles at work or their balance. */
 static void view_break_down(struct view_timeline *tl, struct view_context *context)
 {
+	if (tl->way == VIEW_BSP) {
+		tl->bsp_balance = !tl->bsp_balance;
+		snprintf(context->message, sizeof(context->message), "heights are %s",
+			 tl->bsp_balance ? "tile balances" : "tiles at work");
+		return;
+	}
 	if (tl->mean_bubble[0].runs + tl->mean_bubble[1].runs == 0) {
 		snprintf(context->message, sizeof(context->message), "no pipeline runs recorded");
 		return;

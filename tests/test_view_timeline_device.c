@@ -1,0 +1,274 @@
+/*
+ * The timeline's bubble by cause and the device's steps, against what the recording says in SQL.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/view_fixture_device.h"
+#include "support/view_rig.h"
+#include "viewer/timeline/view_timeline_internal.h"
+
+static char recording[SUPPORT_PATH_SIZE + 16];
+
+static int setup(void **state)
+{
+	struct view_rig *rig = calloc(1, sizeof(*rig));
+
+	view_rig_open(rig, recording, NULL, 160, 44);
+	view_rig_press(rig, "7");
+	*state = rig;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	view_rig_close(*state);
+	free(*state);
+	return 0;
+}
+
+static const struct view_timeline *timeline_of(struct view_rig *rig)
+{
+	return rig->session.state[VIEW_TIMELINE];
+}
+
+static int64_t ask(struct view_rig *rig, const char *column, int clock, const struct view_run *run,
+		   int64_t replica)
+{
+	char sql[256];
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT %s FROM bubbles WHERE clock = '%s' AND weight_update = %lld AND replica = "
+		 "%lld",
+		 column, clock ? "device" : "host", (long long)run->weight_update,
+		 (long long)replica);
+	return view_rig_sql_int(rig, sql);
+}
+
+static int64_t sum(const struct view_timeline *tl, int run, enum view_cause cause)
+{
+	int64_t ns = 0;
+
+	for (int i = 0; i < tl->gap_count; i++)
+		if (tl->gaps[i].run == run && tl->gaps[i].cause == cause)
+			ns += tl->gaps[i].at.to - tl->gaps[i].at.from;
+	return ns;
+}
+
+/* Each run that the window touches, on both clocks, whole or in part. */
+static int check_causes(struct view_rig *rig)
+{
+	static const char *const columns[VIEW_CAUSES] = {"", "ramp_up_ns", "ramp_down_ns",
+							 "imbalance_ns", "communication_ns"};
+	const struct view_timeline *tl = timeline_of(rig);
+	int checked = 0;
+
+	for (int r = 0; r < tl->run_count; r++) {
+		const struct prof_track *track = tl->lanes[tl->runs[r].group].track;
+
+		if (!tl->split[track->clock])
+			continue;
+		checked++;
+		for (int c = VIEW_CAUSE_RAMP_UP; c < VIEW_CAUSES; c++)
+			assert_int_equal(
+				sum(tl, r, (enum view_cause)c),
+				ask(rig, columns[c], track->clock, &tl->runs[r], track->ipu / 2));
+	}
+	return checked;
+}
+
+static void test_gaps_of_a_run_add_up_to_its_bubble(void **state)
+{
+	struct view_rig *rig = *state;
+	int runs = 0;
+
+	view_rig_press(rig, "b");
+	runs += check_causes(rig);
+	assert_true(timeline_of(rig)->split[0] && timeline_of(rig)->split[1]);
+	for (const char *key = "+lll-lll--hhkkkkk++lllj+l+l+lhh"; *key; key++) {
+		const char text[2] = {*key, '\0'};
+
+		view_rig_press(rig, text);
+		runs += check_causes(rig);
+	}
+	assert_true(runs > 60);
+	/* Lanes that are not shown still count. */
+	view_rig_press(rig, "i");
+	assert_true(check_causes(rig) > 0);
+}
+
+static void test_causes_have_fills_of_their_own(void **state)
+{
+	struct view_rig *rig = *state;
+
+	rig->session.canvas.ascii = true;
+	view_rig_press(rig, "b");
+	assert_shows(rig, "/ramp-up");
+	assert_shows(rig, "\\ramp-down");
+	assert_shows(rig, "%imbalance");
+	assert_shows(rig, "~communication");
+	assert_shows(rig, "////");
+	assert_shows(rig, "%%");
+	view_rig_press(rig, "b");
+	assert_shows(rig, "the bubble as a whole");
+}
+
+/* Of the cursor's clock: the rows of the runs in the window. */
+static void test_the_heading_says_what_the_rows_say(void **state)
+{
+	static const char sql[] =
+		"SELECT printf('bubble %%.1f %%%% (theory %%.1f %%%%): ramp-up %%.1f, ramp-down "
+		"%%.1f, imbalance %%.1f, communication %%.1f', avg(idle_fraction) * 100, "
+		"avg(theory_idle_fraction) * 100, 100.0 * sum(ramp_up_ns) / sum(all_ns), 100.0 * "
+		"sum(ramp_down_ns) / sum(all_ns), 100.0 * sum(imbalance_ns) / sum(all_ns), 100.0 * "
+		"sum(communication_ns) / sum(all_ns)) FROM (SELECT *, busy_ns + ramp_up_ns + "
+		"ramp_down_ns + imbalance_ns + communication_ns AS all_ns FROM bubbles WHERE clock "
+		"= 'device' AND weight_update BETWEEN %lld AND %lld)";
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+	int64_t first = INT64_MAX, last = INT64_MIN;
+	char text[1024], *expected;
+
+	assert_int_equal(view__lead(tl), 1);
+	for (int i = 0; i < tl->run_count; i++)
+		if (tl->lanes[tl->runs[i].group].track->clock == 1) {
+			first = tl->runs[i].weight_update < first ? tl->runs[i].weight_update
+								  : first;
+			last = tl->runs[i].weight_update > last ? tl->runs[i].weight_update : last;
+		}
+	snprintf(text, sizeof(text), sql, (long long)first, (long long)last);
+	expected = view_rig_sql_text(rig, text);
+	assert_shows(rig, expected);
+	free(expected);
+	/* The statement behind it gives the same number of rows. */
+	snprintf(text, sizeof(text), "clock = 'device' AND weight_update BETWEEN %lld AND %lld",
+		 (long long)first, (long long)last);
+	{
+		struct str out = {0};
+
+		view_screen(VIEW_TIMELINE)->query(tl, &rig->session.context, &out);
+		assert_contains(str_peek(&out), text);
+		str_free(&out);
+	}
+}
+
+static void test_many_runs_are_said_by_their_means(void **state)
+{
+	struct view_rig *rig = *state;
+	char *expected;
+
+	view_rig_press(rig, "0");
+	assert_true(timeline_of(rig)->bubble[1].mean);
+	expected = view_rig_sql_text(
+		rig, "SELECT printf('bubble %.1f %%', 100 * sum(mean_idle_fraction * runs) / "
+		     "sum(runs)) FROM bubble_sums WHERE clock = 'device'");
+	assert_shows(rig, expected);
+	assert_shows(rig, "mean of 320 runs");
+	free(expected);
+}
+
+/* Shares of the whole window are those of all steps. */
+static void test_steps_of_the_device_are_shown_with_their_shares(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+	char sql[512];
+	double all;
+
+	view_rig_press(rig, "0vvv");
+	assert_shows(rig, "[BSP]");
+	assert_shows(rig, "C compute");
+	assert_int_equal(tl->bsp_stride, 1);
+	snprintf(sql, sizeof(sql), "SELECT sum(cycles) FROM device_steps WHERE start_ns < %lld",
+		 (long long)tl->clock[1].window.to);
+	all = view_rig_sql_real(rig, sql);
+	assert_true(fabs(tl->bsp_share[VIEW_KIND_COMPUTE] / all - 0.5) < 0.01);
+	assert_true(fabs(tl->bsp_share[VIEW_KIND_HOST_COPY] / all - 0.25) < 0.01);
+	for (int i = 0; i < tl->lane_count; i++)
+		assert_int_equal(tl->lanes[i].track->clock, 1);
+}
+
+static void test_a_step_has_its_details_and_leads_on(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+	struct view_place place;
+
+	view_rig_press(rig, "vvv+");
+	for (int i = 0; i < 200 && !(tl->step.step && tl->step.step->operation); i++)
+		view_rig_key(rig, VIEW_KEY_SHIFT_RIGHT);
+	assert_non_null(tl->step.step);
+	assert_shows(rig, "OnTileExecute");
+	assert_shows(rig, "80,000");
+	assert_shows(rig, "0.250");
+	view_place_clear(&place);
+	assert_true(view_screen(VIEW_TIMELINE)->place(tl, &rig->session.context, &place));
+	assert_string_equal(place.operation, "Dense_256/MatMul");
+	assert_int_equal(place.step, place.weight_update * 4 + 1);
+	view_rig_press(rig, "b");
+	assert_shows(rig, "height: tile balance");
+}
+
+static void test_a_clock_that_is_known_counts_cycles(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "t0");
+	assert_shows(rig, "DEVICE cycles");
+	assert_shows(rig, "0,000,000");
+}
+
+static void test_replicas_are_shown_alone(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "iiiii");
+	assert_shows(rig, "replica 0");
+	assert_int_equal(timeline_of(rig)->lane_count, 4);
+	view_rig_press(rig, "i");
+	assert_shows(rig, "replica 1");
+	view_rig_press(rig, "i");
+	assert_int_equal(timeline_of(rig)->lane_count, 8);
+}
+
+static void test_any_size_shows_steps_and_causes(void **state)
+{
+	struct view_rig *rig = *state;
+
+	for (int way = 0; way < 4; way++) {
+		view_rig_press(rig, "vb");
+		for (int width = 1; width < 300; width = width * 2 + 1)
+			for (int height = 1; height < 100; height = height * 2 + 1)
+				view_rig_size(rig, width, height);
+		view_rig_size(rig, 160, 44);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_gaps_of_a_run_add_up_to_its_bubble),
+		TEST(test_causes_have_fills_of_their_own),
+		TEST(test_the_heading_says_what_the_rows_say),
+		TEST(test_many_runs_are_said_by_their_means),
+		TEST(test_steps_of_the_device_are_shown_with_their_shares),
+		TEST(test_a_step_has_its_details_and_leads_on),
+		TEST(test_a_clock_that_is_known_counts_cycles),
+		TEST(test_replicas_are_shown_alone),
+		TEST(test_any_size_shows_steps_and_causes),
+	};
+	char folder[SUPPORT_PATH_SIZE];
+	int failed;
+
+	support_tempdir(folder);
+	snprintf(recording, sizeof(recording), "%s/run.db", folder);
+	if (!view_fixture_device_write(recording))
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	support_tempdir_remove(folder);
+	return failed;
+}
