@@ -24,6 +24,7 @@ foreach(module IN ITEMS
 		time)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c LIBS viewer LABELS unit viewer)
 endforeach()
+ipuscope_add_test(NAME test_view_write SOURCES test_view_write.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_marks SOURCES test_view_marks.c LIBS viewer view_fixture LABELS unit viewer)
 ipuscope_add_test(NAME test_view_summary SOURCES test_view_summary.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_programs SOURCES test_view_programs.c LIBS view_rig LABELS unit viewer)
