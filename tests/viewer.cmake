@@ -42,6 +42,8 @@ ipuscope_add_test(NAME test_view_liveness SOURCES test_view_liveness.c support/v
 	LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_insights SOURCES test_view_insights.c report_sample.c
 	LIBS view_rig LABELS unit viewer)
+ipuscope_add_test(NAME test_view_metrics SOURCES test_view_metrics.c report_sample.c
+	support/view_fixture_metrics.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_sql SOURCES test_view_sql.c LIBS view_rig reports LABELS unit viewer)
 
 ipuscope_add_test(NAME test_view_join SOURCES test_view_join.c report_sample.c LIBS view_rig LABELS unit viewer)

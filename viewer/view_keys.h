@@ -91,8 +91,8 @@ enum {
 	  "The way before")                                                                        \
 	X(BREAKDOWN, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_SQL), "Looking closer", 'b', 0, 0, \
 	  "break down", "The next breakdown: memory by category, bubble by cause")                 \
-	X(SELECT, VIEW_ON_DATA & ~VIEW_ON_SQL, "Looking closer", 'i', 0, 0, "IPU",                 \
-	  "The next IPU or replica, and all of them")                                              \
+	X(SELECT, VIEW_ON_DATA & ~(VIEW_ON_METRICS | VIEW_ON_SQL), "Looking closer", 'i', 0, 0,    \
+	  "IPU", "The next IPU or replica, and all of them")                                       \
 	X(MARK_ROW, VIEW_ON_MEMORY | VIEW_ON_LIVENESS, "Looking closer", 'x', 0, 0, "select",      \
 	  "Select this tile or step beside others, and not again")                                 \
 	X(UNIT, VIEW_ON_TIMELINE | VIEW_ON_OPERATIONS | VIEW_ON_MEMORY, "Looking closer", 't', 0,  \

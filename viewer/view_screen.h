@@ -110,6 +110,7 @@ struct view_screen_ops {
 	X(OPERATIONS, operations)                                                                  \
 	X(TIMELINE, timeline)                                                                      \
 	X(TENSORS, tensors)                                                                        \
+	X(METRICS, metrics)                                                                        \
 	X(SQL, sql)                                                                                \
 	X(HELP_SCREEN, help)
 

@@ -1,0 +1,251 @@
+/*
+ * Drawing the screen Metrics: the list, a small picture of each, and the curves of one.
+ *
+ * Threading: where screens draw. Ownership: none.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "viewer/metrics/view_metrics_internal.h"
+#include "viewer/view_layout.h"
+
+#define BESIDE_FROM  140 /* columns; from there on the chart stands beside the list */
+#define CHART_LEAST  60
+#define LIST_COLUMNS 78
+#define SPARK_FROM   64 /* columns of the list with pictures */
+#define SPARK        14
+
+struct view_metrics_areas view__metrics_areas(struct view_rect body, int64_t rows, bool large)
+{
+	struct view_metrics_areas areas = {.chart = body};
+	const int wanted = rows + 1 < body.height / 3 ? (int)rows + 1 : body.height / 3;
+
+	if (!large && body.width >= BESIDE_FROM) {
+		areas.list = body;
+		areas.list.width = LIST_COLUMNS;
+		areas.chart.x += LIST_COLUMNS + 1;
+		areas.chart.width -= LIST_COLUMNS + 1;
+	} else if (!large) {
+		const struct view_split split = view_split_rows(body, wanted > 3 ? wanted : 3, 3);
+
+		areas.list = split.upper;
+		areas.heading = split.heading;
+		areas.chart = split.lower;
+	}
+	/* Beside the list, and alone, the heading is the chart's first row. */
+	if (areas.heading.height == 0 && areas.chart.height > 1) {
+		areas.heading = areas.chart;
+		areas.heading.height = 1;
+		areas.chart.y++;
+		areas.chart.height--;
+	}
+	if (areas.list.width >= SPARK_FROM) {
+		areas.sparks = areas.list;
+		areas.sparks.width = SPARK;
+		areas.sparks.x += areas.list.width - SPARK;
+		areas.list.width -= SPARK + 1;
+	}
+	return areas;
+}
+
+static struct view_pane view_sub(const struct view_pane *pane, struct view_rect rect)
+{
+	rect.x += pane->rect.x;
+	rect.y += pane->rect.y;
+	return view_pane_at(pane->canvas, rect);
+}
+
+static void view_draw_sparks(const struct view_metrics *screen, struct view_pane *pane)
+{
+	const struct view_grid *grid = &screen->grid;
+
+	if (pane->rect.width < 1)
+		return;
+	view_text(pane, 0, 0, VIEW_DIM, "trend");
+	for (int y = 1; y < pane->rect.height && grid->scroll + y - 1 < grid->count; y++) {
+		const int64_t row = grid->order[grid->scroll + y - 1];
+
+		view_chart_spark(pane, 0, y, pane->rect.width, VIEW_CURVE, screen->sparks[row],
+				 screen->spark_counts[row]);
+	}
+}
+
+/* --- the heading ------------------------------------------------------------------------------ */
+
+static const char *view_cell(const struct view_grid *grid, const char *column)
+{
+	const struct report_cell *cell = view_grid_cell(grid, column);
+
+	return cell && cell->type == PROF_TEXT ? cell->text : "-";
+}
+
+static int view_draw_value(const struct view_metrics *screen, int side, struct view_pane *pane,
+			   int x)
+{
+	static const char *const names[] = {"source", "target"};
+	static const enum view_style styles[] = {VIEW_SOURCE, VIEW_TARGET};
+	const struct view_metric_point *point;
+	const bool two = screen->curves[VIEW_METRICS_TARGET].recorded > 0;
+	char text[FMT_SIZE], line[96];
+	double at;
+
+	point = view__metrics_point(screen, side, &at);
+	if (!point || x >= pane->rect.width)
+		return x;
+	if (two)
+		x += view_chart_key(pane, x, 0, pane->rect.width - x, styles[side], names[side]);
+	snprintf(line, sizeof(line), "%s ", fmt_real(text, point->value));
+	x += view_text(pane, x, 0, isfinite(point->value) ? VIEW_BOLD : VIEW_BAD, line);
+	return x;
+}
+
+static void view_draw_heading(const struct view_metrics *screen, struct view_pane *pane)
+{
+	const struct view_grid *grid = &screen->grid;
+	const struct view_metric_point *point;
+	char text[FMT_SIZE], line[256];
+	double at;
+	int x = 1;
+
+	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, 1);
+	snprintf(line, sizeof(line), " %s, %s, by %s: ", view_cell(grid, "metric"),
+		 view_cell(grid, "mode"), view_cell(grid, "per"));
+	x += view_text_cut(pane, x, 0, pane->rect.width - 2, VIEW_BOLD, line);
+	point = view__metrics_point(screen, VIEW_METRICS_SOURCE, &at);
+	if (!point)
+		point = view__metrics_point(screen, VIEW_METRICS_TARGET, &at);
+	if (point) {
+		snprintf(line, sizeof(line),
+			 "%s%s %s: ", screen->x == VIEW_METRICS_TIME ? "host " : "",
+			 screen->axis_x.title, view_axis_text(&screen->axis_x, at, text));
+		x += view_text(pane, x, 0, VIEW_DIM, line);
+		x = view_draw_value(screen, VIEW_METRICS_SOURCE, pane, x);
+		x = view_draw_value(screen, VIEW_METRICS_TARGET, pane, x);
+	}
+	view_glyphs(pane, x, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width - x);
+}
+
+/* --- the chart -------------------------------------------------------------------------------- */
+
+/* A mark where a number was none. */
+static void view_draw_bad(const struct view_metrics *screen, const struct view_metrics_curve *curve,
+			  struct view_pane *plot)
+{
+	for (int64_t i = 0; i < curve->count && curve->bad > 0; i++) {
+		const double part = view_axis_part(&screen->axis_x, curve->at[i]);
+		const int x = (int)(part * (plot->rect.width - 1) + 0.5);
+
+		if (!isfinite(curve->values[i]))
+			view_put(plot, x, plot->rect.height - 1, VIEW_BAD, '!');
+	}
+}
+
+static void view_draw_curve(const struct view_metrics *screen, int side, struct view_pane *plot)
+{
+	const struct view_metrics_curve *curve = &screen->curves[side];
+	const enum view_style style = side == VIEW_METRICS_TARGET ? VIEW_TARGET : VIEW_SOURCE;
+	struct view_series series = {curve->values, curve->at, curve->count, style};
+
+	if (curve->count == 0)
+		return;
+	/* What is smoothed stays behind, faintly, where faint can be seen. */
+	if (curve->smooth && !plot->canvas->plain && !plot->canvas->ascii) {
+		series.style = VIEW_DIM;
+		view_chart_line(plot, &series, &screen->axis_x, &screen->axis_y);
+	}
+	series.style = style;
+	if (curve->smooth)
+		series.values = curve->smooth;
+	view_chart_line(plot, &series, &screen->axis_x, &screen->axis_y);
+	view_draw_bad(screen, curve, plot);
+}
+
+static void view_draw_chart(const struct view_metrics *screen, const struct view_context *context,
+			    struct view_pane *pane)
+{
+	struct view_pane plot;
+	double at;
+	bool any = false;
+
+	for (int side = 0; side < VIEW_METRICS_SIDES; side++)
+		any = any || screen->curves[side].count > 0;
+	if (pane->rect.height < 1)
+		return;
+	if (!any) {
+		view_text(pane, 2, 0, VIEW_DIM, "no values in this window: 0 shows all");
+		return;
+	}
+	plot = view_chart_axes(pane, &screen->axis_x, &screen->axis_y, 0);
+	for (int side = 0; side < VIEW_METRICS_SIDES; side++)
+		view_draw_curve(screen, side, &plot);
+	if (context->whole || isnan(screen->cursor))
+		return;
+	if (view__metrics_point(screen, VIEW_METRICS_SOURCE, &at) ||
+	    view__metrics_point(screen, VIEW_METRICS_TARGET, &at))
+		view_chart_marker(
+			&plot,
+			(int)(view_axis_part(&screen->axis_x, at) * (plot.rect.width - 1) + 0.5));
+}
+
+void view__metrics_draw(const void *state, const struct view_context *context,
+			struct view_pane *pane)
+{
+	const struct view_metrics *screen = state;
+	struct view_pane part;
+
+	if (screen->grid.table.row_count == 0) {
+		view_text(pane, 2, 1, VIEW_DIM, "No metrics have been recorded.");
+		return;
+	}
+	part = view_sub(pane, screen->areas.list);
+	if (part.rect.height > 0)
+		view_grid_draw(&screen->grid, &part, !context->whole);
+	part = view_sub(pane, screen->areas.sparks);
+	if (part.rect.height > 0)
+		view_draw_sparks(screen, &part);
+	if (screen->grid.count == 0)
+		return;
+	part = view_sub(pane, screen->areas.heading);
+	view_draw_heading(screen, &part);
+	part = view_sub(pane, screen->areas.chart);
+	view_draw_chart(screen, context, &part);
+}
+
+/* --- the status line -------------------------------------------------------------------------- */
+
+void view__metrics_status(const void *state, const struct view_context *context, char *out,
+			  size_t size)
+{
+	const struct view_metrics *screen = state;
+	const struct view_metrics_curve *curve = &screen->curves[VIEW_METRICS_SOURCE];
+	const struct view_metric_point *point;
+	char shown[FMT_SIZE], all[FMT_SIZE];
+	size_t length;
+	double at;
+
+	(void)context;
+	if (screen->grid.count == 0) {
+		view_grid_status(&screen->grid, out, size);
+		return;
+	}
+	if (curve->recorded == 0)
+		curve = &screen->curves[VIEW_METRICS_TARGET];
+	snprintf(out, size, "%s of %s rows shown", fmt_count(shown, curve->count),
+		 fmt_count(all, curve->recorded));
+	length = strlen(out);
+	if (view__metrics_mean(screen) > 1)
+		snprintf(out + length, size - length, ", means of %d", view__metrics_mean(screen));
+	length = strlen(out);
+	if (curve->bad > 0)
+		snprintf(out + length, size - length, ", %s NaN or Inf (!)",
+			 fmt_count(shown, curve->bad));
+	length = strlen(out);
+	point = view__metrics_point(screen, VIEW_METRICS_SOURCE, &at);
+	if (point && point->epoch != VIEW_NOWHERE)
+		snprintf(out + length, size - length, "; epoch %lld", (long long)point->epoch);
+	length = strlen(out);
+	if (point && point->execution != VIEW_NOWHERE)
+		snprintf(out + length, size - length, ", execution %lld",
+			 (long long)point->execution);
+}

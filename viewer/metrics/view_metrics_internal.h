@@ -1,0 +1,102 @@
+/*
+ * The state of the screen Metrics, shared by its files.
+ *
+ * Invariant after a load: the grid's rows are the metrics of both reports; the curves are those of
+ * the row under its cursor.
+ */
+#ifndef VIEW_METRICS_INTERNAL_H
+#define VIEW_METRICS_INTERNAL_H
+
+#include "viewer/draw/view_chart.h"
+#include "viewer/draw/view_grid.h"
+#include "viewer/metrics/view_metrics_read.h"
+
+#define VIEW_METRICS_SPARK 40 /* points of a line's picture */
+
+/* What a curve is drawn over. */
+enum view_metrics_x {
+	VIEW_METRICS_STEP,
+	VIEW_METRICS_EPOCH,
+	VIEW_METRICS_TIME,
+	VIEW_METRICS_ORDER, /* the first, the second ... */
+	VIEW_METRICS_XS
+};
+
+enum {
+	VIEW_METRICS_SOURCE,
+	VIEW_METRICS_TARGET,
+	VIEW_METRICS_SIDES
+};
+
+/* The keys of the grid's rows, its first columns. */
+enum {
+	VIEW_METRICS_MODE,
+	VIEW_METRICS_NAME,
+	VIEW_METRICS_PER,
+	VIEW_METRICS_RANK
+};
+
+struct view_metrics_areas {
+	struct view_rect list, sparks, heading, chart;
+};
+
+/* A metric's points within the window. */
+struct view_metrics_curve {
+	const struct view_metric_point *points; /* the metric's */
+	double *at, *values, *smooth;           /* smooth NULL: as it is */
+	int64_t count, bad;                     /* bad: NaN and Inf among them */
+	int64_t recorded;
+};
+
+struct view_metrics {
+	struct view_metrics_list lists[VIEW_METRICS_SIDES];
+	struct view_metrics_list detail[VIEW_METRICS_SIDES]; /* the window of a sampled metric */
+	struct view_grid grid;
+	bool loaded;
+	struct view_metrics_areas areas;
+	bool large; /* the chart alone */
+
+	enum view_metrics_x wanted, x; /* x: what the metric has */
+	bool has_x[VIEW_METRICS_XS];
+	int smoothing;   /* index of the widths of means */
+	bool zoomed;     /* from .. to, else all */
+	double from, to; /* x */
+	double least_x, greatest_x;
+	struct arena arena; /* of the curves */
+	struct view_metrics_curve curves[VIEW_METRICS_SIDES];
+	struct view_axis axis_x, axis_y;
+	double cursor;                                         /* x; NaN: the newest */
+	struct view_chart_point (*sparks)[VIEW_METRICS_SPARK]; /* a row each, in the grid's arena */
+	int *spark_counts;
+	struct arena spark_arena;
+};
+
+/* view_metrics_curve.c: the curves of the row under the cursor, for the window. */
+enum status view__metrics_curves(struct view_metrics *screen, struct view_context *context,
+				 struct err *err);
+struct view_metric *view__metrics_at(const struct view_metrics *screen, int side, int64_t row);
+/* The point nearest to the cursor; NULL: there is none. */
+const struct view_metric_point *view__metrics_point(const struct view_metrics *screen, int side,
+						    double *x);
+int view__metrics_mean(const struct view_metrics *screen); /* points; 1: none */
+/* How far the cursor moves by a column. */
+double view__metrics_column(const struct view_metrics *screen);
+void view__metrics_move(struct view_metrics *screen, int by); /* points */
+enum view_answer view__metrics_zoom(struct view_metrics *screen, enum view_request request);
+
+/* view_metrics_draw.c */
+struct view_metrics_areas view__metrics_areas(struct view_rect body, int64_t rows, bool large);
+void view__metrics_draw(const void *state, const struct view_context *context,
+			struct view_pane *pane);
+void view__metrics_status(const void *state, const struct view_context *context, char *out,
+			  size_t size);
+
+/* view_metrics_link.c */
+bool view__metrics_place(const void *state, const struct view_context *context,
+			 struct view_place *out);
+bool view__metrics_offers(const struct view_place *place, char *out, size_t size);
+enum status view__metrics_go(void *state, struct view_context *context,
+			     const struct view_place *place, struct err *err);
+void view__metrics_query(const void *state, const struct view_context *context, struct str *out);
+
+#endif /* VIEW_METRICS_INTERNAL_H */

@@ -1,0 +1,292 @@
+/*
+ * Reading metrics: sums, stretches of rows, ends of epochs.
+ *
+ * Threading: where screens load. Ownership: see the header.
+ */
+#include "viewer/metrics/view_metrics_read.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+#define LIST_MOST   500
+#define WHOLE_ROWS  20000 /* a table up to that long is read whole */
+#define STRETCHES   400
+#define STRETCH     48 /* rows */
+#define EPOCHS_MOST 300
+
+static const char view_sql_sums[] =
+	"SELECT rank, mode, name, per_step, count, least, greatest, last_value FROM metric_sums "
+	"ORDER BY mode IS NOT 'train', mode, per_step DESC, name IS NOT 'loss', name, rank "
+	"LIMIT 500";
+
+static const char view_sql_rows[] =
+	"SELECT m.row_id, m.rank, m.mode, m.epoch, m.execution, m.step, m.time_ns, n.value, "
+	"m.value FROM metric_rows m LEFT JOIN strings n ON n.string_id = m.name_id "
+	"WHERE m.row_id BETWEEN :from AND :to ORDER BY m.row_id";
+
+/* --- what there is ---------------------------------------------------------------------------- */
+
+static const char *view_keep(struct view_metrics_list *list, const char *text, bool *failed)
+{
+	const char *kept = text ? arena_strdup(&list->arena, text) : NULL;
+
+	*failed = *failed || (text && !kept);
+	return kept;
+}
+
+static enum status view_take_sum(struct view_metrics_list *list, const struct prof_query *query,
+				 struct err *err)
+{
+	struct view_metric *item = &list->items[list->count];
+	bool failed = false;
+
+	item->rank = prof_column_int(query, 0);
+	item->mode = view_keep(list, prof_column_text(query, 1), &failed);
+	item->name = view_keep(list, prof_column_text(query, 2), &failed);
+	item->per_step = prof_column_int(query, 3) == 1;
+	item->count = prof_column_int(query, 4);
+	item->least = prof_column_real(query, 5);
+	item->greatest = prof_column_real(query, 6);
+	item->last = prof_column_real(query, 7);
+	if (failed)
+		return err_nomem(err);
+	list->count++;
+	return ST_OK;
+}
+
+static enum status view_read_int(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+	bool row = false;
+
+	*out = 0;
+	if (status == ST_OK)
+		status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row && prof_column_type(query, 0) == PROF_INT)
+		*out = prof_column_int(query, 0);
+	prof_query_close(query);
+	return status;
+}
+
+enum status view_metrics_list(struct view_metrics_list *list, struct prof_db *db, struct err *err)
+{
+	struct prof_query *query = NULL;
+	enum status status = ST_OK;
+	bool row = true;
+
+	view_metrics_fini(list);
+	if (arena_init(&list->arena, 0))
+		return err_nomem(err);
+	list->items = arena_alloc(&list->arena, LIST_MOST, sizeof(*list->items));
+	if (!list->items)
+		status = err_nomem(err);
+	if (status == ST_OK)
+		status = view_read_int(db, "SELECT max(row_id) FROM metric_rows", &list->rows, err);
+	if (status == ST_OK)
+		status = prof_query_open(&query, db, view_sql_sums, err);
+	while (status == ST_OK && (status = prof_query_step(query, &row, err)) == ST_OK && row)
+		status = view_take_sum(list, query, err);
+	prof_query_close(query);
+	if (status != ST_OK)
+		view_metrics_fini(list);
+	return status;
+}
+
+void view_metrics_fini(struct view_metrics_list *list)
+{
+	for (int i = 0; i < list->count; i++)
+		mem_free(list->items[i].points);
+	arena_fini(&list->arena);
+	memset(list, 0, sizeof(*list));
+}
+
+static bool view_is_same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+struct view_metric *view_metrics_find(const struct view_metrics_list *list, int64_t rank,
+				      const char *mode, const char *name, bool per_step)
+{
+	for (int i = 0; i < list->count; i++) {
+		struct view_metric *item = &list->items[i];
+
+		if (item->rank == rank && item->per_step == per_step &&
+		    view_is_same(item->name, name) && view_is_same(item->mode, mode))
+			return item;
+	}
+	return NULL;
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static enum status view_take_row(struct view_metrics_list *list, const struct prof_query *query,
+				 struct err *err)
+{
+	struct view_metric *item = view_metrics_find(
+		list, prof_column_int(query, 1), prof_column_text(query, 2),
+		prof_column_text(query, 7), prof_column_type(query, 5) != PROF_NULL);
+	struct view_metric_point *point;
+
+	if (!item)
+		return ST_OK; /* newer than the sums */
+	if (mem_grow(&item->points, &item->capacity, item->point_count + 1, sizeof(*point)))
+		return err_nomem(err);
+	point = &item->points[item->point_count++];
+	point->row = prof_column_int(query, 0);
+	point->epoch = prof_column_int(query, 3);
+	point->execution = prof_column_int(query, 4);
+	point->step = prof_column_int(query, 5);
+	point->time_ns = prof_column_int(query, 6);
+	point->value = prof_column_real(query, 8);
+	return ST_OK;
+}
+
+static enum status view_read_stretch(struct view_metrics_list *list, struct prof_db *db,
+				     int64_t from, int64_t to, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, view_sql_rows, err);
+	bool row = true;
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":from", from);
+	prof_query_int(query, ":to", to);
+	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+		status = view_take_row(list, query, err);
+		if (status != ST_OK)
+			break;
+	}
+	prof_query_close(query);
+	return status;
+}
+
+/* The first row of @from .. @to that is not before @time_ns; rows are in order of time. */
+static enum status view_find_time(struct prof_db *db, int64_t from, int64_t to, int64_t time_ns,
+				  int64_t *out, struct err *err)
+{
+	while (from < to) {
+		const int64_t middle = from + (to - from) / 2;
+		struct prof_query *query;
+		bool row = false;
+		enum status status = prof_query_open(
+			&query, db, "SELECT time_ns FROM metric_rows WHERE row_id = :row", err);
+
+		if (status != ST_OK)
+			return status;
+		prof_query_int(query, ":row", middle);
+		status = prof_query_step(query, &row, err);
+		if (status == ST_OK && row && prof_column_int(query, 0) < time_ns)
+			from = middle + 1;
+		else
+			to = middle;
+		prof_query_close(query);
+		if (status != ST_OK)
+			return status;
+	}
+	*out = from;
+	return ST_OK;
+}
+
+/* When epochs end, at most EPOCHS_MOST of them. */
+static enum status view_read_ends(struct prof_db *db, int64_t ends[EPOCHS_MOST], int *count,
+				  struct err *err)
+{
+	struct prof_query *query;
+	enum status status =
+		prof_query_open(&query, db,
+				"SELECT last_end_ns FROM execution_sums WHERE last_end_ns IS NOT "
+				"NULL ORDER BY last_end_ns DESC LIMIT 300",
+				err);
+	bool row = true;
+
+	*count = 0;
+	while (status == ST_OK && *count < EPOCHS_MOST &&
+	       (status = prof_query_step(query, &row, err)) == ST_OK && row)
+		ends[(*count)++] = prof_column_int(query, 0);
+	prof_query_close(query);
+	return status;
+}
+
+static enum status view_read_epochs(struct view_metrics_list *list, struct prof_db *db,
+				    const struct view_context *context, int64_t from, int64_t to,
+				    struct err *err)
+{
+	int64_t ends[EPOCHS_MOST], at = from;
+	int count;
+	enum status status = view_read_ends(db, ends, &count, err);
+
+	for (int i = 0; i < count && status == ST_OK; i++) {
+		if (view_cancelled(context))
+			return err_set(err, ST_INTERRUPTED, "interrupted");
+		status = view_find_time(db, from, to, ends[i], &at, err);
+		if (status == ST_OK)
+			status = view_read_stretch(list, db, at - STRETCH / 2, at + STRETCH / 2,
+						   err);
+	}
+	return status;
+}
+
+static enum status view_read_spread(struct view_metrics_list *list, struct prof_db *db,
+				    const struct view_context *context, int64_t from, int64_t to,
+				    struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (int64_t i = 0; i < STRETCHES && status == ST_OK; i++) {
+		/* The last stretch ends with the last row. */
+		const int64_t at = from + (to - from - STRETCH + 1) / (STRETCHES - 1) * i;
+		const bool last = i == STRETCHES - 1;
+
+		if (view_cancelled(context))
+			return err_set(err, ST_INTERRUPTED, "interrupted");
+		status = view_read_stretch(list, db, last ? to - STRETCH + 1 : at,
+					   last ? to : at + STRETCH - 1, err);
+	}
+	return status;
+}
+
+static int view_row_order(const void *a, const void *b)
+{
+	const struct view_metric_point *one = a, *two = b;
+
+	return one->row < two->row ? -1 : one->row > two->row;
+}
+
+/* Stretches may overlap. */
+static void view_settle_points(struct view_metric *item)
+{
+	size_t kept = 0;
+
+	if (item->point_count < 2)
+		return;
+	qsort(item->points, item->point_count, sizeof(*item->points), view_row_order);
+	for (size_t i = 1; i < item->point_count; i++)
+		if (item->points[i].row != item->points[kept].row)
+			item->points[++kept] = item->points[i];
+	item->point_count = kept + 1;
+}
+
+enum status view_metrics_read(struct view_metrics_list *list, struct prof_db *db,
+			      const struct view_context *context, int64_t from, int64_t to,
+			      struct err *err)
+{
+	enum status status;
+
+	for (int i = 0; i < list->count; i++)
+		list->items[i].point_count = 0;
+	list->sampled = to - from >= WHOLE_ROWS;
+	if (!list->sampled)
+		return view_read_stretch(list, db, from, to, err);
+	status = view_read_spread(list, db, context, from, to, err);
+	if (status == ST_OK)
+		status = view_read_epochs(list, db, context, from, to, err);
+	for (int i = 0; i < list->count; i++)
+		view_settle_points(&list->items[i]);
+	return status;
+}

@@ -1,0 +1,49 @@
+/*
+ * Metrics of a recording: what there is, and the points of their curves.
+ *
+ * Metrics of all kinds share one table in the order of time. A short table is read whole; of a long
+ * one small stretches are read, evenly spread, and the rows about the ends of epochs, where what is
+ * of a whole epoch stands: what is read does not grow with the run.
+ */
+#ifndef VIEW_METRICS_READ_H
+#define VIEW_METRICS_READ_H
+
+#include "common/arena.h"
+#include "viewer/view_screen.h"
+
+struct view_metric_point {
+	int64_t row, epoch, execution, step, time_ns; /* VIEW_NOWHERE: none */
+	double value;                                 /* NaN where it was one */
+};
+
+struct view_metric {
+	int64_t rank;
+	const char *mode, *name;
+	bool per_step; /* or per epoch or evaluation */
+	int64_t count; /* recorded */
+	double last, least, greatest;
+	struct view_metric_point *points; /* in order of rows; owned */
+	size_t point_count, capacity;
+};
+
+struct view_metrics_list {
+	struct view_metric *items;
+	int count;
+	int64_t rows; /* of all metrics together */
+	bool sampled; /* not all points are there */
+	struct arena arena;
+};
+
+/* What there is, by mode and name, without points. On failure the list is empty. */
+enum status view_metrics_list(struct view_metrics_list *list, struct prof_db *db, struct err *err);
+/* The points of rows @from .. @to. */
+enum status view_metrics_read(struct view_metrics_list *list, struct prof_db *db,
+			      const struct view_context *context, int64_t from, int64_t to,
+			      struct err *err);
+void view_metrics_fini(struct view_metrics_list *list); /* accepts a zeroed list */
+
+/* NULL: none. @mode may be NULL, as in a row without one. */
+struct view_metric *view_metrics_find(const struct view_metrics_list *list, int64_t rank,
+				      const char *mode, const char *name, bool per_step);
+
+#endif /* VIEW_METRICS_READ_H */
