@@ -134,16 +134,18 @@ static void test_severities_and_ipus_are_chosen(void **state)
 	const int64_t all = screen->grid.count;
 	int64_t sum = 0;
 
-	for (int severity = 0; severity < REPORT_INSIGHT_SEVERITIES; severity++) {
-		view_rig_press(rig, "b");
+	view_rig_press(rig, "b");
+	for (; screen->severity != VIEW_ALL_SEVERITIES; view_rig_press(rig, "b")) {
+		const enum report_insight_severity severity =
+			(enum report_insight_severity)screen->severity;
+
+		assert_true(screen->grid.count > 0);
 		sum += screen->grid.count;
 		for (int64_t i = 0; i < screen->grid.count; i++, view_rig_press(rig, "j"))
-			assert_string_equal(
-				cell_text(screen, "severity"),
-				report_insight_severity((enum report_insight_severity)severity));
+			assert_string_equal(cell_text(screen, "severity"),
+					    report_insight_severity(severity));
 	}
 	assert_int_equal(sum, all);
-	view_rig_press(rig, "b");
 	assert_int_equal(screen->grid.count, all);
 	view_rig_press(rig, "i");
 	assert_true(screen->ipu != VIEW_NOWHERE && screen->grid.count > 0 &&
@@ -218,6 +220,33 @@ static void test_an_insight_leads_to_its_rows_and_back(void **state)
 	assert_true(ops->offers(&place, text, sizeof(text)));
 	assert_int_equal(ops->go(rig->session.state[VIEW_INSIGHTS], context, &place, NULL),
 			 ST_NOTFOUND);
+}
+
+/* What is said of a pipeline, a stage or an IPU is seen where the pipeline stood idle most. */
+static void test_an_insight_on_time_leads_to_the_timeline(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_insights *screen = screen_of(rig);
+	struct prof_db *db = rig->session.source.db;
+	const int64_t worst = view_rig_sql_int(
+		rig, "SELECT weight_update FROM bubbles WHERE clock = 'device' AND mode = 'train' "
+		     "AND weight_update > 0 ORDER BY idle_fraction DESC LIMIT 1");
+	int led = 0;
+
+	for (int i = 0; i < screen->found[0].count; i++) {
+		const struct report_insight *insight = &screen->found[0].items[i];
+		struct view_place place;
+		char text[VIEW_PLACE_NAME];
+
+		view__insight_place(insight, &place);
+		if (strcmp(place.clock, "device") != 0 || !insight->view)
+			continue;
+		assert_int_equal(view_place_complete(&place, db, NULL), ST_OK);
+		assert_int_equal(place.weight_update, worst);
+		assert_true(view_timeline_ops.offers(&place, text, sizeof(text)));
+		led++;
+	}
+	assert_true(led > 0);
 }
 
 static void test_the_query_behind_each_runs(void **state)
@@ -401,6 +430,7 @@ int main(void)
 		EACH(test_severities_and_ipus_are_chosen),
 		cmocka_unit_test(test_keys_of_an_insight_are_a_place),
 		EACH(test_an_insight_leads_to_its_rows_and_back),
+		EACH(test_an_insight_on_time_leads_to_the_timeline),
 		EACH(test_the_query_behind_each_runs),
 		EACH(test_of_two_reports_what_is_gone_and_new_is_said),
 		EACH(test_in_a_file_every_insight_is_told),

@@ -33,6 +33,20 @@ void view_place_text(char out[VIEW_PLACE_NAME], const char *text)
 static const struct view_place_rule {
 	const char *from, *sql;
 } view_place_rules[] = {
+	/* Rows of a view, as an insight says, to a moment: sums lead to the run of the pipeline
+	 * that stood idle most, of those that are looked at; hits of a rule to the first. */
+	{"view",
+	 "SELECT clock, mode, execution, weight_update FROM (SELECT * FROM bubbles LIMIT 2000) "
+	 "WHERE :view IN ('bubbles', 'bubble_sums', 'stage_sums', 'stage_timings', "
+	 "'time_split', 'device_steps') AND clock = coalesce(:clock, 'device') "
+	 "AND mode = coalesce(:mode, 'train') AND weight_update > 0 "
+	 "AND :weight_update IS NULL AND :step IS NULL AND :time_ns IS NULL "
+	 "ORDER BY idle_fraction DESC LIMIT 1"},
+	{"view", "SELECT first_step AS step FROM executions WHERE :view = 'executions' "
+		 "AND execution = :execution AND mode = coalesce(:mode, 'train') "
+		 "AND :step IS NULL LIMIT 1"},
+	{"rule", "SELECT queue, key, layer, stage, step, weight_update FROM (SELECT * FROM health "
+		 "LIMIT 5000) WHERE :view = 'health' AND rule = :rule LIMIT 1"},
 	{"program_id", "SELECT operation FROM programs WHERE program_id = :program_id"},
 	{"variable_id", "SELECT layer, ipu, first_program_step AS program_step FROM variables "
 			"WHERE variable_id = :variable_id"},

@@ -42,7 +42,8 @@ static enum status view_insights_load(void *state, struct view_context *context,
 
 /* "advice" as "Advice", or as "A" where there is no room: the letter carries what the colour does.
  */
-static void view_draw_severities(const struct view_insights *screen, struct view_pane *pane)
+static void view_draw_severities(const struct view_insights *screen, bool whole,
+				 struct view_pane *pane)
 {
 	const struct view_grid *grid = &screen->grid;
 
@@ -55,7 +56,7 @@ static void view_draw_severities(const struct view_insights *screen, struct view
 			const int64_t row = grid->order[grid->scroll + y - 1];
 			const struct report_cell *cell =
 				&grid->table.cells[row * grid->table.column_count + place->column];
-			const bool cursor = grid->scroll + y - 1 == grid->at;
+			const bool cursor = !whole && grid->scroll + y - 1 == grid->at;
 			const enum view_style style =
 				cursor ? VIEW_CURSOR
 				       : grid->style(&grid->table, row, place->column);
@@ -86,7 +87,7 @@ static void view_insights_draw(const void *state, const struct view_context *con
 
 	if (list.rect.height > 0) {
 		view_grid_draw(&screen->grid, &list, !context->whole);
-		view_draw_severities(screen, &list);
+		view_draw_severities(screen, context->whole, &list);
 	}
 	view_draw_rule(screen, pane);
 	if (told.rect.height > 0)
@@ -127,14 +128,23 @@ static void view_say_choice(struct view_context *context, const struct view_insi
 	snprintf(context->message, sizeof(context->message), "%s%s", what[screen->severity], about);
 }
 
-/* Choices that pass nothing are stepped over, as long as there is one that does. */
-static enum view_answer view_choose(struct view_insights *screen, struct view_context *context,
-				    enum view_request request)
+/* Choices that let nothing through are stepped over. */
+static enum view_answer view_choose_severity(struct view_insights *screen,
+					     struct view_context *context)
 {
-	if (request == VIEW_BREAKDOWN_REQUEST)
+	do
 		screen->severity = (screen->severity + 1) % (VIEW_ALL_SEVERITIES + 1);
-	else
+	while (screen->severity != VIEW_ALL_SEVERITIES && !view__insights_any(screen));
+	screen->chosen = true;
+	view_say_choice(context, screen);
+	return VIEW_LOAD;
+}
+
+static enum view_answer view_choose_ipu(struct view_insights *screen, struct view_context *context)
+{
+	do
 		screen->ipu = view__insights_next_ipu(screen, screen->ipu);
+	while (screen->ipu != VIEW_NOWHERE && !view__insights_any(screen));
 	screen->chosen = true;
 	view_say_choice(context, screen);
 	return VIEW_LOAD;
@@ -186,8 +196,9 @@ static enum view_answer view_insights_request(void *state, struct view_context *
 	case VIEW_VIEW_BACK_REQUEST:
 		return view_show(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
 	case VIEW_BREAKDOWN_REQUEST:
+		return view_choose_severity(screen, context);
 	case VIEW_SELECT_REQUEST:
-		return view_choose(screen, context, request);
+		return view_choose_ipu(screen, context);
 	default:
 		if (screen->areas.list.height == 0)
 			answer = view_told_request(screen, request);

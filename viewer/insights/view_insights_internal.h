@@ -53,6 +53,8 @@ enum status view__insights_list(struct view_insights *screen, const struct view_
 				struct err *err);
 /* What the cursor is on, in both reports. */
 void view__insights_select(struct view_insights *screen);
+/* Do the choices let any through? */
+bool view__insights_any(const struct view_insights *screen);
 int64_t view__insight_ipu(const struct report_insight *insight); /* VIEW_NOWHERE: of none */
 /* The IPU after @ipu that an insight is about; VIEW_NOWHERE after the last. */
 int64_t view__insights_next_ipu(const struct view_insights *screen, int64_t ipu);

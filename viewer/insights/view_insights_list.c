@@ -86,6 +86,15 @@ static bool view_insight_passes(const struct view_insights *screen,
 	return screen->ipu == VIEW_NOWHERE || screen->ipu == view__insight_ipu(insight);
 }
 
+bool view__insights_any(const struct view_insights *screen)
+{
+	for (int r = 0; r < 2; r++)
+		for (int i = 0; i < screen->found[r].count; i++)
+			if (view_insight_passes(screen, &screen->found[r].items[i]))
+				return true;
+	return false;
+}
+
 /* The rows of one report. */
 static enum status view_insights_rows(const struct view_insights *screen, int report,
 				      struct report_table *out, struct err *err)
