@@ -172,29 +172,68 @@ static void view_draw_status(struct view_session *session)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static void view_draw_keys(struct view_session *session)
+/* Shown at the end of the line on every screen that is wide enough: with them all else is found. */
+static bool view_key_is_pinned(enum view_request request)
 {
-	struct view_pane pane = view_pane_at(&session->canvas, session->frame.keys);
-	const unsigned where = view__ops(session)->where;
+	static const enum view_request pinned[] = {VIEW_JOIN_REQUEST, VIEW_HELP_REQUEST,
+						   VIEW_CLOSE_REQUEST};
+
+	for (size_t i = 0; i < sizeof(pinned) / sizeof(pinned[0]); i++)
+		if (pinned[i] == request)
+			return true;
+	return false;
+}
+
+static bool view_key_is_shown(const struct view_session *session, enum view_request request,
+			      bool pinned)
+{
+	const struct view_request_info *info = view_request_info(request);
+
+	return info->bar[0] && (info->screens & view__ops(session)->where) &&
+	       view_key_is_pinned(request) == pinned;
+}
+
+static int view_key_width(enum view_request request)
+{
+	const struct view_request_info *info = view_request_info(request);
 	char name[VIEW_KEY_NAME_SIZE];
-	int x = 1;
+
+	return view_text_width(view_key_name(info->keys[0], name)) + 1 + view_text_width(info->bar);
+}
+
+/* The keys that are pinned, or the others, from @x on in at most @room columns. Returns where they
+ * end. */
+static int view_draw_some_keys(struct view_session *session, struct view_pane *pane, int x,
+			       int room, bool pinned)
+{
+	const int end = x + room;
+	char name[VIEW_KEY_NAME_SIZE];
 
 	for (int i = VIEW_NONE + 1; i < VIEW_REQUESTS; i++) {
 		const struct view_request_info *info = view_request_info((enum view_request)i);
 		const int from = x;
-		int width;
 
-		if (!info->bar[0] || !(info->screens & where))
+		if (!view_key_is_shown(session, (enum view_request)i, pinned) ||
+		    x + view_key_width((enum view_request)i) > end)
 			continue;
-		view_key_name(info->keys[0], name);
-		width = view_text_width(name) + 1 + view_text_width(info->bar);
-		if (x + width > pane.rect.width - 1)
-			continue;
-		x += view_text(&pane, x, 0, VIEW_KEY, name);
-		x += 1 + view_text(&pane, x + 1, 0, VIEW_DIM, info->bar);
-		view_note_hit(session, pane.rect.y, from, x, info->keys[0]);
+		x += view_text(pane, x, 0, VIEW_KEY, view_key_name(info->keys[0], name));
+		x += 1 + view_text(pane, x + 1, 0, VIEW_DIM, info->bar);
+		view_note_hit(session, pane->rect.y, from, x, info->keys[0]);
 		x += BAR_GAP;
 	}
+	return x;
+}
+
+static void view_draw_keys(struct view_session *session)
+{
+	struct view_pane pane = view_pane_at(&session->canvas, session->frame.keys);
+	int kept = 0, x;
+
+	for (int i = VIEW_NONE + 1; i < VIEW_REQUESTS; i++)
+		if (view_key_is_shown(session, (enum view_request)i, true))
+			kept += view_key_width((enum view_request)i) + BAR_GAP;
+	x = view_draw_some_keys(session, &pane, 1, pane.rect.width - 2 - kept, false);
+	view_draw_some_keys(session, &pane, x, pane.rect.width - 1 - x, true);
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
