@@ -137,7 +137,10 @@ static void view_status_window(const struct view_memory *screen, char *out, size
 {
 	char last[FMT_SIZE], first[FMT_SIZE];
 
-	if (screen->view != VIEW_MEMORY_CURVE || screen->span == 0)
+	if (screen->view == VIEW_MEMORY_TABLE && view__memory_shown(screen) > VIEW_MEMORY_ROWS)
+		snprintf(out, size, ", the fullest of %s",
+			 fmt_count(first, view__memory_shown(screen)));
+	else if (screen->view != VIEW_MEMORY_CURVE || screen->span == 0)
 		out[0] = '\0';
 	else
 		snprintf(out, size, ", tiles %s to %s",

@@ -18,11 +18,16 @@
 /* Of all columns' tiles together. */
 #define VARIABLES_MOST (VIEW_MEMORY_LARGEST * VIEW_MEMORY_COLUMNS)
 
-static const char sql_largest[] =
+#define LARGEST                                                                                    \
 	"SELECT t.variable_id, v.variable, v.kind, v.layer, sum(t.bytes), v.bytes, v.always_live "
-	"FROM variable_tiles t JOIN variables v ON v.variable_id = t.variable_id "
-	"WHERE t.ipu = :ipu AND t.tile = :tile GROUP BY t.variable_id "
-	"ORDER BY sum(t.bytes) DESC, v.variable LIMIT :most";
+#define BY_BYTES " GROUP BY t.variable_id ORDER BY sum(t.bytes) DESC, v.variable LIMIT :most"
+
+static const char *const sql_largest[VIEW_MEMORY_FORMS] = {
+	LARGEST "FROM variable_tile_rows t JOIN variables v ON v.variable_id = t.variable_id "
+		"WHERE t.ipu = :ipu AND t.tile <= :tile "
+		"AND t.tile + coalesce(t.more_tiles, 0) >= :tile" BY_BYTES,
+	LARGEST "FROM variable_tiles t JOIN variables v ON v.variable_id = t.variable_id "
+		"WHERE t.ipu = :ipu AND t.tile = :tile" BY_BYTES};
 
 /* --- columns ---------------------------------------------------------------------------------- */
 
@@ -256,7 +261,7 @@ static enum status view_read_column(struct view_memory *screen, struct prof_db *
 {
 	const int64_t index = screen->details.columns[column].index;
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql_largest, err);
+	enum status status = view__memory_open(&query, db, sql_largest, err);
 	bool row;
 
 	if (status != ST_OK)
@@ -301,6 +306,10 @@ static enum status view_add_variables(struct view_memory *screen, struct view_co
 			details->lines[kept++] = details->lines[i];
 	details->count = kept;
 	view_sort_lines(screen, details->variables_at + 1);
+	if (kept == details->variables_at + 1)
+		view_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
+			      context->differ && screen->sides > 1 ? "none that differs"
+								   : "none is on this tile");
 	return status;
 }
 
@@ -327,6 +336,8 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 	enum status status;
 
 	arena_reset(&details->arena);
+	if (context->whole)
+		details->open = VIEW_MEMORY_ALL_GROUPS;
 	details->count = details->variables_at = 0;
 	view_make_columns(screen);
 	details->lines = arena_alloc(&details->arena, LINES_MOST, sizeof(*details->lines));

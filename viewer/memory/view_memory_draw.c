@@ -44,7 +44,8 @@ static int64_t view_capacity(const struct view_memory *screen)
 	return index < 0 ? 0 : screen->side[0].capacity[index];
 }
 
-static void view_draw_legend(const struct view_memory *screen, struct view_pane *pane)
+static void view_draw_legend(const struct view_memory *screen, const struct view_context *context,
+			     struct view_pane *pane)
 {
 	static const char *const names[] = {"Source", "Target"};
 	const bool rest = screen->series_count > screen->stack_count;
@@ -67,7 +68,7 @@ static void view_draw_legend(const struct view_memory *screen, struct view_pane 
 	else
 		snprintf(text, sizeof(text), "%s of each tile", view__memory_what(screen));
 	x += view_text_cut(pane, x, 0, pane->rect.width - x, VIEW_DIM, text);
-	if (screen->capacity || pane->rect.width - x < 32)
+	if (screen->capacity || context->whole || pane->rect.width - x < 32)
 		return;
 	snprintf(text, sizeof(text), "0: up to the %s of a tile",
 		 fmt_bytes(bytes, (uint64_t)view_capacity(screen)));
@@ -176,7 +177,7 @@ static void view_draw_curve(const struct view_memory *screen, const struct view_
 	if (!context->whole)
 		view_chart_marker(&plot, view_cursor_column(screen));
 	if (legend)
-		view_draw_legend(screen, pane);
+		view_draw_legend(screen, context, pane);
 	if (axis)
 		view_draw_tiles(screen, pane, height - 1);
 }

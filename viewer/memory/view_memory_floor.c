@@ -169,6 +169,18 @@ static void view_point_at(const struct view_memory *screen, struct view_pane *pl
 			view_put(plan, place.x + x, place.y + y, style, character);
 }
 
+/* Tiles that hold more than they have: in red, and with a glyph. */
+static void view_draw_over(const struct view_memory *screen, struct view_pane *plan, int64_t base)
+{
+	const struct view_memory_side *side = &screen->side[0];
+
+	if (screen->sides > 1 || screen->sums[0].over == 0)
+		return;
+	for (int64_t i = base; i < base + screen->tiles; i++)
+		if (view__memory_over(side, i))
+			view_point_at(screen, plan, i - base, VIEW_BAD, '!');
+}
+
 static void view_draw_points(const struct view_memory *screen, const struct view_context *context,
 			     struct view_pane *plan, int64_t base)
 {
@@ -201,6 +213,7 @@ static void view_draw_plan(const struct view_memory *screen, const struct view_c
 		view_text_cut(pane, rect.x, rect.y - 1, rect.width, VIEW_DIM, title);
 	view_heat_map(&map, floor->values + (size_t)plan * (size_t)(floor->columns * floor->rows),
 		      floor->columns, floor->rows, scale);
+	view_draw_over(screen, &map, base);
 	view_draw_points(screen, context, &map, base);
 }
 
@@ -210,14 +223,15 @@ void view__memory_draw_floor(const struct view_memory *screen, const struct view
 	const struct view_axis scale = {
 		.low = screen->floor.low, .high = screen->floor.high, .quantity = REPORT_BYTES};
 	const int y = pane->rect.height - 1;
-	char more[96];
+	char more[VIEW_PLACE_NAME + 96];
 	int x;
 
 	for (int plan = 0; plan < screen->floor.count; plan++)
 		view_draw_plan(screen, context, pane, plan, &scale);
 	x = view_heat_legend(pane, 0, y, pane->rect.width, &scale);
-	snprintf(more, sizeof(more), "%s%s  X the cursor%s",
+	snprintf(more, sizeof(more), "%s%s  X the cursor%s%s",
 		 screen->sides > 1 ? "Target less Source, " : "", view__memory_what(screen),
+		 screen->sides == 1 && screen->sums[0].over > 0 ? ", ! out of memory" : "",
 		 screen->floor.count < view__memory_shown(screen) / screen->tiles
 			 ? ", ( ) other IPUs"
 			 : "");

@@ -18,13 +18,14 @@
 #include "viewer/view_screen.h"
 
 #define VIEW_MEMORY_SIDES      2         /* source, target */
-#define VIEW_MEMORY_TILES      (1 << 19) /* of all IPUs; further IPUs are left out, and said so */
+#define VIEW_MEMORY_TILES      (1 << 18) /* of all IPUs; further IPUs are left out, and said so */
 #define VIEW_MEMORY_CATEGORIES 32        /* what more there is goes to the last, "others" */
 #define VIEW_MEMORY_REGIONS    3
 #define VIEW_MEMORY_STACK      VIEW_SERIES /* areas above each other; the last may be the rest */
 #define VIEW_MEMORY_MARKS      6           /* tiles selected beside the cursor's */
 #define VIEW_MEMORY_COLUMNS    8           /* of the details: cursor, marks, all */
 #define VIEW_MEMORY_LARGEST    40          /* variables of a tile */
+#define VIEW_MEMORY_ROWS       20000 /* of the table on the screen: the fullest; files have all */
 #define VIEW_MEMORY_BINS       64
 #define VIEW_MEMORY_SCALE      9 /* columns left of the curve */
 
@@ -104,6 +105,8 @@ enum view_memory_group {
 	VIEW_MEMORY_VARIABLE_GROUP,
 	VIEW_MEMORY_GROUPS
 };
+
+#define VIEW_MEMORY_ALL_GROUPS ((1u << VIEW_MEMORY_GROUPS) - 1)
 
 /* A column of the details: a tile of a report, or all that are shown. */
 struct view_memory_tile {
@@ -197,7 +200,16 @@ struct view_memory {
 	char filter[128];
 };
 
-/* view_memory_data.c: what the databases hold. */
+/* view_memory_data.c: what the databases hold. Statements have two forms: one of the rows behind
+ * the views, each of several tiles; one of the views, for files that have a row for each tile. */
+enum view_memory_form {
+	VIEW_MEMORY_RUNS,
+	VIEW_MEMORY_SINGLE,
+	VIEW_MEMORY_FORMS
+};
+
+enum status view__memory_open(struct prof_query **query, struct prof_db *db,
+			      const char *const sql[VIEW_MEMORY_FORMS], struct err *err);
 enum status view__memory_read(struct view_memory *screen, struct view_context *context,
 			      struct err *err);
 enum status view__memory_subject(struct view_memory *screen, struct view_context *context,
@@ -223,7 +235,9 @@ const char *view__memory_name(const struct view_memory *screen, int64_t index, c
 void view__memory_series(struct view_memory *screen);
 /* What is shown of a tile; comparing, of that report. */
 int64_t view__memory_value(const struct view_memory *screen, int side, int64_t index);
-/* "all", "vertexCode", "variable Dense_128/kernel:0". */
+/* Does the tile hold more than it has? */
+bool view__memory_over(const struct view_memory_side *side, int64_t index);
+/* "all memory", "vertexCode", "variable Dense_128/kernel:0". */
 const char *view__memory_what(const struct view_memory *screen);
 enum status view__memory_picture(struct view_memory *screen, struct err *err);
 /* Positions of column @column of the curve: @from .. @to - 1, at least one. */

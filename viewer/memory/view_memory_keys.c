@@ -146,7 +146,6 @@ static enum view_answer view_expand(struct view_memory *screen, struct view_cont
 				    enum view_request request)
 {
 	struct view_memory_details *details = &screen->details;
-	const unsigned all = (1u << VIEW_MEMORY_GROUPS) - 1;
 	const int group = details->at < details->count ? details->lines[details->at].group : -1;
 	const unsigned bit = group >= 0 ? 1u << group : 0;
 
@@ -157,7 +156,7 @@ static enum view_answer view_expand(struct view_memory *screen, struct view_cont
 	else if (request == VIEW_COLLAPSE_REQUEST)
 		details->open &= ~bit;
 	else
-		details->open = request == VIEW_EXPAND_ALL_REQUEST ? all : 0;
+		details->open = request == VIEW_EXPAND_ALL_REQUEST ? VIEW_MEMORY_ALL_GROUPS : 0;
 	if (request == VIEW_COLLAPSE_REQUEST)
 		while (details->at > 0 && group >= 0 &&
 		       details->lines[details->at].kind != VIEW_MEMORY_GROUP)

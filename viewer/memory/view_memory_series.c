@@ -98,6 +98,12 @@ const char *view__memory_what(const struct view_memory *screen)
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
+bool view__memory_over(const struct view_memory_side *side, int64_t index)
+{
+	return side->total[index] > side->capacity[index] ||
+	       side->region[VIEW_MEMORY_OVERFLOWED][index] > 0;
+}
+
 static void view_sum_up(const struct view_memory *screen, int side, struct view_memory_sums *sums)
 {
 	const struct view_memory_side *from = &screen->side[side];
@@ -113,8 +119,7 @@ static void view_sum_up(const struct view_memory *screen, int side, struct view_
 			sums->greatest = value;
 		if (from->total[i] <= 0)
 			continue;
-		sums->over += from->total[i] > from->capacity[i] ||
-			      from->region[VIEW_MEMORY_OVERFLOWED][i] > 0;
+		sums->over += view__memory_over(from, i);
 		if (sums->fullest < 0 || from->total[i] > from->total[sums->fullest])
 			sums->fullest = i;
 	}

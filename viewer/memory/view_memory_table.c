@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -90,9 +91,61 @@ static void view_fill_row(const struct view_memory *screen, struct report_table 
 	}
 }
 
-/* Has that report the tile? */
-static bool view_has(const struct view_memory *screen, int side, int64_t index)
+static int64_t view_greater_total(const struct view_memory *screen, int64_t index)
 {
+	int64_t greater = 0;
+
+	for (int s = 0; s < screen->sides; s++)
+		if (screen->side[s].total[index] > greater)
+			greater = screen->side[s].total[index];
+	return greater;
+}
+
+static int view_descending(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* Which tiles are rows: those with more than `least` bytes, and so many that have just that. */
+struct view_choice {
+	bool all;
+	int64_t least, ties;
+};
+
+/* The ROWS_MOST fullest tiles. */
+static enum status view_choose(const struct view_memory *screen, struct view_choice *out,
+			       struct err *err)
+{
+	const int64_t shown = view__memory_shown(screen);
+	int64_t *totals;
+
+	*out = (struct view_choice){.all = shown <= VIEW_MEMORY_ROWS};
+	if (out->all)
+		return ST_OK;
+	totals = mem_calloc((size_t)shown, sizeof(*totals));
+	if (!totals)
+		return err_nomem(err);
+	for (int64_t p = 0; p < shown; p++)
+		totals[p] = view_greater_total(screen, view__memory_at(screen, p));
+	qsort(totals, (size_t)shown, sizeof(*totals), view_descending);
+	out->least = totals[VIEW_MEMORY_ROWS - 1];
+	for (int64_t i = VIEW_MEMORY_ROWS; i-- > 0 && totals[i] == out->least;)
+		out->ties++;
+	mem_free(totals);
+	return ST_OK;
+}
+
+/* Is the tile a row? Asked in the order of positions, about each. */
+static bool view_takes(const struct view_memory *screen, struct view_choice *choice, int side,
+		       int64_t index)
+{
+	const int64_t total = view_greater_total(screen, index);
+
+	if (!choice->all &&
+	    (total < choice->least || (total == choice->least && choice->ties-- <= 0)))
+		return false;
 	return screen->side[side].capacity[index] > 0 || screen->side[side].total[index] > 0;
 }
 
@@ -112,16 +165,18 @@ static enum status view_name_columns(const struct view_memory *screen, struct re
 	return ST_OK;
 }
 
-static enum status view_build(const struct view_memory *screen, int side, struct report_table *out,
+static enum status view_build(const struct view_memory *screen, int side,
+			      const struct view_choice *choice, struct report_table *out,
 			      struct err *err)
 {
 	struct report_column columns[TABLE_COLUMNS + VIEW_MEMORY_CATEGORIES] = {{0}};
 	const int64_t shown = view__memory_shown(screen);
+	struct view_choice left = *choice;
 	enum status status;
 	int64_t rows = 0;
 
 	for (int64_t p = 0; p < shown; p++)
-		rows += view_has(screen, side, view__memory_at(screen, p));
+		rows += view_takes(screen, &left, side, view__memory_at(screen, p));
 	memcpy(columns, view_columns, sizeof(view_columns));
 	status = view_table_new(out, "tiles", columns, TABLE_COLUMNS + view_more_columns(screen),
 				rows, err);
@@ -133,27 +188,29 @@ static enum status view_build(const struct view_memory *screen, int side, struct
 		memset(out, 0, sizeof(*out));
 		return status;
 	}
+	left = *choice;
 	rows = 0;
 	for (int64_t p = 0; p < shown; p++) {
 		const int64_t index = view__memory_at(screen, p);
 
-		if (view_has(screen, side, index))
+		if (view_takes(screen, &left, side, index))
 			view_fill_row(screen, out, rows++, side, index);
 	}
 	return ST_OK;
 }
 
-static enum status view_build_all(const struct view_memory *screen, struct report_table *out,
+static enum status view_build_all(const struct view_memory *screen,
+				  const struct view_choice *choice, struct report_table *out,
 				  struct err *err)
 {
 	struct report_table tables[VIEW_MEMORY_SIDES] = {{0}};
-	enum status status = view_build(screen, 0, &tables[0], err);
+	enum status status = view_build(screen, 0, choice, &tables[0], err);
 
 	if (status != ST_OK || screen->sides == 1) {
 		*out = tables[0];
 		return status;
 	}
-	status = view_build(screen, 1, &tables[1], err);
+	status = view_build(screen, 1, choice, &tables[1], err);
 	if (status == ST_OK)
 		status = view_grid_compare(out, &tables[0], &tables[1], KEYS, err);
 	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
@@ -186,10 +243,13 @@ enum status view__memory_grid(struct view_memory *screen, struct view_context *c
 	const bool first = grid->table.column_count == 0;
 	struct report_table table = {0};
 	enum status status = ST_OK;
+	struct view_choice choice;
 
 	if (screen->grid_stale || grid->differ != context->differ) {
 		grid->differ = context->differ;
-		status = view_build_all(screen, &table, err);
+		status = view_choose(screen, &choice, err);
+		if (status == ST_OK)
+			status = view_build_all(screen, &choice, &table, err);
 		if (status == ST_OK)
 			status = view_grid_set(grid, &table, view_shown, (int)ARRAY_LEN(view_shown),
 					       KEYS, err);
@@ -207,10 +267,12 @@ enum status view__memory_grid(struct view_memory *screen, struct view_context *c
 enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,
 			       struct err *err)
 {
+	const struct view_choice all = {.all = true};
 	struct view_memory *screen = state;
 
 	(void)context;
-	if (screen->view == VIEW_MEMORY_TABLE && !screen->grid_stale)
+	if (screen->view == VIEW_MEMORY_TABLE && !screen->grid_stale &&
+	    view__memory_shown(screen) <= VIEW_MEMORY_ROWS)
 		return view_grid_table(&screen->grid, out, err);
-	return view_build_all(screen, out, err);
+	return view_build_all(screen, &all, out, err);
 }
