@@ -387,6 +387,33 @@ static void test_random_keys_do_no_harm(void **state)
 	}
 }
 
+/* Keys that come faster than pictures. */
+static void test_bursts_of_keys_end_where_single_ones_do(void **state)
+{
+	static const char *const bursts[] = {"gllll",   "g+++lll", "vgjjll", "vvgjj",
+					     "vvvgjjj", "ivvjG",   "bsswvl"};
+	struct view_rig *rig = *state;
+
+	for (size_t i = 0; i < sizeof(bursts) / sizeof(bursts[0]); i++) {
+		char *single, *burst;
+
+		view_rig_close(rig);
+		open_on(rig, "fits", NULL);
+		view_rig_press(rig, bursts[i]);
+		single = view_rig_text(&rig->session);
+		view_rig_close(rig);
+		open_on(rig, "fits", NULL);
+		for (const char *key = bursts[i]; *key; key++)
+			view_session_key(&rig->session, (uint32_t)*key);
+		view_session_draw(&rig->session);
+		burst = view_rig_text(&rig->session);
+		if (strchr(bursts[i], '+') == NULL)
+			assert_string_equal(burst, single);
+		free(single);
+		free(burst);
+	}
+}
+
 static void test_clicks_select_what_they_hit(void **state)
 {
 	struct view_rig *rig = *state;
@@ -395,7 +422,12 @@ static void test_clicks_select_what_they_hit(void **state)
 	/* Body from row 1: heading 2 rows, a title, then the plan's first row. */
 	view_session_click(&rig->session, 5, 4);
 	view_session_draw(&rig->session);
-	assert_shows(rig, "floor plan of all memory, tile 0,");
+	assert_shows(rig, "floor plan of all memory, tile 0,5\n");
+	view_rig_press(rig, "vvg");
+	view_session_click(&rig->session, 5, 6);
+	view_session_draw(&rig->session);
+	assert_shows(rig, "row 3 of 150");
+	view_rig_press(rig, "vv");
 	for (int y = 0; y < 24; y++)
 		for (int x = 0; x < 80; x += 7) {
 			view_session_click(&rig->session, x, y);
@@ -519,6 +551,7 @@ int main(void)
 		TWO(test_every_view_can_be_drawn_at_any_size),
 		ONE(test_random_keys_do_no_harm),
 		TWO(test_random_keys_do_no_harm),
+		ONE(test_bursts_of_keys_end_where_single_ones_do),
 		ONE(test_clicks_select_what_they_hit),
 		cmocka_unit_test(test_nothing_recorded_is_said),
 		ONE(test_a_cancelled_load_is_said_and_made_up_for),

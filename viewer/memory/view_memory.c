@@ -78,8 +78,10 @@ static void view_settle(struct view_memory *screen)
 
 	if (screen->ipu != VIEW_NOWHERE && view__memory_ipu_at(screen, screen->ipu) < 0)
 		screen->ipu = VIEW_NOWHERE;
-	if (screen->placed && view__memory_index(screen, screen->at_ipu, screen->at_tile) >= 0)
+	if (screen->placed && view__memory_index(screen, screen->at_ipu, screen->at_tile) >= 0) {
+		view__memory_set_cursor(screen, view__memory_cursor(screen));
 		return;
+	}
 	for (int64_t i = 0; i < view__memory_shown(screen); i++)
 		if (side->total[i] > side->total[fullest])
 			fullest = i;

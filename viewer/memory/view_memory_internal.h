@@ -128,6 +128,7 @@ struct view_memory_details {
 
 /* The curve: a number for each column, which is that of its fullest tile. Arrays of `count`. */
 struct view_memory_curve {
+	int64_t from, span; /* the window that it was made for */
 	int count;
 	double *bytes[VIEW_MEMORY_SIDES];
 	double *part[VIEW_MEMORY_STACK]; /* what the fullest tile holds of each area */
@@ -268,7 +269,7 @@ void view__memory_say(struct view_context *context, const char *text);
 enum view_answer view__memory_request(void *state, struct view_context *context,
 				      enum view_request request);
 /* The table's row becomes the cursor's tile. */
-enum view_answer view__memory_in_table(struct view_memory *screen, enum view_request request);
+void view__memory_take_row(struct view_memory *screen);
 
 /* view_memory_move.c */
 enum view_answer view__memory_move(struct view_memory *screen, struct view_context *context,

@@ -260,17 +260,30 @@ static const view_memory_answer view_answers[VIEW_REQUESTS] = {
 	[VIEW_COLUMNS_REQUEST] = view_no_table,
 };
 
-/* The table's row becomes the cursor's tile. */
-enum view_answer view__memory_in_table(struct view_memory *screen, enum view_request request)
+void view__memory_take_row(struct view_memory *screen)
 {
-	const enum view_answer answer =
-		view_grid_request(&screen->grid, screen->areas.picture.height, request);
 	const struct report_cell *ipu = view_grid_cell(&screen->grid, "ipu");
 	const struct report_cell *tile = view_grid_cell(&screen->grid, "tile");
 
-	if (answer != VIEW_UNHANDLED && ipu && tile)
+	if (ipu && tile)
 		view__memory_set_cursor(screen,
 					view__memory_index(screen, ipu->integer, tile->integer));
+}
+
+static enum view_answer view_in_table(struct view_memory *screen, struct view_context *context,
+				      enum view_request request)
+{
+	enum view_answer answer;
+
+	/* A burst of keys: the table that they are about has not been loaded yet. */
+	if (screen->grid_stale && !screen->subject_stale) {
+		view__memory_series(screen);
+		if (view__memory_grid(screen, context, NULL) != ST_OK)
+			return VIEW_LOAD; /* which says why */
+	}
+	answer = view_grid_request(&screen->grid, screen->areas.picture.height, request);
+	if (answer != VIEW_UNHANDLED)
+		view__memory_take_row(screen);
 	return answer == VIEW_DRAW ? VIEW_LOAD : answer;
 }
 
@@ -289,7 +302,7 @@ enum view_answer view__memory_request(void *state, struct view_context *context,
 		return VIEW_DRAW;
 	}
 	if (screen->view == VIEW_MEMORY_TABLE && !screen->details.active) {
-		answer = view__memory_in_table(screen, request);
+		answer = view_in_table(screen, context, request);
 		if (answer != VIEW_UNHANDLED)
 			return answer;
 	}

@@ -50,6 +50,11 @@ static void view_move_column(struct view_memory *screen, int by)
 		view_set_position(screen, position + by);
 		return;
 	}
+	/* Zoomed since the curve was made: its columns are others now. */
+	if (screen->curve.from != screen->from || screen->curve.span != screen->span) {
+		view_set_position(screen, position + by * (span / screen->curve.count));
+		return;
+	}
 	column = (int)((position - screen->from) * screen->curve.count / span) + 1;
 	do
 		view__memory_column(screen, --column, &from, &to);
@@ -78,8 +83,10 @@ static void view_move_bin(struct view_memory *screen, int by)
 
 	while (at >= 0 && at < screen->bin_count && screen->bins[at].fullest < 0)
 		at += by;
-	if (at >= 0 && at < screen->bin_count)
-		view__memory_set_cursor(screen, screen->bins[at].fullest);
+	if (at < 0 || at >= screen->bin_count)
+		return;
+	screen->bin_at = at;
+	view__memory_set_cursor(screen, screen->bins[at].fullest);
 }
 
 /* To the next tile of the same bin. */
@@ -226,19 +233,19 @@ static bool view_inside(const struct view_rect *rect, int x, int y)
 
 static void view_click_picture(struct view_memory *screen, int x, int y)
 {
-	const struct view_rect *area = &screen->areas.picture;
+	const int bin = screen->sides > 0 ? (y - 1) / screen->sides : -1;
 
 	if (screen->view == VIEW_MEMORY_CURVE && x >= VIEW_MEMORY_SCALE &&
 	    x - VIEW_MEMORY_SCALE < screen->curve.count)
 		view__memory_set_cursor(screen, screen->curve.index[x - VIEW_MEMORY_SCALE]);
 	else if (screen->view == VIEW_MEMORY_CHIP)
 		view__memory_set_cursor(screen, view__memory_floor_find(screen, x, y));
-	else if (screen->view == VIEW_MEMORY_HISTOGRAM && y >= 1 &&
-		 (y - 1) / screen->sides < screen->bin_count)
-		view__memory_set_cursor(screen, screen->bins[(y - 1) / screen->sides].fullest);
+	else if (screen->view == VIEW_MEMORY_HISTOGRAM && y >= 1 && bin < screen->bin_count)
+		view__memory_set_cursor(screen, screen->bins[bin].fullest);
 	else if (screen->view == VIEW_MEMORY_TABLE &&
-		 view_grid_click(&screen->grid, area->height, x, y) != VIEW_UNHANDLED)
-		view__memory_in_table(screen, VIEW_NONE);
+		 view_grid_click(&screen->grid, screen->areas.picture.height, x, y) !=
+			 VIEW_UNHANDLED)
+		view__memory_take_row(screen);
 }
 
 enum view_answer view__memory_click(void *state, struct view_context *context, int x, int y)
@@ -249,8 +256,11 @@ enum view_answer view__memory_click(void *state, struct view_context *context, i
 	(void)context;
 	if (screen->ipus == 0)
 		return VIEW_DRAW;
-	screen->details.active = !view_inside(area, x, y);
-	if (!screen->details.active)
+	if (view_inside(&screen->areas.details, x, y)) {
+		screen->details.active = true;
+	} else if (view_inside(area, x, y)) {
+		screen->details.active = false;
 		view_click_picture(screen, x - area->x, y - area->y);
+	}
 	return VIEW_LOAD;
 }

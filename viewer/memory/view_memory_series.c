@@ -159,7 +159,7 @@ static enum status view_make_curve(struct view_memory *screen, int columns, stru
 {
 	struct view_memory_curve *curve = &screen->curve;
 
-	curve->count = 0;
+	*curve = (struct view_memory_curve){.from = screen->from, .span = screen->span};
 	if (columns < 1)
 		return ST_OK;
 	curve->index = arena_alloc(&screen->picture_arena, (size_t)columns, sizeof(*curve->index));
