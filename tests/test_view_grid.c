@@ -589,6 +589,41 @@ static void test_many_rows_are_ordered_and_filtered(void **state)
 	free(rows);
 }
 
+/* As a plain comparison has it, whatever texts have in common. */
+static void test_texts_of_any_length_are_ordered(void **state)
+{
+	enum {
+		ROWS = 3000,
+		LONG = 300
+	};
+	struct row *rows = calloc(ROWS, sizeof(*rows));
+	char(*names)[LONG + 32] = calloc(ROWS, sizeof(*names));
+	struct view_grid grid = {0};
+	uint32_t random = 7;
+
+	(void)state;
+	for (int i = 0; i < ROWS; i++) {
+		random = random * 1664525u + 1013904223u;
+		memset(names[i], i % 2 ? 'x' : 'X', (random >> 20) % 5 ? 3 : LONG);
+		snprintf(names[i] + strlen(names[i]), 32, "/%u%s", random >> 26,
+			 (random >> 8) % 3 ? "/Dense_128/MatMul" : "");
+		rows[i] = (struct row){names[i], i, 0, 0, 0, NULL};
+	}
+	set(&grid, rows, ROWS);
+	for (int reverse = 0; reverse < 2; reverse++) {
+		view_grid_sort(&grid, "name", reverse);
+		for (int64_t i = 1; i < ROWS; i++) {
+			const int64_t a = grid.order[i - 1], b = grid.order[i];
+			const int order = strcasecmp(names[a], names[b]);
+
+			assert_true(order == 0 ? a < b : reverse ? order > 0 : order < 0);
+		}
+	}
+	view_grid_fini(&grid);
+	free(names);
+	free(rows);
+}
+
 static void test_whole_numbers_of_any_size_are_told_apart(void **state)
 {
 	static const struct row big[] = {{"a", 0, INT64_C(9007199254740993), 0, 0, NULL},
@@ -656,6 +691,7 @@ int main(void)
 		cmocka_unit_test(test_texts_that_differ_have_two_columns),
 		cmocka_unit_test(test_nothing_leaves_the_pane_at_any_size),
 		cmocka_unit_test(test_many_rows_are_ordered_and_filtered),
+		cmocka_unit_test(test_texts_of_any_length_are_ordered),
 		cmocka_unit_test(test_whole_numbers_of_any_size_are_told_apart),
 		cmocka_unit_test(test_failing_allocations_leave_the_grid_as_it_was),
 	};

@@ -182,38 +182,32 @@ bool view_grid_go(struct view_grid *grid, int height, const char *column, const 
 	return true;
 }
 
+/* @text becomes the table's own; NULL stays NULL. */
+static enum status grid_own(struct report_table *table, const char **text, struct err *err)
+{
+	if (!*text)
+		return ST_OK;
+	*text = arena_strdup(&table->arena, *text);
+	return *text ? ST_OK : err_nomem(err);
+}
+
 enum status view_grid_table(const struct view_grid *grid, struct report_table *out, struct err *err)
 {
 	const int columns = grid->table.column_count;
-	enum status status;
+	enum status status = view_table_new(out, grid->table.name ? grid->table.name : "table",
+					    grid->table.columns, columns, grid->count, err);
 
-	status = view_table_new(out, grid->table.name ? grid->table.name : "table",
-				grid->table.columns, columns, grid->count, err);
-	for (int64_t i = 0; status == ST_OK && i < grid->count; i++)
-		for (int column = 0; column < columns; column++) {
-			struct report_cell *cell = &out->cells[i * columns + column];
-
-			*cell = *view__grid_at(grid, grid->order[i], column);
-			if (cell->type != PROF_TEXT)
-				continue;
-			cell->text = arena_strdup(&out->arena, cell->text);
-			if (!cell->text)
-				status = err_nomem(err);
-		}
-	for (int i = 0; status == ST_OK && i < columns; i++) {
-		out->columns[i].name = arena_strdup(&out->arena, out->columns[i].name);
-		if (!out->columns[i].name)
-			status = err_nomem(err);
-	}
-	if (status == ST_OK && grid->table.note) {
-		out->note = arena_strdup(&out->arena, grid->table.note);
-		if (!out->note)
-			status = err_nomem(err);
-	}
-	if (status == ST_OK && grid->table.name) {
-		out->name = arena_strdup(&out->arena, grid->table.name);
-		if (!out->name)
-			status = err_nomem(err);
+	if (status != ST_OK)
+		return status;
+	out->note = grid->table.note;
+	status = grid_own(out, &out->name, err);
+	if (status == ST_OK)
+		status = grid_own(out, &out->note, err);
+	for (int i = 0; status == ST_OK && i < columns; i++)
+		status = grid_own(out, &out->columns[i].name, err);
+	for (int64_t i = 0; status == ST_OK && i < grid->count * columns; i++) {
+		out->cells[i] = *view__grid_at(grid, grid->order[i / columns], (int)(i % columns));
+		status = grid_own(out, &out->cells[i].text, err);
 	}
 	if (status != ST_OK)
 		report_table_free(out);

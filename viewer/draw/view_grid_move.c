@@ -236,39 +236,39 @@ enum view_answer view_grid_click(struct view_grid *grid, int height, int x, int 
 
 /* --- the status line -------------------------------------------------------------------------- */
 
+static void grid_status_order(const struct view_grid *grid, char *out, size_t size)
+{
+	const int group = grid->sort >= 0 ? grid->traits[grid->sort].group : -1;
+
+	out[0] = '\0';
+	if (grid->sort >= 0)
+		snprintf(out, size, ", by %.60s%s%s%s", view__grid_title(grid, group),
+			 group == grid->sort ? "" : " ",
+			 group == grid->sort ? "" : view__grid_title(grid, grid->sort),
+			 grid->reverse ? " reversed" : "");
+	else if (grid->reverse)
+		snprintf(out, size, ", reversed");
+}
+
 void view_grid_status(const struct view_grid *grid, char *out, size_t size)
 {
 	const int hidden = grid->traits ? grid_hidden(grid) : 0;
-	char at[FMT_SIZE], count[FMT_SIZE], all[FMT_SIZE], text[512], part[192];
+	char at[FMT_SIZE], count[FMT_SIZE], number[FMT_SIZE];
+	char all[FMT_SIZE + 16] = "", order[160] = "", columns[40] = "";
 
 	if (grid->trouble[0]) {
 		snprintf(out, size, "filter: %s", grid->trouble);
 		return;
 	}
-	fmt_count(at, grid->count > 0 ? grid->at + 1 : 0);
-	fmt_count(count, grid->count);
-	snprintf(text, sizeof(text), "row %s of %s", at, count);
-	if (grid->count < grid->table.row_count) {
-		snprintf(part, sizeof(part), " (%s in all)", fmt_count(all, grid->table.row_count));
-		strcat(text, part);
-	}
-	if (grid->traits && grid->sort >= 0) {
-		const int group = grid->traits[grid->sort].group;
-
-		snprintf(part, sizeof(part), ", by %.60s%s%s%s", view__grid_title(grid, group),
-			 group == grid->sort ? "" : " ",
-			 group == grid->sort ? "" : view__grid_title(grid, grid->sort),
-			 grid->reverse ? " reversed" : "");
-		strcat(text, part);
-	}
-	if (grid->filter[0]) {
-		snprintf(part, sizeof(part), ", filter %s", grid->filter);
-		strcat(text, part);
-	}
-	if (hidden > 0) {
-		snprintf(part, sizeof(part), ", %d column%s hidden", hidden,
+	if (grid->count < grid->table.row_count)
+		snprintf(all, sizeof(all), " (%s in all)",
+			 fmt_count(number, grid->table.row_count));
+	if (grid->traits)
+		grid_status_order(grid, order, sizeof(order));
+	if (hidden > 0)
+		snprintf(columns, sizeof(columns), ", %d column%s hidden", hidden,
 			 hidden == 1 ? "" : "s");
-		strcat(text, part);
-	}
-	str_copy(out, size, text);
+	snprintf(out, size, "row %s of %s%s%s%s%s%s",
+		 fmt_count(at, grid->count > 0 ? grid->at + 1 : 0), fmt_count(count, grid->count),
+		 all, order, grid->filter[0] ? ", filter " : "", grid->filter, columns);
 }

@@ -1,8 +1,8 @@
 /*
  * The order of a grid's rows: a stable merge sort of numbers that stand for the cells.
  *
- * A cell's key is its number, or the first bytes of its text; only equal keys look at the cells
- * again. So a million rows are sorted without touching a million cells twenty times.
+ * A cell's key is its number, or eight bytes of its text; texts that are equal so far are sorted
+ * again by the next eight, so a million rows are in order after a few looks at each.
  *
  * Threading: the screen's. Ownership: the grid's arrays.
  */
@@ -11,9 +11,18 @@
 #include <math.h>
 #include <string.h>
 
+#define GRID_LEVELS 32 /* of eight bytes; longer texts than that are compared as they are */
+#define GRID_FEW    12 /* rows that are sorted by insertion */
+
 struct grid_sorter {
 	const struct view_grid *grid;
 	bool descending;
+	bool cells; /* equal keys are not equal cells: compare these */
+};
+
+/* Rows that are equal up to the key's bytes. */
+struct grid_run {
+	int64_t at, end;
 };
 
 static unsigned char grid_lower(char c)
@@ -78,7 +87,7 @@ static bool grid_after(const struct grid_sorter *sorter, const struct view_grid_
 	const struct view_grid *grid = sorter->grid;
 	int order = (a->key > b->key) - (a->key < b->key);
 
-	if (order == 0)
+	if (order == 0 && sorter->cells)
 		order = grid_compare_cells(view__grid_at(grid, a->row, grid->sort),
 					   view__grid_at(grid, b->row, grid->sort));
 	return sorter->descending ? order < 0 : order > 0;
@@ -97,12 +106,27 @@ static void grid_merge(const struct grid_sorter *sorter, const struct view_grid_
 	}
 }
 
+static void grid_insertion_sort(const struct grid_sorter *sorter, struct view_grid_key *keys,
+				int64_t count)
+{
+	for (int64_t i = 1; i < count; i++) {
+		const struct view_grid_key key = keys[i];
+		int64_t at = i;
+
+		for (; at > 0 && grid_after(sorter, &keys[at - 1], &key); at--)
+			keys[at] = keys[at - 1];
+		keys[at] = key;
+	}
+}
+
 static void grid_merge_sort(const struct grid_sorter *sorter, struct view_grid_key *keys,
 			    struct view_grid_key *spare, int64_t count)
 {
 	struct view_grid_key *from = keys, *to = spare, *swap;
 
-	for (int64_t run = 1; run < count; run *= 2) {
+	for (int64_t i = 0; i < count; i += GRID_FEW)
+		grid_insertion_sort(sorter, keys + i, count - i < GRID_FEW ? count - i : GRID_FEW);
+	for (int64_t run = GRID_FEW; run < count; run *= 2) {
 		for (int64_t i = 0; i < count; i += 2 * run) {
 			const int64_t middle = i + run < count ? i + run : count;
 			const int64_t end = i + 2 * run < count ? i + 2 * run : count;
@@ -120,8 +144,76 @@ static void grid_merge_sort(const struct grid_sorter *sorter, struct view_grid_k
 		memcpy(keys, from, (size_t)count * sizeof(*keys));
 }
 
+/* Sort a run by the bytes of its texts from @offset on. */
+static struct grid_run grid_text_run(struct grid_sorter *sorter, int64_t begin, int64_t end,
+				     size_t offset, bool last)
+{
+	const struct view_grid *grid = sorter->grid;
+
+	for (int64_t i = begin; i < end; i++) {
+		struct view_grid_key *key = &grid->keys[i];
+
+		key->key = grid_text_key(view__grid_at(grid, key->row, grid->sort)->text + offset);
+	}
+	sorter->cells = last;
+	grid_merge_sort(sorter, grid->keys + begin, grid->spare, end - begin);
+	return (struct grid_run){begin, end};
+}
+
+/* The next rows of @run with equal keys and texts that go on; false: there are none. */
+static bool grid_equal_run(const struct view_grid_key *keys, struct grid_run *run,
+			   struct grid_run *out)
+{
+	while (run->at < run->end) {
+		const int64_t begin = run->at;
+
+		while (run->at < run->end && keys[run->at].key == keys[begin].key)
+			run->at++;
+		*out = (struct grid_run){begin, run->at};
+		if (run->at - begin > 1 && (keys[begin].key & 0xff) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* What all texts begin with, which tells none apart. */
+static size_t grid_common_prefix(const struct view_grid *grid, int64_t count)
+{
+	const char *first = view__grid_at(grid, grid->keys[0].row, grid->sort)->text;
+	size_t common = strlen(first);
+
+	for (int64_t i = 1; i < count && common > 0; i++) {
+		const char *text = view__grid_at(grid, grid->keys[i].row, grid->sort)->text;
+		size_t same = 0;
+
+		while (same < common && grid_lower(text[same]) == grid_lower(first[same]))
+			same++;
+		common = same;
+	}
+	return common;
+}
+
+static void grid_sort_texts(struct grid_sorter *sorter, int64_t count)
+{
+	struct grid_run runs[GRID_LEVELS], next;
+	const size_t prefix = grid_common_prefix(sorter->grid, count);
+	int level = 0;
+
+	runs[0] = grid_text_run(sorter, 0, count, prefix, false);
+	while (level >= 0) {
+		if (level + 1 == GRID_LEVELS ||
+		    !grid_equal_run(sorter->grid->keys, &runs[level], &next)) {
+			level--;
+			continue;
+		}
+		level++;
+		runs[level] = grid_text_run(sorter, next.at, next.end, prefix + 8 * (size_t)level,
+					    level + 1 == GRID_LEVELS);
+	}
+}
+
 /* The rows that have a value first, then the others. Returns how many have. */
-static int64_t grid_fill_keys(struct view_grid *grid)
+static int64_t grid_fill_keys(struct view_grid *grid, bool *only_texts)
 {
 	const int64_t rows = grid->table.row_count;
 	bool texts = false, numbers = false;
@@ -137,13 +229,14 @@ static int64_t grid_fill_keys(struct view_grid *grid)
 		else
 			numbers = true;
 		grid->keys[count].row = row;
-		grid->keys[count++].key = cell->type == PROF_TEXT
-						  ? grid_text_key(cell->text)
-						  : grid_number_key(view__cell_number(cell));
+		/* Texts get theirs when they are sorted. */
+		grid->keys[count++].key =
+			cell->type == PROF_TEXT ? 0 : grid_number_key(view__cell_number(cell));
 	}
 	/* Keys of texts and of numbers say nothing of each other. */
 	for (int64_t i = 0; texts && numbers && i < count; i++)
 		grid->keys[i].key = 0;
+	*only_texts = texts && !numbers;
 	rest = count;
 	for (int64_t row = 0; row < rows; row++)
 		if (grid_empty(view__grid_at(grid, row, grid->sort)))
@@ -162,11 +255,17 @@ bool view__grid_descends(const struct view_grid *grid, int column)
 void view__grid_sort(struct view_grid *grid)
 {
 	const int64_t rows = grid->table.row_count;
-	struct grid_sorter sorter = {.grid = grid};
+	struct grid_sorter sorter = {.grid = grid, .cells = true};
+	int64_t count;
+	bool texts;
 
 	if (grid->sort >= 0 && grid->sort < grid->table.column_count) {
 		sorter.descending = view__grid_descends(grid, grid->sort);
-		grid_merge_sort(&sorter, grid->keys, grid->spare, grid_fill_keys(grid));
+		count = grid_fill_keys(grid, &texts);
+		if (texts)
+			grid_sort_texts(&sorter, count);
+		else
+			grid_merge_sort(&sorter, grid->keys, grid->spare, count);
 		return;
 	}
 	for (int64_t row = 0; row < rows; row++)

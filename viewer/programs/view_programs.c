@@ -12,119 +12,11 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
-#include "viewer/draw/view_table.h"
 
 #define DETAILS_FROM 17 /* rows of body: the tree alone below */
 #define LOWER_LEAST  5
 
 /* --- loading ---------------------------------------------------------------------------------- */
-
-/* The first number of @sql's first row; VIEW_NOWHERE where there is none. */
-static enum status load_number(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
-	bool row = false;
-
-	*out = VIEW_NOWHERE;
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
-		*out = prof_column_int(query, 0);
-	prof_query_close(query);
-	return status;
-}
-
-static enum status load_facts(struct view_programs *screen, struct view_context *context,
-			      struct err *err)
-{
-	struct prof_db *db = context->source->db;
-	char clock[64];
-	double hz;
-	enum status status;
-
-	screen->clock_hz = (double)NAN;
-	if (prof_db_meta(db, "clock_hz", clock, sizeof(clock)) && str_to_double(clock, &hz) &&
-	    hz > 0)
-		screen->clock_hz = hz;
-	status = load_number(db, "SELECT max(stage) FROM operations", &screen->last_ipu, err);
-	if (status == ST_OK)
-		status = load_number(db,
-				     "SELECT sum(updates) FROM execution_sums WHERE mode = 'train'",
-				     &screen->updates, err);
-	if (screen->updates == VIEW_NOWHERE)
-		screen->updates = 0;
-	return status;
-}
-
-/* Both reports' programs, as one tree. */
-static enum status load_tree(struct view_programs *screen, struct view_context *context,
-			     struct err *err)
-{
-	struct view_tree tree, other;
-	enum status status = view__tree_read(&tree, context, context->source->db, err);
-	int *rows = NULL;
-
-	if (status != ST_OK)
-		return status;
-	if (context->target) {
-		status = view__tree_read(&other, context, context->target->db, err);
-		if (status == ST_OK)
-			status = view__tree_link(&tree, VIEW_PROGRAMS_AS_RUN, false, err);
-		if (status == ST_OK)
-			status = view__tree_link(&other, VIEW_PROGRAMS_AS_RUN, false, err);
-		if (status == ST_OK)
-			status = view__tree_join(&tree, &other, err);
-		view__tree_fini(&other);
-	}
-	if (status == ST_OK) {
-		rows = mem_alloc(((size_t)tree.count + 1) * sizeof(*rows));
-		status = rows ? view__tree_link(&tree, VIEW_PROGRAMS_AS_RUN, false, err)
-			      : err_nomem(err);
-	}
-	if (status != ST_OK) {
-		view__tree_fini(&tree);
-		mem_free(rows);
-		return status;
-	}
-	view__tree_fini(&screen->tree);
-	mem_free(screen->rows);
-	screen->tree = tree;
-	screen->rows = rows;
-	screen->selected = 0;
-	screen->loaded = true;
-	return ST_OK;
-}
-
-static enum status load_cycles(struct view_programs *screen, struct view_context *context,
-			       struct err *err)
-{
-	struct view_tree *tree = &screen->tree;
-	enum status status =
-		view__tree_cycles(tree, context->source->db, VIEW_SOURCE_SIDE, screen->ipu, err);
-
-	if (status == ST_OK && context->target)
-		status = view__tree_cycles(tree, context->target->db, VIEW_TARGET_SIDE, screen->ipu,
-					   err);
-	if (status != ST_OK)
-		return status;
-	view__tree_sums(tree);
-	return view__tree_link(tree, screen->order, screen->reverse && !screen->flat, err);
-}
-
-/* The programs of a run are written once, before it starts. */
-static bool is_another(const struct view_programs *screen, struct view_context *context)
-{
-	int64_t count = 0;
-
-	if (!screen->loaded || screen->tree.count == 0)
-		return true;
-	if (load_number(context->source->db, "SELECT count(*) FROM programs", &count, NULL) !=
-	    ST_OK)
-		return false;
-	return count != screen->tree.sources && !screen->tree.cut;
-}
 
 static int least(int a, int b)
 {
@@ -152,14 +44,13 @@ static enum status programs_load(void *state, struct view_context *context, bool
 	const struct view_program *node;
 	enum status status = ST_OK;
 
-	if (news && is_another(screen, context))
-		status = load_tree(screen, context, err);
-	if (status == ST_OK && news)
-		status = load_facts(screen, context, err);
-	if (status == ST_OK && (news || !screen->loaded))
-		status = load_cycles(screen, context, err);
+	if (news || !screen->loaded)
+		status = view__programs_read(screen, context, err);
 	if (status != ST_OK)
 		return status;
+	/* On paper nothing can be opened. */
+	for (int i = 0; context->whole && i < screen->tree.count; i++)
+		screen->tree.nodes[i].open = true;
 	view__programs_rows(screen, context->differ);
 	node = view__programs_at(screen);
 	screen->selected = node ? node - screen->tree.nodes : 0;
@@ -171,224 +62,6 @@ static enum status programs_load(void *state, struct view_context *context, bool
 	lay_out(screen, context);
 	view__programs_scroll(screen);
 	return view_blocks_fit(&screen->details, context->body.width, screen->lower.height, err);
-}
-
-/* --- requests --------------------------------------------------------------------------------- */
-
-static void say(struct view_context *context, const char *text)
-{
-	str_copy(context->message, sizeof(context->message), text);
-}
-
-static void move(struct view_programs *screen, int at)
-{
-	screen->at = at;
-	view__programs_scroll(screen);
-	if (screen->count > 0)
-		screen->selected = screen->rows[screen->at];
-}
-
-static struct view_program *cursor(struct view_programs *screen)
-{
-	return screen->at < screen->count ? &screen->tree.nodes[screen->rows[screen->at]] : NULL;
-}
-
-static bool moves(struct view_programs *screen, enum view_request request)
-{
-	const int page = screen->table.height > 3 ? screen->table.height - 2 : 1;
-
-	switch (request) {
-	case VIEW_UP_REQUEST:
-		move(screen, screen->at - 1);
-		return true;
-	case VIEW_DOWN_REQUEST:
-		move(screen, screen->at + 1);
-		return true;
-	case VIEW_PAGE_UP_REQUEST:
-		move(screen, screen->at - page);
-		return true;
-	case VIEW_PAGE_DOWN_REQUEST:
-		move(screen, screen->at + page);
-		return true;
-	case VIEW_HOME_REQUEST:
-		move(screen, 0);
-		return true;
-	case VIEW_END_REQUEST:
-		move(screen, screen->count - 1);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void to_parent(struct view_programs *screen, struct view_context *context)
-{
-	const struct view_program *node = cursor(screen);
-
-	if (node && node->parent >= 0)
-		view__programs_show(screen, node->parent, context->differ);
-	else
-		say(context, "nothing is above this program");
-}
-
-static void open_all(struct view_programs *screen, bool open)
-{
-	struct view_program *node = cursor(screen);
-	struct view_tree *tree = &screen->tree;
-
-	for (int i = 0; i < tree->count; i++)
-		tree->nodes[i].open = open;
-	/* What the cursor was on is hidden: the root of it is not. */
-	while (!open && node && node->parent >= 0)
-		node = &tree->nodes[node->parent];
-	if (node)
-		screen->selected = node - tree->nodes;
-}
-
-/* Left closes, then goes up; Right opens, then goes in. */
-static void sideways(struct view_programs *screen, struct view_context *context, bool right)
-{
-	struct view_program *node = cursor(screen);
-
-	if (!node)
-		return;
-	if (node->first != VIEW_NO_PROGRAM && node->open != right)
-		node->open = right;
-	else if (right && node->first != VIEW_NO_PROGRAM)
-		move(screen, screen->at + 1);
-	else if (!right)
-		to_parent(screen, context);
-}
-
-static bool opens(struct view_programs *screen, struct view_context *context,
-		  enum view_request request)
-{
-	struct view_program *node = cursor(screen);
-
-	switch (request) {
-	case VIEW_ENTER_REQUEST:
-		if (node && screen->flat) {
-			/* Where it stands in the tree. */
-			screen->flat = false;
-			view__programs_show(screen, screen->rows[screen->at], context->differ);
-		} else if (node) {
-			node->open = !node->open && node->first != VIEW_NO_PROGRAM;
-		}
-		return true;
-	case VIEW_EXPAND_REQUEST:
-	case VIEW_COLLAPSE_REQUEST:
-		if (node)
-			node->open = request == VIEW_EXPAND_REQUEST;
-		return true;
-	case VIEW_EXPAND_ALL_REQUEST:
-	case VIEW_COLLAPSE_ALL_REQUEST:
-		open_all(screen, request == VIEW_EXPAND_ALL_REQUEST);
-		return true;
-	case VIEW_LEFT_REQUEST:
-	case VIEW_RIGHT_REQUEST:
-		sideways(screen, context, request == VIEW_RIGHT_REQUEST);
-		return true;
-	case VIEW_PARENT_REQUEST:
-		to_parent(screen, context);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void change_order(struct view_programs *screen, struct view_context *context, int by)
-{
-	static const char *const names[] = {
-		[VIEW_PROGRAMS_AS_RUN] = "in the order of the program",
-		[VIEW_PROGRAMS_BY_CYCLES] = "the longest first",
-		[VIEW_PROGRAMS_BY_NAME] = "by name",
-	};
-
-	if (screen->flat) {
-		say(context, "what works is shown by its cycles: v shows the tree");
-		return;
-	}
-	screen->order = (enum view_program_order)(((int)screen->order + by + VIEW_PROGRAM_ORDERS) %
-						  VIEW_PROGRAM_ORDERS);
-	screen->reverse = false;
-	say(context, names[screen->order]);
-}
-
-static void change_ipu(struct view_programs *screen, struct view_context *context)
-{
-	screen->ipu = screen->ipu < screen->last_ipu ? screen->ipu + 1 : -1;
-	if (screen->ipu < 0)
-		say(context, "cycles of all IPUs");
-	else
-		snprintf(context->message, sizeof(context->message), "cycles of IPU %lld alone",
-			 (long long)screen->ipu);
-}
-
-static void change_columns(struct view_programs *screen, struct view_context *context)
-{
-	static const char *const names[] = {
-		[VIEW_PROGRAM_ALL_COLUMNS] = "columns: times, cycles, share",
-		[VIEW_PROGRAM_CYCLES] = "columns: cycles",
-		[VIEW_PROGRAM_NAMES] = "columns: names alone",
-	};
-
-	screen->columns =
-		(enum view_program_columns)(((int)screen->columns + 1) % VIEW_PROGRAM_COLUMN_SETS);
-	say(context, names[screen->columns]);
-}
-
-/* After a change of the order or of what is counted. */
-static enum view_answer relink(struct view_programs *screen, struct view_context *context)
-{
-	struct err err = {0};
-
-	if (load_cycles(screen, context, &err) != ST_OK)
-		say(context, err.text);
-	return VIEW_LOAD;
-}
-
-static enum view_answer leave(struct view_programs *screen)
-{
-	if (!screen->filter[0] && !screen->trouble[0])
-		return VIEW_UNHANDLED;
-	view__programs_filter(screen, "");
-	return VIEW_LOAD;
-}
-
-static enum view_answer programs_request(void *state, struct view_context *context,
-					 enum view_request request)
-{
-	struct view_programs *screen = state;
-
-	if (moves(screen, request) || opens(screen, context, request))
-		return VIEW_LOAD;
-	switch (request) {
-	case VIEW_VIEW_REQUEST:
-	case VIEW_VIEW_BACK_REQUEST:
-		screen->flat = !screen->flat;
-		screen->reverse = false;
-		return relink(screen, context);
-	case VIEW_BREAKDOWN_REQUEST:
-		screen->by_type = !screen->by_type;
-		return VIEW_LOAD;
-	case VIEW_SELECT_REQUEST:
-		change_ipu(screen, context);
-		return relink(screen, context);
-	case VIEW_SORT_NEXT_REQUEST:
-	case VIEW_SORT_BACK_REQUEST:
-		change_order(screen, context, request == VIEW_SORT_NEXT_REQUEST ? 1 : -1);
-		return relink(screen, context);
-	case VIEW_REVERSE_REQUEST:
-		screen->reverse = !screen->reverse;
-		return relink(screen, context);
-	case VIEW_COLUMNS_REQUEST:
-		change_columns(screen, context);
-		return VIEW_DRAW;
-	case VIEW_BACK_REQUEST:
-		return leave(screen);
-	default:
-		return VIEW_UNHANDLED;
-	}
 }
 
 static bool programs_search(void *state, struct view_context *context, const char *text,
@@ -413,11 +86,11 @@ static enum view_answer programs_click(void *state, struct view_context *context
 		return VIEW_UNHANDLED;
 	/* Once more on the same row opens it. */
 	if (row == screen->at && !screen->flat) {
-		struct view_program *node = cursor(screen);
+		struct view_program *node = view__programs_cursor(screen);
 
 		node->open = !node->open && node->first != VIEW_NO_PROGRAM;
 	}
-	move(screen, row);
+	view__programs_move(screen, row);
 	return VIEW_LOAD;
 }
 
@@ -449,72 +122,6 @@ static int programs_height(const void *state, const struct view_context *context
 
 	(void)context;
 	return screen->count + 2;
-}
-
-static const struct report_column table_columns[] = {
-	{"program_id", REPORT_NUMBER},
-	{"depth", REPORT_NUMBER},
-	{"type", REPORT_TEXT},
-	{"name", REPORT_TEXT},
-	{"operation", REPORT_TEXT},
-	{"repeat_count", REPORT_COUNT},
-	{"call_target", REPORT_NUMBER},
-	{"times", REPORT_COUNT},
-	{"own_cycles", REPORT_CYCLES},
-	{"cycles", REPORT_CYCLES},
-	{"target_id", REPORT_NUMBER},
-	{"own_cycles_target", REPORT_CYCLES},
-	{"cycles_target", REPORT_CYCLES},
-	{"cycles_diff", REPORT_CYCLES},
-};
-#define TABLE_ONE 10 /* columns of one report */
-
-static enum status table_row(const struct view_program *node, struct report_table *out, int64_t row,
-			     struct err *err)
-{
-	const int64_t numbers[] = {node->repeat, node->call, node->times[0], node->own[0],
-				   node->cycles[0]};
-	enum status status;
-
-	view_table_int(out, row, 0, node->id[0]);
-	view_table_int(out, row, 1, node->depth);
-	for (int i = 0; i < (int)ARRAY_LEN(numbers); i++)
-		view_table_int(out, row, 5 + i, numbers[i]);
-	if (out->column_count > TABLE_ONE) {
-		view_table_int(out, row, TABLE_ONE, node->id[1]);
-		view_table_int(out, row, TABLE_ONE + 1, node->own[1]);
-		view_table_int(out, row, TABLE_ONE + 2, node->cycles[1]);
-		view_table_int(out, row, TABLE_ONE + 3, node->cycles[1] - node->cycles[0]);
-	}
-	status = view_table_text(out, row, 2, node->type, err);
-	if (status == ST_OK)
-		status = view_table_text(out, row, 3, node->name, err);
-	if (status == ST_OK && node->operation[0])
-		status = view_table_text(out, row, 4, node->operation, err);
-	return status;
-}
-
-/* All programs that the filter lets through, open or not. */
-static enum status programs_table(void *state, struct view_context *context,
-				  struct report_table *out, struct err *err)
-{
-	const struct view_programs *screen = state;
-	const struct view_tree *tree = &screen->tree;
-	enum status status;
-	int64_t rows = 0;
-
-	for (int i = 0; i < tree->walk_count; i++)
-		rows += tree->nodes[tree->walk[i]].shown;
-	status = view_table_new(out, "programs", table_columns,
-				context->target ? (int)ARRAY_LEN(table_columns) : TABLE_ONE, rows,
-				err);
-	rows = 0;
-	for (int i = 0; status == ST_OK && i < tree->walk_count; i++)
-		if (tree->nodes[tree->walk[i]].shown)
-			status = table_row(&tree->nodes[tree->walk[i]], out, rows++, err);
-	if (status != ST_OK)
-		report_table_free(out);
-	return status;
 }
 
 /* --- places ----------------------------------------------------------------------------------- */
@@ -613,12 +220,12 @@ const struct view_screen_ops view_programs_ops = {
 	.close = programs_close,
 	.load = programs_load,
 	.draw = view__programs_draw,
-	.request = programs_request,
+	.request = view__programs_request,
 	.search = programs_search,
 	.filter = programs_filter,
 	.status = programs_status,
 	.height = programs_height,
-	.table = programs_table,
+	.table = view__programs_table,
 	.place = programs_place,
 	.offers = programs_offers,
 	.go = programs_go,

@@ -105,6 +105,24 @@ extern const char view__tree_sql[];
 enum status view__tree_join(struct view_tree *tree, const struct view_tree *target,
 			    struct err *err);
 
+/* view_programs_load.c */
+/* Programs (where they are others than before), facts and cycles. */
+enum status view__programs_read(struct view_programs *screen, struct view_context *context,
+				struct err *err);
+/* Cycles of the chosen IPU, and the order of siblings, which may depend on them. */
+enum status view__programs_cycles(struct view_programs *screen, struct view_context *context,
+				  struct err *err);
+
+/* view_programs_keys.c */
+enum view_answer view__programs_request(void *state, struct view_context *context,
+					enum view_request request);
+void view__programs_move(struct view_programs *screen, int at);
+struct view_program *view__programs_cursor(struct view_programs *screen); /* NULL: no rows */
+
+/* view_programs_table.c */
+enum status view__programs_table(void *state, struct view_context *context,
+				 struct report_table *out, struct err *err);
+
 /* view_programs_rows.c */
 bool view__program_differs(const struct view_program *program);
 /* The rows from the tree, the filter, and what is open; the cursor stays on its program. */
