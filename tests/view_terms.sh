@@ -62,6 +62,9 @@ mouse() { "${tmux_[@]}" display -p -t v '#{mouse_any_flag}'; }
 # Press and release the left button at the cell $1, $2 (from 1), as xterm reports it.
 click() { type_ $'\e'"[<0;$1;$2M"$'\e'"[<0;$1;$2m"; }
 
+# Click on the title of the screen whose key is $1.
+click_title() { click $(($(screen | head -1 | awk -v key=" $1" '{ print index($0, key) }') + 1)) 1; }
+
 shell_as xterm-256color C.UTF-8 0
 view
 see "Pipeline bubble"
@@ -72,8 +75,7 @@ sane 0 "without the mouse"
 view --mouse
 see "Pipeline bubble"
 [ "$(mouse)" = 1 ] || fail "no mouse though it was asked for"
-tab=$(screen | head -1 | awk '{ print index($0, "Timeline") }')
-click "$tab" 1
+click_title 7
 see "DEVICE"
 keys C-z
 see "Stopped"
@@ -82,7 +84,7 @@ type_ "clear; fg; echo ended \$?"
 keys Enter
 see "DEVICE"
 [ "$(mouse)" = 1 ] || fail "no mouse after resuming"
-click "$(screen | head -1 | awk '{ print index($0, "Summary") }')" 1
+click_title 1
 see "Pipeline bubble"
 keys Q
 sane 0 "with the mouse"
