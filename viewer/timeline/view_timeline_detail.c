@@ -56,7 +56,22 @@ static const char *view_phase_text(char phase)
 	return NULL;
 }
 
-static void view_span_fields(struct view_timeline *tl)
+/* What other screens know of it. */
+static void view_belongs_fields(struct view_timeline *tl, struct prof_db *db, const char *operation,
+				const char *name)
+{
+	const struct view_belongs *belongs = view__belongs(tl, db, operation ? operation : name);
+
+	view_add_text(tl, "operation", operation);
+	if (!belongs)
+		return;
+	view_add_text(tl, "layer", belongs->layer);
+	view_add_number(tl, "program", belongs->program_id);
+	if (belongs->tensors > 0)
+		view_add_number(tl, "its tensors", belongs->tensors);
+}
+
+static void view_span_fields(struct view_timeline *tl, struct prof_db *db)
 {
 	const struct prof_span *span = &tl->span;
 
@@ -71,7 +86,7 @@ static void view_span_fields(struct view_timeline *tl)
 	view_add_number(tl, "step", span->step);
 	view_add_number(tl, "weight update", span->weight_update);
 	view_add_text(tl, "arguments", span->arguments);
-	view_add_text(tl, "operation", span->operation);
+	view_belongs_fields(tl, db, span->operation, span->name);
 	view_add_number(tl, "execution", span->execution);
 	view_add_number(tl, "epoch", span->epoch);
 	view_add_text(tl, "mode", span->mode);
@@ -228,14 +243,14 @@ static bool view_pinned(struct view_timeline *tl, struct prof_db *db)
 }
 
 /* A step of the device, in the view of steps. */
-static void view_step_fields(struct view_timeline *tl)
+static void view_step_fields(struct view_timeline *tl, struct prof_db *db)
 {
 	const struct view_step *at = &tl->step;
 	const struct prof_step *step = at->step;
 	char number[FMT_SIZE];
 
 	view_add_text(tl, "type", step->type);
-	view_add_text(tl, "operation", step->operation);
+	view_belongs_fields(tl, db, step->operation, NULL);
 	view_add_text(tl, "cycles",
 		      arena_printf(&tl->detail, "%s", fmt_count(number, step->cycles)));
 	view_add_ns(tl, "duration", at->to_ns - at->from_ns);
@@ -254,7 +269,7 @@ static void view_step_fields(struct view_timeline *tl)
 		view_add_number(tl, "micro-batch", step->microbatch + at->run.first_microbatch);
 	view_add_number(tl, "weight update", at->run.weight_update);
 	view_add_number(tl, "trace step", step->trace_step);
-	view_add_number(tl, "program", step->program_id);
+	view_add_number(tl, "its program", step->program_id);
 	view_add_ns(tl, "start", at->from_ns);
 	snprintf(tl->path, sizeof(tl->path), "%s", view__lane(tl)->track->name);
 }
@@ -270,7 +285,7 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 	tl->path[0] = tl->hint[0] = '\0';
 	tl->selected = VIEW_NONE_ID;
 	if (tl->step.step) {
-		view_step_fields(tl);
+		view_step_fields(tl, db);
 		return ST_OK;
 	}
 	if (view_pinned(tl, db)) {
@@ -293,7 +308,7 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 		view_untraced_fields(tl, db);
 	if (tl->selected != VIEW_NONE_ID) {
 		if (!tl->in_gap)
-			view_span_fields(tl);
+			view_span_fields(tl, db);
 		view_span_path(tl, db);
 	}
 	return ST_OK;

@@ -119,6 +119,13 @@ struct view_step {
 	int64_t from_ns, to_ns;
 };
 
+/* What belongs to an operation (or a layer). */
+struct view_belongs {
+	char of[VIEW_PLACE_NAME], layer[VIEW_PLACE_NAME];
+	int64_t program_id; /* VIEW_NONE_ID: none */
+	int64_t tensors;    /* of its layer */
+};
+
 /* A stretch of idle time of a lane within a run, for one cause. */
 struct view_gap {
 	int run, lane;
@@ -183,6 +190,7 @@ struct view_timeline {
 	int64_t bsp_stride; /* 1: all runs of the window are there; else one of so many */
 	double bsp_share[VIEW_KINDS];
 	struct view_step step;
+	struct view_belongs belongs;
 	struct view_column *overview;
 	struct prof_bar *overview_bars;
 
@@ -291,6 +299,10 @@ enum view_answer view__timeline_request(void *state, struct view_context *contex
 
 /* view_timeline_detail.c: what is under the cursor. */
 enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, struct err *err);
+
+/* view_timeline_belongs.c: what belongs to the operation @name; NULL: it has no name. */
+const struct view_belongs *view__belongs(struct view_timeline *tl, struct prof_db *db,
+					 const char *name);
 
 /* view_timeline_jump.c. false: there is nothing to jump to; a message says so. */
 bool view__jump_span(struct view_timeline *tl, struct view_context *context, bool forward);

@@ -169,19 +169,26 @@ static bool view_jump(struct view_timeline *tl, struct view_context *context,
 	}
 }
 
+/* From lane to lane, by one or as many as there is room for. */
+static bool view_move_lane(struct view_timeline *tl, enum view_request request)
+{
+	const bool page = request == VIEW_PAGE_UP_REQUEST || request == VIEW_PAGE_DOWN_REQUEST;
+	const bool up = request == VIEW_PAGE_UP_REQUEST || request == VIEW_UP_REQUEST;
+
+	for (int i = page ? tl->areas.lanes.height : 1; i > 0; i--)
+		view_step_lane(tl, up ? -1 : 1);
+	return true;
+}
+
 static bool view_move(struct view_timeline *tl, struct view_context *context,
 		      enum view_request request)
 {
 	switch (request) {
 	case VIEW_UP_REQUEST:
 	case VIEW_DOWN_REQUEST:
-		view_step_lane(tl, request == VIEW_UP_REQUEST ? -1 : 1);
-		return true;
 	case VIEW_PAGE_UP_REQUEST:
 	case VIEW_PAGE_DOWN_REQUEST:
-		for (int i = 0; i < tl->areas.lanes.height; i++)
-			view_step_lane(tl, request == VIEW_PAGE_UP_REQUEST ? -1 : 1);
-		return true;
+		return view_move_lane(tl, request);
 	case VIEW_LEFT_REQUEST:
 	case VIEW_RIGHT_REQUEST:
 		view_pan(tl, request == VIEW_LEFT_REQUEST ? -1 : 1, 8);

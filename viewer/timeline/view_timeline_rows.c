@@ -15,6 +15,22 @@
 
 #define TABLE_LIMIT 100000
 
+/* The same from the picture, where it has all of the lane's spans; false: it has buckets. */
+static bool view_picture_rows(const struct view_lane *lane, int64_t *first, int64_t *last)
+{
+	*first = INT64_MAX;
+	*last = INT64_MIN;
+	for (int i = 0; i < lane->bar_count; i++) {
+		const int64_t id = lane->bars[i].span_id;
+
+		if (id == VIEW_NONE_ID)
+			return false;
+		*first = id < *first ? id : *first;
+		*last = id > *last ? id : *last;
+	}
+	return lane->bar_count > 0;
+}
+
 /* The ids of the lane's spans that overlap @window; false: none. */
 static bool view_lane_rows(const struct view_lane *lane, struct prof_db *db,
 			   struct view_window window, int64_t *first, int64_t *last)
@@ -46,7 +62,8 @@ enum status view__rows_load(struct view_timeline *tl, struct view_context *conte
 			continue;
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "interrupted");
-		if (!view_lane_rows(&tl->lanes[i], context->source->db, tl->clock[c].window, &first,
+		if (!view_picture_rows(&tl->lanes[i], &first, &last) &&
+		    !view_lane_rows(&tl->lanes[i], context->source->db, tl->clock[c].window, &first,
 				    &last))
 			continue;
 		if (rows->to < rows->from)
