@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/view_fixture.h"
 #include "support/view_fixture_device.h"
 #include "support/view_rig.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
-static char recording[SUPPORT_PATH_SIZE + 16];
+static char recording[SUPPORT_PATH_SIZE + 16], other[SUPPORT_PATH_SIZE + 16];
 
 static int setup(void **state)
 {
@@ -246,6 +247,99 @@ static void test_any_size_shows_steps_and_causes(void **state)
 	}
 }
 
+/* --- comparing -------------------------------------------------------------------------------- */
+
+static int setup_pair(void **state)
+{
+	struct view_rig *rig = calloc(1, sizeof(*rig));
+
+	view_rig_open(rig, recording, other, 160, 44);
+	view_rig_press(rig, "7");
+	*state = rig;
+	return 0;
+}
+
+static int64_t update_start(const char *path, int64_t update)
+{
+	struct prof_query *query;
+	struct prof_db *db;
+	bool row = false;
+	int64_t start;
+
+	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+	assert_int_equal(prof_query_open(&query, db,
+					 "SELECT min(start_ns) FROM spans WHERE clock = 'device' "
+					 "AND ipu = 0 AND weight_update = :update AND phase = 'F'",
+					 NULL),
+			 ST_OK);
+	prof_query_int(query, ":update", update);
+	assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
+	start = prof_column_int(query, 0);
+	prof_query_close(query);
+	prof_db_close(db);
+	return start;
+}
+
+static void check_aligned(struct view_rig *rig)
+{
+	const struct view_timeline *tl = timeline_of(rig);
+	const struct view_window mine = tl->clock[1].window, its = tl->target->clock[1].window;
+
+	assert_true(tl->aligned != VIEW_NONE_ID);
+	assert_int_equal(its.to - its.from, mine.to - mine.from);
+	assert_int_equal(its.from - update_start(other, tl->target->aligned),
+			 mine.from - update_start(recording, tl->aligned));
+}
+
+static void test_two_timelines_begin_at_the_same_update(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+
+	assert_shows(rig, "S DEVICE");
+	assert_shows(rig, "T DEVICE");
+	check_aligned(rig);
+	assert_int_equal(tl->target->aligned, tl->aligned);
+	view_rig_press(rig, "lll+l");
+	check_aligned(rig);
+	view_rig_press(rig, "hh-");
+	check_aligned(rig);
+	/* The target has 24 updates. */
+	for (int i = 0; i < 40; i++)
+		view_rig_key(rig, VIEW_KEY_SHIFT_RIGHT);
+	view_rig_press(rig, "0+++++++llllllllllll");
+	check_aligned(rig);
+	assert_true(tl->aligned > 23);
+	assert_int_equal(tl->target->aligned, 23);
+	assert_shows(rig, "T from its last, 23");
+}
+
+static void test_the_table_has_source_target_and_difference(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+	char text[32];
+
+	assert_shows(rig, "Source");
+	assert_shows(rig, "Target");
+	snprintf(text, sizeof(text), "%+.1f",
+		 100 * (tl->target->bubble[1].idle - tl->bubble[1].idle));
+	assert_shows(rig, text);
+	assert_true(fabs(tl->target->bubble[1].idle - 0.2143) <
+		    1e-9); /* as the fixture says of every run */
+}
+
+static void test_any_size_shows_two_timelines(void **state)
+{
+	struct view_rig *rig = *state;
+
+	for (int width = 1; width < 300; width = width * 2 + 1)
+		for (int height = 1; height < 100; height = height * 2 + 1)
+			view_rig_size(rig, width, height);
+	view_rig_press(rig, "vbtiwvvv0gG+}{[]LujkM");
+}
+
+#define PAIR(name) cmocka_unit_test_setup_teardown(name, setup_pair, teardown)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -260,13 +354,17 @@ int main(void)
 		TEST(test_a_clock_that_is_known_counts_cycles),
 		TEST(test_replicas_are_shown_alone),
 		TEST(test_any_size_shows_steps_and_causes),
+		PAIR(test_two_timelines_begin_at_the_same_update),
+		PAIR(test_the_table_has_source_target_and_difference),
+		PAIR(test_any_size_shows_two_timelines),
 	};
 	char folder[SUPPORT_PATH_SIZE];
 	int failed;
 
 	support_tempdir(folder);
 	snprintf(recording, sizeof(recording), "%s/run.db", folder);
-	if (!view_fixture_device_write(recording))
+	snprintf(other, sizeof(other), "%s/other.db", folder);
+	if (!view_fixture_device_write(recording) || !view_fixture_write(other, 0))
 		return 1;
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	support_tempdir_remove(folder);

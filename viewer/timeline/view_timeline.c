@@ -36,10 +36,9 @@ int view__lane_of(const struct view_timeline *tl, int64_t track_id)
 	return -1;
 }
 
-static enum status view_timeline_load(void *state, struct view_context *context, bool news,
-				      struct err *err)
+enum status view__timeline_load(struct view_timeline *tl, struct view_context *context, bool news,
+				struct err *err)
 {
-	struct view_timeline *tl = state;
 	struct prof_db *db = context->source->db;
 	struct view_clock *clock;
 	enum status status = ST_OK;
@@ -74,6 +73,15 @@ static enum status view_timeline_load(void *state, struct view_context *context,
 	return status;
 }
 
+static enum status view_timeline_load(void *state, struct view_context *context, bool news,
+				      struct err *err)
+{
+	struct view_timeline *tl = state;
+
+	return tl->target ? view__timeline_compare(tl, context, news, err)
+			  : view__timeline_load(tl, context, news, err);
+}
+
 static bool view_timeline_search(void *state, struct view_context *context, const char *text,
 				 bool forward)
 {
@@ -84,14 +92,12 @@ static bool view_timeline_search(void *state, struct view_context *context, cons
 	return view__jump_name(tl, context, text, forward);
 }
 
-static enum status view_timeline_open(void **state, struct view_context *context, struct err *err)
+static struct view_timeline *view_timeline_new(void)
 {
 	struct view_timeline *tl = mem_calloc(1, sizeof(*tl));
 
-	(void)context;
-	*state = NULL;
 	if (!tl)
-		return err_nomem(err);
+		return NULL;
 	/* An arena of capacity 0 allocates nothing and cannot fail. */
 	(void)arena_init(&tl->tracks_arena, 0);
 	(void)arena_init(&tl->sites_arena, 0);
@@ -102,15 +108,13 @@ static enum status view_timeline_open(void **state, struct view_context *context
 	tl->details = true;
 	tl->selected = tl->pinned = tl->lane_id = VIEW_NONE_ID;
 	tl->only_ipu = tl->only_replica = VIEW_NONE_ID;
+	tl->aligned = VIEW_NONE_ID;
 	tl->gap_run = -1;
-	*state = tl;
-	return ST_OK;
+	return tl;
 }
 
-static void view_timeline_close(void *state)
+static void view_timeline_free(struct view_timeline *tl)
 {
-	struct view_timeline *tl = state;
-
 	if (!tl)
 		return;
 	arena_fini(&tl->tracks_arena);
@@ -122,6 +126,34 @@ static void view_timeline_close(void *state)
 	mem_free(tl->traces);
 	mem_free(tl->sites);
 	mem_free(tl);
+}
+
+static void view_timeline_close(void *state)
+{
+	struct view_timeline *tl = state;
+
+	if (tl)
+		view_timeline_free(tl->target);
+	view_timeline_free(tl);
+}
+
+static enum status view_timeline_open(void **state, struct view_context *context, struct err *err)
+{
+	struct view_timeline *tl = view_timeline_new();
+
+	*state = NULL;
+	if (tl && context->target) {
+		tl->target = view_timeline_new();
+		if (!tl->target) {
+			view_timeline_free(tl);
+			return err_nomem(err);
+		}
+		tl->mark = 'S';
+		tl->target->mark = 'T';
+		tl->target->details = false;
+	}
+	*state = tl;
+	return tl ? ST_OK : err_nomem(err);
 }
 
 /* The window and the cursor, in the unit that is shown. */
@@ -149,6 +181,18 @@ static void view_timeline_status(const void *state, const struct view_context *c
 			 tl->bubble[c].theory * 100);
 		return;
 	}
+	if (tl->aligned != VIEW_NONE_ID)
+		snprintf(out, size, "S and T from update %lld", (long long)tl->aligned);
+	if (tl->aligned != VIEW_NONE_ID && tl->target->aligned != tl->aligned)
+		snprintf(out, size, "S from update %lld, T from its last, %lld",
+			 (long long)tl->aligned, (long long)tl->target->aligned);
+	if (tl->aligned != VIEW_NONE_ID && strlen(out) + 2 < size) {
+		const size_t used = strlen(out);
+
+		snprintf(out + used, size - used, ": ");
+		out += used + 2;
+		size -= used + 2;
+	}
 	snprintf(out, size, "%s %s to %s (%s of %s) cursor %s", c ? "device" : "host",
 		 view__moment_text(tl, c, from, clock->window.from, step),
 		 view__moment_text(tl, c, to, clock->window.to, step),
@@ -163,6 +207,8 @@ static int view_timeline_height(const void *state, const struct view_context *co
 	int rows = 4;
 
 	(void)context;
+	if (tl->target)
+		rows += view_timeline_height(tl->target, context);
 	for (int i = 0; i < tl->lane_count; i++)
 		rows += 1 + (tl->lanes[i].track->depth < VIEW_MOST_DEPTH ? tl->lanes[i].track->depth
 									 : VIEW_MOST_DEPTH);

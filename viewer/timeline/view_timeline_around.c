@@ -67,15 +67,23 @@ static void view_draw_more(const struct view_timeline *tl, struct view_pane *pan
 		view_glyphs(pane, x, pane->rect.height - 1, VIEW_KEY, VIEW_GLYPH_DOWN, 1);
 }
 
+static enum view_style view_mark_style(const struct view_timeline *tl)
+{
+	return tl->mark == 'S' ? VIEW_SOURCE : tl->mark ? VIEW_TARGET : VIEW_TITLE;
+}
+
 /* "DEVICE (sim)", with the unit where there is room and it is not that of the ticks. */
 static void view_draw_clock_names(const struct view_timeline *tl, struct view_pane *pane)
 {
 	for (int c = 0; c < 2; c++)
 		if (tl->clock[c].present && tl->clock[c].axis_y >= 0)
-			view_text(pane, 0, tl->clock[c].axis_y, VIEW_TITLE,
-				  c == 0                   ? "HOST"
-				  : view__in_cycles(tl, c) ? "DEVICE cycles"
-							   : "DEVICE (sim)");
+			view_textf(pane, 0, tl->clock[c].axis_y, view_mark_style(tl), "%.2s%s",
+				   tl->mark == 'S' ? "S "
+				   : tl->mark      ? "T "
+						   : "",
+				   c == 0                   ? "HOST"
+				   : view__in_cycles(tl, c) ? "DEVICE cycles"
+							    : "DEVICE (sim)");
 }
 
 static void view_draw_labels(const struct view_timeline *tl, struct view_pane *pane)
@@ -83,15 +91,17 @@ static void view_draw_labels(const struct view_timeline *tl, struct view_pane *p
 	view_draw_clock_names(tl, pane);
 	for (int i = 0; i < tl->lane_count; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
-		const bool here = i == tl->lane && !pane->canvas->plain;
+		const bool here = i == tl->lane && !pane->canvas->plain && tl->mark != 'T';
 		const int main = lane->work_row > 0 ? lane->work_row : 0;
-		int row;
+		int row, y;
 
 		if (lane->rows == 0)
 			continue;
-		view_text_cut(
-			pane, 1, view__row_y(lane, main) + (view__row_thick(lane, main) - 1) / 2,
-			pane->rect.width - 2, here ? VIEW_BOLD : VIEW_NORMAL, lane->track->name);
+		y = view__row_y(lane, main) + (view__row_thick(lane, main) - 1) / 2;
+		if (tl->mark)
+			view_put(pane, 1, y, view_mark_style(tl), (uint32_t)tl->mark);
+		view_text_cut(pane, tl->mark ? 3 : 1, y, pane->rect.width - (tl->mark ? 4 : 2),
+			      here ? VIEW_BOLD : VIEW_NORMAL, lane->track->name);
 		row = view__row_of_depth(tl, lane, tl->depth);
 		if (here)
 			view_glyphs(pane, 0,

@@ -29,7 +29,8 @@ const char *const view__cause_names[VIEW_CAUSES] = {"", "ramp-up", "ramp-down", 
 	"1.0 * sum(total_ramp_up_ns) / sum(total_ns), "                                            \
 	"1.0 * sum(total_ramp_down_ns) / sum(total_ns), "                                          \
 	"1.0 * sum(total_imbalance_ns) / sum(total_ns), "                                          \
-	"1.0 * sum(total_communication_ns) / sum(total_ns), max(greatest_makespan_ns)\n"           \
+	"1.0 * sum(total_communication_ns) / sum(total_ns), max(greatest_makespan_ns), "           \
+	"sum(total_makespan_ns) / sum(runs)\n"                                                     \
 	"FROM bubble_sums WHERE clock = "
 
 /* Of all modes those of training, if it has any. */
@@ -55,6 +56,7 @@ static enum status view_read_means(struct view_timeline *tl, struct prof_db *db,
 			for (int i = VIEW_CAUSE_RAMP_UP; i < VIEW_CAUSES; i++)
 				mean->part[i] = prof_column_real(query, 2 + i);
 			mean->makespan_ns = prof_column_int(query, 7);
+			mean->mean_makespan_ns = prof_column_int(query, 8);
 		}
 		prof_query_close(query);
 		if (status != ST_OK)
@@ -173,6 +175,7 @@ static bool view_sum_runs(const struct view_timeline *tl, int clock, struct view
 		out->part[VIEW_CAUSE_RAMP_DOWN] += (double)row->ramp_down_ns;
 		out->part[VIEW_CAUSE_IMBALANCE] += (double)row->imbalance_ns;
 		out->part[VIEW_CAUSE_COMMUNICATION] += (double)row->communication_ns;
+		out->mean_makespan_ns += row->makespan_ns;
 		total += (double)row->busy_ns;
 		if (row->makespan_ns > out->makespan_ns)
 			out->makespan_ns = row->makespan_ns;
@@ -181,6 +184,7 @@ static bool view_sum_runs(const struct view_timeline *tl, int clock, struct view
 		total += out->part[i];
 	for (int i = VIEW_CAUSE_RAMP_UP; i < VIEW_CAUSES; i++)
 		out->part[i] = total > 0 ? out->part[i] / total : NAN;
+	out->mean_makespan_ns /= out->runs > 0 ? out->runs : 1;
 	out->idle /= (double)out->runs;
 	out->theory /= (double)out->runs;
 	return out->runs > 0;

@@ -272,15 +272,13 @@ static void view_draw_lane(const struct view_timeline *tl, const struct view_lan
 	}
 }
 
-void view__timeline_draw(const void *state, const struct view_context *context,
-			 struct view_pane *pane)
+/* The lanes and what is around them. */
+static void view_draw_timeline(const struct view_timeline *tl, struct view_pane *pane)
 {
-	const struct view_timeline *tl = state;
 	struct view_pane lanes = view__sub(pane, tl->areas.lanes);
 
-	(void)context;
 	if (tl->lane_count == 0) {
-		view_text(pane, 2, 1, VIEW_DIM, "No spans have been recorded.");
+		view_text(pane, 2, tl->half.y + 1, VIEW_DIM, "No spans have been recorded.");
 		return;
 	}
 	if (tl->width < 1 || lanes.rect.width != tl->width)
@@ -292,4 +290,17 @@ void view__timeline_draw(const void *state, const struct view_context *context,
 		if (tl->lanes[i].rows > 0)
 			view_draw_lane(tl, &tl->lanes[i], &lanes);
 	view__draw_around(tl, pane);
+}
+
+void view__timeline_draw(const void *state, const struct view_context *context,
+			 struct view_pane *pane)
+{
+	const struct view_timeline *tl = state;
+
+	(void)context;
+	if (tl->target) {
+		view__timeline_compared(tl, pane);
+		view_draw_timeline(tl->target, pane);
+	}
+	view_draw_timeline(tl, pane);
 }

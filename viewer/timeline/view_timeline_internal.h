@@ -139,8 +139,8 @@ struct view_bubble {
 	int64_t runs;   /* 0: unknown */
 	int64_t update; /* of the last of them; VIEW_NONE_ID: none */
 	double idle, theory;
-	double part[VIEW_CAUSES]; /* of IPUs x makespan: idle's parts */
-	int64_t makespan_ns;      /* the longest */
+	double part[VIEW_CAUSES];              /* of IPUs x makespan: idle's parts */
+	int64_t makespan_ns, mean_makespan_ns; /* the longest; their mean */
 };
 
 struct view_timeline {
@@ -169,7 +169,12 @@ struct view_timeline {
 	int64_t pinned; /* span that a jump went to; VIEW_NONE_ID */
 	bool details, started;
 
-	struct view_rect heading; /* what the picture says in a line */
+	/* Comparing: this is the source's timeline, the one below the target's. */
+	struct view_timeline *target;
+	char mark;       /* 'S', 'T'; 0: not comparing */
+	int64_t aligned; /* both windows at this weight update; VIEW_NONE_ID: not */
+	struct view_rect head, half, foot; /* of the body: the table, the lanes, the details */
+	struct view_rect heading;          /* what the picture says in a line */
 	struct view_timeline_layout areas;
 	int width; /* columns of the lanes */
 	struct view_run *runs;
@@ -231,6 +236,15 @@ const char *view__length_text(const struct view_timeline *tl, int clock, char ou
 			      int64_t ns);
 /* The window in that unit. */
 struct view_window view__unit_window(const struct view_timeline *tl, int clock);
+
+/* view_timeline.c */
+enum status view__timeline_load(struct view_timeline *tl, struct view_context *context, bool news,
+				struct err *err);
+
+/* view_timeline_compare.c: the target's timeline below. */
+enum status view__timeline_compare(struct view_timeline *tl, struct view_context *context,
+				   bool news, struct err *err);
+void view__timeline_compared(const struct view_timeline *tl, struct view_pane *pane);
 
 /* view_timeline_tracks.c */
 const struct view_site *view__site(const struct view_timeline *tl, int64_t site_id);
@@ -314,6 +328,9 @@ bool view__jump_name(struct view_timeline *tl, struct view_context *context, con
 		     bool forward);
 
 /* view_timeline_place.c */
+/* When the work of a weight update begins on the first IPU of @clock; false: unknown. */
+bool view__update_start(struct view_timeline *tl, struct prof_db *db, int clock, int64_t update,
+			int64_t *start);
 bool view__timeline_place(const void *state, const struct view_context *context,
 			  struct view_place *out);
 bool view__timeline_offers(const struct view_place *place, char *out, size_t size);

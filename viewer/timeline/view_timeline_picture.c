@@ -17,22 +17,42 @@
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
+/* Below another timeline the row is better spent on lanes. */
+static void view_drop_overview(struct view_timeline_layout *areas)
+{
+	struct view_rect *columns[] = {&areas->labels, &areas->lanes, &areas->idle};
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		columns[i]->y -= areas->overview.height;
+		columns[i]->height += areas->overview.height;
+	}
+	areas->overview.height = 0;
+}
+
 void view__place_lanes(struct view_timeline *tl, const struct view_context *context)
 {
 	struct view_rect body = {0, 0, context->body.width, context->body.height};
-	int rows, label = VIEW_LABEL_LEAST;
+	const bool details = tl->details && !context->whole && !tl->mark;
+	int rows, label = VIEW_LABEL_LEAST + (tl->mark ? 2 : 0);
 
 	for (int i = 0; i < tl->lane_count; i++) {
-		const int width = view_text_width(tl->lanes[i].track->name) + 3;
+		const int width = view_text_width(tl->lanes[i].track->name) + (tl->mark ? 5 : 3);
 
 		label = width > label ? width : label;
 		tl->lanes[i].rows = 0;
 	}
 	label = label > VIEW_LABEL_WIDTH ? VIEW_LABEL_WIDTH : label;
-	tl->heading = (struct view_rect){0, 0, body.width, body.height >= HEADING_FROM};
+	if (tl->mark)
+		body = tl->half;
+	tl->heading =
+		(struct view_rect){0, 0, body.width, !tl->mark && body.height >= HEADING_FROM};
 	body.y += tl->heading.height;
 	body.height -= tl->heading.height;
-	tl->areas = view_timeline_areas(body, label, tl->details && !context->whole);
+	tl->areas = view_timeline_areas(body, label, details);
+	if (tl->mark)
+		tl->areas.details = tl->foot;
+	if (tl->mark == 'T')
+		view_drop_overview(&tl->areas);
 	tl->width = tl->areas.lanes.width;
 	rows = tl->areas.lanes.height - (tl->clock[0].present ? 1 : 0) -
 	       (tl->clock[1].present ? 1 : 0);

@@ -337,6 +337,29 @@ static int64_t view_best_work(const struct view_seek *seek, int64_t time,
 	return best;
 }
 
+bool view__update_start(struct view_timeline *tl, struct prof_db *db, int clock, int64_t update,
+			int64_t *start)
+{
+	struct view_seek seek = {.tl = tl, .db = db, .wanted = update};
+	struct view_window within = {0, 0};
+	int64_t accumulation = 0;
+	struct view_place place;
+	struct prof_span span;
+	int lane;
+
+	view_place_clear(&place);
+	place.weight_update = update;
+	lane = view_lane_for(tl, clock, &place);
+	if (!db || lane < 0 || !view_execution(tl, db, clock, &place, &within, &accumulation))
+		return false;
+	seek.track = tl->lanes[lane].track;
+	if (!view_next_work(&seek, view_seek_start(&seek, within), &span) ||
+	    span.weight_update != update)
+		return false;
+	*start = span.start_ns;
+	return true;
+}
+
 static bool view_go_to_step(struct view_timeline *tl, struct prof_db *db, int clock,
 			    const struct view_place *place)
 {

@@ -1,0 +1,267 @@
+/*
+ * Two timelines one above the other: the target's window begins at the same weight update as the
+ * source's and is as long, so that what is longer looks longer.
+ *
+ * The target is a timeline of its own that follows the source's window, cursor and way to look at
+ * it; keys move the source.
+ *
+ * Threading: one thread. Ownership: the source's timeline owns the target's.
+ */
+#include "viewer/timeline/view_timeline_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+
+#define TABLE_ROWS  4  /* the table above, with its head */
+#define TABLE_FROM  20 /* rows of a body that has it; else a line */
+#define DETAIL_ROWS 6
+#define DETAIL_FROM 24
+
+/* --- the same window -------------------------------------------------------------------------- */
+
+/* The first weight update that begins a span of work in the window, and when it does. */
+static bool view_first_update(struct view_timeline *tl, struct prof_db *db, int clock,
+			      int64_t *update, int64_t *start)
+{
+	const struct view_window window = tl->clock[clock].window;
+
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct view_lane *lane = &tl->lanes[i];
+
+		if (!lane->pipeline || (lane->track->clock == 1) != clock)
+			continue;
+		for (int b = 0; b < lane->bar_count; b++)
+			if (lane->bars[b].weight_update != VIEW_NONE_ID &&
+			    lane->bars[b].start_ns + lane->bars[b].dur_ns > window.from) {
+				*update = lane->bars[b].weight_update;
+				return view__update_start(tl, db, clock, *update, start);
+			}
+		break;
+	}
+	return false;
+}
+
+/* The last weight update that has begun; VIEW_NONE_ID: none. */
+static int64_t view_last_update(struct prof_db *db)
+{
+	static const char sql[] =
+		"SELECT max(first_step / (steps / updates) + updates - 1) FROM "
+		"executions WHERE mode = 'train' AND updates > 0 AND steps >= updates";
+	struct prof_query *query;
+	int64_t last = VIEW_NONE_ID;
+	bool row = false;
+
+	if (!db || prof_query_open(&query, db, sql, NULL) != ST_OK)
+		return last;
+	if (prof_query_step(query, &row, NULL) == ST_OK && row)
+		last = prof_column_int(query, 0);
+	prof_query_close(query);
+	return last;
+}
+
+/* Both windows begin at the same distance from the beginning of the same weight update; where the
+ * target has not come so far, at its last. */
+static bool view_align_update(struct view_timeline *tl, struct view_context *context, int clock)
+{
+	struct view_timeline *target = tl->target;
+	const struct view_window window = tl->clock[clock].window;
+	int64_t mine, its;
+
+	if (!view_first_update(tl, context->source->db, clock, &tl->aligned, &mine))
+		return false;
+	target->aligned = tl->aligned;
+	if (!view__update_start(target, context->target->db, clock, tl->aligned, &its)) {
+		target->aligned = view_last_update(context->target->db);
+		if (target->aligned == VIEW_NONE_ID || target->aligned > tl->aligned ||
+		    !view__update_start(target, context->target->db, clock, target->aligned, &its))
+			return false;
+	}
+	target->clock[clock].window =
+		(struct view_window){window.from - mine + its, window.to - mine + its};
+	return true;
+}
+
+/* The lane of the target that is the source's: same clock and IPU, or the same name. */
+static int view_same_lane(const struct view_timeline *target, const struct prof_track *track)
+{
+	for (int i = 0; i < target->lane_count; i++) {
+		const struct prof_track *its = target->lanes[i].track;
+
+		if (its->clock == track->clock && its->ipu == track->ipu &&
+		    (track->ipu != VIEW_NONE_ID || strcmp(its->name, track->name) == 0))
+			return i;
+	}
+	return -1;
+}
+
+static void view_align(struct view_timeline *tl, struct view_context *context)
+{
+	struct view_timeline *target = tl->target;
+	const int clock = view__lead(tl);
+	const struct view_window window = tl->clock[clock].window;
+	const int lane = view_same_lane(target, view__lane(tl)->track);
+
+	tl->aligned = target->aligned = VIEW_NONE_ID;
+	if (lane >= 0) {
+		target->lane = lane;
+		target->lane_id = target->lanes[lane].track->track_id;
+		target->depth = tl->depth;
+	}
+	if (view__lead(target) != clock)
+		return;
+	if (view__shows_all(&tl->clock[clock])) {
+		target->clock[clock].window = target->clock[clock].extent;
+	} else if (!view_align_update(tl, context, clock)) {
+		tl->aligned = target->aligned = VIEW_NONE_ID;
+		target->clock[clock].window =
+			view_window_clamp(window, target->clock[clock].extent);
+	}
+	target->cursor_ns = tl->cursor_ns - window.from + target->clock[clock].window.from;
+}
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+static void view_place_halves(struct view_timeline *tl, const struct view_context *context)
+{
+	const int width = context->body.width, height = context->body.height;
+	const int head = height >= TABLE_FROM ? TABLE_ROWS : height >= 4 ? 1 : 0;
+	const int details =
+		tl->details && !context->whole && height >= DETAIL_FROM ? DETAIL_ROWS : 0;
+	const int rest = height - head - details, upper = (rest + 1) / 2;
+
+	tl->head = (struct view_rect){0, 0, width, head};
+	tl->half = (struct view_rect){0, head, width, upper};
+	tl->foot = (struct view_rect){0, head + rest, width, details};
+	tl->target->half = (struct view_rect){0, head + upper, width, rest - upper};
+	tl->target->foot = (struct view_rect){0, head + rest, 0, 0};
+}
+
+/* What keys have chosen holds for both. */
+static void view_follow(struct view_timeline *tl)
+{
+	struct view_timeline *target = tl->target;
+
+	target->relane |= target->way != tl->way || target->only_ipu != tl->only_ipu ||
+			  target->only_replica != tl->only_replica;
+	target->way = tl->way;
+	target->only_ipu = tl->only_ipu;
+	target->only_replica = tl->only_replica;
+	target->cycles = tl->cycles;
+	target->by_cause = tl->by_cause;
+	target->bsp_balance = tl->bsp_balance;
+}
+
+enum status view__timeline_compare(struct view_timeline *tl, struct view_context *context,
+				   bool news, struct err *err)
+{
+	struct view_context its = {.source = context->target,
+				   .body = context->body,
+				   .follow = context->follow,
+				   .whole = context->whole};
+	struct view_timeline *target = tl->target;
+	enum status status;
+
+	view_place_halves(tl, context);
+	view_follow(tl);
+	status = view__timeline_load(tl, context, news, err);
+	if (status != ST_OK || tl->lane_count == 0)
+		return status;
+	arena_reset(&target->picture);
+	if (news || target->relane || !target->started)
+		status = view__tracks_load(target, &its, err);
+	if (status != ST_OK || target->lane_count == 0)
+		return status;
+	view_align(tl, context);
+	return view__timeline_load(target, &its, false, err);
+}
+
+/* --- the table above -------------------------------------------------------------------------- */
+
+static double view_figure(const struct view_bubble *bubble, int column)
+{
+	if (bubble->runs < 1)
+		return NAN;
+	if (column == 0)
+		return (double)bubble->mean_makespan_ns;
+	if (column == 1)
+		return bubble->idle * 100;
+	if (column == 2)
+		return bubble->theory * 100;
+	return bubble->part[column - 3 + VIEW_CAUSE_RAMP_UP] * 100;
+}
+
+#define FIGURES 7
+
+static void view_figure_text(double value, int column, bool sign, char *out, size_t size)
+{
+	char ns[FMT_SIZE];
+
+	if (isnan(value))
+		snprintf(out, size, "-");
+	else if (column == 0)
+		snprintf(out, size, "%s%s", sign && value > 0 ? "+" : "",
+			 fmt_ns(ns, (int64_t)value));
+	else
+		snprintf(out, size, sign ? "%+.1f" : "%.1f", value);
+}
+
+/* Source, Target, Diff of the runs in the windows: makespan, and idle time in % of IPUs x it. */
+static void view_draw_table(const struct view_timeline *tl, struct view_pane *pane)
+{
+	static const char *const titles[FIGURES] = {"makespan",  "idle %",    "theory", "ramp-up",
+						    "ramp-down", "imbalance", "comm."};
+	static const char *const rows[] = {"Source", "Target", "Diff"};
+	const int c = view__lead(tl), left = 9;
+	const int width = (pane->rect.width - left - 1) / FIGURES;
+	const int cells = width < 9 ? 9 : width > 16 ? 16 : width;
+	char text[FMT_SIZE + 8];
+
+	for (int i = 0; i < FIGURES; i++) {
+		const double mine = view_figure(&tl->bubble[c], i);
+		const double its = view_figure(&tl->target->bubble[c], i);
+		const double values[] = {mine, its, its - mine};
+
+		if (left + (i + 1) * cells > pane->rect.width)
+			break;
+		view_text_right(pane, left + i * cells, 0, cells, VIEW_DIM, titles[i]);
+		for (int r = 0; r < 3; r++) {
+			view_figure_text(values[r], i, r == 2, text, sizeof(text));
+			view_text_right(pane, left + i * cells, r + 1, cells,
+					r == 2 ? VIEW_BOLD : VIEW_NORMAL, text);
+		}
+	}
+	view_text(pane, 1, 0, VIEW_TITLE, view__way_names[tl->way]);
+	for (int r = 0; r < 3; r++)
+		view_text(pane, 1, r + 1,
+			  r == 0   ? VIEW_SOURCE
+			  : r == 1 ? VIEW_TARGET
+				   : VIEW_BOLD,
+			  rows[r]);
+}
+
+static void view_draw_line(const struct view_timeline *tl, struct view_pane *pane)
+{
+	const int c = view__lead(tl);
+	const double mine = view_figure(&tl->bubble[c], 1);
+	const double its = view_figure(&tl->target->bubble[c], 1);
+
+	if (isnan(mine) || isnan(its))
+		view_text(pane, 1, 0, VIEW_DIM, "no pipeline runs to compare");
+	else
+		view_textf(pane, 1, 0, VIEW_BOLD, "idle: S %.1f %% T %.1f %% diff %+.1f", mine, its,
+			   its - mine);
+}
+
+void view__timeline_compared(const struct view_timeline *tl, struct view_pane *pane)
+{
+	struct view_pane head = view__sub(pane, tl->head);
+
+	if (head.rect.height >= TABLE_ROWS)
+		view_draw_table(tl, &head);
+	else if (head.rect.height > 0)
+		view_draw_line(tl, &head);
+}
