@@ -105,11 +105,8 @@ static void read_timeline(struct sample *sample, struct prof_db *db)
 static void read_reports(struct sample *sample, struct prof_db *db)
 {
 	struct report_summary summary;
-	struct report_tensor *tensors;
-	struct report_point *points;
-	struct arena arena;
+	struct report_tensor_rows rows = {0};
 	struct err err;
-	int count;
 
 	memset(&summary, 0, sizeof(summary));
 	if (report_summary_get(&summary, db, &err) == ST_OK) {
@@ -121,11 +118,9 @@ static void read_reports(struct sample *sample, struct prof_db *db)
 		fclose(nowhere);
 		report_summary_free(&summary);
 	}
-	assert_int_equal(arena_init(&arena, 0), 0);
-	if (report_tensors_list(db, &arena, &tensors, &count, &err) == ST_OK && count > 0)
-		(void)report_tensor_curve(db, tensors[0].tensor_id, "std", 50, &arena, &points,
-					  &count, &err);
-	arena_fini(&arena);
+	(void)report_tensor_rows_read(&rows, db, INT64_MIN, INT64_MIN, "std", 100, &err);
+	(void)report_tensor_rows_read(&rows, db, 1, 0, "mean", 10000, &err);
+	report_tensor_rows_free(&rows);
 }
 
 static void read_all(struct sample *sample)

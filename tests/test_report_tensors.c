@@ -1,5 +1,5 @@
 /*
- * Tensor statistics over a run: the list and the curves, against report_sample.c.
+ * Rows of tensor statistics over a run, against report_sample.c.
  */
 #include "report_sample.h"
 #include "support/support.h"
@@ -13,7 +13,6 @@
 
 static char folder[SUPPORT_PATH_SIZE];
 static struct prof_db *db;
-static struct arena arena;
 
 static int setup(void **state)
 {
@@ -24,122 +23,123 @@ static int setup(void **state)
 	snprintf(path, sizeof(path), "%s/run.db", folder);
 	report_sample_write(path);
 	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
-	assert_int_equal(arena_init(&arena, 0), 0);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	arena_fini(&arena);
 	prof_db_close(db);
 	support_tempdir_remove(folder);
 	return 0;
 }
 
-static void test_the_list_sums_rows_and_bad_numbers(void **state)
+static int64_t tensor_of(const char *key)
 {
-	struct report_tensor *tensors;
-	int count;
+	int64_t id;
 
-	(void)state;
-	assert_int_equal(report_tensors_list(db, &arena, &tensors, &count, NULL), ST_OK);
-	assert_int_equal(count, 2);
-	assert_string_equal(tensors[0].key, "Dense_128/kernel:0_grad");
-	assert_string_equal(tensors[0].kind, "gradient");
-	assert_string_equal(tensors[1].layer, "Dense_10");
-	assert_int_equal(tensors[1].stage, 1);
-	for (int i = 0; i < count; i++) {
-		assert_string_equal(tensors[i].queue, "outfeed");
-		assert_int_equal(tensors[i].rows, 8);
-		assert_int_equal(tensors[i].n_nan, 2);
-		assert_int_equal(tensors[i].n_inf, 1);
-	}
+	assert_int_equal(report_tensor_find(db, "outfeed", key, &id, NULL), ST_OK);
+	return id;
 }
 
-static int64_t first_tensor(void)
+static void test_all_rows_are_read_where_there_are_few(void **state)
 {
-	struct report_tensor *tensors;
-	int count;
-
-	assert_int_equal(report_tensors_list(db, &arena, &tensors, &count, NULL), ST_OK);
-	assert_true(count > 0);
-	return tensors[0].tensor_id;
-}
-
-static void test_a_fine_curve_has_a_point_per_row(void **state)
-{
-	struct report_point *points;
-	int count;
+	struct report_tensor_rows rows = {0};
 
 	(void)state;
-	assert_int_equal(
-		report_tensor_curve(db, first_tensor(), "l2", 100, &arena, &points, &count, NULL),
-		ST_OK);
-	assert_int_equal(count, 8);
-	for (int i = 0; i < count; i++) {
-		assert_close(points[i].mean, 10.0 * i, 0);
-		assert_close(points[i].least, 10.0 * i, 0);
-		assert_close(points[i].greatest, 10.0 * i, 0);
-		assert_int_equal(points[i].rows, 1);
-		assert_int_equal(points[i].step, i);
-		assert_int_equal(points[i].weight_update, i / 4);
-		assert_int_equal(points[i].epoch, 1);
-		assert_int_equal(points[i].first_row_time_ns, i * 1000000);
-		assert_int_equal(points[i].n_bad, i == 7 ? 3 : 0);
-	}
-}
-
-static void test_a_coarse_curve_keeps_mean_least_and_greatest(void **state)
-{
-	struct report_point *points;
-	int count;
-
-	(void)state;
-	assert_int_equal(
-		report_tensor_curve(db, first_tensor(), "mean", 2, &arena, &points, &count, NULL),
-		ST_OK);
-	assert_int_equal(count, 2);
-	assert_close(points[0].mean, 1.5, 0);
-	assert_close(points[0].least, 0, 0);
-	assert_close(points[0].greatest, 3, 0);
-	assert_close(points[1].mean, 5.5, 0);
-	assert_int_equal(points[1].rows, 4);
-	assert_int_equal(points[1].step, 4);
-	assert_int_equal(points[1].n_bad, 3);
-}
-
-static void test_every_column_has_a_curve_and_no_other(void **state)
-{
-	const char *const *columns;
-	struct report_point *points;
-	struct err err = {0};
-	int columns_count, count;
-
-	(void)state;
-	columns = report_tensor_columns(&columns_count);
-	for (int i = 0; i < columns_count; i++) {
-		assert_int_equal(report_tensor_curve(db, first_tensor(), columns[i], 3, &arena,
-						     &points, &count, &err),
-				 ST_OK);
-		assert_int_equal(count, 3);
-	}
-	assert_int_equal(report_tensor_curve(db, first_tensor(), "key; DROP", 3, &arena, &points,
-					     &count, &err),
-			 ST_NOTFOUND);
-	assert_contains(err.text, "key; DROP");
-	assert_null(points);
-}
-
-static void test_an_unknown_tensor_has_no_points(void **state)
-{
-	struct report_point *points;
-	int count = 7;
-
-	(void)state;
-	assert_int_equal(report_tensor_curve(db, 4711, "mean", 3, &arena, &points, &count, NULL),
+	assert_int_equal(report_tensor_rows_read(&rows, db, tensor_of("Dense_128/kernel:0_grad"),
+						 INT64_MIN, "l2", 100, NULL),
 			 ST_OK);
-	assert_int_equal(count, 0);
+	assert_int_equal(rows.count, 8);
+	assert_int_equal(rows.looked, 16);
+	assert_int_equal(rows.all, 16);
+	for (int i = 0; i < rows.count; i++) {
+		assert_close(rows.row[i].value, 10.0 * i, 0);
+		assert_int_equal(rows.row[i].step, i);
+		assert_int_equal(rows.row[i].weight_update, i / 4);
+		assert_int_equal(rows.row[i].epoch, 1);
+		assert_int_equal(rows.row[i].time_ns, i * 1000000);
+		assert_int_equal(rows.row[i].n_bad, i == 7 ? 3 : 0);
+	}
+	report_tensor_rows_free(&rows);
+}
+
+static void test_no_more_rows_are_looked_at_than_asked_for(void **state)
+{
+	struct report_tensor_rows rows = {0};
+
+	(void)state;
+	assert_int_equal(report_tensor_rows_read(&rows, db, INT64_MIN, 0, "mean", 10, NULL), ST_OK);
+	assert_int_equal(rows.looked, 10);
+	assert_int_equal(rows.count, 10);
+	assert_int_equal(rows.all, 16);
+	assert_int_equal(rows.row[0].row_id, 1);
+	assert_int_equal(rows.row[9].row_id, 16);
+	report_tensor_rows_free(&rows);
+}
+
+static enum status add_range(void *user, int64_t from, int64_t to, struct err *err)
+{
+	int64_t *sum = user;
+
+	(void)err;
+	assert_true(from > sum[0]);
+	assert_true(to > from);
+	sum[0] = to - 1;
+	sum[1] += to - from;
+	sum[2]++;
+	return ST_OK;
+}
+
+static void test_ranges_begin_and_end_with_the_rows_and_never_overlap(void **state)
+{
+	(void)state;
+	for (int64_t last = 0; last < 3000; last += 7)
+		for (int64_t most = 8; most < 700; most += 97)
+			for (int64_t least = 0; least < 100; least += 33) {
+				int64_t sum[3] = {0};
+
+				assert_int_equal(
+					report_ranges(last, most, least, add_range, sum, NULL),
+					ST_OK);
+				assert_int_equal(sum[0], last);
+				assert_true(sum[1] <= most);
+				assert_true(last > most || sum[1] == last);
+			}
+}
+
+static void test_every_column_has_rows_and_no_other(void **state)
+{
+	struct report_tensor_rows rows = {0};
+	const char *const *columns;
+	struct err err = {0};
+	int count;
+
+	(void)state;
+	columns = report_tensor_columns(&count);
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(report_tensor_rows_read(&rows, db, INT64_MIN, INT64_MIN,
+							 columns[i], 100, &err),
+				 ST_OK);
+		assert_int_equal(rows.count, 16);
+	}
+	assert_int_equal(
+		report_tensor_rows_read(&rows, db, INT64_MIN, INT64_MIN, "key; DROP", 9, &err),
+		ST_NOTFOUND);
+	assert_contains(err.text, "key; DROP");
+	report_tensor_rows_free(&rows);
+}
+
+static void test_an_unknown_tensor_has_no_rows(void **state)
+{
+	struct report_tensor_rows rows = {0};
+
+	(void)state;
+	assert_true(tensor_of("nobody") == INT64_MIN);
+	assert_int_equal(report_tensor_rows_read(&rows, db, 4711, INT64_MIN, "mean", 100, NULL),
+			 ST_OK);
+	assert_int_equal(rows.count, 0);
+	report_tensor_rows_free(&rows);
 }
 
 static void test_no_memory_is_reported(void **state)
@@ -148,30 +148,26 @@ static void test_no_memory_is_reported(void **state)
 
 	(void)state;
 	for (long n = 0; failed; n++) {
-		struct report_tensor *tensors;
-		struct arena own;
+		struct report_tensor_rows rows = {0};
 		enum status status;
-		int count;
 
-		assert_int_equal(arena_init(&own, 0), 0);
 		support_fail_alloc(n);
-		status = report_tensors_list(db, &own, &tensors, &count, NULL);
+		status = report_tensor_rows_read(&rows, db, INT64_MIN, INT64_MIN, "std", 100, NULL);
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
-		/* An arena may do with a smaller block. */
-		assert_true(status == ST_OK || (failed && status == ST_NOMEM));
-		arena_fini(&own);
+		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
+		report_tensor_rows_free(&rows);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_list_sums_rows_and_bad_numbers),
-		cmocka_unit_test(test_a_fine_curve_has_a_point_per_row),
-		cmocka_unit_test(test_a_coarse_curve_keeps_mean_least_and_greatest),
-		cmocka_unit_test(test_every_column_has_a_curve_and_no_other),
-		cmocka_unit_test(test_an_unknown_tensor_has_no_points),
+		cmocka_unit_test(test_all_rows_are_read_where_there_are_few),
+		cmocka_unit_test(test_no_more_rows_are_looked_at_than_asked_for),
+		cmocka_unit_test(test_ranges_begin_and_end_with_the_rows_and_never_overlap),
+		cmocka_unit_test(test_every_column_has_rows_and_no_other),
+		cmocka_unit_test(test_an_unknown_tensor_has_no_rows),
 		cmocka_unit_test(test_no_memory_is_reported),
 	};
 

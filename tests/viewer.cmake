@@ -47,6 +47,10 @@ ipuscope_add_test(NAME test_view_metrics SOURCES test_view_metrics.c report_samp
 ipuscope_add_test(NAME test_view_sql SOURCES test_view_sql.c LIBS view_rig reports LABELS unit viewer)
 
 ipuscope_add_test(NAME test_view_join SOURCES test_view_join.c report_sample.c LIBS view_rig LABELS unit viewer)
+foreach(module IN ITEMS health tensors)
+	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c support/view_fixture_tensors.c
+		LIBS view_rig LABELS unit viewer)
+endforeach()
 
 # Scripts: the built programs, and the recording that view_make writes.
 foreach(script IN ITEMS

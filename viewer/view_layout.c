@@ -7,7 +7,6 @@
 
 #define IDLE_WIDTH     7
 #define DETAILS_HEIGHT 6
-#define SCALE_WIDTH    11
 #define COLUMN_WIDTH   66 /* columns of text are not made wider than is read with ease */
 
 static int least(int a, int b)
@@ -137,9 +136,7 @@ struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows)
 		struct view_rect foot = take_bottom(&rest, least(wanted, body.height - 6));
 
 		out.heading = take_top(&foot, 1);
-		out.axis = take_bottom(&foot, 1);
-		out.scale = take_left(&foot, least(SCALE_WIDTH, foot.width / 3));
-		out.curve = foot;
+		out.body = foot;
 	}
 	out.table = rest;
 	return out;

@@ -55,13 +55,11 @@ struct view_timeline_layout {
 struct view_timeline_layout view_timeline_areas(struct view_rect body, int label_width,
 						bool details);
 
-/* The tensors within their body: the table above, the curve of one below. */
+/* The tensors within their body: the table above, a page about one below. */
 struct view_tensors_layout {
 	struct view_rect table;
-	struct view_rect heading; /* what the curve is of */
-	struct view_rect scale;   /* numbers left of the curve */
-	struct view_rect curve;
-	struct view_rect axis; /* steps under it */
+	struct view_rect heading; /* what the page is of */
+	struct view_rect body;
 };
 
 struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows);

@@ -111,6 +111,7 @@ struct view_screen_ops {
 	X(TIMELINE, timeline)                                                                      \
 	X(TENSORS, tensors)                                                                        \
 	X(METRICS, metrics)                                                                        \
+	X(HEALTH, health)                                                                          \
 	X(SQL, sql)                                                                                \
 	X(HELP_SCREEN, help)
 

@@ -1,20 +1,18 @@
 /*
- * Tensor statistics by key, read in ranges of rows so that no transaction is long.
+ * Tensor statistics by ranges of rows. See report_tensors.h.
  *
- * Threading: none. Ownership: what is handed out is the caller's arena's.
+ * Threading: none. Ownership: what is handed out is the caller's.
  */
 #include "reports/named/report_tensors.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/str.h"
 
-#define RANGE_ROWS 20000 /* rows looked at in one transaction */
+#define RANGES_MOST 256
 
-/* The columns a curve can have. SQL names cannot be bound: each has its statement. */
+/* SQL names cannot be bound: each column has its statement. */
 #define COLUMN_MAP(X)                                                                              \
 	X(mean)                                                                                    \
 	X(std)                                                                                     \
@@ -24,13 +22,8 @@
 	X(abs_min_nonzero)                                                                         \
 	X(l1)                                                                                      \
 	X(l2)                                                                                      \
-	X(n)                                                                                       \
-	X(n_nan)                                                                                   \
-	X(n_pos_inf)                                                                               \
-	X(n_neg_inf)                                                                               \
-	X(n_zero)                                                                                  \
-	X(n_neg)                                                                                   \
-	X(n_pos)
+	X(inactive)                                                                                \
+	X(update_ratio)
 
 static const char *const column_names[] = {
 #define COLUMN_NAME(name) #name,
@@ -40,10 +33,12 @@ static const char *const column_names[] = {
 
 static const char *const column_sql[] = {
 #define COLUMN_SQL(name)                                                                           \
-	"SELECT s.time_ns, c.step, c.weight_update, c.epoch, s." #name                             \
-	", coalesce(s.n_nan, 0) + coalesce(s.n_pos_inf, 0) + coalesce(s.n_neg_inf, 0) "            \
-	"FROM tensor_stat_rows s LEFT JOIN contexts c ON c.context_id = s.context_id "             \
-	"WHERE s.tensor_id = :tensor AND s.row_id >= :from AND s.row_id < :to ORDER BY s.row_id",
+	"SELECT s.tensor_id, c.rank, s.row_id, s.time_ns, c.epoch, c.weight_update, c.step, "      \
+	"coalesce(s.n_nan, 0) + coalesce(s.n_pos_inf, 0) + coalesce(s.n_neg_inf, 0), s." #name     \
+	" FROM tensor_stat_rows s LEFT JOIN contexts c ON c.context_id = s.context_id "            \
+	"WHERE s.row_id >= :from AND s.row_id < :to "                                              \
+	"AND (:tensor IS NULL OR s.tensor_id = :tensor) "                                          \
+	"AND (:rank IS NULL OR c.rank = :rank) ORDER BY s.row_id",
 	COLUMN_MAP(COLUMN_SQL)
 #undef COLUMN_SQL
 };
@@ -57,11 +52,35 @@ const char *const *report_tensor_columns(int *count)
 /* --- ranges ------------------------------------------------------------------------------------
  */
 
-static enum status tensors_last_row(struct prof_db *db, int64_t *out, struct err *err)
+enum status report_ranges(int64_t last, int64_t most, int64_t least, report_range_take take,
+			  void *user, struct err *err)
+{
+	int64_t ranges = least > 0 ? most / least : RANGES_MOST, each;
+	enum status status = ST_OK;
+
+	if (last < 1)
+		return ST_OK;
+	if (last <= most)
+		return take(user, 1, last + 1, err);
+	ranges = ranges > RANGES_MOST ? RANGES_MOST : ranges;
+	ranges = ranges > most ? most : ranges;
+	ranges = ranges < 2 ? 2 : ranges;
+	each = most / ranges;
+	for (int64_t i = 0; i < ranges && status == ST_OK; i++) {
+		/* The last one ends with the last row; a double is exact enough for the others. */
+		const double part = (double)i / (double)(ranges - 1);
+		const int64_t from = i == ranges - 1 ? last - each + 1
+						     : 1 + (int64_t)((double)(last - each) * part);
+
+		status = take(user, from, from + each, err);
+	}
+	return status;
+}
+
+static enum status ask(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
 {
 	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, db, "SELECT max(row_id) FROM tensor_stat_rows", err);
+	enum status status = prof_query_open(&query, db, sql, err);
 	bool row;
 
 	*out = 0;
@@ -74,214 +93,61 @@ static enum status tensors_last_row(struct prof_db *db, int64_t *out, struct err
 	return status;
 }
 
-typedef enum status (*range_fn)(void *user, const struct prof_query *query, struct err *err);
-
-/* Run @sql over rows 1 .. @last, a range at a time, @take for each row. @tensor_id is bound unless
- * negative. */
-static enum status tensors_ranges(struct prof_db *db, const char *sql, int64_t tensor_id,
-				  int64_t last, range_fn take, void *user, struct err *err)
-{
-	enum status status = ST_OK;
-
-	for (int64_t from = 1; from <= last && status == ST_OK; from += RANGE_ROWS) {
-		int64_t to = from + RANGE_ROWS <= last ? from + RANGE_ROWS : last + 1;
-		struct prof_query *query;
-		bool row = true;
-
-		status = prof_query_open(&query, db, sql, err);
-		if (status != ST_OK)
-			return status;
-		if (tensor_id >= 0)
-			prof_query_int(query, ":tensor", tensor_id);
-		prof_query_int(query, ":from", from);
-		prof_query_int(query, ":to", to);
-		while (status == ST_OK && row) {
-			status = prof_query_step(query, &row, err);
-			if (status == ST_OK && row)
-				status = take(user, query, err);
-		}
-		prof_query_close(query);
-	}
-	return status;
-}
-
-/* --- the list ----------------------------------------------------------------------------------
+/* --- rows --------------------------------------------------------------------------------------
  */
 
-struct tensor_list {
-	struct report_tensor *items;
-	int count;
-	size_t capacity;
-	struct arena *arena;
+struct reading {
+	struct report_tensor_rows *out;
+	struct prof_db *db;
+	int64_t tensor_id, rank;
+	int column;
 };
 
-static enum status tensor_text(struct arena *arena, const struct prof_query *query, int column,
-			       const char **out, struct err *err)
+static enum status take_row(struct report_tensor_rows *out, const struct prof_query *query,
+			    struct err *err)
 {
-	const char *text = prof_column_text(query, column);
-
-	*out = NULL;
-	if (!text)
-		return ST_OK;
-	*out = arena_strdup(arena, text);
-	return *out ? ST_OK : err_nomem(err);
-}
-
-static enum status tensor_add(struct tensor_list *list, const struct prof_query *query,
-			      struct err *err)
-{
-	struct report_tensor item = {.tensor_id = prof_column_int(query, 0),
-				     .stage = prof_column_int(query, 1)};
-	const char **texts[] = {&item.queue, &item.key, &item.kind, &item.layer, &item.shape};
-
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		enum status status = tensor_text(list->arena, query, 2 + (int)i, texts[i], err);
-
-		if (status != ST_OK)
-			return status;
-	}
-	if (mem_grow(&list->items, &list->capacity, (size_t)list->count + 1, sizeof(*list->items)))
+	if (mem_grow(&out->row, &out->capacity, (size_t)out->count + 1, sizeof(*out->row)))
 		return err_nomem(err);
-	list->items[list->count++] = item;
+	out->row[out->count++] = (struct report_tensor_row){
+		.tensor_id = prof_column_int(query, 0),
+		.rank = prof_column_int(query, 1),
+		.row_id = prof_column_int(query, 2),
+		.time_ns = prof_column_int(query, 3),
+		.epoch = prof_column_int(query, 4),
+		.weight_update = prof_column_int(query, 5),
+		.step = prof_column_int(query, 6),
+		.n_bad = prof_column_int(query, 7),
+		.value = prof_column_real(query, 8),
+	};
 	return ST_OK;
 }
 
-static enum status tensors_read(struct prof_db *db, struct tensor_list *list, struct err *err)
+static enum status take_range(void *user, int64_t from, int64_t to, struct err *err)
 {
+	const struct reading *reading = user;
 	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, db,
-		"SELECT tensor_id, stage, queue, key, kind, layer, shape FROM tensor_rows "
-		"ORDER BY tensor_id",
-		err);
+	enum status status = prof_query_open(&query, reading->db, column_sql[reading->column], err);
 	bool row = true;
 
 	if (status != ST_OK)
 		return status;
+	prof_query_int(query, ":from", from);
+	prof_query_int(query, ":to", to);
+	if (reading->tensor_id != INT64_MIN)
+		prof_query_int(query, ":tensor", reading->tensor_id);
+	if (reading->rank != INT64_MIN)
+		prof_query_int(query, ":rank", reading->rank);
 	while (status == ST_OK && row) {
 		status = prof_query_step(query, &row, err);
 		if (status == ST_OK && row)
-			status = tensor_add(list, query, err);
+			status = take_row(reading->out, query, err);
 	}
 	prof_query_close(query);
+	reading->out->looked += to - from;
 	return status;
 }
 
-static enum status tensors_sum(void *user, const struct prof_query *query, struct err *err)
-{
-	struct tensor_list *list = user;
-	int64_t id = prof_column_int(query, 0);
-	int low = 0, high = list->count - 1;
-
-	(void)err;
-	while (low <= high) {
-		int middle = low + (high - low) / 2;
-		struct report_tensor *item = &list->items[middle];
-
-		if (item->tensor_id == id) {
-			item->rows += prof_column_int(query, 1);
-			item->n_nan += prof_column_int(query, 2);
-			item->n_inf += prof_column_int(query, 3);
-			return ST_OK;
-		}
-		if (item->tensor_id < id)
-			low = middle + 1;
-		else
-			high = middle - 1;
-	}
-	return ST_OK; /* of a tensor that came after the list was read */
-}
-
-enum status report_tensors_list(struct prof_db *db, struct arena *arena, struct report_tensor **out,
-				int *count, struct err *err)
-{
-	static const char sql[] =
-		"SELECT tensor_id, count(*), coalesce(sum(n_nan), 0), "
-		"coalesce(sum(n_pos_inf), 0) + coalesce(sum(n_neg_inf), 0) FROM tensor_stat_rows "
-		"WHERE row_id >= :from AND row_id < :to GROUP BY tensor_id";
-	struct tensor_list list = {.arena = arena};
-	int64_t last = 0;
-	enum status status = tensors_read(db, &list, err);
-
-	*out = NULL;
-	*count = 0;
-	if (status == ST_OK)
-		status = tensors_last_row(db, &last, err);
-	if (status == ST_OK)
-		status = tensors_ranges(db, sql, -1, last, tensors_sum, &list, err);
-	if (status == ST_OK) {
-		*out = arena_alloc(arena, (size_t)list.count + 1, sizeof(**out));
-		status = *out ? ST_OK : err_nomem(err);
-	}
-	if (status == ST_OK && list.count) {
-		memcpy(*out, list.items, (size_t)list.count * sizeof(**out));
-		*count = list.count;
-	}
-	mem_free(list.items);
-	return status;
-}
-
-/* --- curves ------------------------------------------------------------------------------------
- */
-
-struct curve {
-	struct report_point *points;
-	int64_t rows, row; /* all, and the one to come */
-	int count;         /* points in all */
-	int64_t finite;    /* values of the present point */
-	double sum;
-};
-
-static enum status curve_count(void *user, const struct prof_query *query, struct err *err)
-{
-	(void)err;
-	*(int64_t *)user += prof_column_int(query, 0);
-	return ST_OK;
-}
-
-static void curve_value(struct curve *curve, struct report_point *point, double value)
-{
-	if (isnan(value))
-		return;
-	curve->sum += value;
-	curve->finite++;
-	point->mean = curve->sum / (double)curve->finite;
-	if (isnan(point->least) || value < point->least)
-		point->least = value;
-	if (isnan(point->greatest) || value > point->greatest)
-		point->greatest = value;
-}
-
-static enum status curve_row(void *user, const struct prof_query *query, struct err *err)
-{
-	struct curve *curve = user;
-	struct report_point *point;
-
-	(void)err;
-	if (curve->row >= curve->rows)
-		return ST_OK; /* written since they were counted */
-	/* Points share the rows evenly; no product overflows for fewer than 2^31 points and rows.
-	 */
-	point = &curve->points[curve->row * curve->count / curve->rows];
-	curve->row++;
-	if (!point->rows) {
-		*point = (struct report_point){.first_row_time_ns = prof_column_int(query, 0),
-					       .step = prof_column_int(query, 1),
-					       .weight_update = prof_column_int(query, 2),
-					       .epoch = prof_column_int(query, 3),
-					       .mean = NAN,
-					       .least = NAN,
-					       .greatest = NAN};
-		curve->sum = 0;
-		curve->finite = 0;
-	}
-	point->rows++;
-	point->n_bad += prof_column_int(query, 5);
-	curve_value(curve, point, prof_column_real(query, 4));
-	return ST_OK;
-}
-
-static int curve_column(const char *column)
+static int find_column(const char *column)
 {
 	for (size_t i = 0; i < ARRAY_LEN(column_names); i++)
 		if (!strcmp(column_names[i], column))
@@ -289,38 +155,52 @@ static int curve_column(const char *column)
 	return -1;
 }
 
-enum status report_tensor_curve(struct prof_db *db, int64_t tensor_id, const char *column,
-				int points, struct arena *arena, struct report_point **out,
-				int *count, struct err *err)
+enum status report_tensor_rows_read(struct report_tensor_rows *out, struct prof_db *db,
+				    int64_t tensor_id, int64_t rank, const char *column,
+				    int64_t most, struct err *err)
 {
-	static const char sql_count[] =
-		"SELECT count(*) FROM tensor_stat_rows "
-		"WHERE tensor_id = :tensor AND row_id >= :from AND row_id < :to";
-	int at = curve_column(column);
-	struct curve curve = {0};
-	int64_t last = 0;
+	struct reading reading = {out, db, tensor_id, rank, find_column(column)};
+	int64_t tensors = 0;
 	enum status status;
 
-	assert(points > 0);
-	*out = NULL;
-	*count = 0;
-	if (at < 0)
+	out->count = 0;
+	out->looked = out->all = 0;
+	if (reading.column < 0)
 		return err_set(err, ST_NOTFOUND, "no column \"%s\" in tensor_stats", column);
-	status = tensors_last_row(db, &last, err);
+	status = ask(db, "SELECT max(row_id) FROM tensor_stat_rows", &out->all, err);
 	if (status == ST_OK)
-		status = tensors_ranges(db, sql_count, tensor_id, last, curve_count, &curve.rows,
-					err);
-	if (status != ST_OK || !curve.rows)
-		return status;
+		status = ask(db, "SELECT count(*) FROM tensor_rows", &tensors, err);
+	/* A range holds what is recorded of all tensors in a step, twice. */
+	if (status == ST_OK)
+		status = report_ranges(out->all, most, 2 * tensors + 1, take_range, &reading, err);
+	return status;
+}
 
-	curve.count = curve.rows < points ? (int)curve.rows : points;
-	curve.points = arena_alloc(arena, (size_t)curve.count, sizeof(*curve.points));
-	if (!curve.points)
-		return err_nomem(err);
-	status = tensors_ranges(db, column_sql[at], tensor_id, last, curve_row, &curve, err);
+void report_tensor_rows_free(struct report_tensor_rows *rows)
+{
+	mem_free(rows->row);
+	memset(rows, 0, sizeof(*rows));
+}
+
+enum status report_tensor_find(struct prof_db *db, const char *queue, const char *key, int64_t *out,
+			       struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(
+		&query, db,
+		"SELECT tensor_id FROM tensor_rows WHERE key IS :key AND queue IS :queue", err);
+	bool row = false;
+
+	*out = INT64_MIN;
 	if (status != ST_OK)
 		return status;
-	*out = curve.points;
-	*count = curve.count;
-	return ST_OK;
+	if (queue)
+		prof_query_text(query, ":queue", queue);
+	if (key)
+		prof_query_text(query, ":key", key);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row)
+		*out = prof_column_int(query, 0);
+	prof_query_close(query);
+	return status;
 }

@@ -1,25 +1,15 @@
 /*
- * The screen Tensors: a table of keys with the chosen statistic over the run, and its curve for the
- * selected key.
+ * The screen Tensors: which there are, how they went over the run, and one of them closely.
  *
- * Curves are asked for with as many points as there are cells. Those of the table are read for the
- * visible rows only, unless the order depends on them.
- *
- * Threading: one thread. Ownership: arenas: the list (until the next news), the curve of the
- * selected tensor (until the next load).
+ * Threading: as view_screen.h says. Ownership: grids have their rows, arenas what is drawn.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/str.h"
-#include "viewer/draw/view_table.h"
-
-#define CURVE_POINTS 2000
 
 const char *view__statistic(const struct view_tensors *screen)
 {
@@ -31,243 +21,189 @@ const char *view__statistic(const struct view_tensors *screen)
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
-static enum status view_load_row(struct view_tensors *screen, struct view_tensor *row,
-				 struct prof_db *db, struct err *err)
+void view__tensors_areas(struct view_tensors *screen, const struct view_context *context)
 {
-	struct report_point *points;
-	enum status status;
-	int count;
+	const struct view_rect whole = {0, 0, context->body.width, context->body.height};
+	const int64_t rows = screen->list.count < 1000 ? screen->list.count : 1000;
+	struct view_tensors_layout areas;
 
-	if (row->loaded)
+	screen->table = screen->heading = screen->body = (struct view_rect){0};
+	if (screen->opened) {
+		screen->heading = (struct view_rect){0, 0, whole.width, 1};
+		screen->body = (struct view_rect){0, 1, whole.width, whole.height - 1};
+		return;
+	}
+	areas = view_tensors_areas(whole, (int)rows + 1);
+	screen->table = areas.table;
+	screen->heading = areas.heading;
+	screen->body = areas.body;
+}
+
+enum status view__tensors_choose(struct view_tensors *screen, struct view_context *context,
+				 struct err *err)
+{
+	const struct report_cell *key = view_grid_cell(&screen->list, "key");
+	const struct report_cell *queue = view_grid_cell(&screen->list, "queue");
+	const struct report_cell *rank = view_grid_cell(&screen->list, "rank");
+	const struct report_cell *rows = view_grid_cell(&screen->list, "rows");
+	const int64_t before = screen->id;
+	enum status status;
+
+	screen->id = screen->target_id = INT64_MIN;
+	screen->has_queue = queue && queue->text;
+	screen->rank = rank && rank->type == PROF_INT ? rank->integer : INT64_MIN;
+	screen->has_rows = rows && rows->type == PROF_INT && rows->integer > 0;
+	str_copy(screen->key, sizeof(screen->key), key && key->text ? key->text : "");
+	str_copy(screen->queue, sizeof(screen->queue), screen->has_queue ? queue->text : "");
+	if (!key)
 		return ST_OK;
-	status = report_tensor_curve(db, row->tensor->tensor_id, view__statistic(screen),
-				     VIEW_SPARK_POINTS, &screen->list_arena, &points, &count, err);
-	if (status != ST_OK)
-		return status;
-	row->first = row->last = row->least = row->greatest = NAN;
-	row->point_count = count < VIEW_SPARK_POINTS ? count : VIEW_SPARK_POINTS;
-	for (int i = 0; i < row->point_count; i++) {
-		const struct report_point *point = &points[i];
-
-		row->points[i] = (struct view_chart_point){point->mean, point->least,
-							   point->greatest, point->n_bad > 0};
-		if (isnan(point->mean))
-			continue;
-		if (isnan(row->first))
-			row->first = point->mean;
-		row->last = point->mean;
-		row->least = fmin(row->least, point->least);
-		row->greatest = fmax(row->greatest, point->greatest);
+	status = report_tensor_find(context->source->db, screen->has_queue ? queue->text : NULL,
+				    key->text, &screen->id, err);
+	if (status == ST_OK && context->target)
+		status = report_tensor_find(context->target->db,
+					    screen->has_queue ? queue->text : NULL, key->text,
+					    &screen->target_id, err);
+	if (screen->id != before) {
+		screen->values.at = -1;
+		screen->values.row = screen->values.column = 0;
+		memset(screen->values.first, 0, sizeof(screen->values.first));
 	}
-	row->loaded = true;
-	return ST_OK;
+	return status;
 }
 
-static enum status view_load_list(struct view_tensors *screen, struct prof_db *db, struct err *err)
+static enum status load_page(struct view_tensors *screen, struct view_context *context,
+			     struct err *err)
 {
-	enum status status;
+	static enum status (*const loads[])(struct view_tensors *, struct view_context *,
+					    struct err *) = {
+		[VIEW_TENSOR_HISTOGRAM] = view__histogram_load,
+		[VIEW_TENSOR_VALUES] = view__values_load,
+		[VIEW_TENSOR_RULES] = view__grids_load,
+		[VIEW_TENSOR_ROWS] = view__grids_load,
+	};
+	enum status status = view__curve_load(screen, context, err);
 
-	arena_reset(&screen->list_arena);
-	screen->all = 0;
-	status = report_tensors_list(db, &screen->list_arena, &screen->tensors, &screen->all, err);
-	if (status != ST_OK)
-		return status;
-	screen->rows =
-		arena_alloc(&screen->list_arena, (size_t)screen->all + 1, sizeof(*screen->rows));
-	screen->order =
-		arena_alloc(&screen->list_arena, (size_t)screen->all + 1, sizeof(*screen->order));
-	if (!screen->rows || !screen->order) {
-		screen->all = 0;
-		return err_nomem(err);
-	}
-	for (int i = 0; i < screen->all; i++)
-		screen->rows[i].tensor = &screen->tensors[i];
-	return ST_OK;
+	if (status == ST_OK && view_cancelled(context))
+		return err_set(err, ST_INTERRUPTED, "interrupted");
+	if (status == ST_OK && screen->page != VIEW_TENSOR_CURVE)
+		status = loads[screen->page](screen, context, err);
+	return status;
 }
 
-static bool view_passes(const struct view_tensors *screen, const char *key)
-{
-	return !screen->filter[0] || (key && strcasestr(key, screen->filter));
-}
-
-static enum status view_sort(struct view_tensors *screen, struct prof_db *db, struct err *err)
-{
-	enum status status = ST_OK;
-
-	if (screen->sort != VIEW_NO_SORT && view__columns[screen->sort].statistic)
-		for (int i = 0; i < screen->all && status == ST_OK; i++)
-			status = view_load_row(screen, &screen->rows[i], db, err);
-	if (status != ST_OK)
-		return status;
-	screen->count = 0;
-	for (int i = 0; i < screen->all; i++)
-		if (view_passes(screen, screen->tensors[i].key))
-			screen->order[screen->count++] = i;
-	if (screen->count > 1)
-		qsort_r(screen->order, (size_t)screen->count, sizeof(*screen->order), view__compare,
-			screen);
-	/* The selection stays with its tensor. */
-	for (int i = 0; i < screen->count; i++)
-		if (screen->tensors[screen->order[i]].tensor_id == screen->selected_id)
-			screen->at = i;
-	return ST_OK;
-}
-
-static void view_scroll(struct view_tensors *screen)
-{
-	const int rows = screen->areas.table.height - 1;
-
-	if (screen->at >= screen->count)
-		screen->at = screen->count - 1;
-	if (screen->at < 0)
-		screen->at = 0;
-	if (screen->at < screen->scroll)
-		screen->scroll = screen->at;
-	if (rows > 0 && screen->at >= screen->scroll + rows)
-		screen->scroll = screen->at - rows + 1;
-	if (screen->scroll > screen->count - rows)
-		screen->scroll = screen->count > rows ? screen->count - rows : 0;
-	if (screen->count > 0)
-		screen->selected_id = screen->tensors[screen->order[screen->at]].tensor_id;
-}
-
-static enum status view_load_curve(struct view_tensors *screen, struct prof_db *db, struct err *err)
-{
-	const int width = screen->areas.curve.width * 2;
-	struct report_point *points;
-	enum status status;
-	int count;
-
-	arena_reset(&screen->curve_arena);
-	screen->curve_count = 0;
-	screen->bad = 0;
-	if (screen->count == 0 || width < 2 || screen->areas.curve.height < 1)
-		return ST_OK;
-	status = report_tensor_curve(db, screen->selected_id, view__statistic(screen),
-				     width < CURVE_POINTS ? width : CURVE_POINTS,
-				     &screen->curve_arena, &points, &count, err);
-	if (status != ST_OK || count == 0)
-		return status;
-	screen->curve = arena_alloc(&screen->curve_arena, (size_t)count, sizeof(*screen->curve));
-	if (!screen->curve)
-		return err_nomem(err);
-	for (int i = 0; i < count; i++) {
-		screen->curve[i] = (struct view_chart_point){
-			points[i].mean, points[i].least, points[i].greatest, points[i].n_bad > 0};
-		screen->bad += points[i].n_bad;
-	}
-	screen->curve_count = count;
-	screen->first_step = points[0].step;
-	screen->last_step = points[count - 1].step;
-	screen->first_update = points[0].weight_update;
-	screen->last_update = points[count - 1].weight_update;
-	view_chart_range(screen->curve, count, &screen->low, &screen->high);
-	return ST_OK;
-}
-
-static enum status view_tensors_load(void *state, struct view_context *context, bool news,
-				     struct err *err)
+enum status view__tensors_load(void *state, struct view_context *context, bool news,
+			       struct err *err)
 {
 	struct view_tensors *screen = state;
-	struct prof_db *db = context->source->db;
 	enum status status = ST_OK;
-	int rows;
 
-	if (news)
-		status = view_load_list(screen, db, err);
-	if (status == ST_OK)
-		status = view_sort(screen, db, err);
-	if (status != ST_OK) {
-		screen->count = screen->all = 0;
+	screen->list.differ = context->differ;
+	if (news || screen->list.table.row_count == 0)
+		status = view__tensors_list(screen, context, err);
+	if (status != ST_OK)
 		return status;
-	}
-	screen->areas = view_tensors_areas(
-		(struct view_rect){0, 0, context->body.width, context->body.height},
-		screen->count + 1);
-	view_scroll(screen);
-	rows = screen->areas.table.height - 1;
-	for (int i = screen->scroll; i < screen->scroll + rows && i < screen->count; i++) {
-		status = view_load_row(screen, &screen->rows[screen->order[i]], db, err);
-		if (status != ST_OK)
-			return status;
-	}
-	return view_load_curve(screen, db, err);
+	view__tensors_areas(screen, context);
+	if (!screen->opened)
+		view_grid_layout(&screen->list, context->body.width, screen->table.height);
+	status = view__tensors_choose(screen, context, err);
+	if (status != ST_OK || screen->list.count == 0 || screen->heading.height == 0)
+		return status;
+	return load_page(screen, context, err);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static void view_choose_statistic(struct view_tensors *screen, int by)
+static enum view_answer choose_statistic(struct view_tensors *screen, struct view_context *context,
+					 int by)
 {
+	struct err err;
 	int count;
 
 	report_tensor_columns(&count);
 	screen->statistic = (screen->statistic + by + count) % count;
-	for (int i = 0; i < screen->all; i++)
-		screen->rows[i].loaded = false;
+	if (view__tensors_list(screen, context, &err) != ST_OK)
+		str_copy(context->message, sizeof(context->message), err.text);
+	return VIEW_LOAD;
 }
 
-static void view_choose_sort(struct view_tensors *screen, int by, int width)
+static enum view_answer turn_page(struct view_tensors *screen, int by)
 {
-	do {
-		screen->sort += by;
-		if (screen->sort >= VIEW_COLUMNS)
-			screen->sort = VIEW_NO_SORT;
-		if (screen->sort < VIEW_NO_SORT)
-			screen->sort = VIEW_COLUMNS - 1;
-	} while (screen->sort != VIEW_NO_SORT && !view__column_shown(screen->sort, width));
+	screen->page =
+		(screen->page + (unsigned)(by + VIEW_TENSOR_PAGE_COUNT)) % VIEW_TENSOR_PAGE_COUNT;
+	return VIEW_LOAD;
 }
 
-static void view_select(struct view_tensors *screen, int at)
+/* What the open page does with it. */
+static enum view_answer page_request(struct view_tensors *screen, struct view_context *context,
+				     enum view_request request)
 {
-	if (at >= screen->count)
-		at = screen->count - 1;
-	screen->at = at < 0 ? 0 : at;
-	if (screen->count > 0)
-		screen->selected_id = screen->tensors[screen->order[screen->at]].tensor_id;
+	if (request == VIEW_BACK_REQUEST) {
+		screen->opened = false;
+		return VIEW_LOAD;
+	}
+	switch (screen->page) {
+	case VIEW_TENSOR_VALUES:
+		return view__values_request(screen, context, request);
+	case VIEW_TENSOR_RULES:
+	case VIEW_TENSOR_ROWS:
+		return view__grids_request(screen, request);
+	case VIEW_TENSOR_CURVE:
+		return view__curve_request(screen, request);
+	default:
+		return VIEW_UNHANDLED;
+	}
+}
+
+/* In an open page rows up and down are other tensors, where the page has none. */
+static enum view_answer list_request(struct view_tensors *screen, enum view_request request)
+{
+	const int height = screen->opened ? 10 : screen->table.height;
+	const enum view_answer answer = view_grid_request(&screen->list, height, request);
+
+	if (answer == VIEW_DRAW)
+		return VIEW_LOAD;
+	return answer;
 }
 
 static enum view_answer view_tensors_request(void *state, struct view_context *context,
 					     enum view_request request)
 {
 	struct view_tensors *screen = state;
-	const int page = screen->areas.table.height > 2 ? screen->areas.table.height - 2 : 1;
+	enum view_answer answer = VIEW_UNHANDLED;
 
 	switch (request) {
-	case VIEW_UP_REQUEST:
-	case VIEW_DOWN_REQUEST:
-		view_select(screen, screen->at + (request == VIEW_UP_REQUEST ? -1 : 1));
+	case VIEW_VIEW_REQUEST:
+	case VIEW_VIEW_BACK_REQUEST:
+		return turn_page(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
+	case VIEW_ENTER_REQUEST:
+		if (screen->opened)
+			return VIEW_JOIN;
+		screen->opened = screen->list.count > 0;
 		return VIEW_LOAD;
-	case VIEW_PAGE_UP_REQUEST:
-	case VIEW_PAGE_DOWN_REQUEST:
-		view_select(screen, screen->at + (request == VIEW_PAGE_UP_REQUEST ? -page : page));
-		return VIEW_LOAD;
-	case VIEW_HOME_REQUEST:
-	case VIEW_END_REQUEST:
-		view_select(screen, request == VIEW_HOME_REQUEST ? 0 : screen->count - 1);
-		return VIEW_LOAD;
-	case VIEW_LEFT_REQUEST:
-	case VIEW_STATISTIC_BACK_REQUEST:
-		view_choose_statistic(screen, -1);
-		return VIEW_LOAD;
-	case VIEW_RIGHT_REQUEST:
-	case VIEW_STATISTIC_REQUEST:
-		view_choose_statistic(screen, 1);
-		return VIEW_LOAD;
-	case VIEW_SORT_NEXT_REQUEST:
-	case VIEW_SORT_BACK_REQUEST:
-		view_choose_sort(screen, request == VIEW_SORT_NEXT_REQUEST ? 1 : -1,
-				 context->body.width);
-		return VIEW_LOAD;
-	case VIEW_BACK_REQUEST:
-		if (!screen->filter[0])
-			return VIEW_UNHANDLED;
-		screen->filter[0] = '\0';
-		return VIEW_LOAD;
-	case VIEW_REVERSE_REQUEST:
-		screen->reverse = !screen->reverse;
+	case VIEW_JOIN_REQUEST:
+		return VIEW_JOIN;
+	case VIEW_DIFFER_REQUEST:
+		screen->list.differ = context->differ;
+		(void)choose_statistic(screen, context, 0);
 		return VIEW_LOAD;
 	default:
-		return VIEW_UNHANDLED;
+		break;
+	}
+	if (screen->opened)
+		answer = page_request(screen, context, request);
+	if (answer != VIEW_UNHANDLED)
+		return answer;
+	switch (request) {
+	case VIEW_STATISTIC_REQUEST:
+	case VIEW_STATISTIC_BACK_REQUEST:
+		return choose_statistic(screen, context,
+					request == VIEW_STATISTIC_REQUEST ? 1 : -1);
+	case VIEW_SELECT_REQUEST:
+	case VIEW_BREAKDOWN_REQUEST:
+		snprintf(context->message, sizeof(context->message),
+			 "for the values of a capture (Enter, then v)");
+		return VIEW_DRAW;
+	default:
+		return list_request(screen, request);
 	}
 }
 
@@ -277,108 +213,60 @@ static bool view_tensors_search(void *state, struct view_context *context, const
 	struct view_tensors *screen = state;
 
 	(void)context;
-	for (int i = 1; i <= screen->count; i++) {
-		const int at = (screen->at + (forward ? i : screen->count - i)) % screen->count;
-		const char *key = screen->tensors[screen->order[at]].key;
-
-		if (key && strcasestr(key, text)) {
-			view_select(screen, at);
-			return true;
-		}
-	}
-	return false;
+	if (screen->opened && screen->page >= VIEW_TENSOR_RULES)
+		return view_grid_search(&screen->grid, screen->body.height, text, forward);
+	return view_grid_search(&screen->list, screen->table.height, text, forward);
 }
 
 static void view_tensors_filter(void *state, const char *text)
 {
 	struct view_tensors *screen = state;
+	const bool page = screen->opened && screen->page >= VIEW_TENSOR_RULES;
 
-	str_copy(screen->filter, sizeof(screen->filter), text);
+	view_grid_filter(page ? &screen->grid : &screen->list, text);
 }
 
 static void view_tensors_status(const void *state, const struct view_context *context, char *out,
 				size_t size)
 {
 	const struct view_tensors *screen = state;
+	char grid[160];
 
 	(void)context;
-	if (screen->all == 0) {
+	if (screen->list.table.row_count == 0) {
 		snprintf(out, size, "no tensors recorded");
 		return;
 	}
-	if (screen->filter[0]) {
-		snprintf(out, size, "filter \"%s\": %d of %d keys (Esc: all), statistic %s",
-			 screen->filter, screen->count, screen->all, view__statistic(screen));
+	if (screen->opened && screen->page == VIEW_TENSOR_VALUES) {
+		view__values_status(screen, out, size);
 		return;
 	}
-	snprintf(out, size, "statistic %s, tensor %d of %d, order: %s%s", view__statistic(screen),
-		 screen->at + 1, screen->count,
-		 screen->sort == VIEW_NO_SORT ? "as recorded" : view__columns[screen->sort].title,
-		 screen->reverse ? ", reversed" : "");
+	view_grid_status(screen->opened && screen->page >= VIEW_TENSOR_RULES ? &screen->grid
+									     : &screen->list,
+			 grid, sizeof(grid));
+	snprintf(out, size, "statistic %s, %s", view__statistic(screen), grid);
 }
 
 static int view_tensors_height(const void *state, const struct view_context *context)
 {
 	const struct view_tensors *screen = state;
+	const int64_t rows = screen->list.count < 1000 ? screen->list.count : 1000;
 
 	(void)context;
-	return screen->count > 0 ? screen->count + 1 + 14 : 2;
+	return rows > 0 ? (int)rows + 1 + 14 : 2;
 }
 
-/* --- rows for CSV and JSON -------------------------------------------------------------------- */
-
-static const struct report_column view_table_columns[] = {
-	{"queue", REPORT_TEXT},     {"key", REPORT_TEXT},     {"kind", REPORT_TEXT},
-	{"layer", REPORT_TEXT},     {"shape", REPORT_TEXT},   {"stage", REPORT_NUMBER},
-	{"rows", REPORT_COUNT},     {"n_nan", REPORT_COUNT},  {"n_inf", REPORT_COUNT},
-	{"statistic", REPORT_TEXT}, {"first", REPORT_REAL},   {"last", REPORT_REAL},
-	{"least", REPORT_REAL},     {"greatest", REPORT_REAL}};
-
-static enum status view_table_row(const struct view_tensors *screen, struct report_table *out,
-				  int at, struct err *err)
-{
-	const struct view_tensor *row = &screen->rows[screen->order[at]];
-	const struct report_tensor *tensor = row->tensor;
-	const char *texts[] = {tensor->queue, tensor->key, tensor->kind, tensor->layer,
-			       tensor->shape};
-	enum status status;
-
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		status = view_table_text(out, at, (int)i, texts[i], err);
-		if (status != ST_OK)
-			return status;
-	}
-	view_table_int(out, at, 5, tensor->stage);
-	view_table_int(out, at, 6, tensor->rows);
-	view_table_int(out, at, 7, tensor->n_nan);
-	view_table_int(out, at, 8, tensor->n_inf);
-	view_table_real(out, at, 10, row->first);
-	view_table_real(out, at, 11, row->last);
-	view_table_real(out, at, 12, row->least);
-	view_table_real(out, at, 13, row->greatest);
-	return view_table_text(out, at, 9, view__statistic(screen), err);
-}
-
-static enum status view_tensors_table(void *state, struct view_context *context,
-				      struct report_table *out, struct err *err)
+static enum view_answer view_tensors_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_tensors *screen = state;
-	enum status status = view_table_new(out, "tensors", view_table_columns,
-					    (int)ARRAY_LEN(view_table_columns), screen->count, err);
+	enum view_answer answer = VIEW_UNHANDLED;
 
-	if (status != ST_OK)
-		return status;
-	for (int i = 0; i < screen->count && status == ST_OK; i++) {
-		status = view_load_row(screen, &screen->rows[screen->order[i]], context->source->db,
-				       err);
-		if (status == ST_OK)
-			status = view_table_row(screen, out, i, err);
-	}
-	if (status != ST_OK) {
-		report_table_free(out);
-		memset(out, 0, sizeof(*out));
-	}
-	return status;
+	(void)context;
+	if (!screen->opened && y < screen->table.height)
+		answer = view_grid_click(&screen->list, screen->table.height, x, y);
+	else if (screen->page >= VIEW_TENSOR_RULES && y >= screen->body.y)
+		answer = view_grid_click(&screen->grid, screen->body.height, x, y - screen->body.y);
+	return answer == VIEW_DRAW ? VIEW_LOAD : answer;
 }
 
 static enum status view_tensors_open(void **state, struct view_context *context, struct err *err)
@@ -391,10 +279,11 @@ static enum status view_tensors_open(void **state, struct view_context *context,
 	*state = NULL;
 	if (!screen)
 		return err_nomem(err);
-	(void)arena_init(&screen->list_arena, 0);
+	(void)arena_init(&screen->spark_arena, 0);
 	(void)arena_init(&screen->curve_arena, 0);
-	screen->sort = VIEW_NO_SORT;
-	screen->selected_id = INT64_MIN;
+	(void)arena_init(&screen->page_arena, 0);
+	screen->id = screen->target_id = screen->wanted_step = screen->grid_of = INT64_MIN;
+	screen->cursor = screen->values.at = -1;
 	names = report_tensor_columns(&count);
 	for (int i = 0; i < count; i++)
 		if (strcmp(names[i], "std") == 0)
@@ -409,8 +298,16 @@ static void view_tensors_close(void *state)
 
 	if (!screen)
 		return;
-	arena_fini(&screen->list_arena);
+	view_grid_fini(&screen->list);
+	view_grid_fini(&screen->grid);
+	report_tensor_rows_free(&screen->sampled);
+	report_tensor_rows_free(&screen->source.rows);
+	report_tensor_rows_free(&screen->target.rows);
+	mem_free(screen->values.list);
+	mem_free(screen->values.numbers);
+	arena_fini(&screen->spark_arena);
 	arena_fini(&screen->curve_arena);
+	arena_fini(&screen->page_arena);
 	mem_free(screen);
 }
 
@@ -423,12 +320,17 @@ const struct view_screen_ops view_tensors_ops = {
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = view_tensors_open,
 	.close = view_tensors_close,
-	.load = view_tensors_load,
+	.load = view__tensors_load,
 	.draw = view__tensors_draw,
 	.request = view_tensors_request,
 	.search = view_tensors_search,
 	.filter = view_tensors_filter,
 	.status = view_tensors_status,
 	.height = view_tensors_height,
-	.table = view_tensors_table,
+	.table = view__tensors_table,
+	.place = view__tensors_place,
+	.offers = view__tensors_offers,
+	.go = view__tensors_go,
+	.query = view__tensors_query,
+	.click = view_tensors_click,
 };

@@ -1,0 +1,84 @@
+/*
+ * The state of the screen Health, shared by the files that load it and draw it.
+ *
+ * Hits may be many: a page of them is read by row id, and what is said of all comes from the sums
+ * or from every so many-th hit.
+ */
+#ifndef VIEW_HEALTH_INTERNAL_H
+#define VIEW_HEALTH_INTERNAL_H
+
+#include "viewer/draw/view_grid.h"
+#include "viewer/view_screen.h"
+
+#define VIEW_HEALTH_PAGE    2000 /* hits of the table at a time */
+#define VIEW_HEALTH_SAMPLE  8192 /* hits looked at for the strip and the breakdown */
+#define VIEW_HEALTH_BUCKETS 240  /* of time, in the strip */
+#define VIEW_HEALTH_SQL     4096
+
+/* X(way to look, title) */
+#define VIEW_HEALTH_WAYS(X)                                                                        \
+	X(RULES, "rules")                                                                          \
+	X(HITS, "hits")                                                                            \
+	X(PARTS, "by layer")                                                                       \
+	X(ORIGIN, "where bad numbers began")
+
+enum view_health_way {
+#define VIEW_HEALTH_WAY_ENUM(way, title) VIEW_HEALTH_##way,
+	VIEW_HEALTH_WAYS(VIEW_HEALTH_WAY_ENUM)
+#undef VIEW_HEALTH_WAY_ENUM
+	VIEW_HEALTH_WAY_COUNT
+};
+
+/* X(column of `health`, title) */
+#define VIEW_HEALTH_PARTS_OF(X)                                                                    \
+	X(layer, "by layer")                                                                       \
+	X(key, "by tensor")                                                                        \
+	X(stage, "by stage")                                                                       \
+	X(phase, "by phase")                                                                       \
+	X(epoch, "by epoch")
+
+enum view_health_part {
+#define VIEW_HEALTH_PART_ENUM(part, title) VIEW_HEALTH_BY_##part,
+	VIEW_HEALTH_PARTS_OF(VIEW_HEALTH_PART_ENUM)
+#undef VIEW_HEALTH_PART_ENUM
+	VIEW_HEALTH_PART_COUNT
+};
+
+/* The hits of one report over its run. */
+struct view_health_strip {
+	int64_t hits;  /* rows of hits */
+	int64_t every; /* of those each such one was looked at; 1: all */
+	int64_t until_ns;
+	double bucket[VIEW_HEALTH_BUCKETS]; /* hits, by time from 0 to until_ns */
+};
+
+struct view_health {
+	enum view_health_way way;
+	enum view_health_part part;
+	struct view_grid grid;
+	bool ranked[VIEW_HEALTH_WAY_COUNT]; /* its first order has been set */
+	int64_t page;                       /* first row id of the hits shown */
+	struct view_health_strip source, target;
+	char origin[320];          /* where bad numbers began, in words; "": nowhere */
+	bool bad;                  /* there are bad numbers */
+	char sql[VIEW_HEALTH_SQL]; /* behind the grid */
+	int grid_height;
+};
+
+/* view_health_load.c */
+enum status view__health_load(void *state, struct view_context *context, bool news,
+			      struct err *err);
+/* Another way to look: a grid of its own. */
+void view__health_way(struct view_health *screen, enum view_health_way way);
+/* The page that holds the first hit at @time_ns or later. */
+enum status view__health_page_at(struct view_health *screen, struct prof_db *db, int64_t time_ns,
+				 struct err *err);
+const char *view__health_title(const struct view_health *screen, enum view_health_way way);
+
+/* view_health_draw.c */
+#define VIEW_HEALTH_HEAD 2 /* rows above the grid */
+int view__health_foot(const struct view_context *context);
+void view__health_draw(const void *state, const struct view_context *context,
+		       struct view_pane *pane);
+
+#endif /* VIEW_HEALTH_INTERNAL_H */

@@ -1,0 +1,165 @@
+/*
+ * From the screen Tensors to others and back, and the statements behind it.
+ *
+ * Threading: as view_screen.h says.
+ */
+#include "viewer/tensors/view_tensors_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/str.h"
+
+static void take_number(const struct view_grid *grid, const char *column, int64_t *out)
+{
+	const struct report_cell *cell = view_grid_cell(grid, column);
+
+	if (cell && cell->type == PROF_INT)
+		*out = cell->integer;
+}
+
+static void take_text(const struct view_grid *grid, const char *column, char *out)
+{
+	const struct report_cell *cell = view_grid_cell(grid, column);
+
+	if (cell && cell->text)
+		view_place_text(out, cell->text);
+}
+
+/* When: the row under the cursor of the page that is open. */
+static void place_moment(const struct view_tensors *screen, struct view_place *out)
+{
+	const struct report_tensor_row *row = view__curve_row(screen);
+	const struct view_tensor_values *values = &screen->values;
+
+	if (screen->page >= VIEW_TENSOR_RULES) {
+		take_number(&screen->grid, "step", &out->step);
+		take_number(&screen->grid, "weight_update", &out->weight_update);
+		take_number(&screen->grid, "epoch", &out->epoch);
+		take_number(&screen->grid, "microbatch", &out->microbatch);
+		take_number(&screen->grid, "replica", &out->replica);
+		take_number(&screen->grid, "at_ns", &out->time_ns);
+		take_text(&screen->grid, "phase", out->phase);
+		take_text(&screen->grid, "mode", out->mode);
+		take_text(&screen->grid, "rule", out->rule);
+	} else if (screen->page == VIEW_TENSOR_VALUES && values->count > 0) {
+		out->step = values->list[values->at].step;
+		out->weight_update = values->list[values->at].weight_update;
+	} else if (row) {
+		out->step = row->step;
+		out->weight_update = row->weight_update;
+		out->epoch = row->epoch;
+		out->time_ns = row->time_ns;
+	}
+	if (out->time_ns != VIEW_NOWHERE)
+		view_place_text(out->clock, "host");
+}
+
+bool view__tensors_place(const void *state, const struct view_context *context,
+			 struct view_place *out)
+{
+	const struct view_tensors *screen = state;
+
+	(void)context;
+	view_place_clear(out);
+	if (screen->list.count == 0)
+		return false;
+	take_text(&screen->list, "key", out->key);
+	take_text(&screen->list, "queue", out->queue);
+	take_text(&screen->list, "layer", out->layer);
+	take_number(&screen->list, "stage", &out->stage);
+	take_number(&screen->list, "rank", &out->rank);
+	if (screen->opened)
+		place_moment(screen, out);
+	return true;
+}
+
+bool view__tensors_offers(const struct view_place *place, char *out, size_t size)
+{
+	if (place->key[0] && place->step != VIEW_NOWHERE)
+		snprintf(out, size, "%s at step %lld", place->key, (long long)place->step);
+	else if (place->key[0])
+		snprintf(out, size, "statistics of %s", place->key);
+	else if (place->layer[0])
+		snprintf(out, size, "tensors of %s", place->layer);
+	else
+		return false;
+	return true;
+}
+
+/* The row of the list of @key, and of @queue where it has such a one. */
+static bool go_key(struct view_tensors *screen, const struct view_place *place)
+{
+	struct view_grid *list = &screen->list;
+	const int height = screen->table.height;
+
+	if (!view_grid_go(list, height, "key", place->key, 0))
+		return false;
+	for (int64_t i = 0; place->queue[0] && i < list->count; i++) {
+		const int64_t before = list->at;
+		const struct report_cell *key, *queue;
+
+		list->at = i;
+		key = view_grid_cell(list, "key");
+		queue = view_grid_cell(list, "queue");
+		if (key && queue && key->text && queue->text &&
+		    strcmp(key->text, place->key) == 0 && strcmp(queue->text, place->queue) == 0)
+			return true;
+		list->at = before;
+	}
+	return true;
+}
+
+enum status view__tensors_go(void *state, struct view_context *context,
+			     const struct view_place *place, struct err *err)
+{
+	struct view_tensors *screen = state;
+	const bool key = place->key[0] != '\0';
+	const bool found =
+		key ? go_key(screen, place)
+		    : view_grid_go(&screen->list, screen->table.height, "layer", place->layer, 0);
+
+	(void)context;
+	if (!found)
+		return err_set(err, ST_NOTFOUND, "no tensor %s%s has been recorded",
+			       key ? "" : "of the layer ", key ? place->key : place->layer);
+	screen->wanted_step = place->step == VIEW_NOWHERE ? INT64_MIN : place->step;
+	if (screen->wanted_step != INT64_MIN) {
+		screen->opened = true;
+		screen->page = VIEW_TENSOR_CURVE;
+	}
+	return ST_OK;
+}
+
+static void where_key(const struct view_tensors *screen, struct str *out)
+{
+	str_add(out, " WHERE key = '");
+	for (const char *c = screen->key; *c; c++)
+		str_addf(out, *c == '\'' ? "''" : "%c", *c);
+	str_add(out, "'");
+}
+
+void view__tensors_query(const void *state, const struct view_context *context, struct str *out)
+{
+	static const char *const views[] = {
+		[VIEW_TENSOR_CURVE] = NULL,
+		[VIEW_TENSOR_HISTOGRAM] = "SELECT step, bin, low, high, count FROM "
+					  "tensor_histograms",
+		[VIEW_TENSOR_VALUES] = "SELECT step, dtype, shape, bytes, chunk FROM captures",
+		[VIEW_TENSOR_RULES] = "SELECT * FROM health",
+		[VIEW_TENSOR_ROWS] = "SELECT * FROM tensor_stats",
+	};
+	const struct view_tensors *screen = state;
+
+	if (!screen->opened) {
+		view__tensors_list_sql(screen, context->target != NULL, out);
+		str_addf(out, " ORDER BY greatest DESC;\n");
+	}
+	if (screen->page == VIEW_TENSOR_CURVE)
+		str_addf(out, "SELECT step, time_ns, %s FROM tensor_stats",
+			 view__statistic(screen));
+	else
+		str_add(out, views[screen->page]);
+	where_key(screen, out);
+	str_add(out, ";\n");
+}

@@ -1,0 +1,315 @@
+/*
+ * The list of tensors: sums of the chosen statistic, and a sparkline of sampled rows each.
+ *
+ * Threading: the session's worker; drawing on the terminal's thread.
+ */
+#include "viewer/tensors/view_tensors_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+
+/* A title says which statistic a column is of. */
+#define LIST_COLUMNS(name)                                                                         \
+	static const struct view_grid_column list_##name[] = {                                     \
+		{"key", NULL, 0, 24, 100, false},                                                  \
+		{"kind", NULL, 0, 8, 80, false},                                                   \
+		{"greatest", "max " #name, 0, 0, 95, false},                                       \
+		{"last", "last " #name, 0, 0, 90, false},                                          \
+		{"trend", NULL, 16, 16, 85, false},                                                \
+		{"n_nan", "NaN", 0, 0, 92, false},                                                 \
+		{"n_inf", "Inf", 0, 0, 91, false},                                                 \
+		{"least", "min " #name, 0, 0, 60, false},                                          \
+		{"first", "first " #name, 0, 0, 40, false},                                        \
+		{"rows", NULL, 0, 0, 55, false},                                                   \
+		{"layer", NULL, 0, 10, 30, false},                                                 \
+		{"stage", NULL, 0, 0, 45, false},                                                  \
+		{"shape", NULL, 0, 10, 35, false},                                                 \
+		{"queue", NULL, 0, 8, 5, false},                                                   \
+		{"rank", NULL, 0, 0, 0, false},                                                    \
+	};
+#define STATISTICS(X)                                                                              \
+	X(mean)                                                                                    \
+	X(std)                                                                                     \
+	X(min)                                                                                     \
+	X(max)                                                                                     \
+	X(abs_max)                                                                                 \
+	X(abs_min_nonzero)                                                                         \
+	X(l1)                                                                                      \
+	X(l2)                                                                                      \
+	X(inactive)                                                                                \
+	X(update_ratio)
+STATISTICS(LIST_COLUMNS)
+
+static const struct list_statistic {
+	const char *name;
+	const struct view_grid_column *columns;
+	int count;
+} list_statistics[] = {
+#define LIST_STATISTIC(name) {#name, list_##name, (int)ARRAY_LEN(list_##name)},
+	STATISTICS(LIST_STATISTIC)
+#undef LIST_STATISTIC
+};
+
+static const struct list_statistic *list_statistic(const struct view_tensors *screen)
+{
+	for (size_t i = 0; i < ARRAY_LEN(list_statistics); i++)
+		if (strcmp(list_statistics[i].name, view__statistic(screen)) == 0)
+			return &list_statistics[i];
+	return &list_statistics[0];
+}
+
+/* Tensors that are watched without rows have no sums. */
+void view__tensors_list_sql(const struct view_tensors *screen, bool compared, struct str *out)
+{
+	const char *name = view__statistic(screen);
+
+	str_addf(out,
+		 "SELECT t.key, t.kind, s.greatest_%s AS greatest, s.last_%s AS last, %s"
+		 "s.n_nan, s.n_pos_inf + s.n_neg_inf AS n_inf, s.least_%s AS least, "
+		 "s.first_%s AS first, s.rows, t.layer, t.stage, t.shape, t.queue, s.rank "
+		 "FROM tensors t LEFT JOIN tensor_sums s ON s.key = t.key AND s.queue IS t.queue",
+		 name, name, compared ? "" : "NULL AS trend, ", name, name);
+}
+
+static enum view_style list_style(const struct report_table *table, int64_t row, int column)
+{
+	const struct report_cell *cell = &table->cells[row * table->column_count + column];
+	const char *name = table->columns[column].name;
+
+	if (strncmp(name, "n_nan", 5) == 0 || strncmp(name, "n_inf", 5) == 0)
+		return cell->type == PROF_INT && cell->integer > 0 ? VIEW_BAD : VIEW_DIM;
+	if (cell->type == PROF_REAL && !isfinite(cell->real))
+		return VIEW_BAD;
+	return strcmp(name, "key") == 0 || cell->type == PROF_REAL ? VIEW_NORMAL : VIEW_DIM;
+}
+
+/* --- sparklines ------------------------------------------------------------------------------- */
+
+static int spark_order(const void *a, const void *b)
+{
+	const struct view_spark *one = *(struct view_spark *const *)a;
+	const struct view_spark *two = *(struct view_spark *const *)b;
+
+	if (one->tensor_id != two->tensor_id)
+		return one->tensor_id < two->tensor_id ? -1 : 1;
+	return one->rank < two->rank ? -1 : one->rank > two->rank;
+}
+
+struct spark_index {
+	struct view_spark **by;
+	size_t count;
+};
+
+static struct view_spark *spark_of(const struct spark_index *index,
+				   const struct report_tensor_row *row)
+{
+	const struct view_spark wanted = {.tensor_id = row->tensor_id, .rank = row->rank};
+	const struct view_spark *key = &wanted;
+	struct view_spark *const *found =
+		bsearch(&key, index->by, index->count, sizeof(struct view_spark *), spark_order);
+
+	return found ? *found : NULL;
+}
+
+static void spark_take(struct view_spark *spark, int64_t at, const struct report_tensor_row *row)
+{
+	const int count = spark->rows < VIEW_SPARK_POINTS ? (int)spark->rows : VIEW_SPARK_POINTS;
+	struct view_chart_point *point = &spark->points[at * count / spark->rows];
+
+	if (at == 0)
+		for (int i = 0; i < count; i++)
+			spark->points[i] = (struct view_chart_point){NAN, NAN, NAN, false};
+	spark->count = count;
+	point->bad |= row->n_bad > 0;
+	if (!isfinite(row->value))
+		return;
+	/* The last of those that share a point. */
+	point->value = row->value;
+	point->least = fmin(point->least, row->value);
+	point->greatest = fmax(point->greatest, row->value);
+}
+
+static enum status sparks_fill(struct view_tensors *screen, struct err *err)
+{
+	struct spark_index index = {.count = (size_t)screen->spark_count};
+	int64_t *seen;
+
+	index.by = arena_alloc(&screen->spark_arena, index.count + 1, sizeof(*index.by));
+	seen = arena_alloc(&screen->spark_arena, index.count + 1, sizeof(*seen));
+	if (!index.by || !seen)
+		return err_nomem(err);
+	for (size_t i = 0; i < index.count; i++)
+		index.by[i] = &screen->sparks[i];
+	qsort(index.by, index.count, sizeof(struct view_spark *), spark_order);
+	for (int i = 0; i < screen->sampled.count; i++) {
+		struct view_spark *spark = spark_of(&index, &screen->sampled.row[i]);
+
+		if (spark)
+			spark->rows++;
+	}
+	for (int i = 0; i < screen->sampled.count; i++) {
+		struct view_spark *spark = spark_of(&index, &screen->sampled.row[i]);
+
+		if (spark)
+			spark_take(spark, seen[spark - screen->sparks]++, &screen->sampled.row[i]);
+	}
+	return ST_OK;
+}
+
+static const struct report_cell *list_cell(const struct report_table *table, int64_t row,
+					   const char *name)
+{
+	for (int c = 0; c < table->column_count; c++)
+		if (strcmp(table->columns[c].name, name) == 0)
+			return &table->cells[row * table->column_count + c];
+	return NULL;
+}
+
+static enum status sparks_load(struct view_tensors *screen, struct view_context *context,
+			       struct err *err)
+{
+	const struct report_table *table = &screen->list.table;
+	struct prof_db *db = context->source->db;
+	enum status status =
+		report_tensor_rows_read(&screen->sampled, db, INT64_MIN, INT64_MIN,
+					view__statistic(screen), VIEW_TENSORS_SPARKS, err);
+
+	arena_reset(&screen->spark_arena);
+	screen->spark_count = 0;
+	screen->sparks = arena_alloc(&screen->spark_arena, (size_t)table->row_count + 1,
+				     sizeof(*screen->sparks));
+	if (status == ST_OK && !screen->sparks)
+		status = err_nomem(err);
+	for (int64_t row = 0; row < table->row_count && status == ST_OK; row++) {
+		const struct report_cell *rank = list_cell(table, row, "rank");
+
+		screen->sparks[row].rank = rank->type == PROF_INT ? rank->integer : INT64_MIN;
+		status = report_tensor_find(db, list_cell(table, row, "queue")->text,
+					    list_cell(table, row, "key")->text,
+					    &screen->sparks[row].tensor_id, err);
+		screen->spark_count = row + 1;
+	}
+	return status == ST_OK ? sparks_fill(screen, err) : status;
+}
+
+enum status view__tensors_list(struct view_tensors *screen, struct view_context *context,
+			       struct err *err)
+{
+	const struct list_statistic *statistic = list_statistic(screen);
+	struct str sql = {0};
+	enum status status;
+
+	view__tensors_list_sql(screen, context->target != NULL, &sql);
+	if (sql.failed)
+		status = err_nomem(err);
+	else
+		status = view_grid_query(&screen->list, context, "tensors", str_peek(&sql),
+					 "queue,key,rank", statistic->columns, statistic->count, 0,
+					 err);
+	str_free(&sql);
+	if (status != ST_OK)
+		return status;
+	screen->list.style = list_style;
+	if (!screen->ranked)
+		view_grid_sort(&screen->list, "greatest", false);
+	screen->ranked = true;
+	return context->target ? ST_OK : sparks_load(screen, context, err);
+}
+
+void view__tensors_list_draw(const struct view_tensors *screen, const struct view_context *context,
+			     struct view_pane *pane)
+{
+	const struct view_grid *grid = &screen->list;
+
+	view_grid_draw(grid, pane, !screen->opened && !context->whole);
+	for (int i = 0; i < grid->place_count; i++) {
+		const struct view_grid_place *place = &grid->places[i];
+
+		if (strcmp(grid->table.columns[place->column].name, "trend") != 0)
+			continue;
+		for (int y = 1; y < pane->rect.height && grid->scroll + y <= grid->count; y++) {
+			const int64_t at = grid->scroll + y - 1, row = grid->order[at];
+			const bool cursor = at == grid->at && !context->whole && !screen->opened;
+
+			view_fill(pane, place->x, y, place->width,
+				  cursor ? VIEW_CURSOR : VIEW_NORMAL);
+			if (row < screen->spark_count)
+				view_chart_spark(pane, place->x, y, place->width,
+						 cursor ? VIEW_CURSOR : VIEW_CURVE,
+						 screen->sparks[row].points,
+						 screen->sparks[row].count);
+		}
+	}
+}
+
+/* --- all statistics, for CSV and JSON --------------------------------------------------------- */
+
+static bool same_cell(const struct report_cell *a, const struct report_cell *b)
+{
+	if (!a || !b || !a->text || !b->text)
+		return (a && a->text) == (b && b->text) &&
+		       (!a || !b || a->type != PROF_INT || a->integer == b->integer);
+	return strcmp(a->text, b->text) == 0;
+}
+
+/* Is row @row of @all the one in row @listed of the list? */
+static bool is_listed(const struct report_table *all, int64_t row, const struct report_table *list,
+		      int64_t listed)
+{
+	static const char *const keys[] = {"key", "queue", "rank"};
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (!same_cell(list_cell(all, row, keys[i]), list_cell(list, listed, keys[i])))
+			return false;
+	return true;
+}
+
+/* The rows of @all in the order and filter of the list. */
+static enum status list_arrange(const struct view_grid *list, struct report_table *all,
+				struct err *err)
+{
+	const size_t columns = (size_t)all->column_count;
+	struct report_cell *cells =
+		arena_alloc(&all->arena, (size_t)(list->count + 1) * columns, sizeof(*cells));
+	int64_t rows = 0;
+
+	if (!cells)
+		return err_nomem(err);
+	for (int64_t i = 0; i < list->count; i++)
+		for (int64_t row = 0; row < all->row_count; row++)
+			if (is_listed(all, row, &list->table, list->order[i])) {
+				memcpy(cells + (size_t)rows++ * columns,
+				       all->cells + (size_t)row * columns,
+				       columns * sizeof(*cells));
+				break;
+			}
+	all->cells = cells;
+	all->row_count = rows;
+	return ST_OK;
+}
+
+enum status view__tensors_table(void *state, struct view_context *context, struct report_table *out,
+				struct err *err)
+{
+	struct view_tensors *screen = state;
+	enum status status;
+
+	if (screen->opened && screen->page >= VIEW_TENSOR_RULES)
+		return view_grid_table(&screen->grid, out, err);
+	if (context->target)
+		return view_grid_table(&screen->list, out, err);
+	status = report_table_query(out, context->source->db, "tensors",
+				    "SELECT * FROM tensor_sums", 0, err);
+	if (status == ST_OK)
+		status = list_arrange(&screen->list, out, err);
+	if (status != ST_OK) {
+		report_table_free(out);
+		memset(out, 0, sizeof(*out));
+	}
+	return status;
+}
