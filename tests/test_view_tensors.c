@@ -326,6 +326,34 @@ static void test_no_tensors_are_said_to_be_none(void **state)
 	assert_int_equal(rig->session.trouble.status, ST_OK);
 }
 
+/* In every way it can be looked at. */
+static void test_every_key_does_something_or_says_why_not(void **state)
+{
+	struct view_rig *rig = *state;
+
+	for (int r = VIEW_NONE + 1; r < VIEW_REQUESTS; r++) {
+		const struct view_request_info *info = view_request_info((enum view_request)r);
+
+		if (!(info->screens & VIEW_ON_TENSORS) || r == VIEW_QUIT_REQUEST ||
+		    r == VIEW_CLOSE_REQUEST)
+			continue;
+		for (int way = 0; way < 10; way++) {
+			view_session_show(&rig->session, VIEW_TENSORS);
+			view_rig_press(rig, "v");
+			if (way == 5)
+				view_rig_key(rig, VIEW_KEY_ENTER);
+			view_session_show(&rig->session, VIEW_TENSORS);
+			view_session_key(&rig->session, info->keys[0]);
+			assert_null(strstr(rig->session.context.message, "not on this"));
+			view_session_draw(&rig->session);
+			view_popup_close(&rig->session.popup);
+			if (rig->session.prompt != VIEW_NO_PROMPT)
+				view_session_key(&rig->session, VIEW_KEY_ESCAPE);
+		}
+	}
+	assert_false(rig->session.quit);
+}
+
 static void test_failing_allocations_leave_it_usable(void **state)
 {
 	struct view_rig *rig = *state;
@@ -363,6 +391,7 @@ int main(void)
 		CASE_TWO(test_any_size_and_every_page_can_be_drawn),
 		cmocka_unit_test_setup_teardown(test_no_tensors_are_said_to_be_none, setup_none,
 						view_rig_teardown),
+		CASE(test_every_key_does_something_or_says_why_not),
 		CASE(test_failing_allocations_leave_it_usable),
 	};
 

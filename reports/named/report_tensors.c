@@ -186,9 +186,10 @@ enum status report_tensor_find(struct prof_db *db, const char *queue, const char
 			       struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, db,
-		"SELECT tensor_id FROM tensor_rows WHERE key IS :key AND queue IS :queue", err);
+	enum status status = prof_query_open(&query, db,
+					     "SELECT tensor_id FROM tensor_rows WHERE key IS :key "
+					     "ORDER BY queue IS NOT :queue LIMIT 1",
+					     err);
 	bool row = false;
 
 	*out = INT64_MIN;

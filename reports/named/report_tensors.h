@@ -38,7 +38,7 @@ enum status report_tensor_rows_read(struct report_tensor_rows *out, struct prof_
 				    int64_t most, struct err *err);
 void report_tensor_rows_free(struct report_tensor_rows *rows); /* accepts a zeroed struct */
 
-/* The tensor @key of @queue (either may be NULL); INT64_MIN: there is none. */
+/* The tensor @key, that of @queue where there are several; INT64_MIN: there is none. */
 enum status report_tensor_find(struct prof_db *db, const char *queue, const char *key, int64_t *out,
 			       struct err *err);
 

@@ -66,7 +66,8 @@ static void draw_strip(const struct view_health_strip *strip, struct view_pane *
 		}
 }
 
-static void draw_axis(const struct view_health *screen, struct view_pane *pane, int y)
+static void draw_axis(const struct view_health *screen, const struct view_context *context,
+		      struct view_pane *pane, int y)
 {
 	const struct view_health_strip *strip = &screen->source;
 	char hits[FMT_SIZE], every[FMT_SIZE], until[FMT_SIZE], text[160];
@@ -76,7 +77,10 @@ static void draw_axis(const struct view_health *screen, struct view_pane *pane, 
 		view_text(pane, 1, y, VIEW_GOOD, "No rule has been broken.");
 		return;
 	}
-	if (strip->every > 1)
+	if (context->target)
+		snprintf(text, sizeof(text), "%s and %s hits over time",
+			 fmt_count(hits, strip->hits), fmt_count(every, screen->target.hits));
+	else if (strip->every > 1)
 		snprintf(text, sizeof(text), "%s hits over time, by one in %s",
 			 fmt_count(hits, strip->hits), fmt_count(every, strip->every));
 	else
@@ -98,7 +102,7 @@ static void draw_foot(const struct view_health *screen, const struct view_contex
 	draw_strip(&screen->source, pane, ++y, VIEW_BAD, context->target ? "source" : "hits");
 	if (context->target)
 		draw_strip(&screen->target, pane, ++y, VIEW_TARGET, "target");
-	draw_axis(screen, pane, y + 1);
+	draw_axis(screen, context, pane, y + 1);
 }
 
 static const char *nothing(const struct view_health *screen)

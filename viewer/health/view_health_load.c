@@ -350,7 +350,9 @@ static enum status grid_load(struct view_health *screen, struct view_context *co
 			     struct err *err)
 {
 	const struct health_way *way = &health_ways[screen->way];
-	const char *keys = screen->way == VIEW_HEALTH_PARTS ? health_parts[screen->part].name
+	const char *keys = screen->way == VIEW_HEALTH_RULES && context->target
+				   ? "rule" /* those without hits have no rank */
+			   : screen->way == VIEW_HEALTH_PARTS ? health_parts[screen->part].name
 			   : screen->way == VIEW_HEALTH_HITS && !context->target
 				   ? NULL /* many hits are alike: the cursor keeps its number */
 				   : way->keys;

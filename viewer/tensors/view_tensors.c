@@ -52,7 +52,7 @@ enum status view__tensors_choose(struct view_tensors *screen, struct view_contex
 	screen->id = screen->target_id = INT64_MIN;
 	screen->has_queue = queue && queue->text;
 	screen->rank = rank && rank->type == PROF_INT ? rank->integer : INT64_MIN;
-	screen->has_rows = rows && rows->type == PROF_INT && rows->integer > 0;
+	screen->row_count = rows && rows->type == PROF_INT ? rows->integer : 0;
 	str_copy(screen->key, sizeof(screen->key), key && key->text ? key->text : "");
 	str_copy(screen->queue, sizeof(screen->queue), screen->has_queue ? queue->text : "");
 	if (!key)

@@ -94,7 +94,7 @@ enum status view__curve_load(struct view_tensors *screen, struct view_context *c
 		return status;
 	}
 	view_axis_settle(&screen->x);
-	view_axis_settle(&screen->y);
+	screen->known = view_axis_settle(&screen->y);
 	if (screen->wanted_step != INT64_MIN)
 		view__curve_go(screen, screen->wanted_step);
 	screen->wanted_step = INT64_MIN;
@@ -204,7 +204,7 @@ static void draw_readout(const struct view_tensors *screen, const struct view_co
 {
 	const struct report_tensor_row *row = view__curve_row(screen);
 	const struct report_tensor_rows *rows = &screen->source.rows;
-	char looked[FMT_SIZE], all[FMT_SIZE], value[FMT_SIZE], bad[FMT_SIZE] = "";
+	char all[FMT_SIZE], value[FMT_SIZE], bad[FMT_SIZE] = "";
 	int x = 1;
 
 	if (screen->opened && row && !context->whole) {
@@ -220,10 +220,12 @@ static void draw_readout(const struct view_tensors *screen, const struct view_co
 		x += view_chart_key(pane, x, 0, pane->rect.width - x, VIEW_SOURCE, "source");
 		x += view_chart_key(pane, x, 0, pane->rect.width - x, VIEW_TARGET, "target");
 	}
-	if (rows->looked < rows->all)
-		view_textf(pane, x, 0, VIEW_DIM, "%s rows, of %s looked at of %s",
-			   fmt_count(value, rows->count), fmt_count(looked, rows->looked),
-			   fmt_count(all, rows->all));
+	if (context->target)
+		view_textf(pane, x, 0, VIEW_DIM, "%s and %s rows", fmt_count(value, rows->count),
+			   fmt_count(all, screen->target.rows.count));
+	else if (rows->looked < rows->all)
+		view_textf(pane, x, 0, VIEW_DIM, "%s of %s rows", fmt_count(value, rows->count),
+			   fmt_count(all, screen->row_count));
 	else
 		view_textf(pane, x, 0, VIEW_DIM, "all %s rows", fmt_count(value, rows->count));
 }
@@ -236,9 +238,15 @@ void view__curve_draw(const struct view_tensors *screen, const struct view_conte
 
 	if (screen->source.rows.count == 0 && screen->target.rows.count == 0) {
 		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
-			      screen->has_rows
+			      screen->row_count > 0
 				      ? "None of its rows is among those that were looked at."
 				      : "No rows are kept of it: only its health is watched.");
+		return;
+	}
+	if (!screen->known) {
+		view_textf(pane, 1, 0, VIEW_DIM,
+			   "Its rows do not say %s: s shows another statistic.",
+			   view__statistic(screen));
 		return;
 	}
 	draw_readout(screen, context, pane);

@@ -204,29 +204,26 @@ static void draw_labels(const struct view_tensor_histogram *h, const struct view
 	}
 }
 
-static void draw_steps(const struct view_tensor_histogram *h, struct view_pane *pane)
+static void draw_steps(const struct view_tensor_histogram *h, const struct view_axis *scale,
+		       struct view_pane *pane)
 {
 	const int y = pane->rect.height - 1, width = pane->rect.width - LABEL_WIDTH;
-	const struct view_axis scale = {.low = 1,
-					.high = fmax(h->greatest, 2),
-					.logarithmic = true,
-					.quantity = REPORT_COUNT};
 	const int64_t first = h->step[0], last = h->step[h->columns - 1];
-	char text[128];
+	char text[160], count[FMT_SIZE];
 	int used;
 
-	if (first == INT64_MIN || last == INT64_MIN)
-		snprintf(text, sizeof(text), "%lld histograms", (long long)h->found);
-	else
-		snprintf(text, sizeof(text), "steps %lld to %lld, %lld histograms",
-			 (long long)first, (long long)last, (long long)h->found);
+	used = first == INT64_MIN || last == INT64_MIN
+		       ? 0
+		       : snprintf(text, sizeof(text), "steps %lld to %lld, ", (long long)first,
+				  (long long)last);
+	used += snprintf(text + used, sizeof(text) - (size_t)used, "%s histograms",
+			 fmt_count(count, h->found));
+	if (h->looked < h->all)
+		snprintf(text + used, sizeof(text) - (size_t)used, " (%.0f %% looked at)",
+			 100.0 * (double)h->looked / (double)h->all);
 	used = view_text_cut(pane, LABEL_WIDTH, y, width, VIEW_DIM, text) + 2;
-	if (h->looked < h->all && used + 20 < width)
-		used += view_textf(pane, LABEL_WIDTH + used, y, VIEW_DIM,
-				   "of %.1f %% of the rows  ",
-				   100.0 * (double)h->looked / (double)h->all);
 	if (used < width)
-		view_heat_legend(pane, LABEL_WIDTH + used, y, width - used, &scale);
+		view_heat_legend(pane, LABEL_WIDTH + used, y, width - used, scale);
 }
 
 void view__histogram_draw(const struct view_tensors *screen, struct view_pane *pane)
@@ -253,5 +250,5 @@ void view__histogram_draw(const struct view_tensors *screen, struct view_pane *p
 	map = view_pane_at(pane->canvas, area);
 	view_heat_map(&map, h->count, h->columns, h->bins, &scale);
 	draw_labels(h, &map, pane);
-	draw_steps(h, pane);
+	draw_steps(h, &scale, pane);
 }

@@ -108,13 +108,15 @@ struct view_tensors {
 
 	/* The tensor under the cursor. */
 	char queue[VIEW_PLACE_NAME], key[VIEW_PLACE_NAME];
-	bool has_queue, has_rows;
+	bool has_queue;
 	int64_t rank, id, target_id; /* ids: INT64_MIN: not there */
+	int64_t row_count;           /* of its statistics */
 
 	struct arena curve_arena;
 	struct view_tensor_curve source, target;
 	enum view_tensor_axis by;
 	struct view_axis x, y;
+	bool known;     /* a row has the statistic */
 	int64_t cursor; /* row of source, -1: none */
 	int64_t wanted_step;
 

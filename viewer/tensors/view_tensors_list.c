@@ -21,8 +21,8 @@
 		{"greatest", "max " #name, 0, 0, 95, false},                                       \
 		{"last", "last " #name, 0, 0, 90, false},                                          \
 		{"trend", NULL, 16, 16, 85, false},                                                \
-		{"n_nan", "NaN", 0, 0, 92, false},                                                 \
-		{"n_inf", "Inf", 0, 0, 91, false},                                                 \
+		{"n_nan", "NaN", 0, 0, 88, false},                                                 \
+		{"n_inf", "Inf", 0, 0, 87, false},                                                 \
 		{"least", "min " #name, 0, 0, 60, false},                                          \
 		{"first", "first " #name, 0, 0, 40, false},                                        \
 		{"rows", NULL, 0, 0, 55, false},                                                   \
@@ -208,9 +208,11 @@ enum status view__tensors_list(struct view_tensors *screen, struct view_context 
 	if (sql.failed)
 		status = err_nomem(err);
 	else
-		status = view_grid_query(&screen->list, context, "tensors", str_peek(&sql),
-					 "queue,key,rank", statistic->columns, statistic->count, 0,
-					 err);
+		status = view_grid_query(
+			&screen->list, context, "tensors", str_peek(&sql),
+			/* Runs may have tensors of the same keys in other queues. */
+			context->target ? "key" : "queue,key,rank", statistic->columns,
+			statistic->count, 0, err);
 	str_free(&sql);
 	if (status != ST_OK)
 		return status;
