@@ -304,7 +304,7 @@ static void test_a_run_is_followed_until_it_is_complete(void **state)
 	ips_recording_flush(recording);
 
 	assert_int_equal(view_session_open(&session, path, NULL, false, NULL), ST_OK);
-	assert_int_equal(view_session_size(&session, 80, 24, NULL), ST_OK);
+	assert_int_equal(view_session_size(&session, 120, 24, NULL), ST_OK);
 	view_session_show(&session, VIEW_TIMELINE);
 	view_session_draw(&session);
 	assert_int_equal(session.source.state, VIEW_RECORDING);

@@ -85,6 +85,7 @@ struct view_session {
 
 	struct view_hit hits[VIEW_HITS]; /* of the last picture */
 	int hit_count;
+	bool state_shown; /* the title has room for the state of the run */
 };
 
 /* Open @path, and, to compare it with, @target (NULL: none); nothing is read before the first

@@ -12,7 +12,6 @@
 #include "common/clock.h"
 #include "viewer/view_session_internal.h"
 
-#define NARROW        60
 #define BAR_GAP       2
 #define STATE_COLUMNS 30
 #define NAME_LEAST    12 /* of the report's name; below it is left out */
@@ -34,8 +33,7 @@ static void view_note_hit(struct view_session *session, int y, int from, int to,
 enum title_names {
 	TITLE_WHOLE,
 	TITLE_BRIEF,
-	TITLE_ACTIVE, /* the shown screen's name; of others the key alone */
-	TITLE_KINDS
+	TITLE_ACTIVE /* the shown screen's name; of others the key alone */
 };
 
 #define TAB_SIZE 48
@@ -67,14 +65,20 @@ static int view_tabs_width(const struct view_session *session, enum title_names 
 	return width;
 }
 
-static int view_draw_tabs(struct view_session *session, struct view_pane *pane, int room)
+/* The longest names for which there is room, beside the state of the run where they are whole. */
+static enum title_names view_title_names(const struct view_session *session, int width, int state)
 {
-	enum title_names names = TITLE_WHOLE;
+	if (view_tabs_width(session, TITLE_WHOLE) <= width - state)
+		return TITLE_WHOLE;
+	return view_tabs_width(session, TITLE_BRIEF) <= width ? TITLE_BRIEF : TITLE_ACTIVE;
+}
+
+static int view_draw_tabs(struct view_session *session, struct view_pane *pane,
+			  enum title_names names)
+{
 	char text[TAB_SIZE];
 	int x = 1;
 
-	while (names + 1 < TITLE_KINDS && view_tabs_width(session, names) > room)
-		names++;
 	for (int i = 0; i < VIEW_SCREENS; i++) {
 		const bool here = i == (int)session->screen;
 		const int from = x;
@@ -95,6 +99,14 @@ static void view_title_name(const struct view_session *session, char *out, size_
 		snprintf(out, size, "%s", session->source.name);
 }
 
+/* "recording, following" */
+static const char *view_state_note(const struct view_session *session, char *out, size_t size)
+{
+	snprintf(out, size, "%s%s%s", view_state_text(session->source.state),
+		 session->paused ? ", paused" : "", session->context.follow ? ", following" : "");
+	return out;
+}
+
 static void view_draw_title(struct view_session *session)
 {
 	static const enum view_glyph dot = VIEW_GLYPH_DOT;
@@ -104,11 +116,11 @@ static void view_draw_title(struct view_session *session)
 	int x, room, used;
 
 	view_fill(&pane, 0, 0, width, VIEW_BAR);
-	snprintf(state, sizeof(state), "%s%s%s", view_state_text(session->source.state),
-		 session->paused ? ", paused" : "", session->context.follow ? ", following" : "");
+	view_state_note(session, state, sizeof(state));
 	used = view_text_width(state) + 3;
-	x = view_draw_tabs(session, &pane, width - used - 2);
+	x = view_draw_tabs(session, &pane, view_title_names(session, width, used + 2));
 	room = width - x - used - 2;
+	session->state_shown = room >= 0;
 	if (room < 0)
 		return;
 	view_title_name(session, name, sizeof(name));
@@ -146,7 +158,7 @@ static void view_draw_waiting(const struct view_session *session, struct view_pa
 static void view_draw_status(struct view_session *session)
 {
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.status);
-	char text[VIEW_MESSAGE_SIZE] = "";
+	char text[VIEW_MESSAGE_SIZE] = "", state[STATE_COLUMNS + 64];
 	int x = 1;
 
 	if (session->prompt != VIEW_NO_PROMPT) {
@@ -164,9 +176,11 @@ static void view_draw_status(struct view_session *session)
 	if (session->fresh[session->screen])
 		view__ops(session)->status(session->state[session->screen], &session->context, text,
 					   sizeof(text));
-	/* A narrow title has no room for the state of the run. */
-	if (pane.rect.width < NARROW && session->source.state != VIEW_COMPLETE)
-		x += 1 + view_text(&pane, x, 0, VIEW_WARN, view_state_text(session->source.state));
+	/* The title had no room for the state of the run. */
+	if (!session->state_shown &&
+	    (session->source.state != VIEW_COMPLETE || session->paused || session->context.follow))
+		x += 1 + view_text(&pane, x, 0, VIEW_WARN,
+				   view_state_note(session, state, sizeof(state)));
 	view_text(&pane, x, 0, VIEW_DIM, text);
 }
 

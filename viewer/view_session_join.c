@@ -41,7 +41,8 @@ void view__join_list(struct view_session *session)
 		const struct view_screen_ops *ops = view_screen((enum view_screen)i);
 
 		text[0] = '\0';
-		if (ops->offers && ops->go && ops->offers(&session->joined, text, sizeof(text)))
+		if (i != (int)session->screen && ops->offers && ops->go &&
+		    ops->offers(&session->joined, text, sizeof(text)))
 			view_popup_add(&session->popup, i, ops->title, text);
 	}
 	if (session->popup.count == 0) {

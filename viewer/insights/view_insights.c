@@ -423,7 +423,7 @@ static void view_insights_close(void *state)
 const struct view_screen_ops view_insights_ops = {
 	.name = "insights",
 	.title = "Insights",
-	.brief = "Insi",
+	.brief = "Ins",
 	.key = '2',
 	.where = VIEW_ON_INSIGHTS,
 	.least_ns = 2000 * UINT64_C(1000000),

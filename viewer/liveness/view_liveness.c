@@ -166,7 +166,7 @@ static void view_live_close(void *state)
 const struct view_screen_ops view_liveness_ops = {
 	.name = "liveness",
 	.title = "Liveness",
-	.brief = "Live",
+	.brief = "Liv",
 	.key = '4',
 	.where = VIEW_ON_LIVENESS,
 	.least_ns = 2000 * UINT64_C(1000000),

@@ -368,7 +368,7 @@ static enum view_answer view_metrics_click(void *state, struct view_context *con
 const struct view_screen_ops view_metrics_ops = {
 	.name = "metrics",
 	.title = "Metrics",
-	.brief = "Metr",
+	.brief = "Met",
 	.key = '9',
 	.where = VIEW_ON_METRICS,
 	.least_ns = 1000 * UINT64_C(1000000),
