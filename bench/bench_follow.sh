@@ -40,6 +40,11 @@ while time.monotonic() < until and not os.path.exists("ended"):
     except OSError:
         pass
 os.write(terminal, b"Q")
+try:
+    while os.read(terminal, 65536): # it ends when the last picture has been taken
+        pass
+except OSError:
+    pass
 usage = os.wait4(pid, 0)[2]
 print("%.3f %.1f" % (usage.ru_utime + usage.ru_stime, log / 1e6), file=open("watched", "a"))
 PYTHON
@@ -82,8 +87,8 @@ compare() {
 	awk '{ print $1 / $2, $1, $2 }' pairs | sort -n | awk -v name="$name" '{ r[NR] = $1; with += $2; without += $3 } END {
 		printf "%-16s median ratio of %d pairs %.4f (%.4f to %.4f), means %.3f s and %.3f s alone\n", name, NR,
 		NR % 2 ? r[(NR + 1) / 2] : (r[NR / 2] + r[NR / 2 + 1]) / 2, r[1], r[NR], with / NR, without / NR }'
-	awk '{ cpu += $1; log = $2 > log ? $2 : log } END { printf "%-16s %.3f s of the processors per run, greatest log %.1f MB\n",
-		"  the viewer", cpu / NR, log }' watched
+	awk '{ cpu += $1; most = $2 > most ? $2 : most } END { printf "%-16s %.3f s of the processors per run, greatest log %.1f MB\n",
+		"  the viewer", cpu / NR, most }' watched
 }
 
 compare training trained "report/*/profile.db"

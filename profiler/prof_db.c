@@ -524,13 +524,17 @@ static bool is_null(const struct prof_query *query, int column)
 
 int64_t prof_column_int(const struct prof_query *query, int column)
 {
-	return is_null(query, column) ? INT64_MIN : sqlite3_column_int64(query->statement, column);
+	const int64_t value = sqlite3_column_int64(query->statement, column);
+
+	/* NULL reads as 0: most values need no second question. */
+	return value == 0 && is_null(query, column) ? INT64_MIN : value;
 }
 
 double prof_column_real(const struct prof_query *query, int column)
 {
-	return is_null(query, column) ? (double)NAN
-				      : sqlite3_column_double(query->statement, column);
+	const double value = sqlite3_column_double(query->statement, column);
+
+	return value == 0 && is_null(query, column) ? (double)NAN : value;
 }
 
 const char *prof_column_text(const struct prof_query *query, int column)

@@ -18,8 +18,8 @@
 #include "profiler/prof_levels.h"
 
 #define ROWS_BY_RANGE                                                                              \
-	PROF_ROW_COLUMNS "FROM span_rows r LEFT JOIN contexts c ON c.context_id = r.context_id "   \
-			 "WHERE r.span_id BETWEEN :first AND :last ORDER BY r.span_id"
+	PROF_LEAN_COLUMNS                                                                          \
+	"FROM span_rows r WHERE r.span_id BETWEEN :first AND :last ORDER BY r.span_id"
 
 #define ROWS_LONG                                                                                  \
 	PROF_ROW_COLUMNS "FROM long_spans l JOIN span_rows r ON r.span_id = l.span_id "            \
@@ -214,6 +214,7 @@ static enum status add_buckets(struct prof_db *db, const struct window *window, 
 static enum status add_zone(struct prof_db *db, const struct window *window,
 			    struct prof_timeline_zone zone, struct bars *bars, struct err *err)
 {
+	struct prof_timeline_context context = PROF_NO_CONTEXT;
 	struct prof_query *query;
 	int64_t first;
 	bool more = true;
@@ -232,8 +233,8 @@ static enum status add_zone(struct prof_db *db, const struct window *window,
 		status = prof_query_step(query, &more, err);
 		if (status != ST_OK || !more)
 			break;
-		prof__timeline_read(query, window->now_ns, &row);
-		if (row.bar.start_ns >= window->to_ns)
+		status = prof__timeline_read_lean(db, query, window->now_ns, &context, &row, err);
+		if (status != ST_OK || row.bar.start_ns >= window->to_ns)
 			break;
 		if (window->level < 0 || !is_outside(window, &row.bar))
 			status = add_bar(bars, &row.bar, err);

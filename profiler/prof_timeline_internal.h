@@ -11,6 +11,9 @@
 	"SELECT r.span_id, r.start_ns, r.dur_ns, r.site_id, r.depth, r.parent_back, c.stage, "     \
 	"c.microbatch, c.step, c.weight_update, c.phase, c.execution "
 
+#define PROF_LEAN_COLUMNS                                                                          \
+	"SELECT r.span_id, r.start_ns, r.dur_ns, r.site_id, r.depth, r.parent_back, r.context_id "
+
 /* Files may be damaged: what no writer writes must not overflow a sum or turn a walk into a circle.
  */
 #define PROF_TIME_MOST  (INT64_C(1) << 61)
@@ -20,6 +23,19 @@ struct prof_timeline_row {
 	struct prof_bar bar;
 	int64_t parent_id; /* INT64_MIN: none */
 };
+
+/* What a context says of its spans; neighbours mostly share one. */
+struct prof_timeline_context {
+	int64_t context_id; /* INT64_MIN: none, and nothing is known */
+	int64_t stage, microbatch, step, weight_update, execution;
+	char phase;
+};
+
+#define PROF_NO_CONTEXT                                                                            \
+	(struct prof_timeline_context)                                                             \
+	{                                                                                          \
+		INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, 0                \
+	}
 
 struct prof_timeline_zone {
 	int64_t first_row, last_row;
@@ -39,6 +55,12 @@ void prof__timeline_end(struct prof_db *db);
 /* The row of PROF_ROW_COLUMNS; an open span lasts until @now_ns. */
 void prof__timeline_read(const struct prof_query *query, int64_t now_ns,
 			 struct prof_timeline_row *out);
+
+/* For many rows in a row: that of PROF_LEAN_COLUMNS, whose context is looked up where it is not the
+ * one before, which is *@known (PROF_NO_CONTEXT at first). */
+enum status prof__timeline_read_lean(struct prof_db *db, const struct prof_query *query,
+				     int64_t now_ns, struct prof_timeline_context *known,
+				     struct prof_timeline_row *out, struct err *err);
 
 /* The row @span_id, on the way up from depth *@below (INT_MAX at first), which is the row's depth
  * afterwards: a parent is less deep. *@found false: there is none.

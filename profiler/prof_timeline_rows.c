@@ -37,12 +37,10 @@ void prof__timeline_end(struct prof_db *db)
 
 /* ---- rows ---- */
 
-void prof__timeline_read(const struct prof_query *query, int64_t now_ns,
-			 struct prof_timeline_row *out)
+static void read_span(const struct prof_query *query, int64_t now_ns, struct prof_timeline_row *out)
 {
 	struct prof_bar *bar = &out->bar;
 	int64_t dur_ns = prof_column_int(query, 2), back = prof_column_int(query, 5);
-	const char *phase;
 
 	memset(out, 0, sizeof(*out));
 	bar->span_id = prof_column_int(query, 0);
@@ -55,14 +53,79 @@ void prof__timeline_read(const struct prof_query *query, int64_t now_ns,
 	bar->count = 1;
 	bar->site_id = prof_column_int(query, 3);
 	bar->depth = (int)prof__within(prof_column_int(query, 4), 0, PROF_DEPTH_MOST);
-	bar->stage = prof_column_int(query, 6);
-	bar->microbatch = prof_column_int(query, 7);
-	bar->step = prof_column_int(query, 8);
-	bar->weight_update = prof_column_int(query, 9);
-	phase = prof_column_text(query, 10);
-	bar->phase = phase == NULL ? 0 : phase[0];
-	bar->execution = prof_column_int(query, 11);
 	out->parent_id = back <= 0 || back >= bar->span_id ? INT64_MIN : bar->span_id - back;
+}
+
+/* From the columns @first on: stage, microbatch, step, weight_update, phase, execution. */
+static void read_context(const struct prof_query *query, int first,
+			 struct prof_timeline_context *out)
+{
+	const char *phase = prof_column_text(query, first + 4);
+
+	out->stage = prof_column_int(query, first);
+	out->microbatch = prof_column_int(query, first + 1);
+	out->step = prof_column_int(query, first + 2);
+	out->weight_update = prof_column_int(query, first + 3);
+	out->phase = phase == NULL ? 0 : phase[0];
+	out->execution = prof_column_int(query, first + 5);
+}
+
+static void put_context(const struct prof_timeline_context *context, struct prof_bar *bar)
+{
+	bar->stage = context->stage;
+	bar->microbatch = context->microbatch;
+	bar->step = context->step;
+	bar->weight_update = context->weight_update;
+	bar->phase = context->phase;
+	bar->execution = context->execution;
+}
+
+void prof__timeline_read(const struct prof_query *query, int64_t now_ns,
+			 struct prof_timeline_row *out)
+{
+	struct prof_timeline_context context;
+
+	read_span(query, now_ns, out);
+	read_context(query, 6, &context);
+	put_context(&context, &out->bar);
+}
+
+static enum status get_context(struct prof_db *db, int64_t context_id,
+			       struct prof_timeline_context *out, struct err *err)
+{
+	struct prof_query *query;
+	bool row = false;
+	enum status status = prof_query_open(
+		&query, db,
+		"SELECT stage, microbatch, step, weight_update, phase, execution FROM contexts "
+		"WHERE context_id = :context",
+		err);
+
+	*out = PROF_NO_CONTEXT;
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":context", context_id);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row)
+		read_context(query, 0, out);
+	if (status == ST_OK)
+		out->context_id = context_id;
+	prof_query_close(query);
+	return status;
+}
+
+enum status prof__timeline_read_lean(struct prof_db *db, const struct prof_query *query,
+				     int64_t now_ns, struct prof_timeline_context *known,
+				     struct prof_timeline_row *out, struct err *err)
+{
+	const int64_t context_id = prof_column_int(query, 6);
+	enum status status = ST_OK;
+
+	read_span(query, now_ns, out);
+	if (context_id != known->context_id)
+		status = get_context(db, context_id, known, err);
+	put_context(known, &out->bar);
+	return status;
 }
 
 /* The row @span_id; *@found false: there is none. */
