@@ -2,9 +2,9 @@
  * The screen Timeline: what it shows, loaded by range (view_timeline_tracks.c and
  * view_timeline_picture.c), and its row of functions.
  *
- * Threading: one thread. Ownership: six arenas: tracks (until the next news), call sites (for
- * good), the picture (until the next load), the details (until the next selection), bubbles (until
- * the next news).
+ * Threading: one thread. Ownership: arenas: tracks (until the next news), call sites and templates
+ * of device steps (for good), the picture (until the next load), the details (until the next
+ * selection), bubbles and the overview (until the next news).
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -104,11 +104,12 @@ static struct view_timeline *view_timeline_new(void)
 	(void)arena_init(&tl->picture, 0);
 	(void)arena_init(&tl->detail, 0);
 	(void)arena_init(&tl->bubble_arena, 0);
+	(void)arena_init(&tl->overview_arena, 0);
 	(void)arena_init(&tl->steps_arena, 0);
 	tl->details = true;
 	tl->selected = tl->pinned = tl->lane_id = VIEW_NONE_ID;
 	tl->only_ipu = tl->only_replica = VIEW_NONE_ID;
-	tl->aligned = VIEW_NONE_ID;
+	tl->aligned = tl->overview_lane = VIEW_NONE_ID;
 	tl->gap_run = -1;
 	return tl;
 }
@@ -122,6 +123,7 @@ static void view_timeline_free(struct view_timeline *tl)
 	arena_fini(&tl->picture);
 	arena_fini(&tl->detail);
 	arena_fini(&tl->bubble_arena);
+	arena_fini(&tl->overview_arena);
 	arena_fini(&tl->steps_arena);
 	mem_free(tl->traces);
 	mem_free(tl->sites);

@@ -143,7 +143,7 @@ static void view_draw_overview(const struct view_timeline *tl, struct view_pane 
 	int to = (int)view_window_column(clock->extent, tl->width, clock->window.to - 1);
 
 	view_text(pane, 1, 0, VIEW_DIM, "whole run");
-	for (int x = 0; x < tl->width && tl->overview; x++) {
+	for (int x = 0; x < tl->width && tl->overview && tl->overview_width == tl->width; x++) {
 		const struct view_column *column = &tl->overview[x];
 
 		if (column->bar >= 0 && column_ns > 0)

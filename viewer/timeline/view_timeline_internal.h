@@ -196,6 +196,9 @@ struct view_timeline {
 	double bsp_share[VIEW_KINDS];
 	struct view_step step;
 	struct view_belongs belongs;
+	struct arena overview_arena; /* what follows, until it is of something else */
+	int64_t overview_lane;       /* track_id; VIEW_NONE_ID: none is known */
+	int overview_width;
 	struct view_column *overview;
 	struct prof_bar *overview_bars;
 

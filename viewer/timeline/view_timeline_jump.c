@@ -14,6 +14,7 @@
 #define MOST_TRIES   64
 #define SCAN_COLUMNS 256
 #define CHILD_LEVELS 12
+#define MOST_WINDOWS 32
 #define MOST_LOOKS   12
 #define MOST_SEARCH  4000000 /* spans that one search looks at */
 
@@ -213,12 +214,14 @@ bool view__jump_gap(struct view_timeline *tl, struct view_context *context, bool
 
 	scan.covered = forward ? at : -at;
 	scan.started = !tl->in_gap;
-	for (int i = 0; i < MOST_TRIES; i++) {
+	for (int i = 0; i < MOST_WINDOWS; i++) {
 		struct view_window window = forward ? (struct view_window){at, at + length}
 						    : (struct view_window){at - length, at};
 		struct view_window *busy;
 		const int count = view_busy(tl, context->source->db, window, forward, &busy);
 
+		if (view_cancelled(context))
+			return view_say(context, "interrupted");
 		if (count < 0)
 			return view_say(context, "the database cannot be read");
 		if (view_scan_gaps(&scan, busy, count)) {

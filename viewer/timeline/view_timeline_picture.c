@@ -315,7 +315,7 @@ static enum status view_load_runs(struct view_timeline *tl, struct err *err)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-/* The cursor's lane over the whole run. */
+/* The cursor's lane over the whole run; read again when there are news, or for another lane. */
 static enum status view_load_overview(struct view_timeline *tl, struct prof_db *db, struct err *err)
 {
 	const struct view_lane *lane = view__lane(tl);
@@ -323,14 +323,18 @@ static enum status view_load_overview(struct view_timeline *tl, struct prof_db *
 	enum status status;
 	int count;
 
-	tl->overview = NULL;
-	if (tl->areas.overview.height == 0 || tl->width < 1)
+	if (tl->areas.overview.height == 0 || tl->width < 1 ||
+	    (tl->overview_lane == lane->track->track_id && tl->overview_width == tl->width))
 		return ST_OK;
-	status = prof_timeline_bars(db, lane->track->track_id, extent.from, extent.to, tl->width,
-				    extent.to, &tl->picture, &tl->overview_bars, &count, err);
+	arena_reset(&tl->overview_arena);
+	tl->overview = NULL;
+	tl->overview_lane = VIEW_NONE_ID;
+	status =
+		prof_timeline_bars(db, lane->track->track_id, extent.from, extent.to, tl->width,
+				   extent.to, &tl->overview_arena, &tl->overview_bars, &count, err);
 	if (status != ST_OK)
 		return status;
-	tl->overview = arena_alloc(&tl->picture, (size_t)tl->width, sizeof(*tl->overview));
+	tl->overview = arena_alloc(&tl->overview_arena, (size_t)tl->width, sizeof(*tl->overview));
 	if (!tl->overview)
 		return err_nomem(err);
 	for (int x = 0; x < tl->width; x++)
@@ -339,6 +343,10 @@ static enum status view_load_overview(struct view_timeline *tl, struct prof_db *
 		status = view__learn_site(tl, db, &tl->overview_bars[i], err);
 		if (tl->overview_bars[i].depth == lane->work_depth)
 			view__lay(tl->overview, tl->width, extent, &tl->overview_bars[i], i);
+	}
+	if (status == ST_OK) {
+		tl->overview_lane = lane->track->track_id;
+		tl->overview_width = tl->width;
 	}
 	return status;
 }

@@ -396,6 +396,7 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	arena_reset(&tl->tracks_arena);
 	tl->lane_count = tl->all_lanes = tl->track_count = 0;
 	tl->belongs.of[0] = '\0';
+	tl->overview_lane = VIEW_NONE_ID;
 	view_read_facts(tl, db);
 	status = prof_timeline_tracks(db, &tl->tracks_arena, &tl->tracks, &tl->track_count, err);
 	if (status == ST_OK)
