@@ -282,7 +282,8 @@ static enum status view_tensors_open(void **state, struct view_context *context,
 	(void)arena_init(&screen->spark_arena, 0);
 	(void)arena_init(&screen->curve_arena, 0);
 	(void)arena_init(&screen->page_arena, 0);
-	screen->id = screen->target_id = screen->wanted_step = screen->grid_of = INT64_MIN;
+	screen->id = screen->target_id = screen->grid_of = INT64_MIN;
+	screen->wanted_step = screen->wanted_update = INT64_MIN;
 	screen->cursor = screen->values.at = -1;
 	names = report_tensor_columns(&count);
 	for (int i = 0; i < count; i++)

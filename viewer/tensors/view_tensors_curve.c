@@ -95,9 +95,7 @@ enum status view__curve_load(struct view_tensors *screen, struct view_context *c
 	}
 	view_axis_settle(&screen->x);
 	screen->known = view_axis_settle(&screen->y);
-	if (screen->wanted_step != INT64_MIN)
-		view__curve_go(screen, screen->wanted_step);
-	screen->wanted_step = INT64_MIN;
+	view__curve_go(screen);
 	if (screen->cursor < 0 || context->follow)
 		screen->cursor = screen->source.rows.count - 1;
 	if (screen->cursor >= screen->source.rows.count)
@@ -113,13 +111,20 @@ const struct report_tensor_row *view__curve_row(const struct view_tensors *scree
 								   : NULL;
 }
 
-void view__curve_go(struct view_tensors *screen, int64_t step)
+void view__curve_go(struct view_tensors *screen)
 {
 	const struct report_tensor_rows *rows = &screen->source.rows;
 
-	for (int i = 0; i < rows->count; i++)
-		if (rows->row[i].step != INT64_MIN && rows->row[i].step <= step)
+	for (int i = 0; i < rows->count; i++) {
+		const bool steps =
+			rows->row[i].step != INT64_MIN && screen->wanted_step != INT64_MIN;
+		const int64_t at = steps ? rows->row[i].step : rows->row[i].weight_update;
+		const int64_t wanted = steps ? screen->wanted_step : screen->wanted_update;
+
+		if (at != INT64_MIN && at <= wanted)
 			screen->cursor = i;
+	}
+	screen->wanted_step = screen->wanted_update = INT64_MIN;
 }
 
 /* --- the cursor ------------------------------------------------------------------------------- */

@@ -116,9 +116,9 @@ struct view_tensors {
 	struct view_tensor_curve source, target;
 	enum view_tensor_axis by;
 	struct view_axis x, y;
-	bool known;     /* a row has the statistic */
-	int64_t cursor; /* row of source, -1: none */
-	int64_t wanted_step;
+	bool known;                         /* a row has the statistic */
+	int64_t cursor;                     /* row of source, -1: none */
+	int64_t wanted_step, wanted_update; /* to go to at the next load; INT64_MIN: not */
 
 	struct arena page_arena;
 	struct view_tensor_histogram histogram;
@@ -159,8 +159,9 @@ void view__curve_draw(const struct view_tensors *screen, const struct view_conte
 enum view_answer view__curve_request(struct view_tensors *screen, enum view_request request);
 /* The row under the cursor; NULL: none. */
 const struct report_tensor_row *view__curve_row(const struct view_tensors *screen);
-/* The cursor to the row of @step (or the one before it). */
-void view__curve_go(struct view_tensors *screen, int64_t step);
+/* The cursor to the row of the step, or else of the weight update, that is wanted, or to the one
+ * before it. */
+void view__curve_go(struct view_tensors *screen);
 
 /* view_tensors_histogram.c */
 enum status view__histogram_load(struct view_tensors *screen, struct view_context *context,

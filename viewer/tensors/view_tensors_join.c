@@ -78,6 +78,9 @@ bool view__tensors_offers(const struct view_place *place, char *out, size_t size
 {
 	if (place->key[0] && place->step != VIEW_NOWHERE)
 		snprintf(out, size, "%s at step %lld", place->key, (long long)place->step);
+	else if (place->key[0] && place->weight_update != VIEW_NOWHERE)
+		snprintf(out, size, "%s at weight update %lld", place->key,
+			 (long long)place->weight_update);
 	else if (place->key[0])
 		snprintf(out, size, "statistics of %s", place->key);
 	else if (place->layer[0])
@@ -123,8 +126,9 @@ enum status view__tensors_go(void *state, struct view_context *context,
 	if (!found)
 		return err_set(err, ST_NOTFOUND, "no tensor %s%s has been recorded",
 			       key ? "" : "of the layer ", key ? place->key : place->layer);
-	screen->wanted_step = place->step == VIEW_NOWHERE ? INT64_MIN : place->step;
-	if (screen->wanted_step != INT64_MIN) {
+	screen->wanted_step = place->step;
+	screen->wanted_update = place->weight_update;
+	if (place->step != VIEW_NOWHERE || place->weight_update != VIEW_NOWHERE) {
 		screen->opened = true;
 		screen->page = VIEW_TENSOR_CURVE;
 	}
