@@ -97,6 +97,17 @@ for signal in TERM HUP INT; do
 	sane $code "SIG$signal with the mouse"
 done
 
+# A crash gives the terminal back, too; sanitizers take such signals themselves.
+if ! grep -q __asan_init "$bin/ipu-view"; then
+	for signal in SEGV ABRT; do
+		view --mouse
+		see "Pipeline bubble"
+		kill -$signal "$(cat "$work/pid")"
+		sane $((128 + $(kill -l $signal))) "SIG$signal"
+		[ "$(mouse)" = 0 ] || fail "the mouse is reported after SIG$signal"
+	done
+fi
+
 # By the settings, and not by the command line.
 mkdir -p "$XDG_CONFIG_HOME/ipuscope"
 echo '{"mouse": true, "screen": "timeline"}' >"$XDG_CONFIG_HOME/ipuscope/view.json"

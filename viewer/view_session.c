@@ -51,19 +51,24 @@ enum status view_session_open(struct view_session *session, const char *path, co
 	return status;
 }
 
+void view_session_foreground(struct view_session *session)
+{
+	const uint64_t since = clock_ns();
+
+	if (!session->worker)
+		return;
+	/* An interrupt ends one query; the job may have begun another. */
+	while (view_session_busy(session) && clock_ns() - since < PATIENCE) {
+		view__cancel(session);
+		view__settle(session, SLICE);
+	}
+	view_worker_stop(session->worker);
+	session->worker = NULL;
+}
+
 void view_session_close(struct view_session *session)
 {
-	if (session->worker) {
-		const uint64_t since = clock_ns();
-
-		/* An interrupt ends one query; the job may have begun another. */
-		while (view_session_busy(session) && clock_ns() - since < PATIENCE) {
-			view__cancel(session);
-			view__settle(session, SLICE);
-		}
-		view_worker_stop(session->worker);
-		session->worker = NULL;
-	}
+	view_session_foreground(session);
 	for (int i = 0; i < VIEW_SCREENS; i++) {
 		view_screen((enum view_screen)i)->close(session->state[i]);
 		session->state[i] = NULL;

@@ -97,6 +97,9 @@ void view_session_close(struct view_session *session); /* accepts a zeroed sessi
 /* Run jobs on a thread of their own from now on; @wake_fd as in view_worker_start(). */
 enum status view_session_background(struct view_session *session, int wake_fd, struct err *err);
 
+/* No longer; a job that is under way is stopped. Before @wake_fd is closed. */
+void view_session_foreground(struct view_session *session);
+
 /* The screen is so large now. */
 enum status view_session_size(struct view_session *session, int width, int height, struct err *err);
 

@@ -23,6 +23,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "viewer/view_crash.h"
 
 #define TICK_MS      250
 #define CANCEL_MS    10
@@ -270,11 +271,16 @@ static void view_ask_for_mouse(struct view_session *session)
 static enum status view_enter_screen(struct view_term *term, struct view_session *session,
 				     const struct view_term_params *params, struct err *err)
 {
+	struct termios before;
+
+	if (tcgetattr(STDIN_FILENO, &before) != 0)
+		return err_set(err, ST_UNSUPPORTED, "standard input is no terminal");
 	term->screen = newterm(NULL, stdout, stdin);
 	if (!term->screen)
 		return err_set(
 			err, ST_UNSUPPORTED,
 			"the terminal type is unknown (set TERM, or use --view NAME --text)");
+	view_crash_guard(&before);
 	set_escdelay(ESCAPE_MS);
 	cbreak();
 	noecho();
@@ -296,6 +302,7 @@ static void view_leave_screen(struct view_term *term)
 	curs_set(1);
 	mousemask(0, NULL);
 	endwin();
+	view_crash_release();
 	delscreen(term->screen);
 	term->screen = NULL;
 }
@@ -404,6 +411,7 @@ enum status view_term_run(struct view_session *session, const struct view_term_p
 		view_leave_screen(&term);
 	}
 	*signal_number = view_end_signal;
+	view_session_foreground(session);
 	view_release_signals(old);
 	return status;
 }
