@@ -20,9 +20,12 @@ export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"r
 # seconds and the greatest log to the file `watched`.
 watch() {
 	exec python3 - "$bin/ipu-view" "$1" <<'PYTHON'
-import fcntl, glob, os, pty, select, struct, sys, termios, time
+import fcntl, glob, os, pty, select, struct, subprocess, sys, termios, time
 
 while not (found := glob.glob(sys.argv[2])):
+    time.sleep(0.01)
+# Before the first commit there is nothing to be opened.
+while subprocess.run([sys.argv[1], found[0], "--text"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
     time.sleep(0.01)
 pid, terminal = pty.fork()
 if pid == 0:
