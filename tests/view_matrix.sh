@@ -4,25 +4,9 @@
 # `view_matrix.sh [--all] [REPORT ...]`: --all takes every combination (minutes), else two; without REPORT,
 # the recording of view_make.
 set -u
-bin=${IPUSCOPE_BIN_DIR:?}
-make=${IPUSCOPE_VIEW_MAKE:-./view_make}
+. "${IPUSCOPE_SOURCE_DIR:?}/tests/view_terminal.sh"
 play=${IPUSCOPE_VIEW_PLAY:-./view_play}
-work=$(mktemp -d)
-failures=0 screens=0
-tmux_=(tmux -L "ipumatrix$$" -f /dev/null)
-
-if ! command -v tmux >/dev/null; then
-	echo "skipped: tmux is not installed"
-	exit 77
-fi
-if ! locale -a 2>/dev/null | grep -qiE '^c\.utf-?8$'; then
-	echo "skipped: there is no locale C.UTF-8"
-	exit 77
-fi
-trap '"${tmux_[@]}" kill-server 2>/dev/null; rm -rf "$work"' EXIT
-unset NO_COLOR TMUX
-export XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config
-"${tmux_[@]}" start-server \; set -g exit-empty off
+screens=0
 
 sizes="80x24 40x12" terms="xterm-256color vt100" both=
 if [ "${1:-}" = --all ]; then
@@ -30,20 +14,13 @@ if [ "${1:-}" = --all ]; then
 	shift
 fi
 reports=("$@")
-if [ ${#reports[@]} = 0 ]; then
-	"$make" "$work/run.db" || { echo "view_make failed"; exit 1; }
-	reports=("$work/run.db")
-fi
+[ ${#reports[@]} = 0 ] && reports=("$work/run.db")
 
-screen() { "${tmux_[@]}" capture-pane -p -t v 2>/dev/null | sed -e 's/ *$//'; }
-
-# What the keys $1 should show (as view_play writes them), and how tmux calls the last of them.
+# Is the screen $1, or soon?
 compare()
 {
-	local want=$1 got
 	for _ in $(seq 60); do
-		got=$(screen)
-		[ "$got" = "$want" ] && return 0
+		[ "$(screen | sed -e 's/ *$//')" = "$1" ] && return 0
 		sleep 0.05
 	done
 	return 1
@@ -65,7 +42,7 @@ walk()
 		screens=$((screens + 1))
 		if ! compare "$want"; then
 			echo "FAILED: $report at $size, TERM=$term, $4, color $color, keys $pressed:"
-			diff <(echo "$want") <(screen) | head -20
+			diff <(echo "$want") <(screen | sed -e 's/ *$//') | head -20
 			failures=$((failures + 1))
 		fi
 	done

@@ -2,7 +2,9 @@
  * view_play [--ascii] WIDTHxHEIGHT KEYS REPORT [TARGET]: press KEYS in a viewer without a terminal
  * and print the screen, which one in a terminal must look like.
  *
- * KEYS: characters, and <Tab>, <Enter>, <Esc>, <Backspace>, <Up> ... as `?` calls them.
+ * KEYS: characters, and <Tab>, <Enter>, <Esc>, <Backspace>, <Up>, <<> ... as `?` calls them.
+ *
+ * view_play --keys SCREEN: the keys that do something there, one a line, as KEYS has them.
  */
 #include <locale.h>
 #include <stdio.h>
@@ -50,6 +52,24 @@ static int press_all(struct view_session *session, const char *keys)
 	return 0;
 }
 
+static int print_keys(const char *screen)
+{
+	const int at = view_session_screen_of(screen);
+	char name[VIEW_KEY_NAME_SIZE];
+
+	for (int r = VIEW_NONE + 1; at >= 0 && r < VIEW_REQUESTS; r++) {
+		const struct view_request_info *info = view_request_info((enum view_request)r);
+
+		if (!(info->screens & view_screen((enum view_screen)at)->where))
+			continue;
+		for (int i = 0; i < VIEW_KEYS_EACH && info->keys[i]; i++) {
+			view_key_name(info->keys[i], name);
+			printf(name[1] || name[0] == '<' ? "<%s>\n" : "%s\n", name);
+		}
+	}
+	return at < 0;
+}
+
 int main(int argc, char **argv)
 {
 	const bool ascii = argc > 1 && strcmp(argv[1], "--ascii") == 0;
@@ -59,6 +79,8 @@ int main(int argc, char **argv)
 	int width, height, code;
 
 	setlocale(LC_CTYPE, "");
+	if (argc == 3 && strcmp(argv[1], "--keys") == 0)
+		return print_keys(argv[2]);
 	if (argc - ascii < 4 || argc - ascii > 5 || sscanf(at[0], "%dx%d", &width, &height) != 2) {
 		fputs("usage: view_play [--ascii] WIDTHxHEIGHT KEYS REPORT [TARGET]\n", stderr);
 		return 2;

@@ -56,6 +56,7 @@ endforeach()
 foreach(script IN ITEMS
 		view_batch
 		view_live
+		view_keys
 		view_matrix
 		view_terms
 		view_tmux
