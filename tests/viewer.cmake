@@ -60,6 +60,7 @@ foreach(script IN ITEMS
 		view_matrix
 		view_terms
 		view_tmux
-		view_tutorials)
+		view_tutorials
+		view_walks)
 	ipuscope_add_script(NAME ${script} LABELS golden viewer)
 endforeach()
