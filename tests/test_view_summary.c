@@ -19,7 +19,7 @@ static void test_numbers_are_those_of_sql(void **state)
 		 (long long)view_rig_sql_int(
 			 rig, "SELECT count(*) FROM bubbles WHERE clock = 'device'"));
 	assert_shows(rig, part);
-	snprintf(part, sizeof(part), "%.1f%% theory %.1f%%",
+	snprintf(part, sizeof(part), "%.2f %% theory %.2f %%",
 		 100 * view_rig_sql_real(rig, "SELECT avg(idle_fraction) FROM bubbles "
 					      "WHERE clock = 'device'"),
 		 100 * view_rig_sql_real(rig, "SELECT avg(theory_idle_fraction) FROM bubbles "

@@ -73,9 +73,9 @@ enum {
 	  "A row up; the timeline: the lane or depth above")                                       \
 	X(DOWN, VIEW_ON_ALL, "Moving", 'j', VIEW_KEY_DOWN, VIEW_KEY_WHEEL_DOWN, "",                \
 	  "A row down; the timeline: the lane or depth below")                                     \
-	X(LEFT, VIEW_ON_DATA, "Moving", 'h', VIEW_KEY_LEFT, 0, "",                                 \
+	X(LEFT, VIEW_ON_DATA & ~VIEW_ON_SUMMARY, "Moving", 'h', VIEW_KEY_LEFT, 0, "",              \
 	  "Left: earlier, the tile before, columns of a wide table")                               \
-	X(RIGHT, VIEW_ON_DATA, "Moving", 'l', VIEW_KEY_RIGHT, 0, "",                               \
+	X(RIGHT, VIEW_ON_DATA & ~VIEW_ON_SUMMARY, "Moving", 'l', VIEW_KEY_RIGHT, 0, "",            \
 	  "Right: later, the next tile, columns of a wide table")                                  \
 	X(PAGE_UP, VIEW_ON_ALL, "Moving", VIEW_KEY_PAGE_UP, VIEW_CTRL('U'), 0, "", "A page up")    \
 	X(PAGE_DOWN, VIEW_ON_ALL, "Moving", VIEW_KEY_PAGE_DOWN, VIEW_CTRL('D'), ' ', "",           \
@@ -91,8 +91,8 @@ enum {
 	  "The way before")                                                                        \
 	X(BREAKDOWN, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_SQL), "Looking closer", 'b', 0, 0, \
 	  "break down", "The next breakdown: memory by category, bubble by cause")                 \
-	X(SELECT, VIEW_ON_DATA & ~(VIEW_ON_METRICS | VIEW_ON_SQL), "Looking closer", 'i', 0, 0,    \
-	  "IPU", "The next IPU or replica, and all of them")                                       \
+	X(SELECT, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_METRICS | VIEW_ON_SQL),               \
+	  "Looking closer", 'i', 0, 0, "IPU", "The next IPU or replica, and all of them")          \
 	X(MARK_ROW, VIEW_ON_MEMORY | VIEW_ON_LIVENESS, "Looking closer", 'x', 0, 0, "select",      \
 	  "Select this tile or step beside others, and not again")                                 \
 	X(UNIT, VIEW_ON_TIMELINE | VIEW_ON_OPERATIONS | VIEW_ON_MEMORY, "Looking closer", 't', 0,  \

@@ -16,7 +16,7 @@
 
 #define TWO_FROM   98
 #define LINE_SIZE  512
-#define VALUE_LEFT 22 /* columns kept for a bar's value */
+#define VALUE_LEFT 25 /* columns kept for a bar's value */
 
 void view_blocks_clear(struct view_blocks *blocks)
 {

@@ -127,6 +127,9 @@ void view_fill(struct view_pane *pane, int x, int y, int count, enum view_style 
 int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		  const char *text);
 int view_text(struct view_pane *pane, int x, int y, enum view_style style, const char *text);
+/* A screen with nothing on it: what there is none of, and what would record it. Three rows. */
+#define VIEW_NOTHING_ROWS 3
+void view_nothing(struct view_pane *pane, const char *what, const char *how);
 int view_textf(struct view_pane *pane, int x, int y, enum view_style style, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 /* The last @width columns, right-aligned in them. */

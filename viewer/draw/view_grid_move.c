@@ -254,7 +254,8 @@ void view_grid_status(const struct view_grid *grid, char *out, size_t size)
 {
 	const int hidden = grid->traits ? grid_hidden(grid) : 0;
 	char at[FMT_SIZE], count[FMT_SIZE], number[FMT_SIZE];
-	char all[FMT_SIZE + 16] = "", order[160] = "", columns[40] = "";
+	char row[2 * FMT_SIZE + 16] = "no rows", all[FMT_SIZE + 16] = "", order[160] = "",
+				columns[40] = "";
 
 	if (grid->trouble[0]) {
 		snprintf(out, size, "filter: %s", grid->trouble);
@@ -268,7 +269,9 @@ void view_grid_status(const struct view_grid *grid, char *out, size_t size)
 	if (hidden > 0)
 		snprintf(columns, sizeof(columns), ", %d column%s hidden", hidden,
 			 hidden == 1 ? "" : "s");
-	snprintf(out, size, "row %s of %s%s%s%s%s%s",
-		 fmt_count(at, grid->count > 0 ? grid->at + 1 : 0), fmt_count(count, grid->count),
-		 all, order, grid->filter[0] ? ", filter " : "", grid->filter, columns);
+	if (grid->count > 0)
+		snprintf(row, sizeof(row), "row %s of %s", fmt_count(at, grid->at + 1),
+			 fmt_count(count, grid->count));
+	snprintf(out, size, "%s%s%s%s%s%s", row, all, order, grid->filter[0] ? ", filter " : "",
+		 grid->filter, grid->count > 0 ? columns : "");
 }

@@ -122,8 +122,6 @@ static enum view_answer view_health_request(void *state, struct view_context *co
 		return screen->way == VIEW_HEALTH_RULES ? open_rule(screen, context) : VIEW_JOIN;
 	case VIEW_JOIN_REQUEST:
 		return VIEW_JOIN;
-	case VIEW_DIFFER_REQUEST:
-		return VIEW_LOAD;
 	case VIEW_SELECT_REQUEST:
 		snprintf(context->message, sizeof(context->message),
 			 "rules are of all IPUs: b breaks hits down by stage");

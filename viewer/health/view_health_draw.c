@@ -37,8 +37,10 @@ static void draw_origin(const struct view_health *screen, struct view_pane *pane
 		view_text_cut(pane, 1, 1, pane->rect.width - 2, VIEW_BAD, screen->origin);
 		return;
 	}
-	view_text_cut(pane, 1, 1, pane->rect.width - 2, VIEW_DIM,
-		      "No NaN and no Inf was found in what is watched.");
+	/* Who watched nothing has found nothing. */
+	if (screen->way != VIEW_HEALTH_RULES || screen->grid.table.row_count > 0)
+		view_text_cut(pane, 1, 1, pane->rect.width - 2, VIEW_DIM,
+			      "No NaN and no Inf was found in what is watched.");
 }
 
 static void draw_strip(const struct view_health_strip *strip, struct view_pane *pane, int y,
@@ -111,7 +113,7 @@ static const char *nothing(const struct view_health *screen)
 		return "";
 	switch (screen->way) {
 	case VIEW_HEALTH_RULES:
-		return "This run was recorded without health rules.";
+		return "Nothing was watched: this was recorded without health rules.";
 	case VIEW_HEALTH_ORIGIN:
 		return "There is no trail: no bad number was found.";
 	default:

@@ -10,7 +10,7 @@
 #include "viewer/insights/view_insights_internal.h"
 
 static const struct view_grid_column view_insight_columns[] = {
-	{.name = "severity", .title = "", .width = 7, .least = 1, .importance = 90},
+	{.name = "severity", .title = "kind", .width = 7, .least = 1, .importance = 90},
 	{.name = "id", .title = "insight", .least = 10, .importance = 100},
 	{.name = "subject_kind", .title = "about", .least = 5, .importance = 30},
 	{.name = "subject", .title = "which", .least = 5, .importance = 40},

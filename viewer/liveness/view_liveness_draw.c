@@ -258,9 +258,8 @@ void view__live_draw(const void *state, const struct view_context *context, stru
 	struct view_pane part;
 
 	if (live->ipu_count == 0) {
-		view_text(pane, 2, 1, VIEW_DIM, "No liveness has been recorded: the run had no");
-		view_text(pane, 2, 2, VIEW_DIM,
-			  "simulated device, or its plan is not written yet.");
+		view_nothing(pane, "No liveness has been recorded: the run had no",
+			     "simulated device, or its plan is not written yet.");
 		return;
 	}
 	part = view_pane_sub(pane, live->areas.legend);

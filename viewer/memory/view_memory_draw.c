@@ -268,10 +268,8 @@ void view__memory_draw(const void *state, const struct view_context *context,
 	struct view_pane part;
 
 	if (screen->ipus == 0) {
-		view_text(pane, 2, 1, VIEW_DIM, "No memory of tiles was recorded: the run had no");
-		view_text(pane, 2, 2, VIEW_DIM,
-			  "simulated device, or was killed before its plan was "
-			  "written.");
+		view_nothing(pane, "No memory of tiles was recorded: the run had no",
+			     "simulated device, or its plan is not written yet.");
 		return;
 	}
 	part = view_pane_sub(pane, screen->areas.heading);

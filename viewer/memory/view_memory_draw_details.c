@@ -79,7 +79,7 @@ static void view_draw_titles(const struct view_memory *screen, struct view_pane 
 static const char *view_diff_text(const struct view_memory_line *line, char out[FMT_SIZE + 32])
 {
 	const int64_t source = line->value[0], target = line->value[1];
-	char number[FMT_SIZE];
+	char number[FMT_SIZE], share[FMT_SIZE];
 	int64_t diff;
 
 	if (source == VIEW_NOWHERE || target == VIEW_NOWHERE ||
@@ -87,9 +87,9 @@ static const char *view_diff_text(const struct view_memory_line *line, char out[
 		return "-";
 	if (diff == 0)
 		return "0";
-	snprintf(out, FMT_SIZE + 32, "%s%s (%+.2f %%)", diff > 0 ? "+" : "",
-		 fmt_count(number, diff),
-		 100 * (double)diff / fmax(fabs((double)source), fabs((double)target)));
+	snprintf(out, FMT_SIZE + 32, "%s%s (%s)", diff > 0 ? "+" : "", fmt_count(number, diff),
+		 fmt_percent(share, fabs((double)diff) /
+					    fmax(fabs((double)source), fabs((double)target))));
 	return out;
 }
 

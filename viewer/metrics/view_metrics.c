@@ -332,7 +332,7 @@ static int view_metrics_height(const void *state, const struct view_context *con
 	const int list = (int)screen->grid.count + 1;
 
 	if (screen->grid.count == 0)
-		return 2;
+		return VIEW_NOTHING_ROWS;
 	if (context->body.width >= 140)
 		return list > WHOLE_ROWS ? list : WHOLE_ROWS;
 	/* The list gets a third. */

@@ -195,7 +195,8 @@ void view__metrics_draw(const void *state, const struct view_context *context,
 	struct view_pane part;
 
 	if (screen->grid.table.row_count == 0) {
-		view_text(pane, 2, 1, VIEW_DIM, "No metrics have been recorded.");
+		view_nothing(pane, "No metrics have been recorded: ipu-train does so with each",
+			     "step's loss and what compile.metrics of its run file names.");
 		return;
 	}
 	part = view_sub(pane, screen->areas.list);

@@ -214,9 +214,8 @@ void view__operations_draw(const void *state, const struct view_context *context
 	struct view_pane lower = draw_sub(pane, screen->lower);
 
 	if (screen->grid.table.row_count == 0 && !screen->inside[0] && screen->stage < 0) {
-		view_text(pane, 2, 1, VIEW_DIM,
-			  "No operations have been recorded: POPLAR_ENGINE_OPTIONS");
-		view_text(pane, 2, 2, VIEW_DIM, "'{\"autoReport.all\":\"true\"}' records them.");
+		view_nothing(pane, "No operations have been recorded: the run had no",
+			     "simulated device, or its plan is not written yet.");
 		return;
 	}
 	draw_totals(screen, context, &heading);

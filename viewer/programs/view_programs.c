@@ -121,7 +121,7 @@ static int programs_height(const void *state, const struct view_context *context
 	const struct view_programs *screen = state;
 
 	(void)context;
-	return screen->count + 2;
+	return screen->tree.count > 0 ? screen->count + 2 : VIEW_NOTHING_ROWS;
 }
 
 /* --- places ----------------------------------------------------------------------------------- */

@@ -38,6 +38,11 @@ static enum status detail_open(struct prof_query **query, struct prof_db *db, co
 
 /* --- what it is ------------------------------------------------------------------------------- */
 
+const char *view__programs_of(const struct view_programs *screen)
+{
+	return screen->updates > 0 ? "a weight update" : "a run of the pipeline";
+}
+
 static void tell_cycles(struct view_programs *screen, const struct view_program *node, int side,
 			const char *report)
 {
@@ -49,13 +54,13 @@ static void tell_cycles(struct view_programs *screen, const struct view_program 
 		return;
 	if (node->own[side] > 0)
 		view_blocks_fact(blocks, "itself", VIEW_NORMAL,
-				 "%s%s cycles, run %s times in a weight update (simulated)", report,
+				 "%s%s cycles, run %s times in %s (simulated)", report,
 				 fmt_count(own, node->own[side]),
-				 fmt_count(count, node->times[side]));
+				 fmt_count(count, node->times[side]), view__programs_of(screen));
 	if (node->first != VIEW_NO_PROGRAM)
-		view_blocks_fact(blocks, "all of it", VIEW_NORMAL,
-				 "%s%s cycles in a weight update (simulated)", report,
-				 fmt_count(all, node->cycles[side]));
+		view_blocks_fact(blocks, "all of it", VIEW_NORMAL, "%s%s cycles in %s (simulated)",
+				 report, fmt_count(all, node->cycles[side]),
+				 view__programs_of(screen));
 	if (side == VIEW_SOURCE_SIDE && screen->updates > 0 && !isnan(screen->clock_hz) &&
 	    times / screen->clock_hz < 9e8)
 		view_blocks_fact(blocks, "the run", VIEW_NORMAL,

@@ -193,13 +193,14 @@ static void draw_headings(const struct view_programs *screen, const struct draw_
 		      {columns->target, "target"},
 		      {columns->diff, "diff"},
 		      {columns->share, "share"}};
+	char title[80];
 	int x = 1 + columns->name + 1;
 
+	snprintf(title, sizeof(title), "program (simulated cycles of %s%s)",
+		 view__programs_of(screen), compared ? "; - source, + target only" : "");
 	view_fill(pane, 0, 0, pane->rect.width, VIEW_BOLD);
 	view_text_cut(pane, 1, 0, columns->name, VIEW_DIM,
-		      screen->flat ? "what works (simulated)"
-		      : compared   ? "program (simulated; - source, + target only)"
-				   : "program (cycles are simulated)");
+		      screen->flat ? "what works (simulated)" : title);
 	for (size_t i = 0; i < ARRAY_LEN(titles); i++) {
 		const bool sorted =
 			i == 1 && (screen->order == VIEW_PROGRAMS_BY_CYCLES || screen->flat);
@@ -316,9 +317,8 @@ void view__programs_draw(const void *state, const struct view_context *context,
 	struct view_pane lower = draw_sub(pane, screen->lower);
 
 	if (screen->tree.count == 0) {
-		view_text(pane, 2, 1, VIEW_DIM,
-			  "No programs have been recorded: POPLAR_ENGINE_OPTIONS");
-		view_text(pane, 2, 2, VIEW_DIM, "'{\"autoReport.all\":\"true\"}' records them.");
+		view_nothing(pane, "No programs have been recorded: the run had no",
+			     "simulated device, or its plan is not written yet.");
 		return;
 	}
 	draw_tree(screen, context, &table);

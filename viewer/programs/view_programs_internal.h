@@ -129,6 +129,8 @@ bool view__program_differs(const struct view_program *program);
 void view__programs_rows(struct view_programs *screen, bool differ);
 void view__programs_scroll(struct view_programs *screen);
 const struct view_program *view__programs_at(const struct view_programs *screen);
+/* What cycles and times are counted in: "a weight update", where nothing is trained another run. */
+const char *view__programs_of(const struct view_programs *screen);
 /* Open what is above @program, and make it the cursor's. */
 void view__programs_show(struct view_programs *screen, int program, bool differ);
 bool view__programs_search(struct view_programs *screen, const char *text, bool forward,

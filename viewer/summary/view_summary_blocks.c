@@ -92,10 +92,15 @@ static void view_block_run(struct view_blocks *blocks, const struct report_summa
 	if (summary->duration_ns > 0)
 		view_blocks_fact(blocks, "duration", VIEW_NORMAL, "%s (host)",
 				 fmt_ns(text, summary->duration_ns));
+	if (summary->ranks > 1)
+		view_blocks_fact(blocks, "ranks", VIEW_NORMAL, "%s, counted and added up together",
+				 fmt_count(text, summary->ranks));
 	view_add_count(blocks, "epochs", summary->epochs);
 	view_add_count(blocks, "executions", summary->executions);
 	if (summary->traced > 0 && summary->untraced > 0)
-		view_blocks_fact(blocks, "device lanes", VIEW_NORMAL, "hold the first %s of them",
+		view_blocks_fact(blocks, "device lanes", VIEW_NORMAL,
+				 summary->ranks > 1 ? "hold %s of them"
+						    : "hold the first %s of them",
 				 fmt_count(text, summary->traced));
 	view_add_count(blocks, "steps", summary->steps);
 	view_add_count(blocks, "weight updates", summary->weight_updates);
@@ -103,7 +108,12 @@ static void view_block_run(struct view_blocks *blocks, const struct report_summa
 
 static void view_block_machine(struct view_blocks *blocks, const struct report_summary *summary)
 {
-	view_blocks_begin(blocks, "Simulated machine", NAME_WIDTH);
+	/* A recording of something else was not made on one. */
+	if (!summary->target && summary->ipus == INT64_MIN)
+		return;
+	view_blocks_begin(
+		blocks, summary->ranks > 1 ? "Simulated machine of each rank" : "Simulated machine",
+		NAME_WIDTH);
 	view_add_fact(blocks, "target", summary->target);
 	view_add_fact(blocks, "cost model", summary->cost_model);
 	view_add_fact(blocks, "schedule", summary->schedule);
@@ -119,6 +129,7 @@ static void view_block_training(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
 	struct view_blocks *blocks = &screen->blocks;
+	char text[FMT_SIZE];
 
 	if (isnan(summary->loss) && isnan(summary->accuracy) && isnan(summary->evaluate_loss) &&
 	    isnan(summary->evaluate_accuracy))
@@ -127,25 +138,28 @@ static void view_block_training(struct view_summary *screen)
 	view_add_real(blocks, "loss", summary->loss);
 	view_link_metric(screen, "loss", summary->loss);
 	if (!isnan(summary->accuracy))
-		view_blocks_bar(blocks, "accuracy", VIEW_GOOD, summary->accuracy, NAN, "%.2f%%",
-				summary->accuracy * 100);
+		view_blocks_bar(blocks, "accuracy", VIEW_GOOD, summary->accuracy, NAN, "%s",
+				fmt_percent(text, summary->accuracy));
 	view_link_metric(screen, "accuracy", summary->accuracy);
 	view_add_real(blocks, "evaluation loss", summary->evaluate_loss);
 	if (!isnan(summary->evaluate_accuracy))
 		view_blocks_bar(blocks, "evaluation acc.", VIEW_GOOD, summary->evaluate_accuracy,
-				NAN, "%.2f%%", summary->evaluate_accuracy * 100);
+				NAN, "%s", fmt_percent(text, summary->evaluate_accuracy));
 }
 
 static void view_add_share(struct view_blocks *blocks, const char *name, double value,
 			   double theory)
 {
+	char text[FMT_SIZE], ideal[FMT_SIZE];
+
 	if (isnan(value))
 		return;
 	if (isnan(theory))
-		view_blocks_bar(blocks, name, VIEW_BUBBLE, value, NAN, "%.1f%%", value * 100);
+		view_blocks_bar(blocks, name, VIEW_BUBBLE, value, NAN, "%s",
+				fmt_percent(text, value));
 	else
-		view_blocks_bar(blocks, name, VIEW_BUBBLE, value, theory, "%.1f%% theory %.1f%%",
-				value * 100, theory * 100);
+		view_blocks_bar(blocks, name, VIEW_BUBBLE, value, theory, "%s theory %s",
+				fmt_percent(text, value), fmt_percent(ideal, theory));
 }
 
 static void view_block_bubble(struct view_blocks *blocks, const struct report_bubble_mean *bubble,
@@ -163,6 +177,11 @@ static void view_block_bubble(struct view_blocks *blocks, const struct report_bu
 	view_add_share(blocks, "bubble rate", bubble->bubble_rate, bubble->theory_bubble_rate);
 	view_add_share(blocks, "over ideal", bubble->bubble_over_ideal,
 		       bubble->theory_bubble_over_ideal);
+	/* Not a part of the means above: each run counts for as long as it took. */
+	view_add_share(blocks, "idle, by cause",
+		       bubble->ramp_up + bubble->ramp_down + bubble->imbalance +
+			       bubble->communication,
+		       NAN);
 	view_add_share(blocks, "  ramp-up", bubble->ramp_up, NAN);
 	view_add_share(blocks, "  ramp-down", bubble->ramp_down, NAN);
 	view_add_share(blocks, "  imbalance", bubble->imbalance, NAN);
@@ -209,8 +228,13 @@ static void view_block_stages(struct view_summary *screen, int clock)
 
 	if (summary->stages < 1 || !summary->stage || greatest <= 1)
 		return;
-	view_blocks_begin(blocks, clock ? "Stages: device time (simulated)" : "Stages: host time",
+	view_blocks_begin(blocks,
+			  clock ? "Stages in training: device time (simulated)"
+				: "Stages in training: host time",
 			  NAME_WIDTH);
+	if (summary->replicas > 1)
+		view_blocks_text(blocks, VIEW_NORMAL, "of %s replicas, added up; IPUs of the first",
+				 fmt_count(text, summary->replicas));
 	if (summary->summed < 1)
 		view_blocks_text(blocks, VIEW_WARN, "being added up: %.0f%% of the run so far",
 				 floor(summary->summed * 100));

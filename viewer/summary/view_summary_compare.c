@@ -285,6 +285,8 @@ void view__compare_draw(const struct view_summary *screen, const struct view_con
 	}
 	rows = view_pane_at(pane->canvas, rect);
 	view_grid_draw(&screen->grid, &rows, !context->whole);
+	if (context->differ && screen->grid.table.row_count == 0)
+		view_text(&rows, 1, 1, VIEW_DIM, "Nothing differs: D shows all.");
 }
 
 /* --- places ----------------------------------------------------------------------------------- */

@@ -181,10 +181,6 @@ static enum view_answer view_tensors_request(void *state, struct view_context *c
 		return VIEW_LOAD;
 	case VIEW_JOIN_REQUEST:
 		return VIEW_JOIN;
-	case VIEW_DIFFER_REQUEST:
-		screen->list.differ = context->differ;
-		(void)choose_statistic(screen, context, 0);
-		return VIEW_LOAD;
 	default:
 		break;
 	}
@@ -253,7 +249,7 @@ static int view_tensors_height(const void *state, const struct view_context *con
 	const int64_t rows = screen->list.count < 1000 ? screen->list.count : 1000;
 
 	(void)context;
-	return rows > 0 ? (int)rows + 1 + 14 : 2;
+	return rows > 0 ? (int)rows + 1 + 14 : VIEW_NOTHING_ROWS;
 }
 
 static enum view_answer view_tensors_click(void *state, struct view_context *context, int x, int y)

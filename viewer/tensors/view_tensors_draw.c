@@ -75,15 +75,14 @@ void view__tensors_draw(const void *state, const struct view_context *context,
 	struct view_pane body = view_sub(pane, screen->body);
 
 	if (screen->list.table.row_count == 0) {
-		view_text(pane, 2, 1, VIEW_DIM, "No tensors have been recorded.");
+		view_nothing(pane, "No tensors have been recorded: of ipu-train's run file",
+			     "outfeed.capture, .activations and .gradients say which are.");
 		return;
 	}
 	if (table.rect.height > 0)
 		view__tensors_list_draw(screen, context, &table);
-	if (screen->list.count == 0) {
-		view_text(&table, 2, 1, VIEW_DIM, "No tensor passes the filter: Esc shows all.");
+	if (screen->list.count == 0)
 		return;
-	}
 	if (heading.rect.height < 1)
 		return;
 	draw_heading(screen, &heading);
