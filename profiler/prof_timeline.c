@@ -278,21 +278,23 @@ static enum status add_rows(struct prof_db *db, const struct window *window, con
 	return status;
 }
 
-static int by_place(const void *a, const void *b)
+int prof_timeline_order(const struct prof_bar *a, const struct prof_bar *b)
 {
-	const struct prof_bar *x = a, *y = b;
-
-	if (x->depth != y->depth)
-		return x->depth < y->depth ? -1 : 1;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	if (x->span_id != y->span_id)
-		return x->span_id < y->span_id ? -1 : 1;
+	if (a->depth != b->depth)
+		return a->depth < b->depth ? -1 : 1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	if (a->span_id != b->span_id)
+		return a->span_id < b->span_id ? -1 : 1;
 	return 0;
 }
 
-/* The greatest level whose buckets are no wider than a column; -1: rows. */
-static int level_for(int64_t window_ns, int columns)
+static int by_place(const void *a, const void *b)
+{
+	return prof_timeline_order(a, b);
+}
+
+int prof_timeline_level(int64_t window_ns, int columns)
 {
 	int64_t column_ns = window_ns / (columns < 1 ? 1 : columns);
 	int level = -1;
@@ -336,11 +338,11 @@ static enum status collect(struct prof_db *db, const struct window *window, stru
 	return status;
 }
 
-enum status prof_timeline_bars(struct prof_db *db, int64_t track_id, int64_t from_ns, int64_t to_ns,
-			       int columns, int64_t now_ns, struct arena *arena,
-			       struct prof_bar **out, int *count, struct err *err)
+enum status prof_timeline_bars_at(struct prof_db *db, int64_t track_id, int level, int64_t from_ns,
+				  int64_t to_ns, int64_t now_ns, struct arena *arena,
+				  struct prof_bar **out, int *count, struct err *err)
 {
-	struct window window = {track_id, from_ns, to_ns, now_ns, 0};
+	const struct window window = {track_id, from_ns, to_ns, now_ns, level};
 	struct bars bars = {NULL, 0, 0};
 	enum status status;
 
@@ -348,7 +350,6 @@ enum status prof_timeline_bars(struct prof_db *db, int64_t track_id, int64_t fro
 	*count = 0;
 	if (to_ns <= from_ns)
 		return ST_OK;
-	window.level = level_for(to_ns - from_ns, columns);
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)
 		return status;
@@ -358,4 +359,12 @@ enum status prof_timeline_bars(struct prof_db *db, int64_t track_id, int64_t fro
 		status = hand_out(&bars, arena, out, count, err);
 	mem_free(bars.items);
 	return status;
+}
+
+enum status prof_timeline_bars(struct prof_db *db, int64_t track_id, int64_t from_ns, int64_t to_ns,
+			       int columns, int64_t now_ns, struct arena *arena,
+			       struct prof_bar **out, int *count, struct err *err)
+{
+	return prof_timeline_bars_at(db, track_id, prof_timeline_level(to_ns - from_ns, columns),
+				     from_ns, to_ns, now_ns, arena, out, count, err);
 }

@@ -40,12 +40,24 @@ struct prof_bar {
 	bool open;
 };
 
+/* The level that a window is read at: the coarsest whose buckets are no wider than one of @columns
+ * cells; -1: spans. */
+int prof_timeline_level(int64_t window_ns, int columns);
+
 /* The bars of @track_id that overlap [@from_ns, @to_ns), as fine as @columns cells can show;
  * ordered by depth, then start. The array is @arena's. @now_ns stands in for the end of open spans.
  */
 enum status prof_timeline_bars(struct prof_db *db, int64_t track_id, int64_t from_ns, int64_t to_ns,
 			       int columns, int64_t now_ns, struct arena *arena,
 			       struct prof_bar **out, int *count, struct err *err);
+
+/* The same at a given level. The bars of a window are those of its parts, each once. */
+enum status prof_timeline_bars_at(struct prof_db *db, int64_t track_id, int level, int64_t from_ns,
+				  int64_t to_ns, int64_t now_ns, struct arena *arena,
+				  struct prof_bar **out, int *count, struct err *err);
+
+/* The order of bars: by depth, then start, then span_id. */
+int prof_timeline_order(const struct prof_bar *a, const struct prof_bar *b);
 
 /* Everything about one span, for the details pane. Texts are @arena's; NULL where unknown. */
 struct prof_span {

@@ -125,6 +125,8 @@ static void view_timeline_free(struct view_timeline *tl)
 	arena_fini(&tl->bubble_arena);
 	arena_fini(&tl->overview_arena);
 	arena_fini(&tl->steps_arena);
+	view__bars_forget(tl);
+	mem_free(tl->bars);
 	mem_free(tl->traces);
 	mem_free(tl->sites);
 	mem_free(tl);

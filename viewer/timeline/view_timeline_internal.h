@@ -50,14 +50,14 @@ struct view_column {
 
 struct view_lane {
 	const struct prof_track *track;
-	int work_depth;  /* where stages and phases are; 0 where there are none */
-	bool work_known; /* a phase has been seen */
-	bool pipeline;   /* of an IPU: its idle time within a run is the bubble */
-	int y, rows;     /* place in the lanes' area; rows 0: not visible */
-	int thick, thin; /* screen rows of the row of work, and of each other row */
-	int work_row;    /* that row; -1: none of them is thicker */
-	int first_depth; /* shown in the first row */
-	struct prof_bar *bars;
+	int work_depth;              /* where stages and phases are; 0 where there are none */
+	bool work_known;             /* a phase has been seen */
+	bool pipeline;               /* of an IPU: its idle time within a run is the bubble */
+	int y, rows;                 /* place in the lanes' area; rows 0: not visible */
+	int thick, thin;             /* screen rows of the row of work, and of each other row */
+	int work_row;                /* that row; -1: none of them is thicker */
+	int first_depth;             /* shown in the first row */
+	const struct prof_bar *bars; /* tl->bars' */
 	int bar_count;
 	int16_t *bar_row;            /* of each bar, its names' first row (VIEW_FLAME); else NULL */
 	struct view_column *columns; /* row after row, each `width` */
@@ -79,6 +79,16 @@ struct view_clock {
 
 struct view_field {
 	const char *name, *value;
+};
+
+/* The bars of a track's window, kept from one picture to the next. */
+struct view_bars {
+	int64_t track_id;
+	int level; /* they were read at */
+	struct view_window window;
+	struct prof_bar *bars; /* owned */
+	int count;
+	bool used; /* by the present picture */
 };
 
 /* A pipeline run as far as the window shows it. */
@@ -161,6 +171,8 @@ struct view_timeline {
 	struct view_clock clock[2]; /* 0 host, 1 device */
 	struct view_site *sites;    /* grows; in order of site_id */
 	size_t site_count, site_capacity;
+	struct view_bars *bars; /* of the tracks in the picture */
+	size_t bars_count, bars_capacity;
 
 	int lane, depth, scroll;
 	int64_t lane_id; /* track_id of the cursor's lane, over reloads */
@@ -276,6 +288,14 @@ int view__rows_wanted(struct view_timeline *tl, struct view_lane *lane);
 enum status view__lay_lane(struct view_timeline *tl, struct view_lane *lane, struct err *err);
 /* Part @part of @name, which '/' parts. "": it has not so many. */
 void view__name_part(const char *name, int part, char *out, size_t size);
+
+/* view_timeline_bars.c: what is read of a lane, and only what is new of it. */
+enum status view__bars_load(struct view_timeline *tl, struct view_lane *lane, struct prof_db *db,
+			    struct err *err);
+/* After the last lane of a picture: what it does not show is let go. */
+void view__bars_trim(struct view_timeline *tl);
+/* There are news, or the timeline is closed. */
+void view__bars_forget(struct view_timeline *tl);
 
 /* view_timeline_picture.c */
 void view__place_lanes(struct view_timeline *tl, const struct view_context *context);

@@ -176,15 +176,16 @@ static void view_place_rows(struct view_timeline *tl, int first, int rows)
 static enum status view_load_lane(struct view_timeline *tl, struct view_lane *lane,
 				  struct prof_db *db, struct err *err)
 {
-	const struct view_clock *clock = &tl->clock[lane->track->clock == 1];
-	enum status status;
+	const struct prof_bar *last = NULL;
+	enum status status = view__bars_load(tl, lane, db, err);
 
-	status = prof_timeline_bars(db, lane->track->track_id, clock->window.from, clock->window.to,
-				    tl->width, clock->extent.to, &tl->picture, &lane->bars,
-				    &lane->bar_count, err);
 	for (int i = 0; i < lane->bar_count && status == ST_OK; i++) {
 		const struct prof_bar *bar = &lane->bars[i];
 
+		if (last && last->site_id == bar->site_id && last->phase == bar->phase &&
+		    lane->work_known)
+			continue;
+		last = bar;
 		status = view__learn_site(tl, db, bar, err);
 		if (!lane->work_known && view__phase(tl, bar)) {
 			lane->work_known = true;
@@ -209,6 +210,7 @@ static enum status view_load_lanes(struct view_timeline *tl, struct view_context
 		if (status != ST_OK)
 			return status;
 	}
+	view__bars_trim(tl);
 	if (shown == 0)
 		return ST_OK;
 	status = view_fit_rows(tl, tl->scroll, shown, rows, err);
