@@ -6,6 +6,7 @@
 
 #include "support/support.h"
 #include "viewer/draw/view_canvas.h"
+#include "viewer/view_escape.h"
 #include "viewer/view_keys.h"
 
 static void test_no_key_has_two_requests(void **state)
@@ -77,9 +78,20 @@ static void test_the_manual_names_every_key(void **state)
 	str_free(&manual);
 }
 
+static void test_keys_of_other_terminals_are_known(void **state)
+{
+	(void)state;
+	assert_int_equal(view_escape_key("[4~"), VIEW_KEY_END);
+	assert_int_equal(view_escape_key("OH"), VIEW_KEY_HOME);
+	assert_int_equal(view_escape_key("[[E"), VIEW_KEY_F5);
+	assert_int_equal(view_escape_key("[200~"), VIEW_KEY_NONE);
+	assert_int_equal(view_escape_key("["), VIEW_KEY_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keys_of_other_terminals_are_known),
 		cmocka_unit_test(test_no_key_has_two_requests),
 		cmocka_unit_test(test_every_request_has_a_key_and_a_text),
 		cmocka_unit_test(test_groups_are_together),

@@ -30,7 +30,10 @@ compare()
 walk()
 {
 	local report=$1 size=$2 term=$3 locale=C color=$5 ascii=--ascii pressed= key want
+	local colours=8
 	[ "$4" = utf8 ] && locale=C.UTF-8 ascii=
+	[ "$term" = xterm-256color ] && colours=256
+	[ "$color" = never ] || [ "$term" = vt100 ] && colours=0
 	"${tmux_[@]}" kill-session -t v 2>/dev/null
 	"${tmux_[@]}" new-session -d -s v -x "${size%x*}" -y "${size#*x}" \
 		"LC_ALL=$locale TERM=$term exec $bin/ipu-view --color $color '$report'"
@@ -38,7 +41,7 @@ walk()
 		pressed=$pressed$key
 		"${tmux_[@]}" send-keys -t v -l "$key"
 		# shellcheck disable=SC2086
-		want=$(LC_ALL=C.UTF-8 "$play" $ascii "$size" "$pressed" "$report" | sed -e 's/ *$//')
+		want=$(LC_ALL=C.UTF-8 "$play" $ascii --colours $colours "$size" "$pressed" "$report" | sed -e 's/ *$//')
 		screens=$((screens + 1))
 		if ! compare "$want"; then
 			echo "FAILED: $report at $size, TERM=$term, $4, color $color, keys $pressed:"

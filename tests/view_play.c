@@ -1,6 +1,7 @@
 /*
- * view_play [--ascii] WIDTHxHEIGHT KEYS REPORT [TARGET]: press KEYS in a viewer without a terminal
- * and print the screen, which one in a terminal must look like.
+ * view_play [--ascii] [--colours N] WIDTHxHEIGHT KEYS REPORT [TARGET]: press KEYS in a viewer
+ * without a terminal and print the screen, which one in a terminal of N colours (0: none) must look
+ * like.
  *
  * KEYS: characters, and <Tab>, <Enter>, <Esc>, <Backspace>, <Up>, <<> ... as `?` calls them.
  *
@@ -8,6 +9,7 @@
  */
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "viewer/view_session.h"
@@ -70,28 +72,48 @@ static int print_keys(const char *screen)
 	return at < 0;
 }
 
+/* Take the options off; false: one is none of ours. */
+static bool take_options(int *argc, char ***argv, bool *ascii, int *colours)
+{
+	for (; *argc > 1 && strncmp((*argv)[1], "--", 2) == 0; (*argc)--, (*argv)++) {
+		if (strcmp((*argv)[1], "--ascii") == 0) {
+			*ascii = true;
+		} else if (strcmp((*argv)[1], "--colours") == 0 && *argc > 2) {
+			*colours = atoi((*argv)[2]);
+			(*argc)--;
+			(*argv)++;
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
 int main(int argc, char **argv)
 {
-	const bool ascii = argc > 1 && strcmp(argv[1], "--ascii") == 0;
-	char **at = argv + 1 + ascii;
+	bool ascii = false;
 	struct err err = {0};
 	static struct view_session session;
-	int width, height, code;
+	int width, height, code, colours = 0;
 
 	setlocale(LC_CTYPE, "");
 	if (argc == 3 && strcmp(argv[1], "--keys") == 0)
 		return print_keys(argv[2]);
-	if (argc - ascii < 4 || argc - ascii > 5 || sscanf(at[0], "%dx%d", &width, &height) != 2) {
-		fputs("usage: view_play [--ascii] WIDTHxHEIGHT KEYS REPORT [TARGET]\n", stderr);
+	if (!take_options(&argc, &argv, &ascii, &colours) || argc < 4 || argc > 5 ||
+	    sscanf(argv[1], "%dx%d", &width, &height) != 2) {
+		fputs("usage: view_play [--ascii] [--colours N] WIDTHxHEIGHT KEYS REPORT "
+		      "[TARGET]\n",
+		      stderr);
 		return 2;
 	}
-	if (view_session_open(&session, at[2], at[3], ascii, &err) != ST_OK ||
+	if (view_session_open(&session, argv[3], argv[4], ascii, &err) != ST_OK ||
 	    view_session_size(&session, width, height, &err) != ST_OK) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
+	session.canvas.colours = colours;
 	view_session_draw(&session);
-	code = press_all(&session, at[1]);
+	code = press_all(&session, argv[2]);
 	if (code == 0)
 		code = view_canvas_print(&session.canvas, 0, height, stdout, &err) != ST_OK;
 	view_session_close(&session);

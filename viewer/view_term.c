@@ -24,13 +24,15 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "viewer/view_crash.h"
+#include "viewer/view_escape.h"
 
-#define TICK_MS      250
-#define CANCEL_MS    10
-#define ESCAPE_MS    25
-#define KEYS_AT_ONCE 64
-#define RUN_MOST     256
-#define MOUSE_EVENTS (BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED)
+#define SEQUENCE_SIZE 24
+#define TICK_MS       250
+#define CANCEL_MS     10
+#define ESCAPE_MS     25
+#define KEYS_AT_ONCE  64
+#define RUN_MOST      256
+#define MOUSE_EVENTS  (BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED)
 
 static volatile sig_atomic_t view_end_signal, view_stop_signal, view_wake_signal;
 static int view_pipe[2] = {-1, -1};
@@ -238,6 +240,29 @@ static uint32_t view_mouse_key(struct view_session *session)
 	return VIEW_KEY_NONE;
 }
 
+/* Esc has come: alone, before another key (Alt), or as the first of a sequence that TERM does not
+ * know, all of which is read. */
+static uint32_t view_read_escape(void)
+{
+	char text[SEQUENCE_SIZE] = "";
+	wint_t code = 0;
+	size_t length = 0;
+
+	while (length + 1 < sizeof(text) && get_wch(&code) == OK && code < 0x7f) {
+		if (length == 0 && code != '[' && code != 'O') {
+			unget_wch((wchar_t)code);
+			return VIEW_KEY_ESCAPE;
+		}
+		text[length++] = (char)code;
+		/* The Linux console has two brackets before the letter of F1 to F5. */
+		if (length > 1 && code >= '@' && code <= '~' && !(length == 2 && code == '['))
+			return view_escape_key(text);
+	}
+	if (length == 1)
+		unget_wch((wchar_t)text[0]);
+	return length <= 1 ? VIEW_KEY_ESCAPE : VIEW_KEY_NONE;
+}
+
 /* Hand the next key or click to the session; false: there is none. */
 static bool view_take_input(struct view_session *session)
 {
@@ -251,6 +276,8 @@ static bool view_take_input(struct view_session *session)
 		key = code == KEY_MOUSE ? view_mouse_key(session) : view_special_key(code);
 	else if (code == '\n')
 		key = VIEW_KEY_ENTER;
+	else if (code == VIEW_KEY_ESCAPE)
+		key = view_read_escape();
 	else if ((uint32_t)code < 0x110000)
 		key = (uint32_t)code;
 	if (key != VIEW_KEY_NONE && key != VIEW_KEY_RESIZE)
