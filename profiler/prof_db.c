@@ -375,6 +375,8 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 	enum status status;
 
 	*out = NULL;
+	if (db == NULL)
+		return err_set(err, ST_BUSY, "the run is being closed: a moment");
 	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
 		struct prof_query *query = db->cache[i];
 

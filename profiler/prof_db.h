@@ -72,7 +72,7 @@ int64_t prof_db_version(struct prof_db *db);
 void prof_db_interrupt(struct prof_db *db);
 
 /* Prepare @sql (one statement that reads). Statements are cached by their text's address and
- * contents. */
+ * contents. ST_BUSY where @db is NULL: a reader has let go of it while its writer closes it. */
 enum status prof_query_open(struct prof_query **out, struct prof_db *db, const char *sql,
 			    struct err *err);
 /* Bind by name (":track"); an unknown name is a programming error and fails at the next step. */

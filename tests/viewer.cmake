@@ -52,6 +52,14 @@ foreach(module IN ITEMS health tensors)
 		LIBS view_rig LABELS unit viewer)
 endforeach()
 
+# Every recording there is, for what is tried on all.
+add_library(view_recordings STATIC report_sample.c support/view_fixture_device.c support/view_fixture_liveness.c
+	support/view_fixture_memory.c support/view_fixture_metrics.c)
+target_link_libraries(view_recordings PUBLIC view_rig reports ipu)
+ipuscope_add_test(NAME test_view_away SOURCES test_view_away.c LIBS view_recordings LABELS unit viewer)
+ipuscope_add_test(NAME test_view_hostile SOURCES test_view_hostile.c LIBS view_recordings PkgConfig::SQLITE
+	LABELS unit viewer)
+
 # Scripts: the built programs, and the recording that view_make writes.
 foreach(script IN ITEMS
 		view_batch

@@ -24,6 +24,8 @@ void view__start(struct view_session *session);
 void view__settle(struct view_session *session, uint64_t wait_ns);
 /* Nobody waits for the job any more. */
 void view__cancel(struct view_session *session);
+/* Is a database let go of? */
+bool view__away(const struct view_session *session);
 void view__load(struct view_session *session);
 void view__request(struct view_session *session, enum view_request request); /* of its screen */
 

@@ -151,7 +151,7 @@ void view__settle(struct view_session *session, uint64_t wait_ns)
 }
 
 /* A database is let go of while its writer closes it. */
-static bool view_away(const struct view_session *session)
+bool view__away(const struct view_session *session)
 {
 	return !session->source.db || (session->context.target && !session->target.db);
 }
@@ -162,7 +162,7 @@ static bool view_needs_load(const struct view_session *session, enum view_reques
 {
 	const char *group = view_request_info(request)->group;
 
-	return session->stale && !view_away(session) && strcmp(group, "Moving") != 0 &&
+	return session->stale && !view__away(session) && strcmp(group, "Moving") != 0 &&
 	       strcmp(group, "Zooming") != 0;
 }
 
@@ -185,9 +185,11 @@ void view__load(struct view_session *session)
 
 	session->stale = false;
 	/* What was loaded stays, and comes up to date when the file is finished. */
-	if (view_away(session) && screen != VIEW_HELP_SCREEN) {
+	if (view__away(session) && screen != VIEW_HELP_SCREEN) {
 		if (!session->fresh[screen])
 			err_set(&session->trouble, ST_BUSY, "the run is being closed: a moment");
+		else if (!session->context.message[0])
+			view__say(session, "the run is being closed: a moment", NULL);
 		return;
 	}
 	view__job(session, VIEW_LOAD_JOB)->news = session->news[screen];

@@ -223,8 +223,10 @@ void view__write(struct view_session *session, const char *path)
 	struct err err = {0};
 	FILE *out;
 
-	if (!session->fresh[session->screen] || (!session->source.db && format != REPORT_AS_TEXT)) {
-		view__say(session, "not written: there is nothing to write yet", NULL);
+	if (!session->fresh[session->screen] || (view__away(session) && format != REPORT_AS_TEXT)) {
+		view__say(session, "not written: ",
+			  view__away(session) ? "the run is being closed: a moment"
+					      : "there is nothing to write yet");
 		return;
 	}
 	if (format != REPORT_AS_TEXT && !ops->table) {

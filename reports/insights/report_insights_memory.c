@@ -9,6 +9,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/sat.h"
 #include "common/str.h"
 #include "reports/insights/report_insights_internal.h"
 
@@ -199,11 +200,12 @@ enum status report__insight_out_of_memory(struct insight_facts *facts, struct er
 						       fmt_count(count, memory->tiles_over)),
 			memory->ipu, memory->tiles_over == 1 ? "needs" : "need",
 			fmt_bytes(capacity, (uint64_t)memory->capacity), memory->tile,
-			fmt_bytes(over, (uint64_t)(memory->bytes - memory->capacity)));
+			fmt_bytes(over, (uint64_t)(sat_sub(memory->bytes, memory->capacity))));
 		report__insight_number(insight, "tiles_over", (double)memory->tiles_over,
 				       REPORT_COUNT);
 		report__insight_number(insight, "over_bytes",
-				       (double)(memory->bytes - memory->capacity), REPORT_BYTES);
+				       (double)(sat_sub(memory->bytes, memory->capacity)),
+				       REPORT_BYTES);
 		insight->share = 1;
 		insight->remedy = memory_remedy(facts, memory);
 	}

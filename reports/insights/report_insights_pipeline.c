@@ -9,6 +9,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/sat.h"
 #include "common/str.h"
 #include "ipu/ipu_schedule.h"
 #include "reports/insights/report_insights_internal.h"
@@ -226,7 +227,7 @@ enum status report__insight_slow_stage(struct insight_facts *facts, struct err *
 		"Stage %" PRId64 " (%s) is the slowest: %s for each micro-batch, %s more than the "
 		"mean of the %d stages (simulated). The others wait for it.%s",
 		most->stage, layers_text(facts, layers_of(facts, most->stage)),
-		fmt_ns(work, (int64_t)(most->work_ns / (double)most->microbatches)),
+		fmt_ns(work, sat_real(most->work_ns / (double)most->microbatches)),
 		fmt_percent(more, imbalance), facts->stage_count[1],
 		better || !facts->whatif ? ""
 					 : " No other cut of the layers, in their order, is much "

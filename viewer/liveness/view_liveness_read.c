@@ -45,9 +45,10 @@ static enum status view_live_counts(struct prof_db *db, int64_t *rows, int64_t *
 	return status;
 }
 
-static int64_t view_at_least_0(int64_t value)
+/* Bytes and steps of which sums and the one after are numbers, too, whatever the file holds. */
+static int64_t view_sane(int64_t value)
 {
-	return value > 0 ? value : 0;
+	return value < 0 ? 0 : value > INT64_MAX / 4 ? INT64_MAX / 4 : value;
 }
 
 static enum status view_live_steps(struct view_live_report *report, struct prof_db *db,
@@ -72,9 +73,9 @@ static enum status view_live_steps(struct view_live_report *report, struct prof_
 			break;
 		}
 		report->steps[report->count++] = (struct view_live_step){
-			prof_column_int(query, 0), prof_column_int(query, 1),
-			prof_column_int(query, 2), view_at_least_0(prof_column_int(query, 3)),
-			view_at_least_0(prof_column_int(query, 4))};
+			prof_column_int(query, 0), view_sane(prof_column_int(query, 1)),
+			prof_column_int(query, 2), view_sane(prof_column_int(query, 3)),
+			view_sane(prof_column_int(query, 4))};
 	}
 	prof_query_close(query);
 	return status;

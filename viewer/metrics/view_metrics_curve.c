@@ -194,7 +194,7 @@ static enum status view_cut_curve(struct view_metrics *screen, const struct view
 	for (end = first; end < metric->point_count; end++)
 		if (view_x_of(&metric->points[end], screen->x, (int64_t)end) > screen->to)
 			break;
-	curve->points = metric->points + first;
+	curve->points = metric->points ? metric->points + first : NULL;
 	curve->at = arena_alloc(&screen->arena, end - first + 1, sizeof(double));
 	curve->values = arena_alloc(&screen->arena, end - first + 1, sizeof(double));
 	if (!curve->at || !curve->values)

@@ -11,6 +11,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/sat.h"
 #include "viewer/draw/view_table.h"
 
 /* What a row's cycles are made of. */
@@ -73,8 +74,8 @@ static void draw_totals(const struct view_operations *screen, const struct view_
 			100 * totals->exchange / totals->cycles,
 			100 * totals->sync / totals->cycles);
 	view_textf(pane, x, 0, VIEW_DIM, ", %s FLOP, %s of code",
-		   fmt_count(other, (int64_t)(isnan(totals->flops) ? 0 : totals->flops)),
-		   fmt_bytes(bytes, (uint64_t)(totals->code_bytes > 0 ? totals->code_bytes : 0)));
+		   fmt_count(other, sat_real(totals->flops)),
+		   fmt_bytes(bytes, (uint64_t)sat_real(fmax(totals->code_bytes, 0))));
 }
 
 /* --- bars ------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/sat.h"
 #include "viewer/summary/view_summary_internal.h"
 
 #define NAME_WIDTH 16
@@ -208,8 +209,9 @@ static int64_t view_slowest_stage(const struct report_summary *summary, int cloc
 
 	for (int64_t i = 0; i < summary->stages; i++) {
 		const struct report_stage *stage = &summary->stage[i];
-		const int64_t sum = stage->forward_ns[clock] + stage->backward_ns[clock] +
-				    stage->update_ns[clock];
+		const int64_t sum =
+			sat_add(sat_add(stage->forward_ns[clock], stage->backward_ns[clock]),
+				stage->update_ns[clock]);
 
 		if (sum > most)
 			slowest = i;

@@ -10,6 +10,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
 #define TICKS_APART 14
@@ -41,7 +42,7 @@ void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane
 	int64_t at = unit.from - unit.from % step;
 
 	view_glyphs(pane, 0, of->axis_y, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, tl->width);
-	for (; at <= unit.to; at += step) {
+	for (; at <= unit.to && at < INT64_MAX; at = sat_add(at, step)) {
 		const int64_t x = view_window_column(unit, tl->width, at);
 
 		if (at < unit.from || x + 2 >= tl->width)

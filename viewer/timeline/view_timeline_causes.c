@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/sat.h"
+
 #define MOST_WORKS   2048  /* of a pipeline run */
 #define MOST_LANES   64    /* of IPUs on a clock */
 #define MOST_COLUMNS 16384 /* of the wider look */
@@ -121,8 +123,8 @@ static int64_t view_made(const struct view_causes *causes, const struct view_wor
 	const bool turn = work->phase == 'B' && work->stage == causes->stages - 1;
 	const char phase = turn ? 'F' : work->phase;
 	const int64_t stage = turn                 ? work->stage
-			      : work->phase == 'F' ? work->stage - 1
-						   : work->stage + 1;
+			      : work->phase == 'F' ? sat_sub(work->stage, 1)
+						   : sat_add(work->stage, 1);
 
 	if (work->phase != 'F' && work->phase != 'B')
 		return INT64_MAX;
