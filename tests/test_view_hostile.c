@@ -240,8 +240,8 @@ static void damage_column(sqlite3 *db, const char *table, const char *column, st
 	if (rng_below(rng, 4) != 0)
 		return;
 	sql = sqlite3_mprintf(
-		"UPDATE OR IGNORE \"%w\" SET \"%w\" = %s WHERE abs(random()) %% %d = 0", table,
-		column, value, every);
+		"UPDATE OR IGNORE \"%w\" SET \"%w\" = %s %s %d", table, column, value,
+		every > 1 ? "WHERE rowid % 3 <" : "WHERE 1 =", every > 1 ? every - 1 : 1);
 	run_sql(db, sql);
 	sqlite3_free(sql);
 }

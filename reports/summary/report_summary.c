@@ -347,9 +347,10 @@ static enum status summary_recording(struct report_summary *out, const struct pr
 	/* A killed run has no end; its last commit is the last that is known of it. */
 	if (last > out->duration_ns)
 		out->duration_ns = last;
-	out->overhead_fraction = out->duration_ns > 0 ? (double)(out->record_ns + out->write_ns) /
-								(double)out->duration_ns
-						      : NAN;
+	out->overhead_fraction = out->duration_ns > 0
+					 ? ((double)out->record_ns + (double)out->write_ns) /
+						   (double)out->duration_ns
+					 : NAN;
 	return ST_OK;
 }
 

@@ -212,9 +212,11 @@ static void name_file(struct view_session *session)
 {
 	static const char *const names[] = {"x.txt", "x.csv", "x.json", "x.svg", "no/x.txt"};
 	const size_t which = strlen(session->input) % ARRAY_LEN(names);
+	char path[SUPPORT_PATH_SIZE + 16];
 
-	snprintf(session->input, sizeof(session->input), "%s/%s", folder, names[which]);
-	unlink(session->input);
+	snprintf(path, sizeof(path), "%s/%s", folder, names[which]);
+	unlink(path);
+	str_copy(session->input, sizeof(session->input), path);
 }
 
 static void press(struct player *player, uint32_t key)

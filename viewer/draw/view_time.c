@@ -10,12 +10,13 @@
 #include <stdio.h>
 
 #include "common/mem.h"
+#include "common/sat.h"
 
 struct view_window view_window_clamp(struct view_window window, struct view_window extent)
 {
-	const int64_t length = window.to - window.from;
+	const int64_t length = sat_sub(window.to, window.from);
 
-	if (length >= extent.to - extent.from)
+	if (length >= sat_sub(extent.to, extent.from))
 		return extent;
 	if (window.from < extent.from)
 		return (struct view_window){extent.from, extent.from + length};
@@ -55,17 +56,17 @@ struct view_window view_window_pan(struct view_window window, int numerator, int
 struct view_window view_window_show(struct view_window window, int64_t time,
 				    struct view_window extent)
 {
-	const int64_t length = window.to - window.from, margin = length / 8;
+	const int64_t length = sat_sub(window.to, window.from), margin = length / 8;
 
-	if (time >= window.from + margin && time < window.to - margin)
+	if (time >= sat_add(window.from, margin) && time < sat_sub(window.to, margin))
 		return window;
 	if (time < window.from || time >= window.to)
-		window.from = time - length / 2;
+		window.from = sat_sub(time, length / 2);
 	else if (time < window.from + margin)
 		window.from = time - margin;
 	else
 		window.from = time + margin - length;
-	window.to = window.from + length;
+	window.to = sat_add(window.from, length);
 	return view_window_clamp(window, extent);
 }
 
@@ -136,6 +137,7 @@ int64_t view_link_map(const struct view_link *links, int count, int64_t time, in
 	}
 	if (from[1] <= from[0])
 		return to[0];
-	return to[0] + (int64_t)((double)(time - from[0]) / (double)(from[1] - from[0]) *
-				 (double)(to[1] - to[0]));
+	return sat_add(to[0], sat_real(((double)time - (double)from[0]) /
+				       ((double)from[1] - (double)from[0]) *
+				       ((double)to[1] - (double)to[0])));
 }

@@ -202,10 +202,9 @@ static enum status strip_fill(struct view_health_strip *strip, struct prof_db *d
 	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
 		const int64_t at = prof_column_int(query, 0);
 		const double part = (double)at / ((double)strip->until_ns + 1);
-		const int bucket = (int)(part * VIEW_HEALTH_BUCKETS);
 
-		if (at >= 0 && bucket < VIEW_HEALTH_BUCKETS)
-			strip->bucket[bucket] += (double)strip->every;
+		if (part >= 0 && part < 1)
+			strip->bucket[(int)(part * VIEW_HEALTH_BUCKETS)] += (double)strip->every;
 	}
 	prof_query_close(query);
 	return status;

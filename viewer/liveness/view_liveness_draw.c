@@ -195,7 +195,7 @@ static void view_draw_life(const struct view_liveness *live, struct view_pane *p
 			return;
 		if (first->integer >= live->window.from)
 			from = view_live_cell(live, first->integer);
-		if (last->integer + 1 < live->window.to)
+		if (last->integer < live->window.to - 1)
 			to = view_live_cell(live, last->integer + 1) - 1;
 	}
 	view_glyphs(pane, left + from, 0, VIEW_KEY, VIEW_GLYPH_WINDOW,

@@ -279,7 +279,9 @@ enum status view__memory_read(struct view_memory *screen, struct view_context *c
 	for (int s = 0; s < screen->sides && status == ST_OK; s++)
 		status = view_read_extent(screen, db[s], err);
 	screen->all_ipus = screen->ipus;
-	if (screen->tiles > 0 && screen->ipus * screen->tiles > VIEW_MEMORY_TILES)
+	if (screen->tiles <= 0)
+		screen->ipus = 0;
+	else if (screen->tiles > VIEW_MEMORY_TILES / (screen->ipus > 0 ? screen->ipus : 1))
 		screen->ipus = (int)(VIEW_MEMORY_TILES / screen->tiles);
 	for (int s = 0; s < screen->sides && status == ST_OK && screen->ipus > 0; s++) {
 		view_read_ranks(&screen->side[s], db[s]);

@@ -81,12 +81,12 @@ static void view_draw_areas(const struct view_memory *screen, struct view_pane *
 	const struct view_memory_curve *curve = &screen->curve;
 	struct view_series series[VIEW_MEMORY_STACK];
 
-	for (int i = 0; i < screen->stack_count; i++)
+	for (int i = 0; i < curve->parts; i++)
 		series[i] = (struct view_series){.values = curve->part[i],
 						 .count = curve->count,
 						 .style = view_series_style(i)};
-	if (screen->stack_count > 0) {
-		view_chart_stack(plot, series, screen->stack_count, y);
+	if (curve->parts > 0) {
+		view_chart_stack(plot, series, curve->parts, y);
 	} else if (screen->sides == 1) {
 		series[0] = (struct view_series){
 			.values = curve->bytes[0], .count = curve->count, .style = VIEW_CURVE};

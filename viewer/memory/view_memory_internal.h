@@ -132,6 +132,7 @@ struct view_memory_curve {
 	int count;
 	double *bytes[VIEW_MEMORY_SIDES];
 	double *part[VIEW_MEMORY_STACK]; /* what the fullest tile holds of each area */
+	int parts;                       /* of them; the breakdown may have changed since */
 	int64_t *index;                  /* that tile */
 };
 

@@ -171,6 +171,7 @@ static enum status view_make_curve(struct view_memory *screen, int columns, stru
 	for (int i = 0; i < screen->stack_count; i++)
 		if (!(curve->part[i] = view_numbers(screen, columns)))
 			return err_nomem(err);
+	curve->parts = screen->stack_count;
 	curve->count = columns;
 	return ST_OK;
 }
