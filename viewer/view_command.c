@@ -66,20 +66,27 @@ static struct cli_command view_cli = {
 	.synopsis = "[REPORT [TARGET]] [options]",
 	.summary = "look at a recorded run in the terminal",
 	.about =
-		"Shows the report directory or database REPORT: a summary, the timeline of the "
-		"simulated device and the host, and the statistics of tensors. Without REPORT: the "
-		"newest tf_report__* of the working directory. With TARGET, the two are compared. "
-		"A run that is still recording is followed live. Nothing is ever written to the "
-		"report.\n\n"
-		"When the output is not a terminal the summary is printed as text. Press ? for the "
+		"Shows the report directory or database REPORT. Screens on the simulated device: "
+		"Insights, Memory, Liveness, Programs, Operations, and the Timeline, which has the "
+		"host as well. Screens on the training: Summary, Tensors, Metrics, Health; and SQL "
+		"for any query.\n\n"
+		"Without REPORT: the newest tf_report__* of the working directory. With TARGET, "
+		"the "
+		"two are compared. A run that is still recording is followed live. Nothing is ever "
+		"written to the report.\n\n"
+		"When the output is not a terminal the screen is printed as text. Press ? for the "
 		"keys.",
 	.options = view_options,
 	.option_count = ARRAY_LEN(view_options),
 	.examples =
 		"ipu-view\tthe newest report here\n"
-		"ipu-view tf_report__*/ --view timeline --text --width 160\ta drawing to paste\n"
-		"ipu-view run.db --view tensors --csv\tfor a spreadsheet\n"
-		"ipu-view run.db --view summary --svg >run.svg\ta picture for a document\n",
+		"ipu-view before after\ttwo runs beside each other\n"
+		"ipu-view --follow --view metrics\ta run that is training: its losses, the newest "
+		"in view\n"
+		"ipu-view run --view memory --csv >tiles.csv\ta screen's rows for a spreadsheet\n"
+		"ipu-view run --view timeline --from 0 --to 400us --svg >run.svg\ta picture of the "
+		"first 400 us\n"
+		"ipu-view before after --view summary --text\tthe comparison, to paste\n",
 	.words = "FILE",
 };
 

@@ -293,9 +293,10 @@ static void view_add_broken(struct view_summary *screen, const struct report_bro
 	char text[FMT_SIZE];
 	struct view_place *place;
 
-	view_blocks_fact(&screen->blocks, broken->rule, VIEW_WARN, "%s hits, first %s%s%lld",
-			 fmt_count(text, broken->hits), broken->key ? broken->key : "",
-			 broken->key ? ", step " : "step ", (long long)broken->step);
+	view_blocks_fact(&screen->blocks, broken->rule, VIEW_WARN, "%s hit%s, first %s%s%lld",
+			 fmt_count(text, broken->hits), broken->hits == 1 ? "" : "s",
+			 broken->key ? broken->key : "", broken->key ? ", step " : "step ",
+			 (long long)broken->step);
 	place = view__summary_link(screen);
 	if (!place)
 		return;
