@@ -58,7 +58,8 @@ grep -q 'Pipeline bubble' "$work/out" || fail "no summary of the newest report"
 TERM=dumb "$view" "$db" | grep -q 'Pipeline bubble' || fail "no summary on a dumb terminal"
 
 # A file from another machine is a view of the same.
-for name in summary timeline tensors; do
+screens="summary insights memory liveness programs operations timeline tensors metrics health sql"
+for name in $screens; do
 	"$view" "$db" --view $name --csv >"$work/$name.csv" || fail "$name --csv"
 	"$view" "$db" --view $name --json >"$work/$name.json" || fail "$name --json"
 	if command -v python3 >/dev/null; then
@@ -76,7 +77,7 @@ if command -v sqlite3 >/dev/null; then
 fi
 
 # Pictures: the same bytes again, and what the text says.
-for name in summary timeline tensors help; do
+for name in $screens help; do
 	"$view" "$db" --view $name --svg >"$work/out.svg" || fail "$name --svg"
 	"$view" "$db" --view $name --svg | cmp -s - "$work/out.svg" || [ $name = summary ] || fail "$name --svg: other bytes"
 	if command -v xmllint >/dev/null; then
@@ -87,6 +88,13 @@ grep -q 'Zoom in about the cursor' "$work/out.svg" || fail "the picture of the h
 "$view" "$db" --view tensors --svg --theme light >"$work/light.svg"
 "$view" "$db" --view tensors --svg --theme dark | cmp -s - "$work/light.svg" && fail "themes make the same picture"
 "$view" "$db" --svg >/dev/full 2>"$work/err" && fail "a full output is not an error (SVG)"
+
+# Two reports: each screen, and nothing differs from itself.
+for name in $screens help; do
+	"$view" "$db" "$db" --view $name --text >"$work/out" || fail "$name of two reports"
+done
+"$view" "$db" "$db" --text | grep -q '^ Source ' || fail "two reports are not compared"
+"$view" "$db" "$db" --view tensors --csv | head -1 | grep -q target || fail "no target in the rows of two reports"
 
 # Settings: the command line goes before them, and what is wrong is named.
 settings=$XDG_CONFIG_HOME/ipuscope/view.json
@@ -111,7 +119,8 @@ refuse 2 "tensors" --view tensor "$db"
 refuse 2 "--width" --width 7 "$db"
 refuse 2 "not a time" --from soon "$db"
 refuse 2 "before" --from 2 --to 1 "$db"
-refuse 2 "one report" "$db" "$db"
+refuse 2 "two reports at most" "$db" "$db" "$db"
+refuse 2 "No such file" "$db" "$work/none"
 refuse 2 "use --text" "$db" --view help --csv
 (cd / && refuse 2 "no report in this directory")
 cp "$db" "$work/new.db"

@@ -1,16 +1,72 @@
 /*
- * view_make FILE [UPDATES]: write the viewer's test recording, for scripts.
+ * view_make FILE [UPDATES | TOPIC]: write one of the viewer's test recordings, for scripts: the
+ * general one, with so many weight updates, or the one that the tests of a screen look at.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/mem.h"
 #include "support/view_fixture.h"
+#include "support/view_fixture_device.h"
+#include "support/view_fixture_liveness.h"
+#include "support/view_fixture_memory.h"
+#include "support/view_fixture_metrics.h"
+#include "support/view_fixture_model.h"
+#include "support/view_fixture_tensors.h"
+
+static bool make_memory(const char *path)
+{
+	return view_fixture_memory_write(path, VIEW_FIXTURE_FULL, 2);
+}
+
+static bool make_liveness(const char *path)
+{
+	const struct view_fixture_liveness params = {
+		.steps = 60, .variables = 40, .scale = 1, .tiles = 8};
+
+	return view_fixture_liveness_write(path, &params);
+}
+
+static bool make_metrics(const char *path)
+{
+	const struct view_fixture_metrics params = {.epochs = 3, .steps = 40, .factor = 2.5};
+
+	return view_fixture_metrics_write(path, &params);
+}
+
+static bool make_model(const char *path)
+{
+	return view_fixture_model_write(path, false);
+}
+
+static bool make_tensors(const char *path)
+{
+	const struct view_fixture_tensors params = {.steps = 60, .hits = 30, .scale = 1};
+
+	return view_fixture_tensors_write(path, &params);
+}
+
+static const struct {
+	const char *name;
+	bool (*write)(const char *path);
+} topics[] = {
+	{"device", view_fixture_device_write},
+	{"liveness", make_liveness},
+	{"memory", make_memory},
+	{"metrics", make_metrics},
+	{"model", make_model},
+	{"tensors", make_tensors},
+};
 
 int main(int argc, char **argv)
 {
 	if (argc < 2) {
-		fputs("usage: view_make FILE [UPDATES]\n", stderr);
+		fputs("usage: view_make FILE [UPDATES | TOPIC]\n", stderr);
 		return 2;
 	}
+	for (size_t i = 0; argc > 2 && i < ARRAY_LEN(topics); i++)
+		if (strcmp(argv[2], topics[i].name) == 0)
+			return topics[i].write(argv[1]) ? 0 : 1;
 	return view_fixture_write(argv[1], argc > 2 ? atoi(argv[2]) : 0) ? 0 : 1;
 }

@@ -26,12 +26,13 @@ steady() {
 	awk '
 	/^ .* ──/ { headed = 1 }
 	/^    (ramp-|imbalance |communication )/ && !headed { if (!above++) print "  ~"; next }
-	/^ (Pipeline bubble: host|Stages: host time) / { print; print "  ~"; hidden = 1; next }
+	/^ [A-Z][^─]*: host( time)? ─/ { print; print "  ~"; hidden = 1; next }
 	/^[ ▶]?[ST]? ?HOST / { print substr($0, 1, index($0, "HOST") + 3) "          ~"; hidden = 2; next }
 	hidden == 1 && /^( *$| [a-z])/ { hidden = 0 }
 	hidden == 2 && /^(──|T DEVICE| [a-z])/ { hidden = 0 }
 	hidden { next }
 	/^[ ▶][a-z]+ +host / { next }
+	/^ rows [0-9]+ to / { print " rows ~"; next }
 	/^ hits   / { print " hits          ~"; next }
 	/ hits over time / { sub(/over time.*/, "over time     ~") }
 	/^ [0-9]+ problems, / { sub(/^[^;]*/, " ~"); sub(/\([0-9]+ in all\)/, "(~ in all)") }

@@ -6,8 +6,9 @@ target_link_libraries(view_fixture PUBLIC profiler test_support m)
 add_library(view_rig STATIC support/view_rig.c)
 target_link_libraries(view_rig PUBLIC viewer view_fixture)
 
-add_executable(view_make view_make.c)
-target_link_libraries(view_make PRIVATE view_fixture)
+add_executable(view_make view_make.c support/view_fixture_device.c support/view_fixture_liveness.c
+	support/view_fixture_memory.c support/view_fixture_metrics.c support/view_fixture_tensors.c)
+target_link_libraries(view_make PRIVATE view_fixture ipu)
 add_executable(view_play view_play.c)
 target_link_libraries(view_play PRIVATE viewer)
 set_target_properties(view_make view_play PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
@@ -66,6 +67,7 @@ foreach(script IN ITEMS
 		view_live
 		view_keys
 		view_matrix
+		view_screens
 		view_terms
 		view_tmux
 		view_tutorials

@@ -119,6 +119,8 @@ void view_keys_manual(struct str *out)
 
 		if (strcmp(group, info->group) != 0)
 			str_addf(out, "%s%s.\n\n", group[0] ? "\n" : "", info->group);
+		if (strcmp(group, info->group) != 0 && strcmp(info->group, VIEW_SCREENS_GROUP) == 0)
+			str_add(out, VIEW_SCREEN_KEYS " - " VIEW_SCREEN_KEYS_HELP ".\n\n");
 		group = info->group;
 		str_addf(out, "%s - %s.\n\n", view_key_list((enum view_request)request, keys),
 			 info->help);

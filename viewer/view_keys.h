@@ -185,6 +185,11 @@ enum view_request {
 	VIEW_REQUESTS
 };
 
+/* What the help and the manual say of the screens' own keys (VIEW_SCREEN_MAP), in this group. */
+#define VIEW_SCREENS_GROUP    "Screens"
+#define VIEW_SCREEN_KEYS      "1 to 9, H, :"
+#define VIEW_SCREEN_KEYS_HELP "The screen whose name stands behind it in the first line"
+
 #define VIEW_KEYS_EACH 3
 
 struct view_request_info {

@@ -38,6 +38,9 @@ static void view_help_keys(struct view_blocks *blocks)
 
 		if (strcmp(group, info->group) != 0)
 			view_blocks_begin(blocks, info->group, KEYS_WIDTH);
+		if (strcmp(group, info->group) != 0 && strcmp(info->group, VIEW_SCREENS_GROUP) == 0)
+			view_blocks_fact(blocks, VIEW_SCREEN_KEYS, VIEW_NORMAL, "%s",
+					 VIEW_SCREEN_KEYS_HELP);
 		group = info->group;
 		name = arena_strdup(&blocks->arena, view_key_list(request, keys));
 		if (!name)

@@ -252,28 +252,44 @@ static void view_runs_text(const struct view_bubble *bubble, char *out, size_t s
 		out[0] = '\0';
 }
 
-/* "bubble 55.1 % (theory 39.4 %): ramp-up 4.3, ..., update 51"; each cause after its fill where the
- * bubble is split. */
-static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *pane, int x)
+/* " ramp-up 4.3," of cause @i. */
+static void view_cause_text(const struct view_bubble *bubble, int i, bool wide, char *out,
+			    size_t size)
 {
 	static const char *const brief[VIEW_CAUSES] = {"", "up", "down", "imb.", "comm."};
+
+	snprintf(out, size, "%s %.1f%s", wide ? view__cause_names[i] : brief[i],
+		 bubble->part[i] * 100, i + 1 < VIEW_CAUSES && wide ? "," : "");
+}
+
+/* "bubble 55.1 % (theory 39.4 %): ramp-up 4.3, ..., update 51"; each cause after its fill where the
+ * bubble is split. Theory, which the Summary has too, makes room for the causes. */
+static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *pane, int x)
+{
 	const struct view_bubble *bubble = &tl->bubble[view__lead(tl)];
 	const bool wide = pane->rect.width - x >= 100;
-	char text[64];
+	char causes[VIEW_CAUSES][32], theory[32], text[64];
+	int room = pane->rect.width - x;
 
 	if (bubble->runs < 1 || isnan(bubble->idle))
 		return;
-	x += view_textf(pane, x, 0, VIEW_BOLD, "bubble %.1f %%", bubble->idle * 100);
-	x += view_textf(pane, x, 0, VIEW_NORMAL, " (theory %.1f %%):", bubble->theory * 100);
+	snprintf(text, sizeof(text), "bubble %.1f %%", bubble->idle * 100);
+	snprintf(theory, sizeof(theory), " (theory %.1f %%)", bubble->theory * 100);
+	for (int i = VIEW_CAUSE_RAMP_UP; i < VIEW_CAUSES; i++) {
+		view_cause_text(bubble, i, wide, causes[i], sizeof(causes[i]));
+		room -= 1 + tl->by_cause + view_text_width(causes[i]);
+	}
+	x += view_text(pane, x, 0, VIEW_BOLD, text);
+	if (room > view_text_width(text) + view_text_width(theory))
+		x += view_text(pane, x, 0, VIEW_NORMAL, theory);
+	x += view_text(pane, x, 0, VIEW_NORMAL, ":");
 	for (int i = VIEW_CAUSE_RAMP_UP; i < VIEW_CAUSES; i++) {
 		x++;
 		if (tl->by_cause)
 			view_glyphs(pane, x, 0, view__cause_style((enum view_cause)i),
 				    view__cause_glyph((enum view_cause)i), 1);
 		x += tl->by_cause;
-		x += view_textf(pane, x, 0, VIEW_NORMAL, "%s %.1f%s",
-				wide ? view__cause_names[i] : brief[i], bubble->part[i] * 100,
-				i + 1 < VIEW_CAUSES && wide ? "," : "");
+		x += view_text(pane, x, 0, VIEW_NORMAL, causes[i]);
 	}
 	view_runs_text(bubble, text, sizeof(text));
 	if (x + 2 + view_text_width(text) < pane->rect.width)
