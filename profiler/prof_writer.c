@@ -211,6 +211,16 @@ static enum status commit(struct ips_recording *recording)
 
 /* ---- failure ---- */
 
+/* Why, in the file. It fits on a full disk, too: where in the log the rows were that have just been
+ * taken back; where the commit before left no room there, from the log's beginning. */
+static void tell_failure(struct prof_writer *writer)
+{
+	if (prof__writer_fact(writer, "failure", writer->err.text, NULL) == ST_OK)
+		return;
+	sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+	prof__writer_fact(writer, "failure", writer->err.text, NULL);
+}
+
 void prof__writer_fail(struct ips_recording *recording, enum status status)
 {
 	struct prof_writer *writer = &recording->writer;
@@ -219,10 +229,8 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
 	writer->in_transaction = false;
 	writer->err.status = status;
-	/* Fits on a full disk, too: where in the log the rows were that have just been taken back.
-	 */
 	if (writer->db != NULL)
-		prof__writer_fact(writer, "failure", writer->err.text, NULL);
+		tell_failure(writer);
 	pthread_mutex_lock(&recording->lock);
 	if (recording->failure.status == ST_OK) {
 		recording->failure = writer->err;
