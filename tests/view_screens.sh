@@ -4,6 +4,7 @@
 set -euo pipefail
 make=${IPUSCOPE_VIEW_MAKE:-./view_make} play=${IPUSCOPE_VIEW_PLAY:-./view_play}
 golden=${IPUSCOPE_SOURCE_DIR:?}/tests/golden
+. "$IPUSCOPE_SOURCE_DIR/tests/view_steady.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C.UTF-8 XDG_STATE_HOME=$work/state
@@ -36,11 +37,7 @@ for size in 40x12 80x24 132x43 200x50; do
 	for screen in "${shown[@]}"; do
 		read -r recording keys <<<"$screen"
 		echo "==== $keys on $recording"
-		# What no two runs agree on: who recorded where, sizes, the order of tracks in the file.
-		"$play" $size "$keys" "$work/$recording.db" |
-			sed -E -e '/^  duration .*\(host\)/d' \
-				-e '/^ .*(own cost|host  |process_start|ticks_per_second|pid  |sqlite_version|database  )/d' \
-				-e 's/( span  +)[0-9]+/\1~/; s/ +$//'
+		"$play" $size "$keys" "$work/$recording.db" | steady
 	done >"$work/$name"
 	if [ -n "${UPDATE_GOLDEN:-}" ]; then
 		cp "$work/$name" "$golden/$name"

@@ -7,13 +7,12 @@ source=${IPUSCOPE_SOURCE_DIR:?}
 seconds=${1:-3}
 golden=$source/tests/golden
 . "$source/tests/view_terminal.sh"
+. "$source/tests/view_steady.sh"
 
-# The screen, without what no two machines agree on: cost, host, numbers of processes, size.
 look()
 {
 	settle
-	screen | sed -E -e '/^  duration .*\(host\)/d' \
-		-e '/^ .*(own cost|host  |process_start|ticks_per_second|pid  |sqlite_version|database  )/d' -e 's/ +$//'
+	screen | steady
 }
 
 compare()
