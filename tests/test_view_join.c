@@ -7,6 +7,7 @@
 
 #include "report_sample.h"
 #include "support/support.h"
+#include "support/view_fixture_device.h"
 #include "support/view_rig.h"
 
 static int setup(void **state)
@@ -49,7 +50,34 @@ static bool go_to_item(struct view_rig *rig, int screen, int steps, int item)
 	return true;
 }
 
-/* What is offered can be gone to, and Backspace leads back. */
+/* Where the cursor of the screen is; all zero: nowhere. */
+static struct view_place place_of(struct view_rig *rig, int screen)
+{
+	struct view_place place;
+
+	memset(&place, 0, sizeof(place));
+	if (!view_screen((enum view_screen)screen)
+		     ->place(rig->session.state[screen], &rig->session.context, &place))
+		memset(&place, 0, sizeof(place));
+	return place;
+}
+
+/* The first field in which two places differ; NULL: none. */
+static const char *other_field(struct view_place *a, struct view_place *b)
+{
+	int count;
+	const struct view_place_field *fields = view_place_fields(&count);
+
+	for (int i = 0; i < count; i++)
+		if (fields[i].text ? strcmp(view_place_chars(a, &fields[i]),
+					    view_place_chars(b, &fields[i])) != 0
+				   : *view_place_number(a, &fields[i]) !=
+					     *view_place_number(b, &fields[i]))
+			return fields[i].name;
+	return NULL;
+}
+
+/* What is offered can be gone to, and Backspace leads back to the same place. */
 static void test_what_is_offered_is_there(void **state)
 {
 	struct view_rig *rig = *state;
@@ -62,6 +90,7 @@ static void test_what_is_offered_is_there(void **state)
 			for (int item = 0; go_to_item(rig, screen, steps, item); item++) {
 				const int to = rig->session.popup.items[item].tag;
 				const char *text = rig->session.popup.items[item].text;
+				struct view_place before = place_of(rig, screen), after;
 				char what[512];
 
 				snprintf(what, sizeof(what), "%s > %s: %s",
@@ -82,6 +111,10 @@ static void test_what_is_offered_is_there(void **state)
 					view_rig_key(rig, VIEW_KEY_BACKSPACE);
 				if ((int)rig->session.screen != screen)
 					fail_msg("%s: no way back", what);
+				after = place_of(rig, screen);
+				if (other_field(&before, &after))
+					fail_msg("%s: back at another %s", what,
+						 other_field(&before, &after));
 				ways++;
 			}
 	}
@@ -144,6 +177,60 @@ static void test_a_span_and_an_operation_are_completed(void **state)
 	free(layer);
 }
 
+/* What a hit, a tensor's row or a row of a query says of one work of one replica. */
+static struct view_place work_of(int clock, int replica, int stage, char phase, int step, bool hit)
+{
+	struct view_place place;
+
+	view_place_clear(&place);
+	view_place_text(place.clock, clock ? "device" : "host");
+	view_place_text(place.mode, "train");
+	snprintf(place.phase, sizeof(place.phase), "%c", phase);
+	place.replica = replica;
+	place.stage = stage;
+	place.step = step;
+	if (hit) {
+		place.rank = 0;
+		place.weight_update = step / 4;
+		place.microbatch = step % 4;
+	}
+	return place;
+}
+
+/* Of two replicas of two stages on both clocks: the span of that stage, phase and step, no other.
+ */
+static void test_a_moment_is_the_span_of_its_replica_stage_phase_and_step(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_screen_ops *ops = view_screen(VIEW_TIMELINE);
+	char sql[256], path[sizeof(rig->path)];
+
+	view_rig_close(rig);
+	snprintf(path, sizeof(path), "%s/device.db", rig->folder);
+	assert_true(view_fixture_device_write(path));
+	view_rig_open(rig, path, NULL, 120, 40);
+	show(rig, VIEW_TIMELINE);
+	for (int i = 0; i < 64; i++) {
+		const int clock = i & 1, replica = i >> 1 & 1, stage = i >> 2 & 1;
+		const char phase = "FB"[i >> 3 & 1];
+		const int step = (i * 37 + 5) % (4 * VIEW_DEVICE_UPDATES);
+		struct view_place place = work_of(clock, replica, stage, phase, step, i & 16);
+		struct err err = {0};
+
+		assert_int_equal(view_place_complete(&place, rig->session.source.db, &err), ST_OK);
+		if (ops->go(rig->session.state[VIEW_TIMELINE], &rig->session.context, &place,
+			    &err) != ST_OK)
+			fail_msg("%s", err.text);
+		rig->session.stale = true;
+		view_session_draw(&rig->session);
+		snprintf(sql, sizeof(sql),
+			 "SELECT span_id FROM spans WHERE clock = '%s' AND replica = %d AND "
+			 "stage = %d AND phase = '%c' AND step = %d",
+			 clock ? "device" : "host", replica, stage, phase, step);
+		assert_int_equal(place_of(rig, VIEW_TIMELINE).span_id, view_rig_sql_int(rig, sql));
+	}
+}
+
 /* The statements behind every screen are statements. */
 static void test_every_query_runs(void **state)
 {
@@ -177,6 +264,7 @@ int main(void)
 		JOIN_TEST(test_what_is_offered_is_there),
 		JOIN_TEST(test_a_screen_goes_to_its_own_places),
 		JOIN_TEST(test_a_span_and_an_operation_are_completed),
+		JOIN_TEST(test_a_moment_is_the_span_of_its_replica_stage_phase_and_step),
 		JOIN_TEST(test_every_query_runs),
 	};
 

@@ -47,7 +47,8 @@ ipuscope_add_test(NAME test_view_metrics SOURCES test_view_metrics.c report_samp
 	support/view_fixture_metrics.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_sql SOURCES test_view_sql.c LIBS view_rig reports LABELS unit viewer)
 
-ipuscope_add_test(NAME test_view_join SOURCES test_view_join.c report_sample.c LIBS view_rig LABELS unit viewer)
+ipuscope_add_test(NAME test_view_join SOURCES test_view_join.c report_sample.c
+	support/view_fixture_device.c LIBS view_rig ipu LABELS unit viewer)
 foreach(module IN ITEMS health tensors)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c support/view_fixture_tensors.c
 		LIBS view_rig LABELS unit viewer)
@@ -74,3 +75,5 @@ foreach(script IN ITEMS
 		view_walks)
 	ipuscope_add_script(NAME ${script} LABELS golden viewer)
 endforeach()
+# Of what the trainer records: as released only.
+ipuscope_add_script(NAME view_numbers LABELS golden viewer release)

@@ -45,8 +45,10 @@ static const struct view_place_rule {
 	{"view", "SELECT first_step AS step FROM executions WHERE :view = 'executions' "
 		 "AND execution = :execution AND mode = coalesce(:mode, 'train') "
 		 "AND :step IS NULL LIMIT 1"},
-	{"rule", "SELECT queue, key, layer, stage, step, weight_update FROM (SELECT * FROM health "
-		 "LIMIT 5000) WHERE :view = 'health' AND rule = :rule LIMIT 1"},
+	{"rule", "SELECT queue, key, layer, stage, phase, rank, mode, execution, step, "
+		 "weight_update, microbatch, replica, time_ns, 'host' AS clock FROM (SELECT * "
+		 "FROM health LIMIT 5000) WHERE :view = 'health' AND rule = :rule AND "
+		 ":time_ns IS NULL ORDER BY time_ns LIMIT 1"},
 	{"program_id", "SELECT operation FROM programs WHERE program_id = :program_id"},
 	{"variable_id", "SELECT layer, ipu, first_program_step AS program_step FROM variables "
 			"WHERE variable_id = :variable_id"},
@@ -60,6 +62,9 @@ static const struct view_place_rule {
 		  "ORDER BY phase IS NOT :phase, cycles DESC LIMIT 1"},
 	{"layer", "SELECT queue, key FROM tensors WHERE layer = :layer "
 		  "ORDER BY kind IS NOT 'gradient', key LIMIT 1"},
+	/* Stages need not be on the IPUs of their numbers, and each replica has its own. */
+	{"replica", "SELECT ipu FROM stage_sums WHERE replica = :replica AND stage = :stage "
+		    "AND (:rank IS NULL OR rank = :rank) LIMIT 1"},
 	{"program_step", "SELECT program_id FROM liveness WHERE program_step = :program_step "
 			 "ORDER BY ipu IS NOT :ipu LIMIT 1"},
 };
@@ -102,6 +107,20 @@ bool view_place_knows(const struct view_place *place, const struct view_place_fi
 	const char *at = (const char *)place + field->offset;
 
 	return field->text ? at[0] != '\0' : *(const int64_t *)(const void *)at != VIEW_NOWHERE;
+}
+
+bool view_place_same(const struct view_place *a, const struct view_place *b)
+{
+	for (size_t i = 0; i < ARRAY_LEN(view_place_table); i++) {
+		const struct view_place_field *field = &view_place_table[i];
+		const char *left = (const char *)a + field->offset;
+		const char *right = (const char *)b + field->offset;
+
+		if (field->text ? strcmp(left, right) != 0
+				: memcmp(left, right, sizeof(int64_t)) != 0)
+			return false;
+	}
+	return strcmp(a->sql, b->sql) == 0;
 }
 
 void view_place_take(struct view_place *place, const struct prof_query *query, int column)

@@ -86,6 +86,8 @@ bool view_place_knows(const struct view_place *place, const struct view_place_fi
  */
 void view_place_take(struct view_place *place, const struct prof_query *query, int column);
 
+bool view_place_same(const struct view_place *a, const struct view_place *b);
+
 /* "clock=device stage=1": into the fields of these names, of what is not known yet; other names
  * lead nowhere. A value goes on until the next name, so it may have blanks. */
 void view_place_keys(struct view_place *place, const char *keys);

@@ -79,6 +79,7 @@ void view__remember(struct view_session *session)
 
 void view__return(struct view_session *session)
 {
+	struct view_place here;
 	int last;
 
 	if (session->history_count == 0) {
@@ -86,10 +87,11 @@ void view__return(struct view_session *session)
 		return;
 	}
 	last = --session->history_count;
-	if (session->history[last].known && view_screen(session->history[last].screen)->go)
+	view_session_show(session, session->history[last].screen);
+	/* A screen that has stood still since is as it was left, which says more than its place. */
+	if (session->history[last].known && view__ops(session)->go &&
+	    !(view__here(session, &here) && view_place_same(&here, &session->history[last].place)))
 		view__visit(session, session->history[last].screen, &session->history[last].place);
-	else
-		view_session_show(session, session->history[last].screen);
 }
 
 /* --- the query behind a screen ---------------------------------------------------------------- */

@@ -153,16 +153,33 @@ const struct prof_bubble *view__bubble_of(const struct view_timeline *tl,
 	return NULL;
 }
 
+/* Is there training on the clock in the window? Then its bubble is that of the training alone. */
+static bool view_trains(const struct view_timeline *tl, int clock)
+{
+	for (int i = 0; i < tl->run_count; i++)
+		if (view_run_clock(tl, &tl->runs[i]) == clock &&
+		    tl->runs[i].weight_update != VIEW_NONE_ID)
+			return true;
+	return false;
+}
+
+static bool view_run_counts(const struct view_timeline *tl, const struct view_run *run, int clock,
+			    bool trains)
+{
+	return view_run_clock(tl, run) == clock && (run->weight_update != VIEW_NONE_ID) == trains;
+}
+
 /* Add up the rows of the clock's runs; false: one of them has none (it has not ended yet). */
 static bool view_sum_runs(const struct view_timeline *tl, int clock, struct view_bubble *out)
 {
+	const bool trains = view_trains(tl, clock);
 	double total = 0;
 
 	*out = (struct view_bubble){.update = VIEW_NONE_ID};
 	for (int i = 0; i < tl->run_count; i++) {
 		const struct prof_bubble *row;
 
-		if (view_run_clock(tl, &tl->runs[i]) != clock)
+		if (!view_run_counts(tl, &tl->runs[i], clock, trains))
 			continue;
 		row = view__bubble_of(tl, &tl->runs[i]);
 		if (!row)
@@ -206,6 +223,7 @@ enum status view__bubble_load(struct view_timeline *tl, struct prof_db *db, stru
 void view__bubble_query(const struct view_timeline *tl, int clock, struct str *out)
 {
 	const struct view_bubble *bubble = &tl->bubble[clock];
+	const bool trains = view_trains(tl, clock);
 	int64_t first = INT64_MAX, last = INT64_MIN;
 
 	if (bubble->runs < 1)
@@ -215,10 +233,9 @@ void view__bubble_query(const struct view_timeline *tl, int clock, struct str *o
 		return;
 	}
 	for (int i = 0; i < tl->run_count; i++)
-		if (view_run_clock(tl, &tl->runs[i]) == clock) {
-			const int64_t execution = tl->runs[i].execution;
-			const int64_t update = tl->runs[i].weight_update;
-			const int64_t at = update == VIEW_NONE_ID ? execution : update;
+		if (view_run_counts(tl, &tl->runs[i], clock, trains)) {
+			const int64_t at =
+				trains ? tl->runs[i].weight_update : tl->runs[i].execution;
 
 			first = at < first ? at : first;
 			last = at > last ? at : last;

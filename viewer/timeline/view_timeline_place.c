@@ -119,6 +119,7 @@ static int view_lane_score(const struct view_timeline *tl, const struct view_lan
 			   const struct view_place *place)
 {
 	const struct prof_track *track = lane->track;
+	const int64_t replica = view__replica_of(tl, track->ipu);
 	int score = 0;
 
 	if (clock >= 0 && (track->clock == 1) != (clock == 1))
@@ -128,11 +129,12 @@ static int view_lane_score(const struct view_timeline *tl, const struct view_lan
 	if (place->track_id != VIEW_NOWHERE && track->track_id == place->track_id)
 		return 100;
 	if (place->ipu != VIEW_NOWHERE)
-		score += track->ipu == place->ipu ? 8 : 0;
-	else if (place->stage != VIEW_NOWHERE)
-		score += track->ipu == place->stage ? 4 : 0; /* a first guess: a stage an IPU */
+		score += track->ipu == place->ipu ? 16 : 0;
 	if (place->replica != VIEW_NOWHERE && track->ipu != VIEW_NONE_ID)
-		score += view__replica_of(tl, track->ipu) == place->replica ? 2 : 0;
+		score += replica == place->replica ? 8 : 0;
+	/* A first guess: a stage an IPU. */
+	if (place->ipu == VIEW_NOWHERE && place->stage != VIEW_NOWHERE)
+		score += track->ipu - view__first_ipu(tl, replica) == place->stage ? 4 : 0;
 	return score + (lane->pipeline ? 1 : 0);
 }
 
@@ -208,7 +210,8 @@ static bool view_execution(struct view_timeline *tl, struct prof_db *db, int clo
 {
 	static const char sql[] =
 		"SELECT start_ns, start_ns + dur_ns, start_cycle, start_cycle + cycles, steps, "
-		"updates FROM executions WHERE CASE WHEN :execution IS NOT NULL THEN "
+		"updates FROM executions WHERE (:rank IS NULL OR rank = :rank) AND CASE WHEN "
+		":execution IS NOT NULL THEN "
 		"execution = :execution WHEN :step IS NOT NULL THEN mode = :mode AND first_step <= "
 		":step ELSE mode = 'train' AND updates > 0 AND "
 		"first_step / (steps / updates) <= :update END ORDER BY execution DESC LIMIT 1";
@@ -217,6 +220,8 @@ static bool view_execution(struct view_timeline *tl, struct prof_db *db, int clo
 
 	if (prof_query_open(&query, db, sql, NULL) != ST_OK)
 		return false;
+	if (place->rank != VIEW_NOWHERE)
+		prof_query_int(query, ":rank", place->rank);
 	if (place->execution != VIEW_NOWHERE)
 		prof_query_int(query, ":execution", place->execution);
 	if (place->step != VIEW_NOWHERE)

@@ -66,7 +66,12 @@ int64_t view__replica_of(const struct view_timeline *tl, int64_t ipu)
 {
 	const int64_t each = tl->replicas > 0 ? tl->ipus / tl->replicas : 0;
 
-	return each > 0 ? ipu / each : VIEW_NONE_ID;
+	return each > 0 && ipu != VIEW_NONE_ID ? ipu / each : VIEW_NONE_ID;
+}
+
+int64_t view__first_ipu(const struct view_timeline *tl, int64_t replica)
+{
+	return replica > 0 && tl->replicas > 0 ? replica * (tl->ipus / tl->replicas) : 0;
 }
 
 bool view__shows_track(const struct view_timeline *tl, const struct prof_track *track)
