@@ -172,7 +172,7 @@ static enum status summary_executions(struct report_summary *out, const struct p
 
 /* The value of a mode's last epoch: the epoch's own row where there is one, else its last. */
 static enum status summary_metric(struct prof_db *db, const char *mode, const char *name,
-				  double *out, struct err *err)
+				  double *out, bool *nan, struct err *err)
 {
 	static const char sql[] =
 		"SELECT last_value FROM metric_sums WHERE mode = :mode AND name LIKE :name "
@@ -190,20 +190,24 @@ static enum status summary_metric(struct prof_db *db, const char *mode, const ch
 	status = prof_query_step(query, &row, err);
 	if (status == ST_OK && row)
 		*out = prof_column_real(query, 0);
+	*nan = status == ST_OK && row && isnan(*out);
 	prof_query_close(query);
 	return status;
 }
 
 static enum status summary_metrics(struct report_summary *out, struct prof_db *db, struct err *err)
 {
-	enum status status = summary_metric(db, "train", "loss", &out->loss, err);
+	bool nan;
+	enum status status = summary_metric(db, "train", "loss", &out->loss, &out->loss_nan, err);
 
 	if (status == ST_OK)
-		status = summary_metric(db, "train", "%accuracy", &out->accuracy, err);
+		status = summary_metric(db, "train", "%accuracy", &out->accuracy, &nan, err);
 	if (status == ST_OK)
-		status = summary_metric(db, "evaluate", "loss", &out->evaluate_loss, err);
+		status = summary_metric(db, "evaluate", "loss", &out->evaluate_loss,
+					&out->evaluate_loss_nan, err);
 	if (status == ST_OK)
-		status = summary_metric(db, "evaluate", "%accuracy", &out->evaluate_accuracy, err);
+		status = summary_metric(db, "evaluate", "%accuracy", &out->evaluate_accuracy, &nan,
+					err);
 	return status;
 }
 

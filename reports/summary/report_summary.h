@@ -72,6 +72,7 @@ struct report_summary {
 	int64_t traced, untraced; /* executions with and without a timeline of the device */
 	double loss, accuracy;    /* of the last training epoch; NaN: unknown */
 	double evaluate_loss, evaluate_accuracy;
+	bool loss_nan, evaluate_loss_nan;    /* recorded, and no number */
 	struct report_bubble_mean bubble[2]; /* [0] host, [1] device (simulated) */
 	bool oversubscribed;
 	struct report_stage *stage;

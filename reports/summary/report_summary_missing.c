@@ -125,8 +125,9 @@ static enum status missing_parts(struct report_summary *out, struct err *err)
 		{"executions", out->executions > 0},
 		{"stages", out->stages > 0},
 		{"bubbles", out->bubble[0].known || out->bubble[1].known},
-		{"metrics", !isnan(out->loss) || !isnan(out->accuracy) ||
-				    !isnan(out->evaluate_loss) || !isnan(out->evaluate_accuracy)},
+		{"metrics", out->loss_nan || out->evaluate_loss_nan || !isnan(out->loss) ||
+				    !isnan(out->accuracy) || !isnan(out->evaluate_loss) ||
+				    !isnan(out->evaluate_accuracy)},
 		{"statistics", out->tensor_rows > 0},
 	};
 

@@ -205,14 +205,18 @@ static void print_training(struct print *print)
 			   print_count(b, s->traced + s->untraced));
 }
 
-static void print_metric(struct print *print, const char *label, double loss, double accuracy)
+static void print_metric(struct print *print, const char *label, double loss, bool nan,
+			 double accuracy)
 {
 	char a[FMT_SIZE], b[FMT_SIZE];
 
-	if (isnan(loss) && isnan(accuracy))
+	if (isnan(loss) && !nan && isnan(accuracy))
 		return;
 	print_line(print, LABEL "loss %s, accuracy %s", label,
-		   isnan(loss) ? "-" : fmt_real(a, loss), fmt_percent(b, accuracy));
+		   nan           ? "nan"
+		   : isnan(loss) ? "-"
+				 : fmt_real(a, loss),
+		   fmt_percent(b, accuracy));
 }
 
 /* --- stages ------------------------------------------------------------------------------------
@@ -446,8 +450,9 @@ enum status report_summary_print(const struct report_summary *summary, int width
 		print.width = 8;
 	print_head(&print);
 	print_training(&print);
-	print_metric(&print, "trained", summary->loss, summary->accuracy);
-	print_metric(&print, "evaluated", summary->evaluate_loss, summary->evaluate_accuracy);
+	print_metric(&print, "trained", summary->loss, summary->loss_nan, summary->accuracy);
+	print_metric(&print, "evaluated", summary->evaluate_loss, summary->evaluate_loss_nan,
+		     summary->evaluate_accuracy);
 	print_stages(&print);
 	print_bubble(&print);
 	print_health(&print);

@@ -18,6 +18,7 @@
 #define SHARE_WIDTH  8
 #define BAR_WIDTH    12
 #define NAME_LEAST   20
+#define NAME_MOST    96 /* before the bar gets what is left */
 #define NAME_GOOD    40 /* what is less than cycles leaves that much to names */
 
 /* Colours and letters by type; the colours are PopVision's. */
@@ -90,6 +91,11 @@ static struct draw_columns draw_layout(const struct view_programs *screen, int w
 			take(&room, &columns.times, TIMES_WIDTH, NAME_GOOD);
 			take(&room, &columns.bar, BAR_WIDTH, NAME_GOOD);
 		}
+	}
+	/* Numbers stay near to the names: a wide screen widens the bar. */
+	if (columns.bar > 0 && room > NAME_MOST) {
+		columns.bar += room - NAME_MOST;
+		room = NAME_MOST;
 	}
 	columns.name = room;
 	return columns;

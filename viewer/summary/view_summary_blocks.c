@@ -42,9 +42,9 @@ static void view_link_stage(struct view_summary *screen, const struct report_sta
 		 (long long)stage->stage);
 }
 
-static void view_link_metric(struct view_summary *screen, const char *metric, double value)
+static void view_link_metric(struct view_summary *screen, const char *metric, bool known)
 {
-	struct view_place *place = isnan(value) ? NULL : view__summary_link(screen);
+	struct view_place *place = known ? view__summary_link(screen) : NULL;
 
 	if (!place)
 		return;
@@ -68,11 +68,14 @@ static void view_add_count(struct view_blocks *blocks, const char *name, int64_t
 		view_blocks_fact(blocks, name, VIEW_NORMAL, "%s", fmt_count(text, value));
 }
 
-static void view_add_real(struct view_blocks *blocks, const char *name, double value)
+/* @bad: it is known, and no number. */
+static void view_add_loss(struct view_blocks *blocks, const char *name, double value, bool bad)
 {
 	char text[FMT_SIZE];
 
-	if (!isnan(value))
+	if (bad)
+		view_blocks_fact(blocks, name, VIEW_BAD, "nan");
+	else if (!isnan(value))
 		view_blocks_fact(blocks, name, VIEW_BOLD, "%s", fmt_real(text, value));
 }
 
@@ -132,17 +135,19 @@ static void view_block_training(struct view_summary *screen)
 	struct view_blocks *blocks = &screen->blocks;
 	char text[FMT_SIZE];
 
-	if (isnan(summary->loss) && isnan(summary->accuracy) && isnan(summary->evaluate_loss) &&
+	if (!summary->loss_nan && !summary->evaluate_loss_nan && isnan(summary->loss) &&
+	    isnan(summary->accuracy) && isnan(summary->evaluate_loss) &&
 	    isnan(summary->evaluate_accuracy))
 		return;
 	view_blocks_begin(blocks, "Training", NAME_WIDTH);
-	view_add_real(blocks, "loss", summary->loss);
-	view_link_metric(screen, "loss", summary->loss);
+	view_add_loss(blocks, "loss", summary->loss, summary->loss_nan);
+	view_link_metric(screen, "loss", summary->loss_nan || !isnan(summary->loss));
 	if (!isnan(summary->accuracy))
 		view_blocks_bar(blocks, "accuracy", VIEW_GOOD, summary->accuracy, NAN, "%s",
 				fmt_percent(text, summary->accuracy));
-	view_link_metric(screen, "accuracy", summary->accuracy);
-	view_add_real(blocks, "evaluation loss", summary->evaluate_loss);
+	view_link_metric(screen, "accuracy", !isnan(summary->accuracy));
+	view_add_loss(blocks, "evaluation loss", summary->evaluate_loss,
+		      summary->evaluate_loss_nan);
 	if (!isnan(summary->evaluate_accuracy))
 		view_blocks_bar(blocks, "evaluation acc.", VIEW_GOOD, summary->evaluate_accuracy,
 				NAN, "%s", fmt_percent(text, summary->evaluate_accuracy));
@@ -266,13 +271,15 @@ static void view_block_stages(struct view_summary *screen, int clock)
 static void view_add_bad(struct view_summary *screen)
 {
 	const struct report_bad *bad = &screen->summary.bad;
+	const bool stepped = bad->step != INT64_MIN;
 	struct view_place *place;
 
 	if (!bad->known)
 		return;
-	view_blocks_fact(&screen->blocks, "first bad number", VIEW_BAD, "%s in %s, step %lld",
+	view_blocks_fact(&screen->blocks, "first bad number", VIEW_BAD, "%s in %s, %s %lld",
 			 bad->value ? bad->value : "?", bad->key ? bad->key : "?",
-			 (long long)bad->step);
+			 stepped ? "step" : "weight update",
+			 (long long)(stepped ? bad->step : bad->weight_update));
 	place = view__summary_link(screen);
 	if (!place)
 		return;
@@ -290,13 +297,15 @@ static void view_add_bad(struct view_summary *screen)
 
 static void view_add_broken(struct view_summary *screen, const struct report_broken *broken)
 {
+	const bool stepped = broken->step != INT64_MIN;
 	char text[FMT_SIZE];
 	struct view_place *place;
 
-	view_blocks_fact(&screen->blocks, broken->rule, VIEW_WARN, "%s hit%s, first %s%s%lld",
+	view_blocks_fact(&screen->blocks, broken->rule, VIEW_WARN, "%s hit%s, first in %s %lld%s%s",
 			 fmt_count(text, broken->hits), broken->hits == 1 ? "" : "s",
-			 broken->key ? broken->key : "", broken->key ? ", step " : "step ",
-			 (long long)broken->step);
+			 stepped ? "step" : "weight update",
+			 (long long)(stepped ? broken->step : broken->weight_update),
+			 broken->key ? ": " : "", broken->key ? broken->key : "");
 	place = view__summary_link(screen);
 	if (!place)
 		return;

@@ -236,7 +236,8 @@ int view__lane_of(const struct view_timeline *tl, int64_t track_id); /* -1: none
 extern const char *const view__way_names[VIEW_WAYS];
 int64_t view__replica_of(const struct view_timeline *tl, int64_t ipu);
 /* The IPU that the replica (VIEW_NONE_ID: the first) begins with. */
-int64_t view__first_ipu(const struct view_timeline *tl, int64_t replica); /* VIEW_NONE_ID: unknown */
+int64_t view__first_ipu(const struct view_timeline *tl,
+			int64_t replica); /* VIEW_NONE_ID: unknown */
 bool view__shows_track(const struct view_timeline *tl, const struct prof_track *track);
 bool view__way_request(struct view_timeline *tl, struct view_context *context,
 		       enum view_request request);
