@@ -87,8 +87,11 @@ static enum status cli_refuse_choice(const struct cli_option *option, const char
 	char copy[1024];
 	const char *words[CLI_NEAR_LIST], *near;
 	char *rest = NULL;
-	size_t count = 0;
+	size_t count = 0, length = strlen(option->choices);
 
+	/* Lists that a table makes end with a blank. */
+	while (length > 0 && option->choices[length - 1] == ' ')
+		length--;
 	str_copy(copy, sizeof(copy), option->choices);
 	for (char *word = strtok_r(copy, " ", &rest); word && count < ARRAY_LEN(words);
 	     word = strtok_r(NULL, " ", &rest))
@@ -98,8 +101,8 @@ static enum status cli_refuse_choice(const struct cli_option *option, const char
 	if (near)
 		return err_set(err, ST_INVALID, "%s: unknown %s \"%s\" (did you mean \"%s\"?)",
 			       option->name, option->argument, value, near);
-	return err_set(err, ST_INVALID, "%s: unknown %s \"%s\" (one of: %s)", option->name,
-		       option->argument, value, option->choices);
+	return err_set(err, ST_INVALID, "%s: unknown %s \"%s\" (one of: %.*s)", option->name,
+		       option->argument, value, (int)length, option->choices);
 }
 
 static enum status cli_check_choice(const struct cli_option *option, const char *value,
