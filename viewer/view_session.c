@@ -12,7 +12,11 @@
 #include "common/str.h"
 #include "viewer/view_session_internal.h"
 
-#define LOAD_SHARE 10 /* loads for news take at most a tenth of the time */
+/* Loads for news take at most a hundredth of the time, so that the run that is followed keeps the
+ * rest; a tenth where the picture would be older than STALE_NS otherwise. */
+#define LOAD_SHARE 100
+#define LONG_SHARE 10
+#define STALE_NS   (2 * UINT64_C(1000000000))
 #define MESSAGE_NS (5 * UINT64_C(1000000000))
 #define PATIENCE   (30 * UINT64_C(1000000000)) /* for a cancelled job, on leaving */
 #define SLICE      (5 * UINT64_C(1000000))
@@ -173,11 +177,20 @@ static bool view_poll(struct view_session *session, uint64_t now_ns)
 	return news || state != session->source.state;
 }
 
+/* The least time from one load for news to the next. */
+static uint64_t view_between_loads(const struct view_session *session, enum view_screen screen)
+{
+	const uint64_t took = session->load_ns[screen];
+	uint64_t wait = LOAD_SHARE * took < STALE_NS ? LOAD_SHARE * took : STALE_NS;
+
+	wait = LONG_SHARE * took > wait ? LONG_SHARE * took : wait;
+	return view__ops(session)->least_ns > wait ? view__ops(session)->least_ns : wait;
+}
+
 bool view_session_tick(struct view_session *session, uint64_t now_ns)
 {
 	const enum view_screen screen = session->screen;
 	const bool waited = view_session_busy(session);
-	uint64_t wait;
 	bool draw;
 
 	view__settle(session, 0);
@@ -188,11 +201,9 @@ bool view_session_tick(struct view_session *session, uint64_t now_ns)
 	if (session->paused)
 		return draw;
 	draw = view_poll(session, now_ns) || draw;
-	wait = view__ops(session)->least_ns;
-	if (LOAD_SHARE * session->load_ns[screen] > wait)
-		wait = LOAD_SHARE * session->load_ns[screen];
 	if (session->news[screen] && session->source.db &&
-	    (session->context.more || now_ns - session->loaded_ns[screen] >= wait))
+	    (session->context.more ||
+	     now_ns - session->loaded_ns[screen] >= view_between_loads(session, screen)))
 		session->stale = true;
 	return draw || session->stale;
 }

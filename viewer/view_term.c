@@ -1,10 +1,14 @@
 /*
  * ncurses in, ncurses out.
  *
+ * Cells that have not changed since they were last written are not handed to ncurses again: a
+ * drawing costs what is new of it.
+ *
  * Signals only set flags and write a byte to a pipe; the loop does what they ask. Suspending,
  * resuming and leaving all go through view_leave_screen() and view_enter_screen().
  *
- * Threading: one thread. Ownership: the ncurses screen and the pipe, from run to its end.
+ * Threading: one thread. Ownership: the ncurses screen, the pipe and the copy of the cells, from
+ * run to its end.
  */
 #include "viewer/view_term.h"
 
@@ -41,7 +45,9 @@ struct view_term {
 	SCREEN *screen;
 	attr_t attributes[VIEW_STYLES_ALL];
 	short pairs[VIEW_STYLES_ALL];
-	int colours; /* 256, 16, 8 or 0 */
+	int colours;             /* 256, 16, 8 or 0 */
+	struct view_cell *shown; /* what ncurses has; NULL: that is not known */
+	int width, height;       /* of it */
 };
 
 bool view_term_unicode(void)
@@ -155,37 +161,86 @@ static void view_make_styles(struct view_term *term, enum view_theme theme, bool
 
 /* --- cells out -------------------------------------------------------------------------------- */
 
-/* Cells of one style from @x on, written at once; returns where they end. */
-static int view_flush_run(const struct view_term *term, const struct view_canvas *canvas, int y,
-			  int x)
+/* One row of cells, and what ncurses has there; NULL: unknown. */
+struct view_line {
+	const struct view_cell *cells, *shown;
+	int y, width;
+};
+
+static bool view_is_new(const struct view_line *line, int x)
 {
-	const struct view_cell *row = &canvas->cells[(size_t)y * (size_t)canvas->width];
+	return !line->shown || line->cells[x].character != line->shown[x].character ||
+	       line->cells[x].style != line->shown[x].style;
+}
+
+/* New cells of one style from @x on, written at once; returns where they end. The right half of a
+ * wide character goes with the left one. */
+static int view_flush_run(const struct view_term *term, const struct view_line *line, int x)
+{
+	const struct view_cell *row = line->cells;
 	const uint16_t style = row[x].style;
 	wchar_t text[RUN_MOST + 1];
 	int count = 0, from = x;
 
-	while (x < canvas->width && row[x].style == style && count < RUN_MOST) {
+	do {
 		if (row[x].character != 0)
 			text[count++] = (wchar_t)row[x].character;
 		x++;
-	}
+	} while (x < line->width && count < RUN_MOST &&
+		 (row[x].character == 0 || (row[x].style == style && view_is_new(line, x))));
 	text[count] = L'\0';
 	attr_set(term->attributes[style], term->pairs[style], NULL);
-	mvaddnwstr(y, from, text, count);
+	mvaddnwstr(line->y, from, text, count);
 	return x;
 }
 
-static void view_flush(const struct view_term *term, struct view_session *session)
+static void view_flush_line(const struct view_term *term, const struct view_line *line)
+{
+	for (int x = 0; x < line->width;) {
+		if (!view_is_new(line, x)) {
+			x++;
+			continue;
+		}
+		if (line->cells[x].character == 0 && x > 0)
+			x--;
+		x = view_flush_run(term, line, x);
+	}
+}
+
+/* Keep what ncurses has now; where there is no memory for it, everything is written each time. */
+static void view_remember(struct view_term *term, const struct view_canvas *canvas)
+{
+	const size_t count = (size_t)canvas->width * (size_t)canvas->height;
+
+	if (!term->shown)
+		term->shown = mem_calloc(count, sizeof(*term->shown));
+	if (term->shown)
+		memcpy(term->shown, canvas->cells, count * sizeof(*term->shown));
+	term->width = canvas->width;
+	term->height = canvas->height;
+}
+
+static void view_flush(struct view_term *term, struct view_session *session)
 {
 	const struct view_canvas *canvas = &session->canvas;
 
-	if (session->redraw)
-		clearok(stdscr, TRUE);
+	if (session->redraw || term->width != canvas->width || term->height != canvas->height) {
+		mem_free(term->shown);
+		term->shown = NULL;
+		clearok(stdscr, session->redraw);
+	}
 	session->redraw = false;
-	erase();
-	for (int y = 0; y < canvas->height; y++)
-		for (int x = 0; x < canvas->width;)
-			x = view_flush_run(term, canvas, y, x);
+	if (!term->shown)
+		erase();
+	for (int y = 0; y < canvas->height; y++) {
+		const size_t first = (size_t)y * (size_t)canvas->width;
+		const struct view_line line = {&canvas->cells[first],
+					       term->shown ? &term->shown[first] : NULL, y,
+					       canvas->width};
+
+		view_flush_line(term, &line);
+	}
+	view_remember(term, canvas);
 	refresh();
 }
 
@@ -332,6 +387,8 @@ static void view_leave_screen(struct view_term *term)
 	view_crash_release();
 	delscreen(term->screen);
 	term->screen = NULL;
+	mem_free(term->shown);
+	term->shown = NULL;
 }
 
 static void view_suspend(struct view_session *session)
