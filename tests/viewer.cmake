@@ -62,18 +62,20 @@ ipuscope_add_test(NAME test_view_away SOURCES test_view_away.c LIBS view_recordi
 ipuscope_add_test(NAME test_view_hostile SOURCES test_view_hostile.c LIBS view_recordings PkgConfig::SQLITE
 	LABELS unit viewer)
 
-# Scripts: the built programs, and the recording that view_make writes.
+# Scripts: the built programs, and the recording that view_make writes. Those that take long run as released only.
 foreach(script IN ITEMS
 		view_batch
-		view_live
-		view_keys
 		view_matrix
 		view_screens
-		view_terms
-		view_tmux
-		view_tutorials
-		view_walks)
+		view_tmux)
 	ipuscope_add_script(NAME ${script} LABELS golden viewer)
 endforeach()
-# Of what the trainer records: as released only.
-ipuscope_add_script(NAME view_numbers LABELS golden viewer release)
+foreach(script IN ITEMS
+		view_keys
+		view_live
+		view_numbers
+		view_terms
+		view_tutorials
+		view_walks)
+	ipuscope_add_script(NAME ${script} LABELS golden viewer release)
+endforeach()
