@@ -10,6 +10,8 @@
 
 #include "viewer/timeline/view_timeline_internal.h"
 
+#define UNTRACED_PART 100 /* less of the run than this part is not worth a word */
+
 struct view_phase_style {
 	char phase;
 	enum view_style bar[2]; /* even and odd micro-batches */
@@ -272,6 +274,24 @@ static void view_draw_lane(const struct view_timeline *tl, const struct view_lan
 	}
 }
 
+/* The device has run on after the lane's last span: that it shows nothing there is no idle time. */
+static void view_draw_untraced(const struct view_timeline *tl, const struct view_lane *lane,
+			       struct view_pane *pane)
+{
+	static const char text[] = "not traced";
+	const struct view_clock *clock = &tl->clock[1];
+	const int64_t rest = clock->extent.to - lane->track->last_ns;
+	int64_t x;
+
+	if (!lane->pipeline || lane->track->clock != 1 || !lane->columns ||
+	    rest <= (clock->extent.to - clock->extent.from) / UNTRACED_PART)
+		return;
+	x = view_window_column(clock->window, tl->width, lane->track->last_ns);
+	x = x < 0 ? 0 : x + 2;
+	if (x + (int64_t)sizeof(text) <= tl->width)
+		view_text(pane, (int)x, view__row_y(lane, 0), VIEW_DIM, text);
+}
+
 /* The lanes and what is around them. */
 static void view_draw_timeline(const struct view_timeline *tl, struct view_pane *pane)
 {
@@ -287,8 +307,10 @@ static void view_draw_timeline(const struct view_timeline *tl, struct view_pane 
 		if (tl->clock[c].present && tl->clock[c].axis_y >= 0)
 			view__draw_axis(tl, c, &lanes);
 	for (int i = 0; i < tl->lane_count; i++)
-		if (tl->lanes[i].rows > 0)
+		if (tl->lanes[i].rows > 0) {
 			view_draw_lane(tl, &tl->lanes[i], &lanes);
+			view_draw_untraced(tl, &tl->lanes[i], &lanes);
+		}
 	view__draw_around(tl, pane);
 }
 

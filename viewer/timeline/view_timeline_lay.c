@@ -7,6 +7,7 @@
 #include "viewer/timeline/view_timeline_internal.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #define MOST_PARTS 4  /* of a name */
@@ -154,10 +155,19 @@ void view__lay(struct view_column *columns, int width, struct view_window window
 	}
 }
 
+/* Of an IPU's lane only what lies between its first and last span: executions before and after are
+ * not traced, which is not idle. NaN where nothing is. */
 static double view_idle(const struct view_lane *lane, struct view_window window)
 {
 	double busy = 0;
 
+	if (lane->pipeline && lane->track->clock == 1) {
+		window.from =
+			lane->track->first_ns > window.from ? lane->track->first_ns : window.from;
+		window.to = lane->track->last_ns < window.to ? lane->track->last_ns : window.to;
+		if (window.to <= window.from)
+			return NAN;
+	}
 	for (int i = 0; i < lane->bar_count; i++) {
 		const struct prof_bar *bar = &lane->bars[i];
 		const int64_t end = bar->start_ns + bar->dur_ns;
