@@ -49,7 +49,8 @@ static bool view_lane_rows(const struct view_lane *lane, struct prof_db *db,
 	return *first != VIEW_NONE_ID && *last != VIEW_NONE_ID && *first <= *last;
 }
 
-enum status view__rows_load(struct view_timeline *tl, struct view_context *context, struct err *err)
+static enum status view_half_load(struct view_timeline *tl, struct prof_db *db,
+				  struct view_context *context, struct err *err)
 {
 	for (int c = 0; c < 2; c++)
 		tl->rows_of[c] = (struct view_window){0, -1};
@@ -63,8 +64,7 @@ enum status view__rows_load(struct view_timeline *tl, struct view_context *conte
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "interrupted");
 		if (!view_picture_rows(&tl->lanes[i], &first, &last) &&
-		    !view_lane_rows(&tl->lanes[i], context->source->db, tl->clock[c].window, &first,
-				    &last))
+		    !view_lane_rows(&tl->lanes[i], db, tl->clock[c].window, &first, &last))
 			continue;
 		if (rows->to < rows->from)
 			*rows = (struct view_window){first, last};
@@ -72,6 +72,15 @@ enum status view__rows_load(struct view_timeline *tl, struct view_context *conte
 		rows->to = last > rows->to ? last : rows->to;
 	}
 	return ST_OK;
+}
+
+enum status view__rows_load(struct view_timeline *tl, struct view_context *context, struct err *err)
+{
+	enum status status = view_half_load(tl, context->source->db, context, err);
+
+	if (status == ST_OK && tl->target && context->target)
+		status = view_half_load(tl->target, context->target->db, context, err);
+	return status;
 }
 
 #define SPAN_COLUMNS                                                                               \
@@ -99,6 +108,7 @@ static const struct report_column view_span_columns[] = {
 	{"stage", REPORT_NUMBER},
 	{"phase", REPORT_TEXT},
 	{"operation", REPORT_TEXT},
+	{"report", REPORT_TEXT}, /* comparing: "source", "target" */
 };
 
 /* The lanes that are shown, as a condition on spans. */
@@ -115,14 +125,15 @@ static void view_lanes_condition(const struct view_timeline *tl, struct str *out
 }
 
 /* The spans of a clock that overlap its window, as far as ids tell: nothing else is looked at. */
-static void view_clock_query(const struct view_timeline *tl, int c, struct str *out)
+static void view_clock_query(const struct view_timeline *tl, int c, const char *more,
+			     struct str *out)
 {
 	const struct view_window window = tl->clock[c].window;
 
 	str_addf(out,
-		 "SELECT " SPAN_COLUMNS "\nFROM spans\nWHERE span_id BETWEEN %lld AND %lld AND "
+		 "SELECT " SPAN_COLUMNS "%s\nFROM spans\nWHERE span_id BETWEEN %lld AND %lld AND "
 		 "clock = '%s'",
-		 (long long)tl->rows_of[c].from, (long long)tl->rows_of[c].to,
+		 more, (long long)tl->rows_of[c].from, (long long)tl->rows_of[c].to,
 		 c ? "device" : "host");
 	str_addf(out, " AND start_ns < %lld AND ifnull(start_ns + dur_ns, %lld) > %lld",
 		 (long long)window.to, (long long)window.to, (long long)window.from);
@@ -130,33 +141,45 @@ static void view_clock_query(const struct view_timeline *tl, int c, struct str *
 	str_add(out, "\nORDER BY span_id");
 }
 
-enum status view__timeline_table(void *state, struct view_context *context,
-				 struct report_table *out, struct err *err)
+/* The spans of one report's window; @more: a further column. */
+static enum status view_half_rows(const struct view_timeline *tl, struct prof_db *db,
+				  const char *more, int columns, struct view_rows *rows,
+				  struct err *err)
 {
-	const struct view_timeline *tl = state;
-	struct view_rows rows = {0};
 	enum status status = ST_OK;
 
 	for (int c = 1; c >= 0 && status == ST_OK; c--) {
-		struct prof_query *query;
+		struct prof_query *query = NULL;
 		struct str sql = {0};
 
 		if (!tl->clock[c].present || tl->rows_of[c].to < tl->rows_of[c].from)
 			continue;
-		view_clock_query(tl, c, &sql);
+		view_clock_query(tl, c, more, &sql);
 		status = sql.failed ? err_nomem(err)
-				    : prof_query_open(&query, context->source->db, str_peek(&sql),
-						      err);
+				    : prof_query_open(&query, db, str_peek(&sql), err);
 		str_free(&sql);
-		if (status != ST_OK)
-			break;
-		status = view_rows_add(&rows, query, (int)ARRAY_LEN(view_span_columns), TABLE_LIMIT,
-				       err);
+		if (status == ST_OK)
+			status = view_rows_add(rows, query, columns, TABLE_LIMIT, err);
 		prof_query_close(query);
 	}
+	return status;
+}
+
+enum status view__timeline_table(void *state, struct view_context *context,
+				 struct report_table *out, struct err *err)
+{
+	const struct view_timeline *tl = state;
+	const bool two = tl->target && context->target;
+	const int columns = (int)ARRAY_LEN(view_span_columns) - !two;
+	struct view_rows rows = {0};
+	enum status status = view_half_rows(tl, context->source->db,
+					    two ? ", 'source' AS report" : "", columns, &rows, err);
+
+	if (status == ST_OK && two)
+		status = view_half_rows(tl->target, context->target->db, ", 'target' AS report",
+					columns, &rows, err);
 	if (status == ST_OK)
-		status = view_rows_table(&rows, out, "timeline", view_span_columns,
-					 (int)ARRAY_LEN(view_span_columns), err);
+		status = view_rows_table(&rows, out, "timeline", view_span_columns, columns, err);
 	view_rows_fini(&rows);
 	return status;
 }
@@ -173,7 +196,7 @@ void view__timeline_query(const void *state, const struct view_context *context,
 
 		if (!tl->clock[c].present || tl->rows_of[c].to < tl->rows_of[c].from)
 			continue;
-		view_clock_query(tl, c, out);
+		view_clock_query(tl, c, "", out);
 		str_add(out, ";\n");
 	}
 	for (int c = 1; c >= 0; c--)
