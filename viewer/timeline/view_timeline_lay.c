@@ -155,19 +155,34 @@ void view__lay(struct view_column *columns, int width, struct view_window window
 	}
 }
 
-/* Of an IPU's lane only what lies between its first and last span: executions before and after are
- * not traced, which is not idle. NaN where nothing is. */
-static double view_idle(const struct view_lane *lane, struct view_window window)
+/* Of the IPUs' lanes only what lies between the first span of any and the last: executions before
+ * and after are not traced, which is not idle. An empty window where nothing is. */
+static struct view_window view_traced(const struct view_timeline *tl, struct view_window window)
+{
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct prof_track *track = tl->lanes[i].track;
+
+		if (!tl->lanes[i].pipeline || track->clock != 1)
+			continue;
+		first = track->first_ns < first ? track->first_ns : first;
+		last = track->last_ns > last ? track->last_ns : last;
+	}
+	window.from = first > window.from ? first : window.from;
+	window.to = last < window.to ? last : window.to;
+	return window;
+}
+
+static double view_idle(const struct view_timeline *tl, const struct view_lane *lane,
+			struct view_window window)
 {
 	double busy = 0;
 
-	if (lane->pipeline && lane->track->clock == 1) {
-		window.from =
-			lane->track->first_ns > window.from ? lane->track->first_ns : window.from;
-		window.to = lane->track->last_ns < window.to ? lane->track->last_ns : window.to;
-		if (window.to <= window.from)
-			return NAN;
-	}
+	if (lane->pipeline && lane->track->clock == 1)
+		window = view_traced(tl, window);
+	if (window.to <= window.from)
+		return NAN;
 	for (int i = 0; i < lane->bar_count; i++) {
 		const struct prof_bar *bar = &lane->bars[i];
 		const int64_t end = bar->start_ns + bar->dur_ns;
@@ -235,7 +250,7 @@ enum status view__lay_lane(struct view_timeline *tl, struct view_lane *lane, str
 	if (!lane->columns)
 		return err_nomem(err);
 	view_clear(lane->columns, cells);
-	lane->idle = view_idle(lane, window);
+	lane->idle = view_idle(tl, lane, window);
 	if (tl->way == VIEW_FLAT)
 		return view_lay_flat(tl, lane, window, err);
 	view_lay_rows(tl, lane, window);
