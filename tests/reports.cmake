@@ -39,7 +39,7 @@ ipuscope_add_script(NAME report_numbers LABELS golden reports release)
 ipuscope_add_script(NAME monitor_runs LABELS golden reports)
 
 # Killed, failed and empty recordings: every report, view, export and verb.
-ipuscope_add_script(NAME report_unfinished LABELS golden reports)
+ipuscope_add_script(NAME report_unfinished LABELS golden reports release)
 
 # What-if against closed forms, and against runs of the trainer.
 ipuscope_add_test(NAME test_report_whatif SOURCES test_report_whatif.c

@@ -10,19 +10,19 @@ foreach(module IN ITEMS train_lower train_lower_nodes)
 		support/lowering_check.c support/math.c LIBS trainer LABELS unit trainer)
 endforeach()
 
-# The same bytes in many forms: arithmetic that other tests have under the sanitizers.
-foreach(test IN ITEMS train_identity train_identity_graph train_half train_outfeed_shapes)
+# The same bytes in many forms, and whole trainings: what other tests have under the sanitizers, too.
+foreach(test IN ITEMS train_examples train_identity train_identity_graph train_half train_outfeed_shapes train_watch)
 	ipuscope_add_script(NAME ${test} LABELS golden release TIMEOUT 300)
 endforeach()
 foreach(test IN ITEMS
-		train_partition train_watch train_health train_outfeed_replicas train_options
+		train_partition train_health train_outfeed_replicas train_options
 		train_accumulate_outfeed train_callbacks train_regularized train_tutorial train_learns
-		train_examples train_data train_device device_conservation train_report train_memory
+		train_data train_device device_conservation train_report train_memory
 		train_errors train_full_disk train_interrupted train_killed train_watched)
 	ipuscope_add_script(NAME ${test} LABELS golden TIMEOUT 300)
 endforeach()
 
-# train_examples has the same commands in every build, with little data.
+# train_examples has the same commands, with little data.
 ipuscope_add_script(NAME train_seeds LABELS golden release TIMEOUT 300)
 # What ipu-plan model says is what the run records; and what was published.
 foreach(test IN ITEMS plan_model fidelity)
