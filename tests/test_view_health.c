@@ -262,32 +262,9 @@ static void test_any_size_and_way_can_be_drawn(void **state)
 	assert_int_equal(rig->session.trouble.status, ST_OK);
 }
 
-/* In every way it can be looked at. */
 static void test_every_key_does_something_or_says_why_not(void **state)
 {
-	struct view_rig *rig = *state;
-
-	for (int r = VIEW_NONE + 1; r < VIEW_REQUESTS; r++) {
-		const struct view_request_info *info = view_request_info((enum view_request)r);
-
-		if (!(info->screens & VIEW_ON_HEALTH) || r == VIEW_QUIT_REQUEST ||
-		    r == VIEW_CLOSE_REQUEST)
-			continue;
-		for (int way = 0; way < 10; way++) {
-			view_session_show(&rig->session, VIEW_HEALTH);
-			view_rig_press(rig, "v");
-			if (way == 5)
-				view_rig_key(rig, VIEW_KEY_ENTER);
-			view_session_show(&rig->session, VIEW_HEALTH);
-			view_session_key(&rig->session, info->keys[0]);
-			assert_null(strstr(rig->session.context.message, "not on this"));
-			view_session_draw(&rig->session);
-			view_popup_close(&rig->session.popup);
-			if (rig->session.prompt != VIEW_NO_PROMPT)
-				view_session_key(&rig->session, VIEW_KEY_ESCAPE);
-		}
-	}
-	assert_false(rig->session.quit);
+	view_rig_press_every_key(*state, VIEW_HEALTH);
 }
 
 static void test_failing_allocations_leave_it_usable(void **state)

@@ -123,3 +123,29 @@ char *view_rig_sql_text(struct view_rig *rig, const char *sql)
 	prof_query_close(query);
 	return out;
 }
+
+void view_rig_press_every_key(struct view_rig *rig, enum view_screen screen)
+{
+	const unsigned where = view_screen(screen)->where;
+
+	for (int r = VIEW_NONE + 1; r < VIEW_REQUESTS; r++) {
+		const struct view_request_info *info = view_request_info((enum view_request)r);
+
+		if (!(info->screens & where) || r == VIEW_QUIT_REQUEST || r == VIEW_CLOSE_REQUEST)
+			continue;
+		for (int way = 0; way < 10; way++) {
+			view_session_show(&rig->session, screen);
+			view_rig_press(rig, "v");
+			if (way == 5)
+				view_rig_key(rig, VIEW_KEY_ENTER);
+			view_session_show(&rig->session, screen);
+			view_session_key(&rig->session, info->keys[0]);
+			assert_null(strstr(rig->session.context.message, "not on this"));
+			view_session_draw(&rig->session);
+			view_popup_close(&rig->session.popup);
+			if (rig->session.prompt != VIEW_NO_PROMPT)
+				view_session_key(&rig->session, VIEW_KEY_ESCAPE);
+		}
+	}
+	assert_false(rig->session.quit);
+}

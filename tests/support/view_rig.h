@@ -37,4 +37,8 @@ int64_t view_rig_sql_int(struct view_rig *rig, const char *sql);
 double view_rig_sql_real(struct view_rig *rig, const char *sql);
 char *view_rig_sql_text(struct view_rig *rig, const char *sql); /* the caller's; NULL: NULL */
 
+/* Press every key that is for @screen, in each of the ways it can be looked at (v): none is
+ * refused. */
+void view_rig_press_every_key(struct view_rig *rig, enum view_screen screen);
+
 #endif /* SUPPORT_VIEW_RIG_H */
