@@ -130,23 +130,6 @@ static enum status gather_picture(struct gathering *g, struct err *err)
 	return ST_OK;
 }
 
-static enum status histogram_last(struct prof_db *db, int64_t *out, struct err *err)
-{
-	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, db, "SELECT max(row_id) FROM tensor_histogram_rows", err);
-	bool row = false;
-
-	*out = 0;
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row && prof_column_type(query, 0) == PROF_INT)
-		*out = prof_column_int(query, 0);
-	prof_query_close(query);
-	return status;
-}
-
 enum status view__histogram_load(struct view_tensors *screen, struct view_context *context,
 				 struct err *err)
 {
@@ -161,7 +144,8 @@ enum status view__histogram_load(struct view_tensors *screen, struct view_contex
 	g.step = arena_alloc(&screen->page_arena, COLUMNS_MOST, sizeof(*g.step));
 	if (!g.count || !g.step)
 		return err_nomem(err);
-	status = histogram_last(g.db, &screen->histogram.all, err);
+	status = view__last_row(g.db, "SELECT max(row_id) FROM tensor_histogram_rows",
+				&screen->histogram.all, err);
 	if (status == ST_OK)
 		status = report_ranges(screen->histogram.all, VIEW_TENSORS_HISTOGRAMS, 2048,
 				       gather_range, &g, err);

@@ -197,4 +197,7 @@ enum status view__tensors_go(void *state, struct view_context *context,
 			     const struct view_place *place, struct err *err);
 void view__tensors_query(const void *state, const struct view_context *context, struct str *out);
 
+/* view_tensors_values.c: the number that the query behind @sql gives; 0 where there is none. */
+enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err);
+
 #endif /* VIEW_TENSORS_INTERNAL_H */

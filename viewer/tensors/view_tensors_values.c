@@ -66,11 +66,10 @@ static enum status find_range(void *user, int64_t from, int64_t to, struct err *
 	return status;
 }
 
-static enum status values_last(struct prof_db *db, int64_t *out, struct err *err)
+enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
 {
 	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, db, "SELECT max(row_id) FROM capture_rows", err);
+	enum status status = prof_query_open(&query, db, sql, err);
 	bool row = false;
 
 	*out = 0;
@@ -157,7 +156,8 @@ enum status view__values_load(struct view_tensors *screen, struct view_context *
 	values->rows = values->columns = 0;
 	if (screen->id == INT64_MIN)
 		return ST_OK;
-	status = values_last(finding.db, &values->all, err);
+	status = view__last_row(finding.db, "SELECT max(row_id) FROM capture_rows", &values->all,
+				err);
 	if (status == ST_OK)
 		status = report_ranges(values->all, VIEW_TENSORS_CAPTURES, 64, find_range, &finding,
 				       err);
