@@ -17,6 +17,7 @@
 #include "profiler/prof_index.h"
 #include "profiler/prof_inserts.h"
 #include "profiler/prof_internal.h"
+#include "profiler/prof_nudge.h"
 #include "profiler/prof_process.h"
 #include "profiler/prof_schema.h"
 
@@ -401,6 +402,7 @@ enum status prof__writer_finish(struct ips_recording *recording)
 		status = join_bulk(writer, recording->path);
 	if (status == ST_OK)
 		status = set_state(writer, "closing");
+	prof_nudge_send(recording->path);
 	if (status == ST_OK)
 		status = set_fact_int(writer, "ticks_per_second",
 				      (int64_t)writer->clock.ticks_per_second, &writer->err);
@@ -417,5 +419,6 @@ enum status prof__writer_finish(struct ips_recording *recording)
 		leave_wal(writer);
 	else
 		prof__writer_fail(recording, status);
+	prof_nudge_send(recording->path);
 	return status;
 }

@@ -34,6 +34,7 @@ ipuscope_add_test(NAME test_view_session SOURCES test_view_session.c LIBS view_r
 ipuscope_add_test(NAME test_view_memory SOURCES test_view_memory.c support/view_fixture_memory.c LIBS view_rig
 	LABELS unit viewer)
 ipuscope_add_test(NAME test_view_busy SOURCES test_view_busy.c LIBS view_rig PkgConfig::SQLITE LABELS unit viewer)
+ipuscope_add_test(NAME test_view_ends SOURCES test_view_ends.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_grid SOURCES test_view_grid.c LIBS viewer LABELS unit viewer)
 ipuscope_add_test(NAME test_view_timeline SOURCES test_view_timeline.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_timeline_device SOURCES test_view_timeline_device.c support/view_fixture_device.c

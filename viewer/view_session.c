@@ -174,7 +174,7 @@ static bool view_poll(struct view_session *session, uint64_t now_ns)
 	view_say_end(session, state);
 	for (int i = 0; news && i < VIEW_SCREENS; i++)
 		session->news[i] = true;
-	return news || state != session->source.state;
+	return (news && !session->paused) || state != session->source.state;
 }
 
 /* The least time from one load for news to the next. */
@@ -198,9 +198,10 @@ bool view_session_tick(struct view_session *session, uint64_t now_ns)
 		return true; /* the clock of what takes long */
 	/* What was waited for is there now. */
 	draw = view_fade(session, now_ns) || waited;
+	/* Paused or not: a run that closes its file waits until it is let go. */
+	draw = view_poll(session, now_ns) || draw;
 	if (session->paused)
 		return draw;
-	draw = view_poll(session, now_ns) || draw;
 	if (session->news[screen] && session->source.db &&
 	    (session->context.more ||
 	     now_ns - session->loaded_ns[screen] >= view_between_loads(session, screen)))

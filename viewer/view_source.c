@@ -6,10 +6,12 @@
 #include "viewer/view_source.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "profiler/prof_nudge.h"
 #include "reports/monitor/report_announce.h"
 #include "reports/report_find.h"
 
@@ -61,6 +63,7 @@ enum status view_source_open(struct view_source *source, const char *path, struc
 	enum status status;
 
 	memset(source, 0, sizeof(*source));
+	source->watch = -1;
 	if (!fs_path(source->path, "%s", path))
 		return err_set(err, ST_LIMIT, "the path is too long");
 	view_name(source);
@@ -70,19 +73,31 @@ enum status view_source_open(struct view_source *source, const char *path, struc
 
 	source->state = view_read_state(source->db);
 	source->version = prof_db_version(source->db);
+	if (source->state != VIEW_COMPLETE)
+		source->watch = prof_nudge_watch(prof_db_path(source->db));
 	return ST_OK;
 }
 
-void view_source_close(struct view_source *source)
+static void view_forget(struct view_source *source)
 {
 	prof_db_close(source->db);
 	source->db = NULL;
 }
 
-/* The file is let go: is it finished? Each look is short, and they get rarer. */
-static bool view_take_again(struct view_source *source, uint64_t now_ns)
+void view_source_close(struct view_source *source)
 {
-	if (now_ns < source->retry_ns)
+	if (!source->path[0])
+		return;
+	view_forget(source);
+	if (source->watch >= 0)
+		close(source->watch);
+	source->watch = -1;
+}
+
+/* The file is let go: is it finished? Each look is short, and they get rarer. */
+static bool view_take_again(struct view_source *source, uint64_t now_ns, bool nudged)
+{
+	if (now_ns < source->retry_ns && !nudged)
 		return false;
 	source->retry_wait_ns = source->retry_wait_ns < RETRY_MOST_NS / 2
 					? source->retry_wait_ns * 2
@@ -93,7 +108,7 @@ static bool view_take_again(struct view_source *source, uint64_t now_ns)
 
 	source->state = view_read_state(source->db);
 	if (source->state == VIEW_CLOSING) {
-		view_source_close(source);
+		view_forget(source);
 		return false;
 	}
 	source->version = prof_db_version(source->db);
@@ -103,7 +118,7 @@ static bool view_take_again(struct view_source *source, uint64_t now_ns)
 /* Let go, so that the writer can make the file a plain one, which it waits for a second for. */
 static void view_let_go(struct view_source *source, uint64_t now_ns)
 {
-	view_source_close(source);
+	view_forget(source);
 	source->state = VIEW_CLOSING;
 	source->retry_wait_ns = RETRY_FIRST_NS;
 	source->retry_ns = now_ns + RETRY_FIRST_NS;
@@ -112,12 +127,13 @@ static void view_let_go(struct view_source *source, uint64_t now_ns)
 bool view_source_poll(struct view_source *source, uint64_t now_ns)
 {
 	const enum view_state before = source->state;
+	const bool nudged = prof_nudge_taken(source->watch);
 	int64_t version;
 	bool news;
 
 	source->looked_ns = now_ns;
 	if (!source->db)
-		return view_take_again(source, now_ns);
+		return view_take_again(source, now_ns, nudged);
 	if (source->state == VIEW_COMPLETE)
 		return false;
 

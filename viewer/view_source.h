@@ -29,6 +29,7 @@ struct view_source {
 	uint64_t looked_ns; /* when, clock_ns() */
 	uint64_t retry_ns;  /* let go: when to try again, and how long to wait after that */
 	uint64_t retry_wait_ns;
+	int watch; /* readable when the writer asks to look now, prof_nudge.h; -1: it cannot */
 };
 
 /* @path: a report directory or a database. */

@@ -426,11 +426,18 @@ static enum status view_follow_size(struct view_session *session, struct err *er
 }
 
 /* Wait for a key, a signal or the next tick; false: the terminal is gone. */
-static bool view_wait(int milliseconds)
+static bool view_wait(const struct view_session *session, int milliseconds)
 {
-	struct pollfd wait[2] = {{STDIN_FILENO, POLLIN, 0}, {view_pipe[0], POLLIN, 0}};
+	/* Nobody listens to a nudge while a job runs; it is there after. */
+	const bool busy = view_session_busy(session);
+	const int source = busy ? -1 : session->source.watch;
+	const int target = busy || !session->context.target ? -1 : session->target.watch;
+	struct pollfd wait[] = {{STDIN_FILENO, POLLIN, 0},
+				{view_pipe[0], POLLIN, 0},
+				{source, POLLIN, 0},
+				{target, POLLIN, 0}};
 
-	if (poll(wait, 2, milliseconds) < 0)
+	if (poll(wait, ARRAY_LEN(wait), milliseconds) < 0)
 		return errno == EINTR;
 	view_drain_pipe();
 	return !(wait[0].revents & (POLLHUP | POLLERR | POLLNVAL)) || (wait[0].revents & POLLIN);
@@ -462,7 +469,7 @@ static enum status view_loop(struct view_term *term, struct view_session *sessio
 		}
 		draw = view_wake_signal;
 		view_wake_signal = 0;
-		if (!view_wait(view_patience(session)))
+		if (!view_wait(session, view_patience(session)))
 			return ST_OK;
 		if (view_stop_signal)
 			view_suspend(session);

@@ -1,0 +1,157 @@
+/*
+ * The run that is looked at ends: whatever the viewer is about, it lets go in time for the writer
+ * to leave one plain file, and says that it is complete.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "profiler/ipuscope/profiler.h"
+#include "profiler/prof_nudge.h"
+#include "support/support.h"
+#include "support/view_rig.h"
+
+struct live {
+	struct view_rig rig;
+	struct ips_recording *recording;
+	int closed; /* atomic */
+};
+
+static void record_some(struct live *live)
+{
+	static struct ips_site site = {.category = "execution", .name = "Engine::run"};
+	struct ips_track *track = ips_track_open(live->recording, "host", NULL);
+
+	for (int i = 0; i < 100; i++) {
+		ips_span_begin(track, &site);
+		ips_span_end(track);
+	}
+	assert_int_equal(ips_recording_flush(live->recording), 0);
+}
+
+static int setup(void **state)
+{
+	struct live *live = calloc(1, sizeof(*live));
+
+	assert_non_null(live);
+	support_tempdir(live->rig.folder);
+	snprintf(live->rig.path, sizeof(live->rig.path), "%s/run.db", live->rig.folder);
+	assert_int_equal(ips_recording_open(&live->recording, live->rig.path, NULL, NULL, 0), 0);
+	record_some(live);
+	view_rig_open(&live->rig, live->rig.path, NULL, 100, 30);
+	*state = live;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct live *live = *state;
+
+	view_rig_close(&live->rig);
+	support_tempdir_remove(live->rig.folder);
+	free(live);
+	return 0;
+}
+
+static void *close_recording(void *user)
+{
+	struct live *live = user;
+	const int status = ips_recording_close(live->recording, NULL, 0);
+
+	__atomic_store_n(&live->closed, 1, __ATOMIC_RELEASE);
+	return status == 0 ? live : NULL;
+}
+
+/* The recording is closed while the session sees time pass, and no clock but the writer's. */
+static void end_run(struct live *live)
+{
+	const struct timespec pause = {0, 1000000};
+	pthread_t thread;
+	void *closed;
+
+	assert_int_equal(pthread_create(&thread, NULL, close_recording, live), 0);
+	while (!__atomic_load_n(&live->closed, __ATOMIC_ACQUIRE)) {
+		view_session_tick(&live->rig.session, clock_ns());
+		nanosleep(&pause, NULL);
+	}
+	assert_int_equal(pthread_join(thread, &closed), 0);
+	assert_ptr_equal(closed, live);
+}
+
+static void assert_one_plain_file(struct live *live)
+{
+	char log[SUPPORT_PATH_SIZE + 32];
+
+	snprintf(log, sizeof(log), "%s-wal", live->rig.path);
+	assert_int_not_equal(access(log, F_OK), 0);
+}
+
+/* The writer's last nudge has it looked at again at once. */
+static void assert_seen_complete(struct live *live)
+{
+	view_session_tick(&live->rig.session, clock_ns());
+	assert_int_equal(live->rig.session.source.state, VIEW_COMPLETE);
+	view_session_draw(&live->rig.session);
+	assert_shows(&live->rig, "the run has ended");
+}
+
+static void test_a_run_that_is_followed_leaves_one_file(void **state)
+{
+	struct live *live = *state;
+
+	end_run(live);
+	assert_one_plain_file(live);
+	assert_seen_complete(live);
+}
+
+static void test_so_does_one_whose_news_wait(void **state)
+{
+	struct live *live = *state;
+
+	view_rig_press(&live->rig, "Z");
+	end_run(live);
+	assert_one_plain_file(live);
+	assert_seen_complete(live);
+}
+
+static void test_recording_nudges_nobody_but_at_its_end(void **state)
+{
+	struct live *live = *state;
+	const int watch = prof_nudge_watch(live->rig.path);
+
+	if (watch < 0)
+		skip(); /* no inotify here */
+	for (int i = 0; i < 10; i++)
+		record_some(live);
+	assert_false(prof_nudge_taken(watch));
+	end_run(live);
+	assert_int_equal(poll(&(struct pollfd){watch, POLLIN, 0}, 1, 0), 1);
+	assert_true(prof_nudge_taken(watch));
+	assert_false(prof_nudge_taken(watch));
+	close(watch);
+}
+
+static void test_what_cannot_be_watched_is_not(void **state)
+{
+	(void)state;
+	assert_int_equal(prof_nudge_watch("/nonexistent/run.db"), -1);
+	assert_false(prof_nudge_taken(-1));
+	prof_nudge_send("/nonexistent/run.db");
+}
+
+int main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(test_a_run_that_is_followed_leaves_one_file),
+		CASE(test_so_does_one_whose_news_wait),
+		CASE(test_recording_nudges_nobody_but_at_its_end),
+		cmocka_unit_test(test_what_cannot_be_watched_is_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
