@@ -56,8 +56,9 @@ foreach(module IN ITEMS health tensors)
 endforeach()
 
 # Every recording there is, for what is tried on all.
-add_library(view_recordings STATIC report_sample.c support/view_fixture_device.c support/view_fixture_liveness.c
-	support/view_fixture_memory.c support/view_fixture_metrics.c)
+add_library(view_recordings STATIC support/view_recordings.c report_sample.c support/view_fixture_device.c
+	support/view_fixture_liveness.c support/view_fixture_memory.c support/view_fixture_metrics.c
+	support/view_fixture_tensors.c)
 target_link_libraries(view_recordings PUBLIC view_rig reports ipu)
 ipuscope_add_test(NAME test_view_away SOURCES test_view_away.c LIBS view_recordings LABELS unit viewer)
 ipuscope_add_test(NAME test_view_hostile SOURCES test_view_hostile.c LIBS view_recordings PkgConfig::SQLITE

@@ -2,8 +2,8 @@
  * Keys of the viewer: every byte is a key, a click, a size, a while that passes, or a file that its
  * writer closes and gives back; drawn after each. On recordings of every kind, alone or compared.
  *
- * The first three bytes say which recordings, and how they are drawn. What the viewer writes (W,
- * bookmarks, history) goes to a folder of its own.
+ * The first five bytes say which recordings, which screen first, how it is drawn and how large.
+ * What the viewer writes (W, bookmarks, history) goes to a folder of its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,18 +12,13 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/str.h"
 #include "fuzz_target.h"
-#include "report_sample.h"
-#include "reports/import/report_import.h"
 #include "support/support.h"
-#include "support/view_fixture.h"
-#include "support/view_fixture_device.h"
-#include "support/view_fixture_liveness.h"
-#include "support/view_fixture_memory.h"
-#include "support/view_fixture_metrics.h"
-#include "support/view_fixture_model.h"
+#include "support/view_recordings.h"
 #include "viewer/view_session.h"
 
+#define HEAD      5
 #define MOST_KEYS 4096 /* of one input */
 #define SECOND    UINT64_C(1000000000)
 
@@ -34,104 +29,6 @@ struct player {
 };
 
 static char folder[SUPPORT_PATH_SIZE];
-
-/* --- recordings ------------------------------------------------------------------------------- */
-
-static void make_sample(const char *path)
-{
-	report_sample_write(path);
-}
-
-static void make_killed(const char *path)
-{
-	report_sample_write_killed(path);
-}
-
-static void make_empty(const char *path)
-{
-	report_sample_write_empty(path);
-}
-
-static void make_timeline(const char *path)
-{
-	assert_true(view_fixture_write(path, 3));
-}
-
-static void make_model(const char *path)
-{
-	assert_true(view_fixture_model_write(path, false));
-}
-
-static void make_other_model(const char *path)
-{
-	assert_true(view_fixture_model_write(path, true));
-}
-
-static void make_memory(const char *path)
-{
-	assert_true(view_fixture_memory_write(path, VIEW_FIXTURE_FULL, 2));
-}
-
-static void make_liveness(const char *path)
-{
-	const struct view_fixture_liveness params = {
-		.steps = 40, .variables = 12, .scale = 1, .tiles = 6};
-
-	assert_true(view_fixture_liveness_write(path, &params));
-}
-
-static void make_metrics(const char *path)
-{
-	const struct view_fixture_metrics params = {
-		.epochs = 2, .steps = 30, .factor = 2, .nan_every = 7};
-
-	assert_true(view_fixture_metrics_write(path, &params));
-}
-
-static void make_device(const char *path)
-{
-	assert_true(view_fixture_device_write(path));
-}
-
-static void make_programs(const char *path)
-{
-	assert_true(view_fixture_programs_write(path, 5, 6));
-}
-
-/* Another program's trace. */
-static void make_foreign(const char *path)
-{
-	static const char text[] =
-		"[{\"ph\":\"X\",\"ts\":1,\"dur\":50,\"pid\":1,\"tid\":1,\"name\":\"outer\"},"
-		"{\"ph\":\"X\",\"ts\":5,\"dur\":20,\"pid\":1,\"tid\":1,\"name\":\"inner\","
-		"\"args\":{\"layer\":\"Dense\",\"step\":-3}},"
-		"{\"ph\":\"i\",\"ts\":9,\"pid\":1,\"tid\":2,\"name\":\"instant\",\"s\":\"t\"},"
-		"{\"ph\":\"C\",\"ts\":3,\"pid\":1,\"name\":\"counter\",\"args\":{\"v\":2.5}}]";
-	char trace[SUPPORT_PATH_SIZE + 32];
-	struct report_import_params params = {.trace = trace, .output = path, .force = true};
-	struct report_import_counts counts;
-
-	snprintf(trace, sizeof(trace), "%s/trace.json", folder);
-	support_write_file(trace, text, sizeof(text) - 1);
-	assert_int_equal(report_import(&params, &counts, NULL), ST_OK);
-}
-
-static void (*const recordings[])(const char *) = {
-	make_sample,      make_killed, make_empty,    make_foreign, make_timeline, make_model,
-	make_other_model, make_memory, make_liveness, make_metrics, make_device,   make_programs};
-
-/* Written when first asked for; then they are there. */
-static const char *recording(size_t which)
-{
-	static char paths[ARRAY_LEN(recordings)][SUPPORT_PATH_SIZE + 32];
-
-	which %= ARRAY_LEN(recordings);
-	if (!paths[which][0]) {
-		snprintf(paths[which], sizeof(paths[which]), "%s/%zu.db", folder, which);
-		recordings[which](paths[which]);
-	}
-	return paths[which];
-}
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
@@ -194,6 +91,27 @@ static void type_character(struct player *player)
 	view_session_key(&player->session, high << 8 | (uint32_t)next(player));
 }
 
+/* A statement of the SQL screen, which bytes alone would hardly hit upon. */
+static void type_statement(struct player *player)
+{
+	static const char *const statements[] = {
+		"SELECT * FROM strings",
+		"SELECT name, sql FROM sqlite_schema ORDER BY 2",
+		"SELECT rowid, * FROM spans_v; SELECT 1",
+		"VALUES (1, 2.5), (NULL, x'00ff'), ('a' || char(10) || char(0x202e), 9e999)",
+		"SELECT printf('%.*c', 70000, 'w') AS \"\"",
+		"DELETE FROM strings",
+		"SELECT \"", /* an error */
+	};
+	const char *text = statements[(size_t)next(player) % ARRAY_LEN(statements)];
+
+	view_session_show(&player->session, VIEW_SQL);
+	view_session_draw(&player->session);
+	for (; *text; text++)
+		view_session_key(&player->session, (unsigned char)*text);
+	view_session_key(&player->session, VIEW_KEY_ENTER);
+}
+
 static void turn_switch(struct player *player)
 {
 	const int which = next(player);
@@ -204,8 +122,9 @@ static void turn_switch(struct player *player)
 	player->session.source.state = which & 4 ? VIEW_RECORDING : player->session.source.state;
 }
 
-static void (*const actions[])(struct player *) = {resize,    click, pass_time,      let_go,
-						   give_back, show,  type_character, turn_switch};
+static void (*const actions[])(struct player *) = {resize,         click,       pass_time,
+						   let_go,         give_back,   show,
+						   type_character, turn_switch, type_statement};
 
 /* Files are named here, never by the bytes. */
 static void name_file(struct view_session *session)
@@ -237,7 +156,7 @@ static void play_byte(struct player *player)
 	else if (byte < 0x80 + 0x20)
 		press(player, VIEW_KEY_UP + (uint32_t)(byte - 0x80));
 	else
-		actions[(size_t)byte % ARRAY_LEN(actions)](player);
+		actions[(size_t)(byte - 0xa0) % ARRAY_LEN(actions)](player);
 }
 
 /* What is on the screen can be printed. */
@@ -254,15 +173,24 @@ static void print(const struct view_session *session)
 	free(text);
 }
 
-static void play(struct player *player)
+static void play(struct player *player, const uint8_t *head)
 {
-	view_session_size(&player->session, 80, 24, NULL);
-	view_session_draw(&player->session);
-	while (player->at < player->end && !player->session.quit) {
+	static const int sizes[][2] = {{80, 24},  {40, 10},   {60, 16}, {132, 43},
+				       {200, 50}, {300, 100}, {20, 5},  {1, 1}};
+	const int *size = sizes[head[4] % ARRAY_LEN(sizes)];
+	struct view_session *session = &player->session;
+
+	session->canvas.plain = head[2] & 2;
+	session->context.follow = head[2] & 4;
+	session->context.differ = head[2] & 8;
+	view_session_show(session, (enum view_screen)(head[3] % VIEW_SCREENS));
+	view_session_size(session, size[0], size[1], NULL);
+	view_session_draw(session);
+	while (player->at < player->end && !session->quit) {
 		play_byte(player);
-		view_session_draw(&player->session);
+		view_session_draw(session);
 	}
-	print(&player->session);
+	print(session);
 }
 
 static void clean(void)
@@ -290,17 +218,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct player player;
 	const char *source, *target;
 
-	if (size < 3)
+	if (size < HEAD)
 		return 0;
 	begin();
-	source = recording(data[0]);
-	target = data[1] & 1 ? recording(data[1] >> 1) : NULL;
+	source = view_recording(folder, data[0]);
+	target = data[1] & 1 ? view_recording(folder, data[1] >> 1) : NULL;
 	player.later_ns = 0;
-	player.at = data + 3;
+	player.at = data + HEAD;
 	player.end = data + (size < MOST_KEYS ? size : MOST_KEYS);
 	if (view_session_open(&player.session, source, target, data[2] & 1, NULL) != ST_OK)
 		return 0;
-	play(&player);
+	play(&player, data);
 	view_session_close(&player.session);
 	return 0;
 }
