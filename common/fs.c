@@ -158,10 +158,20 @@ static int fs_open_temporary(char name[FS_PATH_SIZE], const char *target, mode_t
 
 enum status fs_writer_open(struct fs_writer *writer, const char *path, struct err *err)
 {
+	return fs_writer_begin(writer, path, 0, err);
+}
+
+enum status fs_writer_begin(struct fs_writer *writer, const char *path, unsigned flags,
+			    struct err *err)
+{
+	const mode_t mode = flags & FS_PRIVATE ? 0600 : 0666;
 	bool exists = false;
 	struct stat info;
 
-	*writer = (struct fs_writer){.path = path, .fd = -1};
+	*writer = (struct fs_writer){.path = path, .fd = -1, .is_new = flags & FS_NEW};
+	/* A link that leads nowhere is something, too. */
+	if (writer->is_new && lstat(path, &info) == 0)
+		return fs_fail(err, EEXIST, "write", path);
 	/* Through a link: its target is replaced, not the link. */
 	if (!realpath(path, writer->target) && !fs_path(writer->target, "%s", path))
 		return fs_fail(err, ENAMETOOLONG, "write", path);
@@ -174,7 +184,7 @@ enum status fs_writer_open(struct fs_writer *writer, const char *path, struct er
 	/* A device or pipe has nothing to be replaced. */
 	writer->replaces = !exists || S_ISREG(info.st_mode);
 	if (writer->replaces)
-		writer->fd = fs_open_temporary(writer->temporary, writer->target, 0666);
+		writer->fd = fs_open_temporary(writer->temporary, writer->target, mode);
 	else
 		writer->fd = open(writer->target, O_WRONLY | O_CLOEXEC);
 	if (writer->fd < 0)
@@ -241,6 +251,21 @@ enum status fs_writer_stream(struct fs_writer *writer, FILE **out, struct err *e
 	return fs_fail(err, errno, "write", writer->path);
 }
 
+/* 0 or an errno. A link, unlike a renaming, never takes the place of what came meanwhile. */
+static int fs_put_in_place(const struct fs_writer *writer)
+{
+	struct stat info;
+
+	if (writer->is_new) {
+		if (link(writer->temporary, writer->target) == 0)
+			return unlink(writer->temporary) ? errno : 0;
+		/* A file system without links. */
+		if (errno == EEXIST || lstat(writer->target, &info) == 0)
+			return EEXIST;
+	}
+	return rename(writer->temporary, writer->target) ? errno : 0;
+}
+
 enum status fs_writer_close(struct fs_writer *writer, struct err *err)
 {
 	int number = 0;
@@ -250,8 +275,8 @@ enum status fs_writer_close(struct fs_writer *writer, struct err *err)
 	if (close(writer->fd) && !number)
 		number = errno;
 	writer->fd = -1;
-	if (!number && writer->replaces && rename(writer->temporary, writer->target))
-		number = errno;
+	if (!number && writer->replaces)
+		number = fs_put_in_place(writer);
 	if (!number)
 		return ST_OK;
 	if (writer->replaces)
@@ -259,14 +284,25 @@ enum status fs_writer_close(struct fs_writer *writer, struct err *err)
 	return fs_fail(err, number, "write", writer->path);
 }
 
-enum status fs_write(const char *path, const void *data, size_t length, struct err *err)
+static enum status fs_write_with(const char *path, unsigned flags, const void *data, size_t length,
+				 struct err *err)
 {
 	struct fs_writer writer;
-	enum status status = fs_writer_open(&writer, path, err);
+	enum status status = fs_writer_begin(&writer, path, flags, err);
 
 	if (status == ST_OK)
 		status = fs_writer_put(&writer, data, length, err);
 	return status == ST_OK ? fs_writer_close(&writer, err) : status;
+}
+
+enum status fs_write(const char *path, const void *data, size_t length, struct err *err)
+{
+	return fs_write_with(path, 0, data, length, err);
+}
+
+enum status fs_write_private(const char *path, const void *data, size_t length, struct err *err)
+{
+	return fs_write_with(path, FS_PRIVATE, data, length, err);
 }
 
 enum status fs_check_write(const char *path, struct err *err)

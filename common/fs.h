@@ -24,15 +24,25 @@ enum status fs_write(const char *path, const void *data, size_t length, struct e
  * and takes a new file. What is there already stays as it is. */
 enum status fs_check_write(const char *path, struct err *err);
 
+/* What fs_writer_begin() is asked for beside that. */
+enum {
+	FS_NEW = 1 << 0,    /* fails where there is something already, now or at the end */
+	FS_PRIVATE = 1 << 1 /* what is new is for the user alone to read */
+};
+enum status fs_write_private(const char *path, const void *data, size_t length, struct err *err);
+
 /* As fs_write(), piece by piece. After a failed fs_writer_put() there is nothing more to do; else
  * fs_writer_close() puts the file in its place, and fs_writer_drop() leaves nothing of it. */
 struct fs_writer {
 	const char *path; /* borrowed */
 	int fd;           /* -1: closed */
 	bool replaces;    /* a temporary is to be renamed */
+	bool is_new;      /* FS_NEW */
 	char target[FS_PATH_SIZE], temporary[FS_PATH_SIZE];
 };
 enum status fs_writer_open(struct fs_writer *writer, const char *path, struct err *err);
+enum status fs_writer_begin(struct fs_writer *writer, const char *path, unsigned flags,
+			    struct err *err);
 enum status fs_writer_put(struct fs_writer *writer, const void *data, size_t length,
 			  struct err *err);
 /* Over what was put before, from byte @at on; a file's alone. Fails as fs_writer_put() does. */

@@ -4,11 +4,9 @@
 #include "common/fs.h"
 
 #include <dirent.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -167,20 +165,14 @@ static void test_a_write_that_breaks_off_leaves_the_old_file(void **state)
 	struct fixture *f = *state;
 	const char *path = in_dir(f, "kept");
 	static const char data[8192];
-	struct rlimit before, least;
 	enum status status;
 	struct err err;
 	char *text;
 
 	support_write_file(path, "old", 3);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	least = before;
-	least.rlim_cur = 4096;
-	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &least), 0);
+	support_limit_files(4096);
 	status = fs_write(path, data, sizeof(data), &err);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	signal(SIGXFSZ, SIG_DFL);
+	support_limit_files(-1);
 
 	assert_int_equal(status, ST_IO);
 	assert_contains(err.text, "kept: cannot write: File too large");
@@ -188,6 +180,50 @@ static void test_a_write_that_breaks_off_leaves_the_old_file(void **state)
 	assert_string_equal(text, "old");
 	free(text);
 	assert_int_equal(count_entries(f->dir), 1);
+}
+
+static void test_what_is_new_takes_no_name_that_is_taken(void **state)
+{
+	struct fixture *f = *state;
+	const char *path = in_dir(f, "new");
+	struct fs_writer writer;
+	struct err err;
+	char *text;
+
+	assert_int_equal(symlink("nowhere", path), 0);
+	assert_int_equal(fs_writer_begin(&writer, path, FS_NEW, &err), ST_IO);
+	assert_contains(err.text, "new: cannot write: File exists");
+	assert_int_equal(unlink(path), 0);
+
+	/* Somebody else is quicker. */
+	assert_int_equal(fs_writer_begin(&writer, path, FS_NEW, &err), ST_OK);
+	assert_int_equal(fs_writer_put(&writer, "mine", 4, &err), ST_OK);
+	support_write_file(path, "theirs", 6);
+	assert_int_equal(fs_writer_close(&writer, &err), ST_IO);
+	assert_contains(err.text, "new: cannot write: File exists");
+	text = support_read_file(path, NULL);
+	assert_string_equal(text, "theirs");
+	free(text);
+	assert_int_equal(unlink(path), 0);
+
+	assert_int_equal(fs_writer_begin(&writer, path, FS_NEW, &err), ST_OK);
+	assert_int_equal(fs_writer_put(&writer, "mine", 4, &err), ST_OK);
+	assert_int_equal(fs_writer_close(&writer, &err), ST_OK);
+	text = support_read_file(path, NULL);
+	assert_string_equal(text, "mine");
+	free(text);
+	assert_int_equal(count_entries(f->dir), 1);
+}
+
+static void test_a_private_file_is_its_users_alone(void **state)
+{
+	struct fixture *f = *state;
+	const char *path = in_dir(f, "private");
+	struct stat info;
+
+	assert_int_equal(fs_write_private(path, "x", 1, NULL), ST_OK);
+	assert_int_equal(stat(path, &info), 0);
+	assert_int_equal(info.st_mode & 07777, 0600);
 }
 
 static void test_write_into_a_missing_folder_fails(void **state)
@@ -371,6 +407,8 @@ int main(void)
 		cmocka_unit_test(test_a_pipe_is_read_to_its_end),
 		with_dir(test_failed_write_leaves_the_old_file),
 		with_dir(test_a_write_that_breaks_off_leaves_the_old_file),
+		with_dir(test_what_is_new_takes_no_name_that_is_taken),
+		with_dir(test_a_private_file_is_its_users_alone),
 		with_dir(test_write_into_a_missing_folder_fails),
 		with_dir(test_what_can_be_written_is_known_before),
 		cmocka_unit_test(test_paths_too_long_are_refused),

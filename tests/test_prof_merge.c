@@ -4,12 +4,10 @@
  */
 #include "prof_testing.h"
 
-#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "common/mem.h"
 #include "common/rng.h"
@@ -782,19 +780,14 @@ static void test_a_full_disk_is_told(void **state)
 	struct place *place = *state;
 	struct prof_merge_source sources[] = {{.path = place->a}, {.path = place->a}};
 	const struct prof_merge_params params = {0};
-	struct rlimit before, least;
 	enum status status;
 	struct err err;
 
 	write_busy(place->a, 0, 1);
 	support_write_file(place->out, "", 0);
-	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	least = before;
-	least.rlim_cur = 600000;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &least), 0);
+	support_limit_files(600000);
 	status = prof_merge(place->out, sources, 2, &params, &err);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	support_limit_files(-1);
 	assert_int_equal(status, ST_NOSPACE);
 }
 

@@ -6,11 +6,9 @@
 
 #include <cbor.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sqlite3.h>
-#include <sys/resource.h>
 
 #include "common/fs.h"
 #include "common/json.h"
@@ -484,17 +482,13 @@ static void test_files_that_are_not_asked_for_are_left_alone(void **state)
 static void test_a_full_disk_leaves_what_was_there(void **state)
 {
 	const struct rig *rig = *state;
-	struct rlimit before, small = {64, 64};
 	struct err err = {0};
 	enum status status;
 
 	support_write_file(rig->path, "old", 3);
-	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	small.rlim_max = before.rlim_max;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	support_limit_files(64);
 	status = report_popvision_graph(rig->report, rig->path, &err);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	support_limit_files(-1);
 	assert_int_not_equal(status, ST_OK);
 	assert_contains(err.text, rig->path);
 	file_is(rig->path, "old");

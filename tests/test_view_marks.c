@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/support.h"
 #include "support/view_fixture.h"
@@ -140,6 +142,152 @@ static void test_a_folder_that_refuses_is_said(void **state)
 	view_marks_free(&marks);
 }
 
+/* The bookmark that @marks has at @at. */
+static void assert_marked(const struct view_marks *marks, int at, int64_t span)
+{
+	assert_true(at < marks->count);
+	assert_int_equal(marks->items[at].place.span_id, span);
+}
+
+static void begin(struct fixture *f, struct view_marks *marks)
+{
+	memset(marks, 0, sizeof(*marks));
+	assert_int_equal(view_marks_read(marks, f->db, NULL), ST_OK);
+}
+
+static void add(struct view_marks *marks, int64_t span)
+{
+	struct view_mark mark;
+
+	a_mark(&mark, span);
+	assert_int_equal(view_marks_add(marks, &mark, NULL), ST_OK);
+}
+
+static void test_two_viewers_share_them(void **state)
+{
+	struct fixture *f = *state;
+	struct view_marks one, other;
+
+	begin(f, &one);
+	begin(f, &other);
+	add(&one, 1);
+	add(&other, 2);
+	add(&one, 3);
+	assert_int_equal(one.count, 3);
+	assert_marked(&one, 1, 2);
+	/* What is taken out is the one that was meant, wherever it is by now. */
+	assert_marked(&other, 1, 2);
+	assert_int_equal(view_marks_remove(&other, 0, NULL), ST_OK);
+	assert_int_equal(other.count, 2);
+	assert_marked(&other, 0, 2);
+	assert_marked(&other, 1, 3);
+	/* And again by the other, which does not know yet. */
+	assert_int_equal(view_marks_remove(&one, 0, NULL), ST_OK);
+	assert_int_equal(one.count, 2);
+	add(&other, 4);
+	assert_int_equal(view_marks_refresh(&one, NULL), ST_OK);
+	assert_int_equal(one.count, 3);
+	view_marks_free(&one);
+	view_marks_free(&other);
+}
+
+#define EACH 15
+
+static void test_viewers_at_the_same_time_lose_none(void **state)
+{
+	struct fixture *f = *state;
+	struct view_marks marks;
+	pid_t children[3];
+	int code;
+
+	for (int child = 0; child < 3; child++) {
+		children[child] = fork();
+		assert_true(children[child] >= 0);
+		if (children[child])
+			continue;
+		begin(f, &marks);
+		for (int i = 0; i < EACH; i++) {
+			add(&marks, 100 * child + i);
+			usleep(3000); /* nobody is quicker than that */
+		}
+		_exit(0);
+	}
+	for (int child = 0; child < 3; child++) {
+		assert_int_equal(waitpid(children[child], &code, 0), children[child]);
+		assert_int_equal(code, 0);
+	}
+	begin(f, &marks);
+	assert_int_equal(marks.count, 3 * EACH);
+	view_marks_free(&marks);
+}
+
+static void test_a_full_disk_loses_none(void **state)
+{
+	struct fixture *f = *state;
+	struct view_marks marks, again;
+	struct view_mark mark;
+	struct err err = {0};
+
+	begin(f, &marks);
+	add(&marks, 1);
+	a_mark(&mark, 2);
+	support_limit_files(0);
+	assert_int_not_equal(view_marks_add(&marks, &mark, &err), ST_OK);
+	assert_contains(err.text, marks.path);
+	assert_contains(err.text, "File too large");
+	assert_int_not_equal(view_marks_remove(&marks, 0, &err), ST_OK);
+	begin(f, &again);
+	assert_int_equal(again.count, 1);
+	view_marks_free(&again);
+	support_limit_files(-1);
+	assert_int_equal(marks.count, 2);
+	/* The next one takes it along. */
+	add(&marks, 3);
+	begin(f, &again);
+	assert_int_equal(again.count, 3);
+	assert_marked(&again, 1, 2);
+	view_marks_free(&again);
+	view_marks_free(&marks);
+}
+
+/* What is no file, or too large a one, is neither read nor waited for, and stays as it is. */
+static void test_what_is_no_file_of_bookmarks_is_spared(void **state)
+{
+	static const char *const makes[] = {
+		"mkdir $f",
+		"mkfifo $f",
+		"ln -s $f loop; ln -s loop $f",
+		"truncate -s 100M $f",
+		"ln -s /dev/zero $f",
+		"head -c 1000000 /dev/zero | tr '\\0' '[' >$f",
+	};
+	struct fixture *f = *state;
+	struct support_result result;
+	struct view_marks marks;
+	struct view_mark mark;
+	char path[FS_PATH_SIZE];
+
+	begin(f, &marks);
+	add(&marks, 1);
+	a_mark(&mark, 2);
+	snprintf(path, sizeof(path), "%s", marks.path);
+	for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]); i++) {
+		struct view_marks other = {0};
+		struct err err = {0};
+
+		remove(path);
+		support_shell(&result, "cd %s/ipuscope/bookmarks; f=%s; %s", f->folder, path,
+			      makes[i]);
+		support_result_free(&result);
+		assert_int_not_equal(view_marks_read(&other, f->db, &err), ST_OK);
+		assert_contains(err.text, path);
+		assert_int_not_equal(view_marks_add(&marks, &mark, NULL), ST_OK);
+		assert_int_not_equal(view_marks_read(&other, f->db, NULL), ST_OK);
+		view_marks_free(&other);
+	}
+	view_marks_free(&marks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +296,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_there_is_an_end_to_them, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged_files_are_said, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_folder_that_refuses_is_said, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_two_viewers_share_them, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_viewers_at_the_same_time_lose_none, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_full_disk_loses_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_no_file_of_bookmarks_is_spared, setup,
 						teardown),
 	};
 

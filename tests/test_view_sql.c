@@ -196,7 +196,7 @@ static void test_statements_are_remembered_privately(void **state)
 	snprintf(path, sizeof(path), "%s/state/ipuscope/sql_history", rig->folder);
 	assert_int_equal(stat(path, &info), 0);
 	assert_int_equal(info.st_mode & 0777, 0600);
-	view_sql_history_read(&other);
+	assert_int_equal(view_sql_history_read(&other, NULL), ST_OK);
 	assert_int_equal(other.count, 2);
 	assert_string_equal(other.items[0], "SELECT\n'a\\b';");
 	assert_string_equal(other.items[1], "SELECT 1;");
@@ -212,9 +212,31 @@ static void test_statements_are_remembered_privately(void **state)
 		char sql[32];
 
 		snprintf(sql, sizeof(sql), "SELECT %d;", i);
-		view_sql_history_add(&other, sql);
+		assert_int_equal(view_sql_history_add(&other, sql, NULL), ST_OK);
 	}
 	assert_int_equal(other.count, VIEW_SQL_HISTORY_MOST);
+	view_sql_history_fini(&other);
+}
+
+static void test_a_full_disk_leaves_the_history_and_is_said_once(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_sql_history other = {0};
+
+	ask(rig, "SELECT 1;");
+	support_limit_files(0);
+	ask(rig, "SELECT 2;");
+	assert_shows(rig, "the history is not kept: ");
+	assert_shows(rig, "File too large");
+	ask(rig, "SELECT 3;");
+	refute_shows(rig, "not kept");
+	support_limit_files(-1);
+	assert_int_equal(view_sql_history_read(&other, NULL), ST_OK);
+	assert_int_equal(other.count, 1);
+	view_sql_history_fini(&other);
+	ask(rig, "SELECT 4;");
+	assert_int_equal(view_sql_history_read(&other, NULL), ST_OK);
+	assert_int_equal(other.count, 4);
 	view_sql_history_fini(&other);
 }
 
@@ -425,6 +447,7 @@ int main(void)
 		TEST(test_keys_edit_characters_not_bytes),
 		TEST(test_tab_completes_what_fits_best),
 		TEST(test_statements_are_remembered_privately),
+		TEST(test_a_full_disk_leaves_the_history_and_is_said_once),
 		TEST(test_no_folder_for_the_history_is_no_error),
 		TEST(test_views_are_listed_and_taken),
 		TEST(test_places_become_statements),

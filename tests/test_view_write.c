@@ -1,8 +1,10 @@
 /*
  * Writing a screen: a picture holds all of it and changes nothing, and no file is ever overwritten.
  */
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/view_rig.h"
@@ -92,6 +94,74 @@ static void test_nothing_is_written_over_what_is_there(void **state)
 	mem_free(text);
 }
 
+static int count_entries(const char *path)
+{
+	DIR *folder = opendir(path);
+	int count = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	return count;
+}
+
+static void test_a_full_disk_is_said_and_leaves_nothing(void **state)
+{
+	static const char *const names[] = {"s.txt", "s.csv", "s.json", "s.svg"};
+	struct view_rig *rig = *state;
+	const int before = count_entries(rig->folder);
+	char path[FS_PATH_SIZE], *text;
+
+	view_rig_press(rig, "7");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		support_limit_files(16);
+		text = write_to(rig, names[i], path);
+		support_limit_files(-1);
+		assert_null(text);
+		assert_shows(rig, "not written: ");
+		assert_shows(rig, names[i]);
+		assert_shows(rig, "File too large");
+		assert_int_equal(count_entries(rig->folder), before);
+		text = write_to(rig, names[i], path);
+		assert_non_null(text);
+		assert_shows(rig, "written: ");
+		mem_free(text);
+		assert_int_equal(count_entries(rig->folder), before + 1);
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
+/* Each in one line that names it and the reason, however narrow the screen is. */
+static void test_where_nothing_can_be_written_is_said(void **state)
+{
+	static const struct {
+		const char *name, *why;
+	} rows[] = {{"none/s.csv", "No such file or directory"},
+		    {"folder", "File exists"},
+		    {"folder/", "File exists"},
+		    {"loop", "File exists"},
+		    {"loop/s.svg", "Too many levels of symbolic links"},
+		    {"run.db/s.json", "Not a directory"},
+		    {"run.db", "File exists"}};
+	struct view_rig *rig = *state;
+	char path[FS_PATH_SIZE], *text;
+
+	assert_true(fs_path(path, "%s/folder", rig->folder));
+	assert_int_equal(mkdir(path, 0777), 0);
+	assert_true(fs_path(path, "%s/loop", rig->folder));
+	assert_int_equal(symlink("loop", path), 0);
+	view_rig_press(rig, "7");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (int narrow = 0; narrow < 2; narrow++) {
+			view_rig_size(rig, narrow ? 60 : 80, 24);
+			text = write_to(rig, rows[i].name, path);
+			assert_shows(rig, "not written: ");
+			assert_shows(rig, rows[i].why);
+			mem_free(text);
+		}
+}
+
 static void test_without_memory_nothing_is_left(void **state)
 {
 	struct view_rig *rig = *state;
@@ -118,6 +188,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_picture_is_the_same_on_any_terminal,
 						view_rig_setup, view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_is_written_over_what_is_there,
+						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_a_full_disk_is_said_and_leaves_nothing,
+						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_where_nothing_can_be_written_is_said,
 						view_rig_setup, view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_without_memory_nothing_is_left, view_rig_setup,
 						view_rig_teardown),

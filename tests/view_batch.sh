@@ -87,7 +87,6 @@ done
 grep -q 'Zoom in about the cursor' "$work/out.svg" || fail "the picture of the help lacks text"
 "$view" "$db" --view tensors --svg --theme light >"$work/light.svg"
 "$view" "$db" --view tensors --svg --theme dark | cmp -s - "$work/light.svg" && fail "themes make the same picture"
-"$view" "$db" --svg >/dev/full 2>"$work/err" && fail "a full output is not an error (SVG)"
 
 # Two reports: each screen, and nothing differs from itself.
 for name in $screens help; do
@@ -133,8 +132,21 @@ head -c 20000 "$db" >"$work/cut.db"
 code=$?
 [ $code = 1 ] || [ $code = 2 ] || fail "a cut file: exit $code"
 [ "$(wc -l <"$work/err")" = 1 ] || fail "a cut file: not one line"
-"$view" "$db" >/dev/full 2>"$work/err"
-[ $? = 1 ] || fail "a full output is not an error"
+# Nobody takes the output: exit code 1 and one line with the reason, in every format.
+lost()
+{
+	[ $1 = 1 ] && [ "$(wc -l <"$work/err")" = 1 ] && grep -q "write: $3" "$work/err" ||
+		fail "$2: exit $1: $(cat "$work/err")"
+}
+
+for format in text csv json svg; do
+	"$view" "$db" --view timeline --$format >/dev/full 2>"$work/err"
+	lost $? "--$format to a full disk" "No space left"
+	(ulimit -f 1; "$view" "$db" --view timeline --$format >"$work/out" 2>"$work/err")
+	lost $? "--$format to a file that may not grow" "File too large"
+	"$view" "$db" --view timeline --$format >&- 2>"$work/err"
+	lost $? "--$format to nowhere" "Bad file"
+done
 
 "$view" --man >"$work/out"
 grep -q '^.SH "KEYS"' "$work/out" || fail "the manual lacks the keys"

@@ -5,6 +5,7 @@
  */
 #include "viewer/view_command.h"
 
+#include <errno.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -275,7 +276,7 @@ static enum status view_print(struct view_session *session, const struct view_ar
 		status = view_session_print(session, arguments->config.screen, arguments->format,
 					    arguments->width, stdout, err);
 	if (fflush(stdout) != 0 && status == ST_OK)
-		status = err_set(err, ST_IO, "the output was refused");
+		status = err_set(err, ST_IO, "write: %s", strerror(errno));
 	return status;
 }
 
@@ -340,6 +341,7 @@ int view_command(int argc, char **argv)
 	struct err err = {0};
 	int code = 0;
 
+	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of a file's size fails and is told */
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
 	view_keys_manual(&keys);

@@ -12,6 +12,9 @@
 #include "common/jsonw.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "viewer/view_own.h"
+
+#define FILE_MOST (4 << 20) /* bytes: 200 of the longest, as UTF-8 */
 
 /* What tells this run from all others, as a file's name. */
 static void view_marks_run(struct prof_db *db, char *out, size_t size)
@@ -35,11 +38,11 @@ static void view_marks_run(struct prof_db *db, char *out, size_t size)
 
 static void view_marks_place(struct view_marks *marks, struct prof_db *db)
 {
-	char folder[FS_PATH_SIZE], run[128];
+	char run[128], name[160];
 
 	view_marks_run(db, run, sizeof(run));
-	if (!run[0] || !fs_xdg(folder, "XDG_STATE_HOME", ".local/state") ||
-	    !fs_path(marks->path, "%s/bookmarks/%s.json", folder, run))
+	snprintf(name, sizeof(name), "bookmarks/%s.json", run);
+	if (!run[0] || !view_own_path(marks->path, name))
 		marks->path[0] = '\0';
 }
 
@@ -114,21 +117,34 @@ static enum status view_marks_take(struct view_marks *marks, const struct json_a
 	return status;
 }
 
-/* A file that cannot be read is not written over: nothing is taken for read. */
-static enum status view_marks_spared(struct view_marks *marks, enum status status)
+/* What is in the file, instead of what is there; none is no failure. */
+static enum status view_marks_load(struct view_marks *marks, struct err *err)
 {
-	if (status != ST_OK) {
-		marks->count = 0;
-		marks->read = false;
-	}
+	struct json_at root;
+	enum status status;
+	size_t length;
+	cJSON *json;
+	char *text;
+
+	marks->count = 0;
+	if (!marks->path[0])
+		return ST_OK;
+	status = view_own_read(marks->path, FILE_MOST, &text, &length, err);
+	if (status != ST_OK)
+		return status == ST_NOTFOUND ? ST_OK : status;
+	status = json_parse(&json, text, length, marks->path, err);
+	mem_free(text);
+	if (status != ST_OK)
+		return status;
+	root = json_root(marks->path, json);
+	status = view_marks_take(marks, &root, err);
+	cJSON_Delete(json);
 	return status;
 }
 
 enum status view_marks_read(struct view_marks *marks, struct prof_db *db, struct err *err)
 {
-	struct json_at root;
 	enum status status;
-	cJSON *json;
 
 	if (marks->read)
 		return ST_OK;
@@ -137,16 +153,12 @@ enum status view_marks_read(struct view_marks *marks, struct prof_db *db, struct
 	if (!marks->items)
 		return err_nomem(err);
 	view_marks_place(marks, db);
-	marks->read = true;
-	if (!marks->path[0] || !fs_exists(marks->path))
-		return ST_OK;
-	status = json_load(&json, marks->path, err);
-	if (status != ST_OK)
-		return view_marks_spared(marks, status);
-	root = json_root(marks->path, json);
-	status = view_marks_take(marks, &root, err);
-	cJSON_Delete(json);
-	return view_marks_spared(marks, status);
+	status = view_marks_load(marks, err);
+	/* A file that cannot be read is not written over: nothing is taken for read. */
+	marks->read = status == ST_OK;
+	if (!marks->read)
+		marks->count = 0;
+	return status;
 }
 
 void view_marks_free(struct view_marks *marks)
@@ -183,13 +195,10 @@ static void view_mark_write(struct jsonw *w, const struct view_mark *mark)
 
 static enum status view_marks_write(const struct view_marks *marks, struct err *err)
 {
-	char folder[FS_PATH_SIZE];
 	struct str text = {0};
 	struct jsonw w;
 	enum status status;
 
-	if (!marks->path[0])
-		return ST_OK;
 	jsonw_init_str(&w, &text, 1);
 	jsonw_begin_object(&w);
 	jsonw_key(&w, "bookmarks");
@@ -199,31 +208,168 @@ static enum status view_marks_write(const struct view_marks *marks, struct err *
 	jsonw_end_array(&w);
 	jsonw_end_object(&w);
 	status = jsonw_end(&w, err);
-	str_copy(folder, sizeof(folder), marks->path);
-	*strrchr(folder, '/') = '\0';
+	if (status == ST_OK && text.length > FILE_MOST)
+		status = err_set(err, ST_LIMIT, "%s: larger than the limit of %d bytes",
+				 marks->path, FILE_MOST);
 	if (status == ST_OK)
-		status = fs_make_dirs(folder, err);
-	if (status == ST_OK)
-		status = fs_write(marks->path, str_peek(&text), strlen(str_peek(&text)), err);
+		status = view_own_write(marks->path, str_peek(&text), text.length, err);
 	str_free(&text);
+	return status;
+}
+
+/* --- changes ---------------------------------------------------------------------------------- */
+
+static bool view_marks_full(const struct view_marks *marks)
+{
+	return marks->count == VIEW_MARKS_MOST;
+}
+
+static void view_marks_put(struct view_marks *marks, const struct view_mark *mark)
+{
+	if (view_marks_full(marks))
+		return;
+	marks->items[marks->count] = *mark;
+	marks->items[marks->count++].unkept = true;
+}
+
+static void view_marks_drop(struct view_marks *marks, int at)
+{
+	memmove(marks->items + at, marks->items + at + 1,
+		(size_t)(marks->count - at - 1) * sizeof(marks->items[0]));
+	marks->count--;
+}
+
+static bool view_mark_same(const struct view_mark *a, const struct view_mark *b)
+{
+	return strcmp(a->name, b->name) == 0 && strcmp(a->screen, b->screen) == 0 &&
+	       view_place_same(&a->place, &b->place);
+}
+
+static int view_marks_find(const struct view_marks *marks, const struct view_mark *mark)
+{
+	for (int i = 0; i < marks->count; i++)
+		if (view_mark_same(&marks->items[i], mark))
+			return i;
+	return -1;
+}
+
+/* *@out: what the file holds now, and after it what is not in it. Owns its items. */
+static enum status view_marks_merged(const struct view_marks *marks, struct view_marks *out,
+				     struct err *err)
+{
+	enum status status;
+
+	*out = *marks;
+	out->items = mem_calloc(VIEW_MARKS_MOST, sizeof(out->items[0]));
+	if (!out->items)
+		return err_nomem(err);
+	status = view_marks_load(out, err);
+	for (int i = 0; i < marks->count && status == ST_OK; i++)
+		if (marks->items[i].unkept)
+			view_marks_put(out, &marks->items[i]);
+	return status;
+}
+
+/* Write @next, and have it from now on. */
+static enum status view_marks_become(struct view_marks *marks, struct view_marks *next,
+				     struct err *err)
+{
+	enum status status = view_marks_write(next, err);
+
+	/* Names as the file has them. */
+	if (status == ST_OK)
+		status = view_marks_load(next, err);
+	if (status != ST_OK)
+		return status;
+	mem_free(marks->items);
+	*marks = *next;
+	next->items = NULL;
+	return ST_OK;
+}
+
+static enum status view_marks_too_many(struct err *err)
+{
+	return err_set(err, ST_LIMIT, "there are %d bookmarks already: ' and d forget some",
+		       VIEW_MARKS_MOST);
+}
+
+/* With the lock: @mark is the last of @marks by now. */
+static enum status view_marks_keep(struct view_marks *marks, struct err *err)
+{
+	struct view_marks next;
+	enum status status = view_marks_merged(marks, &next, err);
+
+	/* Others have filled the file. */
+	if (status == ST_OK && view_marks_find(&next, &marks->items[marks->count - 1]) < 0)
+		status = view_marks_too_many(err);
+	if (status == ST_OK)
+		status = view_marks_become(marks, &next, err);
+	mem_free(next.items);
+	return status;
+}
+
+enum status view_marks_refresh(struct view_marks *marks, struct err *err)
+{
+	struct view_marks next;
+	enum status status = view_marks_merged(marks, &next, err);
+
+	if (status == ST_OK) {
+		mem_free(marks->items);
+		*marks = next;
+	} else {
+		mem_free(next.items);
+	}
 	return status;
 }
 
 enum status view_marks_add(struct view_marks *marks, const struct view_mark *mark, struct err *err)
 {
-	if (marks->count == VIEW_MARKS_MOST)
-		return err_set(err, ST_LIMIT, "there are %d bookmarks already: ' and d forget some",
-			       VIEW_MARKS_MOST);
-	marks->items[marks->count++] = *mark;
-	return view_marks_write(marks, err);
+	enum status status;
+	int lock;
+
+	if (view_marks_full(marks))
+		return view_marks_too_many(err);
+	view_marks_put(marks, mark);
+	if (!marks->path[0])
+		return ST_OK;
+	lock = view_own_lock();
+	status = view_marks_keep(marks, err);
+	view_own_unlock(lock);
+	return status;
+}
+
+static enum status view_marks_forget(struct view_marks *marks, const struct view_mark *mark,
+				     struct err *err)
+{
+	struct view_marks next;
+	enum status status = view_marks_merged(marks, &next, err);
+	int at;
+
+	if (status == ST_OK) {
+		at = view_marks_find(&next, mark);
+		if (at >= 0)
+			view_marks_drop(&next, at);
+		status = view_marks_become(marks, &next, err);
+	}
+	mem_free(next.items);
+	return status;
 }
 
 enum status view_marks_remove(struct view_marks *marks, int at, struct err *err)
 {
+	struct view_mark mark;
+	enum status status;
+	int lock;
+
 	if (at < 0 || at >= marks->count)
 		return ST_OK;
-	memmove(marks->items + at, marks->items + at + 1,
-		(size_t)(marks->count - at - 1) * sizeof(marks->items[0]));
-	marks->count--;
-	return view_marks_write(marks, err);
+	mark = marks->items[at];
+	if (!marks->path[0]) {
+		view_marks_drop(marks, at);
+		return ST_OK;
+	}
+	lock = view_own_lock();
+	status = view_marks_forget(marks, &mark, err);
+	view_own_unlock(lock);
+	return status;
 }

@@ -1,9 +1,11 @@
 /*
- * The table of screens.
+ * The table of screens, and what they say.
  *
- * Threading: constant data.
+ * Threading: constant data; a message is written by whoever has the context.
  */
 #include "viewer/view_screen.h"
+
+#include <string.h>
 
 #include "common/mem.h"
 
@@ -17,4 +19,23 @@ _Static_assert(ARRAY_LEN(view_screens) == VIEW_SCREENS, "screen table out of ste
 const struct view_screen_ops *view_screen(enum view_screen screen)
 {
 	return view_screens[screen];
+}
+
+void view_message(struct view_context *context, const char *text, const char *rest)
+{
+	static const char dots[] = "...";
+	char *out = context->message;
+	size_t used, room;
+
+	str_copy(out, VIEW_MESSAGE_SIZE, text);
+	used = strlen(out);
+	room = VIEW_MESSAGE_SIZE - 1 - used;
+	if (rest && strlen(rest) > room && room > sizeof(dots)) {
+		str_copy(out + used, VIEW_MESSAGE_SIZE - used, dots);
+		used += sizeof(dots) - 1;
+		rest += strlen(rest) - (room - (sizeof(dots) - 1));
+		while (((unsigned char)*rest & 0xc0) == 0x80)
+			rest++;
+	}
+	str_copy(out + used, VIEW_MESSAGE_SIZE - used, rest ? rest : "");
 }

@@ -45,6 +45,10 @@ static inline bool view_cancelled(const struct view_context *context)
 	return atomic_load_explicit(&context->cancel, memory_order_relaxed);
 }
 
+/* Have @text and, where it is not NULL, @rest after it shown once. What is too long loses its
+ * middle: a reason stands at the end. */
+void view_message(struct view_context *context, const char *text, const char *rest);
+
 enum view_answer {
 	VIEW_UNHANDLED, /* not for this screen */
 	VIEW_DRAW,      /* draw again */

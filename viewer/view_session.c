@@ -121,13 +121,8 @@ int view_session_screen_of(const char *name)
 
 void view__say(struct view_session *session, const char *text, const char *rest)
 {
-	char *out = session->context.message;
-	size_t length;
-
 	session->said_ns = 0;
-	str_copy(out, VIEW_MESSAGE_SIZE, text);
-	length = strlen(out);
-	str_copy(out + length, VIEW_MESSAGE_SIZE - length, rest ? rest : "");
+	view_message(&session->context, text, rest);
 }
 
 /* --- time passes ------------------------------------------------------------------------------ */

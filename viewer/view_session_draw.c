@@ -135,8 +135,10 @@ static void view_draw_title(struct view_session *session)
 static void view_draw_prompt(const struct view_session *session, struct view_pane *pane)
 {
 	int x = view_text(pane, 0, 0, VIEW_KEY, view_prompts[session->prompt]);
+	const int room = pane->rect.width - x - 1;
 
-	x += view_text_cut(pane, x, 0, pane->rect.width - x - 1, VIEW_NORMAL, session->input);
+	/* Of what is longer the end, where it is typed. */
+	x += view_text_cut(pane, x, 0, room, VIEW_NORMAL, view_text_tail(session->input, room));
 	view_put(pane, x, 0, VIEW_CURSOR, ' ');
 }
 
@@ -170,7 +172,8 @@ static void view_draw_status(struct view_session *session)
 		return;
 	}
 	if (session->context.message[0]) {
-		view_text(&pane, 1, 0, VIEW_WARN, session->context.message);
+		view_text_middle(&pane, 1, 0, pane.rect.width - 1, VIEW_WARN,
+				 session->context.message);
 		return;
 	}
 	if (session->fresh[session->screen])

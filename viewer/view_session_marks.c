@@ -59,6 +59,7 @@ void view__marks_list(struct view_session *session)
 {
 	if (!view_marks_ready(session))
 		return;
+	(void)view_marks_refresh(&session->marks, NULL); /* else those that we know */
 	if (session->marks.count == 0) {
 		view__say(session, "no bookmarks yet: m makes one", NULL);
 		return;
@@ -94,7 +95,7 @@ void view__marks_forget(struct view_session *session, int at)
 	struct err err = {0};
 
 	if (view_marks_remove(&session->marks, at, &err) != ST_OK)
-		view__say(session, "not kept: ", err.text);
+		view__say(session, "not forgotten: ", err.text);
 	if (session->marks.count > 0)
 		view__marks_list(session);
 	else

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/fs.h"
 #include "common/str.h"
 #include "viewer/draw/view_svg.h"
 #include "viewer/view_session_internal.h"
@@ -189,23 +190,34 @@ static enum status view_write_shown(struct view_session *session, FILE *out, str
 	return status;
 }
 
-static enum status view_close_file(FILE *out, const char *path, enum status status, struct err *err)
+/* Where a screen is written: never over a file that is there, and whole or not at all. */
+struct view_file {
+	struct fs_writer writer;
+	FILE *out;
+};
+
+static enum status view_file_open(struct view_file *file, const char *path, struct err *err)
 {
-	if (fclose(out) != 0 && status == ST_OK)
-		status = err_set(err, ST_IO, "%s: %s", path, strerror(errno));
+	enum status status = fs_writer_begin(&file->writer, path, FS_NEW, err);
+
 	if (status != ST_OK)
-		unlink(path);
+		return status;
+	status = fs_writer_stream(&file->writer, &file->out, err);
+	if (status != ST_OK)
+		fs_writer_drop(&file->writer);
 	return status;
 }
 
-/* Never over a file that is there. */
-static FILE *view_create(const char *path, struct err *err)
+/* @status: how the writing went, its reason in @err. */
+static enum status view_file_close(struct view_file *file, enum status status, struct err *err)
 {
-	FILE *out = fopen(path, "wx");
-
-	if (!out)
-		err_set(err, ST_IO, "%s: %s", path, strerror(errno));
-	return out;
+	if (fclose(file->out) != 0 && status == ST_OK)
+		status = err_set(err, ST_IO, "write: %s", strerror(errno));
+	if (status == ST_OK)
+		return fs_writer_close(&file->writer, err);
+	fs_writer_drop(&file->writer);
+	err_prefix(err, "%s", file->writer.path);
+	return status;
 }
 
 static void view_say_written(struct view_session *session, const char *path, const struct err *err)
@@ -220,8 +232,8 @@ void view__write(struct view_session *session, const char *path)
 {
 	const enum report_format format = view_format_of(path);
 	const struct view_screen_ops *ops = view__ops(session);
+	struct view_file file;
 	struct err err = {0};
-	FILE *out;
 
 	if (!session->fresh[session->screen] || (view__away(session) && format != REPORT_AS_TEXT)) {
 		view__say(session, "not written: ",
@@ -239,12 +251,11 @@ void view__write(struct view_session *session, const char *path)
 		view__start(session);
 		return;
 	}
-	out = view_create(path, &err);
-	if (out) {
-		err.status = view_is_svg(path) ? view_write_screen(session, out, &err)
-					       : view_write_shown(session, out, &err);
-		err.status = view_close_file(out, path, err.status, &err);
-	}
+	if (view_file_open(&file, path, &err) == ST_OK)
+		view_file_close(&file,
+				view_is_svg(path) ? view_write_screen(session, file.out, &err)
+						  : view_write_shown(session, file.out, &err),
+				&err);
 	view_say_written(session, path, &err);
 }
 
@@ -254,14 +265,13 @@ void view__written(struct view_session *session)
 	const struct report_render_params params = {.format = view_format_of(path),
 						    .tool = "ipu-view"};
 	struct err err = session->job.err;
-	FILE *out;
+	struct view_file file;
 
 	if (err.status == ST_OK) {
-		out = view_create(path, &err);
-		if (out)
-			err.status = view_close_file(
-				out, path, report_render(&session->job.table, &params, out, &err),
-				&err);
+		if (view_file_open(&file, path, &err) == ST_OK)
+			view_file_close(&file,
+					report_render(&session->job.table, &params, file.out, &err),
+					&err);
 		report_table_free(&session->job.table);
 	}
 	view_say_written(session, path, &err);

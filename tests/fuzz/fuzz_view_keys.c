@@ -91,6 +91,8 @@ static void type_character(struct player *player)
 	view_session_key(&player->session, high << 8 | (uint32_t)next(player));
 }
 
+static void press(struct player *player, uint32_t key);
+
 /* A statement of the SQL screen, which bytes alone would hardly hit upon. */
 static void type_statement(struct player *player)
 {
@@ -108,8 +110,8 @@ static void type_statement(struct player *player)
 	view_session_show(&player->session, VIEW_SQL);
 	view_session_draw(&player->session);
 	for (; *text; text++)
-		view_session_key(&player->session, (unsigned char)*text);
-	view_session_key(&player->session, VIEW_KEY_ENTER);
+		press(player, (unsigned char)*text);
+	press(player, VIEW_KEY_ENTER);
 }
 
 static void turn_switch(struct player *player)

@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <math.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -165,6 +167,16 @@ void support_fail_alloc(long n)
 bool support_alloc_failed(void)
 {
 	return atomic_load(&alloc_left) < 0;
+}
+
+void support_limit_files(long bytes)
+{
+	struct rlimit limit;
+
+	support_must(getrlimit(RLIMIT_FSIZE, &limit) == 0, "getrlimit");
+	limit.rlim_cur = bytes < 0 ? limit.rlim_max : (rlim_t)bytes;
+	signal(SIGXFSZ, bytes < 0 ? SIG_DFL : SIG_IGN);
+	support_must(setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
 }
 
 /* --- commands ----------------------------------------------------------------------------------

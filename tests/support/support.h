@@ -55,6 +55,9 @@ bool support_alloc_failed(void);
 char *support_read_file(const char *path, size_t *length);
 void support_write_file(const char *path, const void *data, size_t length);
 
+/* As if the disk were full: no file may grow beyond @bytes from now on; negative: any may again. */
+void support_limit_files(long bytes);
+
 /* What a command did: exit code (128 + signal where killed) and all it printed. */
 struct support_result {
 	int exit_code;

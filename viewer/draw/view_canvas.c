@@ -6,6 +6,7 @@
 #include "viewer/draw/view_canvas.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -78,7 +79,7 @@ enum status view_canvas_print(const struct view_canvas *canvas, int from, int to
 		fputc('\n', out);
 	}
 	if (ferror(out))
-		return err_set(err, ST_IO, "write: the output was refused");
+		return err_set(err, ST_IO, "write: %s", strerror(errno));
 	return ST_OK;
 }
 
@@ -289,6 +290,31 @@ int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_sty
 		used++;
 	}
 	return used;
+}
+
+const char *view_text_tail(const char *text, int width)
+{
+	int over = view_text_width(text) - width, columns;
+	uint32_t character;
+
+	while (over > 0) {
+		text += utf8_decode(text, &character, &columns);
+		over -= columns;
+	}
+	return text;
+}
+
+int view_text_middle(struct view_pane *pane, int x, int y, int width, enum view_style style,
+		     const char *text)
+{
+	const int head = width / 3;
+	int used;
+
+	if (head < 4 || view_text_width(text) <= width)
+		return view_text_cut(pane, x, y, width, style, text);
+	used = view_text_cut(pane, x, y, head, style, text);
+	return used + view_text_cut(pane, x + used, y, width - used, style,
+				    view_text_tail(text, width - used));
 }
 
 int view_text(struct view_pane *pane, int x, int y, enum view_style style, const char *text)

@@ -127,6 +127,11 @@ void view_fill(struct view_pane *pane, int x, int y, int count, enum view_style 
 int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		  const char *text);
 int view_text(struct view_pane *pane, int x, int y, enum view_style style, const char *text);
+/* The same, but what does not fit loses its middle: two thirds of the columns are for the end. */
+int view_text_middle(struct view_pane *pane, int x, int y, int width, enum view_style style,
+		     const char *text);
+/* The last part of @text that takes at most @width columns. */
+const char *view_text_tail(const char *text, int width);
 /* A screen with nothing on it: what there is none of, and what would record it. Three rows. */
 #define VIEW_NOTHING_ROWS 3
 void view_nothing(struct view_pane *pane, const char *what, const char *how);

@@ -7,6 +7,7 @@
  */
 #include "viewer/draw/view_svg.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -304,6 +305,6 @@ enum status view_svg_write(const struct view_canvas *canvas, int from, int to,
 	}
 	fputs("</svg>\n", out);
 	if (ferror(out))
-		return err_set(err, ST_IO, "write: the output was refused");
+		return err_set(err, ST_IO, "write: %s", strerror(errno));
 	return ST_OK;
 }

@@ -133,10 +133,20 @@ static void view_sql_ask(struct view_sql *screen, struct view_context *context)
 		screen->focus = VIEW_SQL_RESULT;
 }
 
+/* Nobody asked for the file: what is wrong with it is said once. */
+static void view_sql_tell(struct view_sql *screen, struct view_context *context,
+			  const struct err *err)
+{
+	if (err->status != ST_OK && !screen->told)
+		view_message(context, "the history is not kept: ", err->text);
+	screen->told = screen->told || err->status != ST_OK;
+}
+
 void view__sql_run(struct view_sql *screen, struct view_context *context)
 {
 	struct view_edit *edit = &screen->edit;
 	size_t length = strlen(edit->text);
+	struct err err = {0};
 
 	/* Lines that were only for ending it. */
 	while (length > 0 && strchr(" \t\n", edit->text[length - 1]))
@@ -145,7 +155,8 @@ void view__sql_run(struct view_sql *screen, struct view_context *context)
 		edit->at = length;
 	view_sql_ask(screen, context);
 	if (screen->trouble.status == ST_OK && !context->whole)
-		view_sql_history_add(&screen->history, edit->text);
+		err.status = view_sql_history_add(&screen->history, edit->text, &err);
+	view_sql_tell(screen, context, &err);
 	screen->recall = screen->history.count;
 }
 
@@ -221,11 +232,13 @@ static enum status view_sql_load(void *state, struct view_context *context, bool
 {
 	struct view_sql *screen = state;
 	enum status status = ST_OK;
+	struct err own = {0};
 
 	if (!screen->has_views) {
 		status = view_sql_load_views(screen, context, err);
 		if (status == ST_OK && !context->whole)
-			view_sql_history_read(&screen->history);
+			own.status = view_sql_history_read(&screen->history, &own);
+		view_sql_tell(screen, context, &own);
 		screen->recall = screen->history.count;
 	}
 	if (status != ST_OK)

@@ -6,22 +6,15 @@
  */
 #include "viewer/sql/view_sql_history.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "viewer/view_own.h"
 #include "viewer/view_place.h"
 
-#define FILE_MOST (VIEW_SQL_HISTORY_MOST * 2 * VIEW_PLACE_SQL)
-
-static bool view_history_path(char folder[FS_PATH_SIZE], char path[FS_PATH_SIZE])
-{
-	return fs_xdg(folder, "XDG_STATE_HOME", ".local/state") &&
-	       fs_path(path, "%s/sql_history", folder);
-}
+#define HISTORY_NAME "sql_history"
+#define FILE_MOST    (VIEW_SQL_HISTORY_MOST * 2 * VIEW_PLACE_SQL)
 
 static void view_history_remove(struct view_sql_history *history, int at)
 {
@@ -73,14 +66,10 @@ static void view_escape(struct str *out, const char *text)
 	str_add(out, "\n");
 }
 
-void view_sql_history_read(struct view_sql_history *history)
+static void view_history_lines(struct view_sql_history *history, char *text)
 {
-	char folder[FS_PATH_SIZE], path[FS_PATH_SIZE], *text, *rest;
-	size_t length;
+	char *rest;
 
-	if (!view_history_path(folder, path) ||
-	    fs_read(path, FILE_MOST, &text, &length, NULL) != ST_OK)
-		return;
 	for (char *line = text; line && *line; line = rest) {
 		rest = strchr(line, '\n');
 		if (rest)
@@ -89,40 +78,54 @@ void view_sql_history_read(struct view_sql_history *history)
 		if (line[0] && strlen(line) < VIEW_PLACE_SQL)
 			view_history_put(history, line);
 	}
+}
+
+enum status view_sql_history_read(struct view_sql_history *history, struct err *err)
+{
+	char path[FS_PATH_SIZE], *text;
+	size_t length;
+	enum status status;
+
+	if (!view_own_path(path, HISTORY_NAME))
+		return ST_OK;
+	status = view_own_read(path, FILE_MOST, &text, &length, err);
+	if (status != ST_OK)
+		return status == ST_NOTFOUND ? ST_OK : status;
+	view_history_lines(history, text);
 	mem_free(text);
+	return ST_OK;
 }
 
-/* The user's own from its first byte on: a file keeps its mode when it is written anew. */
-static void view_history_create(const char *path)
+static enum status view_history_write(const struct view_sql_history *history, struct err *err)
 {
-	const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-
-	if (fd >= 0)
-		close(fd);
-}
-
-static void view_history_write(const struct view_sql_history *history, const char *folder,
-			       const char *path)
-{
+	char path[FS_PATH_SIZE];
 	struct str text = {0};
+	enum status status;
 
+	if (!view_own_path(path, HISTORY_NAME))
+		return ST_OK;
 	for (int i = 0; i < history->count; i++)
 		view_escape(&text, history->items[i]);
-	if (!text.failed && fs_make_dirs(folder, NULL) == ST_OK) {
-		view_history_create(path);
-		(void)fs_write(path, str_peek(&text), text.length, NULL);
-	}
+	if (text.failed)
+		status = err_nomem(err);
+	else
+		status = view_own_write(path, str_peek(&text), text.length, err);
 	str_free(&text);
+	return status;
 }
 
-void view_sql_history_add(struct view_sql_history *history, const char *text)
+enum status view_sql_history_add(struct view_sql_history *history, const char *text,
+				 struct err *err)
 {
-	char folder[FS_PATH_SIZE], path[FS_PATH_SIZE];
+	const int lock = view_own_lock();
+	enum status status = view_sql_history_read(history, err);
 
-	view_sql_history_read(history);
 	view_history_put(history, text);
-	if (view_history_path(folder, path))
-		view_history_write(history, folder, path);
+	/* What cannot be read is not written over. */
+	if (status == ST_OK)
+		status = view_history_write(history, err);
+	view_own_unlock(lock);
+	return status;
 }
 
 void view_sql_history_fini(struct view_sql_history *history)

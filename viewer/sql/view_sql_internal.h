@@ -46,6 +46,7 @@ struct view_sql {
 	int wrong_at;       /* byte of the text being edited; -1: unknown */
 
 	struct view_sql_history history;
+	bool told;  /* that the history's file cannot be read or written */
 	int recall; /* an index into the history; its count: what was typed */
 	char draft[VIEW_PLACE_SQL];
 	struct view_sql_offers offers; /* Tab again takes the next one */
