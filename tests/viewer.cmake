@@ -39,6 +39,8 @@ ipuscope_add_test(NAME test_view_grid SOURCES test_view_grid.c LIBS viewer LABEL
 ipuscope_add_test(NAME test_view_timeline SOURCES test_view_timeline.c LIBS view_rig LABELS unit viewer)
 ipuscope_add_test(NAME test_view_timeline_device SOURCES test_view_timeline_device.c support/view_fixture_device.c
 	LIBS view_rig ipu LABELS unit viewer)
+ipuscope_add_test(NAME test_view_timeline_runs SOURCES test_view_timeline_runs.c support/view_fixture_runs.c
+	LIBS view_rig ipu LABELS unit viewer)
 
 ipuscope_add_test(NAME test_view_liveness SOURCES test_view_liveness.c support/view_fixture_liveness.c
 	LIBS view_rig LABELS unit viewer)

@@ -63,8 +63,8 @@ struct view_session {
 	struct err trouble; /* why the screen could not be loaded; ST_OK: it could */
 
 	struct view_popup popup;
-	char statement[VIEW_PLACE_SQL]; /* behind the popup of the query */
-	struct view_place joined;       /* what the popup of places is about */
+	char statement[4 * VIEW_PLACE_SQL]; /* behind the popup of the query */
+	struct view_place joined;           /* what the popup of places is about */
 	struct {
 		enum view_screen screen;
 		bool known; /* `place` is where it was */

@@ -315,20 +315,24 @@ static void print_bubble_parts(struct print *print)
 		{"communication", offsetof(struct report_bubble_mean, communication)},
 	};
 
-	print_line(print, "  idle by cause, of IPUs x makespan:");
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		char text[2][FMT_SIZE];
-		const char *shown[2];
+	double together[2] = {0, 0};
+	char text[2][FMT_SIZE];
+	const char *shown[2];
 
+	print_line(print, "  idle by cause, all runs together (of IPUs x makespan):");
+	for (size_t i = 0; i <= ARRAY_LEN(rows); i++) {
 		for (int clock = 0; clock < 2; clock++) {
 			const struct report_bubble_mean *bubble = &print->summary->bubble[clock];
-			double share;
+			double share = together[clock];
 
-			memcpy(&share, (const char *)bubble + rows[i].share, sizeof(double));
+			if (i < ARRAY_LEN(rows))
+				memcpy(&share, (const char *)bubble + rows[i].share,
+				       sizeof(double));
+			together[clock] += share;
 			shown[clock] = print_share(text[clock], bubble, share);
 		}
-		print_line(print, "    %-16s %12s %12s   %12s", rows[i].name, shown[0], "",
-			   shown[1]);
+		print_line(print, "    %-16s %12s %12s   %12s",
+			   i < ARRAY_LEN(rows) ? rows[i].name : "in all", shown[0], "", shown[1]);
 	}
 }
 
@@ -341,7 +345,7 @@ static void print_bubble(struct print *print)
 		return;
 	fputc('\n', print->out);
 	print_line(print,
-		   "Bubble: means over pipeline runs (host %s, device %s), by three definitions",
+		   "Bubble: mean of pipeline runs (host %s, device %s), by three definitions",
 		   print_count(a, s->bubble[0].runs), print_count(b, s->bubble[1].runs));
 	print_line(print, "  %-18s %25s   %25s", "", "host, measured", "device, simulated");
 	print_line(print, "  %-18s %12s %12s   %12s %12s", "", "run", "theory", "run", "theory");

@@ -172,11 +172,12 @@ static void view_block_bubble(struct view_blocks *blocks, const struct report_bu
 			      const char *title)
 {
 	char text[FMT_SIZE];
+	double together;
 
 	if (!bubble->known)
 		return;
 	view_blocks_begin(blocks, title, NAME_WIDTH);
-	view_blocks_fact(blocks, "pipeline runs", VIEW_NORMAL, "%s (means; the mark is theory)",
+	view_blocks_fact(blocks, "pipeline runs", VIEW_NORMAL, "%s (mean of runs; mark: theory)",
 			 fmt_count(text, bubble->runs));
 	view_add_share(blocks, "idle fraction", bubble->idle_fraction,
 		       bubble->theory_idle_fraction);
@@ -184,10 +185,10 @@ static void view_block_bubble(struct view_blocks *blocks, const struct report_bu
 	view_add_share(blocks, "over ideal", bubble->bubble_over_ideal,
 		       bubble->theory_bubble_over_ideal);
 	/* Not a part of the means above: each run counts for as long as it took. */
-	view_add_share(blocks, "idle, by cause",
-		       bubble->ramp_up + bubble->ramp_down + bubble->imbalance +
-			       bubble->communication,
-		       NAN);
+	together = bubble->ramp_up + bubble->ramp_down + bubble->imbalance + bubble->communication;
+	if (!isnan(together))
+		view_blocks_bar(blocks, "idle, by cause", VIEW_BUBBLE, together, NAN,
+				"%s all runs together", fmt_percent(text, together));
 	view_add_share(blocks, "  ramp-up", bubble->ramp_up, NAN);
 	view_add_share(blocks, "  ramp-down", bubble->ramp_down, NAN);
 	view_add_share(blocks, "  imbalance", bubble->imbalance, NAN);

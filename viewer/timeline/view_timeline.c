@@ -109,7 +109,7 @@ static struct view_timeline *view_timeline_new(void)
 	tl->details = true;
 	tl->selected = tl->pinned = tl->lane_id = VIEW_NONE_ID;
 	tl->only_ipu = tl->only_replica = VIEW_NONE_ID;
-	tl->aligned = tl->overview_lane = VIEW_NONE_ID;
+	tl->aligned.number = tl->overview_lane = VIEW_NONE_ID;
 	tl->gap_run = -1;
 	return tl;
 }
@@ -129,6 +129,7 @@ static void view_timeline_free(struct view_timeline *tl)
 	mem_free(tl->bars);
 	mem_free(tl->traces);
 	mem_free(tl->sites);
+	mem_free(tl->dark);
 	mem_free(tl);
 }
 
@@ -185,17 +186,11 @@ static void view_timeline_status(const void *state, const struct view_context *c
 			 tl->bubble[c].theory * 100);
 		return;
 	}
-	if (tl->aligned != VIEW_NONE_ID)
-		snprintf(out, size, "S and T from update %lld", (long long)tl->aligned);
-	if (tl->aligned != VIEW_NONE_ID && tl->target->aligned != tl->aligned)
-		snprintf(out, size, "S from update %lld, T from its last, %lld",
-			 (long long)tl->aligned, (long long)tl->target->aligned);
-	if (tl->aligned != VIEW_NONE_ID && strlen(out) + 2 < size) {
-		const size_t used = strlen(out);
+	if (tl->alignment[0] && size > sizeof(tl->alignment) + 2) {
+		const int used = snprintf(out, size, "%s: ", tl->alignment);
 
-		snprintf(out + used, size - used, ": ");
-		out += used + 2;
-		size -= used + 2;
+		out += used;
+		size -= (size_t)used;
 	}
 	snprintf(out, size, "%s %s to %s (%s of %s) cursor %s", c ? "device" : "host",
 		 view__moment_text(tl, c, from, clock->window.from, step),

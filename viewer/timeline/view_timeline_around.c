@@ -147,7 +147,9 @@ static void view_draw_overview(const struct view_timeline *tl, struct view_pane 
 	for (int x = 0; x < tl->width && tl->overview && tl->overview_width == tl->width; x++) {
 		const struct view_column *column = &tl->overview[x];
 
-		if (column->bar >= 0 && column_ns > 0)
+		if (column->bar < 0 && column->dark)
+			view_glyphs(pane, left + x, 0, VIEW_DIM, VIEW_GLYPH_UNTRACED, 1);
+		else if (column->bar >= 0 && column_ns > 0)
 			view_put(pane, left + x, 0,
 				 view__phase_text(view__phase(tl, &tl->overview_bars[column->bar])),
 				 view_level_char(pane->canvas,
@@ -172,7 +174,10 @@ static void view_draw_heading(const struct view_timeline *tl, struct view_pane *
 		snprintf(title, sizeof(title), " %s ",
 			 tl->step.step->name ? tl->step.step->name : tl->step.step->type);
 	else if (tl->in_gap)
-		snprintf(title, sizeof(title), " %s ", tl->gap_run >= 0 ? "idle: bubble" : "idle");
+		snprintf(title, sizeof(title), " %s ",
+			 tl->in_dark        ? "not traced"
+			 : tl->gap_run >= 0 ? "idle: bubble"
+					    : "idle");
 	else if (tl->selected == VIEW_NONE_ID)
 		snprintf(title, sizeof(title), " nothing here ");
 	else if (phase && tl->span.microbatch != VIEW_NONE_ID && phase != 'U')
@@ -243,9 +248,9 @@ static void view_runs_text(const struct view_bubble *bubble, char *out, size_t s
 	char number[FMT_SIZE];
 
 	if (bubble->mean)
-		snprintf(out, size, "mean of %s runs", fmt_count(number, bubble->runs));
+		snprintf(out, size, "all %s runs together", fmt_count(number, bubble->runs));
 	else if (bubble->runs > 1)
-		snprintf(out, size, "%s runs", fmt_count(number, bubble->runs));
+		snprintf(out, size, "%s runs together", fmt_count(number, bubble->runs));
 	else if (bubble->update != VIEW_NONE_ID)
 		snprintf(out, size, "update %s", fmt_count(number, bubble->update));
 	else

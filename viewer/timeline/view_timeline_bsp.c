@@ -64,6 +64,7 @@ static int view_first_step(const struct prof_trace *trace, int64_t ipu, int64_t 
 
 struct view_sheet {
 	struct view_timeline *tl;
+	const struct view_lane *lane;
 	struct view_bsp *cells;
 	struct view_window window; /* cycles */
 	double per_cell;
@@ -138,20 +139,36 @@ static void view_lay_run(const struct view_sheet *sheet, const struct view_trace
 	}
 }
 
-/* What no step has is idle, unless the runs are a sample: then only their mixture is known. */
+/* Cycles of the cell that were recorded. */
+static double view_traced_cycles(const struct view_sheet *sheet, int x)
+{
+	const struct view_window window = sheet->tl->clock[1].window;
+	const struct view_window cell = {view_window_time(window, sheet->tl->width, x),
+					 view_window_time(window, sheet->tl->width, x + 1)};
+
+	return cell.to > cell.from
+		       ? sheet->per_cell * (double)view__traced_ns(sheet->tl, sheet->lane, cell) /
+				 (double)(cell.to - cell.from)
+		       : sheet->per_cell;
+}
+
+/* What no step has is idle, unless it was not traced or the runs are a sample: then only their
+ * mixture is known. */
 static void view_finish(const struct view_sheet *sheet, bool sampled)
 {
 	for (int x = 0; x < sheet->tl->width; x++) {
 		struct view_bsp *cell = &sheet->cells[x];
+		const double traced = view_traced_cycles(sheet, x);
 		double busy = 0;
 
 		for (int k = VIEW_KIND_COMPUTE; k < VIEW_KINDS; k++)
 			busy += cell->cycles[k];
-		if (sampled && busy <= 0 && x > 0) {
+		cell->dark = busy <= 0 && traced < sheet->per_cell / 2;
+		if (sampled && busy <= 0 && x > 0 && !cell->dark) {
 			*cell = sheet->cells[x - 1];
 			continue;
 		}
-		cell->all = !sampled && busy < sheet->per_cell ? sheet->per_cell : busy;
+		cell->all = !sampled && busy < traced ? traced : busy;
 		cell->cycles[VIEW_KIND_IDLE] = cell->all - busy;
 		for (int k = 0; k < VIEW_KINDS; k++)
 			sheet->tl->bsp_share[k] += cell->cycles[k];
@@ -163,7 +180,7 @@ static enum status view_load_lane(struct view_timeline *tl, struct view_lane *la
 				  struct err *err)
 {
 	const struct view_window ns = tl->clock[1].window;
-	struct view_sheet sheet = {.tl = tl};
+	struct view_sheet sheet = {.tl = tl, .lane = lane};
 
 	lane->bsp = arena_alloc(&tl->picture, (size_t)tl->width, sizeof(*lane->bsp));
 	if (!lane->bsp)

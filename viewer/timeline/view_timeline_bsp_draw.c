@@ -98,6 +98,10 @@ static void view_draw_names(const struct view_timeline *tl, const struct view_la
 			;
 		if (step)
 			name = step->operation ? step->operation : step->name;
+		if (cell->dark) {
+			view_glyphs(pane, x, y, VIEW_DIM, VIEW_GLYPH_UNTRACED, 1);
+			continue;
+		}
 		view_textf(pane, x, y, x == cursor_x ? VIEW_SELECTED : view_kinds[kind].style, "%c",
 			   view_kinds[kind].letter);
 		if (name && strrchr(name, '/') && view_text_width(name) > end - x - 3)

@@ -1,6 +1,9 @@
 /*
  * The bubble of the pipeline runs in the window: of few runs their own rows of the view bubbles, of
- * many the means of bubble_sums.
+ * many the sums of bubble_sums.
+ *
+ * Of several runs idle time and its causes are those of all runs together (sums over sums, so that
+ * causes add up to the bubble and a run counts for as long as it took); theory is the mean of runs.
  *
  * Rows are read an execution at a time and kept until the next news, so that panning within one
  * asks nothing.
@@ -24,7 +27,7 @@ const char *const view__cause_names[VIEW_CAUSES] = {"", "ramp-up", "ramp-down", 
 /* --- means ------------------------------------------------------------------------------------ */
 
 #define MEANS                                                                                      \
-	"SELECT sum(runs), sum(mean_idle_fraction * runs) / sum(runs), "                           \
+	"SELECT sum(runs), 1.0 * sum(total_ns - total_busy_ns) / sum(total_ns), "                  \
 	"sum(mean_theory_idle_fraction * runs) / sum(runs), "                                      \
 	"1.0 * sum(total_ramp_up_ns) / sum(total_ns), "                                            \
 	"1.0 * sum(total_ramp_down_ns) / sum(total_ns), "                                          \
@@ -169,6 +172,21 @@ static bool view_run_counts(const struct view_timeline *tl, const struct view_ru
 	return view_run_clock(tl, run) == clock && (run->weight_update != VIEW_NONE_ID) == trains;
 }
 
+static void view_add_row(struct view_bubble *out, double *total, const struct prof_bubble *row)
+{
+	out->runs++;
+	out->update = row->weight_update;
+	out->theory += row->theory_idle_fraction;
+	out->part[VIEW_CAUSE_RAMP_UP] += (double)row->ramp_up_ns;
+	out->part[VIEW_CAUSE_RAMP_DOWN] += (double)row->ramp_down_ns;
+	out->part[VIEW_CAUSE_IMBALANCE] += (double)row->imbalance_ns;
+	out->part[VIEW_CAUSE_COMMUNICATION] += (double)row->communication_ns;
+	out->mean_makespan_ns += row->makespan_ns;
+	*total += (double)row->busy_ns;
+	if (row->makespan_ns > out->makespan_ns)
+		out->makespan_ns = row->makespan_ns;
+}
+
 /* Add up the rows of the clock's runs; false: one of them has none (it has not ended yet). */
 static bool view_sum_runs(const struct view_timeline *tl, int clock, struct view_bubble *out)
 {
@@ -177,32 +195,20 @@ static bool view_sum_runs(const struct view_timeline *tl, int clock, struct view
 
 	*out = (struct view_bubble){.update = VIEW_NONE_ID};
 	for (int i = 0; i < tl->run_count; i++) {
-		const struct prof_bubble *row;
+		const struct prof_bubble *row = view_run_counts(tl, &tl->runs[i], clock, trains)
+							? view__bubble_of(tl, &tl->runs[i])
+							: NULL;
 
-		if (!view_run_counts(tl, &tl->runs[i], clock, trains))
-			continue;
-		row = view__bubble_of(tl, &tl->runs[i]);
-		if (!row)
-			continue;
-		out->runs++;
-		out->update = row->weight_update;
-		out->idle += row->idle_fraction;
-		out->theory += row->theory_idle_fraction;
-		out->part[VIEW_CAUSE_RAMP_UP] += (double)row->ramp_up_ns;
-		out->part[VIEW_CAUSE_RAMP_DOWN] += (double)row->ramp_down_ns;
-		out->part[VIEW_CAUSE_IMBALANCE] += (double)row->imbalance_ns;
-		out->part[VIEW_CAUSE_COMMUNICATION] += (double)row->communication_ns;
-		out->mean_makespan_ns += row->makespan_ns;
-		total += (double)row->busy_ns;
-		if (row->makespan_ns > out->makespan_ns)
-			out->makespan_ns = row->makespan_ns;
+		if (row)
+			view_add_row(out, &total, row);
 	}
 	for (int i = VIEW_CAUSE_RAMP_UP; i < VIEW_CAUSES; i++)
 		total += out->part[i];
-	for (int i = VIEW_CAUSE_RAMP_UP; i < VIEW_CAUSES; i++)
+	for (int i = VIEW_CAUSE_RAMP_UP; i < VIEW_CAUSES; i++) {
 		out->part[i] = total > 0 ? out->part[i] / total : NAN;
+		out->idle += out->part[i];
+	}
 	out->mean_makespan_ns /= out->runs > 0 ? out->runs : 1;
-	out->idle /= (double)out->runs;
 	out->theory /= (double)out->runs;
 	return out->runs > 0;
 }

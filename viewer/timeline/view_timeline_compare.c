@@ -1,6 +1,6 @@
 /*
- * Two timelines one above the other: the target's window begins at the same weight update as the
- * source's and is as long, so that what is longer looks longer.
+ * Two timelines one above the other, which view_timeline_align.c brings to the same moment of
+ * training.
  *
  * The target is a timeline of its own that follows the source's window, cursor and way to look at
  * it; keys move the source.
@@ -20,108 +20,6 @@
 #define TABLE_FROM  20 /* rows of a body that has it; else a line */
 #define DETAIL_ROWS 6
 #define DETAIL_FROM 24
-
-/* --- the same window -------------------------------------------------------------------------- */
-
-/* The first weight update that begins a span of work in the window, and when it does. */
-static bool view_first_update(struct view_timeline *tl, struct prof_db *db, int clock,
-			      int64_t *update, int64_t *start)
-{
-	const struct view_window window = tl->clock[clock].window;
-
-	for (int i = 0; i < tl->lane_count; i++) {
-		const struct view_lane *lane = &tl->lanes[i];
-
-		if (!lane->pipeline || (lane->track->clock == 1) != clock)
-			continue;
-		for (int b = 0; b < lane->bar_count; b++)
-			if (lane->bars[b].weight_update != VIEW_NONE_ID &&
-			    lane->bars[b].start_ns + lane->bars[b].dur_ns > window.from) {
-				*update = lane->bars[b].weight_update;
-				return view__update_start(tl, db, clock, *update, start);
-			}
-		break;
-	}
-	return false;
-}
-
-/* The last weight update that has begun; VIEW_NONE_ID: none. */
-static int64_t view_last_update(struct prof_db *db)
-{
-	static const char sql[] =
-		"SELECT max(first_step / (steps / updates) + updates - 1) FROM "
-		"executions WHERE mode = 'train' AND updates > 0 AND steps >= updates";
-	struct prof_query *query;
-	int64_t last = VIEW_NONE_ID;
-	bool row = false;
-
-	if (!db || prof_query_open(&query, db, sql, NULL) != ST_OK)
-		return last;
-	if (prof_query_step(query, &row, NULL) == ST_OK && row)
-		last = prof_column_int(query, 0);
-	prof_query_close(query);
-	return last;
-}
-
-/* Both windows begin at the same distance from the beginning of the same weight update; where the
- * target has not come so far, at its last. */
-static bool view_align_update(struct view_timeline *tl, struct view_context *context, int clock)
-{
-	struct view_timeline *target = tl->target;
-	const struct view_window window = tl->clock[clock].window;
-	int64_t mine, its;
-
-	if (!view_first_update(tl, context->source->db, clock, &tl->aligned, &mine))
-		return false;
-	target->aligned = tl->aligned;
-	if (!view__update_start(target, context->target->db, clock, tl->aligned, &its)) {
-		target->aligned = view_last_update(context->target->db);
-		if (target->aligned == VIEW_NONE_ID || target->aligned > tl->aligned ||
-		    !view__update_start(target, context->target->db, clock, target->aligned, &its))
-			return false;
-	}
-	target->clock[clock].window =
-		(struct view_window){window.from - mine + its, window.to - mine + its};
-	return true;
-}
-
-/* The lane of the target that is the source's: same clock and IPU, or the same name. */
-static int view_same_lane(const struct view_timeline *target, const struct prof_track *track)
-{
-	for (int i = 0; i < target->lane_count; i++) {
-		const struct prof_track *its = target->lanes[i].track;
-
-		if (its->clock == track->clock && its->ipu == track->ipu &&
-		    (track->ipu != VIEW_NONE_ID || strcmp(its->name, track->name) == 0))
-			return i;
-	}
-	return -1;
-}
-
-static void view_align(struct view_timeline *tl, struct view_context *context)
-{
-	struct view_timeline *target = tl->target;
-	const int clock = view__lead(tl);
-	const struct view_window window = tl->clock[clock].window;
-	const int lane = view_same_lane(target, view__lane(tl)->track);
-
-	tl->aligned = target->aligned = VIEW_NONE_ID;
-	if (lane >= 0) {
-		target->lane = lane;
-		target->lane_id = target->lanes[lane].track->track_id;
-		target->depth = tl->depth;
-	}
-	if (view__lead(target) != clock)
-		return;
-	if (view__shows_all(&tl->clock[clock])) {
-		target->clock[clock].window = target->clock[clock].extent;
-	} else if (!view_align_update(tl, context, clock)) {
-		tl->aligned = target->aligned = VIEW_NONE_ID;
-		target->clock[clock].window =
-			view_window_clamp(window, target->clock[clock].extent);
-	}
-	target->cursor_ns = tl->cursor_ns - window.from + target->clock[clock].window.from;
-}
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
@@ -175,7 +73,7 @@ enum status view__timeline_compare(struct view_timeline *tl, struct view_context
 		status = view__tracks_load(target, &its, err);
 	if (status != ST_OK || target->lane_count == 0)
 		return status;
-	view_align(tl, context);
+	view__align(tl, context);
 	return view__timeline_load(target, &its, false, err);
 }
 

@@ -168,11 +168,38 @@ static void view_find_gap(struct view_timeline *tl, struct prof_db *db)
 	}
 }
 
+/* What was not traced is no idle time: the gap is the one or the other. */
+static void view_cut_gap(struct view_timeline *tl)
+{
+	const struct view_lane *lane = view__lane(tl);
+	struct view_dark dark;
+
+	tl->in_dark = view__is_dark(tl, lane, tl->cursor_ns, &dark);
+	if (tl->in_dark) {
+		tl->gap.from = dark.at.from > tl->gap.from ? dark.at.from : tl->gap.from;
+		tl->gap.to = dark.at.to < tl->gap.to ? dark.at.to : tl->gap.to;
+		return;
+	}
+	for (int64_t at = tl->gap.from;
+	     view__next_dark(tl, lane, at, &dark) && dark.at.from < tl->gap.to; at = dark.at.to) {
+		if (dark.at.to <= tl->cursor_ns)
+			tl->gap.from = dark.at.to;
+		else
+			tl->gap.to = dark.at.from;
+	}
+}
+
 static void view_gap_fields(struct view_timeline *tl)
 {
 	const struct view_lane *lane = view__lane(tl);
 
 	tl->gap_run = -1;
+	if (tl->in_dark) {
+		view_add_ns(tl, "untraced from", tl->gap.from);
+		view_add_ns(tl, "for", tl->gap.to - tl->gap.from);
+		view_add_text(tl, "lane", lane->track->name);
+		return;
+	}
 	for (int i = 0; i < tl->run_count && lane->pipeline; i++)
 		if (tl->runs[i].group == view__group(tl, lane) &&
 		    tl->cursor_ns >= tl->runs[i].from && tl->cursor_ns < tl->runs[i].to)
@@ -281,7 +308,7 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 
 	arena_reset(&tl->detail);
 	tl->field_count = 0;
-	tl->in_gap = false;
+	tl->in_gap = tl->in_dark = false;
 	tl->path[0] = tl->hint[0] = '\0';
 	tl->selected = VIEW_NONE_ID;
 	if (tl->step.step) {
@@ -301,6 +328,8 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 	}
 	if (tl->selected == VIEW_NONE_ID || tl->span.depth < lane->work_depth)
 		view_find_gap(tl, db);
+	if (tl->in_gap)
+		view_cut_gap(tl);
 	if (tl->in_gap)
 		view_gap_fields(tl);
 	view_cause_field(tl);

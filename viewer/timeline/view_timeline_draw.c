@@ -10,8 +10,6 @@
 
 #include "viewer/timeline/view_timeline_internal.h"
 
-#define UNTRACED_PART 100 /* less of the run than this part is not worth a word */
-
 struct view_phase_style {
 	char phase;
 	enum view_style bar[2]; /* even and odd micro-batches */
@@ -186,7 +184,8 @@ static void view_draw_cause(const struct view_row *row, int x)
 
 static void view_draw_empty(const struct view_row *row, int x)
 {
-	const bool bubble = row->lane->pipeline && row->columns[x].run;
+	const bool dark = row->columns[x].dark && row->number == 0;
+	const bool bubble = row->lane->pipeline && row->columns[x].run && !dark;
 	const bool cursor = x == row->cursor_x;
 
 	for (int y = row->y; y < row->y + row->thick; y++) {
@@ -195,6 +194,8 @@ static void view_draw_empty(const struct view_row *row, int x)
 				    VIEW_GLYPH_SHADE, 1);
 		else if (cursor)
 			view_glyphs(row->pane, x, y, VIEW_DIM, VIEW_GLYPH_VERTICAL_DOTS, 1);
+		else if (dark)
+			view_glyphs(row->pane, x, y, VIEW_DIM, VIEW_GLYPH_UNTRACED, 1);
 	}
 }
 
@@ -274,22 +275,27 @@ static void view_draw_lane(const struct view_timeline *tl, const struct view_lan
 	}
 }
 
-/* The device has run on after the lane's last span: that it shows nothing there is no idle time. */
+/* Say of what was not traced that it was not, where there is room for the words. */
 static void view_draw_untraced(const struct view_timeline *tl, const struct view_lane *lane,
 			       struct view_pane *pane)
 {
-	static const char text[] = "not traced";
-	const struct view_clock *clock = &tl->clock[1];
-	const int64_t rest = clock->extent.to - lane->track->last_ns;
-	int64_t x;
+	static const char text[] = " not traced ";
+	const struct view_window window = tl->clock[1].window;
+	struct view_dark dark;
 
-	if (!lane->pipeline || lane->track->clock != 1 || !lane->columns ||
-	    rest <= (clock->extent.to - clock->extent.from) / UNTRACED_PART)
+	if (!lane->columns)
 		return;
-	x = view_window_column(clock->window, tl->width, lane->track->last_ns);
-	x = x < 0 ? 0 : x + 2;
-	if (x + (int64_t)sizeof(text) <= tl->width)
-		view_text(pane, (int)x, view__row_y(lane, 0), VIEW_DIM, text);
+	for (int64_t at = window.from;
+	     view__next_dark(tl, lane, at, &dark) && dark.at.from < window.to; at = dark.at.to) {
+		const int64_t left = view_window_column(window, tl->width, dark.at.from);
+		const int64_t right = view_window_column(window, tl->width, dark.at.to - 1);
+		const int64_t from = left < 0 ? 0 : left + 1;
+		const int64_t to = right >= tl->width ? tl->width : right;
+
+		if (to - from >= (int64_t)sizeof(text))
+			view_text(pane, (int)(from + (to - from - (int64_t)sizeof(text)) / 2),
+				  view__row_y(lane, 0), VIEW_DIM, text);
+	}
 }
 
 /* The lanes and what is around them. */

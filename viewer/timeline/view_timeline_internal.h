@@ -45,6 +45,7 @@ struct view_column {
 	int64_t busy_ns, best_ns; /* of all bars; of the one with most */
 	int32_t bar;              /* that one, in the lane's bars; -1: none */
 	bool run;                 /* within a pipeline run */
+	bool dark;                /* not traced */
 	uint8_t cause;            /* enum view_cause: of half of the cell or more */
 };
 
@@ -112,6 +113,7 @@ struct view_bsp {
 	double tiles;                   /* share of tiles at work x cycles, of those who tell */
 	double balance;                 /* tile balance x cycles, of those who tell */
 	double told, balanced;          /* cycles of those */
+	bool dark;                      /* not traced, most of it */
 	double best;                    /* cycles of the step below */
 	const struct prof_step *step;   /* with most of the cell; NULL: none, or a mixture */
 };
@@ -136,6 +138,13 @@ struct view_belongs {
 	int64_t tensors;    /* of its layer */
 };
 
+/* Device time of a rank that was not traced: no idle time. */
+struct view_dark {
+	int64_t rank;
+	struct view_window at;
+	int64_t first, last; /* executions; first VIEW_NONE_ID: not known which */
+};
+
 /* A stretch of idle time of a lane within a run, for one cause. */
 struct view_gap {
 	int run, lane;
@@ -153,6 +162,13 @@ struct view_bubble {
 	int64_t makespan_ns, mean_makespan_ns; /* the longest; their mean */
 };
 
+/* Of a run, to stand beside the same moment of another. */
+struct view_moment {
+	int64_t number; /* of the weight update, or of the step; VIEW_NONE_ID: not aligned */
+	int64_t nth;    /* of the executions of the step's mode, from 1; 0: a weight update */
+	int64_t start_ns;
+};
+
 struct view_timeline {
 	struct arena tracks_arena, sites_arena, picture, detail, bubble_arena;
 	struct prof_track *tracks; /* all; lanes are those that are shown */
@@ -168,6 +184,8 @@ struct view_timeline {
 	double ns_per_cycle; /* where hertz is unknown: as executions and lanes suggest */
 	struct view_link *links;
 	int link_count;
+	struct view_dark *dark; /* owned; by rank and time, apart from each other */
+	size_t dark_count, dark_capacity;
 	struct view_clock clock[2]; /* 0 host, 1 device */
 	struct view_site *sites;    /* grows; in order of site_id */
 	size_t site_count, site_capacity;
@@ -183,8 +201,9 @@ struct view_timeline {
 
 	/* Comparing: this is the source's timeline, the one below the target's. */
 	struct view_timeline *target;
-	char mark;       /* 'S', 'T'; 0: not comparing */
-	int64_t aligned; /* both windows at this weight update; VIEW_NONE_ID: not */
+	char mark;                      /* 'S', 'T'; 0: not comparing */
+	struct view_moment aligned;     /* this report's moment that both windows are at */
+	char alignment[VIEW_HINT_SIZE]; /* that in words, or why they are not; "": nothing to say */
 	struct view_rect head, half, foot; /* of the body: the table, the lanes, the details */
 	struct view_rect heading;          /* what the picture says in a line */
 	struct view_timeline_layout areas;
@@ -220,6 +239,7 @@ struct view_timeline {
 	struct view_field fields[VIEW_FIELDS];
 	int field_count;
 	bool in_gap;
+	bool in_dark; /* and nothing was traced there */
 	struct view_window gap;
 	char hint[VIEW_HINT_SIZE]; /* why there is nothing under the cursor; "": no reason known */
 	int gap_run;               /* in runs; -1: not in a pipeline run */
@@ -259,6 +279,9 @@ struct view_window view__unit_window(const struct view_timeline *tl, int clock);
 enum status view__timeline_load(struct view_timeline *tl, struct view_context *context, bool news,
 				struct err *err);
 
+/* view_timeline_align.c: the target's lane, window and cursor, from the source's. */
+void view__align(struct view_timeline *tl, struct view_context *context);
+
 /* view_timeline_compare.c: the target's timeline below. */
 enum status view__timeline_compare(struct view_timeline *tl, struct view_context *context,
 				   bool news, struct err *err);
@@ -291,6 +314,20 @@ int view__rows_wanted(struct view_timeline *tl, struct view_lane *lane);
 enum status view__lay_lane(struct view_timeline *tl, struct view_lane *lane, struct err *err);
 /* Part @part of @name, which '/' parts. "": it has not so many. */
 void view__name_part(const char *name, int part, char *out, size_t size);
+
+/* view_timeline_traced.c: stretches of device time without spans, which are not idle. */
+enum status view__traced_load(struct view_timeline *tl, struct prof_db *db, struct err *err);
+/* The first stretch that ends after @time; lanes of other clocks have none. */
+bool view__next_dark(const struct view_timeline *tl, const struct view_lane *lane, int64_t time,
+		     struct view_dark *out);
+bool view__is_dark(const struct view_timeline *tl, const struct view_lane *lane, int64_t time,
+		   struct view_dark *out);
+/* How much of @window was recorded. */
+int64_t view__traced_ns(const struct view_timeline *tl, const struct view_lane *lane,
+			struct view_window window);
+/* Mark the tl->width @columns of @window that were not. */
+void view__mark_dark(const struct view_timeline *tl, const struct view_lane *lane,
+		     struct view_window window, struct view_column *columns);
 
 /* view_timeline_bars.c: what is read of a lane, and only what is new of it. */
 enum status view__bars_load(struct view_timeline *tl, struct view_lane *lane, struct prof_db *db,
@@ -354,9 +391,14 @@ bool view__jump_name(struct view_timeline *tl, struct view_context *context, con
 		     bool forward);
 
 /* view_timeline_place.c */
-/* When the work of a weight update begins on the first IPU of @clock; false: unknown. */
-bool view__update_start(struct view_timeline *tl, struct prof_db *db, int clock, int64_t update,
-			int64_t *start);
+/* When the work of @place's weight update, or of its step and execution, begins on the first IPU of
+ * @clock; false: unknown. */
+bool view__place_start(struct view_timeline *tl, struct prof_db *db, int clock,
+		       const struct view_place *place, int64_t *start);
+/* The first span of @track that belongs to a step or weight update and begins after @time; false:
+ * none near by. */
+bool view__next_work(struct view_timeline *tl, struct prof_db *db, const struct prof_track *track,
+		     int64_t time, struct prof_span *out);
 bool view__timeline_place(const void *state, const struct view_context *context,
 			  struct view_place *out);
 bool view__timeline_offers(const struct view_place *place, char *out, size_t size);

@@ -11,12 +11,13 @@
 
 #include "viewer/timeline/view_timeline_internal.h"
 
-#define MOST_TRIES   64
-#define SCAN_COLUMNS 256
-#define CHILD_LEVELS 12
-#define MOST_WINDOWS 32
-#define MOST_LOOKS   12
-#define MOST_SEARCH  4000000 /* spans that one search looks at */
+#define MOST_TRIES    64
+#define SCAN_COLUMNS  256
+#define CHILD_LEVELS  12
+#define MOST_WINDOWS  32
+#define MOST_LOOKS    12
+#define MOST_UNTRACED 1024    /* stretches in a window */
+#define MOST_SEARCH   4000000 /* spans that one search looks at */
 
 static bool view_say(struct view_context *context, const char *text)
 {
@@ -178,7 +179,23 @@ static bool view_scan_gaps(struct view_scan *scan, const struct view_window *bus
 	return false;
 }
 
-/* The busy windows of the lane in @window, by time in the direction; -1 on failure. */
+/* What of the lane in @window was not traced, as windows like those of view_busy(). */
+static int view_untraced(const struct view_timeline *tl, struct view_window window, bool forward,
+			 struct view_window *out, int most)
+{
+	struct view_dark dark;
+	int used = 0;
+
+	for (int64_t at = window.from;
+	     used < most && view__next_dark(tl, &tl->lanes[tl->lane], at, &dark) &&
+	     dark.at.from < window.to;
+	     at = dark.at.to)
+		out[used++] = forward ? dark.at : (struct view_window){-dark.at.to, -dark.at.from};
+	return used;
+}
+
+/* The windows of the lane in @window that no idle time is in, by time in the direction; -1 on
+ * failure. */
 static int view_busy(struct view_timeline *tl, struct prof_db *db, struct view_window window,
 		     bool forward, struct view_window **out)
 {
@@ -190,9 +207,10 @@ static int view_busy(struct view_timeline *tl, struct prof_db *db, struct view_w
 			       view__clock(tl)->extent.to, &tl->picture, &bars, &count,
 			       NULL) != ST_OK)
 		return -1;
-	*out = arena_alloc(&tl->picture, (size_t)count + 1, sizeof(**out));
+	*out = arena_alloc(&tl->picture, (size_t)count + MOST_UNTRACED, sizeof(**out));
 	if (!*out)
 		return -1;
+	used = view_untraced(tl, window, forward, *out, MOST_UNTRACED);
 	for (int i = 0; i < count; i++) {
 		const int64_t end = bars[i].start_ns + bars[i].dur_ns;
 
@@ -232,6 +250,11 @@ bool view__jump_gap(struct view_timeline *tl, struct view_context *context, bool
 			return true;
 		}
 		at += forward ? length : -length;
+		/* What was not traced may be longer than many windows. */
+		if (forward)
+			at = scan.covered > at ? scan.covered : at;
+		else
+			at = -scan.covered < at ? -scan.covered : at;
 		if (at > clock->extent.to || at < clock->extent.from)
 			break;
 	}
@@ -253,6 +276,20 @@ static void view_longer(struct view_worst *worst, int64_t from, int64_t to)
 		worst->gap = (struct view_window){from, to};
 }
 
+/* The longest idle time between @from and @to, less what was not traced. */
+static void view_longer_traced(const struct view_timeline *tl, struct view_worst *worst,
+			       int64_t from, int64_t to)
+{
+	struct view_dark dark;
+
+	while (from < to && view__next_dark(tl, &tl->lanes[tl->lane], from, &dark) &&
+	       dark.at.from < to) {
+		view_longer(worst, from, dark.at.from);
+		from = dark.at.to;
+	}
+	view_longer(worst, from, to);
+}
+
 /* The lane's gaps in @window at the fineness that SCAN_COLUMNS * 4 cells have. */
 static bool view_scan_worst(struct view_timeline *tl, struct prof_db *db, struct view_window window,
 			    struct view_worst *worst)
@@ -271,7 +308,7 @@ static bool view_scan_worst(struct view_timeline *tl, struct prof_db *db, struct
 
 		if (bars[i].depth != lane->work_depth || bars[i].busy_ns <= 0)
 			continue;
-		view_longer(worst, covered, start < window.to ? start : window.to);
+		view_longer_traced(tl, worst, covered, start < window.to ? start : window.to);
 		covered = end > covered ? end : covered;
 		if (bars[i].span_id == VIEW_NONE_ID &&
 		    bars[i].dur_ns - bars[i].busy_ns > worst->hidden &&
@@ -280,7 +317,7 @@ static bool view_scan_worst(struct view_timeline *tl, struct prof_db *db, struct
 			worst->look = (struct view_window){start, end};
 		}
 	}
-	view_longer(worst, covered, window.to);
+	view_longer_traced(tl, worst, covered, window.to);
 	return true;
 }
 

@@ -155,33 +155,14 @@ void view__lay(struct view_column *columns, int width, struct view_window window
 	}
 }
 
-/* Of the IPUs' lanes only what lies between the first span of any and the last: executions before
- * and after are not traced, which is not idle. An empty window where nothing is. */
-static struct view_window view_traced(const struct view_timeline *tl, struct view_window window)
-{
-	int64_t first = INT64_MAX, last = INT64_MIN;
-
-	for (int i = 0; i < tl->lane_count; i++) {
-		const struct prof_track *track = tl->lanes[i].track;
-
-		if (!tl->lanes[i].pipeline || track->clock != 1)
-			continue;
-		first = track->first_ns < first ? track->first_ns : first;
-		last = track->last_ns > last ? track->last_ns : last;
-	}
-	window.from = first > window.from ? first : window.from;
-	window.to = last < window.to ? last : window.to;
-	return window;
-}
-
+/* Of what was recorded: executions that were not traced are not idle. */
 static double view_idle(const struct view_timeline *tl, const struct view_lane *lane,
 			struct view_window window)
 {
+	const int64_t all = view__traced_ns(tl, lane, window);
 	double busy = 0;
 
-	if (lane->pipeline && lane->track->clock == 1)
-		window = view_traced(tl, window);
-	if (window.to <= window.from)
+	if (all <= 0)
 		return NAN;
 	for (int i = 0; i < lane->bar_count; i++) {
 		const struct prof_bar *bar = &lane->bars[i];
@@ -193,7 +174,7 @@ static double view_idle(const struct view_timeline *tl, const struct view_lane *
 			continue;
 		busy += (double)bar->busy_ns * (double)(to - from) / (double)bar->dur_ns;
 	}
-	busy /= (double)(window.to - window.from);
+	busy /= (double)all;
 	return busy > 1 ? 0 : 1 - busy;
 }
 
@@ -222,7 +203,7 @@ static enum status view_lay_flat(struct view_timeline *tl, struct view_lane *lan
 		for (int x = 0; x < tl->width; x++)
 			if (depth[x].bar >= 0 &&
 			    (lane->columns[x].bar < 0 || depth[x].busy_ns * 4 >= column_ns))
-				lane->columns[x] = depth[x];
+				lane->columns[x] = depth[x]; /* dark or not: it has a bar */
 	}
 	return ST_OK;
 }
@@ -251,6 +232,8 @@ enum status view__lay_lane(struct view_timeline *tl, struct view_lane *lane, str
 		return err_nomem(err);
 	view_clear(lane->columns, cells);
 	lane->idle = view_idle(tl, lane, window);
+	for (int r = 0; r < lane->rows; r++)
+		view__mark_dark(tl, lane, window, &lane->columns[(size_t)r * (size_t)tl->width]);
 	if (tl->way == VIEW_FLAT)
 		return view_lay_flat(tl, lane, window, err);
 	view_lay_rows(tl, lane, window);

@@ -346,6 +346,7 @@ static enum status view_load_overview(struct view_timeline *tl, struct prof_db *
 		if (tl->overview_bars[i].depth == lane->work_depth)
 			view__lay(tl->overview, tl->width, extent, &tl->overview_bars[i], i);
 	}
+	view__mark_dark(tl, lane, extent, tl->overview);
 	if (status == ST_OK) {
 		tl->overview_lane = lane->track->track_id;
 		tl->overview_width = tl->width;

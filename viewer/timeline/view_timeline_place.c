@@ -255,6 +255,7 @@ struct view_seek {
 	struct prof_db *db;
 	const struct prof_track *track;
 	bool by_step; /* nothing is updated */
+	bool any;     /* what has an update or a step will do */
 	int64_t wanted;
 };
 
@@ -269,7 +270,8 @@ static bool view_next_work(const struct view_seek *seek, int64_t time, struct pr
 		    id == VIEW_NONE_ID ||
 		    prof_timeline_span(seek->db, id, &seek->tl->picture, out, NULL) != ST_OK)
 			return false;
-		if ((seek->by_step ? out->step : out->weight_update) != VIEW_NONE_ID)
+		if ((seek->by_step ? out->step : out->weight_update) != VIEW_NONE_ID ||
+		    (seek->any && out->step != VIEW_NONE_ID))
 			return true;
 		time = out->start_ns;
 	}
@@ -342,27 +344,35 @@ static int64_t view_best_work(const struct view_seek *seek, int64_t time,
 	return best;
 }
 
-bool view__update_start(struct view_timeline *tl, struct prof_db *db, int clock, int64_t update,
-			int64_t *start)
+bool view__place_start(struct view_timeline *tl, struct prof_db *db, int clock,
+		       const struct view_place *place, int64_t *start)
 {
-	struct view_seek seek = {.tl = tl, .db = db, .wanted = update};
+	const bool by_step = place->weight_update == VIEW_NOWHERE;
+	const int lane = view_lane_for(tl, clock, place);
+	struct view_seek seek = {.tl = tl,
+				 .db = db,
+				 .by_step = by_step,
+				 .wanted = by_step ? place->step : place->weight_update};
 	struct view_window within = {0, 0};
 	int64_t accumulation = 0;
-	struct view_place place;
 	struct prof_span span;
-	int lane;
 
-	view_place_clear(&place);
-	place.weight_update = update;
-	lane = view_lane_for(tl, clock, &place);
-	if (!db || lane < 0 || !view_execution(tl, db, clock, &place, &within, &accumulation))
+	if (!db || lane < 0 || !view_execution(tl, db, clock, place, &within, &accumulation))
 		return false;
 	seek.track = tl->lanes[lane].track;
 	if (!view_next_work(&seek, view_seek_start(&seek, within), &span) ||
-	    span.weight_update != update)
+	    span.start_ns >= within.to || (by_step ? span.step : span.weight_update) != seek.wanted)
 		return false;
 	*start = span.start_ns;
 	return true;
+}
+
+bool view__next_work(struct view_timeline *tl, struct prof_db *db, const struct prof_track *track,
+		     int64_t time, struct prof_span *out)
+{
+	const struct view_seek seek = {.tl = tl, .db = db, .track = track, .any = true};
+
+	return view_next_work(&seek, time, out);
 }
 
 static bool view_go_to_step(struct view_timeline *tl, struct prof_db *db, int clock,

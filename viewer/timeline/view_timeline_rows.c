@@ -184,11 +184,9 @@ enum status view__timeline_table(void *state, struct view_context *context,
 	return status;
 }
 
-void view__timeline_query(const void *state, const struct view_context *context, struct str *out)
+/* The statements of one report: of its own file. */
+static void view_half_query(const struct view_timeline *tl, struct str *out)
 {
-	const struct view_timeline *tl = state;
-
-	(void)context;
 	if (tl->way == VIEW_BSP)
 		view__bsp_query(tl, out);
 	for (int i = 0; i < 2; i++) {
@@ -201,4 +199,23 @@ void view__timeline_query(const void *state, const struct view_context *context,
 	}
 	for (int c = 1; c >= 0; c--)
 		view__bubble_query(tl, c, out);
+}
+
+/* A comment; of a file that is closed for a moment, what it was opened as. */
+static void view_name_report(const char *name, const struct view_source *source, struct str *out)
+{
+	str_addf(out, "-- %s: %s\n", name, source->db ? prof_db_path(source->db) : source->path);
+}
+
+void view__timeline_query(const void *state, const struct view_context *context, struct str *out)
+{
+	const struct view_timeline *tl = state;
+
+	if (tl->target && context->target)
+		view_name_report("Source", context->source, out);
+	view_half_query(tl, out);
+	if (!tl->target || !context->target)
+		return;
+	view_name_report("Target", context->target, out);
+	view_half_query(tl->target, out);
 }

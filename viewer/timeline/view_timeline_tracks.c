@@ -407,6 +407,8 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	view_measure_clocks(tl);
 	status = view_load_links(tl, db, err);
 	if (status == ST_OK)
+		status = view__traced_load(tl, db, err);
+	if (status == ST_OK)
 		status = view__bubbles_forget(tl, db, err);
 	for (int i = 0; i < tl->all_lanes && status == ST_OK; i++)
 		if (!tl->lanes[i].work_known)

@@ -1,0 +1,301 @@
+/*
+ * The timeline of runs of several modes, traced in part, and of very many works: two reports step
+ * by step, what was not traced, causes of any number of works; against what SQL says.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "support/view_fixture_runs.h"
+#include "support/view_rig.h"
+#include "viewer/timeline/view_timeline_internal.h"
+
+static char parts[SUPPORT_PATH_SIZE + 16], other[SUPPORT_PATH_SIZE + 16];
+static char large[SUPPORT_PATH_SIZE + 16];
+
+static const struct view_runs_execution parts_plan[] = {
+	{true, true, 6, 8},  {false, true, 1, 40}, {true, false, 6, 8}, {false, false, 1, 40},
+	{true, false, 6, 8}, {false, true, 1, 40}, {true, true, 6, 8},  {true, false, 6, 8},
+};
+/* Evaluations of another length, and fewer. */
+static const struct view_runs_execution other_plan[] = {
+	{true, true, 4, 8},
+	{false, true, 1, 30},
+	{true, true, 4, 8},
+};
+static const struct view_runs_execution large_plan[] = {{true, true, 3, 1500}};
+
+static struct view_rig *open_rig(const char *path, const char *target)
+{
+	struct view_rig *rig = calloc(1, sizeof(*rig));
+
+	view_rig_open(rig, path, target, 160, 44);
+	view_rig_press(rig, "7");
+	return rig;
+}
+
+static int setup(void **state)
+{
+	*state = open_rig(parts, NULL);
+	return 0;
+}
+
+static int setup_pair(void **state)
+{
+	*state = open_rig(parts, other);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	view_rig_close(*state);
+	free(*state);
+	return 0;
+}
+
+static struct view_timeline *timeline_of(struct view_rig *rig)
+{
+	return rig->session.state[VIEW_TIMELINE];
+}
+
+/* One number of the database at @path. */
+static int64_t ask(const char *path, const char *sql)
+{
+	struct prof_query *query;
+	struct prof_db *db;
+	bool row = false;
+	int64_t value;
+
+	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+	assert_int_equal(prof_query_open(&query, db, sql, NULL), ST_OK);
+	assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
+	assert_true(row);
+	value = prof_column_int(query, 0);
+	prof_query_close(query);
+	prof_db_close(db);
+	return value;
+}
+
+/* Show [@from, @to) of the device's first lane, the cursor at @from. */
+static void show(struct view_rig *rig, int64_t from, int64_t to)
+{
+	struct view_timeline *tl = timeline_of(rig);
+
+	tl->lane = 0;
+	tl->clock[1].window = (struct view_window){from, to};
+	tl->cursor_ns = from;
+	view_rig_press(rig, "r");
+}
+
+/* --- comparing -------------------------------------------------------------------------------- */
+
+static int64_t step_start(const char *path, int execution, int64_t step)
+{
+	char sql[256];
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT min(start_ns) FROM spans WHERE clock = 'device' AND ipu = 0 AND execution "
+		 "= %d AND step = %lld",
+		 execution, (long long)step);
+	return ask(path, sql);
+}
+
+static void test_evaluations_stand_beside_each_other_step_by_step(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+
+	for (int step = 3; step < 40; step += 13) {
+		const int64_t from = step_start(parts, 1, step) + 2;
+		const int its = step < 30 ? step : 29;
+
+		show(rig, from, from + 20000);
+		assert_int_equal(tl->aligned.nth, 1);
+		assert_int_equal(tl->target->aligned.number, its);
+		assert_int_equal(tl->target->clock[1].window.from - step_start(other, 1, its),
+				 from - step_start(parts, 1, tl->aligned.number));
+		assert_int_equal(tl->target->clock[1].window.to - tl->target->clock[1].window.from,
+				 20000);
+	}
+	show(rig, step_start(parts, 1, 3) + 2, step_start(parts, 1, 3) + 20000);
+	assert_shows(rig, "S and T from step 3 of evaluate 1");
+}
+
+/* The target has one evaluation, the source a third. */
+static void test_an_evaluation_that_the_target_has_not_is_beside_its_last(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+	const int64_t from = step_start(parts, 5, 85) + 2;
+
+	show(rig, from, from + 20000);
+	assert_int_equal(tl->aligned.nth, 3);
+	assert_int_equal(tl->target->aligned.nth, 1);
+	assert_int_equal(tl->target->aligned.number, 5);
+	assert_shows(rig, "S from step 85 of evaluate 3, T from step 5 of its 1");
+}
+
+static void test_both_files_have_statements_of_their_own(void **state)
+{
+	struct view_rig *rig = *state;
+	const char *paths[] = {parts, other};
+	struct str out = {0};
+	char *text, *at;
+
+	view_screen(VIEW_TIMELINE)->query(timeline_of(rig), &rig->session.context, &out);
+	assert_contains(str_peek(&out), "-- Source: ");
+	text = strdup(str_peek(&out));
+	at = strstr(text, "-- Target: ");
+	assert_non_null(at);
+	at[-1] = '\0';
+	for (int i = 0; i < 2; i++) {
+		char *half = i ? at : text, *end;
+		int statements = 0;
+
+		assert_contains(half, paths[i]);
+		for (; (end = strchr(half, ';')); half = end + 1, statements++) {
+			*end = '\0';
+			(void)ask(paths[i], half);
+		}
+		assert_int_equal(statements, 4);
+	}
+	free(text);
+	str_free(&out);
+}
+
+/* --- what was not traced ---------------------------------------------------------------------- */
+
+/* Executions 2 to 4, as one stretch; 7 is after the last that was traced. */
+static struct view_window untraced(void)
+{
+	return (struct view_window){
+		2 * ask(parts, "SELECT start_cycle FROM executions WHERE execution = 2"),
+		2 * ask(parts, "SELECT start_cycle + cycles FROM executions WHERE execution = 4")};
+}
+
+static void check_idle(struct view_rig *rig, struct view_window of)
+{
+	static const char sql[] =
+		"SELECT ifnull(sum(min(start_ns + dur_ns, %lld) - max(start_ns, %lld)), 0) FROM "
+		"spans WHERE "
+		"clock = 'device' AND ipu = %lld AND start_ns < %lld AND start_ns + dur_ns > %lld";
+	const struct view_window dark = untraced();
+	const struct view_timeline *tl = timeline_of(rig);
+	const int64_t first = ask(parts, "SELECT min(start_ns) FROM spans WHERE clock = 'device'");
+	const int64_t last = ask(parts, "SELECT max(start_ns + dur_ns) FROM spans WHERE clock = "
+					"'device'");
+	int64_t all;
+
+	of.from = of.from > first ? of.from : first;
+	of.to = of.to < last ? of.to : last;
+	all = of.to - of.from;
+	if (dark.from < of.to && dark.to > of.from)
+		all -= (dark.to < of.to ? dark.to : of.to) -
+		       (dark.from > of.from ? dark.from : of.from);
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct view_lane *lane = &tl->lanes[i];
+		char text[512];
+
+		if (lane->track->clock != 1)
+			continue;
+		snprintf(text, sizeof(text), sql, (long long)of.to, (long long)of.from,
+			 (long long)lane->track->ipu, (long long)of.to, (long long)of.from);
+		assert_true(fabs(lane->idle - (1 - (double)ask(parts, text) / (double)all)) < 1e-9);
+	}
+}
+
+static void test_executions_that_were_not_traced_are_not_idle(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_window dark = untraced();
+
+	view_rig_press(rig, "0");
+	assert_shows(rig, " not traced ");
+	assert_shows(rig, "\u00b7\u00b7\u00b7\u00b7");
+	check_idle(rig, timeline_of(rig)->clock[1].window);
+	/* Every span in sight; a part of the stretch. */
+	show(rig, dark.from - 200000, dark.from + 30000);
+	check_idle(rig, (struct view_window){dark.from - 200000, dark.from + 30000});
+	show(rig, dark.to - 30000, dark.to + 100000);
+	check_idle(rig, (struct view_window){dark.to - 30000, dark.to + 100000});
+	/* Nothing else in sight. */
+	show(rig, dark.from + 1000, dark.from + 30000);
+	assert_true(isnan(timeline_of(rig)->lanes[0].idle));
+	assert_shows(rig, "untraced from");
+	assert_shows(rig, "execution 2 has no device lanes");
+}
+
+/* From the first gap to the last and back, at several zooms. */
+static void test_jumps_over_what_was_not_traced(void **state)
+{
+	static const int lengths[] = {20000, 150000, 900000};
+	struct view_rig *rig = *state;
+	struct view_timeline *tl = timeline_of(rig);
+	const struct view_window dark = untraced();
+
+	for (size_t n = 0; n < ARRAY_LEN(lengths); n++) {
+		int64_t before = 0;
+		bool beyond = false;
+
+		for (int back = 0; back < 2; back++) {
+			const int64_t at = back ? dark.to + 9000 : dark.from - 9000;
+
+			show(rig, at - lengths[n] / 2, at + lengths[n] / 2);
+			tl->cursor_ns = at;
+			for (int i = 0; i < 30; i++) {
+				before = tl->cursor_ns;
+				view_rig_press(rig, back ? "{" : "}");
+				assert_false(tl->in_dark);
+				assert_true(!tl->in_gap || tl->gap.to <= dark.from ||
+					    tl->gap.from >= dark.to);
+				beyond |= (before < dark.from) != (tl->cursor_ns < dark.from);
+			}
+			assert_true(beyond);
+		}
+	}
+	/* The longest is none of it, either. */
+	show(rig, dark.from - 50000, dark.to + 50000);
+	view_rig_press(rig, "w");
+	assert_true(tl->in_gap && !tl->in_dark);
+	assert_true(tl->gap.to - tl->gap.from < dark.to - dark.from);
+}
+
+static void test_other_ways_to_look_know_it_too(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "0v");
+	assert_shows(rig, " not traced ");
+	view_rig_press(rig, "v");
+	assert_shows(rig, " not traced ");
+}
+
+#define WITH(name, open) cmocka_unit_test_setup_teardown(name, open, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(test_executions_that_were_not_traced_are_not_idle, setup),
+		WITH(test_jumps_over_what_was_not_traced, setup),
+		WITH(test_other_ways_to_look_know_it_too, setup),
+		WITH(test_evaluations_stand_beside_each_other_step_by_step, setup_pair),
+		WITH(test_an_evaluation_that_the_target_has_not_is_beside_its_last, setup_pair),
+		WITH(test_both_files_have_statements_of_their_own, setup_pair),
+	};
+	char folder[SUPPORT_PATH_SIZE];
+	int failed;
+
+	support_tempdir(folder);
+	snprintf(parts, sizeof(parts), "%s/parts.db", folder);
+	snprintf(other, sizeof(other), "%s/other.db", folder);
+	snprintf(large, sizeof(large), "%s/large.db", folder);
+	if (!view_fixture_runs_write(parts, parts_plan, ARRAY_LEN(parts_plan)) ||
+	    !view_fixture_runs_write(other, other_plan, ARRAY_LEN(other_plan)) ||
+	    !view_fixture_runs_write(large, large_plan, ARRAY_LEN(large_plan)))
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	support_tempdir_remove(folder);
+	return failed;
+}
