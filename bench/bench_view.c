@@ -2,11 +2,12 @@
  * The viewer as one sits before it: the program in a terminal of its own (a pty), on a recording of
  * any size.
  *
- *	bench_view IPU_VIEW DATABASE [REQUESTS]
+ *	bench_view IPU_VIEW DATABASE [REQUESTS [SCREEN]]
  *
  * First screens (from the start of the process to its last byte), requests all over the run (from
  * the key to the last byte), every screen's first picture, bytes that go over the line, memory, and
  * the CPU that drawing takes; beside them, in the same run, a plain SQL scan for the same picture.
+ * With SCREEN: its first picture, and as many moves of its cursor.
  *
  * A picture is complete when the terminal is read empty and all threads of the viewer sleep. Memory
  * is what the process has of its own (RssAnon), looked at each millisecond while a picture is
@@ -367,6 +368,43 @@ static bool screens(const char *program, const char *database)
 	return true;
 }
 
+/* --- a cursor --------------------------------------------------------------------------------- */
+
+/* More to the right than to the left: on a screen's curve all over it, and back from its end. */
+static bool moves(const char *program, const char *database, const char *screen, size_t count)
+{
+	static const char *const keys[] = {"l", "l", "l", "h"};
+	double *times = mem_calloc(count, sizeof(*times)), first, far;
+	struct terminal terminal;
+	struct rng rng;
+	bool well;
+
+	rng_init(&rng, 7, rng_stream("moves"), 0, 0);
+	well = times && start(&terminal, program, database, screen);
+	if (!well) {
+		mem_free(times);
+		return false;
+	}
+	first = picture(&terminal, clock_ns());
+	far = press(&terminal, "g");
+	well = first >= 0 && far >= 0;
+	for (size_t i = 0; i < count && well; i++) {
+		well = i % (2 * WIDTH) != 0 || press(&terminal, "g") >= 0;
+		times[i] = press(&terminal, keys[rng_below(&rng, ARRAY_LEN(keys))]);
+		well = well && times[i] >= 0;
+	}
+	if (well) {
+		printf("first %-14s %9.1f ms   to its other end %9.1f ms\n", screen, first, far);
+		printf("moves of its cursor  median %7.2f ms   p99 %9.2f ms   most %9.2f ms\n",
+		       quantile(times, count, 0.5), quantile(times, count, 0.99),
+		       quantile(times, count, 1));
+		printf("own memory %.1f MB at most\n", (double)terminal.anon_kb / 1024);
+		leave(&terminal);
+	}
+	mem_free(times);
+	return well;
+}
+
 /* --- the scan --------------------------------------------------------------------------------- */
 
 /* The whole run's picture without levels: the time of every span laid on its column. */
@@ -399,18 +437,24 @@ int main(int argc, char **argv)
 {
 	long long count = REQUESTS;
 	double median = 0, plain;
+	bool well;
 
-	if (argc < 3 || (argc > 3 && !str_to_int(argv[3], &count)) || count < 1) {
-		fprintf(stderr, "usage: bench_view IPU_VIEW DATABASE [REQUESTS]\n");
+	if (argc < 3 || argc > 5 || (argc > 3 && !str_to_int(argv[3], &count)) || count < 1) {
+		fprintf(stderr, "usage: bench_view IPU_VIEW DATABASE [REQUESTS [SCREEN]]\n");
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!first_screens(argv[1], argv[2]) ||
-	    !requests(argv[1], argv[2], (size_t)count, &median) || !screens(argv[1], argv[2])) {
+	well = argc > 4 ? moves(argv[1], argv[2], argv[4], (size_t)count)
+			: first_screens(argv[1], argv[2]) &&
+				  requests(argv[1], argv[2], (size_t)count, &median) &&
+				  screens(argv[1], argv[2]);
+	if (!well) {
 		fprintf(stderr, "bench_view: the viewer ended before its time\n");
 		return 1;
 	}
+	if (argc > 4)
+		return 0;
 	plain = scan(argv[2]);
 	printf("the whole run's picture by a plain scan %.0f ms: %.0f times a request's median\n",
 	       plain, plain / median);

@@ -68,6 +68,9 @@ static void test_maps_stay_inside_at_every_size(void **state)
 				view_heat_map(&pane, values, 7, 5, &unit);
 				view_heat_map(&pane, values, 35, 1, &unit);
 				view_heat_map(&pane, values, 0, 5, &unit);
+				view_heat_signed_map(&pane, values, 7, 5, 5);
+				view_heat_signed_map(&pane, values, 35, 1, 0);
+				view_heat_signed_legend(&pane, 0, 0, w, 388, REPORT_BYTES);
 				view_heat_legend(&pane, 0, h - 1, w, &unit);
 				view_heat(&pane, -1, 0, 1, 1);
 				view_heat(&pane, w, h, 1, 1);
@@ -234,6 +237,28 @@ static void test_shares_cover_everything_once(void **state)
 			}
 }
 
+/* In every mode less, the same and more look different, and the greater change of a cell's two. */
+static void test_signs_can_be_told_apart(void **state)
+{
+	const double values[2 * 5] = {-5, 0, 5, 1, NAN, 0, 0, -1, -3, NAN};
+
+	(void)state;
+	for (size_t mode = 0; mode < MODES; mode++) {
+		struct view_canvas canvas = modes[mode];
+		struct view_pane pane = framed(&canvas, 5, 1);
+		const struct view_cell *row = &canvas.cells[7 + 1];
+
+		view_heat_signed_map(&pane, values, 5, 2, 5);
+		for (int a = 0; a < 3; a++)
+			for (int b = a + 1; b < 3; b++)
+				assert_true(row[a].character != row[b].character ||
+					    row[a].style != row[b].style);
+		assert_int_equal(row[3].style, row[0].style);
+		assert_int_equal(row[4].character, ' ');
+		view_canvas_fini(&canvas);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_more_is_never_shown_as_less),
 		cmocka_unit_test(test_a_peak_among_many_is_seen),
 		cmocka_unit_test(test_halves_are_two_values),
+		cmocka_unit_test(test_signs_can_be_told_apart),
 		cmocka_unit_test(test_places_and_cells_agree),
 		cmocka_unit_test(test_shares_cover_everything_once),
 	};

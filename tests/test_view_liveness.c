@@ -69,11 +69,25 @@ static void test_it_begins_at_the_peak_that_sql_finds(void **state)
 	bytes_of(rig, a, "SELECT max(always_live_bytes + not_always_live_bytes) FROM liveness");
 	bytes_of(rig, b, "SELECT max(always_live_bytes) FROM liveness WHERE ipu = 0");
 	bytes_of(rig, c, "SELECT max(not_always_live_bytes) FROM liveness WHERE ipu = 0");
-	snprintf(text, sizeof(text), "%s = %s always + %s", a, b, c);
+	snprintf(text, sizeof(text), "%s = %s always live + %s not", a, b, c);
 	assert_shows(rig, text);
 	snprintf(a, sizeof(a), "step %lld of 59, ", (long long)peak);
 	assert_shows(rig, a);
 	assert_shows(rig, "IPU 0");
+}
+
+static void test_the_largest_variable_stands_below_the_sum(void **state)
+{
+	struct view_rig *rig = *state;
+	char sql[512];
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT max(bytes) FROM variables WHERE ipu = 0 AND (always_live OR "
+		 "%lld BETWEEN first_program_step AND last_program_step)",
+		 (long long)screen_of(rig)->cursor);
+	view_rig_press(rig, "j");
+	assert_int_equal(view_grid_cell(&screen_of(rig)->grid, "bytes")->integer,
+			 view_rig_sql_int(rig, sql));
 }
 
 /* The rows of the table at the cursor's step, and their sum, for each of some steps. */
@@ -552,6 +566,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define EACH(name) cmocka_unit_test_setup_teardown(name, setup, view_rig_teardown)
 		EACH(test_it_begins_at_the_peak_that_sql_finds),
+		EACH(test_the_largest_variable_stands_below_the_sum),
 		EACH(test_the_table_lists_what_lives_at_the_step),
 		EACH(test_the_cursor_moves_over_steps_and_the_window_with_it),
 		EACH(test_selected_steps_are_columns_with_their_own_bytes),

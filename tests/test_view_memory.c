@@ -64,6 +64,12 @@ static int setup_one(void **state)
 	return 0;
 }
 
+static int setup_full(void **state)
+{
+	open_on(*state, "full", NULL);
+	return 0;
+}
+
 static int setup_two(void **state)
 {
 	open_on(*state, "fits", "full");
@@ -346,8 +352,108 @@ static void test_two_reports_are_compared(void **state)
 	assert_hides(rig, "vertexCode  ");
 	view_rig_press(rig, "Dvvv");
 	assert_shows(rig, "diff");
-	view_rig_press(rig, "x");
-	assert_shows(rig, "one tile is shown");
+}
+
+/* Some line shows @parts one after the other. */
+static void assert_line(struct view_rig *rig, const char *const *parts)
+{
+	char *text = view_rig_text(&rig->session);
+	bool found = false;
+
+	for (char *line = text, *end; !found && (end = strchr(line, '\n')); line = end + 1) {
+		const char *at = line;
+
+		*end = '\0';
+		for (size_t i = 0; at && parts[i]; i++) {
+			at = strstr(at, parts[i]);
+			at = at ? at + strlen(parts[i]) : NULL;
+		}
+		found = at;
+	}
+	free(text);
+	if (!found)
+		fail_msg("no line shows \"%s\" with \"%s\"", parts[0], parts[1]);
+}
+
+#define assert_line_shows(rig, ...) assert_line((rig), (const char *const[]){__VA_ARGS__, NULL})
+
+#define KERNEL                                                                                     \
+	"SELECT sum(t.bytes) FROM variable_tiles t JOIN variables v USING (variable_id) "          \
+	"WHERE v.variable = 'Dense_128/kernel:0' AND t.ipu = 0 AND t.tile "
+
+static void test_variables_are_compared_by_name(void **state)
+{
+	struct view_rig *rig = *state;
+	char number[FMT_SIZE];
+
+	view_rig_size(rig, 120, 60);
+	assert_line_shows(rig, "bytes, tile 0,40", "Source", "Target", "Diff");
+	assert_line_shows(rig, "Dense_128/kernel:0", " 8,192", " 8,200", "+8 (0.10 %)");
+	assert_line_shows(rig, "Dense_128/kernel:0", number_of(rig, KERNEL "= 40", number));
+	assert_line_shows(rig, "more/alone", " - ", " 500 ", " -");
+	view_rig_press(rig, "D");
+	assert_line_shows(rig, "Dense_128/kernel:0", "+8");
+	assert_hides(rig, "evil");
+}
+
+static void test_selected_tiles_are_compared_together_and_apart(void **state)
+{
+	struct view_rig *rig = *state;
+	char number[FMT_SIZE];
+
+	view_rig_size(rig, 200, 60);
+	view_rig_press(rig, "vx/0,41\r");
+	assert_line_shows(rig, "bytes, 2 tiles", "Source", "Target", "Diff");
+	assert_line_shows(rig, "Dense_128/kernel:0", number_of(rig, KERNEL "IN (40, 41)", number),
+			  " 16,392", "+8 (0.05 %)");
+	assert_line_shows(rig, "more/alone", " - ", " 1,000 ", " -");
+	assert_line_shows(rig, "Memory excluding gaps",
+			  number_of(rig,
+				    "SELECT sum(bytes) FROM tile_memory "
+				    "WHERE ipu = 0 AND tile IN (40, 41)",
+				    number));
+	view_rig_press(rig, "vvv");
+	view_rig_size(rig, 109, 60);
+	assert_line_shows(rig, "bytes, 2 tiles", "Source", "Target", "Diff");
+	view_rig_size(rig, 80, 24);
+	assert_line_shows(rig, "bytes, 2 tiles", "Source", "Target", "Diff");
+	view_rig_press(rig, "/1,35\r");
+	view_rig_size(rig, 300, 60);
+	assert_line_shows(rig, "S 2 tiles", "T 2 tiles", "Diff", "S 1,35", "T 1,35");
+	view_rig_press(rig, "\x1b");
+	assert_line_shows(rig, "S 1,35", "T 1,35", "Diff", "S all tiles");
+}
+
+/* What lies on a tile is found in rows that are read in parts, too. */
+static void test_what_lies_on_a_tile_is_found_on_every_ipu(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_size(rig, 109, 50);
+	for (int round = 0; round < 2; round++) {
+		view_rig_press(rig, "/2,40\r");
+		assert_line_shows(rig, "evil", " 77");
+		view_rig_press(rig, "/0,41\r");
+		assert_line_shows(rig, "more/alone", " 500");
+		view_rig_press(rig, "/1,100\r");
+		assert_line_shows(rig, "Dense_128/out", " 5,000");
+		assert_hides(rig, "more/alone");
+		view_rig_press(rig, "/1,90\r");
+		assert_shows(rig, "none is on this tile");
+	}
+}
+
+static void test_what_does_not_fit_is_said_with_what_must_go(void **state)
+{
+	struct view_rig *rig = *state;
+
+	assert_shows(rig, "Fullest tile 2,77: 73,584 B");
+	assert_shows(rig, "does not fit: 1 tile is out of memory, by 7.86 kB");
+	assert_line_shows(rig, "Must shrink by, to fit", " 8,048");
+	assert_int_equal(view_rig_sql_int(rig, "SELECT max(over) FROM (SELECT sum(bytes) - "
+					       "max(capacity) AS over FROM tile_memory "
+					       "GROUP BY ipu, tile)"),
+			 8048);
 }
 
 static void test_every_view_can_be_drawn_at_any_size(void **state)
@@ -529,8 +635,9 @@ static void test_the_floor_plan_numbers_every_tile_once(void **state)
 		}
 }
 
-#define ONE(test) cmocka_unit_test_setup_teardown(test, setup_one, teardown)
-#define TWO(test) cmocka_unit_test_setup_teardown(test, setup_two, teardown)
+#define ONE(test)  cmocka_unit_test_setup_teardown(test, setup_one, teardown)
+#define FULL(test) cmocka_unit_test_setup_teardown(test, setup_full, teardown)
+#define TWO(test)  cmocka_unit_test_setup_teardown(test, setup_two, teardown)
 
 int main(void)
 {
@@ -541,6 +648,10 @@ int main(void)
 		ONE(test_the_cursor_moves_in_every_view),
 		ONE(test_breakdowns_name_what_they_show),
 		ONE(test_selected_tiles_stand_side_by_side),
+		TWO(test_variables_are_compared_by_name),
+		TWO(test_selected_tiles_are_compared_together_and_apart),
+		FULL(test_what_lies_on_a_tile_is_found_on_every_ipu),
+		FULL(test_what_does_not_fit_is_said_with_what_must_go),
 		ONE(test_variables_show_their_tiles),
 		ONE(test_places_lead_here),
 		ONE(test_the_query_behind_the_screen_runs),

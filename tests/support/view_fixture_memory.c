@@ -44,6 +44,14 @@ static void fixture_ipu(struct ips_recording *r, int64_t ipu)
 			 77, false);
 }
 
+/* Beyond what the others have: memory, a variable, and more of one that they have, too. */
+static void fixture_more(struct ips_recording *r, int64_t last_ipu)
+{
+	fixture_memory(r, last_ipu, 77, 0, "variables", "overflowed", 70000);
+	fixture_variable(r, 1000, "more/alone", NULL, "temporary", 0, 40, 1, 500, false);
+	fixture_variable(r, 1001, "Dense_128/kernel:0", "Dense_128", "weight", 0, 40, 0, 8, true);
+}
+
 static void fixture_large(struct ips_recording *r, int64_t ipu)
 {
 	char category[32];
@@ -69,6 +77,6 @@ bool view_fixture_memory_write(const char *path, enum view_fixture_memory what, 
 			fixture_ipu(recording, ipu);
 	}
 	if (what == VIEW_FIXTURE_FULL)
-		fixture_memory(recording, ipus - 1, 77, 0, "variables", "overflowed", 70000);
+		fixture_more(recording, ipus - 1);
 	return ips_recording_close(recording, NULL, 0) == 0;
 }

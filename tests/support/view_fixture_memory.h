@@ -12,7 +12,7 @@
 
 enum view_fixture_memory {
 	VIEW_FIXTURE_FITS,
-	VIEW_FIXTURE_FULL, /* tile 77 of the last IPU holds more than it has */
+	VIEW_FIXTURE_FULL, /* tile 77 of the last IPU holds more than it has; two more variables */
 	VIEW_FIXTURE_LARGE /* rows by the hundred for each IPU, with 1472 tiles */
 };
 

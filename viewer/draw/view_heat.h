@@ -35,4 +35,12 @@ bool view_heat_find(const struct view_pane *pane, int columns, int rows, int x, 
 int view_heat_legend(struct view_pane *pane, int x, int y, int width,
 		     const struct view_axis *scale);
 
+/* As view_heat_map(), of numbers less and greater than 0: -@most .. @most. A cell shows what is
+ * farthest from 0 of its share; the sign is told by the character, or by its colour. */
+void view_heat_signed_map(struct view_pane *pane, const double *values, int columns, int rows,
+			  double most);
+/* "-388 B =-.+# +388 B"; returns the cells used, 0 where there is no room. */
+int view_heat_signed_legend(struct view_pane *pane, int x, int y, int width, double most,
+			    enum report_quantity quantity);
+
 #endif /* VIEW_HEAT_H */

@@ -230,7 +230,7 @@ static void view_facts_text(const struct view_liveness *live, char *out, size_t 
 	else if (!facts->known)
 		snprintf(out, size, " nothing ");
 	else
-		snprintf(out, size, " %s = %s always + %s ",
+		snprintf(out, size, " %s = %s always live + %s not ",
 			 view_bytes(facts->always + facts->rest, all),
 			 view_bytes(facts->always, always), view_bytes(facts->rest, rest));
 }

@@ -126,7 +126,7 @@ static void view_add_names(const struct view_liveness *live, struct str *sql)
 		str_addf(sql, ", step_%lld_bytes", (long long)live->marks[i]);
 }
 
-/* The sum over all first, then what comes and goes, then what is always there. */
+/* The sum over all first, then the largest. */
 static void view_add_variables(const struct view_liveness *live, struct str *sql)
 {
 	str_addf(sql, "SELECT %svariable, kind, ", live->ipu == VIEW_LIVE_ALL ? "ipu, " : "");
@@ -144,7 +144,7 @@ static void view_add_variables(const struct view_liveness *live, struct str *sql
 	str_add(sql, ",\n    layer, always_live, first_program_step, last_program_step, shape,\n"
 		     "    dtype, variable_id");
 	view_add_from(live, sql);
-	str_add(sql, "\n) ORDER BY variable_id IS NOT NULL, always_live, bytes DESC, variable");
+	str_add(sql, "\n) ORDER BY variable_id IS NOT NULL, bytes DESC, variable");
 }
 
 static void view_add_layers(const struct view_liveness *live, struct str *sql)

@@ -18,7 +18,8 @@
 #define HEADING_ROWS  2
 #define WIDE          110 /* from there on details stand beside the picture */
 #define DETAILS_LEAST 46
-#define DETAILS_TWO   63 /* comparing: two tiles and their difference */
+#define DETAILS_TWO   72  /* comparing: two tiles and their difference */
+#define DETAILS_FOUR  122 /* comparing: the same twice */
 #define DETAILS_MOST  96
 #define PICTURE_LEAST 66 /* a floor plan and a little */
 #define ROWS_LEAST    4
@@ -32,24 +33,45 @@ static struct view_rect view_moved(struct view_rect rect, int down)
 	return rect;
 }
 
+/* Columns that the picture keeps beside the details; two plans comparing. */
+static int view_picture_least(const struct view_memory *screen)
+{
+	const bool plans = screen->view == VIEW_MEMORY_CHIP && !screen->differ;
+
+	return screen->sides > 1 && plans ? VIEW_MEMORY_PLANS_TWO : PICTURE_LEAST;
+}
+
+static int view_details_columns(const struct view_memory *screen, int width)
+{
+	const int left = width - 1 - view_picture_least(screen);
+	int columns = width * 2 / 5;
+
+	columns = columns < DETAILS_LEAST ? DETAILS_LEAST : columns;
+	columns = columns > DETAILS_MOST ? DETAILS_MOST : columns;
+	if (screen->sides == 1)
+		return columns;
+	if (left >= DETAILS_FOUR)
+		return DETAILS_FOUR;
+	columns = columns > left ? left : columns;
+	return columns < DETAILS_TWO ? DETAILS_TWO : columns;
+}
+
 static void view_lay_out(struct view_memory *screen, const struct view_context *context)
 {
 	const int width = context->body.width;
 	const int heading = context->body.height > 4 ? HEADING_ROWS : 1;
 	struct view_rect rest = {0, 0, width, context->body.height - heading};
 	struct view_memory_areas *areas = &screen->areas;
-	int columns = width * 2 / 5, upper = rest.height * 3 / 5;
+	int columns = view_details_columns(screen, width), upper = rest.height * 3 / 5;
 
 	*areas = (struct view_memory_areas){.heading = {0, 0, width, heading}};
-	columns = columns < DETAILS_LEAST ? DETAILS_LEAST : columns;
-	columns = screen->sides > 1 && columns < DETAILS_TWO ? DETAILS_TWO : columns;
-	columns = columns > DETAILS_MOST ? DETAILS_MOST : columns;
 	if (context->whole)
 		upper = WHOLE_PICTURE;
 	else if (screen->view == VIEW_MEMORY_CHIP && rest.height > 16)
 		upper = upper < 14 ? 14 : upper;
 	if (width >= WIDE && !context->whole) {
-		const struct view_sides sides = view_split_sides(rest, columns, PICTURE_LEAST);
+		const struct view_sides sides =
+			view_split_sides(rest, columns, view_picture_least(screen));
 
 		areas->picture = view_moved(sides.left, heading);
 		areas->details = view_moved(sides.right, heading);
@@ -119,6 +141,7 @@ static enum status view_memory_load(void *state, struct view_context *context, b
 		status = view__memory_subject(screen, context, err);
 	if (status != ST_OK)
 		return status;
+	screen->differ = context->differ;
 	view_lay_out(screen, context);
 	view_settle(screen);
 	view__memory_series(screen);
@@ -211,7 +234,8 @@ static enum status view_memory_open(void **state, struct view_context *context, 
 	screen->chosen = -1;
 	screen->ipu = VIEW_NOWHERE;
 	screen->subject.variable_id = VIEW_NOWHERE;
-	screen->details.open = 1u << VIEW_MEMORY_CATEGORY_GROUP | 1u << VIEW_MEMORY_VARIABLE_GROUP;
+	screen->details.open =
+		VIEW_MEMORY_ALL_GROUPS & ~(1u << VIEW_MEMORY_REGION_GROUP); /* seldom asked for */
 	*state = screen;
 	return ST_OK;
 }
@@ -223,6 +247,8 @@ static void view_memory_close(void *state)
 	if (!screen)
 		return;
 	view_grid_fini(&screen->grid);
+	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
+		view__memory_rows_fini(&screen->side[s].rows);
 	arena_fini(&screen->data_arena);
 	arena_fini(&screen->subject_arena);
 	arena_fini(&screen->picture_arena);

@@ -61,27 +61,26 @@ enum status view__memory_open(struct prof_query **query, struct prof_db *db,
 
 /* --- adding ----------------------------------------------------------------------------------- */
 
-/* A row: its bytes on @count indexes from @index on. */
-struct view_run {
-	int64_t index, count, bytes;
-};
-
-/* false: of no tile that is shown. */
-static bool view_run_of(const struct view_memory *screen, const struct prof_query *query,
-			struct view_run *run)
+bool view__memory_run(const struct view_memory *screen, const struct prof_query *query,
+		      struct view_memory_run *run)
 {
 	const int64_t tile = prof_column_int(query, 1), more = prof_column_int(query, 2);
 
-	run->index = view__memory_index(screen, prof_column_int(query, 0), tile);
+	const int64_t index = view__memory_index(screen, prof_column_int(query, 0), tile);
+
 	run->bytes = prof_column_int(query, 3);
-	run->count = more > 0 ? more : 0;
-	if (run->index < 0 || run->bytes <= 0)
+	if (index < 0 || run->bytes <= 0)
 		return false;
-	run->count = run->count < screen->tiles - tile ? run->count + 1 : screen->tiles - tile;
+	run->index = (int32_t)index;
+	run->count = (int32_t)(more < 0                      ? 1
+			       : more < screen->tiles - tile ? more + 1
+							     : screen->tiles - tile);
 	return true;
 }
 
-static void view_add(int64_t *array, const struct view_run *run)
+_Static_assert(VIEW_MEMORY_TILES <= INT32_MAX, "indexes of tiles are 32 bits");
+
+static void view_add(int64_t *array, const struct view_memory_run *run)
 {
 	for (int64_t i = run->index; i < run->index + run->count; i++)
 		if (__builtin_add_overflow(array[i], run->bytes, &array[i]))
@@ -137,10 +136,10 @@ static enum status view_add_row(struct view_memory *screen, struct view_memory_s
 	const int64_t capacity = prof_column_int(query, 4);
 	const char *name = prof_column_text(query, 5);
 	const bool live = !name || strcmp(name, "notAlwaysLiveVariables") != 0;
-	struct view_run run;
+	struct view_memory_run run;
 	int64_t *category;
 
-	if (!view_run_of(screen, query, &run))
+	if (!view__memory_run(screen, query, &run))
 		return ST_OK;
 	category = view_category(screen, side, name, err);
 	if (!category)
@@ -268,6 +267,8 @@ enum status view__memory_read(struct view_memory *screen, struct view_context *c
 	enum status status = ST_OK;
 
 	arena_reset(&screen->data_arena);
+	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
+		view__memory_rows_fini(&screen->side[s].rows);
 	memset(screen->side, 0, sizeof(screen->side));
 	screen->sides = context->target ? 2 : 1;
 	screen->ipus = screen->categories = 0;
@@ -298,7 +299,7 @@ static enum status view_read_subject(struct view_memory *screen, struct view_con
 	const bool layer = screen->subject.variable_id == VIEW_NOWHERE;
 	struct prof_query *query;
 	enum status status = view__memory_open(&query, db, layer ? sql_layer : sql_variable, err);
-	struct view_run run;
+	struct view_memory_run run;
 	int64_t rows = 0;
 	bool row;
 
@@ -312,7 +313,7 @@ static enum status view_read_subject(struct view_memory *screen, struct view_con
 			status = prof_query_step(query, &row, err);
 		if (status != ST_OK || !row)
 			break;
-		if (view_run_of(screen, query, &run))
+		if (view__memory_run(screen, query, &run))
 			view_add(array, &run);
 	}
 	prof_query_close(query);

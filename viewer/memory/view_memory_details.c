@@ -1,6 +1,7 @@
 /*
- * What tiles hold, as lines that open: exact bytes by category, region and liveness, and their
- * largest variables; a column for each tile, comparing for each report.
+ * What tiles hold, as lines that open: exact bytes by liveness, category and region, and their
+ * largest variables; a column for each tile and for all. Comparing, one for each report: the
+ * selected tiles together, each of them, and all.
  *
  * Threading: the worker's. Ownership: lines and texts are the details' arena's, until the next
  * load.
@@ -10,53 +11,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/mem.h"
+#include "common/sat.h"
 #include "viewer/memory/view_memory_internal.h"
 
-#define LINES_MOST  (VIEW_MEMORY_CATEGORIES + VIEW_MEMORY_REGIONS + 16 + VARIABLES_MOST)
+#define LINES_MOST  (VIEW_MEMORY_CATEGORIES + VIEW_MEMORY_REGIONS + 16 + VIEW_MEMORY_NAMES)
 #define VALUE_LEAST 12 /* "tile 63,1471" */
-/* Of all columns' tiles together. */
-#define VARIABLES_MOST (VIEW_MEMORY_LARGEST * VIEW_MEMORY_COLUMNS)
-
-#define LARGEST                                                                                    \
-	"SELECT t.variable_id, v.variable, v.kind, v.layer, sum(t.bytes), v.bytes, v.always_live "
-#define BY_BYTES " GROUP BY t.variable_id ORDER BY sum(t.bytes) DESC, v.variable LIMIT :most"
-
-static const char *const sql_largest[VIEW_MEMORY_FORMS] = {
-	LARGEST "FROM variable_tile_rows t JOIN variables v ON v.variable_id = t.variable_id "
-		"WHERE t.ipu = :ipu AND t.tile <= :tile "
-		"AND t.tile + coalesce(t.more_tiles, 0) >= :tile" BY_BYTES,
-	LARGEST "FROM variable_tiles t JOIN variables v ON v.variable_id = t.variable_id "
-		"WHERE t.ipu = :ipu AND t.tile = :tile" BY_BYTES};
 
 /* --- columns ---------------------------------------------------------------------------------- */
 
-static void view_add_column(struct view_memory_details *details, int64_t index, int side)
+/* Comparing, of each report. */
+static void view_add_column(struct view_memory *screen, int64_t index)
 {
-	for (int i = 0; i < details->column_count; i++)
-		if (details->columns[i].index == index && details->columns[i].side == side)
-			return;
-	if (details->column_count < VIEW_MEMORY_COLUMNS)
-		details->columns[details->column_count++] = (struct view_memory_tile){index, side};
+	struct view_memory_details *details = &screen->details;
+
+	if (details->column_count + screen->sides > VIEW_MEMORY_COLUMNS)
+		return;
+	for (int s = 0; s < screen->sides; s++)
+		details->columns[details->column_count++] = (struct view_memory_tile){index, s};
 }
 
-static void view_make_columns(struct view_memory *screen)
+/* The cursor's tile, then the selected ones. */
+static void view_gather(struct view_memory *screen)
 {
 	struct view_memory_details *details = &screen->details;
 	const int64_t cursor = view__memory_cursor(screen);
 
-	details->column_count = 0;
-	for (int s = 0; s < screen->sides; s++)
-		view_add_column(details, cursor, s);
-	for (int i = 0; i < screen->marks && screen->sides == 1; i++) {
+	details->together_count = 0;
+	details->together[details->together_count++] = cursor;
+	for (int i = 0; i < screen->marks; i++) {
 		const int64_t index =
 			view__memory_index(screen, screen->mark[i].ipu, screen->mark[i].tile);
 
-		if (index >= 0)
-			view_add_column(details, index, 0);
+		if (index >= 0 && index != cursor)
+			details->together[details->together_count++] = index;
 	}
-	if (screen->sides == 1)
-		view_add_column(details, -1, 0);
+}
+
+/* Comparing, a tile takes three columns, so that their sum comes first: it is there at any width.
+ */
+static void view_make_columns(struct view_memory *screen)
+{
+	struct view_memory_details *details = &screen->details;
+
+	view_gather(screen);
+	details->column_count = 0;
+	if (screen->sides > 1 && details->together_count > 1)
+		view_add_column(screen, VIEW_MEMORY_TOGETHER);
+	for (int i = 0; i < details->together_count; i++)
+		view_add_column(screen, details->together[i]);
+	view_add_column(screen, VIEW_MEMORY_ALL);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -66,9 +69,9 @@ static bool view_open_group(const struct view_memory *screen, int group)
 	return screen->details.open & (1u << group);
 }
 
-static struct view_memory_line *view_add_line(struct view_memory *screen,
-					      enum view_memory_line_kind kind, int group,
-					      const char *name)
+struct view_memory_line *view__memory_add_line(struct view_memory *screen,
+					       enum view_memory_line_kind kind, int group,
+					       const char *name)
 {
 	struct view_memory_details *details = &screen->details;
 	struct view_memory_line *line;
@@ -84,89 +87,143 @@ static struct view_memory_line *view_add_line(struct view_memory *screen,
 	return line;
 }
 
-/* Of a tile, or of all that are shown. */
-static int64_t view_of(const struct view_memory *screen, const struct view_memory_tile *tile,
-		       const int64_t *bytes)
+typedef int64_t (*view_of_tile)(const struct view_memory_side *side, const int64_t *bytes,
+				int64_t index);
+
+static int64_t view_held(const struct view_memory_side *side, const int64_t *bytes, int64_t index)
 {
-	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
+	(void)side;
+	return bytes ? bytes[index] : 0;
+}
+
+static int64_t view_free(const struct view_memory_side *side, const int64_t *bytes, int64_t index)
+{
+	(void)bytes;
+	return sat_sub(side->capacity[index], side->total[index]);
+}
+
+static int64_t view_excess(const struct view_memory_side *side, const int64_t *bytes, int64_t index)
+{
+	(void)bytes;
+	return view__memory_excess(side, index);
+}
+
+/* Of all tiles that are shown; one of which a report says nothing has nothing. */
+static int64_t view_sum_all(const struct view_memory *screen, int side, view_of_tile of,
+			    const int64_t *bytes)
+{
+	const int64_t first = view__memory_first(screen), end = first + view__memory_shown(screen);
 	int64_t sum = 0;
 
-	if (tile->index >= 0 && screen->side[tile->side].capacity[tile->index] <= 0)
-		return VIEW_NOWHERE; /* that report has no such tile */
-	if (!bytes)
-		return 0;
-	if (tile->index >= 0)
-		return bytes[tile->index];
-	for (int64_t i = first; i < first + shown; i++)
-		if (__builtin_add_overflow(sum, bytes[i], &sum))
-			sum = INT64_MAX;
+	if (of == view_held)
+		for (int64_t i = first; bytes && i < end; i++)
+			sum = sat_add(sum, bytes[i]);
+	else
+		for (int64_t i = first; i < end; i++)
+			sum = sat_add(sum, of(&screen->side[side], bytes, i));
 	return sum;
 }
 
-static bool view_differs(const struct view_memory_line *line)
+/* Of a tile, or of several together; VIEW_NOWHERE: that report has none of them. */
+static int64_t view_sum(const struct view_memory *screen, const struct view_memory_tile *column,
+			view_of_tile of, const int64_t *bytes)
 {
-	return line->value[0] != line->value[1];
+	const struct view_memory_details *details = &screen->details;
+	const struct view_memory_side *side = &screen->side[column->side];
+	const bool together = column->index == VIEW_MEMORY_TOGETHER;
+	const int64_t *tiles = together ? details->together : &column->index;
+	const int count = together ? details->together_count : 1;
+	int64_t sum = VIEW_NOWHERE;
+
+	if (column->index == VIEW_MEMORY_ALL)
+		return view_sum_all(screen, column->side, of, bytes);
+	for (int i = 0; i < count; i++)
+		if (side->capacity[tiles[i]] > 0)
+			sum = sat_add(sum == VIEW_NOWHERE ? 0 : sum, of(side, bytes, tiles[i]));
+	return sum;
 }
 
-/* A line of the arrays @source and @target; gone where it has nothing to say. */
-static void view_add_values(struct view_memory *screen, const struct view_context *context,
-			    int group, const char *name, const int64_t *source,
-			    const int64_t *target)
+bool view__memory_differs(const struct view_memory *screen, const struct view_memory_line *line)
+{
+	for (int c = 0; c + 1 < screen->details.column_count; c += 2)
+		if (screen->details.columns[c].index != VIEW_MEMORY_ALL &&
+		    line->value[c] != line->value[c + 1])
+			return true;
+	return false;
+}
+
+/* A line of what @of says of the arrays @source and @target; gone where that is nothing. */
+static void view_add_sums(struct view_memory *screen, const struct view_context *context, int group,
+			  const char *name, view_of_tile of, const int64_t *source,
+			  const int64_t *target)
 {
 	const int64_t *const arrays[] = {source, target};
-	struct view_memory_line *line = view_add_line(screen, VIEW_MEMORY_VALUE, group, name);
-	bool some = group < 0;
+	struct view_memory_line *line =
+		view__memory_add_line(screen, VIEW_MEMORY_VALUE, group, name);
+	bool some = of == view_free;
 
 	if (!line)
 		return;
 	for (int c = 0; c < screen->details.column_count; c++) {
-		const struct view_memory_tile *tile = &screen->details.columns[c];
+		const struct view_memory_tile *column = &screen->details.columns[c];
 
-		line->value[c] = view_of(screen, tile, arrays[tile->side]);
+		line->value[c] = view_sum(screen, column, of, arrays[column->side]);
 		some = some || line->value[c] > 0;
 	}
-	if (!some || (context->differ && screen->sides > 1 && !view_differs(line)))
+	/* Gone, too, where both reports have the same of it, if that is asked for. */
+	if (!some || (context->differ && screen->sides > 1 && !view__memory_differs(screen, line)))
 		screen->details.count--;
+}
+
+static void view_add_values(struct view_memory *screen, const struct view_context *context,
+			    int group, const char *name, const int64_t *source,
+			    const int64_t *target)
+{
+	view_add_sums(screen, context, group, name, view_held, source, target);
+}
+
+/* Of the first tile that stands there: comparing, the greater of both. */
+static int64_t view_first(const struct view_memory_line *line, bool both)
+{
+	return both && line->value[1] > line->value[0] ? line->value[1] : line->value[0];
+}
+
+static int view_compare(const void *a, const void *b, bool both)
+{
+	const struct view_memory_line *x = a, *y = b;
+	int64_t most_x = view_first(x, both), most_y = view_first(y, both);
+
+	for (int c = 0; c < VIEW_MEMORY_COLUMNS && most_x == most_y; c++) {
+		most_x = x->value[c];
+		most_y = y->value[c];
+	}
+	if (most_x != most_y)
+		return most_x < most_y ? 1 : -1;
+	return strcmp(x->name, y->name);
 }
 
 static int view_more_first(const void *a, const void *b)
 {
-	const struct view_memory_line *x = a, *y = b;
-	int64_t most_x = 0, most_y = 0;
-
-	/* The first column decides, then the others; comparing, the greater of both. */
-	for (int c = 0; c < VIEW_MEMORY_COLUMNS; c++) {
-		most_x = x->value[c];
-		most_y = y->value[c];
-		if (most_x != most_y)
-			return most_x < most_y ? 1 : -1;
-	}
-	return strcmp(x->name, y->name);
+	return view_compare(a, b, false);
 }
 
-static void view_sort_lines(struct view_memory *screen, int from)
+static int view_more_of_both_first(const void *a, const void *b)
+{
+	return view_compare(a, b, true);
+}
+
+void view__memory_sort_lines(struct view_memory *screen, int from)
 {
 	qsort(screen->details.lines + from, (size_t)(screen->details.count - from),
-	      sizeof(*screen->details.lines), view_more_first);
+	      sizeof(*screen->details.lines),
+	      screen->sides > 1 ? view_more_of_both_first : view_more_first);
 }
 
 static void view_add_room(struct view_memory *screen, const struct view_context *context)
 {
-	struct view_memory_line *line;
-
 	view_add_values(screen, context, VIEW_MEMORY_NO_GROUP, "Capacity", screen->side[0].capacity,
 			screen->side[1].capacity);
-	line = view_add_line(screen, VIEW_MEMORY_VALUE, VIEW_MEMORY_NO_GROUP, "Free");
-	for (int c = 0; line && c < screen->details.column_count; c++) {
-		const struct view_memory_tile *tile = &screen->details.columns[c];
-		const struct view_memory_side *from = &screen->side[tile->side];
-		const int64_t all = view_of(screen, tile, from->capacity);
-
-		if (all != VIEW_NOWHERE)
-			line->value[c] = all - view_of(screen, tile, from->total);
-	}
-	if (line && context->differ && screen->sides > 1 && !view_differs(line))
-		screen->details.count--;
+	view_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Free", view_free, NULL, NULL);
 }
 
 static void view_add_notes(struct view_memory *screen)
@@ -174,8 +231,8 @@ static void view_add_notes(struct view_memory *screen)
 	const struct view_memory_side *side = &screen->side[0];
 	const char *note = NULL;
 
-	view_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
-		      "gaps and overlaps are not recorded");
+	view__memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
+			      "gaps and overlaps are not recorded");
 	if (side->first_other != VIEW_NOWHERE)
 		note = arena_printf(&screen->details.arena,
 				    "IPUs from %" PRId64 " on: models of other ranks",
@@ -184,10 +241,23 @@ static void view_add_notes(struct view_memory *screen)
 		note = arena_printf(&screen->details.arena, "the same in all %" PRId64 " ranks",
 				    side->ranks);
 	if (note)
-		view_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP, note);
+		view__memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP, note);
 	if (screen->ipus < screen->all_ipus)
-		view_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
-			      "further IPUs are left out: there are too many");
+		view__memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
+				      "further IPUs are left out: there are too many");
+}
+
+static void view_add_liveness(struct view_memory *screen, const struct view_context *context)
+{
+	const struct view_memory_side *s = &screen->side[0], *t = &screen->side[1];
+
+	view__memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_LIVENESS_GROUP, "By liveness");
+	if (!view_open_group(screen, VIEW_MEMORY_LIVENESS_GROUP))
+		return;
+	view_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "always live", s->always,
+			t->always);
+	view_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "not always live",
+			s->not_always, t->not_always);
 }
 
 static void view_add_groups(struct view_memory *screen, const struct view_context *context)
@@ -195,122 +265,19 @@ static void view_add_groups(struct view_memory *screen, const struct view_contex
 	const struct view_memory_side *s = &screen->side[0], *t = &screen->side[1];
 	int from;
 
-	view_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_CATEGORY_GROUP, "By category");
+	view_add_liveness(screen, context);
+	view__memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_CATEGORY_GROUP, "By category");
 	from = screen->details.count;
 	for (int c = 0; c < screen->categories; c++)
 		if (view_open_group(screen, VIEW_MEMORY_CATEGORY_GROUP))
 			view_add_values(screen, context, VIEW_MEMORY_CATEGORY_GROUP,
 					screen->category[c], s->category[c], t->category[c]);
-	view_sort_lines(screen, from);
-	view_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_REGION_GROUP, "By region");
+	view__memory_sort_lines(screen, from);
+	view__memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_REGION_GROUP, "By region");
 	for (int r = 0; r < VIEW_MEMORY_REGIONS; r++)
 		if (view_open_group(screen, VIEW_MEMORY_REGION_GROUP))
 			view_add_values(screen, context, VIEW_MEMORY_REGION_GROUP,
 					view__memory_regions[r], s->region[r], t->region[r]);
-	view_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_LIVENESS_GROUP, "By liveness");
-	if (view_open_group(screen, VIEW_MEMORY_LIVENESS_GROUP)) {
-		view_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "always live",
-				s->always, t->always);
-		view_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "not always live",
-				s->not_always, t->not_always);
-	}
-}
-
-/* --- variables -------------------------------------------------------------------------------- */
-
-/* The line of the variable @name; a new one where there is none yet. NULL: no room or memory. */
-static struct view_memory_line *view_variable_line(struct view_memory *screen, const char *name)
-{
-	struct view_memory_details *details = &screen->details;
-	char *copy;
-
-	for (int i = details->variables_at + 1; i < details->count; i++)
-		if (strcmp(details->lines[i].name, name) == 0)
-			return &details->lines[i];
-	copy = arena_strdup(&details->arena, name);
-	return copy ? view_add_line(screen, VIEW_MEMORY_VARIABLE, VIEW_MEMORY_VARIABLE_GROUP, copy)
-		    : NULL;
-}
-
-static enum status view_add_variable(struct view_memory *screen, int column,
-				     const struct prof_query *query, struct err *err)
-{
-	struct arena *arena = &screen->details.arena;
-	const char *name = prof_column_text(query, 1), *kind = prof_column_text(query, 2);
-	const char *layer = prof_column_text(query, 3);
-	struct view_memory_line *line = view_variable_line(screen, name ? name : "?");
-
-	if (!line)
-		return err_nomem(err);
-	line->value[column] = prof_column_int(query, 4);
-	if (line->more)
-		return ST_OK;
-	line->variable_id = prof_column_int(query, 0);
-	line->more = arena_printf(arena, "%s%s%s%s", kind ? kind : "",
-				  prof_column_int(query, 6) == 1 ? ", always live" : "",
-				  layer ? ", " : "", layer ? layer : "");
-	line->layer = layer ? arena_strdup(arena, layer) : NULL;
-	for (int c = 0; c < screen->details.column_count; c++)
-		if (screen->details.columns[c].index < 0)
-			line->value[c] = prof_column_int(query, 5);
-	return line->more && (!layer || line->layer) ? ST_OK : err_nomem(err);
-}
-
-static enum status view_read_column(struct view_memory *screen, struct prof_db *db, int column,
-				    struct err *err)
-{
-	const int64_t index = screen->details.columns[column].index;
-	struct prof_query *query;
-	enum status status = view__memory_open(&query, db, sql_largest, err);
-	bool row;
-
-	if (status != ST_OK)
-		return status;
-	prof_query_int(query, ":ipu", view__memory_ipu_of(screen, index));
-	prof_query_int(query, ":tile", view__memory_tile_of(screen, index));
-	prof_query_int(query, ":most", VIEW_MEMORY_LARGEST);
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
-		status = view_add_variable(screen, column, query, err);
-	}
-	prof_query_close(query);
-	return status;
-}
-
-static enum status view_add_variables(struct view_memory *screen, struct view_context *context,
-				      struct err *err)
-{
-	struct view_memory_details *details = &screen->details;
-	enum status status = ST_OK;
-	int kept;
-
-	details->variables_at = details->count;
-	view_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_VARIABLE_GROUP, "Largest variables");
-	if (!view_open_group(screen, VIEW_MEMORY_VARIABLE_GROUP))
-		return ST_OK;
-	for (int c = 0; c < details->column_count && status == ST_OK; c++) {
-		const struct view_memory_tile *tile = &details->columns[c];
-
-		if (view_cancelled(context))
-			status = err_set(err, ST_INTERRUPTED, "stopped");
-		else if (tile->index >= 0)
-			status = view_read_column(
-				screen, tile->side == 0 ? context->source->db : context->target->db,
-				c, err);
-	}
-	kept = details->variables_at + 1;
-	for (int i = kept; i < details->count; i++)
-		if (!context->differ || screen->sides == 1 || view_differs(&details->lines[i]))
-			details->lines[kept++] = details->lines[i];
-	details->count = kept;
-	view_sort_lines(screen, details->variables_at + 1);
-	if (kept == details->variables_at + 1)
-		view_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
-			      context->differ && screen->sides > 1 ? "none that differs"
-								   : "none is on this tile");
-	return status;
 }
 
 /* All columns are as wide as the longest number and a title need. */
@@ -345,10 +312,12 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 		return err_nomem(err);
 	view_add_values(screen, context, VIEW_MEMORY_NO_GROUP, "Memory excluding gaps",
 			screen->side[0].total, screen->side[1].total);
+	view_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Must shrink by, to fit", view_excess,
+		      NULL, NULL);
 	view_add_groups(screen, context);
 	view_add_room(screen, context);
 	view_add_notes(screen);
-	status = view_add_variables(screen, context, err);
+	status = view__memory_variables(screen, context, err);
 	if (status != ST_OK)
 		details->count = 0;
 	view_measure(details);

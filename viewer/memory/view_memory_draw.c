@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sat.h"
 #include "viewer/memory/view_memory_internal.h"
 
 #define RANGE_WIDTH 22 /* of a bin: "12.5 kB - 13 kB" */
@@ -44,21 +45,51 @@ static int64_t view_capacity(const struct view_memory *screen)
 	return index < 0 ? 0 : screen->side[0].capacity[index];
 }
 
+/* The name of an area, and with @sums the bytes of all tiles shown. */
+static void view_part_text(const struct view_memory *screen, int part, bool sums, char *out,
+			   size_t size)
+{
+	const bool rest = screen->series_count > screen->stack_count;
+	const int last = rest && part == screen->stack_count - 1 ? screen->series_count - 1 : part;
+	char bytes[FMT_SIZE];
+	int64_t sum = 0;
+
+	for (int i = part; i <= last; i++)
+		sum = sat_add(sum, screen->series[i].sum);
+	snprintf(out, size, "%s%s%s", last > part ? "the others" : screen->series[part].name,
+		 sums ? " " : "", sums ? fmt_bytes(bytes, (uint64_t)sum) : "");
+}
+
+/* With sums where there is room for all of them. */
+static void view_draw_parts(const struct view_memory *screen, struct view_pane *pane)
+{
+	char text[VIEW_PLACE_NAME];
+	int x = VIEW_MEMORY_SCALE, width = x;
+	bool sums;
+
+	for (int i = 0; i < screen->stack_count; i++) {
+		view_part_text(screen, i, true, text, sizeof(text));
+		width += view_text_width(text) + 4;
+	}
+	sums = width <= pane->rect.width;
+	for (int i = 0; i < screen->stack_count; i++) {
+		view_part_text(screen, i, sums, text, sizeof(text));
+		x = view_legend(pane, x, view_series_style(i), text);
+	}
+}
+
 static void view_draw_legend(const struct view_memory *screen, const struct view_context *context,
 			     struct view_pane *pane)
 {
 	static const char *const names[] = {"Source", "Target"};
-	const bool rest = screen->series_count > screen->stack_count;
 	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
 	char text[VIEW_PLACE_NAME + 64], bytes[FMT_SIZE];
 	int x = VIEW_MEMORY_SCALE;
 
-	for (int i = 0; i < screen->stack_count; i++)
-		x = view_legend(pane, x, view_series_style(i),
-				rest && i == screen->stack_count - 1 ? "the others"
-								     : screen->series[i].name);
-	if (screen->stack_count > 0)
+	if (screen->stack_count > 0) {
+		view_draw_parts(screen, pane);
 		return;
+	}
 	for (int s = 0; s < screen->sides && screen->sides > 1; s++)
 		x = view_legend(pane, x, view_sides[s], names[s]);
 	if (span > screen->curve.count && screen->curve.count > 0)

@@ -12,6 +12,7 @@
 #include "viewer/memory/view_memory_internal.h"
 
 #define NAME_LEAST  16
+#define NAME_GOOD   30
 #define VALUE_WIDTH 12
 #define DIFF_WIDTH  20 /* "+12,345 (+1.23 %)" */
 #define MORE_LEAST  10 /* of a variable's kind and layer */
@@ -19,7 +20,7 @@
 
 /* --- columns ---------------------------------------------------------------------------------- */
 
-/* What goes into a pane: columns 0 .. shown - 1 of the details, and the difference. */
+/* What goes into a pane: columns 0 .. shown - 1 of the details; after each pair its difference. */
 struct view_cells {
 	int name, value; /* cells of the name, and of each number */
 	int shown;
@@ -28,57 +29,78 @@ struct view_cells {
 
 static struct view_cells view_cells_of(const struct view_memory *screen, int width)
 {
-	struct view_cells cells = {.value = screen->details.value_width, .diff = screen->sides > 1};
-	int room = width - NAME_LEAST - 2 - (cells.diff ? DIFF_WIDTH : 0);
+	const int count = screen->details.column_count, room = width - 2;
+	struct view_cells cells = {.value = screen->details.value_width};
+	const int pair = 2 * cells.value + DIFF_WIDTH;
 
-	if (room < 2 * cells.value && cells.diff) {
-		cells.diff = false;
-		room += DIFF_WIDTH;
-	}
-	cells.shown = room / cells.value;
-	if (cells.shown > screen->details.column_count)
-		cells.shown = screen->details.column_count;
-	if (cells.shown < 1)
-		cells.shown = 1;
-	cells.name = width - 2 - cells.shown * cells.value - (cells.diff ? DIFF_WIDTH : 0);
+	cells.diff = screen->sides > 1 && room - NAME_LEAST >= pair;
+	/* Not so many that names are cut: but for the first pair. */
+	cells.shown =
+		cells.diff ? 2 * ((room - NAME_GOOD) / pair) : (room - NAME_LEAST) / cells.value;
+	if (cells.shown < 1 + cells.diff)
+		cells.shown = 1 + cells.diff;
+	if (cells.shown > count)
+		cells.shown = count;
+	if (screen->sides > 1 && !cells.diff && cells.shown > 2)
+		cells.shown = 2;
+	cells.name =
+		room - cells.shown * cells.value - (cells.diff ? cells.shown / 2 * DIFF_WIDTH : 0);
 	return cells;
 }
 
-static const char *view_column_title(const struct view_memory *screen, int column, char *out,
-				     size_t size)
+/* "0,986", "3 tiles", "all tiles" */
+static const char *view_tiles_text(const struct view_memory *screen, int64_t index, char *out,
+				   size_t size)
 {
-	const struct view_memory_tile *tile = &screen->details.columns[column];
 	char name[FMT_SIZE];
 
-	if (tile->index < 0) {
+	if (index == VIEW_MEMORY_ALL)
 		snprintf(out, size, "all tiles");
-	} else if (screen->sides > 1) {
+	else if (index == VIEW_MEMORY_TOGETHER)
+		snprintf(out, size, "%d tiles", screen->details.together_count);
+	else
+		snprintf(out, size, "%.20s", view__memory_name(screen, index, name));
+	return out;
+}
+
+static const char *view_column_title(const struct view_memory *screen, int column, bool alone,
+				     char *out, size_t size)
+{
+	const struct view_memory_tile *tile = &screen->details.columns[column];
+	char name[32];
+
+	view_tiles_text(screen, tile->index, name, sizeof(name));
+	if (screen->sides > 1 && alone)
 		snprintf(out, size, "%s", tile->side == 0 ? "Source" : "Target");
-	} else {
-		snprintf(out, size, "tile %.20s", view__memory_name(screen, tile->index, name));
-	}
+	else if (screen->sides > 1)
+		snprintf(out, size, "%c %s", tile->side == 0 ? 'S' : 'T', name);
+	else
+		snprintf(out, size, "%s%s", tile->index < 0 ? "" : "tile ", name);
 	return out;
 }
 
 static void view_draw_titles(const struct view_memory *screen, struct view_pane *pane,
 			     const struct view_cells *cells, const char *title)
 {
+	const bool alone = cells->shown <= 2;
 	char text[64];
 	int x = 2 + cells->name;
 
 	view_text_cut(pane, 2, 0, cells->name, VIEW_DIM, title);
-	for (int c = 0; c < cells->shown; c++, x += cells->value)
-		view_text_right(pane, x, 0, cells->value, c == 0 ? VIEW_KEY : VIEW_DIM,
-				view_column_title(screen, c, text, sizeof(text)));
-	if (cells->diff)
-		view_text_right(pane, x, 0, DIFF_WIDTH, VIEW_DIM, "Diff");
+	for (int c = 0; c < cells->shown; c++, x += cells->value) {
+		view_text_right(pane, x, 0, cells->value, c < screen->sides ? VIEW_KEY : VIEW_DIM,
+				view_column_title(screen, c, alone, text, sizeof(text)));
+		if (!cells->diff || c % 2 == 0)
+			continue;
+		view_text_right(pane, x + cells->value, 0, DIFF_WIDTH, VIEW_DIM, "Diff");
+		x += DIFF_WIDTH;
+	}
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-static const char *view_diff_text(const struct view_memory_line *line, char out[FMT_SIZE + 32])
+static const char *view_diff_text(int64_t source, int64_t target, char out[FMT_SIZE + 32])
 {
-	const int64_t source = line->value[0], target = line->value[1];
 	char number[FMT_SIZE], share[FMT_SIZE];
 	int64_t diff;
 
@@ -99,15 +121,18 @@ static void view_draw_numbers(struct view_pane *pane, const struct view_memory_l
 	char text[FMT_SIZE + 32];
 	int x = 2 + cells->name;
 
-	for (int c = 0; c < cells->shown; c++, x += cells->value)
+	for (int c = 0; c < cells->shown; c++, x += cells->value) {
+		const int64_t value = line->value[c], before = c ? line->value[c - 1] : value;
+
 		view_text_right(pane, x, y, cells->value, style,
-				line->value[c] == VIEW_NOWHERE ? "-"
-							       : fmt_count(text, line->value[c]));
-	if (cells->diff)
-		view_text_right(pane, x, y, DIFF_WIDTH,
-				style == VIEW_CURSOR || line->value[0] == line->value[1] ? style
-											 : VIEW_BAD,
-				view_diff_text(line, text));
+				value == VIEW_NOWHERE ? "-" : fmt_count(text, value));
+		if (!cells->diff || c % 2 == 0)
+			continue;
+		view_text_right(pane, x + cells->value, y, DIFF_WIDTH,
+				style == VIEW_CURSOR || before == value ? style : VIEW_BAD,
+				view_diff_text(before, value, text));
+		x += DIFF_WIDTH;
+	}
 }
 
 static void view_draw_line(const struct view_memory *screen, struct view_pane *pane,
@@ -173,13 +198,15 @@ void view__memory_draw_details(const struct view_memory *screen, const struct vi
 	const int needed = NAME_LEAST + 3 +
 			   (screen->sides > 1 ? 2 * value + DIFF_WIDTH
 					      : value * (details->column_count > 2 ? 3 : 1));
-	char title[64], name[FMT_SIZE];
+	char title[64] = "bytes", name[32];
 	struct view_pane part;
 
 	if (height < 2)
 		return;
-	snprintf(title, sizeof(title), screen->sides > 1 ? "bytes, tile %.20s" : "bytes",
-		 view__memory_name(screen, view__memory_cursor(screen), name));
+	if (screen->sides > 1 && details->column_count > 0)
+		snprintf(title, sizeof(title), "bytes, %s%s",
+			 details->columns[0].index < 0 ? "" : "tile ",
+			 view_tiles_text(screen, details->columns[0].index, name, sizeof(name)));
 	if (half < SPLIT_LEAST || half < needed || context->whole ||
 	    screen->areas.rule.height == 0) {
 		view_draw_lines(screen, context, pane, 0, details->count, title);

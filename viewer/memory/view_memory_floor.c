@@ -2,8 +2,7 @@
  * The tiles on the chip's floor plan: as many IPUs' plans as there is room for, the cursor's among
  * them.
  *
- * A tile is a cell wide and half a cell high, or a multiple of that. Comparing, it shows the
- * difference.
+ * A tile is a cell wide and half a cell high, or a multiple of that.
  *
  * Threading: the worker's; drawing the terminal's. Ownership: values are picture_arena's.
  */
@@ -32,7 +31,22 @@ static int view_least(int a, int b)
 
 /* --- where everything is ---------------------------------------------------------------------- */
 
-/* The largest scale at which @plans all fit; else the least, and what fits of them. */
+/* What a plan shows. */
+enum view_layer {
+	LAYER_SOURCE,
+	LAYER_TARGET,
+	LAYER_DIFFERENCE
+};
+
+static int view_each(const struct view_memory *screen)
+{
+	const int fit = (screen->areas.picture.width + GAP) / (screen->floor.columns + GAP);
+
+	return screen->sides == 1 || screen->differ || fit < 2 ? 1 : view_least(fit, 3);
+}
+
+/* The largest scale at which @plans all fit; else the least, and what fits of them. An IPU's plans
+ * stand beside each other. */
 static void view_lay_out(struct view_memory *screen, int plans, int at)
 {
 	const struct view_rect *area = &screen->areas.picture;
@@ -41,15 +55,19 @@ static void view_lay_out(struct view_memory *screen, int plans, int at)
 	int down = 1, scale = SCALE_MOST;
 
 	floor->title = high > 2;
+	floor->each = view_each(screen);
+	plans *= floor->each;
+	at *= floor->each;
 	for (; scale >= 1; scale--) {
 		floor->width = floor->columns * scale;
 		floor->height = (floor->rows * scale + 1) / 2;
 		floor->across = (area->width + GAP) / (floor->width + GAP);
+		floor->across -= floor->across % floor->each;
 		down = high / (floor->height + floor->title);
 		if (floor->across * down >= plans)
 			break;
 	}
-	floor->across = view_greatest(1, floor->across);
+	floor->across = view_greatest(floor->each, floor->across);
 	down = view_greatest(1, down);
 	floor->width = view_least(floor->width, area->width);
 	floor->height = view_greatest(1, view_least(floor->height, high - floor->title));
@@ -70,7 +88,18 @@ struct view_rect view__memory_plan(const struct view_memory *screen, int plan)
 
 static int64_t view_base(const struct view_memory *screen, int plan)
 {
-	return view__memory_first(screen) + (screen->floor.first + plan) * screen->tiles;
+	const struct view_memory_floor *floor = &screen->floor;
+
+	return view__memory_first(screen) + (floor->first + plan) / floor->each * screen->tiles;
+}
+
+static enum view_layer view_layer_of(const struct view_memory *screen, int plan)
+{
+	const struct view_memory_floor *floor = &screen->floor;
+
+	return screen->sides > 1 && floor->each == 1
+		       ? LAYER_DIFFERENCE
+		       : (enum view_layer)((floor->first + plan) % floor->each);
 }
 
 int64_t view__memory_floor_find(const struct view_memory *screen, int x, int y)
@@ -93,37 +122,47 @@ int64_t view__memory_floor_find(const struct view_memory *screen, int x, int y)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static double view_shade(const struct view_memory *screen, int64_t index)
+static double view_shade(const struct view_memory *screen, enum view_layer layer, int64_t index)
 {
-	const int64_t source = view__memory_value(screen, 0, index);
+	const bool source = screen->side[0].capacity[index] > 0;
+	const bool target = screen->sides > 1 && screen->side[1].capacity[index] > 0;
 
-	if (screen->side[0].capacity[index] <= 0 &&
-	    (screen->sides == 1 || screen->side[1].capacity[index] <= 0))
-		return (double)NAN;
-	return screen->sides == 1 ? (double)source
-				  : (double)(view__memory_value(screen, 1, index) - source);
+	switch (layer) {
+	case LAYER_SOURCE:
+		return source ? (double)view__memory_value(screen, 0, index) : (double)NAN;
+	case LAYER_TARGET:
+		return target ? (double)view__memory_value(screen, 1, index) : (double)NAN;
+	case LAYER_DIFFERENCE:
+		break;
+	}
+	return source || target ? (double)view__memory_value(screen, 1, index) -
+					  (double)view__memory_value(screen, 0, index)
+				: (double)NAN;
 }
 
 /* From the least to the greatest, so that little differences show; on demand from nothing to what a
- * tile has. Of two reports nothing is in the middle. */
+ * tile has. The same for both reports. */
 static void view_colours(struct view_memory *screen)
 {
 	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
 	struct view_memory_floor *floor = &screen->floor;
 
-	floor->high = 1;
+	floor->high = floor->most = 1;
 	floor->low = INFINITY;
 	for (int64_t i = first; i < first + shown; i++) {
-		const double shade = view_shade(screen, i);
+		for (int s = 0; s < screen->sides; s++) {
+			const double shade = view_shade(screen, (enum view_layer)s, i);
 
-		floor->high = fmax(floor->high, fabs(shade));
-		floor->low = fmin(floor->low, shade);
+			floor->high = fmax(floor->high, shade);
+			floor->low = fmin(floor->low, shade);
+		}
+		if (screen->sides > 1)
+			floor->most =
+				fmax(floor->most, fabs(view_shade(screen, LAYER_DIFFERENCE, i)));
 	}
-	if (screen->sides > 1)
-		floor->low = -floor->high;
-	else if (screen->capacity || !(floor->low < floor->high))
+	if (screen->capacity || !(floor->low < floor->high))
 		floor->low = 0;
-	if (screen->capacity && screen->sides == 1)
+	if (screen->capacity)
 		floor->high = (double)view__memory_top(screen);
 }
 
@@ -150,7 +189,8 @@ enum status view__memory_floor(struct view_memory *screen, struct err *err)
 		for (size_t i = 0; i < each; i++)
 			floor->values[(size_t)plan * each + i] =
 				(int64_t)i < screen->tiles
-					? view_shade(screen, view_base(screen, plan) + (int64_t)i)
+					? view_shade(screen, view_layer_of(screen, plan),
+						     view_base(screen, plan) + (int64_t)i)
 					: (double)NAN;
 	return ST_OK;
 }
@@ -170,14 +210,13 @@ static void view_point_at(const struct view_memory *screen, struct view_pane *pl
 }
 
 /* Tiles that hold more than they have: in red, and with a glyph. */
-static void view_draw_over(const struct view_memory *screen, struct view_pane *plan, int64_t base)
+static void view_draw_over(const struct view_memory *screen, struct view_pane *plan, int side,
+			   int64_t base)
 {
-	const struct view_memory_side *side = &screen->side[0];
-
-	if (screen->sides > 1 || screen->sums[0].over == 0)
+	if (screen->sums[side].over == 0)
 		return;
 	for (int64_t i = base; i < base + screen->tiles; i++)
-		if (view__memory_over(side, i))
+		if (view__memory_excess(&screen->side[side], i) > 0)
 			view_point_at(screen, plan, i - base, VIEW_BAD, '!');
 }
 
@@ -186,7 +225,7 @@ static void view_draw_points(const struct view_memory *screen, const struct view
 {
 	const int64_t cursor = view__memory_cursor(screen);
 
-	for (int i = 0; i < screen->marks && screen->sides == 1; i++) {
+	for (int i = 0; i < screen->marks; i++) {
 		const int64_t index =
 			view__memory_index(screen, screen->mark[i].ipu, screen->mark[i].tile);
 
@@ -198,43 +237,79 @@ static void view_draw_points(const struct view_memory *screen, const struct view
 		view_point_at(screen, plan, cursor - base, VIEW_CURSOR, 'X');
 }
 
+/* "IPU 1, Target: a row has 16 islands of 4 tiles" */
+static void view_draw_title(const struct view_memory *screen, struct view_pane *pane, int plan)
+{
+	static const char *const names[] = {", Source", ", Target", ", Target less Source"};
+	const struct view_rect rect = view__memory_plan(screen, plan);
+	char title[128];
+
+	snprintf(title, sizeof(title), "IPU %" PRId64 "%s%s",
+		 view__memory_ipu_of(screen, view_base(screen, plan)),
+		 screen->sides > 1 ? names[view_layer_of(screen, plan)] : "",
+		 plan == 0 ? ": a row has 16 islands of 4 tiles" : "");
+	view_text_cut(pane, rect.x, rect.y - 1, rect.width, VIEW_DIM, title);
+}
+
 static void view_draw_plan(const struct view_memory *screen, const struct view_context *context,
 			   struct view_pane *pane, int plan, const struct view_axis *scale)
 {
 	const struct view_memory_floor *floor = &screen->floor;
-	const struct view_rect rect = view__memory_plan(screen, plan);
-	struct view_pane map = view_pane_sub(pane, rect);
+	const double *values =
+		floor->values + (size_t)plan * (size_t)(floor->columns * floor->rows);
+	struct view_pane map = view_pane_sub(pane, view__memory_plan(screen, plan));
+	const enum view_layer layer = view_layer_of(screen, plan);
 	const int64_t base = view_base(screen, plan);
-	char title[96];
 
-	snprintf(title, sizeof(title), "IPU %" PRId64 "%s", view__memory_ipu_of(screen, base),
-		 plan == 0 ? ": a row has 16 islands of 4 tiles" : "");
 	if (floor->title)
-		view_text_cut(pane, rect.x, rect.y - 1, rect.width, VIEW_DIM, title);
-	view_heat_map(&map, floor->values + (size_t)plan * (size_t)(floor->columns * floor->rows),
-		      floor->columns, floor->rows, scale);
-	view_draw_over(screen, &map, base);
+		view_draw_title(screen, pane, plan);
+	if (layer == LAYER_DIFFERENCE) {
+		view_heat_signed_map(&map, values, floor->columns, floor->rows, floor->most);
+	} else {
+		view_heat_map(&map, values, floor->columns, floor->rows, scale);
+		view_draw_over(screen, &map, (int)layer, base);
+	}
 	view_draw_points(screen, context, &map, base);
+}
+
+/* What the shades mean; returns where there is room for more. */
+static int view_draw_scales(const struct view_memory *screen, struct view_pane *pane,
+			    const struct view_axis *scale, int y)
+{
+	const struct view_memory_floor *floor = &screen->floor;
+	const bool difference = screen->sides > 1 && floor->each != 2;
+	int x = 0;
+
+	if (screen->sides == 1 || floor->each > 1)
+		x = view_heat_legend(pane, 0, y, pane->rect.width, scale);
+	x += x > 0 ? 2 : 0;
+	if (difference)
+		x += view_heat_signed_legend(pane, x, y, pane->rect.width - x, floor->most,
+					     REPORT_BYTES) +
+		     2;
+	return x;
 }
 
 void view__memory_draw_floor(const struct view_memory *screen, const struct view_context *context,
 			     struct view_pane *pane)
 {
+	const struct view_memory_floor *floor = &screen->floor;
 	const struct view_axis scale = {
-		.low = screen->floor.low, .high = screen->floor.high, .quantity = REPORT_BYTES};
+		.low = floor->low, .high = floor->high, .quantity = REPORT_BYTES};
+	const int64_t ipus = view__memory_shown(screen) / screen->tiles;
+	const bool over = screen->sums[0].over > 0 || screen->sums[1].over > 0;
 	const int y = pane->rect.height - 1;
 	char more[VIEW_PLACE_NAME + 96];
 	int x;
 
-	for (int plan = 0; plan < screen->floor.count; plan++)
+	for (int plan = 0; plan < floor->count; plan++)
 		view_draw_plan(screen, context, pane, plan, &scale);
-	x = view_heat_legend(pane, 0, y, pane->rect.width, &scale);
+	x = view_draw_scales(screen, pane, &scale, y);
 	snprintf(more, sizeof(more), "%s%s  X the cursor%s%s",
-		 screen->sides > 1 ? "Target less Source, " : "", view__memory_what(screen),
-		 screen->sides == 1 && screen->sums[0].over > 0 ? ", ! out of memory" : "",
-		 screen->floor.count < view__memory_shown(screen) / screen->tiles
-			 ? ", ( ) other IPUs"
-			 : "");
-	if (x + 2 < pane->rect.width)
-		view_text_cut(pane, x + 2, y, pane->rect.width - x - 2, VIEW_DIM, more);
+		 screen->sides > 1 && floor->each == 1 ? "Target less Source, " : "",
+		 view__memory_what(screen),
+		 over && (screen->sides == 1 || floor->each > 1) ? ", ! out of memory" : "",
+		 floor->count < ipus * floor->each ? ", ( ) other IPUs" : "");
+	if (x < pane->rect.width)
+		view_text_cut(pane, x, y, pane->rect.width - x, VIEW_DIM, more);
 }

@@ -23,11 +23,15 @@
 #define VIEW_MEMORY_REGIONS    3
 #define VIEW_MEMORY_STACK      VIEW_SERIES /* areas above each other; the last may be the rest */
 #define VIEW_MEMORY_MARKS      6           /* tiles selected beside the cursor's */
-#define VIEW_MEMORY_COLUMNS    8           /* of the details: cursor, marks, all */
-#define VIEW_MEMORY_LARGEST    40          /* variables of a tile */
-#define VIEW_MEMORY_ROWS       20000 /* of the table on the screen: the fullest; files have all */
-#define VIEW_MEMORY_BINS       64
-#define VIEW_MEMORY_SCALE      9 /* columns left of the curve */
+#define VIEW_MEMORY_COLUMNS    18 /* of the details: cursor, marks, sums; comparing, of each side */
+#define VIEW_MEMORY_LARGEST    40 /* variables of a tile */
+#define VIEW_MEMORY_NAMES      2048 /* of variables that are gone through for these, at most */
+#define VIEW_MEMORY_RUNS_MOST                                                                      \
+	(1 << 20)               /* rows of variables held of a report; view_memory_rows.c          \
+				 */
+#define VIEW_MEMORY_ROWS  20000 /* of the table on the screen: the fullest; files have all */
+#define VIEW_MEMORY_BINS  64
+#define VIEW_MEMORY_SCALE 9 /* columns left of the curve */
 
 enum view_memory_view {
 	VIEW_MEMORY_CURVE,
@@ -51,6 +55,20 @@ enum view_memory_region {
 	VIEW_MEMORY_OVERFLOWED
 };
 
+/* Bytes on each of @count tiles from @index on. */
+struct view_memory_run {
+	int64_t bytes, variable_id;
+	int32_t index, count;
+};
+
+/* The runs of variables on tiles @from .. @to - 1 (indexes), IPU by IPU. */
+struct view_memory_rows {
+	struct view_memory_run *runs;
+	size_t count, capacity;
+	int64_t from, to;
+	bool begun, many; /* read from before; more than are held, and not all IPUs' at once */
+};
+
 /* Of one report. Arrays by index; NULL: it has no memory of tiles. */
 struct view_memory_side {
 	int64_t *total, *capacity, *always, *not_always;
@@ -59,6 +77,7 @@ struct view_memory_side {
 	int64_t *subject;    /* of the variable or layer looked at; NULL: none is */
 	int64_t ranks;       /* of a merged report; else 1 */
 	int64_t first_other; /* the first IPU of another rank's model; VIEW_NOWHERE: none */
+	struct view_memory_rows rows;
 };
 
 /* What one number per tile is about. */
@@ -70,9 +89,11 @@ struct view_memory_series {
 
 /* The tiles shown, summed up. */
 struct view_memory_sums {
-	int64_t bytes, capacity, over; /* over: tiles that hold more than they have */
-	int64_t fullest;               /* index; -1: no tile */
-	int64_t greatest;              /* bytes of what is shown on the tile that has most of it */
+	int64_t bytes, capacity, tiles; /* tiles: those that hold something */
+	int64_t over, excess; /* tiles that hold more than they have; at most by so much */
+	int64_t fullest;      /* index; -1: no tile */
+	int64_t least;        /* bytes of the emptiest tile that holds something */
+	int64_t greatest;     /* bytes of what is shown on the tile that has most of it */
 };
 
 /* A variable or a layer whose tiles are looked at. */
@@ -94,6 +115,7 @@ struct view_memory_line {
 	const char *name, *more; /* more: kind and layer of a variable */
 	int64_t value[VIEW_MEMORY_COLUMNS]; /* VIEW_NOWHERE: not recorded */
 	int64_t variable_id;
+	int side; /* whose number that is */
 	const char *layer;
 };
 
@@ -108,17 +130,22 @@ enum view_memory_group {
 
 #define VIEW_MEMORY_ALL_GROUPS ((1u << VIEW_MEMORY_GROUPS) - 1)
 
-/* A column of the details: a tile of a report, or all that are shown. */
+/* A column of the details: a tile of a report, or a sum. Comparing, they are in pairs. */
 struct view_memory_tile {
-	int64_t index; /* -1: all */
+	int64_t index; /* or one of: */
 	int side;
 };
+
+#define VIEW_MEMORY_ALL      (-1) /* all tiles that are shown */
+#define VIEW_MEMORY_TOGETHER (-2) /* the selected ones and the cursor's */
 
 struct view_memory_details {
 	struct arena arena;
 	struct view_memory_tile columns[VIEW_MEMORY_COLUMNS];
 	int column_count;
-	int value_width; /* cells that a number and a gap before it need */
+	int value_width;                         /* cells that a number and a gap before it need */
+	int64_t together[VIEW_MEMORY_MARKS + 1]; /* the tiles that are VIEW_MEMORY_TOGETHER */
+	int together_count;
 	struct view_memory_line *lines;
 	int count, variables_at; /* lines from there on are the variables */
 	int at;                  /* the line under the cursor */
@@ -141,15 +168,21 @@ struct view_memory_bin {
 	int64_t fullest; /* index; -1: none */
 };
 
-/* The floor plans of the IPUs on one page, in the picture's coordinates. */
+/* The floor plans of the IPUs on one page, in the picture's coordinates. Comparing, an IPU has one
+ * of the difference; where it is wide two, of Source and Target; where it is wider yet all three.
+ */
 struct view_memory_floor {
 	int columns, rows;        /* tiles of a plan */
 	int width, height;        /* its cells */
 	int title;                /* rows above it */
-	int across, first, count; /* plans in a row; the first IPU (of ipu_ids), and how many */
+	int each;                 /* plans of an IPU */
+	int across, first, count; /* plans in a row; the first of all plans, and how many */
 	double *values;           /* of all plans, one after another; NaN: no such tile */
 	double low, high;         /* of the colours */
+	double most;              /* of the differences, from 0 */
 };
+
+#define VIEW_MEMORY_PLANS_TWO 130 /* columns that two plans beside each other need */
 
 struct view_memory_areas {
 	struct view_rect heading, picture, rule, details;
@@ -177,6 +210,7 @@ struct view_memory {
 	bool physical;           /* order */
 	bool capacity;           /* the curve's scale goes up to the tile's memory */
 	bool placed;             /* the cursor has been set */
+	bool differ;             /* comparing, floor plans show the difference alone */
 	int64_t at_ipu, at_tile; /* the cursor */
 	int64_t from, span;      /* positions in the curve's window; span 0: all */
 	struct {
@@ -216,7 +250,20 @@ enum status view__memory_read(struct view_memory *screen, struct view_context *c
 			      struct err *err);
 enum status view__memory_subject(struct view_memory *screen, struct view_context *context,
 				 struct err *err);
+/* From the first columns of a row: ipu, tile, more tiles, bytes; false: of no tile that is shown.
+ */
+bool view__memory_run(const struct view_memory *screen, const struct prof_query *query,
+		      struct view_memory_run *run);
 extern const char *const view__memory_regions[VIEW_MEMORY_REGIONS];
+
+/* view_memory_rows.c: have the runs of variables on tile @index at hand; then go through them, from
+ * NULL on. */
+enum status view__memory_rows(struct view_memory *screen, struct view_context *context, int side,
+			      int64_t index, struct err *err);
+const struct view_memory_run *view__memory_next_run(const struct view_memory *screen, int side,
+						    int64_t index,
+						    const struct view_memory_run *run);
+void view__memory_rows_fini(struct view_memory_rows *rows);
 
 /* view_memory_order.c: tiles by IPU, number, index and position. Pure. */
 int view__memory_ipu_at(const struct view_memory *screen, int64_t ipu); /* -1: none such */
@@ -235,10 +282,10 @@ const char *view__memory_name(const struct view_memory *screen, int64_t index, c
 
 /* view_memory_series.c: which numbers are shown, and the pictures made of them. */
 void view__memory_series(struct view_memory *screen);
+/* Bytes of all memory that the tile has no room for; 0: it fits. */
+int64_t view__memory_excess(const struct view_memory_side *side, int64_t index);
 /* What is shown of a tile; comparing, of that report. */
 int64_t view__memory_value(const struct view_memory *screen, int side, int64_t index);
-/* Does the tile hold more than it has? */
-bool view__memory_over(const struct view_memory_side *side, int64_t index);
 /* "all memory", "vertexCode", "variable Dense_128/kernel:0". */
 const char *view__memory_what(const struct view_memory *screen);
 enum status view__memory_picture(struct view_memory *screen, struct err *err);
@@ -258,6 +305,18 @@ void view__memory_draw_floor(const struct view_memory *screen, const struct view
 /* view_memory_details.c */
 enum status view__memory_details(struct view_memory *screen, struct view_context *context,
 				 struct err *err);
+/* A line more, its values VIEW_NOWHERE; NULL: there are as many as can be. */
+struct view_memory_line *view__memory_add_line(struct view_memory *screen,
+					       enum view_memory_line_kind kind, int group,
+					       const char *name);
+/* Comparing: do Source and Target of a column differ? */
+bool view__memory_differs(const struct view_memory *screen, const struct view_memory_line *line);
+/* Lines from @from on, the largest first. */
+void view__memory_sort_lines(struct view_memory *screen, int from);
+
+/* view_memory_variables.c */
+enum status view__memory_variables(struct view_memory *screen, struct view_context *context,
+				   struct err *err);
 
 /* view_memory_table.c */
 enum status view__memory_grid(struct view_memory *screen, struct view_context *context,

@@ -164,7 +164,9 @@ bool view__memory_place(const void *state, const struct view_context *context,
 	out->ipu = screen->at_ipu;
 	out->tile = screen->at_tile;
 	if (line && line->kind == VIEW_MEMORY_VARIABLE) {
-		out->variable_id = line->variable_id;
+		/* What only the Target has leads nowhere: other screens look into the Source. */
+		if (line->side == 0)
+			out->variable_id = line->variable_id;
 		view_place_text(out->layer, line->layer);
 	} else if (screen->subject.name[0] && screen->subject.variable_id != VIEW_NOWHERE) {
 		out->variable_id = screen->subject.variable_id;
@@ -309,19 +311,43 @@ static void view_query_memory(const struct view_memory *screen, struct str *out)
 		 part ? part : "");
 }
 
-static void view_query_tile(const struct view_memory *screen, struct str *out)
+/* The tiles of the details, as pairs of an IPU and a tile. */
+static void view_add_tiles(const struct view_memory *screen, struct str *out)
 {
+	const struct view_memory_details *details = &screen->details;
+
+	str_add(out, "(VALUES ");
+	for (int i = 0; i < details->together_count; i++)
+		str_addf(out, "%s(%" PRId64 ", %" PRId64 ")", i ? ", " : "",
+			 view__memory_ipu_of(screen, details->together[i]),
+			 view__memory_tile_of(screen, details->together[i]));
+	str_add(out, ")");
+}
+
+/* Of each tile and, where there are several, of each by its number. */
+static void view_query_tiles(const struct view_memory *screen, struct str *out)
+{
+	const bool several = screen->details.together_count > 1;
+	const char *tiles = several ? "m.ipu, m.tile, " : "";
+
 	str_addf(out,
-		 "SELECT category, region, sum(bytes) AS bytes, max(capacity) AS capacity\n"
-		 "FROM tile_memory WHERE ipu = %" PRId64 " AND tile = %" PRId64
-		 "\nGROUP BY category, region ORDER BY sum(bytes) DESC;\n",
-		 screen->at_ipu, screen->at_tile);
+		 "SELECT %sm.category, m.region, sum(m.bytes) AS bytes,\n"
+		 "  max(m.capacity) AS capacity\nFROM tile_memory m WHERE (m.ipu, m.tile) IN ",
+		 tiles);
+	view_add_tiles(screen, out);
+	str_addf(out, "\nGROUP BY %sm.category, m.region ORDER BY %ssum(m.bytes) DESC;\n", tiles,
+		 tiles);
 	str_addf(out,
-		 "SELECT v.variable, v.kind, v.layer, sum(t.bytes) AS bytes, v.always_live\n"
-		 "FROM variable_tiles t JOIN variables v ON v.variable_id = t.variable_id\n"
-		 "WHERE t.ipu = %" PRId64 " AND t.tile = %" PRId64
-		 " GROUP BY t.variable_id\nORDER BY sum(t.bytes) DESC, v.variable LIMIT %d;\n",
-		 screen->at_ipu, screen->at_tile, VIEW_MEMORY_LARGEST);
+		 "SELECT %sv.variable, v.kind, v.layer, sum(m.bytes) AS bytes, v.always_live\n",
+		 tiles);
+	str_add(out, "FROM variable_tiles m JOIN variables v ON v.variable_id = m.variable_id\n"
+		     "WHERE (m.ipu, m.tile) IN ");
+	view_add_tiles(screen, out);
+	str_addf(out, "\nGROUP BY %sv.variable ORDER BY %ssum(m.bytes) DESC, v.variable", tiles,
+		 tiles);
+	if (!several)
+		str_addf(out, " LIMIT %d", VIEW_MEMORY_LARGEST);
+	str_add(out, ";\n");
 }
 
 void view__memory_query(const void *state, const struct view_context *context, struct str *out)
@@ -341,5 +367,5 @@ void view__memory_query(const void *state, const struct view_context *context, s
 		view_query_memory(screen, out);
 	str_add(out, bins ? ")\nGROUP BY 1 ORDER BY 1;\n" : ";\n");
 	if (screen->ipus > 0)
-		view_query_tile(screen, out);
+		view_query_tiles(screen, out);
 }

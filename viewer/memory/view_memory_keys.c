@@ -35,13 +35,14 @@ static enum view_answer view_change_view(struct view_memory *screen, struct view
 static enum view_answer view_break_down(struct view_memory *screen, struct view_context *context,
 					enum view_request request)
 {
-	(void)context;
 	(void)request;
 	if (screen->subject.name[0])
 		view_forget_subject(screen);
 	else
 		screen->breakdown = (enum view_memory_breakdown)(((int)screen->breakdown + 1) %
 								 VIEW_MEMORY_BREAKDOWNS);
+	if (screen->sides > 1 && screen->breakdown != VIEW_MEMORY_WHOLE)
+		view__memory_say(context, "comparing, one part at a time is shown: s, S");
 	screen->chosen = -1;
 	screen->grid_stale = true;
 	return VIEW_LOAD;
@@ -108,10 +109,6 @@ static enum view_answer view_mark(struct view_memory *screen, struct view_contex
 				  enum view_request request)
 {
 	(void)request;
-	if (screen->sides > 1) {
-		view__memory_say(context, "comparing, one tile is shown: that of both reports");
-		return VIEW_DRAW;
-	}
 	for (int i = 0; i < screen->marks; i++) {
 		if (screen->mark[i].ipu != screen->at_ipu ||
 		    screen->mark[i].tile != screen->at_tile)

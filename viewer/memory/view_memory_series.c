@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sat.h"
 #include "common/str.h"
 #include "viewer/draw/view_share.h"
 #include "viewer/memory/view_memory_internal.h"
@@ -98,10 +99,12 @@ const char *view__memory_what(const struct view_memory *screen)
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
-bool view__memory_over(const struct view_memory_side *side, int64_t index)
+/* More than there is room for; or some is said to have overflowed all the same. */
+int64_t view__memory_excess(const struct view_memory_side *side, int64_t index)
 {
-	return side->total[index] > side->capacity[index] ||
-	       side->region[VIEW_MEMORY_OVERFLOWED][index] > 0;
+	const int64_t more = sat_sub(side->total[index], side->capacity[index]);
+
+	return more > 0 ? more : side->region[VIEW_MEMORY_OVERFLOWED][index];
 }
 
 static void view_sum_up(const struct view_memory *screen, int side, struct view_memory_sums *sums)
@@ -109,17 +112,20 @@ static void view_sum_up(const struct view_memory *screen, int side, struct view_
 	const struct view_memory_side *from = &screen->side[side];
 	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
 
-	*sums = (struct view_memory_sums){.fullest = -1};
+	*sums = (struct view_memory_sums){.fullest = -1, .least = INT64_MAX};
 	sums->bytes = view_sum(screen, from->total);
 	sums->capacity = view_sum(screen, from->capacity);
 	for (int64_t i = first; i < first + shown; i++) {
 		const int64_t value = view__memory_value(screen, side, i);
+		const int64_t excess = view__memory_excess(from, i);
 
-		if (value > sums->greatest)
-			sums->greatest = value;
+		sums->greatest = value > sums->greatest ? value : sums->greatest;
 		if (from->total[i] <= 0)
 			continue;
-		sums->over += view__memory_over(from, i);
+		sums->tiles++;
+		sums->over += excess > 0;
+		sums->excess = excess > sums->excess ? excess : sums->excess;
+		sums->least = from->total[i] < sums->least ? from->total[i] : sums->least;
 		if (sums->fullest < 0 || from->total[i] > from->total[sums->fullest])
 			sums->fullest = i;
 	}
@@ -342,21 +348,33 @@ static void view_add_fullest(const struct view_memory *screen, int side, struct 
 		 fmt_count(bytes, total), fmt_percent(part, view_part(total, capacity)));
 }
 
+/* "does not fit: 2 tiles are over, by 8.05 kB at most" */
+static void view_add_verdict(const struct view_memory *screen, int side, struct str *out)
+{
+	const struct view_memory_sums *sums = &screen->sums[side];
+	char tiles[FMT_SIZE], most[FMT_SIZE];
+
+	if (sums->over == 0)
+		str_add(out, "it fits");
+	else if (sums->over == 1)
+		str_addf(out, "does not fit: 1 tile is out of memory, by %s",
+			 fmt_bytes(most, (uint64_t)sums->excess));
+	else
+		str_addf(out, "does not fit: %s tiles are out of memory, by up to %s",
+			 fmt_count(tiles, sums->over), fmt_bytes(most, (uint64_t)sums->excess));
+}
+
 static void view_add_use(const struct view_memory *screen, int side, struct str *out)
 {
 	const struct view_memory_sums *sums = &screen->sums[side];
-	const int64_t free = sums->capacity > sums->bytes ? sums->capacity - sums->bytes : 0;
-	char bytes[FMT_SIZE], all[FMT_SIZE], left[FMT_SIZE], part[FMT_SIZE];
+	char bytes[FMT_SIZE], all[FMT_SIZE];
 
-	str_addf(out, "%s of %s (%s), %s free; ", fmt_bytes(bytes, (uint64_t)sums->bytes),
-		 fmt_bytes(all, (uint64_t)sums->capacity),
-		 fmt_percent(part, view_part(sums->bytes, sums->capacity)),
-		 fmt_bytes(left, (uint64_t)free));
-	if (sums->over == 0)
-		str_add(out, "it fits");
-	else
-		str_addf(out, "does not fit: %s %s out of memory", fmt_count(bytes, sums->over),
-			 sums->over == 1 ? "tile is" : "tiles are");
+	str_addf(out, "%s of %s", fmt_bytes(bytes, (uint64_t)sums->bytes),
+		 fmt_bytes(all, (uint64_t)sums->capacity));
+	if (sums->tiles > 0)
+		str_addf(out, ", mean tile %s, min %s",
+			 fmt_bytes(bytes, (uint64_t)(sums->bytes / sums->tiles)),
+			 fmt_bytes(all, (uint64_t)sums->least));
 }
 
 static void view_take(char out[VIEW_MESSAGE_SIZE], struct str *text)
@@ -384,12 +402,16 @@ void view__memory_heading(struct view_memory *screen)
 		else
 			str_addf(&lines[1], "%d IPU%s, simulated: ", screen->ipus,
 				 screen->ipus == 1 ? "" : "s");
+		view_add_verdict(screen, 0, &lines[1]);
+		str_add(&lines[1], ", ");
 		view_add_use(screen, 0, &lines[1]);
 	}
 	for (int s = 0; s < screen->sides && screen->sides > 1; s++) {
 		str_addf(&lines[s], "%s: fullest ", names[s]);
 		view_add_fullest(screen, s, &lines[s]);
-		str_add(&lines[s], "; all ");
+		str_add(&lines[s], "; ");
+		view_add_verdict(screen, s, &lines[s]);
+		str_add(&lines[s], ", ");
 		view_add_use(screen, s, &lines[s]);
 	}
 	for (int i = 0; i < 2; i++)
