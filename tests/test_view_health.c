@@ -12,23 +12,17 @@
 
 #define MANY 20011
 
+static bool write_tensors(const char *path, const void *params)
+{
+	return view_fixture_tensors_write(path, params);
+}
+
 static int setup_with(void **state, int hits, int other)
 {
 	const struct view_fixture_tensors params = {.steps = 20, .hits = hits, .scale = 1};
 	const struct view_fixture_tensors more = {.steps = 20, .hits = other, .scale = 1};
-	struct view_rig *rig = calloc(1, sizeof(*rig));
-	char target[SUPPORT_PATH_SIZE + 16];
 
-	support_tempdir(rig->folder);
-	snprintf(rig->path, sizeof(rig->path), "%s/run.db", rig->folder);
-	snprintf(target, sizeof(target), "%s/other.db", rig->folder);
-	*state = rig;
-	if (!view_fixture_tensors_write(rig->path, &params) ||
-	    (other && !view_fixture_tensors_write(target, &more)))
-		return -1;
-	view_rig_open(rig, rig->path, other ? target : NULL, 80, 24);
-	view_rig_press(rig, "H");
-	return 0;
+	return view_rig_setup_with(state, write_tensors, &params, other ? &more : NULL, "H");
 }
 
 static int setup(void **state)
@@ -222,8 +216,8 @@ static void test_two_reports_have_their_hits_beside_each_other(void **state)
 	assert_int_equal(view_grid_cell(grid, "hits")->integer, 6);
 	assert_int_equal(view_grid_cell(grid, "hits_target")->integer, 20);
 	assert_int_equal(view_grid_cell(grid, "hits_diff")->integer, 14);
-	assert_shows(rig, "source");
-	assert_shows(rig, "target");
+	assert_shows(rig, "Source");
+	assert_shows(rig, "Target");
 }
 
 static void test_its_queries_run_as_they_are(void **state)

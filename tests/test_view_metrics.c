@@ -186,8 +186,8 @@ static void test_two_runs_are_two_curves(void **state)
 	screen = screen_of(rig);
 	assert_int_equal(screen->curves[0].count, 300);
 	assert_int_equal(screen->curves[1].count, 400);
-	assert_shows(rig, "source");
-	assert_shows(rig, "target");
+	assert_shows(rig, "Source");
+	assert_shows(rig, "Target");
 	cell = view_grid_cell(&screen->grid, "greatest_diff");
 	assert_non_null(cell);
 	assert_close(cell->real, 2.0, 1e-12);

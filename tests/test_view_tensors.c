@@ -15,22 +15,15 @@
 
 static const struct view_fixture_tensors usual = {.steps = STEPS, .hits = 9, .scale = 1};
 
+static bool write_tensors(const char *path, const void *params)
+{
+	return view_fixture_tensors_write(path, params);
+}
+
 static int setup_with(void **state, const struct view_fixture_tensors *params,
 		      const struct view_fixture_tensors *other)
 {
-	struct view_rig *rig = calloc(1, sizeof(*rig));
-	char target[SUPPORT_PATH_SIZE + 16];
-
-	support_tempdir(rig->folder);
-	snprintf(rig->path, sizeof(rig->path), "%s/run.db", rig->folder);
-	snprintf(target, sizeof(target), "%s/other.db", rig->folder);
-	*state = rig;
-	if (!view_fixture_tensors_write(rig->path, params) ||
-	    (other && !view_fixture_tensors_write(target, other)))
-		return -1;
-	view_rig_open(rig, rig->path, other ? target : NULL, 80, 24);
-	view_rig_press(rig, "8");
-	return 0;
+	return view_rig_setup_with(state, write_tensors, params, other, "8");
 }
 
 static int setup(void **state)
@@ -178,7 +171,7 @@ static void test_histograms_count_what_sql_counts(void **state)
 	assert_int_equal(h->bin[0], 128);
 	assert_int_equal(h->bin[3], -128);
 	for (int i = 0; i < h->columns * h->bins; i++)
-		sum += h->count[i];
+		sum += h->side[0].count[i] > 0 ? h->side[0].count[i] : 0;
 	assert_int_equal((int64_t)sum,
 			 view_rig_sql_int(rig,
 					  "SELECT sum(count) FROM tensor_histograms WHERE key LIKE "
@@ -195,24 +188,25 @@ static void test_values_are_those_of_the_capture_bad_ones_too(void **state)
 
 	view_rig_press(rig, "jjvv");
 	view_rig_key(rig, VIEW_KEY_ENTER);
-	assert_int_equal(v->count, 4);
+	assert_int_equal(v->both.count, 4);
 	assert_shows(rig, "step 30: float32 (3, 4, 5)  [0, :, :]");
 	assert_int_equal(v->shown_rows, 4);
 	assert_int_equal(v->shown_columns, 5);
 	for (int i = 0; i < 20; i++)
 		if (i != 3 && i != 7)
-			assert_true(v->cell[i] == 30000 + i);
-	assert_true(v->cell[3] != v->cell[3]);
+			assert_true(v->part[0].cell[i] == 30000 + i);
+	assert_true(v->part[0].cell[3] != v->part[0].cell[3]);
 	assert_shows(rig, "nan");
 	assert_shows(rig, "-inf");
-	view_rig_press(rig, "ii");
+	/* Rows go on in the next slice. */
+	view_rig_press(rig, "jj");
 	assert_shows(rig, "[2, :, :]");
 	/* A row that lies in two pieces. */
 	for (int i = 0; i < 20; i++)
-		assert_true(v->cell[i] == 30040 + i);
+		assert_true(v->part[0].cell[i] == 30040 + i);
 	view_rig_press(rig, "s");
 	assert_shows(rig, "capture 1 of 4");
-	assert_true(v->cell[19] == 59);
+	assert_true(v->part[0].cell[19] == 59);
 	view_rig_press(rig, "b");
 	assert_true(v->picture);
 	assert_shows(rig, "59");
@@ -286,10 +280,10 @@ static void test_two_reports_have_three_columns_and_two_curves(void **state)
 	target = view_grid_cell(&screen->list, "greatest_target")->real;
 	assert_true(target == 3 * source);
 	assert_true(view_grid_cell(&screen->list, "greatest_diff")->real == target - source);
-	assert_int_equal(screen->source.rows.count, STEPS);
-	assert_int_equal(screen->target.rows.count, STEPS);
-	assert_shows(rig, "source");
-	assert_shows(rig, "target");
+	assert_int_equal(screen->curve[0].rows.count, STEPS);
+	assert_int_equal(screen->curve[1].rows.count, STEPS);
+	assert_shows(rig, "Source");
+	assert_shows(rig, "Target");
 	assert_true(screen->y.high >= target);
 }
 

@@ -52,7 +52,7 @@ ipuscope_add_test(NAME test_view_sql SOURCES test_view_sql.c LIBS view_rig repor
 
 ipuscope_add_test(NAME test_view_join SOURCES test_view_join.c report_sample.c
 	support/view_fixture_device.c LIBS view_rig ipu LABELS unit viewer)
-foreach(module IN ITEMS health tensors)
+foreach(module IN ITEMS health tensors tensors_two)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c support/view_fixture_tensors.c
 		LIBS view_rig LABELS unit viewer)
 endforeach()

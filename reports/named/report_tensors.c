@@ -35,7 +35,7 @@ static const char *const column_sql[] = {
 #define COLUMN_SQL(name)                                                                           \
 	"SELECT s.tensor_id, c.rank, s.row_id, s.time_ns, c.epoch, c.weight_update, c.step, "      \
 	"coalesce(s.n_nan, 0) + coalesce(s.n_pos_inf, 0) + coalesce(s.n_neg_inf, 0), s." #name     \
-	" FROM tensor_stat_rows s LEFT JOIN contexts c ON c.context_id = s.context_id "            \
+	", c.replica FROM tensor_stat_rows s LEFT JOIN contexts c ON c.context_id = s.context_id " \
 	"WHERE s.row_id >= :from AND s.row_id < :to "                                              \
 	"AND (:tensor IS NULL OR s.tensor_id = :tensor) "                                          \
 	"AND (:rank IS NULL OR c.rank = :rank) ORDER BY s.row_id",
@@ -118,6 +118,7 @@ static enum status take_row(struct report_tensor_rows *out, const struct prof_qu
 		.step = prof_column_int(query, 6),
 		.n_bad = prof_column_int(query, 7),
 		.value = prof_column_real(query, 8),
+		.replica = prof_column_int(query, 9),
 	};
 	return ST_OK;
 }

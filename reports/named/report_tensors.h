@@ -15,9 +15,9 @@
 
 struct report_tensor_row {
 	int64_t tensor_id, rank, row_id;
-	int64_t time_ns, epoch, weight_update, step; /* INT64_MIN: unknown */
-	int64_t n_bad;                               /* NaN and Inf elements */
-	double value;                                /* NaN: unknown */
+	int64_t time_ns, epoch, weight_update, step, replica; /* INT64_MIN: unknown */
+	int64_t n_bad;                                        /* NaN and Inf elements */
+	double value;                                         /* NaN: unknown */
 };
 
 struct report_tensor_rows {

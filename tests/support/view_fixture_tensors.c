@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "profiler/ipuscope/profiler.h"
 
@@ -22,7 +23,7 @@ static const struct ips_tensor tensors[VIEW_FIXTURE_TENSORS] = {
 	{"watch", "Watched", "activation", "Watched", 0, "(8,)", "float32", NULL},
 };
 
-static struct ips_keys keys_of(int step, char phase)
+static struct ips_keys keys_of(int step, int replica, char phase)
 {
 	struct ips_keys keys = IPS_KEYS_NULL;
 
@@ -30,17 +31,19 @@ static struct ips_keys keys_of(int step, char phase)
 	keys.epoch = 1;
 	keys.step = step;
 	keys.weight_update = step / 2;
-	keys.replica = 0;
+	keys.replica = replica;
 	keys.phase = phase;
 	return keys;
 }
 
-static void add_statistics(struct ips_recording *recording, int step, int tensor,
+static void add_statistics(struct ips_recording *recording, int step, int replica, int tensor,
 			   const struct view_fixture_tensors *params)
 {
-	const double value = params->scale * (tensor + 1) * (1 + step / (double)params->steps);
+	const double value = params->nan ? (double)NAN
+					 : params->scale * (1 + replica) * (tensor + 1) *
+						   (1 + step / (double)params->steps);
 	const bool bad = params->hits > 0 && tensor == 2 && step == VIEW_FIXTURE_BAD;
-	const struct ips_tensor_stats row = {.keys = keys_of(step, 'B'),
+	const struct ips_tensor_stats row = {.keys = keys_of(step, replica, 'B'),
 					     .tensor_id = tensor + 1,
 					     .time_ns = step * 1000000 + tensor,
 					     .n = 60,
@@ -62,7 +65,8 @@ static void add_statistics(struct ips_recording *recording, int step, int tensor
 	ips_append_tensor_stats(recording, &row);
 }
 
-static void add_histogram(struct ips_recording *recording, int step)
+static void add_histogram(struct ips_recording *recording, int step, int replica,
+			  const struct view_fixture_tensors *params)
 {
 	static const struct {
 		int bin;
@@ -70,33 +74,36 @@ static void add_histogram(struct ips_recording *recording, int step)
 	} bins[] = {{-128, -2, -1}, {0, 0, 0}, {127, 0.5, 1}, {128, 1, 2}};
 
 	for (int b = 0; b < 4; b++) {
-		const struct ips_tensor_histogram row = {.keys = keys_of(step, 'B'),
+		const struct ips_tensor_histogram row = {.keys = keys_of(step, replica, 'B'),
 							 .tensor_id = 2,
 							 .bin = bins[b].bin,
 							 .low = bins[b].low,
 							 .high = bins[b].high,
-							 .count = 1 + b * step};
+							 .count = 1 + b * step + params->more};
 
 		ips_append_tensor_histogram(recording, &row);
 	}
 }
 
-/* Value i is 1000 x step + i, but for a NaN and an infinity; pieces share no border with rows. */
-static void add_capture(struct ips_recording *recording, int step)
+/* Value i is 1000 x step + i, but for a NaN and an infinity, and half more in each other replica;
+ * pieces share no border with rows. */
+static void add_capture(struct ips_recording *recording, int step, int replica,
+			const struct view_fixture_tensors *params)
 {
+	const int size = params->captures_empty ? 1 : (int)sizeof(float) * VALUES;
 	float values[VALUES];
 
 	for (int i = 0; i < VALUES; i++)
-		values[i] = (float)(1000 * step + i);
+		values[i] = (float)(params->scale * (1000 * step + i) + replica / 2.0);
 	values[3] = NAN;
 	values[7] = -INFINITY;
-	for (int at = 0, piece = 0; at < (int)sizeof(values); at += VIEW_FIXTURE_PIECE, piece++) {
-		const int rest = (int)sizeof(values) - at;
+	for (int at = 0, piece = 0; at < size; at += VIEW_FIXTURE_PIECE, piece++) {
+		const int rest = params->captures_empty ? 0 : size - at;
 		const struct ips_capture row = {
-			.keys = keys_of(step, 'B'),
+			.keys = keys_of(step, replica, 'B'),
 			.tensor_id = 1,
 			.dtype = "float32",
-			.shape = "(3, 4, 5)",
+			.shape = params->shape ? params->shape : "(3, 4, 5)",
 			.bytes = rest < VIEW_FIXTURE_PIECE ? rest : VIEW_FIXTURE_PIECE,
 			.chunk = piece,
 			.data = (const char *)values + at};
@@ -122,7 +129,7 @@ static void add_hits(struct ips_recording *recording, const struct view_fixture_
 	for (int i = 0; i < params->hits; i++) {
 		const bool bad = i % 3 != 2;
 		const int step = VIEW_FIXTURE_BAD + i % params->steps;
-		const struct ips_health row = {.keys = keys_of(step, 'B'),
+		const struct ips_health row = {.keys = keys_of(step, 0, 'B'),
 					       .rule = bad ? "nonfinite" : "exploding",
 					       .tensor_id = bad ? 3 : 1,
 					       .time_ns = (int64_t)i * 1000 + 7000000,
@@ -135,7 +142,7 @@ static void add_hits(struct ips_recording *recording, const struct view_fixture_
 
 static void add_origin(struct ips_recording *recording)
 {
-	const struct ips_first_nonfinite first = {.keys = keys_of(VIEW_FIXTURE_BAD, 'F'),
+	const struct ips_first_nonfinite first = {.keys = keys_of(VIEW_FIXTURE_BAD, 0, 'F'),
 						  .tensor_id = 3,
 						  .time_ns = 7000002,
 						  .element = 4,
@@ -144,7 +151,7 @@ static void add_origin(struct ips_recording *recording)
 
 	ips_append_first_nonfinite(recording, &first);
 	for (int i = 0; i < 3; i++) {
-		const struct ips_nonfinite_trail row = {.keys = keys_of(VIEW_FIXTURE_BAD, 'F'),
+		const struct ips_nonfinite_trail row = {.keys = keys_of(VIEW_FIXTURE_BAD, 0, 'F'),
 							.position = i - 2,
 							.role = roles[i],
 							.tensor_id = i + 1,
@@ -157,6 +164,41 @@ static void add_origin(struct ips_recording *recording)
 	}
 }
 
+static void add_step(struct ips_recording *recording, int step, int replica,
+		     const struct view_fixture_tensors *params)
+{
+	for (int tensor = 0; tensor < 3; tensor++)
+		add_statistics(recording, step, replica, tensor, params);
+	if (!params->histograms_none)
+		add_histogram(recording, step, replica, params);
+	if (!params->captures_none && step % VIEW_FIXTURE_EVERY == 0)
+		add_capture(recording, step, replica, params);
+}
+
+/* Replicas hand over the two steps of a weight update one after another. */
+static void add_steps(struct ips_recording *recording, const struct view_fixture_tensors *params)
+{
+	const int replicas = params->replicas > 0 ? params->replicas : 1;
+
+	for (int update = 0; 2 * update < params->steps; update++)
+		for (int replica = 0; replica < replicas; replica++)
+			for (int step = 2 * update; step < 2 * update + 2 && step < params->steps;
+			     step++)
+				add_step(recording, step, replica, params);
+}
+
+static void add_tensors(struct ips_recording *recording, const char *suffix)
+{
+	for (int i = 0; i < VIEW_FIXTURE_TENSORS; i++) {
+		struct ips_tensor tensor = tensors[i];
+		char key[128];
+
+		snprintf(key, sizeof(key), "%s%s", tensor.key, suffix ? suffix : "");
+		tensor.key = key;
+		ips_tensor_add(recording, &tensor);
+	}
+}
+
 bool view_fixture_tensors_write(const char *path, const struct view_fixture_tensors *params)
 {
 	struct ips_recording_params recording_params;
@@ -166,16 +208,9 @@ bool view_fixture_tensors_write(const char *path, const struct view_fixture_tens
 	recording_params.command = "view_fixture_tensors";
 	if (ips_recording_open(&recording, path, &recording_params, NULL, 0) != 0)
 		return false;
-	for (int i = 0; i < VIEW_FIXTURE_TENSORS; i++)
-		ips_tensor_add(recording, &tensors[i]);
+	add_tensors(recording, params->suffix);
 	add_rules(recording);
-	for (int step = 0; step < params->steps; step++) {
-		for (int tensor = 0; tensor < 3; tensor++)
-			add_statistics(recording, step, tensor, params);
-		add_histogram(recording, step);
-		if (step % VIEW_FIXTURE_EVERY == 0)
-			add_capture(recording, step);
-	}
+	add_steps(recording, params);
 	add_hits(recording, params);
 	if (params->hits > 0)
 		add_origin(recording);

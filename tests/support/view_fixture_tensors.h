@@ -14,8 +14,16 @@
 
 struct view_fixture_tensors {
 	int steps;
-	int hits; /* of rules; 0: no bad number either */
-	double scale;
+	int hits;     /* of rules; 0: no bad number either */
+	double scale; /* of statistics and kept values */
+	/* What another run may have otherwise; all 0: as usual. */
+	int replicas; /* 0: one. Replica r's statistics are 1 + r times those of the first */
+	int more;     /* in each bin of each histogram */
+	bool nan;     /* no statistic is a number */
+	bool histograms_none, captures_none;
+	bool captures_empty; /* of no bytes */
+	const char *shape;   /* of captures; NULL: (3, 4, 5) */
+	const char *suffix;  /* of all keys; NULL: none */
 };
 
 /* Write @path, which must not exist; false: it could not be written. */

@@ -36,6 +36,23 @@ int view_rig_setup(void **state)
 	return 0;
 }
 
+int view_rig_setup_with(void **state, view_rig_write write, const void *source, const void *target,
+			const char *keys)
+{
+	struct view_rig *rig = calloc(1, sizeof(*rig));
+	char other[SUPPORT_PATH_SIZE + 16];
+
+	support_tempdir(rig->folder);
+	snprintf(rig->path, sizeof(rig->path), "%s/run.db", rig->folder);
+	snprintf(other, sizeof(other), "%s/other.db", rig->folder);
+	*state = rig;
+	if (!write(rig->path, source) || (target && !write(other, target)))
+		return -1;
+	view_rig_open(rig, rig->path, target ? other : NULL, 80, 24);
+	view_rig_press(rig, keys);
+	return 0;
+}
+
 int view_rig_teardown(void **state)
 {
 	struct view_rig *rig = *state;

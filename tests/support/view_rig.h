@@ -20,6 +20,11 @@ void view_rig_close(struct view_rig *rig);
 
 /* cmocka: @*state becomes a rig on the fixture's recording (support/view_fixture.h) at 80x24. */
 int view_rig_setup(void **state);
+/* The same on what @write makes of @source, compared with what it makes of @target (NULL: not
+ * compared), after @keys. */
+typedef bool (*view_rig_write)(const char *path, const void *params);
+int view_rig_setup_with(void **state, view_rig_write write, const void *source, const void *target,
+			const char *keys);
 int view_rig_teardown(void **state);
 
 /* Press the characters of @keys, drawing after each. */

@@ -101,9 +101,9 @@ static void draw_foot(const struct view_health *screen, const struct view_contex
 
 	if (why && why->text && !context->whole)
 		view_text_cut(pane, 1, y, pane->rect.width - 2, VIEW_DIM, why->text);
-	draw_strip(&screen->source, pane, ++y, VIEW_BAD, context->target ? "source" : "hits");
+	draw_strip(&screen->source, pane, ++y, VIEW_BAD, context->target ? "Source" : "hits");
 	if (context->target)
-		draw_strip(&screen->target, pane, ++y, VIEW_TARGET, "target");
+		draw_strip(&screen->target, pane, ++y, VIEW_TARGET, "Target");
 	draw_axis(screen, context, pane, y + 1);
 }
 

@@ -83,7 +83,7 @@ static const char *view_cell(const struct view_grid *grid, const char *column)
 static int view_draw_value(const struct view_metrics *screen, int side, struct view_pane *pane,
 			   int x)
 {
-	static const char *const names[] = {"source", "target"};
+	static const char *const names[] = {"Source", "Target"};
 	static const enum view_style styles[] = {VIEW_SOURCE, VIEW_TARGET};
 	const struct view_metric_point *point;
 	const bool two = screen->curves[VIEW_METRICS_TARGET].recorded > 0;

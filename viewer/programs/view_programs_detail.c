@@ -97,8 +97,8 @@ static void tell_program(struct view_programs *screen, const struct view_program
 	if (node->inside > 0)
 		view_blocks_fact(blocks, "has", VIEW_NORMAL, "%s programs in it",
 				 fmt_count(inside, node->inside));
-	tell_cycles(screen, node, VIEW_SOURCE_SIDE, compared ? "source: " : "");
-	tell_cycles(screen, node, VIEW_TARGET_SIDE, "target: ");
+	tell_cycles(screen, node, VIEW_SOURCE_SIDE, compared ? "Source: " : "");
+	tell_cycles(screen, node, VIEW_TARGET_SIDE, "Target: ");
 	view_blocks_fact(blocks, "number", VIEW_NORMAL, "#%lld, position %lld, depth %d",
 			 (long long)(node->id[0] == VIEW_NOWHERE ? node->id[1] : node->id[0]),
 			 (long long)node->position, node->depth);

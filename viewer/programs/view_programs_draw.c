@@ -195,18 +195,18 @@ static void draw_headings(const struct view_programs *screen, const struct draw_
 		int width;
 		const char *title;
 	} titles[] = {{columns->times, "times"},
-		      {columns->cycles, "cycles"},
-		      {columns->target, "target"},
-		      {columns->diff, "diff"},
+		      {columns->cycles, compared ? "Source" : "cycles"},
+		      {columns->target, "Target"},
+		      {columns->diff, "Diff"},
 		      {columns->share, "share"}};
 	char title[80];
 	int x = 1 + columns->name + 1;
 
 	snprintf(title, sizeof(title), "program (simulated cycles of %s%s)",
-		 view__programs_of(screen), compared ? "; - source, + target only" : "");
+		 view__programs_of(screen), compared ? "; - Source, + Target only" : "");
 	view_fill(pane, 0, 0, pane->rect.width, VIEW_BOLD);
 	view_text_cut(pane, 1, 0, columns->name, VIEW_DIM,
-		      screen->flat ? "what works (simulated)" : title);
+		      screen->flat ? "what works (simulated cycles)" : title);
 	for (size_t i = 0; i < ARRAY_LEN(titles); i++) {
 		const bool sorted =
 			i == 1 && (screen->order == VIEW_PROGRAMS_BY_CYCLES || screen->flat);

@@ -39,6 +39,15 @@ void view__tensors_areas(struct view_tensors *screen, const struct view_context 
 	screen->body = areas.body;
 }
 
+/* Another tensor: nothing of where the page was is left. */
+static void choose_afresh(struct view_tensors *screen)
+{
+	screen->values.at = -1;
+	screen->values.wanted = INT64_MIN;
+	screen->values.row = screen->values.column = 0;
+	memset(screen->values.first, 0, sizeof(screen->values.first));
+}
+
 enum status view__tensors_choose(struct view_tensors *screen, struct view_context *context,
 				 struct err *err)
 {
@@ -46,28 +55,25 @@ enum status view__tensors_choose(struct view_tensors *screen, struct view_contex
 	const struct report_cell *queue = view_grid_cell(&screen->list, "queue");
 	const struct report_cell *rank = view_grid_cell(&screen->list, "rank");
 	const struct report_cell *rows = view_grid_cell(&screen->list, "rows");
-	const int64_t before = screen->id;
-	enum status status;
+	int64_t before[VIEW_TENSORS_SIDES];
+	enum status status = ST_OK;
 
-	screen->id = screen->target_id = INT64_MIN;
+	memcpy(before, screen->id, sizeof(before));
 	screen->has_queue = queue && queue->text;
 	screen->rank = rank && rank->type == PROF_INT ? rank->integer : INT64_MIN;
 	screen->row_count = rows && rows->type == PROF_INT ? rows->integer : 0;
 	str_copy(screen->key, sizeof(screen->key), key && key->text ? key->text : "");
 	str_copy(screen->queue, sizeof(screen->queue), screen->has_queue ? queue->text : "");
-	if (!key)
-		return ST_OK;
-	status = report_tensor_find(context->source->db, screen->has_queue ? queue->text : NULL,
-				    key->text, &screen->id, err);
-	if (status == ST_OK && context->target)
-		status = report_tensor_find(context->target->db,
-					    screen->has_queue ? queue->text : NULL, key->text,
-					    &screen->target_id, err);
-	if (screen->id != before) {
-		screen->values.at = -1;
-		screen->values.row = screen->values.column = 0;
-		memset(screen->values.first, 0, sizeof(screen->values.first));
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
+		struct prof_db *db = view__tensors_db(context, side);
+
+		screen->id[side] = INT64_MIN;
+		if (key && db && status == ST_OK)
+			status = report_tensor_find(db, screen->has_queue ? queue->text : NULL,
+						    key->text, &screen->id[side], err);
 	}
+	if (memcmp(before, screen->id, sizeof(before)) != 0)
+		choose_afresh(screen);
 	return status;
 }
 
@@ -90,17 +96,30 @@ static enum status load_page(struct view_tensors *screen, struct view_context *c
 	return status;
 }
 
+/* With D only tensors that differ are listed; the one whose page is open stays. */
+static void list_differ(struct view_tensors *screen, const struct view_context *context)
+{
+	const bool differ = context->target && context->differ && !screen->opened;
+
+	if (screen->list.differ == differ)
+		return;
+	screen->list.differ = differ;
+	view_grid_filter(&screen->list, screen->list.filter);
+	if (!differ && screen->key[0])
+		view_grid_go(&screen->list, screen->table.height, "key", screen->key, 0);
+}
+
 enum status view__tensors_load(void *state, struct view_context *context, bool news,
 			       struct err *err)
 {
 	struct view_tensors *screen = state;
 	enum status status = ST_OK;
 
-	screen->list.differ = context->differ;
 	if (news || screen->list.table.row_count == 0)
 		status = view__tensors_list(screen, context, err);
 	if (status != ST_OK)
 		return status;
+	list_differ(screen, context);
 	view__tensors_areas(screen, context);
 	if (!screen->opened)
 		view_grid_layout(&screen->list, context->body.width, screen->table.height);
@@ -133,8 +152,7 @@ static enum view_answer turn_page(struct view_tensors *screen, int by)
 }
 
 /* What the open page does with it. */
-static enum view_answer page_request(struct view_tensors *screen, struct view_context *context,
-				     enum view_request request)
+static enum view_answer page_request(struct view_tensors *screen, enum view_request request)
 {
 	if (request == VIEW_BACK_REQUEST) {
 		screen->opened = false;
@@ -142,11 +160,12 @@ static enum view_answer page_request(struct view_tensors *screen, struct view_co
 	}
 	switch (screen->page) {
 	case VIEW_TENSOR_VALUES:
-		return view__values_request(screen, context, request);
+		return view__values_request(screen, request);
 	case VIEW_TENSOR_RULES:
 	case VIEW_TENSOR_ROWS:
 		return view__grids_request(screen, request);
 	case VIEW_TENSOR_CURVE:
+	case VIEW_TENSOR_HISTOGRAM:
 		return view__curve_request(screen, request);
 	default:
 		return VIEW_UNHANDLED;
@@ -181,11 +200,13 @@ static enum view_answer view_tensors_request(void *state, struct view_context *c
 		return VIEW_LOAD;
 	case VIEW_JOIN_REQUEST:
 		return VIEW_JOIN;
+	case VIEW_SELECT_REQUEST:
+		return view__replica_next(screen, context);
 	default:
 		break;
 	}
 	if (screen->opened)
-		answer = page_request(screen, context, request);
+		answer = page_request(screen, request);
 	if (answer != VIEW_UNHANDLED)
 		return answer;
 	switch (request) {
@@ -193,7 +214,6 @@ static enum view_answer view_tensors_request(void *state, struct view_context *c
 	case VIEW_STATISTIC_BACK_REQUEST:
 		return choose_statistic(screen, context,
 					request == VIEW_STATISTIC_REQUEST ? 1 : -1);
-	case VIEW_SELECT_REQUEST:
 	case VIEW_BREAKDOWN_REQUEST:
 		snprintf(context->message, sizeof(context->message),
 			 "for the values of a capture (Enter, then v)");
@@ -226,7 +246,7 @@ static void view_tensors_status(const void *state, const struct view_context *co
 				size_t size)
 {
 	const struct view_tensors *screen = state;
-	char grid[160];
+	char grid[160], replica[48];
 
 	(void)context;
 	if (screen->list.table.row_count == 0) {
@@ -240,7 +260,8 @@ static void view_tensors_status(const void *state, const struct view_context *co
 	view_grid_status(screen->opened && screen->page >= VIEW_TENSOR_RULES ? &screen->grid
 									     : &screen->list,
 			 grid, sizeof(grid));
-	snprintf(out, size, "statistic %s, %s", view__statistic(screen), grid);
+	view__replica_text(screen, replica, sizeof(replica));
+	snprintf(out, size, "statistic %s%s, %s", view__statistic(screen), replica, grid);
 }
 
 static int view_tensors_height(const void *state, const struct view_context *context)
@@ -278,7 +299,9 @@ static enum status view_tensors_open(void **state, struct view_context *context,
 	(void)arena_init(&screen->spark_arena, 0);
 	(void)arena_init(&screen->curve_arena, 0);
 	(void)arena_init(&screen->page_arena, 0);
-	screen->id = screen->target_id = screen->grid_of = INT64_MIN;
+	screen->id[0] = screen->id[1] = INT64_MIN;
+	screen->grid_of[0] = screen->grid_of[1] = screen->values.wanted = INT64_MIN;
+	screen->replica = -1;
 	screen->wanted_step = screen->wanted_update = INT64_MIN;
 	screen->cursor = screen->values.at = -1;
 	names = report_tensor_columns(&count);
@@ -298,10 +321,14 @@ static void view_tensors_close(void *state)
 	view_grid_fini(&screen->list);
 	view_grid_fini(&screen->grid);
 	report_tensor_rows_free(&screen->sampled);
-	report_tensor_rows_free(&screen->source.rows);
-	report_tensor_rows_free(&screen->target.rows);
-	mem_free(screen->values.list);
-	mem_free(screen->values.numbers);
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
+		report_tensor_rows_free(&screen->curve[side].rows);
+		mem_free(screen->values.found[side].list);
+	}
+	for (int i = 0; i < VIEW_TENSOR_SHARES; i++)
+		mem_free(screen->values.part[i].numbers);
+	mem_free(screen->values.both.list);
+	mem_free(screen->values.equals);
 	arena_fini(&screen->spark_arena);
 	arena_fini(&screen->curve_arena);
 	arena_fini(&screen->page_arena);

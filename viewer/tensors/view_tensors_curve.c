@@ -1,27 +1,83 @@
 /*
- * A statistic of one tensor over the run: its line, marks where numbers were bad, and a cursor.
+ * A statistic of one tensor over the run: its rows in both reports, and a cursor in them.
  *
- * Threading: the session's worker; drawing on the terminal's thread.
+ * Threading: the session's worker.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
-#include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "common/mem.h"
 
 static int64_t row_at(const struct report_tensor_row *row, enum view_tensor_axis by)
 {
 	return by == VIEW_BY_STEP ? row->step : row->weight_update;
 }
 
-/* Are all rows known by it, and in its order? */
-static bool rises(const struct report_tensor_rows *rows, enum view_tensor_axis by)
+/* --- the rows of the replica that is shown, or of all, a line each ---------------------------- */
+
+static void curve_filter(struct view_tensors *screen, struct view_tensor_curve *curve)
 {
+	int kept = 0;
+
+	for (int i = 0; i < curve->rows.count; i++)
+		if (view__replica_shows(screen, curve->rows.row[i].replica))
+			curve->rows.row[kept++] = curve->rows.row[i];
+	curve->rows.count = kept;
+}
+
+/* A line for each replica that has rows; they are filled when the axis is known. */
+static enum status curve_lines(struct view_tensors *screen, struct view_tensor_curve *curve,
+			       struct err *err)
+{
+	const size_t replicas = (size_t)screen->replicas + 1;
+	int *counts = arena_alloc(&screen->curve_arena, replicas, sizeof(*counts));
+	int first = 0;
+
+	curve->line_count = 0;
+	curve->lines = arena_alloc(&screen->curve_arena, replicas, sizeof(*curve->lines));
+	if (!counts || !curve->lines)
+		return err_nomem(err);
+	for (int i = 0; i < curve->rows.count; i++)
+		counts[view__replica_number(curve->rows.row[i].replica)]++;
+	for (size_t r = 0; r < replicas; r++) {
+		if (counts[r] == 0)
+			continue;
+		curve->lines[curve->line_count++] =
+			(struct view_tensor_line){(int64_t)r, first, counts[r]};
+		first += counts[r];
+	}
+	return ST_OK;
+}
+
+/* --- the axis --------------------------------------------------------------------------------- */
+
+/* Are all of @replica's rows known by it, and in its order? */
+static bool rises(const struct report_tensor_rows *rows, int64_t replica, enum view_tensor_axis by)
+{
+	int64_t last = INT64_MIN;
+
 	for (int i = 0; i < rows->count; i++) {
-		if (row_at(&rows->row[i], by) == INT64_MIN)
+		const int64_t at = row_at(&rows->row[i], by);
+
+		if (view__replica_number(rows->row[i].replica) != replica)
+			continue;
+		if (at == INT64_MIN || at < last)
 			return false;
-		if (i > 0 && row_at(&rows->row[i], by) < row_at(&rows->row[i - 1], by))
-			return false;
+		last = at;
+	}
+	return true;
+}
+
+static bool all_rise(const struct view_tensors *screen, enum view_tensor_axis by)
+{
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
+		const struct view_tensor_curve *curve = &screen->curve[side];
+
+		for (int i = 0; i < curve->line_count; i++)
+			if (!rises(&curve->rows, curve->lines[i].replica, by))
+				return false;
 	}
 	return true;
 }
@@ -29,91 +85,192 @@ static bool rises(const struct report_tensor_rows *rows, enum view_tensor_axis b
 static enum view_tensor_axis choose_axis(const struct view_tensors *screen)
 {
 	for (int by = VIEW_BY_STEP; by < VIEW_BY_ROW; by++)
-		if (rises(&screen->source.rows, (enum view_tensor_axis)by) &&
-		    rises(&screen->target.rows, (enum view_tensor_axis)by))
+		if (all_rise(screen, (enum view_tensor_axis)by))
 			return (enum view_tensor_axis)by;
 	return VIEW_BY_ROW;
+}
+
+static int order_rows(const struct report_tensor_row *a, const struct report_tensor_row *b,
+		      enum view_tensor_axis by)
+{
+	if (row_at(a, by) != row_at(b, by))
+		return row_at(a, by) < row_at(b, by) ? -1 : 1;
+	if (a->replica != b->replica)
+		return a->replica < b->replica ? -1 : 1;
+	return a->row_id < b->row_id ? -1 : a->row_id > b->row_id;
+}
+
+static int by_step(const void *a, const void *b)
+{
+	return order_rows(a, b, VIEW_BY_STEP);
+}
+
+static int by_update(const void *a, const void *b)
+{
+	return order_rows(a, b, VIEW_BY_UPDATE);
+}
+
+/* Replicas hand their rows over in turn, a step's not one after another: put them so. */
+static void curve_arrange(struct view_tensor_curve *curve, enum view_tensor_axis by)
+{
+	if (curve->line_count > 1 && by != VIEW_BY_ROW)
+		qsort(curve->rows.row, (size_t)curve->rows.count, sizeof(*curve->rows.row),
+		      by == VIEW_BY_STEP ? by_step : by_update);
 }
 
 static enum status curve_fill(struct view_tensors *screen, struct view_tensor_curve *curve,
 			      struct err *err)
 {
+	struct arena *arena = &screen->curve_arena;
 	const size_t count = (size_t)curve->rows.count;
+	int at[VIEW_REPLICAS_MOST] = {0};
 
-	curve->values = arena_alloc(&screen->curve_arena, count + 1, sizeof(*curve->values));
-	curve->at = arena_alloc(&screen->curve_arena, count + 1, sizeof(*curve->at));
-	if (!curve->values || !curve->at)
+	curve_arrange(curve, screen->by);
+	curve->values = arena_alloc(arena, count + 1, sizeof(*curve->values));
+	curve->at = arena_alloc(arena, count + 1, sizeof(*curve->at));
+	curve->line_values = arena_alloc(arena, count + 1, sizeof(*curve->line_values));
+	curve->line_at = arena_alloc(arena, count + 1, sizeof(*curve->line_at));
+	if (!curve->values || !curve->at || !curve->line_values || !curve->line_at)
 		return err_nomem(err);
+	for (int i = 0; i < curve->line_count; i++)
+		at[curve->lines[i].replica] = curve->lines[i].first;
 	for (size_t i = 0; i < count; i++) {
-		curve->values[i] = curve->rows.row[i].value;
-		curve->at[i] = screen->by == VIEW_BY_ROW
-				       ? (double)i
-				       : (double)row_at(&curve->rows.row[i], screen->by);
+		const struct report_tensor_row *row = &curve->rows.row[i];
+		const int line = at[view__replica_number(row->replica)]++;
+
+		curve->values[i] = row->value;
+		curve->at[i] =
+			screen->by == VIEW_BY_ROW ? (double)i : (double)row_at(row, screen->by);
+		curve->line_values[line] = curve->values[i];
+		curve->line_at[line] = curve->at[i];
 	}
 	view_axis_take(&screen->x, curve->at, (int64_t)count);
 	view_axis_take(&screen->y, curve->values, (int64_t)count);
 	return ST_OK;
 }
 
-static enum status curve_read(struct view_tensor_curve *curve, struct view_source *source,
-			      const struct view_tensors *screen, int64_t id, struct err *err)
+/* --- loading ---------------------------------------------------------------------------------- */
+
+static enum status curve_read(struct view_tensors *screen, struct view_context *context, int side,
+			      struct err *err)
 {
+	struct view_tensor_curve *curve = &screen->curve[side];
+	struct prof_db *db = view__tensors_db(context, side);
+	enum status status;
+
 	curve->rows.count = 0;
-	if (!source || id == INT64_MIN)
+	curve->values = NULL;
+	curve->line_count = 0;
+	if (!db || screen->id[side] == INT64_MIN)
 		return ST_OK;
-	return report_tensor_rows_read(&curve->rows, source->db, id, screen->rank,
-				       view__statistic(screen), VIEW_TENSORS_CURVE, err);
+	status = report_tensor_rows_read(&curve->rows, db, screen->id[side], screen->rank,
+					 view__statistic(screen), VIEW_TENSORS_CURVE, err);
+	if (status == ST_OK)
+		curve_filter(screen, curve);
+	return status;
 }
 
-enum status view__curve_load(struct view_tensors *screen, struct view_context *context,
-			     struct err *err)
+static enum status curves_fill(struct view_tensors *screen, struct err *err)
 {
 	static const char *const titles[] = {
 		[VIEW_BY_STEP] = "step", [VIEW_BY_UPDATE] = "weight update", [VIEW_BY_ROW] = "row"};
-	enum status status = curve_read(&screen->source, context->source, screen, screen->id, err);
+	enum status status = ST_OK;
 
-	arena_reset(&screen->curve_arena);
-	screen->source.values = screen->target.values = NULL;
-	if (status == ST_OK)
-		status = curve_read(&screen->target, context->target, screen, screen->target_id,
-				    err);
-	if (status != ST_OK) {
-		screen->source.rows.count = screen->target.rows.count = 0;
+	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
+		status = curve_lines(screen, &screen->curve[side], err);
+	if (status != ST_OK)
 		return status;
-	}
 	screen->by = choose_axis(screen);
 	screen->x = (struct view_axis){.quantity = REPORT_NUMBER, .title = titles[screen->by]};
 	screen->y = (struct view_axis){.quantity = REPORT_REAL};
 	view_axis_begin(&screen->x);
 	view_axis_begin(&screen->y);
-	status = curve_fill(screen, &screen->source, err);
-	if (status == ST_OK)
-		status = curve_fill(screen, &screen->target, err);
-	if (status != ST_OK) {
-		screen->source.rows.count = screen->target.rows.count = 0;
-		return status;
-	}
+	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
+		status = curve_fill(screen, &screen->curve[side], err);
 	view_axis_settle(&screen->x);
 	screen->known = view_axis_settle(&screen->y);
+	return status;
+}
+
+enum status view__curve_load(struct view_tensors *screen, struct view_context *context,
+			     struct err *err)
+{
+	enum status status = ST_OK;
+	int64_t count;
+
+	arena_reset(&screen->curve_arena);
+	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
+		status = curve_read(screen, context, side, err);
+	if (status == ST_OK)
+		status = curves_fill(screen, err);
+	if (status != ST_OK) {
+		for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
+			screen->curve[side].rows.count = screen->curve[side].line_count = 0;
+		return status;
+	}
 	view__curve_go(screen);
-	if (screen->cursor < 0 || context->follow)
-		screen->cursor = screen->source.rows.count - 1;
-	if (screen->cursor >= screen->source.rows.count)
-		screen->cursor = screen->source.rows.count - 1;
+	count = screen->curve[view__curve_side(screen)].rows.count;
+	if (screen->cursor < 0 || screen->cursor >= count || context->follow)
+		screen->cursor = count - 1;
 	return ST_OK;
+}
+
+/* --- the cursor ------------------------------------------------------------------------------- */
+
+int view__curve_side(const struct view_tensors *screen)
+{
+	return screen->curve[0].rows.count == 0 && screen->curve[1].rows.count > 0;
 }
 
 const struct report_tensor_row *view__curve_row(const struct view_tensors *screen)
 {
-	const struct report_tensor_rows *rows = &screen->source.rows;
+	const struct report_tensor_rows *rows = &screen->curve[view__curve_side(screen)].rows;
 
 	return screen->cursor >= 0 && screen->cursor < rows->count ? &rows->row[screen->cursor]
 								   : NULL;
 }
 
+/* The first row at @at or later. */
+static int curve_find(const struct view_tensor_curve *curve, double at)
+{
+	int low = 0, high = curve->rows.count;
+
+	while (low < high) {
+		const int middle = low + (high - low) / 2;
+
+		if (curve->at[middle] < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Of several rows at one moment the first belongs to the first, the second to the second. */
+const struct report_tensor_row *view__curve_partner(const struct view_tensors *screen)
+{
+	const struct view_tensor_curve *source = &screen->curve[0], *target = &screen->curve[1];
+	const struct report_tensor_row *row = view__curve_row(screen);
+	int before = 0;
+	double at;
+
+	if (!row || view__curve_side(screen) == 1 || screen->by == VIEW_BY_ROW)
+		return NULL;
+	at = source->at[screen->cursor];
+	for (int i = curve_find(source, at); i < screen->cursor; i++)
+		before += source->rows.row[i].replica == row->replica;
+	for (int i = curve_find(target, at); i < target->rows.count; i++) {
+		if (target->at[i] > at)
+			break;
+		if (target->rows.row[i].replica == row->replica && before-- == 0)
+			return &target->rows.row[i];
+	}
+	return NULL;
+}
+
 void view__curve_go(struct view_tensors *screen)
 {
-	const struct report_tensor_rows *rows = &screen->source.rows;
+	const struct report_tensor_rows *rows = &screen->curve[view__curve_side(screen)].rows;
 
 	for (int i = 0; i < rows->count; i++) {
 		const bool steps =
@@ -127,30 +284,30 @@ void view__curve_go(struct view_tensors *screen)
 	screen->wanted_step = screen->wanted_update = INT64_MIN;
 }
 
-/* --- the cursor ------------------------------------------------------------------------------- */
-
-static int curve_column(const struct view_tensors *screen, int64_t row, int width)
+int view__curve_column(const struct view_tensors *screen, int64_t row, int width)
 {
-	return (int)(view_axis_part(&screen->x, screen->source.at[row]) * (width - 1));
+	const struct view_tensor_curve *curve = &screen->curve[view__curve_side(screen)];
+
+	return (int)(view_axis_part(&screen->x, curve->at[row]) * (width - 1));
 }
 
 /* To the next row that is drawn in another column, or the one with another step. */
 static void cursor_move(struct view_tensors *screen, int by, int columns)
 {
 	const int width = screen->body.width > 14 ? screen->body.width - 10 : 4;
-	const int64_t count = screen->source.rows.count;
-	const int from = count > 0 ? curve_column(screen, screen->cursor, width) : 0;
+	const struct view_tensor_curve *curve = &screen->curve[view__curve_side(screen)];
+	const int64_t count = curve->rows.count;
+	const int from = count > 0 ? view__curve_column(screen, screen->cursor, width) : 0;
 	int64_t at = screen->cursor;
 
 	while (at + by >= 0 && at + by < count) {
-		const int column = curve_column(screen, at + by, width);
+		const int column = view__curve_column(screen, at + by, width);
 
 		at += by;
 		if (column - from >= columns || from - column >= columns ||
-		    (columns == 1 && count < width &&
-		     screen->source.at[at] < screen->source.at[screen->cursor]) ||
-		    (columns == 1 && count < width &&
-		     screen->source.at[at] > screen->source.at[screen->cursor]))
+		    (columns == 1 && count < width && at != screen->cursor &&
+		     (curve->line_count > 1 || curve->at[at] < curve->at[screen->cursor] ||
+		      curve->at[at] > curve->at[screen->cursor])))
 			break;
 	}
 	screen->cursor = at;
@@ -159,8 +316,9 @@ static void cursor_move(struct view_tensors *screen, int by, int columns)
 enum view_answer view__curve_request(struct view_tensors *screen, enum view_request request)
 {
 	const int page = screen->body.width / 8 + 2;
+	const int64_t count = screen->curve[view__curve_side(screen)].rows.count;
 
-	if (screen->source.rows.count == 0)
+	if (count == 0)
 		return VIEW_UNHANDLED;
 	switch (request) {
 	case VIEW_LEFT_REQUEST:
@@ -173,96 +331,9 @@ enum view_answer view__curve_request(struct view_tensors *screen, enum view_requ
 		return VIEW_DRAW;
 	case VIEW_HOME_REQUEST:
 	case VIEW_END_REQUEST:
-		screen->cursor = request == VIEW_HOME_REQUEST ? 0 : screen->source.rows.count - 1;
+		screen->cursor = request == VIEW_HOME_REQUEST ? 0 : count - 1;
 		return VIEW_DRAW;
 	default:
 		return VIEW_UNHANDLED;
 	}
-}
-
-/* --- drawing ---------------------------------------------------------------------------------- */
-
-static void draw_bad(const struct view_tensors *screen, const struct view_tensor_curve *curve,
-		     struct view_pane *plot)
-{
-	for (int i = 0; i < curve->rows.count; i++) {
-		const double part = view_axis_part(&screen->x, curve->at[i]);
-
-		if (curve->rows.row[i].n_bad > 0 || isinf(curve->values[i]))
-			view_put(plot, (int)(part * (plot->rect.width - 1)), plot->rect.height - 1,
-				 VIEW_BAD, '!');
-	}
-}
-
-static void draw_line(const struct view_tensors *screen, const struct view_tensor_curve *curve,
-		      enum view_style style, struct view_pane *plot)
-{
-	const struct view_series series = {curve->values, curve->at, curve->rows.count, style};
-
-	if (curve->rows.count > 0)
-		view_chart_line(plot, &series, &screen->x, &screen->y);
-}
-
-/* "step 812, update 203: std 0.0123, 7 bad": what the cursor is on, or how many rows there are. */
-static void draw_readout(const struct view_tensors *screen, const struct view_context *context,
-			 struct view_pane *pane)
-{
-	const struct report_tensor_row *row = view__curve_row(screen);
-	const struct report_tensor_rows *rows = &screen->source.rows;
-	char all[FMT_SIZE], value[FMT_SIZE], bad[FMT_SIZE] = "";
-	int x = 1;
-
-	if (screen->opened && row && !context->whole) {
-		x += view_textf(pane, x, 0, VIEW_BOLD, "%s %lld: %s %s", screen->x.title,
-				(long long)screen->source.at[screen->cursor],
-				view__statistic(screen), fmt_real(value, row->value));
-		if (row->n_bad > 0)
-			x += view_textf(pane, x, 0, VIEW_BAD, ", %s NaN or Inf",
-					fmt_count(bad, row->n_bad));
-		x += 2;
-	}
-	if (context->target) {
-		x += view_chart_key(pane, x, 0, pane->rect.width - x, VIEW_SOURCE, "source");
-		x += view_chart_key(pane, x, 0, pane->rect.width - x, VIEW_TARGET, "target");
-	}
-	if (context->target)
-		view_textf(pane, x, 0, VIEW_DIM, "%s and %s rows", fmt_count(value, rows->count),
-			   fmt_count(all, screen->target.rows.count));
-	else if (rows->looked < rows->all)
-		view_textf(pane, x, 0, VIEW_DIM, "%s of %s rows", fmt_count(value, rows->count),
-			   fmt_count(all, screen->row_count));
-	else
-		view_textf(pane, x, 0, VIEW_DIM, "all %s rows", fmt_count(value, rows->count));
-}
-
-void view__curve_draw(const struct view_tensors *screen, const struct view_context *context,
-		      struct view_pane *pane)
-{
-	struct view_rect area = pane->rect;
-	struct view_pane chart, plot;
-
-	if (screen->source.rows.count == 0 && screen->target.rows.count == 0) {
-		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
-			      screen->row_count > 0
-				      ? "None of its rows is among those that were looked at."
-				      : "No rows are kept of it: only its health is watched.");
-		return;
-	}
-	if (!screen->known) {
-		view_textf(pane, 1, 0, VIEW_DIM,
-			   "Its rows do not say %s: s shows another statistic.",
-			   view__statistic(screen));
-		return;
-	}
-	draw_readout(screen, context, pane);
-	area.y++;
-	area.height--;
-	chart = view_pane_at(pane->canvas, area);
-	plot = view_chart_axes(&chart, &screen->x, &screen->y, 0);
-	draw_line(screen, &screen->source, context->target ? VIEW_SOURCE : VIEW_CURVE, &plot);
-	draw_line(screen, &screen->target, VIEW_TARGET, &plot);
-	draw_bad(screen, &screen->source, &plot);
-	draw_bad(screen, &screen->target, &plot);
-	if (screen->opened && !context->whole && view__curve_row(screen))
-		view_chart_marker(&plot, curve_column(screen, screen->cursor, plot.rect.width));
 }

@@ -9,6 +9,22 @@
 
 #define PAGE_TITLE(page, title) [VIEW_TENSOR_##page] = title,
 
+struct view_rect view__tensors_share(struct view_rect area, int count, int at)
+{
+	const bool above = area.width < VIEW_TENSORS_WIDE && area.height >= VIEW_TENSORS_HIGH;
+	const int whole = above ? area.height : area.width;
+	const int from = whole * at / count, to = whole * (at + 1) / count;
+
+	if (above) {
+		area.y += from;
+		area.height = to - from;
+	} else {
+		area.x += from;
+		area.width = to - from;
+	}
+	return area;
+}
+
 static struct view_pane view_sub(struct view_pane *pane, struct view_rect rect)
 {
 	rect.x += pane->rect.x;
@@ -21,8 +37,10 @@ static void draw_heading(const struct view_tensors *screen, struct view_pane *pa
 {
 	static const char *const titles[] = {VIEW_TENSOR_PAGES(PAGE_TITLE)};
 	const int width = pane->rect.width;
-	int names = 0, x = 1;
+	char replica[48];
+	int names = 0, x = 1, room;
 
+	view__replica_text(screen, replica, sizeof(replica));
 	for (int i = 0; i < VIEW_TENSOR_PAGE_COUNT; i++)
 		names += view_text_width(titles[i]) + 3;
 	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, width);
@@ -34,11 +52,17 @@ static void draw_heading(const struct view_tensors *screen, struct view_pane *pa
 		x += view_textf(pane, x, 0, shown ? VIEW_KEY : VIEW_DIM, shown ? "[%s]" : " %s ",
 				titles[i]);
 	}
-	if (x + 8 < width) {
-		view_text(pane, x, 0, VIEW_NORMAL, " ");
-		x += 1 + view_text_cut(pane, x + 1, 0, width - x - 3, VIEW_BOLD, screen->key);
-		view_text(pane, x, 0, VIEW_NORMAL, " ");
-	}
+	if (x + 8 >= width)
+		return;
+	/* "all replicas" is said by the status line, too: it leaves its room to the key. */
+	if (screen->replica < 0 &&
+	    x + view_text_width(screen->key) + view_text_width(replica) + 3 > width)
+		replica[0] = '\0';
+	room = width - x - 3 - view_text_width(replica);
+	view_text(pane, x, 0, VIEW_NORMAL, " ");
+	x += 1 + view_text_cut(pane, x + 1, 0, room, VIEW_BOLD, screen->key);
+	x += view_text(pane, x, 0, VIEW_BOLD, replica);
+	view_text(pane, x, 0, VIEW_NORMAL, " ");
 }
 
 static void draw_page(const struct view_tensors *screen, const struct view_context *context,
@@ -46,7 +70,7 @@ static void draw_page(const struct view_tensors *screen, const struct view_conte
 {
 	switch (screen->page) {
 	case VIEW_TENSOR_HISTOGRAM:
-		view__histogram_draw(screen, pane);
+		view__histogram_draw(screen, context, pane);
 		break;
 	case VIEW_TENSOR_VALUES:
 		view__values_draw(screen, pane);
@@ -81,8 +105,12 @@ void view__tensors_draw(const void *state, const struct view_context *context,
 	}
 	if (table.rect.height > 0)
 		view__tensors_list_draw(screen, context, &table);
-	if (screen->list.count == 0)
+	if (screen->list.count == 0) {
+		if (screen->opened)
+			view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
+				      "No tensor matches the filter.");
 		return;
+	}
 	if (heading.rect.height < 1)
 		return;
 	draw_heading(screen, &heading);

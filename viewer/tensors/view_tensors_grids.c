@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/str.h"
 
 #define RANGE 50000 /* rows of all tensors looked at */
@@ -32,6 +33,7 @@ static const struct view_grid_column rows_columns[] = {
 	{.name = "row", .importance = 0},
 	{.name = "step", .importance = 100},
 	{.name = "weight_update", .title = "update", .importance = 99},
+	{.name = "replica", .importance = 60},
 	{.name = "phase", .importance = 50},
 	{.name = "mean", .importance = 90},
 	{.name = "std", .importance = 95},
@@ -47,27 +49,17 @@ static const struct view_grid_column rows_columns[] = {
 	{.name = "n", .importance = 40},
 };
 
-/* A text as SQL has it. */
-static void sql_text(struct str *out, const char *text)
+static void rules_sql(const struct view_tensors *screen, bool compared, struct str *out)
 {
-	str_add(out, "'");
-	for (; *text; text++)
-		str_addf(out, *text == '\'' ? "''" : "%c", *text);
-	str_add(out, "'");
-}
-
-static void rules_sql(const struct view_tensors *screen, struct str *out)
-{
+	(void)compared;
 	str_add(out, "SELECT h.row_id AS row, h.rule, c.step, c.weight_update, c.phase, h.value, "
 		     "h.threshold, h.time_ns AS at_ns, c.epoch, c.microbatch, c.replica "
 		     "FROM health_rows h LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id "
-		     "LEFT JOIN contexts c ON c.context_id = h.context_id "
-		     "WHERE coalesce(h.key, i.key) = ");
-	sql_text(out, screen->key);
-	str_add(out, " AND h.row_id");
+		     "LEFT JOIN contexts c ON c.context_id = h.context_id");
+	view__tensors_where(screen, "coalesce(h.key, i.key)", NULL, "c.", out);
 }
 
-static void rows_sql(const struct view_tensors *screen, struct str *out)
+static void rows_sql(const struct view_tensors *screen, bool compared, struct str *out)
 {
 	str_add(out, "SELECT h.row_id AS row, c.step, c.weight_update, c.phase, h.mean, h.std, "
 		     "h.min, h.max, h.n_nan, h.n_pos_inf, h.n_neg_inf, h.abs_max, h.n_zero, h.l2, "
@@ -75,13 +67,8 @@ static void rows_sql(const struct view_tensors *screen, struct str *out)
 		     "h.update_ratio, h.n_changed, h.time_ns AS at_ns, c.mode, c.epoch, "
 		     "c.execution, c.microbatch, c.replica, c.rank FROM tensor_stat_rows h "
 		     "JOIN tensor_rows i ON i.tensor_id = h.tensor_id "
-		     "LEFT JOIN contexts c ON c.context_id = h.context_id WHERE i.key = ");
-	sql_text(out, screen->key);
-	if (screen->has_queue) {
-		str_add(out, " AND i.queue = ");
-		sql_text(out, screen->queue);
-	}
-	str_add(out, " AND h.row_id");
+		     "LEFT JOIN contexts c ON c.context_id = h.context_id");
+	view__tensors_where(screen, "i.key", compared ? NULL : "i.queue", "c.", out);
 }
 
 static enum view_style grids_style(const struct report_table *table, int64_t row, int column)
@@ -100,12 +87,14 @@ static void grids_begin(struct view_tensors *screen)
 {
 	const struct report_tensor_row *row = view__curve_row(screen);
 
-	if (screen->grid_page == screen->page && screen->grid_of == screen->id)
+	if (screen->grid_page == screen->page && screen->grid_replica == screen->replica &&
+	    memcmp(screen->grid_of, screen->id, sizeof(screen->id)) == 0)
 		return;
 	view_grid_fini(&screen->grid);
 	memset(&screen->grid, 0, sizeof(screen->grid));
 	screen->grid_page = screen->page;
-	screen->grid_of = screen->id;
+	screen->grid_replica = screen->replica;
+	memcpy(screen->grid_of, screen->id, sizeof(screen->id));
 	screen->grid_from = 1;
 	if (screen->page == VIEW_TENSOR_ROWS && row)
 		screen->grid_from = row->row_id > RANGE / 2 ? row->row_id - RANGE / 2 : 1;
@@ -119,8 +108,8 @@ enum status view__grids_load(struct view_tensors *screen, struct view_context *c
 	enum status status;
 
 	grids_begin(screen);
-	(rules ? rules_sql : rows_sql)(screen, &sql);
-	str_addf(&sql, " BETWEEN %lld AND %lld ORDER BY h.row_id LIMIT %d",
+	(rules ? rules_sql : rows_sql)(screen, context->target != NULL, &sql);
+	str_addf(&sql, " AND h.row_id BETWEEN %lld AND %lld ORDER BY h.row_id LIMIT %d",
 		 (long long)screen->grid_from, (long long)screen->grid_from + RANGE - 1,
 		 VIEW_TENSORS_PAGE);
 	if (sql.failed) {
@@ -161,7 +150,7 @@ enum view_answer view__grids_request(struct view_tensors *screen, enum view_requ
 	struct view_grid *grid = &screen->grid;
 	const bool down = request == VIEW_DOWN_REQUEST || request == VIEW_PAGE_DOWN_REQUEST;
 	const bool up = request == VIEW_UP_REQUEST || request == VIEW_PAGE_UP_REQUEST;
-	const int64_t all = screen->source.rows.all, last = last_row(grid);
+	const int64_t all = screen->curve[0].rows.all, last = last_row(grid);
 
 	if (screen->page == VIEW_TENSOR_ROWS && down && grid->at + 1 >= grid->count) {
 		const bool full = grid->table.row_count == VIEW_TENSORS_PAGE;

@@ -24,7 +24,11 @@
 #define VIEW_TENSORS_PAGE       2000    /* rows in a table */
 #define VIEW_TENSORS_SLICE      4194304 /* values of a capture looked at for its picture */
 #define VIEW_SPARK_POINTS       40
+#define VIEW_REPLICAS_MOST      256 /* a greater number is not believed */
 #define VIEW_TENSORS_NDIM       8
+#define VIEW_TENSORS_SIDES      2   /* the Source, the Target */
+#define VIEW_TENSORS_WIDE       100 /* two pictures stand beside each other, not above */
+#define VIEW_TENSORS_HIGH       12  /* less: beside each other, too */
 #define VIEW_TENSORS_SQL        4096
 
 /* X(page, title) */
@@ -43,15 +47,26 @@ enum view_tensor_page {
 };
 
 struct view_spark {
-	int64_t tensor_id, rank, rows;
+	int64_t tensor_id, rank;
+	int64_t most; /* rows of the replica that has most */
 	struct view_chart_point points[VIEW_SPARK_POINTS];
 	int count;
 };
 
-/* The statistic of the chosen tensor in one report. */
+/* The rows of one replica: a line. */
+struct view_tensor_line {
+	int64_t replica;
+	int first, count; /* in line_values and line_at */
+};
+
+/* The statistic of the chosen tensor in one report, of the chosen replica or of all. Arrays are in
+ * the arena of the curves. */
 struct view_tensor_curve {
-	struct report_tensor_rows rows;
-	double *values, *at; /* in the arena of the curves; as many as rows */
+	struct report_tensor_rows rows; /* in the order of the x axis */
+	double *values, *at;            /* as many as rows */
+	double *line_values, *line_at;  /* the same, one replica after the other */
+	struct view_tensor_line *lines;
+	int line_count;
 };
 
 /* What the curve's rows stand on the x axis by. */
@@ -61,37 +76,75 @@ enum view_tensor_axis {
 	VIEW_BY_ROW
 };
 
-struct view_tensor_histogram {
-	int columns, bins;
-	double *count; /* bins x columns, the greatest values first; NaN: none */
-	double *low, *high;
-	int *bin;
-	int64_t *step; /* of each column's first */
+/* The histograms of one report; arrays are in the arena of the page. */
+struct view_tensor_histograms {
+	int columns;            /* that have some; a column is one or several moments */
+	double *count;          /* bins x columns of both, the greatest values first; NaN: none */
+	int64_t *step, *update; /* of each column's first */
+	int64_t last_step, last_update;
 	int64_t found, looked, all;
-	double greatest;
 };
 
+/* Both reports' have the same bins and as many columns, so that pictures can be compared. */
+struct view_tensor_histogram {
+	int columns, bins;
+	double *low, *high;
+	int *bin;
+	double greatest;
+	bool differs; /* with D: a count does */
+	struct view_tensor_histograms side[VIEW_TENSORS_SIDES];
+};
+
+/* A moment at which values were kept, in one report or in both. */
 struct view_tensor_capture {
-	int64_t row_id, context_id, step, weight_update, time_ns;
+	int64_t row_id[VIEW_TENSORS_SIDES], context_id[VIEW_TENSORS_SIDES]; /* INT64_MIN: none */
+	int64_t step, weight_update, microbatch, replica;
+	char mode[12];
+};
+
+struct view_tensor_captures {
+	struct view_tensor_capture *list;
+	int count;
+	size_t capacity;
+	int64_t looked, all; /* rows of captures */
+};
+
+enum view_tensor_share {
+	VIEW_OF_SOURCE,
+	VIEW_OF_TARGET,
+	VIEW_OF_DIFF,
+	VIEW_TENSOR_SHARES
+};
+
+/* What is shown of a capture, or of the difference of two. */
+struct view_tensor_matrix {
+	char dtype[16], shape_text[64];
+	int64_t shape[VIEW_TENSORS_NDIM];
+	int ndim;              /* 0: there is no capture */
+	int64_t rows, columns; /* of the slice */
+	double *cell;          /* shown_rows x shown_columns; NULL: none; NaN beyond the slice */
+	double *numbers;       /* what cells are in */
+	size_t capacity;
 };
 
 struct view_tensor_values {
-	struct view_tensor_capture *list;
-	int count, at;
-	size_t capacity;
-	int64_t looked, all; /* rows of captures */
-	char dtype[16], shape_text[64];
-	int64_t shape[VIEW_TENSORS_NDIM], first[VIEW_TENSORS_NDIM]; /* first: of what is shown */
-	int ndim;
-	int64_t rows, columns; /* of the slice that is shown */
-	int64_t row, column;   /* its first ones on the screen */
+	struct view_tensor_captures found[VIEW_TENSORS_SIDES];
+	struct view_tensor_captures both; /* those of the two, paired */
+	int at;                           /* of those; -1: to be found */
+	int64_t wanted;                   /* the step of it, or the weight update */
+	int64_t first[VIEW_TENSORS_NDIM]; /* of the slice that is shown */
+	int64_t row, column;              /* its first ones on the screen */
+	int64_t rows, columns;            /* of the larger slice */
 	int shown_rows, shown_columns;
-	double *cell; /* shown_rows x shown_columns */
-	bool picture; /* as a heat map: cells are the greatest magnitude of their share */
-	struct view_axis scale;
-	int64_t cut; /* values of the slice that are not in the picture */
-	double *numbers;
-	size_t number_capacity;
+	bool picture; /* as heat maps: cells are the greatest of their share */
+	struct view_tensor_matrix part[VIEW_TENSOR_SHARES];
+	struct view_axis scale, diff_scale;
+	bool *equals;      /* cells that do not differ */
+	const bool *equal; /* with D the same; NULL: all are shown */
+	size_t equal_capacity;
+	bool differs;  /* a cell does */
+	int64_t cut;   /* values of the slice that are not in the picture */
+	char note[96]; /* what there is nothing of; "" */
 };
 
 struct view_tensors {
@@ -109,24 +162,27 @@ struct view_tensors {
 	/* The tensor under the cursor. */
 	char queue[VIEW_PLACE_NAME], key[VIEW_PLACE_NAME];
 	bool has_queue;
-	int64_t rank, id, target_id; /* ids: INT64_MIN: not there */
-	int64_t row_count;           /* of its statistics */
+	int64_t rank, id[VIEW_TENSORS_SIDES]; /* ids: INT64_MIN: not there */
+	int64_t row_count;                    /* of its statistics */
+	int replicas;                         /* seen so far; 0: none is recorded */
+	int replica;                          /* the one that is shown; -1: all */
 
 	struct arena curve_arena;
-	struct view_tensor_curve source, target;
+	struct view_tensor_curve curve[VIEW_TENSORS_SIDES];
 	enum view_tensor_axis by;
 	struct view_axis x, y;
 	bool known;                         /* a row has the statistic */
-	int64_t cursor;                     /* row of source, -1: none */
+	int64_t cursor;                     /* row of the curve's first side, -1: none */
 	int64_t wanted_step, wanted_update; /* to go to at the next load; INT64_MIN: not */
 
 	struct arena page_arena;
 	struct view_tensor_histogram histogram;
 	struct view_tensor_values values;
-	struct view_grid grid; /* of the pages that are tables */
-	int64_t grid_from;     /* first row id looked at for it */
-	int64_t grid_of;       /* the tensor it is of */
+	struct view_grid grid;               /* of the pages that are tables */
+	int64_t grid_from;                   /* first row id looked at for it */
+	int64_t grid_of[VIEW_TENSORS_SIDES]; /* the tensor it is of */
 	enum view_tensor_page grid_page;
+	int grid_replica;
 	char sql[VIEW_TENSORS_SQL]; /* behind it */
 
 	struct view_rect table, heading, body; /* areas; empty where there is no room */
@@ -141,6 +197,15 @@ enum status view__tensors_choose(struct view_tensors *screen, struct view_contex
 				 struct err *err);
 enum status view__tensors_load(void *state, struct view_context *context, bool news,
 			       struct err *err);
+/* The database of a side; NULL: there is none. */
+static inline struct prof_db *view__tensors_db(const struct view_context *context, int side)
+{
+	const struct view_source *source = side ? context->target : context->source;
+
+	return source ? source->db : NULL;
+}
+/* The number that the query behind @sql gives; 0 where there is none. */
+enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err);
 
 /* view_tensors_list.c */
 enum status view__tensors_list(struct view_tensors *screen, struct view_context *context,
@@ -148,36 +213,84 @@ enum status view__tensors_list(struct view_tensors *screen, struct view_context 
 void view__tensors_list_sql(const struct view_tensors *screen, bool compared, struct str *out);
 void view__tensors_list_draw(const struct view_tensors *screen, const struct view_context *context,
 			     struct view_pane *pane);
-enum status view__tensors_table(void *state, struct view_context *context, struct report_table *out,
-				struct err *err);
+/* All statistics, in the order and filter of the list. */
+enum status view__tensors_list_table(const struct view_tensors *screen,
+				     struct view_context *context, struct report_table *out,
+				     struct err *err);
+
+/* view_tensors_replica.c */
+/* The number that @replica counts as; where none is said: 0. */
+int view__replica_number(int64_t replica);
+/* A row of @replica was read: is it one of those that are shown? */
+bool view__replica_shows(struct view_tensors *screen, int64_t replica);
+enum view_answer view__replica_next(struct view_tensors *screen, struct view_context *context);
+/* ", replica 1"; "" where there is one. */
+void view__replica_text(const struct view_tensors *screen, char *out, size_t size);
+/* " WHERE ..." of the tensor, its process and the replica that is shown. @key, @queue: the columns,
+ * @context: what stands before "rank" and "replica". @queue NULL: any; two runs may have the same
+ * keys in other queues. */
+void view__tensors_where(const struct view_tensors *screen, const char *key, const char *queue,
+			 const char *context, struct str *out);
 
 /* view_tensors_curve.c */
 enum status view__curve_load(struct view_tensors *screen, struct view_context *context,
 			     struct err *err);
-void view__curve_draw(const struct view_tensors *screen, const struct view_context *context,
-		      struct view_pane *pane);
 enum view_answer view__curve_request(struct view_tensors *screen, enum view_request request);
+/* The report whose rows the cursor is in: the Source, where that has some. */
+int view__curve_side(const struct view_tensors *screen);
 /* The row under the cursor; NULL: none. */
 const struct report_tensor_row *view__curve_row(const struct view_tensors *screen);
+/* The Target's row of the same moment and replica; NULL: none. */
+const struct report_tensor_row *view__curve_partner(const struct view_tensors *screen);
 /* The cursor to the row of the step, or else of the weight update, that is wanted, or to the one
  * before it. */
 void view__curve_go(struct view_tensors *screen);
+int view__curve_column(const struct view_tensors *screen, int64_t row, int width);
+
+/* view_tensors_curve_draw.c */
+void view__curve_draw(const struct view_tensors *screen, const struct view_context *context,
+		      struct view_pane *pane);
+/* In the first row of the pane what the cursor is on: "step 812: std 0.0123, 7 NaN or Inf", or of
+ * both reports. Returns the columns used. */
+int view__curve_readout(const struct view_tensors *screen, const struct view_context *context,
+			struct view_pane *pane);
 
 /* view_tensors_histogram.c */
 enum status view__histogram_load(struct view_tensors *screen, struct view_context *context,
 				 struct err *err);
-void view__histogram_draw(const struct view_tensors *screen, struct view_pane *pane);
+/* The column of the moment under the curve's cursor; -1: none. */
+int view__histogram_column(const struct view_tensors *screen, int side);
+
+/* view_tensors_histogram_draw.c */
+void view__histogram_draw(const struct view_tensors *screen, const struct view_context *context,
+			  struct view_pane *pane);
+
+/* view_tensors_captures.c: what was kept when, in both reports. */
+enum status view__captures_load(struct view_tensors *screen, struct view_context *context,
+				struct err *err);
 
 /* view_tensors_values.c */
 enum status view__values_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err);
-enum view_answer view__values_request(struct view_tensors *screen, struct view_context *context,
-				      enum view_request request);
+enum view_answer view__values_request(struct view_tensors *screen, enum view_request request);
 void view__values_status(const struct view_tensors *screen, char *out, size_t size);
+/* NULL: there is none. */
+const struct view_tensor_capture *view__values_capture(const struct view_tensors *screen);
+/* Matrices with numbers, 0 .. 3. */
+int view__values_parts(const struct view_tensor_values *values);
+/* Is the value that is shown at @row, @column within the slice of @matrix? */
+bool view__values_has(const struct view_tensor_values *values,
+		      const struct view_tensor_matrix *matrix, int row, int column);
 
-/* view_tensors_matrix.c: reading and drawing the numbers */
+/* view_tensors_matrix.c: reading the numbers */
 enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err);
+
+/* view_tensors_matrix_draw.c */
+#define VIEW_MATRIX_CELL  10
+#define VIEW_MATRIX_INDEX 7
+/* Rows above the numbers: what it is of, what is missing, names, indexes. */
+int view__values_above(const struct view_tensor_values *values);
 void view__values_draw(const struct view_tensors *screen, struct view_pane *pane);
 
 /* view_tensors_grids.c */
@@ -188,6 +301,13 @@ enum view_answer view__grids_request(struct view_tensors *screen, enum view_requ
 /* view_tensors_draw.c */
 void view__tensors_draw(const void *state, const struct view_context *context,
 			struct view_pane *pane);
+/* Two or three pictures of a page: beside each other where it is wide or low, else one above the
+ * other; @at: which. */
+struct view_rect view__tensors_share(struct view_rect area, int count, int at);
+
+/* view_tensors_table.c: the rows of what is shown */
+enum status view__tensors_table(void *state, struct view_context *context, struct report_table *out,
+				struct err *err);
 
 /* view_tensors_join.c */
 bool view__tensors_place(const void *state, const struct view_context *context,
@@ -195,9 +315,8 @@ bool view__tensors_place(const void *state, const struct view_context *context,
 bool view__tensors_offers(const struct view_place *place, char *out, size_t size);
 enum status view__tensors_go(void *state, struct view_context *context,
 			     const struct view_place *place, struct err *err);
-void view__tensors_query(const void *state, const struct view_context *context, struct str *out);
 
-/* view_tensors_values.c: the number that the query behind @sql gives; 0 where there is none. */
-enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err);
+/* view_tensors_query.c */
+void view__tensors_query(const void *state, const struct view_context *context, struct str *out);
 
 #endif /* VIEW_TENSORS_INTERNAL_H */

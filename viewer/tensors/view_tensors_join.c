@@ -1,5 +1,5 @@
 /*
- * From the screen Tensors to others and back, and the statements behind it.
+ * From the screen Tensors to others and back.
  *
  * Threading: as view_screen.h says.
  */
@@ -30,7 +30,7 @@ static void take_text(const struct view_grid *grid, const char *column, char *ou
 static void place_moment(const struct view_tensors *screen, struct view_place *out)
 {
 	const struct report_tensor_row *row = view__curve_row(screen);
-	const struct view_tensor_values *values = &screen->values;
+	const struct view_tensor_capture *capture = view__values_capture(screen);
 
 	if (screen->page >= VIEW_TENSOR_RULES) {
 		take_number(&screen->grid, "step", &out->step);
@@ -42,10 +42,13 @@ static void place_moment(const struct view_tensors *screen, struct view_place *o
 		take_text(&screen->grid, "phase", out->phase);
 		take_text(&screen->grid, "mode", out->mode);
 		take_text(&screen->grid, "rule", out->rule);
-	} else if (screen->page == VIEW_TENSOR_VALUES && values->count > 0) {
-		out->step = values->list[values->at].step;
-		out->weight_update = values->list[values->at].weight_update;
+	} else if (screen->page == VIEW_TENSOR_VALUES && capture) {
+		out->step = capture->step;
+		out->weight_update = capture->weight_update;
+		out->microbatch = capture->microbatch;
+		out->replica = capture->replica;
 	} else if (row) {
+		out->replica = row->replica;
 		out->step = row->step;
 		out->weight_update = row->weight_update;
 		out->epoch = row->epoch;
@@ -133,37 +136,4 @@ enum status view__tensors_go(void *state, struct view_context *context,
 		screen->page = VIEW_TENSOR_CURVE;
 	}
 	return ST_OK;
-}
-
-static void where_key(const struct view_tensors *screen, struct str *out)
-{
-	str_add(out, " WHERE key = '");
-	for (const char *c = screen->key; *c; c++)
-		str_addf(out, *c == '\'' ? "''" : "%c", *c);
-	str_add(out, "'");
-}
-
-void view__tensors_query(const void *state, const struct view_context *context, struct str *out)
-{
-	static const char *const views[] = {
-		[VIEW_TENSOR_CURVE] = NULL,
-		[VIEW_TENSOR_HISTOGRAM] = "SELECT step, bin, low, high, count FROM "
-					  "tensor_histograms",
-		[VIEW_TENSOR_VALUES] = "SELECT step, dtype, shape, bytes, chunk FROM captures",
-		[VIEW_TENSOR_RULES] = "SELECT * FROM health",
-		[VIEW_TENSOR_ROWS] = "SELECT * FROM tensor_stats",
-	};
-	const struct view_tensors *screen = state;
-
-	if (!screen->opened) {
-		view__tensors_list_sql(screen, context->target != NULL, out);
-		str_addf(out, " ORDER BY greatest DESC;\n");
-	}
-	if (screen->page == VIEW_TENSOR_CURVE)
-		str_addf(out, "SELECT step, time_ns, %s FROM tensor_stats",
-			 view__statistic(screen));
-	else
-		str_add(out, views[screen->page]);
-	where_key(screen, out);
-	str_add(out, ";\n");
 }

@@ -116,12 +116,13 @@ static struct view_spark *spark_of(const struct spark_index *index,
 	return found ? *found : NULL;
 }
 
+/* The row @at of its replica's: replicas stand side by side in a point, not one after another. */
 static void spark_take(struct view_spark *spark, int64_t at, const struct report_tensor_row *row)
 {
-	const int count = spark->rows < VIEW_SPARK_POINTS ? (int)spark->rows : VIEW_SPARK_POINTS;
-	struct view_chart_point *point = &spark->points[at * count / spark->rows];
+	const int count = spark->most < VIEW_SPARK_POINTS ? (int)spark->most : VIEW_SPARK_POINTS;
+	struct view_chart_point *point = &spark->points[at * count / spark->most];
 
-	if (at == 0)
+	if (spark->count == 0)
 		for (int i = 0; i < count; i++)
 			spark->points[i] = (struct view_chart_point){NAN, NAN, NAN, false};
 	spark->count = count;
@@ -134,29 +135,69 @@ static void spark_take(struct view_spark *spark, int64_t at, const struct report
 	point->greatest = fmax(point->greatest, row->value);
 }
 
+/* Rows so far of each spark's replicas. */
+struct spark_rows {
+	int64_t *of;
+	size_t replicas;
+};
+
+static int64_t *spark_rows(const struct spark_rows *rows, const struct view_tensors *screen,
+			   const struct view_spark *spark, const struct report_tensor_row *row)
+{
+	return &rows->of[(size_t)(spark - screen->sparks) * rows->replicas +
+			 (size_t)view__replica_number(row->replica)];
+}
+
+/* How many rows the replica with most of them has. */
+static void sparks_count(struct view_tensors *screen, const struct spark_index *index,
+			 const struct spark_rows *rows)
+{
+	for (int i = 0; i < screen->sampled.count; i++) {
+		const struct report_tensor_row *row = &screen->sampled.row[i];
+		struct view_spark *spark = spark_of(index, row);
+		int64_t *count;
+
+		if (!spark || !view__replica_shows(screen, row->replica))
+			continue;
+		count = spark_rows(rows, screen, spark, row);
+		spark->most = ++*count > spark->most ? *count : spark->most;
+	}
+}
+
+static enum status sparks_index(struct view_tensors *screen, struct spark_index *index,
+				struct spark_rows *rows, struct err *err)
+{
+	index->count = (size_t)screen->spark_count;
+	for (int i = 0; i < screen->sampled.count; i++)
+		(void)view__replica_shows(screen, screen->sampled.row[i].replica);
+	rows->replicas = (size_t)screen->replicas + 1;
+	index->by = arena_alloc(&screen->spark_arena, index->count + 1, sizeof(*index->by));
+	rows->of = arena_alloc(&screen->spark_arena, (index->count + 1) * rows->replicas,
+			       sizeof(*rows->of));
+	if (!index->by || !rows->of)
+		return err_nomem(err);
+	for (size_t i = 0; i < index->count; i++)
+		index->by[i] = &screen->sparks[i];
+	qsort(index->by, index->count, sizeof(struct view_spark *), spark_order);
+	return ST_OK;
+}
+
 static enum status sparks_fill(struct view_tensors *screen, struct err *err)
 {
-	struct spark_index index = {.count = (size_t)screen->spark_count};
-	int64_t *seen;
+	struct spark_index index;
+	struct spark_rows rows;
+	enum status status = sparks_index(screen, &index, &rows, err);
 
-	index.by = arena_alloc(&screen->spark_arena, index.count + 1, sizeof(*index.by));
-	seen = arena_alloc(&screen->spark_arena, index.count + 1, sizeof(*seen));
-	if (!index.by || !seen)
-		return err_nomem(err);
-	for (size_t i = 0; i < index.count; i++)
-		index.by[i] = &screen->sparks[i];
-	qsort(index.by, index.count, sizeof(struct view_spark *), spark_order);
+	if (status != ST_OK)
+		return status;
+	sparks_count(screen, &index, &rows);
+	memset(rows.of, 0, index.count * rows.replicas * sizeof(*rows.of));
 	for (int i = 0; i < screen->sampled.count; i++) {
-		struct view_spark *spark = spark_of(&index, &screen->sampled.row[i]);
+		const struct report_tensor_row *row = &screen->sampled.row[i];
+		struct view_spark *spark = spark_of(&index, row);
 
-		if (spark)
-			spark->rows++;
-	}
-	for (int i = 0; i < screen->sampled.count; i++) {
-		struct view_spark *spark = spark_of(&index, &screen->sampled.row[i]);
-
-		if (spark)
-			spark_take(spark, seen[spark - screen->sparks]++, &screen->sampled.row[i]);
+		if (spark && view__replica_shows(screen, row->replica))
+			spark_take(spark, (*spark_rows(&rows, screen, spark, row))++, row);
 	}
 	return ST_OK;
 }
@@ -295,14 +336,12 @@ static enum status list_arrange(const struct view_grid *list, struct report_tabl
 	return ST_OK;
 }
 
-enum status view__tensors_table(void *state, struct view_context *context, struct report_table *out,
-				struct err *err)
+enum status view__tensors_list_table(const struct view_tensors *screen,
+				     struct view_context *context, struct report_table *out,
+				     struct err *err)
 {
-	struct view_tensors *screen = state;
 	enum status status;
 
-	if (screen->opened && screen->page >= VIEW_TENSOR_RULES)
-		return view_grid_table(&screen->grid, out, err);
 	if (context->target)
 		return view_grid_table(&screen->list, out, err);
 	status = report_table_query(out, context->source->db, "tensors",

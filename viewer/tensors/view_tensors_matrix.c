@@ -1,22 +1,18 @@
 /*
- * The numbers of a capture's slice: read piece by piece, shown as a matrix or as a heat map.
+ * Reading the numbers of a capture's slice piece by piece, and their difference to another's.
  *
  * Values lie in C order in pieces of a size that all but the last share; only pieces that hold
  * something shown are read, one at a time.
  *
- * Threading: the session's worker; drawing on the terminal's thread.
+ * Threading: the session's worker.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "viewer/draw/view_heat.h"
 
-#define CELL_WIDTH  10
-#define INDEX_WIDTH 7
 #define PIECES_MOST 4096
 
 /* --- one value -------------------------------------------------------------------------------- */
@@ -93,7 +89,8 @@ static const struct value_type *value_type(const char *name)
 /* What is wanted: elements @base + row * pitch + column. */
 struct window {
 	int64_t base, pitch, rows, columns;
-	double *out; /* rows x columns */
+	double *out; /* rows x stride */
+	int64_t stride;
 	const struct value_type *type;
 };
 
@@ -109,7 +106,7 @@ static void window_take(const struct window *w, int64_t from, int64_t count,
 			const int64_t at = w->base + row * w->pitch + c - from;
 
 			if (at >= 0 && at < count)
-				w->out[row * w->columns + c] =
+				w->out[row * w->stride + c] =
 					w->type->read(data + at * w->type->size);
 		}
 }
@@ -127,15 +124,19 @@ static bool window_wants(const struct window *w, int64_t from, int64_t to)
 	return false;
 }
 
+/* The capture that is read: of whom, and its first piece. */
+struct reading {
+	struct prof_db *db;
+	int64_t tensor_id, row_id, context_id;
+};
+
 /* A piece of the capture by its number: their row ids rise, other tensors' may lie between. */
-static enum status window_piece(const struct window *w, struct prof_db *db,
-				const struct view_tensors *screen, int64_t piece, int64_t *each,
-				struct err *err)
+static enum status window_piece(const struct window *w, const struct reading *reading,
+				int64_t piece, int64_t *each, struct err *err)
 {
-	const struct view_tensor_capture *capture = &screen->values.list[screen->values.at];
 	struct prof_query *query;
 	enum status status = prof_query_open(
-		&query, db,
+		&query, reading->db,
 		"SELECT data FROM capture_rows WHERE row_id >= :row AND row_id < :row + :most "
 		"AND tensor_id = :tensor AND context_id IS :context AND coalesce(chunk, 0) = "
 		":piece "
@@ -147,11 +148,11 @@ static enum status window_piece(const struct window *w, struct prof_db *db,
 
 	if (status != ST_OK)
 		return status;
-	prof_query_int(query, ":row", capture->row_id);
+	prof_query_int(query, ":row", reading->row_id);
 	prof_query_int(query, ":most", PIECES_MOST);
-	prof_query_int(query, ":tensor", screen->id);
-	if (capture->context_id != INT64_MIN)
-		prof_query_int(query, ":context", capture->context_id);
+	prof_query_int(query, ":tensor", reading->tensor_id);
+	if (reading->context_id != INT64_MIN)
+		prof_query_int(query, ":context", reading->context_id);
 	prof_query_int(query, ":piece", piece);
 	status = prof_query_step(query, &row, err);
 	data = status == ST_OK && row ? prof_column_blob(query, 0, &size) : NULL;
@@ -166,189 +167,203 @@ static enum status window_piece(const struct window *w, struct prof_db *db,
 	return status;
 }
 
-static enum status window_read(const struct window *w, struct view_tensors *screen,
+static enum status window_read(const struct window *w, const struct reading *reading,
 			       struct view_context *context, struct err *err)
 {
 	const int64_t end = w->base + (w->rows - 1) * w->pitch + w->columns;
-	struct prof_db *db = context->source->db;
 	int64_t each = 0;
-	enum status status = window_piece(w, db, screen, 0, &each, err);
+	enum status status = window_piece(w, reading, 0, &each, err);
 
 	for (int64_t piece = 1; status == ST_OK && each > 0 && piece * each < end; piece++) {
 		if (!window_wants(w, piece * each, (piece + 1) * each))
 			continue;
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "interrupted");
-		status = window_piece(w, db, screen, piece, &each, err);
+		status = window_piece(w, reading, piece, &each, err);
 	}
 	return status;
 }
 
-static int64_t slice_base(const struct view_tensor_values *v)
+/* --- the slice -------------------------------------------------------------------------------- */
+
+/* Elements before row 0 of the slice. */
+static int64_t slice_base(const struct view_tensor_values *v,
+			  const struct view_tensor_matrix *matrix)
 {
 	int64_t at = 0;
 
-	for (int i = 0; i < v->ndim - 2; i++)
-		at = at * v->shape[i] + v->first[i];
-	return at * v->rows * v->columns;
+	for (int i = 0; i < matrix->ndim - 2; i++)
+		at = at * matrix->shape[i] + v->first[i];
+	return at * matrix->rows * matrix->columns;
 }
 
 /* Elements of the whole shape; false: it is not to be believed. */
-static bool shape_fits(const struct view_tensor_values *v)
+static bool shape_fits(const struct view_tensor_matrix *matrix)
 {
 	int64_t all = 1;
 
-	for (int i = 0; i < v->ndim; i++)
-		if (v->shape[i] < 1 || __builtin_mul_overflow(all, v->shape[i], &all) ||
+	for (int i = 0; i < matrix->ndim; i++)
+		if (matrix->shape[i] < 1 || __builtin_mul_overflow(all, matrix->shape[i], &all) ||
 		    all > INT64_C(1) << 50)
 			return false;
-	return true;
+	return matrix->rows > 0 && matrix->columns > 0;
 }
 
-static void values_window(struct view_tensors *screen, struct window *w)
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t within(int64_t at, int64_t most)
+{
+	return at > most ? (most > 0 ? most : 0) : at < 0 ? 0 : at;
+}
+
+/* What of the slice is on the screen, or for a picture all that may be looked at. */
+static void values_window(struct view_tensors *screen)
 {
 	struct view_tensor_values *v = &screen->values;
+	const int parts = view__values_parts(v);
+	int64_t rows, columns;
 
-	v->cut = 0;
 	if (v->picture) {
-		v->row = v->column = 0;
-		w->columns = v->columns < VIEW_TENSORS_SLICE ? v->columns : VIEW_TENSORS_SLICE;
-		w->rows = VIEW_TENSORS_SLICE / w->columns;
-		w->rows = v->rows < w->rows ? v->rows : w->rows;
-		v->cut = v->rows * v->columns - w->rows * w->columns;
-	} else {
-		const int rows = screen->body.height - 2;
-		const int columns = (screen->body.width - INDEX_WIDTH) / CELL_WIDTH;
+		const int64_t most = VIEW_TENSORS_SLICE / (parts > 1 ? 4 : 1);
 
-		v->shown_rows = rows > 1 ? rows : 1;
-		v->shown_columns = columns > 1 ? columns : 1;
-		v->row = v->row > v->rows - v->shown_rows ? v->rows - v->shown_rows : v->row;
-		v->row = v->row < 0 ? 0 : v->row;
-		v->column = v->column > v->columns - v->shown_columns
-				    ? v->columns - v->shown_columns
-				    : v->column;
-		v->column = v->column < 0 ? 0 : v->column;
-		w->rows = v->rows < v->shown_rows ? v->rows : v->shown_rows;
-		w->columns = v->columns < v->shown_columns ? v->columns : v->shown_columns;
+		columns = smaller(v->columns, most);
+		rows = smaller(v->rows, most / columns);
+		v->row = v->column = 0;
+	} else {
+		rows = screen->body.height - view__values_above(v);
+		columns = (screen->body.width - VIEW_MATRIX_INDEX) / parts / VIEW_MATRIX_CELL;
+		rows = smaller(v->rows, rows > 1 ? rows : 1);
+		columns = smaller(v->columns, columns > 1 ? columns : 1);
+		v->row = within(v->row, v->rows - rows);
+		v->column = within(v->column, v->columns - columns);
 	}
-	v->shown_rows = (int)w->rows;
-	v->shown_columns = (int)w->columns;
-	w->pitch = v->columns;
-	w->base = slice_base(v) + v->row * v->columns + v->column;
+	v->shown_rows = (int)rows;
+	v->shown_columns = (int)columns;
+	v->cut = v->picture ? v->rows * v->columns - rows * columns : 0;
+}
+
+static size_t values_count(const struct view_tensor_values *v)
+{
+	return (size_t)v->shown_rows * (size_t)v->shown_columns;
+}
+
+static enum status part_cells(const struct view_tensor_values *v, struct view_tensor_matrix *matrix,
+			      struct err *err)
+{
+	const size_t count = values_count(v);
+
+	if (mem_grow(&matrix->numbers, &matrix->capacity, count + 1, sizeof(*matrix->numbers)))
+		return err_nomem(err);
+	for (size_t i = 0; i < count; i++)
+		matrix->numbers[i] = (double)NAN;
+	return ST_OK;
+}
+
+static enum status part_read(struct view_tensors *screen, struct view_context *context, int side,
+			     struct err *err)
+{
+	struct view_tensor_values *v = &screen->values;
+	struct view_tensor_matrix *matrix = &v->part[side];
+	const struct view_tensor_capture *capture = view__values_capture(screen);
+	const struct reading reading = {view__tensors_db(context, side), screen->id[side],
+					capture->row_id[side], capture->context_id[side]};
+	struct window w = {.type = value_type(matrix->dtype),
+			   .pitch = matrix->columns,
+			   .stride = v->shown_columns,
+			   .rows = smaller(v->shown_rows, matrix->rows - v->row),
+			   .columns = smaller(v->shown_columns, matrix->columns - v->column)};
+	enum status status;
+
+	if (matrix->ndim == 0 || !w.type || !shape_fits(matrix))
+		return ST_OK;
+	status = part_cells(v, matrix, err);
+	if (status != ST_OK)
+		return status;
+	w.base = slice_base(v, matrix) + v->row * v->part[side].columns + v->column;
+	w.out = matrix->numbers;
+	if (w.rows > 0 && w.columns > 0)
+		status = window_read(&w, &reading, context, err);
+	matrix->cell = status == ST_OK ? matrix->numbers : NULL;
+	return status;
+}
+
+/* --- the difference --------------------------------------------------------------------------- */
+
+static bool same_number(double a, double b)
+{
+	return isnan(a) || isnan(b) ? isnan(a) && isnan(b) : !(a < b || a > b);
+}
+
+static enum status diff_make(struct view_tensor_values *v, bool differ, struct err *err)
+{
+	const double *source = v->part[VIEW_OF_SOURCE].cell, *target = v->part[VIEW_OF_TARGET].cell;
+	struct view_tensor_matrix *diff = &v->part[VIEW_OF_DIFF];
+	const size_t count = values_count(v);
+	enum status status;
+
+	if (!source || !target || view__values_parts(v) < VIEW_TENSOR_SHARES)
+		return ST_OK;
+	status = part_cells(v, diff, err);
+	if (status != ST_OK)
+		return status;
+	if (mem_grow(&v->equals, &v->equal_capacity, count + 1, sizeof(*v->equals)))
+		return err_nomem(err);
+	for (size_t i = 0; i < count; i++) {
+		v->equals[i] = same_number(source[i], target[i]);
+		v->differs |= !v->equals[i];
+		/* Infinity on both sides is no difference. */
+		diff->numbers[i] = v->equals[i] && !isnan(source[i]) ? 0 : target[i] - source[i];
+	}
+	diff->rows = v->rows;
+	diff->columns = v->columns;
+	diff->cell = diff->numbers;
+	v->equal = differ ? v->equals : NULL;
+	return ST_OK;
+}
+
+static void scale_over(struct view_axis *scale, const struct view_tensor_values *v, int from,
+		       int to)
+{
+	*scale = (struct view_axis){.quantity = REPORT_REAL};
+	view_axis_begin(scale);
+	for (int i = from; i <= to; i++)
+		if (v->part[i].cell)
+			view_axis_take(scale, v->part[i].cell, (int64_t)values_count(v));
+	view_axis_settle(scale);
+}
+
+/* In pictures what is equal is a hole, with D. */
+static void picture_differ(struct view_tensor_values *v)
+{
+	for (int i = 0; i < VIEW_TENSOR_SHARES; i++)
+		for (size_t at = 0; v->part[i].cell && at < values_count(v); at++)
+			if (v->equal[at])
+				v->part[i].cell[at] = (double)NAN;
 }
 
 enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err)
 {
 	struct view_tensor_values *v = &screen->values;
-	struct window w = {.type = value_type(v->dtype)};
-	enum status status;
-	size_t count;
+	enum status status = ST_OK;
 
-	v->cell = NULL;
-	if (!w.type || !shape_fits(v))
+	v->equal = NULL;
+	v->differs = false;
+	v->shown_rows = v->shown_columns = 0;
+	v->cut = 0;
+	if (v->rows < 1 || v->columns < 1)
 		return ST_OK;
-	values_window(screen, &w);
-	count = (size_t)w.rows * (size_t)w.columns;
-	if (mem_grow(&v->numbers, &v->number_capacity, count + 1, sizeof(*v->numbers)))
-		return err_nomem(err);
-	for (size_t i = 0; i < count; i++)
-		v->numbers[i] = (double)NAN;
-	w.out = v->numbers;
-	status = window_read(&w, screen, context, err);
-	v->cell = v->numbers;
-	v->scale = (struct view_axis){.quantity = REPORT_REAL};
-	view_axis_begin(&v->scale);
-	view_axis_take(&v->scale, v->cell, (int64_t)count);
-	view_axis_settle(&v->scale);
+	values_window(screen);
+	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
+		status = part_read(screen, context, side, err);
+	if (status == ST_OK)
+		status = diff_make(v, context->target && context->differ, err);
+	scale_over(&v->scale, v, VIEW_OF_SOURCE, VIEW_OF_TARGET);
+	scale_over(&v->diff_scale, v, VIEW_OF_DIFF, VIEW_OF_DIFF);
+	if (v->picture && v->equal)
+		picture_differ(v);
 	return status;
-}
-
-/* --- drawing ---------------------------------------------------------------------------------- */
-
-static void draw_matrix(const struct view_tensor_values *v, struct view_pane *pane)
-{
-	for (int c = 0; c < v->shown_columns; c++) {
-		char text[32];
-
-		snprintf(text, sizeof(text), "[%lld]", (long long)(v->column + c));
-		view_text_right(pane, INDEX_WIDTH + c * CELL_WIDTH, 1, CELL_WIDTH - 1, VIEW_DIM,
-				text);
-	}
-	for (int r = 0; r < v->shown_rows; r++) {
-		char text[32];
-
-		snprintf(text, sizeof(text), "[%lld]", (long long)(v->row + r));
-		view_text_right(pane, 0, 2 + r, INDEX_WIDTH - 1, VIEW_DIM, text);
-		for (int c = 0; c < v->shown_columns; c++) {
-			const double value = v->cell[r * v->shown_columns + c];
-
-			snprintf(text, sizeof(text), "%.4g", value);
-			view_text_right(pane, INDEX_WIDTH + c * CELL_WIDTH, 2 + r, CELL_WIDTH - 1,
-					isfinite(value) ? VIEW_NORMAL : VIEW_BAD, text);
-		}
-	}
-}
-
-/* NaN and infinities would be holes in the map: they are marked over it. */
-static void draw_picture(const struct view_tensor_values *v, struct view_pane *pane)
-{
-	struct view_rect area = pane->rect;
-	struct view_pane map;
-
-	area.y += 1;
-	area.height -= 2;
-	map = view_pane_at(pane->canvas, area);
-	view_heat_map(&map, v->cell, v->shown_columns, v->shown_rows, &v->scale);
-	for (int r = 0; r < v->shown_rows; r++)
-		for (int c = 0; c < v->shown_columns; c++) {
-			struct view_rect at;
-
-			if (isfinite(v->cell[(int64_t)r * v->shown_columns + c]))
-				continue;
-			at = view_heat_place(&map, v->shown_columns, v->shown_rows, c, r);
-			view_put(&map, at.x, at.y, VIEW_BAD, '!');
-		}
-	view_heat_legend(pane, 1, pane->rect.height - 1, pane->rect.width - 2, &v->scale);
-}
-
-static void draw_slice(const struct view_tensor_values *v, struct view_pane *pane)
-{
-	const struct view_tensor_capture *capture = &v->list[v->at];
-	int x = 1;
-
-	if (capture->step != INT64_MIN)
-		x += view_textf(pane, x, 0, VIEW_BOLD, "step %lld: ", (long long)capture->step);
-	else if (capture->weight_update != INT64_MIN)
-		x += view_textf(pane, x, 0, VIEW_BOLD,
-				"weight update %lld: ", (long long)capture->weight_update);
-	x += view_textf(pane, x, 0, VIEW_NORMAL, "%s %s", v->dtype, v->shape_text);
-	if (v->ndim > 2) {
-		x += view_text(pane, x, 0, VIEW_KEY, "  [");
-		for (int i = 0; i < v->ndim - 2; i++)
-			x += view_textf(pane, x, 0, VIEW_KEY, "%lld, ", (long long)v->first[i]);
-		x += view_text(pane, x, 0, VIEW_KEY, ":, :]");
-	}
-	if (v->cut > 0)
-		view_text(pane, x + 2, 0, VIEW_WARN, "only its beginning is in the picture");
-}
-
-void view__values_draw(const struct view_tensors *screen, struct view_pane *pane)
-{
-	const struct view_tensor_values *v = &screen->values;
-
-	if (v->count == 0) {
-		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
-			      v->looked < v->all
-				      ? "None of its captures is among those looked at."
-				      : "No values were kept of it (outfeed.capture full).");
-		return;
-	}
-	draw_slice(v, pane);
-	if (!v->cell)
-		view_text(pane, 1, 1, VIEW_WARN, "values of this type or shape cannot be shown");
-	else if (v->picture)
-		draw_picture(v, pane);
-	else
-		draw_matrix(v, pane);
 }

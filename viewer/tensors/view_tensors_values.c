@@ -1,5 +1,5 @@
 /*
- * The values of a capture: which captures there are, which slice of one is shown, and moving in it.
+ * The values of a capture: which capture and which slice of it is shown, and moving in it.
  *
  * Threading: the session's worker.
  */
@@ -11,60 +11,6 @@
 
 #include "common/mem.h"
 #include "common/str.h"
-
-/* --- the list of captures --------------------------------------------------------------------- */
-
-struct finding {
-	struct view_tensors *screen;
-	struct prof_db *db;
-};
-
-static enum status find_take(struct view_tensor_values *values, const struct prof_query *query,
-			     struct err *err)
-{
-	if (mem_grow(&values->list, &values->capacity, (size_t)values->count + 1,
-		     sizeof(*values->list)))
-		return err_nomem(err);
-	values->list[values->count++] = (struct view_tensor_capture){
-		.row_id = prof_column_int(query, 0),
-		.context_id = prof_column_int(query, 1),
-		.step = prof_column_int(query, 2),
-		.weight_update = prof_column_int(query, 3),
-		.time_ns = INT64_MIN,
-	};
-	return ST_OK;
-}
-
-/* Only first pieces: each is a capture. Its data is not read. */
-static enum status find_range(void *user, int64_t from, int64_t to, struct err *err)
-{
-	struct finding *finding = user;
-	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, finding->db,
-		"SELECT p.row_id, p.context_id, c.step, c.weight_update FROM capture_rows p "
-		"LEFT JOIN contexts c ON c.context_id = p.context_id "
-		"WHERE p.row_id >= :from AND p.row_id < :to AND p.tensor_id = :tensor "
-		"AND coalesce(p.chunk, 0) = 0 AND (:rank IS NULL OR c.rank = :rank)",
-		err);
-	bool row = true;
-
-	if (status != ST_OK)
-		return status;
-	prof_query_int(query, ":from", from);
-	prof_query_int(query, ":to", to);
-	prof_query_int(query, ":tensor", finding->screen->id);
-	if (finding->screen->rank != INT64_MIN)
-		prof_query_int(query, ":rank", finding->screen->rank);
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
-		status = find_take(&finding->screen->values, query, err);
-		if (status != ST_OK)
-			break;
-	}
-	prof_query_close(query);
-	finding->screen->values.looked += to - from;
-	return status;
-}
 
 enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
 {
@@ -82,16 +28,23 @@ enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, st
 	return status;
 }
 
+const struct view_tensor_capture *view__values_capture(const struct view_tensors *screen)
+{
+	const struct view_tensor_values *values = &screen->values;
+
+	return values->at >= 0 && values->at < values->both.count ? &values->both.list[values->at]
+								  : NULL;
+}
+
 /* --- its shape -------------------------------------------------------------------------------- */
 
 /* "(125, 256, 128)"; a scalar has one axis of 1. Axes beyond the last one kept are not shown. */
-static void shape_read(struct view_tensor_values *values, const char *shape)
+static void shape_read(struct view_tensor_matrix *matrix, const char *shape)
 {
 	const char *at = shape ? shape : "";
 
-	values->ndim = 0;
-	str_copy(values->shape_text, sizeof(values->shape_text), at);
-	while (*at && values->ndim < VIEW_TENSORS_NDIM) {
+	str_copy(matrix->shape_text, sizeof(matrix->shape_text), at);
+	while (*at && matrix->ndim < VIEW_TENSORS_NDIM) {
 		char *end;
 		const long long size = strtoll(at, &end, 10);
 
@@ -99,111 +52,238 @@ static void shape_read(struct view_tensor_values *values, const char *shape)
 			at++;
 			continue;
 		}
-		values->shape[values->ndim++] = size > 0 && size < INT64_C(1) << 40 ? size : 0;
+		matrix->shape[matrix->ndim++] = size > 0 && size < INT64_C(1) << 40 ? size : 0;
 		at = end;
 	}
-	if (values->ndim == 0)
-		values->shape[values->ndim++] = 1;
-	values->columns = values->shape[values->ndim - 1];
-	values->rows = values->ndim > 1 ? values->shape[values->ndim - 2] : 1;
-	for (int i = 0; i < VIEW_TENSORS_NDIM; i++)
-		if (i >= values->ndim - 2 || values->first[i] >= values->shape[i])
-			values->first[i] = 0;
+	if (matrix->ndim == 0)
+		matrix->shape[matrix->ndim++] = 1;
 }
 
-static enum status values_about(struct view_tensors *screen, struct prof_db *db, struct err *err)
+static enum status shape_load(struct view_tensors *screen, struct view_context *context, int side,
+			      struct err *err)
 {
-	struct view_tensor_values *values = &screen->values;
+	struct view_tensor_matrix *matrix = &screen->values.part[side];
+	const struct view_tensor_capture *capture = view__values_capture(screen);
 	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, db, "SELECT dtype, shape FROM capture_rows WHERE row_id = :row", err);
+	enum status status;
 	bool row = false;
 
-	values->dtype[0] = '\0';
-	values->rows = values->columns = 0;
+	matrix->dtype[0] = matrix->shape_text[0] = '\0';
+	matrix->ndim = 0;
+	if (!capture || capture->row_id[side] == INT64_MIN)
+		return ST_OK;
+	status = prof_query_open(&query, view__tensors_db(context, side),
+				 "SELECT dtype, shape FROM capture_rows WHERE row_id = :row", err);
 	if (status != ST_OK)
 		return status;
-	prof_query_int(query, ":row", values->list[values->at].row_id);
+	prof_query_int(query, ":row", capture->row_id[side]);
 	status = prof_query_step(query, &row, err);
 	if (status == ST_OK && row) {
 		const char *dtype = prof_column_text(query, 0);
 
-		str_copy(values->dtype, sizeof(values->dtype), dtype ? dtype : "");
-		shape_read(values, prof_column_text(query, 1));
+		str_copy(matrix->dtype, sizeof(matrix->dtype), dtype ? dtype : "");
+		shape_read(matrix, prof_column_text(query, 1));
 	}
 	prof_query_close(query);
 	return status;
 }
 
-static void values_nearest(struct view_tensor_values *values, int64_t step)
+/* The one whose axes count: the Source's, where there is one. */
+static const struct view_tensor_matrix *first_matrix(const struct view_tensor_values *values)
 {
-	for (int i = 0; i < values->count; i++)
-		if (values->list[i].step != INT64_MIN && values->list[i].step <= step)
-			values->at = i;
+	return &values->part[values->part[VIEW_OF_SOURCE].ndim > 0 ? VIEW_OF_SOURCE
+								   : VIEW_OF_TARGET];
+}
+
+/* The slice's rows and columns; a matrix of other axes may not have that slice: 0. */
+static void slice_take(struct view_tensor_values *values, struct view_tensor_matrix *matrix)
+{
+	const int ndim = matrix->ndim;
+
+	matrix->rows = matrix->columns = 0;
+	if (ndim == 0 || ndim != first_matrix(values)->ndim)
+		return;
+	for (int i = 0; i < ndim - 2; i++)
+		if (values->first[i] >= matrix->shape[i])
+			return;
+	matrix->columns = matrix->shape[ndim - 1];
+	matrix->rows = ndim > 1 ? matrix->shape[ndim - 2] : 1;
+	values->rows = matrix->rows > values->rows ? matrix->rows : values->rows;
+	values->columns = matrix->columns > values->columns ? matrix->columns : values->columns;
+}
+
+static void slice_choose(struct view_tensor_values *values)
+{
+	const struct view_tensor_matrix *first = first_matrix(values);
+
+	for (int i = 0; i < VIEW_TENSORS_NDIM; i++)
+		if (i >= first->ndim - 2 || values->first[i] >= first->shape[i])
+			values->first[i] = 0;
+	values->rows = values->columns = 0;
+	slice_take(values, &values->part[VIEW_OF_SOURCE]);
+	slice_take(values, &values->part[VIEW_OF_TARGET]);
+}
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+static bool same_shape(const struct view_tensor_matrix *a, const struct view_tensor_matrix *b)
+{
+	return a->ndim == b->ndim &&
+	       memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(a->shape[0])) == 0;
+}
+
+static void values_note(struct view_tensors *screen, const struct view_context *context)
+{
+	static const char *const names[] = {"Source", "Target"};
+	struct view_tensor_values *values = &screen->values;
+	const struct view_tensor_matrix *source = &values->part[VIEW_OF_SOURCE];
+	const struct view_tensor_matrix *target = &values->part[VIEW_OF_TARGET];
+	const int missing = source->ndim > 0;
+	const char *when = screen->replicas > 1 ? "at this step of the replica" : "at this step";
+
+	values->note[0] = '\0';
+	if (!context->target || values->both.count == 0)
+		return;
+	if (source->ndim == 0 || target->ndim == 0)
+		snprintf(values->note, sizeof(values->note), "No %s %s: %s alone", names[missing],
+			 values->found[missing].count > 0 ? when : "captures", names[!missing]);
+	else if (!same_shape(source, target))
+		snprintf(values->note, sizeof(values->note), "No Diff: Target's shape is %s",
+			 target->shape_text);
+}
+
+int view__values_parts(const struct view_tensor_values *values)
+{
+	const struct view_tensor_matrix *source = &values->part[VIEW_OF_SOURCE];
+	const struct view_tensor_matrix *target = &values->part[VIEW_OF_TARGET];
+
+	if (source->ndim == 0 || target->ndim == 0)
+		return source->ndim > 0 || target->ndim > 0;
+	return same_shape(source, target) ? 3 : 2;
+}
+
+bool view__values_has(const struct view_tensor_values *values,
+		      const struct view_tensor_matrix *matrix, int row, int column)
+{
+	return values->row + row < matrix->rows && values->column + column < matrix->columns;
+}
+
+static void values_nearest(struct view_tensor_values *values, int64_t wanted)
+{
+	values->at = values->both.count - 1;
+	for (int i = values->both.count - 1; i >= 0 && wanted != INT64_MIN; i--) {
+		const struct view_tensor_capture *capture = &values->both.list[i];
+		const int64_t at =
+			capture->step != INT64_MIN ? capture->step : capture->weight_update;
+
+		if (at == INT64_MIN || at > wanted)
+			continue;
+		values->at = i;
+		return;
+	}
+}
+
+/* Which one: that of the step that the cursor is on, or the newest. */
+static void values_choose(struct view_tensors *screen, const struct view_context *context)
+{
+	struct view_tensor_values *values = &screen->values;
+	const struct report_tensor_row *row = view__curve_row(screen);
+
+	if (values->wanted == INT64_MIN && row && values->at < 0)
+		values->wanted = row->step != INT64_MIN ? row->step : row->weight_update;
+	if (values->at < 0)
+		values_nearest(values, context->follow ? INT64_MIN : values->wanted);
+	if (context->follow || values->at >= values->both.count)
+		values->at = values->both.count - 1;
+	values->wanted = INT64_MIN;
 }
 
 enum status view__values_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err)
 {
-	struct finding finding = {screen, context->source->db};
 	struct view_tensor_values *values = &screen->values;
-	const struct report_tensor_row *row = view__curve_row(screen);
-	const bool fresh = values->at < 0;
-	enum status status;
+	enum status status = view__captures_load(screen, context, err);
 
-	values->count = 0;
-	values->looked = 0;
 	values->rows = values->columns = 0;
-	if (screen->id == INT64_MIN)
-		return ST_OK;
-	status = view__last_row(finding.db, "SELECT max(row_id) FROM capture_rows", &values->all,
-				err);
-	if (status == ST_OK)
-		status = report_ranges(values->all, VIEW_TENSORS_CAPTURES, 64, find_range, &finding,
-				       err);
-	if (status != ST_OK || values->count == 0)
+	for (int i = 0; i < VIEW_TENSOR_SHARES; i++) {
+		values->part[i].ndim = 0;
+		values->part[i].cell = NULL;
+	}
+	if (status != ST_OK || values->both.count == 0) {
+		values->both.count = 0;
+		values->note[0] = '\0';
 		return status;
-	if (fresh || context->follow)
-		values->at = values->count - 1;
-	if (fresh && row && row->step != INT64_MIN && !context->follow)
-		values_nearest(values, row->step);
-	if (values->at >= values->count)
-		values->at = values->count - 1;
-	status = values_about(screen, finding.db, err);
-	return status == ST_OK ? view__matrix_load(screen, context, err) : status;
+	}
+	values_choose(screen, context);
+	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
+		status = shape_load(screen, context, side, err);
+	if (status != ST_OK)
+		return status;
+	slice_choose(values);
+	values_note(screen, context);
+	return view__matrix_load(screen, context, err);
 }
 
 /* --- moving ----------------------------------------------------------------------------------- */
 
-static void values_move(int64_t *at, int64_t by, int64_t count, int shown)
+static bool values_move(int64_t *at, int64_t by, int64_t count, int shown)
 {
+	const int64_t before = *at;
+
 	*at += by;
 	if (*at > count - shown)
 		*at = count - shown;
 	if (*at < 0)
 		*at = 0;
+	return *at != before;
 }
 
-/* The next slice of the axes above the last two: the last of those turns first. */
-static bool next_slice(struct view_tensor_values *values)
+/* The next slice of the axes above the last two, or the one before: the last of those turns first.
+ */
+static bool slice_move(struct view_tensor_values *values, int by)
 {
-	for (int axis = values->ndim - 3; axis >= 0; axis--) {
-		if (++values->first[axis] < values->shape[axis])
+	const struct view_tensor_matrix *first = first_matrix(values);
+
+	for (int axis = first->ndim - 3; axis >= 0; axis--) {
+		values->first[axis] += by;
+		if (values->first[axis] >= 0 && values->first[axis] < first->shape[axis])
 			return true;
-		values->first[axis] = 0;
+		values->first[axis] = by > 0 ? 0 : first->shape[axis] - 1;
 	}
-	return values->ndim > 2;
+	return false;
 }
 
-static enum view_answer values_capture(struct view_tensor_values *values, int by)
+/* Rows go on in the next slice. */
+static void rows_move(struct view_tensor_values *v, int64_t by)
 {
-	if (values->count > 0)
-		values->at = (values->at + by + values->count) % values->count;
-	return VIEW_LOAD;
+	int64_t before[VIEW_TENSORS_NDIM];
+
+	if (values_move(&v->row, by, v->rows, v->shown_rows))
+		return;
+	memcpy(before, v->first, sizeof(before));
+	if (slice_move(v, by > 0 ? 1 : -1))
+		v->row = by > 0 ? 0 : v->rows;
+	else
+		memcpy(v->first, before, sizeof(before));
 }
 
-enum view_answer view__values_request(struct view_tensors *screen, struct view_context *context,
-				      enum view_request request)
+static void values_end(struct view_tensor_values *v, bool last)
+{
+	const struct view_tensor_matrix *first = first_matrix(v);
+
+	for (int i = 0; i < first->ndim - 2; i++)
+		v->first[i] = last ? first->shape[i] - 1 : 0;
+	v->row = last ? v->rows : 0;
+	v->column = last ? v->column : 0;
+}
+
+static void capture_move(struct view_tensor_values *values, int by)
+{
+	if (values->both.count > 0)
+		values->at = (values->at + by + values->both.count) % values->both.count;
+}
+
+enum view_answer view__values_request(struct view_tensors *screen, enum view_request request)
 {
 	struct view_tensor_values *v = &screen->values;
 	const int64_t page = v->shown_rows > 1 ? v->shown_rows - 1 : 1;
@@ -217,27 +297,23 @@ enum view_answer view__values_request(struct view_tensors *screen, struct view_c
 	for (size_t i = 0; i < ARRAY_LEN(moves); i++) {
 		if (moves[i].request != request)
 			continue;
-		values_move(&v->row, moves[i].rows + moves[i].pages * page, v->rows, v->shown_rows);
-		values_move(&v->column, moves[i].columns, v->columns, v->shown_columns);
+		if (moves[i].columns)
+			values_move(&v->column, moves[i].columns, v->columns, v->shown_columns);
+		else
+			rows_move(v, moves[i].rows + moves[i].pages * page);
 		return VIEW_LOAD;
 	}
 	switch (request) {
 	case VIEW_HOME_REQUEST:
-		v->row = v->column = 0;
-		return VIEW_LOAD;
 	case VIEW_END_REQUEST:
-		values_move(&v->row, v->rows, v->rows, v->shown_rows);
+		values_end(v, request == VIEW_END_REQUEST);
 		return VIEW_LOAD;
 	case VIEW_STATISTIC_REQUEST:
 	case VIEW_STATISTIC_BACK_REQUEST:
-		return values_capture(v, request == VIEW_STATISTIC_REQUEST ? 1 : -1);
+		capture_move(v, request == VIEW_STATISTIC_REQUEST ? 1 : -1);
+		return VIEW_LOAD;
 	case VIEW_BREAKDOWN_REQUEST:
 		v->picture = !v->picture;
-		return VIEW_LOAD;
-	case VIEW_SELECT_REQUEST:
-		if (!next_slice(v))
-			snprintf(context->message, sizeof(context->message),
-				 "a shape of two axes has one slice");
 		return VIEW_LOAD;
 	default:
 		return VIEW_UNHANDLED;
@@ -247,13 +323,15 @@ enum view_answer view__values_request(struct view_tensors *screen, struct view_c
 void view__values_status(const struct view_tensors *screen, char *out, size_t size)
 {
 	const struct view_tensor_values *v = &screen->values;
-	const bool partial = v->looked < v->all;
+	char replica[48];
 
-	if (v->count == 0) {
+	view__replica_text(screen, replica, sizeof(replica));
+	if (v->both.count == 0) {
 		snprintf(out, size, "no captures of %s", screen->key);
 		return;
 	}
-	snprintf(out, size, "capture %d of %d%s: s next%s, b %s", v->at + 1, v->count,
-		 partial ? " found" : "", v->ndim > 2 ? ", i next slice" : "",
+	snprintf(out, size, "capture %d of %d%s%s: s next%s, b %s", v->at + 1, v->both.count,
+		 v->both.looked < v->both.all ? " found" : "", replica,
+		 first_matrix(v)->ndim > 2 ? ", j past the end next slice" : "",
 		 v->picture ? "numbers" : "picture");
 }
