@@ -95,6 +95,10 @@ static void cell_integer(int64_t value, enum report_quantity quantity, char out[
 	snprintf(out, FMT_SIZE, "%" PRId64, value);
 }
 
+/* Of parts of the smallest unit. */
+static const char *const cell_units[] = {
+	[REPORT_NS] = "ns", [REPORT_BYTES] = "B", [REPORT_BOOL] = NULL};
+
 static void cell_real(double value, enum report_quantity quantity, char out[FMT_SIZE])
 {
 	/* Means of times and sizes are read as such. */
@@ -105,6 +109,8 @@ static void cell_real(double value, enum report_quantity quantity, char out[FMT_
 		fmt_percent(out, value);
 	else if (whole && fabs(value) >= 100 && fabs(value) < 9e18)
 		cell_integer((int64_t)llround(value), quantity, out);
+	else if (whole && isfinite(value) && cell_units[quantity])
+		snprintf(out, FMT_SIZE, "%.3g %s", value, cell_units[quantity]);
 	else
 		fmt_real(out, value);
 }
