@@ -48,6 +48,12 @@ static int setup_pair(void **state)
 	return 0;
 }
 
+static int setup_large(void **state)
+{
+	*state = open_rig(large, NULL);
+	return 0;
+}
+
 static int teardown(void **state)
 {
 	view_rig_close(*state);
@@ -84,6 +90,7 @@ static void show(struct view_rig *rig, int64_t from, int64_t to)
 	struct view_timeline *tl = timeline_of(rig);
 
 	tl->lane = 0;
+	tl->lane_id = tl->lanes[0].track->track_id;
 	tl->clock[1].window = (struct view_window){from, to};
 	tl->cursor_ns = from;
 	view_rig_press(rig, "r");
@@ -272,6 +279,74 @@ static void test_other_ways_to_look_know_it_too(void **state)
 	assert_shows(rig, " not traced ");
 }
 
+/* --- causes ----------------------------------------------------------------------------------- */
+
+/* All windows of @length side by side add up to what the rows of the runs say. */
+static void check_sums(struct view_rig *rig, const char *path, int clock, int64_t length)
+{
+	static const char *const columns[VIEW_CAUSES] = {"", "ramp_up_ns", "ramp_down_ns",
+							 "imbalance_ns", "communication_ns"};
+	struct view_timeline *tl = timeline_of(rig);
+	const struct view_window all = tl->clock[clock].extent;
+	int64_t sums[VIEW_CAUSES] = {0};
+
+	for (int64_t at = all.from; at < all.to; at += length) {
+		tl->lane = 0;
+		while (tl->lanes[tl->lane].track->clock != clock)
+			tl->lane++;
+		tl->lane_id = tl->lanes[tl->lane].track->track_id;
+		tl->clock[clock].window =
+			(struct view_window){at, at + length < all.to ? at + length : all.to};
+		tl->cursor_ns = at;
+		view_rig_press(rig, "r");
+		assert_true(tl->split[clock]);
+		for (int c = VIEW_CAUSE_RAMP_UP; c < VIEW_CAUSES; c++)
+			sums[c] += tl->cause_ns[clock][c];
+	}
+	for (int c = VIEW_CAUSE_RAMP_UP; c < VIEW_CAUSES; c++) {
+		char sql[256];
+
+		snprintf(sql, sizeof(sql),
+			 "SELECT sum(%s) FROM bubbles WHERE clock = '%s' AND (clock = 'host' OR "
+			 "execution IN (SELECT execution FROM executions WHERE traced))",
+			 columns[c], clock ? "device" : "host");
+		assert_int_equal(sums[c], ask(path, sql));
+	}
+}
+
+static void test_causes_of_any_window_add_up(void **state)
+{
+	static const int lengths[] = {19000, 250000, 100000000};
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "b");
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		for (int clock = 0; clock < 2; clock++)
+			check_sums(rig, parts, clock, lengths[i]);
+}
+
+/* Runs of 9000 works, whole and in parts. */
+static void test_causes_of_very_many_works_add_up(void **state)
+{
+	struct view_rig *rig = *state;
+	char *expected;
+
+	view_rig_press(rig, "b0");
+	assert_true(timeline_of(rig)->split[0] && timeline_of(rig)->split[1]);
+	for (int clock = 0; clock < 2; clock++) {
+		check_sums(rig, large, clock, 1000000000);
+		check_sums(rig, large, clock, 900000);
+	}
+	show(rig, 3000000, 3030000);
+	assert_int_equal(timeline_of(rig)->run_count > 0, 1);
+	expected = view_rig_sql_text(
+		rig,
+		"SELECT printf('bubble %.1f %%', 100 * idle_fraction) FROM bubbles WHERE clock "
+		"= 'device' AND weight_update = 0");
+	assert_shows(rig, expected);
+	free(expected);
+}
+
 #define WITH(name, open) cmocka_unit_test_setup_teardown(name, open, teardown)
 
 int main(void)
@@ -280,6 +355,8 @@ int main(void)
 		WITH(test_executions_that_were_not_traced_are_not_idle, setup),
 		WITH(test_jumps_over_what_was_not_traced, setup),
 		WITH(test_other_ways_to_look_know_it_too, setup),
+		WITH(test_causes_of_any_window_add_up, setup),
+		WITH(test_causes_of_very_many_works_add_up, setup_large),
 		WITH(test_evaluations_stand_beside_each_other_step_by_step, setup_pair),
 		WITH(test_an_evaluation_that_the_target_has_not_is_beside_its_last, setup_pair),
 		WITH(test_both_files_have_statements_of_their_own, setup_pair),

@@ -188,7 +188,7 @@ static void view_block_bubble(struct view_blocks *blocks, const struct report_bu
 	together = bubble->ramp_up + bubble->ramp_down + bubble->imbalance + bubble->communication;
 	if (!isnan(together))
 		view_blocks_bar(blocks, "idle, by cause", VIEW_BUBBLE, together, NAN,
-				"%s all runs together", fmt_percent(text, together));
+				"%s runs together", fmt_percent(text, together));
 	view_add_share(blocks, "  ramp-up", bubble->ramp_up, NAN);
 	view_add_share(blocks, "  ramp-down", bubble->ramp_down, NAN);
 	view_add_share(blocks, "  imbalance", bubble->imbalance, NAN);

@@ -192,6 +192,10 @@ static void view_timeline_status(const void *state, const struct view_context *c
 		out += used;
 		size -= (size_t)used;
 	}
+	if (tl->by_cause && tl->way == VIEW_GANTT && !tl->split[c] && tl->bubble[c].runs > 0) {
+		snprintf(out, size, "too many spans for the causes on the lanes: zoom in");
+		return;
+	}
 	snprintf(out, size, "%s %s to %s (%s of %s) cursor %s", c ? "device" : "host",
 		 view__moment_text(tl, c, from, clock->window.from, step),
 		 view__moment_text(tl, c, to, clock->window.to, step),

@@ -248,9 +248,9 @@ static void view_runs_text(const struct view_bubble *bubble, char *out, size_t s
 	char number[FMT_SIZE];
 
 	if (bubble->mean)
-		snprintf(out, size, "all %s runs together", fmt_count(number, bubble->runs));
+		snprintf(out, size, "all %s runs", fmt_count(number, bubble->runs));
 	else if (bubble->runs > 1)
-		snprintf(out, size, "%s runs together", fmt_count(number, bubble->runs));
+		snprintf(out, size, "%s runs", fmt_count(number, bubble->runs));
 	else if (bubble->update != VIEW_NONE_ID)
 		snprintf(out, size, "update %s", fmt_count(number, bubble->update));
 	else

@@ -68,14 +68,42 @@ static enum status view_read_means(struct view_timeline *tl, struct prof_db *db,
 	return ST_OK;
 }
 
+/* How many stages there are, and which IPU works on which. */
+static enum status view_read_stages(struct view_timeline *tl, struct prof_db *db, struct err *err)
+{
+	static const char sql[] = "SELECT clock = 'device', rank, ipu, stage FROM stage_sums "
+				  "GROUP BY 1, 2, 3, 4";
+	struct prof_query *query;
+	bool row = false;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	tl->stages[0] = tl->stages[1] = 0;
+	while (status == ST_OK && (status = prof_query_step(query, &row, err)) == ST_OK && row) {
+		const int c = prof_column_int(query, 0) == 1;
+		const int64_t stage = prof_column_int(query, 3);
+
+		if (stage >= 0 && stage < INT64_MAX)
+			tl->stages[c] = stage >= tl->stages[c] ? stage + 1 : tl->stages[c];
+		for (int i = 0; i < tl->all_lanes && stage >= 0 && stage < 64; i++)
+			if ((tl->lanes[i].track->clock == 1) == c &&
+			    tl->lanes[i].track->rank == prof_column_int(query, 1) &&
+			    tl->lanes[i].track->ipu == prof_column_int(query, 2))
+				tl->lanes[i].stages |= UINT64_C(1) << stage;
+	}
+	prof_query_close(query);
+	return status;
+}
+
 enum status view__bubbles_forget(struct view_timeline *tl, struct prof_db *db, struct err *err)
 {
+	const enum status status = view_read_stages(tl, db, err);
+
 	arena_reset(&tl->bubble_arena);
 	tl->bubbles = NULL;
 	tl->bubble_count = 0;
 	tl->bubble_first = 0;
 	tl->bubble_last = -1;
-	return view_read_means(tl, db, err);
+	return status == ST_OK ? view_read_means(tl, db, err) : status;
 }
 
 /* --- of the window ---------------------------------------------------------------------------- */

@@ -3,51 +3,159 @@
  * docs/cost-model.md (Bubbles) defines them, so that the gaps of a run add up to its row of the
  * view bubbles.
  *
- * A run at the window's edge needs its works beyond the edge: the picture's reach is widened by the
- * longest makespan there is. Runs of more than MOST_WORKS works are not split.
+ * Of the window only, however long its runs are: a piece of it knows what works there, and on each
+ * lane what came before and what comes after (view_timeline_works.c), which decides what an idle
+ * time in it is for. A window of many works is looked at piece by piece, so that memory is bounded;
+ * one of more spans than MOST_ROWS is not split.
  *
- * Threading: one thread. Ownership: the arena of the picture.
+ * Threading: one thread. Ownership: cells are the picture's; a piece's works are let go after it.
  */
-#include "viewer/timeline/view_timeline_internal.h"
+#include "viewer/timeline/view_timeline_causes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/sat.h"
 
-#define MOST_WORKS   2048  /* of a pipeline run */
-#define MOST_LANES   64    /* of IPUs on a clock */
-#define MOST_COLUMNS 16384 /* of the wider look */
+#define MOST_ROWS  150000 /* spans of the window: some tenths of a second */
+#define PIECE_ROWS 8192
 
-/* One work of a lane within a pipeline run. */
-struct view_work {
-	int run, lane;
-	int64_t from, to, stage, microbatch;
-	char phase;
+/* One run, as far as its piece knows it. */
+struct view_blame {
+	struct view_piece *piece;
+	const struct view_work *works; /* by lane, then start */
+	size_t count;
+	struct view_run *run;          /* of the picture; NULL: it has no such run */
+	const struct view_work **made; /* by phase, stage, micro-batch */
+	struct view_window *cover;     /* when any of its IPUs works */
+	size_t cover_count;
+	int64_t first, last; /* in the piece, or beyond it */
 };
 
-struct view_causes {
-	struct view_timeline *tl;
-	struct view_work *works; /* by run, lane and start */
-	size_t count, capacity;
-	struct view_window *cover; /* of the present run: when any of its IPUs works */
-	int cover_count;
-	int64_t first, last; /* of the present run */
-	int stages;
-	bool lockstep; /* the device */
-};
+/* --- adding up -------------------------------------------------------------------------------- */
 
-/* --- works ------------------------------------------------------------------------------------ */
-
-static int view_by_run(const void *left, const void *right)
+static void view_add_cells(const struct view_timeline *tl, struct view_lane *lane,
+			   struct view_window window, struct view_window at, enum view_cause cause)
 {
-	const struct view_work *a = left, *b = right;
+	int64_t x = view_window_column(window, tl->width, at.from);
+	const int64_t end = view_window_column(window, tl->width, at.to - 1);
 
-	if (a->run != b->run)
-		return a->run < b->run ? -1 : 1;
-	if (a->lane != b->lane)
-		return a->lane < b->lane ? -1 : 1;
-	return a->from < b->from ? -1 : a->from > b->from;
+	for (x = x < 0 ? 0 : x; x <= end && x < tl->width; x++) {
+		const int64_t left = view_window_time(window, tl->width, x);
+		const int64_t right = view_window_time(window, tl->width, x + 1);
+
+		lane->cause_ns[x * VIEW_CAUSES + cause] +=
+			(at.to < right ? at.to : right) - (at.from > left ? at.from : left);
+	}
+}
+
+/* Idle time of a lane, as far as it is in the piece. */
+static void view_add_gap(const struct view_blame *blame, int64_t index, int64_t from, int64_t to,
+			 enum view_cause cause)
+{
+	const struct view_piece *piece = blame->piece;
+	struct view_timeline *tl = piece->tl;
+	struct view_lane *lane = &tl->lanes[index];
+
+	from = from > piece->window.from ? from : piece->window.from;
+	to = to < piece->window.to ? to : piece->window.to;
+	if (to <= from)
+		return;
+	tl->cause_ns[piece->clock][cause] += to - from;
+	if (blame->run)
+		blame->run->idle_ns[cause] += to - from;
+	if (index == tl->lane && tl->cursor_ns >= from && tl->cursor_ns < to)
+		tl->cursor_cause = cause;
+	if (lane->cause_ns)
+		view_add_cells(tl, lane, tl->clock[piece->clock].window,
+			       (struct view_window){from, to}, cause);
+}
+
+/* --- blame ------------------------------------------------------------------------------------ */
+
+static int view_by_key(const void *left, const void *right)
+{
+	const struct view_work *a = *(const struct view_work *const *)left;
+	const struct view_work *b = *(const struct view_work *const *)right;
+
+	if (a->phase != b->phase)
+		return a->phase < b->phase ? -1 : 1;
+	if (a->stage != b->stage)
+		return a->stage < b->stage ? -1 : 1;
+	return a->microbatch < b->microbatch ? -1 : a->microbatch > b->microbatch;
+}
+
+/* Does the lane have works of @stage, as far as is known? */
+static bool view_has_stage(const struct view_blame *blame, int64_t lane, int64_t stage)
+{
+	return stage < 64 && blame->piece->tl->lanes[lane].stages & UINT64_C(1) << stage;
+}
+
+/* When the input of @work was made; INT64_MAX where it comes from no other IPU, INT64_MIN: before
+ * what the piece knows. */
+static int64_t view_made(const struct view_blame *blame, const struct view_work *work)
+{
+	const int64_t stages = blame->piece->tl->stages[blame->piece->clock];
+	const bool turn = work->phase == 'B' && work->stage == stages - 1;
+	struct view_work key = {.phase = turn ? 'F' : work->phase,
+				.stage = turn                 ? work->stage
+					 : work->phase == 'F' ? sat_sub(work->stage, 1)
+							      : sat_add(work->stage, 1),
+				.microbatch = work->microbatch};
+	const struct view_work *wanted = &key;
+	const struct view_work **found;
+
+	if (work->phase != 'F' && work->phase != 'B')
+		return INT64_MAX;
+	found = bsearch(&wanted, blame->made, blame->count, sizeof(*blame->made), view_by_key);
+	if (found)
+		return (*found)->lane == work->lane ? INT64_MAX : (*found)->to;
+	if (key.stage < 0 || key.stage >= stages || view_has_stage(blame, work->lane, key.stage))
+		return INT64_MAX;
+	return INT64_MIN;
+}
+
+/* On the device: while no IPU works it is communication, else imbalance. */
+static void view_split_lockstep(const struct view_blame *blame, int64_t lane, int64_t from,
+				int64_t to)
+{
+	size_t low = 0, high = blame->cover_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (blame->cover[middle].to <= from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < blame->cover_count && blame->cover[low].from < to; low++) {
+		const struct view_window *busy = &blame->cover[low];
+
+		view_add_gap(blame, lane, from, busy->from, VIEW_CAUSE_COMMUNICATION);
+		from = busy->from > from ? busy->from : from;
+		view_add_gap(blame, lane, from, busy->to < to ? busy->to : to,
+			     VIEW_CAUSE_IMBALANCE);
+		from = busy->to;
+	}
+	view_add_gap(blame, lane, from, to, VIEW_CAUSE_COMMUNICATION);
+}
+
+static void view_split_wait(const struct view_blame *blame, const struct view_work *next,
+			    int64_t from)
+{
+	int64_t made;
+
+	if (blame->piece->clock == 1) {
+		view_split_lockstep(blame, next->lane, from, next->from);
+		return;
+	}
+	made = view_made(blame, next);
+	made = made < from ? from : made > next->from ? next->from : made;
+	view_add_gap(blame, next->lane, from, made, VIEW_CAUSE_IMBALANCE);
+	view_add_gap(blame, next->lane, made, next->from, VIEW_CAUSE_COMMUNICATION);
 }
 
 static int view_by_time(const void *left, const void *right)
@@ -57,276 +165,188 @@ static int view_by_time(const void *left, const void *right)
 	return a->from < b->from ? -1 : a->from > b->from;
 }
 
-static int view_run_of(const struct view_timeline *tl, int64_t group, const struct prof_bar *bar)
+/* When any IPU of the run works, as disjoint windows. */
+static void view_cover(struct view_blame *blame)
 {
-	for (int i = 0; i < tl->run_count; i++)
-		if (tl->runs[i].group == group && tl->runs[i].execution == bar->execution &&
-		    tl->runs[i].weight_update == bar->weight_update)
-			return i;
-	return -1;
-}
+	size_t used = 0;
 
-/* The works of @lane in @reach that belong to runs of the window; false: they cannot be told one
- * from another. */
-static bool view_read_works(struct view_causes *causes, struct prof_db *db, int index,
-			    struct view_window reach, int columns)
-{
-	struct view_timeline *tl = causes->tl;
-	const struct view_lane *lane = &tl->lanes[index];
-	const int64_t group = view__group(tl, lane);
-	struct prof_bar *bars;
-	int count;
-
-	if (prof_timeline_bars(db, lane->track->track_id, reach.from, reach.to, columns, reach.to,
-			       &tl->picture, &bars, &count, NULL) != ST_OK)
-		return false;
-	for (int i = 0; i < count; i++) {
-		int run;
-
-		if (bars[i].depth != lane->work_depth)
-			continue;
-		if (bars[i].span_id == VIEW_NONE_ID)
-			return false;
-		if (!view__is_work(tl, lane, &bars[i]) ||
-		    (run = view_run_of(tl, group, &bars[i])) < 0)
-			continue;
-		if (causes->count == causes->capacity)
-			return false;
-		causes->works[causes->count++] = (struct view_work){
-			.run = run,
-			.lane = index,
-			.from = bars[i].start_ns,
-			.to = bars[i].start_ns + bars[i].dur_ns,
-			.stage = bars[i].stage,
-			.microbatch = bars[i].microbatch,
-			.phase = view__phase(tl, &bars[i]),
-		};
+	for (size_t i = 0; i < blame->count; i++)
+		blame->cover[i] = (struct view_window){blame->works[i].from, blame->works[i].to};
+	qsort(blame->cover, blame->count, sizeof(*blame->cover), view_by_time);
+	for (size_t i = 1; i < blame->count; i++) {
+		if (blame->cover[i].from > blame->cover[used].to)
+			blame->cover[++used] = blame->cover[i];
+		else if (blame->cover[i].to > blame->cover[used].to)
+			blame->cover[used].to = blame->cover[i].to;
 	}
-	return true;
+	blame->cover_count = used + 1;
+	blame->first = blame->cover[0].from;
+	blame->last = blame->cover[used].to;
 }
 
-/* --- blame ------------------------------------------------------------------------------------ */
-
-static void view_add_gap(struct view_causes *causes, int run, int lane, int64_t from, int64_t to,
-			 enum view_cause cause)
+/* Has the lane gone on to a later run than this one, which is then over for it? */
+static bool view_has_gone_on(const struct view_blame *blame, int64_t lane)
 {
-	struct view_timeline *tl = causes->tl;
+	const struct view_piece *piece = blame->piece;
 
-	if (to > from && tl->gap_count < tl->gap_capacity)
-		tl->gaps[tl->gap_count++] = (struct view_gap){run, lane, cause, {from, to}};
+	for (size_t i = 0; i < piece->count; i++)
+		if (piece->works[i].lane == lane && piece->works[i].from < piece->window.to &&
+		    piece->works[i].from > blame->first)
+			return true;
+	return false;
 }
 
-/* When the input of @work was made; INT64_MAX where it comes from no other IPU. */
-static int64_t view_made(const struct view_causes *causes, const struct view_work *works, int count,
-			 const struct view_work *work)
+/* One lane of the run: its @count works by start. An IPU that does nothing is in ramp-up. */
+static void view_blame_lane(const struct view_blame *blame, int64_t lane,
+			    const struct view_work *works, size_t count)
 {
-	const bool turn = work->phase == 'B' && work->stage == causes->stages - 1;
-	const char phase = turn ? 'F' : work->phase;
-	const int64_t stage = turn                 ? work->stage
-			      : work->phase == 'F' ? sat_sub(work->stage, 1)
-						   : sat_add(work->stage, 1);
+	int64_t at;
 
-	if (work->phase != 'F' && work->phase != 'B')
-		return INT64_MAX;
-	for (int i = 0; i < count; i++)
-		if (works[i].phase == phase && works[i].stage == stage &&
-		    works[i].microbatch == work->microbatch)
-			return works[i].lane == work->lane ? INT64_MAX : works[i].to;
-	return INT64_MAX;
-}
-
-/* On the device: while no IPU works it is communication, else imbalance. */
-static void view_split_lockstep(struct view_causes *causes, int run, int lane, int64_t from,
-				int64_t to)
-{
-	for (int i = 0; i < causes->cover_count && from < to; i++) {
-		const struct view_window *busy = &causes->cover[i];
-
-		if (busy->to <= from)
-			continue;
-		if (busy->from > from)
-			view_add_gap(causes, run, lane, from, busy->from < to ? busy->from : to,
-				     VIEW_CAUSE_COMMUNICATION);
-		if (busy->from >= to)
-			return;
-		from = busy->from > from ? busy->from : from;
-		view_add_gap(causes, run, lane, from, busy->to < to ? busy->to : to,
-			     VIEW_CAUSE_IMBALANCE);
-		from = busy->to;
-	}
-	view_add_gap(causes, run, lane, from, to, VIEW_CAUSE_COMMUNICATION);
-}
-
-static void view_split_wait(struct view_causes *causes, const struct view_work *works, int count,
-			    const struct view_work *next, int64_t from)
-{
-	int64_t made;
-
-	if (causes->lockstep) {
-		view_split_lockstep(causes, next->run, next->lane, from, next->from);
+	if (count == 0) {
+		view_add_gap(blame, lane, blame->first, blame->last,
+			     view_has_gone_on(blame, lane) ? VIEW_CAUSE_RAMP_DOWN
+							   : VIEW_CAUSE_RAMP_UP);
 		return;
 	}
-	made = view_made(causes, works, count, next);
-	made = made < from ? from : made > next->from ? next->from : made;
-	view_add_gap(causes, next->run, next->lane, from, made, VIEW_CAUSE_IMBALANCE);
-	view_add_gap(causes, next->run, next->lane, made, next->from, VIEW_CAUSE_COMMUNICATION);
-}
-
-/* When any IPU of the run works, as disjoint windows. */
-static bool view_cover(struct view_causes *causes, const struct view_work *works, int count)
-{
-	int used = 0;
-
-	causes->cover = arena_alloc(&causes->tl->picture, (size_t)count, sizeof(*causes->cover));
-	if (!causes->cover)
-		return false;
-	for (int i = 0; i < count; i++)
-		causes->cover[i] = (struct view_window){works[i].from, works[i].to};
-	qsort(causes->cover, (size_t)count, sizeof(*causes->cover), view_by_time);
-	for (int i = 1; i < count; i++) {
-		if (causes->cover[i].from > causes->cover[used].to)
-			causes->cover[++used] = causes->cover[i];
-		else if (causes->cover[i].to > causes->cover[used].to)
-			causes->cover[used].to = causes->cover[i].to;
-	}
-	causes->cover_count = used + 1;
-	causes->first = causes->cover[0].from;
-	causes->last = causes->cover[used].to;
-	return true;
-}
-
-/* One lane of one run: @count works by start, of the run's @all. */
-static void view_blame_lane(struct view_causes *causes, const struct view_work *works, int count,
-			    const struct view_work *all, int all_count)
-{
-	int64_t at = works[0].from;
-
-	view_add_gap(causes, works[0].run, works[0].lane, causes->first, at, VIEW_CAUSE_RAMP_UP);
-	for (int i = 0; i < count; i++) {
+	at = works[0].from;
+	view_add_gap(blame, lane, blame->first, at, VIEW_CAUSE_RAMP_UP);
+	for (size_t i = 0; i < count; i++) {
 		if (works[i].from > at)
-			view_split_wait(causes, all, all_count, &works[i], at);
+			view_split_wait(blame, &works[i], at);
 		at = works[i].to > at ? works[i].to : at;
 	}
-	view_add_gap(causes, works[0].run, works[0].lane, at, causes->last, VIEW_CAUSE_RAMP_DOWN);
+	view_add_gap(blame, lane, at, blame->last, VIEW_CAUSE_RAMP_DOWN);
 }
 
-/* One run: @works, by lane. An IPU that does nothing is in ramp-up throughout. */
-static bool view_blame_run(struct view_causes *causes, const struct view_work *works, int count)
+static struct view_run *view_run_of(struct view_timeline *tl, const struct view_work *work)
 {
-	struct view_timeline *tl = causes->tl;
-	const int64_t group = tl->runs[works[0].run].group;
+	for (int i = 0; i < tl->run_count; i++)
+		if (tl->runs[i].group == work->group && tl->runs[i].execution == work->execution &&
+		    tl->runs[i].weight_update == work->weight_update)
+			return &tl->runs[i];
+	return NULL;
+}
 
-	causes->stages = 0;
-	for (int i = 0; i < count; i++)
-		if (works[i].stage >= causes->stages)
-			causes->stages = (int)works[i].stage + 1;
-	if (!view_cover(causes, works, count))
-		return false;
-	for (int lane = 0, from = 0; lane < tl->all_lanes; lane++) {
-		int to = from;
+static void view_blame_run(struct view_blame *blame)
+{
+	struct view_timeline *tl = blame->piece->tl;
 
-		if (!tl->lanes[lane].pipeline || view__group(tl, &tl->lanes[lane]) != group)
+	blame->run = view_run_of(tl, &blame->works[0]);
+	view_cover(blame);
+	for (size_t i = 0; i < blame->count; i++)
+		blame->made[i] = &blame->works[i];
+	qsort(blame->made, blame->count, sizeof(*blame->made), view_by_key);
+	for (int lane = 0; lane < tl->all_lanes; lane++) {
+		size_t from = 0, to;
+
+		if (!tl->lanes[lane].pipeline ||
+		    view__group(tl, &tl->lanes[lane]) != blame->works[0].group)
 			continue;
-		while (to < count && works[to].lane == lane)
+		while (from < blame->count && blame->works[from].lane < lane)
+			from++;
+		for (to = from; to < blame->count && blame->works[to].lane == lane;)
 			to++;
-		if (to > from)
-			view_blame_lane(causes, works + from, to - from, works, count);
-		else
-			view_add_gap(causes, works[0].run, lane, causes->first, causes->last,
-				     VIEW_CAUSE_RAMP_UP);
-		from = to;
+		view_blame_lane(blame, lane, blame->works + from, to - from);
 	}
-	/* What the window has shown of it may have been less. */
-	tl->runs[works[0].run].from = causes->first;
-	tl->runs[works[0].run].to = causes->last;
-	return true;
+	if (!blame->run)
+		return;
+	/* What the lanes in sight have shown of it may have been less. */
+	blame->run->from = blame->first < blame->run->from ? blame->first : blame->run->from;
+	blame->run->to = blame->last > blame->run->to ? blame->last : blame->run->to;
 }
 
 /* --- a clock ---------------------------------------------------------------------------------- */
 
-/* So far beyond the window the runs at its edges may reach; -1: unknown, or too much to read. */
-static int64_t view_reach(const struct view_timeline *tl, int clock)
+static enum status view_blame_piece(struct view_piece *piece, struct err *err)
 {
-	int64_t most = -1;
+	struct view_blame blame = {.piece = piece};
+	enum status status = ST_OK;
 
-	for (int i = 0; i < tl->run_count; i++) {
-		const struct view_run *run = &tl->runs[i];
-		const struct prof_bubble *bubble;
+	blame.cover = mem_calloc(piece->count + 1, sizeof(*blame.cover));
+	blame.made = mem_calloc(piece->count + 1, sizeof(*blame.made));
+	if (!blame.cover || !blame.made)
+		status = err_nomem(err);
+	for (size_t from = 0, to; from < piece->count && status == ST_OK; from = to) {
+		const struct view_work *works = &piece->works[from];
 
-		if ((tl->lanes[run->group].track->clock == 1) != clock)
-			continue;
-		bubble = view__bubble_of(tl, run);
-		if (bubble && bubble->stages * bubble->microbatches * 2 > MOST_WORKS)
-			return -1;
-		if (bubble && bubble->makespan_ns > most)
-			most = bubble->makespan_ns;
+		for (to = from; to < piece->count && piece->works[to].group == works->group &&
+				piece->works[to].execution == works->execution &&
+				piece->works[to].weight_update == works->weight_update;)
+			to++;
+		blame.works = works;
+		blame.count = to - from;
+		view_blame_run(&blame);
 	}
-	return most >= 0 ? most : tl->mean_bubble[clock].makespan_ns;
+	mem_free(blame.cover);
+	mem_free(blame.made);
+	return status;
 }
 
-static bool view_split_clock(struct view_causes *causes, struct prof_db *db, int clock)
+/* Spans of the clock's lanes in the window, about; *@exact: the picture has each work. */
+static int64_t view_count_rows(const struct view_timeline *tl, int clock, bool *exact)
 {
-	struct view_timeline *tl = causes->tl;
-	const struct view_window window = tl->clock[clock].window;
-	const int64_t beyond = view_reach(tl, clock);
-	const struct view_window reach = {window.from - beyond, window.to + beyond};
-	const int64_t cells = (reach.to - reach.from) / ((window.to - window.from) / tl->width + 1);
-	int lanes = 0;
+	int64_t rows = 0, lanes = 0, all = 0;
 
-	if (beyond < 0)
-		return false;
-	causes->count = 0;
-	causes->lockstep = clock == 1;
+	*exact = true;
 	for (int i = 0; i < tl->all_lanes; i++) {
-		if (!tl->lanes[i].pipeline || (tl->lanes[i].track->clock == 1) != clock)
+		const struct view_lane *lane = &tl->lanes[i];
+
+		if (!lane->pipeline || (lane->track->clock == 1) != clock)
 			continue;
-		if (++lanes > MOST_LANES ||
-		    !view_read_works(causes, db, i, reach,
-				     (int)(cells * 2 < MOST_COLUMNS ? cells * 2 : MOST_COLUMNS)))
-			return false;
+		all++;
+		if (lane->rows == 0)
+			continue;
+		lanes++;
+		for (int b = 0; b < lane->bar_count; b++) {
+			rows = sat_add(rows, lane->bars[b].count);
+			*exact = *exact && (lane->bars[b].span_id != VIEW_NONE_ID ||
+					    lane->bars[b].depth != lane->work_depth);
+		}
 	}
-	if (causes->count == 0)
-		return false;
-	qsort(causes->works, causes->count, sizeof(*causes->works), view_by_run);
-	for (size_t from = 0, to; from < causes->count; from = to) {
-		for (to = from;
-		     to < causes->count && causes->works[to].run == causes->works[from].run;)
-			to++;
-		if (!view_blame_run(causes, causes->works + from, (int)(to - from)))
-			return false;
+	return lanes > 0 ? (int64_t)fmin((double)rows * (double)all / (double)lanes, 1e18)
+			 : INT64_MAX;
+}
+
+static enum status view_split_clock(struct view_timeline *tl, struct view_context *context,
+				    int clock, struct err *err)
+{
+	const struct view_window window = tl->clock[clock].window;
+	struct view_piece piece = {.tl = tl, .clock = clock, .level = -1};
+	bool exact;
+	const int64_t rows = view_count_rows(tl, clock, &exact);
+	const int64_t pieces = exact ? 1 : rows / PIECE_ROWS + 1;
+	enum status status = ST_OK;
+
+	tl->split[clock] = exact || rows <= MOST_ROWS;
+	if (!tl->split[clock])
+		return ST_OK;
+	if (exact)
+		piece.level = prof_timeline_level(window.to - window.from, tl->width);
+	(void)arena_init(&piece.bars, 0);
+	for (int64_t i = 0; i < pieces && status == ST_OK; i++) {
+		const struct view_window part = {
+			view_window_time(window, (int)pieces, i),
+			i + 1 < pieces ? view_window_time(window, (int)pieces, i + 1) : window.to};
+
+		status = view__piece_load(&piece, context, part, err);
+		if (status == ST_OK)
+			status = view_blame_piece(&piece, err);
 	}
-	return true;
+	mem_free(piece.works);
+	arena_fini(&piece.bars);
+	return status;
 }
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
 /* The cause that half of a cell or more is idle for. */
-static void view_lay_gaps(struct view_timeline *tl, int index, int64_t *ns)
+static void view_lay_causes(struct view_timeline *tl, struct view_lane *lane)
 {
-	struct view_lane *lane = &tl->lanes[index];
 	const struct view_window window = tl->clock[lane->track->clock == 1].window;
 	struct view_column *columns = &lane->columns[(size_t)lane->work_row * (size_t)tl->width];
 
-	memset(ns, 0, (size_t)tl->width * VIEW_CAUSES * sizeof(*ns));
-	for (int i = 0; i < tl->gap_count; i++) {
-		const struct view_gap *gap = &tl->gaps[i];
-		int64_t x, end;
-
-		if (gap->lane != index || gap->at.to <= window.from || gap->at.from >= window.to)
-			continue;
-		x = view_window_column(window, tl->width, gap->at.from);
-		end = view_window_column(window, tl->width, gap->at.to - 1);
-		for (x = x < 0 ? 0 : x; x <= end && x < tl->width; x++) {
-			const int64_t left = view_window_time(window, tl->width, x);
-			const int64_t right = view_window_time(window, tl->width, x + 1);
-
-			ns[x * VIEW_CAUSES + gap->cause] +=
-				(gap->at.to < right ? gap->at.to : right) -
-				(gap->at.from > left ? gap->at.from : left);
-		}
-	}
 	for (int x = 0; x < tl->width; x++) {
-		const int64_t *of = &ns[x * VIEW_CAUSES];
+		const int64_t *of = &lane->cause_ns[x * VIEW_CAUSES];
 		int64_t sum = 0;
 		int best = VIEW_CAUSE_RAMP_UP;
 
@@ -341,36 +361,34 @@ static void view_lay_gaps(struct view_timeline *tl, int index, int64_t *ns)
 	}
 }
 
-enum status view__causes_load(struct view_timeline *tl, struct prof_db *db, struct err *err)
+enum status view__causes_load(struct view_timeline *tl, struct view_context *context,
+			      struct err *err)
 {
-	struct view_causes causes = {.tl = tl};
-	int64_t *ns;
+	const size_t cells = (size_t)tl->width * VIEW_CAUSES;
+	enum status status = ST_OK;
 
-	tl->gap_count = 0;
 	tl->split[0] = tl->split[1] = false;
-	if (!tl->by_cause || tl->way != VIEW_GANTT || tl->run_count == 0 ||
-	    tl->run_count > MOST_WORKS)
+	tl->cursor_cause = VIEW_NO_CAUSE;
+	memset(tl->cause_ns, 0, sizeof(tl->cause_ns));
+	for (int i = 0; i < tl->all_lanes; i++)
+		tl->lanes[i].cause_ns = NULL;
+	if (!tl->by_cause || tl->way != VIEW_GANTT)
 		return ST_OK;
-	causes.capacity = (size_t)MOST_WORKS * 4;
-	tl->gap_capacity = MOST_WORKS * 8;
-	causes.works = arena_alloc(&tl->picture, causes.capacity, sizeof(*causes.works));
-	tl->gaps = arena_alloc(&tl->picture, (size_t)tl->gap_capacity, sizeof(*tl->gaps));
-	ns = arena_alloc(&tl->picture, (size_t)tl->width * VIEW_CAUSES, sizeof(*ns));
-	if (!causes.works || !tl->gaps || !ns)
-		return err_nomem(err);
-	for (int c = 0; c < 2; c++)
-		tl->split[c] = tl->clock[c].present && view_split_clock(&causes, db, c);
-	for (int i = 0; i < tl->lane_count; i++)
-		if (tl->lanes[i].rows > 0 && tl->lanes[i].pipeline && tl->lanes[i].work_row >= 0)
-			view_lay_gaps(tl, i, ns);
-	return ST_OK;
-}
+	for (int i = 0; i < tl->lane_count; i++) {
+		struct view_lane *lane = &tl->lanes[i];
 
-enum view_cause view__cause_at(const struct view_timeline *tl, int lane, int64_t time)
-{
-	for (int i = 0; i < tl->gap_count; i++)
-		if (tl->gaps[i].lane == lane && time >= tl->gaps[i].at.from &&
-		    time < tl->gaps[i].at.to)
-			return tl->gaps[i].cause;
-	return VIEW_NO_CAUSE;
+		if (lane->rows == 0 || !lane->pipeline || lane->work_row < 0)
+			continue;
+		lane->cause_ns = arena_alloc(&tl->picture, cells, sizeof(*lane->cause_ns));
+		if (!lane->cause_ns)
+			return err_nomem(err);
+		memset(lane->cause_ns, 0, cells * sizeof(*lane->cause_ns));
+	}
+	for (int c = 0; c < 2 && status == ST_OK; c++)
+		if (tl->clock[c].present)
+			status = view_split_clock(tl, context, c, err);
+	for (int i = 0; i < tl->lane_count && status == ST_OK; i++)
+		if (tl->lanes[i].cause_ns)
+			view_lay_causes(tl, &tl->lanes[i]);
+	return status;
 }

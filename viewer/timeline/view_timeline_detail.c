@@ -220,7 +220,7 @@ static void view_cause_field(struct view_timeline *tl)
 		"", "ramp-up: before its first work", "ramp-down: after its last work",
 		"imbalance: waits for others", "communication: its input is on the way"};
 
-	view_add_text(tl, "idle because", why[view__cause_at(tl, tl->lane, tl->cursor_ns)]);
+	view_add_text(tl, "idle because", why[tl->cursor_cause]);
 }
 
 /* Device lanes hold the first executions only: say so where one of the others would be. */

@@ -63,7 +63,9 @@ struct view_lane {
 	int16_t *bar_row;            /* of each bar, its names' first row (VIEW_FLAME); else NULL */
 	struct view_column *columns; /* row after row, each `width` */
 	struct view_bsp *bsp;        /* `width` cells (VIEW_BSP); else NULL */
-	double idle;                 /* of the window, at work_depth; NaN: unknown */
+	int64_t *cause_ns; /* `width` x VIEW_CAUSES where the bubble is split; else NULL */
+	uint64_t stages;   /* bit s: stage s is worked on here, as far as is known */
+	double idle;       /* of the window, at work_depth; NaN: unknown */
 };
 
 struct view_site {
@@ -95,6 +97,7 @@ struct view_bars {
 /* A pipeline run as far as the window shows it. */
 struct view_run {
 	int64_t execution, weight_update, group, from, to;
+	int64_t idle_ns[VIEW_CAUSES]; /* in the window, where the bubble is split */
 };
 
 /* What a step of the device does. */
@@ -143,13 +146,6 @@ struct view_dark {
 	int64_t rank;
 	struct view_window at;
 	int64_t first, last; /* executions; first VIEW_NONE_ID: not known which */
-};
-
-/* A stretch of idle time of a lane within a run, for one cause. */
-struct view_gap {
-	int run, lane;
-	enum view_cause cause;
-	struct view_window at;
 };
 
 /* Of the pipeline runs of a clock that the window shows, or the mean of all. */
@@ -217,8 +213,9 @@ struct view_timeline {
 	struct view_bubble bubble[2], mean_bubble[2]; /* host, device */
 	bool by_cause;                                /* the bubble is split */
 	bool split[2];                                /* and could be */
-	struct view_gap *gaps;
-	int gap_count, gap_capacity;
+	int64_t cause_ns[2][VIEW_CAUSES];             /* of all lanes of a clock, in the window */
+	int64_t stages[2];                            /* of the pipelines on a clock */
+	enum view_cause cursor_cause;
 	struct arena steps_arena; /* the templates: they never change */
 	struct view_trace *traces;
 	size_t trace_count, trace_capacity;
@@ -355,8 +352,8 @@ const struct prof_bubble *view__bubble_of(const struct view_timeline *tl,
 void view__bubble_query(const struct view_timeline *tl, int clock, struct str *out);
 
 /* view_timeline_causes.c */
-enum status view__causes_load(struct view_timeline *tl, struct prof_db *db, struct err *err);
-enum view_cause view__cause_at(const struct view_timeline *tl, int lane, int64_t time);
+enum status view__causes_load(struct view_timeline *tl, struct view_context *context,
+			      struct err *err);
 
 /* view_timeline_bsp.c: the steps of the device. */
 enum status view__bsp_load(struct view_timeline *tl, struct view_context *context, struct err *err);

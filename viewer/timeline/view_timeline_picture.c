@@ -262,8 +262,8 @@ static void view_add_run(struct view_timeline *tl, int64_t group, const struct p
 		run->to = end > run->to ? end : run->to;
 		return;
 	}
-	tl->runs[tl->run_count++] =
-		(struct view_run){bar->execution, bar->weight_update, group, bar->start_ns, end};
+	tl->runs[tl->run_count++] = (struct view_run){
+		bar->execution, bar->weight_update, group, bar->start_ns, end, {0}};
 }
 
 static void view_shade_lane(struct view_timeline *tl, struct view_lane *lane)
@@ -365,7 +365,7 @@ enum status view__picture_load(struct view_timeline *tl, struct view_context *co
 	if (status == ST_OK)
 		status = view__bubble_load(tl, db, err);
 	if (status == ST_OK)
-		status = view__causes_load(tl, db, err);
+		status = view__causes_load(tl, context, err);
 	if (status == ST_OK)
 		status = view__bsp_load(tl, context, err);
 	if (status == ST_OK)
