@@ -10,8 +10,9 @@
 #include "reports/named/report_floor.h"
 #include "support/view_fixture_memory.h"
 #include "support/view_rig.h"
+#include "viewer/memory/view_memory_internal.h"
 
-#define VIEWS 4
+#define VIEWS 5
 
 static const struct {
 	enum view_fixture_memory what;
@@ -277,8 +278,9 @@ static void test_places_lead_here(void **state)
 /* Every statement runs, and gives what is on the screen. */
 static void test_the_query_behind_the_screen_runs(void **state)
 {
-	static const char *const keys[] = {"",   "b",   "bs", "bb",     "bbb",     "bbbs",
-					   "vv", "vvb", "i",  "/out\r", "/name\r", "vvs"};
+	static const char *const keys[] = {"",        "b",   "bs",  "bb",      "bbb",
+					   "bbbs",    "vv",  "vvb", "i",       "/out\r",
+					   "/name\r", "vvs", "V",   "x/1,35\r"};
 	struct view_rig *rig = *state;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -424,13 +426,75 @@ static void test_selected_tiles_are_compared_together_and_apart(void **state)
 	assert_line_shows(rig, "S 1,35", "T 1,35", "Diff", "S all tiles");
 }
 
-/* What lies on a tile is found in rows that are read in parts, too. */
-static void test_what_lies_on_a_tile_is_found_on_every_ipu(void **state)
+#define OF_IPU_1 " FROM " TILES " WHERE ipu = 1"
+
+static void test_ipus_are_a_table_of_their_own(void **state)
+{
+	struct view_rig *rig = *state;
+	char number[FMT_SIZE], text[64];
+
+	view_rig_size(rig, 160, 24);
+	view_rig_press(rig, "V");
+	assert_shows(rig, "IPUs of all memory, tile 0,40");
+	assert_line_shows(
+		rig, "1 ",
+		fmt_bytes(number, (uint64_t)view_rig_sql_int(rig, "SELECT sum(bytes)" OF_IPU_1)));
+	assert_line_shows(
+		rig, "1 ",
+		fmt_bytes(number, (uint64_t)view_rig_sql_int(rig, "SELECT max(bytes)" OF_IPU_1)));
+	assert_line_shows(rig, "1 ",
+			  fmt_bytes(number, (uint64_t)view_rig_sql_int(
+						    rig, "SELECT sum(bytes) / count(*)" OF_IPU_1)));
+	view_rig_press(rig, "j");
+	snprintf(text, sizeof(text), "tile 1,%d",
+		 (int)view_rig_sql_int(rig, "SELECT tile" OF_IPU_1 " ORDER BY bytes DESC, tile"));
+	assert_shows(rig, text);
+	/* Showing one IPU, the row chosen is the one. */
+	view_rig_press(rig, "ik");
+	assert_shows(rig, "IPU 0, simulated");
+	view_rig_press(rig, "j");
+	assert_shows(rig, "IPU 1, simulated");
+	view_rig_press(rig, "v");
+	assert_shows(rig, text);
+}
+
+static void test_ipus_of_two_reports_are_compared(void **state)
 {
 	struct view_rig *rig = *state;
 
+	view_rig_size(rig, 160, 24);
+	view_rig_press(rig, "V");
+	/* The third is the Target's alone, and its tile 77 does not fit. */
+	view_rig_press(rig, "G");
+	assert_shows(rig, "tile 2,77");
+}
+
+static void test_a_single_ipu_has_no_table_of_ipus(void **state)
+{
+	struct view_rig *rig = *state;
+	char path[SUPPORT_PATH_SIZE + 32];
+
+	path_of(rig, "single", path, sizeof(path));
+	assert_true(view_fixture_memory_write(path, VIEW_FIXTURE_FITS, 1));
+	open_on(rig, "single", NULL);
+	view_rig_press(rig, "V");
+	assert_shows(rig, "table of all memory");
+	view_rig_press(rig, "v");
+	assert_shows(rig, "curve of all memory");
+	view_rig_close(rig);
+}
+
+/* From rows of all IPUs; where those are too many, of one; where these are, of one tile. */
+static void test_what_lies_on_a_tile_is_found_on_every_ipu(void **state)
+{
+	static const size_t most[] = {VIEW_MEMORY_RUNS_MOST, 4};
+	struct view_rig *rig = *state;
+	struct view_memory *screen = rig->session.state[VIEW_MEMORY];
+
 	view_rig_size(rig, 109, 50);
-	for (int round = 0; round < 2; round++) {
+	for (int round = 0; round < 4; round++) {
+		screen->runs_most = most[round / 2];
+		rig->session.news[VIEW_MEMORY] = round == 2;
 		view_rig_press(rig, "/2,40\r");
 		assert_line_shows(rig, "evil", " 77");
 		view_rig_press(rig, "/0,41\r");
@@ -440,7 +504,9 @@ static void test_what_lies_on_a_tile_is_found_on_every_ipu(void **state)
 		assert_hides(rig, "more/alone");
 		view_rig_press(rig, "/1,90\r");
 		assert_shows(rig, "none is on this tile");
+		assert_true(screen->side[0].rows.count <= screen->runs_most);
 	}
+	assert_true(screen->side[0].rows.many);
 }
 
 static void test_what_does_not_fit_is_said_with_what_must_go(void **state)
@@ -650,6 +716,9 @@ int main(void)
 		ONE(test_selected_tiles_stand_side_by_side),
 		TWO(test_variables_are_compared_by_name),
 		TWO(test_selected_tiles_are_compared_together_and_apart),
+		ONE(test_ipus_are_a_table_of_their_own),
+		TWO(test_ipus_of_two_reports_are_compared),
+		cmocka_unit_test(test_a_single_ipu_has_no_table_of_ipus),
 		FULL(test_what_lies_on_a_tile_is_found_on_every_ipu),
 		FULL(test_what_does_not_fit_is_said_with_what_must_go),
 		ONE(test_variables_show_their_tiles),

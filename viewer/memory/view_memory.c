@@ -100,6 +100,8 @@ static void view_settle(struct view_memory *screen)
 
 	if (screen->ipu != VIEW_NOWHERE && view__memory_ipu_at(screen, screen->ipu) < 0)
 		screen->ipu = VIEW_NOWHERE;
+	if (screen->view == VIEW_MEMORY_IPUS && screen->ipus == 1)
+		screen->view = VIEW_MEMORY_CURVE;
 	if (screen->placed && view__memory_index(screen, screen->at_ipu, screen->at_tile) >= 0) {
 		view__memory_set_cursor(screen, view__memory_cursor(screen));
 		return;
@@ -148,8 +150,8 @@ static enum status view_memory_load(void *state, struct view_context *context, b
 	if (screen->jump)
 		view_jump(screen);
 	status = view__memory_picture(screen, err);
-	if (status == ST_OK && screen->view == VIEW_MEMORY_TABLE)
-		status = view__memory_grid(screen, context, err);
+	if (status == ST_OK)
+		status = view__memory_load_grid(screen, context, err);
 	if (status == ST_OK)
 		status = view__memory_details(screen, context, err);
 	view__memory_heading(screen);
@@ -178,7 +180,7 @@ static void view_status_window(const struct view_memory *screen, char *out, size
 static void view_memory_status(const void *state, const struct view_context *context, char *out,
 			       size_t size)
 {
-	static const char *const views[] = {"curve", "floor plan", "histogram", "table"};
+	static const char *const views[] = {"curve", "floor plan", "histogram", "table", "IPUs"};
 	static const char *const by[] = {"", " by category", " by region", " by liveness"};
 	const struct view_memory *screen = state;
 	char tile[FMT_SIZE], window[2 * FMT_SIZE + 16], rows[128] = "";
@@ -191,6 +193,8 @@ static void view_memory_status(const void *state, const struct view_context *con
 	view_status_window(screen, window, sizeof(window));
 	if (screen->view == VIEW_MEMORY_TABLE)
 		view_grid_status(&screen->grid, rows, sizeof(rows));
+	else if (screen->view == VIEW_MEMORY_IPUS)
+		view_grid_status(&screen->ipu_grid, rows, sizeof(rows));
 	snprintf(out, size, "%s of %s%s, tile %s%s%s%s%s", views[screen->view],
 		 view__memory_what(screen),
 		 screen->subject.name[0] ? " (Esc: all memory)"
@@ -214,8 +218,9 @@ static void view_memory_filter(void *state, const char *text)
 {
 	struct view_memory *screen = state;
 
-	screen->view = VIEW_MEMORY_TABLE;
-	view_grid_filter(&screen->grid, text);
+	if (screen->view != VIEW_MEMORY_IPUS)
+		screen->view = VIEW_MEMORY_TABLE;
+	view_grid_filter(view__memory_shown_grid(screen), text);
 }
 
 static enum status view_memory_open(void **state, struct view_context *context, struct err *err)
@@ -231,6 +236,7 @@ static enum status view_memory_open(void **state, struct view_context *context, 
 		mem_free(screen);
 		return err_nomem(err);
 	}
+	screen->runs_most = VIEW_MEMORY_RUNS_MOST;
 	screen->chosen = -1;
 	screen->ipu = VIEW_NOWHERE;
 	screen->subject.variable_id = VIEW_NOWHERE;
@@ -247,6 +253,7 @@ static void view_memory_close(void *state)
 	if (!screen)
 		return;
 	view_grid_fini(&screen->grid);
+	view_grid_fini(&screen->ipu_grid);
 	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
 		view__memory_rows_fini(&screen->side[s].rows);
 	arena_fini(&screen->data_arena);

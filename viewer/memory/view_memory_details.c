@@ -168,7 +168,9 @@ static void view_add_sums(struct view_memory *screen, const struct view_context 
 		const struct view_memory_tile *column = &screen->details.columns[c];
 
 		line->value[c] = view_sum(screen, column, of, arrays[column->side]);
-		some = some || line->value[c] > 0;
+		/* Where other tiles are over, these have nothing to shrink. */
+		if (of != view_excess || column->index != VIEW_MEMORY_ALL)
+			some = some || line->value[c] > 0;
 	}
 	/* Gone, too, where both reports have the same of it, if that is asked for. */
 	if (!some || (context->differ && screen->sides > 1 && !view__memory_differs(screen, line)))

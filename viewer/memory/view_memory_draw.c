@@ -286,6 +286,12 @@ static void view_draw_table(const struct view_memory *screen, const struct view_
 	view_grid_draw(&screen->grid, pane, !screen->details.active && !context->whole);
 }
 
+static void view_draw_ipus(const struct view_memory *screen, const struct view_context *context,
+			   struct view_pane *pane)
+{
+	view_grid_draw(&screen->ipu_grid, pane, !screen->details.active && !context->whole);
+}
+
 void view__memory_draw(const void *state, const struct view_context *context,
 		       struct view_pane *pane)
 {
@@ -294,7 +300,8 @@ void view__memory_draw(const void *state, const struct view_context *context,
 		[VIEW_MEMORY_CURVE] = view_draw_curve,
 		[VIEW_MEMORY_CHIP] = view__memory_draw_floor,
 		[VIEW_MEMORY_HISTOGRAM] = view_draw_histogram,
-		[VIEW_MEMORY_TABLE] = view_draw_table};
+		[VIEW_MEMORY_TABLE] = view_draw_table,
+		[VIEW_MEMORY_IPUS] = view_draw_ipus};
 	const struct view_memory *screen = state;
 	struct view_pane part;
 

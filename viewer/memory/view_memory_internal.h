@@ -38,6 +38,7 @@ enum view_memory_view {
 	VIEW_MEMORY_CHIP,
 	VIEW_MEMORY_HISTOGRAM,
 	VIEW_MEMORY_TABLE,
+	VIEW_MEMORY_IPUS, /* where there are several */
 	VIEW_MEMORY_VIEWS
 };
 
@@ -196,6 +197,7 @@ struct view_memory {
 	int64_t *ipu_ids;
 	int64_t tiles;    /* of each IPU */
 	int64_t all_ipus; /* recorded; more than ipus: some are left out */
+	size_t runs_most; /* rows of variables held of a report */
 	const char *category[VIEW_MEMORY_CATEGORIES];
 	int categories;
 	struct view_memory_subject subject;
@@ -231,8 +233,9 @@ struct view_memory {
 	char fullest[2][VIEW_MESSAGE_SIZE]; /* the heading */
 	bool fits;
 	struct view_memory_details details;
-	struct view_grid grid;
+	struct view_grid grid; /* of tiles */
 	bool grid_stale;
+	struct view_grid ipu_grid;
 	char filter[128];
 };
 
@@ -323,6 +326,19 @@ enum status view__memory_grid(struct view_memory *screen, struct view_context *c
 			      struct err *err);
 enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,
 			       struct err *err);
+
+/* The table that is shown; NULL: a picture is. */
+struct view_grid *view__memory_shown_grid(struct view_memory *screen);
+/* The rows of what is shown, as the last load made them or, where keys came faster, now. */
+enum status view__memory_load_grid(struct view_memory *screen, struct view_context *context,
+				   struct err *err);
+
+/* view_memory_ipus.c */
+enum status view__memory_ipus(const struct view_memory *screen, struct report_table *out,
+			      struct err *err);
+enum status view__memory_ipu_grid(struct view_memory *screen, struct view_context *context,
+				  struct err *err);
+void view__memory_query_ipus(struct str *out);
 
 /* view_memory_keys.c */
 void view__memory_say(struct view_context *context, const char *text);

@@ -356,6 +356,11 @@ void view__memory_query(const void *state, const struct view_context *context, s
 	const bool bins = screen->view == VIEW_MEMORY_HISTOGRAM && screen->bin_bytes > 0;
 
 	(void)context;
+	if (screen->view == VIEW_MEMORY_IPUS) {
+		view__memory_query_ipus(out);
+		view_query_tiles(screen, out);
+		return;
+	}
 	if (bins)
 		str_addf(out,
 			 "SELECT bytes / %" PRId64 " * %" PRId64

@@ -25,10 +25,11 @@ static void view_forget_subject(struct view_memory *screen)
 static enum view_answer view_change_view(struct view_memory *screen, struct view_context *context,
 					 enum view_request request)
 {
-	const int by = request == VIEW_VIEW_REQUEST ? 1 : VIEW_MEMORY_VIEWS - 1;
+	const int views = screen->ipus > 1 ? VIEW_MEMORY_VIEWS : VIEW_MEMORY_IPUS;
+	const int by = request == VIEW_VIEW_REQUEST ? 1 : views - 1;
 
 	(void)context;
-	screen->view = (enum view_memory_view)(((int)screen->view + by) % VIEW_MEMORY_VIEWS);
+	screen->view = (enum view_memory_view)(((int)screen->view + by) % views);
 	return VIEW_LOAD;
 }
 
@@ -257,12 +258,32 @@ static const view_memory_answer view_answers[VIEW_REQUESTS] = {
 	[VIEW_COLUMNS_REQUEST] = view_no_table,
 };
 
+/* Of an IPU its fullest tile; where one IPU is shown, that one then is. */
+static void view_take_ipu(struct view_memory *screen)
+{
+	const struct report_cell *ipu = view_grid_cell(&screen->ipu_grid, "ipu");
+	const struct report_cell *tile = view_grid_cell(&screen->ipu_grid, "fullest_tile");
+
+	if (tile && tile->type != PROF_INT) /* the Target's alone */
+		tile = view_grid_cell(&screen->ipu_grid, "fullest_tile_target");
+	if (!ipu || !tile)
+		return;
+	view__memory_set_cursor(screen, view__memory_index(screen, ipu->integer, tile->integer));
+	if (screen->ipu == VIEW_NOWHERE || screen->ipu == screen->at_ipu)
+		return;
+	screen->ipu = screen->at_ipu;
+	screen->span = 0;
+	screen->grid_stale = true;
+}
+
 void view__memory_take_row(struct view_memory *screen)
 {
 	const struct report_cell *ipu = view_grid_cell(&screen->grid, "ipu");
 	const struct report_cell *tile = view_grid_cell(&screen->grid, "tile");
 
-	if (ipu && tile)
+	if (screen->view == VIEW_MEMORY_IPUS)
+		view_take_ipu(screen);
+	else if (ipu && tile)
 		view__memory_set_cursor(screen,
 					view__memory_index(screen, ipu->integer, tile->integer));
 }
@@ -270,15 +291,16 @@ void view__memory_take_row(struct view_memory *screen)
 static enum view_answer view_in_table(struct view_memory *screen, struct view_context *context,
 				      enum view_request request)
 {
+	struct view_grid *grid = view__memory_shown_grid(screen);
 	enum view_answer answer;
 
 	/* A burst of keys: the table that they are about has not been loaded yet. */
-	if (screen->grid_stale && !screen->subject_stale) {
+	if ((screen->grid_stale || grid->table.column_count == 0) && !screen->subject_stale) {
 		view__memory_series(screen);
-		if (view__memory_grid(screen, context, NULL) != ST_OK)
+		if (view__memory_load_grid(screen, context, NULL) != ST_OK)
 			return VIEW_LOAD; /* which says why */
 	}
-	answer = view_grid_request(&screen->grid, screen->areas.picture.height, request);
+	answer = view_grid_request(grid, screen->areas.picture.height, request);
 	if (answer != VIEW_UNHANDLED)
 		view__memory_take_row(screen);
 	return answer == VIEW_DRAW ? VIEW_LOAD : answer;
@@ -298,7 +320,7 @@ enum view_answer view__memory_request(void *state, struct view_context *context,
 		view__memory_say(context, "no memory of tiles was recorded");
 		return VIEW_DRAW;
 	}
-	if (screen->view == VIEW_MEMORY_TABLE && !screen->details.active) {
+	if (view__memory_shown_grid(screen) && !screen->details.active) {
 		answer = view_in_table(screen, context, request);
 		if (answer != VIEW_UNHANDLED)
 			return answer;

@@ -191,7 +191,7 @@ enum view_answer view__memory_move(struct view_memory *screen, struct view_conte
 	}
 	if (end)
 		view_move_end(screen, request == VIEW_END_REQUEST);
-	else if (screen->view != VIEW_MEMORY_TABLE)
+	else if (!view__memory_shown_grid(screen))
 		moves[screen->view](screen, request);
 	return VIEW_LOAD;
 }
@@ -234,6 +234,7 @@ static bool view_inside(const struct view_rect *rect, int x, int y)
 static void view_click_picture(struct view_memory *screen, int x, int y)
 {
 	const int bin = screen->sides > 0 ? (y - 1) / screen->sides : -1;
+	struct view_grid *grid = view__memory_shown_grid(screen);
 
 	if (screen->view == VIEW_MEMORY_CURVE && x >= VIEW_MEMORY_SCALE &&
 	    x - VIEW_MEMORY_SCALE < screen->curve.count)
@@ -242,9 +243,8 @@ static void view_click_picture(struct view_memory *screen, int x, int y)
 		view__memory_set_cursor(screen, view__memory_floor_find(screen, x, y));
 	else if (screen->view == VIEW_MEMORY_HISTOGRAM && y >= 1 && bin < screen->bin_count)
 		view__memory_set_cursor(screen, screen->bins[bin].fullest);
-	else if (screen->view == VIEW_MEMORY_TABLE &&
-		 view_grid_click(&screen->grid, screen->areas.picture.height, x, y) !=
-			 VIEW_UNHANDLED)
+	else if (grid &&
+		 view_grid_click(grid, screen->areas.picture.height, x, y) != VIEW_UNHANDLED)
 		view__memory_take_row(screen);
 }
 

@@ -82,7 +82,7 @@ static enum status view_read(const struct view_memory *screen, struct view_conte
 	bool row;
 
 	*whole = false;
-	while (status == ST_OK && rows->count < VIEW_MEMORY_RUNS_MOST) {
+	while (status == ST_OK && rows->count < screen->runs_most) {
 		if (++looked % LOOK_EVERY == 0 && view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "stopped");
 		status = prof_query_step(query, &row, err);
@@ -116,7 +116,7 @@ static enum status view_read_reach(const struct view_memory *screen, struct view
 	rows->count = 0;
 	/* What is not filled costs nothing; growing would leave as much again behind. */
 	if (reach == REACH_ALL &&
-	    mem_grow(&rows->runs, &rows->capacity, VIEW_MEMORY_RUNS_MOST, sizeof(*rows->runs)) != 0)
+	    mem_grow(&rows->runs, &rows->capacity, screen->runs_most, sizeof(*rows->runs)) != 0)
 		status = err_nomem(err);
 	if (status == ST_OK)
 		status = view_read(screen, context, rows, query, whole, err);

@@ -264,6 +264,22 @@ enum status view__memory_grid(struct view_memory *screen, struct view_context *c
 	return ST_OK;
 }
 
+struct view_grid *view__memory_shown_grid(struct view_memory *screen)
+{
+	return screen->view == VIEW_MEMORY_TABLE  ? &screen->grid
+	       : screen->view == VIEW_MEMORY_IPUS ? &screen->ipu_grid
+						  : NULL;
+}
+
+enum status view__memory_load_grid(struct view_memory *screen, struct view_context *context,
+				   struct err *err)
+{
+	if (screen->view == VIEW_MEMORY_TABLE)
+		return view__memory_grid(screen, context, err);
+	return screen->view == VIEW_MEMORY_IPUS ? view__memory_ipu_grid(screen, context, err)
+						: ST_OK;
+}
+
 enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,
 			       struct err *err)
 {
@@ -271,6 +287,8 @@ enum status view__memory_table(void *state, struct view_context *context, struct
 	struct view_memory *screen = state;
 
 	(void)context;
+	if (screen->view == VIEW_MEMORY_IPUS)
+		return view__memory_ipus(screen, out, err);
 	if (screen->view == VIEW_MEMORY_TABLE && !screen->grid_stale &&
 	    view__memory_shown(screen) <= VIEW_MEMORY_ROWS)
 		return view_grid_table(&screen->grid, out, err);
