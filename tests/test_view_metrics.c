@@ -188,6 +188,10 @@ static void test_two_runs_are_two_curves(void **state)
 	assert_int_equal(screen->curves[1].count, 400);
 	assert_shows(rig, "Source");
 	assert_shows(rig, "Target");
+	/* Trends stand beside each other. */
+	assert_shows(rig, "Source Target\n");
+	assert_true(screen->sparks[0][0].count > 0 && screen->sparks[1][0].count > 0);
+	assert_true(screen->sparks[1][0].points[0].value > screen->sparks[0][0].points[0].value);
 	cell = view_grid_cell(&screen->grid, "greatest_diff");
 	assert_non_null(cell);
 	assert_close(cell->real, 2.0, 1e-12);

@@ -211,6 +211,9 @@ static void test_two_trees_are_one(void **state)
 	struct view_rig *rig = &two->rig;
 
 	view_rig_press(rig, "E");
+	assert_shows(rig, "simulated cycles");
+	assert_shows(rig, "Source      Target ");
+	assert_shows(rig, "Diff\n");
 	assert_shows(rig, "\n-");
 	/* Twice 1,000 cycles more, of 1,800 and 3,800. */
 	view_rig_press(rig, "/OnTileExecute (Dense_B/MatMul)\r");

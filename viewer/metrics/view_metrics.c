@@ -128,16 +128,15 @@ static enum status view_metrics_grid(struct view_metrics *screen, struct view_co
 			     ARRAY_LEN(view_metrics_shown), KEYS, err);
 }
 
-static void view_metrics_spark(const struct view_metric *metric,
-			       struct view_chart_point out[VIEW_METRICS_SPARK], int *count)
+static void view_metrics_spark(const struct view_metric *metric, struct view_metrics_spark *out)
 {
 	const size_t points = metric ? metric->point_count : 0;
 
-	*count = points < VIEW_METRICS_SPARK ? (int)points : VIEW_METRICS_SPARK;
-	for (int i = 0; i < *count; i++) {
-		const size_t from = points * (size_t)i / (size_t)*count;
-		const size_t to = points * (size_t)(i + 1) / (size_t)*count;
-		struct view_chart_point *point = &out[i];
+	out->count = points < VIEW_METRICS_SPARK ? (int)points : VIEW_METRICS_SPARK;
+	for (int i = 0; i < out->count; i++) {
+		const size_t from = points * (size_t)i / (size_t)out->count;
+		const size_t to = points * (size_t)(i + 1) / (size_t)out->count;
+		struct view_chart_point *point = &out->points[i];
 		double sum = 0;
 		int numbers = 0;
 
@@ -163,18 +162,14 @@ static enum status view_metrics_sparks(struct view_metrics *screen, struct err *
 	const size_t rows = (size_t)screen->grid.table.row_count;
 
 	arena_reset(&screen->spark_arena);
-	screen->sparks = arena_alloc(&screen->spark_arena, rows + 1, sizeof(*screen->sparks));
-	screen->spark_counts =
-		arena_alloc(&screen->spark_arena, rows + 1, sizeof(*screen->spark_counts));
-	if (!screen->sparks || !screen->spark_counts)
-		return err_nomem(err);
-	for (size_t row = 0; row < rows; row++) {
-		const struct view_metric *metric =
-			view__metrics_at(screen, VIEW_METRICS_SOURCE, (int64_t)row);
-
-		if (!metric)
-			metric = view__metrics_at(screen, VIEW_METRICS_TARGET, (int64_t)row);
-		view_metrics_spark(metric, screen->sparks[row], &screen->spark_counts[row]);
+	for (int side = 0; side < VIEW_METRICS_SIDES; side++) {
+		screen->sparks[side] =
+			arena_alloc(&screen->spark_arena, rows + 1, sizeof(*screen->sparks[side]));
+		if (!screen->sparks[side])
+			return err_nomem(err);
+		for (size_t row = 0; row < rows; row++)
+			view_metrics_spark(view__metrics_at(screen, side, (int64_t)row),
+					   &screen->sparks[side][row]);
 	}
 	return ST_OK;
 }

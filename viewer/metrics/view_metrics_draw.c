@@ -56,19 +56,36 @@ static struct view_pane view_sub(const struct view_pane *pane, struct view_rect 
 	return view_pane_at(pane->canvas, rect);
 }
 
-static void view_draw_sparks(const struct view_metrics *screen, struct view_pane *pane)
+static void view_draw_trends(const struct view_metrics *screen, int side, const char *title,
+			     enum view_style style, struct view_pane *pane)
 {
 	const struct view_grid *grid = &screen->grid;
 
-	if (pane->rect.width < 1)
-		return;
-	view_text(pane, 0, 0, VIEW_DIM, "trend");
+	view_text(pane, 0, 0, VIEW_DIM, title);
 	for (int y = 1; y < pane->rect.height && grid->scroll + y - 1 < grid->count; y++) {
 		const int64_t row = grid->order[grid->scroll + y - 1];
+		const struct view_metrics_spark *spark = &screen->sparks[side][row];
 
-		view_chart_spark(pane, 0, y, pane->rect.width, VIEW_CURVE, screen->sparks[row],
-				 screen->spark_counts[row]);
+		view_chart_spark(pane, 0, y, pane->rect.width, style, spark->points, spark->count);
 	}
+}
+
+/* One report's, or those of two beside each other. */
+static void view_draw_sparks(const struct view_metrics *screen, bool compared,
+			     struct view_pane *pane)
+{
+	struct view_rect half = {0, 0, (pane->rect.width - 1) / 2, pane->rect.height};
+	struct view_pane part = view_sub(pane, half);
+
+	if (!compared) {
+		view_draw_trends(screen, VIEW_METRICS_SOURCE, "trend", VIEW_CURVE, pane);
+		return;
+	}
+	half.x = half.width + 1;
+	half.width = pane->rect.width - half.x;
+	view_draw_trends(screen, VIEW_METRICS_SOURCE, "Source", VIEW_SOURCE, &part);
+	part = view_sub(pane, half);
+	view_draw_trends(screen, VIEW_METRICS_TARGET, "Target", VIEW_TARGET, &part);
 }
 
 /* --- the heading ------------------------------------------------------------------------------ */
@@ -203,8 +220,8 @@ void view__metrics_draw(const void *state, const struct view_context *context,
 	if (part.rect.height > 0)
 		view_grid_draw(&screen->grid, &part, !context->whole);
 	part = view_sub(pane, screen->areas.sparks);
-	if (part.rect.height > 0)
-		view_draw_sparks(screen, &part);
+	if (part.rect.height > 0 && part.rect.width > 0)
+		view_draw_sparks(screen, context->target != NULL, &part);
 	if (screen->grid.count == 0)
 		return;
 	part = view_sub(pane, screen->areas.heading);

@@ -48,6 +48,12 @@ struct view_metrics_curve {
 	int64_t recorded;
 };
 
+/* How a metric went; no points: the report does not have it. */
+struct view_metrics_spark {
+	struct view_chart_point points[VIEW_METRICS_SPARK];
+	int count;
+};
+
 struct view_metrics {
 	struct view_metrics_list lists[VIEW_METRICS_SIDES];
 	struct view_metrics_list detail[VIEW_METRICS_SIDES]; /* the window of a sampled metric */
@@ -66,8 +72,7 @@ struct view_metrics {
 	struct view_metrics_curve curves[VIEW_METRICS_SIDES];
 	struct view_axis axis_x, axis_y;
 	double cursor;                                         /* x; NaN: the newest */
-	struct view_chart_point (*sparks)[VIEW_METRICS_SPARK]; /* a row each, in the grid's arena */
-	int *spark_counts;
+	struct view_metrics_spark *sparks[VIEW_METRICS_SIDES]; /* a row each, in the arena below */
 	struct arena spark_arena;
 };
 

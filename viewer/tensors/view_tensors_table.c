@@ -38,7 +38,7 @@ static const struct report_column bin_columns[] = {
 	[BIN_DIFF] = {"count_diff", REPORT_COUNT},
 };
 
-/* NaN: none; -1 where the report has no such column. */
+/* INT64_MIN: the report has no such column. */
 static int64_t bin_count(const struct view_tensor_histogram *h, int side, int column, int bin)
 {
 	const double count = h->side[side].count[bin * h->columns + column];
