@@ -128,7 +128,7 @@ static void test_escape_stops_it_and_r_begins_again(void **state)
 static void test_another_screen_does_not_wait_for_this_one(void **state)
 {
 	static const char *const keys[] = {"8", "?"};
-	static const char *const shown[] = {"Dense_128/kernel:0_grad", "A row up"};
+	static const char *const shown[] = {"Dense_128/kernel:0_grad", "The screen Timeline"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

@@ -81,15 +81,16 @@ static void test_it_says_where_bad_numbers_began_and_what_led_there(void **state
 	struct view_health *screen = screen_of(rig);
 
 	assert_shows(rig, "Bad numbers began with nan in it's");
-	assert_contains(screen->origin, "element 4, phase F, step 7, update 3, epoch 1");
+	assert_contains(screen->origin, "element 4, phase F (forward), step 7, update 3, epoch 1");
 	view_rig_press(rig, "V");
 	assert_int_equal(screen->way, VIEW_HEALTH_ORIGIN);
 	assert_int_equal(screen->grid.count, 3);
-	assert_int_equal(view_grid_cell(&screen->grid, "position")->integer, -2);
+	/* The cursor is where it began. */
+	assert_string_equal(view_grid_cell(&screen->grid, "role")->text, "bad");
 	assert_shows(rig, "Dense_0/kernel:0_grad");
 	assert_shows(rig, "weight");
-	view_rig_press(rig, "G");
-	assert_string_equal(view_grid_cell(&screen->grid, "role")->text, "bad");
+	view_rig_press(rig, "g");
+	assert_int_equal(view_grid_cell(&screen->grid, "position")->integer, -2);
 }
 
 static void test_a_rule_leads_to_its_hits_and_those_to_their_moment(void **state)

@@ -23,9 +23,9 @@ static void test_screens_open_by_number_and_tab(void **state)
 	view_rig_press(*state, "H");
 	assert_shows(*state, "recorded without health rules");
 	view_rig_press(*state, "?");
-	assert_shows(*state, "A row up; the timeline");
+	assert_shows(*state, "The screen ");
 	view_rig_press(*state, "\t");
-	assert_shows(*state, "inspect tensors");
+	assert_shows(*state, "At a glance");
 }
 
 static void test_the_bubble_is_shaded_and_bars_say_what_they_are(void **state)

@@ -9,6 +9,7 @@
 #include "support/support.h"
 #include "support/view_fixture.h"
 #include "support/view_rig.h"
+#include "viewer/summary/view_summary_internal.h"
 
 static void test_numbers_are_those_of_sql(void **state)
 {
@@ -57,14 +58,76 @@ static void test_the_cursor_stops_at_what_leads_on(void **state)
 		view_rig_press(rig, "j");
 		view_place_clear(&place);
 		stage = ops->place(screen, &rig->session.context, &place) &&
-			place.stage != VIEW_NOWHERE;
+			place.stage != VIEW_NOWHERE && place.clock[0];
 	}
 	assert_true(stage);
 	assert_int_equal(place.stage, 0);
 	assert_string_equal(place.clock, "device");
 	for (int i = 0; i < 40; i++)
 		view_rig_press(rig, "k");
-	assert_shows(rig, "model");
+	assert_shows(rig, "At a glance");
+}
+
+/* The first screen says what is worst and which key leads there. */
+static void test_the_glance_says_it_all_and_where_more_is(void **state)
+{
+	struct view_rig *rig = *state;
+	char part[96];
+
+	snprintf(part, sizeof(part), "%lld epoch, %lld weight updates in ",
+		 (long long)view_rig_sql_int(rig,
+					     "SELECT count(DISTINCT epoch) FROM execution_sums "
+					     "WHERE mode = 'train'"),
+		 (long long)view_rig_sql_int(rig,
+					     "SELECT sum(updates) FROM execution_sums WHERE mode "
+					     "= 'train'"));
+	assert_shows(rig, part);
+	snprintf(part, sizeof(part), "IPUs idle %.2f %% (theory %.2f %%), mostly imbalance",
+		 100 * view_rig_sql_real(rig,
+					 "SELECT avg(idle_fraction) FROM bubbles WHERE clock = "
+					 "'device'"),
+		 100 * view_rig_sql_real(rig, "SELECT avg(theory_idle_fraction) FROM bubbles WHERE "
+					      "clock = 'device'"));
+	assert_shows(rig, part);
+	assert_shows(rig, "7 Timeline");
+	snprintf(part, sizeof(part), "slowest  stage %lld on IPU ",
+		 (long long)view_rig_sql_int(rig, "SELECT stage FROM stage_timings WHERE clock = "
+						  "'device' GROUP BY stage ORDER BY sum(dur_ns) "
+						  "DESC LIMIT 1"));
+	assert_shows(rig, part);
+	assert_shows(rig, "2 Insights");
+}
+
+/* Texts that are long go on in the next line. */
+static void test_nothing_at_a_glance_is_cut(void **state)
+{
+	struct view_rig *rig = *state;
+	char *text;
+
+	for (int width = 40; width <= 130; width += 6) {
+		view_rig_size(rig, width, 60);
+		text = view_rig_text(&rig->session);
+		for (char *line = strtok(text, "\n"), *glance = NULL;
+		     line && !strstr(line, "bubble: device"); line = strtok(NULL, "\n")) {
+			glance = strstr(line, "At a glance") ? line : glance;
+			if (glance && glance != line)
+				assert_null(strstr(line, "\xe2\x80\xa6"));
+		}
+		free(text);
+	}
+}
+
+/* How long a run takes still follows from its pace. */
+static void test_the_time_left_is_what_the_pace_says(void **state)
+{
+	struct view_glance glance = {.steps = 250, .steps_of = 1000, .trained_ns = 5000000};
+
+	(void)state;
+	assert_int_equal(view__summary_left_ns(&glance), 15000000);
+	glance.steps_of = INT64_MIN;
+	assert_int_equal(view__summary_left_ns(&glance), -1);
+	glance.steps_of = glance.steps;
+	assert_int_equal(view__summary_left_ns(&glance), 0);
 }
 
 static void test_two_runs_show_what_differs(void **state)
@@ -123,6 +186,9 @@ int main(void)
 		SUMMARY_TEST(test_numbers_are_those_of_sql),
 		SUMMARY_TEST(test_the_slowest_stage_is_named),
 		SUMMARY_TEST(test_the_cursor_stops_at_what_leads_on),
+		SUMMARY_TEST(test_the_glance_says_it_all_and_where_more_is),
+		SUMMARY_TEST(test_nothing_at_a_glance_is_cut),
+		cmocka_unit_test(test_the_time_left_is_what_the_pace_says),
 		SUMMARY_TEST(test_two_runs_show_what_differs),
 		SUMMARY_TEST(test_the_same_run_twice_differs_in_nothing),
 		SUMMARY_TEST(test_every_size_is_drawn),

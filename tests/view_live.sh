@@ -55,7 +55,7 @@ record()
 }
 
 # The weight updates that the Summary tells.
-updates() { screen | sed -nE 's/.*weight updates +([0-9,]+).*/\1/p' | head -1 | tr -d ,; }
+updates() { screen | sed -nE 's/.* ([0-9,]+) weight updates.*/\1/p' | head -1 | tr -d ,; }
 # The time at the right edge of the timeline's window, as it is told.
 edge() { screen | grep -oE '(device|host) .* to [0-9.]+ [a-z]+' | head -1; }
 
@@ -83,7 +83,7 @@ stands()
 
 # --- progress, pause, following, the log -----------------------------------------------------------
 record 2000M complete
-see "weight updates +[0-9]" && moves updates
+see "[0-9] weight updates" && moves updates
 see "recording" || true
 keys Z
 see "paused" && stands updates
@@ -116,7 +116,7 @@ see "ended 0"
 
 # --- the run ends ------------------------------------------------------------------------------------
 record 2M complete --follow
-see "weight updates +[0-9]"
+see "[0-9] weight updates"
 wait $writer || fail "the writer failed: $(cat "$work/said")"
 writer=
 see "run has ended|complete"

@@ -57,11 +57,13 @@ for size in 80x24 200x50; do
 	see "Dense_128/kernel:0_grad"
 	type_ "jj"
 	compare "view_tensors_$size"
+	keys 1
+	see "At a glance"
 	keys '?'
-	see "A page down"
+	see "The screen Summary"
 	as_saved '?' $size
 	keys q
-	see "trend"
+	see "At a glance"
 	keys q
 	sane 0 "quit at $size"
 done

@@ -32,11 +32,12 @@ steady() {
 	hidden == 2 && /^(──|T DEVICE| [a-z])/ { hidden = 0 }
 	hidden { next }
 	/^[ ▶][a-z]+ +host / { next }
+	/^  (run|speed)   +/ { print "  " $1 " ~"; next }
 	/^ rows [0-9]+ to / { print " rows ~"; next }
 	/^ hits   / { print " hits          ~"; next }
 	/ hits over time / { sub(/over time.*/, "over time     ~") }
 	/^ [0-9]+ problems, / { sub(/^[^;]*/, " ~"); sub(/\([0-9]+ in all\)/, "(~ in all)") }
-	{ print }' | sed 's/ *$//'
+	{ print }' | sed -E 's/, at [0-9.]+ [mun]?s$/, at ~/; s/ *$//'
 }
 
 # screen SIZE REPORT KEYS
@@ -84,8 +85,8 @@ shown() { sed 's/  */ /g' walks.md | awk '/^```text/ { on = 1; next } /^```/ { o
 work_ns="sum(total_ns) FILTER (WHERE phase <> 'U')"
 trained="clock = 'device' AND mode = 'train'"
 slowest="SELECT stage FROM stage_sums WHERE $trained GROUP BY stage ORDER BY $work_ns DESC LIMIT 1"
-answer "$(shown 'stage [0-9] on IPU [0-9], the slowest')" run \
-	"SELECT printf('stage %d on IPU %d, the slowest', stage, ipu) FROM stage_sums WHERE stage = ($slowest) LIMIT 1"
+answer "$(shown 'slowest stage [0-9] on IPU [0-9]')" run \
+	"SELECT printf('slowest stage %d on IPU %d', stage, ipu) FROM stage_sums WHERE stage = ($slowest) LIMIT 1"
 answer "$(shown '[0-9.]+ us for each micro-batch')" run "SELECT printf('%.1f us for each micro-batch',
 	$work_ns / sum(count) FILTER (WHERE phase = 'F') / 1e3) FROM stage_sums WHERE $trained AND stage = ($slowest)"
 
@@ -116,5 +117,5 @@ answer "$(shown 'Dense_10/bias:0_grad [0-9.]+ [0-9.]+ \+[0-9.]+')" run "SELECT p
 
 answer "$(shown '0 bad Dense[^ ]+ F [0-9]+ [0-9]+')" sick "SELECT printf('0 bad %s %s %d %d', key, phase, step, n_nan)
 	FROM nonfinite_trail WHERE position = 0"
-screen 80x24 sick 'HVGojjjjj<Enter>' | grep -q '^── F0 stage 1 forward' || fail 'a bad number does not lead to its moment'
+screen 80x24 sick 'HVojjjjj<Enter>' | grep -q '^── F0 stage 1 forward' || fail 'a bad number does not lead to its moment'
 echo "the screens are as docs/walks.md shows them, and $answers answers as sqlite3 gives them"

@@ -35,6 +35,7 @@ struct view_context {
 	bool more;                       /* set by a load that is not through: load again */
 	bool whole;                      /* to a file: all of it, nothing selected */
 	bool differ;                     /* comparing: only what differs */
+	int about;                       /* enum view_screen: the screen the help is asked on */
 	char message[VIEW_MESSAGE_SIZE]; /* a screen's answer to a request; shown once */
 	atomic_bool cancel;              /* the user waits no longer */
 };

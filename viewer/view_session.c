@@ -105,8 +105,10 @@ void view_session_show(struct view_session *session, enum view_screen screen)
 {
 	if (screen == session->screen)
 		return;
-	if (session->screen != VIEW_HELP_SCREEN)
+	if (session->screen != VIEW_HELP_SCREEN) {
 		session->before = session->screen;
+		session->context.about = (int)session->before;
+	}
 	session->screen = screen;
 	session->stale = true;
 }

@@ -17,6 +17,8 @@
 #define TWO_FROM   98
 #define LINE_SIZE  512
 #define VALUE_LEFT 25 /* columns kept for a bar's value */
+#define NOTE_UNTIL 98 /* columns of a line with a note: farther off it belongs to nothing */
+#define NOTE_FROM  36 /* columns of value and note; in fewer the note is left out */
 
 void view_blocks_clear(struct view_blocks *blocks)
 {
@@ -88,29 +90,6 @@ void view_blocks_text(struct view_blocks *blocks, enum view_style style, const c
 	va_end(args);
 }
 
-/* Bytes of @text, up to its end or a new line, that fill at most @width columns: whole words where
- * one fits at all. */
-static size_t view_fold_length(const char *text, int width)
-{
-	size_t length = 0, word = 0;
-	int columns = 0;
-
-	while (text[length] && text[length] != '\n') {
-		size_t bytes = str_utf8(text + length);
-
-		bytes = bytes ? bytes : 1;
-		if (columns == width && text[length] != ' ')
-			return word ? word : length;
-		if (columns == width)
-			return length;
-		if (text[length] == ' ' && length > 0 && text[length - 1] != ' ')
-			word = length;
-		length += bytes;
-		columns++;
-	}
-	return length;
-}
-
 void view_blocks_fold(struct view_blocks *blocks, const char *named, enum view_style style,
 		      int width, const char *text)
 {
@@ -118,7 +97,7 @@ void view_blocks_fold(struct view_blocks *blocks, const char *named, enum view_s
 
 	width = width > 8 ? width : 8;
 	while (*text) {
-		const size_t length = view_fold_length(text, width);
+		const size_t length = view_text_fold(text, width);
 
 		if (named)
 			view_blocks_fact(blocks, name, style, "%.*s", (int)length, text);
@@ -174,21 +153,50 @@ int view_blocks_linked(const struct view_blocks *blocks)
 	return line ? line->link : 0;
 }
 
+/* Blocks above the columns: none where there is one column anyway. */
+static int view_heads(const struct view_blocks *blocks, int two_from, int width)
+{
+	return width < two_from ? 0 : blocks->heads < blocks->count ? blocks->heads : blocks->count;
+}
+
+static int view_two_from(const struct view_blocks *blocks)
+{
+	return blocks->two_from ? blocks->two_from : TWO_FROM;
+}
+
+int view_blocks_line_width(const struct view_blocks *blocks, bool head, int width)
+{
+	const int one = 1;
+	struct view_rect place;
+
+	if (head)
+		return width - 3;
+	view_blocks_layout(width - 2, view_two_from(blocks), &one, 1, &place);
+	return place.width - 1;
+}
+
 enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, struct err *err)
 {
-	int heights[VIEW_BLOCKS_MOST];
+	const int two_from = view_two_from(blocks);
+	const int heads = view_heads(blocks, two_from, width - 2);
+	int heights[VIEW_BLOCKS_MOST], top = 0;
 	struct view_rect places[VIEW_BLOCKS_MOST];
 
 	if (blocks->failed)
 		return err_nomem(err);
 	for (int i = 0; i < blocks->count; i++)
 		heights[i] = (int)blocks->block[i].count + 1;
+	for (int i = 0; i < heads; i++) {
+		blocks->block[i].place = (struct view_rect){0, top, width - 2, heights[i]};
+		top += heights[i] + 1;
+	}
 	blocks->width = width;
-	blocks->height =
-		view_blocks_layout(width - 2, blocks->two_from ? blocks->two_from : TWO_FROM,
-				   heights, blocks->count, places);
-	for (int i = 0; i < blocks->count; i++)
-		blocks->block[i].place = places[i];
+	blocks->height = top + view_blocks_layout(width - 2, two_from, heights + heads,
+						  blocks->count - heads, places);
+	for (int i = heads; i < blocks->count; i++) {
+		blocks->block[i].place = places[i - heads];
+		blocks->block[i].place.y += top;
+	}
 	if (blocks->scroll > blocks->height - height)
 		blocks->scroll = blocks->height > height ? blocks->height - height : 0;
 	return ST_OK;
@@ -216,6 +224,11 @@ static void view_draw_line(const struct view_block *block, const struct view_lin
 {
 	const int name = block->name_width;
 
+	if (line->note && width >= name + NOTE_FROM) {
+		width = width < NOTE_UNTIL ? width : NOTE_UNTIL;
+		view_text_right(pane, x, y, width, VIEW_KEY, line->note);
+		width -= view_text_width(line->note) + 1;
+	}
 	if (line->kind == VIEW_LINE_TEXT) {
 		view_text_cut(pane, x, y, width, found ? VIEW_CURSOR : line->style, line->value);
 		return;

@@ -9,7 +9,7 @@
 #include "common/arena.h"
 #include "viewer/view_screen.h"
 
-#define VIEW_BLOCKS_MOST 24
+#define VIEW_BLOCKS_MOST 48
 
 enum view_line_kind {
 	VIEW_LINE_TEXT,
@@ -23,6 +23,7 @@ struct view_line {
 	const char *name, *value;
 	double part, mark; /* a bar: filled share and where a mark stands, 0 .. 1; NaN: none */
 	int link;          /* its giver's: the cursor stops here; 0: it does not */
+	const char *note;  /* at the right edge, the giver's; NULL: none */
 };
 
 struct view_block {
@@ -38,6 +39,7 @@ struct view_blocks {
 	struct view_block block[VIEW_BLOCKS_MOST];
 	int count, height, width, scroll;
 	int found;    /* the cursor or the last match, lines counted through all blocks; -1 */
+	int heads;    /* so many first blocks are as wide as the page, above the columns */
 	int two_from; /* two columns on screens as wide as that, three on 7/4 of it; 0: 98 */
 	bool failed;  /* memory was short */
 };
@@ -63,6 +65,9 @@ void view_blocks_link(struct view_blocks *blocks, int link);
 /* The link of the line under the cursor; 0: none. */
 int view_blocks_linked(const struct view_blocks *blocks);
 
+/* Columns of a line, its name included, on a page of @width: of the blocks above the columns, or of
+ * those in them. */
+int view_blocks_line_width(const struct view_blocks *blocks, bool head, int width);
 /* Place the blocks; ST_NOMEM where an addition failed. */
 enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, struct err *err);
 void view_blocks_draw(const struct view_blocks *blocks, struct view_pane *pane);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/str.h"
 #include "common/utf8.h"
 
 #define VIEW_TEXT_SIZE 1024
@@ -315,6 +316,49 @@ int view_text_middle(struct view_pane *pane, int x, int y, int width, enum view_
 	used = view_text_cut(pane, x, y, head, style, text);
 	return used + view_text_cut(pane, x + used, y, width - used, style,
 				    view_text_tail(text, width - used));
+}
+
+size_t view_text_fold(const char *text, int width)
+{
+	size_t length = 0, word = 0;
+	int columns = 0;
+
+	while (text[length] && text[length] != '\n') {
+		size_t bytes = str_utf8(text + length);
+
+		bytes = bytes ? bytes : 1;
+		if (columns == width && text[length] != ' ')
+			return word ? word : length;
+		if (columns == width)
+			return length;
+		if (text[length] == ' ' && length > 0 && text[length - 1] != ' ')
+			word = length;
+		length += bytes;
+		columns++;
+	}
+	return length;
+}
+
+int view_text_folded(struct view_pane *pane, struct view_rect area, enum view_style style,
+		     const char *text)
+{
+	const int width = area.width > 8 ? area.width : 8;
+	int rows = 0;
+
+	while (text && *text && rows < area.height) {
+		char line[512];
+		const size_t length = view_text_fold(text, width);
+		const bool last = rows + 1 == area.height;
+
+		/* What is left over in the last row ends in an ellipsis. */
+		str_copy(line, last || length + 1 > sizeof(line) ? sizeof(line) : length + 1, text);
+		if (pane)
+			view_text_cut(pane, area.x, area.y + rows, width, style, line);
+		rows++;
+		text += length;
+		text += *text == ' ' || *text == '\n';
+	}
+	return rows;
 }
 
 int view_text(struct view_pane *pane, int x, int y, enum view_style style, const char *text)

@@ -133,6 +133,13 @@ int view_text_middle(struct view_pane *pane, int x, int y, int width, enum view_
 		     const char *text);
 /* The last part of @text that takes at most @width columns. */
 const char *view_text_tail(const char *text, int width);
+/* Bytes of @text, up to its end or a new line, that fill at most @width columns: whole words where
+ * one fits at all. */
+size_t view_text_fold(const char *text, int width);
+/* @text in the rows of @area; only where it has more of it is it cut. Returns the rows used; @pane
+ * NULL: draws nothing. */
+int view_text_folded(struct view_pane *pane, struct view_rect area, enum view_style style,
+		     const char *text);
 /* A screen with nothing on it: what there is none of, and what would record it. Three rows. */
 #define VIEW_NOTHING_ROWS 3
 void view_nothing(struct view_pane *pane, const char *what, const char *how);

@@ -180,7 +180,7 @@ static int view_health_height(const void *state, const struct view_context *cont
 	const struct view_health *screen = state;
 	const int64_t rows = screen->grid.count < 1000 ? screen->grid.count : 1000;
 
-	return VIEW_HEALTH_HEAD + 1 + (int)rows + 1 + (context->target ? 4 : 3);
+	return screen->head + 1 + (int)rows + 1 + (context->target ? 4 : 3);
 }
 
 static enum status view_health_table(void *state, struct view_context *context,
@@ -197,7 +197,7 @@ static enum view_answer view_health_click(void *state, struct view_context *cont
 	struct view_health *screen = state;
 
 	(void)context;
-	return view_grid_click(&screen->grid, screen->grid_height, x, y - VIEW_HEALTH_HEAD);
+	return view_grid_click(&screen->grid, screen->grid_height, x, y - screen->head);
 }
 
 /* --- from screen to screen -------------------------------------------------------------------- */

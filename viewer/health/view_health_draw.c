@@ -6,16 +6,50 @@
 #include "viewer/health/view_health_internal.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/fmt.h"
 #include "viewer/view_layout.h"
 
-/* The strips, an axis under them, and above them why there is a rule. */
-int view__health_foot(const struct view_context *context)
-{
-	const int strips = context->target ? 2 : 1;
+#define HEAD_MOST 3 /* rows for where bad numbers began */
+#define WHY_MOST  3
 
-	return context->body.height >= 12 ? strips + 2 : 0;
+/* Rows for the longest explanation of a rule, so that nothing moves with the cursor. */
+static int why_rows(const struct view_health *screen, int width)
+{
+	const struct report_table *table = &screen->grid.table;
+	const struct view_rect area = {0, 0, width - 2, WHY_MOST};
+	int most = 0;
+
+	for (int c = 0; c < table->column_count; c++) {
+		if (strcmp(table->columns[c].name, "why") != 0)
+			continue;
+		for (int64_t row = 0; row < table->row_count; row++) {
+			const struct report_cell *cell =
+				&table->cells[row * table->column_count + c];
+			const int rows =
+				cell->type == PROF_TEXT
+					? view_text_folded(NULL, area, VIEW_DIM, cell->text)
+					: 0;
+
+			most = rows > most ? rows : most;
+		}
+	}
+	return most;
+}
+
+/* Under the grid: why there is a rule, the strips, an axis. */
+void view__health_lay_out(struct view_health *screen, const struct view_context *context)
+{
+	const int height = context->body.height;
+	const struct view_rect area = {0, 0, context->body.width - 2, HEAD_MOST};
+	const int origin = screen->bad ? view_text_folded(NULL, area, VIEW_BAD, screen->origin) : 1;
+
+	screen->head = height >= 12 ? 1 + origin : 2;
+	screen->why_rows = context->whole ? 0 : why_rows(screen, context->body.width);
+	screen->why_rows = height >= 20 || screen->why_rows == 0 ? screen->why_rows : 1;
+	screen->foot = height < 12 ? 0 : screen->why_rows + (context->target ? 2 : 1) + 1;
+	screen->grid_height = height - screen->head - screen->foot;
 }
 
 static void draw_ways(const struct view_health *screen, struct view_pane *pane)
@@ -34,7 +68,9 @@ static void draw_ways(const struct view_health *screen, struct view_pane *pane)
 static void draw_origin(const struct view_health *screen, struct view_pane *pane)
 {
 	if (screen->bad) {
-		view_text_cut(pane, 1, 1, pane->rect.width - 2, VIEW_BAD, screen->origin);
+		view_text_folded(pane,
+				 (struct view_rect){1, 1, pane->rect.width - 2, screen->head - 1},
+				 VIEW_BAD, screen->origin);
 		return;
 	}
 	/* Who watched nothing has found nothing. */
@@ -100,8 +136,11 @@ static void draw_foot(const struct view_health *screen, const struct view_contex
 	const struct report_cell *why = view_grid_cell(&screen->grid, "why");
 
 	if (why && why->text && !context->whole)
-		view_text_cut(pane, 1, y, pane->rect.width - 2, VIEW_DIM, why->text);
-	draw_strip(&screen->source, pane, ++y, VIEW_BAD, context->target ? "Source" : "hits");
+		view_text_folded(pane,
+				 (struct view_rect){1, y, pane->rect.width - 2, screen->why_rows},
+				 VIEW_DIM, why->text);
+	y += screen->why_rows;
+	draw_strip(&screen->source, pane, y, VIEW_BAD, context->target ? "Source" : "hits");
 	if (context->target)
 		draw_strip(&screen->target, pane, ++y, VIEW_TARGET, "Target");
 	draw_axis(screen, context, pane, y + 1);
@@ -125,19 +164,18 @@ void view__health_draw(const void *state, const struct view_context *context,
 		       struct view_pane *pane)
 {
 	const struct view_health *screen = state;
-	const int foot = view__health_foot(context);
 	struct view_rect area = pane->rect;
 	struct view_pane grid;
 
 	draw_ways(screen, pane);
 	draw_origin(screen, pane);
-	area.y += VIEW_HEALTH_HEAD;
-	area.height -= VIEW_HEALTH_HEAD + foot;
+	area.y += screen->head;
+	area.height -= screen->head + screen->foot;
 	grid = view_pane_at(pane->canvas, area);
 	if (screen->grid.table.row_count > 0)
 		view_grid_draw(&screen->grid, &grid, !context->whole);
 	else
 		view_text(&grid, 1, 1, VIEW_DIM, nothing(screen));
-	if (foot > 0)
-		draw_foot(screen, context, pane, pane->rect.height - foot);
+	if (screen->foot > 0)
+		draw_foot(screen, context, pane, pane->rect.height - screen->foot);
 }

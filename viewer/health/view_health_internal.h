@@ -62,6 +62,8 @@ struct view_health {
 	char origin[320];          /* where bad numbers began, in words; "": nowhere */
 	bool bad;                  /* there are bad numbers */
 	char sql[VIEW_HEALTH_SQL]; /* behind the grid */
+	int head, foot;            /* rows above the grid and under it ... */
+	int why_rows;              /* ... of the latter, those that explain a rule */
 	int grid_height;
 };
 
@@ -76,8 +78,8 @@ enum status view__health_page_at(struct view_health *screen, struct prof_db *db,
 const char *view__health_title(const struct view_health *screen, enum view_health_way way);
 
 /* view_health_draw.c */
-#define VIEW_HEALTH_HEAD 2 /* rows above the grid */
-int view__health_foot(const struct view_context *context);
+/* How many rows there are above the grid and under it, in a body of @context's size. */
+void view__health_lay_out(struct view_health *screen, const struct view_context *context);
 void view__health_draw(const void *state, const struct view_context *context,
 		       struct view_pane *pane);
 

@@ -248,6 +248,21 @@ static void origin_part(struct str *out, const struct prof_query *query, int col
 		str_addf(out, ", %s %lld", name, (long long)prof_column_int(query, column));
 }
 
+static void origin_phase(struct str *out, const char *phase)
+{
+	static const struct {
+		const char *phase, *name;
+	} names[] = {{"F", "forward"},
+		     {"B", "backward"},
+		     {"W", "weight part"},
+		     {"R", "recomputation"},
+		     {"U", "weight update"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(names) && phase; i++)
+		if (strcmp(phase, names[i].phase) == 0)
+			str_addf(out, " (%s)", names[i].name);
+}
+
 static enum status origin_load(struct view_health *screen, struct prof_db *db, struct err *err)
 {
 	struct prof_query *query;
@@ -271,6 +286,7 @@ static enum status origin_load(struct view_health *screen, struct prof_db *db, s
 			 key ? key : "?");
 		origin_part(&text, query, 3, "element");
 		origin_part(&text, query, 4, "phase");
+		origin_phase(&text, prof_column_text(query, 4));
 		origin_part(&text, query, 7, "step");
 		origin_part(&text, query, 6, "update");
 		origin_part(&text, query, 5, "epoch");
@@ -366,6 +382,9 @@ static enum status grid_load(struct view_health *screen, struct view_context *co
 		return status;
 	if (!screen->ranked[screen->way])
 		view_grid_sort(&screen->grid, way->sort, false);
+	/* The trail ends where it began to be bad: that first. */
+	if (!screen->ranked[screen->way] && screen->way == VIEW_HEALTH_ORIGIN)
+		view_grid_request(&screen->grid, context->body.height, VIEW_END_REQUEST);
 	screen->ranked[screen->way] = true;
 	return ST_OK;
 }
@@ -388,7 +407,7 @@ enum status view__health_load(void *state, struct view_context *context, bool ne
 		status = grid_load(screen, context, err);
 	if (status != ST_OK)
 		return status;
-	screen->grid_height = context->body.height - VIEW_HEALTH_HEAD - view__health_foot(context);
+	view__health_lay_out(screen, context);
 	view_grid_layout(&screen->grid, context->body.width, screen->grid_height);
 	return ST_OK;
 }

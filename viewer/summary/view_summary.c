@@ -31,6 +31,7 @@ static void view_summary_close(void *state)
 		return;
 	report_summary_free(&screen->summary);
 	report_sums_free(&screen->sums);
+	report_table_free(&screen->run);
 	view_blocks_fini(&screen->blocks);
 	view__compare_fini(screen);
 	mem_free(screen);
@@ -45,7 +46,6 @@ static enum status view_summary_load(void *state, struct view_context *context, 
 	if (context->target)
 		return view__compare_load(screen, context, news, err);
 	if (news) {
-		const int found = screen->started ? screen->blocks.found : -1;
 		struct report_summary fresh;
 
 		status = report_summary_add(&fresh, context->source->db, &screen->sums,
@@ -56,10 +56,17 @@ static enum status view_summary_load(void *state, struct view_context *context, 
 		screen->summary = fresh;
 		context->more = !screen->sums.complete;
 		status = view__summary_now(screen, context, err);
+		if (status == ST_OK)
+			status = view__summary_look(screen, context, err);
 		if (status != ST_OK)
 			return status;
+	}
+	if (news || screen->width != context->body.width) {
+		const int found = screen->started ? screen->blocks.found : -1;
+
 		screen->started = true;
-		view__summary_fill(screen, context->source->state);
+		screen->width = context->body.width;
+		view__summary_fill(screen, context->source);
 		screen->blocks.found = found;
 	}
 	return view_blocks_fit(&screen->blocks, context->body.width, context->body.height, err);

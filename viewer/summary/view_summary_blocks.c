@@ -12,6 +12,7 @@
 #include "viewer/summary/view_summary_internal.h"
 
 #define NAME_WIDTH 16
+#define RULE_WIDTH 22 /* of "saturated_activation" */
 
 /* --- places that the cursor stops at ---------------------------------------------------------- */
 
@@ -54,10 +55,15 @@ static void view_link_metric(struct view_summary *screen, const char *metric, bo
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
-static void view_add_fact(struct view_blocks *blocks, const char *name, const char *value)
+void view__summary_fact(struct view_summary *screen, const char *name, int name_width,
+			const char *value)
 {
+	struct view_blocks *blocks = &screen->blocks;
+
 	if (value && value[0])
-		view_blocks_fact(blocks, name, VIEW_NORMAL, "%s", value);
+		view_blocks_fold(blocks, name, VIEW_NORMAL,
+				 view_blocks_line_width(blocks, false, screen->width) - name_width,
+				 value);
 }
 
 static void view_add_count(struct view_blocks *blocks, const char *name, int64_t value)
@@ -79,9 +85,10 @@ static void view_add_loss(struct view_blocks *blocks, const char *name, double v
 		view_blocks_fact(blocks, name, VIEW_BOLD, "%s", fmt_real(text, value));
 }
 
-static void view_block_run(struct view_blocks *blocks, const struct report_summary *summary,
-			   enum view_state state)
+static void view_block_run(struct view_summary *screen, enum view_state state)
 {
+	const struct report_summary *summary = &screen->summary;
+	struct view_blocks *blocks = &screen->blocks;
 	static const enum view_style styles[] = {[VIEW_RECORDING] = VIEW_WARN,
 						 [VIEW_CLOSING] = VIEW_WARN,
 						 [VIEW_KILLED] = VIEW_BAD,
@@ -89,10 +96,10 @@ static void view_block_run(struct view_blocks *blocks, const struct report_summa
 	char text[FMT_SIZE];
 
 	view_blocks_begin(blocks, "Run", NAME_WIDTH);
-	view_add_fact(blocks, "model", summary->model);
+	view__summary_fact(screen, "model", NAME_WIDTH, summary->model);
 	view_blocks_fact(blocks, "state", styles[state], "%s",
 			 summary->state ? summary->state : view_state_text(state));
-	view_add_fact(blocks, "command", summary->command);
+	view__summary_fact(screen, "command", NAME_WIDTH, summary->command);
 	if (summary->duration_ns > 0)
 		view_blocks_fact(blocks, "duration", VIEW_NORMAL, "%s (host)",
 				 fmt_ns(text, summary->duration_ns));
@@ -108,25 +115,6 @@ static void view_block_run(struct view_blocks *blocks, const struct report_summa
 				 fmt_count(text, summary->traced));
 	view_add_count(blocks, "steps", summary->steps);
 	view_add_count(blocks, "weight updates", summary->weight_updates);
-}
-
-static void view_block_machine(struct view_blocks *blocks, const struct report_summary *summary)
-{
-	/* A recording of something else was not made on one. */
-	if (!summary->target && summary->ipus == INT64_MIN)
-		return;
-	view_blocks_begin(
-		blocks, summary->ranks > 1 ? "Simulated machine of each rank" : "Simulated machine",
-		NAME_WIDTH);
-	view_add_fact(blocks, "target", summary->target);
-	view_add_fact(blocks, "cost model", summary->cost_model);
-	view_add_fact(blocks, "schedule", summary->schedule);
-	view_add_count(blocks, "IPUs", summary->ipus);
-	view_add_count(blocks, "replicas", summary->replicas);
-	view_add_count(blocks, "stages", summary->stages);
-	if (summary->oversubscribed)
-		view_blocks_fact(blocks, "host times", VIEW_WARN,
-				 "oversubscribed: more workers than processors");
 }
 
 static void view_block_training(struct view_summary *screen)
@@ -208,8 +196,7 @@ static double view_greatest_phase(const struct report_summary *summary, int cloc
 	return greatest;
 }
 
-/* The stage with most time on a clock; -1: there is no other to be slower than. */
-static int64_t view_slowest_stage(const struct report_summary *summary, int clock)
+int64_t view__summary_slowest(const struct report_summary *summary, int clock)
 {
 	int64_t most = -1, slowest = -1;
 
@@ -231,7 +218,7 @@ static void view_block_stages(struct view_summary *screen, int clock)
 	const struct report_summary *summary = &screen->summary;
 	struct view_blocks *blocks = &screen->blocks;
 	const double greatest = view_greatest_phase(summary, clock);
-	const int64_t slowest = view_slowest_stage(summary, clock);
+	const int64_t slowest = view__summary_slowest(summary, clock);
 	char text[FMT_SIZE];
 
 	if (summary->stages < 1 || !summary->stage || greatest <= 1)
@@ -256,11 +243,11 @@ static void view_block_stages(struct view_summary *screen, int clock)
 			      {"  B backward", VIEW_BACKWARD_TEXT, stage->backward_ns[clock]},
 			      {"  U update", VIEW_UPDATE_TEXT, stage->update_ns[clock]}};
 
-		view_blocks_text(blocks, VIEW_BOLD, "stage %lld on IPU %lld%s: %s",
+		view_blocks_text(blocks, VIEW_BOLD, "stage %lld on IPU %lld%s",
 				 (long long)stage->stage, (long long)stage->ipu,
-				 i == slowest ? ", the slowest" : "",
-				 stage->layers ? stage->layers : "");
+				 i == slowest ? ", the slowest" : "");
 		view_link_stage(screen, stage, clock);
+		view__summary_fact(screen, "  layers", NAME_WIDTH, stage->layers);
 		for (size_t p = 0; p < ARRAY_LEN(phases); p++)
 			if (phases[p].ns > 0)
 				view_blocks_bar(blocks, phases[p].name, phases[p].style,
@@ -324,7 +311,7 @@ static void view_block_health(struct view_summary *screen)
 
 	if (summary->rules <= 0 && summary->broken_count == 0 && !summary->bad.known)
 		return;
-	view_blocks_begin(&screen->blocks, "Health", NAME_WIDTH);
+	view_blocks_begin(&screen->blocks, "Health", RULE_WIDTH);
 	if (summary->broken_count == 0)
 		view_blocks_fact(&screen->blocks, "rules", VIEW_GOOD, "%lld in force, none broken",
 				 (long long)summary->rules);
@@ -355,25 +342,23 @@ static void view_block_recorded(struct view_blocks *blocks, const struct report_
 				 fmt_percent(text, summary->overhead_fraction));
 }
 
-void view__summary_fill(struct view_summary *screen, enum view_state state)
+void view__summary_fill(struct view_summary *screen, const struct view_source *source)
 {
 	const struct report_summary *summary = &screen->summary;
 	struct view_blocks *blocks = &screen->blocks;
 
 	view_blocks_clear(blocks);
 	screen->link_count = 0;
+	blocks->heads = 1 + screen->now.live;
 	view__summary_live(screen);
-	view_block_run(blocks, summary, state);
+	view__summary_glance(screen);
+	view_block_bubble(blocks, &summary->bubble[1], "Pipeline bubble: device (simulated)");
+	view_block_stages(screen, 1);
 	view_block_training(screen);
 	view_block_health(screen);
-	view_block_bubble(blocks, &summary->bubble[1], "Pipeline bubble: device (simulated)");
 	view_block_bubble(blocks, &summary->bubble[0], "Pipeline bubble: host");
-	view_block_stages(screen, 1);
 	view_block_stages(screen, 0);
-	view_block_machine(blocks, summary);
+	view_block_run(screen, source->state);
 	view_block_recorded(blocks, summary);
-	if (summary->option_count > 0)
-		view_blocks_begin(blocks, "Options", 2 * NAME_WIDTH);
-	for (int i = 0; i < summary->option_count; i++)
-		view_add_fact(blocks, summary->options[i].name, summary->options[i].value);
+	view__summary_made(screen, source->path);
 }

@@ -7,14 +7,17 @@
 #include <stdio.h>
 
 #include "reports/diff/report_diff.h"
+#include "reports/insights/report_insights.h"
 #include "reports/monitor/report_announce.h"
 #include "reports/summary/report_summary.h"
 #include "viewer/draw/view_blocks.h"
 #include "viewer/draw/view_grid.h"
+#include "viewer/metrics/view_metrics_trend.h"
 
 #define VIEW_SUMMARY_LINKS 64
 #define VIEW_LATEST        6 /* tensors whose last statistics are shown */
 #define VIEW_LATEST_NAME   96
+#define VIEW_WORST_SIZE    512
 
 /* A run that is recording: how far it is. */
 struct view_now {
@@ -35,12 +38,38 @@ struct view_now {
 	int64_t loss_step, loss_epoch;
 };
 
+/* What is said of the run at a glance, and of insights what they find. */
+struct view_glance {
+	bool looked; /* for insights and the trend */
+	enum view_state state;
+	uint64_t looked_ns;
+	int problems, advice;
+	char worst[VIEW_WORST_SIZE]; /* the first problem or advice; "": there is none */
+	enum report_insight_severity worst_severity;
+	struct view_place worst_place;
+	double memory; /* the peak, of an IPU's memory; NaN: unknown */
+	struct view_trend trend;
+	/* Of training: what is done, what it took, and steps in all (not positive: unknown). */
+	int64_t steps, host_ns, cycles, steps_of, trained_ns;
+};
+
+/* The simulated machine and the program that was compiled for it; not positive: unknown. */
+struct view_machine {
+	int64_t tiles, tile_bytes; /* of an IPU, of a tile */
+	int64_t programs, operations, compute_sets, vertices, variables;
+	double clock_hz;
+};
+
 struct view_summary {
 	struct report_summary summary;
 	struct report_sums sums;
 	struct view_blocks blocks;
 	struct view_now now;
-	bool started; /* has been loaded */
+	struct view_glance glance;
+	struct view_machine machine;
+	struct report_table run; /* settings of the run file: key, value */
+	int width;               /* that the lines are for */
+	bool started;            /* has been loaded */
 	struct view_place links[VIEW_SUMMARY_LINKS];
 	int link_count;
 
@@ -51,9 +80,26 @@ struct view_summary {
 };
 
 /* view_summary_blocks.c */
-void view__summary_fill(struct view_summary *screen, enum view_state state);
+void view__summary_fill(struct view_summary *screen, const struct view_source *source);
 /* The line added last leads to this place; NULL: there are enough. */
 struct view_place *view__summary_link(struct view_summary *screen);
+
+/* A line of the block begun last, or several where @value is long; nothing of none. */
+void view__summary_fact(struct view_summary *screen, const char *name, int name_width,
+			const char *value);
+/* The stage with most time on a clock; -1: there is no other to be slower than. */
+int64_t view__summary_slowest(const struct report_summary *summary, int clock);
+
+/* view_summary_glance.c: find out what is worth saying, and its block. */
+enum status view__summary_look(struct view_summary *screen, struct view_context *context,
+			       struct err *err);
+void view__summary_glance(struct view_summary *screen);
+/* Until training ends, at its pace so far; -1: unknown. */
+int64_t view__summary_left_ns(const struct view_glance *glance);
+
+/* view_summary_machine.c: read what the run was made of, and its blocks. */
+enum status view__summary_machine(struct view_summary *screen, struct prof_db *db, struct err *err);
+void view__summary_made(struct view_summary *screen, const char *folder);
 
 /* view_summary_live.c: read how far the run is, and its block. */
 enum status view__summary_now(struct view_summary *screen, struct view_context *context,

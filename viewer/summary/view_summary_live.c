@@ -14,6 +14,7 @@
 #include "viewer/summary/view_summary_internal.h"
 
 #define NAME_WIDTH     16
+#define NAME_MOST      28
 #define VIEW_WHEN_SIZE 48
 
 /* The last pipeline runs of the device, or of the host where none is of the device. */
@@ -130,12 +131,11 @@ static void view_live_progress(struct view_summary *screen)
 	const struct report_reached *reached = &screen->summary.reached;
 	struct view_blocks *blocks = &screen->blocks;
 
-	if (!screen->now.told) {
-		if (reached->known)
-			view_blocks_fact(blocks, "reached", VIEW_BOLD, "epoch %lld, step %lld",
-					 (long long)reached->epoch, (long long)reached->step);
+	if (!screen->now.told && reached->known)
+		view_blocks_fact(blocks, "reached", VIEW_BOLD, "epoch %lld, step %lld",
+				 (long long)reached->epoch, (long long)reached->step);
+	if (!screen->now.told)
 		return;
-	}
 	if (progress->epochs > 0)
 		view_blocks_bar(blocks, report_run_state_text(progress->state), VIEW_GOOD,
 				(double)progress->epoch / (double)progress->epochs, NAN,
@@ -145,6 +145,26 @@ static void view_live_progress(struct view_summary *screen)
 		view_blocks_bar(
 			blocks, "step", VIEW_GOOD, (double)progress->step / (double)progress->steps,
 			NAN, "%lld of %lld", (long long)progress->step, (long long)progress->steps);
+}
+
+/* How far training is by its recording, and until when. */
+static void view_live_left(struct view_summary *screen)
+{
+	const struct view_glance *glance = &screen->glance;
+	const int64_t left_ns = view__summary_left_ns(glance);
+	char done[FMT_SIZE], all[FMT_SIZE], left[FMT_SIZE];
+
+	if (left_ns < 0)
+		return;
+	if (!screen->now.told)
+		view_blocks_bar(&screen->blocks, "training", VIEW_GOOD,
+				(double)glance->steps / (double)glance->steps_of, NAN,
+				"%s of %s steps", fmt_count(done, glance->steps),
+				fmt_count(all, glance->steps_of));
+	view_blocks_fact(&screen->blocks, "time left", VIEW_BOLD,
+			 left_ns > 0 ? "about %s of training, at its pace so far"
+				     : "training is done",
+			 fmt_ns(left, left_ns));
 }
 
 /* "step 12: ", "update 3: ", or nothing. */
@@ -191,15 +211,33 @@ static void view_live_tensor(struct view_summary *screen, const struct view_late
 	place->weight_update = latest->weight_update;
 }
 
+/* Columns of names: keys of tensors are long. */
+static int view_live_width(const struct view_now *now)
+{
+	int width = NAME_WIDTH;
+
+	for (int i = 0; i < now->latest_count; i++) {
+		const int key = view_text_width(now->latest[i].key) + 1;
+
+		width = key > width ? key : width;
+	}
+	return width < NAME_MOST ? width : NAME_MOST;
+}
+
 void view__summary_live(struct view_summary *screen)
 {
 	const struct view_now *now = &screen->now;
 	struct view_blocks *blocks = &screen->blocks;
+	char done[FMT_SIZE];
 
 	if (!now->live)
 		return;
-	view_blocks_begin(blocks, "Now", NAME_WIDTH);
+	view_blocks_begin(blocks, "Now", view_live_width(now));
 	view_live_progress(screen);
+	view_live_left(screen);
+	if (screen->summary.weight_updates > 0)
+		view_blocks_fact(blocks, "done", VIEW_NORMAL, "%s weight updates",
+				 fmt_count(done, screen->summary.weight_updates));
 	if (now->runs > 0)
 		view_blocks_bar(blocks, "idle fraction", VIEW_BUBBLE, now->idle_fraction,
 				now->theory_idle_fraction, "%.1f%% %s, %lld runs",

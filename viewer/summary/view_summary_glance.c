@@ -1,0 +1,367 @@
+/*
+ * The run at a glance: how it went, how fast, whether it is sound, what is worst, and the screen
+ * that shows each.
+ *
+ * What is looked for (insights, the trend of the loss) is so once when the run is over, and now and
+ * then while it records: it costs some ten milliseconds.
+ *
+ * Threading: the session's worker. Ownership: texts are the blocks' arena's, or literals.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "common/sat.h"
+#include "common/str.h"
+#include "reports/insights/report_insights.h"
+#include "viewer/insights/view_insights_internal.h"
+#include "viewer/summary/view_summary_internal.h"
+
+#define NAME_WIDTH   9
+#define NOTE_FROM    60                          /* columns of a line with the screen's name */
+#define NOTE_COLUMNS 14                          /* of that name */
+#define LINE_MOST    98                          /* longer ones are hard to read */
+#define LOOK_NS      (10 * UINT64_C(1000000000)) /* from one look at a recording run to the next */
+
+/* What training took, on both clocks, and how much of it there is to do. */
+static const char speed_sql[] =
+	"SELECT sum(steps), sum(total_ns), sum(total_cycles), "
+	"(SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epochs') * "
+	"(SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'steps_per_epoch'), "
+	"min(first_start_ns), max(last_end_ns) FROM execution_sums WHERE mode = 'train'";
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+static enum status view_look_insights(struct view_glance *glance, struct prof_db *db,
+				      struct err *err)
+{
+	struct report_insights found;
+	enum status status = report_insights_get(&found, db, err);
+
+	if (status != ST_OK)
+		return status;
+	glance->problems = glance->advice = 0;
+	glance->worst[0] = '\0';
+	for (int i = 0; i < found.count; i++) {
+		const struct report_insight *insight = &found.items[i];
+
+		glance->problems += insight->severity == REPORT_INSIGHT_PROBLEM;
+		glance->advice += insight->severity == REPORT_INSIGHT_ADVICE;
+		if (strcmp(insight->id, "memory_peak") == 0)
+			glance->memory = insight->share;
+		if (glance->worst[0] || insight->severity == REPORT_INSIGHT_NOTE)
+			continue;
+		str_copy(glance->worst, sizeof(glance->worst), insight->sentence);
+		glance->worst_severity = insight->severity;
+		view__insight_place(insight, &glance->worst_place);
+		/* Rows lead to SQL; this one is to lead to the insight. */
+		glance->worst_place.view[0] = glance->worst_place.sql[0] = '\0';
+	}
+	report_insights_free(&found);
+	return ST_OK;
+}
+
+static enum status view_look_trend(struct view_glance *glance, struct view_context *context,
+				   struct err *err)
+{
+	struct view_metrics_list list = {0};
+	enum status status = view_metrics_list(&list, context->source->db, err);
+	const struct view_metric *loss = NULL;
+
+	for (int i = 0; i < list.count && status == ST_OK && !loss; i++)
+		if (list.items[i].mode && strcmp(list.items[i].mode, "train") == 0 &&
+		    list.items[i].name && strcmp(list.items[i].name, "loss") == 0)
+			loss = &list.items[i];
+	glance->trend = (struct view_trend){.way = VIEW_TREND_UNKNOWN};
+	if (status == ST_OK && loss) {
+		status = view_metrics_read(&list, context->source->db, context, 1, list.rows, err);
+		if (status == ST_OK)
+			glance->trend = view_metrics_trend(loss);
+	}
+	view_metrics_fini(&list);
+	return status;
+}
+
+static enum status view_look_speed(struct view_glance *glance, struct prof_db *db, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, speed_sql, err);
+	bool row = false;
+
+	if (status == ST_OK)
+		status = prof_query_step(query, &row, err);
+	if (status == ST_OK && row) {
+		glance->steps = prof_column_int(query, 0);
+		glance->host_ns = prof_column_int(query, 1);
+		glance->cycles = prof_column_int(query, 2);
+		glance->steps_of = prof_column_int(query, 3);
+		glance->trained_ns = sat_sub(prof_column_int(query, 5), prof_column_int(query, 4));
+	}
+	prof_query_close(query);
+	return status;
+}
+
+enum status view__summary_look(struct view_summary *screen, struct view_context *context,
+			       struct err *err)
+{
+	struct view_glance *glance = &screen->glance;
+	const enum view_state state = context->source->state;
+	const uint64_t now_ns = clock_ns();
+	enum status status = view_look_speed(glance, context->source->db, err);
+
+	if (status != ST_OK || (glance->looked && glance->state == state &&
+				(state != VIEW_RECORDING || now_ns - glance->looked_ns < LOOK_NS)))
+		return status;
+	glance->memory = NAN;
+	status = view_look_insights(glance, context->source->db, err);
+	if (status == ST_OK)
+		status = view_look_trend(glance, context, err);
+	if (status == ST_OK)
+		status = view__summary_machine(screen, context->source->db, err);
+	if (status != ST_OK)
+		return status;
+	glance->looked = true;
+	glance->state = state;
+	glance->looked_ns = now_ns;
+	return ST_OK;
+}
+
+int64_t view__summary_left_ns(const struct view_glance *glance)
+{
+	if (glance->steps <= 0 || glance->steps_of < glance->steps || glance->trained_ns <= 0)
+		return -1;
+	return (int64_t)((double)glance->trained_ns / (double)glance->steps *
+			 (double)(glance->steps_of - glance->steps));
+}
+
+/* --- the block -------------------------------------------------------------------------------- */
+
+/* A line, or several where the text is long; @more: the screen that shows more, VIEW_SCREENS: none
+ * does. */
+static void __attribute__((format(printf, 5, 6)))
+view_glance_say(struct view_summary *screen, const char *name, enum view_style style,
+		enum view_screen more, const char *format, ...)
+{
+	struct view_blocks *blocks = &screen->blocks;
+	struct view_block *block = &blocks->block[blocks->count - 1];
+	const int whole = view_blocks_line_width(blocks, true, screen->width);
+	const int width = whole < LINE_MOST ? whole : LINE_MOST;
+	const size_t first = block->count;
+	char text[VIEW_WORST_SIZE];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	view_blocks_fold(blocks, name, style,
+			 width - NAME_WIDTH - (width > NOTE_FROM ? NOTE_COLUMNS : 0), text);
+	if (more == VIEW_SCREENS || block->count == first || width <= NOTE_FROM)
+		return;
+	block->lines[first].note = arena_printf(
+		&blocks->arena, "%c %s", (char)view_screen(more)->key, view_screen(more)->title);
+	blocks->failed |= !block->lines[first].note;
+}
+
+static void view_glance_run(struct view_summary *screen)
+{
+	const struct report_summary *summary = &screen->summary;
+	char epochs[FMT_SIZE], updates[FMT_SIZE], took[FMT_SIZE];
+	const enum view_state state = screen->glance.state;
+
+	if (screen->now.live || summary->steps <= 0)
+		return;
+	view_glance_say(
+		screen, "run",
+		state == VIEW_COMPLETE ? VIEW_GOOD
+		: state == VIEW_KILLED ? VIEW_BAD
+				       : VIEW_WARN,
+		VIEW_SCREENS, "%s: %s epoch%s, %s weight updates in %s", view_state_text(state),
+		fmt_count(epochs, summary->epochs), summary->epochs == 1 ? "" : "s",
+		fmt_count(updates, summary->weight_updates), fmt_ns(took, summary->duration_ns));
+}
+
+static void view_glance_loss(struct view_summary *screen)
+{
+	static const struct {
+		const char *text;
+		enum view_style style;
+	} ways[] = {[VIEW_TREND_UNKNOWN] = {"", VIEW_NORMAL},
+		    [VIEW_TREND_FALLING] = {", still falling", VIEW_GOOD},
+		    [VIEW_TREND_LEVEL] = {", no longer falling", VIEW_WARN},
+		    [VIEW_TREND_RISING] = {", rising", VIEW_BAD}};
+	const struct report_summary *summary = &screen->summary;
+	const enum view_trend_way way = screen->glance.trend.way;
+	char loss[FMT_SIZE], accuracy[FMT_SIZE];
+	struct view_place *place;
+
+	if (isnan(summary->loss) && !summary->loss_nan)
+		return;
+	view_glance_say(screen, "loss", summary->loss_nan ? VIEW_BAD : ways[way].style,
+			VIEW_METRICS, "%s%s%s%s",
+			summary->loss_nan ? "nan" : fmt_real(loss, summary->loss), ways[way].text,
+			isnan(summary->accuracy) ? "" : "; accuracy ",
+			isnan(summary->accuracy) ? "" : fmt_percent(accuracy, summary->accuracy));
+	place = view__summary_link(screen);
+	if (!place)
+		return;
+	view_place_text(place->metric, "loss");
+	view_place_text(place->mode, "train");
+}
+
+/* Three digits: "64.2 k". */
+static const char *view_rate(char out[FMT_SIZE], double rate)
+{
+	if (rate >= 1e6)
+		snprintf(out, FMT_SIZE, "%.3g M", rate / 1e6);
+	else if (rate >= 1e4)
+		snprintf(out, FMT_SIZE, "%.3g k", rate / 1e3);
+	else
+		snprintf(out, FMT_SIZE, "%.0f", rate);
+	return out;
+}
+
+static void view_glance_speed(struct view_summary *screen)
+{
+	const struct report_summary *summary = &screen->summary;
+	const struct view_glance *glance = &screen->glance;
+	const double replicas = summary->replicas > 1 ? (double)summary->replicas : 1;
+	const double samples = (double)glance->steps * (double)summary->batch_size * replicas;
+	char host[FMT_SIZE], device[FMT_SIZE];
+	bool simulated;
+
+	if (glance->steps <= 0 || glance->host_ns <= 0 || summary->batch_size <= 0 ||
+	    summary->ranks > 1)
+		return;
+	simulated = glance->cycles > 0 && screen->machine.clock_hz > 0;
+	view_rate(host, samples * 1e9 / (double)glance->host_ns);
+	view_rate(device,
+		  simulated ? samples * screen->machine.clock_hz / (double)glance->cycles : 0);
+	view_glance_say(screen, "speed", VIEW_BOLD, VIEW_SCREENS, "%s samples/s on the host%s%s%s",
+			host, simulated ? ", " : "", simulated ? device : "",
+			simulated ? " on simulated IPUs" : "");
+}
+
+static void view_glance_health(struct view_summary *screen)
+{
+	const struct report_summary *summary = &screen->summary;
+	char hits[FMT_SIZE];
+
+	if (summary->bad.known)
+		view_glance_say(screen, "health", VIEW_BAD, VIEW_HEALTH, "NaN or Inf, first in %s",
+				summary->bad.key ? summary->bad.key : "?");
+	else if (summary->broken_count > 0)
+		view_glance_say(screen, "health", VIEW_WARN, VIEW_HEALTH,
+				"%d rule%s broken, %s hit%s in all", summary->broken_count,
+				summary->broken_count == 1 ? "" : "s",
+				fmt_count(hits, summary->health_hits),
+				summary->health_hits == 1 ? "" : "s");
+	else if (summary->rules > 0)
+		view_glance_say(screen, "health", VIEW_GOOD, VIEW_HEALTH,
+				"sound: no rule broken, no NaN, no Inf");
+}
+
+/* The greatest of the four causes. */
+static const char *view_main_cause(const struct report_bubble_mean *bubble)
+{
+	const struct {
+		double share;
+		const char *name;
+	} causes[] = {{bubble->imbalance, "imbalance"},
+		      {bubble->communication, "communication"},
+		      {bubble->ramp_up, "ramp-up"},
+		      {bubble->ramp_down, "ramp-down"}};
+	size_t most = 0;
+
+	for (size_t i = 1; i < ARRAY_LEN(causes); i++)
+		if (causes[i].share > causes[most].share)
+			most = i;
+	return causes[most].name;
+}
+
+static void view_glance_bubble(struct view_summary *screen)
+{
+	const int clock = screen->summary.bubble[1].known;
+	const struct report_bubble_mean *bubble = &screen->summary.bubble[clock];
+	char idle[FMT_SIZE], theory[FMT_SIZE];
+
+	if (!bubble->known || isnan(bubble->idle_fraction))
+		return;
+	view_glance_say(screen, "bubble", VIEW_BUBBLE, VIEW_TIMELINE,
+			"%s idle %s (theory %s), mostly %s", clock ? "IPUs" : "workers",
+			fmt_percent(idle, bubble->idle_fraction),
+			fmt_percent(theory, bubble->theory_idle_fraction), view_main_cause(bubble));
+}
+
+static void view_glance_slowest(struct view_summary *screen)
+{
+	const struct report_summary *summary = &screen->summary;
+	const int clock = summary->bubble[1].known;
+	const int64_t at = view__summary_slowest(summary, clock);
+	const struct report_stage *stage = at < 0 ? NULL : &summary->stage[at];
+	struct view_place *place;
+	char each[FMT_SIZE];
+	int64_t work;
+
+	if (!stage || stage->count <= 0)
+		return;
+	work = sat_add(stage->forward_ns[clock], stage->backward_ns[clock]);
+	view_glance_say(screen, "slowest", VIEW_NORMAL, VIEW_OPERATIONS,
+			"stage %lld on IPU %lld, %s a micro-batch", (long long)stage->stage,
+			(long long)stage->ipu, fmt_ns(each, work / stage->count));
+	place = view__summary_link(screen);
+	if (!place)
+		return;
+	place->stage = stage->stage;
+	place->ipu = stage->ipu;
+}
+
+static void view_glance_memory(struct view_summary *screen)
+{
+	char text[FMT_SIZE];
+
+	if (isnan(screen->glance.memory))
+		return;
+	view_glance_say(screen, "memory", screen->glance.memory > 1 ? VIEW_BAD : VIEW_NORMAL,
+			VIEW_MEMORY, "at its peak %s of an IPU's",
+			fmt_percent(text, screen->glance.memory));
+}
+
+/* The worst insight. */
+static void view_glance_advice(struct view_summary *screen)
+{
+	const struct view_glance *glance = &screen->glance;
+	const bool problem = glance->worst_severity == REPORT_INSIGHT_PROBLEM;
+	struct view_place *place;
+
+	if (!glance->worst[0]) {
+		view_glance_say(screen, "advice", VIEW_GOOD, VIEW_INSIGHTS,
+				"nothing was found that is worth a change");
+		return;
+	}
+	view_glance_say(screen, problem ? "problem" : "advice", problem ? VIEW_BAD : VIEW_WARN,
+			VIEW_INSIGHTS, "%s", glance->worst);
+	place = view__summary_link(screen);
+	if (place)
+		*place = glance->worst_place;
+}
+
+void view__summary_glance(struct view_summary *screen)
+{
+	view_blocks_begin(&screen->blocks,
+			  screen->summary.bubble[1].known ? "At a glance: IPUs are simulated, "
+							    "host and loss are measured"
+							  : "At a glance",
+			  NAME_WIDTH);
+	view_glance_run(screen);
+	view_glance_loss(screen);
+	view_glance_speed(screen);
+	view_glance_health(screen);
+	view_glance_bubble(screen);
+	view_glance_slowest(screen);
+	view_glance_memory(screen);
+	view_glance_advice(screen);
+}
