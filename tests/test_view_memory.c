@@ -388,6 +388,10 @@ static void test_variables_are_compared_by_name(void **state)
 	struct view_rig *rig = *state;
 	char number[FMT_SIZE];
 
+	view_rig_size(rig, 40, 10);
+	view_rig_press(rig, "\r");
+	assert_line_shows(rig, "bytes", "Source", "Target");
+	view_rig_press(rig, "\x1b");
 	view_rig_size(rig, 120, 60);
 	assert_line_shows(rig, "bytes, tile 0,40", "Source", "Target", "Diff");
 	assert_line_shows(rig, "Dense_128/kernel:0", " 8,192", " 8,200", "+8 (0.10 %)");

@@ -13,7 +13,7 @@
 
 #define NAME_LEAST  16
 #define NAME_GOOD   30
-#define VALUE_WIDTH 12
+#define NAME_CUT    12 /* rather than not to see both reports */
 #define DIFF_WIDTH  20 /* "+12,345 (+1.23 %)" */
 #define MORE_LEAST  10 /* of a variable's kind and layer */
 #define SPLIT_LEAST 38 /* of each half */
@@ -35,8 +35,10 @@ static struct view_cells view_cells_of(const struct view_memory *screen, int wid
 
 	cells.diff = screen->sides > 1 && room - NAME_LEAST >= pair;
 	/* Not so many that names are cut: but for the first pair. */
-	cells.shown =
-		cells.diff ? 2 * ((room - NAME_GOOD) / pair) : (room - NAME_LEAST) / cells.value;
+	if (cells.diff)
+		cells.shown = 2 * ((room - NAME_GOOD) / pair);
+	else
+		cells.shown = (room - (screen->sides > 1 ? NAME_CUT : NAME_LEAST)) / cells.value;
 	if (cells.shown < 1 + cells.diff)
 		cells.shown = 1 + cells.diff;
 	if (cells.shown > count)
