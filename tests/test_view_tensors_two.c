@@ -213,6 +213,24 @@ static void test_pages_are_tables_with_target_and_difference(void **state)
 	check_table(rig, "value_diff", (int64_t)v->shown_rows * v->shown_columns);
 }
 
+/* The same step is another micro-batch where more of them are accumulated. */
+static void test_rows_of_a_step_pair_up_whatever_their_microbatch(void **state)
+{
+	const struct view_fixture_tensors four = {.steps = 16, .scale = 1, .microbatches = 4};
+	const struct view_fixture_tensors eight = {.steps = 16, .scale = 2, .microbatches = 8};
+	struct view_rig *rig;
+	const struct view_grid *grid;
+
+	assert_int_equal(view_rig_setup_with(state, write_tensors, &four, &eight, "8vvvv"), 0);
+	rig = *state;
+	view_rig_key(rig, VIEW_KEY_ENTER);
+	grid = &screen_of(rig)->grid;
+	assert_int_equal(grid->count, 16);
+	view_rig_press(rig, "G");
+	assert_true(view_grid_cell(grid, "std_target")->real ==
+		    2 * view_grid_cell(grid, "std")->real);
+}
+
 /* Every statement runs in both, and the first says what the page does. */
 static void test_the_statements_are_for_both_reports(void **state)
 {
@@ -446,6 +464,9 @@ int main(void)
 		CASE(test_values_of_both_stand_beside_each_other_with_the_difference, two),
 		CASE(test_equal_values_are_left_out_on_demand, same),
 		CASE(test_pages_are_tables_with_target_and_difference, two),
+		cmocka_unit_test_setup_teardown(
+			test_rows_of_a_step_pair_up_whatever_their_microbatch, NULL,
+			view_rig_teardown),
 		CASE(test_the_statements_are_for_both_reports, two),
 		CASE(test_replicas_are_told_apart_and_chosen, replicas),
 		CASE(test_a_step_has_one_column_of_all_replicas_histograms, replicas),

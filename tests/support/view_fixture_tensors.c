@@ -43,25 +43,27 @@ static void add_statistics(struct ips_recording *recording, int step, int replic
 					 : params->scale * (1 + replica) * (tensor + 1) *
 						   (1 + step / (double)params->steps);
 	const bool bad = params->hits > 0 && tensor == 2 && step == VIEW_FIXTURE_BAD;
-	const struct ips_tensor_stats row = {.keys = keys_of(step, replica, 'B'),
-					     .tensor_id = tensor + 1,
-					     .time_ns = step * 1000000 + tensor,
-					     .n = 60,
-					     .n_nan = bad ? 5 : 0,
-					     .n_pos_inf = bad ? 2 : 0,
-					     .n_pos = 60,
-					     .min = value / 10,
-					     .max = value * 10,
-					     .mean = value / 2,
-					     .std = value,
-					     .l1 = value * 30,
-					     .l2 = value * 5,
-					     .abs_min_nonzero = value / 10,
-					     .abs_max = value * 10,
-					     .inactive = (double)NAN,
-					     .update_ratio = (double)NAN,
-					     .n_changed = IPS_NULL};
+	struct ips_tensor_stats row = {.keys = keys_of(step, replica, 'B'),
+				       .tensor_id = tensor + 1,
+				       .time_ns = step * 1000000 + tensor,
+				       .n = 60,
+				       .n_nan = bad ? 5 : 0,
+				       .n_pos_inf = bad ? 2 : 0,
+				       .n_pos = 60,
+				       .min = value / 10,
+				       .max = value * 10,
+				       .mean = value / 2,
+				       .std = value,
+				       .l1 = value * 30,
+				       .l2 = value * 5,
+				       .abs_min_nonzero = value / 10,
+				       .abs_max = value * 10,
+				       .inactive = (double)NAN,
+				       .update_ratio = (double)NAN,
+				       .n_changed = IPS_NULL};
 
+	if (params->microbatches > 0)
+		row.keys.microbatch = step % params->microbatches;
 	ips_append_tensor_stats(recording, &row);
 }
 

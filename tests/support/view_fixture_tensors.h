@@ -17,9 +17,10 @@ struct view_fixture_tensors {
 	int hits;     /* of rules; 0: no bad number either */
 	double scale; /* of statistics and kept values */
 	/* What another run may have otherwise; all 0: as usual. */
-	int replicas; /* 0: one. Replica r's statistics are 1 + r times those of the first */
-	int more;     /* in each bin of each histogram */
-	bool nan;     /* no statistic is a number */
+	int replicas;     /* 0: one. Replica r's statistics are 1 + r times those of the first */
+	int microbatches; /* of a weight update; 0: none are told */
+	int more;         /* in each bin of each histogram */
+	bool nan;         /* no statistic is a number */
 	bool histograms_none, captures_none;
 	bool captures_empty; /* of no bytes */
 	const char *shape;   /* of captures; NULL: (3, 4, 5) */

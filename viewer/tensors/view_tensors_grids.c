@@ -119,14 +119,14 @@ enum status view__grids_load(struct view_tensors *screen, struct view_context *c
 	str_copy(screen->sql, sizeof(screen->sql), str_peek(&sql));
 	screen->grid.style = grids_style;
 	screen->grid.differ = context->differ;
-	status = view_grid_query(&screen->grid, context, rules ? "rules" : "rows", str_peek(&sql),
-				 context->target ? (rules ? "rule,step,phase,microbatch,replica"
-							  : "step,phase,microbatch,replica")
-						 : "row",
-				 rules ? rules_columns : rows_columns,
-				 rules ? (int)(sizeof(rules_columns) / sizeof(rules_columns[0]))
-				       : (int)(sizeof(rows_columns) / sizeof(rows_columns[0])),
-				 0, err);
+	status = view_grid_query(
+		&screen->grid, context, rules ? "rules" : "rows", str_peek(&sql),
+		context->target ? (rules ? "rule,step,phase,replica" : "mode,step,phase,replica")
+				: "row",
+		rules ? rules_columns : rows_columns,
+		rules ? (int)(sizeof(rules_columns) / sizeof(rules_columns[0]))
+		      : (int)(sizeof(rows_columns) / sizeof(rows_columns[0])),
+		0, err);
 	str_free(&sql);
 	if (status == ST_OK)
 		view_grid_layout(&screen->grid, screen->body.width, screen->body.height);
