@@ -118,6 +118,35 @@ static void test_so_does_one_whose_news_wait(void **state)
 	assert_seen_complete(live);
 }
 
+/* As the terminal has it: what is asked runs beside the drawing. */
+static void test_so_does_one_that_is_asked_something_endless(void **state)
+{
+	struct live *live = *state;
+	struct view_session *session = &live->rig.session;
+	char folder[SUPPORT_PATH_SIZE + 16];
+	const uint64_t began = clock_ns();
+
+	if (session->source.watch < 0)
+		skip(); /* no inotify here */
+	snprintf(folder, sizeof(folder), "%s/state", live->rig.folder);
+	setenv("XDG_STATE_HOME", folder, 1);
+	assert_int_equal(view_session_background(session, -1, NULL), ST_OK);
+	view_rig_press(&live->rig, ":");
+	for (const char *c = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+			     "SELECT max(i), (SELECT count(*) FROM spans) FROM n;";
+	     *c; c++)
+		view_session_key(session, (uint32_t)*c);
+	view_session_key(session, '\r');
+	while (session->queued > 0 || clock_ns() - began < UINT64_C(300000000))
+		view_session_draw(session);
+	assert_true(view_session_busy(session));
+	end_run(live);
+	assert_one_plain_file(live);
+	view_session_tick(session, clock_ns());
+	view_session_draw(session);
+	assert_shows(&live->rig, "stopped, as the run is being closed: Enter runs it again");
+}
+
 static void test_recording_nudges_nobody_but_at_its_end(void **state)
 {
 	struct live *live = *state;
@@ -149,6 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_run_that_is_followed_leaves_one_file),
 		CASE(test_so_does_one_whose_news_wait),
+		CASE(test_so_does_one_that_is_asked_something_endless),
 		CASE(test_recording_nudges_nobody_but_at_its_end),
 		cmocka_unit_test(test_what_cannot_be_watched_is_not),
 	};

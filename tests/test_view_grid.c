@@ -2,9 +2,11 @@
  * The grid: orders, filters, searches, compares; never draws outside its pane nor over itself.
  */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/mem.h"
 #include "support/support.h"
@@ -61,8 +63,9 @@ static void set(struct view_grid *grid, const struct row *rows, int64_t count)
 {
 	struct report_table table = table_of(rows, count);
 
-	assert_int_equal(view_grid_set(grid, &table, looks, (int)ARRAY_LEN(looks), "name", NULL),
-			 ST_OK);
+	assert_int_equal(
+		view_grid_set(grid, NULL, &table, looks, (int)ARRAY_LEN(looks), "name", NULL),
+		ST_OK);
 	assert_null(table.cells);
 }
 
@@ -204,30 +207,71 @@ static void test_keys_walk_orders_and_say_so(void **state)
 	view_grid_request(&grid, 6, VIEW_SORT_BACK_REQUEST);
 	assert_status(&grid, "by memory");
 	view_grid_request(&grid, 6, VIEW_REVERSE_REQUEST);
-	assert_status(&grid, "by memory reversed, 1 column hidden");
+	assert_status(&grid, "by memory reversed, +1 column: |");
 	assert_order(&grid, "RDcd");
 	view_grid_fini(&grid);
 }
 
+/* Choose columns: so many are on the screen then, and this is said. */
+static void assert_columns(struct view_grid *grid, int count, const char *said)
+{
+	grid->context->message[0] = '\0';
+	view_grid_request(grid, 6, VIEW_COLUMNS_REQUEST);
+	assert_int_equal(grid->place_count, count);
+	assert_contains(grid->context->message, said);
+}
+
 static void test_columns_are_hidden_and_all_come_back(void **state)
 {
+	struct view_context context = {0};
 	struct view_grid grid = {0};
 
 	(void)state;
 	set(&grid, some, 4);
+	grid.context = &context;
 	view_grid_layout(&grid, 120, 6);
 	assert_int_equal(grid.place_count, 5);
+	assert_status(&grid, "+1 column: |");
 	view_grid_sort(&grid, "share", false);
-	view_grid_request(&grid, 6, VIEW_COLUMNS_REQUEST);
-	assert_int_equal(grid.place_count, 4);
-	assert_status(&grid, "2 columns hidden");
-	assert_order(&grid, "DcdR");
-	/* The order's column is hidden by now: all come back, those of no importance, too. */
-	view_grid_request(&grid, 6, VIEW_COLUMNS_REQUEST);
-	assert_int_equal(grid.place_count, 6);
-	view_grid_sort(&grid, "", false);
-	view_grid_request(&grid, 6, VIEW_COLUMNS_REQUEST);
-	assert_int_equal(grid.place_count, 5);
+	assert_columns(&grid, 6, "all columns are shown; | again: fewer");
+	assert_null(strchr(context.message, '+'));
+	assert_columns(&grid, 5, "share is hidden");
+	view_grid_sort(&grid, "tile", false);
+	assert_columns(&grid, 4, "tile is hidden");
+	assert_status(&grid, "+2 columns: |");
+	assert_order(&grid, "dcRD");
+	/* The order's column is hidden by now: what is usual comes back. */
+	assert_columns(&grid, 5, "the usual columns again");
+	view_grid_fini(&grid);
+}
+
+static void test_what_is_off_the_screen_and_how_to_see_it_is_said(void **state)
+{
+	struct view_context context = {0};
+	struct view_grid grid = {0};
+
+	(void)state;
+	set(&grid, some, 4);
+	grid.context = &context;
+	view_grid_layout(&grid, 28, 6);
+	assert_status(&grid, "row 1 of 4, +2 columns: l, +1: |");
+	view_grid_request(&grid, 6, VIEW_RIGHT_REQUEST);
+	assert_status(&grid, ": h l, +1: |");
+	assert_columns(&grid, 3, "all columns are shown: l and h go sideways");
+	assert_status(&grid, "row 1 of 4, +3 columns: l");
+	view_grid_fini(&grid);
+}
+
+static void test_where_no_column_is_hidden_it_says_so(void **state)
+{
+	struct view_context context = {0};
+	struct view_grid grid = {0};
+	struct report_table table = table_of(some, 4);
+
+	(void)state;
+	assert_int_equal(view_grid_set(&grid, &context, &table, NULL, 0, NULL, NULL), ST_OK);
+	view_grid_layout(&grid, 120, 6);
+	assert_columns(&grid, 6, "all columns are shown; > orders by one, and | hides it");
 	view_grid_fini(&grid);
 }
 
@@ -297,6 +341,7 @@ static void test_new_rows_keep_cursor_order_filter_and_columns(void **state)
 	view_grid_layout(&grid, 80, 6);
 	view_grid_sort(&grid, "share", false);
 	view_grid_request(&grid, 6, VIEW_COLUMNS_REQUEST);
+	view_grid_request(&grid, 6, VIEW_COLUMNS_REQUEST);
 	view_grid_sort(&grid, "cycles", false);
 	view_grid_filter(&grid, "!relu");
 	assert_order(&grid, "cDd");
@@ -305,7 +350,7 @@ static void test_new_rows_keep_cursor_order_filter_and_columns(void **state)
 	view_grid_layout(&grid, 80, 6);
 	assert_order(&grid, "DZc");
 	assert_int_equal(grid.at, 0);
-	assert_int_equal(grid.place_count, 4);
+	assert_int_equal(grid.place_count, 5);
 	/* What a filter hides is found all the same. */
 	assert_true(view_grid_go(&grid, 6, "tile", NULL, 2));
 	assert_string_equal(view_grid_cell(&grid, "name")->text, "Relu");
@@ -359,7 +404,7 @@ static void compare(struct report_table *out, const struct row *a, int64_t a_cou
 {
 	struct report_table source = table_of(a, a_count), target = table_of(b, b_count);
 
-	assert_int_equal(view_grid_compare(out, &source, &target, keys, NULL), ST_OK);
+	assert_int_equal(view_grid_compare(out, NULL, &source, &target, keys, NULL), ST_OK);
 	report_table_free(&source);
 	report_table_free(&target);
 }
@@ -388,7 +433,7 @@ static void test_two_reports_stand_side_by_side(void **state)
 	assert_string_equal(table.cells[4 * 13 + 12].text, "target");
 	assert_int_equal(table.cells[4 * 13 + 4].type, PROF_NULL);
 	assert_int_equal(
-		view_grid_set(&grid, &table, looks, (int)ARRAY_LEN(looks), "name,tile", NULL),
+		view_grid_set(&grid, NULL, &table, looks, (int)ARRAY_LEN(looks), "name,tile", NULL),
 		ST_OK);
 	assert_true(grid.compared);
 	assert_picture(
@@ -411,12 +456,12 @@ static void test_only_what_differs(void **state)
 	(void)state;
 	compare(&table, some, 4, other, 4, "name,tile");
 	assert_int_equal(
-		view_grid_set(&grid, &table, looks, (int)ARRAY_LEN(looks), "name,tile", NULL),
+		view_grid_set(&grid, NULL, &table, looks, (int)ARRAY_LEN(looks), "name,tile", NULL),
 		ST_OK);
 	assert_order(&grid, "DcRn");
 	compare(&table, some, 4, some, 4, "name,tile");
 	assert_int_equal(
-		view_grid_set(&grid, &table, looks, (int)ARRAY_LEN(looks), "name,tile", NULL),
+		view_grid_set(&grid, NULL, &table, looks, (int)ARRAY_LEN(looks), "name,tile", NULL),
 		ST_OK);
 	assert_int_equal(grid.count, 0);
 	view_grid_fini(&grid);
@@ -542,11 +587,11 @@ static void test_nothing_leaves_the_pane_at_any_size(void **state)
 	each_size(&grid);
 	compare(&table, rows, 40, other, 4, "name,tile");
 	assert_int_equal(
-		view_grid_set(&grid, &table, looks, (int)ARRAY_LEN(looks), "name,tile", NULL),
+		view_grid_set(&grid, NULL, &table, looks, (int)ARRAY_LEN(looks), "name,tile", NULL),
 		ST_OK);
 	each_size(&grid);
 	compare(&table, rows, 0, other, 4, "name,tile");
-	assert_int_equal(view_grid_set(&grid, &table, NULL, 0, NULL, NULL), ST_OK);
+	assert_int_equal(view_grid_set(&grid, NULL, &table, NULL, 0, NULL, NULL), ST_OK);
 	each_size(&grid);
 	set(&grid, rows, 0);
 	each_size(&grid);
@@ -624,6 +669,158 @@ static void test_texts_of_any_length_are_ordered(void **state)
 	free(rows);
 }
 
+static void test_what_is_cut_or_off_the_screen_is_shown_whole(void **state)
+{
+	struct view_canvas canvas = {.ascii = true, .plain = true};
+	struct view_grid grid = {0};
+	struct view_pane pane;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	set(&grid, some, 4);
+	view_grid_layout(&grid, 100, 6);
+	assert_false(view_grid_is_cut(&grid));
+	view_grid_layout(&grid, 28, 6);
+	assert_true(view_grid_is_cut(&grid));
+	assert_int_equal(view_canvas_resize(&canvas, 28, 3, NULL), ST_OK);
+	pane = view_pane_all(&canvas);
+	view_grid_draw_row(&grid, &pane);
+	assert_int_equal(view_canvas_print(&canvas, 0, 3, out, NULL), ST_OK);
+	fclose(out);
+	assert_string_equal(text, " name Dense_128/MatMul\n"
+				  " tile 3  share 50.00 %\n"
+				  "\n");
+	free(text);
+	view_canvas_fini(&canvas);
+	view_grid_fini(&grid);
+}
+
+/* --- stopped ---------------------------------------------------------------------------------- */
+
+/* What must be as before where something was stopped. */
+static uint64_t mark_of(const struct view_grid *grid)
+{
+	uint64_t mark = (uint64_t)grid->sort * 31 + grid->reverse + 2 * (uint64_t)grid->place_count;
+
+	for (int64_t i = 0; i < grid->count; i++)
+		mark = (mark ^ (uint64_t)grid->order[i]) * UINT64_C(0x100000001b3);
+	for (const char *c = grid->filter; *c; c++)
+		mark = mark * 31 + (uint64_t)*c;
+	return mark;
+}
+
+static void test_what_is_stopped_leaves_all_as_it_was(void **state)
+{
+	struct view_context context = {0};
+	struct view_grid grid = {0};
+	struct report_table table, out, source = table_of(some, 4), target = table_of(other, 4);
+	uint64_t before;
+
+	(void)state;
+	set(&grid, some, 4);
+	grid.context = &context;
+	view_grid_layout(&grid, 80, 6);
+	view_grid_sort(&grid, "cycles", false);
+	view_grid_filter(&grid, "[a-z]");
+	before = mark_of(&grid);
+	context.cancel = true;
+	view_grid_request(&grid, 6, VIEW_SORT_NEXT_REQUEST);
+	assert_contains(context.message, "stopped: the order");
+	view_grid_request(&grid, 6, VIEW_REVERSE_REQUEST);
+	assert_false(view_grid_sort(&grid, "name", true));
+	view_grid_click(&grid, 6, 5, 0);
+	view_grid_filter(&grid, "conv");
+	assert_contains(context.message, "stopped: the rows");
+	view_grid_request(&grid, 6, VIEW_BACK_REQUEST);
+	view_grid_request(&grid, 6, VIEW_COLUMNS_REQUEST);
+	assert_contains(context.message, "stopped: the columns");
+	assert_int_equal(view_grid_table(&grid, &out, NULL), ST_INTERRUPTED);
+	table = table_of(other, 4);
+	assert_int_equal(view_grid_set(&grid, &context, &table, NULL, 0, NULL, NULL),
+			 ST_INTERRUPTED);
+	assert_null(table.cells);
+	assert_int_equal(view_grid_compare(&table, &context, &source, &target, "name", NULL),
+			 ST_INTERRUPTED);
+	assert_null(table.cells);
+	assert_true(mark_of(&grid) == before);
+	context.cancel = false;
+	view_grid_request(&grid, 6, VIEW_BACK_REQUEST);
+	assert_order(&grid, "cDdR");
+	report_table_free(&source);
+	report_table_free(&target);
+	view_grid_fini(&grid);
+}
+
+/* Sets the flag when it has had some time. */
+struct stopper {
+	struct view_context *context;
+	struct timespec wait;
+};
+
+static void *stop_soon(void *user)
+{
+	struct stopper *stopper = user;
+
+	nanosleep(&stopper->wait, NULL);
+	atomic_store(&stopper->context->cancel, true);
+	return NULL;
+}
+
+/* Have @grid sorted by @column, and stop it after @us. Returns whether it was. */
+static bool stopped_within(struct view_grid *grid, const char *column, long us)
+{
+	struct stopper stopper = {grid->context, {0, us * 1000}};
+	const uint64_t before = mark_of(grid);
+	pthread_t thread;
+	bool sorted;
+
+	assert_int_equal(pthread_create(&thread, NULL, stop_soon, &stopper), 0);
+	sorted = view_grid_sort(grid, column, false);
+	pthread_join(thread, NULL);
+	grid->context->cancel = false;
+	assert_true(sorted || mark_of(grid) == before);
+	/* All rows are there, once: what a filter lets through follows from the order. */
+	view_grid_filter(grid, "a");
+	view_grid_filter(grid, "");
+	assert_int_equal(grid->count, grid->table.row_count);
+	assert_true(sorted || mark_of(grid) == before);
+	return !sorted;
+}
+
+static void test_an_order_can_be_stopped_at_any_moment(void **state)
+{
+	enum {
+		ROWS = 60000
+	};
+	struct row *rows = calloc(ROWS, sizeof(*rows));
+	char(*names)[16] = calloc(ROWS, sizeof(*names));
+	struct view_context context = {0};
+	struct view_grid grid = {0};
+	int stopped = 0;
+	uint32_t random = 3;
+
+	(void)state;
+	for (int i = 0; i < ROWS; i++) {
+		random = random * 1664525u + 1013904223u;
+		snprintf(names[i], sizeof(names[i]), "%u", random);
+		rows[i] = (struct row){names[i], i, random >> 4, 0.5, i, NULL};
+	}
+	set(&grid, rows, ROWS);
+	grid.context = &context;
+	view_grid_layout(&grid, 80, 24);
+	for (long us = 0; us < 8000; us = us * 3 + 100) {
+		assert_true(view_grid_sort(&grid, "tile", true));
+		stopped += stopped_within(&grid, "cycles", us);
+		stopped += stopped_within(&grid, "name", us);
+	}
+	assert_true(stopped > 0);
+	view_grid_fini(&grid);
+	free(names);
+	free(rows);
+}
+
 static void test_whole_numbers_of_any_size_are_told_apart(void **state)
 {
 	static const struct row big[] = {{"a", 0, INT64_C(9007199254740993), 0, 0, NULL},
@@ -653,10 +850,10 @@ static void test_failing_allocations_leave_the_grid_as_it_was(void **state)
 		enum status status;
 
 		support_fail_alloc(n);
-		status = view_grid_compare(&joined, &source, &target, "name", NULL);
+		status = view_grid_compare(&joined, NULL, &source, &target, "name", NULL);
 		if (status == ST_OK)
-			status = view_grid_set(&grid, &joined, looks, (int)ARRAY_LEN(looks), "name",
-					       NULL);
+			status = view_grid_set(&grid, NULL, &joined, looks, (int)ARRAY_LEN(looks),
+					       "name", NULL);
 		if (status == ST_OK)
 			status = view_grid_table(&grid, &out, NULL);
 		failed = support_alloc_failed();
@@ -680,6 +877,8 @@ int main(void)
 		cmocka_unit_test(test_orders_are_stable_and_empty_cells_are_last),
 		cmocka_unit_test(test_keys_walk_orders_and_say_so),
 		cmocka_unit_test(test_columns_are_hidden_and_all_come_back),
+		cmocka_unit_test(test_what_is_off_the_screen_and_how_to_see_it_is_said),
+		cmocka_unit_test(test_where_no_column_is_hidden_it_says_so),
 		cmocka_unit_test(test_filters_are_expressions_over_what_is_shown),
 		cmocka_unit_test(test_searching_goes_around_the_end),
 		cmocka_unit_test(test_new_rows_keep_cursor_order_filter_and_columns),
@@ -692,6 +891,9 @@ int main(void)
 		cmocka_unit_test(test_nothing_leaves_the_pane_at_any_size),
 		cmocka_unit_test(test_many_rows_are_ordered_and_filtered),
 		cmocka_unit_test(test_texts_of_any_length_are_ordered),
+		cmocka_unit_test(test_what_is_cut_or_off_the_screen_is_shown_whole),
+		cmocka_unit_test(test_what_is_stopped_leaves_all_as_it_was),
+		cmocka_unit_test(test_an_order_can_be_stopped_at_any_moment),
 		cmocka_unit_test(test_whole_numbers_of_any_size_are_told_apart),
 		cmocka_unit_test(test_failing_allocations_leave_the_grid_as_it_was),
 	};

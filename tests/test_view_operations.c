@@ -186,13 +186,17 @@ static void test_filters_orders_and_their_trouble(void **state)
 	struct two *two = *state;
 	struct view_rig *rig = &two->rig;
 
+	/* So they come, and the heading says it. */
+	assert_shows(rig, "cycles\xe2\x96\xbc");
 	view_rig_press(rig, "\\^SGD\r");
-	assert_shows(rig, "row 1 of 2 (11 in all), filter ^SGD");
+	assert_shows(rig, "row 1 of 2 (11 in all), by cycles, filter ^SGD");
 	view_rig_press(rig, "\\(\r");
 	assert_shows(rig, "filter: ");
 	view_rig_key(rig, VIEW_KEY_ESCAPE);
 	view_rig_press(rig, ">");
-	assert_shows(rig, "by operation");
+	assert_shows(rig, "by share");
+	view_rig_press(rig, "r");
+	assert_shows(rig, "by share");
 }
 
 static void test_two_reports_are_compared(void **state)

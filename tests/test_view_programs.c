@@ -165,6 +165,7 @@ static void test_more_of_one_program(void **state)
 	/* At 1 GHz, three updates of 4,000 cycles. */
 	assert_shows(rig, "12 us simulated in 3 weight updates");
 	assert_shows(rig, "200 vertices on 100 tiles, 2,000 cycles at most, balance 75 %");
+	assert_shows(rig, "Stage0/F > Dense_A/MatMul");
 	view_rig_press(rig, "gb");
 	assert_shows(rig, "By type");
 	assert_shows(rig, "OnTileExecute");

@@ -240,6 +240,88 @@ static void test_a_full_disk_leaves_the_history_and_is_said_once(void **state)
 	view_sql_history_fini(&other);
 }
 
+static void test_ctrl_r_finds_statements_by_a_part(void **state)
+{
+	struct view_rig *rig = *state;
+	const char *text = screen_of(rig)->edit.text;
+
+	ask(rig, "SELECT 1 AS one;");
+	ask(rig, "SELECT 2 AS two;");
+	ask(rig, "SELECT 11 AS ones;");
+	ask(rig, "SELECT 3 AS three;");
+	view_rig_key(rig, '\r');
+	view_edit_set(&screen_of(rig)->edit, "");
+	view_rig_press(rig, "AS ONE");
+	view_rig_key(rig, VIEW_CTRL('R'));
+	assert_string_equal(text, "SELECT 11 AS ones;");
+	assert_shows(rig, "with AS ONE; Ctrl-R: further back");
+	view_rig_key(rig, VIEW_CTRL('R'));
+	assert_string_equal(text, "SELECT 1 AS one;");
+	view_rig_key(rig, VIEW_CTRL('R'));
+	assert_string_equal(text, "SELECT 1 AS one;");
+	assert_shows(rig, "no statement before has AS ONE");
+	/* Forward again, to what was typed. */
+	for (int i = 0; i < 4; i++)
+		view_rig_key(rig, VIEW_KEY_DOWN);
+	assert_string_equal(text, "AS ONE");
+}
+
+static void test_the_foot_shows_the_keys_of_what_takes_them(void **state)
+{
+	struct view_rig *rig = *state;
+
+	assert_shows(rig,
+		     "Enter run  Tab complete  Esc leave  Up before  Down after  Ctrl-R search");
+	refute_shows(rig, "> sort");
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
+	assert_shows(rig, "> sort");
+	refute_shows(rig, "Tab complete");
+	view_rig_press(rig, "\\");
+	assert_shows(rig, "Enter do it  Esc leave");
+	/* Where they are clicked they do the same. */
+	view_session_click(&rig->session, 15, 23);
+	view_session_draw(&rig->session);
+	assert_int_equal(rig->session.prompt, VIEW_NO_PROMPT);
+}
+
+static void test_a_long_text_is_there_whole(void **state)
+{
+	struct view_rig *rig = *state;
+
+	ask(rig, "SELECT 'begin ' || hex(zeroblob(60)) || ' end' AS long, 7 AS seven;");
+	assert_shows(rig, "row 1, whole");
+	assert_shows(rig, "000 end");
+	ask(rig, "SELECT 'short' AS brief, 7 AS seven;");
+	refute_shows(rig, "row 1, whole");
+}
+
+static void test_null_is_no_text(void **state)
+{
+	struct view_rig *rig = *state;
+
+	ask(rig, "SELECT NULL AS a, '' AS b, '-' AS c, x'00ff' AS d;");
+	assert_shows(rig, " NULL   - 2 B");
+}
+
+static void test_a_statement_to_begin_with(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_rig begun = {0};
+
+	view_rig_open(&begun, rig->path, NULL, 80, 24);
+	begun.session.context.query = "SELECT 40 + 2 AS answer";
+	view_rig_press(&begun, ":");
+	assert_shows(&begun, "42");
+	assert_int_equal(screen_of(&begun)->focus, VIEW_SQL_RESULT);
+	view_rig_close(&begun);
+	view_rig_open(&begun, rig->path, NULL, 80, 24);
+	begun.session.context.query = "SELECT answer";
+	view_rig_press(&begun, ":");
+	assert_shows(&begun, "no such column: answer");
+	assert_int_equal(screen_of(&begun)->focus, VIEW_SQL_EDIT);
+	view_rig_close(&begun);
+}
+
 static void test_no_folder_for_the_history_is_no_error(void **state)
 {
 	struct view_rig *rig = *state;
@@ -448,6 +530,11 @@ int main(void)
 		TEST(test_tab_completes_what_fits_best),
 		TEST(test_statements_are_remembered_privately),
 		TEST(test_a_full_disk_leaves_the_history_and_is_said_once),
+		TEST(test_ctrl_r_finds_statements_by_a_part),
+		TEST(test_the_foot_shows_the_keys_of_what_takes_them),
+		TEST(test_a_long_text_is_there_whole),
+		TEST(test_null_is_no_text),
+		TEST(test_a_statement_to_begin_with),
 		TEST(test_no_folder_for_the_history_is_no_error),
 		TEST(test_views_are_listed_and_taken),
 		TEST(test_places_become_statements),

@@ -102,6 +102,10 @@ echo '{"screen": "tensors", "ascii": true}' >"$settings"
 "$view" "$db" --text | grep -q 'Dense_128/kernel:0_grad' || fail "the settings' screen is not shown"
 "$view" "$db" --text --view timeline | grep -q DEVICE || fail "--view does not go before the settings"
 "$view" "$db" --text --config none | grep -q 'Pipeline bubble' || fail "--config none reads settings"
+"$view" "$db" --text >"$work/out"
+LC_ALL=C grep -q '[^ -~]' "$work/out" && fail "the settings' ASCII is not drawn"
+"$view" "$db" --text --no-ascii >"$work/out"
+LC_ALL=C grep -q '[^ -~]' "$work/out" || fail "--no-ascii does not go before the settings"
 echo '{"screen": "tensor"}' >"$settings"
 refuse 2 'view.json: screen: ' "$db"
 refuse 2 'did you mean "tensors"' "$db"
@@ -109,6 +113,25 @@ echo '{"mose": true}' >"$work/other.json"
 refuse 2 'did you mean "mouse"' --config "$work/other.json" "$db"
 refuse 2 "missing.json" --config "$work/missing.json" "$db"
 rm -r "$XDG_CONFIG_HOME/ipuscope"
+
+# A statement of one's own: the rows, and what is wrong with it in one line.
+same "$("$view" "$db" --query 'SELECT count(*) AS n FROM spans' --csv | tail -1)" "$("$view" "$db" --view sql --json \
+	--query 'SELECT count(*) AS n FROM spans;' | grep -oE '"n":[0-9]+' | cut -d: -f2)$(printf '\r')" "a statement's rows"
+printf 'SELECT 7 AS seven,\n NULL AS none\n' | "$view" "$db" --query - --csv >"$work/out"
+same "$(tr -d '\r' <"$work/out" | tr '\n' ' ')" "seven,none 7, " "the standard input"
+"$view" "$db" --query 'SELECT NULL AS none' --text | grep -qE '^ NULL' || fail "NULL is not told from a text"
+"$view" "$db" --csv --query 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n' \
+	>"$work/out" 2>"$work/err" || fail "a bounded result is an error"
+same "$(wc -l <"$work/out")" 100001 "the bound on rows"
+grep -q 'the first 100,000 rows' "$work/err" || fail "nothing is said of rows that are left out"
+refuse 2 'did you mean spans? (line 2, column 6)' "$db" --csv --query "SELECT 1
+FROM spanz"
+refuse 2 'only statements that read' "$db" --query "PRAGMA user_version = 3" --csv
+refuse 2 'syntax error (line 1, column 1)' "$db" --query 'SELEKT 1'
+refuse 2 'no statement' "$db" --query ' ; '
+refuse 2 'no statement' "$db" --query -
+refuse 2 'only with --view sql' "$db" --query 'SELECT 1' --view memory
+refuse 2 'longer than 4,095 bytes' "$db" --query "SELECT '$(printf '%04500d' 0)'"
 
 refuse 2 "No such file" "$work/none"
 refuse 2 "not a recorded database" /etc/passwd

@@ -121,6 +121,16 @@ see "Pipeline bubble"
 [ "$(mouse)" = 0 ] || fail "--no-mouse does not go before the settings"
 keys Q
 sane 0 "--no-mouse"
+echo '{"follow": true}' >"$XDG_CONFIG_HOME/ipuscope/view.json"
+view
+see "following"
+keys Q
+sane 0 "with settings that follow"
+view --no-follow
+see "Pipeline bubble"
+screen | grep -q following && fail "--no-follow does not go before the settings"
+keys Q
+sane 0 "--no-follow"
 rm -r "$XDG_CONFIG_HOME/ipuscope"
 
 [ $failures = 0 ] && echo "all terminals as they should be"

@@ -30,6 +30,10 @@ static const struct cli_option view_options[] = {
 	{.name = "--csv", .help = "Print the screen's rows as CSV and leave."},
 	{.name = "--json", .help = "Print the screen's rows as JSON and leave."},
 	{.name = "--svg", .help = "Print the screen as a picture (SVG) and leave."},
+	{.name = "--query",
+	 .argument = "STATEMENT",
+	 .help = "What the screen sql begins with: a statement that reads, or - for the standard "
+		 "input. The first 100,000 rows."},
 	{.name = "--width",
 	 .argument = "COLUMNS",
 	 .help = "Width of the text or picture, 40 to 1000. Default: the terminal's, else 100."},
@@ -48,7 +52,7 @@ static const struct cli_option view_options[] = {
 	 .help = "Colours for a dark or a light ground. Default: auto, by COLORFGBG, else dark."},
 	{.name = "--mouse",
 	 .help = "Have the terminal report clicks and the wheel; selecting text then takes Shift."},
-	{.name = "--no-mouse", .help = "Do not. Default."},
+	{.name = "--no-mouse", .help = "Do not, whatever the settings say. Default."},
 	{.name = "--config",
 	 .argument = "FILE",
 	 .help = "Settings. Default: ipuscope/view.json in $XDG_CONFIG_HOME or ~/.config, where it "
@@ -58,7 +62,9 @@ static const struct cli_option view_options[] = {
 		 "after it."},
 	{.name = "--ascii",
 	 .help = "Draw with ASCII only. Default: where the locale is not UTF-8."},
+	{.name = "--no-ascii", .help = "Draw with Unicode, whatever locale and settings say."},
 	{.name = "--follow", .help = "Keep the newest of a run that is still recording in view."},
+	{.name = "--no-follow", .help = "Do not, whatever the settings say. Default."},
 };
 
 /* Completed with the key table before use. */
@@ -87,14 +93,17 @@ static struct cli_command view_cli = {
 		"ipu-view run --view memory --csv >tiles.csv\ta screen's rows for a spreadsheet\n"
 		"ipu-view run --view timeline --from 0 --to 400us --svg >run.svg\ta picture of the "
 		"first 400 us\n"
-		"ipu-view before after --view summary --text\tthe comparison, to paste\n",
+		"ipu-view before after --view summary --text\tthe comparison, to paste\n"
+		"ipu-view run --csv --query 'SELECT layer, sum(cycles) FROM operations GROUP BY "
+		"layer'\ta statement's rows\n",
 	.words = "FILE",
 };
 
 struct view_arguments {
 	const char *path, *target; /* target: compared with path */
 	struct view_config config;
-	bool batch, svg;
+	bool batch, svg, view_set;
+	char query[VIEW_PLACE_SQL]; /* "": none */
 	enum report_format format;
 	int width;
 	bool from_set, to_set;
@@ -134,6 +143,39 @@ static enum status view_parse_time(const char *name, const char *value, int64_t 
 	return err_set(err, ST_INVALID, "%s: \"%s\" is not a time (like 1.5ms)", name, value);
 }
 
+/* All of @in, which is a statement; what does not fit is found by the caller. */
+static enum status view_read_query(FILE *in, char *out, size_t size, struct err *err)
+{
+	const size_t length = fread(out, 1, size - 1, in);
+
+	out[length] = '\0';
+	if (ferror(in))
+		return err_set(err, ST_IO, "--query: the standard input cannot be read");
+	if (strlen(out) < length)
+		return err_set(err, ST_INVALID, "--query: the statement has a byte 0");
+	return ST_OK;
+}
+
+static enum status view_take_query(const char *value, struct view_arguments *out, struct err *err)
+{
+	char text[sizeof(out->query) + 1];
+	enum status status = ST_OK;
+
+	if (strcmp(value, "-") == 0)
+		status = view_read_query(stdin, text, sizeof(text), err);
+	else
+		str_copy(text, sizeof(text), value);
+	if (status != ST_OK)
+		return status;
+	if (text[strspn(text, " \t\r\n;")] == '\0')
+		return err_set(err, ST_INVALID, "--query: there is no statement");
+	if (strlen(text) >= sizeof(out->query))
+		return err_set(err, ST_INVALID,
+			       "--query: the statement is longer than 4,095 bytes");
+	str_copy(out->query, sizeof(out->query), text);
+	return ST_OK;
+}
+
 /* Options that a file of settings may set as well. */
 static void view_take_setting(struct view_config *out, const char *name, const char *value)
 {
@@ -145,12 +187,16 @@ static void view_take_setting(struct view_config *out, const char *name, const c
 		out->theme = value;
 	else if (strcmp(name, "--ascii") == 0)
 		out->ascii = "always";
+	else if (strcmp(name, "--no-ascii") == 0)
+		out->ascii = "never";
 	else if (strcmp(name, "--mouse") == 0)
 		out->mouse = true;
 	else if (strcmp(name, "--no-mouse") == 0)
 		out->mouse = false;
 	else if (strcmp(name, "--follow") == 0)
 		out->follow = true;
+	else if (strcmp(name, "--no-follow") == 0)
+		out->follow = false;
 }
 
 static enum status view_take(struct view_arguments *out, const struct cli_argument *argument,
@@ -183,6 +229,8 @@ static enum status view_take(struct view_arguments *out, const struct cli_argume
 		out->batch = out->svg = true;
 		return ST_OK;
 	}
+	if (strcmp(name, "--query") == 0)
+		return view_take_query(argument->value, out, err);
 	if (strcmp(name, "--width") == 0)
 		return view_parse_width(argument->value, &out->width, err);
 	if (strcmp(name, "--from") == 0) {
@@ -193,6 +241,7 @@ static enum status view_take(struct view_arguments *out, const struct cli_argume
 		out->to_set = true;
 		return view_parse_time(name, argument->value, &out->to_ns, err);
 	}
+	out->view_set = out->view_set || strcmp(name, "--view") == 0;
 	view_take_setting(&out->config, name, argument->value);
 	return ST_OK;
 }
@@ -247,6 +296,11 @@ static enum status view_parse(struct view_arguments *out, int argc, char **argv,
 		out->to_ns = INT64_MAX / 4;
 	if (status == ST_OK && out->from_ns >= out->to_ns)
 		return err_set(err, ST_INVALID, "--from must be before --to");
+	if (status == ST_OK && out->query[0]) {
+		if (out->view_set && out->config.screen != VIEW_SQL)
+			return err_set(err, ST_INVALID, "--query goes only with --view sql");
+		out->config.screen = VIEW_SQL;
+	}
 	return status;
 }
 
@@ -277,6 +331,9 @@ static enum status view_print(struct view_session *session, const struct view_ar
 					    arguments->width, stdout, err);
 	if (fflush(stdout) != 0 && status == ST_OK)
 		status = err_set(err, ST_IO, "write: %s", strerror(errno));
+	/* What rows cannot say of themselves. */
+	if (status == ST_OK && session->context.query && session->context.message[0])
+		fprintf(stderr, "%s: %s\n", view_cli.name, session->context.message);
 	return status;
 }
 
@@ -292,6 +349,7 @@ static int view_run(struct view_session *session, const struct view_arguments *a
 	session->context.ranged = arguments->from_set || arguments->to_set;
 	session->context.from_ns = arguments->from_ns;
 	session->context.to_ns = arguments->to_ns;
+	session->context.query = arguments->query[0] ? arguments->query : NULL;
 	session->theme = view_config_theme(config, getenv("COLORFGBG"));
 	if (view_is_batch(arguments)) {
 		status = view_print(session, arguments, &err);

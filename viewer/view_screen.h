@@ -36,8 +36,10 @@ struct view_context {
 	bool whole;                      /* to a file: all of it, nothing selected */
 	bool differ;                     /* comparing: only what differs */
 	int about;                       /* enum view_screen: the screen the help is asked on */
+	const char *query;               /* a statement that SQL begins with, or NULL */
 	char message[VIEW_MESSAGE_SIZE]; /* a screen's answer to a request; shown once */
 	atomic_bool cancel;              /* the user waits no longer */
+	atomic_bool closing;             /* with it: the run's writer waits for the file instead */
 };
 
 /* Is the work no longer wanted? Cheap. */
@@ -55,6 +57,20 @@ enum view_answer {
 	VIEW_DRAW,      /* draw again */
 	VIEW_LOAD,      /* load, then draw */
 	VIEW_JOIN       /* show on other screens what is under the cursor: the list of them */
+};
+
+/* Why it is: what is said of work that was stopped. */
+static inline const char *view_stopped(const struct view_context *context)
+{
+	return atomic_load_explicit(&context->closing, memory_order_relaxed)
+		       ? "stopped, as the run is being closed"
+		       : "stopped";
+}
+
+/* A key that the line at the foot shows, and what it does. */
+struct view_bar_key {
+	uint32_t key;
+	const char *bar;
 };
 
 struct view_screen_ops {
@@ -101,6 +117,7 @@ struct view_screen_ops {
 	 * edited). NULL: never. */
 	bool (*typing)(const void *state);
 	enum view_answer (*type)(void *state, struct view_context *context, uint32_t key);
+	const struct view_bar_key *typing_keys; /* at the foot meanwhile; ends with key 0 */
 	/* A cell of the body was clicked. NULL: nothing happens. */
 	enum view_answer (*click)(void *state, struct view_context *context, int x, int y);
 };

@@ -174,6 +174,18 @@ static bool view_poll(struct view_session *session, uint64_t now_ns)
 	return (news && !session->paused) || state != session->source.state;
 }
 
+/* A job holds the file that its writer wants to close, for which it waits a second: what is asked
+ * of the run can be asked again. */
+static void view_make_way(struct view_session *session)
+{
+	if (view_cancelled(&session->context) ||
+	    (!view_source_nudged(&session->source) &&
+	     !(session->context.target && view_source_nudged(&session->target))))
+		return;
+	atomic_store(&session->context.closing, true);
+	view__cancel(session);
+}
+
 /* The least time from one load for news to the next. */
 static uint64_t view_between_loads(const struct view_session *session, enum view_screen screen)
 {
@@ -191,8 +203,10 @@ bool view_session_tick(struct view_session *session, uint64_t now_ns)
 	bool draw;
 
 	view__settle(session, 0);
-	if (view_session_busy(session))
+	if (view_session_busy(session)) {
+		view_make_way(session);
 		return true; /* the clock of what takes long */
+	}
 	/* What was waited for is there now. */
 	draw = view_fade(session, now_ns) || waited;
 	/* Paused or not: a run that closes its file waits until it is let go. */

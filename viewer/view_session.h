@@ -85,7 +85,8 @@ struct view_session {
 
 	struct view_hit hits[VIEW_HITS]; /* of the last picture */
 	int hit_count;
-	bool state_shown; /* the title has room for the state of the run */
+	bool state_shown;               /* the title has room for the state of the run */
+	const struct view_bar_key *bar; /* instead of the screen's keys; NULL: these */
 };
 
 /* Open @path, and, to compare it with, @target (NULL: none); nothing is read before the first

@@ -241,11 +241,53 @@ static int view_draw_some_keys(struct view_session *session, struct view_pane *p
 	return x;
 }
 
+/* Keys of what takes text or is a list; NULL: the screen's. */
+static const struct view_bar_key *view_bar_of(const struct view_session *session)
+{
+	static const struct view_bar_key prompt[] = {{VIEW_KEY_ENTER, "do it"},
+						     {VIEW_KEY_ESCAPE, "leave"},
+						     {VIEW_CTRL('U'), "empty it"},
+						     {0, NULL}};
+	static const struct view_bar_key list[] = {
+		{VIEW_KEY_ENTER, "take it"}, {VIEW_KEY_ESCAPE, "leave"}, {0, NULL}};
+
+	if (session->prompt != VIEW_NO_PROMPT)
+		return prompt;
+	if (session->popup.kind != VIEW_NO_POPUP)
+		return list;
+	return view__is_typing(session) ? view__ops(session)->typing_keys : NULL;
+}
+
+static void view_draw_bar(struct view_session *session, struct view_pane *pane)
+{
+	char name[VIEW_KEY_NAME_SIZE];
+	int x = 1;
+
+	for (const struct view_bar_key *at = session->bar; at->key; at++) {
+		const int from = x, width = view_text_width(view_key_name(at->key, name)) + 1 +
+					    view_text_width(at->bar);
+
+		if (x + width >= pane->rect.width)
+			return;
+		x += view_text(pane, x, 0, VIEW_KEY, name);
+		x += 1 + view_text(pane, x + 1, 0, VIEW_DIM, at->bar);
+		view_note_hit(session, pane->rect.y, from, x, at->key);
+		x += BAR_GAP;
+	}
+}
+
 static void view_draw_keys(struct view_session *session)
 {
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.keys);
 	int kept = 0, x;
 
+	/* A job may change whether there is typing: until it has ended the keys stay. */
+	if (!view_session_busy(session))
+		session->bar = view_bar_of(session);
+	if (session->bar) {
+		view_draw_bar(session, &pane);
+		return;
+	}
 	for (int i = VIEW_NONE + 1; i < VIEW_REQUESTS; i++)
 		if (view_key_is_shown(session, (enum view_request)i, true))
 			kept += view_key_width((enum view_request)i) + BAR_GAP;

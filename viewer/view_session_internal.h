@@ -31,6 +31,8 @@ void view__request(struct view_session *session, enum view_request request); /* 
 
 /* view_session_keys.c: what a screen does not handle itself. */
 void view__general(struct view_session *session, enum view_request request);
+/* Does the screen take keys as text just now? No job may be under way. */
+bool view__is_typing(const struct view_session *session);
 /* A key that is no text. */
 void view__request_key(struct view_session *session, uint32_t key);
 /* Keys that came while a job was under way. */

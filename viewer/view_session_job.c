@@ -34,6 +34,7 @@ void view__start(struct view_session *session)
 {
 	session->job_since_ns = clock_ns();
 	atomic_store(&session->context.cancel, false);
+	atomic_store(&session->context.closing, false);
 	if (!session->worker) {
 		view_job_run(&session->job);
 		view__settle(session, 0);
@@ -67,9 +68,11 @@ static void view_loaded(struct view_session *session, const struct view_job *job
 		/* Whatever it has may be half of something. */
 		session->trouble = job->err;
 		session->fresh[screen] = false;
-		session->news[screen] = job->err.status != ST_INTERRUPTED;
+		session->news[screen] =
+			job->err.status != ST_INTERRUPTED || session->context.closing;
 		if (job->err.status == ST_INTERRUPTED)
-			err_set(&session->trouble, ST_INTERRUPTED, "stopped: r reads it again");
+			err_set(&session->trouble, ST_INTERRUPTED, "%s: r reads it again",
+				view_stopped(&session->context));
 	}
 	session->loaded_ns[screen] = clock_ns();
 	session->load_ns[screen] = job->took_ns;
@@ -92,7 +95,9 @@ static void view_went(struct view_session *session, const struct view_job *job)
 	session->fresh[session->job_screen] = job->fresh;
 	session->stale = true;
 	if (job->err.status != ST_OK)
-		view__say(session, job->err.status == ST_INTERRUPTED ? "stopped" : job->err.text,
+		view__say(session,
+			  job->err.status == ST_INTERRUPTED ? view_stopped(&session->context)
+							    : job->err.text,
 			  NULL);
 }
 
@@ -117,8 +122,10 @@ static void view_finish(struct view_session *session)
 	case VIEW_SEARCH_JOB:
 		if (!job.found)
 			view__say(session,
-				  view_cancelled(&session->context) ? "stopped: " : "not found: ",
-				  job.text);
+				  view_cancelled(&session->context)
+					  ? view_stopped(&session->context)
+					  : "not found: ",
+				  view_cancelled(&session->context) ? NULL : job.text);
 		session->stale = true;
 		break;
 	case VIEW_GO_JOB:

@@ -221,8 +221,7 @@ static enum view_screen view_screen_of_key(uint32_t key)
 	return VIEW_SCREENS;
 }
 
-/* Does the screen take keys as text just now? */
-static bool view_is_typing(const struct view_session *session)
+bool view__is_typing(const struct view_session *session)
 {
 	const struct view_screen_ops *ops = view__ops(session);
 
@@ -256,7 +255,7 @@ static void view_take_key(struct view_session *session, uint32_t key)
 		view_prompt_key(session, key);
 	} else if (session->popup.kind != VIEW_NO_POPUP) {
 		view__popup_key(session, key);
-	} else if (view_is_typing(session)) {
+	} else if (view__is_typing(session)) {
 		view__job(session, VIEW_KEY_JOB)->key = key;
 		session->typing = true;
 		view__start(session);

@@ -5,6 +5,7 @@
  */
 #include "viewer/view_source.h"
 
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -147,6 +148,13 @@ bool view_source_poll(struct view_source *source, uint64_t now_ns)
 	news = version != source->version || source->state != before;
 	source->version = version;
 	return news;
+}
+
+bool view_source_nudged(const struct view_source *source)
+{
+	struct pollfd watch = {source->watch, POLLIN, 0};
+
+	return source->watch >= 0 && poll(&watch, 1, 0) == 1;
 }
 
 /* The report of the youngest run that records one; false: there is none. */

@@ -39,6 +39,10 @@ void view_source_close(struct view_source *source); /* accepts a zeroed source *
 /* Is there news? Sets the state afresh. Cheap; lets go of a closing file, and takes it again. */
 bool view_source_poll(struct view_source *source, uint64_t now_ns);
 
+/* Does the writer ask to let go now? Cheap, and takes nothing from the next poll; for who cannot
+ * poll, since the handle is in use elsewhere. */
+bool view_source_nudged(const struct view_source *source);
+
 const char *view_state_text(enum view_state state);
 
 /* The newest report (tf_report__*) in @folder; ST_NOTFOUND says what was looked for, and where a

@@ -428,8 +428,8 @@ static enum status view_follow_size(struct view_session *session, struct err *er
 /* Wait for a key, a signal or the next tick; false: the terminal is gone. */
 static bool view_wait(const struct view_session *session, int milliseconds)
 {
-	/* Nobody listens to a nudge while a job runs; it is there after. */
-	const bool busy = view_session_busy(session);
+	/* A nudge stops a job, and is there to be taken when that has ended. */
+	const bool busy = view_session_busy(session) && view_cancelled(&session->context);
 	const int source = busy ? -1 : session->source.watch;
 	const int target = busy || !session->context.target ? -1 : session->target.watch;
 	struct pollfd wait[] = {{STDIN_FILENO, POLLIN, 0},

@@ -217,6 +217,9 @@ static enum status table_row(struct report_table *table, struct table_rows *rows
 		struct report_cell *cell = &rows->cells[at + (size_t)i];
 
 		report__cell(query, i, cell);
+		/* Its size, which the cell itself does not tell from a number. */
+		if (prof_column_type(query, i) == PROF_BLOB)
+			table->columns[i].quantity = REPORT_BYTES;
 		if (cell->type == PROF_TEXT) {
 			cell->text = arena_strdup(&table->arena, cell->text);
 			if (!cell->text)
@@ -261,6 +264,8 @@ static void table_quantities(struct report_table *table)
 
 			if (cell->type == PROF_NULL)
 				continue;
+			if (column->quantity == REPORT_BYTES && cell->type == PROF_INT)
+				break;
 			column->quantity = report__quantity(column->name, cell->type);
 			break;
 		}

@@ -28,12 +28,14 @@ static enum status grid_make(struct view_grid *grid, struct err *err)
 	grid->order = arena_alloc(&grid->arena, rows, sizeof(*grid->order));
 	grid->keys = arena_alloc(&grid->arena, rows, sizeof(*grid->keys));
 	grid->spare = arena_alloc(&grid->arena, rows, sizeof(*grid->spare));
+	grid->sequence = arena_alloc(&grid->arena, rows, sizeof(*grid->sequence));
 	grid->passes = arena_alloc(&grid->arena, rows, sizeof(*grid->passes));
+	grid->judged = arena_alloc(&grid->arena, rows, sizeof(*grid->judged));
 	grid->places = arena_alloc(&grid->arena, columns, sizeof(*grid->places));
 	grid->lineup = arena_alloc(&grid->arena, columns, sizeof(*grid->lineup));
 	grid->traits = arena_alloc(&grid->arena, columns, sizeof(*grid->traits));
-	if (grid->order && grid->keys && grid->spare && grid->passes && grid->places &&
-	    grid->lineup && grid->traits)
+	if (grid->order && grid->keys && grid->spare && grid->sequence && grid->passes &&
+	    grid->judged && grid->places && grid->lineup && grid->traits)
 		return ST_OK;
 	arena_fini(&grid->arena);
 	return err_nomem(err);
@@ -88,6 +90,8 @@ static int64_t grid_find(const struct view_grid *old, const struct view_grid *gr
 			same++;
 		if (same == keys)
 			return i;
+		if (i % VIEW_GRID_SLICE == 0 && view__grid_stopped(grid->context))
+			break;
 	}
 	return old->at;
 }
@@ -108,13 +112,25 @@ static void grid_keep_columns(const struct view_grid *old, struct view_grid *gri
 	}
 }
 
-enum status view_grid_set(struct view_grid *grid, struct report_table *table,
-			  const struct view_grid_column *columns, int column_count,
-			  const char *keys, struct err *err)
+/* Rows to order; the cursor and what is shown around it. false: stopped. */
+static bool grid_arrange(const struct view_grid *old, struct view_grid *grid)
+{
+	if (!view__grid_sort(grid) || !view__grid_pass(grid))
+		return false;
+	view__grid_reorder(grid);
+	grid->at = grid_find(old, grid);
+	grid->scroll = grid->at - (old->at - old->scroll);
+	return !view__grid_stopped(grid->context);
+}
+
+enum status view_grid_set(struct view_grid *grid, struct view_context *context,
+			  struct report_table *table, const struct view_grid_column *columns,
+			  int column_count, const char *keys, struct err *err)
 {
 	struct view_grid next = *grid;
 	enum status status;
 
+	next.context = context;
 	next.table = *table;
 	memset(table, 0, sizeof(*table));
 	next.count = 0;
@@ -128,11 +144,11 @@ enum status view_grid_set(struct view_grid *grid, struct report_table *table,
 	next.column_count = column_count;
 	view__grid_traits(&next, keys);
 	grid_keep_columns(grid, &next);
-	view__grid_sort(&next);
-	view__grid_pass(&next);
-	view__grid_reorder(&next);
-	next.at = grid_find(grid, &next);
-	next.scroll = next.at - (grid->at - grid->scroll);
+	if (!grid_arrange(grid, &next)) {
+		arena_fini(&next.arena);
+		report_table_free(&next.table);
+		return err_set(err, ST_INTERRUPTED, "stopped");
+	}
 
 	report_table_free(&grid->table);
 	arena_fini(&grid->arena);
@@ -206,6 +222,10 @@ enum status view_grid_table(const struct view_grid *grid, struct report_table *o
 	for (int i = 0; status == ST_OK && i < columns; i++)
 		status = grid_own(out, &out->columns[i].name, err);
 	for (int64_t i = 0; status == ST_OK && i < grid->count * columns; i++) {
+		if (i % VIEW_GRID_SLICE == 0 && view__grid_stopped(grid->context)) {
+			status = err_set(err, ST_INTERRUPTED, "stopped");
+			break;
+		}
 		out->cells[i] = *view__grid_at(grid, grid->order[i / columns], (int)(i % columns));
 		status = grid_own(out, &out->cells[i].text, err);
 	}

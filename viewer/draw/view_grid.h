@@ -6,6 +6,9 @@
  * view_grid_compare() and each number three columns: its name, `target`, `diff`; rows that only one
  * report has are marked - (only the source) and + (only the target) at their beginning.
  *
+ * Who waits no longer (view_cancelled) is heard within some thousand rows: an order, a filter or a
+ * choice of columns that is stopped leaves all as it was, and the context's message says so.
+ *
  * Threading: none of its own: set and request where screens load, draw where they draw. Drawing
  * allocates nothing.
  */
@@ -41,6 +44,7 @@ struct view_grid {
 	const struct view_grid_column *columns; /* constant data; NULL: all as they are */
 	int column_count;
 	view_grid_style style; /* NULL: as usual; set once, before the first rows */
+	const char *null_text; /* of a cell without value; NULL: "-"; set before the rows */
 	int64_t *order;        /* rows as shown */
 	int64_t count;         /* of those; what the filter lets through */
 	int64_t at, scroll;
@@ -48,6 +52,7 @@ struct view_grid {
 	int sort;   /* the table's column; -1: as the rows came */
 	bool reverse;
 	bool every;       /* columns of importance 0, too */
+	bool still;       /* Left and Right are the screen's own; set by who fills the grid */
 	char filter[128]; /* a regular expression; "!" before it: what does not match; "": all */
 	char trouble[96]; /* why the filter cannot be used; "" */
 	bool compared;    /* the rows are two reports'; set by view_grid_set() */
@@ -57,34 +62,38 @@ struct view_grid {
 		int column, x, width;
 	} * places;
 	int place_count, width;
-	bool before, after; /* there are more columns to the left, to the right */
+	bool before, after;           /* there are more columns to the left, to the right */
+	struct view_context *context; /* says whether to go on, and takes messages; or NULL */
 	/* All of these are in the arena, as large as the rows need it, until the next ones. */
 	struct view_grid_trait *traits;
-	struct view_grid_key *keys, *spare;
-	bool *passes;
-	int *lineup; /* columns that scroll, in the order of the screen */
+	struct view_grid_key *keys, *spare; /* while rows are sorted */
+	int64_t *sequence;                  /* all rows, in their order */
+	bool *passes, *judged;              /* what the filter lets through; while it is tried */
+	int *lineup;                        /* columns that scroll, in the order of the screen */
 	int lineup_count;
 	struct arena arena;
 };
 
 void view_grid_fini(struct view_grid *grid); /* accepts a zeroed grid */
 
-/* Take @table over (it is emptied, also on failure, which leaves the grid as it was); cursor,
+/* Take @table over (it is emptied, also on failure, which leaves the grid as it was); @context
+ * (NULL: nobody stops anything) stays known until the next rows. ST_INTERRUPTED: stopped. Cursor,
  * order, filter and columns of the rows before stay as far as the new ones have them: the cursor by
  * the values of @keys ("ipu,tile"), NULL: by number. Of the first columns those that are keys, and
  * the very first, stay where the others are scrolled sideways. @columns: constant data. */
-enum status view_grid_set(struct view_grid *grid, struct report_table *table,
-			  const struct view_grid_column *columns, int column_count,
-			  const char *keys, struct err *err);
+enum status view_grid_set(struct view_grid *grid, struct view_context *context,
+			  struct report_table *table, const struct view_grid_column *columns,
+			  int column_count, const char *keys, struct err *err);
 
 /* Join @source and @target by the columns @keys into @out, in the order of the source and then of
  * what only the target has; equal keys pair up in order. Keys are as they are; each number has
  * `name`, `name_target`, `name_diff`; texts and identifiers `name`, and where they differ anywhere
  * `name_target`. Where not all rows have a partner the last column `only` says "source" or
  * "target". A missing row's cells are NULL. Numbers that both have: diff = target - source. Takes
- * neither. */
-enum status view_grid_compare(struct report_table *out, const struct report_table *source,
-			      const struct report_table *target, const char *keys, struct err *err);
+ * neither. ST_INTERRUPTED: @context (or NULL) says that nobody waits. */
+enum status view_grid_compare(struct report_table *out, const struct view_context *context,
+			      const struct report_table *source, const struct report_table *target,
+			      const char *keys, struct err *err);
 
 /* The table behind both databases (or the one): the query's rows, compared where @context has a
  * target. */
@@ -95,8 +104,11 @@ enum status view_grid_query(struct view_grid *grid, struct view_context *context
 
 /* Order by the column @name ("": as the rows came): numbers greatest first, identifiers least
  * first, texts from a to z; @reverse the other way round. NULL and NaN are always last. For a
- * screen's first order: call it after the first view_grid_set(). */
-void view_grid_sort(struct view_grid *grid, const char *name, bool reverse);
+ * screen's first order: call it after the first view_grid_set(). Stopped: false, as it was. */
+bool view_grid_sort(struct view_grid *grid, const char *name, bool reverse);
+
+/* The same where no other order was chosen; the cursor stays on its row. */
+void view_grid_sort_first(struct view_grid *grid, const char *name);
 
 /*
  * Heights below are the pane's, the row of headings included.
@@ -108,6 +120,11 @@ void view_grid_layout(struct view_grid *grid, int width, int height);
 /* Headings in the first row, rows below, a scroll mark at the right where there are more. Not
  * @active: without a cursor. */
 void view_grid_draw(const struct view_grid *grid, struct view_pane *pane, bool active);
+/* Is there anything that the rows have no room for, at their width? */
+bool view_grid_is_cut(const struct view_grid *grid);
+/* Of the cursor's row: the cells that are cut or off the screen, whole and with their titles, from
+ * line to line as far as there are any. */
+void view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane);
 /* Moves, sorts, reverses, hides columns; Back takes the filter away. VIEW_DRAW where it did, and
  * the layout is up to date; what it does not know: VIEW_UNHANDLED. */
 enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request);
@@ -124,7 +141,8 @@ const struct report_cell *view_grid_cell(const struct view_grid *grid, const cha
  * it is taken away. false: none. */
 bool view_grid_go(struct view_grid *grid, int height, const char *column, const char *text,
 		  int64_t number);
-/* What is shown, in its order and filter, with all columns, for CSV and JSON. */
+/* What is shown, in its order and filter, with all columns, for CSV and JSON. ST_INTERRUPTED:
+ * stopped. */
 enum status view_grid_table(const struct view_grid *grid, struct report_table *out,
 			    struct err *err);
 

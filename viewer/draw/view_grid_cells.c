@@ -188,6 +188,8 @@ const char *view__grid_text(const struct view_grid *grid, int64_t row, int colum
 
 	if (cell->type == PROF_TEXT)
 		return cell->text;
+	if (cell->type == PROF_NULL && grid->null_text)
+		return grid->null_text;
 	if (grid->traits[column].role == VIEW_GRID_DIFF && cell->type != PROF_NULL)
 		return grid_diff_text(grid, row, column, percent, out);
 	return report_cell_text(cell, grid->table.columns[column].quantity, out, VIEW_GRID_TEXT);

@@ -40,6 +40,7 @@ struct join {
 	uint64_t mask;
 	int64_t alone; /* rows that only the target has */
 	bool lonely;   /* some row has no partner */
+	const struct view_context *context;
 	struct arena arena;
 };
 
@@ -49,6 +50,17 @@ static const struct report_cell *join_cell(const struct report_table *table, int
 	static const struct report_cell none = {.type = PROF_NULL};
 
 	return row < 0 || column < 0 ? &none : &table->cells[row * table->column_count + column];
+}
+
+/* At row @row: is it time to look, and does nobody wait? What is done then is not used. */
+static bool join_stopped(const struct join *join, int64_t row)
+{
+	return row % VIEW_GRID_SLICE == 0 && view__grid_stopped(join->context);
+}
+
+static enum status join_go_on(const struct join *join, int64_t row, struct err *err)
+{
+	return join_stopped(join, row) ? err_set(err, ST_INTERRUPTED, "stopped") : ST_OK;
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -106,7 +118,8 @@ static void join_index(struct join *join)
 {
 	for (uint64_t i = 0; i <= join->mask; i++)
 		join->heads[i] = JOIN_NONE;
-	for (int64_t row = join->target->row_count - 1; row >= 0; row--) {
+	for (int64_t row = join->target->row_count - 1; row >= 0 && !join_stopped(join, row);
+	     row--) {
 		int64_t *head = &join->heads[join_hash(join, 1, row) & join->mask];
 
 		join->next[row] = *head;
@@ -134,7 +147,7 @@ static void join_pair_up(struct join *join)
 {
 	join_index(join);
 	join->alone = join->target->row_count;
-	for (int64_t row = 0; row < join->source->row_count; row++) {
+	for (int64_t row = 0; row < join->source->row_count && !join_stopped(join, row); row++) {
 		join->partner[row] = join_take(join, row);
 		if (join->partner[row] == JOIN_NONE)
 			join->lonely = true;
@@ -160,7 +173,7 @@ static enum report_quantity join_quantity(const struct join *join, const struct 
 
 static bool join_differs(const struct join *join, const struct join_column *column)
 {
-	for (int64_t row = 0; row < join->source->row_count; row++)
+	for (int64_t row = 0; row < join->source->row_count && !join_stopped(join, row); row++)
 		if (join->partner[row] != JOIN_NONE &&
 		    !join_equal(join_cell(join->source, row, column->source),
 				join_cell(join->target, join->partner[row], column->target)))
@@ -273,7 +286,7 @@ static enum status join_row(const struct join *join, struct report_table *out, i
 			    int64_t source, int64_t target, struct err *err)
 {
 	struct report_cell *cell = &out->cells[at * out->column_count];
-	enum status status = ST_OK;
+	enum status status = join_go_on(join, at, err);
 
 	for (int i = 0; status == ST_OK && i < join->column_count; i++) {
 		const struct join_column *column = &join->columns[i];
@@ -355,10 +368,11 @@ static enum status join_scratch(struct join *join, struct err *err)
 		       : err_nomem(err);
 }
 
-enum status view_grid_compare(struct report_table *out, const struct report_table *source,
-			      const struct report_table *target, const char *keys, struct err *err)
+enum status view_grid_compare(struct report_table *out, const struct view_context *context,
+			      const struct report_table *source, const struct report_table *target,
+			      const char *keys, struct err *err)
 {
-	struct join join = {.source = source, .target = target};
+	struct join join = {.source = source, .target = target, .context = context};
 	enum status status = join_scratch(&join, err);
 
 	memset(out, 0, sizeof(*out));
@@ -369,8 +383,11 @@ enum status view_grid_compare(struct report_table *out, const struct report_tabl
 		for (int i = 0; i < join.column_count; i++)
 			join.columns[i].twice = join.columns[i].shape == JOIN_TEXT &&
 						join_differs(&join, &join.columns[i]);
-		status = join_table(&join, out, err);
+		/* Partners are known only where nothing was left out. */
+		status = join_go_on(&join, 0, err);
 	}
+	if (status == ST_OK)
+		status = join_table(&join, out, err);
 	if (status == ST_OK)
 		status = join_rows(&join, out, err);
 	arena_fini(&join.arena);
@@ -392,15 +409,16 @@ enum status view_grid_query(struct view_grid *grid, struct view_context *context
 	if (status != ST_OK)
 		return status;
 	if (!context->target)
-		return view_grid_set(grid, &source, columns, column_count, keys, err);
+		return view_grid_set(grid, context, &source, columns, column_count, keys, err);
 	if (view_cancelled(context))
 		status = err_set(err, ST_INTERRUPTED, "stopped");
 	if (status == ST_OK)
 		status = report_table_query(&target, context->target->db, name, sql, limit, err);
 	if (status == ST_OK)
-		status = view_grid_compare(&table, &source, &target, keys, err);
+		status = view_grid_compare(&table, context, &source, &target, keys, err);
 	report_table_free(&source);
 	report_table_free(&target);
-	return status == ST_OK ? view_grid_set(grid, &table, columns, column_count, keys, err)
-			       : status;
+	if (status != ST_OK)
+		return status;
+	return view_grid_set(grid, context, &table, columns, column_count, keys, err);
 }

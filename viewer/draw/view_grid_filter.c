@@ -10,6 +10,10 @@
 
 #include "common/str.h"
 
+#define GRID_TRIES                                                                                 \
+	256 /* rows between two looks: each is all of its cells against an expression              \
+	     */
+
 /* false: @trouble says why. */
 static bool grid_compile(regex_t *out, const char *filter, char *trouble, size_t size)
 {
@@ -33,25 +37,40 @@ static bool grid_matches(const struct view_grid *grid, int64_t row, const regex_
 	return false;
 }
 
-void view__grid_pass(struct view_grid *grid)
+/* All rows by @expression (NULL: any will do), or by what does not match it. */
+static bool grid_judge(struct view_grid *grid, const regex_t *expression, bool no)
+{
+	for (int64_t row = 0; row < grid->table.row_count; row++) {
+		grid->judged[row] = (!grid->differ || view__grid_differs(grid, row)) &&
+				    (!expression || grid_matches(grid, row, expression) != no);
+		if (row % GRID_TRIES == 0 && view__grid_stopped(grid->context))
+			return false;
+	}
+	return true;
+}
+
+bool view__grid_pass(struct view_grid *grid)
 {
 	const bool no = grid->filter[0] == '!';
-	bool all = grid->filter[no] == '\0';
+	bool all = grid->filter[no] == '\0', *judged = grid->judged, through;
 	regex_t expression;
 
 	grid->trouble[0] = '\0';
 	if (!all && !grid_compile(&expression, grid->filter, grid->trouble, sizeof(grid->trouble)))
 		all = true;
-	for (int64_t row = 0; row < grid->table.row_count; row++)
-		grid->passes[row] = (!grid->differ || view__grid_differs(grid, row)) &&
-				    (all || grid_matches(grid, row, &expression) != no);
+	through = grid_judge(grid, all ? NULL : &expression, no);
 	if (!all)
 		regfree(&expression);
+	if (!through)
+		return false;
+	grid->judged = grid->passes;
+	grid->passes = judged;
+	return true;
 }
 
 void view_grid_filter(struct view_grid *grid, const char *text)
 {
-	char filter[sizeof(grid->filter)];
+	char filter[sizeof(grid->filter)], before[sizeof(grid->filter)];
 	regex_t expression;
 
 	str_copy(filter, sizeof(filter), text);
@@ -59,11 +78,16 @@ void view_grid_filter(struct view_grid *grid, const char *text)
 		return;
 	regfree(&expression);
 	grid->trouble[0] = '\0';
+	memcpy(before, grid->filter, sizeof(before));
 	memcpy(grid->filter, filter, sizeof(filter));
 	if (!grid->traits)
 		return;
-	view__grid_pass(grid);
-	view__grid_reorder(grid);
+	if (view__grid_pass(grid)) {
+		view__grid_reorder(grid);
+		return;
+	}
+	memcpy(grid->filter, before, sizeof(before));
+	view__grid_say(grid, "stopped: the rows are those of before");
 }
 
 static bool grid_contains(const struct view_grid *grid, int64_t row, const char *text)
@@ -82,6 +106,8 @@ bool view_grid_search(struct view_grid *grid, int height, const char *text, bool
 	for (int64_t i = 1; i <= grid->count; i++) {
 		const int64_t at = (grid->at + (forward ? i : grid->count - i)) % grid->count;
 
+		if (i % GRID_TRIES == 0 && view__grid_stopped(grid->context))
+			return false;
 		if (!grid_contains(grid, grid->order[at], text))
 			continue;
 		view__grid_move(grid, height, at);

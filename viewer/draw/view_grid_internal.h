@@ -9,7 +9,8 @@
 
 #include "viewer/draw/view_grid.h"
 
-#define VIEW_GRID_TEXT 256 /* bytes of a cell as shown */
+#define VIEW_GRID_TEXT  256  /* bytes of a cell as shown */
+#define VIEW_GRID_SLICE 4096 /* rows between two looks whether they are still wanted */
 
 enum view_grid_role {
 	VIEW_GRID_PLAIN, /* a column of its own, or the first of a group */
@@ -25,6 +26,7 @@ struct view_grid_trait {
 	bool key;         /* one of the keys */
 	bool stays;       /* is not scrolled sideways */
 	bool hidden;      /* by the user; counts for the first of a group */
+	bool before;      /* the same, while another choice is tried */
 	bool number;      /* stands at the right of its column */
 	int cells;        /* the widest content seen, without bar and percent */
 	int percents;     /* the same with percent (of a diff) */
@@ -39,6 +41,15 @@ struct view_grid_key {
 	uint64_t key; /* in the order of the values, as far as it goes */
 	int64_t row;
 };
+
+/* Does nobody wait for it any longer? NULL: somebody does. */
+static inline bool view__grid_stopped(const struct view_context *context)
+{
+	return context && view_cancelled(context);
+}
+
+/* In the status line, once. */
+void view__grid_say(struct view_grid *grid, const char *text);
 
 /* --- cells --- */
 
@@ -69,12 +80,16 @@ char view__grid_only(const struct view_grid *grid, int64_t row);
 /* What is known of columns before any is measured; the grid's traits are there, cleared. */
 void view__grid_traits(struct view_grid *grid, const char *keys);
 void view__grid_measure(struct view_grid *grid, int height); /* the rows on the screen */
-void view__grid_sort(struct view_grid *grid);                /* `keys` into order: all rows */
+/* `sequence`: all rows in their order. false: stopped, and the sequence is what it was. */
+bool view__grid_sort(struct view_grid *grid);
 /* Is the greatest first, ordered by @column? */
 bool view__grid_descends(const struct view_grid *grid, int column);
-void view__grid_pass(struct view_grid *grid);    /* `passes` from the filter */
+/* `passes` from the filter. false: stopped, and they are what they were. */
+bool view__grid_pass(struct view_grid *grid);
 void view__grid_reorder(struct view_grid *grid); /* order, count; the cursor stays on its row */
 void view__grid_scroll(struct view_grid *grid, int height); /* the cursor into view */
 void view__grid_move(struct view_grid *grid, int height, int64_t at);
+/* More columns, fewer, or the usual ones; says which. */
+void view__grid_columns(struct view_grid *grid, int height);
 
 #endif /* VIEW_GRID_INTERNAL_H */

@@ -1,14 +1,10 @@
 /*
- * What keys and clicks do to a grid, and what it says of itself.
+ * What keys and clicks do to a grid.
  *
  * Threading: the screen's. Ownership: none.
  */
 #include "viewer/draw/view_grid_internal.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "common/fmt.h"
 #include "common/str.h"
 #include "viewer/draw/view_table.h"
 
@@ -38,22 +34,45 @@ void view__grid_move(struct view_grid *grid, int height, int64_t at)
 	view_grid_layout(grid, grid->width, height);
 }
 
-/* --- columns ---------------------------------------------------------------------------------- */
-
-static void grid_order_by(struct view_grid *grid, int column, bool reverse)
+void view__grid_say(struct view_grid *grid, const char *text)
 {
-	grid->sort = column;
-	grid->reverse = reverse;
-	view__grid_sort(grid);
-	view__grid_reorder(grid);
+	if (grid->context)
+		str_copy(grid->context->message, sizeof(grid->context->message), text);
 }
 
-void view_grid_sort(struct view_grid *grid, const char *name, bool reverse)
+/* --- columns ---------------------------------------------------------------------------------- */
+
+static bool grid_order_by(struct view_grid *grid, int column, bool reverse)
+{
+	const int column_before = grid->sort;
+	const bool reverse_before = grid->reverse;
+
+	grid->sort = column;
+	grid->reverse = reverse;
+	if (view__grid_sort(grid)) {
+		view__grid_reorder(grid);
+		return true;
+	}
+	grid->sort = column_before;
+	grid->reverse = reverse_before;
+	view__grid_say(grid, "stopped: the order is the one of before");
+	return false;
+}
+
+bool view_grid_sort(struct view_grid *grid, const char *name, bool reverse)
 {
 	if (!grid->traits)
-		return;
-	grid_order_by(grid, name[0] ? view_table_column(&grid->table, name) : -1, reverse);
+		return true;
+	if (!grid_order_by(grid, name[0] ? view_table_column(&grid->table, name) : -1, reverse))
+		return false;
 	grid->at = grid->scroll = 0;
+	return true;
+}
+
+void view_grid_sort_first(struct view_grid *grid, const char *name)
+{
+	if (grid->traits && grid->sort < 0 && !grid->reverse)
+		grid_order_by(grid, view_table_column(&grid->table, name), false);
 }
 
 static bool grid_on_screen(const struct view_grid *grid, int column)
@@ -67,7 +86,8 @@ static bool grid_on_screen(const struct view_grid *grid, int column)
 /* By another order the first row is what is looked for; the column is brought into view. */
 static void grid_sort_to(struct view_grid *grid, int height, int column, bool reverse)
 {
-	grid_order_by(grid, column, reverse);
+	if (!grid_order_by(grid, column, reverse))
+		return;
 	view__grid_move(grid, height, 0);
 	for (int i = 0; column >= 0 && i < grid->lineup_count; i++)
 		if (grid->lineup[i] == grid->traits[column].group &&
@@ -92,40 +112,6 @@ static void grid_sort_step(struct view_grid *grid, int height, int by)
 			column = columns - 1;
 	} while (column >= 0 && !view__grid_chosen(grid, column));
 	grid_sort_to(grid, height, column, false);
-}
-
-static void grid_unhide(struct view_grid *grid)
-{
-	for (int i = 0; i < grid->table.column_count; i++)
-		grid->traits[i].hidden = false;
-}
-
-static int grid_hidden(const struct view_grid *grid)
-{
-	int count = 0;
-
-	for (int i = 0; i < grid->table.column_count; i++)
-		if (grid->traits[i].role == VIEW_GRID_PLAIN && !view__grid_chosen(grid, i))
-			count++;
-	return count;
-}
-
-/* Hide the column that orders the rows; there is none: show all, and then the usual ones. */
-static void grid_columns(struct view_grid *grid, int height)
-{
-	struct view_grid_trait *first =
-		grid->sort >= 0 ? &grid->traits[grid->traits[grid->sort].group] : NULL;
-
-	if (first && !first->stays && !first->hidden && view__grid_chosen(grid, grid->sort)) {
-		first->hidden = true;
-	} else {
-		grid->every = grid_hidden(grid) > 0;
-		grid_unhide(grid);
-	}
-	grid->column = 0;
-	view__grid_pass(grid);
-	view__grid_reorder(grid);
-	view_grid_layout(grid, grid->width, height);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -199,7 +185,7 @@ enum view_answer view_grid_request(struct view_grid *grid, int height, enum view
 		grid_sort_to(grid, height, grid->sort, !grid->reverse);
 		return VIEW_DRAW;
 	case VIEW_COLUMNS_REQUEST:
-		grid_columns(grid, height);
+		view__grid_columns(grid, height);
 		return VIEW_DRAW;
 	case VIEW_BACK_REQUEST:
 		if (!grid->filter[0] && !grid->trouble[0])
@@ -232,46 +218,4 @@ enum view_answer view_grid_click(struct view_grid *grid, int height, int x, int 
 		return VIEW_DRAW;
 	}
 	return VIEW_UNHANDLED;
-}
-
-/* --- the status line -------------------------------------------------------------------------- */
-
-static void grid_status_order(const struct view_grid *grid, char *out, size_t size)
-{
-	const int group = grid->sort >= 0 ? grid->traits[grid->sort].group : -1;
-
-	out[0] = '\0';
-	if (grid->sort >= 0)
-		snprintf(out, size, ", by %.60s%s%s%s", view__grid_title(grid, group),
-			 group == grid->sort ? "" : " ",
-			 group == grid->sort ? "" : view__grid_title(grid, grid->sort),
-			 grid->reverse ? " reversed" : "");
-	else if (grid->reverse)
-		snprintf(out, size, ", reversed");
-}
-
-void view_grid_status(const struct view_grid *grid, char *out, size_t size)
-{
-	const int hidden = grid->traits ? grid_hidden(grid) : 0;
-	char at[FMT_SIZE], count[FMT_SIZE], number[FMT_SIZE];
-	char row[2 * FMT_SIZE + 16] = "no rows", all[FMT_SIZE + 16] = "", order[160] = "",
-				columns[40] = "";
-
-	if (grid->trouble[0]) {
-		snprintf(out, size, "filter: %s", grid->trouble);
-		return;
-	}
-	if (grid->count < grid->table.row_count)
-		snprintf(all, sizeof(all), " (%s in all)",
-			 fmt_count(number, grid->table.row_count));
-	if (grid->traits)
-		grid_status_order(grid, order, sizeof(order));
-	if (hidden > 0)
-		snprintf(columns, sizeof(columns), ", %d column%s hidden", hidden,
-			 hidden == 1 ? "" : "s");
-	if (grid->count > 0)
-		snprintf(row, sizeof(row), "row %s of %s", fmt_count(at, grid->at + 1),
-			 fmt_count(count, grid->count));
-	snprintf(out, size, "%s%s%s%s%s%s", row, all, order, grid->filter[0] ? ", filter " : "",
-		 grid->filter, grid->count > 0 ? columns : "");
 }

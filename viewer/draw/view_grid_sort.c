@@ -17,7 +17,8 @@
 struct grid_sorter {
 	const struct view_grid *grid;
 	bool descending;
-	bool cells; /* equal keys are not equal cells: compare these */
+	bool cells;   /* equal keys are not equal cells: compare these */
+	bool stopped; /* what is under way is wanted no longer, and left as it is */
 };
 
 /* Rows that are equal up to the key's bytes. */
@@ -93,17 +94,45 @@ static bool grid_after(const struct grid_sorter *sorter, const struct view_grid_
 	return sorter->descending ? order < 0 : order > 0;
 }
 
-static void grid_merge(const struct grid_sorter *sorter, const struct view_grid_key *from,
-		       struct view_grid_key *to, int64_t begin, int64_t middle, int64_t end)
+/* Looked at between some thousand rows: whoever waits is heard within a millisecond. */
+static bool grid_stopped(struct grid_sorter *sorter)
 {
-	int64_t left = begin, right = middle;
+	sorter->stopped = sorter->stopped || view__grid_stopped(sorter->grid->context);
+	return sorter->stopped;
+}
 
-	for (int64_t i = begin; i < end; i++) {
+/* Two runs of `from` that are merged into `to`, as far as `at`. */
+struct grid_merge {
+	const struct view_grid_key *from;
+	struct view_grid_key *to;
+	int64_t left, middle, right, end, at;
+};
+
+static void grid_merge_some(const struct grid_sorter *sorter, struct grid_merge *merge,
+			    int64_t until)
+{
+	const struct view_grid_key *from = merge->from;
+	struct view_grid_key *to = merge->to;
+	const int64_t middle = merge->middle, end = merge->end;
+	int64_t left = merge->left, right = merge->right;
+
+	for (int64_t i = merge->at; i < until; i++) {
 		const bool take = left < middle &&
 				  (right >= end || !grid_after(sorter, &from[left], &from[right]));
 
 		to[i] = from[take ? left++ : right++];
 	}
+	merge->left = left;
+	merge->right = right;
+	merge->at = until;
+}
+
+static void grid_merge(struct grid_sorter *sorter, struct grid_merge merge)
+{
+	while (merge.at < merge.end && !grid_stopped(sorter))
+		grid_merge_some(sorter, &merge,
+				merge.end - merge.at > VIEW_GRID_SLICE ? merge.at + VIEW_GRID_SLICE
+								       : merge.end);
 }
 
 static void grid_insertion_sort(const struct grid_sorter *sorter, struct view_grid_key *keys,
@@ -119,20 +148,24 @@ static void grid_insertion_sort(const struct grid_sorter *sorter, struct view_gr
 	}
 }
 
-static void grid_merge_sort(const struct grid_sorter *sorter, struct view_grid_key *keys,
+static void grid_merge_sort(struct grid_sorter *sorter, struct view_grid_key *keys,
 			    struct view_grid_key *spare, int64_t count)
 {
 	struct view_grid_key *from = keys, *to = spare, *swap;
 
-	for (int64_t i = 0; i < count; i += GRID_FEW)
+	for (int64_t i = 0; i < count && !sorter->stopped; i += GRID_FEW) {
 		grid_insertion_sort(sorter, keys + i, count - i < GRID_FEW ? count - i : GRID_FEW);
-	for (int64_t run = GRID_FEW; run < count; run *= 2) {
-		for (int64_t i = 0; i < count; i += 2 * run) {
+		if (i % (VIEW_GRID_SLICE * GRID_FEW) == 0)
+			grid_stopped(sorter);
+	}
+	for (int64_t run = GRID_FEW; run < count && !grid_stopped(sorter); run *= 2) {
+		for (int64_t i = 0; i < count && !sorter->stopped; i += 2 * run) {
 			const int64_t middle = i + run < count ? i + run : count;
 			const int64_t end = i + 2 * run < count ? i + 2 * run : count;
 
 			if (middle < end && grid_after(sorter, &from[middle - 1], &from[middle]))
-				grid_merge(sorter, from, to, i, middle, end);
+				grid_merge(sorter, (struct grid_merge){from, to, i, middle, middle,
+								       end, i});
 			else
 				memcpy(&to[i], &from[i], (size_t)(end - i) * sizeof(*to));
 		}
@@ -200,7 +233,7 @@ static void grid_sort_texts(struct grid_sorter *sorter, int64_t count)
 	int level = 0;
 
 	runs[0] = grid_text_run(sorter, 0, count, prefix, false);
-	while (level >= 0) {
+	while (level >= 0 && !grid_stopped(sorter)) {
 		if (level + 1 == GRID_LEVELS ||
 		    !grid_equal_run(sorter->grid->keys, &runs[level], &next)) {
 			level--;
@@ -252,24 +285,29 @@ bool view__grid_descends(const struct view_grid *grid, int column)
 	return number != grid->reverse;
 }
 
-void view__grid_sort(struct view_grid *grid)
+bool view__grid_sort(struct view_grid *grid)
 {
 	const int64_t rows = grid->table.row_count;
 	struct grid_sorter sorter = {.grid = grid, .cells = true};
 	int64_t count;
 	bool texts;
 
-	if (grid->sort >= 0 && grid->sort < grid->table.column_count) {
-		sorter.descending = view__grid_descends(grid, grid->sort);
-		count = grid_fill_keys(grid, &texts);
-		if (texts)
-			grid_sort_texts(&sorter, count);
-		else
-			grid_merge_sort(&sorter, grid->keys, grid->spare, count);
-		return;
+	if (grid->sort < 0 || grid->sort >= grid->table.column_count) {
+		for (int64_t row = 0; row < rows; row++)
+			grid->sequence[row] = grid->reverse ? rows - 1 - row : row;
+		return true;
 	}
+	sorter.descending = view__grid_descends(grid, grid->sort);
+	count = grid_fill_keys(grid, &texts);
+	if (texts)
+		grid_sort_texts(&sorter, count);
+	else
+		grid_merge_sort(&sorter, grid->keys, grid->spare, count);
+	if (grid_stopped(&sorter))
+		return false;
 	for (int64_t row = 0; row < rows; row++)
-		grid->keys[row].row = grid->reverse ? rows - 1 - row : row;
+		grid->sequence[row] = grid->keys[row].row;
+	return true;
 }
 
 void view__grid_reorder(struct view_grid *grid)
@@ -278,10 +316,10 @@ void view__grid_reorder(struct view_grid *grid)
 
 	grid->count = 0;
 	for (int64_t i = 0; i < grid->table.row_count; i++) {
-		if (!grid->passes[grid->keys[i].row])
+		if (!grid->passes[grid->sequence[i]])
 			continue;
-		if (grid->keys[i].row == row)
+		if (grid->sequence[i] == row)
 			grid->at = grid->count;
-		grid->order[grid->count++] = grid->keys[i].row;
+		grid->order[grid->count++] = grid->sequence[i];
 	}
 }

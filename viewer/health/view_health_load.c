@@ -380,8 +380,8 @@ static enum status grid_load(struct view_health *screen, struct view_context *co
 				 way->column_count, 0, err);
 	if (status != ST_OK)
 		return status;
-	if (!screen->ranked[screen->way])
-		view_grid_sort(&screen->grid, way->sort, false);
+	if (!screen->ranked[screen->way] && !view_grid_sort(&screen->grid, way->sort, false))
+		return err_set(err, ST_INTERRUPTED, "stopped");
 	/* The trail ends where it began to be bad: that first. */
 	if (!screen->ranked[screen->way] && screen->way == VIEW_HEALTH_ORIGIN)
 		view_grid_request(&screen->grid, context->body.height, VIEW_END_REQUEST);

@@ -49,7 +49,7 @@ struct view_insights_layout view_insights_areas(struct view_rect body, int rows,
 enum status view__insights_find(struct view_insights *screen, struct view_context *context,
 				struct err *err);
 /* The list, of what the choices let through. */
-enum status view__insights_list(struct view_insights *screen, const struct view_context *context,
+enum status view__insights_list(struct view_insights *screen, struct view_context *context,
 				struct err *err);
 /* What the cursor is on, in both reports. */
 void view__insights_select(struct view_insights *screen);

@@ -156,7 +156,7 @@ static enum status view_insights_order(struct report_table *rows, struct err *er
 	return ST_OK;
 }
 
-enum status view__insights_list(struct view_insights *screen, const struct view_context *context,
+enum status view__insights_list(struct view_insights *screen, struct view_context *context,
 				struct err *err)
 {
 	struct report_table rows[2] = {{0}}, joined = {0};
@@ -165,7 +165,8 @@ enum status view__insights_list(struct view_insights *screen, const struct view_
 	if (status == ST_OK && screen->compared) {
 		status = view_insights_rows(screen, 1, &rows[1], err);
 		if (status == ST_OK)
-			status = view_grid_compare(&joined, &rows[0], &rows[1], INSIGHT_KEYS, err);
+			status = view_grid_compare(&joined, context, &rows[0], &rows[1],
+						   INSIGHT_KEYS, err);
 		report_table_free(&rows[0]);
 		report_table_free(&rows[1]);
 		rows[0] = joined;
@@ -178,7 +179,7 @@ enum status view__insights_list(struct view_insights *screen, const struct view_
 	}
 	screen->grid.differ = context->differ;
 	screen->chosen = false;
-	return view_grid_set(&screen->grid, &rows[0], view_insight_columns,
+	return view_grid_set(&screen->grid, context, &rows[0], view_insight_columns,
 			     (int)ARRAY_LEN(view_insight_columns), INSIGHT_KEYS, err);
 }
 

@@ -190,6 +190,7 @@ static enum status view_live_rows(struct view_liveness *live, struct view_contex
 	str_free(&live->sql);
 	live->sql = sql;
 	live->grid.differ = context->differ;
+	live->grid.still = true;
 	if (layers)
 		status = view_grid_query(
 			&live->grid, context, "liveness_layers", str_peek(&live->sql),
@@ -270,7 +271,7 @@ static enum status view_live_steps_table(const struct view_liveness *live,
 		status = report_table_query(&target, context->target->db, "liveness",
 					    str_peek(&sql), 0, err);
 	if (status == ST_OK && context->target) {
-		status = view_grid_compare(out, &source, &target, "ipu,program_step", err);
+		status = view_grid_compare(out, context, &source, &target, "ipu,program_step", err);
 	} else if (status == ST_OK) {
 		*out = source;
 		memset(&source, 0, sizeof(source));

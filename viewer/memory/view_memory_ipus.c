@@ -159,7 +159,7 @@ enum status view__memory_ipus(const struct view_memory *screen, struct report_ta
 	}
 	status = view_build(screen, 1, &tables[1], err);
 	if (status == ST_OK)
-		status = view_grid_compare(out, &tables[0], &tables[1], KEYS, err);
+		status = view_grid_compare(out, NULL, &tables[0], &tables[1], KEYS, err);
 	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
 		report_table_free(&tables[s]);
 	return status;
@@ -178,8 +178,8 @@ enum status view__memory_ipu_grid(struct view_memory *screen, struct view_contex
 
 	grid->differ = context->differ;
 	if (status == ST_OK)
-		status = view_grid_set(grid, &table, view_shown, (int)ARRAY_LEN(view_shown), KEYS,
-				       err);
+		status = view_grid_set(grid, context, &table, view_shown,
+				       (int)ARRAY_LEN(view_shown), KEYS, err);
 	if (status != ST_OK)
 		return status;
 	if (first)

@@ -200,6 +200,7 @@ static enum status view_build(const struct view_memory *screen, int side,
 }
 
 static enum status view_build_all(const struct view_memory *screen,
+				  const struct view_context *context,
 				  const struct view_choice *choice, struct report_table *out,
 				  struct err *err)
 {
@@ -212,7 +213,7 @@ static enum status view_build_all(const struct view_memory *screen,
 	}
 	status = view_build(screen, 1, choice, &tables[1], err);
 	if (status == ST_OK)
-		status = view_grid_compare(out, &tables[0], &tables[1], KEYS, err);
+		status = view_grid_compare(out, context, &tables[0], &tables[1], KEYS, err);
 	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
 		report_table_free(&tables[s]);
 	return status;
@@ -249,10 +250,10 @@ enum status view__memory_grid(struct view_memory *screen, struct view_context *c
 		grid->differ = context->differ;
 		status = view_choose(screen, &choice, err);
 		if (status == ST_OK)
-			status = view_build_all(screen, &choice, &table, err);
+			status = view_build_all(screen, context, &choice, &table, err);
 		if (status == ST_OK)
-			status = view_grid_set(grid, &table, view_shown, (int)ARRAY_LEN(view_shown),
-					       KEYS, err);
+			status = view_grid_set(grid, context, &table, view_shown,
+					       (int)ARRAY_LEN(view_shown), KEYS, err);
 		if (status != ST_OK)
 			return status;
 		if (first)
@@ -286,11 +287,10 @@ enum status view__memory_table(void *state, struct view_context *context, struct
 	const struct view_choice all = {.all = true};
 	struct view_memory *screen = state;
 
-	(void)context;
 	if (screen->view == VIEW_MEMORY_IPUS)
 		return view__memory_ipus(screen, out, err);
 	if (screen->view == VIEW_MEMORY_TABLE && !screen->grid_stale &&
 	    view__memory_shown(screen) <= VIEW_MEMORY_ROWS)
 		return view_grid_table(&screen->grid, out, err);
-	return view_build_all(screen, &all, out, err);
+	return view_build_all(screen, context, &all, out, err);
 }

@@ -115,7 +115,7 @@ static enum status view_metrics_grid(struct view_metrics *screen, struct view_co
 	if (status == ST_OK && context->target) {
 		status = view_metrics_read_side(screen, context, VIEW_METRICS_TARGET, &target, err);
 		if (status == ST_OK)
-			status = view_grid_compare(&both, &source, &target, KEYS, err);
+			status = view_grid_compare(&both, context, &source, &target, KEYS, err);
 		report_table_free(&source);
 		report_table_free(&target);
 	} else {
@@ -124,7 +124,8 @@ static enum status view_metrics_grid(struct view_metrics *screen, struct view_co
 	if (status != ST_OK)
 		return status;
 	screen->grid.differ = context->target && context->differ;
-	return view_grid_set(&screen->grid, &both, view_metrics_shown,
+	screen->grid.still = true;
+	return view_grid_set(&screen->grid, context, &both, view_metrics_shown,
 			     ARRAY_LEN(view_metrics_shown), KEYS, err);
 }
 

@@ -63,9 +63,13 @@ static enum status load_rows(struct view_operations *screen, struct view_context
 		return err_set(err, ST_INTERRUPTED, "stopped");
 	if (status != ST_OK)
 		return status;
-	return view_grid_query(&screen->grid, context, "operations", screen->sql.text, look->keys,
-			       view__operations_columns, view__operations_column_count, ROWS_MOST,
-			       err);
+	status = view_grid_query(&screen->grid, context, "operations", screen->sql.text, look->keys,
+				 view__operations_columns, view__operations_column_count, ROWS_MOST,
+				 err);
+	/* So they came; the heading says it, and what only the target has takes its place. */
+	if (status == ST_OK)
+		view_grid_sort_first(&screen->grid, screen->ns ? "dur_ns" : "cycles");
+	return status;
 }
 
 static int least(int a, int b)

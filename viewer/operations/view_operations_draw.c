@@ -47,11 +47,18 @@ static const char *draw_amount(const struct view_operations *screen, double cycl
 	return out;
 }
 
+/* A figure is there whole, or not at all. Returns the columns it took. */
+static int draw_where_it_fits(struct view_pane *pane, int x, const char *text)
+{
+	return x + view_text_width(text) < pane->rect.width ? view_text(pane, x, 0, VIEW_DIM, text)
+							    : 0;
+}
+
 static void draw_totals(const struct view_operations *screen, const struct view_context *context,
 			struct view_pane *pane)
 {
 	const struct view_operations_totals *totals = &screen->totals[0];
-	char amount[FMT_SIZE], other[FMT_SIZE], bytes[FMT_SIZE];
+	char amount[FMT_SIZE], other[FMT_SIZE], bytes[FMT_SIZE], part[2 * FMT_SIZE];
 	int x = 1;
 
 	x += view_text(pane, x, 0, VIEW_WARN, "simulated");
@@ -73,9 +80,11 @@ static void draw_totals(const struct view_operations *screen, const struct view_
 			100 * totals->compute / totals->cycles,
 			100 * totals->exchange / totals->cycles,
 			100 * totals->sync / totals->cycles);
-	view_textf(pane, x, 0, VIEW_DIM, ", %s FLOP, %s of code",
-		   fmt_count(other, sat_real(totals->flops)),
-		   fmt_bytes(bytes, (uint64_t)sat_real(fmax(totals->code_bytes, 0))));
+	snprintf(part, sizeof(part), ", %s FLOP", fmt_count(other, sat_real(totals->flops)));
+	x += draw_where_it_fits(pane, x, part);
+	snprintf(part, sizeof(part), ", %s of code",
+		 fmt_bytes(bytes, (uint64_t)sat_real(fmax(totals->code_bytes, 0))));
+	draw_where_it_fits(pane, x, part);
 }
 
 /* --- bars ------------------------------------------------------------------------------------- */

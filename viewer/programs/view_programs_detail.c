@@ -12,9 +12,11 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/str.h"
 
 #define NAME_WIDTH 11
 #define TYPES_MOST 24
+#define PATH_MOST  64
 
 static const char set_sql[] = "SELECT compute_set, vertices, tiles, max_cycles, mean_cycles FROM "
 			      "compute_sets WHERE program_id = :program LIMIT 4";
@@ -69,6 +71,24 @@ static void tell_cycles(struct view_programs *screen, const struct view_program 
 				 fmt_count(count, screen->updates));
 }
 
+/* Names alike are told apart by what they are in, the outermost first. */
+static void tell_inside(struct view_programs *screen, const struct view_program *node)
+{
+	const struct view_program *nodes = screen->tree.nodes;
+	int above[PATH_MOST], count = 0;
+	struct str path = {0};
+
+	for (int at = node->parent; at != VIEW_NO_PROGRAM && count < PATH_MOST;
+	     at = nodes[at].parent)
+		above[count++] = at;
+	for (int i = count - 1; i >= 0; i--)
+		str_addf(&path, "%s%s", i < count - 1 ? " > " : "",
+			 nodes[above[i]].name[0] ? nodes[above[i]].name : nodes[above[i]].type);
+	if (count > 0 && !path.failed)
+		view_blocks_fact(&screen->details, "inside", VIEW_NORMAL, "%s", str_peek(&path));
+	str_free(&path);
+}
+
 static void tell_program(struct view_programs *screen, const struct view_program *node,
 			 bool compared)
 {
@@ -86,6 +106,7 @@ static void tell_program(struct view_programs *screen, const struct view_program
 				 node->id[0] == VIEW_NOWHERE   ? "the target only"
 				 : node->id[1] == VIEW_NOWHERE ? "the source only"
 							       : "both");
+	tell_inside(screen, node);
 	if (node->operation[0])
 		view_blocks_fact(blocks, "operation", VIEW_NORMAL, "%s", node->operation);
 	if (node->repeat != INT64_MIN)
@@ -99,6 +120,9 @@ static void tell_program(struct view_programs *screen, const struct view_program
 				 fmt_count(inside, node->inside));
 	tell_cycles(screen, node, VIEW_SOURCE_SIDE, compared ? "Source: " : "");
 	tell_cycles(screen, node, VIEW_TARGET_SIDE, "Target: ");
+	if (node->cycles[0] == 0 && node->cycles[1] == 0)
+		view_blocks_fact(blocks, "cycles", VIEW_DIM, "none in %s",
+				 view__programs_of(screen));
 	view_blocks_fact(blocks, "number", VIEW_NORMAL, "#%lld, position %lld, depth %d",
 			 (long long)(node->id[0] == VIEW_NOWHERE ? node->id[1] : node->id[0]),
 			 (long long)node->position, node->depth);

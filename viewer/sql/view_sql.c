@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/fmt.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "viewer/draw/view_table.h"
@@ -90,7 +91,7 @@ static void view_sql_explain(struct view_sql *screen, const struct view_sql_answ
 	err_set(&screen->trouble, screen->trouble.status, "%s; did you mean %s?", word, meant);
 }
 
-static enum status view_sql_show(struct view_sql *screen, const struct view_context *context,
+static enum status view_sql_show(struct view_sql *screen, struct view_context *context,
 				 struct view_sql_answer *answer, struct err *err)
 {
 	const bool again = screen->ran && strcmp(screen->statement, screen->edit.text) == 0;
@@ -103,7 +104,8 @@ static enum status view_sql_show(struct view_sql *screen, const struct view_cont
 		memset(&screen->result, 0, sizeof(screen->result));
 	screen->ran = again;
 	screen->result.differ = context->target && context->differ;
-	status = view_grid_set(&screen->result, &answer->table, NULL, 0,
+	screen->result.null_text = "NULL";
+	status = view_grid_set(&screen->result, context, &answer->table, NULL, 0,
 			       answer->keys[0] ? answer->keys : NULL, err);
 	if (status != ST_OK)
 		return status;
@@ -125,7 +127,7 @@ static void view_sql_ask(struct view_sql *screen, struct view_context *context)
 	if (status == ST_OK)
 		status = view_sql_show(screen, context, &answer, &screen->trouble);
 	else if (status == ST_INTERRUPTED)
-		err_set(&screen->trouble, status, "stopped: Enter runs it again");
+		err_set(&screen->trouble, status, "%s: Enter runs it again", view_stopped(context));
 	else
 		view_sql_explain(screen, &answer);
 	screen->trouble.status = status;
@@ -201,7 +203,7 @@ static enum status view_sql_load_views(struct view_sql *screen, struct view_cont
 		report_table_free(&table);
 		return status;
 	}
-	status = view_grid_set(&screen->views, &table, view_views_columns,
+	status = view_grid_set(&screen->views, context, &table, view_views_columns,
 			       ARRAY_LEN(view_views_columns), "view", err);
 	screen->has_views = status == ST_OK;
 	return status;
@@ -223,24 +225,58 @@ static void view_sql_layout(struct view_sql *screen, const struct view_context *
 		rect = view__sql_rect(screen, &screen->result);
 		view_grid_layout(&screen->result, rect.width, rect.height);
 	}
+	if (view__sql_shows_result(screen) && !context->whole &&
+	    view_grid_is_cut(&screen->result)) {
+		view__sql_areas_row(&screen->areas);
+		view_grid_layout(&screen->result, screen->areas.main.width,
+				 screen->areas.main.height);
+	}
 	rect = view__sql_rect(screen, &screen->views);
 	view_grid_layout(&screen->views, rect.width, rect.height);
+}
+
+/* What is wrong, and where: for who does not see the statement. */
+static enum status view_sql_refuse(const struct view_sql *screen, struct err *err)
+{
+	size_t begin;
+	int line, column = 1;
+
+	if (screen->wrong_at < 0)
+		return err_set(err, screen->trouble.status, "%s", screen->trouble.text);
+	line = view_edit_line(&screen->edit, (size_t)screen->wrong_at, &begin);
+	for (size_t i = begin; i < (size_t)screen->wrong_at; i++)
+		column += ((unsigned char)screen->edit.text[i] & 0xc0) != 0x80;
+	return err_set(err, screen->trouble.status, "%s (line %d, column %d)", screen->trouble.text,
+		       line + 1, column);
+}
+
+/* The first load: the views, the history, and the statement to begin with. */
+static enum status view_sql_begin(struct view_sql *screen, struct view_context *context,
+				  struct err *err)
+{
+	enum status status = view_sql_load_views(screen, context, err);
+	struct err own = {0};
+
+	if (status == ST_OK && !context->whole)
+		own.status = view_sql_history_read(&screen->history, &own);
+	view_sql_tell(screen, context, &own);
+	screen->recall = screen->history.count;
+	if (status != ST_OK || !context->query)
+		return status;
+	view_edit_set(&screen->edit, context->query);
+	view__sql_run(screen, context);
+	if (screen->trouble.status == ST_OK)
+		screen->focus = VIEW_SQL_RESULT;
+	return context->whole && screen->trouble.status != ST_OK ? view_sql_refuse(screen, err)
+								 : ST_OK;
 }
 
 static enum status view_sql_load(void *state, struct view_context *context, bool news,
 				 struct err *err)
 {
 	struct view_sql *screen = state;
-	enum status status = ST_OK;
-	struct err own = {0};
+	const enum status status = screen->has_views ? ST_OK : view_sql_begin(screen, context, err);
 
-	if (!screen->has_views) {
-		status = view_sql_load_views(screen, context, err);
-		if (status == ST_OK && !context->whole)
-			own.status = view_sql_history_read(&screen->history, &own);
-		view_sql_tell(screen, context, &own);
-		screen->recall = screen->history.count;
-	}
 	if (status != ST_OK)
 		return status;
 	if (screen->ran && screen->result.differ != (context->target && context->differ))
@@ -317,10 +353,14 @@ static enum status view_sql_table(void *state, struct view_context *context,
 				  struct report_table *out, struct err *err)
 {
 	struct view_sql *screen = state;
+	const bool result = view__sql_shows_result(screen);
+	char rows[FMT_SIZE];
 
-	(void)context;
-	return view_grid_table(view__sql_shows_result(screen) ? &screen->result : &screen->views,
-			       out, err);
+	if (result && screen->more)
+		snprintf(context->message, sizeof(context->message),
+			 "the first %s rows; there are more, with LIMIT and OFFSET",
+			 fmt_count(rows, screen->result.table.row_count));
+	return view_grid_table(result ? &screen->result : &screen->views, out, err);
 }
 
 static bool view_is_within(struct view_rect rect, int x, int y)
@@ -375,5 +415,6 @@ const struct view_screen_ops view_sql_ops = {
 	.query = view__sql_query,
 	.typing = view__sql_typing,
 	.type = view__sql_type,
+	.typing_keys = view__sql_typing_keys,
 	.click = view_sql_click,
 };

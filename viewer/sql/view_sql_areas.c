@@ -11,6 +11,8 @@
 #define COLUMNS_SIDE 6
 #define VIEWS_LEAST  4 /* rows of the views above them */
 #define MAIN_LEAST   3
+#define ROW_LINES    4 /* of a row's cells, with the line above them */
+#define RESULT_ROWS  6 /* of the result above those, with the headings */
 
 static int view_least(int a, int b)
 {
@@ -50,6 +52,11 @@ struct view_sql_areas view__sql_areas(struct view_rect body, int prompt, bool wi
 		areas.columns = view_cut_foot(&areas.main, COLUMNS_ROWS, VIEWS_LEAST);
 	}
 	return areas;
+}
+
+void view__sql_areas_row(struct view_sql_areas *areas)
+{
+	areas->row = view_cut_foot(&areas->main, ROW_LINES, RESULT_ROWS);
 }
 
 /* Lines of the text, a caret, and two of what is wrong. */

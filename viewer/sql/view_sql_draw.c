@@ -183,6 +183,21 @@ static void view_draw_columns(const struct view_sql *screen, struct view_pane *p
 	}
 }
 
+/* Cells of the row under the cursor that the result has no room for. */
+static void view_draw_row(const struct view_sql *screen, struct view_pane *pane)
+{
+	struct view_pane cells =
+		view_sub(pane, (struct view_rect){0, 1, pane->rect.width, pane->rect.height - 1});
+	char text[FMT_SIZE + 32], number[FMT_SIZE];
+
+	if (pane->rect.height < 2)
+		return;
+	snprintf(text, sizeof(text), " row %s, whole ", fmt_count(number, screen->result.at + 1));
+	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
+	view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM, text);
+	view_grid_draw_row(&screen->result, &cells);
+}
+
 void view__sql_draw(const void *state, const struct view_context *context, struct view_pane *pane)
 {
 	const struct view_sql *screen = state;
@@ -197,6 +212,8 @@ void view__sql_draw(const void *state, const struct view_context *context, struc
 	view_grid_draw(result ? &screen->result : &screen->views, &part,
 		       screen->focus != VIEW_SQL_EDIT && !context->whole &&
 			       (screen->focus == VIEW_SQL_RESULT) == result);
+	part = view_sub(pane, areas->row);
+	view_draw_row(screen, &part);
 	if (result && areas->side.width > 0) {
 		part = view_sub(pane, areas->side);
 		view_grid_draw(&screen->views, &part, screen->focus == VIEW_SQL_VIEWS);
@@ -215,8 +232,8 @@ void view__sql_status(const void *state, const struct view_context *context, cha
 	(void)context;
 	if (screen->focus == VIEW_SQL_EDIT) {
 		snprintf(out, size,
-			 "a ; and Enter run it, Tab completes, Up: statements before, Esc: %s",
-			 screen->ran ? "to the rows" : "to the views");
+			 "Enter after a ; runs it, or on an empty last line; Esc: to the %s",
+			 screen->ran ? "rows" : "views");
 		return;
 	}
 	if (screen->focus == VIEW_SQL_VIEWS) {

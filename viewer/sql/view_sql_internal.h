@@ -25,6 +25,7 @@ struct view_sql_areas {
 	struct view_rect prompt;  /* the statement, and what is wrong with it */
 	struct view_rect heading; /* what stands below */
 	struct view_rect main; /* the result; without one, or where there is no side: the views */
+	struct view_rect row;  /* of the result: what it has no room for; empty: it has for all */
 	struct view_rect side; /* the views on a wide screen */
 	struct view_rect columns; /* of the view under the cursor, under the views */
 };
@@ -49,6 +50,8 @@ struct view_sql {
 	bool told;  /* that the history's file cannot be read or written */
 	int recall; /* an index into the history; its count: what was typed */
 	char draft[VIEW_PLACE_SQL];
+	bool seeking; /* the key before was Ctrl-R, too: what it looks for is `needle` */
+	char needle[VIEW_PLACE_SQL];
 	struct view_sql_offers offers; /* Tab again takes the next one */
 	int offer;                     /* -1: none was taken */
 };
@@ -62,9 +65,12 @@ bool view__sql_shows_result(const struct view_sql *screen);
 
 /* view_sql_areas.c */
 struct view_sql_areas view__sql_areas(struct view_rect body, int prompt, bool wide);
+/* The foot of the result for a row's cells, where there is room. */
+void view__sql_areas_row(struct view_sql_areas *areas);
 int view__sql_prompt_rows(const struct view_sql *screen, int width);
 
 /* view_sql_keys.c */
+extern const struct view_bar_key view__sql_typing_keys[];
 bool view__sql_typing(const void *state);
 enum view_answer view__sql_type(void *state, struct view_context *context, uint32_t key);
 

@@ -10,6 +10,11 @@
 #include "common/str.h"
 #include "viewer/sql/view_sql_internal.h"
 
+const struct view_bar_key view__sql_typing_keys[] = {
+	{VIEW_KEY_ENTER, "run"},      {VIEW_KEY_TAB, "complete"},   {VIEW_KEY_ESCAPE, "leave"},
+	{VIEW_KEY_UP, "before"},      {VIEW_KEY_DOWN, "after"},     {VIEW_CTRL('R'), "search"},
+	{VIEW_CTRL('U'), "cut line"}, {VIEW_CTRL('W'), "cut word"}, {0, NULL}};
+
 bool view__sql_typing(const void *state)
 {
 	return ((const struct view_sql *)state)->focus == VIEW_SQL_EDIT;
@@ -109,6 +114,28 @@ static enum view_answer view_recall(struct view_sql *screen, struct view_context
 	return VIEW_LOAD;
 }
 
+/* The next older statement that holds what stood there when the seeking began. */
+static enum view_answer view_seek(struct view_sql *screen, struct view_context *context)
+{
+	int at = screen->recall;
+
+	if (!screen->seeking)
+		str_copy(screen->needle, sizeof(screen->needle), screen->edit.text);
+	screen->seeking = true;
+	while (--at >= 0)
+		if (strcasestr(screen->history.items[at], screen->needle))
+			break;
+	if (at < 0) {
+		snprintf(context->message, sizeof(context->message),
+			 "no statement before has %.80s",
+			 screen->needle[0] ? screen->needle : "been run");
+		return VIEW_DRAW;
+	}
+	snprintf(context->message, sizeof(context->message), "with %.80s; Ctrl-R: further back",
+		 screen->needle[0] ? screen->needle : "anything: type what to look for first");
+	return view_recall(screen, context, at - screen->recall);
+}
+
 /* --- Enter ------------------------------------------------------------------------------------ */
 
 /* Enter on an empty last line runs, too: who does not know of the semicolon presses it twice. */
@@ -152,6 +179,9 @@ enum view_answer view__sql_type(void *state, struct view_context *context, uint3
 	struct view_sql *screen = state;
 	const bool empty = screen->edit.text[0] == '\0';
 
+	if (key == VIEW_CTRL('R'))
+		return view_seek(screen, context);
+	screen->seeking = false;
 	if (key == VIEW_KEY_TAB && !empty)
 		return view_complete(screen, context);
 	screen->offers.count = 0;

@@ -120,8 +120,9 @@ static enum status view_number_rows(struct report_table *table, struct err *err)
 	return ST_OK;
 }
 
-static enum status view_join(struct view_sql_answer *out, struct report_table *source,
-			     struct report_table *target, struct err *err)
+static enum status view_join(struct view_sql_answer *out, const struct view_context *context,
+			     struct report_table *source, struct report_table *target,
+			     struct err *err)
 {
 	enum status status = ST_OK;
 
@@ -132,8 +133,9 @@ static enum status view_join(struct view_sql_answer *out, struct report_table *s
 		if (status == ST_OK)
 			status = view_number_rows(target, err);
 	}
-	return status == ST_OK ? view_grid_compare(&out->table, source, target, out->keys, err)
-			       : status;
+	return status == ST_OK
+		       ? view_grid_compare(&out->table, context, source, target, out->keys, err)
+		       : status;
 }
 
 enum status view_sql_run(struct view_sql_answer *out, struct view_context *context, const char *sql,
@@ -149,7 +151,7 @@ enum status view_sql_run(struct view_sql_answer *out, struct view_context *conte
 	if (status == ST_OK && context->target) {
 		status = view_ask(out, &target, context, context->target, sql, err);
 		if (status == ST_OK)
-			status = view_join(out, &source, &target, err);
+			status = view_join(out, context, &source, &target, err);
 		report_table_free(&source);
 		report_table_free(&target);
 	} else {

@@ -210,7 +210,7 @@ enum status view__compare_load(struct view_summary *screen, struct view_context 
 	if (news && status == ST_OK)
 		status = view_rows_fill(&table, &screen->diff, context->differ, err);
 	if (news && status == ST_OK)
-		status = view_grid_set(&screen->grid, &table, shown, ARRAY_LEN(shown),
+		status = view_grid_set(&screen->grid, context, &table, shown, ARRAY_LEN(shown),
 				       "section,what", err);
 	report_table_free(&table);
 	if (status != ST_OK)

@@ -258,8 +258,8 @@ enum status view__tensors_list(struct view_tensors *screen, struct view_context 
 	if (status != ST_OK)
 		return status;
 	screen->list.style = list_style;
-	if (!screen->ranked)
-		view_grid_sort(&screen->list, "greatest", false);
+	if (!screen->ranked && !view_grid_sort(&screen->list, "greatest", false))
+		return err_set(err, ST_INTERRUPTED, "stopped");
 	screen->ranked = true;
 	return context->target ? ST_OK : sparks_load(screen, context, err);
 }
