@@ -87,7 +87,7 @@ summary() {
 	for clock in device host; do
 		title="Pipeline bubble: $clock" of="FROM bubbles WHERE mode = 'train' AND clock = '$clock'"
 		[ $clock = host ] || title+=" (simulated)"
-		value 'pipeline runs' "$title" "SELECT printf('%d (means; mark: theory)', count(*)) $of"
+		value 'pipeline runs' "$title" "SELECT printf('%d (mean of runs; mark: theory)', count(*)) $of"
 		value 'idle fraction' "$title" "SELECT printf('%.2f %% theory %.2f %%', 100 * avg(idle_fraction), 100 * avg(theory_idle_fraction)) $of"
 		value 'bubble rate' "$title" "SELECT printf('%.2f %% theory %.2f %%', 100 * avg(bubble_rate), 100 * avg(theory_bubble_rate)) $of"
 		value 'over ideal' "$title" "SELECT printf('%.2f %% theory %.2f %%', 100 * avg(bubble_over_ideal), 100 * avg(theory_bubble_over_ideal)) $of"
