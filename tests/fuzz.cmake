@@ -1,8 +1,10 @@
 # The fuzz targets of what is read from outside.
 # Each target twice: with a driver that replays its corpus in every run, and, where asked for, with libFuzzer.
+add_library(fuzz_driver OBJECT ${CMAKE_CURRENT_LIST_DIR}/fuzz/regression_driver.c)
+target_link_libraries(fuzz_driver PRIVATE ipuscope_options)
 function(ipuscope_add_fuzz name)
 	set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/fuzz)
-	add_executable(${name} ${folder}/${name}.c ${folder}/regression_driver.c)
+	add_executable(${name} ${folder}/${name}.c $<TARGET_OBJECTS:fuzz_driver>)
 	target_link_libraries(${name} PRIVATE ${ARGN} ipuscope_options)
 	set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 	add_test(NAME ${name} COMMAND ${name} ${folder}/corpus/${name})

@@ -1,11 +1,12 @@
 # Tests of outfeed/.
-foreach(module IN ITEMS change filter histogram keep neurons numpy policy queue scan stats tier)
+foreach(module IN ITEMS filter keep numpy policy queue tier)
 	ipuscope_add_test(NAME test_outfeed_${module} SOURCES test_outfeed_${module}.c
 		LIBS outfeed PkgConfig::SQLITE LABELS unit outfeed)
 endforeach()
 # Those whose kernels meet every odd array.
 foreach(module IN ITEMS change histogram neurons scan stats)
-	target_sources(test_outfeed_${module} PRIVATE support/floats.c)
+	ipuscope_add_test(NAME test_outfeed_${module} SOURCES test_outfeed_${module}.c support/floats.c
+		LIBS outfeed PkgConfig::SQLITE LABELS unit outfeed)
 endforeach()
 # Health rules, and an engine whose hits are kept.
 foreach(module IN ITEMS health health_loss health_random health_rules)

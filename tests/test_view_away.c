@@ -16,15 +16,10 @@
 
 static int setup_for(void **state, bool compared)
 {
-	struct view_rig *rig = calloc(1, sizeof(*rig));
+	struct view_rig *rig = view_rig_new(state);
 
-	assert_non_null(rig);
-	support_tempdir(rig->folder);
-	setenv("XDG_STATE_HOME", rig->folder, 1);
-	snprintf(rig->path, sizeof(rig->path), "%s/run.db", rig->folder);
 	report_sample_write(rig->path);
 	view_rig_open(rig, rig->path, compared ? rig->path : NULL, 100, 30);
-	*state = rig;
 	return 0;
 }
 

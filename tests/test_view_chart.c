@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "support/support.h"
+#include "support/view_pane.h"
 #include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_share.h"
 
@@ -20,30 +21,6 @@ static const struct view_canvas modes[] = {
 
 static const double wild[] = {NAN, 1e308, -1e308, INFINITY, 0, -INFINITY, 5e-324, 3, -7, 1e9};
 #define WILD ((int)(sizeof(wild) / sizeof(wild[0])))
-
-static struct view_pane framed(struct view_canvas *canvas, int width, int height)
-{
-	assert_int_equal(view_canvas_resize(canvas, width + 2, height + 2, NULL), ST_OK);
-	for (int i = 0; i < (width + 2) * (height + 2); i++)
-		canvas->cells[i].character = '#';
-	for (int y = 1; y <= height; y++)
-		for (int x = 1; x <= width; x++)
-			canvas->cells[y * (width + 2) + x].character = ' ';
-	return view_pane_at(canvas, (struct view_rect){1, 1, width, height});
-}
-
-static void assert_frame_is_whole(const struct view_canvas *canvas)
-{
-	for (int y = 0; y < canvas->height; y++)
-		for (int x = 0; x < canvas->width; x++) {
-			const struct view_cell *cell = &canvas->cells[y * canvas->width + x];
-
-			if (x == 0 || y == 0 || x == canvas->width - 1 || y == canvas->height - 1)
-				assert_true(cell->character == '#' && cell->style == VIEW_NORMAL);
-			assert_in_range(cell->style, 0, VIEW_STYLES_ALL - 1);
-			assert_true(!canvas->ascii || cell->character < 127);
-		}
-}
 
 static void draw_all(struct view_pane *pane, const double *values, int count)
 {
@@ -82,11 +59,11 @@ static void test_charts_stay_inside_whatever_the_values(void **state)
 
 		for (int w = 1; w <= 300; w += w < 24 ? 1 : 69)
 			for (int h = 1; h <= 100; h += h < 12 ? 1 : 22) {
-				struct view_pane pane = framed(&canvas, w, h);
+				struct view_pane pane = view_pane_framed(&canvas, w, h);
 
 				draw_all(&pane, wild, WILD);
 				draw_all(&pane, wild + 6, 4);
-				assert_frame_is_whole(&canvas);
+				view_pane_assert_inside(&canvas);
 			}
 		view_canvas_fini(&canvas);
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "support/support.h"
+#include "support/view_pane.h"
 #include "viewer/draw/view_heat.h"
 #include "viewer/draw/view_share.h"
 
@@ -26,31 +27,6 @@ static const struct view_canvas modes[] = {
 
 static const struct view_axis unit = {.low = 0, .high = 1, .quantity = REPORT_BYTES};
 
-/* A pane of @width x @height with a border of '#' around it. */
-static struct view_pane framed(struct view_canvas *canvas, int width, int height)
-{
-	assert_int_equal(view_canvas_resize(canvas, width + 2, height + 2, NULL), ST_OK);
-	for (int i = 0; i < (width + 2) * (height + 2); i++)
-		canvas->cells[i].character = '#';
-	for (int y = 1; y <= height; y++)
-		for (int x = 1; x <= width; x++)
-			canvas->cells[y * (width + 2) + x].character = ' ';
-	return view_pane_at(canvas, (struct view_rect){1, 1, width, height});
-}
-
-static void assert_frame_is_whole(const struct view_canvas *canvas)
-{
-	for (int y = 0; y < canvas->height; y++)
-		for (int x = 0; x < canvas->width; x++) {
-			const struct view_cell *cell = &canvas->cells[y * canvas->width + x];
-
-			if (x == 0 || y == 0 || x == canvas->width - 1 || y == canvas->height - 1)
-				assert_true(cell->character == '#' && cell->style == VIEW_NORMAL);
-			assert_in_range(cell->style, 0, VIEW_STYLES_ALL - 1);
-			assert_true(!canvas->ascii || cell->character < 127);
-		}
-}
-
 static void test_maps_stay_inside_at_every_size(void **state)
 {
 	double values[7 * 5];
@@ -63,7 +39,7 @@ static void test_maps_stay_inside_at_every_size(void **state)
 
 		for (int w = 1; w <= MOST_WIDTH; w += w < 20 ? 1 : 67)
 			for (int h = 1; h <= MOST_HEIGHT; h += h < 10 ? 1 : 29) {
-				struct view_pane pane = framed(&canvas, w, h);
+				struct view_pane pane = view_pane_framed(&canvas, w, h);
 
 				view_heat_map(&pane, values, 7, 5, &unit);
 				view_heat_map(&pane, values, 35, 1, &unit);
@@ -74,7 +50,7 @@ static void test_maps_stay_inside_at_every_size(void **state)
 				view_heat_legend(&pane, 0, h - 1, w, &unit);
 				view_heat(&pane, -1, 0, 1, 1);
 				view_heat(&pane, w, h, 1, 1);
-				assert_frame_is_whole(&canvas);
+				view_pane_assert_inside(&canvas);
 			}
 		view_canvas_fini(&canvas);
 	}
@@ -192,7 +168,7 @@ static void test_places_and_cells_agree(void **state)
 		for (int w = 1; w < 90; w += 8)
 			for (int h = 1; h < 40; h += 5) {
 				const int columns = sizes[s][0], rows = sizes[s][1];
-				struct view_pane pane = framed(&canvas, w, h);
+				struct view_pane pane = view_pane_framed(&canvas, w, h);
 				int column, row;
 
 				for (int y = 0; y < h; y++)
@@ -245,7 +221,7 @@ static void test_signs_can_be_told_apart(void **state)
 	(void)state;
 	for (size_t mode = 0; mode < MODES; mode++) {
 		struct view_canvas canvas = modes[mode];
-		struct view_pane pane = framed(&canvas, 5, 1);
+		struct view_pane pane = view_pane_framed(&canvas, 5, 1);
 		const struct view_cell *row = &canvas.cells[7 + 1];
 
 		view_heat_signed_map(&pane, values, 5, 2, 5);

@@ -15,14 +15,10 @@
 
 static int setup(void **state)
 {
-	struct view_rig *rig = calloc(1, sizeof(*rig));
+	struct view_rig *rig = view_rig_new(state);
 
-	support_tempdir(rig->folder);
-	snprintf(rig->path, sizeof(rig->path), "%s/run.db", rig->folder);
-	*state = rig;
 	report_sample_write(rig->path);
-	view_rig_open(rig, rig->path, NULL, 80, 24);
-	view_rig_press(rig, "2");
+	view_rig_start(rig, false, 80, 24, "2");
 	return 0;
 }
 
@@ -334,23 +330,18 @@ static void test_in_a_file_every_insight_is_told(void **state)
 	}
 }
 
+static void press_in_every_show(struct view_rig *rig)
+{
+	for (int show = 0; show < VIEW_INSIGHTS_SHOWS; show++)
+		view_rig_press(rig, "gjk Gvhl");
+	view_rig_press(rig, "gV");
+	assert_shows(rig, screen_of(rig)->found[0].items[0].id);
+	view_rig_press(rig, "v");
+}
+
 static void test_every_size_and_look_can_be_drawn(void **state)
 {
-	static const int sizes[][2] = {{40, 10}, {80, 24}, {132, 43}, {120, 12}, {250, 60}};
-	struct view_rig *rig = *state;
-
-	for (int look = 0; look < 4; look++) {
-		rig->session.canvas.ascii = look & 1;
-		rig->session.canvas.plain = look & 2;
-		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
-			view_rig_size(rig, sizes[s][0], sizes[s][1]);
-			for (int show = 0; show < VIEW_INSIGHTS_SHOWS; show++)
-				view_rig_press(rig, "gjk Gvhl");
-			view_rig_press(rig, "gV");
-			assert_shows(rig, screen_of(rig)->found[0].items[0].id);
-			view_rig_press(rig, "v");
-		}
-	}
+	view_rig_each_look(*state, press_in_every_show);
 }
 
 static void test_areas_lie_within_the_body(void **state)

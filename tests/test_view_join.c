@@ -12,14 +12,10 @@
 
 static int setup(void **state)
 {
-	struct view_rig *rig = calloc(1, sizeof(*rig));
+	struct view_rig *rig = view_rig_new(state);
 
-	support_tempdir(rig->folder);
-	setenv("XDG_STATE_HOME", rig->folder, 1);
-	snprintf(rig->path, sizeof(rig->path), "%s/run.db", rig->folder);
 	report_sample_write(rig->path);
-	view_rig_open(rig, rig->path, NULL, 120, 40);
-	*state = rig;
+	view_rig_start(rig, false, 120, 40, "");
 	return 0;
 }
 

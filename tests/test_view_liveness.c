@@ -16,15 +16,11 @@ static int setup(void **state)
 {
 	const struct view_fixture_liveness params = {
 		.steps = 60, .variables = 20, .scale = 1, .tiles = 8};
-	struct view_rig *rig = calloc(1, sizeof(*rig));
+	struct view_rig *rig = view_rig_new(state);
 
-	support_tempdir(rig->folder);
-	snprintf(rig->path, sizeof(rig->path), "%s/run.db", rig->folder);
-	*state = rig;
 	if (!view_fixture_liveness_write(rig->path, &params))
 		return -1;
-	view_rig_open(rig, rig->path, NULL, 80, 24);
-	view_rig_press(rig, "4");
+	view_rig_start(rig, false, 80, 24, "4");
 	return 0;
 }
 
@@ -366,23 +362,20 @@ static void test_areas_lie_within_the_body_and_apart(void **state)
 	free(cells);
 }
 
+static void press_in_every_way(struct view_rig *rig)
+{
+	const struct view_canvas *canvas = &rig->session.canvas;
+
+	view_rig_press(rig, "gx+a)vwivib");
+	if (canvas->height > 12)
+		assert_shows(rig, " step ");
+	assert_shows(rig, canvas->ascii ? "|" : "┤");
+	view_rig_press(rig, "x-0aVVV");
+}
+
 static void test_every_size_and_look_can_be_drawn(void **state)
 {
-	static const int sizes[][2] = {{40, 10}, {80, 24}, {132, 43}, {151, 30}, {250, 60}};
-	struct view_rig *rig = *state;
-
-	for (int look = 0; look < 4; look++) {
-		rig->session.canvas.ascii = look & 1;
-		rig->session.canvas.plain = look & 2;
-		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
-			view_rig_size(rig, sizes[s][0], sizes[s][1]);
-			view_rig_press(rig, "gx+a)vwivib");
-			if (sizes[s][1] > 10)
-				assert_shows(rig, " step ");
-			assert_shows(rig, look & 1 ? "|" : "┤");
-			view_rig_press(rig, "x-0aVVV");
-		}
-	}
+	view_rig_each_look(*state, press_in_every_way);
 }
 
 static void test_a_recording_without_a_plan_says_so(void **state)

@@ -37,16 +37,14 @@ static void open_on(struct view_rig *rig, const char *source, const char *target
 
 static int setup_files(void **state)
 {
-	struct view_rig *rig = calloc(1, sizeof(*rig));
+	struct view_rig *rig = view_rig_new(state);
 	char path[SUPPORT_PATH_SIZE + 32];
 
-	support_tempdir(rig->folder);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		path_of(rig, files[i].name, path, sizeof(path));
 		if (!view_fixture_memory_write(path, files[i].what, files[i].ipus))
 			return -1;
 	}
-	*state = rig;
 	return 0;
 }
 
@@ -87,14 +85,6 @@ static int teardown(void **state)
 static const char *number_of(struct view_rig *rig, const char *sql, char out[FMT_SIZE])
 {
 	return fmt_count(out, view_rig_sql_int(rig, sql));
-}
-
-static void assert_hides(struct view_rig *rig, const char *part)
-{
-	char *text = view_rig_text(&rig->session);
-
-	assert_null(strstr(text, part));
-	free(text);
 }
 
 #define TILES "(SELECT ipu, tile, sum(bytes) AS bytes FROM tile_memory GROUP BY ipu, tile)"
@@ -355,29 +345,6 @@ static void test_two_reports_are_compared(void **state)
 	view_rig_press(rig, "Dvvv");
 	assert_shows(rig, "diff");
 }
-
-/* Some line shows @parts one after the other. */
-static void assert_line(struct view_rig *rig, const char *const *parts)
-{
-	char *text = view_rig_text(&rig->session);
-	bool found = false;
-
-	for (char *line = text, *end; !found && (end = strchr(line, '\n')); line = end + 1) {
-		const char *at = line;
-
-		*end = '\0';
-		for (size_t i = 0; at && parts[i]; i++) {
-			at = strstr(at, parts[i]);
-			at = at ? at + strlen(parts[i]) : NULL;
-		}
-		found = at;
-	}
-	free(text);
-	if (!found)
-		fail_msg("no line shows \"%s\" with \"%s\"", parts[0], parts[1]);
-}
-
-#define assert_line_shows(rig, ...) assert_line((rig), (const char *const[]){__VA_ARGS__, NULL})
 
 #define KERNEL                                                                                     \
 	"SELECT sum(t.bytes) FROM variable_tiles t JOIN variables v USING (variable_id) "          \

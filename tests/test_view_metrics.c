@@ -19,36 +19,21 @@ static const struct view_fixture_metrics usual = {3, 100, 1, 0};
 static void open_on(struct view_rig *rig, const struct view_fixture_metrics *params,
 		    const struct view_fixture_metrics *target)
 {
-	char other[SUPPORT_PATH_SIZE + 16];
-
-	snprintf(rig->path, sizeof(rig->path), "%s/metrics.db", rig->folder);
-	snprintf(other, sizeof(other), "%s/target.db", rig->folder);
 	assert_true(view_fixture_metrics_write(rig->path, params));
 	if (target)
-		assert_true(view_fixture_metrics_write(other, target));
-	view_rig_open(rig, rig->path, target ? other : NULL, 100, 30);
-	view_rig_press(rig, "9");
+		assert_true(view_fixture_metrics_write(rig->other, target));
+	view_rig_start(rig, target, 100, 30, "9");
 }
 
 static int setup(void **state)
 {
-	struct view_rig *rig = calloc(1, sizeof(*rig));
-
-	support_tempdir(rig->folder);
-	*state = rig;
+	view_rig_new(state);
 	return 0;
 }
 
 static struct view_metrics *screen_of(struct view_rig *rig)
 {
 	return rig->session.state[VIEW_METRICS];
-}
-
-static void assert_shows_real(struct view_rig *rig, const char *sql)
-{
-	char text[FMT_SIZE];
-
-	assert_shows(rig, fmt_real(text, view_rig_sql_real(rig, sql)));
 }
 
 static void test_the_list_is_what_the_sums_say(void **state)

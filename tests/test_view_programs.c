@@ -12,76 +12,26 @@
 #include "support/view_rig.h"
 #include "viewer/draw/view_table.h"
 
-struct two {
-	struct view_rig rig;
-	char other[SUPPORT_PATH_SIZE + 16];
-};
-
-static int setup(void **state)
-{
-	struct two *two = calloc(1, sizeof(*two));
-
-	support_tempdir(two->rig.folder);
-	snprintf(two->rig.path, sizeof(two->rig.path), "%s/run.db", two->rig.folder);
-	snprintf(two->other, sizeof(two->other), "%s/other.db", two->rig.folder);
-	*state = two;
-	return view_fixture_model_write(two->rig.path, false) &&
-			       view_fixture_model_write(two->other, true)
-		       ? 0
-		       : -1;
-}
-
 static int setup_one(void **state)
 {
-	const int result = setup(state);
-	struct two *two = *state;
-
-	view_rig_open(&two->rig, two->rig.path, NULL, 100, 30);
-	view_rig_press(&two->rig, "5");
-	return result;
+	return view_rig_setup_model(state, false, 100, 30, "5");
 }
 
 static int setup_two(void **state)
 {
-	const int result = setup(state);
-	struct two *two = *state;
-
-	view_rig_open(&two->rig, two->rig.path, two->other, 120, 40);
-	view_rig_press(&two->rig, "5");
-	return result;
-}
-
-static void assert_absent(struct view_rig *rig, const char *part)
-{
-	char *text = view_rig_text(&rig->session);
-
-	assert_null(strstr(text, part));
-	free(text);
-}
-
-/* The line with @part has the number of @sql. */
-static void assert_line(struct view_rig *rig, const char *part, const char *sql)
-{
-	char *text = view_rig_text(&rig->session), count[FMT_SIZE];
-	char *at = strstr(text, part);
-
-	assert_non_null(at);
-	at[strcspn(at, "\n")] = '\0';
-	assert_contains(at, fmt_count(count, view_rig_sql_int(rig, sql)));
-	free(text);
+	return view_rig_setup_model(state, true, 120, 40, "5");
 }
 
 static void test_the_tree_opens_and_closes(void **state)
 {
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 
 	assert_shows(rig, "s Sequence (Stage0/F)");
 	assert_shows(rig, "s Sequence (train)");
-	assert_absent(rig, "Dense_A");
+	assert_hides(rig, "Dense_A");
 	view_rig_press(rig, "e");
 	assert_shows(rig, "s Sequence (Dense_A/MatMul)");
-	assert_absent(rig, "OnTileExecute");
+	assert_hides(rig, "OnTileExecute");
 	/* In, in, and out again. */
 	view_rig_press(rig, "llll");
 	assert_shows(rig, "y Sync (Internal)");
@@ -89,11 +39,11 @@ static void test_the_tree_opens_and_closes(void **state)
 	view_rig_press(rig, "u");
 	assert_shows(rig, "\xe2\x94\x80 Sequence (Dense_A/MatMul) ");
 	view_rig_press(rig, "c");
-	assert_absent(rig, "OnTileExecute");
+	assert_hides(rig, "OnTileExecute");
 	view_rig_press(rig, "h");
 	assert_shows(rig, "\xe2\x94\x80 Sequence (Stage0/F) ");
 	view_rig_press(rig, "C");
-	assert_absent(rig, "Dense_A");
+	assert_hides(rig, "Dense_A");
 	view_rig_press(rig, "EG");
 	assert_shows(rig, "c Call (Stage1/F) > #");
 	assert_shows(rig, "r Repeat (PipelineRuns) x 50");
@@ -107,27 +57,25 @@ static void test_the_tree_opens_and_closes(void **state)
 
 static void test_cycles_are_those_of_sql(void **state)
 {
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 
-	assert_line(rig, "Sequence (Stage1/F)",
-		    "SELECT sum(cycles) FROM device_steps WHERE stage = 1 AND weight_update = 0");
+	assert_count(rig, "Sequence (Stage1/F)",
+		     "SELECT sum(cycles) FROM device_steps WHERE stage = 1 AND weight_update = 0");
 	view_rig_press(rig, "E");
-	assert_line(rig, "Sequence (Dense_A/MatMul)",
-		    "SELECT sum(cycles) FROM device_steps WHERE operation = 'Dense_A/MatMul' AND "
-		    "weight_update = 0");
+	assert_count(rig, "Sequence (Dense_A/MatMul)",
+		     "SELECT sum(cycles) FROM device_steps WHERE operation = 'Dense_A/MatMul' AND "
+		     "weight_update = 0");
 	view_rig_press(rig, "i");
 	assert_shows(rig, "cycles of IPU 0");
 	view_rig_press(rig, "j");
-	assert_line(rig, "Sequence (Dense_A/MatMul)",
-		    "SELECT sum(cycles) FROM device_steps WHERE operation = 'Dense_A/MatMul' AND "
-		    "weight_update = 0 AND ipu = 0");
+	assert_count(rig, "Sequence (Dense_A/MatMul)",
+		     "SELECT sum(cycles) FROM device_steps WHERE operation = 'Dense_A/MatMul' AND "
+		     "weight_update = 0 AND ipu = 0");
 }
 
 static void test_searching_opens_the_way(void **state)
 {
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 
 	view_rig_press(rig, "/pipelineruns\r");
 	assert_shows(rig, "Repeat (PipelineRuns) x 50");
@@ -141,14 +89,13 @@ static void test_searching_opens_the_way(void **state)
 
 static void test_a_filter_leaves_what_leads_to_it(void **state)
 {
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 
 	view_rig_press(rig, "\\^OnTile.*relu\r");
 	assert_shows(rig, "row 1 of 3, ");
 	assert_shows(rig, "X OnTileExecute (Dense_A/Relu)");
 	assert_shows(rig, "s Sequence (Stage0/F)");
-	assert_absent(rig, "Stage1/F");
+	assert_hides(rig, "Stage1/F");
 	view_rig_press(rig, "\\((\r");
 	assert_shows(rig, "filter: ");
 	view_rig_key(rig, VIEW_KEY_ESCAPE);
@@ -157,8 +104,7 @@ static void test_a_filter_leaves_what_leads_to_it(void **state)
 
 static void test_more_of_one_program(void **state)
 {
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 
 	view_rig_press(rig, "/OnTileExecute (Dense_A/MatMul)\r");
 	assert_shows(rig, "4,000 cycles, run 2 times in a weight update (simulated)");
@@ -173,14 +119,13 @@ static void test_more_of_one_program(void **state)
 
 static void test_what_works_is_a_list_by_cycles(void **state)
 {
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 
 	view_rig_press(rig, "v");
 	assert_shows(rig, "what works");
-	assert_line(rig, "\xe2\x96\xb6",
-		    "SELECT sum(cycles) AS c FROM device_steps WHERE weight_update = 0 GROUP BY "
-		    "program_id ORDER BY c DESC LIMIT 1");
+	assert_count(rig, "\xe2\x96\xb6",
+		     "SELECT sum(cycles) AS c FROM device_steps WHERE weight_update = 0 GROUP BY "
+		     "program_id ORDER BY c DESC LIMIT 1");
 	view_rig_press(rig, "\r");
 	assert_shows(rig, "s Sequence (Stage0/F)");
 	assert_shows(rig, "\xe2\x94\x80 OnTileExecute (Dense_A/MatMul) ");
@@ -188,8 +133,7 @@ static void test_what_works_is_a_list_by_cycles(void **state)
 
 static void test_orders_and_columns(void **state)
 {
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 	char *text;
 
 	view_rig_press(rig, "e>");
@@ -199,17 +143,16 @@ static void test_orders_and_columns(void **state)
 	assert_true(strstr(text, "(infeed/x)") < strstr(text, "(Dense_A/Relu)"));
 	free(text);
 	view_rig_press(rig, "|");
-	assert_absent(rig, "share");
+	assert_hides(rig, "share");
 	view_rig_press(rig, "|");
-	assert_absent(rig, "times ");
+	assert_hides(rig, "times ");
 	view_rig_press(rig, "|>>I");
 	assert_shows(rig, "share");
 }
 
 static void test_two_trees_are_one(void **state)
 {
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 
 	view_rig_press(rig, "E");
 	assert_shows(rig, "simulated cycles");
@@ -218,20 +161,19 @@ static void test_two_trees_are_one(void **state)
 	assert_shows(rig, "\n-");
 	/* Twice 1,000 cycles more, of 1,800 and 3,800. */
 	view_rig_press(rig, "/OnTileExecute (Dense_B/MatMul)\r");
-	assert_line(rig, "X OnTileExecute (Dense_B/MatMul)", "SELECT 3800");
+	assert_count(rig, "X OnTileExecute (Dense_B/MatMul)", "SELECT 3800");
 	view_rig_press(rig, "/Dense_B/MatMul/GradX\r");
 	assert_shows(rig, "the target only");
 	view_rig_press(rig, "gD");
 	assert_shows(rig, "infeed/x");
-	assert_absent(rig, "Relu");
+	assert_hides(rig, "Relu");
 	view_rig_press(rig, "/Dense_B/MatMul)\rn");
 	assert_shows(rig, "+2,000 (52.63 %)");
 }
 
 static void test_places_lead_here_and_away(void **state)
 {
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 	const struct view_screen_ops *ops = view_screen(VIEW_PROGRAMS);
 	void *screen = rig->session.state[VIEW_PROGRAMS];
 	struct view_place place;
@@ -253,8 +195,7 @@ static void test_places_lead_here_and_away(void **state)
 
 static void test_the_rows_are_the_view(void **state)
 {
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 	struct report_table table;
 
 	assert_int_equal(view_screen(VIEW_PROGRAMS)
@@ -268,8 +209,7 @@ static void test_the_rows_are_the_view(void **state)
 
 static void test_the_query_can_be_pasted(void **state)
 {
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 	struct str sql = {0};
 	int statements = 0;
 
@@ -292,8 +232,7 @@ static void test_the_query_can_be_pasted(void **state)
 static void test_any_size_draws(void **state)
 {
 	static const char keys[] = "Evj|bllG>DIihv\rCe";
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 
 	for (int i = 0; i < 80; i++) {
 		view_rig_size(rig, 40 + i * 37 % 230, 10 + i * 13 % 60);
@@ -304,8 +243,7 @@ static void test_any_size_draws(void **state)
 /* Deep beyond any stack, wide, and with parents that lead round in a circle. */
 static void test_large_and_odd_trees(void **state)
 {
-	struct two *two = *state;
-	struct view_rig *rig = &two->rig;
+	struct view_rig *rig = *state;
 	struct view_rig large = {0};
 	char path[SUPPORT_PATH_SIZE + 32];
 	uint64_t began;
@@ -325,14 +263,14 @@ static void test_large_and_odd_trees(void **state)
 
 static void test_circles_of_parents_are_left_out(void **state)
 {
-	struct two *two = *state;
+	struct view_rig *rig = *state;
 	struct ips_recording *r;
 	struct ips_recording_params params;
 	struct view_rig odd = {0};
 	struct view_place place;
 	char path[SUPPORT_PATH_SIZE + 32];
 
-	snprintf(path, sizeof(path), "%s/odd.db", two->rig.folder);
+	snprintf(path, sizeof(path), "%s/odd.db", rig->folder);
 	ips_recording_params_defaults(&params);
 	assert_int_equal(ips_recording_open(&r, path, &params, NULL, 0), 0);
 	ips_append_program(r, &(struct ips_program){0, IPS_NULL, 0, "Sequence", "root", NULL,

@@ -14,15 +14,6 @@ static struct view_timeline *timeline_of(struct view_rig *rig)
 	return rig->session.state[VIEW_TIMELINE];
 }
 
-static void assert_hides(struct view_rig *rig, const char *part)
-{
-	char *text = view_rig_text(&rig->session);
-
-	if (strstr(text, part))
-		fail_msg("\"%s\" is shown:\n%s", part, text);
-	free(text);
-}
-
 static void test_views_are_walked_forward_and_back(void **state)
 {
 	struct view_rig *rig = *state;

@@ -23,13 +23,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	view_rig_close(*state);
-	free(*state);
-	return 0;
-}
-
 static const struct view_timeline *timeline_of(struct view_rig *rig)
 {
 	return rig->session.state[VIEW_TIMELINE];
@@ -331,8 +324,8 @@ static void test_any_size_shows_two_timelines(void **state)
 	view_rig_press(rig, "vbtiwvvv0gG+}{[]LujkM");
 }
 
-#define PAIR(name) cmocka_unit_test_setup_teardown(name, setup_pair, teardown)
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define PAIR(name) cmocka_unit_test_setup_teardown(name, setup_pair, view_rig_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, view_rig_teardown)
 
 int main(void)
 {

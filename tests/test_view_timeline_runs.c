@@ -54,13 +54,6 @@ static int setup_large(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	view_rig_close(*state);
-	free(*state);
-	return 0;
-}
-
 static struct view_timeline *timeline_of(struct view_rig *rig)
 {
 	return rig->session.state[VIEW_TIMELINE];
@@ -347,7 +340,7 @@ static void test_causes_of_very_many_works_add_up(void **state)
 	free(expected);
 }
 
-#define WITH(name, open) cmocka_unit_test_setup_teardown(name, open, teardown)
+#define WITH(name, open) cmocka_unit_test_setup_teardown(name, open, view_rig_teardown)
 
 int main(void)
 {

@@ -9,8 +9,8 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "ipu/ipu_bubble.h"
 #include "profiler/ipuscope/profiler.h"
+#include "support/view_fixture_bubble.h"
 
 #define REPLICAS     VIEW_DEVICE_REPLICAS
 #define STAGES       2
@@ -99,7 +99,6 @@ static int make_works(struct device *d, int64_t start, struct ipu_interval *out)
 static void write_bubble(struct device *d, int clock, int replica, int update,
 			 const struct ipu_interval *works)
 {
-	struct ipu_bubble bubble;
 	struct ips_bubble row = {.keys = keys_of(replica, update),
 				 .clock = clock ? IPS_DEVICE : IPS_HOST,
 				 .schedule = "Grouped",
@@ -109,17 +108,7 @@ static void write_bubble(struct device *d, int clock, int replica, int update,
 				 .theory_bubble_rate = 0.2,
 				 .theory_bubble_over_ideal = 0.25};
 
-	(clock ? ipu_bubble_measure_lockstep : ipu_bubble_measure)(works, WORKS, STAGES, STAGES,
-								   &bubble, NULL);
-	row.makespan_ns = bubble.makespan_ns;
-	row.busy_ns = bubble.busy_ns;
-	row.idle_fraction = bubble.idle_fraction;
-	row.bubble_rate = bubble.bubble_rate;
-	row.bubble_over_ideal = bubble.bubble_over_ideal;
-	row.ramp_up_ns = bubble.ramp_up_ns;
-	row.ramp_down_ns = bubble.ramp_down_ns;
-	row.imbalance_ns = bubble.imbalance_ns;
-	row.communication_ns = bubble.communication_ns;
+	view_fixture_bubble(&row, works, WORKS);
 	ips_append_bubble(d->recording, &row);
 }
 

@@ -10,8 +10,8 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "ipu/ipu_bubble.h"
 #include "profiler/ipuscope/profiler.h"
+#include "support/view_fixture_bubble.h"
 
 #define STAGES   VIEW_RUNS_STAGES
 #define CYCLE_NS (1000000000 / VIEW_RUNS_HERTZ)
@@ -107,7 +107,6 @@ static void write_works(struct runs *r, int clock, bool spans, const struct ips_
 static void write_bubble(struct runs *r, int clock, const struct ips_keys *run, int batches,
 			 const struct made *made)
 {
-	struct ipu_bubble bubble;
 	struct ips_bubble row = {.keys = *run,
 				 .clock = clock ? IPS_DEVICE : IPS_HOST,
 				 .schedule = "Grouped",
@@ -115,18 +114,8 @@ static void write_bubble(struct runs *r, int clock, const struct ips_keys *run, 
 				 .microbatches = batches,
 				 .theory_idle_fraction = 0.2};
 
-	(clock ? ipu_bubble_measure_lockstep : ipu_bubble_measure)(made->works, made->count, STAGES,
-								   STAGES, &bubble, NULL);
 	row.keys.step = IPS_NULL;
-	row.makespan_ns = bubble.makespan_ns;
-	row.busy_ns = bubble.busy_ns;
-	row.idle_fraction = bubble.idle_fraction;
-	row.bubble_rate = bubble.bubble_rate;
-	row.bubble_over_ideal = bubble.bubble_over_ideal;
-	row.ramp_up_ns = bubble.ramp_up_ns;
-	row.ramp_down_ns = bubble.ramp_down_ns;
-	row.imbalance_ns = bubble.imbalance_ns;
-	row.communication_ns = bubble.communication_ns;
+	view_fixture_bubble(&row, made->works, made->count);
 	ips_append_bubble(r->recording, &row);
 }
 

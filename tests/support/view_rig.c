@@ -1,7 +1,7 @@
 /*
  * Sessions for tests.
  *
- * Threading: one thread. Ownership: view_rig_setup() gives a rig that teardown frees.
+ * Threading: one thread. Ownership: view_rig_new() gives a rig that teardown frees.
  */
 #include "support/view_rig.h"
 
@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fmt.h"
+#include "common/mem.h"
 #include "support/view_fixture.h"
+#include "support/view_fixture_model.h"
 
 void view_rig_open(struct view_rig *rig, const char *path, const char *target, int width,
 		   int height)
@@ -23,33 +26,54 @@ void view_rig_close(struct view_rig *rig)
 	view_session_close(&rig->session);
 }
 
-int view_rig_setup(void **state)
+struct view_rig *view_rig_new(void **state)
 {
 	struct view_rig *rig = calloc(1, sizeof(*rig));
 
+	assert_non_null(rig);
 	support_tempdir(rig->folder);
+	setenv("XDG_STATE_HOME", rig->folder, 1);
 	snprintf(rig->path, sizeof(rig->path), "%s/run.db", rig->folder);
+	snprintf(rig->other, sizeof(rig->other), "%s/other.db", rig->folder);
 	*state = rig;
+	return rig;
+}
+
+void view_rig_start(struct view_rig *rig, bool compared, int width, int height, const char *keys)
+{
+	view_rig_open(rig, rig->path, compared ? rig->other : NULL, width, height);
+	view_rig_press(rig, keys);
+}
+
+int view_rig_setup(void **state)
+{
+	struct view_rig *rig = view_rig_new(state);
+
 	if (!view_fixture_write(rig->path, 0))
 		return -1;
-	view_rig_open(rig, rig->path, NULL, 80, 24);
+	view_rig_start(rig, false, 80, 24, "");
+	return 0;
+}
+
+int view_rig_setup_model(void **state, bool compared, int width, int height, const char *keys)
+{
+	struct view_rig *rig = view_rig_new(state);
+
+	if (!view_fixture_model_write(rig->path, false) ||
+	    (compared && !view_fixture_model_write(rig->other, true)))
+		return -1;
+	view_rig_start(rig, compared, width, height, keys);
 	return 0;
 }
 
 int view_rig_setup_with(void **state, view_rig_write write, const void *source, const void *target,
 			const char *keys)
 {
-	struct view_rig *rig = calloc(1, sizeof(*rig));
-	char other[SUPPORT_PATH_SIZE + 16];
+	struct view_rig *rig = view_rig_new(state);
 
-	support_tempdir(rig->folder);
-	snprintf(rig->path, sizeof(rig->path), "%s/run.db", rig->folder);
-	snprintf(other, sizeof(other), "%s/other.db", rig->folder);
-	*state = rig;
-	if (!write(rig->path, source) || (target && !write(other, target)))
+	if (!write(rig->path, source) || (target && !write(rig->other, target)))
 		return -1;
-	view_rig_open(rig, rig->path, target ? other : NULL, 80, 24);
-	view_rig_press(rig, keys);
+	view_rig_start(rig, target, 80, 24, keys);
 	return 0;
 }
 
@@ -58,7 +82,8 @@ int view_rig_teardown(void **state)
 	struct view_rig *rig = *state;
 
 	view_rig_close(rig);
-	support_tempdir_remove(rig->folder);
+	if (rig->folder[0])
+		support_tempdir_remove(rig->folder);
 	free(rig);
 	return 0;
 }
@@ -100,6 +125,63 @@ void view_rig_assert_shows(struct view_rig *rig, const char *part, const char *f
 
 	support_assert_contains(text, part, file, line);
 	free(text);
+}
+
+void view_rig_assert_hides(struct view_rig *rig, const char *part, const char *file, int line)
+{
+	char *text = view_rig_text(&rig->session);
+
+	if (strstr(text, part)) {
+		print_error("\"%s\" is shown:\n%s\n", part, text);
+		_fail(file, line);
+	}
+	free(text);
+}
+
+/* Are @parts in @line, one after the other? */
+static bool view_rig_in_order(const char *line, const char *const *parts)
+{
+	for (; *parts; parts++) {
+		line = strstr(line, *parts);
+		if (!line)
+			return false;
+		line += strlen(*parts);
+	}
+	return true;
+}
+
+void view_rig_assert_line_shows(struct view_rig *rig, const char *const *parts, const char *file,
+				int line)
+{
+	char *text = view_rig_text(&rig->session), *rest = text, *at;
+	bool found = false;
+
+	while (!found && (at = strsep(&rest, "\n")))
+		found = view_rig_in_order(at, parts);
+	free(text);
+	if (!found) {
+		print_error("no line shows \"%s\" with all that should follow\n", parts[0]);
+		_fail(file, line);
+	}
+}
+
+void view_rig_assert_count(struct view_rig *rig, const char *part, const char *sql,
+			   const char *file, int line)
+{
+	char *text = view_rig_text(&rig->session), count[FMT_SIZE];
+	char *at = strstr(text, part);
+
+	support_assert_contains(text, part, file, line);
+	at[strcspn(at, "\n")] = '\0';
+	support_assert_contains(at, fmt_count(count, view_rig_sql_int(rig, sql)), file, line);
+	free(text);
+}
+
+void view_rig_assert_real(struct view_rig *rig, const char *sql, const char *file, int line)
+{
+	char text[FMT_SIZE];
+
+	view_rig_assert_shows(rig, fmt_real(text, view_rig_sql_real(rig, sql)), file, line);
 }
 
 static struct prof_query *view_rig_row(struct view_rig *rig, const char *sql)
@@ -165,4 +247,20 @@ void view_rig_press_every_key(struct view_rig *rig, enum view_screen screen)
 		}
 	}
 	assert_false(rig->session.quit);
+}
+
+void view_rig_each_look(struct view_rig *rig, void (*press)(struct view_rig *rig))
+{
+	static const int sizes[][2] = {{40, 10},  {41, 12},  {60, 17},  {80, 24},
+				       {120, 12}, {132, 43}, {151, 30}, {250, 60}};
+
+	for (int look = 0; look < 4; look++) {
+		rig->session.canvas.ascii = look & 1;
+		rig->session.canvas.plain = look & 2;
+		for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+			view_rig_size(rig, sizes[i][0], sizes[i][1]);
+			press(rig);
+			assert_int_equal(rig->session.trouble.status, ST_OK);
+		}
+	}
 }
