@@ -258,47 +258,95 @@ void prof_db_read_through(struct prof_db *db)
 
 /* ---- facts ---- */
 
-bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size)
+/* The row of a fact into @out. */
+static enum status meta_take(const struct prof_query *query, char *out, size_t size,
+			     struct err *err)
+{
+	const bool null = sqlite3_column_type(query->statement, 0) == SQLITE_NULL;
+	const char *text = prof_column_text(query, 0);
+
+	if (text == NULL && !null)
+		return err_nomem(err);
+	str_copy(out, size, text == NULL ? "" : text);
+	return ST_OK;
+}
+
+enum status prof_db_meta_get(struct prof_db *db, const char *key, char *out, size_t size,
+			     struct err *err)
 {
 	struct prof_query *query;
 	bool row = false;
+	enum status status;
 
 	if (size > 0)
 		out[0] = 0;
-	if (prof_query_open(&query, db, "SELECT value FROM meta_facts WHERE key = :key", NULL) !=
-	    ST_OK)
-		return false;
+	status = prof_query_open(&query, db, "SELECT value FROM meta_facts WHERE key = :key", err);
+	if (status != ST_OK)
+		return status;
 	prof_query_text(query, ":key", key);
-	if (prof_query_step(query, &row, NULL) == ST_OK && row)
-		str_copy(out, size,
-			 prof_column_text(query, 0) == NULL ? "" : prof_column_text(query, 0));
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK)
+		status = row ? meta_take(query, out, size, err)
+			     : err_set(err, ST_NOTFOUND, "%s: no %s", db->path, key);
 	prof_query_close(query);
-	return row;
+	return status;
+}
+
+bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size)
+{
+	return prof_db_meta_get(db, key, out, size, NULL) == ST_OK;
+}
+
+/* Of the process that @host, @pid and @start name. */
+static bool process_lives(const char *host, const char *pid, const char *start)
+{
+	char here[PROF_HOST_SIZE];
+
+	prof_process_host(here);
+	return strcmp(host, here) == 0 && strtoll(start, NULL, 10) != 0 &&
+	       prof_process_start(strtoll(pid, NULL, 10)) == strtoll(start, NULL, 10);
+}
+
+enum status prof_db_look(struct prof_db *db, enum prof_state *state, bool *alive, struct err *err)
+{
+	static const char *const keys[] = {"state", "host", "pid", "process_start"};
+	char values[ARRAY_LEN(keys)][PROF_HOST_SIZE];
+	bool known = true;
+
+	*state = PROF_RECORDING;
+	*alive = false;
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		const enum status status =
+			prof_db_meta_get(db, keys[i], values[i], sizeof(values[i]), err);
+
+		if (status != ST_OK && status != ST_NOTFOUND)
+			return status;
+		known = known && (status == ST_OK || i == 0);
+	}
+	if (strcmp(values[0], "complete") == 0)
+		*state = PROF_COMPLETE;
+	else if (strcmp(values[0], "closing") == 0)
+		*state = PROF_CLOSING;
+	*alive = known && *state != PROF_COMPLETE && process_lives(values[1], values[2], values[3]);
+	return ST_OK;
 }
 
 enum prof_state prof_db_state(struct prof_db *db)
 {
-	char state[32];
+	enum prof_state state;
+	bool alive;
 
-	if (!prof_db_meta(db, "state", state, sizeof(state)))
-		return PROF_RECORDING;
-	if (strcmp(state, "complete") == 0)
-		return PROF_COMPLETE;
-	return strcmp(state, "closing") == 0 ? PROF_CLOSING : PROF_RECORDING;
+	(void)prof_db_look(db, &state, &alive, NULL);
+	return state;
 }
 
 bool prof_db_writer_alive(struct prof_db *db)
 {
-	char host[PROF_HOST_SIZE], here[PROF_HOST_SIZE], pid[32], start[32];
+	enum prof_state state;
+	bool alive;
 
-	if (!prof_db_meta(db, "host", host, sizeof(host)) ||
-	    !prof_db_meta(db, "pid", pid, sizeof(pid)) ||
-	    !prof_db_meta(db, "process_start", start, sizeof(start)) ||
-	    prof_db_state(db) == PROF_COMPLETE)
-		return false;
-	prof_process_host(here);
-	return strcmp(host, here) == 0 && strtoll(start, NULL, 10) != 0 &&
-	       prof_process_start(strtoll(pid, NULL, 10)) == strtoll(start, NULL, 10);
+	(void)prof_db_look(db, &state, &alive, NULL);
+	return alive;
 }
 
 int64_t prof_db_version(struct prof_db *db)

@@ -61,9 +61,12 @@ int prof_db_error_offset(struct prof_db *db);
 /* Does @sql end in a complete statement: a semicolon outside of texts and comments? */
 bool prof_query_is_complete(const char *sql);
 
-/* Read afresh at each call. */
+/* What state the recording is in, and whether the process that records it, on this host, still
+ * runs. Read afresh at each call; on failure neither is known. */
+enum status prof_db_look(struct prof_db *db, enum prof_state *state, bool *alive, struct err *err);
+/* One of the two; where that cannot be known, recording and not alive. */
 enum prof_state prof_db_state(struct prof_db *db);
-bool prof_db_writer_alive(struct prof_db *db); /* the recording process of this host still runs */
+bool prof_db_writer_alive(struct prof_db *db);
 
 /* A number that changes when something was committed (cheap). */
 int64_t prof_db_version(struct prof_db *db);
@@ -100,7 +103,10 @@ double prof_column_real(const struct prof_query *query, int column);
 const char *prof_column_text(const struct prof_query *query, int column);
 const void *prof_column_blob(const struct prof_query *query, int column, size_t *size);
 
-/* The value of a meta key, copied to @out; false where there is none. */
+/* The value of a meta key, copied to @out; ST_NOTFOUND where there is none. */
+enum status prof_db_meta_get(struct prof_db *db, const char *key, char *out, size_t size,
+			     struct err *err);
+/* The same where a failure means no more than that there is none: false. */
 bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size);
 
 /* The names of the contract's views, in the order of the schema. */

@@ -128,25 +128,31 @@ static const struct {
 	{"tensor_sums", NULL, tensor_sums},
 };
 
-/* Columns of the file's @view; 0: it has no such view that works. *@found: @column is one. */
-static int columns_of(sqlite3 *db, const char *view, const char *column, bool *found)
+/* *@count: columns of the file's @view; 0: it has no such view that works. *@found: @column is one.
+ * SQLITE_OK, or why that cannot be told. */
+static int columns_of(sqlite3 *db, const char *view, const char *column, int *count, bool *found)
 {
 	char sql[96];
 	sqlite3_stmt *statement;
-	int count;
+	int code;
 
+	*count = 0;
 	*found = false;
 	sqlite3_snprintf(sizeof(sql), sql, "SELECT * FROM main.%s", view);
-	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
-		return 0;
-	count = sqlite3_column_count(statement);
-	for (int i = 0; i < count && column != NULL; i++) {
+	code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+	if ((code & 0xff) == SQLITE_ERROR || (code & 0xff) == SQLITE_CORRUPT)
+		return SQLITE_OK;
+	if (code != SQLITE_OK)
+		return code;
+	*count = sqlite3_column_count(statement);
+	for (int i = 0; i < *count && column != NULL && code == SQLITE_OK; i++) {
 		const char *name = sqlite3_column_name(statement, i);
 
 		*found |= name != NULL && strcmp(name, column) == 0;
+		code = name == NULL ? SQLITE_NOMEM : SQLITE_OK;
 	}
 	sqlite3_finalize(statement);
-	return count;
+	return code;
 }
 
 enum status prof_schema_complete(sqlite3 *db, struct err *err)
@@ -154,8 +160,10 @@ enum status prof_schema_complete(sqlite3 *db, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(late); i++) {
 		char sql[8192];
 		bool found;
-		int columns = columns_of(db, late[i].view, late[i].column, &found), code;
+		int columns, code = columns_of(db, late[i].view, late[i].column, &columns, &found);
 
+		if (code != SQLITE_OK)
+			return prof_sql_error(db, code, err, late[i].view);
 		/* There already, or nothing to add the columns to. */
 		if (found || (columns == 0) != (late[i].column == NULL))
 			continue;

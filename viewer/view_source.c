@@ -31,15 +31,23 @@ const char *view_state_text(enum view_state state)
 	return view_state_texts[state];
 }
 
-static enum view_state view_read_state(struct prof_db *db)
+/* On failure *@out is as it was. */
+static enum status view_read_state(struct prof_db *db, enum view_state *out, struct err *err)
 {
-	const enum prof_state state = prof_db_state(db);
+	enum prof_state state;
+	bool alive;
+	const enum status status = prof_db_look(db, &state, &alive, err);
 
+	/* Of a damaged file is shown what can be read. */
+	if (status != ST_OK && status != ST_FORMAT)
+		return status;
 	if (state == PROF_COMPLETE)
-		return VIEW_COMPLETE;
-	if (!prof_db_writer_alive(db))
-		return VIEW_KILLED;
-	return state == PROF_CLOSING ? VIEW_CLOSING : VIEW_RECORDING;
+		*out = VIEW_COMPLETE;
+	else if (!alive)
+		*out = VIEW_KILLED;
+	else
+		*out = state == PROF_CLOSING ? VIEW_CLOSING : VIEW_RECORDING;
+	return ST_OK;
 }
 
 /* The last part of the path that says something: the directory of a profile.db. */
@@ -59,6 +67,12 @@ static void view_name(struct view_source *source)
 	str_copy(source->name, sizeof(source->name), slash && slash[1] ? slash + 1 : path);
 }
 
+static void view_forget(struct view_source *source)
+{
+	prof_db_close(source->db);
+	source->db = NULL;
+}
+
 enum status view_source_open(struct view_source *source, const char *path, struct err *err)
 {
 	enum status status;
@@ -69,20 +83,16 @@ enum status view_source_open(struct view_source *source, const char *path, struc
 		return err_set(err, ST_LIMIT, "the path is too long");
 	view_name(source);
 	status = prof_db_open(&source->db, path, err);
-	if (status != ST_OK)
+	if (status == ST_OK)
+		status = view_read_state(source->db, &source->state, err);
+	if (status != ST_OK) {
+		view_forget(source);
 		return status;
-
-	source->state = view_read_state(source->db);
+	}
 	source->version = prof_db_version(source->db);
 	if (source->state != VIEW_COMPLETE)
 		source->watch = prof_nudge_watch(prof_db_path(source->db));
 	return ST_OK;
-}
-
-static void view_forget(struct view_source *source)
-{
-	prof_db_close(source->db);
-	source->db = NULL;
 }
 
 void view_source_close(struct view_source *source)
@@ -107,8 +117,8 @@ static bool view_take_again(struct view_source *source, uint64_t now_ns, bool nu
 	if (prof_db_open(&source->db, source->path, NULL) != ST_OK)
 		return false;
 
-	source->state = view_read_state(source->db);
-	if (source->state == VIEW_CLOSING) {
+	if (view_read_state(source->db, &source->state, NULL) != ST_OK ||
+	    source->state == VIEW_CLOSING) {
 		view_forget(source);
 		return false;
 	}
@@ -139,7 +149,8 @@ bool view_source_poll(struct view_source *source, uint64_t now_ns)
 		return false;
 
 	version = prof_db_version(source->db);
-	source->state = view_read_state(source->db);
+	if (view_read_state(source->db, &source->state, NULL) != ST_OK)
+		return false; /* that much can be read another time */
 	/* It may have closed and been completed since the last look: just now, then. */
 	if (source->state == VIEW_CLOSING || source->state == VIEW_COMPLETE) {
 		view_let_go(source, now_ns);

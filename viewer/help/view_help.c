@@ -137,7 +137,7 @@ static enum status view_help_load(void *state, struct view_context *context, boo
 	struct view_help *help = state;
 
 	(void)news;
-	if (help->width == 0 || help->about != context->about ||
+	if (help->width == 0 || help->blocks.failed || help->about != context->about ||
 	    help->width != context->body.width) {
 		if (help->about != context->about)
 			help->blocks.scroll = 0;

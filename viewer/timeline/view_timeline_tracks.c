@@ -413,6 +413,8 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	for (int i = 0; i < tl->all_lanes && status == ST_OK; i++)
 		if (!tl->lanes[i].work_known)
 			status = view_sample(tl, &tl->lanes[i], db, err);
+	if (status != ST_OK)
+		return status;
 
 	tl->lane = view__lane_of(tl, tl->lane_id);
 	if (!tl->started && tl->lane_count > 0)
@@ -422,5 +424,5 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	if (!first)
 		view_keep_windows(tl, context, all);
 	tl->relane = false;
-	return status;
+	return ST_OK;
 }
