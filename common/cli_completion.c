@@ -88,7 +88,7 @@ static void bash_values(const struct cli_option *option, FILE *out)
 	fprintf(out, "\t\treturn\n\t\t;;\n");
 }
 
-/* A verb first or second: its own function goes on, the words counted from it. */
+/* A verb first, or second after its own first word: its function goes on as if it came first. */
 static void bash_verbs(const struct cli_command *command, FILE *out)
 {
 	const struct cli_command *verb;
@@ -102,8 +102,10 @@ static void bash_verbs(const struct cli_command *command, FILE *out)
 	for (size_t i = 0; (verb = verb_at(command, i)); i++) {
 		completion_function(verb, function);
 		fprintf(out,
-			"\t\t%s)\n\t\t\tCOMP_WORDS=(\"${COMP_WORDS[@]:at}\")\n"
-			"\t\t\tCOMP_CWORD=$((COMP_CWORD - at))\n"
+			"\t\t%s)\n\t\t\tCOMP_WORDS=(\"${COMP_WORDS[@]:at:1}\" "
+			"\"${COMP_WORDS[@]:1:at-1}\" "
+			"\"${COMP_WORDS[@]:at+1}\")\n"
+			"\t\t\tCOMP_CWORD=$((COMP_CWORD - 1))\n"
 			"\t\t\t%s\n\t\t\treturn\n\t\t\t;;\n",
 			completion_verb(verb), function);
 	}
@@ -230,8 +232,9 @@ static void zsh_verbs(const struct cli_command *command, FILE *out)
 	for (size_t i = 0; (verb = verb_at(command, i)); i++) {
 		completion_function(verb, function);
 		fprintf(out,
-			"\t\t(%s)\n\t\t\tshift $(( at - 1 )) words\n"
-			"\t\t\t(( CURRENT -= at - 1 ))\n\t\t\t%s\n\t\t\treturn\n\t\t\t;;\n",
+			"\t\t(%s)\n\t\t\twords=(\"${words[at]}\" \"${(@)words[2,at-1]}\" "
+			"\"${(@)words[at+1,-1]}\")\n"
+			"\t\t\t(( CURRENT -= 1 ))\n\t\t\t%s\n\t\t\treturn\n\t\t\t;;\n",
 			completion_verb(verb), function);
 	}
 	fprintf(out, "\t\tesac\n\tdone\n");
@@ -273,10 +276,13 @@ static void completion_zsh(const struct cli_command *command, FILE *out)
 	for (size_t i = 0; (verb = verb_at(command, i)); i++)
 		zsh_function(verb, out);
 	zsh_function(command, out);
+	/* Found on $fpath it is called as the file is, and must complete at once; else it was
+	 * sourced.
+	 */
 	fprintf(out,
-		"if [ \"$funcstack[1]\" = \"%s\" ]; then\n\t%s \"$@\"\n"
+		"if [ \"$funcstack[1]\" = \"_%s\" ]; then\n\t%s \"$@\"\n"
 		"else\n\tcompdef %s %s\nfi\n",
-		function, function, function, command->name);
+		command->name, function, function, command->name);
 }
 
 bool cli__completion(const struct cli_command *command, const char *shell, FILE *out)

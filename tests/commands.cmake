@@ -1,2 +1,3 @@
 ipuscope_add_script(NAME commands LABELS golden)
+ipuscope_add_script(NAME completion_zsh LABELS golden)
 ipuscope_add_test(NAME test_hostile_db SOURCES test_hostile_db.c LIBS reports profiler view_fixture LABELS unit)

@@ -61,6 +61,7 @@ for verb in $verbs; do
 	*) wrong "ipu-report $verb --h completes no options" ;;
 	esac
 done
+[ "$(offers ipu-report run.db export sp)" = speedscope ] || wrong "ipu-report REPORT export sp: $(offers ipu-report run.db export sp)"
 [ "$(offers ipu-report export run.db sp)" = speedscope ] || wrong "ipu-report export REPORT sp: $(offers ipu-report export run.db sp)"
 "$IPUSCOPE_BIN_DIR/ipu-train" --completion bash | grep -- '--fit.epochs' >/dev/null || wrong "ipu-train completes no keys"
 exit $failed

@@ -372,6 +372,13 @@ static const char *second_word(size_t at)
 	return words[at];
 }
 
+static const char *format_word(size_t at)
+{
+	static const char *const words[] = {"npz", "chrome"};
+
+	return at < ARRAY_LEN(words) ? words[at] : NULL;
+}
+
 static const struct cli_command *verb_row(size_t at)
 {
 	static const struct cli_option of_diff[] = {
@@ -382,7 +389,10 @@ static const struct cli_command *verb_row(size_t at)
 		 .options = of_diff,
 		 .option_count = 1,
 		 .words = "FILE"},
-		{.name = "ipu-test export", .synopsis = "WHAT", .words = "npz chrome"},
+		{.name = "ipu-test export",
+		 .synopsis = "FILE WHAT",
+		 .words = "FILE",
+		 .second = format_word},
 	};
 
 	return at < ARRAY_LEN(verbs) ? &verbs[at] : NULL;
@@ -398,7 +408,7 @@ static void test_verbs_and_second_words_complete(void **state)
 		{"ipu-test nofile e", "export\n"},
 		{"ipu-test diff --ga", "--gate\n"},
 		{"ipu-test nofile diff --gate \"\"", "5 10\n"},
-		{"ipu-test export n", "npz\n"},
+		{"ipu-test export nofile n", "npz\n"},
 		{"ipu-test nofile export c", "chrome\n"},
 		{"ipu-test dif", "diff\n"},
 		{"ipu-test nofile --co", "--color --completion\n"},

@@ -150,7 +150,7 @@ static enum status take(struct view_session *session, const struct walk *walk, b
 	if (!keys)
 		return ST_OK;
 	if (walk->screen == VIEW_SQL)
-		press(session, "SELECT * FROM strings\r");
+		press(session, "SELECT * FROM strings;\r");
 	press_all(session, walk->screen);
 	write_screen(session, "rows.csv");
 	write_screen(session, "picture.svg");

@@ -320,6 +320,21 @@ static void test_no_folder_for_the_history_is_no_error(void **state)
 	assert_string_equal(screen_of(rig)->edit.text, "SELECT 1;");
 }
 
+static void test_what_follows_the_screens_key_at_once_is_text(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_session session;
+
+	assert_int_equal(view_session_open(&session, rig->path, NULL, false, NULL), ST_OK);
+	assert_int_equal(view_session_size(&session, 80, 24, NULL), ST_OK);
+	view_session_draw(&session);
+	for (const char *key = ":WITH 1q"; *key; key++)
+		view_session_key(&session, (unsigned char)*key);
+	assert_int_equal(session.prompt, VIEW_NO_PROMPT);
+	assert_string_equal(((struct view_sql *)session.state[VIEW_SQL])->edit.text, "WITH 1q");
+	view_session_close(&session);
+}
+
 static void test_views_are_listed_and_taken(void **state)
 {
 	struct view_rig *rig = *state;
@@ -522,6 +537,7 @@ int main(void)
 		TEST(test_null_is_no_text),
 		TEST(test_a_statement_to_begin_with),
 		TEST(test_no_folder_for_the_history_is_no_error),
+		TEST(test_what_follows_the_screens_key_at_once_is_text),
 		TEST(test_views_are_listed_and_taken),
 		TEST(test_places_become_statements),
 		TEST(test_rows_lead_to_the_screens),

@@ -61,6 +61,7 @@ endforeach()
 add_library(view_recordings STATIC support/view_recordings.c report_sample.c)
 target_link_libraries(view_recordings PUBLIC view_rig reports)
 ipuscope_add_test(NAME test_view_away SOURCES test_view_away.c LIBS view_recordings LABELS unit viewer)
+ipuscope_add_test(NAME test_view_term SOURCES test_view_term.c LIBS view_fixture LABELS golden viewer)
 ipuscope_add_test(NAME test_view_alloc SOURCES test_view_alloc.c LIBS view_recordings PkgConfig::SQLITE
 	LABELS unit viewer)
 ipuscope_add_test(NAME test_view_hostile SOURCES test_view_hostile.c LIBS view_recordings PkgConfig::SQLITE

@@ -6,6 +6,7 @@
  */
 #include "viewer/view_crash.h"
 
+#include <fcntl.h>
 #include <ncurses.h>
 #include <signal.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static struct {
 	struct termios before;
 	char bytes[BYTES_SIZE]; /* to the terminal */
 	size_t length;
+	bool guarding;
 	bool guarded[ARRAY_LEN(view_crash_signals)];
 } view_crash;
 
@@ -32,6 +34,20 @@ static void view_on_crash(int number)
 	if (write(STDOUT_FILENO, view_crash.bytes, view_crash.length) >= 0)
 		tcsetattr(STDIN_FILENO, TCSANOW, &view_crash.before);
 	raise(number); /* now as if nobody had looked */
+}
+
+void view_crash_leave(int code)
+{
+	const int flags = fcntl(STDOUT_FILENO, F_GETFL);
+
+	/* The open file is the shell's as well: its flags are as before. */
+	if (view_crash.guarding && fcntl(STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK) == 0) {
+		if (write(STDOUT_FILENO, view_crash.bytes, view_crash.length) < 0)
+			view_crash.length = 0;
+		fcntl(STDOUT_FILENO, F_SETFL, flags);
+		tcsetattr(STDIN_FILENO, TCSANOW, &view_crash.before);
+	}
+	_exit(code);
 }
 
 /* Mouse reports off, colours off, cursor on, the screen from before. */
@@ -62,6 +78,7 @@ void view_crash_guard(const struct termios *before)
 
 	view_crash.before = *before;
 	view_crash_bytes();
+	view_crash.guarding = true;
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = view_on_crash;
 	action.sa_flags = (int)(SA_RESETHAND | SA_NODEFER);
@@ -76,6 +93,7 @@ void view_crash_guard(const struct termios *before)
 
 void view_crash_release(void)
 {
+	view_crash.guarding = false;
 	for (size_t i = 0; i < ARRAY_LEN(view_crash_signals); i++)
 		if (view_crash.guarded[i])
 			signal(view_crash_signals[i], SIG_DFL);

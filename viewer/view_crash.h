@@ -13,4 +13,8 @@ struct termios;
 void view_crash_guard(const struct termios *before);
 void view_crash_release(void);
 
+/* For a signal handler: give the terminal back, without waiting where it takes nothing, and end the
+ * program with @code. */
+void view_crash_leave(int code) __attribute__((noreturn));
+
 #endif /* VIEW_CRASH_H */

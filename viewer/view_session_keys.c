@@ -277,10 +277,23 @@ static bool view_ends_waiting(const struct view_session *session, uint32_t key)
 	       (request == VIEW_NONE && view_screen_of_key(key) != VIEW_SCREENS);
 }
 
+/* What is typed or pasted right behind the key of a screen that takes text is text, too: the screen
+ * is loaded before. */
+static void view_await_text(struct view_session *session)
+{
+	if (view_session_busy(session) || !session->stale || session->fresh[session->screen] ||
+	    !view__ops(session)->typing || session->prompt != VIEW_NO_PROMPT ||
+	    session->popup.kind != VIEW_NO_POPUP)
+		return;
+	session->typing = true;
+	view__load(session);
+}
+
 void view_session_key(struct view_session *session, uint32_t key)
 {
 	view__settle(session, 0);
 	view__queued(session);
+	view_await_text(session);
 	if (!view_session_busy(session)) {
 		view_take_key(session, key);
 		return;
@@ -300,6 +313,8 @@ void view__queued(struct view_session *session)
 		memmove(session->queue, session->queue + 1,
 			(size_t)session->queued * sizeof(session->queue[0]));
 		view_take_key(session, key);
+		if (session->queued > 0)
+			view_await_text(session);
 	}
 }
 

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -57,6 +58,22 @@ bool view_term_unicode(void)
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
+/* The loop ends on the first one. Where that hangs, in a terminal that takes nothing any more or a
+ * job that does not stop, one that comes a second later ends the program. */
+static void view_end(int number)
+{
+	static struct timespec first;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!view_end_signal)
+		first = now;
+	else if (now.tv_sec > first.tv_sec + 1 ||
+		 (now.tv_sec == first.tv_sec + 1 && now.tv_nsec >= first.tv_nsec))
+		view_crash_leave(128 + number);
+	view_end_signal = number;
+}
+
 static void view_on_signal(int number)
 {
 	const int kept = errno;
@@ -67,13 +84,14 @@ static void view_on_signal(int number)
 	else if (number == SIGCONT || number == SIGWINCH)
 		view_wake_signal = 1;
 	else
-		view_end_signal = number;
+		view_end(number);
 	if (write(view_pipe[1], &byte, 1) < 0)
 		errno = 0; /* a full pipe wakes as well */
 	errno = kept;
 }
 
-static const int view_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
+static const int view_signals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGPIPE, SIGALRM,
+				   SIGUSR1, SIGUSR2, SIGXCPU, SIGTSTP, SIGCONT, SIGWINCH};
 
 static enum status view_catch_signals(struct sigaction *old, struct err *err)
 {

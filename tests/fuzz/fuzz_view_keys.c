@@ -97,13 +97,13 @@ static void press(struct player *player, uint32_t key);
 static void type_statement(struct player *player)
 {
 	static const char *const statements[] = {
-		"SELECT * FROM strings",
-		"SELECT name, sql FROM sqlite_schema ORDER BY 2",
-		"SELECT rowid, * FROM spans_v; SELECT 1",
-		"VALUES (1, 2.5), (NULL, x'00ff'), ('a' || char(10) || char(0x202e), 9e999)",
-		"SELECT printf('%.*c', 70000, 'w') AS \"\"",
-		"DELETE FROM strings",
-		"SELECT \"", /* an error */
+		"SELECT * FROM strings;",
+		"SELECT name, sql FROM sqlite_schema ORDER BY 2;",
+		"SELECT rowid, * FROM spans_v; SELECT 1;",
+		"VALUES (1, 2.5), (NULL, x'00ff'), ('a' || char(10) || char(0x202e), 9e999);",
+		"SELECT printf('%.*c', 70000, 'w') AS \"\";",
+		"DELETE FROM strings;",
+		"SELECT \";", /* an error */
 	};
 	const char *text = statements[(size_t)next(player) % ARRAY_LEN(statements)];
 

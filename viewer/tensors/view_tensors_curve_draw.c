@@ -17,7 +17,7 @@ static int draw_moment(const struct view_tensors *screen, struct view_pane *pane
 {
 	const struct report_tensor_row *row = view__curve_row(screen);
 	const double at = screen->curve[view__curve_side(screen)].at[screen->cursor];
-	int x = view_textf(pane, 1, 0, VIEW_BOLD, "%s %lld", screen->x.title, (long long)at);
+	int x = view_textf(pane, 1, 0, VIEW_BOLD, "%s %.0f", screen->x.title, at);
 
 	/* Where rows of several are shown: of whom this one is. */
 	if (screen->replica < 0 && screen->replicas > 1)
