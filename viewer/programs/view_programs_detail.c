@@ -42,7 +42,7 @@ static enum status detail_open(struct prof_query **query, struct prof_db *db, co
 
 const char *view__programs_of(const struct view_programs *screen)
 {
-	return screen->updates > 0 ? "a weight update" : "a run of the pipeline";
+	return screen->updates > 0 ? "a weight update" : "an execution";
 }
 
 static void tell_cycles(struct view_programs *screen, const struct view_program *node, int side,

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 
 #define TRACE_STEPS_MOST 2000000 /* rows of traces that are looked at */
+#define TRACE_RUNS_MOST  100000  /* and of their runs */
 
 const char view__tree_sql[] =
 	"SELECT program_id, parent_id, position, type, name, operation, repeat_count, call_target\n"
@@ -223,17 +224,30 @@ enum status view__tree_link(struct view_tree *tree, enum view_program_order orde
 
 /* --- cycles ----------------------------------------------------------------------------------- */
 
+/* The runs of the first weight update, or where nothing was trained of the first execution, by one
+ * replica: a schedule may have its ramps and each round between them as runs of their own. Each
+ * trace once, with how often it ran. */
+static const char runs_sql[] =
+	"WITH first AS (SELECT * FROM device_run_rows WHERE row_id = ifnull(\n"
+	"\t(SELECT row_id FROM device_run_rows WHERE mode = 'train' AND row_id <= %d ORDER BY "
+	"row_id LIMIT "
+	"1),\n"
+	"\t(SELECT min(row_id) FROM device_run_rows))),\n"
+	"runs AS (SELECT r.trace_id, count(*) AS times FROM first f JOIN device_run_rows r\n"
+	"\tON r.row_id BETWEEN f.row_id AND f.row_id + %d AND r.rank = f.rank AND r.mode IS "
+	"f.mode\n"
+	"\tAND r.execution IS f.execution AND r.weight_update IS f.weight_update AND r.replica IS "
+	"f.replica\n"
+	"\tGROUP BY r.trace_id)\n"
+	"SELECT d.program_id, sum(d.cycles * r.times), sum(r.times) FROM runs r\n"
+	"JOIN device_step_rows d ON d.trace_id = r.trace_id AND d.row_id <= %d";
+
 void view__tree_cycles_sql(struct str *out, int64_t ipu)
 {
-	str_addf(out,
-		 "SELECT program_id, sum(cycles), count(*) FROM device_step_rows\n"
-		 "WHERE trace_id = ifnull((SELECT trace_id FROM device_traces WHERE name = 'train' "
-		 "ORDER BY trace_id LIMIT 1),\n\t(SELECT min(trace_id) FROM device_traces)) AND "
-		 "row_id <= %d",
-		 TRACE_STEPS_MOST);
+	str_addf(out, runs_sql, TRACE_RUNS_MOST, TRACE_RUNS_MOST, TRACE_STEPS_MOST);
 	if (ipu >= 0)
-		str_addf(out, " AND ipu = %lld", (long long)ipu);
-	str_add(out, "\nGROUP BY program_id");
+		str_addf(out, "\nWHERE d.ipu = %lld", (long long)ipu);
+	str_add(out, "\nGROUP BY d.program_id");
 }
 
 /* Files of the first schemas have no traces. */
@@ -244,7 +258,7 @@ static bool tree_has_traces(struct prof_db *db)
 
 	if (prof_query_open(&query, db,
 			    "SELECT count(*) FROM sqlite_master WHERE name IN "
-			    "('device_step_rows', 'device_traces')",
+			    "('device_step_rows', 'device_run_rows')",
 			    NULL) != ST_OK)
 		return false;
 	if (prof_query_step(query, &row, NULL) == ST_OK && row)
