@@ -83,6 +83,10 @@ summary() {
 	value 'weight updates' Run "SELECT count(DISTINCT weight_update) FROM stage_timings WHERE phase = 'U'"
 	value spans Recorded "SELECT printf('%,d', count(*)) FROM spans"
 	value tensors Recorded "SELECT count(*) FROM tensors"
+	for name in programs operations 'compute sets' variables; do
+		value "$name" 'Compiled program (simulated)' "SELECT printf('%,d', count(*)) FROM ${name/ /_}"
+	done
+	value vertices 'Compiled program (simulated)' "SELECT printf('%,d', sum(vertices)) FROM compute_sets"
 	value 'tensor rows' Recorded "SELECT printf('%,d', count(*)) FROM tensor_stats"
 	for clock in device host; do
 		title="Pipeline bubble: $clock" of="FROM bubbles WHERE mode = 'train' AND clock = '$clock'"

@@ -15,14 +15,14 @@
 #define RUN_WIDTH    44 /* of "model.config.layers[3].config.final_outfeed" */
 #define RUN_SETTINGS 400
 
-/* Counts are the last row's number: rows never go. Files of the first schemas have a row for each
- * tile. */
+/* Where rows have numbers, the last one's is their count: rows never go. Files of the first schemas
+ * have a row for each tile. */
 #define MACHINE_SQL(last_tile)                                                                     \
 	"SELECT max(" last_tile ") + 1, max(capacity), "                                           \
 	"(SELECT CAST(value AS REAL) FROM meta WHERE key = 'clock_hz'), "                          \
-	"(SELECT max(row_id) FROM program_rows), (SELECT max(row_id) FROM operation_rows), "       \
+	"(SELECT count(*) FROM program_rows), (SELECT max(row_id) FROM operation_rows), "          \
 	"(SELECT max(row_id) FROM compute_set_rows), (SELECT sum(vertices) FROM "                  \
-	"compute_set_rows), (SELECT max(row_id) FROM variable_rows) FROM tile_memory_rows"
+	"compute_set_rows), (SELECT count(*) FROM variable_rows) FROM tile_memory_rows"
 static const char machine_sql[] = MACHINE_SQL("tile + coalesce(more_tiles, 0)");
 static const char machine_old_sql[] = MACHINE_SQL("tile");
 
