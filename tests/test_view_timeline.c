@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fmt.h"
 #include "profiler/prof_db.h"
 #include "support/view_rig.h"
 #include "viewer/timeline/view_timeline_internal.h"
@@ -220,6 +221,36 @@ static void test_the_query_is_that_of_the_window(void **state)
 	str_free(&text);
 }
 
+/* Of a span with others in it. */
+static void test_own_time_is_what_no_span_inside_takes(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl;
+	int checked = 0;
+
+	view_rig_size(rig, 160, 44);
+	view_rig_press(rig, "7");
+	tl = rig->session.state[VIEW_TIMELINE];
+	for (int i = 0; i < 12; i++) {
+		char sql[200], part[64], ns[FMT_SIZE];
+		int64_t inside;
+
+		snprintf(sql, sizeof(sql),
+			 "SELECT ifnull(sum(dur_ns), 0) FROM spans WHERE parent_id = %lld",
+			 (long long)tl->selected);
+		inside = view_rig_sql_int(rig, sql);
+		if (tl->selected != VIEW_NONE_ID && inside > 0) {
+			snprintf(part, sizeof(part), "%s (%.1f %%)",
+				 fmt_ns(ns, tl->span.dur_ns - inside),
+				 100 * (1 - (double)inside / (double)tl->span.dur_ns));
+			assert_shows(rig, part);
+			checked++;
+		}
+		view_rig_press(rig, "]");
+	}
+	assert_true(checked > 6);
+}
+
 static void test_bars_use_the_room_of_a_large_screen(void **state)
 {
 	struct view_rig *rig = *state;
@@ -257,6 +288,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_stretch_of_time_and_a_name_are_gone_to,
 						view_rig_setup, view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_the_query_is_that_of_the_window,
+						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_own_time_is_what_no_span_inside_takes,
 						view_rig_setup, view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_bars_use_the_room_of_a_large_screen,
 						view_rig_setup, view_rig_teardown),

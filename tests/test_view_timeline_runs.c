@@ -340,6 +340,58 @@ static void test_causes_of_very_many_works_add_up(void **state)
 	free(expected);
 }
 
+/* --- one span --------------------------------------------------------------------------------- */
+
+static void test_time_is_measured_from_a_mark(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_timeline *tl = timeline_of(rig);
+
+	show(rig, 10000, 30000);
+	view_rig_press(rig, "x");
+	assert_int_equal(tl->measured_ns, 10000);
+	tl->cursor_ns = 22340;
+	view_rig_press(rig, "r");
+	assert_shows(rig, "12.3 us from x to the cursor");
+	view_rig_press(rig, "xx");
+	assert_int_equal(tl->measured_ns, VIEW_NONE_ID);
+}
+
+static const char *field_of(const struct view_timeline *tl, const char *name)
+{
+	for (int i = 0; i < tl->field_count; i++)
+		if (strcmp(tl->fields[i].name, name) == 0)
+			return tl->fields[i].value;
+	return NULL;
+}
+
+static void test_arrows_lead_to_a_span_and_away(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_timeline *tl = timeline_of(rig);
+	int in = 0, out = 0;
+
+	tl->lane = VIEW_RUNS_STAGES + 1; /* the host's IPU 1 */
+	view_rig_press(rig, "g");
+	for (int i = 0; i < 12; i++) {
+		char sql[256], *name;
+		const bool forward = tl->selected != VIEW_NONE_ID && tl->span.phase == 'F';
+
+		snprintf(sql, sizeof(sql),
+			 "SELECT (SELECT s.name || ' on ' || s.track FROM flows f JOIN spans s ON "
+			 "s.span_id = f.from_span_id WHERE f.to_span_id = %lld)",
+			 (long long)(forward ? tl->selected : -1));
+		name = view_rig_sql_text(rig, sql);
+		if (name)
+			assert_string_equal(field_of(tl, "waits for"), name);
+		in += name != NULL;
+		out += forward && field_of(tl, "leads to") != NULL;
+		free(name);
+		view_rig_press(rig, "]");
+	}
+	assert_true(in >= 6 && out >= 6);
+}
+
 #define WITH(name, open) cmocka_unit_test_setup_teardown(name, open, view_rig_teardown)
 
 int main(void)
@@ -349,6 +401,8 @@ int main(void)
 		WITH(test_jumps_over_what_was_not_traced, setup),
 		WITH(test_other_ways_to_look_know_it_too, setup),
 		WITH(test_causes_of_any_window_add_up, setup),
+		WITH(test_arrows_lead_to_a_span_and_away, setup),
+		WITH(test_time_is_measured_from_a_mark, setup),
 		WITH(test_causes_of_very_many_works_add_up, setup_large),
 		WITH(test_evaluations_stand_beside_each_other_step_by_step, setup_pair),
 		WITH(test_an_evaluation_that_the_target_has_not_is_beside_its_last, setup_pair),

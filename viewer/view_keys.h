@@ -93,8 +93,8 @@ enum {
 	  "break down", "The next breakdown: memory by category, bubble by cause")                 \
 	X(SELECT, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_METRICS | VIEW_ON_SQL),               \
 	  "Looking closer", 'i', 0, 0, "IPU", "The next IPU or replica, and all of them")          \
-	X(MARK_ROW, VIEW_ON_MEMORY | VIEW_ON_LIVENESS, "Looking closer", 'x', 0, 0, "select",      \
-	  "Select this tile or step beside others, and not again")                                 \
+	X(MARK_ROW, VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE, "Looking closer", 'x',   \
+	  0, 0, "", "Select this tile or step beside others; measure time")                        \
 	X(UNIT, VIEW_ON_TIMELINE | VIEW_ON_OPERATIONS | VIEW_ON_MEMORY, "Looking closer", 't', 0,  \
 	  0, "", "Device cycles or ns; physical order of tiles")                                   \
 	X(ALWAYS_LIVE, VIEW_ON_LIVENESS, "Looking closer", 'a', 0, 0, "always live",               \

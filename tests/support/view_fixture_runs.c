@@ -19,7 +19,7 @@
 struct runs {
 	struct ips_recording *recording;
 	struct ips_track *track[2][STAGES]; /* host, device */
-	struct ips_site *site[STAGES][2];
+	struct ips_site *site[STAGES][2], *arrow;
 	struct rng rng;
 	int64_t at[2]; /* ns */
 	int64_t step[2], update;
@@ -35,6 +35,7 @@ static void open_tracks(struct runs *r)
 {
 	char name[64];
 
+	r->arrow = ips_site_intern("flow", "activations", NULL);
 	for (int s = 0; s < STAGES; s++) {
 		for (int clock = 0; clock < 2; clock++) {
 			const struct ips_track_params params = {
@@ -80,6 +81,21 @@ static bool make_works(struct runs *r, int64_t start, int batches, int phases, s
 	return input && out->works;
 }
 
+/* The host's forward works lead to each other, from stage to stage. */
+static void write_arrow(struct runs *r, const struct ipu_interval *work, uint64_t step)
+{
+	const int s = work->stage;
+
+	if (work->phase != 'F')
+		return;
+	if (s > 0)
+		ips_flow_in_at(r->track[0][s], r->arrow, step * STAGES + (uint64_t)s - 1,
+			       work->start_ns);
+	if (s + 1 < STAGES)
+		ips_flow_out_at(r->track[0][s], r->arrow, step * STAGES + (uint64_t)s,
+				work->start_ns + work->dur_ns);
+}
+
 static void write_works(struct runs *r, int clock, bool spans, const struct ips_keys *run,
 			const struct made *made)
 {
@@ -101,6 +117,9 @@ static void write_works(struct runs *r, int clock, bool spans, const struct ips_
 		ips_track_set_keys(r->track[clock][work->ipu], &row.keys);
 		ips_span_at(r->track[clock][work->ipu], r->site[work->stage][work->phase == 'B'],
 			    work->start_ns, work->dur_ns);
+		if (!clock)
+			write_arrow(r, work,
+				    2 * (uint64_t)row.keys.step + (run->mode == IPS_TRAIN));
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "viewer/timeline/view_timeline_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -107,6 +108,7 @@ static struct view_timeline *view_timeline_new(void)
 	(void)arena_init(&tl->overview_arena, 0);
 	(void)arena_init(&tl->steps_arena, 0);
 	tl->details = true;
+	tl->measured_ns = VIEW_NONE_ID;
 	tl->selected = tl->pinned = tl->lane_id = VIEW_NONE_ID;
 	tl->only_ipu = tl->only_replica = VIEW_NONE_ID;
 	tl->aligned.number = tl->overview_lane = VIEW_NONE_ID;
@@ -191,6 +193,13 @@ static void view_timeline_status(const void *state, const struct view_context *c
 
 		out += used;
 		size -= (size_t)used;
+	}
+	if (tl->measured_ns != VIEW_NONE_ID && tl->measured_clock == c) {
+		snprintf(out, size, "%s from x to the cursor: %s to %s",
+			 view__length_text(tl, c, shown, llabs(tl->cursor_ns - tl->measured_ns)),
+			 view__moment_text(tl, c, from, tl->measured_ns, step),
+			 view__moment_text(tl, c, cursor, tl->cursor_ns, step));
+		return;
 	}
 	if (tl->by_cause && tl->way == VIEW_GANTT && !tl->split[c] && tl->bubble[c].runs > 0) {
 		snprintf(out, size, "too many spans for the causes on the lanes: zoom in");

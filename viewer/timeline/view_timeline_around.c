@@ -52,6 +52,12 @@ void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane
 		if (x + 1 + view_text_width(text) < tl->width)
 			view_text(pane, (int)x + 1, of->axis_y, VIEW_DIM, text);
 	}
+	if (tl->measured_ns != VIEW_NONE_ID && tl->measured_clock == clock) {
+		const int64_t x = view_window_column(of->window, tl->width, tl->measured_ns);
+
+		if (x >= 0 && x < tl->width)
+			view_put(pane, (int)x, of->axis_y, VIEW_KEY, 'x');
+	}
 	if (view__cursor_column(tl, clock) >= 0 && !pane->canvas->plain)
 		view_glyphs(pane, view__cursor_column(tl, clock), of->axis_y, VIEW_TITLE,
 			    VIEW_GLYPH_CURSOR, 1);

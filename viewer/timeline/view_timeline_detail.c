@@ -71,6 +71,20 @@ static void view_belongs_fields(struct view_timeline *tl, struct prof_db *db, co
 		view_add_number(tl, "its tensors", belongs->tensors);
 }
 
+/* Without the spans in it. */
+static void view_self_field(struct view_timeline *tl, struct prof_db *db)
+{
+	char ns[FMT_SIZE];
+	bool exact;
+	const int64_t self = view__self_ns(tl, db, &exact);
+
+	if (self != VIEW_NONE_ID)
+		view_add_text(tl, "self",
+			      arena_printf(&tl->detail, "%s%s (%.1f %%)", exact ? "" : "about ",
+					   fmt_ns(ns, self),
+					   (double)self / (double)tl->span.dur_ns * 100));
+}
+
 static void view_span_fields(struct view_timeline *tl, struct prof_db *db)
 {
 	const struct prof_span *span = &tl->span;
@@ -80,6 +94,7 @@ static void view_span_fields(struct view_timeline *tl, struct prof_db *db)
 		view_add_text(tl, "duration", "still open");
 	else
 		view_add_ns(tl, "duration", span->dur_ns);
+	view_self_field(tl, db);
 	view_add_text(tl, "phase", view_phase_text(span->phase));
 	view_add_number(tl, "stage", span->stage);
 	view_add_number(tl, "micro-batch", span->microbatch);
@@ -87,6 +102,8 @@ static void view_span_fields(struct view_timeline *tl, struct prof_db *db)
 	view_add_number(tl, "weight update", span->weight_update);
 	view_add_text(tl, "arguments", span->arguments);
 	view_belongs_fields(tl, db, span->operation, span->name);
+	view_add_text(tl, "waits for", view__flow_text(tl, db, true));
+	view_add_text(tl, "leads to", view__flow_text(tl, db, false));
 	view_add_number(tl, "execution", span->execution);
 	view_add_number(tl, "epoch", span->epoch);
 	view_add_text(tl, "mode", span->mode);

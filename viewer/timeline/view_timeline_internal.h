@@ -192,6 +192,8 @@ struct view_timeline {
 	int64_t lane_id; /* track_id of the cursor's lane, over reloads */
 	int lane_clock;  /* and its clock */
 	int64_t cursor_ns;
+	int64_t measured_ns; /* lengths are counted from here (x); VIEW_NONE_ID: from nowhere */
+	int measured_clock;
 	int64_t pinned; /* span that a jump went to; VIEW_NONE_ID */
 	bool details, started;
 
@@ -373,6 +375,12 @@ enum view_answer view__timeline_request(void *state, struct view_context *contex
 
 /* view_timeline_detail.c: what is under the cursor. */
 enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, struct err *err);
+
+/* view_timeline_inside.c: of the span under the cursor, time that no span in it takes (*@exact:
+ * counted, not estimated; VIEW_NONE_ID: none is in it), and where its arrows come from or go to;
+ * NULL: there are none. */
+int64_t view__self_ns(struct view_timeline *tl, struct prof_db *db, bool *exact);
+const char *view__flow_text(struct view_timeline *tl, struct prof_db *db, bool in);
 
 /* view_timeline_belongs.c: what belongs to the operation @name; NULL: it has no name. */
 const struct view_belongs *view__belongs(struct view_timeline *tl, struct prof_db *db,

@@ -142,6 +142,19 @@ static void view_centre(struct view_timeline *tl)
 		clock->extent);
 }
 
+/* Count lengths from the cursor on; again at the same place: no longer. */
+static void view_measure(struct view_timeline *tl, struct view_context *context)
+{
+	if (tl->measured_ns == tl->cursor_ns && tl->measured_clock == view__lead(tl)) {
+		tl->measured_ns = VIEW_NONE_ID;
+		return;
+	}
+	tl->measured_ns = tl->cursor_ns;
+	tl->measured_clock = view__lead(tl);
+	snprintf(context->message, sizeof(context->message),
+		 "lengths are counted from x; x again ends that");
+}
+
 /* Jumps ask the database; @done tells whether the request was one. */
 static bool view_jump(struct view_timeline *tl, struct view_context *context,
 		      enum view_request request)
@@ -218,6 +231,9 @@ static bool view_move(struct view_timeline *tl, struct view_context *context,
 		return true;
 	case VIEW_CENTRE_REQUEST:
 		view_centre(tl);
+		return true;
+	case VIEW_MARK_ROW_REQUEST:
+		view_measure(tl, context);
 		return true;
 	case VIEW_ENTER_REQUEST:
 		tl->details = !tl->details;
