@@ -276,6 +276,21 @@ static void check_aligned(struct view_rig *rig)
 			 mine.from - update_start(recording, tl->aligned.number));
 }
 
+/* What a key asks for is of a size that has lanes, and so has what is asked for afterwards. */
+static void test_keys_in_a_terminal_too_small_are_answered(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_size(rig, 20, 5);
+	view_rig_key(rig, 'y');
+	assert_shows(rig, "too small");
+	assert_true(timeline_of(rig)->width > 0);
+	assert_true(timeline_of(rig)->run_count > 0);
+	assert_non_null(strstr(rig->session.statement, "FROM bubbles WHERE clock = 'device'"));
+	view_rig_size(rig, 80, 24);
+	assert_shows(rig, "The query behind this screen");
+}
+
 static void test_two_timelines_begin_at_the_same_update(void **state)
 {
 	struct view_rig *rig = *state;
@@ -339,6 +354,7 @@ int main(void)
 		TEST(test_a_clock_that_is_known_counts_cycles),
 		TEST(test_replicas_are_shown_alone),
 		TEST(test_any_size_shows_steps_and_causes),
+		TEST(test_keys_in_a_terminal_too_small_are_answered),
 		PAIR(test_two_timelines_begin_at_the_same_update),
 		PAIR(test_the_table_has_source_target_and_difference),
 		PAIR(test_any_size_shows_two_timelines),

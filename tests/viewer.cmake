@@ -61,11 +61,15 @@ endforeach()
 # Every recording there is, for what is tried on all.
 add_library(view_recordings STATIC support/view_recordings.c report_sample.c)
 target_link_libraries(view_recordings PUBLIC view_rig reports)
+add_library(view_stop STATIC support/view_stop.c)
+target_link_libraries(view_stop PUBLIC test_support PkgConfig::SQLITE)
 ipuscope_add_test(NAME test_view_away SOURCES test_view_away.c LIBS view_recordings LABELS unit viewer)
 ipuscope_add_test(NAME test_view_term SOURCES test_view_term.c LIBS view_fixture LABELS golden viewer)
 ipuscope_add_test(NAME test_view_alloc SOURCES test_view_alloc.c LIBS view_recordings PkgConfig::SQLITE
 	LABELS unit viewer)
 ipuscope_add_test(NAME test_view_hostile SOURCES test_view_hostile.c LIBS view_recordings PkgConfig::SQLITE
+	LABELS unit viewer)
+ipuscope_add_test(NAME test_view_stopped SOURCES test_view_stopped.c LIBS view_recordings view_stop
 	LABELS unit viewer)
 
 # Scripts: the built programs, and the recording that view_make writes. Those that take long run as released only.

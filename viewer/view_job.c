@@ -11,6 +11,9 @@ static void view_job_load(struct view_job *job)
 {
 	job->context->more = false;
 	job->err.status = job->ops->load(job->state, job->context, job->news, &job->err);
+	/* A screen may do without what it could not read; who stopped it has not seen that. */
+	if (job->err.status == ST_OK && view_cancelled(job->context))
+		err_set(&job->err, ST_INTERRUPTED, "stopped");
 }
 
 static void view_job_request(struct view_job *job)

@@ -45,6 +45,7 @@ enum status view_session_open(struct view_session *session, const char *path, co
 	memset(session, 0, sizeof(*session));
 	status = view_open_sources(session, path, target, err);
 	session->canvas.ascii = ascii;
+	session->context.body = view_frame_layout(VIEW_MIN_WIDTH, VIEW_MIN_HEIGHT).body;
 	for (int i = 0; i < VIEW_SCREENS && status == ST_OK; i++) {
 		session->news[i] = true;
 		status = view_screen((enum view_screen)i)

@@ -16,7 +16,8 @@ static inline const struct view_screen_ops *view__ops(const struct view_session 
 void view__say(struct view_session *session, const char *text, const char *rest);
 
 /* view_session_job.c */
-/* A job of the shown screen, empty but for its kind. None may be under way. */
+/* A job of the shown screen, empty but for its kind and what its load would be. None may be under
+ * way. */
 struct view_job *view__job(struct view_session *session, enum view_job_kind kind);
 /* Run it, or have it run. */
 void view__start(struct view_session *session);

@@ -25,8 +25,12 @@ struct view_job *view__job(struct view_session *session, enum view_job_kind kind
 	job->ops = view__ops(session);
 	job->state = session->state[session->screen];
 	job->context = &session->context;
+	/* Of a load that failed there may be half: all of it is to be read. */
+	job->news = session->news[session->screen] || !session->fresh[session->screen];
 	session->job_screen = session->screen;
-	session->context.body = session->frame.body;
+	/* Screens have their least size at least; what they show then is for later. */
+	if (!session->frame.too_small)
+		session->context.body = session->frame.body;
 	return job;
 }
 
@@ -179,10 +183,8 @@ void view__request(struct view_session *session, enum view_request request)
 
 	job->request = request;
 	job->due = view_needs_load(session, request);
-	if (job->due) {
+	if (job->due)
 		session->stale = false;
-		job->news = session->news[session->screen];
-	}
 	view__start(session);
 }
 
@@ -199,6 +201,6 @@ void view__load(struct view_session *session)
 			view__say(session, "the run is being closed: a moment", NULL);
 		return;
 	}
-	view__job(session, VIEW_LOAD_JOB)->news = session->news[screen];
+	view__job(session, VIEW_LOAD_JOB);
 	view__start(session);
 }

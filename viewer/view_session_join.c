@@ -59,7 +59,6 @@ void view__visit(struct view_session *session, enum view_screen screen,
 	view_session_show(session, screen);
 	job = view__job(session, VIEW_GO_JOB);
 	job->fresh = session->fresh[screen];
-	job->news = session->news[screen];
 	job->place = *place;
 	view__start(session);
 }

@@ -2,12 +2,14 @@
  * Keys of the viewer: every byte is a key, a click, a size, a while that passes, or a file that its
  * writer closes and gives back; drawn after each. On recordings of every kind, alone or compared.
  *
- * The first five bytes say which recordings, which screen first, how it is drawn and how large.
+ * The first five bytes say which recordings, which screen first, how it is drawn and how large, and
+ * whether jobs run on a thread of their own, as in a terminal: then bytes come while they do.
  * What the viewer writes (W, bookmarks, history) goes to a folder of its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -16,11 +18,21 @@
 #include "fuzz_target.h"
 #include "support/support.h"
 #include "support/view_recordings.h"
+#include "support/view_stop.h"
 #include "viewer/view_session.h"
 
 #define HEAD      5
 #define MOST_KEYS 4096 /* of one input */
 #define SECOND    UINT64_C(1000000000)
+#define NAP_NS    100000
+
+/* Bits of the third byte; the lowest is whether characters are ASCII. */
+enum head_bits {
+	HEAD_PLAIN = 2,
+	HEAD_FOLLOW = 4,
+	HEAD_DIFFER = 8,
+	HEAD_BACKGROUND = 16
+};
 
 struct player {
 	struct view_session session;
@@ -57,12 +69,32 @@ static void pass_time(struct player *player)
 	view_session_tick(&player->session, clock_ns() + player->later_ns);
 }
 
+/* Until no job is under way. What is done to a session from outside waits for that. */
+static void rest(struct player *player)
+{
+	const struct timespec nap = {0, NAP_NS};
+
+	while (view_session_busy(&player->session)) {
+		nanosleep(&nap, NULL);
+		view_session_tick(&player->session, clock_ns() + player->later_ns);
+	}
+}
+
+/* The job that runs then, or soon, is stopped half way. */
+static void stop_soon(struct player *player)
+{
+	const int looks = next(player);
+
+	view_stop_after(1 + looks * looks / 16, &player->session.context.cancel);
+}
+
 /* The writer closes the file: it is let go of, and not asked for for a minute. */
 static void let_go(struct player *player)
 {
 	struct view_source *source =
 		next(player) % 2 ? &player->session.target : &player->session.source;
 
+	rest(player);
 	if (!source->path[0])
 		return;
 	view_source_close(source);
@@ -80,6 +112,7 @@ static void show(struct player *player)
 {
 	const int screen = next(player) % VIEW_SCREENS;
 
+	rest(player);
 	if (player->session.prompt == VIEW_NO_PROMPT && player->session.popup.kind == VIEW_NO_POPUP)
 		view_session_show(&player->session, (enum view_screen)screen);
 }
@@ -107,6 +140,7 @@ static void type_statement(struct player *player)
 	};
 	const char *text = statements[(size_t)next(player) % ARRAY_LEN(statements)];
 
+	rest(player);
 	view_session_show(&player->session, VIEW_SQL);
 	view_session_draw(&player->session);
 	for (; *text; text++)
@@ -118,15 +152,16 @@ static void turn_switch(struct player *player)
 {
 	const int which = next(player);
 
+	rest(player);
 	player->session.canvas.ascii = which & 1;
 	player->session.canvas.plain = which & 2;
 	player->session.context.whole = false;
 	player->session.source.state = which & 4 ? VIEW_RECORDING : player->session.source.state;
 }
 
-static void (*const actions[])(struct player *) = {resize,         click,       pass_time,
-						   let_go,         give_back,   show,
-						   type_character, turn_switch, type_statement};
+static void (*const actions[])(struct player *) = {
+	resize,         click,       pass_time,      let_go,    give_back, show,
+	type_character, turn_switch, type_statement, stop_soon, rest};
 
 /* Files are named here, never by the bytes. */
 static void name_file(struct view_session *session)
@@ -144,6 +179,9 @@ static void press(struct player *player, uint32_t key)
 {
 	struct view_session *session = &player->session;
 
+	/* Keys that wait for a job name files by themselves. */
+	if (key == 'W' && session->worker)
+		return;
 	if (session->prompt == VIEW_WRITE_PROMPT && (key == VIEW_KEY_ENTER || key == '\n'))
 		name_file(session);
 	view_session_key(session, key);
@@ -182,9 +220,11 @@ static void play(struct player *player, const uint8_t *head)
 	const int *size = sizes[head[4] % ARRAY_LEN(sizes)];
 	struct view_session *session = &player->session;
 
-	session->canvas.plain = head[2] & 2;
-	session->context.follow = head[2] & 4;
-	session->context.differ = head[2] & 8;
+	session->canvas.plain = head[2] & HEAD_PLAIN;
+	session->context.follow = head[2] & HEAD_FOLLOW;
+	session->context.differ = head[2] & HEAD_DIFFER;
+	if (head[2] & HEAD_BACKGROUND)
+		(void)view_session_background(session, -1, NULL); /* else without */
 	view_session_show(session, (enum view_screen)(head[3] % VIEW_SCREENS));
 	view_session_size(session, size[0], size[1], NULL);
 	view_session_draw(session);
@@ -208,11 +248,13 @@ static void begin(void)
 	if (!folder[0]) {
 		support_tempdir(folder);
 		atexit(clean);
+		view_stop_watch();
 	}
 	snprintf(state, sizeof(state), "%s/state", folder);
 	if (access(state, F_OK) == 0)
 		support_tempdir_remove(state);
 	setenv("XDG_STATE_HOME", state, 1);
+	view_stop_never();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -44,7 +44,7 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 	struct view_clock *clock;
 	enum status status = ST_OK;
 
-	arena_reset(&tl->picture);
+	view__picture_forget(tl);
 	if (news || tl->relane)
 		status = view__tracks_load(tl, context, err);
 	if (status != ST_OK) {
@@ -78,9 +78,17 @@ static enum status view_timeline_load(void *state, struct view_context *context,
 				      struct err *err)
 {
 	struct view_timeline *tl = state;
+	const bool first = !tl->started;
+	const enum status status = tl->target ? view__timeline_compare(tl, context, news, err)
+					      : view__timeline_load(tl, context, news, err);
 
-	return tl->target ? view__timeline_compare(tl, context, news, err)
-			  : view__timeline_load(tl, context, news, err);
+	/* The first windows are chosen from all there is, not from what was read before a stop. */
+	if (first && view_cancelled(context)) {
+		tl->started = false;
+		if (tl->target)
+			tl->target->started = false;
+	}
+	return status;
 }
 
 static bool view_timeline_search(void *state, struct view_context *context, const char *text,

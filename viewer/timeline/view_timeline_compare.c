@@ -68,7 +68,7 @@ enum status view__timeline_compare(struct view_timeline *tl, struct view_context
 	status = view__timeline_load(tl, context, news, err);
 	if (status != ST_OK || tl->lane_count == 0)
 		return status;
-	arena_reset(&target->picture);
+	view__picture_forget(target);
 	if (news || target->relane || !target->started)
 		status = view__tracks_load(target, &its, err);
 	if (status != ST_OK || target->lane_count == 0)

@@ -337,6 +337,8 @@ void view__bars_trim(struct view_timeline *tl);
 void view__bars_forget(struct view_timeline *tl);
 
 /* view_timeline_picture.c */
+/* Nothing is left that leads into the picture's arena, or to bars. */
+void view__picture_forget(struct view_timeline *tl);
 void view__place_lanes(struct view_timeline *tl, const struct view_context *context);
 int64_t view__group(const struct view_timeline *tl, const struct view_lane *lane);
 bool view__is_work(const struct view_timeline *tl, const struct view_lane *lane,

@@ -317,6 +317,24 @@ static enum status view_load_runs(struct view_timeline *tl, struct err *err)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
+void view__picture_forget(struct view_timeline *tl)
+{
+	arena_reset(&tl->picture);
+	tl->runs = NULL;
+	tl->run_count = 0;
+	tl->gap_run = -1;
+	for (int i = 0; i < tl->all_lanes; i++) {
+		struct view_lane *lane = &tl->lanes[i];
+
+		lane->rows = lane->bar_count = 0;
+		lane->bars = NULL;
+		lane->bar_row = NULL;
+		lane->columns = NULL;
+		lane->bsp = NULL;
+		lane->cause_ns = NULL;
+	}
+}
+
 /* The cursor's lane over the whole run; read again when there are news, or for another lane. */
 static enum status view_load_overview(struct view_timeline *tl, struct prof_db *db, struct err *err)
 {
