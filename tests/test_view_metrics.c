@@ -13,6 +13,7 @@
 #include "support/view_fixture_metrics.h"
 #include "support/view_rig.h"
 #include "viewer/metrics/view_metrics_internal.h"
+#include "viewer/metrics/view_metrics_trend.h"
 
 static const struct view_fixture_metrics usual = {3, 100, 1, 0};
 
@@ -298,10 +299,34 @@ static void test_news_keep_the_place(void **state)
 	assert_true(screen->to == 299);
 }
 
+/* Noise about a level is level; what goes on beyond it falls or rises. */
+static void test_a_trend_is_more_than_noise(void **state)
+{
+	struct view_metric_point points[64];
+	struct view_metric metric = {.points = points, .point_count = 64};
+	static const double slopes[] = {-0.01, 0, 0.01};
+	static const char *const texts[] = {"falling", "level", "rising"};
+
+	(void)state;
+	for (size_t s = 0; s < 3; s++) {
+		for (int i = 0; i < 64; i++)
+			points[i].value = 1 + slopes[s] * i + (i % 2 ? 0.02 : -0.02);
+		assert_string_equal(view_trend_text(view_metrics_trend(&metric).way), texts[s]);
+	}
+	points[60].value = NAN;
+	assert_int_equal(view_metrics_trend(&metric).way, VIEW_TREND_UNKNOWN);
+	metric.point_count = 2;
+	assert_int_equal(view_metrics_trend(&metric).way, VIEW_TREND_RISING);
+	assert_true(view_metrics_trend(&metric).last == points[1].value);
+	metric.point_count = 1;
+	assert_int_equal(view_metrics_trend(&metric).way, VIEW_TREND_UNKNOWN);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, view_rig_teardown)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_trend_is_more_than_noise),
 		TEST(test_the_list_is_what_the_sums_say),
 		TEST(test_the_cursor_reads_the_curve),
 		TEST(test_zooming_shows_less_and_all_again),

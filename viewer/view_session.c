@@ -156,10 +156,10 @@ static void view_say_end(struct view_session *session, enum view_state before)
 	if (state == VIEW_COMPLETE)
 		view__say(session, "the run has ended; its recording is complete", NULL);
 	else if (state == VIEW_KILLED)
-		view__say(session,
-			  "the run has died; its recording holds what it had written: "
-			  "ipu-report repair adds the sums",
-			  NULL);
+		view__say(
+			session,
+			"the run has died; what it wrote is here: ipu-report repair adds the sums",
+			NULL);
 }
 
 static bool view_poll(struct view_session *session, uint64_t now_ns)

@@ -195,8 +195,9 @@ static const struct view_help_word metrics_words[] = {
 	{"loss", "how wrong the model is; training makes it less"},
 	{"accuracy", "the share of samples that the model is right about"},
 	{"trend", "all values at a small size"},
-	{"falling, rising",
-	 "the mean of the last quarter of the values, and of the quarter before"},
+	{"falling, rising", "the mean of the last quarter of the values beside that of the quarter "
+			    "before; level: no more "
+			    "than noise parts them"},
 	{0}};
 
 static const struct view_help_key metrics_keys[] = {

@@ -83,6 +83,23 @@ static void view_tell_numbers(struct view_blocks *blocks, const struct report_in
 	}
 }
 
+/* The query in lines of its own making: its indents are for a wider page. */
+static void view_tell_query(struct view_blocks *blocks, const char *sql, int width)
+{
+	struct str text = {0};
+
+	for (bool blank = false; *sql; sql++) {
+		const bool space = *sql == ' ' || *sql == '\n' || *sql == '\t';
+
+		if (!space)
+			str_addf(&text, "%s%c", blank ? " " : "", *sql);
+		blank = space;
+	}
+	blocks->failed |= text.failed;
+	view_blocks_fold(blocks, "query (y)", VIEW_DIM, width - NAME_WIDTH, str_peek(&text));
+	str_free(&text);
+}
+
 static void view_tell_where(struct view_blocks *blocks, const struct report_insight *insight,
 			    int width)
 {
@@ -93,7 +110,7 @@ static void view_tell_where(struct view_blocks *blocks, const struct report_insi
 	if (insight->keys && insight->keys[0])
 		view_blocks_fold(blocks, "rows", VIEW_NORMAL, width - NAME_WIDTH, insight->keys);
 	if (insight->sql)
-		view_blocks_fold(blocks, "query (y)", VIEW_DIM, width - NAME_WIDTH, insight->sql);
+		view_tell_query(blocks, insight->sql, width);
 }
 
 /* "idle_ipu (ipu 0)" */

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/fmt.h"
 #include "viewer/metrics/view_metrics_internal.h"
+#include "viewer/metrics/view_metrics_trend.h"
 #include "viewer/view_layout.h"
 
 #define BESIDE_FROM  140 /* columns; from there on the chart stands beside the list */
@@ -117,6 +119,36 @@ static int view_draw_value(const struct view_metrics *screen, int side, struct v
 	return x;
 }
 
+/* Which way the metric goes at its end, at the right edge; nothing where there is no room. */
+static void view_draw_trend(const struct view_metrics *screen, struct view_pane *pane, int x)
+{
+	static const char *const names[VIEW_METRICS_SIDES] = {"Source ", "Target "};
+	const bool two = screen->curves[VIEW_METRICS_TARGET].recorded > 0;
+	char line[160] = "", before[FMT_SIZE], last[FMT_SIZE];
+
+	for (int side = 0; side < VIEW_METRICS_SIDES; side++) {
+		const struct view_metric *metric =
+			view__metrics_at(screen, side, screen->grid.order[screen->grid.at]);
+		const struct view_trend trend =
+			metric ? view_metrics_trend(metric) : (struct view_trend){0};
+		const size_t used = strlen(line);
+
+		if (trend.way == VIEW_TREND_UNKNOWN)
+			continue;
+		if (two)
+			snprintf(line + used, sizeof(line) - used, "%s%s%s", used ? ", " : " ",
+				 names[side], view_trend_text(trend.way));
+		else
+			snprintf(line, sizeof(line), " %s, mean %s > %s",
+				 view_trend_text(trend.way), fmt_real(before, trend.before),
+				 fmt_real(last, trend.last));
+	}
+	if (!line[0] || x + view_text_width(line) + 4 > pane->rect.width)
+		return;
+	strcat(line, " ");
+	view_text_right(pane, x, 0, pane->rect.width - x - 1, VIEW_BOLD, line);
+}
+
 static void view_draw_heading(const struct view_metrics *screen, struct view_pane *pane)
 {
 	const struct view_grid *grid = &screen->grid;
@@ -141,6 +173,7 @@ static void view_draw_heading(const struct view_metrics *screen, struct view_pan
 		x = view_draw_value(screen, VIEW_METRICS_TARGET, pane, x);
 	}
 	view_glyphs(pane, x, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width - x);
+	view_draw_trend(screen, pane, x);
 }
 
 /* --- the chart -------------------------------------------------------------------------------- */
