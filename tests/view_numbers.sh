@@ -88,6 +88,9 @@ summary() {
 	done
 	value vertices 'Compiled program (simulated)' "SELECT printf('%,d', sum(vertices)) FROM compute_sets"
 	value 'tensor rows' Recorded "SELECT printf('%,d', count(*)) FROM tensor_stats"
+	value memory "$(ask "SELECT DISTINCT section FROM shown WHERE section LIKE 'At a glance%'")" \
+		"SELECT printf('the fullest tile uses %.2f %% of what it has', 100 * max(used)) FROM (
+		SELECT 1.0 * sum(bytes) / max(capacity) AS used FROM tile_memory GROUP BY ipu, tile)"
 	for clock in device host; do
 		title="Pipeline bubble: $clock" of="FROM bubbles WHERE mode = 'train' AND clock = '$clock'"
 		[ $clock = host ] || title+=" (simulated)"

@@ -34,6 +34,11 @@ static const char speed_sql[] =
 	"(SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'steps_per_epoch'), "
 	"min(first_start_ns), max(last_end_ns) FROM execution_sums WHERE mode = 'train'";
 
+/* Of the fullest tile. */
+static const char memory_sql[] =
+	"SELECT max(used) FROM (SELECT 1.0 * sum(bytes) / max(capacity) AS used "
+	"FROM tile_memory GROUP BY ipu, tile)";
+
 /* --- looking ---------------------------------------------------------------------------------- */
 
 static enum status view_look_insights(struct view_glance *glance, struct prof_db *db,
@@ -51,8 +56,6 @@ static enum status view_look_insights(struct view_glance *glance, struct prof_db
 
 		glance->problems += insight->severity == REPORT_INSIGHT_PROBLEM;
 		glance->advice += insight->severity == REPORT_INSIGHT_ADVICE;
-		if (strcmp(insight->id, "memory_peak") == 0)
-			glance->memory = insight->share;
 		if (glance->worst[0] || insight->severity == REPORT_INSIGHT_NOTE)
 			continue;
 		str_copy(glance->worst, sizeof(glance->worst), insight->sentence);
@@ -105,6 +108,19 @@ static enum status view_look_speed(struct view_glance *glance, struct prof_db *d
 	return status;
 }
 
+static enum status view_look_memory(struct view_glance *glance, struct prof_db *db, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, memory_sql, err);
+	bool row = false;
+
+	if (status == ST_OK)
+		status = prof_query_step(query, &row, err);
+	glance->memory = status == ST_OK && row ? prof_column_real(query, 0) : NAN;
+	prof_query_close(query);
+	return status;
+}
+
 enum status view__summary_look(struct view_summary *screen, struct view_context *context,
 			       struct err *err)
 {
@@ -116,8 +132,9 @@ enum status view__summary_look(struct view_summary *screen, struct view_context 
 	if (status != ST_OK || (glance->looked && glance->state == state &&
 				(state != VIEW_RECORDING || now_ns - glance->looked_ns < LOOK_NS)))
 		return status;
-	glance->memory = NAN;
-	status = view_look_insights(glance, context->source->db, err);
+	status = view_look_memory(glance, context->source->db, err);
+	if (status == ST_OK)
+		status = view_look_insights(glance, context->source->db, err);
 	if (status == ST_OK)
 		status = view_look_trend(glance, context, err);
 	if (status == ST_OK)
@@ -327,7 +344,7 @@ static void view_glance_memory(struct view_summary *screen)
 	if (isnan(screen->glance.memory))
 		return;
 	view_glance_say(screen, "memory", screen->glance.memory > 1 ? VIEW_BAD : VIEW_NORMAL,
-			VIEW_MEMORY, "at its peak %s of an IPU's",
+			VIEW_MEMORY, "the fullest tile uses %s of what it has",
 			fmt_percent(text, screen->glance.memory));
 }
 

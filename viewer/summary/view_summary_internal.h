@@ -47,7 +47,7 @@ struct view_glance {
 	char worst[VIEW_WORST_SIZE]; /* the first problem or advice; "": there is none */
 	enum report_insight_severity worst_severity;
 	struct view_place worst_place;
-	double memory; /* the peak, of an IPU's memory; NaN: unknown */
+	double memory; /* of the fullest tile, as a share of what it has; NaN: unknown */
 	struct view_trend trend;
 	/* Of training: what is done, what it took, and steps in all (not positive: unknown). */
 	int64_t steps, host_ns, cycles, steps_of, trained_ns;
