@@ -118,13 +118,20 @@ static void test_so_does_one_whose_news_wait(void **state)
 	assert_seen_complete(live);
 }
 
+/* Until the session has nothing more to do. */
+static void settle(struct view_session *session)
+{
+	do
+		view_session_draw(session);
+	while (view_session_busy(session) || session->queued > 0);
+}
+
 /* As the terminal has it: what is asked runs beside the drawing. */
 static void test_so_does_one_that_is_asked_something_endless(void **state)
 {
 	struct live *live = *state;
 	struct view_session *session = &live->rig.session;
 	char folder[SUPPORT_PATH_SIZE + 16];
-	const uint64_t began = clock_ns();
 
 	if (session->source.watch < 0)
 		skip(); /* no inotify here */
@@ -132,19 +139,44 @@ static void test_so_does_one_that_is_asked_something_endless(void **state)
 	setenv("XDG_STATE_HOME", folder, 1);
 	assert_int_equal(view_session_background(session, -1, NULL), ST_OK);
 	view_rig_press(&live->rig, ":");
+	settle(session);
 	for (const char *c = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
 			     "SELECT max(i), (SELECT count(*) FROM spans) FROM n;";
-	     *c; c++)
+	     *c; c++) {
 		view_session_key(session, (uint32_t)*c);
+		settle(session);
+	}
 	view_session_key(session, '\r');
-	while (session->queued > 0 || clock_ns() - began < UINT64_C(300000000))
-		view_session_draw(session);
 	assert_true(view_session_busy(session));
 	end_run(live);
 	assert_one_plain_file(live);
-	view_session_tick(session, clock_ns());
-	view_session_draw(session);
+	settle(session);
 	assert_shows(&live->rig, "stopped, as the run is being closed: Enter runs it again");
+}
+
+/* The writer has said that it is complete, and waits for the last reader; or has given up. */
+static void test_it_is_not_taken_again_before_its_log_is_gone_or_stays(void **state)
+{
+	struct live *live = *state;
+	struct view_source *source = &live->rig.session.source;
+	char log[SUPPORT_PATH_SIZE + 32];
+	const uint64_t now_ns = clock_ns();
+	FILE *file;
+
+	end_run(live);
+	view_source_close(source);
+	source->state = VIEW_CLOSING;
+	source->let_go_ns = now_ns;
+	source->retry_ns = 0;
+	snprintf(log, sizeof(log), "%s-wal", live->rig.path);
+	file = fopen(log, "w");
+	assert_non_null(file);
+	fclose(file);
+	assert_false(view_source_poll(source, now_ns));
+	assert_null(source->db);
+	assert_int_equal(source->state, VIEW_CLOSING);
+	assert_true(view_source_poll(source, now_ns + UINT64_C(4000000000)));
+	assert_int_equal(source->state, VIEW_COMPLETE);
 }
 
 static void test_recording_nudges_nobody_but_at_its_end(void **state)
@@ -179,6 +211,7 @@ int main(void)
 		CASE(test_a_run_that_is_followed_leaves_one_file),
 		CASE(test_so_does_one_whose_news_wait),
 		CASE(test_so_does_one_that_is_asked_something_endless),
+		CASE(test_it_is_not_taken_again_before_its_log_is_gone_or_stays),
 		CASE(test_recording_nudges_nobody_but_at_its_end),
 		cmocka_unit_test(test_what_cannot_be_watched_is_not),
 	};

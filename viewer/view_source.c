@@ -18,6 +18,7 @@
 
 #define RETRY_FIRST_NS (250 * UINT64_C(1000000))
 #define RETRY_MOST_NS  (2000 * UINT64_C(1000000))
+#define LEAVING_NS     (1500 * UINT64_C(1000000)) /* a writer tries for a second */
 
 static const char *const view_state_texts[] = {
 	[VIEW_RECORDING] = "recording",
@@ -105,6 +106,16 @@ void view_source_close(struct view_source *source)
 	source->watch = -1;
 }
 
+/* What is complete has a log beside it while its writer waits for readers to let go, or for good
+ * where one did not. */
+static bool view_is_being_left(const struct view_source *source, uint64_t now_ns)
+{
+	char log[FS_PATH_SIZE];
+
+	return source->state == VIEW_COMPLETE && now_ns - source->let_go_ns < LEAVING_NS &&
+	       fs_path(log, "%s-wal", prof_db_path(source->db)) && fs_exists(log);
+}
+
 /* The file is let go: is it finished? Each look is short, and they get rarer. */
 static bool view_take_again(struct view_source *source, uint64_t now_ns, bool nudged)
 {
@@ -118,7 +129,8 @@ static bool view_take_again(struct view_source *source, uint64_t now_ns, bool nu
 		return false;
 
 	if (view_read_state(source->db, &source->state, NULL) != ST_OK ||
-	    source->state == VIEW_CLOSING) {
+	    source->state == VIEW_CLOSING || view_is_being_left(source, now_ns)) {
+		source->state = VIEW_CLOSING;
 		view_forget(source);
 		return false;
 	}
@@ -131,6 +143,7 @@ static void view_let_go(struct view_source *source, uint64_t now_ns)
 {
 	view_forget(source);
 	source->state = VIEW_CLOSING;
+	source->let_go_ns = now_ns;
 	source->retry_wait_ns = RETRY_FIRST_NS;
 	source->retry_ns = now_ns + RETRY_FIRST_NS;
 }

@@ -27,6 +27,7 @@ struct view_source {
 	enum view_state state;
 	int64_t version;    /* prof_db_version() of the last poll */
 	uint64_t looked_ns; /* when, clock_ns() */
+	uint64_t let_go_ns; /* when it was last */
 	uint64_t retry_ns;  /* let go: when to try again, and how long to wait after that */
 	uint64_t retry_wait_ns;
 	int watch; /* readable when the writer asks to look now, prof_nudge.h; -1: it cannot */
