@@ -133,12 +133,13 @@ void view__link_windows(struct view_timeline *tl, struct prof_db *db)
 
 /* --- the first window ------------------------------------------------------------------------- */
 
-/* The second execution that trains, on the host and where there is one on the device; else the
- * first. @period: of a weight update. */
-static bool view_steady(struct prof_db *db, struct view_window *host, int64_t *period)
+/* The second execution of @rank that trains, on the host and where there is one on the device; else
+ * the first. @period: of a weight update. */
+static bool view_steady(struct prof_db *db, int64_t rank, struct view_window *host, int64_t *period)
 {
 	static const char sql[] =
-		"SELECT start_ns, dur_ns, updates FROM executions WHERE mode = 'train' AND "
+		"SELECT start_ns, dur_ns, updates FROM executions WHERE rank = :rank AND mode = "
+		"'train' AND "
 		"updates > 2 AND dur_ns > 0 AND start_ns >= 0 ORDER BY coalesce(traced, 0) DESC, "
 		"start_ns LIMIT 2";
 	struct prof_query *query;
@@ -146,6 +147,7 @@ static bool view_steady(struct prof_db *db, struct view_window *host, int64_t *p
 
 	if (prof_query_open(&query, db, sql, NULL) != ST_OK)
 		return false;
+	prof_query_int(query, ":rank", rank);
 	while (prof_query_step(query, &row, NULL) == ST_OK && row) {
 		host->from = prof_column_int(query, 0);
 		host->to = host->from + prof_column_int(query, 1);
@@ -196,7 +198,7 @@ bool view__first_runs(struct view_timeline *tl, struct prof_db *db)
 	int64_t period = 0, start, length, update;
 	struct view_window within = {0}, *window;
 
-	if (lane < 0 || !view_steady(db, &within, &period) ||
+	if (lane < 0 || !view_steady(db, tl->lanes[lane].track->rank, &within, &period) ||
 	    !view_second_run(tl, db, lane, within, period, &start, &length, &update))
 		return false;
 	tl->lane = lane;

@@ -105,13 +105,14 @@ char view__phase(const struct view_timeline *tl, const struct prof_bar *bar)
 
 /* --- tracks ----------------------------------------------------------------------------------- */
 
-/* Executions, which both clocks know: points where they meet. Device ns follow from cycles. */
+/* Executions, which both clocks know: points where they meet. Device ns follow from cycles. Of the
+ * first rank alone: each rank's device begins at 0. */
 static enum status view_read_links(struct view_timeline *tl, struct prof_db *db, struct err *err)
 {
 	static const char sql[] =
 		"SELECT start_ns, start_ns + dur_ns, start_cycle, start_cycle + cycles "
 		"FROM executions WHERE start_ns IS NOT NULL AND dur_ns > 0 AND cycles > 0 "
-		"AND start_cycle IS NOT NULL "
+		"AND start_cycle IS NOT NULL AND rank = (SELECT min(rank) FROM executions) "
 		"AND execution % (1 + (SELECT max(execution) FROM executions) / 900) = 0 "
 		"ORDER BY start_ns LIMIT 1000";
 	struct prof_query *query;
