@@ -332,7 +332,8 @@ static enum status view_print(struct view_session *session, const struct view_ar
 	if (fflush(stdout) != 0 && status == ST_OK)
 		status = err_set(err, ST_IO, "write: %s", strerror(errno));
 	/* What rows cannot say of themselves. */
-	if (status == ST_OK && session->context.query && session->context.message[0])
+	if (status == ST_OK && session->context.message[0] &&
+	    (session->context.query || (!arguments->svg && arguments->format == REPORT_AS_CSV)))
 		fprintf(stderr, "%s: %s\n", view_cli.name, session->context.message);
 	return status;
 }

@@ -30,6 +30,10 @@ static enum status view_print_rows(struct view_session *session, enum view_scree
 	if (status != ST_OK)
 		return status;
 	status = report_render(&table, &params, out, err);
+	/* CSV has no place for it. */
+	if (table.note && format == REPORT_AS_CSV && !session->context.message[0])
+		snprintf(session->context.message, sizeof(session->context.message), "%s",
+			 table.note);
 	report_table_free(&table);
 	return status;
 }
