@@ -29,7 +29,7 @@ wrong() {
 # load SCREEN [WIDTH]: its CSV becomes the table `shown`, beside the views of the report.
 load() {
 	screen=$1
-	"$bin/ipu-view" "$report" --view "$screen" --csv >shown.csv || fail "$screen --csv"
+	"$bin/ipu-view" "$report" --view "$screen" --csv >shown.csv 2>said.txt || fail "$screen --csv"
 	"$bin/ipu-view" "$report" --view "$screen" --text --width "${2:-160}" >shown.txt || fail "$screen --text"
 }
 
@@ -168,6 +168,7 @@ operations() {
 
 timeline() {
 	load timeline
+	[ -s said.txt ] && wrong "timeline: $(cat said.txt)"
 	none "spans and their time by lane" "SELECT * FROM (SELECT clock, track, count(*), sum(dur_ns), min(start_ns), max(depth) FROM spans GROUP BY 1, 2)
 		EXCEPT SELECT clock, track, count(*), sum(dur_ns), min(CAST(start_ns AS INTEGER)), max(CAST(depth AS INTEGER)) FROM shown GROUP BY 1, 2"
 	text "the bubble" "SELECT printf('bubble %.1f %% (theory %.1f %%): ramp-up %.1f, ramp-down %.1f, imbalance %.1f, communication %.1f',
@@ -221,6 +222,23 @@ for report in two four; do
 done
 [ "$(sqlite3 four/profile.db 'SELECT count(*) > 0 FROM health')" = 1 ] || fail "the second run breaks no rule"
 
+# Ranks that did not start together: the first window has the same weight update on both clocks.
+"$bin/ipu-report" merge four two -o merged.db >out || fail "merge"
+"$play" 120x40 7 merged.db >shown.txt
+grep -q 'clock *device' shown.txt && grep -q 'weight update *1' shown.txt || wrong "merged: $(tail -12 shown.txt)"
+text=$("$bin/ipu-view" merged.db --view summary --text)
+grep -q 'flatten, flatten' <<<"$text" && wrong "merged: a layer of both ranks stands there twice"
+
+# More spans than the timeline prints: not without a word.
+awk 'BEGIN { for (i = 0; i < 100010; i++) printf "%s{\"ph\":\"X\",\"ts\":%d,\"dur\":1,\"pid\":1,\"tid\":1,\"name\":\"n\"}\n", i ? "," : "[", 2 * i; print "]" }' >long.json
+mkdir long
+"$bin/ipu-report" import -q long.json -o long/profile.db || fail "import"
+report=long
+load summary
+grep -q 'Simulated machine' shown.txt && wrong "an imported trace has a simulated machine"
+load timeline
+[ "$(ask 'SELECT count(*) FROM shown')" = 100000 ] && grep -q 'more rows' said.txt || wrong "$(ask 'SELECT count(*) FROM shown') rows, said: $(cat said.txt)"
+
 # JSON has the rows of the CSV.
 report=two
 for screen in memory operations tensors metrics health; do
@@ -240,5 +258,10 @@ done
 for key in 1 2 5 6 8 9 H; do
 	"$play" 120x30 "${key}D" two two >shown.txt
 	grep -q 'Nothing differs' shown.txt || wrong "screen $key beside itself: $(sed -n 3,6p shown.txt)"
+done
+for size in 80x24 120x40; do
+	"$play" $size 1GgG two four >shown.txt
+	"$play" $size 1 two four >>shown.txt
+	grep -E '[0-9]…' shown.txt >cut.txt && wrong "summary of two at $size, cut: $(cat cut.txt)"
 done
 [ $failures = 0 ] || fail "$failures numbers"

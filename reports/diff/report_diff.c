@@ -84,7 +84,8 @@ static const char sql_settings[] =
 	"SELECT key, 0, 0, value FROM meta WHERE key NOT IN ('run', 'pid', 'process_start', "
 	"'start_epoch_ns', 'ticks_per_second', 'state', 'indexes', 'command', 'host', 'repaired', "
 	"'engine_options', 'schema_version', 'page_bytes') "
-	"UNION ALL SELECT 'run' || substr(j.fullkey, 2), 0, 0, CAST(j.atom AS TEXT) FROM meta m, "
+	"UNION ALL SELECT 'run' || replace(substr(j.fullkey, 2), '\"', ''), 0, 0, CAST(j.atom AS "
+	"TEXT) FROM meta m, "
 	"json_tree(CASE WHEN json_valid(m.value) THEN m.value ELSE 'null' END) j "
 	"WHERE m.key = 'run' AND j.atom IS NOT NULL";
 

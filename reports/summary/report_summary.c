@@ -215,7 +215,8 @@ static enum status summary_metrics(struct report_summary *out, struct prof_db *d
  */
 
 static const char sql_stage_layers[] =
-	"SELECT stage, layer FROM layers WHERE stage IS NOT NULL ORDER BY stage, position";
+	"SELECT stage, layer FROM layers WHERE stage IS NOT NULL GROUP BY stage, layer "
+	"ORDER BY stage, min(position)";
 
 static struct report_stage *summary_find_stage(struct report_summary *out, int64_t stage)
 {

@@ -217,7 +217,7 @@ static void view_compared_text(const struct view_liveness *live, char *out, size
 		snprintf(out, size, " Source %s, Target %s, Diff %s%s (%s) ", view_bytes(source, a),
 			 view_bytes(target, b), target < source ? "-" : "+",
 			 view_bytes(target < source ? source - target : target - source, c),
-			 fmt_percent(part, (double)(target - source) / (double)most));
+			 fmt_percent(part, fabs((double)(target - source)) / (double)most));
 }
 
 static void view_facts_text(const struct view_liveness *live, char *out, size_t size)

@@ -146,11 +146,13 @@ static void sets_row(const struct detail *detail, const struct prof_query *query
 
 	if (strncmp(name, detail->operation, prefix) == 0 && name[prefix] == '/')
 		name += prefix + 1;
-	view_blocks_text(
-		detail->blocks, VIEW_NORMAL, "%7s cycles %5s tiles %6s vertices %3.0f %%  %s",
-		detail_count(query, 3, most), detail_count(query, 1, tiles),
-		detail_count(query, 2, vertices),
-		100 * prof_column_real(query, 4) / (double)prof_column_int(query, 3), name);
+	view_blocks_text(detail->blocks, VIEW_NORMAL, "%7s cycles %5s %s %6s %s %3.0f %%  %s",
+			 detail_count(query, 3, most), detail_count(query, 1, tiles),
+			 prof_column_int(query, 1) == 1 ? "tile " : "tiles",
+			 detail_count(query, 2, vertices),
+			 prof_column_int(query, 2) == 1 ? "vertex  " : "vertices",
+			 100 * prof_column_real(query, 4) / (double)prof_column_int(query, 3),
+			 name);
 }
 
 static void greatest_row(const struct detail *detail, const struct prof_query *query)

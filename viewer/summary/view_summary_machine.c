@@ -93,7 +93,7 @@ static void view_block_machine(struct view_summary *screen)
 	struct view_blocks *blocks = &screen->blocks;
 
 	/* A recording of something else was not made on one. */
-	if (!summary->target && summary->ipus == INT64_MIN)
+	if (!summary->target && summary->ipus <= 0 && screen->machine.tiles <= 0)
 		return;
 	view_blocks_begin(
 		blocks, summary->ranks > 1 ? "Simulated machine of each rank" : "Simulated machine",
