@@ -96,7 +96,7 @@ static void test_causes_have_fills_of_their_own(void **state)
 	assert_shows(rig, "~communication");
 	assert_shows(rig, "////");
 	assert_shows(rig, "%%");
-	view_rig_press(rig, "b");
+	view_rig_press(rig, "bb");
 	assert_shows(rig, "the bubble as a whole");
 }
 

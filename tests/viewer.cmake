@@ -44,6 +44,7 @@ foreach(module IN ITEMS
 		tensors_two
 		timeline
 		timeline_device
+		timeline_names
 		timeline_runs
 		write)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c LIBS view_rig LABELS unit viewer)

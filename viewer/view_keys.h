@@ -90,7 +90,7 @@ enum {
 	X(VIEW_BACK, VIEW_ON_DATA & ~VIEW_ON_SUMMARY, "Looking closer", 'V', 0, 0, "",             \
 	  "The way before")                                                                        \
 	X(BREAKDOWN, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_SQL), "Looking closer", 'b', 0, 0, \
-	  "break down", "The next breakdown: memory by category, bubble by cause")                 \
+	  "break down", "Break down: memory by category, bubble by cause, by name")                \
 	X(SELECT, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_METRICS | VIEW_ON_SQL),               \
 	  "Looking closer", 'i', 0, 0, "IPU", "The next IPU or replica, and all of them")          \
 	X(MARK_ROW, VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE, "Looking closer", 'x',   \
@@ -140,7 +140,7 @@ enum {
 	X(SORT_BACK, VIEW_ON_TABLES, "Tables", '<', 0, 0, "", "Sort by the column before")         \
 	X(REVERSE, VIEW_ON_TABLES, "Tables", 'I', 0, 0, "reverse", "Reverse the order")            \
 	X(COLUMNS, VIEW_ON_TABLES, "Tables", '|', 0, 0, "", "Choose the columns")                  \
-	X(FILTER, VIEW_ON_TABLES, "Tables", '\\', 'f', VIEW_KEY_F4, "filter",                      \
+	X(FILTER, VIEW_ON_TABLES | VIEW_ON_TIMELINE, "Tables", '\\', 'f', VIEW_KEY_F4, "filter",   \
 	  "Only what matches a regular expression, or with ! not")                                 \
 	X(SEARCH, VIEW_ON_ALL, "Searching", '/', VIEW_KEY_F3, 0, "search",                         \
 	  "Search names: spans, keys of tensors, lines")                                           \

@@ -27,6 +27,7 @@
 	X(TEE, 0x2524, '|')                                                                        \
 	X(SHADE, 0x2591, '.')                                                                      \
 	X(UNTRACED, 0x00b7, '_')                                                                   \
+	X(LEFT_OUT, 0x2508, ',')                                                                   \
 	X(FULL, 0x2588, '#')                                                                       \
 	X(TRACK, 0x2500, '-')                                                                      \
 	X(THEORY, 0x2503, '|')                                                                     \

@@ -68,6 +68,9 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 	view__place_lanes(tl, context);
 	if (tl->width > 0)
 		status = view__picture_load(tl, context, err);
+	if (status == ST_OK)
+		status = view__filter_load(tl, db, news, err);
+	view__filter_count(tl);
 	if (status != ST_OK)
 		for (int i = 0; i < tl->lane_count; i++)
 			tl->lanes[i].rows = 0;
@@ -79,9 +82,11 @@ static enum status view_timeline_load(void *state, struct view_context *context,
 {
 	struct view_timeline *tl = state;
 	const bool first = !tl->started;
-	const enum status status = tl->target ? view__timeline_compare(tl, context, news, err)
-					      : view__timeline_load(tl, context, news, err);
+	enum status status = tl->target ? view__timeline_compare(tl, context, news, err)
+					: view__timeline_load(tl, context, news, err);
 
+	if (status == ST_OK)
+		status = view__sums_load(tl, context, news, err);
 	/* The first windows are chosen from all there is, not from what was read before a stop. */
 	if (first && view_cancelled(context)) {
 		tl->started = false;
@@ -136,6 +141,8 @@ static void view_timeline_free(struct view_timeline *tl)
 	arena_fini(&tl->overview_arena);
 	arena_fini(&tl->steps_arena);
 	view__bars_forget(tl);
+	view__filter_free(tl);
+	view_grid_fini(&tl->sums.grid);
 	mem_free(tl->bars);
 	mem_free(tl->traces);
 	mem_free(tl->sites);
@@ -209,6 +216,8 @@ static void view_timeline_status(const void *state, const struct view_context *c
 			 view__moment_text(tl, c, cursor, tl->cursor_ns, step));
 		return;
 	}
+	if (view__filter_status(tl, out, size))
+		return;
 	if (tl->by_cause && tl->way == VIEW_GANTT && !tl->split[c] && tl->bubble[c].runs > 0) {
 		snprintf(out, size, "too many spans for the causes on the lanes: zoom in");
 		return;
@@ -248,6 +257,7 @@ const struct view_screen_ops view_timeline_ops = {
 	.draw = view__timeline_draw,
 	.request = view__timeline_request,
 	.search = view_timeline_search,
+	.filter = view__timeline_filter,
 	.status = view_timeline_status,
 	.height = view_timeline_height,
 	.table = view__timeline_table,

@@ -13,10 +13,11 @@
 #include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
-#define TICKS_APART 14
-#define FIELD_WIDTH 38
-#define NAME_WIDTH  15
-#define WAYS_FROM   120 /* columns that show the names of all ways */
+#define TICKS_APART  14
+#define FIELD_WIDTH  38
+#define NAME_WIDTH   15
+#define FILTER_WIDTH 16
+#define WAYS_FROM    120 /* columns that show the names of all ways */
 
 int view__cursor_column(const struct view_timeline *tl, int clock)
 {
@@ -155,6 +156,8 @@ static void view_draw_overview(const struct view_timeline *tl, struct view_pane 
 
 		if (column->bar < 0 && column->dark)
 			view_glyphs(pane, left + x, 0, VIEW_DIM, VIEW_GLYPH_UNTRACED, 1);
+		else if (column->bar >= 0 && column->left_out)
+			view_glyphs(pane, left + x, 0, VIEW_DIM, VIEW_GLYPH_LEFT_OUT, 1);
 		else if (column->bar >= 0 && column_ns > 0)
 			view_put(pane, left + x, 0,
 				 view__phase_text(view__phase(tl, &tl->overview_bars[column->bar])),
@@ -206,6 +209,10 @@ static void view_draw_details(const struct view_timeline *tl, struct view_pane *
 
 	if (rows < 1)
 		return;
+	if (view__shows_sums(tl)) {
+		view__draw_sums(tl, pane);
+		return;
+	}
 	view_draw_heading(tl, pane);
 	for (int i = 0; i < tl->field_count && i < rows * columns; i++) {
 		const int x = i / rows * width + 1, y = 1 + i % rows;
@@ -318,6 +325,10 @@ static void view_draw_head(const struct view_timeline *tl, struct view_pane *pan
 	view__filter_text(tl, text, sizeof(text));
 	if (tl->only_ipu != VIEW_NONE_ID || tl->only_replica != VIEW_NONE_ID)
 		x += view_text(pane, x, 0, VIEW_WARN, text) + 2;
+	if (tl->filter.active && tl->way != VIEW_BSP) {
+		x += view_text(pane, x, 0, VIEW_WARN, "filter ");
+		x += view_text_cut(pane, x, 0, FILTER_WIDTH, VIEW_WARN, tl->filter.text) + 2;
+	}
 	if (tl->way == VIEW_BSP)
 		view__draw_bsp_key(tl, pane, x);
 	else

@@ -20,6 +20,7 @@
 #define TABLE_FROM  20 /* rows of a body that has it; else a line */
 #define DETAIL_ROWS 6
 #define DETAIL_FROM 24
+#define SUMS_FROM   18 /* rows of a body that has sums by name, in a third of it */
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
@@ -27,8 +28,12 @@ static void view_place_halves(struct view_timeline *tl, const struct view_contex
 {
 	const int width = context->body.width, height = context->body.height;
 	const int head = height >= TABLE_FROM ? TABLE_ROWS : height >= 4 ? 1 : 0;
+	const bool sums = view__shows_sums(tl);
+	const int wanted = sums ? height / 3 : DETAIL_ROWS;
 	const int details =
-		tl->details && !context->whole && height >= DETAIL_FROM ? DETAIL_ROWS : 0;
+		tl->details && !context->whole && height >= (sums ? SUMS_FROM : DETAIL_FROM)
+			? wanted
+			: 0;
 	const int rest = height - head - details, upper = (rest + 1) / 2;
 
 	tl->head = (struct view_rect){0, 0, width, head};
@@ -50,6 +55,7 @@ static void view_follow(struct view_timeline *tl)
 	target->only_replica = tl->only_replica;
 	target->cycles = tl->cycles;
 	target->by_cause = tl->by_cause;
+	target->by_name = tl->by_name;
 	target->bsp_balance = tl->bsp_balance;
 }
 

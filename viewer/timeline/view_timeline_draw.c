@@ -120,6 +120,17 @@ static void view_label(const struct view_row *row, const struct prof_bar *bar, i
 		snprintf(out, size, "%s", head);
 }
 
+/* What the filter leaves out. */
+static void view_draw_left_out(const struct view_row *row, int from, int to)
+{
+	const struct prof_bar *bar = &row->lane->bars[row->columns[from].bar];
+	const bool selected = bar->span_id == row->tl->selected && !row->tl->in_gap &&
+			      bar->span_id != VIEW_NONE_ID && !row->pane->canvas->plain;
+
+	view_glyphs(row->pane, from, row->label_y, selected ? VIEW_SELECTED : VIEW_DIM,
+		    VIEW_GLYPH_LEFT_OUT, to - from);
+}
+
 static void view_draw_span(const struct view_row *row, int from, int to)
 {
 	const struct prof_bar *bar = &row->lane->bars[row->columns[from].bar];
@@ -238,9 +249,15 @@ static void view_draw_row(const struct view_row *row)
 			while (end < width && view_is_solid(row, end) && !row->columns[end].cause &&
 			       view_is_same(row, x, end))
 				end++;
-			view_draw_span(row, x, end);
+			if (row->columns[x].left_out)
+				view_draw_left_out(row, x, end);
+			else
+				view_draw_span(row, x, end);
 		} else if (row->columns[x].bar >= 0 && !view_is_wide(row, x)) {
-			view_draw_share(row, x);
+			if (row->columns[x].left_out)
+				view_draw_left_out(row, x, end);
+			else
+				view_draw_share(row, x);
 		} else {
 			view_draw_empty(row, x);
 		}

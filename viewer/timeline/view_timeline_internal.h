@@ -8,10 +8,13 @@
 #ifndef VIEW_TIMELINE_INTERNAL_H
 #define VIEW_TIMELINE_INTERNAL_H
 
+#include <regex.h>
+
 #include "common/arena.h"
 #include "profiler/prof_timeline.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_screen.h"
+#include "viewer/draw/view_grid.h"
 #include "viewer/draw/view_time.h"
 
 #define VIEW_PATH_SIZE   256
@@ -46,6 +49,7 @@ struct view_column {
 	int32_t bar;              /* that one, in the lane's bars; -1: none */
 	bool run;                 /* within a pipeline run */
 	bool dark;                /* not traced */
+	bool left_out;            /* by the filter, all that is there */
 	uint8_t cause;            /* enum view_cause: of half of the cell or more */
 };
 
@@ -71,7 +75,8 @@ struct view_lane {
 struct view_site {
 	int64_t site_id;
 	const char *category, *name;
-	char phase; /* seen, or told by its name; 0: none */
+	char phase;    /* seen, or told by its name; 0: none */
+	bool left_out; /* by the filter */
 };
 
 struct view_clock {
@@ -165,6 +170,29 @@ struct view_moment {
 	int64_t start_ns;
 };
 
+/* Which spans are shown; the others are thin lines. */
+struct view_filter {
+	char text[128];     /* a regular expression; "!" before it: what does not match; "": all */
+	char trouble[96];   /* why it cannot be used; "" */
+	bool active;        /* the expression is there */
+	regex_t expression; /* of text, case aside */
+	bool stale;         /* the condition is not of this text */
+	int sites;          /* names in the condition */
+	struct str condition; /* on spans, in SQL */
+	int64_t passed, all;  /* spans in the picture */
+	bool rough;           /* some by the main one of their cell */
+};
+
+/* Sums by name, of a lane and a stretch of its clock. */
+struct view_sums {
+	struct view_grid grid; /* of both reports, where there are two: the source's */
+	bool known, differ;
+	bool measured; /* between x and the cursor */
+	int64_t track_id;
+	struct view_window range, rows; /* ns; span_id's */
+	int64_t bucket_ns;              /* the widest that was summed; 0: spans were */
+};
+
 struct view_timeline {
 	struct arena tracks_arena, sites_arena, picture, detail, bubble_arena;
 	struct prof_track *tracks; /* all; lanes are those that are shown */
@@ -195,6 +223,8 @@ struct view_timeline {
 	int64_t measured_ns; /* lengths are counted from here (x); VIEW_NONE_ID: from nowhere */
 	int measured_clock;
 	int64_t pinned; /* span that a jump went to; VIEW_NONE_ID */
+	struct view_filter filter;
+	struct view_sums sums;
 	bool details, started;
 
 	/* Comparing: this is the source's timeline, the one below the target's. */
@@ -214,6 +244,7 @@ struct view_timeline {
 	bool bubbles_known;                           /* they are those of the window's runs */
 	struct view_bubble bubble[2], mean_bubble[2]; /* host, device */
 	bool by_cause;                                /* the bubble is split */
+	bool by_name;                                 /* the details are sums by name */
 	bool split[2];                                /* and could be */
 	int64_t cause_ns[2][VIEW_CAUSES];             /* of all lanes of a clock, in the window */
 	int64_t stages[2];                            /* of the pipelines on a clock */
@@ -305,9 +336,10 @@ int view__row_thick(const struct view_lane *lane, int row);
 int view__lane_height(const struct view_lane *lane);
 /* The row of the lane that shows @depth; the last where none does. */
 int view__row_of_depth(const struct view_timeline *tl, const struct view_lane *lane, int depth);
-/* Lay @bar, number @index, over the @width columns at @columns. */
+/* Lay @bar, number @index, over the @width columns at @columns. What is @left_out shows only where
+ * nothing else is. */
 void view__lay(struct view_column *columns, int width, struct view_window window,
-	       const struct prof_bar *bar, int32_t index);
+	       const struct prof_bar *bar, int32_t index, bool left_out);
 /* Rows that the lane wants in the present way; VIEW_FLAME places its bars. -1: no memory. */
 int view__rows_wanted(struct view_timeline *tl, struct view_lane *lane);
 enum status view__lay_lane(struct view_timeline *tl, struct view_lane *lane, struct err *err);
@@ -384,6 +416,29 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 int64_t view__self_ns(struct view_timeline *tl, struct prof_db *db, bool *exact);
 const char *view__flow_text(struct view_timeline *tl, struct prof_db *db, bool in);
 
+/* view_timeline_filter.c */
+void view__timeline_filter(void *state, const char *text);
+void view__filter_free(struct view_timeline *tl);
+void view__judge_site(const struct view_timeline *tl, struct view_site *site);
+bool view__left_out(const struct view_timeline *tl, const struct prof_bar *bar);
+/* Of a new filter, or after news: the statement's condition. */
+enum status view__filter_load(struct view_timeline *tl, struct prof_db *db, bool news,
+			      struct err *err);
+/* " AND ..." on the columns of the view spans; nothing where there is no filter. */
+void view__filter_query(const struct view_timeline *tl, struct str *out);
+/* How many spans of the picture it shows. */
+void view__filter_count(struct view_timeline *tl);
+bool view__filter_status(const struct view_timeline *tl, char *out, size_t size); /* false: none */
+void view__add_text(struct str *out, const char *text); /* as SQL quotes it */
+
+/* view_timeline_sums.c */
+bool view__shows_sums(const struct view_timeline *tl);
+/* Of both reports, after their pictures. */
+enum status view__sums_load(struct view_timeline *tl, struct view_context *context, bool news,
+			    struct err *err);
+void view__draw_sums(const struct view_timeline *tl, struct view_pane *pane);
+void view__sums_query(const struct view_timeline *tl, struct str *out);
+
 /* view_timeline_belongs.c: what belongs to the operation @name; NULL: it has no name. */
 const struct view_belongs *view__belongs(struct view_timeline *tl, struct prof_db *db,
 					 const char *name);
@@ -415,6 +470,9 @@ enum status view__timeline_go(void *state, struct view_context *context,
 /* view_timeline_rows.c: the window as rows. */
 enum status view__rows_load(struct view_timeline *tl, struct view_context *context,
 			    struct err *err);
+/* The ids of the lane's spans that overlap @window; false: none. */
+bool view__lane_rows(const struct view_lane *lane, struct prof_db *db, struct view_window window,
+		     int64_t *first, int64_t *last);
 enum status view__timeline_table(void *state, struct view_context *context,
 				 struct report_table *out, struct err *err);
 void view__timeline_query(const void *state, const struct view_context *context, struct str *out);

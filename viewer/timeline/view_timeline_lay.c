@@ -129,7 +129,7 @@ int view__rows_wanted(struct view_timeline *tl, struct view_lane *lane)
 /* --- columns ---------------------------------------------------------------------------------- */
 
 void view__lay(struct view_column *columns, int width, struct view_window window,
-	       const struct prof_bar *bar, int32_t index)
+	       const struct prof_bar *bar, int32_t index, bool left_out)
 {
 	const int64_t end = bar->start_ns + (bar->dur_ns > 0 ? bar->dur_ns : 1);
 	int64_t from = view_window_column(window, width, bar->start_ns);
@@ -147,6 +147,11 @@ void view__lay(struct view_column *columns, int width, struct view_window window
 			ns = (int64_t)((double)ns * (double)bar->busy_ns / (double)bar->dur_ns);
 		if (ns <= 0)
 			ns = bar->count > 0 ? 1 : 0;
+		if (ns == 0 || (left_out && columns[x].bar >= 0 && !columns[x].left_out))
+			continue;
+		if (columns[x].left_out != left_out)
+			columns[x].busy_ns = columns[x].best_ns = 0;
+		columns[x].left_out = left_out;
 		columns[x].busy_ns += ns;
 		if (ns > columns[x].best_ns) {
 			columns[x].best_ns = ns;
@@ -185,6 +190,17 @@ static void view_clear(struct view_column *columns, size_t count)
 		columns[i].bar = -1;
 }
 
+/* Does a cell of a depth cover that of the depths above? */
+static bool view_covers(const struct view_column *cell, const struct view_column *above,
+			int64_t column_ns)
+{
+	if (cell->bar < 0 || above->bar < 0)
+		return cell->bar >= 0;
+	if (cell->left_out != above->left_out)
+		return above->left_out;
+	return cell->busy_ns * 4 >= column_ns;
+}
+
 /* The innermost of each cell: a depth covers the one above where it has a quarter of the cell. */
 static enum status view_lay_flat(struct view_timeline *tl, struct view_lane *lane,
 				 struct view_window window, struct err *err)
@@ -199,10 +215,10 @@ static enum status view_lay_flat(struct view_timeline *tl, struct view_lane *lan
 
 		view_clear(depth, (size_t)tl->width);
 		for (; i < lane->bar_count && lane->bars[i].depth == of; i++)
-			view__lay(depth, tl->width, window, &lane->bars[i], i);
+			view__lay(depth, tl->width, window, &lane->bars[i], i,
+				  view__left_out(tl, &lane->bars[i]));
 		for (int x = 0; x < tl->width; x++)
-			if (depth[x].bar >= 0 &&
-			    (lane->columns[x].bar < 0 || depth[x].busy_ns * 4 >= column_ns))
+			if (view_covers(&depth[x], &lane->columns[x], column_ns))
 				lane->columns[x] = depth[x]; /* dark or not: it has a bar */
 	}
 	return ST_OK;
@@ -215,10 +231,11 @@ static void view_lay_rows(struct view_timeline *tl, struct view_lane *lane,
 		const struct prof_bar *bar = &lane->bars[i];
 		const int row = lane->bar_row ? lane->bar_row[i] : bar->depth - lane->first_depth;
 		const int parts = lane->bar_row ? view_bar_parts(tl, bar) : 1;
+		const bool left_out = view__left_out(tl, bar);
 
 		for (int r = row; r >= 0 && r < row + parts && r < lane->rows; r++)
 			view__lay(&lane->columns[(size_t)r * (size_t)tl->width], tl->width, window,
-				  bar, i);
+				  bar, i, left_out);
 	}
 }
 

@@ -252,6 +252,14 @@ static bool view_is_movement(enum view_request request)
 	       strcmp(group, "Zooming") == 0 || strcmp(group, "Looking closer") == 0;
 }
 
+static bool view_end_filter(struct view_timeline *tl, enum view_request request)
+{
+	if (request != VIEW_BACK_REQUEST || !tl->filter.text[0])
+		return false;
+	view__timeline_filter(tl, "");
+	return true;
+}
+
 enum view_answer view__timeline_request(void *state, struct view_context *context,
 					enum view_request request)
 {
@@ -265,7 +273,7 @@ enum view_answer view__timeline_request(void *state, struct view_context *contex
 		snprintf(context->message, sizeof(context->message), "no spans recorded");
 		return VIEW_DRAW;
 	}
-	if (view_move(tl, context, request))
+	if (view_move(tl, context, request) || view_end_filter(tl, request))
 		return VIEW_LOAD;
 	if (view__way_request(tl, context, request))
 		return VIEW_LOAD;

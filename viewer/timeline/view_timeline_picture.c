@@ -29,6 +29,20 @@ static void view_drop_overview(struct view_timeline_layout *areas)
 	areas->overview.height = 0;
 }
 
+/* Sums by name get half of the body. */
+static void view_grow_details(struct view_timeline_layout *areas, int half)
+{
+	struct view_rect *columns[] = {&areas->labels, &areas->lanes, &areas->idle};
+	const int more = half - areas->details.height;
+
+	if (areas->details.height == 0 || more <= 0)
+		return;
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		columns[i]->height -= more;
+	areas->details.y -= more;
+	areas->details.height += more;
+}
+
 void view__place_lanes(struct view_timeline *tl, const struct view_context *context)
 {
 	struct view_rect body = {0, 0, context->body.width, context->body.height};
@@ -49,6 +63,8 @@ void view__place_lanes(struct view_timeline *tl, const struct view_context *cont
 	body.y += tl->heading.height;
 	body.height -= tl->heading.height;
 	tl->areas = view_timeline_areas(body, label, details);
+	if (view__shows_sums(tl))
+		view_grow_details(&tl->areas, body.height / 2);
 	if (tl->mark)
 		tl->areas.details = tl->foot;
 	if (tl->mark == 'T')
@@ -362,7 +378,8 @@ static enum status view_load_overview(struct view_timeline *tl, struct prof_db *
 	for (int i = 0; i < count && status == ST_OK; i++) {
 		status = view__learn_site(tl, db, &tl->overview_bars[i], err);
 		if (tl->overview_bars[i].depth == lane->work_depth)
-			view__lay(tl->overview, tl->width, extent, &tl->overview_bars[i], i);
+			view__lay(tl->overview, tl->width, extent, &tl->overview_bars[i], i,
+				  view__left_out(tl, &tl->overview_bars[i]));
 	}
 	view__mark_dark(tl, lane, extent, tl->overview);
 	if (status == ST_OK) {

@@ -31,9 +31,8 @@ static bool view_picture_rows(const struct view_lane *lane, int64_t *first, int6
 	return lane->bar_count > 0;
 }
 
-/* The ids of the lane's spans that overlap @window; false: none. */
-static bool view_lane_rows(const struct view_lane *lane, struct prof_db *db,
-			   struct view_window window, int64_t *first, int64_t *last)
+bool view__lane_rows(const struct view_lane *lane, struct prof_db *db, struct view_window window,
+		     int64_t *first, int64_t *last)
 {
 	const struct prof_track *track = lane->track;
 
@@ -64,7 +63,7 @@ static enum status view_half_load(struct view_timeline *tl, struct prof_db *db,
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "interrupted");
 		if (!view_picture_rows(&tl->lanes[i], &first, &last) &&
-		    !view_lane_rows(&tl->lanes[i], db, tl->clock[c].window, &first, &last))
+		    !view__lane_rows(&tl->lanes[i], db, tl->clock[c].window, &first, &last))
 			continue;
 		if (rows->to < rows->from)
 			*rows = (struct view_window){first, last};
@@ -138,6 +137,7 @@ static void view_clock_query(const struct view_timeline *tl, int c, const char *
 	str_addf(out, " AND start_ns < %lld AND ifnull(start_ns + dur_ns, %lld) > %lld",
 		 (long long)window.to, (long long)window.to, (long long)window.from);
 	view_lanes_condition(tl, out);
+	view__filter_query(tl, out);
 	str_add(out, "\nORDER BY span_id");
 }
 
@@ -172,8 +172,12 @@ enum status view__timeline_table(void *state, struct view_context *context,
 	const bool two = tl->target && context->target;
 	const int columns = (int)ARRAY_LEN(view_span_columns) - !two;
 	struct view_rows rows = {0};
-	enum status status = view_half_rows(tl, context->source->db,
-					    two ? ", 'source' AS report" : "", columns, &rows, err);
+	enum status status;
+
+	if (view__shows_sums(tl) && tl->sums.known)
+		return view_grid_table(&tl->sums.grid, out, err);
+	status = view_half_rows(tl, context->source->db, two ? ", 'source' AS report" : "", columns,
+				&rows, err);
 
 	if (status == ST_OK && two)
 		status = view_half_rows(tl->target, context->target->db, ", 'target' AS report",
@@ -189,6 +193,8 @@ static void view_half_query(const struct view_timeline *tl, struct str *out)
 {
 	if (tl->way == VIEW_BSP)
 		view__bsp_query(tl, out);
+	if (view__shows_sums(tl))
+		view__sums_query(tl, out);
 	for (int i = 0; i < 2; i++) {
 		const int c = i == 0 ? view__lead(tl) : !view__lead(tl);
 

@@ -84,6 +84,7 @@ enum status view__learn_site(struct view_timeline *tl, struct prof_db *db,
 	if (status != ST_OK)
 		return status;
 	site.phase = bar->phase ? bar->phase : view_phase_of_name(site.category, site.name);
+	view__judge_site(tl, &site);
 	if (mem_grow(&tl->sites, &tl->site_capacity, tl->site_count + 1, sizeof(*tl->sites)))
 		return err_nomem(err);
 	memmove(&tl->sites[place + 1], &tl->sites[place],

@@ -176,7 +176,8 @@ static void view_change_unit(struct view_timeline *tl, struct view_context *cont
 		 tl->cycles ? "cycles" : "ns");
 }
 
-/* The bubble as a whole or by its causes; of steps, tiles at work or their balance. */
+/* The bubble as a whole, by its causes, or sums by name; of steps, tiles at work or their balance.
+ */
 static void view_break_down(struct view_timeline *tl, struct view_context *context)
 {
 	if (tl->way == VIEW_BSP) {
@@ -185,15 +186,19 @@ static void view_break_down(struct view_timeline *tl, struct view_context *conte
 			 tl->bsp_balance ? "tile balances" : "tiles at work");
 		return;
 	}
-	if (tl->mean_bubble[0].runs + tl->mean_bubble[1].runs == 0) {
-		snprintf(context->message, sizeof(context->message), "no pipeline runs recorded");
-		return;
-	}
-	tl->by_cause = !tl->by_cause;
-	snprintf(context->message, sizeof(context->message), "%s",
-		 tl->by_cause ? "the bubble by its causes" : "the bubble as a whole");
-	if (tl->by_cause && tl->way != VIEW_GANTT)
+	if (tl->by_name) {
+		tl->by_name = false;
+	} else if (tl->by_cause || tl->mean_bubble[0].runs + tl->mean_bubble[1].runs == 0) {
+		tl->by_cause = false;
+		tl->by_name = tl->details = true;
+	} else {
+		tl->by_cause = true;
 		tl->way = VIEW_GANTT;
+	}
+	snprintf(context->message, sizeof(context->message), "%s",
+		 tl->by_name    ? "sums by name, of this lane"
+		 : tl->by_cause ? "the bubble by its causes"
+				: "the bubble as a whole");
 }
 
 bool view__way_request(struct view_timeline *tl, struct view_context *context,
