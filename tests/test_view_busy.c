@@ -108,6 +108,24 @@ static void test_the_screen_says_that_it_waits_and_for_how_long(void **state)
 	close_slow(rig);
 }
 
+static void test_the_body_of_another_screen_does_not_stay(void **state)
+{
+	struct view_rig *rig = open_slow(FOREVER);
+
+	(void)state;
+	view_rig_press(rig, "9");
+	wait_until_idle(rig);
+	assert_shows(rig, "No metrics have been recorded");
+	view_rig_press(rig, "7");
+	assert_true(view_session_busy(&rig->session));
+	assert_shows(rig, "No metrics have been recorded");
+	doze(250);
+	view_session_draw(&rig->session);
+	assert_shows(rig, "reading ... 0.");
+	assert_hides(rig, "No metrics have been recorded");
+	close_slow(rig);
+}
+
 static void test_escape_stops_it_and_r_begins_again(void **state)
 {
 	struct view_rig *rig = open_slow(FOREVER);
@@ -215,6 +233,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_screen_says_that_it_waits_and_for_how_long),
+		cmocka_unit_test(test_the_body_of_another_screen_does_not_stay),
 		cmocka_unit_test(test_escape_stops_it_and_r_begins_again),
 		cmocka_unit_test(test_another_screen_does_not_wait_for_this_one),
 		cmocka_unit_test(test_keys_wait_for_the_job_and_come_in_order),

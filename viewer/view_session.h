@@ -83,6 +83,7 @@ struct view_session {
 	int queued;
 	bool typing; /* the job is a key that was typed as text */
 
+	enum view_screen drawn;          /* whose body the last picture has */
 	struct view_hit hits[VIEW_HITS]; /* of the last picture */
 	int hit_count;
 	bool state_shown;               /* the title has room for the state of the run */

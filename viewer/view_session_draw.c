@@ -142,9 +142,14 @@ static void view_draw_prompt(const struct view_session *session, struct view_pan
 	view_put(pane, x, 0, VIEW_CURSOR, ' ');
 }
 
+static uint64_t view_waited(const struct view_session *session)
+{
+	return clock_ns() - session->job_since_ns;
+}
+
 static void view_draw_waiting(const struct view_session *session, struct view_pane *pane)
 {
-	const uint64_t waited = clock_ns() - session->job_since_ns;
+	const uint64_t waited = view_waited(session);
 	static const char *const doing[] = {[VIEW_LOAD_JOB] = "reading",
 					    [VIEW_SEARCH_JOB] = "searching",
 					    [VIEW_WRITE_JOB] = "gathering rows"};
@@ -309,9 +314,14 @@ static void view_draw_body(struct view_session *session)
 {
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.body);
 
-	/* A job changes what would be drawn: the picture before stays. */
-	if (view_session_busy(session))
+	/* A job changes what would be drawn: the picture before stays, of another screen only for
+	 * as long as nobody reads it. */
+	if (view_session_busy(session)) {
+		if (session->drawn != session->screen && view_waited(session) >= SHOW_WAIT_NS)
+			view_wipe(session, session->frame.body);
 		return;
+	}
+	session->drawn = session->screen;
 	view_wipe(session, session->frame.body);
 	if (session->fresh[session->screen])
 		view__ops(session)->draw(session->state[session->screen], &session->context, &pane);
