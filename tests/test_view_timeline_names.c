@@ -172,6 +172,18 @@ static void test_a_filter_may_be_of_a_category_or_say_what_not(void **state)
 		view_rig_press(rig, "v\\backward\r0+l");
 }
 
+/* A load that was stopped has not looked up the names: the statement stays one. */
+static void test_the_statement_of_a_filter_that_was_not_loaded_runs(void **state)
+{
+	struct view_rig *rig = *state;
+	const double all = query_number(rig, "count(*)");
+
+	view_screen(VIEW_TIMELINE)->filter(timeline_of(rig), "backward");
+	assert_true(query_number(rig, "count(*)") == all);
+	view_rig_press(rig, "r");
+	assert_true(query_number(rig, "count(*)") < all);
+}
+
 static void test_a_filter_on_buckets_says_that_it_is_rough(void **state)
 {
 	struct view_rig *rig = *state;
@@ -323,6 +335,7 @@ int main(void)
 		WITH(test_what_a_filter_leaves_out_is_a_thin_line, setup),
 		WITH(test_a_filter_counts_and_lists_what_passes, setup),
 		WITH(test_a_filter_may_be_of_a_category_or_say_what_not, setup),
+		WITH(test_the_statement_of_a_filter_that_was_not_loaded_runs, setup),
 		WITH(test_a_filter_on_buckets_says_that_it_is_rough, setup_large),
 		WITH(test_sums_by_name_are_those_of_the_window, setup),
 		WITH(test_sums_are_of_what_is_measured, setup),

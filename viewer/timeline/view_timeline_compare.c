@@ -71,6 +71,7 @@ enum status view__timeline_compare(struct view_timeline *tl, struct view_context
 
 	view_place_halves(tl, context);
 	view_follow(tl);
+	target->filter.stale |= news;
 	status = view__timeline_load(tl, context, news, err);
 	if (status != ST_OK || tl->lane_count == 0)
 		return status;

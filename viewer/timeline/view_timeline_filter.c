@@ -149,7 +149,7 @@ enum status view__filter_load(struct view_timeline *tl, struct prof_db *db, bool
 
 void view__filter_query(const struct view_timeline *tl, struct str *out)
 {
-	if (!tl->filter.active)
+	if (!tl->filter.active || tl->filter.stale)
 		return;
 	if (tl->filter.sites > MOST_SITES)
 		str_add(out, " /* and the filter, which lets too many names through to list */");

@@ -176,7 +176,7 @@ struct view_filter {
 	char trouble[96];   /* why it cannot be used; "" */
 	bool active;        /* the expression is there */
 	regex_t expression; /* of text, case aside */
-	bool stale;         /* the condition is not of this text */
+	bool stale;         /* the condition is not of this text and file */
 	int sites;          /* names in the condition */
 	struct str condition; /* on spans, in SQL */
 	int64_t passed, all;  /* spans in the picture */
