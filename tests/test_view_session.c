@@ -348,6 +348,37 @@ static void test_an_empty_recording_is_shown_and_survives_keys(void **state)
 
 #define SESSION_TEST(test) cmocka_unit_test_setup_teardown(test, view_rig_setup, view_rig_teardown)
 
+/* All of @text but blanks and new lines. */
+static void pack(char *out, const char *text)
+{
+	out += strlen(out);
+	for (; *text; text++)
+		if (*text != ' ' && *text != '\n')
+			*out++ = *text;
+	*out = '\0';
+}
+
+static void test_the_whole_query_is_in_its_list_at_any_width(void **state)
+{
+	static char shown[8 * VIEW_PLACE_SQL], wanted[8 * VIEW_PLACE_SQL];
+	struct view_rig *rig = *state;
+	const struct view_popup *popup = &rig->session.popup;
+
+	for (int width = 40; width <= 200; width += 40) {
+		view_rig_size(rig, width, 24);
+		view_rig_press(rig, "7y");
+		shown[0] = wanted[0] = '\0';
+		for (int i = 0; i < popup->count; i++) {
+			pack(shown, popup->items[i].text);
+			assert_true(view_text_width(popup->items[i].text) <= popup->rect.width - 3);
+		}
+		pack(wanted, rig->session.statement);
+		assert_true(strlen(wanted) > 100);
+		assert_string_equal(shown, wanted);
+		view_rig_key(rig, VIEW_KEY_ESCAPE);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -366,6 +397,7 @@ int main(void)
 		SESSION_TEST(test_a_screen_is_written_but_never_over_a_file),
 		SESSION_TEST(test_a_run_is_followed_until_it_is_complete),
 		SESSION_TEST(test_an_empty_recording_is_shown_and_survives_keys),
+		SESSION_TEST(test_the_whole_query_is_in_its_list_at_any_width),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/mem.h"
 #include "common/str.h"
 #include "viewer/view_session_internal.h"
+
+#define POPUP_FRAME 6 /* columns of it beside a line */
 
 bool view__here(const struct view_session *session, struct view_place *place)
 {
@@ -95,11 +96,34 @@ void view__return(struct view_session *session)
 
 /* --- the query behind a screen ---------------------------------------------------------------- */
 
+/* Lines of the statement, folded to the screen, so that what is copied from there is whole; a
+ * comment would not be one in its second line. */
+static void view_query_lines(struct view_session *session)
+{
+	const int room = session->frame.body.width - POPUP_FRAME;
+	char part[VIEW_PLACE_SQL];
+	int line = 0;
+	bool begins = true;
+
+	for (const char *at = session->statement; *at;) {
+		const size_t length = begins && strncmp(at, "--", 2) == 0
+					      ? strcspn(at, "\n")
+					      : view_text_fold(at, room > 20 ? room : 20);
+
+		snprintf(part, sizeof(part), "%.*s", (int)length, at);
+		view_popup_add(&session->popup, line, NULL, part);
+		at += length;
+		at += strspn(at, " ");
+		begins = *at == '\n';
+		line += begins;
+		at += begins;
+	}
+}
+
 void view__query(struct view_session *session)
 {
 	const struct view_screen_ops *ops = view__ops(session);
 	struct str text = {0};
-	char *line, *rest;
 
 	if (ops->query && session->fresh[session->screen])
 		ops->query(session->state[session->screen], &session->context, &text);
@@ -112,17 +136,7 @@ void view__query(struct view_session *session)
 	}
 	view_popup_begin(&session->popup, VIEW_QUERY_POPUP, "The query behind this screen",
 			 "Enter runs the statement under the cursor, Esc closes");
-	/* Cut into lines in a copy: the statement is kept to be run. */
-	line = mem_strdup(session->statement);
-	for (char *at = line; at && *at; at = rest) {
-		rest = strchr(at, '\n');
-		if (rest)
-			*rest++ = '\0';
-		view_popup_add(&session->popup, 0, NULL, at);
-		if (!rest)
-			break;
-	}
-	mem_free(line);
+	view_query_lines(session);
 }
 
 /* The statement that line @line of the text is part of. */
@@ -158,7 +172,7 @@ void view__popup_enter(struct view_session *session)
 		view__visit(session, (enum view_screen)tag, &session->joined);
 	} else if (kind == VIEW_QUERY_POPUP && view_session_screen_of("sql") >= 0) {
 		view_place_clear(&place);
-		view_statement_at(session->statement, line, place.sql);
+		view_statement_at(session->statement, tag, place.sql);
 		view__remember(session);
 		view__visit(session, (enum view_screen)view_session_screen_of("sql"), &place);
 	}
