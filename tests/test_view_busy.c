@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "support/view_fixture.h"
 #include "support/view_rig.h"
+#include "viewer/summary/view_summary_internal.h"
 
 #define FOREVER    INT64_C(1000000000000)
 #define A_WHILE    100000
@@ -126,6 +127,28 @@ static void test_the_body_of_another_screen_does_not_stay(void **state)
 	close_slow(rig);
 }
 
+/* Of a large run the Summary comes without what takes long to be looked for, and then with it. */
+static void test_what_there_is_comes_before_what_takes_longer(void **state)
+{
+	struct view_rig *rig = open_slow(1);
+	bool first = false;
+
+	(void)state;
+	wait_until_idle(rig);
+	((struct view_summary *)rig->session.state[VIEW_SUMMARY])->large_bytes = 0;
+	view_session_show(&rig->session, VIEW_SUMMARY);
+	while (!first) {
+		view_session_tick(&rig->session, clock_ns());
+		view_session_draw(&rig->session);
+		first = !view_session_busy(&rig->session);
+	}
+	assert_shows(rig, "a moment ...");
+	assert_shows(rig, "slowest");
+	wait_until_idle(rig);
+	assert_hides(rig, "a moment ...");
+	close_slow(rig);
+}
+
 static void test_escape_stops_it_and_r_begins_again(void **state)
 {
 	struct view_rig *rig = open_slow(FOREVER);
@@ -234,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_screen_says_that_it_waits_and_for_how_long),
 		cmocka_unit_test(test_the_body_of_another_screen_does_not_stay),
+		cmocka_unit_test(test_what_there_is_comes_before_what_takes_longer),
 		cmocka_unit_test(test_escape_stops_it_and_r_begins_again),
 		cmocka_unit_test(test_another_screen_does_not_wait_for_this_one),
 		cmocka_unit_test(test_keys_wait_for_the_job_and_come_in_order),

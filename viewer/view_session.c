@@ -214,7 +214,8 @@ bool view_session_tick(struct view_session *session, uint64_t now_ns)
 	draw = view_poll(session, now_ns) || draw;
 	if (session->paused)
 		return draw;
-	if (session->news[screen] && session->source.db &&
+	/* What there is more of is read after what there is has been seen. */
+	if (session->news[screen] && session->source.db && !session->undrawn &&
 	    (session->context.more ||
 	     now_ns - session->loaded_ns[screen] >= view_between_loads(session, screen)))
 		session->stale = true;

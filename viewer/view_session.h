@@ -84,6 +84,7 @@ struct view_session {
 	bool typing; /* the job is a key that was typed as text */
 
 	enum view_screen drawn;          /* whose body the last picture has */
+	bool undrawn;                    /* what was loaded has not been in a picture */
 	struct view_hit hits[VIEW_HITS]; /* of the last picture */
 	int hit_count;
 	bool state_shown;               /* the title has room for the state of the run */

@@ -322,6 +322,7 @@ static void view_draw_body(struct view_session *session)
 		return;
 	}
 	session->drawn = session->screen;
+	session->undrawn = false;
 	view_wipe(session, session->frame.body);
 	if (session->fresh[session->screen])
 		view__ops(session)->draw(session->state[session->screen], &session->context, &pane);

@@ -68,6 +68,7 @@ static void view_loaded(struct view_session *session, const struct view_job *job
 	if (job->err.status == ST_OK) {
 		session->news[screen] = session->context.more;
 		session->fresh[screen] = true;
+		session->undrawn = true;
 	} else {
 		/* Whatever it has may be half of something. */
 		session->trouble = job->err;

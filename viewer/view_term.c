@@ -466,6 +466,9 @@ static int view_patience(const struct view_session *session)
 {
 	if (view_session_busy(session))
 		return view_cancelled(&session->context) ? CANCEL_MS : TICK_MS;
+	/* Nothing is read for a terminal too small. */
+	if (session->frame.too_small)
+		return TICK_MS;
 	/* What follows from a key or a job is drawn before the next wait. */
 	return session->stale || (session->context.more && !session->paused && session->source.db)
 		       ? 0

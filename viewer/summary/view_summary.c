@@ -14,13 +14,19 @@
 #include "viewer/draw/view_table.h"
 #include "viewer/summary/view_summary_internal.h"
 
-#define BUDGET_NS (25 * UINT64_C(1000000)) /* of adding up, per load */
+#define BUDGET_NS   (25 * UINT64_C(1000000)) /* of adding up, per load */
+#define LARGE_BYTES (64 << 20)               /* what is not in memory takes a tenth of a second */
 
 static enum status view_summary_open(void **state, struct view_context *context, struct err *err)
 {
+	struct view_summary *screen = mem_calloc(1, sizeof(*screen));
+
 	(void)context;
-	*state = mem_calloc(1, sizeof(struct view_summary));
-	return *state ? ST_OK : err_nomem(err);
+	*state = screen;
+	if (!screen)
+		return err_nomem(err);
+	screen->large_bytes = LARGE_BYTES;
+	return ST_OK;
 }
 
 static void view_summary_close(void *state)

@@ -132,6 +132,15 @@ enum status view__summary_look(struct view_summary *screen, struct view_context 
 	if (status != ST_OK || (glance->looked && glance->state == state &&
 				(state != VIEW_RECORDING || now_ns - glance->looked_ns < LOOK_NS)))
 		return status;
+	glance->state = state;
+	/* Of a large file that is not in memory it would keep the first picture waiting. */
+	if (!glance->begun && !context->whole &&
+	    screen->summary.database_bytes > screen->large_bytes) {
+		glance->begun = context->more = true;
+		glance->memory = NAN;
+		return ST_OK;
+	}
+	glance->begun = true;
 	status = view_look_memory(glance, context->source->db, err);
 	if (status == ST_OK)
 		status = view_look_insights(glance, context->source->db, err);
@@ -142,7 +151,6 @@ enum status view__summary_look(struct view_summary *screen, struct view_context 
 	if (status != ST_OK)
 		return status;
 	glance->looked = true;
-	glance->state = state;
 	glance->looked_ns = now_ns;
 	return ST_OK;
 }
@@ -355,6 +363,10 @@ static void view_glance_advice(struct view_summary *screen)
 	const bool problem = glance->worst_severity == REPORT_INSIGHT_PROBLEM;
 	struct view_place *place;
 
+	if (!glance->looked) {
+		view_glance_say(screen, "advice", VIEW_DIM, VIEW_INSIGHTS, "a moment ...");
+		return;
+	}
 	if (!glance->worst[0]) {
 		view_glance_say(screen, "advice", VIEW_GOOD, VIEW_INSIGHTS,
 				"nothing was found that is worth a change");

@@ -40,6 +40,7 @@ struct view_now {
 
 /* What is said of the run at a glance, and of insights what they find. */
 struct view_glance {
+	bool begun; /* a picture without what is looked for has been there, where that takes long */
 	bool looked; /* for insights and the trend */
 	enum view_state state;
 	uint64_t looked_ns;
@@ -70,6 +71,7 @@ struct view_summary {
 	struct report_table run; /* settings of the run file: key, value */
 	int width;               /* that the lines are for */
 	bool started;            /* has been loaded */
+	int64_t large_bytes;     /* of a database: the first picture does not wait for the glance */
 	struct view_place links[VIEW_SUMMARY_LINKS];
 	int link_count;
 
