@@ -9,6 +9,7 @@
  * Threading: one thread. Ownership: templates live in an arena of their own, for good; cells in
  * that of the picture.
  */
+#include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
 #include <math.h>
@@ -109,7 +110,7 @@ static void view_lay_whole(const struct view_sheet *sheet, const struct view_tra
 			   int64_t ipu, int64_t start)
 {
 	const int64_t middle = start + trace->trace.cycles / 2;
-	int64_t x = (int64_t)((double)(middle - sheet->window.from) / sheet->per_cell);
+	int64_t x = sat_real((double)(middle - sheet->window.from) / sheet->per_cell);
 
 	x = x < 0 ? 0 : x >= sheet->tl->width ? sheet->tl->width - 1 : x;
 	for (int i = view_first_step(&trace->trace, ipu, INT64_MIN);
@@ -187,8 +188,8 @@ static enum status view_load_lane(struct view_timeline *tl, struct view_lane *la
 		return err_nomem(err);
 	memset(lane->bsp, 0, (size_t)tl->width * sizeof(*lane->bsp));
 	sheet.cells = lane->bsp;
-	sheet.window = (struct view_window){(int64_t)((double)ns.from / tl->ns_per_cycle),
-					    (int64_t)((double)ns.to / tl->ns_per_cycle)};
+	sheet.window = (struct view_window){sat_real((double)ns.from / tl->ns_per_cycle),
+					    sat_real((double)ns.to / tl->ns_per_cycle)};
 	sheet.per_cell = (double)(sheet.window.to - sheet.window.from) / tl->width;
 	if (sheet.per_cell <= 0)
 		return ST_OK;
@@ -209,7 +210,7 @@ static void view_find_step(struct view_timeline *tl, struct prof_db *db,
 			   const struct prof_run *runs, int count)
 {
 	const struct view_lane *lane = view__lane(tl);
-	const int64_t cycle = (int64_t)((double)tl->cursor_ns / tl->ns_per_cycle);
+	const int64_t cycle = sat_real((double)tl->cursor_ns / tl->ns_per_cycle);
 
 	tl->step = (struct view_step){0};
 	for (int i = 0; i < count && lane; i++) {
@@ -228,10 +229,10 @@ static void view_find_step(struct view_timeline *tl, struct prof_db *db,
 			continue;
 		tl->step.step = step;
 		tl->step.run = runs[i];
-		tl->step.from_ns = (int64_t)((double)(runs[i].start_cycle + step->start_cycle) *
-					     tl->ns_per_cycle);
-		tl->step.to_ns =
-			tl->step.from_ns + (int64_t)((double)step->cycles * tl->ns_per_cycle);
+		tl->step.from_ns = sat_real(
+			(double)sat_add(runs[i].start_cycle, step->start_cycle) * tl->ns_per_cycle);
+		tl->step.to_ns = sat_add(tl->step.from_ns,
+					 sat_real((double)step->cycles * tl->ns_per_cycle));
 	}
 }
 
@@ -251,8 +252,8 @@ enum status view__bsp_load(struct view_timeline *tl, struct view_context *contex
 	if (tl->way != VIEW_BSP || !first)
 		return ST_OK;
 	status = prof_timeline_runs(db, first->track->rank,
-				    (int64_t)((double)ns.from / tl->ns_per_cycle),
-				    (int64_t)((double)ns.to / tl->ns_per_cycle), MOST_RUNS,
+				    sat_real((double)ns.from / tl->ns_per_cycle),
+				    sat_real((double)ns.to / tl->ns_per_cycle), MOST_RUNS,
 				    &tl->picture, &runs, &count, &tl->bsp_stride, err);
 	/* The first files have no runs of templates: nothing to show, and no harm. */
 	if (status == ST_INVALID)

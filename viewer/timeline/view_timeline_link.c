@@ -7,6 +7,7 @@
  *
  * Threading: one thread. Ownership: none; spans' texts are the picture's.
  */
+#include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
 #define FINE       256  /* of a window: how exactly an update's beginning is looked for */
@@ -105,8 +106,8 @@ static void view_link_update(struct view_timeline *tl, struct prof_db *db, int l
 			       &begin[!lead]))
 		return;
 	shift = begin[!lead] - to->from -
-		(int64_t)((double)(begin[lead] - from.from) / (double)(from.to - from.from) *
-			  (double)(to->to - to->from));
+		sat_real((double)(begin[lead] - from.from) / (double)(from.to - from.from) *
+			 (double)(to->to - to->from));
 	to->from += shift;
 	to->to += shift;
 }
@@ -204,7 +205,7 @@ bool view__first_runs(struct view_timeline *tl, struct prof_db *db)
 	tl->lane = lane;
 	window = &tl->clock[0].window;
 	window->from = start - length / 20;
-	window->to = window->from + (int64_t)((double)length * PERIODS);
+	window->to = sat_add(window->from, sat_real((double)length * PERIODS));
 	*window = view_window_clamp(*window, tl->clock[0].extent);
 	view__link_windows(tl, db);
 	tl->cursor_ns = start;

@@ -7,6 +7,7 @@
  *
  * Threading: one thread. Ownership: spans' texts are the picture's.
  */
+#include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
 #include <stdio.h>
@@ -244,8 +245,8 @@ static bool view_execution(struct view_timeline *tl, struct prof_db *db, int clo
 	}
 	prof_query_close(query);
 	if (row && clock) {
-		out->from = (int64_t)((double)out->from * tl->ns_per_cycle);
-		out->to = (int64_t)((double)out->to * tl->ns_per_cycle) + 1;
+		out->from = sat_real((double)out->from * tl->ns_per_cycle);
+		out->to = sat_add(sat_real((double)out->to * tl->ns_per_cycle), 1);
 	}
 	return row;
 }

@@ -8,6 +8,7 @@
  *
  * Threading: one thread. Ownership: stretches are the timeline's.
  */
+#include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
 #include <stdio.h>
@@ -60,11 +61,11 @@ static enum status view_take_execution(struct view_timeline *tl, const struct pr
 {
 	const int64_t rank = prof_column_int(query, 0), execution = prof_column_int(query, 1);
 	const int64_t cycles = prof_column_int(query, 4);
-	const int64_t from = (int64_t)((double)prof_column_int(query, 3) * tl->ns_per_cycle);
+	const int64_t from = sat_real((double)prof_column_int(query, 3) * tl->ns_per_cycle);
 	const int64_t to = cycles == VIEW_NONE_ID
 				   ? FOR_EVER
-				   : (int64_t)((double)(prof_column_int(query, 3) + cycles) *
-					       tl->ns_per_cycle);
+				   : sat_real((double)sat_add(prof_column_int(query, 3), cycles) *
+					      tl->ns_per_cycle);
 	struct view_dark *last = tl->dark_count > 0 ? &tl->dark[tl->dark_count - 1] : NULL;
 
 	if (prof_column_int(query, 2) != 0) {

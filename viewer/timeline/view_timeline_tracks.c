@@ -4,6 +4,7 @@
  * Threading: one thread. Ownership: the arena of tracks (until the next news), that of call sites
  * (for good).
  */
+#include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
 #include <stddef.h>
@@ -163,7 +164,7 @@ static enum status view_load_links(struct view_timeline *tl, struct prof_db *db,
 			      : (double)device.to / (double)tl->links[tl->link_count - 1].device_ns;
 	for (int i = 0; i < tl->link_count; i++)
 		tl->links[i].device_ns =
-			(int64_t)((double)tl->links[i].device_ns * tl->ns_per_cycle);
+			sat_real((double)tl->links[i].device_ns * tl->ns_per_cycle);
 	return ST_OK;
 }
 
