@@ -109,6 +109,19 @@ static void test_the_screen_says_that_it_waits_and_for_how_long(void **state)
 	close_slow(rig);
 }
 
+static void test_the_key_of_the_screen_that_is_read_waits_for_it(void **state)
+{
+	struct view_rig *rig = open_slow(A_WHILE);
+
+	(void)state;
+	assert_true(view_session_busy(&rig->session));
+	view_session_key(&rig->session, '7');
+	wait_until_idle(rig);
+	assert_hides(rig, "stopped");
+	assert_shows(rig, "DEVICE");
+	close_slow(rig);
+}
+
 static void test_the_body_of_another_screen_does_not_stay(void **state)
 {
 	struct view_rig *rig = open_slow(FOREVER);
@@ -256,6 +269,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_screen_says_that_it_waits_and_for_how_long),
+		cmocka_unit_test(test_the_key_of_the_screen_that_is_read_waits_for_it),
 		cmocka_unit_test(test_the_body_of_another_screen_does_not_stay),
 		cmocka_unit_test(test_what_there_is_comes_before_what_takes_longer),
 		cmocka_unit_test(test_escape_stops_it_and_r_begins_again),

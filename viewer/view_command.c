@@ -94,8 +94,8 @@ static struct cli_command view_cli = {
 		"ipu-view run --view timeline --from 0 --to 400us --svg >run.svg\ta picture of the "
 		"first 400 us\n"
 		"ipu-view before after --view summary --text\tthe comparison, to paste\n"
-		"ipu-view run --csv --query 'SELECT layer, sum(cycles) FROM operations GROUP BY "
-		"layer'\ta statement's rows\n",
+		"ipu-view run --csv --query 'SELECT layer, flops FROM layers'\ta statement's "
+		"rows\n",
 	.words = "FILE",
 };
 

@@ -268,13 +268,14 @@ static void view_take_key(struct view_session *session, uint32_t key)
 static bool view_ends_waiting(const struct view_session *session, uint32_t key)
 {
 	const enum view_request request = view_request_of(key);
+	const enum view_screen screen = view_screen_of_key(key);
 
 	if (session->typing)
 		return request == VIEW_BACK_REQUEST;
 	return request == VIEW_BACK_REQUEST || request == VIEW_CLOSE_REQUEST ||
 	       request == VIEW_QUIT_REQUEST || request == VIEW_NEXT_SCREEN_REQUEST ||
 	       request == VIEW_PREVIOUS_SCREEN_REQUEST || request == VIEW_HELP_REQUEST ||
-	       (request == VIEW_NONE && view_screen_of_key(key) != VIEW_SCREENS);
+	       (request == VIEW_NONE && screen != VIEW_SCREENS && screen != session->screen);
 }
 
 /* What is typed or pasted right behind the key of a screen that takes text is text, too: the screen

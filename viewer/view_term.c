@@ -18,8 +18,10 @@
 #include <ncurses.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termcap.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -375,7 +377,9 @@ static enum status view_enter_screen(struct view_term *term, struct view_session
 
 	if (tcgetattr(STDIN_FILENO, &before) != 0)
 		return err_set(err, ST_UNSUPPORTED, "standard input is no terminal");
-	term->screen = newterm(NULL, stdout, stdin);
+	/* Asked first, for newterm() leaves memory behind where it fails. */
+	if (tgetent(NULL, getenv("TERM") ? getenv("TERM") : "") == 1)
+		term->screen = newterm(NULL, stdout, stdin);
 	if (!term->screen)
 		return err_set(
 			err, ST_UNSUPPORTED,
