@@ -17,7 +17,7 @@ export PKG_CONFIG_PATH="${pc%/*}"
 lib=$(dirname "$(find "$work/prefix" -name libipuscope.so)")
 export LD_LIBRARY_PATH="$lib"
 
-if nm -D "$lib/libipuscope.so" | grep -q '__[at]san_init'; then echo "skipped: built with sanitizers"; exit 77; fi
+if nm -D "$lib/libipuscope.so" | grep '__[at]san_init' >/dev/null; then echo "skipped: built with sanitizers"; exit 77; fi
 
 # Only what the headers declare is seen.
 for library in ipuscope ipuscope-outfeed ipuscope-report ipuscope-trainer; do
@@ -29,9 +29,9 @@ done
 copies=$(nm "$lib/libipuscope-outfeed.so" | awk '$2 ~ /[TtWDdBb]/ && $3 ~ /^ips_/ && $3 !~ /^ips_(outfeed|captures)_/ {print $3}')
 [ -z "$copies" ] || { echo "libipuscope-outfeed has copies of $copies"; exit 1; }
 for name in ips_append ips_tensor_add ips_instant ips_recording_now_ns; do
-	nm -D --undefined-only "$lib/libipuscope-outfeed.so" | grep -qw $name || { echo "libipuscope-outfeed does not call $name of libipuscope"; exit 1; }
+	nm -D --undefined-only "$lib/libipuscope-outfeed.so" | grep -w $name >/dev/null || { echo "libipuscope-outfeed does not call $name of libipuscope"; exit 1; }
 done
-ldd "$lib/libipuscope-outfeed.so" | grep -q "libipuscope.so.0 => $lib/" || { ldd "$lib/libipuscope-outfeed.so"; exit 1; }
+ldd "$lib/libipuscope-outfeed.so" | grep "libipuscope.so.0 => $lib/" >/dev/null || { ldd "$lib/libipuscope-outfeed.so"; exit 1; }
 
 check() {
 	rows=$(sqlite3 "$1" "SELECT count(*), count(DISTINCT parent_id), max(depth), min(dur_ns) >= 0 FROM spans;
@@ -78,7 +78,7 @@ target_link_libraries(own PRIVATE ipuscope::outfeed m)
 CMAKE
 cmake -G Ninja -S "$work/find" -B "$work/find/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DSOURCE="$source" >/dev/null
 cmake --build "$work/find/build" >/dev/null
-"$work/find/build/own" "$work/own.db" | grep -qx 'rules broken: 0'
+"$work/find/build/own" "$work/own.db" | grep -x 'rules broken: 0' >/dev/null
 
 # A walk over a report, in C and C++: the library for it reads, and has no recorder.
 copies=$(nm "$lib/libipuscope-report.so" | awk '$2 ~ /[TtWDdBb]/ && $3 ~ /^ips_/ && $3 !~ /^ips_report_/ {print $3}')
@@ -98,7 +98,7 @@ target_link_libraries(walk PRIVATE ipuscope::report)
 CMAKE
 cmake -G Ninja -S "$work/find" -B "$work/find/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DSOURCE="$source" >/dev/null
 cmake --build "$work/find/build" >/dev/null
-"$work/find/build/walk" "$work/own.db" | grep -qx 'Target: none'
+"$work/find/build/walk" "$work/own.db" | grep -x 'Target: none' >/dev/null
 
 # Training with callbacks: one batch_end per Engine::run, or one per step where they are asynchronous.
 cc -std=c11 $strict $(pkg-config --cflags ipuscope-trainer) "$source/examples/watch_training.c" -o "$work/callback" \

@@ -1,4 +1,4 @@
-# The rules of the house: who may include whom, one name per file, one format.
+# The rules of the house: who may include whom, one name per file, one format, whole pipes.
 #
 # Scripts and not programs, since what they look at is the source tree.
 function(ipuscope_add_house_test name script)
@@ -12,3 +12,4 @@ endfunction()
 ipuscope_add_house_test(house_includes check_includes.cmake)
 ipuscope_add_house_test(house_includes_bites check_includes_bites.cmake)
 ipuscope_add_house_test(house_format check_format.cmake)
+ipuscope_add_house_test(house_pipes check_pipes.cmake)

@@ -28,11 +28,11 @@ until_() {
 	done
 	fail "never came true: $*"
 }
-trains() { monitor | grep -q "^$1: training, epoch [0-9]*/100000, step [0-9]*/40"; }
+trains() { monitor | grep "^$1: training, epoch [0-9]*/100000, step [0-9]*/40" >/dev/null; }
 ended() { ! kill -0 "$1" 2>/dev/null; }
 
 # --- nobody ------------------------------------------------------------------------------------------
-monitor | grep -q 'No attached processes in partition sim' || fail "somebody is attached"
+monitor | grep 'No attached processes in partition sim' >/dev/null || fail "somebody is attached"
 
 # --- two at once, one of them recording ----------------------------------------------------------------
 POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' start
@@ -62,7 +62,7 @@ fi
 
 # --- following -----------------------------------------------------------------------------------------
 mkdir empty
-(cd empty && "$bin/ipu-view" --text 2>&1 || true) | grep -qF "running now: ipu-view $report" || fail "ipu-view does not suggest the running one"
+(cd empty && "$bin/ipu-view" --text 2>&1 || true) | grep -F "running now: ipu-view $report" >/dev/null || fail "ipu-view does not suggest the running one"
 
 # --- watching ------------------------------------------------------------------------------------------
 "$bin/ipu-monitor" --watch 0.2 --json >watched &
@@ -78,14 +78,14 @@ wait $watcher || code=$?
 
 if command -v tmux >/dev/null; then
 	screen() { "${tmux_[@]}" capture-pane -p -t m 2>/dev/null; }
-	shows() { screen | grep -qF -- "$1"; }
+	shows() { screen | grep -F -- "$1" >/dev/null; }
 	hides() { ! shows "$1"; }
 	"${tmux_[@]}" new-session -d -s m -x 100 -y 30 "env -u NO_COLOR PS1='ready> ' bash --norc --noprofile"
 	until_ shows 'ready>'
 	"${tmux_[@]}" send-keys -t m "stty -g >before; $bin/ipu-monitor --watch 0.2; echo ended \$?" Enter
 	until_ shows "${pids[1]}: training"
 	[ "$("${tmux_[@]}" display -p -t m '#{alternate_on} #{cursor_flag}')" = "1 0" ] || fail "not on the alternate screen"
-	screen | grep -q '^|  ipu-monitor  | ' || fail "the top is not there: $(screen)"
+	screen | grep '^|  ipu-monitor  | ' >/dev/null || fail "the top is not there: $(screen)"
 	"${tmux_[@]}" resize-window -t m -x 60 -y 10
 	until_ shows 'lines above'
 	until_ shows "${pids[1]}: training"
@@ -110,7 +110,7 @@ until_ ended "${pids[0]}"
 kill -9 "${pids[1]}"
 wait "${pids[1]}" 2>/dev/null || true
 [ "$(announced)" -eq 1 ] || fail "there is nothing to tidy up"
-monitor | grep -q 'No attached processes' || fail "shown after kill -9"
+monitor | grep 'No attached processes' >/dev/null || fail "shown after kill -9"
 [ "$(announced)" -eq 0 ] || fail "the file of the killed run is still there"
 train 4 >out
 [ "$(announced)" -eq 0 ] || fail "the end left the announcement"
@@ -130,5 +130,5 @@ monitor >out 2>err || code=$?
 unset XDG_RUNTIME_DIR
 train 4 >out 2>err || fail "without XDG_RUNTIME_DIR: $(cat err)"
 grep -q 'ipu-monitor' out err && fail "without XDG_RUNTIME_DIR: a warning"
-monitor 2>err | grep -q 'No attached processes' || fail "ipu-monitor without XDG_RUNTIME_DIR"
+monitor 2>err | grep 'No attached processes' >/dev/null || fail "ipu-monitor without XDG_RUNTIME_DIR"
 grep -q 'XDG_RUNTIME_DIR is not set' err || fail "ipu-monitor does not say why it finds nobody"

@@ -54,7 +54,7 @@ expect() {
 		[ ! -s said ] && [ "$(wc -l <error)" -eq 1 ] || fail "$*: not one line: $(cat said error)"
 		grep -q "^ipu-report[a-z -]*: .*$(basename "${*: -1}")\|^ipu-report" error || fail "$*: no place: $(cat error)"
 	fi
-	tr '\n' ' ' <said | cat - error | grep -q -- "$pattern" || fail "$*: does not say \"$pattern\": $(cat said error)"
+	tr '\n' ' ' <said | cat - error | grep -- "$pattern" >/dev/null || fail "$*: does not say \"$pattern\": $(cat said error)"
 }
 
 names=$("$bin/ipu-report" list --csv | tr -d '\r' | awk -F, 'NR > 1 && $2 != "verb" && $1 != "list" && $1 != "repair" && $1 != "summary" && $1 != "insights" { print $1 }')
@@ -202,7 +202,7 @@ for pause in 0.01 0.03 0.05 0.1 0.3; do
 		'import trace.json'; do
 		rm -rf stopped && mkdir stopped
 		timeout -s INT $pause "$bin/ipu-report" $words -o stopped/x >said 2>error || true
-		ls stopped | grep -qvx x && fail "$words, interrupted after $pause s: left $(ls stopped)"
+		ls stopped | grep -vx x >/dev/null && fail "$words, interrupted after $pause s: left $(ls stopped)"
 		[ ! -e stopped/x ] || [ ! -s error ] || fail "$words: interrupted, and yet written: $(cat error)"
 	done
 done
@@ -224,4 +224,4 @@ import trace.json --force -o -
 merge whole killed --force -o hard.db
 merge whole killed --force -o -
 TABLE
-sqlite3 whole/profile.db 'PRAGMA integrity_check' | grep -qx ok || fail "the recording was written into"
+sqlite3 whole/profile.db 'PRAGMA integrity_check' | grep -x ok >/dev/null || fail "the recording was written into"

@@ -8,7 +8,7 @@ trains() {
 	shift 2
 	"$bin/ipu-train" "$IPUSCOPE_SOURCE_DIR/examples/$example" --fit.epochs 1 "$@" >"$work/out.txt" 2>"$work/err.txt" ||
 		fail "$example $*: $(cat "$work/err.txt")"
-	tr '\r' '\n' <"$work/out.txt" | grep -qE "^$steps/$steps \[=+\] .*/step - loss: [0-9]+\.[0-9]{4}" ||
+	tr '\r' '\n' <"$work/out.txt" | grep -E "^$steps/$steps \[=+\] .*/step - loss: [0-9]+\.[0-9]{4}" >/dev/null ||
 		fail "$example $*: $(tail -3 "$work/out.txt")"
 }
 

@@ -170,7 +170,7 @@ says() {
 	local text=$1
 	shift
 	run "$@"
-	grep -A1 '^No data enqueued$' out.txt | grep -qxF -- "$text" || fail "$*: expected \"$text\": $(cat out.txt)"
+	grep -A1 '^No data enqueued$' out.txt | grep -xF -- "$text" >/dev/null || fail "$*: expected \"$text\": $(cat out.txt)"
 }
 last=(--model.config.layers.5.config.final_outfeed false)
 says '(the filters of queue "multi_activations_outfeed_queue" let none of its 2 keys pass)' --activations-filters dense
@@ -271,5 +271,5 @@ for model in Sequential Model; do
 done
 run "${plain[@]}" --pipeline.stages '[0,0,1,1]' --outfeed.layers '{"Dense_256": null, "Dense_128": "my_acts"}' --gradients-filters none
 [ "$(printed 1 | grep -c _grad)" -eq 6 ] || fail "gradients: $(cat out.txt)"
-printed 1 | grep -q "  Dense_256_acts ($E, 32, 256)" && printed 1 | grep -q "  my_acts ($E, 32, 128)" || fail "keys of outfeed.layers: $(cat out.txt)"
+printed 1 | grep "  Dense_256_acts ($E, 32, 256)" >/dev/null && printed 1 | grep "  my_acts ($E, 32, 128)" >/dev/null || fail "keys of outfeed.layers: $(cat out.txt)"
 echo "$count tables as the tutorial's; $same rows of outfeed.layers are those of the layers"

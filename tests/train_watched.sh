@@ -29,7 +29,7 @@ wait $pid || code=$?
 [ "$(sqlite3 -readonly "$report/profile.db" 'PRAGMA integrity_check')" = ok ] || fail "integrity"
 [ "$(sqlite3 -readonly "$report/profile.db" "SELECT count(*) FROM metrics WHERE name = 'loss' AND step IS NOT NULL")" = 6000 ] || fail "rows are missing"
 for i in $(seq 50); do
-	tmux -L $socket capture-pane -p -t :0 | grep -q complete && break
+	tmux -L $socket capture-pane -p -t :0 | grep complete >/dev/null && break
 	sleep 0.1
 done
-tmux -L $socket capture-pane -p -t :0 | grep -q complete || fail "the viewer does not say that the run is complete: $(tmux -L $socket capture-pane -p -t :0)"
+tmux -L $socket capture-pane -p -t :0 | grep complete >/dev/null || fail "the viewer does not say that the run is complete: $(tmux -L $socket capture-pane -p -t :0)"

@@ -31,7 +31,7 @@ keys() { "${tmux_[@]}" send-keys -t v "$@"; }
 see()
 {
 	for _ in $(seq 200); do
-		screen | grep -qE -- "$1" && return 0
+		screen | grep -E -- "$1" >/dev/null && return 0
 		sleep 0.1
 	done
 	fail "never shown: $1"
@@ -47,7 +47,7 @@ record()
 	"$bin/make_database" "$work/run.db" --spans "$spans" --end "$end" >"$work/said" 2>&1 &
 	writer=$!
 	for _ in $(seq 100); do
-		"$bin/ipu-report" "$work/run.db" summary 2>/dev/null | grep -q steps && break
+		"$bin/ipu-report" "$work/run.db" summary 2>/dev/null | grep steps >/dev/null && break
 		sleep 0.05
 	done
 	"${tmux_[@]}" kill-session -t v 2>/dev/null

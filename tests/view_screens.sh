@@ -8,7 +8,7 @@ golden=${IPUSCOPE_SOURCE_DIR:?}/tests/golden
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C.UTF-8 XDG_STATE_HOME=$work/state
-if ! locale -a 2>/dev/null | grep -qiE '^c\.utf-?8$'; then
+if ! locale -a 2>/dev/null | grep -iE '^c\.utf-?8$' >/dev/null; then
 	echo "skipped: there is no locale C.UTF-8"
 	exit 77
 fi

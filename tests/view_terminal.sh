@@ -10,7 +10,7 @@ if ! command -v tmux >/dev/null; then
 	echo "skipped: tmux is not installed"
 	exit 77
 fi
-if ! locale -a 2>/dev/null | grep -qiE '^c\.utf-?8$'; then
+if ! locale -a 2>/dev/null | grep -iE '^c\.utf-?8$' >/dev/null; then
 	echo "skipped: there is no locale C.UTF-8"
 	exit 77
 fi
@@ -36,7 +36,7 @@ type_() { "${tmux_[@]}" send-keys -t v -l "$1"; }
 see()
 {
 	for _ in $(seq 100); do
-		screen | grep -qF -- "$1" && return 0
+		screen | grep -F -- "$1" >/dev/null && return 0
 		sleep 0.1
 	done
 	fail "never shown: $1"

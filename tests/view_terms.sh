@@ -128,7 +128,7 @@ keys Q
 sane 0 "with settings that follow"
 view --no-follow
 see "Pipeline bubble"
-screen | grep -q following && fail "--no-follow does not go before the settings"
+screen | grep following >/dev/null && fail "--no-follow does not go before the settings"
 keys Q
 sane 0 "--no-follow"
 rm -r "$XDG_CONFIG_HOME/ipuscope"

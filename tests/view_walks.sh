@@ -11,7 +11,7 @@
 play=$(realpath "${IPUSCOPE_VIEW_PLAY:-./view_play}")
 document=$IPUSCOPE_SOURCE_DIR/docs/walks.md
 export XDG_STATE_HOME=$work/state LC_ALL=C.UTF-8
-if ! locale -a 2>/dev/null | grep -qiE '^c\.utf-?8$'; then
+if ! locale -a 2>/dev/null | grep -iE '^c\.utf-?8$' >/dev/null; then
 	echo "skipped: there is no locale C.UTF-8"
 	exit 77
 fi
@@ -117,5 +117,5 @@ answer "$(shown 'Dense_10/bias:0_grad [0-9.]+ [0-9.]+ \+[0-9.]+')" run "SELECT p
 
 answer "$(shown '0 bad Dense[^ ]+ F [0-9]+ [0-9]+')" sick "SELECT printf('0 bad %s %s %d %d', key, phase, step, n_nan)
 	FROM nonfinite_trail WHERE position = 0"
-screen 80x24 sick 'HVojjjjj<Enter>' | grep -q '^── F0 stage 1 forward' || fail 'a bad number does not lead to its moment'
+screen 80x24 sick 'HVojjjjj<Enter>' | grep '^── F0 stage 1 forward' >/dev/null || fail 'a bad number does not lead to its moment'
 echo "the screens are as docs/walks.md shows them, and $answers answers as sqlite3 gives them"
