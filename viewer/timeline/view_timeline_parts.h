@@ -1,0 +1,193 @@
+/*
+ * What the timeline's state is made of: lanes and their cells, clocks, call sites, runs, bubbles,
+ * the device's steps, the filter, sums.
+ *
+ * Threading: one thread. Ownership: view_timeline_internal.h says which arena holds what.
+ */
+#ifndef VIEW_TIMELINE_PARTS_H
+#define VIEW_TIMELINE_PARTS_H
+
+#include <regex.h>
+
+#include "profiler/prof_timeline.h"
+#include "viewer/view_place.h"
+#include "viewer/draw/view_grid.h"
+#include "viewer/draw/view_time.h"
+
+#define VIEW_PATH_SIZE   256
+#define VIEW_FIELDS      32
+#define VIEW_HINT_SIZE   160
+#define VIEW_UNIT_SIZE   64
+#define VIEW_NONE_ID     INT64_MIN
+#define VIEW_LABEL_WIDTH 16
+#define VIEW_MOST_DEPTH  8 /* rows of a lane */
+
+enum view_way {
+	VIEW_GANTT, /* pipelines with micro-batch and phase; other lanes under them */
+	VIEW_FLAME, /* all depths, names split at '/' */
+	VIEW_FLAT,  /* one row per lane: the innermost */
+	VIEW_BSP,   /* steps of the device */
+	VIEW_WAYS
+};
+
+/* Why an IPU is idle within a pipeline run (docs/cost-model.md, Bubbles). */
+enum view_cause {
+	VIEW_NO_CAUSE,
+	VIEW_CAUSE_RAMP_UP,
+	VIEW_CAUSE_RAMP_DOWN,
+	VIEW_CAUSE_IMBALANCE,
+	VIEW_CAUSE_COMMUNICATION,
+	VIEW_CAUSES
+};
+
+/* One cell of a lane: what was busy in its time. */
+struct view_column {
+	int64_t busy_ns, best_ns; /* of all bars; of the one with most */
+	int32_t bar;              /* that one, in the lane's bars; -1: none */
+	bool run;                 /* within a pipeline run */
+	bool dark;                /* not traced */
+	bool left_out;            /* by the filter, all that is there */
+	uint8_t cause;            /* enum view_cause: of half of the cell or more */
+};
+
+struct view_lane {
+	const struct prof_track *track;
+	int work_depth;              /* where stages and phases are; 0 where there are none */
+	bool work_known;             /* a phase has been seen */
+	bool pipeline;               /* of an IPU: its idle time within a run is the bubble */
+	int y, rows;                 /* place in the lanes' area; rows 0: not visible */
+	int thick, thin;             /* screen rows of the row of work, and of each other row */
+	int work_row;                /* that row; -1: none of them is thicker */
+	int first_depth;             /* shown in the first row */
+	const struct prof_bar *bars; /* tl->bars' */
+	int bar_count;
+	int16_t *bar_row;            /* of each bar, its names' first row (VIEW_FLAME); else NULL */
+	struct view_column *columns; /* row after row, each `width` */
+	struct view_bsp *bsp;        /* `width` cells (VIEW_BSP); else NULL */
+	int64_t *cause_ns; /* `width` x VIEW_CAUSES where the bubble is split; else NULL */
+	uint64_t stages;   /* bit s: stage s is worked on here, as far as is known */
+	double idle;       /* of the window, at work_depth; NaN: unknown */
+};
+
+struct view_site {
+	int64_t site_id;
+	const char *category, *name;
+	char phase;    /* seen, or told by its name; 0: none */
+	bool left_out; /* by the filter */
+};
+
+struct view_clock {
+	bool present;
+	int axis_y; /* -1: not visible */
+	struct view_window extent, window;
+};
+
+struct view_field {
+	const char *name, *value;
+};
+
+/* The bars of a track's window, kept from one picture to the next. */
+struct view_bars {
+	int64_t track_id;
+	int level; /* they were read at */
+	struct view_window window;
+	struct prof_bar *bars; /* owned */
+	int count;
+	bool used; /* by the present picture */
+};
+
+/* A pipeline run as far as the window shows it. */
+struct view_run {
+	int64_t execution, weight_update, group, from, to;
+	int64_t idle_ns[VIEW_CAUSES]; /* in the window, where the bubble is split */
+};
+
+/* What a step of the device does. */
+enum view_kind {
+	VIEW_KIND_IDLE, /* between runs */
+	VIEW_KIND_COMPUTE,
+	VIEW_KIND_EXCHANGE,
+	VIEW_KIND_SYNC,
+	VIEW_KIND_HOST_COPY,
+	VIEW_KINDS
+};
+
+/* One cell of an IPU's steps. */
+struct view_bsp {
+	double cycles[VIEW_KINDS], all; /* all: with idle time */
+	double tiles;                   /* share of tiles at work x cycles, of those who tell */
+	double balance;                 /* tile balance x cycles, of those who tell */
+	double told, balanced;          /* cycles of those */
+	bool dark;                      /* not traced, most of it */
+	double best;                    /* cycles of the step below */
+	const struct prof_step *step;   /* with most of the cell; NULL: none, or a mixture */
+};
+
+/* A template whose steps have been read. */
+struct view_trace {
+	struct prof_trace trace;
+	int64_t tiles; /* the most that work in a step */
+};
+
+/* The step under the cursor. */
+struct view_step {
+	const struct prof_step *step; /* NULL: none */
+	struct prof_run run;
+	int64_t from_ns, to_ns;
+};
+
+/* What belongs to an operation (or a layer). */
+struct view_belongs {
+	char of[VIEW_PLACE_NAME], layer[VIEW_PLACE_NAME];
+	int64_t program_id; /* VIEW_NONE_ID: none */
+	int64_t tensors;    /* of its layer */
+};
+
+/* Device time of a rank that was not traced: no idle time. */
+struct view_dark {
+	int64_t rank;
+	struct view_window at;
+	int64_t first, last; /* executions; first VIEW_NONE_ID: not known which */
+};
+
+/* Of the pipeline runs of a clock that the window shows, or the mean of all. */
+struct view_bubble {
+	bool mean;
+	int64_t runs;   /* 0: unknown */
+	int64_t update; /* of the last of them; VIEW_NONE_ID: none */
+	double idle, theory;
+	double part[VIEW_CAUSES];              /* of IPUs x makespan: idle's parts */
+	int64_t makespan_ns, mean_makespan_ns; /* the longest; their mean */
+};
+
+/* Of a run, to stand beside the same moment of another. */
+struct view_moment {
+	int64_t number; /* of the weight update, or of the step; VIEW_NONE_ID: not aligned */
+	int64_t nth;    /* of the executions of the step's mode, from 1; 0: a weight update */
+	int64_t start_ns;
+};
+
+/* Which spans are shown; the others are thin lines. */
+struct view_filter {
+	char text[128];     /* a regular expression; "!" before it: what does not match; "": all */
+	char trouble[96];   /* why it cannot be used; "" */
+	bool active;        /* the expression is there */
+	regex_t expression; /* of text, case aside */
+	bool stale;         /* the condition is not of this text and file */
+	int sites;          /* names in the condition */
+	struct str condition; /* on spans, in SQL */
+	int64_t passed, all;  /* spans in the picture */
+	bool rough;           /* some by the main one of their cell */
+};
+
+/* Sums by name, of a lane and a stretch of its clock. */
+struct view_sums {
+	struct view_grid grid; /* of both reports, where there are two: the source's */
+	bool known, differ;
+	bool measured; /* between x and the cursor */
+	int64_t track_id;
+	struct view_window range, rows; /* ns; span_id's */
+	int64_t bucket_ns;              /* the widest that was summed; 0: spans were */
+};
+
+#endif /* VIEW_TIMELINE_PARTS_H */
