@@ -44,6 +44,7 @@ foreach(module IN ITEMS
 		tensors_two
 		timeline
 		timeline_device
+		timeline_hide
 		timeline_names
 		timeline_runs
 		write)

@@ -101,12 +101,12 @@ enum {
 	  "With or without what is always live")                                                   \
 	X(EXPAND, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY, "Looking closer", 'e', 0, 0, "expand",        \
 	  "Expand what the cursor is on")                                                          \
-	X(COLLAPSE, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY, "Looking closer", 'c', 0, 0, "",            \
-	  "Collapse it")                                                                           \
-	X(EXPAND_ALL, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY, "Looking closer", 'E', 0, 0, "",          \
-	  "Expand everything")                                                                     \
-	X(COLLAPSE_ALL, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY, "Looking closer", 'C', 0, 0, "",        \
-	  "Collapse everything")                                                                   \
+	X(COLLAPSE, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY | VIEW_ON_TIMELINE, "Looking closer", 'c',   \
+	  0, 0, "", "Collapse it; the timeline: hide the lane")                                    \
+	X(EXPAND_ALL, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY | VIEW_ON_TIMELINE, "Looking closer", 'E', \
+	  0, 0, "", "Expand everything; the timeline: all lanes again")                            \
+	X(COLLAPSE_ALL, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY | VIEW_ON_TIMELINE, "Looking closer",    \
+	  'C', 0, 0, "", "Collapse everything; the timeline: only this lane")                      \
 	X(STATISTIC, VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_MEMORY, "Looking closer", 's', 0, \
 	  0, "statistic", "The next statistic, metric or category of memory")                      \
 	X(STATISTIC_BACK, VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_MEMORY, "Looking closer",    \

@@ -110,7 +110,7 @@ struct view_timeline_layout view_timeline_areas(struct view_rect body, int label
 	struct view_timeline_layout out = {0};
 	struct view_rect rest = body;
 
-	if (details && body.height >= 12)
+	if (details && body.height >= VIEW_DETAILS_FROM)
 		out.details =
 			take_bottom(&rest, body.height >= 30 ? DETAILS_HEIGHT + 3 : DETAILS_HEIGHT);
 	if (rest.height >= 8)

@@ -46,6 +46,8 @@ struct view_sides {
 struct view_sides view_split_sides(struct view_rect body, int columns, int least);
 
 /* The timeline within its body. */
+#define VIEW_DETAILS_FROM 12 /* rows of a body that has details */
+
 struct view_timeline_layout {
 	struct view_rect overview;            /* the whole run, one row */
 	struct view_rect labels, lanes, idle; /* side by side, axes included */

@@ -224,12 +224,20 @@ static enum status view_file_close(struct view_file *file, enum status status, s
 	return status;
 }
 
-static void view_say_written(struct view_session *session, const char *path, const struct err *err)
+/* @note: what else there is to know, or NULL or "". */
+static void view_say_written(struct view_session *session, const char *path, const char *note,
+			     const struct err *err)
 {
+	struct str text = {0};
+
+	str_add(&text, path);
+	if (note && note[0])
+		str_addf(&text, " (%s)", note);
 	if (err->status == ST_OK)
-		view__say(session, "written: ", path);
+		view__say(session, "written: ", text.failed ? path : str_peek(&text));
 	else
 		view__say(session, "not written: ", err->text);
+	str_free(&text);
 }
 
 void view__write(struct view_session *session, const char *path)
@@ -260,7 +268,7 @@ void view__write(struct view_session *session, const char *path)
 				view_is_svg(path) ? view_write_screen(session, file.out, &err)
 						  : view_write_shown(session, file.out, &err),
 				&err);
-	view_say_written(session, path, &err);
+	view_say_written(session, path, NULL, &err);
 }
 
 void view__written(struct view_session *session)
@@ -269,6 +277,7 @@ void view__written(struct view_session *session)
 	const struct report_render_params params = {.format = view_format_of(path),
 						    .tool = "ipu-view"};
 	struct err err = session->job.err;
+	char note[VIEW_MESSAGE_SIZE / 2] = "";
 	struct view_file file;
 
 	if (err.status == ST_OK) {
@@ -276,7 +285,10 @@ void view__written(struct view_session *session)
 			view_file_close(&file,
 					report_render(&session->job.table, &params, file.out, &err),
 					&err);
+		/* CSV has no place for it. */
+		str_copy(note, sizeof(note),
+			 session->job.table.note ? session->job.table.note : "");
 		report_table_free(&session->job.table);
 	}
-	view_say_written(session, path, &err);
+	view_say_written(session, path, note, &err);
 }

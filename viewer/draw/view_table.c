@@ -143,7 +143,7 @@ enum status view_rows_table(struct view_rows *rows, struct report_table *out, co
 		}
 	}
 	if (rows->more)
-		out->note = "there are more rows: narrow the time with --from and --to";
+		out->note = "there are more rows: zoom in, or narrow the time with --from and --to";
 	return ST_OK;
 }
 

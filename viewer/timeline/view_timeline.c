@@ -126,6 +126,7 @@ static struct view_timeline *view_timeline_new(void)
 	tl->only_ipu = tl->only_replica = VIEW_NONE_ID;
 	tl->aligned.number = tl->overview_lane = VIEW_NONE_ID;
 	tl->gap_run = -1;
+	tl->hidden = &tl->own_hidden;
 	return tl;
 }
 
@@ -142,6 +143,7 @@ static void view_timeline_free(struct view_timeline *tl)
 	arena_fini(&tl->steps_arena);
 	view__bars_forget(tl);
 	view__filter_free(tl);
+	view__hidden_forget(tl);
 	view_grid_fini(&tl->sums.grid);
 	mem_free(tl->bars);
 	mem_free(tl->traces);
@@ -172,6 +174,7 @@ static enum status view_timeline_open(void **state, struct view_context *context
 		}
 		tl->mark = 'S';
 		tl->target->mark = 'T';
+		tl->target->hidden = &tl->own_hidden;
 		tl->target->details = false;
 	}
 	*state = tl;
@@ -189,15 +192,22 @@ static void view_timeline_status(const void *state, const struct view_context *c
 		shown[VIEW_UNIT_SIZE], all[VIEW_UNIT_SIZE];
 	const int64_t step = view_tick_step(clock->window, 100, 1);
 
-	(void)context;
 	if (tl->lane_count == 0) {
 		snprintf(out, size, "no spans recorded");
 		return;
+	}
+	if (view__hidden_text(tl, shown)[0] && size > VIEW_UNIT_SIZE) {
+		const int used = snprintf(out, size, "%s, ", shown);
+
+		out += used;
+		size -= (size_t)used;
 	}
 	if (tl->hint[0]) {
 		snprintf(out, size, "%s", tl->hint);
 		return;
 	}
+	if (view__sums_lack_room(tl, context, out, size))
+		return;
 	if (tl->heading.height == 0 && tl->by_cause && tl->bubble[c].runs > 0) {
 		snprintf(out, size, "bubble %.1f %% (theory %.1f %%)", tl->bubble[c].idle * 100,
 			 tl->bubble[c].theory * 100);

@@ -20,7 +20,6 @@
 #define TABLE_FROM  20 /* rows of a body that has it; else a line */
 #define DETAIL_ROWS 6
 #define DETAIL_FROM 24
-#define SUMS_FROM   18 /* rows of a body that has sums by name, in a third of it */
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
@@ -30,10 +29,10 @@ static void view_place_halves(struct view_timeline *tl, const struct view_contex
 	const int head = height >= TABLE_FROM ? TABLE_ROWS : height >= 4 ? 1 : 0;
 	const bool sums = view__shows_sums(tl);
 	const int wanted = sums ? height / 3 : DETAIL_ROWS;
-	const int details =
-		tl->details && !context->whole && height >= (sums ? SUMS_FROM : DETAIL_FROM)
-			? wanted
-			: 0;
+	const int details = tl->details && !context->whole &&
+					    height >= (sums ? VIEW_SUMS_FROM_TWO : DETAIL_FROM)
+				    ? wanted
+				    : 0;
 	const int rest = height - head - details, upper = (rest + 1) / 2;
 
 	tl->head = (struct view_rect){0, 0, width, head};

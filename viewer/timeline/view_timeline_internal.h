@@ -9,7 +9,6 @@
 #define VIEW_TIMELINE_INTERNAL_H
 
 #include "common/arena.h"
-#include "viewer/view_layout.h"
 #include "viewer/view_screen.h"
 #include "viewer/timeline/view_timeline_parts.h"
 
@@ -20,11 +19,14 @@ struct view_timeline {
 	struct view_lane *lanes; /* those that are shown, then those that are not */
 	int lane_count, all_lanes;
 	enum view_way way;
-	int64_t only_ipu, only_replica; /* VIEW_NONE_ID: all */
-	int64_t replicas, ipus;         /* of the run; 0: unknown */
-	bool relane;                    /* what is shown has changed: make lanes afresh */
-	bool cycles;                    /* device times in cycles */
-	double hertz;                   /* the device's clock; 0: unknown */
+	int64_t only_ipu, only_replica;         /* VIEW_NONE_ID: all */
+	int64_t replicas, ipus;                 /* of the run; 0: unknown */
+	struct view_hidden own_hidden, *hidden; /* hidden: the source's, where there are two */
+	bool hides_all;                         /* every lane there is: so none is hidden */
+	int hidden_lanes;                       /* of those there are */
+	bool relane;                            /* what is shown has changed: make lanes afresh */
+	bool cycles;                            /* device times in cycles */
+	double hertz;                           /* the device's clock; 0: unknown */
 	double ns_per_cycle; /* where hertz is unknown: as executions and lanes suggest */
 	struct view_link *links;
 	int link_count;
@@ -131,6 +133,16 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 
 /* view_timeline_align.c: the target's lane, window and cursor, from the source's. */
 void view__align(struct view_timeline *tl, struct view_context *context);
+
+/* view_timeline_hide.c: lanes that keys hide. */
+bool view__is_hidden(const struct view_timeline *tl, const struct prof_track *track);
+void view__hidden_count(struct view_timeline *tl); /* of new tracks */
+void view__hidden_forget(struct view_timeline *tl);
+bool view__hide_request(struct view_timeline *tl, struct view_context *context,
+			enum view_request request);
+void view__hidden_query(const struct view_timeline *tl, struct str *out); /* " AND ..." on spans */
+/* "3 lanes hidden"; "": none. */
+const char *view__hidden_text(const struct view_timeline *tl, char out[VIEW_UNIT_SIZE]);
 
 /* view_timeline_compare.c: the target's timeline below. */
 enum status view__timeline_compare(struct view_timeline *tl, struct view_context *context,
@@ -253,6 +265,9 @@ void view__add_text(struct str *out, const char *text); /* as SQL quotes it */
 
 /* view_timeline_sums.c */
 bool view__shows_sums(const struct view_timeline *tl);
+/* They are wanted, and there is no room; @out says so. */
+bool view__sums_lack_room(const struct view_timeline *tl, const struct view_context *context,
+			  char *out, size_t size);
 /* Of both reports, after their pictures. */
 enum status view__sums_load(struct view_timeline *tl, struct view_context *context, bool news,
 			    struct err *err);

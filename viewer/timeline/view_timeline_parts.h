@@ -10,6 +10,7 @@
 #include <regex.h>
 
 #include "profiler/prof_timeline.h"
+#include "viewer/view_layout.h"
 #include "viewer/view_place.h"
 #include "viewer/draw/view_grid.h"
 #include "viewer/draw/view_time.h"
@@ -21,6 +22,10 @@
 #define VIEW_NONE_ID     INT64_MIN
 #define VIEW_LABEL_WIDTH 16
 #define VIEW_MOST_DEPTH  8 /* rows of a lane */
+
+/* Rows of a body that has sums by name, and of one with two reports, where they get a third. */
+#define VIEW_SUMS_FROM     (VIEW_DETAILS_FROM + 1)
+#define VIEW_SUMS_FROM_TWO 18
 
 enum view_way {
 	VIEW_GANTT, /* pipelines with micro-batch and phase; other lanes under them */
@@ -165,6 +170,17 @@ struct view_moment {
 	int64_t number; /* of the weight update, or of the step; VIEW_NONE_ID: not aligned */
 	int64_t nth;    /* of the executions of the step's mode, from 1; 0: a weight update */
 	int64_t start_ns;
+};
+
+struct view_hidden_lane {
+	int64_t rank;
+	char *track; /* owned */
+};
+
+/* Lanes that are not shown. */
+struct view_hidden {
+	struct view_hidden_lane *lanes; /* owned */
+	size_t count, capacity;
 };
 
 /* Which spans are shown; the others are thin lines. */

@@ -418,6 +418,24 @@ static enum status view_show_all(struct view_timeline *tl, struct view_context *
 	return view__tracks_load(tl, context, err);
 }
 
+/* To a span, for which hidden lanes are shown again where it is on one of them. */
+static enum status view_go_to_any_span(struct view_timeline *tl, struct view_context *context,
+				       int64_t span_id, bool *there, struct err *err)
+{
+	struct prof_db *db = context->source->db;
+	enum status status;
+
+	*there = view_go_to_span(tl, db, span_id);
+	if (*there || tl->hidden_lanes == 0)
+		return ST_OK;
+	view__hidden_forget(tl);
+	if (tl->target)
+		tl->target->relane = true;
+	status = view__tracks_load(tl, context, err);
+	*there = status == ST_OK && view_go_to_span(tl, db, span_id);
+	return status;
+}
+
 enum status view__timeline_go(void *state, struct view_context *context,
 			      const struct view_place *place, struct err *err)
 {
@@ -432,8 +450,13 @@ enum status view__timeline_go(void *state, struct view_context *context,
 	status = view_show_all(tl, context, err);
 	if (status != ST_OK)
 		return status;
-	if (place->span_id != VIEW_NOWHERE && view_go_to_span(tl, db, place->span_id))
-		return ST_OK;
+	if (place->span_id != VIEW_NOWHERE) {
+		bool there;
+
+		status = view_go_to_any_span(tl, context, place->span_id, &there, err);
+		if (status != ST_OK || there)
+			return status;
+	}
 	if (stepped && place->until_ns == VIEW_NOWHERE &&
 	    ((device && view_go_to_step(tl, db, 1, place)) || view_go_to_step(tl, db, 0, place)))
 		return ST_OK;

@@ -121,6 +121,7 @@ static void view_lanes_condition(const struct view_timeline *tl, struct str *out
 		str_addf(out, " AND ipu BETWEEN %lld AND %lld",
 			 (long long)(tl->only_replica * each),
 			 (long long)((tl->only_replica + 1) * each - 1));
+	view__hidden_query(tl, out);
 }
 
 /* The spans of a clock that overlap its window, as far as ids tell: nothing else is looked at. */

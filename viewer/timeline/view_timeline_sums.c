@@ -63,6 +63,19 @@ bool view__shows_sums(const struct view_timeline *tl)
 	return tl->by_name && tl->way != VIEW_BSP;
 }
 
+bool view__sums_lack_room(const struct view_timeline *tl, const struct view_context *context,
+			  char *out, size_t size)
+{
+	const int from = tl->mark ? VIEW_SUMS_FROM_TWO : VIEW_SUMS_FROM;
+	const int rows = context->body.height;
+
+	if (!view__shows_sums(tl) || !tl->details || rows >= from)
+		return false;
+	snprintf(out, size, "no room for the sums by name: %d more row%s", from - rows,
+		 from - rows == 1 ? "" : "s");
+	return true;
+}
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static enum status view_read_bars(struct view_summing *summing, struct view_context *context,

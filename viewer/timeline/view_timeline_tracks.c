@@ -403,6 +403,7 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	tl->overview_lane = VIEW_NONE_ID;
 	view_read_facts(tl, db);
 	status = prof_timeline_tracks(db, &tl->tracks_arena, &tl->tracks, &tl->track_count, err);
+	view__hidden_count(tl);
 	if (status == ST_OK)
 		status = view_make_lanes(tl, kept, kept_count, err);
 	if (status != ST_OK)

@@ -76,7 +76,7 @@ int64_t view__first_ipu(const struct view_timeline *tl, int64_t replica)
 
 bool view__shows_track(const struct view_timeline *tl, const struct prof_track *track)
 {
-	if (track->depth < 1 || track->first_ns > track->last_ns)
+	if (track->depth < 1 || track->first_ns > track->last_ns || view__is_hidden(tl, track))
 		return false;
 	if (tl->way == VIEW_BSP && (track->clock != 1 || track->ipu == VIEW_NONE_ID))
 		return false;
@@ -195,6 +195,8 @@ static void view_break_down(struct view_timeline *tl, struct view_context *conte
 		tl->by_cause = true;
 		tl->way = VIEW_GANTT;
 	}
+	if (view__sums_lack_room(tl, context, context->message, sizeof(context->message)))
+		return;
 	snprintf(context->message, sizeof(context->message), "%s",
 		 tl->by_name    ? "sums by name, of this lane"
 		 : tl->by_cause ? "the bubble by its causes"
