@@ -351,16 +351,9 @@ bool prof_db_writer_alive(struct prof_db *db)
 
 int64_t prof_db_version(struct prof_db *db)
 {
-	struct prof_query *query;
-	int64_t version = 0;
-	bool row;
+	int64_t version;
 
-	if (prof_query_open(&query, db, "PRAGMA data_version", NULL) != ST_OK)
-		return 0;
-	if (prof_query_step(query, &row, NULL) == ST_OK && row)
-		version = prof_column_int(query, 0);
-	prof_query_close(query);
-	return version;
+	return prof_db_number(db, "PRAGMA data_version", &version, NULL) == ST_OK ? version : 0;
 }
 
 void prof_db_interrupt(struct prof_db *db)
@@ -503,6 +496,15 @@ enum status prof_query_step(struct prof_query *query, bool *row, struct err *err
 	return prof_sql_error(query->db->handle, code, err, query->db->path);
 }
 
+bool prof_query_next(struct prof_query *query, enum status *status, struct err *err)
+{
+	bool row = false;
+
+	if (*status == ST_OK)
+		*status = prof_query_step(query, &row, err);
+	return *status == ST_OK && row;
+}
+
 void prof_query_close(struct prof_query *query)
 {
 	size_t oldest = 0;
@@ -535,6 +537,18 @@ void prof_query_close(struct prof_query *query)
 	}
 	query_free(db->cache[oldest]);
 	db->cache[oldest] = query;
+}
+
+enum status prof_db_number(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	*out = INT64_MIN;
+	if (prof_query_next(query, &status, err))
+		*out = prof_column_int(query, 0);
+	prof_query_close(query);
+	return status;
 }
 
 /* ---- columns ---- */

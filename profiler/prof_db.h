@@ -84,7 +84,13 @@ void prof_query_real(struct prof_query *query, const char *name, double value);
 void prof_query_text(struct prof_query *query, const char *name, const char *value); /* copied */
 /* *@row true: a row stands ready; false: no more. */
 enum status prof_query_step(struct prof_query *query, bool *row, struct err *err);
+/* The next row: `while (prof_query_next(query, &status, err))`. False: no more rows, or *@status
+ * has become a failure, or was one (@query may then be NULL). */
+bool prof_query_next(struct prof_query *query, enum status *status, struct err *err);
 void prof_query_close(struct prof_query *query); /* accepts NULL */
+
+/* The number that is the first column of @sql's first row; INT64_MIN: no row, or NULL. */
+enum status prof_db_number(struct prof_db *db, const char *sql, int64_t *out, struct err *err);
 
 enum prof_type {
 	PROF_NULL,

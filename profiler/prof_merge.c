@@ -223,21 +223,6 @@ static int64_t meta_rank(struct prof_db *db, const char *key, int64_t missing)
 	return rank < 0 || rank > RANK_MOST ? missing : rank;
 }
 
-static enum status read_version(struct prof_db *db, int64_t *out, struct err *err)
-{
-	struct prof_query *query;
-	bool row;
-	enum status status = prof_query_open(&query, db, "PRAGMA user_version", err);
-
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
-		*out = prof_column_int(query, 0);
-	prof_query_close(query);
-	return status;
-}
-
 static enum status look(struct merge_file *file, struct prof_merge_source *source, struct err *err)
 {
 	struct prof_db *db;
@@ -256,7 +241,7 @@ static enum status look(struct merge_file *file, struct prof_merge_source *sourc
 	source->ranks = last < file->recorded ? 1 : (size_t)(last - file->recorded) + 1;
 	file->epoch_ns = meta_int(db, "start_epoch_ns", 0);
 	source->has_clock = file->epoch_ns > 0 && file->epoch_ns < EPOCH_MOST;
-	status = read_version(db, &source->schema, err);
+	status = prof_db_number(db, "PRAGMA user_version", &source->schema, err);
 	file->path = mem_strdup(prof_db_path(db));
 	prof_db_close(db);
 	return file->path == NULL ? err_nomem(err) : status;

@@ -58,7 +58,6 @@ static enum status is_sparse(struct prof_db *db, const struct window *window,
 			     const struct prof_bar *bar, bool *sparse, struct err *err)
 {
 	struct prof_query *query;
-	bool row;
 	enum status status =
 		prof_query_open(&query, db,
 				"SELECT finest FROM zones WHERE kind = 0 AND track_id = :track "
@@ -72,8 +71,7 @@ static enum status is_sparse(struct prof_db *db, const struct window *window,
 	prof_query_int(query, ":track", window->track_id);
 	prof_query_int(query, ":time", bar->start_ns);
 	prof_query_int(query, ":row", bar->span_id);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
+	if (prof_query_next(query, &status, err))
 		*sparse = prof_column_int(query, 0) > window->level;
 	prof_query_close(query);
 	return status;
@@ -137,7 +135,6 @@ static enum status add_long(struct prof_db *db, const struct window *window, int
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, ROWS_LONG, err);
-	bool more = status == ST_OK;
 
 	if (status != ST_OK)
 		return status;
@@ -145,12 +142,9 @@ static enum status add_long(struct prof_db *db, const struct window *window, int
 	prof_query_int(query, ":level", level);
 	prof_query_int(query, ":from", window->from_ns);
 	prof_query_int(query, ":to", window->to_ns);
-	while (more && status == ST_OK) {
+	while (prof_query_next(query, &status, err)) {
 		struct prof_timeline_row row;
 
-		status = prof_query_step(query, &more, err);
-		if (status != ST_OK || !more)
-			break;
 		prof__timeline_read(query, window->now_ns, &row);
 		status = add_bar(bars, &row.bar, err);
 	}
@@ -188,7 +182,6 @@ static enum status add_buckets(struct prof_db *db, const struct window *window, 
 		"SELECT bucket, depth, busy_ns, count, site_id FROM span_levels "
 		"WHERE track_id = :track AND level = :level AND bucket BETWEEN :first AND :last",
 		err);
-	bool more = status == ST_OK;
 
 	if (status != ST_OK)
 		return status;
@@ -196,12 +189,9 @@ static enum status add_buckets(struct prof_db *db, const struct window *window, 
 	prof_query_int(query, ":level", window->level);
 	prof_query_int(query, ":first", window->from_ns >> shift);
 	prof_query_int(query, ":last", (window->to_ns - 1) >> shift);
-	while (more && status == ST_OK) {
+	while (prof_query_next(query, &status, err)) {
 		struct prof_bar bar;
 
-		status = prof_query_step(query, &more, err);
-		if (status != ST_OK || !more)
-			break;
 		read_bucket(query, window->level, &bar);
 		status = add_bar(bars, &bar, err);
 	}
@@ -217,7 +207,6 @@ static enum status add_zone(struct prof_db *db, const struct window *window,
 	struct prof_timeline_context context = PROF_NO_CONTEXT;
 	struct prof_query *query;
 	int64_t first;
-	bool more = true;
 	enum status status = prof__timeline_first_at(db, zone.first_row, zone.last_row,
 						     window->from_ns, &first, err);
 
@@ -227,12 +216,9 @@ static enum status add_zone(struct prof_db *db, const struct window *window,
 		return status;
 	prof_query_int(query, ":first", first);
 	prof_query_int(query, ":last", zone.last_row);
-	while (more && status == ST_OK) {
+	while (prof_query_next(query, &status, err)) {
 		struct prof_timeline_row row;
 
-		status = prof_query_step(query, &more, err);
-		if (status != ST_OK || !more)
-			break;
 		status = prof__timeline_read_lean(db, query, window->now_ns, &context, &row, err);
 		if (status != ST_OK || row.bar.start_ns >= window->to_ns)
 			break;
@@ -257,18 +243,16 @@ static enum status add_rows(struct prof_db *db, const struct window *window, con
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool more = status == ST_OK;
 
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":kind", kind);
 	prof_query_int(query, ":track", window->track_id);
 	prof_query_int(query, ":to", window->to_ns);
-	while (more && status == ST_OK) {
+	while (prof_query_next(query, &status, err)) {
 		struct prof_timeline_zone zone;
 
-		status = prof_query_step(query, &more, err);
-		if (status != ST_OK || !more || prof_column_int(query, 2) < window->from_ns)
+		if (prof_column_int(query, 2) < window->from_ns)
 			break;
 		zone.first_row = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST);
 		zone.last_row = prof__within(prof_column_int(query, 1), 0, PROF_TIME_MOST);

@@ -24,7 +24,7 @@ static enum status first_of(struct prof_db *db, int64_t rank, int64_t execution,
 	while (low < high && status == ST_OK) {
 		const int64_t middle = low + (high - low) / 2;
 		struct prof_query *query;
-		bool row = false, before = false;
+		bool before = false;
 
 		status = prof_query_open(
 			&query, db,
@@ -34,8 +34,7 @@ static enum status first_of(struct prof_db *db, int64_t rank, int64_t execution,
 		if (status != ST_OK)
 			break;
 		prof_query_int(query, ":row", middle);
-		status = prof_query_step(query, &row, err);
-		if (status == ST_OK && row)
+		if (prof_query_next(query, &status, err))
 			before = prof_column_int(query, 0) < rank ||
 				 (prof_column_int(query, 0) == rank &&
 				  prof_column_int(query, 1) < execution);
@@ -74,7 +73,6 @@ static enum status read_rows(struct prof_db *db, int64_t first, int64_t end,
 			     struct prof_bubble *out, int *count, struct err *err)
 {
 	struct prof_query *query;
-	bool more = true;
 	enum status status = prof_query_open(
 		&query, db,
 		BUBBLE_COLUMNS "WHERE b.row_id >= :first AND b.row_id < :end ORDER BY b.row_id",
@@ -84,29 +82,8 @@ static enum status read_rows(struct prof_db *db, int64_t first, int64_t end,
 		return status;
 	prof_query_int(query, ":first", first);
 	prof_query_int(query, ":end", end);
-	while (status == ST_OK && *count < end - first) {
-		status = prof_query_step(query, &more, err);
-		if (status != ST_OK || !more)
-			break;
+	while (*count < end - first && prof_query_next(query, &status, err))
 		read_bubble(query, &out[(*count)++]);
-	}
-	prof_query_close(query);
-	return status;
-}
-
-static enum status count_rows(struct prof_db *db, int64_t *rows, struct err *err)
-{
-	struct prof_query *query;
-	bool row = false;
-	enum status status =
-		prof_query_open(&query, db, "SELECT ifnull(max(row_id), 0) FROM bubble_rows", err);
-
-	*rows = 0;
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
-		*rows = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST);
 	prof_query_close(query);
 	return status;
 }
@@ -124,7 +101,8 @@ enum status prof_timeline_bubbles(struct prof_db *db, int64_t rank, int64_t firs
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)
 		return status;
-	status = count_rows(db, &rows, err);
+	status = prof_db_number(db, "SELECT ifnull(max(row_id), 0) FROM bubble_rows", &rows, err);
+	rows = prof__within(rows, 0, PROF_TIME_MOST);
 	if (status == ST_OK)
 		status = first_of(db, rank, first, rows, &low, err);
 	if (status == ST_OK)

@@ -69,7 +69,6 @@ static enum status match_sites(struct prof_db *db, const char *text, struct sear
 {
 	struct prof_query *query;
 	size_t capacity = 0;
-	bool more = true;
 	enum status status = prof_query_open(
 		&query, db,
 		"SELECT s.site_id FROM sites s JOIN strings n ON n.string_id = s.name_id "
@@ -80,13 +79,9 @@ static enum status match_sites(struct prof_db *db, const char *text, struct sear
 	if (status != ST_OK)
 		return status;
 	prof_query_text(query, ":text", text);
-	while (more && status == ST_OK) {
-		size_t id;
+	while (prof_query_next(query, &status, err)) {
+		const size_t id = (size_t)prof_column_int(query, 0);
 
-		status = prof_query_step(query, &more, err);
-		if (status != ST_OK || !more)
-			break;
-		id = (size_t)prof_column_int(query, 0);
 		if (mem_grow(&search->sites, &capacity, id + 1, 1) != 0) {
 			status = err_nomem(err);
 			break;
@@ -130,7 +125,6 @@ static enum status search_zone(struct prof_db *db, struct prof_timeline_zone zon
 {
 	struct prof_query *query;
 	int64_t edge;
-	bool more = true;
 	enum status status = prof__timeline_first_at(
 		db, zone.first_row, zone.last_row,
 		search->time_ns + (search->forward && search->time_ns < INT64_MAX), &edge, err);
@@ -144,10 +138,7 @@ static enum status search_zone(struct prof_db *db, struct prof_timeline_zone zon
 	prof_query_int(query, ":last", search->forward ? zone.last_row : edge - 1);
 	prof_query_int(query, ":low", search->low_site);
 	prof_query_int(query, ":high", search->high_site);
-	while (more && status == ST_OK && !*done) {
-		status = prof_query_step(query, &more, err);
-		if (status != ST_OK || !more)
-			break;
+	while (!*done && prof_query_next(query, &status, err)) {
 		*done = is_worse(search, prof_column_int(query, 1));
 		if (*done || !site_matches(search, prof_column_int(query, 2)))
 			continue;
@@ -166,7 +157,7 @@ static enum status search_track(struct prof_db *db, int64_t track_id, struct sea
 				struct err *err)
 {
 	struct prof_query *query;
-	bool more = true, done = false;
+	bool done = false;
 	enum status status = prof_query_open(
 		&query, db,
 		search->forward
@@ -181,11 +172,10 @@ static enum status search_track(struct prof_db *db, int64_t track_id, struct sea
 		return status;
 	prof_query_int(query, ":track", track_id);
 	prof_query_int(query, ":time", search->time_ns);
-	while (more && status == ST_OK && !done && search->budget != 0) {
+	while (!done && search->budget != 0 && prof_query_next(query, &status, err)) {
 		struct prof_timeline_zone zone;
 
-		status = prof_query_step(query, &more, err);
-		if (status != ST_OK || !more || is_worse(search, prof_column_int(query, 2)))
+		if (is_worse(search, prof_column_int(query, 2)))
 			break;
 		zone.first_row = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST);
 		zone.last_row = prof__within(prof_column_int(query, 1), 0, PROF_TIME_MOST);
@@ -199,7 +189,6 @@ static enum status search_tracks(struct prof_db *db, int64_t track_id, int clock
 				 struct search *search, struct err *err)
 {
 	struct prof_query *query;
-	bool more = true;
 	enum status status;
 
 	if (track_id != INT64_MIN)
@@ -212,12 +201,8 @@ static enum status search_tracks(struct prof_db *db, int64_t track_id, int clock
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":clock", clock);
-	while (more && status == ST_OK) {
-		status = prof_query_step(query, &more, err);
-		if (status != ST_OK || !more)
-			break;
+	while (prof_query_next(query, &status, err))
 		status = search_track(db, prof_column_int(query, 0), search, err);
-	}
 	prof_query_close(query);
 	return status;
 }

@@ -52,6 +52,10 @@ static inline int64_t prof__within(int64_t value, int64_t least, int64_t most)
 enum status prof__timeline_begin(struct prof_db *db, struct err *err);
 void prof__timeline_end(struct prof_db *db);
 
+/* prof_db_number() with @id as @sql's :id. */
+enum status prof__timeline_number(struct prof_db *db, const char *sql, int64_t id, int64_t *out,
+				  struct err *err);
+
 /* The row of PROF_ROW_COLUMNS; an open span lasts until @now_ns. */
 void prof__timeline_read(const struct prof_query *query, int64_t now_ns,
 			 struct prof_timeline_row *out);

@@ -17,10 +17,8 @@ static enum status run(struct prof_db *db, const char *sql, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool row;
 
-	if (status == ST_OK)
-		status = prof_query_step(query, &row, err);
+	prof_query_next(query, &status, err);
 	prof_query_close(query);
 	return status;
 }
@@ -33,6 +31,22 @@ enum status prof__timeline_begin(struct prof_db *db, struct err *err)
 void prof__timeline_end(struct prof_db *db)
 {
 	run(db, "RELEASE prof_timeline", NULL);
+}
+
+enum status prof__timeline_number(struct prof_db *db, const char *sql, int64_t id, int64_t *out,
+				  struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	*out = INT64_MIN;
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":id", id);
+	if (prof_query_next(query, &status, err))
+		*out = prof_column_int(query, 0);
+	prof_query_close(query);
+	return status;
 }
 
 /* ---- rows ---- */
@@ -94,7 +108,6 @@ static enum status get_context(struct prof_db *db, int64_t context_id,
 			       struct prof_timeline_context *out, struct err *err)
 {
 	struct prof_query *query;
-	bool row = false;
 	enum status status = prof_query_open(
 		&query, db,
 		"SELECT stage, microbatch, step, weight_update, phase, execution FROM contexts "
@@ -105,8 +118,7 @@ static enum status get_context(struct prof_db *db, int64_t context_id,
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":context", context_id);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
+	if (prof_query_next(query, &status, err))
 		read_context(query, 0, out);
 	if (status == ST_OK)
 		out->context_id = context_id;
@@ -139,8 +151,8 @@ static enum status get_row(struct prof_db *db, int64_t span_id, int64_t now_ns,
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":span", span_id);
-	status = prof_query_step(query, found, err);
-	if (status == ST_OK && *found)
+	*found = prof_query_next(query, &status, err);
+	if (*found)
 		prof__timeline_read(query, now_ns, out);
 	prof_query_close(query);
 	return status;
@@ -162,7 +174,6 @@ static enum status get_start(struct prof_db *db, int64_t span_id, int64_t *start
 			     struct err *err)
 {
 	struct prof_query *query;
-	bool row;
 	enum status status = prof_query_open(
 		&query, db, "SELECT start_ns FROM span_rows WHERE span_id = :span", err);
 
@@ -170,8 +181,7 @@ static enum status get_start(struct prof_db *db, int64_t span_id, int64_t *start
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":span", span_id);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
+	if (prof_query_next(query, &status, err))
 		*start_ns = prof_column_int(query, 0);
 	prof_query_close(query);
 	return status;
@@ -213,13 +223,13 @@ enum status prof__timeline_last_before(struct prof_db *db, int64_t track_id, int
 		return status;
 	prof_query_int(query, ":track", track_id);
 	prof_query_int(query, ":time", time_ns);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row) {
+	row = prof_query_next(query, &status, err);
+	if (row) {
 		zone.first_row = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST);
 		zone.last_row = prof__within(prof_column_int(query, 1), 0, PROF_TIME_MOST);
 	}
 	prof_query_close(query);
-	if (status != ST_OK || !row)
+	if (!row)
 		return status;
 	status = prof__timeline_first_at(db, zone.first_row, zone.last_row, time_ns, span_id, err);
 	--*span_id;

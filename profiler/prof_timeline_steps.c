@@ -67,30 +67,11 @@ static bool read_step(const struct prof_query *query, struct arena *arena, struc
 	return !failed;
 }
 
-/* The first column of @sql's row with :id bound, as a number; 0: no row. */
-static enum status ask(struct prof_db *db, const char *sql, int64_t id, int64_t *out,
-		       struct err *err)
-{
-	struct prof_query *query;
-	bool row = false;
-	enum status status = prof_query_open(&query, db, sql, err);
-
-	*out = 0;
-	if (status != ST_OK)
-		return status;
-	prof_query_int(query, ":id", id);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
-		*out = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST);
-	prof_query_close(query);
-	return status;
-}
-
 static enum status read_trace_facts(struct prof_db *db, struct arena *arena, struct prof_trace *out,
 				    struct err *err)
 {
 	struct prof_query *query;
-	bool row = false, failed = false;
+	bool failed = false;
 	enum status status = prof_query_open(
 		&query, db, "SELECT clock_hz, name FROM device_traces WHERE trace_id = :trace",
 		err);
@@ -98,8 +79,7 @@ static enum status read_trace_facts(struct prof_db *db, struct arena *arena, str
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":trace", out->trace_id);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row) {
+	if (prof_query_next(query, &status, err)) {
 		const char *name = prof_column_text(query, 1);
 
 		out->clock_hz = prof_column_real(query, 0);
@@ -113,18 +93,14 @@ static enum status read_steps(struct prof_db *db, struct arena *arena, int64_t m
 			      struct prof_trace *out, struct err *err)
 {
 	struct prof_query *query;
-	bool more = true;
 	enum status status = prof_query_open(&query, db, STEP_COLUMNS, err);
 
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":trace", out->trace_id);
-	while (status == ST_OK && out->count < most) {
+	while (out->count < most && prof_query_next(query, &status, err)) {
 		struct prof_step *step = &out->steps[out->count];
 
-		status = prof_query_step(query, &more, err);
-		if (status != ST_OK || !more)
-			break;
 		if (!read_step(query, arena, step)) {
 			status = err_nomem(err);
 			break;
@@ -149,8 +125,9 @@ enum status prof_timeline_trace(struct prof_db *db, int64_t trace_id, struct are
 		return status;
 	status = read_trace_facts(db, arena, out, err);
 	if (status == ST_OK)
-		status = ask(db, "SELECT count(*) FROM device_step_rows WHERE trace_id = :id",
-			     trace_id, &rows, err);
+		status = prof__timeline_number(
+			db, "SELECT count(*) FROM device_step_rows WHERE trace_id = :id", trace_id,
+			&rows, err);
 	if (status == ST_OK && rows > INT32_MAX)
 		status = err_set(err, ST_LIMIT, "trace %lld has too many steps",
 				 (long long)trace_id);
@@ -218,8 +195,8 @@ static enum status get_run(struct prof_db *db, int64_t row, struct prof_run *out
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":row", row);
-	status = prof_query_step(query, found, err);
-	if (status == ST_OK && *found)
+	*found = prof_query_next(query, &status, err);
+	if (*found)
 		read_run(query, out);
 	prof_query_close(query);
 	return status;
@@ -255,12 +232,13 @@ static enum status find_range(struct prof_db *db, int64_t rank, int64_t from, in
 			      struct run_range *out, struct err *err)
 {
 	struct run_key key = {.rank = rank, .cycle = from + 1, .by = BY_TIME};
-	int64_t last = 0, rows = 0;
+	int64_t last = 0, rows;
 	struct prof_run run;
 	bool found = false;
-	enum status status =
-		ask(db, "SELECT max(row_id) FROM device_run_rows WHERE :id = 0", 0, &rows, err);
+	enum status status = prof_db_number(
+		db, "SELECT ifnull(max(row_id), 0) FROM device_run_rows", &rows, err);
 
+	rows = prof__within(rows, 0, PROF_TIME_MOST);
 	if (status == ST_OK)
 		status = bisect(db, &key, 1, rows + 1, &out->first, err);
 	key.cycle = to;

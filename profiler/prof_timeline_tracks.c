@@ -24,25 +24,6 @@ static char *keep_text(struct arena *arena, const struct prof_query *query, int 
 	return copy;
 }
 
-/* The greatest number of the query's one column; INT64_MIN: none. */
-static enum status ask_int(struct prof_db *db, const char *sql, int64_t track_id, int64_t *out,
-			   struct err *err)
-{
-	struct prof_query *query;
-	bool row;
-	enum status status = prof_query_open(&query, db, sql, err);
-
-	*out = INT64_MIN;
-	if (status != ST_OK)
-		return status;
-	prof_query_int(query, ":track", track_id);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
-		*out = prof_column_int(query, 0);
-	prof_query_close(query);
-	return status;
-}
-
 /* From the track's last span and its ancestors: the depth, and the last time. */
 static enum status measure_end(struct prof_db *db, struct prof_track *track, struct err *err)
 {
@@ -70,15 +51,16 @@ static enum status measure_end(struct prof_db *db, struct prof_track *track, str
 static enum status measure_track(struct prof_db *db, struct prof_track *track, struct err *err)
 {
 	static const char *const depths[] = {
-		"SELECT max(depth) FROM span_levels WHERE track_id = :track AND level = 12",
+		"SELECT max(depth) FROM span_levels WHERE track_id = :id AND level = 12",
 		"SELECT max(r.depth) FROM long_spans l JOIN span_rows r ON r.span_id = l.span_id "
-		"WHERE l.track_id = :track AND l.level = 12",
+		"WHERE l.track_id = :id AND l.level = 12",
 	};
 	int64_t value;
-	enum status status = ask_int(db,
-				     "SELECT first_ns FROM zones WHERE kind = 0 AND track_id = "
-				     ":track ORDER BY first_ns LIMIT 1",
-				     track->track_id, &value, err);
+	enum status status =
+		prof__timeline_number(db,
+				      "SELECT first_ns FROM zones WHERE kind = 0 AND track_id = "
+				      ":id ORDER BY first_ns LIMIT 1",
+				      track->track_id, &value, err);
 
 	track->first_ns = 0;
 	track->last_ns = -1;
@@ -87,7 +69,7 @@ static enum status measure_track(struct prof_db *db, struct prof_track *track, s
 	track->first_ns = value;
 	track->last_ns = value;
 	for (size_t i = 0; i < ARRAY_LEN(depths) && status == ST_OK; i++) {
-		status = ask_int(db, depths[i], track->track_id, &value, err);
+		status = prof__timeline_number(db, depths[i], track->track_id, &value, err);
 		value = prof__within(value, -1, PROF_DEPTH_MOST);
 		if (value + 1 > track->depth)
 			track->depth = (int)value + 1;
@@ -99,19 +81,16 @@ static enum status list_tracks(struct prof_db *db, struct arena *arena, struct p
 			       int64_t most, int *count, struct err *err)
 {
 	struct prof_query *query;
-	bool more = true, failed = false;
+	bool failed = false;
 	enum status status = prof_query_open(
 		&query, db,
 		"SELECT track_id, rank, ipu, clock, track, name, parent FROM track_rows "
 		"ORDER BY clock DESC, rank, ipu, name, track_id",
 		err);
 
-	while (status == ST_OK && more && *count < most) {
+	while (*count < most && prof_query_next(query, &status, err)) {
 		struct prof_track *track = &tracks[*count];
 
-		status = prof_query_step(query, &more, err);
-		if (status != ST_OK || !more)
-			break;
 		track->track_id = prof_column_int(query, 0);
 		track->rank = prof_column_int(query, 1);
 		track->ipu = prof_column_int(query, 2);
@@ -129,8 +108,7 @@ static enum status read_tracks(struct prof_db *db, struct arena *arena, struct p
 			       int *count, struct err *err)
 {
 	int64_t rows;
-	enum status status =
-		ask_int(db, "SELECT count(*) FROM track_rows WHERE :track = 0", 0, &rows, err);
+	enum status status = prof_db_number(db, "SELECT count(*) FROM track_rows", &rows, err);
 
 	if (status != ST_OK || rows <= 0)
 		return status;
@@ -168,7 +146,6 @@ static enum status read_arguments(struct prof_db *db, int64_t span_id, struct ar
 				  const char **out, struct err *err)
 {
 	struct prof_query *query;
-	bool more = true;
 	const char *all = NULL;
 	enum status status = prof_query_open(
 		&query, db, "SELECT name, value FROM span_args WHERE span_id = :span", err);
@@ -176,12 +153,9 @@ static enum status read_arguments(struct prof_db *db, int64_t span_id, struct ar
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":span", span_id);
-	while (more && status == ST_OK) {
+	while (prof_query_next(query, &status, err)) {
 		const char *name, *value;
 
-		status = prof_query_step(query, &more, err);
-		if (status != ST_OK || !more)
-			break;
 		name = prof_column_text(query, 0);
 		value = prof_column_text(query, 1);
 		all = arena_printf(arena, "%s%s%s=%s", all == NULL ? "" : all,

@@ -142,6 +142,41 @@ static void test_queries_bind_by_name_and_answer_by_type(void **state)
 	prof_db_close(db);
 }
 
+static void test_rows_come_one_by_one_until_the_last_or_a_failure(void **state)
+{
+	static const char two[] = "SELECT 3 UNION ALL SELECT 4";
+	struct prof_place *place = *state;
+	enum status status = ST_OK;
+	struct prof_query *query;
+	struct prof_db *db;
+	int64_t number, sum = 0;
+
+	prof_stop(prof_start(place, NULL));
+	assert_int_equal(prof_db_open(&db, place->path, NULL), ST_OK);
+	assert_int_equal(prof_query_open(&query, db, two, NULL), ST_OK);
+	while (prof_query_next(query, &status, NULL))
+		sum += prof_column_int(query, 0);
+	assert_int_equal(status, ST_OK);
+	assert_int_equal(sum, 7);
+	prof_query_close(query);
+	assert_int_equal(prof_query_open(&query, db, two, NULL), ST_OK);
+	prof_query_int(query, ":nobody", 1);
+	assert_false(prof_query_next(query, &status, NULL));
+	assert_int_equal(status, ST_INVALID);
+	prof_query_close(query);
+	assert_false(prof_query_next(NULL, &status, NULL)); /* what could not be opened */
+	assert_int_equal(status, ST_INVALID);
+	assert_int_equal(prof_db_number(db, two, &number, NULL), ST_OK);
+	assert_int_equal(number, 3);
+	assert_int_equal(prof_db_number(db, "SELECT NULL", &number, NULL), ST_OK);
+	assert_true(number == INT64_MIN);
+	assert_int_equal(prof_db_number(db, "SELECT 1 WHERE 0", &number, NULL), ST_OK);
+	assert_true(number == INT64_MIN);
+	assert_int_not_equal(prof_db_number(db, "SELECT nothing", &number, NULL), ST_OK);
+	assert_true(number == INT64_MIN);
+	prof_db_close(db);
+}
+
 static void test_a_reader_never_writes(void **state)
 {
 	static const struct {
@@ -264,6 +299,7 @@ int main(void)
 		CASE(test_what_is_not_ours_is_refused_in_words),
 		CASE(test_a_folder_means_the_database_in_it_and_odd_names_work),
 		CASE(test_queries_bind_by_name_and_answer_by_type),
+		CASE(test_rows_come_one_by_one_until_the_last_or_a_failure),
 		CASE(test_a_reader_never_writes),
 		CASE(test_many_queries_at_once_and_one_after_the_other),
 		CASE(test_versions_change_with_commits),

@@ -75,14 +75,9 @@ static enum status sites_read(struct site_sums *sums, struct prof_db *db, struct
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_spans, err);
-	bool row;
 
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err))
 		status = sites_add(sums, query, err);
-	}
 	prof_query_close(query);
 	return status;
 }
@@ -177,18 +172,13 @@ static enum status spans_read(struct span_sums *sums, struct prof_db *db, int si
 	struct site_sums sites = {0};
 	struct prof_query *query = NULL;
 	enum status status = sites_read(&sites, db, err);
-	bool row;
 
 	if (status == ST_OK)
 		status = spans_outermost(sums, &sites, side, err);
 	if (status == ST_OK)
 		status = prof_query_open(&query, db, sql_sites, err);
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err))
 		status = spans_name(sums, &sites, query, side, err);
-	}
 	prof_query_close(query);
 	mem_free(sites.at);
 	return status;

@@ -24,7 +24,6 @@ static enum status put_slice(struct report_chrome *chrome, const struct points *
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, chrome->request->db, points->sql, err);
-	bool row = true;
 	int rows = 0;
 
 	if (status != ST_OK)
@@ -32,7 +31,7 @@ static enum status put_slice(struct report_chrome *chrome, const struct points *
 	prof_query_int(query, ":after", *at);
 	prof_query_int(query, ":last", last);
 	prof_query_int(query, ":count", SLICE);
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err)) {
 		rows++;
 		*at = prof_column_int(query, 0);
 		status = points->put(chrome, query, err);
@@ -51,7 +50,7 @@ static enum status put_points(struct report_chrome *chrome, const struct points 
 			      struct err *err)
 {
 	int64_t last, at = -INT64_MAX;
-	enum status status = report_walk_ask(chrome->request->db, points->last, &last, err);
+	enum status status = prof_db_number(chrome->request->db, points->last, &last, err);
 
 	while (status == ST_OK && at < last) {
 		status = put_slice(chrome, points, last, &at, err);
@@ -185,7 +184,7 @@ enum status report_chrome_counters(struct report_chrome *chrome, struct err *err
 		REPORT_CHROME_COUNTERS,
 		put_counter,
 	};
-	enum status status = report_walk_ask(
+	enum status status = prof_db_number(
 		chrome->request->db, "SELECT count(DISTINCT track_id) FROM zones WHERE kind = 2",
 		&chrome->counter_tracks, err);
 

@@ -160,7 +160,6 @@ enum status report_chrome_steps(struct report_chrome *chrome, struct err *err)
 	int64_t *count = &chrome->counts[REPORT_CHROME_STEPS];
 	struct step_lanes lanes = {0};
 	struct prof_query *query;
-	bool row = true;
 	enum status status;
 
 	if (request->clock == IPS_HOST)
@@ -169,10 +168,7 @@ enum status report_chrome_steps(struct report_chrome *chrome, struct err *err)
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":execution", request->execution);
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err)) {
 		status = put_step(chrome, &lanes, query, err);
 		if (status == ST_OK && *count % TICK_STEPS == 0)
 			status = report_export_tick(request, *count, 0, err);

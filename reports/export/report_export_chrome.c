@@ -234,7 +234,6 @@ static enum status put_facts(struct report_chrome *chrome, struct err *err)
 	struct prof_query *query;
 	struct str text = {0};
 	struct jsonw w;
-	bool row = true;
 	enum status status = prof_query_open(&query, chrome->request->db,
 					     "SELECT key, value FROM meta ORDER BY key", err);
 
@@ -248,12 +247,8 @@ static enum status put_facts(struct report_chrome *chrome, struct err *err)
 		jsonw_key_int(&w, kind_names[i].key, chrome->counts[i]);
 	jsonw_key(&w, "meta");
 	jsonw_begin_object(&w);
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err))
 		jsonw_key_text(&w, prof_column_text(query, 0), prof_column_text(query, 1));
-	}
 	prof_query_close(query);
 	jsonw_end_object(&w);
 	jsonw_end_object(&w);

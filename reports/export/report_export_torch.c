@@ -49,8 +49,8 @@ static enum status find_run(struct torch_csv *csv, int clock, bool *found, struc
 	prof_query_text(query, ":clock", clock_name(clock));
 	prof_query_int(query, ":execution", csv->request->execution);
 	prof_query_int(query, ":update", csv->request->weight_update);
-	status = prof_query_step(query, found, err);
-	if (status == ST_OK && *found) {
+	*found = prof_query_next(query, &status, err);
+	if (*found) {
 		csv->clock = clock;
 		csv->rank = prof_column_int(query, 0);
 		csv->replica = prof_column_int(query, 1);
@@ -114,8 +114,7 @@ static enum status find_split(struct torch_csv *csv, struct err *err)
 	enum status status =
 		open_run(csv, "SELECT 1 " OF_RUN "AND phase = 'W' LIMIT 1", &query, err);
 
-	if (status == ST_OK)
-		status = prof_query_step(query, &csv->split, err);
+	csv->split = prof_query_next(query, &status, err);
 	prof_query_close(query);
 	return status;
 }
@@ -124,20 +123,15 @@ static enum status put_lines(struct torch_csv *csv, struct err *err)
 {
 	struct prof_query *query;
 	int64_t ipu = INT64_MIN;
-	bool row = true;
 	enum status status = open_run(
 		csv,
 		"SELECT ipu, stage, phase, coalesce(microbatch, step - min(step) OVER ()) " OF_RUN
 		"AND phase IN ('F', 'B', 'W') ORDER BY ipu, start_ns, stage, phase DESC",
 		&query, err);
 
-	while (status == ST_OK) {
-		const char *phase;
+	while (prof_query_next(query, &status, err)) {
+		const char *phase = prof_column_text(query, 2);
 
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
-		phase = prof_column_text(query, 2);
 		if (csv->lines == 0 || prof_column_int(query, 0) != ipu)
 			report_sink_text(&csv->sink, csv->lines++ > 0 ? "\r\n" : "");
 		else

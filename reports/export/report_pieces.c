@@ -35,10 +35,9 @@ static enum status load_rows(struct report_pieces *pieces, struct report_pieces_
 			     struct prof_query *query, int64_t first, struct err *err)
 {
 	enum status status = ST_OK;
-	bool row = true;
 	int next = 0;
 
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err)) {
 		const int64_t id = prof_column_int(query, 0);
 
 		for (; next <= id - first; next++)

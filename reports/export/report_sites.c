@@ -43,7 +43,6 @@ enum status report_sites_read(struct report_sites *sites, struct prof_db *db, st
 {
 	static const struct report_site other = {INT64_MAX, INT64_MIN, "(unknown)", NULL};
 	struct prof_query *query;
-	bool row = true;
 	enum status status;
 
 	*sites = (struct report_sites){0};
@@ -55,11 +54,8 @@ enum status report_sites_read(struct report_sites *sites, struct prof_db *db, st
 				 "LEFT JOIN strings f ON f.string_id = s.file_id "
 				 "ORDER BY s.site_id",
 				 err);
-	while (status == ST_OK && row) {
-		status = prof_query_step(query, &row, err);
-		if (status == ST_OK && row)
-			status = sites_row(sites, query, err);
-	}
+	while (prof_query_next(query, &status, err))
+		status = sites_row(sites, query, err);
 	prof_query_close(query);
 	return status == ST_OK ? sites_add(sites, &other, err) : status;
 }

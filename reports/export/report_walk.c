@@ -16,22 +16,6 @@
 /* --- opening -----------------------------------------------------------------------------------
  */
 
-enum status report_walk_ask(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
-	bool row;
-
-	*out = INT64_MIN;
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
-		*out = prof_column_int(query, 0);
-	prof_query_close(query);
-	return status;
-}
-
 static int by_track_id(const void *a, const void *b)
 {
 	const struct prof_track *const *x = a, *const *y = b;
@@ -60,7 +44,7 @@ static enum status walk_ends(struct report_walk *walk, struct err *err)
 {
 	int64_t committed;
 	enum status status =
-		report_walk_ask(walk->db, "SELECT max(time_ns) FROM overhead", &committed, err);
+		prof_db_number(walk->db, "SELECT max(time_ns) FROM overhead", &committed, err);
 
 	walk->end_ns[IPS_HOST] = committed > 0 ? committed : 0;
 	for (int i = 0; i < walk->track_count; i++) {
@@ -77,8 +61,8 @@ static enum status walk_execution(struct report_walk *walk, struct err *err)
 {
 	const int64_t execution = walk->request->execution;
 	struct prof_query *query;
-	bool row = false;
 	enum status status;
+	bool row;
 
 	if (execution == INT64_MIN)
 		return ST_OK;
@@ -89,8 +73,8 @@ static enum status walk_execution(struct report_walk *walk, struct err *err)
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":execution", execution);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row) {
+	row = prof_query_next(query, &status, err);
+	if (row) {
 		walk->execution_ns[IPS_HOST][0] = prof_column_int(query, 0);
 		walk->execution_ns[IPS_HOST][1] = prof_column_int(query, 1);
 	}
@@ -119,8 +103,8 @@ enum status report_walk_open(struct report_walk *walk, const struct report_expor
 	if (arena_init(&walk->arena, 0) != 0)
 		return err_nomem(err);
 	/* First the rows, then the tracks: no row is without its track. */
-	status = report_walk_ask(walk->db, "SELECT max(span_id) FROM span_rows", &walk->last_span,
-				 err);
+	status = prof_db_number(walk->db, "SELECT max(span_id) FROM span_rows", &walk->last_span,
+				err);
 	if (status == ST_OK)
 		status = walk_tracks(walk, err);
 	if (status == ST_OK)
@@ -281,12 +265,10 @@ static enum status walk_place(struct report_walk *walk, struct report_walk_span 
 static enum status arguments_step(struct report_walk *walk, struct err *err)
 {
 	enum status status;
-	bool row;
 
 	if (walk->arguments == NULL)
 		return ST_OK;
-	status = prof_query_step(walk->arguments, &row, err);
-	if (status == ST_OK && row) {
+	if (prof_query_next(walk->arguments, &status, err)) {
 		walk->argument_span = prof_column_int(walk->arguments, 0);
 		return ST_OK;
 	}
@@ -424,7 +406,6 @@ static enum status read_range(struct report_walk *walk, const struct range *rang
 {
 	struct report_walk_span span;
 	struct prof_query *query;
-	bool row = true;
 	enum status status = prof_query_open(
 		&query, walk->db,
 		"SELECT span_id, site_id, start_ns, dur_ns, context_id FROM span_rows "
@@ -438,10 +419,7 @@ static enum status read_range(struct report_walk *walk, const struct range *rang
 	prof_query_int(query, ":track", walk->track->track_id);
 	if (walk->has_arguments)
 		status = arguments_open(walk, range->first_row, range->last_row, err);
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err)) {
 		read_span(query, &span);
 		if (span.start_ns >= walk->request->to_ns)
 			break;
@@ -472,8 +450,8 @@ static enum status next_range(const struct report_walk *walk, struct range *rang
 	prof_query_int(query, ":track", walk->track->track_id);
 	prof_query_int(query, ":ns", range->first_ns);
 	prof_query_int(query, ":row", range->first_row);
-	status = prof_query_step(query, found, err);
-	if (status == ST_OK && *found)
+	*found = prof_query_next(query, &status, err);
+	if (*found)
 		*range = (struct range){prof_column_int(query, 0), prof_column_int(query, 1),
 					prof_column_int(query, 2)};
 	prof_query_close(query);
@@ -489,8 +467,8 @@ enum status report_walk_spans(struct report_walk *walk, const struct prof_track 
 {
 	struct range range = {-INT64_MAX, -INT64_MAX, -INT64_MAX};
 	int64_t arguments;
-	enum status status = report_walk_ask(walk->db, "SELECT span_id FROM span_arg_rows LIMIT 1",
-					     &arguments, err);
+	enum status status = prof_db_number(walk->db, "SELECT span_id FROM span_arg_rows LIMIT 1",
+					    &arguments, err);
 	bool found = true;
 
 	walk->track = track;
@@ -535,7 +513,7 @@ static enum status walk_unlisted(const struct report_walk *walk, int64_t *out, s
 	if (request->live || request->clock >= 0 || request->execution != INT64_MIN ||
 	    request->from_ns != INT64_MIN || request->to_ns != INT64_MAX)
 		return ST_OK;
-	status = report_walk_ask(walk->db, "SELECT count(*) FROM span_rows", out, err);
+	status = prof_db_number(walk->db, "SELECT count(*) FROM span_rows", out, err);
 	*out -= walk->counts.spans + walk->counts.lost;
 	return status;
 }

@@ -78,9 +78,6 @@ enum status report_walk_open(struct report_walk *walk, const struct report_expor
 			     struct err *err);
 void report_walk_close(struct report_walk *walk); /* accepts a zeroed one */
 
-/* The number that @sql gives first; INT64_MIN: none. */
-enum status report_walk_ask(struct prof_db *db, const char *sql, int64_t *out, struct err *err);
-
 /* Is the track asked for? */
 bool report_walk_wants(const struct report_walk *walk, const struct prof_track *track);
 

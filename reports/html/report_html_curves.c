@@ -64,15 +64,10 @@ static enum status metrics_read(struct metric_curves *curves, struct report_html
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, page->db, sql_metrics, page->err);
 	int64_t rows = 0;
-	bool row;
 
-	while (status == ST_OK && html_tick(page, ++rows)) {
-		struct metric_curve *curve;
+	while (html_tick(page, ++rows) && prof_query_next(query, &status, page->err)) {
+		struct metric_curve *curve = metric_find(curves, column_text(query, 0));
 
-		status = prof_query_step(query, &row, page->err);
-		if (status != ST_OK || !row)
-			break;
-		curve = metric_find(curves, column_text(query, 0));
 		if (curve)
 			html_curve_add(&curve->curve, prof_column_real(query, 1),
 				       prof_column_real(query, 2));
@@ -148,14 +143,10 @@ static enum status tensors_list(struct tensor_curves *curves, struct prof_db *db
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_tensors, err);
-	bool row;
 
-	while (status == ST_OK) {
+	while (prof_query_next(query, &status, err)) {
 		struct tensor_curve *curve = &curves->at[curves->count];
 
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
 		if (curves->count == TENSORS_MAX) {
 			curves->left_out++;
 			continue;
@@ -186,12 +177,8 @@ static enum status tensors_read(struct tensor_curves *curves, struct report_html
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, page->db, sql_stats, page->err);
 	int64_t rows = 0;
-	bool row;
 
-	while (status == ST_OK && html_tick(page, ++rows)) {
-		status = prof_query_step(query, &row, page->err);
-		if (status != ST_OK || !row)
-			break;
+	while (html_tick(page, ++rows) && prof_query_next(query, &status, page->err)) {
 		for (int i = 0; i < curves->count; i++)
 			if (curves->at[i].tensor_id == prof_column_int(query, 0))
 				tensor_add(&curves->at[i], query);

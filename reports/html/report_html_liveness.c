@@ -26,14 +26,13 @@ static enum status liveness_read(struct liveness *live, struct prof_db *db, int6
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_liveness, err);
-	bool row;
 
 	html_curve_begin(&live->always);
 	html_curve_begin(&live->all);
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":ipu", ipu);
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err)) {
 		const double step = prof_column_real(query, 0), always = prof_column_real(query, 1);
 
 		html_curve_add(&live->always, step, always);
@@ -75,13 +74,9 @@ static enum status liveness_ipus(struct prof_db *db, int64_t ipus[IPUS_MAX], int
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_ipus, err);
-	bool row;
 
 	*count = 0;
-	while (status == ST_OK && *count < IPUS_MAX) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (*count < IPUS_MAX && prof_query_next(query, &status, err)) {
 		if (prof_column_type(query, 0) == PROF_INT)
 			ipus[(*count)++] = prof_column_int(query, 0);
 	}

@@ -98,16 +98,14 @@ static enum status heat_measure(struct heat *heat)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, heat->page->db, sql_greatest, heat->page->err);
-	bool row = false;
 
-	if (status == ST_OK)
-		status = prof_query_step(query, &row, heat->page->err);
-	if (status == ST_OK && row && prof_column_int(query, 0) >= 0 &&
-	    prof_column_int(query, 0) < TILES_MAX)
-		heat->height = (int)prof_column_int(query, 0) / TILES_ACROSS + 1;
-	heat->greatest = status == ST_OK && row && prof_column_int(query, 1) > 0
-				 ? prof_column_int(query, 1)
-				 : 1;
+	heat->greatest = 1;
+	if (prof_query_next(query, &status, heat->page->err)) {
+		if (prof_column_int(query, 0) >= 0 && prof_column_int(query, 0) < TILES_MAX)
+			heat->height = (int)prof_column_int(query, 0) / TILES_ACROSS + 1;
+		if (prof_column_int(query, 1) > 0)
+			heat->greatest = prof_column_int(query, 1);
+	}
 	prof_query_close(query);
 	return status;
 }
@@ -116,12 +114,8 @@ static enum status heat_draw(struct heat *heat)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, heat->page->db, sql_tiles, heat->page->err);
-	bool row;
 
-	while (status == ST_OK && heat->page->status == ST_OK) {
-		status = prof_query_step(query, &row, heat->page->err);
-		if (status != ST_OK || !row)
-			break;
+	while (heat->page->status == ST_OK && prof_query_next(query, &status, heat->page->err)) {
 		if (heat->ipus == 0)
 			heat_legend(heat);
 		if (prof_column_int(query, 0) != heat->ipu)

@@ -75,17 +75,12 @@ static enum status works_read(struct works *works, struct prof_db *db, struct er
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_works, err);
-	bool row = true;
 
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":rows", LOOK_ROWS);
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err))
 		status = works_add(works, query, err);
-	}
 	prof_query_close(query);
 	return status;
 }

@@ -62,15 +62,9 @@ static enum status recorded_rules(struct outfeed_health_rules *rules, struct pro
 	enum status status = prof_query_open(
 		&query, db,
 		"SELECT rule, threshold, patience, enabled, parameters FROM health_rules", err);
-	bool row = true;
 
-	if (status != ST_OK)
-		return status;
-	while (status == ST_OK && row) {
-		status = prof_query_step(query, &row, err);
-		if (status == ST_OK && row)
-			status = read_recorded(rules, query, err);
-	}
+	while (prof_query_next(query, &status, err))
+		status = read_recorded(rules, query, err);
 	prof_query_close(query);
 	return status;
 }

@@ -169,7 +169,6 @@ static enum status read_about(struct health_judgement *j, const struct health_te
 					     "WHERE queue IS :queue AND key IS :key",
 					     err);
 	const char *activity;
-	bool row;
 
 	if (status != ST_OK)
 		return status;
@@ -177,8 +176,7 @@ static enum status read_about(struct health_judgement *j, const struct health_te
 		prof_query_text(query, ":queue", tensor->queue);
 	if (tensor->key != NULL)
 		prof_query_text(query, ":key", tensor->key);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row) {
+	if (prof_query_next(query, &status, err)) {
 		about->matrix = shape_axes(prof_column_text(query, 0), &about->neurons) >= 2;
 		activity = prof_column_text(query, 1);
 		if (activity != NULL)
@@ -451,14 +449,9 @@ static enum status judge_pass(struct health_judgement *j, size_t pass, struct er
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, j->db, passes[pass].sql, err);
-	bool row = true;
 
-	if (status != ST_OK)
-		return status;
-	while (status == ST_OK && row) {
-		status = prof_query_step(query, &row, err);
-		if (status == ST_OK && row)
-			status = passes[pass].judge(j, query, err);
+	while (prof_query_next(query, &status, err)) {
+		status = passes[pass].judge(j, query, err);
 		if (status == ST_OK && j->failed)
 			status = err_nomem(err);
 	}

@@ -77,22 +77,6 @@ enum status report_ranges(int64_t last, int64_t most, int64_t least, report_rang
 	return status;
 }
 
-static enum status ask(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
-	bool row;
-
-	*out = 0;
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row && prof_column_type(query, 0) != PROF_NULL)
-		*out = prof_column_int(query, 0);
-	prof_query_close(query);
-	return status;
-}
-
 /* --- rows --------------------------------------------------------------------------------------
  */
 
@@ -128,7 +112,6 @@ static enum status take_range(void *user, int64_t from, int64_t to, struct err *
 	const struct reading *reading = user;
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, reading->db, column_sql[reading->column], err);
-	bool row = true;
 
 	if (status != ST_OK)
 		return status;
@@ -138,11 +121,8 @@ static enum status take_range(void *user, int64_t from, int64_t to, struct err *
 		prof_query_int(query, ":tensor", reading->tensor_id);
 	if (reading->rank != INT64_MIN)
 		prof_query_int(query, ":rank", reading->rank);
-	while (status == ST_OK && row) {
-		status = prof_query_step(query, &row, err);
-		if (status == ST_OK && row)
-			status = take_row(reading->out, query, err);
-	}
+	while (prof_query_next(query, &status, err))
+		status = take_row(reading->out, query, err);
 	prof_query_close(query);
 	reading->out->looked += to - from;
 	return status;
@@ -161,20 +141,22 @@ enum status report_tensor_rows_read(struct report_tensor_rows *out, struct prof_
 				    int64_t most, struct err *err)
 {
 	struct reading reading = {out, db, tensor_id, rank, find_column(column)};
-	int64_t tensors = 0;
+	int64_t rows, tensors;
 	enum status status;
 
 	out->count = 0;
 	out->looked = out->all = 0;
 	if (reading.column < 0)
 		return err_set(err, ST_NOTFOUND, "no column \"%s\" in tensor_stats", column);
-	status = ask(db, "SELECT max(row_id) FROM tensor_stat_rows", &out->all, err);
+	status = prof_db_number(db, "SELECT ifnull(max(row_id), 0) FROM tensor_stat_rows", &rows,
+				err);
 	if (status == ST_OK)
-		status = ask(db, "SELECT count(*) FROM tensor_rows", &tensors, err);
+		status = prof_db_number(db, "SELECT count(*) FROM tensor_rows", &tensors, err);
 	/* A range holds what is recorded of all tensors in a step, twice. */
-	if (status == ST_OK)
-		status = report_ranges(out->all, most, 2 * tensors + 1, take_range, &reading, err);
-	return status;
+	if (status != ST_OK)
+		return status;
+	out->all = rows;
+	return report_ranges(rows, most, 2 * tensors + 1, take_range, &reading, err);
 }
 
 void report_tensor_rows_free(struct report_tensor_rows *rows)
@@ -191,7 +173,6 @@ enum status report_tensor_find(struct prof_db *db, const char *queue, const char
 					     "SELECT tensor_id FROM tensor_rows WHERE key IS :key "
 					     "ORDER BY queue IS NOT :queue LIMIT 1",
 					     err);
-	bool row = false;
 
 	*out = INT64_MIN;
 	if (status != ST_OK)
@@ -200,8 +181,7 @@ enum status report_tensor_find(struct prof_db *db, const char *queue, const char
 		prof_query_text(query, ":queue", queue);
 	if (key)
 		prof_query_text(query, ":key", key);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
+	if (prof_query_next(query, &status, err))
 		*out = prof_column_int(query, 0);
 	prof_query_close(query);
 	return status;

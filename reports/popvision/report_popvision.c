@@ -201,19 +201,14 @@ static enum status empty_notes(struct prof_db *db, const char **notes, struct er
 		"no program was recorded: graph.json and debug.cbor have none\n"
 		"no traced execution was recorded: execution.json has no steps\n",
 	};
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db,
-					     "SELECT (NOT EXISTS (SELECT 1 FROM programs)) + "
-					     "2 * (NOT EXISTS (SELECT 1 FROM device_steps))",
-					     err);
-	bool row;
+	int64_t lack;
+	enum status status = prof_db_number(db,
+					    "SELECT (NOT EXISTS (SELECT 1 FROM programs)) + "
+					    "2 * (NOT EXISTS (SELECT 1 FROM device_steps))",
+					    &lack, err);
 
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
-		*notes = by_lack[prof_column_int(query, 0) & 3];
-	prof_query_close(query);
+	if (status == ST_OK)
+		*notes = by_lack[lack & 3];
 	return status;
 }
 

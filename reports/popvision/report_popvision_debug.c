@@ -103,11 +103,8 @@ static enum status put_contexts(FILE *file, struct prof_db *db, const char *sql,
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool row = false;
 
-	if (status != ST_OK)
-		return status;
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row)
+	while (prof_query_next(query, &status, err))
 		put_context(file, query);
 	prof_query_close(query);
 	return status;

@@ -31,11 +31,7 @@ struct prof_query *report__pv_open(struct report_pv *pv, const char *sql)
 
 bool report__pv_step(struct report_pv *pv, struct prof_query *query)
 {
-	bool row = false;
-
-	if (query && pv->status == ST_OK)
-		pv->status = prof_query_step(query, &row, pv->err);
-	return row && pv->status == ST_OK;
+	return query && prof_query_next(query, &pv->status, pv->err);
 }
 
 void report__pv_check(struct report_pv *pv)

@@ -117,14 +117,12 @@ static enum status read_fact(struct ips_report *report, const char *key, const c
 	struct prof_query *query;
 	enum status status =
 		prof_query_open(&query, report->db, "SELECT value FROM meta WHERE key = :key", err);
-	bool row;
 
 	*out = NULL;
 	if (status != ST_OK)
 		return status;
 	prof_query_text(query, ":key", key);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
+	if (prof_query_next(query, &status, err))
 		status = report_public__text(report, out, prof_column_text(query, 0), err);
 	prof_query_close(query);
 	return status;
@@ -164,16 +162,9 @@ static enum ips_report_state read_state(struct ips_report *report)
 int64_t report_public__number(struct ips_report *report, const char *sql)
 {
 	struct err err = {ST_OK, ""};
-	int64_t number = IPS_NULL;
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, report->db, sql, &err);
-	bool row = false;
+	int64_t number;
+	enum status status = prof_db_number(report->db, sql, &number, &err);
 
-	if (status == ST_OK)
-		status = prof_query_step(query, &row, &err);
-	if (status == ST_OK && row)
-		number = prof_column_int(query, 0);
-	prof_query_close(query);
 	report_public__status(report, status, &err, NULL, 0);
 	return number;
 }

@@ -270,16 +270,9 @@ static enum status read_list(struct ips_report *report, enum report_public__list
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, report->db, kinds[id].sql, err);
-	bool row = true;
 
-	if (status != ST_OK)
-		return status;
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err))
 		status = add_row(report, id, query, err);
-	}
 	prof_query_close(query);
 	return status;
 }

@@ -66,7 +66,6 @@ static enum status read_names(struct ips_report *report, struct report_public__m
 		"SELECT DISTINCT s.value FROM tile_memory_rows m "
 		"JOIN strings s ON s.string_id = m.category_id ORDER BY s.value LIMIT :most",
 		err);
-	bool row = true;
 
 	if (status != ST_OK)
 		return status;
@@ -74,10 +73,7 @@ static enum status read_names(struct ips_report *report, struct report_public__m
 	memory->names = mem_calloc(CATEGORIES_MAX, sizeof(*memory->names));
 	if (memory->names == NULL)
 		status = err_nomem(err);
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err)) {
 		status = report_public__text(report, &memory->names[memory->name_count],
 					     prof_column_text(query, 0), err);
 		memory->name_count += memory->names[memory->name_count] != NULL;
@@ -97,14 +93,12 @@ static enum status read_extent(struct ips_report *report, struct report_public__
 				"SELECT max(ipu) + 1, max(tile) + 1 FROM tile_memory "
 				"WHERE ipu >= 0 AND ipu < :ipus AND tile >= 0 AND tile < :tiles",
 				err);
-	bool row;
 
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":ipus", IPUS_MAX);
 	prof_query_int(query, ":tiles", TILES_MAX);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row && prof_column_int(query, 0) != IPS_NULL) {
+	if (prof_query_next(query, &status, err) && prof_column_int(query, 0) != IPS_NULL) {
 		memory->ipus = prof_column_int(query, 0);
 		memory->tiles = prof_column_int(query, 1);
 	}
@@ -259,17 +253,12 @@ static enum status read_tiles(struct ips_report *report, struct report_public__m
 					     "SELECT tile, category, region, bytes, capacity "
 					     "FROM tile_memory WHERE ipu = :ipu",
 					     err);
-	bool row = true;
 
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":ipu", ipu);
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err))
 		take_row(memory, query);
-	}
 	prof_query_close(query);
 	return status;
 }

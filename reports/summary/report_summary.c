@@ -30,15 +30,10 @@ static enum status summary_each(struct report_summary *out, struct prof_db *db, 
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool row = true;
 
-	while (status == ST_OK && row) {
-		status = prof_query_step(query, &row, err);
-		if (status == ST_OK && row)
-			status = take(out, query, err);
-	}
-	if (query)
-		prof_query_close(query);
+	while (prof_query_next(query, &status, err))
+		status = take(out, query, err);
+	prof_query_close(query);
 	return status;
 }
 
@@ -180,17 +175,17 @@ static enum status summary_metric(struct prof_db *db, const char *mode, const ch
 		"last_time_ns DESC, name LIMIT 1";
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool row = false;
 
 	*out = NAN;
+	*nan = false;
 	if (status != ST_OK)
 		return status;
 	prof_query_text(query, ":mode", mode);
 	prof_query_text(query, ":name", name);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
+	if (prof_query_next(query, &status, err)) {
 		*out = prof_column_real(query, 0);
-	*nan = status == ST_OK && row && isnan(*out);
+		*nan = isnan(*out);
+	}
 	prof_query_close(query);
 	return status;
 }
@@ -252,11 +247,8 @@ static enum status summary_layer_stages(struct report_sums *sums, struct prof_db
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_stages_of_layers, err);
-	bool row = false;
 
-	if (status != ST_OK)
-		return status;
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row)
+	while (prof_query_next(query, &status, err))
 		if (!report_sums_stage(sums, prof_column_int(query, 0))) {
 			status = err_nomem(err);
 			break;

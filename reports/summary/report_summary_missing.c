@@ -90,11 +90,8 @@ static enum status missing_row(struct prof_db *db, const char *sql, int64_t *out
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
 
-	*found = false;
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, found, err);
-	for (int i = 0; i < count && status == ST_OK && *found; i++)
+	*found = prof_query_next(query, &status, err);
+	for (int i = 0; i < count && *found; i++)
 		out[i] = prof_column_int(query, i);
 	prof_query_close(query);
 	return status;

@@ -166,7 +166,6 @@ static enum status sums_each(struct report_sums *sums, struct prof_db *db, const
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool row = true;
 
 	*rows = 0;
 	if (status != ST_OK)
@@ -175,10 +174,7 @@ static enum status sums_each(struct report_sums *sums, struct prof_db *db, const
 		prof_query_int(query, ":after", *read);
 		prof_query_int(query, ":rows", SLICE_ROWS);
 	}
-	while (status == ST_OK && row) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err)) {
 		if (read)
 			*read = prof_column_int(query, 0);
 		(*rows)++;
@@ -199,13 +195,9 @@ static enum status sums_look(struct report_sums *sums, struct prof_db *db, bool 
 		"AND name IN ('stage_sum_rows', 'bubble_sum_rows'))";
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool row = false;
 
 	*summed = false;
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row) {
+	if (prof_query_next(query, &status, err)) {
 		sums->timings = prof_column_int(query, 0);
 		sums->bubbles = prof_column_int(query, 1);
 		*summed = prof_column_int(query, 2) == 2;

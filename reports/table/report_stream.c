@@ -333,7 +333,6 @@ static enum status pass_slice(struct view_pass *pass, bool *more, struct err *er
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, pass->db, pass->view->sql_from, err);
 	int64_t count = 0;
-	bool row;
 
 	*more = false;
 	if (status != ST_OK)
@@ -341,10 +340,7 @@ static enum status pass_slice(struct view_pass *pass, bool *more, struct err *er
 	prof_query_int(query, ":at", pass->at);
 	if (!pass->columns)
 		status = pass_begin(pass, query, err);
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err)) {
 		pass->cut = pass->limit > 0 && pass->stream.rows >= pass->limit;
 		if (pass->cut || !pass_row(pass, query))
 			break;

@@ -54,21 +54,6 @@ static enum status view_unknown(const char *name, struct err *err)
 	return err_set(err, ST_NOTFOUND, "unknown view \"%s\"", name);
 }
 
-static enum status view_count(const struct report_view *view, struct prof_db *db, int64_t *out,
-			      struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, view->sql_count, err);
-	bool row;
-
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &row, err);
-	*out = status == ST_OK && row ? prof_column_int(query, 0) : 0;
-	prof_query_close(query);
-	return status;
-}
-
 enum status report_table_view(struct report_table *out, struct prof_db *db, const char *name,
 			      int64_t limit, struct err *err)
 {
@@ -85,7 +70,7 @@ enum status report_table_view(struct report_table *out, struct prof_db *db, cons
 	if (status != ST_OK || !more)
 		return status;
 
-	status = view_count(view, db, &count, err);
+	status = prof_db_number(db, view->sql_count, &count, err);
 	if (status == ST_OK) {
 		out->note = arena_printf(&out->arena, "%s rows of %s",
 					 fmt_count(shown, out->row_count), fmt_count(whole, count));

@@ -98,16 +98,9 @@ enum status report__whatif_rows(struct report_whatif *whatif, struct prof_db *db
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool row = true;
 
-	if (status != ST_OK)
-		return status;
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err))
 		status = take(whatif, query, user, err);
-	}
 	prof_query_close(query);
 	return status;
 }
