@@ -35,6 +35,17 @@ static void open_on(struct view_rig *rig, const char *source, const char *target
 	view_rig_press(rig, "3");
 }
 
+/* The screen on a file of its own. */
+static void open_written(struct view_rig *rig, const char *name, enum view_fixture_memory what,
+			 int ipus)
+{
+	char path[SUPPORT_PATH_SIZE + 32];
+
+	path_of(rig, name, path, sizeof(path));
+	assert_true(view_fixture_memory_write(path, what, ipus));
+	open_on(rig, name, NULL);
+}
+
 static int setup_files(void **state)
 {
 	struct view_rig *rig = view_rig_new(state);
@@ -104,6 +115,7 @@ static void test_the_fullest_tile_is_said_at_once(void **state)
 	assert_shows(rig, "36.81 %: vertexCode 12.1 kB, variables 8 kB");
 	assert_shows(rig, "it fits");
 	/* And its details are those shown. */
+	view_rig_size(rig, 80, 30);
 	assert_shows(rig, "tile 0,40");
 	assert_shows(rig, "12,345");
 }
@@ -136,6 +148,69 @@ static void test_details_are_what_the_query_says(void **state)
 	assert_shows(rig, "weight, always live, Dense_128");
 	view_rig_press(rig, "C");
 	assert_hides(rig, "Dense_128/kernel:0");
+}
+
+#define APART(where)                                                                               \
+	"(SELECT sum(t.bytes) FROM variable_tiles t JOIN variables v USING (variable_id) "         \
+	"WHERE NOT always_live" where ")"
+#define NEEDED(where)                                                                              \
+	"(SELECT coalesce(sum(bytes), 0) FROM tile_memory t WHERE category = "                     \
+	"'notAlwaysLiveVariables'" where ")"
+#define SAVED(where) "SELECT " APART(where) " - " NEEDED(where)
+
+static void test_what_overlapping_saves_is_said(void **state)
+{
+	struct view_rig *rig = *state;
+	char tile[FMT_SIZE], all[FMT_SIZE];
+
+	view_rig_size(rig, 200, 60);
+	view_rig_press(rig, "/0,40\r");
+	assert_line_shows(rig, "saved by overlap",
+			  number_of(rig, SAVED(" AND t.ipu = 0 AND t.tile = 40"), tile),
+			  number_of(rig, SAVED(""), all));
+	view_rig_press(rig, "i");
+	assert_line_shows(rig, "saved by overlap", tile,
+			  number_of(rig, SAVED(" AND t.ipu = 0"), all));
+	view_rig_press(rig, "/100\r");
+	assert_line_shows(rig, "saved by overlap", " 0 ", all);
+}
+
+static void test_short_names_are_told_apart_and_long_ones_kept_where_they_fit(void **state)
+{
+	char out[VIEW_PLACE_NAME];
+
+	(void)state;
+	assert_string_equal(view__memory_brief("notAlwaysLiveVariables", 22, out),
+			    "notAlwaysLiveVariables");
+	assert_string_equal(view__memory_brief("notAlwaysLiveVariables", 21, out), "notAlwaysLive");
+	assert_string_equal(view__memory_brief("hostExchangeCode/IPU12", 8, out),
+			    "hostExchCode/IPU12");
+	assert_string_equal(view__memory_brief("hostExchangeCodes", 8, out), "hostExchangeCodes");
+	assert_string_equal(view__memory_brief("hostExchange", 8, out), "hostExchange");
+}
+
+static void test_the_heading_ends_with_a_whole_word_at_any_width(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_memory *screen = rig->session.state[VIEW_MEMORY];
+
+	for (int width = 80; width <= 160; width++) {
+		view_rig_size(rig, width, 24);
+		for (int i = 0; i < 2; i++)
+			assert_true(view_text_width(screen->fullest[i]) < width);
+	}
+	assert_non_null(strstr(screen->fullest[1], "mean tile"));
+}
+
+static void test_what_the_cursor_is_on_is_said_in_full(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "/0,100\re");
+	for (int i = 0; i < 6; i++)
+		view_rig_press(rig, "j");
+	assert_line_shows(rig, "notAlwaysLive ", "5,000");
+	assert_shows(rig, "tile 0,100, notAlwaysLiveVariables");
 }
 
 static void test_tiles_are_found_by_number_and_by_variable(void **state)
@@ -294,7 +369,7 @@ static void test_the_query_behind_the_screen_runs(void **state)
 			prof_query_close(query);
 			statements++;
 		}
-		assert_int_equal(statements, 3);
+		assert_int_equal(statements, 4);
 		str_free(&text);
 	}
 }
@@ -443,11 +518,8 @@ static void test_ipus_of_two_reports_are_compared(void **state)
 static void test_a_single_ipu_has_no_table_of_ipus(void **state)
 {
 	struct view_rig *rig = *state;
-	char path[SUPPORT_PATH_SIZE + 32];
 
-	path_of(rig, "single", path, sizeof(path));
-	assert_true(view_fixture_memory_write(path, VIEW_FIXTURE_FITS, 1));
-	open_on(rig, "single", NULL);
+	open_written(rig, "single", VIEW_FIXTURE_FITS, 1);
 	view_rig_press(rig, "V");
 	assert_shows(rig, "table of all memory");
 	view_rig_press(rig, "v");
@@ -647,11 +719,8 @@ static void test_memory_that_fails_is_survived(void **state)
 static void test_many_ipus_are_read_as_runs(void **state)
 {
 	struct view_rig *rig = *state;
-	char path[SUPPORT_PATH_SIZE + 32];
 
-	path_of(rig, "large", path, sizeof(path));
-	assert_true(view_fixture_memory_write(path, VIEW_FIXTURE_LARGE, 64));
-	open_on(rig, "large", NULL);
+	open_written(rig, "large", VIEW_FIXTURE_LARGE, 64);
 	assert_shows(rig, "64 IPUs, simulated");
 	view_rig_press(rig, "bvvvv/63,1471\r");
 	assert_shows(rig, "tile 63,1471");
@@ -681,6 +750,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ONE(test_the_fullest_tile_is_said_at_once),
 		ONE(test_details_are_what_the_query_says),
+		FULL(test_what_overlapping_saves_is_said),
+		cmocka_unit_test(test_short_names_are_told_apart_and_long_ones_kept_where_they_fit),
+		ONE(test_the_heading_ends_with_a_whole_word_at_any_width),
+		FULL(test_the_heading_ends_with_a_whole_word_at_any_width),
+		TWO(test_the_heading_ends_with_a_whole_word_at_any_width),
+		ONE(test_what_the_cursor_is_on_is_said_in_full),
 		ONE(test_tiles_are_found_by_number_and_by_variable),
 		ONE(test_the_cursor_moves_in_every_view),
 		ONE(test_breakdowns_name_what_they_show),

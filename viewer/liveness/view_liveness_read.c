@@ -3,10 +3,12 @@
  *
  * Threading: the session's worker; look-ups from both. Ownership: a report's arrays are its own.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "viewer/liveness/view_liveness_internal.h"
 
 static const char sql_counts[] = "SELECT (SELECT count(*) FROM liveness), "
@@ -248,19 +250,14 @@ const struct view_live_curve *view__live_curve(const struct view_live_report *re
 
 const struct view_live_step *view__live_at(const struct view_live_curve *curve, int64_t step)
 {
-	size_t low = 0, high = curve->count;
+	size_t at;
 
 	if (step > curve->steps[curve->count - 1].step)
 		return NULL;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (curve->steps[middle].step <= step)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 ? &curve->steps[low - 1] : NULL;
+	at = step == INT64_MAX ? curve->count
+			       : sorted_place(curve->steps, curve->count, sizeof(*curve->steps),
+					      offsetof(struct view_live_step, step), step + 1);
+	return at > 0 ? &curve->steps[at - 1] : NULL;
 }
 
 bool view__live_shown(const struct view_liveness *live, int64_t ipu)

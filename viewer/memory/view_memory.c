@@ -177,6 +177,17 @@ static void view_status_window(const struct view_memory *screen, char *out, size
 					   last));
 }
 
+/* What the cursor of the details is on: its name may be cut where it stands. */
+static const char *view_status_line(const struct view_memory *screen)
+{
+	const struct view_memory_details *details = &screen->details;
+	const struct view_memory_line *line = NULL;
+
+	if (details->at < details->count && (details->active || screen->view == VIEW_MEMORY_CURVE))
+		line = &details->lines[details->at];
+	return line && line->group >= 0 && line->kind != VIEW_MEMORY_GROUP ? line->name : NULL;
+}
+
 static void view_memory_status(const void *state, const struct view_context *context, char *out,
 			       size_t size)
 {
@@ -184,6 +195,7 @@ static void view_memory_status(const void *state, const struct view_context *con
 	static const char *const by[] = {"", " by category", " by region", " by liveness"};
 	const struct view_memory *screen = state;
 	char tile[FMT_SIZE], window[2 * FMT_SIZE + 16], rows[128] = "";
+	const char *line = NULL;
 
 	(void)context;
 	if (screen->ipus == 0) {
@@ -195,13 +207,15 @@ static void view_memory_status(const void *state, const struct view_context *con
 		view_grid_status(&screen->grid, rows, sizeof(rows));
 	else if (screen->view == VIEW_MEMORY_IPUS)
 		view_grid_status(&screen->ipu_grid, rows, sizeof(rows));
-	snprintf(out, size, "%s of %s%s, tile %s%s%s%s%s", views[screen->view],
+	line = view_status_line(screen);
+	snprintf(out, size, "%s of %s%s, tile %s%s%s%s%s%s%s", views[screen->view],
 		 view__memory_what(screen),
 		 screen->subject.name[0] ? " (Esc: all memory)"
 		 : screen->chosen >= 0   ? ""
 					 : by[screen->breakdown],
 		 view__memory_name(screen, view__memory_cursor(screen), tile), window,
-		 screen->physical ? ", physical order" : "", rows[0] ? ", " : "", rows);
+		 screen->physical ? ", physical order" : "", rows[0] ? ", " : "", rows,
+		 line ? ", " : "", line ? line : "");
 }
 
 static int view_memory_height(const void *state, const struct view_context *context)

@@ -72,17 +72,18 @@ bool view__memory_run(const struct view_memory *screen, const struct prof_query 
 	if (index < 0 || run->bytes <= 0)
 		return false;
 	run->index = (int32_t)index;
-	run->count = (int32_t)(more < 0                      ? 1
-			       : more < screen->tiles - tile ? more + 1
-							     : screen->tiles - tile);
+	run->more = (uint16_t)(more < 0                      ? 0
+			       : more < screen->tiles - tile ? more
+							     : screen->tiles - tile - 1);
 	return true;
 }
 
 _Static_assert(VIEW_MEMORY_TILES <= INT32_MAX, "indexes of tiles are 32 bits");
+_Static_assert(TILE_MOST <= UINT16_MAX + 1, "the tiles after one of an IPU are 16 bits");
 
 static void view_add(int64_t *array, const struct view_memory_run *run)
 {
-	for (int64_t i = run->index; i < run->index + run->count; i++)
+	for (int64_t i = run->index; i <= run->index + run->more; i++)
 		if (__builtin_add_overflow(array[i], run->bytes, &array[i]))
 			array[i] = INT64_MAX;
 }
@@ -148,7 +149,7 @@ static enum status view_add_row(struct view_memory *screen, struct view_memory_s
 	view_add(side->total, &run);
 	view_add(live ? side->always : side->not_always, &run);
 	view_add(side->region[view_region(prof_column_text(query, 6))], &run);
-	for (int64_t i = run.index; i < run.index + run.count; i++)
+	for (int64_t i = run.index; i <= run.index + run.more; i++)
 		if (capacity > side->capacity[i])
 			side->capacity[i] = capacity;
 	return ST_OK;
@@ -287,6 +288,8 @@ enum status view__memory_read(struct view_memory *screen, struct view_context *c
 	for (int s = 0; s < screen->sides && status == ST_OK && screen->ipus > 0; s++) {
 		view_read_ranks(&screen->side[s], db[s]);
 		status = view_read_side(screen, context, &screen->side[s], db[s], err);
+		if (status == ST_OK)
+			status = view__memory_read_apart(screen, &screen->side[s], db[s], err);
 	}
 	if (status != ST_OK)
 		screen->ipus = 0;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/sat.h"
+#include "reports/named/report_floor.h"
 #include "viewer/memory/view_memory_internal.h"
 
 #define LINES_MOST  (VIEW_MEMORY_CATEGORIES + VIEW_MEMORY_REGIONS + 16 + VIEW_MEMORY_NAMES)
@@ -87,25 +88,35 @@ struct view_memory_line *view__memory_add_line(struct view_memory *screen,
 	return line;
 }
 
-typedef int64_t (*view_of_tile)(const struct view_memory_side *side, const int64_t *bytes,
+typedef int64_t (*view_of_tile)(const struct view_memory *screen, int side, const int64_t *bytes,
 				int64_t index);
 
-static int64_t view_held(const struct view_memory_side *side, const int64_t *bytes, int64_t index)
+static int64_t view_held(const struct view_memory *screen, int side, const int64_t *bytes,
+			 int64_t index)
 {
-	(void)side;
+	(void)screen, (void)side;
 	return bytes ? bytes[index] : 0;
 }
 
-static int64_t view_free(const struct view_memory_side *side, const int64_t *bytes, int64_t index)
+static int64_t view_free(const struct view_memory *screen, int side, const int64_t *bytes,
+			 int64_t index)
 {
 	(void)bytes;
-	return sat_sub(side->capacity[index], side->total[index]);
+	return sat_sub(screen->side[side].capacity[index], screen->side[side].total[index]);
 }
 
-static int64_t view_excess(const struct view_memory_side *side, const int64_t *bytes, int64_t index)
+static int64_t view_excess(const struct view_memory *screen, int side, const int64_t *bytes,
+			   int64_t index)
 {
 	(void)bytes;
-	return view__memory_excess(side, index);
+	return view__memory_excess(&screen->side[side], index);
+}
+
+static int64_t view_saved(const struct view_memory *screen, int side, const int64_t *bytes,
+			  int64_t index)
+{
+	(void)bytes;
+	return view__memory_saved(screen, side, index);
 }
 
 /* Of all tiles that are shown; one of which a report says nothing has nothing. */
@@ -115,12 +126,14 @@ static int64_t view_sum_all(const struct view_memory *screen, int side, view_of_
 	const int64_t first = view__memory_first(screen), end = first + view__memory_shown(screen);
 	int64_t sum = 0;
 
+	if (of == view_saved)
+		return view__memory_saved_of_all(screen, side);
 	if (of == view_held)
 		for (int64_t i = first; bytes && i < end; i++)
 			sum = sat_add(sum, bytes[i]);
 	else
 		for (int64_t i = first; i < end; i++)
-			sum = sat_add(sum, of(&screen->side[side], bytes, i));
+			sum = sat_add(sum, of(screen, side, bytes, i));
 	return sum;
 }
 
@@ -129,7 +142,7 @@ static int64_t view_sum(const struct view_memory *screen, const struct view_memo
 			view_of_tile of, const int64_t *bytes)
 {
 	const struct view_memory_details *details = &screen->details;
-	const struct view_memory_side *side = &screen->side[column->side];
+	const int side = column->side;
 	const bool together = column->index == VIEW_MEMORY_TOGETHER;
 	const int64_t *tiles = together ? details->together : &column->index;
 	const int count = together ? details->together_count : 1;
@@ -138,8 +151,9 @@ static int64_t view_sum(const struct view_memory *screen, const struct view_memo
 	if (column->index == VIEW_MEMORY_ALL)
 		return view_sum_all(screen, column->side, of, bytes);
 	for (int i = 0; i < count; i++)
-		if (side->capacity[tiles[i]] > 0)
-			sum = sat_add(sum == VIEW_NOWHERE ? 0 : sum, of(side, bytes, tiles[i]));
+		if (screen->side[side].capacity[tiles[i]] > 0)
+			sum = sat_add(sum == VIEW_NOWHERE ? 0 : sum,
+				      of(screen, side, bytes, tiles[i]));
 	return sum;
 }
 
@@ -221,11 +235,26 @@ void view__memory_sort_lines(struct view_memory *screen, int from)
 	      screen->sides > 1 ? view_more_of_both_first : view_more_first);
 }
 
+/* Where the cursor is when it walks the tiles in physical order (t). */
+static void view_add_position(struct view_memory *screen)
+{
+	struct view_memory_details *details = &screen->details;
+	struct view_memory_line *line = view__memory_add_line(
+		screen, VIEW_MEMORY_VALUE, VIEW_MEMORY_NO_GROUP, "Place in physical order");
+
+	for (int c = 0; line && c < details->column_count; c++)
+		if (details->columns[c].index >= 0)
+			line->value[c] = report_floor_position(
+				details->columns[c].index % screen->tiles, screen->tiles);
+}
+
 static void view_add_room(struct view_memory *screen, const struct view_context *context)
 {
 	view_add_values(screen, context, VIEW_MEMORY_NO_GROUP, "Capacity", screen->side[0].capacity,
 			screen->side[1].capacity);
 	view_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Free", view_free, NULL, NULL);
+	if (!context->differ || screen->sides == 1)
+		view_add_position(screen);
 }
 
 static void view_add_notes(struct view_memory *screen)
@@ -234,7 +263,7 @@ static void view_add_notes(struct view_memory *screen)
 	const char *note = NULL;
 
 	view__memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
-			      "gaps and overlaps are not recorded");
+			      "gaps: none in this model");
 	if (side->first_other != VIEW_NOWHERE)
 		note = arena_printf(&screen->details.arena,
 				    "IPUs from %" PRId64 " on: models of other ranks",
@@ -260,6 +289,8 @@ static void view_add_liveness(struct view_memory *screen, const struct view_cont
 			t->always);
 	view_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "not always live",
 			s->not_always, t->not_always);
+	view_add_sums(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "saved by overlap", view_saved,
+		      NULL, NULL);
 }
 
 static void view_add_groups(struct view_memory *screen, const struct view_context *context)
@@ -282,27 +313,28 @@ static void view_add_groups(struct view_memory *screen, const struct view_contex
 					view__memory_regions[r], s->region[r], t->region[r]);
 }
 
-/* All columns are as wide as the longest number and a title need. */
+/* Columns are as wide as their longest number and a title need. */
 static void view_measure(struct view_memory_details *details)
 {
 	char text[FMT_SIZE];
 
-	details->value_width = VALUE_LEAST;
-	for (int i = 0; i < details->count; i++)
-		for (int c = 0; c < details->column_count; c++) {
-			const int width = (int)strlen(fmt_count(text, details->lines[i].value[c]));
+	for (int c = 0; c < details->column_count; c++) {
+		details->width[c] = VALUE_LEAST;
+		for (int i = 0; i < details->count; i++) {
+			const int64_t value = details->lines[i].value[c];
+			const int width = (int)strlen(fmt_count(text, value)) + 1;
 
-			if (details->lines[i].value[c] != VIEW_NOWHERE &&
-			    width + 1 > details->value_width)
-				details->value_width = width + 1;
+			if (value != VIEW_NOWHERE && width > details->width[c])
+				details->width[c] = width;
 		}
+	}
 }
 
 enum status view__memory_details(struct view_memory *screen, struct view_context *context,
 				 struct err *err)
 {
 	struct view_memory_details *details = &screen->details;
-	enum status status;
+	enum status status = ST_OK;
 
 	arena_reset(&details->arena);
 	if (context->whole)
@@ -312,6 +344,8 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 	details->lines = arena_alloc(&details->arena, LINES_MOST, sizeof(*details->lines));
 	if (!details->lines)
 		return err_nomem(err);
+	if (view_open_group(screen, VIEW_MEMORY_LIVENESS_GROUP))
+		status = view__memory_apart(screen, context, err);
 	view_add_values(screen, context, VIEW_MEMORY_NO_GROUP, "Memory excluding gaps",
 			screen->side[0].total, screen->side[1].total);
 	view_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Must shrink by, to fit", view_excess,
@@ -319,7 +353,8 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 	view_add_groups(screen, context);
 	view_add_room(screen, context);
 	view_add_notes(screen);
-	status = view__memory_variables(screen, context, err);
+	if (status == ST_OK)
+		status = view__memory_variables(screen, context, err);
 	if (status != ST_OK)
 		details->count = 0;
 	view_measure(details);

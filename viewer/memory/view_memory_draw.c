@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "common/sat.h"
+#include "common/str.h"
 #include "viewer/memory/view_memory_internal.h"
 
 #define RANGE_WIDTH 22 /* of a bin: "12.5 kB - 13 kB" */
@@ -45,35 +46,48 @@ static int64_t view_capacity(const struct view_memory *screen)
 	return index < 0 ? 0 : screen->side[0].capacity[index];
 }
 
-/* The name of an area, and with @sums the bytes of all tiles shown. */
-static void view_part_text(const struct view_memory *screen, int part, bool sums, char *out,
-			   size_t size)
+enum view_part_form {
+	PART_SUMS, /* the name and the bytes of all tiles shown */
+	PART_NAME,
+	PART_BRIEF
+};
+
+static void view_part_text(const struct view_memory *screen, int part, enum view_part_form form,
+			   char *out, size_t size)
 {
 	const bool rest = screen->series_count > screen->stack_count;
 	const int last = rest && part == screen->stack_count - 1 ? screen->series_count - 1 : part;
-	char bytes[FMT_SIZE];
+	const char *name = last > part ? "the others" : screen->series[part].name;
+	char bytes[FMT_SIZE], brief[VIEW_PLACE_NAME];
 	int64_t sum = 0;
 
 	for (int i = part; i <= last; i++)
 		sum = sat_add(sum, screen->series[i].sum);
-	snprintf(out, size, "%s%s%s", last > part ? "the others" : screen->series[part].name,
-		 sums ? " " : "", sums ? fmt_bytes(bytes, (uint64_t)sum) : "");
+	if (form == PART_SUMS)
+		snprintf(out, size, "%s %s", name, fmt_bytes(bytes, (uint64_t)sum));
+	else
+		str_copy(out, size, form == PART_BRIEF ? view__memory_brief(name, 0, brief) : name);
 }
 
-/* With sums where there is room for all of them. */
+/* As much of each as there is room for in all of them. */
 static void view_draw_parts(const struct view_memory *screen, struct view_pane *pane)
 {
+	enum view_part_form form = PART_SUMS;
 	char text[VIEW_PLACE_NAME];
-	int x = VIEW_MEMORY_SCALE, width = x;
-	bool sums;
+	int x = VIEW_MEMORY_SCALE;
 
-	for (int i = 0; i < screen->stack_count; i++) {
-		view_part_text(screen, i, true, text, sizeof(text));
-		width += view_text_width(text) + 4;
+	for (; form < PART_BRIEF; form++) {
+		int width = VIEW_MEMORY_SCALE;
+
+		for (int i = 0; i < screen->stack_count; i++) {
+			view_part_text(screen, i, form, text, sizeof(text));
+			width += view_text_width(text) + 4;
+		}
+		if (width <= pane->rect.width)
+			break;
 	}
-	sums = width <= pane->rect.width;
 	for (int i = 0; i < screen->stack_count; i++) {
-		view_part_text(screen, i, sums, text, sizeof(text));
+		view_part_text(screen, i, form, text, sizeof(text));
 		x = view_legend(pane, x, view_series_style(i), text);
 	}
 }

@@ -27,24 +27,35 @@ struct view_cells {
 	bool diff;
 };
 
+/* Of the first @count columns. */
+static int view_value_width(const struct view_memory_details *details, int count)
+{
+	int width = 0;
+
+	for (int c = 0; c < count && c < details->column_count; c++)
+		width = details->width[c] > width ? details->width[c] : width;
+	return width;
+}
+
 static struct view_cells view_cells_of(const struct view_memory *screen, int width)
 {
 	const int count = screen->details.column_count, room = width - 2;
-	struct view_cells cells = {.value = screen->details.value_width};
-	const int pair = 2 * cells.value + DIFF_WIDTH;
+	const int value = view_value_width(&screen->details, count);
+	const int pair = 2 * value + DIFF_WIDTH;
+	struct view_cells cells = {.diff = screen->sides > 1 && room - NAME_LEAST >= pair};
 
-	cells.diff = screen->sides > 1 && room - NAME_LEAST >= pair;
 	/* Not so many that names are cut: but for the first pair. */
 	if (cells.diff)
 		cells.shown = 2 * ((room - NAME_GOOD) / pair);
-	else
-		cells.shown = (room - (screen->sides > 1 ? NAME_CUT : NAME_LEAST)) / cells.value;
+	else if (value > 0)
+		cells.shown = (room - (screen->sides > 1 ? NAME_CUT : NAME_LEAST)) / value;
 	if (cells.shown < 1 + cells.diff)
 		cells.shown = 1 + cells.diff;
 	if (cells.shown > count)
 		cells.shown = count;
 	if (screen->sides > 1 && !cells.diff && cells.shown > 2)
 		cells.shown = 2;
+	cells.value = view_value_width(&screen->details, cells.shown);
 	cells.name =
 		room - cells.shown * cells.value - (cells.diff ? cells.shown / 2 * DIFF_WIDTH : 0);
 	return cells;
@@ -146,6 +157,7 @@ static void view_draw_line(const struct view_memory *screen, struct view_pane *p
 				      : line->kind == VIEW_MEMORY_GROUP ? VIEW_BOLD
 				      : line->kind == VIEW_MEMORY_NOTE  ? VIEW_DIM
 									: VIEW_NORMAL;
+	char brief[VIEW_PLACE_NAME];
 	int x = 2 + 2 * line->depth, used;
 
 	if (here)
@@ -159,7 +171,8 @@ static void view_draw_line(const struct view_memory *screen, struct view_pane *p
 		view_text_cut(pane, x, y, pane->rect.width - x, style, line->name);
 		return;
 	}
-	used = view_text_cut(pane, x, y, cells->name + 2 - x - 1, style, line->name);
+	used = cells->name + 2 - x - 1;
+	used = view_text_cut(pane, x, y, used, style, view__memory_brief(line->name, used, brief));
 	x += used + 2;
 	if (line->more && cells->name + 2 - x >= MORE_LEAST)
 		view_text_cut(pane, x, y, cells->name + 2 - x - 1, here ? style : VIEW_DIM,
@@ -196,7 +209,7 @@ void view__memory_draw_details(const struct view_memory *screen, const struct vi
 {
 	const struct view_memory_details *details = &screen->details;
 	const int half = (pane->rect.width - 1) / 2, height = pane->rect.height;
-	const int value = details->value_width;
+	const int value = view_value_width(details, details->column_count);
 	const int needed = NAME_LEAST + 3 +
 			   (screen->sides > 1 ? 2 * value + DIFF_WIDTH
 					      : value * (details->column_count > 2 ? 3 : 1));

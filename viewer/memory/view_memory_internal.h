@@ -56,10 +56,12 @@ enum view_memory_region {
 	VIEW_MEMORY_OVERFLOWED
 };
 
-/* Bytes on each of @count tiles from @index on. */
+/* Bytes on the tile @index, and on each of @more tiles after it. */
 struct view_memory_run {
 	int64_t bytes, variable_id;
-	int32_t index, count;
+	int32_t index;
+	uint16_t more;
+	bool passing; /* of a variable that is not always live */
 };
 
 /* The runs of variables on tiles @from .. @to - 1 (indexes), IPU by IPU. */
@@ -78,6 +80,7 @@ struct view_memory_side {
 	int64_t *subject;    /* of the variable or layer looked at; NULL: none is */
 	int64_t ranks;       /* of a merged report; else 1 */
 	int64_t first_other; /* the first IPU of another rank's model; VIEW_NOWHERE: none */
+	int64_t *apart;      /* by IPU: what variables that are not always live have together */
 	struct view_memory_rows rows;
 };
 
@@ -144,9 +147,11 @@ struct view_memory_details {
 	struct arena arena;
 	struct view_memory_tile columns[VIEW_MEMORY_COLUMNS];
 	int column_count;
-	int value_width;                         /* cells that a number and a gap before it need */
+	int width[VIEW_MEMORY_COLUMNS]; /* cells that its numbers and a gap before them need */
 	int64_t together[VIEW_MEMORY_MARKS + 1]; /* the tiles that are VIEW_MEMORY_TOGETHER */
 	int together_count;
+	/* What of them variables that are not always live have together. */
+	int64_t apart[VIEW_MEMORY_SIDES][VIEW_MEMORY_MARKS + 1];
 	struct view_memory_line *lines;
 	int count, variables_at; /* lines from there on are the variables */
 	int at;                  /* the line under the cursor */
@@ -287,6 +292,7 @@ const char *view__memory_name(const struct view_memory *screen, int64_t index, c
 void view__memory_series(struct view_memory *screen);
 /* Bytes of all memory that the tile has no room for; 0: it fits. */
 int64_t view__memory_excess(const struct view_memory_side *side, int64_t index);
+double view__memory_share(int64_t bytes, int64_t of); /* NaN: of nothing */
 /* What is shown of a tile; comparing, of that report. */
 int64_t view__memory_value(const struct view_memory *screen, int side, int64_t index);
 /* "all memory", "vertexCode", "variable Dense_128/kernel:0". */
@@ -295,7 +301,12 @@ enum status view__memory_picture(struct view_memory *screen, struct err *err);
 /* Positions of column @column of the curve: @from .. @to - 1, at least one. */
 void view__memory_column(const struct view_memory *screen, int column, int64_t *from, int64_t *to);
 int64_t view__memory_top(const struct view_memory *screen); /* of the curve's scale, at least 1 */
+
+/* view_memory_heading.c */
 void view__memory_heading(struct view_memory *screen);
+/* The name of a category, or of a variable called after one; abbreviated where it takes more than
+ * @width columns. */
+const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_NAME]);
 
 /* view_memory_floor.c */
 enum status view__memory_floor(struct view_memory *screen, struct err *err);
@@ -304,6 +315,15 @@ struct view_rect view__memory_plan(const struct view_memory *screen, int plan);
 int64_t view__memory_floor_find(const struct view_memory *screen, int x, int y);
 void view__memory_draw_floor(const struct view_memory *screen, const struct view_context *context,
 			     struct view_pane *pane);
+
+/* view_memory_overlap.c: what variables that are never live at the same time save. */
+enum status view__memory_read_apart(struct view_memory *screen, struct view_memory_side *side,
+				    struct prof_db *db, struct err *err);
+/* Makes details->apart of the tiles selected. */
+enum status view__memory_apart(struct view_memory *screen, struct view_context *context,
+			       struct err *err);
+int64_t view__memory_saved(const struct view_memory *screen, int side, int64_t index);
+int64_t view__memory_saved_of_all(const struct view_memory *screen, int side);
 
 /* view_memory_details.c */
 enum status view__memory_details(struct view_memory *screen, struct view_context *context,
@@ -322,6 +342,20 @@ enum status view__memory_variables(struct view_memory *screen, struct view_conte
 				   struct err *err);
 
 /* view_memory_table.c */
+/* A table of one report; @rows: which ones, as its maker needs it. */
+typedef enum status (*view_memory_build)(const struct view_memory *screen, int side,
+					 const void *rows, struct report_table *out,
+					 struct err *err);
+/* The Source's table, or both reports' as one. */
+enum status view__memory_compare(const struct view_memory *screen,
+				 const struct view_context *context, view_memory_build build,
+				 const void *rows, const char *keys, struct report_table *out,
+				 struct err *err);
+/* @table becomes the grid's; at first in the order of @sort. */
+enum status view__memory_set_grid(struct view_grid *grid, struct view_context *context,
+				  struct report_table *table,
+				  const struct view_grid_column *columns, int count,
+				  const char *keys, const char *sort, struct err *err);
 enum status view__memory_grid(struct view_memory *screen, struct view_context *context,
 			      struct err *err);
 enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,

@@ -3,11 +3,9 @@
  *
  * Threading: the worker's. Ownership: as in view_memory_table.c.
  */
-#include <math.h>
-#include <string.h>
-
 #include "common/mem.h"
 #include "common/sat.h"
+#include "common/str.h"
 #include "viewer/draw/view_table.h"
 #include "viewer/memory/view_memory_internal.h"
 
@@ -68,11 +66,6 @@ static const struct view_grid_column view_shown[] = {
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static double view_share(int64_t bytes, int64_t capacity)
-{
-	return capacity > 0 ? (double)bytes / (double)capacity : (double)NAN;
-}
-
 /* Sums over an IPU's tiles; fullest is an index. */
 struct view_ipu_sums {
 	int64_t bytes, capacity, always, not_always, tiles, over, excess, least, fullest;
@@ -110,11 +103,11 @@ static void view_fill_row(const struct view_memory *screen, struct report_table 
 
 	view_table_int(table, row, IPUS_IPU, ipu);
 	view_table_int(table, row, IPUS_BYTES, sums->bytes);
-	view_table_real(table, row, IPUS_SHARE, view_share(sums->bytes, sums->capacity));
+	view_table_real(table, row, IPUS_SHARE, view__memory_share(sums->bytes, sums->capacity));
 	view_table_int(table, row, IPUS_FULLEST_TILE, view__memory_tile_of(screen, sums->fullest));
 	view_table_int(table, row, IPUS_FULLEST, fullest);
 	view_table_real(table, row, IPUS_FULLEST_SHARE,
-			view_share(fullest, from->capacity[sums->fullest]));
+			view__memory_share(fullest, from->capacity[sums->fullest]));
 	view_table_int(table, row, IPUS_MEAN, sums->bytes / sums->tiles);
 	view_table_int(table, row, IPUS_LEAST, sums->least);
 	view_table_int(table, row, IPUS_OVER, sums->over);
@@ -126,13 +119,14 @@ static void view_fill_row(const struct view_memory *screen, struct report_table 
 }
 
 /* A row for each IPU that the report says something of. */
-static enum status view_build(const struct view_memory *screen, int side, struct report_table *out,
-			      struct err *err)
+static enum status view_build(const struct view_memory *screen, int side, const void *none,
+			      struct report_table *out, struct err *err)
 {
 	struct view_ipu_sums sums;
 	enum status status;
 	int64_t rows = 0;
 
+	(void)none;
 	for (int i = 0; i < screen->ipus; i++) {
 		view_sum_up(screen, side, i, &sums);
 		rows += sums.tiles > 0;
@@ -150,19 +144,7 @@ static enum status view_build(const struct view_memory *screen, int side, struct
 enum status view__memory_ipus(const struct view_memory *screen, struct report_table *out,
 			      struct err *err)
 {
-	struct report_table tables[VIEW_MEMORY_SIDES] = {{0}};
-	enum status status = view_build(screen, 0, &tables[0], err);
-
-	if (status != ST_OK || screen->sides == 1) {
-		*out = tables[0];
-		return status;
-	}
-	status = view_build(screen, 1, &tables[1], err);
-	if (status == ST_OK)
-		status = view_grid_compare(out, NULL, &tables[0], &tables[1], KEYS, err);
-	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
-		report_table_free(&tables[s]);
-	return status;
+	return view__memory_compare(screen, NULL, view_build, NULL, KEYS, out, err);
 }
 
 /* --- the grid --------------------------------------------------------------------------------- */
@@ -172,18 +154,15 @@ enum status view__memory_ipu_grid(struct view_memory *screen, struct view_contex
 {
 	const struct view_rect *area = &screen->areas.picture;
 	struct view_grid *grid = &screen->ipu_grid;
-	const bool first = grid->table.column_count == 0;
 	struct report_table table = {0};
 	enum status status = view__memory_ipus(screen, &table, err);
 
-	grid->differ = context->differ;
 	if (status == ST_OK)
-		status = view_grid_set(grid, context, &table, view_shown,
-				       (int)ARRAY_LEN(view_shown), KEYS, err);
+		status = view__memory_set_grid(grid, context, &table, view_shown,
+					       (int)ARRAY_LEN(view_shown), KEYS, "fullest_bytes",
+					       err);
 	if (status != ST_OK)
 		return status;
-	if (first)
-		view_grid_sort(grid, "fullest_bytes", false);
 	for (int64_t i = 0; i < grid->count; i++)
 		if (grid->table.cells[grid->order[i] * grid->table.column_count].integer ==
 		    screen->at_ipu)

@@ -347,7 +347,13 @@ static void view_query_tiles(const struct view_memory *screen, struct str *out)
 		 tiles);
 	if (!several)
 		str_addf(out, " LIMIT %d", VIEW_MEMORY_LARGEST);
-	str_add(out, ";\n");
+	str_add(out, ";\nSELECT m.ipu, m.tile, sum(m.bytes) - (SELECT coalesce(sum(t.bytes), 0)\n"
+		     "    FROM tile_memory t WHERE t.ipu = m.ipu AND t.tile = m.tile\n"
+		     "    AND t.category = 'notAlwaysLiveVariables') AS saved_by_overlap\n"
+		     "FROM variable_tiles m JOIN variables v ON v.variable_id = m.variable_id\n"
+		     "WHERE v.always_live = 0 AND (m.ipu, m.tile) IN ");
+	view_add_tiles(screen, out);
+	str_add(out, "\nGROUP BY m.ipu, m.tile ORDER BY m.ipu, m.tile;\n");
 }
 
 void view__memory_query(const void *state, const struct view_context *context, struct str *out)

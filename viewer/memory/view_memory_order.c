@@ -6,22 +6,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/sorted.h"
 #include "reports/named/report_floor.h"
 #include "viewer/memory/view_memory_internal.h"
 
 int view__memory_ipu_at(const struct view_memory *screen, int64_t ipu)
 {
-	int low = 0, high = screen->ipus;
+	const int at = (int)sorted_place(screen->ipu_ids, (size_t)screen->ipus,
+					 sizeof(*screen->ipu_ids), 0, ipu);
 
-	while (low < high) {
-		const int middle = low + (high - low) / 2;
-
-		if (screen->ipu_ids[middle] < ipu)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < screen->ipus && screen->ipu_ids[low] == ipu ? low : -1;
+	return at < screen->ipus && screen->ipu_ids[at] == ipu ? at : -1;
 }
 
 int64_t view__memory_index(const struct view_memory *screen, int64_t ipu, int64_t tile)

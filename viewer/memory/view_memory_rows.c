@@ -17,12 +17,15 @@
 
 #define LOOK_EVERY 4096 /* rows between two looks whether it is still wanted */
 
+#define SQL_PASSING "variable_id IN (SELECT variable_id FROM variables WHERE always_live = 0)"
+
 static const char *const sql_rows[VIEW_MEMORY_FORMS] = {
-	"SELECT ipu, tile, coalesce(more_tiles, 0), bytes, variable_id FROM variable_tile_rows "
-	"WHERE ipu BETWEEN :ipu AND :last_ipu AND tile <= :last_tile "
+	"SELECT ipu, tile, coalesce(more_tiles, 0), bytes, variable_id, " SQL_PASSING
+	" FROM variable_tile_rows WHERE ipu BETWEEN :ipu AND :last_ipu AND tile <= :last_tile "
 	"AND tile + coalesce(more_tiles, 0) >= :tile",
-	"SELECT ipu, tile, 0, bytes, variable_id FROM variable_tiles "
-	"WHERE ipu BETWEEN :ipu AND :last_ipu AND tile BETWEEN :tile AND :last_tile"};
+	"SELECT ipu, tile, 0, bytes, variable_id, " SQL_PASSING
+	" FROM variable_tiles WHERE ipu BETWEEN :ipu AND :last_ipu AND tile BETWEEN :tile AND "
+	":last_tile"};
 
 /* How much around a tile is read; the next one where there is too much of it. */
 enum view_reach {
@@ -92,6 +95,7 @@ static enum status view_read(const struct view_memory *screen, struct view_conte
 		if (!view__memory_run(screen, query, &run))
 			continue;
 		run.variable_id = prof_column_int(query, 4);
+		run.passing = prof_column_int(query, 5) == 1;
 		status = view_keep(rows, &run, err);
 	}
 	return status;
@@ -168,7 +172,7 @@ const struct view_memory_run *view__memory_next_run(const struct view_memory *sc
 		at = (size_t)(run - rows->runs) + 1;
 	for (; at < rows->count && rows->runs[at].index < base + screen->tiles; at++)
 		if (rows->runs[at].index <= index &&
-		    rows->runs[at].index + rows->runs[at].count > index)
+		    rows->runs[at].index + rows->runs[at].more >= index)
 			return &rows->runs[at];
 	return NULL;
 }

@@ -16,8 +16,6 @@
 #include "viewer/draw/view_share.h"
 #include "viewer/memory/view_memory_internal.h"
 
-#define HEADING_CATEGORIES 4
-
 /* --- series ----------------------------------------------------------------------------------- */
 
 static int64_t view_sum(const struct view_memory *screen, const int64_t *bytes)
@@ -105,6 +103,11 @@ int64_t view__memory_excess(const struct view_memory_side *side, int64_t index)
 	const int64_t more = sat_sub(side->total[index], side->capacity[index]);
 
 	return more > 0 ? more : side->region[VIEW_MEMORY_OVERFLOWED][index];
+}
+
+double view__memory_share(int64_t bytes, int64_t of)
+{
+	return of > 0 ? (double)bytes / (double)of : (double)NAN;
 }
 
 static void view_sum_up(const struct view_memory *screen, int side, struct view_memory_sums *sums)
@@ -297,123 +300,4 @@ enum status view__memory_picture(struct view_memory *screen, struct err *err)
 	if (status == ST_OK && screen->view == VIEW_MEMORY_CHIP)
 		status = view__memory_floor(screen, err);
 	return status;
-}
-
-/* --- the heading ------------------------------------------------------------------------------ */
-
-/* The categories that the fullest tile has most of. */
-static void view_most_of(const struct view_memory *screen, int64_t index, struct str *out)
-{
-	bool said[VIEW_MEMORY_CATEGORIES] = {false};
-	char text[FMT_SIZE];
-
-	for (int n = 0; n < HEADING_CATEGORIES; n++) {
-		int64_t most = 0;
-		int at = -1;
-
-		for (int c = 0; c < screen->categories; c++) {
-			const int64_t *bytes = screen->side[0].category[c];
-
-			if (bytes && !said[c] && bytes[index] > most) {
-				most = bytes[index];
-				at = c;
-			}
-		}
-		if (at < 0)
-			return;
-		said[at] = true;
-		str_addf(out, "%s%s %s", n == 0 ? ": " : ", ", screen->category[at],
-			 fmt_bytes(text, (uint64_t)most));
-	}
-}
-
-static double view_part(int64_t bytes, int64_t of)
-{
-	return of > 0 ? (double)bytes / (double)of : (double)NAN;
-}
-
-static void view_add_fullest(const struct view_memory *screen, int side, struct str *out)
-{
-	const int64_t index = screen->sums[side].fullest;
-	char name[FMT_SIZE], bytes[FMT_SIZE], part[FMT_SIZE];
-	int64_t total, capacity;
-
-	if (index < 0) {
-		str_add(out, "no memory recorded");
-		return;
-	}
-	total = screen->side[side].total[index];
-	capacity = screen->side[side].capacity[index];
-	str_addf(out, "tile %s: %s B, %s", view__memory_name(screen, index, name),
-		 fmt_count(bytes, total), fmt_percent(part, view_part(total, capacity)));
-}
-
-/* "does not fit: 2 tiles are over, by 8.05 kB at most" */
-static void view_add_verdict(const struct view_memory *screen, int side, struct str *out)
-{
-	const struct view_memory_sums *sums = &screen->sums[side];
-	char tiles[FMT_SIZE], most[FMT_SIZE];
-
-	if (sums->over == 0)
-		str_add(out, "it fits");
-	else if (sums->over == 1)
-		str_addf(out, "does not fit: 1 tile is out of memory, by %s",
-			 fmt_bytes(most, (uint64_t)sums->excess));
-	else
-		str_addf(out, "does not fit: %s tiles are out of memory, by up to %s",
-			 fmt_count(tiles, sums->over), fmt_bytes(most, (uint64_t)sums->excess));
-}
-
-static void view_add_use(const struct view_memory *screen, int side, struct str *out)
-{
-	const struct view_memory_sums *sums = &screen->sums[side];
-	char bytes[FMT_SIZE], all[FMT_SIZE];
-
-	str_addf(out, "%s of %s", fmt_bytes(bytes, (uint64_t)sums->bytes),
-		 fmt_bytes(all, (uint64_t)sums->capacity));
-	if (sums->tiles > 0)
-		str_addf(out, ", mean tile %s, min %s",
-			 fmt_bytes(bytes, (uint64_t)(sums->bytes / sums->tiles)),
-			 fmt_bytes(all, (uint64_t)sums->least));
-}
-
-static void view_take(char out[VIEW_MESSAGE_SIZE], struct str *text)
-{
-	str_copy(out, VIEW_MESSAGE_SIZE, str_peek(text));
-	str_free(text);
-}
-
-/* One report: the fullest tile, then the sum; two: a line of each. */
-void view__memory_heading(struct view_memory *screen)
-{
-	static const char *const names[] = {"Source", "Target"};
-	struct str lines[2] = {{0}, {0}};
-
-	screen->fits = true;
-	for (int s = 0; s < screen->sides; s++)
-		screen->fits = screen->fits && screen->sums[s].over == 0;
-	if (screen->sides == 1) {
-		str_add(&lines[0], "Fullest ");
-		view_add_fullest(screen, 0, &lines[0]);
-		if (screen->sums[0].fullest >= 0)
-			view_most_of(screen, screen->sums[0].fullest, &lines[0]);
-		if (screen->ipu != VIEW_NOWHERE)
-			str_addf(&lines[1], "IPU %" PRId64 ", simulated: ", screen->ipu);
-		else
-			str_addf(&lines[1], "%d IPU%s, simulated: ", screen->ipus,
-				 screen->ipus == 1 ? "" : "s");
-		view_add_verdict(screen, 0, &lines[1]);
-		str_add(&lines[1], ", ");
-		view_add_use(screen, 0, &lines[1]);
-	}
-	for (int s = 0; s < screen->sides && screen->sides > 1; s++) {
-		str_addf(&lines[s], "%s: fullest ", names[s]);
-		view_add_fullest(screen, s, &lines[s]);
-		str_add(&lines[s], "; ");
-		view_add_verdict(screen, s, &lines[s]);
-		str_add(&lines[s], ", ");
-		view_add_use(screen, s, &lines[s]);
-	}
-	for (int i = 0; i < 2; i++)
-		view_take(screen->fullest[i], &lines[i]);
 }

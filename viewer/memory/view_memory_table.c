@@ -3,7 +3,6 @@
  *
  * Threading: the worker's. Ownership: tables own their cells and the names of their columns.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +72,7 @@ static void view_fill_row(const struct view_memory *screen, struct report_table 
 	view_table_int(table, row, TABLE_IPU, view__memory_ipu_of(screen, index));
 	view_table_int(table, row, TABLE_TILE, view__memory_tile_of(screen, index));
 	view_table_int(table, row, TABLE_BYTES, from->total[index]);
-	view_table_real(table, row, TABLE_SHARE,
-			capacity > 0 ? (double)from->total[index] / (double)capacity : (double)NAN);
+	view_table_real(table, row, TABLE_SHARE, view__memory_share(from->total[index], capacity));
 	view_table_int(table, row, TABLE_CAPACITY, capacity > 0 ? capacity : INT64_MIN);
 	view_table_int(table, row, TABLE_ALWAYS, from->always[index]);
 	view_table_int(table, row, TABLE_NOT_ALWAYS, from->not_always[index]);
@@ -165,13 +163,12 @@ static enum status view_name_columns(const struct view_memory *screen, struct re
 	return ST_OK;
 }
 
-static enum status view_build(const struct view_memory *screen, int side,
-			      const struct view_choice *choice, struct report_table *out,
-			      struct err *err)
+static enum status view_build(const struct view_memory *screen, int side, const void *choice,
+			      struct report_table *out, struct err *err)
 {
 	struct report_column columns[TABLE_COLUMNS + VIEW_MEMORY_CATEGORIES] = {{0}};
 	const int64_t shown = view__memory_shown(screen);
-	struct view_choice left = *choice;
+	struct view_choice left = *(const struct view_choice *)choice;
 	enum status status;
 	int64_t rows = 0;
 
@@ -188,7 +185,7 @@ static enum status view_build(const struct view_memory *screen, int side,
 		memset(out, 0, sizeof(*out));
 		return status;
 	}
-	left = *choice;
+	left = *(const struct view_choice *)choice;
 	rows = 0;
 	for (int64_t p = 0; p < shown; p++) {
 		const int64_t index = view__memory_at(screen, p);
@@ -199,25 +196,44 @@ static enum status view_build(const struct view_memory *screen, int side,
 	return ST_OK;
 }
 
-static enum status view_build_all(const struct view_memory *screen,
-				  const struct view_context *context,
-				  const struct view_choice *choice, struct report_table *out,
-				  struct err *err)
+/* --- also the table of IPUs' ------------------------------------------------------------------ */
+
+enum status view__memory_compare(const struct view_memory *screen,
+				 const struct view_context *context, view_memory_build build,
+				 const void *rows, const char *keys, struct report_table *out,
+				 struct err *err)
 {
 	struct report_table tables[VIEW_MEMORY_SIDES] = {{0}};
-	enum status status = view_build(screen, 0, choice, &tables[0], err);
+	enum status status = build(screen, 0, rows, &tables[0], err);
 
 	if (status != ST_OK || screen->sides == 1) {
 		*out = tables[0];
 		return status;
 	}
-	status = view_build(screen, 1, choice, &tables[1], err);
+	status = build(screen, 1, rows, &tables[1], err);
 	if (status == ST_OK)
-		status = view_grid_compare(out, context, &tables[0], &tables[1], KEYS, err);
+		status = view_grid_compare(out, context, &tables[0], &tables[1], keys, err);
 	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
 		report_table_free(&tables[s]);
 	return status;
 }
+
+enum status view__memory_set_grid(struct view_grid *grid, struct view_context *context,
+				  struct report_table *table,
+				  const struct view_grid_column *columns, int count,
+				  const char *keys, const char *sort, struct err *err)
+{
+	const bool first = grid->table.column_count == 0;
+	enum status status;
+
+	grid->differ = context->differ;
+	status = view_grid_set(grid, context, table, columns, count, keys, err);
+	if (status == ST_OK && first)
+		view_grid_sort(grid, sort, false);
+	return status;
+}
+
+/* --- the grid --------------------------------------------------------------------------------- */
 
 /* The cursor's tile becomes the cursor's row. */
 static void view_sync(struct view_memory *screen)
@@ -241,23 +257,21 @@ enum status view__memory_grid(struct view_memory *screen, struct view_context *c
 {
 	const struct view_rect *area = &screen->areas.picture;
 	struct view_grid *grid = &screen->grid;
-	const bool first = grid->table.column_count == 0;
 	struct report_table table = {0};
 	enum status status = ST_OK;
 	struct view_choice choice;
 
 	if (screen->grid_stale || grid->differ != context->differ) {
-		grid->differ = context->differ;
 		status = view_choose(screen, &choice, err);
 		if (status == ST_OK)
-			status = view_build_all(screen, context, &choice, &table, err);
+			status = view__memory_compare(screen, context, view_build, &choice, KEYS,
+						      &table, err);
 		if (status == ST_OK)
-			status = view_grid_set(grid, context, &table, view_shown,
-					       (int)ARRAY_LEN(view_shown), KEYS, err);
+			status = view__memory_set_grid(grid, context, &table, view_shown,
+						       (int)ARRAY_LEN(view_shown), KEYS, "bytes",
+						       err);
 		if (status != ST_OK)
 			return status;
-		if (first)
-			view_grid_sort(grid, "bytes", false);
 		screen->grid_stale = false;
 	}
 	view_sync(screen);
@@ -292,5 +306,5 @@ enum status view__memory_table(void *state, struct view_context *context, struct
 	if (screen->view == VIEW_MEMORY_TABLE && !screen->grid_stale &&
 	    view__memory_shown(screen) <= VIEW_MEMORY_ROWS)
 		return view_grid_table(&screen->grid, out, err);
-	return view_build_all(screen, context, &all, out, err);
+	return view__memory_compare(screen, context, view_build, &all, KEYS, out, err);
 }

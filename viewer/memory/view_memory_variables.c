@@ -8,10 +8,12 @@
  * Threading: the worker's. Ownership: lines and texts are the details' arena's.
  */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/sat.h"
+#include "common/sorted.h"
 #include "common/str.h"
 #include "viewer/memory/view_memory_internal.h"
 
@@ -111,16 +113,9 @@ static void view_add_hits(struct view_memory *screen, struct view_memory_line *l
 			  const struct view_hits *hits, int64_t variable_id, int64_t bytes)
 {
 	const struct view_memory_details *details = &screen->details;
-	int first = 0, end = hits->count;
+	const int first = (int)sorted_place(hits->hit, (size_t)hits->count, sizeof(hits->hit[0]),
+					    offsetof(struct view_hit, variable_id), variable_id);
 
-	while (first < end) {
-		const int middle = first + (end - first) / 2;
-
-		if (hits->hit[middle].variable_id < variable_id)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	for (int c = side; c < details->column_count; c += screen->sides) {
 		const int64_t index = details->columns[c].index;
 
