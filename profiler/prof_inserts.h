@@ -1,8 +1,12 @@
 /*
- * The INSERT statements of zones and levels, for the recorder and for merging. Constant data.
+ * The INSERT statements of zones and levels, and the rows of levels, for the recorder and for
+ * merging. On the thread of the database they go to.
  */
 #ifndef PROF_INSERTS_H
 #define PROF_INSERTS_H
+
+#include "profiler/prof_levels.h"
+#include "profiler/prof_sql.h"
 
 #define PROF_INSERT_ZONE                                                                           \
 	"INSERT INTO zones (kind, track_id, first_ns, first_row, last_ns, last_row, finest)"
@@ -24,5 +28,13 @@
 	"ON CONFLICT DO UPDATE SET count = count + excluded.count, "                               \
 	"least = min(least, excluded.least), greatest = max(greatest, excluded.greatest), "        \
 	"total = total + excluded.total"
+
+/* What @levels has gathered, from level @finest on, as rows of PROF_INSERT_LEVEL; then it has
+ * nothing. */
+enum status prof__insert_levels(struct prof_insert *rows, int64_t track_id,
+				struct prof_levels *levels, int finest, struct err *err);
+/* The same for counters and PROF_INSERT_COUNTER_LEVEL; open buckets are closed first. */
+enum status prof__insert_counters(struct prof_insert *rows, int64_t track_id,
+				  struct prof_counters *counters, struct err *err);
 
 #endif /* PROF_INSERTS_H */

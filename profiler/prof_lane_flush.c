@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "profiler/prof_bulk.h"
+#include "profiler/prof_inserts.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_site.h"
 
@@ -124,32 +125,6 @@ static enum status insert_sparse_zone(struct prof_writer *writer, const struct p
 	return ST_OK;
 }
 
-static enum status insert_levels(struct prof_writer *writer, const struct prof_lane *lane,
-				 struct prof_levels *levels, int finest)
-{
-	prof_levels_keep(levels, finest);
-	if (levels->failed)
-		return err_nomem(&writer->err);
-	for (size_t i = 0; i < levels->count; i++) {
-		const struct prof_increment *increment = &levels->increments[i];
-		struct prof_cell *cells;
-		enum status status = prof_insert_row(&writer->levels, &cells, &writer->err);
-
-		if (status != ST_OK)
-			return status;
-		prof_cell_int(&cells[0], lane->track_id);
-		prof_cell_int(&cells[1], increment->level);
-		prof_cell_int(&cells[2], increment->bucket);
-		prof_cell_int(&cells[3], increment->depth);
-		prof_cell_int(&cells[4], increment->busy_ns);
-		prof_cell_int(&cells[5], increment->count);
-		prof_cell_int(&cells[6], increment->share.site);
-		prof_cell_int(&cells[7], increment->share.ns);
-	}
-	levels->count = 0;
-	return ST_OK;
-}
-
 /* References into the buffer become ids; open spans remember their zone's finest level. */
 static void resolve_all(struct prof_lane *lane, int64_t base, int finest)
 {
@@ -187,13 +162,15 @@ static enum status flush_spans(struct prof_writer *writer, struct prof_lane *lan
 			     writer->last_span, finest);
 	if (status == ST_OK)
 		status = insert_sparse_zone(writer, lane, base, finest);
-	return status == ST_OK ? insert_levels(writer, lane, &lane->levels, finest) : status;
+	return status == ST_OK ? prof__insert_levels(&writer->levels, lane->track_id, &lane->levels,
+						     finest, &writer->err)
+			       : status;
 }
 
 static enum status flush_late(struct prof_writer *writer, struct prof_lane *lane)
 {
 	prof_levels_flush(&lane->late);
-	return insert_levels(writer, lane, &lane->late, 0);
+	return prof__insert_levels(&writer->levels, lane->track_id, &lane->late, 0, &writer->err);
 }
 
 static enum status flush_ends(struct prof_writer *writer, struct prof_lane *lane)
@@ -373,33 +350,6 @@ static enum status flush_samples(struct prof_writer *writer, struct prof_lane *l
 			   writer->last_row[PROF_ZONE_COUNTERS], INT64_MIN);
 }
 
-static enum status flush_counter_levels(struct prof_writer *writer, struct prof_lane *lane)
-{
-	struct prof_counters *counters = &lane->counters;
-
-	prof_counters_flush(counters);
-	if (counters->failed)
-		return err_nomem(&writer->err);
-	for (size_t i = 0; i < counters->count; i++) {
-		const struct prof_sample_increment *increment = &counters->increments[i];
-		struct prof_cell *cells;
-		enum status status = prof_insert_row(&writer->counter_levels, &cells, &writer->err);
-
-		if (status != ST_OK)
-			return status;
-		prof_cell_int(&cells[0], lane->track_id);
-		prof_cell_int(&cells[1], increment->site);
-		prof_cell_int(&cells[2], increment->level);
-		prof_cell_int(&cells[3], increment->samples.index);
-		prof_cell_int(&cells[4], increment->samples.count);
-		prof_cell_real(&cells[5], increment->samples.least);
-		prof_cell_real(&cells[6], increment->samples.greatest);
-		prof_cell_real(&cells[7], increment->samples.total);
-	}
-	counters->count = 0;
-	return ST_OK;
-}
-
 /* ---- all of it ---- */
 
 bool prof__lane_waits(const struct prof_lane *lane)
@@ -446,7 +396,8 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 	if (status == ST_OK)
 		status = flush_late(writer, lane);
 	if (status == ST_OK)
-		status = flush_counter_levels(writer, lane);
+		status = prof__insert_counters(&writer->counter_levels, lane->track_id,
+					       &lane->counters, &writer->err);
 	empty(lane);
 	return status;
 }

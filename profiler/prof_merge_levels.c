@@ -127,32 +127,6 @@ static enum status put_long(struct making *make, int64_t track_id, int level, in
 	return ST_OK;
 }
 
-static enum status put_levels(struct making *make, int64_t track_id, struct prof_levels *levels,
-			      int finest, struct err *err)
-{
-	prof_levels_keep(levels, finest);
-	if (levels->failed)
-		return err_nomem(err);
-	for (size_t i = 0; i < levels->count; i++) {
-		const struct prof_increment *increment = &levels->increments[i];
-		struct prof_cell *cells;
-		enum status status = prof_insert_row(&make->levels, &cells, err);
-
-		if (status != ST_OK)
-			return status;
-		prof_cell_int(&cells[0], track_id);
-		prof_cell_int(&cells[1], increment->level);
-		prof_cell_int(&cells[2], increment->bucket);
-		prof_cell_int(&cells[3], increment->depth);
-		prof_cell_int(&cells[4], increment->busy_ns);
-		prof_cell_int(&cells[5], increment->count);
-		prof_cell_int(&cells[6], increment->share.site);
-		prof_cell_int(&cells[7], increment->share.ns);
-	}
-	levels->count = 0;
-	return ST_OK;
-}
-
 static enum status put_finest(struct making *make, const struct zone *zone, int finest,
 			      struct err *err)
 {
@@ -217,36 +191,12 @@ static enum status span_zone(struct making *make, struct prof_levels *levels,
 	prof_levels_flush(levels);
 	finest = prof_levels_finest(levels, zone->last_ns - zone->first_ns);
 	status = put_finest(make, zone, finest, err);
-	return status == ST_OK ? put_levels(make, zone->track_id, levels, finest, err) : status;
+	return status == ST_OK
+		       ? prof__insert_levels(&make->levels, zone->track_id, levels, finest, err)
+		       : status;
 }
 
 /* ---- counters ---- */
-
-static enum status put_counters(struct making *make, int64_t track_id,
-				struct prof_counters *counters, struct err *err)
-{
-	prof_counters_flush(counters);
-	if (counters->failed)
-		return err_nomem(err);
-	for (size_t i = 0; i < counters->count; i++) {
-		const struct prof_sample_increment *increment = &counters->increments[i];
-		struct prof_cell *cells;
-		enum status status = prof_insert_row(&make->counter_levels, &cells, err);
-
-		if (status != ST_OK)
-			return status;
-		prof_cell_int(&cells[0], track_id);
-		prof_cell_int(&cells[1], increment->site);
-		prof_cell_int(&cells[2], increment->level);
-		prof_cell_int(&cells[3], increment->samples.index);
-		prof_cell_int(&cells[4], increment->samples.count);
-		prof_cell_real(&cells[5], increment->samples.least);
-		prof_cell_real(&cells[6], increment->samples.greatest);
-		prof_cell_real(&cells[7], increment->samples.total);
-	}
-	counters->count = 0;
-	return ST_OK;
-}
 
 static enum status counter_zone(struct making *make, struct prof_counters *counters,
 				const struct zone *zone, struct err *err)
@@ -265,7 +215,7 @@ static enum status counter_zone(struct making *make, struct prof_counters *count
 	sqlite3_reset(rows);
 	if (code != SQLITE_DONE)
 		return prof__merge_tell(make->m, code, err);
-	return put_counters(make, zone->track_id, counters, err);
+	return prof__insert_counters(&make->counter_levels, zone->track_id, counters, err);
 }
 
 /* ---- tracks ---- */
