@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cli.h"
 #include "common/fs.h"
@@ -69,11 +68,7 @@ static const struct cli_option command_options[] = {
 			  .argument = "COLUMNS",
 			  .help = "Fit text to so many columns; 0: as wide as needed, nothing cut. "
 				  "The terminal's width by default, 80 elsewhere."},
-	[OPTION_COLOR] = {.name = "--color",
-			  .argument = "WHEN",
-			  .choices = "auto always never",
-			  .help = "Bold headings: auto (on a terminal, unless NO_COLOR is set), "
-				  "always or never."},
+	[OPTION_COLOR] = REPORT_OPTION_COLOR,
 	[OPTION_REEVALUATE] = {.name = "--reevaluate",
 			       .argument = "FILE",
 			       .help = "health: judge what was recorded again. "
@@ -352,13 +347,10 @@ int report_command(int argc, char **argv)
 		.choice = line.choice,
 		.limit = line.limit,
 		.out = stdout,
-		.render = {.format = line.csv    ? REPORT_AS_CSV
-				     : line.json ? REPORT_AS_JSON
-						 : REPORT_AS_TEXT,
-			   .width = line.width >= 0 ? line.width : cli_width(stdout),
-			   .tool = command_report.name,
-			   .terminal = isatty(STDOUT_FILENO) == 1,
-			   .bold = cli_colour(stdout, line.color)},
+		.render = report_verb_render(line.csv    ? REPORT_AS_CSV
+					     : line.json ? REPORT_AS_JSON
+							 : REPORT_AS_TEXT,
+					     line.width, line.color),
 	};
 	status = command_run(entry, &request, &err);
 	return status == ST_OK ? 0 : cli_fail(&command_report, &err);

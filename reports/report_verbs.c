@@ -1,9 +1,11 @@
 /*
- * The array of verbs. Threading: constant data only. Ownership: literals.
+ * The array of verbs, and what their tables look like. Threading: constant data only. Ownership:
+ * literals.
  */
 #include "reports/report_verbs.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 
@@ -51,4 +53,16 @@ const struct report_verb *report_verb_take(int *argc, char ***argv)
 		return verb;
 	}
 	return NULL;
+}
+
+struct report_render_params report_verb_render(enum report_format format, int width,
+					       const char *color)
+{
+	return (struct report_render_params){
+		.format = format,
+		.width = width >= 0 ? width : cli_width(stdout),
+		.tool = "ipu-report",
+		.terminal = isatty(STDOUT_FILENO) == 1,
+		.bold = cli_colour(stdout, color),
+	};
 }

@@ -8,6 +8,7 @@
 #define REPORT_VERBS_H
 
 #include "common/cli.h"
+#include "reports/table/report_render.h"
 
 struct report_verb {
 	const char *name;
@@ -21,6 +22,22 @@ const struct report_verb *report_verbs(int *count);
 /* The verb that the command line asks for, or NULL. @argv then begins with the verb, and *@argc
  * counts from it: a REPORT written before the verb comes after it. */
 const struct report_verb *report_verb_take(int *argc, char ***argv);
+
+/* Options of those that print tables. */
+#define REPORT_OPTION_WIDTH                                                                        \
+	{                                                                                          \
+		.name = "--width", .argument = "COLUMNS",                                          \
+		.help = "Fit text to so many columns; 0: as wide as needed."                       \
+	}
+#define REPORT_OPTION_COLOR                                                                        \
+	{                                                                                          \
+		.name = "--color", .argument = "WHEN", .choices = "auto always never",             \
+		.help = "Bold headings: auto (on a terminal, unless NO_COLOR is set), always or "  \
+			"never."                                                                   \
+	}
+/* How tables look on standard output with these; @width -1 and @color NULL: not given. */
+struct report_render_params report_verb_render(enum report_format format, int width,
+					       const char *color);
 
 extern const struct cli_command report_diff_cli, report_export_cli;
 int report_diff_command(int argc, char **argv);

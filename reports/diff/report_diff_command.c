@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cli.h"
 #include "common/mem.h"
@@ -56,14 +55,8 @@ static const struct cli_option diff_options[] = {
 				  "and JSON have all."},
 	[OPTION_CSV] = {.name = "--csv", .help = "One table as comma separated values."},
 	[OPTION_JSON] = {.name = "--json", .help = "One table as a JSON object."},
-	[OPTION_WIDTH] = {.name = "--width",
-			  .argument = "COLUMNS",
-			  .help = "Fit text to so many columns; 0: as wide as needed."},
-	[OPTION_COLOR] = {.name = "--color",
-			  .argument = "WHEN",
-			  .choices = "auto always never",
-			  .help = "Bold headings: auto (on a terminal, unless NO_COLOR is set), "
-				  "always or never."},
+	[OPTION_WIDTH] = REPORT_OPTION_WIDTH,
+	[OPTION_COLOR] = REPORT_OPTION_COLOR,
 };
 
 const struct cli_command report_diff_cli = {
@@ -165,9 +158,7 @@ static enum status diff_parse(struct diff_line *line, int argc, char **argv, str
 	enum status status;
 	bool more;
 
-	*line = (struct diff_line){
-		.width = -1,
-		.how = {.gate = -1, .limit = LIMIT_DEFAULT, .render = {.tool = "ipu-report"}}};
+	*line = (struct diff_line){.width = -1, .how = {.gate = -1, .limit = LIMIT_DEFAULT}};
 	cli_begin(&walk, &report_diff_cli, argc, argv, false);
 	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
 		if (argument.option)
@@ -246,9 +237,7 @@ static enum status diff_run(struct diff_line *line, struct err *err)
 
 	line->how.source = line->words[0];
 	line->how.target = line->words[1];
-	line->how.render.width = line->width >= 0 ? line->width : cli_width(stdout);
-	line->how.render.terminal = isatty(STDOUT_FILENO) == 1;
-	line->how.render.bold = cli_colour(stdout, line->color);
+	line->how.render = report_verb_render(line->how.render.format, line->width, line->color);
 	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(reports); i++) {
 		status = report_find_check(line->words[i], "ipu-report diff", err);
 		if (status == ST_OK)

@@ -15,28 +15,12 @@
 
 #define UNKNOWN INT64_MIN
 
-static struct report_cell cell_text(const char *text)
-{
-	return (struct report_cell){.type = text ? PROF_TEXT : PROF_NULL, .text = text};
-}
-
-static struct report_cell cell_real(double value)
-{
-	return (struct report_cell){.type = isnan(value) ? PROF_NULL : PROF_REAL, .real = value};
-}
-
-static struct report_cell cell_int(int64_t value)
-{
-	return (struct report_cell){.type = value == UNKNOWN ? PROF_NULL : PROF_INT,
-				    .integer = value};
-}
-
 static struct report_cell cell_value(const struct report_diff_value *value)
 {
 	if (!value->known)
 		return (struct report_cell){.type = PROF_NULL};
 	if (value->text)
-		return cell_text(value->text);
+		return report_cell_of_text(value->text);
 	return (struct report_cell){.type = PROF_REAL, .real = value->number};
 }
 
@@ -90,36 +74,36 @@ static const struct report_column all_columns[ALL_COLUMNS] = {
 
 static void all_part(const struct report_diff_part *part, struct report_cell *cells)
 {
-	cells[ALL_SECTION] = cell_text("first_difference");
-	cells[ALL_KEY] = cell_text(part->key);
-	cells[ALL_NAME] = cell_text(part->column ? part->column : part->what);
-	cells[ALL_SOURCE] = cell_real(part->source);
-	cells[ALL_TARGET] = cell_real(part->target);
-	cells[ALL_DIFF] = cell_real(part->target - part->source);
-	cells[ALL_MODE] = cell_text(part->mode);
-	cells[ALL_EPOCH] = cell_int(part->epoch);
-	cells[ALL_UPDATE] = cell_int(part->weight_update);
-	cells[ALL_STEP] = cell_int(part->step);
-	cells[ALL_MICROBATCH] = cell_int(part->microbatch);
-	cells[ALL_REPLICA] = cell_int(part->replica);
-	cells[ALL_LAYER] = cell_text(part->layer);
-	cells[ALL_KIND] = cell_text(part->kind);
-	cells[ALL_PHASE] = cell_text(part->phase);
-	cells[ALL_ELEMENT] = cell_int(part->element);
+	cells[ALL_SECTION] = report_cell_of_text("first_difference");
+	cells[ALL_KEY] = report_cell_of_text(part->key);
+	cells[ALL_NAME] = report_cell_of_text(part->column ? part->column : part->what);
+	cells[ALL_SOURCE] = report_cell_of_real(part->source);
+	cells[ALL_TARGET] = report_cell_of_real(part->target);
+	cells[ALL_DIFF] = report_cell_of_real(part->target - part->source);
+	cells[ALL_MODE] = report_cell_of_text(part->mode);
+	cells[ALL_EPOCH] = report_cell_of_int(part->epoch);
+	cells[ALL_UPDATE] = report_cell_of_int(part->weight_update);
+	cells[ALL_STEP] = report_cell_of_int(part->step);
+	cells[ALL_MICROBATCH] = report_cell_of_int(part->microbatch);
+	cells[ALL_REPLICA] = report_cell_of_int(part->replica);
+	cells[ALL_LAYER] = report_cell_of_text(part->layer);
+	cells[ALL_KIND] = report_cell_of_text(part->kind);
+	cells[ALL_PHASE] = report_cell_of_text(part->phase);
+	cells[ALL_ELEMENT] = report_cell_of_int(part->element);
 }
 
 static void all_row(const struct report_diff_row *row, const struct report_diff_print *how,
 		    struct report_cell *cells)
 {
-	cells[ALL_SECTION] = cell_text(row->section);
-	cells[ALL_KEY] = cell_text(row->key);
-	cells[ALL_NAME] = cell_text(row->name);
+	cells[ALL_SECTION] = report_cell_of_text(row->section);
+	cells[ALL_KEY] = report_cell_of_text(row->key);
+	cells[ALL_NAME] = report_cell_of_text(row->name);
 	cells[ALL_SOURCE] = cell_value(&row->source);
 	cells[ALL_TARGET] = cell_value(&row->target);
-	cells[ALL_DIFF] = cell_real(report_diff_amount(row));
-	cells[ALL_FRACTION] = cell_real(report_diff_fraction(row));
-	cells[ALL_MEASURED] = cell_int(row->measured);
-	cells[ALL_REGRESSED] = cell_int(report_diff_gated(row, how));
+	cells[ALL_DIFF] = report_cell_of_real(report_diff_amount(row));
+	cells[ALL_FRACTION] = report_cell_of_real(report_diff_fraction(row));
+	cells[ALL_MEASURED] = report_cell_of_int(row->measured);
+	cells[ALL_REGRESSED] = report_cell_of_int(report_diff_gated(row, how));
 }
 
 enum status report_diff_stream(const struct report_diff *diff, const struct report_diff_print *how,
@@ -177,13 +161,13 @@ static enum status text_cell(struct arena *arena, const struct report_cell *cell
 
 	if (cell->type == PROF_REAL && quantity != REPORT_REAL && fabs(cell->real) < 9e15 &&
 	    cell->real == floor(cell->real))
-		whole = cell_int((int64_t)cell->real);
+		whole = report_cell_of_int((int64_t)cell->real);
 	else if (cell->type == PROF_REAL &&
 		 (quantity == REPORT_NS || quantity == REPORT_CYCLES || quantity == REPORT_BYTES ||
 		  quantity == REPORT_COUNT) &&
 		 fabs(cell->real) < 9e15)
-		whole = cell_int(llround(cell->real));
-	*out = cell_text(
+		whole = report_cell_of_int(llround(cell->real));
+	*out = report_cell_of_text(
 		arena_strdup(arena, report_cell_text(&whole, quantity, text, sizeof(text))));
 	return out->text ? ST_OK : err_nomem(err);
 }
@@ -193,15 +177,15 @@ static enum status text_row(struct arena *arena, const struct report_diff_row *r
 			    struct err *err)
 {
 	const struct report_cell values[] = {cell_value(&row->source), cell_value(&row->target),
-					     cell_real(report_diff_amount(row))};
+					     report_cell_of_real(report_diff_amount(row))};
 	enum status status = ST_OK;
 
-	cells[TEXT_KEY] = cell_text(row->key);
-	cells[TEXT_NAME] = cell_text(row->name);
+	cells[TEXT_KEY] = report_cell_of_text(row->key);
+	cells[TEXT_NAME] = report_cell_of_text(row->name);
 	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(values); i++)
 		status = text_cell(arena, &values[i], row->quantity, &cells[TEXT_SOURCE + i], err);
-	cells[TEXT_PERCENT] = cell_real(report_diff_fraction(row));
-	cells[TEXT_WORSE] = cell_text(report_diff_gated(row, how) ? "worse" : NULL);
+	cells[TEXT_PERCENT] = report_cell_of_real(report_diff_fraction(row));
+	cells[TEXT_WORSE] = report_cell_of_text(report_diff_gated(row, how) ? "worse" : NULL);
 	return status;
 }
 

@@ -94,22 +94,6 @@ enum status report_health_rules(struct outfeed_health_rules *out, struct prof_db
 /* --- tables ------------------------------------------------------------------------------------
  */
 
-static struct report_cell cell_text(const char *text)
-{
-	return (struct report_cell){.type = text ? PROF_TEXT : PROF_NULL, .text = text};
-}
-
-static struct report_cell cell_int(int64_t value)
-{
-	return (struct report_cell){.type = value == IPS_NULL ? PROF_NULL : PROF_INT,
-				    .integer = value};
-}
-
-static struct report_cell cell_real(double value)
-{
-	return (struct report_cell){.type = isnan(value) ? PROF_NULL : PROF_REAL, .real = value};
-}
-
 static enum status table_init(struct report_table *out, const char *name,
 			      const struct report_column *columns, int count, int64_t rows,
 			      struct err *err)
@@ -170,23 +154,23 @@ static bool fill_hit(struct report_cell *row, const struct health_judgement *j,
 	const char phase[2] = {keys->phase, '\0'};
 	bool failed = false;
 	const struct report_cell cells[] = {
-		cell_text(outfeed_health_describe(hit->rule)->name),
-		cell_text(own_text(arena, tensor ? tensor->queue : NULL, &failed)),
-		cell_text(own_text(arena, hit->key, &failed)),
-		cell_text(own_text(arena, hit->layer, &failed)),
-		cell_int(tensor ? tensor->stage : IPS_NULL),
-		cell_text(own_text(arena, keys->phase ? phase : NULL, &failed)),
-		cell_int(found->rank),
-		cell_text(modes[keys->mode]),
-		cell_int(keys->epoch),
-		cell_int(keys->execution),
-		cell_int(keys->weight_update),
-		cell_int(keys->step),
-		cell_int(keys->microbatch),
-		cell_int(keys->replica),
-		cell_int(hit->time_ns),
-		cell_real(hit->value),
-		cell_real(hit->threshold),
+		report_cell_of_text(outfeed_health_describe(hit->rule)->name),
+		report_cell_of_text(own_text(arena, tensor ? tensor->queue : NULL, &failed)),
+		report_cell_of_text(own_text(arena, hit->key, &failed)),
+		report_cell_of_text(own_text(arena, hit->layer, &failed)),
+		report_cell_of_int(tensor ? tensor->stage : IPS_NULL),
+		report_cell_of_text(own_text(arena, keys->phase ? phase : NULL, &failed)),
+		report_cell_of_int(found->rank),
+		report_cell_of_text(modes[keys->mode]),
+		report_cell_of_int(keys->epoch),
+		report_cell_of_int(keys->execution),
+		report_cell_of_int(keys->weight_update),
+		report_cell_of_int(keys->step),
+		report_cell_of_int(keys->microbatch),
+		report_cell_of_int(keys->replica),
+		report_cell_of_int(hit->time_ns),
+		report_cell_of_real(hit->value),
+		report_cell_of_real(hit->threshold),
 	};
 
 	_Static_assert(ARRAY_LEN(cells) == ARRAY_LEN(hit_columns), "columns out of step");
@@ -234,11 +218,12 @@ static enum status rules_table(struct report_table *out, const struct outfeed_he
 		bool failed = false;
 
 		outfeed_health_parameters(parameters, rules, (enum outfeed_health_id)i);
-		row[0] = cell_text(outfeed_health_describe((enum outfeed_health_id)i)->name);
-		row[1] = cell_real(rule->threshold);
-		row[2] = cell_int(rule->patience);
-		row[3] = cell_int(rule->enabled);
-		row[4] = cell_text(own_text(&out->arena, parameters, &failed));
+		row[0] = report_cell_of_text(
+			outfeed_health_describe((enum outfeed_health_id)i)->name);
+		row[1] = report_cell_of_real(rule->threshold);
+		row[2] = report_cell_of_int(rule->patience);
+		row[3] = report_cell_of_int(rule->enabled);
+		row[4] = report_cell_of_text(own_text(&out->arena, parameters, &failed));
 		if (failed) {
 			report_table_free(out);
 			status = err_nomem(err);

@@ -26,22 +26,6 @@ struct rows {
 	int64_t count;
 };
 
-static struct report_cell cell_of_text(const char *text)
-{
-	return (struct report_cell){.type = text ? PROF_TEXT : PROF_NULL, .text = text};
-}
-
-static struct report_cell cell_of_integer(int64_t value)
-{
-	return (struct report_cell){.type = value == UNKNOWN ? PROF_NULL : PROF_INT,
-				    .integer = value};
-}
-
-static struct report_cell cell_of_real(double value)
-{
-	return (struct report_cell){.type = isnan(value) ? PROF_NULL : PROF_REAL, .real = value};
-}
-
 static void rows_add(struct rows *rows, const char *section, const char *name, const char *clock,
 		     int64_t stage, struct report_cell value)
 {
@@ -49,10 +33,10 @@ static void rows_add(struct rows *rows, const char *section, const char *name, c
 
 	if (rows->cells) {
 		row = rows->cells + rows->count * ROW_COLUMNS;
-		row[ROW_SECTION] = cell_of_text(section);
-		row[ROW_NAME] = cell_of_text(name);
-		row[ROW_CLOCK] = cell_of_text(clock);
-		row[ROW_STAGE] = cell_of_integer(stage);
+		row[ROW_SECTION] = report_cell_of_text(section);
+		row[ROW_NAME] = report_cell_of_text(name);
+		row[ROW_CLOCK] = report_cell_of_text(clock);
+		row[ROW_STAGE] = report_cell_of_int(stage);
 		row[ROW_VALUE] = value;
 	}
 	rows->count++;
@@ -60,17 +44,17 @@ static void rows_add(struct rows *rows, const char *section, const char *name, c
 
 static void rows_text(struct rows *rows, const char *section, const char *name, const char *text)
 {
-	rows_add(rows, section, name, NULL, UNKNOWN, cell_of_text(text));
+	rows_add(rows, section, name, NULL, UNKNOWN, report_cell_of_text(text));
 }
 
 static void rows_integer(struct rows *rows, const char *section, const char *name, int64_t value)
 {
-	rows_add(rows, section, name, NULL, UNKNOWN, cell_of_integer(value));
+	rows_add(rows, section, name, NULL, UNKNOWN, report_cell_of_int(value));
 }
 
 static void rows_real(struct rows *rows, const char *section, const char *name, double value)
 {
-	rows_add(rows, section, name, NULL, UNKNOWN, cell_of_real(value));
+	rows_add(rows, section, name, NULL, UNKNOWN, report_cell_of_real(value));
 }
 
 static void rows_reached(struct rows *rows, const struct report_reached *reached)
@@ -126,17 +110,18 @@ static void rows_stages(struct rows *rows, const struct report_summary *s)
 	for (int64_t i = 0; i < s->stages; i++) {
 		const struct report_stage *stage = &s->stage[i];
 
-		rows_add(rows, "stage", "ipu", NULL, stage->stage, cell_of_integer(stage->ipu));
-		rows_add(rows, "stage", "layers", NULL, stage->stage, cell_of_text(stage->layers));
+		rows_add(rows, "stage", "ipu", NULL, stage->stage, report_cell_of_int(stage->ipu));
+		rows_add(rows, "stage", "layers", NULL, stage->stage,
+			 report_cell_of_text(stage->layers));
 		rows_add(rows, "stage", "microbatches", NULL, stage->stage,
-			 cell_of_integer(stage->count));
+			 report_cell_of_int(stage->count));
 		for (int clock = 0; clock < 2; clock++) {
 			rows_add(rows, "stage", "forward_ns", clock_names[clock], stage->stage,
-				 cell_of_integer(stage->forward_ns[clock]));
+				 report_cell_of_int(stage->forward_ns[clock]));
 			rows_add(rows, "stage", "backward_ns", clock_names[clock], stage->stage,
-				 cell_of_integer(stage->backward_ns[clock]));
+				 report_cell_of_int(stage->backward_ns[clock]));
 			rows_add(rows, "stage", "update_ns", clock_names[clock], stage->stage,
-				 cell_of_integer(stage->update_ns[clock]));
+				 report_cell_of_int(stage->update_ns[clock]));
 		}
 	}
 }
@@ -160,10 +145,10 @@ static void rows_bubble(struct rows *rows, const struct report_bubble_mean *bubb
 		{"communication_fraction", bubble->communication},
 	};
 
-	rows_add(rows, "bubble", "runs", clock, UNKNOWN, cell_of_integer(bubble->runs));
+	rows_add(rows, "bubble", "runs", clock, UNKNOWN, report_cell_of_int(bubble->runs));
 	for (size_t i = 0; i < ARRAY_LEN(values); i++)
 		rows_add(rows, "bubble", values[i].name, clock, UNKNOWN,
-			 cell_of_real(bubble->known ? values[i].value : NAN));
+			 report_cell_of_real(bubble->known ? values[i].value : NAN));
 }
 
 static void rows_recording(struct rows *rows, const struct report_summary *s)

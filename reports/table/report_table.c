@@ -6,6 +6,7 @@
 #include "reports/table/report_table.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/fmt.h"
@@ -18,6 +19,22 @@ void report_table_free(struct report_table *table)
 {
 	arena_fini(&table->arena);
 	*table = (struct report_table){0};
+}
+
+struct report_cell report_cell_of_text(const char *text)
+{
+	return (struct report_cell){.type = text ? PROF_TEXT : PROF_NULL, .text = text};
+}
+
+struct report_cell report_cell_of_int(int64_t value)
+{
+	return (struct report_cell){.type = value == INT64_MIN ? PROF_NULL : PROF_INT,
+				    .integer = value};
+}
+
+struct report_cell report_cell_of_real(double value)
+{
+	return (struct report_cell){.type = isnan(value) ? PROF_NULL : PROF_REAL, .real = value};
 }
 
 /* --- what a column's name says -----------------------------------------------------------------

@@ -39,6 +39,11 @@ struct report_cell {
 	const char *text;
 };
 
+/* Empty where @text is NULL, @value INT64_MIN or NaN. */
+struct report_cell report_cell_of_text(const char *text);
+struct report_cell report_cell_of_int(int64_t value);
+struct report_cell report_cell_of_real(double value);
+
 /* Which columns text leaves out where there is no room. */
 enum report_fit {
 	REPORT_FIT_KEYS, /* those that say least beside step and stage, then the last ones */

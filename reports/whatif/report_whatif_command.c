@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cli.h"
 #include "common/mem.h"
@@ -81,14 +80,8 @@ static const struct cli_option whatif_options[] = {
 			 "one, as in CSV and JSON."},
 	[OPTION_CSV] = {.name = "--csv", .help = "Comma separated values (RFC 4180), all columns."},
 	[OPTION_JSON] = {.name = "--json", .help = "JSON, all columns."},
-	[OPTION_WIDTH] = {.name = "--width",
-			  .argument = "COLUMNS",
-			  .help = "Fit text to so many columns; 0: as wide as needed."},
-	[OPTION_COLOR] = {.name = "--color",
-			  .argument = "WHEN",
-			  .choices = "auto always never",
-			  .help = "Bold headings: auto (on a terminal, unless NO_COLOR is set), "
-				  "always or never."},
+	[OPTION_WIDTH] = REPORT_OPTION_WIDTH,
+	[OPTION_COLOR] = REPORT_OPTION_COLOR,
 };
 _Static_assert(ARRAY_LEN(whatif_options) == OPTIONS, "options out of step");
 
@@ -314,15 +307,10 @@ static void print_below(const struct rows *rows, int width)
 static enum status print(const struct rows *rows, const struct whatif_line *line, struct err *err)
 {
 	const bool text = !line->csv && !line->json;
-	const struct report_render_params params = {
-		.format = line->csv    ? REPORT_AS_CSV
-			  : line->json ? REPORT_AS_JSON
-				       : REPORT_AS_TEXT,
-		.width = line->width >= 0 ? line->width : cli_width(stdout),
-		.tool = "ipu-report",
-		.terminal = isatty(STDOUT_FILENO) == 1,
-		.bold = cli_colour(stdout, line->color),
-	};
+	const struct report_render_params params = report_verb_render(line->csv    ? REPORT_AS_CSV
+								      : line->json ? REPORT_AS_JSON
+										   : REPORT_AS_TEXT,
+								      line->width, line->color);
 	struct report_table table;
 	enum status status = report_whatif_table(
 		&table, rows->row, rows->count, line->columns || text ? line->columns : "all", err);

@@ -73,11 +73,6 @@ static struct report_cell of_number(int64_t value)
 	return (struct report_cell){.type = value > 0 ? PROF_INT : PROF_NULL, .integer = value};
 }
 
-static struct report_cell of_real(double value)
-{
-	return (struct report_cell){.type = isnan(value) ? PROF_NULL : PROF_REAL, .real = value};
-}
-
 /* One after the other, a blank between. */
 static const char *assumptions_text(struct arena *arena, uint32_t assumptions)
 {
@@ -111,12 +106,13 @@ static void fill_figures(struct report_cell cells[COLUMNS],
 	cells[COLUMN_STEP] = of_number(llround(from->step_ns));
 	cells[COLUMN_OPTIMIZER] = of_number(from->update_ns);
 	cells[COLUMN_SAMPLES] = of_number(llround(from->samples_second));
-	cells[COLUMN_SPEEDUP] = of_real(from->samples_second / measured->samples_second);
+	cells[COLUMN_SPEEDUP] =
+		report_cell_of_real(from->samples_second / measured->samples_second);
 	cells[COLUMN_MAKESPAN] = of_number(from->makespan_ns);
 	cells[COLUMN_BUSY] = of_number(from->busy_ns);
-	cells[COLUMN_IDLE] = of_real(from->idle_fraction);
-	cells[COLUMN_RATE] = of_real(from->bubble_rate);
-	cells[COLUMN_OVER_IDEAL] = of_real(from->bubble_over_ideal);
+	cells[COLUMN_IDLE] = report_cell_of_real(from->idle_fraction);
+	cells[COLUMN_RATE] = report_cell_of_real(from->bubble_rate);
+	cells[COLUMN_OVER_IDEAL] = report_cell_of_real(from->bubble_over_ideal);
 	cells[COLUMN_SLOWEST] = (struct report_cell){.type = PROF_INT, .integer = from->slowest};
 	cells[COLUMN_SLOWEST_NS] = of_number(from->slowest_ns);
 }
