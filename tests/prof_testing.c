@@ -22,6 +22,22 @@ void prof_place_remove(struct prof_place *place)
 	support_tempdir_remove(place->folder);
 }
 
+int prof_place_setup(void **state)
+{
+	struct prof_place *place = calloc(1, sizeof(*place));
+
+	prof_place_make(place);
+	*state = place;
+	return 0;
+}
+
+int prof_place_teardown(void **state)
+{
+	prof_place_remove(*state);
+	free(*state);
+	return 0;
+}
+
 struct ips_recording *prof_start(const struct prof_place *place,
 				 const struct ips_recording_params *params)
 {

@@ -16,6 +16,9 @@ struct prof_place {
 
 void prof_place_make(struct prof_place *place);
 void prof_place_remove(struct prof_place *place);
+/* The same for cmocka: each test finds its place in *@state. */
+int prof_place_setup(void **state);
+int prof_place_teardown(void **state);
 
 /* Opens FOLDER/run.db; @params may be NULL. Fails the test where that fails. */
 struct ips_recording *prof_start(const struct prof_place *place,

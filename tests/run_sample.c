@@ -49,6 +49,16 @@ enum status run_sample_load(struct run_file **out, const char *line, struct err 
 	return status;
 }
 
+struct run_file *run_sample_get(const char *line)
+{
+	struct run_file *run;
+	struct err err = {0};
+
+	if (run_sample_load(&run, line, &err) != ST_OK)
+		fail_msg("%s: %s", line, err.text);
+	return run;
+}
+
 void run_sample_refuses(const char *line, const char *part)
 {
 	struct run_file *run;

@@ -13,6 +13,9 @@ extern const char run_sample[];
 /* Parse run_sample with the words of @line (split at blanks) as its command line. */
 enum status run_sample_load(struct run_file **out, const char *line, struct err *err);
 
+/* Load; fails the test where that fails. */
+struct run_file *run_sample_get(const char *line);
+
 /* Load and expect failure with @part in the text. */
 void run_sample_refuses(const char *line, const char *part);
 

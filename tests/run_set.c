@@ -39,6 +39,32 @@ void run_set_refuses(const char *line, const char *part)
 	run_set_refuses_with(line, 60000, 10000, part);
 }
 
+void run_set_undoes(const char *line)
+{
+	struct run_set set;
+
+	run_set_lay_out(&set, line, 60000, 10000);
+	assert_int_equal(set.status, ST_OK);
+	for (long n = 0;; n++) {
+		struct run_layout *layout;
+		enum status status;
+		bool failed;
+
+		support_fail_alloc(n);
+		status = run_layout_new(&layout, set.run, set.model, 60000, 10000, NULL, NULL);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		if (!failed) {
+			assert_int_equal(status, ST_OK);
+			run_layout_free(layout);
+			break;
+		}
+		assert_int_equal(status, ST_NOMEM);
+		assert_null(layout);
+	}
+	run_set_clear(&set);
+}
+
 void run_set_warns(const char *line, const char *part)
 {
 	struct run_set set;

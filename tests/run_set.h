@@ -23,6 +23,9 @@ void run_set_clear(struct run_set *set);
 void run_set_refuses_with(const char *line, int64_t train, int64_t test, const char *part);
 void run_set_refuses(const char *line, const char *part); /* with 60,000 and 10,000 images */
 
+/* It is laid out; where an allocation fails, whichever it is, nothing is left behind. */
+void run_set_undoes(const char *line);
+
 /* It is laid out, and a warning or note has @part. */
 void run_set_warns(const char *line, const char *part);
 void run_set_notes(const char *line, const char *part);

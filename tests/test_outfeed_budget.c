@@ -10,20 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static struct recorder *r;
-
-static int setup(void **state)
-{
-	(void)state;
-	r = calloc(1, sizeof(*r));
-	return r == NULL ? -1 : 0;
-}
+static struct recorder r[1]; /* each test opens it */
 
 static int teardown(void **state)
 {
 	(void)state;
 	recorder_close(r);
-	free(r);
 	return 0;
 }
 
@@ -262,7 +254,7 @@ static void test_hits_are_written_beyond_the_budget(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_teardown(name, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_forecasts_are_near_real_databases),
 		TEST(test_cheap_tiers_take_nothing),

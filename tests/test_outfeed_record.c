@@ -13,20 +13,12 @@
 
 #include "outfeed/outfeed_scan.h"
 
-static struct recorder *r;
-
-static int setup(void **state)
-{
-	(void)state;
-	r = calloc(1, sizeof(*r));
-	return r == NULL ? -1 : 0;
-}
+static struct recorder r[1]; /* each test opens it */
 
 static int teardown(void **state)
 {
 	(void)state;
 	recorder_close(r);
-	free(r);
 	return 0;
 }
 
@@ -657,7 +649,7 @@ static void test_a_full_disk_is_told_once_and_rules_go_on(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_teardown(name, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_health_writes_bad_values_only_and_then_all_of_the_row),
 		TEST(test_what_is_bad_for_ever_is_not_written_for_ever),

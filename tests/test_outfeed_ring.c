@@ -12,20 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct recorder *r;
-
-static int setup(void **state)
-{
-	(void)state;
-	r = calloc(1, sizeof(*r));
-	return r == NULL ? -1 : 0;
-}
+static struct recorder r[1]; /* each test opens it */
 
 static int teardown(void **state)
 {
 	(void)state;
 	recorder_close(r);
-	free(r);
 	return 0;
 }
 
@@ -277,7 +269,7 @@ static void test_rings_are_flushed_and_settled_while_others_record(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_teardown(name, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_the_end_writes_what_is_held),
 		TEST(test_a_broken_rule_writes_its_own_tensor_at_once),

@@ -13,22 +13,6 @@
 
 #include "profiler/prof_db.h"
 
-static int setup(void **state)
-{
-	struct prof_place *place = calloc(1, sizeof(*place));
-
-	prof_place_make(place);
-	*state = place;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	prof_place_remove(*state);
-	free(*state);
-	return 0;
-}
-
 static void refuse(const char *path, enum status status, const char *words)
 {
 	struct prof_db *db;
@@ -294,7 +278,7 @@ static void test_a_long_query_can_be_interrupted(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_what_is_not_ours_is_refused_in_words),
 		CASE(test_a_folder_means_the_database_in_it_and_odd_names_work),

@@ -19,22 +19,6 @@
 
 #define NOBODY 65534
 
-static int setup(void **state)
-{
-	struct prof_place *place = calloc(1, sizeof(*place));
-
-	prof_place_make(place);
-	*state = place;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	prof_place_remove(*state);
-	free(*state);
-	return 0;
-}
-
 /* Run @body in a child; its return value is the exit code. */
 static int in_child(int (*body)(const struct prof_place *), const struct prof_place *place)
 {
@@ -401,7 +385,7 @@ static void test_repair_builds_the_indexes_that_a_complete_file_lacks(void **sta
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_full_disk_ends_recording_and_leaves_a_readable_file),
 		CASE(test_a_disk_too_full_to_begin_leaves_nothing_behind),

@@ -25,22 +25,6 @@
 	"INSERT INTO stage_timing_rows (clock, context_id, start_ns, dur_ns) VALUES (0, 1, 5, "    \
 	"7), (0, 1, 15, 9);"
 
-static int setup(void **state)
-{
-	struct prof_place *place = calloc(1, sizeof(*place));
-
-	prof_place_make(place);
-	*state = place;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	prof_place_remove(*state);
-	free(*state);
-	return 0;
-}
-
 /* FOLDER/NAME, a file as @version of the schema made it. */
 static void make_old(const struct prof_place *place, int version, char *path, size_t size)
 {
@@ -288,7 +272,7 @@ static void test_what_is_not_known_of_new_rows_is_null(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_views_of_old_files_have_the_columns_of_today),
 		CASE(test_what_an_old_file_cannot_say_is_null_and_the_rest_is_there),

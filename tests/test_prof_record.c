@@ -16,22 +16,6 @@
 
 #include "common/mem.h"
 
-static int setup(void **state)
-{
-	struct prof_place *place = calloc(1, sizeof(*place));
-
-	prof_place_make(place);
-	*state = place;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	prof_place_remove(*state);
-	free(*state);
-	return 0;
-}
-
 static void test_spans_nest(void **state)
 {
 	struct prof_place *place = *state;
@@ -665,7 +649,7 @@ static void test_a_starved_writer_hands_over_for_good_and_loses_nothing(void **s
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_spans_nest),
 		CASE(test_open_spans_are_seen_and_closed_later),

@@ -104,22 +104,6 @@ static const struct {
 	 ",first_update_ratio,last_update_ratio,least_update_ratio,greatest_update_ratio"},
 };
 
-static int setup(void **state)
-{
-	struct prof_place *place = calloc(1, sizeof(*place));
-
-	prof_place_make(place);
-	*state = place;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	prof_place_remove(*state);
-	free(*state);
-	return 0;
-}
-
 /* Split "a,b,c" into sorted-by-nature names, one a line. */
 static void check_columns(const char *path, const char *view, const char *columns)
 {
@@ -384,7 +368,7 @@ static void test_a_later_row_with_the_same_id_replaces_and_meta_keeps_the_last(v
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_every_view_of_the_contract_answers_on_an_empty_recording),
 		CASE(test_the_row_descriptors_are_the_tables_of_the_schema),

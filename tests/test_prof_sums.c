@@ -20,22 +20,6 @@ static const char *const sum_views[] = {"stage_sums",  "bubble_sums", "execution
 					"metric_sums", "health_sums", "overhead_sums",
 					"tensor_sums"};
 
-static int setup(void **state)
-{
-	struct prof_place *place = calloc(1, sizeof(*place));
-
-	prof_place_make(place);
-	*state = place;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	prof_place_remove(*state);
-	free(*state);
-	return 0;
-}
-
 /* ---- rows ---- */
 
 static int64_t some(struct rng *rng, uint32_t bound)
@@ -397,7 +381,7 @@ static void test_no_memory_for_a_group_ends_the_recording_with_its_reason(void *
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_sums_are_those_of_the_rows),
 		CASE(test_more_groups_than_the_writer_keeps_add_up_too),

@@ -13,22 +13,6 @@
 #include "profiler/prof_db.h"
 #include "profiler/prof_repair.h"
 
-static int setup(void **state)
-{
-	struct prof_place *place = calloc(1, sizeof(*place));
-
-	prof_place_make(place);
-	*state = place;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	prof_place_remove(*state);
-	free(*state);
-	return 0;
-}
-
 /* Nothing but what every step has. */
 static struct ips_device_step plain_step(int64_t trace_id, int64_t start_cycle, int64_t cycles)
 {
@@ -269,7 +253,7 @@ static void test_a_file_of_schema_1_is_read_and_repaired(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_run_shifts_the_steps_of_its_trace),
 		CASE(test_a_run_counts_micro_batches_from_its_first),

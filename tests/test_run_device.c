@@ -7,20 +7,9 @@
 #include "run_sample.h"
 #include "support/support.h"
 
-static struct run_file *load(const char *line)
-{
-	struct run_file *run;
-	struct err err = {0};
-
-	if (run_sample_load(&run, line, &err) != ST_OK)
-		print_error("%s: %s\n", line, err.text);
-	assert_non_null(run);
-	return run;
-}
-
 static void test_defaults_are_those_of_keras(void **state)
 {
-	struct run_file *run = load("");
+	struct run_file *run = run_sample_get("");
 
 	(void)state;
 	assert_false(run->ipu.allow_recompute || run->ipu.io_tiles.place_ops_on_io_tiles);
@@ -48,9 +37,10 @@ static void test_sections_may_lie_within_sections(void **state)
 	struct run_file *run;
 
 	(void)state;
-	run = load("--ipu.io_tiles.num_io_tiles 32 --ipu.io_tiles.place_ops_on_io_tiles true "
-		   "--ipu.matmuls {\"availableMemoryProportion\":\"0.25\"} "
-		   "--ipu.convolutions.partialsType half");
+	run = run_sample_get(
+		"--ipu.io_tiles.num_io_tiles 32 --ipu.io_tiles.place_ops_on_io_tiles true "
+		"--ipu.matmuls {\"availableMemoryProportion\":\"0.25\"} "
+		"--ipu.convolutions.partialsType half");
 	assert_int_equal(run->ipu.io_tiles.num_io_tiles, 32);
 	assert_true(run->ipu.io_tiles.place_ops_on_io_tiles);
 	assert_close(run->ipu.matmuls.available_memory_proportion, 0.25, 0);
@@ -58,10 +48,10 @@ static void test_sections_may_lie_within_sections(void **state)
 	assert_int_equal(run->ipu.matmuls.partials_type, RUN_PARTIALS_FLOAT);
 	run_file_free(run);
 	/* null is the default, of one that lies in nothing too. */
-	run = load("--cpu --ipu.io_tiles null");
+	run = run_sample_get("--cpu --ipu.io_tiles null");
 	assert_int_equal(run->ipu.io_tiles.num_io_tiles, 0);
 	run_file_free(run);
-	run = load("--ipu null --pipeline null");
+	run = run_sample_get("--ipu null --pipeline null");
 	assert_close(run->ipu.io_tiles.available_memory_proportion, 0.9, 0);
 	run_file_free(run);
 }
@@ -115,10 +105,10 @@ static void test_options_of_pipelines_are_read(void **state)
 	struct run_file *run;
 
 	(void)state;
-	run = load("--pipeline.device_mapping [1,0] --pipeline.accumulate_outfeed true "
-		   "--pipeline.offload_weights true --pipeline.offload_activations false "
-		   "--gradient_accumulation.dtype float16 "
-		   "--pipeline.recomputation_mode RecomputeAndBackpropagateInterleaved");
+	run = run_sample_get("--pipeline.device_mapping [1,0] --pipeline.accumulate_outfeed true "
+			     "--pipeline.offload_weights true --pipeline.offload_activations false "
+			     "--gradient_accumulation.dtype float16 "
+			     "--pipeline.recomputation_mode RecomputeAndBackpropagateInterleaved");
 	assert_true(run->pipeline.device_mapping.given);
 	assert_int_equal(run->pipeline.device_mapping.count, 2);
 	assert_int_equal(run->pipeline.device_mapping.items[0], 1);
@@ -131,7 +121,7 @@ static void test_options_of_pipelines_are_read(void **state)
 	assert_int_equal(run->pipeline.recomputation_mode,
 			 RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED);
 	run_file_free(run);
-	run = load("--pipeline.stages auto");
+	run = run_sample_get("--pipeline.stages auto");
 	assert_true(run->pipeline.stages_auto);
 	run_file_free(run);
 }
@@ -141,8 +131,8 @@ static void test_overrides_reach_into_lists_of_options(void **state)
 	struct run_file *run;
 
 	(void)state;
-	run = load("--pipeline.device_mapping [0,0] --pipeline.device_mapping.1 1 "
-		   "--pipeline.weight_update_poplar_options.matmul.partialsType half");
+	run = run_sample_get("--pipeline.device_mapping [0,0] --pipeline.device_mapping.1 1 "
+			     "--pipeline.weight_update_poplar_options.matmul.partialsType half");
 	assert_int_equal(run->pipeline.device_mapping.items[1], 1);
 	assert_int_equal(run->pipeline.update_options.matmul.partials_type, RUN_PARTIALS_HALF);
 	run_file_free(run);
@@ -154,7 +144,7 @@ static void test_a_stage_s_options_come_before_those_of_the_ipu(void **state)
 	struct run_poplar poplar;
 
 	(void)state;
-	run = load(
+	run = run_sample_get(
 		"--ipu.convolutions.availableMemoryProportion 0.3 --ipu.matmuls.partialsType half "
 		"--pipeline.forward_propagation_stages_poplar_options "
 		"[null,{\"matmul\":{\"availableMemoryProportion\":0.1},\"convolution\":null}] "
@@ -195,7 +185,7 @@ static void test_recomputation_is_what_the_schedule_has_by_default(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct run_file *run = load(cases[i].line);
+		struct run_file *run = run_sample_get(cases[i].line);
 
 		assert_int_equal(run_recomputation(run), cases[i].mode);
 		run_file_free(run);

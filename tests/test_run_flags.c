@@ -8,20 +8,9 @@
 #include "run_sample.h"
 #include "support/support.h"
 
-static struct run_file *load(const char *line)
-{
-	struct run_file *run;
-	struct err err = {0};
-
-	if (run_sample_load(&run, line, &err) != ST_OK)
-		print_error("%s: %s\n", line, err.text);
-	assert_non_null(run);
-	return run;
-}
-
 static void test_flags_apply_in_the_file_s_order(void **state)
 {
-	struct run_file *run = load("--second --first");
+	struct run_file *run = run_sample_get("--second --first");
 
 	(void)state;
 	assert_int_equal(run->fit.epochs, 4);
@@ -33,7 +22,7 @@ static void test_flags_apply_in_the_file_s_order(void **state)
 
 static void test_overrides_come_after_flags_and_the_last_wins(void **state)
 {
-	struct run_file *run = load("--fit.epochs 9 --second --fit.seed=5 --fit.seed 6");
+	struct run_file *run = run_sample_get("--fit.epochs 9 --second --fit.seed=5 --fit.seed 6");
 
 	(void)state;
 	assert_int_equal(run->fit.epochs, 9);
@@ -43,14 +32,14 @@ static void test_overrides_come_after_flags_and_the_last_wins(void **state)
 
 static void test_value_stands_for_one_argument(void **state)
 {
-	struct run_file *run = load("--steps 80");
+	struct run_file *run = run_sample_get("--steps 80");
 
 	(void)state;
 	assert_int_equal(run->fit.steps_per_epoch, 80);
 	assert_int_equal(run->compile.steps_per_execution, 80);
 	run_file_free(run);
 
-	run = load("--steps=120 --steps 160");
+	run = run_sample_get("--steps=120 --steps 160");
 	assert_int_equal(run->fit.steps_per_epoch, 160);
 	run_file_free(run);
 	run_sample_refuses("--steps", "--steps needs a value");
@@ -61,7 +50,7 @@ static void test_value_stands_for_one_argument(void **state)
 
 static void test_values_stand_for_all_arguments_up_to_the_next_option(void **state)
 {
-	struct run_file *run = load("--filters a 128 null --second");
+	struct run_file *run = run_sample_get("--filters a 128 null --second");
 
 	(void)state;
 	assert_int_equal(run->outfeed.gradients.count, 3);
@@ -71,7 +60,7 @@ static void test_values_stand_for_all_arguments_up_to_the_next_option(void **sta
 	assert_int_equal(run->fit.epochs, 4);
 	run_file_free(run);
 
-	run = load("--filters=x");
+	run = run_sample_get("--filters=x");
 	assert_int_equal(run->outfeed.gradients.count, 1);
 	run_file_free(run);
 	run_sample_refuses("--filters", "--filters needs a value");
@@ -79,22 +68,23 @@ static void test_values_stand_for_all_arguments_up_to_the_next_option(void **sta
 
 static void test_null_is_set_by_flags_and_overrides(void **state)
 {
-	struct run_file *run = load("--cpu");
+	struct run_file *run = run_sample_get("--cpu");
 
 	(void)state;
 	assert_false(run->ipu.wanted || run->pipeline.wanted);
 	run_file_free(run);
-	run = load("--pipeline null --ipu null");
+	run = run_sample_get("--pipeline null --ipu null");
 	assert_false(run->ipu.wanted || run->pipeline.wanted);
 	run_file_free(run);
-	run = load("--pipeline=null");
+	run = run_sample_get("--pipeline=null");
 	assert_true(run->ipu.wanted);
 	run_file_free(run);
 }
 
 static void test_overrides_make_objects_on_the_way(void **state)
 {
-	struct run_file *run = load("--data.batch_size 16 --compile.optimizer.config.x 1");
+	struct run_file *run =
+		run_sample_get("--data.batch_size 16 --compile.optimizer.config.x 1");
 	const cJSON *config = cJSON_GetObjectItem(run->compile.optimizer, "config");
 
 	(void)state;
@@ -105,7 +95,8 @@ static void test_overrides_make_objects_on_the_way(void **state)
 
 static void test_overrides_reach_into_lists(void **state)
 {
-	struct run_file *run = load("--model.config.layers.1.config.units 8 --pipeline.stages.1 1");
+	struct run_file *run =
+		run_sample_get("--model.config.layers.1.config.units 8 --pipeline.stages.1 1");
 	struct model *model = run_sample_model(run);
 
 	(void)state;
@@ -120,7 +111,7 @@ static void test_overrides_reach_into_lists(void **state)
 
 static void test_words_are_texts_where_texts_are_wanted(void **state)
 {
-	struct run_file *run = load("--data.path 123 --outfeed.gradients 7");
+	struct run_file *run = run_sample_get("--data.path 123 --outfeed.gradients 7");
 
 	(void)state;
 	assert_string_equal(run->data.path, "123");
@@ -141,7 +132,7 @@ static void test_broken_json_is_not_taken_for_a_text(void **state)
 
 static void test_the_tree_is_the_run_as_it_is_run(void **state)
 {
-	struct run_file *run = load("--second --steps 80");
+	struct run_file *run = run_sample_get("--second --steps 80");
 	const cJSON *fit = cJSON_GetObjectItem(run->json, "fit");
 
 	(void)state;

@@ -280,33 +280,9 @@ static void test_sets_must_hold_what_is_evaluated_and_predicted(void **state)
 
 static void test_no_memory_is_undone_everywhere(void **state)
 {
-	struct run_set set;
-
 	(void)state;
-	run_set_lay_out(
-		&set,
-		"--pipeline.device_mapping [1,0] --pipeline.replicated_weight_sharding true "
-		"--pipeline.accumulate_outfeed true --fit.asynchronous_callbacks true",
-		60000, 10000);
-	assert_int_equal(set.status, ST_OK);
-	for (long n = 0;; n++) {
-		struct run_layout *layout;
-		enum status status;
-		bool failed;
-
-		support_fail_alloc(n);
-		status = run_layout_new(&layout, set.run, set.model, 60000, 10000, NULL, NULL);
-		failed = support_alloc_failed();
-		support_fail_alloc(-1);
-		if (!failed) {
-			assert_int_equal(status, ST_OK);
-			run_layout_free(layout);
-			break;
-		}
-		assert_int_equal(status, ST_NOMEM);
-		assert_null(layout);
-	}
-	run_set_clear(&set);
+	run_set_undoes("--pipeline.device_mapping [1,0] --pipeline.replicated_weight_sharding true "
+		       "--pipeline.accumulate_outfeed true --fit.asynchronous_callbacks true");
 }
 
 int main(void)

@@ -530,30 +530,8 @@ static void test_warnings_are_given_once(void **state)
 
 static void test_no_memory_is_undone_everywhere(void **state)
 {
-	struct run_set set;
-
 	(void)state;
-	run_set_lay_out(&set, "--ipu.auto_select_ipus 3 --pipeline.stages {\"out\":1}", 60000,
-			10000);
-	assert_int_equal(set.status, ST_OK);
-	for (long n = 0;; n++) {
-		struct run_layout *layout;
-		enum status status;
-		bool failed;
-
-		support_fail_alloc(n);
-		status = run_layout_new(&layout, set.run, set.model, 60000, 10000, NULL, NULL);
-		failed = support_alloc_failed();
-		support_fail_alloc(-1);
-		if (!failed) {
-			assert_int_equal(status, ST_OK);
-			run_layout_free(layout);
-			break;
-		}
-		assert_int_equal(status, ST_NOMEM);
-		assert_null(layout);
-	}
-	run_set_clear(&set);
+	run_set_undoes("--ipu.auto_select_ipus 3 --pipeline.stages {\"out\":1}");
 }
 
 int main(void)
