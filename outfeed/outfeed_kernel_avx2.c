@@ -5,10 +5,10 @@
  * 16 registers, and the second half finds the strip in the first-level cache. Pure functions on the
  * caller's data: any thread.
  */
+#include "common/cpu.h"
 #include "outfeed/outfeed_kernel_internal.h"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
 
 #define LANES OUTFEED_LANES
@@ -323,12 +323,8 @@ AVX2 static void change(struct outfeed_change *out, float *before, const float *
 
 static bool runs(void)
 {
-	unsigned a, b, c, d;
-
-	/* Not every compiler's __builtin_cpu_supports() knows "f16c". */
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	       __builtin_cpu_supports("bmi2") && __get_cpuid(1, &a, &b, &c, &d) != 0 &&
-	       (c & bit_F16C) != 0;
+	       __builtin_cpu_supports("bmi2") && cpu_has_f16c();
 }
 
 const struct outfeed_kernel outfeed__kernel_avx2 = {

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/cpu.h"
 #include "common/mem.h"
 
 #if defined(__x86_64__)
@@ -107,10 +108,6 @@ static bool half_has_avx512(void)
 	return __builtin_cpu_supports("avx512f");
 }
 
-static bool half_has_f16c(void)
-{
-	return __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
-}
 #endif
 
 /* --- the choice --------------------------------------------------------------------------------
@@ -119,7 +116,7 @@ static bool half_has_f16c(void)
 static const struct half_body half_bodies[] = {
 #if defined(__x86_64__)
 	{"AVX-512", half_has_avx512, half_avx512},
-	{"F16C", half_has_f16c, half_f16c},
+	{"F16C", cpu_has_f16c, half_f16c},
 #endif
 	{"portable", half_always, half_portable},
 };
