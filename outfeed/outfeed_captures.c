@@ -120,21 +120,28 @@ static enum status piece_copy(struct piece_buffer *piece, const struct prof_quer
 	return ST_OK;
 }
 
-/* The piece of row @row, of at most @room bytes. */
+/* Row @row_id of capture_rows by @sql, ready in *@out; to be closed after a failure too. */
+static enum status row_open(struct prof_query **out, struct prof_db *db, const char *sql,
+			    int64_t row_id, struct err *err)
+{
+	enum status status = prof_query_open(out, db, sql, err);
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(*out, ":row", row_id);
+	if (!prof_query_next(*out, &status, err) && status == ST_OK)
+		status = err_set(err, ST_FORMAT, "a captured piece is gone");
+	return status;
+}
+
+/* The piece of row @row_id, of at most @room bytes. */
 static enum status piece_read(struct piece_buffer *piece, struct prof_db *db, int64_t row_id,
 			      int64_t room, struct err *err)
 {
 	struct prof_query *query;
-	bool row;
-	enum status status = prof_query_open(
-		&query, db, "SELECT data FROM capture_rows WHERE row_id = :row", err);
+	enum status status = row_open(
+		&query, db, "SELECT data FROM capture_rows WHERE row_id = :row", row_id, err);
 
-	if (status != ST_OK)
-		return status;
-	prof_query_int(query, ":row", row_id);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && !row)
-		status = err_set(err, ST_FORMAT, "a captured piece is gone");
 	if (status == ST_OK)
 		status = piece_copy(piece, query, room, err);
 	prof_query_close(query);
@@ -203,20 +210,13 @@ static enum status keys_read(struct ips_keys *out, struct prof_db *db, int64_t r
 {
 	struct prof_query *query;
 	const char *phase;
-	bool row;
-	enum status status = prof_query_open(
+	enum status status = row_open(
 		&query, db,
 		"SELECT c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica, "
 		"c.ipu, c.stage, c.mode, c.phase FROM capture_rows p "
 		"LEFT JOIN contexts c ON c.context_id = p.context_id WHERE p.row_id = :row",
-		err);
+		row_id, err);
 
-	if (status != ST_OK)
-		return status;
-	prof_query_int(query, ":row", row_id);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && !row)
-		status = err_set(err, ST_FORMAT, "a captured piece is gone");
 	if (status == ST_OK) {
 		*out = (struct ips_keys){
 			.epoch = prof_column_int(query, 0),

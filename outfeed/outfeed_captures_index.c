@@ -137,18 +137,12 @@ static enum status add_tensor(struct outfeed_captures *captures, const struct pr
 static enum status read_tensors(struct outfeed_captures *captures, struct err *err)
 {
 	struct prof_query *query;
-	bool row = true;
 	enum status status = prof_query_open(
 		&query, captures->db,
 		"SELECT tensor_id, queue, key FROM tensor_rows ORDER BY tensor_id", err);
 
-	if (status != ST_OK)
-		return status;
-	while (status == ST_OK && row) {
-		status = prof_query_step(query, &row, err);
-		if (status == ST_OK && row)
-			status = add_tensor(captures, query, err);
-	}
+	while (prof_query_next(query, &status, err))
+		status = add_tensor(captures, query, err);
 	prof_query_close(query);
 	return status;
 }
@@ -303,17 +297,13 @@ static enum status read_slice(struct outfeed_captures *captures, int64_t *at, bo
 		"LEFT JOIN contexts c ON c.context_id = p.context_id WHERE p.row_id > :at "
 		"ORDER BY p.row_id LIMIT :count",
 		err);
-	bool row = true;
 
 	*more = false;
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":at", *at);
 	prof_query_int(query, ":count", SLICE_ROWS);
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err)) {
 		*more = true;
 		*at = prof_column_int(query, 0);
 		status = add_piece(captures,
