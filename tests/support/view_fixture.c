@@ -12,8 +12,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "profiler/ipuscope/profiler.h"
-
 #define UPDATES      24
 #define BATCHES      4
 #define STAGES       2
@@ -238,14 +236,21 @@ static void fixture_fill(struct fixture *f, int updates)
 	}
 }
 
-bool view_fixture_write(const char *path, int updates)
+struct ips_recording *view_fixture_record(const char *path, const char *command)
 {
-	struct fixture f = {0};
+	struct ips_recording *recording;
 	struct ips_recording_params params;
 
 	ips_recording_params_defaults(&params);
-	params.command = "view_fixture";
-	if (ips_recording_open(&f.recording, path, &params, NULL, 0) != 0)
+	params.command = command;
+	return ips_recording_open(&recording, path, &params, NULL, 0) == 0 ? recording : NULL;
+}
+
+bool view_fixture_write(const char *path, int updates)
+{
+	struct fixture f = {.recording = view_fixture_record(path, "view_fixture")};
+
+	if (f.recording == NULL)
 		return false;
 	fixture_fill(&f, updates > 0 ? updates : UPDATES);
 	return ips_recording_close(f.recording, NULL, 0) == 0;

@@ -9,7 +9,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "profiler/ipuscope/profiler.h"
+#include "support/view_fixture.h"
 #include "support/view_fixture_bubble.h"
 
 #define REPLICAS     VIEW_DEVICE_REPLICAS
@@ -215,12 +215,9 @@ static void write_execution(struct device *d, int execution)
 
 bool view_fixture_device_write(const char *path)
 {
-	struct device d = {0};
-	struct ips_recording_params params;
+	struct device d = {.recording = view_fixture_record(path, "view_fixture_device")};
 
-	ips_recording_params_defaults(&params);
-	params.command = "view_fixture_device";
-	if (ips_recording_open(&d.recording, path, &params, NULL, 0) != 0)
+	if (d.recording == NULL)
 		return false;
 	rng_init(&d.rng, 7, 1, 0, 0);
 	ips_meta_set(d.recording, "clock_hz", "500000000");

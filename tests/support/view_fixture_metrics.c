@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "profiler/ipuscope/profiler.h"
+#include "support/view_fixture.h"
 
 #define STEP_NS 1000
 
@@ -65,11 +65,9 @@ static void write_epoch(struct ips_recording *recording, const struct view_fixtu
 
 bool view_fixture_metrics_write(const char *path, const struct view_fixture_metrics *params)
 {
-	struct ips_recording_params recording_params;
-	struct ips_recording *recording;
+	struct ips_recording *recording = view_fixture_record(path, NULL);
 
-	ips_recording_params_defaults(&recording_params);
-	if (ips_recording_open(&recording, path, &recording_params, NULL, 0) != 0)
+	if (recording == NULL)
 		return false;
 	for (int64_t epoch = 1; epoch <= params->epochs; epoch++)
 		write_epoch(recording, params, epoch);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/ipuscope/profiler.h"
+#include "support/view_fixture.h"
 
 #define OPERATIONS 12
 
@@ -161,21 +161,12 @@ static void model_programs(struct ips_recording *r, bool changed)
 			      NULL, IPS_NULL, stages[stage]);
 }
 
-static bool model_open(struct ips_recording **r, const char *path)
-{
-	struct ips_recording_params params;
-
-	ips_recording_params_defaults(&params);
-	params.command = "view_fixture_model";
-	return ips_recording_open(r, path, &params, NULL, 0) == 0;
-}
-
 bool view_fixture_model_write(const char *path, bool changed)
 {
 	const struct ips_device_trace trace = {.trace_id = 0, .clock_hz = 1e9, .name = "train"};
-	struct ips_recording *r;
+	struct ips_recording *r = view_fixture_record(path, "view_fixture_model");
 
-	if (!model_open(&r, path))
+	if (r == NULL)
 		return false;
 	ips_meta_set(r, "clock_hz", "1000000000");
 	ips_append_device_trace(r, &trace);
@@ -195,11 +186,11 @@ bool view_fixture_model_write(const char *path, bool changed)
 
 bool view_fixture_programs_write(const char *path, int wide, int deep)
 {
-	struct ips_recording *r;
+	struct ips_recording *r = view_fixture_record(path, "view_fixture_model");
 	int64_t next = 0;
 	char name[32];
 
-	if (!model_open(&r, path))
+	if (r == NULL)
 		return false;
 	for (int i = 0; i < wide; i++) {
 		int64_t parent = IPS_NULL;

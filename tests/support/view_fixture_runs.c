@@ -10,7 +10,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "profiler/ipuscope/profiler.h"
+#include "support/view_fixture.h"
 #include "support/view_fixture_bubble.h"
 
 #define STAGES   VIEW_RUNS_STAGES
@@ -191,13 +191,11 @@ static bool write_execution(struct runs *r, int number, const struct view_runs_e
 bool view_fixture_runs_write(const char *path, const struct view_runs_execution *executions,
 			     int count)
 {
-	struct runs r = {.at = {1000, 1000}};
-	struct ips_recording_params params;
+	struct runs r = {.recording = view_fixture_record(path, "view_fixture_runs"),
+			 .at = {1000, 1000}};
 	bool ok = true;
 
-	ips_recording_params_defaults(&params);
-	params.command = "view_fixture_runs";
-	if (ips_recording_open(&r.recording, path, &params, NULL, 0) != 0)
+	if (r.recording == NULL)
 		return false;
 	rng_init(&r.rng, 11, 1, 0, 0);
 	ips_meta_set(r.recording, "clock_hz", "500000000");

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "profiler/ipuscope/profiler.h"
+#include "support/view_fixture.h"
 
 #define VALUES (3 * 4 * 5)
 
@@ -203,12 +203,9 @@ static void add_tensors(struct ips_recording *recording, const char *suffix)
 
 bool view_fixture_tensors_write(const char *path, const struct view_fixture_tensors *params)
 {
-	struct ips_recording_params recording_params;
-	struct ips_recording *recording;
+	struct ips_recording *recording = view_fixture_record(path, "view_fixture_tensors");
 
-	ips_recording_params_defaults(&recording_params);
-	recording_params.command = "view_fixture_tensors";
-	if (ips_recording_open(&recording, path, &recording_params, NULL, 0) != 0)
+	if (recording == NULL)
 		return false;
 	add_tensors(recording, params->suffix);
 	add_rules(recording);
