@@ -11,10 +11,11 @@
 #include "viewer/draw/view_share.h"
 #include "viewer/liveness/view_liveness_internal.h"
 
-#define STYLE_ALWAYS VIEW_SERIES_1
-#define STYLE_REST   VIEW_SERIES_2
-#define LABEL_FROM   70   /* columns */
-#define STEP_END     0.01 /* a step's tick stands where the step begins; the last has a width, too */
+#define STYLE_ALWAYS  VIEW_SERIES_1
+#define STYLE_REST    VIEW_SERIES_2
+#define LABEL_FROM    70   /* columns */
+#define PROGRAM_LEAST 20   /* less of a name tells nothing */
+#define STEP_END      0.01 /* a step's tick is where it begins; the last has a width, too */
 
 static const char *view_bytes(int64_t bytes, char out[FMT_SIZE])
 {
@@ -220,7 +221,8 @@ static void view_compared_text(const struct view_liveness *live, char *out, size
 			 fmt_percent(part, fabs((double)(target - source)) / (double)most));
 }
 
-static void view_facts_text(const struct view_liveness *live, char *out, size_t size)
+/* @brief: without the sum, which the last line but one has, too. */
+static void view_facts_text(const struct view_liveness *live, bool brief, char *out, size_t size)
 {
 	const struct view_live_facts *facts = &live->facts[0];
 	char all[FMT_SIZE], always[FMT_SIZE], rest[FMT_SIZE];
@@ -230,26 +232,28 @@ static void view_facts_text(const struct view_liveness *live, char *out, size_t 
 	else if (!facts->known)
 		snprintf(out, size, " nothing ");
 	else
-		snprintf(out, size, " %s = %s always live + %s not ",
-			 view_bytes(facts->always + facts->rest, all),
-			 view_bytes(facts->always, always), view_bytes(facts->rest, rest));
+		snprintf(out, size, " %s%s%s always live + %s not ",
+			 brief ? "" : view_bytes(facts->always + facts->rest, all),
+			 brief ? "" : " = ", view_bytes(facts->always, always),
+			 view_bytes(facts->rest, rest));
 }
 
 static void view_draw_heading(const struct view_liveness *live, struct view_pane *pane)
 {
 	const int width = pane->rect.width;
-	char text[VIEW_PLACE_NAME + 4];
+	char text[VIEW_PLACE_NAME + 4], program[VIEW_PLACE_NAME + 4];
 	int x = 2;
 
 	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, width);
 	snprintf(text, sizeof(text), " step %lld ", (long long)live->cursor);
 	x += view_text_cut(pane, x, 0, width - x - 1, VIEW_BOLD, text);
-	view_facts_text(live, text, sizeof(text));
+	snprintf(program, sizeof(program), " %s ", live->program);
+	view_facts_text(live, false, text, sizeof(text));
+	if (x + view_text_width(text) + view_text_width(program) + 2 > width)
+		view_facts_text(live, true, text, sizeof(text));
 	x += view_text_cut(pane, x, 0, width - x - 1, VIEW_NORMAL, text);
-	if (live->program[0] && x + 12 < width) {
-		snprintf(text, sizeof(text), " %s ", live->program);
-		view_text_cut(pane, x + 1, 0, width - x - 2, VIEW_DIM, text);
-	}
+	if (live->program[0] && x + PROGRAM_LEAST < width)
+		view_text_middle(pane, x + 1, 0, width - x - 2, VIEW_DIM, program);
 }
 
 void view__live_draw(const void *state, const struct view_context *context, struct view_pane *pane)

@@ -10,12 +10,20 @@
 #include "common/mem.h"
 #include "viewer/liveness/view_liveness_internal.h"
 
+#define NAME_LEAST 16
+#define NAME_MOST  40
+
+enum {
+	VIEW_LIVE_IPU,
+	VIEW_LIVE_NAME /* of a variable or a layer */
+};
+
 static const struct view_grid_column view_live_columns[] = {
-	{.name = "ipu", .title = "IPU", .importance = 95},
-	{.name = "variable", .least = 16, .importance = 100},
-	{.name = "kind", .least = 6, .importance = 70},
+	[VIEW_LIVE_IPU] = {.name = "ipu", .title = "IPU", .importance = 95},
+	[VIEW_LIVE_NAME] = {.name = "variable", .least = NAME_LEAST, .importance = 100},
+	{.name = "kind", .least = 11, .importance = 70},
 	{.name = "bytes", .importance = 90, .bar = true},
-	{.name = "layer", .least = 6, .importance = 60},
+	{.name = "layer", .least = 9, .importance = 60},
 	{.name = "always_live", .title = "always", .importance = 55},
 	{.name = "first_program_step", .title = "from", .importance = 50},
 	{.name = "last_program_step", .title = "to", .importance = 50},
@@ -25,8 +33,8 @@ static const struct view_grid_column view_live_columns[] = {
 };
 
 static const struct view_grid_column view_layer_columns[] = {
-	{.name = "ipu", .title = "IPU", .importance = 95},
-	{.name = "layer", .least = 12, .importance = 100},
+	[VIEW_LIVE_IPU] = {.name = "ipu", .title = "IPU", .importance = 95},
+	[VIEW_LIVE_NAME] = {.name = "layer", .least = NAME_LEAST, .importance = 100},
 	{.name = "bytes", .importance = 90, .bar = true},
 	{.name = "not_always_live_bytes", .title = "not always live", .importance = 70},
 	{.name = "always_live_bytes", .title = "always live", .importance = 60},
@@ -35,6 +43,14 @@ static const struct view_grid_column view_layer_columns[] = {
 
 _Static_assert(ARRAY_LEN(view_live_columns) <= VIEW_LIVE_COLUMNS, "no room for all columns");
 _Static_assert(ARRAY_LEN(view_layer_columns) <= VIEW_LIVE_COLUMNS, "no room for all columns");
+
+/* Names begin alike and end unlike (Dense_256/MatMul/GradW/temporary), so they come first. */
+static int view_live_name_least(int width)
+{
+	const int part = width * 3 / 10;
+
+	return part < NAME_LEAST ? NAME_LEAST : part > NAME_MOST ? NAME_MOST : part;
+}
 
 /* Beside selected steps the cursor's is one of several, and called by its number, too. */
 static int view_live_looks(struct view_liveness *live, const struct view_grid_column *columns,
@@ -219,6 +235,7 @@ enum status view__live_list(struct view_liveness *live, struct view_context *con
 		status = view_live_rows(live, context, err);
 	if (status != ST_OK)
 		return status;
+	live->columns[VIEW_LIVE_NAME].least = view_live_name_least(live->areas.table.width);
 	view_grid_layout(&live->grid, live->areas.table.width, live->areas.table.height);
 	if (live->wanted != VIEW_NOWHERE)
 		view_grid_go(&live->grid, live->areas.table.height, "variable_id", NULL,
