@@ -33,7 +33,7 @@ struct plan {
 	int64_t gap_cycles, first_ns; /* between executions; of the first on the host */
 	int64_t operation_cycles;     /* of the first operation */
 	int64_t tile_bytes, fifo_bytes;
-	bool nonfinite, broken, lowered, oversubscribed, spans;
+	bool nonfinite, broken, lowered, oversubscribed, spans, tensors;
 };
 
 static const struct plan well = {
@@ -308,6 +308,8 @@ static void record(const char *path, const struct plan *plan)
 		record_trace(r, plan);
 	if (plan->spans)
 		record_spans(r);
+	if (plan->tensors)
+		record_health(r, plan);
 	if (ips_recording_close(r, message, sizeof(message)))
 		fail_msg("%s", message);
 	/* What recording costs is the machine's matter. */
@@ -487,6 +489,35 @@ static void each_is_said_of_a_run_that_has_it(void **state)
 	support_tempdir_remove(folder);
 }
 
+/* Whoever records tensors from a program of his own has no ipu-train to run. */
+static void without_times_the_advice_fits_what_there_is(void **state)
+{
+	char folder[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 32];
+	const struct report_insight *insight;
+	struct report_insights insights;
+	struct plan plan = well;
+	struct prof_db *db;
+
+	(void)state;
+	empty(&plan);
+	for (int tensors = 0; tensors < 2; tensors++) {
+		support_tempdir(folder);
+		snprintf(path, sizeof(path), "%s/own.db", folder);
+		plan.tensors = tensors;
+		record(path, &plan);
+		get(&insights, &db, path);
+		insight = find(&insights, "nothing");
+		assert_non_null(insight);
+		assert_int_equal(strstr(insight->sentence, "Tensors were recorded") != NULL,
+				 tensors);
+		assert_int_equal(strstr(insight->remedy, "ipu-train") == NULL, tensors);
+		assert_int_equal(strstr(insight->remedy, "Spans") != NULL, tensors);
+		report_insights_free(&insights);
+		prof_db_close(db);
+		support_tempdir_remove(folder);
+	}
+}
+
 static void none_is_said_of_a_run_in_which_all_is_well(void **state)
 {
 	char folder[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 32];
@@ -659,6 +690,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_is_said_of_a_run_that_has_it),
+		cmocka_unit_test(without_times_the_advice_fits_what_there_is),
 		cmocka_unit_test(none_is_said_of_a_run_in_which_all_is_well),
 		cmocka_unit_test(every_insight_has_a_case),
 		cmocka_unit_test(problems_come_first_then_what_is_most_at_stake),

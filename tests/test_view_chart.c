@@ -69,6 +69,32 @@ static void test_charts_stay_inside_whatever_the_values(void **state)
 	}
 }
 
+/* A title that the scale is too narrow for is one of whole words. */
+static void test_titles_are_whole_words(void **state)
+{
+	const struct view_axis y = {.high = 1, .quantity = REPORT_REAL};
+	const char *const titles[] = {"step", "weight update", "execution"};
+	const char *const shown[] = {"step ", "update ", "execution "};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
+		const struct view_axis x = {.high = 9, .title = titles[i]};
+		struct view_canvas canvas = modes[0];
+		struct view_pane pane = view_pane_framed(&canvas, 80, 12);
+		char *text;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		(void)view_chart_axes(&pane, &x, &y, 0);
+		assert_int_equal(view_canvas_print(&canvas, 0, 14, out, NULL), ST_OK);
+		fclose(out);
+		assert_non_null(strstr(text, shown[i]));
+		assert_null(strstr(text, "weight"));
+		free(text);
+		view_canvas_fini(&canvas);
+	}
+}
+
 static void test_areas_never_overlap(void **state)
 {
 	(void)state;
@@ -365,6 +391,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_charts_stay_inside_whatever_the_values),
+		cmocka_unit_test(test_titles_are_whole_words),
 		cmocka_unit_test(test_areas_never_overlap),
 		cmocka_unit_test(test_a_spike_among_many_points_is_drawn),
 		cmocka_unit_test(test_two_curves_can_be_told_apart_without_colours),

@@ -6,12 +6,26 @@
 #include <string.h>
 
 #include "common/fmt.h"
+#include "prof_testing.h"
 #include "support/view_fixture_model.h"
 #include "support/view_rig.h"
 
 static int setup_one(void **state)
 {
 	return view_rig_setup_model(state, false, 100, 30, "6");
+}
+
+/* Neither code nor temporary memory is known. */
+static int setup_unknown(void **state)
+{
+	struct view_rig *rig = view_rig_new(state);
+
+	if (!view_fixture_model_write(rig->path, false))
+		return -1;
+	prof_change(rig->path, "UPDATE operation_rows SET code_bytes = NULL;"
+			       "UPDATE plan_rows SET temporary_bytes = NULL");
+	view_rig_start(rig, false, 120, 30, "6");
+	return 0;
 }
 
 static int setup_two(void **state)
@@ -76,6 +90,15 @@ static void test_units_stages_and_parts_change(void **state)
 	assert_shows(rig, "shares of the row");
 	view_rig_press(rig, "b");
 	assert_shows(rig, "no breakdown");
+}
+
+static void test_what_is_not_known_is_a_dash(void **state)
+{
+	struct view_rig *rig = *state;
+
+	assert_line_shows(rig, "simulated", ", - of code");
+	assert_shows(rig, "; - temporary");
+	assert_hides(rig, "0 B");
 }
 
 static void test_more_of_one_operation(void **state)
@@ -220,6 +243,8 @@ int main(void)
 		ONE(test_operations_say_what_sql_says),
 		ONE(test_sums_by_layer_kind_and_stage),
 		ONE(test_units_stages_and_parts_change),
+		cmocka_unit_test_setup_teardown(test_what_is_not_known_is_a_dash, setup_unknown,
+						view_rig_teardown),
 		ONE(test_more_of_one_operation),
 		ONE(test_enter_opens_a_sum),
 		ONE(test_filters_orders_and_their_trouble),

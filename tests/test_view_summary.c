@@ -2,13 +2,16 @@
  * The Summary: what it says is what SQL says, alone, beside another report, and of a run that goes
  * on.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "prof_testing.h"
 #include "support/support.h"
 #include "support/view_fixture.h"
 #include "support/view_rig.h"
+#include "viewer/draw/view_table.h"
 #include "viewer/summary/view_summary_internal.h"
 
 static void test_numbers_are_those_of_sql(void **state)
@@ -148,6 +151,66 @@ static void test_two_runs_show_what_differs(void **state)
 	view_rig_close(&two);
 }
 
+static const struct report_cell *compared(const struct view_grid *grid, int64_t at,
+					  const char *column)
+{
+	return &grid->table.cells[grid->order[at] * grid->table.column_count +
+				  view_table_column(&grid->table, column)];
+}
+
+/* With D what has changed most comes first in each section, and the host's times last. */
+static void test_what_differs_is_in_the_order_of_its_change(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_summary *screen;
+	char other[SUPPORT_PATH_SIZE + 16];
+	struct view_rig two;
+	int ordered = 0;
+
+	snprintf(other, sizeof(other), "%s/other.db", rig->folder);
+	assert_true(view_fixture_write(other, 12));
+	view_rig_open(&two, rig->path, other, 100, 40);
+	view_rig_press(&two, "D");
+	screen = two.session.state[VIEW_SUMMARY];
+	for (int64_t i = 1; i < screen->grid.count; i++) {
+		const struct report_cell *a = compared(&screen->grid, i - 1, "diff_fraction");
+		const struct report_cell *b = compared(&screen->grid, i, "diff_fraction");
+		const int64_t measured = compared(&screen->grid, i, "measured")->integer;
+
+		if (strcmp(compared(&screen->grid, i - 1, "section")->text,
+			   compared(&screen->grid, i, "section")->text) != 0)
+			continue;
+		assert_true(compared(&screen->grid, i - 1, "measured")->integer <= measured);
+		if (compared(&screen->grid, i - 1, "measured")->integer < measured ||
+		    b->type != PROF_REAL || a->type != PROF_REAL)
+			continue;
+		assert_true(fabs(a->real) >= fabs(b->real));
+		ordered += fabs(a->real) > fabs(b->real);
+	}
+	assert_true(ordered > 3);
+	view_rig_close(&two);
+}
+
+/* What a merge has noted of its sources is not what was set. */
+static void test_facts_of_a_merge_come_last(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_grid *grid;
+	char other[SUPPORT_PATH_SIZE + 16];
+	struct view_rig two;
+
+	snprintf(other, sizeof(other), "%s/other.db", rig->folder);
+	assert_true(view_fixture_write(other, 12));
+	prof_change(other, "INSERT INTO meta_facts VALUES ('merge.0.source', 'a.db')");
+	view_rig_open(&two, rig->path, other, 100, 40);
+	for (int pass = 0; pass < 2; pass++) {
+		grid = &((struct view_summary *)two.session.state[VIEW_SUMMARY])->grid;
+		assert_string_equal(compared(grid, grid->count - 1, "key")->text, "merge.0.source");
+		view_rig_press(&two, "D");
+	}
+	view_rig_close(&two);
+}
+
 static void test_the_same_run_twice_differs_in_nothing(void **state)
 {
 	struct view_rig *rig = *state;
@@ -190,6 +253,8 @@ int main(void)
 		SUMMARY_TEST(test_nothing_at_a_glance_is_cut),
 		cmocka_unit_test(test_the_time_left_is_what_the_pace_says),
 		SUMMARY_TEST(test_two_runs_show_what_differs),
+		SUMMARY_TEST(test_what_differs_is_in_the_order_of_its_change),
+		SUMMARY_TEST(test_facts_of_a_merge_come_last),
 		SUMMARY_TEST(test_the_same_run_twice_differs_in_nothing),
 		SUMMARY_TEST(test_every_size_is_drawn),
 	};

@@ -205,6 +205,44 @@ static void test_values_are_those_of_the_capture_bad_ones_too(void **state)
 	assert_shows(rig, "59");
 }
 
+static void test_gradients_alone_are_one_key_away(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_screen_ops *ops = view_screen(VIEW_TENSORS);
+	const struct view_grid *list = &screen_of(rig)->list;
+	const int64_t all = list->count;
+	struct view_place place;
+	struct str sql = {0};
+	struct err err;
+	char *key;
+
+	view_rig_press(rig, "jb");
+	assert_int_equal(list->at, 0);
+	assert_true(list->count < all);
+	assert_int_equal(list->count,
+			 view_rig_sql_int(rig, "SELECT count(*) FROM tensors WHERE kind = "
+					       "'gradient'"));
+	assert_shows(rig, "std, kind gradient, row 1 of ");
+	ops->query(screen_of(rig), &rig->session.context, &sql);
+	assert_non_null(strstr(sql.text, "kind = 'gradient'"));
+	str_free(&sql);
+	/* The other kinds, one by one, and in the end all. */
+	for (int i = 0; i < 10 && list->count < all; i++)
+		view_rig_press(rig, "b");
+	assert_int_equal(list->count, all);
+	view_rig_press(rig, "b");
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
+	assert_int_equal(list->count, all);
+	/* Who comes from elsewhere is not kept from what is of another kind. */
+	view_rig_press(rig, "b");
+	view_place_clear(&place);
+	key = view_rig_sql_text(rig, "SELECT key FROM tensors WHERE kind <> 'gradient' LIMIT 1");
+	view_place_text(place.key, key);
+	free(key);
+	assert_int_equal(ops->go(screen_of(rig), &rig->session.context, &place, &err), ST_OK);
+	assert_int_equal(list->count, all);
+}
+
 static void test_rules_and_rows_are_those_of_the_tensor(void **state)
 {
 	struct view_rig *rig = *state;
@@ -349,6 +387,7 @@ int main(void)
 		CASE(test_it_goes_to_a_tensor_at_a_step),
 		CASE(test_histograms_count_what_sql_counts),
 		CASE(test_values_are_those_of_the_capture_bad_ones_too),
+		CASE(test_gradients_alone_are_one_key_away),
 		CASE(test_rules_and_rows_are_those_of_the_tensor),
 		CASE(test_its_table_is_all_statistics_in_the_lists_order),
 		CASE(test_its_queries_run_as_they_are),

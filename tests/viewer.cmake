@@ -36,10 +36,8 @@ foreach(module IN ITEMS
 		help
 		liveness
 		memory
-		operations
 		programs
 		session
-		summary
 		tensors
 		tensors_two
 		timeline
@@ -52,7 +50,10 @@ foreach(module IN ITEMS
 endforeach()
 ipuscope_add_test(NAME test_view_busy SOURCES test_view_busy.c LIBS view_rig PkgConfig::SQLITE LABELS unit viewer)
 ipuscope_add_test(NAME test_view_marks SOURCES test_view_marks.c LIBS viewer view_fixture LABELS unit viewer)
-ipuscope_add_test(NAME test_view_old SOURCES test_view_old.c prof_testing.c LIBS view_rig PkgConfig::SQLITE LABELS unit viewer)
+foreach(module IN ITEMS old operations summary)
+	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c prof_testing.c
+		LIBS view_rig PkgConfig::SQLITE LABELS unit viewer)
+endforeach()
 ipuscope_add_test(NAME test_view_sql SOURCES test_view_sql.c LIBS view_rig reports LABELS unit viewer)
 # On the run that the tests of reports/ look at, too.
 foreach(module IN ITEMS insights join metrics)

@@ -146,9 +146,20 @@ enum status report__insight_repaired(struct insight_facts *facts, struct err *er
 	return ST_OK;
 }
 
+/* What a recording without times has; NULL: nothing. */
+static const char *nothing_but(const struct report_summary *s)
+{
+	const bool metrics = s->loss_nan || !isnan(s->loss) || !isnan(s->accuracy);
+
+	if (s->tensors > 0)
+		return metrics ? "Tensors and metrics" : "Tensors";
+	return metrics ? "Metrics" : NULL;
+}
+
 enum status report__insight_nothing(struct insight_facts *facts, struct err *err)
 {
 	const struct report_summary *s = &facts->summary;
+	const char *some = nothing_but(s);
 	struct report_insight *insight;
 
 	if (s->spans > 0 || s->executions > 0 || facts->memory_count > 0 ||
@@ -160,6 +171,13 @@ enum status report__insight_nothing(struct insight_facts *facts, struct err *err
 	insight->sentence = "Nothing was recorded of a run: no span, no execution, no stage.";
 	insight->remedy = "Run `ipu-train` with POPLAR_ENGINE_OPTIONS='{\"autoReport.all\": "
 			  "\"true\"}'.";
+	if (!some)
+		return ST_OK;
+	/* Whose trainer hands over its tensors knows how to record, and is not ours to run. */
+	insight->sentence = report__insight_text(
+		facts, "%s were recorded, and no times: no span, no execution, no stage.", some);
+	insight->remedy = "Spans around the parts of a step (ipuscope/profiler.h) tell where its "
+			  "time goes.";
 	return ST_OK;
 }
 

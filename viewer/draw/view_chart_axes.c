@@ -4,12 +4,13 @@
  * Threading: one thread per canvas. Ownership: none.
  */
 #include <math.h>
+#include <string.h>
 
 #include "viewer/draw/view_chart.h"
 
 #define ROWS_EACH 3  /* rows of the plot that a number of the scale gets */
 #define TWO_ROWS  9  /* charts as high as that have numbers under the axis, not in it */
-#define TITLE     6  /* columns of a title below the scale that it is widened for */
+#define TITLE     9  /* columns of a title below the scale that it is widened for */
 #define NUMBER    11 /* columns of a number at the most: "1.234e-100" */
 
 static int view_less(int a, int b)
@@ -131,6 +132,26 @@ static void view_draw_ticks(struct view_pane *pane, const struct view_axis *x, i
 	}
 }
 
+/* As many of the last words of @title as @width holds, one at least: "update" of "weight update".
+ */
+static const char *view_title_within(const char *title, int width)
+{
+	while (view_text_width(title) > width && strchr(title, ' '))
+		title = strchr(title, ' ') + 1;
+	return title;
+}
+
+/* Columns that the scale is to have for the title; 0: there is no room for more than it has. */
+static int view_title_width(const struct view_pane *pane, const char *title)
+{
+	const int width = view_text_width(view_title_within(title, 0));
+	const int columns = view_less(width, TITLE);
+
+	return view_chart_areas(pane->rect.width, pane->rect.height, columns, true).scale.width > 0
+		       ? columns
+		       : 0;
+}
+
 static void view_draw_axis(struct view_pane *pane, const struct view_axis *x, int left)
 {
 	if (left > 0)
@@ -138,7 +159,8 @@ static void view_draw_axis(struct view_pane *pane, const struct view_axis *x, in
 	view_glyphs(pane, left, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width - left);
 	view_draw_ticks(pane, x, left);
 	if (x->title && left > 2)
-		view_text_right(pane, 0, pane->rect.height - 1, left - 2, VIEW_DIM, x->title);
+		view_text_right(pane, 0, pane->rect.height - 1, left - 2, VIEW_DIM,
+				view_title_within(x->title, left - 2));
 }
 
 struct view_pane view_chart_axes(struct view_pane *pane, const struct view_axis *x,
@@ -151,7 +173,7 @@ struct view_pane view_chart_axes(struct view_pane *pane, const struct view_axis 
 	if (y)
 		columns = scale > 0 ? scale : view_chart_scale_width(y, pane->rect.height);
 	if (y && x && x->title && scale <= 0)
-		columns = view_most(columns, view_less(view_text_width(x->title), TITLE));
+		columns = view_most(columns, view_title_width(pane, x->title));
 	areas = view_chart_areas(pane->rect.width, pane->rect.height, columns, x != NULL);
 	if (areas.scale.height > 0) {
 		part = view_pane_sub(pane, areas.scale);

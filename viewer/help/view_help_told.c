@@ -183,7 +183,7 @@ static const struct view_help_key tensors_keys[] = {
 	{VIEW_ENTER_REQUEST, "Give it the screen; then: go to other screens"},
 	{VIEW_VIEW_REQUEST, "Below: curve, histograms, values, rules broken, rows"},
 	{VIEW_STATISTIC_REQUEST, "Another statistic (std, mean ...); values: another time"},
-	{VIEW_BREAKDOWN_REQUEST, "Values: as numbers or as a picture"},
+	{VIEW_BREAKDOWN_REQUEST, "Only gradients, another kind, all; values: as a picture"},
 	{VIEW_SELECT_REQUEST, "Values: another slice of more than two axes"},
 	{0}};
 

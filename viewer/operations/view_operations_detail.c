@@ -59,6 +59,13 @@ static const char *detail_count(const struct prof_query *query, int column, char
 	return value == INT64_MIN ? "-" : fmt_count(out, value);
 }
 
+static const char *detail_bytes(const struct prof_query *query, int column, char out[FMT_SIZE])
+{
+	const int64_t value = prof_column_int(query, column);
+
+	return value < 0 ? "-" : fmt_bytes(out, (uint64_t)value);
+}
+
 static const char plan_sql[] =
 	"SELECT method, split_batch, split_field, split_in, split_out, split_kernel, "
 	"serial_splits, temporary_bytes FROM plans WHERE operation = :operation LIMIT 4";
@@ -68,7 +75,6 @@ static void plan_row(const struct detail *detail, const struct prof_query *query
 	static const char *const splits[] = {"batch", "field", "in", "out", "kernel", "serial"};
 	char bytes[FMT_SIZE], text[160] = "";
 	const char *method = detail_text(query, 0);
-	const int64_t temporary = prof_column_int(query, 7);
 
 	for (int i = 0; i < (int)ARRAY_LEN(splits); i++) {
 		const size_t used = strlen(text);
@@ -80,8 +86,7 @@ static void plan_row(const struct detail *detail, const struct prof_query *query
 	view_blocks_fact(detail->blocks, "plan", VIEW_NORMAL, "%s%s%s%s; %s temporary",
 			 strcmp(method, "-") == 0 ? "" : method,
 			 strcmp(method, "-") == 0 ? "" : ", ", text[0] ? "split by " : "not split",
-			 text[0] ? text + 2 : "",
-			 fmt_bytes(bytes, temporary < 0 ? 0 : (uint64_t)temporary));
+			 text[0] ? text + 2 : "", detail_bytes(query, 7, bytes));
 }
 
 static const char programs_sql[] = "SELECT count(*), min(program_id), max(program_id) FROM "
@@ -117,10 +122,9 @@ static const char variables_sql[] =
 static void variables_row(const struct detail *detail, const struct prof_query *query)
 {
 	char count[FMT_SIZE], bytes[FMT_SIZE];
-	const int64_t size = prof_column_int(query, 2);
 
 	view_blocks_fact(detail->blocks, "variables", VIEW_NORMAL, "%s: %s in %s",
-			 detail_text(query, 0), fmt_bytes(bytes, size < 0 ? 0 : (uint64_t)size),
+			 detail_text(query, 0), detail_bytes(query, 2, bytes),
 			 detail_count(query, 1, count));
 }
 

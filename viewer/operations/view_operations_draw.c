@@ -80,10 +80,13 @@ static void draw_totals(const struct view_operations *screen, const struct view_
 			100 * totals->compute / totals->cycles,
 			100 * totals->exchange / totals->cycles,
 			100 * totals->sync / totals->cycles);
-	snprintf(part, sizeof(part), ", %s FLOP", fmt_count(other, sat_real(totals->flops)));
+	snprintf(part, sizeof(part), ", %s FLOP",
+		 isnan(totals->flops) ? "-" : fmt_count(other, sat_real(totals->flops)));
 	x += draw_where_it_fits(pane, x, part);
 	snprintf(part, sizeof(part), ", %s of code",
-		 fmt_bytes(bytes, (uint64_t)sat_real(fmax(totals->code_bytes, 0))));
+		 isnan(totals->code_bytes)
+			 ? "-"
+			 : fmt_bytes(bytes, (uint64_t)sat_real(fmax(totals->code_bytes, 0))));
 	draw_where_it_fits(pane, x, part);
 }
 

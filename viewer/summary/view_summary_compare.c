@@ -9,10 +9,12 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/str.h"
 #include "reports/table/report_render.h"
 #include "viewer/draw/view_table.h"
 #include "viewer/summary/view_summary_internal.h"
@@ -136,31 +138,80 @@ static enum status view_row_fill(struct report_table *table, int64_t at,
 	return status;
 }
 
-/* Settings that are the same say least: they come last. */
-static bool view_row_is_last(const struct report_diff_row *row)
+/* --- their order ------------------------------------------------------------------------------ */
+
+struct view_ranked {
+	const struct report_diff_row *row;
+	int last, section, measured;
+	double change;
+	size_t at;
+};
+
+/* Settings that are the same say least, and what a merge has noted is no setting: they come last.
+ */
+static int view_row_is_last(const struct report_diff_row *row)
 {
-	return strcmp(row->section, "settings") == 0 && report_diff_same(row);
+	if (strcmp(row->section, "settings") != 0)
+		return 0;
+	if (str_starts_with(row->key, "merge"))
+		return 2;
+	return report_diff_same(row);
+}
+
+/* In each section what has changed most comes first, and times of the host, which are never the
+ * same twice, after what is simulated. */
+static int view_by_rank(const void *a, const void *b)
+{
+	const struct view_ranked *one = a, *two = b;
+	const int orders[] = {one->last - two->last, one->section - two->section,
+			      one->measured - two->measured,
+			      (one->change < two->change) - (one->change > two->change)};
+
+	for (size_t i = 0; i < ARRAY_LEN(orders); i++)
+		if (orders[i] != 0)
+			return orders[i];
+	return one->at < two->at ? -1 : 1;
+}
+
+/* The rows that are shown, in their order; with @differ by their change. Returns how many. */
+static size_t view_rows_rank(struct view_ranked *out, const struct report_diff *diff, bool differ)
+{
+	int section = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < diff->count; i++) {
+		const struct report_diff_row *row = &diff->rows[i];
+		const double fraction = fabs(report_diff_fraction(row));
+
+		section += i > 0 && strcmp(row->section, row[-1].section) != 0;
+		if (differ && report_diff_same(row))
+			continue;
+		out[count] = (struct view_ranked){
+			.row = row, .last = view_row_is_last(row), .section = section, .at = i};
+		if (differ) {
+			out[count].measured = row->measured;
+			out[count].change = isnan(fraction) ? (double)INFINITY : fraction;
+		}
+		count++;
+	}
+	qsort(out, count, sizeof(*out), view_by_rank);
+	return count;
 }
 
 static enum status view_rows_fill(struct report_table *out, const struct report_diff *diff,
 				  bool differ, struct err *err)
 {
-	int64_t rows = 0, at = 0;
-	enum status status;
+	struct view_ranked *ranked = mem_calloc(diff->count + 1, sizeof(*ranked));
+	enum status status = ranked ? ST_OK : err_nomem(err);
+	size_t count = 0;
 
-	for (size_t i = 0; i < diff->count; i++)
-		rows += !differ || !report_diff_same(&diff->rows[i]);
-	status = view_table_new(out, "compare", columns, COLUMNS, rows, err);
-	if (status != ST_OK)
-		return status;
-	for (int last = 0; last < 2; last++)
-		for (size_t i = 0; i < diff->count && status == ST_OK; i++) {
-			const struct report_diff_row *row = &diff->rows[i];
-
-			if (view_row_is_last(row) == (last == 1) &&
-			    (!differ || !report_diff_same(row)))
-				status = view_row_fill(out, at++, row, err);
-		}
+	if (status == ST_OK) {
+		count = view_rows_rank(ranked, diff, differ);
+		status = view_table_new(out, "compare", columns, COLUMNS, (int64_t)count, err);
+	}
+	for (size_t i = 0; i < count && status == ST_OK; i++)
+		status = view_row_fill(out, (int64_t)i, ranked[i].row, err);
+	mem_free(ranked);
 	return status;
 }
 

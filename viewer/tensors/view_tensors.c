@@ -172,14 +172,29 @@ static enum view_answer page_request(struct view_tensors *screen, enum view_requ
 	}
 }
 
+/* Back to tensors of all kinds, where some are not listed. */
+static enum view_answer list_leave(struct view_tensors *screen, struct view_context *context)
+{
+	struct err err;
+
+	if (!screen->kind[0])
+		return VIEW_UNHANDLED;
+	if (view__tensors_list_kind(screen, context, "", &err) != ST_OK)
+		str_copy(context->message, sizeof(context->message), err.text);
+	return VIEW_LOAD;
+}
+
 /* In an open page rows up and down are other tensors, where the page has none. */
-static enum view_answer list_request(struct view_tensors *screen, enum view_request request)
+static enum view_answer list_request(struct view_tensors *screen, struct view_context *context,
+				     enum view_request request)
 {
 	const int height = screen->opened ? 10 : screen->table.height;
 	const enum view_answer answer = view_grid_request(&screen->list, height, request);
 
 	if (answer == VIEW_DRAW)
 		return VIEW_LOAD;
+	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST)
+		return list_leave(screen, context);
 	return answer;
 }
 
@@ -215,11 +230,13 @@ static enum view_answer view_tensors_request(void *state, struct view_context *c
 		return choose_statistic(screen, context,
 					request == VIEW_STATISTIC_REQUEST ? 1 : -1);
 	case VIEW_BREAKDOWN_REQUEST:
-		snprintf(context->message, sizeof(context->message),
-			 "for the values of a capture (Enter, then v)");
+		if (!screen->opened)
+			return view__tensors_next_kind(screen, context);
+		str_copy(context->message, sizeof(context->message),
+			 "for the values of a capture (v) and for the list (Esc)");
 		return VIEW_DRAW;
 	default:
-		return list_request(screen, request);
+		return list_request(screen, context, request);
 	}
 }
 
@@ -246,7 +263,7 @@ static void view_tensors_status(const void *state, const struct view_context *co
 				size_t size)
 {
 	const struct view_tensors *screen = state;
-	char grid[160], replica[48];
+	char grid[160], replica[48], kind[VIEW_TENSORS_KIND + 8] = "";
 
 	(void)context;
 	if (screen->list.table.row_count == 0) {
@@ -261,7 +278,9 @@ static void view_tensors_status(const void *state, const struct view_context *co
 									     : &screen->list,
 			 grid, sizeof(grid));
 	view__replica_text(screen, replica, sizeof(replica));
-	snprintf(out, size, "statistic %s%s, %s", view__statistic(screen), replica, grid);
+	if (screen->kind[0])
+		snprintf(kind, sizeof(kind), ", kind %s", screen->kind);
+	snprintf(out, size, "statistic %s%s%s, %s", view__statistic(screen), replica, kind, grid);
 }
 
 static int view_tensors_height(const void *state, const struct view_context *context)

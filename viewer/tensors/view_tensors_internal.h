@@ -30,6 +30,7 @@
 #define VIEW_TENSORS_WIDE       100 /* two pictures stand beside each other, not above */
 #define VIEW_TENSORS_HIGH       12  /* less: beside each other, too */
 #define VIEW_TENSORS_SQL        4096
+#define VIEW_TENSORS_KIND       48
 
 /* X(page, title) */
 #define VIEW_TENSOR_PAGES(X)                                                                       \
@@ -153,6 +154,7 @@ struct view_tensors {
 	enum view_tensor_page page;
 	struct view_grid list;
 	bool ranked;
+	char kind[VIEW_TENSORS_KIND]; /* of those that are listed; "": all */
 
 	struct report_tensor_rows sampled;
 	struct view_spark *sparks; /* a row of the list's table each */
@@ -211,6 +213,11 @@ enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, st
 enum status view__tensors_list(struct view_tensors *screen, struct view_context *context,
 			       struct err *err);
 void view__tensors_list_sql(const struct view_tensors *screen, bool compared, struct str *out);
+/* List tensors of @kind alone, "": of all; on failure all is as it was. */
+enum status view__tensors_list_kind(struct view_tensors *screen, struct view_context *context,
+				    const char *kind, struct err *err);
+/* The same of the next kind, and after the last of all. */
+enum view_answer view__tensors_next_kind(struct view_tensors *screen, struct view_context *context);
 void view__tensors_list_draw(const struct view_tensors *screen, const struct view_context *context,
 			     struct view_pane *pane);
 /* All statistics, in the order and filter of the list. */
@@ -226,6 +233,7 @@ bool view__replica_shows(struct view_tensors *screen, int64_t replica);
 enum view_answer view__replica_next(struct view_tensors *screen, struct view_context *context);
 /* ", replica 1"; "" where there is one. */
 void view__replica_text(const struct view_tensors *screen, char *out, size_t size);
+void view__tensors_text(struct str *out, const char *text); /* as SQL has it */
 /* " WHERE ..." of the tensor, its process and the replica that is shown. @key, @queue: the columns,
  * @context: what stands before "rank" and "replica". @queue NULL: any; two runs may have the same
  * keys in other queues. */

@@ -116,16 +116,27 @@ static bool go_key(struct view_tensors *screen, const struct view_place *place)
 	return true;
 }
 
+static bool go_row(struct view_tensors *screen, const struct view_place *place)
+{
+	return place->key[0] ? go_key(screen, place)
+			     : view_grid_go(&screen->list, screen->table.height, "layer",
+					    place->layer, 0);
+}
+
 enum status view__tensors_go(void *state, struct view_context *context,
 			     const struct view_place *place, struct err *err)
 {
 	struct view_tensors *screen = state;
 	const bool key = place->key[0] != '\0';
-	const bool found =
-		key ? go_key(screen, place)
-		    : view_grid_go(&screen->list, screen->table.height, "layer", place->layer, 0);
+	bool found = go_row(screen, place);
 
-	(void)context;
+	if (!found && screen->kind[0]) {
+		const enum status status = view__tensors_list_kind(screen, context, "", err);
+
+		if (status != ST_OK)
+			return status;
+		found = go_row(screen, place);
+	}
 	if (!found)
 		return err_set(err, ST_NOTFOUND, "no tensor %s%s has been recorded",
 			       key ? "" : "of the layer ", key ? place->key : place->layer);

@@ -74,6 +74,71 @@ void view__tensors_list_sql(const struct view_tensors *screen, bool compared, st
 		 "s.first_%s AS first, s.rows, t.layer, t.stage, t.shape, t.queue, s.rank "
 		 "FROM tensors t LEFT JOIN tensor_sums s ON s.key = t.key AND s.queue IS t.queue",
 		 name, name, compared ? "" : "NULL AS trend, ", name, name);
+	if (!screen->kind[0])
+		return;
+	str_add(out, " WHERE t.kind = ");
+	view__tensors_text(out, screen->kind);
+}
+
+/* --- kinds ------------------------------------------------------------------------------------ */
+
+/* Gradients are what is looked for most. Longer names than 47 bytes are no kind. */
+static const char list_kinds_sql[] =
+	"SELECT kind FROM tensors WHERE length(CAST(kind AS BLOB)) BETWEEN 1 AND 47\n"
+	"GROUP BY kind ORDER BY kind <> 'gradient', kind";
+_Static_assert(VIEW_TENSORS_KIND == 48, "the query says 47");
+
+/* The kind after the one that is shown, "" after the last. */
+static enum status list_next_kind(const struct view_tensors *screen, struct prof_db *db,
+				  char out[VIEW_TENSORS_KIND], struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, list_kinds_sql, err);
+	bool row = false, next = !screen->kind[0];
+
+	out[0] = '\0';
+	if (status != ST_OK)
+		return status;
+	while ((status = prof_query_step(query, &row, err)) == ST_OK && row && !out[0]) {
+		const char *kind = prof_column_text(query, 0);
+
+		if (next)
+			str_copy(out, VIEW_TENSORS_KIND, kind);
+		next |= strcmp(kind, screen->kind) == 0;
+	}
+	prof_query_close(query);
+	return status;
+}
+
+enum status view__tensors_list_kind(struct view_tensors *screen, struct view_context *context,
+				    const char *kind, struct err *err)
+{
+	char before[VIEW_TENSORS_KIND];
+	enum status status;
+
+	memcpy(before, screen->kind, sizeof(before));
+	str_copy(screen->kind, sizeof(screen->kind), kind);
+	status = view__tensors_list(screen, context, err);
+	if (status != ST_OK)
+		memcpy(screen->kind, before, sizeof(before));
+	return status;
+}
+
+enum view_answer view__tensors_next_kind(struct view_tensors *screen, struct view_context *context)
+{
+	char kind[VIEW_TENSORS_KIND];
+	struct err err;
+	enum status status = list_next_kind(screen, context->source->db, kind, &err);
+
+	if (status == ST_OK)
+		status = view__tensors_list_kind(screen, context, kind, &err);
+	if (status != ST_OK)
+		str_copy(context->message, sizeof(context->message), err.text);
+	else if (!kind[0])
+		str_copy(context->message, sizeof(context->message), "tensors of all kinds");
+	else
+		screen->list.at = 0;
+	return VIEW_LOAD;
 }
 
 static enum view_style list_style(const struct report_table *table, int64_t row, int column)

@@ -63,8 +63,7 @@ void view__replica_text(const struct view_tensors *screen, char *out, size_t siz
 		snprintf(out, size, ", replica %d", screen->replica);
 }
 
-/* A text as SQL has it. */
-static void where_text(struct str *out, const char *text)
+void view__tensors_text(struct str *out, const char *text)
 {
 	str_add(out, "'");
 	for (; *text; text++)
@@ -76,10 +75,10 @@ void view__tensors_where(const struct view_tensors *screen, const char *key, con
 			 const char *context, struct str *out)
 {
 	str_addf(out, " WHERE %s = ", key);
-	where_text(out, screen->key);
+	view__tensors_text(out, screen->key);
 	if (screen->has_queue && queue) {
 		str_addf(out, " AND %s = ", queue);
-		where_text(out, screen->queue);
+		view__tensors_text(out, screen->queue);
 	}
 	if (screen->rank != INT64_MIN)
 		str_addf(out, " AND %srank = %lld", context, (long long)screen->rank);
