@@ -438,12 +438,12 @@ static void test_two_reports_stand_side_by_side(void **state)
 	assert_true(grid.compared);
 	assert_picture(
 		&grid, 80, 7,
-		" name             tile cycles       target             diff memory target  diff>\n"
-		">Dense_128/MatMul    3  4,000 ###    1,000 -3,000 (75.00 %)   1 kB   2 kB +1 kB\n"
-		"-conv/Forward        1  9,000 #####      -                -   4 kB      -     -\n"
-		" Relu                2      -           10                -  512 B  512 B   0 B\n"
-		" dense/Bias          0  4,000 ###    4,000                0      -      -     -\n"
-		"+new                 8      -            5                -      -    1 B     -\n"
+		" name         tile cycles S       Target             Diff memory S Target  Diff>\n"
+		">Dense_128/M~    3    4,000 ###    1,000 -3,000 (75.00 %)     1 kB   2 kB +1 kB\n"
+		"-conv/Forward    1    9,000 #####      -                -     4 kB      -     -\n"
+		" Relu            2        -           10                -    512 B  512 B   0 B\n"
+		" dense/Bias      0    4,000 ###    4,000                0        -      -     -\n"
+		"+new             8        -            5                -        -    1 B     -\n"
 		"\n");
 	view_grid_fini(&grid);
 }

@@ -282,7 +282,7 @@ static void test_of_two_reports_what_is_gone_and_new_is_said(void **state)
 	assert_true(screen->compared && screen->found[0].count > 0 && screen->found[1].count > 0);
 	all = screen->grid.count;
 	assert_true(all >= screen->found[0].count && all >= screen->found[1].count);
-	assert_shows(rig, "target");
+	assert_shows(rig, "Target");
 	view_rig_press(rig, "/memory_peak\r");
 	assert_non_null(screen->selected[0]);
 	assert_null(screen->selected[1]);

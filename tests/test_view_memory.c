@@ -418,7 +418,7 @@ static void test_two_reports_are_compared(void **state)
 	view_rig_press(rig, "D");
 	assert_hides(rig, "vertexCode  ");
 	view_rig_press(rig, "Dvvv");
-	assert_shows(rig, "diff");
+	assert_shows(rig, "Diff");
 }
 
 #define KERNEL                                                                                     \

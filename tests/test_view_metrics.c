@@ -51,6 +51,27 @@ static void test_the_list_is_what_the_sums_say(void **state)
 	assert_shows(rig, "300 of 300 rows shown");
 }
 
+static void test_the_list_and_its_pictures_have_the_whole_width(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_metrics *screen;
+
+	open_on(rig, &usual, NULL);
+	screen = screen_of(rig);
+	for (int width = 64; width < 140; width += 7) {
+		const struct view_rect *list = &screen->areas.list, *sparks = &screen->areas.sparks;
+
+		view_rig_size(rig, width, 30);
+		assert_int_equal(sparks->x, list->width + 1);
+		assert_int_equal(sparks->x + sparks->width, width);
+		assert_int_equal(list->width, view_grid_used(&screen->grid));
+		assert_shows(rig, " trend");
+	}
+	/* Nothing is cut where there are blank columns. */
+	view_rig_size(rig, 200, 30);
+	assert_shows(rig, "evaluate accuracy");
+}
+
 static void test_the_cursor_reads_the_curve(void **state)
 {
 	struct view_rig *rig = *state;
@@ -175,7 +196,7 @@ static void test_two_runs_are_two_curves(void **state)
 	assert_shows(rig, "Source");
 	assert_shows(rig, "Target");
 	/* Trends stand beside each other. */
-	assert_shows(rig, "Source Target\n");
+	assert_line_shows(rig, "Diff> Source ", " Target");
 	assert_true(screen->sparks[0][0].count > 0 && screen->sparks[1][0].count > 0);
 	assert_true(screen->sparks[1][0].points[0].value > screen->sparks[0][0].points[0].value);
 	cell = view_grid_cell(&screen->grid, "greatest_diff");
@@ -328,6 +349,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_trend_is_more_than_noise),
 		TEST(test_the_list_is_what_the_sums_say),
+		TEST(test_the_list_and_its_pictures_have_the_whole_width),
 		TEST(test_the_cursor_reads_the_curve),
 		TEST(test_zooming_shows_less_and_all_again),
 		TEST(test_what_a_metric_has_it_is_drawn_over),

@@ -161,7 +161,7 @@ static void test_two_reports_are_compared(void **state)
 {
 	struct view_rig *rig = *state;
 
-	assert_shows(rig, "target");
+	assert_line_shows(rig, "cycles S", "Target", "Diff", "compute S", "Target", "Diff");
 	assert_count(rig, " Dense_B/MatMul ", "SELECT 1000");
 	assert_shows(rig, "+1,000 (40.00 %)");
 	view_rig_press(rig, "Dj");

@@ -14,6 +14,7 @@
 #include "support/view_recordings.h"
 #include "support/view_rig.h"
 #include "support/view_stop.h"
+#include "viewer/timeline/view_timeline_internal.h"
 
 #define PLACES 3
 #define WIDTH  100
@@ -136,6 +137,32 @@ static void test_comparing_too(void **state)
 	stop_everywhere(*state, true);
 }
 
+/* What is read of the target alone hears between its queries that nobody waits, too. */
+static void test_the_target_alone_is_stopped(void **state)
+{
+	struct stopped *stopped = *state;
+	int stops = 0;
+
+	for (size_t which = 0; which < view_recordings_count; which++) {
+		struct view_rig rig;
+		struct view_context *context = &rig.session.context, its;
+		struct view_timeline *target;
+		struct err err;
+
+		open_on(stopped, &rig, which, true, VIEW_TIMELINE, 0);
+		target = ((struct view_timeline *)rig.session.state[VIEW_TIMELINE])->target;
+		its = view_context_of_target(context);
+		if (target->lane_count > 0)
+			assert_int_equal(view__timeline_load(target, &its, true, &err), ST_OK);
+		view__picture_forget(target);
+		atomic_store(&context->cancel, true);
+		stops += target->lane_count > 0 &&
+			 view__timeline_load(target, &its, true, &err) == ST_INTERRUPTED;
+		view_rig_close(&rig);
+	}
+	assert_true(stops > 0);
+}
+
 /* Every key of the screen is stopped at look @at, then everything is asked. */
 static void stop_keys(struct stopped *stopped, size_t which, bool compared, int screen, int64_t at)
 {
@@ -173,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_load_that_was_stopped_is_read_again_in_full),
 		cmocka_unit_test(test_comparing_too),
+		cmocka_unit_test(test_the_target_alone_is_stopped),
 		cmocka_unit_test(test_keys_that_are_stopped_are_survived),
 	};
 

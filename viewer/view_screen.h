@@ -40,12 +40,24 @@ struct view_context {
 	char message[VIEW_MESSAGE_SIZE]; /* a screen's answer to a request; shown once */
 	atomic_bool cancel;              /* the user waits no longer */
 	atomic_bool closing;             /* with it: the run's writer waits for the file instead */
+	const struct view_context *of;   /* whose work this is a part of and stops with; or NULL */
 };
 
 /* Is the work no longer wanted? Cheap. */
 static inline bool view_cancelled(const struct view_context *context)
 {
-	return atomic_load_explicit(&context->cancel, memory_order_relaxed);
+	return atomic_load_explicit(&(context->of ? context->of : context)->cancel,
+				    memory_order_relaxed);
+}
+
+/* For what a screen does with the target alone, as a part of its work for @context. */
+static inline struct view_context view_context_of_target(const struct view_context *context)
+{
+	return (struct view_context){.source = context->target,
+				     .body = context->body,
+				     .follow = context->follow,
+				     .whole = context->whole,
+				     .of = context};
 }
 
 /* Have @text and, where it is not NULL, @rest after it shown once. What is too long loses its

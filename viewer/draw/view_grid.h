@@ -117,6 +117,8 @@ void view_grid_sort_first(struct view_grid *grid, const char *name);
 /* Where columns go, and the cursor into view; after view_grid_set() and whenever the size is
  * another (in a load). Looks at the rows on the screen and a sample of the others. */
 void view_grid_layout(struct view_grid *grid, int width, int height);
+/* Columns of the width laid out for that hold something: to the end of the last one, and a mark. */
+int view_grid_used(const struct view_grid *grid);
 /* Headings in the first row, rows below, a scroll mark at the right where there are more. Not
  * @active: without a cursor. */
 void view_grid_draw(const struct view_grid *grid, struct view_pane *pane, bool active);

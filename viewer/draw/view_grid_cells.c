@@ -138,13 +138,26 @@ bool view__grid_chosen(const struct view_grid *grid, int column)
 const char *view__grid_title(const struct view_grid *grid, int column)
 {
 	static const char *const roles[] = {
-		[VIEW_GRID_TARGET] = "target", [VIEW_GRID_DIFF] = "diff"};
+		[VIEW_GRID_TARGET] = "Target", [VIEW_GRID_DIFF] = "Diff"};
 	const struct view_grid_trait *trait = &grid->traits[column];
 
 	if (roles[trait->role])
 		return roles[trait->role];
 	return trait->column && trait->column->title ? trait->column->title
 						     : grid->table.columns[column].name;
+}
+
+const char *view__grid_head(const struct view_grid *grid, int column, int width,
+			    char out[VIEW_GRID_TEXT])
+{
+	const char *title = view__grid_title(grid, column);
+
+	if (grid->traits[column].size < 2)
+		return title;
+	snprintf(out, VIEW_GRID_TEXT, "%.200s Source", title);
+	if (view_text_width(out) > width)
+		snprintf(out, VIEW_GRID_TEXT, "%.200s S", title);
+	return out;
 }
 
 /* --- cells ------------------------------------------------------------------------------------ */

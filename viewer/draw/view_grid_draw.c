@@ -16,7 +16,9 @@ static void grid_heading(const struct view_grid *grid, const struct view_grid_pl
 	const struct view_grid_trait *trait = &grid->traits[place->column];
 	const bool sorted = grid->sort == place->column;
 	const enum view_style style = sorted ? VIEW_KEY : VIEW_DIM;
-	const char *title = view__grid_title(grid, place->column);
+	const int room = trait->bar_from > 0 ? trait->bar_from : place->width;
+	char head[VIEW_GRID_TEXT];
+	const char *title = view__grid_head(grid, place->column, room - sorted, head);
 	int width = place->width - sorted, used = view_text_width(title);
 	int x = place->x;
 

@@ -63,6 +63,10 @@ static inline const struct report_cell *view__grid_at(const struct view_grid *gr
 bool view__grid_listed(const char *list, const char *name);
 bool view__grid_chosen(const struct view_grid *grid, int column); /* hidden by nobody */
 const char *view__grid_title(const struct view_grid *grid, int column);
+/* What stands over it in @width cells. The first of a group says what all of it is of, and that it
+ * is the source's: "bytes Source", or "bytes S" where there is no room for that. */
+const char *view__grid_head(const struct view_grid *grid, int column, int width,
+			    char out[VIEW_GRID_TEXT]);
 /* The cell as it is shown. @percent: a diff with its share of the larger one. Returns @out, or the
  * cell's text. */
 const char *view__grid_text(const struct view_grid *grid, int64_t row, int column, bool percent,

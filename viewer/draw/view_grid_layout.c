@@ -13,6 +13,7 @@
 #define GRID_TEXT_MOST  40
 #define GRID_TEXT_LEAST 12
 #define GRID_HEAD_LEAST 10 /* a heading is not cut shorter than that */
+#define GRID_HEAD_MORE  2  /* of a group: " S" */
 #define GRID_BAR_LEAST  6  /* with the blank before it */
 #define GRID_BAR_MOST   13
 #define GRID_BAR_FROM   60 /* narrower screens do without unless there is room left */
@@ -30,13 +31,16 @@ static int grid_least(int a, int b)
 
 /* --- widths ----------------------------------------------------------------------------------- */
 
-static void grid_number_width(const struct view_grid *grid, struct view_grid_trait *trait, int head)
+/* @head: of its heading, short and long. Percentages say more than a long heading does. */
+static void grid_number_width(const struct view_grid *grid, struct view_grid_trait *trait,
+			      const int head[2])
 {
 	const bool bar = trait->column && trait->column->bar && trait->role == VIEW_GRID_PLAIN;
-	const int number = grid_most(trait->cells, grid_least(head, GRID_HEAD_LEAST));
+	const int most = GRID_HEAD_LEAST + (trait->size > 1 ? GRID_HEAD_MORE : 0);
+	const int number = grid_most(trait->cells, grid_least(head[0], most));
 
 	trait->base = number;
-	trait->wanted = grid_most(number, head);
+	trait->wanted = grid_most(number, head[0]);
 	if (trait->role == VIEW_GRID_DIFF)
 		trait->wanted = grid_most(trait->wanted, trait->percents);
 	/* What has bars is what the table is about: its percentages are, too. */
@@ -49,7 +53,7 @@ static void grid_number_width(const struct view_grid *grid, struct view_grid_tra
 		trait->wanted = grid_most(
 			trait->wanted, number + (trait->size > 1 ? GRID_BAR_LEAST : GRID_BAR_MOST));
 	}
-	trait->most = trait->wanted;
+	trait->most = bar ? trait->wanted : grid_most(trait->wanted, head[1]);
 }
 
 static void grid_text_width(struct view_grid_trait *trait, int head)
@@ -62,17 +66,27 @@ static void grid_text_width(struct view_grid_trait *trait, int head)
 	trait->base = grid_least(trait->most, least);
 }
 
+static void grid_head_width(const struct view_grid *grid, int column, int head[2])
+{
+	char text[VIEW_GRID_TEXT];
+
+	for (int i = 0; i < 2; i++)
+		head[i] = view_text_width(view__grid_head(grid, column, i * VIEW_GRID_TEXT, text)) +
+			  (grid->sort == column);
+}
+
 static void grid_widths(struct view_grid *grid)
 {
 	for (int i = 0; i < grid->table.column_count; i++) {
 		struct view_grid_trait *trait = &grid->traits[i];
-		const int head = view_text_width(view__grid_title(grid, i)) + (grid->sort == i);
+		int head[2];
 
+		grid_head_width(grid, i, head);
 		trait->stays = trait->fits = false;
 		if (trait->number)
 			grid_number_width(grid, trait, head);
 		else
-			grid_text_width(trait, head);
+			grid_text_width(trait, head[1]);
 		if (trait->column && trait->column->width > 0 && trait->role != VIEW_GRID_DIFF)
 			trait->base = trait->wanted = trait->most = trait->column->width;
 	}
@@ -246,4 +260,14 @@ void view_grid_layout(struct view_grid *grid, int width, int height)
 		grid->places[i].x = x;
 		x += grid->places[i].width + 1;
 	}
+}
+
+int view_grid_used(const struct view_grid *grid)
+{
+	const struct view_grid_place *last;
+
+	if (grid->place_count == 0)
+		return 0;
+	last = &grid->places[grid->place_count - 1];
+	return grid_least(last->x + last->width + 1, grid->width);
 }

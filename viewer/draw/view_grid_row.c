@@ -97,7 +97,7 @@ static void row_cell(struct row_pen *pen, const char *title, const char *text)
 void view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane)
 {
 	struct row_pen pen = {pane, 1, 0};
-	char out[VIEW_GRID_TEXT];
+	char out[VIEW_GRID_TEXT], head[VIEW_GRID_TEXT];
 
 	if (!grid->traits || grid->at >= grid->count)
 		return;
@@ -106,6 +106,6 @@ void view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane)
 		const char *text = view__grid_text(grid, grid->order[grid->at], i, false, out);
 
 		if (view__grid_chosen(grid, i) && (!place || view_text_width(text) > place->width))
-			row_cell(&pen, view__grid_title(grid, i), text);
+			row_cell(&pen, view__grid_head(grid, i, VIEW_GRID_TEXT, head), text);
 	}
 }

@@ -181,6 +181,7 @@ static void view_metrics_layout(struct view_metrics *screen, const struct view_c
 
 	screen->areas = view__metrics_areas(body, screen->grid.count, screen->large);
 	view_grid_layout(&screen->grid, screen->areas.list.width, screen->areas.list.height);
+	view__metrics_fill(&screen->areas, view_grid_used(&screen->grid));
 }
 
 static enum status view_metrics_load(void *state, struct view_context *context, bool news,

@@ -12,22 +12,25 @@
 #include "viewer/metrics/view_metrics_trend.h"
 #include "viewer/view_layout.h"
 
-#define BESIDE_FROM  140 /* columns; from there on the chart stands beside the list */
-#define CHART_LEAST  60
-#define LIST_COLUMNS 78
-#define SPARK_FROM   64 /* columns of the list with pictures */
-#define SPARK        14
+#define BESIDE_FROM 140 /* columns; from there on the chart stands beside the list */
+#define CHART_LEAST 60
+#define LIST_LEAST  80
+#define LIST_MOST   96
+#define SPARK_FROM  64 /* columns of the list with pictures */
+#define SPARK       14
 
 struct view_metrics_areas view__metrics_areas(struct view_rect body, int64_t rows, bool large)
 {
 	struct view_metrics_areas areas = {.chart = body};
 	const int wanted = rows + 1 < body.height / 3 ? (int)rows + 1 : body.height / 3;
+	const int half = body.width / 2;
+	const int list = half < LIST_LEAST ? LIST_LEAST : half < LIST_MOST ? half : LIST_MOST;
 
 	if (!large && body.width >= BESIDE_FROM) {
 		areas.list = body;
-		areas.list.width = LIST_COLUMNS;
-		areas.chart.x += LIST_COLUMNS + 1;
-		areas.chart.width -= LIST_COLUMNS + 1;
+		areas.list.width = list;
+		areas.chart.x += list + 1;
+		areas.chart.width -= list + 1;
 	} else if (!large) {
 		const struct view_split split = view_split_rows(body, wanted > 3 ? wanted : 3, 3);
 
@@ -49,6 +52,17 @@ struct view_metrics_areas view__metrics_areas(struct view_rect body, int64_t row
 		areas.list.width -= SPARK + 1;
 	}
 	return areas;
+}
+
+void view__metrics_fill(struct view_metrics_areas *areas, int used)
+{
+	const int free = areas->list.width - used;
+
+	if (areas->sparks.width == 0 || used <= 0 || free <= 0)
+		return;
+	areas->list.width -= free;
+	areas->sparks.x -= free;
+	areas->sparks.width += free;
 }
 
 static struct view_pane view_sub(const struct view_pane *pane, struct view_rect rect)

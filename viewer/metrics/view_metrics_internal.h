@@ -11,7 +11,7 @@
 #include "viewer/draw/view_grid.h"
 #include "viewer/metrics/view_metrics_read.h"
 
-#define VIEW_METRICS_SPARK 40 /* points of a line's picture */
+#define VIEW_METRICS_SPARK 64 /* points of a line's picture */
 
 /* What a curve is drawn over. */
 enum view_metrics_x {
@@ -91,6 +91,8 @@ enum view_answer view__metrics_zoom(struct view_metrics *screen, enum view_reque
 
 /* view_metrics_draw.c */
 struct view_metrics_areas view__metrics_areas(struct view_rect body, int64_t rows, bool large);
+/* The list has @used columns: what it leaves of its own is the pictures'. */
+void view__metrics_fill(struct view_metrics_areas *areas, int used);
 void view__metrics_draw(const void *state, const struct view_context *context,
 			struct view_pane *pane);
 void view__metrics_status(const void *state, const struct view_context *context, char *out,

@@ -61,10 +61,7 @@ static void view_follow(struct view_timeline *tl)
 enum status view__timeline_compare(struct view_timeline *tl, struct view_context *context,
 				   bool news, struct err *err)
 {
-	struct view_context its = {.source = context->target,
-				   .body = context->body,
-				   .follow = context->follow,
-				   .whole = context->whole};
+	struct view_context its = view_context_of_target(context);
 	struct view_timeline *target = tl->target;
 	enum status status;
 

@@ -258,7 +258,7 @@ static enum status view_load_tables(struct view_timeline *tl, struct view_contex
 				    struct report_table *out, struct err *err)
 {
 	struct report_table source = {0}, target = {0};
-	struct view_context its = {.source = context->target, .body = context->body};
+	struct view_context its = view_context_of_target(context);
 	enum status status = view_table(tl, context, &source, err);
 
 	if (status != ST_OK || !tl->target || tl->target->lane_count == 0) {
