@@ -8,9 +8,11 @@
 #include "common/clock.h"
 #include "common/fmt.h"
 #include "profiler/ipuscope/profiler.h"
+#include "profiler/prof_merge.h"
 #include "support/view_fixture_model.h"
 #include "support/view_rig.h"
 #include "viewer/draw/view_table.h"
+#include "viewer/programs/view_programs_internal.h"
 
 static int setup_one(void **state)
 {
@@ -53,6 +55,35 @@ static void test_the_tree_opens_and_closes(void **state)
 	assert_shows(rig, "nothing is above this program");
 	view_rig_press(rig, "g\r");
 	assert_shows(rig, "Dense_A/MatMul");
+}
+
+/* In a merged file each rank's programs have their cycles, and the heading says whose they are. */
+static void test_the_ranks_of_a_merged_file_count_together(void **state)
+{
+	const struct prof_merge_params params = {.align = PROF_MERGE_ALIGN_NONE};
+	struct prof_merge_source sources[2] = {0};
+	struct err err;
+	struct view_rig *rig = view_rig_new(state);
+	char paths[2][SUPPORT_PATH_SIZE + 16];
+	const struct view_programs *screen;
+	int roots = 0;
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s/%d.db", rig->folder, i);
+		assert_true(view_fixture_model_write(paths[i], i == 1));
+		sources[i].path = paths[i];
+	}
+	support_write_file(rig->path, "", 0);
+	if (prof_merge(rig->path, sources, 2, &params, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	assert_true(sources[1].own_model);
+	view_rig_start(rig, false, 80, 24, "5");
+	assert_shows(rig, "cycles of all ranks' update)");
+	screen = rig->session.state[VIEW_PROGRAMS];
+	for (int i = 0; i < screen->tree.count; i++)
+		roots += screen->tree.nodes[i].cycles[0] > 0 &&
+			 strcmp(screen->tree.nodes[i].name, "Dense_A/MatMul") == 0;
+	assert_true(roots > 1);
 }
 
 static void test_cycles_are_those_of_sql(void **state)
@@ -300,6 +331,8 @@ int main(void)
 #define TWO(test) cmocka_unit_test_setup_teardown(test, setup_two, view_rig_teardown)
 		ONE(test_the_tree_opens_and_closes),
 		ONE(test_cycles_are_those_of_sql),
+		cmocka_unit_test_teardown(test_the_ranks_of_a_merged_file_count_together,
+					  view_rig_teardown),
 		ONE(test_searching_opens_the_way),
 		ONE(test_a_filter_leaves_what_leads_to_it),
 		ONE(test_more_of_one_program),

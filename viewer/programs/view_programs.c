@@ -177,7 +177,7 @@ static void programs_query(const void *state, const struct view_context *context
 
 	(void)context;
 	str_addf(out, "%s;\n", view__tree_sql);
-	view__tree_cycles_sql(out, screen->ipu);
+	view__tree_cycles_sql(out, &screen->ranks[VIEW_SOURCE_SIDE], screen->ipu);
 	str_add(out, ";\n");
 	view__programs_detail_sql(screen, out);
 }

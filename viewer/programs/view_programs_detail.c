@@ -42,6 +42,14 @@ static enum status detail_open(struct prof_query **query, struct prof_db *db, co
 
 const char *view__programs_of(const struct view_programs *screen)
 {
+	const struct view_program_ranks *of = screen->ranks;
+	const struct view_program_ranks *ranks = &of[of[1].all > of[0].all];
+
+	if (ranks->all > ranks->seen)
+		return screen->updates > 0 ? "the first ranks' update"
+					   : "the first ranks' execution";
+	if (ranks->all > 1)
+		return screen->updates > 0 ? "all ranks' update" : "all ranks' execution";
 	return screen->updates > 0 ? "a weight update" : "an execution";
 }
 
@@ -63,8 +71,9 @@ static void tell_cycles(struct view_programs *screen, const struct view_program 
 		view_blocks_fact(blocks, "all of it", VIEW_NORMAL, "%s%s cycles in %s (simulated)",
 				 report, fmt_count(all, node->cycles[side]),
 				 view__programs_of(screen));
-	if (side == VIEW_SOURCE_SIDE && screen->updates > 0 && !isnan(screen->clock_hz) &&
-	    times / screen->clock_hz < 9e8)
+	/* Ranks may have done more updates than others. */
+	if (side == VIEW_SOURCE_SIDE && screen->ranks[side].all < 2 && screen->updates > 0 &&
+	    !isnan(screen->clock_hz) && times / screen->clock_hz < 9e8)
 		view_blocks_fact(blocks, "the run", VIEW_NORMAL,
 				 "%s simulated in %s weight updates",
 				 fmt_ns(time, (int64_t)(times * 1e9 / screen->clock_hz)),

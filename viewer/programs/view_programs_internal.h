@@ -66,6 +66,11 @@ enum view_program_columns {
 	VIEW_PROGRAM_COLUMN_SETS
 };
 
+/* Of a merged file: how many ranks, and of how many runs are counted; else 1. */
+struct view_program_ranks {
+	int64_t all, seen;
+};
+
 struct view_programs {
 	struct view_tree tree;
 	int *rows; /* programs as shown */
@@ -80,6 +85,7 @@ struct view_programs {
 	char filter[128], trouble[96];
 	double clock_hz;
 	int64_t updates; /* of the run so far; 0: unknown */
+	struct view_program_ranks ranks[VIEW_SIDES];
 	bool loaded;
 	struct view_blocks details;
 	struct view_rect table, line, lower;
@@ -92,12 +98,13 @@ enum status view__tree_read(struct view_tree *out, struct view_context *context,
 enum status view__tree_link(struct view_tree *tree, enum view_program_order order, bool reverse,
 			    struct err *err);
 enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum view_side side,
-			      int64_t ipu, struct err *err);
+			      const struct view_program_ranks *ranks, int64_t ipu, struct err *err);
 void view__tree_sums(struct view_tree *tree); /* own cycles to those with all in it */
 int view__tree_find(const struct view_tree *tree, enum view_side side, int64_t id);
 void view__tree_fini(struct view_tree *tree);
-/* The statement behind cycles; @ipu -1: all. */
-void view__tree_cycles_sql(struct str *out, int64_t ipu);
+/* The statement behind cycles, of all ranks together; @ipu -1: all. */
+void view__tree_cycles_sql(struct str *out, const struct view_program_ranks *ranks, int64_t ipu);
+enum status view__tree_ranks(struct prof_db *db, struct view_program_ranks *out, struct err *err);
 extern const char view__tree_sql[];
 
 /* view_programs_join.c */

@@ -91,12 +91,18 @@ enum status view__programs_cycles(struct view_programs *screen, struct view_cont
 				  struct err *err)
 {
 	struct view_tree *tree = &screen->tree;
-	enum status status =
-		view__tree_cycles(tree, context->source->db, VIEW_SOURCE_SIDE, screen->ipu, err);
+	struct prof_db *const dbs[VIEW_SIDES] = {context->source->db,
+						 context->target ? context->target->db : NULL};
+	enum status status = ST_OK;
 
-	if (status == ST_OK && context->target)
-		status = view__tree_cycles(tree, context->target->db, VIEW_TARGET_SIDE, screen->ipu,
-					   err);
+	for (int side = 0; side < VIEW_SIDES && dbs[side] && status == ST_OK; side++) {
+		struct view_program_ranks *ranks = &screen->ranks[side];
+
+		status = view__tree_ranks(dbs[side], ranks, err);
+		if (status == ST_OK)
+			status = view__tree_cycles(tree, dbs[side], (enum view_side)side, ranks,
+						   screen->ipu, err);
+	}
 	if (status != ST_OK)
 		return status;
 	view__tree_sums(tree);

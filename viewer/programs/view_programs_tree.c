@@ -11,7 +11,7 @@
 #include "common/mem.h"
 
 #define TRACE_STEPS_MOST 2000000 /* rows of traces that are looked at */
-#define TRACE_RUNS_MOST  100000  /* and of their runs */
+#define TRACE_RUNS_MOST  100000  /* and of their runs; ranks_sql has it, too */
 
 const char view__tree_sql[] =
 	"SELECT program_id, parent_id, position, type, name, operation, repeat_count, call_target\n"
@@ -227,12 +227,18 @@ enum status view__tree_link(struct view_tree *tree, enum view_program_order orde
 /* The runs of the first weight update, or where nothing was trained of the first execution, by one
  * replica: a schedule may have its ramps and each round between them as runs of their own. Each
  * trace once, with how often it ran. */
-static const char runs_sql[] =
+static const char first_sql[] =
 	"WITH first AS (SELECT * FROM device_run_rows WHERE row_id = ifnull(\n"
 	"\t(SELECT row_id FROM device_run_rows WHERE mode = 'train' AND row_id <= %d ORDER BY "
 	"row_id LIMIT "
 	"1),\n"
-	"\t(SELECT min(row_id) FROM device_run_rows))),\n"
+	"\t(SELECT min(row_id) FROM device_run_rows))),\n";
+/* The same of each rank of a merged file. */
+static const char firsts_sql[] =
+	"WITH first AS (SELECT * FROM device_run_rows WHERE row_id IN (\n"
+	"\tSELECT ifnull(min(row_id) FILTER (WHERE mode = 'train'), min(row_id))\n"
+	"\tFROM device_run_rows WHERE row_id <= %d GROUP BY rank)),\n";
+static const char runs_sql[] =
 	"runs AS (SELECT r.trace_id, count(*) AS times FROM first f JOIN device_run_rows r\n"
 	"\tON r.row_id BETWEEN f.row_id AND f.row_id + %d AND r.rank = f.rank AND r.mode IS "
 	"f.mode\n"
@@ -242,9 +248,30 @@ static const char runs_sql[] =
 	"SELECT d.program_id, sum(d.cycles * r.times), sum(r.times) FROM runs r\n"
 	"JOIN device_step_rows d ON d.trace_id = r.trace_id AND d.row_id <= %d";
 
-void view__tree_cycles_sql(struct str *out, int64_t ipu)
+static const char ranks_sql[] =
+	"SELECT count(DISTINCT rank) FROM device_run_rows WHERE row_id <= 100000";
+
+enum status view__tree_ranks(struct prof_db *db, struct view_program_ranks *out, struct err *err)
 {
-	str_addf(out, runs_sql, TRACE_RUNS_MOST, TRACE_RUNS_MOST, TRACE_STEPS_MOST);
+	enum status status;
+	char text[32];
+	long long ranks;
+
+	*out = (struct view_program_ranks){1, 1};
+	if (!prof_db_meta(db, "ranks", text, sizeof(text)) || !str_to_int(text, &ranks) ||
+	    ranks < 2)
+		return ST_OK;
+	status = prof_db_number(db, ranks_sql, &out->seen, err);
+	out->all = ranks;
+	return status;
+}
+
+void view__tree_cycles_sql(struct str *out, const struct view_program_ranks *ranks, int64_t ipu)
+{
+	const int64_t each = ranks->seen > 1 ? TRACE_RUNS_MOST / ranks->seen : TRACE_RUNS_MOST;
+
+	str_addf(out, ranks->all > 1 ? firsts_sql : first_sql, TRACE_RUNS_MOST);
+	str_addf(out, runs_sql, (int)each, TRACE_STEPS_MOST);
 	if (ipu >= 0)
 		str_addf(out, "\nWHERE d.ipu = %lld", (long long)ipu);
 	str_add(out, "\nGROUP BY d.program_id");
@@ -296,7 +323,7 @@ static int *tree_index(const struct view_tree *tree, enum view_side side, int64_
 }
 
 enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum view_side side,
-			      int64_t ipu, struct err *err)
+			      const struct view_program_ranks *ranks, int64_t ipu, struct err *err)
 {
 	struct str sql = {0};
 	struct prof_query *query;
@@ -310,7 +337,7 @@ enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum v
 	if (!tree_has_traces(db))
 		return ST_OK;
 	index = tree_index(tree, side, &least, &most);
-	view__tree_cycles_sql(&sql, ipu);
+	view__tree_cycles_sql(&sql, ranks, ipu);
 	status = sql.failed ? err_nomem(err) : prof_query_open(&query, db, sql.text, err);
 	str_free(&sql);
 	if (status != ST_OK) {
