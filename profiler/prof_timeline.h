@@ -146,4 +146,36 @@ enum status prof_timeline_bubbles(struct prof_db *db, int64_t rank, int64_t firs
 				  int most, struct arena *arena, struct prof_bubble **out,
 				  int *count, bool *more, struct err *err);
 
+/* ---- counters (prof_timeline_counters.c) ---- */
+
+/* A series of samples: what a track says of one counter. Texts are the arena's. */
+struct prof_counter {
+	int64_t track_id, site_id, rank; /* rank INT64_MIN: NULL */
+	int clock;                       /* 0 host, 1 device */
+	const char *track, *name;
+};
+
+/* The first @most that have samples, by track_id, then site_id. The array is @arena's. */
+enum status prof_timeline_counters(struct prof_db *db, int most, struct arena *arena,
+				   struct prof_counter **out, int *count, struct err *err);
+
+/* What a cell of a window has of a counter. NaN are not counted. */
+struct prof_samples_cell {
+	int64_t count;
+	double least, greatest, total;
+	double last; /* the last sample, or the mean of the last bucket */
+	int64_t last_ns;
+};
+
+/* The samples in [@from_ns, @to_ns), in its @columns @cells, which are the caller's. Buckets that
+ * the window's ends cut are counted whole. */
+enum status prof_timeline_samples(struct prof_db *db, const struct prof_counter *counter,
+				  int64_t from_ns, int64_t to_ns, int columns,
+				  struct prof_samples_cell *cells, struct err *err);
+
+/* The last sample at @time_ns or before: @out's last (and of those with it); count 0: none. */
+enum status prof_timeline_sample_at(struct prof_db *db, const struct prof_counter *counter,
+				    int64_t time_ns, struct prof_samples_cell *out,
+				    struct err *err);
+
 #endif /* PROF_TIMELINE_H */

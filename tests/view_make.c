@@ -8,6 +8,7 @@
 
 #include "common/mem.h"
 #include "support/view_fixture.h"
+#include "support/view_fixture_counters.h"
 #include "support/view_fixture_device.h"
 #include "support/view_fixture_liveness.h"
 #include "support/view_fixture_memory.h"
@@ -18,6 +19,11 @@
 static bool make_memory(const char *path)
 {
 	return view_fixture_memory_write(path, VIEW_FIXTURE_FULL, 2);
+}
+
+static bool make_counters(const char *path)
+{
+	return view_fixture_counters_write(path, 60000, 12);
 }
 
 static bool make_liveness(const char *path)
@@ -51,11 +57,9 @@ static const struct {
 	const char *name;
 	bool (*write)(const char *path);
 } topics[] = {
-	{"device", view_fixture_device_write},
-	{"liveness", make_liveness},
-	{"memory", make_memory},
-	{"metrics", make_metrics},
-	{"model", make_model},
+	{"counters", make_counters}, {"device", view_fixture_device_write},
+	{"liveness", make_liveness}, {"memory", make_memory},
+	{"metrics", make_metrics},   {"model", make_model},
 	{"tensors", make_tensors},
 };
 

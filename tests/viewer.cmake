@@ -41,6 +41,7 @@ foreach(module IN ITEMS
 		tensors
 		tensors_two
 		timeline
+		timeline_counters
 		timeline_device
 		timeline_hide
 		timeline_names

@@ -134,6 +134,8 @@ enum {
 	  "The longest span inside the selected one")                                              \
 	X(PARENT, VIEW_ON_TIMELINE | VIEW_ON_PROGRAMS, "Timeline", 'u', 0, 0, "",                  \
 	  "The span or program around the selected one")                                           \
+	X(COUNTERS, VIEW_ON_TIMELINE, "Timeline", 'p', 0, 0, "",                                   \
+	  "Counters under the lanes: the next ones, then none")                                    \
 	X(CENTRE, VIEW_ON_TIMELINE, "Timeline", 'M', 0, 0, "", "Bring the cursor to the middle")   \
 	X(SORT_NEXT, VIEW_ON_TABLES, "Tables", '>', VIEW_KEY_F6, 0, "sort",                        \
 	  "Sort by the next column")                                                               \

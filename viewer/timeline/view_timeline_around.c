@@ -349,5 +349,6 @@ void view__draw_around(const struct view_timeline *tl, struct view_pane *pane)
 	view_draw_idle(tl, &idle);
 	if (overview.rect.height > 0)
 		view_draw_overview(tl, &overview);
+	view__draw_strips(tl, pane);
 	view_draw_details(tl, &details);
 }

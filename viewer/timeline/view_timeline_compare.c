@@ -56,6 +56,8 @@ static void view_follow(struct view_timeline *tl)
 	target->by_cause = tl->by_cause;
 	target->by_name = tl->by_name;
 	target->bsp_balance = tl->bsp_balance;
+	target->counters.shown = tl->counters.shown;
+	target->counters.first = tl->counters.first;
 }
 
 enum status view__timeline_compare(struct view_timeline *tl, struct view_context *context,
@@ -77,7 +79,9 @@ enum status view__timeline_compare(struct view_timeline *tl, struct view_context
 	if (status != ST_OK || target->lane_count == 0)
 		return status;
 	view__align(tl, context);
-	return view__timeline_load(target, &its, false, err);
+	status = view__timeline_load(target, &its, false, err);
+	view__strips_match(tl);
+	return status;
 }
 
 /* --- the table above -------------------------------------------------------------------------- */

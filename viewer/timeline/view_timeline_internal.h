@@ -46,6 +46,7 @@ struct view_timeline {
 	int measured_clock;
 	int64_t pinned; /* span that a jump went to; VIEW_NONE_ID */
 	struct view_filter filter;
+	struct view_counters counters;
 	struct view_sums sums;
 	bool details, started;
 
@@ -143,6 +144,20 @@ bool view__hide_request(struct view_timeline *tl, struct view_context *context,
 void view__hidden_query(const struct view_timeline *tl, struct str *out); /* " AND ..." on spans */
 /* "3 lanes hidden"; "": none. */
 const char *view__hidden_text(const struct view_timeline *tl, char out[VIEW_UNIT_SIZE]);
+
+/* view_timeline_counters.c: counters under the lanes. */
+bool view__counters_request(struct view_timeline *tl, struct view_context *context,
+			    enum view_request request);
+/* Which there are, where they are wanted; before lanes are placed. */
+enum status view__series_load(struct view_timeline *tl, struct prof_db *db, struct err *err);
+/* Take their room from the foot of the lanes'. */
+void view__place_strips(struct view_timeline *tl);
+enum status view__strips_load(struct view_timeline *tl, struct view_context *context,
+			      struct err *err);
+/* The same scale for the same counter in both reports. */
+void view__strips_match(struct view_timeline *tl);
+void view__draw_strips(const struct view_timeline *tl, struct view_pane *pane);
+void view__strips_query(const struct view_timeline *tl, struct str *out);
 
 /* view_timeline_compare.c: the target's timeline below. */
 enum status view__timeline_compare(struct view_timeline *tl, struct view_context *context,

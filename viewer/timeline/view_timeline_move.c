@@ -275,7 +275,8 @@ enum view_answer view__timeline_request(void *state, struct view_context *contex
 	}
 	if (view_move(tl, context, request) || view_end_filter(tl, request))
 		return VIEW_LOAD;
-	if (view__way_request(tl, context, request) || view__hide_request(tl, context, request))
+	if (view__way_request(tl, context, request) || view__hide_request(tl, context, request) ||
+	    view__counters_request(tl, context, request))
 		return VIEW_LOAD;
 	if (!context->source->db && view_is_movement(request)) {
 		snprintf(context->message, sizeof(context->message),

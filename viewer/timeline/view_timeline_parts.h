@@ -12,6 +12,7 @@
 #include "profiler/prof_timeline.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_place.h"
+#include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_grid.h"
 #include "viewer/draw/view_time.h"
 
@@ -181,6 +182,26 @@ struct view_hidden_lane {
 struct view_hidden {
 	struct view_hidden_lane *lanes; /* owned */
 	size_t count, capacity;
+};
+
+/* A counter under the lanes. */
+struct view_strip {
+	const struct prof_counter *counter;
+	struct view_chart_point *points; /* two for each column; the picture's */
+	double low, high;                /* of them; low > high: there are none */
+	bool flat;                       /* they are one value, or none */
+	double at_cursor;                /* NaN: none yet */
+};
+
+struct view_counters {
+	bool shown, known;
+	bool tell;                   /* a key has just asked for them */
+	struct prof_counter *series; /* all; where known */
+	int count, first;            /* first: the one that is shown first */
+	struct view_rect area;       /* strips, labels and values, one below the other */
+	int rows;                    /* of each */
+	struct view_strip *strips;   /* the picture's */
+	int strip_count;
 };
 
 /* Which spans are shown; the others are thin lines. */

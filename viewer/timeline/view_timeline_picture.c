@@ -55,7 +55,8 @@ void view__place_lanes(struct view_timeline *tl, const struct view_context *cont
 		label = width > label ? width : label;
 		tl->lanes[i].rows = 0;
 	}
-	label = label > VIEW_LABEL_WIDTH ? VIEW_LABEL_WIDTH : label;
+	if (label > VIEW_LABEL_WIDTH || tl->counters.shown)
+		label = VIEW_LABEL_WIDTH;
 	if (tl->mark)
 		body = tl->half;
 	tl->heading =
@@ -70,6 +71,7 @@ void view__place_lanes(struct view_timeline *tl, const struct view_context *cont
 	if (tl->mark == 'T')
 		view_drop_overview(&tl->areas);
 	tl->width = tl->areas.lanes.width;
+	view__place_strips(tl);
 	rows = tl->areas.lanes.height - (tl->clock[0].present ? 1 : 0) -
 	       (tl->clock[1].present ? 1 : 0);
 	tl->clock[0].axis_y = tl->clock[1].axis_y = -1;
@@ -338,6 +340,8 @@ void view__picture_forget(struct view_timeline *tl)
 	arena_reset(&tl->picture);
 	tl->runs = NULL;
 	tl->run_count = 0;
+	tl->counters.strips = NULL;
+	tl->counters.strip_count = 0;
 	tl->gap_run = -1;
 	for (int i = 0; i < tl->all_lanes; i++) {
 		struct view_lane *lane = &tl->lanes[i];
@@ -405,6 +409,8 @@ enum status view__picture_load(struct view_timeline *tl, struct view_context *co
 		status = view__bsp_load(tl, context, err);
 	if (status == ST_OK)
 		status = view_load_overview(tl, db, err);
+	if (status == ST_OK)
+		status = view__strips_load(tl, context, err);
 	if (status == ST_OK)
 		status = view__rows_load(tl, context, err);
 	if (status == ST_OK)

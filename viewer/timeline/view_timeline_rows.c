@@ -204,6 +204,7 @@ static void view_half_query(const struct view_timeline *tl, struct str *out)
 		view_clock_query(tl, c, "", out);
 		str_add(out, ";\n");
 	}
+	view__strips_query(tl, out);
 	for (int c = 1; c >= 0; c--)
 		view__bubble_query(tl, c, out);
 }

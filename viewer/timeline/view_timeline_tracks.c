@@ -399,6 +399,7 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	arena_reset(&tl->tracks_arena);
 	view__bars_forget(tl);
 	tl->lane_count = tl->all_lanes = tl->track_count = tl->link_count = 0;
+	tl->counters.known = false;
 	tl->belongs.of[0] = '\0';
 	tl->overview_lane = VIEW_NONE_ID;
 	view_read_facts(tl, db);
