@@ -45,6 +45,7 @@ foreach(module IN ITEMS
 		timeline_device
 		timeline_hide
 		timeline_names
+		timeline_ranks
 		timeline_runs
 		write)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c LIBS view_rig LABELS unit viewer)

@@ -64,8 +64,11 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 		tl->cursor_ns = clock->window.to - 1;
 	tl->lane_id = view__lane(tl)->track->track_id;
 	tl->lane_clock = view__lead(tl);
-	view__link_windows(tl, db);
-	status = view__series_load(tl, db, err);
+	status = view__links_load(tl, db, view__lane(tl)->track->rank, err);
+	if (status == ST_OK)
+		view__link_windows(tl, db);
+	if (status == ST_OK)
+		status = view__series_load(tl, db, err);
 	view__place_lanes(tl, context);
 	if (tl->width > 0 && status == ST_OK)
 		status = view__picture_load(tl, context, err);

@@ -30,6 +30,7 @@ struct view_timeline {
 	double ns_per_cycle; /* where hertz is unknown: as executions and lanes suggest */
 	struct view_link *links;
 	int link_count;
+	int64_t links_rank;     /* whose they are: of the cursor's lane */
 	struct view_dark *dark; /* owned; by rank and time, apart from each other */
 	size_t dark_count, dark_capacity;
 	struct view_clock clock[2]; /* 0 host, 1 device */
@@ -170,6 +171,9 @@ char view__phase(const struct view_timeline *tl, const struct prof_bar *bar);
 enum status view__learn_site(struct view_timeline *tl, struct prof_db *db,
 			     const struct prof_bar *bar, struct err *err);
 bool view__shows_all(const struct view_clock *clock);
+/* The way between the clocks of @rank, unless it is known. */
+enum status view__links_load(struct view_timeline *tl, struct prof_db *db, int64_t rank,
+			     struct err *err);
 enum status view__tracks_load(struct view_timeline *tl, struct view_context *context,
 			      struct err *err);
 

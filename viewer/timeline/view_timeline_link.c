@@ -14,12 +14,20 @@
 #define PERIODS    1.35 /* pipeline runs in the first window */
 #define BUSY_LEAST 0.15 /* of the device's lane, to be read in it */
 
+/* The first, of the rank whose clocks are linked where it has one. */
 static int view_pipeline_lane(const struct view_timeline *tl, int clock)
 {
-	for (int i = 0; i < tl->lane_count; i++)
-		if (tl->lanes[i].pipeline && (tl->lanes[i].track->clock == 1) == (clock == 1))
-			return i;
-	return -1;
+	int first = -1;
+
+	for (int i = tl->lane_count - 1; i >= 0; i--) {
+		const struct prof_track *track = tl->lanes[i].track;
+
+		if (tl->lanes[i].pipeline && (track->clock == 1) == (clock == 1) &&
+		    (first < 0 || track->rank == tl->links_rank ||
+		     tl->lanes[first].track->rank != tl->links_rank))
+			first = i;
+	}
+	return first;
 }
 
 /* The next span of @lane after @time: its start and weight update. false: none with an update. */

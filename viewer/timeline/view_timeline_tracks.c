@@ -107,14 +107,15 @@ char view__phase(const struct view_timeline *tl, const struct prof_bar *bar)
 
 /* --- tracks ----------------------------------------------------------------------------------- */
 
-/* Executions, which both clocks know: points where they meet. Device ns follow from cycles. Of the
- * first rank alone: each rank's device begins at 0. */
+/* Executions, which both clocks know: points where they meet. Device ns follow from cycles. Of one
+ * rank alone: each rank's device begins at 0. */
 static enum status view_read_links(struct view_timeline *tl, struct prof_db *db, struct err *err)
 {
 	static const char sql[] =
 		"SELECT start_ns, start_ns + dur_ns, start_cycle, start_cycle + cycles "
 		"FROM executions WHERE start_ns IS NOT NULL AND dur_ns > 0 AND cycles > 0 "
-		"AND start_cycle IS NOT NULL AND rank = (SELECT min(rank) FROM executions) "
+		"AND start_cycle IS NOT NULL AND rank = coalesce((SELECT min(rank) FROM "
+		"executions WHERE rank >= :rank), (SELECT min(rank) FROM executions)) "
 		"AND execution % (1 + (SELECT max(execution) FROM executions) / 900) = 0 "
 		"ORDER BY start_ns LIMIT 1000";
 	struct prof_query *query;
@@ -124,6 +125,7 @@ static enum status view_read_links(struct view_timeline *tl, struct prof_db *db,
 	tl->link_count = 0;
 	if (status != ST_OK)
 		return status;
+	prof_query_int(query, ":rank", tl->links_rank);
 	while ((status = prof_query_step(query, &row, err)) == ST_OK && row &&
 	       tl->link_count + 2 <= MOST_LINKS)
 		for (int end = 0; end < 2; end++) {
@@ -140,13 +142,19 @@ static enum status view_read_links(struct view_timeline *tl, struct prof_db *db,
 	return status;
 }
 
-static enum status view_load_links(struct view_timeline *tl, struct prof_db *db, struct err *err)
+enum status view__links_load(struct view_timeline *tl, struct prof_db *db, int64_t rank,
+			     struct err *err)
 {
 	const struct view_window host = tl->clock[0].extent, device = tl->clock[1].extent;
 	enum status status;
 
+	rank = rank == VIEW_NONE_ID ? 0 : rank;
+	if (tl->links && tl->links_rank == rank)
+		return ST_OK;
+	tl->links_rank = rank;
 	tl->ns_per_cycle = tl->hertz > 0 ? 1e9 / tl->hertz : 1;
-	tl->links = arena_alloc(&tl->tracks_arena, MOST_LINKS, sizeof(*tl->links));
+	if (!tl->links)
+		tl->links = arena_alloc(&tl->tracks_arena, MOST_LINKS, sizeof(*tl->links));
 	if (!tl->links)
 		return err_nomem(err);
 	status = view_read_links(tl, db, err);
@@ -400,6 +408,7 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	view__bars_forget(tl);
 	tl->lane_count = tl->all_lanes = tl->track_count = tl->link_count = 0;
 	tl->counters.known = false;
+	tl->links = NULL;
 	tl->belongs.of[0] = '\0';
 	tl->overview_lane = VIEW_NONE_ID;
 	view_read_facts(tl, db);
@@ -410,7 +419,7 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	if (status != ST_OK)
 		return status;
 	view_measure_clocks(tl);
-	status = view_load_links(tl, db, err);
+	status = view__links_load(tl, db, tl->links_rank, err);
 	if (status == ST_OK)
 		status = view__traced_load(tl, db, err);
 	if (status == ST_OK)
