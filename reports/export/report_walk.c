@@ -264,7 +264,7 @@ static enum status walk_place(struct report_walk *walk, struct report_walk_span 
 
 static enum status arguments_step(struct report_walk *walk, struct err *err)
 {
-	enum status status;
+	enum status status = ST_OK;
 
 	if (walk->arguments == NULL)
 		return ST_OK;
