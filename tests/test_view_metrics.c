@@ -208,6 +208,52 @@ static void test_two_runs_are_two_curves(void **state)
 		    screen->grid.table.row_count == 4);
 }
 
+/* What one run has not got, it does not borrow from another moment. */
+static void test_a_run_that_ended_has_no_value(void **state)
+{
+	const struct view_fixture_metrics shorter = {2, 100, 3, 0};
+	struct view_rig *rig = *state;
+	struct view_place place;
+	double at;
+
+	open_on(rig, &usual, &shorter);
+	assert_shows(rig, "step 299: ");
+	assert_line_shows(rig, "step 299: ", "Source 0.00333333", "Target - ");
+	assert_null(view__metrics_point(screen_of(rig), 1, &at));
+	view_rig_press(rig, "g");
+	assert_line_shows(rig, "step 0: ", "Source 1 ", "Target 3 ");
+	/* Host times are never the same: each value has its own. */
+	view_rig_press(rig, "v");
+	assert_line_shows(rig, "host time ", "Source 0.00333333", "Target 0.015 at 199 us");
+	/* The other way round the longer run is the one that the cursor is in. */
+	view_rig_close(rig);
+	view_rig_open(rig, rig->other, rig->path, 100, 30);
+	view_rig_press(rig, "9");
+	assert_line_shows(rig, "step 299: ", "Source - ", "Target 0.00333333");
+	view_rig_press(rig, "h");
+	assert_line_shows(rig, "step 296: ", "Source - ", "Target 0.003367");
+	assert_true(view_metrics_ops.place(screen_of(rig), &rig->session.context, &place));
+	assert_int_equal(place.step, VIEW_NOWHERE);
+}
+
+/* In little room the values are what stays. */
+static void test_a_narrow_heading_has_the_values(void **state)
+{
+	const struct view_fixture_metrics shorter = {2, 100, 3, 0};
+	struct view_rig *rig = *state;
+
+	open_on(rig, &usual, &shorter);
+	view_rig_size(rig, 40, 12);
+	view_rig_press(rig, "g");
+	assert_line_shows(rig, "step 0: ", "S 1 ", "T 3 ");
+	view_rig_press(rig, "G");
+	assert_line_shows(rig, "step 299: ", "S 0.003333 ", "T - ");
+	view_rig_close(rig);
+	view_rig_open(rig, rig->path, NULL, 40, 12);
+	view_rig_press(rig, "9");
+	assert_line_shows(rig, "loss, train, step 299: ", "0.00333333 ");
+}
+
 static void test_places_lead_to_their_curve(void **state)
 {
 	struct view_rig *rig = *state;
@@ -320,6 +366,17 @@ static void test_news_keep_the_place(void **state)
 	assert_true(screen->to == 299);
 }
 
+static void test_a_trend_is_not_a_comparison(void **state)
+{
+	struct view_rig *rig = *state;
+
+	open_on(rig, &usual, NULL);
+	view_rig_size(rig, 120, 30);
+	assert_shows(rig, " falling, mean from 0.00539");
+	assert_line_shows(rig, " falling, mean from 0.00539", " to 0.0038");
+	assert_hides(rig, " > 0.");
+}
+
 /* Noise about a level is level; what goes on beyond it falls or rises. */
 static void test_a_trend_is_more_than_noise(void **state)
 {
@@ -356,6 +413,9 @@ int main(void)
 		TEST(test_means_are_means),
 		TEST(test_a_long_run_is_sampled_and_zoomed_into),
 		TEST(test_two_runs_are_two_curves),
+		TEST(test_a_run_that_ended_has_no_value),
+		TEST(test_a_narrow_heading_has_the_values),
+		TEST(test_a_trend_is_not_a_comparison),
 		TEST(test_places_lead_to_their_curve),
 		TEST(test_the_query_finds_the_points),
 		TEST(test_any_size_and_no_metrics_at_all),

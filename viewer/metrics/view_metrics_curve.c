@@ -266,43 +266,64 @@ enum status view__metrics_curves(struct view_metrics *screen, struct view_contex
 
 /* --- the cursor ------------------------------------------------------------------------------- */
 
-/* The place in @curve of what is nearest to the cursor; -1: it is empty. */
-static int64_t view_nearest(const struct view_metrics *screen,
-			    const struct view_metrics_curve *curve)
+/* The place in @curve of what is nearest to @x, the last of NaN; -1: it is empty. */
+static int64_t view_nearest(const struct view_metrics_curve *curve, double x)
 {
 	int64_t low = 0, high = curve->count - 1;
 
-	if (curve->count == 0 || isnan(screen->cursor))
+	if (curve->count == 0 || isnan(x))
 		return curve->count - 1;
 	while (low < high) {
 		const int64_t middle = low + (high - low) / 2;
 
-		if (curve->at[middle] < screen->cursor)
+		if (curve->at[middle] < x)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low > 0 && screen->cursor - curve->at[low - 1] < curve->at[low] - screen->cursor)
+	if (low > 0 && x - curve->at[low - 1] < curve->at[low] - x)
 		low--;
 	return low;
+}
+
+/* The curve that the cursor moves along. */
+static const struct view_metrics_curve *view_main(const struct view_metrics *screen)
+{
+	const struct view_metrics_curve *source = &screen->curves[VIEW_METRICS_SOURCE];
+	const struct view_metrics_curve *target = &screen->curves[VIEW_METRICS_TARGET];
+
+	if (source->count == 0 || target->count == 0)
+		return source->count > 0 ? source : target;
+	return target->at[target->count - 1] > source->at[source->count - 1] ? target : source;
+}
+
+bool view__metrics_moment(const struct view_metrics *screen, double *x)
+{
+	const struct view_metrics_curve *curve = view_main(screen);
+	const int64_t at = view_nearest(curve, screen->cursor);
+
+	if (at >= 0)
+		*x = curve->at[at];
+	return at >= 0;
 }
 
 const struct view_metric_point *view__metrics_point(const struct view_metrics *screen, int side,
 						    double *x)
 {
 	const struct view_metrics_curve *curve = &screen->curves[side];
-	const int64_t at = view_nearest(screen, curve);
+	double moment;
+	int64_t at;
+	bool beyond;
 
-	if (at < 0)
+	if (curve->count == 0 || !view__metrics_moment(screen, &moment))
 		return NULL;
+	at = view_nearest(curve, moment);
 	*x = curve->at[at];
+	beyond = moment < curve->at[0] || moment > curve->at[curve->count - 1];
+	if ((*x < moment || *x > moment) && screen->x != VIEW_METRICS_TIME &&
+	    (beyond || !screen->lists[side].sampled))
+		return NULL;
 	return &curve->points[at];
-}
-
-static const struct view_metrics_curve *view_main(const struct view_metrics *screen)
-{
-	return &screen->curves[screen->curves[VIEW_METRICS_SOURCE].count > 0 ? VIEW_METRICS_SOURCE
-									     : VIEW_METRICS_TARGET];
 }
 
 double view__metrics_column(const struct view_metrics *screen)
@@ -317,7 +338,7 @@ void view__metrics_move(struct view_metrics *screen, int by)
 {
 	const struct view_metrics_curve *curve = view_main(screen);
 	const int sign = by < 0 ? -1 : 1;
-	int64_t from = view_nearest(screen, curve), to = from + by;
+	int64_t from = view_nearest(curve, screen->cursor), to = from + by;
 
 	if (from < 0)
 		return;

@@ -9,7 +9,6 @@
 
 #include "common/fmt.h"
 #include "viewer/metrics/view_metrics_internal.h"
-#include "viewer/metrics/view_metrics_trend.h"
 #include "viewer/view_layout.h"
 
 #define BESIDE_FROM 140 /* columns; from there on the chart stands beside the list */
@@ -104,92 +103,6 @@ static void view_draw_sparks(const struct view_metrics *screen, bool compared,
 	view_draw_trends(screen, VIEW_METRICS_TARGET, "Target", VIEW_TARGET, &part);
 }
 
-/* --- the heading ------------------------------------------------------------------------------ */
-
-static const char *view_cell(const struct view_grid *grid, const char *column)
-{
-	const struct report_cell *cell = view_grid_cell(grid, column);
-
-	return cell && cell->type == PROF_TEXT ? cell->text : "-";
-}
-
-static int view_draw_value(const struct view_metrics *screen, int side, struct view_pane *pane,
-			   int x)
-{
-	static const char *const names[] = {"Source", "Target"};
-	static const enum view_style styles[] = {VIEW_SOURCE, VIEW_TARGET};
-	const struct view_metric_point *point;
-	const bool two = screen->curves[VIEW_METRICS_TARGET].recorded > 0;
-	char text[FMT_SIZE], line[96];
-	double at;
-
-	point = view__metrics_point(screen, side, &at);
-	if (!point || x >= pane->rect.width)
-		return x;
-	if (two)
-		x += view_chart_key(pane, x, 0, pane->rect.width - x, styles[side], names[side]);
-	snprintf(line, sizeof(line), "%s ", fmt_real(text, point->value));
-	x += view_text(pane, x, 0, isfinite(point->value) ? VIEW_BOLD : VIEW_BAD, line);
-	return x;
-}
-
-/* Which way the metric goes at its end, at the right edge; nothing where there is no room. */
-static void view_draw_trend(const struct view_metrics *screen, struct view_pane *pane, int x)
-{
-	static const char *const names[VIEW_METRICS_SIDES] = {"Source ", "Target "};
-	const bool two = screen->curves[VIEW_METRICS_TARGET].recorded > 0;
-	char line[160] = "", before[FMT_SIZE], last[FMT_SIZE];
-
-	for (int side = 0; side < VIEW_METRICS_SIDES; side++) {
-		const struct view_metric *metric =
-			view__metrics_at(screen, side, screen->grid.order[screen->grid.at]);
-		const struct view_trend trend =
-			metric ? view_metrics_trend(metric) : (struct view_trend){0};
-		const size_t used = strlen(line);
-
-		if (trend.way == VIEW_TREND_UNKNOWN)
-			continue;
-		if (two)
-			snprintf(line + used, sizeof(line) - used, "%s%s%s", used ? ", " : " ",
-				 names[side], view_trend_text(trend.way));
-		else
-			snprintf(line, sizeof(line), " %s, mean %s > %s",
-				 view_trend_text(trend.way), fmt_real(before, trend.before),
-				 fmt_real(last, trend.last));
-	}
-	if (!line[0] || x + view_text_width(line) + 4 > pane->rect.width)
-		return;
-	strcat(line, " ");
-	view_text_right(pane, x, 0, pane->rect.width - x - 1, VIEW_BOLD, line);
-}
-
-static void view_draw_heading(const struct view_metrics *screen, struct view_pane *pane)
-{
-	const struct view_grid *grid = &screen->grid;
-	const struct view_metric_point *point;
-	char text[FMT_SIZE], line[256];
-	double at;
-	int x = 1;
-
-	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, 1);
-	snprintf(line, sizeof(line), " %s, %s, by %s: ", view_cell(grid, "metric"),
-		 view_cell(grid, "mode"), view_cell(grid, "per"));
-	x += view_text_cut(pane, x, 0, pane->rect.width - 2, VIEW_BOLD, line);
-	point = view__metrics_point(screen, VIEW_METRICS_SOURCE, &at);
-	if (!point)
-		point = view__metrics_point(screen, VIEW_METRICS_TARGET, &at);
-	if (point) {
-		snprintf(line, sizeof(line),
-			 "%s%s %s: ", screen->x == VIEW_METRICS_TIME ? "host " : "",
-			 screen->axis_x.title, view_axis_text(&screen->axis_x, at, text));
-		x += view_text(pane, x, 0, VIEW_DIM, line);
-		x = view_draw_value(screen, VIEW_METRICS_SOURCE, pane, x);
-		x = view_draw_value(screen, VIEW_METRICS_TARGET, pane, x);
-	}
-	view_glyphs(pane, x, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width - x);
-	view_draw_trend(screen, pane, x);
-}
-
 /* --- the chart -------------------------------------------------------------------------------- */
 
 /* A mark where a number was none. */
@@ -245,8 +158,7 @@ static void view_draw_chart(const struct view_metrics *screen, const struct view
 		view_draw_curve(screen, side, &plot);
 	if (context->whole || isnan(screen->cursor))
 		return;
-	if (view__metrics_point(screen, VIEW_METRICS_SOURCE, &at) ||
-	    view__metrics_point(screen, VIEW_METRICS_TARGET, &at))
+	if (view__metrics_moment(screen, &at))
 		view_chart_marker(
 			&plot,
 			(int)(view_axis_part(&screen->axis_x, at) * (plot.rect.width - 1) + 0.5));
@@ -272,7 +184,7 @@ void view__metrics_draw(const void *state, const struct view_context *context,
 	if (screen->grid.count == 0)
 		return;
 	part = view_sub(pane, screen->areas.heading);
-	view_draw_heading(screen, &part);
+	view__metrics_heading(screen, &part);
 	part = view_sub(pane, screen->areas.chart);
 	view_draw_chart(screen, context, &part);
 }
@@ -307,6 +219,8 @@ void view__metrics_status(const void *state, const struct view_context *context,
 			 fmt_count(shown, curve->bad));
 	length = strlen(out);
 	point = view__metrics_point(screen, VIEW_METRICS_SOURCE, &at);
+	if (!point)
+		point = view__metrics_point(screen, VIEW_METRICS_TARGET, &at);
 	if (point && point->epoch != VIEW_NOWHERE)
 		snprintf(out + length, size - length, "; epoch %lld", (long long)point->epoch);
 	length = strlen(out);

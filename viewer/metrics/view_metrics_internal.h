@@ -80,7 +80,11 @@ struct view_metrics {
 enum status view__metrics_curves(struct view_metrics *screen, struct view_context *context,
 				 struct err *err);
 struct view_metric *view__metrics_at(const struct view_metrics *screen, int side, int64_t row);
-/* The point nearest to the cursor; NULL: there is none. */
+/* Where the cursor is: at a point of the report that goes on longer, of two that end together of
+ * the Source; false: there are none. */
+bool view__metrics_moment(const struct view_metrics *screen, double *x);
+/* A report's point of that moment; NULL: it has none. Of host times, which are never the same, and
+ * where not all points are known, the nearest one; @x: of that point. */
 const struct view_metric_point *view__metrics_point(const struct view_metrics *screen, int side,
 						    double *x);
 int view__metrics_mean(const struct view_metrics *screen); /* points; 1: none */
@@ -97,6 +101,9 @@ void view__metrics_draw(const void *state, const struct view_context *context,
 			struct view_pane *pane);
 void view__metrics_status(const void *state, const struct view_context *context, char *out,
 			  size_t size);
+
+/* view_metrics_heading.c */
+void view__metrics_heading(const struct view_metrics *screen, struct view_pane *pane);
 
 /* view_metrics_link.c */
 bool view__metrics_place(const void *state, const struct view_context *context,
