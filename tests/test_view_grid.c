@@ -448,6 +448,28 @@ static void test_two_reports_stand_side_by_side(void **state)
 	view_grid_fini(&grid);
 }
 
+static void test_values_have_room_before_names(void **state)
+{
+	struct view_grid grid = {0};
+	struct report_table table;
+
+	(void)state;
+	compare(&table, some, 4, other, 4, "name");
+	assert_int_equal(
+		view_grid_set(&grid, NULL, &table, looks, (int)ARRAY_LEN(looks), "name", NULL),
+		ST_OK);
+	assert_picture(&grid, 36, 3,
+		       " name       cycles S Target   Diff >\n"
+		       ">Dense_128~    4,000  1,000 -3,000 #\n"
+		       "-conv/Forw~    9,000      -      - |\n");
+	/* A number is whole or not there. */
+	assert_picture(&grid, 28, 3,
+		       " name      cycles S Target >\n"
+		       ">Dense_12~    4,000  1,000 #\n"
+		       "-conv/For~    9,000      - |\n");
+	view_grid_fini(&grid);
+}
+
 static void test_only_what_differs(void **state)
 {
 	struct view_grid grid = {.differ = true};
@@ -886,6 +908,7 @@ int main(void)
 		cmocka_unit_test(test_the_rows_are_handed_out_as_shown),
 		cmocka_unit_test(test_two_reports_stand_side_by_side),
 		cmocka_unit_test(test_only_what_differs),
+		cmocka_unit_test(test_values_have_room_before_names),
 		cmocka_unit_test(test_equal_keys_pair_up_in_order),
 		cmocka_unit_test(test_texts_that_differ_have_two_columns),
 		cmocka_unit_test(test_nothing_leaves_the_pane_at_any_size),

@@ -17,6 +17,7 @@
 #define GRID_BAR_LEAST  6  /* with the blank before it */
 #define GRID_BAR_MOST   13
 #define GRID_BAR_FROM   60 /* narrower screens do without unless there is room left */
+#define GRID_STAY_LEAST 8  /* a text that stays is cut down to that where nothing else has room */
 #define GRID_EDGES      2  /* marks at the left and at the right */
 
 static int grid_most(int a, int b)
@@ -150,13 +151,54 @@ static int grid_next_fit(const struct view_grid *grid)
 	return best;
 }
 
+/* The widest text among those that stay; -1: none can be cut. */
+static int grid_widest(const struct view_grid *grid)
+{
+	int widest = -1;
+
+	for (int i = 0; i < grid->table.column_count; i++) {
+		const struct view_grid_trait *trait = &grid->traits[i];
+
+		if (!trait->stays || trait->number || trait->base <= GRID_STAY_LEAST)
+			continue;
+		if (widest < 0 || trait->base > grid->traits[widest].base)
+			widest = i;
+	}
+	return widest;
+}
+
+/* A table of names alone says nothing: these are cut for what matters most. Of two reports, where
+ * that is too little still, Diff has no place, then Target. */
+static void grid_make_room(struct view_grid *grid, int group, int room)
+{
+	int slack = 0, size = grid->traits[group].size;
+	int need = grid_group_width(grid, group) - room;
+
+	for (int i = 0; i < grid->table.column_count; i++)
+		if (grid->traits[i].stays && !grid->traits[i].number)
+			slack += grid_most(grid->traits[i].base - GRID_STAY_LEAST, 0);
+	while (need > slack && size > 1)
+		need -= grid->traits[group + --size].base + 1;
+	for (need = grid_least(need, slack); need > 0; need--)
+		grid->traits[grid_widest(grid)].base--;
+}
+
 static void grid_choose(struct view_grid *grid, int room)
 {
+	bool any = false;
+
 	for (int next = grid_next_fit(grid); next >= 0; next = grid_next_fit(grid)) {
-		room -= grid_group_width(grid, next);
-		if (room < 0)
+		const int width = grid_group_width(grid, next);
+
+		if (width > room && any)
 			return;
 		grid->traits[next].fits = true;
+		if (width > room) {
+			grid_make_room(grid, next, room);
+			return;
+		}
+		room -= width;
+		any = true;
 	}
 }
 
@@ -185,13 +227,14 @@ static int grid_last_start(const struct view_grid *grid, int room)
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-/* A group's columns, as far as they fit. Returns false where something was left out. */
+/* A group's columns, as far as they fit; only the first may be cut. Returns false where something
+ * was left out. */
 static bool grid_place_group(struct view_grid *grid, int column, int *room)
 {
 	for (int i = column; i < column + grid->traits[column].size; i++) {
 		const int width = grid_least(grid->traits[i].base, *room - 1);
 
-		if (width < 1)
+		if (width < 1 || (i > column && width < grid->traits[i].base))
 			return false;
 		grid->places[grid->place_count++] =
 			(struct view_grid_place){.column = i, .width = width};

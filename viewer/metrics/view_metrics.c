@@ -24,9 +24,9 @@ static const struct report_column view_metrics_columns[] = {
 static const struct view_grid_column view_metrics_shown[] = {
 	{.name = "mode", .importance = 8, .least = 5},
 	{.name = "metric", .importance = 9},
-	{.name = "per", .importance = 7},
+	{.name = "per", .importance = 6},
 	{.name = "rank", .importance = 2},
-	{.name = "last", .importance = 6},
+	{.name = "last", .importance = 7},
 	{.name = "least", .importance = 5},
 	{.name = "greatest", .importance = 4},
 	{.name = "count", .importance = 3},
