@@ -204,14 +204,71 @@ static void test_ipus_are_shown_one_by_one_and_together(void **state)
 	view_rig_press(rig, "i");
 	assert_shows(rig, "2 of 2 IPUs");
 	assert_int_equal(screen_of(rig)->extent.to, 60);
-	assert_shows(rig, bytes_of(rig, text,
-				   "SELECT sum(always_live_bytes + not_always_live_bytes) "
-				   "FROM liveness WHERE program_step = 0"));
 	assert_int_equal(screen_of(rig)->band_count, 2);
 	view_rig_press(rig, "i");
 	assert_int_equal(screen_of(rig)->ipu, 0);
 	view_rig_press(rig, "l");
 	assert_shows(rig, "step 1 of 59");
+}
+
+#define AT_STEP_2(of) "SELECT " of " FROM liveness WHERE program_step = 2"
+#define BYTES         "always_live_bytes + not_always_live_bytes"
+
+/* Each IPU has a program of its own: nothing happens at the same time. */
+static void test_steps_of_several_ipus_are_not_added_up(void **state)
+{
+	struct view_rig *rig = *state;
+	char a[FMT_SIZE], b[FMT_SIZE], sum[FMT_SIZE], path[SUPPORT_PATH_SIZE + 16];
+
+	bytes_of(rig, a, AT_STEP_2(BYTES) " AND ipu = 0");
+	bytes_of(rig, b, AT_STEP_2(BYTES) " AND ipu = 1");
+	bytes_of(rig, sum, AT_STEP_2("sum(" BYTES ")"));
+	view_rig_press(rig, "iigll");
+	assert_line_shows(rig, " step 2 of each IPU's own: IPU 0 ", a, ", IPU 1 ", b);
+	assert_hides(rig, sum);
+	view_rig_press(rig, "G");
+	assert_line_shows(rig, " step 59 of each IPU's own: IPU 0 ", ", IPU 1 - ");
+	write_target(rig, path);
+	compare_with(rig, path);
+	view_rig_press(rig, "iigll");
+	assert_line_shows(rig, " step 2 of each IPU's own: IPU 0 S ", a, " T ", ", IPU 1 S ", b,
+			  " T ");
+}
+
+static void test_both_reports_peaks_are_said(void **state)
+{
+	static const char peak[] = "SELECT program_step FROM liveness WHERE ipu = 0 "
+				   "ORDER BY " BYTES " DESC, program_step LIMIT 1";
+	struct view_rig *rig = *state, target = {0};
+	char path[SUPPORT_PATH_SIZE + 16], source_at[32], target_at[32];
+
+	write_target(rig, path);
+	view_rig_open(&target, path, NULL, 80, 24);
+	snprintf(source_at, sizeof(source_at), " at step %lld",
+		 (long long)view_rig_sql_int(rig, peak));
+	snprintf(target_at, sizeof(target_at), " at step %lld",
+		 (long long)view_rig_sql_int(&target, peak));
+	compare_with(rig, path);
+	assert_line_shows(rig, "peak Source ", source_at, ", Target ", target_at);
+	view_rig_size(rig, 100, 24);
+	assert_line_shows(rig, "peak S ", ", T ", strstr(target_at, " at") + 8);
+	view_rig_close(&target);
+}
+
+/* Variables have other numbers in each recording, which nobody sees here. */
+static void test_rows_that_are_alike_but_for_their_numbers_do_not_differ(void **state)
+{
+	const struct view_fixture_liveness params = {
+		.steps = 60, .variables = 20, .scale = 1, .tiles = 8, .ids = 500};
+	struct view_rig *rig = *state;
+	char path[SUPPORT_PATH_SIZE + 16];
+
+	snprintf(path, sizeof(path), "%s/alike.db", rig->folder);
+	assert_true(view_fixture_liveness_write(path, &params));
+	compare_with(rig, path);
+	assert_true(screen_of(rig)->grid.count > 1);
+	view_rig_press(rig, "D");
+	assert_int_equal(screen_of(rig)->grid.count, 0);
 }
 
 static void test_what_is_always_live_can_be_left_out(void **state)
@@ -580,6 +637,9 @@ int main(void)
 		EACH(test_the_cursor_moves_over_steps_and_the_window_with_it),
 		EACH(test_selected_steps_are_columns_with_their_own_bytes),
 		EACH(test_ipus_are_shown_one_by_one_and_together),
+		EACH(test_steps_of_several_ipus_are_not_added_up),
+		EACH(test_both_reports_peaks_are_said),
+		EACH(test_rows_that_are_alike_but_for_their_numbers_do_not_differ),
 		EACH(test_what_is_always_live_can_be_left_out),
 		EACH(test_layers_are_summed),
 		EACH(test_no_peak_is_lost_among_many_steps),

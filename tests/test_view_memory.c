@@ -259,6 +259,72 @@ static void test_the_cursor_moves_in_every_view(void **state)
 	assert_shows(rig, "tile 1,30");
 }
 
+/* Tiles seldom share out evenly among the columns. */
+static void test_the_curve_s_cursor_goes_through_every_column_both_ways(void **state)
+{
+	static const int widths[] = {40, 57, 80, 109, 132, 200};
+	struct view_rig *rig = *state;
+	const struct view_memory *screen = rig->session.state[VIEW_MEMORY];
+
+	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+		view_rig_size(rig, widths[i], 24);
+		view_rig_press(rig, "g");
+		for (int column = 0; column < screen->curve.count; column++) {
+			const int64_t at =
+				view__memory_position(screen, view__memory_cursor(screen));
+
+			assert_int_equal(view__memory_column_of(screen, at), column);
+			view_rig_press(rig, "l");
+		}
+		view_rig_press(rig, "G");
+		for (int column = screen->curve.count - 1; column > 0; column--)
+			view_rig_press(rig, "h");
+		assert_int_equal(view__memory_column_of(screen, view__memory_cursor(screen)), 0);
+	}
+}
+
+/* Sorted by size, parts change places from IPU to IPU. */
+static void test_a_part_stays_when_the_ipu_is_another(void **state)
+{
+	struct view_rig *rig = *state;
+	struct ips_recording *recording;
+	char path[SUPPORT_PATH_SIZE + 32];
+
+	path_of(rig, "parts", path, sizeof(path));
+	assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+	for (int64_t ipu = 0; ipu < 2; ipu++) {
+		ips_append_tile_memory(recording,
+				       &(struct ips_tile_memory){ipu, 0, "stack", "interleaved",
+								 100 + 50 * ipu, 1000, 1});
+		ips_append_tile_memory(recording,
+				       &(struct ips_tile_memory){ipu, 0, "variables", "interleaved",
+								 160 - 50 * ipu, 1000, 1});
+	}
+	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
+	open_on(rig, "parts", NULL);
+	view_rig_press(rig, "s");
+	assert_shows(rig, "curve of variables,");
+	for (int i = 0; i < 3; i++) {
+		view_rig_press(rig, "i");
+		assert_shows(rig, "curve of variables, tile");
+	}
+	view_rig_press(rig, "s");
+	assert_shows(rig, "curve of stack, tile");
+	view_rig_close(rig);
+}
+
+static void test_a_part_stays_where_an_ipu_has_none_of_it(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "bbS");
+	assert_shows(rig, "curve of overflowed");
+	view_rig_press(rig, "i");
+	assert_shows(rig, "curve of overflowed, tile 0,");
+	view_rig_press(rig, "S");
+	assert_shows(rig, "curve of interleaved, tile 0,");
+}
+
 static void test_breakdowns_name_what_they_show(void **state)
 {
 	struct view_rig *rig = *state;
@@ -758,6 +824,9 @@ int main(void)
 		ONE(test_what_the_cursor_is_on_is_said_in_full),
 		ONE(test_tiles_are_found_by_number_and_by_variable),
 		ONE(test_the_cursor_moves_in_every_view),
+		ONE(test_the_curve_s_cursor_goes_through_every_column_both_ways),
+		cmocka_unit_test(test_a_part_stays_when_the_ipu_is_another),
+		FULL(test_a_part_stays_where_an_ipu_has_none_of_it),
 		ONE(test_breakdowns_name_what_they_show),
 		ONE(test_selected_tiles_stand_side_by_side),
 		TWO(test_variables_are_compared_by_name),

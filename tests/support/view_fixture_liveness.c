@@ -51,7 +51,7 @@ static bool write_ipu(struct ips_recording *recording, const struct view_fixture
 {
 	const int64_t steps = params->steps / (ipu + 1);
 	int64_t *changes = calloc((size_t)steps + 1, sizeof(*changes));
-	int64_t id = ipu * 1000000, lasting = 0;
+	int64_t id = params->ids + ipu * 1000000, lasting = 0;
 	char name[64], layer[32];
 
 	if (!changes)

@@ -13,6 +13,7 @@ struct view_fixture_liveness {
 	int64_t scale; /* bytes of a variable times that: another report has other sizes */
 	int64_t tiles; /* with memory recorded; 0: none */
 	bool less;     /* without every seventh variable */
+	int64_t ids;   /* the first variable's */
 };
 
 /* Write @path, which must not exist. The live bytes are what the variables add up to. false: it

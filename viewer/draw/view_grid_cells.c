@@ -221,6 +221,15 @@ static bool grid_pair_differs(const struct report_cell *a, const struct report_c
 	return isnan(x) || isnan(y) || x < y || x > y;
 }
 
+/* Numbers that lead to other screens, which each recording gives out anew. */
+static bool grid_is_link(const struct view_grid *grid, int column)
+{
+	const struct view_grid_trait *trait = &grid->traits[column];
+
+	return trait->column && trait->column->importance == 0 &&
+	       grid->table.columns[column].quantity == REPORT_NUMBER;
+}
+
 bool view__grid_differs(const struct view_grid *grid, int64_t row)
 {
 	const int last = grid->table.column_count - 1;
@@ -228,7 +237,7 @@ bool view__grid_differs(const struct view_grid *grid, int64_t row)
 	if (view__grid_only(grid, row))
 		return true;
 	for (int i = 0; i < last; i++)
-		if (grid->traits[i].size > 1 &&
+		if (grid->traits[i].size > 1 && !grid_is_link(grid, i) &&
 		    grid_pair_differs(view__grid_at(grid, row, i), view__grid_at(grid, row, i + 1)))
 			return true;
 	return false;

@@ -100,7 +100,7 @@ static void view_live_status(const void *state, const struct view_context *conte
 	static const char *const groups[VIEW_LIVE_GROUPS] = {"", ", not always live",
 							     ", always live"};
 	const struct view_liveness *live = state;
-	char grid[VIEW_MESSAGE_SIZE] = "", bytes[FMT_SIZE] = "-";
+	char grid[VIEW_MESSAGE_SIZE] = "", bytes[FMT_SIZE] = "";
 
 	(void)context;
 	if (live->ipu_count == 0) {
@@ -111,10 +111,11 @@ static void view_live_status(const void *state, const struct view_context *conte
 		view_grid_status(&live->grid, grid, sizeof(grid));
 	if (live->facts[0].known)
 		fmt_bytes(bytes, (uint64_t)(live->facts[0].always + live->facts[0].rest));
-	snprintf(out, size, "step %lld of %lld%s, %s%s%s%s%s", (long long)live->cursor,
+	snprintf(out, size, "step %lld of %lld%s%s%s%s%s%s%s", (long long)live->cursor,
 		 (long long)live->extent.to - 1,
-		 live->report[0].cut || live->report[1].cut ? " and more" : "", bytes,
-		 grid[0] ? "; " : "", grid, grid[0] ? groups[live->group] : "",
+		 live->report[0].cut || live->report[1].cut ? " and more" : "",
+		 bytes[0] ? ", " : "", bytes, grid[0] ? "; " : "", grid,
+		 grid[0] ? groups[live->group] : "",
 		 live->always_live ? "" : "; without always live");
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "common/fmt.h"
+#include "common/str.h"
 #include "viewer/draw/view_share.h"
 #include "viewer/liveness/view_liveness_internal.h"
 
@@ -38,29 +39,58 @@ static int view_live_cell(const struct view_liveness *live, int64_t step)
 
 /* --- above the chart -------------------------------------------------------------------------- */
 
-static void view_draw_peak(const struct view_liveness *live, struct view_pane *pane, int from)
+/* Both reports' peaks; @brief: of each what is needed to tell them. */
+static void view_peaks_text(const struct view_liveness *live, bool brief, char *out, size_t size)
+{
+	char text[2][FMT_SIZE + 32], bytes[FMT_SIZE];
+
+	for (int r = 0; r < 2; r++) {
+		const struct view_live_curve *curve =
+			view__live_curve(&live->report[r], live->bands[0].ipu);
+		const struct view_live_step *peak = curve ? &curve->steps[curve->peak[1]] : NULL;
+
+		str_copy(text[r], sizeof(text[r]), "-");
+		if (peak)
+			snprintf(text[r], sizeof(text[r]), "%s at %s%lld",
+				 view_bytes(peak->always + peak->rest, bytes), brief ? "" : "step ",
+				 (long long)peak->step);
+	}
+	snprintf(out, size, "peak %s %s, %s %s", brief ? "S" : "Source", text[0],
+		 brief ? "T" : "Target", text[1]);
+}
+
+static void view_peak_text(const struct view_liveness *live, bool brief, char *out, size_t size)
 {
 	const struct view_live_curve *curve =
-		live->band_count > 0 ? view__live_curve(&live->report[0], live->bands[0].ipu)
-				     : NULL;
-	const struct view_live_step *peak;
-	char text[160], bytes[FMT_SIZE], limit[FMT_SIZE], part[FMT_SIZE];
-	const int room = pane->rect.width - from - 1;
+		view__live_curve(&live->report[0], live->bands[0].ipu);
+	const struct view_live_step *peak = curve ? &curve->steps[curve->peak[1]] : NULL;
+	char bytes[FMT_SIZE], limit[FMT_SIZE], part[FMT_SIZE];
+	int64_t all;
 
-	if (!curve || live->band_count > 1)
+	out[0] = '\0';
+	if (!peak)
 		return;
-	peak = &curve->steps[curve->peak[1]];
-	if (curve->capacity > 0)
-		snprintf(text, sizeof(text), "peak %s at step %lld, %s of %s",
-			 view_bytes(peak->always + peak->rest, bytes), (long long)peak->step,
-			 fmt_percent(part,
-				     (double)(peak->always + peak->rest) / (double)curve->capacity),
+	all = peak->always + peak->rest;
+	snprintf(out, size, "peak %s at step %lld", view_bytes(all, bytes), (long long)peak->step);
+	if (!brief && curve->capacity > 0)
+		snprintf(out, size, "peak %s at step %lld, %s of %s", bytes, (long long)peak->step,
+			 fmt_percent(part, (double)all / (double)curve->capacity),
 			 view_bytes(curve->capacity, limit));
-	if (curve->capacity <= 0 || view_text_width(text) > room)
-		snprintf(text, sizeof(text), "peak %s at step %lld",
-			 view_bytes(peak->always + peak->rest, bytes), (long long)peak->step);
-	if (view_text_width(text) <= room)
+}
+
+static void view_draw_peak(const struct view_liveness *live, struct view_pane *pane, int from)
+{
+	const int room = pane->rect.width - from - 1;
+	char text[160];
+
+	for (int brief = 0; brief < 2 && live->band_count == 1; brief++) {
+		(live->compared ? view_peaks_text : view_peak_text)(live, brief, text,
+								    sizeof(text));
+		if (view_text_width(text) > room)
+			continue;
 		view_text_right(pane, from, 0, room, VIEW_DIM, text);
+		return;
+	}
 }
 
 static void view_draw_legend(const struct view_liveness *live, struct view_pane *pane)
@@ -238,6 +268,36 @@ static void view_facts_text(const struct view_liveness *live, bool brief, char *
 			 view_bytes(facts->rest, rest));
 }
 
+static const char *view_at_step(const struct view_liveness *live, int report, int64_t ipu,
+				char out[FMT_SIZE])
+{
+	const struct view_live_curve *curve = view__live_curve(&live->report[report], ipu);
+	const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
+
+	return at ? view_bytes(at->always + at->rest, out) : "-";
+}
+
+/* Each IPU numbers the steps of its own program: what they hold at one number is not held at one
+ * time, so there is no sum. Whole numbers of as many IPUs as there is room for. */
+static void view_draw_each(const struct view_liveness *live, struct view_pane *pane, int x)
+{
+	char text[3 * FMT_SIZE], source[FMT_SIZE], target[FMT_SIZE];
+
+	x += view_text_cut(pane, x, 0, pane->rect.width - x - 1, VIEW_NORMAL, " of each IPU's own");
+	for (int b = 0; b < live->band_count; b++) {
+		const int64_t ipu = live->bands[b].ipu;
+
+		snprintf(text, sizeof(text),
+			 live->compared ? "%s IPU %lld S %s T %s" : "%s IPU %lld %s", b ? "," : ":",
+			 (long long)ipu, view_at_step(live, 0, ipu, source),
+			 view_at_step(live, 1, ipu, target));
+		if (x + view_text_width(text) + 2 > pane->rect.width)
+			break;
+		x += view_text(pane, x, 0, VIEW_NORMAL, text);
+	}
+	view_text_cut(pane, x, 0, pane->rect.width - x - 1, VIEW_NORMAL, " ");
+}
+
 static void view_draw_heading(const struct view_liveness *live, struct view_pane *pane)
 {
 	const int width = pane->rect.width;
@@ -247,6 +307,10 @@ static void view_draw_heading(const struct view_liveness *live, struct view_pane
 	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, width);
 	snprintf(text, sizeof(text), " step %lld ", (long long)live->cursor);
 	x += view_text_cut(pane, x, 0, width - x - 1, VIEW_BOLD, text);
+	if (live->ipu == VIEW_LIVE_ALL) {
+		view_draw_each(live, pane, x - 1);
+		return;
+	}
 	snprintf(program, sizeof(program), " %s ", live->program);
 	view_facts_text(live, false, text, sizeof(text));
 	if (x + view_text_width(text) + view_text_width(program) + 2 > width)

@@ -79,10 +79,10 @@ struct view_live_band {
 	double limit; /* bytes of the IPU's tiles; NaN: unknown, or far above */
 };
 
-/* What is live at a step on the IPUs that are shown. */
+/* What is live at a step on the IPU that is shown. Several have steps of their own: not known. */
 struct view_live_facts {
 	bool known;
-	int64_t program_id, always, rest, capacity; /* VIEW_NOWHERE where there are several */
+	int64_t program_id, always, rest;
 };
 
 #define VIEW_LIVE_COLUMNS 11 /* of the table, but for those of selected steps */

@@ -223,25 +223,16 @@ static enum status view_live_overview(struct view_liveness *live, struct err *er
 
 static void view_live_fact(struct view_liveness *live, int report)
 {
-	struct view_live_facts *facts = &live->facts[report];
-	bool several = false;
+	const struct view_live_curve *curve =
+		live->ipu == VIEW_LIVE_ALL || live->ipu_count == 0
+			? NULL
+			: view__live_curve(&live->report[report], live->ipus[live->ipu]);
+	const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
 
-	*facts = (struct view_live_facts){.program_id = VIEW_NOWHERE, .capacity = VIEW_NOWHERE};
-	for (size_t i = 0; i < live->report[report].curve_count; i++) {
-		const struct view_live_curve *curve = &live->report[report].curves[i];
-		const struct view_live_step *at = view__live_shown(live, curve->ipu)
-							  ? view__live_at(curve, live->cursor)
-							  : NULL;
-
-		if (!at)
-			continue;
-		several = facts->known;
-		facts->known = true;
-		facts->always += at->always;
-		facts->rest += at->rest;
-		facts->program_id = several ? VIEW_NOWHERE : at->program_id;
-		facts->capacity = several ? VIEW_NOWHERE : curve->capacity;
-	}
+	live->facts[report] = (struct view_live_facts){.program_id = VIEW_NOWHERE};
+	if (at)
+		live->facts[report] =
+			(struct view_live_facts){true, at->program_id, at->always, at->rest};
 }
 
 static enum status view_live_program(struct view_liveness *live, struct prof_db *db,

@@ -146,15 +146,8 @@ static void view_draw_areas(const struct view_memory *screen, struct view_pane *
 
 static int view_cursor_column(const struct view_memory *screen)
 {
-	const int64_t at = view__memory_position(screen, view__memory_cursor(screen));
-	int64_t from, to;
-
-	for (int x = 0; x < screen->curve.count; x++) {
-		view__memory_column(screen, x, &from, &to);
-		if (at >= from && at < to)
-			return x;
-	}
-	return -1;
+	return view__memory_column_of(screen,
+				      view__memory_position(screen, view__memory_cursor(screen)));
 }
 
 /* The line of what a tile has, where the scale goes so far. */

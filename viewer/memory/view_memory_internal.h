@@ -212,7 +212,8 @@ struct view_memory {
 	/* What is shown. */
 	enum view_memory_view view;
 	enum view_memory_breakdown breakdown;
-	int chosen;              /* series; -1: all of the breakdown */
+	char part[VIEW_PLACE_NAME]; /* of the breakdown, by name; "": all of it */
+	int chosen;              /* the series that is; -1: all; view__memory_choose() sets both */
 	int64_t ipu;             /* its id; VIEW_NOWHERE: all */
 	bool physical;           /* order */
 	bool capacity;           /* the curve's scale goes up to the tile's memory */
@@ -290,6 +291,8 @@ const char *view__memory_name(const struct view_memory *screen, int64_t index, c
 
 /* view_memory_series.c: which numbers are shown, and the pictures made of them. */
 void view__memory_series(struct view_memory *screen);
+/* Series @at is shown, and stays so whatever its place among others; -1: all are. */
+void view__memory_choose(struct view_memory *screen, int at);
 /* Bytes of all memory that the tile has no room for; 0: it fits. */
 int64_t view__memory_excess(const struct view_memory_side *side, int64_t index);
 double view__memory_share(int64_t bytes, int64_t of); /* NaN: of nothing */
@@ -300,6 +303,7 @@ const char *view__memory_what(const struct view_memory *screen);
 enum status view__memory_picture(struct view_memory *screen, struct err *err);
 /* Positions of column @column of the curve: @from .. @to - 1, at least one. */
 void view__memory_column(const struct view_memory *screen, int column, int64_t *from, int64_t *to);
+int view__memory_column_of(const struct view_memory *screen, int64_t position); /* or -1 */
 int64_t view__memory_top(const struct view_memory *screen); /* of the curve's scale, at least 1 */
 
 /* view_memory_heading.c */

@@ -229,7 +229,7 @@ enum status view__memory_go(void *state, struct view_context *context,
 	if (screen->ipus == 0)
 		return err_set(err, ST_NOTFOUND, "no memory of tiles was recorded");
 	view_set_subject(screen, VIEW_NOWHERE, "");
-	screen->chosen = -1;
+	view__memory_choose(screen, -1);
 	if (place->variable_id != VIEW_NOWHERE) {
 		status = view_find_variable(screen, context->source->db, sql_by_id, NULL,
 					    place->variable_id, &found, err);

@@ -44,7 +44,7 @@ static enum view_answer view_break_down(struct view_memory *screen, struct view_
 								 VIEW_MEMORY_BREAKDOWNS);
 	if (screen->sides > 1 && screen->breakdown != VIEW_MEMORY_WHOLE)
 		view__memory_say(context, "comparing, one part at a time is shown: s, S");
-	screen->chosen = -1;
+	view__memory_choose(screen, -1);
 	screen->grid_stale = true;
 	return VIEW_LOAD;
 }
@@ -63,9 +63,9 @@ static enum view_answer view_choose(struct view_memory *screen, struct view_cont
 		view__memory_series(screen);
 	}
 	/* -1 (all) is one of them. */
-	screen->chosen =
-		(screen->chosen + 1 + by + screen->series_count + 1) % (screen->series_count + 1) -
-		1;
+	view__memory_choose(screen, (screen->chosen + 1 + by + screen->series_count + 1) %
+						    (screen->series_count + 1) -
+					    1);
 	screen->grid_stale = true;
 	return VIEW_LOAD;
 }
@@ -198,7 +198,7 @@ static enum view_answer view_back(struct view_memory *screen, struct view_contex
 	} else if (screen->subject.name[0]) {
 		view_forget_subject(screen);
 	} else if (screen->chosen >= 0) {
-		screen->chosen = -1;
+		view__memory_choose(screen, -1);
 		screen->grid_stale = true;
 	} else if (screen->marks > 0) {
 		screen->marks = 0;

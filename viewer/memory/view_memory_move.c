@@ -43,7 +43,6 @@ static void view_move_column(struct view_memory *screen, int by)
 {
 	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
 	const int64_t position = view_position(screen);
-	int64_t from = 0, to = 0;
 	int column;
 
 	if (screen->curve.count == 0 || span <= screen->curve.count) {
@@ -55,11 +54,7 @@ static void view_move_column(struct view_memory *screen, int by)
 		view_set_position(screen, position + by * (span / screen->curve.count));
 		return;
 	}
-	column = (int)((position - screen->from) * screen->curve.count / span) + 1;
-	do
-		view__memory_column(screen, --column, &from, &to);
-	while (column > 0 && from > position);
-	column += by;
+	column = view__memory_column_of(screen, position) + by;
 	if (column >= 0 && column < screen->curve.count)
 		view__memory_set_cursor(screen, screen->curve.index[column]);
 	else

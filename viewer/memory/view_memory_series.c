@@ -36,7 +36,9 @@ static void view_add_series(struct view_memory *screen, const char *name, const 
 
 	if (__builtin_add_overflow(series.sum, view_sum(screen, target), &series.sum))
 		series.sum = INT64_MAX;
-	if (series.sum > 0 && screen->series_count < VIEW_MEMORY_CATEGORIES)
+	/* What is chosen stays, though an IPU may have none of it. */
+	if ((series.sum > 0 || strcmp(name, screen->part) == 0) &&
+	    screen->series_count < VIEW_MEMORY_CATEGORIES)
 		screen->series[screen->series_count++] = series;
 }
 
@@ -65,12 +67,20 @@ void view__memory_series(struct view_memory *screen)
 		view_add_series(screen, "not always live", s->not_always, t->not_always);
 	}
 	qsort(screen->series, (size_t)screen->series_count, sizeof(screen->series[0]), view_more);
-	if (screen->chosen >= screen->series_count)
-		screen->chosen = -1;
+	screen->chosen = -1;
+	for (int i = 0; i < screen->series_count; i++)
+		if (strcmp(screen->series[i].name, screen->part) == 0)
+			screen->chosen = i;
 	screen->stack_count =
 		screen->series_count < VIEW_MEMORY_STACK ? screen->series_count : VIEW_MEMORY_STACK;
 	if (screen->chosen >= 0 || screen->sides > 1 || screen->subject.name[0])
 		screen->stack_count = 0;
+}
+
+void view__memory_choose(struct view_memory *screen, int at)
+{
+	screen->chosen = at;
+	str_copy(screen->part, sizeof(screen->part), at < 0 ? "" : screen->series[at].name);
 }
 
 static const int64_t *view_shown(const struct view_memory *screen, int side)
@@ -157,6 +167,16 @@ void view__memory_column(const struct view_memory *screen, int column, int64_t *
 	view_share(span, screen->curve.count, column, from, to);
 	*from += screen->from;
 	*to += screen->from;
+}
+
+int view__memory_column_of(const struct view_memory *screen, int64_t position)
+{
+	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
+	const int64_t at = position - screen->from;
+
+	return at < 0 || at >= span || screen->curve.count == 0
+		       ? -1
+		       : view_share_cell(span, screen->curve.count, at);
 }
 
 static double *view_numbers(struct view_memory *screen, int count)
