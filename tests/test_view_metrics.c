@@ -256,6 +256,31 @@ static void test_a_narrow_heading_has_the_values(void **state)
 	assert_line_shows(rig, "loss, train, step 299: ", "0.00333333 ");
 }
 
+static void test_a_run_that_exploded_leaves_the_other_to_be_seen(void **state)
+{
+	const struct view_fixture_metrics exploded = {3, 100, 1e9, 0};
+	struct view_rig *rig = *state;
+	const struct view_axis *y;
+
+	open_on(rig, &usual, &exploded);
+	y = &screen_of(rig)->axis_y;
+	assert_true(y->logarithmic);
+	assert_shows(rig, "log axis");
+	assert_shows(rig, "1e+08 ");
+	/* Both curves on the same axis, from its foot to its top. */
+	assert_true(y->low < 0.01 && y->high > 9e8);
+	view_rig_press(rig, "t");
+	assert_shows(rig, "a linear axis");
+	assert_false(y->logarithmic);
+	assert_hides(rig, "log");
+	/* An accuracy spans less. */
+	view_rig_press(rig, "tjj");
+	assert_false(y->logarithmic);
+	view_rig_press(rig, "t");
+	assert_shows(rig, "a logarithmic axis");
+	assert_true(y->logarithmic);
+}
+
 static void test_places_lead_to_their_curve(void **state)
 {
 	struct view_rig *rig = *state;
@@ -418,6 +443,7 @@ int main(void)
 		TEST(test_a_run_that_ended_has_no_value),
 		TEST(test_a_narrow_heading_has_the_values),
 		TEST(test_a_trend_is_not_a_comparison),
+		TEST(test_a_run_that_exploded_leaves_the_other_to_be_seen),
 		TEST(test_places_lead_to_their_curve),
 		TEST(test_the_query_finds_the_points),
 		TEST(test_any_size_and_no_metrics_at_all),

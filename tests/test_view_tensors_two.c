@@ -19,6 +19,7 @@
 static const struct view_fixture_tensors usual = {.steps = STEPS, .hits = 9, .scale = 1};
 static const struct view_fixture_tensors larger = {
 	.steps = STEPS / 2, .hits = 9, .scale = 3, .more = 5};
+static const struct view_fixture_tensors exploded = {.steps = STEPS, .hits = 9, .scale = 1e9};
 static const struct view_fixture_tensors replicated = {
 	.steps = STEPS, .hits = 9, .scale = 1, .replicas = 2};
 
@@ -30,6 +31,11 @@ static bool write_tensors(const char *path, const void *params)
 static int setup_two(void **state)
 {
 	return view_rig_setup_with(state, write_tensors, &usual, &larger, "8");
+}
+
+static int setup_far(void **state)
+{
+	return view_rig_setup_with(state, write_tensors, &usual, &exploded, "8");
 }
 
 static int setup_same(void **state)
@@ -91,6 +97,26 @@ static void test_the_readout_has_source_target_and_difference(void **state)
 	assert_shows(rig, "Target -");
 	view_rig_size(rig, 40, 12);
 	assert_shows(rig, "step 39: S");
+}
+
+static void test_curves_far_apart_are_on_a_logarithmic_axis(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_axis *y = &screen_of(rig)->y;
+
+	assert_true(y->logarithmic);
+	assert_true(y->low < 5 && y->high > 1e9);
+	assert_shows(rig, "statistic std, log axis, row");
+	assert_shows(rig, "1e+07 ");
+	view_rig_press(rig, "t");
+	assert_shows(rig, "a linear axis");
+	assert_false(y->logarithmic);
+	/* It is of the curve: other pages have none. */
+	view_rig_press(rig, "vt");
+	assert_shows(rig, "for the curve of a statistic (v)");
+	assert_false(y->logarithmic);
+	view_rig_press(rig, "Vt");
+	assert_true(y->logarithmic);
 }
 
 static void test_histograms_of_both_share_bins_columns_and_shades(void **state)
@@ -459,6 +485,7 @@ int main(void)
 #define CASE(name, set) cmocka_unit_test_setup_teardown(name, setup_##set, view_rig_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_the_readout_has_source_target_and_difference, two),
+		CASE(test_curves_far_apart_are_on_a_logarithmic_axis, far),
 		CASE(test_histograms_of_both_share_bins_columns_and_shades, two),
 		CASE(test_equal_histograms_are_left_out_on_demand, same),
 		CASE(test_values_of_both_stand_beside_each_other_with_the_difference, two),

@@ -19,6 +19,7 @@ foreach(module IN ITEMS
 		grid
 		keys
 		layout
+		scale
 		style
 		svg
 		time)

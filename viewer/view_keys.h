@@ -95,8 +95,11 @@ enum {
 	  "Looking closer", 'i', 0, 0, "IPU", "The next IPU or replica, and all of them")          \
 	X(MARK_ROW, VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE, "Looking closer", 'x',   \
 	  0, 0, "", "Select this tile or step beside others; measure time")                        \
-	X(UNIT, VIEW_ON_TIMELINE | VIEW_ON_OPERATIONS | VIEW_ON_MEMORY, "Looking closer", 't', 0,  \
-	  0, "", "Device cycles or ns; physical order of tiles")                                   \
+	X(UNIT,                                                                                    \
+	  VIEW_ON_TIMELINE | VIEW_ON_OPERATIONS | VIEW_ON_MEMORY | VIEW_ON_TENSORS |               \
+		  VIEW_ON_METRICS,                                                                 \
+	  "Looking closer", 't', 0, 0, "",                                                         \
+	  "Cycles or ns; physical order; curves: a logarithmic axis")                              \
 	X(ALWAYS_LIVE, VIEW_ON_LIVENESS, "Looking closer", 'a', 0, 0, "always live",               \
 	  "With or without what is always live")                                                   \
 	X(EXPAND, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY, "Looking closer", 'e', 0, 0, "expand",        \

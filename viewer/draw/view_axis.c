@@ -44,6 +44,16 @@ bool view_axis_settle(struct view_axis *axis)
 	return true;
 }
 
+/* Decades from 0 on both sides; the linear range counts as one. */
+static double view_decades(const struct view_axis *axis, double value)
+{
+	const double size = fabs(value);
+
+	return copysign(size > axis->linear ? 1 + log10(size) - log10(axis->linear)
+					    : size / axis->linear,
+			value);
+}
+
 double view_axis_part(const struct view_axis *axis, double value)
 {
 	double part;
@@ -54,7 +64,10 @@ double view_axis_part(const struct view_axis *axis, double value)
 		return 0;
 	if (value >= axis->high)
 		return 1;
-	if (axis->logarithmic && axis->low > 0)
+	if (axis->logarithmic && axis->linear > 0)
+		part = (view_decades(axis, value) - view_decades(axis, axis->low)) /
+		       (view_decades(axis, axis->high) - view_decades(axis, axis->low));
+	else if (axis->logarithmic && axis->low > 0)
 		part = log(value / axis->low) / log(axis->high / axis->low);
 	else
 		part = (value / 2 - axis->low / 2) / (axis->high / 2 - axis->low / 2);
@@ -97,6 +110,55 @@ static int view_powers(const struct view_axis *axis, int most, double *out)
 	return count;
 }
 
+/* The same on both sides of 0, which is one of them where it is on the axis. */
+static int view_powers_both(const struct view_axis *axis, int most, double *out)
+{
+	const double least = log10(axis->linear) - 1;
+	const double first = ceil(view_decades(axis, axis->low) - 1e-9);
+	const double last = floor(view_decades(axis, axis->high) + 1e-9);
+	const double by = fmax(1, ceil((last - first + 1) / most));
+	int count = 0;
+
+	for (double at = ceil(first / by) * by; at <= last && count < most; at += by)
+		out[count++] = at < 0   ? -pow(10, round(least - at))
+			       : at > 0 ? pow(10, round(least + at))
+					: 0;
+	return count;
+}
+
+/* 1, 2 and 5 of each power: of what spans less than a hundred; 0: there are more than @most. */
+static int view_parts_of_powers(const struct view_axis *axis, int most, double *out)
+{
+	static const double factors[] = {1, 2, 5};
+	int count = 0;
+
+	for (double power = floor(log10(axis->low)); power <= log10(axis->high); power++)
+		for (size_t i = 0; i < ARRAY_LEN(factors); i++) {
+			const double value = factors[i] * pow(10, power);
+
+			if (value < axis->low || value > axis->high)
+				continue;
+			if (count == most)
+				return 0;
+			out[count++] = value;
+		}
+	return count;
+}
+
+/* 0: it is not logarithmic, or has too few such numbers. */
+static int view_log_ticks(const struct view_axis *axis, int most, double *out)
+{
+	int count = 0;
+
+	if (axis->logarithmic && axis->linear > 0)
+		count = view_powers_both(axis, most, out);
+	else if (axis->logarithmic && axis->low > 0)
+		count = view_powers(axis, most, out);
+	if (count < 2 && axis->logarithmic && axis->low > 0)
+		count = view_parts_of_powers(axis, most, out);
+	return count < 2 ? 0 : count;
+}
+
 int view_axis_ticks(const struct view_axis *axis, int most, double out[VIEW_AXIS_TICKS])
 {
 	const double slack = (axis->high / 2 - axis->low / 2) * 1e-9;
@@ -106,8 +168,9 @@ int view_axis_ticks(const struct view_axis *axis, int most, double out[VIEW_AXIS
 	most = most < 2 ? 2 : most > VIEW_AXIS_TICKS ? VIEW_AXIS_TICKS : most;
 	if (!(axis->high > axis->low) || !isfinite(axis->low) || !isfinite(axis->high))
 		return 0;
-	if (axis->logarithmic && axis->low > 0 && axis->high / axis->low >= 100)
-		return view_powers(axis, most, out);
+	count = view_log_ticks(axis, most, out);
+	if (count > 0)
+		return count;
 	step = view_round_step((axis->high / 2 - axis->low / 2) / most * 2, axis->quantity);
 	first = ceil((axis->low - slack) / step);
 	if (!isfinite(step) || !isfinite(first) || step <= 0)

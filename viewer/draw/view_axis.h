@@ -16,7 +16,8 @@
 
 struct view_axis {
 	double low, high;
-	bool logarithmic; /* numbers of 0 and less stand at the low end */
+	bool logarithmic; /* numbers of 0 and less stand at the low end, but where there is: */
+	double linear;    /* a power of ten: on both sides of 0 logarithmic, linear up to that */
 	enum report_quantity quantity;
 	const char *title; /* "step"; NULL: none */
 };

@@ -41,7 +41,8 @@ int view_chart_scale_width(const struct view_axis *y, int height)
 	}
 	for (int i = 0; i < count; i++)
 		width = view_most(width, view_text_width(view_axis_text(y, ticks[i], text)));
-	return view_less(width, NUMBER);
+	width = view_less(width, NUMBER);
+	return y->title ? view_most(width, view_text_width(y->title)) : width;
 }
 
 struct view_chart_layout view_chart_areas(int width, int height, int scale, bool axis)
@@ -73,6 +74,23 @@ static void view_scale_number(struct view_pane *pane, const struct view_axis *y,
 	view_glyphs(pane, line, row, VIEW_DIM, VIEW_GLYPH_TEE, 1);
 }
 
+/* In the first row from the top that has no number. */
+static void view_scale_title(struct view_pane *pane, const char *title)
+{
+	const int line = pane->rect.width - 1;
+
+	for (int row = 0; row < pane->rect.height; row++) {
+		bool blank = true;
+
+		for (int x = 0; x < line; x++)
+			blank = blank && view_char_at(pane, x, row) == ' ';
+		if (!blank)
+			continue;
+		view_text_right(pane, 0, row, line - 1, VIEW_DIM, title);
+		return;
+	}
+}
+
 static void view_draw_scale(struct view_pane *pane, const struct view_axis *y)
 {
 	const int rows = pane->rect.height;
@@ -90,6 +108,8 @@ static void view_draw_scale(struct view_pane *pane, const struct view_axis *y)
 		view_scale_number(pane, y, y->low, rows - 1);
 		view_scale_number(pane, y, y->high, 0);
 	}
+	if (y->title)
+		view_scale_title(pane, y->title);
 }
 
 /* --- the axis below --------------------------------------------------------------------------- */

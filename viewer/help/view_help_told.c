@@ -184,6 +184,7 @@ static const struct view_help_key tensors_keys[] = {
 	{VIEW_VIEW_REQUEST, "Below: curve, histograms, values, rules broken, rows"},
 	{VIEW_STATISTIC_REQUEST, "Another statistic (std, mean ...); values: another time"},
 	{VIEW_BREAKDOWN_REQUEST, "Only gradients, another kind, all; values: as a picture"},
+	{VIEW_UNIT_REQUEST, "Curve: a logarithmic axis, and a linear one"},
 	{VIEW_SELECT_REQUEST, "Values: another slice of more than two axes"},
 	{0}};
 
@@ -205,6 +206,7 @@ static const struct view_help_key metrics_keys[] = {
 	{VIEW_VIEW_REQUEST, "Over steps, epochs or time"},
 	{VIEW_BREAKDOWN_REQUEST, "Every point, or means of several: smoother"},
 	{VIEW_STATISTIC_REQUEST, "The curve of the next metric"},
+	{VIEW_UNIT_REQUEST, "A logarithmic axis, and a linear one"},
 	{VIEW_LEFT_REQUEST, "The point before"},
 	{VIEW_RIGHT_REQUEST, "The next point"},
 	{0}};

@@ -293,6 +293,10 @@ static enum view_answer view_metrics_request(void *state, struct view_context *c
 			 screen->smoothing ? "the mean of the last %d points" : "every point",
 			 view__metrics_mean(screen));
 		return VIEW_LOAD;
+	case VIEW_UNIT_REQUEST:
+		snprintf(context->message, sizeof(context->message), "%s",
+			 view_scale_turn(&screen->scale, &screen->axis_y, &screen->spread));
+		return VIEW_LOAD;
 	case VIEW_ENTER_REQUEST:
 		screen->large = !screen->large;
 		return VIEW_LOAD;

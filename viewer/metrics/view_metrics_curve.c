@@ -229,10 +229,15 @@ static void view_settle_axes(struct view_metrics *screen)
 	if (screen->axis_x.low >= screen->axis_x.high)
 		screen->axis_x.high = screen->axis_x.low + 1;
 	screen->axis_y = (struct view_axis){.quantity = REPORT_REAL};
+	screen->spread = (struct view_spread){0};
 	view_axis_begin(&screen->axis_y);
-	for (int side = 0; side < VIEW_METRICS_SIDES; side++)
-		view_axis_take(&screen->axis_y, screen->curves[side].values,
-			       screen->curves[side].count);
+	for (int side = 0; side < VIEW_METRICS_SIDES; side++) {
+		const struct view_metrics_curve *curve = &screen->curves[side];
+
+		view_axis_take(&screen->axis_y, curve->values, curve->count);
+		view_spread_take(&screen->spread, curve->values, curve->count);
+	}
+	view_axis_scale(&screen->axis_y, &screen->spread, screen->scale);
 	(void)view_axis_settle(&screen->axis_y);
 }
 

@@ -197,7 +197,7 @@ void view__metrics_status(const void *state, const struct view_context *context,
 	const struct view_metrics *screen = state;
 	const struct view_metrics_curve *curve = &screen->curves[VIEW_METRICS_SOURCE];
 	const struct view_metric_point *point;
-	char shown[FMT_SIZE], all[FMT_SIZE];
+	char shown[FMT_SIZE], all[FMT_SIZE], scale[VIEW_SCALE_TEXT];
 	size_t length;
 	double at;
 
@@ -213,6 +213,8 @@ void view__metrics_status(const void *state, const struct view_context *context,
 	length = strlen(out);
 	if (view__metrics_mean(screen) > 1)
 		snprintf(out + length, size - length, ", means of %d", view__metrics_mean(screen));
+	length = strlen(out);
+	snprintf(out + length, size - length, "%s", view_scale_text(&screen->axis_y, scale));
 	length = strlen(out);
 	if (curve->bad > 0)
 		snprintf(out + length, size - length, ", %s NaN or Inf (!)",

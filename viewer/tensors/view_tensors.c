@@ -198,6 +198,16 @@ static enum view_answer list_request(struct view_tensors *screen, struct view_co
 	return answer;
 }
 
+static enum view_answer turn_scale(struct view_tensors *screen, struct view_context *context)
+{
+	const bool curve = screen->page == VIEW_TENSOR_CURVE && screen->list.count > 0;
+
+	str_copy(context->message, sizeof(context->message),
+		 curve ? view_scale_turn(&screen->scale, &screen->y, &screen->spread)
+		       : "for the curve of a statistic (v)");
+	return curve ? VIEW_LOAD : VIEW_DRAW;
+}
+
 static enum view_answer view_tensors_request(void *state, struct view_context *context,
 					     enum view_request request)
 {
@@ -215,6 +225,8 @@ static enum view_answer view_tensors_request(void *state, struct view_context *c
 		return VIEW_LOAD;
 	case VIEW_JOIN_REQUEST:
 		return VIEW_JOIN;
+	case VIEW_UNIT_REQUEST:
+		return turn_scale(screen, context);
 	case VIEW_SELECT_REQUEST:
 		return view__replica_next(screen, context);
 	default:
@@ -263,7 +275,7 @@ static void view_tensors_status(const void *state, const struct view_context *co
 				size_t size)
 {
 	const struct view_tensors *screen = state;
-	char grid[160], replica[48], kind[VIEW_TENSORS_KIND + 8] = "";
+	char grid[160], replica[48], kind[VIEW_TENSORS_KIND + 8] = "", scale[VIEW_SCALE_TEXT] = "";
 
 	(void)context;
 	if (screen->list.table.row_count == 0) {
@@ -280,7 +292,10 @@ static void view_tensors_status(const void *state, const struct view_context *co
 	view__replica_text(screen, replica, sizeof(replica));
 	if (screen->kind[0])
 		snprintf(kind, sizeof(kind), ", kind %s", screen->kind);
-	snprintf(out, size, "statistic %s%s%s, %s", view__statistic(screen), replica, kind, grid);
+	if (screen->page == VIEW_TENSOR_CURVE)
+		(void)view_scale_text(&screen->y, scale);
+	snprintf(out, size, "statistic %s%s%s%s, %s", view__statistic(screen), scale, replica, kind,
+		 grid);
 }
 
 static int view_tensors_height(const void *state, const struct view_context *context)

@@ -146,6 +146,7 @@ static enum status curve_fill(struct view_tensors *screen, struct view_tensor_cu
 	}
 	view_axis_take(&screen->x, curve->at, (int64_t)count);
 	view_axis_take(&screen->y, curve->values, (int64_t)count);
+	view_spread_take(&screen->spread, curve->values, (int64_t)count);
 	return ST_OK;
 }
 
@@ -184,10 +185,12 @@ static enum status curves_fill(struct view_tensors *screen, struct err *err)
 	screen->x = (struct view_axis){.quantity = REPORT_NUMBER, .title = titles[screen->by]};
 	screen->y = (struct view_axis){.quantity = REPORT_REAL};
 	view_axis_begin(&screen->x);
+	screen->spread = (struct view_spread){0};
 	view_axis_begin(&screen->y);
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
 		status = curve_fill(screen, &screen->curve[side], err);
 	view_axis_settle(&screen->x);
+	view_axis_scale(&screen->y, &screen->spread, screen->scale);
 	screen->known = view_axis_settle(&screen->y);
 	return status;
 }

@@ -14,6 +14,7 @@
 #include "viewer/draw/view_axis.h"
 #include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_grid.h"
+#include "viewer/draw/view_scale.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_screen.h"
 
@@ -173,6 +174,8 @@ struct view_tensors {
 	struct view_tensor_curve curve[VIEW_TENSORS_SIDES];
 	enum view_tensor_axis by;
 	struct view_axis x, y;
+	enum view_scale scale; /* of y, as chosen */
+	struct view_spread spread;
 	bool known;                         /* a row has the statistic */
 	int64_t cursor;                     /* row of the curve's first side, -1: none */
 	int64_t wanted_step, wanted_update; /* to go to at the next load; INT64_MIN: not */
