@@ -193,18 +193,25 @@ static struct view_place work_of(int clock, int replica, int stage, char phase, 
 	return place;
 }
 
+static void open_device(struct view_rig *rig)
+{
+	char path[sizeof(rig->path)];
+
+	view_rig_close(rig);
+	snprintf(path, sizeof(path), "%s/device.db", rig->folder);
+	assert_true(view_fixture_device_write(path));
+	view_rig_open(rig, path, NULL, 120, 40);
+}
+
 /* Of two replicas of two stages on both clocks: the span of that stage, phase and step, no other.
  */
 static void test_a_moment_is_the_span_of_its_replica_stage_phase_and_step(void **state)
 {
 	struct view_rig *rig = *state;
 	const struct view_screen_ops *ops = view_screen(VIEW_TIMELINE);
-	char sql[256], path[sizeof(rig->path)];
+	char sql[256];
 
-	view_rig_close(rig);
-	snprintf(path, sizeof(path), "%s/device.db", rig->folder);
-	assert_true(view_fixture_device_write(path));
-	view_rig_open(rig, path, NULL, 120, 40);
+	open_device(rig);
 	show(rig, VIEW_TIMELINE);
 	for (int i = 0; i < 64; i++) {
 		const int clock = i & 1, replica = i >> 1 & 1, stage = i >> 2 & 1;
@@ -225,6 +232,51 @@ static void test_a_moment_is_the_span_of_its_replica_stage_phase_and_step(void *
 			 clock ? "device" : "host", replica, stage, phase, step);
 		assert_int_equal(place_of(rig, VIEW_TIMELINE).span_id, view_rig_sql_int(rig, sql));
 	}
+}
+
+/* Who goes to a moment while the newest is followed gets there, and stays. */
+static void test_going_somewhere_ends_the_following(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_place before, after;
+
+	open_device(rig);
+	show(rig, VIEW_TIMELINE);
+	before = place_of(rig, VIEW_TIMELINE);
+	view_rig_key(rig, 'm');
+	view_rig_key(rig, VIEW_KEY_ENTER);
+	rig->session.context.follow = rig->session.stale = true;
+	view_session_draw(&rig->session);
+	view_rig_key(rig, 'G');
+	after = place_of(rig, VIEW_TIMELINE);
+	assert_non_null(other_field(&before, &after));
+	view_rig_key(rig, '\'');
+	view_rig_key(rig, VIEW_KEY_ENTER);
+	assert_false(rig->session.context.follow);
+	after = place_of(rig, VIEW_TIMELINE);
+	assert_null(other_field(&before, &after));
+}
+
+/* An insight on rows of a view leads to the screen that has them before all others. */
+static void test_an_insight_leads_to_the_screen_of_its_rows_first(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_popup *popup = &rig->session.popup;
+	int found = 0;
+
+	for (int steps = 0; steps < 12; steps++) {
+		struct view_place place;
+
+		if (!go_to_item(rig, VIEW_INSIGHTS, steps, 0))
+			break;
+		place = place_of(rig, VIEW_INSIGHTS);
+		found += strcmp(place.view, "health") == 0;
+		if (strcmp(place.view, "health") == 0)
+			assert_int_equal(popup->items[popup->at].tag, VIEW_HEALTH);
+		if (strcmp(place.view, "time_split") == 0)
+			assert_int_equal(popup->items[popup->at].tag, VIEW_TIMELINE);
+	}
+	assert_true(found > 0);
 }
 
 /* The statements behind every screen are statements. */
@@ -261,6 +313,8 @@ int main(void)
 		JOIN_TEST(test_a_screen_goes_to_its_own_places),
 		JOIN_TEST(test_a_span_and_an_operation_are_completed),
 		JOIN_TEST(test_a_moment_is_the_span_of_its_replica_stage_phase_and_step),
+		JOIN_TEST(test_going_somewhere_ends_the_following),
+		JOIN_TEST(test_an_insight_leads_to_the_screen_of_its_rows_first),
 		JOIN_TEST(test_every_query_runs),
 	};
 

@@ -37,6 +37,7 @@ foreach(module IN ITEMS
 		help
 		liveness
 		memory
+		place
 		programs
 		session
 		tensors

@@ -28,6 +28,11 @@ void view_place_text(char out[VIEW_PLACE_NAME], const char *text)
 
 /* --- looking up ------------------------------------------------------------------------------- */
 
+#define KIND_OF_PHASE "iif(:phase = 'F', 'activation', 'gradient')"
+#define WHOLE_STAGE                                                                                \
+	":operation IS NULL AND :layer IS NULL AND :key IS NULL AND :variable_id IS NULL "         \
+	"AND :phase IS NOT NULL"
+
 /* What leads on from what: where `from` is known the row's columns fill what is not. In an order in
  * which each can use what the ones before have found. */
 static const struct view_place_rule {
@@ -54,14 +59,40 @@ static const struct view_place_rule {
 			"WHERE variable_id = :variable_id"},
 	{"key", "SELECT queue, layer, stage FROM tensors WHERE key = :key "
 		"ORDER BY queue IS NOT :queue LIMIT 1"},
+	/* What no tensor is called may be a metric's name: rules on the loss. */
+	{"key", "SELECT name AS metric FROM metric_sums WHERE name = :key AND NOT EXISTS (SELECT 1 "
+		"FROM tensors WHERE key = :key) LIMIT 1"},
+	/* What makes the tensor: the last of its layer's forward work, the work on its variable. */
+	{"key", "SELECT operation FROM (SELECT o.operation, o.phase, o.row_id, t.kind, "
+		"substr(t.key, 1, instr(t.key || ':', ':') - 1) AS variable "
+		"FROM tensors t JOIN operation_rows o ON o.layer = t.layer "
+		"WHERE t.key = :key AND t.queue IS :queue) ORDER BY phase IS NOT coalesce(:phase, "
+		"CASE kind WHEN 'activation' THEN 'F' WHEN 'gradient' THEN 'B' ELSE 'U' END), "
+		"CASE WHEN kind = 'activation' THEN -row_id "
+		"WHEN operation LIKE '%bias%/Grad' THEN variable NOT LIKE '%/bias' "
+		"WHEN operation LIKE '%/GradW' THEN variable LIKE '%/bias' "
+		"WHEN operation LIKE '%/' || variable THEN 1 ELSE 2 END, row_id LIMIT 1"},
 	{"operation", "SELECT layer, stage, phase FROM operations WHERE operation = :operation"},
 	{"operation", "SELECT program_id FROM programs WHERE operation = :operation "
 		      "ORDER BY program_id LIMIT 1"},
 	{"layer", "SELECT stage FROM layers WHERE layer = :layer"},
 	{"layer", "SELECT operation FROM operations WHERE layer = :layer "
 		  "ORDER BY phase IS NOT :phase, cycles DESC LIMIT 1"},
-	{"layer", "SELECT queue, key FROM tensors WHERE layer = :layer "
-		  "ORDER BY kind IS NOT 'gradient', key LIMIT 1"},
+	{"layer", "SELECT queue, key FROM tensors WHERE layer = :layer AND :key IS NULL "
+		  "ORDER BY kind IS NOT " KIND_OF_PHASE ", "
+		  "instr(:operation, substr(key, 1, instr(key || ':', ':') - 1)) IS 0, "
+		  "(key LIKE '%/bias:%') IS NOT (:operation LIKE '%bias%'), key LIMIT 1"},
+	/* The work of a whole stage. */
+	{"stage", "SELECT program_id FROM programs WHERE " WHOLE_STAGE " AND parent_id IS NULL "
+		  "AND name = 'Stage' || :stage || '/' || CASE :mode WHEN 'evaluate' THEN "
+		  "'Evaluate' WHEN 'predict' THEN 'Predict' ELSE :phase END LIMIT 1"},
+	{"stage", "SELECT program_step FROM liveness WHERE " WHOLE_STAGE " AND program_id IN "
+		  "(SELECT program_id FROM programs WHERE operation IN (SELECT operation "
+		  "FROM operations WHERE stage = :stage AND phase = :phase)) "
+		  "ORDER BY not_always_live_bytes DESC LIMIT 1"},
+	{"stage", "SELECT queue FROM tensors WHERE " WHOLE_STAGE " AND stage = :stage "
+		  "AND (:step IS NOT NULL OR :weight_update IS NOT NULL) "
+		  "ORDER BY kind IS NOT " KIND_OF_PHASE " LIMIT 1"},
 	/* Stages need not be on the IPUs of their numbers, and each replica has its own. */
 	{"replica", "SELECT ipu FROM stage_sums WHERE replica = :replica AND stage = :stage "
 		    "AND (:rank IS NULL OR rank = :rank) LIMIT 1"},
@@ -195,25 +226,93 @@ static void view_place_bind(struct view_place *place, struct prof_query *query, 
 	}
 }
 
-static enum status view_place_follow(struct view_place *place, struct prof_db *db,
-				     const struct view_place_rule *rule, struct err *err)
+/* Its first row fills what is not known. */
+static enum status view_place_ask(struct view_place *place, struct prof_db *db, const char *sql,
+				  struct err *err)
 {
 	struct prof_query *query;
-	enum status status;
+	enum status status = prof_query_open(&query, db, sql, err);
 	bool row = false;
 
-	if (!view_place_knows(place, view_place_field(rule->from)))
-		return ST_OK;
-	status = prof_query_open(&query, db, rule->sql, err);
 	if (status != ST_OK)
 		return status;
-	view_place_bind(place, query, rule->sql);
+	view_place_bind(place, query, sql);
 	status = prof_query_step(query, &row, err);
 	for (int c = 0; status == ST_OK && row && c < prof_column_count(query); c++)
 		view_place_take(place, query, c);
 	prof_query_close(query);
 	return status;
 }
+
+/* --- hits of a step --------------------------------------------------------------------------- */
+
+/* The hit :row, or where that has no execution one shortly before: is it before the place? */
+static const char view_place_before_sql[] =
+	"SELECT c.execution < :execution OR (c.execution = :execution AND "
+	"c.weight_update < :weight_update) FROM health_rows h JOIN contexts c USING (context_id) "
+	"WHERE h.row_id BETWEEN :row - 64 AND :row AND c.execution IS NOT NULL "
+	"ORDER BY h.row_id DESC LIMIT 1";
+
+/* The best of the hits from :row on. */
+static const char view_place_hit_sql[] =
+	"SELECT h.time_ns FROM (SELECT * FROM health_rows WHERE row_id >= :row "
+	"ORDER BY row_id LIMIT 2000) h JOIN contexts c USING (context_id) "
+	"LEFT JOIN tensor_rows i USING (tensor_id) WHERE c.execution = :execution "
+	"AND iif(:step IS NULL, c.weight_update = :weight_update, c.step = :step) "
+	"AND (:rank IS NULL OR c.rank = :rank) ORDER BY coalesce(c.stage, i.stage) IS NOT :stage, "
+	"c.phase IS NOT :phase, h.row_id LIMIT 1";
+
+/* The first column of the first row; @none where there is no row, or NULL in it. */
+static enum status view_place_value(struct view_place *place, struct prof_db *db, const char *sql,
+				    int64_t row, int64_t none, int64_t *out, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+	bool found = false;
+
+	*out = none;
+	if (status != ST_OK)
+		return status;
+	view_place_bind(place, query, sql);
+	if (strstr(sql, ":row"))
+		prof_query_int(query, ":row", row);
+	status = prof_query_step(query, &found, err);
+	if (status == ST_OK && found && prof_column_type(query, 0) == PROF_INT)
+		*out = prof_column_int(query, 0);
+	prof_query_close(query);
+	return status;
+}
+
+/* Hits come in order of time, so of executions and updates: bisected, as there may be millions. */
+static enum status view_place_of_hit(struct view_place *place, struct prof_db *db, struct err *err)
+{
+	int64_t low = 1, high, before;
+	enum status status;
+
+	if (place->rule[0] || place->execution == VIEW_NOWHERE ||
+	    (place->step == VIEW_NOWHERE && place->weight_update == VIEW_NOWHERE))
+		return ST_OK;
+	status = view_place_value(place, db, "SELECT max(row_id) FROM health_rows", 0, 0, &high,
+				  err);
+	if (status != ST_OK || high < 1)
+		return status;
+	while (low < high) {
+		const int64_t middle = low + (high - low) / 2;
+
+		status =
+			view_place_value(place, db, view_place_before_sql, middle, 0, &before, err);
+		if (status != ST_OK)
+			return status;
+		if (before)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return view_place_value(place, db, view_place_hit_sql, low, VIEW_NOWHERE, &place->hit_ns,
+				err);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static enum status view_place_of_span(struct view_place *place, struct prof_db *db, struct err *err)
 {
@@ -258,6 +357,7 @@ enum status view_place_complete(struct view_place *place, struct prof_db *db, st
 	if (place->span_id != VIEW_NOWHERE)
 		status = view_place_of_span(place, db, err);
 	for (size_t i = 0; i < ARRAY_LEN(view_place_rules) && status == ST_OK; i++)
-		status = view_place_follow(place, db, &view_place_rules[i], err);
-	return status;
+		if (view_place_knows(place, view_place_field(view_place_rules[i].from)))
+			status = view_place_ask(place, db, view_place_rules[i].sql, err);
+	return status == ST_OK ? view_place_of_hit(place, db, err) : status;
 }

@@ -38,7 +38,8 @@
 	X(variable_id)                                                                             \
 	X(tile)                                                                                    \
 	X(time_ns)  /* on `clock` */                                                               \
-	X(until_ns) /* the end, where the place is a stretch of time */
+	X(until_ns) /* the end, where the place is a stretch of time */                            \
+	X(hit_ns)   /* when a rule was broken at that step, on the host's clock */
 
 /* X(text), each "" where unknown. */
 #define VIEW_PLACE_TEXTS(X)                                                                        \

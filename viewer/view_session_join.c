@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/str.h"
 #include "viewer/view_session_internal.h"
 
@@ -33,19 +34,51 @@ void view__join(struct view_session *session)
 	view__start(session);
 }
 
+/* The screen of the rows of a view of the contract: where an insight on them leads to first. */
+static const struct view_home {
+	const char *views; /* names begin so */
+	enum view_screen screen;
+} view_homes[] = {
+	{"tile_memory", VIEW_MEMORY},     {"variable", VIEW_MEMORY},
+	{"liveness", VIEW_LIVENESS},      {"program", VIEW_PROGRAMS},
+	{"compute_sets", VIEW_PROGRAMS},  {"layers", VIEW_OPERATIONS},
+	{"operations", VIEW_OPERATIONS},  {"plans", VIEW_OPERATIONS},
+	{"device_steps", VIEW_TIMELINE},  {"stage_", VIEW_TIMELINE},
+	{"bubble", VIEW_TIMELINE},        {"execution", VIEW_TIMELINE},
+	{"time_split", VIEW_TIMELINE},    {"span", VIEW_TIMELINE},
+	{"tensor", VIEW_TENSORS},         {"captures", VIEW_TENSORS},
+	{"metric", VIEW_METRICS},         {"health", VIEW_HEALTH},
+	{"first_nonfinite", VIEW_HEALTH}, {"nonfinite_trail", VIEW_HEALTH},
+};
+
+static int view_home_of(const struct view_place *place)
+{
+	for (size_t i = 0; i < ARRAY_LEN(view_homes) && place->view[0]; i++)
+		if (str_starts_with(place->view, view_homes[i].views))
+			return (int)view_homes[i].screen;
+	return -1;
+}
+
+static void view_join_add(struct view_session *session, int screen)
+{
+	const struct view_screen_ops *ops = view_screen((enum view_screen)screen);
+	char text[VIEW_PLACE_NAME] = "";
+
+	if (screen != (int)session->screen && ops->offers && ops->go &&
+	    ops->offers(&session->joined, text, sizeof(text)))
+		view_popup_add(&session->popup, screen, ops->title, text);
+}
+
 void view__join_list(struct view_session *session)
 {
-	char text[VIEW_PLACE_NAME];
+	const int home = view_home_of(&session->joined);
 
 	view_popup_begin(&session->popup, VIEW_JOIN_POPUP, "Go to", "Enter goes, Esc stays");
-	for (int i = 0; i < VIEW_SCREENS; i++) {
-		const struct view_screen_ops *ops = view_screen((enum view_screen)i);
-
-		text[0] = '\0';
-		if (i != (int)session->screen && ops->offers && ops->go &&
-		    ops->offers(&session->joined, text, sizeof(text)))
-			view_popup_add(&session->popup, i, ops->title, text);
-	}
+	if (home >= 0)
+		view_join_add(session, home);
+	for (int i = 0; i < VIEW_SCREENS; i++)
+		if (i != home)
+			view_join_add(session, i);
 	if (session->popup.count == 0) {
 		view_popup_close(&session->popup);
 		view__say(session, "no other screen knows more of this", NULL);
@@ -58,6 +91,10 @@ void view__visit(struct view_session *session, enum view_screen screen,
 	struct view_job *job;
 
 	view_session_show(session, screen);
+	/* Who goes somewhere stays there: following would lead on to the newest. */
+	if (session->context.follow)
+		view__say(session, "no longer following", NULL);
+	session->context.follow = false;
 	job = view__job(session, VIEW_GO_JOB);
 	job->fresh = session->fresh[screen];
 	job->place = *place;

@@ -244,6 +244,11 @@ static bool view_health_offers(const struct view_place *place, char *out, size_t
 {
 	if (place->rule[0])
 		snprintf(out, size, "hits of the rule %s", place->rule);
+	else if (place->hit_ns != VIEW_NOWHERE && place->step != VIEW_NOWHERE)
+		snprintf(out, size, "rules broken at step %lld", (long long)place->step);
+	else if (place->hit_ns != VIEW_NOWHERE)
+		snprintf(out, size, "rules broken at weight update %lld",
+			 (long long)place->weight_update);
 	else if (place->layer[0])
 		snprintf(out, size, "rules broken in %s", place->layer);
 	else
@@ -255,23 +260,24 @@ static enum status view_health_go(void *state, struct view_context *context,
 				  const struct view_place *place, struct err *err)
 {
 	struct view_health *screen = state;
-	const bool rule = place->rule[0] != '\0', hit = rule && place->time_ns != VIEW_NOWHERE;
-	const enum view_health_way way = hit    ? VIEW_HEALTH_HITS
-					 : rule ? VIEW_HEALTH_RULES
-						: VIEW_HEALTH_PARTS;
+	const bool rule = place->rule[0] != '\0';
+	const int64_t at = rule ? place->time_ns : place->hit_ns;
+	const enum view_health_way way = at != VIEW_NOWHERE ? VIEW_HEALTH_HITS
+					 : rule             ? VIEW_HEALTH_RULES
+							    : VIEW_HEALTH_PARTS;
 	enum status status = ST_OK;
 	bool found;
 
 	screen->part = VIEW_HEALTH_BY_layer;
 	view__health_way(screen, way);
-	if (hit)
-		status = view__health_page_at(screen, context->source->db, place->time_ns, err);
+	if (at != VIEW_NOWHERE)
+		status = view__health_page_at(screen, context->source->db, at, err);
 	if (status == ST_OK)
 		status = view__health_load(screen, context, false, err);
 	if (status != ST_OK)
 		return status;
-	found = hit &&
-		view_grid_go(&screen->grid, screen->grid_height, "at_ns", NULL, place->time_ns);
+	found = at != VIEW_NOWHERE &&
+		view_grid_go(&screen->grid, screen->grid_height, "at_ns", NULL, at);
 	if (!found)
 		found = view_grid_go(&screen->grid, screen->grid_height, rule ? "rule" : "layer",
 				     rule ? place->rule : place->layer, 0);

@@ -48,6 +48,9 @@ bool view__metrics_offers(const struct view_place *place, char *out, size_t size
 {
 	if (place->metric[0] && place->step != VIEW_NOWHERE)
 		snprintf(out, size, "%s at step %lld", place->metric, (long long)place->step);
+	else if (place->metric[0] && place->epoch != VIEW_NOWHERE)
+		snprintf(out, size, "the curve of %s, epoch %lld", place->metric,
+			 (long long)place->epoch);
 	else if (place->metric[0])
 		snprintf(out, size, "the curve of %s", place->metric);
 	else if (place->step != VIEW_NOWHERE)

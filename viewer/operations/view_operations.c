@@ -350,7 +350,30 @@ static bool operations_offers(const struct view_place *place, char *out, size_t 
 		snprintf(out, size, "the operation %s", place->operation);
 	else if (place->layer[0])
 		snprintf(out, size, "operations of %s", place->layer);
-	return place->operation[0] || place->layer[0];
+	else if (place->stage != VIEW_NOWHERE)
+		snprintf(out, size, "operations of stage %lld%s%s", (long long)place->stage,
+			 place->phase[0] ? " in phase " : "", place->phase);
+	else
+		return false;
+	return true;
+}
+
+/* The operations of a stage, the first one of the phase that is known. */
+static enum status operations_go_stage(struct view_operations *screen, struct view_context *context,
+				       const struct view_place *place, struct err *err)
+{
+	enum status status;
+
+	screen->stage = place->stage;
+	status = operations_load(screen, context, true, err);
+	if (status != ST_OK)
+		return status;
+	if (screen->grid.count == 0)
+		return err_set(err, ST_NOTFOUND, "no operation of stage %lld has been recorded",
+			       (long long)place->stage);
+	if (place->phase[0])
+		(void)view_grid_go(&screen->grid, screen->table.height, "phase", place->phase, 0);
+	return ST_OK;
 }
 
 static enum status operations_go(void *state, struct view_context *context,
@@ -361,9 +384,11 @@ static enum status operations_go(void *state, struct view_context *context,
 	const char *name = operation ? place->operation : place->layer;
 	enum status status;
 
-	screen->way = operation ? VIEW_BY_OPERATION : VIEW_BY_LAYER;
+	screen->way = operation || !name[0] ? VIEW_BY_OPERATION : VIEW_BY_LAYER;
 	screen->stage = -1;
 	screen->inside[0] = screen->inside_name[0] = '\0';
+	if (!name[0])
+		return operations_go_stage(screen, context, place, err);
 	status = operations_load(screen, context, true, err);
 	if (status != ST_OK)
 		return status;

@@ -77,15 +77,31 @@ bool view__tensors_place(const void *state, const struct view_context *context,
 	return true;
 }
 
+/* The tensors of a stage, some of which are of @place's queue. */
+static bool is_of_stage(const struct view_place *place)
+{
+	return place->queue[0] && !place->key[0] && !place->layer[0] &&
+	       place->stage != VIEW_NOWHERE;
+}
+
 bool view__tensors_offers(const struct view_place *place, char *out, size_t size)
 {
-	if (place->key[0] && place->step != VIEW_NOWHERE)
-		snprintf(out, size, "%s at step %lld", place->key, (long long)place->step);
-	else if (place->key[0] && place->weight_update != VIEW_NOWHERE)
-		snprintf(out, size, "%s at weight update %lld", place->key,
+	const bool stage = is_of_stage(place);
+	/* A metric that a rule is about is called by a key, too. */
+	const bool key = place->key[0] && (place->queue[0] || !place->metric[0]);
+	char what[VIEW_PLACE_NAME + 32];
+
+	if (stage)
+		snprintf(what, sizeof(what), "tensors of stage %lld", (long long)place->stage);
+	else
+		str_copy(what, sizeof(what), place->key);
+	if ((key || stage) && place->step != VIEW_NOWHERE)
+		snprintf(out, size, "%s at step %lld", what, (long long)place->step);
+	else if ((key || stage) && place->weight_update != VIEW_NOWHERE)
+		snprintf(out, size, "%s at weight update %lld", what,
 			 (long long)place->weight_update);
-	else if (place->key[0])
-		snprintf(out, size, "statistics of %s", place->key);
+	else if (key)
+		snprintf(out, size, "statistics of %s", what);
 	else if (place->layer[0])
 		snprintf(out, size, "tensors of %s", place->layer);
 	else
@@ -116,8 +132,43 @@ static bool go_key(struct view_tensors *screen, const struct view_place *place)
 	return true;
 }
 
+/* How well the list's row fits the work of a stage; -1: not at all. */
+static int stage_score(const struct view_grid *list, const struct view_place *place)
+{
+	const struct report_cell *stage = view_grid_cell(list, "stage");
+	const struct report_cell *kind = view_grid_cell(list, "kind");
+	const struct report_cell *rows = view_grid_cell(list, "rows");
+	const bool forward = strcmp(place->phase, "F") == 0;
+
+	if (!stage || stage->type != PROF_INT || stage->integer != place->stage)
+		return -1;
+	return 2 * (rows && rows->type == PROF_INT && rows->integer > 0) +
+	       (kind && kind->text && (strcmp(kind->text, "activation") == 0) == forward);
+}
+
+/* The row of a tensor of @place's stage: one that has rows, of the kind that the phase makes. */
+static bool go_stage(struct view_tensors *screen, const struct view_place *place)
+{
+	struct view_grid *list = &screen->list;
+	int64_t found = -1;
+	int best = -1;
+
+	for (list->at = 0; list->at < list->count; list->at++) {
+		const int score = stage_score(list, place);
+
+		if (score > best) {
+			best = score;
+			found = list->at;
+		}
+	}
+	list->at = found < 0 ? 0 : found;
+	return found >= 0;
+}
+
 static bool go_row(struct view_tensors *screen, const struct view_place *place)
 {
+	if (is_of_stage(place))
+		return go_stage(screen, place);
 	return place->key[0] ? go_key(screen, place)
 			     : view_grid_go(&screen->list, screen->table.height, "layer",
 					    place->layer, 0);
@@ -137,6 +188,9 @@ enum status view__tensors_go(void *state, struct view_context *context,
 			return status;
 		found = go_row(screen, place);
 	}
+	if (!found && is_of_stage(place))
+		return err_set(err, ST_NOTFOUND, "no tensor of stage %lld has been recorded",
+			       (long long)place->stage);
 	if (!found)
 		return err_set(err, ST_NOTFOUND, "no tensor %s%s has been recorded",
 			       key ? "" : "of the layer ", key ? place->key : place->layer);
