@@ -389,6 +389,7 @@ static void test_news_keep_the_place(void **state)
 		assert_true(screen->from == from && screen->to == to);
 		assert_true(screen->cursor == cursor);
 	}
+	rig->session.source.state = VIEW_RECORDING;
 	view_rig_press(rig, "F");
 	assert_true(screen->to == 299);
 }

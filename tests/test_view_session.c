@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/mem.h"
 #include "profiler/ipuscope/profiler.h"
 #include "support/support.h"
 #include "support/view_fixture.h"
@@ -304,6 +305,13 @@ static void test_a_run_is_followed_until_it_is_complete(void **state)
 		assert_contains(text, "second span");
 		assert_contains(text, "recording, following");
 		free(text);
+		/* No room in the title: in the status line, apart from what the screen says. */
+		assert_int_equal(view_session_size(&session, 80, 24, NULL), ST_OK);
+		view_session_key(&session, VIEW_KEY_UP);
+		view_session_draw(&session);
+		text = view_rig_text(&session);
+		assert_contains(text, "recording, following; host ");
+		free(text);
 	}
 	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
 	for (int i = 0; i < 20 && session.source.state != VIEW_COMPLETE; i++) {
@@ -311,8 +319,50 @@ static void test_a_run_is_followed_until_it_is_complete(void **state)
 		view_session_tick(&session, now);
 	}
 	assert_int_equal(session.source.state, VIEW_COMPLETE);
+	assert_true(session.context.follow);
 	view_session_draw(&session);
+	assert_false(session.context.follow); /* the newest has been seen */
 	view_session_close(&session);
+}
+
+static void test_what_is_over_is_neither_followed_nor_paused(void **state)
+{
+	static const struct {
+		enum view_state state;
+		const char *said, *title;
+	} ends[] = {{VIEW_COMPLETE, "the run is complete", " complete\n"},
+		    {VIEW_KILLED, "the run has died", " killed: the writer died\n"}};
+	struct view_rig *rig = *state;
+
+	view_rig_size(rig, 132, 24);
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		rig->session.source.state = ends[i].state;
+		for (const char *key = "ZF"; *key; key++) {
+			view_rig_press(rig, (char[]){*key, '\0'});
+			assert_shows(rig, ends[i].said);
+			assert_shows(rig, ends[i].title);
+			assert_shows(rig, rig->session.source.name);
+		}
+		assert_false(rig->session.paused || rig->session.context.follow);
+	}
+	/* What was paused before goes on. */
+	rig->session.paused = true;
+	view_rig_press(rig, "Z");
+	assert_false(rig->session.paused);
+}
+
+static void test_what_differs_is_asked_of_tables(void **state)
+{
+	view_rig_press(*state, "8D");
+	assert_shows(*state, "only what differs");
+	assert_hides(*state, "lanes");
+	view_rig_press(*state, "7DD");
+	assert_shows(*state, "only what differs among the sums by name (b); lanes stay whole");
+}
+
+static int setup_two(void **state)
+{
+	return view_rig_setup_model(state, true, 80, 24, "");
 }
 
 /* A run of which nothing is known yet. */
@@ -396,6 +446,9 @@ int main(void)
 		SESSION_TEST(test_memory_that_fails_is_said_and_survived),
 		SESSION_TEST(test_a_screen_is_written_but_never_over_a_file),
 		SESSION_TEST(test_a_run_is_followed_until_it_is_complete),
+		SESSION_TEST(test_what_is_over_is_neither_followed_nor_paused),
+		cmocka_unit_test_setup_teardown(test_what_differs_is_asked_of_tables, setup_two,
+						view_rig_teardown),
 		SESSION_TEST(test_an_empty_recording_is_shown_and_survives_keys),
 		SESSION_TEST(test_the_whole_query_is_in_its_list_at_any_width),
 	};

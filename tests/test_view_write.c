@@ -143,7 +143,8 @@ static void test_where_nothing_can_be_written_is_said(void **state)
 		    {"loop", "File exists"},
 		    {"loop/s.svg", "Too many levels of symbolic links"},
 		    {"run.db/s.json", "Not a directory"},
-		    {"run.db", "File exists"}};
+		    {"s.pdf", "must end in .txt, .csv, .json or .svg"},
+		    {"run.db", "must end in .txt, .csv, .json or .svg"}};
 	struct view_rig *rig = *state;
 	char path[FS_PATH_SIZE], *text;
 

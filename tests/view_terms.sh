@@ -123,14 +123,28 @@ keys Q
 sane 0 "--no-mouse"
 echo '{"follow": true}' >"$XDG_CONFIG_HOME/ipuscope/view.json"
 view
-see "following"
+see "Pipeline bubble"
+screen | grep following >/dev/null && fail "a run that is over is followed"
+keys Q
+sane 0 "with settings that follow a run that is over"
+rm -f "$work/run.db"
+"$bin/make_database" "$work/run.db" --spans 10k --end hold >"$work/said" 2>&1 &
+writer=$!
+for _ in $(seq 100); do
+	"$bin/ipu-report" "$work/run.db" summary 2>/dev/null | grep steps >/dev/null && break
+	sleep 0.05
+done
+view
+see "recording, following;"
 keys Q
 sane 0 "with settings that follow"
 view --no-follow
-see "Pipeline bubble"
+see "recording;"
 screen | grep following >/dev/null && fail "--no-follow does not go before the settings"
 keys Q
 sane 0 "--no-follow"
+kill -9 $writer
+wait $writer 2>/dev/null
 rm -r "$XDG_CONFIG_HOME/ipuscope"
 
 [ $failures = 0 ] && echo "all terminals as they should be"

@@ -13,9 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/arena.h"
 #include "common/cli.h"
+#include "common/fmt.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "profiler/prof_timeline.h"
 #include "viewer/view_config.h"
 #include "viewer/view_term.h"
 
@@ -304,6 +307,58 @@ static enum status view_parse(struct view_arguments *out, int argc, char **argv,
 	return status;
 }
 
+/* When the spans of @clock (0 host, 1 device) begin and end; false: it has none. */
+static bool view_extent(const struct prof_track *tracks, int count, int clock, int64_t *from_ns,
+			int64_t *to_ns)
+{
+	*from_ns = INT64_MAX;
+	*to_ns = INT64_MIN;
+	for (int i = 0; i < count; i++) {
+		if (tracks[i].clock != clock || tracks[i].depth < 1)
+			continue;
+		*from_ns = tracks[i].first_ns < *from_ns ? tracks[i].first_ns : *from_ns;
+		*to_ns = tracks[i].last_ns > *to_ns ? tracks[i].last_ns : *to_ns;
+	}
+	return *from_ns <= *to_ns;
+}
+
+static enum status view_compare_range(const struct view_arguments *arguments, int64_t from_ns,
+				      int64_t to_ns, struct err *err)
+{
+	char wanted[FMT_SIZE], edge[FMT_SIZE];
+
+	if (arguments->from_set && arguments->from_ns >= to_ns)
+		return err_set(err, ST_INVALID, "--from %s: the timeline ends at %s",
+			       fmt_ns(wanted, arguments->from_ns), fmt_ns(edge, to_ns));
+	if (arguments->to_set && arguments->to_ns <= from_ns)
+		return err_set(err, ST_INVALID, "--to %s: the timeline begins at %s",
+			       fmt_ns(wanted, arguments->to_ns), fmt_ns(edge, from_ns));
+	return ST_OK;
+}
+
+/* Is there something of the timeline between --from and --to? Of a recording without spans that
+ * is not asked. */
+static enum status view_check_range(struct prof_db *db, const struct view_arguments *arguments,
+				    struct err *err)
+{
+	struct prof_track *tracks;
+	struct arena arena;
+	int64_t from_ns, to_ns;
+	enum status status;
+	int count;
+
+	if (!arguments->from_set && !arguments->to_set)
+		return ST_OK;
+	if (arena_init(&arena, 0))
+		return err_nomem(err);
+	status = prof_timeline_tracks(db, &arena, &tracks, &count, err);
+	if (status == ST_OK && (view_extent(tracks, count, 1, &from_ns, &to_ns) ||
+				view_extent(tracks, count, 0, &from_ns, &to_ns)))
+		status = view_compare_range(arguments, from_ns, to_ns, err);
+	arena_fini(&arena);
+	return status;
+}
+
 static bool view_is_dumb(void)
 {
 	const char *term = getenv("TERM");
@@ -344,9 +399,11 @@ static int view_run(struct view_session *session, const struct view_arguments *a
 	const struct view_term_params params = {.colour = cli_colour(stdout, config->color),
 						.mouse = config->mouse};
 	struct err err = {0};
-	enum status status;
+	enum status status = view_check_range(session->source.db, arguments, &err);
 	int signal_number = 0;
 
+	if (status != ST_OK)
+		return cli_fail(&view_cli, &err);
 	session->context.ranged = arguments->from_set || arguments->to_set;
 	session->context.from_ns = arguments->from_ns;
 	session->context.to_ns = arguments->to_ns;
@@ -355,7 +412,7 @@ static int view_run(struct view_session *session, const struct view_arguments *a
 	if (view_is_batch(arguments)) {
 		status = view_print(session, arguments, &err);
 	} else {
-		session->context.follow = config->follow;
+		session->context.follow = config->follow && !view_session_over(session);
 		view_session_show(session, config->screen);
 		status = view_term_run(session, &params, &signal_number, &err);
 	}

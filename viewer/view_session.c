@@ -128,6 +128,17 @@ void view__say(struct view_session *session, const char *text, const char *rest)
 	view_message(&session->context, text, rest);
 }
 
+static bool view_is_over(const struct view_source *source)
+{
+	return source->state == VIEW_COMPLETE || source->state == VIEW_KILLED;
+}
+
+bool view_session_over(const struct view_session *session)
+{
+	return view_is_over(&session->source) &&
+	       (!session->context.target || view_is_over(&session->target));
+}
+
 /* --- time passes ------------------------------------------------------------------------------ */
 
 /* A message goes after a while; true: it went. */

@@ -111,6 +111,9 @@ void view_session_key(struct view_session *session, uint32_t key);
 void view_session_click(struct view_session *session, int x, int y);
 void view_session_show(struct view_session *session, enum view_screen screen);
 
+/* Will no news come any more, of either report? */
+bool view_session_over(const struct view_session *session);
+
 /* Time has passed: look for news of a run that is recording. True: draw again. */
 bool view_session_tick(struct view_session *session, uint64_t now_ns);
 

@@ -187,8 +187,10 @@ static void view_draw_status(struct view_session *session)
 	/* The title had no room for the state of the run. */
 	if (!session->state_shown &&
 	    (session->source.state != VIEW_COMPLETE || session->paused || session->context.follow))
-		x += 1 + view_text(&pane, x, 0, VIEW_WARN,
-				   view_state_note(session, state, sizeof(state)));
+		x += view_text(&pane, x, 0, VIEW_WARN,
+			       view_state_note(session, state, sizeof(state)));
+	if (x > 1 && text[0])
+		x += view_text(&pane, x, 0, VIEW_DIM, "; ");
 	view_text(&pane, x, 0, VIEW_DIM, text);
 }
 

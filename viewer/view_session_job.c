@@ -69,6 +69,9 @@ static void view_loaded(struct view_session *session, const struct view_job *job
 		session->news[screen] = session->context.more;
 		session->fresh[screen] = true;
 		session->undrawn = true;
+		/* The newest is in view, and remains the newest. */
+		if (view_session_over(session) && !session->context.more)
+			session->context.follow = false;
 	} else {
 		/* Whatever it has may be half of something. */
 		session->trouble = job->err;

@@ -102,25 +102,43 @@ static void view_leave(struct view_session *session, bool may_quit)
 		session->quit = true;
 }
 
-static void view_live(struct view_session *session, enum view_request request)
+/* Of what is over there is nothing to wait for. */
+static void view_say_over(struct view_session *session, const char *rest)
 {
-	if (request == VIEW_RELOAD_REQUEST) {
-		session->news[session->screen] = true;
-		session->stale = true;
-	} else if (request == VIEW_PAUSE_REQUEST) {
-		session->paused = !session->paused;
-		view__say(session, session->paused ? "paused: Z goes on" : "looking for news again",
-			  NULL);
-	} else {
-		session->context.follow = !session->context.follow;
-		session->stale = true;
-		view__say(session,
-			  session->context.follow ? "following the newest" : "no longer following",
-			  NULL);
-		if (session->context.follow && session->source.state != VIEW_RECORDING)
-			view__say(session, "following, but the run is ",
-				  view_state_text(session->source.state));
+	view__say(session,
+		  session->context.target                ? "both runs have ended"
+		  : session->source.state == VIEW_KILLED ? "the run has died"
+							 : "the run is complete",
+		  rest);
+}
+
+static void view_reload(struct view_session *session)
+{
+	session->news[session->screen] = true;
+	session->stale = true;
+}
+
+/* What was paused while it ran goes on after its end, too. */
+static void view_pause(struct view_session *session)
+{
+	if (!session->paused && view_session_over(session)) {
+		view_say_over(session, ": nothing to pause");
+		return;
 	}
+	session->paused = !session->paused;
+	view__say(session, session->paused ? "paused: Z goes on" : "looking for news again", NULL);
+}
+
+static void view_follow(struct view_session *session)
+{
+	if (!session->context.follow && view_session_over(session)) {
+		view_say_over(session, ": nothing to follow");
+		return;
+	}
+	session->context.follow = !session->context.follow;
+	session->stale = true;
+	view__say(session, session->context.follow ? "following the newest" : "no longer following",
+		  NULL);
 }
 
 static void view_differ(struct view_session *session)
@@ -132,7 +150,10 @@ static void view_differ(struct view_session *session)
 	session->context.differ = !session->context.differ;
 	session->news[session->screen] = true;
 	session->stale = true;
-	view__say(session, session->context.differ ? "only what differs" : "everything", NULL);
+	/* Of the timeline these are the sums alone: a lane is shown as it ran. */
+	view__say(session, session->context.differ ? "only what differs" : "everything",
+		  session->screen == VIEW_TIMELINE ? " among the sums by name (b); lanes stay whole"
+						   : NULL);
 }
 
 static void view_help_or_back(struct view_session *session)
@@ -191,9 +212,13 @@ void view__general(struct view_session *session, enum view_request request)
 		view_differ(session);
 		break;
 	case VIEW_FOLLOW_REQUEST:
+		view_follow(session);
+		break;
 	case VIEW_PAUSE_REQUEST:
+		view_pause(session);
+		break;
 	case VIEW_RELOAD_REQUEST:
-		view_live(session, request);
+		view_reload(session);
 		break;
 	case VIEW_REDRAW_REQUEST:
 		session->redraw = true;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/fs.h"
+#include "common/mem.h"
 #include "common/str.h"
 #include "viewer/draw/view_svg.h"
 #include "viewer/view_session_internal.h"
@@ -157,22 +158,27 @@ static enum status view_write_screen(struct view_session *session, FILE *out, st
 
 /* --- what is shown ---------------------------------------------------------------------------- */
 
-static bool view_is_svg(const char *path)
+struct view_kind {
+	const char *ending;
+	enum report_format format;
+	bool svg;
+};
+
+/* What the name of a file asks for, text where it has no ending; NULL: its ending is unknown. */
+static const struct view_kind *view_kind_of(const char *path)
 {
-	const char *dot = strrchr(path, '.');
+	static const struct view_kind kinds[] = {{".txt", REPORT_AS_TEXT, false},
+						 {".csv", REPORT_AS_CSV, false},
+						 {".json", REPORT_AS_JSON, false},
+						 {".svg", REPORT_AS_TEXT, true}};
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
 
-	return dot && strcmp(dot, ".svg") == 0;
-}
-
-static enum report_format view_format_of(const char *path)
-{
-	const char *dot = strrchr(path, '.');
-
-	if (dot && strcmp(dot, ".csv") == 0)
-		return REPORT_AS_CSV;
-	if (dot && strcmp(dot, ".json") == 0)
-		return REPORT_AS_JSON;
-	return REPORT_AS_TEXT;
+	if (!dot)
+		return &kinds[0];
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (strcmp(dot, kinds[i].ending) == 0)
+			return &kinds[i];
+	return NULL;
 }
 
 /* What is on the screen, as it is: the canvas is a copy, so that nothing here moves. */
@@ -242,11 +248,17 @@ static void view_say_written(struct view_session *session, const char *path, con
 
 void view__write(struct view_session *session, const char *path)
 {
-	const enum report_format format = view_format_of(path);
+	const struct view_kind *kind = view_kind_of(path);
+	const enum report_format format = kind ? kind->format : REPORT_AS_TEXT;
 	const struct view_screen_ops *ops = view__ops(session);
 	struct view_file file;
 	struct err err = {0};
 
+	if (!kind) {
+		view__say(session, "not written: the name must end in .txt, .csv, .json or .svg",
+			  NULL);
+		return;
+	}
 	if (!session->fresh[session->screen] || (view__away(session) && format != REPORT_AS_TEXT)) {
 		view__say(session, "not written: ",
 			  view__away(session) ? "the run is being closed: a moment"
@@ -265,8 +277,8 @@ void view__write(struct view_session *session, const char *path)
 	}
 	if (view_file_open(&file, path, &err) == ST_OK)
 		view_file_close(&file,
-				view_is_svg(path) ? view_write_screen(session, file.out, &err)
-						  : view_write_shown(session, file.out, &err),
+				kind->svg ? view_write_screen(session, file.out, &err)
+					  : view_write_shown(session, file.out, &err),
 				&err);
 	view_say_written(session, path, NULL, &err);
 }
@@ -274,7 +286,7 @@ void view__write(struct view_session *session, const char *path)
 void view__written(struct view_session *session)
 {
 	const char *path = session->job_path;
-	const struct report_render_params params = {.format = view_format_of(path),
+	const struct report_render_params params = {.format = view_kind_of(path)->format,
 						    .tool = "ipu-view"};
 	struct err err = session->job.err;
 	char note[VIEW_MESSAGE_SIZE / 2] = "";
