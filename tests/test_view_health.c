@@ -221,6 +221,31 @@ static void test_two_reports_have_their_hits_beside_each_other(void **state)
 	assert_shows(rig, "Target");
 }
 
+/* Its time, step and report are known of a hit that only the target has, and lead back to it. */
+static void test_a_hit_that_only_the_target_has_is_the_targets(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_health *screen = screen_of(rig);
+	struct view_place place, again;
+
+	view_rig_press(rig, "vg");
+	assert_int_equal(screen->way, VIEW_HEALTH_HITS);
+	view_place_clear(&place);
+	assert_true(view_health_ops.place(screen, &rig->session.context, &place));
+	assert_int_equal(place.target_only, VIEW_NOWHERE);
+	view_rig_press(rig, "G");
+	assert_true(view_health_ops.place(screen, &rig->session.context, &place));
+	assert_int_equal(place.target_only, 1);
+	assert_int_equal(place.time_ns, view_grid_cell(&screen->grid, "at_ns_target")->integer);
+	assert_true(place.step != VIEW_NOWHERE);
+	view_rig_press(rig, "g");
+	assert_int_equal(view_health_ops.go(rig->session.state[VIEW_HEALTH], &rig->session.context,
+					    &place, NULL),
+			 ST_OK);
+	assert_true(view_health_ops.place(screen, &rig->session.context, &again));
+	assert_true(view_place_same(&place, &again));
+}
+
 static void test_its_queries_run_as_they_are(void **state)
 {
 	struct view_rig *rig = *state;
@@ -289,6 +314,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_healthy_run_says_so, setup_none,
 						view_rig_teardown),
 		CASE_TWO(test_two_reports_have_their_hits_beside_each_other),
+		CASE_TWO(test_a_hit_that_only_the_target_has_is_the_targets),
 		CASE(test_its_queries_run_as_they_are),
 		CASE(test_any_size_and_way_can_be_drawn),
 		CASE_TWO(test_any_size_and_way_can_be_drawn),

@@ -7,8 +7,10 @@
 
 #include "report_sample.h"
 #include "support/support.h"
+#include "support/view_fixture.h"
 #include "support/view_fixture_device.h"
 #include "support/view_rig.h"
+#include "viewer/timeline/view_timeline_internal.h"
 
 static int setup(void **state)
 {
@@ -257,6 +259,40 @@ static void test_going_somewhere_ends_the_following(void **state)
 	assert_null(other_field(&before, &after));
 }
 
+/* What only the target has: there the cursor is in the target, the source at the same update. */
+static void test_what_only_the_target_has_is_gone_to_in_the_target(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_screen_ops *ops = view_screen(VIEW_TIMELINE);
+	const struct view_timeline *tl;
+
+	view_rig_close(rig);
+	snprintf(rig->path, sizeof(rig->path), "%s/source.db", rig->folder);
+	assert_true(view_fixture_write(rig->path, 0));
+	assert_true(view_fixture_device_write(rig->other));
+	view_rig_start(rig, true, 120, 40, "");
+	show(rig, VIEW_TIMELINE);
+	tl = rig->session.state[VIEW_TIMELINE];
+	for (int step = 5; step < 4 * 24; step += 9) {
+		struct view_place place = work_of(0, 0, 1, "FB"[step & 1], step, true);
+		struct prof_span its = {0};
+		struct err err = {0};
+
+		place.target_only = 1;
+		if (ops->go(rig->session.state[VIEW_TIMELINE], &rig->session.context, &place,
+			    &err) != ST_OK)
+			fail_msg("%s", err.text);
+		rig->session.stale = true;
+		view_session_draw(&rig->session);
+		its = tl->target->span;
+		assert_int_equal(its.step, step);
+		assert_int_equal(its.stage, 1);
+		assert_int_equal(its.phase, "FB"[step & 1]);
+		assert_int_equal(tl->aligned.number, step / 4);
+		assert_int_equal(tl->target->aligned.number, step / 4);
+	}
+}
+
 /* An insight on rows of a view leads to the screen that has them before all others. */
 static void test_an_insight_leads_to_the_screen_of_its_rows_first(void **state)
 {
@@ -314,6 +350,7 @@ int main(void)
 		JOIN_TEST(test_a_span_and_an_operation_are_completed),
 		JOIN_TEST(test_a_moment_is_the_span_of_its_replica_stage_phase_and_step),
 		JOIN_TEST(test_going_somewhere_ends_the_following),
+		JOIN_TEST(test_what_only_the_target_has_is_gone_to_in_the_target),
 		JOIN_TEST(test_an_insight_leads_to_the_screen_of_its_rows_first),
 		JOIN_TEST(test_every_query_runs),
 	};

@@ -57,9 +57,15 @@ static void view_job_go(struct view_job *job)
 
 static void view_job_join(struct view_job *job)
 {
-	if (job->context->source->db)
-		job->err.status =
-			view_place_complete(&job->place, job->context->source->db, &job->err);
+	struct view_place *place = &job->place;
+	const bool target = place->target_only == 1 && job->context->target;
+	struct prof_db *db = target ? job->context->target->db : job->context->source->db;
+
+	if (db)
+		job->err.status = view_place_complete(place, db, &job->err);
+	/* In the source these are numbers of something else; names are the same. */
+	if (target)
+		place->program_id = place->program_step = place->variable_id = VIEW_NOWHERE;
 }
 
 static void view_job_write(struct view_job *job)

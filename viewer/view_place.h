@@ -37,9 +37,10 @@
 	X(program_step)                                                                            \
 	X(variable_id)                                                                             \
 	X(tile)                                                                                    \
-	X(time_ns)  /* on `clock` */                                                               \
-	X(until_ns) /* the end, where the place is a stretch of time */                            \
-	X(hit_ns)   /* when a rule was broken at that step, on the host's clock */
+	X(time_ns)     /* on `clock` */                                                            \
+	X(until_ns)    /* the end, where the place is a stretch of time */                         \
+	X(hit_ns)      /* when a rule was broken at that step, on the host's clock */              \
+	X(target_only) /* 1: of two reports only the target has it */
 
 /* X(text), each "" where unknown. */
 #define VIEW_PLACE_TEXTS(X)                                                                        \

@@ -100,7 +100,7 @@ static enum view_answer open_rule(struct view_health *screen, struct view_contex
 	/* Rules are named by letters and underscores: a regular expression as it is. */
 	str_copy(name, sizeof(name), rule->text);
 	view__health_way(screen, VIEW_HEALTH_HITS);
-	if (view__health_page_at(screen, context->source->db, first, NULL) != ST_OK)
+	if (view__health_page_at(screen, context, false, first, NULL) != ST_OK)
 		screen->page = 1;
 	str_copy(screen->grid.filter, sizeof(screen->grid.filter), name);
 	return VIEW_LOAD;
@@ -202,9 +202,40 @@ static enum view_answer view_health_click(void *state, struct view_context *cont
 
 /* --- from screen to screen -------------------------------------------------------------------- */
 
-static void take_number(const struct view_grid *grid, const char *column, int64_t *out)
+static const struct report_cell *target_cell(const struct view_grid *grid, const char *column)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s_target", column);
+	return view_grid_cell(grid, name);
+}
+
+static bool has_number(const struct report_cell *cell)
+{
+	return cell && cell->type == PROF_INT;
+}
+
+/* Of two reports only the target has what the row is about. */
+static bool is_the_targets(const struct view_health *screen)
+{
+	const char *when = screen->way == VIEW_HEALTH_PARTS ? "first_ns" : "at_ns";
+
+	return has_number(target_cell(&screen->grid, when)) &&
+	       !has_number(view_grid_cell(&screen->grid, when));
+}
+
+/* The target's where the source has none: what is the same in both stands once. */
+static const struct report_cell *either_cell(const struct view_grid *grid, const char *column)
 {
 	const struct report_cell *cell = view_grid_cell(grid, column);
+	const struct report_cell *its = target_cell(grid, column);
+
+	return cell && cell->type == PROF_NULL && its ? its : cell;
+}
+
+static void take_number(const struct view_grid *grid, const char *column, int64_t *out)
+{
+	const struct report_cell *cell = either_cell(grid, column);
 
 	if (cell && cell->type == PROF_INT)
 		*out = cell->integer;
@@ -212,7 +243,7 @@ static void take_number(const struct view_grid *grid, const char *column, int64_
 
 static void take_text(const struct view_grid *grid, const char *column, char *out)
 {
-	const struct report_cell *cell = view_grid_cell(grid, column);
+	const struct report_cell *cell = either_cell(grid, column);
 
 	if (cell && cell->text)
 		view_place_text(out, cell->text);
@@ -234,6 +265,8 @@ static bool view_health_place(const void *state, const struct view_context *cont
 #define TAKE_TEXT(name) take_text(grid, #name, out->name);
 	VIEW_PLACE_TEXTS(TAKE_TEXT)
 #undef TAKE_TEXT
+	if (is_the_targets(screen))
+		out->target_only = 1;
 	take_number(grid, screen->way == VIEW_HEALTH_PARTS ? "first_ns" : "at_ns", &out->time_ns);
 	if (out->time_ns != VIEW_NOWHERE)
 		view_place_text(out->clock, "host");
@@ -262,6 +295,7 @@ static enum status view_health_go(void *state, struct view_context *context,
 	struct view_health *screen = state;
 	const bool rule = place->rule[0] != '\0';
 	const int64_t at = rule ? place->time_ns : place->hit_ns;
+	const bool target = place->target_only == 1 && context->target;
 	const enum view_health_way way = at != VIEW_NOWHERE ? VIEW_HEALTH_HITS
 					 : rule             ? VIEW_HEALTH_RULES
 							    : VIEW_HEALTH_PARTS;
@@ -271,13 +305,13 @@ static enum status view_health_go(void *state, struct view_context *context,
 	screen->part = VIEW_HEALTH_BY_layer;
 	view__health_way(screen, way);
 	if (at != VIEW_NOWHERE)
-		status = view__health_page_at(screen, context->source->db, at, err);
+		status = view__health_page_at(screen, context, target, at, err);
 	if (status == ST_OK)
 		status = view__health_load(screen, context, false, err);
 	if (status != ST_OK)
 		return status;
-	found = at != VIEW_NOWHERE &&
-		view_grid_go(&screen->grid, screen->grid_height, "at_ns", NULL, at);
+	found = at != VIEW_NOWHERE && view_grid_go(&screen->grid, screen->grid_height,
+						   target ? "at_ns_target" : "at_ns", NULL, at);
 	if (!found)
 		found = view_grid_go(&screen->grid, screen->grid_height, rule ? "rule" : "layer",
 				     rule ? place->rule : place->layer, 0);

@@ -72,9 +72,9 @@ enum status view__health_load(void *state, struct view_context *context, bool ne
 			      struct err *err);
 /* Another way to look: a grid of its own. */
 void view__health_way(struct view_health *screen, enum view_health_way way);
-/* The page that holds the first hit at @time_ns or later. */
-enum status view__health_page_at(struct view_health *screen, struct prof_db *db, int64_t time_ns,
-				 struct err *err);
+/* The page that holds the first hit at @time_ns or later, in the source or the @target. */
+enum status view__health_page_at(struct view_health *screen, const struct view_context *context,
+				 bool target, int64_t time_ns, struct err *err);
 const char *view__health_title(const struct view_health *screen, enum view_health_way way);
 
 /* view_health_draw.c */

@@ -413,10 +413,11 @@ enum status view__health_load(void *state, struct view_context *context, bool ne
 }
 
 /* Hits are in the order they were found; where ranks were merged, nearly. */
-enum status view__health_page_at(struct view_health *screen, struct prof_db *db, int64_t time_ns,
-				 struct err *err)
+enum status view__health_page_at(struct view_health *screen, const struct view_context *context,
+				 bool target, int64_t time_ns, struct err *err)
 {
-	int64_t low = 1, high = screen->source.hits;
+	struct prof_db *db = target ? context->target->db : context->source->db;
+	int64_t low = 1, high = target ? screen->target.hits : screen->source.hits;
 	enum status status = ST_OK;
 
 	while (low < high && status == ST_OK) {

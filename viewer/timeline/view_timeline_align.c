@@ -214,11 +214,10 @@ static bool view_align_window(struct view_timeline *tl, struct view_context *con
 	return true;
 }
 
-/* The lane of the target that is the source's: same clock and IPU, or the same name. */
-static int view_same_lane(const struct view_timeline *target, const struct prof_track *track)
+int view__same_lane(const struct view_timeline *tl, const struct prof_track *track)
 {
-	for (int i = 0; i < target->lane_count; i++) {
-		const struct prof_track *its = target->lanes[i].track;
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct prof_track *its = tl->lanes[i].track;
 
 		if (its->clock == track->clock && its->ipu == track->ipu &&
 		    (track->ipu != VIEW_NONE_ID || strcmp(its->name, track->name) == 0))
@@ -232,7 +231,7 @@ void view__align(struct view_timeline *tl, struct view_context *context)
 	struct view_timeline *target = tl->target;
 	const int clock = view__lead(tl);
 	const struct view_window window = tl->clock[clock].window;
-	const int lane = view_same_lane(target, view__lane(tl)->track);
+	const int lane = view__same_lane(target, view__lane(tl)->track);
 
 	tl->aligned.number = target->aligned.number = VIEW_NONE_ID;
 	tl->alignment[0] = '\0';

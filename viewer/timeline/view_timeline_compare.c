@@ -15,6 +15,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/sat.h"
 
 #define TABLE_ROWS  4  /* the table above, with its head */
 #define TABLE_FROM  20 /* rows of a body that has it; else a line */
@@ -81,6 +82,65 @@ enum status view__timeline_compare(struct view_timeline *tl, struct view_context
 	view__align(tl, context);
 	status = view__timeline_load(target, &its, false, err);
 	view__strips_match(tl);
+	return status;
+}
+
+/* --- going ------------------------------------------------------------------------------------ */
+
+/* The source's window begins with the update that @its, the target's work, is of, and holds as much
+ * of it as lies before the work; the target's follows (view_timeline_align.c). */
+static enum status view_go_beside(struct view_timeline *tl, struct view_context *context,
+				  const struct prof_span *its, struct err *err)
+{
+	struct view_timeline *target = tl->target;
+	const int c = view__lead(target);
+	const int lane = view__same_lane(tl, view__lane(target)->track);
+	const int64_t last = its->start_ns + (its->dur_ns > 0 ? its->dur_ns : 0);
+	struct view_window window;
+	struct view_place update;
+	int64_t mine, begin;
+
+	view_place_clear(&update);
+	update.weight_update = its->weight_update;
+	if (lane < 0 || its->weight_update == VIEW_NONE_ID ||
+	    !view__place_start(tl, context->source->db, c, &update, &mine) ||
+	    !view__place_start(target, context->target->db, c, &update, &begin))
+		return err_set(err, ST_NOTFOUND,
+			       "only the target has it: the source has no lane "
+			       "or weight update to be beside it");
+	window = (struct view_window){mine, sat_add(mine, (last - begin) / 4 * 5)};
+	if (window.to - window.from < VIEW_WINDOW_LEAST)
+		window.to = window.from + VIEW_WINDOW_LEAST;
+	tl->clock[c].window = window;
+	tl->lane = lane;
+	tl->lane_id = tl->lanes[lane].track->track_id;
+	tl->depth = its->depth;
+	tl->cursor_ns = mine + its->start_ns - begin;
+	tl->pinned = VIEW_NONE_ID;
+	return ST_OK;
+}
+
+enum status view__go_to_target(struct view_timeline *tl, struct view_context *context,
+			       const struct view_place *place, struct err *err)
+{
+	struct view_context its = {.source = context->target, .body = context->body};
+	struct view_timeline *target = tl->target;
+	enum status status = ST_OK;
+	struct prof_span span;
+
+	view_follow(tl);
+	if (target->relane)
+		status = view__tracks_load(target, &its, err);
+	if (status != ST_OK)
+		return status;
+	if (!its.source->db || !view__go_to_work(target, its.source->db, place) ||
+	    prof_timeline_span(its.source->db, target->pinned, &target->picture, &span, NULL) !=
+		    ST_OK)
+		return err_set(err, ST_NOTFOUND, "only the target has it, and not on the timeline");
+	status = view_go_beside(tl, context, &span, err);
+	if (status == ST_OK)
+		snprintf(context->message, sizeof(context->message),
+			 "only T has it, and there the cursor is: S is beside it");
 	return status;
 }
 

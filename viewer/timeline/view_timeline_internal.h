@@ -135,6 +135,9 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 
 /* view_timeline_align.c: the target's lane, window and cursor, from the source's. */
 void view__align(struct view_timeline *tl, struct view_context *context);
+/* The lane of @tl that is @track in the other report: same clock and IPU, or the same name. -1:
+ * none. */
+int view__same_lane(const struct view_timeline *tl, const struct prof_track *track);
 
 /* view_timeline_hide.c: lanes that keys hide. */
 bool view__is_hidden(const struct view_timeline *tl, const struct prof_track *track);
@@ -164,6 +167,10 @@ void view__strips_query(const struct view_timeline *tl, struct str *out);
 enum status view__timeline_compare(struct view_timeline *tl, struct view_context *context,
 				   bool news, struct err *err);
 void view__timeline_compared(const struct view_timeline *tl, struct view_pane *pane);
+/* To what only the target has, the source beside it from the same weight update on. ST_NOTFOUND: it
+ * is not on the target's lanes, or the source has no such update. */
+enum status view__go_to_target(struct view_timeline *tl, struct view_context *context,
+			       const struct view_place *place, struct err *err);
 
 /* view_timeline_tracks.c */
 const struct view_site *view__site(const struct view_timeline *tl, int64_t site_id);
@@ -315,6 +322,8 @@ bool view__place_start(struct view_timeline *tl, struct prof_db *db, int clock,
  * none near by. */
 bool view__next_work(struct view_timeline *tl, struct prof_db *db, const struct prof_track *track,
 		     int64_t time, struct prof_span *out);
+/* To the work of @place's weight update or step, on the device if that has it. */
+bool view__go_to_work(struct view_timeline *tl, struct prof_db *db, const struct view_place *place);
 bool view__timeline_place(const void *state, const struct view_context *context,
 			  struct view_place *out);
 bool view__timeline_offers(const struct view_place *place, char *out, size_t size);

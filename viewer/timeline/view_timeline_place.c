@@ -399,6 +399,15 @@ static bool view_go_to_step(struct view_timeline *tl, struct prof_db *db, int cl
 	return id != VIEW_NONE_ID && view_go_to_span(tl, db, id);
 }
 
+bool view__go_to_work(struct view_timeline *tl, struct prof_db *db, const struct view_place *place)
+{
+	const bool device = strcmp(place->clock, "host") != 0;
+
+	if (place->step == VIEW_NOWHERE && place->weight_update == VIEW_NOWHERE)
+		return false;
+	return (device && view_go_to_step(tl, db, 1, place)) || view_go_to_step(tl, db, 0, place);
+}
+
 static bool view_go_to_name(struct view_timeline *tl, struct view_context *context,
 			    const struct view_place *place)
 {
@@ -441,7 +450,6 @@ enum status view__timeline_go(void *state, struct view_context *context,
 {
 	struct view_timeline *tl = state;
 	struct prof_db *db = context->source->db;
-	const bool device = strcmp(place->clock, "host") != 0;
 	const bool stepped = place->step != VIEW_NOWHERE || place->weight_update != VIEW_NOWHERE;
 	enum status status;
 
@@ -450,6 +458,8 @@ enum status view__timeline_go(void *state, struct view_context *context,
 	status = view_show_all(tl, context, err);
 	if (status != ST_OK)
 		return status;
+	if (place->target_only == 1 && tl->target)
+		return view__go_to_target(tl, context, place, err);
 	if (place->span_id != VIEW_NOWHERE) {
 		bool there;
 
@@ -457,8 +467,7 @@ enum status view__timeline_go(void *state, struct view_context *context,
 		if (status != ST_OK || there)
 			return status;
 	}
-	if (stepped && place->until_ns == VIEW_NOWHERE &&
-	    ((device && view_go_to_step(tl, db, 1, place)) || view_go_to_step(tl, db, 0, place)))
+	if (place->until_ns == VIEW_NOWHERE && view__go_to_work(tl, db, place))
 		return ST_OK;
 	if (place->time_ns != VIEW_NOWHERE) {
 		view_go_to_time(tl, place);
