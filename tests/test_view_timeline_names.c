@@ -273,7 +273,7 @@ static void test_sums_are_of_what_is_measured(void **state)
 	assert_int_equal(tl->sums.range.to, tl->cursor_ns);
 	check_sums(rig);
 	/* Backwards it is the same. */
-	view_rig_press(rig, "x");
+	view_rig_press(rig, "xx");
 	tl->cursor_ns = from;
 	view_rig_press(rig, "r");
 	assert_int_equal(tl->sums.range.from, from);

@@ -247,9 +247,9 @@ static void test_jumps_over_what_was_not_traced(void **state)
 			for (int i = 0; i < 30; i++) {
 				before = tl->cursor_ns;
 				view_rig_press(rig, back ? "{" : "}");
-				assert_false(tl->in_dark);
-				assert_true(!tl->in_gap || tl->gap.to <= dark.from ||
-					    tl->gap.from >= dark.to);
+				assert_false(tl->in_gap && tl->gap.dark);
+				assert_true(!tl->in_gap || tl->gap.at.to <= dark.from ||
+					    tl->gap.at.from >= dark.to);
 				beyond |= (before < dark.from) != (tl->cursor_ns < dark.from);
 			}
 			assert_true(beyond);
@@ -258,8 +258,8 @@ static void test_jumps_over_what_was_not_traced(void **state)
 	/* The longest is none of it, either. */
 	show(rig, dark.from - 50000, dark.to + 50000);
 	view_rig_press(rig, "w");
-	assert_true(tl->in_gap && !tl->in_dark);
-	assert_true(tl->gap.to - tl->gap.from < dark.to - dark.from);
+	assert_true(tl->in_gap && !tl->gap.dark);
+	assert_true(tl->gap.at.to - tl->gap.at.from < dark.to - dark.from);
 }
 
 static void test_other_ways_to_look_know_it_too(void **state)
@@ -353,7 +353,7 @@ static void test_time_is_measured_from_a_mark(void **state)
 	tl->cursor_ns = 22340;
 	view_rig_press(rig, "r");
 	assert_shows(rig, "12.3 us from x to the cursor");
-	view_rig_press(rig, "xx");
+	view_rig_press(rig, "x");
 	assert_int_equal(tl->measured_ns, VIEW_NONE_ID);
 }
 

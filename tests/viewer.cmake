@@ -46,6 +46,7 @@ foreach(module IN ITEMS
 		timeline_counters
 		timeline_device
 		timeline_hide
+		timeline_idle
 		timeline_names
 		timeline_ranks
 		timeline_runs

@@ -20,6 +20,7 @@ struct runs {
 	struct ips_recording *recording;
 	struct ips_track *track[2][STAGES]; /* host, device */
 	struct ips_site *site[STAGES][2], *arrow;
+	struct ips_track *engine; /* NULL: there is none */
 	struct rng rng;
 	int64_t at[2]; /* ns */
 	int64_t step[2], update;
@@ -183,14 +184,18 @@ static bool write_execution(struct runs *r, int number, const struct view_runs_e
 	row.start_cycle = from[1] / CYCLE_NS;
 	row.cycles = (r->at[1] - from[1]) / CYCLE_NS;
 	ips_append_execution(r->recording, &row);
+	if (r->engine)
+		ips_span_at(r->engine, ips_site_intern("engine", "Engine::run", NULL), from[1],
+			    r->at[1] - from[1] + 1);
 	for (int clock = 0; clock < 2; clock++)
 		r->at[clock] += VIEW_RUNS_PAUSE_NS;
 	return ok;
 }
 
-bool view_fixture_runs_write(const char *path, const struct view_runs_execution *executions,
-			     int count)
+static bool write_all(const char *path, const struct view_runs_execution *executions, int count,
+		      bool engine)
 {
+	const struct ips_track_params params = {.ipu = IPS_NULL, .clock = IPS_DEVICE};
 	struct runs r = {.recording = view_fixture_record(path, "view_fixture_runs"),
 			 .at = {1000, 1000}};
 	bool ok = true;
@@ -202,7 +207,21 @@ bool view_fixture_runs_write(const char *path, const struct view_runs_execution 
 	ips_meta_set(r.recording, "replicas", "1");
 	ips_meta_set(r.recording, "ipus", "3");
 	open_tracks(&r);
+	if (engine)
+		r.engine = ips_track_open(r.recording, "Engine", &params);
 	for (int i = 0; i < count && ok; i++)
 		ok = write_execution(&r, i, &executions[i]);
 	return ips_recording_close(r.recording, NULL, 0) == 0 && ok;
+}
+
+bool view_fixture_runs_write(const char *path, const struct view_runs_execution *executions,
+			     int count)
+{
+	return write_all(path, executions, count, false);
+}
+
+bool view_fixture_runs_engine_write(const char *path, const struct view_runs_execution *executions,
+				    int count)
+{
+	return write_all(path, executions, count, true);
 }

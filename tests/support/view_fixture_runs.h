@@ -20,5 +20,9 @@ struct view_runs_execution {
 /* Write @path, which must not exist. false: it could not be written. */
 bool view_fixture_runs_write(const char *path, const struct view_runs_execution *executions,
 			     int count);
+/* The same with a lane of the device, of no IPU, that has each execution as a whole and ends a ns
+ * later: cycles are rounded. */
+bool view_fixture_runs_engine_write(const char *path, const struct view_runs_execution *executions,
+				    int count);
 
 #endif /* SUPPORT_VIEW_FIXTURE_RUNS_H */

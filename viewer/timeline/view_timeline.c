@@ -217,6 +217,13 @@ static void view_timeline_status(const void *state, const struct view_context *c
 			 tl->bubble[c].theory * 100);
 		return;
 	}
+	if (tl->heading.height == 0 && tl->areas.overview.height == 0 && !tl->mark &&
+	    tl->bubble[c].runs > 0 && size > VIEW_UNIT_SIZE) {
+		const int used = snprintf(out, size, "bubble %.1f %%, ", tl->bubble[c].idle * 100);
+
+		out += used;
+		size -= (size_t)used;
+	}
 	if (tl->alignment[0] && size > sizeof(tl->alignment) + 2) {
 		const int used = snprintf(out, size, "%s: ", tl->alignment);
 

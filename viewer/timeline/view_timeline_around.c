@@ -30,18 +30,47 @@ int view__cursor_column(const struct view_timeline *tl, int clock)
 
 /* --- around the bars -------------------------------------------------------------------------- */
 
+/* Columns of the axis that are marked: x and the cursor; -1: not. */
+static void view_axis_marks(const struct view_timeline *tl, int clock, const struct view_pane *pane,
+			    int marks[2])
+{
+	const int64_t x =
+		tl->measured_ns == VIEW_NONE_ID || tl->measured_clock != clock
+			? -1
+			: view_window_column(tl->clock[clock].window, tl->width, tl->measured_ns);
+
+	marks[0] = x >= 0 && x < tl->width ? (int)x : -1;
+	marks[1] = pane->canvas->plain ? -1 : view__cursor_column(tl, clock);
+}
+
+/* A tick's label; a mark pushes it by a column, or takes its place: half a number is another. */
+static void view_draw_tick(const struct view_timeline *tl, struct view_pane *pane, int y, int x,
+			   const int marks[2], const char *text)
+{
+	const int width = view_text_width(text);
+
+	for (int i = 0; i < 2; i++)
+		x += marks[i] == x + 1;
+	for (int i = 0; i < 2; i++)
+		if (marks[i] > x && marks[i] <= x + width)
+			return;
+	if (x + 1 + width < tl->width)
+		view_text(pane, x + 1, y, VIEW_DIM, text);
+}
+
 void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane *pane)
 {
 	const struct view_clock *of = &tl->clock[clock];
 	const struct view_window unit = view__unit_window(tl, clock);
-	const bool cycles = view__in_cycles(tl, clock);
 	char text[VIEW_UNIT_SIZE];
-	const int64_t widest = view_text_width(view__moment_text(
-		tl, clock, text, of->window.to, view_tick_step(unit, tl->width, 8)));
+	const int64_t widest = view_text_width(
+		view__tick_text(tl, clock, text, unit.to, view_tick_step(unit, tl->width, 8)));
 	const int apart = widest + 3 > TICKS_APART ? (int)widest + 3 : TICKS_APART;
 	const int64_t step = view_tick_step(unit, tl->width, apart);
 	int64_t at = unit.from - unit.from % step;
+	int marks[2];
 
+	view_axis_marks(tl, clock, pane, marks);
 	view_glyphs(pane, 0, of->axis_y, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, tl->width);
 	for (; at <= unit.to && at < INT64_MAX; at = sat_add(at, step)) {
 		const int64_t x = view_window_column(unit, tl->width, at);
@@ -49,19 +78,13 @@ void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane
 		if (at < unit.from || x + 2 >= tl->width)
 			continue;
 		view_glyphs(pane, (int)x, of->axis_y, VIEW_DIM, VIEW_GLYPH_TICK, 1);
-		view__moment_text(tl, clock, text, cycles ? view__ns(tl, at) : at, step);
-		if (x + 1 + view_text_width(text) < tl->width)
-			view_text(pane, (int)x + 1, of->axis_y, VIEW_DIM, text);
+		view_draw_tick(tl, pane, of->axis_y, (int)x, marks,
+			       view__tick_text(tl, clock, text, at, step));
 	}
-	if (tl->measured_ns != VIEW_NONE_ID && tl->measured_clock == clock) {
-		const int64_t x = view_window_column(of->window, tl->width, tl->measured_ns);
-
-		if (x >= 0 && x < tl->width)
-			view_put(pane, (int)x, of->axis_y, VIEW_KEY, 'x');
-	}
-	if (view__cursor_column(tl, clock) >= 0 && !pane->canvas->plain)
-		view_glyphs(pane, view__cursor_column(tl, clock), of->axis_y, VIEW_TITLE,
-			    VIEW_GLYPH_CURSOR, 1);
+	if (marks[0] >= 0)
+		view_put(pane, marks[0], of->axis_y, VIEW_KEY, 'x');
+	if (marks[1] >= 0)
+		view_glyphs(pane, marks[1], of->axis_y, VIEW_TITLE, VIEW_GLYPH_CURSOR, 1);
 }
 
 /* Arrows where lanes lie beyond what is shown. */
@@ -141,6 +164,18 @@ static void view_draw_idle(const struct view_timeline *tl, struct view_pane *pan
 	}
 }
 
+/* "whole run"; where the line above has no room, the bubble, which would stand there. */
+static void view_draw_overview_name(const struct view_timeline *tl, struct view_pane *pane)
+{
+	const struct view_bubble *bubble = &tl->bubble[view__lead(tl)];
+	char text[32] = "whole run";
+	const int room = tl->areas.lanes.x;
+
+	if (tl->heading.height == 0 && !tl->mark && bubble->runs > 0 && !isnan(bubble->idle))
+		snprintf(text, sizeof(text), "bubble %.1f%%", bubble->idle * 100);
+	view_text_cut(pane, view_text_width(text) + 1 < room, 0, room, VIEW_DIM, text);
+}
+
 /* The whole run on one row; brackets hold the window. */
 static void view_draw_overview(const struct view_timeline *tl, struct view_pane *pane)
 {
@@ -150,7 +185,7 @@ static void view_draw_overview(const struct view_timeline *tl, struct view_pane 
 	int from = (int)view_window_column(clock->extent, tl->width, clock->window.from);
 	int to = (int)view_window_column(clock->extent, tl->width, clock->window.to - 1);
 
-	view_text(pane, 1, 0, VIEW_DIM, "whole run");
+	view_draw_overview_name(tl, pane);
 	for (int x = 0; x < tl->width && tl->overview && tl->overview_width == tl->width; x++) {
 		const struct view_column *column = &tl->overview[x];
 
@@ -184,9 +219,10 @@ static void view_draw_heading(const struct view_timeline *tl, struct view_pane *
 			 tl->step.step->name ? tl->step.step->name : tl->step.step->type);
 	else if (tl->in_gap)
 		snprintf(title, sizeof(title), " %s ",
-			 tl->in_dark        ? "not traced"
-			 : tl->gap_run >= 0 ? "idle: bubble"
-					    : "idle");
+			 tl->gap.dark          ? "not traced"
+			 : tl->gap_run >= 0    ? "idle: bubble"
+			 : tl->way == VIEW_BSP ? "no stage work"
+					       : "idle");
 	else if (tl->selected == VIEW_NONE_ID)
 		snprintf(title, sizeof(title), " nothing here ");
 	else if (phase && tl->span.microbatch != VIEW_NONE_ID && phase != 'U')

@@ -65,7 +65,7 @@ static int view_first_step(const struct prof_trace *trace, int64_t ipu, int64_t 
 
 struct view_sheet {
 	struct view_timeline *tl;
-	const struct view_lane *lane;
+	struct view_lane *lane;
 	struct view_bsp *cells;
 	struct view_window window; /* cycles */
 	double per_cell;
@@ -153,10 +153,12 @@ static double view_traced_cycles(const struct view_sheet *sheet, int x)
 		       : sheet->per_cell;
 }
 
-/* What no step has is idle, unless it was not traced or the runs are a sample: then only their
- * mixture is known. */
+/* What no step has is idle, of the lane too, unless it was not traced or the runs are a sample:
+ * then only their mixture is known. */
 static void view_finish(const struct view_sheet *sheet, bool sampled)
 {
+	double all = 0, idle = 0;
+
 	for (int x = 0; x < sheet->tl->width; x++) {
 		struct view_bsp *cell = &sheet->cells[x];
 		const double traced = view_traced_cycles(sheet, x);
@@ -173,7 +175,10 @@ static void view_finish(const struct view_sheet *sheet, bool sampled)
 		cell->cycles[VIEW_KIND_IDLE] = cell->all - busy;
 		for (int k = 0; k < VIEW_KINDS; k++)
 			sheet->tl->bsp_share[k] += cell->cycles[k];
+		all += cell->all;
+		idle += cell->cycles[VIEW_KIND_IDLE];
 	}
+	sheet->lane->idle = sampled || all <= 0 ? NAN : idle / all;
 }
 
 static enum status view_load_lane(struct view_timeline *tl, struct view_lane *lane,

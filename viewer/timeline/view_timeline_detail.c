@@ -12,7 +12,6 @@
 #include "viewer/timeline/view_timeline_internal.h"
 
 #define MOST_PARENTS 8
-#define MOST_LOOKS   6
 
 static void view_add_text(struct view_timeline *tl, const char *name, const char *value)
 {
@@ -26,17 +25,18 @@ static void view_add_number(struct view_timeline *tl, const char *name, int64_t 
 		view_add_text(tl, name, arena_printf(&tl->detail, "%lld", (long long)value));
 }
 
-/* A time in the exact ns and as people read it. */
-static void view_add_ns(struct view_timeline *tl, const char *name, int64_t ns)
+/* A time in the exact ns and as people read it, after @before. */
+static void view_add_ns(struct view_timeline *tl, const char *name, int64_t ns, const char *before)
 {
 	char short_form[FMT_SIZE], exact[FMT_SIZE];
 
 	if (ns > -1000 && ns < 1000)
-		view_add_text(tl, name, arena_printf(&tl->detail, "%s", fmt_ns(short_form, ns)));
+		view_add_text(tl, name,
+			      arena_printf(&tl->detail, "%s%s", before, fmt_ns(short_form, ns)));
 	else
 		view_add_text(tl, name,
-			      arena_printf(&tl->detail, "%s (%s ns)", fmt_ns(short_form, ns),
-					   fmt_count(exact, ns)));
+			      arena_printf(&tl->detail, "%s%s (%s ns)", before,
+					   fmt_ns(short_form, ns), fmt_count(exact, ns)));
 }
 
 static const char *view_phase_text(char phase)
@@ -89,11 +89,11 @@ static void view_span_fields(struct view_timeline *tl, struct prof_db *db)
 {
 	const struct prof_span *span = &tl->span;
 
-	view_add_ns(tl, "start", span->start_ns);
+	view_add_ns(tl, "start", span->start_ns, "");
 	if (span->dur_ns == VIEW_NONE_ID)
 		view_add_text(tl, "duration", "still open");
 	else
-		view_add_ns(tl, "duration", span->dur_ns);
+		view_add_ns(tl, "duration", span->dur_ns, "");
 	view_self_field(tl, db);
 	view_add_text(tl, "phase", view_phase_text(span->phase));
 	view_add_number(tl, "stage", span->stage);
@@ -137,92 +137,29 @@ static void view_span_path(struct view_timeline *tl, struct prof_db *db)
 					   names[count]);
 }
 
-/* The idle time around the cursor between @bars, within @window: false: it is in one of them,
- * whose number is *@in. */
-static bool view_gap_among(const struct view_timeline *tl, int depth, const struct prof_bar *bars,
-			   int count, struct view_window *window, int *in)
-{
-	for (int i = 0; i < count; i++) {
-		const struct prof_bar *bar = &bars[i];
-		const int64_t end = bar->start_ns + bar->dur_ns;
-
-		if (bar->depth != depth)
-			continue;
-		*in = i;
-		if (bar->start_ns <= tl->cursor_ns && end > tl->cursor_ns)
-			return false;
-		if (end <= tl->cursor_ns && end > window->from)
-			window->from = end;
-		if (bar->start_ns > tl->cursor_ns && bar->start_ns < window->to)
-			window->to = bar->start_ns;
-	}
-	return window->to > window->from;
-}
-
-/* The idle time around the cursor, as far as the window shows it. Where the picture has a bucket of
- * many spans, it is looked into. */
-static void view_find_gap(struct view_timeline *tl, struct prof_db *db)
-{
-	const struct view_lane *lane = view__lane(tl);
-	const struct view_clock *clock = &tl->clock[view__lead(tl)];
-	struct view_window gap = clock->window;
-	const struct prof_bar *bars = lane->bars;
-	int count = lane->bar_count, in = -1;
-
-	for (int i = 0; i < MOST_LOOKS; i++) {
-		struct prof_bar *inside;
-
-		tl->in_gap = view_gap_among(tl, lane->work_depth, bars, count, &gap, &in);
-		tl->gap = gap;
-		if (tl->in_gap || in < 0 || bars[in].span_id != VIEW_NONE_ID)
-			return;
-		gap = (struct view_window){bars[in].start_ns, bars[in].start_ns + bars[in].dur_ns};
-		if (prof_timeline_bars(db, lane->track->track_id, gap.from, gap.to, 256,
-				       clock->extent.to, &tl->picture, &inside, &count,
-				       NULL) != ST_OK)
-			return;
-		bars = inside;
-	}
-}
-
-/* What was not traced is no idle time: the gap is the one or the other. */
-static void view_cut_gap(struct view_timeline *tl)
-{
-	const struct view_lane *lane = view__lane(tl);
-	struct view_dark dark;
-
-	tl->in_dark = view__is_dark(tl, lane, tl->cursor_ns, &dark);
-	if (tl->in_dark) {
-		tl->gap.from = dark.at.from > tl->gap.from ? dark.at.from : tl->gap.from;
-		tl->gap.to = dark.at.to < tl->gap.to ? dark.at.to : tl->gap.to;
-		return;
-	}
-	for (int64_t at = tl->gap.from;
-	     view__next_dark(tl, lane, at, &dark) && dark.at.from < tl->gap.to; at = dark.at.to) {
-		if (dark.at.to <= tl->cursor_ns)
-			tl->gap.from = dark.at.to;
-		else
-			tl->gap.to = dark.at.from;
-	}
-}
-
 static void view_gap_fields(struct view_timeline *tl)
 {
 	const struct view_lane *lane = view__lane(tl);
+	const struct view_gap *gap = &tl->gap;
+	const bool bsp = tl->way == VIEW_BSP; /* whose steps are not what the lane is idle of */
 
 	tl->gap_run = -1;
-	if (tl->in_dark) {
-		view_add_ns(tl, "untraced from", tl->gap.from);
-		view_add_ns(tl, "for", tl->gap.to - tl->gap.from);
-		view_add_text(tl, "lane", lane->track->name);
-		return;
-	}
-	for (int i = 0; i < tl->run_count && lane->pipeline; i++)
-		if (tl->runs[i].group == view__group(tl, lane) &&
-		    tl->cursor_ns >= tl->runs[i].from && tl->cursor_ns < tl->runs[i].to)
-			tl->gap_run = i;
-	view_add_ns(tl, "idle from", tl->gap.from);
-	view_add_ns(tl, "idle for", tl->gap.to - tl->gap.from);
+	if (!gap->dark)
+		for (int i = 0; i < tl->run_count && lane->pipeline; i++)
+			if (tl->runs[i].group == view__group(tl, lane) &&
+			    tl->cursor_ns >= tl->runs[i].from && tl->cursor_ns < tl->runs[i].to)
+				tl->gap_run = i;
+	if (gap->begun)
+		view_add_ns(tl,
+			    gap->dark ? "untraced from"
+			    : bsp     ? "no stage from"
+				      : "idle from",
+			    gap->at.from, "");
+	view_add_ns(tl,
+		    gap->dark ? "for"
+		    : bsp     ? "no stage for"
+			      : "idle for",
+		    gap->at.to - gap->at.from, gap->begun && gap->ended ? "" : "at least ");
 	view_add_text(tl, "lane", lane->track->name);
 	if (tl->gap_run >= 0) {
 		view_add_number(tl, "weight update", tl->runs[tl->gap_run].weight_update);
@@ -297,7 +234,7 @@ static void view_step_fields(struct view_timeline *tl, struct prof_db *db)
 	view_belongs_fields(tl, db, step->operation, NULL);
 	view_add_text(tl, "cycles",
 		      arena_printf(&tl->detail, "%s", fmt_count(number, step->cycles)));
-	view_add_ns(tl, "duration", at->to_ns - at->from_ns);
+	view_add_ns(tl, "duration", at->to_ns - at->from_ns, "");
 	view_add_number(tl, "active tiles", step->active_tiles);
 	if (!isnan(step->tile_balance))
 		view_add_text(tl, "tile balance",
@@ -314,7 +251,7 @@ static void view_step_fields(struct view_timeline *tl, struct prof_db *db)
 	view_add_number(tl, "weight update", at->run.weight_update);
 	view_add_number(tl, "trace step", step->trace_step);
 	view_add_number(tl, "its program", step->program_id);
-	view_add_ns(tl, "start", at->from_ns);
+	view_add_ns(tl, "start", at->from_ns, "");
 	snprintf(tl->path, sizeof(tl->path), "%s", view__lane(tl)->track->name);
 }
 
@@ -325,7 +262,7 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 
 	arena_reset(&tl->detail);
 	tl->field_count = 0;
-	tl->in_gap = tl->in_dark = false;
+	tl->in_gap = false;
 	tl->path[0] = tl->hint[0] = '\0';
 	tl->selected = VIEW_NONE_ID;
 	if (tl->step.step) {
@@ -343,10 +280,8 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 		if (status != ST_OK)
 			return status;
 	}
-	if (tl->selected == VIEW_NONE_ID || tl->span.depth < lane->work_depth)
-		view_find_gap(tl, db);
-	if (tl->in_gap)
-		view_cut_gap(tl);
+	tl->in_gap = (tl->selected == VIEW_NONE_ID || tl->span.depth < lane->work_depth) &&
+		     view__gap_at(tl, db, tl->cursor_ns, &tl->gap);
 	if (tl->in_gap)
 		view_gap_fields(tl);
 	view_cause_field(tl);

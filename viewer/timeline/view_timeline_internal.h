@@ -93,8 +93,7 @@ struct view_timeline {
 	struct view_field fields[VIEW_FIELDS];
 	int field_count;
 	bool in_gap;
-	bool in_dark; /* and nothing was traced there */
-	struct view_window gap;
+	struct view_gap gap;
 	char hint[VIEW_HINT_SIZE]; /* why there is nothing under the cursor; "": no reason known */
 	int gap_run;               /* in runs; -1: not in a pipeline run */
 	struct view_window rows_of[2]; /* span_id's that the windows show, host and device */
@@ -124,6 +123,9 @@ bool view__in_cycles(const struct view_timeline *tl, int clock);
  */
 const char *view__moment_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
 			      int64_t ns, int64_t step);
+/* The same of a tick, which is @at in that unit. */
+const char *view__tick_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
+			    int64_t at, int64_t step);
 const char *view__length_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
 			      int64_t ns);
 /* The window in that unit. */
@@ -304,12 +306,17 @@ void view__sums_query(const struct view_timeline *tl, struct str *out);
 const struct view_belongs *view__belongs(struct view_timeline *tl, struct prof_db *db,
 					 const char *name);
 
+/* view_timeline_idle.c */
+/* The idle time of the cursor's lane at @time, exactly; false: there is work. */
+bool view__gap_at(struct view_timeline *tl, struct prof_db *db, int64_t time, struct view_gap *out);
+/* To the longest idle time of the lane in the window; false: none, a message says so. */
+bool view__jump_worst(struct view_timeline *tl, struct view_context *context);
+
 /* view_timeline_jump.c. false: there is nothing to jump to; a message says so. */
 bool view__jump_span(struct view_timeline *tl, struct view_context *context, bool forward);
 bool view__jump_gap(struct view_timeline *tl, struct view_context *context, bool forward);
 bool view__jump_child(struct view_timeline *tl, struct view_context *context);
 bool view__jump_parent(struct view_timeline *tl, struct view_context *context);
-bool view__jump_worst(struct view_timeline *tl, struct view_context *context);
 bool view__jump_name(struct view_timeline *tl, struct view_context *context, const char *text,
 		     bool forward);
 

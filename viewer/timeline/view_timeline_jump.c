@@ -15,7 +15,6 @@
 #define SCAN_COLUMNS  256
 #define CHILD_LEVELS  12
 #define MOST_WINDOWS  32
-#define MOST_LOOKS    12
 #define MOST_UNTRACED 1024    /* stretches in a window */
 #define MOST_SEARCH   4000000 /* spans that one search looks at */
 
@@ -260,93 +259,6 @@ bool view__jump_gap(struct view_timeline *tl, struct view_context *context, bool
 	}
 	return view_say(context, forward ? "no idle time after this that shows at this zoom"
 					 : "no idle time before this that shows at this zoom");
-}
-
-/* --- the longest gap -------------------------------------------------------------------------- */
-
-struct view_worst {
-	struct view_window gap;  /* the longest so far */
-	struct view_window look; /* where one longer may hide: a bucket of many spans */
-	int64_t hidden;          /* so long at most */
-};
-
-static void view_longer(struct view_worst *worst, int64_t from, int64_t to)
-{
-	if (to - from > worst->gap.to - worst->gap.from)
-		worst->gap = (struct view_window){from, to};
-}
-
-/* The longest idle time between @from and @to, less what was not traced. */
-static void view_longer_traced(const struct view_timeline *tl, struct view_worst *worst,
-			       int64_t from, int64_t to)
-{
-	struct view_dark dark;
-
-	while (from < to && view__next_dark(tl, &tl->lanes[tl->lane], from, &dark) &&
-	       dark.at.from < to) {
-		view_longer(worst, from, dark.at.from);
-		from = dark.at.to;
-	}
-	view_longer(worst, from, to);
-}
-
-/* The lane's gaps in @window at the fineness that SCAN_COLUMNS * 4 cells have. */
-static bool view_scan_worst(struct view_timeline *tl, struct prof_db *db, struct view_window window,
-			    struct view_worst *worst)
-{
-	const struct view_lane *lane = view__lane(tl);
-	int64_t covered = window.from;
-	struct prof_bar *bars;
-	int count;
-
-	if (prof_timeline_bars(db, lane->track->track_id, window.from, window.to, SCAN_COLUMNS * 4,
-			       view__clock(tl)->extent.to, &tl->picture, &bars, &count,
-			       NULL) != ST_OK)
-		return false;
-	for (int i = 0; i < count; i++) {
-		const int64_t start = bars[i].start_ns, end = start + bars[i].dur_ns;
-
-		if (bars[i].depth != lane->work_depth || bars[i].busy_ns <= 0)
-			continue;
-		view_longer_traced(tl, worst, covered, start < window.to ? start : window.to);
-		covered = end > covered ? end : covered;
-		if (bars[i].span_id == VIEW_NONE_ID &&
-		    bars[i].dur_ns - bars[i].busy_ns > worst->hidden &&
-		    bars[i].dur_ns < window.to - window.from) {
-			worst->hidden = bars[i].dur_ns - bars[i].busy_ns;
-			worst->look = (struct view_window){start, end};
-		}
-	}
-	view_longer_traced(tl, worst, covered, window.to);
-	return true;
-}
-
-/* Buckets of many spans hide their gaps: while one of them could hide a longer gap than the longest
- * found, the emptiest is looked into; MOST_LOOKS times at most. */
-bool view__jump_worst(struct view_timeline *tl, struct view_context *context)
-{
-	struct view_worst worst = {{0, 0}, {0, 0}, 0};
-	struct view_window look = view__clock(tl)->window;
-	char length[VIEW_UNIT_SIZE];
-	int64_t middle;
-
-	for (int i = 0; i < MOST_LOOKS && look.to > look.from; i++) {
-		worst.hidden = worst.gap.to - worst.gap.from;
-		worst.look = (struct view_window){0, 0};
-		if (view_cancelled(context) ||
-		    !view_scan_worst(tl, context->source->db, look, &worst))
-			break;
-		look = worst.hidden > worst.gap.to - worst.gap.from ? worst.look
-								    : (struct view_window){0, 0};
-	}
-	if (worst.gap.to <= worst.gap.from)
-		return view_say(context, "no idle time of this lane in the window");
-	middle = worst.gap.from + (worst.gap.to - worst.gap.from) / 2;
-	view__go(tl, tl->lane, view__lane(tl)->work_depth, middle, VIEW_NONE_ID);
-	snprintf(context->message, sizeof(context->message),
-		 "the longest idle time of %s in the window: %s", view__lane(tl)->track->name,
-		 view__length_text(tl, view__lead(tl), length, worst.gap.to - worst.gap.from));
-	return true;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

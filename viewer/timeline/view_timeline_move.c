@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/mem.h"
+
 void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id)
 {
 	struct view_clock *clock;
@@ -21,6 +23,16 @@ void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64
 	tl->cursor_ns = time;
 	clock->window = view_window_show(clock->window, time, clock->extent);
 	tl->pinned = span_id;
+}
+
+static void view_keep_inside(struct view_timeline *tl)
+{
+	const struct view_window extent = view__clock(tl)->extent;
+
+	if (tl->cursor_ns < extent.from)
+		tl->cursor_ns = extent.from;
+	if (tl->cursor_ns >= extent.to)
+		tl->cursor_ns = extent.to - 1;
 }
 
 static void view_pan(struct view_timeline *tl, int numerator, int denominator)
@@ -36,6 +48,7 @@ static void view_pan(struct view_timeline *tl, int numerator, int denominator)
 		shift = (int64_t)((double)(clock->window.to - clock->window.from) * numerator /
 				  denominator / 2);
 	tl->cursor_ns += shift;
+	view_keep_inside(tl);
 	tl->pinned = VIEW_NONE_ID;
 }
 
@@ -47,10 +60,7 @@ static void view_step_column(struct view_timeline *tl, int by)
 	if (step < 1)
 		step = 1;
 	tl->cursor_ns += by * step;
-	if (tl->cursor_ns < clock->extent.from)
-		tl->cursor_ns = clock->extent.from;
-	if (tl->cursor_ns >= clock->extent.to)
-		tl->cursor_ns = clock->extent.to - 1;
+	view_keep_inside(tl);
 	clock->window = view_window_show(clock->window, tl->cursor_ns, clock->extent);
 	tl->pinned = VIEW_NONE_ID;
 }
@@ -108,7 +118,7 @@ static void view_zoom_span(struct view_timeline *tl, struct view_context *contex
 		return;
 	}
 	if (tl->in_gap) {
-		to = tl->gap;
+		to = tl->gap.at;
 	} else {
 		to.from = tl->span.start_ns;
 		to.to = tl->span.dur_ns == VIEW_NONE_ID ? clock->extent.to
@@ -142,11 +152,13 @@ static void view_centre(struct view_timeline *tl)
 		clock->extent);
 }
 
-/* Count lengths from the cursor on; again at the same place: no longer. */
+/* Count lengths from the cursor on; again: no longer. */
 static void view_measure(struct view_timeline *tl, struct view_context *context)
 {
-	if (tl->measured_ns == tl->cursor_ns && tl->measured_clock == view__lead(tl)) {
+	if (tl->measured_ns != VIEW_NONE_ID) {
 		tl->measured_ns = VIEW_NONE_ID;
+		snprintf(context->message, sizeof(context->message),
+			 "lengths are no longer counted from x");
 		return;
 	}
 	tl->measured_ns = tl->cursor_ns;
@@ -193,8 +205,8 @@ static bool view_move_lane(struct view_timeline *tl, enum view_request request)
 	return true;
 }
 
-static bool view_move(struct view_timeline *tl, struct view_context *context,
-		      enum view_request request)
+static bool view_make_move(struct view_timeline *tl, struct view_context *context,
+			   enum view_request request)
 {
 	switch (request) {
 	case VIEW_UP_REQUEST:
@@ -241,6 +253,35 @@ static bool view_move(struct view_timeline *tl, struct view_context *context,
 	default:
 		return false;
 	}
+}
+
+/* A step that leads nowhere says why. */
+static bool view_move(struct view_timeline *tl, struct view_context *context,
+		      enum view_request request)
+{
+	static const struct {
+		enum view_request request;
+		const char *limit;
+	} steps[] = {{VIEW_LEFT_REQUEST, "this is the beginning of the run"},
+		     {VIEW_PAGE_LEFT_REQUEST, "this is the beginning of the run"},
+		     {VIEW_CURSOR_LEFT_REQUEST, "this is the beginning of the run"},
+		     {VIEW_RIGHT_REQUEST, "this is the end of the run"},
+		     {VIEW_PAGE_RIGHT_REQUEST, "this is the end of the run"},
+		     {VIEW_CURSOR_RIGHT_REQUEST, "this is the end of the run"},
+		     {VIEW_ZOOM_OUT_REQUEST, "this is the whole run"},
+		     {VIEW_ZOOM_IN_REQUEST, "this is as close as it goes"}};
+	const struct view_window before = view__clock(tl)->window,
+				 *after = &view__clock(tl)->window;
+	const int64_t cursor = tl->cursor_ns;
+
+	if (!view_make_move(tl, context, request))
+		return false;
+	if (tl->cursor_ns != cursor || after->from != before.from || after->to != before.to)
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
+		if (steps[i].request == request)
+			snprintf(context->message, sizeof(context->message), "%s", steps[i].limit);
+	return true;
 }
 
 /* The timeline's own requests; the rest are the session's. */

@@ -72,7 +72,7 @@ struct view_lane {
 	struct view_bsp *bsp;        /* `width` cells (VIEW_BSP); else NULL */
 	int64_t *cause_ns; /* `width` x VIEW_CAUSES where the bubble is split; else NULL */
 	uint64_t stages;   /* bit s: stage s is worked on here, as far as is known */
-	double idle;       /* of the window, at work_depth; NaN: unknown */
+	double idle;       /* of the window, at work_depth (VIEW_BSP: of steps); NaN: unknown */
 };
 
 struct view_site {
@@ -154,6 +154,13 @@ struct view_dark {
 	int64_t rank;
 	struct view_window at;
 	int64_t first, last; /* executions; first VIEW_NONE_ID: not known which */
+};
+
+/* A time without work, from span to span. */
+struct view_gap {
+	struct view_window at;
+	bool begun, ended; /* its edge is known; else it is that long at least */
+	bool dark;         /* nothing was traced there */
 };
 
 /* Of the pipeline runs of a clock that the window shows, or the mean of all. */

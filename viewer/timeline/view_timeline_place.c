@@ -82,9 +82,9 @@ bool view__timeline_place(const void *state, const struct view_context *context,
 		view_place_span(tl, out);
 		return true;
 	}
-	out->time_ns = tl->in_gap ? tl->gap.from : tl->cursor_ns;
+	out->time_ns = tl->in_gap ? tl->gap.at.from : tl->cursor_ns;
 	if (tl->in_gap)
-		out->until_ns = tl->gap.to;
+		out->until_ns = tl->gap.at.to;
 	if (tl->gap_run >= 0 && tl->in_gap) {
 		out->weight_update = tl->runs[tl->gap_run].weight_update;
 		out->execution = tl->runs[tl->gap_run].execution;

@@ -11,6 +11,7 @@
 #include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "common/mem.h"
@@ -23,6 +24,22 @@ static bool view_is_lane(const struct prof_track *track, int64_t rank)
 {
 	return track->clock == 1 && track->ipu != VIEW_NONE_ID && track->depth > 0 &&
 	       track->first_ns <= track->last_ns && track->rank == rank;
+}
+
+/* Recorded on any IPU of the rank: from its first span to its last. */
+static struct view_window view_recorded(const struct view_timeline *tl, int64_t rank)
+{
+	struct view_window all = {INT64_MAX, INT64_MIN};
+
+	for (int i = 0; i < tl->track_count; i++) {
+		const struct prof_track *track = &tl->tracks[i];
+
+		if (!view_is_lane(track, rank))
+			continue;
+		all.from = track->first_ns < all.from ? track->first_ns : all.from;
+		all.to = track->last_ns > all.to ? track->last_ns : all.to;
+	}
+	return all;
 }
 
 /* --- loading ---------------------------------------------------------------------------------- */
@@ -61,11 +78,12 @@ static enum status view_take_execution(struct view_timeline *tl, const struct pr
 {
 	const int64_t rank = prof_column_int(query, 0), execution = prof_column_int(query, 1);
 	const int64_t cycles = prof_column_int(query, 4);
-	const int64_t from = sat_real((double)prof_column_int(query, 3) * tl->ns_per_cycle);
-	const int64_t to = cycles == VIEW_NONE_ID
-				   ? FOR_EVER
-				   : sat_real((double)sat_add(prof_column_int(query, 3), cycles) *
-					      tl->ns_per_cycle);
+	const int64_t from = sat_real(round((double)prof_column_int(query, 3) * tl->ns_per_cycle));
+	const int64_t to =
+		cycles == VIEW_NONE_ID
+			? FOR_EVER
+			: sat_real(round((double)sat_add(prof_column_int(query, 3), cycles) *
+					 tl->ns_per_cycle));
 	struct view_dark *last = tl->dark_count > 0 ? &tl->dark[tl->dark_count - 1] : NULL;
 
 	if (prof_column_int(query, 2) != 0) {
@@ -96,6 +114,18 @@ static void view_drop_lit(struct view_timeline *tl, struct prof_db *db)
 	tl->dark_count = kept;
 }
 
+/* After the last execution of a rank, where that was not traced, nothing was either. */
+static void view_lengthen_last(struct view_timeline *tl)
+{
+	for (size_t i = 0; i < tl->dark_count; i++) {
+		struct view_dark *dark = &tl->dark[i];
+		const bool last = i + 1 == tl->dark_count || dark[1].rank != dark->rank;
+
+		if (last && view_recorded(tl, dark->rank).to <= dark->at.from)
+			dark->at.to = FOR_EVER;
+	}
+}
+
 enum status view__traced_load(struct view_timeline *tl, struct prof_db *db, struct err *err)
 {
 	static const char sql[] =
@@ -112,6 +142,7 @@ enum status view__traced_load(struct view_timeline *tl, struct prof_db *db, stru
 	prof_query_close(query);
 	if (status == ST_OK)
 		view_drop_lit(tl, db);
+	view_lengthen_last(tl);
 	return status;
 }
 
@@ -132,22 +163,6 @@ static size_t view_dark_after(const struct view_timeline *tl, int64_t rank, int6
 			high = middle;
 	}
 	return low < tl->dark_count && tl->dark[low].rank == rank ? low : tl->dark_count;
-}
-
-/* Recorded on any IPU of the rank: from its first span to its last. */
-static struct view_window view_recorded(const struct view_timeline *tl, int64_t rank)
-{
-	struct view_window all = {INT64_MAX, INT64_MIN};
-
-	for (int i = 0; i < tl->track_count; i++) {
-		const struct prof_track *track = &tl->tracks[i];
-
-		if (!view_is_lane(track, rank))
-			continue;
-		all.from = track->first_ns < all.from ? track->first_ns : all.from;
-		all.to = track->last_ns > all.to ? track->last_ns : all.to;
-	}
-	return all;
 }
 
 bool view__next_dark(const struct view_timeline *tl, const struct view_lane *lane, int64_t time,

@@ -44,9 +44,16 @@ struct view_window view__unit_window(const struct view_timeline *tl, int clock)
 const char *view__moment_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
 			      int64_t ns, int64_t step)
 {
+	return view__tick_text(tl, clock, out,
+			       view__in_cycles(tl, clock) ? view__cycles(tl, ns) : ns, step);
+}
+
+const char *view__tick_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
+			    int64_t at, int64_t step)
+{
 	if (!view__in_cycles(tl, clock))
-		return view_tick_text(out, ns, step, tl->clock[clock].window);
-	return fmt_count(out, view__cycles(tl, ns));
+		return view_tick_text(out, at, step, tl->clock[clock].window);
+	return fmt_count(out, at);
 }
 
 const char *view__length_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
