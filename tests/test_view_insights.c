@@ -52,7 +52,11 @@ static void test_the_list_is_what_the_report_finds(void **state)
 		counts[insight->severity]++;
 		assert_string_equal(cell_text(screen_of(rig), "id"), insight->id);
 		assert_shows(rig, insight->id);
-		assert_shows(rig, fmt_percent(text, insight->share));
+		/* What is not estimated is not nothing. */
+		assert_int_equal(view_grid_cell(&screen_of(rig)->grid, "share")->type,
+				 insight->share > 0 ? PROF_REAL : PROF_NULL);
+		if (insight->share > 0)
+			assert_shows(rig, fmt_percent(text, insight->share));
 		view_rig_press(rig, "j");
 	}
 	snprintf(text, sizeof(text), "%d problem", counts[REPORT_INSIGHT_PROBLEM]);

@@ -9,6 +9,7 @@
 #include "prof_testing.h"
 #include "support/view_fixture_model.h"
 #include "support/view_rig.h"
+#include "viewer/operations/view_operations_internal.h"
 
 static int setup_one(void **state)
 {
@@ -185,6 +186,15 @@ static void test_places_lead_here_and_away(void **state)
 
 	view_place_clear(&place);
 	assert_false(ops->offers(&place, text, sizeof(text)));
+	place.stage = 1;
+	assert_true(ops->offers(&place, text, sizeof(text)));
+	assert_string_equal(text, "operations of stage 1");
+	assert_int_equal(ops->go(screen, &rig->session.context, &place, &err), ST_OK);
+	assert_int_equal(((struct view_operations *)screen)->grid.count,
+			 view_rig_sql_int(rig, "SELECT count(*) FROM operations WHERE stage = 1"));
+	place.stage = 99;
+	assert_int_equal(ops->go(screen, &rig->session.context, &place, &err), ST_NOTFOUND);
+	assert_contains(err.text, "stage 99");
 	view_place_text(place.layer, "Dense_B");
 	assert_true(ops->offers(&place, text, sizeof(text)));
 	assert_string_equal(text, "operations of Dense_B");

@@ -429,6 +429,42 @@ static void test_the_whole_query_is_in_its_list_at_any_width(void **state)
 	}
 }
 
+/* One switch for all screens: also those that have been looked at before, and both ways. */
+static void test_only_what_differs_is_left_on_every_screen(void **state)
+{
+	static const enum view_screen screens[] = {VIEW_SUMMARY, VIEW_OPERATIONS};
+	struct view_rig *rig = *state;
+	char *whole[ARRAY_LEN(screens)], *text;
+
+	for (size_t i = 0; i < ARRAY_LEN(screens); i++) {
+		view_rig_key(rig, view_screen(screens[i])->key);
+		whole[i] = view_rig_text(&rig->session);
+	}
+	view_rig_press(rig, "D");
+	for (size_t i = 0; i < ARRAY_LEN(screens); i++) {
+		view_rig_key(rig, view_screen(screens[i])->key);
+		assert_shows(rig, "only what differs");
+		text = view_rig_text(&rig->session);
+		assert_string_not_equal(text, whole[i]);
+		free(text);
+	}
+	view_rig_press(rig, "D");
+	for (size_t i = 0; i < ARRAY_LEN(screens); i++) {
+		view_rig_key(rig, view_screen(screens[i])->key);
+		view_rig_press(rig, "g");
+		assert_hides(rig, "only what differs");
+		text = view_rig_text(&rig->session);
+		assert_string_equal(text, whole[i]);
+		free(text);
+		free(whole[i]);
+	}
+}
+
+static int setup_compared(void **state)
+{
+	return view_rig_setup_model(state, true, 80, 24, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -451,6 +487,8 @@ int main(void)
 						view_rig_teardown),
 		SESSION_TEST(test_an_empty_recording_is_shown_and_survives_keys),
 		SESSION_TEST(test_the_whole_query_is_in_its_list_at_any_width),
+		cmocka_unit_test_setup_teardown(test_only_what_differs_is_left_on_every_screen,
+						setup_compared, view_rig_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

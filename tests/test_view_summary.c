@@ -7,12 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
+#include "common/str.h"
 #include "prof_testing.h"
 #include "support/support.h"
 #include "support/view_fixture.h"
+#include "support/view_fixture_memory.h"
 #include "support/view_rig.h"
 #include "viewer/draw/view_table.h"
 #include "viewer/summary/view_summary_internal.h"
+
+#define FULLEST(column)                                                                            \
+	"SELECT " column " FROM tile_memory GROUP BY ipu, tile ORDER BY sum(bytes) / "             \
+	"max(capacity) DESC LIMIT 1"
 
 static void test_numbers_are_those_of_sql(void **state)
 {
@@ -99,6 +106,54 @@ static void test_the_glance_says_it_all_and_where_more_is(void **state)
 						  "DESC LIMIT 1"));
 	assert_shows(rig, part);
 	assert_shows(rig, "2 Insights");
+}
+
+/* Enter goes to the screen whose name is at the line's end. */
+static void test_lines_at_a_glance_lead_to_the_screen_they_name(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_blocks *blocks =
+		&((struct view_summary *)rig->session.state[VIEW_SUMMARY])->blocks;
+	char named[64];
+	int led = 0;
+
+	for (size_t i = 0; i < blocks->block[0].count; i++) {
+		const char *note = blocks->block[0].lines[i].note;
+
+		if (!note)
+			continue;
+		str_copy(named, sizeof(named), note);
+		/* It is the next one that the cursor stops at. */
+		view_rig_press(rig, "j");
+		view_rig_key(rig, VIEW_KEY_ENTER);
+		assert_int_equal(view_screen(rig->session.screen)->key, named[0]);
+		assert_string_equal(view_screen(rig->session.screen)->title, named + 2);
+		assert_int_equal(rig->session.popup.kind, VIEW_NO_POPUP);
+		view_rig_key(rig, VIEW_KEY_BACKSPACE);
+		assert_int_equal(rig->session.screen, VIEW_SUMMARY);
+		led++;
+	}
+	assert_true(led >= 1);
+}
+
+static void test_the_fullest_tile_is_gone_to(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_screen_ops *ops = view_screen(VIEW_SUMMARY);
+	struct view_place place;
+	char part[64];
+
+	view_place_clear(&place);
+	for (int i = 0; i < 20 && place.tile == VIEW_NOWHERE; i++) {
+		view_rig_press(rig, "j");
+		ops->place(rig->session.state[VIEW_SUMMARY], &rig->session.context, &place);
+	}
+	view_rig_key(rig, VIEW_KEY_ENTER);
+	assert_int_equal(rig->session.screen, VIEW_MEMORY);
+	snprintf(part, sizeof(part), "tile %lld,%lld",
+		 (long long)view_rig_sql_int(rig, FULLEST("ipu")),
+		 (long long)view_rig_sql_int(rig, FULLEST("tile")));
+	assert_shows(rig, part);
 }
 
 /* Texts that are long go on in the next line. */
@@ -211,6 +266,71 @@ static void test_facts_of_a_merge_come_last(void **state)
 	view_rig_close(&two);
 }
 
+/* Go to the first row of @section; false: there is none. */
+static bool go_to_section(struct view_rig *rig, const char *section)
+{
+	const struct view_grid *grid =
+		&((struct view_summary *)rig->session.state[VIEW_SUMMARY])->grid;
+
+	view_rig_press(rig, "1g");
+	while (strcmp(compared(grid, grid->at, "section")->text, section) != 0) {
+		if (grid->at + 1 == grid->count)
+			return false;
+		view_rig_press(rig, "j");
+	}
+	return true;
+}
+
+/* Rows of two runs lead on, too; a setting says why it does not. */
+static void test_rows_of_two_runs_lead_to_what_they_are_about(void **state)
+{
+	static const struct {
+		const char *section;
+		enum view_screen screen;
+	} rows[] = {{"bubbles", VIEW_TIMELINE},      {"stages", VIEW_TIMELINE},
+		    {"operations", VIEW_OPERATIONS}, {"memory", VIEW_MEMORY},
+		    {"liveness", VIEW_LIVENESS},     {"metrics", VIEW_METRICS},
+		    {"totals", VIEW_TIMELINE},       {"tensors", VIEW_TENSORS}};
+	struct view_rig *rig = *state;
+	int led = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (!go_to_section(rig, rows[i].section))
+			continue;
+		view_rig_key(rig, VIEW_KEY_ENTER);
+		assert_int_equal(rig->session.screen, rows[i].screen);
+		assert_string_equal(rig->session.context.message, "");
+		led++;
+	}
+	assert_true(led >= 2);
+	for (int i = 0; i < 2 && go_to_section(rig, "settings"); i++) {
+		view_rig_key(rig, i ? 'o' : VIEW_KEY_ENTER);
+		assert_shows(rig, "no other screen shows a setting");
+	}
+}
+
+/* What a key of `ipu-report diff` says of where it is. */
+static void test_keys_of_rows_are_taken_apart(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_summary *screen = rig->session.state[VIEW_SUMMARY];
+	struct view_place place;
+
+	assert_true(go_to_section(rig, "tensors"));
+	view_place_clear(&place);
+	assert_true(view__compare_place(screen, &place));
+	assert_string_equal(place.key, "Dense_128:0");
+	assert_string_equal(place.queue, "activations");
+	assert_true(go_to_section(rig, "stages"));
+	view_place_clear(&place);
+	assert_true(view__compare_place(screen, &place));
+	assert_string_equal(place.clock, "device");
+	assert_string_equal(place.mode, "train");
+	assert_string_equal(place.phase, "B");
+	assert_int_equal(place.stage, 0);
+	assert_int_equal(place.replica, 0);
+}
+
 static void test_the_same_run_twice_differs_in_nothing(void **state)
 {
 	struct view_rig *rig = *state;
@@ -241,7 +361,42 @@ static void test_every_size_is_drawn(void **state)
 	view_rig_close(&two);
 }
 
-#define SUMMARY_TEST(test) cmocka_unit_test_setup_teardown(test, view_rig_setup, view_rig_teardown)
+static bool write_updates(const char *path, const void *updates)
+{
+	return view_fixture_write(path, *(const int *)updates);
+}
+
+static int setup_two(void **state)
+{
+	static const int source = 8, target = 12;
+
+	return view_rig_setup_with(state, write_updates, &source, &target, "");
+}
+
+static bool write_memory(const char *path, const void *ipus)
+{
+	return view_fixture_memory_write(path, VIEW_FIXTURE_FULL, *(const int *)ipus);
+}
+
+static int setup_memory(void **state)
+{
+	static const int ipus = 2;
+
+	return view_rig_setup_with(state, write_memory, &ipus, NULL, "");
+}
+
+static int setup_model(void **state)
+{
+	return view_rig_setup_model(state, false, 100, 40, "");
+}
+
+static int setup_two_models(void **state)
+{
+	return view_rig_setup_model(state, true, 100, 40, "");
+}
+
+#define TEST_OF(setup, test) cmocka_unit_test_setup_teardown(test, setup, view_rig_teardown)
+#define SUMMARY_TEST(test)   TEST_OF(view_rig_setup, test)
 
 int main(void)
 {
@@ -257,6 +412,12 @@ int main(void)
 		SUMMARY_TEST(test_facts_of_a_merge_come_last),
 		SUMMARY_TEST(test_the_same_run_twice_differs_in_nothing),
 		SUMMARY_TEST(test_every_size_is_drawn),
+		SUMMARY_TEST(test_lines_at_a_glance_lead_to_the_screen_they_name),
+		TEST_OF(setup_model, test_lines_at_a_glance_lead_to_the_screen_they_name),
+		TEST_OF(setup_memory, test_the_fullest_tile_is_gone_to),
+		TEST_OF(setup_two, test_rows_of_two_runs_lead_to_what_they_are_about),
+		TEST_OF(setup_two_models, test_rows_of_two_runs_lead_to_what_they_are_about),
+		TEST_OF(setup_two, test_keys_of_rows_are_taken_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,7 @@ struct view_job {
 	bool fresh; /* go: it has been */
 	bool due;   /* request: load before, since it is about what the keys before it chose */
 	bool forward;
+	bool lead; /* join: go on to the screen context->leads, instead of the list of them */
 	enum view_request request;
 	uint32_t key;
 	int x, y;

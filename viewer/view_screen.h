@@ -35,6 +35,7 @@ struct view_context {
 	bool more;                       /* set by a load that is not through: load again */
 	bool whole;                      /* to a file: all of it, nothing selected */
 	bool differ;                     /* comparing: only what differs */
+	int leads;                       /* enum view_screen: where VIEW_LEAD goes to */
 	int about;                       /* enum view_screen: the screen the help is asked on */
 	const char *query;               /* a statement that SQL begins with, or NULL */
 	char message[VIEW_MESSAGE_SIZE]; /* a screen's answer to a request; shown once */
@@ -68,7 +69,8 @@ enum view_answer {
 	VIEW_UNHANDLED, /* not for this screen */
 	VIEW_DRAW,      /* draw again */
 	VIEW_LOAD,      /* load, then draw */
-	VIEW_JOIN       /* show on other screens what is under the cursor: the list of them */
+	VIEW_JOIN,      /* show on other screens what is under the cursor: the list of them */
+	VIEW_LEAD       /* show the screen context->leads, with what is under the cursor */
 };
 
 /* Why it is: what is said of work that was stopped. */

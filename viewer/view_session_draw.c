@@ -189,6 +189,8 @@ static void view_draw_status(struct view_session *session)
 	    (session->source.state != VIEW_COMPLETE || session->paused || session->context.follow))
 		x += view_text(&pane, x, 0, VIEW_WARN,
 			       view_state_note(session, state, sizeof(state)));
+	if (session->context.target && session->context.differ)
+		x += view_textf(&pane, x, 0, VIEW_WARN, "%sonly what differs", x > 1 ? "; " : "");
 	if (x > 1 && text[0])
 		x += view_text(&pane, x, 0, VIEW_DIM, "; ");
 	view_text(&pane, x, 0, VIEW_DIM, text);

@@ -41,6 +41,8 @@ void view__queued(struct view_session *session);
 
 /* view_session_join.c: places on other screens, and back. */
 void view__join(struct view_session *session);      /* ask what there is */
+void view__enter(struct view_session *session);     /* ... to go on to context.leads */
+void view__entered(struct view_session *session);   /* the job is done: go */
 void view__join_list(struct view_session *session); /* the job is done: offer it */
 void view__visit(struct view_session *session, enum view_screen screen,
 		 const struct view_place *place);

@@ -92,6 +92,8 @@ static void view_answered(struct view_session *session, const struct view_job *j
 		session->stale = true;
 	else if (job->answer == VIEW_JOIN)
 		view__join(session);
+	else if (job->answer == VIEW_LEAD)
+		view__enter(session);
 	else if (job->answer == VIEW_UNHANDLED && job->kind == VIEW_REQUEST_JOB)
 		view__general(session, job->request);
 	else if (job->answer == VIEW_UNHANDLED && job->kind == VIEW_KEY_JOB)
@@ -141,7 +143,10 @@ static void view_finish(struct view_session *session)
 		break;
 	case VIEW_JOIN_JOB:
 		session->joined = job.place;
-		view__join_list(session);
+		if (job.lead)
+			view__entered(session);
+		else
+			view__join_list(session);
 		break;
 	case VIEW_WRITE_JOB:
 		view__written(session);

@@ -69,6 +69,31 @@ static void view_join_add(struct view_session *session, int screen)
 		view_popup_add(&session->popup, screen, ops->title, text);
 }
 
+void view__enter(struct view_session *session)
+{
+	struct view_job *job;
+	struct view_place place;
+
+	(void)view__here(session, &place);
+	job = view__job(session, VIEW_JOIN_JOB);
+	job->place = place;
+	job->lead = true;
+	view__start(session);
+}
+
+void view__entered(struct view_session *session)
+{
+	const enum view_screen screen = (enum view_screen)session->context.leads;
+	const struct view_screen_ops *ops = view_screen(screen);
+	char text[VIEW_PLACE_NAME];
+
+	view__remember(session);
+	if (ops->offers && ops->go && ops->offers(&session->joined, text, sizeof(text)))
+		view__visit(session, screen, &session->joined);
+	else
+		view_session_show(session, screen);
+}
+
 void view__join_list(struct view_session *session)
 {
 	const int home = view_home_of(&session->joined);

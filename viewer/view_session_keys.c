@@ -148,7 +148,8 @@ static void view_differ(struct view_session *session)
 		return;
 	}
 	session->context.differ = !session->context.differ;
-	session->news[session->screen] = true;
+	for (int i = 0; i < VIEW_SCREENS; i++)
+		session->news[i] = true;
 	session->stale = true;
 	/* Of the timeline these are the sums alone: a lane is shown as it ran. */
 	view__say(session, session->context.differ ? "only what differs" : "everything",

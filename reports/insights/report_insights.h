@@ -52,7 +52,7 @@ struct report_insight {
 	struct report_insight_number numbers[REPORT_INSIGHT_NUMBERS];
 	int number_count;
 	struct report_insight_gain gain;
-	double share;     /* of the time (or memory) that is at stake, 0 .. 1 */
+	double share;     /* of the time (or memory) that is at stake, 0 .. 1; 0: not estimated */
 	const char *view; /* where its rows are; NULL: nowhere */
 	const char *keys; /* which of them: "clock=device stage=1"; "" all */
 	const char *sql;  /* the query behind its numbers */

@@ -213,7 +213,8 @@ static bool fill_row(struct arena *arena, struct report_cell *row,
 	row[COLUMN_ID] = text_cell(arena, insight->id, &failed);
 	row[COLUMN_SUBJECT_KIND] = text_cell(arena, insight->subject_kind, &failed);
 	row[COLUMN_SUBJECT] = text_cell(arena, insight->subject, &failed);
-	row[COLUMN_SHARE] = real_cell(insight->share);
+	/* Of many nothing is estimated: that is not nothing at stake. */
+	row[COLUMN_SHARE] = real_cell(insight->share > 0 ? insight->share : (double)NAN);
 	row[COLUMN_SENTENCE] = text_cell(arena, insight->sentence, &failed);
 	row[COLUMN_REMEDY] = text_cell(arena, insight->remedy, &failed);
 	for (int i = 0; i < 2; i++) {

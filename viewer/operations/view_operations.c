@@ -365,12 +365,16 @@ static enum status operations_go_stage(struct view_operations *screen, struct vi
 	enum status status;
 
 	screen->stage = place->stage;
+	screen->grid.at = 0;
 	status = operations_load(screen, context, true, err);
 	if (status != ST_OK)
 		return status;
-	if (screen->grid.count == 0)
+	if (screen->grid.count == 0) {
+		screen->stage = -1;
+		str_clear(&screen->sql);
 		return err_set(err, ST_NOTFOUND, "no operation of stage %lld has been recorded",
 			       (long long)place->stage);
+	}
 	if (place->phase[0])
 		(void)view_grid_go(&screen->grid, screen->table.height, "phase", place->phase, 0);
 	return ST_OK;
@@ -380,7 +384,7 @@ static enum status operations_go(void *state, struct view_context *context,
 				 const struct view_place *place, struct err *err)
 {
 	struct view_operations *screen = state;
-	const bool operation = place->operation[0] != '\0';
+	const bool layer = place->layer[0] != '\0', operation = place->operation[0] || !layer;
 	const char *name = operation ? place->operation : place->layer;
 	enum status status;
 

@@ -103,23 +103,38 @@ static bool view_summary_place(const void *state, const struct view_context *con
 	return link != 0;
 }
 
+/* Where Enter goes to; VIEW_SCREENS: it asks. */
+static int view_summary_leads(const struct view_summary *screen, const struct view_context *context)
+{
+	const int link = view_blocks_linked(&screen->blocks);
+
+	if (context->target)
+		return (int)view__compare_leads(screen);
+	return link ? screen->leads[link - 1] : VIEW_SCREENS;
+}
+
 static enum view_answer view_summary_request(void *state, struct view_context *context,
 					     enum view_request request)
 {
 	struct view_summary *screen = state;
 	struct view_place place;
 
-	if (request != VIEW_ENTER_REQUEST)
+	if (request != VIEW_ENTER_REQUEST && request != VIEW_JOIN_REQUEST)
 		return context->target
 			       ? view_grid_request(&screen->grid,
 						   view__compare_height(context->body.height),
 						   request)
 			       : view_blocks_request(&screen->blocks, context->body.height,
 						     request);
-	if (view_summary_place(screen, context, &place))
-		return VIEW_JOIN;
-	snprintf(context->message, sizeof(context->message),
-		 "j and k lead to lines that can be opened");
+	if (view_summary_place(screen, context, &place)) {
+		context->leads = view_summary_leads(screen, context);
+		return request == VIEW_JOIN_REQUEST || context->leads == VIEW_SCREENS ? VIEW_JOIN
+										      : VIEW_LEAD;
+	}
+	view_message(context,
+		     context->target ? "no other screen shows a setting: other rows lead on"
+				     : "j and k lead to lines that can be opened",
+		     NULL);
 	return VIEW_DRAW;
 }
 

@@ -16,12 +16,13 @@
 
 /* --- places that the cursor stops at ---------------------------------------------------------- */
 
-struct view_place *view__summary_link(struct view_summary *screen)
+struct view_place *view__summary_link(struct view_summary *screen, enum view_screen leads)
 {
 	struct view_place *place;
 
 	if (screen->link_count == VIEW_SUMMARY_LINKS)
 		return NULL;
+	screen->leads[screen->link_count] = (int)leads;
 	place = &screen->links[screen->link_count++];
 	view_place_clear(place);
 	view_blocks_link(&screen->blocks, screen->link_count);
@@ -31,7 +32,7 @@ struct view_place *view__summary_link(struct view_summary *screen)
 static void view_link_stage(struct view_summary *screen, const struct report_stage *stage,
 			    int clock)
 {
-	struct view_place *place = view__summary_link(screen);
+	struct view_place *place = view__summary_link(screen, VIEW_SCREENS);
 
 	if (!place)
 		return;
@@ -45,7 +46,7 @@ static void view_link_stage(struct view_summary *screen, const struct report_sta
 
 static void view_link_metric(struct view_summary *screen, const char *metric, bool known)
 {
-	struct view_place *place = known ? view__summary_link(screen) : NULL;
+	struct view_place *place = known ? view__summary_link(screen, VIEW_SCREENS) : NULL;
 
 	if (!place)
 		return;
@@ -268,7 +269,7 @@ static void view_add_bad(struct view_summary *screen)
 			 bad->value ? bad->value : "?", bad->key ? bad->key : "?",
 			 stepped ? "step" : "weight update",
 			 (long long)(stepped ? bad->step : bad->weight_update));
-	place = view__summary_link(screen);
+	place = view__summary_link(screen, VIEW_SCREENS);
 	if (!place)
 		return;
 	view_place_text(place->key, bad->key);
@@ -294,7 +295,7 @@ static void view_add_broken(struct view_summary *screen, const struct report_bro
 			 stepped ? "step" : "weight update",
 			 (long long)(stepped ? broken->step : broken->weight_update),
 			 broken->key ? ": " : "", broken->key ? broken->key : "");
-	place = view__summary_link(screen);
+	place = view__summary_link(screen, VIEW_SCREENS);
 	if (!place)
 		return;
 	view_place_text(place->rule, broken->rule);

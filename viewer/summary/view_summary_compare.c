@@ -340,33 +340,3 @@ void view__compare_draw(const struct view_summary *screen, const struct view_con
 	if (context->differ && screen->grid.table.row_count == 0)
 		view_text(&rows, 1, 1, VIEW_DIM, "Nothing differs: D shows all.");
 }
-
-/* --- places ----------------------------------------------------------------------------------- */
-
-static const char *view_text_of(const struct view_grid *grid, const char *column)
-{
-	const struct report_cell *cell = view_grid_cell(grid, column);
-
-	return cell && cell->type == PROF_TEXT && cell->text ? cell->text : "";
-}
-
-bool view__compare_place(const struct view_summary *screen, struct view_place *out)
-{
-	const char *section = view_text_of(&screen->grid, "section");
-	const char *key = view_text_of(&screen->grid, "key");
-	static const struct {
-		const char *section;
-		size_t offset; /* of the place's text that the section's keys are */
-	} names[] = {{"layers", offsetof(struct view_place, layer)},
-		     {"operations", offsetof(struct view_place, operation)},
-		     {"tensors", offsetof(struct view_place, key)},
-		     {"metrics", offsetof(struct view_place, metric)},
-		     {"health", offsetof(struct view_place, rule)}};
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strcmp(section, names[i].section) == 0 && key[0]) {
-			view_place_text((char *)out + names[i].offset, key);
-			return true;
-		}
-	return false;
-}

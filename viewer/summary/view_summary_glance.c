@@ -36,8 +36,8 @@ static const char speed_sql[] =
 
 /* Of the fullest tile. */
 static const char memory_sql[] =
-	"SELECT max(used) FROM (SELECT 1.0 * sum(bytes) / max(capacity) AS used "
-	"FROM tile_memory GROUP BY ipu, tile)";
+	"SELECT max(used), ipu, tile FROM (SELECT 1.0 * sum(bytes) / max(capacity) AS used, "
+	"ipu, tile FROM tile_memory GROUP BY ipu, tile)";
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
@@ -117,6 +117,8 @@ static enum status view_look_memory(struct view_glance *glance, struct prof_db *
 	if (status == ST_OK)
 		status = prof_query_step(query, &row, err);
 	glance->memory = status == ST_OK && row ? prof_column_real(query, 0) : NAN;
+	glance->memory_ipu = status == ST_OK && row ? prof_column_int(query, 1) : VIEW_NOWHERE;
+	glance->memory_tile = status == ST_OK && row ? prof_column_int(query, 2) : VIEW_NOWHERE;
 	prof_query_close(query);
 	return status;
 }
@@ -166,8 +168,8 @@ int64_t view__summary_left_ns(const struct view_glance *glance)
 /* --- the block -------------------------------------------------------------------------------- */
 
 /* A line, or several where the text is long; @more: the screen that shows more, VIEW_SCREENS: none
- * does. */
-static void __attribute__((format(printf, 5, 6)))
+ * does. Returns the place there that Enter goes to, of which nothing is known yet, or NULL. */
+static struct view_place *__attribute__((format(printf, 5, 6)))
 view_glance_say(struct view_summary *screen, const char *name, enum view_style style,
 		enum view_screen more, const char *format, ...)
 {
@@ -184,11 +186,15 @@ view_glance_say(struct view_summary *screen, const char *name, enum view_style s
 	va_end(args);
 	view_blocks_fold(blocks, name, style,
 			 width - NAME_WIDTH - (width > NOTE_FROM ? NOTE_COLUMNS : 0), text);
-	if (more == VIEW_SCREENS || block->count == first || width <= NOTE_FROM)
-		return;
-	block->lines[first].note = arena_printf(
-		&blocks->arena, "%c %s", (char)view_screen(more)->key, view_screen(more)->title);
-	blocks->failed |= !block->lines[first].note;
+	if (more == VIEW_SCREENS || block->count == first)
+		return NULL;
+	if (width > NOTE_FROM) {
+		block->lines[first].note =
+			arena_printf(&blocks->arena, "%c %s", (char)view_screen(more)->key,
+				     view_screen(more)->title);
+		blocks->failed |= !block->lines[first].note;
+	}
+	return view__summary_link(screen, more);
 }
 
 static void view_glance_run(struct view_summary *screen)
@@ -226,12 +232,11 @@ static void view_glance_loss(struct view_summary *screen)
 
 	if (isnan(summary->loss) && !summary->loss_nan)
 		return;
-	view_glance_say(screen, "loss", summary->loss_nan ? VIEW_BAD : ways[way].style,
-			VIEW_METRICS, "%s%s%s%s",
-			summary->loss_nan ? "nan" : fmt_real(loss, summary->loss), ways[way].text,
-			isnan(summary->accuracy) ? "" : "; accuracy ",
-			isnan(summary->accuracy) ? "" : fmt_percent(accuracy, summary->accuracy));
-	place = view__summary_link(screen);
+	place = view_glance_say(
+		screen, "loss", summary->loss_nan ? VIEW_BAD : ways[way].style, VIEW_METRICS,
+		"%s%s%s%s", summary->loss_nan ? "nan" : fmt_real(loss, summary->loss),
+		ways[way].text, isnan(summary->accuracy) ? "" : "; accuracy ",
+		isnan(summary->accuracy) ? "" : fmt_percent(accuracy, summary->accuracy));
 	if (!place)
 		return;
 	view_place_text(place->metric, "loss");
@@ -266,7 +271,7 @@ static void view_glance_speed(struct view_summary *screen)
 	view_rate(host, samples * 1e9 / (double)glance->host_ns);
 	view_rate(device,
 		  simulated ? samples * screen->machine.clock_hz / (double)glance->cycles : 0);
-	view_glance_say(screen, "speed", VIEW_BOLD, VIEW_SCREENS, "%s samples/s on the host%s%s%s",
+	view_glance_say(screen, "speed", VIEW_BOLD, VIEW_TIMELINE, "%s samples/s on the host%s%s%s",
 			host, simulated ? ", " : "", simulated ? device : "",
 			simulated ? " on simulated IPUs" : "");
 }
@@ -274,20 +279,24 @@ static void view_glance_speed(struct view_summary *screen)
 static void view_glance_health(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
+	struct view_place *place = NULL;
 	char hits[FMT_SIZE];
 
 	if (summary->bad.known)
-		view_glance_say(screen, "health", VIEW_BAD, VIEW_HEALTH, "NaN or Inf, first in %s",
-				summary->bad.key ? summary->bad.key : "?");
+		place = view_glance_say(screen, "health", VIEW_BAD, VIEW_HEALTH,
+					"NaN or Inf, first in %s",
+					summary->bad.key ? summary->bad.key : "?");
 	else if (summary->broken_count > 0)
-		view_glance_say(screen, "health", VIEW_WARN, VIEW_HEALTH,
-				"%d rule%s broken, %s hit%s in all", summary->broken_count,
-				summary->broken_count == 1 ? "" : "s",
-				fmt_count(hits, summary->health_hits),
-				summary->health_hits == 1 ? "" : "s");
+		place = view_glance_say(screen, "health", VIEW_WARN, VIEW_HEALTH,
+					"%d rule%s broken, %s hit%s in all", summary->broken_count,
+					summary->broken_count == 1 ? "" : "s",
+					fmt_count(hits, summary->health_hits),
+					summary->health_hits == 1 ? "" : "s");
 	else if (summary->rules > 0)
 		view_glance_say(screen, "health", VIEW_GOOD, VIEW_HEALTH,
 				"sound: no rule broken, no NaN, no Inf");
+	if (place && summary->broken_count > 0)
+		view_place_text(place->rule, summary->broken[0].rule);
 }
 
 /* The greatest of the four causes. */
@@ -312,14 +321,20 @@ static void view_glance_bubble(struct view_summary *screen)
 {
 	const int clock = screen->summary.bubble[1].known;
 	const struct report_bubble_mean *bubble = &screen->summary.bubble[clock];
+	struct view_place *place;
 	char idle[FMT_SIZE], theory[FMT_SIZE];
 
 	if (!bubble->known || isnan(bubble->idle_fraction))
 		return;
-	view_glance_say(screen, "bubble", VIEW_BUBBLE, VIEW_TIMELINE,
-			"%s idle %s (theory %s), mostly %s", clock ? "IPUs" : "workers",
-			fmt_percent(idle, bubble->idle_fraction),
-			fmt_percent(theory, bubble->theory_idle_fraction), view_main_cause(bubble));
+	place = view_glance_say(
+		screen, "bubble", VIEW_BUBBLE, VIEW_TIMELINE, "%s idle %s (theory %s), mostly %s",
+		clock ? "IPUs" : "workers", fmt_percent(idle, bubble->idle_fraction),
+		fmt_percent(theory, bubble->theory_idle_fraction), view_main_cause(bubble));
+	/* To the run of the pipeline that stood idle most. */
+	if (place) {
+		view_place_text(place->view, "bubble_sums");
+		view_place_text(place->clock, clock ? "device" : "host");
+	}
 }
 
 static void view_glance_slowest(struct view_summary *screen)
@@ -335,10 +350,9 @@ static void view_glance_slowest(struct view_summary *screen)
 	if (!stage || stage->count <= 0)
 		return;
 	work = sat_add(stage->forward_ns[clock], stage->backward_ns[clock]);
-	view_glance_say(screen, "slowest", VIEW_NORMAL, VIEW_OPERATIONS,
-			"stage %lld on IPU %lld, %s a micro-batch", (long long)stage->stage,
-			(long long)stage->ipu, fmt_ns(each, work / stage->count));
-	place = view__summary_link(screen);
+	place = view_glance_say(screen, "slowest", VIEW_NORMAL, VIEW_OPERATIONS,
+				"stage %lld on IPU %lld, %s a micro-batch", (long long)stage->stage,
+				(long long)stage->ipu, fmt_ns(each, work / stage->count));
 	if (!place)
 		return;
 	place->stage = stage->stage;
@@ -347,13 +361,19 @@ static void view_glance_slowest(struct view_summary *screen)
 
 static void view_glance_memory(struct view_summary *screen)
 {
+	struct view_place *place;
 	char text[FMT_SIZE];
 
 	if (isnan(screen->glance.memory))
 		return;
-	view_glance_say(screen, "memory", screen->glance.memory > 1 ? VIEW_BAD : VIEW_NORMAL,
-			VIEW_MEMORY, "the fullest tile uses %s of what it has",
-			fmt_percent(text, screen->glance.memory));
+	place = view_glance_say(screen, "memory",
+				screen->glance.memory > 1 ? VIEW_BAD : VIEW_NORMAL, VIEW_MEMORY,
+				"the fullest tile uses %s of what it has",
+				fmt_percent(text, screen->glance.memory));
+	if (!place)
+		return;
+	place->ipu = screen->glance.memory_ipu;
+	place->tile = screen->glance.memory_tile;
 }
 
 /* The worst insight. */
@@ -372,9 +392,8 @@ static void view_glance_advice(struct view_summary *screen)
 				"nothing was found that is worth a change");
 		return;
 	}
-	view_glance_say(screen, problem ? "problem" : "advice", problem ? VIEW_BAD : VIEW_WARN,
-			VIEW_INSIGHTS, "%s", glance->worst);
-	place = view__summary_link(screen);
+	place = view_glance_say(screen, problem ? "problem" : "advice",
+				problem ? VIEW_BAD : VIEW_WARN, VIEW_INSIGHTS, "%s", glance->worst);
 	if (place)
 		*place = glance->worst_place;
 }

@@ -49,6 +49,7 @@ struct view_glance {
 	enum report_insight_severity worst_severity;
 	struct view_place worst_place;
 	double memory; /* of the fullest tile, as a share of what it has; NaN: unknown */
+	int64_t memory_ipu, memory_tile;
 	struct view_trend trend;
 	/* Of training: what is done, what it took, and steps in all (not positive: unknown). */
 	int64_t steps, host_ns, cycles, steps_of, trained_ns;
@@ -73,6 +74,7 @@ struct view_summary {
 	bool started;            /* has been loaded */
 	int64_t large_bytes;     /* of a database: the first picture does not wait for the glance */
 	struct view_place links[VIEW_SUMMARY_LINKS];
+	int leads[VIEW_SUMMARY_LINKS]; /* enum view_screen; VIEW_SCREENS: to any of them */
 	int link_count;
 
 	/* Beside another report. */
@@ -83,8 +85,9 @@ struct view_summary {
 
 /* view_summary_blocks.c */
 void view__summary_fill(struct view_summary *screen, const struct view_source *source);
-/* The line added last leads to this place; NULL: there are enough. */
-struct view_place *view__summary_link(struct view_summary *screen);
+/* The line added last leads to this place, on the screen @leads (VIEW_SCREENS: one of those that
+ * know it); NULL: there are enough. */
+struct view_place *view__summary_link(struct view_summary *screen, enum view_screen leads);
 
 /* A line of the block begun last, or several where @value is long; nothing of none. */
 void view__summary_fact(struct view_summary *screen, const char *name, int name_width,
@@ -116,6 +119,10 @@ void view__compare_fini(struct view_summary *screen);
 void view__compare_draw(const struct view_summary *screen, const struct view_context *context,
 			struct view_pane *pane);
 int view__compare_height(int height); /* of the table in a body of @height */
+
+/* view_summary_places.c: what the row under the cursor is about (@out is clear), and the screen
+ * that shows it; false and VIEW_SCREENS: it leads nowhere. */
 bool view__compare_place(const struct view_summary *screen, struct view_place *out);
+enum view_screen view__compare_leads(const struct view_summary *screen);
 
 #endif /* VIEW_SUMMARY_INTERNAL_H */

@@ -203,7 +203,7 @@ static void view_live_tensor(struct view_summary *screen, const struct view_late
 			 view_when(when, latest->step, latest->weight_update),
 			 fmt_real(mean, latest->mean), fmt_real(std, latest->std),
 			 latest->bad > 0 ? ", NaN or Inf" : "");
-	place = view__summary_link(screen);
+	place = view__summary_link(screen, VIEW_SCREENS);
 	if (!place)
 		return;
 	view_place_text(place->key, latest->key);
