@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fmt.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "prof_testing.h"
@@ -331,6 +332,76 @@ static void test_keys_of_rows_are_taken_apart(void **state)
 	assert_int_equal(place.replica, 0);
 }
 
+/* Names of fields are for SQL; and rows that a narrow screen cuts alike are told apart. */
+static void test_rows_of_two_runs_can_be_told_apart(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_grid *grid =
+		&((struct view_summary *)rig->session.state[VIEW_SUMMARY])->grid;
+
+	assert_true(go_to_section(rig, "bubbles"));
+	assert_string_equal(compared(grid, grid->at, "what")->text, "device train idle fraction");
+	assert_shows(rig, " device train idle fraction ");
+	assert_true(go_to_section(rig, "stages"));
+	assert_string_equal(compared(grid, grid->at, "what")->text, "device train stage 0 B mean");
+	view_rig_size(rig, 60, 24);
+	assert_shows(rig, "whole");
+	assert_shows(rig, "device train stage 0 B mean");
+	view_rig_size(rig, 60, 14);
+	assert_hides(rig, "whole");
+}
+
+/* One report has no rows to filter; two are a table, and its keys are named. */
+static void test_only_two_reports_are_filtered(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "f");
+	if (rig->session.context.target) {
+		assert_int_equal(rig->session.prompt, VIEW_FILTER_PROMPT);
+		view_rig_press(rig, "bubbles\r");
+		assert_shows(rig, "filter bubbles");
+		assert_line_shows(rig, "> sort", "\\ filter");
+	} else {
+		assert_int_equal(rig->session.prompt, VIEW_NO_PROMPT);
+		assert_shows(rig, "this screen has no filter");
+		view_rig_press(rig, "j");
+		assert_hides(rig, "filter");
+	}
+	view_rig_size(rig, 80, 80);
+	view_rig_press(rig, "?");
+	if (rig->session.context.target)
+		assert_shows(rig, "Sort by the next column");
+	else
+		assert_hides(rig, "Sort by the next column");
+}
+
+/* When it was, of what size the machine is and what is used of it; nothing that only clocks need.
+ */
+static void test_the_machine_is_told_in_all(void **state)
+{
+	struct view_rig *rig = *state;
+	char part[96], tiles[FMT_SIZE], used[FMT_SIZE], all[FMT_SIZE];
+
+	view_rig_size(rig, 100, 120);
+	snprintf(part, sizeof(part), "%s on each IPU, %s in all", fmt_count(used, 150),
+		 fmt_count(tiles, view_rig_sql_int(rig, "SELECT count(*) FROM (SELECT DISTINCT "
+							"ipu, tile FROM tile_memory)")));
+	assert_shows(rig, part);
+	snprintf(part, sizeof(part), "%s of %s in all",
+		 fmt_bytes(used,
+			   (uint64_t)view_rig_sql_int(rig, "SELECT sum(bytes) FROM tile_memory")),
+		 fmt_bytes(all, (uint64_t)view_rig_sql_int(
+					rig, "SELECT sum(capacity) FROM (SELECT DISTINCT ipu, "
+					     "tile, capacity FROM tile_memory)")));
+	assert_shows(rig, part);
+	assert_shows(rig, "instrumentation none");
+	assert_line_shows(rig, "started", "(local)");
+	assert_shows(rig, "library_version");
+	assert_hides(rig, "ticks_per_second");
+	assert_hides(rig, "process_start");
+}
+
 static void test_the_same_run_twice_differs_in_nothing(void **state)
 {
 	struct view_rig *rig = *state;
@@ -418,6 +489,10 @@ int main(void)
 		TEST_OF(setup_two, test_rows_of_two_runs_lead_to_what_they_are_about),
 		TEST_OF(setup_two_models, test_rows_of_two_runs_lead_to_what_they_are_about),
 		TEST_OF(setup_two, test_keys_of_rows_are_taken_apart),
+		TEST_OF(setup_two, test_rows_of_two_runs_can_be_told_apart),
+		SUMMARY_TEST(test_only_two_reports_are_filtered),
+		TEST_OF(setup_two, test_only_two_reports_are_filtered),
+		TEST_OF(setup_memory, test_the_machine_is_told_in_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 # runs agree on, which is who recorded where, sizes, and the order of tracks in the file.
 steady()
 {
-	sed -E -e '/ duration .*\(host\)/d' -e '/^  (run|speed)  /d' -e '/^ +updates in [0-9.]+ [mu]?s$/d' \
+	sed -E -e '/ duration .*\(host\)/d' -e '/ started .*\(local\)/d' -e '/^  (run|speed)  /d' -e '/^ +updates in [0-9.]+ [mu]?s$/d' \
 		-e '/^ .*(own cost|host  |process_start|ticks_per_second|pid  |sqlite_version|database  )/d' \
 		-e 's/( span  +)[0-9]+/\1~/; s/ +$//'
 }

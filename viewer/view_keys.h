@@ -58,11 +58,12 @@ enum {
 	VIEW_ON_SQL = 1 << 10,
 	VIEW_ON_HELP = 1 << 11,
 	VIEW_ON_ALL = (1 << 12) - 1,
+	VIEW_ON_COMPARED = 1 << 12, /* the Summary of two reports, which is a table */
 	VIEW_ON_DATA = VIEW_ON_ALL & ~VIEW_ON_HELP,
 	/* Screens that are tables, or have one. */
 	VIEW_ON_TABLES = VIEW_ON_INSIGHTS | VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_PROGRAMS |
 			 VIEW_ON_OPERATIONS | VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_HEALTH |
-			 VIEW_ON_SQL,
+			 VIEW_ON_SQL | VIEW_ON_COMPARED,
 	/* Screens with a picture of the chip, the run or a curve that Left and Right move in. */
 	VIEW_ON_PICTURES = VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE | VIEW_ON_METRICS
 };
@@ -73,10 +74,10 @@ enum {
 	  "A row up; the timeline: the lane or depth above")                                       \
 	X(DOWN, VIEW_ON_ALL, "Moving", 'j', VIEW_KEY_DOWN, VIEW_KEY_WHEEL_DOWN, "",                \
 	  "A row down; the timeline: the lane or depth below")                                     \
-	X(LEFT, VIEW_ON_DATA & ~VIEW_ON_SUMMARY, "Moving", 'h', VIEW_KEY_LEFT, 0, "",              \
-	  "Left: earlier, the tile before, columns of a wide table")                               \
-	X(RIGHT, VIEW_ON_DATA & ~VIEW_ON_SUMMARY, "Moving", 'l', VIEW_KEY_RIGHT, 0, "",            \
-	  "Right: later, the next tile, columns of a wide table")                                  \
+	X(LEFT, (VIEW_ON_DATA & ~VIEW_ON_SUMMARY) | VIEW_ON_COMPARED, "Moving", 'h',               \
+	  VIEW_KEY_LEFT, 0, "", "Left: earlier, the tile before, columns of a wide table")         \
+	X(RIGHT, (VIEW_ON_DATA & ~VIEW_ON_SUMMARY) | VIEW_ON_COMPARED, "Moving", 'l',              \
+	  VIEW_KEY_RIGHT, 0, "", "Right: later, the next tile, columns of a wide table")           \
 	X(PAGE_UP, VIEW_ON_ALL, "Moving", VIEW_KEY_PAGE_UP, VIEW_CTRL('U'), 0, "", "A page up")    \
 	X(PAGE_DOWN, VIEW_ON_ALL, "Moving", VIEW_KEY_PAGE_DOWN, VIEW_CTRL('D'), ' ', "",           \
 	  "A page down")                                                                           \

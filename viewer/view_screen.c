@@ -21,6 +21,13 @@ const struct view_screen_ops *view_screen(enum view_screen screen)
 	return view_screens[screen];
 }
 
+unsigned view_screen_where(enum view_screen screen, const struct view_context *context)
+{
+	const bool table = screen == VIEW_SUMMARY && context->target;
+
+	return view_screens[screen]->where | (table ? VIEW_ON_COMPARED : 0);
+}
+
 void view_message(struct view_context *context, const char *text, const char *rest)
 {
 	static const char dots[] = "...";

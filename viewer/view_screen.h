@@ -165,4 +165,7 @@ VIEW_SCREEN_MAP(VIEW_SCREEN_OPS)
 /* One ops row per screen, in the order of enum view_screen. */
 const struct view_screen_ops *view_screen(enum view_screen screen);
 
+/* VIEW_ON_...: which requests mean something on it. */
+unsigned view_screen_where(enum view_screen screen, const struct view_context *context);
+
 #endif /* VIEW_SCREEN_H */

@@ -215,7 +215,8 @@ static bool view_key_is_shown(const struct view_session *session, enum view_requ
 {
 	const struct view_request_info *info = view_request_info(request);
 
-	return info->bar[0] && (info->screens & view__ops(session)->where) &&
+	return info->bar[0] &&
+	       (info->screens & view_screen_where(session->screen, &session->context)) &&
 	       view_key_is_pinned(request) == pinned;
 }
 

@@ -11,6 +11,7 @@
 
 #include "common/arena.h"
 #include "common/err.h"
+#include "common/fmt.h"
 #include "profiler/prof_db.h"
 #include "reports/summary/report_sums.h"
 #include "reports/table/report_table.h"
@@ -91,6 +92,9 @@ struct report_summary {
 	int option_count;
 	struct arena arena; /* owns all texts and arrays */
 };
+
+/* When the run began, by the local clock: "2026-11-22 08:41:53"; NULL: unknown. */
+const char *report_summary_started(const struct report_summary *summary, char out[FMT_SIZE]);
 
 /* From the writer's sums: its time does not grow with the rows. Of a file older than schema 5 the
  * rows are all read: of stage timings and bubbles 0.2 s a million. */

@@ -127,6 +127,8 @@ bool view_grid_is_cut(const struct view_grid *grid);
 /* Of the cursor's row: the cells that are cut or off the screen, whole and with their titles, from
  * line to line as far as there are any. */
 void view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane);
+/* The same below a line that says which row it is. */
+void view_grid_draw_whole(const struct view_grid *grid, struct view_pane *pane);
 /* Moves, sorts, reverses, hides columns; Back takes the filter away. VIEW_DRAW where it did, and
  * the layout is up to date; what it does not know: VIEW_UNHANDLED. */
 enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request);

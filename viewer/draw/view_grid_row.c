@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/fmt.h"
+
 #define ROW_CELL 2048 /* bytes of a cell that are looked at */
 
 /* Where the next cell of the row begins. */
@@ -108,4 +110,18 @@ void view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane)
 		if (view__grid_chosen(grid, i) && (!place || view_text_width(text) > place->width))
 			row_cell(&pen, view__grid_head(grid, i, VIEW_GRID_TEXT, head), text);
 	}
+}
+
+void view_grid_draw_whole(const struct view_grid *grid, struct view_pane *pane)
+{
+	struct view_pane cells = view_pane_sub(
+		pane, (struct view_rect){0, 1, pane->rect.width, pane->rect.height - 1});
+	char text[FMT_SIZE + 32], number[FMT_SIZE];
+
+	if (pane->rect.height < 2)
+		return;
+	snprintf(text, sizeof(text), " row %s, whole ", fmt_count(number, grid->at + 1));
+	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
+	view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM, text);
+	view_grid_draw_row(grid, &cells);
 }

@@ -128,7 +128,7 @@ static void view_help_fill(struct view_help *help, const struct view_context *co
 	if (context->whole)
 		view_help_keys(help, VIEW_ON_ALL, VIEW_HELP_SCREEN);
 	else
-		view_help_keys(help, view_screen(about)->where, about);
+		view_help_keys(help, view_screen_where(about, context), about);
 }
 
 static enum status view_help_load(void *state, struct view_context *context, bool news,

@@ -183,21 +183,6 @@ static void view_draw_columns(const struct view_sql *screen, struct view_pane *p
 	}
 }
 
-/* Cells of the row under the cursor that the result has no room for. */
-static void view_draw_row(const struct view_sql *screen, struct view_pane *pane)
-{
-	struct view_pane cells =
-		view_sub(pane, (struct view_rect){0, 1, pane->rect.width, pane->rect.height - 1});
-	char text[FMT_SIZE + 32], number[FMT_SIZE];
-
-	if (pane->rect.height < 2)
-		return;
-	snprintf(text, sizeof(text), " row %s, whole ", fmt_count(number, screen->result.at + 1));
-	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
-	view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM, text);
-	view_grid_draw_row(&screen->result, &cells);
-}
-
 void view__sql_draw(const void *state, const struct view_context *context, struct view_pane *pane)
 {
 	const struct view_sql *screen = state;
@@ -213,7 +198,7 @@ void view__sql_draw(const void *state, const struct view_context *context, struc
 		       screen->focus != VIEW_SQL_EDIT && !context->whole &&
 			       (screen->focus == VIEW_SQL_RESULT) == result);
 	part = view_sub(pane, areas->row);
-	view_draw_row(screen, &part);
+	view_grid_draw_whole(&screen->result, &part);
 	if (result && areas->side.width > 0) {
 		part = view_sub(pane, areas->side);
 		view_grid_draw(&screen->views, &part, screen->focus == VIEW_SQL_VIEWS);

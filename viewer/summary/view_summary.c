@@ -119,13 +119,17 @@ static enum view_answer view_summary_request(void *state, struct view_context *c
 	struct view_summary *screen = state;
 	struct view_place place;
 
+	if (request == VIEW_FILTER_REQUEST && !context->target) {
+		view_message(context, "this screen has no filter: / searches", NULL);
+		return VIEW_DRAW;
+	}
 	if (request != VIEW_ENTER_REQUEST && request != VIEW_JOIN_REQUEST)
-		return context->target
-			       ? view_grid_request(&screen->grid,
-						   view__compare_height(context->body.height),
-						   request)
-			       : view_blocks_request(&screen->blocks, context->body.height,
-						     request);
+		return context->target ? view_grid_request(
+						 &screen->grid,
+						 view__compare_height(screen, context->body.height),
+						 request)
+				       : view_blocks_request(&screen->blocks, context->body.height,
+							     request);
 	if (view_summary_place(screen, context, &place)) {
 		context->leads = view_summary_leads(screen, context);
 		return request == VIEW_JOIN_REQUEST || context->leads == VIEW_SCREENS ? VIEW_JOIN
@@ -144,8 +148,9 @@ static bool view_summary_search(void *state, struct view_context *context, const
 	struct view_summary *screen = state;
 
 	if (context->target)
-		return view_grid_search(&screen->grid, view__compare_height(context->body.height),
-					text, forward);
+		return view_grid_search(&screen->grid,
+					view__compare_height(screen, context->body.height), text,
+					forward);
 	return view_blocks_search(&screen->blocks, context->body.height, text, forward);
 }
 

@@ -101,6 +101,8 @@ static void view_block_run(struct view_summary *screen, enum view_state state)
 	view_blocks_fact(blocks, "state", styles[state], "%s",
 			 summary->state ? summary->state : view_state_text(state));
 	view__summary_fact(screen, "command", NAME_WIDTH, summary->command);
+	if (report_summary_started(summary, text))
+		view_blocks_fact(blocks, "started", VIEW_NORMAL, "%s (local)", text);
 	if (summary->duration_ns > 0)
 		view_blocks_fact(blocks, "duration", VIEW_NORMAL, "%s (host)",
 				 fmt_ns(text, summary->duration_ns));

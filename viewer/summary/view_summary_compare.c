@@ -22,6 +22,9 @@
 #define ROWS_READ INT64_C(2000000) /* of both runs: 2 to 4 s */
 #define CELL_SIZE 128
 
+#define WHOLE_ROWS 3  /* of the cursor's row, with the line above it */
+#define WHOLE_FROM 16 /* rows of body: the table alone below */
+
 static const char quick_sections[] = "settings,totals,bubbles,stages,time_split,layers,operations,"
 				     "memory,liveness,metrics,health";
 static const char all_sections[] = "settings,totals,bubbles,stages,time_split,layers,operations,"
@@ -56,15 +59,15 @@ static const struct report_column columns[COLUMNS] = {
 	[COLUMN_MEASURED] = {"measured", REPORT_BOOL},
 };
 
-/* Texts and numbers are in the same columns: wide enough for "10683.79 %" and "-15,050,624". */
+/* Texts and numbers are in the same columns; "-15,050,624" gives way to what is compared. */
 static const struct view_grid_column shown[] = {
 	{"section", NULL, 0, 6, 5, false},
-	{"what", NULL, 0, 20, 9, false},
+	{"what", NULL, 0, 26, 9, false},
 	{"key", NULL, 0, 0, 0, false},
 	{"name", NULL, 0, 0, 0, false},
-	{"source_text", "Source", 0, 11, 7, false},
-	{"target_text", "Target", 0, 11, 7, false},
-	{"diff_text", "Diff", 0, 11, 6, false},
+	{"source_text", "Source", 0, 9, 7, false},
+	{"target_text", "Target", 0, 9, 7, false},
+	{"diff_text", "Diff", 0, 9, 6, false},
 	{"diff_fraction", "of larger", 0, 8, 6, false},
 	{"source", NULL, 0, 0, 0, false},
 	{"target", NULL, 0, 0, 0, false},
@@ -102,24 +105,54 @@ static const char *view_diff_text(const struct report_diff_row *row, char out[CE
 	return out;
 }
 
-/* Key and name in one; a setting's name says nothing. */
-static const char *view_row_what(const struct report_diff_row *row, char *out, size_t size)
+/* "mean_ns" for people: values say their unit themselves. */
+static void view_row_name(const char *name, char out[CELL_SIZE])
 {
-	const bool setting = strcmp(row->section, "settings") == 0;
+	size_t length;
 
-	snprintf(out, size, "%s%s%s", row->key, setting ? "" : " ", setting ? "" : row->name);
+	str_copy(out, CELL_SIZE, name);
+	length = strlen(out);
+	if (length > 3 && strcmp(out + length - 3, "_ns") == 0)
+		out[length - 3] = '\0';
+	for (char *at = strchr(out, '_'); at; at = strchr(at, '_'))
+		*at = ' ';
+}
+
+/* Key and name in one, of a setting the key alone; where there is one replica only, without it. */
+static const char *view_row_what(const struct report_diff_row *row, bool replicas, char *out,
+				 size_t size)
+{
+	static const char replica[] = " replica 0";
+	const char *at = replicas ? NULL : strstr(row->key, replica);
+	char name[CELL_SIZE];
+
+	if (strcmp(row->section, "settings") == 0) {
+		str_copy(out, size, row->key);
+		return out;
+	}
+	view_row_name(row->name, name);
+	snprintf(out, size, "%.*s%s %s", at ? (int)(at - row->key) : (int)strlen(row->key),
+		 row->key, at ? at + strlen(replica) : "", name);
 	return out;
 }
 
+static bool view_has_replicas(const struct report_diff *diff)
+{
+	for (size_t i = 0; i < diff->count; i++)
+		if (strstr(diff->rows[i].key, " replica 1"))
+			return true;
+	return false;
+}
+
 static enum status view_row_fill(struct report_table *table, int64_t at,
-				 const struct report_diff_row *row, struct err *err)
+				 const struct report_diff_row *row, bool replicas, struct err *err)
 {
 	char source[CELL_SIZE], target[CELL_SIZE], diff[CELL_SIZE], what[2 * CELL_SIZE];
 	const struct {
 		int column;
 		const char *text;
 	} texts[] = {{COLUMN_SECTION, row->section},
-		     {COLUMN_WHAT, view_row_what(row, what, sizeof(what))},
+		     {COLUMN_WHAT, view_row_what(row, replicas, what, sizeof(what))},
 		     {COLUMN_KEY, row->key},
 		     {COLUMN_NAME, row->name},
 		     {COLUMN_SOURCE, view_value_text(&row->source, row->quantity, source)},
@@ -201,6 +234,7 @@ static size_t view_rows_rank(struct view_ranked *out, const struct report_diff *
 static enum status view_rows_fill(struct report_table *out, const struct report_diff *diff,
 				  bool differ, struct err *err)
 {
+	const bool replicas = view_has_replicas(diff);
 	struct view_ranked *ranked = mem_calloc(diff->count + 1, sizeof(*ranked));
 	enum status status = ranked ? ST_OK : err_nomem(err);
 	size_t count = 0;
@@ -210,7 +244,7 @@ static enum status view_rows_fill(struct report_table *out, const struct report_
 		status = view_table_new(out, "compare", columns, COLUMNS, (int64_t)count, err);
 	}
 	for (size_t i = 0; i < count && status == ST_OK; i++)
-		status = view_row_fill(out, (int64_t)i, ranked[i].row, err);
+		status = view_row_fill(out, (int64_t)i, ranked[i].row, replicas, err);
 	mem_free(ranked);
 	return status;
 }
@@ -251,6 +285,19 @@ static enum status view_compare_read(struct view_summary *screen, struct view_co
 	return ST_OK;
 }
 
+/* Where cells are cut, the cursor's row is whole at the foot. */
+static void view_compare_layout(struct view_summary *screen, const struct view_context *context)
+{
+	const int width = context->body.width, height = context->body.height;
+
+	screen->whole_rows = 0;
+	view_grid_layout(&screen->grid, width, view__compare_height(screen, height));
+	if (context->whole || height < WHOLE_FROM || !view_grid_is_cut(&screen->grid))
+		return;
+	screen->whole_rows = WHOLE_ROWS;
+	view_grid_layout(&screen->grid, width, view__compare_height(screen, height));
+}
+
 enum status view__compare_load(struct view_summary *screen, struct view_context *context, bool news,
 			       struct err *err)
 {
@@ -267,8 +314,7 @@ enum status view__compare_load(struct view_summary *screen, struct view_context 
 	report_table_free(&table);
 	if (status != ST_OK)
 		return status;
-	view_grid_layout(&screen->grid, context->body.width,
-			 view__compare_height(context->body.height));
+	view_compare_layout(screen, context);
 	return ST_OK;
 }
 
@@ -280,8 +326,9 @@ void view__compare_fini(struct view_summary *screen)
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
-int view__compare_height(int height)
+int view__compare_height(const struct view_summary *screen, int height)
 {
+	height -= screen->whole_rows;
 	return height > VIEW_COMPARE_HEAD ? height - VIEW_COMPARE_HEAD : height;
 }
 
@@ -322,7 +369,7 @@ static void view_draw_part(const struct view_summary *screen, struct view_pane *
 void view__compare_draw(const struct view_summary *screen, const struct view_context *context,
 			struct view_pane *pane)
 {
-	struct view_rect rect = pane->rect;
+	struct view_rect rect = pane->rect, foot;
 	struct view_pane rows;
 
 	if (rect.height > VIEW_COMPARE_HEAD) {
@@ -335,6 +382,10 @@ void view__compare_draw(const struct view_summary *screen, const struct view_con
 		rect.y += VIEW_COMPARE_HEAD;
 		rect.height -= VIEW_COMPARE_HEAD;
 	}
+	rect.height -= screen->whole_rows;
+	foot = (struct view_rect){rect.x, rect.y + rect.height, rect.width, screen->whole_rows};
+	rows = view_pane_at(pane->canvas, foot);
+	view_grid_draw_whole(&screen->grid, &rows);
 	rows = view_pane_at(pane->canvas, rect);
 	view_grid_draw(&screen->grid, &rows, !context->whole);
 	if (context->differ && screen->grid.table.row_count == 0)

@@ -36,8 +36,9 @@ static const char speed_sql[] =
 
 /* Of the fullest tile. */
 static const char memory_sql[] =
-	"SELECT max(used), ipu, tile FROM (SELECT 1.0 * sum(bytes) / max(capacity) AS used, "
-	"ipu, tile FROM tile_memory GROUP BY ipu, tile)";
+	"SELECT max(used), ipu, tile, sum(bytes), sum(capacity), count(*) FROM (SELECT 1.0 * "
+	"sum(bytes) / max(capacity) AS used, ipu, tile, sum(bytes) AS bytes, max(capacity) AS "
+	"capacity FROM tile_memory GROUP BY ipu, tile)";
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
@@ -119,6 +120,11 @@ static enum status view_look_memory(struct view_glance *glance, struct prof_db *
 	glance->memory = status == ST_OK && row ? prof_column_real(query, 0) : NAN;
 	glance->memory_ipu = status == ST_OK && row ? prof_column_int(query, 1) : VIEW_NOWHERE;
 	glance->memory_tile = status == ST_OK && row ? prof_column_int(query, 2) : VIEW_NOWHERE;
+	if (status == ST_OK && row) {
+		glance->memory_bytes = prof_column_int(query, 3);
+		glance->memory_capacity = prof_column_int(query, 4);
+		glance->memory_tiles = prof_column_int(query, 5);
+	}
 	prof_query_close(query);
 	return status;
 }

@@ -50,6 +50,7 @@ struct view_glance {
 	struct view_place worst_place;
 	double memory; /* of the fullest tile, as a share of what it has; NaN: unknown */
 	int64_t memory_ipu, memory_tile;
+	int64_t memory_bytes, memory_capacity, memory_tiles; /* of all; not positive: unknown */
 	struct view_trend trend;
 	/* Of training: what is done, what it took, and steps in all (not positive: unknown). */
 	int64_t steps, host_ns, cycles, steps_of, trained_ns;
@@ -60,6 +61,7 @@ struct view_machine {
 	int64_t tiles, tile_bytes; /* of an IPU, of a tile */
 	int64_t programs, operations, compute_sets, vertices, variables;
 	double clock_hz;
+	bool traced; /* steps of the device are recorded, tile by tile */
 };
 
 struct view_summary {
@@ -81,6 +83,7 @@ struct view_summary {
 	struct report_diff diff;
 	struct view_grid grid;
 	bool all_compared; /* tensors by step, too */
+	int whole_rows;    /* below the table: what it cuts of the cursor's row */
 };
 
 /* view_summary_blocks.c */
@@ -118,7 +121,8 @@ enum status view__compare_load(struct view_summary *screen, struct view_context 
 void view__compare_fini(struct view_summary *screen);
 void view__compare_draw(const struct view_summary *screen, const struct view_context *context,
 			struct view_pane *pane);
-int view__compare_height(int height); /* of the table in a body of @height */
+/* Of the table in a body of @height. */
+int view__compare_height(const struct view_summary *screen, int height);
 
 /* view_summary_places.c: what the row under the cursor is about (@out is clear), and the screen
  * that shows it; false and VIEW_SCREENS: it leads nowhere. */

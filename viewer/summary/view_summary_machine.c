@@ -5,6 +5,7 @@
  * Threading: the session's worker. Ownership: texts are the blocks' arena's, or the state's table.
  */
 #include <inttypes.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "common/fmt.h"
@@ -22,7 +23,8 @@
 	"(SELECT CAST(value AS REAL) FROM meta WHERE key = 'clock_hz'), "                          \
 	"(SELECT count(*) FROM program_rows), (SELECT max(row_id) FROM operation_rows), "          \
 	"(SELECT max(row_id) FROM compute_set_rows), (SELECT sum(vertices) FROM "                  \
-	"compute_set_rows), (SELECT count(*) FROM variable_rows) FROM tile_memory_rows"
+	"compute_set_rows), (SELECT count(*) FROM variable_rows), "                                \
+	"EXISTS (SELECT 1 FROM device_step_rows) FROM tile_memory_rows"
 static const char machine_sql[] = MACHINE_SQL("tile + coalesce(more_tiles, 0)");
 static const char machine_old_sql[] = MACHINE_SQL("tile");
 
@@ -55,6 +57,7 @@ enum status view__summary_machine(struct view_summary *screen, struct prof_db *d
 		machine->compute_sets = prof_column_int(query, 5);
 		machine->vertices = prof_column_int(query, 6);
 		machine->variables = prof_column_int(query, 7);
+		machine->traced = prof_column_int(query, 8) > 0;
 	}
 	prof_query_close(query);
 	if (status == ST_OK)
@@ -74,22 +77,38 @@ static void view_add_number(struct view_blocks *blocks, const char *name, int64_
 		view_blocks_fact(blocks, name, VIEW_NORMAL, "%s", fmt_count(text, value));
 }
 
-static void view_add_memory(struct view_blocks *blocks, const struct view_machine *machine)
+static void view_add_memory(struct view_blocks *blocks, const struct view_machine *machine,
+			    const struct view_glance *glance)
 {
 	char tile[FMT_SIZE], ipu[FMT_SIZE];
 
 	if (machine->tiles <= 0 || machine->tile_bytes <= 0)
 		return;
-	view_blocks_fact(blocks, "tiles", VIEW_NORMAL, "%s on each IPU",
-			 fmt_count(tile, machine->tiles));
+	if (glance->memory_tiles > machine->tiles)
+		view_blocks_fact(blocks, "tiles", VIEW_NORMAL, "%s on each IPU, %s in all",
+				 fmt_count(tile, machine->tiles),
+				 fmt_count(ipu, glance->memory_tiles));
+	else
+		view_blocks_fact(blocks, "tiles", VIEW_NORMAL, "%s on each IPU",
+				 fmt_count(tile, machine->tiles));
 	view_blocks_fact(blocks, "memory", VIEW_NORMAL, "%s on each tile, %s on each IPU",
 			 fmt_bytes(tile, (uint64_t)machine->tile_bytes),
 			 fmt_bytes(ipu, (uint64_t)machine->tile_bytes * (uint64_t)machine->tiles));
+	if (glance->memory_bytes > 0)
+		view_blocks_fact(blocks, "used", VIEW_NORMAL, "%s of %s in all",
+				 fmt_bytes(tile, (uint64_t)glance->memory_bytes),
+				 fmt_bytes(ipu, (uint64_t)glance->memory_capacity));
 }
 
 static void view_block_machine(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
+	const struct {
+		const char *name;
+		int64_t count;
+	} parts[] = {{"IPUs", summary->ipus},
+		     {"replicas", summary->replicas},
+		     {"stages", summary->stages}};
 	struct view_blocks *blocks = &screen->blocks;
 
 	/* A recording of something else was not made on one. */
@@ -101,13 +120,17 @@ static void view_block_machine(struct view_summary *screen)
 	view__summary_fact(screen, "target", NAME_WIDTH, summary->target);
 	view__summary_fact(screen, "cost model", NAME_WIDTH, summary->cost_model);
 	view__summary_fact(screen, "schedule", NAME_WIDTH, summary->schedule);
-	view_add_number(blocks, "IPUs", summary->ipus);
-	view_add_number(blocks, "replicas", summary->replicas);
-	view_add_number(blocks, "stages", summary->stages);
-	view_add_memory(blocks, &screen->machine);
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		view_add_number(blocks, parts[i].name, parts[i].count);
+	view_add_memory(blocks, &screen->machine, &screen->glance);
 	if (screen->machine.clock_hz > 0)
 		view_blocks_fact(blocks, "clock", VIEW_NORMAL, "%.0f MHz",
 				 screen->machine.clock_hz / 1e6);
+	if (screen->glance.looked)
+		view_blocks_fact(blocks, "instrumentation", VIEW_NORMAL, "%s",
+				 screen->machine.traced
+					 ? "by tile: steps of the device are recorded"
+					 : "none: no step of the device is recorded");
 	if (summary->oversubscribed)
 		view_blocks_fact(blocks, "host times", VIEW_WARN,
 				 "oversubscribed: more workers than processors");
@@ -144,6 +167,17 @@ static void view_block_files(struct view_blocks *blocks, const char *folder)
 			view_blocks_fact(blocks, names[i], VIEW_DIM, "not there");
 }
 
+/* What the clocks of the recording are taken from: nothing to read. */
+static bool view_is_internal(const char *option)
+{
+	static const char *const names[] = {"process_start", "ticks_per_second"};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(option, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static void view_block_settings(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
@@ -153,8 +187,9 @@ static void view_block_settings(struct view_summary *screen)
 	if (summary->option_count > 0)
 		view_blocks_begin(blocks, "Options", 2 * NAME_WIDTH);
 	for (int i = 0; i < summary->option_count; i++)
-		view_blocks_fact(blocks, summary->options[i].name, VIEW_NORMAL, "%s",
-				 summary->options[i].value);
+		if (!view_is_internal(summary->options[i].name))
+			view_blocks_fact(blocks, summary->options[i].name, VIEW_NORMAL, "%s",
+					 summary->options[i].value);
 	if (run->row_count > 0)
 		view_blocks_begin(blocks, "Run file", RUN_WIDTH);
 	for (int64_t i = 0; i < run->row_count; i++) {
