@@ -200,14 +200,14 @@ static void test_keys_walk_orders_and_say_so(void **state)
 	view_grid_layout(&grid, 80, 6);
 	view_grid_request(&grid, 6, VIEW_SORT_NEXT_REQUEST);
 	assert_order(&grid, "cdDR");
-	assert_status(&grid, "row 1 of 4, by name");
+	assert_status(&grid, "row 1 of 4, +1 column: |, by name");
 	view_grid_request(&grid, 6, VIEW_SORT_BACK_REQUEST);
 	assert_order(&grid, "DcRd");
 	/* Backwards: the hidden kind is skipped. */
 	view_grid_request(&grid, 6, VIEW_SORT_BACK_REQUEST);
 	assert_status(&grid, "by memory");
 	view_grid_request(&grid, 6, VIEW_REVERSE_REQUEST);
-	assert_status(&grid, "by memory reversed, +1 column: |");
+	assert_status(&grid, "row 1 of 4, +1 column: |, by memory reversed");
 	assert_order(&grid, "RDcd");
 	view_grid_fini(&grid);
 }
@@ -467,6 +467,49 @@ static void test_values_have_room_before_names(void **state)
 		       " name      cycles S Target >\n"
 		       ">Dense_12~    4,000  1,000 #\n"
 		       "-conv/For~    9,000      - |\n");
+	view_grid_fini(&grid);
+}
+
+/* As narrow as it may be: what orders the rows comes first, and Right leads to its Diff. */
+static void test_narrow_screens_reach_target_and_diff(void **state)
+{
+	struct view_grid grid = {0};
+	struct report_table table;
+
+	(void)state;
+	compare(&table, some, 4, other, 4, "name,tile");
+	assert_int_equal(
+		view_grid_set(&grid, NULL, &table, looks, (int)ARRAY_LEN(looks), "name,tile", NULL),
+		ST_OK);
+	view_grid_sort(&grid, "memory_bytes", false);
+	assert_picture(&grid, 28, 7,
+		       " name      memory Sv Target>\n"
+		       ">conv/For~      4 kB      -\n"
+		       " Dense_12~      1 kB   2 kB\n"
+		       " Relu          512 B  512 B\n"
+		       " dense/Bi~         -      -\n"
+		       "+new               -    1 B\n"
+		       "\n");
+	view_grid_request(&grid, 6, VIEW_RIGHT_REQUEST);
+	assert_picture(&grid, 28, 6,
+		       "<name     Target  Diff tile>\n"
+		       ">conv/Fo~      -     -    1\n"
+		       " Dense_1~   2 kB +1 kB    3\n"
+		       " Relu      512 B   0 B    2\n"
+		       " dense/B~      -     -    0\n"
+		       "+new         1 B     -    8\n");
+	/* An order by what is off the screen shows it. */
+	view_grid_sort(&grid, "cycles", false);
+	view_grid_layout(&grid, 28, 6);
+	for (int i = 0; i < 2; i++)
+		view_grid_request(&grid, 6, VIEW_SORT_NEXT_REQUEST);
+	assert_picture(&grid, 28, 6,
+		       "<name         Target  Diffv>\n"
+		       ">dense/Bias    4,000      0\n"
+		       " Dense_128/M~  1,000 -3,000\n"
+		       "-conv/Forward      -      -\n"
+		       " Relu             10      -\n"
+		       "+new               5      -\n");
 	view_grid_fini(&grid);
 }
 
@@ -907,6 +950,7 @@ int main(void)
 		cmocka_unit_test(test_clicks_choose_rows_and_orders),
 		cmocka_unit_test(test_the_rows_are_handed_out_as_shown),
 		cmocka_unit_test(test_two_reports_stand_side_by_side),
+		cmocka_unit_test(test_narrow_screens_reach_target_and_diff),
 		cmocka_unit_test(test_only_what_differs),
 		cmocka_unit_test(test_values_have_room_before_names),
 		cmocka_unit_test(test_equal_keys_pair_up_in_order),

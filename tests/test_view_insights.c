@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/fmt.h"
+#include "common/mem.h"
 #include "profiler/ipuscope/profiler.h"
 #include "report_sample.h"
 #include "support/view_fixture.h"
@@ -270,6 +271,34 @@ static void test_the_query_behind_each_runs(void **state)
 	}
 }
 
+/* Keys that choose what is on the list say so where the list is not there, and change nothing. */
+static void test_choices_of_a_list_that_is_not_shown_are_refused(void **state)
+{
+	struct view_rig *rig = *state;
+	static const char keys[][2] = {"b", "i", "|", ">", "<", "I"};
+
+	while (screen_of(rig)->show != VIEW_INSIGHTS_TOLD)
+		view_rig_press(rig, "v");
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		view_rig_press(rig, keys[i]);
+		assert_shows(rig, "that is for the list: v shows it");
+	}
+	assert_int_equal(screen_of(rig)->severity, VIEW_ALL_SEVERITIES);
+	assert_int_equal(screen_of(rig)->grid.sort, -1);
+	assert_false(screen_of(rig)->grid.every);
+}
+
+/* What is wrong with a filter stands alone; else what keys show comes before what is counted. */
+static void test_the_status_begins_with_the_row(void **state)
+{
+	struct view_rig *rig = *state;
+
+	assert_shows(rig, "\n row 1 of ");
+	view_rig_press(rig, "\\((\r");
+	assert_shows(rig, "\n filter: ");
+	assert_hides(rig, " notes");
+}
+
 static void test_of_two_reports_what_is_gone_and_new_is_said(void **state)
 {
 	struct view_rig *rig = *state;
@@ -427,6 +456,8 @@ int main(void)
 		EACH(test_an_insight_leads_to_its_rows_and_back),
 		EACH(test_an_insight_on_time_leads_to_the_timeline),
 		EACH(test_the_query_behind_each_runs),
+		EACH(test_choices_of_a_list_that_is_not_shown_are_refused),
+		EACH(test_the_status_begins_with_the_row),
 		EACH(test_of_two_reports_what_is_gone_and_new_is_said),
 		EACH(test_in_a_file_every_insight_is_told),
 		EACH(test_every_size_and_look_can_be_drawn),

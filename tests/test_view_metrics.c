@@ -246,7 +246,7 @@ static void test_a_narrow_heading_has_the_values(void **state)
 	view_rig_size(rig, 40, 12);
 	view_rig_press(rig, "g");
 	assert_line_shows(rig, "step 0: ", "S 1 ", "T 3 ");
-	assert_line_shows(rig, " mode ", "last S", "Target");
+	assert_line_shows(rig, " mode ", "last S", "last T");
 	assert_line_shows(rig, "train ", "0.00333333", "0.015 ");
 	view_rig_press(rig, "G");
 	assert_line_shows(rig, "step 299: ", "S 0.003333 ", "T - ");

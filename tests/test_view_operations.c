@@ -29,6 +29,25 @@ static int setup_unknown(void **state)
 	return 0;
 }
 
+/* Compute sets that are in two programs, one with a name longer than screens are wide; and programs
+ * that are in each other. */
+static int setup_sets(void **state)
+{
+	struct view_rig *rig = view_rig_new(state);
+
+	if (!view_fixture_model_write(rig->path, false))
+		return -1;
+	prof_change(rig->path,
+		    "INSERT INTO compute_set_rows(compute_set, operation, program_id, vertices, "
+		    "tiles, max_cycles, mean_cycles) SELECT operation || '/The/way/down/to/the/very"
+		    "/last/of/all/of/its/sets', operation, (SELECT program_id FROM program_rows "
+		    "WHERE name = 'PipelineRuns'), vertices, tiles, max_cycles, mean_cycles FROM "
+		    "compute_set_rows WHERE operation = 'Dense_A/MatMul';"
+		    "UPDATE program_rows SET parent_id = program_id WHERE name = 'Dense_B/MatMul'");
+	view_rig_start(rig, false, 80, 40, "6");
+	return 0;
+}
+
 static int setup_two(void **state)
 {
 	return view_rig_setup_model(state, true, 132, 40, "6");
@@ -124,6 +143,37 @@ static void test_more_of_one_operation(void **state)
 	assert_hides(rig, "vertices");
 }
 
+/* The same set once in each program that has it. */
+static void test_compute_sets_stand_under_their_program(void **state)
+{
+	struct view_rig *rig = *state;
+	const char *text, *forward, *train, *last;
+	char *all;
+
+	view_rig_press(rig, "\r");
+	all = view_rig_text(&rig->session);
+	text = strstr(all, "Compute sets, with the balance of the tiles at work");
+	assert_non_null(text);
+	forward = strstr(text, "in Stage0/F (#0)");
+	train = strstr(text, "in train (#");
+	last = strstr(text, "/last/of/all/of/its/sets");
+	assert_true(forward && train && last && forward < train && train < last);
+	assert_null(strstr(train, "in Stage0/F"));
+	free(all);
+	/* What goes round in circles is in no program. */
+	view_rig_press(rig, "g/Dense_B/MatMul\r");
+	assert_shows(rig, "operation Dense_B/MatMul ");
+	assert_hides(rig, "in Stage1/F");
+}
+
+static void test_wide_screens_cut_nothing(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_size(rig, 200, 50);
+	assert_shows(rig, "The/way/down/to/the/very/last/of/all/of/its/sets");
+}
+
 static void test_enter_opens_a_sum(void **state)
 {
 	struct view_rig *rig = *state;
@@ -148,7 +198,7 @@ static void test_filters_orders_and_their_trouble(void **state)
 	/* So they come, and the heading says it. */
 	assert_shows(rig, "cycles\xe2\x96\xbc");
 	view_rig_press(rig, "\\^SGD\r");
-	assert_shows(rig, "row 1 of 2 (11 in all), by cycles, filter ^SGD");
+	assert_shows(rig, "row 1 of 2 (11 in all), filter ^SGD, +");
 	view_rig_press(rig, "\\(\r");
 	assert_shows(rig, "filter: ");
 	view_rig_key(rig, VIEW_KEY_ESCAPE);
@@ -256,6 +306,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_is_not_known_is_a_dash, setup_unknown,
 						view_rig_teardown),
 		ONE(test_more_of_one_operation),
+#define SETS(test) cmocka_unit_test_setup_teardown(test, setup_sets, view_rig_teardown)
+		SETS(test_compute_sets_stand_under_their_program),
+		SETS(test_wide_screens_cut_nothing),
 		ONE(test_enter_opens_a_sum),
 		ONE(test_filters_orders_and_their_trouble),
 		TWO(test_two_reports_are_compared),

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/fmt.h"
+#include "common/mem.h"
 #include "profiler/ipuscope/profiler.h"
 #include "profiler/prof_merge.h"
 #include "support/view_fixture_model.h"
@@ -110,10 +111,10 @@ static void test_searching_opens_the_way(void **state)
 
 	view_rig_press(rig, "/pipelineruns\r");
 	assert_shows(rig, "Repeat (PipelineRuns) x 50");
-	assert_shows(rig, "repeats    50 times");
+	assert_shows(rig, "repeats      50 times");
 	view_rig_press(rig, "/softmax\rn");
 	assert_shows(rig, "Dense_B/Softmax");
-	assert_shows(rig, "operation  Dense_B/Softmax");
+	assert_shows(rig, "operation    Dense_B/Softmax");
 	view_rig_press(rig, "/no such\r");
 	assert_shows(rig, "not found: no such");
 }
@@ -141,8 +142,13 @@ static void test_more_of_one_program(void **state)
 	assert_shows(rig, "4,000 cycles, run 2 times in a weight update (simulated)");
 	/* At 1 GHz, three updates of 4,000 cycles. */
 	assert_shows(rig, "12 us simulated in 3 weight updates");
-	assert_shows(rig, "200 vertices on 100 tiles, 2,000 cycles at most, balance 75 %");
+	assert_shows(rig, "200 vertices on 100 tiles, 2,000 cycles at most, balance of these");
 	assert_shows(rig, "Stage0/F > Dense_A/MatMul");
+	/* Nothing is cut where there is little room: it goes on in the next line. */
+	view_rig_size(rig, 50, 40);
+	assert_shows(rig, "  compute set  200 vertices on 100 tiles,");
+	assert_shows(rig, "  the run ");
+	assert_shows(rig, "tiles 75 %");
 	view_rig_press(rig, "gb");
 	assert_shows(rig, "By type");
 	assert_shows(rig, "OnTileExecute");
@@ -160,6 +166,35 @@ static void test_what_works_is_a_list_by_cycles(void **state)
 	view_rig_press(rig, "\r");
 	assert_shows(rig, "s Sequence (Stage0/F)");
 	assert_shows(rig, "\xe2\x94\x80 OnTileExecute (Dense_A/MatMul) ");
+}
+
+static void test_keys_of_the_tree_say_that_there_is_a_list(void **state)
+{
+	struct view_rig *rig = *state;
+	static const char keys[][2] = {"e", "E", "c", "C", "u", "h", "l"};
+
+	view_rig_press(rig, "v");
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		view_rig_press(rig, keys[i]);
+		assert_shows(rig, "what works is a list: v shows the tree");
+		view_rig_press(rig, "g");
+		assert_hides(rig, "what works is a list");
+	}
+}
+
+/* The narrowest screen has Source and Target beside the name; | shows what they differ by. */
+static void test_narrow_screens_compare(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_size(rig, 40, 12);
+	assert_line_shows(rig, "program", "Source", "Target");
+	view_rig_press(rig, "|");
+	assert_shows(rig, "columns: Diff");
+	assert_line_shows(rig, "program", "Diff");
+	assert_line_shows(rig, "Stage1/F", "+");
+	view_rig_press(rig, "||");
+	assert_line_shows(rig, "program", "Source", "Target");
 }
 
 static void test_orders_and_columns(void **state)
@@ -200,6 +235,25 @@ static void test_two_trees_are_one(void **state)
 	assert_hides(rig, "Relu");
 	view_rig_press(rig, "/Dense_B/MatMul)\rn");
 	assert_shows(rig, "+2,000 (52.63 %)");
+}
+
+/* The Source's, and below it the Target's, with as many updates as it had. */
+static void test_each_report_tells_its_own(void **state)
+{
+	struct view_rig *rig = *state;
+	const char *source, *target;
+	char *text;
+
+	view_rig_size(rig, 100, 50);
+	view_rig_press(rig, "/OnTileExecute (Dense_B/MatMul)\r");
+	text = view_rig_text(&rig->session);
+	source = strstr(text, " Source \xe2\x94\x80");
+	target = strstr(text, " Target \xe2\x94\x80");
+	assert_true(source && target && source < target);
+	assert_true(strstr(source, "5.4 us simulated in 3 weight updates") < target);
+	assert_non_null(strstr(target, "11.4 us simulated in 3 weight updates"));
+	assert_non_null(strstr(target, "1,900 cycles at most"));
+	free(text);
 }
 
 static void test_places_lead_here_and_away(void **state)
@@ -339,6 +393,9 @@ int main(void)
 		ONE(test_what_works_is_a_list_by_cycles),
 		ONE(test_orders_and_columns),
 		TWO(test_two_trees_are_one),
+		TWO(test_each_report_tells_its_own),
+		TWO(test_narrow_screens_compare),
+		ONE(test_keys_of_the_tree_say_that_there_is_a_list),
 		ONE(test_places_lead_here_and_away),
 		ONE(test_the_rows_are_the_view),
 		ONE(test_the_query_can_be_pasted),

@@ -94,12 +94,12 @@ static void test_tensors_sort_and_change_statistic(void **state)
 	struct view_rig *f = *state;
 
 	view_rig_press(f, "8");
-	assert_shows(f, "statistic std, row 1 of 4, by max std");
+	assert_line_shows(f, "statistic std, row 1 of 4, ", ": l", ", by max std");
 	assert_shows(f, "evil??]0;pwned?/kernel:0_grad");
 	view_rig_press(f, "G");
 	assert_shows(f, "Dense_128:0 ");
 	view_rig_press(f, "S");
-	assert_shows(f, "statistic mean, row 4 of 4, by max mean");
+	assert_shows(f, "statistic mean, row 4 of 4, +");
 	view_rig_press(f, "I");
 	assert_shows(f, "row 1 of 4");
 }

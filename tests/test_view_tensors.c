@@ -77,7 +77,7 @@ static void test_every_statistic_has_its_columns(void **state)
 	for (int i = 0; i < count; i++) {
 		char title[64], sql[128];
 
-		snprintf(title, sizeof(title), "max %s", view__statistic(screen_of(rig)));
+		snprintf(title, sizeof(title), "statistic %s, ", view__statistic(screen_of(rig)));
 		assert_shows(rig, title);
 		snprintf(sql, sizeof(sql),
 			 "SELECT coalesce(max(%s), 0) FROM tensor_stats WHERE key LIKE 'Dense_1%%'",

@@ -36,7 +36,7 @@ steady() {
 	/^ rows [0-9]+ to / { print " rows ~"; next }
 	/^ hits   / { print " hits          ~"; next }
 	/ hits over time / { sub(/over time.*/, "over time     ~") }
-	/^ [0-9]+ problems, / { sub(/^[^;]*/, " ~"); sub(/\([0-9]+ in all\)/, "(~ in all)") }
+	/; [0-9]+ problems, / { sub(/; [0-9]+ problems, .*/, "; ~"); sub(/\([0-9]+ in all\)/, "(~ in all)") }
 	{ print }' | sed -E 's/, at [0-9.]+ [mun]?s$/, at ~/; s/ *$//'
 }
 

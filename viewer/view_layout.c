@@ -142,10 +142,10 @@ struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows)
 	return out;
 }
 
-int view_blocks_layout(int width, int two_from, const int *heights, int count,
-		       struct view_rect *places)
+/* In @columns columns, of which *@used get something. */
+static int blocks_in_columns(int width, int columns, const int *heights, int count,
+			     struct view_rect *places, int *used)
 {
-	const int columns = width >= two_from * 7 / 4 ? 3 : width >= two_from ? 2 : 1;
 	const int share = (width - 2 * (columns - 1)) / columns;
 	const int column_width = columns > 1 ? least(share, COLUMN_WIDTH + 20) : width;
 	int filled = 0, highest = 0, total = 0, column = 0, before = 0;
@@ -165,7 +165,21 @@ int view_blocks_layout(int width, int two_from, const int *heights, int count,
 		filled += heights[i] + 1;
 		highest = greatest(highest, filled);
 	}
+	*used = column + 1;
 	return greatest(0, highest - 1);
+}
+
+int view_blocks_layout(int width, int two_from, const int *heights, int count,
+		       struct view_rect *places)
+{
+	int columns = width >= two_from * 7 / 4 ? 3 : width >= two_from ? 2 : 1, used;
+	int height = blocks_in_columns(width, columns, heights, count, places, &used);
+
+	while (used < columns) {
+		columns = used;
+		height = blocks_in_columns(width, columns, heights, count, places, &used);
+	}
+	return height;
 }
 
 void view_lane_heights(const int *depths, int count, int rows, int most, int *heights)

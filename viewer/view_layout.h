@@ -67,8 +67,8 @@ struct view_tensors_layout {
 struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows);
 
 /* Blocks of @heights rows, one after another, in two columns where @width is @two_from or more,
- * three where it is 7/4 of that: where each begins. Returns the height of the whole. @places has
- * @count rectangles, relative to the top left.
+ * three where it is 7/4 of that (fewer and wider ones where some would be empty): where each
+ * begins. Returns the height of the whole. @places has @count rectangles, relative to the top left.
  */
 int view_blocks_layout(int width, int two_from, const int *heights, int count,
 		       struct view_rect *places);

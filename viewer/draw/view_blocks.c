@@ -14,11 +14,13 @@
 #include "common/str.h"
 #include "viewer/view_layout.h"
 
-#define TWO_FROM   98
-#define LINE_SIZE  512
-#define VALUE_LEFT 25 /* columns kept for a bar's value */
-#define NOTE_UNTIL 98 /* columns of a line with a note: farther off it belongs to nothing */
-#define NOTE_FROM  36 /* columns of value and note; in fewer the note is left out */
+#define TWO_FROM    98
+#define LINE_SIZE   512
+#define VALUE_LEFT  25 /* columns kept for a bar's value */
+#define NOTE_UNTIL  98 /* columns of a line with a note: farther off it belongs to nothing */
+#define FOLD_INDENT 4  /* of what goes on from the line above */
+#define FOLD_LEAST  8
+#define NOTE_FROM   36 /* columns of value and note; in fewer the note is left out */
 
 void view_blocks_clear(struct view_blocks *blocks)
 {
@@ -166,24 +168,80 @@ static int view_two_from(const struct view_blocks *blocks)
 
 int view_blocks_line_width(const struct view_blocks *blocks, bool head, int width)
 {
-	const int one = 1;
-	struct view_rect place;
+	static const int many[] = {1, 1, 1}; /* as many as there may be columns */
+	struct view_rect places[ARRAY_LEN(many)];
 
 	if (head)
 		return width - 3;
-	view_blocks_layout(width - 2, view_two_from(blocks), &one, 1, &place);
-	return place.width - 1;
+	view_blocks_layout(width - 2, view_two_from(blocks), many, ARRAY_LEN(many), places);
+	return places[0].width - 1;
 }
 
-enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, struct err *err)
+/* The value of @line in as many lines of @block as its column needs. */
+static bool view_fold_line(struct view_blocks *blocks, struct view_block *block,
+			   struct view_line line)
+{
+	const bool named = line.kind == VIEW_LINE_FACT;
+	const int width = block->place.width - 1 - (named ? block->name_width : FOLD_INDENT);
+	const char *text = line.value;
+	size_t length = view_text_fold(text, named ? width : width + FOLD_INDENT);
+
+	if (line.kind == VIEW_LINE_BAR || width < FOLD_LEAST)
+		length = strlen(text);
+	for (;;) {
+		if (text != line.value || text[length])
+			line.value = arena_printf(&blocks->arena, "%*s%.*s",
+						  text == line.value || named ? 0 : FOLD_INDENT, "",
+						  (int)length, text);
+		if (!line.value || mem_grow(&block->lines, &block->capacity, block->count + 1,
+					    sizeof(*block->lines)))
+			return false;
+		block->lines[block->count++] = line;
+		text += length;
+		text += strspn(text, " \n");
+		if (!*text)
+			return true;
+		length = view_text_fold(text, width);
+		line = (struct view_line){.kind = line.kind, .style = line.style, .name = ""};
+	}
+}
+
+/* Are there more lines now? */
+static bool view_fold_block(struct view_blocks *blocks, struct view_block *block)
+{
+	struct view_block folded = *block;
+	bool more;
+
+	folded.lines = NULL;
+	folded.count = folded.capacity = 0;
+	for (size_t i = 0; i < block->count && !blocks->failed; i++)
+		blocks->failed = !view_fold_line(blocks, &folded, block->lines[i]);
+	if (blocks->failed) {
+		mem_free(folded.lines);
+		return false;
+	}
+	more = folded.count > block->count;
+	mem_free(block->lines);
+	*block = folded;
+	return more;
+}
+
+static bool view_fold(struct view_blocks *blocks)
+{
+	bool more = false;
+
+	for (int i = 0; blocks->folds && i < blocks->count; i++)
+		more = view_fold_block(blocks, &blocks->block[i]) || more;
+	return more;
+}
+
+static void view_place_blocks(struct view_blocks *blocks, int width)
 {
 	const int two_from = view_two_from(blocks);
 	const int heads = view_heads(blocks, two_from, width - 2);
 	int heights[VIEW_BLOCKS_MOST], top = 0;
 	struct view_rect places[VIEW_BLOCKS_MOST];
 
-	if (blocks->failed)
-		return err_nomem(err);
 	for (int i = 0; i < blocks->count; i++)
 		heights[i] = (int)blocks->block[i].count + 1;
 	for (int i = 0; i < heads; i++) {
@@ -197,6 +255,19 @@ enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, s
 		blocks->block[i].place = places[i - heads];
 		blocks->block[i].place.y += top;
 	}
+}
+
+enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, struct err *err)
+{
+	if (blocks->failed)
+		return err_nomem(err);
+	/* What is folded may leave other columns, which may be narrower; lines only become shorter.
+	 */
+	do
+		view_place_blocks(blocks, width);
+	while (view_fold(blocks));
+	if (blocks->failed)
+		return err_nomem(err);
 	if (blocks->scroll > blocks->height - height)
 		blocks->scroll = blocks->height > height ? blocks->height - height : 0;
 	return ST_OK;

@@ -41,6 +41,7 @@ struct view_blocks {
 	int found;    /* the cursor or the last match, lines counted through all blocks; -1 */
 	int heads;    /* so many first blocks are as wide as the page, above the columns */
 	int two_from; /* two columns on screens as wide as that, three on 7/4 of it; 0: 98 */
+	bool folds;   /* lines too long for their column go on in the next */
 	bool failed;  /* memory was short */
 };
 

@@ -135,7 +135,7 @@ enum view_answer view_grid_request(struct view_grid *grid, int height, enum view
 /* Goes to the next row of which a cell as shown contains @text, case aside, and around the end. */
 bool view_grid_search(struct view_grid *grid, int height, const char *text, bool forward);
 void view_grid_filter(struct view_grid *grid, const char *text);
-/* "row 3 of 120, by cycles, filter conv". */
+/* "row 3 of 120, filter conv, +2 columns: l, by cycles"; what is wrong with a filter, alone. */
 void view_grid_status(const struct view_grid *grid, char *out, size_t size);
 /* A row: becomes the cursor's. A heading: the order, and the other way round. */
 enum view_answer view_grid_click(struct view_grid *grid, int height, int x, int y);

@@ -150,9 +150,19 @@ const char *view__grid_title(const struct view_grid *grid, int column)
 const char *view__grid_head(const struct view_grid *grid, int column, int width,
 			    char out[VIEW_GRID_TEXT])
 {
+	const struct view_grid_trait *trait = &grid->traits[column];
 	const char *title = view__grid_title(grid, column);
 
-	if (grid->traits[column].size < 2)
+	/* It may stand where nothing else says what of. */
+	if (trait->alone && trait->role != VIEW_GRID_PLAIN) {
+		snprintf(out, VIEW_GRID_TEXT, "%.200s %s", view__grid_title(grid, trait->group),
+			 title);
+		if (view_text_width(out) > width)
+			snprintf(out, VIEW_GRID_TEXT, "%.200s %.1s",
+				 view__grid_title(grid, trait->group), title);
+		return view_text_width(out) > width ? title : out;
+	}
+	if (trait->size < 2)
 		return title;
 	snprintf(out, VIEW_GRID_TEXT, "%.200s Source", title);
 	if (view_text_width(out) > width)

@@ -35,7 +35,7 @@ static int grid_off_screen(const struct view_grid *grid)
 	for (int i = 0; i < grid->place_count; i++) {
 		const struct view_grid_trait *trait = &grid->traits[grid->places[i].column];
 
-		count -= trait->role == VIEW_GRID_PLAIN && !trait->stays;
+		count -= (trait->role == VIEW_GRID_PLAIN || trait->alone) && !trait->stays;
 	}
 	return count;
 }
@@ -172,6 +172,7 @@ void view_grid_status(const struct view_grid *grid, char *out, size_t size)
 	if (grid->count > 0)
 		snprintf(row, sizeof(row), "row %s of %s", fmt_count(at, grid->at + 1),
 			 fmt_count(count, grid->count));
-	snprintf(out, size, "%s%s%s%s%s%s", row, all, order, grid->filter[0] ? ", filter " : "",
-		 grid->filter, grid->count > 0 ? columns : "");
+	/* The order last: where it is cut off, the headings show it. */
+	snprintf(out, size, "%s%s%s%s%s%s", row, all, grid->filter[0] ? ", filter " : "",
+		 grid->filter, grid->count > 0 ? columns : "", order);
 }

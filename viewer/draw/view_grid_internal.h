@@ -35,6 +35,7 @@ struct view_grid_trait {
 	int base, wanted; /* widths: the least of use, and as wide as pays */
 	int most;         /* a text: as wide as its contents */
 	bool fits;        /* the layout has room for its group at the base width */
+	bool alone;       /* the screen is too narrow for its group: it stands for itself */
 };
 
 struct view_grid_key {

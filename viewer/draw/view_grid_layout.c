@@ -4,11 +4,14 @@
  * The first column, and keys next to it, stay. The others stand in a line-up that Left and Right
  * scroll: those that fit, chosen by importance, in the order of the table, then those that do not.
  * A column is at least as wide as it needs to be of use; what is left over goes to those that want
- * more (a long text, a bar, a percentage).
+ * more (a long text, a bar, a percentage). Comparing, a number goes with its target and diff; where
+ * the line-up has no room for the three, each stands for itself, and the others are scrolled to.
  *
  * Threading: the screen's. Ownership: the grid's arrays.
  */
 #include "viewer/draw/view_grid_internal.h"
+
+#include <limits.h>
 
 #define GRID_TEXT_MOST  40
 #define GRID_TEXT_LEAST 12
@@ -83,7 +86,7 @@ static void grid_widths(struct view_grid *grid)
 		int head[2];
 
 		grid_head_width(grid, i, head);
-		trait->stays = trait->fits = false;
+		trait->stays = trait->fits = trait->alone = false;
 		if (trait->number)
 			grid_number_width(grid, trait, head);
 		else
@@ -93,12 +96,18 @@ static void grid_widths(struct view_grid *grid)
 	}
 }
 
-/* The columns of the group that begins at @column, with a blank after each. */
+/* Columns of the table that stand or go together with @column. */
+static int grid_together(const struct view_grid *grid, int column)
+{
+	return grid->traits[column].alone ? 1 : grid->traits[column].size;
+}
+
+/* The columns that begin at @column, with a blank after each. */
 static int grid_group_width(const struct view_grid *grid, int column)
 {
 	int width = 0;
 
-	for (int i = column; i < column + grid->traits[column].size; i++)
+	for (int i = column; i < column + grid_together(grid, column); i++)
 		width += grid->traits[i].base + 1;
 	return width;
 }
@@ -109,7 +118,8 @@ static bool grid_scrolls(const struct view_grid *grid, int column)
 {
 	const struct view_grid_trait *trait = &grid->traits[column];
 
-	return trait->role == VIEW_GRID_PLAIN && !trait->stays && view__grid_chosen(grid, column);
+	return (trait->role == VIEW_GRID_PLAIN || trait->alone) && !trait->stays &&
+	       view__grid_chosen(grid, column);
 }
 
 /* The first column, and keys that follow while they leave half of the screen. Returns the width. */
@@ -132,16 +142,38 @@ static int grid_stay(struct view_grid *grid, int room)
 	return used;
 }
 
+/* Groups that are wider than @room. */
+static void grid_part(struct view_grid *grid, int room)
+{
+	for (int i = 0; i < grid->table.column_count; i++) {
+		const int size = grid->traits[i].size;
+
+		if (size < 2 || grid_group_width(grid, i) <= room)
+			continue;
+		for (int of = i; of < i + size; of++)
+			grid->traits[of].alone = true;
+	}
+}
+
+/* Comparing, what the rows are ordered by comes before all else. */
+static int grid_importance(const struct view_grid *grid, int column)
+{
+	const struct view_grid_trait *trait = &grid->traits[column];
+
+	if (grid->compared && grid->sort >= 0 && grid->traits[grid->sort].group == trait->group)
+		return INT_MAX;
+	return trait->column ? trait->column->importance : 1;
+}
+
 /* The most important of those that are not in yet; -1: none. */
 static int grid_next_fit(const struct view_grid *grid)
 {
 	int best = -1, importance = 0;
 
 	for (int i = 0; i < grid->table.column_count; i++) {
-		const struct view_grid_trait *trait = &grid->traits[i];
-		const int own = trait->column ? trait->column->importance : 1;
+		const int own = grid_importance(grid, i);
 
-		if (!grid_scrolls(grid, i) || trait->fits)
+		if (!grid_scrolls(grid, i) || grid->traits[i].fits)
 			continue;
 		if (best < 0 || own > importance) {
 			best = i;
@@ -168,8 +200,8 @@ static int grid_widest(const struct view_grid *grid)
 }
 
 /* A table of names alone says nothing: these are cut for what matters most. Of two reports, where
- * that is too little still, Diff has no place, then Target. */
-static void grid_make_room(struct view_grid *grid, int group, int room)
+ * that is too little still, Diff has no place, then Target. Returns the columns gained. */
+static int grid_make_room(struct view_grid *grid, int group, int room)
 {
 	int slack = 0, size = grid->traits[group].size;
 	int need = grid_group_width(grid, group) - room;
@@ -179,26 +211,26 @@ static void grid_make_room(struct view_grid *grid, int group, int room)
 			slack += grid_most(grid->traits[i].base - GRID_STAY_LEAST, 0);
 	while (need > slack && size > 1)
 		need -= grid->traits[group + --size].base + 1;
-	for (need = grid_least(need, slack); need > 0; need--)
+	need = grid_most(grid_least(need, slack), 0);
+	for (int i = 0; i < need; i++)
 		grid->traits[grid_widest(grid)].base--;
+	return need;
 }
 
+/* What matters most is there in any case; of a group that was parted the rest is next. */
 static void grid_choose(struct view_grid *grid, int room)
 {
-	bool any = false;
+	int next = grid_next_fit(grid), group = -1;
 
-	for (int next = grid_next_fit(grid); next >= 0; next = grid_next_fit(grid)) {
-		const int width = grid_group_width(grid, next);
-
-		if (width > room && any)
+	if (next >= 0 && grid_group_width(grid, next) > room)
+		room += grid_make_room(grid, next, room);
+	grid_part(grid, room);
+	for (; next >= 0; next = grid_next_fit(grid)) {
+		room -= grid_group_width(grid, next);
+		if (room < 0 && group >= 0 && grid->traits[next].group != group)
 			return;
+		group = grid->traits[next].group;
 		grid->traits[next].fits = true;
-		if (width > room) {
-			grid_make_room(grid, next, room);
-			return;
-		}
-		room -= width;
-		any = true;
 	}
 }
 
@@ -231,7 +263,7 @@ static int grid_last_start(const struct view_grid *grid, int room)
  * was left out. */
 static bool grid_place_group(struct view_grid *grid, int column, int *room)
 {
-	for (int i = column; i < column + grid->traits[column].size; i++) {
+	for (int i = column; i < column + grid_together(grid, column); i++) {
 		const int width = grid_least(grid->traits[i].base, *room - 1);
 
 		if (width < 1 || (i > column && width < grid->traits[i].base))

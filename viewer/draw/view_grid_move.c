@@ -90,7 +90,7 @@ static void grid_sort_to(struct view_grid *grid, int height, int column, bool re
 		return;
 	view__grid_move(grid, height, 0);
 	for (int i = 0; column >= 0 && i < grid->lineup_count; i++)
-		if (grid->lineup[i] == grid->traits[column].group &&
+		if ((grid->lineup[i] == column || grid->lineup[i] == grid->traits[column].group) &&
 		    !grid_on_screen(grid, column)) {
 			grid->column = i;
 			view__grid_move(grid, height, 0);

@@ -123,7 +123,8 @@ static const struct view_help_word operations_words[] = {
 	{"sync", "waiting for the slowest tile, and starting the next step"},
 	{"FLOP", "floating point operations (additions and multiplications)"},
 	{"tiles", "how many of the IPU's tiles have work"},
-	{"balance", "mean of the tiles' work over the most that one has; 100 % is even"},
+	{"balance", "mean work of all tiles over the most that one has; 100 % is even; of a "
+		    "compute set only the tiles at work count"},
 	{"compute set", "what the tiles do at the same time, between two syncs"},
 	{0}};
 
@@ -237,7 +238,7 @@ static const struct view_help_word sql_words[] = {
 	{0}};
 
 static const struct view_help_key sql_keys[] = {
-	{VIEW_ENTER_REQUEST, "The views: ask for it; a row: go to other screens"},
+	{VIEW_ENTER_REQUEST, "The views: ask for it; a row: edit the statement"},
 	{VIEW_VIEW_REQUEST, "The statement, the views, the rows"},
 	{0}};
 

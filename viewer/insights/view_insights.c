@@ -183,12 +183,31 @@ static enum view_answer view_list_request(struct view_insights *screen, enum vie
 	return answer == VIEW_UNHANDLED ? VIEW_UNHANDLED : VIEW_LOAD;
 }
 
+/* Choices of the list, where it is not shown. */
+static bool view_is_unseen(const struct view_insights *screen, enum view_request request)
+{
+	static const enum view_request of_list[] = {VIEW_BREAKDOWN_REQUEST, VIEW_SELECT_REQUEST,
+						    VIEW_COLUMNS_REQUEST,   VIEW_SORT_NEXT_REQUEST,
+						    VIEW_SORT_BACK_REQUEST, VIEW_REVERSE_REQUEST};
+
+	if (screen->show != VIEW_INSIGHTS_TOLD || screen->grid.table.row_count == 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(of_list); i++)
+		if (request == of_list[i])
+			return true;
+	return false;
+}
+
 static enum view_answer view_insights_request(void *state, struct view_context *context,
 					      enum view_request request)
 {
 	struct view_insights *screen = state;
 	enum view_answer answer = VIEW_UNHANDLED;
 
+	if (view_is_unseen(screen, request)) {
+		view_message(context, "that is for the list: v shows it", NULL);
+		return VIEW_DRAW;
+	}
 	switch (request) {
 	case VIEW_ENTER_REQUEST:
 		return VIEW_JOIN;
@@ -247,10 +266,14 @@ static void view_insights_status(const void *state, const struct view_context *c
 	int counts[2][REPORT_INSIGHT_SEVERITIES] = {{0}};
 
 	(void)context;
+	view_grid_status(&screen->grid, out, size);
+	if (screen->grid.trouble[0])
+		return;
 	for (int r = 0; r < 2; r++)
 		for (int i = 0; i < screen->found[r].count; i++)
 			counts[r][screen->found[r].items[i].severity]++;
-	snprintf(out, size, "%s%d problem%s, %d advice, %d note%s",
+	length = strlen(out);
+	snprintf(out + length, size - length, "; %s%d problem%s, %d advice, %d note%s",
 		 screen->compared ? "Source " : "", counts[0][REPORT_INSIGHT_PROBLEM],
 		 counts[0][REPORT_INSIGHT_PROBLEM] == 1 ? "" : "s",
 		 counts[0][REPORT_INSIGHT_ADVICE], counts[0][REPORT_INSIGHT_NOTE],
@@ -260,10 +283,6 @@ static void view_insights_status(const void *state, const struct view_context *c
 		snprintf(out + length, size - length, "; Target %d, %d, %d",
 			 counts[1][REPORT_INSIGHT_PROBLEM], counts[1][REPORT_INSIGHT_ADVICE],
 			 counts[1][REPORT_INSIGHT_NOTE]);
-	length += strlen(out + length);
-	snprintf(out + length, size - length, "; ");
-	length = strlen(out);
-	view_grid_status(&screen->grid, out + length, size - length);
 }
 
 static int view_insights_height(const void *state, const struct view_context *context)

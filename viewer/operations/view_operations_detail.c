@@ -21,12 +21,13 @@ struct detail {
 	struct prof_db *db;
 	const char *operation, *layer; /* NULL: unknown */
 	const char *report;            /* "", "Source", "Target" */
+	int64_t root;                  /* what the compute set before is part of; INT64_MIN: none */
 };
 
-typedef void (*detail_row)(const struct detail *detail, const struct prof_query *query);
+typedef void (*detail_row)(struct detail *detail, const struct prof_query *query);
 
 /* Each row of @sql, whose :operation and :layer are bound, to @take. */
-static enum status detail_each(const struct detail *detail, const char *sql, detail_row take,
+static enum status detail_each(struct detail *detail, const char *sql, detail_row take,
 			       struct err *err)
 {
 	struct prof_query *query;
@@ -70,7 +71,7 @@ static const char plan_sql[] =
 	"SELECT method, split_batch, split_field, split_in, split_out, split_kernel, "
 	"serial_splits, temporary_bytes FROM plans WHERE operation = :operation LIMIT 4";
 
-static void plan_row(const struct detail *detail, const struct prof_query *query)
+static void plan_row(struct detail *detail, const struct prof_query *query)
 {
 	static const char *const splits[] = {"batch", "field", "in", "out", "kernel", "serial"};
 	char bytes[FMT_SIZE], text[160] = "";
@@ -92,7 +93,7 @@ static void plan_row(const struct detail *detail, const struct prof_query *query
 static const char programs_sql[] = "SELECT count(*), min(program_id), max(program_id) FROM "
 				   "programs WHERE operation = :operation";
 
-static void programs_row(const struct detail *detail, const struct prof_query *query)
+static void programs_row(struct detail *detail, const struct prof_query *query)
 {
 	char count[FMT_SIZE];
 
@@ -106,7 +107,7 @@ static void programs_row(const struct detail *detail, const struct prof_query *q
 static const char layer_sql[] =
 	"SELECT class, output_shape, params, flops FROM layers WHERE layer = :layer LIMIT 1";
 
-static void layer_row(const struct detail *detail, const struct prof_query *query)
+static void layer_row(struct detail *detail, const struct prof_query *query)
 {
 	char params[FMT_SIZE];
 
@@ -119,7 +120,7 @@ static const char variables_sql[] =
 	"SELECT ifnull(kind, 'other'), count(*), sum(bytes) FROM variables WHERE layer = :layer "
 	"GROUP BY kind ORDER BY sum(bytes) DESC LIMIT 6";
 
-static void variables_row(const struct detail *detail, const struct prof_query *query)
+static void variables_row(struct detail *detail, const struct prof_query *query)
 {
 	char count[FMT_SIZE], bytes[FMT_SIZE];
 
@@ -131,23 +132,39 @@ static void variables_row(const struct detail *detail, const struct prof_query *
 static const char tensors_sql[] =
 	"SELECT key, kind FROM tensors WHERE layer = :layer GROUP BY key ORDER BY key LIMIT 8";
 
-static void tensors_row(const struct detail *detail, const struct prof_query *query)
+static void tensors_row(struct detail *detail, const struct prof_query *query)
 {
 	view_blocks_fact(detail->blocks, "tensor", VIEW_NORMAL, "%s (%s)", detail_text(query, 0),
 			 detail_text(query, 1));
 }
 
+/* Evaluation has the sets of its forward part once more: each stands under the program it is part
+ * of. Ways up end also where parents go round in circles. */
 static const char sets_sql[] =
-	"SELECT compute_set, tiles, vertices, max_cycles, mean_cycles FROM compute_sets "
-	"WHERE operation = :operation ORDER BY max_cycles DESC LIMIT 40";
+	"WITH RECURSIVE longest AS (SELECT compute_set, tiles, vertices, max_cycles, mean_cycles, "
+	"program_id FROM compute_sets WHERE operation = :operation "
+	"ORDER BY max_cycles DESC LIMIT 40),\n"
+	"above(program_id, at) AS (SELECT program_id, program_id FROM longest\n"
+	"\tUNION SELECT above.program_id, p.parent_id FROM above JOIN programs p "
+	"ON p.program_id = above.at WHERE p.parent_id IS NOT NULL),\n"
+	"roots AS (SELECT above.program_id, p.program_id AS root, p.name FROM above "
+	"JOIN programs p ON p.program_id = above.at AND p.parent_id IS NULL)\n"
+	"SELECT compute_set, tiles, vertices, max_cycles, mean_cycles, roots.root, roots.name "
+	"FROM longest LEFT JOIN roots USING (program_id) "
+	"ORDER BY roots.root, max_cycles DESC, program_id";
 
 /* The numbers first: names are long, and end in what tells them apart. */
-static void sets_row(const struct detail *detail, const struct prof_query *query)
+static void sets_row(struct detail *detail, const struct prof_query *query)
 {
 	const char *name = detail_text(query, 0);
 	const size_t prefix = strlen(detail->operation);
+	const int64_t root = prof_column_int(query, 5);
 	char tiles[FMT_SIZE], vertices[FMT_SIZE], most[FMT_SIZE];
 
+	if (root != detail->root)
+		view_blocks_text(detail->blocks, VIEW_DIM, "in %s (#%lld)", detail_text(query, 6),
+				 (long long)root);
+	detail->root = root;
 	if (strncmp(name, detail->operation, prefix) == 0 && name[prefix] == '/')
 		name += prefix + 1;
 	view_blocks_text(detail->blocks, VIEW_NORMAL, "%7s cycles %5s %s %6s %s %3.0f %%  %s",
@@ -159,7 +176,7 @@ static void sets_row(const struct detail *detail, const struct prof_query *query
 			 name);
 }
 
-static void greatest_row(const struct detail *detail, const struct prof_query *query)
+static void greatest_row(struct detail *detail, const struct prof_query *query)
 {
 	char cycles[FMT_SIZE], share[FMT_SIZE];
 
@@ -177,7 +194,7 @@ static void detail_begin(const struct detail *detail, const char *title)
 	view_blocks_begin(detail->blocks, arena_strdup(&detail->blocks->arena, text), NAME_WIDTH);
 }
 
-static enum status detail_operation(const struct detail *detail, struct err *err)
+static enum status detail_operation(struct detail *detail, struct err *err)
 {
 	static const struct {
 		const char *title, *sql;
@@ -187,9 +204,10 @@ static enum status detail_operation(const struct detail *detail, struct err *err
 		     {NULL, layer_sql, layer_row},
 		     {NULL, variables_sql, variables_row},
 		     {NULL, tensors_sql, tensors_row},
-		     {"Compute sets, the longest first, with their balance", sets_sql, sets_row}};
+		     {"Compute sets, with the balance of the tiles at work", sets_sql, sets_row}};
 	enum status status = ST_OK;
 
+	detail->root = INT64_MIN;
 	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(parts); i++) {
 		if (parts[i].title)
 			detail_begin(detail, parts[i].title);
@@ -198,7 +216,7 @@ static enum status detail_operation(const struct detail *detail, struct err *err
 	return status;
 }
 
-static enum status detail_group(const struct detail *detail, const char *sql, struct err *err)
+static enum status detail_group(struct detail *detail, const char *sql, struct err *err)
 {
 	enum status status;
 
@@ -258,7 +276,7 @@ static void detail_greatest_sql(const struct view_operations *screen, struct str
 	str_addf(sql, " ORDER BY cycles DESC LIMIT %d", DETAIL_ROWS);
 }
 
-static enum status detail_report(struct view_operations *screen, const struct detail *detail,
+static enum status detail_report(struct view_operations *screen, struct detail *detail,
 				 struct err *err)
 {
 	static const char *const all[] = {plan_sql,      sets_sql,    programs_sql,
@@ -293,6 +311,7 @@ enum status view__operations_detail(struct view_operations *screen, struct view_
 
 	view_blocks_clear(&screen->details);
 	screen->details.two_from = 110;
+	screen->details.folds = true;
 	if (screen->grid.count == 0)
 		return ST_OK;
 	status = detail_report(screen, &detail, err);

@@ -22,7 +22,7 @@ const struct view_operations_look view__operations_looks[VIEW_OPERATIONS_WAYS] =
 };
 
 const struct view_grid_column view__operations_columns[] = {
-	{.name = "operation", .importance = 20, .least = 22},
+	{.name = "operation", .importance = 20, .least = 20},
 	{.name = "layer", .importance = 6, .least = 10},
 	{.name = "kind", .importance = 8},
 	{.name = "phase", .importance = 5},

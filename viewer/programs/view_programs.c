@@ -193,7 +193,8 @@ static enum status programs_open(void **state, struct view_context *context, str
 	if (!screen)
 		return err_nomem(err);
 	screen->ipu = screen->last_ipu = -1;
-	screen->clock_hz = (double)NAN;
+	for (int side = 0; side < VIEW_SIDES; side++)
+		screen->clock_hz[side] = (double)NAN;
 	return ST_OK;
 }
 

@@ -14,7 +14,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 
-#define NAME_WIDTH 11
+#define NAME_WIDTH 13
 #define TYPES_MOST 24
 #define PATH_MOST  64
 
@@ -46,38 +46,39 @@ const char *view__programs_of(const struct view_programs *screen)
 	const struct view_program_ranks *ranks = &of[of[1].all > of[0].all];
 
 	if (ranks->all > ranks->seen)
-		return screen->updates > 0 ? "the first ranks' update"
-					   : "the first ranks' execution";
+		return screen->updates[0] > 0 ? "the first ranks' update"
+					      : "the first ranks' execution";
 	if (ranks->all > 1)
-		return screen->updates > 0 ? "all ranks' update" : "all ranks' execution";
-	return screen->updates > 0 ? "a weight update" : "an execution";
+		return screen->updates[0] > 0 ? "all ranks' update" : "all ranks' execution";
+	return screen->updates[0] > 0 ? "a weight update" : "an execution";
 }
 
-static void tell_cycles(struct view_programs *screen, const struct view_program *node, int side,
-			const char *report)
+static void tell_cycles(struct view_programs *screen, const struct view_program *node, int side)
 {
 	struct view_blocks *blocks = &screen->details;
-	const double times = (double)node->cycles[side] * (double)screen->updates;
+	const double times = (double)node->cycles[side] * (double)screen->updates[side];
+	const double seconds = times / screen->clock_hz[side];
 	char own[FMT_SIZE], all[FMT_SIZE], count[FMT_SIZE], time[FMT_SIZE];
 
-	if (node->id[side] == VIEW_NOWHERE || node->cycles[side] == 0)
+	if (node->cycles[side] == 0) {
+		view_blocks_fact(blocks, "cycles", VIEW_DIM, "none in %s",
+				 view__programs_of(screen));
 		return;
+	}
 	if (node->own[side] > 0)
 		view_blocks_fact(blocks, "itself", VIEW_NORMAL,
-				 "%s%s cycles, run %s times in %s (simulated)", report,
+				 "%s cycles, run %s times in %s (simulated)",
 				 fmt_count(own, node->own[side]),
 				 fmt_count(count, node->times[side]), view__programs_of(screen));
 	if (node->first != VIEW_NO_PROGRAM)
-		view_blocks_fact(blocks, "all of it", VIEW_NORMAL, "%s%s cycles in %s (simulated)",
-				 report, fmt_count(all, node->cycles[side]),
-				 view__programs_of(screen));
+		view_blocks_fact(blocks, "all of it", VIEW_NORMAL, "%s cycles in %s (simulated)",
+				 fmt_count(all, node->cycles[side]), view__programs_of(screen));
 	/* Ranks may have done more updates than others. */
-	if (side == VIEW_SOURCE_SIDE && screen->ranks[side].all < 2 && screen->updates > 0 &&
-	    !isnan(screen->clock_hz) && times / screen->clock_hz < 9e8)
+	if (screen->ranks[side].all < 2 && screen->updates[side] > 0 && seconds < 9e8)
 		view_blocks_fact(blocks, "the run", VIEW_NORMAL,
 				 "%s simulated in %s weight updates",
-				 fmt_ns(time, (int64_t)(times * 1e9 / screen->clock_hz)),
-				 fmt_count(count, screen->updates));
+				 fmt_ns(time, (int64_t)(seconds * 1e9)),
+				 fmt_count(count, screen->updates[side]));
 }
 
 /* Names alike are told apart by what they are in, the outermost first. */
@@ -98,6 +99,7 @@ static void tell_inside(struct view_programs *screen, const struct view_program 
 	str_free(&path);
 }
 
+/* What is the same in both reports. */
 static void tell_program(struct view_programs *screen, const struct view_program *node,
 			 bool compared)
 {
@@ -127,14 +129,12 @@ static void tell_program(struct view_programs *screen, const struct view_program
 	if (node->inside > 0)
 		view_blocks_fact(blocks, "has", VIEW_NORMAL, "%s programs in it",
 				 fmt_count(inside, node->inside));
-	tell_cycles(screen, node, VIEW_SOURCE_SIDE, compared ? "Source: " : "");
-	tell_cycles(screen, node, VIEW_TARGET_SIDE, "Target: ");
-	if (node->cycles[0] == 0 && node->cycles[1] == 0)
-		view_blocks_fact(blocks, "cycles", VIEW_DIM, "none in %s",
-				 view__programs_of(screen));
-	view_blocks_fact(blocks, "number", VIEW_NORMAL, "#%lld, position %lld, depth %d",
-			 (long long)(node->id[0] == VIEW_NOWHERE ? node->id[1] : node->id[0]),
-			 (long long)node->position, node->depth);
+}
+
+static void tell_number(struct view_programs *screen, const struct view_program *node, int side)
+{
+	view_blocks_fact(&screen->details, "number", VIEW_NORMAL, "#%lld, position %lld, depth %d",
+			 (long long)node->id[side], (long long)node->position, node->depth);
 }
 
 static enum status tell_sets(struct view_programs *screen, struct prof_db *db, int64_t program,
@@ -151,7 +151,8 @@ static enum status tell_sets(struct view_programs *screen, struct prof_db *db, i
 		const char *name = prof_column_text(query, 0);
 
 		view_blocks_fact(&screen->details, "compute set", VIEW_NORMAL,
-				 "%s vertices on %s tiles, %s cycles at most, balance %.0f %%: %s",
+				 "%s vertices on %s tiles, %s cycles at most, balance of these "
+				 "tiles %.0f %%: %s",
 				 fmt_count(vertices, prof_column_int(query, 1)),
 				 fmt_count(tiles, prof_column_int(query, 2)),
 				 fmt_count(cycles, prof_column_int(query, 3)),
@@ -163,7 +164,7 @@ static enum status tell_sets(struct view_programs *screen, struct prof_db *db, i
 }
 
 static enum status tell_live(struct view_programs *screen, struct prof_db *db, int64_t program,
-			     struct err *err)
+			     const char *title, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = detail_open(&query, db, live_sql, program, err);
@@ -177,8 +178,7 @@ static enum status tell_live(struct view_programs *screen, struct prof_db *db, i
 		char bytes[FMT_SIZE];
 
 		if (!any)
-			view_blocks_begin(&screen->details,
-					  "Live while it runs, beside what always is", NAME_WIDTH);
+			view_blocks_begin(&screen->details, title, NAME_WIDTH);
 		any = true;
 		view_blocks_text(&screen->details, VIEW_NORMAL, "%9s  %s (%s), IPU %lld",
 				 fmt_bytes(bytes, size < 0 ? 0 : (uint64_t)size), name ? name : "-",
@@ -260,30 +260,58 @@ static void tell_types(struct view_programs *screen, const struct view_program *
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
+/* What each report says of it: compared, under its name. */
+static enum status tell_side(struct view_programs *screen, const struct view_program *node,
+			     struct prof_db *db, int side, const char *title, const char *live,
+			     struct err *err)
+{
+	enum status status;
+
+	if (title)
+		view_blocks_begin(&screen->details, title, NAME_WIDTH);
+	tell_cycles(screen, node, side);
+	tell_number(screen, node, side);
+	status = tell_sets(screen, db, node->id[side], err);
+	return status == ST_OK ? tell_live(screen, db, node->id[side], live, err) : status;
+}
+
+static enum status tell_sides(struct view_programs *screen, const struct view_program *node,
+			      struct view_context *context, struct err *err)
+{
+	struct prof_db *const dbs[VIEW_SIDES] = {context->source->db,
+						 context->target ? context->target->db : NULL};
+	static const char *const titles[VIEW_SIDES] = {"Source", "Target"};
+	static const char *const live[VIEW_SIDES] = {
+		"Source: live while it runs, beside what always is",
+		"Target: live while it runs, beside what always is"};
+	enum status status = ST_OK;
+
+	if (!context->target)
+		return tell_side(screen, node, dbs[0], VIEW_SOURCE_SIDE, NULL,
+				 "Live while it runs, beside what always is", err);
+	for (int side = 0; side < VIEW_SIDES && status == ST_OK; side++)
+		if (node->id[side] != VIEW_NOWHERE)
+			status = tell_side(screen, node, dbs[side], side, titles[side], live[side],
+					   err);
+	return status;
+}
+
 enum status view__programs_detail(struct view_programs *screen, struct view_context *context,
 				  struct err *err)
 {
 	const struct view_program *node = view__programs_at(screen);
-	const bool target = node && node->id[VIEW_SOURCE_SIDE] == VIEW_NOWHERE;
-	struct prof_db *db;
-	int64_t id;
-	enum status status = ST_OK;
 
 	view_blocks_clear(&screen->details);
 	screen->details.two_from = 110;
+	screen->details.folds = true;
 	if (!node)
 		return ST_OK;
-	db = target ? context->target->db : context->source->db;
-	id = node->id[target];
 	if (screen->by_type) {
 		tell_types(screen, node, context->target != NULL);
-	} else {
-		tell_program(screen, node, context->target != NULL);
-		status = tell_sets(screen, db, id, err);
-		if (status == ST_OK)
-			status = tell_live(screen, db, id, err);
+		return ST_OK;
 	}
-	return status;
+	tell_program(screen, node, context->target != NULL);
+	return tell_sides(screen, node, context, err);
 }
 
 static void spell(struct str *out, const char *sql, int64_t program)

@@ -13,11 +13,14 @@
 #include "common/mem.h"
 
 #define NUMBER_WIDTH 11 /* of cycles */
+#define NUMBER_LEAST 7  /* "Source" and the mark of the order */
+#define NARROW       60 /* columns: numbers take what they need */
 #define DIFF_WIDTH   21 /* with percent */
 #define TIMES_WIDTH  7
 #define SHARE_WIDTH  8
 #define BAR_WIDTH    12
 #define NAME_LEAST   20
+#define NAME_NARROW  12 /* comparing on a narrow screen */
 #define NAME_MOST    96 /* before the bar gets what is left */
 #define NAME_GOOD    40 /* what is less than cycles leaves that much to names */
 
@@ -76,21 +79,61 @@ static bool take(int *room, int *column, int width, int name)
 	return true;
 }
 
+/* Cycles of all roots: what shares are of. */
+static double draw_whole(const struct view_programs *screen, int side)
+{
+	const struct view_tree *tree = &screen->tree;
+	double whole = 0;
+
+	for (int i = tree->first; tree->walk_count > 0 && i >= 0; i = tree->nodes[i].next)
+		whole += (double)tree->nodes[i].cycles[side];
+	return whole;
+}
+
+/* Nothing has more digits than the sum of all. */
+static int draw_number_width(const struct view_programs *screen, int width)
+{
+	int wide = NUMBER_LEAST;
+	char text[FMT_SIZE];
+
+	for (int side = 0; side < VIEW_SIDES && width < NARROW; side++) {
+		const int digits =
+			(int)strlen(fmt_count(text, (int64_t)draw_whole(screen, side))) + 1;
+
+		wide = digits > wide ? digits : wide;
+	}
+	return width < NARROW && wide < NUMBER_WIDTH ? wide : NUMBER_WIDTH;
+}
+
+/* Source, Target and Diff as far as there is room; where less is asked for, Diff alone. */
+static void draw_compared(const struct view_programs *screen, struct draw_columns *columns,
+			  int *room)
+{
+	const int number = draw_number_width(screen, *room);
+	const int name = *room < NARROW ? NAME_NARROW : NAME_LEAST;
+	bool fits = screen->columns == VIEW_PROGRAM_CYCLES;
+
+	if (!fits)
+		fits = take(room, &columns->cycles, number, name) &&
+		       take(room, &columns->target, number, name);
+	if (fits)
+		take(room, &columns->diff, *room > NAME_GOOD + DIFF_WIDTH ? DIFF_WIDTH : number,
+		     name);
+}
+
 static struct draw_columns draw_layout(const struct view_programs *screen, int width, bool compared)
 {
 	struct draw_columns columns = {0};
 	int room = width - 3; /* marks at both edges, a blank before the right one */
 
-	if (screen->columns != VIEW_PROGRAM_NAMES &&
-	    take(&room, &columns.cycles, NUMBER_WIDTH, NAME_LEAST)) {
-		if (compared && take(&room, &columns.target, NUMBER_WIDTH, NAME_LEAST))
-			take(&room, &columns.diff,
-			     room > NAME_GOOD + DIFF_WIDTH ? DIFF_WIDTH : NUMBER_WIDTH, NAME_LEAST);
-		if (screen->columns == VIEW_PROGRAM_ALL_COLUMNS && !compared) {
-			take(&room, &columns.share, SHARE_WIDTH, NAME_GOOD);
-			take(&room, &columns.times, TIMES_WIDTH, NAME_GOOD);
-			take(&room, &columns.bar, BAR_WIDTH, NAME_GOOD);
-		}
+	if (compared && screen->columns != VIEW_PROGRAM_NAMES)
+		draw_compared(screen, &columns, &room);
+	else if (screen->columns != VIEW_PROGRAM_NAMES &&
+		 take(&room, &columns.cycles, NUMBER_WIDTH, NAME_LEAST) &&
+		 screen->columns == VIEW_PROGRAM_ALL_COLUMNS) {
+		take(&room, &columns.share, SHARE_WIDTH, NAME_GOOD);
+		take(&room, &columns.times, TIMES_WIDTH, NAME_GOOD);
+		take(&room, &columns.bar, BAR_WIDTH, NAME_GOOD);
 	}
 	/* Numbers stay near to the names: a wide screen widens the bar. */
 	if (columns.bar > 0 && room > NAME_MOST) {
@@ -99,17 +142,6 @@ static struct draw_columns draw_layout(const struct view_programs *screen, int w
 	}
 	columns.name = room;
 	return columns;
-}
-
-/* Cycles of all roots: what shares are of. */
-static double draw_whole(const struct view_programs *screen)
-{
-	const struct view_tree *tree = &screen->tree;
-	double whole = 0;
-
-	for (int i = tree->first; tree->walk_count > 0 && i >= 0; i = tree->nodes[i].next)
-		whole += (double)tree->nodes[i].cycles[VIEW_SOURCE_SIDE];
-	return whole;
 }
 
 static const char *draw_cycles(const struct view_programs *screen, const struct view_program *node,
@@ -287,7 +319,7 @@ static void draw_tree(const struct view_programs *screen, const struct view_cont
 {
 	const bool compared = context->target != NULL;
 	const struct draw_columns columns = draw_layout(screen, pane->rect.width, compared);
-	const double whole = draw_whole(screen);
+	const double whole = draw_whole(screen, VIEW_SOURCE_SIDE);
 	const int rows = pane->rect.height - 1;
 
 	draw_headings(screen, &columns, compared, pane);

@@ -83,8 +83,8 @@ struct view_programs {
 	enum view_program_columns columns;
 	int64_t ipu, last_ipu; /* whose cycles; -1: all */
 	char filter[128], trouble[96];
-	double clock_hz;
-	int64_t updates; /* of the run so far; 0: unknown */
+	double clock_hz[VIEW_SIDES]; /* NaN: unknown */
+	int64_t updates[VIEW_SIDES]; /* of the run so far; 0: unknown */
 	struct view_program_ranks ranks[VIEW_SIDES];
 	bool loaded;
 	struct view_blocks details;

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "common/mem.h"
 #include "common/str.h"
 
 static void say(struct view_context *context, const char *text)
@@ -94,6 +95,24 @@ static void sideways(struct view_programs *screen, struct view_context *context,
 		to_parent(screen, context);
 }
 
+/* What is asked of the tree, where a list is shown. */
+static bool asks_for_tree(const struct view_programs *screen, struct view_context *context,
+			  enum view_request request)
+{
+	static const enum view_request of_tree[] = {
+		VIEW_EXPAND_REQUEST,       VIEW_COLLAPSE_REQUEST, VIEW_EXPAND_ALL_REQUEST,
+		VIEW_COLLAPSE_ALL_REQUEST, VIEW_LEFT_REQUEST,     VIEW_RIGHT_REQUEST,
+		VIEW_PARENT_REQUEST};
+
+	for (size_t i = 0; screen->flat && i < ARRAY_LEN(of_tree); i++)
+		if (request == of_tree[i]) {
+			say(context,
+			    "what works is a list: v shows the tree, Enter this one in it");
+			return true;
+		}
+	return false;
+}
+
 static bool opens(struct view_programs *screen, struct view_context *context,
 		  enum view_request request)
 {
@@ -160,15 +179,16 @@ static void change_ipu(struct view_programs *screen, struct view_context *contex
 
 static void change_columns(struct view_programs *screen, struct view_context *context)
 {
-	static const char *const names[] = {
-		[VIEW_PROGRAM_ALL_COLUMNS] = "columns: times, cycles, share",
-		[VIEW_PROGRAM_CYCLES] = "columns: cycles",
-		[VIEW_PROGRAM_NAMES] = "columns: names alone",
+	static const char *const names[][2] = {
+		[VIEW_PROGRAM_ALL_COLUMNS] = {"columns: times, cycles, share",
+					      "columns: Source, Target, Diff"},
+		[VIEW_PROGRAM_CYCLES] = {"columns: cycles", "columns: Diff"},
+		[VIEW_PROGRAM_NAMES] = {"columns: names alone", "columns: names alone"},
 	};
 
 	screen->columns =
 		(enum view_program_columns)(((int)screen->columns + 1) % VIEW_PROGRAM_COLUMN_SETS);
-	say(context, names[screen->columns]);
+	say(context, names[screen->columns][context->target != NULL]);
 }
 
 /* After a change of the order or of what is counted. */
@@ -194,6 +214,8 @@ enum view_answer view__programs_request(void *state, struct view_context *contex
 {
 	struct view_programs *screen = state;
 
+	if (asks_for_tree(screen, context, request))
+		return VIEW_DRAW;
 	if (moves(screen, request) || opens(screen, context, request))
 		return VIEW_LOAD;
 	switch (request) {

@@ -26,25 +26,34 @@ static enum status load_number(struct prof_db *db, const char *sql, int64_t *out
 	return status;
 }
 
-static enum status load_facts(struct view_programs *screen, struct view_context *context,
-			      struct err *err)
+static enum status load_side(struct view_programs *screen, struct prof_db *db, enum view_side side,
+			     struct err *err)
 {
-	struct prof_db *db = context->source->db;
 	char clock[64];
 	double hz;
 	enum status status;
 
-	screen->clock_hz = (double)NAN;
+	screen->clock_hz[side] = (double)NAN;
 	if (prof_db_meta(db, "clock_hz", clock, sizeof(clock)) && str_to_double(clock, &hz) &&
 	    hz > 0)
-		screen->clock_hz = hz;
-	status = load_number(db, "SELECT max(stage) FROM operations", &screen->last_ipu, err);
+		screen->clock_hz[side] = hz;
+	status = load_number(db, "SELECT sum(updates) FROM execution_sums WHERE mode = 'train'",
+			     &screen->updates[side], err);
+	if (screen->updates[side] == VIEW_NOWHERE)
+		screen->updates[side] = 0;
+	return status;
+}
+
+static enum status load_facts(struct view_programs *screen, struct view_context *context,
+			      struct err *err)
+{
+	enum status status = load_number(context->source->db, "SELECT max(stage) FROM operations",
+					 &screen->last_ipu, err);
+
 	if (status == ST_OK)
-		status = load_number(db,
-				     "SELECT sum(updates) FROM execution_sums WHERE mode = 'train'",
-				     &screen->updates, err);
-	if (screen->updates == VIEW_NOWHERE)
-		screen->updates = 0;
+		status = load_side(screen, context->source->db, VIEW_SOURCE_SIDE, err);
+	if (status == ST_OK && context->target)
+		status = load_side(screen, context->target->db, VIEW_TARGET_SIDE, err);
 	return status;
 }
 
