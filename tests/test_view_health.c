@@ -45,6 +45,11 @@ static int setup_two(void **state)
 	return setup_with(state, 9, 30);
 }
 
+static int setup_target_only(void **state)
+{
+	return setup_with(state, 0, 9);
+}
+
 static struct view_health *screen_of(struct view_rig *rig)
 {
 	return rig->session.state[VIEW_HEALTH];
@@ -246,6 +251,18 @@ static void test_a_hit_that_only_the_target_has_is_the_targets(void **state)
 	assert_true(view_place_same(&place, &again));
 }
 
+static void test_a_rule_that_only_the_target_broke_leads_to_its_hits(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_health *screen = screen_of(rig);
+
+	view_rig_press(rig, "g");
+	assert_int_equal(view_grid_cell(&screen->grid, "hits_target")->integer, 6);
+	view_rig_key(rig, VIEW_KEY_ENTER);
+	assert_int_equal(screen->way, VIEW_HEALTH_HITS);
+	assert_int_equal(screen->grid.count, 6);
+}
+
 static void test_its_queries_run_as_they_are(void **state)
 {
 	struct view_rig *rig = *state;
@@ -315,6 +332,9 @@ int main(void)
 						view_rig_teardown),
 		CASE_TWO(test_two_reports_have_their_hits_beside_each_other),
 		CASE_TWO(test_a_hit_that_only_the_target_has_is_the_targets),
+		cmocka_unit_test_setup_teardown(
+			test_a_rule_that_only_the_target_broke_leads_to_its_hits, setup_target_only,
+			view_rig_teardown),
 		CASE(test_its_queries_run_as_they_are),
 		CASE(test_any_size_and_way_can_be_drawn),
 		CASE_TWO(test_any_size_and_way_can_be_drawn),

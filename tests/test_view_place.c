@@ -259,6 +259,22 @@ static void test_the_work_of_a_step_leads_to_the_rules_broken_in_it(void **state
 	}
 }
 
+static void test_rules_broken_in_a_layer_are_offered_where_there_are_any(void **state)
+{
+	static const struct {
+		const char *layer, *offer;
+	} layers[] = {{"Dense_B", "rules broken in Dense_B"}, {"Dense_A", ""}};
+
+	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
+		struct view_place place;
+
+		view_place_clear(&place);
+		view_place_text(place.layer, layers[i].layer);
+		complete(*state, &place);
+		assert_string_equal(offer(VIEW_HEALTH, &place), layers[i].offer);
+	}
+}
+
 static void test_a_rule_on_the_loss_leads_to_its_curve_and_to_no_tensor(void **state)
 {
 	struct view_place place, there;
@@ -285,6 +301,7 @@ int main(void)
 		CASE(test_an_operation_leads_to_the_tensor_it_makes),
 		CASE(test_the_work_of_a_stage_leads_to_all_that_the_stage_has),
 		CASE(test_the_work_of_a_step_leads_to_the_rules_broken_in_it),
+		CASE(test_rules_broken_in_a_layer_are_offered_where_there_are_any),
 		CASE(test_a_rule_on_the_loss_leads_to_its_curve_and_to_no_tensor),
 	};
 

@@ -117,5 +117,5 @@ answer "$(shown 'Dense_10/bias:0_grad [0-9.]+ [0-9.]+ \+[0-9.]+')" run "SELECT p
 
 answer "$(shown '0 bad Dense[^ ]+ F [0-9]+ [0-9]+')" sick "SELECT printf('0 bad %s %s %d %d', key, phase, step, n_nan)
 	FROM nonfinite_trail WHERE position = 0"
-screen 80x24 sick 'HVojjjjj<Enter>' | grep '^── F0 stage 1 forward' >/dev/null || fail 'a bad number does not lead to its moment'
+screen 80x24 sick 'HVojjjj<Enter>' | grep '^── F0 stage 1 forward' >/dev/null || fail 'a bad number does not lead to its moment'
 echo "the screens are as docs/walks.md shows them, and $answers answers as sqlite3 gives them"

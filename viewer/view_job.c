@@ -55,6 +55,21 @@ static void view_job_go(struct view_job *job)
 		job->err.status = job->ops->go(job->state, job->context, &job->place, &job->err);
 }
 
+/* Whether a layer has hits in either report. */
+static enum status view_job_hits(struct view_job *job)
+{
+	struct view_place *place = &job->place, its;
+	enum status status;
+
+	if (!job->context->target || !job->context->target->db || place->layer_hits != 0)
+		return ST_OK;
+	view_place_clear(&its);
+	view_place_text(its.layer, place->layer);
+	status = view_place_complete(&its, job->context->target->db, &job->err);
+	place->layer_hits = its.layer_hits;
+	return status;
+}
+
 static void view_job_join(struct view_job *job)
 {
 	struct view_place *place = &job->place;
@@ -63,6 +78,8 @@ static void view_job_join(struct view_job *job)
 
 	if (db)
 		job->err.status = view_place_complete(place, db, &job->err);
+	if (job->err.status == ST_OK)
+		job->err.status = view_job_hits(job);
 	/* In the source these are numbers of something else; names are the same. */
 	if (target)
 		place->program_id = place->program_step = place->variable_id = VIEW_NOWHERE;

@@ -82,6 +82,9 @@ static const struct view_place_rule {
 		  "ORDER BY kind IS NOT " KIND_OF_PHASE ", "
 		  "instr(:operation, substr(key, 1, instr(key || ':', ':') - 1)) IS 0, "
 		  "(key LIKE '%/bias:%') IS NOT (:operation LIKE '%bias%'), key LIMIT 1"},
+	/* Of many hits some are taken to be in every layer. */
+	{"layer", "SELECT CASE WHEN (SELECT max(row_id) FROM health_rows) > 5000 THEN 1 "
+		  "ELSE EXISTS (SELECT 1 FROM health WHERE layer = :layer) END AS layer_hits"},
 	/* The work of a whole stage. */
 	{"stage", "SELECT program_id FROM programs WHERE " WHOLE_STAGE " AND parent_id IS NULL "
 		  "AND name = 'Stage' || :stage || '/' || CASE :mode WHEN 'evaluate' THEN "

@@ -40,6 +40,7 @@
 	X(time_ns)     /* on `clock` */                                                            \
 	X(until_ns)    /* the end, where the place is a stretch of time */                         \
 	X(hit_ns)      /* when a rule was broken at that step, on the host's clock */              \
+	X(layer_hits)  /* 0: no rule was broken in the layer */                                    \
 	X(target_only) /* 1: of two reports only the target has it */
 
 /* X(text), each "" where unknown. */

@@ -102,8 +102,10 @@ void view__join_list(struct view_session *session)
 	if (home >= 0)
 		view_join_add(session, home);
 	for (int i = 0; i < VIEW_SCREENS; i++)
-		if (i != home)
+		if (i != home && i != VIEW_INSIGHTS)
 			view_join_add(session, i);
+	/* Which there are is not known before they are all thought through. */
+	view_join_add(session, VIEW_INSIGHTS);
 	if (session->popup.count == 0) {
 		view_popup_close(&session->popup);
 		view__say(session, "no other screen knows more of this", NULL);

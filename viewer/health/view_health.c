@@ -84,15 +84,23 @@ static bool turn_page(struct view_health *screen, enum view_request request)
 	return true;
 }
 
+/* The row's number; 0: none. */
+static int64_t row_number(const struct view_health *screen, const char *column)
+{
+	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
+
+	return cell && cell->type == PROF_INT ? cell->integer : 0;
+}
+
 static enum view_answer open_rule(struct view_health *screen, struct view_context *context)
 {
 	const struct report_cell *rule = view_grid_cell(&screen->grid, "rule");
-	const struct report_cell *hits = view_grid_cell(&screen->grid, "hits");
-	const struct report_cell *at = view_grid_cell(&screen->grid, "at_ns");
-	const int64_t first = at && at->type == PROF_INT ? at->integer : 0;
+	const bool source = row_number(screen, "hits") > 0;
+	const bool target = !source && row_number(screen, "hits_target") > 0;
+	const int64_t first = row_number(screen, target ? "at_ns_target" : "at_ns");
 	char name[64] = "";
 
-	if (!rule || !rule->text || !hits || hits->integer == 0) {
+	if (!rule || !rule->text || (!source && !target)) {
 		snprintf(context->message, sizeof(context->message),
 			 "this rule has not been broken");
 		return VIEW_DRAW;
@@ -100,7 +108,7 @@ static enum view_answer open_rule(struct view_health *screen, struct view_contex
 	/* Rules are named by letters and underscores: a regular expression as it is. */
 	str_copy(name, sizeof(name), rule->text);
 	view__health_way(screen, VIEW_HEALTH_HITS);
-	if (view__health_page_at(screen, context, false, first, NULL) != ST_OK)
+	if (view__health_page_at(screen, context, target, first, NULL) != ST_OK)
 		screen->page = 1;
 	str_copy(screen->grid.filter, sizeof(screen->grid.filter), name);
 	return VIEW_LOAD;
@@ -282,7 +290,7 @@ static bool view_health_offers(const struct view_place *place, char *out, size_t
 	else if (place->hit_ns != VIEW_NOWHERE)
 		snprintf(out, size, "rules broken at weight update %lld",
 			 (long long)place->weight_update);
-	else if (place->layer[0])
+	else if (place->layer[0] && place->layer_hits != 0)
 		snprintf(out, size, "rules broken in %s", place->layer);
 	else
 		return false;
