@@ -62,6 +62,19 @@ void str_add_bytes(struct str *str, const char *bytes, size_t length)
 	str->text[str->length] = '\0';
 }
 
+void str_add_sql_bytes(struct str *str, const char *bytes, size_t length)
+{
+	str_add(str, "'");
+	for (size_t i = 0; i < length; i++)
+		str_add_bytes(str, bytes[i] == '\'' ? "''" : bytes + i, bytes[i] == '\'' ? 2 : 1);
+	str_add(str, "'");
+}
+
+void str_add_sql(struct str *str, const char *text)
+{
+	str_add_sql_bytes(str, text, strlen(text));
+}
+
 void str_addf(struct str *str, const char *format, ...)
 {
 	va_list args, again;

@@ -21,6 +21,9 @@ void str_clear(struct str *str);
 void str_add(struct str *str, const char *text);
 void str_add_bytes(struct str *str, const char *bytes, size_t length);
 void str_addf(struct str *str, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* As a text of SQL: in quotes, those within doubled. */
+void str_add_sql(struct str *str, const char *text);
+void str_add_sql_bytes(struct str *str, const char *bytes, size_t length);
 const char *str_peek(const struct str *str); /* "" while empty */
 
 /* The candidate most like @word (edit distance, letter case counts little), or NULL where none is

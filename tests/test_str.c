@@ -33,6 +33,18 @@ static void test_text_grows(void **state)
 	str_free(&str);
 }
 
+static void test_texts_of_sql_are_quoted(void **state)
+{
+	struct str str = {0};
+
+	(void)state;
+	str_add_sql(&str, "");
+	str_add_sql(&str, "it's 'odd'");
+	str_add_sql_bytes(&str, "ab'cd", 3);
+	assert_string_equal(str_peek(&str), "'''it''s ''odd''''ab'''");
+	str_free(&str);
+}
+
 static void test_empty_additions_are_fine(void **state)
 {
 	struct str str = {0};
@@ -250,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text_grows),
+		cmocka_unit_test(test_texts_of_sql_are_quoted),
 		cmocka_unit_test(test_empty_additions_are_fine),
 		cmocka_unit_test(test_failed_growth_keeps_what_was_there),
 		cmocka_unit_test(test_nearest_suggests_what_was_meant),

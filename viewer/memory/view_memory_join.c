@@ -254,14 +254,6 @@ enum status view__memory_go(void *state, struct view_context *context,
 
 /* --- the statements --------------------------------------------------------------------------- */
 
-static void view_quote(struct str *out, const char *text)
-{
-	str_add(out, "'");
-	for (; *text; text++)
-		str_addf(out, *text == '\'' ? "''" : "%c", *text);
-	str_add(out, "'");
-}
-
 /* What the chosen series are rows of. */
 static void view_add_choice(const struct view_memory *screen, struct str *out, const char *before)
 {
@@ -277,7 +269,7 @@ static void view_add_choice(const struct view_memory *screen, struct str *out, c
 		return;
 	}
 	str_add(out, screen->breakdown == VIEW_MEMORY_BY_REGION ? "region = " : "category = ");
-	view_quote(out, name);
+	str_add_sql(out, name);
 }
 
 static void view_query_subject(const struct view_memory *screen, struct str *out)
@@ -285,7 +277,7 @@ static void view_query_subject(const struct view_memory *screen, struct str *out
 	str_add(out, "SELECT t.ipu, t.tile, sum(t.bytes) AS bytes FROM variable_tiles t\n"
 		     "JOIN variables v ON v.variable_id = t.variable_id WHERE ");
 	str_add(out, screen->subject.variable_id == VIEW_NOWHERE ? "v.layer = " : "v.variable = ");
-	view_quote(out, screen->subject.name);
+	str_add_sql(out, screen->subject.name);
 	if (screen->ipu != VIEW_NOWHERE)
 		str_addf(out, " AND t.ipu = %" PRId64, screen->ipu);
 	str_add(out, "\nGROUP BY t.ipu, t.tile ORDER BY t.ipu, t.tile");

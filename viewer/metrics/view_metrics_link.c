@@ -117,10 +117,9 @@ enum status view__metrics_go(void *state, struct view_context *context,
 
 static void view_add_quoted(struct str *out, const char *column, const char *text)
 {
-	str_addf(out, text ? " AND %s = '" : " AND %s IS NULL", column);
-	for (; text && *text; text++)
-		str_add_bytes(out, *text == '\'' ? "''" : text, *text == '\'' ? 2 : 1);
-	str_add(out, text ? "'" : "");
+	str_addf(out, text ? " AND %s = " : " AND %s IS NULL", column);
+	if (text)
+		str_add_sql(out, text);
 }
 
 void view__metrics_query(const void *state, const struct view_context *context, struct str *out)

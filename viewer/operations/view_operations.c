@@ -22,11 +22,8 @@
 static enum status load_facts(struct view_operations *screen, struct view_context *context,
 			      struct err *err)
 {
-	struct prof_query *query;
 	char clock[64];
 	double hz;
-	bool row = false;
-	enum status status;
 
 	screen->clock_hz = (double)NAN;
 	if (prof_db_meta(context->source->db, "clock_hz", clock, sizeof(clock)) &&
@@ -34,14 +31,8 @@ static enum status load_facts(struct view_operations *screen, struct view_contex
 		screen->clock_hz = hz;
 	if (isnan(screen->clock_hz))
 		screen->ns = false;
-	status = prof_query_open(&query, context->source->db, "SELECT max(stage) FROM operations",
-				 err);
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &row, err);
-	screen->last = status == ST_OK && row ? prof_column_int(query, 0) : -1;
-	prof_query_close(query);
-	return status;
+	return prof_db_number(context->source->db, "SELECT max(stage) FROM operations",
+			      &screen->last, err);
 }
 
 static enum status load_rows(struct view_operations *screen, struct view_context *context,

@@ -248,7 +248,7 @@ static void detail_spell(struct str *out, const char *sql, const struct detail *
 		if (length == 1)
 			str_add_bytes(out, sql, 1);
 		else if (value)
-			view__sql_quote(out, value);
+			str_add_sql(out, value);
 		else
 			str_add(out, "NULL");
 		sql += length;

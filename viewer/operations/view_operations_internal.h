@@ -62,8 +62,6 @@ struct view_operations_look {
 extern const struct view_operations_look view__operations_looks[VIEW_OPERATIONS_WAYS];
 extern const struct view_grid_column view__operations_columns[];
 extern const int view__operations_column_count;
-/* A text for SQL, in quotes. */
-void view__sql_quote(struct str *out, const char *text);
 void view__operations_where(const struct view_operations *screen, struct str *out);
 /* Without @share: of two reports each row would differ in it. */
 void view__operations_sql(struct view_operations *screen, bool share);

@@ -65,14 +65,6 @@ static const struct {
 	{"bytes_exchanged", "bytes_exchanged", "sum(bytes_exchanged)", NULL},
 };
 
-void view__sql_quote(struct str *out, const char *text)
-{
-	str_add(out, "'");
-	for (; *text; text++)
-		str_add_bytes(out, *text == '\'' ? "''" : text, *text == '\'' ? 2 : 1);
-	str_add(out, "'");
-}
-
 void view__operations_where(const struct view_operations *screen, struct str *out)
 {
 	if (screen->stage >= 0)
@@ -151,7 +143,7 @@ static void condition_text(const struct view_operations *screen, const char *col
 		return;
 	}
 	str_addf(out, "%s = ", column);
-	view__sql_quote(out, cell->text);
+	str_add_sql(out, cell->text);
 }
 
 bool view__operations_condition(const struct view_operations *screen, struct str *out, char *name,

@@ -9,23 +9,6 @@
 
 #include "common/mem.h"
 
-/* The first number of @sql's first row; VIEW_NOWHERE where there is none. */
-static enum status load_number(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
-	bool row = false;
-
-	*out = VIEW_NOWHERE;
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
-		*out = prof_column_int(query, 0);
-	prof_query_close(query);
-	return status;
-}
-
 static enum status load_side(struct view_programs *screen, struct prof_db *db, enum view_side side,
 			     struct err *err)
 {
@@ -37,8 +20,8 @@ static enum status load_side(struct view_programs *screen, struct prof_db *db, e
 	if (prof_db_meta(db, "clock_hz", clock, sizeof(clock)) && str_to_double(clock, &hz) &&
 	    hz > 0)
 		screen->clock_hz[side] = hz;
-	status = load_number(db, "SELECT sum(updates) FROM execution_sums WHERE mode = 'train'",
-			     &screen->updates[side], err);
+	status = prof_db_number(db, "SELECT sum(updates) FROM execution_sums WHERE mode = 'train'",
+				&screen->updates[side], err);
 	if (screen->updates[side] == VIEW_NOWHERE)
 		screen->updates[side] = 0;
 	return status;
@@ -47,8 +30,8 @@ static enum status load_side(struct view_programs *screen, struct prof_db *db, e
 static enum status load_facts(struct view_programs *screen, struct view_context *context,
 			      struct err *err)
 {
-	enum status status = load_number(context->source->db, "SELECT max(stage) FROM operations",
-					 &screen->last_ipu, err);
+	enum status status = prof_db_number(
+		context->source->db, "SELECT max(stage) FROM operations", &screen->last_ipu, err);
 
 	if (status == ST_OK)
 		status = load_side(screen, context->source->db, VIEW_SOURCE_SIDE, err);
@@ -125,7 +108,7 @@ static bool programs_changed(const struct view_programs *screen, struct view_con
 
 	if (!screen->loaded || screen->tree.count == 0)
 		return true;
-	if (load_number(context->source->db, "SELECT count(*) FROM programs", &count, NULL) !=
+	if (prof_db_number(context->source->db, "SELECT count(*) FROM programs", &count, NULL) !=
 	    ST_OK)
 		return false;
 	return count != screen->tree.sources && !screen->tree.cut;

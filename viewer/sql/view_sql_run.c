@@ -163,14 +163,6 @@ enum status view_sql_run(struct view_sql_answer *out, struct view_context *conte
 
 /* --- rows that a place names ------------------------------------------------------------------ */
 
-static void view_add_quoted(struct str *out, const char *text, size_t length)
-{
-	str_add(out, "'");
-	for (size_t i = 0; i < length; i++)
-		str_add_bytes(out, text[i] == '\'' ? "''" : text + i, text[i] == '\'' ? 2 : 1);
-	str_add(out, "'");
-}
-
 /* A value of @column: texts as such, also where they look like numbers. */
 static void view_add_condition(struct str *out, const char *column, const char *value,
 			       size_t length)
@@ -185,7 +177,7 @@ static void view_add_condition(struct str *out, const char *column, const char *
 	if (!pattern && !(field && field->text) && str_to_double(number, &real))
 		str_add(out, number);
 	else
-		view_add_quoted(out, value, length);
+		str_add_sql_bytes(out, value, length);
 }
 
 static bool view_is_column(const char *text, size_t length)

@@ -236,7 +236,6 @@ bool view__replica_shows(struct view_tensors *screen, int64_t replica);
 enum view_answer view__replica_next(struct view_tensors *screen, struct view_context *context);
 /* ", replica 1"; "" where there is one. */
 void view__replica_text(const struct view_tensors *screen, char *out, size_t size);
-void view__tensors_text(struct str *out, const char *text); /* as SQL has it */
 /* " WHERE ..." of the tensor, its process and the replica that is shown. @key, @queue: the columns,
  * @context: what stands before "rank" and "replica". @queue NULL: any; two runs may have the same
  * keys in other queues. */

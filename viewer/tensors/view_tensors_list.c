@@ -77,7 +77,7 @@ void view__tensors_list_sql(const struct view_tensors *screen, bool compared, st
 	if (!screen->kind[0])
 		return;
 	str_add(out, " WHERE t.kind = ");
-	view__tensors_text(out, screen->kind);
+	str_add_sql(out, screen->kind);
 }
 
 /* --- kinds ------------------------------------------------------------------------------------ */

@@ -63,22 +63,14 @@ void view__replica_text(const struct view_tensors *screen, char *out, size_t siz
 		snprintf(out, size, ", replica %d", screen->replica);
 }
 
-void view__tensors_text(struct str *out, const char *text)
-{
-	str_add(out, "'");
-	for (; *text; text++)
-		str_addf(out, *text == '\'' ? "''" : "%c", *text);
-	str_add(out, "'");
-}
-
 void view__tensors_where(const struct view_tensors *screen, const char *key, const char *queue,
 			 const char *context, struct str *out)
 {
 	str_addf(out, " WHERE %s = ", key);
-	view__tensors_text(out, screen->key);
+	str_add_sql(out, screen->key);
 	if (screen->has_queue && queue) {
 		str_addf(out, " AND %s = ", queue);
-		view__tensors_text(out, screen->queue);
+		str_add_sql(out, screen->queue);
 	}
 	if (screen->rank != INT64_MIN)
 		str_addf(out, " AND %srank = %lld", context, (long long)screen->rank);

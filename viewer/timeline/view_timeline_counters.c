@@ -347,9 +347,9 @@ void view__strips_query(const struct view_timeline *tl, struct str *out)
 		const struct view_window window = tl->clock[counter->clock].window;
 
 		str_add(out, "SELECT time_ns, value FROM counters WHERE track = ");
-		view__add_text(out, counter->track);
+		str_add_sql(out, counter->track);
 		str_add(out, " AND name = ");
-		view__add_text(out, counter->name);
+		str_add_sql(out, counter->name);
 		str_addf(out, " AND time_ns >= %lld AND time_ns < %lld;\n", (long long)window.from,
 			 (long long)window.to);
 	}

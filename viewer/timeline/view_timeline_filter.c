@@ -93,23 +93,12 @@ void view__timeline_filter(void *state, const char *text)
 
 /* --- the statement's condition ---------------------------------------------------------------- */
 
-void view__add_text(struct str *out, const char *text)
-{
-	str_add(out, "'");
-	for (; *text; text++) {
-		str_add_bytes(out, text, 1);
-		if (*text == '\'')
-			str_add(out, "'");
-	}
-	str_add(out, "'");
-}
-
 static void view_add_condition(struct str *out, const char *category, const char *name, int number)
 {
 	str_add(out, number ? ", (" : "(category, name) IN (VALUES (");
-	view__add_text(out, category);
+	str_add_sql(out, category);
 	str_add(out, ", ");
-	view__add_text(out, name);
+	str_add_sql(out, name);
 	str_add(out, ")");
 }
 

@@ -138,7 +138,7 @@ void view__hidden_query(const struct view_timeline *tl, struct str *out)
 		const struct view_hidden_lane *lane = &tl->hidden->lanes[i];
 
 		str_add(out, "\n  AND NOT (track IS ");
-		view__add_text(out, lane->track);
+		str_add_sql(out, lane->track);
 		if (lane->rank == VIEW_NONE_ID)
 			str_add(out, " AND rank IS NULL)");
 		else

@@ -289,7 +289,6 @@ void view__filter_query(const struct view_timeline *tl, struct str *out);
 /* How many spans of the picture it shows. */
 void view__filter_count(struct view_timeline *tl);
 bool view__filter_status(const struct view_timeline *tl, char *out, size_t size); /* false: none */
-void view__add_text(struct str *out, const char *text); /* as SQL quotes it */
 
 /* view_timeline_sums.c */
 bool view__shows_sums(const struct view_timeline *tl);

@@ -366,7 +366,7 @@ void view__sums_query(const struct view_timeline *tl, struct str *out)
 		str_addf(out, "%lld", (long long)track->rank);
 	str_add(out, " AND track IS ");
 	if (track->track)
-		view__add_text(out, track->track);
+		str_add_sql(out, track->track);
 	else
 		str_add(out, "NULL");
 	str_addf(out, " AND start_ns < %lld AND (start_ns >= %lld OR ", to, from);
