@@ -249,18 +249,30 @@ static void test_own_time_is_what_no_span_inside_takes(void **state)
 	assert_true(checked > 6);
 }
 
+static int rows_of_lanes(const struct view_timeline *tl)
+{
+	int rows = tl->lane_count;
+
+	for (int i = 0; i < tl->lane_count; i++)
+		rows += view__lane_height(&tl->lanes[i]);
+	return rows;
+}
+
+/* Also where they are few. */
 static void test_bars_use_the_room_of_a_large_screen(void **state)
 {
 	struct view_rig *rig = *state;
 	const struct view_timeline *tl;
-	int rows = 0;
+	int all;
 
 	view_rig_size(rig, 200, 50);
 	view_rig_press(rig, "7");
 	tl = timeline_of(rig);
-	for (int i = 0; i < tl->lane_count; i++)
-		rows += view__lane_height(&tl->lanes[i]);
-	assert_true(rows + tl->lane_count + 6 >= tl->areas.lanes.height);
+	all = tl->lane_count;
+	assert_true(rows_of_lanes(tl) + 6 >= tl->areas.lanes.height);
+	view_rig_press(rig, "i");
+	assert_true(tl->lane_count < all);
+	assert_true(rows_of_lanes(tl) + 6 >= tl->areas.lanes.height);
 }
 
 int main(void)

@@ -10,8 +10,9 @@
 
 #include <string.h>
 
+#include "common/mem.h"
+
 #define VIEW_LABEL_LEAST 13 /* "DEVICE (sim)" */
-#define MOST_THICK       6  /* screen rows of a bar */
 #define MOST_BSP         24 /* of a picture of tiles */
 #define HEADING_FROM     12 /* rows of a body that has one */
 
@@ -125,6 +126,26 @@ static int view_thicken(struct view_timeline *tl, int first, int count, int spar
 	return spare;
 }
 
+/* Rows of work and the others by turns, as far as @spare goes. A picture of tiles has rows of work
+ * alone. */
+static void view_use_spare(struct view_timeline *tl, int first, int count, int spare)
+{
+	static const struct {
+		int most; /* screen rows of a bar */
+		bool work;
+	} turns[] = {{3, true}, {2, false}, {6, true}, {4, false}, {12, true}, {6, false}};
+
+	if (tl->way == VIEW_BSP) {
+		view_thicken(tl, first, count, spare, MOST_BSP, true);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(turns) && spare > 0; i++) {
+		spare = view_thicken(tl, first, count, spare, turns[i].most, turns[i].work);
+		if (i == 0)
+			spare -= count - 1; /* a blank row between lanes */
+	}
+}
+
 /* Rows of the visible lanes: depths first, then thicker bars where there is room. */
 static enum status view_fit_rows(struct view_timeline *tl, int first, int count, int rows,
 				 struct err *err)
@@ -156,12 +177,7 @@ static enum status view_fit_rows(struct view_timeline *tl, int first, int count,
 			lane->work_row = -1;
 		spare -= heights[i];
 	}
-	spare = view_thicken(tl, first, count, spare, tl->way == VIEW_BSP ? MOST_BSP : 3, true);
-	spare -= count - 1; /* a blank row between lanes */
-	if (spare > 0)
-		spare = view_thicken(tl, first, count, spare, 2, false);
-	if (spare > 0)
-		view_thicken(tl, first, count, spare, tl->way == VIEW_FLAME ? 1 : MOST_THICK, true);
+	view_use_spare(tl, first, count, spare);
 	return ST_OK;
 }
 
