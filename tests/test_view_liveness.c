@@ -351,6 +351,40 @@ static void test_no_peak_is_lost_among_many_steps(void **state)
 	assert_int_equal(live->cursor, view_rig_sql_int(rig, sql));
 }
 
+static void test_keys_that_can_do_no_more_say_so(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "-");
+	assert_shows(rig, "all steps are shown");
+	view_rig_press(rig, "+-");
+	assert_hides(rig, "all steps are shown");
+	view_rig_press(rig, "++++");
+	assert_shows(rig, "as close as it gets");
+}
+
+static void test_the_row_of_the_cursor_stands_whole_below_the_others(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_size(rig, 50, 90);
+	view_rig_press(rig, "jjjjjjj");
+	assert_true(view_grid_is_cut(&screen_of(rig)->grid));
+	assert_line_shows(rig, " row 8, whole ");
+	assert_line_shows(rig, "dtype float32");
+}
+
+static void test_the_status_keeps_what_matters(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_size(rig, 40, 12);
+	assert_shows(rig, "\n row 1 of ");
+	view_rig_size(rig, 80, 24);
+	view_rig_press(rig, "f(\r");
+	assert_shows(rig, "\n filter: ");
+}
+
 /* --- two reports ------------------------------------------------------------------------------ */
 
 static void test_two_reports_are_two_curves_and_a_difference(void **state)
@@ -643,6 +677,9 @@ int main(void)
 		EACH(test_what_is_always_live_can_be_left_out),
 		EACH(test_layers_are_summed),
 		EACH(test_no_peak_is_lost_among_many_steps),
+		EACH(test_keys_that_can_do_no_more_say_so),
+		EACH(test_the_row_of_the_cursor_stands_whole_below_the_others),
+		EACH(test_the_status_keeps_what_matters),
 		EACH(test_two_reports_are_two_curves_and_a_difference),
 		cmocka_unit_test(test_areas_lie_within_the_body_and_apart),
 		EACH(test_every_size_and_look_can_be_drawn),

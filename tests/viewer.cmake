@@ -37,6 +37,7 @@ foreach(module IN ITEMS
 		help
 		liveness
 		memory
+		memory_room
 		place
 		programs
 		session

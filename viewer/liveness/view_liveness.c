@@ -94,29 +94,46 @@ static enum view_answer view_live_click(void *state, struct view_context *contex
 	return VIEW_LOAD;
 }
 
-static void view_live_status(const void *state, const struct view_context *context, char *out,
-			     size_t size)
+/* @brief: the step and the rows. */
+static void view_live_status_text(const struct view_liveness *live, bool brief, const char *grid,
+				  char *out, size_t size)
 {
 	static const char *const groups[VIEW_LIVE_GROUPS] = {"", ", not always live",
 							     ", always live"};
-	const struct view_liveness *live = state;
-	char grid[VIEW_MESSAGE_SIZE] = "", bytes[FMT_SIZE] = "";
+	char bytes[FMT_SIZE] = "", of[64] = "";
 
-	(void)context;
+	if (live->facts[0].known && !brief)
+		fmt_bytes(bytes, (uint64_t)(live->facts[0].always + live->facts[0].rest));
+	if (!brief)
+		snprintf(of, sizeof(of), " of %lld%s", (long long)live->extent.to - 1,
+			 live->report[0].cut || live->report[1].cut ? " and more" : "");
+	snprintf(out, size, "step %lld%s%s%s%s%s%s%s", (long long)live->cursor, of,
+		 bytes[0] ? ", " : "", bytes, grid[0] ? "; " : "", grid,
+		 grid[0] ? groups[live->group] : "",
+		 live->always_live || brief ? "" : "; without always live");
+}
+
+static void view_live_status(const void *state, const struct view_context *context, char *out,
+			     size_t size)
+{
+	const struct view_liveness *live = state;
+	const int width = context->body.width - 1;
+	char grid[VIEW_MESSAGE_SIZE] = "";
+
 	if (live->ipu_count == 0) {
 		snprintf(out, size, "no liveness recorded");
 		return;
 	}
 	if (live->show != VIEW_LIVE_CHART)
 		view_grid_status(&live->grid, grid, sizeof(grid));
-	if (live->facts[0].known)
-		fmt_bytes(bytes, (uint64_t)(live->facts[0].always + live->facts[0].rest));
-	snprintf(out, size, "step %lld of %lld%s%s%s%s%s%s%s", (long long)live->cursor,
-		 (long long)live->extent.to - 1,
-		 live->report[0].cut || live->report[1].cut ? " and more" : "",
-		 bytes[0] ? ", " : "", bytes, grid[0] ? "; " : "", grid,
-		 grid[0] ? groups[live->group] : "",
-		 live->always_live ? "" : "; without always live");
+	view_live_status_text(live, false, grid, out, size);
+	if (view_text_width(out) > width)
+		view_live_status_text(live, true, grid, out, size);
+	/* Of a filter that cannot be used all is of no interest but why. */
+	if (live->grid.trouble[0] && grid[0])
+		snprintf(out, size, "%s", grid);
+	else if (grid[0] && live->areas.heading.height > 0 && view_text_width(out) > width)
+		snprintf(out, size, "%s", grid);
 }
 
 static int view_live_height(const void *state, const struct view_context *context)

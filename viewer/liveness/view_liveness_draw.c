@@ -320,6 +320,20 @@ static void view_draw_heading(const struct view_liveness *live, struct view_pane
 		view_text_middle(pane, x + 1, 0, width - x - 2, VIEW_DIM, program);
 }
 
+/* Where rows end before the pane does, the cursor's stands there whole. */
+static void view_draw_table(const struct view_liveness *live, const struct view_context *context,
+			    struct view_pane *pane)
+{
+	const int used = 1 + (int)(live->grid.count < pane->rect.height ? live->grid.count
+									: pane->rect.height);
+	struct view_pane below = view_pane_sub(
+		pane, (struct view_rect){0, used, pane->rect.width, pane->rect.height - used});
+
+	view_grid_draw(&live->grid, pane, !context->whole);
+	if (!context->whole && live->grid.count > 0 && view_grid_is_cut(&live->grid))
+		view_grid_draw_whole(&live->grid, &below);
+}
+
 void view__live_draw(const void *state, const struct view_context *context, struct view_pane *pane)
 {
 	const struct view_liveness *live = state;
@@ -343,5 +357,5 @@ void view__live_draw(const void *state, const struct view_context *context, stru
 	view_draw_heading(live, &part);
 	part = view_pane_sub(pane, live->areas.table);
 	if (part.rect.height > 0)
-		view_grid_draw(&live->grid, &part, !context->whole);
+		view_draw_table(live, context, &part);
 }

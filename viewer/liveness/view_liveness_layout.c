@@ -52,7 +52,7 @@ struct view_liveness_layout view_liveness_areas(struct view_rect body, bool tabl
 		return out;
 	}
 	if (body.width >= BESIDE_FROM) {
-		const struct view_sides sides = view_split_sides(body, body.width * 9 / 20, 60);
+		const struct view_sides sides = view_split_sides(body, body.width / 2, 60);
 
 		out.table = sides.right;
 		if (body.height >= HEADING_FROM)

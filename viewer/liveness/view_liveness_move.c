@@ -178,6 +178,17 @@ static void view_live_show(struct view_liveness *live, int by)
 	live->listed = false;
 }
 
+static void view_live_zoom(struct view_liveness *live, struct view_context *context, bool closer)
+{
+	const struct view_window before = live->window;
+
+	live->window = view_window_zoom(before, live->cursor, closer ? 1 : 2, closer ? 2 : 1,
+					live->extent);
+	if (live->window.from == before.from && live->window.to == before.to)
+		snprintf(context->message, sizeof(context->message), "%s",
+			 closer ? "this is as close as it gets" : "all steps are shown");
+}
+
 static enum view_answer view_live_picture(struct view_liveness *live, struct view_context *context,
 					  enum view_request request)
 {
@@ -186,9 +197,7 @@ static enum view_answer view_live_picture(struct view_liveness *live, struct vie
 	switch (request) {
 	case VIEW_ZOOM_IN_REQUEST:
 	case VIEW_ZOOM_OUT_REQUEST:
-		live->window = view_window_zoom(
-			live->window, live->cursor, request == VIEW_ZOOM_IN_REQUEST ? 1 : 2,
-			request == VIEW_ZOOM_IN_REQUEST ? 2 : 1, live->extent);
+		view_live_zoom(live, context, request == VIEW_ZOOM_IN_REQUEST);
 		return VIEW_LOAD;
 	case VIEW_ZOOM_ALL_REQUEST:
 		live->window = live->extent;

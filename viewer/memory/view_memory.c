@@ -47,6 +47,11 @@ static int view_details_columns(const struct view_memory *screen, int width)
 	int columns = width * 2 / 5;
 
 	columns = columns < DETAILS_LEAST ? DETAILS_LEAST : columns;
+	/* Beside the one plan that there is room for columns are empty; bars tell no more in them.
+	 */
+	if ((screen->view == VIEW_MEMORY_CHIP || screen->view == VIEW_MEMORY_HISTOGRAM) &&
+	    left < columns + PICTURE_LEAST && columns < left)
+		columns = left;
 	columns = columns > DETAILS_MOST ? DETAILS_MOST : columns;
 	if (screen->sides == 1)
 		return columns;
@@ -90,6 +95,24 @@ static void view_lay_out(struct view_memory *screen, const struct view_context *
 		areas->details = areas->picture;
 		areas->picture.height = 0;
 	}
+}
+
+/* What the table's columns leave beside them the details have use for. */
+static void view_give_rest(struct view_memory *screen)
+{
+	const struct view_grid *grid = view__memory_shown_grid(screen);
+	struct view_memory_areas *areas = &screen->areas;
+	int spare = grid ? areas->picture.width - view_grid_used(grid) : 0;
+
+	if (screen->sides > 1 || areas->rule.height > 0 || areas->details.width == 0)
+		return;
+	if (spare > DETAILS_MOST - areas->details.width)
+		spare = DETAILS_MOST - areas->details.width;
+	if (spare <= 0)
+		return;
+	areas->picture.width -= spare;
+	areas->details.x -= spare;
+	areas->details.width += spare;
 }
 
 /* What was selected may be gone; at first the fullest tile is. */
@@ -152,6 +175,7 @@ static enum status view_memory_load(void *state, struct view_context *context, b
 	status = view__memory_picture(screen, err);
 	if (status == ST_OK)
 		status = view__memory_load_grid(screen, context, err);
+	view_give_rest(screen);
 	if (status == ST_OK)
 		status = view__memory_details(screen, context, err);
 	view__memory_heading(screen);
@@ -185,37 +209,65 @@ static const char *view_status_line(const struct view_memory *screen)
 
 	if (details->at < details->count && (details->active || screen->view == VIEW_MEMORY_CURVE))
 		line = &details->lines[details->at];
-	return line && line->group >= 0 && line->kind != VIEW_MEMORY_GROUP ? line->name : NULL;
+	if (!line || line->kind == VIEW_MEMORY_GROUP)
+		return NULL;
+	return line->group >= 0 || line->kind == VIEW_MEMORY_NOTE ? line->name : NULL;
+}
+
+/* What of the status there is least need of, and goes first where there is no room. */
+enum view_status_form {
+	STATUS_ALL,
+	STATUS_NO_WAY_BACK, /* without how to leave what is looked at */
+	STATUS_NO_TILE,     /* a table's row says which */
+	STATUS_ROWS
+};
+
+static void view_status_text(const struct view_memory *screen, enum view_status_form form,
+			     const char *rows, char *out, size_t size)
+{
+	static const char *const views[] = {"curve", "floor plan", "histogram", "table", "IPUs"};
+	static const char *const by[] = {"", " by category", " by region", " by liveness"};
+	const char *line = view_status_line(screen);
+	char name[FMT_SIZE], tile[FMT_SIZE + 8] = "", window[2 * FMT_SIZE + 16];
+
+	if (form == STATUS_ROWS) {
+		str_copy(out, size, rows);
+		return;
+	}
+	if (form < STATUS_NO_TILE)
+		snprintf(tile, sizeof(tile), ", tile %s",
+			 view__memory_name(screen, view__memory_cursor(screen), name));
+	view_status_window(screen, window, sizeof(window));
+	snprintf(out, size, "%s of %s%s%s%s%s%s%s%s%s", views[screen->view],
+		 view__memory_what(screen),
+		 screen->subject.name[0] ? form == STATUS_ALL ? " (Esc: all memory)" : ""
+		 : screen->chosen >= 0   ? ""
+					 : by[screen->breakdown],
+		 tile, window, screen->physical ? ", physical order" : "", rows[0] ? ", " : "",
+		 rows, line ? ", " : "", line ? line : "");
 }
 
 static void view_memory_status(const void *state, const struct view_context *context, char *out,
 			       size_t size)
 {
-	static const char *const views[] = {"curve", "floor plan", "histogram", "table", "IPUs"};
-	static const char *const by[] = {"", " by category", " by region", " by liveness"};
 	const struct view_memory *screen = state;
-	char tile[FMT_SIZE], window[2 * FMT_SIZE + 16], rows[128] = "";
-	const char *line = NULL;
+	const struct view_grid *grid = screen->view == VIEW_MEMORY_TABLE  ? &screen->grid
+				       : screen->view == VIEW_MEMORY_IPUS ? &screen->ipu_grid
+									  : NULL;
+	/* Of a filter that cannot be used all is of no interest but why. */
+	int form = grid && grid->trouble[0] ? STATUS_ROWS : STATUS_ALL;
+	char rows[VIEW_MESSAGE_SIZE] = "";
 
-	(void)context;
 	if (screen->ipus == 0) {
 		snprintf(out, size, "no memory of tiles recorded");
 		return;
 	}
-	view_status_window(screen, window, sizeof(window));
-	if (screen->view == VIEW_MEMORY_TABLE)
-		view_grid_status(&screen->grid, rows, sizeof(rows));
-	else if (screen->view == VIEW_MEMORY_IPUS)
-		view_grid_status(&screen->ipu_grid, rows, sizeof(rows));
-	line = view_status_line(screen);
-	snprintf(out, size, "%s of %s%s, tile %s%s%s%s%s%s%s", views[screen->view],
-		 view__memory_what(screen),
-		 screen->subject.name[0] ? " (Esc: all memory)"
-		 : screen->chosen >= 0   ? ""
-					 : by[screen->breakdown],
-		 view__memory_name(screen, view__memory_cursor(screen), tile), window,
-		 screen->physical ? ", physical order" : "", rows[0] ? ", " : "", rows,
-		 line ? ", " : "", line ? line : "");
+	if (grid)
+		view_grid_status(grid, rows, sizeof(rows));
+	do
+		view_status_text(screen, (enum view_status_form)form, rows, out, size);
+	while (form++ < (grid ? STATUS_ROWS : STATUS_NO_WAY_BACK) &&
+	       view_text_width(out) > context->body.width - 1);
 }
 
 static int view_memory_height(const void *state, const struct view_context *context)

@@ -264,6 +264,8 @@ static void view_add_notes(struct view_memory *screen)
 
 	view__memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
 			      "gaps: none in this model");
+	view__memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
+			      "vertices, exchanges: not by tile; see Programs");
 	if (side->first_other != VIEW_NOWHERE)
 		note = arena_printf(&screen->details.arena,
 				    "IPUs from %" PRId64 " on: models of other ranks",

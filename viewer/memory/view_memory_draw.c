@@ -4,6 +4,7 @@
  * Threading: the terminal's. Ownership: none; nothing is loaded here.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,8 @@
 
 #define RANGE_WIDTH 22 /* of a bin: "12.5 kB - 13 kB" */
 #define COUNT_WIDTH 8
+#define LEGEND_MOST 3 /* rows */
+#define LEGEND_PART 4 /* at least so many rows of the picture to each */
 
 static const enum view_style view_sides[VIEW_MEMORY_SIDES] = {VIEW_SOURCE, VIEW_TARGET};
 
@@ -29,14 +32,15 @@ static void view_draw_heading(const struct view_memory *screen, struct view_pane
 /* --- the curve -------------------------------------------------------------------------------- */
 
 /* A name with the glyph that its area has without colours; returns where the next one goes. */
-static int view_legend(struct view_pane *pane, int x, enum view_style style, const char *name)
+static int view_legend(struct view_pane *pane, int x, int y, enum view_style style,
+		       const char *name)
 {
 	const int room = pane->rect.width - x - 3;
 
-	if (room < 4)
+	if (room < 1)
 		return pane->rect.width;
-	view_put(pane, x, 0, style, view_fill_char(pane->canvas, style));
-	return x + 2 + view_text_cut(pane, x + 2, 0, room, VIEW_DIM, name) + 2;
+	view_put(pane, x, y, style, view_fill_char(pane->canvas, style));
+	return x + 2 + view_text_cut(pane, x + 2, y, room, VIEW_DIM, name) + 2;
 }
 
 static int64_t view_capacity(const struct view_memory *screen)
@@ -69,27 +73,45 @@ static void view_part_text(const struct view_memory *screen, int part, enum view
 		str_copy(out, size, form == PART_BRIEF ? view__memory_brief(name, 0, brief) : name);
 }
 
-/* As much of each as there is room for in all of them. */
-static void view_draw_parts(const struct view_memory *screen, struct view_pane *pane)
+/* Names and their glyphs from line to line, at most @rows; @pane NULL: only how many rows all of
+ * them need. */
+static int view_lay_parts(const struct view_memory *screen, struct view_pane *pane, int width,
+			  enum view_part_form form, int rows)
 {
-	enum view_part_form form = PART_SUMS;
 	char text[VIEW_PLACE_NAME];
-	int x = VIEW_MEMORY_SCALE;
+	int x = VIEW_MEMORY_SCALE, y = 0;
 
-	for (; form < PART_BRIEF; form++) {
-		int width = VIEW_MEMORY_SCALE;
-
-		for (int i = 0; i < screen->stack_count; i++) {
-			view_part_text(screen, i, form, text, sizeof(text));
-			width += view_text_width(text) + 4;
-		}
-		if (width <= pane->rect.width)
-			break;
-	}
 	for (int i = 0; i < screen->stack_count; i++) {
 		view_part_text(screen, i, form, text, sizeof(text));
-		x = view_legend(pane, x, view_series_style(i), text);
+		if (x > VIEW_MEMORY_SCALE && x + view_text_width(text) + 3 > width &&
+		    y + 1 < rows) {
+			x = VIEW_MEMORY_SCALE;
+			y++;
+		}
+		if (pane)
+			view_legend(pane, x, y, view_series_style(i), text);
+		x += view_text_width(text) + 4;
 	}
+	return y + 1;
+}
+
+/* As much of each as there is room for in one line; else names alone. */
+static enum view_part_form view_parts_form(const struct view_memory *screen, int width)
+{
+	enum view_part_form form = PART_SUMS;
+
+	while (form < PART_BRIEF && view_lay_parts(screen, NULL, width, form, INT_MAX) > 1)
+		form++;
+	return form;
+}
+
+static int view_legend_rows(const struct view_memory *screen, const struct view_pane *pane)
+{
+	const int width = pane->rect.width, most = pane->rect.height / LEGEND_PART;
+	const int rows =
+		view_lay_parts(screen, NULL, width, view_parts_form(screen, width), LEGEND_MOST);
+
+	return rows > most ? most : rows;
 }
 
 static void view_draw_legend(const struct view_memory *screen, const struct view_context *context,
@@ -101,11 +123,13 @@ static void view_draw_legend(const struct view_memory *screen, const struct view
 	int x = VIEW_MEMORY_SCALE;
 
 	if (screen->stack_count > 0) {
-		view_draw_parts(screen, pane);
+		view_lay_parts(screen, pane, pane->rect.width,
+			       view_parts_form(screen, pane->rect.width),
+			       view_legend_rows(screen, pane));
 		return;
 	}
 	for (int s = 0; s < screen->sides && screen->sides > 1; s++)
-		x = view_legend(pane, x, view_sides[s], names[s]);
+		x = view_legend(pane, x, 0, view_sides[s], names[s]);
 	if (span > screen->curve.count && screen->curve.count > 0)
 		snprintf(text, sizeof(text), "%s: the fullest of %" PRId64 " tiles a column",
 			 view__memory_what(screen),
@@ -202,7 +226,8 @@ static void view_draw_curve(const struct view_memory *screen, const struct view_
 	const struct view_axis y = {
 		.low = 0, .high = (double)view__memory_top(screen), .quantity = REPORT_BYTES};
 	const int height = pane->rect.height;
-	const bool legend = height > 3, axis = height > 2;
+	const int legend = height > 3 ? view_legend_rows(screen, pane) : 0;
+	const bool axis = height > 2;
 	struct view_pane body = view_pane_sub(
 		pane, (struct view_rect){0, legend, pane->rect.width, height - legend - axis});
 	struct view_pane plot;

@@ -172,7 +172,9 @@ static void view_draw_line(const struct view_memory *screen, struct view_pane *p
 		return;
 	}
 	used = cells->name + 2 - x - 1;
-	used = view_text_cut(pane, x, y, used, style, view__memory_brief(line->name, used, brief));
+	/* Of variables of one layer the ends tell them apart. */
+	used = (line->kind == VIEW_MEMORY_VARIABLE ? view_text_middle : view_text_cut)(
+		pane, x, y, used, style, view__memory_brief(line->name, used, brief));
 	x += used + 2;
 	if (line->more && cells->name + 2 - x >= MORE_LEAST)
 		view_text_cut(pane, x, y, cells->name + 2 - x - 1, here ? style : VIEW_DIM,

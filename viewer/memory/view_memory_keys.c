@@ -208,55 +208,7 @@ static enum view_answer view_back(struct view_memory *screen, struct view_contex
 	return VIEW_LOAD;
 }
 
-static enum view_answer view_no_table(struct view_memory *screen, struct view_context *context,
-				      enum view_request request)
-{
-	(void)screen;
-	(void)request;
-	view__memory_say(context, "v shows the table of tiles, which sorts");
-	return VIEW_DRAW;
-}
-
-/* --- all of them ------------------------------------------------------------------------------ */
-
-typedef enum view_answer (*view_memory_answer)(struct view_memory *screen,
-					       struct view_context *context,
-					       enum view_request request);
-
-static const view_memory_answer view_answers[VIEW_REQUESTS] = {
-	[VIEW_UP_REQUEST] = view__memory_move,
-	[VIEW_DOWN_REQUEST] = view__memory_move,
-	[VIEW_LEFT_REQUEST] = view__memory_move,
-	[VIEW_RIGHT_REQUEST] = view__memory_move,
-	[VIEW_PAGE_UP_REQUEST] = view__memory_move,
-	[VIEW_PAGE_DOWN_REQUEST] = view__memory_move,
-	[VIEW_PAGE_LEFT_REQUEST] = view__memory_move,
-	[VIEW_PAGE_RIGHT_REQUEST] = view__memory_move,
-	[VIEW_HOME_REQUEST] = view__memory_move,
-	[VIEW_END_REQUEST] = view__memory_move,
-	[VIEW_ENTER_REQUEST] = view_enter,
-	[VIEW_BACK_REQUEST] = view_back,
-	[VIEW_VIEW_REQUEST] = view_change_view,
-	[VIEW_VIEW_BACK_REQUEST] = view_change_view,
-	[VIEW_BREAKDOWN_REQUEST] = view_break_down,
-	[VIEW_STATISTIC_REQUEST] = view_choose,
-	[VIEW_STATISTIC_BACK_REQUEST] = view_choose,
-	[VIEW_SELECT_REQUEST] = view_change_ipu,
-	[VIEW_UNIT_REQUEST] = view_change_order,
-	[VIEW_MARK_ROW_REQUEST] = view_mark,
-	[VIEW_LONGEST_GAP_REQUEST] = view_fullest,
-	[VIEW_EXPAND_REQUEST] = view_expand,
-	[VIEW_COLLAPSE_REQUEST] = view_expand,
-	[VIEW_EXPAND_ALL_REQUEST] = view_expand,
-	[VIEW_COLLAPSE_ALL_REQUEST] = view_expand,
-	[VIEW_ZOOM_IN_REQUEST] = view__memory_zoom,
-	[VIEW_ZOOM_OUT_REQUEST] = view__memory_zoom,
-	[VIEW_ZOOM_ALL_REQUEST] = view__memory_zoom,
-	[VIEW_SORT_NEXT_REQUEST] = view_no_table,
-	[VIEW_SORT_BACK_REQUEST] = view_no_table,
-	[VIEW_REVERSE_REQUEST] = view_no_table,
-	[VIEW_COLUMNS_REQUEST] = view_no_table,
-};
+/* --- the tables ------------------------------------------------------------------------------- */
 
 /* Of an IPU its fullest tile; where one IPU is shown, that one then is. */
 static void view_take_ipu(struct view_memory *screen)
@@ -305,6 +257,57 @@ static enum view_answer view_in_table(struct view_memory *screen, struct view_co
 		view__memory_take_row(screen);
 	return answer == VIEW_DRAW ? VIEW_LOAD : answer;
 }
+
+/* What is for tables goes to one, as a filter does. */
+static enum view_answer view_to_table(struct view_memory *screen, struct view_context *context,
+				      enum view_request request)
+{
+	screen->details.active = false;
+	if (!view__memory_shown_grid(screen))
+		screen->view = VIEW_MEMORY_TABLE;
+	return view_in_table(screen, context, request);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+typedef enum view_answer (*view_memory_answer)(struct view_memory *screen,
+					       struct view_context *context,
+					       enum view_request request);
+
+static const view_memory_answer view_answers[VIEW_REQUESTS] = {
+	[VIEW_UP_REQUEST] = view__memory_move,
+	[VIEW_DOWN_REQUEST] = view__memory_move,
+	[VIEW_LEFT_REQUEST] = view__memory_move,
+	[VIEW_RIGHT_REQUEST] = view__memory_move,
+	[VIEW_PAGE_UP_REQUEST] = view__memory_move,
+	[VIEW_PAGE_DOWN_REQUEST] = view__memory_move,
+	[VIEW_PAGE_LEFT_REQUEST] = view__memory_move,
+	[VIEW_PAGE_RIGHT_REQUEST] = view__memory_move,
+	[VIEW_HOME_REQUEST] = view__memory_move,
+	[VIEW_END_REQUEST] = view__memory_move,
+	[VIEW_ENTER_REQUEST] = view_enter,
+	[VIEW_BACK_REQUEST] = view_back,
+	[VIEW_VIEW_REQUEST] = view_change_view,
+	[VIEW_VIEW_BACK_REQUEST] = view_change_view,
+	[VIEW_BREAKDOWN_REQUEST] = view_break_down,
+	[VIEW_STATISTIC_REQUEST] = view_choose,
+	[VIEW_STATISTIC_BACK_REQUEST] = view_choose,
+	[VIEW_SELECT_REQUEST] = view_change_ipu,
+	[VIEW_UNIT_REQUEST] = view_change_order,
+	[VIEW_MARK_ROW_REQUEST] = view_mark,
+	[VIEW_LONGEST_GAP_REQUEST] = view_fullest,
+	[VIEW_EXPAND_REQUEST] = view_expand,
+	[VIEW_COLLAPSE_REQUEST] = view_expand,
+	[VIEW_EXPAND_ALL_REQUEST] = view_expand,
+	[VIEW_COLLAPSE_ALL_REQUEST] = view_expand,
+	[VIEW_ZOOM_IN_REQUEST] = view__memory_zoom,
+	[VIEW_ZOOM_OUT_REQUEST] = view__memory_zoom,
+	[VIEW_ZOOM_ALL_REQUEST] = view__memory_zoom,
+	[VIEW_SORT_NEXT_REQUEST] = view_to_table,
+	[VIEW_SORT_BACK_REQUEST] = view_to_table,
+	[VIEW_REVERSE_REQUEST] = view_to_table,
+	[VIEW_COLUMNS_REQUEST] = view_to_table,
+};
 
 enum view_answer view__memory_request(void *state, struct view_context *context,
 				      enum view_request request)

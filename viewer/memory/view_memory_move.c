@@ -212,6 +212,13 @@ enum view_answer view__memory_zoom(struct view_memory *screen, struct view_conte
 		return VIEW_DRAW;
 	}
 	next = next < SPAN_LEAST ? SPAN_LEAST : next;
+	next = next > shown ? shown : next;
+	if (next == span) {
+		view__memory_say(context, request == VIEW_ZOOM_IN_REQUEST
+						  ? "this is as close as it gets"
+						  : "all tiles are shown");
+		return VIEW_DRAW;
+	}
 	/* The cursor stays where it is in the window. */
 	screen->from = at - (at - screen->from) * next / span;
 	screen->span = next < shown ? next : 0;
