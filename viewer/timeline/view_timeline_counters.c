@@ -14,6 +14,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/sat.h"
 
 #define MOST_SERIES 256
 #define TALL_FROM   20 /* rows of lanes that have strips of two rows */
@@ -98,8 +99,9 @@ static int64_t view_cursor_on(const struct view_timeline *tl, int clock)
 
 	if (clock == view__lead(tl))
 		return tl->cursor_ns;
-	return to.from + (int64_t)((double)(tl->cursor_ns - from.from) /
-				   (double)(from.to - from.from) * (double)(to.to - to.from));
+	return sat_add(to.from,
+		       sat_real((double)(tl->cursor_ns - from.from) /
+				(double)(from.to - from.from) * (double)(to.to - to.from)));
 }
 
 /* The last sample until @time; NaN: none. */
