@@ -125,8 +125,8 @@ void view_grid_draw(const struct view_grid *grid, struct view_pane *pane, bool a
 /* Is there anything that the rows have no room for, at their width? */
 bool view_grid_is_cut(const struct view_grid *grid);
 /* Of the cursor's row: the cells that are cut or off the screen, whole and with their titles, from
- * line to line as far as there are any. */
-void view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane);
+ * line to line as far as there are any; false: none is cut. */
+bool view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane);
 /* The same below a line that says which row it is. */
 void view_grid_draw_whole(const struct view_grid *grid, struct view_pane *pane);
 /* Moves, sorts, reverses, hides columns; Back takes the filter away. VIEW_DRAW where it did, and

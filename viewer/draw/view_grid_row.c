@@ -96,13 +96,13 @@ static void row_cell(struct row_pen *pen, const char *title, const char *text)
 	pen->x += 2;
 }
 
-void view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane)
+bool view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane)
 {
 	struct row_pen pen = {pane, 1, 0};
 	char out[VIEW_GRID_TEXT], head[VIEW_GRID_TEXT];
 
 	if (!grid->traits || grid->at >= grid->count)
-		return;
+		return false;
 	for (int i = 0; i < grid->table.column_count; i++) {
 		const struct view_grid_place *place = row_place(grid, i);
 		const char *text = view__grid_text(grid, grid->order[grid->at], i, false, out);
@@ -110,6 +110,7 @@ void view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane)
 		if (view__grid_chosen(grid, i) && (!place || view_text_width(text) > place->width))
 			row_cell(&pen, view__grid_head(grid, i, VIEW_GRID_TEXT, head), text);
 	}
+	return pen.x > 1;
 }
 
 void view_grid_draw_whole(const struct view_grid *grid, struct view_pane *pane)
@@ -120,8 +121,9 @@ void view_grid_draw_whole(const struct view_grid *grid, struct view_pane *pane)
 
 	if (pane->rect.height < 2)
 		return;
-	snprintf(text, sizeof(text), " row %s, whole ", fmt_count(number, grid->at + 1));
+	snprintf(text, sizeof(text),
+		 view_grid_draw_row(grid, &cells) ? " row %s, whole " : " row %s is seen whole ",
+		 fmt_count(number, grid->at + 1));
 	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
 	view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM, text);
-	view_grid_draw_row(grid, &cells);
 }
