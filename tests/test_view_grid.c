@@ -416,6 +416,16 @@ static const struct row other[] = {
 	{"dense/Bias", 0, 4000, 0.125, INT64_MIN, NULL},
 };
 
+/* A grid of two reports. */
+static void set_compared(struct view_grid *grid, const char *keys)
+{
+	struct report_table table;
+
+	compare(&table, some, 4, other, 4, keys);
+	assert_int_equal(
+		view_grid_set(grid, NULL, &table, looks, (int)ARRAY_LEN(looks), keys, NULL), ST_OK);
+}
+
 static void test_two_reports_stand_side_by_side(void **state)
 {
 	struct view_grid grid = {0};
@@ -451,13 +461,9 @@ static void test_two_reports_stand_side_by_side(void **state)
 static void test_values_have_room_before_names(void **state)
 {
 	struct view_grid grid = {0};
-	struct report_table table;
 
 	(void)state;
-	compare(&table, some, 4, other, 4, "name");
-	assert_int_equal(
-		view_grid_set(&grid, NULL, &table, looks, (int)ARRAY_LEN(looks), "name", NULL),
-		ST_OK);
+	set_compared(&grid, "name");
 	assert_picture(&grid, 36, 3,
 		       " name       cycles S Target   Diff >\n"
 		       ">Dense_128~    4,000  1,000 -3,000 #\n"
@@ -474,13 +480,9 @@ static void test_values_have_room_before_names(void **state)
 static void test_narrow_screens_reach_target_and_diff(void **state)
 {
 	struct view_grid grid = {0};
-	struct report_table table;
 
 	(void)state;
-	compare(&table, some, 4, other, 4, "name,tile");
-	assert_int_equal(
-		view_grid_set(&grid, NULL, &table, looks, (int)ARRAY_LEN(looks), "name,tile", NULL),
-		ST_OK);
+	set_compared(&grid, "name,tile");
 	view_grid_sort(&grid, "memory_bytes", false);
 	assert_picture(&grid, 28, 7,
 		       " name      memory Sv Target>\n"

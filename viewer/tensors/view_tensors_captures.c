@@ -55,27 +55,18 @@ static enum status find_range(void *user, int64_t from, int64_t to, struct err *
 {
 	const struct finding *finding = user;
 	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, finding->db,
+	enum status status = view__tensors_rows(
+		&query, finding->screen, finding->side, finding->db,
 		"SELECT p.row_id, p.context_id, c.step, c.weight_update, c.microbatch, c.replica, "
 		"c.mode FROM capture_rows p LEFT JOIN contexts c ON c.context_id = p.context_id "
 		"WHERE p.row_id >= :from AND p.row_id < :to AND p.tensor_id = :tensor "
 		"AND coalesce(p.chunk, 0) = 0 AND (:rank IS NULL OR c.rank = :rank)",
-		err);
-	bool row = true;
+		from, to, err);
 
 	if (status != ST_OK)
 		return status;
-	prof_query_int(query, ":from", from);
-	prof_query_int(query, ":to", to);
-	prof_query_int(query, ":tensor", finding->screen->id[finding->side]);
-	if (finding->screen->rank != INT64_MIN)
-		prof_query_int(query, ":rank", finding->screen->rank);
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err))
 		status = find_take(finding, query, err);
-		if (status != ST_OK)
-			break;
-	}
 	prof_query_close(query);
 	finding->found->looked += to - from;
 	return status;

@@ -123,24 +123,18 @@ static enum status gather_range(void *user, int64_t from, int64_t to, struct err
 {
 	struct gathering *g = user;
 	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, g->db,
+	enum status status = view__tensors_rows(
+		&query, g->screen, g->side, g->db,
 		"SELECT h.context_id, h.bin, h.low, h.high, h.count, c.step, c.weight_update, "
 		"c.microbatch, c.replica, c.mode "
 		"FROM tensor_histogram_rows h LEFT JOIN contexts c ON c.context_id = h.context_id "
 		"WHERE h.row_id >= :from AND h.row_id < :to AND h.tensor_id = :tensor "
 		"AND (:rank IS NULL OR c.rank = :rank)",
-		err);
-	bool row = true;
+		from, to, err);
 
 	if (status != ST_OK)
 		return status;
-	prof_query_int(query, ":from", from);
-	prof_query_int(query, ":to", to);
-	prof_query_int(query, ":tensor", g->screen->id[g->side]);
-	if (g->screen->rank != INT64_MIN)
-		prof_query_int(query, ":rank", g->screen->rank);
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row)
+	while (prof_query_next(query, &status, err))
 		gather_row(g, query);
 	prof_query_close(query);
 	g->screen->histogram.side[g->side].looked += to - from;

@@ -236,6 +236,11 @@ bool view__replica_shows(struct view_tensors *screen, int64_t replica);
 enum view_answer view__replica_next(struct view_tensors *screen, struct view_context *context);
 /* ", replica 1"; "" where there is one. */
 void view__replica_text(const struct view_tensors *screen, char *out, size_t size);
+/* Ask @sql for the rows :from to before :to, of the tensor of @side (:tensor) and its process
+ * (:rank, NULL: any). */
+enum status view__tensors_rows(struct prof_query **out, const struct view_tensors *screen, int side,
+			       struct prof_db *db, const char *sql, int64_t from, int64_t to,
+			       struct err *err);
 /* " WHERE ..." of the tensor, its process and the replica that is shown. @key, @queue: the columns,
  * @context: what stands before "rank" and "replica". @queue NULL: any; two runs may have the same
  * keys in other queues. */

@@ -24,6 +24,22 @@ bool view__replica_shows(struct view_tensors *screen, int64_t replica)
 	return screen->replica < 0 || number == screen->replica;
 }
 
+enum status view__tensors_rows(struct prof_query **out, const struct view_tensors *screen, int side,
+			       struct prof_db *db, const char *sql, int64_t from, int64_t to,
+			       struct err *err)
+{
+	enum status status = prof_query_open(out, db, sql, err);
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(*out, ":from", from);
+	prof_query_int(*out, ":to", to);
+	prof_query_int(*out, ":tensor", screen->id[side]);
+	if (screen->rank != INT64_MIN)
+		prof_query_int(*out, ":rank", screen->rank);
+	return ST_OK;
+}
+
 enum view_answer view__replica_next(struct view_tensors *screen, struct view_context *context)
 {
 	const struct report_tensor_row *row = view__curve_row(screen);
