@@ -145,7 +145,7 @@ sleep 0.2
 keys Escape
 sleep 0.2
 keys 7
-see "DEVICE"
+see "whole run" # its lanes may be hidden
 keys Q
 sane 0 "random keys"
 
