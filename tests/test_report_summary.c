@@ -461,6 +461,32 @@ static void test_the_table_has_the_same_numbers(void **state)
 	report_summary_free(&s);
 }
 
+static void write_damaged(const char *path)
+{
+	sqlite3 *db;
+
+	report_sample_write(path);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "UPDATE stage_sum_rows SET ipu = 9223372036854775807;"
+				      "DELETE FROM meta_facts WHERE key = 'ipus';",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void test_the_ipus_of_a_damaged_file_are_counted_as_far_as_numbers_go(void **state)
+{
+	struct report_summary s;
+
+	(void)state;
+	summary_of(&s, write_damaged, "damaged.db");
+	assert_true(s.stages > 0);
+	assert_int_equal(s.ipus, INT64_MAX);
+	free(printed(&s, 0));
+	report_summary_free(&s);
+}
+
 static void test_no_memory_is_reported(void **state)
 {
 	char path[SUPPORT_PATH_SIZE + 32];
@@ -501,6 +527,7 @@ int main(void)
 		cmocka_unit_test(test_a_killed_run_says_so_and_names_the_remedy),
 		cmocka_unit_test(test_what_an_unfinished_file_does_not_say_is_named),
 		cmocka_unit_test(test_the_table_has_the_same_numbers),
+		cmocka_unit_test(test_the_ipus_of_a_damaged_file_are_counted_as_far_as_numbers_go),
 		cmocka_unit_test(test_no_memory_is_reported),
 	};
 

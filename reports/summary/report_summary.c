@@ -12,6 +12,7 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/sat.h"
 #include "common/str.h"
 #include "reports/table/report_internal.h"
 #include "reports/report_registry.h"
@@ -364,7 +365,7 @@ static void summary_counts(struct report_summary *out)
 		out->ipus = 0;
 		for (int64_t i = 0; i < out->stages; i++)
 			if (out->stage[i].ipu != UNKNOWN && out->stage[i].ipu >= out->ipus)
-				out->ipus = out->stage[i].ipu + 1;
+				out->ipus = sat_add(out->stage[i].ipu, 1);
 	}
 	if (out->replicas == UNKNOWN)
 		out->replicas = out->stages ? 1 : 0;
