@@ -195,7 +195,7 @@ static void view_break_down(struct view_timeline *tl, struct view_context *conte
 	}
 	if (tl->by_name) {
 		tl->by_name = false;
-	} else if (tl->by_cause || tl->mean_bubble[0].runs + tl->mean_bubble[1].runs == 0) {
+	} else if (tl->by_cause || (tl->mean_bubble[0].runs == 0 && tl->mean_bubble[1].runs == 0)) {
 		tl->by_cause = false;
 		tl->by_name = tl->details = true;
 	} else {
