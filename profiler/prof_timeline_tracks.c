@@ -66,8 +66,8 @@ static enum status measure_track(struct prof_db *db, struct prof_track *track, s
 	track->last_ns = -1;
 	if (status != ST_OK || value == INT64_MIN)
 		return status;
-	track->first_ns = value;
-	track->last_ns = value;
+	track->first_ns = prof__within(value, -PROF_TIME_MOST, PROF_TIME_MOST);
+	track->last_ns = track->first_ns;
 	for (size_t i = 0; i < ARRAY_LEN(depths) && status == ST_OK; i++) {
 		status = prof__timeline_number(db, depths[i], track->track_id, &value, err);
 		value = prof__within(value, -1, PROF_DEPTH_MOST);
@@ -180,6 +180,8 @@ static enum status read_span(const struct prof_query *query, struct arena *arena
 	out->track_id = prof_column_int(query, 2);
 	out->start_ns = prof__within(prof_column_int(query, 3), -PROF_TIME_MOST, PROF_TIME_MOST);
 	out->dur_ns = prof_column_int(query, 4);
+	if (out->dur_ns != INT64_MIN)
+		out->dur_ns = prof__within(out->dur_ns, 0, PROF_TIME_MOST);
 	out->depth = (int)prof__within(prof_column_int(query, 5), 0, PROF_DEPTH_MOST);
 	out->epoch = prof_column_int(query, 6);
 	out->execution = prof_column_int(query, 7);

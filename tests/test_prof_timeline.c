@@ -540,6 +540,44 @@ static void test_a_span_tells_all_about_itself(void **state)
 	prof_place_remove(&place);
 }
 
+/* What is added to a time that was read is still a time. */
+static void test_times_of_a_damaged_file_are_no_extremes(void **state)
+{
+	static const char damage[] = "UPDATE zones SET first_ns = 9223372036854775807;"
+				     "UPDATE span_rows SET dur_ns = 9223372036854775807;";
+	struct ips_recording *recording;
+	struct prof_place place;
+	struct prof_track *tracks;
+	struct prof_span span;
+	struct ips_track *track;
+	struct arena arena;
+	struct prof_db *db;
+	sqlite3 *raw;
+	int count;
+	IPS_SITE(a, "category", "name");
+
+	(void)state;
+	prof_place_make(&place);
+	recording = prof_start(&place, NULL);
+	track = ips_track_open(recording, "lane", NULL);
+	ips_span_begin(track, &a);
+	ips_span_end(track);
+	prof_stop(recording);
+	assert_int_equal(sqlite3_open(place.path, &raw), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(raw, damage, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(raw), SQLITE_OK);
+	assert_int_equal(prof_db_open(&db, place.path, NULL), ST_OK);
+	assert_int_equal(arena_init(&arena, 0), 0);
+	assert_int_equal(prof_timeline_tracks(db, &arena, &tracks, &count, NULL), ST_OK);
+	assert_int_equal(count, 1);
+	assert_true(tracks[0].first_ns < INT64_MAX / 2 && tracks[0].last_ns < INT64_MAX);
+	assert_int_equal(prof_timeline_span(db, 1, &arena, &span, NULL), ST_OK);
+	assert_true(span.dur_ns > 0 && span.dur_ns < INT64_MAX / 2);
+	arena_fini(&arena);
+	prof_db_close(db);
+	prof_place_remove(&place);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -547,6 +585,7 @@ int main(void)
 		cmocka_unit_test(test_pictures_of_killed_and_repaired_files_equal_a_naive_scan),
 		cmocka_unit_test(test_finding_goes_from_span_to_span_in_both_directions),
 		cmocka_unit_test(test_a_span_tells_all_about_itself),
+		cmocka_unit_test(test_times_of_a_damaged_file_are_no_extremes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
