@@ -108,6 +108,16 @@ static void test_ranges_begin_and_end_with_the_rows_and_never_overlap(void **sta
 			}
 }
 
+static void test_the_last_row_that_a_number_can_name_ends_the_ranges(void **state)
+{
+	int64_t sum[3] = {0};
+
+	(void)state;
+	assert_int_equal(report_ranges(INT64_MAX, 100, 10, add_range, sum, NULL), ST_OK);
+	assert_int_equal(sum[0], INT64_MAX - 1);
+	assert_int_equal(sum[1], 100);
+}
+
 static void test_every_column_has_rows_and_no_other(void **state)
 {
 	struct report_tensor_rows rows = {0};
@@ -166,6 +176,7 @@ int main(void)
 		cmocka_unit_test(test_all_rows_are_read_where_there_are_few),
 		cmocka_unit_test(test_no_more_rows_are_looked_at_than_asked_for),
 		cmocka_unit_test(test_ranges_begin_and_end_with_the_rows_and_never_overlap),
+		cmocka_unit_test(test_the_last_row_that_a_number_can_name_ends_the_ranges),
 		cmocka_unit_test(test_every_column_has_rows_and_no_other),
 		cmocka_unit_test(test_an_unknown_tensor_has_no_rows),
 		cmocka_unit_test(test_no_memory_is_reported),

@@ -60,6 +60,8 @@ enum status report_ranges(int64_t last, int64_t most, int64_t least, report_rang
 
 	if (last < 1)
 		return ST_OK;
+	if (last == INT64_MAX) /* of a damaged file: no number is beyond it */
+		last--;
 	if (last <= most)
 		return take(user, 1, last + 1, err);
 	ranges = ranges > RANGES_MOST ? RANGES_MOST : ranges;
