@@ -235,6 +235,20 @@ static void test_signs_can_be_told_apart(void **state)
 	}
 }
 
+static void test_any_number_of_things_is_shared_out(void **state)
+{
+	int64_t from, to, next = 0;
+
+	(void)state;
+	for (int cell = 0; cell < 7; cell++) {
+		view_share(INT64_MAX, 7, cell, &from, &to);
+		assert_int_equal(from, next);
+		assert_int_equal(view_share_cell(INT64_MAX, 7, from + (to - from) / 2), cell);
+		next = to;
+	}
+	assert_int_equal(next, INT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +259,7 @@ int main(void)
 		cmocka_unit_test(test_signs_can_be_told_apart),
 		cmocka_unit_test(test_places_and_cells_agree),
 		cmocka_unit_test(test_shares_cover_everything_once),
+		cmocka_unit_test(test_any_number_of_things_is_shared_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
