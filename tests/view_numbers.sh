@@ -262,6 +262,6 @@ done
 for size in 80x24 120x40; do
 	"$play" $size 1GgG two four >shown.txt
 	"$play" $size 1 two four >>shown.txt
-	grep -E '[0-9]…' shown.txt >cut.txt && wrong "summary of two at $size, cut: $(cat cut.txt)"
+	grep -E '[ +-][0-9][0-9.,]*…' shown.txt >cut.txt && wrong "summary of two at $size, cut: $(cat cut.txt)"
 done
 [ $failures = 0 ] || fail "$failures numbers"

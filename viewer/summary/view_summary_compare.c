@@ -59,15 +59,15 @@ static const struct report_column columns[COLUMNS] = {
 	[COLUMN_MEASURED] = {"measured", REPORT_BOOL},
 };
 
-/* Texts and numbers are in the same columns; "-15,050,624" gives way to what is compared. */
+/* Texts and numbers are in the same columns: those have room for "-15,050,624", names are cut. */
 static const struct view_grid_column shown[] = {
 	{"section", NULL, 0, 6, 5, false},
-	{"what", NULL, 0, 26, 9, false},
+	{"what", NULL, 0, 24, 9, false},
 	{"key", NULL, 0, 0, 0, false},
 	{"name", NULL, 0, 0, 0, false},
-	{"source_text", "Source", 0, 9, 7, false},
-	{"target_text", "Target", 0, 9, 7, false},
-	{"diff_text", "Diff", 0, 9, 6, false},
+	{"source_text", "Source", 0, 10, 7, false},
+	{"target_text", "Target", 0, 10, 7, false},
+	{"diff_text", "Diff", 0, 11, 6, false},
 	{"diff_fraction", "of larger", 0, 8, 6, false},
 	{"source", NULL, 0, 0, 0, false},
 	{"target", NULL, 0, 0, 0, false},
