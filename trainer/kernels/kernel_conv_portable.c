@@ -1,6 +1,7 @@
 /*
  * The convolution's tiles in plain C, for any processor: 4 pixels by 16 filters.
  */
+#include <math.h>
 #include <string.h>
 
 #include "trainer/kernels/kernel_conv_internal.h"
@@ -59,10 +60,12 @@ VECTOR void vec_store_part(float *p, VEC v, int count)
 		p[i] = v.lane[i];
 }
 
+/* One rounding, as the vector instructions have it; where the processor cannot, the C library does
+ * it in software. */
 VECTOR VEC vec_fma(VEC a, VEC b, VEC c)
 {
 	for (int i = 0; i < LANES; i++)
-		c.lane[i] += a.lane[i] * b.lane[i];
+		c.lane[i] = fmaf(a.lane[i], b.lane[i], c.lane[i]);
 	return c;
 }
 
