@@ -8,7 +8,7 @@ function(ipuscope_add_fuzz name)
 	target_link_libraries(${name} PRIVATE ${ARGN} ipuscope_options)
 	set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 	add_test(NAME ${name} COMMAND ${name} ${folder}/corpus/${name})
-	set_tests_properties(${name} PROPERTIES LABELS fuzz-regress TIMEOUT 120
+	set_tests_properties(${name} PROPERTIES LABELS fuzz-regress TIMEOUT ${IPUSCOPE_TEST_HANGS_S}
 		ENVIRONMENT "${IPUSCOPE_TEST_ENVIRONMENT}")
 	if(IPUSCOPE_FUZZ)
 		add_executable(libfuzzer_${name} ${folder}/${name}.c)

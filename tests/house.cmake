@@ -5,7 +5,7 @@ function(ipuscope_add_house_test name script)
 	add_test(NAME ${name} COMMAND ${CMAKE_COMMAND}
 		-D ROOT=${PROJECT_SOURCE_DIR} -D WORK=${CMAKE_CURRENT_BINARY_DIR}/${name}
 		-P ${CMAKE_CURRENT_SOURCE_DIR}/house/${script})
-	set_tests_properties(${name} PROPERTIES LABELS "unit;house" TIMEOUT 120
+	set_tests_properties(${name} PROPERTIES LABELS "unit;house" TIMEOUT ${IPUSCOPE_TEST_HANGS_S}
 		SKIP_REGULAR_EXPRESSION "^skipped: ")
 endfunction()
 

@@ -12,21 +12,21 @@ endforeach()
 
 # The same bytes in many forms, and whole trainings: what other tests have under the sanitizers, too.
 foreach(test IN ITEMS train_examples train_identity train_identity_graph train_half train_outfeed_shapes train_watch)
-	ipuscope_add_script(NAME ${test} LABELS golden release TIMEOUT 300)
+	ipuscope_add_script(NAME ${test} LABELS golden release)
 endforeach()
 foreach(test IN ITEMS
 		train_partition train_health train_outfeed_replicas train_options
 		train_accumulate_outfeed train_callbacks train_regularized train_tutorial train_learns
 		train_data train_device device_conservation train_report train_memory
 		train_errors train_full_disk train_interrupted train_killed train_watched)
-	ipuscope_add_script(NAME ${test} LABELS golden TIMEOUT 300)
+	ipuscope_add_script(NAME ${test} LABELS golden)
 endforeach()
 
 # train_examples has the same commands, with little data.
-ipuscope_add_script(NAME train_seeds LABELS golden release TIMEOUT 300)
+ipuscope_add_script(NAME train_seeds LABELS golden release)
 # What ipu-plan model says is what the run records; and what was published.
 foreach(test IN ITEMS plan_model fidelity)
-	ipuscope_add_script(NAME ${test} LABELS golden TIMEOUT 300)
+	ipuscope_add_script(NAME ${test} LABELS golden)
 endforeach()
 
 # ipu-plan: its tests run the program beside the library.
