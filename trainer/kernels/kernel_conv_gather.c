@@ -108,6 +108,7 @@ static struct conv_tile gather_tile(const struct gather_plan *p, const struct co
 		.run_x = band->tap_x,
 		.length = band->length,
 		.b = b,
+		.b_step = p->body->panel,
 		.c_pixel = g->out_pixel,
 		.columns = (int)columns,
 		.relu = g->finish.relu,

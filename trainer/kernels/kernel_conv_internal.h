@@ -18,27 +18,30 @@ struct conv_tile {
 	const float *a0, *a1;
 	int64_t pixel; /* floats from pixel to pixel, in each half */
 	int64_t runs_y, run_y, runs_x, run_x, length;
-	const float *b; /* packed: panel floats for each k */
+	const float *b; /* a panel's floats for each k, @b_step floats apart (packed: panel) */
+	int64_t b_step;
 	float *c0, *c1;
 	int64_t c_pixel;
 	int columns;       /* of the panel; the rest is not stored */
+	bool add;          /* the sums go on from what is in C */
 	const float *bias; /* a whole panel; NULL: none */
-	bool relu, add;
+	bool relu;
 	float most;
 };
 
 /*
  * C[row, filter] (+)= sum over pixels of A[pixel, row] B[pixel, filter]: rows are up to 14 floats
- * that lie together in A; B is packed. Pixels are @images x @lines x @pixels.
+ * that lie together in A. Pixels are @images x @lines x @pixels.
  */
 struct conv_sum_tile {
 	const float *a;
 	int64_t images, a_image, lines, a_line, pixels, a_pixel;
 	const float *b;
+	int64_t b_step;
 	float *c;
 	int64_t c_row;
 	int columns;
-	bool add; /* to what is in C */
+	bool add; /* the sums go on from what is in C */
 };
 
 /* A row of pixels, each channel with its own kernel: c = finish(sum over taps of a w). */

@@ -35,41 +35,46 @@ INLINE void tile_step(VEC acc[ROWS][2], const float *a0, const float *a1, int64_
 	}
 }
 
-INLINE VEC tile_finish(const struct conv_tile *t, VEC sum, const float *c, int first)
+/* What the sums of a tile go on from: what is in C, or nothing. */
+INLINE VEC tile_start(bool add, const float *c, int columns)
 {
-	const int columns = t->columns - first;
+	if (!add)
+		return vec_zero();
+	return columns >= LANES ? vec_load(c) : vec_load_part(c, columns);
+}
 
+INLINE void tile_store(VEC sum, float *c, int columns)
+{
+	if (columns >= LANES)
+		vec_store(c, sum);
+	else
+		vec_store_part(c, sum, columns);
+}
+
+INLINE VEC tile_finish(const struct conv_tile *t, VEC sum, int first)
+{
 	if (t->bias)
 		sum = vec_add(sum, vec_load(t->bias + first));
-	if (t->add)
-		sum = vec_add(sum, columns >= LANES ? vec_load(c + first)
-						    : vec_load_part(c + first, columns));
 	if (t->relu)
 		sum = vec_min(vec_all(t->most), vec_max(vec_zero(), sum));
 	return sum;
 }
 
-INLINE void tile_store(const struct conv_tile *t, VEC sum, float *c, int first)
-{
-	const int columns = t->columns - first;
-
-	sum = tile_finish(t, sum, c, first);
-	if (columns >= LANES)
-		vec_store(c + first, sum);
-	else
-		vec_store_part(c + first, sum, columns);
-}
-
 INLINE void tile_run(const struct conv_tile *t, const int rows, const int vectors)
 {
 	const int half = (rows + 1) / 2;
-	const int64_t s = t->pixel, length = t->length;
+	const int64_t s = t->pixel, length = t->length, b_step = t->b_step;
 	const float *b = t->b;
 	VEC acc[ROWS][2];
 
 #pragma GCC unroll 14
-	for (int i = 0; i < rows; i++)
-		acc[i][0] = acc[i][1] = vec_zero();
+	for (int i = 0; i < rows; i++) {
+		const float *c = i < half ? t->c0 + i * t->c_pixel : t->c1 + (i - half) * t->c_pixel;
+
+		acc[i][0] = tile_start(t->add, c, t->columns);
+		acc[i][1] = vectors > 1 ? tile_start(t->add, c + LANES, t->columns - LANES)
+					: acc[i][0];
+	}
 	for (int64_t y = 0; y < t->runs_y; y++) {
 		for (int64_t x = 0; x < t->runs_x; x++) {
 			const float *a0 = t->a0 + y * t->run_y + x * t->run_x;
@@ -77,7 +82,7 @@ INLINE void tile_run(const struct conv_tile *t, const int rows, const int vector
 
 			for (int64_t k = 0; k < length; k++) {
 				tile_step(acc, a0 + k, a1 + k, s, b, rows, vectors);
-				b += PANEL;
+				b += b_step;
 			}
 		}
 	}
@@ -86,41 +91,25 @@ INLINE void tile_run(const struct conv_tile *t, const int rows, const int vector
 	for (int i = 0; i < rows; i++) {
 		float *c = i < half ? t->c0 + i * t->c_pixel : t->c1 + (i - half) * t->c_pixel;
 
-		tile_store(t, acc[i][0], c, 0);
+		tile_store(tile_finish(t, acc[i][0], 0), c, t->columns);
 		if (vectors > 1)
-			tile_store(t, acc[i][1], c, LANES);
+			tile_store(tile_finish(t, acc[i][1], LANES), c + LANES, t->columns - LANES);
 	}
-}
-
-INLINE VEC sum_start(const struct conv_sum_tile *t, const float *c, int first)
-{
-	const int columns = t->columns - first;
-
-	if (!t->add)
-		return vec_zero();
-	return columns >= LANES ? vec_load(c + first) : vec_load_part(c + first, columns);
-}
-
-INLINE void sum_store(const struct conv_sum_tile *t, VEC sum, float *c, int first)
-{
-	const int columns = t->columns - first;
-
-	if (columns >= LANES)
-		vec_store(c + first, sum);
-	else
-		vec_store_part(c + first, sum, columns);
 }
 
 INLINE void sum_run(const struct conv_sum_tile *t, const int rows, const int vectors)
 {
-	const int64_t pixel = t->a_pixel, pixels = t->pixels;
+	const int64_t pixel = t->a_pixel, pixels = t->pixels, b_step = t->b_step;
 	const float *b = t->b;
 	VEC acc[ROWS][2];
 
 #pragma GCC unroll 14
 	for (int i = 0; i < rows; i++) {
-		acc[i][0] = sum_start(t, t->c + i * t->c_row, 0);
-		acc[i][1] = vectors > 1 ? sum_start(t, t->c + i * t->c_row, LANES) : acc[i][0];
+		const float *c = t->c + i * t->c_row;
+
+		acc[i][0] = tile_start(t->add, c, t->columns);
+		acc[i][1] = vectors > 1 ? tile_start(t->add, c + LANES, t->columns - LANES)
+					: acc[i][0];
 	}
 	for (int64_t image = 0; image < t->images; image++) {
 		for (int64_t line = 0; line < t->lines; line++) {
@@ -129,16 +118,18 @@ INLINE void sum_run(const struct conv_sum_tile *t, const int rows, const int vec
 			for (int64_t p = 0; p < pixels; p++) {
 				tile_step(acc, a, a + (rows + 1) / 2, 1, b, rows, vectors);
 				a += pixel;
-				b += PANEL;
+				b += b_step;
 			}
 		}
 	}
 
 #pragma GCC unroll 14
 	for (int i = 0; i < rows; i++) {
-		sum_store(t, acc[i][0], t->c + i * t->c_row, 0);
+		float *c = t->c + i * t->c_row;
+
+		tile_store(acc[i][0], c, t->columns);
 		if (vectors > 1)
-			sum_store(t, acc[i][1], t->c + i * t->c_row, LANES);
+			tile_store(acc[i][1], c + LANES, t->columns - LANES);
 	}
 }
 
