@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "common/tree.h"
 #include "outfeed/outfeed_internal.h"
 #include "outfeed/outfeed_queue_internal.h"
 
@@ -18,17 +19,30 @@ struct printed {
 	bool nans, infs;
 };
 
+static void merge_branch(const struct outfeed_summary *summaries, int count,
+			 struct outfeed_stats *all)
+{
+	const int left = count > 1 ? tree_left(count) : 0;
+	struct outfeed_stats right;
+
+	if (count == 1) {
+		*all = summaries[0].stats;
+		return;
+	}
+	merge_branch(summaries, left, all);
+	merge_branch(summaries + left, count - left, &right);
+	outfeed_stats_merge(all, &right);
+}
+
 /* All replicas' values; the count of enqueues (of the replica with most). */
 static int64_t merge_replicas(const struct outfeed_key *key, struct outfeed_stats *all)
 {
 	int64_t enqueues = 0;
 
-	outfeed_stats_init(all);
-	for (int r = 0; r < key->queue->replicas; r++) {
-		outfeed_stats_merge(all, &key->summaries[r].stats);
+	for (int r = 0; r < key->queue->replicas; r++)
 		if (key->summaries[r].enqueues > enqueues)
 			enqueues = key->summaries[r].enqueues;
-	}
+	merge_branch(key->summaries, key->queue->replicas, all);
 	return enqueues;
 }
 

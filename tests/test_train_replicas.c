@@ -141,6 +141,32 @@ static void test_replicas_share_the_effective_batch(void **state)
 	train_job_free(&one);
 }
 
+/* What the optimizer got last is the mean in the tree's order, whatever the threads. */
+static void test_gradients_are_summed_in_the_tree(void **state)
+{
+	(void)state;
+	for (int threads = 1; threads <= 3; threads++) {
+		const float *a[5];
+		struct train_job job;
+		char line[96];
+
+		snprintf(line, sizeof(line),
+			 "--ipu.auto_select_ipus 5 --fit.steps_per_epoch 40 --host.threads %d",
+			 threads);
+		train(&job, line);
+		assert_int_equal(job.layout->replicas, 5);
+		for (int r = 0; r < 5; r++)
+			a[r] = replicas_of(&job)[r].accumulated;
+		for (size_t i = 0; i < job.model->weights; i++) {
+			const float sum = ((a[0][i] + a[1][i]) + (a[2][i] + a[3][i])) + a[4][i];
+			const float mean = sum / 5.0f;
+
+			assert_memory_equal(&job.session->reduced[i], &mean, sizeof(mean));
+		}
+		train_job_free(&job);
+	}
+}
+
 static int set_up(void **state)
 {
 	const uint32_t images[] = {96, 7, 9}, labels[] = {96};
@@ -165,6 +191,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_replicas_end_with_the_same_weights),
 		cmocka_unit_test(test_replicas_share_the_effective_batch),
+		cmocka_unit_test(test_gradients_are_summed_in_the_tree),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, sample_place_tear_down);

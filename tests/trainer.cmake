@@ -3,6 +3,7 @@ ipuscope_add_test(NAME test_callback SOURCES test_callback.c support/math.c LIBS
 ipuscope_add_test(NAME test_train_accumulate SOURCES test_train_accumulate.c LIBS trainer m LABELS unit trainer)
 ipuscope_add_test(NAME test_train_order SOURCES test_train_order.c LIBS trainer LABELS unit trainer)
 ipuscope_add_test(NAME test_train_replicas SOURCES test_train_replicas.c LIBS trainer dataset_sample LABELS unit trainer)
+ipuscope_add_test(NAME test_train_tree SOURCES test_train_tree.c LIBS trainer LABELS unit trainer)
 ipuscope_add_test(NAME test_train_values SOURCES test_train_values.c ${PROJECT_SOURCE_DIR}/trainer/train_public.c LIBS trainer m
 	LABELS unit trainer)
 foreach(module IN ITEMS train_lower train_lower_nodes)

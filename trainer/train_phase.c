@@ -68,8 +68,9 @@ static enum status new_results(struct train_phase *phase, struct err *err)
 	phase->sums = mem_calloc(places * metrics, sizeof(*phase->sums));
 	phase->metrics = mem_calloc(metrics, sizeof(*phase->metrics));
 	phase->values = mem_calloc(metrics, sizeof(*phase->values));
+	phase->addends = mem_calloc(metrics * (size_t)layout->replicas, sizeof(*phase->addends));
 	if (phase->losses == NULL || phase->penalties == NULL || phase->sums == NULL ||
-	    phase->metrics == NULL || phase->values == NULL)
+	    phase->metrics == NULL || phase->values == NULL || phase->addends == NULL)
 		return err_nomem(err);
 	if (phase->mode != IPS_PREDICT)
 		return ST_OK;
@@ -128,6 +129,7 @@ void train_phase_free(struct train_phase *phase)
 	mem_free(phase->sums);
 	mem_free(phase->metrics);
 	mem_free(phase->values);
+	mem_free(phase->addends);
 	mem_free(phase->outputs);
 	mem_free(phase);
 }

@@ -26,8 +26,9 @@ struct train_phase {
 	/* Called when an execution is laid out and the workers still rest; may be NULL. */
 	void (*planned)(void *user);
 	void *user;
-	double *values; /* room for those of one step */
-	int64_t judged; /* steps of the execution whose losses the health rules have seen */
+	double *values;  /* room for those of one step */
+	double *addends; /* and of all replicas, figure by figure */
+	int64_t judged;  /* steps of the execution whose losses the health rules have seen */
 	/* Since train_phase_begin(), over replicas: Keras's running means. */
 	struct metric_sum loss, *metrics;
 };

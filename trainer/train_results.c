@@ -9,6 +9,7 @@
 
 #include "trainer/train_phase.h"
 #include "trainer/train_record.h"
+#include "trainer/train_tree.h"
 
 /* What the regularisers added to each loss of @step; the weights change with the pipeline run. */
 static double penalty_of(const struct train_phase *phase, int64_t step)
@@ -26,13 +27,10 @@ static double penalty_of(const struct train_phase *phase, int64_t step)
 
 double train_phase_loss(const struct train_phase *phase, int64_t step)
 {
-	const int64_t replicas = phase->session->layout->replicas;
-	const double penalty = penalty_of(phase, step);
-	double loss = 0;
+	const int replicas = phase->session->layout->replicas;
 
-	for (int64_t r = 0; r < replicas; r++)
-		loss += phase->losses[step * replicas + r] + penalty;
-	return loss / (double)replicas;
+	return train_tree_sum(phase->losses + step * replicas, replicas) / (double)replicas +
+	       penalty_of(phase, step);
 }
 
 static double mean_of(const struct metric_sum *sum)
@@ -68,47 +66,57 @@ void train_phase_step(const struct train_phase *phase, int64_t step, int64_t rep
 	values[0] += penalty_of(phase, first);
 }
 
-static void add_metrics(struct train_phase *phase, int64_t place)
-{
-	const int count = phase->measure->metrics.count;
-	const struct metric_sum *sums = phase->sums + place * count;
-
-	for (int m = 0; m < count; m++) {
-		phase->metrics[m].total += sums[m].total;
-		phase->metrics[m].count += sums[m].count;
-	}
-}
-
 int64_t train_phase_items(const struct train_phase *phase, int64_t step, int64_t replica)
 {
 	return dataset_feed_items(phase->feed, (int)replica,
 				  phase->session->execution.first_step + step);
 }
 
-/* Keras weighs a batch's loss with its items: a short one counts for as many as it has. */
-static void add_loss(struct train_phase *phase, double loss, int64_t step, int64_t replica)
+/* Where figure @figure (0: the loss) of @replica waits to be summed over replicas. */
+static double *addend_of(const struct train_phase *phase, int figure, int64_t replica)
 {
-	const int64_t weight = phase->session->run->data.drop_remainder
-				       ? 1
-				       : train_phase_items(phase, step, replica);
+	return phase->addends + figure * phase->session->layout->replicas + replica;
+}
 
-	phase->loss.total += loss * (double)weight;
-	phase->loss.count += weight;
+static void add_addends(struct train_phase *phase)
+{
+	const int replicas = phase->session->layout->replicas;
+
+	phase->loss.total += train_tree_sum(addend_of(phase, 0, 0), replicas);
+	for (int m = 0; m < phase->measure->metrics.count; m++)
+		phase->metrics[m].total += train_tree_sum(addend_of(phase, m + 1, 0), replicas);
+}
+
+/* Keras weighs a batch's loss with its items: a short one counts for as many as it has. */
+static void add_step(struct train_phase *phase, int64_t step)
+{
+	const int64_t replicas = phase->session->layout->replicas;
+	const int count = phase->measure->metrics.count;
+	const double penalty = penalty_of(phase, step);
+
+	for (int64_t r = 0; r < replicas; r++) {
+		const int64_t place = step * replicas + r;
+		const int64_t weight = phase->session->run->data.drop_remainder
+					       ? 1
+					       : train_phase_items(phase, step, r);
+
+		*addend_of(phase, 0, r) = (phase->losses[place] + penalty) * (double)weight;
+		phase->loss.count += weight;
+		for (int m = 0; m < count; m++) {
+			*addend_of(phase, m + 1, r) = phase->sums[place * count + m].total;
+			phase->metrics[m].count += phase->sums[place * count + m].count;
+		}
+	}
+	add_addends(phase);
 }
 
 static void add_results(struct train_phase *phase)
 {
 	struct train_session *session = phase->session;
 	const struct train_execution *execution = &session->execution;
-	const int64_t replicas = session->layout->replicas;
 
 	for (int64_t i = 0; i < execution->steps; i++) {
-		const double penalty = penalty_of(phase, i);
-
-		for (int64_t r = 0; r < replicas; r++) {
-			add_loss(phase, phase->losses[i * replicas + r] + penalty, i, r);
-			add_metrics(phase, i * replicas + r);
-		}
+		add_step(phase, i);
 		train_record_metric(session, execution->mode, execution->epoch,
 				    execution->execution, execution->first_step + i, "loss",
 				    train_phase_loss(phase, i));
@@ -120,24 +128,24 @@ static void add_accumulated(struct train_phase *phase)
 {
 	struct train_session *session = phase->session;
 	const struct train_execution *execution = &session->execution;
-	const int64_t replicas = session->layout->replicas, together = train_phase_together(phase);
+	const int replicas = session->layout->replicas;
+	const int64_t together = train_phase_together(phase);
+	const int count = phase->measure->metrics.count;
 
 	for (int64_t i = together - 1; i < execution->steps; i += together) {
-		double loss = 0;
-
 		for (int64_t r = 0; r < replicas; r++) {
 			train_phase_step(phase, i, r, phase->values);
-			loss += phase->values[0];
-			phase->loss.total += phase->values[0];
-			phase->loss.count++;
-			for (int m = 0; m < phase->measure->metrics.count; m++) {
-				phase->metrics[m].total += phase->values[m + 1];
-				phase->metrics[m].count++;
-			}
+			for (int f = 0; f <= count; f++)
+				*addend_of(phase, f, r) = phase->values[f];
 		}
+		phase->loss.count += replicas;
+		for (int m = 0; m < count; m++)
+			phase->metrics[m].count += replicas;
+		add_addends(phase);
 		train_record_metric(session, execution->mode, execution->epoch,
 				    execution->execution, execution->first_step + i, "loss",
-				    loss / (double)replicas);
+				    train_tree_sum(addend_of(phase, 0, 0), replicas) /
+					    (double)replicas);
 	}
 }
 

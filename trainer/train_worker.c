@@ -8,6 +8,7 @@
 #include "trainer/train_accumulate.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
+#include "trainer/train_tree.h"
 
 /* One work in hand. */
 struct work {
@@ -340,7 +341,7 @@ static void meet(struct work *work)
 	work->worker->compute_ns -= (int64_t)clock_ns() - begin;
 }
 
-/* The mean over replicas, summed from replica 0 on; each replica does its share of the range. */
+/* The mean over replicas; each replica does its share of the range. */
 static void reduce_replicas(struct work *work)
 {
 	struct train_session *session = work->worker->session;
@@ -353,13 +354,8 @@ static void reduce_replicas(struct work *work)
 
 	meet(work);
 	begin = (int64_t)clock_ns();
-	for (size_t i = from; i < to; i++) {
-		float sum = session->replica[0].accumulated[i];
-
-		for (size_t r = 1; r < replicas; r++)
-			sum += session->replica[r].accumulated[i];
-		session->reduced[i] = sum / (float)replicas;
-	}
+	train_tree_mean(session->reduced, session->replica, session->layout->replicas, from,
+			to - from);
 	work->worker->exchange_ns += (int64_t)clock_ns() - begin;
 	work->worker->compute_ns -= (int64_t)clock_ns() - begin;
 	meet(work);

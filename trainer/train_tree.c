@@ -1,0 +1,46 @@
+#include "trainer/train_tree.h"
+
+#include "common/tree.h"
+
+#define TREE_BLOCK 512 /* floats of a branch's sum: what all levels have of it stays in the cache  \
+			*/
+
+double train_tree_sum(const double *values, int count)
+{
+	const int left = count > 1 ? tree_left(count) : 0;
+
+	if (count == 1)
+		return values[0];
+	return train_tree_sum(values, left) + train_tree_sum(values + left, count - left);
+}
+
+/* Where a branch's sum of @n floats is: a single replica's own memory, or @room. */
+static const float *sum_branch(float *room, const struct train_replica *replicas, int count,
+			       size_t from, size_t n)
+{
+	const int left = count > 1 ? tree_left(count) : 0;
+	const float *a, *b;
+	float other[TREE_BLOCK];
+
+	if (count == 1)
+		return replicas[0].accumulated + from;
+	a = sum_branch(room, replicas, left, from, n);
+	b = sum_branch(other, replicas + left, count - left, from, n);
+	for (size_t i = 0; i < n; i++)
+		room[i] = a[i] + b[i];
+	return room;
+}
+
+void train_tree_mean(float *mean, const struct train_replica *replicas, int count, size_t from,
+		     size_t n)
+{
+	for (size_t end = from + n; from < end; from += n) {
+		const float *sum;
+		float room[TREE_BLOCK];
+
+		n = end - from < TREE_BLOCK ? end - from : TREE_BLOCK;
+		sum = sum_branch(room, replicas, count, from, n);
+		for (size_t i = 0; i < n; i++)
+			mean[from + i] = sum[i] / (float)count;
+	}
+}
