@@ -2,8 +2,8 @@
 """PyTorch's training step of the networks of bench_train: peer.py NETWORK THREADS SECONDS
 
 NETWORK: mlp128, mlp256, convnet or resnet50. A step is zero_grad, forward, loss, backward and
-optimizer on data in memory. Prints the median in ms, in the faster of PyTorch's two layouts, and the
-process's peak memory in MB. Needs Debian's python3-torch. The C library's allocator is told to keep
+optimizer on data in memory. Prints the median and the least in ms, each in the faster of PyTorch's two
+layouts, and the process's peak memory in MB. Needs Debian's python3-torch. The C library's allocator is told to keep
 freed memory: without that each step faults its activations in anew, and PyTorch is slower.
 """
 import os
@@ -89,11 +89,11 @@ def measure(layout):
         if len(samples) == 2:
             end = time.perf_counter() + seconds
     samples = sorted(samples[2:])  # the first two warm up
-    return samples[len(samples) // 2] * 1e3
+    return samples[len(samples) // 2] * 1e3, samples[0] * 1e3
 
 
 layouts = [torch.contiguous_format]
 if len(NETWORKS[network][1]) == 3:
     layouts.append(torch.channels_last)
-best = min(measure(layout) for layout in layouts)
-print("%.4f %.0f" % (best, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+figures = [measure(layout) for layout in layouts]
+print("%.4f %.4f %.0f" % (*(min(column) for column in zip(*figures)), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
