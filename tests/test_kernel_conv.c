@@ -1,6 +1,6 @@
 /*
  * Convolutions: every body against plain loops in double, on odd shapes, and the same bytes for any
- * number of threads.
+ * body and number of threads.
  */
 #include "trainer/kernels/kernel_conv.h"
 
@@ -424,6 +424,142 @@ static void test_any_number_of_threads_gives_the_same_bytes(void **state)
 	}
 }
 
+/* --- the same bytes everywhere -----------------------------------------------------------------
+ */
+
+#define RANDOM_SHAPES 150
+
+static int64_t drawn(uint32_t *state, int64_t most)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return 1 + (int64_t)(*state >> 8) % most;
+}
+
+/* Sides of a few pixels up to some tiles, depths about the widths of the panels and beyond. */
+static struct shape drawn_shape(uint32_t *state)
+{
+	struct shape s = {.batch = drawn(state, 5), .groups = drawn(state, 8) == 8 ? 2 : 1};
+	int64_t most = drawn(state, 3) == 3 ? 140 : 40;
+	bool dilated = drawn(state, 6) == 6;
+
+	s.channels = s.groups * drawn(state, most);
+	s.filters = s.groups * drawn(state, most);
+	for (int i = 0; i < 2; i++) {
+		s.kernel[i] = drawn(state, 3) > 1 ? 3 : drawn(state, 5);
+		s.stride[i] = dilated ? 1 : drawn(state, 2);
+		s.dilation[i] = dilated ? drawn(state, 3) : 1;
+	}
+	s.height = (s.kernel[0] - 1) * s.dilation[0] + drawn(state, 30);
+	s.width = (s.kernel[1] - 1) * s.dilation[1] + drawn(state, 30);
+	s.same = drawn(state, 2) == 1;
+	return s;
+}
+
+/* Bit by bit; one NaN is like the other. */
+static void check_same(const float *a, const float *b, size_t count, const char *what, size_t shape)
+{
+	for (size_t i = 0; i < count; i++)
+		if (memcmp(&a[i], &b[i], sizeof(float)) && !(isnan(a[i]) && isnan(b[i])))
+			fail_msg("shape %zu: %s[%zu] of %zu is %a here, %a there", shape, what, i,
+				 count, (double)a[i], (double)b[i]);
+}
+
+/* Some numbers that are none, or too large for a product. */
+static void spoil(float *values, size_t count, uint32_t seed)
+{
+	static const float odd[] = {INFINITY, -INFINITY, NAN, 3e38f, -3e38f, 1e-40f};
+
+	for (size_t i = 0; i < ARRAY_LEN(odd); i++)
+		if (drawn(&seed, 3) == 3)
+			values[(size_t)drawn(&seed, (int64_t)count) - 1] = odd[i];
+}
+
+static void check_bodies(const struct shape *shape, size_t index, bool odd)
+{
+	struct problem first = {.inputs = 0};
+	float *first_dy = NULL;
+
+	for (int body = 0; kernel_conv_body(body); body++) {
+		struct problem p;
+		float *dy;
+
+		if (!kernel_conv_use(body))
+			continue;
+		problem_open(&p, shape, NULL);
+		dy = filled(p.outputs, 9, -1.0f, 1.0f);
+		if (odd) {
+			spoil(p.x, p.inputs, (uint32_t)index);
+			spoil(p.w, p.weights, (uint32_t)index + 1000);
+			spoil(dy, p.outputs, (uint32_t)index + 2000);
+		}
+		run_all(&p, dy);
+		if (!first_dy) {
+			first = p;
+			first_dy = dy;
+			continue;
+		}
+		check_same(p.y, first.y, p.outputs, "y", index);
+		check_same(p.dx, first.dx, p.inputs, "dx", index);
+		check_same(p.dw, first.dw, p.weights, "dw", index);
+		check_same(p.dbias, first.dbias, (size_t)p.c.filters, "dbias", index);
+		check_same(dy, first_dy, p.outputs, "dy", index);
+		mem_free(dy);
+		problem_close(&p);
+	}
+	mem_free(first_dy);
+	problem_close(&first);
+	kernel_conv_use(0);
+}
+
+static void test_any_body_gives_the_same_bytes(void **state)
+{
+	uint32_t seed = 17;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
+		for (int odd = 0; odd < 2; odd++)
+			check_bodies(&shapes[i], i, odd);
+	for (size_t i = 0; i < RANDOM_SHAPES; i++) {
+		struct shape shape = drawn_shape(&seed);
+
+		check_bodies(&shape, 100 + i, i % 2);
+	}
+}
+
+/* An image's output and gradient are the same alone. */
+static void test_an_image_does_not_know_of_others(void **state)
+{
+	const struct kernel_conv_finish finish = {NULL, false, 0.0f, NULL};
+	uint32_t seed = 5;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(shapes) + RANDOM_SHAPES / 3; i++) {
+		struct shape shape = i < ARRAY_LEN(shapes) ? shapes[i] : drawn_shape(&seed);
+		struct problem all, one;
+		size_t last = (size_t)shape.batch - 1;
+		float *dy;
+
+		problem_open(&all, &shape, NULL);
+		shape.batch = 1;
+		problem_open(&one, &shape, NULL);
+		dy = filled(all.outputs, 9, -1.0f, 1.0f);
+		if (i % 2)
+			spoil(all.w, all.weights, (uint32_t)i);
+		memcpy(one.w, all.w, one.weights * sizeof(float));
+		memcpy(one.x, all.x + last * one.inputs, one.inputs * sizeof(float));
+		kernel_conv_forward(&all.c, &all.room, all.x, all.w, &finish, all.y);
+		kernel_conv_forward(&one.c, &one.room, one.x, one.w, &finish, one.y);
+		check_same(all.y + last * one.outputs, one.y, one.outputs, "y", i);
+		kernel_conv_grad_input(&all.c, &all.room, dy, all.w, all.dx, false);
+		kernel_conv_grad_input(&one.c, &one.room, dy + last * one.outputs, one.w, one.dx,
+				       false);
+		check_same(all.dx + last * one.inputs, one.dx, one.inputs, "dx", i);
+		mem_free(dy);
+		problem_close(&all);
+		problem_close(&one);
+	}
+}
+
 static void test_a_smaller_batch_needs_no_more_memory(void **state)
 {
 	(void)state;
@@ -494,6 +630,8 @@ int main(void)
 		cmocka_unit_test_prestate(check_body, &bodies[1]),
 		cmocka_unit_test_prestate(check_body, &bodies[2]),
 		cmocka_unit_test(test_any_number_of_threads_gives_the_same_bytes),
+		cmocka_unit_test(test_any_body_gives_the_same_bytes),
+		cmocka_unit_test(test_an_image_does_not_know_of_others),
 		cmocka_unit_test(test_a_smaller_batch_needs_no_more_memory),
 		cmocka_unit_test(test_not_a_number_and_infinities_go_through),
 		cmocka_unit_test(test_the_portable_body_is_always_there),

@@ -150,6 +150,21 @@ static float *gather_out(const struct conv_gather *g, int64_t line)
 	       line % g->view.out_rows * g->out_row;
 }
 
+/* Whether taps in the border's rows may be left out. A tile leaves out those that none of its rows
+ * needs, which depends on the body: the zeros that other bodies multiply give no sum another value
+ * only where all weights are finite. */
+static bool gather_may_clip(const struct gather_plan *p, const struct conv_band *band,
+			    const float *b)
+{
+	const struct conv_view *v = &p->gather->view;
+	int64_t last = v->origin_y + (v->out_rows - 1) * v->step_y;
+
+	if (!v->depth || band->runs_y != v->taps_y ||
+	    (v->origin_y >= 0 && last + (v->taps_y - 1) * v->dilation_y < v->rows))
+		return false;
+	return kernel_abs_max(b, (size_t)p->panel) < KERNEL_NONFINITE_BITS;
+}
+
 /* Taps in the border's rows, of all of rows @line .. @line + @lines - 1, are left out. */
 static struct conv_tile gather_clip(const struct gather_plan *p, const struct conv_band *band,
 				    const struct conv_tile *whole, int64_t line, int64_t lines,
@@ -160,8 +175,6 @@ static struct conv_tile gather_clip(const struct gather_plan *p, const struct co
 	int64_t first = v->taps_y, end = 0;
 
 	*skip = 0;
-	if (band->runs_y != v->taps_y || !v->depth)
-		return tile;
 	for (int64_t i = 0; i < lines; i++) {
 		int64_t row = v->origin_y + (line + i) % v->out_rows * v->step_y;
 		int64_t above = row < 0 ? conv__ceil(-row, v->dilation_y) : 0;
@@ -196,12 +209,14 @@ static void gather_rows(const struct gather_plan *p, const struct conv_view *v,
 			int64_t line, int64_t end)
 {
 	const struct conv_gather *g = p->gather;
+	bool clips = gather_may_clip(p, band, whole->b);
 	bool wide = whole->columns > p->body->lanes;
-	struct conv_tile tile;
-	int64_t skip;
+	struct conv_tile tile = *whole;
+	int64_t skip = 0;
 
 	for (; p->pairs && line + 1 < end; line += 2) {
-		tile = gather_clip(p, band, whole, line, 2, &skip);
+		if (clips)
+			tile = gather_clip(p, band, whole, line, 2, &skip);
 		tile.a0 = conv__band_line(v, band, line) + skip;
 		tile.a1 = conv__band_line(v, band, line + 1) + skip;
 		tile.c0 = gather_out(g, line) + offset;
@@ -210,7 +225,8 @@ static void gather_rows(const struct gather_plan *p, const struct conv_view *v,
 		gather_watch(p, whole, offset, line, line + 2);
 	}
 	for (; line < end; line++) {
-		tile = gather_clip(p, band, whole, line, 1, &skip);
+		if (clips)
+			tile = gather_clip(p, band, whole, line, 1, &skip);
 		gather_row(p, &tile, conv__band_line(v, band, line) + skip,
 			   gather_out(g, line) + offset,
 			   line == p->lines - 1 ? v->last_columns : v->out_columns);
