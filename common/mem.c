@@ -11,8 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define MEM_ALIGNMENT 64
+#define MEM_PAGE      4096
+#define MEM_HUGE      ((size_t)4 << 20) /* bytes: from here on pages of 2 MiB are worth asking for */
 
 static const struct mem_functions mem_libc = {
 	.resize = realloc,
@@ -65,6 +68,22 @@ void *mem_resize(void *old, size_t count, size_t size)
 	return bytes ? mem_now.resize(old, bytes) : NULL;
 }
 
+/* Asks for large pages where the system gives them to those who ask: fewer page faults, and fewer
+ * misses of the processor's table of pages. It may refuse. */
+static void mem_advise(void *p, size_t bytes)
+{
+#if defined(MADV_HUGEPAGE)
+	size_t before = (MEM_PAGE - (uintptr_t)p % MEM_PAGE) % MEM_PAGE;
+
+	if (bytes >= MEM_HUGE)
+		(void)madvise((char *)p + before, (bytes - before) / MEM_PAGE * MEM_PAGE,
+			      MADV_HUGEPAGE);
+#else
+	(void)p;
+	(void)bytes;
+#endif
+}
+
 void *mem_aligned(size_t count, size_t size)
 {
 	size_t bytes = mem_product(count, size);
@@ -76,8 +95,10 @@ void *mem_aligned(size_t count, size_t size)
 	/* C11 wants a multiple of the alignment. */
 	bytes = (bytes + MEM_ALIGNMENT - 1) / MEM_ALIGNMENT * MEM_ALIGNMENT;
 	p = mem_now.aligned(MEM_ALIGNMENT, bytes);
-	if (p)
-		memset(p, 0, bytes);
+	if (!p)
+		return NULL;
+	mem_advise(p, bytes);
+	memset(p, 0, bytes);
 	return p;
 }
 
