@@ -1,14 +1,17 @@
 /*
  * Threads that lend a hand.
  *
- * A job lives on its caller's stack and is on the pool's list while it has slices left. A helper
- * enters a job under the lock (inside++), takes slices with the job's atomic counter, and leaves
- * under the lock (inside--). The caller takes slices too; when none are left it unlinks the job, so
- * that nobody enters any more, and waits until those inside have left. So a slice is taken once,
- * and when pool_run() returns no thread knows the job.
+ * A job lives on its caller's stack and is on the pool's list while it has slices left. Its slices
+ * are dealt out in ranges, one for each thread that is wanted. A thread takes its own range first,
+ * always the same one of a pool's jobs, then what others have left: so what a thread wrote in one
+ * job it mostly finds in its own cache in the next. A helper enters a job under the lock
+ * (inside++), takes slices with the ranges' atomic counters, and leaves under the lock (inside--),
+ * which is the last it does with the job. The caller takes slices too; when none are left it
+ * unlinks the job, so that nobody enters any more, and waits until those inside have left. So a
+ * slice is taken once, and when pool_run() returns no thread knows the job.
  *
- * Locking: pool.lock guards the list, jobs' inside, and asleep; it is never held while a slice
- * runs. Slices may call pool_run() of the same pool: a caller waits only for threads that run
+ * Locking: pool.lock guards the list, jobs' inside, asleep and waiting; it is never held while a
+ * slice runs. Slices may call pool_run() of the same pool: a caller waits only for threads that run
  * slices.
  */
 #include "common/pool.h"
@@ -30,29 +33,43 @@
 #include "common/mem.h"
 #include "common/str.h"
 
-#define POOL_SPIN_NS 20000 /* slices follow each other closely; going to sleep costs as much */
+#define POOL_SPIN_NS 20000 /* runs follow each other closely; going to sleep costs as much */
+#define POOL_RANGES  64    /* threads beyond take what others have left */
+
+struct pool_range {
+	/* Wider than a slice number: running past the end cannot wrap. */
+	_Alignas(64) _Atomic uint64_t next;
+	uint64_t end;
+};
 
 struct pool_job {
 	pool_lane_slice slice;
 	void *context;
-	uint64_t slices;
-	_Atomic uint64_t next; /* wider than a slice number: running past the end cannot wrap */
-	atomic_uint inside;    /* helpers at work in here; written under the lock */
-	unsigned lanes;        /* given out; the caller's is 0. Under the lock */
-	pthread_cond_t left;
+	atomic_uint inside; /* helpers at work in here; written under the lock */
+	unsigned lanes;     /* given out; the caller's is 0. Under the lock */
+	unsigned lanes_most, wakes_most;
+	unsigned ranges;
 	struct pool_job *link;
+	struct pool_range range[POOL_RANGES];
+};
+
+struct pool_thread {
+	pthread_t thread;
+	struct pool *pool;
+	unsigned number; /* from 1: callers are 0 */
 };
 
 struct pool {
 	pthread_mutex_t lock;
-	pthread_cond_t wake;
+	pthread_cond_t wake; /* helpers */
+	pthread_cond_t left; /* callers */
 	struct pool_job *jobs;
 	atomic_uint arrivals; /* changes when a job arrives or the pool ends: helpers spin on it */
-	unsigned asleep;
+	unsigned asleep, waiting; /* helpers; callers */
 	bool ending;
 	bool spin;
 	unsigned helpers;
-	pthread_t threads[];
+	struct pool_thread threads[];
 };
 
 static void pool_pause(void)
@@ -64,16 +81,23 @@ static void pool_pause(void)
 
 static bool pool_has_slices(struct pool_job *job)
 {
-	return atomic_load_explicit(&job->next, memory_order_relaxed) < job->slices;
+	for (unsigned i = 0; i < job->ranges; i++)
+		if (atomic_load_explicit(&job->range[i].next, memory_order_relaxed) <
+		    job->range[i].end)
+			return true;
+	return false;
 }
 
-static void pool_take_slices(struct pool_job *job, unsigned lane)
+static void pool_take_slices(struct pool_job *job, unsigned lane, unsigned number)
 {
-	uint64_t slice;
+	for (unsigned i = 0; i < job->ranges; i++) {
+		struct pool_range *range = &job->range[(number + i) % job->ranges];
+		uint64_t slice;
 
-	while ((slice = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) <
-	       job->slices)
-		job->slice(job->context, (unsigned)slice, lane);
+		while ((slice = atomic_fetch_add_explicit(&range->next, 1, memory_order_relaxed)) <
+		       range->end)
+			job->slice(job->context, (unsigned)slice, lane);
+	}
 }
 
 /* The job with the fewest helpers, so that callers at the same time share them. Lock held. */
@@ -82,7 +106,7 @@ static struct pool_job *pool_choose(struct pool *pool)
 	struct pool_job *chosen = NULL;
 
 	for (struct pool_job *job = pool->jobs; job; job = job->link) {
-		if (!pool_has_slices(job))
+		if (job->lanes == job->lanes_most || !pool_has_slices(job))
 			continue;
 		if (!chosen || atomic_load_explicit(&job->inside, memory_order_relaxed) <
 				       atomic_load_explicit(&chosen->inside, memory_order_relaxed))
@@ -92,19 +116,20 @@ static struct pool_job *pool_choose(struct pool *pool)
 }
 
 /* Lock held at entry and exit. */
-static void pool_help(struct pool *pool, struct pool_job *job)
+static void pool_help(struct pool_thread *thread, struct pool_job *job)
 {
+	struct pool *pool = thread->pool;
 	/* Whoever leaves a job finds no slices in it any more: a helper enters once. */
-	unsigned lane = ++job->lanes;
+	unsigned lane = job->lanes++;
 
 	assert(lane <= pool->helpers);
 	atomic_fetch_add_explicit(&job->inside, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&pool->lock);
-	pool_take_slices(job, lane);
+	pool_take_slices(job, lane, thread->number);
 	pthread_mutex_lock(&pool->lock);
 	/* Release: a caller that spins on it sees what the slices wrote. */
-	if (atomic_fetch_sub_explicit(&job->inside, 1, memory_order_release) == 1)
-		pthread_cond_signal(&job->left);
+	if (atomic_fetch_sub_explicit(&job->inside, 1, memory_order_release) == 1 && pool->waiting)
+		pthread_cond_broadcast(&pool->left);
 }
 
 /* Wait for an arrival after @seen. Lock held at entry and exit. */
@@ -130,14 +155,15 @@ static void pool_rest(struct pool *pool)
 
 static void *pool_helper(void *argument)
 {
-	struct pool *pool = argument;
+	struct pool_thread *thread = argument;
+	struct pool *pool = thread->pool;
 
 	pthread_mutex_lock(&pool->lock);
 	while (!pool->ending) {
 		struct pool_job *job = pool_choose(pool);
 
 		if (job)
-			pool_help(pool, job);
+			pool_help(thread, job);
 		else
 			pool_rest(pool);
 	}
@@ -156,7 +182,8 @@ static void pool_end(struct pool *pool, unsigned started)
 	pthread_mutex_unlock(&pool->lock);
 
 	for (unsigned i = 0; i < started; i++)
-		pthread_join(pool->threads[i], NULL);
+		pthread_join(pool->threads[i].thread, NULL);
+	pthread_cond_destroy(&pool->left);
 	pthread_cond_destroy(&pool->wake);
 	pthread_mutex_destroy(&pool->lock);
 	mem_free(pool);
@@ -171,7 +198,11 @@ static int pool_start(struct pool *pool, unsigned *started)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (*started < pool->helpers && !number) {
-		number = pthread_create(&pool->threads[*started], NULL, pool_helper, pool);
+		struct pool_thread *thread = &pool->threads[*started];
+
+		thread->pool = pool;
+		thread->number = *started + 1;
+		number = pthread_create(&thread->thread, NULL, pool_helper, thread);
 		if (!number)
 			++*started;
 	}
@@ -191,9 +222,10 @@ enum status pool_new(struct pool **out, unsigned helpers, struct err *err)
 		return err_nomem(err);
 
 	pool->helpers = helpers;
-	pool->spin = pool_processors() > 1;
+	pool->spin = helpers < pool_processors(); /* each helper and a caller have one */
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->wake, NULL);
+	pthread_cond_init(&pool->left, NULL);
 
 	number = pool_start(pool, &started);
 	if (number) {
@@ -224,18 +256,17 @@ unsigned pool_lanes(const struct pool *pool)
 
 static void pool_enlist(struct pool *pool, struct pool_job *job)
 {
-	uint64_t wanted = job->slices - 1; /* the caller takes one */
+	unsigned wakes;
 
 	pthread_mutex_lock(&pool->lock);
 	job->link = pool->jobs;
 	pool->jobs = job;
 	atomic_fetch_add_explicit(&pool->arrivals, 1, memory_order_relaxed);
-	if (wanted >= pool->asleep)
-		pthread_cond_broadcast(&pool->wake);
-	else
-		for (uint64_t i = 0; i < wanted; i++)
-			pthread_cond_signal(&pool->wake);
+	wakes = job->wakes_most < pool->asleep ? job->wakes_most : pool->asleep;
 	pthread_mutex_unlock(&pool->lock);
+
+	for (unsigned i = 0; i < wakes; i++)
+		pthread_cond_signal(&pool->wake);
 }
 
 /* Lock held. */
@@ -248,43 +279,78 @@ static void pool_unlink(struct pool *pool, const struct pool_job *job)
 	*link = job->link;
 }
 
+static bool pool_is_left(struct pool_job *job)
+{
+	return atomic_load_explicit(&job->inside, memory_order_acquire) == 0;
+}
+
 static void pool_await(struct pool *pool, struct pool_job *job)
 {
 	pthread_mutex_lock(&pool->lock);
 	pool_unlink(pool, job);
 	pthread_mutex_unlock(&pool->lock);
 
-	if (pool->spin) {
+	if (pool->spin && !pool_is_left(job)) {
 		uint64_t until = clock_ns() + POOL_SPIN_NS;
 
-		while (atomic_load_explicit(&job->inside, memory_order_acquire) > 0 &&
-		       clock_ns() < until)
+		while (!pool_is_left(job) && clock_ns() < until)
 			pool_pause();
 	}
+	if (pool_is_left(job))
+		return;
 
-	/* Even after a spin that saw nobody inside: the last to leave signals under the lock, and
-	 * the job must outlive that. */
 	pthread_mutex_lock(&pool->lock);
-	while (atomic_load_explicit(&job->inside, memory_order_acquire) > 0)
-		pthread_cond_wait(&job->left, &pool->lock);
+	pool->waiting++;
+	while (!pool_is_left(job))
+		pthread_cond_wait(&pool->left, &pool->lock);
+	pool->waiting--;
 	pthread_mutex_unlock(&pool->lock);
 }
 
-void pool_run_lanes(struct pool *pool, pool_lane_slice slice, void *context, unsigned slices)
+static unsigned pool_least(uint64_t a, unsigned b)
 {
-	struct pool_job job = {.slice = slice, .context = context, .slices = slices};
+	return a < b ? (unsigned)a : b;
+}
 
-	if (!pool || !pool->helpers || slices < 2) {
+/* Of the pool's threads at most one for each slice and for each @least of @work. */
+static unsigned pool_threads(const struct pool *pool, uint64_t work, uint64_t least,
+			     unsigned slices)
+{
+	return pool_least(work / least, pool_least(slices, pool_lanes(pool)));
+}
+
+void pool_share_lanes(struct pool *pool, uint64_t work, pool_lane_slice slice, void *context,
+		      unsigned slices)
+{
+	unsigned lanes = pool_threads(pool, work, POOL_LANE_WORK, slices);
+	unsigned awake = pool_threads(pool, work, POOL_WAKE_WORK, slices);
+	struct pool_job job;
+
+	if (lanes < 2) {
 		for (unsigned i = 0; i < slices; i++)
 			slice(context, i, 0);
 		return;
 	}
 
-	pthread_cond_init(&job.left, NULL);
+	job.slice = slice;
+	job.context = context;
+	job.lanes = 1;
+	job.lanes_most = lanes;
+	job.wakes_most = awake > 1 ? awake - 1 : 0; /* the caller is one */
+	job.ranges = pool_least(lanes, POOL_RANGES);
+	atomic_init(&job.inside, 0);
+	for (unsigned i = 0; i < job.ranges; i++) {
+		atomic_init(&job.range[i].next, (uint64_t)slices * i / job.ranges);
+		job.range[i].end = (uint64_t)slices * (i + 1) / job.ranges;
+	}
 	pool_enlist(pool, &job);
-	pool_take_slices(&job, 0);
+	pool_take_slices(&job, 0, 0);
 	pool_await(pool, &job);
-	pthread_cond_destroy(&job.left);
+}
+
+void pool_run_lanes(struct pool *pool, pool_lane_slice slice, void *context, unsigned slices)
+{
+	pool_share_lanes(pool, UINT64_MAX, slice, context, slices);
 }
 
 /* A slice that needs no lane. */
@@ -301,11 +367,16 @@ static void pool_plain_slice(void *context, unsigned slice, unsigned lane)
 	plain->slice(plain->context, slice);
 }
 
-void pool_run(struct pool *pool, pool_slice slice, void *context, unsigned slices)
+void pool_share(struct pool *pool, uint64_t work, pool_slice slice, void *context, unsigned slices)
 {
 	struct pool_plain plain = {slice, context};
 
-	pool_run_lanes(pool, pool_plain_slice, &plain, slices);
+	pool_share_lanes(pool, work, pool_plain_slice, &plain, slices);
+}
+
+void pool_run(struct pool *pool, pool_slice slice, void *context, unsigned slices)
+{
+	pool_share(pool, UINT64_MAX, slice, context, slices);
 }
 
 /* --- processors --------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
@@ -219,6 +220,72 @@ static void test_a_lane_has_one_thread_at_a_time(void **state)
 	}
 }
 
+static void note_thread(void *context, unsigned slice)
+{
+	pthread_t *threads = context;
+
+	threads[slice] = pthread_self();
+}
+
+static void test_small_work_stays_with_the_caller(void **state)
+{
+	pthread_t threads[100];
+	struct pool *pool;
+
+	(void)state;
+	assert_int_equal(pool_new(&pool, 3, NULL), ST_OK);
+	for (int round = 0; round < 100; round++) {
+		pool_share(pool, 2 * POOL_LANE_WORK - 1, note_thread, threads, ARRAY_LEN(threads));
+		for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+			assert_true(pthread_equal(threads[i], pthread_self()));
+	}
+	pool_free(pool);
+}
+
+static void test_no_more_threads_than_the_work_pays(void **state)
+{
+	(void)state;
+	for (unsigned most = 2; most < 5; most++) {
+		struct lanes lanes = {.count = most};
+		struct pool *pool;
+
+		assert_int_equal(pool_new(&pool, 3, NULL), ST_OK);
+		for (int round = 0; round < 50; round++)
+			pool_share_lanes(pool, most * POOL_LANE_WORK, enter_lane, &lanes, 40);
+		assert_int_equal(atomic_load(&lanes.beyond), 0);
+		assert_int_equal(atomic_load(&lanes.most), 0);
+		pool_free(pool);
+	}
+}
+
+static void test_work_that_pays_wakes_a_helper(void **state)
+{
+	struct pool *pool;
+
+	(void)state;
+	assert_int_equal(pool_new(&pool, 1, NULL), ST_OK);
+	for (int round = 0; round < 5; round++) {
+		nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL); /* asleep by now */
+		atomic_store(&meeting, 0);
+		pool_share(pool, 2 * POOL_WAKE_WORK, meet, NULL, 2);
+	}
+	pool_free(pool);
+}
+
+/* Threads beyond have no slices of their own. */
+static void test_more_threads_than_ranges(void **state)
+{
+	struct pool *pool;
+
+	(void)state;
+	assert_int_equal(pool_new(&pool, 80, NULL), ST_OK);
+	for (int round = 0; round < 5; round++) {
+		run_and_check(pool, 79);
+		run_and_check(pool, 500);
+	}
+	pool_free(pool);
+}
+
 static void test_run_never_allocates(void **state)
 {
 	struct pool *pool;
@@ -362,6 +429,10 @@ int main(void)
 		cmocka_unit_test(test_a_slice_may_share_out_work_itself),
 		cmocka_unit_test(test_helpers_really_help),
 		cmocka_unit_test(test_a_lane_has_one_thread_at_a_time),
+		cmocka_unit_test(test_small_work_stays_with_the_caller),
+		cmocka_unit_test(test_no_more_threads_than_the_work_pays),
+		cmocka_unit_test(test_work_that_pays_wakes_a_helper),
+		cmocka_unit_test(test_more_threads_than_ranges),
 		cmocka_unit_test(test_run_never_allocates),
 		cmocka_unit_test(test_every_failing_allocation_is_reported),
 		cmocka_unit_test(test_threads_that_do_not_start_are_reported),

@@ -11,6 +11,7 @@
 #include "trainer/kernels/kernel_conv_internal.h"
 #include "trainer/kernels/kernel_depthwise.h"
 #include "trainer/kernels/kernel_vector.h"
+#include "trainer/kernels/kernel_work.h"
 
 static const struct conv_body *const conv_bodies[] = {
 #if defined(__x86_64__)
@@ -282,6 +283,6 @@ void kernel_conv_grad_relu(const struct kernel_conv_relu *relu, struct pool *poo
 	struct relu_work work = {relu, dy, count};
 
 	if (relu->y)
-		pool_run(pool, relu_slice, &work,
-			 (unsigned)((count + RELU_GRAIN - 1) / RELU_GRAIN));
+		pool_share(pool, kernel_work_floats(3 * (int64_t)count), relu_slice, &work,
+			   (unsigned)((count + RELU_GRAIN - 1) / RELU_GRAIN));
 }

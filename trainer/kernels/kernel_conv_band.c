@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "trainer/kernels/kernel_conv_internal.h"
+#include "trainer/kernels/kernel_work.h"
 
 /* Floats: pixels so far apart fall into one set of an L1 cache of 48 KiB in 12 ways, or of 32 KiB
  * in 8. */
@@ -90,7 +91,8 @@ void conv__dense(struct conv_view *v, struct pool *pool, float *memory)
 
 	if (!band_is_sparse(v) || v->images * v->out_rows * v->out_columns > DENSE_PIXELS)
 		return;
-	pool_run(pool, band_dense_slice, &dense, DENSE_SLICES);
+	pool_share(pool, kernel_work_floats(2 * conv__dense_floats(v)), band_dense_slice, &dense,
+		   DENSE_SLICES);
 	v->source = memory;
 	v->pitch += DENSE_GAP;
 	v->rows = v->out_rows;

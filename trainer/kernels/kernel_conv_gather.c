@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trainer/kernels/kernel_conv_internal.h"
+#include "trainer/kernels/kernel_work.h"
 
 #define GATHER_SLICES 32        /* of rows, wanted */
 #define GATHER_TILES  24        /* of a slice at least: they pay for the copied weights */
@@ -284,6 +285,10 @@ void conv__gather(const struct conv_gather *gather, const struct kernel_room *ro
 	conv__dense(&g.view, room->pool, room->scratch);
 	p = gather_plan(&g);
 	p.memory = (float *)room->scratch + dense;
-	pool_run_lanes(room->pool, gather_slice, &p,
-		       (unsigned)(gather->groups * p.panel_slices * p.line_slices));
+	pool_share_lanes(room->pool,
+			 kernel_work_products(g.view.images * g.view.out_rows * g.view.out_columns *
+					      g.view.taps_y * g.view.taps_x * g.view.depth *
+					      g.filters * g.groups),
+			 gather_slice, &p,
+			 (unsigned)(gather->groups * p.panel_slices * p.line_slices));
 }

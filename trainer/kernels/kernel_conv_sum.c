@@ -11,6 +11,7 @@
 
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_conv_internal.h"
+#include "trainer/kernels/kernel_work.h"
 #include "trainer/kernels/kernel_depthwise.h"
 
 #define SUM_PIXELS 256       /* of a block, about: the packed gradient stays in the L1 cache */
@@ -278,6 +279,8 @@ void kernel_conv_grad_kernel(const struct kernel_conv *conv, const struct kernel
 			     float *dkernel, float *dbias)
 {
 	struct sum_plan p = sum_plan(conv);
+	uint64_t work = kernel_work_products(conv->batch * conv->out_height * conv->out_width *
+					     conv->filters * p.depth);
 	int64_t dense;
 	struct conv_band shape;
 
@@ -300,12 +303,13 @@ void kernel_conv_grad_kernel(const struct kernel_conv *conv, const struct kernel
 	p.run_pieces = conv__ceil(shape.length, p.body->rows);
 	p.pieces = p.run_pieces * shape.runs_y * shape.runs_x;
 	if (p.part_count > 1) {
-		pool_run_lanes(room->pool, sum_part_slice, &p, (unsigned)p.part_count);
-		pool_run(room->pool, sum_add_slice, &p,
-			 (unsigned)(conv__ceil(p.depth * conv->filters, SUM_ADD) + 1));
+		pool_share_lanes(room->pool, work, sum_part_slice, &p, (unsigned)p.part_count);
+		pool_share(room->pool, kernel_work_floats(p.part_count * p.depth * conv->filters),
+			   sum_add_slice, &p,
+			   (unsigned)(conv__ceil(p.depth * conv->filters, SUM_ADD) + 1));
 		return;
 	}
 	p.piece_slices = conv__least(p.pieces, conv__ceil(SUM_SLICES, p.panels * conv->groups));
-	pool_run_lanes(room->pool, sum_kernel_slice, &p,
-		       (unsigned)(conv->groups * p.panels * p.piece_slices));
+	pool_share_lanes(room->pool, work, sum_kernel_slice, &p,
+			 (unsigned)(conv->groups * p.panels * p.piece_slices));
 }

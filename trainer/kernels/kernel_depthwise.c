@@ -9,6 +9,7 @@
 
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_conv_internal.h"
+#include "trainer/kernels/kernel_work.h"
 
 #define DEPTH_SLICES 32    /* wanted */
 #define DEPTH_LEAST  16384 /* outputs of a slice at least */
@@ -157,10 +158,18 @@ static void depth_slice(void *context, unsigned slice, unsigned lane)
 		kernel_watch_put(g->finish.watch, most);
 }
 
+/* A multiply-add reads a float. */
+static uint64_t depth_work(const struct conv_view *v, int64_t filters)
+{
+	return kernel_work_floats(v->images * v->out_rows * v->out_columns * v->taps_y * v->taps_x *
+				  filters);
+}
+
 static void depth_run(struct depth_gather *d, const struct kernel_room *room)
 {
 	d->memory = room->scratch;
-	pool_run_lanes(room->pool, depth_slice, d, (unsigned)conv__ceil(d->lines, d->slice_lines));
+	pool_share_lanes(room->pool, depth_work(&d->g.view, d->g.filters), depth_slice, d,
+			 (unsigned)conv__ceil(d->lines, d->slice_lines));
 }
 
 static struct depth_gather depth_forward(const struct kernel_conv *conv)
@@ -356,8 +365,10 @@ void kernel_depthwise_grad_kernel(const struct kernel_conv *conv, const struct k
 	s.dbias = dbias;
 	s.memory = room->scratch;
 	s.parts = s.memory + s.lane * pool_lanes(room->pool);
-	pool_run_lanes(room->pool, depth_part_slice, &s, (unsigned)s.part_count);
-	pool_run(room->pool, depth_add_slice, &s, (unsigned)(conv__ceil(count, DEPTH_ADD) + 1));
+	pool_share_lanes(room->pool, depth_work(&s.view, conv->filters), depth_part_slice, &s,
+			 (unsigned)s.part_count);
+	pool_share(room->pool, kernel_work_floats(s.part_count * count), depth_add_slice, &s,
+		   (unsigned)(conv__ceil(count, DEPTH_ADD) + 1));
 }
 
 /* --- memory ------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "trainer/kernels/kernel_vector.h"
+#include "trainer/kernels/kernel_work.h"
 
 #define PAD_GRAIN 32768 /* floats of a slice, about */
 
@@ -17,13 +18,15 @@ struct pad_work {
 	int64_t rows, step; /* of all images; of a slice */
 };
 
-static unsigned pad_slices(struct pad_work *w, int64_t height, int64_t width)
+static void pad_share(struct pad_work *w, struct pool *pool, pool_slice slice, int64_t height,
+		      int64_t width)
 {
 	int64_t floats = width * w->pad->channels;
 
 	w->rows = w->pad->batch * height;
 	w->step = floats >= PAD_GRAIN ? 1 : PAD_GRAIN / floats;
-	return (unsigned)((w->rows + w->step - 1) / w->step);
+	pool_share(pool, kernel_work_floats(2 * w->rows * floats), slice, w,
+		   (unsigned)((w->rows + w->step - 1) / w->step));
 }
 
 static void pad_row(const struct kernel_pad *p, int64_t row, const float *x, float *y)
@@ -55,10 +58,9 @@ static void pad_forward_slice(void *context, unsigned slice)
 void kernel_pad_forward(const struct kernel_pad *pad, struct pool *pool, const float *x, float *y)
 {
 	struct pad_work work = {.pad = pad, .from = x, .to = y};
-	unsigned slices = pad_slices(&work, pad->top + pad->height + pad->bottom,
-				     pad->left + pad->width + pad->right);
 
-	pool_run(pool, pad_forward_slice, &work, slices);
+	pad_share(&work, pool, pad_forward_slice, pad->top + pad->height + pad->bottom,
+		  pad->left + pad->width + pad->right);
 }
 
 static void pad_grad_slice(void *context, unsigned slice)
@@ -84,7 +86,6 @@ void kernel_pad_grad(const struct kernel_pad *pad, struct pool *pool, const floa
 		     bool add)
 {
 	struct pad_work work = {.pad = pad, .from = dy, .to = dx, .add = add};
-	unsigned slices = pad_slices(&work, pad->height, pad->width);
 
-	pool_run(pool, pad_grad_slice, &work, slices);
+	pad_share(&work, pool, pad_grad_slice, pad->height, pad->width);
 }

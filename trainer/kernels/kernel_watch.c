@@ -4,6 +4,7 @@
 #include "trainer/kernels/kernel_watch.h"
 
 #include "trainer/kernels/kernel_clones.h"
+#include "trainer/kernels/kernel_work.h"
 
 #define WATCH_STRIP 32    /* columns */
 #define WATCH_GRAIN 32768 /* floats that pay for a slice of their own */
@@ -78,8 +79,8 @@ uint32_t kernel_watch_most(struct kernel_watch *watch, struct pool *pool, const 
 	struct watch_work work = {watch, x, count};
 
 	if (!watch->known)
-		pool_run(pool, watch_slice, &work,
-			 (unsigned)((count + WATCH_GRAIN - 1) / WATCH_GRAIN));
+		pool_share(pool, kernel_work_floats((int64_t)count), watch_slice, &work,
+			   (unsigned)((count + WATCH_GRAIN - 1) / WATCH_GRAIN));
 	watch->known = true;
 	return atomic_load_explicit(&watch->most, memory_order_relaxed);
 }

@@ -17,6 +17,7 @@
 
 #include "common/mem.h"
 #include "trainer/kernels/kernel_norm.h"
+#include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/layer_norm.h"
 
 extern const struct layer_ops layer_batch_normalization;
@@ -199,6 +200,12 @@ static struct norm_work norm_work(const struct layer_pass *pass, const struct no
 	};
 }
 
+/* Of @tensors that are read or written. */
+static uint64_t norm_passes(const struct norm_work *w, int64_t tensors)
+{
+	return kernel_work_floats(tensors * w->cut.rows * w->norm.channels);
+}
+
 static void norm_moments_slice(void *context, unsigned slice)
 {
 	const struct norm_work *w = context;
@@ -288,7 +295,8 @@ static void norm_forward(const struct layer_pass *pass)
 	work.out = pass->output;
 	work.watch = pass->watch;
 	if (norm_learns(pass)) {
-		pool_run(pass->pool, norm_moments_slice, &work, cut.slices);
+		pool_share(pass->pool, norm_passes(&work, 2), norm_moments_slice, &work,
+			   cut.slices);
 		kernel_norm_merge_moments(&cut, channels, work.a, work.b);
 		norm_learn_moving(pass, work.a, work.b, cut.rows);
 		for (int64_t c = 0; c < channels; c++)
@@ -298,7 +306,7 @@ static void norm_forward(const struct layer_pass *pass)
 			norm_coefficients(pass, &kept, c, (double)norm_moving_mean(pass)[c],
 					  (double)norm_moving_variance(pass)[c]);
 	}
-	pool_run(pass->pool, norm_apply_slice, &work, cut.slices);
+	pool_share(pass->pool, norm_passes(&work, 2), norm_apply_slice, &work, cut.slices);
 	if (pass->watch)
 		pass->watch->known = true;
 }
@@ -335,7 +343,7 @@ static void norm_learn(const struct layer_pass *pass, const struct norm_kept *ke
 	const struct batch_norm *own = pass->layer->config;
 	double rows = (double)work->cut.rows;
 
-	pool_run(pass->pool, norm_sums_slice, work, work->cut.slices);
+	pool_share(pass->pool, norm_passes(work, 2), norm_sums_slice, work, work->cut.slices);
 	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->a);
 	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->b);
 	for (int64_t c = 0; c < work->norm.channels; c++) {
@@ -366,7 +374,7 @@ static void norm_backward(const struct layer_pass *pass)
 		return;
 	work.out = pass->grad_inputs[0];
 	work.add = pass->add && pass->add[0];
-	pool_run(pass->pool, norm_grad_slice, &work, cut.slices);
+	pool_share(pass->pool, norm_passes(&work, 3), norm_grad_slice, &work, cut.slices);
 }
 
 /* --- costs -------------------------------------------------------------------------------------

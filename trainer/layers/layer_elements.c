@@ -5,9 +5,11 @@
  */
 #include <math.h>
 
+#include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/layer_internal.h"
 
-#define ELEMENTS_HOT 4096 /* floats that stay in the innermost cache */
+#define ELEMENTS_HOT  4096 /* floats that stay in the innermost cache */
+#define ELEMENTS_WORK 6    /* one is read, worked on and written in the time of so many floats */
 
 struct elements_work {
 	layer_body body;
@@ -51,7 +53,8 @@ static void elements_run(struct pool *pool, struct elements_work *work, int64_t 
 			 pool_slice slice)
 {
 	work->step = columns < LAYER_GRAIN ? LAYER_GRAIN / (columns > 0 ? columns : 1) : 1;
-	pool_run(pool, slice, work, (unsigned)((work->rows + work->step - 1) / work->step));
+	pool_share(pool, kernel_work_floats(ELEMENTS_WORK * work->rows * columns), slice, work,
+		   (unsigned)((work->rows + work->step - 1) / work->step));
 }
 
 void layer__share(struct pool *pool, int64_t rows, int64_t columns, layer_body body,

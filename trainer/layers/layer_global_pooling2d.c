@@ -7,6 +7,7 @@
  */
 #include "common/mem.h"
 #include "trainer/kernels/kernel_pool.h"
+#include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/layer_internal.h"
 
 extern const struct layer_ops layer_global_average_pooling2d, layer_global_max_pooling2d;
@@ -80,8 +81,8 @@ static void global_run(const struct layer_pass *pass,
 	if (floats > 2 * GLOBAL_GRAIN && w.channels > GLOBAL_STRIP)
 		w.strip = GLOBAL_STRIP;
 	w.strips = (unsigned)((w.channels + w.strip - 1) / w.strip);
-	pool_run(pass->pool, global_slice, &w,
-		 w.strips * (unsigned)((pass->batch + w.images - 1) / w.images));
+	pool_share(pass->pool, kernel_work_floats(pass->batch * floats), global_slice, &w,
+		   w.strips * (unsigned)((pass->batch + w.images - 1) / w.images));
 }
 
 static bool global_adds(const struct layer_pass *pass)

@@ -7,6 +7,7 @@
  */
 #include "common/mem.h"
 #include "trainer/kernels/kernel_norm.h"
+#include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/layer_norm.h"
 
 extern const struct layer_ops layer_layer_normalization;
@@ -108,7 +109,8 @@ static void rows_forward(const struct layer_pass *pass)
 {
 	struct rows_work work = rows_work(pass);
 
-	pool_run(pass->pool, rows_forward_slice, &work, work.cut.slices);
+	pool_share(pass->pool, kernel_work_floats(3 * work.cut.rows * work.channels),
+		   rows_forward_slice, &work, work.cut.slices);
 	if (pass->watch)
 		pass->watch->known = true;
 }
@@ -147,7 +149,8 @@ static void rows_backward(const struct layer_pass *pass)
 		work.beta_sums = (double *)pass->scratch + work.cut.slices * work.channels;
 	if (!work.gamma_sums && !work.beta_sums && !pass->grad_inputs[0])
 		return;
-	pool_run(pass->pool, rows_backward_slice, &work, work.cut.slices);
+	pool_share(pass->pool, kernel_work_floats(5 * work.cut.rows * work.channels),
+		   rows_backward_slice, &work, work.cut.slices);
 	if (work.gamma_sums)
 		rows_gradient(&work, work.gamma_sums, 0);
 	if (work.beta_sums)

@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "trainer/kernels/kernel_pool.h"
+#include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/layer_internal.h"
 #include "trainer/layers/layer_window.h"
 
@@ -100,6 +101,15 @@ static struct pooling_work pooling_work(const struct layer_pass *pass, int64_t r
 	return work;
 }
 
+/* Each float of the output comes from all of its window, or goes there. */
+static uint64_t pooling_reads(const struct layer_pass *pass)
+{
+	const struct kernel_pool *p = pass->layer->config;
+
+	return kernel_work_floats(pass->batch * p->out_height * p->out_width * p->channels *
+				  p->pool_height * p->pool_width);
+}
+
 static int64_t pooling_count(const struct pooling_work *w, unsigned slice)
 {
 	int64_t left = w->rows - slice * w->step;
@@ -115,7 +125,7 @@ static void pooling_forward(const struct layer_pass *pass, pool_slice slice)
 		pooling_work(pass, pass->batch * pool->out_height,
 			     pool->stride_height * pool->width * pool->channels, &slices);
 
-	pool_run(pass->pool, slice, &work, slices);
+	pool_share(pass->pool, pooling_reads(pass), slice, &work, slices);
 	if (pass->watch)
 		pass->watch->known = true;
 }
@@ -128,7 +138,7 @@ static void pooling_backward(const struct layer_pass *pass, pool_slice slice)
 						pool->width * pool->channels, &slices);
 
 	if (pass->grad_inputs[0])
-		pool_run(pass->pool, slice, &work, slices);
+		pool_share(pass->pool, pooling_reads(pass), slice, &work, slices);
 }
 
 static bool pooling_adds(const struct layer_pass *pass)

@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "trainer/kernels/kernel_optimizer.h"
+#include "trainer/kernels/kernel_work.h"
 #include "trainer/models/model_config.h"
 #include "trainer/models/model_internal.h"
 
@@ -498,7 +499,10 @@ void optimizer_run(const struct optimizer *optimizer, struct pool *pool,
 		.rate = optimizer_rate(optimizer, update),
 		.update = update,
 	};
+	int64_t floats = 0; /* each weight, gradient and slot read, all but gradients written */
 
 	assert(slots || !optimizer_slots(optimizer));
-	pool_run(pool, optimizer_slice, &pass, (unsigned)count);
+	for (size_t i = 0; i < count; i++)
+		floats += (int64_t)ranges[i].count * (3 + 2 * optimizer_slots(optimizer));
+	pool_share(pool, kernel_work_floats(floats), optimizer_slice, &pass, (unsigned)count);
 }

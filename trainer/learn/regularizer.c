@@ -4,6 +4,7 @@
 #include "trainer/learn/regularizer.h"
 
 #include "trainer/kernels/kernel_regularizer.h"
+#include "trainer/kernels/kernel_work.h"
 
 #define REGULARIZER_SLICE 65536 /* floats */
 #define REGULARIZER_SUMS  64    /* slices whose sums are held at a time */
@@ -73,7 +74,8 @@ static double regularizer_param(struct pool *pool, const struct model_param *par
 		};
 		unsigned slices = regularizer_slices(work.count);
 
-		pool_run(pool, regularizer_sum_slice, &work, slices);
+		pool_share(pool, kernel_work_floats((int64_t)work.count), regularizer_sum_slice,
+			   &work, slices);
 		for (unsigned i = 0; i < slices; i++)
 			penalty += work.sums[i];
 	}
@@ -114,7 +116,8 @@ void regularizer_gradient(struct pool *pool, const struct model *model, int firs
 		};
 
 		if (param->trainable && regularizer_here(param, first_layer, layer_count))
-			pool_run(pool, regularizer_gradient_slice, &work,
-				 regularizer_slices(param->count));
+			pool_share(pool, kernel_work_floats(3 * (int64_t)param->count),
+				   regularizer_gradient_slice, &work,
+				   regularizer_slices(param->count));
 	}
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trainer/kernels/kernel_half.h"
+#include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/layer.h"
 #include "trainer/models/model_config.h"
 #include "trainer/models/model_internal.h"
@@ -95,9 +96,10 @@ void model_round_weights(const struct model *model, struct pool *pool, int first
 						     .count = param->count};
 
 			if (param->half && (param->trainable || !learning))
-				pool_run(pool, policy_round_slice, &round,
-					 (unsigned)((param->count + POLICY_GRAIN - 1) /
-						    POLICY_GRAIN));
+				pool_share(pool, kernel_work_floats(2 * (int64_t)param->count),
+					   policy_round_slice, &round,
+					   (unsigned)((param->count + POLICY_GRAIN - 1) /
+						      POLICY_GRAIN));
 		}
 	}
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trainer/kernels/kernel_vector.h"
+#include "trainer/kernels/kernel_work.h"
 #include "trainer/models/stage_internal.h"
 
 #define RUN_ADD_GRAIN 32768 /* floats of a sum that pay for a slice of their own */
@@ -242,8 +243,8 @@ static void run_add(const struct run *run, float *sum, const float *part, size_t
 {
 	struct run_sum s = {sum, part, count};
 
-	pool_run(run->pass.pool, run_add_slice, &s,
-		 (unsigned)((count + RUN_ADD_GRAIN - 1) / RUN_ADD_GRAIN));
+	pool_share(run->pass.pool, kernel_work_floats(3 * (int64_t)count), run_add_slice, &s,
+		   (unsigned)((count + RUN_ADD_GRAIN - 1) / RUN_ADD_GRAIN));
 }
 
 /* Where the gradients of the layer's inputs go; false: nobody wants any. */
