@@ -42,10 +42,12 @@ const char *prof_db_path(const struct prof_db *db);
 /*
  * For statements that people write. From now on the handle takes statements that read and nothing
  * else: no ATTACH, no temporary table, no PRAGMA that changes something, no function that reaches
- * outside; texts and blobs of at most 8 MB, nesting and number of columns bounded. A refused
- * statement is ST_INVALID, one that needs too much memory ST_LIMIT, a cancelled one ST_INTERRUPTED.
- * Not undone but by closing; until then the bound on memory is that of all handles of the process,
- * so that one guarded handle is open at a time.
+ * outside, no table but those that the file's schema has now, json_each(), json_tree() and those of
+ * pragmas that only tell; texts and blobs of at most 8 MB, nesting and number of columns bounded. A
+ * refused statement is ST_INVALID, one that needs too much memory ST_LIMIT, a cancelled one
+ * ST_INTERRUPTED. Not undone but by closing; until then the bound on memory is that of all handles
+ * of the process, so that one guarded handle is open at a time. On failure the handle is as it was,
+ * but for tables of modules, which it may have lost.
  */
 struct prof_guard_params {
 	bool (*cancelled)(void *user); /* asked all the time; NULL: never */

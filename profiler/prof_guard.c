@@ -4,7 +4,8 @@
  *
  * Three walls, each enough by itself for the file's sake: the handle is opened for reading only,
  * SQLite's defensive settings are on, and an authorizer lets through reading alone, by lists of
- * what is allowed. Lists of what is forbidden would miss what a newer SQLite brings.
+ * what is allowed: actions, functions, pragmas, tables. Lists of what is forbidden would miss what
+ * a newer SQLite brings.
  *
  * Threading: as the handle's. The bound on memory is SQLite's own and the process's: it stands
  * while a guarded handle is open. Ownership: the handle owns its guard.
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/arena.h"
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/str.h"
@@ -21,11 +23,21 @@
 #define MEMORY_BYTES   (INT64_C(128) << 20)
 #define STEPS_PER_LOOK 1000 /* of SQLite's machine, between two looks whether to go on */
 #define DENIED_SIZE    128
+#define PRAGMA_TABLE   "pragma_" /* in front of a pragma's name: what it tells as a table */
+
+/* A table or view of the file's schema, or a temporary view that an older file is read by. */
+struct guard_table {
+	const char *name;
+	bool module; /* makes its rows: code that a damaged file reaches */
+};
 
 struct prof_guard {
 	struct prof_guard_params params;
 	int64_t hard_before, soft_before; /* bounds on memory */
 	char denied[DENIED_SIZE];         /* what the authorizer last refused */
+	struct arena names;
+	struct guard_table *tables; /* in the order of their names */
+	size_t table_count;
 };
 
 /* --- what is allowed: sorted for bsearch -----------------------------------------------------
@@ -53,24 +65,30 @@ static const char *const functions[] = {
 };
 /* clang-format on */
 
-/* Pragmas that only tell. Those marked take an argument that names what is asked about; with one,
- * the others would change something. */
+/* Pragmas that only tell, by the names of their tables. Those marked take an argument that names
+ * what is asked about; with one, the others would change something. */
 static const struct prof_pragma {
-	const char *name;
+	const char *table;
 	bool argument;
 } pragmas[] = {
-	{"application_id", false}, {"collation_list", false}, {"compile_options", false},
-	{"database_list", false},  {"encoding", false},       {"foreign_key_list", true},
-	{"freelist_count", false}, {"function_list", false},  {"index_info", true},
-	{"index_list", true},      {"index_xinfo", true},     {"page_count", false},
-	{"page_size", false},      {"pragma_list", false},    {"schema_version", false},
-	{"table_info", true},      {"table_list", true},      {"table_xinfo", true},
-	{"user_version", false},
+	{PRAGMA_TABLE "application_id", false},  {PRAGMA_TABLE "collation_list", false},
+	{PRAGMA_TABLE "compile_options", false}, {PRAGMA_TABLE "database_list", false},
+	{PRAGMA_TABLE "encoding", false},        {PRAGMA_TABLE "foreign_key_list", true},
+	{PRAGMA_TABLE "freelist_count", false},  {PRAGMA_TABLE "function_list", false},
+	{PRAGMA_TABLE "index_info", true},       {PRAGMA_TABLE "index_list", true},
+	{PRAGMA_TABLE "index_xinfo", true},      {PRAGMA_TABLE "page_count", false},
+	{PRAGMA_TABLE "page_size", false},       {PRAGMA_TABLE "pragma_list", false},
+	{PRAGMA_TABLE "schema_version", false},  {PRAGMA_TABLE "table_info", true},
+	{PRAGMA_TABLE "table_list", true},       {PRAGMA_TABLE "table_xinfo", true},
+	{PRAGMA_TABLE "user_version", false},
 };
 
-/* Tables that are functions of the library's own. The authorizer would refuse the declaration of
- * such a table, so these are declared before it stands, and no other can be afterwards. */
-static const char *const table_functions[] = {"json_each", "json_tree"};
+/* Tables of the library's own. Beside these and the pragmas' a statement reads what the file's
+ * schema names, and no other module's table. */
+static const char *const library_tables[] = {
+	"json_each",     "json_tree",          "sqlite_master",
+	"sqlite_schema", "sqlite_temp_master", "sqlite_temp_schema",
+};
 
 /* What is said of SQLite's actions. */
 static const struct {
@@ -118,13 +136,40 @@ static bool is_function_allowed(const char *name)
 				       name_order) != NULL;
 }
 
+static const struct prof_pragma *find_pragma(const char *table)
+{
+	return bsearch(table, pragmas, ARRAY_LEN(pragmas), sizeof(pragmas[0]), name_order);
+}
+
 static bool is_pragma_allowed(const char *name, const char *argument)
 {
-	const struct prof_pragma *found = name == NULL ? NULL
-						       : bsearch(name, pragmas, ARRAY_LEN(pragmas),
-								 sizeof(pragmas[0]), name_order);
+	const struct prof_pragma *found;
+	char table[64];
 
+	snprintf(table, sizeof(table), PRAGMA_TABLE "%s", name == NULL ? "" : name);
+	found = find_pragma(table);
 	return found != NULL && (found->argument || argument == NULL);
+}
+
+/* Without a @column a name that is no table's is one that the statement itself gives, by WITH:
+ * prof_db_guard() has dropped the modules of others, but SQLite makes those of pragmas when they
+ * are named. */
+static bool is_table_allowed(const struct prof_guard *guard, const char *name, const char *column)
+{
+	const struct guard_table *found;
+
+	if (name == NULL)
+		return false;
+	found = guard->table_count == 0 ? NULL
+					: bsearch(name, guard->tables, guard->table_count,
+						  sizeof(guard->tables[0]), name_order);
+	if (found != NULL)
+		return !found->module;
+	if (find_pragma(name) != NULL || bsearch(name, library_tables, ARRAY_LEN(library_tables),
+						 sizeof(library_tables[0]), name_order) != NULL)
+		return true;
+	return column != NULL && column[0] == 0 &&
+	       sqlite3_strnicmp(name, PRAGMA_TABLE, sizeof(PRAGMA_TABLE) - 1) != 0;
 }
 
 /* @table: what a change is of; the schema's own is changed by whatever makes or drops something. */
@@ -150,9 +195,13 @@ static int authorize(void *user, int action, const char *a, const char *b, const
 	(void)inside;
 	switch (action) {
 	case SQLITE_SELECT:
-	case SQLITE_READ:
 	case SQLITE_RECURSIVE:
 		return SQLITE_OK;
+	case SQLITE_READ:
+		if (is_table_allowed(guard, a, b))
+			return SQLITE_OK;
+		snprintf(guard->denied, DENIED_SIZE, "the table %s", a == NULL ? "" : a);
+		return SQLITE_DENY;
 	case SQLITE_FUNCTION:
 		if (is_function_allowed(b))
 			return SQLITE_OK;
@@ -198,23 +247,63 @@ static void limit(sqlite3 *handle)
 		sqlite3_limit(handle, limits[i].id, limits[i].most);
 }
 
-static void declare_one(sqlite3 *handle, const char *prefix, const char *name)
+/* SQLite declares a table of the library's own when it is first named, which the authorizer would
+ * refuse: so those that are allowed are declared before it stands, and the modules of all others
+ * are dropped. */
+static bool keep_library_tables(sqlite3 *handle)
 {
-	sqlite3_stmt *statement = NULL;
-	char sql[96];
+	const char *kept[ARRAY_LEN(library_tables) + ARRAY_LEN(pragmas) + 1] = {NULL};
+	size_t count = 0;
 
-	snprintf(sql, sizeof(sql), "SELECT 1 FROM %s%s", prefix, name);
-	/* Where it fails the table cannot be read, and nothing else is lost. */
-	sqlite3_prepare_v2(handle, sql, -1, &statement, NULL);
-	sqlite3_finalize(statement);
+	for (size_t i = 0; i < ARRAY_LEN(library_tables); i++)
+		kept[count++] = library_tables[i];
+	for (size_t i = 0; i < ARRAY_LEN(pragmas); i++)
+		kept[count++] = pragmas[i].table;
+	for (size_t i = 0; i < count; i++) {
+		sqlite3_stmt *statement = NULL;
+		char sql[96];
+
+		snprintf(sql, sizeof(sql), "SELECT 1 FROM %s", kept[i]);
+		/* Where it fails the table cannot be read, and nothing else is lost. */
+		sqlite3_prepare_v2(handle, sql, -1, &statement, NULL);
+		sqlite3_finalize(statement);
+	}
+	return sqlite3_drop_modules(handle, kept) == SQLITE_OK;
 }
 
-static void declare_tables(sqlite3 *handle)
+static enum status list_tables(struct prof_guard *guard, struct prof_db *db, struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(table_functions); i++)
-		declare_one(handle, "", table_functions[i]);
-	for (size_t i = 0; i < ARRAY_LEN(pragmas); i++)
-		declare_one(handle, "pragma_", pragmas[i].name);
+	static const char sql[] =
+		"SELECT name, type = 'table' AND rootpage = 0 FROM (SELECT name, type, rootpage "
+		"FROM sqlite_schema UNION ALL SELECT name, type, rootpage FROM sqlite_temp_schema) "
+		"WHERE name IS NOT NULL AND type IN ('table', 'view') ORDER BY name COLLATE NOCASE";
+	size_t room = 0;
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	while (prof_query_next(query, &status, err)) {
+		struct guard_table *table;
+
+		if (guard->table_count == room) {
+			room = room == 0 ? 128 : 2 * room;
+			table = mem_resize(guard->tables, room, sizeof(*table));
+			if (table == NULL) {
+				status = err_nomem(err);
+				break;
+			}
+			guard->tables = table;
+		}
+		table = &guard->tables[guard->table_count];
+		table->name = arena_strdup(&guard->names, prof_column_text(query, 0));
+		table->module = prof_column_int(query, 1) != 0;
+		if (table->name == NULL) {
+			status = err_nomem(err);
+			break;
+		}
+		guard->table_count++;
+	}
+	prof_query_close(query);
+	return status;
 }
 
 static bool configure(sqlite3 *handle)
@@ -238,10 +327,18 @@ static bool configure(sqlite3 *handle)
 	return true;
 }
 
+static void free_guard(struct prof_guard *guard)
+{
+	mem_free(guard->tables);
+	arena_fini(&guard->names);
+	mem_free(guard);
+}
+
 enum status prof_db_guard(struct prof_db *db, const struct prof_guard_params *params,
 			  struct err *err)
 {
 	struct prof_guard *guard = mem_calloc(1, sizeof(*guard));
+	enum status status;
 
 	if (guard == NULL)
 		return err_nomem(err);
@@ -249,12 +346,14 @@ enum status prof_db_guard(struct prof_db *db, const struct prof_guard_params *pa
 		guard->params = *params;
 	if (guard->params.memory_bytes <= 0)
 		guard->params.memory_bytes = MEMORY_BYTES;
-	declare_tables(db->handle);
-	if (!configure(db->handle) ||
-	    sqlite3_set_authorizer(db->handle, authorize, guard) != SQLITE_OK) {
-		mem_free(guard);
-		return err_set(err, ST_UNSUPPORTED, "%s: this SQLite cannot be kept from writing",
-			       db->path);
+	status = list_tables(guard, db, err);
+	if (status == ST_OK && (!keep_library_tables(db->handle) || !configure(db->handle) ||
+				sqlite3_set_authorizer(db->handle, authorize, guard) != SQLITE_OK))
+		status = err_set(err, ST_UNSUPPORTED, "%s: this SQLite cannot be kept from writing",
+				 db->path);
+	if (status != ST_OK) {
+		free_guard(guard);
+		return status;
 	}
 	limit(db->handle);
 	sqlite3_progress_handler(db->handle, STEPS_PER_LOOK, go_on, guard);
@@ -271,7 +370,7 @@ void prof__guard_free(struct prof_db *db)
 		return;
 	sqlite3_hard_heap_limit64(db->guard->hard_before);
 	sqlite3_soft_heap_limit64(db->guard->soft_before);
-	mem_free(db->guard);
+	free_guard(db->guard);
 	db->guard = NULL;
 }
 
