@@ -287,7 +287,8 @@ static void fields_of(const struct ipu_target *target, const struct conv_form *f
 struct search {
 	const struct ipu_target *target;
 	const struct conv_form *form;
-	const struct conv_way *way;
+	struct ways ways;           /* of @form */
+	const struct conv_way *way; /* one of @ways */
 	struct fields fields;
 	struct cuts groups, in, out;
 	double limit;   /* bytes of a tile */
@@ -431,15 +432,14 @@ static void try_forms(struct search *search, const struct conv_form *forms, int 
 		      int64_t serial_in, int64_t serial_out, bool forced)
 {
 	for (int f = 0; f < count; f++) {
-		struct ways ways = {.count = 0};
-
 		search->form = &forms[f];
-		amp_ways(search->target, search->form, &ways);
-		vector_ways(search->target, search->form, &ways);
-		for (int w = 0; w < ways.count; w++) {
+		search->ways.count = 0;
+		amp_ways(search->target, search->form, &search->ways);
+		vector_ways(search->target, search->form, &search->ways);
+		for (int w = 0; w < search->ways.count; w++) {
 			int64_t in, out;
 
-			search->way = &ways.way[w];
+			search->way = &search->ways.way[w];
 			in = groups_of(search->form->in, search->way->in_group, 1);
 			out = groups_of(search->form->out, search->way->out_group, 1);
 			if (forced)
