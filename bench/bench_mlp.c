@@ -1,6 +1,6 @@
 /*
  * A training step of the MLP 784-256-128-10 with batches of 32, beside what its matrix products
- * alone cost: the limit. bench_train compares whole networks with PyTorch.
+ * alone cost (the limit), ours and OpenBLAS's. bench_train compares whole networks with PyTorch.
  *
  *	bench_mlp [ROUNDS]
  *
@@ -53,7 +53,7 @@ struct net {
 	size_t range_count;
 	struct stage *stages[THREADS];
 	struct pool *pools[THREADS];
-	float *weights, *gradients;
+	float *weights, *gradients, *scratch;
 	float *a[ARRAY_LEN(products)], *b[ARRAY_LEN(products)], *c[ARRAY_LEN(products)];
 	int32_t labels[BATCH];
 	double last_loss;
@@ -61,7 +61,7 @@ struct net {
 
 /* What the samples of a thread count were, in microseconds of a step. */
 struct samples {
-	double step[ROUNDS_MAX], update[ROUNDS_MAX], gemm[ROUNDS_MAX], sliced[ROUNDS_MAX];
+	double step[ROUNDS_MAX], update[ROUNDS_MAX], ours[ROUNDS_MAX], openblas[ROUNDS_MAX];
 };
 
 static void stop(const struct err *err)
@@ -105,6 +105,7 @@ static void open_net(struct net *net)
 
 	net->weights = floats(net->model->weights);
 	net->gradients = floats(net->model->weights);
+	net->scratch = floats(kernel_gemm_scratch(THREADS) / sizeof(float));
 	model_init_weights(net->model, net->weights, 1);
 	for (unsigned t = 0; t < THREADS; t++) {
 		struct stage_params p = {.model = net->model,
@@ -145,6 +146,7 @@ static void close_net(struct net *net)
 	mem_free(net->ranges);
 	mem_free(net->weights);
 	mem_free(net->gradients);
+	mem_free(net->scratch);
 	model_free(net->model);
 	cJSON_Delete(net->json);
 	cJSON_Delete(net->loss_json);
@@ -186,37 +188,16 @@ static struct kernel_gemm product(const struct net *net, size_t i)
 	};
 }
 
-struct sliced {
-	struct kernel_gemm gemm;
-	struct kernel_grid grid;
-};
-
-static void one_slice(void *context, unsigned slice)
+/* All products of a step. */
+static void all_products(const struct net *net, struct pool *pool, bool openblas)
 {
-	const struct sliced *s = context;
-	struct kernel_tile tile = kernel_grid_tile(&s->grid, s->gemm.m, s->gemm.n, slice);
+	const struct kernel_room room = {pool, net->scratch};
 
-	kernel_gemm_tile(&s->gemm, &tile);
-}
-
-/* Each product whole, on one thread. */
-static void whole_products(const struct net *net)
-{
 	for (size_t i = 0; i < ARRAY_LEN(products); i++) {
 		struct kernel_gemm gemm = product(net, i);
 
-		kernel_gemm(&gemm);
-	}
-}
-
-/* Each product in our slices. */
-static void sliced_products(const struct net *net, unsigned t)
-{
-	for (size_t i = 0; i < ARRAY_LEN(products); i++) {
-		struct sliced s = {.gemm = product(net, i)};
-
-		s.grid = kernel_gemm_grid(&s.gemm);
-		pool_run(net->pools[t], one_slice, &s, kernel_grid_slices(&s.grid));
+		gemm.openblas = openblas;
+		kernel_gemm(&gemm, &room);
 	}
 }
 
@@ -235,12 +216,12 @@ static void sample(struct net *net, unsigned t, struct samples *out, int round)
 	out->update[round] = (double)update_ns * 1e-3 / STEPS;
 	begin = clock_ns();
 	for (int i = 0; i < STEPS; i++)
-		whole_products(net);
-	out->gemm[round] = since(begin);
+		all_products(net, net->pools[t], false);
+	out->ours[round] = since(begin);
 	begin = clock_ns();
-	for (int i = 0; i < STEPS; i++)
-		sliced_products(net, t);
-	out->sliced[round] = since(begin);
+	for (int i = 0; kernel_gemm_has_openblas() && i < STEPS; i++)
+		all_products(net, NULL, true);
+	out->openblas[round] = since(begin);
 }
 
 static int compare(const void *a, const void *b)
@@ -258,15 +239,16 @@ static double median(double *values, int count)
 
 static void report(unsigned threads, struct samples *s, int rounds)
 {
-	double step = median(s->step, rounds), gemm = median(s->gemm, rounds);
-	double sliced = median(s->sliced, rounds), update = median(s->update, rounds);
+	double step = median(s->step, rounds), update = median(s->update, rounds);
+	double ours = median(s->ours, rounds), openblas = median(s->openblas, rounds);
 
 	printf("%u thread%s  step %7.1f us (of it update %.1f)\n", threads, threads > 1 ? "s" : " ",
 	       step, update);
-	printf("           products alone, whole on one thread %7.1f us   step / it %.2f\n", gemm,
-	       step / gemm);
-	printf("           products alone, in our slices       %7.1f us   step / it %.2f\n", sliced,
-	       step / sliced);
+	printf("           products alone                 %7.1f us   step / it %.2f\n", ours,
+	       step / ours);
+	if (kernel_gemm_has_openblas())
+		printf("           by OpenBLAS, on one thread     %7.1f us   step / it %.2f\n",
+		       openblas, step / openblas);
 }
 
 int main(int argc, char **argv)
@@ -289,9 +271,8 @@ int main(int argc, char **argv)
 		for (unsigned t = 0; t < threads; t++)
 			sample(&net, t, &samples[t], round);
 
-	printf("MLP 784-256-128-10, batch %d, SGD; %s; medians of %lld rounds of %d steps; loss "
-	       "%.3g\n",
-	       BATCH, kernel_gemm_body(), rounds, STEPS, net.last_loss);
+	printf("MLP 784-256-128-10, batch %d, SGD; medians of %lld rounds of %d steps; loss %.3g\n",
+	       BATCH, rounds, STEPS, net.last_loss);
 	for (unsigned t = 0; t < threads; t++)
 		report(t + 1, &samples[t], (int)rounds);
 	close_net(&net);

@@ -1,5 +1,6 @@
 /*
- * The matrix product: both bodies against a product in double, and how it is cut.
+ * The matrix product: every body against the definition of an element's sum, bit by bit, and
+ * OpenBLAS against a product in double.
  */
 #include "trainer/kernels/kernel_gemm.h"
 
@@ -12,32 +13,44 @@
 
 struct product {
 	struct kernel_gemm gemm;
-	float *a, *b, *c;
+	float *a, *b, *c, *bias;
+	size_t rows, pitch; /* of C as it lies in memory */
+	struct kernel_room room;
 };
 
-static void product_open(struct product *p, int64_t m, int64_t n, int64_t k, bool ta, bool tb)
+static float *filled(int64_t count, uint32_t seed, float low, float high)
 {
-	p->a = mem_aligned((size_t)(m * k), sizeof(float));
-	p->b = mem_aligned((size_t)(k * n), sizeof(float));
-	p->c = mem_aligned((size_t)(m * n), sizeof(float));
-	assert_true(p->a && p->b && p->c);
-	math_fill(p->a, (size_t)(m * k), 1, -1.0f, 1.0f);
-	math_fill(p->b, (size_t)(k * n), 2, -1.0f, 1.0f);
-	/* The product must not depend on what was in C. */
-	math_fill(p->c, (size_t)(m * n), 3, NAN, NAN);
-	p->gemm = (struct kernel_gemm){
-		.transpose_a = ta,
-		.transpose_b = tb,
-		.m = m,
-		.n = n,
-		.k = k,
-		.a = p->a,
-		.b = p->b,
-		.c = p->c,
-		.lda = ta ? m : k,
-		.ldb = tb ? k : n,
-		.ldc = n,
-	};
+	float *values = mem_aligned((size_t)count + 1, sizeof(float));
+
+	assert_non_null(values);
+	math_fill(values, (size_t)count, seed, low, high);
+	return values;
+}
+
+/* Rows lie @gap floats further apart than they are long. */
+static void product_open(struct product *p, const int64_t sides[3], int64_t gap, bool ta, bool tb,
+			 struct pool *pool)
+{
+	int64_t m = sides[0], n = sides[1], k = sides[2];
+	struct kernel_gemm gemm = {.transpose_a = ta, .transpose_b = tb, .m = m, .n = n, .k = k};
+
+	gemm.lda = (ta ? m : k) + gap;
+	gemm.ldb = (tb ? k : n) + gap;
+	gemm.ldc = n + gap;
+	p->rows = (size_t)m;
+	p->pitch = (size_t)gemm.ldc;
+	p->a = filled((ta ? k : m) * gemm.lda, 1, -1.0f, 1.0f);
+	p->b = filled((tb ? n : k) * gemm.ldb, 2, -1.0f, 1.0f);
+	p->bias = filled(n, 3, -1.0f, 1.0f);
+	/* The product must not depend on what was in C, nor write between its rows. */
+	p->c = filled(m * gemm.ldc, 4, NAN, NAN);
+	gemm.a = p->a;
+	gemm.b = p->b;
+	gemm.c = p->c;
+	p->gemm = gemm;
+	p->room.pool = pool;
+	p->room.scratch = filled((int64_t)(kernel_gemm_scratch(pool_lanes(pool)) / sizeof(float)),
+				 5, NAN, NAN);
 }
 
 static void product_close(struct product *p)
@@ -45,151 +58,198 @@ static void product_close(struct product *p)
 	mem_free(p->a);
 	mem_free(p->b);
 	mem_free(p->c);
+	mem_free(p->bias);
+	mem_free(p->room.scratch);
+}
+
+static float element_a(const struct kernel_gemm *g, int64_t i, int64_t q)
+{
+	return g->a[g->transpose_a ? q * g->lda + i : i * g->lda + q];
+}
+
+static float element_b(const struct kernel_gemm *g, int64_t q, int64_t j)
+{
+	return g->b[g->transpose_b ? j * g->ldb + q : q * g->ldb + j];
+}
+
+/* The definition: from k = 0 on, one fused multiply-add each; then bias, then the ReLU. */
+static float defined(const struct kernel_gemm *g, int64_t i, int64_t j)
+{
+	float sum = 0.0f;
+
+	for (int64_t q = 0; q < g->k; q++)
+		sum = fmaf(element_a(g, i, q), element_b(g, q, j), sum);
+	if (g->finish.bias)
+		sum += g->finish.bias[j];
+	if (g->finish.relu && sum <= 0.0f)
+		sum = 0.0f;
+	if (g->finish.relu && sum > g->finish.most)
+		sum = g->finish.most;
+	return sum;
+}
+
+static bool same(float a, float b)
+{
+	return isnan(a) ? isnan(b) : memcmp(&a, &b, sizeof(a)) == 0 || a == b;
 }
 
 static void product_check(const struct product *p)
 {
 	const struct kernel_gemm *g = &p->gemm;
 
-	for (int64_t i = 0; i < g->m; i++) {
-		for (int64_t j = 0; j < g->n; j++) {
-			double sum = 0.0;
+	for (size_t i = 0; i < p->rows; i++) {
+		for (size_t j = 0; j < p->pitch; j++) {
+			float got = g->c[i * p->pitch + j];
 
-			for (int64_t q = 0; q < g->k; q++)
-				sum += (double)g->a[g->transpose_a ? q * g->lda + i
-								   : i * g->lda + q] *
-				       (double)g->b[g->transpose_b ? j * g->ldb + q
-								   : q * g->ldb + j];
-			if (!(fabs((double)g->c[i * g->ldc + j] - sum) <
-			      2e-6 * (1.0 + sqrt((double)g->k))))
-				fail_msg("C[%d,%d] is %g, not %g", (int)i, (int)j,
-					 (double)g->c[i * g->ldc + j], sum);
+			if (j >= (size_t)g->n)
+				assert_true(isnan(got));
+			else if (!same(got, defined(g, (int64_t)i, (int64_t)j)))
+				fail_msg("%lld x %lld x %lld, transposes %d %d: C[%zu,%zu] is "
+					 "%.9g, not %.9g",
+					 (long long)g->m, (long long)g->k, (long long)g->n,
+					 g->transpose_a, g->transpose_b, i, j, (double)got,
+					 (double)defined(g, (int64_t)i, (int64_t)j));
 		}
 	}
 }
 
 static const int64_t shapes[][3] = {
-	{1, 1, 1},    {3, 5, 7},      {32, 10, 128}, {128, 10, 32},
-	{17, 33, 65}, {32, 256, 100}, {2, 1, 300},
+	{0, 0, 0},       {0, 7, 3},     {5, 0, 3},     {3, 5, 0},       {1, 1, 1},
+	{3, 5, 7},       {32, 10, 128}, {128, 10, 32}, {17, 33, 65},    {32, 256, 100},
+	{2, 1, 300},     {1, 300, 2},   {29, 31, 257}, {13, 127, 513},  {257, 33, 31},
+	{300, 64, 1024}, {14, 16, 256}, {28, 32, 512}, {97, 101, 1025}, {64, 520, 67},
 };
 
-static void each_product(void (*body)(const struct kernel_gemm *gemm))
+static void check_shape(const int64_t sides[3], int64_t gap, struct pool *pool)
 {
-	for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
-		for (int flags = 0; flags < 4; flags++) {
-			struct product p;
-
-			product_open(&p, shapes[i][0], shapes[i][1], shapes[i][2], flags & 1,
-				     flags & 2);
-			body(&p.gemm);
-			product_check(&p);
-			product_close(&p);
-		}
-	}
-}
-
-static void test_the_body_of_this_build_multiplies(void **state)
-{
-	(void)state;
-	assert_non_null(kernel_gemm_body());
-	each_product(kernel_gemm);
-}
-
-static void test_the_portable_body_multiplies(void **state)
-{
-	(void)state;
-	each_product(kernel__gemm_portable);
-}
-
-static void test_not_a_number_and_infinities_go_through(void **state)
-{
-	void (*const bodies[])(const struct kernel_gemm *) = {kernel_gemm, kernel__gemm_portable};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+	for (int flags = 0; flags < 4; flags++) {
 		struct product p;
 
-		product_open(&p, 3, 40, 40, false, false);
-		p.a[0] = NAN;
-		p.a[40] = INFINITY;
-		for (int j = 0; j < 40; j++)
-			p.b[j] = j % 2 ? 0.0f : 1.0f; /* 0 times NaN and infinity counts too */
-		bodies[i](&p.gemm);
-		for (int j = 0; j < 40; j++) {
-			assert_true(isnan(p.c[j]));
-			assert_true(j % 2 ? isnan(p.c[40 + j]) : isinf(p.c[40 + j]));
-			assert_true(isfinite(p.c[80 + j]));
+		product_open(&p, sides, gap, flags & 1, flags & 2, pool);
+		kernel_gemm(&p.gemm, &p.room);
+		product_check(&p);
+		for (int finish = 1; !flags && finish < 4; finish++) {
+			p.gemm.finish.bias = finish & 1 ? p.bias : NULL;
+			p.gemm.finish.relu = finish & 2;
+			p.gemm.finish.most = finish == 3 ? 1.0f : INFINITY;
+			kernel_gemm(&p.gemm, &p.room);
+			product_check(&p);
 		}
 		product_close(&p);
 	}
 }
 
-static void test_tiles_cover_everything_once(void **state)
+static void check_body(void **state)
+{
+	const int *body = *state;
+
+	if (!kernel_conv_use(*body))
+		skip();
+	for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
+		for (int64_t gap = 0; gap < 4; gap += 3)
+			check_shape(shapes[i], gap, NULL);
+	kernel_conv_use(0);
+}
+
+/* Other shapes each time are not wanted: a failure must come back. */
+static void check_body_at_random(void **state)
+{
+	const int *body = *state;
+	struct pool *pool;
+
+	if (!kernel_conv_use(*body))
+		skip();
+	assert_int_equal(pool_new(&pool, 2, NULL), ST_OK);
+	for (uint32_t i = 0; i < 60; i++) {
+		int64_t sides[3];
+		float draws[3];
+
+		math_fill(draws, 3, i, 0.0f, 1.0f);
+		for (int s = 0; s < 3; s++)
+			sides[s] = (int64_t)powf(150.0f, draws[s]);
+		sides[i % 3] *= i % 4 + 1;
+		check_shape(sides, i % 2, pool);
+	}
+	pool_free(pool);
+	kernel_conv_use(0);
+}
+
+static void check_special_numbers(void **state)
+{
+	const int64_t sides[3] = {40, 40, 300};
+	const int *body = *state;
+
+	if (!kernel_conv_use(*body))
+		skip();
+	for (int flags = 0; flags < 4; flags++) {
+		struct product p;
+
+		product_open(&p, sides, 0, flags & 1, flags & 2, NULL);
+		p.a[0] = NAN;
+		p.a[77] = INFINITY;
+		p.a[40 * 300 - 1] = -INFINITY;
+		p.b[300] = 0.0f; /* 0 times NaN and infinity counts too */
+		p.b[301] = -0.0f;
+		p.b[5] = NAN;
+		p.b[40 * 300 - 3] = INFINITY;
+		p.b[900] = 1e-44f;
+		p.a[901] = 1e-44f;
+		kernel_gemm(&p.gemm, &p.room);
+		product_check(&p);
+		product_close(&p);
+	}
+	kernel_conv_use(0);
+}
+
+static void test_every_slice_writes_and_all_of_them_everything(void **state)
 {
 	static const int64_t cuts[][3] = {
-		{32, 256, 784}, {784, 256, 32},    {32, 10, 128},     {1, 1, 1},
-		{4096, 10, 64}, {1000, 1000, 999}, {100000, 3, 1000}, {33, 12345, 77},
-		{1, 50000, 1},  {7, 7, 2000000},
+		{32, 256, 784}, {784, 256, 32}, {32, 10, 128},     {1, 1, 1},
+		{4096, 10, 64}, {520, 500, 99}, {100000, 3, 2},    {33, 1234, 77},
+		{1, 50000, 1},  {7, 7, 20000},  {1000, 1000, 999},
 	};
 
 	(void)state;
 	for (size_t c = 0; c < 2 * ARRAY_LEN(cuts); c++) {
-		size_t i = c / 2;
-		bool flip = c % 2;
-		int64_t m = cuts[i][0], n = cuts[i][1], row = 0, column = 0;
-		struct kernel_gemm gemm = {.m = m, .n = n, .k = cuts[i][2], .transpose_b = flip};
-		struct kernel_grid grid = kernel_gemm_grid(&gemm);
-		unsigned slices = kernel_grid_slices(&grid);
+		const int64_t *sides = cuts[c / 2];
+		struct product p;
+		unsigned slices;
 
-		assert_true(slices > 0);
+		product_open(&p, sides, 0, false, c % 2, NULL);
+		slices = kernel_gemm_slices(&p.gemm);
+		assert_in_range(slices, 1, 4096);
 		for (unsigned s = 0; s < slices; s++) {
-			struct kernel_tile tile = kernel_grid_tile(&grid, m, n, s);
+			size_t before = 0, after = 0, count = (size_t)(sides[0] * sides[1]);
 
-			assert_true(tile.rows > 0 && tile.columns > 0);
-			assert_int_equal(tile.row, row);
-			assert_int_equal(tile.column, column);
-			column += tile.columns;
-			if (column == n) {
-				column = 0;
-				row += tile.rows;
-			}
+			for (size_t i = 0; i < count; i++)
+				before += (size_t)!isnan(p.c[i]);
+			kernel_gemm_slice(&p.gemm, s, p.room.scratch);
+			for (size_t i = 0; i < count; i++)
+				after += (size_t)!isnan(p.c[i]);
+			assert_true(after > before);
+			if (s == slices - 1)
+				assert_int_equal(after, count);
 		}
-		assert_int_equal(row, m);
-		assert_int_equal(column, 0);
+		product_close(&p);
 	}
-}
-
-struct tiled {
-	const struct kernel_gemm *gemm;
-	struct kernel_grid grid;
-};
-
-static void tiled_slice(void *context, unsigned slice)
-{
-	const struct tiled *t = context;
-	struct kernel_tile tile = kernel_grid_tile(&t->grid, t->gemm->m, t->gemm->n, slice);
-
-	kernel_gemm_tile(t->gemm, &tile);
 }
 
 static void test_any_number_of_threads_gives_the_same_bytes(void **state)
 {
 	static const unsigned helpers[] = {0, 1, 3};
+	const int64_t sides[3] = {150, 300, 700};
 	float *first = NULL;
-	size_t bytes = 32 * 300 * sizeof(float);
+	size_t bytes = 150 * 300 * sizeof(float);
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(helpers); i++) {
 		struct pool *pool;
 		struct product p;
-		struct tiled work;
 
 		assert_int_equal(pool_new(&pool, helpers[i], NULL), ST_OK);
-		product_open(&p, 32, 300, 700, true, false);
-		work = (struct tiled){&p.gemm, kernel_gemm_grid(&p.gemm)};
-		assert_true(kernel_grid_slices(&work.grid) > 4);
-		pool_run(pool, tiled_slice, &work, kernel_grid_slices(&work.grid));
-		product_check(&p);
+		product_open(&p, sides, 0, true, false, pool);
+		assert_true(kernel_gemm_slices(&p.gemm) > 4);
+		kernel_gemm(&p.gemm, &p.room);
 		if (!first) {
 			first = mem_alloc(bytes);
 			assert_non_null(first);
@@ -202,14 +262,54 @@ static void test_any_number_of_threads_gives_the_same_bytes(void **state)
 	mem_free(first);
 }
 
+static void test_openblas_multiplies(void **state)
+{
+	(void)state;
+	if (!kernel_gemm_has_openblas())
+		skip();
+	for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
+		for (int flags = 0; flags < 4; flags++) {
+			struct product p;
+			const struct kernel_gemm *g = &p.gemm;
+
+			product_open(&p, shapes[i], 0, flags & 1, flags & 2, NULL);
+			p.gemm.openblas = true;
+			p.gemm.finish.bias = flags ? NULL : p.bias;
+			p.gemm.finish.relu = !flags;
+			p.gemm.finish.most = INFINITY;
+			kernel_gemm(&p.gemm, &p.room);
+			for (int64_t e = 0; e < g->m * g->n; e++) {
+				double sum = 0.0;
+
+				for (int64_t q = 0; q < g->k; q++)
+					sum += (double)element_a(g, e / g->n, q) *
+					       (double)element_b(g, q, e % g->n);
+				if (!flags)
+					sum = fmax(sum + (double)p.bias[e % g->n], 0.0);
+				assert_true(fabs((double)g->c[e] - sum) <=
+					    2e-6 * (1.0 + sqrt((double)g->k)));
+			}
+			product_close(&p);
+		}
+	}
+}
+
 int main(void)
 {
+	static int bodies[] = {0, 1, 2};
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_body_of_this_build_multiplies),
-		cmocka_unit_test(test_the_portable_body_multiplies),
-		cmocka_unit_test(test_not_a_number_and_infinities_go_through),
-		cmocka_unit_test(test_tiles_cover_everything_once),
+		{"the first body gives the defined bits", check_body, NULL, NULL, &bodies[0]},
+		{"the second body gives the defined bits", check_body, NULL, NULL, &bodies[1]},
+		{"the third body gives the defined bits", check_body, NULL, NULL, &bodies[2]},
+		{"the first body, random shapes", check_body_at_random, NULL, NULL, &bodies[0]},
+		{"the second body, random shapes", check_body_at_random, NULL, NULL, &bodies[1]},
+		{"the third body, random shapes", check_body_at_random, NULL, NULL, &bodies[2]},
+		{"the first body, special numbers", check_special_numbers, NULL, NULL, &bodies[0]},
+		{"the second body, special numbers", check_special_numbers, NULL, NULL, &bodies[1]},
+		{"the third body, special numbers", check_special_numbers, NULL, NULL, &bodies[2]},
+		cmocka_unit_test(test_every_slice_writes_and_all_of_them_everything),
 		cmocka_unit_test(test_any_number_of_threads_gives_the_same_bytes),
+		cmocka_unit_test(test_openblas_multiplies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static void test_defaults_hold_where_keys_are_absent_or_null(void **state)
 	assert_true(run->ipu.wanted);
 	assert_string_equal(run->ipu.target, "ipu2");
 	assert_int_equal(run->ipu.auto_select_ipus, 1);
-	assert_int_equal(run->host_threads, 0);
+	assert_int_equal(run->host.threads, 0);
 	assert_false(run->outfeed.wanted || run->outfeed.last || run->outfeed.gradients.given);
 	assert_false(run->outfeed.off);
 	assert_int_equal(run->outfeed.budget, 1 << 30);

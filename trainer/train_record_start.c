@@ -35,6 +35,8 @@ static int record_facts(struct train_session *session)
 	failed |=
 		set_fact(session, "schedule",
 			 run->pipeline.wanted ? ipu_schedule_name(run->pipeline.schedule) : "none");
+	failed |= set_fact(session, "products",
+			   run->host.products == RUN_PRODUCTS_OPENBLAS ? "openblas" : "tiles");
 	failed |= set_fact(session, "dtype_policy",
 			   model_any_half(session->model) ? "mixed_float16" : "float32");
 	failed |= set_number(session, "stages", layout->stages);

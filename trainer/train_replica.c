@@ -96,6 +96,7 @@ static struct stage_params stage_params_of(const struct train_session *session, 
 		.fixed_input = true,
 		.seed = session->run->fit.seed,
 		.pool = session->pool,
+		.openblas = session->run->host.products == RUN_PRODUCTS_OPENBLAS,
 		.taps = session->taps,
 	};
 }

@@ -265,7 +265,7 @@ static enum status new_pool(struct train_session *session, struct err *err)
 {
 	const unsigned processors = pool_processors();
 	unsigned threads =
-		session->run->host_threads > 0 ? (unsigned)session->run->host_threads : processors;
+		session->run->host.threads > 0 ? (unsigned)session->run->host.threads : processors;
 	const unsigned workers = (unsigned)session->worker_count;
 
 	session->oversubscribed = workers > processors || threads > processors;

@@ -35,46 +35,99 @@ INLINE void tile_step(VEC acc[ROWS][2], const float *a0, const float *a1, int64_
 	}
 }
 
-/* What the sums of a tile go on from: what is in C, or nothing. */
-INLINE VEC tile_start(bool add, const float *c, int columns)
+/* Where a tile's sums are stored: its first half of rows (rounded up), and the others. Only the
+ * last vector of a row may be a part of one. */
+struct tile_out {
+	float *c0, *c1;
+	int64_t row;
+	int columns;
+};
+
+INLINE float *tile_row(const struct tile_out *out, int i, const int rows)
 {
+	const int half = (rows + 1) / 2;
+
+	return i < half ? out->c0 + i * out->row : out->c1 + (i - half) * out->row;
+}
+
+INLINE void tile_start(VEC acc[ROWS][2], const struct tile_out *out, bool add, const int rows,
+		       const int vectors)
+{
+	const int last = out->columns - (vectors - 1) * LANES;
+
+#pragma GCC unroll 14
+	for (int i = 0; i < rows; i++)
+		acc[i][0] = acc[i][1] = vec_zero();
 	if (!add)
-		return vec_zero();
-	return columns >= LANES ? vec_load(c) : vec_load_part(c, columns);
+		return;
+#pragma GCC unroll 14
+	for (int i = 0; i < rows; i++) {
+		const float *c = tile_row(out, i, rows);
+
+		if (vectors > 1)
+			acc[i][0] = vec_load(c);
+		c += (vectors - 1) * LANES;
+		acc[i][vectors - 1] = last >= LANES ? vec_load(c) : vec_load_part(c, last);
+	}
 }
 
-INLINE void tile_store(VEC sum, float *c, int columns)
+INLINE void tile_store(VEC acc[ROWS][2], const struct tile_out *out, const int rows,
+		       const int vectors)
 {
-	if (columns >= LANES)
-		vec_store(c, sum);
-	else
-		vec_store_part(c, sum, columns);
+	const int last = out->columns - (vectors - 1) * LANES;
+
+	if (last >= LANES) {
+#pragma GCC unroll 14
+		for (int i = 0; i < rows; i++) {
+			float *c = tile_row(out, i, rows);
+
+			vec_store(c, acc[i][0]);
+			if (vectors > 1)
+				vec_store(c + LANES, acc[i][1]);
+		}
+		return;
+	}
+#pragma GCC unroll 14
+	for (int i = 0; i < rows; i++) {
+		float *c = tile_row(out, i, rows);
+
+		if (vectors > 1)
+			vec_store(c, acc[i][0]);
+		vec_store_part(c + (vectors - 1) * LANES, acc[i][vectors - 1], last);
+	}
 }
 
-INLINE VEC tile_finish(const struct conv_tile *t, VEC sum, int first)
+INLINE void tile_finish(VEC acc[ROWS][2], const struct conv_tile *t, const int rows,
+			const int vectors)
 {
-	if (t->bias)
-		sum = vec_add(sum, vec_load(t->bias + first));
-	if (t->relu)
-		sum = vec_min(vec_all(t->most), vec_max(vec_zero(), sum));
-	return sum;
+	VEC zero = vec_zero(), most = vec_all(t->most);
+
+#pragma GCC unroll 2
+	for (int v = 0; t->bias && v < vectors; v++) {
+		VEC bias = vec_load(t->bias + v * LANES);
+
+#pragma GCC unroll 14
+		for (int i = 0; i < rows; i++)
+			acc[i][v] = vec_add(acc[i][v], bias);
+	}
+	if (!t->relu)
+		return;
+#pragma GCC unroll 14
+	for (int i = 0; i < rows; i++) {
+		acc[i][0] = vec_min(most, vec_max(zero, acc[i][0]));
+		if (vectors > 1)
+			acc[i][1] = vec_min(most, vec_max(zero, acc[i][1]));
+	}
 }
 
 INLINE void tile_run(const struct conv_tile *t, const int rows, const int vectors)
 {
-	const int half = (rows + 1) / 2;
+	const struct tile_out out = {t->c0, t->c1, t->c_pixel, t->columns};
 	const int64_t s = t->pixel, length = t->length, b_step = t->b_step;
 	const float *b = t->b;
 	VEC acc[ROWS][2];
 
-#pragma GCC unroll 14
-	for (int i = 0; i < rows; i++) {
-		const float *c = i < half ? t->c0 + i * t->c_pixel : t->c1 + (i - half) * t->c_pixel;
-
-		acc[i][0] = tile_start(t->add, c, t->columns);
-		acc[i][1] = vectors > 1 ? tile_start(t->add, c + LANES, t->columns - LANES)
-					: acc[i][0];
-	}
+	tile_start(acc, &out, t->add, rows, vectors);
 	for (int64_t y = 0; y < t->runs_y; y++) {
 		for (int64_t x = 0; x < t->runs_x; x++) {
 			const float *a0 = t->a0 + y * t->run_y + x * t->run_x;
@@ -86,51 +139,32 @@ INLINE void tile_run(const struct conv_tile *t, const int rows, const int vector
 			}
 		}
 	}
-
-#pragma GCC unroll 14
-	for (int i = 0; i < rows; i++) {
-		float *c = i < half ? t->c0 + i * t->c_pixel : t->c1 + (i - half) * t->c_pixel;
-
-		tile_store(tile_finish(t, acc[i][0], 0), c, t->columns);
-		if (vectors > 1)
-			tile_store(tile_finish(t, acc[i][1], LANES), c + LANES, t->columns - LANES);
-	}
+	if (t->bias || t->relu)
+		tile_finish(acc, t, rows, vectors);
+	tile_store(acc, &out, rows, vectors);
 }
 
 INLINE void sum_run(const struct conv_sum_tile *t, const int rows, const int vectors)
 {
+	const int half = (rows + 1) / 2;
+	const struct tile_out out = {t->c, t->c + half * t->c_row, t->c_row, t->columns};
 	const int64_t pixel = t->a_pixel, pixels = t->pixels, b_step = t->b_step;
 	const float *b = t->b;
 	VEC acc[ROWS][2];
 
-#pragma GCC unroll 14
-	for (int i = 0; i < rows; i++) {
-		const float *c = t->c + i * t->c_row;
-
-		acc[i][0] = tile_start(t->add, c, t->columns);
-		acc[i][1] = vectors > 1 ? tile_start(t->add, c + LANES, t->columns - LANES)
-					: acc[i][0];
-	}
+	tile_start(acc, &out, t->add, rows, vectors);
 	for (int64_t image = 0; image < t->images; image++) {
 		for (int64_t line = 0; line < t->lines; line++) {
 			const float *a = t->a + image * t->a_image + line * t->a_line;
 
 			for (int64_t p = 0; p < pixels; p++) {
-				tile_step(acc, a, a + (rows + 1) / 2, 1, b, rows, vectors);
+				tile_step(acc, a, a + half, 1, b, rows, vectors);
 				a += pixel;
 				b += b_step;
 			}
 		}
 	}
-
-#pragma GCC unroll 14
-	for (int i = 0; i < rows; i++) {
-		float *c = t->c + i * t->c_row;
-
-		tile_store(acc[i][0], c, t->columns);
-		if (vectors > 1)
-			tile_store(acc[i][1], c + LANES, t->columns - LANES);
-	}
+	tile_store(acc, &out, rows, vectors);
 }
 
 /* --- weights -----------------------------------------------------------------------------------

@@ -1,176 +1,434 @@
 /*
- * Matrix products: how they are cut, and the body that OpenBLAS gives.
+ * Matrix products: how they are cut into slices, and how a slice goes over the tiles.
  *
- * OpenBLAS's own threads are switched off once: they cut by the number of threads, which changes
- * the order of sums. Any number of our threads may call it at once.
+ * A slice is up to 256 rows by some panels of columns. The depth goes by in blocks of 256, so that
+ * a block of B's panel stays in the innermost cache and A's block in the next one; the tiles' sums
+ * go on from block to block in C, which changes no bit of them.
+ *
+ * Where B is transposed and A is the smaller, C^T = op(B)^T op(A)^T is computed instead, into the
+ * lane's memory, and turned around: the same multiplications in the same order, but what has to be
+ * transposed on the way is A and C, not B.
  */
 #include "trainer/kernels/kernel_gemm.h"
 
 #include <assert.h>
-#include <limits.h>
+#include <math.h>
+#include <string.h>
 
-#ifndef IPUSCOPE_PORTABLE_GEMM
+#include "common/mem.h"
+#include "trainer/kernels/kernel_conv_internal.h"
+#include "trainer/kernels/kernel_vector.h"
+
+#ifdef IPUSCOPE_OPENBLAS
 #include <cblas.h>
 #include <pthread.h>
 #endif
 
-#define GEMM_ALIGN 16 /* tile borders: floats of a cache line */
+#define GEMM_DEPTH  256 /* of a block: B's panel takes 32 KB with AVX-512, 16 KB with AVX2 */
+#define GEMM_ROWS   256 /* of a slice, at most */
+#define GEMM_TURNED 64  /* columns of a slice that is turned around, at most */
+
+/* Rows a multiple of so many floats apart share few sets of the cache; copied, they are so many
+ * more than their length apart. */
+#define GEMM_APART  256
+#define GEMM_SPREAD 16
+
+/* A panel of B is read where it lies, not copied, where so few rows go over it, or all of B is so
+ * small (floats: a megabyte) that it stays in the second cache. */
+#define GEMM_INPLACE 28
+#define GEMM_NEAR    (1 << 18)
+
+/* Slices: multiply-adds that are worth one, and how many there are at most; of more work, larger
+ * ones, so that many processors have some too. */
+#define GEMM_SLICE       (1 << 18)
+#define GEMM_SLICES      16
+#define GEMM_LARGE_SLICE (1 << 22)
+#define GEMM_MANY_SLICES 64
+
+/* The product as its slices go over it: of the operands as they are, or of both turned around. */
+struct gemm_plan {
+	bool turned;
+	int64_t rows, columns, depth;
+	const float *a;
+	int64_t a_row, a_step; /* floats from row to row, from k to k; one of them is 1 */
+	const float *b;
+	int64_t b_row;
+	bool b_transposed;                                     /* stored [columns, depth] */
+	int64_t block;                                         /* of the depth */
+	int64_t row_pieces, column_pieces, column_units, unit; /* how it is cut */
+};
+
+/* What a slice takes of it. */
+struct gemm_range {
+	int64_t row, rows, column, columns;
+};
+
+/* The scratch of a lane. */
+struct gemm_memory {
+	float *panel, *rows, *turned, *bias;
+};
+
+static struct gemm_memory gemm_memory(float *memory)
+{
+	struct gemm_memory m = {.panel = memory};
+
+	m.rows = m.panel + GEMM_DEPTH * CONV_PANEL_MOST;
+	m.turned = m.rows + GEMM_ROWS * (GEMM_DEPTH + GEMM_SPREAD);
+	m.bias = m.turned + GEMM_ROWS * GEMM_TURNED;
+	assert(m.bias + CONV_PANEL_MOST <= memory + KERNEL_GEMM_LANE);
+	return m;
+}
+
+size_t kernel_gemm_scratch(unsigned lanes)
+{
+	return (size_t)lanes * KERNEL_GEMM_LANE * sizeof(float);
+}
+
+/* --- how it is cut -----------------------------------------------------------------------------
+ */
+
+/* Estimated cycles: a multiply-add of a vector is half of one, a float transposed on the way a
+ * quarter (64 shuffles for 16 x 16 of them). */
+static bool gemm_is_turned(const struct kernel_gemm *g)
+{
+	int64_t lanes = conv__body()->lanes;
+	double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+	double straight = 0.5 * m * (double)conv__ceil(g->n, lanes) * k + 0.25 * n * k;
+	double turned = 0.5 * n * (double)conv__ceil(g->m, lanes) * k + 0.25 * m * n;
+
+	if (!g->transpose_a)
+		turned += 0.25 * m * k;
+	return g->transpose_b && !g->openblas && turned < straight;
+}
+
+static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
+{
+	struct gemm_plan p = {.turned = gemm_is_turned(g), .depth = g->k};
+	double work = (double)g->m * (double)g->n * (double)g->k;
+	int64_t most = (int64_t)fmin(work / GEMM_SLICE, GEMM_SLICES);
+
+	if (p.turned) {
+		p.rows = g->n;
+		p.columns = g->m;
+		p.a = g->b;
+		p.a_row = g->ldb;
+		p.a_step = 1;
+		p.b = g->a;
+		p.b_row = g->lda;
+		p.b_transposed = !g->transpose_a;
+	} else {
+		p.rows = g->m;
+		p.columns = g->n;
+		p.a = g->a;
+		p.a_row = g->transpose_a ? 1 : g->lda;
+		p.a_step = g->transpose_a ? g->lda : 1;
+		p.b = g->b;
+		p.b_row = g->ldb;
+		p.b_transposed = g->transpose_b;
+	}
+
+	most = conv__most(most, (int64_t)fmin(work / GEMM_LARGE_SLICE, GEMM_MANY_SLICES));
+	p.column_units = conv__ceil(p.columns, CONV_PANEL_MOST);
+	p.row_pieces = conv__ceil(p.rows, GEMM_ROWS);
+	p.column_pieces = p.turned ? conv__ceil(p.columns, GEMM_TURNED) : 1;
+	/* Columns first: rows of A are read where they lie, B's panels are copied by each slice. */
+	if (p.row_pieces * p.column_pieces < most)
+		p.column_pieces =
+			conv__most(p.column_pieces,
+				   conv__least(conv__ceil(most, p.row_pieces), p.column_units / 2));
+	if (p.row_pieces * p.column_pieces < most)
+		p.row_pieces = conv__most(p.row_pieces, conv__least(most / p.column_pieces,
+								    p.rows / (2 * CONV_ROWS_MOST)));
+	return p;
+}
+
+unsigned kernel_gemm_slices(const struct kernel_gemm *gemm)
+{
+	struct gemm_plan p = gemm_plan(gemm);
+
+	return (unsigned)(p.row_pieces * p.column_pieces);
+}
+
+static struct gemm_range gemm_range(const struct gemm_plan *p, int64_t slice)
+{
+	int64_t row = slice / p->column_pieces, column = slice % p->column_pieces;
+	struct gemm_range r = {
+		.row = conv__cut(p->rows, p->row_pieces, row),
+		.column = conv__cut(p->column_units, p->column_pieces, column) * CONV_PANEL_MOST,
+	};
+
+	r.rows = conv__cut(p->rows, p->row_pieces, row + 1) - r.row;
+	r.columns = conv__cut(p->column_units, p->column_pieces, column + 1) * CONV_PANEL_MOST;
+	r.columns = conv__least(r.columns, p->columns) - r.column;
+	return r;
+}
+
+/* --- a slice -----------------------------------------------------------------------------------
+ */
+
+/* A slice's rows of A in one block of the depth. */
+struct gemm_rows {
+	const float *a;
+	int64_t row, step;
+};
 
 /*
- * A product with a short side is cut small: up to this many multiplications OpenBLAS multiplies
- * without copying its operands first (AVX-512 machines), and for short sides the copying is most of
- * the time. With B transposed it does so for small tiles only. A wide B is better copied: its rows
- * lie too far apart for a narrow tile.
+ * Rows that lie a multiple of some kilobytes apart share few sets of the cache and many pages: they
+ * are copied once for all panels. So are, of a transposed A, the block's.
  */
-#define GEMM_SMALL           1000000
-#define GEMM_SMALL_WHOLE     400000 /* multiplications that are not worth a cut */
-#define GEMM_SMALL_SIDE      64     /* of the short side, at most */
-#define GEMM_SMALL_ROWS      32
-#define GEMM_SMALL_COLUMNS   256
-#define GEMM_SMALL_TRANSPOSE 1024      /* elements of a tile, B transposed */
-#define GEMM_SMALL_B         (1 << 18) /* elements of B, not transposed */
-
-/* Any other product is cut into few large tiles: each copies its operands anew. */
-#define GEMM_LARGE_SIDE   256
-#define GEMM_LARGE_SLICES 16
-
-#ifdef IPUSCOPE_PORTABLE_GEMM
-
-const char *kernel_gemm_body(void)
+static struct gemm_rows gemm_rows(const struct gemm_plan *p, const struct gemm_range *r,
+				  int64_t first, int64_t depth, float *memory)
 {
-	return "portable";
+	struct gemm_rows rows = {
+		.a = p->a + r->row * p->a_row + first * p->a_step,
+		.row = p->a_row,
+		.step = p->a_step,
+	};
+	bool along = p->a_step == 1; /* the depth lies together */
+	int64_t apart = along ? p->a_row : p->a_step, lines = along ? r->rows : depth;
+	int64_t length = along ? depth : r->rows, pitch = conv__line(length) + GEMM_SPREAD;
+
+	if (apart % (2 * GEMM_APART) || lines < 2 || r->columns <= CONV_PANEL_MOST)
+		return rows;
+	for (int64_t i = 0; i < lines; i++)
+		memcpy(memory + i * pitch, rows.a + i * apart, (size_t)length * sizeof(float));
+	rows.a = memory;
+	rows.row = along ? pitch : 1;
+	rows.step = along ? 1 : pitch;
+	return rows;
 }
 
-void kernel_gemm(const struct kernel_gemm *gemm)
+/* One panel of C, and what the tiles need for it in a block of the depth. */
+struct gemm_panel {
+	const struct conv_body *body;
+	const float *b;
+	int64_t b_step, depth;
+	float *c; /* the range's first row */
+	int64_t c_row;
+	int columns;
+	bool add;
+	const struct kernel_conv_finish *finish; /* NULL: not yet, or none */
+	const float *bias;
+};
+
+static void gemm_tile(const struct gemm_panel *p, const struct gemm_rows *a, int64_t row,
+		      int64_t rows)
 {
-	kernel__gemm_portable(gemm);
+	const bool wide = p->columns > p->body->lanes;
+	const int64_t half = (rows + 1) / 2;
+
+	if (a->step == 1) {
+		struct conv_tile tile = {
+			.a0 = a->a + row * a->row,
+			.a1 = a->a + (row + half) * a->row,
+			.pixel = a->row,
+			.runs_y = 1,
+			.runs_x = 1,
+			.length = p->depth,
+			.b = p->b,
+			.b_step = p->b_step,
+			.c0 = p->c + row * p->c_row,
+			.c1 = p->c + (row + half) * p->c_row,
+			.c_pixel = p->c_row,
+			.columns = p->columns,
+			.add = p->add,
+			.bias = p->bias,
+			.relu = p->finish && p->finish->relu,
+			.most = p->finish ? p->finish->most : 0.0f,
+		};
+
+		p->body->tile[wide][rows - 1](&tile);
+	} else {
+		struct conv_sum_tile tile = {
+			.a = a->a + row,
+			.images = 1,
+			.lines = 1,
+			.pixels = p->depth,
+			.a_pixel = a->step,
+			.b = p->b,
+			.b_step = p->b_step,
+			.c = p->c + row * p->c_row,
+			.c_row = p->c_row,
+			.columns = p->columns,
+			.add = p->add,
+		};
+
+		p->body->sum[wide][rows - 1](&tile);
+	}
 }
 
-#else
+/* The panel of B at @column, in a block of the depth: where it lies, or copied. */
+static void gemm_pack(const struct gemm_plan *p, const struct gemm_range *r, int64_t column,
+		      int64_t first, float *memory, struct gemm_panel *panel)
+{
+	bool whole = panel->columns == panel->body->panel || panel->columns == panel->body->lanes;
 
-static void gemm_one_thread(void)
+	panel->b = p->b + (p->b_transposed ? column * p->b_row + first : first * p->b_row + column);
+	panel->b_step = p->b_row;
+	if (!p->b_transposed && whole && p->columns * p->depth <= GEMM_NEAR &&
+	    (r->rows <= GEMM_INPLACE || (p->b_row % GEMM_APART && p->depth <= GEMM_DEPTH)))
+		return;
+	(p->b_transposed ? panel->body->transpose : panel->body->pack)(
+		panel->b, p->b_row, panel->depth, panel->columns, memory);
+	panel->b = memory;
+	panel->b_step = panel->body->panel;
+}
+
+static void gemm_range_run(const struct gemm_plan *p, const struct gemm_range *r,
+			   const struct kernel_conv_finish *finish,
+			   const struct gemm_memory *memory, float *c, int64_t c_row)
+{
+	struct gemm_panel panel = {.body = conv__body(), .c_row = c_row};
+	int64_t tiles = conv__ceil(r->rows, panel.body->rows), first = 0;
+	int64_t each = r->rows / tiles, rest = r->rows % tiles; /* nearly even tiles */
+
+	do {
+		struct gemm_rows a;
+
+		panel.depth = conv__least(GEMM_DEPTH, p->depth - first);
+		panel.add = first > 0;
+		panel.finish = first + panel.depth == p->depth ? finish : NULL;
+		a = gemm_rows(p, r, first, panel.depth, memory->rows);
+		for (int64_t column = 0; column < r->columns; column += panel.body->panel) {
+			panel.columns = (int)conv__least(panel.body->panel, r->columns - column);
+			panel.c = c + column;
+			gemm_pack(p, r, r->column + column, first, memory->panel, &panel);
+			panel.bias = NULL;
+			if (panel.finish && finish->bias) {
+				memset(memory->bias, 0, CONV_PANEL_MOST * sizeof(float));
+				memcpy(memory->bias, finish->bias + r->column + column,
+				       (size_t)panel.columns * sizeof(float));
+				panel.bias = memory->bias;
+			}
+			for (int64_t row = 0, next; row < r->rows; row = next) {
+				next = row + each + (row < rest * (each + 1));
+				gemm_tile(&panel, &a, row, next - row);
+			}
+		}
+		first += panel.depth;
+	} while (first < p->depth);
+}
+
+/* C[column, row] = turned[row, column]. */
+static void gemm_turn(const struct gemm_range *r, const struct gemm_memory *memory, float *c,
+		      int64_t ldc)
+{
+	const struct conv_body *body = conv__body();
+
+	for (int64_t row = 0; row < r->rows; row += body->panel) {
+		int64_t rows = conv__least(body->panel, r->rows - row);
+
+		body->transpose(memory->turned + row * GEMM_TURNED, GEMM_TURNED, r->columns,
+				(int)rows, memory->panel);
+		for (int64_t i = 0; i < r->columns; i++)
+			memcpy(c + (r->column + i) * ldc + r->row + row,
+			       memory->panel + i * body->panel, (size_t)rows * sizeof(float));
+	}
+}
+
+/* --- OpenBLAS ----------------------------------------------------------------------------------
+ */
+
+#ifdef IPUSCOPE_OPENBLAS
+
+bool kernel_gemm_has_openblas(void)
+{
+	return true;
+}
+
+/* OpenBLAS's own threads are switched off once: ours share the slices out. Any number of our
+ * threads may call it at once. */
+static void openblas_one_thread(void)
 {
 	openblas_set_num_threads(1);
 }
 
-const char *kernel_gemm_body(void)
-{
-	return "OpenBLAS";
-}
-
-void kernel_gemm(const struct kernel_gemm *g)
+static void openblas_run(const struct kernel_gemm *g, const struct gemm_range *r)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const float *a = g->a + (g->transpose_a ? r->row : r->row * g->lda);
+	const float *b = g->b + (g->transpose_b ? r->column * g->ldb : r->column);
+	const float *bias = g->finish.bias ? g->finish.bias + r->column : NULL;
+	float *c = g->c + r->row * g->ldc + r->column;
 
-	assert(g->m <= INT_MAX && g->n <= INT_MAX && g->k <= INT_MAX);
-	assert(g->lda <= INT_MAX && g->ldb <= INT_MAX && g->ldc <= INT_MAX);
-	pthread_once(&once, gemm_one_thread);
+	pthread_once(&once, openblas_one_thread);
 	cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans,
-		    g->transpose_b ? CblasTrans : CblasNoTrans, (int)g->m, (int)g->n, (int)g->k,
-		    1.0f, g->a, (int)g->lda, g->b, (int)g->ldb, 0.0f, g->c, (int)g->ldc);
+		    g->transpose_b ? CblasTrans : CblasNoTrans, (int)r->rows, (int)r->columns,
+		    (int)g->k, 1.0f, a, (int)g->lda, b, (int)g->ldb, 0.0f, c, (int)g->ldc);
+
+	assert(!g->finish.relu || isinf(g->finish.most));
+	if (g->finish.relu)
+		kernel_bias_relu(c, g->ldc, r->rows, r->columns, bias);
+	else if (bias)
+		kernel_bias(c, g->ldc, r->rows, r->columns, bias);
+}
+
+#else
+
+bool kernel_gemm_has_openblas(void)
+{
+	return false;
+}
+
+static void openblas_run(const struct kernel_gemm *g, const struct gemm_range *r)
+{
+	(void)g;
+	(void)r;
+	assert(!"built without OpenBLAS");
 }
 
 #endif
 
-static int64_t gemm_least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
+/* --- slices ------------------------------------------------------------------------------------
+ */
 
-/* Cut @length into even pieces of at most @most; returns how many, and their length in *@step. */
-static unsigned gemm_cut(int64_t length, int64_t most, int64_t *step)
+static void gemm_slice(const struct kernel_gemm *g, const struct gemm_plan *p, int64_t slice,
+		       float *scratch)
 {
-	int64_t pieces;
+	struct gemm_range r = gemm_range(p, slice);
+	struct gemm_memory memory = gemm_memory(scratch);
+	float *c = g->c + r.row * g->ldc + r.column;
 
-	if (most >= length) {
-		*step = length > 0 ? length : 1;
-		return length > 0;
+	assert(!(g->finish.bias || g->finish.relu) || !(g->transpose_a || g->transpose_b));
+	if (g->openblas) {
+		openblas_run(g, &r);
+	} else if (p->turned) {
+		gemm_range_run(p, &r, NULL, &memory, memory.turned, GEMM_TURNED);
+		gemm_turn(&r, &memory, g->c, g->ldc);
+	} else {
+		gemm_range_run(p, &r, &g->finish, &memory, c, g->ldc);
 	}
-	most = most < GEMM_ALIGN ? GEMM_ALIGN : most / GEMM_ALIGN * GEMM_ALIGN;
-	pieces = (length + most - 1) / most;
-	*step = ((length + pieces - 1) / pieces + GEMM_ALIGN - 1) / GEMM_ALIGN * GEMM_ALIGN;
-	return (unsigned)((length + *step - 1) / *step);
+	if (g->finish.watch)
+		kernel_watch_put(g->finish.watch,
+				 kernel_abs_max_rows(c, g->ldc, r.rows, r.columns));
 }
 
-/* Is the product better cut into small tiles? Then of at most *@area elements. */
-static bool gemm_is_short(const struct kernel_gemm *g, int64_t *area)
+void kernel_gemm_slice(const struct kernel_gemm *gemm, unsigned slice, float *memory)
 {
-	*area = GEMM_SMALL / (g->k > 0 ? g->k : 1);
-	if (g->transpose_b) {
-		*area = gemm_least(*area, GEMM_SMALL_TRANSPOSE);
-		return g->m <= GEMM_SMALL_ROWS && g->k > GEMM_SMALL_ROWS;
-	}
-	return (g->m <= GEMM_SMALL_SIDE || g->n <= GEMM_SMALL_SIDE || g->k <= GEMM_SMALL_SIDE) &&
-	       g->n * g->k <= GEMM_SMALL_B;
+	struct gemm_plan p = gemm_plan(gemm);
+
+	gemm_slice(gemm, &p, slice, memory);
 }
 
-/* false: no tile of a sensible size is small enough. */
-static bool gemm_small_tile(const struct kernel_gemm *g, int64_t *rows, int64_t *columns)
+struct gemm_job {
+	const struct kernel_gemm *gemm;
+	struct gemm_plan plan;
+	float *scratch;
+};
+
+static void gemm_job_slice(void *context, unsigned slice, unsigned lane)
 {
-	int64_t area;
+	const struct gemm_job *job = context;
 
-	if ((double)g->m * (double)g->n * (double)g->k <= GEMM_SMALL_WHOLE) {
-		*rows = g->m;
-		*columns = g->n;
-		return true;
-	}
-	if (!gemm_is_short(g, &area) ||
-	    area < gemm_least(g->m, GEMM_ALIGN) * gemm_least(g->n, GEMM_ALIGN))
-		return false;
-
-	*columns = gemm_least(g->n, area / gemm_least(g->m, GEMM_SMALL_ROWS));
-	*columns = gemm_least(*columns, GEMM_SMALL_COLUMNS);
-	if (*columns < g->n && *columns < GEMM_ALIGN)
-		*columns = GEMM_ALIGN;
-	*rows = area / *columns;
-	return true;
+	gemm_slice(job->gemm, &job->plan, slice, job->scratch + lane * KERNEL_GEMM_LANE);
 }
 
-struct kernel_grid kernel_gemm_grid(const struct kernel_gemm *gemm)
+void kernel_gemm(const struct kernel_gemm *gemm, const struct kernel_room *room)
 {
-	int64_t rows = GEMM_LARGE_SIDE, columns = gemm->n;
-	struct kernel_grid grid;
+	struct gemm_job job = {.gemm = gemm, .plan = gemm_plan(gemm), .scratch = room->scratch};
 
-	if (!gemm_small_tile(gemm, &rows, &columns)) {
-		/* Rows alone where they are enough: then what is copied of B is used longest. */
-		rows = (gemm->m + GEMM_LARGE_SLICES - 1) / GEMM_LARGE_SLICES;
-		rows = rows < GEMM_LARGE_SIDE ? GEMM_LARGE_SIDE : rows;
-		if (gemm->m < GEMM_LARGE_SIDE * GEMM_LARGE_SLICES / 4)
-			columns = (gemm->n + GEMM_LARGE_SLICES / 4 - 1) / (GEMM_LARGE_SLICES / 4);
-		columns = columns < GEMM_LARGE_SIDE ? GEMM_LARGE_SIDE : columns;
-	}
-	grid.rows = gemm_cut(gemm->m, rows, &grid.row_step);
-	grid.columns = gemm_cut(gemm->n, columns, &grid.column_step);
-	return grid;
-}
-
-unsigned kernel_grid_slices(const struct kernel_grid *grid)
-{
-	return grid->rows * grid->columns;
-}
-
-struct kernel_tile kernel_grid_tile(const struct kernel_grid *grid, int64_t m, int64_t n,
-				    unsigned slice)
-{
-	struct kernel_tile tile = {
-		.row = slice / grid->columns * grid->row_step,
-		.column = slice % grid->columns * grid->column_step,
-	};
-
-	assert(slice < kernel_grid_slices(grid));
-	tile.rows = gemm_least(grid->row_step, m - tile.row);
-	tile.columns = gemm_least(grid->column_step, n - tile.column);
-	return tile;
-}
-
-void kernel_gemm_tile(const struct kernel_gemm *gemm, const struct kernel_tile *tile)
-{
-	struct kernel_gemm part = *gemm;
-
-	part.m = tile->rows;
-	part.n = tile->columns;
-	part.a += gemm->transpose_a ? tile->row : tile->row * gemm->lda;
-	part.b += gemm->transpose_b ? tile->column * gemm->ldb : tile->column;
-	part.c += tile->row * gemm->ldc + tile->column;
-	kernel_gemm(&part);
+	pool_run_lanes(room->pool, gemm_job_slice, &job,
+		       (unsigned)(job.plan.row_pieces * job.plan.column_pieces));
+	if (gemm->finish.watch)
+		gemm->finish.watch->known = true;
 }

@@ -1,47 +1,45 @@
 /*
- * Matrix products: one wrapper with two bodies, OpenBLAS at one thread and portable C.
+ * Matrix products on the convolutions' tiles.
  *
- * Row-major float32. A product is cut into slices whose borders depend on its shape alone, so the
- * result is the same bytes for any number of threads. Thread safe.
+ * Row-major float32. An element's sum begins at 0 and runs over k from first to last with fused
+ * multiply-adds, whatever the shape, the instruction set and the number of threads: the same bytes
+ * everywhere. kernel_gemm.openblas asks OpenBLAS instead, whose order of sums is its own and
+ * depends on the processor. Nothing is allocated: the caller gives scratch. Thread safe.
  */
 #ifndef KERNEL_GEMM_H
 #define KERNEL_GEMM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "trainer/kernels/kernel_conv.h"
 
 /* C[m,n] = op(A)[m,k] op(B)[k,n]; C is overwritten, whatever was in it. */
 struct kernel_gemm {
 	bool transpose_a, transpose_b; /* A is stored [k,m]; B is stored [n,k] */
-	int64_t m, n, k;               /* each at most INT32_MAX */
+	int64_t m, n, k;               /* each at most INT32_MAX; 0 is allowed */
 	const float *a, *b;
 	float *c;
-	int64_t lda, ldb, ldc; /* floats from row to row as stored */
+	int64_t lda, ldb, ldc;            /* floats from row to row as stored */
+	struct kernel_conv_finish finish; /* only where nothing is transposed */
+	bool openblas;                    /* only where kernel_gemm_has_openblas() */
 };
 
-/* How C is cut: @rows x @columns tiles of @row_step x @column_step, the last ones smaller. */
-struct kernel_grid {
-	unsigned rows, columns;
-	int64_t row_step, column_step;
-};
+/* Bytes of scratch for any product, on a 64-byte line. */
+size_t kernel_gemm_scratch(unsigned lanes);
+void kernel_gemm(const struct kernel_gemm *gemm, const struct kernel_room *room);
 
-struct kernel_tile {
-	int64_t row, rows, column, columns;
-};
+/*
+ * The same slice by slice, for a caller that shares out several things in one run: each slice
+ * writes a part of C, with the scratch of its lane, KERNEL_GEMM_LANE floats. The caller tells the
+ * watch itself that all is known.
+ */
+#define KERNEL_GEMM_LANE 95232
+unsigned kernel_gemm_slices(const struct kernel_gemm *gemm);
+void kernel_gemm_slice(const struct kernel_gemm *gemm, unsigned slice, float *memory);
 
-void kernel_gemm(const struct kernel_gemm *gemm); /* all of it, on the calling thread */
-
-/* The tiles in which a product is computed fastest, by its sizes and transposes alone. */
-struct kernel_grid kernel_gemm_grid(const struct kernel_gemm *gemm);
-unsigned kernel_grid_slices(const struct kernel_grid *grid);
-struct kernel_tile kernel_grid_tile(const struct kernel_grid *grid, int64_t m, int64_t n,
-				    unsigned slice);
-void kernel_gemm_tile(const struct kernel_gemm *gemm, const struct kernel_tile *tile);
-
-/* "OpenBLAS" or "portable". */
-const char *kernel_gemm_body(void);
-
-/* The portable body, there in every build for the test that compares the two. */
-void kernel__gemm_portable(const struct kernel_gemm *gemm);
+/* Was this program built with OpenBLAS? */
+bool kernel_gemm_has_openblas(void);
 
 #endif /* KERNEL_GEMM_H */

@@ -21,6 +21,7 @@ struct layer_pass {
 	int64_t batch;
 	bool training;
 	struct pool *pool;
+	bool openblas; /* computes products */
 	/* The model's block. Only a layer's own moving statistics are written, in a training
 	 * forward pass. */
 	float *weights;

@@ -1,10 +1,11 @@
 /*
  * Dense: y = activation(x W + b) over the last axis; W is [inputs, units].
  *
- * The forward product, bias and ReLU are done tile by tile, while a tile is in the cache; the two
- * products of the backward pass share one run of the pool. Slices depend on shapes only.
+ * Bias and ReLU are done to a tile of the forward product before it is stored; the two products of
+ * the backward pass share one run of the pool.
  */
 #include <limits.h>
+#include <math.h>
 
 #include "common/mem.h"
 #include "trainer/kernels/kernel_gemm.h"
@@ -112,57 +113,43 @@ static struct dense_sizes dense_sizes(const struct model_layer *layer, int64_t b
 	};
 }
 
-struct dense_forward_work {
-	struct kernel_gemm gemm;
-	struct kernel_grid grid;
-	const float *bias; /* NULL: none */
-	bool relu;
-	struct kernel_watch *watch; /* of the sums; NULL: they are not the output, or unwatched */
-};
-
-static void dense_forward_slice(void *context, unsigned slice)
+static size_t dense_scratch(const struct model *model, const struct model_layer *layer,
+			    int64_t batch, unsigned lanes, bool training)
 {
-	const struct dense_forward_work *w = context;
-	const struct kernel_gemm *g = &w->gemm;
-	struct kernel_tile tile = kernel_grid_tile(&w->grid, g->m, g->n, slice);
-	float *c = g->c + tile.row * g->ldc + tile.column;
-	const float *bias = w->bias ? w->bias + tile.column : NULL;
-
-	kernel_gemm_tile(g, &tile);
-	if (w->relu)
-		kernel_bias_relu(c, g->ldc, tile.rows, tile.columns, bias);
-	else if (bias)
-		kernel_bias(c, g->ldc, tile.rows, tile.columns, bias);
-	if (w->watch)
-		kernel_watch_put(w->watch, kernel_abs_max_rows(c, g->ldc, tile.rows, tile.columns));
+	(void)model;
+	(void)layer;
+	(void)batch;
+	(void)training;
+	return kernel_gemm_scratch(lanes);
 }
 
 static void dense_forward(const struct layer_pass *pass)
 {
 	const struct model_layer *layer = pass->layer;
+	const struct kernel_room room = {pass->pool, pass->scratch};
 	struct dense_sizes s = dense_sizes(layer, pass->batch);
 	float *sums = layer__activation_sums(pass);
-	struct dense_forward_work work = {
-		.gemm = {.m = s.rows,
-			 .n = s.units,
-			 .k = s.inputs,
-			 .a = pass->inputs[0],
-			 .lda = s.inputs,
-			 .b = layer__weights(pass, 0),
-			 .ldb = s.units,
-			 .c = sums,
-			 .ldc = s.units},
-		.bias = layer->use_bias ? layer__weights(pass, 1) : NULL,
-		.relu = layer->activation == MODEL_RELU,
+	bool relu = layer->activation == MODEL_RELU;
+	struct kernel_gemm gemm = {
+		.m = s.rows,
+		.n = s.units,
+		.k = s.inputs,
+		.a = pass->inputs[0],
+		.lda = s.inputs,
+		.b = layer__weights(pass, 0),
+		.ldb = s.units,
+		.c = sums,
+		.ldc = s.units,
+		.finish = {.bias = layer->use_bias ? layer__weights(pass, 1) : NULL,
+			   .relu = relu,
+			   .most = INFINITY},
+		.openblas = pass->openblas,
 	};
 
-	if (sums == pass->output && (work.relu || layer->activation == MODEL_LINEAR))
-		work.watch = pass->watch;
-	work.grid = kernel_gemm_grid(&work.gemm);
-	pool_run(pass->pool, dense_forward_slice, &work, kernel_grid_slices(&work.grid));
-	if (work.watch)
-		work.watch->known = true;
-	if (!work.relu)
+	if (sums == pass->output && (relu || layer->activation == MODEL_LINEAR))
+		gemm.finish.watch = pass->watch;
+	kernel_gemm(&gemm, &room);
+	if (!relu)
 		layer__activate(pass, layer->activation, sums, s.rows, s.units);
 }
 
@@ -170,76 +157,31 @@ static void dense_forward(const struct layer_pass *pass)
  * What nobody wants has none. */
 struct dense_backward_work {
 	struct kernel_gemm kernel, input;
-	struct kernel_grid kernel_grid, input_grid;
 	unsigned kernel_slices, input_slices;
 	const float *dz;
-	float *bias;
-	int64_t rows, units, bias_step;
+	float *bias, *scratch;
+	int64_t rows, units;
 };
 
 static void dense_bias_slice(const struct dense_backward_work *w, unsigned slice)
 {
-	int64_t column = slice * w->bias_step, left = w->units - column;
+	int64_t column = (int64_t)slice * DENSE_SUM_GRAIN, left = w->units - column;
 
 	kernel_column_sums(w->dz + column, w->units, w->rows,
-			   left < w->bias_step ? left : w->bias_step, w->bias + column);
+			   left < DENSE_SUM_GRAIN ? left : DENSE_SUM_GRAIN, w->bias + column);
 }
 
-static void dense_backward_slice(void *context, unsigned slice)
+static void dense_backward_slice(void *context, unsigned slice, unsigned lane)
 {
 	const struct dense_backward_work *w = context;
-	struct kernel_tile tile;
+	float *memory = w->scratch + lane * KERNEL_GEMM_LANE;
 
-	if (slice < w->kernel_slices) {
-		tile = kernel_grid_tile(&w->kernel_grid, w->kernel.m, w->kernel.n, slice);
-		kernel_gemm_tile(&w->kernel, &tile);
-	} else if (slice - w->kernel_slices < w->input_slices) {
-		tile = kernel_grid_tile(&w->input_grid, w->input.m, w->input.n,
-					slice - w->kernel_slices);
-		kernel_gemm_tile(&w->input, &tile);
-	} else {
+	if (slice < w->kernel_slices)
+		kernel_gemm_slice(&w->kernel, slice, memory);
+	else if (slice - w->kernel_slices < w->input_slices)
+		kernel_gemm_slice(&w->input, slice - w->kernel_slices, memory);
+	else
 		dense_bias_slice(w, slice - w->kernel_slices - w->input_slices);
-	}
-}
-
-/* dW = x^T dz */
-static void dense_plan_kernel(struct dense_backward_work *w, const struct layer_pass *pass,
-			      const struct dense_sizes *s)
-{
-	w->kernel = (struct kernel_gemm){
-		.transpose_a = true,
-		.m = s->inputs,
-		.n = s->units,
-		.k = s->rows,
-		.a = pass->inputs[0],
-		.lda = s->inputs,
-		.b = pass->grad_output,
-		.ldb = s->units,
-		.c = layer__gradients(pass, 0),
-		.ldc = s->units,
-	};
-	w->kernel_grid = kernel_gemm_grid(&w->kernel);
-	w->kernel_slices = kernel_grid_slices(&w->kernel_grid);
-}
-
-/* dx = dz W^T */
-static void dense_plan_input(struct dense_backward_work *w, const struct layer_pass *pass,
-			     const struct dense_sizes *s)
-{
-	w->input = (struct kernel_gemm){
-		.transpose_b = true,
-		.m = s->rows,
-		.n = s->inputs,
-		.k = s->units,
-		.a = pass->grad_output,
-		.lda = s->units,
-		.b = layer__weights(pass, 0),
-		.ldb = s->units,
-		.c = pass->grad_inputs[0],
-		.ldc = s->inputs,
-	};
-	w->input_grid = kernel_gemm_grid(&w->input);
-	w->input_slices = kernel_grid_slices(&w->input_grid);
 }
 
 static void dense_backward(const struct layer_pass *pass)
@@ -247,10 +189,33 @@ static void dense_backward(const struct layer_pass *pass)
 	const struct model_layer *layer = pass->layer;
 	struct dense_sizes s = dense_sizes(layer, pass->batch);
 	struct dense_backward_work work = {
+		/* dW = x^T dz */
+		.kernel = {.transpose_a = true,
+			   .m = s.inputs,
+			   .n = s.units,
+			   .k = s.rows,
+			   .a = pass->inputs[0],
+			   .lda = s.inputs,
+			   .b = pass->grad_output,
+			   .ldb = s.units,
+			   .ldc = s.units,
+			   .openblas = pass->openblas},
+		/* dx = dz W^T */
+		.input = {.transpose_b = true,
+			  .m = s.rows,
+			  .n = s.inputs,
+			  .k = s.units,
+			  .a = pass->grad_output,
+			  .lda = s.units,
+			  .b = layer__weights(pass, 0),
+			  .ldb = s.units,
+			  .c = pass->grad_inputs[0],
+			  .ldc = s.inputs,
+			  .openblas = pass->openblas},
 		.dz = pass->grad_output,
+		.scratch = pass->scratch,
 		.rows = s.rows,
 		.units = s.units,
-		.bias_step = DENSE_SUM_GRAIN,
 	};
 	unsigned slices;
 
@@ -260,16 +225,18 @@ static void dense_backward(const struct layer_pass *pass)
 		layer__activate_grad(pass->pool, layer->activation, pass->kept, pass->output,
 				     pass->grad_output, s.rows, s.units);
 
-	if (layer->trainable)
-		dense_plan_kernel(&work, pass, &s);
+	if (layer->trainable) {
+		work.kernel.c = layer__gradients(pass, 0);
+		work.kernel_slices = kernel_gemm_slices(&work.kernel);
+	}
 	if (pass->grad_inputs[0])
-		dense_plan_input(&work, pass, &s);
+		work.input_slices = kernel_gemm_slices(&work.input);
 	slices = work.kernel_slices + work.input_slices;
 	if (layer->trainable && layer->use_bias) {
 		work.bias = layer__gradients(pass, 1);
-		slices += (unsigned)((s.units + work.bias_step - 1) / work.bias_step);
+		slices += (unsigned)((s.units + DENSE_SUM_GRAIN - 1) / DENSE_SUM_GRAIN);
 	}
-	pool_run(pass->pool, dense_backward_slice, &work, slices);
+	pool_run_lanes(pass->pool, dense_backward_slice, &work, slices);
 }
 
 /* --- costs -------------------------------------------------------------------------------------
@@ -312,6 +279,7 @@ const struct layer_ops layer_dense = {
 	.forward = dense_forward,
 	.backward = dense_backward,
 	.kept = layer__activation_kept,
+	.scratch = dense_scratch,
 	.flops = dense_flops,
 	.lower = dense_lower,
 	.reads_inputs = true,

@@ -72,6 +72,7 @@ struct stage_params {
 	uint64_t seed; /* with the replica and a step: of the random numbers */
 	uint32_t replica;
 	struct pool *pool; /* may be NULL */
+	bool openblas;     /* computes products: then bytes are this kind of processor's alone */
 	/* A block of the model's layout, borrowed: what model_round_weights() has made of the
 	 * weights, in which passes read the parameters that are half. NULL: there are none. */
 	float *halves;

@@ -35,6 +35,7 @@ static struct run run_begin(struct stage *stage, int slot, float *weights)
 				.batch = stage->micro[slot].batch,
 				.training = p->training && !stage->inference,
 				.pool = p->pool,
+				.openblas = p->openblas,
 				.weights = weights,
 				.halves = p->halves,
 				.inputs = stage->inputs,

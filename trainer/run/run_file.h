@@ -30,6 +30,12 @@ enum run_outfeed_optimizer {
 	RUN_BEFORE_APPLY
 };
 
+/* What computes matrix products. */
+enum run_products {
+	RUN_PRODUCTS_TILES,
+	RUN_PRODUCTS_OPENBLAS
+};
+
 enum run_dtype {
 	RUN_DTYPE_UNSAID = -1, /* null: as is natural */
 	RUN_FLOAT32,
@@ -157,7 +163,10 @@ struct run_file {
 		bool by_name;            /* default false */
 	} weights;
 
-	int64_t host_threads; /* 0: as many as there are processors */
+	struct {
+		int64_t threads;            /* 0: as many as there are processors */
+		enum run_products products; /* default tiles */
+	} host;
 
 	struct {
 		bool wanted;              /* false: "ipu": null, trained on the CPU alone */

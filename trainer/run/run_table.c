@@ -269,8 +269,16 @@ static const struct run_key run_keys[] = {
 	 .fallback = "0",
 	 .least = 0,
 	 .greatest = 1024,
-	 AT(host_threads),
+	 AT(host.threads),
 	 .help = "Threads that compute; 0: one for each processor. Changes no result."},
+	{.path = "host.products",
+	 .kind = RUN_KEY_CHOICE,
+	 .fallback = "\"tiles\"",
+	 .choices = "tiles openblas",
+	 AT(host.products),
+	 .help = "What computes matrix products: our tiles, with the same bytes on every machine, "
+		 "or "
+		 "OpenBLAS, whose rounding is its own on each kind of processor."},
 
 	{.path = "ipu",
 	 .kind = RUN_KEY_SECTION,
