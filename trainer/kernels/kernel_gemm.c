@@ -18,6 +18,7 @@
 #include "common/mem.h"
 #include "trainer/kernels/kernel_conv_internal.h"
 #include "trainer/kernels/kernel_vector.h"
+#include "trainer/kernels/kernel_work.h"
 
 #ifdef IPUSCOPE_OPENBLAS
 #include <cblas.h>
@@ -140,6 +141,12 @@ static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 		p.row_pieces = conv__most(p.row_pieces, conv__least(most / p.column_pieces,
 								    p.rows / (2 * CONV_ROWS_MOST)));
 	return p;
+}
+
+uint64_t kernel_gemm_work(const struct kernel_gemm *gemm)
+{
+	return kernel_work_products(gemm->m * gemm->n * gemm->k) +
+	       kernel_work_floats(gemm->m * gemm->k + gemm->k * gemm->n + gemm->m * gemm->n);
 }
 
 unsigned kernel_gemm_slices(const struct kernel_gemm *gemm)
@@ -427,8 +434,8 @@ void kernel_gemm(const struct kernel_gemm *gemm, const struct kernel_room *room)
 {
 	struct gemm_job job = {.gemm = gemm, .plan = gemm_plan(gemm), .scratch = room->scratch};
 
-	pool_run_lanes(room->pool, gemm_job_slice, &job,
-		       (unsigned)(job.plan.row_pieces * job.plan.column_pieces));
+	pool_share_lanes(room->pool, kernel_gemm_work(gemm), gemm_job_slice, &job,
+			 (unsigned)(job.plan.row_pieces * job.plan.column_pieces));
 	if (gemm->finish.watch)
 		gemm->finish.watch->known = true;
 }

@@ -37,6 +37,7 @@ void kernel_gemm(const struct kernel_gemm *gemm, const struct kernel_room *room)
  */
 #define KERNEL_GEMM_LANE 95232
 unsigned kernel_gemm_slices(const struct kernel_gemm *gemm);
+uint64_t kernel_gemm_work(const struct kernel_gemm *gemm); /* as in kernel_work.h */
 void kernel_gemm_slice(const struct kernel_gemm *gemm, unsigned slice, float *memory);
 
 /* Was this program built with OpenBLAS? */

@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "trainer/kernels/kernel_gemm.h"
 #include "trainer/kernels/kernel_vector.h"
+#include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/layer_internal.h"
 
 extern const struct layer_ops layer_dense;
@@ -217,6 +218,7 @@ static void dense_backward(const struct layer_pass *pass)
 		.rows = s.rows,
 		.units = s.units,
 	};
+	uint64_t cost = kernel_work_floats(s.rows * s.units);
 	unsigned slices;
 
 	if (!layer->trainable && !pass->grad_inputs[0])
@@ -228,15 +230,17 @@ static void dense_backward(const struct layer_pass *pass)
 	if (layer->trainable) {
 		work.kernel.c = layer__gradients(pass, 0);
 		work.kernel_slices = kernel_gemm_slices(&work.kernel);
+		cost += kernel_gemm_work(&work.kernel);
 	}
 	if (pass->grad_inputs[0])
 		work.input_slices = kernel_gemm_slices(&work.input);
+	cost += kernel_gemm_work(&work.input);
 	slices = work.kernel_slices + work.input_slices;
 	if (layer->trainable && layer->use_bias) {
 		work.bias = layer__gradients(pass, 1);
 		slices += (unsigned)((s.units + DENSE_SUM_GRAIN - 1) / DENSE_SUM_GRAIN);
 	}
-	pool_run_lanes(pass->pool, dense_backward_slice, &work, slices);
+	pool_share_lanes(pass->pool, cost, dense_backward_slice, &work, slices);
 }
 
 /* --- costs -------------------------------------------------------------------------------------
