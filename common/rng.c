@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/elementary.h"
+
 #define PHILOX_ROUNDS 10
 #define PHILOX_M0     0xd2511f53u
 #define PHILOX_M1     0xcd9e8d57u
@@ -98,10 +100,10 @@ float rng_normal(struct rng *rng)
 {
 	/* (0, 1], since the logarithm of 0 is none. The sine's half is not kept: a call uses two
 	 * words whatever came before. */
-	float radius = (float)((rng_u32(rng) >> 8) + 1) * 0x1p-24f;
-	float angle = rng_uniform(rng) * 6.28318530717958647692f;
+	const double radius = (double)((rng_u32(rng) >> 8) + 1) * 0x1p-24;
+	const double turn = (double)rng_uniform(rng);
 
-	return sqrtf(-2.0f * logf(radius)) * cosf(angle);
+	return (float)(sqrt(-2.0 * elementary_log(radius)) * elementary_cos_pi(2.0 * turn));
 }
 
 void rng_shuffle(struct rng *rng, uint32_t *items, size_t count)

@@ -40,7 +40,11 @@ double outfeed__bytes_of_bins(int bins)
 /* Of @count values of both signs about 0, where the least is about a @count-th of the usual. */
 int outfeed__usual_bins(size_t count)
 {
-	return count == 0 ? 0 : (int)(2 * (log2((double)count) + 2));
+	int exponent;
+	const double mantissa = frexp((double)count, &exponent);
+
+	/* 2 (log2(count) + 2), cut to whole bins */
+	return count == 0 ? 0 : 2 * (exponent - 1) + (mantissa >= M_SQRT1_2) + 4;
 }
 
 double outfeed_bytes(const struct outfeed_choice *choice, size_t count, enum outfeed_dtype dtype)

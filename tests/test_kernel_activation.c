@@ -112,32 +112,32 @@ static void check_places(float (*got)(float x), double (*wanted)(double x), floa
 
 static float narrow_exp(float x)
 {
-	return elementary_exp(x);
+	return elementary_expf(x);
 }
 
 static float narrow_expm1(float x)
 {
-	return elementary_expm1_negative(x);
+	return elementary_expm1f_negative(x);
 }
 
 static float narrow_sigmoid(float x)
 {
-	return elementary_sigmoid(x);
+	return elementary_sigmoidf(x);
 }
 
 static float narrow_tanh(float x)
 {
-	return elementary_tanh(x);
+	return elementary_tanhf(x);
 }
 
 static float narrow_log1p(float x)
 {
-	return elementary_log1p_share(x);
+	return elementary_log1pf_share(x);
 }
 
 static float narrow_erf(float x)
 {
-	return elementary_erf(x);
+	return elementary_erff(x);
 }
 
 static void test_elementary_functions_err_by_few_last_places(void **state)
@@ -149,11 +149,12 @@ static void test_elementary_functions_err_by_few_last_places(void **state)
 	check_places(narrow_tanh, tanh, -INFINITY, INFINITY);
 	check_places(narrow_log1p, log1p, 0.0f, 1.0f);
 	check_places(narrow_erf, erf, -INFINITY, INFINITY);
-	assert_true(isnan(elementary_exp(NAN)) && isnan(elementary_expm1_negative(NAN)));
-	assert_true(isnan(elementary_sigmoid(NAN)) && isnan(elementary_sigmoid(-NAN)));
-	assert_true(isnan(elementary_log1p_share(NAN)));
-	assert_true(isnan(elementary_tanh(NAN)) && isnan(elementary_erf(NAN)));
-	assert_true(elementary_sigmoid(-INFINITY) == 0.0f && elementary_sigmoid(INFINITY) == 1.0f);
+	assert_true(isnan(elementary_expf(NAN)) && isnan(elementary_expm1f_negative(NAN)));
+	assert_true(isnan(elementary_sigmoidf(NAN)) && isnan(elementary_sigmoidf(-NAN)));
+	assert_true(isnan(elementary_log1pf_share(NAN)));
+	assert_true(isnan(elementary_tanhf(NAN)) && isnan(elementary_erff(NAN)));
+	assert_true(elementary_sigmoidf(-INFINITY) == 0.0f &&
+		    elementary_sigmoidf(INFINITY) == 1.0f);
 }
 
 /* --- activations -------------------------------------------------------------------------------

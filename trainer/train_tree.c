@@ -2,8 +2,7 @@
 
 #include "common/tree.h"
 
-#define TREE_BLOCK 512 /* floats of a branch's sum: what all levels have of it stays in the cache  \
-			*/
+#define TREE_BLOCK 512 /* floats of a branch that are summed at a time: they stay in the cache */
 
 double train_tree_sum(const double *values, int count)
 {

@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "common/elementary.h"
+
 #define REDUCE_STAGES  3
 #define TILES_ON_A_BUS 2 /* neighbours that hear the same stream get twice the bytes */
 
@@ -129,7 +131,7 @@ static double stage_depth(double depth, int stages)
 {
 	if (stages <= 1)
 		return depth;
-	return ceil(depth / ceil(pow(depth, (stages - 1.0) / stages)));
+	return ceil(depth / ceil(elementary_pow(depth, (stages - 1.0) / stages)));
 }
 
 /* Partials of @outputs on each of @depth tiles become sums, spread over these tiles. */

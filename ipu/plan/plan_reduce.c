@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "common/elementary.h"
 #include "common/mem.h"
 #include "ipu/plan/plan_vector.h"
 
@@ -104,7 +105,8 @@ void ipu__reduce_over_tiles(struct ipu__reducing *reducing, int64_t partials, in
 	for (int s = ipu__reduce_stages(partials); s > 0; s--) {
 		const int64_t fan =
 			s == 1 ? partials
-			       : ipu__whole(floor(pow((double)partials, 1.0 / s) + 1e-9));
+			       : ipu__whole(
+					 floor(elementary_pow((double)partials, 1.0 / s) + 1e-9));
 		const int64_t left = ipu__ceil_div(partials, fan);
 		const struct ipu__spread out = ipu__spread_over(
 			reducing->target, ipu__product(outputs, left), 1, reducing->target->tiles);

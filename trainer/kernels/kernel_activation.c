@@ -18,7 +18,7 @@
 
 KERNEL_INLINE float alpha_elu_of(float x, float alpha)
 {
-	float below = alpha * elementary_expm1_negative(x > 0.0f ? 0.0f : x);
+	float below = alpha * elementary_expm1f_negative(x > 0.0f ? 0.0f : x);
 
 	return x > 0.0f ? x : below;
 }
@@ -43,7 +43,7 @@ KERNEL_INLINE float elu_slope(float y)
 
 KERNEL_INLINE float exponential_of(float x)
 {
-	return elementary_exp(x);
+	return elementary_expf(x);
 }
 
 KERNEL_INLINE float exponential_slope(float y)
@@ -53,15 +53,15 @@ KERNEL_INLINE float exponential_slope(float y)
 
 KERNEL_INLINE float gelu_of(float x)
 {
-	return 0.5f * x * (1.0f + elementary_erf(x * ACTIVATION_SQRT_HALF));
+	return 0.5f * x * (1.0f + elementary_erff(x * ACTIVATION_SQRT_HALF));
 }
 
 /* Phi(x) + x phi(x), the normal distribution's; 0.3989... is 1 / sqrt(2 pi). */
 KERNEL_INLINE float gelu_slope(float x)
 {
-	float density = 0.39894228040143267794f * elementary_exp(-0.5f * x * x);
+	float density = 0.39894228040143267794f * elementary_expf(-0.5f * x * x);
 
-	return 0.5f * (1.0f + elementary_erf(x * ACTIVATION_SQRT_HALF)) + x * density;
+	return 0.5f * (1.0f + elementary_erff(x * ACTIVATION_SQRT_HALF)) + x * density;
 }
 
 KERNEL_INLINE float hard_sigmoid_of(float x)
@@ -97,7 +97,7 @@ KERNEL_INLINE float leaky_relu_slope(float y)
  */
 KERNEL_INLINE float mish_of(float x)
 {
-	float e = elementary_exp(x > ACTIVATION_MISH_MOST ? ACTIVATION_MISH_MOST : x);
+	float e = elementary_expf(x > ACTIVATION_MISH_MOST ? ACTIVATION_MISH_MOST : x);
 	float n = e * (e + 2.0f);
 
 	return x * (n / (n + 2.0f));
@@ -106,7 +106,7 @@ KERNEL_INLINE float mish_of(float x)
 KERNEL_INLINE float mish_slope(float x)
 {
 	float held = x > ACTIVATION_MISH_MOST ? ACTIVATION_MISH_MOST : x;
-	float e = elementary_exp(held), n = e * (e + 2.0f), share = 1.0f / (n + 2.0f);
+	float e = elementary_expf(held), n = e * (e + 2.0f), share = 1.0f / (n + 2.0f);
 
 	return n * share + held * (4.0f * e * (e + 1.0f) * share * share);
 }
@@ -139,7 +139,7 @@ KERNEL_INLINE float selu_of(float x)
 {
 	float scaled = ACTIVATION_SELU_SCALE * x;
 	float below = ACTIVATION_SELU_SCALE * ACTIVATION_SELU_ALPHA *
-		      elementary_expm1_negative(x > 0.0f ? 0.0f : x);
+		      elementary_expm1f_negative(x > 0.0f ? 0.0f : x);
 
 	return x > 0.0f ? scaled : below;
 }
@@ -153,7 +153,7 @@ KERNEL_INLINE float selu_slope(float y)
 
 KERNEL_INLINE float sigmoid_of(float x)
 {
-	return elementary_sigmoid(x);
+	return elementary_sigmoidf(x);
 }
 
 KERNEL_INLINE float sigmoid_slope(float y)
@@ -165,13 +165,13 @@ KERNEL_INLINE float softplus_of(float x)
 {
 	float above = x > 0.0f ? x : 0.0f;
 
-	return above + elementary_log1p_share(elementary_exp(-fabsf(x)));
+	return above + elementary_log1pf_share(elementary_expf(-fabsf(x)));
 }
 
 /* sigmoid(x) = 1 - exp(-y) */
 KERNEL_INLINE float softplus_slope(float y)
 {
-	return -elementary_expm1_negative(-y);
+	return -elementary_expm1f_negative(-y);
 }
 
 KERNEL_INLINE float softsign_of(float x)
@@ -188,19 +188,19 @@ KERNEL_INLINE float softsign_slope(float x)
 
 KERNEL_INLINE float swish_of(float x)
 {
-	return x * elementary_sigmoid(x);
+	return x * elementary_sigmoidf(x);
 }
 
 KERNEL_INLINE float swish_slope(float x)
 {
-	float s = elementary_sigmoid(x);
+	float s = elementary_sigmoidf(x);
 
 	return s * (1.0f + x * (1.0f - s));
 }
 
 KERNEL_INLINE float tanh_of(float x)
 {
-	return elementary_tanh(x);
+	return elementary_tanhf(x);
 }
 
 KERNEL_INLINE float tanh_slope(float y)

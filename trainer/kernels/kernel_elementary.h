@@ -1,5 +1,6 @@
 /*
- * Elementary functions of one float, written so that loops over them become vector code.
+ * Elementary functions of one float, written so that loops over them become vector code. Those of
+ * doubles are in common/elementary.h.
  *
  * Argument reductions and polynomials (weighted minimax fits; the widths of their intervals are
  * beside them) in plain operations of fixed order: the same bytes in every instruction set. Errors
@@ -50,7 +51,7 @@ KERNEL_INLINE float elementary_reduce(float x, int32_t *exponent)
 	return x - whole * ELEMENTARY_LN2_HI - whole * ELEMENTARY_LN2_LO;
 }
 
-KERNEL_INLINE float elementary_exp(float x)
+KERNEL_INLINE float elementary_expf(float x)
 {
 	int32_t exponent, half;
 	float r, p;
@@ -71,7 +72,7 @@ KERNEL_INLINE float elementary_exp(float x)
 }
 
 /* exp(x) - 1 for x <= 0, exact to the last places near 0 too. */
-KERNEL_INLINE float elementary_expm1_negative(float x)
+KERNEL_INLINE float elementary_expm1f_negative(float x)
 {
 	int32_t exponent;
 	float r, p, power;
@@ -90,15 +91,15 @@ KERNEL_INLINE float elementary_expm1_negative(float x)
 }
 
 /* 1 / (1 + exp(-x)); exp is taken of the negative side only, so that nothing overflows. */
-KERNEL_INLINE float elementary_sigmoid(float x)
+KERNEL_INLINE float elementary_sigmoidf(float x)
 {
-	float e = elementary_exp(-fabsf(x));
+	float e = elementary_expf(-fabsf(x));
 	float above = x < 0.0f ? e : 1.0f;
 
 	return above / (1.0f + e);
 }
 
-KERNEL_INLINE float elementary_tanh(float x)
+KERNEL_INLINE float elementary_tanhf(float x)
 {
 	float a = fabsf(x), z = x * x, large, p;
 
@@ -108,12 +109,12 @@ KERNEL_INLINE float elementary_tanh(float x)
 	p = p * z + 0x1.1109dcp-3f;
 	p = p * z - 0x1.55553ep-2f;
 	p = x + x * z * p;
-	large = 1.0f - 2.0f / (elementary_exp(2.0f * a) + 1.0f);
+	large = 1.0f - 2.0f / (elementary_expf(2.0f * a) + 1.0f);
 	large = copysignf(large, x);
 	return a < 0.6f ? p : large;
 }
 
-KERNEL_INLINE float elementary_erf(float x)
+KERNEL_INLINE float elementary_erff(float x)
 {
 	float a = fabsf(x), z = x * x, small, q, large;
 
@@ -135,12 +136,12 @@ KERNEL_INLINE float elementary_erf(float x)
 	q = q * a + 0x1.443f46p-1f;
 	q = q * a + 0x1.212992p+0f;
 	q = q * a - 0x1.799964p-13f;
-	large = copysignf(1.0f - elementary_exp(-q), x);
+	large = copysignf(1.0f - elementary_expf(-q), x);
 	return a < 0.95f ? x + x * small : large;
 }
 
 /* log(1 + x) for x in 0 .. 1: twice the area tangent of x / (2 + x). */
-KERNEL_INLINE float elementary_log1p_share(float x)
+KERNEL_INLINE float elementary_log1pf_share(float x)
 {
 	float s = x / (2.0f + x), z = s * s, p;
 

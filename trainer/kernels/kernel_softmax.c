@@ -3,8 +3,7 @@
  */
 #include "trainer/kernels/kernel_softmax.h"
 
-#include <math.h>
-
+#include "common/elementary.h"
 #include "trainer/kernels/kernel_elementary.h"
 
 #define SOFTMAX_LANES 16
@@ -88,7 +87,7 @@ static void softmax_rows(const float *x, float *y, int64_t rows, int64_t columns
 	}
 	KERNEL_INDEPENDENT
 	for (int64_t j = 0; j < rows * columns; j++)
-		y[j] = elementary_exp(y[j]);
+		y[j] = elementary_expf(y[j]);
 	for (int64_t i = 0; i < rows; i++) {
 		float sum = softmax_sum(y + i * columns, columns);
 
@@ -115,10 +114,10 @@ void kernel_log_softmax(const float *x, float *y, int64_t rows, int64_t columns)
 
 		for (; j + SOFTMAX_LANES <= columns; j += SOFTMAX_LANES)
 			for (int l = 0; l < SOFTMAX_LANES; l++)
-				lanes[l] += elementary_exp(x[j + l] - most);
+				lanes[l] += elementary_expf(x[j + l] - most);
 		for (int l = 0; j + l < columns; l++)
-			lanes[l] += elementary_exp(x[j + l] - most);
-		sum = logf(softmax_lanes(lanes));
+			lanes[l] += elementary_expf(x[j + l] - most);
+		sum = (float)elementary_log((double)softmax_lanes(lanes));
 		KERNEL_INDEPENDENT
 		for (j = 0; j < columns; j++)
 			y[j] = x[j] - most - sum;
@@ -146,6 +145,6 @@ void kernel_log_softmax_grad(const float *y, const float *dy, float *dx, int64_t
 
 		KERNEL_INDEPENDENT
 		for (int64_t j = 0; j < columns; j++)
-			dx[j] = dy[j] - elementary_exp(y[j]) * sum;
+			dx[j] = dy[j] - elementary_expf(y[j]) * sum;
 	}
 }

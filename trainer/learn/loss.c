@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/elementary.h"
 #include "common/mem.h"
+#include "trainer/kernels/kernel_elementary.h"
 #include "trainer/models/model_config.h"
 #include "trainer/models/model_internal.h"
 
@@ -62,7 +64,7 @@ static float loss_exponentials(const struct loss_item *item, float *most)
 	for (int64_t j = 1; j < item->width; j++)
 		*most = x[j] > *most ? x[j] : *most;
 	for (int64_t j = 0; j < item->width; j++) {
-		float e = expf(x[j] - *most);
+		float e = elementary_expf(x[j] - *most);
 
 		sum += e;
 		if (item->gradient)
@@ -84,7 +86,7 @@ static double sparse_from_logits(const struct loss_item *item)
 
 		item->gradient[j] = (j == item->label ? p - 1.0f : p) * item->share;
 	}
-	return log((double)sum) - ((double)item->x[item->label] - (double)most);
+	return elementary_log((double)sum) - ((double)item->x[item->label] - (double)most);
 }
 
 /* The logarithms of the clipped go through the softmax again: so they are normalised. */
@@ -99,7 +101,7 @@ static double sparse_from_outputs(const struct loss_item *item)
 
 		item->gradient[j] = loss_clipped(item->x[j]) ? 0.0f : slope * item->share;
 	}
-	return log((double)sum) - log((double)right);
+	return elementary_log((double)sum) - elementary_log((double)right);
 }
 
 /* --- categorical_crossentropy ------------------------------------------------------------------
@@ -115,7 +117,7 @@ static float categorical_target(const struct loss_item *item, int64_t j)
 static double categorical_from_logits(const struct loss_item *item)
 {
 	float most, sum = loss_exponentials(item, &most);
-	double rest = log((double)sum), value = 0.0;
+	double rest = elementary_log((double)sum), value = 0.0;
 
 	for (int64_t j = 0; j < item->width; j++) {
 		float y = categorical_target(item, j);
@@ -139,7 +141,7 @@ static double categorical_from_outputs(const struct loss_item *item)
 		float y = categorical_target(item, j), q = item->x[j] / sum;
 		float slope = loss_clipped(q) ? 0.0f : -y / q;
 
-		value -= (double)y * log((double)loss_clip(q));
+		value -= (double)y * elementary_log((double)loss_clip(q));
 		flow += slope * q;
 		if (item->gradient)
 			item->gradient[j] = slope;
@@ -165,9 +167,10 @@ static double binary_from_logits(const struct loss_item *item)
 	double value = 0.0;
 
 	for (int64_t j = 0; j < item->width; j++) {
-		float x = item->x[j], y = binary_target(item, j), e = expf(-fabsf(x));
+		float x = item->x[j], y = binary_target(item, j), e = elementary_expf(-fabsf(x));
 
-		value += (double)(x < 0.0f ? 0.0f : x) - (double)x * (double)y + log1p((double)e);
+		value += (double)(x < 0.0f ? 0.0f : x) - (double)x * (double)y +
+			 elementary_log1p((double)e);
 		if (item->gradient)
 			item->gradient[j] = ((x < 0.0f ? e : 1.0f) / (1.0f + e) - y) * share;
 	}
@@ -184,7 +187,8 @@ static double binary_from_outputs(const struct loss_item *item)
 		float yes = c + LOSS_EPSILON, no = 1.0f - c + LOSS_EPSILON;
 		float slope = (1.0f - y) / no - y / yes;
 
-		value -= (double)y * log((double)yes) + (double)(1.0f - y) * log((double)no);
+		value -= (double)y * elementary_log((double)yes) +
+			 (double)(1.0f - y) * elementary_log((double)no);
 		if (item->gradient)
 			item->gradient[j] = loss_clipped(item->x[j]) ? 0.0f : slope * share;
 	}

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/elementary.h"
 #include "common/mem.h"
 #include "trainer/kernels/kernel_optimizer.h"
 #include "trainer/kernels/kernel_work.h"
@@ -145,7 +146,8 @@ static void adam_apply(const struct optimizer_piece *piece)
 	const struct optimizer *o = piece->pass->optimizer;
 	float beta_1 = (float)o->beta_1, beta_2 = (float)o->beta_2;
 	double t = (double)piece->pass->update + 1.0;
-	double fix = sqrt(1.0 - pow((double)beta_2, t)) / (1.0 - pow((double)beta_1, t));
+	double fix = sqrt(1.0 - elementary_pow((double)beta_2, t)) /
+		     (1.0 - elementary_pow((double)beta_1, t));
 	const struct kernel_adam p = {
 		.rate = (float)(piece->pass->rate * fix),
 		.beta_1 = beta_1,

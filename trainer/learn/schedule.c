@@ -7,10 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/elementary.h"
 #include "common/mem.h"
 #include "trainer/models/model_config.h"
-
-#define SCHEDULE_PI 3.14159265358979323846
 
 /* A number or switch of a config: where it goes in struct schedule, and what it may be. */
 struct schedule_key {
@@ -43,7 +42,7 @@ static double schedule_share(const struct schedule *s, double update)
 
 static double exponential_rate(const struct schedule *s, double update)
 {
-	return s->rate * pow(s->decay.rate, schedule_share(s, update));
+	return s->rate * elementary_pow(s->decay.rate, schedule_share(s, update));
 }
 
 static double inverse_rate(const struct schedule *s, double update)
@@ -59,12 +58,12 @@ static double polynomial_rate(const struct schedule *s, double update)
 		steps *= update > 0.0 ? ceil(update / steps) : 1.0;
 	else
 		update = fmin(update, steps);
-	return (s->rate - end) * pow(1.0 - update / steps, s->polynomial.power) + end;
+	return (s->rate - end) * elementary_pow(1.0 - update / steps, s->polynomial.power) + end;
 }
 
 static double cosine_of(const struct schedule *s, double share, double height)
 {
-	double cosine = 0.5 * height * (1.0 + cos(SCHEDULE_PI * share));
+	double cosine = 0.5 * height * (1.0 + elementary_cos_pi(share));
 
 	return s->rate * ((1.0 - s->cosine.alpha) * cosine + s->cosine.alpha);
 }
@@ -81,15 +80,15 @@ static double restarts_rate(const struct schedule *s, double update)
 
 	if (!(t > 1.0)) {
 		restarts = floor(share);
-		return cosine_of(s, share - restarts, pow(s->cosine.m_mul, restarts));
+		return cosine_of(s, share - restarts, elementary_pow(s->cosine.m_mul, restarts));
 	}
-	restarts = floor(log(1.0 + share * (t - 1.0)) / log(t));
+	restarts = floor(elementary_log(1.0 + share * (t - 1.0)) / elementary_log(t));
 	/* A logarithm that came out a hair too small leaves us at the end of the period before. */
-	if (share - (pow(t, restarts + 1.0) - 1.0) / (t - 1.0) >= 0.0)
+	if (share - (elementary_pow(t, restarts + 1.0) - 1.0) / (t - 1.0) >= 0.0)
 		restarts += 1.0;
-	length = pow(t, restarts);
+	length = elementary_pow(t, restarts);
 	return cosine_of(s, fmax(share - (length - 1.0) / (t - 1.0), 0.0) / length,
-			 pow(s->cosine.m_mul, restarts));
+			 elementary_pow(s->cosine.m_mul, restarts));
 }
 
 static double piecewise_rate(const struct schedule *s, double update)
