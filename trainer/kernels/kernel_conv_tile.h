@@ -144,6 +144,8 @@ INLINE void tile_run(const struct conv_tile *t, const int rows, const int vector
 	tile_store(acc, &out, rows, vectors);
 }
 
+#define SUM_AHEAD 12 /* pixels: they may lie too far apart for the processor's own prefetching */
+
 INLINE void sum_run(const struct conv_sum_tile *t, const int rows, const int vectors)
 {
 	const int half = (rows + 1) / 2;
@@ -158,6 +160,8 @@ INLINE void sum_run(const struct conv_sum_tile *t, const int rows, const int vec
 			const float *a = t->a + image * t->a_image + line * t->a_line;
 
 			for (int64_t p = 0; p < pixels; p++) {
+				__builtin_prefetch(a + SUM_AHEAD * pixel);
+				__builtin_prefetch(a + SUM_AHEAD * pixel + rows - 1);
 				tile_step(acc, a, a + half, 1, b, rows, vectors);
 				a += pixel;
 				b += b_step;
