@@ -102,13 +102,15 @@ INLINE void tile_finish(VEC acc[ROWS][2], const struct conv_tile *t, const int r
 {
 	VEC zero = vec_zero(), most = vec_all(t->most);
 
+	if (t->bias) {
 #pragma GCC unroll 2
-	for (int v = 0; t->bias && v < vectors; v++) {
-		VEC bias = vec_load(t->bias + v * LANES);
+		for (int v = 0; v < vectors; v++) {
+			VEC bias = vec_load(t->bias + v * LANES);
 
 #pragma GCC unroll 14
-		for (int i = 0; i < rows; i++)
-			acc[i][v] = vec_add(acc[i][v], bias);
+			for (int i = 0; i < rows; i++)
+				acc[i][v] = vec_add(acc[i][v], bias);
+		}
 	}
 	if (!t->relu)
 		return;
