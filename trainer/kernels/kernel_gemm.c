@@ -34,14 +34,14 @@
 #define GEMM_APART  256
 #define GEMM_SPREAD 16
 
-/* A panel of B is read where it lies, not copied, where so few rows go over it, or all of B is so
- * small (floats: a megabyte) that it stays in the second cache. */
-#define GEMM_INPLACE 28
+/* Floats that stay in the second cache, and in the first. Panels of so small a B are read where
+ * they lie, not copied. */
 #define GEMM_NEAR    (1 << 18)
+#define GEMM_NEAREST (1 << 13)
 
 /* Slices: multiply-adds that are worth one, and how many there are at most; of more work, larger
  * ones, so that many processors have some too. */
-#define GEMM_SLICE       (1 << 18)
+#define GEMM_SLICE       (1 << 19)
 #define GEMM_SLICES      16
 #define GEMM_LARGE_SLICE (1 << 22)
 #define GEMM_MANY_SLICES 64
@@ -102,6 +102,14 @@ static bool gemm_is_turned(const struct kernel_gemm *g)
 	return g->transpose_b && !g->openblas && turned < straight;
 }
 
+/* Cut a side into more pieces, up to @bound, until there are @wanted with those of the other side.
+ */
+static void gemm_cut(int64_t *pieces, int64_t bound, int64_t wanted, int64_t others)
+{
+	if (*pieces * others < wanted)
+		*pieces = conv__most(*pieces, conv__least(conv__ceil(wanted, others), bound));
+}
+
 static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 {
 	struct gemm_plan p = {.turned = gemm_is_turned(g), .depth = g->k};
@@ -133,13 +141,10 @@ static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 	p.row_pieces = conv__ceil(p.rows, GEMM_ROWS);
 	p.column_pieces = p.turned ? conv__ceil(p.columns, GEMM_TURNED) : 1;
 	/* Columns first: rows of A are read where they lie, B's panels are copied by each slice. */
-	if (p.row_pieces * p.column_pieces < most)
-		p.column_pieces =
-			conv__most(p.column_pieces,
-				   conv__least(conv__ceil(most, p.row_pieces), p.column_units / 2));
-	if (p.row_pieces * p.column_pieces < most)
-		p.row_pieces = conv__most(p.row_pieces, conv__least(most / p.column_pieces,
-								    p.rows / (2 * CONV_ROWS_MOST)));
+	if (most > p.row_pieces * p.column_pieces) {
+		gemm_cut(&p.column_pieces, p.column_units / 2, most, p.row_pieces);
+		gemm_cut(&p.row_pieces, p.rows / (2 * CONV_ROWS_MOST), most, p.column_pieces);
+	}
 	return p;
 }
 
@@ -159,11 +164,14 @@ unsigned kernel_gemm_slices(const struct kernel_gemm *gemm)
 static struct gemm_range gemm_range(const struct gemm_plan *p, int64_t slice)
 {
 	int64_t row = slice / p->column_pieces, column = slice % p->column_pieces;
-	struct gemm_range r = {
+	struct gemm_range r = {.rows = p->rows, .columns = p->columns};
+
+	if (p->row_pieces * p->column_pieces == 1)
+		return r;
+	r = (struct gemm_range){
 		.row = conv__cut(p->rows, p->row_pieces, row),
 		.column = conv__cut(p->column_units, p->column_pieces, column) * CONV_PANEL_MOST,
 	};
-
 	r.rows = conv__cut(p->rows, p->row_pieces, row + 1) - r.row;
 	r.columns = conv__cut(p->column_units, p->column_pieces, column + 1) * CONV_PANEL_MOST;
 	r.columns = conv__least(r.columns, p->columns) - r.column;
@@ -205,114 +213,149 @@ static struct gemm_rows gemm_rows(const struct gemm_plan *p, const struct gemm_r
 	return rows;
 }
 
-/* One panel of C, and what the tiles need for it in a block of the depth. */
-struct gemm_panel {
+/* Some panels of B and C beside each other, in a block of the depth. */
+struct gemm_group {
 	const struct conv_body *body;
 	const float *b;
-	int64_t b_step, depth;
-	float *c; /* the range's first row */
-	int64_t c_row;
-	int columns;
-	bool add;
-	const struct kernel_conv_finish *finish; /* NULL: not yet, or none */
-	const float *bias;
+	int64_t b_step, b_panel, depth; /* floats from k to k, from panel to panel; k's */
+	float *c;                       /* the range's first row */
+	int64_t c_row, columns;
+	bool add, relu;
+	float most;
+	const float *bias, *last_bias; /* of the columns, of the last panel's; NULL: none (yet) */
 };
 
-static void gemm_tile(const struct gemm_panel *p, const struct gemm_rows *a, int64_t row,
-		      int64_t rows)
+/* @rows rows of all panels of the group. */
+static void gemm_tiles(const struct gemm_group *g, const struct gemm_rows *a, int64_t row,
+		       int64_t rows)
 {
-	const bool wide = p->columns > p->body->lanes;
-	const int64_t half = (rows + 1) / 2;
+	const int64_t half = (rows + 1) / 2, panel = g->body->panel;
+	struct conv_tile tile = {
+		.a0 = a->a + row * a->row,
+		.a1 = a->a + (row + half) * a->row,
+		.pixel = a->row,
+		.runs_y = 1,
+		.runs_x = 1,
+		.length = g->depth,
+		.b = g->b,
+		.b_step = g->b_step,
+		.c0 = g->c + row * g->c_row,
+		.c1 = g->c + (row + half) * g->c_row,
+		.c_pixel = g->c_row,
+		.add = g->add,
+		.relu = g->relu,
+		.most = g->most,
+	};
+	struct conv_sum_tile sum = {
+		.a = tile.a0,
+		.images = 1,
+		.lines = 1,
+		.pixels = g->depth,
+		.a_pixel = a->step,
+		.b = g->b,
+		.b_step = g->b_step,
+		.c = tile.c0,
+		.c_row = g->c_row,
+		.add = g->add,
+	};
 
-	if (a->step == 1) {
-		struct conv_tile tile = {
-			.a0 = a->a + row * a->row,
-			.a1 = a->a + (row + half) * a->row,
-			.pixel = a->row,
-			.runs_y = 1,
-			.runs_x = 1,
-			.length = p->depth,
-			.b = p->b,
-			.b_step = p->b_step,
-			.c0 = p->c + row * p->c_row,
-			.c1 = p->c + (row + half) * p->c_row,
-			.c_pixel = p->c_row,
-			.columns = p->columns,
-			.add = p->add,
-			.bias = p->bias,
-			.relu = p->finish && p->finish->relu,
-			.most = p->finish ? p->finish->most : 0.0f,
-		};
+	for (int64_t column = 0; column < g->columns; column += panel) {
+		int columns = (int)conv__least(panel, g->columns - column);
 
-		p->body->tile[wide][rows - 1](&tile);
-	} else {
-		struct conv_sum_tile tile = {
-			.a = a->a + row,
-			.images = 1,
-			.lines = 1,
-			.pixels = p->depth,
-			.a_pixel = a->step,
-			.b = p->b,
-			.b_step = p->b_step,
-			.c = p->c + row * p->c_row,
-			.c_row = p->c_row,
-			.columns = p->columns,
-			.add = p->add,
-		};
-
-		p->body->sum[wide][rows - 1](&tile);
+		if (a->step == 1) {
+			tile.columns = columns;
+			if (g->bias)
+				tile.bias = columns == panel ? g->bias + column : g->last_bias;
+			g->body->tile[columns > g->body->lanes][rows - 1](&tile);
+			tile.b += g->b_panel;
+			tile.c0 += panel;
+			tile.c1 += panel;
+		} else {
+			sum.columns = columns;
+			g->body->sum[columns > g->body->lanes][rows - 1](&sum);
+			sum.b += g->b_panel;
+			sum.c += panel;
+		}
 	}
 }
 
-/* The panel of B at @column, in a block of the depth: where it lies, or copied. */
-static void gemm_pack(const struct gemm_plan *p, const struct gemm_range *r, int64_t column,
-		      int64_t first, float *memory, struct gemm_panel *panel)
+/* The group's panels of B at @column, from @first of the depth on: where they lie, or copied. */
+static void gemm_pack(const struct gemm_plan *p, int64_t column, int64_t first, float *memory,
+		      struct gemm_group *g)
 {
-	bool whole = panel->columns == panel->body->panel || panel->columns == panel->body->lanes;
+	const int64_t panel = g->body->panel;
+	const float *b =
+		p->b + (p->b_transposed ? column * p->b_row + first : first * p->b_row + column);
 
-	panel->b = p->b + (p->b_transposed ? column * p->b_row + first : first * p->b_row + column);
-	panel->b_step = p->b_row;
-	if (!p->b_transposed && whole && p->columns * p->depth <= GEMM_NEAR &&
-	    (r->rows <= GEMM_INPLACE || (p->b_row % GEMM_APART && p->depth <= GEMM_DEPTH)))
+	bool spread = p->b_row % GEMM_APART || p->depth * p->b_row <= GEMM_NEAREST;
+
+	if (!p->b_transposed && spread && p->columns * p->depth <= GEMM_NEAR &&
+	    g->columns % panel % g->body->lanes == 0) {
+		g->b = b;
+		g->b_step = p->b_row;
+		g->b_panel = panel;
 		return;
-	(p->b_transposed ? panel->body->transpose : panel->body->pack)(
-		panel->b, p->b_row, panel->depth, panel->columns, memory);
-	panel->b = memory;
-	panel->b_step = panel->body->panel;
+	}
+	g->b = memory;
+	g->b_step = panel;
+	g->b_panel = g->depth * panel;
+	for (int64_t i = 0; i < g->columns; i += panel)
+		(p->b_transposed ? g->body->transpose : g->body->pack)(
+			b + (p->b_transposed ? i * p->b_row : i), p->b_row, g->depth,
+			(int)conv__least(panel, g->columns - i), memory + i * g->depth);
+}
+
+/* The finish of a sum belongs to the last block of the depth. A panel's bias is read whole. */
+static void gemm_finish(const struct kernel_conv_finish *finish, int64_t column, float *memory,
+			struct gemm_group *g)
+{
+	int64_t last = g->columns % g->body->panel;
+
+	g->relu = finish->relu;
+	g->most = finish->most;
+	g->bias = finish->bias ? finish->bias + column : NULL;
+	if (!g->bias || !last)
+		return;
+	memset(memory, 0, CONV_PANEL_MOST * sizeof(float));
+	memcpy(memory, g->bias + g->columns - last, (size_t)last * sizeof(float));
+	g->last_bias = memory;
 }
 
 static void gemm_range_run(const struct gemm_plan *p, const struct gemm_range *r,
 			   const struct kernel_conv_finish *finish,
 			   const struct gemm_memory *memory, float *c, int64_t c_row)
 {
-	struct gemm_panel panel = {.body = conv__body(), .c_row = c_row};
-	int64_t tiles = conv__ceil(r->rows, panel.body->rows), first = 0;
-	int64_t each = r->rows / tiles, rest = r->rows % tiles; /* nearly even tiles */
+	const struct conv_body *body = conv__body();
+	const int64_t tiles = conv__ceil(r->rows, body->rows);
+	const int64_t each = r->rows / tiles, rest = r->rows % tiles; /* nearly even tiles */
+	int64_t first = 0, depth;
 
 	do {
 		struct gemm_rows a;
+		int64_t columns;
 
-		panel.depth = conv__least(GEMM_DEPTH, p->depth - first);
-		panel.add = first > 0;
-		panel.finish = first + panel.depth == p->depth ? finish : NULL;
-		a = gemm_rows(p, r, first, panel.depth, memory->rows);
-		for (int64_t column = 0; column < r->columns; column += panel.body->panel) {
-			panel.columns = (int)conv__least(panel.body->panel, r->columns - column);
-			panel.c = c + column;
-			gemm_pack(p, r, r->column + column, first, memory->panel, &panel);
-			panel.bias = NULL;
-			if (panel.finish && finish->bias) {
-				memset(memory->bias, 0, CONV_PANEL_MOST * sizeof(float));
-				memcpy(memory->bias, finish->bias + r->column + column,
-				       (size_t)panel.columns * sizeof(float));
-				panel.bias = memory->bias;
-			}
+		depth = conv__least(GEMM_DEPTH, p->depth - first);
+		columns = depth > 0 ? GEMM_DEPTH / depth * body->panel : r->columns;
+		a = gemm_rows(p, r, first, depth, memory->rows);
+		for (int64_t column = 0; column < r->columns; column += columns) {
+			struct gemm_group g = {
+				.body = body,
+				.depth = depth,
+				.c = c + column,
+				.c_row = c_row,
+				.columns = conv__least(columns, r->columns - column),
+				.add = first > 0,
+			};
+
+			gemm_pack(p, r->column + column, first, memory->panel, &g);
+			if (finish && first + depth == p->depth)
+				gemm_finish(finish, r->column + column, memory->bias, &g);
 			for (int64_t row = 0, next; row < r->rows; row = next) {
 				next = row + each + (row < rest * (each + 1));
-				gemm_tile(&panel, &a, row, next - row);
+				gemm_tiles(&g, &a, row, next - row);
 			}
 		}
-		first += panel.depth;
+		first += depth;
 	} while (first < p->depth);
 }
 
