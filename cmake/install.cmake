@@ -23,3 +23,16 @@ foreach(name IN ITEMS ipuscope ipuscope-outfeed ipuscope-report ipuscope-trainer
 	configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
 	install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 endforeach()
+
+# Laid out as the source is, so that the documents' links and the places they name hold. Programs look here for
+# examples and scripts, from their own folder: in the build tree they find the source's.
+set(IPUSCOPE_SHARED ${CMAKE_INSTALL_DATADIR}/ipuscope)
+file(GLOB examples CONFIGURE_DEPENDS examples/*.json examples/*.c examples/*.cpp)
+install(FILES ${examples} DESTINATION ${IPUSCOPE_SHARED}/examples)
+install(FILES README.md LICENSE DESTINATION ${IPUSCOPE_SHARED})
+install(DIRECTORY docs DESTINATION ${IPUSCOPE_SHARED})
+install(PROGRAMS script/get-mnist script/get-cifar10 DESTINATION ${IPUSCOPE_SHARED}/script)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/${IPUSCOPE_SHARED})
+foreach(name IN ITEMS examples script)
+	file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${name} ${PROJECT_BINARY_DIR}/${IPUSCOPE_SHARED}/${name} SYMBOLIC)
+endforeach()

@@ -34,6 +34,9 @@ struct cli_command {
 	size_t option_count;
 	const char *examples; /* lines "command\texplanation\n" */
 	const char *words; /* for completion: "FILE" or words of the first argument; NULL: none */
+	/* For completion: a command whose lines begin with what the first argument may be beside a
+	 * file ("ipu-train --list"); NULL: there is none. */
+	const char *names;
 	/* For completion: the words of the second argument, one by one, NULL past the last; and
 	 * words that are commands of their own where they stand first or second ("ipu-report diff":
 	 * the last word of their names). NULL: there are none. */

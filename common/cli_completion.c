@@ -69,6 +69,12 @@ static void put_verbs(const struct cli_command *command, const char *between, FI
 		fprintf(out, "%s%s", i ? between : "", completion_verb(verb));
 }
 
+/* What prints the names that may stand beside a file, one a line. */
+static void put_names(const struct cli_command *command, FILE *out)
+{
+	fprintf(out, "%s 2>/dev/null | cut -d \" \" -f 1", command->names);
+}
+
 /* --- bash --------------------------------------------------------------------------------------
  */
 
@@ -128,6 +134,12 @@ static void bash_words(const struct cli_command *command, FILE *out)
 	}
 	if (command->words)
 		fprintf(out, "\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n");
+	if (command->names) {
+		fprintf(out, "\tif [[ $COMP_CWORD -eq 1 ]]; then\n"
+			     "\t\tCOMPREPLY+=($(compgen -W \"$(");
+		put_names(command, out);
+		fprintf(out, ")\" -- \"$cur\"))\n\tfi\n");
+	}
 	if (verb_at(command, 0)) {
 		fprintf(out, "\tif [[ $COMP_CWORD -eq 1 ]]; then\n"
 			     "\t\tCOMPREPLY+=($(compgen -W '");
@@ -254,9 +266,13 @@ static void zsh_function(const struct cli_command *command, FILE *out)
 	if (command->words && !wants_file(command->words))
 		fprintf(out, "\t'1:word:(%s)' \\\n", command->words);
 	else if (verb_at(command, 0)) {
-		fprintf(out, "\t'1: :{_files; compadd ");
+		fprintf(out, "\t'1: :{%scompadd ", command->words ? "_files; " : "");
 		put_verbs(command, " ", out);
 		fprintf(out, "}' \\\n");
+	} else if (command->names) {
+		fprintf(out, "\t'1: :{_files; compadd -- ${(f)\"$(");
+		put_names(command, out);
+		fprintf(out, ")\"}}' \\\n");
 	}
 	if (command->second) {
 		fprintf(out, "\t'2:name:(");

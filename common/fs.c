@@ -386,6 +386,25 @@ bool fs_xdg(char out[FS_PATH_SIZE], const char *variable, const char *fallback)
 	return false;
 }
 
+bool fs_shared(char out[FS_PATH_SIZE], const char *name)
+{
+	char program[FS_PATH_SIZE], path[FS_PATH_SIZE];
+	const ssize_t length = readlink("/proc/self/exe", program, sizeof(program));
+	int folder = 0; /* bytes of the program's path that name its folder */
+
+	out[0] = '\0';
+	/* As long as the room for it: cut. */
+	if (length <= 0 || (size_t)length >= sizeof(program))
+		return false;
+	program[length] = '\0';
+	folder = (int)(strrchr(program, '/') - program);
+	if (fs_path(path, "%.*s/%s/%s", folder, program, IPUSCOPE_SHARED, name) &&
+	    realpath(path, out))
+		return true;
+	out[0] = '\0';
+	return false;
+}
+
 bool fs_path(char out[FS_PATH_SIZE], const char *format, ...)
 {
 	va_list args;

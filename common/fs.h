@@ -63,6 +63,11 @@ bool fs_is_same(const char *a, const char *b); /* both are there, and are one fi
  * "/ipuscope". false where neither is set or it does not fit. Nothing is created. */
 bool fs_xdg(char out[FS_PATH_SIZE], const char *variable, const char *fallback);
 
+/* What is installed for this program, "examples" or "script/get-mnist": its place, without links,
+ * found from where the program itself lies, so that an installed tree may be moved. false where it
+ * is not there. */
+bool fs_shared(char out[FS_PATH_SIZE], const char *name);
+
 /* printf a path; false where it does not fit. */
 bool fs_path(char out[FS_PATH_SIZE], const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -12,6 +12,8 @@ touch "$work/here/runs/before.db"
 for command in ipu-train ipu-plan ipu-report ipu-view ipu-monitor; do
 	"$IPUSCOPE_BIN_DIR/$command" --completion zsh >"$work/functions/_$command" || exit 1
 done
+# Names of examples are asked of the program.
+export PATH=$IPUSCOPE_BIN_DIR:$PATH
 
 # A line, and a word that is offered behind it.
 cases=(
@@ -30,6 +32,12 @@ cases=(
 	'ipu-report runs/before.db export sp' speedscope
 	'ipu-train --fit.ep' --fit.epochs
 	'ipu-train r' runs
+	'ipu-train insp' inspect-tensors
+	'ipu-train --quiet insp' inspect-tensors
+	'ipu-plan mod' model
+	'ipu-plan model r' runs
+	'ipu-plan model insp' inspect-tensors
+	'ipu-plan schedule --ch' --chunks
 	'ipu-plan --sta' --stages
 	'ipu-monitor --wa' --watch
 )

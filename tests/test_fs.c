@@ -79,6 +79,22 @@ static void test_written_file_reads_back(void **state)
 	assert_int_equal(count_entries(f->dir), 1);
 }
 
+static void test_what_is_installed_is_found_from_the_program(void **state)
+{
+	char path[FS_PATH_SIZE], source[FS_PATH_SIZE];
+
+	(void)state;
+	/* In the build tree that is the source's. */
+	assert_true(fs_path(source, "%s/examples", support_source_dir()));
+	assert_true(fs_shared(path, "examples"));
+	assert_true(fs_is_same(path, source));
+	assert_true(fs_shared(path, "script/get-mnist"));
+	assert_int_equal(path[0], '/');
+	assert_null(strstr(path, ".."));
+	assert_false(fs_shared(path, "examples/none.json"));
+	assert_string_equal(path, "");
+}
+
 static void test_missing_file_is_not_found(void **state)
 {
 	struct fixture *f = *state;
@@ -401,6 +417,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_dir(test_written_file_reads_back),
+		cmocka_unit_test(test_what_is_installed_is_found_from_the_program),
 		with_dir(test_missing_file_is_not_found),
 		with_dir(test_a_folder_is_not_a_file),
 		with_dir(test_limit_is_kept),

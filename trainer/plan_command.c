@@ -122,6 +122,11 @@ static void put_word(struct str *text, const struct plan_subcommand *sub)
 	str_addf(text, "%s%s", text->length > 0 ? " " : "", sub->name);
 }
 
+static const struct cli_command *subcommand_at(size_t at)
+{
+	return at < ARRAY_LEN(SUBCOMMANDS) ? &SUBCOMMANDS[at]->command : NULL;
+}
+
 /* ipu-plan as a whole: for --help without the subcommands' options, for man page and completions
  * with them. Texts are @arena's; without memory some are left out. */
 static struct cli_command whole_command(struct cli_option options[OPTIONS_MOST],
@@ -134,7 +139,7 @@ static struct cli_command whole_command(struct cli_option options[OPTIONS_MOST],
 	command.about = about != NULL ? about : COMMAND.about;
 	command.details = details != NULL ? details : COMMAND.details;
 	command.examples = join(arena, "", put_examples);
-	command.words = join(arena, "", put_word);
+	command.verb = subcommand_at;
 	if (with_options) {
 		command.options = options;
 		command.option_count = all_options(options, arena);

@@ -15,6 +15,7 @@
 #include "trainer/plan_figures.h"
 #include "trainer/plan_forecast.h"
 #include "trainer/plan_split.h"
+#include "trainer/train_example.h"
 #include "trainer/train_job.h"
 
 enum {
@@ -69,8 +70,10 @@ static enum status read_words(struct model_request *request, int argc, char **ar
 		}
 	}
 	if (!request->run_path)
-		return err_set(err, ST_INVALID,
-			       "a run file is missing: `ipu-plan model RUN` (see examples/)");
+		return err_set(
+			err, ST_INVALID,
+			"a run file is missing: `ipu-plan model RUN` (`ipu-train --list` lists "
+			"examples)");
 	return ST_OK;
 }
 
@@ -200,8 +203,11 @@ static enum status plan(struct train_job *job, const struct model_request *reque
 			struct err *err)
 {
 	struct plan_figures figures;
-	enum status status =
-		train_job_load(job, request->run_path, request->count, request->words, err);
+	char path[FS_PATH_SIZE];
+	enum status status = train_example_find(path, request->run_path, err);
+
+	if (status == ST_OK)
+		status = train_job_load(job, path, request->count, request->words, err);
 
 	if (status == ST_OK && !job->run->ipu.wanted)
 		return err_set(err, ST_INVALID,
@@ -248,16 +254,18 @@ const struct plan_subcommand plan_model = {
 			    "Compiles the run file RUN for the simulated IPUs and simulates a step "
 			    "of it; nothing is trained, and no data is read: a known data set's "
 			    "published size is taken. So models far larger than this machine "
-			    "could train can be asked for. Flags and keys are those of "
-			    "`ipu-train --help RUN`.\n\nA step is one batch on every replica, "
+			    "could train can be asked for. RUN, its flags and keys are those of "
+			    "`ipu-train --help RUN`: a path, or the name of an example.\n\nA step "
+			    "is one batch on every replica, "
 			    "in steady state, its share of the weight update and of the pipeline's "
 			    "ramps included. docs/ipu-plan.md has the keys of --json.",
 		    .options = model_options,
 		    .option_count = ARRAY_LEN(model_options),
-		    .examples = "ipu-plan model examples/keras-mnist.json --use-ipu\tthe "
+		    .examples = "ipu-plan model keras-mnist --use-ipu\tthe "
 				"convolutional network on two replicas\n"
 				"ipu-plan model run.json --target ipu21 --json\ton a Bow, for a "
 				"program\n",
-		    .words = "FILE"},
+		    .words = "FILE",
+		    .names = "ipu-train --list"},
 	.run = run_model,
 };

@@ -8,9 +8,11 @@
 #include "common/cli.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "trainer/train_example.h"
 #include "trainer/train_job.h"
 
 static const struct cli_option OPTIONS[] = {
+	{"--list", 0, NULL, NULL, "List the examples by name, with a line each, and stop."},
 	{"--print-run", 0, NULL, NULL,
 	 "Print the run file that results from the file, its flags and the overrides, and stop."},
 	{"--quiet", 'q', NULL, NULL, "Print errors and broken health rules only."},
@@ -25,6 +27,9 @@ static const struct cli_command COMMAND = {
 	.about =
 		"Trains the model of the run file RUN (JSON) on the CPU while it plays a Graphcore "
 		"IPU system, and prints what a Keras user expects to see.\n\n"
+		"RUN is a path, or the name of an example that is installed with the program: "
+		"`--list` lists them. Without a '/' in it, RUN and RUN.json in the working "
+		"directory come first.\n\n"
 		"RUN may define flags of its own; any other option is a key of the run file: "
 		"`--fit.epochs 5`. `ipu-train RUN --help` lists both.\n\n"
 		"With POPLAR_ENGINE_OPTIONS='{\"autoReport.all\":\"true\"}' everything that "
@@ -38,17 +43,19 @@ static const struct cli_command COMMAND = {
 		"run then, recorded or not.",
 	.options = OPTIONS,
 	.option_count = ARRAY_LEN(OPTIONS),
-	.examples =
-		"ipu-train examples/inspect-tensors.json\ttrain the tensor inspection tutorial\n"
-		"ipu-train examples/inspect-tensors.json --no-pipelining\twith a flag of the run "
-		"file\n"
-		"ipu-train run.json --fit.epochs 1 --data.path ~/mnist\twith keys overridden\n"
-		"ipu-train run.json --outfeed.capture full --outfeed.gradients none\tkeep the "
-		"values of all gradients, for `ipu-report REPORT export npz`\n"
-		"ipu-train run.json --health.stop nonfinite\tend at the first number that is "
-		"none\n",
+	.examples = "ipu-train inspect-tensors\ttrain an example: the tensor inspection tutorial\n"
+		    "ipu-train inspect-tensors --no-pipelining\twith a flag of the run file\n"
+		    "ipu-train run.json --fit.epochs 1 --data.path ~/mnist\twith keys overridden\n"
+		    "ipu-train run.json --outfeed.capture full --outfeed.gradients none\tkeep the "
+		    "values of all gradients, for `ipu-report REPORT export npz`\n"
+		    "ipu-train run.json --health.stop nonfinite\tend at the first number that is "
+		    "none\n",
 	.words = "FILE",
+	.names = "ipu-train --list",
 	.details =
+		"FILES\nBelow share/ipuscope, beside the folder of the program: examples has the "
+		"examples (copy one to begin a run file), script what fetches MNIST and CIFAR-10, "
+		"docs/run-file.md every key.\n\n"
 		"SIGNALS\nSIGINT and SIGTERM end the run after the present weight update, with a "
 		"finished report; a second one ends it at once. SIGUSR1 writes the values that "
 		"outfeed.capture keeps in memory (\"last N\") into the report, and training goes "
@@ -95,7 +102,7 @@ static struct cli_command full_command(struct cli_option options[OPTIONS_MOST], 
 struct request {
 	char *command; /* all of it, as typed */
 	const char *run_path;
-	bool print_run, summary, quiet, help;
+	bool list, print_run, summary, quiet, help;
 	int count; /* words for the run file */
 	char **words;
 };
@@ -134,7 +141,9 @@ static enum status read_request(struct request *request, int argc, char **argv, 
 	if (request->words == NULL)
 		return err_nomem(err);
 	for (int i = 1; i < argc; i++) {
-		if (is_option(argv[i], "--print-run"))
+		if (is_option(argv[i], "--list"))
+			request->list = true;
+		else if (is_option(argv[i], "--print-run"))
 			request->print_run = true;
 		else if (is_option(argv[i], "--quiet") || strcmp(argv[i], "-q") == 0)
 			request->quiet = true;
@@ -147,9 +156,10 @@ static enum status read_request(struct request *request, int argc, char **argv, 
 		else
 			request->words[request->count++] = argv[i];
 	}
-	if (request->run_path == NULL)
+	if (request->run_path == NULL && !request->list)
 		return err_set(err, ST_INVALID,
-			       "a run file is missing: `ipu-train RUN` (see examples/, or --help)");
+			       "a run file is missing: `ipu-train RUN` (--list lists examples, "
+			       "--help says more)");
 	return ST_OK;
 }
 
@@ -208,9 +218,14 @@ static bool standard_request(int argc, char **argv)
 static enum status run_request(struct train_job *job, const struct request *request,
 			       struct err *err)
 {
-	enum status status =
-		train_job_load(job, request->run_path, request->count, request->words, err);
+	char path[FS_PATH_SIZE];
+	enum status status;
 
+	if (request->list)
+		return train_example_list(stdout, err);
+	status = train_example_find(path, request->run_path, err);
+	if (status == ST_OK)
+		status = train_job_load(job, path, request->count, request->words, err);
 	if (status != ST_OK)
 		return status;
 	if (request->help)

@@ -36,7 +36,8 @@ static const struct dataset_known known_sets[] = {
 	 .layout = "folder of IDX files",
 	 .keras = {"mnist.npz"},
 	 .synthetic = dataset__digits_open,
-	 .remedy = "script/get-mnist fetches that, or give its folder or .npz file with "
+	 .script = "get-mnist",
+	 .remedy = " fetches that, or give its folder or .npz file with "
 		   "--data.path"},
 	{.name = "fashion_mnist",
 	 .classes = 10,
@@ -60,7 +61,8 @@ static const struct dataset_known known_sets[] = {
 	 .layout = "folder of CIFAR-10's binary version",
 	 .keras = {"cifar10.npz", "cifar-10-batches-bin", "cifar-10-batches-py"},
 	 .synthetic = dataset__pictures_open,
-	 .remedy = "script/get-cifar10 fetches that, or give its folder (binary version) or .npz "
+	 .script = "get-cifar10",
+	 .remedy = " fetches that, or give its folder (binary version) or .npz "
 		   "file with --data.path"},
 	{.name = "npz"},
 };
@@ -83,6 +85,16 @@ static const struct dataset_known *dataset_find(const char *name, struct err *er
 			"unknown data set \"%s\" (there are: mnist, fashion_mnist, cifar10, npz)",
 			name);
 	return NULL;
+}
+
+const char *dataset__script(char out[FS_PATH_SIZE], const char *name)
+{
+	char place[FS_PATH_SIZE];
+
+	out[0] = '\0';
+	if (name && fs_path(place, "script/%s", name) && !fs_shared(out, place))
+		memcpy(out, place, sizeof(place));
+	return out;
 }
 
 /* --- places, in order --------------------------------------------------------------------------

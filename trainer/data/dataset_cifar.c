@@ -191,7 +191,7 @@ enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
 				const struct dataset_known *known, const char *folder,
 				int64_t limit, struct err *err)
 {
-	char inner[FS_PATH_SIZE], source[FS_PATH_SIZE + 32];
+	char inner[FS_PATH_SIZE], script[FS_PATH_SIZE], source[FS_PATH_SIZE + 32];
 	struct dataset_about about = {.source = source,
 				      .inputs = "images",
 				      .targets = "labels",
@@ -205,10 +205,10 @@ enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
 	if (cifar_is_pickled(folder))
 		return err_set(err, ST_UNSUPPORTED,
 			       "%s: holds CIFAR-10 as Python pickles, which are not read: "
-			       "script/get-cifar10 fetches the binary version, or save Keras's "
+			       "%s fetches the binary version, or save Keras's "
 			       "arrays with numpy.savez as ~/.keras/datasets/cifar10.npz (x_train, "
 			       "y_train, x_test, y_test)",
-			       folder);
+			       folder, dataset__script(script, known->script));
 	snprintf(source, sizeof(source), "%.*s (CIFAR-10)", DATASET_PATH_SHOWN, folder);
 	return cifar_open_folder(train, test, folder, &about, err);
 }

@@ -6,6 +6,7 @@
 
 #include <zlib.h>
 
+#include "common/fs.h"
 #include "trainer/data/dataset.h"
 
 #define DATASET_FILE_LIMIT  ((size_t)1 << 31)  /* bytes of a file we agree to read */
@@ -155,8 +156,14 @@ struct dataset_known {
 	enum status (*synthetic)(struct dataset *train, struct dataset *test,
 				 const struct dataset_known *known,
 				 const struct dataset_params *params, struct err *err);
-	const char *remedy; /* how to get the real set */
+	/* How to get the real set: the script that fetches it, or NULL, and the words behind its
+	 * place. */
+	const char *script, *remedy;
 };
+
+/* The script @name as a message calls it: where it is installed, else its place in the source; ""
+ * for NULL. */
+const char *dataset__script(char out[FS_PATH_SIZE], const char *name);
 
 enum status dataset__idx_open(struct dataset *train, struct dataset *test,
 			      const struct dataset_known *known, const char *folder, int64_t limit,

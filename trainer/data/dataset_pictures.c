@@ -286,12 +286,12 @@ static enum status picture_part(struct dataset *out, int part, const struct data
 
 static void picture_notice(const struct dataset_known *known, const struct dataset_params *params)
 {
-	char text[512];
+	char text[FS_PATH_SIZE + 512], script[FS_PATH_SIZE];
 
 	if (!params->notice)
 		return;
-	snprintf(text, sizeof(text), "data: synthetic pictures (made now), not the real %s: %s",
-		 known->name, known->remedy);
+	snprintf(text, sizeof(text), "data: synthetic pictures (made now), not the real %s: %s%s",
+		 known->name, dataset__script(script, known->script), known->remedy);
 	params->notice(params->user, text);
 }
 

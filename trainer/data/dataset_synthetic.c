@@ -217,12 +217,12 @@ static enum status digits_write(const struct digits *digits, const char *folder,
 static void digits_notice(const struct dataset_known *known, const struct dataset_params *params,
 			  const char *how)
 {
-	char text[FS_PATH_SIZE + 512];
+	char text[2 * FS_PATH_SIZE + 512], script[FS_PATH_SIZE];
 
 	if (!params->notice)
 		return;
-	snprintf(text, sizeof(text), "data: synthetic digits (%s), not the real %s: %s", how,
-		 known->name, known->remedy);
+	snprintf(text, sizeof(text), "data: synthetic digits (%s), not the real %s: %s%s", how,
+		 known->name, dataset__script(script, known->script), known->remedy);
 	params->notice(params->user, text);
 }
 

@@ -109,6 +109,7 @@ struct run_file {
 	cJSON *json; /* after flags and overrides: what --print-run prints */
 
 	const cJSON *model; /* the Keras JSON object, read from its own file where it was a path */
+	const char *description; /* a line; NULL: none */
 	const char *model_file;  /* where `model` came from, for messages */
 	const char *model_place; /* its place in that file: "model", or "" for a file of its own */
 
@@ -294,7 +295,8 @@ void run_file_free(struct run_file *run); /* accepts NULL */
 enum status run_file_parse(struct run_file **out, const char *name, const char *text, size_t length,
 			   int argc, char **argv, struct err *err);
 
-/* The run file's own flags and what each sets: for RUN --help. Prints nothing where it has none. */
+/* The description, the run file's own flags and what each sets: for RUN --help. Prints nothing
+ * where it has none. */
 enum status run_file_help(const struct run_file *run, FILE *out);
 
 /* How @stage is planned in @phase ('F', 'B', 'U'): as the pipeline's options say, else as ipu's. */

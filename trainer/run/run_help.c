@@ -1,5 +1,5 @@
 /*
- * What RUN --help says of a run file's own flags.
+ * What RUN --help says of a run file: its description, and its own flags.
  *
  * Threading: none; prints to the stream it is given.
  */
@@ -66,6 +66,8 @@ enum status run_file_help(const struct run_file *run, FILE *out)
 	const cJSON *flags = cJSON_GetObjectItemCaseSensitive(run->json, "flags");
 	enum status status = ST_OK;
 
+	if (run->description)
+		fprintf(out, "%s: %s\n", run->path, run->description);
 	if (cJSON_IsObject(flags) && flags->child)
 		fprintf(out, "Flags of %s:\n", run->path);
 	for (const cJSON *flag = cJSON_IsObject(flags) ? flags->child : NULL;

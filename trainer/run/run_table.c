@@ -24,6 +24,11 @@
 #define RUN_EXACT_MOST  9007199254740992 /* 2^53 */
 
 static const struct run_key run_keys[] = {
+	{.path = "description",
+	 .kind = RUN_KEY_TEXT,
+	 .fallback = "null",
+	 AT(description),
+	 .help = "What the run is, in a line: RUN --help prints it, and --list of an example."},
 	{.path = "model",
 	 .kind = RUN_KEY_TREE,
 	 AT(model),
