@@ -449,12 +449,18 @@ static void cli_man_example(FILE *out, const char *command, int length, const ch
 static void cli_man(const struct cli_command *command, FILE *out)
 {
 	const struct cli_option *row;
+	char page[CLI_NAME_SIZE];
+
+	/* "ipu-report diff" is on the page ipu-report-diff: a page's name has no blank. */
+	str_copy(page, sizeof(page), command->name);
+	for (char *p = page; *p; p++)
+		*p = *p == ' ' ? '-' : *p;
 
 	fputs(".TH ", out);
-	for (const char *p = command->name; *p; p++)
+	for (const char *p = page; *p; p++)
 		fputc(toupper((unsigned char)*p), out);
 	fprintf(out, " 1 \"\" \"ipuscope %s\" \"User Commands\"\n.SH NAME\n", IPUSCOPE_VERSION);
-	cli_roff(out, command->name, strlen(command->name));
+	cli_roff(out, page, strlen(page));
 	fputs(" \\- ", out);
 	cli_roff(out, command->summary, strlen(command->summary));
 	fputs("\n.SH SYNOPSIS\n\\fB", out);
