@@ -1,27 +1,38 @@
 # What is installed beyond the programs: the libraries for recording, for tensors, for reports and for training,
-# with their headers, for pkg-config and CMake.
-# `cmake --install BUILD --component library` installs it alone.
+# with their headers, for pkg-config and CMake; examples, documents and the scripts that fetch data sets.
+#
+# The number in a library's soname (SOVERSION) is raised, in that library alone, by the change after which a program
+# that was built before it no longer runs right: a function or a value of an enum is gone or means something else, a
+# function's parameters are others, a struct that the caller allocates has another layout (but for members at the end of
+# one that carries its size). What is only added keeps it. tests/golden/public_symbols.txt has the functions of each
+# soname, and a test compares. The names of Debian's packages have the number, too.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS libipuscope libipuscope-outfeed libipuscope-report libipuscope-trainer EXPORT ipuscopeTargets
-	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library)
+set(IPUSCOPE_LIBRARIES libipuscope libipuscope-outfeed libipuscope-report libipuscope-trainer)
+foreach(library IN LISTS IPUSCOPE_LIBRARIES)
+	get_target_property(number ${library} SOVERSION)
+	install(TARGETS ${library} EXPORT ipuscopeTargets
+		LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${library}${number}
+		NAMELINK_COMPONENT libipuscope-dev)
+endforeach()
 install(FILES profiler/ipuscope/profiler.h outfeed/ipuscope/outfeed.h reports/ipuscope/report.h trainer/ipuscope/trainer.h
-	DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipuscope COMPONENT library)
+	DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipuscope COMPONENT libipuscope-dev)
 install(EXPORT ipuscopeTargets NAMESPACE ipuscope::
-	DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope COMPONENT library)
+	DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope COMPONENT libipuscope-dev)
 
 configure_package_config_file(cmake/ipuscopeConfig.cmake.in ${PROJECT_BINARY_DIR}/ipuscopeConfig.cmake
 	INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope)
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/ipuscopeConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+# Below 1.0 a minor version may change what headers declare.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/ipuscopeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/ipuscopeConfig.cmake ${PROJECT_BINARY_DIR}/ipuscopeConfigVersion.cmake
-	DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope COMPONENT library)
+	DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope COMPONENT libipuscope-dev)
 
 # Relative to the .pc file, so that `cmake --install --prefix` elsewhere works.
 file(RELATIVE_PATH IPUSCOPE_PC_UP /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 set(IPUSCOPE_PC_PREFIX "\${pcfiledir}/${IPUSCOPE_PC_UP}")
 foreach(name IN ITEMS ipuscope ipuscope-outfeed ipuscope-report ipuscope-trainer)
 	configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
-	install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
+	install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libipuscope-dev)
 endforeach()
 
 # Laid out as the source is, so that the documents' links and the places they name hold. Programs look here for
@@ -29,9 +40,10 @@ endforeach()
 set(IPUSCOPE_SHARED ${CMAKE_INSTALL_DATADIR}/ipuscope)
 file(GLOB examples CONFIGURE_DEPENDS examples/*.json examples/*.c examples/*.cpp)
 install(FILES ${examples} DESTINATION ${IPUSCOPE_SHARED}/examples)
-install(FILES README.md LICENSE DESTINATION ${IPUSCOPE_SHARED})
+install(FILES README.md CHANGELOG.md DESTINATION ${IPUSCOPE_SHARED})
 install(DIRECTORY docs DESTINATION ${IPUSCOPE_SHARED})
 install(PROGRAMS script/get-mnist script/get-cifar10 DESTINATION ${IPUSCOPE_SHARED}/script)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/${IPUSCOPE_SHARED})
 foreach(name IN ITEMS examples script)
 	file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${name} ${PROJECT_BINARY_DIR}/${IPUSCOPE_SHARED}/${name} SYMBOLIC)

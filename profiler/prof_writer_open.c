@@ -21,10 +21,9 @@
 #include "profiler/prof_process.h"
 #include "profiler/prof_schema.h"
 
-#define FLOWS_KEPT      65536u
-#define INDEX_SHARE     50          /* indexes take at most this part of the recording's time */
-#define LEAVE_WAL_NS    1000000000u /* the longest wait for readers at the end */
-#define LIBRARY_VERSION "0.1.0"
+#define FLOWS_KEPT   65536u
+#define INDEX_SHARE  50          /* indexes take at most this part of the recording's time */
+#define LEAVE_WAL_NS 1000000000u /* the longest wait for readers at the end */
 
 /* ---- opening ---- */
 
@@ -236,7 +235,7 @@ static enum status first_facts(struct prof_writer *writer, const char *command, 
 	if (status == ST_OK)
 		status = prof__writer_fact(writer, "host", host, err);
 	if (status == ST_OK)
-		status = prof__writer_fact(writer, "library_version", LIBRARY_VERSION, err);
+		status = prof__writer_fact(writer, "library_version", IPUSCOPE_VERSION, err);
 	if (status == ST_OK)
 		status = prof__writer_fact(writer, "sqlite_version", sqlite3_libversion(), err);
 	if (status == ST_OK && command != NULL)

@@ -85,7 +85,7 @@ struct ips_report_info {
 	const char *path; /* of the database */
 	enum ips_report_state state;
 	int64_t schema_version;      /* libpva: version.major */
-	const char *library_version; /* of the recorder, "0.1.0"; libpva: poplarVersion */
+	const char *library_version; /* of the recorder, "0.9.0"; libpva: poplarVersion */
 	int64_t library_major, library_minor, library_point;
 	const char *command;                    /* that was recorded */
 	const char *model, *dataset, *schedule; /* "Grouped" */

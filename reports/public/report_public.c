@@ -169,7 +169,7 @@ int64_t report_public__number(struct ips_report *report, const char *sql)
 	return number;
 }
 
-/* "0.1.0" into its numbers. */
+/* "0.9.0" into its numbers. */
 static void read_version(struct ips_report_info *info)
 {
 	int64_t *const parts[] = {&info->library_major, &info->library_minor, &info->library_point};
