@@ -2,6 +2,7 @@
 # What recording costs: the tutorial trained with autoReport on and off in turn, as whole processes; prints each
 # pair's wall time, and the median of their ratio. Usage: bench_autoreport.sh BIN_DIR RUN [PAIRS [KEY VALUE ...]]
 set -euo pipefail
+export LC_ALL=C # a point in its numbers
 
 bin=$(cd "$1" && pwd)
 run=$(realpath "$2")

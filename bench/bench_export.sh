@@ -4,6 +4,7 @@
 # the export also the processor's seconds, which other work on the machine changes less.
 # Usage: bench_export.sh BUILD_DIR [SPANS [REPEATS]]
 set -euo pipefail
+export LC_ALL=C # a point in its numbers
 
 build=$(cd "$1" && pwd)
 spans=${2:-3000000}

@@ -4,6 +4,7 @@
 # cJSON_Parse on the same file; ratios and peak memory, from one run, the least time of ROUNDS.
 # Usage: bench_import.sh BIN_DIR [EVENTS [ROUNDS [TRACE]]]
 set -euo pipefail
+export LC_ALL=C # a point in its numbers
 
 bin=$(cd "$1" && pwd)
 events=${2:-1000000}

@@ -3,6 +3,7 @@
 # of the same rows: copying both files' bytes, and one SQLite statement that copies span_rows as they are. Least of REPEATS each.
 # Usage: bench_merge.sh BUILD_DIR [SPANS [REPEATS]]
 set -euo pipefail
+export LC_ALL=C # a point in its numbers
 
 build=$(cd "$1" && pwd)
 spans=${2:-1M}

@@ -3,6 +3,7 @@
 # SELECT count(*) that scans the rows of the same file. Usage: bench_summary.sh BIN_DIR [DIRECTORY [MAKE_DATABASE_ARGS ...]]
 # (default: 8 million spans with what belongs to them, more than 10 million rows; DIRECTORY needs 1 GB)
 set -euo pipefail
+export LC_ALL=C # a point in its numbers
 
 bin=$(cd "$1" && pwd)
 work=$(mktemp -d "${2:-/tmp}/bench_summary.XXXXXX")

@@ -3,6 +3,7 @@
 # the order alternating; prints the median ratio of training times (Engine::run of training in the report) and of processor
 # times (the whole process), against the targets. Usage: bench_watch.sh BIN_DIR RUN [PAIRS [KEY VALUE ...]]
 set -euo pipefail
+export LC_ALL=C # a point in its numbers
 
 bin=$(cd "$1" && pwd)
 run=$(realpath "$2")

@@ -9,6 +9,8 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +35,16 @@ static const struct cli_option cli_standards[] = {
 	 .help = "Print the completion for a shell."},
 	{.name = "--man", .help = "Print the source of the manual page."},
 };
+
+bool cli_locale(void)
+{
+	bool utf8;
+
+	setlocale(LC_CTYPE, "");
+	utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	setlocale(LC_CTYPE, utf8 ? "C.UTF-8" : "C");
+	return utf8;
+}
 
 const struct cli_option *cli__row(const struct cli_command *command, size_t i)
 {

@@ -75,6 +75,13 @@ void cli_begin(struct cli_walk *walk, const struct cli_command *command, int arg
 	       bool open);
 enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more, struct err *err);
 
+/*
+ * Take the characters of the user's locale, and nothing else of it: numbers have a point and
+ * messages are English, as in files. Letters fold as in C: elsewhere I may not be i's capital.
+ * Returns whether it is UTF-8.
+ */
+bool cli_locale(void);
+
 /* Where argv asks for --help, --version, --completion or --man: print it and return true. */
 bool cli_standard(const struct cli_command *command, int argc, char **argv, FILE *out);
 

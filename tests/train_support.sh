@@ -6,10 +6,23 @@ run=$IPUSCOPE_SOURCE_DIR/examples/inspect-tensors.json
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset POPLAR_ENGINE_OPTIONS IPUSCOPE_DATA
+# The programs run in the user's locale; awk and printf would write numbers in it, too.
+export LANG=${LC_ALL:-${LANG:-C}} LC_NUMERIC=C
+unset LC_ALL
 
 fail() {
 	echo "FAILED: $*" >&2
 	exit 1
+}
+
+# until_ COMMAND...: waits until it is true; two minutes, which no machine is too busy for.
+until_() {
+	local i
+	for ((i = 0; i < 1200; i++)); do
+		"$@" && return 0
+		sleep 0.1
+	done
+	fail "never came true: $*"
 }
 
 # A short run: steps of an epoch, then more arguments. The accumulation suits 1 to 3 stages on any schedule.

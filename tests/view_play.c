@@ -7,11 +7,11 @@
  *
  * view_play --keys SCREEN: the keys that do something there, one a line, as KEYS has them.
  */
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cli.h"
 #include "viewer/view_session.h"
 
 /* The key that is called @name in <>; VIEW_KEY_NONE: none is. */
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 	static struct view_session session;
 	int width, height, code, colours = 0;
 
-	setlocale(LC_CTYPE, "");
+	cli_locale();
 	if (argc == 3 && strcmp(argv[1], "--keys") == 0)
 		return print_keys(argv[2]);
 	if (!take_options(&argc, &argv, &ascii, &colours) || argc < 4 || argc > 5 ||

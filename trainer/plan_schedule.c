@@ -5,9 +5,7 @@
  */
 #include "trainer/plan_command.h"
 
-#include <langinfo.h>
 #include <limits.h>
-#include <locale.h>
 #include <math.h>
 #include <string.h>
 
@@ -353,12 +351,6 @@ static enum status run_all(const struct request *request, const struct plan_sche
 	return status;
 }
 
-static bool utf8(void)
-{
-	setlocale(LC_CTYPE, "");
-	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-}
-
 static enum status schedule_run(int argc, char **argv, FILE *out, struct err *err)
 {
 	struct request request = {.schedule = NULL};
@@ -376,7 +368,7 @@ static enum status schedule_run(int argc, char **argv, FILE *out, struct err *er
 	style = (struct plan_schedule_style){
 		.width = plan_width(out, request.width),
 		.colour = cli_colour(out, request.color),
-		.unicode = !request.ascii && utf8(),
+		.unicode = !request.ascii && cli_locale(),
 		.timeline = request.timeline,
 		.halved = request.backward.count > 0,
 		.hops = request.communication.count > 0 && request.communication.ns[0] > 0,

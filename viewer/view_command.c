@@ -6,7 +6,6 @@
 #include "viewer/view_command.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -458,8 +457,7 @@ int view_command(int argc, char **argv)
 	int code = 0;
 
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of a file's size fails and is told */
-	setlocale(LC_ALL, "");
-	setlocale(LC_NUMERIC, "C");
+	cli_locale();
 	view_keys_manual(&keys);
 	view_cli.details = keys.failed ? NULL : str_peek(&keys);
 	if (!cli_standard(&view_cli, argc, argv, stdout))
