@@ -35,6 +35,9 @@ ipuscope_add_script(NAME walk_report LABELS golden reports)
 # Named reports against other queries, of runs of every kind.
 ipuscope_add_script(NAME report_numbers LABELS golden reports release)
 
+# What documents show of runs.
+ipuscope_add_script(NAME documents LABELS golden reports release)
+
 # Two trainers at once, and ipu-monitor beside them.
 ipuscope_add_script(NAME monitor_runs LABELS golden reports)
 

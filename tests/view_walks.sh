@@ -7,6 +7,7 @@
 # with REPORT `run` or `run,other`, and KEYS as view_play takes them. UPDATE_GOLDEN=1 rewrites the document's
 # screens.
 . "$IPUSCOPE_SOURCE_DIR/tests/train_support.sh" || exit 1
+. "$IPUSCOPE_SOURCE_DIR/tests/view_unmeasured.sh"
 
 play=$(realpath "${IPUSCOPE_VIEW_PLAY:-./view_play}")
 document=$IPUSCOPE_SOURCE_DIR/docs/walks.md
@@ -21,29 +22,10 @@ sed -n '/^```/q; s/^    //p' "$document" >commands
 grep -q '^\$tutorial' commands || fail "the document has no commands"
 PATH=$bin:$PATH bash -e commands >out.txt 2>err.txt || fail "the document's commands: $(cat err.txt)"
 
-# What the host measured becomes ~: its lanes, its stages and bubbles, what is counted or scaled with it.
-steady() {
-	awk '
-	/^ .* ──/ { headed = 1 }
-	/^    (ramp-|imbalance |communication )/ && !headed { if (!above++) print "  ~"; next }
-	/^ [A-Z][^─]*: host( time)? ─/ { print; print "  ~"; hidden = 1; next }
-	/^[ ▶]?[ST]? ?HOST / { print substr($0, 1, index($0, "HOST") + 3) "          ~"; hidden = 2; next }
-	hidden == 1 && /^( *$| [a-z])/ { hidden = 0 }
-	hidden == 2 && /^(──|T DEVICE| [a-z])/ { hidden = 0 }
-	hidden { next }
-	/^[ ▶][a-z]+ +host / { next }
-	/^  (run|speed)   +/ { print "  " $1 " ~"; next }
-	/^ rows [0-9]+ to / { print " rows ~"; next }
-	/^ hits   / { print " hits          ~"; next }
-	/ hits over time / { sub(/over time.*/, "over time     ~") }
-	/; [0-9]+ problems, / { sub(/; [0-9]+ problems, .*/, "; ~"); sub(/\([0-9]+ in all\)/, "(~ in all)") }
-	{ print }' | sed -E 's/, at [0-9.]+ [mun]?s$/, at ~/; s/ *$//'
-}
-
 # screen SIZE REPORT KEYS
 screen() {
 	# shellcheck disable=SC2086
-	"$play" "$1" "$3" ${2//,/ } | steady
+	"$play" "$1" "$3" ${2//,/ } | unmeasured
 }
 
 replay() {
