@@ -45,7 +45,7 @@ lines=()
 for ((i = 0; i < ${#cases[@]}; i += 2)); do
 	lines+=("${cases[i]}")
 done
-cd "$work/here" && timeout 120 zsh -f "$IPUSCOPE_SOURCE_DIR/tests/zsh_offers.zsh" "$work/functions" "${lines[@]}" >"$work/offers" || exit 1
+cd "$work/here" && timeout 600 zsh -f "$IPUSCOPE_SOURCE_DIR/tests/zsh_offers.zsh" "$work/functions" "${lines[@]}" >"$work/offers" || exit 1
 
 failed=0
 for ((i = 0; i < ${#cases[@]}; i += 2)); do

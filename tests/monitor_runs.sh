@@ -19,15 +19,6 @@ start() {
 	pids+=($!)
 }
 
-# until COMMAND...: at most 20 seconds.
-until_() {
-	local i
-	for ((i = 0; i < 200; i++)); do
-		"$@" && return 0
-		sleep 0.1
-	done
-	fail "never came true: $*"
-}
 trains() { monitor | grep "^$1: training, epoch [0-9]*/100000, step [0-9]*/40" >/dev/null; }
 ended() { ! kill -0 "$1" 2>/dev/null; }
 
@@ -67,14 +58,14 @@ mkdir empty
 # --- watching ------------------------------------------------------------------------------------------
 "$bin/ipu-monitor" --watch 0.2 --json >watched &
 watcher=$!
-sleep 1
+watched() { [ "$(wc -l <watched)" -ge "$1" ]; }
+until_ watched 1
 kill -INT $watcher # not heard in the background
-sleep 0.5
+until_ watched $(($(wc -l <watched) + 2))
 kill -TERM $watcher
 code=0
 wait $watcher || code=$?
 [ $code -eq 143 ] || fail "--watch: exit code $code"
-[ "$(wc -l <watched)" -ge 2 ] || fail "--watch printed $(wc -l <watched) lines"
 
 if command -v tmux >/dev/null; then
 	screen() { "${tmux_[@]}" capture-pane -p -t m 2>/dev/null; }
@@ -82,7 +73,7 @@ if command -v tmux >/dev/null; then
 	hides() { ! shows "$1"; }
 	"${tmux_[@]}" new-session -d -s m -x 100 -y 30 "env -u NO_COLOR PS1='ready> ' bash --norc --noprofile"
 	until_ shows 'ready>'
-	"${tmux_[@]}" send-keys -t m "stty -g >before; $bin/ipu-monitor --watch 0.2; echo ended \$?" Enter
+	"${tmux_[@]}" send-keys -t m "stty -g >before; '$bin/ipu-monitor' --watch 0.2; echo ended \$?" Enter
 	until_ shows "${pids[1]}: training"
 	[ "$("${tmux_[@]}" display -p -t m '#{alternate_on} #{cursor_flag}')" = "1 0" ] || fail "not on the alternate screen"
 	screen | grep '^|  ipu-monitor  | ' >/dev/null || fail "the top is not there: $(screen)"

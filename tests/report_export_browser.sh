@@ -19,7 +19,7 @@ done
 page=$npm_folder/node_modules/speedscope/dist/release
 if [ ! -e "$page/index.html" ]; then
 	mkdir -p "$npm_folder"
-	timeout 60 npm install --prefix "$npm_folder" --no-audit --no-fund --ignore-scripts speedscope@$version >"$work/npm" 2>&1 ||
+	timeout 600 npm install --prefix "$npm_folder" --no-audit --no-fund --ignore-scripts speedscope@$version >"$work/npm" 2>&1 ||
 		skip "npm gives no speedscope: $(tail -1 "$work/npm")"
 fi
 cd "$work"

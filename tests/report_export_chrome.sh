@@ -15,7 +15,7 @@ done
 refused() {
 	local wanted=$1 part=$2 code=0
 	shift 2
-	timeout 60 "$bin/ipu-report" "$@" >out 2>err || code=$?
+	timeout 600 "$bin/ipu-report" "$@" >out 2>err || code=$?
 	[ $code -eq "$wanted" ] || fail "$*: exit code $code, not $wanted: $(cat out err)"
 	[ "$(wc -l <err)" -eq 1 ] || fail "$*: not one line: $(cat err)"
 	grep -qF -- "$part" err || fail "$*: does not say \"$part\": $(cat err)"

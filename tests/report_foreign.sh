@@ -128,7 +128,7 @@ python3 make.py
 
 # take NAME: import it; what it says is `NAME.said`.
 take() {
-	timeout 60 "$bin/ipu-report" import "$1.json" -o "$1.db" >"$1.said" || fail "import $1: $(cat "$1.said")"
+	timeout 600 "$bin/ipu-report" import "$1.json" -o "$1.db" >"$1.said" || fail "import $1: $(cat "$1.said")"
 	[ "$(sed -n 's/^ *\([0-9,]*\)  read, of which became$/\1/p' "$1.said" | tr -d ,)" = "$(cat "$1.json.count")" ] ||
 		fail "$1: not $(cat "$1.json.count") events: $(cat "$1.said")"
 	awk '/read, of which became/ { gsub(",", ""); events = $1; on = 1; next } /^notes|^time 0/ { on = 0 }

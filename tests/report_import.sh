@@ -17,7 +17,7 @@ fail() {
 
 # import TRACE DB [ARGS]: what it says is in `said`, errors in `err`.
 import() {
-	timeout 60 "$bin/ipu-report" import "$1" -o "$2" "${@:3}" >said 2>err || fail "import $1: $(cat said err)"
+	timeout 600 "$bin/ipu-report" import "$1" -o "$2" "${@:3}" >said 2>err || fail "import $1: $(cat said err)"
 }
 
 # ask DB SQL WANTED: rows joined by newlines, columns by |.
@@ -34,7 +34,7 @@ $3"
 refused() {
 	local wanted=$1 part=$2 code=0
 	shift 2
-	timeout 60 "$bin/ipu-report" import "$@" >out 2>err || code=$?
+	timeout 600 "$bin/ipu-report" import "$@" >out 2>err || code=$?
 	[ $code -eq "$wanted" ] || fail "$*: exit code $code, not $wanted: $(cat out err)"
 	[ "$(wc -l <err)" -eq 1 ] || fail "$*: not one line: $(cat err)"
 	grep -qF -- "$part" err || fail "$*: does not say \"$part\": $(cat err)"
@@ -186,7 +186,7 @@ dump kineto.db >wanted
 gzip -c "$golden/trace_kineto.json" >kineto.json.gz
 import kineto.json.gz gzip.db
 dump gzip.db | cmp - wanted || fail "gzip: another database"
-timeout 60 "$bin/ipu-report" import - -o pipe.db <"$golden/trace_kineto.json" >said
+timeout 600 "$bin/ipu-report" import - -o pipe.db <"$golden/trace_kineto.json" >said
 dump pipe.db | cmp - wanted || fail "pipe: another database"
 head -c 900 "$golden/trace_kineto.json" | gzip >two.json.gz
 tail -c +901 "$golden/trace_kineto.json" | gzip >>two.json.gz
@@ -252,7 +252,8 @@ mkfifo pipe
 ) >pipe 2>/dev/null &
 "$bin/ipu-report" import - -o never.db <pipe >out 2>err &
 import=$!
-sleep 1
+# Not before it sorts: then it catches the signal.
+until ls -A | grep -E 'never.*importing' >/dev/null; do sleep 0.01; done
 kill -INT $import
 code=0
 wait $import || code=$?

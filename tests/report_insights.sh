@@ -93,10 +93,8 @@ mv "$work"/evaluation/tf_report* "$work/evaluation/report"
 mkdir "$work/killed"
 (cd "$work/killed" && exec "$bin/ipu-train" "$run" --fit.epochs 100 >out.txt 2>&1) &
 pid=$!
-for _ in $(seq 100); do
-	[ "$(sqlite3 "$work"/killed/tf_report*/profile.db 'SELECT count(*) > 0 FROM execution_sum_rows' 2>/dev/null)" = 1 ] && break
-	sleep 0.1
-done
+executed() { [ "$(sqlite3 "$work"/killed/tf_report*/profile.db 'SELECT count(*) > 0 FROM execution_sum_rows' 2>/dev/null)" = 1 ]; }
+until_ executed
 kill -9 "$pid"
 wait "$pid" 2>/dev/null || true
 mv "$work"/killed/tf_report* "$work/killed/report"

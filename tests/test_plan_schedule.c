@@ -250,7 +250,7 @@ static void test_a_list_longer_than_any_pipeline_is_refused(void **state)
 
 	(void)state;
 	support_shell(&result,
-		      "%s/ipu-plan schedule --all --microbatches 8 --backward 1 --forward "
+		      "'%s'/ipu-plan schedule --all --microbatches 8 --backward 1 --forward "
 		      "$(printf '1,%%.0s' $(seq 2000))1",
 		      support_bin_dir());
 	assert_int_equal(result.exit_code, 2);
@@ -264,7 +264,7 @@ static void test_a_full_disk_is_an_error(void **state)
 
 	(void)state;
 	for (int json = 0; json < 2; json++) {
-		support_shell(&result, "%s/ipu-plan schedule " PAPER " --all %s >/dev/full",
+		support_shell(&result, "'%s'/ipu-plan schedule " PAPER " --all %s >/dev/full",
 			      support_bin_dir(), json ? "--json" : "");
 		assert_int_equal(result.exit_code, 1);
 		assert_contains(result.err, "ipu-plan schedule: ");
@@ -277,7 +277,7 @@ static void test_help_fits_80_columns(void **state)
 	struct support_result result;
 
 	(void)state;
-	support_shell(&result, "%s/ipu-plan schedule --help | awk 'length > 80'",
+	support_shell(&result, "'%s'/ipu-plan schedule --help | awk 'length > 80'",
 		      support_bin_dir());
 	assert_string_equal(result.out, "");
 	support_result_free(&result);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,13 +243,19 @@ static void test_versions_change_with_commits(void **state)
 	prof_stop(recording);
 }
 
-static void *interrupt_until(void *user)
-{
-	struct prof_db *db = user;
+struct interrupted {
+	struct prof_db *db;
+	atomic_bool over;
+};
 
-	for (int i = 0; i < 200; i++) {
+/* One before the query begins is lost. */
+static void *interrupt_until_over(void *user)
+{
+	struct interrupted *it = user;
+
+	while (!atomic_load(&it->over)) {
 		usleep(5000);
-		prof_db_interrupt(db);
+		prof_db_interrupt(it->db);
 	}
 	return NULL;
 }
@@ -256,24 +263,25 @@ static void *interrupt_until(void *user)
 static void test_a_long_query_can_be_interrupted(void **state)
 {
 	struct prof_place *place = *state;
+	struct interrupted it = {0};
 	struct prof_query *query;
 	pthread_t thread;
-	struct prof_db *db;
 	bool row;
 
 	prof_stop(prof_start(place, NULL));
-	assert_int_equal(prof_db_open(&db, place->path, NULL), ST_OK);
+	assert_int_equal(prof_db_open(&it.db, place->path, NULL), ST_OK);
 	assert_int_equal(
-		prof_query_open(&query, db,
+		prof_query_open(&query, it.db,
 				"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
 				"SELECT count(*) FROM n",
 				NULL),
 		ST_OK);
-	assert_int_equal(pthread_create(&thread, NULL, interrupt_until, db), 0);
+	assert_int_equal(pthread_create(&thread, NULL, interrupt_until_over, &it), 0);
 	assert_int_equal(prof_query_step(query, &row, NULL), ST_INTERRUPTED);
-	prof_query_close(query);
+	atomic_store(&it.over, true);
 	pthread_join(thread, NULL);
-	prof_db_close(db);
+	prof_query_close(query);
+	prof_db_close(it.db);
 }
 
 int main(void)

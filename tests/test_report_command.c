@@ -38,7 +38,8 @@ static int teardown(void **state)
 /* Run `ipu-report @arguments` in the folder. */
 static void report(struct support_result *result, const char *arguments)
 {
-	support_shell(result, "cd %s && %s/ipu-report %s", folder, support_bin_dir(), arguments);
+	support_shell(result, "cd '%s' && '%s'/ipu-report %s", folder, support_bin_dir(),
+		      arguments);
 }
 
 static void assert_one_line(const struct support_result *result, int exit_code)
@@ -206,7 +207,7 @@ static void test_the_newest_report_is_named(void **state)
 	assert_contains(result.err, "ipu-report many/tf_report__2026-03-03__00-00-00.000__7\n");
 	support_result_free(&result);
 
-	support_shell(&result, "cd %s/many && %s/ipu-report", folder, support_bin_dir());
+	support_shell(&result, "cd '%s/many' && '%s'/ipu-report", folder, support_bin_dir());
 	assert_one_line(&result, 2);
 	assert_contains(result.err, "no report given; the newest here: ipu-report "
 				    "./tf_report__2026-03-03__00-00-00.000__7");
@@ -289,7 +290,8 @@ static void test_colour_is_asked_for_or_absent(void **state)
 	assert_contains(result.out, "\033[1m");
 	support_result_free(&result);
 
-	support_shell(&result, "cd %s && NO_COLOR=1 CLICOLOR_FORCE=1 %s/ipu-report run.db metrics",
+	support_shell(&result,
+		      "cd '%s' && NO_COLOR=1 CLICOLOR_FORCE=1 '%s'/ipu-report run.db metrics",
 		      folder, support_bin_dir());
 	assert_null(strchr(result.out, '\033'));
 	support_result_free(&result);

@@ -411,27 +411,28 @@ static void test_the_command_prints_hits_and_the_rules_as_used(void **state)
 	struct run *run = *state;
 	struct support_result result;
 
-	support_shell(&result, "%s/ipu-report %s health --reevaluate recorded", support_bin_dir(),
-		      run->path);
+	support_shell(&result, "'%s'/ipu-report '%s' health --reevaluate recorded",
+		      support_bin_dir(), run->path);
 	assert_int_equal(result.exit_code, 0);
 	assert_contains(result.out, "d/kernel:0_grad");
 	assert_contains(result.out, "poor_initialization");
 	assert_contains(result.out, "misprediction");
 	support_result_free(&result);
-	support_shell(&result, "%s/ipu-report %s health --reevaluate recorded --csv | wc -l",
+	support_shell(&result, "'%s'/ipu-report '%s' health --reevaluate recorded --csv | wc -l",
 		      support_bin_dir(), run->path);
 	assert_int_equal(atoi(result.out), run->hits + 1);
 	support_result_free(&result);
-	support_shell(&result,
-		      "%s/ipu-report %s health --reevaluate recorded --json | python3 -c 'import "
-		      "json, sys; d = json.load(sys.stdin); print(len(d[\"rows\"]), "
-		      "json.loads(d[\"note\"])[\"exploding\"][\"threshold\"])'",
-		      support_bin_dir(), run->path);
+	support_shell(
+		&result,
+		"'%s'/ipu-report '%s' health --reevaluate recorded --json | python3 -c 'import "
+		"json, sys; d = json.load(sys.stdin); print(len(d[\"rows\"]), "
+		"json.loads(d[\"note\"])[\"exploding\"][\"threshold\"])'",
+		support_bin_dir(), run->path);
 	if (support_has_program("python3"))
 		assert_int_equal(atoi(result.out), run->hits);
 	support_result_free(&result);
-	support_shell(&result, "%s/ipu-report %s spans --reevaluate recorded", support_bin_dir(),
-		      run->path);
+	support_shell(&result, "'%s'/ipu-report '%s' spans --reevaluate recorded",
+		      support_bin_dir(), run->path);
 	assert_int_equal(result.exit_code, 2);
 	assert_contains(result.err, "--reevaluate is an option of `health`, not of `spans`");
 	support_result_free(&result);

@@ -484,10 +484,10 @@ static void paste(const char *arguments)
 	struct support_result theirs, ours;
 
 	support_shell(&theirs,
-		      "cd %s && %s/ipu-report %d.db %s --json --sql | "
+		      "cd '%s' && '%s'/ipu-report %d.db %s --json --sql | "
 		      "sqlite3 -readonly -csv -header %d.db",
 		      folder, support_bin_dir(), FULL, arguments, FULL);
-	support_shell(&ours, "cd %s && %s/ipu-report %d.db %s --csv", folder, support_bin_dir(),
+	support_shell(&ours, "cd '%s' && '%s'/ipu-report %d.db %s --csv", folder, support_bin_dir(),
 		      FULL, arguments);
 	if (theirs.exit_code || *theirs.err || ours.exit_code)
 		fail_msg("%s: %s%s", arguments, theirs.err, ours.err);

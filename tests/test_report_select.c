@@ -35,7 +35,7 @@ static int teardown(void **state)
 /* Run `ipu-report run.db @arguments` in the folder. */
 static void report(struct support_result *result, const char *arguments)
 {
-	support_shell(result, "cd %s && %s/ipu-report run.db %s", folder, support_bin_dir(),
+	support_shell(result, "cd '%s' && '%s'/ipu-report run.db %s", folder, support_bin_dir(),
 		      arguments);
 }
 

@@ -332,7 +332,8 @@ static void test_every_query_runs(void **state)
 		ops->query(rig->session.state[s], &rig->session.context, &text);
 		snprintf(path, sizeof(path), "%s/q.sql", rig->folder);
 		support_write_file(path, str_peek(&text), strlen(str_peek(&text)));
-		support_shell(&result, "sqlite3 -bail %s < %s 2>&1 >/dev/null", rig->path, path);
+		support_shell(&result, "sqlite3 -bail '%s' < '%s' 2>&1 >/dev/null", rig->path,
+			      path);
 		if (result.out[0])
 			fail_msg("%s: %s\n%s", ops->name, result.out, str_peek(&text));
 		support_result_free(&result);

@@ -215,7 +215,7 @@ refuse() {
 	local expected=$1 text=$2 code=0
 	shift 2
 	mkdir empty
-	(cd empty && timeout 60 "$bin/ipu-train" ../run.json --data.path ../digits --quiet "$@" >../out.txt 2>../err.txt) || code=$?
+	(cd empty && timeout 600 "$bin/ipu-train" ../run.json --data.path ../digits --quiet "$@" >../out.txt 2>../err.txt) || code=$?
 	[ $code -eq "$expected" ] || fail "$*: exit code $code, not $expected: $(cat err.txt)"
 	[ "$(wc -l <err.txt)" -eq 1 ] || fail "$*: not one line: $(cat err.txt)"
 	grep -qF -- "$text" err.txt || fail "$*: expected \"$text\", got: $(cat err.txt)"

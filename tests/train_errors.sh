@@ -17,7 +17,7 @@ wrong() {
 refuse() {
 	local text=$1 code=0
 	shift
-	(cd empty && POPLAR_ENGINE_OPTIONS=${options:-'{"autoReport.all":"true"}'} timeout 60 "$bin/ipu-train" "$@" >../out 2>../err) || code=$?
+	(cd empty && POPLAR_ENGINE_OPTIONS=${options:-'{"autoReport.all":"true"}'} timeout 600 "$bin/ipu-train" "$@" >../out 2>../err) || code=$?
 	[ $code -eq 2 ] || wrong "$*: exit code $code, not 2: $(cat err)"
 	[ "$(wc -l <err)" -eq 1 ] || wrong "$*: not one line: $(cat err)"
 	grep -qF -- "$text" err || wrong "$*: expected \"$text\", got: $(cat err)"

@@ -7,7 +7,9 @@ cd "$work"
 export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'
 "$bin/ipu-train" "$run" --fit.epochs 1000 --fit.steps_per_epoch 40 --compile.steps_per_execution 40 >out 2>err &
 pid=$!
-sleep 2
+# A row of the query $1 is committed.
+recorded() { [ "$(sqlite3 -readonly tf_report__*/profile.db "SELECT count(*) > 0 FROM $1" 2>/dev/null)" = 1 ] || ! kill -0 $pid 2>/dev/null; }
+until_ recorded executions
 kill -INT $pid
 code=0
 wait $pid || code=$?
@@ -19,7 +21,7 @@ report=$(ls -d tf_report__*)
 rm -rf "$report"
 "$bin/ipu-train" "$run" --fit.epochs 1 --fit.steps_per_epoch 800000 --compile.steps_per_execution 400000 --ipu.auto_select_ipus 4 >out 2>err &
 pid=$!
-sleep 2
+until_ recorded stage_timings
 kill -INT $pid
 code=0
 wait $pid || code=$?

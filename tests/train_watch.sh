@@ -84,17 +84,12 @@ rm -rf report
 	--outfeed.capture '[{"tensors": "Dense_10/bias:0", "tier": "last 3"}, {"tier": "off"}]' >out 2>err &
 pid=$!
 captures() { sqlite3 -readonly report/*/profile.db "SELECT count(*) FROM captures" 2>/dev/null || echo 0; }
-for _ in $(seq 200); do
-	[ "$(sqlite3 -readonly report/*/profile.db "SELECT count(*) > 0 FROM executions" 2>/dev/null)" = 1 ] && break
-	sleep 0.05
-done
+executed() { [ "$(sqlite3 -readonly report/*/profile.db "SELECT count(*) > 0 FROM executions" 2>/dev/null)" = 1 ]; }
+until_ executed
 [ "$(captures)" = 0 ] || fail "a ring is written without need"
 kill -USR1 $pid
-for _ in $(seq 200); do
-	[ "$(captures)" = 3 ] && break
-	sleep 0.05
-	kill -0 $pid 2>/dev/null || break
-done
+kept() { [ "$(captures)" = 3 ] || ! kill -0 $pid 2>/dev/null; }
+until_ kept
 code=0
 wait $pid || code=$?
 [ $code -eq 0 ] || fail "exit code $code: $(cat err)"

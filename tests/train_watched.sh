@@ -18,8 +18,8 @@ until [ -s "$(ls tf_report__*/app.json 2>/dev/null)" ]; do
 	kill -0 $pid 2>/dev/null || fail "training ended early: $(cat err)"
 done
 report=$(ls -d tf_report__*)
-tmux -L $socket new-session -d -x 100 -y 30 "$bin/ipu-view $report"
-tmux -L $socket new-window -d "$bin/ipu-view $report"
+tmux -L $socket new-session -d -x 100 -y 30 "'$bin/ipu-view' $report"
+tmux -L $socket new-window -d "'$bin/ipu-view' $report"
 sleep 0.5
 tmux -L $socket send-keys -t :0 2
 code=0
@@ -28,8 +28,5 @@ wait $pid || code=$?
 [ "$(sqlite3 -readonly "$report/profile.db" "SELECT value FROM meta WHERE key = 'state'")" = complete ] || fail "not complete"
 [ "$(sqlite3 -readonly "$report/profile.db" 'PRAGMA integrity_check')" = ok ] || fail "integrity"
 [ "$(sqlite3 -readonly "$report/profile.db" "SELECT count(*) FROM metrics WHERE name = 'loss' AND step IS NOT NULL")" = 6000 ] || fail "rows are missing"
-for i in $(seq 50); do
-	tmux -L $socket capture-pane -p -t :0 | grep complete >/dev/null && break
-	sleep 0.1
-done
-tmux -L $socket capture-pane -p -t :0 | grep complete >/dev/null || fail "the viewer does not say that the run is complete: $(tmux -L $socket capture-pane -p -t :0)"
+complete() { tmux -L $socket capture-pane -p -t :0 | grep complete >/dev/null; }
+until_ complete

@@ -31,12 +31,7 @@ same()
 	local want
 	want=$("$play" --colours 256 80x24 "$pressed" "$work/run.db" | sed 's/ *$//')
 	compared=$((compared + 1))
-	for _ in $(seq 60); do
-		[ "$(screen | sed 's/ *$//')" = "$want" ] && return
-		sleep 0.05
-	done
-	fail "after $pressed the screen is not"
-	echo "$want"
+	becomes "$want" sed 's/ *$//' || fail "after $pressed the screen is another"
 }
 
 press()
@@ -51,7 +46,7 @@ press()
 for screen in 1:summary 2:insights 3:memory 4:liveness 5:programs 6:operations 7:timeline 8:tensors 9:metrics H:health \
 	::sql '?:help'; do
 	"${tmux_[@]}" kill-session -t v 2>/dev/null
-	"${tmux_[@]}" new-session -d -s v -x 80 -y 24 "TERM=xterm-256color exec $bin/ipu-view $work/run.db"
+	"${tmux_[@]}" new-session -d -s v -x 80 -y 24 "TERM=xterm-256color exec '$bin/ipu-view' '$work/run.db'"
 	see "Help" || continue
 	pressed=
 	press "${screen%%:*}"

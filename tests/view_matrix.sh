@@ -16,16 +16,6 @@ fi
 reports=("$@")
 [ ${#reports[@]} = 0 ] && reports=("$work/run.db")
 
-# Is the screen $1, or soon?
-compare()
-{
-	for _ in $(seq 60); do
-		[ "$(screen | sed -e 's/ *$//')" = "$1" ] && return 0
-		sleep 0.05
-	done
-	return 1
-}
-
 # One viewer, all its screens: $1 report, $2 size, $3 TERM, $4 UTF-8 or C, $5 colour.
 walk()
 {
@@ -36,16 +26,16 @@ walk()
 	[ "$color" = never ] || [ "$term" = vt100 ] && colours=0
 	"${tmux_[@]}" kill-session -t v 2>/dev/null
 	"${tmux_[@]}" new-session -d -s v -x "${size%x*}" -y "${size#*x}" \
-		"LC_ALL=$locale TERM=$term exec $bin/ipu-view --color $color '$report'"
+		"LC_ALL=$locale TERM=$term exec '$bin/ipu-view' --color $color '$report'"
 	for key in 1 2 3 4 5 6 7 8 9 H '?'; do
 		pressed=$pressed$key
 		"${tmux_[@]}" send-keys -t v -l "$key"
 		# shellcheck disable=SC2086
 		want=$(LC_ALL=C.UTF-8 "$play" $ascii --colours $colours "$size" "$pressed" "$report" | sed -e 's/ *$//')
 		screens=$((screens + 1))
-		if ! compare "$want"; then
+		if ! becomes "$want" sed -e 's/ *$//' >"$work/differs"; then
 			echo "FAILED: $report at $size, TERM=$term, $4, color $color, keys $pressed:"
-			diff <(echo "$want") <(screen | sed -e 's/ *$//') | head -20
+			head -20 "$work/differs"
 			failures=$((failures + 1))
 		fi
 	done

@@ -32,10 +32,10 @@ keys() { "${tmux_[@]}" send-keys -t v "$@"; }
 # Literal characters, one by one.
 type_() { "${tmux_[@]}" send-keys -t v -l "$1"; }
 
-# Wait until the screen holds $1 (at most 10 s).
+# Wait until the screen holds $1: a minute, which no machine is too busy for.
 see()
 {
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		screen | grep -F -- "$1" >/dev/null && return 0
 		sleep 0.1
 	done
@@ -43,7 +43,20 @@ see()
 	return 1
 }
 
-# Until two looks in a row are the same.
+# Wait until the screen, as the command $2... makes it of its input, is $1.
+becomes()
+{
+	local want=$1
+	shift
+	for _ in $(seq 600); do
+		[ "$(screen | "$@")" = "$want" ] && return 0
+		sleep 0.1
+	done
+	diff -u <(echo "$want") <(screen | "$@")
+	return 1
+}
+
+# Until two looks in a row are the same: for a start, and where nothing is known to wait for.
 settle()
 {
 	local before after
@@ -56,6 +69,17 @@ settle()
 	done
 }
 
+# Wait until there is the file $1.
+appears()
+{
+	for _ in $(seq 600); do
+		[ -e "$1" ] && return 0
+		sleep 0.1
+	done
+	fail "never made: $1"
+	return 1
+}
+
 # A shell in a window of $1 x $2; its terminal's settings are noted.
 start()
 {
@@ -63,16 +87,17 @@ start()
 	"${tmux_[@]}" new-session -d -s v -x "$1" -y "$2" \
 		"env -u NO_COLOR LC_ALL=C.UTF-8 PS1='ready> ' bash --norc --noprofile"
 	see 'ready>' || return
-	type_ "stty -g >'$work/stty.before'; clear"
+	rm -f "$work/started"
+	type_ "stty -g >'$work/stty.before'; clear; : >'$work/started'"
 	keys Enter
-	settle
+	appears "$work/started"
 }
 
 # Run ipu-view with the arguments, and say how it ended.
 view()
 {
 	rm -f "$work/pid"
-	type_ "clear; sh -c 'echo \$\$ >$work/pid; exec $bin/ipu-view $* $work/run.db'; echo ended \$?"
+	type_ "clear; sh -c 'echo \$\$ >\"$work/pid\"; exec \"$bin/ipu-view\" $* \"$work/run.db\"'; echo ended \$?"
 	keys Enter
 }
 
@@ -80,9 +105,10 @@ view()
 sane()
 {
 	see "ended $1" || return
-	type_ "stty -g >'$work/stty.after'"
+	rm -f "$work/sane"
+	type_ "stty -g >'$work/stty.after'; : >'$work/sane'"
 	keys Enter
-	settle
+	appears "$work/sane" || return
 	cmp -s "$work/stty.before" "$work/stty.after" || fail "$2: stty differs"
 	[ "$("${tmux_[@]}" display -p -t v '#{alternate_on} #{cursor_flag} #{mouse_any_flag}')" = "0 1 0" ] ||
 		fail "$2: the alternate screen, no cursor or the mouse is left"

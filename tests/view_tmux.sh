@@ -9,28 +9,22 @@ golden=$source/tests/golden
 . "$source/tests/view_terminal.sh"
 . "$source/tests/view_steady.sh"
 
-look()
-{
-	settle
-	screen | steady
-}
-
 compare()
 {
 	local name=$1
-	look >"$work/$name.txt"
 	if [ -n "${UPDATE_GOLDEN:-}" ]; then
-		cp "$work/$name.txt" "$golden/$name.txt"
-	elif ! diff -u "$golden/$name.txt" "$work/$name.txt"; then
-		fail "$name differs from tests/golden/$name.txt"
+		settle
+		screen | steady >"$golden/$name.txt"
+	else
+		becomes "$(cat "$golden/$name.txt")" steady || fail "$name differs from tests/golden/$name.txt"
 	fi
 }
 
 # The screen after key $1 at size $2 is the one that view_screens.sh saved.
 as_saved()
 {
-	look | diff -u <(awk -v want="==== $1 on run" '/^====/ { on = $0 == want; next } on' \
-		"$golden/view_screens_$2.txt") - ||
+	becomes "$(awk -v want="==== $1 on run" '/^====/ { on = $0 == want; next } on' \
+		"$golden/view_screens_$2.txt")" steady ||
 		fail "the screen of $1 at $2 is not as saved"
 }
 
@@ -115,7 +109,7 @@ for signal in TERM HUP; do
 done
 
 # --- a database that cannot be shown -------------------------------------------------------------------
-type_ "clear; $bin/ipu-view /etc/passwd; echo ended \$?"
+type_ "clear; '$bin/ipu-view' /etc/passwd; echo ended \$?"
 keys Enter
 see "ended 2"
 

@@ -4,9 +4,9 @@ zmodload zsh/zpty
 out=$(mktemp)
 trap 'rm -f $out' EXIT
 
-# Read what it draws, until $1 lines of the file begin with "-- " (at most 10 s).
+# Read what it draws, until $1 lines of the file begin with "-- " (at most a minute).
 wait_for() {
-	repeat 1000; do
+	repeat 6000; do
 		zpty -r -t probe ignored
 		[ "$(grep -c '^-- ' $out)" -ge $1 ] && return
 		sleep 0.01

@@ -5,7 +5,7 @@
 
 void plan_run(struct support_result *result, const char *arguments)
 {
-	support_shell(result, "LC_ALL=C.UTF-8 %s/ipu-plan %s", support_bin_dir(), arguments);
+	support_shell(result, "LC_ALL=C.UTF-8 '%s'/ipu-plan %s", support_bin_dir(), arguments);
 }
 
 cJSON *plan_json(const char *arguments)
