@@ -157,6 +157,7 @@ struct prof_writer {
 	struct prof_clock clock;
 	bool in_transaction;
 	int64_t rank;
+	uint64_t leave_ns; /* how long the end waits for readers to let go; tests wait longer */
 	/* statements */
 	sqlite3_stmt *begin, *commit, *spans_many, *spans_one, *end_span;
 	struct prof_insert strings, sites, contexts, tracks, args, flows, instants, samples, zones;

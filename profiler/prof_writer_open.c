@@ -257,6 +257,7 @@ enum status prof__writer_open(struct prof_writer *writer, const char *path,
 	enum status status;
 
 	writer->rank = params->rank;
+	writer->leave_ns = LEAVE_WAL_NS;
 	prof_recent_init(&writer->open_flows, 16, FLOWS_KEPT);
 	writer->open_flows.forget = count_lost_flow;
 	writer->open_flows.user = writer;
@@ -331,7 +332,7 @@ static enum status set_state(struct prof_writer *writer, const char *state)
 /* Fold the log in and become one plain file, unless a reader stays for longer than is waited. */
 static void leave_wal(struct prof_writer *writer)
 {
-	uint64_t deadline = clock_ns() + LEAVE_WAL_NS;
+	uint64_t deadline = clock_ns() + writer->leave_ns;
 	const struct timespec pause = {0, 10000000};
 	int pages, copied;
 

@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "profiler/ipuscope/profiler.h"
+#include "profiler/prof_internal.h"
 #include "profiler/prof_nudge.h"
 #include "support/support.h"
 #include "support/view_rig.h"
@@ -20,6 +21,8 @@ struct live {
 	struct ips_recording *recording;
 	int closed; /* atomic */
 };
+
+#define PATIENCE_NS UINT64_C(600000000000) /* no busy machine lets go of a file later than that */
 
 static void record_some(struct live *live)
 {
@@ -41,6 +44,7 @@ static int setup(void **state)
 	support_tempdir(live->rig.folder);
 	snprintf(live->rig.path, sizeof(live->rig.path), "%s/run.db", live->rig.folder);
 	assert_int_equal(ips_recording_open(&live->recording, live->rig.path, NULL, NULL, 0), 0);
+	live->recording->writer.leave_ns = PATIENCE_NS;
 	record_some(live);
 	view_rig_open(&live->rig, live->rig.path, NULL, 100, 30);
 	*state = live;
