@@ -1,13 +1,15 @@
 # The fuzz targets of what is read from outside.
-# Each target twice: with a driver that replays its corpus in every run, and, where asked for, with libFuzzer.
-add_library(fuzz_driver OBJECT ${CMAKE_CURRENT_LIST_DIR}/fuzz/regression_driver.c)
-target_link_libraries(fuzz_driver PRIVATE ipuscope_options)
+# Each target twice: as a module of tests_fuzz, which replays its corpus in every run, and, where asked for, with
+# libFuzzer.
+ipuscope_test_program(tests_fuzz ${CMAKE_CURRENT_LIST_DIR}/fuzz/regression_driver.c)
 function(ipuscope_add_fuzz name)
 	set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/fuzz)
-	add_executable(${name} ${folder}/${name}.c $<TARGET_OBJECTS:fuzz_driver>)
+	add_library(${name} OBJECT ${folder}/${name}.c)
 	target_link_libraries(${name} PRIVATE ${ARGN} ipuscope_options)
-	set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
-	add_test(NAME ${name} COMMAND ${name} ${folder}/corpus/${name})
+	target_compile_definitions(${name} PRIVATE LLVMFuzzerTestOneInput=main_${name})
+	target_link_libraries(tests_fuzz PRIVATE ${name} ${ARGN})
+	set_property(TARGET tests_fuzz APPEND PROPERTY IPUSCOPE_MODULES ${name})
+	add_test(NAME ${name} COMMAND tests_fuzz ${name} ${folder}/corpus/${name})
 	set_tests_properties(${name} PROPERTIES LABELS fuzz-regress TIMEOUT ${IPUSCOPE_TEST_HANGS_S}
 		ENVIRONMENT "${IPUSCOPE_TEST_ENVIRONMENT}")
 	if(IPUSCOPE_FUZZ)

@@ -15,15 +15,11 @@ foreach(module IN ITEMS
 		views)
 	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c report_sample.c
 		LIBS reports PkgConfig::SQLITE LABELS unit reports)
-	target_include_directories(test_report_${module} PRIVATE ${PROJECT_SOURCE_DIR}/profiler)
 endforeach()
 ipuscope_add_test(NAME test_report_insights SOURCES test_report_insights.c
 	LIBS reports PkgConfig::SQLITE LABELS unit reports)
-target_compile_definitions(test_report_monitor PRIVATE IPUSCOPE_VERSION="${PROJECT_VERSION}")
-# Run the command.
-add_dependencies(test_report_command ipu-report)
-add_dependencies(test_report_named ipu-report)
-add_dependencies(test_report_select ipu-report)
+# Some run the command.
+add_dependencies(tests_reports ipu-report)
 
 # The public library, ipuscope/report.h, and the example that walks a report with it.
 foreach(module IN ITEMS public public_hostile)
@@ -71,7 +67,6 @@ ipuscope_add_script(NAME report_export_browser LABELS golden reports release
 # The files beside profile.db, of a run made by hand and of trainings.
 ipuscope_add_test(NAME test_report_popvision SOURCES test_report_popvision.c report_sample.c
 	LIBS reports PkgConfig::CBOR PkgConfig::SQLITE LABELS unit reports)
-target_compile_definitions(test_report_popvision PRIVATE IPUSCOPE_VERSION="${PROJECT_VERSION}")
 ipuscope_add_script(NAME report_popvision LABELS golden reports release)
 
 # `import`: of traces in golden/ and of what the tests write.
@@ -85,4 +80,3 @@ endforeach()
 # Judges a recorded run again, and runs the command.
 ipuscope_add_test(NAME test_report_health SOURCES test_report_health.c
 	LIBS reports PkgConfig::SQLITE LABELS unit reports)
-add_dependencies(test_report_health ipu-report)

@@ -1,7 +1,7 @@
 /*
  * kill -9 at random moments: the file opens, is whole, and holds all that a commit announced.
  *
- *	test_prof_kill [ROUNDS [SEED]]
+ * IPUSCOPE_TEST_ROUNDS=n kills as often, IPUSCOPE_TEST_SEED=n at other moments.
  *
  * The child tells of each commit through a pipe, on the writer's thread, so no clock is needed to
  *know what must be there.
@@ -197,15 +197,15 @@ static void test_a_killed_recording_keeps_what_its_commits_announced(void **stat
 		one_round(&rng);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_killed_recording_keeps_what_its_commits_announced),
 	};
 
-	if (argc > 1)
-		rounds = (unsigned)strtoul(argv[1], NULL, 10);
-	if (argc > 2)
-		seed = (unsigned)strtoul(argv[2], NULL, 10);
+	if (getenv("IPUSCOPE_TEST_ROUNDS"))
+		rounds = (unsigned)strtoul(getenv("IPUSCOPE_TEST_ROUNDS"), NULL, 10);
+	if (getenv("IPUSCOPE_TEST_SEED"))
+		seed = (unsigned)strtoul(getenv("IPUSCOPE_TEST_SEED"), NULL, 10);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,8 @@ ipuscope_add_test(NAME test_plan_gantt SOURCES test_plan_gantt.c pipeline_sample
 ipuscope_add_test(NAME test_plan_schedule SOURCES test_plan_schedule.c support/plan.c LIBS PkgConfig::CJSON LABELS unit trainer)
 ipuscope_add_test(NAME test_plan_operation SOURCES test_plan_operation.c support/plan.c LIBS PkgConfig::CJSON LABELS unit trainer)
 
+add_dependencies(tests_trainer ipu-plan)
+
 # Looks at every captured value, for train_health.sh.
 add_executable(capture_scan capture_scan.c)
 target_link_libraries(capture_scan PRIVATE PkgConfig::SQLITE m ipuscope_options)

@@ -68,12 +68,14 @@ foreach(module IN ITEMS insights join metrics)
 endforeach()
 
 # Every recording there is, for what is tried on all.
-add_library(view_recordings STATIC support/view_recordings.c report_sample.c)
+ipuscope_test_source(report_sample.c view_rig)
+add_library(view_recordings STATIC support/view_recordings.c ${object})
 target_link_libraries(view_recordings PUBLIC view_rig reports)
 add_library(view_stop STATIC support/view_stop.c)
 target_link_libraries(view_stop PUBLIC test_support PkgConfig::SQLITE)
 ipuscope_add_test(NAME test_view_away SOURCES test_view_away.c LIBS view_recordings LABELS unit viewer)
 ipuscope_add_test(NAME test_view_term SOURCES test_view_term.c LIBS view_fixture LABELS golden viewer)
+add_dependencies(tests_viewer ipu-view)
 ipuscope_add_test(NAME test_view_alloc SOURCES test_view_alloc.c LIBS view_recordings PkgConfig::SQLITE
 	LABELS unit viewer)
 ipuscope_add_test(NAME test_view_hostile SOURCES test_view_hostile.c LIBS view_recordings PkgConfig::SQLITE

@@ -1,13 +1,32 @@
 /*
  * Replays a corpus through a fuzz target, in every run of the tests and without libFuzzer: each
  * file as it is, cut at some places, and with some bytes changed, the same ones every time.
+ *
+ *	tests_fuzz TARGET FOLDER...
  */
 #include <dirent.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuzz_target.h"
+#include "common/mem.h"
+
+/* modules_list.h is generated: MODULE(fuzz_x) for each target, whose LLVMFuzzerTestOneInput() is
+ * compiled as main_fuzz_x(). */
+#define MODULE(name) int main_##name(const uint8_t *data, size_t size);
+#include "modules_list.h"
+#undef MODULE
+#define MODULE(name) {#name, main_##name},
+
+typedef int target_fn(const uint8_t *data, size_t size);
+
+static const struct {
+	const char *name;
+	target_fn *target;
+} targets[] = {
+#include "modules_list.h"
+};
 
 #define PLACES 64 /* cuts and changes for each file */
 
@@ -28,7 +47,7 @@ static uint8_t *read_file(const char *path, size_t *length)
 }
 
 /* A copy of its own for each call, so that a sanitizer sees a step beyond the end. */
-static void run(const uint8_t *bytes, size_t length, size_t change, uint8_t with)
+static void run(target_fn *target, const uint8_t *bytes, size_t length, size_t change, uint8_t with)
 {
 	uint8_t *copy = malloc(length ? length : 1);
 
@@ -37,27 +56,31 @@ static void run(const uint8_t *bytes, size_t length, size_t change, uint8_t with
 	memcpy(copy, bytes, length);
 	if (change < length)
 		copy[change] ^= with;
-	LLVMFuzzerTestOneInput(copy, length);
+	target(copy, length);
 	free(copy);
 }
 
-static void replay(const uint8_t *bytes, size_t length)
+static void replay(target_fn *target, const uint8_t *bytes, size_t length)
 {
 	size_t step = length / PLACES + 1;
 
-	run(bytes, length, length, 0);
+	run(target, bytes, length, length, 0);
 	for (size_t at = 0; at < length; at += step) {
-		run(bytes, at, at, 0);
-		run(bytes, length, at, 0xff);
-		run(bytes, length, at, 0x01);
+		run(target, bytes, at, at, 0);
+		run(target, bytes, length, at, 0xff);
+		run(target, bytes, length, at, 0x01);
 	}
 }
 
 int main(int argc, char **argv)
 {
+	target_fn *target = NULL;
 	int files = 0;
 
-	for (int i = 1; i < argc; i++) {
+	for (size_t i = 0; argc > 1 && i < ARRAY_LEN(targets); i++)
+		if (!strcmp(argv[1], targets[i].name))
+			target = targets[i].target;
+	for (int i = 2; target && i < argc; i++) {
 		DIR *folder = opendir(argv[i]);
 		const struct dirent *entry;
 
@@ -72,7 +95,7 @@ int main(int argc, char **argv)
 			bytes = read_file(path, &length);
 			if (!bytes)
 				continue;
-			replay(bytes, length);
+			replay(target, bytes, length);
 			free(bytes);
 			files++;
 		}
