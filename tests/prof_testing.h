@@ -7,6 +7,8 @@
 
 #include "support/support.h"
 
+#include <stdlib.h>
+
 #include "profiler/ipuscope/profiler.h"
 
 struct prof_place {

@@ -33,9 +33,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#else
+#if !defined(__x86_64__)
 #include <time.h>
 #endif
 
@@ -212,7 +210,7 @@ IPS_API int ips_track_make_room(struct ips_track *track, uint64_t slots);
 static inline uint64_t ips_ticks(void)
 {
 #if defined(__x86_64__)
-	return __rdtsc();
+	return __builtin_ia32_rdtsc(); /* __rdtsc() without its header, the largest there is */
 #else
 	struct timespec now;
 
