@@ -45,6 +45,7 @@ record d 32 --weights.load first.npz
 # ---- equal runs ----------------------------------------------------------------------------------
 report diff a b >out.txt || fail "equal runs: exit code $?"
 grep -q '^All [0-9,]* rows of tensors and metrics that both have are equal' out.txt || fail "equal: $(cat out.txt)"
+grep -qE '^The weights at the end are the same \(XXH3 [0-9a-f]{16}\)' out.txt || fail "equal weights: $(cat out.txt)"
 grep -q 'Nothing differs but what was measured on the host' out.txt || fail "equal: $(cat out.txt)"
 [ "$(awk 'length > 80' out.txt | wc -l)" -eq 0 ] || fail "wider than 80 columns: $(awk 'length > 80' out.txt)"
 report diff a b --gate 0% --ignore-host >/dev/null || fail "equal runs do not pass a gate of 0 %"
@@ -56,6 +57,7 @@ cmp <(report diff a b --sections memory,operations,metrics --all --json) \
 
 # ---- one unit in the last place -------------------------------------------------------------------
 report diff a c >out.txt || fail "exit code $? without a gate"
+grep -qE '^The weights at the end differ \(XXH3 [0-9a-f]{16}, [0-9a-f]{16}\)' out.txt || fail "other weights: $(cat out.txt)"
 report diff a c --json >diff.json
 found=$(python3 -c '
 import json

@@ -6,6 +6,7 @@
 
 #include "common/mem.h"
 #include "support/model_texts.h"
+#include "trainer/models/model_weights.h"
 
 static const struct model_shape input = {.ndim = 1, .dim = {6}};
 
@@ -64,6 +65,7 @@ static void test_initial_weights_do_not_depend_on_the_order(void **state)
 	static const int stage[] = {0, 1, 1, 0, 1};
 	struct model *before = branched(), *after = branched();
 	float *a = calloc(before->weights, sizeof(*a)), *b = calloc(after->weights, sizeof(*b));
+	uint64_t digests[2];
 
 	(void)state;
 	assert_non_null(a);
@@ -71,6 +73,9 @@ static void test_initial_weights_do_not_depend_on_the_order(void **state)
 	assert_int_equal(model_order(after, stage, NULL), ST_OK);
 	model_init_weights(before, a, 7);
 	model_init_weights(after, b, 7);
+	assert_int_equal(model_weights_digest(&digests[0], before, a, NULL), ST_OK);
+	assert_int_equal(model_weights_digest(&digests[1], after, b, NULL), ST_OK);
+	assert_true(digests[0] == digests[1]);
 	for (int i = 0; i < before->param_count; i++)
 		for (int j = 0; j < after->param_count; j++)
 			if (!strcmp(before->params[i].name, after->params[j].name))

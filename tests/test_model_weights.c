@@ -3,11 +3,13 @@
  */
 #include "trainer/models/model_weights.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
@@ -155,6 +157,110 @@ static void test_numpy_reads_what_is_saved(void **state)
 		      "assert k.dtype == np.float32 and k.shape == (6, 40)\n"
 		      "assert (k.ravel() == np.arange(240) * 0.5).all()\n"
 		      "assert w['b/bias:0'].shape == (3,)\n"))
+		skip();
+}
+
+/* --- the digest --------------------------------------------------------------------------------
+ */
+
+static uint64_t digest(const struct model *model, const float *weights)
+{
+	uint64_t number;
+
+	assert_int_equal(model_weights_digest(&number, model, weights, NULL), ST_OK);
+	return number;
+}
+
+/* As docs/schema.md defines it: all values in the order of names, hashed at once. */
+static void test_the_digest_is_that_of_values_by_name(void **state)
+{
+	static const char *const names[] = {"a/bias:0", "a/kernel:0", "b/bias:0", "b/kernel:0"};
+	struct fixture *f = *state;
+	float values[6 * 40 + 40 + 40 * 3 + 3];
+	size_t count = 0;
+
+	for (size_t i = 0; i < f->model->weights; i++)
+		f->weights[i] = (float)i * 0.25f - 7.0f;
+	for (size_t n = 0; n < ARRAY_LEN(names); n++)
+		for (int i = 0; i < f->model->param_count; i++) {
+			const struct model_param *param = &f->model->params[i];
+
+			if (strcmp(param->name, names[n]) != 0)
+				continue;
+			memcpy(values + count, f->weights + param->offset,
+			       param->count * sizeof(float));
+			count += param->count;
+		}
+	assert_int_equal(count, ARRAY_LEN(values));
+	assert_true(digest(f->model, f->weights) == XXH3_64bits(values, sizeof(values)));
+}
+
+/* Which bits a NaN has differs between processors; a value's sign does not. */
+static void test_the_digest_knows_one_nan(void **state)
+{
+	static const uint32_t nans[] = {0x7fc00000u, 0xffc00000u, 0x7f800001u, 0xffffffffu};
+	struct fixture *f = *state;
+	uint64_t first = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(nans); i++) {
+		memcpy(f->weights + 3, &nans[i], sizeof(nans[i]));
+		first = i ? first : digest(f->model, f->weights);
+		assert_true(digest(f->model, f->weights) == first);
+	}
+	f->weights[3] = 0.0f;
+	first = digest(f->model, f->weights);
+	f->weights[3] = -0.0f;
+	assert_true(digest(f->model, f->weights) != first);
+}
+
+/* What stands between the variables in memory does not count. */
+static void test_the_digest_is_of_values_alone(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t before = digest(f->model, f->weights);
+	bool value = false;
+
+	for (size_t at = 0; at < f->model->weights; at++) {
+		const float kept = f->weights[at];
+
+		value = false;
+		for (int i = 0; i < f->model->param_count; i++)
+			value = value ||
+				(at >= f->model->params[i].offset &&
+				 at < f->model->params[i].offset + f->model->params[i].count);
+		f->weights[at] = kept + 1.0f;
+		assert_true((digest(f->model, f->weights) != before) == value);
+		f->weights[at] = kept;
+	}
+	assert_false(value); /* there was something between them */
+}
+
+/* The lines that docs/schema.md has for whoever wants to work it out. */
+static void test_numpy_works_out_the_digest(void **state)
+{
+	struct fixture *f = *state;
+	struct support_result result;
+	char script[1024];
+	int exit_code;
+
+	support_shell(&result, "%s -c 'import xxhash' 2>/dev/null", python() ? python() : "false");
+	exit_code = result.exit_code;
+	support_result_free(&result);
+	if (exit_code)
+		skip();
+	f->weights[5] = -NAN;
+	save(f);
+	snprintf(script, sizeof(script),
+		 "import xxhash\n"
+		 "w = np.load('w.npz')\n"
+		 "d = xxhash.xxh3_64()\n"
+		 "for name in sorted(w.files):\n"
+		 "    values = w[name].astype('<f4')\n"
+		 "    values[np.isnan(values)] = np.float32('nan')\n"
+		 "    d.update(values.tobytes())\n"
+		 "assert d.hexdigest() == '%016" PRIx64 "', d.hexdigest()\n",
+		 digest(f->model, f->weights));
+	if (!numpy(f, script))
 		skip();
 }
 
@@ -361,6 +467,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_the_same_weights_are_the_same_bytes, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_numpy_reads_what_is_saved, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_digest_is_that_of_values_by_name, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_the_digest_knows_one_nan, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_digest_is_of_values_alone, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_numpy_works_out_the_digest, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_numpy_writes_loads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_by_name_reads_what_there_is, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_does_not_fit_is_named, setup, teardown),

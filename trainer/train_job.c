@@ -6,6 +6,7 @@
  */
 #include "trainer/train_job.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -486,6 +487,25 @@ static enum status train(struct train_job *job, struct err *err)
 	return status == ST_OK ? save_weights(job, err) : status;
 }
 
+/* However the run ended: whoever has the same digest has the same weights. */
+static void tell_weights(const struct train_job *job)
+{
+	char digest[17];
+	uint64_t number;
+	struct err err;
+
+	if (model_weights_digest(&number, job->model, job->session->replica[0].weights, &err) !=
+	    ST_OK)
+		return;
+	snprintf(digest, sizeof(digest), "%016" PRIx64, number);
+	ips_meta_set(job->recording, "weights_xxh3", digest);
+	if (job->screen.out != NULL)
+		fprintf(job->screen.out, "Weights: XXH3 %s%s\n", digest,
+			job->run->host.products == RUN_PRODUCTS_OPENBLAS
+				? " (with host.products openblas: on this machine)"
+				: "");
+}
+
 /* The report is finished whatever came before; a run is no better than its report. */
 static enum status close_report(struct train_job *job, enum status status, struct err *err)
 {
@@ -530,7 +550,10 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	if (status == ST_OK)
 		status = train(job, err);
 	/* A run that has executed nothing (a callback refused to begin) leaves nothing behind. */
-	begun = job->out_of_memory || (job->session != NULL && job->session->executions > 0);
+	begun = job->session != NULL && job->session->executions > 0;
+	if (begun)
+		tell_weights(job);
+	begun = begun || job->out_of_memory;
 	/* Workers record until they have ended. */
 	train_session_free(job->session);
 	job->session = NULL;

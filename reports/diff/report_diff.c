@@ -65,6 +65,8 @@ bool report_diff_equal(const struct report_diff *diff)
 	for (size_t i = 0; i < diff->count; i++)
 		if (!diff->rows[i].measured && !report_diff_same(&diff->rows[i]))
 			return false;
+	if (diff->weights[0] && diff->weights[1] && strcmp(diff->weights[0], diff->weights[1]) != 0)
+		return false;
 	return !diff->part.known && !diff->only_source && !diff->only_target;
 }
 
@@ -83,7 +85,7 @@ struct diff_section {
 static const char sql_settings[] =
 	"SELECT key, 0, 0, value FROM meta WHERE key NOT IN ('run', 'pid', 'process_start', "
 	"'start_epoch_ns', 'ticks_per_second', 'state', 'indexes', 'command', 'host', 'repaired', "
-	"'engine_options', 'schema_version', 'page_bytes') "
+	"'engine_options', 'schema_version', 'page_bytes', 'weights_xxh3') "
 	"UNION ALL SELECT 'run' || replace(substr(j.fullkey, 2), '\"', ''), 0, 0, CAST(j.atom AS "
 	"TEXT) FROM meta m, "
 	"json_tree(CASE WHEN json_valid(m.value) THEN m.value ELSE 'null' END) j "
@@ -415,6 +417,21 @@ static enum status diff_check(const char *list, struct err *err)
 	return ST_OK;
 }
 
+static enum status diff_weights(struct report_diff *out, struct prof_db *db, const char **digest,
+				struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(
+		&query, db, "SELECT value FROM meta WHERE key = 'weights_xxh3'", err);
+
+	if (prof_query_next(query, &status, err) && prof_column_text(query, 0)) {
+		*digest = arena_strdup(&out->arena, prof_column_text(query, 0));
+		status = *digest ? ST_OK : err_nomem(err);
+	}
+	prof_query_close(query);
+	return status;
+}
+
 enum status report_diff_get(struct report_diff *out, struct prof_db *source, struct prof_db *target,
 			    const char *sections, struct err *err)
 {
@@ -425,6 +442,9 @@ enum status report_diff_get(struct report_diff *out, struct prof_db *source, str
 		return status;
 	if (arena_init(&out->arena, 0))
 		return err_nomem(err);
+	status = diff_weights(out, source, &out->weights[0], err);
+	if (status == ST_OK)
+		status = diff_weights(out, target, &out->weights[1], err);
 	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(diff_sections); i++)
 		if (diff_wanted(sections, diff_sections[i].name))
 			status = diff_section(out, &diff_sections[i], source, target, err);

@@ -67,6 +67,7 @@ struct report_diff {
 	/* Rows of tensors, captures and metrics of steps: both have them, those differ, one has
 	 * them. */
 	int64_t compared, parted, only_source, only_target;
+	const char *weights[2]; /* the digests of the weights at the end; NULL: not known */
 	struct arena arena;
 };
 

@@ -301,6 +301,19 @@ static void print_part(const struct report_diff *diff, FILE *out)
 			fmt_count(parted, diff->only_target));
 }
 
+static void print_weights(const struct report_diff *diff, FILE *out)
+{
+	const char *const *digest = diff->weights;
+
+	if (!digest[0] || !digest[1])
+		return;
+	if (!strcmp(digest[0], digest[1]))
+		fprintf(out, "The weights at the end are the same (XXH3 %s).\n", digest[0]);
+	else
+		fprintf(out, "The weights at the end differ (XXH3 %s, %s).\n", digest[0],
+			digest[1]);
+}
+
 static void print_run(const char *which, const char *path, const char *unfinished, FILE *out)
 {
 	fprintf(out, "%s  %s\n", which, path);
@@ -319,6 +332,7 @@ enum status report_diff_text(const struct report_diff *diff, const struct report
 	print_run("target", how->target, how->unfinished[1], out);
 	fprintf(out, "\n");
 	print_part(diff, out);
+	print_weights(diff, out);
 	for (size_t i = 0; status == ST_OK && i < count; i++) {
 		struct text_section section = {.name = names[i]};
 

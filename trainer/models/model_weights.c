@@ -5,8 +5,12 @@
  */
 #include "trainer/models/model_weights.h"
 
+#include <endian.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "common/mem.h"
 #include "common/npz_writer.h"
@@ -34,6 +38,56 @@ enum status model_weights_save(const struct model *model, const float *weights, 
 		status = npz_writer_put(&writer, &array, weights + param->offset, param->count);
 	}
 	return npz_writer_close(&writer, status);
+}
+
+/* --- the digest --------------------------------------------------------------------------------
+ */
+
+#define DIGEST_BLOCK 1024        /* values at a time */
+#define DIGEST_NAN   0x7fc00000u /* which bits a NaN has depends on the processor */
+
+static int digest_order(const void *a, const void *b)
+{
+	const struct model_param *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static void digest_values(XXH3_state_t *state, const float *values, size_t count)
+{
+	uint32_t words[DIGEST_BLOCK];
+
+	for (size_t done = 0; done < count;) {
+		const size_t more = count - done < DIGEST_BLOCK ? count - done : DIGEST_BLOCK;
+
+		memcpy(words, values + done, more * sizeof(*words));
+		for (size_t i = 0; i < more; i++)
+			words[i] = htole32(isnan(values[done + i]) ? DIGEST_NAN : words[i]);
+		XXH3_64bits_update(state, words, more * sizeof(*words));
+		done += more;
+	}
+}
+
+enum status model_weights_digest(uint64_t *out, const struct model *model, const float *weights,
+				 struct err *err)
+{
+	const size_t count = (size_t)model->param_count;
+	const struct model_param **params = mem_calloc(count + 1, sizeof(*params));
+	XXH3_state_t *state = XXH3_createState();
+
+	*out = 0;
+	if (params && state) {
+		for (size_t i = 0; i < count; i++)
+			params[i] = &model->params[i];
+		qsort(params, count, sizeof(*params), digest_order);
+		XXH3_64bits_reset(state);
+		for (size_t i = 0; i < count; i++)
+			digest_values(state, weights + params[i]->offset, params[i]->count);
+		*out = XXH3_64bits_digest(state);
+	}
+	XXH3_freeState(state);
+	mem_free(params);
+	return params && state ? ST_OK : err_nomem(err);
 }
 
 /* --- loading -----------------------------------------------------------------------------------

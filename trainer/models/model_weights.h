@@ -6,6 +6,8 @@
 #ifndef MODEL_WEIGHTS_H
 #define MODEL_WEIGHTS_H
 
+#include <stdint.h>
+
 #include "trainer/models/model.h"
 
 /* Write all parameters, moving statistics included: whole or not at all. The same weights give the
@@ -23,8 +25,17 @@ enum status model_weights_save(const struct model *model, const float *weights, 
 enum status model_weights_load(const struct model *model, float *weights, const char *path,
 			       bool by_name, int *loaded, struct err *err);
 
+/*
+ * One number for all weights, to compare runs with: XXH3 (64 bits) of the values of all parameters,
+ * in the order of their names' bytes, one after the other, each as the little-endian bytes of a
+ * float32. A NaN counts as 0x7fc00000 whatever its bits. Names and shapes are not in it, nor is how
+ * layers were shared out to stages.
+ */
+enum status model_weights_digest(uint64_t *out, const struct model *model, const float *weights,
+				 struct err *err);
+
 struct npz;
-/* The same from an open archive, which @path is the name of. */
+/* model_weights_load() from an open archive, which @path is the name of. */
 enum status model_weights_from(const struct model *model, float *weights, const struct npz *npz,
 			       const char *path, bool by_name, int *loaded, struct err *err);
 
