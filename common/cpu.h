@@ -4,8 +4,26 @@
 
 #include <stdbool.h>
 
+/* The widest vectors that may be used, where there are several bodies: 0 those that the compiler
+ * takes anyway, 1 up to AVX2, 2 up to AVX-512. Tests build programs with less. */
+#ifndef CPU_LEVEL
+#define CPU_LEVEL 2
+#endif
+
 #if defined(__x86_64__)
 #include <cpuid.h>
+
+static inline bool cpu_has_avx512(void)
+{
+	return CPU_LEVEL >= 2 && __builtin_cpu_supports("avx512f") &&
+	       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
+
+/* With fused multiply-adds. */
+static inline bool cpu_has_avx2(void)
+{
+	return CPU_LEVEL >= 1 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
 
 /* Conversion between float32 and float16 in AVX registers. Clang's __builtin_cpu_supports() knows
  * no "f16c". */
@@ -13,8 +31,8 @@ static inline bool cpu_has_f16c(void)
 {
 	unsigned a, b, c, d;
 
-	return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) != 0 &&
-	       (c & bit_F16C) != 0;
+	return CPU_LEVEL >= 1 && __builtin_cpu_supports("avx") &&
+	       __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
 }
 #endif
 

@@ -323,8 +323,7 @@ AVX2 static void change(struct outfeed_change *out, float *before, const float *
 
 static bool runs(void)
 {
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	       __builtin_cpu_supports("bmi2") && cpu_has_f16c();
+	return cpu_has_avx2() && __builtin_cpu_supports("bmi2") && cpu_has_f16c();
 }
 
 const struct outfeed_kernel outfeed__kernel_avx2 = {

@@ -3,6 +3,7 @@
  *
  * Pure functions on the caller's data: any thread.
  */
+#include "common/cpu.h"
 #include "outfeed/outfeed_kernel_internal.h"
 
 #if defined(__x86_64__)
@@ -260,7 +261,7 @@ AVX512 static void change(struct outfeed_change *out, float *before, const float
 
 static bool runs(void)
 {
-	return __builtin_cpu_supports("avx512f");
+	return cpu_has_avx512();
 }
 
 const struct outfeed_kernel outfeed__kernel_avx512 = {

@@ -23,6 +23,18 @@ foreach(test IN ITEMS
 	ipuscope_add_script(NAME ${test} LABELS golden)
 endforeach()
 
+# The digests that everyone's weights have, with each instruction set.
+ipuscope_add_script(NAME train_digest LABELS golden release)
+foreach(level IN ITEMS 0 1)
+	if(TARGET trainer_kernels_level_${level})
+		add_executable(ipu-train-level-${level} ${PROJECT_SOURCE_DIR}/trainer/main_train.c
+			$<TARGET_OBJECTS:trainer_kernels_level_${level}>)
+		target_link_libraries(ipu-train-level-${level} PRIVATE trainer ipuscope_options)
+		set_target_properties(ipu-train-level-${level} PROPERTIES
+			RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+	endif()
+endforeach()
+
 # train_examples has the same commands, with little data.
 ipuscope_add_script(NAME train_seeds LABELS golden release)
 # What ipu-plan model says is what the run records; and what was published.

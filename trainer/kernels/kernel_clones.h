@@ -8,6 +8,8 @@
 #ifndef KERNEL_CLONES_H
 #define KERNEL_CLONES_H
 
+#include "common/cpu.h"
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define KERNEL_SANITIZED
@@ -19,7 +21,13 @@
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GLIBC__) && defined(__GNUC__) &&    \
 	!defined(__clang__) && !defined(KERNEL_SANITIZED)
+#define KERNEL_CLONED
+#endif
+
+#if defined(KERNEL_CLONED) && CPU_LEVEL >= 2
 #define KERNEL_CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#elif defined(KERNEL_CLONED) && CPU_LEVEL == 1
+#define KERNEL_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define KERNEL_CLONES
 #endif

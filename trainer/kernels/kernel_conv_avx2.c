@@ -2,6 +2,7 @@
  * The convolution's tiles with AVX2 and FMA: 6 pixels by 16 filters, 12 of the 16 registers are
  * sums.
  */
+#include "common/cpu.h"
 #include "trainer/kernels/kernel_conv_internal.h"
 
 #if defined(__x86_64__)
@@ -115,7 +116,7 @@ VECTOR void vec_transpose(VEC r[LANES])
 
 static bool avx2_runs(void)
 {
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	return cpu_has_avx2();
 }
 
 const struct conv_body conv__avx2 = {

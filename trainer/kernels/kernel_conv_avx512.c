@@ -1,6 +1,7 @@
 /*
  * The convolution's tiles with AVX-512: 14 pixels by 32 filters, 28 of the 32 registers are sums.
  */
+#include "common/cpu.h"
 #include "trainer/kernels/kernel_conv_internal.h"
 
 #if defined(__x86_64__)
@@ -119,7 +120,7 @@ VECTOR void vec_transpose(VEC r[LANES])
 
 static bool avx512_runs(void)
 {
-	return __builtin_cpu_supports("avx512f");
+	return cpu_has_avx512();
 }
 
 const struct conv_body conv__avx512 = {

@@ -80,12 +80,6 @@ static void dropout_plain(const struct rng *stream, uint32_t threshold, uint32_t
 #define DROPOUT_VECTORS (DROPOUT_BLOCKS / 8)
 #define DROPOUT_XOR     0x96 /* the truth table of three operands' exclusive or */
 
-static bool dropout_wide_runs(void)
-{
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-	       __builtin_cpu_supports("avx512vl");
-}
-
 DROPOUT_512 static inline void dropout_wide_start(const struct rng *stream, uint32_t block,
 						  __m512i c[4][DROPOUT_VECTORS])
 {
@@ -154,7 +148,7 @@ static void dropout_groups(const struct rng *stream, uint32_t threshold, uint32_
 			   size_t groups, uint8_t *mask)
 {
 #ifdef DROPOUT_X86
-	if (dropout_wide_runs()) {
+	if (cpu_has_avx512()) {
 		dropout_wide(stream, threshold, block, groups, mask);
 		return;
 	}

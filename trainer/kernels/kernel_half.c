@@ -103,11 +103,6 @@ __attribute__((target("avx,f16c"))) static void half_f16c(float *to, const float
 	half_portable(to + i, from + i, count - i);
 }
 
-static bool half_has_avx512(void)
-{
-	return __builtin_cpu_supports("avx512f");
-}
-
 #endif
 
 /* --- the choice --------------------------------------------------------------------------------
@@ -115,7 +110,7 @@ static bool half_has_avx512(void)
 
 static const struct half_body half_bodies[] = {
 #if defined(__x86_64__)
-	{"AVX-512", half_has_avx512, half_avx512},
+	{"AVX-512", cpu_has_avx512, half_avx512},
 	{"F16C", cpu_has_f16c, half_f16c},
 #endif
 	{"portable", half_always, half_portable},

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "common/cpu.h"
 #include "common/mem.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -95,8 +96,7 @@ static void plain_spread(const float *dy, const uint8_t *argmax, float *dx, int6
 
 static bool wide_runs(void)
 {
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-	       __builtin_cpu_supports("avx512vl");
+	return cpu_has_avx512();
 }
 
 /* The lanes from @c on that there are. */
@@ -209,7 +209,7 @@ POOL_512 static void wide_spread(const float *dy, const uint8_t *argmax, float *
 
 static bool half_runs(void)
 {
-	return __builtin_cpu_supports("avx2");
+	return cpu_has_avx2();
 }
 
 /* The lowest bytes of eight integers. */
