@@ -131,6 +131,8 @@ const struct conv_body conv__avx2 = {
 	.transpose = conv_transpose,
 	.pack_relu = conv_pack_relu,
 	.sums = conv_sums,
+	.few = conv_few,
+	.few_transposed = conv_few_transposed,
 	.depth_row = conv_depth_row,
 	.depth_sum = conv_depth_sum,
 };

@@ -8,6 +8,7 @@
 
 #define CONV_PANEL_MOST 32 /* filters of a panel, in any body */
 #define CONV_ROWS_MOST  14 /* rows of a tile, in any body */
+#define CONV_FEW        3  /* rows of a product that does not copy B, at most */
 
 /*
  * C[pixel, filter] = sum over k of A[pixel, k] B[k, filter] for up to 14 pixels and one panel of
@@ -42,6 +43,19 @@ struct conv_sum_tile {
 	int64_t c_row;
 	int columns;
 	bool add; /* the sums go on from what is in C */
+};
+
+/*
+ * C[row, column] = sum over k of A[row, k] B[k, column] for so few rows that nothing of B would be
+ * used twice: B goes by once, nearly in the order it lies in.
+ */
+struct conv_few {
+	const float *a;
+	int64_t rows, a_row, a_step; /* floats from row to row, from k to k */
+	const float *b;              /* [depth, columns], or [columns, depth] */
+	int64_t b_row, depth, columns;
+	float *c;
+	int64_t c_row;
 };
 
 /* A row of pixels, each channel with its own kernel: c = finish(sum over taps of a w). */
@@ -86,6 +100,9 @@ struct conv_body {
 			  int64_t depth, int columns, float *b);
 	/* sums[columns] (+)= the sums of a packed panel's columns. */
 	void (*sums)(const float *b, int64_t depth, int columns, bool add, float *sums);
+	/* At most CONV_FEW rows; B as it is, and transposed. */
+	void (*few)(const struct conv_few *few);
+	void (*few_transposed)(const struct conv_few *few);
 	void (*depth_row)(const struct conv_depth_row *row);
 	void (*depth_sum)(const struct conv_depth_sum *sum);
 };

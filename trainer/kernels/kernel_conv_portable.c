@@ -129,6 +129,8 @@ const struct conv_body conv__portable = {
 	.transpose = conv_transpose,
 	.pack_relu = conv_pack_relu,
 	.sums = conv_sums,
+	.few = conv_few,
+	.few_transposed = conv_few_transposed,
 	.depth_row = conv_depth_row,
 	.depth_sum = conv_depth_sum,
 };

@@ -269,6 +269,102 @@ static TARGET void conv_sums(const float *b, int64_t depth, int columns, bool ad
 		sums[i] = add ? sums[i] + all[i] : all[i];
 }
 
+/* --- few rows ----------------------------------------------------------------------------------
+ */
+
+#define FEW_DEPTH 4 /* rows of B that go by together */
+
+/* The next @depth multiplications of one row's sums. */
+INLINE void few_row(const struct conv_few *f, int64_t row, int64_t k, const int depth)
+{
+	const float *b = f->b + k * f->b_row;
+	float *c = f->c + row * f->c_row;
+	VEC a[FEW_DEPTH];
+
+#pragma GCC unroll 4
+	for (int i = 0; i < depth; i++)
+		a[i] = vec_all(f->a[row * f->a_row + (k + i) * f->a_step]);
+	for (int64_t column = 0; column < f->columns; column += LANES) {
+		int64_t count = f->columns - column;
+		VEC sum = k > 0 ? pack_load(c + column, count) : vec_zero();
+
+#pragma GCC unroll 4
+		for (int i = 0; i < depth; i++)
+			sum = vec_fma(a[i], pack_load(b + i * f->b_row + column, count), sum);
+		if (count >= LANES)
+			vec_store(c + column, sum);
+		else
+			vec_store_part(c + column, sum, (int)count);
+	}
+}
+
+static TARGET void conv_few(const struct conv_few *f)
+{
+	int64_t k = 0;
+
+	for (; k + FEW_DEPTH <= f->depth; k += FEW_DEPTH)
+		for (int64_t row = 0; row < f->rows; row++)
+			few_row(f, row, k, FEW_DEPTH);
+	for (; k < f->depth; k++)
+		for (int64_t row = 0; row < f->rows; row++)
+			few_row(f, row, k, 1);
+}
+
+/* LANES columns, @columns of them there: their rows of B are turned around in registers. */
+INLINE void few_columns(const struct conv_few *f, const float *b, float *c, int columns,
+			const int rows)
+{
+	VEC sums[CONV_FEW];
+
+#pragma GCC unroll 3
+	for (int row = 0; row < rows; row++)
+		sums[row] = vec_zero();
+	for (int64_t k = 0; k < f->depth; k += LANES) {
+		int count = (int)conv__least(LANES, f->depth - k);
+		VEC turned[LANES];
+
+#pragma GCC unroll 16
+		for (int i = 0; i < LANES; i++) {
+			turned[i] = i < columns ? pack_load(b + i * f->b_row + k, f->depth - k)
+						: vec_zero();
+			__builtin_prefetch(b + i * f->b_row + k + 8 * LANES);
+		}
+		vec_transpose(turned);
+#pragma GCC unroll 16
+		for (int i = 0; i < LANES; i++) {
+			if (i >= count)
+				break;
+#pragma GCC unroll 3
+			for (int row = 0; row < rows; row++)
+				sums[row] =
+					vec_fma(vec_all(f->a[row * f->a_row + (k + i) * f->a_step]),
+						turned[i], sums[row]);
+		}
+	}
+#pragma GCC unroll 3
+	for (int row = 0; row < rows; row++) {
+		if (columns >= LANES)
+			vec_store(c + row * f->c_row, sums[row]);
+		else
+			vec_store_part(c + row * f->c_row, sums[row], columns);
+	}
+}
+
+static TARGET void conv_few_transposed(const struct conv_few *f)
+{
+	for (int64_t column = 0; column < f->columns; column += LANES) {
+		const float *b = f->b + column * f->b_row;
+		int columns = (int)conv__least(LANES, f->columns - column);
+
+		if (f->rows == 1)
+			few_columns(f, b, f->c + column, columns, 1);
+		else if (f->rows == 2)
+			few_columns(f, b, f->c + column, columns, 2);
+		else
+			few_columns(f, b, f->c + column, columns, 3);
+	}
+}
+
 #define TILE_FUNCTIONS(rows)                                                                       \
 	static TARGET void tile_1_##rows(const struct conv_tile *t)                                \
 	{                                                                                          \

@@ -45,6 +45,7 @@
 #define GEMM_SLICES      16
 #define GEMM_LARGE_SLICE (1 << 22)
 #define GEMM_MANY_SLICES 64
+#define GEMM_FEW_SLICES  2 /* of few rows: each reads B in pieces as long as it is wide */
 
 /* The product as its slices go over it: of the operands as they are, or of both turned around. */
 struct gemm_plan {
@@ -88,6 +89,11 @@ size_t kernel_gemm_scratch(unsigned lanes)
 /* --- how it is cut -----------------------------------------------------------------------------
  */
 
+static bool gemm_is_few(const struct kernel_gemm *g)
+{
+	return g->m <= CONV_FEW && g->k > 0 && !(g->finish.relu && isfinite(g->finish.most));
+}
+
 /* Estimated cycles: a multiply-add of a vector is half of one, a float transposed on the way a
  * quarter (64 shuffles for 16 x 16 of them). */
 static bool gemm_is_turned(const struct kernel_gemm *g)
@@ -99,7 +105,7 @@ static bool gemm_is_turned(const struct kernel_gemm *g)
 
 	if (!g->transpose_a)
 		turned += 0.25 * m * k;
-	return g->transpose_b && !g->openblas && turned < straight;
+	return g->transpose_b && !g->openblas && !gemm_is_few(g) && turned < straight;
 }
 
 /* Cut a side into more pieces, up to @bound, until there are @wanted with those of the other side.
@@ -137,6 +143,8 @@ static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 	}
 
 	most = conv__most(most, (int64_t)fmin(work / GEMM_LARGE_SLICE, GEMM_MANY_SLICES));
+	if (gemm_is_few(g) && !g->transpose_b)
+		most = conv__least(most, GEMM_FEW_SLICES);
 	p.column_units = conv__ceil(p.columns, CONV_PANEL_MOST);
 	p.row_pieces = conv__ceil(p.rows, GEMM_ROWS);
 	p.column_pieces = p.turned ? conv__ceil(p.columns, GEMM_TURNED) : 1;
@@ -359,6 +367,36 @@ static void gemm_range_run(const struct gemm_plan *p, const struct gemm_range *r
 	} while (first < p->depth);
 }
 
+static void gemm_finish_rows(const struct kernel_conv_finish *finish, const struct gemm_range *r,
+			     float *c, int64_t ldc)
+{
+	const float *bias = finish->bias ? finish->bias + r->column : NULL;
+
+	assert(!finish->relu || isinf(finish->most));
+	if (finish->relu)
+		kernel_bias_relu(c, ldc, r->rows, r->columns, bias);
+	else if (bias)
+		kernel_bias(c, ldc, r->rows, r->columns, bias);
+}
+
+static void gemm_few(const struct gemm_plan *p, const struct gemm_range *r, float *c, int64_t ldc)
+{
+	const struct conv_few few = {
+		.a = p->a + r->row * p->a_row,
+		.rows = r->rows,
+		.a_row = p->a_row,
+		.a_step = p->a_step,
+		.b = p->b + (p->b_transposed ? r->column * p->b_row : r->column),
+		.b_row = p->b_row,
+		.depth = p->depth,
+		.columns = r->columns,
+		.c = c,
+		.c_row = ldc,
+	};
+
+	(p->b_transposed ? conv__body()->few_transposed : conv__body()->few)(&few);
+}
+
 /* C[column, row] = turned[row, column]. */
 static void gemm_turn(const struct gemm_range *r, const struct gemm_memory *memory, float *c,
 		      int64_t ldc)
@@ -398,19 +436,13 @@ static void openblas_run(const struct kernel_gemm *g, const struct gemm_range *r
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const float *a = g->a + (g->transpose_a ? r->row : r->row * g->lda);
 	const float *b = g->b + (g->transpose_b ? r->column * g->ldb : r->column);
-	const float *bias = g->finish.bias ? g->finish.bias + r->column : NULL;
 	float *c = g->c + r->row * g->ldc + r->column;
 
 	pthread_once(&once, openblas_one_thread);
 	cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans,
 		    g->transpose_b ? CblasTrans : CblasNoTrans, (int)r->rows, (int)r->columns,
 		    (int)g->k, 1.0f, a, (int)g->lda, b, (int)g->ldb, 0.0f, c, (int)g->ldc);
-
-	assert(!g->finish.relu || isinf(g->finish.most));
-	if (g->finish.relu)
-		kernel_bias_relu(c, g->ldc, r->rows, r->columns, bias);
-	else if (bias)
-		kernel_bias(c, g->ldc, r->rows, r->columns, bias);
+	gemm_finish_rows(&g->finish, r, c, g->ldc);
 }
 
 #else
@@ -445,6 +477,9 @@ static void gemm_slice(const struct kernel_gemm *g, const struct gemm_plan *p, i
 	} else if (p->turned) {
 		gemm_range_run(p, &r, NULL, &memory, memory.turned, GEMM_TURNED);
 		gemm_turn(&r, &memory, g->c, g->ldc);
+	} else if (gemm_is_few(g)) {
+		gemm_few(p, &r, c, g->ldc);
+		gemm_finish_rows(&g->finish, &r, c, g->ldc);
 	} else {
 		gemm_range_run(p, &r, &g->finish, &memory, c, g->ldc);
 	}
