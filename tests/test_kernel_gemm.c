@@ -114,11 +114,10 @@ static void product_check(const struct product *p)
 }
 
 static const int64_t shapes[][3] = {
-	{0, 0, 0},       {0, 7, 3},     {5, 0, 3},       {3, 5, 0},     {1, 1, 1},
-	{3, 5, 7},       {32, 10, 128}, {128, 10, 32},   {17, 33, 65},  {32, 256, 100},
-	{3, 70, 37},     {1, 1, 300},   {2, 1, 300},     {1, 300, 2},   {29, 31, 257},
-	{13, 127, 513},  {257, 33, 31}, {300, 64, 1024}, {14, 16, 256}, {28, 32, 512},
-	{97, 101, 1025}, {64, 520, 67},
+	{0, 0, 0},     {0, 7, 3},     {5, 0, 3},     {3, 5, 0},     {1, 1, 1},     {3, 5, 7},
+	{32, 10, 128}, {128, 10, 32}, {17, 33, 65},  {32, 64, 100}, {3, 70, 37},   {1, 1, 300},
+	{2, 1, 300},   {1, 300, 2},   {29, 31, 257}, {13, 67, 513}, {257, 33, 31}, {30, 64, 258},
+	{14, 16, 256}, {28, 32, 512}, {15, 37, 525}, {30, 520, 37},
 };
 
 static void check_shape(const int64_t sides[3], int64_t gap, struct pool *pool)
@@ -161,14 +160,14 @@ static void check_body_at_random(void **state)
 	if (!kernel_conv_use(*body))
 		skip();
 	assert_int_equal(pool_new(&pool, 2, NULL), ST_OK);
-	for (uint32_t i = 0; i < 60; i++) {
+	for (uint32_t i = 0; i < 16; i++) {
 		int64_t sides[3];
 		float draws[3];
 
 		math_fill(draws, 3, i, 0.0f, 1.0f);
 		for (int s = 0; s < 3; s++)
-			sides[s] = (int64_t)powf(150.0f, draws[s]);
-		sides[i % 3] *= i % 4 + 1;
+			sides[s] = (int64_t)powf(40.0f, draws[s]);
+		sides[i % 3] *= i % 8 + 1;
 		check_shape(sides, i % 2, pool);
 	}
 	pool_free(pool);
@@ -205,9 +204,9 @@ static void check_special_numbers(void **state)
 static void test_every_slice_writes_and_all_of_them_everything(void **state)
 {
 	static const int64_t cuts[][3] = {
-		{32, 256, 784}, {784, 256, 32}, {32, 10, 128},     {1, 1, 1},
-		{4096, 10, 64}, {520, 500, 99}, {100000, 3, 2},    {33, 1234, 77},
-		{1, 50000, 1},  {7, 7, 20000},  {1000, 1000, 999},
+		{32, 256, 784}, {784, 256, 32}, {32, 10, 128},   {1, 1, 1},
+		{4096, 10, 64}, {520, 500, 99}, {3000, 3, 2},    {33, 434, 77},
+		{1, 5000, 1},   {7, 7, 2000},   {300, 300, 299},
 	};
 
 	(void)state;
