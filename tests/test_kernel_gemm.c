@@ -49,8 +49,9 @@ static void product_open(struct product *p, const int64_t sides[3], int64_t gap,
 	gemm.c = p->c;
 	p->gemm = gemm;
 	p->room.pool = pool;
-	p->room.scratch = filled((int64_t)(kernel_gemm_scratch(pool_lanes(pool)) / sizeof(float)),
-				 5, NAN, NAN);
+	p->room.scratch = mem_aligned(kernel_gemm_scratch(pool_lanes(pool)), 1);
+	assert_non_null(p->room.scratch);
+	memset(p->room.scratch, 0xff, kernel_gemm_scratch(pool_lanes(pool))); /* NaN */
 }
 
 static void product_close(struct product *p)
