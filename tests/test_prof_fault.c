@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "common/mem.h"
 #include "profiler/prof_db.h"
 #include "profiler/prof_repair.h"
@@ -321,7 +320,6 @@ static void test_a_reader_that_stays_neither_spoils_the_file_nor_holds_the_end_u
 	struct ips_track *track = ips_track_open(recording, "worker", NULL);
 	struct prof_query *query;
 	struct prof_db *db;
-	uint64_t started;
 	bool row, done;
 	IPS_SITE(a, "c", "a");
 
@@ -338,10 +336,7 @@ static void test_a_reader_that_stays_neither_spoils_the_file_nor_holds_the_end_u
 	assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
 	ips_span_begin(track, &a);
 	ips_span_end(track);
-	started = clock_ns();
-	prof_stop(recording);
-	assert_true(clock_ns() - started <
-		    8000000000u); /* 5 s for indexes, 1 s for readers, slack */
+	prof_stop(recording); /* comes back, though the reader is this very thread */
 	for (int i = 1; i < 1000; i++) {
 		assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
 		assert_true(row);

@@ -8,7 +8,7 @@ add_library(view_rig STATIC support/view_rig.c)
 target_link_libraries(view_rig PUBLIC viewer view_fixture)
 
 add_executable(view_make view_make.c)
-target_link_libraries(view_make PRIVATE view_fixture)
+target_link_libraries(view_make PRIVATE view_fixture PkgConfig::SQLITE)
 add_executable(view_play view_play.c)
 target_link_libraries(view_play PRIVATE viewer)
 set_target_properties(view_make view_play PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
