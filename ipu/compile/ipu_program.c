@@ -54,7 +54,8 @@ enum ipu_function_phase ipu_function_of(char phase)
 /* --- programs and steps --------------------------------------------------------------------------
  */
 
-static const char *name_of(struct ipu_lowering *lowering, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static const char *name_of(struct ipu_lowering *lowering,
+								 const char *format, va_list args)
 {
 	char text[512];
 	const char *kept;

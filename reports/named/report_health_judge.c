@@ -62,10 +62,12 @@ static enum status find_process(struct health_judgement *j, int64_t rank,
 	struct health_process *process;
 	enum status status;
 
+	*out = NULL;
 	for (size_t i = 0; i < j->process_count; i++) {
-		*out = j->processes[i];
-		if ((*out)->rank == rank)
+		if (j->processes[i]->rank == rank) {
+			*out = j->processes[i];
 			return ST_OK;
+		}
 	}
 	if (mem_grow(&j->processes, &j->process_capacity, j->process_count + 1,
 		     sizeof(*j->processes)) != 0)

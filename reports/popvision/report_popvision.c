@@ -198,8 +198,8 @@ static enum status empty_notes(struct prof_db *db, const char **notes, struct er
 		"",
 		"no program was recorded: graph.json and debug.cbor have none\n",
 		"no traced execution was recorded: execution.json has no steps\n",
-		"no program was recorded: graph.json and debug.cbor have none\n"
-		"no traced execution was recorded: execution.json has no steps\n",
+		("no program was recorded: graph.json and debug.cbor have none\n"
+		 "no traced execution was recorded: execution.json has no steps\n"),
 	};
 	int64_t lack;
 	enum status status = prof_db_number(db,
