@@ -11,26 +11,21 @@
 #define CHUNK_BYTES ((size_t)256 * 1024)
 #define LEAST_CHUNK ((size_t)4096)
 #define MAX_SPARES  8u
+#define OWN_CHUNKS  2u /* one that is filled while the writer has the other */
 
 static size_t rounded(size_t size)
 {
 	return (size + 15) / 16 * 16;
 }
 
-enum status prof_queue_init(struct prof_queue *queue, uint64_t limit)
+/* NULL: no memory. */
+static struct prof_chunk *new_chunk(size_t capacity)
 {
-	memset(queue, 0, sizeof(*queue));
-	queue->limit = limit < LEAST_CHUNK ? LEAST_CHUNK : limit;
-	queue->chunk_size = queue->limit / 4 < CHUNK_BYTES ? (size_t)queue->limit / 4 : CHUNK_BYTES;
-	if (queue->chunk_size < LEAST_CHUNK)
-		queue->chunk_size = LEAST_CHUNK;
-	if (pthread_mutex_init(&queue->lock, NULL) != 0)
-		return ST_NOMEM;
-	if (pthread_cond_init(&queue->room, NULL) != 0) {
-		pthread_mutex_destroy(&queue->lock);
-		return ST_NOMEM;
-	}
-	return ST_OK;
+	struct prof_chunk *chunk = mem_alloc(sizeof(*chunk) + capacity);
+
+	if (chunk != NULL)
+		chunk->capacity = capacity;
+	return chunk;
 }
 
 static void free_list(struct prof_chunk *chunk)
@@ -41,6 +36,32 @@ static void free_list(struct prof_chunk *chunk)
 		mem_free(chunk);
 		chunk = next;
 	}
+}
+
+enum status prof_queue_init(struct prof_queue *queue, uint64_t limit)
+{
+	memset(queue, 0, sizeof(*queue));
+	queue->limit = limit < LEAST_CHUNK ? LEAST_CHUNK : limit;
+	queue->chunk_size = queue->limit / 4 < CHUNK_BYTES ? (size_t)queue->limit / 4 : CHUNK_BYTES;
+	if (queue->chunk_size < LEAST_CHUNK)
+		queue->chunk_size = LEAST_CHUNK;
+	while (queue->spares < OWN_CHUNKS) {
+		struct prof_chunk *chunk = new_chunk(queue->chunk_size);
+
+		if (chunk == NULL)
+			goto no_memory;
+		chunk->next = queue->spare;
+		queue->spare = chunk;
+		queue->spares++;
+	}
+	if (pthread_mutex_init(&queue->lock, NULL) != 0)
+		goto no_memory;
+	if (pthread_cond_init(&queue->room, NULL) == 0)
+		return ST_OK;
+	pthread_mutex_destroy(&queue->lock);
+no_memory:
+	free_list(queue->spare);
+	return ST_NOMEM;
 }
 
 void prof_queue_fini(struct prof_queue *queue)
@@ -120,10 +141,9 @@ static unsigned char *reserve(struct prof_queue *queue, size_t size)
 			queue->spare = chunk->next;
 			queue->spares--;
 		} else {
-			chunk = mem_alloc(sizeof(*chunk) + capacity);
+			chunk = new_chunk(capacity);
 			if (chunk == NULL)
 				return NULL;
-			chunk->capacity = capacity;
 		}
 		chunk->next = NULL;
 		chunk->used = 0;

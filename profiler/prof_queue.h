@@ -5,7 +5,8 @@
  * blobs, so the caller's memory is free at once; the pointers in a queued struct lead into its
  * chunk. A full queue makes appending wait; nothing is dropped. States: open; full (appends wait);
  * stopped with a status (appends return it at once, also those that wait). What is queued can be
- * taken in every state.
+ * taken in every state. Two chunks are there from the start: nothing is allocated while less than
+ * one is appended between the writer's takes.
  *
  * Locking: the queue's own mutex, which is never held while another is taken.
  */
@@ -40,6 +41,7 @@ struct prof_queue {
 	enum status stopped;   /* ST_OK: open */
 };
 
+/* ST_OK or ST_NOMEM, then with nothing to undo. */
 enum status prof_queue_init(struct prof_queue *queue, uint64_t limit);
 void prof_queue_fini(struct prof_queue *queue);
 

@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "profiler/prof_db.h"
+#include "profiler/prof_queue.h"
 #include "profiler/prof_rows.h"
 
 #define KEYS "rank,mode,epoch,execution,weight_update,step,microbatch,replica"
@@ -366,6 +367,38 @@ static void test_a_later_row_with_the_same_id_replaces_and_meta_keeps_the_last(v
 	assert_answer(place->path, "SELECT value FROM meta WHERE key = 'colour'", "blue\n");
 }
 
+static void not_woken(void *user)
+{
+	(void)user;
+	fail_msg("the queue is far from full");
+}
+
+/* However long the writer has the rows of before. */
+static void test_rows_find_room_while_the_writer_has_others(void **state)
+{
+	const struct prof_meta_row row = {"colour", "red"};
+	struct prof_queue queue;
+
+	(void)state;
+	assert_int_equal(prof_queue_init(&queue, 1 << 20), ST_OK);
+	support_fail_alloc(0);
+	for (int i = 0; i < 3; i++) {
+		struct prof_chunk *taken;
+
+		assert_int_equal(prof_queue_put(&queue, PROF_TABLE_META, &row, 1, not_woken, NULL),
+				 ST_OK);
+		taken = prof_queue_take(&queue);
+		assert_non_null(taken);
+		assert_int_equal(prof_queue_put(&queue, PROF_TABLE_META, &row, 1, not_woken, NULL),
+				 ST_OK);
+		prof_queue_release(&queue, taken);
+		prof_queue_release(&queue, prof_queue_take(&queue));
+	}
+	assert_false(support_alloc_failed());
+	support_fail_alloc(-1);
+	prof_queue_fini(&queue);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
@@ -377,6 +410,7 @@ int main(void)
 		CASE(test_numbers_survive_infinities_too_and_nan_is_null),
 		CASE(test_a_row_without_what_it_needs_is_refused),
 		CASE(test_keys_reach_the_views),
+		cmocka_unit_test(test_rows_find_room_while_the_writer_has_others),
 		CASE(test_tensors_have_one_id_each_and_rows_join_them),
 		CASE(test_a_later_row_with_the_same_id_replaces_and_meta_keeps_the_last),
 	};

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -135,10 +136,14 @@ void support_write_file(const char *path, const void *data, size_t length)
 /* --- failing allocations -----------------------------------------------------------------------
  */
 
-static atomic_long alloc_left; /* allocations until the one that fails; below 0: past it */
+static atomic_long alloc_left;  /* allocations until the one that fails; below 0: past it */
+static atomic_bool alloc_alone; /* those of one thread: */
+static _Thread_local bool alloc_mine;
 
 static bool support_alloc_fails(void)
 {
+	if (atomic_load(&alloc_alone) && !alloc_mine)
+		return false;
 	return atomic_fetch_sub(&alloc_left, 1) == 0;
 }
 
@@ -160,8 +165,18 @@ void support_fail_alloc(long n)
 		.release = free,
 	};
 
+	atomic_store(&alloc_alone, false);
 	atomic_store(&alloc_left, n);
 	mem_set_functions(n < 0 ? NULL : &failing);
+}
+
+void support_fail_alloc_here(long n)
+{
+	/* Before they count, so that no other thread's is among them. */
+	support_fail_alloc(LONG_MAX);
+	alloc_mine = true;
+	atomic_store(&alloc_alone, true);
+	atomic_store(&alloc_left, n);
 }
 
 bool support_alloc_failed(void)

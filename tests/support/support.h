@@ -49,6 +49,8 @@ void support_tempdir_remove(const char *path);
  *	}
  */
 void support_fail_alloc(long n);
+/* The same of this thread's allocations alone, while others allocate as they like. */
+void support_fail_alloc_here(long n);
 bool support_alloc_failed(void);
 
 /* All of a file, 0-terminated; the caller's (free). @length may be NULL. */
