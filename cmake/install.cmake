@@ -1,11 +1,9 @@
 # What is installed beyond the programs: the libraries for recording, for tensors, for reports and for training,
 # with their headers, for pkg-config and CMake; examples, documents and the scripts that fetch data sets.
 #
-# The number in a library's soname (SOVERSION) is raised, in that library alone, by the change after which a program
-# that was built before it no longer runs right: a function or a value of an enum is gone or means something else, a
-# function's parameters are others, a struct that the caller allocates has another layout (but for members at the end of
-# one that carries its size). What is only added keeps it. tests/golden/public_symbols.txt has the functions of each
-# soname, and a test compares. The names of Debian's packages have the number, too.
+# When the number in a library's soname (SOVERSION) is raised is written at the end of ipuscope/profiler.h.
+# tests/golden/public_symbols.txt has the functions of each soname, and a test compares. The names of Debian's packages
+# have the number, too.
 include(CMakePackageConfigHelpers)
 
 set(IPUSCOPE_LIBRARIES libipuscope libipuscope-outfeed libipuscope-report libipuscope-trainer)

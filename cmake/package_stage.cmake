@@ -12,6 +12,13 @@ foreach(stage IN LISTS stages)
 	file(GLOB pages ${stage}/usr/share/man/man1/*.1)
 	execute_process(COMMAND gzip -9n ${doc}/changelog ${doc}/changelog.Debian ${pages} COMMAND_ERROR_IS_FATAL ANY)
 
+	# Who looks for documents of a package finds what programs and documents find in their own place.
+	foreach(name IN ITEMS README.md docs examples)
+		if(EXISTS ${stage}/usr/share/ipuscope/${name})
+			file(CREATE_LINK ../../ipuscope/${name} ${doc}/${name} SYMBOLIC)
+		endif()
+	endforeach()
+
 	# Its zsh looks elsewhere for what packages bring.
 	if(EXISTS ${stage}/usr/share/zsh/site-functions)
 		file(RENAME ${stage}/usr/share/zsh/site-functions ${stage}/usr/share/zsh/vendor-completions)

@@ -9,6 +9,7 @@ set -euo pipefail
 suite=${1:-bookworm}
 source=${IPUSCOPE_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
 [ "$(id -u)" -eq 0 ] || { echo "skipped: only root can make a chroot"; exit 77; }
+"$source/script/bootstrap" package
 for tool in debootstrap lintian; do
 	command -v $tool >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $tool >/dev/null
 done
@@ -48,7 +49,7 @@ files >"$work/before"
 inside dpkg-query -W -f '${Package}\n' | LC_ALL=C sort >"$work/packages_before"
 
 echo "== the tools"
-inside "${install[@]}" /packages/ipuscope_*.deb >"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
+inside sh -c "${install[*]} /packages/ipuscope_*.deb" >"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
 ! inside ldd /usr/bin/ipu-train /usr/bin/ipu-view /usr/bin/ipu-report /usr/bin/ipu-plan /usr/bin/ipu-monitor | grep 'not found'
 mkdir -m 777 "$root/user"
 cat >"$root/user/use" <<'EOF'
@@ -69,7 +70,7 @@ inside setpriv --reuid 65534 --regid 65534 --clear-groups sh /user/use >"$work/u
 grep -E 'accuracy|bubble|idle' "$work/used" | head -n 5
 
 echo "== programs of one's own"
-inside "${install[@]}" gcc libc6-dev pkg-config cmake make /packages/libipuscope*.deb >"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
+inside sh -c "${install[*]} gcc libc6-dev pkg-config cmake make /packages/libipuscope*.deb" >"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
 cat >"$root/user/CMakeLists.txt" <<'EOF'
 cmake_minimum_required(VERSION 3.25)
 project(own LANGUAGES C)

@@ -624,4 +624,14 @@ static inline void ips_scope_leave(struct ips_track **track)
 	ips_span_begin(IPS_SCOPE_NAME(ips_scope_, __LINE__), (site))
 #endif
 
+/*
+ * Versions. A program that was built with this header runs right with every later libipuscope of
+ * the same soname (libipuscope.so.0). The soname's number is raised by the change after which that
+ * no longer holds: a function or the value of an enum is gone or means something else, a function's
+ * parameters are others, a struct that the program allocates or that inline functions here look
+ * into has another layout, but for members at the end of one that carries its size. What is only
+ * added keeps the number. ipuscope/outfeed.h, ipuscope/report.h and ipuscope/trainer.h go by the
+ * same rule, each library with a number of its own.
+ */
+
 #endif /* IPUSCOPE_PROFILER_H */
