@@ -50,7 +50,7 @@ inside dpkg-query -W -f '${Package}\n' | LC_ALL=C sort >"$work/packages_before"
 
 echo "== the tools"
 inside sh -c "${install[*]} /packages/ipuscope_*.deb" >"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
-! inside ldd /usr/bin/ipu-train /usr/bin/ipu-view /usr/bin/ipu-report /usr/bin/ipu-plan /usr/bin/ipu-monitor | grep 'not found'
+if inside sh -c 'ldd /usr/bin/ipu-*' | grep 'not found'; then exit 1; fi
 mkdir -m 777 "$root/user"
 cat >"$root/user/use" <<'EOF'
 set -eu
