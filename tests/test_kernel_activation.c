@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "common/mem.h"
 #include "support/math.h"
@@ -155,6 +156,45 @@ static void test_elementary_functions_err_by_few_last_places(void **state)
 	assert_true(isnan(elementary_tanhf(NAN)) && isnan(elementary_erff(NAN)));
 	assert_true(elementary_sigmoidf(-INFINITY) == 0.0f &&
 		    elementary_sigmoidf(INFINITY) == 1.0f);
+}
+
+/* What is computed of every 99,701st float that is a number. */
+static void test_elementary_functions_have_the_same_bytes_everywhere(void **state)
+{
+	static const struct {
+		const char *name;
+		float (*of)(float x);
+		float low, high;
+		uint64_t bytes;
+	} cases[] = {
+		{"exp", narrow_exp, -INFINITY, INFINITY, 0xb74ff14b2ea54cce},
+		{"expm1", narrow_expm1, -INFINITY, 0.0f, 0x69746f319d4d62e2},
+		{"sigmoid", narrow_sigmoid, -INFINITY, INFINITY, 0x811b66e13fd59710},
+		{"tanh", narrow_tanh, -INFINITY, INFINITY, 0xcd28b6e58ceea108},
+		{"log1p", narrow_log1p, 0.0f, 1.0f, 0xcad8d3e4326adf63},
+		{"erf", narrow_erf, -INFINITY, INFINITY, 0x151191466b84ac10},
+	};
+	static uint32_t words[UINT32_MAX / 99701 + 1];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint64_t found;
+		size_t count = 0;
+
+		for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 99701) {
+			const uint32_t word = (uint32_t)bits;
+			float x;
+
+			memcpy(&x, &word, sizeof(x));
+			if (!(x >= cases[i].low && x <= cases[i].high))
+				continue;
+			x = cases[i].of(x);
+			memcpy(&words[count++], &x, sizeof(x));
+		}
+		found = XXH3_64bits(words, count * sizeof(*words));
+		if (found != cases[i].bytes)
+			fail_msg("%s: 0x%016llx", cases[i].name, (unsigned long long)found);
+	}
 }
 
 /* --- activations -------------------------------------------------------------------------------
@@ -331,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_elementary_functions_err_by_few_last_places),
+		cmocka_unit_test(test_elementary_functions_have_the_same_bytes_everywhere),
 		cmocka_unit_test(test_activations_are_their_formulas),
 		cmocka_unit_test(test_gradients_are_those_of_central_differences),
 		cmocka_unit_test(test_any_length_and_in_place),
