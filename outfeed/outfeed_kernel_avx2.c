@@ -2,8 +2,10 @@
  * The loops for AVX2 and what came with it (FMA, BMI2, F16C).
  *
  * Sums go over a strip of values once for each half of the lanes: then all accumulators stay in the
- * 16 registers, and the second half finds the strip in the first-level cache. Pure functions on the
- * caller's data: any thread.
+ * 16 registers, and the second half finds the strip in the first-level cache. Arithmetic is their
+ * limit, not memory: so a strip is taken to have no zeros, where signs are bits and the least
+ * magnitude needs no care. One that has some is counted once more, and the strip after it as if it
+ * had some too. Pure functions on the caller's data: any thread.
  */
 #include "common/cpu.h"
 #include "outfeed/outfeed_kernel_internal.h"
@@ -16,34 +18,69 @@
 /* What such a loop calls: compiled into each. */
 #define INLINE OUTFEED_INLINE AVX2
 
-/* Values of which one half of the lanes is summed, then the other. */
-#define STRIP ((size_t)64 * LANES)
+/* Values of which one half of the lanes is summed, then the other: so few that what the first half
+ * waits for from memory is soon made up by the second. */
+#define STRIP ((size_t)16 * LANES)
+
+/* What is counted has no order: 8 lanes for all. */
+struct counted {
+	__m256i least; /* magnitude minus 1: of zeros that is the greatest number of all */
+	__m256i zeros, negatives;
+};
+
+INLINE void count_any(struct counted *c, __m256 x)
+{
+	const __m256i ones = _mm256_set1_epi32(-1);
+	__m256i size =
+		_mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(OUTFEED_MAGNITUDE));
+	__m256i bits = _mm256_add_epi32(size, ones);
+	__m256 negative = _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ);
+
+	c->least = _mm256_min_epu32(bits, c->least);
+	c->zeros = _mm256_sub_epi32(c->zeros, _mm256_cmpeq_epi32(bits, ones));
+	c->negatives = _mm256_sub_epi32(c->negatives, _mm256_castps_si256(negative));
+}
+
+/* The same where there are no zeros; but least is the magnitude itself, and 0 if there are. */
+INLINE void count_plain(struct counted *c, __m256 x)
+{
+	__m256i bits = _mm256_castps_si256(x);
+	__m256i size = _mm256_and_si256(bits, _mm256_set1_epi32(OUTFEED_MAGNITUDE));
+
+	c->least = _mm256_min_epu32(size, c->least);
+	c->negatives = _mm256_sub_epi32(c->negatives, _mm256_srai_epi32(bits, 31));
+}
+
+/* Memory to ask for: so many bytes further for each row. */
+struct ahead {
+	const char *next;
+	size_t step;
+};
 
 /* @count values, whole rows, into half of the lanes. */
 INLINE void half_sums(const float *values, size_t count, struct outfeed_lanes *l, int at,
-		      const char *ahead, size_t step)
+		      struct counted *counted, bool plain, const struct ahead *ahead)
 {
-	const __m256i magnitude = _mm256_set1_epi32(OUTFEED_MAGNITUDE);
-	const __m256i ones = _mm256_set1_epi32(-1);
+	const char *next = ahead->next;
 	const __m256d sign = _mm256_set1_pd(-0.0);
 	__m256d sum0 = _mm256_load_pd(l->sum + at), sum1 = _mm256_load_pd(l->sum + at + 4);
 	__m256d sq0 = _mm256_load_pd(l->squares + at), sq1 = _mm256_load_pd(l->squares + at + 4);
 	__m256d l10 = _mm256_load_pd(l->l1 + at), l11 = _mm256_load_pd(l->l1 + at + 4);
 	__m256 min = _mm256_load_ps(l->min + at), max = _mm256_load_ps(l->max + at);
-	__m256i least = _mm256_load_si256((const __m256i *)(l->least + at));
-	__m256i zeros = _mm256_load_si256((const __m256i *)(l->zeros + at));
-	__m256i negatives = _mm256_load_si256((const __m256i *)(l->negatives + at));
+	struct counted c = *counted;
 	const float *end = values + count;
 
 	for (const float *p = values + at; p < end; p += LANES) {
 		__m256 x = _mm256_loadu_ps(p);
-		__m256i bits =
-			_mm256_add_epi32(_mm256_and_si256(_mm256_castps_si256(x), magnitude), ones);
 		__m256d d0 = _mm256_cvtps_pd(_mm_loadu_ps(p));
 		__m256d d1 = _mm256_cvtps_pd(_mm_loadu_ps(p + 4));
 
-		_mm_prefetch(ahead, _MM_HINT_T1);
-		ahead += step;
+		/* The first half asks for what is far, the second for the next strip. */
+		if (at == 0)
+			_mm_prefetch(next, _MM_HINT_T1);
+		else
+			_mm_prefetch(next, _MM_HINT_T0);
+		next += ahead->step;
 		sum0 = _mm256_add_pd(sum0, d0);
 		sum1 = _mm256_add_pd(sum1, d1);
 		sq0 = _mm256_fmadd_pd(d0, d0, sq0);
@@ -52,41 +89,78 @@ INLINE void half_sums(const float *values, size_t count, struct outfeed_lanes *l
 		l11 = _mm256_add_pd(l11, _mm256_andnot_pd(sign, d1));
 		min = _mm256_min_ps(x, min);
 		max = _mm256_max_ps(x, max);
-		least = _mm256_min_epu32(bits, least);
-		zeros = _mm256_sub_epi32(zeros, _mm256_cmpeq_epi32(bits, ones));
-		negatives = _mm256_sub_epi32(
-			negatives,
-			_mm256_castps_si256(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ)));
+		if (plain)
+			count_plain(&c, x);
+		else
+			count_any(&c, x);
 	}
-	_mm256_storeu_pd(l->sum + at, sum0);
-	_mm256_storeu_pd(l->sum + at + 4, sum1);
-	_mm256_storeu_pd(l->squares + at, sq0);
-	_mm256_storeu_pd(l->squares + at + 4, sq1);
-	_mm256_storeu_pd(l->l1 + at, l10);
-	_mm256_storeu_pd(l->l1 + at + 4, l11);
-	_mm256_storeu_ps(l->min + at, min);
-	_mm256_storeu_ps(l->max + at, max);
-	_mm256_storeu_si256((__m256i *)(l->least + at), least);
-	_mm256_storeu_si256((__m256i *)(l->zeros + at), zeros);
-	_mm256_storeu_si256((__m256i *)(l->negatives + at), negatives);
+	_mm256_store_pd(l->sum + at, sum0);
+	_mm256_store_pd(l->sum + at + 4, sum1);
+	_mm256_store_pd(l->squares + at, sq0);
+	_mm256_store_pd(l->squares + at + 4, sq1);
+	_mm256_store_pd(l->l1 + at, l10);
+	_mm256_store_pd(l->l1 + at + 4, l11);
+	_mm256_store_ps(l->min + at, min);
+	_mm256_store_ps(l->max + at, max);
+	*counted = c;
+}
+
+INLINE bool are_equal(__m256i a, __m256i b)
+{
+	return _mm256_movemask_epi8(_mm256_cmpeq_epi32(a, b)) == -1;
+}
+
+/* A strip; @zeros: are there some likely, and then, were there any? */
+INLINE void strip_sums(const float *values, size_t count, struct outfeed_lanes *l,
+		       struct counted *counted, bool *zeros, const struct ahead *far,
+		       const struct ahead *near)
+{
+	struct counted c = {.least = _mm256_set1_epi32(-1), .negatives = _mm256_setzero_si256()};
+	__m256i zero = _mm256_setzero_si256(), before = counted->zeros;
+
+	if (*zeros) {
+		half_sums(values, count, l, 0, counted, false, far);
+		half_sums(values, count, l, LANES / 2, counted, false, near);
+		*zeros = !are_equal(counted->zeros, before);
+		return;
+	}
+	half_sums(values, count, l, 0, &c, true, far);
+	half_sums(values, count, l, LANES / 2, &c, true, near);
+	*zeros = _mm256_movemask_epi8(_mm256_cmpeq_epi32(c.least, zero)) != 0;
+	if (*zeros) {
+		for (size_t i = 0; i < count; i += 8)
+			count_any(counted, _mm256_loadu_ps(values + i));
+		return;
+	}
+	c.least = _mm256_add_epi32(c.least, _mm256_set1_epi32(-1));
+	counted->least = _mm256_min_epu32(counted->least, c.least);
+	counted->negatives = _mm256_add_epi32(counted->negatives, c.negatives);
 }
 
 AVX2 static void sums(const float *values, size_t count, struct outfeed_sums *out, const void *next,
 		      size_t step)
 {
+	struct counted counted = {.least = _mm256_set1_epi32(-1),
+				  .zeros = _mm256_setzero_si256(),
+				  .negatives = _mm256_setzero_si256()};
 	struct outfeed_lanes l;
-	const char *ahead = next;
+	struct ahead far = {next, step};
 	size_t rows = outfeed_rows(count);
+	bool zeros = false;
 
-	step /= 2;
 	outfeed_lanes_start(&l);
 	for (size_t at = 0; at < rows; at += STRIP) {
-		size_t size = rows - at < STRIP ? rows - at : STRIP, half = size / LANES * step;
+		const bool last = rows - at <= STRIP;
+		const size_t size = last ? rows - at : STRIP;
+		const struct ahead near = {(const char *)(values + at + (last ? 0 : size)),
+					   last ? 0 : LANES * sizeof(float)};
 
-		half_sums(values + at, size, &l, 0, ahead, step);
-		half_sums(values + at, size, &l, LANES / 2, ahead + half, step);
-		ahead += 2 * half;
+		strip_sums(values + at, size, &l, &counted, &zeros, &far, &near);
+		far.next += size / LANES * step;
 	}
+	_mm256_store_si256((__m256i *)l.least, counted.least);
+	_mm256_store_si256((__m256i *)l.zeros, counted.zeros);
+	_mm256_store_si256((__m256i *)l.negatives, counted.negatives);
 	outfeed_tail_sums(values, count, &l);
 	outfeed_fold_sums(&l, out);
 }

@@ -140,6 +140,22 @@ static void check_array(const float *values, size_t count)
 	assert_true(any);
 }
 
+/* A variant may take values to have no zeros until it meets one. */
+static void test_a_zero_is_counted_wherever_it_is(void **state)
+{
+	float values[700];
+
+	(void)state;
+	for (size_t at = 0; at < ARRAY_LEN(values); at++) {
+		for (size_t i = 0; i < ARRAY_LEN(values); i++)
+			values[i] = i % 3 ? (float)(i + 1) : -(float)(i + 1) * 0x1p-149f;
+		values[at] = at % 2 ? 0.0f : -0.0f;
+		if (at % 5 == 0)
+			values[(at * 7 + 300) % ARRAY_LEN(values)] = -0.0f;
+		check_array(values, ARRAY_LEN(values));
+	}
+}
+
 /* ---- arrays that break things -------------------------------------------------------------------
  */
 
@@ -362,6 +378,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_variant_meets_the_reference_on_every_length),
+		cmocka_unit_test(test_a_zero_is_counted_wherever_it_is),
 		cmocka_unit_test(test_nothing_seen_is_zero_counts_and_nan),
 		cmocka_unit_test(test_equal_values_have_no_deviation_at_all),
 		cmocka_unit_test(test_halves_give_the_row_of_the_floats_that_they_are),
