@@ -232,9 +232,10 @@ static void dense_backward(const struct layer_pass *pass)
 		work.kernel_slices = kernel_gemm_slices(&work.kernel);
 		cost += kernel_gemm_work(&work.kernel);
 	}
-	if (pass->grad_inputs[0])
+	if (pass->grad_inputs[0]) {
 		work.input_slices = kernel_gemm_slices(&work.input);
-	cost += kernel_gemm_work(&work.input);
+		cost += kernel_gemm_work(&work.input);
+	}
 	slices = work.kernel_slices + work.input_slices;
 	if (layer->trainable && layer->use_bias) {
 		work.bias = layer__gradients(pass, 1);
