@@ -133,7 +133,7 @@ struct prof_lane {
 
 	/* the writer's */
 	_Alignas(64) uint64_t tail;
-	uint64_t dropped_told;
+	uint64_t dropped_told, tail_told;
 	bool known;            /* its row is written */
 	int64_t last_ns;       /* start of the last span, or its end */
 	int64_t last_point_ns; /* of the last instant or sample */
@@ -177,6 +177,7 @@ struct prof_writer {
 	/* since the last commit */
 	uint64_t keys, keys_told; /* changes of keys */
 	uint64_t events_told, rows_told, pages_told, write_ns;
+	uint64_t threads;                   /* that recorded something */
 	uint64_t last_commit_ns, commit_ns; /* when it began, how long to the next */
 	int wal_pages;
 	struct prof_copier *copier; /* may be NULL */
@@ -198,6 +199,9 @@ struct ips_recording {
 	unsigned generation; /* of the process; a forked child has another */
 	struct prof_writer writer;
 	struct prof_queue queue;
+	/* Not yet told, ns: what the whole run waited, and what its threads spent beside each other
+	 * (atomic). */
+	int64_t waited_ns, spent_ns;
 	pthread_t thread, standby;
 	sem_t take_over; /* the thread has ended; the standby's turn if `starved` */
 	bool starved;
@@ -274,7 +278,7 @@ bool prof__lane_waits(const struct prof_lane *lane); /* there is something to fl
 void *prof__writer_main(void *recording);
 void *prof__standby_main(void *recording);
 /* One row of what recording costs since the last such row; @dropped in all. */
-enum status prof__writer_overhead(struct prof_writer *writer, uint64_t dropped);
+enum status prof__writer_overhead(struct ips_recording *recording, uint64_t dropped);
 /* Writing ends for good; writer->err says why. */
 void prof__writer_fail(struct ips_recording *recording, enum status status);
 
@@ -286,7 +290,7 @@ void prof__writer_close(struct prof_writer *writer); /* accepts a zeroed struct 
 enum status prof__writer_fact(struct prof_writer *writer, const char *key, const char *value,
 			      struct err *err);
 /* After the thread has ended: indexes, states, leaving WAL. */
-enum status prof__writer_finish(struct ips_recording *recording);
+enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun);
 
 /* prof_writer_rows.c */
 enum status prof__writer_begin(struct prof_writer *writer);

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "profiler/prof_internal.h"
@@ -180,6 +181,7 @@ static enum status recording_start(struct ips_recording *recording, struct err *
 int ips_recording_open(struct ips_recording **out, const char *path,
 		       const struct ips_recording_params *params, char *message, size_t size)
 {
+	const uint64_t begun = clock_ns();
 	struct ips_recording *recording = NULL;
 	struct err err = {ST_OK, ""};
 
@@ -193,6 +195,7 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 		return tell(&err, message, size);
 	if (create_file(path, &err) == ST_OK) {
 		if (recording_start(recording, &err) == ST_OK) {
+			ips_recording_spent(recording, (int64_t)(clock_ns() - begun), 1);
 			*out = recording;
 			return 0;
 		}
@@ -207,6 +210,7 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 
 int ips_recording_close(struct ips_recording *recording, char *message, size_t size)
 {
+	const uint64_t begun = clock_ns();
 	struct err err;
 
 	if (message != NULL && size > 0)
@@ -223,7 +227,7 @@ int ips_recording_close(struct ips_recording *recording, char *message, size_t s
 	pthread_join(recording->thread, NULL);
 	pthread_join(recording->standby, NULL);
 	if (recording->failure.status == ST_OK)
-		prof__writer_finish(recording);
+		prof__writer_finish(recording, begun);
 	prof__writer_close(&recording->writer);
 	err = recording->failure;
 	fini_threading(recording);
@@ -247,6 +251,7 @@ int ips_recording_status(struct ips_recording *recording, char *message, size_t 
 
 int ips_recording_flush(struct ips_recording *recording)
 {
+	const uint64_t begun = clock_ns();
 	uint64_t ticket;
 	int status;
 
@@ -259,7 +264,15 @@ int ips_recording_flush(struct ips_recording *recording)
 		pthread_cond_wait(&recording->flushed, &recording->lock);
 	status = (int)recording->failure.status;
 	pthread_mutex_unlock(&recording->lock);
+	ips_recording_spent(recording, (int64_t)(clock_ns() - begun), 1);
 	return status;
+}
+
+void ips_recording_spent(struct ips_recording *recording, int64_t ns, int whole)
+{
+	if (recording != NULL && ns > 0)
+		__atomic_add_fetch(whole ? &recording->waited_ns : &recording->spent_ns, ns,
+				   __ATOMIC_RELAXED);
 }
 
 int64_t ips_recording_now_ns(const struct ips_recording *recording)

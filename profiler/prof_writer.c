@@ -48,8 +48,24 @@ static uint64_t database_bytes(struct prof_writer *writer)
 	return file_bytes(path) + file_bytes(sqlite3_filename_wal(path));
 }
 
-enum status prof__writer_overhead(struct prof_writer *writer, uint64_t dropped)
+/* What recording took of the run: its threads record beside each other, and wait together. */
+static int64_t record_ns(struct ips_recording *recording, uint64_t events, uint64_t rows)
 {
+	struct prof_writer *writer = &recording->writer;
+	const int64_t spent = __atomic_exchange_n(&recording->spent_ns, 0, __ATOMIC_RELAXED);
+	const int64_t waited = __atomic_exchange_n(&recording->waited_ns, 0, __ATOMIC_RELAXED);
+	const double calls = (double)events * (writer->clock.stamp_ns + 2.0) +
+			     (double)(writer->keys - writer->keys_told) * KEYS_NS +
+			     (double)rows * ROW_NS;
+	const uint64_t threads = writer->threads > 0 ? writer->threads : 1;
+
+	writer->threads = 0;
+	return (int64_t)((calls + (double)spent) / (double)threads) + waited;
+}
+
+enum status prof__writer_overhead(struct ips_recording *recording, uint64_t dropped)
+{
+	struct prof_writer *writer = &recording->writer;
 	const uint64_t events = writer->events - writer->events_told;
 	const uint64_t rows = writer->rows_total - writer->rows_told;
 	struct prof_sum_overhead cost;
@@ -64,9 +80,7 @@ enum status prof__writer_overhead(struct prof_writer *writer, uint64_t dropped)
 		.rows = (int64_t)rows,
 		.bytes = (int64_t)((uint64_t)pages - writer->pages_told) * PROF_PAGE_BYTES,
 		.dropped = (int64_t)(dropped - writer->told.dropped),
-		.record_ns = (int64_t)((double)events * (writer->clock.stamp_ns + 2.0) +
-				       (double)(writer->keys - writer->keys_told) * KEYS_NS +
-				       (double)rows * ROW_NS),
+		.record_ns = record_ns(recording, events, rows),
 		.write_ns = (int64_t)writer->write_ns,
 	};
 	status = prof_insert_row(&writer->overhead, &cells, &writer->err);
@@ -133,6 +147,8 @@ static enum status flush_lanes(struct ips_recording *recording, uint64_t *droppe
 	     lane = next_lane(lane, left), left--) {
 		if (prof__lane_waits(lane))
 			status = prof__lane_flush(writer, lane);
+		writer->threads += lane->tail != lane->tail_told;
+		lane->tail_told = lane->tail;
 		lane->dropped_told = __atomic_load_n(&lane->ring.dropped, __ATOMIC_RELAXED);
 		*dropped += lane->dropped_told;
 	}
@@ -193,7 +209,7 @@ static enum status commit(struct ips_recording *recording)
 	if (status == ST_OK)
 		status = prof__writer_flush_rows(writer);
 	if (status == ST_OK)
-		status = prof__writer_overhead(writer, dropped);
+		status = prof__writer_overhead(recording, dropped);
 	if (status == ST_OK)
 		status = prof__sums_flush(writer);
 	if (status == ST_OK)

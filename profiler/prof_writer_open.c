@@ -349,8 +349,9 @@ static void leave_wal(struct prof_writer *writer)
 }
 
 /* What the last commit itself cost, and the flows that have one side for good. */
-static enum status write_last_overhead(struct prof_writer *writer)
+static enum status write_last_overhead(struct ips_recording *recording)
 {
+	struct prof_writer *writer = &recording->writer;
 	uint64_t lost = prof_recent_count(&writer->open_flows);
 	enum status status;
 
@@ -358,7 +359,7 @@ static enum status write_last_overhead(struct prof_writer *writer)
 		return ST_OK;
 	status = prof__writer_begin(writer);
 	if (status == ST_OK)
-		status = prof__writer_overhead(writer, writer->told.dropped + lost);
+		status = prof__writer_overhead(recording, writer->told.dropped + lost);
 	if (status == ST_OK)
 		status = prof_insert_flush(&writer->overhead, &writer->err);
 	if (status == ST_OK)
@@ -387,7 +388,31 @@ static enum status join_bulk(struct prof_writer *writer, const char *path)
 	return status == ST_OK ? prof__bulk_settle(writer->db, &writer->err) : status;
 }
 
-enum status prof__writer_finish(struct ips_recording *recording)
+/* The program waits for this end: the last row of all says how long, since @begun. */
+static enum status write_end(struct ips_recording *recording, uint64_t begun)
+{
+	struct prof_writer *writer = &recording->writer;
+	const int64_t waited = __atomic_exchange_n(&recording->waited_ns, 0, __ATOMIC_RELAXED) +
+			       (int64_t)(clock_ns() - begun);
+	const int64_t now = prof_clock_now(&writer->clock);
+	char sql[512];
+
+	sqlite3_snprintf(sizeof(sql), sql,
+			 "BEGIN; INSERT INTO overhead_rows (rank, time_ns, events, rows, bytes, "
+			 "dropped, record_ns_estimate, write_ns) VALUES (%lld, %lld, 0, 0, 0, 0, "
+			 "%lld, 0); UPDATE overhead_sum_rows SET commits = commits + 1, "
+			 "time_ns = %lld, record_ns_estimate = record_ns_estimate + %lld "
+			 "WHERE rank = %lld; COMMIT",
+			 (long long)writer->rank, (long long)now, (long long)waited, (long long)now,
+			 (long long)waited, (long long)writer->rank);
+	writer->in_transaction = true;
+	if (prof_sql_run(writer->db, sql, &writer->err) != ST_OK)
+		return writer->err.status;
+	writer->in_transaction = false;
+	return ST_OK;
+}
+
+enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)
 {
 	struct prof_writer *writer = &recording->writer;
 	enum status status;
@@ -397,7 +422,7 @@ enum status prof__writer_finish(struct ips_recording *recording)
 	/* Its connection would hold the log in place. */
 	prof_copier_free(writer->copier);
 	writer->copier = NULL;
-	status = write_last_overhead(writer);
+	status = write_last_overhead(recording);
 	if (status == ST_OK)
 		status = join_bulk(writer, recording->path);
 	if (status == ST_OK)
@@ -413,6 +438,8 @@ enum status prof__writer_finish(struct ips_recording *recording)
 		all = prof_index_build(writer->db, budget_ms);
 		status = prof__writer_fact(writer, "indexes", all ? "all" : "some", &writer->err);
 	}
+	if (status == ST_OK)
+		status = write_end(recording, begun);
 	if (status == ST_OK)
 		status = set_state(writer, "complete");
 	if (status == ST_OK)

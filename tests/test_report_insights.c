@@ -367,8 +367,8 @@ static const struct {
 	{"still_recording", NULL, NULL, 0, NULL, STATE},
 	{"repaired", NULL, NULL, 0, NULL, "INSERT INTO meta_facts VALUES ('repaired', '1')"},
 	{"lost_events", NULL, "dropped", 7, NULL, "UPDATE overhead_sum_rows SET dropped = 7"},
-	{"recording_cost", NULL, "write_ns", 1e9, NULL,
-	 "UPDATE overhead_sum_rows SET write_ns = 1000000000;"
+	{"recording_cost", NULL, "record_ns", 1e9, NULL,
+	 "UPDATE overhead_sum_rows SET record_ns_estimate = 1000000000;"
 	 "UPDATE execution_sum_rows SET last_end_ns = 4000000000"},
 	{"first_nonfinite", "a/kernel:0_grad", "time_ns", 7e6, nan_tensor, NULL},
 	{"loss_nonfinite", "loss", "epoch", 1, nan_loss, NULL},

@@ -164,6 +164,30 @@ static void assert_same_summary(const struct report_summary *a, const struct rep
 	free(other);
 }
 
+/* The writer's thread works beside the run: a second of it is no share of a run of two. */
+static void test_own_cost_is_what_the_run_paid(void **state)
+{
+	struct report_summary s;
+	char path[SUPPORT_PATH_SIZE + 32], *text;
+	struct prof_db *db;
+
+	(void)state;
+	summary_of(&s, report_sample_write, "cost.db");
+	report_summary_free(&s);
+	snprintf(path, sizeof(path), "%s/cost.db", folder);
+	change(path, "UPDATE overhead_sum_rows SET record_ns_estimate = 50000000, "
+		     "write_ns = 1000000000, time_ns = 2000000000");
+	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+	assert_int_equal(report_summary_get(&s, db, NULL), ST_OK);
+	prof_db_close(db);
+	assert_int_equal(s.duration_ns, 2000000000);
+	assert_close(s.overhead_fraction, 0.025, 1e-12);
+	text = printed(&s, 200);
+	assert_contains(text, "2.50 % of the run (50 ms, estimated); writer's thread 1 s");
+	free(text);
+	report_summary_free(&s);
+}
+
 static void test_the_sums_of_the_rows_are_the_writers(void **state)
 {
 	struct report_summary kept, made;
@@ -517,6 +541,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers_are_those_of_the_sample),
 		cmocka_unit_test(test_stages_sum_over_microbatches_and_replicas),
+		cmocka_unit_test(test_own_cost_is_what_the_run_paid),
 		cmocka_unit_test(test_the_sums_of_the_rows_are_the_writers),
 		cmocka_unit_test(test_sums_of_an_older_file_by_slices_are_the_sums),
 		cmocka_unit_test(test_sums_are_read_afresh_and_added_once),

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fs.h"
 #include "common/mem.h"
 #include "reports/auto/report_auto.h"
@@ -354,8 +355,13 @@ static void write_beside(const struct train_job *job,
  * the report is closed. */
 static void write_compiled(const struct train_job *job)
 {
-	if (job->recording != NULL && ips_recording_flush(job->recording) == 0)
-		write_beside(job, report_popvision_compiled);
+	uint64_t begun;
+
+	if (job->recording == NULL || ips_recording_flush(job->recording) != 0)
+		return;
+	begun = clock_ns();
+	write_beside(job, report_popvision_compiled);
+	ips_recording_spent(job->recording, (int64_t)(clock_ns() - begun), 1);
 }
 
 /* What does not fit is not run; a report of its memory stays where that is allowed. */

@@ -4,6 +4,8 @@
  */
 #include "trainer/train_outfeed_watch.h"
 
+#include "common/clock.h"
+
 struct train_watch {
 	const struct train_session *session;
 	struct outfeed_tensor **activation; /* by layer; NULL: not watched, here and below */
@@ -138,6 +140,18 @@ int train_watch_sources(const struct train_watch *watch, const struct train_outf
 /* ---- recording ----------------------------------------------------------------------------------
  */
 
+/* What a tensor is watched for is the recording's, so it pays. */
+static enum status look(const struct train_watch *watch, struct outfeed_tensor *tensor,
+			const struct outfeed_moment *moment, const float *values, size_t count,
+			struct err *err)
+{
+	const uint64_t begun = clock_ns();
+	enum status status = outfeed_record(tensor, moment, values, count, NULL, err);
+
+	ips_recording_spent(watch->session->recording, (int64_t)(clock_ns() - begun), 0);
+	return status;
+}
+
 bool train_watch_looks(const struct train_watch *watch, const struct train_outfeed_place *place)
 {
 	const struct train_session *session = watch->session;
@@ -158,7 +172,7 @@ enum status train_watch_activation(const struct train_watch *watch,
 
 	if (!outfeed_due(tensor, &moment->keys))
 		return ST_OK;
-	return outfeed_record(tensor, moment, tapped->values, tapped->count, NULL, err);
+	return look(watch, tensor, moment, tapped->values, tapped->count, err);
 }
 
 enum status train_watch_gradient(const struct train_watch *watch,
@@ -177,20 +191,20 @@ enum status train_watch_gradient(const struct train_watch *watch,
 	moment = train_outfeed_moment(session, place, OUTFEED_GRADIENT, param, 0);
 	moment.sources = &source;
 	moment.source_count = 1;
-	return outfeed_record(watch->gradient[param], &moment, values, of->count, NULL, err);
+	return look(watch, watch->gradient[param], &moment, values, of->count, err);
 }
 
-static enum status record(struct outfeed_tensor *tensor, const struct train_session *session,
+static enum status record(const struct train_watch *watch, struct outfeed_tensor *tensor,
 			  const struct train_outfeed_place *place, enum outfeed_kind kind,
 			  int number, int slot, const float *values, struct err *err)
 {
+	const struct train_session *session = watch->session;
 	struct outfeed_moment moment;
 
 	if (!outfeed_due(tensor, &place->keys))
 		return ST_OK;
 	moment = train_outfeed_moment(session, place, kind, number, slot);
-	return outfeed_record(tensor, &moment, values, session->model->params[number].count, NULL,
-			      err);
+	return look(watch, tensor, &moment, values, session->model->params[number].count, err);
 }
 
 enum status train_watch_update(const struct train_watch *watch,
@@ -208,12 +222,12 @@ enum status train_watch_update(const struct train_watch *watch,
 		if (session->layout->stage[param->layer] != (int)place->keys.stage)
 			continue;
 		for (int s = 0; s < slots && status == ST_OK; s++)
-			status = record(watch->state[s * model->param_count + p], session, place,
+			status = record(watch, watch->state[s * model->param_count + p], place,
 					OUTFEED_OPTIMIZER_STATE, p, s,
 					replica->slots + (size_t)s * model->weights + param->offset,
 					err);
 		if (status == ST_OK)
-			status = record(watch->weight[p], session, place, OUTFEED_WEIGHT, p, 0,
+			status = record(watch, watch->weight[p], place, OUTFEED_WEIGHT, p, 0,
 					replica->weights + param->offset, err);
 	}
 	return status;

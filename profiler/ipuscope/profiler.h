@@ -127,6 +127,13 @@ IPS_API int ips_recording_status(struct ips_recording *recording, char *message,
 /* Wait until everything recorded before the call is committed. Blocks. */
 IPS_API int ips_recording_flush(struct ips_recording *recording);
 
+/*
+ * Tell that the program itself spent @ns for the recording, on sums over what it records or on
+ * files beside it: the view `overhead` counts it among what recording took of the run. @whole: the
+ * whole run waited; 0: one of the threads that record, which go on beside each other. Any thread.
+ */
+IPS_API void ips_recording_spent(struct ips_recording *recording, int64_t ns, int whole);
+
 /* ns since the run's start, now. 0 for NULL. */
 IPS_API int64_t ips_recording_now_ns(const struct ips_recording *recording);
 

@@ -227,9 +227,8 @@ enum status report__insight_recording_cost(struct insight_facts *facts, struct e
 	insight->share = s->overhead_fraction;
 	insight->sentence =
 		report__insight_text(facts,
-				     "Recording itself took %s of the run: %s at the call sites "
-				     "(estimated), %s writing, "
-				     "which a thread of its own does.",
+				     "Recording itself took %s of the run, %s by estimate; the "
+				     "writer's thread worked %s beside it.",
 				     fmt_percent(share, s->overhead_fraction),
 				     fmt_ns(record, s->record_ns), fmt_ns(write, s->write_ns));
 	report__insight_number(insight, "overhead_fraction", s->overhead_fraction, REPORT_FRACTION);

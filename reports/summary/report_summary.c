@@ -345,10 +345,9 @@ static enum status summary_recording(struct report_summary *out, const struct pr
 	/* A killed run has no end; its last commit is the last that is known of it. */
 	if (last > out->duration_ns)
 		out->duration_ns = last;
-	out->overhead_fraction = out->duration_ns > 0
-					 ? ((double)out->record_ns + (double)out->write_ns) /
-						   (double)out->duration_ns
-					 : NAN;
+	/* The writer's thread works beside the run: its time is not a share of it. */
+	out->overhead_fraction =
+		out->duration_ns > 0 ? (double)out->record_ns / (double)out->duration_ns : NAN;
 	return ST_OK;
 }
 

@@ -86,8 +86,8 @@ struct report_summary {
 	int64_t lowered, lowered_ns; /* tensors kept less than asked for, and from when */
 	const char *lowered_why;     /* NULL: none is */
 	int64_t record_ns,
-		write_ns;         /* recording's own time: at the call sites (estimated), writing */
-	double overhead_fraction; /* recording's own time over the run's; NaN: unknown */
+		write_ns;         /* what recording took of the run; its writer's thread beside */
+	double overhead_fraction; /* record_ns over the run's time; NaN: unknown */
 	struct report_fact *options; /* engine options and the like, from meta */
 	int option_count;
 	struct arena arena; /* owns all texts and arrays */

@@ -435,7 +435,7 @@ static void print_recording(struct print *print)
 		   print_count(a, s->tensors), print_count(b, s->tensor_rows));
 	print_line(print, LABEL "%s", "file size",
 		   fmt_bytes(a, (uint64_t)(s->database_bytes > 0 ? s->database_bytes : 0)));
-	print_line(print, LABEL "%s of the run: %s recording (estimated), %s writing", "own cost",
+	print_line(print, LABEL "%s of the run (%s, estimated); writer's thread %s", "own cost",
 		   fmt_percent(a, s->overhead_fraction), fmt_ns(b, s->record_ns),
 		   fmt_ns(d, s->write_ns));
 }

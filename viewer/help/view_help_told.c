@@ -22,7 +22,7 @@ static const struct view_help_word summary_words[] = {
 	{"communication", "idle while the input is on its way"},
 	{"device", "the simulated IPUs; their times come from a cost model, not from a clock"},
 	{"host", "this machine, whose workers play the IPUs; measured"},
-	{"own cost", "the time that recording took"},
+	{"own cost", "what recording took of the run"},
 	{0}};
 
 static const struct view_help_key summary_keys[] = {
