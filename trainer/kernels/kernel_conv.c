@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "common/mem.h"
 #include "trainer/kernels/kernel_clones.h"
@@ -202,6 +203,42 @@ struct conv_gather conv__input_gather(const struct kernel_conv *c, int64_t phase
 	return g;
 }
 
+/* Pixels that no output has seen: those of a phase without taps. */
+struct conv_clear {
+	const struct kernel_conv *conv;
+	float *dx;
+	int64_t y, x; /* the phase */
+	int64_t rows; /* of it, of all images */
+};
+
+#define CLEAR_SLICES 16
+
+static void conv_clear_slice(void *context, unsigned slice)
+{
+	const struct conv_clear *p = context;
+	const struct kernel_conv *c = p->conv;
+	int64_t image_rows = conv__ceil(c->height - p->y, c->stride_y);
+	int64_t end = conv__cut(p->rows, CLEAR_SLICES, slice + 1);
+
+	for (int64_t i = conv__cut(p->rows, CLEAR_SLICES, slice); i < end; i++) {
+		int64_t row = i / image_rows * c->height + p->y + i % image_rows * c->stride_y;
+		float *dx = p->dx + row * c->width * c->channels;
+
+		for (int64_t x = p->x; x < c->width; x += c->stride_x)
+			memset(dx + x * c->channels, 0, (size_t)c->channels * sizeof(float));
+	}
+}
+
+static void conv_clear(const struct kernel_conv *c, const struct kernel_room *room, int64_t y,
+		       int64_t x, float *dx)
+{
+	struct conv_clear clear = {c, dx, y, x, c->batch * conv__ceil(c->height - y, c->stride_y)};
+	int64_t pixels = clear.rows * conv__ceil(c->width - x, c->stride_x);
+
+	pool_share(room->pool, kernel_work_floats(pixels * c->channels), conv_clear_slice, &clear,
+		   CLEAR_SLICES);
+}
+
 void kernel_conv_grad_input(const struct kernel_conv *conv, const struct kernel_room *room,
 			    const float *dy, const float *kernel, float *dx, bool add)
 {
@@ -213,8 +250,13 @@ void kernel_conv_grad_input(const struct kernel_conv *conv, const struct kernel_
 		for (int64_t x = 0; x < conv->stride_x; x++) {
 			struct conv_gather g = conv__input_gather(conv, y, x);
 
-			if (!g.view.out_rows || !g.view.out_columns || (add && !g.view.depth))
+			if (!g.view.out_rows || !g.view.out_columns)
 				continue;
+			if (!g.view.depth) {
+				if (!add)
+					conv_clear(conv, room, y, x, dx);
+				continue;
+			}
 			g.view.source = dy;
 			g.weights.w = kernel;
 			g.out = dx + (y * conv->width + x) * conv->channels;
@@ -240,7 +282,7 @@ size_t kernel_conv_scratch(const struct kernel_conv *conv, unsigned lanes, bool 
 		for (int64_t x = 0; x < conv->stride_x; x++) {
 			struct conv_gather g = conv__input_gather(conv, y, x);
 
-			if (g.view.out_rows && g.view.out_columns)
+			if (g.view.out_rows && g.view.out_columns && g.view.depth)
 				most = conv__most(most, conv__gather_scratch(&g, lanes));
 		}
 	}

@@ -282,6 +282,48 @@ struct conv_band conv__band(const struct conv_view *view, int64_t line, int64_t 
 	return conv__band_shape(view, line, lines, memory);
 }
 
+/* --- copies for all slices ---------------------------------------------------------------------
+ */
+
+#define SHARED_FLOATS (1 << 19) /* larger ones are copied slice by slice */
+#define SHARED_SLICES 16
+
+int64_t conv__shared_floats(const struct conv_view *v)
+{
+	return conv__least(conv__band_floats(v, v->images * v->out_rows), SHARED_FLOATS);
+}
+
+struct band_shared {
+	const struct conv_view *view;
+	float *memory;
+};
+
+static void band_shared_slice(void *context, unsigned slice)
+{
+	const struct band_shared *s = context;
+	const struct conv_view *v = s->view;
+	struct band_copy copy = band_copy(v);
+	int64_t rows = band_rows(v, v->out_rows), width = copy.columns * copy.pitch;
+	int64_t end = conv__cut(v->images * rows, SHARED_SLICES, slice + 1);
+
+	for (int64_t row = conv__cut(v->images * rows, SHARED_SLICES, slice); row < end; row++)
+		band_copy_row(v, &copy, row / rows, v->origin_y + row % rows * copy.step_y,
+			      s->memory + row * width);
+}
+
+bool conv__shared(const struct conv_view *v, struct pool *pool, float *memory,
+		  struct conv_band *band)
+{
+	struct band_shared shared = {v, memory};
+	int64_t lines = v->images * v->out_rows, floats = conv__band_floats(v, lines);
+
+	if (!floats || floats > SHARED_FLOATS)
+		return false;
+	pool_share(pool, kernel_work_floats(2 * floats), band_shared_slice, &shared, SHARED_SLICES);
+	*band = conv__band_shape(v, 0, lines, memory);
+	return true;
+}
+
 const float *conv__band_line(const struct conv_view *view, const struct conv_band *band,
 			     int64_t line)
 {

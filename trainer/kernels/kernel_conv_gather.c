@@ -12,6 +12,7 @@
 #define GATHER_SLICES 32        /* of rows, wanted */
 #define GATHER_TILES  24        /* of a slice at least: they pay for the copied weights */
 #define GATHER_LEAST  8         /* slices wanted at least: then panels are shared out too */
+#define GATHER_SHARED 4         /* slices of panels that share one copy of the pixels, at least */
 #define GATHER_BAND   (1 << 18) /* floats of a slice's copied pixels, about */
 
 struct gather_plan {
@@ -22,10 +23,13 @@ struct gather_plan {
 	int64_t band, panel;                        /* of which */
 	int64_t lines, slice_lines, line_slices;    /* output rows */
 	int64_t panels, slice_panels, panel_slices; /* of a group */
-	bool pairs;                                 /* a tile holds two short rows */
+	struct conv_band shared;
+	bool is_shared; /* slices read one band */
+	bool pairs;     /* a tile holds two short rows */
 };
 
-static int64_t gather_slice_lines(const struct gather_plan *p, const struct conv_view *v)
+/* Output rows that pay for a slice. */
+static int64_t gather_least_lines(const struct gather_plan *p, const struct conv_view *v)
 {
 	int64_t tiles = conv__ceil(v->out_columns, p->body->rows); /* of a row */
 	int64_t least = p->pairs ? 2 * GATHER_TILES : conv__ceil(GATHER_TILES, tiles);
@@ -34,8 +38,6 @@ static int64_t gather_slice_lines(const struct gather_plan *p, const struct conv
 
 	if (row > 0)
 		lines = conv__most(1, conv__least(lines, GATHER_BAND / row));
-	if (p->pairs)
-		lines = (lines + 1) / 2 * 2;
 	return conv__least(lines, p->lines);
 }
 
@@ -43,10 +45,14 @@ static struct gather_plan gather_plan(const struct conv_gather *g)
 {
 	const struct conv_view *v = &g->view;
 	struct gather_plan p = {.gather = g, .body = conv__body()};
+	int64_t least;
 
 	p.lines = v->images * v->out_rows;
 	p.pairs = v->out_columns <= p.body->rows / 2 && p.lines > 1;
-	p.slice_lines = gather_slice_lines(&p, v);
+	least = gather_least_lines(&p, v);
+	p.slice_lines = conv__ceil(p.lines, p.lines / least);
+	if (p.pairs)
+		p.slice_lines = (p.slice_lines + 1) / 2 * 2;
 	p.line_slices = conv__ceil(p.lines, p.slice_lines);
 
 	p.panels = conv__ceil(g->filters, p.body->panel);
@@ -54,7 +60,8 @@ static struct gather_plan gather_plan(const struct conv_gather *g)
 	p.slice_panels = conv__ceil(p.panels, p.panel_slices);
 	p.panel_slices = conv__ceil(p.panels, p.slice_panels);
 
-	p.band = conv__band_floats(v, p.slice_lines);
+	/* A slice has less than twice the least; all that is more for a larger batch too. */
+	p.band = conv__band_floats(v, conv__least(p.lines, 2 * least));
 	p.panel = v->taps_y * v->taps_x * v->depth * p.body->panel;
 	p.lane = p.band + p.panel + CONV_PANEL_MOST;
 	return p;
@@ -64,7 +71,8 @@ int64_t conv__gather_scratch(const struct conv_gather *gather, unsigned lanes)
 {
 	struct gather_plan p = gather_plan(gather);
 
-	return conv__dense_floats(&gather->view) + p.lane * lanes;
+	return conv__dense_floats(&gather->view) + conv__shared_floats(&gather->view) +
+	       p.lane * lanes;
 }
 
 /* --- weights -----------------------------------------------------------------------------------
@@ -272,19 +280,21 @@ static void gather_slice(void *context, unsigned slice, unsigned lane)
 	struct conv_band band;
 
 	view.source += group * p->gather->group_source;
-	band = conv__band(&view, line, end - line, memory);
+	band = p->is_shared ? p->shared : conv__band(&view, line, end - line, memory);
 	gather_panels(p, &view, &band, group, rest % p->panel_slices, line, end, memory + p->band);
 }
 
 void conv__gather(const struct conv_gather *gather, const struct kernel_room *room)
 {
-	int64_t dense = conv__dense_floats(&gather->view);
+	float *shared = (float *)room->scratch + conv__dense_floats(&gather->view);
 	struct conv_gather g = *gather;
 	struct gather_plan p;
 
 	conv__dense(&g.view, room->pool, room->scratch);
 	p = gather_plan(&g);
-	p.memory = (float *)room->scratch + dense;
+	p.memory = shared + conv__shared_floats(&gather->view);
+	if (p.panel_slices >= GATHER_SHARED && g.groups == 1)
+		p.is_shared = conv__shared(&g.view, room->pool, shared, &p.shared);
 	pool_share_lanes(room->pool,
 			 kernel_work_products(g.view.images * g.view.out_rows * g.view.out_columns *
 					      g.view.taps_y * g.view.taps_x * g.view.depth *

@@ -184,6 +184,13 @@ struct conv_band conv__band(const struct conv_view *view, int64_t line, int64_t 
 /* The same without copying. */
 struct conv_band conv__band_shape(const struct conv_view *view, int64_t line, int64_t lines,
 				  float *memory);
+/*
+ * The band of all output rows, where many slices read the same ones and a copy is small. Floats of
+ * memory for it (0: nothing is copied), and the copy; false: each slice copies for itself.
+ */
+int64_t conv__shared_floats(const struct conv_view *view);
+bool conv__shared(const struct conv_view *view, struct pool *pool, float *memory,
+		  struct conv_band *band);
 /* What output row @line reads first. */
 const float *conv__band_line(const struct conv_view *view, const struct conv_band *band,
 			     int64_t line);

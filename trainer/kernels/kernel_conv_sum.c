@@ -39,6 +39,8 @@ struct sum_plan {
 	int64_t depth;              /* of the kernel's rows, of a group */
 	int64_t run_pieces, pieces; /* of a run; of all runs */
 	int64_t piece_slices;
+	struct conv_band shared;
+	bool is_shared; /* slices read one band */
 };
 
 static int64_t sum_block(const struct conv_view *v, int64_t pixels)
@@ -90,7 +92,7 @@ int64_t conv__sum_scratch(const struct kernel_conv *conv, unsigned lanes)
 {
 	struct sum_plan p = sum_plan(conv);
 
-	return conv__dense_floats(&p.view) + p.lane * lanes +
+	return conv__dense_floats(&p.view) + conv__shared_floats(&p.view) + p.lane * lanes +
 	       (p.part_count > 1 ? p.part_count * p.part : 0);
 }
 
@@ -187,8 +189,12 @@ static void sum_lines(const struct sum_plan *p, const struct sum_range *range, i
 	view.source += range->group * view.depth;
 	for (bool add = false; line < end; add = true) {
 		struct sum_block block = sum_block_at(p, line, end, add);
-		struct conv_band band = conv__band(&view, line, block.images * block.lines, memory);
+		struct conv_band band = p->shared;
 
+		if (p->is_shared)
+			band.base = conv__band_line(&view, &p->shared, line);
+		else
+			band = conv__band(&view, line, block.images * block.lines, memory);
 		for (int64_t panel = range->panel; panel < range->panel_end; panel++) {
 			int64_t column = panel * p->body->panel;
 			int64_t columns = conv__least(p->body->panel, p->filters - column);
@@ -281,7 +287,7 @@ void kernel_conv_grad_kernel(const struct kernel_conv *conv, const struct kernel
 	struct sum_plan p = sum_plan(conv);
 	uint64_t work = kernel_work_products(conv->batch * conv->out_height * conv->out_width *
 					     conv->filters * p.depth);
-	int64_t dense;
+	float *shared;
 	struct conv_band shape;
 
 	if (kernel_is_depthwise(conv)) {
@@ -294,9 +300,11 @@ void kernel_conv_grad_kernel(const struct kernel_conv *conv, const struct kernel
 	p.dy = dy;
 	p.dkernel = dkernel;
 	p.dbias = dbias;
-	dense = conv__dense_floats(&p.view);
+	shared = (float *)room->scratch + conv__dense_floats(&p.view);
+	p.memory = shared + conv__shared_floats(&p.view);
 	conv__dense(&p.view, room->pool, room->scratch);
-	p.memory = (float *)room->scratch + dense;
+	if (p.part_count == 1 && conv->groups == 1)
+		p.is_shared = conv__shared(&p.view, room->pool, shared, &p.shared);
 	p.parts = p.memory + p.lane * pool_lanes(room->pool);
 	sum_relu(&p, room);
 	shape = conv__band_shape(&p.view, 0, 1, p.memory);
