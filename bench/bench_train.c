@@ -1,6 +1,6 @@
 /*
- * Training steps of whole networks beside PyTorch's, on one thread and on two, and the peak memory
- * of each process.
+ * Training steps of whole networks beside PyTorch's, on one thread, on two and on all processors,
+ * and the peak memory of each process.
  *
  *	bench_train [NETWORK ...] [--rounds N] [--seconds S] [--half]
  *
@@ -31,7 +31,6 @@
 #define BATCHES     8 /* different ones, in turn */
 #define SAMPLES_MAX 100000
 #define ROUNDS_MAX  99
-#define THREADS     2
 
 struct network {
 	const char *name, *model, *optimizer;
@@ -324,7 +323,7 @@ static const struct network *find(const char *name)
 int main(int argc, char **argv)
 {
 	const struct network *chosen[16];
-	unsigned threads = pool_processors() < THREADS ? 1 : THREADS;
+	const unsigned processors = pool_processors(), threads[] = {1, 2, processors};
 	double seconds = 0.0;
 	long long rounds = 3;
 	bool half = false;
@@ -350,8 +349,8 @@ int main(int argc, char **argv)
 	count = count ? count : (int)ARRAY_LEN(networks);
 	printf("network   threads, medians of %lld rounds\n", rounds);
 	for (int i = 0; i < count; i++)
-		for (unsigned t = 1; t <= threads; t++)
-			row(argv[0], chosen[i], t, (int)rounds,
+		for (unsigned t = 0; t < (processors < 3 ? processors : 3); t++)
+			row(argv[0], chosen[i], threads[t], (int)rounds,
 			    seconds > 0.0 ? seconds : chosen[i]->seconds, half);
 	return 0;
 }
