@@ -1,8 +1,8 @@
 /*
  * The convolutions of ResNet50 (batch 2) and of Keras's MNIST convnet (batch 64), one after the
  * other, beside oneDNN's (Debian's libdnnl-dev, where it was there at configure time): forward with
- * bias (the convnet's with the ReLU), the gradient of kernel and bias (the convnet's with the
- *ReLU's in ours), the input's gradient.
+ * bias (the convnet's with the ReLU), the gradient of kernel and bias (of the convnet's ours does
+ * the ReLU's too), the input's gradient.
  *
  *	bench_conv [ROUNDS [BODY]]
  *
