@@ -35,7 +35,7 @@ static inline void norm_tile(float *values, int64_t channels, int64_t tiles)
  */
 NORM_INLINE float norm_gate(float y, float dy, float low, float high)
 {
-	return (y <= low) | (y > high) ? 0.0f : dy;
+	return ((y <= low) | (y > high)) ? 0.0f : dy;
 }
 
 static inline void norm_bounds(const struct kernel_norm *norm, float *low, float *high)

@@ -54,8 +54,8 @@ void view_blocks_begin(struct view_blocks *blocks, const char *title, int name_w
 	block->count = 0;
 }
 
-static void view_blocks_add(struct view_blocks *blocks, struct view_line line, const char *format,
-			    va_list args)
+__attribute__((format(printf, 3, 0))) static void
+view_blocks_add(struct view_blocks *blocks, struct view_line line, const char *format, va_list args)
 {
 	struct view_block *block = &blocks->block[blocks->count - 1];
 	char text[LINE_SIZE];
