@@ -59,6 +59,12 @@ elif ! diff -u -b "$document" walks.md; then # -b: columns are as wide as their 
 	fail 'the screens are others than docs/walks.md shows'
 fi
 
+# Values in the sentences are those of a screen.
+part() { awk -v wanted="$1" '/^```/ { inside = !inside; next } inside == wanted' walks.md; }
+for value in $(part 0 | grep -oE '[0-9]+\.[0-9]{4,}'); do
+	part 1 | grep -F -- "$value" >/dev/null || fail "no screen shows $value, which a sentence of docs/walks.md has"
+done
+
 # --- the answers ------------------------------------------------------------------------------------
 # answer TEXT REPORT SQL: the screens show TEXT, which is what the query says.
 answers=0
