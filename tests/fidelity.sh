@@ -3,6 +3,7 @@
 # cost was solved from, and the one that was not.
 set -uo pipefail
 
+export LC_ALL=C # a point in the numbers that awk writes
 fidelity=$IPUSCOPE_BIN_DIR/fidelity
 [ -x "$fidelity" ] || { echo "skipped: built without benchmarks"; exit 77; }
 table=$("$fidelity" --table) || exit 1
