@@ -453,7 +453,7 @@ static void test_finding_goes_from_span_to_span_in_both_directions(void **state)
 	struct prof_place place;
 	struct prof_db *db;
 	char sql[256];
-	int64_t at, id;
+	int64_t at, id, next;
 
 	(void)state;
 	prof_place_make(&place);
@@ -468,11 +468,12 @@ static void test_finding_goes_from_span_to_span_in_both_directions(void **state)
 			 (long long)at);
 		assert_int_equal(
 			prof_timeline_find(db, INT64_MIN, 1, "site c", at, true, &id, NULL), ST_OK);
-		if (prof_ask(place.path, sql) == INT64_MIN) {
+		next = prof_ask(place.path, sql);
+		if (next == INT64_MIN) {
 			assert_true(id == INT64_MIN);
 			break;
 		}
-		at = prof_ask(place.path, sql);
+		at = next;
 		snprintf(sql, sizeof(sql),
 			 "SELECT start_ns FROM spans WHERE name = 'Site C' AND span_id = %lld",
 			 (long long)id);
