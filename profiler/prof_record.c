@@ -280,6 +280,11 @@ int64_t ips_recording_now_ns(const struct ips_recording *recording)
 	return recording == NULL ? 0 : prof_clock_now(&recording->writer.clock);
 }
 
+uint64_t ips_monotonic_ns(void)
+{
+	return clock_ns();
+}
+
 const char *ips_status_text(int status)
 {
 	return status_text((enum status)status);

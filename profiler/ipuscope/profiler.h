@@ -33,9 +33,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#if !defined(__x86_64__)
-#include <time.h>
-#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -214,15 +211,16 @@ IPS_API struct ips_track *ips_track_open(struct ips_recording *recording, const 
 /* Give @events more slots room; false: dropped and counted. For the inline functions. */
 IPS_API int ips_track_make_room(struct ips_track *track, uint64_t slots);
 
+/* The system's monotonic clock, ns: what stands for ticks where this header knows no counter of the
+ * processor. For the inline functions. */
+IPS_API uint64_t ips_monotonic_ns(void);
+
 static inline uint64_t ips_ticks(void)
 {
 #if defined(__x86_64__)
 	return __builtin_ia32_rdtsc(); /* __rdtsc() without its header, the largest there is */
 #else
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return ips_monotonic_ns();
 #endif
 }
 
