@@ -27,7 +27,7 @@ check() {
 		[ -z "$("$program" "$@" --man </dev/null | groff -ww -man -Tutf8 2>&1 >/dev/null)" ] || wrong "$name --man: groff complains"
 	fi
 	# The page is found by its file's name, which has no blank.
-	"$program" "$@" --man </dev/null | grep -i "^\.TH ${name// /-} 1 " >/dev/null || wrong "$name --man is no page of section 1"
+	"$program" "$@" --man </dev/null | LC_ALL=C grep -i "^\.TH ${name// /-} 1 " >/dev/null || wrong "$name --man is no page of section 1"
 	"$program" "$@" --man </dev/null | tr -d '\\' | grep "^${name// /-} - " >/dev/null || wrong "$name --man has no NAME that whatis finds"
 	error=$("$program" "$@" --no-such-option nowhere 2>&1 >/dev/null </dev/null)
 	code=$?
