@@ -15,7 +15,7 @@
 #include "common/str.h"
 #include "reports/report_find.h"
 #include "reports/report_help.h"
-#include "reports/public/report_public.h"
+#include "popvision/public/report_public.h"
 #include "reports/report_registry.h"
 #include "reports/report_verbs.h"
 

@@ -2,6 +2,7 @@ foreach(name IN ITEMS rows record model timeline steps kill fault db old sums bt
 	ipuscope_add_test(NAME test_prof_${name} SOURCES test_prof_${name}.c prof_testing.c
 		LIBS profiler common PkgConfig::SQLITE LABELS unit)
 endforeach()
+ipuscope_add_test(NAME test_prof_announce SOURCES test_prof_announce.c LIBS profiler LABELS unit)
 # Of the run that the tests of reports/ look at, with rows in every view.
 ipuscope_add_test(NAME test_prof_merge SOURCES test_prof_merge.c prof_testing.c report_sample.c
 	LIBS profiler PkgConfig::SQLITE LABELS unit profiler)

@@ -1,5 +1,5 @@
 # Tests of reports/. report_sample.c records the run that they look at.
-foreach(module IN ITEMS announce auto monitor options sink table)
+foreach(module IN ITEMS monitor sink table)
 	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c
 		LIBS reports LABELS unit reports)
 endforeach()
@@ -65,8 +65,8 @@ ipuscope_add_script(NAME report_export_browser LABELS golden reports release
 	ARGS ${PROJECT_BINARY_DIR}/npm)
 
 # The files beside profile.db, of a run made by hand and of trainings.
-ipuscope_add_test(NAME test_report_popvision SOURCES test_report_popvision.c report_sample.c
-	LIBS reports PkgConfig::CBOR PkgConfig::SQLITE LABELS unit reports)
+ipuscope_add_test(NAME test_popvision SOURCES test_popvision.c report_sample.c
+	LIBS popvision PkgConfig::CBOR PkgConfig::SQLITE LABELS unit reports)
 ipuscope_add_script(NAME report_popvision LABELS golden reports release)
 
 # `import`: of traces in golden/ and of what the tests write.

@@ -16,7 +16,7 @@
 #define START INT64_C(1700000000000)
 
 struct fixture {
-	struct report_announcements runs;
+	struct prof_announcements runs;
 	struct report_monitor monitor;
 	struct str text;
 };
@@ -32,23 +32,23 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	report_monitor_free(&f->monitor);
-	report_announcements_free(&f->runs);
+	prof_announcements_free(&f->runs);
 	str_free(&f->text);
 	free(f);
 	return 0;
 }
 
-static struct report_announcement *add(struct fixture *f, int64_t pid, int64_t first, int64_t ipus,
-				       const char *target, int64_t clock_mhz)
+static struct prof_announcement *add(struct fixture *f, int64_t pid, int64_t first, int64_t ipus,
+				     const char *target, int64_t clock_mhz)
 {
-	struct report_announcements *runs = &f->runs;
-	struct report_announcement *run;
+	struct prof_announcements *runs = &f->runs;
+	struct prof_announcement *run;
 
 	assert_int_equal(mem_grow(&runs->items, &runs->capacity, (size_t)runs->count + 1,
 				  sizeof(*runs->items)),
 			 0);
 	run = &runs->items[runs->count++];
-	*run = (struct report_announcement){
+	*run = (struct prof_announcement){
 		.pid = pid,
 		.process_start = 1,
 		.started_ms = START,
@@ -120,7 +120,7 @@ static void compare(struct fixture *f, const char *name)
 static void test_the_layout_is_that_of_gc_monitor(void **state)
 {
 	struct fixture *f = *state;
-	struct report_announcement *run = add(f, 1653623, 0, 1, "ipu21", 1850);
+	struct prof_announcement *run = add(f, 1653623, 0, 1, "ipu21", 1850);
 
 	run->progress = (struct report_progress){REPORT_RUN_TRAINING, 2, 3, 120, 500, 0.117};
 	make(f, 16, 40);
@@ -138,7 +138,7 @@ static void test_the_layout_is_that_of_gc_monitor(void **state)
 static void test_runs_share_and_hostile_texts_are_shown(void **state)
 {
 	struct fixture *f = *state;
-	struct report_announcement *run = add(f, 11, 0, 4, "ipu2", 1330);
+	struct prof_announcement *run = add(f, 11, 0, 4, "ipu2", 1330);
 
 	memset(run->command, 'x', 200);
 	snprintf(run->report, sizeof(run->report), "/tmp/\033[2Jtf_report__x");
@@ -239,7 +239,7 @@ static void test_shared_ipus_are_busy_at_most_always(void **state)
 static void test_json_has_devices_and_processes(void **state)
 {
 	struct fixture *f = *state;
-	struct report_announcement *run = add(f, 77, 4, 2, "ipu21", 1850);
+	struct prof_announcement *run = add(f, 77, 4, 2, "ipu21", 1850);
 	cJSON *json, *devices, *process;
 
 	run->progress = (struct report_progress){REPORT_RUN_TRAINING, 1, 2, 3, 4, 0.25};

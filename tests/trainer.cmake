@@ -1,4 +1,7 @@
 # Tests of callbacks, and of the trainer as a whole.
+foreach(module IN ITEMS auto options)
+	ipuscope_add_test(NAME test_train_${module} SOURCES test_train_${module}.c LIBS trainer LABELS unit trainer)
+endforeach()
 ipuscope_add_test(NAME test_callback SOURCES test_callback.c support/math.c LIBS trainer LABELS unit trainer)
 ipuscope_add_test(NAME test_train_accumulate SOURCES test_train_accumulate.c LIBS trainer m LABELS unit trainer)
 ipuscope_add_test(NAME test_train_order SOURCES test_train_order.c LIBS trainer LABELS unit trainer)

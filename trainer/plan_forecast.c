@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "ipu/compile/ipu_trace.h"
-#include "reports/auto/report_auto.h"
+#include "trainer/auto/train_auto.h"
 #include "trainer/layers/layer.h"
 #include "trainer/train_outfeed_forecast.h"
 
@@ -144,7 +144,7 @@ int64_t plan_forecast_report(const struct train_session *session)
 	const struct train_device *device = session->device;
 	const double replicas = session->layout->replicas;
 	struct forecast_mode of[TRAIN_MODES];
-	int64_t traced = REPORT_PROGRAM_RUN_COUNT;
+	int64_t traced = TRAIN_PROGRAM_RUN_COUNT;
 	double bytes = EMPTY_REPORT;
 
 	bytes += (double)device->executable->program_count * PROGRAM +

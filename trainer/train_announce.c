@@ -17,7 +17,7 @@ enum status train_announce_open(struct train_announce *announce, const struct ru
 				const struct run_layout *layout, const char *command,
 				const char *directory, struct err *err)
 {
-	struct report_announcement what = {
+	struct prof_announcement what = {
 		.ipus = layout->ipus,
 		.replicas = layout->replicas,
 		.stages = layout->stages,
@@ -31,12 +31,12 @@ enum status train_announce_open(struct train_announce *announce, const struct ru
 	str_copy(what.command, sizeof(what.command), command == NULL ? "" : command);
 	str_copy(what.target, sizeof(what.target), target.name);
 	find_report(what.report, directory);
-	return report_announce_open(&announce->out, &what, err);
+	return prof_announce_open(&announce->out, &what, err);
 }
 
 void train_announce_close(struct train_announce *announce)
 {
-	report_announce_close(announce->out);
+	prof_announce_close(announce->out);
 	announce->out = NULL;
 }
 
@@ -81,5 +81,5 @@ void train_announce_steps(struct train_announce *announce, int64_t done, int64_t
 {
 	announce->progress.step = done;
 	announce->progress.steps = steps;
-	report_announce_progress(announce->out, &announce->progress);
+	prof_announce_progress(announce->out, &announce->progress);
 }

@@ -1,5 +1,5 @@
 /*
- * What a run says of itself to ipu-monitor while it goes on: reports/monitor/report_announce.h.
+ * What a run says of itself to ipu-monitor while it goes on: profiler/prof_announce.h.
  *
  * The main thread's, which looks at the workers often enough; an announcement that cannot be made
  * changes nothing. A zeroed struct tells nobody.
@@ -9,13 +9,13 @@
 
 #include <ipuscope/profiler.h>
 
-#include "reports/monitor/report_announce.h"
+#include "profiler/prof_announce.h"
 #include "trainer/run/run_rules.h"
 
 struct train_device;
 
 struct train_announce {
-	struct report_announce *out;
+	struct prof_announce *out;
 	struct report_progress progress;
 	double utilisation[IPS_PREDICT + 1]; /* by enum ips_mode; 0 until it is compiled */
 };

@@ -14,8 +14,7 @@
 #include "common/clock.h"
 #include "common/fs.h"
 #include "common/mem.h"
-#include "reports/auto/report_auto.h"
-#include "reports/popvision/report_popvision.h"
+#include "popvision/popvision.h"
 #include "trainer/models/model_weights.h"
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed_forecast.h"
@@ -39,7 +38,7 @@ void train_job_free(struct train_job *job)
 	model_free(job->model);
 	dataset_close(&job->train_set);
 	dataset_close(&job->test_set);
-	report_options_free(&job->options);
+	train_options_free(&job->options);
 	run_file_free(job->run);
 }
 
@@ -178,7 +177,7 @@ static enum status build_model(struct train_job *job, struct err *err)
 static enum status read_options(struct train_job *job, struct err *err)
 {
 	enum status status =
-		report_options_parse(&job->options, getenv("POPLAR_ENGINE_OPTIONS"), err);
+		train_options_parse(&job->options, getenv("POPLAR_ENGINE_OPTIONS"), err);
 
 	if (status == ST_OK && job->options.notes != NULL && job->screen.out != NULL)
 		fputs(job->options.notes, job->screen.out);
@@ -192,9 +191,9 @@ static enum status write_json_files(struct train_job *job, struct err *err)
 
 	if (text == NULL)
 		return err_nomem(err);
-	status = report_auto_write_framework(job->directory, job->model->name, err);
+	status = train_auto_write_framework(job->directory, job->model->name, err);
 	if (status == ST_OK)
-		status = report_auto_write_app(job->directory, text, err);
+		status = train_auto_write_app(job->directory, text, err);
 	if (status == ST_OK && ips_meta_set(job->recording, "run", text) != 0)
 		status = err_set(err, ST_FAILED, "%s: recording the run file failed",
 				 job->directory);
@@ -213,7 +212,7 @@ static enum status open_report(struct train_job *job, struct err *err)
 
 	if (!job->options.any)
 		return ST_OK;
-	status = report_auto_directory(&job->options, job->directory, err);
+	status = train_auto_directory(&job->options, job->directory, err);
 	if (status != ST_OK)
 		return status;
 	if (!fs_path(path, "%s/profile.db", job->directory))
@@ -340,12 +339,18 @@ enum status train_job_plan(struct train_job *job, struct err *err)
 /* The files beside profile.db are told of and done without where they cannot be written. */
 static void write_beside(const struct train_job *job,
 			 enum status (*write)(const char *directory,
-					      const struct report_options *options,
+					      const struct popvision_files *wanted,
 					      struct err *err))
 {
+	const struct popvision_files wanted = {
+		.graph = job->options.graph_profile,
+		.execution = job->options.execution_profile,
+		.debug = job->options.debug_info,
+		.replica = job->options.replica_to_profile,
+	};
 	struct err err = {0};
 
-	if (write(job->directory, &job->options, &err) != ST_OK && job->lines != NULL) {
+	if (write(job->directory, &wanted, &err) != ST_OK && job->lines != NULL) {
 		fprintf(job->lines, "ipu-train: %s (the run goes on without it)\n", err.text);
 		fflush(job->lines);
 	}
@@ -360,7 +365,7 @@ static void write_compiled(const struct train_job *job)
 	if (job->recording == NULL || ips_recording_flush(job->recording) != 0)
 		return;
 	begun = clock_ns();
-	write_beside(job, report_popvision_compiled);
+	write_beside(job, popvision_compiled);
 	ips_recording_spent(job->recording, (int64_t)(clock_ns() - begun), 1);
 }
 
@@ -523,7 +528,7 @@ static enum status close_report(struct train_job *job, enum status status, struc
 	failed = ips_recording_close(job->recording, message, sizeof(message));
 	job->recording = NULL;
 	if (failed == 0 && !job->out_of_memory)
-		write_beside(job, report_popvision_executed);
+		write_beside(job, popvision_executed);
 	if (failed != 0 && status == ST_OK)
 		status = err_set(err, ST_FAILED, "%s: the report is incomplete: %s", job->directory,
 				 message);

@@ -7,7 +7,7 @@
 #define TRAIN_JOB_H
 
 #include "common/fs.h"
-#include "reports/auto/report_auto.h"
+#include "trainer/auto/train_auto.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/train_fit.h"
 #include "trainer/train_partition.h"
@@ -26,7 +26,7 @@ struct train_job {
 	 * where nothing but a plan is wanted; NULL: none, or there cannot be one. `split`: what the
 	 * run has, of a plan alone. */
 	struct train_split *best, *split;
-	struct report_options options;
+	struct train_options options;
 	struct ips_recording *recording;
 	struct train_session *session;
 	struct train_result result;

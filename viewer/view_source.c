@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "profiler/prof_nudge.h"
-#include "reports/monitor/report_announce.h"
+#include "profiler/prof_announce.h"
 #include "reports/report_find.h"
 
 #define RETRY_FIRST_NS (250 * UINT64_C(1000000))
@@ -184,15 +184,15 @@ bool view_source_nudged(const struct view_source *source)
 /* The report of the youngest run that records one; false: there is none. */
 static bool view_running(char out[FS_PATH_SIZE])
 {
-	struct report_announcements runs;
+	struct prof_announcements runs;
 
 	out[0] = '\0';
-	if (report_announcements_read(&runs, false, NULL, NULL) != ST_OK)
+	if (prof_announcements_read(&runs, false, NULL, NULL) != ST_OK)
 		return false;
 	for (int i = 0; i < runs.count; i++)
 		if (runs.items[i].report[0])
 			str_copy(out, FS_PATH_SIZE, runs.items[i].report);
-	report_announcements_free(&runs);
+	prof_announcements_free(&runs);
 	return out[0] != '\0';
 }
 

@@ -14,7 +14,7 @@
 #include "common/str.h"
 #include "reports/report_find.h"
 #include "reports/table/report_internal.h"
-#include "reports/public/report_public.h"
+#include "popvision/public/report_public.h"
 #include "reports/report_verbs.h"
 
 #define LIMIT_DEFAULT 20

@@ -19,8 +19,8 @@
 #include "reports/report_find.h"
 #include "reports/report_interrupt.h"
 #include "reports/table/report_internal.h"
-#include "reports/popvision/report_popvision.h"
-#include "reports/public/report_public.h"
+#include "popvision/popvision.h"
+#include "popvision/public/report_public.h"
 #include "reports/report_verbs.h"
 
 #define BIT(option) (1u << REPORT_EXPORT_##option)

@@ -72,6 +72,11 @@ enum status report_export_folded(const struct report_export_request *request, co
 enum status report_export_torch_csv(const struct report_export_request *request, const char *path,
 				    struct err *err);
 
+/* graph.json, execution.json and debug.cbor into the folder @path, made where it is missing; of the
+ * replica that the run was asked for. */
+enum status report_export_popvision(const struct report_export_request *request, const char *path,
+				    struct err *err);
+
 /* One page of HTML: charts and tables, without scripts or network. */
 enum status report_export_html(const struct report_export_request *request, const char *path,
 			       struct err *err);

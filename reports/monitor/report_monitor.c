@@ -76,7 +76,7 @@ static void monitor_heat_board(struct report_monitor *monitor, int first)
 /* ---- the partition -----------------------------------------------------------------------------
  */
 
-static int64_t monitor_size(const struct report_announcements *runs, int64_t least)
+static int64_t monitor_size(const struct prof_announcements *runs, int64_t least)
 {
 	int64_t ipus = 0;
 
@@ -86,11 +86,11 @@ static int64_t monitor_size(const struct report_announcements *runs, int64_t lea
 		ipus = end > ipus ? end : ipus;
 	}
 	if (ipus > 0)
-		ipus = report_announce_machine(ipus);
+		ipus = prof_announce_machine(ipus);
 	return ipus > least ? ipus : least;
 }
 
-static void monitor_attach(struct report_monitor *monitor, const struct report_announcement *run)
+static void monitor_attach(struct report_monitor *monitor, const struct prof_announcement *run)
 {
 	for (int64_t id = run->first_id; id < run->first_id + run->ipus; id++) {
 		struct report_monitor_device *device = &monitor->devices[id];
@@ -104,7 +104,7 @@ static void monitor_attach(struct report_monitor *monitor, const struct report_a
 	}
 }
 
-enum status report_monitor_new(struct report_monitor *out, struct report_announcements *runs,
+enum status report_monitor_new(struct report_monitor *out, struct prof_announcements *runs,
 			       const struct report_monitor_params *params, struct err *err)
 {
 	struct ipu_target target;
@@ -118,7 +118,7 @@ enum status report_monitor_new(struct report_monitor *out, struct report_announc
 	if (out->devices == NULL)
 		return err_nomem(err);
 	out->runs = *runs;
-	*runs = (struct report_announcements){0};
+	*runs = (struct prof_announcements){0};
 	for (int i = 0; i < out->count; i++)
 		out->devices[i] = (struct report_monitor_device){
 			.id = i,
@@ -134,7 +134,7 @@ enum status report_monitor_new(struct report_monitor *out, struct report_announc
 
 void report_monitor_free(struct report_monitor *monitor)
 {
-	report_announcements_free(&monitor->runs);
+	prof_announcements_free(&monitor->runs);
 	mem_free(monitor->devices);
 	*monitor = (struct report_monitor){0};
 }
@@ -163,7 +163,7 @@ int report_monitor_ipu(int id)
 }
 
 bool report_monitor_shared(const struct report_monitor *monitor,
-			   const struct report_announcement *run)
+			   const struct prof_announcement *run)
 {
 	for (int64_t id = run->first_id; id < run->first_id + run->ipus; id++)
 		if (monitor->devices[id].users > 1)

@@ -7,7 +7,7 @@
 
 #include "common/jsonw.h"
 #include "common/str.h"
-#include "reports/monitor/report_announce.h"
+#include "profiler/prof_announce.h"
 
 #define REPORT_MONITOR_PARTITION "sim"
 
@@ -20,7 +20,7 @@ struct report_monitor_kind {
 struct report_monitor_device {
 	int id;
 	int users;                              /* runs that are attached */
-	const struct report_announcement *run;  /* the first of them; NULL: none */
+	const struct prof_announcement *run;    /* the first of them; NULL: none */
 	const struct report_monitor_kind *kind; /* its run's */
 	int64_t clock_mhz;
 	double utilisation;
@@ -29,7 +29,7 @@ struct report_monitor_device {
 };
 
 struct report_monitor {
-	struct report_announcements runs;
+	struct prof_announcements runs;
 	struct report_monitor_device *devices;
 	int count;
 	int64_t now_ms;
@@ -42,7 +42,7 @@ struct report_monitor_params {
 };
 
 /* Takes @runs over, which is empty afterwards; a failure is ST_NOMEM. */
-enum status report_monitor_new(struct report_monitor *out, struct report_announcements *runs,
+enum status report_monitor_new(struct report_monitor *out, struct prof_announcements *runs,
 			       const struct report_monitor_params *params, struct err *err);
 void report_monitor_free(struct report_monitor *monitor); /* accepts a zeroed one */
 
@@ -56,7 +56,7 @@ int report_monitor_ipu(int id); /* on its IPU-M */
 
 /* Whether another run is attached to any IPU of @run. */
 bool report_monitor_shared(const struct report_monitor *monitor,
-			   const struct report_announcement *run);
+			   const struct prof_announcement *run);
 
 /* The tables; a failed growth is in @out. */
 void report_monitor_text(const struct report_monitor *monitor, bool colour, struct str *out);

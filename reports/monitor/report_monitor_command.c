@@ -134,12 +134,12 @@ static enum status monitor_parse(struct monitor_request *request, int argc, char
 static enum status monitor_read(struct monitor_request *request, struct report_monitor *out,
 				struct err *err)
 {
-	struct report_announcements runs;
+	struct prof_announcements runs;
 	char path[FS_PATH_SIZE];
 	enum status status;
 
 	str_clear(&request->notes);
-	status = report_announcements_read(&runs, true, &request->notes, err);
+	status = prof_announcements_read(&runs, true, &request->notes, err);
 	if (status == ST_NOTFOUND) {
 		if (!fs_xdg(path, "XDG_RUNTIME_DIR", NULL))
 			str_add(&request->notes, NO_FOLDER);
@@ -149,7 +149,7 @@ static enum status monitor_read(struct monitor_request *request, struct report_m
 		return status;
 	request->params.now_ms = clock_epoch_ns() / 1000000;
 	status = report_monitor_new(out, &runs, &request->params, err);
-	report_announcements_free(&runs);
+	prof_announcements_free(&runs);
 	return status;
 }
 

@@ -42,7 +42,7 @@ static void monitor_json_place(struct jsonw *w, const struct report_monitor_devi
 
 static void monitor_json_device(struct jsonw *w, const struct report_monitor_device *device)
 {
-	const struct report_announcement *run = device->run;
+	const struct prof_announcement *run = device->run;
 
 	jsonw_begin_object(w);
 	monitor_json_place(w, device);
@@ -83,7 +83,7 @@ static void monitor_json_progress(struct jsonw *w, const struct report_progress 
 }
 
 static void monitor_json_run(struct jsonw *w, const struct report_monitor *monitor,
-			     const struct report_announcement *run)
+			     const struct prof_announcement *run)
 {
 	const int64_t ms = monitor->now_ms - run->started_ms;
 

@@ -170,7 +170,7 @@ static void monitor_time(char *out, size_t size, int64_t ms)
 }
 
 static void monitor_process(struct str *out, const struct report_monitor *monitor,
-			    const struct report_announcement *run,
+			    const struct prof_announcement *run,
 			    const struct report_monitor_device *device)
 {
 	char text[PROCESS_COLUMNS][32];
@@ -210,7 +210,7 @@ static void monitor_processes(struct str *out, const struct report_monitor *moni
 	monitor_row(out, process_columns, PROCESS_COLUMNS, NULL);
 	monitor_rule(out, process_columns, PROCESS_COLUMNS);
 	for (int i = 0; i < monitor->runs.count; i++) {
-		const struct report_announcement *run = &monitor->runs.items[i];
+		const struct prof_announcement *run = &monitor->runs.items[i];
 
 		for (int64_t id = run->first_id; id < run->first_id + run->ipus; id++)
 			monitor_process(out, monitor, run, &monitor->devices[id]);
@@ -222,7 +222,7 @@ static void monitor_processes(struct str *out, const struct report_monitor *moni
  */
 
 /* "1653623: training, epoch 2/3, step 120/500; ipu-view /home/..." */
-static void monitor_follow(struct str *out, const struct report_announcement *run)
+static void monitor_follow(struct str *out, const struct prof_announcement *run)
 {
 	const struct report_progress *progress = &run->progress;
 	const struct report_cell cell = {.type = PROF_TEXT, .text = run->report};

@@ -13,7 +13,7 @@
 #include "common/str.h"
 #include "reports/report_find.h"
 #include "reports/table/report_internal.h"
-#include "reports/public/report_public.h"
+#include "popvision/public/report_public.h"
 #include "reports/table/report_render.h"
 #include "reports/report_verbs.h"
 #include "reports/whatif/report_whatif_table.h"

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "reports/auto/report_auto.h"
+#include "trainer/auto/train_auto.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct report_options options;
+	struct train_options options;
 	char *text = malloc(size + 1);
 	struct err err;
 
@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size)
 		memcpy(text, data, size);
 	text[size] = '\0';
-	if (report_options_parse(&options, text, &err) == ST_OK)
-		report_options_free(&options);
+	if (train_options_parse(&options, text, &err) == ST_OK)
+		train_options_free(&options);
 	free(text);
 	return 0;
 }

@@ -7,20 +7,21 @@
 
 cmake_policy(VERSION 3.25)
 
-set(rooms common ipu profiler outfeed reports trainer viewer examples)
+set(rooms common ipu profiler outfeed popvision reports trainer viewer examples)
 
 # What a room may include beside its own files.
 set(allowed_common)
 set(allowed_ipu common)
 set(allowed_profiler common)
 set(allowed_outfeed profiler common)
-set(allowed_reports profiler_read ipu outfeed common)
-set(allowed_trainer ipu outfeed profiler reports common)
+set(allowed_popvision profiler_read ipu common)
+set(allowed_reports profiler_read popvision ipu outfeed common)
+set(allowed_trainer ipu outfeed popvision profiler common)
 set(allowed_viewer reports profiler_read common)
 set(allowed_examples ipuscope)
 
 # The read side of the profiler, and what of it one room alone may have.
-set(profiler_read prof_db.h prof_nudge.h prof_query.h prof_timeline.h ipuscope/profiler.h)
+set(profiler_read prof_announce.h prof_db.h prof_nudge.h prof_query.h prof_timeline.h ipuscope/profiler.h)
 set(profiler_read_more_reports prof_merge.h prof_process.h prof_repair.h)
 
 set(failures 0)

@@ -23,12 +23,12 @@ function(make_good_tree)
 		"#include \"profiler/prof_db.h\"\n#include \"profiler/prof_repair.h\"\n"
 		"#include \"ipu/ipu_plan.h\"\n#include \"profiler/ipuscope/profiler.h\"\n"
 		"#include \"outfeed/outfeed_captures.h\"\n")
-	file(WRITE ${WORK}/reports/ipuscope/report.h "#include <ipuscope/profiler.h>\n")
-	file(WRITE ${WORK}/reports/public/report_public.c "#include <ipuscope/report.h>\n")
+	file(WRITE ${WORK}/popvision/ipuscope/report.h "#include <ipuscope/profiler.h>\n")
+	file(WRITE ${WORK}/popvision/public/report_public.c "#include <ipuscope/report.h>\n")
 	file(WRITE ${WORK}/viewer/view_x.c
 		"#include \"reports/report_x.h\"\n#include \"profiler/prof_timeline.h\"\n")
 	file(WRITE ${WORK}/trainer/fit.c
-		"#include \"reports/report_x.h\"\n#include \"outfeed/outfeed_queue.h\"\n"
+		"#include \"popvision/popvision.h\"\n#include \"outfeed/outfeed_queue.h\"\n"
 		"#include \"profiler/prof_ring.h\"\n#include \"ipu/ipu_plan.h\"\n")
 	file(WRITE ${WORK}/examples/record.c "#include <ipuscope/profiler.h>\n#include <stdio.h>\n")
 	file(WRITE ${WORK}/tests/test_x.c "#include \"common/pool_internal.h\"\n")
@@ -70,6 +70,9 @@ expect_complaint(reports/bad.c "#include \"profiler/prof_ring.h\"" "reports may 
 expect_complaint(reports/bad.c "#include \"outfeed/outfeed_internal.h\"" "reports may not include")
 expect_complaint(outfeed/bad.c "#include \"reports/report_x.h\"" "outfeed may not include")
 expect_complaint(reports/bad.c "#include \"trainer/fit.h\"" "reports may not include")
+expect_complaint(popvision/bad.c "#include \"profiler/prof_ring.h\"" "popvision may not include")
+expect_complaint(popvision/bad.c "#include \"reports/report_x.h\"" "popvision may not include")
+expect_complaint(trainer/bad.c "#include \"reports/report_x.h\"" "trainer may not include")
 expect_complaint(viewer/bad.c "#include \"profiler/prof_repair.h\"" "viewer may not include")
 expect_complaint(viewer/bad.c "#include \"ipu/ipu_plan.h\"" "viewer may not include")
 expect_complaint(viewer/bad.c "  #  include \"trainer/fit.h\"" "viewer may not include")

@@ -8,7 +8,7 @@
 
 #include "reports/diff/report_diff.h"
 #include "reports/insights/report_insights.h"
-#include "reports/monitor/report_announce.h"
+#include "profiler/prof_announce.h"
 #include "reports/summary/report_summary.h"
 #include "viewer/draw/view_blocks.h"
 #include "viewer/draw/view_grid.h"

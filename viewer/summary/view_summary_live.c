@@ -1,7 +1,7 @@
 /*
  * A run that is recording: progress, the bubble of its last pipeline runs, its latest numbers.
  *
- * The trainer's announcement (report_announce.h) says how far it is; the rest are the last rows of
+ * The trainer's announcement (prof_announce.h) says how far it is; the rest are the last rows of
  * the file, a fixed number of them, found by number.
  *
  * Threading: one thread. Ownership: texts are the blocks' arena's.
@@ -76,9 +76,9 @@ static const struct {
 /* What the trainer that writes @path says of itself. */
 static void view_now_progress(struct view_now *now, const char *path)
 {
-	struct report_announcements runs;
+	struct prof_announcements runs;
 
-	if (report_announcements_read(&runs, false, NULL, NULL) != ST_OK)
+	if (prof_announcements_read(&runs, false, NULL, NULL) != ST_OK)
 		return;
 	for (int i = 0; i < runs.count && !now->told; i++) {
 		char database[FS_PATH_SIZE];
@@ -91,7 +91,7 @@ static void view_now_progress(struct view_now *now, const char *path)
 			now->progress = runs.items[i].progress;
 		}
 	}
-	report_announcements_free(&runs);
+	prof_announcements_free(&runs);
 }
 
 enum status view__summary_now(struct view_summary *screen, struct view_context *context,

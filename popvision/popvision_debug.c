@@ -1,0 +1,140 @@
+/*
+ * debug.cbor: a context for each layer, operation and program, each naming the one it came from.
+ *
+ * CBOR (RFC 8949), written as a stream: {"version": 1, "producer": ..., "contexts": [_ ...]}. A
+ * context is a map that has no key whose value is unknown. docs/json.md lists the keys. Threading:
+ * none. Ownership: nothing outlives a call.
+ */
+#include <cbor.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "popvision/popvision_internal.h"
+
+#define VERSION   1
+#define HEAD_SIZE 9 /* of an item, at most */
+
+/* Each name once: in a merged report the ranks have the same. */
+#define IDS                                                                                        \
+	"WITH l AS MATERIALIZED (SELECT layer, min(number) AS id FROM (SELECT layer, "             \
+	"row_number() OVER (ORDER BY position, layer) - 1 AS number FROM layers) GROUP BY "        \
+	"layer), "                                                                                 \
+	"o AS MATERIALIZED (SELECT operation, min(number) + (SELECT count(*) FROM layers) AS id "  \
+	"FROM (SELECT operation, row_number() OVER () - 1 AS number FROM operations) GROUP BY "    \
+	"operation) "
+
+/* The columns are the keys. */
+static const char *const contexts[] = {
+	"SELECT row_number() OVER (ORDER BY position, layer) - 1 AS id, 'keras' AS layer, "
+	"layer AS name, class, stage FROM layers ORDER BY position, layer",
+	IDS "SELECT (SELECT count(*) FROM layers) + row_number() OVER () - 1 AS id, "
+	    "l.id AS parentId, 'poplibs' AS layer, p.operation AS name, p.kind, p.phase, p.stage "
+	    "FROM operations p LEFT JOIN l ON l.layer = p.layer",
+	IDS "SELECT (SELECT count(*) FROM layers) + (SELECT count(*) FROM operations) + "
+	    "row_number() OVER (ORDER BY p.program_id) - 1 AS id, o.id AS parentId, "
+	    "'poplar' AS layer, p.name, p.type, p.program_id AS programId "
+	    "FROM programs p LEFT JOIN o ON o.operation = p.operation ORDER BY p.program_id",
+};
+
+/* --- items -------------------------------------------------------------------------------------
+ */
+
+/* What is no UTF-8 is a byte string. */
+static void put_text(FILE *file, const char *text)
+{
+	unsigned char head[HEAD_SIZE];
+	const size_t length = strlen(text);
+	size_t valid = 0, size;
+
+	for (size_t step = 1; valid < length && step > 0; valid += step)
+		step = str_utf8(text + valid);
+	size = valid < length ? cbor_encode_bytestring_start(length, head, sizeof(head))
+			      : cbor_encode_string_start(length, head, sizeof(head));
+	fwrite(head, 1, size, file);
+	fwrite(text, 1, length, file);
+}
+
+static void put_int(FILE *file, int64_t value)
+{
+	unsigned char head[HEAD_SIZE];
+	size_t size = value < 0 ? cbor_encode_negint((uint64_t)(-1 - value), head, sizeof(head))
+				: cbor_encode_uint((uint64_t)value, head, sizeof(head));
+
+	fwrite(head, 1, size, file);
+}
+
+static void put_map(FILE *file, size_t pairs)
+{
+	unsigned char head[HEAD_SIZE];
+
+	fwrite(head, 1, cbor_encode_map_start(pairs, head, sizeof(head)), file);
+}
+
+/* --- contexts ----------------------------------------------------------------------------------
+ */
+
+static bool known(const struct prof_query *query, int column)
+{
+	const enum prof_type type = prof_column_type(query, column);
+
+	return type == PROF_INT || type == PROF_TEXT;
+}
+
+static void put_context(FILE *file, const struct prof_query *query)
+{
+	size_t pairs = 0;
+
+	for (int i = 0; i < prof_column_count(query); i++)
+		pairs += known(query, i);
+	put_map(file, pairs);
+	for (int i = 0; i < prof_column_count(query); i++) {
+		if (!known(query, i))
+			continue;
+		put_text(file, prof_column_name(query, i));
+		if (prof_column_type(query, i) == PROF_INT)
+			put_int(file, prof_column_int(query, i));
+		else
+			put_text(file, prof_column_text(query, i));
+	}
+}
+
+static enum status put_contexts(FILE *file, struct prof_db *db, const char *sql, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	while (prof_query_next(query, &status, err))
+		put_context(file, query);
+	prof_query_close(query);
+	return status;
+}
+
+static enum status put_all(FILE *file, struct prof_db *db, struct err *err)
+{
+	unsigned char head[HEAD_SIZE];
+	enum status status = ST_OK;
+
+	put_map(file, 3);
+	put_text(file, "version");
+	put_int(file, VERSION);
+	put_text(file, "producer");
+	put_text(file, "ipuscope " IPUSCOPE_VERSION);
+	put_text(file, "contexts");
+	fwrite(head, 1, cbor_encode_indef_array_start(head, sizeof(head)), file);
+	for (size_t i = 0; i < ARRAY_LEN(contexts) && status == ST_OK; i++)
+		status = put_contexts(file, db, contexts[i], err);
+	fwrite(head, 1, cbor_encode_break(head, sizeof(head)), file);
+	return status;
+}
+
+enum status popvision_debug(struct ips_report *report, const char *path, struct err *err)
+{
+	struct popvision_file file;
+	enum status status = popvision__file_open(&file, path, err);
+
+	if (status != ST_OK)
+		return status;
+	status = put_all(file.stream, report_public_db(report), err);
+	return popvision__file_close(&file, status, err);
+}

@@ -1,0 +1,203 @@
+/*
+ * Rows as JSON. See popvision_internal.h.
+ *
+ * Threading: none. Ownership: a question is closed by whoever opened it.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "popvision/popvision_internal.h"
+
+#define KEY_SIZE 64
+
+/* --- questions ---------------------------------------------------------------------------------
+ */
+
+struct prof_query *popvision__open(struct popvision *pv, const char *sql)
+{
+	struct prof_query *query;
+
+	if (pv->status == ST_OK)
+		pv->status = prof_query_open(&query, report_public_db(pv->report), sql, pv->err);
+	if (pv->status != ST_OK)
+		return NULL;
+	if (strstr(sql, ":replica") && pv->replica != POPVISION_ALL_REPLICAS)
+		prof_query_int(query, ":replica", pv->replica);
+	return query;
+}
+
+bool popvision__step(struct popvision *pv, struct prof_query *query)
+{
+	return query && prof_query_next(query, &pv->status, pv->err);
+}
+
+void popvision__check(struct popvision *pv)
+{
+	char text[ERR_TEXT_SIZE];
+	int failed = ips_report_status(pv->report, text, sizeof(text));
+
+	if (pv->status == ST_OK && failed)
+		pv->status = err_set(pv->err, (enum status)failed, "%s", text);
+}
+
+/* --- values ------------------------------------------------------------------------------------
+ */
+
+static void pv_value(struct popvision *pv, const struct prof_query *query, int column)
+{
+	switch (prof_column_type(query, column)) {
+	case PROF_INT:
+		jsonw_int(&pv->w, prof_column_int(query, column));
+		break;
+	case PROF_REAL:
+		jsonw_real(&pv->w, prof_column_real(query, column));
+		break;
+	case PROF_TEXT:
+		jsonw_text(&pv->w, prof_column_text(query, column));
+		break;
+	case PROF_NULL:
+	case PROF_BLOB:
+		jsonw_null(&pv->w);
+		break;
+	}
+}
+
+void popvision__int(struct popvision *pv, const char *key, int64_t value)
+{
+	jsonw_key(&pv->w, key);
+	if (value == IPS_NULL)
+		jsonw_null(&pv->w);
+	else
+		jsonw_int(&pv->w, value);
+}
+
+static void pv_key_value(struct popvision *pv, const struct prof_query *query, int column,
+			 const char *key)
+{
+	double real =
+		prof_column_type(query, column) == PROF_REAL ? prof_column_real(query, column) : 0;
+	char sibling[KEY_SIZE];
+
+	jsonw_key(&pv->w, key);
+	pv_value(pv, query, column);
+	if (isfinite(real))
+		return;
+	snprintf(sibling, sizeof(sibling), "%s_nonfinite", key);
+	jsonw_key_text(&pv->w, sibling, isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
+}
+
+void popvision__columns(struct popvision *pv, const struct prof_query *query)
+{
+	char outer[KEY_SIZE] = "";
+
+	for (int i = 0; i < prof_column_count(query); i++) {
+		const char *name = prof_column_name(query, i), *dot = strchr(name, '.');
+		char inner[KEY_SIZE] = "";
+
+		if (dot)
+			snprintf(inner, sizeof(inner), "%.*s", (int)(dot - name), name);
+		if (*outer && strcmp(outer, inner) != 0)
+			jsonw_end_object(&pv->w);
+		if (*inner && strcmp(outer, inner) != 0) {
+			jsonw_key(&pv->w, inner);
+			jsonw_begin_object(&pv->w);
+		}
+		str_copy(outer, sizeof(outer), inner);
+		pv_key_value(pv, query, i, dot ? dot + 1 : name);
+	}
+	if (*outer)
+		jsonw_end_object(&pv->w);
+}
+
+void popvision__fields(struct popvision *pv, const char *sql)
+{
+	struct prof_query *query = popvision__open(pv, sql);
+
+	if (popvision__step(pv, query))
+		popvision__columns(pv, query);
+	prof_query_close(query);
+}
+
+/* --- arrays ------------------------------------------------------------------------------------
+ */
+
+typedef void (*pv_element_fn)(struct popvision *pv, const struct prof_query *query);
+
+static void pv_array(struct popvision *pv, const char *key, const char *sql, pv_element_fn element)
+{
+	struct prof_query *query = popvision__open(pv, sql);
+
+	jsonw_key(&pv->w, key);
+	jsonw_begin_array(&pv->w);
+	while (popvision__step(pv, query))
+		element(pv, query);
+	jsonw_end_array(&pv->w);
+	prof_query_close(query);
+}
+
+static void pv_object(struct popvision *pv, const struct prof_query *query)
+{
+	jsonw_begin_object(&pv->w);
+	popvision__columns(pv, query);
+	jsonw_end_object(&pv->w);
+}
+
+static void pv_first(struct popvision *pv, const struct prof_query *query)
+{
+	pv_value(pv, query, 0);
+}
+
+static void pv_first_listed(struct popvision *pv, const struct prof_query *query)
+{
+	jsonw_begin_array(&pv->w);
+	pv_value(pv, query, 0);
+	jsonw_end_array(&pv->w);
+}
+
+void popvision__objects(struct popvision *pv, const char *key, const char *sql)
+{
+	pv_array(pv, key, sql, pv_object);
+}
+
+void popvision__column(struct popvision *pv, const char *key, const char *sql)
+{
+	pv_array(pv, key, sql, pv_first);
+}
+
+void popvision__listed(struct popvision *pv, const char *key, const char *sql)
+{
+	pv_array(pv, key, sql, pv_first_listed);
+}
+
+void popvision__compute_set_cycles(struct popvision *pv, const char *key)
+{
+	popvision__objects(pv, key,
+			   "SELECT tiles, max_cycles AS max, mean_cycles AS mean FROM compute_sets "
+			   "ORDER BY program_id, compute_set");
+}
+
+/* --- a number for each tile --------------------------------------------------------------------
+ */
+
+void popvision__by_tile(struct popvision *pv, const char *key, const int64_t *values)
+{
+	struct jsonw *w = &pv->w;
+
+	jsonw_key(w, key);
+	jsonw_begin_object(w);
+	jsonw_key(w, "runs");
+	jsonw_begin_array(w);
+	for (int64_t i = 0, next; i < pv->tiles; i = next) {
+		for (next = i + 1; next < pv->tiles && (!values || values[next] == values[i]);)
+			next++;
+		jsonw_begin_array(w);
+		jsonw_int(w, next - i);
+		jsonw_int(w, values ? values[i] : 0);
+		jsonw_end_array(w);
+	}
+	jsonw_end_array(w);
+	jsonw_end_object(w);
+}

@@ -1,0 +1,271 @@
+/*
+ * The public report: opening, facts, failures, and the texts that it lends.
+ *
+ * Threading and ownership: as ipuscope/report.h says.
+ */
+#include "popvision/public/report_public.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "popvision/public/report_public_internal.h"
+
+/* ---- failures -----------------------------------------------------------------------------------
+ */
+
+int report_public__status(struct ips_report *report, enum status status, const struct err *err,
+			  char *message, size_t size)
+{
+	const char *text = status == ST_OK        ? ""
+			   : err->text[0] != '\0' ? err->text
+						  : status_text(status);
+
+	if (message != NULL && size > 0)
+		str_copy(message, size, text);
+	if (status != ST_OK && report != NULL && report->first.status == ST_OK)
+		err_set(&report->first, status, "%s", text);
+	return (int)status;
+}
+
+int report_public__null(const char *name, char *message, size_t size)
+{
+	struct err err = {ST_OK, ""};
+
+	return report_public__status(NULL, err_set(&err, ST_INVALID, "%s: is NULL", name), &err,
+				     message, size);
+}
+
+int ips_report_status(const struct ips_report *report, char *message, size_t size)
+{
+	if (report == NULL)
+		return report_public__null("report", message, size);
+	if (message != NULL && size > 0)
+		str_copy(message, size, report->first.status == ST_OK ? "" : report->first.text);
+	return (int)report->first.status;
+}
+
+/* ---- texts --------------------------------------------------------------------------------------
+ */
+
+/* FNV-1a. */
+static uint64_t text_hash(const char *text)
+{
+	uint64_t hash = 14695981039346656037u;
+
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+	return hash;
+}
+
+/* The slot that has @text, or where it belongs. */
+static const char **text_slot(const struct report_public__texts *texts, const char *text)
+{
+	size_t at = (size_t)text_hash(text) & (texts->capacity - 1);
+
+	while (texts->slots[at] != NULL && strcmp(texts->slots[at], text) != 0)
+		at = (at + 1) & (texts->capacity - 1);
+	return &texts->slots[at];
+}
+
+static enum status texts_grow(struct report_public__texts *texts, struct err *err)
+{
+	struct report_public__texts grown = {NULL, texts->capacity == 0 ? 256 : texts->capacity * 2,
+					     texts->count};
+
+	grown.slots = mem_calloc(grown.capacity, sizeof(*grown.slots));
+	if (grown.slots == NULL)
+		return err_nomem(err);
+	for (size_t i = 0; i < texts->capacity; i++)
+		if (texts->slots[i] != NULL)
+			*text_slot(&grown, texts->slots[i]) = texts->slots[i];
+	mem_free(texts->slots);
+	*texts = grown;
+	return ST_OK;
+}
+
+enum status report_public__text(struct ips_report *report, const char **out, const char *text,
+				struct err *err)
+{
+	struct report_public__texts *texts = &report->texts;
+	const char **slot;
+
+	*out = NULL;
+	if (text == NULL)
+		return ST_OK;
+	if (texts->count * 2 >= texts->capacity && texts_grow(texts, err) != ST_OK)
+		return ST_NOMEM;
+	slot = text_slot(texts, text);
+	if (*slot == NULL) {
+		*slot = arena_strdup(&report->arena, text);
+		if (*slot == NULL)
+			return err_nomem(err);
+		texts->count++;
+	}
+	*out = *slot;
+	return ST_OK;
+}
+
+/* ---- facts --------------------------------------------------------------------------------------
+ */
+
+static enum status read_fact(struct ips_report *report, const char *key, const char **out,
+			     struct err *err)
+{
+	struct prof_query *query;
+	enum status status =
+		prof_query_open(&query, report->db, "SELECT value FROM meta WHERE key = :key", err);
+
+	*out = NULL;
+	if (status != ST_OK)
+		return status;
+	prof_query_text(query, ":key", key);
+	if (prof_query_next(query, &status, err))
+		status = report_public__text(report, out, prof_column_text(query, 0), err);
+	prof_query_close(query);
+	return status;
+}
+
+const char *ips_report_fact(struct ips_report *report, const char *key)
+{
+	struct err err = {ST_OK, ""};
+	const char *value;
+	enum status status;
+
+	if (report == NULL || key == NULL)
+		return NULL;
+	status = read_fact(report, key, &value, &err);
+	report_public__status(report, status, &err, NULL, 0);
+	return value;
+}
+
+/* INT64_MIN where there is no number. */
+static int64_t fact_int(struct ips_report *report, const char *key)
+{
+	const char *text = ips_report_fact(report, key);
+	long long value;
+
+	return text != NULL && str_to_int(text, &value) ? value : IPS_NULL;
+}
+
+static enum ips_report_state read_state(struct ips_report *report)
+{
+	const char *state = ips_report_fact(report, "state");
+
+	if (state != NULL && strcmp(state, "complete") == 0)
+		return IPS_REPORT_COMPLETE;
+	return prof_db_writer_alive(report->db) ? IPS_REPORT_RECORDING : IPS_REPORT_KILLED;
+}
+
+int64_t report_public__number(struct ips_report *report, const char *sql)
+{
+	struct err err = {ST_OK, ""};
+	int64_t number;
+	enum status status = prof_db_number(report->db, sql, &number, &err);
+
+	report_public__status(report, status, &err, NULL, 0);
+	return number;
+}
+
+/* "0.9.0" into its numbers. */
+static void read_version(struct ips_report_info *info)
+{
+	int64_t *const parts[] = {&info->library_major, &info->library_minor, &info->library_point};
+	const char *at = info->library_version;
+	char *end;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		*parts[i] = IPS_NULL;
+		if (at == NULL || *at < '0' || *at > '9')
+			continue;
+		*parts[i] = strtoll(at, &end, 10);
+		at = *end == '.' ? end + 1 : end;
+	}
+}
+
+static enum ips_report_instrumentation read_instrumentation(struct ips_report *report)
+{
+	if (report_public__number(report, "SELECT max(traced) FROM executions") == 1)
+		return IPS_REPORT_INSTRUMENTATION_TILE;
+	return report->info.cost_model != NULL ? IPS_REPORT_INSTRUMENTATION_OFF
+					       : IPS_REPORT_INSTRUMENTATION_UNKNOWN;
+}
+
+static void read_info(struct ips_report *report)
+{
+	struct ips_report_info *info = &report->info;
+
+	info->path = prof_db_path(report->db);
+	info->state = read_state(report);
+	info->schema_version = fact_int(report, "schema_version");
+	info->library_version = ips_report_fact(report, "library_version");
+	read_version(info);
+	info->command = ips_report_fact(report, "command");
+	info->model = ips_report_fact(report, "model");
+	info->dataset = ips_report_fact(report, "dataset");
+	info->schedule = ips_report_fact(report, "schedule");
+	info->cost_model = ips_report_fact(report, "cost_model");
+	info->start_epoch_ns = fact_int(report, "start_epoch_ns");
+	info->compute = info->external_exchange = read_instrumentation(report);
+}
+
+const struct ips_report_info *ips_report_info(struct ips_report *report)
+{
+	return report == NULL ? NULL : &report->info;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------
+ */
+
+enum status report_public_open(struct ips_report **out, const char *path, struct err *err)
+{
+	struct ips_report *report = mem_calloc(1, sizeof(*report));
+	enum status status;
+
+	*out = NULL;
+	if (report == NULL)
+		return err_nomem(err);
+	status = arena_init(&report->arena, 0) == 0 ? ST_OK : err_nomem(err);
+	if (status == ST_OK)
+		status = prof_db_open(&report->db, path, err);
+	if (status != ST_OK) {
+		ips_report_close(report);
+		return status;
+	}
+	read_info(report);
+	*out = report;
+	return ST_OK;
+}
+
+struct prof_db *report_public_db(struct ips_report *report)
+{
+	return report->db;
+}
+
+int ips_report_open(struct ips_report **out, const char *path, char *message, size_t size)
+{
+	struct err err = {ST_OK, ""};
+
+	if (out == NULL)
+		return report_public__null("out", message, size);
+	*out = NULL;
+	if (path == NULL)
+		return report_public__null("path", message, size);
+	return report_public__status(NULL, report_public_open(out, path, &err), &err, message,
+				     size);
+}
+
+void ips_report_close(struct ips_report *report)
+{
+	if (report == NULL)
+		return;
+	for (int i = 0; i < PUBLIC_LISTS; i++)
+		mem_free(report->lists[i].items);
+	report_public__memory_free(report->memory);
+	mem_free(report->texts.slots);
+	arena_fini(&report->arena);
+	prof_db_close(report->db);
+	mem_free(report);
+}

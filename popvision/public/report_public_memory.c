@@ -1,0 +1,394 @@
+/*
+ * The public report's memory of IPUs and tiles: one IPU's tiles at a time are added up from the
+ * database.
+ *
+ * Threading and ownership: as ipuscope/report.h says.
+ */
+#include <string.h>
+
+#include "common/mem.h"
+#include "popvision/public/report_public_internal.h"
+
+/* More than any machine has: beyond, a file is damaged. */
+#define TILES_MAX      4096
+#define IPUS_MAX       4096
+#define CATEGORIES_MAX 256
+
+enum region {
+	NON_INTERLEAVED,
+	INTERLEAVED,
+	OVERFLOWED,
+	REGIONS
+};
+
+/* What a tile has of each category. */
+struct tile {
+	struct ips_report_memory memory;
+	struct ips_report_category *categories;
+};
+
+struct report_public__memory {
+	struct err err; /* why it cannot be read */
+	int64_t ipus, tiles;
+	const char **names; /* of the categories, in order; texts of the report */
+	size_t name_count;
+	int64_t held; /* the IPU whose tiles are held; -1: none */
+	struct tile *held_tiles;
+	struct ips_report_category *held_categories; /* of all of them */
+	struct tile *sums;                           /* by IPU, and after the last that of all */
+	struct ips_report_category *sum_categories;
+	bool *summed;
+};
+
+void report_public__memory_free(struct report_public__memory *memory)
+{
+	if (memory == NULL)
+		return;
+	mem_free(memory->names);
+	mem_free(memory->held_tiles);
+	mem_free(memory->held_categories);
+	mem_free(memory->sums);
+	mem_free(memory->sum_categories);
+	mem_free(memory->summed);
+	mem_free(memory);
+}
+
+/* ---- what there is ------------------------------------------------------------------------------
+ */
+
+/* The categories that the file names. */
+static enum status read_names(struct ips_report *report, struct report_public__memory *memory,
+			      struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(
+		&query, report->db,
+		"SELECT DISTINCT s.value FROM tile_memory_rows m "
+		"JOIN strings s ON s.string_id = m.category_id ORDER BY s.value LIMIT :most",
+		err);
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":most", CATEGORIES_MAX);
+	memory->names = mem_calloc(CATEGORIES_MAX, sizeof(*memory->names));
+	if (memory->names == NULL)
+		status = err_nomem(err);
+	while (prof_query_next(query, &status, err)) {
+		status = report_public__text(report, &memory->names[memory->name_count],
+					     prof_column_text(query, 0), err);
+		memory->name_count += memory->names[memory->name_count] != NULL;
+	}
+	prof_query_close(query);
+	return status;
+}
+
+/* How many IPUs and tiles the rows are about. */
+static enum status read_extent(struct ips_report *report, struct report_public__memory *memory,
+			       struct err *err)
+{
+	const struct ips_report_target *target = ips_report_target(report);
+	struct prof_query *query;
+	enum status status =
+		prof_query_open(&query, report->db,
+				"SELECT max(ipu) + 1, max(tile) + 1 FROM tile_memory "
+				"WHERE ipu >= 0 AND ipu < :ipus AND tile >= 0 AND tile < :tiles",
+				err);
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":ipus", IPUS_MAX);
+	prof_query_int(query, ":tiles", TILES_MAX);
+	if (prof_query_next(query, &status, err) && prof_column_int(query, 0) != IPS_NULL) {
+		memory->ipus = prof_column_int(query, 0);
+		memory->tiles = prof_column_int(query, 1);
+	}
+	prof_query_close(query);
+	if (memory->ipus > 0 && target->tiles_per_ipu > memory->tiles)
+		memory->tiles = target->tiles_per_ipu;
+	return status;
+}
+
+static enum status make_room(struct report_public__memory *memory, struct err *err)
+{
+	const size_t tiles = (size_t)memory->tiles, sums = (size_t)memory->ipus + 1;
+	const size_t row = memory->name_count * sizeof(struct ips_report_category);
+
+	memory->held_tiles = mem_calloc(tiles + 1, sizeof(struct tile));
+	memory->held_categories = mem_calloc(tiles + 1, row + 1);
+	memory->sums = mem_calloc(sums, sizeof(struct tile));
+	memory->sum_categories = mem_calloc(sums, row + 1);
+	memory->summed = mem_calloc(sums, sizeof(bool));
+	if (memory->held_tiles == NULL || memory->held_categories == NULL || memory->sums == NULL ||
+	    memory->sum_categories == NULL || memory->summed == NULL)
+		return err_nomem(err);
+	for (size_t i = 0; i < tiles; i++)
+		memory->held_tiles[i].categories = memory->held_categories + i * memory->name_count;
+	for (size_t i = 0; i < sums; i++)
+		memory->sums[i].categories = memory->sum_categories + i * memory->name_count;
+	return ST_OK;
+}
+
+/* NULL: memory is short. Else its `err` says whether it can be read. */
+static struct report_public__memory *memory_of(struct ips_report *report)
+{
+	struct err short_of = {ST_OK, ""};
+	struct report_public__memory *memory;
+	struct err *err;
+	enum status status;
+
+	if (report->memory != NULL)
+		return report->memory;
+	memory = report->memory = mem_calloc(1, sizeof(*memory));
+	if (memory == NULL) {
+		report_public__status(report, err_nomem(&short_of), &short_of, NULL, 0);
+		return NULL;
+	}
+	err = &memory->err;
+	memory->held = -1;
+	status = read_names(report, memory, err);
+	if (status == ST_OK)
+		status = read_extent(report, memory, err);
+	if (status == ST_OK)
+		status = make_room(memory, err);
+	err->status = status;
+	if (status != ST_OK) {
+		memory->ipus = memory->tiles = -1;
+		err_prefix(err, "%s: memory of tiles", prof_db_path(report->db));
+		report_public__status(report, status, err, NULL, 0);
+	}
+	return memory;
+}
+
+int64_t ips_report_ipu_count(struct ips_report *report)
+{
+	const struct report_public__memory *memory = report == NULL ? NULL : memory_of(report);
+
+	return memory == NULL ? -1 : memory->ipus;
+}
+
+int64_t ips_report_tile_count(struct ips_report *report)
+{
+	const struct report_public__memory *memory = report == NULL ? NULL : memory_of(report);
+
+	return memory == NULL ? -1 : memory->tiles;
+}
+
+/* ---- tiles of an IPU ----------------------------------------------------------------------------
+ */
+
+static void add(int64_t *to, int64_t bytes)
+{
+	if (__builtin_add_overflow(*to, bytes, to))
+		*to = bytes < 0 ? -INT64_MAX : INT64_MAX;
+}
+
+static void tile_clear(const struct report_public__memory *memory, struct tile *tile)
+{
+	memset(&tile->memory, 0, sizeof(tile->memory));
+	for (size_t i = 0; i < memory->name_count; i++)
+		tile->categories[i] = (struct ips_report_category){.name = memory->names[i]};
+	tile->memory.categories = tile->categories;
+	tile->memory.num_categories = (int64_t)memory->name_count;
+}
+
+static enum region region_of(const char *region)
+{
+	static const char *const names[REGIONS] = {[NON_INTERLEAVED] = "nonInterleaved",
+						   [INTERLEAVED] = "interleaved",
+						   [OVERFLOWED] = "overflowed"};
+
+	for (int i = 0; region != NULL && i < REGIONS; i++)
+		if (strcmp(names[i], region) == 0)
+			return (enum region)i;
+	return NON_INTERLEAVED;
+}
+
+/* A row's bytes, of the category @index. */
+static void tile_add(struct tile *tile, size_t index, enum region region, int64_t bytes)
+{
+	struct ips_report_category *category = &tile->categories[index];
+	struct ips_report_memory *memory = &tile->memory;
+	int64_t *const of_category[REGIONS] = {&category->non_interleaved, &category->interleaved,
+					       &category->overflowed};
+	int64_t *const of_tile[REGIONS] = {&memory->non_interleaved, &memory->interleaved,
+					   &memory->overflowed_excluding_gaps};
+
+	add(of_category[region], bytes);
+	add(of_tile[region], bytes);
+	add(&category->total, bytes);
+	add(&memory->total_excluding_gaps, bytes);
+	if (strcmp(category->name, "notAlwaysLiveVariables") == 0)
+		add(&memory->not_always_live_bytes, bytes);
+	else
+		add(&memory->always_live_bytes, bytes);
+	memory->total_including_gaps = memory->total_excluding_gaps;
+	memory->overflowed_including_gaps = memory->overflowed_excluding_gaps;
+}
+
+/* The row that @query stands on: tile, category, region, bytes, capacity. */
+static void take_row(struct report_public__memory *memory, const struct prof_query *query)
+{
+	const int64_t at = prof_column_int(query, 0), bytes = prof_column_int(query, 3);
+	const int64_t capacity = prof_column_int(query, 4);
+	const char *category = prof_column_text(query, 1);
+	struct tile *tile;
+	size_t index = 0;
+
+	if (at < 0 || at >= memory->tiles || category == NULL || bytes == IPS_NULL)
+		return;
+	tile = &memory->held_tiles[at];
+	if (capacity > tile->memory.capacity)
+		tile->memory.capacity = capacity;
+	while (index < memory->name_count && strcmp(memory->names[index], category) != 0)
+		index++;
+	if (index < memory->name_count)
+		tile_add(tile, index, region_of(prof_column_text(query, 2)), bytes);
+}
+
+static enum status read_tiles(struct ips_report *report, struct report_public__memory *memory,
+			      int64_t ipu, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, report->db,
+					     "SELECT tile, category, region, bytes, capacity "
+					     "FROM tile_memory WHERE ipu = :ipu",
+					     err);
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":ipu", ipu);
+	while (prof_query_next(query, &status, err))
+		take_row(memory, query);
+	prof_query_close(query);
+	return status;
+}
+
+static void start_tiles(struct report_public__memory *memory, int64_t ipu, int64_t capacity)
+{
+	for (int64_t i = 0; i < memory->tiles; i++) {
+		struct tile *tile = &memory->held_tiles[i];
+
+		tile_clear(memory, tile);
+		tile->memory.ipu = ipu;
+		tile->memory.tile = i;
+		tile->memory.num_tiles = 1;
+		tile->memory.capacity = capacity;
+	}
+}
+
+/* Hold the tiles of IPU @ipu. NULL: it cannot be read, or there is no such IPU. */
+static struct report_public__memory *hold(struct ips_report *report, int64_t ipu)
+{
+	struct report_public__memory *memory = memory_of(report);
+	struct err err = {ST_OK, ""};
+	enum status status;
+
+	if (memory == NULL || ipu < 0 || ipu >= memory->ipus)
+		return NULL;
+	if (memory->held == ipu)
+		return memory;
+	memory->held = -1;
+	start_tiles(memory, ipu, ips_report_target(report)->bytes_per_tile);
+	status = read_tiles(report, memory, ipu, &err);
+	if (status != ST_OK) {
+		report_public__status(report, status, &err, NULL, 0);
+		return NULL;
+	}
+	memory->held = ipu;
+	return memory;
+}
+
+const struct ips_report_memory *ips_report_tile_memory(struct ips_report *report, int64_t ipu,
+						       int64_t tile)
+{
+	const struct report_public__memory *memory = report == NULL ? NULL : hold(report, ipu);
+
+	return memory == NULL || tile < 0 || tile >= memory->tiles
+		       ? NULL
+		       : &memory->held_tiles[tile].memory;
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------
+ */
+
+static void sum_add(struct tile *sum, const struct tile *from)
+{
+	static const size_t members[] = {
+		offsetof(struct ips_report_memory, num_tiles),
+		offsetof(struct ips_report_memory, total_including_gaps),
+		offsetof(struct ips_report_memory, total_excluding_gaps),
+		offsetof(struct ips_report_memory, overflowed_including_gaps),
+		offsetof(struct ips_report_memory, overflowed_excluding_gaps),
+		offsetof(struct ips_report_memory, always_live_bytes),
+		offsetof(struct ips_report_memory, not_always_live_bytes),
+		offsetof(struct ips_report_memory, non_interleaved),
+		offsetof(struct ips_report_memory, interleaved),
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(members); i++)
+		add((int64_t *)(void *)((char *)&sum->memory + members[i]),
+		    *(const int64_t *)(const void *)((const char *)&from->memory + members[i]));
+	if (sum->memory.capacity == IPS_NULL || from->memory.capacity == IPS_NULL)
+		sum->memory.capacity = IPS_NULL;
+	else
+		add(&sum->memory.capacity, from->memory.capacity);
+	for (int64_t i = 0; i < sum->memory.num_categories; i++) {
+		struct ips_report_category *to = &sum->categories[i];
+		const struct ips_report_category *category = &from->categories[i];
+
+		add(&to->total, category->total);
+		add(&to->non_interleaved, category->non_interleaved);
+		add(&to->interleaved, category->interleaved);
+		add(&to->overflowed, category->overflowed);
+	}
+}
+
+/* The sum of IPU @ipu, which is below the number of IPUs. */
+static const struct tile *sum_of_ipu(struct ips_report *report, int64_t ipu)
+{
+	struct report_public__memory *memory = memory_of(report);
+	struct tile *sum = &memory->sums[ipu];
+
+	if (memory->summed[ipu])
+		return sum;
+	if (hold(report, ipu) == NULL)
+		return NULL;
+	tile_clear(memory, sum);
+	sum->memory.ipu = ipu;
+	sum->memory.tile = IPS_NULL;
+	for (int64_t i = 0; i < memory->tiles; i++)
+		sum_add(sum, &memory->held_tiles[i]);
+	memory->summed[ipu] = true;
+	return sum;
+}
+
+static const struct tile *sum_of_all(struct ips_report *report)
+{
+	struct report_public__memory *memory = memory_of(report);
+	struct tile *sum = &memory->sums[memory->ipus];
+
+	if (memory->summed[memory->ipus])
+		return sum;
+	tile_clear(memory, sum);
+	sum->memory.ipu = sum->memory.tile = IPS_NULL;
+	for (int64_t ipu = 0; ipu < memory->ipus; ipu++) {
+		const struct tile *part = sum_of_ipu(report, ipu);
+
+		if (part == NULL)
+			return NULL;
+		sum_add(sum, part);
+	}
+	memory->summed[memory->ipus] = true;
+	return sum;
+}
+
+const struct ips_report_memory *ips_report_ipu_memory(struct ips_report *report, int64_t ipu)
+{
+	const struct tile *sum;
+
+	if (ips_report_ipu_count(report) <= 0 ||
+	    (ipu != IPS_NULL && (ipu < 0 || ipu >= report->memory->ipus)))
+		return NULL;
+	sum = ipu == IPS_NULL ? sum_of_all(report) : sum_of_ipu(report, ipu);
+	return sum == NULL ? NULL : &sum->memory;
+}

@@ -1,0 +1,316 @@
+/*
+ * The program tree of the public report: parents and children from ids, whatever stands in the
+ * file; operations with their programs; walking it.
+ *
+ * A forest is made of it at once: a program that would be its own ancestor is cut off its parent,
+ * so that all walks end, and none needs a stack.
+ *
+ * Threading and ownership: as ipuscope/report.h says.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "popvision/public/report_public_internal.h"
+
+static struct ips_report_program *programs_of(struct ips_report *report)
+{
+	return (void *)report->lists[PUBLIC_PROGRAMS].items;
+}
+
+/* ---- the tree -----------------------------------------------------------------------------------
+ */
+
+/* Cut the cycle that @start is in at its least index. */
+static void cut_cycle(struct ips_report_program *programs, int64_t start)
+{
+	int64_t least = start;
+
+	for (int64_t at = programs[start].parent; at != start; at = programs[at].parent)
+		least = at < least ? at : least;
+	programs[least].parent = IPS_REPORT_NONE;
+}
+
+/* @seen: a zeroed number for each program: by which walk to the root it was met. */
+static void cut_cycles(struct ips_report_program *programs, size_t count, int64_t *seen)
+{
+	for (int64_t i = 0; i < (int64_t)count; i++) {
+		int64_t at = i;
+
+		while (at != IPS_REPORT_NONE && seen[at] == 0) {
+			seen[at] = i + 1;
+			at = programs[at].parent;
+		}
+		if (at != IPS_REPORT_NONE && seen[at] == i + 1)
+			cut_cycle(programs, at);
+	}
+}
+
+static int by_parent(const void *a, const void *b)
+{
+	const struct ips_report_program *p = *(const struct ips_report_program *const *)a;
+	const struct ips_report_program *q = *(const struct ips_report_program *const *)b;
+
+	if (p->parent != q->parent)
+		return p->parent < q->parent ? -1 : 1;
+	if (p->position != q->position)
+		return p->position < q->position ? -1 : 1;
+	return p->index < q->index ? -1 : p->index > q->index;
+}
+
+/* @order: a place for each program. */
+static void link_children(struct ips_report *report, struct ips_report_program **order)
+{
+	struct ips_report_program *programs = programs_of(report);
+	const size_t count = report->lists[PUBLIC_PROGRAMS].count;
+
+	for (size_t i = 0; i < count; i++)
+		order[i] = &programs[i];
+	qsort(order, count, sizeof(*order), by_parent);
+	report->first_root = count > 0 ? order[0]->index : IPS_REPORT_NONE;
+	for (size_t i = 0; i < count; i++) {
+		struct ips_report_program *program = order[i];
+
+		if (i + 1 < count && order[i + 1]->parent == program->parent)
+			program->next_sibling = order[i + 1]->index;
+		if (program->parent == IPS_REPORT_NONE)
+			continue;
+		if (programs[program->parent].num_children++ == 0)
+			programs[program->parent].first_child = program->index;
+	}
+}
+
+/* The one visited after @at and all below it; IPS_REPORT_NONE: there is no more. */
+static int64_t walk_past(const struct ips_report_program *programs, int64_t at)
+{
+	for (; at != IPS_REPORT_NONE; at = programs[at].parent)
+		if (programs[at].next_sibling != IPS_REPORT_NONE)
+			return programs[at].next_sibling;
+	return IPS_REPORT_NONE;
+}
+
+/* A parent comes before its children. */
+static void set_depths(struct ips_report *report)
+{
+	struct ips_report_program *programs = programs_of(report);
+	int64_t at = report->first_root;
+
+	while (at != IPS_REPORT_NONE) {
+		const int64_t parent = programs[at].parent, child = programs[at].first_child;
+
+		programs[at].depth = parent == IPS_REPORT_NONE ? 0 : programs[parent].depth + 1;
+		at = child != IPS_REPORT_NONE ? child : walk_past(programs, at);
+	}
+}
+
+enum status report_public__link_tree(struct ips_report *report, struct err *err)
+{
+	struct ips_report_program *programs = programs_of(report);
+	const size_t count = report->lists[PUBLIC_PROGRAMS].count;
+	int64_t *seen = mem_calloc(count + 1, sizeof(*seen));
+	struct ips_report_program **order =
+		mem_calloc(count + 1, sizeof(struct ips_report_program *));
+
+	for (size_t i = 0; i < count && seen != NULL && order != NULL; i++) {
+		struct ips_report_program *program = &programs[i];
+
+		program->parent = report_public__program_index(report, program->parent_id);
+		program->called = report_public__program_index(report, program->call_target);
+		program->first_child = program->next_sibling = IPS_REPORT_NONE;
+		program->operation_index = program->next_of_operation = IPS_REPORT_NONE;
+		program->compute_set = IPS_REPORT_NONE;
+	}
+	report->first_root = IPS_REPORT_NONE;
+	if (seen != NULL && order != NULL) {
+		cut_cycles(programs, count, seen);
+		link_children(report, order);
+		set_depths(report);
+		for (size_t i = 0; i < count; i++)
+			if (programs[i].called != IPS_REPORT_NONE)
+				programs[programs[i].called].is_function = 1;
+	}
+	mem_free(order);
+	mem_free(seen);
+	return seen != NULL && order != NULL ? ST_OK : err_nomem(err);
+}
+
+/* ---- operations ---------------------------------------------------------------------------------
+ */
+
+/* Names to indices; equal texts are equal pointers (report_public__text()). */
+struct name {
+	const char *text;
+	int64_t index;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct name *p = a, *q = b;
+
+	if (p->text != q->text)
+		return (uintptr_t)p->text < (uintptr_t)q->text ? -1 : 1;
+	return p->index < q->index ? -1 : p->index > q->index;
+}
+
+/* The least index of a thing called @text. */
+static int64_t find_name(const struct name *names, size_t count, const char *text)
+{
+	size_t low = 0, high = count;
+
+	while (low < high && text != NULL) {
+		const size_t middle = low + (high - low) / 2;
+
+		if ((uintptr_t)names[middle].text < (uintptr_t)text)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return text != NULL && low < count && names[low].text == text ? names[low].index
+								      : IPS_REPORT_NONE;
+}
+
+/* From the last to the first, so that each chain is in order of index. */
+static void link_programs_of(struct ips_report *report, const struct name *names, size_t count)
+{
+	struct ips_report_operation *operations = (void *)report->lists[PUBLIC_OPERATIONS].items;
+	struct ips_report_program *programs = programs_of(report);
+
+	for (size_t i = report->lists[PUBLIC_PROGRAMS].count; i-- > 0;) {
+		const int64_t index = find_name(names, count, programs[i].operation);
+
+		programs[i].operation_index = index;
+		if (index == IPS_REPORT_NONE)
+			continue;
+		programs[i].next_of_operation = operations[index].first_program;
+		operations[index].first_program = (int64_t)i;
+		operations[index].num_programs++;
+	}
+}
+
+static void link_compute_sets(struct ips_report *report, const struct name *names, size_t count)
+{
+	struct ips_report_compute_set *sets = (void *)report->lists[PUBLIC_COMPUTE_SETS].items;
+	struct ips_report_program *programs = programs_of(report);
+
+	for (size_t i = report->lists[PUBLIC_COMPUTE_SETS].count; i-- > 0;) {
+		sets[i].operation_index = find_name(names, count, sets[i].operation);
+		sets[i].program = report_public__program_index(report, sets[i].program_id);
+		if (sets[i].program != IPS_REPORT_NONE)
+			programs[sets[i].program].compute_set = (int64_t)i;
+	}
+}
+
+/* Few: layers are looked through. */
+static int64_t find_layer(struct ips_report *report, const char *layer)
+{
+	const struct ips_report_layer *layers = (void *)report->lists[PUBLIC_LAYERS].items;
+
+	for (size_t i = 0; i < report->lists[PUBLIC_LAYERS].count; i++)
+		if (layer != NULL && layers[i].name == layer)
+			return (int64_t)i;
+	return IPS_REPORT_NONE;
+}
+
+enum status report_public__link_operations(struct ips_report *report, struct err *err)
+{
+	struct ips_report_operation *operations = (void *)report->lists[PUBLIC_OPERATIONS].items;
+	const size_t count = report->lists[PUBLIC_OPERATIONS].count;
+	struct name *names = mem_calloc(count + 1, sizeof(*names));
+
+	if (names == NULL)
+		return err_nomem(err);
+	for (size_t i = 0; i < count; i++) {
+		operations[i].first_program = IPS_REPORT_NONE;
+		operations[i].layer_index = find_layer(report, operations[i].layer);
+		names[i] = (struct name){operations[i].name, (int64_t)i};
+	}
+	qsort(names, count, sizeof(*names), by_name);
+	link_programs_of(report, names, count);
+	link_compute_sets(report, names, count);
+	mem_free(names);
+	return ST_OK;
+}
+
+int ips_report_operation_has_variable(const struct ips_report_operation *operation,
+				      const struct ips_report_variable *variable)
+{
+	size_t length;
+
+	if (operation == NULL || variable == NULL || operation->name == NULL ||
+	    variable->name == NULL)
+		return 0;
+	length = strlen(operation->name);
+	return strncmp(variable->name, operation->name, length) == 0 &&
+	       (variable->name[length] == '\0' || variable->name[length] == '/');
+}
+
+/* ---- walking ------------------------------------------------------------------------------------
+ */
+
+int64_t ips_report_program_first_root(struct ips_report *report)
+{
+	return report_public__count(report, PUBLIC_PROGRAMS) > 0 ? report->first_root
+								 : IPS_REPORT_NONE;
+}
+
+static enum ips_report_visit visit(const struct ips_report_visitor *visitor,
+				   const struct ips_report_program *program)
+{
+	if (visitor->visit[program->kind] != NULL)
+		return visitor->visit[program->kind](visitor->user, program);
+	return visitor->other != NULL ? visitor->other(visitor->user, program)
+				      : IPS_REPORT_VISIT_ON;
+}
+
+/* Leave @at and all above it whose last child that was, up to @top, which is left too where it is
+ * come to. The next to visit; IPS_REPORT_NONE: @top is left. */
+static int64_t leave(const struct ips_report_program *programs,
+		     const struct ips_report_visitor *visitor, int64_t at, int64_t top)
+{
+	for (;;) {
+		if (visitor->leave != NULL)
+			visitor->leave(visitor->user, &programs[at]);
+		if (at == top)
+			return IPS_REPORT_NONE;
+		if (programs[at].next_sibling != IPS_REPORT_NONE)
+			return programs[at].next_sibling;
+		at = programs[at].parent;
+		if (at == IPS_REPORT_NONE)
+			return IPS_REPORT_NONE;
+	}
+}
+
+int ips_report_program_accept(struct ips_report *report, int64_t index,
+			      const struct ips_report_visitor *visitor)
+{
+	const struct ips_report_program *programs;
+	struct err err = {ST_OK, ""};
+	int64_t at = index;
+
+	if (report == NULL)
+		return report_public__null("report", NULL, 0);
+	if (visitor == NULL)
+		return report_public__null("visitor", NULL, 0);
+	if (report_public__count(report, PUBLIC_PROGRAMS) < 0)
+		return (int)report->lists[PUBLIC_PROGRAMS].status;
+	if (index == IPS_REPORT_NONE)
+		at = report->first_root;
+	else if (report_public__item(report, PUBLIC_PROGRAMS, index) == NULL)
+		return report_public__status(
+			report,
+			err_set(&err, ST_INVALID, "program %lld, where there are %lld",
+				(long long)index, (long long)report->lists[PUBLIC_PROGRAMS].count),
+			&err, NULL, 0);
+	programs = programs_of(report);
+	while (at != IPS_REPORT_NONE) {
+		const enum ips_report_visit next = visit(visitor, &programs[at]);
+
+		if (next == IPS_REPORT_VISIT_STOP)
+			break;
+		if (next == IPS_REPORT_VISIT_ON && programs[at].first_child != IPS_REPORT_NONE)
+			at = programs[at].first_child;
+		else
+			at = leave(programs, visitor, at, index);
+	}
+	return 0;
+}

@@ -1,0 +1,215 @@
+/*
+ * The report directory and the JSON files in it.
+ *
+ * Threading: no state; localtime_r() reads the process's time zone. Ownership: paths are copied.
+ */
+#include "trainer/auto/train_auto.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/jsonw.h"
+#include "common/mem.h"
+#include "common/str.h"
+
+#define MS_NS          1000000
+#define S_NS           1000000000
+#define DIRECTORY_NEXT 1000 /* milliseconds tried before giving up on a free name */
+
+/* --- the directory -----------------------------------------------------------------------------
+ */
+
+static bool auto_name(char out[FS_PATH_SIZE], const char *parent, int64_t epoch_ns)
+{
+	time_t seconds = (time_t)(epoch_ns / S_NS);
+	int ms = (int)(epoch_ns % S_NS / MS_NS);
+	struct tm local;
+	char stamp[64];
+
+	if (!localtime_r(&seconds, &local) ||
+	    !strftime(stamp, sizeof(stamp), "%Y-%m-%d__%H-%M-%S", &local))
+		return false;
+	return fs_path(out, "%s/tf_report__%s.%03d__%ld", parent, stamp, ms, (long)getpid());
+}
+
+/* The length of the shortest leading part of @path that does not exist yet; 0: all of it does. */
+static size_t auto_missing(const char *path)
+{
+	char part[FS_PATH_SIZE];
+
+	str_copy(part, sizeof(part), path);
+	for (size_t i = 1; i <= strlen(path); i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		part[i] = '\0';
+		if (!fs_exists(part))
+			return i;
+		part[i] = path[i];
+	}
+	return 0;
+}
+
+/* Take back what fs_make_dirs() made of @path beyond its first @from bytes, deepest first. Only
+ * empty folders go. */
+static void auto_undo(const char *path, size_t from)
+{
+	char part[FS_PATH_SIZE];
+
+	str_copy(part, sizeof(part), path);
+	for (size_t i = strlen(part); from && i >= from; i--) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		part[i] = '\0';
+		if (rmdir(part))
+			(void)0; /* never made, or somebody else uses it by now */
+	}
+}
+
+static enum status auto_make(const char *parent, char directory[FS_PATH_SIZE], struct err *err)
+{
+	int64_t now = clock_epoch_ns();
+
+	for (int i = 0; i < DIRECTORY_NEXT; i++, now += MS_NS) {
+		if (!auto_name(directory, parent, now))
+			return err_set(err, ST_INVALID, "%s: the path is too long", parent);
+		if (!mkdir(directory, 0777))
+			return ST_OK;
+		if (errno != EEXIST)
+			break;
+	}
+	return err_set(err, ST_INVALID, "make the folder %s: %s", directory, strerror(errno));
+}
+
+enum status train_auto_directory(const struct train_options *options, char directory[FS_PATH_SIZE],
+				 struct err *err)
+{
+	const char *parent = options->directory;
+	size_t missing = auto_missing(parent);
+	enum status status = fs_make_dirs(parent, err);
+
+	directory[0] = '\0';
+	if (status == ST_OK)
+		status = auto_make(parent, directory, err);
+	if (status == ST_OK)
+		return ST_OK;
+
+	auto_undo(parent, missing);
+	directory[0] = '\0';
+	err_prefix(err, "autoReport.directory");
+	if (err)
+		err->status = ST_INVALID;
+	return ST_INVALID;
+}
+
+/* --- framework.json ----------------------------------------------------------------------------
+ */
+
+/* The number that follows @key in /proc/cpuinfo; 0: unknown. */
+static double auto_cpuinfo(const char *key)
+{
+	FILE *file = fopen("/proc/cpuinfo", "re");
+	char line[512];
+	double value = 0;
+
+	while (file && value <= 0 && fgets(line, sizeof(line), file)) {
+		const char *colon = strchr(line, ':');
+
+		if (colon && !strncmp(line, key, strlen(key)))
+			value = strtod(colon + 1, NULL);
+	}
+	if (file)
+		fclose(file);
+	return value;
+}
+
+/* The nominal clock where the kernel knows it, else the present one. 0: unknown. */
+static double auto_cpu_ghz(void)
+{
+	static const char *const files[] = {
+		"/sys/devices/system/cpu/cpu0/cpufreq/base_frequency",
+		"/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		FILE *file = fopen(files[i], "re");
+		char line[64] = "";
+		bool read = file && fgets(line, sizeof(line), file);
+		double khz = read ? strtod(line, NULL) : 0;
+
+		if (file)
+			fclose(file);
+		if (khz > 0)
+			return khz / 1e6;
+	}
+	return auto_cpuinfo("cpu MHz") / 1e3;
+}
+
+static void auto_system(struct jsonw *w)
+{
+	struct utsname name = {0};
+	char ghz[32];
+
+	if (uname(&name))
+		(void)0; /* stays empty: the keys are there all the same */
+	snprintf(ghz, sizeof(ghz), "%.2f", auto_cpu_ghz());
+
+	jsonw_key(w, "System Information");
+	jsonw_begin_object(w);
+	jsonw_key(w, "Operating system");
+	jsonw_text(w, name.sysname);
+	jsonw_key(w, "Operating system version");
+	jsonw_text(w, name.release);
+	jsonw_key(w, "Machine");
+	jsonw_text(w, name.machine);
+	jsonw_key(w, "Nominal CPU frequency [GHz]");
+	jsonw_text(w, ghz);
+	jsonw_key(w, "Number of total cpus");
+	jsonw_int(w, sysconf(_SC_NPROCESSORS_ONLN));
+	jsonw_end_object(w);
+}
+
+enum status train_auto_write_framework(const char *directory, const char *cluster, struct err *err)
+{
+	struct str text = {0};
+	char path[FS_PATH_SIZE];
+	enum status status;
+	struct jsonw w;
+
+	jsonw_init_str(&w, &text, 0);
+	jsonw_begin_object(&w);
+	jsonw_key(&w, "TensorFlow");
+	jsonw_begin_object(&w);
+	jsonw_key(&w, "Version");
+	jsonw_text(&w, "ipuscope " IPUSCOPE_VERSION);
+	jsonw_key(&w, "Githash");
+	jsonw_text(&w, "unknown");
+	jsonw_key(&w, "Cluster");
+	jsonw_text(&w, cluster);
+	jsonw_end_object(&w);
+	auto_system(&w);
+	jsonw_end_object(&w);
+	status = jsonw_end(&w, err);
+
+	if (status == ST_OK && !fs_path(path, "%s/framework.json", directory))
+		status = err_set(err, ST_INVALID, "%s: the path is too long", directory);
+	if (status == ST_OK)
+		status = fs_write(path, text.text, text.length, err);
+	str_free(&text);
+	return status;
+}
+
+enum status train_auto_write_app(const char *directory, const char *run_json, struct err *err)
+{
+	char path[FS_PATH_SIZE];
+
+	if (!fs_path(path, "%s/app.json", directory))
+		return err_set(err, ST_INVALID, "%s: the path is too long", directory);
+	return fs_write(path, run_json, strlen(run_json), err);
+}

@@ -1,0 +1,599 @@
+/*
+ * Reading POPLAR_ENGINE_OPTIONS: one table of options, one walk over the given ones.
+ *
+ * Threading: no state. Ownership: the caller's struct owns the texts (train_options_free).
+ */
+#include "trainer/auto/train_auto.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/jsonw.h"
+#include "common/mem.h"
+#include "common/str.h"
+
+#define VARIABLE "POPLAR_ENGINE_OPTIONS"
+#define EXAMPLE  "{\"autoReport.all\":\"true\"}"
+
+#define FIELD(field) .offset = offsetof(struct train_options, field)
+#define NO_FIELD     .offset = TRAIN_OPTION_NO_FIELD
+
+#define ACCEPTED(name_, kind_, type_, fallback_, help_)                                            \
+	{                                                                                          \
+		.name = (name_), .type = (type_), .fallback = (fallback_), .help = (help_),        \
+		.effect = TRAIN_OPTION_ACCEPTED, .kind = (kind_), NO_FIELD                         \
+	}
+#define ACCEPTED_BOOL(name, fallback, help)                                                        \
+	ACCEPTED(name, TRAIN_OPTION_BOOL, "bool", fallback, help)
+#define ACCEPTED_INT(name, fallback, help) ACCEPTED(name, TRAIN_OPTION_INT, "int", fallback, help)
+#define ACCEPTED_TEXT(name, type, fallback, help)                                                  \
+	ACCEPTED(name, TRAIN_OPTION_TEXT, type, fallback, help)
+
+/* Sorted by group as the documentation has them; the first one is what `all` is about. */
+static const struct train_option_entry option_table[] = {
+	{.name = "autoReport.all",
+	 .type = "bool",
+	 .fallback = "false",
+	 .help = "Every report but the serialized graph, less what is turned off by name.",
+	 .effect = TRAIN_OPTION_WORKS,
+	 .kind = TRAIN_OPTION_BOOL,
+	 NO_FIELD},
+	{.name = "autoReport.directory",
+	 .type = "path",
+	 .fallback = ".",
+	 .help = "Where the report directory is made; created if missing.",
+	 .effect = TRAIN_OPTION_WORKS,
+	 .kind = TRAIN_OPTION_TEXT,
+	 FIELD(directory)},
+	{.name = "autoReport.outputGraphProfile",
+	 .type = "bool",
+	 .fallback = "false",
+	 .help = "graph.json: what is known at compile time. profile.db has it with any report.",
+	 .effect = TRAIN_OPTION_WORKS,
+	 .kind = TRAIN_OPTION_BOOL,
+	 FIELD(graph_profile),
+	 .in_all = true,
+	 .file_name = "profile.pop"},
+	{.name = "autoReport.outputExecutionProfile",
+	 .type = "bool",
+	 .fallback = "false",
+	 .help = "execution.json, and device steps in profile.db: what the device did.",
+	 .effect = TRAIN_OPTION_WORKS,
+	 .kind = TRAIN_OPTION_BOOL,
+	 FIELD(execution_profile),
+	 .in_all = true,
+	 .file_name = "profile.pop"},
+	{.name = "autoReport.executionProfileProgramRunCount",
+	 .type = "int",
+	 .fallback = "2",
+	 .help = "How many executions (Engine::run) have their device steps traced.",
+	 .effect = TRAIN_OPTION_WORKS,
+	 .kind = TRAIN_OPTION_INT,
+	 FIELD(execution_profile_program_run_count)},
+	{.name = "autoReport.outputLoweredVars",
+	 .type = "bool",
+	 .fallback = "false",
+	 .help = "Where variables lie in tile memory.",
+	 .effect = TRAIN_OPTION_STOOD_IN,
+	 .kind = TRAIN_OPTION_BOOL,
+	 FIELD(lowered_vars),
+	 .in_all = true,
+	 .file_name = "profile.pop"},
+	{.name = "autoReport.outputArchive",
+	 .type = "bool",
+	 .fallback = "false",
+	 .help = "The tiles' binaries.",
+	 .effect = TRAIN_OPTION_STOOD_IN,
+	 .kind = TRAIN_OPTION_BOOL,
+	 FIELD(archive),
+	 .in_all = true,
+	 .file_name = "archive.a"},
+	{.name = "autoReport.outputSerializedGraph",
+	 .type = "bool",
+	 .fallback = "false",
+	 .help = "The computation graph; not part of autoReport.all.",
+	 .effect = TRAIN_OPTION_STOOD_IN,
+	 .kind = TRAIN_OPTION_BOOL,
+	 FIELD(serialized_graph),
+	 .file_name = "serialized_graph.capnp"},
+	{.name = "autoReport.outputDebugInfo",
+	 .type = "bool",
+	 .fallback = "false",
+	 .help = "debug.cbor: which layer each operation and program came from.",
+	 .effect = TRAIN_OPTION_WORKS,
+	 .kind = TRAIN_OPTION_BOOL,
+	 FIELD(debug_info),
+	 .in_all = true},
+	{.name = "autoReport.streamAtEachRun",
+	 .type = "bool",
+	 .fallback = "true",
+	 .help = "Write while the run goes on. profile.db is always written so.",
+	 .effect = TRAIN_OPTION_ACCEPTED,
+	 .kind = TRAIN_OPTION_BOOL,
+	 FIELD(stream_at_each_run)},
+
+	{.name = "debug.allowOutOfMemory",
+	 .type = "bool",
+	 .fallback = "true",
+	 .help = "Write the memory report of a model that does not fit, without running it.",
+	 .effect = TRAIN_OPTION_WORKS,
+	 .kind = TRAIN_OPTION_BOOL,
+	 FIELD(allow_out_of_memory)},
+	ACCEPTED_BOOL("debug.instrument", "false",
+		      "All instrumentation; here every cycle is known without."),
+	ACCEPTED_BOOL("debug.instrumentCompute", "false", "Cycles of compute sets."),
+	ACCEPTED_BOOL("debug.instrumentControlFlow", "false", "Cycles of control flow."),
+	ACCEPTED_BOOL("debug.instrumentExternalExchange", "false", "Cycles of stream copies."),
+	ACCEPTED("debug.computeInstrumentationLevel", TRAIN_OPTION_CHOICE,
+		 "off|vertex|tile|ipu|device", "tile", "How finely compute sets are measured."),
+	ACCEPTED_BOOL("debug.retainDebugInformation", "false", "Keep names in the executable."),
+	ACCEPTED_BOOL("debug.outputAllSymbols", "false", "Keep all symbols in the executable."),
+	ACCEPTED_BOOL("debug.floatPointOpException", "false",
+		      "Stop at an invalid floating point operation."),
+
+	ACCEPTED("profiler.format", TRAIN_OPTION_CHOICE, "v1|v2|v3|experimental|unstable", "v3",
+		 "The format of profile.pop."),
+	{.name = "profiler.replicaToProfile",
+	 .type = "int",
+	 .fallback = "all replicas",
+	 .help = "execution.json has this replica only; profile.db has all, the column replica "
+		 "tells "
+		 "them apart.",
+	 .effect = TRAIN_OPTION_WORKS,
+	 .kind = TRAIN_OPTION_INT,
+	 FIELD(replica_to_profile)},
+	{.name = "profiler.includeFlopEstimates",
+	 .type = "bool",
+	 .fallback = "false",
+	 .help = "FLOP estimates; the view operations has them always.",
+	 .effect = TRAIN_OPTION_ACCEPTED,
+	 .kind = TRAIN_OPTION_BOOL,
+	 FIELD(flop_estimates)},
+	{.name = "profiler.includeCycleEstimates",
+	 .type = "bool",
+	 .fallback = "false",
+	 .help = "Cycle estimates; the view operations has them always.",
+	 .effect = TRAIN_OPTION_ACCEPTED,
+	 .kind = TRAIN_OPTION_BOOL,
+	 FIELD(cycle_estimates)},
+	ACCEPTED_TEXT("profiler.programs.filter", "regex", "none", "Programs measured as blocks."),
+	ACCEPTED_TEXT("profiler.blocks.filter", "regex", "none", "Blocks measured."),
+	ACCEPTED_INT("profiler.blocks.tile", "0", "The tile that is measured."),
+	ACCEPTED_INT("profiler.blocks.bufferSize", "1000", "Bytes of a tile's event buffer."),
+	ACCEPTED_BOOL("profiler.blocks.implicitFlush", "true",
+		      "Empty the event buffer at safe points."),
+
+	ACCEPTED_BOOL("target.deterministicWorkers", "true", "The same bits in every run."),
+	ACCEPTED_TEXT("target.saveArchive", "path", "none", "Where the tiles' binaries go."),
+	ACCEPTED_BOOL("target.saveOutputVertexGraph", "false", "Keep the vertex graph."),
+	ACCEPTED("target.hostSyncTimeout", TRAIN_OPTION_REAL, "seconds", "300",
+		 "How long the host is waited for; 0: for ever."),
+	ACCEPTED_INT("target.syncPollPeriodUs", "0", "Pause between polls of a sync."),
+	ACCEPTED("target.syncMethod", TRAIN_OPTION_CHOICE, "polling|hybrid|default", "default",
+		 "How the host waits for a sync."),
+	ACCEPTED_INT("opt.maxCompilationThreads", "0", "Threads of the compiler; 0: all."),
+	ACCEPTED_BOOL("opt.enableInlining", "true", "Let the compiler inline functions."),
+	ACCEPTED("exchange.streamBufferOverlap", TRAIN_OPTION_CHOICE, "any|hostRearrangeOnly|none",
+		 "any", "Which stream buffers may share memory."),
+	ACCEPTED_BOOL("exchange.enablePrefetch", "true", "Fetch input ahead of its use."),
+	ACCEPTED("streamCallbacks.maxLookahead", TRAIN_OPTION_TEXT, "int|unlimited", "unlimited",
+		 "How far ahead input is fetched."),
+	ACCEPTED("streamCallbacks.multiThreadMode", TRAIN_OPTION_CHOICE,
+		 "singleThread|collaborative|dedicated", "singleThread", "Who runs the callbacks."),
+	ACCEPTED_TEXT("streamCallbacks.numWorkerThreads", "int|auto", "0",
+		      "Threads that run the callbacks."),
+	ACCEPTED_BOOL("streamCallbacks.numaAware", "false", "Threads stay near their memory."),
+};
+
+enum {
+	OPTION_COUNT = ARRAY_LEN(option_table),
+	OPTION_ALL = 0
+};
+
+const struct train_option_entry *train_option_entries(int *count)
+{
+	*count = OPTION_COUNT;
+	return option_table;
+}
+
+/* One given value, in its option's type. */
+struct option_value {
+	bool given;
+	bool boolean;
+	int64_t integer;
+	double real;
+	const char *text; /* the JSON tree's */
+};
+
+/* --- values ------------------------------------------------------------------------------------
+ */
+
+/* What was given, as people wrote it. */
+static const char *option_shown(const cJSON *node, char *out, size_t size)
+{
+	if (cJSON_IsString(node))
+		snprintf(out, size, "\"%s\"", node->valuestring);
+	else if (cJSON_IsNumber(node))
+		snprintf(out, size, "%.17g", node->valuedouble);
+	else if (cJSON_IsBool(node))
+		snprintf(out, size, "%s", cJSON_IsTrue(node) ? "true" : "false");
+	else
+		snprintf(out, size, "%s",
+			 cJSON_IsNull(node)    ? "null"
+			 : cJSON_IsArray(node) ? "an array"
+					       : "an object");
+	return out;
+}
+
+static enum status option_refuse(const struct train_option_entry *entry, const cJSON *node,
+				 const char *wanted, struct err *err)
+{
+	char shown[256];
+
+	return err_set(err, ST_INVALID, VARIABLE ": %s: must be %s, not %s", entry->name, wanted,
+		       option_shown(node, shown, sizeof(shown)));
+}
+
+static enum status option_bool(const struct train_option_entry *entry, const cJSON *node,
+			       struct option_value *out, struct err *err)
+{
+	static const struct {
+		const char *text;
+		bool value;
+	} words[] = {{"true", true}, {"false", false}, {"1", true}, {"0", false}};
+
+	if (cJSON_IsBool(node)) {
+		out->boolean = cJSON_IsTrue(node);
+		return ST_OK;
+	}
+	if (cJSON_IsNumber(node) && (node->valuedouble == 0 || node->valuedouble == 1)) {
+		out->boolean = node->valuedouble != 0;
+		return ST_OK;
+	}
+	for (size_t i = 0; cJSON_IsString(node) && i < ARRAY_LEN(words); i++) {
+		if (!strcmp(node->valuestring, words[i].text)) {
+			out->boolean = words[i].value;
+			return ST_OK;
+		}
+	}
+	return option_refuse(entry, node, "true or false", err);
+}
+
+static enum status option_int(const struct train_option_entry *entry, const cJSON *node,
+			      struct option_value *out, struct err *err)
+{
+	long long value = 0;
+	bool good = false;
+	char wanted[64];
+
+	if (cJSON_IsString(node)) {
+		good = str_to_int(node->valuestring, &value);
+	} else if (cJSON_IsNumber(node) && fabs(node->valuedouble) < 9007199254740992.0 &&
+		   node->valuedouble == floor(node->valuedouble)) {
+		value = (long long)node->valuedouble;
+		good = true;
+	}
+	if (!good)
+		return option_refuse(entry, node, "a whole number", err);
+
+	if (value < entry->least) {
+		snprintf(wanted, sizeof(wanted), "at least %" PRId64, entry->least);
+		return option_refuse(entry, node, wanted, err);
+	}
+	out->integer = value;
+	return ST_OK;
+}
+
+static enum status option_real(const struct train_option_entry *entry, const cJSON *node,
+			       struct option_value *out, struct err *err)
+{
+	bool good = cJSON_IsNumber(node) && isfinite(node->valuedouble);
+
+	out->real = good ? node->valuedouble : 0;
+	if (cJSON_IsString(node))
+		good = str_to_double(node->valuestring, &out->real);
+	return good ? ST_OK : option_refuse(entry, node, "a number", err);
+}
+
+static enum status option_text(const struct train_option_entry *entry, const cJSON *node,
+			       struct option_value *out, struct err *err)
+{
+	if (cJSON_IsNumber(node)) {
+		/* "int|auto": a number is as good as its text. */
+		out->real = node->valuedouble;
+		out->text = NULL;
+		return ST_OK;
+	}
+	if (!cJSON_IsString(node))
+		return option_refuse(entry, node, "a text", err);
+	out->text = node->valuestring;
+	return ST_OK;
+}
+
+static enum status option_choice(const struct train_option_entry *entry, const cJSON *node,
+				 struct option_value *out, struct err *err)
+{
+	const char *words = entry->type;
+	char wanted[128];
+
+	for (size_t length; cJSON_IsString(node) && *words;
+	     words += length + (words[length] == '|')) {
+		length = strcspn(words, "|");
+		if (strlen(node->valuestring) == length &&
+		    !memcmp(node->valuestring, words, length)) {
+			out->text = node->valuestring;
+			return ST_OK;
+		}
+	}
+	snprintf(wanted, sizeof(wanted), "one of %s", entry->type);
+	return option_refuse(entry, node, wanted, err);
+}
+
+typedef enum status (*option_read_fn)(const struct train_option_entry *entry, const cJSON *node,
+				      struct option_value *out, struct err *err);
+
+static const option_read_fn option_read[] = {
+	[TRAIN_OPTION_BOOL] = option_bool,     [TRAIN_OPTION_INT] = option_int,
+	[TRAIN_OPTION_REAL] = option_real,     [TRAIN_OPTION_TEXT] = option_text,
+	[TRAIN_OPTION_CHOICE] = option_choice,
+};
+
+/* --- walking the object ------------------------------------------------------------------------
+ */
+
+static int option_find(const char *name)
+{
+	for (int i = 0; i < OPTION_COUNT; i++)
+		if (!strcmp(option_table[i].name, name))
+			return i;
+	return -1;
+}
+
+static enum status option_unknown(const char *name, struct err *err)
+{
+	const char *names[OPTION_COUNT], *near;
+
+	for (int i = 0; i < OPTION_COUNT; i++)
+		names[i] = option_table[i].name;
+	near = str_nearest(name, names, OPTION_COUNT);
+	if (near)
+		return err_set(err, ST_INVALID,
+			       VARIABLE ": unknown option \"%s\" (did you mean \"%s\"?)", name,
+			       near);
+	return err_set(err, ST_INVALID, VARIABLE ": unknown option \"%s\"", name);
+}
+
+static enum status options_read(const cJSON *root, struct option_value values[OPTION_COUNT],
+				struct err *err)
+{
+	if (!cJSON_IsObject(root))
+		return err_set(err, ST_INVALID, VARIABLE ": must be a JSON object, like '%s'",
+			       EXAMPLE);
+
+	for (const cJSON *node = root->child; node; node = node->next) {
+		int at = option_find(node->string);
+		const struct train_option_entry *entry = at < 0 ? NULL : &option_table[at];
+		enum status status;
+
+		if (!entry)
+			return option_unknown(node->string, err);
+		status = option_read[entry->kind](entry, node, &values[at], err);
+		if (status != ST_OK)
+			return status;
+		values[at].given = true;
+	}
+	return ST_OK;
+}
+
+/* --- what follows from the values --------------------------------------------------------------
+ */
+
+static enum status option_store(const struct train_option_entry *entry,
+				const struct option_value *value, struct train_options *out,
+				struct err *err)
+{
+	char *field = (char *)out + entry->offset;
+
+	if (entry->kind == TRAIN_OPTION_BOOL) {
+		memcpy(field, &value->boolean, sizeof(value->boolean));
+	} else if (entry->kind == TRAIN_OPTION_INT) {
+		memcpy(field, &value->integer, sizeof(value->integer));
+	} else if (!value->text) {
+		return err_set(err, ST_INVALID, VARIABLE ": %s: must be a text, not a number",
+			       entry->name);
+	} else if (*value->text && !fs_path(out->directory, "%s", value->text)) {
+		return err_set(err, ST_INVALID, VARIABLE ": %s: the path is too long", entry->name);
+	}
+	return ST_OK;
+}
+
+static enum status options_store(struct train_options *out,
+				 const struct option_value values[OPTION_COUNT], struct err *err)
+{
+	bool all = values[OPTION_ALL].given && values[OPTION_ALL].boolean;
+
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		const struct train_option_entry *entry = &option_table[i];
+		struct option_value value = values[i];
+		enum status status;
+
+		if (entry->offset == TRAIN_OPTION_NO_FIELD)
+			continue;
+		if (!value.given && entry->in_all && all) {
+			value.given = true;
+			value.boolean = true;
+		}
+		if (!value.given)
+			continue;
+		status = option_store(entry, &value, out, err);
+		if (status != ST_OK)
+			return status;
+	}
+	out->any = out->graph_profile || out->execution_profile || out->lowered_vars ||
+		   out->archive || out->serialized_graph || out->debug_info;
+	return ST_OK;
+}
+
+/* --- texts -------------------------------------------------------------------------------------
+ */
+
+static void option_write(struct jsonw *w, const struct train_option_entry *entry,
+			 const struct option_value *value)
+{
+	jsonw_key(w, entry->name);
+	if (entry->kind == TRAIN_OPTION_BOOL)
+		jsonw_bool(w, value->boolean);
+	else if (entry->kind == TRAIN_OPTION_INT)
+		jsonw_int(w, value->integer);
+	else if (value->text)
+		jsonw_text(w, value->text);
+	else
+		jsonw_real(w, value->real);
+}
+
+static enum status options_write(struct train_options *out,
+				 const struct option_value values[OPTION_COUNT], struct err *err)
+{
+	struct str text = {0};
+	struct jsonw w;
+
+	jsonw_init_str(&w, &text, 0);
+	jsonw_begin_object(&w);
+	for (int i = 0; i < OPTION_COUNT; i++)
+		if (values[i].given)
+			option_write(&w, &option_table[i], &values[i]);
+	jsonw_end_object(&w);
+	if (text.failed) {
+		str_free(&text);
+		return err_nomem(err);
+	}
+	out->text = text.text;
+	return ST_OK;
+}
+
+/* Is the report of @entry asked for? */
+static bool option_is_on(const struct train_options *options,
+			 const struct train_option_entry *entry)
+{
+	bool on;
+
+	if (!entry->file_name)
+		return false;
+	memcpy(&on, (const char *)options + entry->offset, sizeof(on));
+	return on;
+}
+
+static void notes_list(struct str *list, const char *name)
+{
+	str_addf(list, "%s%s", list->length ? ", " : "", name);
+}
+
+/* Several options may ask for the same file: was it named by one before row @end? */
+static bool option_file_named(const struct train_options *options, int end)
+{
+	for (int i = 0; i < end; i++)
+		if (option_is_on(options, &option_table[i]) &&
+		    !strcmp(option_table[i].file_name, option_table[end].file_name))
+			return true;
+	return false;
+}
+
+/* Was it asked for something that makes no difference? profile.db has the lowered variables with
+ * any report: turning them off leaves nothing out. */
+static bool option_is_idle(const struct train_options *options,
+			   const struct train_option_entry *entry, const struct option_value *value)
+{
+	if (!value->given)
+		return false;
+	if (entry->effect == TRAIN_OPTION_ACCEPTED)
+		return true;
+	return options->any && entry->effect == TRAIN_OPTION_STOOD_IN && !value->boolean &&
+	       !strcmp(entry->file_name, "profile.pop");
+}
+
+static enum status options_note(struct train_options *out,
+				const struct option_value values[OPTION_COUNT], struct err *err)
+{
+	struct str files = {0}, idle = {0}, notes = {0};
+	bool failed;
+
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		const struct train_option_entry *entry = &option_table[i];
+
+		if (option_is_on(out, entry) && !option_file_named(out, i))
+			notes_list(&files, entry->file_name);
+		if (option_is_idle(out, entry, &values[i]))
+			notes_list(&idle, entry->name);
+	}
+	if (files.length)
+		str_addf(&notes,
+			 VARIABLE ": profile.db stands in for %s, formats this program does not "
+				  "write.\n",
+			 str_peek(&files));
+	if (idle.length)
+		str_addf(&notes, VARIABLE ": accepted without effect here: %s.\n", str_peek(&idle));
+
+	failed = files.failed || idle.failed || notes.failed;
+	str_free(&files);
+	str_free(&idle);
+	if (failed) {
+		str_free(&notes);
+		return err_nomem(err);
+	}
+	out->notes = notes.text;
+	return ST_OK;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------
+ */
+
+static void options_defaults(struct train_options *out)
+{
+	*out = (struct train_options){
+		.execution_profile_program_run_count = TRAIN_PROGRAM_RUN_COUNT,
+		.stream_at_each_run = true,
+		.allow_out_of_memory = true,
+		.replica_to_profile = -1,
+		.directory = ".",
+	};
+}
+
+enum status train_options_parse(struct train_options *out, const char *text, struct err *err)
+{
+	struct option_value values[OPTION_COUNT] = {{0}};
+	enum status status;
+	cJSON *root;
+
+	options_defaults(out);
+	if (!text || !text[strspn(text, " \t\r\n")])
+		return ST_OK;
+
+	status = json_parse(&root, text, strlen(text), VARIABLE, err);
+	if (status != ST_OK)
+		return status;
+	status = options_read(root, values, err);
+	if (status == ST_OK)
+		status = options_store(out, values, err);
+	if (status == ST_OK)
+		status = options_write(out, values, err);
+	if (status == ST_OK)
+		status = options_note(out, values, err);
+	cJSON_Delete(root);
+
+	if (status != ST_OK) {
+		train_options_free(out);
+		options_defaults(out);
+	}
+	return status;
+}
+
+void train_options_free(struct train_options *options)
+{
+	mem_free(options->text);
+	mem_free(options->notes);
+	options->text = NULL;
+	options->notes = NULL;
+}
