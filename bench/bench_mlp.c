@@ -165,8 +165,8 @@ static void one_step(struct net *net, unsigned t, uint64_t *update_ns)
 		 CLASSES, gradient, &result);
 	stage_backward(stage, 0, net->weights, gradient, net->gradients, NULL);
 	begin = clock_ns();
-	optimizer_run(&net->optimizer, net->pools[t], net->ranges, net->range_count, net->weights,
-		      net->gradients, NULL, 0, 0);
+	optimizer_run(&net->optimizer, stage_pool(stage), net->ranges, net->range_count,
+		      net->weights, net->gradients, NULL, 0, 0);
 	*update_ns += clock_ns() - begin;
 	net->last_loss = result.loss;
 }

@@ -138,8 +138,8 @@ static void compile(struct net *net)
 static void round_weights(struct net *net, bool learning)
 {
 	if (net->halves)
-		model_round_weights(net->model, net->pool, 0, net->model->layer_count, learning,
-				    net->weights, net->halves);
+		model_round_weights(net->model, stage_pool(net->stage), 0, net->model->layer_count,
+				    learning, net->weights, net->halves);
 }
 
 static void open_net(struct net *net, const struct network *network, unsigned threads, bool half)
@@ -201,8 +201,8 @@ static void one_step(struct net *net, int64_t step)
 	loss_run(&net->loss, stage_output(net->stage, 0), stage_logits(net->stage, 0), &targets,
 		 batch, CLASSES, net->gradient, &result);
 	stage_backward(net->stage, 0, net->weights, net->gradient, net->gradients, NULL);
-	optimizer_run(&net->optimizer, net->pool, net->ranges, net->range_count, net->weights,
-		      net->gradients, net->slots, net->model->weights, step);
+	optimizer_run(&net->optimizer, stage_pool(net->stage), net->ranges, net->range_count,
+		      net->weights, net->gradients, net->slots, net->model->weights, step);
 	round_weights(net, true);
 }
 

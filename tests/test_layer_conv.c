@@ -231,7 +231,7 @@ static float *slope_floats(size_t count, uint32_t seed)
 
 static void slope_open(struct slope *s, const char *layers, const int64_t *dims)
 {
-	struct stage_params p = {.batch = BATCH, .slots = 1, .training = true};
+	struct stage_params p = {.batch = BATCH, .slots = 1, .training = true, .spread = true};
 	struct err err;
 
 	math_model_open(&s->m, layers, 3, dims);

@@ -262,8 +262,10 @@ static void test_memory_and_threads_change_no_byte(void **state)
 		run(&first, model, &(struct stage_params){.poison = true});
 		for (unsigned v = 0; v < 4; v++) {
 			static const unsigned helpers[] = {0, 0, 1, 3};
-			struct stage_params p = {
-				.unfused = v == 0, .unshared = v < 2, .poison = true};
+			struct stage_params p = {.unfused = v == 0,
+						 .unshared = v < 2,
+						 .poison = true,
+						 .spread = true};
 
 			assert_int_equal(pool_new(&p.pool, helpers[v], NULL), ST_OK);
 			run(&other, model, &p);

@@ -111,6 +111,7 @@ static void oracle_open(struct oracle *o, const struct oracle_run *run, struct p
 		.logits_loss = true,
 		.fixed_input = true,
 		.pool = pool,
+		.spread = true,
 	};
 
 	memset(o, 0, sizeof(*o));

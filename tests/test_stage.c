@@ -41,8 +41,11 @@ struct chain {
 static void chain_open(struct chain *c, const char *layers, const int *cuts, bool logits_loss,
 		       struct pool *pool)
 {
-	struct stage_params p = {
-		.batch = BATCH, .slots = 2, .training = true, .logits_loss = logits_loss};
+	struct stage_params p = {.batch = BATCH,
+				 .slots = 2,
+				 .training = true,
+				 .logits_loss = logits_loss,
+				 .spread = true};
 	struct err err;
 
 	memset(c, 0, sizeof(*c));
@@ -476,7 +479,8 @@ static void test_a_wide_batch_is_sliced_and_the_same_bytes_on_any_pool(void **st
 					 .layer_count = 2,
 					 .batch = 2000,
 					 .slots = 1,
-					 .training = true};
+					 .training = true,
+					 .spread = true};
 		struct stage *stage;
 
 		assert_int_equal(pool_new(&p.pool, helpers, NULL), ST_OK);
@@ -548,6 +552,41 @@ static void test_the_input_layers_batch_binds_the_stage(void **state)
 	math_model_close(&m);
 }
 
+static bool uses_its_pool(const struct model *model, int64_t batch, bool training, bool spread)
+{
+	struct stage_params p = {.model = model,
+				 .layer_count = 1,
+				 .batch = batch,
+				 .slots = 1,
+				 .training = training,
+				 .fixed_input = true,
+				 .spread = spread};
+	struct stage *stage;
+	bool uses;
+
+	assert_int_equal(pool_new(&p.pool, 1, NULL), ST_OK);
+	assert_int_equal(stage_new(&stage, &p, NULL), ST_OK);
+	uses = stage_pool(stage) == p.pool;
+	assert_true(uses || !stage_pool(stage));
+	stage_free(stage);
+	pool_free(p.pool);
+	return uses;
+}
+
+static void test_a_small_training_step_is_one_threads(void **state)
+{
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m, "[{'class_name': 'Dense', 'config': {'units': 128}}]", 1,
+			(int64_t[]){784});
+	assert_false(uses_its_pool(m.model, 32, true, false));
+	assert_true(uses_its_pool(m.model, 32, true, true));
+	assert_true(uses_its_pool(m.model, 32, false, false)); /* no weight is written */
+	assert_true(uses_its_pool(m.model, 512, true, false));
+	math_model_close(&m);
+}
+
 static void test_a_step_allocates_nothing(void **state)
 {
 	float input[BATCH * 10], slopes[BATCH * 3], grad_input[BATCH * 10];
@@ -609,6 +648,7 @@ int main(void)
 		cmocka_unit_test(test_outfeeds_are_tapped_with_what_flows_through),
 		cmocka_unit_test(test_not_a_number_reaches_the_output_and_the_gradients),
 		cmocka_unit_test(test_any_pool_gives_the_same_bytes),
+		cmocka_unit_test(test_a_small_training_step_is_one_threads),
 		cmocka_unit_test(test_a_wide_batch_is_sliced_and_the_same_bytes_on_any_pool),
 		cmocka_unit_test(test_a_stage_too_large_says_what_it_would_take),
 		cmocka_unit_test(test_the_input_layers_batch_binds_the_stage),

@@ -251,7 +251,7 @@ static void test_wide_sums_are_the_same_bytes_on_any_pool(void **state)
 		float *result = results + (helpers ? count : 0);
 		struct stage *stage;
 
-		p.training = true;
+		p.training = p.spread = true;
 		assert_int_equal(pool_new(&p.pool, helpers, NULL), ST_OK);
 		assert_int_equal(stage_new(&stage, &p, NULL), ST_OK);
 		math_fill(stage_input(stage, 0), count, 1, -1.0f, 1.0f);

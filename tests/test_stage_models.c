@@ -46,6 +46,7 @@ static void open_stages(struct stage **stages, const struct network *net, const 
 		.training = training,
 		.fixed_input = true,
 		.pool = pool,
+		.spread = true,
 		.unfused = way->unfused,
 		.unshared = way->unshared,
 		.poison = way->poison,

@@ -158,6 +158,7 @@ static void open_stages(struct stage **stages, const struct subject *s, const st
 		.training = true,
 		.fixed_input = true,
 		.pool = pool,
+		.spread = true,
 		.taps = mask,
 		.unfused = way->unfused,
 		.unshared = way->unshared,

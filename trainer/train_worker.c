@@ -319,8 +319,9 @@ static void run_backward(struct work *work)
 	gradients = work->within == 0 ? replica->accumulated : replica->fresh;
 	stage_backward(work->stage->stage, slot, replica->weights, gradient, gradients, to_input);
 	if (work->stage->regularized)
-		regularizer_gradient(session->pool, session->model, work->stage->first_layer,
-				     work->stage->layer_count, replica->weights, gradients);
+		regularizer_gradient(stage_pool(work->stage->stage), session->model,
+				     work->stage->first_layer, work->stage->layer_count,
+				     replica->weights, gradients);
 	outfeed_gradients(work, RUN_AFTER_COMPUTE, gradients);
 	accumulate(work);
 	if (work->number > 0)
@@ -387,14 +388,14 @@ static void run_update(struct work *work)
 		reduce_replicas(work);
 		gradients = session->reduced;
 	}
-	optimizer_run(&session->optimizer, session->pool, work->stage->ranges,
+	optimizer_run(&session->optimizer, stage_pool(work->stage->stage), work->stage->ranges,
 		      work->stage->range_count, replica->weights, gradients, replica->slots,
 		      session->model->weights, session->execution.first_update + work->run);
 	outfeed_update(work);
 	if (replica->halves != NULL)
-		model_round_weights(session->model, session->pool, work->stage->first_layer,
-				    work->stage->layer_count, true, replica->weights,
-				    replica->halves);
+		model_round_weights(session->model, stage_pool(work->stage->stage),
+				    work->stage->first_layer, work->stage->layer_count, true,
+				    replica->weights, replica->halves);
 	end_work(work);
 }
 
@@ -411,9 +412,9 @@ static void note_penalties(struct train_worker *worker, int64_t run)
 
 		if (session->execution.schedule->device[s] != worker->ipu)
 			continue;
-		session->execution.penalties[run * stages + s] =
-			regularizer_penalty(session->pool, session->model, stage->first_layer,
-					    stage->layer_count, worker->replica->weights);
+		session->execution.penalties[run * stages + s] = regularizer_penalty(
+			stage_pool(stage->stage), session->model, stage->first_layer,
+			stage->layer_count, worker->replica->weights);
 	}
 }
 

@@ -44,6 +44,7 @@ void graph_pipe_open(struct graph_pipe *pipe, const struct graph *g, const struc
 		.training = true,
 		.fixed_input = way->fixed_input,
 		.pool = way->pool,
+		.spread = true,
 		.trace = way->trace,
 		.trace_user = way->user,
 		.unfused = way->unfused,

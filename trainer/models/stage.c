@@ -193,6 +193,11 @@ static float *stage_value(const struct stage *stage, int slot, int value)
 	return stage_in_slot(stage, slot, stage->plan.values[value].buffer);
 }
 
+struct pool *stage_pool(const struct stage *stage)
+{
+	return stage->plan.params.pool;
+}
+
 float *stage_input(struct stage *stage, int slot)
 {
 	return stage__slot(stage, slot);

@@ -71,7 +71,7 @@ struct stage_params {
 	bool fixed_input;
 	uint64_t seed; /* with the replica and a step: of the random numbers */
 	uint32_t replica;
-	struct pool *pool; /* may be NULL */
+	struct pool *pool; /* may be NULL; see stage_pool() */
 	bool openblas;     /* computes products: then bytes are this kind of processor's alone */
 	/* A block of the model's layout, borrowed: what model_round_weights() has made of the
 	 * weights, in which passes read the parameters that are half. NULL: there are none. */
@@ -82,6 +82,7 @@ struct stage_params {
 	stage_trace trace; /* may be NULL */
 	void *trace_user;
 	/* For tests, which compare the bytes: */
+	bool spread;   /* the pool's threads take part in a step however small it is */
 	bool unfused;  /* no ReLU is done by the layer before it */
 	bool unshared; /* each tensor and gradient has memory of its own */
 	bool poison;   /* memory holds NaN where there is no value yet, or no more */
@@ -89,6 +90,13 @@ struct stage_params {
 
 enum status stage_new(struct stage **out, const struct stage_params *params, struct err *err);
 void stage_free(struct stage *stage); /* accepts NULL */
+
+/*
+ * The pool that takes part in the stage's passes, for what else goes over its weights; NULL: none.
+ * Between two passes of a training step weights and gradients move from core to core; a small step
+ * would lose more by that than threads win, and is one thread's.
+ */
+struct pool *stage_pool(const struct stage *stage);
 
 /* The block that comes in, in @slot: to be filled before its forward. */
 float *stage_input(struct stage *stage, int slot);
