@@ -202,8 +202,7 @@ static void sample(struct work *work, unsigned t, enum conv_pass pass)
 	}
 }
 
-/* --- the report --------------------------------------------------------------------------------
- */
+/* ---- the report ------------------------------------------------------------------------------ */
 
 static void report_shape(const struct work *work, size_t i, unsigned t)
 {

@@ -203,8 +203,7 @@ static void sample_case(struct bench *b, struct pool *pool, unsigned t)
 	}
 }
 
-/* --- the limit ---------------------------------------------------------------------------------
- */
+/* ---- the limit ------------------------------------------------------------------------------- */
 
 struct reading {
 	const uint64_t *values;

@@ -137,7 +137,7 @@ static void great_tensors(const char *path)
 	float *values = mem_aligned(GREAT, sizeof(*values));
 	double best = 1e300;
 
-	if (values == NULL)
+	if (!values)
 		exit(1);
 	fill(values, GREAT);
 	rule.tier = OUTFEED_FULL;
@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 {
 	char *path = mem_printf("%s/bench_outfeed.db", argc > 1 ? argv[1] : "/tmp");
 
-	if (path == NULL)
+	if (!path)
 		return 1;
 	small_tensors(path);
 	great_tensors(path);

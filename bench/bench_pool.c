@@ -5,8 +5,8 @@
  *	bench_pool [ROUNDS]
  *
  * A run is 16 slices of arithmetic that touch no memory. Printed are medians in microseconds for
- *one thread and for two, where runs follow each other at once (the helper still looks out for work)
- *and where a pause lets the helper fall asleep before each.
+ * one thread and for two, where runs follow each other at once (the helper still looks out for
+ * work) and where a pause lets the helper fall asleep before each.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  *	bench_record [ROWS [DIRECTORY]]
  *
  * ns of a span with the writer draining, beside two reads of the time stamp counter; ns of a call
- *when recording is off; spans per second into SQLite from ring to commit and the bytes of each, and
- *stage timings per second from append to commit, both beside a bare loop of 64-row INSERTs of the
- *same seven integers. Medians; nothing is asserted.
+ * when recording is off; spans per second into SQLite from ring to commit and the bytes of each,
+ * and stage timings per second from append to commit, both beside a bare loop of 64-row INSERTs of
+ * the same seven integers. Medians; nothing is asserted.
  */
 #include <fcntl.h>
 #include <sched.h>

@@ -6,7 +6,7 @@
  * The walk is timed over layers that do nothing, in a chain and in residual blocks: nanoseconds of
  * a layer in a forward and a backward pass together, the least of many rounds. Of a model given in
  * Keras's JSON (its input's shape must be there): bytes of the tensors, gradients and working
- *memory of training and of evaluation, shared and each with its own.
+ * memory of training and of evaluation, shared and each with its own.
  */
 #include <stdio.h>
 #include <stdlib.h>

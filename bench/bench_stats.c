@@ -5,9 +5,9 @@
  *
  * Beyond the caches (100 million floats, 400 MB) the row should cost what reading costs; so should
  * the cheaper looks. Printed are medians over rounds in which the passes take turns, so that a
- *noisy machine treats them alike; the bytes per second as a part of the read-only sum's of the same
- * round; and the same for the best round of each, which is what other programs disturbed least.
- * Where there is a python3 with numpy, its separate passes over the same array stand beside.
+ * noisy machine treats them alike; the bytes per second as a part of the read-only sum's of the
+ * same round; and the same for the best round of each, which is what other programs disturbed
+ * least. Where there is a python3 with numpy, its separate passes over the same array stand beside.
  */
 #include <math.h>
 #include <stdio.h>
@@ -69,7 +69,8 @@ static double fold_doubles(const double *lanes, size_t count)
 	return sum;
 }
 
-/* The limit: one load and one add per vector, eight sums so that no add waits for the one before.
+/*
+ * The limit: one load and one add per vector, eight sums so that no add waits for the one before.
  */
 CLONES static void read_only(const float *values, size_t count)
 {
@@ -255,7 +256,7 @@ static int collect_passes(struct pass *passes)
 	int count = 0, fastest = -1;
 
 	passes[count++] = (struct pass){"read-only sum", read_only, -1, 4};
-	for (int v = 0; outfeed_kernel_at(v) != NULL; v++) {
+	for (int v = 0; outfeed_kernel_at(v); v++) {
 		static char names[4][32];
 
 		if (!outfeed_kernel_use(v))
@@ -332,8 +333,7 @@ static double measure(const char *title, const float *values, size_t count, int 
 	return least(ns[1], rounds);
 }
 
-/* ---- numpy --------------------------------------------------------------------------------------
- */
+/* ---- numpy ----------------------------------------------------------------------------------- */
 
 /* All of numpy's passes, ns; 0 where @python has no numpy. */
 static double numpy_passes(const char *python, size_t count, int rounds)
@@ -345,9 +345,9 @@ static double numpy_passes(const char *python, size_t count, int rounds)
 	snprintf(line, sizeof(line), "%s '%s' %zu %d 2>/dev/null", python, BENCH_STATS_NUMPY, count,
 		 rounds);
 	pipe = popen(line, "r");
-	if (pipe == NULL)
+	if (!pipe)
 		return 0;
-	while (fgets(line, sizeof(line), pipe) != NULL) {
+	while (fgets(line, sizeof(line), pipe)) {
 		if (sscanf(line, "%63[^\t]\t%lf", name, &ms) != 2)
 			continue;
 		printf("numpy, %-11s %21.3f\n", name, ms);
@@ -370,8 +370,7 @@ static void compare_numpy(double row_ns, size_t count, int rounds)
 	       total / 1e6, total / row_ns);
 }
 
-/* ---- the array ----------------------------------------------------------------------------------
- */
+/* ---- the array ------------------------------------------------------------------------------- */
 
 /* Much like a gradient: three uniform numbers added up, deviation 0.0078; bench_stats_numpy.py has
  * the same. */
@@ -394,7 +393,7 @@ static enum status prepare(float **values, size_t count, struct err *err)
 	before = mem_aligned(count, sizeof(float));
 	mixed = mem_aligned(count, sizeof(float));
 	halves = mem_aligned(count, sizeof(uint16_t));
-	if (*values == NULL || before == NULL || mixed == NULL || halves == NULL)
+	if (!*values || !before || !mixed || !halves)
 		return err_set(err, ST_NOMEM, "out of memory");
 	fill(*values, count);
 	return pool_new(&pool, pool_processors() - 1, err);

@@ -8,10 +8,10 @@
  * alike. One is not looked at. A layer that is looked at does not do the ReLU behind it, so one has
  * taps that ask for nothing. In one, layers look at their output while it is in the cache; and in
  * one taps read all of it again, shared out as such a pass would be. Printed are the medians and
- *the least of a forward pass, what looking costs beside a step (forward and backward), and beside
- *the time that reading all outputs once takes at the bandwidth beyond the cache. On one thread (the
- * default) its processor time is taken, so that others on the machine do not count; on more the
- *time that passes.
+ * the least of a forward pass, what looking costs beside a step (forward and backward), and beside
+ * the time that reading all outputs once takes at the bandwidth beyond the cache. On one thread
+ * (the default) its processor time is taken, so that others on the machine do not count; on more
+ * the time that passes.
  *
  * Networks: convnet (the tutorial's: batch 80) and resnet50 (224x224, batch 2).
  */

@@ -27,7 +27,7 @@ static int make(const char *path, long events)
 	FILE *file = fopen(path, "w");
 	uint64_t seed = 1, ns = 0;
 
-	if (file == NULL)
+	if (!file)
 		return 1;
 	setvbuf(file, NULL, _IOFBF, 1 << 20);
 	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", file);
@@ -87,7 +87,7 @@ static int scan(const char *path)
 	struct import_input input;
 	enum status status = ST_NOMEM;
 
-	if (walk != NULL && report__import_input_open(&input, path, NULL) == ST_OK) {
+	if (walk && report__import_input_open(&input, path, NULL) == ST_OK) {
 		if (report__import_scan_init(walk, &input, &calls))
 			status = report__import_scan(walk, NULL);
 		report__import_scan_fini(walk);
@@ -122,10 +122,10 @@ static int parse(const char *path)
 	if (fs_read(path, SIZE_MAX / 2, &text, &length, NULL) != ST_OK)
 		return 1;
 	tree = cJSON_ParseWithLength(text, length);
-	printf("%s\n", tree == NULL ? "malformed" : "parsed");
+	printf("%s\n", !tree ? "malformed" : "parsed");
 	cJSON_Delete(tree);
 	mem_free(text);
-	return tree == NULL;
+	return !tree;
 }
 
 int main(int argc, char **argv)

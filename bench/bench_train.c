@@ -69,8 +69,7 @@ static const struct network networks[] = {
 	 6.0},
 };
 
-/* --- one figure: in a child ---------------------------------------------------------------------
- */
+/* ---- one figure: in a child ------------------------------------------------------------------ */
 
 struct net {
 	const struct network *network;
@@ -244,8 +243,7 @@ static void measure(const struct network *network, unsigned threads, double seco
 	close_net(&net);
 }
 
-/* --- comparing ----------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 struct figure {
 	double ms[ROUNDS_MAX]; /* median steps */

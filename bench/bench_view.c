@@ -50,7 +50,7 @@ struct terminal {
 	long high_kb;   /* VmHWM */
 };
 
-/* --- the process ------------------------------------------------------------------------------ */
+/* ---- the process ----------------------------------------------------------------------------- */
 
 static bool start(struct terminal *out, const char *program, const char *database, const char *view)
 {
@@ -117,7 +117,7 @@ static bool sleeps(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	tasks = opendir(path);
-	while (tasks && all && (entry = readdir(tasks)) != NULL)
+	while (tasks && all && (entry = readdir(tasks)))
 		all = entry->d_name[0] == '.' || thread_sleeps(pid, entry->d_name);
 	if (tasks)
 		closedir(tasks);
@@ -183,7 +183,7 @@ static void leave(struct terminal *terminal)
 	waitpid(terminal->pid, NULL, 0);
 }
 
-/* --- figures ---------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -245,7 +245,7 @@ static bool first_screens(const char *program, const char *database)
 	return true;
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 #define KINDS 7
 
@@ -342,7 +342,7 @@ static bool requests(const char *program, const char *database, size_t count, do
 	return well;
 }
 
-/* --- every screen ----------------------------------------------------------------------------- */
+/* ---- every screen ---------------------------------------------------------------------------- */
 
 static bool screens(const char *program, const char *database)
 {
@@ -368,7 +368,7 @@ static bool screens(const char *program, const char *database)
 	return true;
 }
 
-/* --- a cursor --------------------------------------------------------------------------------- */
+/* ---- a cursor -------------------------------------------------------------------------------- */
 
 /* More to the right than to the left: on a screen's curve all over it, and back from its end. */
 static bool moves(const char *program, const char *database, const char *screen, size_t count)
@@ -405,7 +405,7 @@ static bool moves(const char *program, const char *database, const char *screen,
 	return well;
 }
 
-/* --- the scan --------------------------------------------------------------------------------- */
+/* ---- the scan -------------------------------------------------------------------------------- */
 
 /* The whole run's picture without levels: the time of every span laid on its column. */
 static double scan(const char *database)

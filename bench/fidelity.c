@@ -48,7 +48,7 @@ static const struct ipu_plan *plan_on(const struct ipu_target *target, const str
 	const struct ipu_plan *plan;
 	struct err err = {ST_OK, ""};
 
-	if (planner == NULL || strcmp(now.name, target->name) != 0 ||
+	if (!planner || strcmp(now.name, target->name) != 0 ||
 	    fabs(now.phase_cycles - target->phase_cycles) > 0) {
 		ipu_planner_free(planner);
 		if (ipu_planner_new(&planner, target, &err) != ST_OK)
@@ -118,8 +118,7 @@ static double network(const struct workload *workload, const struct ipu_target *
 	return figures.execution_us / (double)(figures.steps_per_execution * figures.replicas);
 }
 
-/* ---- the published ------------------------------------------------------------------------------
- */
+/* ---- the published --------------------------------------------------------------------------- */
 
 /* Dense products on one Bow IPU, [m, m] x [m, n], TF/s: read off the figures of the notebook
  * analysis/Analysis.ipynb of github.com/graphcore-research/sparsity-benchmarks (PopSparse), to
@@ -251,8 +250,7 @@ static void add_all(void)
 	add_networks();
 }
 
-/* ---- the table ----------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 struct fit {
 	double sum, squares;
@@ -321,9 +319,7 @@ static void print_table(void)
 	print_fit(&fit);
 }
 
-/* ---- what the published step says of a phase
- * -----------------------------------------------------
- */
+/* ---- what the published step says of a phase ------------------------------------------------- */
 
 /* The step's cycles are linear in those of a phase: what would give the published one. */
 static void print_solution(void)
@@ -341,8 +337,7 @@ static void print_solution(void)
 	       target.phase_cycles, phases, target.phase_cycles + (published - cycles) / phases);
 }
 
-/* ---- what if ------------------------------------------------------------------------------------
- */
+/* ---- what if --------------------------------------------------------------------------------- */
 
 typedef double (*simulate_fn)(const struct workload *workload, const struct ipu_target *target);
 

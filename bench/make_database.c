@@ -2,18 +2,17 @@
  * A recording as large as one likes, of a pipelined training run that never was:
  *
  *	make_database FILE [--spans N] [--timings N] [--stats N] [--metrics N] [--counters N]
- *[--hits N]
- *		[--stages N] [--replicas N] [--microbatches N] [--epochs N] [--seed N]
+ *		[--hits N] [--stages N] [--replicas N] [--microbatches N] [--epochs N] [--seed N]
  *		[--end complete|kill|hold]
  *
  * N may end in k or M. Spans (default 1M) say how many weight updates there are; rows of which no
  * number is given come as such a run has them. Every IPU has a host and a device track; forwards
- *and backwards of all micro-batches, with their operations inside, stand where the Grouped schedule
- * puts them, and flows lead from stage to stage. --end kill: die without an end, after the last
- * commit; hold: say "ready" and stay, recording, until killed.
+ * and backwards of all micro-batches, with their operations inside, stand where the Grouped
+ * schedule puts them, and flows lead from stage to stage. --end kill: die without an end, after the
+ * last commit; hold: say "ready" and stay, recording, until killed.
  *
  * The same arguments give the same rows but for what is of the moment: the facts of the process,
- *the times of counters and instants, the cost of recording. One thread beside the recording's.
+ * the times of counters and instants, the cost of recording. One thread beside the recording's.
  */
 #include <math.h>
 #include <sched.h>
@@ -66,7 +65,7 @@ struct run {
 	struct rng rng;
 };
 
-/* ---- what is known by name ---- */
+/* ---- what is known by name ------------------------------------------------------------------- */
 
 enum {
 	SITE_RUN,
@@ -133,7 +132,7 @@ static void must(int status)
 	}
 }
 
-/* ---- when ---- */
+/* ---- when ------------------------------------------------------------------------------------ */
 
 /* A stage's work on a micro-batch, from the start of its weight update, on the device. */
 static int64_t forward_at(const struct run *run, int64_t stage, int64_t microbatch)
@@ -186,7 +185,7 @@ static struct ips_keys keys_of(const struct run *run, int64_t update, int64_t ip
 	return keys;
 }
 
-/* ---- spans ---- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 static void span(struct run *run, struct ips_track *track, struct ips_site *site, int64_t start_ns,
 		 int64_t dur_ns)
@@ -286,7 +285,7 @@ static int64_t spans_of_update(const struct run *run)
 	return run->ipus * (2 * run->numbers[MICROBATCHES] * (5 + 2 * OPERATIONS + 1) + 3);
 }
 
-/* ---- rows: each kind a sequence of its own, row @i of it ---- */
+/* ---- rows: each kind a sequence of its own, row @i of it ------------------------------------- */
 
 static int64_t timings_of_update(const struct run *run)
 {
@@ -448,7 +447,7 @@ static void put_epoch(struct run *run, int64_t epoch, int64_t update)
 	ips_instant(run->engine, &sites[SITE_EPOCH]);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void put_facts(struct run *run)
 {
@@ -507,7 +506,7 @@ static void open_tracks(struct run *run)
 	run->engine = ips_track_open(run->recording, "host/Engine::run", NULL);
 	run->host = mem_calloc((size_t)run->ipus, sizeof(struct ips_track *));
 	run->device = mem_calloc((size_t)run->ipus, sizeof(struct ips_track *));
-	if (run->host == NULL || run->device == NULL)
+	if (!run->host || !run->device)
 		must(1);
 	for (int64_t ipu = 0; ipu < run->ipus; ipu++) {
 		struct ips_track_params params = {.ipu = ipu};
@@ -581,7 +580,7 @@ static int finish(struct run *run)
 	return raise(SIGKILL);
 }
 
-/* ---- arguments ---- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static int64_t number_of(const char *text)
 {

@@ -83,8 +83,7 @@ static bool cli_is_option(const char *text)
 	       text[1] != '.';
 }
 
-/* --- words of a list "auto always never" -------------------------------------------------------
- */
+/* ---- words of a list "auto always never" ----------------------------------------------------- */
 
 /* The next word of *@list: its length, or 0 at the end. *@list then points at the word. */
 static size_t cli_word(const char **list)
@@ -131,8 +130,7 @@ static enum status cli_check_choice(const struct cli_option *option, const char 
 	return cli_refuse_choice(option, value, err);
 }
 
-/* --- parsing -----------------------------------------------------------------------------------
- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 void cli_begin(struct cli_walk *walk, const struct cli_command *command, int argc, char **argv,
 	       bool open)
@@ -255,8 +253,7 @@ enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more
 	return cli_short(walk, text, out, err);
 }
 
-/* --- help --------------------------------------------------------------------------------------
- */
+/* ---- help ------------------------------------------------------------------------------------ */
 
 /* Columns of a text of @length bytes: its characters. */
 static size_t cli_columns(const char *text, size_t length)
@@ -373,8 +370,7 @@ void cli_help(const struct cli_command *command, FILE *out)
 	fprintf(out, "\nExit codes: 0 done, 1 the work failed, 2 the request was wrong.\n");
 }
 
-/* --- manual page -------------------------------------------------------------------------------
- */
+/* ---- manual page ----------------------------------------------------------------------------- */
 
 /* Escape for roff; at the start of a line a point or quote would be a request. */
 static void cli_roff(FILE *out, const char *text, size_t length)
@@ -504,8 +500,7 @@ static void cli_man(const struct cli_command *command, FILE *out)
 	}
 }
 
-/* --- what every command understands ------------------------------------------------------------
- */
+/* ---- what every command understands ---------------------------------------------------------- */
 
 static void cli_version(const struct cli_command *command, FILE *out)
 {

@@ -49,8 +49,7 @@ struct cli_command {
 /* One parsed argument: option is NULL for a plain word. */
 struct cli_argument {
 	const struct cli_option *option; /* NULL: a word, or an option the table does not know */
-	const char
-		*name; /* as written, without "=value", until the next cli_next(); NULL: a word */
+	const char *name; /* as written without "=value", until the next cli_next(); NULL: a word */
 	const char *value; /* the value or the word; NULL for a switch */
 };
 

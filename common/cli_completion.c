@@ -75,8 +75,7 @@ static void put_names(const struct cli_command *command, FILE *out)
 	fprintf(out, "%s 2>/dev/null | cut -d \" \" -f 1", command->names);
 }
 
-/* --- bash --------------------------------------------------------------------------------------
- */
+/* ---- bash ------------------------------------------------------------------------------------ */
 
 static void bash_values(const struct cli_option *option, FILE *out)
 {
@@ -194,8 +193,7 @@ static void completion_bash(const struct cli_command *command, FILE *out)
 	fprintf(out, "complete -o filenames -F %s %s\n", function, command->name);
 }
 
-/* --- zsh ---------------------------------------------------------------------------------------
- */
+/* ---- zsh ------------------------------------------------------------------------------------- */
 
 /* Text inside single quotes of zsh's _arguments: its brackets and colons are escaped. */
 static void zsh_text(FILE *out, const char *text)
@@ -292,7 +290,8 @@ static void completion_zsh(const struct cli_command *command, FILE *out)
 	for (size_t i = 0; (verb = verb_at(command, i)); i++)
 		zsh_function(verb, out);
 	zsh_function(command, out);
-	/* Found on $fpath it is called as the file is, and must complete at once; else it was
+	/*
+	 * Found on $fpath it is called as the file is, and must complete at once; else it was
 	 * sourced.
 	 */
 	fprintf(out,

@@ -68,8 +68,7 @@ static inline double polynomial(const double *coefficients, size_t count, double
 	return sum + x * other;
 }
 
-/* --- logarithms --------------------------------------------------------------------------------
- */
+/* ---- logarithms ------------------------------------------------------------------------------ */
 
 #define LN2_HIGH 0x1.62e42fefa3800p-1 /* 42 bits: its product with an exponent is exact */
 #define LN2_LOW  0x1.ef35793c76730p-45
@@ -158,8 +157,7 @@ double elementary_log1p(double x)
 	return log_special(1.0 + x, &special) ? special : log_plain(sum.high) + sum.low / sum.high;
 }
 
-/* --- powers ------------------------------------------------------------------------------------
- */
+/* ---- powers ---------------------------------------------------------------------------------- */
 
 #define LOG2_E   0x1.71547652b82fep+0
 #define EXP_MOST 1100.0 /* beyond, all is 0 or infinite */
@@ -202,8 +200,7 @@ double elementary_pow(double x, double y)
 	return exp_pair(pair_sum_sorted(product.high, product.low));
 }
 
-/* --- cosines -----------------------------------------------------------------------------------
- */
+/* ---- cosines --------------------------------------------------------------------------------- */
 
 #define PI_HIGH 0x1.921fb54442d18p+1
 #define PI_LOW  0x1.1a62633145c07p-53

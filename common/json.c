@@ -41,8 +41,7 @@ __attribute__((constructor)) static void json_set_hooks(void)
 	cJSON_InitHooks(&hooks);
 }
 
-/* --- syntax ------------------------------------------------------------------------------------
- */
+/* ---- syntax ---------------------------------------------------------------------------------- */
 
 struct json_text {
 	const char *text;
@@ -182,8 +181,7 @@ static enum status json_stopped(const struct json_text *in, size_t offset,
 	return json_syntax(in, offset, text);
 }
 
-/* --- duplicate keys ----------------------------------------------------------------------------
- */
+/* ---- duplicate keys -------------------------------------------------------------------------- */
 
 static int json_compare_keys(const void *a, const void *b)
 {
@@ -237,8 +235,7 @@ static enum status json_check_tree(const struct json_at *at, struct err *err)
 	return status;
 }
 
-/* --- parsing -----------------------------------------------------------------------------------
- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static enum status json_refuse(const struct json_text *in, const struct json_scan *scan)
 {
@@ -317,8 +314,7 @@ enum status json_load(cJSON **out, const char *path, struct err *err)
 	return status;
 }
 
-/* --- cursors -----------------------------------------------------------------------------------
- */
+/* ---- cursors --------------------------------------------------------------------------------- */
 
 struct json_at json_root(const char *file, const cJSON *node)
 {
@@ -402,8 +398,7 @@ void json_path(const struct json_at *at, char *out, size_t size)
 	}
 }
 
-/* --- failing -----------------------------------------------------------------------------------
- */
+/* ---- failing --------------------------------------------------------------------------------- */
 
 enum status json_fail(const struct json_at *at, struct err *err, const char *format, ...)
 {
@@ -471,8 +466,7 @@ enum status json_only_keys(const struct json_at *at, const char *const *keys, si
 	return ST_OK;
 }
 
-/* --- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static const char *json_type(const cJSON *node)
 {

@@ -3,9 +3,9 @@
  *
  * The parser is cJSON (at most 1,000 levels deep); this adds limits, the line and column of syntax
  * errors, and a cursor that knows the path of the value it stands on. A failed read has the status
- * ST_INVALID (ST_FORMAT for syntax) and a text like
- * `run.json: model.config.layers[2]: unknown layer "Dens" (did you mean "Dense"?)`.
- * Cursors live on the stack and point to their parent: they must not outlive it.
+ * ST_INVALID (ST_FORMAT for syntax) and a text like `run.json: model.config.layers[2]: unknown
+ * layer "Dens" (did you mean "Dense"?)`. Cursors live on the stack and point to their parent: they
+ * must not outlive it.
  */
 #ifndef COMMON_JSON_H
 #define COMMON_JSON_H

@@ -149,7 +149,8 @@ int mem_grow(void *items, size_t *capacity, size_t needed, size_t size)
 		wanted *= 2;
 	}
 
-	/* @items is the address of a pointer of some type: copied, since types may not be punned.
+	/*
+	 * @items is the address of a pointer of some type: copied, since types may not be punned.
 	 */
 	memcpy(&old, items, sizeof(old));
 	grown = mem_resize(old, wanted, size);

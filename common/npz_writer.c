@@ -110,8 +110,7 @@ static uint32_t npz_crc_values(uint32_t crc, const float *values, size_t count)
 	return crc;
 }
 
-/* ---- a member -----------------------------------------------------------------------------------
- */
+/* ---- a member -------------------------------------------------------------------------------- */
 
 /* What local header and directory say alike, from the version on, with @extra bytes to follow the
  * name. */
@@ -267,8 +266,7 @@ enum status npz_writer_end(struct npz_writer *writer)
 			       writer->err);
 }
 
-/* ---- the file -----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* What the end record cannot say, and where that is said. */
 static void npz_end64(struct str *out, uint64_t members, uint64_t size, uint64_t begin)

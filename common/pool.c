@@ -379,8 +379,7 @@ void pool_run(struct pool *pool, pool_slice slice, void *context, unsigned slice
 	pool_share(pool, UINT64_MAX, slice, context, slices);
 }
 
-/* --- processors --------------------------------------------------------------------------------
- */
+/* ---- processors ------------------------------------------------------------------------------ */
 
 #define POOL_FILE_LIMIT 65536
 

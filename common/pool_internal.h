@@ -13,7 +13,8 @@
 #define POOL_LANE_WORK 3000
 #define POOL_WAKE_WORK 12000
 
-/* Processors that a cgroup's quota allows, rounded up, 0: no limit. @membership is the file that
+/*
+ * Processors that a cgroup's quota allows, rounded up, 0: no limit. @membership is the file that
  * names the process's groups (/proc/self/cgroup), @mount the folder of the groups (/sys/fs/cgroup).
  */
 unsigned pool__quota(const char *membership, const char *mount);

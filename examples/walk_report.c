@@ -17,11 +17,10 @@
 /* A text that may be unknown. */
 static const char *named(const char *text)
 {
-	return text != NULL ? text : "?";
+	return text ? text : "?";
 }
 
-/* ---- compilation --------------------------------------------------------------------------------
- */
+/* ---- compilation ----------------------------------------------------------------------------- */
 
 static void print_target(struct ips_report *report)
 {
@@ -48,11 +47,11 @@ static void print_memory(struct ips_report *report)
 		const struct ips_report_memory *memory = ips_report_ipu_memory(report, ipu), *tile;
 		int64_t fullest = 0, most = -1, overflowing = 0;
 
-		if (memory == NULL)
+		if (!memory)
 			continue;
 		for (int64_t t = 0; t < tiles; t++) {
 			tile = ips_report_tile_memory(report, ipu, t);
-			if (tile == NULL)
+			if (!tile)
 				continue;
 			overflowing += tile->overflowed_including_gaps > 0;
 			if (tile->total_including_gaps > most) {
@@ -78,12 +77,12 @@ static void print_liveness(struct ips_report *report)
 	const struct ips_report_program *program;
 	int64_t alive = 0, bytes = 0;
 
-	if (peak == NULL)
+	if (!peak)
 		return;
 	program = ips_report_program(report, peak->program);
 	printf("Peak of liveness: IPU %" PRId64 ", step %" PRId64 " (%s), %" PRId64
 	       " always live, %" PRId64 " not always live\n",
-	       peak->ipu, peak->program_step, named(program != NULL ? program->name : NULL),
+	       peak->ipu, peak->program_step, named(program ? program->name : NULL),
 	       peak->always_live_bytes, peak->not_always_live_bytes);
 	for (int64_t i = 0; i < ips_report_variable_count(report); i++) {
 		const struct ips_report_variable *variable = ips_report_variable(report, i);
@@ -128,8 +127,7 @@ static void print_programs(struct ips_report *report)
 			printf("  %s: %" PRId64 "\n", named(tally.names[i]), tally.counts[i]);
 }
 
-/* ---- execution ----------------------------------------------------------------------------------
- */
+/* ---- execution ------------------------------------------------------------------------------- */
 
 static void print_runs(struct ips_report *report)
 {
@@ -186,12 +184,12 @@ static int print_steps(struct ips_report *report, char *message, size_t size)
 	if (status != 0)
 		return status;
 	memset(longest, 0, sizeof(longest));
-	while ((step = ips_report_steps_next(steps)) != NULL) {
+	while ((step = ips_report_steps_next(steps))) {
 		const char *phase = step->phase != 0 ? strchr(phases, step->phase) : NULL;
 
 		if (step->kind != IPS_REPORT_SYNC && step->kind != IPS_REPORT_SYNC_ANS)
 			keep_longest(longest, step);
-		if (phase != NULL && step->stage >= 0 && step->stage < STAGES)
+		if (phase && step->stage >= 0 && step->stage < STAGES)
 			add_cost(&costs[step->stage][phase - phases], step);
 	}
 	status = ips_report_steps_close(steps);
@@ -210,8 +208,7 @@ static int print_steps(struct ips_report *report, char *message, size_t size)
 	return status;
 }
 
-/* ---- the trace of the host ----------------------------------------------------------------------
- */
+/* ---- the trace of the host ------------------------------------------------------------------- */
 
 /* The outermost spans of each track, and how much of them is in their children. */
 static int print_tracks(struct ips_report *report, char *message, size_t size)
@@ -231,7 +228,7 @@ static int print_tracks(struct ips_report *report, char *message, size_t size)
 		status = ips_report_spans_open(report, &spans, &filter, message, size);
 		if (status != 0)
 			return status;
-		while ((span = ips_report_spans_next(spans)) != NULL) {
+		while ((span = ips_report_spans_next(spans))) {
 			count[span->depth > 0]++;
 			if (span->dur_ns != IPS_NULL)
 				ns[span->depth > 0] += span->dur_ns;

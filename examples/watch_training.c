@@ -1,6 +1,6 @@
 /*
  * Train a run file from a program of one's own, and look on: each epoch's logs, each step's loss
- *and what the outfeed queues send as soon as it is there where the run file has
+ * and what the outfeed queues send as soon as it is there where the run file has
  * fit.asynchronous_callbacks, and the greatest weight of a layer; and stop when the loss is below a
  * bound.
  *
@@ -54,7 +54,7 @@ static float greatest_weight(const struct ips_trainer *trainer, const char *name
 	const float *weights = ips_trainer_weights(trainer, name, &count);
 	float most = 0.0f;
 
-	for (size_t i = 0; weights != NULL && i < count; i++)
+	for (size_t i = 0; weights && i < count; i++)
 		most = fabsf(weights[i]) > most ? fabsf(weights[i]) : most;
 	return most;
 }

@@ -27,8 +27,7 @@ struct measure {
 	int64_t first, last;
 };
 
-/* ---- order --------------------------------------------------------------------------------------
- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 static int compare_numbers(int64_t a, int64_t b)
 {
@@ -69,8 +68,7 @@ static int64_t end_of(const struct ipu_interval *interval)
 	return interval->start_ns + interval->dur_ns;
 }
 
-/* ---- waits --------------------------------------------------------------------------------------
- */
+/* ---- waits ----------------------------------------------------------------------------------- */
 
 /* When the input of @work was made, or INT64_MAX where it comes from no other IPU. */
 static int64_t producer_end(const struct measure *m, const struct ipu_interval *work)
@@ -87,7 +85,7 @@ static int64_t producer_end(const struct measure *m, const struct ipu_interval *
 		key.stage = work->stage + 1;
 	}
 	found = bsearch(&key, m->by_work, (size_t)m->count, sizeof(key), compare_works);
-	if (found == NULL || found->ipu == work->ipu)
+	if (!found || found->ipu == work->ipu)
 		return INT64_MAX;
 	return end_of(found);
 }
@@ -162,8 +160,7 @@ static void measure_ipu(const struct measure *m, const struct ipu_interval *work
 	out->ramp_down_ns += m->last - at;
 }
 
-/* ---- preparation --------------------------------------------------------------------------------
- */
+/* ---- preparation ----------------------------------------------------------------------------- */
 
 static bool counts(const struct ipu_interval *interval)
 {
@@ -189,7 +186,7 @@ static void cut_cover(struct measure *m)
 		struct ipu_interval *last = m->cover > 0 ? &m->by_time[m->cover - 1] : NULL;
 		int64_t end = end_of(&m->by_time[i]);
 
-		if (last == NULL || m->by_time[i].start_ns > end_of(last))
+		if (!last || m->by_time[i].start_ns > end_of(last))
 			m->by_time[m->cover++] = m->by_time[i];
 		else if (end > end_of(last))
 			last->dur_ns = end - last->start_ns;
@@ -211,7 +208,7 @@ static enum status measure_init(struct measure *m, const struct ipu_interval *in
 	m->by_ipu = mem_calloc(room, size);
 	m->by_work = mem_calloc(room, size);
 	m->by_time = mem_calloc(room, size);
-	if (m->by_ipu == NULL || m->by_work == NULL || m->by_time == NULL)
+	if (!m->by_ipu || !m->by_work || !m->by_time)
 		return err_nomem(err);
 	m->first = INT64_MAX;
 	m->last = INT64_MIN;
@@ -236,8 +233,7 @@ static enum status measure_init(struct measure *m, const struct ipu_interval *in
 	return ST_OK;
 }
 
-/* ---- rates --------------------------------------------------------------------------------------
- */
+/* ---- rates ----------------------------------------------------------------------------------- */
 
 /* The longest time from an IPU's first start to its last end; its works stand together. The paper
  * has a stage on every device; several stages on an IPU are one there. */
@@ -310,8 +306,7 @@ enum status ipu_bubble_measure_lockstep(const struct ipu_interval *intervals, in
 	return measure(intervals, count, ipus, stages, BLAME_LOCKSTEP, out, err);
 }
 
-/* ---- theory -------------------------------------------------------------------------------------
- */
+/* ---- theory ---------------------------------------------------------------------------------- */
 
 struct theory {
 	const struct ipu_schedule *schedule;
@@ -396,8 +391,7 @@ static enum status theory_init(struct theory *t, struct err *err)
 	t->free_at = mem_calloc((size_t)schedule->ipus, sizeof(double));
 	t->next = mem_calloc((size_t)schedule->ipus, sizeof(int));
 	t->intervals = mem_calloc((size_t)schedule->first[schedule->ipus], sizeof(*t->intervals));
-	if (t->made[0] == NULL || t->made[1] == NULL || t->free_at == NULL || t->next == NULL ||
-	    t->intervals == NULL)
+	if (!t->made[0] || !t->made[1] || !t->free_at || !t->next || !t->intervals)
 		return err_nomem(err);
 	return ST_OK;
 }

@@ -147,8 +147,7 @@ static bool bound_cycles(struct search *search)
 	return true;
 }
 
-/* --- results -------------------------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void sum_up(struct ipu_partition *partition, const struct ipu_partition_params *params)
 {

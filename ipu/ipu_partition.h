@@ -102,9 +102,8 @@ struct ipu_partition {
  * that fit memory (where none does, of those whose greatest overflow is least) the one whose
  * slowest stage is fastest; of these, one with the least greatest work; of these, that which sends
  * least over all cuts; of these, that whose stages end earliest. ST_INVALID where there are too few
- * units. More stages are never
- * slower where they cost nothing: transfers and FIFOs are free, memory is not limited, and nothing
- * is computed again. Else they may be.
+ * units. More stages are never slower where they cost nothing: transfers and FIFOs are free, memory
+ * is not limited, and nothing is computed again. Else they may be.
  */
 enum status ipu_partition_new(struct ipu_partition **out, const struct ipu_partition_params *params,
 			      struct err *err);

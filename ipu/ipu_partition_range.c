@@ -8,8 +8,7 @@
 #include "common/mem.h"
 #include "ipu/ipu_partition_internal.h"
 
-/* --- the table -----------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void fill_borders(struct ipu_partition_table *table)
 {
@@ -65,9 +64,9 @@ static void fill_stages(struct ipu_partition_table *table)
 		.kind = params->schedule, .stages = params->stages, .training = params->training};
 
 	for (int s = 0; s < params->stages; s++) {
-		int sharing = params->device == NULL;
+		int sharing = !params->device;
 
-		for (int other = 0; params->device != NULL && other < params->stages; other++)
+		for (int other = 0; params->device && other < params->stages; other++)
 			sharing += params->device[other] == params->device[s];
 		table->memory[s] =
 			params->memory_bytes > 0 ? params->memory_bytes / sharing : INT64_MAX;
@@ -140,8 +139,7 @@ void ipu__partition_table_fini(struct ipu_partition_table *table)
 	memset(table, 0, sizeof(*table));
 }
 
-/* --- a range -------------------------------------------------------------------------------------
- */
+/* ---- a range --------------------------------------------------------------------------------- */
 
 void ipu__partition_range_begin(struct ipu_partition_range *range,
 				const struct ipu_partition_table *table, int first)

@@ -80,7 +80,7 @@ enum status ipu_pipeline_kind_get(const char *name, enum ipu_pipeline_kind *out,
 		}
 	}
 	nearest = str_nearest(name, names, ARRAY_LEN(names));
-	if (nearest != NULL)
+	if (nearest)
 		return err_set(err, ST_NOTFOUND, "unknown schedule \"%s\" (did you mean \"%s\"?)",
 			       name, nearest);
 	return err_set(err, ST_NOTFOUND,
@@ -89,8 +89,7 @@ enum status ipu_pipeline_kind_get(const char *name, enum ipu_pipeline_kind *out,
 		       name);
 }
 
-/* ---- rules --------------------------------------------------------------------------------------
- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 /* What one micro-batch makes a stage do. */
 static int works_of_stage(const struct ipu__pipeline_rules *rules, int chunks)
@@ -191,14 +190,13 @@ enum status ipu_pipeline_check(const struct ipu_pipeline_params *params, struct 
 		status = check_chunks(params, err);
 	if (status == ST_OK)
 		status = check_times(params, err);
-	if (status != ST_OK || rules_of(params->kind)->order != NULL)
+	if (status != ST_OK || rules_of(params->kind)->order)
 		return status;
 	lockstep = lockstep_params(params);
 	return ipu_schedule_check(&lockstep, "the number of micro-batches", err);
 }
 
-/* ---- works --------------------------------------------------------------------------------------
- */
+/* ---- works ----------------------------------------------------------------------------------- */
 
 static enum status make_arrays(struct ipu_pipeline *pipeline, struct err *err)
 {
@@ -210,8 +208,8 @@ static enum status make_arrays(struct ipu_pipeline *pipeline, struct err *err)
 	pipeline->first = mem_calloc(stages + 1, sizeof(*pipeline->first));
 	pipeline->peak_activations = mem_calloc(stages, sizeof(*pipeline->peak_activations));
 	pipeline->peak_weights = mem_calloc(stages, sizeof(*pipeline->peak_weights));
-	if (pipeline->works == NULL || pipeline->first == NULL ||
-	    pipeline->peak_activations == NULL || pipeline->peak_weights == NULL)
+	if (!pipeline->works || !pipeline->first || !pipeline->peak_activations ||
+	    !pipeline->peak_weights)
 		return err_nomem(err);
 	for (int s = 0; s <= pipeline->stages; s++)
 		pipeline->first[s] = s * each;
@@ -245,8 +243,7 @@ static enum status run_lockstep(struct ipu_pipeline *pipeline,
 	return status;
 }
 
-/* ---- measures -----------------------------------------------------------------------------------
- */
+/* ---- measures -------------------------------------------------------------------------------- */
 
 static void measure_peaks(struct ipu_pipeline *pipeline)
 {
@@ -272,7 +269,7 @@ static enum status measure_bubble(struct ipu_pipeline *pipeline, struct err *err
 	struct ipu_interval *intervals = mem_calloc((size_t)count, sizeof(*intervals));
 	enum status status;
 
-	if (intervals == NULL)
+	if (!intervals)
 		return err_nomem(err);
 	for (int i = 0; i < count; i++) {
 		const struct ipu_pipeline_work *work = &pipeline->works[i];
@@ -286,7 +283,7 @@ static enum status measure_bubble(struct ipu_pipeline *pipeline, struct err *err
 			.dur_ns = work->end_ns - work->start_ns,
 		};
 	}
-	status = rules_of(pipeline->kind)->order != NULL
+	status = rules_of(pipeline->kind)->order
 			 ? ipu_bubble_measure(intervals, count, pipeline->stages, pipeline->stages,
 					      &pipeline->bubble, err)
 			 : ipu_bubble_measure_lockstep(intervals, count, pipeline->stages,
@@ -306,7 +303,7 @@ enum status ipu_pipeline_new(struct ipu_pipeline **out, const struct ipu_pipelin
 	if (status != ST_OK)
 		return status;
 	pipeline = mem_calloc(1, sizeof(*pipeline));
-	if (pipeline == NULL)
+	if (!pipeline)
 		return err_nomem(err);
 	pipeline->kind = params->kind;
 	pipeline->stages = params->stages;
@@ -314,9 +311,8 @@ enum status ipu_pipeline_new(struct ipu_pipeline **out, const struct ipu_pipelin
 	pipeline->chunks = params->chunks > 1 ? params->chunks : 1;
 	status = make_arrays(pipeline, err);
 	if (status == ST_OK)
-		status = rules_of(params->kind)->order != NULL
-				 ? run_events(pipeline, params, err)
-				 : run_lockstep(pipeline, params, err);
+		status = rules_of(params->kind)->order ? run_events(pipeline, params, err)
+						       : run_lockstep(pipeline, params, err);
 	if (status == ST_OK)
 		status = measure_bubble(pipeline, err);
 	if (status != ST_OK) {
@@ -331,7 +327,7 @@ enum status ipu_pipeline_new(struct ipu_pipeline **out, const struct ipu_pipelin
 
 void ipu_pipeline_free(struct ipu_pipeline *pipeline)
 {
-	if (pipeline == NULL)
+	if (!pipeline)
 		return;
 	mem_free(pipeline->works);
 	mem_free(pipeline->first);

@@ -8,12 +8,14 @@
  *
  *	gpipe             all forwards, then all backwards (arXiv 1811.06965)
  *	1f1b              p - s forwards of stage s in flight, then backward and forward in turn
- *	1f1b-interleaved  `chunks` pieces of the model on each device (Megatron-LM, arXiv
- *2104.04473) zb-h1             the order of 1f1b; stage s runs a W after each B once more than s
- *backwards are done, the rest at its end (arXiv 2401.10241) zb-h2             2 (p - s) - 1
- *forwards in flight; stage s holds back 2 s W's (ibid.) Grouped, Interleaved, Sequential
- *ipu_schedule.h's, in lockstep: a step lasts as long as its busiest IPU, and c more if one of its
- *programs sends to another IPU
+ *	1f1b-interleaved  `chunks` pieces of the model on each device (Megatron-LM,
+ *	                  arXiv 2104.04473)
+ *	zb-h1             the order of 1f1b; stage s runs a W after each B once more than s
+ *	                  backwards are done, the rest at its end (arXiv 2401.10241)
+ *	zb-h2             2 (p - s) - 1 forwards in flight; stage s holds back 2 s W's (ibid.)
+ *	Grouped, Interleaved, Sequential
+ *	                  ipu_schedule.h's, in lockstep: a step lasts as long as its busiest IPU,
+ *	                  and c more if one of its programs sends to another IPU
  *
  * The first three and the last three do not split the backward: their B takes B + W, there is no W,
  * and the gradient leaves when both are done. A time is an int64_t of ns, so every sum is exact.
@@ -81,7 +83,8 @@ bool ipu_pipeline_splits(enum ipu_pipeline_kind kind);
 /* ST_NOTFOUND with the nearest name, or all. */
 enum status ipu_pipeline_kind_get(const char *name, enum ipu_pipeline_kind *out, struct err *err);
 
-/* The rule that @params break, in words; ST_LIMIT where they are too many or too long; else ST_OK.
+/*
+ * The rule that @params break, in words; ST_LIMIT where they are too many or too long; else ST_OK.
  */
 enum status ipu_pipeline_check(const struct ipu_pipeline_params *params, struct err *err);
 

@@ -33,8 +33,7 @@ void ipu__order_gpipe(const struct ipu_pipeline *pipeline, int stage, struct ipu
 		add(&list, 'B', 0, i);
 }
 
-/* ---- one forward, one backward ------------------------------------------------------------------
- */
+/* ---- one forward, one backward --------------------------------------------------------------- */
 
 /* @flight forwards first, then a backward and a forward in turn; with W's, once more than @hold
  * backwards are done, one after each backward. @hold < 0: there are none. */
@@ -72,8 +71,7 @@ void ipu__order_zb_h2(const struct ipu_pipeline *pipeline, int stage, struct ipu
 	in_turn(pipeline, stage, 2 * (pipeline->stages - stage) - 1, 2 * stage, out);
 }
 
-/* ---- interleaved --------------------------------------------------------------------------------
- */
+/* ---- interleaved ----------------------------------------------------------------------------- */
 
 /* The k-th forward or backward: p micro-batches through a chunk, then through the next one. */
 static void add_kth(struct list *list, const struct ipu_pipeline *pipeline, char phase, int k)

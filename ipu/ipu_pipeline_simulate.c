@@ -137,8 +137,7 @@ static enum status events_init(struct events *e, struct err *err)
 	e->free_at = mem_calloc(stages, sizeof(*e->free_at));
 	e->ready = mem_calloc(stages, sizeof(*e->ready));
 	e->listed = mem_calloc(stages, sizeof(*e->listed));
-	if (e->made[0] == NULL || e->made[1] == NULL || e->next == NULL || e->free_at == NULL ||
-	    e->ready == NULL || e->listed == NULL)
+	if (!e->made[0] || !e->made[1] || !e->next || !e->free_at || !e->ready || !e->listed)
 		return err_nomem(err);
 	for (size_t i = 0; i < cells; i++)
 		e->made[0][i] = e->made[1][i] = NOT_YET;
@@ -167,8 +166,7 @@ enum status ipu__pipeline_events(struct ipu_pipeline *pipeline,
 	return status;
 }
 
-/* ---- lockstep -----------------------------------------------------------------------------------
- */
+/* ---- lockstep -------------------------------------------------------------------------------- */
 
 struct steps {
 	struct ipu_pipeline *pipeline;
@@ -200,7 +198,7 @@ static enum status steps_init(struct steps *steps, struct err *err)
 	steps->first = mem_calloc((size_t)schedule->time_steps + 2, sizeof(*steps->first));
 	steps->list = mem_calloc((size_t)count, sizeof(*steps->list));
 	steps->free_at = mem_calloc((size_t)steps->pipeline->stages, sizeof(*steps->free_at));
-	if (steps->first == NULL || steps->list == NULL || steps->free_at == NULL)
+	if (!steps->first || !steps->list || !steps->free_at)
 		return err_nomem(err);
 	for (int i = 0; i < count; i++)
 		steps->first[schedule->works[i].time_step + 2]++;

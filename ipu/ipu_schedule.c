@@ -48,7 +48,7 @@ enum status ipu_schedule_kind_get(const char *name, enum ipu_schedule_kind *out,
 		}
 	}
 	nearest = str_nearest(name, schedule_names, ARRAY_LEN(schedule_names));
-	if (nearest != NULL)
+	if (nearest)
 		return err_set(err, ST_NOTFOUND, "unknown schedule \"%s\" (did you mean \"%s\"?)",
 			       name, nearest);
 	return err_set(err, ST_NOTFOUND,
@@ -56,8 +56,7 @@ enum status ipu_schedule_kind_get(const char *name, enum ipu_schedule_kind *out,
 		       name);
 }
 
-/* ---- programs and lines -------------------------------------------------------------------------
- */
+/* ---- programs and lines ---------------------------------------------------------------------- */
 
 /* Program @p of a micro-batch: F0 .. F(N-1), B(N-1) .. B0. */
 static int program_stage(int stages, int p)
@@ -69,7 +68,7 @@ static int plan_ipu(const struct plan *plan, int p)
 {
 	int stage = program_stage(plan->stages, p);
 
-	return plan->device != NULL ? plan->device[stage] : stage;
+	return plan->device ? plan->device[stage] : stage;
 }
 
 /* Does a line at offset @a ever use an IPU in the same step as one at offset @b? Both repeat every
@@ -114,7 +113,7 @@ static enum status plan_lines(struct plan *plan, const struct ipu_schedule_param
 	plan->device = params->device;
 	plan->lines = 0;
 	plan->offsets = mem_calloc((size_t)plan->programs, sizeof(int));
-	if (plan->offsets == NULL)
+	if (!plan->offsets)
 		return err_nomem(err);
 	switch (effective_kind(params)) {
 	case IPU_GROUPED:
@@ -133,8 +132,7 @@ static enum status plan_lines(struct plan *plan, const struct ipu_schedule_param
 	return ST_OK;
 }
 
-/* ---- rules --------------------------------------------------------------------------------------
- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static int ipu_count(const struct ipu_schedule_params *params)
 {
@@ -142,7 +140,7 @@ static int ipu_count(const struct ipu_schedule_params *params)
 
 	if (ipus > 0)
 		return ipus;
-	if (params->device == NULL)
+	if (!params->device)
 		return params->stages;
 	for (int s = 0; s < params->stages; s++) {
 		if (params->device[s] >= ipus)
@@ -156,14 +154,14 @@ static enum status check_devices(const struct ipu_schedule_params *params, struc
 	int ipus = ipu_count(params);
 
 	for (int s = 0; s < params->stages; s++) {
-		int device = params->device != NULL ? params->device[s] : s;
+		int device = params->device ? params->device[s] : s;
 
 		if (device < 0 || device >= ipus)
 			return err_set(err, ST_INVALID,
 				       "stage %d is on IPU %d, but there are %d IPUs (0 to %d)", s,
 				       device, ipus, ipus - 1);
 		if (effective_kind(params) != IPU_INTERLEAVED || !params->training ||
-		    params->device == NULL)
+		    !params->device)
 			continue;
 		for (int other = 0; other < s; other++) {
 			if (params->device[other] == device)
@@ -236,8 +234,7 @@ enum status ipu_schedule_check(const struct ipu_schedule_params *params, const c
 	return status;
 }
 
-/* ---- layout -------------------------------------------------------------------------------------
- */
+/* ---- layout ---------------------------------------------------------------------------------- */
 
 static int compare_works(const void *left, const void *right)
 {
@@ -292,8 +289,7 @@ static enum status schedule_fill(struct ipu_schedule *schedule, const struct pla
 	schedule->device = mem_calloc((size_t)schedule->stages, sizeof(*schedule->device));
 	schedule->first = mem_calloc((size_t)schedule->ipus + 1, sizeof(*schedule->first));
 	schedule->works = mem_calloc(works, sizeof(*schedule->works));
-	if (next == NULL || schedule->device == NULL || schedule->first == NULL ||
-	    schedule->works == NULL) {
+	if (!next || !schedule->device || !schedule->first || !schedule->works) {
 		mem_free(next);
 		return err_nomem(err);
 	}
@@ -320,7 +316,7 @@ enum status ipu_schedule_new(struct ipu_schedule **out, const struct ipu_schedul
 	if (status != ST_OK)
 		return status;
 	schedule = mem_calloc(1, sizeof(*schedule));
-	if (schedule == NULL) {
+	if (!schedule) {
 		mem_free(plan.offsets);
 		return err_nomem(err);
 	}
@@ -341,7 +337,7 @@ enum status ipu_schedule_new(struct ipu_schedule **out, const struct ipu_schedul
 
 void ipu_schedule_free(struct ipu_schedule *schedule)
 {
-	if (schedule == NULL)
+	if (!schedule)
 		return;
 	mem_free(schedule->device);
 	mem_free(schedule->works);

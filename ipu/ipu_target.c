@@ -107,7 +107,7 @@ static enum status target_unknown(const char *name, struct err *err)
 
 	for (size_t i = 0; i < ARRAY_LEN(ipu_names); i++)
 		str_addf(&names, "%s%s", i > 0 ? ", " : "", ipu_names[i]);
-	if (nearest != NULL)
+	if (nearest)
 		status = err_set(err, ST_NOTFOUND, "unknown target \"%s\" (did you mean \"%s\"?)",
 				 name, nearest);
 	else
@@ -121,12 +121,12 @@ enum status ipu_target_get(const char *name, int64_t tiles, struct ipu_target *o
 {
 	const struct ipu_target *found = NULL;
 
-	for (size_t i = 0; i < ARRAY_LEN(ipu_targets) && found == NULL; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(ipu_targets) && !found; i++) {
 		assert(strcmp(ipu_targets[i].name, ipu_names[i]) == 0);
 		if (strcmp(ipu_targets[i].name, name) == 0)
 			found = &ipu_targets[i];
 	}
-	if (found == NULL)
+	if (!found)
 		return target_unknown(name, err);
 	if (tiles < 0 || tiles > found->tiles)
 		return err_set(err, ST_INVALID,

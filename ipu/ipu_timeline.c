@@ -31,8 +31,7 @@ int64_t ipu_sync_cycles(const struct ipu_target *target, int ipus)
 			     2 * hops * target->sync_hop_ns * 1e-9 * target->clock_hz);
 }
 
-/* --- the lanes of an IPU -------------------------------------------------------------------------
- */
+/* ---- the lanes of an IPU --------------------------------------------------------------------- */
 
 void ipu__clock_event(struct ipu_clock *clock, int ipu, int stage, int microbatch,
 		      enum ipu_function_phase function)
@@ -77,8 +76,7 @@ struct ipu_transfer *ipu__clock_transfer(struct ipu_clock *clock, enum ipu_trans
 	return transfer;
 }
 
-/* --- a time step ---------------------------------------------------------------------------------
- */
+/* ---- a time step ----------------------------------------------------------------------------- */
 
 /* Between the I/O tiles and the others: what of the host a forward reads, or made. */
 static void copy_tiles(struct ipu_clock *clock, int ipu, const struct ipu_work *work,
@@ -275,8 +273,7 @@ static void run_step(struct ipu_clock *clock)
 		ipu__clock_stream(clock, IPU_TRANSFER_OUTFEED);
 }
 
-/* --- the run -------------------------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 /* Of the stages on their IPUs. */
 static void run_all(struct ipu_clock *clock, enum ipu_function_phase function)
@@ -413,7 +410,8 @@ static enum status clock_init(struct ipu_clock *clock, struct err *err)
 	clock->link_bytes = mem_calloc(ipus, sizeof(*clock->link_bytes));
 	clock->index = mem_calloc(ipus * (steps + 1), sizeof(*clock->index));
 	timeline->events = mem_calloc(2 * works + 2 * stages, sizeof(*timeline->events));
-	/* Streams and copies of each forward; meetings of each step, and one slot to fill in vain.
+	/*
+	 * Streams and copies of each forward; meetings of each step, and one slot to fill in vain.
 	 */
 	timeline->transfers = mem_calloc(4 * works + stages + 3 * ipus * (steps + 4) + 1,
 					 sizeof(*timeline->transfers));
@@ -438,7 +436,7 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timelin
 	if (status != ST_OK)
 		return status;
 	clock.timeline = mem_calloc(1, sizeof(*clock.timeline));
-	if (clock.timeline == NULL)
+	if (!clock.timeline)
 		return err_nomem(err);
 	status = clock_init(&clock, err);
 	if (status == ST_OK) {
@@ -463,7 +461,7 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timelin
 
 void ipu_timeline_free(struct ipu_timeline *timeline)
 {
-	if (timeline == NULL)
+	if (!timeline)
 		return;
 	mem_free(timeline->events);
 	mem_free(timeline->transfers);

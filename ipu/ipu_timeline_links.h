@@ -22,7 +22,8 @@ enum status ipu__links_init(struct ipu_links *links, int ipus, struct err *err);
 void ipu__links_fini(struct ipu_links *links);
 void ipu__links_clear(struct ipu_links *links);
 void ipu__links_add(struct ipu_links *links, int from, int to, int64_t bytes);
-/* Cycles of a copy from @from to @to, once all of the step's are added: that of its fullest link.
+/*
+ * Cycles of a copy from @from to @to, once all of the step's are added: that of its fullest link.
  */
 int64_t ipu__links_cycles(const struct ipu_links *links, const struct ipu_target *target, int from,
 			  int to);

@@ -16,8 +16,7 @@
 #include "common/str.h"
 #include "outfeed/outfeed_internal.h"
 
-/* ---- life ---------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 #define TRACK_SLOTS 4096 /* of the track of instants: hundreds of hits between two commits */
 
@@ -27,7 +26,7 @@ static enum status new_health(struct outfeed *outfeed, struct err *err)
 		.rules = outfeed->params.rules, .hit = outfeed__hit, .user = outfeed};
 	enum status status;
 
-	if (params.rules == NULL)
+	if (!params.rules)
 		return ST_OK;
 	status = outfeed_health_new(&outfeed->health, &params, err);
 	return status == ST_OK ? outfeed__append_rules(outfeed, err) : status;
@@ -39,10 +38,10 @@ static enum status new_track(struct outfeed *outfeed, struct err *err)
 		.ipu = IPS_NULL, .clock = IPS_HOST, .ring_slots = TRACK_SLOTS};
 
 	outfeed->track = outfeed->params.track;
-	if (outfeed->track != NULL || outfeed->params.recording == NULL)
+	if (outfeed->track || !outfeed->params.recording)
 		return ST_OK;
 	outfeed->track = ips_track_open(outfeed->params.recording, "health", &params);
-	return outfeed->track != NULL ? ST_OK : err_nomem(err);
+	return outfeed->track ? ST_OK : err_nomem(err);
 }
 
 static void outfeed_free(struct outfeed *outfeed);
@@ -58,7 +57,7 @@ enum status outfeed_new(struct outfeed **out, const struct outfeed_params *param
 			       "outfeed: %d replicas, a budget of %" PRId64 " bytes",
 			       params->replicas, params->budget);
 	outfeed = mem_calloc(1, sizeof(*outfeed));
-	if (outfeed == NULL)
+	if (!outfeed)
 		return err_nomem(err);
 	outfeed->params = *params;
 	pthread_mutex_init(&outfeed->lock, NULL);
@@ -76,7 +75,7 @@ enum status outfeed_new(struct outfeed **out, const struct outfeed_params *param
 
 static void replicas_free(struct outfeed_tensor *tensor)
 {
-	if (tensor->replica == NULL)
+	if (!tensor->replica)
 		return;
 	for (int r = 0; r < tensor->outfeed->params.replicas; r++) {
 		struct outfeed_replica *replica = &tensor->replica[r];
@@ -93,7 +92,7 @@ static void replicas_free(struct outfeed_tensor *tensor)
 
 static void tensor_free(struct outfeed_tensor *tensor)
 {
-	if (tensor == NULL)
+	if (!tensor)
 		return;
 	replicas_free(tensor);
 	mem_free(tensor->queue);
@@ -117,7 +116,7 @@ enum status outfeed_close(struct outfeed *outfeed, struct err *err)
 {
 	enum status status;
 
-	if (outfeed == NULL)
+	if (!outfeed)
 		return ST_OK;
 	outfeed_flush(outfeed);
 	status = outfeed_settle(outfeed, UINT64_MAX, err);
@@ -143,15 +142,14 @@ enum status outfeed__failed(struct outfeed *outfeed, int status, struct err *err
 		return ST_OK;
 	/* A recording that has failed stays so: once is enough, if somebody hears it. */
 	if (ips_recording_status(outfeed->params.recording, message, sizeof(message)) != 0 &&
-	    (err == NULL ? atomic_load(&outfeed->failed) : atomic_exchange(&outfeed->failed, true)))
+	    (!err ? atomic_load(&outfeed->failed) : atomic_exchange(&outfeed->failed, true)))
 		return ST_OK;
 	if (message[0] == '\0')
 		str_copy(message, sizeof(message), ips_status_text(status));
 	return err_set(err, (enum status)status, "outfeed: %s", message);
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 void outfeed__shape_text(struct str *out, int64_t count, int64_t replicas, const int64_t *shape,
 			 int ndim)
@@ -188,7 +186,7 @@ static enum status copy_params(struct outfeed_tensor *tensor,
 {
 	tensor->queue = mem_strdup(params->queue);
 	tensor->key = mem_strdup(params->key);
-	tensor->layer = params->layer == NULL ? NULL : mem_strdup(params->layer);
+	tensor->layer = !params->layer ? NULL : mem_strdup(params->layer);
 	tensor->kind = params->kind;
 	tensor->dtype = params->dtype;
 	tensor->activity = params->activity;
@@ -196,8 +194,7 @@ static enum status copy_params(struct outfeed_tensor *tensor,
 	tensor->ndim = params->ndim;
 	for (int i = 0; i < params->ndim; i++)
 		tensor->shape[i] = params->shape[i];
-	if (tensor->queue == NULL || tensor->key == NULL ||
-	    (tensor->layer == NULL && params->layer != NULL))
+	if (!tensor->queue || !tensor->key || (!tensor->layer && params->layer))
 		return err_nomem(err);
 	return count_elements(tensor, err);
 }
@@ -216,7 +213,7 @@ enum status outfeed__register(struct outfeed_tensor *tensor,
 				 .activity = outfeed_activity_text(params->activity)};
 
 	tensor->tensor_id = IPS_NULL;
-	if (recording == NULL)
+	if (!recording)
 		return ST_OK;
 	outfeed__shape_text(&shape, -1, -1, params->shape, params->ndim);
 	if (!shape.failed) {
@@ -227,8 +224,7 @@ enum status outfeed__register(struct outfeed_tensor *tensor,
 	return tensor->tensor_id == IPS_NULL ? err_nomem(err) : ST_OK;
 }
 
-/* ---- a tensor's replicas ------------------------------------------------------------------------
- */
+/* ---- a tensor's replicas --------------------------------------------------------------------- */
 
 static bool is_variable(const struct outfeed_tensor *tensor)
 {
@@ -254,8 +250,8 @@ static enum status new_memory(struct outfeed_replica *replica, const struct outf
 		replica->frames = mem_calloc(OUTFEED_FRAMES, sizeof(*replica->frames));
 	if (stats)
 		replica->frame_stats = mem_calloc(OUTFEED_FRAMES, sizeof(*replica->frame_stats));
-	if ((before && replica->before == NULL) || (active && replica->active == NULL) ||
-	    (recorded && replica->frames == NULL) || (stats && replica->frame_stats == NULL))
+	if ((before && !replica->before) || (active && !replica->active) ||
+	    (recorded && !replica->frames) || (stats && !replica->frame_stats))
 		return err_nomem(err);
 	return recorded && tier == OUTFEED_LAST_N ? outfeed__ring_new(&replica->ring, tensor, err)
 						  : ST_OK;
@@ -273,7 +269,7 @@ static enum status new_rules(struct outfeed_tensor *tensor, struct err *err)
 						    .neurons = (int64_t)tensor->neurons};
 	enum status status = ST_OK;
 
-	if (outfeed->health == NULL || tensor->choice.tier == OUTFEED_OFF)
+	if (!outfeed->health || tensor->choice.tier == OUTFEED_OFF)
 		return ST_OK;
 	for (int r = 0; r < outfeed->params.replicas && status == ST_OK; r++) {
 		about.replica = r;
@@ -289,7 +285,7 @@ static enum status new_replicas(struct outfeed_tensor *tensor, struct err *err)
 	enum status status = ST_OK;
 
 	tensor->replica = mem_aligned((size_t)replicas, sizeof(*tensor->replica));
-	if (tensor->replica == NULL)
+	if (!tensor->replica)
 		return err_nomem(err);
 	for (int r = 0; r < replicas; r++)
 		pthread_mutex_init(&tensor->replica[r].lock, NULL);
@@ -298,14 +294,13 @@ static enum status new_replicas(struct outfeed_tensor *tensor, struct err *err)
 	return status;
 }
 
-/* ---- tensors, added -----------------------------------------------------------------------------
- */
+/* ---- tensors, added -------------------------------------------------------------------------- */
 
 static enum status append_tier(struct outfeed_tensor *tensor, bool queued, struct err *err)
 {
 	char why[OUTFEED_POLICY_TEXT];
 
-	if (tensor->outfeed->params.recording == NULL)
+	if (!tensor->outfeed->params.recording)
 		return ST_OK;
 	outfeed_policy_explain(why, tensor->outfeed->params.policy, tensor->key, tensor->kind,
 			       queued);
@@ -342,7 +337,7 @@ enum status outfeed_tensor_add(struct outfeed *outfeed, struct outfeed_tensor **
 		     sizeof(*outfeed->tensors)) != 0)
 		return err_nomem(err);
 	tensor = mem_calloc(1, sizeof(*tensor));
-	if (tensor == NULL)
+	if (!tensor)
 		return err_nomem(err);
 	tensor->outfeed = outfeed;
 	tensor->index = outfeed->count;

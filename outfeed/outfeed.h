@@ -37,8 +37,8 @@ struct outfeed_params {
 	 * recorder is closed. */
 	struct ips_track *track;
 	const struct outfeed_policy *policy; /* borrowed */
-	const struct outfeed_health_rules
-		*rules; /* copied, and recorded as used; NULL: none is asked */
+	/* Copied, and recorded as used; NULL: none is asked. */
+	const struct outfeed_health_rules *rules;
 	int replicas;
 	/* Bytes that tensors may add to the recording, as outfeed_bytes() reckons them; 0 and
 	 * INT64_MAX: no end. What is left over when values have used up four fifths goes to
@@ -84,7 +84,8 @@ struct outfeed_moment {
 	int64_t time_ns;
 	uint64_t order; /* of execution: what is computed from what has a greater one; see
 			   outfeed_settle() */
-	/* The bits of the greatest |x|, where a kernel has found them on its way (outfeed_scan.h).
+	/*
+	 * The bits of the greatest |x|, where a kernel has found them on its way (outfeed_scan.h).
 	 */
 	bool abs_max_known;
 	uint32_t abs_max;
@@ -94,8 +95,7 @@ struct outfeed_moment {
 	int source_count;
 };
 struct outfeed_source {
-	const struct outfeed_tensor_params
-		*tensor; /* as added; or never added: then registered when needed */
+	const struct outfeed_tensor_params *tensor; /* where never added: registered when needed */
 	const float *values;
 	size_t count;
 };
@@ -111,7 +111,8 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 			   const void *values, size_t count, struct outfeed_stats *row,
 			   struct err *err);
 
-/* The loss of a step, an epoch's losses, the classes: as outfeed_health.h, where rules are asked.
+/*
+ * The loss of a step, an epoch's losses, the classes: as outfeed_health.h, where rules are asked.
  */
 struct outfeed_health *outfeed_health_of(struct outfeed *outfeed);      /* NULL: none */
 struct ips_recording *outfeed_recording(const struct outfeed *outfeed); /* NULL: none */

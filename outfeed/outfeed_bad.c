@@ -28,8 +28,7 @@ void outfeed__bad_fini(struct outfeed_bad *bad)
 	pthread_mutex_destroy(&bad->lock);
 }
 
-/* ---- finding ------------------------------------------------------------------------------------
- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 struct search {
 	size_t element;
@@ -161,7 +160,7 @@ void outfeed__bad_frame(struct outfeed *outfeed, struct outfeed_replica *replica
 {
 	const unsigned at = replica->frame;
 
-	if (replica->frames == NULL ||
+	if (!replica->frames ||
 	    moment->order >= atomic_load_explicit(&outfeed->bad.order, memory_order_relaxed))
 		return;
 	replica->frames[at] = (struct outfeed_frame){.order = moment->order,
@@ -170,13 +169,12 @@ void outfeed__bad_frame(struct outfeed *outfeed, struct outfeed_replica *replica
 						     .n = look->stats.n,
 						     .abs_max = look->abs_max,
 						     .known = look->known};
-	if (look->known >= OUTFEED_COUNTS && replica->frame_stats != NULL)
+	if (look->known >= OUTFEED_COUNTS && replica->frame_stats)
 		replica->frame_stats[at] = look->stats;
 	replica->frame = (at + 1) % OUTFEED_FRAMES;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* A frame out of its ring. */
 struct step {
@@ -217,7 +215,7 @@ static bool find_step(struct step *out, struct outfeed_replica *replica, uint64_
 	bool found = false;
 
 	pthread_mutex_lock(&replica->lock);
-	for (unsigned i = 0; replica->frames != NULL && i < OUTFEED_FRAMES; i++) {
+	for (unsigned i = 0; replica->frames && i < OUTFEED_FRAMES; i++) {
 		const struct outfeed_frame *frame = &replica->frames[i];
 
 		if (frame->known == OUTFEED_OFF || frame->order >= order ||
@@ -227,7 +225,7 @@ static bool find_step(struct step *out, struct outfeed_replica *replica, uint64_
 		out->frame = *frame;
 		outfeed_stats_init(&out->stats);
 		out->stats.n = frame->n;
-		if (frame->known >= OUTFEED_COUNTS && replica->frame_stats != NULL)
+		if (frame->known >= OUTFEED_COUNTS && replica->frame_stats)
 			out->stats = replica->frame_stats[i];
 	}
 	pthread_mutex_unlock(&replica->lock);

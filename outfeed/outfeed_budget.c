@@ -84,8 +84,7 @@ double outfeed_memory(const struct outfeed_choice *choice, enum outfeed_kind kin
 	return bytes * replicas;
 }
 
-/* ---- lowering -----------------------------------------------------------------------------------
- */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 static void tell(struct outfeed *outfeed, enum outfeed_tier tier, size_t lowered, const char *why,
 		 const struct outfeed_moment *moment)
@@ -147,8 +146,7 @@ static void tell_spent_up(struct outfeed *outfeed, const struct outfeed_moment *
 	pthread_mutex_unlock(&outfeed->lock);
 }
 
-/* ---- spending -----------------------------------------------------------------------------------
- */
+/* ---- spending -------------------------------------------------------------------------------- */
 
 void outfeed__budget_correct(struct outfeed *outfeed, double bytes)
 {
@@ -160,7 +158,7 @@ static bool spend(struct outfeed *outfeed, enum outfeed_tier tier, double bytes)
 	const int64_t more = (int64_t)ceil(bytes), budget = outfeed->params.budget;
 	int64_t spent;
 
-	if (budget == 0 || budget == INT64_MAX || outfeed->params.recording == NULL)
+	if (budget == 0 || budget == INT64_MAX || !outfeed->params.recording)
 		return true;
 	/* Never more than there is, not for a moment: others would be lowered for it. */
 	spent = atomic_load_explicit(&outfeed->spent, memory_order_relaxed);

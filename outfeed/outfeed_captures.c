@@ -18,7 +18,7 @@ enum status outfeed_captures_open(struct outfeed_captures **out, struct prof_db 
 	enum status status;
 
 	*out = NULL;
-	if (captures == NULL)
+	if (!captures)
 		return err_nomem(err);
 	captures->db = db;
 	status = captures__index(captures, err);
@@ -48,7 +48,7 @@ static void tensor_fini(struct captures_tensor *tensor)
 
 void outfeed_captures_close(struct outfeed_captures *captures)
 {
-	if (captures == NULL)
+	if (!captures)
 		return;
 	for (size_t i = 0; i < captures->array_count; i++) {
 		mem_free(captures->arrays[i].name);
@@ -94,8 +94,7 @@ int64_t outfeed_captures_step(const struct outfeed_captures *captures, int index
 	return array->captures[enqueue * array->shown.replicas]->step;
 }
 
-/* ---- values -------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* A piece of a capture, copied out of the database: what is done with it may take long. */
 struct piece_buffer {
@@ -114,7 +113,7 @@ static enum status piece_copy(struct piece_buffer *piece, const struct prof_quer
 		return err_set(err, ST_FORMAT, "a captured piece has grown");
 	if (piece->size == 0)
 		return ST_OK;
-	if (blob == NULL || mem_grow(&piece->bytes, &piece->capacity, piece->size, 1) != 0)
+	if (!blob || mem_grow(&piece->bytes, &piece->capacity, piece->size, 1) != 0)
 		return err_nomem(err);
 	memcpy(piece->bytes, blob, piece->size);
 	return ST_OK;
@@ -191,15 +190,14 @@ enum status outfeed_captures_read(struct outfeed_captures *captures, int index,
 					  user, err);
 }
 
-/* ---- keys ---------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static uint8_t mode_of(const char *text)
 {
 	static const char *const modes[] = {
 		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
 
-	for (uint8_t i = 1; text != NULL && i < ARRAY_LEN(modes); i++)
+	for (uint8_t i = 1; text && i < ARRAY_LEN(modes); i++)
 		if (strcmp(text, modes[i]) == 0)
 			return i;
 	return IPS_MODE_NULL;
@@ -230,7 +228,7 @@ static enum status keys_read(struct ips_keys *out, struct prof_db *db, int64_t r
 			.mode = mode_of(prof_column_text(query, 8)),
 		};
 		phase = prof_column_text(query, 9);
-		if (phase != NULL && phase[0] != 0 && strchr("FBWRU", phase[0]) != NULL)
+		if (phase && phase[0] != 0 && strchr("FBWRU", phase[0]))
 			out->phase = phase[0];
 	}
 	prof_query_close(query);

@@ -12,8 +12,7 @@
 #define NAME_SIZE   1024
 #define NAME_ROUNDS 8
 
-/* ---- stacking -----------------------------------------------------------------------------------
- */
+/* ---- stacking -------------------------------------------------------------------------------- */
 
 static int compare_lanes(const void *a, const void *b)
 {
@@ -106,7 +105,7 @@ static enum status fill_array(struct captures_array *array, int32_t shape, size_
 	struct outfeed_array *shown = &array->shown;
 
 	array->captures = mem_calloc(count, sizeof(array->captures[0]));
-	if (array->captures == NULL)
+	if (!array->captures)
 		return err_nomem(err);
 	shown->uneven = !place_stacked(array, shape, count, lanes);
 	if (shown->uneven)
@@ -186,8 +185,7 @@ enum status captures__arrays(struct outfeed_captures *captures, struct err *err)
 	return status;
 }
 
-/* ---- names --------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Bytes of the UTF-8 character at @text; 0: there is none. */
 static size_t utf8_length(const unsigned char *text)
@@ -248,9 +246,9 @@ static void name_clean(struct str *name, const struct captures_array *array, boo
 	char *whole = with_queue ? mem_printf("%s/%s", tensor->queue, tensor->key) : NULL;
 	char text[NAME_SIZE];
 
-	if (with_queue && whole == NULL)
+	if (with_queue && !whole)
 		name->failed = true;
-	clean(text, with_queue ? whole == NULL ? "" : whole : tensor->key);
+	clean(text, with_queue ? !whole ? "" : whole : tensor->key);
 	str_add(name, text);
 	mem_free(whole);
 }
@@ -335,7 +333,7 @@ static enum status name_apart(struct captures_array **sorted, size_t count, bool
 			continue;
 		}
 		name = mem_printf("%s#%zu", sorted[i]->name, i - first + 1);
-		if (name == NULL)
+		if (!name)
 			return err_nomem(err);
 		mem_free(sorted[i]->name);
 		sorted[i]->name = name;
@@ -372,7 +370,7 @@ enum status captures__names(struct outfeed_captures *captures, struct err *err)
 	if (count == 0)
 		return ST_OK;
 	sorted = mem_calloc(count, sizeof(*sorted));
-	if (sorted == NULL)
+	if (!sorted)
 		return err_nomem(err);
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = &captures->arrays[i];

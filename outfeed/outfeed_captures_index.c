@@ -13,10 +13,10 @@
 #define SLICE_ROWS 2000 /* of one read transaction */
 #define LANES      4096 /* replicas of a tensor at the most */
 
-/* ---- shapes -------------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* The number at *@at, which is moved behind it; false: there is none, or a greater one than fits.
+/*
+ * The number at *@at, which is moved behind it; false: there is none, or a greater one than fits.
  */
 static bool shape_number(const char **at, int64_t *out)
 {
@@ -64,7 +64,7 @@ bool captures__shape(struct captures_shape *out, const char *dtype, const char *
 	int dtypes = 0;
 
 	*out = (struct captures_shape){0};
-	if (dtype == NULL || shape == NULL)
+	if (!dtype || !shape)
 		return false;
 	while (dtypes < OUTFEED_DTYPES &&
 	       strcmp(dtype, outfeed_dtype_text((enum outfeed_dtype)dtypes)) != 0)
@@ -109,14 +109,13 @@ static enum status find_shape(struct captures_tensor *tensor, const struct captu
 	return ST_OK;
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static char *column_copy(const struct prof_query *query, int column)
 {
 	const char *text = prof_column_text(query, column);
 
-	return mem_strdup(text == NULL ? "" : text);
+	return mem_strdup(!text ? "" : text);
 }
 
 static enum status add_tensor(struct outfeed_captures *captures, const struct prof_query *query,
@@ -131,7 +130,7 @@ static enum status add_tensor(struct outfeed_captures *captures, const struct pr
 	*tensor = (struct captures_tensor){.tensor_id = prof_column_int(query, 0),
 					   .queue = column_copy(query, 1),
 					   .key = column_copy(query, 2)};
-	return tensor->queue == NULL || tensor->key == NULL ? err_nomem(err) : ST_OK;
+	return !tensor->queue || !tensor->key ? err_nomem(err) : ST_OK;
 }
 
 static enum status read_tensors(struct outfeed_captures *captures, struct err *err)
@@ -183,8 +182,7 @@ static enum status find_lane(struct captures_tensor *tensor, int64_t rank, int64
 	return ST_OK;
 }
 
-/* ---- captures -----------------------------------------------------------------------------------
- */
+/* ---- captures -------------------------------------------------------------------------------- */
 
 /* A row of capture_rows. */
 struct piece {
@@ -265,14 +263,14 @@ static enum status add_piece(struct outfeed_captures *captures, const struct pie
 	struct captures_lane *lane;
 	enum status status;
 
-	if (tensor == NULL) {
+	if (!tensor) {
 		captures->incomplete += piece->chunk == 0;
 		return ST_OK;
 	}
 	status = find_lane(tensor, piece->rank, piece->replica, &lane, err);
 	if (status != ST_OK)
 		return status;
-	if (lane == NULL) {
+	if (!lane) {
 		tensor->incomplete += piece->chunk == 0;
 		return ST_OK;
 	}

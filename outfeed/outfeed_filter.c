@@ -8,10 +8,10 @@
 
 bool outfeed_filter_passes(const char *const *filters, int count, const char *key)
 {
-	if (filters == NULL)
+	if (!filters)
 		return true;
 	for (int i = 0; i < count; i++) {
-		if (strstr(key, filters[i]) != NULL)
+		if (strstr(key, filters[i]))
 			return true;
 	}
 	return false;

@@ -21,7 +21,7 @@ enum status outfeed_health_new(struct outfeed_health **out,
 	const struct outfeed_health_rule *loss;
 
 	*out = NULL;
-	if (health == NULL)
+	if (!health)
 		return err_nomem(err);
 	health->rules = *params->rules;
 	health->hit = params->hit;
@@ -32,7 +32,7 @@ enum status outfeed_health_new(struct outfeed_health **out,
 	loss = &health->rules.rule[OUTFEED_HEALTH_loss_not_decreasing];
 	health->loss_steps = (int64_t)loss->parameter[HEALTH_LOSS_STEPS];
 	health->losses = mem_calloc((size_t)health->loss_steps, sizeof(*health->losses));
-	if (health->losses == NULL)
+	if (!health->losses)
 		goto no_losses;
 	if (pthread_mutex_init(&health->hits, NULL) != 0)
 		goto no_hits;
@@ -61,9 +61,9 @@ void outfeed_health_free(struct outfeed_health *health)
 {
 	struct outfeed_health_tensor *tensor;
 
-	if (health == NULL)
+	if (!health)
 		return;
-	while ((tensor = health->tensors) != NULL) {
+	while ((tensor = health->tensors)) {
 		health->tensors = tensor->next;
 		health_free_tensor(tensor);
 	}
@@ -79,16 +79,15 @@ enum status outfeed_health_tensor(struct outfeed_health *health, struct outfeed_
 	struct outfeed_health_tensor *tensor = mem_calloc(1, sizeof(*tensor));
 
 	*out = NULL;
-	if (tensor == NULL)
+	if (!tensor)
 		return err_nomem(err);
 	tensor->health = health;
 	tensor->about = *about;
-	tensor->about.key = about->key != NULL ? mem_strdup(about->key) : NULL;
-	tensor->about.layer = about->layer != NULL ? mem_strdup(about->layer) : NULL;
+	tensor->about.key = about->key ? mem_strdup(about->key) : NULL;
+	tensor->about.layer = about->layer ? mem_strdup(about->layer) : NULL;
 	tensor->start_variance = NAN;
 	tensor->start_range = NAN;
-	if ((tensor->about.key == NULL && about->key != NULL) ||
-	    (tensor->about.layer == NULL && about->layer != NULL)) {
+	if ((!tensor->about.key && about->key) || (!tensor->about.layer && about->layer)) {
 		health_free_tensor(tensor);
 		return err_nomem(err);
 	}
@@ -111,7 +110,7 @@ bool outfeed__health_onset(int64_t *broken, enum health_verdict verdict, int64_t
 
 void outfeed__health_hand_on(struct outfeed_health *health, const struct outfeed_hit *hit)
 {
-	if (health->hit == NULL)
+	if (!health->hit)
 		return;
 	pthread_mutex_lock(&health->hits);
 	health->hit(health->user, hit);

@@ -40,7 +40,8 @@ enum outfeed_health_id {
 
 #define OUTFEED_HEALTH_PARAMETERS 3 /* the most that a rule has beside its threshold */
 
-/* A rule as it is used. What each parameter is, and where its default comes from: docs/health.md.
+/*
+ * A rule as it is used. What each parameter is, and where its default comes from: docs/health.md.
  */
 struct outfeed_health_rule {
 	bool enabled;
@@ -63,12 +64,14 @@ const struct outfeed_health_about *outfeed_health_describe(enum outfeed_health_i
 bool outfeed_health_find(enum outfeed_health_id *out, const char *name);
 
 void outfeed_health_defaults(struct outfeed_health_rules *out);
-/* Change what @at names: {"vanishing": {"threshold": 1e-9, "patience": 5, "enabled": true},
+/*
+ * Change what @at names: {"vanishing": {"threshold": 1e-9, "patience": 5, "enabled": true},
  * "overfit": false}. A rule may be true or false alone. Errors name the place and the nearest word.
  */
 enum status outfeed_health_read(struct outfeed_health_rules *rules, const struct json_at *at,
 				struct err *err);
-/* The parameters of a rule as JSON, {"steps": 10, "floor": 1e-07}, as the recording keeps them and
+/*
+ * The parameters of a rule as JSON, {"steps": 10, "floor": 1e-07}, as the recording keeps them and
  * outfeed_health_read() takes them beside threshold, patience and enabled. "{}" where it has none.
  */
 #define OUTFEED_HEALTH_TEXT 160

@@ -51,8 +51,7 @@ static void health_finite(struct outfeed_health *health, int64_t *broken, struct
 		health_count(health, broken, hit, health_found(!isfinite(loss), loss, 0));
 }
 
-/* --- steps -------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* How far the losses in the ring lie apart, relative to the greatest; NaN: all are below @floor. */
 static double health_spread(const struct outfeed_health *health, double floor)
@@ -128,8 +127,7 @@ void outfeed_health_loss(struct outfeed_health *health, const struct ips_keys *k
 	health_first_losses(health, keys, time_ns, loss);
 }
 
-/* --- epochs ------------------------------------------------------------------------------------
- */
+/* ---- epochs ---------------------------------------------------------------------------------- */
 
 static void health_stuck_epochs(struct outfeed_health *health, struct outfeed_hit hit, double loss)
 {
@@ -196,8 +194,7 @@ void outfeed_health_classes(struct outfeed_health *health, const struct ips_keys
 				  imbalance, rule->threshold));
 }
 
-/* --- the first updates -------------------------------------------------------------------------
- */
+/* ---- the first updates ----------------------------------------------------------------------- */
 
 /* Did the losses of the last `patience` of the first steps neither bring a new least one, nor are
  * they less on average? */
@@ -236,13 +233,13 @@ static const struct outfeed_health_tensor *health_least(const struct outfeed_hea
 
 	*least = INFINITY;
 	*greatest = 0;
-	for (const struct outfeed_health_tensor *t = one; t != NULL; t = t->next) {
+	for (const struct outfeed_health_tensor *t = one; t; t = t->next) {
 		double value = gradients ? t->start_range : t->start_variance;
 
 		if (t->about.replica != one->about.replica || !(value > 0))
 			continue;
 		*greatest = fmax(*greatest, value);
-		if (found == NULL || value < *least) {
+		if (!found || value < *least) {
 			*least = value;
 			found = t;
 		}
@@ -259,14 +256,14 @@ static void health_judge_start(struct outfeed_health *health,
 	const struct outfeed_health_tensor *kernel = health_least(one, false, &least, &greatest);
 	struct outfeed_hit hit;
 
-	if (kernel != NULL && greatest / least > rule->threshold) {
+	if (kernel && greatest / least > rule->threshold) {
 		hit = health_start_hit(&health->first, kernel);
 		hit.value = greatest / least;
 		hit.threshold = rule->threshold;
 		outfeed__health_hand_on(health, &hit);
 	}
 	kernel = health_least(one, true, &least, &greatest);
-	if (kernel != NULL && least < range) {
+	if (kernel && least < range) {
 		hit = health_start_hit(&health->first, kernel);
 		hit.value = least;
 		hit.threshold = range;
@@ -299,7 +296,7 @@ void outfeed_health_settle(struct outfeed_health *health)
 		return;
 
 	pthread_mutex_lock(&health->start);
-	for (const struct outfeed_health_tensor *t = health->tensors; t != NULL; t = t->next)
+	for (const struct outfeed_health_tensor *t = health->tensors; t; t = t->next)
 		if (health_is_first_of_replica(health, t))
 			health_judge_start(health, t, rule);
 	pthread_mutex_unlock(&health->start);

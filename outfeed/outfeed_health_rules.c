@@ -121,8 +121,7 @@ void outfeed_health_defaults(struct outfeed_health_rules *out)
 		out->rule[i] = health_about[i].fallback;
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status health_read_real(double *out, const struct json_at *at, struct err *err)
 {
@@ -170,7 +169,7 @@ static enum status health_read_key(struct outfeed_health_rule *rule, enum outfee
 		return health_read_real(&rule->threshold, at, err);
 	if (strcmp(at->key, "patience") == 0)
 		return json_int(at, 1, INT64_MAX, &rule->patience, err);
-	for (int i = 0; i < OUTFEED_HEALTH_PARAMETERS && about->parameter[i] != NULL; i++)
+	for (int i = 0; i < OUTFEED_HEALTH_PARAMETERS && about->parameter[i]; i++)
 		if (strcmp(at->key, about->parameter[i]) == 0)
 			return health_read_parameter(rule, id, i, at, err);
 	return ST_OK;
@@ -185,7 +184,7 @@ static enum status health_read_object(struct outfeed_health_rule *rule, enum out
 	struct json_at key;
 	size_t count = 3;
 
-	for (int i = 0; i < OUTFEED_HEALTH_PARAMETERS && about->parameter[i] != NULL; i++)
+	for (int i = 0; i < OUTFEED_HEALTH_PARAMETERS && about->parameter[i]; i++)
 		keys[count++] = about->parameter[i];
 	status = json_only_keys(at, keys, count, err);
 	for (size_t i = 0; i < count && status == ST_OK; i++)
@@ -249,7 +248,7 @@ static void health_number(char *out, size_t size, double value)
 			break;
 	}
 	for (char *c = out; *c != '\0'; c++)
-		if (strchr("0123456789+-e", *c) == NULL)
+		if (!strchr("0123456789+-e", *c))
 			*c = '.';
 }
 
@@ -260,7 +259,7 @@ void outfeed_health_parameters(char out[OUTFEED_HEALTH_TEXT],
 	char number[40];
 	int used = snprintf(out, OUTFEED_HEALTH_TEXT, "{");
 
-	for (int i = 0; i < OUTFEED_HEALTH_PARAMETERS && about->parameter[i] != NULL; i++) {
+	for (int i = 0; i < OUTFEED_HEALTH_PARAMETERS && about->parameter[i]; i++) {
 		health_number(number, sizeof(number), rules->rule[id].parameter[i]);
 		used += snprintf(out + used, OUTFEED_HEALTH_TEXT - (size_t)used, "%s\"%s\": %s",
 				 i > 0 ? ", " : "", about->parameter[i], number);

@@ -26,10 +26,15 @@ struct outfeed_histogram {
 void outfeed_histogram_add(struct outfeed_histogram *histogram, const float *values, size_t count);
 void outfeed_histogram_merge(struct outfeed_histogram *into, const struct outfeed_histogram *from);
 
-/* The borders of @bin: low <= x < high for positive bins (bin 1, from 0 on, has no 0 in it), low <
- * x
- * <= high for negative ones; 0, 0 for zero; both the infinity of its sign for 256 and -256; NaN for
- * NaN. */
+/*
+ * The borders of @bin:
+ *
+ *	positive     low <= x < high; bin 1, from 0 on, has no 0 in it
+ *	negative     low < x <= high
+ *	zero         0, 0
+ *	256, -256    both the infinity of its sign
+ *	NaN          NaN, NaN
+ */
 void outfeed_histogram_range(int bin, double *low, double *high);
 
 #endif /* OUTFEED_HISTOGRAM_H */

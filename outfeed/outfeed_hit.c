@@ -13,8 +13,7 @@
 #include "common/mem.h"
 #include "outfeed/outfeed_internal.h"
 
-/* ---- lines --------------------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 void outfeed__line_add(struct outfeed_line *line, const char *format, ...)
 {
@@ -45,9 +44,9 @@ void outfeed__line_where(struct outfeed_line *line, const char *key, const char 
 		{"stage", keys->stage},
 	};
 
-	if (key != NULL)
+	if (key)
 		outfeed__line_add(line, " key=%.128s", key);
-	if (layer != NULL)
+	if (layer)
 		outfeed__line_add(line, " layer=%.128s", layer);
 	if (keys->phase != 0)
 		outfeed__line_add(line, " phase=%c", keys->phase);
@@ -61,12 +60,11 @@ void outfeed__tell(struct outfeed *outfeed, struct ips_site *site, const struct 
 {
 	ips_track_set_keys(outfeed->track, keys);
 	ips_instant(outfeed->track, site);
-	if (outfeed->params.say != NULL && line->length > 0)
+	if (outfeed->params.say && line->length > 0)
 		outfeed->params.say(outfeed->params.user, line->text);
 }
 
-/* ---- rules --------------------------------------------------------------------------------------
- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 /* A recording that has failed says so with the next row of a tensor. */
 static void append_hit(struct outfeed *outfeed, const struct outfeed_hit *hit)
@@ -97,7 +95,7 @@ static void limit_line(struct outfeed *outfeed, enum outfeed_health_id rule,
 	if (told == OUTFEED_LINES + 1)
 		outfeed__line_add(line, "[HEALTH] rule=%s more than %d times: further ones %s",
 				  outfeed_health_describe(rule)->name, OUTFEED_LINES,
-				  outfeed->params.recording != NULL
+				  outfeed->params.recording
 					  ? "are in the view health of the report alone"
 					  : "are not told");
 }
@@ -117,7 +115,7 @@ void outfeed__hit(void *user, const struct outfeed_hit *hit)
 	append_hit(outfeed, hit);
 	limit_line(outfeed, hit->rule, &line);
 	outfeed__tell(outfeed, outfeed->sites[hit->rule], &hit->keys, &line);
-	if (outfeed->params.hit != NULL)
+	if (outfeed->params.hit)
 		outfeed->params.hit(outfeed->params.user, hit);
 	pthread_mutex_unlock(&outfeed->lock);
 	outfeed_flush(outfeed);
@@ -128,7 +126,7 @@ enum status outfeed__append_rules(struct outfeed *outfeed, struct err *err)
 	struct ips_recording *recording = outfeed->params.recording;
 	int status = 0;
 
-	for (int id = 0; id < OUTFEED_HEALTH_RULES && recording != NULL && status == 0; id++) {
+	for (int id = 0; id < OUTFEED_HEALTH_RULES && recording && status == 0; id++) {
 		const struct outfeed_health_about *about =
 			outfeed_health_describe((enum outfeed_health_id)id);
 		const struct outfeed_health_rule *rule = &outfeed->params.rules->rule[id];
@@ -139,14 +137,14 @@ enum status outfeed__append_rules(struct outfeed *outfeed, struct err *err)
 			.patience = rule->patience,
 			.enabled = rule->enabled,
 			.why = about->why,
-			.parameters = about->parameter[0] != NULL ? parameters : NULL,
+			.parameters = about->parameter[0] ? parameters : NULL,
 		};
 
 		outfeed_health_parameters(parameters, outfeed->params.rules,
 					  (enum outfeed_health_id)id);
 		outfeed->sites[id] = ips_site_intern("health", about->name, NULL);
-		status = outfeed->sites[id] == NULL ? (int)ST_NOMEM
-						    : ips_append_health_rule(recording, &row);
+		status = !outfeed->sites[id] ? (int)ST_NOMEM
+					     : ips_append_health_rule(recording, &row);
 	}
 	return outfeed__failed(outfeed, status, err);
 }

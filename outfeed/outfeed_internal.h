@@ -125,7 +125,7 @@ struct outfeed {
 	struct outfeed_bad bad;
 };
 
-/* ---- outfeed.c ---- */
+/* ---- outfeed.c ------------------------------------------------------------------------------- */
 
 /* A failure of @outfeed's recording in words, once; ST_OK where it has been told before. With @err
  * NULL nobody is told. */
@@ -154,7 +154,7 @@ static inline enum outfeed_tier outfeed__tier(const struct outfeed_tensor *tenso
 	return (enum outfeed_tier)atomic_load_explicit(&tensor->tier, memory_order_relaxed);
 }
 
-/* ---- outfeed_look.c ---- */
+/* ---- outfeed_look.c -------------------------------------------------------------------------- */
 
 /* Pieces of a value as floats, in order: a float32 value is one piece. */
 typedef void (*outfeed_piece)(void *user, const float *values, size_t at, size_t count);
@@ -172,7 +172,7 @@ void outfeed__look(struct outfeed_look *look, const struct outfeed_tensor *tenso
 void outfeed__look_narrow(struct outfeed_look *look, enum outfeed_tier tier);
 bool outfeed__look_bad(const struct outfeed_look *look); /* is some value not finite? */
 
-/* ---- outfeed_rows.c ---- */
+/* ---- outfeed_rows.c -------------------------------------------------------------------------- */
 
 enum status outfeed__append_tier(struct outfeed_tensor *tensor, const struct outfeed_moment *moment,
 				 const char *why, struct err *err);
@@ -187,7 +187,7 @@ enum status outfeed__append_histogram(struct outfeed_tensor *tensor,
 enum status outfeed__append_capture(struct outfeed_tensor *tensor, const struct ips_keys *keys,
 				    const void *values, size_t count, struct err *err);
 
-/* ---- outfeed_ring.c ---- */
+/* ---- outfeed_ring.c -------------------------------------------------------------------------- */
 
 enum status outfeed__ring_new(struct outfeed_ring *ring, const struct outfeed_tensor *tensor,
 			      struct err *err);
@@ -199,7 +199,7 @@ void outfeed__ring_push(struct outfeed_tensor *tensor, struct outfeed_replica *r
 			const struct outfeed_moment *moment, const void *values, size_t count);
 enum status outfeed__rings_settle(struct outfeed *outfeed, struct err *err);
 
-/* ---- outfeed_budget.c ---- */
+/* ---- outfeed_budget.c ------------------------------------------------------------------------ */
 
 /* The tier at which a value of @count elements is kept now: @tier or, where the budget does not
  * allow that, a lower one; its bytes are spent. */
@@ -213,7 +213,7 @@ void outfeed__budget_correct(struct outfeed *outfeed, double bytes);
 double outfeed__bytes_of_bins(int bins);
 int outfeed__usual_bins(size_t count); /* of a histogram that is not known yet */
 
-/* ---- outfeed_hit.c ---- */
+/* ---- outfeed_hit.c --------------------------------------------------------------------------- */
 
 /* A line for people: cut where it is too long. */
 struct outfeed_line {
@@ -233,7 +233,7 @@ void outfeed__tell(struct outfeed *outfeed, struct ips_site *site, const struct 
 void outfeed__hit(void *user, const struct outfeed_hit *hit);
 enum status outfeed__append_rules(struct outfeed *outfeed, struct err *err);
 
-/* ---- outfeed_bad.c ---- */
+/* ---- outfeed_bad.c --------------------------------------------------------------------------- */
 
 void outfeed__bad_init(struct outfeed_bad *bad);
 void outfeed__bad_fini(struct outfeed_bad *bad);

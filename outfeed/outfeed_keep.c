@@ -15,8 +15,7 @@
 #include "common/mem.h"
 #include "outfeed/outfeed_queue_internal.h"
 
-/* ---- life ---------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static enum status keep_key(struct outfeed_key *key, int64_t room, struct err *err)
 {
@@ -30,7 +29,7 @@ static enum status keep_key(struct outfeed_key *key, int64_t room, struct err *e
 		return ST_OK;
 	key->values = mem_aligned(places, key->size);
 	key->moments = mem_calloc(places, sizeof(*key->moments));
-	return key->values == NULL || key->moments == NULL ? err_nomem(err) : ST_OK;
+	return !key->values || !key->moments ? err_nomem(err) : ST_OK;
 }
 
 enum status outfeed_keep(struct outfeed_queue *queue, int64_t enqueues, bool waits, struct err *err)
@@ -41,7 +40,7 @@ enum status outfeed_keep(struct outfeed_queue *queue, int64_t enqueues, bool wai
 
 	assert(kept->room == 0 && room > 0);
 	kept->arrays = mem_calloc(queue->count + 1, sizeof(*kept->arrays));
-	if (kept->arrays == NULL)
+	if (!kept->arrays)
 		return err_nomem(err);
 	for (size_t i = 0; i < queue->count && status == ST_OK; i++)
 		status = keep_key(queue->keys[i], room, err);
@@ -65,8 +64,7 @@ void outfeed__keep_fini(struct outfeed_queue *queue)
 	pthread_mutex_destroy(&queue->kept.lock);
 }
 
-/* ---- who enqueues -------------------------------------------------------------------------------
- */
+/* ---- who enqueues ---------------------------------------------------------------------------- */
 
 /* false: there is none, and nobody will take what would go there. */
 static bool wait_for_room(struct outfeed_kept *kept, int64_t number)
@@ -116,8 +114,7 @@ enum status outfeed__keep(struct outfeed_key *key, const struct outfeed_moment *
 	return ST_OK;
 }
 
-/* ---- who takes ----------------------------------------------------------------------------------
- */
+/* ---- who takes ------------------------------------------------------------------------------- */
 
 /* Enqueues that have arrived whole, from the first. */
 static int64_t arrived(const struct outfeed_queue *queue)
@@ -127,7 +124,7 @@ static int64_t arrived(const struct outfeed_queue *queue)
 	for (size_t i = 0; i < queue->count; i++) {
 		const struct outfeed_key *key = queue->keys[i];
 
-		for (int r = 0; key->values != NULL && r < queue->replicas; r++) {
+		for (int r = 0; key->values && r < queue->replicas; r++) {
 			const int64_t written = atomic_load_explicit(&key->summaries[r].written,
 								     memory_order_acquire);
 
@@ -161,7 +158,7 @@ static void show(const struct outfeed_queue *queue, int64_t number, outfeed_visi
 
 	for (int r = 0; r < queue->replicas; r++)
 		for (size_t i = 0; i < queue->count; i++)
-			if (queue->keys[i]->values != NULL)
+			if (queue->keys[i]->values)
 				show_key(queue->keys[i], place + (size_t)r, visit, user);
 }
 
@@ -187,7 +184,7 @@ bool outfeed_next(struct outfeed_queue *queue, outfeed_visit visit, void *user)
 		return false;
 	if (queue->mode == OUTFEED_LAST)
 		kept->next = count - 1;
-	if (visit != NULL)
+	if (visit)
 		show(queue, kept->next, visit, user);
 	give_back(kept, kept->next + 1);
 	return true;
@@ -210,8 +207,7 @@ void outfeed_restart(struct outfeed_queue *queue)
 	atomic_store(&kept->taken, kept->base);
 }
 
-/* ---- stacked ------------------------------------------------------------------------------------
- */
+/* ---- stacked --------------------------------------------------------------------------------- */
 
 static void stack(const struct outfeed_key *key, int64_t first, int64_t count,
 		  struct outfeed_array *out)
@@ -255,7 +251,7 @@ enum status outfeed_dequeue(struct outfeed_queue *queue, bool wait,
 	if (came <= kept->dequeued || (queue->mode == OUTFEED_LAST && !wait))
 		return ST_OK;
 	for (size_t i = 0; i < queue->count; i++)
-		if (queue->keys[i]->values != NULL)
+		if (queue->keys[i]->values)
 			stack(queue->keys[i], first, came - first, &kept->arrays[(*count)++]);
 	kept->dequeued = came;
 	return ST_OK;

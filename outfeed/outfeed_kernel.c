@@ -41,7 +41,7 @@ const struct outfeed_kernel *outfeed_kernel_at(int index)
 
 bool outfeed_kernel_use(int index)
 {
-	if (outfeed_kernel_at(index) == NULL || !kernels[index]->runs())
+	if (!outfeed_kernel_at(index) || !kernels[index]->runs())
 		return false;
 	atomic_store_explicit(&chosen, index + 1, memory_order_relaxed);
 	return true;

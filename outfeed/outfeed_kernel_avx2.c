@@ -273,7 +273,8 @@ AVX2 static size_t compact(float *out, const float *values, size_t count)
 		__m256 x = _mm256_loadu_ps(values + at);
 		unsigned keep = (unsigned)_mm256_movemask_ps(
 			_mm256_castsi256_ps(_mm256_cmpgt_epi32(infinite, magnitude_of(x))));
-		/* A byte for each value to keep, then the numbers of these bytes, drawn together.
+		/*
+		 * A byte for each value to keep, then the numbers of these bytes, drawn together.
 		 */
 		uint64_t bytes = _pdep_u64(keep, 0x0101010101010101) * 0xff;
 		uint64_t order = _pext_u64(0x0706050403020100, bytes);

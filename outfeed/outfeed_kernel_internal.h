@@ -77,8 +77,7 @@ OUTFEED_INLINE uint32_t outfeed_magnitude(float x)
 	return outfeed_bits(x) & OUTFEED_MAGNITUDE;
 }
 
-/* ---- folding ------------------------------------------------------------------------------------
- */
+/* ---- folding --------------------------------------------------------------------------------- */
 
 OUTFEED_INLINE double outfeed_fold(double *lane)
 {
@@ -133,8 +132,7 @@ OUTFEED_INLINE void outfeed_fold_change(struct outfeed_lanes *lanes, struct outf
 	out->sum_before = outfeed_one_nan(outfeed_fold(lanes->l1));
 }
 
-/* ---- what a lane does ---------------------------------------------------------------------------
- */
+/* ---- what a lane does ------------------------------------------------------------------------ */
 
 OUTFEED_INLINE void outfeed_lane_sums(struct outfeed_lanes *lanes, size_t i, float x)
 {
@@ -168,7 +166,8 @@ OUTFEED_INLINE uint32_t outfeed_lane_change(struct outfeed_lanes *lanes, size_t 
 
 	lanes->sum[i] += distance;
 	lanes->l1[i] += size;
-	/* Equal infinities are apart by NaN, unequal ones by infinity, which no tolerance covers.
+	/*
+	 * Equal infinities are apart by NaN, unequal ones by infinity, which no tolerance covers.
 	 */
 	return before != after &&
 	       !(distance <= OUTFEED_ATOL + OUTFEED_RTOL * size && distance < (double)INFINITY);
@@ -203,8 +202,7 @@ OUTFEED_INLINE float outfeed_lane_widen(uint16_t half)
 	return x;
 }
 
-/* ---- from @at to the end, one by one ------------------------------------------------------------
- */
+/* ---- from @at to the end, one by one --------------------------------------------------------- */
 
 OUTFEED_INLINE void outfeed_tail_sums(const float *values, size_t count,
 				      struct outfeed_lanes *lanes)
@@ -287,8 +285,7 @@ OUTFEED_INLINE uint32_t outfeed_tail_change(float *before, const float *after, s
 	return changed;
 }
 
-/* ---- neurons ------------------------------------------------------------------------------------
- */
+/* ---- neurons --------------------------------------------------------------------------------- */
 
 /*
  * Plain loops that compilers vectorise, the same in each variant. Four rows at a time, so that the

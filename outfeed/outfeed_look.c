@@ -31,8 +31,7 @@ void outfeed__pieces(enum outfeed_dtype dtype, const void *values, size_t count,
 	}
 }
 
-/* ---- statistics ---------------------------------------------------------------------------------
- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 void outfeed__stats(struct outfeed_stats *out, enum outfeed_dtype dtype, const void *values,
 		    size_t count, struct pool *pool)
@@ -85,8 +84,7 @@ static void take(struct outfeed_look *look, const struct outfeed_tensor *tensor,
 		look->stats.abs_max = outfeed__float(look->abs_max);
 }
 
-/* ---- neurons ------------------------------------------------------------------------------------
- */
+/* ---- neurons --------------------------------------------------------------------------------- */
 
 struct neurons {
 	uint32_t *active;
@@ -117,15 +115,14 @@ static double inactive(const struct outfeed_tensor *tensor, const struct outfeed
 {
 	struct neurons neurons = {replica->active, tensor->neurons, tensor->activity};
 
-	if (replica->active == NULL || count % tensor->neurons != 0)
+	if (!replica->active || count % tensor->neurons != 0)
 		return (double)NAN;
 	memset(replica->active, 0, tensor->neurons * sizeof(*replica->active));
 	outfeed__pieces(tensor->dtype, values, count, neurons_piece, &neurons);
 	return outfeed_neurons_inactive(replica->active, count / tensor->neurons, tensor->neurons);
 }
 
-/* ---- changes ------------------------------------------------------------------------------------
- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 struct change {
 	float *before;
@@ -157,7 +154,7 @@ static void look_changes(struct outfeed_look *look, const struct outfeed_tensor 
 {
 	struct change change = {.before = replica->before};
 
-	if (replica->before == NULL || count != tensor->count)
+	if (!replica->before || count != tensor->count)
 		return;
 	if (!replica->has_before) {
 		outfeed__pieces(tensor->dtype, values, count, copy_piece, replica->before);
@@ -169,8 +166,7 @@ static void look_changes(struct outfeed_look *look, const struct outfeed_tensor 
 	look->update_ratio = outfeed_change_ratio(&change.sums, count);
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 void outfeed__look(struct outfeed_look *look, const struct outfeed_tensor *tensor,
 		   struct outfeed_replica *replica, enum outfeed_tier tier, bool whole,

@@ -15,8 +15,7 @@
 #define EVERY_MOST 1000000000
 #define LAST_MOST  1000000
 
-/* ---- words ------------------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static enum status unknown_tier(const struct json_at *at, const char *text, struct err *err)
 {
@@ -75,14 +74,13 @@ static enum status read_pattern(const struct json_at *at, struct outfeed_rule *o
 	if (status != ST_OK)
 		return status;
 	out->tensors[out->tensor_count] = mem_strdup(text);
-	if (out->tensors[out->tensor_count] == NULL)
+	if (!out->tensors[out->tensor_count])
 		return err_nomem(err);
 	out->tensor_count++;
 	return ST_OK;
 }
 
-/* ---- rules --------------------------------------------------------------------------------------
- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 typedef enum status (*read_one)(const struct json_at *at, struct outfeed_rule *out,
 				struct err *err);
@@ -108,7 +106,7 @@ static enum status read_tensors(const struct json_at *at, struct outfeed_rule *o
 	if (count == 0)
 		return json_fail(at, err, "an empty list fits no tensor: leave it out for all");
 	out->tensors = mem_calloc((size_t)count, sizeof(*out->tensors));
-	if (out->tensors == NULL)
+	if (!out->tensors)
 		return err_nomem(err);
 	return read_texts(at, out, read_pattern, err);
 }
@@ -162,7 +160,7 @@ static enum status read_rules(struct outfeed_policy *out, const struct json_at *
 	struct json_at item;
 
 	out->rules = mem_calloc((size_t)count + 1, sizeof(*out->rules));
-	if (out->rules == NULL)
+	if (!out->rules)
 		return err_nomem(err);
 	if (cJSON_IsString(at->node)) {
 		out->count = 1;
@@ -185,7 +183,7 @@ enum status outfeed_policy_read(struct outfeed_policy *out, const struct json_at
 	enum status status;
 
 	*out = (struct outfeed_policy){0};
-	if (at == NULL)
+	if (!at)
 		return ST_OK;
 	status = read_rules(out, at, err);
 	if (status != ST_OK)
@@ -204,8 +202,7 @@ void outfeed_policy_fini(struct outfeed_policy *policy)
 	*policy = (struct outfeed_policy){0};
 }
 
-/* ---- choosing -----------------------------------------------------------------------------------
- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 static bool fits(const struct outfeed_rule *rule, const char *key, enum outfeed_kind kind,
 		 bool queued)
@@ -233,7 +230,7 @@ struct outfeed_choice outfeed_policy_choose(const struct outfeed_policy *policy,
 {
 	const struct outfeed_rule *rule = find_rule(policy, key, kind, queued);
 
-	if (rule != NULL)
+	if (rule)
 		return (struct outfeed_choice){rule->tier, rule->every, rule->last};
 	if (queued)
 		return (struct outfeed_choice){OUTFEED_STATS, 1, 0};
@@ -246,9 +243,9 @@ void outfeed_policy_explain(char out[OUTFEED_POLICY_TEXT], const struct outfeed_
 {
 	const struct outfeed_rule *rule = find_rule(policy, key, kind, queued);
 
-	if (rule != NULL && rule->queued_only)
+	if (rule && rule->queued_only)
 		str_copy(out, OUTFEED_POLICY_TEXT, "outfeed.capture");
-	else if (rule != NULL)
+	else if (rule)
 		snprintf(out, OUTFEED_POLICY_TEXT, "outfeed.capture[%d]",
 			 (int)(rule - policy->rules));
 	else

@@ -10,8 +10,8 @@
  *
  * `tensors`: shell patterns of keys (fnmatch; default "*"); `kind`: default any; `every`: of steps,
  * of weight updates where a tensor belongs to one (default 1); `tier` must be given. What a queue
- * sends and no rule fits is kept as "stats"; other tensors are not kept, but
- * for the health of the kinds that are watched.
+ * sends and no rule fits is kept as "stats"; other tensors are not kept, but for the health of the
+ * kinds that are watched.
  *
  * Ownership: texts are copied. Constant once read: any thread.
  */
@@ -45,7 +45,8 @@ enum status outfeed_policy_read(struct outfeed_policy *out, const struct json_at
 				struct err *err);
 void outfeed_policy_fini(struct outfeed_policy *policy); /* accepts a zeroed struct */
 
-/* What becomes of the tensor @key: tier, every and last of the rule that fits it, or the default.
+/*
+ * What becomes of the tensor @key: tier, every and last of the rule that fits it, or the default.
  */
 struct outfeed_choice {
 	enum outfeed_tier tier;

@@ -13,21 +13,20 @@
 #include "outfeed/outfeed_filter.h"
 #include "outfeed/outfeed_queue_internal.h"
 
-/* ---- life ---------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static enum status copy_filters(struct outfeed_queue *queue,
 				const struct outfeed_queue_params *params, struct err *err)
 {
-	if (params->filters == NULL)
+	if (!params->filters)
 		return ST_OK;
 	queue->filters = mem_calloc((size_t)params->filter_count + 1, sizeof(*queue->filters));
-	if (queue->filters == NULL)
+	if (!queue->filters)
 		return err_nomem(err);
 	for (; queue->filter_count < params->filter_count; queue->filter_count++) {
 		char *copy = mem_strdup(params->filters[queue->filter_count]);
 
-		if (copy == NULL)
+		if (!copy)
 			return err_nomem(err);
 		queue->filters[queue->filter_count] = copy;
 	}
@@ -45,7 +44,7 @@ enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfee
 		return err_set(err, ST_INVALID, "outfeed queue: %d replicas, %d filters",
 			       params->replicas, params->filter_count);
 	queue = mem_calloc(1, sizeof(*queue));
-	if (queue == NULL)
+	if (!queue)
 		return err_nomem(err);
 	outfeed__keep_init(queue);
 	queue->outfeed = outfeed;
@@ -54,7 +53,7 @@ enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfee
 	queue->wrapped = params->wrapped;
 	queue->final = !params->wrapped;
 	queue->name = mem_strdup(params->name);
-	status = queue->name != NULL ? copy_filters(queue, params, err) : err_nomem(err);
+	status = queue->name ? copy_filters(queue, params, err) : err_nomem(err);
 	if (status != ST_OK) {
 		outfeed_queue_free(queue);
 		return status;
@@ -65,7 +64,7 @@ enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfee
 
 static void key_free(struct outfeed_key *key)
 {
-	if (key == NULL)
+	if (!key)
 		return;
 	mem_free(key->name);
 	mem_free(key->layer);
@@ -77,7 +76,7 @@ static void key_free(struct outfeed_key *key)
 
 void outfeed_queue_free(struct outfeed_queue *queue)
 {
-	if (queue == NULL)
+	if (!queue)
 		return;
 	for (size_t i = 0; i < queue->count; i++)
 		key_free(queue->keys[i]);
@@ -90,8 +89,7 @@ void outfeed_queue_free(struct outfeed_queue *queue)
 	mem_free(queue);
 }
 
-/* ---- keys ---------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static struct outfeed_key *find_key(const struct outfeed_queue *queue, const char *name)
 {
@@ -110,18 +108,17 @@ static enum status key_new(struct outfeed_key **out, struct outfeed_queue *queue
 	enum status status;
 
 	*out = NULL;
-	if (key == NULL)
+	if (!key)
 		return err_nomem(err);
 	key->queue = queue;
 	key->kind = params->kind;
 	key->dtype = params->dtype;
 	key->name = mem_strdup(params->key);
-	key->layer = params->layer != NULL ? mem_strdup(params->layer) : NULL;
+	key->layer = params->layer ? mem_strdup(params->layer) : NULL;
 	key->summaries = mem_aligned((size_t)queue->replicas, sizeof(*key->summaries));
 	sent.queue = queue->name;
 	sent.queued = true;
-	status = key->name == NULL || key->summaries == NULL ||
-				 (key->layer == NULL && params->layer != NULL)
+	status = !key->name || !key->summaries || (!key->layer && params->layer)
 			 ? err_nomem(err)
 			 : outfeed_tensor_add(queue->outfeed, &key->tensor, &sent, err);
 	if (status != ST_OK) {
@@ -169,7 +166,7 @@ static enum status add_key(struct outfeed_queue *queue, struct outfeed_key **out
 {
 	enum status status;
 
-	if (find_key(queue, tensor->key) != NULL)
+	if (find_key(queue, tensor->key))
 		return err_set(err, ST_INVALID, "outfeed queue \"%s\": it has two keys \"%s\"",
 			       queue->name, tensor->key);
 	if (mem_grow(&queue->keys, &queue->capacity, queue->count + 1, sizeof(*queue->keys)) != 0)
@@ -205,8 +202,7 @@ enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_key **
 	return status;
 }
 
-/* ---- enqueueing ---------------------------------------------------------------------------------
- */
+/* ---- enqueueing ------------------------------------------------------------------------------ */
 
 bool outfeed__sent(const struct outfeed_key *key)
 {
@@ -222,7 +218,7 @@ enum status outfeed_enqueue(struct outfeed_key *key, const struct outfeed_moment
 	struct outfeed_summary *summary;
 	enum status status;
 
-	if (key == NULL || !outfeed__sent(key))
+	if (!key || !outfeed__sent(key))
 		return ST_OK;
 	queue = key->queue;
 	assert(replica >= 0 && replica < queue->replicas);

@@ -27,11 +27,10 @@ static bool due(const struct outfeed_tensor *tensor, enum outfeed_tier tier,
 
 bool outfeed_due(const struct outfeed_tensor *tensor, const struct ips_keys *keys)
 {
-	return tensor != NULL && due(tensor, outfeed__tier(tensor), keys);
+	return tensor && due(tensor, outfeed__tier(tensor), keys);
 }
 
-/* ---- the rules ----------------------------------------------------------------------------------
- */
+/* ---- the rules ------------------------------------------------------------------------------- */
 
 static double abs_max_of(const struct outfeed_look *look)
 {
@@ -67,11 +66,10 @@ static bool ask_rules(const struct outfeed_replica *replica, const struct outfee
 		.update_ratio = look->update_ratio,
 	};
 
-	return replica->health != NULL && outfeed_health_row(replica->health, &row);
+	return replica->health && outfeed_health_row(replica->health, &row);
 }
 
-/* ---- keeping ------------------------------------------------------------------------------------
- */
+/* ---- keeping --------------------------------------------------------------------------------- */
 
 /* A value on its way through. */
 struct job {
@@ -101,14 +99,14 @@ static enum status keep_health(struct job *job, struct err *err)
 	const bool usual = stretch <= STRETCH_ROWS || is_power_of_two(stretch);
 	bool matters, room;
 
-	if (bad && usual && job->tensor->outfeed->params.recording != NULL)
+	if (bad && usual && job->tensor->outfeed->params.recording)
 		outfeed__look(&job->look, job->tensor, replica, OUTFEED_HEALTH, true, job->moment,
 			      job->values, job->count);
 	matters = ask_rules(replica, job->moment, &job->look) || bad;
 	room = matters ? usual : replica->skipped;
 	replica->stretch = matters ? stretch : 0;
 	replica->skipped = matters && !room;
-	if (!room || job->tensor->outfeed->params.recording == NULL ||
+	if (!room || !job->tensor->outfeed->params.recording ||
 	    !outfeed__spend(job->tensor, OUTFEED_HEALTH, job->moment,
 			    outfeed_bytes(bad ? &stats : &counts, job->count, job->tensor->dtype)))
 		return ST_OK;
@@ -121,7 +119,7 @@ static enum status keep_rows(struct job *job, struct err *err)
 	enum status status;
 
 	ask_rules(job->replica, job->moment, &job->look);
-	if (tensor->outfeed->params.recording == NULL)
+	if (!tensor->outfeed->params.recording)
 		return ST_OK;
 	status = outfeed__append_stats(tensor, job->moment, &job->look, err);
 	if (status == ST_OK && job->tier == OUTFEED_HISTOGRAM)
@@ -140,7 +138,7 @@ static enum status remember(struct job *job, struct err *err)
 	struct outfeed_replica *replica = job->replica;
 	enum status status;
 
-	if (replica->frames == NULL)
+	if (!replica->frames)
 		return ST_OK;
 	pthread_mutex_lock(&replica->lock);
 	status = outfeed__ring_follow(tensor, replica, err);
@@ -156,7 +154,7 @@ static enum status follow(struct job *job, struct err *err)
 {
 	enum status status;
 
-	if (job->tier != OUTFEED_LAST_N || job->replica->frames == NULL)
+	if (job->tier != OUTFEED_LAST_N || !job->replica->frames)
 		return ST_OK;
 	pthread_mutex_lock(&job->replica->lock);
 	status = outfeed__ring_follow(job->tensor, job->replica, err);
@@ -176,8 +174,7 @@ static enum status keep(struct job *job, struct err *err)
 	return first == ST_OK ? status : first;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum status too_long(const struct outfeed_tensor *tensor, size_t count, struct err *err)
 {
@@ -193,13 +190,13 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 	const int64_t replica = moment->keys.replica == IPS_NULL ? 0 : moment->keys.replica;
 	struct job job = {.tensor = tensor, .moment = moment, .values = values, .count = count};
 
-	if (tensor == NULL)
+	if (!tensor)
 		return ST_OK;
 	job.tier = outfeed__tier(tensor);
 	job.tier = due(tensor, job.tier, &moment->keys) ? job.tier : OUTFEED_OFF;
-	if (job.tier == OUTFEED_OFF && row == NULL)
+	if (job.tier == OUTFEED_OFF && !row)
 		return ST_OK;
-	if (row != NULL)
+	if (row)
 		outfeed_stats_init(row);
 	if (count > tensor->count)
 		return too_long(tensor, count, err);
@@ -207,9 +204,9 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 	job.replica = &tensor->replica[replica];
 	job.tier = outfeed__afford(tensor, job.tier, moment, count);
 	outfeed__look(&job.look, tensor, job.replica, job.tier, row != NULL, moment, values, count);
-	if (row != NULL)
+	if (row)
 		*row = job.look.stats;
-	if (tensor->outfeed->params.recording != NULL && outfeed__look_bad(&job.look))
+	if (tensor->outfeed->params.recording && outfeed__look_bad(&job.look))
 		outfeed__bad_found(tensor, replica, moment, &job.look, values, count);
 	if (job.tier == OUTFEED_OFF)
 		return ST_OK;
@@ -221,7 +218,7 @@ enum status outfeed_settle(struct outfeed *outfeed, uint64_t before, struct err 
 {
 	enum status bad, rings;
 
-	if (outfeed->health != NULL)
+	if (outfeed->health)
 		outfeed_health_settle(outfeed->health);
 	bad = outfeed__bad_settle(outfeed, before, err);
 	rings = outfeed__rings_settle(outfeed, bad == ST_OK ? err : NULL);

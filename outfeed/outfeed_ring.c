@@ -20,7 +20,7 @@ enum status outfeed__ring_new(struct outfeed_ring *ring, const struct outfeed_te
 	ring->size = tensor->choice.last;
 	ring->values = mem_aligned((size_t)ring->size, value_bytes(tensor));
 	ring->entries = mem_calloc((size_t)ring->size, sizeof(*ring->entries));
-	return ring->values != NULL && ring->entries != NULL ? ST_OK : err_nomem(err);
+	return ring->values && ring->entries ? ST_OK : err_nomem(err);
 }
 
 void outfeed__ring_free(struct outfeed_ring *ring)
@@ -60,7 +60,7 @@ enum status outfeed__ring_follow(struct outfeed_tensor *tensor, struct outfeed_r
 	const uint64_t flushes =
 		atomic_load_explicit(&tensor->outfeed->flushes, memory_order_relaxed);
 
-	if (replica->ring.values == NULL || replica->ring.flushed == flushes)
+	if (!replica->ring.values || replica->ring.flushed == flushes)
 		return ST_OK;
 	replica->ring.flushed = flushes;
 	return write_out(tensor, &replica->ring, err);
@@ -71,7 +71,7 @@ void outfeed__ring_push(struct outfeed_tensor *tensor, struct outfeed_replica *r
 {
 	struct outfeed_ring *ring = &replica->ring;
 
-	if (ring->values == NULL)
+	if (!ring->values)
 		return;
 	if (count > 0)
 		memcpy(ring->values + (size_t)ring->next * value_bytes(tensor), values,

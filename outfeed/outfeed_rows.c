@@ -22,12 +22,12 @@ enum status outfeed__append_tier(struct outfeed_tensor *tensor, const struct out
 	static const struct ips_keys none = IPS_KEYS_NULL;
 	const enum outfeed_tier tier = outfeed__tier(tensor);
 	const struct ips_tensor_tier row = {
-		.keys = moment != NULL ? moment->keys : none,
+		.keys = moment ? moment->keys : none,
 		.tensor_id = tensor->tensor_id,
 		.tier = outfeed_tier_text(tier),
 		.every = tensor->choice.every,
 		.keep = tier == OUTFEED_LAST_N ? tensor->choice.last : IPS_NULL,
-		.time_ns = moment != NULL ? moment->time_ns : IPS_NULL,
+		.time_ns = moment ? moment->time_ns : IPS_NULL,
 		.why = why,
 	};
 	const int status = ips_append_tensor_tier(tensor->outfeed->params.recording, &row);
@@ -35,8 +35,7 @@ enum status outfeed__append_tier(struct outfeed_tensor *tensor, const struct out
 	return outfeed__failed(tensor->outfeed, status, err);
 }
 
-/* ---- statistics ---------------------------------------------------------------------------------
- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 enum status outfeed__append_stats(struct outfeed_tensor *tensor,
 				  const struct outfeed_moment *moment,
@@ -57,8 +56,7 @@ enum status outfeed__append_stats(struct outfeed_tensor *tensor,
 			       err);
 }
 
-/* ---- histograms ---------------------------------------------------------------------------------
- */
+/* ---- histograms ------------------------------------------------------------------------------ */
 
 static void histogram_piece(void *user, const float *values, size_t at, size_t count)
 {
@@ -99,8 +97,7 @@ enum status outfeed__append_histogram(struct outfeed_tensor *tensor,
 	return outfeed__failed(tensor->outfeed, status, err);
 }
 
-/* ---- values -------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* As outfeed__shape_text(), of what @count elements of @tensor are: a last batch may be shorter. */
 static void actual_shape(char out[SHAPE_TEXT], const struct outfeed_tensor *tensor, size_t count)

@@ -31,8 +31,7 @@
  * lost 14 of 53 bits: take it again about the mean. */
 #define LOST 0x1p-14
 
-/* ---- blocks -------------------------------------------------------------------------------------
- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* Memory to ask for while a block is summed: see outfeed_kernel.h. */
 struct ahead {
@@ -56,7 +55,8 @@ static void take_extremes(struct outfeed_stats *stats, size_t count,
 	stats->n_zero = sums->zeros;
 	stats->n_neg = sums->negatives;
 	stats->n_pos = stats->n - stats->n_zero - stats->n_neg;
-	/* Zeros of both signs are equal, so which one wins depends on the order: give the positive.
+	/*
+	 * Zeros of both signs are equal, so which one wins depends on the order: give the positive.
 	 */
 	stats->min = (double)sums->min + 0.0;
 	stats->max = (double)sums->max + 0.0;
@@ -108,8 +108,7 @@ static void mixed_block(struct outfeed_stats *stats, const float *values, size_t
 	stats->n_pos += counts.pos_inf;
 }
 
-/* ---- interface ----------------------------------------------------------------------------------
- */
+/* ---- interface ------------------------------------------------------------------------------- */
 
 void outfeed_stats_init(struct outfeed_stats *stats)
 {
@@ -123,8 +122,7 @@ void outfeed_stats_init(struct outfeed_stats *stats)
 					.abs_max = NAN};
 }
 
-/* ---- slices -------------------------------------------------------------------------------------
- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 /* Where values come from: one of the two is NULL. */
 struct source {
@@ -139,7 +137,7 @@ static struct ahead ahead_of(const struct source *source, size_t at)
 	bool last = source->count - at <= BLOCK;
 	size_t next = last ? at : at + BLOCK;
 
-	if (source->halves != NULL)
+	if (source->halves)
 		return (struct ahead){source->halves + next, last ? 0 : ROW * sizeof(uint16_t)};
 	return (struct ahead){source->values + next, last ? 0 : ROW * sizeof(float)};
 }
@@ -165,7 +163,7 @@ static void slice_row(struct outfeed_stats *row, const struct source *source, si
 		size_t size = end - at < BLOCK ? end - at : BLOCK;
 		struct ahead ahead = ahead_of(source, at);
 
-		if (source->halves == NULL) {
+		if (!source->halves) {
 			add_block(row, source->values + at, size, &ahead);
 			continue;
 		}
@@ -228,8 +226,7 @@ void outfeed_stats_add_pool(struct outfeed_stats *stats, const float *values, si
 	}
 }
 
-/* ---- merging ------------------------------------------------------------------------------------
- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 static double least_of(double a, double b)
 {

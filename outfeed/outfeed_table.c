@@ -252,20 +252,20 @@ enum status outfeed_callback(struct outfeed_queue *queue, const char *callback, 
 {
 	enum status status = ST_OK;
 
-	if (out != NULL)
+	if (out)
 		fprintf(out, "\n%s\n", callback);
 	if (!queue_waiting(queue)) {
-		if (out != NULL)
+		if (out)
 			print_nothing(queue, out);
 		return ST_OK;
 	}
-	if (out != NULL) {
+	if (out) {
 		status = print_keys(queue, out, err);
 		if (status == ST_OK)
 			print_table(queue, epoch, out);
 	}
 	for (size_t i = 0; i < queue->count; i++) {
-		if (status == ST_OK && outfeed_recording(queue->outfeed) != NULL &&
+		if (status == ST_OK && outfeed_recording(queue->outfeed) &&
 		    key_waiting(queue->keys[i]))
 			status = append_epoch(queue->keys[i], callback, mode, epoch, err);
 		start_new_summary(queue->keys[i]);

@@ -45,7 +45,7 @@ _Static_assert(ARRAY_LEN(activity_texts) == OUTFEED_ACTIVITIES, "table out of st
 static int index_of(const char *const *texts, size_t count, const char *text)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (texts[i] != NULL && strcmp(texts[i], text) == 0)
+		if (texts[i] && strcmp(texts[i], text) == 0)
 			return (int)i;
 	}
 	return -1;

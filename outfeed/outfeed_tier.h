@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-/* In order of cost; each keeps what those before it keep, but that `full` and `last` have no bins.
+/*
+ * In order of cost; each keeps what those before it keep, but that `full` and `last` have no bins.
  */
 enum outfeed_tier {
 	OUTFEED_OFF,

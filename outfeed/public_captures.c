@@ -40,7 +40,7 @@ static enum status open_captures(struct ips_captures *captures, const char *path
 		return status;
 	captures->count = outfeed_captures_count(captures->captures);
 	captures->arrays = mem_calloc((size_t)captures->count + 1, sizeof(*captures->arrays));
-	if (captures->arrays == NULL)
+	if (!captures->arrays)
 		return err_nomem(err);
 	for (int i = 0; i < captures->count; i++)
 		show(&captures->arrays[i], outfeed_captures_at(captures->captures, i));
@@ -53,13 +53,13 @@ int ips_captures_open(struct ips_captures **out, const char *path, char *message
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	if (out == NULL)
+	if (!out)
 		return public__null("out", message, size);
 	*out = NULL;
-	if (path == NULL)
+	if (!path)
 		return public__null("path", message, size);
 	captures = mem_calloc(1, sizeof(*captures));
-	if (captures == NULL)
+	if (!captures)
 		return public__status(err_nomem(&err), &err, message, size);
 	status = open_captures(captures, path, &err);
 	if (status == ST_OK)
@@ -71,7 +71,7 @@ int ips_captures_open(struct ips_captures **out, const char *path, char *message
 
 void ips_captures_close(struct ips_captures *captures)
 {
-	if (captures == NULL)
+	if (!captures)
 		return;
 	mem_free(captures->arrays);
 	outfeed_captures_close(captures->captures);
@@ -81,7 +81,7 @@ void ips_captures_close(struct ips_captures *captures)
 
 int ips_captures_count(const struct ips_captures *captures)
 {
-	return captures == NULL ? 0 : captures->count;
+	return !captures ? 0 : captures->count;
 }
 
 const struct ips_captures_array *ips_captures_at(const struct ips_captures *captures, int index)
@@ -89,8 +89,7 @@ const struct ips_captures_array *ips_captures_at(const struct ips_captures *capt
 	return index >= 0 && index < ips_captures_count(captures) ? &captures->arrays[index] : NULL;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status no_array(const struct ips_captures *captures, int index, struct err *err)
 {
@@ -114,7 +113,7 @@ static enum status read_items(struct ips_captures *captures, int index, int64_t 
 	const struct ips_captures_array *array = ips_captures_at(captures, index);
 	unsigned char *at = buffer;
 
-	if (array == NULL)
+	if (!array)
 		return no_array(captures, index, err);
 	if (first < 0 || count < 0 || first > array->shape[0] || count > array->shape[0] - first)
 		return err_set(err, ST_INVALID,
@@ -130,9 +129,9 @@ int ips_captures_read(struct ips_captures *captures, int index, int64_t first, i
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	if (captures == NULL)
+	if (!captures)
 		return public__null("captures", message, size);
-	if (buffer == NULL && count > 0)
+	if (!buffer && count > 0)
 		return public__null("buffer", message, size);
 	status = read_items(captures, index, first, count, buffer, &err);
 	return public__status(status, &err, message, size);
@@ -144,11 +143,11 @@ int ips_captures_keys(struct ips_captures *captures, int index, struct ips_keys 
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	if (captures == NULL)
+	if (!captures)
 		return public__null("captures", message, size);
-	if (keys == NULL)
+	if (!keys)
 		return public__null("keys", message, size);
-	status = ips_captures_at(captures, index) == NULL
+	status = !ips_captures_at(captures, index)
 			 ? no_array(captures, index, &err)
 			 : outfeed_captures_keys(captures->captures, index, keys, &err);
 	return public__status(status, &err, message, size);

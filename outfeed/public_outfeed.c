@@ -30,7 +30,7 @@ _Static_assert(IPS_OUTFEED_NDIM_MAX == OUTFEED_NDIM_MAX, "dimensions of the head
 
 int public__status(enum status status, const struct err *err, char *message, size_t size)
 {
-	if (message != NULL && size > 0)
+	if (message && size > 0)
 		str_copy(message, size,
 			 status == ST_OK
 				 ? ""
@@ -58,7 +58,8 @@ int public__ends(struct ips_outfeed *outfeed, enum status status, const struct e
 	return (int)status;
 }
 
-/* A program built against an older header knows fewer members: the rest of @own stay as they are.
+/*
+ * A program built against an older header knows fewer members: the rest of @own stay as they are.
  */
 static enum status take_params(void *own, size_t own_size, const void *given, size_t size,
 			       const char *start, struct err *err)
@@ -70,8 +71,7 @@ static enum status take_params(void *own, size_t own_size, const void *given, si
 	return ST_OK;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* A JSON text; or a word (@words), which stands for itself in quotes. */
 static enum status parse(cJSON **out, const char *text, const char *name, bool words,
@@ -82,7 +82,7 @@ static enum status parse(cJSON **out, const char *text, const char *name, bool w
 	if (!words || *begin == '[' || *begin == '{' || *begin == '"')
 		return json_parse(out, text, strlen(text), name, err);
 	*out = cJSON_CreateString(text);
-	return *out == NULL ? err_nomem(err) : ST_OK;
+	return !*out ? err_nomem(err) : ST_OK;
 }
 
 static enum status read_capture(struct outfeed_policy *out, const char *text, struct err *err)
@@ -91,7 +91,7 @@ static enum status read_capture(struct outfeed_policy *out, const char *text, st
 	struct json_at at;
 	enum status status;
 
-	if (text == NULL)
+	if (!text)
 		return outfeed_policy_read(out, NULL, err);
 	status = parse(&json, text, "capture", true, err);
 	if (status != ST_OK)
@@ -109,7 +109,7 @@ static enum status read_health(struct outfeed_health_rules *out, const char *tex
 	enum status status;
 
 	outfeed_health_defaults(out);
-	if (text == NULL)
+	if (!text)
 		return ST_OK;
 	status = parse(&json, text, "health", false, err);
 	if (status != ST_OK)
@@ -134,7 +134,7 @@ static void hit(void *user, const struct outfeed_hit *hit)
 	};
 
 	atomic_fetch_add(&outfeed->broken[hit->rule], 1);
-	if (outfeed->params.hit != NULL)
+	if (outfeed->params.hit)
 		outfeed->params.hit(outfeed->params.user, &own);
 }
 
@@ -155,7 +155,7 @@ static enum status open_recorder(struct ips_outfeed *outfeed, struct err *err)
 		.rules = own->without_health ? NULL : &rules,
 		.replicas = own->replicas,
 		.budget = own->budget == 0 ? INT64_MAX : own->budget,
-		.say = own->say == NULL ? NULL : say,
+		.say = !own->say ? NULL : say,
 		.hit = hit,
 		.user = outfeed,
 	};
@@ -195,17 +195,17 @@ int ips_outfeed_open(struct ips_outfeed **out, struct ips_recording *recording,
 	enum status status = ST_OK;
 	struct ips_outfeed *outfeed;
 
-	if (out == NULL)
+	if (!out)
 		return public__null("out", message, size);
 	*out = NULL;
 	outfeed = mem_calloc(1, sizeof(*outfeed));
-	if (outfeed == NULL)
+	if (!outfeed)
 		return public__status(err_nomem(&err), &err, message, size);
 	outfeed->params = ips_outfeed_defaults();
 	outfeed->recording = recording;
 	pthread_mutex_init(&outfeed->settling, NULL);
 	pthread_mutex_init(&outfeed->lock, NULL);
-	if (params != NULL)
+	if (params)
 		status = take_params(&outfeed->params, sizeof(*params), params, params->size,
 				     "ips_outfeed_defaults", &err);
 	if (status == ST_OK)
@@ -225,7 +225,7 @@ int ips_outfeed_close(struct ips_outfeed *outfeed, char *message, size_t size)
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	if (outfeed == NULL)
+	if (!outfeed)
 		return public__status(ST_OK, &err, message, size);
 	status = outfeed_end(outfeed, &err);
 	if (outfeed->first.status != ST_OK) {
@@ -240,7 +240,7 @@ int ips_outfeed_status(struct ips_outfeed *outfeed, char *message, size_t size)
 {
 	struct err err = {ST_OK, ""};
 
-	if (outfeed != NULL) {
+	if (outfeed) {
 		pthread_mutex_lock(&outfeed->lock);
 		err = outfeed->first;
 		pthread_mutex_unlock(&outfeed->lock);
@@ -248,15 +248,14 @@ int ips_outfeed_status(struct ips_outfeed *outfeed, char *message, size_t size)
 	return public__status(err.status, &err, message, size);
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static enum status check_shape(const struct ips_outfeed_tensor_params *params, struct err *err)
 {
 	size_t count = sizeof(float);
 
 	if (params->ndim < 0 || params->ndim > IPS_OUTFEED_NDIM_MAX ||
-	    (params->ndim > 0 && params->shape == NULL))
+	    (params->ndim > 0 && !params->shape))
 		return err_set(err, ST_INVALID,
 			       "tensor \"%s\": a shape of %d dimensions, where 0 to %d can be",
 			       params->key, params->ndim, IPS_OUTFEED_NDIM_MAX);
@@ -272,7 +271,7 @@ static enum status check_shape(const struct ips_outfeed_tensor_params *params, s
 static enum status check_tensor(const struct ips_outfeed *outfeed,
 				const struct ips_outfeed_tensor_params *params, struct err *err)
 {
-	if (params->key == NULL || params->key[0] == '\0')
+	if (!params->key || params->key[0] == '\0')
 		return err_set(err, ST_INVALID, "tensor: it has no key");
 	if ((unsigned)params->kind >= OUTFEED_KINDS || (unsigned)params->dtype >= OUTFEED_DTYPES ||
 	    (unsigned)params->activity >= OUTFEED_ACTIVITIES)
@@ -318,7 +317,7 @@ static enum status tensor_new(struct ips_outfeed *outfeed, struct ips_outfeed_te
 	}
 	tensor->queue = mem_strdup(own->queue);
 	tensor->key = mem_strdup(own->key);
-	if (tensor->queue == NULL || tensor->key == NULL)
+	if (!tensor->queue || !tensor->key)
 		return err_nomem(err);
 	if (mem_grow(&outfeed->tensors, &outfeed->capacity, outfeed->count + 1,
 		     sizeof(*outfeed->tensors)) != 0)
@@ -339,7 +338,7 @@ static enum status add_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_te
 		    .tier == OUTFEED_OFF)
 		return ST_OK;
 	tensor = mem_calloc(1, sizeof(*tensor));
-	if (tensor == NULL)
+	if (!tensor)
 		return err_nomem(err);
 	status = tensor_new(outfeed, tensor, params, err);
 	if (status == ST_OK) {
@@ -359,16 +358,16 @@ int ips_outfeed_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_tensor **
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	if (out == NULL)
+	if (!out)
 		return public__null("out", message, size);
 	*out = NULL;
-	if (params == NULL)
+	if (!params)
 		return public__null("params", message, size);
 	status = take_params(&own, sizeof(own), params, params->size, "ips_outfeed_tensor_defaults",
 			     &err);
-	if (own.queue == NULL)
+	if (!own.queue)
 		own.queue = "outfeed";
-	if (status == ST_OK && outfeed != NULL) {
+	if (status == ST_OK && outfeed) {
 		pthread_mutex_lock(&outfeed->settling);
 		status = add_tensor(outfeed, out, &own, &err);
 		pthread_mutex_unlock(&outfeed->settling);

@@ -12,8 +12,7 @@
 
 #include <math.h>
 
-/* ---- recording ----------------------------------------------------------------------------------
- */
+/* ---- recording ------------------------------------------------------------------------------- */
 
 static void call_begin(struct ips_outfeed *outfeed, struct call *call)
 {
@@ -21,7 +20,7 @@ static void call_begin(struct ips_outfeed *outfeed, struct call *call)
 	call->order = outfeed->next++;
 	call->newer = NULL;
 	call->older = outfeed->newest;
-	if (outfeed->newest != NULL)
+	if (outfeed->newest)
 		outfeed->newest->newer = call;
 	else
 		outfeed->oldest = call;
@@ -32,11 +31,11 @@ static void call_begin(struct ips_outfeed *outfeed, struct call *call)
 static void call_end(struct ips_outfeed *outfeed, struct call *call)
 {
 	pthread_mutex_lock(&outfeed->lock);
-	if (call->older != NULL)
+	if (call->older)
 		call->older->newer = call->newer;
 	else
 		outfeed->oldest = call->newer;
-	if (call->newer != NULL)
+	if (call->newer)
 		call->newer->older = call->older;
 	else
 		outfeed->newest = call->older;
@@ -49,7 +48,7 @@ static uint64_t settled_below(struct ips_outfeed *outfeed)
 	uint64_t order;
 
 	pthread_mutex_lock(&outfeed->lock);
-	order = outfeed->oldest != NULL ? outfeed->oldest->order : outfeed->next;
+	order = outfeed->oldest ? outfeed->oldest->order : outfeed->next;
 	pthread_mutex_unlock(&outfeed->lock);
 	return order;
 }
@@ -72,7 +71,7 @@ static enum status check_value(const struct ips_outfeed_tensor *tensor, const st
 {
 	const int replicas = tensor->outfeed->params.replicas;
 
-	if (values == NULL && count > 0)
+	if (!values && count > 0)
 		return err_set(err, ST_INVALID, "tensor \"%s\": values: is NULL", tensor->key);
 	if (count > tensor->count || count % tensor->row != 0)
 		return err_set(err, ST_INVALID,
@@ -89,7 +88,7 @@ int ips_outfeed_due(const struct ips_outfeed_tensor *tensor, const struct ips_ke
 {
 	const struct ips_keys none = IPS_KEYS_NULL;
 
-	return tensor != NULL && outfeed_due(tensor->tensor, keys != NULL ? keys : &none);
+	return tensor && outfeed_due(tensor->tensor, keys ? keys : &none);
 }
 
 int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys *keys,
@@ -100,9 +99,9 @@ int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys 
 	struct call call;
 	enum status status;
 
-	if (tensor == NULL)
+	if (!tensor)
 		return 0;
-	if (keys != NULL)
+	if (keys)
 		moment.keys = *keys;
 	if (moment.keys.replica == IPS_NULL)
 		moment.keys.replica = 0;
@@ -119,15 +118,14 @@ int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys 
 	return public__ends(tensor->outfeed, status, &err);
 }
 
-/* ---- losses -------------------------------------------------------------------------------------
- */
+/* ---- losses ---------------------------------------------------------------------------------- */
 
 /* @keys with a mode. */
 static struct ips_keys keys_of(const struct ips_keys *keys)
 {
 	struct ips_keys own = IPS_KEYS_NULL;
 
-	if (keys != NULL)
+	if (keys)
 		own = *keys;
 	if (own.mode == IPS_MODE_NULL)
 		own.mode = IPS_TRAIN;
@@ -157,11 +155,11 @@ int ips_outfeed_loss(struct ips_outfeed *outfeed, const struct ips_keys *keys, d
 	struct err err = {ST_OK, ""};
 	struct outfeed_health *health;
 
-	if (outfeed == NULL)
+	if (!outfeed)
 		return 0;
 	row.time_ns = ips_recording_now_ns(outfeed->recording);
 	health = outfeed_health_of(outfeed->recorder);
-	if (health != NULL && own.mode == IPS_TRAIN) {
+	if (health && own.mode == IPS_TRAIN) {
 		pthread_mutex_lock(&outfeed->settling);
 		outfeed_health_loss(health, &own, row.time_ns, loss);
 		pthread_mutex_unlock(&outfeed->settling);
@@ -183,18 +181,18 @@ int ips_outfeed_epoch(struct ips_outfeed *outfeed, const struct ips_keys *keys, 
 	struct outfeed_health *health;
 	enum status status;
 
-	if (outfeed == NULL)
+	if (!outfeed)
 		return 0;
 	row.time_ns = ips_recording_now_ns(outfeed->recording);
 	health = outfeed_health_of(outfeed->recorder);
-	if (health != NULL && own.mode == IPS_TRAIN) {
+	if (health && own.mode == IPS_TRAIN) {
 		pthread_mutex_lock(&outfeed->settling);
 		outfeed_health_epoch(health, &own, row.time_ns, loss,
-				     val_loss != NULL ? *val_loss : (double)NAN, val_loss != NULL);
+				     val_loss ? *val_loss : (double)NAN, val_loss != NULL);
 		pthread_mutex_unlock(&outfeed->settling);
 	}
 	status = append_metric(outfeed, &row, &err);
-	if (status == ST_OK && val_loss != NULL) {
+	if (status == ST_OK && val_loss) {
 		row.mode = IPS_EVALUATE;
 		row.value = *val_loss;
 		status = append_metric(outfeed, &row, &err);
@@ -208,16 +206,15 @@ static enum status check_classes(const int64_t *seen, const int64_t *wrong, int 
 {
 	int64_t samples = 0;
 
-	if (classes < 0 || (seen == NULL && classes > 0))
+	if (classes < 0 || (!seen && classes > 0))
 		return err_set(err, ST_INVALID, "classes: %d of them, and seen is %s", classes,
-			       seen == NULL ? "NULL" : "given");
+			       !seen ? "NULL" : "given");
 	for (int c = 0; c < classes; c++)
 		if (seen[c] < 0 || __builtin_add_overflow(samples, seen[c], &samples) ||
-		    (wrong != NULL && (wrong[c] < 0 || wrong[c] > seen[c])))
+		    (wrong && (wrong[c] < 0 || wrong[c] > seen[c])))
 			return err_set(err, ST_INVALID,
 				       "classes: of class %d %lld were seen and %lld of them wrong",
-				       c, (long long)seen[c],
-				       wrong != NULL ? (long long)wrong[c] : 0LL);
+				       c, (long long)seen[c], wrong ? (long long)wrong[c] : 0LL);
 	return ST_OK;
 }
 
@@ -231,7 +228,7 @@ int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys
 	struct outfeed_health *health;
 	enum status status;
 
-	if (outfeed == NULL)
+	if (!outfeed)
 		return 0;
 	status = check_classes(seen, wrong, classes, &err);
 	if (status != ST_OK)
@@ -242,11 +239,11 @@ int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys
 		samples += seen[c];
 		least = seen[c] < least ? seen[c] : least;
 		most = seen[c] > most ? seen[c] : most;
-		if (wrong != NULL)
+		if (wrong)
 			misprediction = fmax(misprediction, (double)wrong[c] / (double)seen[c]);
 	}
 	health = outfeed_health_of(outfeed->recorder);
-	if (health == NULL || own.mode != IPS_TRAIN || samples == 0)
+	if (!health || own.mode != IPS_TRAIN || samples == 0)
 		return 0;
 	pthread_mutex_lock(&outfeed->settling);
 	outfeed_health_classes(health, &own, ips_recording_now_ns(outfeed->recording), samples,
@@ -255,19 +252,18 @@ int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys
 	return 0;
 }
 
-/* ---- rules and rings ----------------------------------------------------------------------------
- */
+/* ---- rules and rings ------------------------------------------------------------------------- */
 
 int64_t ips_outfeed_broken(const struct ips_outfeed *outfeed, const char *rule)
 {
 	enum outfeed_health_id id;
 	int64_t sum = 0;
 
-	if (rule != NULL && !outfeed_health_find(&id, rule))
+	if (rule && !outfeed_health_find(&id, rule))
 		return -1;
-	if (outfeed == NULL)
+	if (!outfeed)
 		return 0;
-	if (rule != NULL)
+	if (rule)
 		return atomic_load(&outfeed->broken[id]);
 	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++)
 		sum += atomic_load(&outfeed->broken[i]);
@@ -276,6 +272,6 @@ int64_t ips_outfeed_broken(const struct ips_outfeed *outfeed, const char *rule)
 
 void ips_outfeed_flush(struct ips_outfeed *outfeed)
 {
-	if (outfeed != NULL)
+	if (outfeed)
 		outfeed_flush(outfeed->recorder);
 }

@@ -45,7 +45,7 @@ int ips_outfeed_stats(struct ips_tensor_stats *out, const void *values, size_t c
 {
 	struct outfeed_stats stats;
 
-	if ((unsigned)dtype >= OUTFEED_DTYPES || out == NULL || (values == NULL && count > 0))
+	if ((unsigned)dtype >= OUTFEED_DTYPES || !out || (!values && count > 0))
 		return ST_INVALID;
 	outfeed__stats(&stats, (enum outfeed_dtype)dtype, values, count, NULL);
 	*out = (struct ips_tensor_stats){
@@ -58,7 +58,7 @@ void ips_outfeed_stats_merge(struct ips_tensor_stats *into, const struct ips_ten
 {
 	struct outfeed_stats stats, more;
 
-	if (into == NULL || from == NULL)
+	if (!into || !from)
 		return;
 	stats = stats_of(into);
 	more = stats_of(from);

@@ -14,8 +14,7 @@
 /* Tiles of a replica; a file that has more is damaged, and gets no arrays by tile. */
 #define TILES_MAX (1 << 24)
 
-/* --- a file ------------------------------------------------------------------------------------
- */
+/* ---- a file ---------------------------------------------------------------------------------- */
 
 enum status popvision__file_open(struct popvision_file *file, const char *path, struct err *err)
 {
@@ -45,8 +44,7 @@ enum status popvision__file_close(struct popvision_file *file, enum status statu
 	return status;
 }
 
-/* --- a JSON file -------------------------------------------------------------------------------
- */
+/* ---- a JSON file ----------------------------------------------------------------------------- */
 
 static void pv_head(struct popvision *pv)
 {
@@ -82,8 +80,7 @@ enum status popvision__write(struct ips_report *report, const char *path, int64_
 	return popvision__file_close(&file, pv.status, err);
 }
 
-/* --- which files -------------------------------------------------------------------------------
- */
+/* ---- which files ----------------------------------------------------------------------------- */
 
 static enum status write_graph(struct ips_report *report, const char *path, int64_t replica,
 			       struct err *err)

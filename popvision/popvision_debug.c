@@ -37,8 +37,7 @@ static const char *const contexts[] = {
 	    "FROM programs p LEFT JOIN o ON o.operation = p.operation ORDER BY p.program_id",
 };
 
-/* --- items -------------------------------------------------------------------------------------
- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 /* What is no UTF-8 is a byte string. */
 static void put_text(FILE *file, const char *text)
@@ -71,8 +70,7 @@ static void put_map(FILE *file, size_t pairs)
 	fwrite(head, 1, cbor_encode_map_start(pairs, head, sizeof(head)), file);
 }
 
-/* --- contexts ----------------------------------------------------------------------------------
- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 static bool known(const struct prof_query *query, int column)
 {

@@ -6,8 +6,7 @@
 #include "ipu/ipu_target.h"
 #include "popvision/popvision_internal.h"
 
-/* --- target ------------------------------------------------------------------------------------
- */
+/* ---- target ---------------------------------------------------------------------------------- */
 
 /* That of an IPU's sync. */
 static int64_t graph_sync_cycles(const struct ips_report_target *t)
@@ -45,8 +44,7 @@ static void graph_target(struct popvision *pv)
 	jsonw_end_object(&pv->w);
 }
 
-/* --- programs ----------------------------------------------------------------------------------
- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 static void graph_program(struct popvision *pv, const struct ips_report_program *program)
 {
@@ -99,8 +97,7 @@ static void graph_programs(struct popvision *pv)
 	graph_roots(pv, "functionPrograms", true);
 }
 
-/* --- vertices, compute sets, exchanges ---------------------------------------------------------
- */
+/* ---- vertices, compute sets, exchanges ------------------------------------------------------- */
 
 /* A vertex's type is not recorded: what stands for it is the kind of its operation and what the
  * compute set is called in it, without a number at the end: "matmul::Reduce". */
@@ -152,8 +149,7 @@ static void graph_exchanges(struct popvision *pv)
 	jsonw_end_object(&pv->w);
 }
 
-/* --- the whole ---------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void graph_plans(struct popvision *pv)
 {

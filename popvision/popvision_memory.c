@@ -6,8 +6,7 @@
 #include "common/mem.h"
 #include "popvision/popvision_internal.h"
 
-/* --- by tile -----------------------------------------------------------------------------------
- */
+/* ---- by tile --------------------------------------------------------------------------------- */
 
 enum region {
 	NON_INTERLEAVED,
@@ -129,8 +128,7 @@ static void memory_categories(const struct memory *m)
 	jsonw_end_object(w);
 }
 
-/* --- liveness ----------------------------------------------------------------------------------
- */
+/* ---- liveness -------------------------------------------------------------------------------- */
 
 #define VARIABLE "SELECT variable_id AS id, variable AS name, layer, kind, shape, dtype, bytes, ipu"
 

@@ -13,8 +13,7 @@
 
 #define KEY_SIZE 64
 
-/* --- questions ---------------------------------------------------------------------------------
- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 struct prof_query *popvision__open(struct popvision *pv, const char *sql)
 {
@@ -43,8 +42,7 @@ void popvision__check(struct popvision *pv)
 		pv->status = err_set(pv->err, (enum status)failed, "%s", text);
 }
 
-/* --- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void pv_value(struct popvision *pv, const struct prof_query *query, int column)
 {
@@ -121,8 +119,7 @@ void popvision__fields(struct popvision *pv, const char *sql)
 	prof_query_close(query);
 }
 
-/* --- arrays ------------------------------------------------------------------------------------
- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 typedef void (*pv_element_fn)(struct popvision *pv, const struct prof_query *query);
 
@@ -179,8 +176,7 @@ void popvision__compute_set_cycles(struct popvision *pv, const char *key)
 			   "ORDER BY program_id, compute_set");
 }
 
-/* --- a number for each tile --------------------------------------------------------------------
- */
+/* ---- a number for each tile ------------------------------------------------------------------ */
 
 void popvision__by_tile(struct popvision *pv, const char *key, const int64_t *values)
 {

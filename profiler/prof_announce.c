@@ -35,8 +35,7 @@ struct prof_announce {
 
 static atomic_flag announced = ATOMIC_FLAG_INIT;
 
-/* ---- places ------------------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static int64_t power_of_two(int64_t least, int64_t number)
 {
@@ -79,8 +78,7 @@ int64_t prof_announce_place(const struct prof_announcements *others, int64_t ipu
 	return best;
 }
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static bool announce_save(struct prof_announce *announce)
 {
@@ -114,8 +112,7 @@ static enum status announce_write(struct prof_announce *announce, struct err *er
 	return ST_OK;
 }
 
-/* ---- beginning ---------------------------------------------------------------------------------
- */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 static void announce_user(char *out, size_t size)
 {
@@ -185,7 +182,7 @@ enum status prof_announce_open(struct prof_announce **out, const struct prof_ann
 	if (atomic_flag_test_and_set(&announced))
 		return err_set(err, ST_NOTFOUND, "this process has announced another run");
 	announce = mem_calloc(1, sizeof(*announce));
-	if (announce == NULL) {
+	if (!announce) {
 		atomic_flag_clear(&announced);
 		return err_nomem(err);
 	}
@@ -200,12 +197,11 @@ enum status prof_announce_open(struct prof_announce **out, const struct prof_ann
 	return status;
 }
 
-/* ---- going on, ending --------------------------------------------------------------------------
- */
+/* ---- going on, ending ------------------------------------------------------------------------ */
 
 void prof_announce_progress(struct prof_announce *announce, const struct report_progress *progress)
 {
-	if (announce == NULL || clock_ns() - announce->written_ns < PAUSE_NS)
+	if (!announce || clock_ns() - announce->written_ns < PAUSE_NS)
 		return;
 	announce->run.progress = *progress;
 	announce_write(announce, NULL);
@@ -213,7 +209,7 @@ void prof_announce_progress(struct prof_announce *announce, const struct report_
 
 void prof_announce_close(struct prof_announce *announce)
 {
-	if (announce == NULL)
+	if (!announce)
 		return;
 	unlinkat(announce->folder, announce->name, 0);
 	announce_free(announce);

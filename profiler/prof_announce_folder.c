@@ -22,8 +22,7 @@
 #define FILE_LIMIT (64 << 10) /* bytes of an announcement */
 #define RUN_LIMIT  4096       /* announcements that are looked at */
 
-/* ---- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Open folder @name in @at, which must be ours and nobody else's. */
 static enum status folder_open(int *fd, int at, const char *name, const char *shown,
@@ -67,8 +66,7 @@ enum status prof__announce_folder(int *fd, bool make, struct err *err)
 	return status;
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* "123.json" and "123.tmp": the process, else 0. */
 static int64_t folder_pid(const char *name, const char *end)
@@ -104,7 +102,7 @@ static enum status folder_read(struct prof_announcement *out, int folder, const 
 	enum status status = ST_OK;
 	size_t length = 0;
 
-	if (text == NULL)
+	if (!text)
 		status = err_nomem(err);
 	else if (fd < 0 && errno == ENOENT)
 		status = ST_NOTFOUND;
@@ -177,7 +175,7 @@ enum status prof__announce_list(struct prof_announcements *out, int folder, bool
 	const struct dirent *entry;
 	enum status status = ST_OK;
 
-	if (dir == NULL) {
+	if (!dir) {
 		if (fd >= 0)
 			close(fd);
 		return err_set(err, ST_IO, "the announcements cannot be listed: %s",

@@ -66,8 +66,7 @@ static const struct announce_key {
 	{"report", ANNOUNCE_TEXT, AT(report), 0, 0},
 };
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void announce_put(struct jsonw *w, const struct announce_key *key, const void *field)
 {
@@ -103,8 +102,7 @@ void prof__announce_write(const struct prof_announcement *run, struct str *out)
 		out->failed = true;
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status announce_read_text(const struct json_at *at, char *out, size_t size,
 				      struct err *err)

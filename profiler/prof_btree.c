@@ -49,7 +49,7 @@ struct prof_btree {
 	struct cell next;
 };
 
-/* ---- numbers ---- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static void put_2(unsigned char *out, size_t value)
 {
@@ -73,7 +73,7 @@ static uint32_t get_4(const unsigned char *in)
 	return (uint32_t)(get_2(in) << 16 | get_2(in + 2));
 }
 
-/* ---- pages ---- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static size_t head_size(size_t depth)
 {
@@ -105,7 +105,7 @@ static bool level_add(struct level *level, size_t depth, const struct cell *cell
 {
 	unsigned char *place = level_room(level, depth, cell->size);
 
-	if (place != NULL)
+	if (place)
 		memcpy(place, cell->bytes, cell->size);
 	return place != NULL;
 }
@@ -186,7 +186,7 @@ static enum status stage(struct prof_btree *tree, struct level *level, size_t de
 			 err);
 }
 
-/* ---- levels ---- */
+/* ---- levels ---------------------------------------------------------------------------------- */
 
 static enum status level_at(struct prof_btree *tree, size_t depth, struct level **out,
 			    struct err *err)
@@ -194,9 +194,9 @@ static enum status level_at(struct prof_btree *tree, size_t depth, struct level 
 	*out = NULL;
 	if (depth >= MOST_LEVELS)
 		return err_set(err, ST_LIMIT, "a table of more levels than SQLite reads");
-	if (tree->levels[depth] == NULL) {
+	if (!tree->levels[depth]) {
 		tree->levels[depth] = mem_alloc(sizeof(struct level));
-		if (tree->levels[depth] == NULL)
+		if (!tree->levels[depth])
 			return err_nomem(err);
 		level_clear(tree->levels[depth]);
 	}
@@ -302,12 +302,12 @@ enum status prof_btree_put(struct prof_btree *tree, int64_t row_id, const struct
 		return status;
 	set_head(tree, row_id, row, &head);
 	place = level->is_pending ? NULL : level_room(level, 0, head.size);
-	if (place == NULL && tree->kind == PROF_BTREE_KEYS) {
+	if (!place && tree->kind == PROF_BTREE_KEYS) {
 		tree->next.size = head.size;
 		put_cell(tree->next.bytes, &head, row);
 		return add(tree, 0, &tree->next, err);
 	}
-	if (place == NULL) {
+	if (!place) {
 		status = turn_rows(tree, err);
 		place = level_room(level, 0, head.size);
 	}
@@ -345,8 +345,7 @@ static enum status finish(struct prof_btree *tree, struct level **root, struct e
 
 		if (level->is_pending)
 			status = settle(tree, depth, err);
-		if (status == ST_OK &&
-		    (depth + 1 == MOST_LEVELS || tree->levels[depth + 1] == NULL)) {
+		if (status == ST_OK && (depth + 1 == MOST_LEVELS || !tree->levels[depth + 1])) {
 			level_finish(tree, level, depth, child);
 			*root = level;
 			return ST_OK;
@@ -358,7 +357,7 @@ static enum status finish(struct prof_btree *tree, struct level **root, struct e
 	}
 }
 
-/* ---- joining ---- */
+/* ---- joining --------------------------------------------------------------------------------- */
 
 /* The place of staged page @number in a database that had @pages before. */
 static uint32_t place_of(uint32_t pages, uint32_t number)
@@ -411,10 +410,10 @@ enum status prof_btree_join(struct prof_btree *tree, int fd, uint32_t root, uint
 	struct level *top = NULL;
 	enum status status;
 
-	if (tree->levels[0] == NULL)
+	if (!tree->levels[0])
 		return ST_OK;
 	buffer = mem_alloc((size_t)JOIN_PAGES * PROF_PAGE_BYTES);
-	status = buffer == NULL ? err_nomem(err) : finish(tree, &top, err);
+	status = !buffer ? err_nomem(err) : finish(tree, &top, err);
 	if (status == ST_OK)
 		status = copy_pages(tree, fd, *pages, buffer, err);
 	if (status == ST_OK) {
@@ -439,7 +438,7 @@ enum status prof_btree_set_pages(int fd, uint32_t pages, struct err *err)
 	return status == ST_OK ? write_all(fd, head, sizeof(head), 0, err) : status;
 }
 
-/* ---- life ---- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 enum status prof_btree_new(struct prof_btree **out, enum prof_btree_kind kind, const char *beside,
 			   struct err *err)
@@ -448,7 +447,7 @@ enum status prof_btree_new(struct prof_btree **out, enum prof_btree_kind kind, c
 	char path[FS_PATH_SIZE];
 
 	*out = tree;
-	if (tree == NULL)
+	if (!tree)
 		return err_nomem(err);
 	tree->kind = kind;
 	tree->fd = -1;
@@ -464,7 +463,7 @@ enum status prof_btree_new(struct prof_btree **out, enum prof_btree_kind kind, c
 
 void prof_btree_free(struct prof_btree *tree)
 {
-	if (tree == NULL)
+	if (!tree)
 		return;
 	for (size_t i = 0; i < MOST_LEVELS; i++)
 		mem_free(tree->levels[i]);

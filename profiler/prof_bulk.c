@@ -33,7 +33,7 @@ struct prof_bulk {
 	struct prof_row_text row;
 };
 
-/* ---- life ---- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 enum status prof__bulk_new(struct prof_bulk **out, sqlite3 *db, struct err *err)
 {
@@ -46,10 +46,10 @@ enum status prof__bulk_new(struct prof_bulk **out, sqlite3 *db, struct err *err)
 		return ST_OK;
 	bulk = mem_calloc(1, sizeof(*bulk));
 	*out = bulk;
-	if (bulk == NULL)
+	if (!bulk)
 		return err_nomem(err);
 	bulk->path = mem_strdup(sqlite3_db_filename(db, NULL));
-	if (bulk->path == NULL)
+	if (!bulk->path)
 		return err_nomem(err);
 	status = prof_btree_new(&bulk->spans, PROF_BTREE_ROWS, bulk->path, err);
 	if (status == ST_OK)
@@ -65,7 +65,7 @@ enum status prof__bulk_new(struct prof_bulk **out, sqlite3 *db, struct err *err)
 
 void prof__bulk_free(struct prof_bulk *bulk)
 {
-	if (bulk == NULL)
+	if (!bulk)
 		return;
 	prof_btree_free(bulk->spans);
 	prof_btree_free(bulk->args);
@@ -74,7 +74,7 @@ void prof__bulk_free(struct prof_bulk *bulk)
 	mem_free(bulk);
 }
 
-/* ---- spans ---- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 static int64_t null_if_0(int64_t value)
 {
@@ -103,7 +103,7 @@ enum status prof__bulk_spans(struct prof_writer *writer, const struct prof_lane 
 	return status;
 }
 
-/* ---- arguments ---- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static bool is_before(const struct bulk_arg *a, int64_t span_id, int64_t name_id)
 {
@@ -172,7 +172,7 @@ static bool fill_row(struct prof_row_text *row, const struct bulk_arg *place,
 	} else if (arg->type == PROF_ARG_REAL) {
 		memcpy(&real, &arg->bits, sizeof(real));
 		prof_row_real(row, real);
-	} else if (text == NULL) {
+	} else if (!text) {
 		prof_row_null(row);
 	} else {
 		return prof_row_bytes(row, text, strlen(text));
@@ -212,7 +212,7 @@ enum status prof__bulk_args(struct prof_writer *writer, const struct prof_lane *
 	return status;
 }
 
-/* ---- joining ---- */
+/* ---- joining --------------------------------------------------------------------------------- */
 
 static enum status number_of(sqlite3 *db, const char *sql, uint32_t *out, struct err *err)
 {

@@ -32,7 +32,8 @@ static void *copier_main(void *user)
 			continue;
 		if (__atomic_load_n(&copier->stop, __ATOMIC_ACQUIRE) != 0)
 			return NULL;
-		/* What a reader holds back is copied another time; failures the writer meets, too.
+		/*
+		 * What a reader holds back is copied another time; failures the writer meets, too.
 		 */
 		if (sqlite3_wal_checkpoint_v2(copier->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
 					      &copied) == SQLITE_OK)
@@ -45,7 +46,7 @@ struct prof_copier *prof_copier_new(const char *path)
 {
 	struct prof_copier *copier = mem_calloc(1, sizeof(*copier));
 
-	if (copier == NULL)
+	if (!copier)
 		return NULL;
 	sem_init(&copier->wake, 0, 0);
 	if (sqlite3_open_v2(path, &copier->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ==
@@ -61,7 +62,7 @@ struct prof_copier *prof_copier_new(const char *path)
 
 void prof_copier_free(struct prof_copier *copier)
 {
-	if (copier == NULL)
+	if (!copier)
 		return;
 	__atomic_store_n(&copier->stop, 1, __ATOMIC_RELEASE);
 	sem_post(&copier->wake);
@@ -82,7 +83,7 @@ void prof_copier_run(struct prof_copier *copier, sqlite3 *db, int pages)
 {
 	if (pages < START_PAGES)
 		return;
-	if (copier == NULL) {
+	if (!copier) {
 		copy_here(db);
 		return;
 	}

@@ -14,7 +14,8 @@
 
 struct prof_copier; /* opaque */
 
-/* NULL where there is no memory or no thread: then prof_copier_run() copies on the caller's thread.
+/*
+ * NULL where there is no memory or no thread: then prof_copier_run() copies on the caller's thread.
  */
 struct prof_copier *prof_copier_new(const char *path);
 void prof_copier_free(struct prof_copier *copier); /* waits for a copy under way; accepts NULL */

@@ -51,14 +51,14 @@ const char *const *prof_view_names(size_t *count)
 	return view_names;
 }
 
-/* ---- opening ---- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* The database that @path means. */
 static enum status resolve(const char *path, char out[FS_PATH_SIZE], struct err *err)
 {
 	struct stat info;
 
-	if (path == NULL || path[0] == 0)
+	if (!path || path[0] == 0)
 		return err_set(err, ST_INVALID, "no database named");
 	if (!fs_path(out, "%s", path))
 		return err_set(err, ST_LIMIT, "%s: path too long", path);
@@ -109,7 +109,7 @@ static int connect_immutable(struct prof_db *db)
 	if (stat(wal, &info) == 0 && info.st_size > 0)
 		return SQLITE_CANTOPEN;
 	uri = prof_sql_uri(db->path, "immutable=1");
-	if (uri == NULL)
+	if (!uri)
 		return SQLITE_NOMEM;
 	code = connect_to(db, uri, SQLITE_OPEN_URI);
 	mem_free(uri);
@@ -195,10 +195,10 @@ enum status prof_db_open(struct prof_db **out, const char *path, struct err *err
 	if (status != ST_OK)
 		return status;
 	db = mem_calloc(1, sizeof(*db));
-	if (db == NULL)
+	if (!db)
 		return err_nomem(err);
 	db->path = mem_strdup(file);
-	if (db->path == NULL) {
+	if (!db->path) {
 		prof_db_close(db);
 		return err_nomem(err);
 	}
@@ -223,7 +223,7 @@ enum status prof_db_open(struct prof_db **out, const char *path, struct err *err
 
 static void query_free(struct prof_query *query)
 {
-	if (query == NULL)
+	if (!query)
 		return;
 	sqlite3_finalize(query->statement);
 	mem_free(query->sql);
@@ -232,7 +232,7 @@ static void query_free(struct prof_query *query)
 
 void prof_db_close(struct prof_db *db)
 {
-	if (db == NULL)
+	if (!db)
 		return;
 	for (size_t i = 0; i < PROF_CACHE_SIZE; i++)
 		query_free(db->cache[i]);
@@ -256,7 +256,7 @@ void prof_db_read_through(struct prof_db *db)
 		sqlite3_exec(db->handle, "PRAGMA temp_store=FILE", NULL, NULL, NULL);
 }
 
-/* ---- facts ---- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 /* The row of a fact into @out. */
 static enum status meta_take(const struct prof_query *query, char *out, size_t size,
@@ -265,9 +265,9 @@ static enum status meta_take(const struct prof_query *query, char *out, size_t s
 	const bool null = sqlite3_column_type(query->statement, 0) == SQLITE_NULL;
 	const char *text = prof_column_text(query, 0);
 
-	if (text == NULL && !null)
+	if (!text && !null)
 		return err_nomem(err);
-	str_copy(out, size, text == NULL ? "" : text);
+	str_copy(out, size, !text ? "" : text);
 	return ST_OK;
 }
 
@@ -361,11 +361,11 @@ void prof_db_interrupt(struct prof_db *db)
 	sqlite3_interrupt(db->handle);
 }
 
-/* ---- queries ---- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static bool is_blank(const char *sql)
 {
-	return sql == NULL || sql[strspn(sql, " \t\r\n;")] == 0;
+	return !sql || sql[strspn(sql, " \t\r\n;")] == 0;
 }
 
 static enum status prepare(struct prof_query *query, const char *sql, struct err *err)
@@ -382,7 +382,7 @@ static enum status prepare(struct prof_query *query, const char *sql, struct err
 		return err_set(err, ST_INVALID, "%s", sqlite3_errmsg(handle));
 	if (code != SQLITE_OK)
 		return prof_sql_error(handle, code, err, query->db->path);
-	if (query->statement == NULL)
+	if (!query->statement)
 		return err_set(err, ST_INVALID, "no statement");
 	if (!is_blank(rest))
 		return err_set(err, ST_INVALID, "more than one statement");
@@ -397,11 +397,11 @@ static enum status query_new(struct prof_query **out, struct prof_db *db, const 
 	struct prof_query *query = mem_calloc(1, sizeof(*query));
 	enum status status;
 
-	if (query == NULL)
+	if (!query)
 		return err_nomem(err);
 	query->db = db;
 	query->sql = mem_strdup(sql);
-	status = query->sql == NULL ? err_nomem(err) : prepare(query, sql, err);
+	status = !query->sql ? err_nomem(err) : prepare(query, sql, err);
 	if (status != ST_OK) {
 		query_free(query);
 		return status;
@@ -416,12 +416,12 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 	enum status status;
 
 	*out = NULL;
-	if (db == NULL)
+	if (!db)
 		return err_set(err, ST_BUSY, "the run is being closed: a moment");
 	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
 		struct prof_query *query = db->cache[i];
 
-		if (query != NULL && !query->busy && strcmp(query->sql, sql) == 0) {
+		if (query && !query->busy && strcmp(query->sql, sql) == 0) {
 			query->busy = true;
 			query->failure.status = ST_OK;
 			*out = query;
@@ -510,7 +510,7 @@ void prof_query_close(struct prof_query *query)
 	size_t oldest = 0;
 	struct prof_db *db;
 
-	if (query == NULL)
+	if (!query)
 		return;
 	db = query->db;
 	sqlite3_reset(query->statement);
@@ -524,14 +524,14 @@ void prof_query_close(struct prof_query *query)
 	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
 		const struct prof_query *other = db->cache[i], *old = db->cache[oldest];
 
-		if (other == NULL) {
+		if (!other) {
 			oldest = i;
 			break;
 		}
 		if (!other->busy && (old->busy || other->used < old->used))
 			oldest = i;
 	}
-	if (db->cache[oldest] != NULL && db->cache[oldest]->busy) {
+	if (db->cache[oldest] && db->cache[oldest]->busy) {
 		query_free(query);
 		return;
 	}
@@ -551,7 +551,7 @@ enum status prof_db_number(struct prof_db *db, const char *sql, int64_t *out, st
 	return status;
 }
 
-/* ---- columns ---- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 int prof_column_count(const struct prof_query *query)
 {
@@ -562,7 +562,7 @@ const char *prof_column_name(const struct prof_query *query, int column)
 {
 	const char *name = sqlite3_column_name(query->statement, column);
 
-	return name == NULL ? "" : name;
+	return !name ? "" : name;
 }
 
 enum prof_type prof_column_type(const struct prof_query *query, int column)

@@ -26,7 +26,8 @@ enum prof_state {
 	PROF_COMPLETE
 };
 
-/* Views and columns that a file of an older schema does not have are there, and empty.
+/*
+ * Views and columns that a file of an older schema does not have are there, and empty.
  * @path: a database, or a report directory that holds profile.db. ST_NOTFOUND, ST_FORMAT (not a
  * database, or not ours) or ST_VERSION (newer than this program) with a text that says what to do.
  */

@@ -40,8 +40,7 @@ struct prof_guard {
 	size_t table_count;
 };
 
-/* --- what is allowed: sorted for bsearch -----------------------------------------------------
- */
+/* ---- what is allowed: sorted for bsearch ----------------------------------------------------- */
 
 /* Functions of the library that read nothing but their arguments. load_extension() is one of the
  * library's own, too, and not here. */
@@ -132,8 +131,8 @@ static int name_order(const void *name, const void *entry)
 
 static bool is_function_allowed(const char *name)
 {
-	return name != NULL && bsearch(name, functions, ARRAY_LEN(functions), sizeof(functions[0]),
-				       name_order) != NULL;
+	return name &&
+	       bsearch(name, functions, ARRAY_LEN(functions), sizeof(functions[0]), name_order);
 }
 
 static const struct prof_pragma *find_pragma(const char *table)
@@ -146,9 +145,9 @@ static bool is_pragma_allowed(const char *name, const char *argument)
 	const struct prof_pragma *found;
 	char table[64];
 
-	snprintf(table, sizeof(table), PRAGMA_TABLE "%s", name == NULL ? "" : name);
+	snprintf(table, sizeof(table), PRAGMA_TABLE "%s", !name ? "" : name);
 	found = find_pragma(table);
-	return found != NULL && (found->argument || argument == NULL);
+	return found && (found->argument || !argument);
 }
 
 /* Without a @column a name that is no table's is one that the statement itself gives, by WITH:
@@ -158,17 +157,17 @@ static bool is_table_allowed(const struct prof_guard *guard, const char *name, c
 {
 	const struct guard_table *found;
 
-	if (name == NULL)
+	if (!name)
 		return false;
 	found = guard->table_count == 0 ? NULL
 					: bsearch(name, guard->tables, guard->table_count,
 						  sizeof(guard->tables[0]), name_order);
-	if (found != NULL)
+	if (found)
 		return !found->module;
-	if (find_pragma(name) != NULL || bsearch(name, library_tables, ARRAY_LEN(library_tables),
-						 sizeof(library_tables[0]), name_order) != NULL)
+	if (find_pragma(name) || bsearch(name, library_tables, ARRAY_LEN(library_tables),
+					 sizeof(library_tables[0]), name_order))
 		return true;
-	return column != NULL && column[0] == 0 &&
+	return column && column[0] == 0 &&
 	       sqlite3_strnicmp(name, PRAGMA_TABLE, sizeof(PRAGMA_TABLE) - 1) != 0;
 }
 
@@ -176,7 +175,7 @@ static bool is_table_allowed(const struct prof_guard *guard, const char *name, c
 static const char *action_name(int action, const char *table)
 {
 	if ((action == SQLITE_INSERT || action == SQLITE_UPDATE || action == SQLITE_DELETE) &&
-	    table != NULL && str_starts_with(table, "sqlite_"))
+	    table && str_starts_with(table, "sqlite_"))
 		return "what is not in the schema";
 	for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
 		if (actions[i].action == action)
@@ -200,18 +199,18 @@ static int authorize(void *user, int action, const char *a, const char *b, const
 	case SQLITE_READ:
 		if (is_table_allowed(guard, a, b))
 			return SQLITE_OK;
-		snprintf(guard->denied, DENIED_SIZE, "the table %s", a == NULL ? "" : a);
+		snprintf(guard->denied, DENIED_SIZE, "the table %s", !a ? "" : a);
 		return SQLITE_DENY;
 	case SQLITE_FUNCTION:
 		if (is_function_allowed(b))
 			return SQLITE_OK;
-		snprintf(guard->denied, DENIED_SIZE, "the function %s()", b == NULL ? "" : b);
+		snprintf(guard->denied, DENIED_SIZE, "the function %s()", !b ? "" : b);
 		return SQLITE_DENY;
 	case SQLITE_PRAGMA:
 		if (is_pragma_allowed(a, b))
 			return SQLITE_OK;
-		snprintf(guard->denied, DENIED_SIZE, "PRAGMA %s%s", a == NULL ? "" : a,
-			 b == NULL ? "" : " = ...");
+		snprintf(guard->denied, DENIED_SIZE, "PRAGMA %s%s", !a ? "" : a,
+			 !b ? "" : " = ...");
 		return SQLITE_DENY;
 	default:
 		snprintf(guard->denied, DENIED_SIZE, "%s", action_name(action, a));
@@ -223,11 +222,10 @@ static int go_on(void *user)
 {
 	const struct prof_guard *guard = user;
 
-	return guard->params.cancelled != NULL && guard->params.cancelled(guard->params.user);
+	return guard->params.cancelled && guard->params.cancelled(guard->params.user);
 }
 
-/* --- the guard --------------------------------------------------------------------------------
- */
+/* ---- the guard ------------------------------------------------------------------------------- */
 
 /* Nothing that a person writes needs more, and within one step SQLite cannot be stopped. */
 static void limit(sqlite3 *handle)
@@ -287,7 +285,7 @@ static enum status list_tables(struct prof_guard *guard, struct prof_db *db, str
 		if (guard->table_count == room) {
 			room = room == 0 ? 128 : 2 * room;
 			table = mem_resize(guard->tables, room, sizeof(*table));
-			if (table == NULL) {
+			if (!table) {
 				status = err_nomem(err);
 				break;
 			}
@@ -296,7 +294,7 @@ static enum status list_tables(struct prof_guard *guard, struct prof_db *db, str
 		table = &guard->tables[guard->table_count];
 		table->name = arena_strdup(&guard->names, prof_column_text(query, 0));
 		table->module = prof_column_int(query, 1) != 0;
-		if (table->name == NULL) {
+		if (!table->name) {
 			status = err_nomem(err);
 			break;
 		}
@@ -340,9 +338,9 @@ enum status prof_db_guard(struct prof_db *db, const struct prof_guard_params *pa
 	struct prof_guard *guard = mem_calloc(1, sizeof(*guard));
 	enum status status;
 
-	if (guard == NULL)
+	if (!guard)
 		return err_nomem(err);
-	if (params != NULL)
+	if (params)
 		guard->params = *params;
 	if (guard->params.memory_bytes <= 0)
 		guard->params.memory_bytes = MEMORY_BYTES;
@@ -366,7 +364,7 @@ enum status prof_db_guard(struct prof_db *db, const struct prof_guard_params *pa
 
 void prof__guard_free(struct prof_db *db)
 {
-	if (db->guard == NULL)
+	if (!db->guard)
 		return;
 	sqlite3_hard_heap_limit64(db->guard->hard_before);
 	sqlite3_soft_heap_limit64(db->guard->soft_before);
@@ -378,7 +376,7 @@ bool prof__guard_error(struct prof_db *db, int code, enum status *status, struct
 {
 	char text[FMT_SIZE];
 
-	if (db->guard == NULL)
+	if (!db->guard)
 		return false;
 	if (db->guard->denied[0] != 0) {
 		*status = err_set(err, ST_INVALID,

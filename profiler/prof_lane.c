@@ -31,7 +31,7 @@ static bool push(void *items, size_t *capacity, size_t *count, size_t size)
 	return true;
 }
 
-/* ---- spans ---- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 static struct prof_open_span *top_of(struct prof_lane *lane)
 {
@@ -53,7 +53,7 @@ static int64_t time_of(const struct prof_writer *writer, uint64_t ticks, int64_t
  * past their ends. */
 static int64_t pop_given(struct prof_lane *lane, int64_t ns)
 {
-	for (struct prof_open_span *top = top_of(lane); top != NULL && top->end_ns != INT64_MAX;
+	for (struct prof_open_span *top = top_of(lane); top && top->end_ns != INT64_MAX;
 	     top = top_of(lane)) {
 		if (top->end_ns > ns)
 			ns = top->end_ns;
@@ -67,8 +67,8 @@ static enum status push_span(struct prof_writer *writer, struct prof_lane *lane,
 			     int64_t start_ns, int64_t end_ns)
 {
 	const struct prof_open_span *above = top_of(lane);
-	const struct prof_ref parent = above == NULL ? (struct prof_ref){0, false} : above->span;
-	const int32_t depth = above == NULL ? -1 : above->depth;
+	const struct prof_ref parent = !above ? (struct prof_ref){0, false} : above->span;
+	const int32_t depth = !above ? -1 : above->depth;
 	struct prof_open_span *top;
 	struct prof_span_row *row;
 
@@ -123,7 +123,7 @@ static enum status end_span(struct prof_writer *writer, struct prof_lane *lane,
 	return ST_OK;
 }
 
-/* ---- events ---- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static enum status on_begin(struct prof_writer *writer, struct prof_lane *lane,
 			    const struct ips_slot *slot)
@@ -132,7 +132,7 @@ static enum status on_begin(struct prof_writer *writer, struct prof_lane *lane,
 	enum status status = ST_OK;
 	uint32_t site = 0;
 
-	if (slot->site != NULL)
+	if (slot->site)
 		status = prof__writer_site(writer, slot->site, &site);
 	return status != ST_OK ? status : push_span(writer, lane, site, ns, INT64_MAX);
 }
@@ -144,13 +144,13 @@ static enum status on_end(struct prof_writer *writer, struct prof_lane *lane,
 	const struct prof_open_span *top = top_of(lane);
 	enum status status = ST_OK;
 
-	if (top == NULL)
+	if (!top)
 		return ST_OK;
 	if (top->site != 0)
 		status = end_span(writer, lane, top, ns - top->start_ns);
 	lane->stack.count--;
 	top = top_of(lane);
-	lane->target = top == NULL ? (struct prof_ref){0, false} : top->span;
+	lane->target = !top ? (struct prof_ref){0, false} : top->span;
 	return status;
 }
 
@@ -162,11 +162,11 @@ static enum status on_at(struct prof_writer *writer, struct prof_lane *lane,
 	enum status status;
 	uint32_t site;
 
-	while (top != NULL && top->end_ns <= start_ns) {
+	while (top && top->end_ns <= start_ns) {
 		lane->stack.count--;
 		top = top_of(lane);
 	}
-	if (start_ns < lane->last_ns || (top != NULL && start_ns + dur_ns > top->end_ns)) {
+	if (start_ns < lane->last_ns || (top && start_ns + dur_ns > top->end_ns)) {
 		writer->dropped_here++;
 		lane->target = (struct prof_ref){0, false};
 		return ST_OK;
@@ -266,11 +266,11 @@ static void target_at(struct prof_lane *lane, int64_t ns)
 {
 	const struct prof_open_span *top = top_of(lane);
 
-	while (top != NULL && top->end_ns < ns) {
+	while (top && top->end_ns < ns) {
 		lane->stack.count--;
 		top = top_of(lane);
 	}
-	lane->target = top == NULL ? (struct prof_ref){0, false} : top->span;
+	lane->target = !top ? (struct prof_ref){0, false} : top->span;
 }
 
 static enum status on_flow(struct prof_writer *writer, struct prof_lane *lane,
@@ -307,7 +307,7 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(event_ops) == IPS_EVENT_FLOW_IN + 1, "event table out of step");
 
-/* ---- draining ---- */
+/* ---- draining -------------------------------------------------------------------------------- */
 
 static uint64_t slots_of(const struct ips_slot *slot)
 {

@@ -14,7 +14,7 @@
 #include "profiler/prof_internal.h"
 #include "profiler/prof_site.h"
 
-/* ---- spans ---- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 static enum status flush_track(struct prof_writer *writer, struct prof_lane *lane)
 {
@@ -148,8 +148,8 @@ static enum status flush_spans(struct prof_writer *writer, struct prof_lane *lan
 
 	if (count == 0)
 		return ST_OK;
-	status = writer->bulk != NULL ? prof__bulk_spans(writer, lane, base)
-				      : insert_spans(writer, lane, base);
+	status = writer->bulk ? prof__bulk_spans(writer, lane, base)
+			      : insert_spans(writer, lane, base);
 	if (status != ST_OK)
 		return status;
 	writer->last_span = base + (int64_t)count - 1;
@@ -202,7 +202,7 @@ static enum status flush_longs(struct prof_writer *writer, struct prof_lane *lan
 	return ST_OK;
 }
 
-/* ---- arguments and flows ---- */
+/* ---- arguments and flows --------------------------------------------------------------------- */
 
 enum status prof__insert_arg(struct prof_writer *writer, const struct prof_arg *arg,
 			     int64_t span_id, int64_t name_id)
@@ -242,8 +242,8 @@ static enum status insert_args(struct prof_writer *writer, struct prof_lane *lan
 
 static enum status flush_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
 {
-	enum status status = writer->bulk != NULL ? prof__bulk_args(writer, lane, base)
-						  : insert_args(writer, lane, base);
+	enum status status = writer->bulk ? prof__bulk_args(writer, lane, base)
+					  : insert_args(writer, lane, base);
 
 	/* The texts are the lane's. */
 	return status == ST_OK ? prof_insert_flush(&writer->args, &writer->err) : status;
@@ -298,7 +298,7 @@ static enum status flush_flows(struct prof_writer *writer, struct prof_lane *lan
 	return status;
 }
 
-/* ---- points in time ---- */
+/* ---- points in time -------------------------------------------------------------------------- */
 
 static enum status flush_instants(struct prof_writer *writer, struct prof_lane *lane)
 {
@@ -350,7 +350,7 @@ static enum status flush_samples(struct prof_writer *writer, struct prof_lane *l
 			   writer->last_row[PROF_ZONE_COUNTERS], INT64_MIN);
 }
 
-/* ---- all of it ---- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 bool prof__lane_waits(const struct prof_lane *lane)
 {

@@ -231,7 +231,7 @@ void prof_levels_keep(struct prof_levels *levels, int finest)
 		qsort(all, kept, sizeof(*all), by_place);
 	levels->count = 0;
 	for (size_t i = 0; i < kept; i++) {
-		if (last == NULL || !same_place(last, &all[i])) {
+		if (!last || !same_place(last, &all[i])) {
 			last = &all[levels->count++];
 			*last = all[i];
 			continue;
@@ -243,7 +243,7 @@ void prof_levels_keep(struct prof_levels *levels, int finest)
 	}
 }
 
-/* ---- counters ---- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 void prof_counters_fini(struct prof_counters *counters)
 {
@@ -316,7 +316,7 @@ void prof_counters_add(struct prof_counters *counters, uint32_t site, int64_t ti
 	struct prof_samples *samples,
 		sample = {time_ns >> PROF_LEVEL_SHIFT, 1, value, value, value};
 
-	if (series == NULL)
+	if (!series)
 		return;
 	samples = &series->levels[0];
 	if (samples->index != sample.index && samples->count > 0)

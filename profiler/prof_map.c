@@ -35,7 +35,7 @@ static uint64_t hash_bytes(const void *bytes, size_t size)
 	return mix(hash, hash >> 32);
 }
 
-/* ---- texts ---- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static struct prof_text *text_slot(struct prof_text *slots, size_t capacity, uint64_t hash,
 				   const char *text)
@@ -43,7 +43,7 @@ static struct prof_text *text_slot(struct prof_text *slots, size_t capacity, uin
 	for (size_t i = hash & (capacity - 1);; i = (i + 1) & (capacity - 1)) {
 		struct prof_text *slot = &slots[i];
 
-		if (slot->text == NULL)
+		if (!slot->text)
 			return slot;
 		if (slot->hash == hash && strcmp(slot->text, text) == 0)
 			return slot;
@@ -55,12 +55,12 @@ static bool texts_grow(struct prof_texts *texts)
 	size_t capacity = texts->capacity == 0 ? 64 : texts->capacity * 2;
 	struct prof_text *slots = mem_calloc(capacity, sizeof(*slots));
 
-	if (slots == NULL)
+	if (!slots)
 		return false;
 	for (size_t i = 0; i < texts->capacity; i++) {
 		const struct prof_text *old = &texts->slots[i];
 
-		if (old->text != NULL)
+		if (old->text)
 			*text_slot(slots, capacity, old->hash, old->text) = *old;
 	}
 	mem_free(texts->slots);
@@ -78,10 +78,10 @@ uint32_t prof_texts_add(struct prof_texts *texts, const char *text, bool *fresh)
 	if ((texts->count + 1) * 2 > texts->capacity && !texts_grow(texts))
 		return 0;
 	slot = text_slot(texts->slots, texts->capacity, hash, text);
-	if (slot->text != NULL)
+	if (slot->text)
 		return slot->id;
 	slot->text = mem_strdup(text);
-	if (slot->text == NULL)
+	if (!slot->text)
 		return 0;
 	slot->hash = hash;
 	slot->id = (uint32_t)++texts->count;
@@ -97,7 +97,7 @@ void prof_texts_fini(struct prof_texts *texts)
 	memset(texts, 0, sizeof(*texts));
 }
 
-/* ---- recent keys: a slot is a state (0 free, 1 used, 2 removed), a value, the key ---- */
+/* ---- recent keys: a slot is a state (0 free, 1 used, 2 removed), a value, the key ------------ */
 
 struct slot_head {
 	int64_t value;
@@ -139,7 +139,7 @@ static struct slot_head *find(const struct prof_recent *recent,
 			*found = true;
 			return slot;
 		}
-		if (slot->state != SLOT_USED && free_slot == NULL)
+		if (slot->state != SLOT_USED && !free_slot)
 			free_slot = slot;
 		if (slot->state == SLOT_FREE)
 			break;
@@ -189,7 +189,7 @@ bool prof_recent_get(struct prof_recent *recent, const void *key, int64_t *value
 
 static void forget_old(struct prof_recent *recent, const void *keep)
 {
-	for (size_t i = 0; recent->forget != NULL && i < recent->old.capacity; i++) {
+	for (size_t i = 0; recent->forget && i < recent->old.capacity; i++) {
 		struct slot_head *slot = slot_at(recent, &recent->old, i);
 
 		if (slot->state == SLOT_USED && memcmp(slot + 1, keep, recent->key_size) != 0)
@@ -209,7 +209,7 @@ static bool young_grow(struct prof_recent *recent)
 	if (recent->young.count * 4 > bigger.capacity)
 		bigger.capacity *= 2;
 	bigger.slots = mem_calloc(bigger.capacity, slot_size(recent));
-	if (bigger.slots == NULL)
+	if (!bigger.slots)
 		return false;
 	for (size_t i = 0; i < recent->young.capacity; i++) {
 		const struct slot_head *old = slot_at(recent, &recent->young, i);
@@ -268,7 +268,7 @@ size_t prof_recent_count(const struct prof_recent *recent)
 	return recent->young.count + recent->old.count;
 }
 
-/* ---- recent contexts ---- */
+/* ---- recent contexts ------------------------------------------------------------------------- */
 
 #define CONTEXT_SETS 2048u
 #define CONTEXT_WAYS 4

@@ -26,13 +26,13 @@
 #define RANK_MOST    999999
 #define BUSY_MS      5000 /* the greatest wait for a writer that finishes */
 
-/* ---- statements ---- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static int on_tick(void *user)
 {
 	struct merge *m = user;
 
-	if (m->params->progress != NULL && !m->params->progress(m->params->user, m->at, m->what))
+	if (m->params->progress && !m->params->progress(m->params->user, m->at, m->what))
 		m->stopped = true;
 	return m->stopped;
 }
@@ -68,7 +68,7 @@ void prof__merge_bind(struct merge *m, sqlite3_stmt *statement)
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		bind(statement, names[i], m->base[i]);
-	if (m->source == NULL)
+	if (!m->source)
 		return;
 	bind(statement, ":shift", m->source->shift_ns);
 	bind(statement, ":rank", m->source->rank);
@@ -112,7 +112,7 @@ enum status prof__merge_ask(struct merge *m, const char *sql, int64_t *out, stru
 	return status;
 }
 
-/* ---- the files ---- */
+/* ---- the files ------------------------------------------------------------------------------- */
 
 static int attach(struct merge *m, const char *path, const char *query, const char *name)
 {
@@ -121,7 +121,7 @@ static int attach(struct merge *m, const char *path, const char *query, const ch
 	sqlite3_stmt *statement;
 	int code;
 
-	if (uri == NULL)
+	if (!uri)
 		return SQLITE_NOMEM;
 	snprintf(sql, sizeof(sql), "ATTACH ?1 AS %s", name);
 	code = sqlite3_prepare_v2(m->db, sql, -1, &statement, NULL);
@@ -205,7 +205,7 @@ static enum status create(struct merge *m, const char *path, struct err *err)
 	return status == ST_OK ? prof_sql_run(m->db, "COMMIT", err) : status;
 }
 
-/* ---- what the sources are ---- */
+/* ---- what the sources are -------------------------------------------------------------------- */
 
 static int64_t meta_int(struct prof_db *db, const char *key, int64_t missing)
 {
@@ -244,7 +244,7 @@ static enum status look(struct merge_file *file, struct prof_merge_source *sourc
 	status = prof_db_number(db, "PRAGMA user_version", &source->schema, err);
 	file->path = mem_strdup(prof_db_path(db));
 	prof_db_close(db);
-	return file->path == NULL ? err_nomem(err) : status;
+	return !file->path ? err_nomem(err) : status;
 }
 
 static bool ranks_differ(const struct merge *m)
@@ -297,7 +297,7 @@ static enum status look_at_all(struct merge *m, struct err *err)
 	return status == ST_OK ? give_ranks(m, err) : status;
 }
 
-/* ---- one source ---- */
+/* ---- one source ------------------------------------------------------------------------------ */
 
 /* How much to add to a source's numbers: the first keeps its own, the next go on after. */
 static enum status find_base(struct merge *m, enum merge_base which, const char *table,
@@ -421,7 +421,7 @@ static enum status merge_source(struct merge *m, struct err *err)
 	return status;
 }
 
-/* ---- all of it ---- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum status finish(struct merge *m, struct err *err)
 {
@@ -469,11 +469,11 @@ enum status prof_merge(const char *out, struct prof_merge_source *sources, size_
 	enum status status;
 
 	m.files = mem_calloc(count, sizeof(*m.files));
-	status = m.files == NULL ? err_nomem(err) : merge_all(&m, out, err);
+	status = !m.files ? err_nomem(err) : merge_all(&m, out, err);
 	/* Closing writes nothing more: the file is as it was committed. */
 	if (sqlite3_close(m.db) != SQLITE_OK && status == ST_OK)
 		status = err_set(err, ST_FAILED, "%s: cannot be closed", out);
-	for (size_t i = 0; m.files != NULL && i < count; i++)
+	for (size_t i = 0; m.files && i < count; i++)
 		mem_free(m.files[i].path);
 	mem_free(m.files);
 	mem_free(m.models);

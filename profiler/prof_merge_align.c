@@ -25,8 +25,10 @@
 
 #define COMMON(moments)                                                                            \
 	"INSERT INTO temp.anchors SELECT b.ns - a.ns FROM (" moments("ref") ") a JOIN (" moments(  \
-		"src") ") b ON b.number = a.number AND b.mode IS a.mode AND b.epoch IS a.epoch "   \
-		       "WHERE b.ns - a.ns BETWEEN -(1 << 61) AND 1 << 61" /* what a recorder       \
+		"src") ") b ON b.number = a.number AND b.mode IS "                                 \
+		       "a.mode AND b.epoch IS a.epoch "                                            \
+		       "WHERE b.ns - a.ns BETWEEN -(1 << 61) AND 1 "                               \
+		       "<< 61" /* what a recorder       \
 									     writes */
 
 static bool has_executions(struct merge *m)

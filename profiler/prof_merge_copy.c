@@ -123,7 +123,7 @@ static const char *const row_tables[] = {
 	"tensor_sum_rows",
 };
 
-/* ---- the statements ---- */
+/* ---- the statements -------------------------------------------------------------------------- */
 
 static const struct column_rule *rule_of(const char *table, const char *column)
 {
@@ -131,7 +131,7 @@ static const struct column_rule *rule_of(const char *table, const char *column)
 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		if (strcmp(rules[i].column, column) == 0 &&
-		    (rules[i].table == NULL || strcmp(rules[i].table, table) == 0))
+		    (!rules[i].table || strcmp(rules[i].table, table) == 0))
 			return &rules[i];
 	}
 	return &plain;
@@ -267,7 +267,7 @@ static enum status copy_table(struct merge *m, const char *table, struct err *er
 	return status;
 }
 
-/* ---- the compiled model ---- */
+/* ---- the compiled model ---------------------------------------------------------------------- */
 
 static void digest_bytes(uint64_t digest[2], const void *bytes, size_t size)
 {
@@ -289,7 +289,7 @@ static void digest_row(uint64_t digest[2], sqlite3_stmt *row)
 
 		digest_bytes(digest, &type, sizeof(type));
 		digest_bytes(digest, &size, sizeof(size));
-		if (value != NULL)
+		if (value)
 			digest_bytes(digest, value, (size_t)size);
 	}
 }
@@ -389,7 +389,7 @@ static enum status copy_model(struct merge *m, struct err *err)
 	return add_model(m, &model, err);
 }
 
-/* ---- all rows ---- */
+/* ---- all rows -------------------------------------------------------------------------------- */
 
 /* Schema 1 wrote each device step of each run; there are no templates to be made of those. */
 static enum status check_steps(struct merge *m, bool *skip, struct err *err)

@@ -153,7 +153,7 @@ enum status prof__merge_facts_end(struct merge *m, struct err *err)
 		status = set(m, "merge_align", aligns[m->params->align], err);
 	if (status == ST_OK)
 		status = set(m, "sqlite_version", sqlite3_libversion(), err);
-	if (status == ST_OK && m->params->command != NULL)
+	if (status == ST_OK && m->params->command)
 		status = set(m, "command", m->params->command, err);
 	if (status == ST_OK)
 		status = set_int(m, "schema_version", PROF_SCHEMA_VERSION, err);

@@ -30,7 +30,7 @@ static int64_t within(int64_t value)
 	return value < -TIME_MOST ? -TIME_MOST : value > TIME_MOST ? TIME_MOST : value;
 }
 
-/* ---- zones ---- */
+/* ---- zones ----------------------------------------------------------------------------------- */
 
 static enum status put_zone(struct making *make, int kind, const struct zone *zone, struct err *err)
 {
@@ -110,7 +110,7 @@ static enum status find_all_zones(struct making *make, struct err *err)
 	return status;
 }
 
-/* ---- spans ---- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 static enum status put_long(struct making *make, int64_t track_id, int level, int64_t start_ns,
 			    int64_t span_id, struct err *err)
@@ -196,7 +196,7 @@ static enum status span_zone(struct making *make, struct prof_levels *levels,
 		       : status;
 }
 
-/* ---- counters ---- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 static enum status counter_zone(struct making *make, struct prof_counters *counters,
 				const struct zone *zone, struct err *err)
@@ -218,7 +218,7 @@ static enum status counter_zone(struct making *make, struct prof_counters *count
 	return prof__insert_counters(&make->counter_levels, zone->track_id, counters, err);
 }
 
-/* ---- tracks ---- */
+/* ---- tracks ---------------------------------------------------------------------------------- */
 
 struct track_state {
 	struct prof_levels levels;
@@ -275,7 +275,7 @@ static enum status all_tracks(struct making *make, struct err *err)
 	return status;
 }
 
-/* ---- all of it ---- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum status prepare_all(struct making *make, struct err *err)
 {

@@ -47,7 +47,7 @@ static enum status run_all(struct merge *m, const char *const *list, size_t coun
 	return status;
 }
 
-/* ---- dictionaries ---- */
+/* ---- dictionaries ---------------------------------------------------------------------------- */
 
 #define SITE                                                                                       \
 	"SELECT s.site_id AS old, ifnull(c.new, 0) AS category, ifnull(n.new, 0) AS name, "        \
@@ -144,7 +144,7 @@ enum status prof__merge_names_end(struct merge *m, struct err *err)
 	return run_all(m, list, ARRAY_LEN(list), err);
 }
 
-/* ---- tracks ---- */
+/* ---- tracks ---------------------------------------------------------------------------------- */
 
 /* A track's name without the rank that an earlier merge put before it. */
 #define UNRANKED(column)                                                                           \

@@ -29,11 +29,11 @@ int64_t prof_process_start(int64_t pid)
 	read_line(path, text, sizeof(text));
 	/* The name in brackets may hold anything; state is field 3, the start time is field 22. */
 	field = strrchr(text, ')');
-	if (field == NULL || field[1] == 0 || field[2] == 'Z' || field[2] == 'X')
+	if (!field || field[1] == 0 || field[2] == 'Z' || field[2] == 'X')
 		return 0;
-	for (int i = 2; i < 22 && field != NULL; i++)
+	for (int i = 2; i < 22 && field; i++)
 		field = strchr(field + 1, ' ');
-	return field == NULL ? 0 : strtoll(field + 1, NULL, 10);
+	return !field ? 0 : strtoll(field + 1, NULL, 10);
 }
 
 void prof_process_host(char out[PROF_HOST_SIZE])

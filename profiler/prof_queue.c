@@ -23,14 +23,14 @@ static struct prof_chunk *new_chunk(size_t capacity)
 {
 	struct prof_chunk *chunk = mem_alloc(sizeof(*chunk) + capacity);
 
-	if (chunk != NULL)
+	if (chunk)
 		chunk->capacity = capacity;
 	return chunk;
 }
 
 static void free_list(struct prof_chunk *chunk)
 {
-	while (chunk != NULL) {
+	while (chunk) {
 		struct prof_chunk *next = chunk->next;
 
 		mem_free(chunk);
@@ -48,7 +48,7 @@ enum status prof_queue_init(struct prof_queue *queue, uint64_t limit)
 	while (queue->spares < OWN_CHUNKS) {
 		struct prof_chunk *chunk = new_chunk(queue->chunk_size);
 
-		if (chunk == NULL)
+		if (!chunk)
 			goto no_memory;
 		chunk->next = queue->spare;
 		queue->spare = chunk;
@@ -90,7 +90,7 @@ static size_t outside_size(const struct prof_column *column, const unsigned char
 	    column->kind != PROF_COLUMN_BLOB)
 		return 0;
 	text = text_at(row, column->offset);
-	if (text == NULL)
+	if (!text)
 		return 0;
 	if (column->kind != PROF_COLUMN_BLOB)
 		return strlen(text) + 1;
@@ -133,21 +133,21 @@ static unsigned char *reserve(struct prof_queue *queue, size_t size)
 {
 	struct prof_chunk *chunk = queue->last;
 
-	if (chunk == NULL || chunk->capacity - chunk->used < size) {
+	if (!chunk || chunk->capacity - chunk->used < size) {
 		size_t capacity = size > queue->chunk_size ? size : queue->chunk_size;
 
 		chunk = capacity == queue->chunk_size ? queue->spare : NULL;
-		if (chunk != NULL) {
+		if (chunk) {
 			queue->spare = chunk->next;
 			queue->spares--;
 		} else {
 			chunk = new_chunk(capacity);
-			if (chunk == NULL)
+			if (!chunk)
 				return NULL;
 		}
 		chunk->next = NULL;
 		chunk->used = 0;
-		if (queue->last == NULL)
+		if (!queue->last)
 			queue->first = chunk;
 		else
 			queue->last->next = chunk;
@@ -170,7 +170,7 @@ static enum status put_one(struct prof_queue *queue, unsigned table, const unsig
 	if (queue->stopped != ST_OK)
 		return queue->stopped;
 	out = reserve(queue, size);
-	if (out == NULL)
+	if (!out)
 		return ST_NOMEM;
 	queue->bytes += size;
 	copy_record(out, table, size, row);

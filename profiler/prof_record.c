@@ -57,7 +57,7 @@ void ips_recording_params_defaults(struct ips_recording_params *params)
 /* A message that a user sees is the text, or for want of one the status in words. */
 static int tell(const struct err *err, char *message, size_t size)
 {
-	if (message != NULL && size > 0)
+	if (message && size > 0)
 		str_copy(message, size,
 			 err->text[0] != 0 ? err->text : ips_status_text((int)err->status));
 	return (int)err->status;
@@ -70,7 +70,7 @@ static void remove_files(const char *path)
 	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
 		char *name = mem_printf("%s%s", path, endings[i]);
 
-		if (name != NULL)
+		if (name)
 			unlink(name);
 		mem_free(name);
 	}
@@ -94,7 +94,7 @@ static void recording_free(struct ips_recording *recording)
 {
 	struct prof_lane *lane = recording->lanes;
 
-	while (lane != NULL) {
+	while (lane) {
 		struct prof_lane *next = lane->next;
 
 		prof__lane_free(lane);
@@ -136,21 +136,20 @@ static enum status recording_new(struct ips_recording **out, const char *path,
 {
 	struct ips_recording *recording = mem_aligned(1, sizeof(*recording));
 
-	if (recording == NULL)
+	if (!recording)
 		return err_nomem(err);
-	if (params != NULL)
+	if (params)
 		recording->params = *params;
 	else
 		ips_recording_params_defaults(&recording->params);
 	if (recording->params.commit_ms == 0)
 		recording->params.commit_ms = 1;
 	recording->path = mem_strdup(path);
-	if (recording->params.command != NULL)
+	if (recording->params.command)
 		recording->command = mem_strdup(recording->params.command);
 	recording->params.command = recording->command;
 	recording->generation = __atomic_load_n(&generation, __ATOMIC_RELAXED);
-	if (recording->path == NULL ||
-	    (params != NULL && params->command != NULL && recording->command == NULL) ||
+	if (!recording->path || (params && params->command && !recording->command) ||
 	    init_threading(recording, err) != ST_OK) {
 		recording_free(recording);
 		return err_nomem(err);
@@ -187,7 +186,7 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 
 	*out = NULL;
 	pthread_once(&fork_once, watch_forks);
-	if (path == NULL || path[0] == 0) {
+	if (!path || path[0] == 0) {
 		err_set(&err, ST_INVALID, "a recording needs a path");
 		return tell(&err, message, size);
 	}
@@ -213,9 +212,9 @@ int ips_recording_close(struct ips_recording *recording, char *message, size_t s
 	const uint64_t begun = clock_ns();
 	struct err err;
 
-	if (message != NULL && size > 0)
+	if (message && size > 0)
 		message[0] = 0;
-	if (recording == NULL)
+	if (!recording)
 		return 0;
 	if (prof__is_child(recording)) {
 		/* The database is the parent's: its handle is left alone. */
@@ -239,9 +238,9 @@ int ips_recording_status(struct ips_recording *recording, char *message, size_t 
 {
 	struct err err;
 
-	if (message != NULL && size > 0)
+	if (message && size > 0)
 		message[0] = 0;
-	if (recording == NULL || prof__is_child(recording))
+	if (!recording || prof__is_child(recording))
 		return 0;
 	pthread_mutex_lock(&recording->lock);
 	err = recording->failure;
@@ -255,7 +254,7 @@ int ips_recording_flush(struct ips_recording *recording)
 	uint64_t ticket;
 	int status;
 
-	if (recording == NULL || prof__is_child(recording))
+	if (!recording || prof__is_child(recording))
 		return 0;
 	pthread_mutex_lock(&recording->lock);
 	ticket = ++recording->flush_wanted;
@@ -270,14 +269,14 @@ int ips_recording_flush(struct ips_recording *recording)
 
 void ips_recording_spent(struct ips_recording *recording, int64_t ns, int whole)
 {
-	if (recording != NULL && ns > 0)
+	if (recording && ns > 0)
 		__atomic_add_fetch(whole ? &recording->waited_ns : &recording->spent_ns, ns,
 				   __ATOMIC_RELAXED);
 }
 
 int64_t ips_recording_now_ns(const struct ips_recording *recording)
 {
-	return recording == NULL ? 0 : prof_clock_now(&recording->writer.clock);
+	return !recording ? 0 : prof_clock_now(&recording->writer.clock);
 }
 
 uint64_t ips_monotonic_ns(void)
@@ -290,7 +289,7 @@ const char *ips_status_text(int status)
 	return status_text((enum status)status);
 }
 
-/* ---- rows ---- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Columns that the database does not leave empty. */
 static bool is_whole(const struct prof_row_type *type, const unsigned char *row)
@@ -312,9 +311,9 @@ int ips_append(struct ips_recording *recording, enum ips_table table, const void
 {
 	const struct prof_row_type *type;
 
-	if (recording == NULL || count == 0 || prof__is_child(recording))
+	if (!recording || count == 0 || prof__is_child(recording))
 		return 0;
-	if ((unsigned)table >= IPS_TABLES || rows == NULL)
+	if ((unsigned)table >= IPS_TABLES || !rows)
 		return ST_INVALID;
 	type = &prof_row_types[table];
 	for (size_t i = 0; i < count; i++) {
@@ -331,9 +330,9 @@ int ips_meta_set(struct ips_recording *recording, const char *key, const char *v
 					   "process_start"};
 	const struct prof_meta_row row = {key, value};
 
-	if (recording == NULL || prof__is_child(recording))
+	if (!recording || prof__is_child(recording))
 		return 0;
-	if (key == NULL || key[0] == 0)
+	if (!key || key[0] == 0)
 		return ST_INVALID;
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
 		if (strcmp(key, ours[i]) == 0)
@@ -349,12 +348,12 @@ int64_t ips_tensor_add(struct ips_recording *recording, const struct ips_tensor 
 	bool fresh;
 	char *text;
 
-	if (recording == NULL || tensor == NULL || prof__is_child(recording))
+	if (!recording || !tensor || prof__is_child(recording))
 		return IPS_NULL;
-	text = mem_printf("%s%s%c%s", tensor->queue == NULL ? "" : "q",
-			  tensor->queue == NULL ? "" : tensor->queue, '\n',
-			  tensor->key == NULL ? "" : tensor->key);
-	if (text == NULL)
+	text = mem_printf("%s%s%c%s", !tensor->queue ? "" : "q",
+			  !tensor->queue ? "" : tensor->queue, '\n',
+			  !tensor->key ? "" : tensor->key);
+	if (!text)
 		return IPS_NULL;
 	pthread_mutex_lock(&recording->lock);
 	row.tensor_id = (int64_t)prof_texts_add(&recording->tensors, text, &fresh);
@@ -370,11 +369,11 @@ int64_t ips_tensor_add(struct ips_recording *recording, const struct ips_tensor 
 	return row.tensor_id;
 }
 
-/* ---- tracks ---- */
+/* ---- tracks ---------------------------------------------------------------------------------- */
 
 void prof__lane_free(struct prof_lane *lane)
 {
-	if (lane->ring.slots != NULL)
+	if (lane->ring.slots)
 		prof__lane_discard(lane);
 	prof__lane_free_texts(lane);
 	mem_free(lane->ring.slots);
@@ -410,27 +409,27 @@ static bool lane_set(struct prof_lane *lane, const char *track,
 	static const struct ips_keys none = IPS_KEYS_NULL;
 	uint64_t capacity;
 
-	if (params != NULL && params->ring_slots != 0)
+	if (params && params->ring_slots != 0)
 		slots = params->ring_slots;
 	capacity = ring_capacity(slots);
 	lane->ring.slots = mem_aligned(capacity, sizeof(struct ips_slot));
 	lane->ring.mask = capacity - 1;
 	lane->keys = none;
-	lane->ipu = params == NULL ? IPS_NULL : params->ipu;
-	lane->clock = params == NULL ? IPS_HOST : params->clock;
+	lane->ipu = !params ? IPS_NULL : params->ipu;
+	lane->clock = !params ? IPS_HOST : params->clock;
 	lane->track = mem_strdup(track);
-	lane->name = mem_strdup(params != NULL && params->name != NULL ? params->name : track);
-	if (params != NULL && params->parent != NULL) {
+	lane->name = mem_strdup(params && params->name ? params->name : track);
+	if (params && params->parent) {
 		lane->parent = mem_strdup(params->parent);
-		if (lane->parent == NULL)
+		if (!lane->parent)
 			return false;
 	}
-	return lane->ring.slots != NULL && lane->track != NULL && lane->name != NULL;
+	return lane->ring.slots && lane->track && lane->name;
 }
 
 static bool name_taken(const struct ips_recording *recording, const char *track)
 {
-	for (const struct prof_lane *lane = recording->lanes; lane != NULL; lane = lane->next) {
+	for (const struct prof_lane *lane = recording->lanes; lane; lane = lane->next) {
 		if (strcmp(lane->track, track) == 0)
 			return true;
 	}
@@ -444,7 +443,7 @@ static bool lane_rename(const struct ips_recording *recording, struct prof_lane 
 	for (unsigned i = 2; name_taken(recording, lane->track); i++) {
 		mem_free(lane->track);
 		lane->track = mem_printf("%s (%u)", track, i);
-		if (lane->track == NULL)
+		if (!lane->track)
 			return false;
 	}
 	return true;
@@ -456,11 +455,11 @@ static struct ips_track *track_open(struct ips_recording *recording, const char 
 {
 	struct prof_lane *lane;
 
-	if (recording == NULL || prof__is_child(recording))
+	if (!recording || prof__is_child(recording))
 		return NULL;
-	track = track == NULL ? "track" : track;
+	track = !track ? "track" : track;
 	lane = mem_aligned(1, sizeof(*lane));
-	if (lane == NULL)
+	if (!lane)
 		return NULL;
 	lane->recording = recording;
 	lane->pid = pid;
@@ -477,7 +476,7 @@ static struct ips_track *track_open(struct ips_recording *recording, const char 
 		return NULL;
 	}
 	lane->track_id = ++recording->lane_count;
-	if (recording->last_lane == NULL)
+	if (!recording->last_lane)
 		recording->lanes = lane;
 	else
 		recording->last_lane->next = lane;

@@ -81,7 +81,7 @@ enum status prof_repair(const char *path, bool *done, struct err *err)
 	snprintf(wal, sizeof(wal), "%s-wal", prof_db_path(db));
 	file = mem_strdup(prof_db_path(db));
 	prof_db_close(db);
-	if (file == NULL)
+	if (!file)
 		return err_nomem(err);
 	if (!complete || !indexed || fs_exists(wal)) {
 		status = repair_file(file, complete, err);

@@ -145,11 +145,11 @@ static int columns_of(sqlite3 *db, const char *view, const char *column, int *co
 	if (code != SQLITE_OK)
 		return code;
 	*count = sqlite3_column_count(statement);
-	for (int i = 0; i < *count && column != NULL && code == SQLITE_OK; i++) {
+	for (int i = 0; i < *count && column && code == SQLITE_OK; i++) {
 		const char *name = sqlite3_column_name(statement, i);
 
-		*found |= name != NULL && strcmp(name, column) == 0;
-		code = name == NULL ? SQLITE_NOMEM : SQLITE_OK;
+		*found |= name && strcmp(name, column) == 0;
+		code = !name ? SQLITE_NOMEM : SQLITE_OK;
 	}
 	sqlite3_finalize(statement);
 	return code;
@@ -165,7 +165,7 @@ enum status prof_schema_complete(sqlite3 *db, struct err *err)
 		if (code != SQLITE_OK)
 			return prof_sql_error(db, code, err, late[i].view);
 		/* There already, or nothing to add the columns to. */
-		if (found || (columns == 0) != (late[i].column == NULL))
+		if (found || (columns == 0) != (!late[i].column))
 			continue;
 		sqlite3_snprintf(sizeof(sql), sql, "CREATE TEMP VIEW %s AS %s", late[i].view,
 				 late[i].select);

@@ -34,7 +34,7 @@ uint32_t prof_site_id(struct ips_site *site)
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
-	for (; text != NULL && *text != 0; text++)
+	for (; text && *text != 0; text++)
 		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
 	return (hash ^ 0xff) * 0x100000001b3u;
 }
@@ -48,7 +48,7 @@ static uint64_t hash_site(const char *category, const char *name, const char *op
 
 static int same_text(const char *a, const char *b)
 {
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
 static struct ips_site **slot_of(struct ips_site **slots, size_t capacity, const char *category,
@@ -59,7 +59,7 @@ static struct ips_site **slot_of(struct ips_site **slots, size_t capacity, const
 	for (;; i = (i + 1) & (capacity - 1)) {
 		const struct ips_site *site = slots[i];
 
-		if (site == NULL)
+		if (!site)
 			return &slots[i];
 		if (strcmp(site->name, name) == 0 && strcmp(site->category, category) == 0 &&
 		    same_text(site->operation, operation))
@@ -72,12 +72,12 @@ static int grow(void)
 	size_t capacity = table_capacity == 0 ? 64 : table_capacity * 2;
 	struct ips_site **slots = mem_calloc(capacity, sizeof(struct ips_site *));
 
-	if (slots == NULL)
+	if (!slots)
 		return -1;
 	for (size_t i = 0; i < table_capacity; i++) {
 		struct ips_site *site = table[i];
 
-		if (site != NULL)
+		if (site)
 			*slot_of(slots, capacity, site->category, site->name, site->operation) =
 				site;
 	}
@@ -91,18 +91,18 @@ static int grow(void)
 static struct ips_site *site_new(const char *category, const char *name, const char *operation)
 {
 	size_t category_size = strlen(category) + 1, name_size = strlen(name) + 1;
-	size_t operation_size = operation == NULL ? 0 : strlen(operation) + 1;
+	size_t operation_size = !operation ? 0 : strlen(operation) + 1;
 	struct ips_site *site =
 		mem_alloc(sizeof(*site) + category_size + name_size + operation_size);
 	char *texts;
 
-	if (site == NULL)
+	if (!site)
 		return NULL;
 	memset(site, 0, sizeof(*site));
 	texts = (char *)(site + 1);
 	site->category = memcpy(texts, category, category_size);
 	site->name = memcpy(texts + category_size, name, name_size);
-	if (operation != NULL)
+	if (operation)
 		site->operation =
 			memcpy(texts + category_size + name_size, operation, operation_size);
 	return site;
@@ -112,12 +112,12 @@ struct ips_site *ips_site_intern(const char *category, const char *name, const c
 {
 	struct ips_site *site = NULL, **slot;
 
-	category = category == NULL ? "" : category;
-	name = name == NULL ? "" : name;
+	category = !category ? "" : category;
+	name = !name ? "" : name;
 	pthread_mutex_lock(&lock);
 	if ((table_count + 1) * 2 <= table_capacity || grow() == 0) {
 		slot = slot_of(table, table_capacity, category, name, operation);
-		if (*slot == NULL) {
+		if (!*slot) {
 			*slot = site_new(category, name, operation);
 			table_count += *slot != NULL;
 		}

@@ -25,7 +25,7 @@ static const struct {
 /* What the system said. SQLite does not keep it for a failed COMMIT: then it is still in errno. */
 static int system_error(sqlite3 *db)
 {
-	int system = db == NULL ? 0 : sqlite3_system_errno(db);
+	int system = !db ? 0 : sqlite3_system_errno(db);
 
 	return system == 0 ? errno : system;
 }
@@ -46,7 +46,7 @@ static enum status status_of(int code, int system)
 enum status prof_sql_error(sqlite3 *db, int code, struct err *err, const char *what)
 {
 	int system = system_error(db);
-	const char *text = db == NULL ? sqlite3_errstr(code) : sqlite3_errmsg(db);
+	const char *text = !db ? sqlite3_errstr(code) : sqlite3_errmsg(db);
 
 	if ((code & 0xff) == SQLITE_IOERR && system != 0)
 		return err_set(err, status_of(code, system), "%s: %s (%s)", what, text,
@@ -96,7 +96,7 @@ static enum status prepare_values(sqlite3_stmt **out, sqlite3 *db, const char *h
 			str_add(&sql, ",?");
 		str_add(&sql, ")");
 	}
-	if (tail != NULL) {
+	if (tail) {
 		str_add(&sql, " ");
 		str_add(&sql, tail);
 	}
@@ -117,7 +117,7 @@ enum status prof_insert_init(struct prof_insert *insert, sqlite3 *db, const char
 	memset(insert, 0, sizeof(*insert));
 	insert->columns = columns;
 	insert->cells = mem_calloc(PROF_BATCH * columns, sizeof(*insert->cells));
-	if (insert->cells == NULL)
+	if (!insert->cells)
 		return err_nomem(err);
 	status = prepare_values(&insert->many, db, head, columns, PROF_BATCH, tail, err);
 	if (status == ST_OK)
@@ -214,7 +214,7 @@ char *prof_sql_uri(const char *path, const char *query)
 
 	str_add(&uri, "file:");
 	for (const char *p = path; *p != 0; p++) {
-		if (strchr("%?#", *p) != NULL)
+		if (strchr("%?#", *p))
 			str_addf(&uri, "%%%02X", (unsigned)(unsigned char)*p);
 		else
 			str_add_bytes(&uri, p, 1);

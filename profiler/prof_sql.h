@@ -61,7 +61,8 @@ void prof_insert_fini(struct prof_insert *insert);
 enum status prof_insert_row(struct prof_insert *insert, struct prof_cell **cells, struct err *err);
 enum status prof_insert_flush(struct prof_insert *insert, struct err *err);
 
-/* "file:PATH?QUERY" with what is special in URIs escaped; the caller's (mem_free). NULL: no memory.
+/*
+ * "file:PATH?QUERY" with what is special in URIs escaped; the caller's (mem_free). NULL: no memory.
  */
 char *prof_sql_uri(const char *path, const char *query);
 
@@ -82,7 +83,7 @@ static inline void prof_cell_real(struct prof_cell *cell, double value)
 
 static inline void prof_cell_text(struct prof_cell *cell, const char *text)
 {
-	cell->type = text == NULL ? PROF_CELL_NULL : PROF_CELL_TEXT;
+	cell->type = !text ? PROF_CELL_NULL : PROF_CELL_TEXT;
 	cell->value.p = text;
 }
 

@@ -11,7 +11,7 @@
 #include "common/str.h"
 #include "profiler/prof_internal.h"
 
-/* ---- groups ---- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static uint64_t hash_of(const int64_t *key)
 {
@@ -38,7 +38,7 @@ static bool slots_grow(struct prof_sums *sums)
 	size_t count = sums->slot_count == 0 ? 64 : sums->slot_count * 2;
 	uint32_t *slots = mem_calloc(count, sizeof(*slots));
 
-	if (slots == NULL)
+	if (!slots)
 		return false;
 	mem_free(sums->slots);
 	sums->slots = slots;
@@ -71,7 +71,7 @@ static struct prof_sum_group *group_new(struct prof_sums *sums, const struct pro
 	return group;
 }
 
-/* ---- writing ---- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static enum status prepare(struct prof_writer *writer, struct prof_sums *sums,
 			   const struct prof_sum_type *type)
@@ -136,7 +136,7 @@ static enum status flush(struct prof_writer *writer, struct prof_sums *sums,
 
 	if (sums->changed_count == 0)
 		return ST_OK;
-	if (sums->insert.many == NULL)
+	if (!sums->insert.many)
 		status = prepare(writer, sums, type);
 	if (status == ST_OK)
 		status = prof__writer_begin(writer);
@@ -157,7 +157,7 @@ static enum status forget(struct prof_writer *writer, struct prof_sums *sums,
 	return status;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 enum status prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, const void *row)
 {
@@ -172,12 +172,12 @@ enum status prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, 
 
 		group = number == 0 ? NULL : &sums->groups[number - 1];
 	}
-	if (status == ST_OK && group == NULL) {
+	if (status == ST_OK && !group) {
 		if (type->forget && sums->count == PROF_SUM_GROUPS)
 			status = forget(writer, sums, type);
 		if (status == ST_OK) {
 			group = group_new(sums, type, key);
-			status = group == NULL ? err_nomem(&writer->err) : ST_OK;
+			status = !group ? err_nomem(&writer->err) : ST_OK;
 		}
 	}
 	if (status != ST_OK)

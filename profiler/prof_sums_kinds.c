@@ -9,7 +9,7 @@
 #include "common/mem.h"
 #include "profiler/prof_internal.h"
 
-/* ---- sums ---- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 /* A sum stays where it would overflow. */
 static void add(union prof_sum_value *sum, int64_t value)
@@ -52,7 +52,7 @@ static int64_t plus(int64_t a, int64_t b)
 	return out;
 }
 
-/* ---- stages ---- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 enum {
 	STAGE_COUNT,
@@ -109,7 +109,7 @@ static void stage_add(struct prof_writer *writer, union prof_sum_value *sum, con
 	add(&sum[STAGE_CPU], timing->cpu_ns);
 }
 
-/* ---- bubbles ---- */
+/* ---- bubbles --------------------------------------------------------------------------------- */
 
 enum {
 	BUBBLE_RUNS,
@@ -203,7 +203,7 @@ static void bubble_add(struct prof_writer *writer, union prof_sum_value *sum, co
 	}
 }
 
-/* ---- executions ---- */
+/* ---- executions ------------------------------------------------------------------------------ */
 
 static const struct prof_sum_column execution_columns[] = {
 	{"mode", PROF_SUM_MODE},    {"epoch", PROF_SUM_INT},          {"executions", PROF_SUM_INT},
@@ -238,7 +238,7 @@ static void execution_add(struct prof_writer *writer, union prof_sum_value *sum,
 	add(&sum[8], execution->cycles);
 }
 
-/* ---- metrics ---- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 enum {
 	METRIC_COUNT,
@@ -304,7 +304,7 @@ static void metric_add(struct prof_writer *writer, union prof_sum_value *sum, co
 	sum[METRIC_GREATEST].r = fmax(sum[METRIC_GREATEST].r, value);
 }
 
-/* ---- rules broken ---- */
+/* ---- rules broken ---------------------------------------------------------------------------- */
 
 enum {
 	HEALTH_HITS,
@@ -336,7 +336,7 @@ static void health_add(struct prof_writer *writer, union prof_sum_value *sum, co
 		sum[HEALTH_ROW].i = prof_insert_last(&writer->rows[IPS_TABLE_health]);
 }
 
-/* ---- what recording cost ---- */
+/* ---- what recording cost --------------------------------------------------------------------- */
 
 static const struct prof_sum_column overhead_columns[] = {
 	{"commits", PROF_SUM_INT},
@@ -372,7 +372,7 @@ static void overhead_add(struct prof_writer *writer, union prof_sum_value *sum, 
 	add(&sum[7], cost->write_ns);
 }
 
-/* ---- statistics of tensors ---- */
+/* ---- statistics of tensors ------------------------------------------------------------------- */
 
 enum {
 	TENSOR_ROWS,
@@ -439,7 +439,7 @@ static void tensor_add(struct prof_writer *writer, union prof_sum_value *sum, co
 #undef TENSOR_RANGE
 }
 
-/* ---- the kinds ---- */
+/* ---- the kinds ------------------------------------------------------------------------------- */
 
 const struct prof_sum_type prof_sum_types[PROF_SUM_KINDS] = {
 #define TYPE(name, key_count, many)                                                                \

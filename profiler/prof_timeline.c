@@ -32,7 +32,7 @@ struct bars {
 	size_t count, capacity;
 };
 
-/* ---- collecting bars ---- */
+/* ---- collecting bars ------------------------------------------------------------------------- */
 
 static enum status add_bar(struct bars *bars, const struct prof_bar *bar, struct err *err)
 {
@@ -199,7 +199,8 @@ static enum status add_buckets(struct prof_db *db, const struct window *window, 
 	return status;
 }
 
-/* Rows of one zone that start within the window; beside buckets, those that are in no other table.
+/*
+ * Rows of one zone that start within the window; beside buckets, those that are in no other table.
  */
 static enum status add_zone(struct prof_db *db, const struct window *window,
 			    struct prof_timeline_zone zone, struct bars *bars, struct err *err)
@@ -297,7 +298,7 @@ static enum status hand_out(struct bars *bars, struct arena *arena, struct prof_
 		return err_set(err, ST_LIMIT, "too many spans in the window");
 	qsort(bars->items, bars->count, sizeof(*bars->items), by_place);
 	*out = arena_alloc(arena, bars->count, sizeof(**out));
-	if (*out == NULL)
+	if (!*out)
 		return err_nomem(err);
 	memcpy(*out, bars->items, bars->count * sizeof(**out));
 	*count = (int)bars->count;

@@ -44,7 +44,8 @@ struct prof_bar {
  * cells; -1: spans. */
 int prof_timeline_level(int64_t window_ns, int columns);
 
-/* The bars of @track_id that overlap [@from_ns, @to_ns), as fine as @columns cells can show;
+/*
+ * The bars of @track_id that overlap [@from_ns, @to_ns), as fine as @columns cells can show;
  * ordered by depth, then start. The array is @arena's. @now_ns stands in for the end of open spans.
  */
 enum status prof_timeline_bars(struct prof_db *db, int64_t track_id, int64_t from_ns, int64_t to_ns,
@@ -91,7 +92,7 @@ enum status prof_timeline_find_near(struct prof_db *db, int64_t track_id, int cl
 enum status prof_timeline_site(struct prof_db *db, int64_t site_id, struct arena *arena,
 			       const char **category, const char **name, struct err *err);
 
-/* ---- the device's steps (prof_timeline_steps.c) ---- */
+/* ---- the device's steps (prof_timeline_steps.c) ---------------------------------------------- */
 
 /* A step as its trace has it: the same in every run of the trace. INT64_MIN, NaN and NULL where
  * unknown. Texts are the arena's. */
@@ -146,7 +147,7 @@ enum status prof_timeline_bubbles(struct prof_db *db, int64_t rank, int64_t firs
 				  int most, struct arena *arena, struct prof_bubble **out,
 				  int *count, bool *more, struct err *err);
 
-/* ---- counters (prof_timeline_counters.c) ---- */
+/* ---- counters (prof_timeline_counters.c) ----------------------------------------------------- */
 
 /* A series of samples: what a track says of one counter. Texts are the arena's. */
 struct prof_counter {

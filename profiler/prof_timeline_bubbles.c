@@ -110,7 +110,7 @@ enum status prof_timeline_bubbles(struct prof_db *db, int64_t rank, int64_t firs
 	*more = high - low > most;
 	if (status == ST_OK && !*more) {
 		*out = arena_alloc(arena, (size_t)(high - low) + 1, sizeof(**out));
-		status = *out == NULL ? err_nomem(err) : read_rows(db, low, high, *out, count, err);
+		status = !*out ? err_nomem(err) : read_rows(db, low, high, *out, count, err);
 	}
 	prof__timeline_end(db);
 	return status;

@@ -14,7 +14,7 @@
 
 #include "profiler/prof_levels.h"
 
-/* ---- which there are ---- */
+/* ---- which there are ------------------------------------------------------------------------- */
 
 /* The series after (@track_id, @site_id): a step in the index, not a scan. */
 #define SERIES_AFTER                                                                               \
@@ -34,10 +34,10 @@ static enum status read_series(const struct prof_query *query, struct arena *are
 		.site_id = prof_column_int(query, 1),
 		.clock = prof_column_int(query, 2) == 1,
 		.rank = prof_column_int(query, 3),
-		.track = arena_strdup(arena, track == NULL ? "?" : track),
-		.name = arena_strdup(arena, name == NULL ? "?" : name),
+		.track = arena_strdup(arena, !track ? "?" : track),
+		.name = arena_strdup(arena, !name ? "?" : name),
 	};
-	return out->track == NULL || out->name == NULL ? err_nomem(err) : ST_OK;
+	return !out->track || !out->name ? err_nomem(err) : ST_OK;
 }
 
 static enum status next_series(struct prof_db *db, const struct prof_counter *last,
@@ -50,8 +50,8 @@ static enum status next_series(struct prof_db *db, const struct prof_counter *la
 	*found = false;
 	if (status != ST_OK)
 		return status;
-	prof_query_int(query, ":track", last == NULL ? INT64_MIN + 1 : last->track_id);
-	prof_query_int(query, ":site", last == NULL ? INT64_MIN + 1 : last->site_id);
+	prof_query_int(query, ":track", !last ? INT64_MIN + 1 : last->track_id);
+	prof_query_int(query, ":site", !last ? INT64_MIN + 1 : last->site_id);
 	*found = prof_query_next(query, &status, err);
 	if (*found)
 		status = read_series(query, arena, out, err);
@@ -67,7 +67,7 @@ enum status prof_timeline_counters(struct prof_db *db, int most, struct arena *a
 
 	*count = 0;
 	*out = arena_alloc(arena, (size_t)most + 1, sizeof(**out));
-	if (*out == NULL)
+	if (!*out)
 		return err_nomem(err);
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)
@@ -83,7 +83,7 @@ enum status prof_timeline_counters(struct prof_db *db, int most, struct arena *a
 	return status;
 }
 
-/* ---- cells ---- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 struct sampling {
 	struct prof_db *db;
@@ -146,7 +146,7 @@ static enum status add_sample_buckets(const struct sampling *at, int level, stru
 	return status;
 }
 
-/* ---- rows ---- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Of the zone's rows, in order of time, the first at @time_ns or later. */
 static enum status first_sample(struct prof_db *db, struct prof_timeline_zone zone, int64_t time_ns,
@@ -222,7 +222,7 @@ static enum status add_sample_rows(const struct sampling *at, struct err *err)
 	return status;
 }
 
-/* ---- a window ---- */
+/* ---- a window -------------------------------------------------------------------------------- */
 
 enum status prof_timeline_samples(struct prof_db *db, const struct prof_counter *counter,
 				  int64_t from_ns, int64_t to_ns, int columns,

@@ -10,7 +10,7 @@
 
 #include "common/mem.h"
 
-/* ---- by place ---- */
+/* ---- by place -------------------------------------------------------------------------------- */
 
 static enum status find_at(struct prof_db *db, int64_t track_id, int64_t time_ns, int depth,
 			   int64_t *out, struct err *err)
@@ -51,7 +51,7 @@ enum status prof_timeline_at(struct prof_db *db, int64_t track_id, int64_t time_
 	return status;
 }
 
-/* ---- searching ---- */
+/* ---- searching ------------------------------------------------------------------------------- */
 
 struct search {
 	unsigned char *sites; /* by id: 1 where the name matches; NULL: every site does */
@@ -100,7 +100,7 @@ static enum status match_sites(struct prof_db *db, const char *text, struct sear
 
 static bool site_matches(const struct search *search, int64_t site_id)
 {
-	return search->sites == NULL ||
+	return !search->sites ||
 	       ((size_t)site_id < search->site_count && search->sites[site_id] != 0);
 }
 
@@ -219,7 +219,7 @@ enum status prof_timeline_find_near(struct prof_db *db, int64_t track_id, int cl
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)
 		return status;
-	if (text != NULL)
+	if (text)
 		status = match_sites(db, text, &search, &any, err);
 	if (status == ST_OK && any)
 		status = search_tracks(db, track_id, clock, &search, err);

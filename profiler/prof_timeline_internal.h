@@ -14,7 +14,8 @@
 #define PROF_LEAN_COLUMNS                                                                          \
 	"SELECT r.span_id, r.start_ns, r.dur_ns, r.site_id, r.depth, r.parent_back, r.context_id "
 
-/* Files may be damaged: what no writer writes must not overflow a sum or turn a walk into a circle.
+/*
+ * Files may be damaged: what no writer writes must not overflow a sum or turn a walk into a circle.
  */
 #define PROF_TIME_MOST  (INT64_C(1) << 61)
 #define PROF_DEPTH_MOST 65535
@@ -66,13 +67,15 @@ enum status prof__timeline_read_lean(struct prof_db *db, const struct prof_query
 				     int64_t now_ns, struct prof_timeline_context *known,
 				     struct prof_timeline_row *out, struct err *err);
 
-/* The row @span_id, on the way up from depth *@below (INT_MAX at first), which is the row's depth
+/*
+ * The row @span_id, on the way up from depth *@below (INT_MAX at first), which is the row's depth
  * afterwards: a parent is less deep. *@found false: there is none.
  */
 enum status prof__timeline_ancestor(struct prof_db *db, int64_t span_id, int64_t now_ns, int *below,
 				    struct prof_timeline_row *out, bool *found, struct err *err);
 
-/* Of the rows @first .. @last, in order of start, the first that starts at @time_ns or later;
+/*
+ * Of the rows @first .. @last, in order of start, the first that starts at @time_ns or later;
  * @last + 1: none.
  */
 enum status prof__timeline_first_at(struct prof_db *db, int64_t first, int64_t last,

@@ -11,7 +11,7 @@
 	PROF_ROW_COLUMNS "FROM span_rows r LEFT JOIN contexts c ON c.context_id = r.context_id "   \
 			 "WHERE r.span_id = :span"
 
-/* ---- one snapshot ---- */
+/* ---- one snapshot ---------------------------------------------------------------------------- */
 
 static enum status run(struct prof_db *db, const char *sql, struct err *err)
 {
@@ -49,7 +49,7 @@ enum status prof__timeline_number(struct prof_db *db, const char *sql, int64_t i
 	return status;
 }
 
-/* ---- rows ---- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void read_span(const struct prof_query *query, int64_t now_ns, struct prof_timeline_row *out)
 {
@@ -80,7 +80,7 @@ static void read_context(const struct prof_query *query, int first,
 	out->microbatch = prof_column_int(query, first + 1);
 	out->step = prof_column_int(query, first + 2);
 	out->weight_update = prof_column_int(query, first + 3);
-	out->phase = phase == NULL ? 0 : phase[0];
+	out->phase = !phase ? 0 : phase[0];
 	out->execution = prof_column_int(query, first + 5);
 }
 

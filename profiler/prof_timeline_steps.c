@@ -22,13 +22,13 @@
 
 static char *keep_text(struct arena *arena, const char *text, bool *failed)
 {
-	char *copy = text == NULL ? NULL : arena_strdup(arena, text);
+	char *copy = !text ? NULL : arena_strdup(arena, text);
 
-	*failed |= text != NULL && copy == NULL;
+	*failed |= text && !copy;
 	return copy;
 }
 
-/* ---- traces ---- */
+/* ---- traces ---------------------------------------------------------------------------------- */
 
 #define STEP_COLUMNS                                                                               \
 	"SELECT d.ipu, d.start_cycle, d.cycles, d.trace_step, d.stage, d.microbatch, "             \
@@ -59,7 +59,7 @@ static bool read_step(const struct prof_query *query, struct arena *arena, struc
 		.bytes_out = prof_column_int(query, 10),
 		.tile_balance = prof_column_real(query, 11),
 		.active_tile_balance = prof_column_real(query, 12),
-		.phase = phase == NULL ? 0 : phase[0],
+		.phase = !phase ? 0 : phase[0],
 	};
 	out->type = keep_text(arena, prof_column_text(query, 13), &failed);
 	out->name = keep_text(arena, prof_column_text(query, 14), &failed);
@@ -83,7 +83,7 @@ static enum status read_trace_facts(struct prof_db *db, struct arena *arena, str
 		const char *name = prof_column_text(query, 1);
 
 		out->clock_hz = prof_column_real(query, 0);
-		out->name = keep_text(arena, name == NULL ? "" : name, &failed);
+		out->name = keep_text(arena, !name ? "" : name, &failed);
 	}
 	prof_query_close(query);
 	return failed ? err_nomem(err) : status;
@@ -133,14 +133,13 @@ enum status prof_timeline_trace(struct prof_db *db, int64_t trace_id, struct are
 				 (long long)trace_id);
 	if (status == ST_OK && rows > 0) {
 		out->steps = arena_alloc(arena, (size_t)rows, sizeof(*out->steps));
-		status =
-			out->steps == NULL ? err_nomem(err) : read_steps(db, arena, rows, out, err);
+		status = !out->steps ? err_nomem(err) : read_steps(db, arena, rows, out, err);
 	}
 	prof__timeline_end(db);
 	return status;
 }
 
-/* ---- runs ---- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* What is looked for: the first row that is not before it. NULL sorts first, as INT64_MIN. */
 struct run_key {
@@ -342,7 +341,7 @@ enum status prof_timeline_runs(struct prof_db *db, int64_t rank, int64_t from, i
 	*count = 0;
 	*stride = 1;
 	*out = arena_alloc(arena, (size_t)most, sizeof(**out));
-	if (*out == NULL)
+	if (!*out)
 		return err_nomem(err);
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)

@@ -11,15 +11,15 @@
 
 #include "common/mem.h"
 
-/* ---- tracks ---- */
+/* ---- tracks ---------------------------------------------------------------------------------- */
 
 static char *keep_text(struct arena *arena, const struct prof_query *query, int column,
 		       bool *failed)
 {
 	const char *text = prof_column_text(query, column);
-	char *copy = text == NULL ? NULL : arena_strdup(arena, text);
+	char *copy = !text ? NULL : arena_strdup(arena, text);
 
-	if (text != NULL && copy == NULL)
+	if (text && !copy)
 		*failed = true;
 	return copy;
 }
@@ -113,7 +113,7 @@ static enum status read_tracks(struct prof_db *db, struct arena *arena, struct p
 	if (status != ST_OK || rows <= 0)
 		return status;
 	*out = arena_alloc(arena, (size_t)rows, sizeof(**out));
-	if (*out == NULL)
+	if (!*out)
 		return err_nomem(err);
 	status = list_tracks(db, arena, *out, rows, count, err);
 	for (int i = 0; i < *count && status == ST_OK; i++)
@@ -140,7 +140,7 @@ enum status prof_timeline_tracks(struct prof_db *db, struct arena *arena, struct
 	return status;
 }
 
-/* ---- one span ---- */
+/* ---- one span -------------------------------------------------------------------------------- */
 
 static enum status read_arguments(struct prof_db *db, int64_t span_id, struct arena *arena,
 				  const char **out, struct err *err)
@@ -158,10 +158,9 @@ static enum status read_arguments(struct prof_db *db, int64_t span_id, struct ar
 
 		name = prof_column_text(query, 0);
 		value = prof_column_text(query, 1);
-		all = arena_printf(arena, "%s%s%s=%s", all == NULL ? "" : all,
-				   all == NULL ? "" : ", ", name == NULL ? "" : name,
-				   value == NULL ? "-" : value);
-		if (all == NULL)
+		all = arena_printf(arena, "%s%s%s=%s", !all ? "" : all, !all ? "" : ", ",
+				   !name ? "" : name, !value ? "-" : value);
+		if (!all)
 			status = err_nomem(err);
 	}
 	prof_query_close(query);
@@ -191,7 +190,7 @@ static enum status read_span(const struct prof_query *query, struct arena *arena
 	out->replica = prof_column_int(query, 11);
 	out->ipu = prof_column_int(query, 12);
 	out->stage = prof_column_int(query, 13);
-	out->phase = phase == NULL ? 0 : phase[0];
+	out->phase = !phase ? 0 : phase[0];
 	out->track = keep_text(arena, query, 15, &failed);
 	out->clock = keep_text(arena, query, 16, &failed);
 	out->category = keep_text(arena, query, 17, &failed);

@@ -135,9 +135,9 @@ void ips_track_set_keys(struct ips_track *track, const struct ips_keys *keys)
 	static const struct ips_keys none = IPS_KEYS_NULL;
 	struct prof_lane *lane = lane_of(track);
 
-	if (track == NULL)
+	if (!track)
 		return;
-	keys = keys == NULL ? &none : keys;
+	keys = !keys ? &none : keys;
 	if (same_keys(&lane->keys, keys))
 		return;
 	lane->keys = *keys;
@@ -159,7 +159,7 @@ static void put_event(struct ips_track *track, struct ips_site *site, uint64_t k
 
 void ips_instant(struct ips_track *track, struct ips_site *site)
 {
-	if (track != NULL && site != NULL && prof__track_has_room(track, 1))
+	if (track && site && prof__track_has_room(track, 1))
 		put_event(track, site, IPS_EVENT_INSTANT, 0);
 }
 
@@ -168,19 +168,19 @@ void ips_counter(struct ips_track *track, struct ips_site *site, double value)
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	if (track != NULL && site != NULL && prof__track_has_room(track, 1))
+	if (track && site && prof__track_has_room(track, 1))
 		put_event(track, site, IPS_EVENT_COUNTER, bits);
 }
 
 void ips_flow_out(struct ips_track *track, struct ips_site *site, uint64_t id)
 {
-	if (track != NULL && site != NULL && prof__track_has_room(track, 1))
+	if (track && site && prof__track_has_room(track, 1))
 		put_event(track, site, IPS_EVENT_FLOW_OUT, id);
 }
 
 void ips_flow_in(struct ips_track *track, struct ips_site *site, uint64_t id)
 {
-	if (track != NULL && site != NULL && prof__track_has_room(track, 1))
+	if (track && site && prof__track_has_room(track, 1))
 		put_event(track, site, IPS_EVENT_FLOW_IN, id);
 }
 
@@ -199,7 +199,7 @@ static void put_argument(struct ips_track *track, const char *name, uint64_t typ
 
 void ips_span_arg_int(struct ips_track *track, const char *static_name, int64_t value)
 {
-	if (track != NULL && static_name != NULL && prof__track_has_room(track, 1))
+	if (track && static_name && prof__track_has_room(track, 1))
 		put_argument(track, static_name, PROF_ARG_INT, (uint64_t)value, 0);
 }
 
@@ -208,7 +208,7 @@ void ips_span_arg_real(struct ips_track *track, const char *static_name, double 
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	if (track != NULL && static_name != NULL && prof__track_has_room(track, 1))
+	if (track && static_name && prof__track_has_room(track, 1))
 		put_argument(track, static_name, PROF_ARG_REAL, bits, 0);
 }
 
@@ -216,10 +216,9 @@ void ips_span_arg_text(struct ips_track *track, const char *static_name, const c
 {
 	char text[PROF_ARG_TEXT + 1] = {0};
 
-	if (track == NULL || static_name == NULL ||
-	    !prof__track_has_room(track, 1 + PROF_TEXT_SLOTS))
+	if (!track || !static_name || !prof__track_has_room(track, 1 + PROF_TEXT_SLOTS))
 		return;
-	if (value != NULL)
+	if (value)
 		str_copy(text, sizeof(text), value);
 	put_bytes(track, text, PROF_ARG_TEXT);
 	/* bits: 1 where there is a text at all */
@@ -230,7 +229,7 @@ void ips_span_at(struct ips_track *track, struct ips_site *site, int64_t start_n
 {
 	struct ips_slot *slot;
 
-	if (track == NULL || site == NULL)
+	if (!track || !site)
 		return;
 	if (start_ns < 0 || dur_ns < 0 || dur_ns > INT64_MAX - start_ns) {
 		prof__track_drop(track);

@@ -13,7 +13,7 @@ static void put(struct ips_track *track, struct ips_site *site, uint64_t kind, u
 {
 	struct ips_slot *slot;
 
-	if (track == NULL || site == NULL)
+	if (!track || !site)
 		return;
 	if (time_ns < 0) {
 		prof__track_drop(track);
@@ -58,16 +58,16 @@ void ips_span_arg_long_text(struct ips_track *track, const char *static_name, co
 	struct ips_slot *slot;
 	char *copy;
 
-	if (track == NULL || static_name == NULL)
+	if (!track || !static_name)
 		return;
-	if (value == NULL || strlen(value) <= PROF_ARG_TEXT) {
+	if (!value || strlen(value) <= PROF_ARG_TEXT) {
 		ips_span_arg_text(track, static_name, value);
 		return;
 	}
 	copy = mem_strdup(value);
-	if (copy == NULL)
+	if (!copy)
 		prof__track_drop(track);
-	if (copy == NULL || !prof__track_has_room(track, 1)) {
+	if (!copy || !prof__track_has_room(track, 1)) {
 		mem_free(copy);
 		return;
 	}

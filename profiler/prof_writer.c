@@ -32,7 +32,7 @@
 #define FIRST_COMMIT_NS 4000000u   /* the first commits come early, then ever later */
 #define ALONE_EVENTS    (1u << 19) /* of a commit that nobody waits for */
 
-/* ---- commits ---- */
+/* ---- commits --------------------------------------------------------------------------------- */
 
 static uint64_t file_bytes(const char *path)
 {
@@ -183,7 +183,7 @@ static void tell_commit(struct ips_recording *recording, uint64_t dropped)
 	told->rows = writer->rows_total;
 	told->dropped = dropped;
 	told->bytes = database_bytes(writer);
-	if (recording->params.on_commit != NULL)
+	if (recording->params.on_commit)
 		recording->params.on_commit(recording->params.user, told);
 }
 
@@ -225,7 +225,7 @@ static enum status commit(struct ips_recording *recording)
 	return ST_OK;
 }
 
-/* ---- failure ---- */
+/* ---- failure --------------------------------------------------------------------------------- */
 
 /* Why, in the file. It fits on a full disk, too: where in the log the rows were that have just been
  * taken back; where the commit before left no room there, from the log's beginning. */
@@ -245,7 +245,7 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
 	writer->in_transaction = false;
 	writer->err.status = status;
-	if (writer->db != NULL)
+	if (writer->db)
 		tell_failure(writer);
 	pthread_mutex_lock(&recording->lock);
 	if (recording->failure.status == ST_OK) {
@@ -268,7 +268,7 @@ static void discard(struct ips_recording *recording)
 	for (struct prof_lane *lane = first_lane(recording, &left); left > 0;
 	     lane = next_lane(lane, left), left--)
 		prof__lane_discard(lane);
-	for (struct prof_chunk *chunk = prof_queue_take(&recording->queue); chunk != NULL;) {
+	for (struct prof_chunk *chunk = prof_queue_take(&recording->queue); chunk;) {
 		struct prof_chunk *next = chunk->next;
 
 		prof_queue_release(&recording->queue, chunk);
@@ -276,7 +276,7 @@ static void discard(struct ips_recording *recording)
 	}
 }
 
-/* ---- the thread ---- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 /* When the next commit begins: somewhat early, since draining takes time. */
 static uint64_t commit_at(const struct ips_recording *recording)
@@ -303,14 +303,14 @@ static enum status drain_rows(struct ips_recording *recording, uint64_t *work)
 	struct prof_chunk *chunk = prof_queue_take(&recording->queue);
 	enum status status = ST_OK;
 
-	while (chunk != NULL) {
+	while (chunk) {
 		struct prof_chunk *next = chunk->next;
 
 		if (status == ST_OK)
 			status = prof__writer_chunk(&recording->writer, chunk);
 		*work += chunk->used / sizeof(struct ips_slot);
 		prof_queue_release(&recording->queue, chunk);
-		if (status == ST_OK && next != NULL)
+		if (status == ST_OK && next)
 			status = commit_if_due(recording);
 		chunk = next;
 	}
@@ -421,7 +421,8 @@ static void sleep_until_woken(struct ips_recording *recording)
 	__atomic_store_n(&recording->nudged, 0, __ATOMIC_RELEASE);
 }
 
-/* Whether a round of @wall_ns was mostly waiting for a core, and commits are in danger of being
+/*
+ * Whether a round of @wall_ns was mostly waiting for a core, and commits are in danger of being
  * late.
  */
 static bool is_starved(const struct ips_recording *recording, uint64_t wall_ns, uint64_t cpu_ns)

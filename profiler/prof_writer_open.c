@@ -25,7 +25,7 @@
 #define INDEX_SHARE  50          /* indexes take at most this part of the recording's time */
 #define LEAVE_WAL_NS 1000000000u /* the longest wait for readers at the end */
 
-/* ---- opening ---- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int on_wal(void *user, sqlite3 *db, const char *name, int pages)
 {
@@ -46,7 +46,7 @@ static bool journal_is(sqlite3 *db, const char *sql, const char *wanted)
 	if (sqlite3_step(statement) == SQLITE_ROW) {
 		const unsigned char *mode = sqlite3_column_text(statement, 0);
 
-		is = mode != NULL && strcmp((const char *)mode, wanted) == 0;
+		is = mode && strcmp((const char *)mode, wanted) == 0;
 	}
 	return sqlite3_finalize(statement) == SQLITE_OK && is;
 }
@@ -124,7 +124,7 @@ static enum status prepare_statements(struct prof_writer *writer, struct err *er
 		{&writer->commit, "COMMIT"},
 		{&writer->spans_many, SPAN_INSERT SPAN_VALUES_64},
 		{&writer->spans_one, SPAN_INSERT SPAN_VALUES},
-		{&writer->end_span, writer->bulk != NULL
+		{&writer->end_span, writer->bulk
 					    ? PROF_BULK_END
 					    : "UPDATE span_rows SET dur_ns = ? WHERE span_id = ?"},
 	};
@@ -157,9 +157,8 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 		 "parent)",
 		 9, NULL},
 		{&writer->args,
-		 writer->bulk != NULL
-			 ? PROF_BULK_ARGS
-			 : "INSERT OR REPLACE INTO span_arg_rows (span_id, name_id, value)",
+		 writer->bulk ? PROF_BULK_ARGS
+			      : "INSERT OR REPLACE INTO span_arg_rows (span_id, name_id, value)",
 		 3, NULL},
 		{&writer->flows, "INSERT INTO flow_rows (from_span_id, to_span_id, name_id)", 3,
 		 NULL},
@@ -238,7 +237,7 @@ static enum status first_facts(struct prof_writer *writer, const char *command, 
 		status = prof__writer_fact(writer, "library_version", IPUSCOPE_VERSION, err);
 	if (status == ST_OK)
 		status = prof__writer_fact(writer, "sqlite_version", sqlite3_libversion(), err);
-	if (status == ST_OK && command != NULL)
+	if (status == ST_OK && command)
 		status = prof__writer_fact(writer, "command", command, err);
 	return status;
 }
@@ -322,7 +321,7 @@ void prof__writer_close(struct prof_writer *writer)
 	writer->sites_seen = NULL;
 }
 
-/* ---- the end ---- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static enum status set_state(struct prof_writer *writer, const char *state)
 {
@@ -376,7 +375,7 @@ static enum status join_bulk(struct prof_writer *writer, const char *path)
 {
 	enum status status;
 
-	if (writer->bulk == NULL)
+	if (!writer->bulk)
 		return ST_OK;
 	status = prof__bulk_locate(writer->bulk, writer->db, &writer->err);
 	if (status != ST_OK)

@@ -12,7 +12,7 @@
 #include "profiler/prof_internal.h"
 #include "profiler/prof_site.h"
 
-/* ---- dictionaries ---- */
+/* ---- dictionaries ---------------------------------------------------------------------------- */
 
 enum status prof__writer_begin(struct prof_writer *writer)
 {
@@ -32,7 +32,7 @@ enum status prof__writer_text(struct prof_writer *writer, const char *text, int6
 	bool fresh;
 
 	*id = INT64_MIN;
-	if (text == NULL)
+	if (!text)
 		return ST_OK;
 	*id = (int64_t)prof_texts_add(&writer->texts, text, &fresh);
 	if (*id == 0)
@@ -57,10 +57,10 @@ static enum status write_site(struct prof_writer *writer, const struct ips_site 
 	enum status status = prof__writer_begin(writer);
 
 	if (status == ST_OK)
-		status = prof__writer_text(writer, site->category == NULL ? "" : site->category,
-					   &category);
+		status =
+			prof__writer_text(writer, !site->category ? "" : site->category, &category);
 	if (status == ST_OK)
-		status = prof__writer_text(writer, site->name == NULL ? "" : site->name, &name);
+		status = prof__writer_text(writer, !site->name ? "" : site->name, &name);
 	if (status == ST_OK)
 		status = prof__writer_text(writer, site->operation, &operation);
 	if (status == ST_OK)
@@ -74,7 +74,7 @@ static enum status write_site(struct prof_writer *writer, const struct ips_site 
 	prof_cell_int(&cells[2], name);
 	prof_cell_int(&cells[3], operation);
 	prof_cell_int(&cells[4], file);
-	prof_cell_int(&cells[5], site->file == NULL ? INT64_MIN : (int64_t)site->line);
+	prof_cell_int(&cells[5], !site->file ? INT64_MIN : (int64_t)site->line);
 	return ST_OK;
 }
 
@@ -135,7 +135,7 @@ static bool is_none(const struct ips_keys *keys)
 	return keys->epoch == IPS_NULL && keys->execution == IPS_NULL &&
 	       keys->weight_update == IPS_NULL && keys->step == IPS_NULL &&
 	       keys->microbatch == IPS_NULL && keys->replica == IPS_NULL && keys->ipu == IPS_NULL &&
-	       keys->stage == IPS_NULL && prof_mode_text(keys->mode) == NULL && keys->phase == 0;
+	       keys->stage == IPS_NULL && !prof_mode_text(keys->mode) && keys->phase == 0;
 }
 
 /* *@id 0: no context. */
@@ -165,7 +165,7 @@ enum status prof__writer_context(struct prof_writer *writer, const struct ips_ke
 	return write_context(writer, &key, *id);
 }
 
-/* ---- appended rows ---- */
+/* ---- appended rows --------------------------------------------------------------------------- */
 
 static enum status prepare_rows(struct prof_writer *writer, unsigned table)
 {
@@ -231,8 +231,7 @@ static enum status fill_cell(struct prof_writer *writer, const struct prof_colum
 	case PROF_COLUMN_BLOB:
 		memcpy(&cell->value.p, field, sizeof(cell->value.p));
 		memcpy(&cell->size, row + column->size_offset, sizeof(cell->size));
-		cell->type =
-			cell->value.p == NULL || cell->size < 0 ? PROF_CELL_NULL : PROF_CELL_BLOB;
+		cell->type = !cell->value.p || cell->size < 0 ? PROF_CELL_NULL : PROF_CELL_BLOB;
 		break;
 	}
 	return status;
@@ -244,7 +243,7 @@ static enum status write_row(struct prof_writer *writer, unsigned table, const u
 	enum status status = ST_OK;
 	struct prof_cell *cells;
 
-	if (writer->rows[table].many == NULL)
+	if (!writer->rows[table].many)
 		status = prepare_rows(writer, table);
 	if (status == ST_OK)
 		status = prof__writer_begin(writer);

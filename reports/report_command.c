@@ -158,8 +158,7 @@ struct command_line {
 	struct report_choice choice;
 };
 
-/* --- arguments ---------------------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static enum status command_where(struct report_choice *choice, const char *condition,
 				 struct err *err)
@@ -246,8 +245,7 @@ static enum status command_parse(struct command_line *line, int argc, char **arg
 	return status;
 }
 
-/* --- which report ------------------------------------------------------------------------------
- */
+/* ---- which report ---------------------------------------------------------------------------- */
 
 /* `ipu-report spans`: the report is missing, not called "spans". */
 static enum status command_no_path(const char *name, struct err *err)

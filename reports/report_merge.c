@@ -84,8 +84,7 @@ struct merge_line {
 	struct prof_merge_params params;
 };
 
-/* --- the line ----------------------------------------------------------------------------------
- */
+/* ---- the line -------------------------------------------------------------------------------- */
 
 /* The place of @word in the option's choices, which has been checked. */
 static int merge_choice(const struct cli_option *option, const char *word)
@@ -195,8 +194,7 @@ static enum status merge_check(const struct merge_line *line, struct err *err)
 	return status == ST_OK ? merge_check_file(line, err) : status;
 }
 
-/* --- watching ----------------------------------------------------------------------------------
- */
+/* ---- watching -------------------------------------------------------------------------------- */
 
 struct merge_progress {
 	bool shown, drawn;
@@ -219,8 +217,7 @@ static bool merge_on_progress(void *user, size_t source, const char *what)
 	return !report_interrupt_asked();
 }
 
-/* --- what was found ----------------------------------------------------------------------------
- */
+/* ---- what was found -------------------------------------------------------------------------- */
 
 static const char *merge_state(const struct prof_merge_source *source)
 {
@@ -289,8 +286,7 @@ static void merge_print(const struct merge_line *line, FILE *out)
 		      out);
 }
 
-/* --- the work ----------------------------------------------------------------------------------
- */
+/* ---- the work -------------------------------------------------------------------------------- */
 
 static enum status merge_write(struct merge_line *line, struct err *err)
 {

@@ -44,7 +44,7 @@ static int put(const struct kept *kept, int64_t number, int64_t replica)
 				  .shape = kept->shape};
 	const size_t size = kept->half ? 2 : 4;
 	char *values = calloc(kept->count, 4);
-	int status = values == NULL;
+	int status = !values;
 
 	for (size_t i = 0; i < kept->count && status == 0; i++) {
 		const float value =

@@ -94,7 +94,7 @@ static const char *text(sqlite3_stmt *stmt, int column)
 {
 	const unsigned char *value = sqlite3_column_text(stmt, column);
 
-	return value == NULL ? "-" : (const char *)value;
+	return !value ? "-" : (const char *)value;
 }
 
 /* Without sanitizers complaining of a blob's alignment. */
@@ -106,8 +106,7 @@ static float value_at(const char *data, size_t i)
 	return value;
 }
 
-/* ---- the first bad number -----------------------------------------------------------------------
- */
+/* ---- the first bad number -------------------------------------------------------------------- */
 
 static const char *name_of(float value)
 {
@@ -161,8 +160,7 @@ static void compare_first(sqlite3 *run, sqlite3 *full)
 	printf("%s", told);
 }
 
-/* ---- statistics ---------------------------------------------------------------------------------
- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 struct value {
 	float *values;
@@ -181,7 +179,7 @@ static struct value read_value(sqlite3 *full, sqlite3_stmt *row)
 		float *grown = realloc(value.values,
 				       value.count * sizeof(float) + (bytes > 0 ? bytes : 1));
 
-		if (grown == NULL)
+		if (!grown)
 			exit(2);
 		value.values = grown;
 		if (bytes > 0)

@@ -193,8 +193,7 @@ void sample_npz(struct sample_zip *zip, int deflated)
 	sample_zip_end(zip);
 }
 
-/* --- a home ------------------------------------------------------------------------------------
- */
+/* ---- a home ---------------------------------------------------------------------------------- */
 
 int sample_place_set_up(void **state)
 {

@@ -1,3 +1,7 @@
+/*
+ * A chain of dense layers as tensors and operations of a graph, stage by stage, and the memory that
+ * it takes, for the tests of both.
+ */
 #include "memory_sample.h"
 
 #include <string.h>

@@ -101,15 +101,14 @@ char *prof_ask_all(const char *path, const char *sql)
 		for (int i = 0; i < sqlite3_column_count(statement); i++) {
 			const unsigned char *text = sqlite3_column_text(statement, i);
 
-			str_addf(&all, "%s%s", i == 0 ? "" : "|",
-				 text == NULL ? "-" : (const char *)text);
+			str_addf(&all, "%s%s", i == 0 ? "" : "|", !text ? "-" : (const char *)text);
 		}
 		str_add(&all, "\n");
 	}
 	sqlite3_finalize(statement);
 	sqlite3_close(db);
 	assert_false(all.failed);
-	return all.text == NULL ? strdup("") : all.text;
+	return !all.text ? strdup("") : all.text;
 }
 
 void prof_ask_text(const char *path, const char *sql, char *out, size_t size)

@@ -11,5 +11,6 @@ ipuscope_add_test(NAME test_prof_guard SOURCES test_prof_guard.c prof_testing.c 
 ipuscope_add_test(NAME test_prof_trace SOURCES test_prof_trace.c prof_testing.c
 	LIBS profiler ipu common PkgConfig::SQLITE LABELS unit)
 
+ipuscope_add_script(NAME header_examples LABELS golden)
 # Sanitizers want to be linked into the foreign program too: as released only.
 ipuscope_add_script(NAME foreign_link LABELS golden release ARGS ${PROJECT_BINARY_DIR})

@@ -1,11 +1,14 @@
+/*
+ * A chain of dense layers as a graph, compiled step by step as a run is: planned, placed,
+ * scheduled, timed, and its control programs written.
+ */
 #include "program_sample.h"
 
 #include <string.h>
 
 #include "support/support.h"
 
-/* --- the model -----------------------------------------------------------------------------------
- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 int program_sample_tensor(int layer, int what)
 {
@@ -159,8 +162,7 @@ static void make_graph(struct program_sample *sample)
 	sample->graph.nodes = sample->nodes;
 }
 
-/* --- compiled ------------------------------------------------------------------------------------
- */
+/* ---- compiled -------------------------------------------------------------------------------- */
 
 void program_sample_setup(struct program_sample *sample, const struct program_sample_params *params)
 {

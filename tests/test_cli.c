@@ -39,8 +39,7 @@ static const struct cli_command command = {
 	.details = "FILES\nrun.json: the run file.\n\nSecond paragraph.\n\nENVIRONMENT\nNO_COLOR",
 };
 
-/* --- walking -----------------------------------------------------------------------------------
- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 enum {
 	MOST_WORDS = 8
@@ -190,10 +189,10 @@ static void test_a_word_can_be_given_back(void **state)
 	assert_string_equal(argument.value, "run.json");
 }
 
-/* --- what is printed ---------------------------------------------------------------------------
- */
+/* ---- what is printed ------------------------------------------------------------------------- */
 
-/* What cli_standard() prints for one or two words; the caller's (free). NULL where it prints none.
+/*
+ * What cli_standard() prints for one or two words; the caller's (free). NULL where it prints none.
  */
 static char *standard(const char *word, const char *value)
 {
@@ -491,8 +490,7 @@ static void test_manual_page_formats_without_warnings(void **state)
 	free(text);
 }
 
-/* --- failing and colour ------------------------------------------------------------------------
- */
+/* ---- failing and colour ---------------------------------------------------------------------- */
 
 static void test_fail_prints_one_line_and_gives_the_exit_code(void **state)
 {

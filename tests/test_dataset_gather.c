@@ -41,7 +41,7 @@ static void test_bytes_become_value_by_255_rounded_once(void **state)
 	assert_int_equal(classes[1], 3);
 }
 
-/* --- arrays of a user ------------------------------------------------------------------------ */
+/* ---- arrays of a user ------------------------------------------------------------------------ */
 
 struct user {
 	char folder[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE];

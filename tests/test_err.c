@@ -32,7 +32,8 @@ static void test_long_text_is_cut_between_characters(void **state)
 	char text[3 * ERR_TEXT_SIZE];
 
 	(void)state;
-	/* With two bytes a character, the limit falls into one of them for one of the two starts.
+	/*
+	 * With two bytes a character, the limit falls into one of them for one of the two starts.
 	 */
 	for (int start = 0; start < 2; start++) {
 		memset(text, 'x', sizeof(text));

@@ -43,8 +43,7 @@ static void check_rates(const struct ipu_bubble *bubble, double idle, double rat
 	assert_close(bubble->bubble_over_ideal, over_ideal, 1e-12);
 }
 
-/* ---- closed forms -------------------------------------------------------------------------------
- */
+/* ---- closed forms ---------------------------------------------------------------------------- */
 
 /* Unit times (F = 1, B = 2 with the weights' part): the published GPipe = 1F1B column. */
 static const struct {
@@ -161,8 +160,7 @@ static void test_free_running_is_never_slower_than_lockstep(void **state)
 	}
 }
 
-/* ---- by hand ------------------------------------------------------------------------------------
- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 /*	        0    10   20   30   40   50   60   70
  *	IPU 0   [F0 0 ][F0 1 ]         [B0 0 ]   [B0 1 ]
@@ -230,8 +228,7 @@ static void test_intervals_outside_the_pipeline_are_refused(void **state)
 		assert_int_equal(ipu_bubble_measure(&wrong[i], 1, 2, 2, &b, &err), ST_INVALID);
 }
 
-/* ---- properties ---------------------------------------------------------------------------------
- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 static void check_sum(const struct ipu_bubble *b, int ipus)
 {

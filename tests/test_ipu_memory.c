@@ -10,8 +10,7 @@
 #include "ipu/compile/ipu_memory_internal.h"
 #include "memory_sample.h"
 
-/* --- what holds of any ---------------------------------------------------------------------------
- */
+/* ---- what holds of any ----------------------------------------------------------------------- */
 
 static void check_runs(const struct ipu_memory *memory, const struct ipu_variable *variable)
 {
@@ -232,8 +231,7 @@ static void test_what_is_meant_to_save_memory_never_takes_more(void **state)
 	}
 }
 
-/* --- exact numbers -------------------------------------------------------------------------------
- */
+/* ---- exact numbers --------------------------------------------------------------------------- */
 
 static void test_elements_are_dealt_in_grains_around_the_tiles(void **state)
 {
@@ -434,8 +432,7 @@ static void test_io_tiles_take_what_comes_from_the_host(void **state)
 	memory_sample_free(&sample);
 }
 
-/* --- out of memory -------------------------------------------------------------------------------
- */
+/* ---- out of memory --------------------------------------------------------------------------- */
 
 static void check_text(const struct memory_sample_params *params, const char *const *parts)
 {

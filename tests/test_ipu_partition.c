@@ -83,8 +83,7 @@ static void random_sample(struct sample *sample, uint64_t seed)
 		random_flow(sample, &rng, f);
 }
 
-/* --- the costs, plainly --------------------------------------------------------------------------
- */
+/* ---- the costs, plainly ---------------------------------------------------------------------- */
 
 static int64_t greater(int64_t a, int64_t b)
 {
@@ -206,8 +205,7 @@ static int64_t plain_overflow(const struct ipu_partition_params *p, int s, int64
 	return p->memory_bytes > 0 ? greater(0, memory - p->memory_bytes / sharing) : 0;
 }
 
-/* --- all splits ----------------------------------------------------------------------------------
- */
+/* ---- all splits ------------------------------------------------------------------------------ */
 
 struct score {
 	int64_t overflow, work, transfer, sent;
@@ -326,8 +324,7 @@ static void test_the_split_is_the_best_of_all(void **state)
 	}
 }
 
-/* --- properties ----------------------------------------------------------------------------------
- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 static void test_more_stages_are_never_slower_where_they_cost_nothing(void **state)
 {
@@ -382,8 +379,7 @@ static void test_a_given_split_is_never_faster(void **state)
 	}
 }
 
-/* --- by hand -------------------------------------------------------------------------------------
- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 /* Three layers in a row and one that only passes on, with a skip from the first to the last. */
 static void hand_sample(struct sample *sample)

@@ -12,8 +12,7 @@
 #include "common/rng.h"
 #include "ipu/ipu_pipeline.h"
 
-/* ---- what no schedule may do --------------------------------------------------------------------
- */
+/* ---- what no schedule may do ----------------------------------------------------------------- */
 
 /* Works by what they are: at most one of each. */
 struct table {
@@ -86,7 +85,7 @@ static void check_work(const struct table *table, const struct pipeline_sample *
 		assert_true(work->start_ns >= input->end_ns);
 	}
 	input = work->phase == 'W' ? NULL : producer(table, work);
-	if (input != NULL)
+	if (input)
 		assert_true(work->start_ns >= input->end_ns + hop);
 }
 
@@ -236,8 +235,7 @@ static void test_the_ipus_schedules_hold_what_ipu_schedule_says(void **state)
 	}
 }
 
-/* ---- edges --------------------------------------------------------------------------------------
- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 static void test_one_stage_has_no_bubble_and_no_hops(void **state)
 {
@@ -293,8 +291,7 @@ static void test_times_of_nothing_have_no_rates(void **state)
 	}
 }
 
-/* ---- errors -------------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void assert_refused(const struct pipeline_sample *sample, enum status status,
 			   const char *text)
@@ -399,7 +396,7 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 			failed = support_alloc_failed();
 			support_fail_alloc(-1);
 			assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
-			assert_true((pipeline == NULL) == failed);
+			assert_true((!pipeline) == failed);
 			ipu_pipeline_free(pipeline);
 		}
 	}

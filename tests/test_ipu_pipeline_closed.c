@@ -25,8 +25,7 @@ static double rate_of(enum ipu_pipeline_kind kind, int stages, int microbatches,
 	return rate;
 }
 
-/* ---- published ----------------------------------------------------------------------------------
- */
+/* ---- published ------------------------------------------------------------------------------- */
 
 /* arXiv 2401.10241, tables 5 and 9: GPT of 1.5B and 6.2B parameters on 8 GPUs. Times in us. */
 static const struct {
@@ -113,8 +112,7 @@ static void test_unit_times_give_the_known_rates(void **state)
 	}
 }
 
-/* ---- closed forms -------------------------------------------------------------------------------
- */
+/* ---- closed forms ---------------------------------------------------------------------------- */
 
 static bool agrees(double closed, double simulated, int *claims)
 {

@@ -14,8 +14,7 @@
 
 #define ROUNDS 400
 
-/* --- random operations ---------------------------------------------------------------------------
- */
+/* ---- random operations ----------------------------------------------------------------------- */
 
 static uint64_t seed;
 
@@ -120,8 +119,7 @@ static struct ipu_target random_target(int64_t tiles)
 	return target;
 }
 
-/* --- plans ---------------------------------------------------------------------------------------
- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 static struct ipu_plan plan_of(const struct ipu_target *target, const struct ipu_op *op)
 {
@@ -244,8 +242,7 @@ static void test_a_tile_more_is_never_slower(void **state)
 	}
 }
 
-/* --- more elements -------------------------------------------------------------------------------
- */
+/* ---- more elements --------------------------------------------------------------------------- */
 
 /* A dimension in which an operation may grow. Not a pool's channels: with more of them a tile has
  * fewer positions, whose windows overlap less or fit better. Not a reduction's outputs: there is
@@ -353,8 +350,7 @@ static void test_float16_copies_are_dearer_where_atoms_are_below_8_bytes(void **
 	}
 }
 
-/* --- extremes ------------------------------------------------------------------------------------
- */
+/* ---- extremes -------------------------------------------------------------------------------- */
 
 static void test_huge_dimensions_stay_in_range(void **state)
 {
@@ -409,8 +405,7 @@ static void test_huge_dimensions_stay_in_range(void **state)
 	}
 }
 
-/* --- reductions ----------------------------------------------------------------------------------
- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 static void test_stages_are_one_below_16_two_to_124_then_three(void **state)
 {

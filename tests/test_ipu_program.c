@@ -53,8 +53,7 @@ static void random_layout(struct rng *rng, struct program_sample_params *params)
 		params->layout.io_tiles = 32;
 }
 
-/* --- what holds for all --------------------------------------------------------------------------
- */
+/* ---- what holds for all ---------------------------------------------------------------------- */
 
 static void check_tree(const struct ipu_executable *executable)
 {
@@ -207,8 +206,7 @@ static void test_programs_and_trace_agree_whatever_the_model(void **state)
 	}
 }
 
-/* --- what each option adds -----------------------------------------------------------------------
- */
+/* ---- what each option adds ------------------------------------------------------------------- */
 
 /* Steps of @function of @stage whose sequence's name begins with @prefix; of @type. */
 static int count_steps(const struct program_sample *sample, int stage,

@@ -80,8 +80,7 @@ static void test_interleaved_2_stages_4_microbatches_alternates(void **state)
 	ipu_schedule_free(schedule);
 }
 
-/* ---- promises of every schedule -----------------------------------------------------------------
- */
+/* ---- promises of every schedule -------------------------------------------------------------- */
 
 static void check_order_of_work(const struct ipu_schedule *schedule)
 {
@@ -354,8 +353,7 @@ static void test_one_stage_is_no_pipeline_whatever_the_schedule(void **state)
 	}
 }
 
-/* ---- rules --------------------------------------------------------------------------------------
- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 struct rule_case {
 	struct ipu_schedule_params params;
@@ -452,7 +450,7 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
-		assert_true(failed == (schedule == NULL));
+		assert_true(failed == (!schedule));
 		ipu_schedule_free(schedule);
 	}
 }

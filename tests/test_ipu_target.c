@@ -36,7 +36,7 @@ static void test_every_target_is_complete(void **state)
 	for (int i = 0; i < count; i++) {
 		assert_int_equal(ipu_target_get(names[i], 0, &t, NULL), ST_OK);
 		assert_string_equal(t.name, names[i]);
-		assert_true(t.description != NULL && t.tiles > 0 && t.bytes_per_tile > 0 &&
+		assert_true(t.description && t.tiles > 0 && t.bytes_per_tile > 0 &&
 			    t.clock_hz > 0 && t.phase_cycles > 0 && t.vector_bytes > 0 &&
 			    t.exchange_bytes_cycle > 0 && t.sync_cycles > 0 &&
 			    t.global_sync_cycles > 0 && t.link_bytes_second > 0 &&

@@ -355,8 +355,7 @@ static void test_links_of_the_ladder(void **state)
 	ipu_schedule_free(schedule);
 }
 
-/* ---- properties ---------------------------------------------------------------------------------
- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 static int64_t below(struct rng *rng, uint32_t limit)
 {
@@ -422,7 +421,7 @@ static void check_events(const struct ipu_timeline *timeline, const struct ipu_s
 			input = event_of(timeline, 'F', e->stage, e->microbatch);
 		else if (e->phase == 'B')
 			input = event_of(timeline, 'B', e->stage + 1, e->microbatch);
-		if (input != NULL)
+		if (input)
 			assert_true(input->start_cycle + input->cycles <= e->start_cycle);
 	}
 }
@@ -581,7 +580,7 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
-		assert_true(failed == (timeline == NULL));
+		assert_true(failed == (!timeline));
 		ipu_timeline_free(timeline);
 	}
 	ipu_schedule_free(schedule);

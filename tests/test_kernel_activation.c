@@ -85,8 +85,7 @@ static const struct {
 #undef ROW
 };
 
-/* --- elementary functions ----------------------------------------------------------------------
- */
+/* ---- elementary functions -------------------------------------------------------------------- */
 
 /* In steps of one in float's last place at the wanted value. */
 static double places(float got, double wanted)
@@ -197,8 +196,7 @@ static void test_elementary_functions_have_the_same_bytes_everywhere(void **stat
 	}
 }
 
-/* --- activations -------------------------------------------------------------------------------
- */
+/* ---- activations ----------------------------------------------------------------------------- */
 
 static void test_activations_are_their_formulas(void **state)
 {
@@ -310,8 +308,7 @@ static void test_limits_of_infinities(void **state)
 	}
 }
 
-/* --- with parameters ---------------------------------------------------------------------------
- */
+/* ---- with parameters ------------------------------------------------------------------------- */
 
 static void test_bounded_relu_by_hand(void **state)
 {

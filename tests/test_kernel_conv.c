@@ -141,8 +141,7 @@ static void problem_close(struct problem *p)
 	mem_free(p->room.scratch);
 }
 
-/* --- the plain loops ---------------------------------------------------------------------------
- */
+/* ---- the plain loops ------------------------------------------------------------------------- */
 
 /* Called for each product of the convolution, with indices into x, kernel and y. */
 typedef void (*product)(void *user, size_t x, size_t w, size_t y);
@@ -247,8 +246,7 @@ static void check_sum(float got, double wanted, double size, const char *what, s
 			 wanted);
 }
 
-/* --- tests -------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static double finished(double sum, float bias, const struct kernel_conv_finish *finish)
 {
@@ -425,8 +423,7 @@ static void test_any_number_of_threads_gives_the_same_bytes(void **state)
 	}
 }
 
-/* --- the same bytes everywhere -----------------------------------------------------------------
- */
+/* ---- the same bytes everywhere --------------------------------------------------------------- */
 
 /* Sanitizers make a loop over lanes some hundred times slower, and a comparison of bits is nothing
  * they would see more of. */

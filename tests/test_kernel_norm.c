@@ -177,8 +177,7 @@ static void test_a_cut_covers_all_rows_and_never_grows_for_fewer(void **state)
 	}
 }
 
-/* --- the passes --------------------------------------------------------------------------------
- */
+/* ---- the passes ------------------------------------------------------------------------------ */
 
 struct passes {
 	int64_t rows, channels;
@@ -345,8 +344,7 @@ static void test_a_relu_keeps_nan_and_lets_an_infinity_through(void **state)
 	}
 }
 
-/* --- by row ------------------------------------------------------------------------------------
- */
+/* ---- by row ---------------------------------------------------------------------------------- */
 
 struct row_moments {
 	double mean, inverse;

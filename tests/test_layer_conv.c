@@ -12,8 +12,7 @@
 
 #define BATCH 2
 
-/* --- shapes ------------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 struct shape_row {
 	const char *layer;
@@ -117,8 +116,7 @@ static void test_the_kernels_variance_is_scaled_by_its_fans(void **state)
 	math_model_close(&m);
 }
 
-/* --- refusals ----------------------------------------------------------------------------------
- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static const char *const refusals[][3] = {
 	/* class, options, what the message holds */
@@ -208,8 +206,7 @@ static void test_images_are_needed(void **state)
 	cJSON_Delete(json);
 }
 
-/* --- gradients ---------------------------------------------------------------------------------
- */
+/* ---- gradients ------------------------------------------------------------------------------- */
 
 struct slope {
 	struct math_model m;
@@ -402,8 +399,7 @@ static void test_a_frozen_layers_gradients_are_left_alone(void **state)
 	slope_close(&s);
 }
 
-/* --- activations -------------------------------------------------------------------------------
- */
+/* ---- activations ----------------------------------------------------------------------------- */
 
 /* A step of the layer with the activation @own and one behind it: output and gradients, in @out. */
 static size_t activation_step(const char *layer, const char *own, const char *behind, float *out,

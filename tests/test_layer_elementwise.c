@@ -166,8 +166,7 @@ static void test_a_dense_layer_that_does_not_learn_writes_no_gradient(void **sta
 	layer_rig_close(&rig);
 }
 
-/* --- memory and threads ------------------------------------------------------------------------
- */
+/* ---- memory and threads ---------------------------------------------------------------------- */
 
 static void check_in_place(const char *text)
 {
@@ -213,8 +212,7 @@ static void test_any_pool_gives_the_same_bytes_and_nothing_is_allocated(void **s
 		layer_rig_check_pools(layers[l], (int64_t[]){31, 43, 7}, 9, fill, NULL);
 }
 
-/* --- values by hand ----------------------------------------------------------------------------
- */
+/* ---- values by hand -------------------------------------------------------------------------- */
 
 static void check_values(const char *layer, const float *x, const float *wanted)
 {
@@ -321,8 +319,7 @@ static void test_reshape_finds_what_is_left(void **state)
 	}
 }
 
-/* --- dropout -----------------------------------------------------------------------------------
- */
+/* ---- dropout --------------------------------------------------------------------------------- */
 
 #define DROPPED 20000 /* elements: of 4 items */
 
@@ -449,8 +446,7 @@ static void test_dropout_without_a_rate_changes_nothing(void **state)
 	layer_rig_close(&rig);
 }
 
-/* --- refusals, device operations ---------------------------------------------------------------
- */
+/* ---- refusals, device operations ------------------------------------------------------------- */
 
 static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 {

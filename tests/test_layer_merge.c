@@ -56,8 +56,7 @@ static struct model *open_model(const char *text)
 	return model;
 }
 
-/* --- formulas ----------------------------------------------------------------------------------
- */
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 static double a_of(double x)
 {
@@ -160,8 +159,7 @@ static const struct {
 	{MERGE(AB, "Minimum", TWO), minimum_two},
 };
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 struct outcome {
 	float *x, *dy, *y, *dx;
@@ -346,8 +344,7 @@ static void test_a_gate_scales_channels(void **state)
 	}
 }
 
-/* --- one layer by hand -------------------------------------------------------------------------
- */
+/* ---- one layer by hand ----------------------------------------------------------------------- */
 
 static void run_layer(const char *text, const float *const *inputs, float *y, float *dy,
 		      float *const *dx)
@@ -396,8 +393,7 @@ static void test_not_a_number_stays_and_ties_go_to_the_first(void **state)
 	assert_true(isnan(y[0]) && isnan(db[0]) && y[3] == 6.0f && db[3] == 10.0f);
 }
 
-/* --- refusals, device operations ---------------------------------------------------------------
- */
+/* ---- refusals, device operations ------------------------------------------------------------- */
 
 #define SMALL                                                                                      \
 	LAYER("GlobalAveragePooling2D", "s", "", FROM("x"))                                        \

@@ -19,8 +19,7 @@ static void check_near(const float *got, const double *wanted, size_t count, dou
 			fail_msg("[%zu] is %.9g, wanted %.9g", i, (double)got[i], wanted[i]);
 }
 
-/* --- PyTorch's figures: script/make-norm-constants.py -------------------------------------------
- */
+/* ---- PyTorch's figures: script/make-norm-constants.py ---------------------------------------- */
 
 static const double torch_y[] = {
 	-1.89663743, -0.28100298, 1.59403421,  -0.36022122, -1.31283635, 0.99932115,
@@ -130,8 +129,7 @@ static void test_a_single_value_a_channel(void **state)
 	layer_rig_close(&rig);
 }
 
-/* --- central differences ------------------------------------------------------------------------
- */
+/* ---- central differences --------------------------------------------------------------------- */
 
 #define MOST 512
 
@@ -261,8 +259,7 @@ static void test_gradients_are_those_of_central_differences(void **state)
 	check_differences(LAYER_NORM("'center': false, 'scale': false"), true, false, INFINITY);
 }
 
-/* --- what learns, and what does not -------------------------------------------------------------
- */
+/* ---- what learns, and what does not ---------------------------------------------------------- */
 
 static void test_a_layer_that_is_not_trainable_normalises_by_moving_statistics(void **state)
 {
@@ -342,8 +339,7 @@ static void test_a_tiny_epsilon_is_raised_for_images(void **state)
 	}
 }
 
-/* --- threads, memory ----------------------------------------------------------------------------
- */
+/* ---- threads, memory ------------------------------------------------------------------------- */
 
 struct outcome {
 	float *y, *dx, *weights, *gradients;
@@ -421,8 +417,7 @@ static void test_smaller_batches_need_no_more_memory(void **state)
 	layer_rig_close(&rig);
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void test_configs_of_keras_2_and_3_are_read(void **state)
 {

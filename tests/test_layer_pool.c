@@ -135,8 +135,7 @@ static void test_same_padding_by_hand(void **state)
 	}
 }
 
-/* --- every layer --------------------------------------------------------------------------------
- */
+/* ---- every layer ----------------------------------------------------------------------------- */
 
 static const char *const layers[] = {
 	LAYER("MaxPooling2D", ""),

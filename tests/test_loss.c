@@ -133,8 +133,7 @@ static void test_bad_numbers_show_in_the_loss(void **state)
 	}
 }
 
-/* --- every loss in every form ------------------------------------------------------------------
- */
+/* ---- every loss in every form ---------------------------------------------------------------- */
 
 enum kind {
 	SPARSE,
@@ -222,7 +221,8 @@ static double target_of(const struct batch *b, const struct form *form, int i, i
 	return form->kind == CATEGORICAL ? y * (1.0 - s) + s / WIDTH : y * (1.0 - s) + 0.5 * s;
 }
 
-/* In double: what TensorFlow's formula gives of an item, outputs away from where they are clipped.
+/*
+ * In double: what TensorFlow's formula gives of an item, outputs away from where they are clipped.
  */
 static double reference_item(const struct batch *b, const struct form *form, const double *x, int i)
 {
@@ -297,8 +297,7 @@ static void test_every_form_has_its_formula_and_its_slope(void **state)
 	}
 }
 
-/* --- borders -----------------------------------------------------------------------------------
- */
+/* ---- borders --------------------------------------------------------------------------------- */
 
 static struct loss_result run_values(const char *text, const float *x, const float *y,
 				     int64_t width, float *gradient)
@@ -376,8 +375,7 @@ static void test_bad_numbers_go_through_every_loss(void **state)
 	}
 }
 
-/* --- models ------------------------------------------------------------------------------------
- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 #define DENSE(activation)                                                                          \
 	"{\"class_name\": \"Dense\", \"config\": {\"units\": 10, \"activation\": \"" activation    \

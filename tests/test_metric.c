@@ -287,7 +287,7 @@ static void test_a_list_keeps_its_order_and_no_name_twice(void **state)
 		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
 		if (!failed)
 			break;
-		assert_true(list.count == 0 && list.items == NULL);
+		assert_true(list.count == 0 && !list.items);
 		cJSON_Delete(json);
 	}
 	assert_int_equal(list.count, 3);
@@ -300,7 +300,7 @@ static void test_a_list_keeps_its_order_and_no_name_twice(void **state)
 		assert_int_equal(read_list(&list, rows[i].text, &json, m.model, -1, &err),
 				 ST_INVALID);
 		assert_contains(err.text, rows[i].says);
-		assert_true(list.count == 0 && list.items == NULL);
+		assert_true(list.count == 0 && !list.items);
 		cJSON_Delete(json);
 	}
 	math_model_close(&m);

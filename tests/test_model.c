@@ -170,8 +170,7 @@ static void test_every_layer_of_the_table_is_found_by_its_name(void **state)
 	assert_null(layer_find("dense"));
 }
 
-/* --- refused ------------------------------------------------------------------------------------
- */
+/* ---- refused --------------------------------------------------------------------------------- */
 
 #define LAYERS(list)  "{\"layers\": [" list "]}"
 #define DENSE(config) "{\"class_name\": \"Dense\", \"config\": {" config "}}"

@@ -12,8 +12,7 @@
 
 static const struct model_shape mnist = {.ndim = 3, .dim = {28, 28, 1}};
 
-/* --- texts -------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 #define DENSE(name, units, from)                                                                   \
 	"{\"class_name\": \"Dense\", \"config\": {\"name\": \"" name "\", \"units\": " units       \
@@ -130,8 +129,7 @@ static const char nested[] =
 	"{\"class_name\": \"Dense\", \"config\": {\"name\": \"dense\", \"units\": 10}}"
 	"]}, \"keras_version\": \"2.2.4-tf\", \"backend\": \"tensorflow\"}";
 
-/* --- read --------------------------------------------------------------------------------------
- */
+/* ---- read ------------------------------------------------------------------------------------ */
 
 static void test_functional_models_of_keras_2_and_3_are_the_same(void **state)
 {
@@ -233,8 +231,7 @@ static void test_the_order_of_the_list_does_not_matter(void **state)
 	}
 }
 
-/* --- a real model ------------------------------------------------------------------------------
- */
+/* ---- a real model ---------------------------------------------------------------------------- */
 
 /* What Keras writes of a residual model with a frozen functional and a Sequential model in it. */
 static struct model *golden(const char *name, struct err *err)
@@ -336,8 +333,7 @@ static void test_applications_are_read_like_any_model(void **state)
 	model_free(m);
 }
 
-/* --- other Kerases -----------------------------------------------------------------------------
- */
+/* ---- other Kerases --------------------------------------------------------------------------- */
 
 static void test_older_sequential_models_are_lists(void **state)
 {
@@ -467,8 +463,7 @@ static void test_trainable_false_freezes_all_below(void **state)
 	model_free(m);
 }
 
-/* --- refused -----------------------------------------------------------------------------------
- */
+/* ---- refused --------------------------------------------------------------------------------- */
 
 #define CHAIN(a, b) MODEL(INPUT("x") ", " a ", " b, ENDS("x", "b"))
 #define FLAT        FLATTEN("a", FROM("x"))
@@ -642,8 +637,7 @@ static void test_names_of_tensorflow_2_1_name_their_replacement(void **state)
 	}
 }
 
-/* --- limits ------------------------------------------------------------------------------------
- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static void test_models_may_be_nested_but_not_for_ever(void **state)
 {

@@ -33,8 +33,7 @@ static const struct model_shape image = {.ndim = 3, .dim = {6, 6, 3}};
 #define DENSE(dtype) LAYER("Dense", ", \"units\": 2" dtype)
 #define TWO(a, b)    "{\"layers\": [" DENSE(a) "," DENSE(b) "]}"
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Two layers, and which of them are half by the global policy: h or -. */
 static const struct {
@@ -127,8 +126,7 @@ static void test_other_dtypes_are_refused_with_their_place(void **state)
 		support_assert_refused(&refusals[i], &image);
 }
 
-/* --- the rounded copy --------------------------------------------------------------------------
- */
+/* ---- the rounded copy ------------------------------------------------------------------------ */
 
 /* Everything with weights; the second Dense has its own policy, the first convolution is frozen. */
 #define NAMED(name, class_name, config) LAYER(class_name, ", \"name\": \"" name "\"" config)
@@ -256,8 +254,7 @@ static void test_the_copy_is_the_same_bytes_on_any_number_of_threads(void **stat
 	blocks_close(&b);
 }
 
-/* --- passes ------------------------------------------------------------------------------------
- */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 struct passes {
 	float output[8], gradients[4096], to_input[2 * 108];

@@ -110,8 +110,7 @@ static void refuses(const struct fixture *f, bool by_name, enum status status, c
 	support_assert_says(err.text, says);
 }
 
-/* --- what works --------------------------------------------------------------------------------
- */
+/* ---- what works ------------------------------------------------------------------------------ */
 
 static void test_what_is_saved_loads(void **state)
 {
@@ -160,8 +159,7 @@ static void test_numpy_reads_what_is_saved(void **state)
 		skip();
 }
 
-/* --- the digest --------------------------------------------------------------------------------
- */
+/* ---- the digest ------------------------------------------------------------------------------ */
 
 static uint64_t digest(const struct model *model, const float *weights)
 {
@@ -307,8 +305,7 @@ static void test_by_name_reads_what_there_is(void **state)
 	model_free(one);
 }
 
-/* --- what does not -----------------------------------------------------------------------------
- */
+/* ---- what does not --------------------------------------------------------------------------- */
 
 static void save_as(const struct fixture *f, const char *text)
 {

@@ -196,8 +196,7 @@ static void test_bad_numbers_go_through(void **state)
 	}
 }
 
-/* --- ranges ------------------------------------------------------------------------------------
- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 #define DENSE(units, trainable)                                                                    \
 	"{\"class_name\": \"Dense\", \"config\": {\"units\": " units ", \"trainable\": " trainable \
@@ -248,7 +247,7 @@ static void test_ranges_cover_what_learns_and_nothing_else(void **state)
 				optimizer_ranges_new(&ranges, &count, m.model, first, n, NULL),
 				ST_OK);
 			check_cover(m.model, ranges, count, first, n);
-			assert_true((count == 0) == (ranges == NULL));
+			assert_true((count == 0) == (!ranges));
 			mem_free(ranges);
 		}
 	}
@@ -279,7 +278,7 @@ static void test_ranges_without_memory_are_undone(void **state)
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
-		assert_true(failed == (ranges == NULL) && failed == (count == 0));
+		assert_true(failed == (!ranges) && failed == (count == 0));
 		mem_free(ranges);
 		if (!failed)
 			break;

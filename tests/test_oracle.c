@@ -57,8 +57,7 @@ struct oracle {
 	double inference; /* the loss of the last batch again, with moving statistics */
 };
 
-/* --- opening ------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void oracle_model(struct oracle *o, const char *name)
 {
@@ -144,8 +143,7 @@ static void oracle_close(struct oracle *o)
 	mem_free(o->slots);
 }
 
-/* --- training ------------------------------------------------------------------------------------
- */
+/* ---- training -------------------------------------------------------------------------------- */
 
 /* Kernels from the generator; gamma and moving variance begin with ones, the rest with zeros. */
 static void oracle_weights(struct oracle *o)
@@ -233,8 +231,7 @@ static void oracle_train(struct oracle *o, int accumulation)
 	o->inference = oracle_loss(o, labels, NULL);
 }
 
-/* --- comparing -----------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* PyTorch counts the parameters that learn. */
 static const struct model_param *oracle_param(const struct oracle *o, int number)

@@ -220,8 +220,7 @@ static void test_empty_and_odd_values_are_searched_right(void **state)
 	free(values);
 }
 
-/* ---- any schedule -------------------------------------------------------------------------------
- */
+/* ---- any schedule ---------------------------------------------------------------------------- */
 
 enum {
 	STAGES = 4, /* threads, one after the other in a pipeline */

@@ -130,8 +130,7 @@ static void test_memory_is_that_of_rings_and_of_values_before(void **state)
 	assert_true(before >= 3.0 * 40000 && before < 3.0 * 40000 * 1.2);
 }
 
-/* ---- lowering -----------------------------------------------------------------------------------
- */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 #define BUDGET 2000000
 

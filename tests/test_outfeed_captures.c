@@ -49,15 +49,14 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	close_reader(f);
-	if (f->recording != NULL)
+	if (f->recording)
 		prof_stop(f->recording);
 	prof_place_remove(&f->place);
 	free(f);
 	return 0;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static int64_t tensor(struct fixture *f, const char *queue, const char *key)
 {
@@ -99,14 +98,13 @@ static void put(struct fixture *f, int64_t id, int64_t replica, int64_t step, fl
 			  (int64_t)sizeof(float) * 6 / pieces);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void open_reader(struct fixture *f)
 {
 	struct err err = {0};
 
-	if (f->recording != NULL)
+	if (f->recording)
 		prof_stop(f->recording);
 	f->recording = NULL;
 	assert_int_equal(prof_db_open(&f->db, f->place.path, &err), ST_OK);
@@ -149,8 +147,7 @@ static void check_shape(const struct outfeed_array *array, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-/* ---- what is put together -----------------------------------------------------------------------
- */
+/* ---- what is put together -------------------------------------------------------------------- */
 
 static void test_captures_are_stacked_in_order_of_time(void **state)
 {
@@ -292,8 +289,7 @@ static void test_tensors_without_elements_and_without_axes_are_arrays(void **sta
 	assert_true(f->values[2] == 42);
 }
 
-/* ---- what is left out ---------------------------------------------------------------------------
- */
+/* ---- what is left out ------------------------------------------------------------------------ */
 
 static void test_captures_that_are_not_whole_are_left_out_and_counted(void **state)
 {
@@ -381,8 +377,7 @@ static void test_nothing_captured_is_no_error(void **state)
 	assert_int_equal(outfeed_captures_incomplete(f->captures), 0);
 }
 
-/* ---- names --------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void test_a_key_of_two_queues_has_the_queue_in_its_name(void **state)
 {
@@ -430,8 +425,7 @@ static void test_names_are_unique_and_lead_nowhere(void **state)
 		assert_string_equal(outfeed_captures_at(f->captures, i)->name, tensors[i].name);
 }
 
-/* ---- files that nobody wrote --------------------------------------------------------------------
- */
+/* ---- files that nobody wrote ----------------------------------------------------------------- */
 
 static void read_anything(struct fixture *f, int64_t *arrays)
 {

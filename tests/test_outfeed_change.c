@@ -44,7 +44,7 @@ static void check_pair(const float *before, const float *after, float *copy, siz
 	struct outfeed_change first, got;
 	bool any = false;
 
-	for (int v = 0; outfeed_kernel_at(v) != NULL; v++) {
+	for (int v = 0; outfeed_kernel_at(v); v++) {
 		if (!outfeed_kernel_use(v))
 			continue;
 		memcpy(copy, before, count * sizeof(float));
@@ -69,7 +69,7 @@ static void test_every_variant_agrees_with_plain_loops(void **state)
 	struct rng rng;
 
 	(void)state;
-	assert_true(before != NULL && after != NULL && copy != NULL);
+	assert_true(before && after && copy);
 	for (int kind = 0; kind < FLOATS_KINDS; kind++) {
 		rng_init(&rng, 8, (uint32_t)kind, 0, 0);
 		for (size_t count = 0; count <= 257; count++) {

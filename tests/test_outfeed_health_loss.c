@@ -230,8 +230,7 @@ static void test_disabled_rules_of_losses_are_never_hit(void **state)
 	health_rig_close(&rig);
 }
 
-/* --- the first updates -------------------------------------------------------------------------
- */
+/* ---- the first updates ----------------------------------------------------------------------- */
 
 static struct outfeed_health_tensor *add(struct health_rig *rig, int64_t id, int64_t replica,
 					 enum outfeed_kind kind)

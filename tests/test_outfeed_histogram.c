@@ -34,7 +34,7 @@ static void check_array(const float *values, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		expected.count[plain_bin(values[i]) - OUTFEED_BIN_LEAST]++;
-	for (int v = 0; outfeed_kernel_at(v) != NULL; v++) {
+	for (int v = 0; outfeed_kernel_at(v); v++) {
 		if (!outfeed_kernel_use(v))
 			continue;
 		memset(&got, 0, sizeof(got));

@@ -70,8 +70,7 @@ static enum status send(struct outfeed_key *key, int64_t step, int replica, int 
 
 static const int64_t two[] = {2}, block[] = {2, 3};
 
-/* ---- one after the other ------------------------------------------------------------------------
- */
+/* ---- one after the other --------------------------------------------------------------------- */
 
 struct seen {
 	int count;
@@ -138,8 +137,7 @@ static void test_the_last_is_the_last(void **state)
 	outfeed_queue_free(queue);
 }
 
-/* ---- dequeueing ---------------------------------------------------------------------------------
- */
+/* ---- dequeueing ------------------------------------------------------------------------------ */
 
 static void test_a_queue_never_enqueued_is_an_error_on_the_same_thread_alone(void **state)
 {
@@ -297,8 +295,7 @@ static void test_what_is_never_sent_is_never_kept(void **state)
 	outfeed_queue_free(queue);
 }
 
-/* ---- while others enqueue -----------------------------------------------------------------------
- */
+/* ---- while others enqueue -------------------------------------------------------------------- */
 
 #define STEPS    1500
 #define REPLICAS 3
@@ -393,8 +390,7 @@ static void test_nobody_waits_once_it_is_let_go(void **state)
 	outfeed_queue_free(queue);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void test_no_failed_allocation_leaves_anything(void **state)
 {

@@ -32,7 +32,7 @@ static void check_array(enum outfeed_activity activity, const float *values, siz
 	memset(expected, 0, sizeof(expected));
 	for (size_t i = 0; i < cases * neurons; i++)
 		expected[i % neurons] += plain_active(activity, values[i]);
-	for (int v = 0; outfeed_kernel_at(v) != NULL; v++) {
+	for (int v = 0; outfeed_kernel_at(v); v++) {
 		if (!outfeed_kernel_use(v))
 			continue;
 		/* Added to what is there, and nothing beyond the last is touched. */

@@ -28,8 +28,7 @@
 #define FAST 0
 #endif
 
-/* ---- the arrays ---------------------------------------------------------------------------------
- */
+/* ---- the arrays ------------------------------------------------------------------------------ */
 
 static uint32_t mixed_bits(size_t i)
 {
@@ -133,8 +132,7 @@ static void fill(float *values, const char *kind, size_t n)
 		values[i] = kinds[k].value(i, n);
 }
 
-/* ---- a line of the file -------------------------------------------------------------------------
- */
+/* ---- a line of the file ---------------------------------------------------------------------- */
 
 struct golden {
 	char kind[32];
@@ -183,7 +181,8 @@ static void check_counts(const struct outfeed_stats *got, const struct outfeed_s
 
 static void check_row(const struct outfeed_stats *got, const struct golden *golden)
 {
-	/* Values of both signs cancel in a mean, so the mean of |x| is what errors are measured by.
+	/*
+	 * Values of both signs cancel in a mean, so the mean of |x| is what errors are measured by.
 	 */
 	double scale = golden->row.l1 / (double)outfeed_stats_finite(got);
 
@@ -205,7 +204,7 @@ static void check_variants(const float *values, const struct golden *golden)
 	struct outfeed_stats first, got;
 	bool any = false;
 
-	for (int v = 0; outfeed_kernel_at(v) != NULL; v++) {
+	for (int v = 0; outfeed_kernel_at(v); v++) {
 		if (!outfeed_kernel_use(v))
 			continue;
 		outfeed_scan_counts(&got, values, count);
@@ -241,8 +240,7 @@ static size_t check_file(float *memory, size_t least, size_t greatest)
 
 	snprintf(path, sizeof(path), "%s/tests/golden/outfeed_stats.txt", support_source_dir());
 	text = support_read_file(path, NULL);
-	for (char *line = strtok_r(text, "\n", &save); line != NULL;
-	     line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		size_t n;
 
 		if (!read_golden(&golden, line))
@@ -275,7 +273,7 @@ static void test_a_hundred_million_values_have_numpys_statistics(void **state)
 	if (!FAST)
 		skip();
 	memory = mem_aligned(HUGE_ONE + 16, sizeof(float));
-	if (memory == NULL)
+	if (!memory)
 		skip();
 	assert_int_equal(check_file(memory, HUGE_ONE, HUGE_ONE), 2);
 	mem_free(memory);

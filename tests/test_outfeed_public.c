@@ -16,8 +16,7 @@
 
 static char message[512];
 
-/* ---- rows ---------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void record_steps(struct ips_outfeed *outfeed)
 {
@@ -163,8 +162,7 @@ static void test_a_tier_of_off_is_no_tensor(void **state)
 	public_close(outfeed);
 }
 
-/* ---- rules --------------------------------------------------------------------------------------
- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 struct heard {
 	int lines, hits;
@@ -293,8 +291,7 @@ static void test_an_older_program_knows_fewer_members(void **state)
 	public_close(outfeed);
 }
 
-/* ---- the first bad number -----------------------------------------------------------------------
- */
+/* ---- the first bad number -------------------------------------------------------------------- */
 
 static void test_the_first_bad_number_is_written_at_once(void **state)
 {
@@ -347,8 +344,8 @@ static void test_a_bad_number_waits_for_the_calls_before_it(void **state)
 	assert_int_equal(ips_outfeed_record(tensor, NULL, bad, 2), 0);
 	assert_int_equal(ips_recording_flush(recording), 0);
 	assert_answer(place.path, "SELECT count(*) FROM first_nonfinite", "0\n");
-	assert_true(outfeed->oldest == &other && outfeed->newest == &other && other.older == NULL &&
-		    other.newer == NULL);
+	assert_true(outfeed->oldest == &other && outfeed->newest == &other && !other.older &&
+		    !other.newer);
 	outfeed->oldest = outfeed->newest = NULL;
 	assert_int_equal(ips_outfeed_record(tensor, NULL, sound, 2), 0);
 	assert_int_equal(ips_recording_flush(recording), 0);

@@ -14,8 +14,7 @@
 
 static char message[512];
 
-/* ---- statistics ---------------------------------------------------------------------------------
- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static void test_statistics_need_no_recording(void **state)
 {
@@ -85,8 +84,7 @@ static void test_merged_statistics_are_those_of_both(void **state)
 	assert_close(two.std, all.std, 1e-15);
 }
 
-/* ---- kept values --------------------------------------------------------------------------------
- */
+/* ---- kept values ----------------------------------------------------------------------------- */
 
 static void keep_values(const char *path_capture, struct ips_recording *recording)
 {
@@ -201,8 +199,7 @@ static void test_what_is_no_recording_is_refused(void **state)
 	assert_contains(message, "/nowhere/run.db");
 }
 
-/* ---- errors -------------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void test_errors_name_the_place(void **state)
 {
@@ -336,8 +333,8 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		assert_int_equal(status, failed ? ST_NOMEM : 0);
-		assert_true(failed == (tensor == NULL));
-		assert_true(!failed || strstr(message, "out of memory") != NULL);
+		assert_true(failed == (!tensor));
+		assert_true(!failed || strstr(message, "out of memory"));
 		assert_int_equal(ips_outfeed_close(outfeed, NULL, 0), 0);
 	}
 }

@@ -96,8 +96,7 @@ static void check_printed(struct outfeed_queue *queue, const char *name, int64_t
 	free(text);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const int64_t bias_shape[] = {128}, kernel_shape[] = {256, 128}, four[] = {4}, two[] = {2};
 
@@ -248,8 +247,7 @@ static void test_bad_values_print_as_numpy_has_them(void **state)
 	}
 }
 
-/* ---- nothing to print ---------------------------------------------------------------------------
- */
+/* ---- nothing to print ------------------------------------------------------------------------ */
 
 static struct outfeed_queue *filtered_queue(const char *const *filters, int count)
 {
@@ -303,8 +301,7 @@ static void test_a_refused_final_layer_sends_the_earlier_keys(void **state)
 	outfeed_queue_free(queue);
 }
 
-/* ---- one place ----------------------------------------------------------------------------------
- */
+/* ---- one place ------------------------------------------------------------------------------- */
 
 static void test_a_queue_is_enqueued_in_one_place(void **state)
 {
@@ -397,8 +394,7 @@ static void test_a_final_layer_before_the_keys_that_pass_sends_nothing(void **st
 	outfeed_queue_free(queue);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 #define REPLICAS 4
 
@@ -461,13 +457,12 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
-		assert_true(failed == (key == NULL));
+		assert_true(failed == (!key));
 		outfeed_queue_free(queue);
 	}
 }
 
-/* ---- the database -------------------------------------------------------------------------------
- */
+/* ---- the database ---------------------------------------------------------------------------- */
 
 static char *query(sqlite3 *db, const char *sql)
 {
@@ -482,7 +477,7 @@ static char *query(sqlite3 *db, const char *sql)
 			const char *text = (const char *)sqlite3_column_text(stmt, i);
 
 			length += (size_t)snprintf(row + length, sizeof(row) - length, "%s%s",
-						   text != NULL ? text : "NULL",
+						   text ? text : "NULL",
 						   i + 1 < sqlite3_column_count(stmt) ? "|" : ";");
 		}
 	}

@@ -37,8 +37,7 @@ static void open_with(const char *capture)
 	"l1, abs_min_nonzero, abs_max, inactive, update_ratio, n_changed FROM tensor_stats "       \
 	"ORDER BY step, key"
 
-/* ---- tiers --------------------------------------------------------------------------------------
- */
+/* ---- tiers ----------------------------------------------------------------------------------- */
 
 static void test_health_writes_bad_values_only_and_then_all_of_the_row(void **state)
 {
@@ -109,7 +108,7 @@ static void test_each_tier_keeps_its_rows(void **state)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		struct outfeed_tensor *t = recorder_tensor(r, keys[i], OUTFEED_GRADIENT, four, 1);
 
-		assert_true((t == NULL) == (strcmp(keys[i], "off") == 0));
+		assert_true((!t) == (strcmp(keys[i], "off") == 0));
 		recorder_record(r, t, 5, plain, 4);
 	}
 	recorder_stop(r);
@@ -210,8 +209,7 @@ static void test_a_row_is_given_at_any_tier_and_step(void **state)
 	}
 }
 
-/* ---- odd values ---------------------------------------------------------------------------------
- */
+/* ---- odd values ------------------------------------------------------------------------------ */
 
 static void test_empty_values_and_scalars_have_rows(void **state)
 {
@@ -339,8 +337,7 @@ static void test_halves_are_kept_as_they_are_and_have_the_rows_of_their_floats(v
 	free(great);
 }
 
-/* ---- neurons and changes ------------------------------------------------------------------------
- */
+/* ---- neurons and changes --------------------------------------------------------------------- */
 
 static void test_inactive_neurons_are_counted_along_the_last_axis(void **state)
 {
@@ -450,8 +447,7 @@ static void test_changes_are_since_the_last_look(void **state)
 		      "counts|0|0\ng|0|0\nm|4|4\nsparse|2|2\nw|4|4\n");
 }
 
-/* ---- no recording, no memory, no disk -----------------------------------------------------------
- */
+/* ---- no recording, no memory, no disk -------------------------------------------------------- */
 
 static void test_without_a_recording_rules_are_asked_all_the_same(void **state)
 {
@@ -621,7 +617,8 @@ static void test_a_full_disk_is_told_once_and_rules_go_on(void **state)
 	recorder_rule(&rules, OUTFEED_HEALTH_nonfinite, 0, 1);
 	recorder_open(r, &params);
 	t = recorder_tensor(r, "t", OUTFEED_GRADIENT, four, 1);
-	/* Behind its back another connection takes the table away: the next row cannot be written.
+	/*
+	 * Behind its back another connection takes the table away: the next row cannot be written.
 	 */
 	recorder_record(r, t, 0, plain, 4);
 	assert_int_equal(ips_recording_flush(r->recording), 0);

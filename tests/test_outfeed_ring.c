@@ -41,7 +41,7 @@ static void assert_captured(const char *key, const char *steps)
 {
 	char sql[256], *all;
 
-	assert_int_equal(r->recording == NULL ? 0 : ips_recording_flush(r->recording), 0);
+	assert_int_equal(!r->recording ? 0 : ips_recording_flush(r->recording), 0);
 	snprintf(sql, sizeof(sql),
 		 "SELECT group_concat(step, ' ') FROM (SELECT step FROM captures WHERE key = '%s')",
 		 key);
@@ -205,8 +205,7 @@ static void test_shorter_values_keep_their_length(void **state)
 		      "0|(2,)|8\n1|(1,)|4\n2|(0,)|0\n");
 }
 
-/* ---- threads ------------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 enum {
 	WORKERS = 4,

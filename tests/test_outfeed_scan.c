@@ -60,7 +60,7 @@ static void check_array(const float *values, size_t count)
 	struct outfeed_stats expected, got;
 
 	plain_counts(&expected, values, count);
-	for (int v = 0; outfeed_kernel_at(v) != NULL; v++) {
+	for (int v = 0; outfeed_kernel_at(v); v++) {
 		if (!outfeed_kernel_use(v))
 			continue;
 		assert_int_equal(outfeed_scan_abs_max(values, count), plain_abs_max(values, count));
@@ -105,8 +105,7 @@ static void test_a_single_bad_value_is_found_everywhere(void **state)
 	}
 }
 
-/* ---- halves -------------------------------------------------------------------------------------
- */
+/* ---- halves ---------------------------------------------------------------------------------- */
 
 static float plain_half(uint16_t half)
 {
@@ -141,7 +140,7 @@ static void test_all_65536_halves_are_widened_exactly(void **state)
 	(void)state;
 	for (size_t i = 0; i < 65536; i++)
 		halves[i] = (uint16_t)i;
-	for (int v = 0; outfeed_kernel_at(v) != NULL; v++) {
+	for (int v = 0; outfeed_kernel_at(v); v++) {
 		if (!outfeed_kernel_use(v))
 			continue;
 		memset(wide, 0, sizeof(wide));
@@ -159,7 +158,7 @@ static void test_widening_writes_no_more_than_it_was_asked_to(void **state)
 	(void)state;
 	for (size_t i = 0; i < 300; i++)
 		halves[i] = (uint16_t)(i * 219);
-	for (int v = 0; outfeed_kernel_at(v) != NULL; v++) {
+	for (int v = 0; outfeed_kernel_at(v); v++) {
 		if (!outfeed_kernel_use(v))
 			continue;
 		for (size_t count = 0; count <= 257; count++) {

@@ -19,8 +19,7 @@
 
 #define TOLERANCE 1e-9
 
-/* ---- reference ----------------------------------------------------------------------------------
- */
+/* ---- reference ------------------------------------------------------------------------------- */
 
 struct reference {
 	struct outfeed_stats counts; /* counts, min, max, abs_min_nonzero, abs_max */
@@ -109,8 +108,7 @@ static void check_moments(const struct outfeed_stats *a, const struct reference 
 	assert_close(a->l2_squared, (double)r->l2_squared, TOLERANCE);
 }
 
-/* ---- every variant, the same bytes --------------------------------------------------------------
- */
+/* ---- every variant, the same bytes ----------------------------------------------------------- */
 
 static bool same_bits(const struct outfeed_stats *a, const struct outfeed_stats *b)
 {
@@ -125,7 +123,7 @@ static void check_array(const float *values, size_t count)
 	bool any = false;
 
 	reference_of(&reference, values, count);
-	for (int v = 0; outfeed_kernel_at(v) != NULL; v++) {
+	for (int v = 0; outfeed_kernel_at(v); v++) {
 		if (!outfeed_kernel_use(v))
 			continue;
 		outfeed_stats_init(&stats);
@@ -156,8 +154,7 @@ static void test_a_zero_is_counted_wherever_it_is(void **state)
 	}
 }
 
-/* ---- arrays that break things -------------------------------------------------------------------
- */
+/* ---- arrays that break things ---------------------------------------------------------------- */
 
 /* Lengths 0 to 257 and around the block's, at every alignment of a float in a vector in turn. */
 static void test_every_variant_meets_the_reference_on_every_length(void **state)
@@ -207,8 +204,7 @@ static void test_equal_values_have_no_deviation_at_all(void **state)
 	assert_true(stats.mean == (double)0.1f);
 }
 
-/* ---- halves and threads -------------------------------------------------------------------------
- */
+/* ---- halves and threads ---------------------------------------------------------------------- */
 
 static void test_halves_give_the_row_of_the_floats_that_they_are(void **state)
 {
@@ -225,7 +221,7 @@ static void test_halves_give_the_row_of_the_floats_that_they_are(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
 		const uint16_t *halves = memory + i % 3;
 
-		for (int v = 0; outfeed_kernel_at(v) != NULL; v++) {
+		for (int v = 0; outfeed_kernel_at(v); v++) {
 			if (!outfeed_kernel_use(v))
 				continue;
 			outfeed_scan_widen(wide, halves, counts[i]);
@@ -273,8 +269,7 @@ static void test_any_number_of_threads_gives_the_same_bytes(void **state)
 	mem_free(values);
 }
 
-/* ---- merging ------------------------------------------------------------------------------------
- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 static void row_of(struct outfeed_stats *out, const float *values, size_t count)
 {

@@ -143,10 +143,10 @@ static void test_wrong_requests_are_one_line(void **state)
 
 		plan_run(&result, cases[i].arguments);
 		assert_int_equal(result.exit_code, 2);
-		if (strstr(result.err, cases[i].says) == NULL)
+		if (!strstr(result.err, cases[i].says))
 			fail_msg("%s: %s", cases[i].arguments, result.err);
 		newline = strchr(result.err, '\n');
-		assert_true(newline != NULL && newline[1] == '\0');
+		assert_true(newline && newline[1] == '\0');
 		support_result_free(&result);
 	}
 }

@@ -155,7 +155,7 @@ static void test_all_lists_every_schedule_or_the_rule_against_it(void **state)
 	assert_int_equal(cJSON_GetArraySize(json), 8);
 	cJSON_ArrayForEach(row, json)
 	{
-		if (cJSON_GetObjectItemCaseSensitive(row, "error") == NULL) {
+		if (!cJSON_GetObjectItemCaseSensitive(row, "error")) {
 			plan_number(row, "bubble_rate");
 			continue;
 		}

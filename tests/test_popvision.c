@@ -214,8 +214,7 @@ static const char tiny_graph_json[] = HEAD
 	"{\"trace\":0,\"rank\":0,\"execution\":0,\"weightUpdate\":4,\"replica\":" replica          \
 	",\"firstIpu\":" replica ",\"firstStep\":16,\"firstMicrobatch\":0,\"cyclesFrom\":1000}"
 
-/* --- the rig -----------------------------------------------------------------------------------
- */
+/* ---- the rig --------------------------------------------------------------------------------- */
 
 struct rig {
 	char folder[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 32];
@@ -254,8 +253,7 @@ static void file_is(const char *path, const char *wanted)
 	free(text);
 }
 
-/* --- the files ---------------------------------------------------------------------------------
- */
+/* ---- the files ------------------------------------------------------------------------------- */
 
 static void test_graph_is_what_was_computed_by_hand(void **state)
 {
@@ -378,8 +376,7 @@ static void test_an_empty_and_a_killed_run_have_files_too(void **state)
 	}
 }
 
-/* --- damaged databases -------------------------------------------------------------------------
- */
+/* ---- damaged databases ----------------------------------------------------------------------- */
 
 static const char *const damages[] = {
 	"UPDATE program_rows SET parent_id = program_id",
@@ -454,8 +451,7 @@ static void test_damaged_rows_are_survived(void **state)
 	}
 }
 
-/* --- which files, and failures -----------------------------------------------------------------
- */
+/* ---- which files, and failures --------------------------------------------------------------- */
 
 static void test_files_that_are_not_asked_for_are_left_alone(void **state)
 {

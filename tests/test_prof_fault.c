@@ -105,7 +105,7 @@ static int open_tiny(const struct prof_place *place)
 	setrlimit(RLIMIT_FSIZE, &limit);
 	if (ips_recording_open(&recording, place->path, NULL, why, sizeof(why)) != 21)
 		return 1;
-	return recording == NULL && why[0] != 0 && access(place->path, F_OK) != 0 ? 0 : 2;
+	return !recording && why[0] != 0 && access(place->path, F_OK) != 0 ? 0 : 2;
 }
 
 static void test_a_disk_too_full_to_begin_leaves_nothing_behind(void **state)
@@ -144,7 +144,7 @@ static int record_as_nobody(const struct prof_place *place)
 		return 1;
 	if (ips_recording_open(&recording, place->path, NULL, why, sizeof(why)) == 0)
 		return 2;
-	return strstr(why, place->path) != NULL && access(place->path, F_OK) != 0 ? 0 : 3;
+	return strstr(why, place->path) && access(place->path, F_OK) != 0 ? 0 : 3;
 }
 
 static void test_a_folder_without_write_permission_is_a_clear_error(void **state)
@@ -152,7 +152,7 @@ static void test_a_folder_without_write_permission_is_a_clear_error(void **state
 	assert_int_equal(in_child(record_as_nobody, *state), 0);
 }
 
-/* ---- reading where nothing may be written ---- */
+/* ---- reading where nothing may be written ---------------------------------------------------- */
 
 static int read_as_nobody(const struct prof_place *place)
 {
@@ -163,7 +163,7 @@ static int read_as_nobody(const struct prof_place *place)
 	if (getuid() == 0 && setuid(NOBODY) != 0)
 		return 100;
 	if (prof_db_open(&db, place->path, &err) != ST_OK)
-		return strstr(err.text, "copy both files") != NULL ? 101 : 102;
+		return strstr(err.text, "copy both files") ? 101 : 102;
 	spans = (int)prof_ask(place->path, "SELECT 1");
 	prof_db_close(db);
 	return spans;
@@ -216,7 +216,7 @@ static void test_complete_and_killed_files_are_read_without_write_permission(voi
 	prof_place_remove(&other);
 }
 
-/* ---- memory ---- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int record_all_kinds(const char *path)
 {
@@ -250,7 +250,7 @@ static int record_all_kinds(const char *path)
 	status = ips_recording_flush(recording);
 	closed = ips_recording_close(recording, NULL, 0);
 	assert_true(closed == status || status == 0);
-	if (track == NULL)
+	if (!track)
 		return 1;
 	return append != 0 ? append : closed != 0 ? closed : row.step == IPS_NULL ? 1 : 0;
 }
@@ -311,7 +311,7 @@ static void test_reading_without_memory_fails_cleanly(void **state)
 	}
 }
 
-/* ---- readers that stay ---- */
+/* ---- readers that stay ----------------------------------------------------------------------- */
 
 static void test_a_reader_that_stays_neither_spoils_the_file_nor_holds_the_end_up(void **state)
 {

@@ -81,7 +81,7 @@ static int files_in(const char *folder)
 	int count = 0;
 
 	assert_non_null(dir);
-	while (readdir(dir) != NULL)
+	while (readdir(dir))
 		count++;
 	closedir(dir);
 	return count;

@@ -4,7 +4,7 @@
  * IPUSCOPE_TEST_ROUNDS=n kills as often, IPUSCOPE_TEST_SEED=n at other moments.
  *
  * The child tells of each commit through a pipe, on the writer's thread, so no clock is needed to
- *know what must be there.
+ * know what must be there.
  */
 #include "prof_testing.h"
 

@@ -79,7 +79,7 @@ static void set_start(const char *path, int64_t epoch_ns)
 	prof_change(path, sql);
 }
 
-/* ---- the rows ---- */
+/* ---- the rows -------------------------------------------------------------------------------- */
 
 /* What was compiled, and what is known by name: once for all. */
 static bool is_once(const char *view)
@@ -130,7 +130,7 @@ static void expected_column(struct str *sql, const char *view, const char *colum
 	else if (strcmp(column, "track") == 0 || strcmp(column, "parent") == 0 ||
 		 (strcmp(view, "tracks") == 0 && strcmp(column, "name") == 0))
 		str_addf(sql, "'rank %lld/' || %s", (long long)rank, column);
-	else if (strstr(column, "span_id") != NULL || strcmp(column, "parent_id") == 0)
+	else if (strstr(column, "span_id") || strcmp(column, "parent_id") == 0)
 		str_addf(sql, "%s + %lld", column, (long long)first_span);
 	else if (is_time(view, column))
 		str_addf(sql, has_clock(view) ? "%s + iif(clock = 'host', %lld, 0)" : "%s + %lld",
@@ -177,7 +177,8 @@ static int64_t ask(sqlite3 *db, const char *sql)
 	return value;
 }
 
-/* All rows of @view in the source that is attached as `src` are in the merged file; their number.
+/*
+ * All rows of @view in the source that is attached as `src` are in the merged file; their number.
  */
 static int64_t check_view(sqlite3 *db, const char *view, const struct prof_merge_source *source,
 			  int64_t first_span)
@@ -288,7 +289,7 @@ static void test_a_source_may_be_given_twice(void **state)
 	check_views(place->out, sources, 2);
 }
 
-/* ---- zones and levels ---- */
+/* ---- zones and levels ------------------------------------------------------------------------ */
 
 #define TRACKS 3
 
@@ -400,7 +401,7 @@ static void test_unmoved_levels_are_what_the_recorder_wrote(void **state)
 	free(merged);
 }
 
-/* ---- ranks and clocks ---- */
+/* ---- ranks and clocks ------------------------------------------------------------------------ */
 
 static void test_recorded_ranks_are_kept_where_they_differ(void **state)
 {
@@ -481,7 +482,7 @@ static void test_what_does_not_say_when_it_started_is_at_the_start(void **state)
 	check_views(place->out, sources, 2);
 }
 
-/* ---- other sources ---- */
+/* ---- other sources --------------------------------------------------------------------------- */
 
 static void test_killed_and_empty_sources_are_merged(void **state)
 {
@@ -631,7 +632,7 @@ static void test_older_schemas_are_merged(void **state)
 	}
 }
 
-/* ---- failures ---- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 static void test_views_in_the_place_of_tables_are_refused(void **state)
 {
@@ -766,7 +767,8 @@ static void test_memory_that_is_short_is_told(void **state)
 		status = prof_merge(place->out, sources, 2, &params, &err);
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
-		/* What one fact of meta needs may be missing: then it is as if it were not there.
+		/*
+		 * What one fact of meta needs may be missing: then it is as if it were not there.
 		 */
 		if (failed && status == ST_OK)
 			prof_check_file(place->out);

@@ -253,7 +253,7 @@ static void test_track_names_are_made_unique(void **state)
 		      "lane|lane\nlane (2)|lane\nlane (3)|lane\n");
 }
 
-/* ---- threads ---- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 #define THREADS 6
 #define SPANS   4000
@@ -419,7 +419,7 @@ static void test_a_forked_child_writes_nothing(void **state)
 		}
 		ips_span_at(track, &a, 1, 1);
 		_exit(ips_recording_flush(recording) == 0 &&
-				      ips_track_open(recording, "c", NULL) == NULL &&
+				      !ips_track_open(recording, "c", NULL) &&
 				      ips_recording_close(recording, NULL, 0) == 0
 			      ? 0
 			      : 1);

@@ -20,7 +20,7 @@ static const char *const sum_views[] = {"stage_sums",  "bubble_sums", "execution
 					"metric_sums", "health_sums", "overhead_sums",
 					"tensor_sums"};
 
-/* ---- rows ---- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static int64_t some(struct rng *rng, uint32_t bound)
 {
@@ -152,7 +152,7 @@ static void append_stats(struct ips_recording *recording, struct rng *rng, int64
 	assert_int_equal(ips_append_tensor_stats(recording, &row), 0);
 }
 
-/* ---- the file's own words ---- */
+/* ---- the file's own words -------------------------------------------------------------------- */
 
 /* All that the sums of @path say, read by the library; reals and all. */
 static char *sums_of(const char *path)
@@ -208,7 +208,7 @@ static void assert_sums_are_those_of_the_rows(const char *path)
 	free(made);
 }
 
-/* ---- tests ---- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void test_sums_are_those_of_the_rows(void **state)
 {

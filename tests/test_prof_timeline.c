@@ -32,7 +32,7 @@ struct naive {
 	int64_t last_ns;
 };
 
-/* ---- making traces ---- */
+/* ---- making traces --------------------------------------------------------------------------- */
 
 /* Nested spans within [start, end), from a few ns to minutes long. */
 static void make_device(struct rng *rng, struct ips_track *track, struct ips_site **sites,
@@ -110,7 +110,7 @@ static struct ips_recording *make_trace(const char *path, unsigned seed)
 	return recording;
 }
 
-/* ---- the naive side ---- */
+/* ---- the naive side -------------------------------------------------------------------------- */
 
 static void load(struct naive *naive, const char *path, int64_t track_id, int64_t now_ns)
 {
@@ -156,7 +156,7 @@ static int64_t overlap(int64_t start, int64_t end, int64_t from, int64_t to)
 	return last > first ? last - first : 0;
 }
 
-/* ---- one picture ---- */
+/* ---- one picture ----------------------------------------------------------------------------- */
 
 struct sums {
 	int64_t busy[MAX_DEPTH], starts[MAX_DEPTH];
@@ -423,7 +423,7 @@ static void test_pictures_of_killed_and_repaired_files_equal_a_naive_scan(void *
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		byte = make_trace(place.path, 7) != NULL ? 'y' : 'n';
+		byte = make_trace(place.path, 7) ? 'y' : 'n';
 		if (write(ends[1], &byte, 1) != 1)
 			_exit(1);
 		pause();
@@ -445,7 +445,7 @@ static void test_pictures_of_killed_and_repaired_files_equal_a_naive_scan(void *
 	prof_place_remove(&place);
 }
 
-/* ---- search, details ---- */
+/* ---- search, details ------------------------------------------------------------------------- */
 
 static void test_finding_goes_from_span_to_span_in_both_directions(void **state)
 {

@@ -30,8 +30,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* --- curves ------------------------------------------------------------------------------------
- */
+/* ---- curves ---------------------------------------------------------------------------------- */
 
 static double value_at(size_t i)
 {
@@ -112,8 +111,7 @@ static void test_steps_of_an_axis_are_round_and_few(void **state)
 	assert_true(html_tick_step(0, INFINITY, 5, false) > 0);
 }
 
-/* --- pages -------------------------------------------------------------------------------------
- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static char *page_of(const char *database)
 {

@@ -86,7 +86,7 @@ static void assert_rows(const struct fixture *f, const char *sql, const char *wa
 		for (int i = 0; i < sqlite3_column_count(query); i++) {
 			const char *text = (const char *)sqlite3_column_text(query, i);
 
-			str_addf(&got, "%s%s", i > 0 ? "|" : "", text == NULL ? "-" : text);
+			str_addf(&got, "%s%s", i > 0 ? "|" : "", !text ? "-" : text);
 		}
 	}
 	sqlite3_finalize(query);

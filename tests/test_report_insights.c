@@ -58,8 +58,7 @@ static const struct plan well = {
 	.tile_bytes = 100000,
 };
 
-/* --- recording it ------------------------------------------------------------------------------
- */
+/* ---- recording it ---------------------------------------------------------------------------- */
 
 static struct ips_keys keys_of(int execution, int stage, int microbatch, char phase)
 {
@@ -316,8 +315,7 @@ static void record(const char *path, const struct plan *plan)
 	execute(path, "UPDATE overhead_sum_rows SET write_ns = 0, record_ns_estimate = 0");
 }
 
-/* --- the cases ---------------------------------------------------------------------------------
- */
+/* ---- the cases ------------------------------------------------------------------------------- */
 
 #define CHANGE(name, ...)                                                                          \
 	static void name(struct plan *plan)                                                        \
@@ -466,8 +464,7 @@ static void check_case(const char *path, size_t i)
 	prof_db_close(db);
 }
 
-/* --- tests -------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void each_is_said_of_a_run_that_has_it(void **state)
 {
@@ -510,7 +507,7 @@ static void without_times_the_advice_fits_what_there_is(void **state)
 		assert_non_null(insight);
 		assert_int_equal(strstr(insight->sentence, "Tensors were recorded") != NULL,
 				 tensors);
-		assert_int_equal(strstr(insight->remedy, "ipu-train") == NULL, tensors);
+		assert_int_equal(!strstr(insight->remedy, "ipu-train"), tensors);
 		assert_int_equal(strstr(insight->remedy, "Spans") != NULL, tensors);
 		report_insights_free(&insights);
 		prof_db_close(db);

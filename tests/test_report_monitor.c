@@ -99,7 +99,7 @@ static cJSON *json_of(struct fixture *f)
 /* Versions are those of the program. */
 static void without_version(char *text)
 {
-	for (char *at = text; (at = strstr(at, IPUSCOPE_VERSION)) != NULL;)
+	for (char *at = text; (at = strstr(at, IPUSCOPE_VERSION));)
 		memset(at, 'v', strlen(IPUSCOPE_VERSION));
 }
 

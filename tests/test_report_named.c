@@ -147,8 +147,7 @@ static void assert_narrow(const char *text)
 	}
 }
 
-/* --- formats -----------------------------------------------------------------------------------
- */
+/* ---- formats --------------------------------------------------------------------------------- */
 
 static void check_formats(struct prof_db *db, const struct named_case *c, int file)
 {
@@ -194,8 +193,7 @@ static void test_every_report_of_every_file_in_all_formats(void **state)
 	}
 }
 
-/* --- the screens -------------------------------------------------------------------------------
- */
+/* ---- the screens ----------------------------------------------------------------------------- */
 
 /* All reports but overhead, whose times are new in each recording. */
 static char *all_screens(struct prof_db *db)
@@ -236,8 +234,7 @@ static void test_the_screens_are_the_golden_ones(void **state)
 	prof_db_close(db);
 }
 
-/* --- the document ------------------------------------------------------------------------------
- */
+/* ---- the document ---------------------------------------------------------------------------- */
 
 /* The section on the report @name: from its heading to the next; the caller's (free). */
 static char *section_of(const char *document, const char *name)
@@ -293,8 +290,7 @@ static void test_the_document_has_every_column_and_grouping(void **state)
 	prof_db_close(db);
 }
 
-/* --- numbers -----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* One number of a report, and the same from the views. */
 static const struct {
@@ -438,8 +434,7 @@ static void test_scripts_for_views_go_on_with_these_reports(void **state)
 	prof_db_close(db);
 }
 
-/* --- pasted into sqlite3 -----------------------------------------------------------------------
- */
+/* ---- pasted into sqlite3 --------------------------------------------------------------------- */
 
 /* The next field of a CSV at *@at, unquoted. */
 static void csv_field(const char **at, char *out, size_t size)

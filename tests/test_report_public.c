@@ -349,7 +349,7 @@ static int64_t count_spans(const struct ips_report_span_filter *filter)
 	int64_t count = 0;
 
 	assert_int_equal(ips_report_spans_open(sample.report, &cursor, filter, NULL, 0), 0);
-	while (ips_report_spans_next(cursor) != NULL)
+	while (ips_report_spans_next(cursor))
 		count++;
 	assert_int_equal(ips_report_spans_close(cursor), 0);
 	return count;

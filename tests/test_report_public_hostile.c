@@ -53,8 +53,7 @@ static int remove_sample(void **state)
 	return 0;
 }
 
-/* ---- walking everything -------------------------------------------------------------------------
- */
+/* ---- walking everything ---------------------------------------------------------------------- */
 
 struct walk {
 	int64_t visited, left;
@@ -124,7 +123,7 @@ static void walk_memory(struct ips_report *report)
 	const struct ips_report_memory *all = ips_report_ipu_memory(report, IPS_NULL);
 	int64_t always, others;
 
-	if (all != NULL)
+	if (all)
 		assert_true(all->num_tiles >= ips_report_tile_count(report));
 	for (int64_t ipu = 0; ipu < ips_report_ipu_count(report) && ipu < 4; ipu++)
 		for (int64_t tile = 0; tile < ips_report_tile_count(report); tile += 97)
@@ -143,22 +142,22 @@ static void walk_cursors(struct ips_report *report)
 	int64_t rows = 0;
 
 	(void)ips_report_steps_open(report, &steps, NULL, NULL, 0);
-	while (rows < ROWS_MAX && ips_report_steps_next(steps) != NULL)
+	while (rows < ROWS_MAX && ips_report_steps_next(steps))
 		rows++;
 	(void)ips_report_steps_close(steps);
 	(void)ips_report_lowered_variables_open(report, &lowered, IPS_NULL, IPS_NULL, IPS_NULL,
 						NULL, 0);
-	while (rows < ROWS_MAX && ips_report_lowered_variables_next(lowered) != NULL)
+	while (rows < ROWS_MAX && ips_report_lowered_variables_next(lowered))
 		rows++;
 	(void)ips_report_lowered_variables_close(lowered);
 	for (int64_t span = 0; span < 6; span++) {
 		(void)ips_report_span_children(report, &spans, span, NULL, 0);
-		while (rows < ROWS_MAX && ips_report_spans_next(spans) != NULL)
+		while (rows < ROWS_MAX && ips_report_spans_next(spans))
 			rows++;
 		(void)ips_report_spans_close(spans);
 	}
 	(void)ips_report_spans_open(report, &spans, NULL, NULL, 0);
-	while (rows < ROWS_MAX && ips_report_spans_next(spans) != NULL)
+	while (rows < ROWS_MAX && ips_report_spans_next(spans))
 		rows++;
 	(void)ips_report_spans_close(spans);
 }
@@ -190,8 +189,7 @@ static int walk_all(const char *path)
 	return status;
 }
 
-/* ---- damage -------------------------------------------------------------------------------------
- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void change(const char *path, const char *sql)
 {
@@ -388,8 +386,7 @@ static void test_flipped_bytes_are_survived(void **state)
 	assert_true(sound > 0 && sound < ROUNDS);
 }
 
-/* ---- old files, little memory -------------------------------------------------------------------
- */
+/* ---- old files, little memory ---------------------------------------------------------------- */
 
 static void test_files_of_old_schemas_are_walked(void **state)
 {

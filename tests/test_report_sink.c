@@ -18,7 +18,7 @@ static char path[64], packed[64];
 static int setup(void **state)
 {
 	(void)state;
-	if (mkdtemp(folder) == NULL)
+	if (!mkdtemp(folder))
 		return -1;
 	snprintf(path, sizeof(path), "%s/out", folder);
 	snprintf(packed, sizeof(packed), "%s/out.gz", folder);

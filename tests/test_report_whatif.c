@@ -31,8 +31,7 @@ struct made {
 static char path[PATH];
 static struct ipu_target target;
 
-/* --- making ------------------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static sqlite3 *made_db;
 
@@ -188,8 +187,7 @@ static void made_close(void)
 	made_db = NULL;
 }
 
-/* --- looking -----------------------------------------------------------------------------------
- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 static struct report_whatif *open_made(struct err *err)
 {
@@ -238,8 +236,7 @@ static struct made equal_stages(const char *schedule, int stages, int microbatch
 	return made;
 }
 
-/* --- tests -------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 /* Of equal stages with F = B: (G + N - 1)(F + B) Grouped, twice as many steps of F Interleaved, all
  * in turn Sequential; a sync for each step, and one after the update. */
@@ -365,7 +362,8 @@ static void a_split_moves_layers_with_their_cycles(void **state)
 	make(&made);
 	whatif = open_well();
 	assert_int_equal(report_whatif_predict(&out, whatif, &change, NULL), ST_OK);
-	/* Each half sends the output of its last layer, 16 x 2 floats, there and its gradient back.
+	/*
+	 * Each half sends the output of its last layer, 16 x 2 floats, there and its gradient back.
 	 */
 	cycles = 4 * (8 * FORWARD + 2 * (int64_t)ceil(BATCH * 2 * 4 / target.link_bytes_second *
 						      target.clock_hz)) +

@@ -394,7 +394,8 @@ static void test_warnings_say_what_is_left_out(void **state)
 		"replicas.");
 }
 
-/* The completed example of the Keras tutorial: batch 80, accumulation 8, 60,000 and 10,000 images.
+/*
+ * The completed example of the Keras tutorial: batch 80, accumulation 8, 60,000 and 10,000 images.
  */
 #define WHOLE                                                                                      \
 	"--data.batch_size 80 --fit.steps_per_epoch null --compile.steps_per_execution epoch "     \

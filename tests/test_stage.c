@@ -110,8 +110,7 @@ static void chain_backward(struct chain *c, float *grad_output, int slot, float 
 	}
 }
 
-/* --- the reference: the same model in double, one item at a time -------------------------------
- */
+/* ---- the reference: the same model in double, one item at a time ----------------------------- */
 
 struct reference {
 	const struct model *model;
@@ -243,8 +242,7 @@ static void check_all_slopes(struct difference *d, const struct chain *c, const 
 		check_slope((double)grad_input[i], difference_at(d, &d->input[i]), "input", i);
 }
 
-/* --- tests -------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void test_gradients_are_those_of_central_differences(void **state)
 {

@@ -8,8 +8,7 @@
 #include "common/mem.h"
 #include "support/graph_pipe.h"
 
-/* --- the reference -----------------------------------------------------------------------------
- */
+/* ---- the reference --------------------------------------------------------------------------- */
 
 struct reference {
 	const struct graph *graph;
@@ -117,8 +116,7 @@ static void check_graph(const struct graph *g)
 	graph_check_way(g, &way, weights, &wanted);
 }
 
-/* --- tests -----------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void test_graphs_have_the_gradients_of_differences_whatever_the_way(void **state)
 {
@@ -142,8 +140,7 @@ static void test_random_graphs_do_too(void **state)
 	}
 }
 
-/* --- schedules ---------------------------------------------------------------------------------
- */
+/* ---- schedules ------------------------------------------------------------------------------- */
 
 /* Stages take turns; each does what it may do next: a backward where one is ready, else a forward
  * while fewer than @most of its micro-batches are in flight. */
@@ -207,8 +204,7 @@ static void test_micro_batches_in_flight_do_not_touch_each_other(void **state)
 	}
 }
 
-/* --- threads -----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void test_graphs_are_the_same_bytes_on_any_pool(void **state)
 {

@@ -6,8 +6,7 @@
 #include "common/mem.h"
 #include "support/graph_pipe.h"
 
-/* --- what is not done --------------------------------------------------------------------------
- */
+/* ---- what is not done ------------------------------------------------------------------------ */
 
 struct spans {
 	int forwards[GRAPH_LAYERS], backwards[GRAPH_LAYERS];
@@ -116,8 +115,7 @@ static void test_logits_are_what_comes_before_the_softmax(void **state)
 	assert_memory_equal(with, without, g.model.weights * sizeof(float));
 }
 
-/* --- memory ------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int64_t memory_of(const struct graph *g, bool training, bool unshared, int slots)
 {

@@ -46,8 +46,7 @@ static const char convnet[] =
 	"{'class_name': 'Softmax', 'config': {}}"
 	"]";
 
-/* --- what is run -------------------------------------------------------------------------------
- */
+/* ---- what is run ----------------------------------------------------------------------------- */
 
 struct subject {
 	const struct model *model;
@@ -190,8 +189,7 @@ static void run_backward(struct stage **stages, const struct subject *s, int cou
 	}
 }
 
-/* --- the plain run -----------------------------------------------------------------------------
- */
+/* ---- the plain run --------------------------------------------------------------------------- */
 
 /* Nothing is fused or shared, so all tensors are there when the forward pass has ended. */
 static void copy_outputs(struct plain *plain, const struct subject *s, const struct stage *stage)
@@ -236,8 +234,7 @@ static void plain_close(struct plain *plain, const struct subject *s)
 	mem_free(plain->gradients);
 }
 
-/* --- comparing ---------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static int masked(const struct subject *s, const uint8_t *mask)
 {
@@ -337,8 +334,7 @@ static void check_subject(const struct subject *s, bool cut)
 	mem_free(mask);
 }
 
-/* --- the promises ------------------------------------------------------------------------------
- */
+/* ---- the promises ---------------------------------------------------------------------------- */
 
 static void check_graph(const struct graph *g, uint32_t seed)
 {

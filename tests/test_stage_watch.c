@@ -128,8 +128,7 @@ static float *param_of(struct watched *w, int layer, int index)
 	return w->weights + w->model->params[w->model->layers[layer].first_param + index].offset;
 }
 
-/* --- shapes ------------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 struct sample {
 	int filters, kernel, stride, groups;
@@ -269,8 +268,7 @@ static void test_nobody_looks_where_no_tap_is_called(void **state)
 	math_model_close(&m);
 }
 
-/* --- faults ------------------------------------------------------------------------------------
- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 enum {
 	FAULT_CONV,

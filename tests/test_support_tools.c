@@ -64,7 +64,7 @@ static void test_exactly_the_nth_allocation_fails(void **state)
 		for (long i = 0; i < 4; i++) {
 			void *p = i % 2 ? mem_aligned(1, 8) : mem_alloc(8);
 
-			assert_true((p == NULL) == (i == n));
+			assert_true((!p) == (i == n));
 			assert_int_equal(support_alloc_failed(), i >= n);
 			mem_free(p);
 		}

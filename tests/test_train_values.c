@@ -82,7 +82,7 @@ static int setup(void **state)
 	write_idx("t10k-labels-idx1-ubyte", 8, 1, 10);
 	snprintf(path, sizeof(path), "%s/run.json", folder);
 	file = fopen(path, "w");
-	if (file == NULL || fputs(run_file, file) < 0 || fclose(file) != 0)
+	if (!file || fputs(run_file, file) < 0 || fclose(file) != 0)
 		return -1;
 	return 0;
 }
@@ -121,13 +121,12 @@ static void run(struct ips_trainer *trainer, const struct ips_callback *callback
 
 	assert_int_equal(ips_trainer_add_callback(trainer, callback), 0);
 	if (ips_trainer_run(trainer, result, message, sizeof(message)) != 0 &&
-	    (result == NULL || !result->interrupted))
+	    (!result || !result->interrupted))
 		fail_msg("%s", message);
 	ips_trainer_close(trainer);
 }
 
-/* ---- shapes -------------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 /* A way of running: E steps of an epoch on each of R replicas, g accumulated. */
 struct way {
@@ -253,8 +252,7 @@ static void test_shapes_are_the_tutorials_in_every_way_of_running(void **state)
 	}
 }
 
-/* ---- dequeued by asynchronous callbacks ---------------------------------------------------------
- */
+/* ---- dequeued by asynchronous callbacks ------------------------------------------------------ */
 
 /* What each thread has dequeued in an epoch. */
 struct taken {
@@ -318,8 +316,7 @@ static void test_an_asynchronous_callback_dequeues_what_has_arrived(void **state
 	}
 }
 
-/* ---- the same values whenever they are taken ----------------------------------------------------
- */
+/* ---- the same values whenever they are taken ------------------------------------------------- */
 
 struct digest {
 	uint64_t queue[4]; /* of each, since queues have no order among themselves */
@@ -333,9 +330,9 @@ static uint64_t *digest_of(struct digest *digest, const char *queue)
 {
 	int i = 0;
 
-	while (i < 3 && digest->names[i] != NULL && strcmp(digest->names[i], queue) != 0)
+	while (i < 3 && digest->names[i] && strcmp(digest->names[i], queue) != 0)
 		i++;
-	if (digest->names[i] == NULL)
+	if (!digest->names[i])
 		digest->names[i] = strdup(queue);
 	return &digest->queue[i];
 }
@@ -424,9 +421,7 @@ static void test_values_are_the_same_taken_while_it_runs_and_after(void **state)
 	}
 }
 
-/* ---- programs older than the library, and what is refused
- * ----------------------------------------
- */
+/* ---- programs older than the library, and what is refused ------------------------------------ */
 
 static void test_an_older_program_has_no_such_member(void **state)
 {
@@ -514,8 +509,7 @@ static void test_values_beyond_all_memory_are_refused(void **state)
 	ips_trainer_close(trainer);
 }
 
-/* ---- interrupts ---------------------------------------------------------------------------------
- */
+/* ---- interrupts ------------------------------------------------------------------------------ */
 
 /* The last test: an interrupt is for good. */
 static void test_an_interrupt_ends_workers_that_wait(void **state)

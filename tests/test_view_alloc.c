@@ -21,7 +21,7 @@
 
 static char folder[SUPPORT_PATH_SIZE];
 
-/* --- whose allocations ------------------------------------------------------------------------ */
+/* ---- whose allocations ----------------------------------------------------------------------- */
 
 static sqlite3_mem_methods sqlite_own;
 static atomic_long sqlite_left;
@@ -71,7 +71,7 @@ static const struct memory {
 } memories[] = {{"the viewer's", support_fail_alloc, support_alloc_failed},
 		{"SQLite's", fail_sqlite, sqlite_failed}};
 
-/* --- a walk ----------------------------------------------------------------------------------- */
+/* ---- a walk ---------------------------------------------------------------------------------- */
 
 struct walk {
 	enum view_screen screen;
@@ -207,7 +207,7 @@ static bool walk_with(const struct walk *walk, bool keys, const struct memory *m
 	return failed;
 }
 
-/* --- tests ------------------------------------------------------------------------------------ */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 /* Each screen on the recording that has most to show there; the second one is compared with it. */
 static const struct walk walks[] = {

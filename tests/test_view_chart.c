@@ -275,7 +275,7 @@ static void test_bars_grow_with_their_part(void **state)
 	}
 }
 
-/* --- axes ------------------------------------------------------------------------------------- */
+/* ---- axes ------------------------------------------------------------------------------------ */
 
 static void test_ticks_are_few_and_rise_between_the_ends(void **state)
 {

@@ -397,7 +397,7 @@ static void test_the_rows_are_handed_out_as_shown(void **state)
 	report_table_free(&out);
 }
 
-/* --- comparing -------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static void compare(struct report_table *out, const struct row *a, int64_t a_count,
 		    const struct row *b, int64_t b_count, const char *keys)
@@ -576,7 +576,7 @@ static void test_texts_that_differ_have_two_columns(void **state)
 	report_table_free(&table);
 }
 
-/* --- any size, any rows ----------------------------------------------------------------------- */
+/* ---- any size, any rows ---------------------------------------------------------------------- */
 
 static void assert_places(const struct view_grid *grid, int width)
 {
@@ -765,7 +765,7 @@ static void test_what_is_cut_or_off_the_screen_is_shown_whole(void **state)
 	view_grid_fini(&grid);
 }
 
-/* --- stopped ---------------------------------------------------------------------------------- */
+/* ---- stopped --------------------------------------------------------------------------------- */
 
 /* What must be as before where something was stopped. */
 static uint64_t mark_of(const struct view_grid *grid)

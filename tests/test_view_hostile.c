@@ -77,7 +77,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* --- looking at it ---------------------------------------------------------------------------- */
+/* ---- looking at it --------------------------------------------------------------------------- */
 
 static void assert_one_line(const struct err *err)
 {
@@ -155,7 +155,7 @@ static void look(struct hostile *h, int round)
 		look_at(h, h->whole[which], h->path);
 }
 
-/* --- bytes ------------------------------------------------------------------------------------ */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 static void test_flipped_bytes_are_survived(void **state)
 {
@@ -199,7 +199,7 @@ static void test_torn_files_are_survived(void **state)
 	}
 }
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void run_sql(sqlite3 *db, const char *sql)
 {

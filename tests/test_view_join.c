@@ -28,7 +28,8 @@ static void show(struct view_rig *rig, int screen)
 	view_session_draw(&rig->session);
 }
 
-/* From @screen, @steps rows down, to what the item @item of the list offers. The last offered: -1.
+/*
+ * From @screen, @steps rows down, to what the item @item of the list offers. The last offered: -1.
  */
 static bool go_to_item(struct view_rig *rig, int screen, int steps, int item)
 {
@@ -205,7 +206,8 @@ static void open_device(struct view_rig *rig)
 	view_rig_open(rig, path, NULL, 120, 40);
 }
 
-/* Of two replicas of two stages on both clocks: the span of that stage, phase and step, no other.
+/*
+ * Of two replicas of two stages on both clocks: the span of that stage, phase and step, no other.
  */
 static void test_a_moment_is_the_span_of_its_replica_stage_phase_and_step(void **state)
 {

@@ -51,7 +51,7 @@ static const char *bytes_of(struct view_rig *rig, char out[FMT_SIZE], const char
 	return fmt_bytes(out, (uint64_t)view_rig_sql_int(rig, sql));
 }
 
-/* --- one report ------------------------------------------------------------------------------- */
+/* ---- one report ------------------------------------------------------------------------------ */
 
 static void test_it_begins_at_the_peak_that_sql_finds(void **state)
 {
@@ -385,7 +385,7 @@ static void test_the_status_keeps_what_matters(void **state)
 	assert_shows(rig, "\n filter: ");
 }
 
-/* --- two reports ------------------------------------------------------------------------------ */
+/* ---- two reports ----------------------------------------------------------------------------- */
 
 static void test_two_reports_are_two_curves_and_a_difference(void **state)
 {
@@ -432,7 +432,7 @@ static void test_two_reports_are_two_curves_and_a_difference(void **state)
 	view_rig_close(&target);
 }
 
-/* --- the rest --------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void assert_inside(struct view_rect rect, int width, int height, char *cells)
 {

@@ -688,7 +688,7 @@ static void test_bursts_of_keys_end_where_single_ones_do(void **state)
 			view_session_key(&rig->session, (uint32_t)*key);
 		view_session_draw(&rig->session);
 		burst = view_rig_text(&rig->session);
-		if (strchr(bursts[i], '+') == NULL)
+		if (!strchr(bursts[i], '+'))
 			assert_string_equal(burst, single);
 		free(single);
 		free(burst);

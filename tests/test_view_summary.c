@@ -376,7 +376,8 @@ static void test_only_two_reports_are_filtered(void **state)
 		assert_hides(rig, "Sort by the next column");
 }
 
-/* When it was, of what size the machine is and what is used of it; nothing that only clocks need.
+/*
+ * When it was, of what size the machine is and what is used of it; nothing that only clocks need.
  */
 static void test_the_machine_is_told_in_all(void **state)
 {

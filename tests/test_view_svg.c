@@ -47,7 +47,7 @@ static void assert_well_formed(const char *text)
 		if (*at != '<')
 			continue;
 		assert_non_null(end);
-		assert_true(memchr(at + 1, '<', (size_t)(end - at - 1)) == NULL);
+		assert_true(!memchr(at + 1, '<', (size_t)(end - at - 1)));
 		if (at[1] == '/')
 			depth--;
 		else if (end[-1] != '/')

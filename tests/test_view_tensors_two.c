@@ -72,7 +72,7 @@ static double target_real(struct view_rig *rig, const char *sql)
 	return value;
 }
 
-/* --- curves and histograms -------------------------------------------------------------------- */
+/* ---- curves and histograms ------------------------------------------------------------------- */
 
 static void test_the_readout_has_source_target_and_difference(void **state)
 {
@@ -159,7 +159,7 @@ static void test_equal_histograms_are_left_out_on_demand(void **state)
 	assert_shows(rig, "Source run.db");
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void test_values_of_both_stand_beside_each_other_with_the_difference(void **state)
 {
@@ -291,7 +291,7 @@ static void test_the_statements_are_for_both_reports(void **state)
 	}
 }
 
-/* --- replicas --------------------------------------------------------------------------------- */
+/* ---- replicas -------------------------------------------------------------------------------- */
 
 static void test_replicas_are_told_apart_and_chosen(void **state)
 {
@@ -368,7 +368,7 @@ static void test_one_replica_says_that_there_is_nothing_to_choose(void **state)
 	assert_shows(rig, "tensors are of one replica");
 }
 
-/* --- what one of them lacks ------------------------------------------------------------------- */
+/* ---- what one of them lacks ------------------------------------------------------------------ */
 
 static void check_lacking(const struct view_fixture_tensors *source,
 			  const struct view_fixture_tensors *target, const char *keys,
@@ -439,7 +439,7 @@ static void test_damaged_and_strange_targets_are_shown_as_far_as_they_go(void **
 	check_lacking(&other, &replicated, "", NULL);
 }
 
-/* --- everywhere ------------------------------------------------------------------------------- */
+/* ---- everywhere ------------------------------------------------------------------------------ */
 
 static void test_any_size_and_every_page_can_be_drawn(void **state)
 {

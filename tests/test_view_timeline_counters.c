@@ -47,7 +47,7 @@ static struct view_timeline *timeline_of(struct view_rig *rig)
 	return rig->session.state[VIEW_TIMELINE];
 }
 
-/* --- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* Of the counter main's samples in the first window and the buckets that it cuts. */
 static double main_number(struct view_rig *rig, const char *what)
@@ -194,7 +194,7 @@ static void test_the_statement_gives_the_samples_of_the_window(void **state)
 	str_free(&sql);
 }
 
-/* --- the screen ------------------------------------------------------------------------------- */
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 static void test_counters_are_there_when_asked_for(void **state)
 {

@@ -232,7 +232,7 @@ static void test_any_size_shows_steps_and_causes(void **state)
 	}
 }
 
-/* --- comparing -------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static int setup_pair(void **state)
 {

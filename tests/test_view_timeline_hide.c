@@ -57,7 +57,7 @@ static const char *cursor_lane(struct view_rig *rig)
 	return view__lane(timeline_of(rig))->track->name;
 }
 
-/* --- hiding ----------------------------------------------------------------------------------- */
+/* ---- hiding ---------------------------------------------------------------------------------- */
 
 static void test_a_lane_is_hidden_and_shown_again(void **state)
 {
@@ -171,7 +171,7 @@ static void test_of_two_reports_the_lane_is_hidden_in_both(void **state)
 	assert_line_shows(rig, "T IPU 0");
 }
 
-/* --- what is said ----------------------------------------------------------------------------- */
+/* ---- what is said ---------------------------------------------------------------------------- */
 
 static void test_sums_without_room_say_so(void **state)
 {

@@ -45,7 +45,7 @@ static struct view_timeline *timeline_of(struct view_rig *rig)
 	return rig->session.state[VIEW_TIMELINE];
 }
 
-/* --- edges ------------------------------------------------------------------------------------ */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 /* The lane's work before and after the cursor, as a scan finds it. */
 static void check_edges(struct view_rig *rig)
@@ -165,7 +165,7 @@ static void test_steps_are_idle_as_the_heading_says(void **state)
 	assert_shows(rig, "time without stage work of IPU 0");
 }
 
-/* --- the axis --------------------------------------------------------------------------------- */
+/* ---- the axis -------------------------------------------------------------------------------- */
 
 /* The line of the screen with @part, up to its end; the caller's. */
 static char *line_with(struct view_rig *rig, const char *part)
@@ -243,7 +243,7 @@ static void test_ticks_are_round_in_cycles(void **state)
 	free(line);
 }
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static void test_steps_that_lead_nowhere_say_why(void **state)
 {

@@ -83,7 +83,7 @@ static double query_number(struct view_rig *rig, const char *what)
 	return number;
 }
 
-/* --- the filter ------------------------------------------------------------------------------- */
+/* ---- the filter ------------------------------------------------------------------------------ */
 
 static int cells(const struct view_timeline *tl, bool left_out)
 {
@@ -194,7 +194,7 @@ static void test_a_filter_on_buckets_says_that_it_is_rough(void **state)
 	assert_shows(rig, "a cell by its most");
 }
 
-/* --- sums ------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static double cell(const struct report_table *table, int64_t row, const char *column)
 {

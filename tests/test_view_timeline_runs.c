@@ -89,7 +89,7 @@ static void show(struct view_rig *rig, int64_t from, int64_t to)
 	view_rig_press(rig, "r");
 }
 
-/* --- comparing -------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static int64_t step_start(const char *path, int execution, int64_t step)
 {
@@ -165,7 +165,7 @@ static void test_both_files_have_statements_of_their_own(void **state)
 	str_free(&out);
 }
 
-/* --- what was not traced ---------------------------------------------------------------------- */
+/* ---- what was not traced --------------------------------------------------------------------- */
 
 /* Executions 2 to 4, as one stretch; 7 is after the last that was traced. */
 static struct view_window untraced(void)
@@ -272,7 +272,7 @@ static void test_other_ways_to_look_know_it_too(void **state)
 	assert_shows(rig, " not traced ");
 }
 
-/* --- causes ----------------------------------------------------------------------------------- */
+/* ---- causes ---------------------------------------------------------------------------------- */
 
 /* All windows of @length side by side add up to what the rows of the runs say. */
 static void check_sums(struct view_rig *rig, const char *path, int clock, int64_t length)
@@ -340,7 +340,7 @@ static void test_causes_of_very_many_works_add_up(void **state)
 	free(expected);
 }
 
-/* --- one span --------------------------------------------------------------------------------- */
+/* ---- one span -------------------------------------------------------------------------------- */
 
 static void test_time_is_measured_from_a_mark(void **state)
 {
@@ -385,7 +385,7 @@ static void test_arrows_lead_to_a_span_and_away(void **state)
 		if (name)
 			assert_string_equal(field_of(tl, "waits for"), name);
 		in += name != NULL;
-		out += forward && field_of(tl, "leads to") != NULL;
+		out += forward && field_of(tl, "leads to");
 		free(name);
 		view_rig_press(rig, "]");
 	}

@@ -73,7 +73,8 @@ static bool make(const char *path, const char *what)
 	return view_fixture_write(path, atoi(what));
 }
 
-/* What recording cost is all that this machine measured; on a busy one there is an insight on it.
+/*
+ * What recording cost is all that this machine measured; on a busy one there is an insight on it.
  */
 static bool forget_cost(const char *path)
 {

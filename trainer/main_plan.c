@@ -1,3 +1,6 @@
+/*
+ * The entry of the command ipu-plan.
+ */
 #include "common/cli.h"
 #include "trainer/plan_command.h"
 

@@ -1,3 +1,6 @@
+/*
+ * The entry of the command ipu-train.
+ */
 #include "common/cli.h"
 #include "trainer/train_command.h"
 

@@ -32,8 +32,7 @@ static const struct cli_command COMMAND = {
 		   "output is not a terminal.",
 };
 
-/* ---- the command of all subcommands -------------------------------------------------------------
- */
+/* ---- the command of all subcommands ---------------------------------------------------------- */
 
 static bool has_option(const struct cli_option *options, size_t count, const char *name)
 {
@@ -48,14 +47,14 @@ static const char *option_help(const struct cli_option *option, struct arena *ar
 {
 	const char *help = "";
 
-	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS) && help != NULL; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS) && help; i++) {
 		const struct cli_command *command = &SUBCOMMANDS[i]->command;
 
 		if (has_option(command->options, command->option_count, option->name))
 			help = arena_printf(arena, "%s%s%s", help, help[0] != '\0' ? ", " : "",
 					    SUBCOMMANDS[i]->name);
 	}
-	return help != NULL ? arena_printf(arena, "(%s) %s", help, option->help) : NULL;
+	return help ? arena_printf(arena, "(%s) %s", help, option->help) : NULL;
 }
 
 /* Every subcommand's options, each name once. */
@@ -72,7 +71,7 @@ static size_t all_options(struct cli_option out[OPTIONS_MOST], struct arena *are
 			if (has_option(out, used, option.name))
 				continue;
 			option.help = option_help(&option, arena);
-			if (option.help != NULL)
+			if (option.help)
 				out[used++] = option;
 		}
 	}
@@ -114,7 +113,7 @@ static void put_section(struct str *text, const struct plan_subcommand *sub)
 
 static void put_examples(struct str *text, const struct plan_subcommand *sub)
 {
-	str_add(text, sub->command.examples != NULL ? sub->command.examples : "");
+	str_add(text, sub->command.examples ? sub->command.examples : "");
 }
 
 static void put_word(struct str *text, const struct plan_subcommand *sub)
@@ -136,8 +135,8 @@ static struct cli_command whole_command(struct cli_option options[OPTIONS_MOST],
 	const char *about = join(arena, COMMAND.about, put_about);
 	const char *details = join(arena, COMMAND.details, put_section);
 
-	command.about = about != NULL ? about : COMMAND.about;
-	command.details = details != NULL ? details : COMMAND.details;
+	command.about = about ? about : COMMAND.about;
+	command.details = details ? details : COMMAND.details;
 	command.examples = join(arena, "", put_examples);
 	command.verb = subcommand_at;
 	if (with_options) {
@@ -168,8 +167,7 @@ static bool standard_request(int argc, char **argv)
 	return done;
 }
 
-/* ---- subcommands --------------------------------------------------------------------------------
- */
+/* ---- subcommands ----------------------------------------------------------------------------- */
 
 static const struct plan_subcommand *find(const char *name)
 {
@@ -203,7 +201,7 @@ static enum status refuse(int argc, char **argv, struct err *err)
 	if (argc < 2)
 		status = err_set(err, ST_INVALID, "a subcommand is missing: one of %s (see --help)",
 				 str_peek(&list));
-	else if (nearest != NULL)
+	else if (nearest)
 		status =
 			err_set(err, ST_INVALID, "unknown subcommand \"%s\" (did you mean \"%s\"?)",
 				argv[1], nearest);
@@ -252,7 +250,7 @@ int plan_command(int argc, char **argv)
 	const struct plan_subcommand *sub = argc > 1 ? find(argv[1]) : NULL;
 	struct err err = {ST_OK, ""};
 
-	if (sub != NULL)
+	if (sub)
 		return run(sub, argc - 1, argv + 1);
 	if (standard_request(argc, argv))
 		return finish(&COMMAND, ST_OK, &err);
@@ -273,7 +271,7 @@ enum status plan_read_options(const struct cli_command *command, int argc, char 
 
 		if (status != ST_OK || !more)
 			return status;
-		if (argument.option == NULL)
+		if (!argument.option)
 			return err_set(err, ST_INVALID,
 				       "a word too many: \"%s\" (all is said by options)",
 				       argument.value);

@@ -84,7 +84,7 @@ static enum status read_pair(const struct cli_argument *argument, int64_t out[2]
 	char first[NUMBER_SIZE];
 	enum status status;
 
-	if (cross == NULL || (size_t)(cross - argument->value) >= sizeof(first)) {
+	if (!cross || (size_t)(cross - argument->value) >= sizeof(first)) {
 		status = cli_number(argument->name, argument->value, 1, SIZE_MOST, &out[0], err);
 		out[1] = out[0];
 		return status;

@@ -44,9 +44,9 @@ static void set_colour(struct gantt *g, const char *colour)
 {
 	if (!g->params->colour || colour == g->colour)
 		return;
-	if (g->colour != NULL)
+	if (g->colour)
 		str_add(g->out, "\033[0m");
-	if (colour != NULL)
+	if (colour)
 		str_add(g->out, colour);
 	g->colour = colour;
 }
@@ -65,8 +65,7 @@ static int64_t column_at(const struct gantt *g, int column)
 	return makespan / g->columns * column + makespan % g->columns * column / g->columns;
 }
 
-/* ---- one row ------------------------------------------------------------------------------------
- */
+/* ---- one row --------------------------------------------------------------------------------- */
 
 /* The work that fills the greatest part of @column, or -1 where idle time does. *@from is the first
  * work that may touch the column; it only grows. */
@@ -136,8 +135,7 @@ static void draw_row(struct gantt *g, int stage)
 	str_add(g->out, "\n");
 }
 
-/* ---- around the rows ----------------------------------------------------------------------------
- */
+/* ---- around the rows ------------------------------------------------------------------------- */
 
 static void draw_time(struct gantt *g)
 {

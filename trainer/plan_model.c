@@ -77,8 +77,7 @@ static enum status read_words(struct model_request *request, int argc, char **ar
 	return ST_OK;
 }
 
-/* ---- what it says -------------------------------------------------------------------------------
- */
+/* ---- what it says ---------------------------------------------------------------------------- */
 
 static const char *mode_name(enum ips_mode mode)
 {

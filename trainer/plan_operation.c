@@ -57,8 +57,7 @@ enum status plan_request_read(struct plan_request *request, int row,
 	return ST_OK;
 }
 
-/* ---- figures ------------------------------------------------------------------------------------
- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 static double microseconds(const struct ipu_target *target, const struct ipu_plan *plan)
 {
@@ -95,8 +94,7 @@ static const char *phase_kind(const struct ipu_phase *phase)
 	return phase->kind == IPU_EXCHANGE ? "exchange" : "compute";
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_phases(struct jsonw *w, const struct ipu_plan *plan)
 {
@@ -155,8 +153,7 @@ static void json_plan(struct jsonw *w, const struct plan_request *request,
 	jsonw_end_object(w);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void text_phases(const struct ipu_target *target, const struct ipu_plan *plan, FILE *out)
 {
@@ -185,10 +182,10 @@ static void text_plan(const struct plan_request *request, const struct ipu_targe
 	const char *comma = "";
 
 	fprintf(out, "%s%s%s %s, %s on one %s, simulated (%s)\n",
-		ipu_op_kind_name(question->op.kind), question->pass != NULL ? " " : "",
-		question->pass != NULL ? question->pass : "", question->shape,
+		ipu_op_kind_name(question->op.kind), question->pass ? " " : "",
+		question->pass ? question->pass : "", question->shape,
 		ipu_dtype_name(request->dtype), target->description, IPU_COST_MODEL);
-	if (question->layout != NULL)
+	if (question->layout)
 		fprintf(out, "  %-12s%s\n", "layout", question->layout);
 	fprintf(out, "  %-12s%.2f us, %s cycles: compute %s, exchange %s, sync %s\n", "time",
 		microseconds(target, plan), fmt_count(cycles, plan->cycles),
@@ -214,8 +211,7 @@ static void text_plan(const struct plan_request *request, const struct ipu_targe
 	text_phases(target, plan, out);
 }
 
-/* ---- answers ------------------------------------------------------------------------------------
- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static enum status answer_all(const struct plan_request *request, const struct ipu_target *target,
 			      struct ipu_planner *planner, const struct plan_question *questions,
@@ -257,7 +253,7 @@ enum status plan_answer(const struct plan_request *request, const struct plan_qu
 	struct ipu_target target;
 	enum status status = ipu_target_get(request->target, request->tiles, &target, err);
 
-	if (status != ST_OK && err != NULL)
+	if (status != ST_OK && err)
 		err_prefix(err, "--tiles");
 	if (status == ST_OK)
 		status = ipu_planner_new(&planner, &target, err);

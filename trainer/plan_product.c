@@ -40,7 +40,7 @@ static enum status read_request(struct product_request *request, int argc, char 
 
 		if (status != ST_OK || !more)
 			return status;
-		if (argument.option != NULL) {
+		if (argument.option) {
 			int row = (int)(argument.option - product_options);
 
 			request->partials = request->partials || row == PLAN_OPTION_PARTIALS;

@@ -109,8 +109,7 @@ struct request {
 	bool all, json, timeline, ascii;
 };
 
-/* ---- arguments ----------------------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static enum status read_count(const struct cli_argument *argument, int most, int *out,
 			      struct err *err)
@@ -204,14 +203,13 @@ static enum status read_option(void *asked, const struct cli_argument *argument,
 	return ST_OK;
 }
 
-/* ---- what goes together -------------------------------------------------------------------------
- */
+/* ---- what goes together ---------------------------------------------------------------------- */
 
 static enum status check_given(const struct request *request, struct err *err)
 {
-	if (request->all && request->schedule != NULL)
+	if (request->all && request->schedule)
 		return err_set(err, ST_INVALID, "--schedule and --all exclude each other");
-	if (!request->all && request->schedule == NULL)
+	if (!request->all && !request->schedule)
 		return err_set(err, ST_INVALID,
 			       "--schedule is missing (--all compares all of them)");
 	if (request->microbatches == 0)
@@ -284,8 +282,7 @@ static void halve(struct request *request)
 	}
 }
 
-/* ---- simulation ---------------------------------------------------------------------------------
- */
+/* ---- simulation ------------------------------------------------------------------------------ */
 
 static enum status simulate(const struct request *request, enum ipu_pipeline_kind kind,
 			    struct ipu_pipeline **out, struct err *err)

@@ -16,8 +16,7 @@
 #define NS_PER_MS   1e6
 #define FIGURE_SIZE 48
 
-/* ---- JSON ---------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_timeline(struct jsonw *w, const struct ipu_pipeline *pipeline)
 {
@@ -105,7 +104,7 @@ enum status plan_schedule_json_all(const struct plan_schedule_row *rows, int cou
 	jsonw_init_file(&w, out, 2);
 	jsonw_begin_array(&w);
 	for (int i = 0; i < count; i++) {
-		if (rows[i].pipeline != NULL)
+		if (rows[i].pipeline)
 			json_pipeline(&w, rows[i].pipeline, style);
 		else
 			json_refusal(&w, &rows[i]);
@@ -114,8 +113,7 @@ enum status plan_schedule_json_all(const struct plan_schedule_row *rows, int cou
 	return jsonw_end(&w, err);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static const char *figure(char out[FIGURE_SIZE], double value, int decimals, const char *unit)
 {
@@ -254,13 +252,13 @@ enum status plan_schedule_text_all(const struct plan_schedule_row *rows, int cou
 	str_addf(&text, "%-17s%13s%10s%8s%8s%8s%12s\n", "", "ms", "fraction", "rate", "ideal",
 		 "rate", "at most");
 	for (int i = 0; i < count; i++)
-		if (rows[i].pipeline != NULL)
+		if (rows[i].pipeline)
 			text_row(&text, rows[i].pipeline);
 	for (int i = 0; i < count; i++)
-		if (rows[i].pipeline == NULL)
+		if (!rows[i].pipeline)
 			str_addf(&text, "not possible: %s\n", rows[i].refusal.text);
 	for (int i = 0; i < count; i++)
-		if (rows[i].pipeline != NULL)
+		if (rows[i].pipeline)
 			text_notes(&text, rows[i].kind, style);
 	return print(&text, out, err);
 }

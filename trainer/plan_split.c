@@ -1,3 +1,6 @@
+/*
+ * ipu-plan's tables of a split: a row per stage, the given split and the best one, as text or JSON.
+ */
 #include "trainer/plan_split.h"
 
 #include <inttypes.h>
@@ -61,8 +64,7 @@ enum status plan_split_print(const struct train_job *job, FILE *out, struct err 
 	return status;
 }
 
-/* --- JSON ----------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_stage(const struct train_split *split, int number, struct jsonw *w)
 {

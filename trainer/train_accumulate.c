@@ -1,3 +1,7 @@
+/*
+ * Sums of gradients over micro-batches: begun, added to and ended, as sum, mean or running mean,
+ * and rounded to half precision where they are kept so.
+ */
 #include "trainer/train_accumulate.h"
 
 #include "trainer/kernels/kernel_half.h"

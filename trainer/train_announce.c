@@ -1,3 +1,7 @@
+/*
+ * What a run says of itself to ipu-monitor: where its report is, its device, the phase and the
+ * steps that are done.
+ */
 #include "trainer/train_announce.h"
 
 #include <math.h>
@@ -9,7 +13,7 @@
 /* In another folder nobody would find a relative path. */
 static void find_report(char out[FS_PATH_SIZE], const char *directory)
 {
-	if (directory[0] == '\0' || realpath(directory, out) == NULL)
+	if (directory[0] == '\0' || !realpath(directory, out))
 		out[0] = '\0';
 }
 
@@ -28,7 +32,7 @@ enum status train_announce_open(struct train_announce *announce, const struct ru
 	if (status != ST_OK)
 		return status;
 	what.clock_mhz = llround(target.clock_hz * 1e-6);
-	str_copy(what.command, sizeof(what.command), command == NULL ? "" : command);
+	str_copy(what.command, sizeof(what.command), !command ? "" : command);
 	str_copy(what.target, sizeof(what.target), target.name);
 	find_report(what.report, directory);
 	return prof_announce_open(&announce->out, &what, err);
@@ -48,7 +52,7 @@ void train_announce_device(struct train_announce *announce, const struct train_d
 		const int64_t runs = mode == IPS_TRAIN ? layout->updates_per_execution : 1;
 		double busy = 0, all;
 
-		if (timeline == NULL)
+		if (!timeline)
 			continue;
 		for (int ipu = 0; ipu < layout->ipus_used; ipu++)
 			busy += (double)(timeline->split[ipu].compute +

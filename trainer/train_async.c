@@ -1,3 +1,7 @@
+/*
+ * The thread of asynchronous callbacks: it looks for steps that all replicas have done, takes their
+ * values, and calls batch_end.
+ */
 #include "trainer/train_async.h"
 
 #include <pthread.h>
@@ -111,14 +115,14 @@ enum status train_async_new(struct train_async **out, struct train_phase *phase,
 	const size_t count = (size_t)phase->measure->figures.count;
 
 	*out = NULL;
-	if (async == NULL)
+	if (!async)
 		return err_nomem(err);
 	async->phase = phase;
 	async->callbacks = callbacks;
 	async->host = host;
 	async->logs = mem_calloc(count, sizeof(*async->logs));
 	async->values = mem_calloc(count, sizeof(*async->values));
-	if (async->logs == NULL || async->values == NULL) {
+	if (!async->logs || !async->values) {
 		train_async_free(async);
 		return err_nomem(err);
 	}
@@ -136,14 +140,14 @@ enum status train_async_join(struct train_async *async, struct err *err)
 	async->started = false;
 	if (async->err.status == ST_OK)
 		return ST_OK;
-	if (err != NULL)
+	if (err)
 		*err = async->err;
 	return async->err.status;
 }
 
 void train_async_free(struct train_async *async)
 {
-	if (async == NULL)
+	if (!async)
 		return;
 	mem_free(async->logs);
 	mem_free(async->values);

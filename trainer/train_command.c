@@ -1,3 +1,6 @@
+/*
+ * The command ipu-train: options, what they ask for, signals, and the run.
+ */
 #include "trainer/train_command.h"
 
 #include <signal.h>
@@ -79,18 +82,17 @@ static struct cli_command full_command(struct cli_option options[OPTIONS_MOST], 
 
 	memcpy(options, OPTIONS, sizeof(OPTIONS));
 	for (int i = 0; i < count && used < OPTIONS_MOST; i++) {
-		const char *fallback =
-			keys[i].fallback == NULL ? "must be given" : keys[i].fallback;
+		const char *fallback = !keys[i].fallback ? "must be given" : keys[i].fallback;
 		const struct cli_option option = {
 			.name = arena_printf(arena, "--%s", keys[i].path),
 			.argument = "VALUE",
 			.choices = keys[i].choices,
 			.help = arena_printf(arena, "%s (%s; %s%s)", keys[i].help,
 					     run_key_type(&keys[i]),
-					     keys[i].fallback == NULL ? "" : "default ", fallback),
+					     !keys[i].fallback ? "" : "default ", fallback),
 		};
 
-		if (option.name != NULL && option.help != NULL)
+		if (option.name && option.help)
 			options[used++] = option;
 	}
 	command.options = options;
@@ -107,8 +109,7 @@ struct request {
 	char **words;
 };
 
-/* ---- the command line ---------------------------------------------------------------------------
- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static bool is_option(const char *word, const char *name)
 {
@@ -138,7 +139,7 @@ static enum status read_request(struct request *request, int argc, char **argv, 
 	if (keep_command(request, argc, argv, err) != ST_OK)
 		return ST_NOMEM;
 	request->words = mem_calloc((size_t)argc + 1, sizeof(*request->words));
-	if (request->words == NULL)
+	if (!request->words)
 		return err_nomem(err);
 	for (int i = 1; i < argc; i++) {
 		if (is_option(argv[i], "--list"))
@@ -151,27 +152,25 @@ static enum status read_request(struct request *request, int argc, char **argv, 
 			request->help = true;
 		else if (is_option(argv[i], "--summary"))
 			request->summary = true;
-		else if (request->run_path == NULL && argv[i][0] != '-')
+		else if (!request->run_path && argv[i][0] != '-')
 			request->run_path = argv[i];
 		else
 			request->words[request->count++] = argv[i];
 	}
-	if (request->run_path == NULL && !request->list)
+	if (!request->run_path && !request->list)
 		return err_set(err, ST_INVALID,
 			       "a run file is missing: `ipu-train RUN` (--list lists examples, "
 			       "--help says more)");
 	return ST_OK;
 }
 
-/* ---- what it does
- * ----------------------------------------------------------------------------------
- */
+/* ---- what it does ---------------------------------------------------------------------------- */
 
 static enum status print_run(const struct run_file *run, struct err *err)
 {
 	char *text = cJSON_Print(run->json);
 
-	if (text == NULL)
+	if (!text)
 		return err_nomem(err);
 	puts(text);
 	cJSON_free(text);
@@ -238,8 +237,7 @@ static enum status run_request(struct train_job *job, const struct request *requ
 	return train_job_run(job, err);
 }
 
-/* ---- signals: the first Ctrl-C ends the run in good order, the second at once -------------------
- */
+/* ---- signals: the first Ctrl-C ends the run in good order, the second at once ---------------- */
 
 static void on_signal(int number)
 {

@@ -1,3 +1,6 @@
+/*
+ * The lowered model compiled for the simulated device, with one timeline per mode that is run.
+ */
 #include "trainer/train_device.h"
 
 #include <string.h>
@@ -51,7 +54,7 @@ static enum status run_timelines(struct train_device *device,
 	for (int mode = 0; mode < (int)ARRAY_LEN(modes) && status == ST_OK; mode++) {
 		modes[mode].schedule = schedules[mode];
 		modes[mode].runs = mode == IPS_TRAIN ? device->graph.layout.runs : 1;
-		if (schedules[mode] == NULL)
+		if (!schedules[mode])
 			continue;
 		status = run_timeline(device, mode, schedules[mode], err);
 		modes[mode].timeline = device->timeline[mode];
@@ -96,7 +99,7 @@ enum status train_device_new(struct train_device **out, const struct train_lower
 	enum status status;
 
 	*out = NULL;
-	if (device == NULL || arena_init(&device->arena, 0) != 0) {
+	if (!device || arena_init(&device->arena, 0) != 0) {
 		mem_free(device);
 		return err_nomem(err);
 	}
@@ -119,7 +122,7 @@ enum status train_device_new(struct train_device **out, const struct train_lower
 
 void train_device_free(struct train_device *device)
 {
-	if (device == NULL)
+	if (!device)
 		return;
 	for (size_t mode = 0; mode < ARRAY_LEN(device->timeline); mode++)
 		ipu_timeline_free(device->timeline[mode]);

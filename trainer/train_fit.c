@@ -1,3 +1,7 @@
+/*
+ * fit: epochs of executions, with validation, callbacks, health rules and the screen between them;
+ * and what callbacks may ask of the run.
+ */
 #include "trainer/train_fit.h"
 
 #include <math.h>
@@ -25,8 +29,7 @@ struct fit {
 	struct train_result *result;
 };
 
-/* ---- what callbacks may ask -------------------------------------------------------------------
- */
+/* ---- what callbacks may ask ------------------------------------------------------------------ */
 
 static const float *host_weights(void *user)
 {
@@ -57,7 +60,7 @@ static void host_say(void *user, const char *text)
 {
 	const struct fit *fit = user;
 
-	if (fit->params->screen->out != NULL)
+	if (fit->params->screen->out)
 		fprintf(fit->params->screen->out, "%s\n", text);
 }
 
@@ -72,8 +75,7 @@ static enum status host_outfeed(void *user, const char *queue, const char *name,
 	return train_recording_failed(fit->session) ? ST_OK : status;
 }
 
-/* ---- life -------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 /* "loss", "accuracy", and with validation "val_loss", "val_accuracy". */
 static enum status name_figures(struct fit *fit, struct err *err)
@@ -88,14 +90,14 @@ static enum status name_figures(struct fit *fit, struct err *err)
 	fit->figures.names = arena_alloc(&fit->arena, count, sizeof(*fit->figures.names));
 	fit->figures.values = arena_alloc(&fit->arena, count, sizeof(*fit->figures.values));
 	fit->logs = arena_alloc(&fit->arena, count, sizeof(*fit->logs));
-	if (fit->figures.names == NULL || fit->figures.values == NULL || fit->logs == NULL)
+	if (!fit->figures.names || !fit->figures.values || !fit->logs)
 		return err_nomem(err);
 	for (int i = 0; i < train->count; i++)
 		fit->figures.names[i] = train->names[i];
 	for (int i = 0; i < more; i++) {
 		const char *name = arena_printf(&fit->arena, "val_%s", validation->names[i]);
 
-		if (name == NULL)
+		if (!name)
 			return err_nomem(err);
 		fit->figures.names[train->count + i] = name;
 	}
@@ -133,8 +135,7 @@ static void fit_fini(struct fit *fit)
 	arena_fini(&fit->arena);
 }
 
-/* ---- epochs ------------------------------------------------------------------------------------
- */
+/* ---- epochs ---------------------------------------------------------------------------------- */
 
 /* Where the run file has OutfeedCallbacks of its own, these are called among the others. */
 static enum status show_outfeeds(struct fit *fit, int64_t epoch, struct err *err)
@@ -171,7 +172,7 @@ static enum status call_batch_end(struct fit *fit, struct err *err)
 			 last.values);
 	logs = logs_of(fit, &last);
 	return callbacks_batch_end(fit->params->callbacks, &fit->host,
-				   fit->async != NULL ? CALLBACK_RESTING : CALLBACK_ALL, IPS_TRAIN,
+				   fit->async ? CALLBACK_RESTING : CALLBACK_ALL, IPS_TRAIN,
 				   execution->first_step + execution->steps - 1, &logs, err);
 }
 
@@ -179,7 +180,7 @@ static enum status execute(struct fit *fit, int64_t epoch, struct err *err)
 {
 	enum status status = train_phase_execute(fit->phase, epoch, err), called = ST_OK;
 
-	if (fit->async != NULL)
+	if (fit->async)
 		called = train_async_join(fit->async, status == ST_OK ? err : NULL);
 	if (status == ST_OK)
 		status = called;
@@ -322,8 +323,7 @@ static enum status run_fit(const struct train_fit_params *params, struct train_r
 	return status;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum status evaluate(const struct train_fit_params *params, struct train_result *out,
 			    struct err *err)
@@ -340,7 +340,7 @@ static enum status evaluate(const struct train_fit_params *params, struct train_
 	if (status != ST_OK)
 		return status;
 	out->evaluate_loss = figures->values[0];
-	if (params->screen->out != NULL) {
+	if (params->screen->out) {
 		train_screen_figures(params->screen->out, figures);
 		fprintf(params->screen->out, "\n");
 	}

@@ -1,3 +1,7 @@
+/*
+ * Health rules at work in a training: a hit is said and recorded, and may end the run; classes and
+ * losses are judged here, since no tensor shows them.
+ */
 #include "trainer/train_health.h"
 
 #include <inttypes.h>
@@ -6,14 +10,13 @@
 #include "common/str.h"
 #include "trainer/train_outfeed.h"
 
-/* ---- a rule broken ------------------------------------------------------------------------------
- */
+/* ---- a rule broken --------------------------------------------------------------------------- */
 
 void train_health_say(void *user, const char *line)
 {
 	const struct train_session *session = user;
 
-	if (session->lines == NULL)
+	if (!session->lines)
 		return;
 	/* A progress line may stand there. */
 	fprintf(session->lines, "%s%s\n", session->lines_terminal ? "\r\033[K" : "", line);
@@ -33,13 +36,13 @@ void train_health_hit(void *user, const struct outfeed_hit *hit)
 	struct train_health *health = &session->health;
 	struct str why = {0};
 
-	if (health->broken != NULL)
+	if (health->broken)
 		health->broken[hit->rule]++;
 	if ((session->run->health.stop & 1u << hit->rule) == 0 ||
 	    train_stop_asked(&session->stop_early))
 		return;
 	str_addf(&why, "rule %s", outfeed_health_describe(hit->rule)->name);
-	if (hit->key != NULL)
+	if (hit->key)
 		str_addf(&why, " broken by %s", hit->key);
 	add_number(&why, " in step ", hit->keys.step);
 	add_number(&why, hit->keys.step == IPS_NULL ? " in weight update " : ", weight update ",
@@ -72,7 +75,7 @@ char *train_health_text(const int64_t broken[OUTFEED_HEALTH_RULES], const char *
 			str_addf(&text, "%s%s %" PRId64, named++ > 0 ? ", " : "",
 				 outfeed_health_describe((enum outfeed_health_id)i)->name,
 				 broken[i]);
-	if (report != NULL)
+	if (report)
 		str_addf(&text, " (`ipu-report %s health`%s)", report,
 			 broken[OUTFEED_HEALTH_nonfinite] > 0
 				 ? "; its view first_nonfinite is where the bad numbers began"
@@ -82,8 +85,7 @@ char *train_health_text(const int64_t broken[OUTFEED_HEALTH_RULES], const char *
 	return text.text;
 }
 
-/* ---- classes ------------------------------------------------------------------------------------
- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 /* Vectors are classes where the loss is a crossentropy: one-hot targets. */
 static int64_t classes_of(const struct train_session *session)
@@ -97,7 +99,7 @@ static int64_t classes_of(const struct train_session *session)
 
 enum status train_health_new(struct train_session *session, struct err *err)
 {
-	const bool asked = train_outfeed_health(session) != NULL &&
+	const bool asked = train_outfeed_health(session) &&
 			   session->run->health.rules.rule[OUTFEED_HEALTH_class_imbalance].enabled;
 	const int64_t classes = asked ? classes_of(session) : 0;
 	enum status status = ST_OK;
@@ -128,8 +130,7 @@ static void judge_classes(struct train_session *session, struct outfeed_health *
 	class_counts_clear(all);
 }
 
-/* ---- losses -------------------------------------------------------------------------------------
- */
+/* ---- losses ---------------------------------------------------------------------------------- */
 
 static struct ips_keys keys_of(int64_t epoch)
 {
@@ -158,7 +159,7 @@ void train_health_losses(struct train_phase *phase)
 	const int64_t done = train_phase_steps_done(phase), together = train_phase_together(phase);
 	struct ips_keys keys = keys_of(execution->epoch);
 
-	if (rules == NULL || phase->mode != IPS_TRAIN)
+	if (!rules || phase->mode != IPS_TRAIN)
 		return;
 	keys.execution = execution->execution;
 	for (; phase->judged + together <= done; phase->judged += together) {
@@ -174,9 +175,9 @@ void train_health_epoch(struct train_session *session, int64_t epoch, double los
 	struct outfeed_health *rules = train_outfeed_health(session);
 	const struct ips_keys keys = keys_of(epoch);
 
-	if (rules == NULL)
+	if (!rules)
 		return;
 	judge_classes(session, rules, &keys);
 	outfeed_health_epoch(rules, &keys, ips_recording_now_ns(session->recording), loss,
-			     val_loss == NULL ? (double)NAN : *val_loss, val_loss != NULL);
+			     !val_loss ? (double)NAN : *val_loss, val_loss != NULL);
 }

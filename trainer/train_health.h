@@ -20,7 +20,8 @@ char *train_health_text(const int64_t broken[OUTFEED_HEALTH_RULES], const char *
 /* What the rules want to be counted of the targets. After train_outfeed_new(). */
 enum status train_health_new(struct train_session *session, struct err *err);
 
-/* The losses of the present execution that all replicas have done and that the rules have not seen.
+/*
+ * The losses of the present execution that all replicas have done and that the rules have not seen.
  */
 void train_health_losses(struct train_phase *phase);
 

@@ -42,8 +42,7 @@ void train_job_free(struct train_job *job)
 	run_file_free(job->run);
 }
 
-/* ---- what is asked for ------------------------------------------------------------------------
- */
+/* ---- what is asked for ----------------------------------------------------------------------- */
 
 enum status train_job_load(struct train_job *job, const char *path, int count, char **words,
 			   struct err *err)
@@ -51,7 +50,7 @@ enum status train_job_load(struct train_job *job, const char *path, int count, c
 	enum status status = run_file_load(&job->run, path, count, words, err);
 	struct json_at root, list;
 
-	if (status != ST_OK || job->run->callbacks == NULL)
+	if (status != ST_OK || !job->run->callbacks)
 		return status;
 	root = json_root(job->run->path, job->run->json);
 	if (!json_child(&root, "callbacks", &list))
@@ -63,7 +62,7 @@ static void notice(void *user, const char *text)
 {
 	const struct train_job *job = user;
 
-	if (job->screen.out != NULL)
+	if (job->screen.out)
 		fprintf(job->screen.out, "%s\n", text);
 }
 
@@ -103,8 +102,7 @@ static enum status new_model(struct train_job *job, struct err *err)
 	return status;
 }
 
-/* ---- stages ------------------------------------------------------------------------------------
- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 struct splitting {
 	struct train_job *job;
@@ -179,7 +177,7 @@ static enum status read_options(struct train_job *job, struct err *err)
 	enum status status =
 		train_options_parse(&job->options, getenv("POPLAR_ENGINE_OPTIONS"), err);
 
-	if (status == ST_OK && job->options.notes != NULL && job->screen.out != NULL)
+	if (status == ST_OK && job->options.notes && job->screen.out)
 		fputs(job->options.notes, job->screen.out);
 	return status;
 }
@@ -189,7 +187,7 @@ static enum status write_json_files(struct train_job *job, struct err *err)
 	char *text = cJSON_PrintUnformatted(job->run->json);
 	enum status status;
 
-	if (text == NULL)
+	if (!text)
 		return err_nomem(err);
 	status = train_auto_write_framework(job->directory, job->model->name, err);
 	if (status == ST_OK)
@@ -198,7 +196,7 @@ static enum status write_json_files(struct train_job *job, struct err *err)
 		status = err_set(err, ST_FAILED, "%s: recording the run file failed",
 				 job->directory);
 	cJSON_free(text);
-	if (status == ST_OK && job->options.text != NULL)
+	if (status == ST_OK && job->options.text)
 		ips_meta_set(job->recording, "engine_options", job->options.text);
 	return status;
 }
@@ -245,7 +243,7 @@ static void discard_report(struct train_job *job)
 
 static void show(const struct train_job *job, const char *text)
 {
-	if (text != NULL && job->screen.out != NULL)
+	if (text && job->screen.out)
 		fputs(text, job->screen.out);
 }
 
@@ -304,7 +302,7 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 		status = build_model(job, err);
 	if (status == ST_OK)
 		status = check_replica(job, err);
-	if (status != ST_OK || job->screen.out == NULL)
+	if (status != ST_OK || !job->screen.out)
 		return status;
 	train_summary_model(job->screen.out, job->model, job->model->batch);
 	train_summary_stages(job->screen.out, job->model, job->layout);
@@ -333,8 +331,7 @@ enum status train_job_plan(struct train_job *job, struct err *err)
 	return train_session_new(&job->session, &params, err);
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* The files beside profile.db are told of and done without where they cannot be written. */
 static void write_beside(const struct train_job *job,
@@ -350,7 +347,7 @@ static void write_beside(const struct train_job *job,
 	};
 	struct err err = {0};
 
-	if (write(job->directory, &wanted, &err) != ST_OK && job->lines != NULL) {
+	if (write(job->directory, &wanted, &err) != ST_OK && job->lines) {
 		fprintf(job->lines, "ipu-train: %s (the run goes on without it)\n", err.text);
 		fflush(job->lines);
 	}
@@ -362,7 +359,7 @@ static void write_compiled(const struct train_job *job)
 {
 	uint64_t begun;
 
-	if (job->recording == NULL || ips_recording_flush(job->recording) != 0)
+	if (!job->recording || ips_recording_flush(job->recording) != 0)
 		return;
 	begun = clock_ns();
 	write_beside(job, popvision_compiled);
@@ -378,7 +375,7 @@ static enum status check_memory(struct train_job *job, struct err *err)
 	if (train_session_fits(job->session))
 		return ST_OK;
 	status = ipu_memory_check(device->memory, device->executable, &device->target, err);
-	if (status != ST_FAILED || job->recording == NULL || !job->options.allow_out_of_memory)
+	if (status != ST_FAILED || !job->recording || !job->options.allow_out_of_memory)
 		return status;
 	job->out_of_memory = true;
 	return err_prefix(err, "%s/profile.db has the memory of a run that is not started",
@@ -390,7 +387,7 @@ static void show_forecast(const struct train_job *job)
 {
 	char text[TRAIN_OUTFEED_FORECAST_SIZE];
 
-	if (job->recording == NULL || job->screen.out == NULL)
+	if (!job->recording || !job->screen.out)
 		return;
 	train_outfeed_forecast_text(text, job->session);
 	if (text[0] != '\0')
@@ -411,7 +408,7 @@ static void announce(struct train_job *job)
 		return;
 	status = train_announce_open(&job->screen.announce, job->run, job->layout, job->command,
 				     job->directory, &err);
-	if (status != ST_OK && status != ST_NOTFOUND && job->screen.out != NULL)
+	if (status != ST_OK && status != ST_NOTFOUND && job->screen.out)
 		fprintf(job->screen.out, "ipu-monitor will not show this run: %s\n", err.text);
 }
 
@@ -438,7 +435,7 @@ static enum status compile(struct train_job *job, struct err *err)
 	params.broken = job->broken;
 	if (job->options.execution_profile)
 		params.trace_executions = job->options.execution_profile_program_run_count;
-	params.report = job->recording == NULL ? NULL : job->directory;
+	params.report = !job->recording ? NULL : job->directory;
 	status = train_session_new(&job->session, &params, err);
 	if (status != ST_OK)
 		return status;
@@ -446,7 +443,7 @@ static enum status compile(struct train_job *job, struct err *err)
 	status = check_memory(job, err);
 	if (status != ST_OK)
 		return status;
-	if (job->session->device != NULL)
+	if (job->session->device)
 		train_announce_device(&job->screen.announce, job->session->device, job->layout);
 	train_screen_compile(&job->screen, job->model->name, 3);
 	train_screen_compile(&job->screen, job->model->name, 4);
@@ -460,7 +457,7 @@ static enum status load_weights(struct train_job *job, struct err *err)
 	const char *path = job->run->weights.load;
 	int loaded = 0;
 
-	if (path == NULL)
+	if (!path)
 		return ST_OK;
 	for (int r = 0; r < job->layout->replicas; r++) {
 		enum status status =
@@ -471,7 +468,7 @@ static enum status load_weights(struct train_job *job, struct err *err)
 			return status;
 		train_replica_round(job->session, &job->session->replica[r]);
 	}
-	if (job->screen.out != NULL)
+	if (job->screen.out)
 		fprintf(job->screen.out, "Loaded %d of %d variables from %s\n", loaded,
 			job->model->param_count, path);
 	return ST_OK;
@@ -479,7 +476,7 @@ static enum status load_weights(struct train_job *job, struct err *err)
 
 static enum status save_weights(const struct train_job *job, struct err *err)
 {
-	if (job->run->weights.save == NULL)
+	if (!job->run->weights.save)
 		return ST_OK;
 	return model_weights_save(job->model, job->session->replica[0].weights,
 				  job->run->weights.save, err);
@@ -510,7 +507,7 @@ static void tell_weights(const struct train_job *job)
 		return;
 	snprintf(digest, sizeof(digest), "%016" PRIx64, number);
 	ips_meta_set(job->recording, "weights_xxh3", digest);
-	if (job->screen.out != NULL)
+	if (job->screen.out)
 		fprintf(job->screen.out, "Weights: XXH3 %s%s\n", digest,
 			job->run->host.products == RUN_PRODUCTS_OPENBLAS
 				? " (with host.products openblas: on this machine)"
@@ -523,7 +520,7 @@ static enum status close_report(struct train_job *job, enum status status, struc
 	char message[ERR_TEXT_SIZE];
 	int failed;
 
-	if (job->recording == NULL)
+	if (!job->recording)
 		return status;
 	failed = ips_recording_close(job->recording, message, sizeof(message));
 	job->recording = NULL;
@@ -532,7 +529,7 @@ static enum status close_report(struct train_job *job, enum status status, struc
 	if (failed != 0 && status == ST_OK)
 		status = err_set(err, ST_FAILED, "%s: the report is incomplete: %s", job->directory,
 				 message);
-	else if (job->screen.out != NULL)
+	else if (job->screen.out)
 		fprintf(job->screen.out, "Report: %s (look at it with `ipu-view %s`)\n",
 			job->directory, job->directory);
 	return status;
@@ -541,12 +538,11 @@ static enum status close_report(struct train_job *job, enum status status, struc
 /* Once the workers have ended. */
 static void show_health(const struct train_job *job)
 {
-	char *text = job->screen.out == NULL
-			     ? NULL
-			     : train_health_text(job->broken,
-						 job->recording != NULL ? job->directory : NULL);
+	char *text = !job->screen.out ? NULL
+				      : train_health_text(job->broken,
+							  job->recording ? job->directory : NULL);
 
-	if (text != NULL)
+	if (text)
 		fprintf(job->screen.out, "%s\n", text);
 	mem_free(text);
 }
@@ -561,7 +557,7 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	if (status == ST_OK)
 		status = train(job, err);
 	/* A run that has executed nothing (a callback refused to begin) leaves nothing behind. */
-	begun = job->session != NULL && job->session->executions > 0;
+	begun = job->session && job->session->executions > 0;
 	if (begun)
 		tell_weights(job);
 	begun = begun || job->out_of_memory;

@@ -110,8 +110,7 @@ static int keep_all(struct lowering *lowering, struct ipu_graph *graph)
 	return 0;
 }
 
-/* --- how the run is laid out ---------------------------------------------------------------------
- */
+/* ---- how the run is laid out ----------------------------------------------------------------- */
 
 static void set_memory(struct ipu_layout *out, const struct run_file *run)
 {

@@ -58,8 +58,7 @@ int train__lower_cast(struct lowering *lowering, const char *name, const char *l
 							      .write_count = 1});
 }
 
-/* --- operands ------------------------------------------------------------------------------------
- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 static enum ipu_dtype layer_dtype(const struct model_layer *layer)
 {
@@ -342,8 +341,7 @@ static int lower_op(struct lowering *lowering, int position, const struct layer_
 	return cast_gradients(lowering, position, op);
 }
 
-/* --- layers --------------------------------------------------------------------------------------
- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 static int layer_ops(struct lowering *lowering, int position, char phase,
 		     struct layer_lowering *out)

@@ -80,8 +80,7 @@ static int lower_mean(struct lowering *lowering, const char *name, const char *r
 	return train__lower_running_mean(lowering, result, mean, to);
 }
 
-/* --- the loss ------------------------------------------------------------------------------------
- */
+/* ---- the loss -------------------------------------------------------------------------------- */
 
 /* The input of the activation that ends the model, or the model's output. */
 static int loss_input(const struct lowering *lowering)
@@ -134,8 +133,7 @@ static int lower_loss(struct lowering *lowering, int input)
 	return lower_mean(lowering, op.name, "loss", writes[0]);
 }
 
-/* --- metrics -------------------------------------------------------------------------------------
- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 /* A number for each item, by the kind of metric. */
 static void metric_op(const struct lowering *lowering, const struct metric *metric,
@@ -228,8 +226,7 @@ int train__lower_loss_forward(struct lowering *lowering)
 	return values < 0 ? -1 : 0;
 }
 
-/* --- its gradient --------------------------------------------------------------------------------
- */
+/* ---- its gradient ---------------------------------------------------------------------------- */
 
 int train__lower_loss_backward(struct lowering *lowering)
 {
@@ -263,8 +260,7 @@ int train__lower_loss_backward(struct lowering *lowering)
 							      .write_count = 1});
 }
 
-/* --- what is fed out -----------------------------------------------------------------------------
- */
+/* ---- what is fed out ------------------------------------------------------------------------- */
 
 static int lower_send(struct lowering *lowering, const struct train_send_plan *send)
 {

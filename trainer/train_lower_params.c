@@ -41,8 +41,7 @@ static int add_node(struct lowering *lowering, const struct ipu_op *op, const in
 							      .write_count = write_count});
 }
 
-/* --- regularisers --------------------------------------------------------------------------------
- */
+/* ---- regularisers ---------------------------------------------------------------------------- */
 
 /* A sum of squares, of absolute values, or of both in one map before it. */
 static int lower_penalty(struct lowering *lowering, int p)
@@ -101,8 +100,7 @@ static int lower_penalty_gradient(struct lowering *lowering, int p)
 			1);
 }
 
-/* --- gradients that are fed out ------------------------------------------------------------------
- */
+/* ---- gradients that are fed out -------------------------------------------------------------- */
 
 static bool fed_out(const struct lowering *lowering, int p, char phase)
 {
@@ -126,8 +124,7 @@ static int lower_fed_out(struct lowering *lowering, int p, char phase)
 	return to < 0 ? -1 : add_node(lowering, &op, &from, 1, &to, 1);
 }
 
-/* --- accumulation and update ---------------------------------------------------------------------
- */
+/* ---- accumulation and update ----------------------------------------------------------------- */
 
 static bool half_sums(const struct lowering *lowering, int p)
 {

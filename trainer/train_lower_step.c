@@ -37,8 +37,7 @@ int train__lower_infeeds(struct lowering *lowering)
 	return failed;
 }
 
-/* --- running means -------------------------------------------------------------------------------
- */
+/* ---- running means --------------------------------------------------------------------------- */
 
 /* One number of the last stage. */
 static int scalar(struct lowering *lowering, enum ipu_tensor_kind kind, const char *name)
@@ -88,8 +87,7 @@ int train__lower_running_mean(struct lowering *lowering, const char *name, int v
 			    mean, 2, result);
 }
 
-/* --- iterations ----------------------------------------------------------------------------------
- */
+/* ---- iterations ------------------------------------------------------------------------------ */
 
 int train__lower_iterations(struct lowering *lowering)
 {

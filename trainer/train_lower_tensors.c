@@ -77,8 +77,7 @@ static int add_labels(struct lowering *lowering)
 	return lowering->labels < 0 ? -1 : 0;
 }
 
-/* --- layers --------------------------------------------------------------------------------------
- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 int train__lower_output(struct lowering *lowering, int position)
 {
@@ -150,8 +149,7 @@ static void find_needs(struct lowering *lowering)
 	}
 }
 
-/* --- parameters ----------------------------------------------------------------------------------
- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 static int param_tensor(struct lowering *lowering, const struct model_param *param,
 			enum ipu_tensor_kind kind, enum ipu_dtype dtype, const char *prefix,

@@ -18,8 +18,7 @@ struct train_outfeed {
 	struct train_watch *watch;
 };
 
-/* ---- making -----------------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 enum status train_outfeed_plan_session(struct train_session *session, bool recorded,
 				       struct err *err)
@@ -29,7 +28,7 @@ enum status train_outfeed_plan_session(struct train_session *session, bool recor
 
 	session->taps = arena_alloc(&session->arena, (size_t)session->model->layer_count + 1,
 				    sizeof(*session->taps));
-	if (session->taps == NULL)
+	if (!session->taps)
 		return err_nomem(err);
 	if (session->layout->steps_per_epoch == 0)
 		return ST_OK;
@@ -77,7 +76,7 @@ enum status train_outfeed_new(struct train_session *session, struct err *err)
 		return ST_OK;
 	of = mem_calloc(1, sizeof(*of));
 	session->outfeed = of;
-	if (of == NULL)
+	if (!of)
 		return err_nomem(err);
 	status = new_recorder(session, err);
 	if (status == ST_OK && !session->run->outfeed.off)
@@ -90,7 +89,7 @@ enum status train_outfeed_close(struct train_session *session, struct err *err)
 	struct train_outfeed *of = session->outfeed;
 	enum status status;
 
-	if (of == NULL)
+	if (!of)
 		return ST_OK;
 	status = outfeed_close(of->outfeed, err);
 	train_queues_free(of->queues);
@@ -101,11 +100,10 @@ enum status train_outfeed_close(struct train_session *session, struct err *err)
 
 struct outfeed_health *train_outfeed_health(const struct train_session *session)
 {
-	return session->outfeed == NULL ? NULL : outfeed_health_of(session->outfeed->outfeed);
+	return !session->outfeed ? NULL : outfeed_health_of(session->outfeed->outfeed);
 }
 
-/* ---- the order of execution ---------------------------------------------------------------------
- */
+/* ---- the order of execution ------------------------------------------------------------------ */
 
 static struct train_order order_of(const struct train_session *session)
 {
@@ -147,7 +145,7 @@ void train_outfeed_settle(struct train_session *session, int64_t runs, bool ende
 	uint64_t before;
 	enum status status;
 
-	if (session->outfeed == NULL || session->execution.mode != IPS_TRAIN)
+	if (!session->outfeed || session->execution.mode != IPS_TRAIN)
 		return;
 	if (train_flush_wanted())
 		outfeed_flush(session->outfeed->outfeed);
@@ -160,15 +158,14 @@ void train_outfeed_settle(struct train_session *session, int64_t runs, bool ende
 		session->looking = err;
 }
 
-/* ---- recording ----------------------------------------------------------------------------------
- */
+/* ---- recording ------------------------------------------------------------------------------- */
 
 bool train_outfeed_looks(const struct train_session *session,
 			 const struct train_outfeed_place *place)
 {
 	const struct train_outfeed *of = session->outfeed;
 
-	if (of == NULL || session->execution.mode != IPS_TRAIN)
+	if (!of || session->execution.mode != IPS_TRAIN)
 		return false;
 	return session->outfeed_plan.send_count > 0 || train_watch_looks(of->watch, place);
 }
@@ -187,7 +184,7 @@ enum status train_outfeed_activation(struct train_session *session,
 	moment.abs_max = tapped->abs_max;
 	moment.sources = sources;
 	moment.source_count = train_watch_sources(of->watch, place, tapped, sources);
-	if (of->queues != NULL)
+	if (of->queues)
 		status = train_queues_activation(of->queues, tapped->layer, &moment, tapped->values,
 						 tapped->count, err);
 	if (status == ST_OK)
@@ -204,7 +201,7 @@ enum status train_outfeed_gradients(struct train_session *session,
 	const struct train_outfeed *of = session->outfeed;
 	enum status status = ST_OK;
 
-	if (of == NULL || session->run->outfeed.optimizer_mode != mode)
+	if (!of || session->run->outfeed.optimizer_mode != mode)
 		return ST_OK;
 	for (int p = model->param_count - 1; p >= 0 && status == ST_OK; p--) {
 		const struct model_param *param = &model->params[p];
@@ -212,7 +209,7 @@ enum status train_outfeed_gradients(struct train_session *session,
 
 		if (session->layout->stage[param->layer] != (int)place->keys.stage)
 			continue;
-		if (of->queues != NULL && train_queues_takes_gradient(of->queues, p)) {
+		if (of->queues && train_queues_takes_gradient(of->queues, p)) {
 			moment = train_outfeed_moment(session, place, OUTFEED_GRADIENT, p, 0);
 			status =
 				train_queues_gradient(of->queues, p, &moment,
@@ -228,17 +225,16 @@ enum status train_outfeed_gradients(struct train_session *session,
 enum status train_outfeed_update(struct train_session *session,
 				 const struct train_outfeed_place *place, struct err *err)
 {
-	if (session->outfeed == NULL)
+	if (!session->outfeed)
 		return ST_OK;
 	return train_watch_update(session->outfeed->watch, place, err);
 }
 
-/* ---- callbacks ----------------------------------------------------------------------------------
- */
+/* ---- callbacks ------------------------------------------------------------------------------- */
 
 struct train_queues *train_outfeed_queues(const struct train_session *session)
 {
-	return session->outfeed == NULL ? NULL : session->outfeed->queues;
+	return !session->outfeed ? NULL : session->outfeed->queues;
 }
 
 enum status train_outfeed_callback(struct train_session *session, const char *queue,

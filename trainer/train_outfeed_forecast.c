@@ -12,8 +12,7 @@
 /* Bytes of a tensor's own rows, from dbstat over reports of the examples. */
 #define TENSOR 180.0
 
-/* ---- the budget ---------------------------------------------------------------------------------
- */
+/* ---- the budget ------------------------------------------------------------------------------ */
 
 int64_t train_outfeed_budget(const struct train_session *session, bool *disk)
 {
@@ -22,18 +21,17 @@ int64_t train_outfeed_budget(const struct train_session *session, bool *disk)
 	double half;
 	bool less;
 
-	if (session->report == NULL || statvfs(session->report, &of) != 0)
+	if (!session->report || statvfs(session->report, &of) != 0)
 		half = INFINITY;
 	else
 		half = (double)of.f_bavail * (double)of.f_frsize / 2;
 	less = half < (double)budget;
-	if (disk != NULL)
+	if (disk)
 		*disk = less;
 	return less ? (int64_t)half : budget;
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static double steps_of(const struct train_session *session)
 {
@@ -113,8 +111,7 @@ void train_outfeed_forecast(struct train_outfeed_forecast *out, const struct tra
 		    watch->tensors[i].count);
 }
 
-/* ---- in words -----------------------------------------------------------------------------------
- */
+/* ---- in words -------------------------------------------------------------------------------- */
 
 static const char *bytes_text(char out[FMT_SIZE], double bytes)
 {
@@ -153,7 +150,7 @@ int train_outfeed_unused_rule(const struct train_session *session, int rule)
 {
 	const struct train_watch_plan *plan = &session->watch_plan;
 
-	for (int i = rule; plan->used != NULL && i < plan->policy.count; i++)
+	for (int i = rule; plan->used && i < plan->policy.count; i++)
 		if (!plan->used[i] && !plan->policy.rules[i].queued_only)
 			return i;
 	return -1;

@@ -21,15 +21,14 @@ struct planning {
 	const char **placed; /* by layer: the key that outfeed.layers gives it; NULL: none */
 };
 
-/* ---- outfeed.layers -----------------------------------------------------------------------------
- */
+/* ---- outfeed.layers -------------------------------------------------------------------------- */
 
 static enum status unknown_layer(const struct planning *p, const struct json_at *at,
 				 const char *name)
 {
 	const char **names = arena_alloc(p->arena, (size_t)p->model->layer_count, sizeof(*names));
 
-	if (names == NULL)
+	if (!names)
 		return err_nomem(p->err);
 	for (int i = 0; i < p->model->layer_count; i++)
 		names[i] = p->model->layers[i].name;
@@ -46,10 +45,10 @@ static enum status place_layer(const struct planning *p, const struct json_at *a
 		layer++;
 	if (layer == p->model->layer_count)
 		return unknown_layer(p, at, name);
-	if (p->placed[layer] != NULL)
+	if (p->placed[layer])
 		return json_fail(at, p->err, "has the layer \"%s\" twice", name);
-	p->placed[layer] = key != NULL ? key : arena_printf(p->arena, "%s_acts", name);
-	return p->placed[layer] != NULL ? ST_OK : err_nomem(p->err);
+	p->placed[layer] = key ? key : arena_printf(p->arena, "%s_acts", name);
+	return p->placed[layer] ? ST_OK : err_nomem(p->err);
 }
 
 static enum status read_list(const struct planning *p, const struct json_at *at)
@@ -71,14 +70,13 @@ static enum status read_object(const struct planning *p, const struct json_at *a
 {
 	enum status status = ST_OK;
 
-	for (const cJSON *node = at->node->child; node != NULL && status == ST_OK;
-	     node = node->next) {
+	for (const cJSON *node = at->node->child; node && status == ST_OK; node = node->next) {
 		const struct json_at item = {at->file, at, node, node->string, -1};
 		const char *key = NULL;
 
 		if (!json_is_null(&item))
 			status = json_text(&item, &key, p->err);
-		if (status == ST_OK && key != NULL && key[0] == '\0')
+		if (status == ST_OK && key && key[0] == '\0')
 			status = json_fail(&item, p->err, "is no key; null: \"%s_acts\"",
 					   node->string);
 		if (status == ST_OK)
@@ -92,7 +90,7 @@ static enum status read_layers(const struct planning *p)
 	const struct json_at root = json_root(p->run->path, p->run->json);
 	struct json_at section, at;
 
-	if (p->run->outfeed.layers == NULL || !json_child(&root, "outfeed", &section) ||
+	if (!p->run->outfeed.layers || !json_child(&root, "outfeed", &section) ||
 	    !json_child(&section, "layers", &at))
 		return ST_OK;
 	if (cJSON_IsString(at.node))
@@ -105,8 +103,7 @@ static enum status read_layers(const struct planning *p)
 			 "must be a layer, a list of layers, or an object (layer: its key)");
 }
 
-/* ---- what is sent -------------------------------------------------------------------------------
- */
+/* ---- what is sent ---------------------------------------------------------------------------- */
 
 static bool is_maybe(const struct planning *p, const struct train_send_plan *send)
 {
@@ -126,7 +123,7 @@ static enum status list_sends(const struct planning *p)
 
 	p->plan->sends = arena_alloc(p->arena, most + 1, sizeof(*p->plan->sends));
 	p->plan->queues = arena_alloc(p->arena, most + 1, sizeof(*p->plan->queues));
-	if (p->plan->sends == NULL || p->plan->queues == NULL)
+	if (!p->plan->sends || !p->plan->queues)
 		return err_nomem(p->err);
 	for (int i = 0; i < p->model->layer_count; i++) {
 		const struct model_layer *layer = &p->model->layers[i];
@@ -135,14 +132,13 @@ static enum status list_sends(const struct planning *p)
 		if (kind != MODEL_NO_OUTFEED)
 			add_send(p, i, layer->name, kind == MODEL_OUTFEED || layer->final_outfeed,
 				 false);
-		if (p->placed[i] != NULL)
+		if (p->placed[i])
 			add_send(p, i, p->placed[i], true, true);
 	}
 	return ST_OK;
 }
 
-/* ---- names --------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* What a layer's config says; NULL: nothing. */
 static const char *given_name(const struct planning *p, const struct train_send_plan *send)
@@ -158,7 +154,7 @@ static bool has_others(const struct planning *p, const struct train_send_plan *s
 	for (int i = 0; i < p->plan->send_count; i++) {
 		const struct train_send_plan *other = &p->plan->sends[i];
 
-		if (given_name(p, other) != NULL || is_maybe(p, other) != is_maybe(p, send))
+		if (given_name(p, other) || is_maybe(p, other) != is_maybe(p, send))
 			continue;
 		if (is_maybe(p, send) ? stage[other->layer] != stage[send->layer] : other != send)
 			return true;
@@ -170,7 +166,7 @@ static const char *queue_name(const struct planning *p, const struct train_send_
 {
 	const char *given = given_name(p, send);
 
-	if (given != NULL)
+	if (given)
 		return given;
 	if (!is_maybe(p, send))
 		return has_others(p, send) ? arena_printf(p->arena, SINGLE "_%s", send->key)
@@ -180,8 +176,7 @@ static const char *queue_name(const struct planning *p, const struct train_send_
 		       : MULTI;
 }
 
-/* ---- queues -------------------------------------------------------------------------------------
- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 static int find_queue(const struct train_outfeed_plan *plan, const char *name)
 {
@@ -241,7 +236,7 @@ static enum status put_into_queue(const struct planning *p, struct train_send_pl
 	const char *name = queue_name(p, send);
 	int number;
 
-	if (name == NULL)
+	if (!name)
 		return err_nomem(p->err);
 	number = find_queue(plan, name);
 	if (number == plan->queue_count)
@@ -277,8 +272,7 @@ static enum status make_queues(const struct planning *p)
 	return status;
 }
 
-/* ---- callbacks, and what is final ---------------------------------------------------------------
- */
+/* ---- callbacks, and what is final ------------------------------------------------------------ */
 
 static const char *const callback_names[] = {
 	"Gradients callback",
@@ -306,7 +300,7 @@ static enum status name_callbacks(const struct planning *p)
 					  ? callback_names[kind]
 					  : arena_printf(p->arena, "%s (%s)", callback_names[kind],
 							 queue->name);
-		if (queue->callback == NULL)
+		if (!queue->callback)
 			return err_nomem(p->err);
 	}
 	return ST_OK;
@@ -369,8 +363,7 @@ static void find_sent(const struct planning *p)
 			find_sent_of(p->plan, q);
 }
 
-/* ---- gradients ----------------------------------------------------------------------------------
- */
+/* ---- gradients ------------------------------------------------------------------------------- */
 
 static enum status plan_gradients(const struct planning *p)
 {
@@ -379,14 +372,14 @@ static enum status plan_gradients(const struct planning *p)
 
 	p->plan->gradients = arena_alloc(p->arena, (size_t)p->model->param_count + 1,
 					 sizeof(*p->plan->gradients));
-	if (p->plan->gradients == NULL)
+	if (!p->plan->gradients)
 		return err_nomem(p->err);
 	for (int i = 0; i < p->model->param_count; i++) {
 		const struct model_param *param = &p->model->params[i];
 		struct train_gradient_plan *gradient = &p->plan->gradients[i];
 
 		gradient->key = arena_printf(p->arena, "%s_grad", param->name);
-		if (gradient->key == NULL)
+		if (!gradient->key)
 			return err_nomem(p->err);
 		gradient->sent =
 			queue && param->trainable &&
@@ -407,7 +400,7 @@ enum status train_outfeed_plan(struct train_outfeed_plan *out, struct arena *are
 	if (status != ST_OK || run->outfeed.off)
 		return status;
 	p.placed = arena_alloc(arena, (size_t)model->layer_count + 1, sizeof(*p.placed));
-	if (p.placed == NULL)
+	if (!p.placed)
 		return err_nomem(err);
 	status = read_layers(&p);
 	if (status == ST_OK)
@@ -423,8 +416,7 @@ enum status train_outfeed_plan(struct train_outfeed_plan *out, struct arena *are
 	return ST_OK;
 }
 
-/* ---- what a MaybeOutfeedQueue refuses -----------------------------------------------------------
- */
+/* ---- what a MaybeOutfeedQueue refuses -------------------------------------------------------- */
 
 /* Layers' names are unique, the keys of outfeed.layers need not be. */
 static enum status check_key(const struct train_outfeed_plan *plan, int number,

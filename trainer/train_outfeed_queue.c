@@ -21,8 +21,7 @@ struct train_queues {
 	bool last;                       /* their mode */
 };
 
-/* ---- making -----------------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static enum status new_queue(const struct train_queues *queues, int number,
 			     const struct train_session *session, struct outfeed *outfeed,
@@ -123,8 +122,7 @@ static void find_first_sends(const struct train_queues *queues, int layers)
 	}
 }
 
-/* ---- room for values ----------------------------------------------------------------------------
- */
+/* ---- room for values ------------------------------------------------------------------------- */
 
 /* Of an execution, by each replica. */
 static int64_t enqueues_of(const struct train_session *session, const struct train_queue_plan *plan)
@@ -201,8 +199,7 @@ double train_queues_bytes(const struct train_session *session)
 	return bytes;
 }
 
-/* ---- life -------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static enum status queues_init(struct train_queues *queues, const struct train_session *session,
 			       struct outfeed *outfeed, struct err *err)
@@ -216,8 +213,7 @@ static enum status queues_init(struct train_queues *queues, const struct train_s
 	queues->first_send = mem_calloc(layers + 1, sizeof(*queues->first_send));
 	queues->gradient =
 		mem_calloc((size_t)session->model->param_count + 1, sizeof(*queues->gradient));
-	if (queues->queues == NULL || queues->activation == NULL || queues->first_send == NULL ||
-	    queues->gradient == NULL)
+	if (!queues->queues || !queues->activation || !queues->first_send || !queues->gradient)
 		return err_nomem(err);
 	find_first_sends(queues, session->model->layer_count);
 	for (int q = 0; q < plan->queue_count && status == ST_OK; q++)
@@ -234,7 +230,7 @@ enum status train_queues_new(struct train_queues **out, const struct train_sessi
 	enum status status;
 
 	*out = NULL;
-	if (queues == NULL)
+	if (!queues)
 		return err_nomem(err);
 	queues->plan = &session->outfeed_plan;
 	queues->last = session->run->outfeed.last;
@@ -249,9 +245,9 @@ enum status train_queues_new(struct train_queues **out, const struct train_sessi
 
 void train_queues_free(struct train_queues *queues)
 {
-	if (queues == NULL)
+	if (!queues)
 		return;
-	for (int q = 0; queues->queues != NULL && q < queues->plan->queue_count; q++)
+	for (int q = 0; queues->queues && q < queues->plan->queue_count; q++)
 		outfeed_queue_free(queues->queues[q]);
 	mem_free(queues->queues);
 	mem_free(queues->activation);
@@ -260,8 +256,7 @@ void train_queues_free(struct train_queues *queues)
 	mem_free(queues);
 }
 
-/* ---- enqueueing ---------------------------------------------------------------------------------
- */
+/* ---- enqueueing ------------------------------------------------------------------------------ */
 
 enum status train_queues_activation(struct train_queues *queues, int layer,
 				    const struct outfeed_moment *moment, const float *values,
@@ -287,8 +282,7 @@ bool train_queues_takes_gradient(const struct train_queues *queues, int number)
 	return queues->gradient[number] != NULL;
 }
 
-/* ---- values -------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 bool train_queues_take(struct train_queues *queues, bool running, outfeed_visit visit, void *user)
 {
@@ -320,8 +314,7 @@ struct outfeed_queue *train_queues_find(const struct train_queues *queues, const
 	return NULL;
 }
 
-/* ---- callbacks ----------------------------------------------------------------------------------
- */
+/* ---- callbacks ------------------------------------------------------------------------------- */
 
 static const char *nearest_queue(const struct train_outfeed_plan *plan, const char *name)
 {
@@ -353,7 +346,7 @@ static void show_no_queue(const struct train_session *session, bool off, const c
 		fprintf(out, ": outfeed.capture is \"off\"");
 	else if (strcmp(queue, TRAIN_OPTIMIZER_QUEUE) == 0)
 		fprintf(out, ": outfeed.gradients is null");
-	else if (near != NULL)
+	else if (near)
 		fprintf(out, ": did you mean \"%s\"?", near);
 	else if (plan->queue_count == 0)
 		fprintf(out, ": the model has no outfeed layer");
@@ -366,11 +359,11 @@ enum status train_queues_callback(struct train_queues *queues, const struct trai
 				  const char *queue, const char *callback, FILE *out, int64_t epoch,
 				  struct err *err)
 {
-	struct outfeed_queue *found = queues != NULL ? train_queues_find(queues, queue) : NULL;
+	struct outfeed_queue *found = queues ? train_queues_find(queues, queue) : NULL;
 
-	if (found != NULL)
+	if (found)
 		return outfeed_callback(found, callback, IPS_TRAIN, epoch, out, err);
-	if (out != NULL)
-		show_no_queue(session, queues == NULL, queue, callback, out);
+	if (out)
+		show_no_queue(session, !queues, queue, callback, out);
 	return ST_OK;
 }

@@ -37,8 +37,7 @@ enum status train_queues_callback(struct train_queues *queues, const struct trai
 				  const char *queue, const char *callback, FILE *out, int64_t epoch,
 				  struct err *err);
 
-/* ---- values -----------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* Bytes that session->values takes; 0 where nobody takes values. Needs the plan alone. */
 double train_queues_bytes(const struct train_session *session);

@@ -17,8 +17,7 @@ struct train_watch {
 	struct outfeed_tensor_params *variable; /* by parameter */
 };
 
-/* ---- making -------------------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static enum status new_arrays(struct train_watch *watch, struct arena *arena, struct err *err)
 {
@@ -33,8 +32,8 @@ static enum status new_arrays(struct train_watch *watch, struct arena *arena, st
 	watch->state = arena_alloc(arena, params * (slots + 1), sizeof(struct outfeed_tensor *));
 	watch->output = arena_alloc(arena, layers, sizeof(*watch->output));
 	watch->variable = arena_alloc(arena, params, sizeof(*watch->variable));
-	if (watch->activation == NULL || watch->gradient == NULL || watch->weight == NULL ||
-	    watch->state == NULL || watch->output == NULL || watch->variable == NULL)
+	if (!watch->activation || !watch->gradient || !watch->weight || !watch->state ||
+	    !watch->output || !watch->variable)
 		return err_nomem(err);
 	return ST_OK;
 }
@@ -76,7 +75,7 @@ enum status train_watch_new(struct train_watch **out, struct train_session *sess
 	enum status status;
 
 	*out = watch;
-	if (watch == NULL)
+	if (!watch)
 		return err_nomem(err);
 	watch->session = session;
 	status = new_arrays(watch, &session->arena, err);
@@ -93,8 +92,7 @@ enum status train_watch_new(struct train_watch **out, struct train_session *sess
 	return status;
 }
 
-/* ---- what led to a value ------------------------------------------------------------------------
- */
+/* ---- what led to a value --------------------------------------------------------------------- */
 
 static int add_variables(const struct train_watch *watch, int64_t replica, int layer,
 			 struct outfeed_source out[OUTFEED_TRAIL], int count)
@@ -125,7 +123,7 @@ int train_watch_sources(const struct train_watch *watch, const struct train_outf
 	for (int i = 0; i < tapped->input_count && origin == tapped->layer; i++) {
 		const int from = train_watch_origin(model, layer->inputs[i]);
 
-		if (tapped->inputs[i].values != NULL)
+		if (tapped->inputs[i].values)
 			out[count++] = (struct outfeed_source){&watch->output[from + 1],
 							       tapped->inputs[i].values,
 							       tapped->inputs[i].count};
@@ -137,8 +135,7 @@ int train_watch_sources(const struct train_watch *watch, const struct train_outf
 	return add_variables(watch, place->keys.replica, origin, out, count);
 }
 
-/* ---- recording ----------------------------------------------------------------------------------
- */
+/* ---- recording ------------------------------------------------------------------------------- */
 
 /* What a tensor is watched for is the recording's, so it pays. */
 static enum status look(const struct train_watch *watch, struct outfeed_tensor *tensor,

@@ -21,7 +21,8 @@ struct train_watch;
 enum status train_watch_output(struct outfeed_tensor_params *out, struct train_session *session,
 			       int layer, struct err *err);
 struct outfeed_tensor_params train_watch_variable(const struct train_session *session, int number);
-/* The layer (or MODEL_INPUT) that has computed what comes out of @layer, and what makes it active.
+/*
+ * The layer (or MODEL_INPUT) that has computed what comes out of @layer, and what makes it active.
  */
 int train_watch_origin(const struct model *model, int layer);
 enum outfeed_activity train_watch_activity(const struct model *model, int layer);

@@ -14,8 +14,7 @@ struct planning {
 	struct err *err;
 };
 
-/* ---- what tensors are ---------------------------------------------------------------------------
- */
+/* ---- what tensors are ------------------------------------------------------------------------ */
 
 int train_watch_origin(const struct model *model, int layer)
 {
@@ -50,7 +49,7 @@ enum status train_watch_output(struct outfeed_tensor_params *out, struct train_s
 		layer == MODEL_INPUT ? &model->input : &model->layers[layer].output;
 	int64_t *shape = arena_alloc(&session->arena, MODEL_DIMS + 1, sizeof(*shape));
 
-	if (shape == NULL)
+	if (!shape)
 		return err_nomem(err);
 	shape[0] = session->run->data.batch_size;
 	memcpy(shape + 1, from->dim, sizeof(from->dim));
@@ -82,8 +81,7 @@ struct outfeed_tensor_params train_watch_variable(const struct train_session *se
 	};
 }
 
-/* ---- what a queue sends -------------------------------------------------------------------------
- */
+/* ---- what a queue sends ---------------------------------------------------------------------- */
 
 static bool queue_sends_output(const struct train_session *session, int layer)
 {
@@ -96,8 +94,7 @@ static bool queue_sends_output(const struct train_session *session, int layer)
 	return false;
 }
 
-/* ---- the plan -----------------------------------------------------------------------------------
- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 
 /* A rule that fits nothing is most likely misspelt. */
 static void mark_rules(const struct train_watch_plan *plan, const char *key, enum outfeed_kind kind)
@@ -165,7 +162,7 @@ static enum status plan_variable(const struct planning *p, int number)
 				   : arena_printf(&p->session->arena, "%s/%s/%s",
 						  optimizer_name(optimizer),
 						  optimizer_slot_name(optimizer, s), param->name);
-		if (tensor.key == NULL)
+		if (!tensor.key)
 			return err_nomem(p->err);
 		if (s >= 0 || !gradient->sent)
 			add(p, &tensor, number, s, param->count);
@@ -178,8 +175,7 @@ static enum status plan_variable(const struct planning *p, int number)
 
 bool train_watch_wanted(const struct run_file *run, bool recorded)
 {
-	return recorded ||
-	       (run->health.wanted && (run->health.stop != 0 || run->health.tree != NULL));
+	return recorded || (run->health.wanted && (run->health.stop != 0 || run->health.tree));
 }
 
 static unsigned watched_kinds(const struct run_file *run)
@@ -210,7 +206,7 @@ enum status train_watch_plan(struct train_session *session, bool recorded, struc
 				    sizeof(*plan->tensors));
 	plan->used =
 		arena_alloc(&session->arena, (size_t)plan->policy.count + 1, sizeof(*plan->used));
-	if (plan->tensors == NULL || plan->used == NULL)
+	if (!plan->tensors || !plan->used)
 		return err_nomem(err);
 	for (int i = 0; i < session->outfeed_plan.send_count; i++)
 		mark_rules(plan, session->outfeed_plan.sends[i].key, OUTFEED_ACTIVATION);

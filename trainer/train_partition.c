@@ -1,3 +1,7 @@
+/*
+ * The model as units that the search for the best split can cut between: lowered once as one stage,
+ * planned, summed up by layer, with the tensors that would cross each cut.
+ */
 #include "trainer/train_partition.h"
 
 #include <stddef.h>
@@ -61,8 +65,7 @@ void train_partitioner_free(struct train_partitioner *partitioner)
 	mem_free(partitioner);
 }
 
-/* --- the model as units --------------------------------------------------------------------------
- */
+/* ---- the model as units ---------------------------------------------------------------------- */
 
 /* A model lowered as one stage. */
 struct measured {
@@ -79,7 +82,8 @@ struct measured {
 	struct arena arena;
 };
 
-/* The position of the layer that is called so; operations of no layer are the last one's: losses.
+/*
+ * The position of the layer that is called so; operations of no layer are the last one's: losses.
  */
 static int position_of(struct measured *measured, const char *layer)
 {
@@ -204,8 +208,7 @@ static void join_outfeeds(struct measured *measured)
 	}
 }
 
-/* --- tensors -------------------------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 /* Of a micro-batch, and passed on or kept: what a stage stashes, see ipu_stash.h. */
 static bool is_flow(enum ipu_tensor_kind kind)
@@ -294,8 +297,7 @@ static enum status find_flows(struct measured *measured, struct err *err)
 	return failed ? err_nomem(err) : ST_OK;
 }
 
-/* --- measuring -----------------------------------------------------------------------------------
- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 /* What is measured: of training, else of the evaluation; a prediction measures nothing. */
 static enum status read_measured(struct measured *measured, struct train_lowered *lowered,
@@ -371,8 +373,7 @@ static enum status measure(struct measured *measured, int stages, struct err *er
 	return ST_OK;
 }
 
-/* --- splits --------------------------------------------------------------------------------------
- */
+/* ---- splits ---------------------------------------------------------------------------------- */
 
 static void set_params(struct ipu_partition_params *params, const struct measured *measured,
 		       int stages)

@@ -1,3 +1,7 @@
+/*
+ * Executions: planned, handed to the workers, waited for, cut short where the run is to stop, and
+ * summed up.
+ */
 #include "trainer/train_phase.h"
 
 #include <math.h>
@@ -11,8 +15,7 @@
 
 #define LOOK_MS 50 /* how often the main thread looks at what the workers have done */
 
-/* ---- life -------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 /* Steps made ahead where the run file leaves it open: resized images are worth a thread, and a
  * pipeline's first stage is ahead of the last, which takes the targets. */
@@ -20,7 +23,7 @@ static int feed_depth(const struct train_session *session, const struct dataset 
 {
 	if (session->run->data.prefetch >= 0)
 		return (int)session->run->data.prefetch;
-	return set->resize == NULL ? 0 : 1 + session->layout->stages;
+	return !set->resize ? 0 : 1 + session->layout->stages;
 }
 
 /* A pass of its own for each epoch, unless its steps are given. */
@@ -69,14 +72,14 @@ static enum status new_results(struct train_phase *phase, struct err *err)
 	phase->metrics = mem_calloc(metrics, sizeof(*phase->metrics));
 	phase->values = mem_calloc(metrics, sizeof(*phase->values));
 	phase->addends = mem_calloc(metrics * (size_t)layout->replicas, sizeof(*phase->addends));
-	if (phase->losses == NULL || phase->penalties == NULL || phase->sums == NULL ||
-	    phase->metrics == NULL || phase->values == NULL || phase->addends == NULL)
+	if (!phase->losses || !phase->penalties || !phase->sums || !phase->metrics ||
+	    !phase->values || !phase->addends)
 		return err_nomem(err);
 	if (phase->mode != IPS_PREDICT)
 		return ST_OK;
 	phase->outputs = mem_calloc(places * batch, (size_t)model_shape_count(&last->output) *
 							    sizeof(*phase->outputs));
-	return phase->outputs == NULL ? err_nomem(err) : ST_OK;
+	return !phase->outputs ? err_nomem(err) : ST_OK;
 }
 
 /* As on the IPU, another program's weights come from the host, which has the first replica's:
@@ -99,7 +102,7 @@ enum status train_phase_new(struct train_phase **out, struct train_session *sess
 	enum status status;
 
 	*out = NULL;
-	if (phase == NULL)
+	if (!phase)
 		return err_nomem(err);
 	phase->session = session;
 	phase->screen = screen;
@@ -121,7 +124,7 @@ enum status train_phase_new(struct train_phase **out, struct train_session *sess
 
 void train_phase_free(struct train_phase *phase)
 {
-	if (phase == NULL)
+	if (!phase)
 		return;
 	dataset_feed_free(phase->feed);
 	mem_free(phase->losses);
@@ -134,8 +137,7 @@ void train_phase_free(struct train_phase *phase)
 	mem_free(phase);
 }
 
-/* ---- before an execution ----------------------------------------------------------------------
- */
+/* ---- before an execution --------------------------------------------------------------------- */
 
 static void reset_signals(struct train_session *session)
 {
@@ -172,7 +174,7 @@ static void plan_execution(struct train_phase *phase, int64_t epoch)
 		.runs = train ? steps / session->layout->accumulation : 1,
 		.first_update = session->updates,
 		.schedule = session->program[phase->mode].schedule,
-		.timeline = session->device == NULL ? NULL : session->device->timeline[phase->mode],
+		.timeline = !session->device ? NULL : session->device->timeline[phase->mode],
 		.start_cycle = session->device_cycle,
 		.traced = session->executions < session->trace_executions,
 		.feed = phase->feed,
@@ -186,8 +188,7 @@ static void plan_execution(struct train_phase *phase, int64_t epoch)
 	reset_signals(session);
 }
 
-/* ---- while it runs ----------------------------------------------------------------------------
- */
+/* ---- while it runs --------------------------------------------------------------------------- */
 
 /* Pipeline runs that every replica has done. */
 static int64_t runs_done(const struct train_session *session)
@@ -244,7 +245,7 @@ static void wait_for_workers(struct train_phase *phase, int64_t number)
 		while (!train_signal_wait_ms(&session->worker[i].finished, number, LOOK_MS)) {
 			done = record_ahead(session, done);
 			train_health_losses(phase);
-			if (phase->screen != NULL)
+			if (phase->screen)
 				train_screen_progress(
 					phase->screen,
 					atomic_load_explicit(&session->replica[0].steps_done,
@@ -269,7 +270,7 @@ static void cut_short(struct train_session *session)
 /* A recording that failed is reported when it is closed; training goes on. */
 bool train_recording_failed(const struct train_session *session)
 {
-	return session->recording != NULL && ips_recording_status(session->recording, NULL, 0) != 0;
+	return session->recording && ips_recording_status(session->recording, NULL, 0) != 0;
 }
 
 static enum status first_failure(struct train_session *session, struct err *err)
@@ -297,7 +298,7 @@ static void record_engine_run(struct train_session *session)
 	keys.mode = (uint8_t)execution->mode;
 	keys.epoch = execution->epoch;
 	keys.execution = execution->execution;
-	if (execution->timeline == NULL)
+	if (!execution->timeline)
 		return;
 	ips_track_set_keys(session->engine_track, &keys);
 	ips_span_at(session->engine_track, site,
@@ -306,8 +307,7 @@ static void record_engine_run(struct train_session *session)
 				  execution->timeline->cycles * execution->runs));
 }
 
-/* ---- an execution -------------------------------------------------------------------------------
- */
+/* ---- an execution ---------------------------------------------------------------------------- */
 
 double train_phase_device_step_ns(const struct train_phase *phase)
 {
@@ -315,7 +315,7 @@ double train_phase_device_step_ns(const struct train_phase *phase)
 	const struct train_execution *execution = &session->execution;
 	int64_t cycles;
 
-	if (execution->timeline == NULL)
+	if (!execution->timeline)
 		return NAN;
 	cycles = execution->timeline->cycles * execution->runs + session->device->host_cycles;
 	return (double)ipu_target_ns(&session->device->target, cycles) /
@@ -330,7 +330,7 @@ static void advance(struct train_phase *phase)
 	session->steps[phase->mode] += session->execution.steps;
 	if (phase->mode == IPS_TRAIN)
 		session->updates += session->execution.runs;
-	if (session->execution.timeline != NULL)
+	if (session->execution.timeline)
 		session->device_cycle +=
 			session->execution.timeline->cycles * session->execution.runs +
 			session->device->host_cycles;
@@ -343,7 +343,7 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	int64_t start_ns;
 
 	plan_execution(phase, epoch);
-	if (phase->planned != NULL)
+	if (phase->planned)
 		phase->planned(phase->user);
 	keys.mode = (uint8_t)phase->mode;
 	keys.epoch = epoch;
@@ -363,7 +363,7 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	record_engine_run(session);
 	train_phase_gather(phase);
 	advance(phase);
-	if (phase->screen != NULL)
+	if (phase->screen)
 		train_screen_executed(phase->screen,
 				      session->execution.steps * session->layout->replicas);
 	return first_failure(session, err);

@@ -1,3 +1,6 @@
+/*
+ * predict: outputs gathered execution by execution and written into an .npz.
+ */
 #include "trainer/train_predict.h"
 
 #include <string.h>
@@ -25,12 +28,12 @@ static enum status predictions_new(struct predictions *out, const struct train_s
 	size_t count;
 
 	*out = (struct predictions){.width = (size_t)model_shape_count(output_shape(session))};
-	if (session->run->predict.output == NULL)
+	if (!session->run->predict.output)
 		return ST_OK;
 	if (__builtin_mul_overflow((size_t)most, out->width, &count))
 		return err_nomem(err);
 	out->values = mem_calloc(count, sizeof(*out->values));
-	if (out->values == NULL)
+	if (!out->values)
 		return err_set(err, ST_NOMEM, "out of memory: %.1f GB for the predictions",
 			       (double)count * 4e-9);
 	return ST_OK;
@@ -45,7 +48,7 @@ static void take(struct predictions *out, const struct train_phase *phase)
 	for (int64_t i = 0; i < phase->steps_per_execution * replicas; i++) {
 		const int64_t items = train_phase_items(phase, i / replicas, i % replicas);
 
-		if (out->values != NULL)
+		if (out->values)
 			memcpy(out->values + (size_t)out->items * out->width,
 			       phase->outputs + (size_t)i * batch * out->width,
 			       (size_t)items * out->width * sizeof(float));
@@ -61,7 +64,7 @@ static enum status save(const struct predictions *predictions, const struct trai
 	struct npz_writer writer;
 	enum status status;
 
-	if (predictions->values == NULL)
+	if (!predictions->values)
 		return ST_OK;
 	if (array.ndim > NPZ_WRITER_DIMS)
 		return err_set(err, ST_UNSUPPORTED, "predict.output: an output of %d dimensions",

@@ -24,7 +24,7 @@ struct ips_trainer {
 
 static int public_status(enum status status, const struct err *err, char *message, size_t size)
 {
-	if (message != NULL && size > 0)
+	if (message && size > 0)
 		str_copy(message, size,
 			 status == ST_OK
 				 ? ""
@@ -66,7 +66,7 @@ static enum status open_job(struct ips_trainer *trainer, const char *run_path, i
 	if (status != ST_OK)
 		return status;
 	copy = mem_calloc((size_t)count + 1, sizeof(*copy));
-	if (copy == NULL)
+	if (!copy)
 		return err_nomem(err);
 	for (int i = 0; i < count; i++)
 		copy[i] = words[i];
@@ -82,13 +82,13 @@ int ips_trainer_open(struct ips_trainer **out, const char *run_path, int count, 
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	if (out == NULL)
+	if (!out)
 		return public_null("out", message, message_size);
 	*out = NULL;
-	if (run_path == NULL || (words == NULL && count > 0))
-		return public_null(run_path == NULL ? "run_path" : "words", message, message_size);
+	if (!run_path || (!words && count > 0))
+		return public_null(!run_path ? "run_path" : "words", message, message_size);
 	trainer = mem_calloc(1, sizeof(*trainer));
-	if (trainer == NULL)
+	if (!trainer)
 		return public_status(err_nomem(&err), &err, message, message_size);
 	train_job_init(&trainer->job, NULL, true);
 	status = open_job(trainer, run_path, count, words, &err);
@@ -101,7 +101,7 @@ int ips_trainer_open(struct ips_trainer **out, const char *run_path, int count, 
 
 void ips_trainer_close(struct ips_trainer *trainer)
 {
-	if (trainer == NULL)
+	if (!trainer)
 		return;
 	train_job_free(&trainer->job);
 	mem_free(trainer->command);
@@ -111,7 +111,7 @@ void ips_trainer_close(struct ips_trainer *trainer)
 
 int ips_trainer_add_callback(struct ips_trainer *trainer, const struct ips_callback *callback)
 {
-	if (trainer == NULL || callback == NULL)
+	if (!trainer || !callback)
 		return (int)ST_INVALID;
 	return (int)callbacks_add(&trainer->job.callbacks, callback, trainer, NULL);
 }
@@ -132,7 +132,7 @@ int ips_trainer_run(struct ips_trainer *trainer, struct ips_train_result *result
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	if (trainer == NULL)
+	if (!trainer)
 		return public_null("trainer", message, message_size);
 	if (trainer->ran)
 		return public_status(err_set(&err, ST_INVALID, "a trainer runs once: open another"),
@@ -140,14 +140,14 @@ int ips_trainer_run(struct ips_trainer *trainer, struct ips_train_result *result
 	trainer->ran = true;
 	trainer->thread = pthread_self();
 	status = train_job_run(&trainer->job, &err);
-	if (result != NULL)
+	if (result)
 		*result = public_result(&trainer->job.result);
 	return public_status(status, &err, message, message_size);
 }
 
 void ips_trainer_stop(struct ips_trainer *trainer)
 {
-	if (trainer != NULL)
+	if (trainer)
 		atomic_store(&trainer->job.stop, true);
 }
 
@@ -155,27 +155,26 @@ const float *ips_trainer_weights(const struct ips_trainer *trainer, const char *
 {
 	const struct train_job *job;
 
-	if (trainer == NULL || name == NULL)
+	if (!trainer || !name)
 		return NULL;
 	job = &trainer->job;
-	for (int i = 0; job->session != NULL && i < job->model->param_count; i++) {
+	for (int i = 0; job->session && i < job->model->param_count; i++) {
 		const struct model_param *param = &job->model->params[i];
 
 		if (strcmp(param->name, name) != 0)
 			continue;
-		if (count != NULL)
+		if (count)
 			*count = param->count;
 		return job->session->replica[0].weights + param->offset;
 	}
 	return NULL;
 }
 
-/* ---- outfeeds -----------------------------------------------------------------------------------
- */
+/* ---- outfeeds -------------------------------------------------------------------------------- */
 
 int ips_trainer_keep_outfeeds(struct ips_trainer *trainer)
 {
-	if (trainer == NULL || trainer->ran)
+	if (!trainer || trainer->ran)
 		return (int)ST_INVALID;
 	trainer->job.keep_outfeeds = true;
 	return (int)ST_OK;
@@ -186,19 +185,19 @@ static enum status find_queue(const struct ips_trainer *trainer, const char *nam
 {
 	const struct train_job *job = &trainer->job;
 	const struct train_queues *queues =
-		job->session != NULL ? train_outfeed_queues(job->session) : NULL;
+		job->session ? train_outfeed_queues(job->session) : NULL;
 
 	*out = NULL;
 	if (!job->keep_outfeeds)
 		return err_set(err, ST_INVALID,
 			       "ips_trainer_dequeue: ips_trainer_keep_outfeeds() was not called "
 			       "before the run");
-	if (job->session == NULL || !trainer->ran)
+	if (!job->session || !trainer->ran)
 		return err_set(err, ST_INVALID, "ips_trainer_dequeue: is for callbacks of a run");
-	*out = queues != NULL ? train_queues_find(queues, name) : NULL;
-	return *out != NULL ? ST_OK
-			    : err_set(err, ST_NOTFOUND,
-				      "there is no outfeed queue \"%s\" in this run", name);
+	*out = queues ? train_queues_find(queues, name) : NULL;
+	return *out ? ST_OK
+		    : err_set(err, ST_NOTFOUND, "there is no outfeed queue \"%s\" in this run",
+			      name);
 }
 
 static enum status show_arrays(struct ips_trainer *trainer, const struct outfeed_array *from,
@@ -207,7 +206,7 @@ static enum status show_arrays(struct ips_trainer *trainer, const struct outfeed
 	struct ips_trainer_array *arrays =
 		mem_resize(trainer->arrays, (size_t)count + 1, sizeof(*arrays));
 
-	if (arrays == NULL)
+	if (!arrays)
 		return err_nomem(err);
 	trainer->arrays = arrays;
 	for (int i = 0; i < count; i++) {
@@ -233,12 +232,12 @@ int ips_trainer_dequeue(struct ips_trainer *trainer, const char *queue,
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	if (out == NULL || count == NULL)
-		return public_null(out == NULL ? "out" : "count", message, message_size);
+	if (!out || !count)
+		return public_null(!out ? "out" : "count", message, message_size);
 	*out = NULL;
 	*count = 0;
-	if (trainer == NULL || queue == NULL)
-		return public_null(trainer == NULL ? "trainer" : "queue", message, message_size);
+	if (!trainer || !queue)
+		return public_null(!trainer ? "trainer" : "queue", message, message_size);
 	status = find_queue(trainer, queue, &found, &err);
 	if (status == ST_OK)
 		status = outfeed_dequeue(found, pthread_equal(trainer->thread, pthread_self()) != 0,

@@ -5,7 +5,7 @@
 
 int64_t train__global_ipu(const struct train_session *session, int replica, int ipu)
 {
-	if (session->device == NULL)
+	if (!session->device)
 		return IPS_NULL;
 	return (int64_t)replica * session->layout->ipus_per_replica + ipu;
 }
@@ -15,8 +15,7 @@ struct train_worker *train__first_worker(struct train_session *session, int repl
 	return &session->worker[replica * session->workers_per_replica];
 }
 
-/* --- works -------------------------------------------------------------------------------------
- */
+/* ---- works ----------------------------------------------------------------------------------- */
 
 struct ips_keys train_record_keys(const struct train_worker *worker, int stage, char phase,
 				  int64_t run, int64_t microbatch)
@@ -55,8 +54,7 @@ enum status train_record_work(struct train_worker *worker, const struct ips_keys
 	return (enum status)ips_append_stage_timing(worker->session->recording, &row);
 }
 
-/* --- executions and metrics --------------------------------------------------------------------
- */
+/* ---- executions and metrics ------------------------------------------------------------------ */
 
 static int record_host_split(struct train_session *session, int64_t dur_ns)
 {
@@ -88,7 +86,7 @@ static int record_device_split(struct train_session *session)
 	const struct train_execution *execution = &session->execution;
 	int failed = 0;
 
-	if (execution->timeline == NULL)
+	if (!execution->timeline)
 		return 0;
 	for (int i = 0; i < session->worker_count; i++) {
 		const struct train_worker *worker = &session->worker[i];
@@ -130,7 +128,7 @@ enum status train_record_execution(struct train_session *session, int64_t start_
 		.traced = execution->traced,
 	};
 
-	if (session->recording == NULL)
+	if (!session->recording)
 		return ST_OK;
 	if (ips_append_execution(session->recording, &row) != 0 ||
 	    record_host_split(session, end_ns - start_ns) != 0 || record_device_split(session) != 0)

@@ -18,7 +18,8 @@ struct ips_keys train_record_keys(const struct train_worker *worker, int stage, 
 enum status train_record_work(struct train_worker *worker, const struct ips_keys *keys,
 			      int64_t start_ns, int64_t end_ns, int64_t cpu_ns);
 
-/* The device's rows of the present execution, up to pipeline run @runs. They are a plan, so the
+/*
+ * The device's rows of the present execution, up to pipeline run @runs. They are a plan, so the
  * main thread writes them ahead of the workers; not beyond where an interrupt ends the execution.
  */
 enum status train_record_device(struct train_session *session, int64_t runs);

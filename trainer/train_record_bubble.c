@@ -36,7 +36,7 @@ static enum status measure_bubble(const struct train_session *session,
 	double *times = mem_calloc((size_t)stages * 2, sizeof(*times));
 	enum status status;
 
-	if (times == NULL)
+	if (!times)
 		return ST_NOMEM;
 	mean_times(intervals, count, stages, times, times + stages);
 	status = (clock == IPS_DEVICE ? ipu_bubble_measure_lockstep : ipu_bubble_measure)(
@@ -91,7 +91,7 @@ static enum status measure_device_bubble(const struct train_session *session,
 	int count;
 	enum status status;
 
-	if (intervals == NULL)
+	if (!intervals)
 		return ST_NOMEM;
 	count = ipu_timeline_intervals(timeline, &session->device->target, intervals);
 	status = measure_bubble(session, schedule, IPS_DEVICE, intervals, count, out);
@@ -104,8 +104,8 @@ enum status train__measure_bubbles(struct train_session *session)
 	const struct train_device *device = session->device;
 	enum status status = ST_OK;
 
-	for (int mode = IPS_TRAIN; device != NULL && mode < TRAIN_MODES && status == ST_OK; mode++)
-		if (device->timeline[mode] != NULL)
+	for (int mode = IPS_TRAIN; device && mode < TRAIN_MODES && status == ST_OK; mode++)
+		if (device->timeline[mode])
 			status = measure_device_bubble(session, session->program[mode].schedule,
 						       device->timeline[mode],
 						       &session->program[mode].device_bubble);
@@ -128,7 +128,7 @@ static enum status record_host_run(struct train_session *session, int replica, i
 
 enum status train_record_runs(struct train_session *session, bool all)
 {
-	if (session->recording == NULL)
+	if (!session->recording)
 		return ST_OK;
 	for (int r = 0; r < session->layout->replicas; r++) {
 		struct train_replica *replica = &session->replica[r];

@@ -18,7 +18,7 @@ static int64_t device_ns(const struct replay *replay, int64_t cycle)
 static struct ips_site *site_at(struct ips_site **place, const char *category, const char *name,
 				const char *operation)
 {
-	if (*place == NULL)
+	if (!*place)
 		*place = ips_site_intern(category, name, operation);
 	return *place;
 }
@@ -159,14 +159,14 @@ static enum status record_device_run(struct train_worker *worker, int64_t run)
 	struct replay replay = {.worker = worker, .run = run};
 	int failed = 0;
 
-	if (timeline == NULL)
+	if (!timeline)
 		return ST_OK;
 	replay.target = &session->device->target;
 	replay.origin = session->execution.start_cycle + run * timeline->cycles;
 	if (traced && train__append_device_run(worker, run, replay.origin) != ST_OK)
 		return ST_FAILED;
 	while (ipu_walk_next(&walk)) {
-		if (walk.event != NULL)
+		if (walk.event)
 			failed |= replay_event(&replay, walk.event);
 		else if (traced)
 			replay_transfer(&replay, walk.transfer);
@@ -181,7 +181,7 @@ enum status train_record_device(struct train_session *session, int64_t runs)
 {
 	int64_t first;
 
-	if (session->recording == NULL)
+	if (!session->recording)
 		return ST_OK;
 	runs = train_stop_claim(&session->stop_early, runs, &first);
 	for (int64_t run = first; run < runs; run++) {

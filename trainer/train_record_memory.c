@@ -33,19 +33,17 @@ static void rows_add(struct rows *rows, const void *row)
 	rows->count++;
 }
 
-/* --- variables ---------------------------------------------------------------------------------
- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 /* "(32, 128)", as Keras prints it. */
 static const char *shape_text(const struct ipu_tensor *tensor, struct arena *arena)
 {
 	const char *text = "(";
 
-	for (int d = 0; d < tensor->ndim && text != NULL; d++)
+	for (int d = 0; d < tensor->ndim && text; d++)
 		text = arena_printf(arena, "%s%s%lld", text, d > 0 ? ", " : "",
 				    (long long)tensor->dim[d]);
-	return text == NULL ? NULL
-			    : arena_printf(arena, "%s%s", text, tensor->ndim == 1 ? ",)" : ")");
+	return !text ? NULL : arena_printf(arena, "%s%s", text, tensor->ndim == 1 ? ",)" : ")");
 }
 
 static int add_variable(struct rows *rows, const struct ipu_variable *variable, int64_t id,
@@ -57,8 +55,8 @@ static int add_variable(struct rows *rows, const struct ipu_variable *variable, 
 		.variable = variable->name,
 		.layer = variable->layer,
 		.kind = variable->kind,
-		.shape = tensor == NULL ? NULL : shape_text(tensor, arena),
-		.dtype = tensor == NULL ? NULL : ipu_dtype_name(tensor->dtype),
+		.shape = !tensor ? NULL : shape_text(tensor, arena),
+		.dtype = !tensor ? NULL : ipu_dtype_name(tensor->dtype),
 		.bytes = variable->bytes,
 		.ipu = variable->ipu,
 		.always_live = variable->always_live,
@@ -66,7 +64,7 @@ static int add_variable(struct rows *rows, const struct ipu_variable *variable, 
 		.last_program_step = variable->always_live ? IPS_NULL : variable->last_step,
 	};
 
-	if (tensor != NULL && row.shape == NULL)
+	if (tensor && !row.shape)
 		return -1;
 	rows_add(rows, &row);
 	return 0;
@@ -83,8 +81,7 @@ static void add_variable_tiles(struct rows *rows, const struct ipu_variable *var
 	}
 }
 
-/* --- tiles -------------------------------------------------------------------------------------
- */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
 /* Tiles that have the same of a category in a region are one row. */
 static void extend(struct rows *rows, struct ips_tile_memory *row, int64_t tile, int64_t bytes,
@@ -127,8 +124,7 @@ static void add_tiles(struct rows *rows, const struct ipu_memory *memory, int ip
 				rows_add(rows, &row[c][r]);
 }
 
-/* --- steps -------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* After the last step there is what always lives. */
 static void add_steps(struct rows *rows, const struct ipu_memory_ipu *of, int ipu)
@@ -147,8 +143,7 @@ static void add_steps(struct rows *rows, const struct ipu_memory_ipu *of, int ip
 	rows_add(rows, &row);
 }
 
-/* --- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int append_all(const struct ipu_memory *memory, struct rows rows[4])
 {
@@ -183,12 +178,12 @@ enum status train__append_memory(const struct train_session *session)
 	};
 	int failed = 0;
 
-	if (session->device == NULL)
+	if (!session->device)
 		return ST_OK;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		rows[i].recording = session->recording;
 		rows[i].items = mem_calloc(ROWS, rows[i].size);
-		failed |= rows[i].items == NULL;
+		failed |= !rows[i].items;
 	}
 	if (failed == 0)
 		failed = append_all(session->device->memory, rows);

@@ -51,7 +51,7 @@ static int record_facts(struct train_session *session)
 	failed |= set_number(session, "host_threads",
 			     (int64_t)pool_helpers(session->pool) + session->worker_count);
 	failed |= set_number(session, "oversubscribed", session->oversubscribed);
-	if (session->device != NULL) {
+	if (session->device) {
 		failed |= set_fact(session, "target", session->device->target.name);
 		failed |= set_fact(session, "cost_model", IPU_COST_MODEL);
 		failed |=
@@ -90,7 +90,7 @@ static int record_operations(struct train_session *session)
 {
 	int failed = 0;
 
-	for (int i = 0; session->device != NULL && i < session->device->graph.node_count; i++) {
+	for (int i = 0; session->device && i < session->device->graph.node_count; i++) {
 		const struct ipu_op *op = &session->device->graph.nodes[i].op;
 		const struct ipu_plan *plan = session->device->executable->plans[i];
 		const char phase[2] = {op->phase, '\0'};
@@ -197,7 +197,7 @@ static int record_executable(struct train_session *session)
 	const struct train_device *device = session->device;
 	int failed;
 
-	if (device == NULL)
+	if (!device)
 		return 0;
 	failed = record_plans(session) | record_programs(session);
 	for (int s = 0; s < session->layout->stages; s++)
@@ -221,7 +221,7 @@ static int open_tracks(struct train_session *session)
 	char name[64];
 
 	session->main_track = open_track(session, IPS_HOST, "Engine::run", "Engine::run", IPS_NULL);
-	if (session->device != NULL)
+	if (session->device)
 		session->engine_track =
 			open_track(session, IPS_DEVICE, "Engine::run", "Engine::run", IPS_NULL);
 	for (int i = 0; i < session->worker_count; i++) {
@@ -229,29 +229,28 @@ static int open_tracks(struct train_session *session)
 		const int replica = worker->replica->number;
 		const int64_t ipu = train__global_ipu(session, replica, worker->ipu);
 
-		snprintf(name, sizeof(name), session->device == NULL ? "CPU" : "IPU %lld",
-			 (long long)ipu);
+		snprintf(name, sizeof(name), !session->device ? "CPU" : "IPU %lld", (long long)ipu);
 		worker->track = open_track(session, IPS_HOST, name, name, ipu);
-		if (worker->track == NULL)
+		if (!worker->track)
 			return -1;
 		for (int s = 0; s < session->layout->stages; s++)
 			if (session->layout->device[s] == worker->ipu)
 				worker->replica->stage[s].track = worker->track;
-		if (session->device == NULL)
+		if (!session->device)
 			continue;
 		worker->replica->device_track[worker->ipu] =
 			open_track(session, IPS_DEVICE, name, name, ipu);
-		if (worker->replica->device_track[worker->ipu] == NULL)
+		if (!worker->replica->device_track[worker->ipu])
 			return -1;
 		if (!session->device->graph.layout.place_ops_on_io_tiles)
 			continue;
 		snprintf(name, sizeof(name), "IPU %lld I/O", (long long)ipu);
 		worker->replica->io_track[worker->ipu] =
 			open_track(session, IPS_DEVICE, name, name, ipu);
-		if (worker->replica->io_track[worker->ipu] == NULL)
+		if (!worker->replica->io_track[worker->ipu])
 			return -1;
 	}
-	return session->main_track == NULL ? -1 : 0;
+	return !session->main_track ? -1 : 0;
 }
 
 static int make_sites(struct train_session *session)
@@ -260,7 +259,7 @@ static int make_sites(struct train_session *session)
 	struct train_sites *sites = &session->device_site;
 	size_t nodes, programs;
 
-	if (device == NULL)
+	if (!device)
 		return 0;
 	nodes = (size_t)device->graph.node_count + 1;
 	programs = (size_t)device->executable->program_count + 1;
@@ -272,7 +271,7 @@ static int make_sites(struct train_session *session)
 
 enum status train_record_start(struct train_session *session, struct err *err)
 {
-	if (session->recording == NULL)
+	if (!session->recording)
 		return ST_OK;
 	if (record_facts(session) != 0 || record_layers(session) != 0 ||
 	    record_operations(session) != 0 || record_executable(session) != 0 ||

@@ -7,8 +7,7 @@
 
 #include "trainer/train_record_internal.h"
 
-/* --- the steps of a mode -----------------------------------------------------------------------
- */
+/* ---- the steps of a mode --------------------------------------------------------------------- */
 
 struct trace {
 	const struct train_session *session;
@@ -121,8 +120,7 @@ static enum status append_traces(const struct train_session *session)
 	return failed == 0 ? ST_OK : ST_FAILED;
 }
 
-/* --- its runs ----------------------------------------------------------------------------------
- */
+/* ---- its runs -------------------------------------------------------------------------------- */
 
 static int append_repeats(struct train_worker *worker, int64_t run, int64_t start_cycle, int number)
 {

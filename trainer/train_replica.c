@@ -20,8 +20,7 @@ static bool trains(const struct train_session *session)
 
 static bool forward_alone(const struct train_session *session)
 {
-	return session->program[IPS_EVALUATE].schedule != NULL ||
-	       session->program[IPS_PREDICT].schedule != NULL;
+	return session->program[IPS_EVALUATE].schedule || session->program[IPS_PREDICT].schedule;
 }
 
 static bool keeps_logits(const struct train_session *session)
@@ -112,7 +111,7 @@ static enum status new_stage_buffers(const struct train_session *session,
 
 	params.replica = (uint32_t)replica->number;
 	params.halves = replica->halves;
-	params.trace = session->recording == NULL ? NULL : trace_layer;
+	params.trace = !session->recording ? NULL : trace_layer;
 	params.trace_user = stage;
 	status = stage_new(&stage->stage, &params, err);
 	if (status != ST_OK || !trains(session))
@@ -122,11 +121,11 @@ static enum status new_stage_buffers(const struct train_session *session,
 		stage->loss_step = (outputs + 15) / 16 * 16;
 		stage->loss_gradient =
 			mem_aligned((size_t)stage->slots * stage->loss_step, sizeof(float));
-		return stage->loss_gradient == NULL ? err_nomem(err) : ST_OK;
+		return !stage->loss_gradient ? err_nomem(err) : ST_OK;
 	}
 	for (int i = 0; i < TRAIN_RING; i++) {
 		stage->ring[i] = mem_aligned(outputs, sizeof(float));
-		if (stage->ring[i] == NULL)
+		if (!stage->ring[i])
 			return err_nomem(err);
 	}
 	return ST_OK;
@@ -161,19 +160,19 @@ static enum status new_sites(struct train_session *session, struct train_stage *
 	const struct model *model = session->model;
 
 	stage->layer_site = mem_calloc((size_t)model->layer_count, sizeof(*stage->layer_site));
-	if (stage->layer_site == NULL)
+	if (!stage->layer_site)
 		return err_nomem(err);
 	for (int i = 0; i < model->layer_count; i++) {
 		stage->layer_site[i] = ips_site_intern("layer", model->layers[i].name, NULL);
-		if (stage->layer_site[i] == NULL)
+		if (!stage->layer_site[i])
 			return err_nomem(err);
 	}
 	for (int i = 0; i < 3; i++) {
 		const char *name =
 			arena_printf(&session->arena, "stage %d %s", number, STAGE_PHASES[i]);
 
-		stage->site[i] = name == NULL ? NULL : ips_site_intern("stage", name, NULL);
-		if (stage->site[i] == NULL)
+		stage->site[i] = !name ? NULL : ips_site_intern("stage", name, NULL);
+		if (!stage->site[i])
 			return err_nomem(err);
 	}
 	return ST_OK;
@@ -204,10 +203,10 @@ static size_t most_works(const struct train_session *session)
 {
 	size_t most = 1;
 
-	for (int mode = IPS_TRAIN; session->recording != NULL && mode < TRAIN_MODES; mode++) {
+	for (int mode = IPS_TRAIN; session->recording && mode < TRAIN_MODES; mode++) {
 		const struct ipu_schedule *schedule = session->program[mode].schedule;
 		const int64_t runs = mode == IPS_TRAIN ? session->layout->updates_per_execution : 1;
-		const size_t works = schedule == NULL ? 0 : (size_t)schedule->first[schedule->ipus];
+		const size_t works = !schedule ? 0 : (size_t)schedule->first[schedule->ipus];
 
 		if (works * (size_t)runs > most)
 			most = works * (size_t)runs;
@@ -222,11 +221,11 @@ static enum status new_blocks(const struct train_session *session, struct train_
 	const size_t slots = (size_t)optimizer_slots(&session->optimizer);
 
 	replica->weights = mem_aligned(weights, sizeof(float));
-	if (replica->weights == NULL)
+	if (!replica->weights)
 		return err_nomem(err);
 	if (model_any_half(session->model)) {
 		replica->halves = mem_aligned(weights, sizeof(float));
-		if (replica->halves == NULL)
+		if (!replica->halves)
 			return err_nomem(err);
 	}
 	if (!trains(session))
@@ -236,16 +235,15 @@ static enum status new_blocks(const struct train_session *session, struct train_
 		replica->fresh = mem_aligned(weights, sizeof(float));
 	if (slots > 0)
 		replica->slots = mem_aligned(weights * slots, sizeof(float));
-	if (replica->accumulated == NULL ||
-	    (replica->fresh == NULL && session->layout->accumulation > 1) ||
-	    (replica->slots == NULL && slots > 0))
+	if (!replica->accumulated || (!replica->fresh && session->layout->accumulation > 1) ||
+	    (!replica->slots && slots > 0))
 		return err_nomem(err);
 	return ST_OK;
 }
 
 void train_replica_round(const struct train_session *session, struct train_replica *replica)
 {
-	if (replica->halves != NULL)
+	if (replica->halves)
 		model_round_weights(session->model, session->pool, 0, session->model->layer_count,
 				    false, replica->weights, replica->halves);
 }
@@ -264,8 +262,7 @@ enum status train_replica_init(struct train_session *session, int number, struct
 	replica->io_track =
 		mem_calloc((size_t)session->layout->ipus_per_replica, sizeof(struct ips_track *));
 	replica->stage = mem_calloc((size_t)session->layout->stages, sizeof(*replica->stage));
-	if (replica->interval == NULL || replica->device_track == NULL ||
-	    replica->io_track == NULL || replica->stage == NULL)
+	if (!replica->interval || !replica->device_track || !replica->io_track || !replica->stage)
 		return err_nomem(err);
 	model_init_weights(session->model, replica->weights, session->run->fit.seed);
 	train_replica_round(session, replica);
@@ -291,7 +288,7 @@ static void free_stage(struct train_stage *stage)
 
 void train_replica_fini(const struct train_session *session, struct train_replica *replica)
 {
-	for (int s = 0; replica->stage != NULL && s < session->layout->stages; s++)
+	for (int s = 0; replica->stage && s < session->layout->stages; s++)
 		free_stage(&replica->stage[s]);
 	mem_free(replica->stage);
 	mem_free(replica->weights);

@@ -1,3 +1,7 @@
+/*
+ * The lines of training: progress of compilation, a bar that is drawn over on a terminal, figures
+ * of an epoch.
+ */
 #include "trainer/train_screen.h"
 
 #include <math.h>
@@ -27,8 +31,7 @@ static void draw_over(const struct train_screen *screen, const char *line)
 	fflush(screen->out);
 }
 
-/* ---- compile progress ---------------------------------------------------------------------------
- */
+/* ---- compile progress ------------------------------------------------------------------------ */
 
 /* Stage texts and weights of the bar that TensorFlow for IPU draws. */
 static const struct {
@@ -47,7 +50,7 @@ void train_screen_compile(struct train_screen *screen, const char *module, int s
 	char cells[COMPILE_BAR + 1], line[160];
 	int64_t tenths;
 
-	if (screen->out == NULL)
+	if (!screen->out)
 		return;
 	if (step == 0) {
 		screen->start_ns = (int64_t)clock_ns();
@@ -68,8 +71,7 @@ void train_screen_compile(struct train_screen *screen, const char *module, int s
 		fprintf(screen->out, "%s%s\n", screen->terminal ? "\033[2K\r" : "", line);
 }
 
-/* ---- epochs
- * --------------------------------------------------------------------------------------- */
+/* ---- epochs ---------------------------------------------------------------------------------- */
 
 static void begin(struct train_screen *screen, int64_t steps, const struct train_figures *figures)
 {
@@ -84,7 +86,7 @@ void train_screen_epoch(struct train_screen *screen, int64_t epoch, int64_t epoc
 {
 	train_announce_begin(&screen->announce, IPS_TRAIN, epoch, epochs);
 	begin(screen, steps, figures);
-	if (screen->out != NULL)
+	if (screen->out)
 		fprintf(screen->out, "Epoch %lld/%lld\n", (long long)epoch, (long long)epochs);
 }
 
@@ -137,7 +139,7 @@ void train_screen_figures(FILE *out, const struct train_figures *figures)
 	struct str line = {0};
 
 	add_figures(&line, figures);
-	if (!line.failed && line.text != NULL)
+	if (!line.failed && line.text)
 		fputs(line.text, out);
 	str_free(&line);
 }
@@ -159,7 +161,7 @@ void train_screen_progress(struct train_screen *screen, int64_t done)
 	struct str line = {0};
 
 	train_announce_steps(&screen->announce, all, screen->steps);
-	if (screen->out == NULL || !screen->terminal)
+	if (!screen->out || !screen->terminal)
 		return;
 	bar_cells(cells, all, screen->steps);
 	str_addf(&line, "%*lld/%lld [%s] - ETA: %.0fs", digits(screen->steps), (long long)all,
@@ -188,7 +190,7 @@ void train_screen_end(struct train_screen *screen, double device_step_ns)
 	const double elapsed = (double)((int64_t)clock_ns() - screen->start_ns);
 	char cells[EPOCH_BAR + 1], host[32], device[32];
 
-	if (screen->out == NULL)
+	if (!screen->out)
 		return;
 	bar_cells(cells, screen->done, screen->steps);
 	per_step(screen->done > 0 ? elapsed / (double)screen->done : 0, host, sizeof(host));

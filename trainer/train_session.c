@@ -1,3 +1,7 @@
+/*
+ * What a session is made of, in the order it is built: the compile section, memory and its limits,
+ * schedules, workers and their threads.
+ */
 #include "trainer/train_session.h"
 
 #include <string.h>
@@ -14,8 +18,7 @@
 #include "trainer/train_replica.h"
 #include "trainer/train_worker.h"
 
-/* ---- what is compiled ------------------------------------------------------------------------
- */
+/* ---- what is compiled ------------------------------------------------------------------------ */
 
 /* The value at @section.@key of the run file; false: absent or null. The cursors point to @root. */
 static bool find_value(const struct json_at *root, const char *section, const char *key,
@@ -43,7 +46,7 @@ static enum status name_figures(struct train_session *session, struct train_meas
 
 	figures->names = arena_alloc(&session->arena, count, sizeof(*figures->names));
 	figures->values = arena_alloc(&session->arena, count, sizeof(*figures->values));
-	if (figures->names == NULL || figures->values == NULL)
+	if (!figures->names || !figures->values)
 		return err_nomem(err);
 	figures->count = (int)count;
 	figures->names[0] = "loss";
@@ -107,7 +110,7 @@ static enum status read_compile(struct train_session *session, struct err *err)
 	return status;
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* What takes the place of values until somebody has looked at them. */
 static enum status refuse_values(const struct train_session *session, double values, double have,
@@ -160,9 +163,8 @@ static enum status check_memory(const struct train_session *session, struct err 
 	if (need <= have && need + values > have)
 		return refuse_values(session, values, have, err);
 	if (need <= have)
-		return session->recording == NULL
-			       ? ST_OK
-			       : check_looking(session, have - need - values, err);
+		return !session->recording ? ST_OK
+					   : check_looking(session, have - need - values, err);
 	fmt_bytes(have_text, (uint64_t)have);
 	if (!(need < 1e18))
 		return err_set(err, ST_LIMIT,
@@ -174,8 +176,7 @@ static enum status check_memory(const struct train_session *session, struct err 
 		       fmt_bytes(need_text, (uint64_t)need), have_text);
 }
 
-/* ---- schedules and workers --------------------------------------------------------------------
- */
+/* ---- schedules and workers ------------------------------------------------------------------- */
 
 /* @steps: of an execution; 0: the run does without @mode. */
 static enum status new_schedule(struct train_session *session, enum ips_mode mode, int64_t steps,
@@ -278,7 +279,7 @@ static enum status new_barriers(struct train_session *session, struct err *err)
 
 	session->barrier = mem_calloc((size_t)stages, sizeof(*session->barrier));
 	session->reduced = mem_aligned(session->model->weights + 1, sizeof(float));
-	if (session->barrier == NULL || session->reduced == NULL)
+	if (!session->barrier || !session->reduced)
 		return err_nomem(err);
 	for (; session->barrier_count < stages; session->barrier_count++)
 		if (pthread_barrier_init(&session->barrier[session->barrier_count], NULL,
@@ -289,7 +290,7 @@ static enum status new_barriers(struct train_session *session, struct err *err)
 
 bool train_session_fits(const struct train_session *session)
 {
-	return session->device == NULL || ipu_memory_fits(session->device->memory);
+	return !session->device || ipu_memory_fits(session->device->memory);
 }
 
 /* What the device says of a run that is never executed. */
@@ -322,7 +323,7 @@ static enum status build(struct train_session *session, struct err *err)
 	session->worker_count = layout->replicas * session->workers_per_replica;
 	session->replica = mem_calloc((size_t)layout->replicas, sizeof(*session->replica));
 	session->worker = mem_calloc((size_t)session->worker_count, sizeof(*session->worker));
-	if (session->replica == NULL || session->worker == NULL)
+	if (!session->replica || !session->worker)
 		return err_nomem(err);
 	status = new_pool(session, err);
 	if (status == ST_OK)
@@ -358,7 +359,7 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	enum status status;
 
 	*out = NULL;
-	if (session == NULL || arena_init(&session->arena, 0) != 0) {
+	if (!session || arena_init(&session->arena, 0) != 0) {
 		mem_free(session);
 		return err_nomem(err);
 	}
@@ -373,7 +374,7 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	session->report = params->report;
 	session->lines = params->lines;
 	session->health.broken = params->broken;
-	session->lines_terminal = params->lines != NULL && isatty(fileno(params->lines)) == 1;
+	session->lines_terminal = params->lines && isatty(fileno(params->lines)) == 1;
 	train_signal_init(&session->go, false);
 	train_stop_init(&session->stop_early);
 	status = params->device_only ? build_device(session, err) : build(session, err);
@@ -389,22 +390,22 @@ static void stop_workers(struct train_session *session)
 {
 	atomic_store(&session->stop, true);
 	train_signal_set(&session->go, INT64_MAX);
-	for (int i = 0; session->worker != NULL && i < session->worker_count; i++) {
+	for (int i = 0; session->worker && i < session->worker_count; i++) {
 		struct train_worker *worker = &session->worker[i];
 
 		if (worker->started)
 			pthread_join(worker->thread, NULL);
-		if (worker->session != NULL)
+		if (worker->session)
 			train_signal_fini(&worker->finished);
 	}
 }
 
 void train_session_free(struct train_session *session)
 {
-	if (session == NULL)
+	if (!session)
 		return;
 	stop_workers(session);
-	for (int r = 0; session->replica != NULL && r < session->layout->replicas; r++)
+	for (int r = 0; session->replica && r < session->layout->replicas; r++)
 		train_replica_fini(session, &session->replica[r]);
 	for (int i = 0; i < session->barrier_count; i++)
 		pthread_barrier_destroy(&session->barrier[i]);

@@ -1,3 +1,7 @@
+/*
+ * A growing number and its waiters: an atomic that is looked at first, a mutex and a condition for
+ * those who sleep.
+ */
 #include "trainer/train_signal.h"
 
 #include <time.h>
@@ -19,7 +23,8 @@ void train_signal_fini(struct train_signal *signal)
 	pthread_mutex_destroy(&signal->lock);
 }
 
-/* Sequentially consistent on both sides: either the setter sees the waiter or the waiter the value.
+/*
+ * Sequentially consistent on both sides: either the setter sees the waiter or the waiter the value.
  */
 void train_signal_set(struct train_signal *signal, int64_t value)
 {

@@ -1,3 +1,7 @@
+/*
+ * Stopping in good order: what a signal handler sets, and the decision that the leading worker
+ * takes for all before each run.
+ */
 #include "trainer/train_stop.h"
 
 #include "common/pool.h"

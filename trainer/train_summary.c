@@ -58,8 +58,7 @@ static void print_head(const struct table *table, const char *name, const char *
 	print_rule(table, '=');
 }
 
-/* ---- the model --------------------------------------------------------------------------------
- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 /* A chain is shown without its connections. */
 static bool is_chain(const struct model *model)
@@ -131,8 +130,7 @@ void train_summary_model(FILE *out, const struct model *model, int64_t batch)
 	print_rule(table, '_');
 }
 
-/* ---- stages ------------------------------------------------------------------------------------
- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 static const char *input_name(const struct model *model, int position)
 {

@@ -1,3 +1,6 @@
+/*
+ * Means over replicas in the order of common/tree.h.
+ */
 #include "trainer/train_tree.h"
 
 #include "common/tree.h"

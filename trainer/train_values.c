@@ -1,3 +1,7 @@
+/*
+ * Values of outfeed queues given to callbacks: which queues are wanted, and when their values are
+ * taken, finished and let go.
+ */
 #include "trainer/train_values.h"
 
 #include "trainer/train_outfeed.h"
@@ -43,28 +47,27 @@ bool train_values_take(struct train_session *session, const struct callbacks *ca
 {
 	struct train_queues *queues = train_outfeed_queues(session);
 
-	if (queues == NULL || session->values == TRAIN_VALUES_NONE)
+	if (!queues || session->values == TRAIN_VALUES_NONE)
 		return false;
-	return train_queues_take(queues, running, callbacks != NULL ? show : NULL,
-				 (void *)callbacks);
+	return train_queues_take(queues, running, callbacks ? show : NULL, (void *)callbacks);
 }
 
 void train_values_finish(struct train_session *session, const struct callbacks *callbacks)
 {
 	while (train_values_take(session, callbacks, false))
 		;
-	if (session->values == TRAIN_VALUES_EXECUTION && train_outfeed_queues(session) != NULL)
+	if (session->values == TRAIN_VALUES_EXECUTION && train_outfeed_queues(session))
 		train_queues_restart(train_outfeed_queues(session));
 }
 
 void train_values_let_go(struct train_session *session)
 {
-	if (session->values == TRAIN_VALUES_RUNNING && train_outfeed_queues(session) != NULL)
+	if (session->values == TRAIN_VALUES_RUNNING && train_outfeed_queues(session))
 		train_queues_let_go(train_outfeed_queues(session));
 }
 
 void train_values_begin_epoch(struct train_session *session)
 {
-	if (session->values == TRAIN_VALUES_EPOCH && train_outfeed_queues(session) != NULL)
+	if (session->values == TRAIN_VALUES_EPOCH && train_outfeed_queues(session))
 		train_queues_restart(train_outfeed_queues(session));
 }

@@ -1,3 +1,7 @@
+/*
+ * A worker's works: forward, backward and weight update of a stage for one micro-batch, each
+ * recorded and timed, and the loop of an execution that runs them in the schedule's order.
+ */
 #include "trainer/train_worker.h"
 
 #include <string.h>
@@ -45,7 +49,7 @@ static void begin_work(struct work *work, char phase, int site)
 	struct train_session *session = worker->session;
 
 	work->keys = train_record_keys(worker, work->number, phase, work->run, work->within);
-	if (session->recording == NULL) {
+	if (!session->recording) {
 		work->start_ns = (int64_t)clock_ns();
 		return;
 	}
@@ -55,7 +59,8 @@ static void begin_work(struct work *work, char phase, int site)
 	work->start_ns = ips_recording_now_ns(session->recording);
 }
 
-/* Recorded before the neighbours are told, so that whoever sees the signal sees the interval too.
+/*
+ * Recorded before the neighbours are told, so that whoever sees the signal sees the interval too.
  */
 static void end_work(struct work *work)
 {
@@ -64,7 +69,7 @@ static void end_work(struct work *work)
 	struct err err = {ST_OK, ""};
 	int64_t end_ns;
 
-	if (session->recording == NULL) {
+	if (!session->recording) {
 		worker->compute_ns += (int64_t)clock_ns() - work->start_ns;
 		return;
 	}
@@ -87,7 +92,8 @@ static void end_work(struct work *work)
 		   &err);
 }
 
-/* An arrow to or from the neighbour's span of the same micro-batch, where the execution is traced.
+/*
+ * An arrow to or from the neighbour's span of the same micro-batch, where the execution is traced.
  */
 static void draw_flow(struct work *work, struct ips_site *site, bool out, int from_stage)
 {
@@ -108,7 +114,7 @@ static void draw_flow(struct work *work, struct ips_site *site, bool out, int fr
 IPS_SITE(ACTIVATIONS, "flow", "activations");
 IPS_SITE(GRADIENTS, "flow", "gradients");
 
-/* ---- forward -------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 static struct train_outfeed_place place_in_run(const struct work *work)
 {
@@ -262,7 +268,7 @@ static void run_forward(struct work *work)
 	train_signal_set(&work->stage->forward_done, work->sequence + 1);
 }
 
-/* ---- backward ------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
 static void outfeed_gradients(struct work *work, enum run_outfeed_optimizer mode,
 			      const float *gradients)
@@ -330,7 +336,7 @@ static void run_backward(struct work *work)
 	train_signal_set(&work->stage->backward_done, work->sequence + 1);
 }
 
-/* ---- weight update -------------------------------------------------------------------------- */
+/* ---- weight update --------------------------------------------------------------------------- */
 
 /* Wait for the other replicas of this stage; the time counts as sync, not as compute. */
 static void meet(struct work *work)
@@ -392,7 +398,7 @@ static void run_update(struct work *work)
 		      work->stage->range_count, replica->weights, gradients, replica->slots,
 		      session->model->weights, session->execution.first_update + work->run);
 	outfeed_update(work);
-	if (replica->halves != NULL)
+	if (replica->halves)
 		model_round_weights(session->model, stage_pool(work->stage->stage),
 				    work->stage->first_layer, work->stage->layer_count, true,
 				    replica->weights, replica->halves);

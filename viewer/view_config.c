@@ -20,7 +20,7 @@ void view_config_defaults(struct view_config *config)
 	*config = (struct view_config){.theme = "auto", .color = "auto", .ascii = "auto"};
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static enum status view_word(const struct json_at *at, const char *what, const char *const *known,
 			     size_t count, size_t *out, struct err *err)
@@ -101,7 +101,7 @@ static enum status view_take_screen(const struct json_at *at, struct view_config
 	return status;
 }
 
-/* --- the file --------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static enum status view_take_keys(const struct json_at *root, struct view_config *out,
 				  struct err *err)

@@ -66,7 +66,8 @@ struct view_tensors_layout {
 
 struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows);
 
-/* Blocks of @heights rows, one after another, in two columns where @width is @two_from or more,
+/*
+ * Blocks of @heights rows, one after another, in two columns where @width is @two_from or more,
  * three where it is 7/4 of that (fewer and wider ones where some would be empty): where each
  * begins. Returns the height of the whole. @places has @count rectangles, relative to the top left.
  */

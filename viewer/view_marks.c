@@ -46,7 +46,7 @@ static void view_marks_place(struct view_marks *marks, struct prof_db *db)
 		marks->path[0] = '\0';
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status view_mark_text(const struct json_at *at, const char *key, char *out, size_t size,
 				  struct err *err)
@@ -167,7 +167,7 @@ void view_marks_free(struct view_marks *marks)
 	memset(marks, 0, sizeof(*marks));
 }
 
-/* --- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void view_mark_write(struct jsonw *w, const struct view_mark *mark)
 {
@@ -217,7 +217,7 @@ static enum status view_marks_write(const struct view_marks *marks, struct err *
 	return status;
 }
 
-/* --- changes ---------------------------------------------------------------------------------- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 static bool view_marks_full(const struct view_marks *marks)
 {

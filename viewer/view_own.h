@@ -16,7 +16,8 @@
  * not set ~/.local/state/ipuscope. false: there is no place for it. */
 bool view_own_path(char out[FS_PATH_SIZE], const char *name);
 
-/* All of @path, as fs_read() of a plain file, of at most @most bytes. ST_NOTFOUND: there is none.
+/*
+ * All of @path, as fs_read() of a plain file, of at most @most bytes. ST_NOTFOUND: there is none.
  */
 enum status view_own_read(const char *path, size_t most, char **text, size_t *length,
 			  struct err *err);

@@ -26,7 +26,7 @@ void view_place_text(char out[VIEW_PLACE_NAME], const char *text)
 	str_copy(out, VIEW_PLACE_NAME, text ? text : "");
 }
 
-/* --- looking up ------------------------------------------------------------------------------- */
+/* ---- looking up ------------------------------------------------------------------------------ */
 
 #define KIND_OF_PHASE "iif(:phase = 'F', 'activation', 'gradient')"
 #define WHOLE_STAGE                                                                                \
@@ -199,7 +199,7 @@ void view_place_keys(struct view_place *place, const char *keys)
 	char name[VIEW_PLACE_NAME], value[VIEW_PLACE_NAME];
 	const char *equal, *end;
 
-	while (keys && (equal = strchr(keys, '=')) != NULL) {
+	while (keys && (equal = strchr(keys, '='))) {
 		end = view_place_pair_end(equal);
 		snprintf(name, sizeof(name), "%.*s", (int)(equal - keys), keys);
 		snprintf(value, sizeof(value), "%.*s", (int)(end - equal - 1), equal + 1);
@@ -247,7 +247,7 @@ static enum status view_place_ask(struct view_place *place, struct prof_db *db, 
 	return status;
 }
 
-/* --- hits of a step --------------------------------------------------------------------------- */
+/* ---- hits of a step -------------------------------------------------------------------------- */
 
 /* The hit :row, or where that has no execution one shortly before: is it before the place? */
 static const char view_place_before_sql[] =
@@ -315,7 +315,7 @@ static enum status view_place_of_hit(struct view_place *place, struct prof_db *d
 				err);
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum status view_place_of_span(struct view_place *place, struct prof_db *db, struct err *err)
 {

@@ -85,7 +85,8 @@ const struct view_place_field *view_place_field(const char *name); /* NULL: none
 int64_t *view_place_number(struct view_place *place, const struct view_place_field *field);
 char *view_place_chars(struct view_place *place, const struct view_place_field *field);
 bool view_place_knows(const struct view_place *place, const struct view_place_field *field);
-/* Fill the field @name with column @column of @query, if there is such a field and it is unknown.
+/*
+ * Fill the field @name with column @column of @query, if there is such a field and it is unknown.
  */
 void view_place_take(struct view_place *place, const struct prof_query *query, int column);
 
@@ -95,7 +96,8 @@ bool view_place_same(const struct view_place *a, const struct view_place *b);
  * lead nowhere. A value goes on until the next name, so it may have blanks. */
 void view_place_keys(struct view_place *place, const char *keys);
 
-/* Look up what follows from what is known; what is known stays. Bounded: ranges and indexes only.
+/*
+ * Look up what follows from what is known; what is known stays. Bounded: ranges and indexes only.
  */
 enum status view_place_complete(struct view_place *place, struct prof_db *db, struct err *err);
 

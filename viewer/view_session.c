@@ -139,7 +139,7 @@ bool view_session_over(const struct view_session *session)
 	       (!session->context.target || view_is_over(&session->target));
 }
 
-/* --- time passes ------------------------------------------------------------------------------ */
+/* ---- time passes ----------------------------------------------------------------------------- */
 
 /* A message goes after a while; true: it went. */
 static bool view_fade(struct view_session *session, uint64_t now_ns)

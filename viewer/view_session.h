@@ -121,7 +121,8 @@ bool view_session_tick(struct view_session *session, uint64_t now_ns);
 void view_session_draw(struct view_session *session);
 bool view_session_busy(const struct view_session *session);
 
-/* The screen @screen as @format: text (drawn @width wide), CSV or JSON. ST_INVALID where the screen
+/*
+ * The screen @screen as @format: text (drawn @width wide), CSV or JSON. ST_INVALID where the screen
  * has no rows. For the batch mode; and for a session, on a session of its own (view_session_write).
  */
 enum status view_session_print(struct view_session *session, enum view_screen screen,

@@ -28,7 +28,7 @@ static void view_note_hit(struct view_session *session, int y, int from, int to,
 		session->hits[session->hit_count++] = (struct view_hit){y, from, to, key};
 }
 
-/* --- title ------------------------------------------------------------------------------------ */
+/* ---- title ----------------------------------------------------------------------------------- */
 
 enum title_names {
 	TITLE_WHOLE,
@@ -130,7 +130,7 @@ static void view_draw_title(struct view_session *session)
 	view_text(&pane, width - used + 2, 0, VIEW_BAR, state);
 }
 
-/* --- status ----------------------------------------------------------------------------------- */
+/* ---- status ---------------------------------------------------------------------------------- */
 
 static void view_draw_prompt(const struct view_session *session, struct view_pane *pane)
 {
@@ -196,7 +196,7 @@ static void view_draw_status(struct view_session *session)
 	view_text(&pane, x, 0, VIEW_DIM, text);
 }
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* Shown at the end of the line on every screen that is wide enough: with them all else is found. */
 static bool view_key_is_pinned(enum view_request request)
@@ -305,7 +305,7 @@ static void view_draw_keys(struct view_session *session)
 	view_draw_some_keys(session, &pane, x, pane.rect.width - 1 - x, true);
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void view_wipe(struct view_session *session, struct view_rect rect)
 {

@@ -158,7 +158,7 @@ void view__return(struct view_session *session)
 		view__visit(session, session->history[last].screen, &session->history[last].place);
 }
 
-/* --- the query behind a screen ---------------------------------------------------------------- */
+/* ---- the query behind a screen --------------------------------------------------------------- */
 
 /* Lines of the statement, folded to the screen, so that what is copied from there is whole; a
  * comment would not be one in its second line. */
@@ -220,7 +220,7 @@ static void view_statement_at(const char *text, int line, char out[VIEW_PLACE_SQ
 	snprintf(out, VIEW_PLACE_SQL, "%.*s", end ? (int)(end - begin) : (int)strlen(begin), begin);
 }
 
-/* --- the popup -------------------------------------------------------------------------------- */
+/* ---- the popup ------------------------------------------------------------------------------- */
 
 void view__popup_enter(struct view_session *session)
 {

@@ -9,7 +9,7 @@
 #include "common/str.h"
 #include "viewer/view_session_internal.h"
 
-/* --- the prompt ------------------------------------------------------------------------------- */
+/* ---- the prompt ------------------------------------------------------------------------------ */
 
 static void view_search(struct view_session *session, bool forward)
 {
@@ -86,7 +86,7 @@ static void view_prompt_key(struct view_session *session, uint32_t key)
 	}
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void view_step_screen(struct view_session *session, int by)
 {
@@ -345,7 +345,7 @@ void view__queued(struct view_session *session)
 	}
 }
 
-/* --- clicks ----------------------------------------------------------------------------------- */
+/* ---- clicks ---------------------------------------------------------------------------------- */
 
 static void view_click_body(struct view_session *session, int x, int y)
 {

@@ -105,7 +105,7 @@ enum status view_session_print(struct view_session *session, enum view_screen sc
 	return view_canvas_print(&session->canvas, 0, rows, out, err);
 }
 
-/* --- pictures --------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 static enum status view_write_picture(const struct view_session *session, enum view_screen screen,
 				      int rows, FILE *out, struct err *err)
@@ -156,7 +156,7 @@ static enum status view_write_screen(struct view_session *session, FILE *out, st
 	return status;
 }
 
-/* --- what is shown ---------------------------------------------------------------------------- */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
 struct view_kind {
 	const char *ending;

@@ -58,7 +58,7 @@ bool view_term_unicode(void)
 	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-/* --- signals ---------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 /* The loop ends on the first one. Where that hangs, in a terminal that takes nothing any more or a
  * job that does not stop, one that comes a second later ends the program. */
@@ -127,7 +127,7 @@ static void view_drain_pipe(void)
 		;
 }
 
-/* --- colours ---------------------------------------------------------------------------------- */
+/* ---- colours --------------------------------------------------------------------------------- */
 
 static attr_t view_attributes(const char *letters)
 {
@@ -179,7 +179,7 @@ static void view_make_styles(struct view_term *term, enum view_theme theme, bool
 	}
 }
 
-/* --- cells out -------------------------------------------------------------------------------- */
+/* ---- cells out ------------------------------------------------------------------------------- */
 
 /* One row of cells, and what ncurses has there; NULL: unknown. */
 struct view_line {
@@ -264,7 +264,7 @@ static void view_flush(struct view_term *term, struct view_session *session)
 	refresh();
 }
 
-/* --- keys in ---------------------------------------------------------------------------------- */
+/* ---- keys in --------------------------------------------------------------------------------- */
 
 static uint32_t view_special_key(wint_t key)
 {
@@ -360,7 +360,7 @@ static bool view_take_input(struct view_session *session)
 	return true;
 }
 
-/* --- entering and leaving --------------------------------------------------------------------- */
+/* ---- entering and leaving -------------------------------------------------------------------- */
 
 static void view_ask_for_mouse(struct view_session *session)
 {

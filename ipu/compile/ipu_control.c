@@ -28,8 +28,7 @@ struct control {
 	int count;
 };
 
-/* --- folding -------------------------------------------------------------------------------------
- */
+/* ---- folding --------------------------------------------------------------------------------- */
 
 /* Micro-batches of a period: those that begin in the first. */
 static int lines_of(const struct ipu_schedule *schedule, int period)
@@ -79,8 +78,7 @@ static int slot_of(const struct ipu_folding *folding, int time_step)
 	return time_step - (folding->repeats > 0 ? folding->repeats - 1 : 0) * folding->period;
 }
 
-/* --- items ---------------------------------------------------------------------------------------
- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 /* The order of a time step. */
 enum {
@@ -180,8 +178,7 @@ static enum status collect_items(struct control *control, struct err *err)
 	return ST_OK;
 }
 
-/* --- programs ------------------------------------------------------------------------------------
- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 static void add_call(struct ipu_lowering *lowering, int parent, int target, const char *name)
 {

@@ -5,8 +5,8 @@
  *	                     exchange that tells all tiles, a switch over the modes
  *	train, evaluate ..   Repeat over the pipeline runs of an execution: FIFOs undefined,
  *	                     accumulators zeroed, ramp-up, Repeat of the main phase, ramp-down,
- *	                     weight update; Sequential has a Repeat over the micro-batches instead
- *of the three
+ *	                     weight update; Sequential has a Repeat over the micro-batches
+ *	                     instead of the three
  */
 #ifndef IPU_CONTROL_H
 #define IPU_CONTROL_H

@@ -53,8 +53,7 @@ const char *ipu_memory_region_name(enum ipu_memory_region region)
 	return names[region];
 }
 
-/* --- asking --------------------------------------------------------------------------------------
- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 int64_t ipu_memory_tile_bytes(const struct ipu_memory *memory, int ipu, int64_t tile)
 {
@@ -138,8 +137,7 @@ bool ipu_memory_fits(const struct ipu_memory *memory)
 	return true;
 }
 
-/* --- building ------------------------------------------------------------------------------------
- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 enum status memory__add_variable(struct memory_build *build, const struct ipu_variable *variable)
 {

@@ -40,8 +40,7 @@ static int64_t ceil_div(int64_t value, int64_t by)
 	return (value + by - 1) / by;
 }
 
-/* --- temporaries ---------------------------------------------------------------------------------
- */
+/* ---- temporaries ----------------------------------------------------------------------------- */
 
 static enum status add_temporary(struct memory_build *build, int node, const char *what, int first,
 				 int last)
@@ -101,8 +100,7 @@ enum status memory__add_temporaries(struct memory_build *build)
 	return status;
 }
 
-/* --- code of operations --------------------------------------------------------------------------
- */
+/* ---- code of operations ---------------------------------------------------------------------- */
 
 struct code {
 	struct memory_build *build;
@@ -247,8 +245,7 @@ static enum status add_node(struct code *code, int node)
 	return status;
 }
 
-/* --- code between IPUs and to the host -----------------------------------------------------------
- */
+/* ---- code between IPUs and to the host ------------------------------------------------------- */
 
 static void add_packets(struct code *code, const struct ipu_variable *variable,
 			enum ipu_memory_category exchange, enum ipu_memory_category header)
@@ -301,8 +298,7 @@ static void add_outside(struct code *code)
 	}
 }
 
-/* --- control -------------------------------------------------------------------------------------
- */
+/* ---- control --------------------------------------------------------------------------------- */
 
 /* Instructions of a step of control code; every tile goes through all of it. */
 static int64_t control_instructions(enum ipu_program_type type)
@@ -381,8 +377,7 @@ static void add_constant(struct code *code)
 	code->bytes[IPU_MEMORY_CONTROL_ID][tiles] -= CONTROL_ID;
 }
 
-/* --- an IPU --------------------------------------------------------------------------------------
- */
+/* ---- an IPU ---------------------------------------------------------------------------------- */
 
 /* Differences become bytes, in runs of tiles with the same; tiles without any are left out. */
 static int sum_runs(const int64_t *difference, int64_t tiles, struct ipu_tile_run *runs,

@@ -84,8 +84,7 @@ static void tell_place(struct str *text, const struct ipu_memory *memory, int ip
 			 fmt_count(bytes, ipu_variable_on_tile(offenders[i], of->worst_tile)));
 }
 
-/* --- remedies ------------------------------------------------------------------------------------
- */
+/* ---- remedies -------------------------------------------------------------------------------- */
 
 static void recompute(struct ipu_layout *layout)
 {

@@ -16,8 +16,7 @@ static bool is_planned(const struct ipu_op *op)
 	return op->kind == IPU_OP_CONV || op->kind == IPU_OP_MATMUL;
 }
 
-/* --- dealing -------------------------------------------------------------------------------------
- */
+/* ---- dealing --------------------------------------------------------------------------------- */
 
 /* Append a run that may go over the last tile and on from the first. */
 static int add_run(struct ipu_tile_run *runs, int count, const struct memory_deal *deal,
@@ -59,8 +58,7 @@ int memory__deal(const struct memory_deal *deal, struct ipu_tile_run runs[MEMORY
 	return count;
 }
 
-/* --- functions -----------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* An operation by its plan: the same operations share one. */
 struct planned {
@@ -104,8 +102,7 @@ enum status memory__add_functions(struct memory_build *build)
 	return ST_OK;
 }
 
-/* --- which tiles ---------------------------------------------------------------------------------
- */
+/* ---- which tiles ----------------------------------------------------------------------------- */
 
 int64_t memory__node_start(const struct memory_build *build, int node)
 {

@@ -26,8 +26,7 @@ int memory__place_device(const struct memory_build *build, int place)
 	return build->streaming ? memory__device(build, place) : place;
 }
 
-/* --- what the backward pass gets -----------------------------------------------------------------
- */
+/* ---- what the backward pass gets ------------------------------------------------------------- */
 
 static enum status add_stash(struct memory_build *build, int stage)
 {
@@ -67,8 +66,7 @@ enum status memory__add_stashes(struct memory_build *build)
 	return status;
 }
 
-/* --- steps ---------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static bool is_memory_step(const struct ipu_step *step)
 {
@@ -198,8 +196,7 @@ enum status memory__add_steps(struct memory_build *build)
 	return ST_OK;
 }
 
-/* --- uses ----------------------------------------------------------------------------------------
- */
+/* ---- uses ------------------------------------------------------------------------------------ */
 
 static bool lists(const int *list, int count, int tensor)
 {

@@ -17,8 +17,7 @@ static int max_int(int a, int b)
 	return a > b ? a : b;
 }
 
-/* --- rounds --------------------------------------------------------------------------------------
- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 /* Program steps of a phase of a place; of several stages all in all. */
 static struct memory_section section_of(const struct memory_build *build, int place,
@@ -73,8 +72,7 @@ static int fifo_depth(const struct memory_at *at)
 	return ipu_schedule_fifo_depth(build->schedule, at->place);
 }
 
-/* --- what passes through -------------------------------------------------------------------------
- */
+/* ---- what passes through --------------------------------------------------------------------- */
 
 /* Made again by the replay of its stage, before anything wants it. */
 static bool is_replayed(const struct memory_at *at)
@@ -131,7 +129,8 @@ static int last_use(const struct memory_at *at, int from, int to)
 	return last;
 }
 
-/* From its replay or its FIFO to its last use by the backward pass, which may be in the next round.
+/*
+ * From its replay or its FIFO to its last use by the backward pass, which may be in the next round.
  */
 static enum status add_resumed(const struct memory_at *at, const char *what, const char *next,
 			       int first)
@@ -219,8 +218,7 @@ static enum status add_passing(const struct memory_at *at)
 				 first_use(at), last_use(at, 0, MEMORY_PHASES));
 }
 
-/* --- what stays ----------------------------------------------------------------------------------
- */
+/* ---- what stays ------------------------------------------------------------------------------ */
 
 static bool is_offloaded(const struct ipu_layout *layout, enum ipu_tensor_kind kind)
 {
@@ -300,8 +298,7 @@ static enum status add_staying(const struct memory_at *at)
 	return status;
 }
 
-/* --- all of them ---------------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static int places_of(const struct memory_use *uses, int count, struct memory_at *at, int from)
 {

@@ -51,8 +51,7 @@ enum ipu_function_phase ipu_function_of(char phase)
 	}
 }
 
-/* --- programs and steps --------------------------------------------------------------------------
- */
+/* ---- programs and steps ---------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 0))) static const char *name_of(struct ipu_lowering *lowering,
 								 const char *format, va_list args)
@@ -62,7 +61,7 @@ __attribute__((format(printf, 2, 0))) static const char *name_of(struct ipu_lowe
 
 	vsnprintf(text, sizeof(text), format, args);
 	kept = arena_strdup(&lowering->executable->arena, text);
-	lowering->failed |= kept == NULL;
+	lowering->failed |= !kept;
 	return kept;
 }
 
@@ -151,8 +150,7 @@ void ipu__sync_add(struct ipu_lowering *lowering, int sequence, bool external, i
 	step_keep(lowering, sequence, &sync, external ? "External" : "Internal");
 }
 
-/* --- operations ----------------------------------------------------------------------------------
- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 /* Where a phase belongs: serial splits run in a loop. @last: the phase before was in it, or -1. */
 static int phase_parent(struct ipu_lowering *lowering, int sequence, const struct ipu_plan *plan,
@@ -208,8 +206,7 @@ static void lower_node(struct ipu_lowering *lowering, int function, int node)
 	ipu__after_node(lowering, function, node);
 }
 
-/* --- functions -----------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static void code_close(struct ipu_lowering *lowering, struct ipu_code *code)
 {
@@ -335,8 +332,7 @@ static enum status lower_stage(struct ipu_lowering *lowering, int stage, struct 
 	return status;
 }
 
-/* --- an executable -------------------------------------------------------------------------------
- */
+/* ---- an executable --------------------------------------------------------------------------- */
 
 /* The replica's share of an update whose variables are spread over the replicas. */
 static struct ipu_op shared_op(const struct ipu_graph *graph, int node)

@@ -88,7 +88,8 @@ enum ipu_function_phase ipu_function_of(char phase); /* F, B, W, U or R */
 /* What evaluation, or prediction, runs of a stage: a function of its own where F does more. */
 enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bool predicted);
 
-/* What it takes a stage to put a tensor of @bytes into its FIFO, or to take it out, sync included.
+/*
+ * What it takes a stage to put a tensor of @bytes into its FIFO, or to take it out, sync included.
  */
 int64_t ipu_fifo_cycles(const struct ipu_target *target, int64_t bytes, bool offloaded);
 

@@ -41,8 +41,7 @@ enum status ipu__layout_check(const struct ipu_graph *graph, const struct ipu_ta
 	return ST_OK;
 }
 
-/* --- on the tiles, and to memory elsewhere -------------------------------------------------------
- */
+/* ---- on the tiles, and to memory elsewhere --------------------------------------------------- */
 
 int64_t ipu_fifo_cycles(const struct ipu_target *target, int64_t bytes, bool offloaded)
 {
@@ -109,8 +108,7 @@ void ipu__remote_lower(struct ipu_lowering *lowering, int function, int64_t byte
 	stream_part(lowering, sequence, IPU_STREAM_COPY_END, copy.end_cycles, 0, 0, name);
 }
 
-/* --- over the replicas ---------------------------------------------------------------------------
- */
+/* ---- over the replicas ----------------------------------------------------------------------- */
 
 /* Of every tile's share of @bytes, exchanged or added. */
 static double local_cycles(const struct ipu_target *target, enum ipu_program_type type,
@@ -300,8 +298,7 @@ void ipu__after_node(struct ipu_lowering *lowering, int function, int node)
 	}
 }
 
-/* --- whole functions -----------------------------------------------------------------------------
- */
+/* ---- whole functions ------------------------------------------------------------------------- */
 
 static int64_t kind_bytes(const struct ipu_graph *graph, int stage, enum ipu_tensor_kind kind)
 {

@@ -25,7 +25,7 @@ bool ipu_walk_next(struct ipu_walk *walk)
 						      ? &timeline->transfers[walk->transfers]
 						      : NULL;
 
-	if (event != NULL && transfer != NULL) {
+	if (event && transfer) {
 		if (transfer->ipu < event->ipu ||
 		    (transfer->ipu == event->ipu && transfer->start_cycle <= event->start_cycle))
 			event = NULL;
@@ -36,7 +36,7 @@ bool ipu_walk_next(struct ipu_walk *walk)
 	walk->transfers += transfer != NULL;
 	walk->event = event;
 	walk->transfer = transfer;
-	return event != NULL || transfer != NULL;
+	return event || transfer;
 }
 
 enum ipu_program_type ipu_transfer_type(enum ipu_transfer_kind kind)

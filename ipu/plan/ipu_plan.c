@@ -83,8 +83,7 @@ void ipu__plan_add(struct ipu_plan *plan, const struct ipu_phase *phase)
 	plan->phases[plan->phase_count++] = *phase;
 }
 
-/* --- what an operation may be --------------------------------------------------------------------
- */
+/* ---- what an operation may be ---------------------------------------------------------------- */
 
 #define PLAN_MOST (INT64_C(1) << 40) /* of a dimension */
 
@@ -190,8 +189,7 @@ static enum status op_check(const struct ipu_op *op, const struct op_numbers *nu
 	return ST_OK;
 }
 
-/* --- one plan ------------------------------------------------------------------------------------
- */
+/* ---- one plan -------------------------------------------------------------------------------- */
 
 static void plan_sum(const struct ipu_target *target, struct ipu_plan *plan)
 {
@@ -231,8 +229,7 @@ static void plan_make(const struct ipu_target *target, const struct ipu_op *op,
 	plan_sum(target, plan);
 }
 
-/* --- the cache -----------------------------------------------------------------------------------
- */
+/* ---- the cache ------------------------------------------------------------------------------- */
 
 enum status ipu_planner_new(struct ipu_planner **out, const struct ipu_target *target,
 			    struct err *err)

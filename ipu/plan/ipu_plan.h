@@ -81,7 +81,8 @@ enum status ipu_planner_new(struct ipu_planner **out, const struct ipu_target *t
 			    struct err *err);
 void ipu_planner_free(struct ipu_planner *planner); /* accepts NULL */
 
-/* Lends a plan that lives as long as the planner. @options NULL: defaults. Fails on lack of memory
+/*
+ * Lends a plan that lives as long as the planner. @options NULL: defaults. Fails on lack of memory
  * and on an operation that cannot be (a dimension below 1). An operation on nothing has no phases.
  */
 enum status ipu_planner_plan(struct ipu_planner *planner, const struct ipu_op *op,

@@ -123,8 +123,7 @@ double ipu__conv_least_cycles(const struct ipu_target *target, const struct conv
 	return cycles * (double)(cut->serial_in * cut->serial_out);
 }
 
-/* ---- parts --------------------------------------------------------------------------------------
- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 /* Of what a stage takes in, @depth is left to sum: how many of them at once. */
 static double stage_depth(double depth, int stages)

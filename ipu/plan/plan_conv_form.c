@@ -24,8 +24,7 @@ static double taps(const struct conv_form *form)
 	return (double)form->kernel[0] * (double)form->kernel[1];
 }
 
-/* ---- passes -------------------------------------------------------------------------------------
- */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 static void forward(const struct ipu_conv *conv, struct conv_form *form)
 {
@@ -93,8 +92,7 @@ static void (*const passes[])(const struct ipu_conv *conv, struct conv_form *for
 };
 _Static_assert(ARRAY_LEN(passes) == IPU_PASSES, "passes out of step");
 
-/* ---- forms of a pass ----------------------------------------------------------------------------
- */
+/* ---- forms of a pass ------------------------------------------------------------------------- */
 
 /* The taps of dimension @i become input channels. */
 static void expand(struct conv_form *form, int i)

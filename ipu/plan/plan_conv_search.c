@@ -20,8 +20,7 @@
 #define SERIAL_MOST 64
 #define SERIAL_SIDE 8 /* of both channels, where nothing fits */
 
-/* ---- what is tried ------------------------------------------------------------------------------
- */
+/* ---- what is tried --------------------------------------------------------------------------- */
 
 /* Parts that a dimension of @size may be cut in: of those with the same largest part only the
  * fewest and the fewest even. */
@@ -142,8 +141,7 @@ static void vector_ways(const struct ipu_target *target, const struct conv_form 
 						.out_group = 6 * lanes});
 }
 
-/* ---- the field ----------------------------------------------------------------------------------
- */
+/* ---- the field ------------------------------------------------------------------------------- */
 
 struct fields {
 	struct conv_field field[FIELDS_MOST];
@@ -281,8 +279,7 @@ static void fields_of(const struct ipu_target *target, const struct conv_form *f
 	}
 }
 
-/* ---- the search ---------------------------------------------------------------------------------
- */
+/* ---- the search ------------------------------------------------------------------------------ */
 
 struct search {
 	const struct ipu_target *target;

@@ -18,8 +18,7 @@ int ipu__reduce_stages(int64_t partials)
 	return partials < 2 ? 0 : partials < 16 ? 1 : partials < 125 ? 2 : 3;
 }
 
-/* --- one compute set ----------------------------------------------------------------------------
- */
+/* ---- one compute set ------------------------------------------------------------------------- */
 
 /* Outputs that one loop of all workers makes: the formula's vector is two of ours. */
 static int64_t loop_outputs(const struct ipu__reducing *reducing)
@@ -57,8 +56,7 @@ static void add_stage(struct ipu__reducing *reducing, int64_t depth,
 			 &rounded);
 }
 
-/* --- on a tile, and over tiles ------------------------------------------------------------------
- */
+/* ---- on a tile, and over tiles --------------------------------------------------------------- */
 
 /* Fewer outputs than a loop makes leave lanes and workers idle. So an output may be summed as @wide
  * partial sums beside each other, and these in a compute set of their own. Returns the best width;
@@ -120,8 +118,7 @@ void ipu__reduce_over_tiles(struct ipu__reducing *reducing, int64_t partials, in
 	}
 }
 
-/* --- a whole reduction --------------------------------------------------------------------------
- */
+/* ---- a whole reduction ----------------------------------------------------------------------- */
 
 /* With the inputs on @tiles, each of which has parts of as many outputs as it can. */
 static void reduce_from(struct ipu__reducing *reducing, int64_t inputs, int64_t outputs,

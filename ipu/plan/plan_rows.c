@@ -77,8 +77,7 @@ _Static_assert(ARRAY_LEN(rows_works) == IPU_ROWS_WORKS, "rows table out of step"
 
 static const struct ipu__reduce_names total_names = IPU_REDUCE_NAMES("Total/");
 
-/* --- steps -------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* How rows lie, each cut into @pieces of @length elements at most. */
 struct laid {
@@ -169,8 +168,7 @@ static void add_step(const struct laid *laid, const struct step *step, struct ip
 	}
 }
 
-/* --- the plan ----------------------------------------------------------------------------------
- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 
 static void plan_pieces(const struct ipu_target *target, const struct ipu_op *op, int64_t pieces,
 			struct ipu_plan *plan)

@@ -66,7 +66,7 @@ int64_t ipu__plan_time(const struct ipu_target *target, const struct ipu_plan *p
 /* The vertex of one map with these functions, by their times on an element. */
 struct ipu__vertex ipu__map_vertex(const uint8_t times[IPU_FUNCTIONS], enum ipu_dtype dtype);
 
-/* --- reductions (plan_reduce.c) --- */
+/* ---- reductions (plan_reduce.c) -------------------------------------------------------------- */
 
 #define IPU_REDUCE_STAGES 5
 /* Parts of a reduction, in order: of each stage its compute set and the exchange before. */
@@ -92,7 +92,8 @@ struct ipu__reducing {
 	int number; /* of the next compute set */
 };
 
-/* Over tiles: so many partial sums for each of @outputs. Stages: 1 below 16, 2 below 125, else 3.
+/*
+ * Over tiles: so many partial sums for each of @outputs. Stages: 1 below 16, 2 below 125, else 3.
  */
 int ipu__reduce_stages(int64_t partials);
 /* On each tile, @depth inputs for each of its outputs. */

@@ -21,8 +21,7 @@ static double share_of(const struct ipu_target *target, double elements)
 	return ceil(elements / (double)target->workers);
 }
 
-/* ---- AMP ----------------------------------------------------------------------------------------
- */
+/* ---- AMP ------------------------------------------------------------------------------------- */
 
 /* float16 with all 16 units, or with float32 partials. */
 static bool is_common(const struct ipu_amp_use *use)
@@ -148,8 +147,7 @@ double ipu__amp_nx1(const struct ipu_target *target, const struct ipu_amp_use *u
 	       6 * (groups - 1) + 1 + groups * (16 + in * (14 + out * (14 + inner))) + zeroing;
 }
 
-/* ---- the vector pipe ----------------------------------------------------------------------------
- */
+/* ---- the vector pipe ------------------------------------------------------------------------- */
 
 double ipu__horizontal_mac(const struct ipu_target *target, enum ipu_dtype dtype, double in_size,
 			   double out_size, const struct ipu_vertex_share *share)

@@ -5,24 +5,32 @@
  * For any C11 or C++11 program (GCC or Clang). Link with `pkg-config --libs ipuscope-outfeed` or
  * CMake's ipuscope::outfeed; libipuscope comes with it.
  *
- *	struct ips_outfeed *outfeed;
- *	struct ips_outfeed_tensor *gradient;
- *	struct ips_outfeed_tensor_params params = ips_outfeed_tensor_defaults("kernel_grad");
- *	struct ips_keys keys = IPS_KEYS_NULL;
- *	int64_t shape[] = {784, 128};
+ *	#include <ipuscope/outfeed.h>
  *
- *	ips_outfeed_open(&outfeed, recording, NULL, message, sizeof(message));
- *	params.kind = IPS_OUTFEED_GRADIENT;
- *	params.shape = shape;
- *	params.ndim = 2;
- *	ips_outfeed_tensor(outfeed, &gradient, &params, message, sizeof(message));
- *	for (keys.step = 0; keys.step < steps; keys.step++) {
- *		...;
- *		ips_outfeed_record(gradient, &keys, values, 784 * 128);
- *		ips_outfeed_loss(outfeed, &keys, loss);
+ *	int watch_gradient(struct ips_recording *recording, const float *values, int64_t steps,
+ *			   double (*train_step)(void))
+ *	{
+ *		const int64_t shape[] = {784, 128};
+ *		struct ips_outfeed_tensor_params params = ips_outfeed_tensor_defaults("kernel_grad");
+ *		struct ips_outfeed_tensor *gradient;
+ *		struct ips_outfeed *outfeed;
+ *		struct ips_keys keys = IPS_KEYS_NULL;
+ *		char message[512];
+ *
+ *		if (ips_outfeed_open(&outfeed, recording, NULL, message, sizeof(message)) != 0)
+ *			return -1;
+ *		params.kind = IPS_OUTFEED_GRADIENT;
+ *		params.shape = shape;
+ *		params.ndim = 2;
+ *		ips_outfeed_tensor(outfeed, &gradient, &params, message, sizeof(message));
+ *		for (keys.step = 0; keys.step < steps; keys.step++) {
+ *			double loss = train_step();
+ *
+ *			ips_outfeed_record(gradient, &keys, values, 784 * 128);
+ *			ips_outfeed_loss(outfeed, &keys, loss);
+ *		}
+ *		return ips_outfeed_close(outfeed, message, sizeof(message));
  *	}
- *	ips_outfeed_close(outfeed, message, sizeof(message));
- *	ips_recording_close(recording, message, sizeof(message));
  *
  * The file then answers to ipu-view, ipu-report and sqlite3 as one of ipu-train's does.
  *
@@ -50,8 +58,7 @@
 extern "C" {
 #endif
 
-/* ---- outfeeds -----------------------------------------------------------------------------------
- */
+/* ---- outfeeds -------------------------------------------------------------------------------- */
 
 struct ips_outfeed; /* opaque */
 
@@ -73,7 +80,8 @@ struct ips_outfeed_params {
 	 * [{"tensors": "dense*", "kind": "gradient", "tier": "full", "every": 10}].
 	 * NULL: stats. */
 	const char *capture;
-	/* Changes of the health rules as JSON text, the run file's `health.rules`:
+	/*
+	 * Changes of the health rules as JSON text, the run file's `health.rules`:
 	 * {"vanishing": {"threshold": 1e-9, "patience": 5}, "overfit": false}. NULL: the defaults.
 	 */
 	const char *health;
@@ -112,8 +120,7 @@ IPS_API int ips_outfeed_close(struct ips_outfeed *outfeed, char *message, size_t
 /* 0 while all is well, else the first failure of any call; its text in @message. */
 IPS_API int ips_outfeed_status(struct ips_outfeed *outfeed, char *message, size_t size);
 
-/* ---- tensors ------------------------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 struct ips_outfeed_tensor; /* opaque; owned by its outfeed */
 
@@ -189,8 +196,7 @@ IPS_API int ips_outfeed_due(const struct ips_outfeed_tensor *tensor, const struc
 IPS_API int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys *keys,
 			       const void *values, size_t count);
 
-/* ---- losses -------------------------------------------------------------------------------------
- */
+/* ---- losses ---------------------------------------------------------------------------------- */
 
 /* In these, a mode that is not given (0) is IPS_TRAIN; rules are asked about training alone. */
 
@@ -209,8 +215,7 @@ IPS_API int ips_outfeed_epoch(struct ips_outfeed *outfeed, const struct ips_keys
 IPS_API int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys,
 				const int64_t *seen, const int64_t *wrong, int classes);
 
-/* ---- rules and rings ----------------------------------------------------------------------------
- */
+/* ---- rules and rings ------------------------------------------------------------------------- */
 
 /* How often rule @rule was broken so far; NULL: any. -1: no rule is called so. Any thread. */
 IPS_API int64_t ips_outfeed_broken(const struct ips_outfeed *outfeed, const char *rule);
@@ -219,8 +224,7 @@ IPS_API int64_t ips_outfeed_broken(const struct ips_outfeed *outfeed, const char
  * handler. (They are also written when a rule is broken, and at the end.) */
 IPS_API void ips_outfeed_flush(struct ips_outfeed *outfeed);
 
-/* ---- statistics alone ---------------------------------------------------------------------------
- */
+/* ---- statistics alone ------------------------------------------------------------------------ */
 
 /* The statistics of @count values in one pass, without a recording: all fields of @out but keys,
  * tensor_id, time_ns and what needs more than the values (inactive, update_ratio, n_changed), which
@@ -233,8 +237,7 @@ IPS_API int ips_outfeed_stats(struct ips_tensor_stats *out, const void *values, 
 IPS_API void ips_outfeed_stats_merge(struct ips_tensor_stats *into,
 				     const struct ips_tensor_stats *from);
 
-/* ---- kept values read back ----------------------------------------------------------------------
- */
+/* ---- kept values read back ------------------------------------------------------------------- */
 
 /*
  * The values that tiers `full` and `last` have kept in a recorded run, as arrays: all captures of a

@@ -5,20 +5,32 @@
  * For any C11 or C++11 program (GCC or Clang). Link with `pkg-config --libs ipuscope-report` or
  * CMake's ipuscope::report; libipuscope comes with it.
  *
- *	struct ips_report *report;
- *	struct ips_report_steps *steps;
- *	struct ips_report_step_filter filter = ips_report_step_filter_all();
- *	const struct ips_report_step *step;
+ *	#include <inttypes.h>
+ *	#include <ipuscope/report.h>
+ *	#include <stdio.h>
  *
- *	if (ips_report_open(&report, "tf_report__...", message, sizeof(message)) != 0)
- *		...;
- *	printf("%" PRId64 " tiles\n", ips_report_target(report)->num_tiles);
- *	filter.ipu = 0;
- *	ips_report_steps_open(report, &steps, &filter, message, sizeof(message));
- *	while ((step = ips_report_steps_next(steps)) != NULL)
- *		printf("%s %" PRId64 "\n", step->name, step->cycles);
- *	ips_report_steps_close(steps);
- *	ips_report_close(report);
+ *	int print_steps(const char *path)
+ *	{
+ *		struct ips_report_step_filter filter = ips_report_step_filter_all();
+ *		const struct ips_report_step *step;
+ *		struct ips_report_steps *steps;
+ *		struct ips_report *report;
+ *		char message[512];
+ *		int status = ips_report_open(&report, path, message, sizeof(message));
+ *
+ *		if (status != 0)
+ *			return status;
+ *		printf("%" PRId64 " tiles\n", ips_report_target(report)->num_tiles);
+ *		filter.ipu = 0;
+ *		status = ips_report_steps_open(report, &steps, &filter, message, sizeof(message));
+ *		if (status == 0) {
+ *			while ((step = ips_report_steps_next(steps)))
+ *				printf("%s %" PRId64 "\n", step->name, step->cycles);
+ *			ips_report_steps_close(steps);
+ *		}
+ *		ips_report_close(report);
+ *		return status;
+ *	}
  *
  * What is as large as the program (programs, variables, operations, ...) is a list: a count, and a
  * pointer to each item by index. It is read when it is first asked for, and stays as it was then:
@@ -60,8 +72,7 @@ extern "C" {
 /* An index of nothing. */
 #define IPS_REPORT_NONE ((int64_t)-1)
 
-/* ---- reports ------------------------------------------------------------------------------------
- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 struct ips_report; /* opaque */
 
@@ -91,7 +102,8 @@ struct ips_report_info {
 	const char *model, *dataset, *schedule; /* "Grouped" */
 	const char *cost_model;                 /* NULL: no device was simulated */
 	int64_t start_epoch_ns;                 /* wall clock of the run's start, since 1970 */
-	/* libpva: instrumentationSettings. Simulated cycles cost nothing to know, so the engine
+	/*
+	 * libpva: instrumentationSettings. Simulated cycles cost nothing to know, so the engine
 	 * options debug.instrument* change nothing: where a timeline was recorded these are TILE.
 	 */
 	enum ips_report_instrumentation compute, external_exchange;
@@ -114,8 +126,7 @@ IPS_API const struct ips_report_info *ips_report_info(struct ips_report *report)
 /* The fact @key of the view `meta` (docs/schema.md), such as "batch_size". NULL: there is none. */
 IPS_API const char *ips_report_fact(struct ips_report *report, const char *key);
 
-/* ---- compilation: target and graph --------------------------------------------------------------
- */
+/* ---- compilation: target and graph ----------------------------------------------------------- */
 
 enum ips_report_target_type {
 	IPS_REPORT_TARGET_UNKNOWN = 0, /* no device: a foreign program's recording */
@@ -149,8 +160,7 @@ struct ips_report_graph {
  * over compute sets. */
 IPS_API const struct ips_report_graph *ips_report_graph(struct ips_report *report);
 
-/* ---- compilation: programs ----------------------------------------------------------------------
- */
+/* ---- compilation: programs ------------------------------------------------------------------- */
 
 enum ips_report_program_type {
 	IPS_REPORT_UNKNOWN = 0, /* a switch, and types not listed here: see the struct's `type` */
@@ -242,8 +252,7 @@ IPS_API int64_t ips_report_compute_set_count(struct ips_report *report);
 IPS_API const struct ips_report_compute_set *ips_report_compute_set(struct ips_report *report,
 								    int64_t index);
 
-/* ---- compilation: operations and layers ---------------------------------------------------------
- */
+/* ---- compilation: operations and layers ------------------------------------------------------ */
 
 struct ips_report_layer {
 	int64_t index;
@@ -279,8 +288,7 @@ IPS_API int64_t ips_report_operation_count(struct ips_report *report);
 IPS_API const struct ips_report_operation *ips_report_operation(struct ips_report *report,
 								int64_t index);
 
-/* ---- compilation: variables ---------------------------------------------------------------------
- */
+/* ---- compilation: variables ------------------------------------------------------------------ */
 
 /* A piece of memory with a name, on an IPU of the first replica (the others hold the same). Unlike
  * libpva's it may be code or descriptors: `kind` is then a category of memory. */
@@ -336,8 +344,7 @@ ips_report_lowered_variables_next(struct ips_report_lowered_variables *cursor);
 IPS_API int
 ips_report_lowered_variables_close(struct ips_report_lowered_variables *cursor); /* accepts NULL */
 
-/* ---- compilation: memory of IPUs and tiles ------------------------------------------------------
- */
+/* ---- compilation: memory of IPUs and tiles --------------------------------------------------- */
 
 struct ips_report_category {
 	const char *name; /* "vertexCode"; all are in docs/schema.md, tile_memory */
@@ -381,8 +388,7 @@ IPS_API const struct ips_report_memory *ips_report_ipu_memory(struct ips_report 
 IPS_API const struct ips_report_memory *ips_report_tile_memory(struct ips_report *report,
 							       int64_t ipu, int64_t tile);
 
-/* ---- compilation: liveness ----------------------------------------------------------------------
- */
+/* ---- compilation: liveness ------------------------------------------------------------------- */
 
 /* A program step of an IPU: IPUs have steps of their own, numbered from 0. Bytes of all its tiles
  * together, of one replica, as in libpva. The last has no program: there only what is always live
@@ -408,8 +414,7 @@ IPS_API int ips_report_liveness_tile(struct ips_report *report, int64_t ipu, int
 				     int64_t tile, int64_t *always_live, int64_t *not_always_live,
 				     char *message, size_t size);
 
-/* ---- execution ----------------------------------------------------------------------------------
- */
+/* ---- execution ------------------------------------------------------------------------------- */
 
 /* An Engine::run. */
 struct ips_report_run {
@@ -479,8 +484,7 @@ IPS_API int ips_report_steps_open(struct ips_report *report, struct ips_report_s
 IPS_API const struct ips_report_step *ips_report_steps_next(struct ips_report_steps *cursor);
 IPS_API int ips_report_steps_close(struct ips_report_steps *cursor); /* accepts NULL */
 
-/* ---- the trace: PVTI's processes, threads and events --------------------------------------------
- */
+/* ---- the trace: PVTI's processes, threads and events ----------------------------------------- */
 
 /* A lane of the timeline: a thread, or a simulated IPU. */
 struct ips_report_track {

@@ -13,8 +13,7 @@
 #include "common/str.h"
 #include "popvision/public/report_public_internal.h"
 
-/* ---- failures -----------------------------------------------------------------------------------
- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 int report_public__status(struct ips_report *report, enum status status, const struct err *err,
 			  char *message, size_t size)
@@ -23,9 +22,9 @@ int report_public__status(struct ips_report *report, enum status status, const s
 			   : err->text[0] != '\0' ? err->text
 						  : status_text(status);
 
-	if (message != NULL && size > 0)
+	if (message && size > 0)
 		str_copy(message, size, text);
-	if (status != ST_OK && report != NULL && report->first.status == ST_OK)
+	if (status != ST_OK && report && report->first.status == ST_OK)
 		err_set(&report->first, status, "%s", text);
 	return (int)status;
 }
@@ -40,15 +39,14 @@ int report_public__null(const char *name, char *message, size_t size)
 
 int ips_report_status(const struct ips_report *report, char *message, size_t size)
 {
-	if (report == NULL)
+	if (!report)
 		return report_public__null("report", message, size);
-	if (message != NULL && size > 0)
+	if (message && size > 0)
 		str_copy(message, size, report->first.status == ST_OK ? "" : report->first.text);
 	return (int)report->first.status;
 }
 
-/* ---- texts --------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 /* FNV-1a. */
 static uint64_t text_hash(const char *text)
@@ -65,7 +63,7 @@ static const char **text_slot(const struct report_public__texts *texts, const ch
 {
 	size_t at = (size_t)text_hash(text) & (texts->capacity - 1);
 
-	while (texts->slots[at] != NULL && strcmp(texts->slots[at], text) != 0)
+	while (texts->slots[at] && strcmp(texts->slots[at], text) != 0)
 		at = (at + 1) & (texts->capacity - 1);
 	return &texts->slots[at];
 }
@@ -76,10 +74,10 @@ static enum status texts_grow(struct report_public__texts *texts, struct err *er
 					     texts->count};
 
 	grown.slots = mem_calloc(grown.capacity, sizeof(*grown.slots));
-	if (grown.slots == NULL)
+	if (!grown.slots)
 		return err_nomem(err);
 	for (size_t i = 0; i < texts->capacity; i++)
-		if (texts->slots[i] != NULL)
+		if (texts->slots[i])
 			*text_slot(&grown, texts->slots[i]) = texts->slots[i];
 	mem_free(texts->slots);
 	*texts = grown;
@@ -93,14 +91,14 @@ enum status report_public__text(struct ips_report *report, const char **out, con
 	const char **slot;
 
 	*out = NULL;
-	if (text == NULL)
+	if (!text)
 		return ST_OK;
 	if (texts->count * 2 >= texts->capacity && texts_grow(texts, err) != ST_OK)
 		return ST_NOMEM;
 	slot = text_slot(texts, text);
-	if (*slot == NULL) {
+	if (!*slot) {
 		*slot = arena_strdup(&report->arena, text);
-		if (*slot == NULL)
+		if (!*slot)
 			return err_nomem(err);
 		texts->count++;
 	}
@@ -108,8 +106,7 @@ enum status report_public__text(struct ips_report *report, const char **out, con
 	return ST_OK;
 }
 
-/* ---- facts --------------------------------------------------------------------------------------
- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 static enum status read_fact(struct ips_report *report, const char *key, const char **out,
 			     struct err *err)
@@ -134,7 +131,7 @@ const char *ips_report_fact(struct ips_report *report, const char *key)
 	const char *value;
 	enum status status;
 
-	if (report == NULL || key == NULL)
+	if (!report || !key)
 		return NULL;
 	status = read_fact(report, key, &value, &err);
 	report_public__status(report, status, &err, NULL, 0);
@@ -147,14 +144,14 @@ static int64_t fact_int(struct ips_report *report, const char *key)
 	const char *text = ips_report_fact(report, key);
 	long long value;
 
-	return text != NULL && str_to_int(text, &value) ? value : IPS_NULL;
+	return text && str_to_int(text, &value) ? value : IPS_NULL;
 }
 
 static enum ips_report_state read_state(struct ips_report *report)
 {
 	const char *state = ips_report_fact(report, "state");
 
-	if (state != NULL && strcmp(state, "complete") == 0)
+	if (state && strcmp(state, "complete") == 0)
 		return IPS_REPORT_COMPLETE;
 	return prof_db_writer_alive(report->db) ? IPS_REPORT_RECORDING : IPS_REPORT_KILLED;
 }
@@ -178,7 +175,7 @@ static void read_version(struct ips_report_info *info)
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		*parts[i] = IPS_NULL;
-		if (at == NULL || *at < '0' || *at > '9')
+		if (!at || *at < '0' || *at > '9')
 			continue;
 		*parts[i] = strtoll(at, &end, 10);
 		at = *end == '.' ? end + 1 : end;
@@ -189,8 +186,8 @@ static enum ips_report_instrumentation read_instrumentation(struct ips_report *r
 {
 	if (report_public__number(report, "SELECT max(traced) FROM executions") == 1)
 		return IPS_REPORT_INSTRUMENTATION_TILE;
-	return report->info.cost_model != NULL ? IPS_REPORT_INSTRUMENTATION_OFF
-					       : IPS_REPORT_INSTRUMENTATION_UNKNOWN;
+	return report->info.cost_model ? IPS_REPORT_INSTRUMENTATION_OFF
+				       : IPS_REPORT_INSTRUMENTATION_UNKNOWN;
 }
 
 static void read_info(struct ips_report *report)
@@ -213,11 +210,10 @@ static void read_info(struct ips_report *report)
 
 const struct ips_report_info *ips_report_info(struct ips_report *report)
 {
-	return report == NULL ? NULL : &report->info;
+	return !report ? NULL : &report->info;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 enum status report_public_open(struct ips_report **out, const char *path, struct err *err)
 {
@@ -225,7 +221,7 @@ enum status report_public_open(struct ips_report **out, const char *path, struct
 	enum status status;
 
 	*out = NULL;
-	if (report == NULL)
+	if (!report)
 		return err_nomem(err);
 	status = arena_init(&report->arena, 0) == 0 ? ST_OK : err_nomem(err);
 	if (status == ST_OK)
@@ -248,10 +244,10 @@ int ips_report_open(struct ips_report **out, const char *path, char *message, si
 {
 	struct err err = {ST_OK, ""};
 
-	if (out == NULL)
+	if (!out)
 		return report_public__null("out", message, size);
 	*out = NULL;
-	if (path == NULL)
+	if (!path)
 		return report_public__null("path", message, size);
 	return report_public__status(NULL, report_public_open(out, path, &err), &err, message,
 				     size);
@@ -259,7 +255,7 @@ int ips_report_open(struct ips_report **out, const char *path, char *message, si
 
 void ips_report_close(struct ips_report *report)
 {
-	if (report == NULL)
+	if (!report)
 		return;
 	for (int i = 0; i < PUBLIC_LISTS; i++)
 		mem_free(report->lists[i].items);

@@ -7,8 +7,7 @@
 #include "common/mem.h"
 #include "popvision/public/report_public_internal.h"
 
-/* ---- all cursors --------------------------------------------------------------------------------
- */
+/* ---- all cursors ----------------------------------------------------------------------------- */
 
 enum status report_public__cursor_open(void **out, size_t size, struct ips_report *report,
 				       const char *sql, struct err *err)
@@ -17,7 +16,7 @@ enum status report_public__cursor_open(void **out, size_t size, struct ips_repor
 	enum status status;
 
 	*out = NULL;
-	if (cursor == NULL)
+	if (!cursor)
 		return err_nomem(err);
 	cursor->report = report;
 	status = prof_query_open(&cursor->query, report->db, sql, err);
@@ -42,7 +41,7 @@ bool report_public__cursor_next(struct report_public__cursor *cursor,
 	enum status status;
 	bool row = false;
 
-	if (cursor->query == NULL)
+	if (!cursor->query)
 		return false;
 	status = prof_query_step(cursor->query, &row, err);
 	if (status == ST_OK && row)
@@ -74,8 +73,7 @@ int report_public__cursor_close(struct report_public__cursor *cursor)
 	return status;
 }
 
-/* ---- steps --------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 struct ips_report_steps {
 	struct report_public__cursor cursor;
@@ -134,15 +132,15 @@ int ips_report_steps_open(struct ips_report *report, struct ips_report_steps **o
 	enum status status;
 	void *cursor;
 
-	if (out == NULL)
+	if (!out)
 		return report_public__null("out", message, size);
 	*out = NULL;
-	if (report == NULL)
+	if (!report)
 		return report_public__null("report", message, size);
 	status = report_public__cursor_open(&cursor, sizeof(**out), report, steps_sql, &err);
 	if (status != ST_OK)
 		return report_public__status(report, status, &err, message, size);
-	if (filter == NULL)
+	if (!filter)
 		filter = &all;
 	*out = cursor;
 	query = (*out)->cursor.query;
@@ -157,7 +155,7 @@ const struct ips_report_step *ips_report_steps_next(struct ips_report_steps *cur
 {
 	struct ips_report_step *step;
 
-	if (cursor == NULL)
+	if (!cursor)
 		return NULL;
 	step = &cursor->step;
 	if (!report_public__cursor_next(&cursor->cursor, step_fields, ARRAY_LEN(step_fields), step))
@@ -168,11 +166,10 @@ const struct ips_report_step *ips_report_steps_next(struct ips_report_steps *cur
 
 int ips_report_steps_close(struct ips_report_steps *cursor)
 {
-	return cursor == NULL ? 0 : report_public__cursor_close(&cursor->cursor);
+	return !cursor ? 0 : report_public__cursor_close(&cursor->cursor);
 }
 
-/* ---- variables on tiles -------------------------------------------------------------------------
- */
+/* ---- variables on tiles ---------------------------------------------------------------------- */
 
 struct ips_report_lowered_variables {
 	struct report_public__cursor cursor;
@@ -206,10 +203,10 @@ int ips_report_lowered_variables_open(struct ips_report *report,
 	enum status status;
 	void *cursor;
 
-	if (out == NULL)
+	if (!out)
 		return report_public__null("out", message, size);
 	*out = NULL;
-	if (report == NULL)
+	if (!report)
 		return report_public__null("report", message, size);
 	status = report_public__cursor_open(&cursor, sizeof(**out), report, lowered_sql[one][here],
 					    &err);
@@ -229,7 +226,7 @@ ips_report_lowered_variables_next(struct ips_report_lowered_variables *cursor)
 {
 	struct ips_report_lowered_variable *row;
 
-	if (cursor == NULL)
+	if (!cursor)
 		return NULL;
 	row = &cursor->row;
 	if (!report_public__cursor_next(&cursor->cursor, lowered_fields, ARRAY_LEN(lowered_fields),
@@ -241,5 +238,5 @@ ips_report_lowered_variables_next(struct ips_report_lowered_variables *cursor)
 
 int ips_report_lowered_variables_close(struct ips_report_lowered_variables *cursor)
 {
-	return cursor == NULL ? 0 : report_public__cursor_close(&cursor->cursor);
+	return !cursor ? 0 : report_public__cursor_close(&cursor->cursor);
 }

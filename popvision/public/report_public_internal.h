@@ -16,8 +16,7 @@
 #include "common/err.h"
 #include "profiler/prof_db.h"
 
-/* ---- rows ---------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* How a column becomes a member. */
 enum report_public__member {
@@ -42,8 +41,7 @@ struct report_public__field {
 		offsetof(struct ips_report_##type, name), PUBLIC_##member                          \
 	}
 
-/* ---- lists --------------------------------------------------------------------------------------
- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 enum report_public__list_id {
 	PUBLIC_PROGRAMS,
@@ -70,8 +68,7 @@ struct report_public__track {
 	int64_t track_id;
 };
 
-/* ---- the report ---------------------------------------------------------------------------------
- */
+/* ---- the report ------------------------------------------------------------------------------ */
 
 /* Texts, each once: an open hash table of pointers into the arena. */
 struct report_public__texts {
@@ -135,8 +132,7 @@ enum status report_public__link_operations(struct ips_report *report, struct err
 
 void report_public__memory_free(struct report_public__memory *memory); /* accepts NULL */
 
-/* ---- cursors ------------------------------------------------------------------------------------
- */
+/* ---- cursors --------------------------------------------------------------------------------- */
 
 /* The first member of every cursor. */
 struct report_public__cursor {
@@ -145,7 +141,8 @@ struct report_public__cursor {
 	struct err err;           /* why; its status ST_OK: there is no more */
 };
 
-/* Allocate a cursor of @size bytes over @sql; bind and go on, or end it. On failure *@out is NULL.
+/*
+ * Allocate a cursor of @size bytes over @sql; bind and go on, or end it. On failure *@out is NULL.
  */
 enum status report_public__cursor_open(void **out, size_t size, struct ips_report *report,
 				       const char *sql, struct err *err);

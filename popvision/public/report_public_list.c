@@ -11,8 +11,7 @@
 
 #define NO_INDEX SIZE_MAX
 
-/* ---- rows ---------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const char *const kind_names[IPS_REPORT_PROGRAM_TYPES] = {
 	[IPS_REPORT_SEQUENCE] = "Sequence",
@@ -32,8 +31,8 @@ static const char *const kind_names[IPS_REPORT_PROGRAM_TYPES] = {
 
 static enum ips_report_program_type kind_of(const char *type)
 {
-	for (int i = 0; type != NULL && i < IPS_REPORT_PROGRAM_TYPES; i++)
-		if (kind_names[i] != NULL && strcmp(kind_names[i], type) == 0)
+	for (int i = 0; type && i < IPS_REPORT_PROGRAM_TYPES; i++)
+		if (kind_names[i] && strcmp(kind_names[i], type) == 0)
 			return (enum ips_report_program_type)i;
 	return IPS_REPORT_UNKNOWN;
 }
@@ -43,8 +42,8 @@ static enum ips_mode mode_of(const char *mode)
 	static const char *const names[] = {
 		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
 
-	for (size_t i = 0; mode != NULL && i < ARRAY_LEN(names); i++)
-		if (names[i] != NULL && strcmp(names[i], mode) == 0)
+	for (size_t i = 0; mode && i < ARRAY_LEN(names); i++)
+		if (names[i] && strcmp(names[i], mode) == 0)
 			return (enum ips_mode)i;
 	return IPS_MODE_NULL;
 }
@@ -79,7 +78,7 @@ static enum status read_member(struct ips_report *report, const struct prof_quer
 		return ST_OK;
 	case PUBLIC_PHASE:
 		text = prof_column_text(query, column);
-		*(char *)to = text == NULL ? '\0' : text[0];
+		*(char *)to = !text ? '\0' : text[0];
 		return ST_OK;
 	}
 	return ST_OK;
@@ -99,8 +98,7 @@ enum status report_public__row(struct ips_report *report, const struct prof_quer
 	return ST_OK;
 }
 
-/* ---- the lists ----------------------------------------------------------------------------------
- */
+/* ---- the lists ------------------------------------------------------------------------------- */
 
 #define PROGRAM(name, member)     PUBLIC_FIELD(program, name, member)
 #define COMPUTE_SET(name, member) PUBLIC_FIELD(compute_set, name, member)
@@ -244,8 +242,7 @@ static const struct {
 			   offsetof(struct ips_report_track, index)},
 };
 
-/* ---- reading ------------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status add_row(struct ips_report *report, enum report_public__list_id id,
 			   const struct prof_query *query, struct err *err)
@@ -335,7 +332,7 @@ enum status report_public__load(struct ips_report *report, enum report_public__l
 
 int64_t report_public__count(struct ips_report *report, enum report_public__list_id id)
 {
-	if (report == NULL || report_public__load(report, id) != ST_OK)
+	if (!report || report_public__load(report, id) != ST_OK)
 		return -1;
 	return (int64_t)report->lists[id].count;
 }
@@ -386,8 +383,7 @@ int64_t report_public__track_index(struct ips_report *report, int64_t track_id)
 		    track_id);
 }
 
-/* ---- the public side ----------------------------------------------------------------------------
- */
+/* ---- the public side ------------------------------------------------------------------------- */
 
 /* The count and the items of a list, as ipuscope/report.h declares them. */
 #define LIST(name, id)                                                                             \

@@ -42,7 +42,7 @@ struct report_public__memory {
 
 void report_public__memory_free(struct report_public__memory *memory)
 {
-	if (memory == NULL)
+	if (!memory)
 		return;
 	mem_free(memory->names);
 	mem_free(memory->held_tiles);
@@ -53,8 +53,7 @@ void report_public__memory_free(struct report_public__memory *memory)
 	mem_free(memory);
 }
 
-/* ---- what there is ------------------------------------------------------------------------------
- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 /* The categories that the file names. */
 static enum status read_names(struct ips_report *report, struct report_public__memory *memory,
@@ -71,7 +70,7 @@ static enum status read_names(struct ips_report *report, struct report_public__m
 		return status;
 	prof_query_int(query, ":most", CATEGORIES_MAX);
 	memory->names = mem_calloc(CATEGORIES_MAX, sizeof(*memory->names));
-	if (memory->names == NULL)
+	if (!memory->names)
 		status = err_nomem(err);
 	while (prof_query_next(query, &status, err)) {
 		status = report_public__text(report, &memory->names[memory->name_count],
@@ -118,8 +117,8 @@ static enum status make_room(struct report_public__memory *memory, struct err *e
 	memory->sums = mem_calloc(sums, sizeof(struct tile));
 	memory->sum_categories = mem_calloc(sums, row + 1);
 	memory->summed = mem_calloc(sums, sizeof(bool));
-	if (memory->held_tiles == NULL || memory->held_categories == NULL || memory->sums == NULL ||
-	    memory->sum_categories == NULL || memory->summed == NULL)
+	if (!memory->held_tiles || !memory->held_categories || !memory->sums ||
+	    !memory->sum_categories || !memory->summed)
 		return err_nomem(err);
 	for (size_t i = 0; i < tiles; i++)
 		memory->held_tiles[i].categories = memory->held_categories + i * memory->name_count;
@@ -136,10 +135,10 @@ static struct report_public__memory *memory_of(struct ips_report *report)
 	struct err *err;
 	enum status status;
 
-	if (report->memory != NULL)
+	if (report->memory)
 		return report->memory;
 	memory = report->memory = mem_calloc(1, sizeof(*memory));
-	if (memory == NULL) {
+	if (!memory) {
 		report_public__status(report, err_nomem(&short_of), &short_of, NULL, 0);
 		return NULL;
 	}
@@ -161,20 +160,19 @@ static struct report_public__memory *memory_of(struct ips_report *report)
 
 int64_t ips_report_ipu_count(struct ips_report *report)
 {
-	const struct report_public__memory *memory = report == NULL ? NULL : memory_of(report);
+	const struct report_public__memory *memory = !report ? NULL : memory_of(report);
 
-	return memory == NULL ? -1 : memory->ipus;
+	return !memory ? -1 : memory->ipus;
 }
 
 int64_t ips_report_tile_count(struct ips_report *report)
 {
-	const struct report_public__memory *memory = report == NULL ? NULL : memory_of(report);
+	const struct report_public__memory *memory = !report ? NULL : memory_of(report);
 
-	return memory == NULL ? -1 : memory->tiles;
+	return !memory ? -1 : memory->tiles;
 }
 
-/* ---- tiles of an IPU ----------------------------------------------------------------------------
- */
+/* ---- tiles of an IPU ------------------------------------------------------------------------- */
 
 static void add(int64_t *to, int64_t bytes)
 {
@@ -197,7 +195,7 @@ static enum region region_of(const char *region)
 						   [INTERLEAVED] = "interleaved",
 						   [OVERFLOWED] = "overflowed"};
 
-	for (int i = 0; region != NULL && i < REGIONS; i++)
+	for (int i = 0; region && i < REGIONS; i++)
 		if (strcmp(names[i], region) == 0)
 			return (enum region)i;
 	return NON_INTERLEAVED;
@@ -234,7 +232,7 @@ static void take_row(struct report_public__memory *memory, const struct prof_que
 	struct tile *tile;
 	size_t index = 0;
 
-	if (at < 0 || at >= memory->tiles || category == NULL || bytes == IPS_NULL)
+	if (at < 0 || at >= memory->tiles || !category || bytes == IPS_NULL)
 		return;
 	tile = &memory->held_tiles[at];
 	if (capacity > tile->memory.capacity)
@@ -283,7 +281,7 @@ static struct report_public__memory *hold(struct ips_report *report, int64_t ipu
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	if (memory == NULL || ipu < 0 || ipu >= memory->ipus)
+	if (!memory || ipu < 0 || ipu >= memory->ipus)
 		return NULL;
 	if (memory->held == ipu)
 		return memory;
@@ -301,15 +299,13 @@ static struct report_public__memory *hold(struct ips_report *report, int64_t ipu
 const struct ips_report_memory *ips_report_tile_memory(struct ips_report *report, int64_t ipu,
 						       int64_t tile)
 {
-	const struct report_public__memory *memory = report == NULL ? NULL : hold(report, ipu);
+	const struct report_public__memory *memory = !report ? NULL : hold(report, ipu);
 
-	return memory == NULL || tile < 0 || tile >= memory->tiles
-		       ? NULL
-		       : &memory->held_tiles[tile].memory;
+	return !memory || tile < 0 || tile >= memory->tiles ? NULL
+							    : &memory->held_tiles[tile].memory;
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------
- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static void sum_add(struct tile *sum, const struct tile *from)
 {
@@ -351,7 +347,7 @@ static const struct tile *sum_of_ipu(struct ips_report *report, int64_t ipu)
 
 	if (memory->summed[ipu])
 		return sum;
-	if (hold(report, ipu) == NULL)
+	if (!hold(report, ipu))
 		return NULL;
 	tile_clear(memory, sum);
 	sum->memory.ipu = ipu;
@@ -374,7 +370,7 @@ static const struct tile *sum_of_all(struct ips_report *report)
 	for (int64_t ipu = 0; ipu < memory->ipus; ipu++) {
 		const struct tile *part = sum_of_ipu(report, ipu);
 
-		if (part == NULL)
+		if (!part)
 			return NULL;
 		sum_add(sum, part);
 	}
@@ -390,5 +386,5 @@ const struct ips_report_memory *ips_report_ipu_memory(struct ips_report *report,
 	    (ipu != IPS_NULL && (ipu < 0 || ipu >= report->memory->ipus)))
 		return NULL;
 	sum = ipu == IPS_NULL ? sum_of_all(report) : sum_of_ipu(report, ipu);
-	return sum == NULL ? NULL : &sum->memory;
+	return !sum ? NULL : &sum->memory;
 }

@@ -5,8 +5,7 @@
  */
 #include "popvision/public/report_public_internal.h"
 
-/* ---- liveness -----------------------------------------------------------------------------------
- */
+/* ---- liveness -------------------------------------------------------------------------------- */
 
 static const struct ips_report_liveness *step_at(struct ips_report *report, int64_t index)
 {
@@ -66,7 +65,7 @@ const struct ips_report_liveness *ips_report_liveness_peak(struct ips_report *re
 		const struct ips_report_liveness *step = step_at(report, i);
 
 		if ((ipu == IPS_NULL || step->ipu == ipu) &&
-		    (peak == NULL || live_bytes(step) > live_bytes(peak)))
+		    (!peak || live_bytes(step) > live_bytes(peak)))
 			peak = step;
 	}
 	return peak;
@@ -81,7 +80,7 @@ static enum status add_live(struct ips_report *report,
 		report_public__item(report, PUBLIC_VARIABLES, row->variable);
 	int64_t *to;
 
-	if (variable == NULL || row->bytes == IPS_NULL ||
+	if (!variable || row->bytes == IPS_NULL ||
 	    !ips_report_variable_alive(variable, program_step))
 		return ST_OK;
 	to = variable->always_live == 1 ? always : others;
@@ -101,7 +100,7 @@ static enum status sum_live(struct ips_report *report, struct ips_report_lowered
 	enum status status = ST_OK;
 
 	*always = *others = 0;
-	while (status == ST_OK && (row = ips_report_lowered_variables_next(cursor)) != NULL)
+	while (status == ST_OK && (row = ips_report_lowered_variables_next(cursor)))
 		status = add_live(report, row, program_step, always, others, err);
 	return status == ST_OK ? report_public__cursor_failure((void *)cursor, err) : status;
 }
@@ -123,15 +122,14 @@ int ips_report_liveness_tile(struct ips_report *report, int64_t ipu, int64_t pro
 	ips_report_lowered_variables_close(cursor);
 	if (status != ST_OK || report_public__count(report, PUBLIC_VARIABLES) <= 0)
 		always = others = IPS_NULL;
-	if (always_live != NULL)
+	if (always_live)
 		*always_live = always;
-	if (not_always_live != NULL)
+	if (not_always_live)
 		*not_always_live = others;
 	return report_public__status(report, status, &err, message, size);
 }
 
-/* ---- runs ---------------------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 int64_t ips_report_total_cycles(struct ips_report *report)
 {

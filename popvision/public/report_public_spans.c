@@ -16,8 +16,7 @@ struct ips_report_spans {
 	int64_t parent_depth; /* IPS_NULL: of all spans; else of children of one that deep */
 };
 
-/* ---- all ----------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 #define SPAN(name, member) PUBLIC_FIELD(span, name, member)
 
@@ -75,7 +74,7 @@ static enum status track_number(struct ips_report *report, int64_t index, int64_
 	const struct report_public__track *track =
 		report_public__item(report, PUBLIC_TRACKS, index);
 
-	if (track == NULL)
+	if (!track)
 		return err_set(err, ST_INVALID, "%s: track %lld, where there are %lld",
 			       prof_db_path(report->db), (long long)index,
 			       (long long)report_public__count(report, PUBLIC_TRACKS));
@@ -91,12 +90,12 @@ int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **o
 	enum status status = ST_OK;
 	int64_t track_id = IPS_NULL;
 
-	if (out == NULL)
+	if (!out)
 		return report_public__null("out", message, size);
 	*out = NULL;
-	if (report == NULL)
+	if (!report)
 		return report_public__null("report", message, size);
-	if (filter == NULL)
+	if (!filter)
 		filter = &all;
 	if (filter->track != IPS_NULL)
 		status = track_number(report, filter->track, &track_id, &err);
@@ -106,8 +105,7 @@ int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **o
 	return report_public__status(report, status, &err, message, size);
 }
 
-/* ---- children -----------------------------------------------------------------------------------
- */
+/* ---- children -------------------------------------------------------------------------------- */
 
 /* The track and the depth of span @span_id. */
 static enum status find_span(struct ips_report *report, int64_t span_id, int64_t *track_id,
@@ -142,10 +140,10 @@ int ips_report_span_children(struct ips_report *report, struct ips_report_spans 
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	if (out == NULL)
+	if (!out)
 		return report_public__null("out", message, size);
 	*out = NULL;
-	if (report == NULL)
+	if (!report)
 		return report_public__null("report", message, size);
 	status = find_span(report, span_id, &track_id, &depth, &err);
 	if (status == ST_OK && (depth < 0 || depth == INT64_MAX))
@@ -161,15 +159,14 @@ int ips_report_span_children(struct ips_report *report, struct ips_report_spans 
 				     size);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 const struct ips_report_span *ips_report_spans_next(struct ips_report_spans *cursor)
 {
 	const struct ips_report_track *track;
 	struct ips_report_span *span;
 
-	if (cursor == NULL)
+	if (!cursor)
 		return NULL;
 	span = &cursor->span;
 	if (!report_public__cursor_next(&cursor->cursor, span_fields, ARRAY_LEN(span_fields), span))
@@ -180,12 +177,12 @@ const struct ips_report_span *ips_report_spans_next(struct ips_report_spans *cur
 	}
 	span->track = report_public__track_index(cursor->cursor.report, span->track);
 	track = report_public__item(cursor->cursor.report, PUBLIC_TRACKS, span->track);
-	if (track != NULL && span->keys.ipu == IPS_NULL)
+	if (track && span->keys.ipu == IPS_NULL)
 		span->keys.ipu = track->ipu;
 	return span;
 }
 
 int ips_report_spans_close(struct ips_report_spans *cursor)
 {
-	return cursor == NULL ? 0 : report_public__cursor_close(&cursor->cursor);
+	return !cursor ? 0 : report_public__cursor_close(&cursor->cursor);
 }

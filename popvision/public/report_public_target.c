@@ -9,8 +9,7 @@
 #include "ipu/ipu_target.h"
 #include "popvision/public/report_public_internal.h"
 
-/* ---- the target ---------------------------------------------------------------------------------
- */
+/* ---- the target ------------------------------------------------------------------------------ */
 
 /* IPS_NULL where either is, or there is no such number. */
 static int64_t product(int64_t a, int64_t b)
@@ -26,7 +25,7 @@ static int64_t fact_count(struct ips_report *report, const char *key)
 	const char *text = ips_report_fact(report, key);
 	long long value;
 
-	return text != NULL && str_to_int(text, &value) && value > 0 ? value : IPS_NULL;
+	return text && str_to_int(text, &value) && value > 0 ? value : IPS_NULL;
 }
 
 /* What the run file asks for in place of the machine's own: fewer tiles. */
@@ -51,7 +50,7 @@ static void machine(struct ips_report *report, struct ips_report_target *target)
 		target->bytes_per_tile = own.bytes_per_tile;
 		target->clock_frequency = own.clock_hz;
 	}
-	if (clock != NULL && !str_to_double(clock, &target->clock_frequency))
+	if (clock && !str_to_double(clock, &target->clock_frequency))
 		target->clock_frequency = (double)NAN;
 }
 
@@ -70,7 +69,7 @@ const struct ips_report_target *ips_report_target(struct ips_report *report)
 {
 	struct ips_report_target *target;
 
-	if (report == NULL)
+	if (!report)
 		return NULL;
 	target = &report->target;
 	if (report->target_known)
@@ -83,7 +82,7 @@ const struct ips_report_target *ips_report_target(struct ips_report *report)
 					     .bytes_per_tile = IPS_NULL,
 					     .clock_frequency = (double)NAN,
 					     .num_replicas = fact_count(report, "replicas")};
-	if (target->name != NULL)
+	if (target->name)
 		machine(report, target);
 	target->num_tiles = product(target->num_ipus, target->tiles_per_ipu);
 	target->bytes_per_ipu = product(target->tiles_per_ipu, target->bytes_per_tile);
@@ -93,8 +92,7 @@ const struct ips_report_target *ips_report_target(struct ips_report *report)
 	return target;
 }
 
-/* ---- the graph ----------------------------------------------------------------------------------
- */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
 static int64_t known_count(struct ips_report *report, enum report_public__list_id id)
 {
@@ -122,7 +120,7 @@ static int64_t count_vertices(struct ips_report *report)
 
 const struct ips_report_graph *ips_report_graph(struct ips_report *report)
 {
-	if (report == NULL)
+	if (!report)
 		return NULL;
 	if (!report->graph_known)
 		report->graph = (struct ips_report_graph){

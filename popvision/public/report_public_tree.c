@@ -18,8 +18,7 @@ static struct ips_report_program *programs_of(struct ips_report *report)
 	return (void *)report->lists[PUBLIC_PROGRAMS].items;
 }
 
-/* ---- the tree -----------------------------------------------------------------------------------
- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 /* Cut the cycle that @start is in at its least index. */
 static void cut_cycle(struct ips_report_program *programs, int64_t start)
@@ -111,7 +110,7 @@ enum status report_public__link_tree(struct ips_report *report, struct err *err)
 	struct ips_report_program **order =
 		mem_calloc(count + 1, sizeof(struct ips_report_program *));
 
-	for (size_t i = 0; i < count && seen != NULL && order != NULL; i++) {
+	for (size_t i = 0; i < count && seen && order; i++) {
 		struct ips_report_program *program = &programs[i];
 
 		program->parent = report_public__program_index(report, program->parent_id);
@@ -121,7 +120,7 @@ enum status report_public__link_tree(struct ips_report *report, struct err *err)
 		program->compute_set = IPS_REPORT_NONE;
 	}
 	report->first_root = IPS_REPORT_NONE;
-	if (seen != NULL && order != NULL) {
+	if (seen && order) {
 		cut_cycles(programs, count, seen);
 		link_children(report, order);
 		set_depths(report);
@@ -131,11 +130,10 @@ enum status report_public__link_tree(struct ips_report *report, struct err *err)
 	}
 	mem_free(order);
 	mem_free(seen);
-	return seen != NULL && order != NULL ? ST_OK : err_nomem(err);
+	return seen && order ? ST_OK : err_nomem(err);
 }
 
-/* ---- operations ---------------------------------------------------------------------------------
- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 /* Names to indices; equal texts are equal pointers (report_public__text()). */
 struct name {
@@ -157,7 +155,7 @@ static int64_t find_name(const struct name *names, size_t count, const char *tex
 {
 	size_t low = 0, high = count;
 
-	while (low < high && text != NULL) {
+	while (low < high && text) {
 		const size_t middle = low + (high - low) / 2;
 
 		if ((uintptr_t)names[middle].text < (uintptr_t)text)
@@ -165,8 +163,7 @@ static int64_t find_name(const struct name *names, size_t count, const char *tex
 		else
 			high = middle;
 	}
-	return text != NULL && low < count && names[low].text == text ? names[low].index
-								      : IPS_REPORT_NONE;
+	return text && low < count && names[low].text == text ? names[low].index : IPS_REPORT_NONE;
 }
 
 /* From the last to the first, so that each chain is in order of index. */
@@ -206,7 +203,7 @@ static int64_t find_layer(struct ips_report *report, const char *layer)
 	const struct ips_report_layer *layers = (void *)report->lists[PUBLIC_LAYERS].items;
 
 	for (size_t i = 0; i < report->lists[PUBLIC_LAYERS].count; i++)
-		if (layer != NULL && layers[i].name == layer)
+		if (layer && layers[i].name == layer)
 			return (int64_t)i;
 	return IPS_REPORT_NONE;
 }
@@ -217,7 +214,7 @@ enum status report_public__link_operations(struct ips_report *report, struct err
 	const size_t count = report->lists[PUBLIC_OPERATIONS].count;
 	struct name *names = mem_calloc(count + 1, sizeof(*names));
 
-	if (names == NULL)
+	if (!names)
 		return err_nomem(err);
 	for (size_t i = 0; i < count; i++) {
 		operations[i].first_program = IPS_REPORT_NONE;
@@ -236,16 +233,14 @@ int ips_report_operation_has_variable(const struct ips_report_operation *operati
 {
 	size_t length;
 
-	if (operation == NULL || variable == NULL || operation->name == NULL ||
-	    variable->name == NULL)
+	if (!operation || !variable || !operation->name || !variable->name)
 		return 0;
 	length = strlen(operation->name);
 	return strncmp(variable->name, operation->name, length) == 0 &&
 	       (variable->name[length] == '\0' || variable->name[length] == '/');
 }
 
-/* ---- walking ------------------------------------------------------------------------------------
- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 int64_t ips_report_program_first_root(struct ips_report *report)
 {
@@ -256,10 +251,9 @@ int64_t ips_report_program_first_root(struct ips_report *report)
 static enum ips_report_visit visit(const struct ips_report_visitor *visitor,
 				   const struct ips_report_program *program)
 {
-	if (visitor->visit[program->kind] != NULL)
+	if (visitor->visit[program->kind])
 		return visitor->visit[program->kind](visitor->user, program);
-	return visitor->other != NULL ? visitor->other(visitor->user, program)
-				      : IPS_REPORT_VISIT_ON;
+	return visitor->other ? visitor->other(visitor->user, program) : IPS_REPORT_VISIT_ON;
 }
 
 /* Leave @at and all above it whose last child that was, up to @top, which is left too where it is
@@ -268,7 +262,7 @@ static int64_t leave(const struct ips_report_program *programs,
 		     const struct ips_report_visitor *visitor, int64_t at, int64_t top)
 {
 	for (;;) {
-		if (visitor->leave != NULL)
+		if (visitor->leave)
 			visitor->leave(visitor->user, &programs[at]);
 		if (at == top)
 			return IPS_REPORT_NONE;
@@ -287,15 +281,15 @@ int ips_report_program_accept(struct ips_report *report, int64_t index,
 	struct err err = {ST_OK, ""};
 	int64_t at = index;
 
-	if (report == NULL)
+	if (!report)
 		return report_public__null("report", NULL, 0);
-	if (visitor == NULL)
+	if (!visitor)
 		return report_public__null("visitor", NULL, 0);
 	if (report_public__count(report, PUBLIC_PROGRAMS) < 0)
 		return (int)report->lists[PUBLIC_PROGRAMS].status;
 	if (index == IPS_REPORT_NONE)
 		at = report->first_root;
-	else if (report_public__item(report, PUBLIC_PROGRAMS, index) == NULL)
+	else if (!report_public__item(report, PUBLIC_PROGRAMS, index))
 		return report_public__status(
 			report,
 			err_set(&err, ST_INVALID, "program %lld, where there are %lld",

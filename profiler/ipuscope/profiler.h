@@ -5,17 +5,25 @@
  * ipuscope::profiler. The file can be read while it is written, after a crash, and when complete:
  * with ipu-view, ipu-report and sqlite3.
  *
- *	struct ips_recording *recording;
- *	struct ips_track *track;
+ *	#include <ipuscope/profiler.h>
  *
- *	if (ips_recording_open(&recording, "run.db", NULL, NULL, 0) != 0)
- *		...;
- *	track = ips_track_open(recording, "worker 0", NULL);
- *	IPS_SITE(load, "data", "load batch");
- *	ips_span_begin(track, &load);
- *	...
- *	ips_span_end(track);
- *	ips_recording_close(recording);
+ *	int record_work(int items, void (*work)(int item))
+ *	{
+ *		struct ips_recording *recording;
+ *		struct ips_track *track;
+ *		char message[512];
+ *
+ *		if (ips_recording_open(&recording, "run.db", NULL, message, sizeof(message)) != 0)
+ *			return -1;
+ *		track = ips_track_open(recording, "worker 0", NULL);
+ *		for (int item = 0; item < items; item++) {
+ *			IPS_SITE(load, "data", "load batch");
+ *			ips_span_begin(track, &load);
+ *			work(item);
+ *			ips_span_end(track);
+ *		}
+ *		return ips_recording_close(recording, message, sizeof(message));
+ *	}
  *
  * Off: with a NULL recording or track every call does nothing and costs one predictable branch.
  *
@@ -24,7 +32,7 @@
  * counted (view `overhead`). Rows (ips_append_*) are never dropped: they wait for room.
  *
  * Times are ns from the run's start (ips_recording_open). Host times are taken as raw processor
- *ticks and converted by the writer.
+ * ticks and converted by the writer.
  *
  * Functions that can fail return 0 or a positive status; ips_status_text() says it in words.
  */
@@ -72,8 +80,7 @@ struct ips_keys {
 			0                                                                          \
 	}
 
-/* ---- recordings -------------------------------------------------------------------------------
- */
+/* ---- recordings ------------------------------------------------------------------------------ */
 
 struct ips_recording; /* opaque */
 
@@ -139,10 +146,10 @@ IPS_API int ips_meta_set(struct ips_recording *recording, const char *key, const
 
 IPS_API const char *ips_status_text(int status);
 
-/* ---- call sites -------------------------------------------------------------------------------
- */
+/* ---- call sites ------------------------------------------------------------------------------ */
 
-/* One place of the program that records; all its spans share it. Static or interned, never freed.
+/*
+ * One place of the program that records; all its spans share it. Static or interned, never freed.
  */
 struct ips_site {
 	const char *category, *name;
@@ -160,8 +167,7 @@ struct ips_site {
 IPS_API struct ips_site *ips_site_intern(const char *category, const char *name,
 					 const char *operation);
 
-/* ---- tracks: spans, instants, counters ----------------------------------------------------------
- */
+/* ---- tracks: spans, instants, counters ------------------------------------------------------- */
 
 struct ips_track_params {
 	const char *name;   /* shown; NULL: the track's unique name */
@@ -229,7 +235,7 @@ static inline void ips_span_begin(struct ips_track *track, struct ips_site *site
 {
 	struct ips_slot *slot;
 
-	if (track == NULL)
+	if (!track)
 		return;
 	if (__builtin_expect(track->skipping != 0 || track->head + track->open + 2 > track->limit,
 			     0)) {
@@ -252,7 +258,7 @@ static inline void ips_span_end(struct ips_track *track)
 {
 	struct ips_slot *slot;
 
-	if (track == NULL)
+	if (!track)
 		return;
 	if (__builtin_expect(track->skipping != 0, 0)) {
 		track->skipping--;
@@ -315,8 +321,7 @@ IPS_API void ips_flow_in_at(struct ips_track *track, struct ips_site *site, uint
 IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_name,
 				    const char *value);
 
-/* ---- rows: one typed append per table of the contract -------------------------------------------
- */
+/* ---- rows: one typed append per table of the contract ---------------------------------------- */
 
 /* Fields are named as the columns of the views (docs/schema.md); texts are copied. */
 
@@ -582,7 +587,7 @@ IPS_API int ips_append(struct ips_recording *recording, enum ips_table table, co
 	static inline int ips_append_##name(struct ips_recording *recording,                       \
 					    const struct type *row)                                \
 	{                                                                                          \
-		return recording == NULL ? 0 : ips_append(recording, IPS_TABLE_##name, row, 1);    \
+		return !recording ? 0 : ips_append(recording, IPS_TABLE_##name, row, 1);           \
 	}
 IPS_TABLE_MAP(IPS_APPEND_ONE)
 #undef IPS_APPEND_ONE

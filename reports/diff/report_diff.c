@@ -16,8 +16,7 @@
 #include "reports/diff/report_diff_internal.h"
 #include "reports/table/report_internal.h"
 
-/* --- what a row says ---------------------------------------------------------------------------
- */
+/* ---- what a row says ------------------------------------------------------------------------- */
 
 double report_diff_amount(const struct report_diff_row *row)
 {
@@ -70,8 +69,7 @@ bool report_diff_equal(const struct report_diff *diff)
 	return !diff->part.known && !diff->only_source && !diff->only_target;
 }
 
-/* --- sections ----------------------------------------------------------------------------------
- */
+/* ---- sections -------------------------------------------------------------------------------- */
 
 /*
  * A query's columns: the key, whether its first value was measured on the host, whether less (1) or
@@ -172,8 +170,7 @@ enum {
 	COLUMN_VALUES
 };
 
-/* --- alignment ---------------------------------------------------------------------------------
- */
+/* ---- alignment ------------------------------------------------------------------------------- */
 
 struct report_diff_row *report__diff_add(struct report_diff *diff)
 {
@@ -239,7 +236,8 @@ static int64_t diff_before(const struct diff_index *index, const char *key, int6
 	return low;
 }
 
-/* A key that stands in a run several times (a metric of several evaluations): the which-th is @row?
+/*
+ * A key that stands in a run several times (a metric of several evaluations): the which-th is @row?
  */
 static int64_t diff_occurrence(const struct diff_index *index, int64_t row)
 {
@@ -383,8 +381,7 @@ static enum status diff_section(struct report_diff *diff, const struct diff_sect
 	return status;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Is @name one of the words of @list ("totals,stages"; NULL: all are)? */
 static bool diff_wanted(const char *list, const char *name)

@@ -90,8 +90,7 @@ struct diff_line {
 	struct report_diff_print how;
 };
 
-/* --- arguments ---------------------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 /* "5%", "5" and "0.5 %" alike. */
 static enum status diff_gate(const char *text, double *out, struct err *err)
@@ -179,8 +178,7 @@ static enum status diff_parse(struct diff_line *line, int argc, char **argv, str
 	return status;
 }
 
-/* --- the work ----------------------------------------------------------------------------------
- */
+/* ---- the work -------------------------------------------------------------------------------- */
 
 bool report_diff_gated(const struct report_diff_row *row, const struct report_diff_print *how)
 {

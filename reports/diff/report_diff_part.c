@@ -18,8 +18,7 @@
 
 #define UNKNOWN INT64_MIN
 
-/* --- rows side by side -------------------------------------------------------------------------
- */
+/* ---- rows side by side ----------------------------------------------------------------------- */
 
 /* The columns that each of the queries begins with, which sort them. */
 enum {
@@ -183,8 +182,7 @@ static enum status walk_part(struct walk *walk, int column, int64_t element, dou
 	return failed ? err_nomem(walk->err) : ST_OK;
 }
 
-/* --- statistics and metrics --------------------------------------------------------------------
- */
+/* ---- statistics and metrics ------------------------------------------------------------------ */
 
 /* What a tensor that both runs have says over all its rows. */
 struct tensor_sum {
@@ -252,8 +250,7 @@ static enum status walk_values(struct walk *walk, struct tensor_sums *sums)
 			 prof_column_real(walk->query[1], column));
 }
 
-/* --- captures ----------------------------------------------------------------------------------
- */
+/* ---- captures -------------------------------------------------------------------------------- */
 
 /* IEEE 754 binary16. */
 static double half_value(uint16_t bits)
@@ -304,8 +301,7 @@ static enum status walk_captures(struct walk *walk, struct tensor_sums *sums)
 			 captured(data[1], at, width));
 }
 
-/* --- the walk ----------------------------------------------------------------------------------
- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static enum status walk_next(struct walk *walk, int side)
 {

@@ -24,8 +24,7 @@ static struct report_cell cell_value(const struct report_diff_value *value)
 	return (struct report_cell){.type = PROF_REAL, .real = value->number};
 }
 
-/* --- one table ---------------------------------------------------------------------------------
- */
+/* ---- one table ------------------------------------------------------------------------------- */
 
 enum {
 	ALL_SECTION,
@@ -130,8 +129,7 @@ enum status report_diff_stream(const struct report_diff *diff, const struct repo
 	return report_stream_end(&stream, NULL, err);
 }
 
-/* --- text --------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 enum {
 	TEXT_KEY,

@@ -61,8 +61,7 @@ static enum status put_points(struct report_chrome *chrome, const struct points 
 	return status;
 }
 
-/* --- instants ----------------------------------------------------------------------------------
- */
+/* ---- instants -------------------------------------------------------------------------------- */
 
 static enum status put_instant(struct report_chrome *chrome, const struct prof_query *query,
 			       struct err *err)
@@ -74,7 +73,7 @@ static enum status put_instant(struct report_chrome *chrome, const struct prof_q
 	bool has = false, comma = false;
 	enum status status = ST_OK;
 
-	if (track != NULL)
+	if (track)
 		status = report_walk_has(&chrome->walk, time_ns, time_ns, context_id, &has, err);
 	if (status != ST_OK || !has)
 		return status;
@@ -110,8 +109,7 @@ enum status report_chrome_instants(struct report_chrome *chrome, struct err *err
 	return put_points(chrome, &points, err);
 }
 
-/* --- counters ----------------------------------------------------------------------------------
- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 static void put_json(struct report_chrome *chrome, struct str *text)
 {
@@ -156,7 +154,7 @@ static enum status put_counter(struct report_chrome *chrome, const struct prof_q
 	bool comma = true;
 	enum status status;
 
-	if (track == NULL || !report_walk_point(&chrome->walk, track->clock, time_ns))
+	if (!track || !report_walk_point(&chrome->walk, track->clock, time_ns))
 		return ST_OK;
 	status = report_pieces_get(&chrome->sites, prof_column_int(query, 2), &site, err);
 	if (status != ST_OK)
@@ -191,8 +189,7 @@ enum status report_chrome_counters(struct report_chrome *chrome, struct err *err
 	return status == ST_OK ? put_points(chrome, &points, err) : status;
 }
 
-/* --- flows -------------------------------------------------------------------------------------
- */
+/* ---- flows ----------------------------------------------------------------------------------- */
 
 /* A flow leaves a span in its last ns and enters one in its first. */
 static void put_end(struct report_chrome *chrome, const struct prof_track *track, char phase,

@@ -121,7 +121,7 @@ static void put_end(struct report_chrome *chrome, const struct step_lane *lane, 
 
 	report_chrome_event(chrome, phase, report_chrome_pid(lane->rank, IPS_DEVICE), lane->tid);
 	report_sink_text(&chrome->sink, ",\"cat\":\"device_step\",\"name\":");
-	put_text(chrome, type == NULL ? "" : type);
+	put_text(chrome, !type ? "" : type);
 	report_sink_text(&chrome->sink, ",\"ts\":");
 	report_sink_us(&chrome->sink, time_ns);
 	if (args)

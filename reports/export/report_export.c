@@ -56,19 +56,19 @@ static enum status export_find(const struct report_export **out, const char *nam
 	for (size_t i = 0; i < ARRAY_LEN(export_table); i++) {
 		names[i] = export_table[i].name;
 		str_addf(&all, "%s%s", i > 0 ? ", " : "", names[i]);
-		if (name != NULL && strcmp(names[i], name) == 0)
+		if (name && strcmp(names[i], name) == 0)
 			*out = &export_table[i];
 	}
-	near = name == NULL ? NULL : str_nearest(name, names, ARRAY_LEN(names));
-	if (*out == NULL && name == NULL)
+	near = !name ? NULL : str_nearest(name, names, ARRAY_LEN(names));
+	if (!*out && !name)
 		err_set(err, ST_INVALID, "no format given (%s)", str_peek(&all));
-	else if (*out == NULL && near != NULL)
+	else if (!*out && near)
 		err_set(err, ST_INVALID, "unknown format \"%s\" (did you mean \"%s\"?)", name,
 			near);
-	else if (*out == NULL)
+	else if (!*out)
 		err_set(err, ST_INVALID, "unknown format \"%s\" (%s)", name, str_peek(&all));
 	str_free(&all);
-	return *out == NULL ? ST_INVALID : ST_OK;
+	return !*out ? ST_INVALID : ST_OK;
 }
 
 /* Where the file goes, or why it cannot go there. */
@@ -96,8 +96,7 @@ static enum status export_check_file(const struct report_export *format, const c
 	return ST_OK;
 }
 
-/* --- watching ----------------------------------------------------------------------------------
- */
+/* ---- watching -------------------------------------------------------------------------------- */
 
 #define PROGRESS_NS 200000000
 
@@ -113,7 +112,7 @@ enum status report_export_tick(const struct report_export_request *request, int6
 	struct report_progress *progress = request->progress;
 	char count[FMT_SIZE], of[FMT_SIZE];
 
-	if (progress == NULL)
+	if (!progress)
 		return ST_OK;
 	if (report_interrupt_asked())
 		return err_set(err, ST_INTERRUPTED, "interrupted: nothing was written");
@@ -141,7 +140,7 @@ static void export_progress_end(const struct report_progress *progress)
 enum status report_export_tell(const struct report_export_request *request, const char *path,
 			       const char *what, const char *notes, struct err *err)
 {
-	if (request->progress != NULL)
+	if (request->progress)
 		export_progress_end(request->progress);
 	fprintf(request->out, "%s%s%s\n%s", strcmp(path, "-") == 0 ? "" : path,
 		strcmp(path, "-") == 0 ? "" : ": ", what, notes);
@@ -151,8 +150,7 @@ enum status report_export_tell(const struct report_export_request *request, cons
 					 : err_set(err, ST_IO, "write: %s", strerror(errno));
 }
 
-/* --- the command -------------------------------------------------------------------------------
- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 struct export_line {
 	const char *words[2]; /* REPORT, FORMAT */
@@ -357,7 +355,7 @@ static enum status export_check_options(const struct export_line *line,
 	enum status status = ST_OK;
 
 	for (int bit = 0; bit < REPORT_EXPORT_OPTIONS && status == ST_OK; bit++) {
-		if (line->given[bit] == NULL || (format->options & 1u << bit) != 0)
+		if (!line->given[bit] || (format->options & 1u << bit) != 0)
 			continue;
 		for (size_t i = 0; i < ARRAY_LEN(export_table); i++)
 			if ((export_table[i].options & 1u << bit) != 0)
@@ -383,7 +381,7 @@ static enum status export_write(const struct export_line *line, const struct rep
 		.to_ns = line->to_ns,
 		.execution = line->execution,
 		.weight_update = line->weight_update,
-		.clock = line->clock == NULL ? -1 : strcmp(line->clock, "host") != 0,
+		.clock = !line->clock ? -1 : strcmp(line->clock, "host") != 0,
 		.progress = &progress,
 		.out = strcmp(file, "-") == 0 ? stderr : stdout,
 	};

@@ -81,8 +81,7 @@ enum status report_export_popvision(const struct report_export_request *request,
 enum status report_export_html(const struct report_export_request *request, const char *path,
 			       struct err *err);
 
-/* --- for formats -------------------------------------------------------------------------------
- */
+/* ---- for formats ----------------------------------------------------------------------------- */
 
 /* @done of @total (0: unknown) are written. ST_INTERRUPTED when somebody wants it to end: called
  * often from the first byte on, or never. */

@@ -3,9 +3,9 @@
  * speedscope.
  *
  * B and E are the ends of spans and device steps, s and f those of flows; i are instants, C counter
- * samples; M names the lanes. Times are microseconds with the ns
- * as decimals, from the run's start. Spans of a lane are in order of start, parents before
- * children. What the views have is there: args are called as their columns.
+ * samples; M names the lanes. Times are microseconds with the ns as decimals, from the run's start.
+ * Spans of a lane are in order of start, parents before children. What the views have is there:
+ * args are called as their columns.
  *
  * Threading: none. Ownership: an export has its sink, walk and caches.
  */
@@ -28,17 +28,16 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(kind_names) == REPORT_CHROME_KINDS, "kind table out of step");
 
-/* --- lanes -------------------------------------------------------------------------------------
- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 /* What the view `tracks` has of a track. */
 static void name_track(struct report_chrome *chrome, const struct prof_track *track, int lane)
 {
-	const char *name = track->name == NULL ? track->track : track->name;
+	const char *name = !track->name ? track->track : track->name;
 	struct str args = {0}, further = {0};
 	struct jsonw w;
 
-	str_addf(&further, "%s (%d)", name == NULL ? "" : name, lane + 1);
+	str_addf(&further, "%s (%d)", !name ? "" : name, lane + 1);
 	jsonw_init_str(&w, &args, 0);
 	jsonw_begin_object(&w);
 	jsonw_key_text(&w, "name", lane == 0 ? name : str_peek(&further));
@@ -48,7 +47,7 @@ static void name_track(struct report_chrome *chrome, const struct prof_track *tr
 		jsonw_key_int(&w, "rank", track->rank);
 	if (track->ipu != INT64_MIN)
 		jsonw_key_int(&w, "ipu", track->ipu);
-	if (track->parent != NULL)
+	if (track->parent)
 		jsonw_key_text(&w, "parent", track->parent);
 	if (lane > 0)
 		jsonw_key_int(&w, "lane", lane);
@@ -94,8 +93,7 @@ static void name_all(struct report_chrome *chrome)
 	}
 }
 
-/* --- spans -------------------------------------------------------------------------------------
- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 /*
  * A span is a B and an E. As an X, with its length, its end and what touches it would be sums that
@@ -225,8 +223,7 @@ static enum status put_spans(struct report_chrome *chrome, struct err *err)
 	return status;
 }
 
-/* --- the file ----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* What the run says of itself, and how much of it is here. */
 static enum status put_facts(struct report_chrome *chrome, struct err *err)
@@ -281,8 +278,7 @@ static enum status put_all(struct report_chrome *chrome, struct err *err)
 	return status;
 }
 
-/* --- what is said ------------------------------------------------------------------------------
- */
+/* ---- what is said ---------------------------------------------------------------------------- */
 
 static enum status tell(const struct report_chrome *chrome, const char *path, uint64_t bytes,
 			struct err *err)

@@ -41,8 +41,7 @@ struct folded {
 	int64_t lines;
 };
 
-/* --- the tree ----------------------------------------------------------------------------------
- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 static size_t hash_of(size_t parent, const char *name)
 {
@@ -78,7 +77,7 @@ static enum status slots_grow(struct folded *folded, struct err *err)
 	mem_free(folded->slots);
 	folded->slot_count = wanted;
 	folded->slots = mem_calloc(wanted, sizeof(*folded->slots));
-	if (folded->slots == NULL)
+	if (!folded->slots)
 		return err_nomem(err);
 	for (size_t i = 0; i < folded->count; i++)
 		*slot_of(folded, folded->nodes[i].parent, folded->nodes[i].name) = i + 1;
@@ -122,7 +121,7 @@ static enum status enter_span(void *user, const struct prof_track *track,
 		return err_nomem(err);
 	if (span->depth >= DEPTH_MOST)
 		return ST_OK;
-	status = node_of(folded, parent, name == NULL ? "" : name, &node, err);
+	status = node_of(folded, parent, !name ? "" : name, &node, err);
 	if (status != ST_OK)
 		return status;
 	path->nodes[depth] = node;
@@ -132,8 +131,7 @@ static enum status enter_span(void *user, const struct prof_track *track,
 	return ST_OK;
 }
 
-/* --- the file ----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* A name within a line: what separates there is replaced. */
 static void put_name(struct report_sink *sink, const char *name)

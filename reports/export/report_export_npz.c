@@ -30,7 +30,7 @@ static bool npz_wanted(const struct npz_export *export, const struct outfeed_arr
 {
 	const char *pattern = export->request->keys;
 
-	return pattern == NULL || fnmatch(pattern, array->key, 0) == 0 ||
+	return !pattern || fnmatch(pattern, array->key, 0) == 0 ||
 	       fnmatch(pattern, array->name, 0) == 0;
 }
 
@@ -64,8 +64,7 @@ static enum status npz_values(struct npz_export *export, int index, struct err *
 	return status;
 }
 
-/* --- steps -------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static bool npz_has_steps(const struct npz_export *export, int index, int64_t count)
 {
@@ -107,7 +106,7 @@ static enum status npz_steps(struct npz_export *export, int index, struct err *e
 	if (!npz_has_steps(export, index, count))
 		return ST_OK;
 	name = mem_printf("%s@step", array->name);
-	if (name == NULL)
+	if (!name)
 		return err_nomem(err);
 	member.name = name;
 	status = npz_writer_begin(&export->writer, &member, 8 * (uint64_t)count);
@@ -119,8 +118,7 @@ static enum status npz_steps(struct npz_export *export, int index, struct err *e
 	return status;
 }
 
-/* --- the file ----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* There is something to write. */
 static enum status npz_check(const struct npz_export *export, struct err *err)

@@ -29,14 +29,13 @@ static void put_text(struct scope *scope, const char *text)
 
 	str_clear(&scope->text);
 	jsonw_init_str(&w, &scope->text, 0);
-	jsonw_text(&w, text == NULL ? "" : text);
+	jsonw_text(&w, !text ? "" : text);
 	report_sink_add(&scope->sink, str_peek(&scope->text), scope->text.length);
 	if (scope->text.failed)
 		report_sink_fail(&scope->sink, err_nomem(scope->sink.err));
 }
 
-/* --- profiles ----------------------------------------------------------------------------------
- */
+/* ---- profiles -------------------------------------------------------------------------------- */
 
 static void profile_begin(struct scope *scope, const struct prof_track *track)
 {
@@ -122,8 +121,7 @@ static enum status put_track(struct scope *scope, const struct prof_track *track
 	return status;
 }
 
-/* --- the file ----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static void put_frames(struct scope *scope)
 {
@@ -133,7 +131,7 @@ static void put_frames(struct scope *scope)
 
 		report_sink_text(&scope->sink, i > 0 ? ",\n{\"name\":" : "\n{\"name\":");
 		put_text(scope, site->name);
-		if (site->file != NULL) {
+		if (site->file) {
 			report_sink_text(&scope->sink, ",\"file\":");
 			put_text(scope, site->file);
 		}

@@ -29,8 +29,7 @@ static const char *clock_name(int clock)
 	return clock == IPS_HOST ? "host" : "device";
 }
 
-/* --- which run ---------------------------------------------------------------------------------
- */
+/* ---- which run ------------------------------------------------------------------------------- */
 
 /* The first run that fits, on @clock. */
 static enum status find_run(struct torch_csv *csv, int clock, bool *found, struct err *err)
@@ -84,8 +83,7 @@ static enum status choose_run(struct torch_csv *csv, struct err *err)
 		       request->clock < 0 ? "" : clock_name(request->clock));
 }
 
-/* --- the file ----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 #define OF_RUN                                                                                     \
 	RUNS "AND rank IS :rank AND replica IS :replica AND "                                      \

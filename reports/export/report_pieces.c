@@ -16,7 +16,7 @@ enum status report_pieces_init(struct report_pieces *pieces, struct prof_db *db,
 {
 	*pieces = (struct report_pieces){.db = db, .sql = sql, .render = render};
 	pieces->blocks = mem_calloc(REPORT_PIECES_BLOCKS, sizeof(*pieces->blocks));
-	if (pieces->blocks == NULL)
+	if (!pieces->blocks)
 		return err_nomem(err);
 	for (int i = 0; i < REPORT_PIECES_BLOCKS; i++)
 		pieces->blocks[i].number = INT64_MIN;
@@ -25,7 +25,7 @@ enum status report_pieces_init(struct report_pieces *pieces, struct prof_db *db,
 
 void report_pieces_fini(struct report_pieces *pieces)
 {
-	for (int i = 0; i < REPORT_PIECES_BLOCKS && pieces->blocks != NULL; i++)
+	for (int i = 0; i < REPORT_PIECES_BLOCKS && pieces->blocks; i++)
 		str_free(&pieces->blocks[i].text);
 	mem_free(pieces->blocks);
 	pieces->blocks = NULL;
@@ -73,8 +73,7 @@ enum status report__pieces_load(struct report_pieces *pieces, int64_t id, struct
 	return status;
 }
 
-/* --- renderers ---------------------------------------------------------------------------------
- */
+/* ---- renderers ------------------------------------------------------------------------------- */
 
 void report_pieces_bare(struct str *out, size_t from)
 {

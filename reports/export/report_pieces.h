@@ -70,11 +70,10 @@ static inline enum status report_pieces_get(struct report_pieces *pieces, int64_
 	return ST_OK;
 }
 
-/* --- renderers ---------------------------------------------------------------------------------
- * The members of an object, without its braces.
- */
+/* ---- renderers ------------------------------------------------------------------------------- */
 
-/* Columns after the id become members named like the columns; NULL ones are left out. */
+/* The members of an object, without its braces. Columns after the id become members named like the
+ * columns; NULL ones are left out. */
 void report_pieces_members(const struct prof_query *query, struct str *out);
 
 /* Add what an object writer made, without the braces around it. */

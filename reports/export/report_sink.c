@@ -20,8 +20,7 @@ struct report_sink_gzip {
 	unsigned char out[65536];
 };
 
-/* --- the end of the line -----------------------------------------------------------------------
- */
+/* ---- the end of the line --------------------------------------------------------------------- */
 
 void report_sink_fail(struct report_sink *sink, enum status status)
 {
@@ -57,7 +56,7 @@ static void sink_deflate(struct report_sink *sink, int flush)
 
 void report_sink_flush(struct report_sink *sink)
 {
-	if (sink->gzip != NULL && sink->status == ST_OK)
+	if (sink->gzip && sink->status == ST_OK)
 		sink_deflate(sink, Z_NO_FLUSH);
 	else
 		sink_write(sink, sink->buffer, sink->used);
@@ -80,13 +79,12 @@ void report_sink_long(struct report_sink *sink, const char *bytes, size_t length
 	}
 }
 
-/* --- opening and closing -----------------------------------------------------------------------
- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static enum status sink_open_gzip(struct report_sink *sink, struct err *err)
 {
 	sink->gzip = mem_calloc(1, sizeof(*sink->gzip));
-	if (sink->gzip == NULL)
+	if (!sink->gzip)
 		return err_nomem(err);
 	if (deflateInit2(&sink->gzip->stream, GZIP_LEVEL, Z_DEFLATED, GZIP_BITS, 8,
 			 Z_DEFAULT_STRATEGY) == Z_OK)
@@ -98,7 +96,7 @@ static enum status sink_open_gzip(struct report_sink *sink, struct err *err)
 
 static void sink_free(struct report_sink *sink)
 {
-	if (sink->gzip != NULL)
+	if (sink->gzip)
 		deflateEnd(&sink->gzip->stream);
 	mem_free(sink->gzip);
 	mem_free(sink->buffer);
@@ -114,7 +112,7 @@ enum status report_sink_open(struct report_sink *sink, const char *path, struct 
 	*sink = (struct report_sink){.err = err, .standard = strcmp(path, "-") == 0};
 	sink->file.fd = -1;
 	sink->buffer = mem_alloc(REPORT_SINK_BYTES);
-	if (sink->buffer == NULL)
+	if (!sink->buffer)
 		return err_nomem(err);
 	if (length > 3 && strcmp(path + length - 3, ".gz") == 0)
 		status = sink_open_gzip(sink, err);
@@ -127,7 +125,7 @@ enum status report_sink_open(struct report_sink *sink, const char *path, struct 
 
 enum status report_sink_close(struct report_sink *sink, enum status status)
 {
-	if (status == ST_OK && sink->gzip != NULL) {
+	if (status == ST_OK && sink->gzip) {
 		sink_deflate(sink, Z_FINISH);
 		sink->used = 0;
 	}
@@ -146,8 +144,7 @@ enum status report_sink_close(struct report_sink *sink, enum status status)
 	return status;
 }
 
-/* --- numbers -----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* The digits of @value so that they end before @end; returns where they begin. */
 static char *digits_before(char *end, uint64_t value)

@@ -11,7 +11,7 @@ static const char *site_text(struct report_sites *sites, const struct prof_query
 {
 	const char *text = prof_column_text(query, column);
 
-	return text == NULL ? NULL : arena_strdup(&sites->arena, text);
+	return !text ? NULL : arena_strdup(&sites->arena, text);
 }
 
 static enum status sites_add(struct report_sites *sites, const struct report_site *site,
@@ -33,8 +33,8 @@ static enum status sites_row(struct report_sites *sites, const struct prof_query
 		.file = site_text(sites, query, 2),
 	};
 
-	if ((site.name == NULL && prof_column_type(query, 1) != PROF_NULL) ||
-	    (site.file == NULL && prof_column_type(query, 2) != PROF_NULL))
+	if ((!site.name && prof_column_type(query, 1) != PROF_NULL) ||
+	    (!site.file && prof_column_type(query, 2) != PROF_NULL))
 		return err_nomem(err);
 	return sites_add(sites, &site, err);
 }

@@ -13,8 +13,7 @@
 #include "common/mem.h"
 #include "reports/table/report_internal.h"
 
-/* --- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int by_track_id(const void *a, const void *b)
 {
@@ -31,7 +30,7 @@ static enum status walk_tracks(struct report_walk *walk, struct err *err)
 	if (status != ST_OK || walk->track_count == 0)
 		return status;
 	walk->by_id = arena_alloc(&walk->arena, (size_t)walk->track_count, sizeof(*walk->by_id));
-	if (walk->by_id == NULL)
+	if (!walk->by_id)
 		return err_nomem(err);
 	for (int i = 0; i < walk->track_count; i++)
 		walk->by_id[i] = &walk->tracks[i];
@@ -133,8 +132,7 @@ void report_walk_close(struct report_walk *walk)
 	*walk = (struct report_walk){0};
 }
 
-/* --- what is asked for -------------------------------------------------------------------------
- */
+/* ---- what is asked for ----------------------------------------------------------------------- */
 
 bool report_walk_wants(const struct report_walk *walk, const struct prof_track *track)
 {
@@ -186,8 +184,7 @@ bool report_walk_point(const struct report_walk *walk, int clock, int64_t time_n
 	       (time_ns >= execution[0] && time_ns < execution[1]);
 }
 
-/* --- nesting -----------------------------------------------------------------------------------
- */
+/* ---- nesting --------------------------------------------------------------------------------- */
 
 static enum status lane_push(struct report_walk_lane *lane, const struct report_walk_span *span,
 			     struct err *err)
@@ -211,7 +208,7 @@ static enum status lane_leave(struct report_walk *walk, int number, int64_t ns, 
 
 	while (status == ST_OK && lane->count > 0 && lane->around[lane->count - 1].end_ns <= ns) {
 		lane->count--;
-		if (walk->taker->leave != NULL)
+		if (walk->taker->leave)
 			status = walk->taker->leave(walk->taker->user, walk->track,
 						    &lane->around[lane->count], number, err);
 	}
@@ -259,14 +256,13 @@ static enum status walk_place(struct report_walk *walk, struct report_walk_span 
 	return ST_OK;
 }
 
-/* --- arguments ---------------------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static enum status arguments_step(struct report_walk *walk, struct err *err)
 {
 	enum status status = ST_OK;
 
-	if (walk->arguments == NULL)
+	if (!walk->arguments)
 		return ST_OK;
 	if (prof_query_next(walk->arguments, &status, err)) {
 		walk->argument_span = prof_column_int(walk->arguments, 0);
@@ -317,8 +313,7 @@ static void argument_add(struct report_walk *walk)
 	struct jsonw w;
 	size_t from;
 
-	snprintf(key, sizeof(key), "%s%s", name != NULL && is_key(name) ? "arg." : "",
-		 name == NULL ? "" : name);
+	snprintf(key, sizeof(key), "%s%s", name && is_key(name) ? "arg." : "", !name ? "" : name);
 	report__cell(walk->arguments, 2, &cell);
 	if (walk->text.length > 0)
 		str_add(&walk->text, ",");
@@ -348,8 +343,7 @@ static enum status arguments_of(struct report_walk *walk, struct report_walk_spa
 	return status == ST_OK && walk->text.failed ? err_nomem(err) : status;
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct range {
 	int64_t first_ns, first_row, last_row;
@@ -492,8 +486,7 @@ enum status report_walk_spans(struct report_walk *walk, const struct prof_track 
 	return status;
 }
 
-/* --- what is said ------------------------------------------------------------------------------
- */
+/* ---- what is said ---------------------------------------------------------------------------- */
 
 void report_walk_note(struct str *notes, int64_t count, const char *one, const char *many)
 {

@@ -45,8 +45,7 @@ bool html_check(struct report_html *page, enum status status);
 /* To be called with the rows read so far: false when the export is to end. */
 bool html_tick(struct report_html *page, int64_t rows);
 
-/* --- charts: inline SVG, legible without scripts ------------------------------------------------
- */
+/* ---- charts: inline SVG, legible without scripts --------------------------------------------- */
 
 enum {
 	HTML_CHART_WIDTH = 720,
@@ -110,8 +109,7 @@ void html_curve_add_range(struct html_curve *curve, double x, double y, double l
 void html_curve_series(struct html_curve *curve, const char *name, bool range,
 		       struct html_series *out);
 
-/* --- sections: each writes nothing, or a note, where the run has nothing for it ------------------
- */
+/* ---- sections: each writes nothing, or a note, where the run has nothing for it -------------- */
 
 void html_pipeline(struct report_html *page);
 void html_memory(struct report_html *page);

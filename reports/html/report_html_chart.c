@@ -52,8 +52,7 @@ double html_tick_step(double low, double high, int count, bool bytes)
 	return bytes && power * round > 999 ? unit * 1024 : unit * power * round;
 }
 
-/* --- curves ------------------------------------------------------------------------------------
- */
+/* ---- curves ---------------------------------------------------------------------------------- */
 
 void html_curve_begin(struct html_curve *curve)
 {
@@ -129,8 +128,7 @@ void html_curve_series(struct html_curve *curve, const char *name, bool range,
 				    .count = curve->count};
 }
 
-/* --- drawing -----------------------------------------------------------------------------------
- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 struct range {
 	double low, high;

@@ -25,8 +25,7 @@ static const char *column_text(const struct prof_query *query, int column)
 	return text ? text : "?";
 }
 
-/* --- metrics -----------------------------------------------------------------------------------
- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 struct metric_curve {
 	char name[NAME_SIZE]; /* "train loss" */
@@ -114,8 +113,7 @@ void html_metrics(struct report_html *page)
 	mem_free(curves.at);
 }
 
-/* --- tensors -----------------------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 struct tensor_curve {
 	int64_t tensor_id;

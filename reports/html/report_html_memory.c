@@ -15,8 +15,7 @@
 #define TILES_MAX    65536
 #define HEATS        10 /* steps of colour up to the fullest tile; one more is out of memory */
 
-/* --- heat map ----------------------------------------------------------------------------------
- */
+/* ---- heat map -------------------------------------------------------------------------------- */
 
 static const char sql_tiles[] =
 	"SELECT ipu, tile, sum(bytes) AS bytes, max(capacity) AS capacity FROM tile_memory "

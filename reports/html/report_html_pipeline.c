@@ -34,8 +34,7 @@ struct works {
 	size_t count, capacity;
 };
 
-/* --- which work --------------------------------------------------------------------------------
- */
+/* ---- which work ------------------------------------------------------------------------------ */
 
 /* The clock at first: the rows of both stand in the file as they came. */
 static const char sql_works[] =
@@ -133,8 +132,7 @@ static bool works_updates(const struct works *all, bool device, int64_t *first, 
 	return true;
 }
 
-/* --- the picture -------------------------------------------------------------------------------
- */
+/* ---- the picture ----------------------------------------------------------------------------- */
 
 struct gantt {
 	struct report_html *page;

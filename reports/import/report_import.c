@@ -19,7 +19,7 @@
 #define COMMIT_MS     500u
 #define KEPT_BELOW_NS ((int64_t)60 * 1000000000) /* a trace that begins before keeps its times */
 
-/* ---- texts ---- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 #define TEXT(name, words) words,
 
@@ -44,14 +44,14 @@ const char *report_import_note_text(enum report_import_note note)
 	return texts[note];
 }
 
-/* ---- life ---- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 enum status report__import_progress(struct import *import, int permille, struct err *err)
 {
 	const struct report_import_params *params = import->params;
 	enum status status;
 
-	if (params->progress == NULL)
+	if (!params->progress)
 		return ST_OK;
 	status = params->progress(params->user, permille, import->counts->events);
 	return status == ST_OK
@@ -92,7 +92,7 @@ static enum status import_init(struct import *import, const char *temporary, str
 	import->last_ns = INT64_MIN;
 	import->epoch_ns = IPS_NULL;
 	import->text = mem_alloc(IMPORT_TEXT_SIZE);
-	if (import->text == NULL || !report__import_flows_init(import))
+	if (!import->text || !report__import_flows_init(import))
 		return err_nomem(err);
 	status = report__import_sorter_new(&import->main, report__import_by_time, temporary, memory,
 					   err);
@@ -118,7 +118,7 @@ static void import_fini(struct import *import)
 	report__import_input_close(&import->input);
 }
 
-/* ---- reading ---- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status read_trace(struct import *import, struct err *err)
 {
@@ -134,14 +134,14 @@ static enum status read_trace(struct import *import, struct err *err)
 	status = report__import_scan_init(scan, &import->input, &calls)
 			 ? report__import_scan(scan, err)
 			 : err_nomem(err);
-	counts->bytes = scan->window == NULL ? 0 : report__import_scan_at(scan);
+	counts->bytes = !scan->window ? 0 : report__import_scan_at(scan);
 	counts->broken = scan->broken != NULL;
 	counts->broken_at = scan->broken_at;
-	if (scan->broken != NULL)
+	if (scan->broken)
 		str_copy(counts->why, sizeof(counts->why), scan->broken);
 	if (status != ST_OK)
 		return status;
-	if (scan->broken != NULL && counts->events == 0)
+	if (scan->broken && counts->events == 0)
 		return err_set(err, ST_FORMAT, "%s: byte %llu: %s", import->input.name,
 			       (unsigned long long)scan->broken_at, scan->broken);
 	if (!scan->found)
@@ -167,7 +167,7 @@ static void set_base(struct import *import)
 		counts->base_ns = 0;
 }
 
-/* ---- writing ---- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void on_commit(void *user, const struct ips_commit *commit)
 {
@@ -277,7 +277,7 @@ enum status report_import(const struct report_import_params *params,
 	enum status status;
 
 	*counts = (struct report_import_counts){0};
-	if (import == NULL)
+	if (!import)
 		return err_nomem(err);
 	import->params = params;
 	import->counts = counts;
@@ -304,7 +304,7 @@ enum status report_import(const struct report_import_params *params,
 	}
 	import_fini(import);
 	mem_free(import);
-	if (status != ST_OK && err != NULL)
+	if (status != ST_OK && err)
 		*err = why;
 	return status;
 }

@@ -73,7 +73,7 @@ struct import_line {
 	bool force, quiet;
 };
 
-/* ---- arguments ---- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static enum status import_parse(struct import_line *line, int argc, char **argv, struct err *err)
 {
@@ -85,12 +85,12 @@ static enum status import_parse(struct import_line *line, int argc, char **argv,
 	*line = (struct import_line){0};
 	cli_begin(&walk, &report_import_cli, argc, argv, false);
 	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
-		if (argument.option == NULL && line->trace != NULL)
+		if (!argument.option && line->trace)
 			return err_set(err, ST_INVALID,
 				       "one word too many: \"%s\" (a TRACE is enough; -o FILE says "
 				       "where to)",
 				       argument.value);
-		if (argument.option == NULL)
+		if (!argument.option)
 			line->trace = argument.value;
 		else if (argument.option == &import_options[OPTION_OUTPUT])
 			line->output = argument.value;
@@ -99,11 +99,11 @@ static enum status import_parse(struct import_line *line, int argc, char **argv,
 		else
 			line->quiet = true;
 	}
-	if (status == ST_OK && (line->trace == NULL || !*line->trace))
+	if (status == ST_OK && (!line->trace || !*line->trace))
 		return err_set(err, ST_INVALID,
 			       "no trace given (a file, or - for standard input; --help has "
 			       "examples)");
-	if (status == ST_OK && line->output != NULL && strcmp(line->output, "-") == 0)
+	if (status == ST_OK && line->output && strcmp(line->output, "-") == 0)
 		return err_set(
 			err, ST_INVALID,
 			"--output: a database cannot go to the standard output; name a file");
@@ -117,7 +117,7 @@ static bool default_output(const char *trace, char out[FS_PATH_SIZE])
 	const char *name = strrchr(trace, '/');
 	char stem[FS_PATH_SIZE];
 
-	name = name == NULL ? trace : name + 1;
+	name = !name ? trace : name + 1;
 	str_copy(stem, sizeof(stem), strcmp(trace, "-") == 0 ? "trace" : name);
 	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
 		size_t length = strlen(stem), ending = strlen(endings[i]);
@@ -128,7 +128,7 @@ static bool default_output(const char *trace, char out[FS_PATH_SIZE])
 	return fs_path(out, "%s.db", stem);
 }
 
-/* ---- progress ---- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 struct progress {
 	bool shown, any;
@@ -158,7 +158,7 @@ static void end_progress(const struct progress *progress)
 		fprintf(stderr, "\r\033[K");
 }
 
-/* ---- the end ---- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void print_count(uint64_t count, const char *words)
 {
@@ -272,7 +272,7 @@ int report_import_command(int argc, char **argv)
 	if (cli_standard(&report_import_cli, argc, argv, stdout))
 		return 0;
 	status = import_parse(&line, argc, argv, &err);
-	if (status == ST_OK && line.output == NULL) {
+	if (status == ST_OK && !line.output) {
 		line.output = output;
 		if (!default_output(line.trace, output))
 			status = err_set(&err, ST_INVALID, "%s: the name is too long", line.trace);

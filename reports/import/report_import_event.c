@@ -23,7 +23,7 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(fields) == IMPORT_FIELDS, "field table out of step");
 
-/* ---- names of arguments ---- */
+/* ---- names of arguments ---------------------------------------------------------------------- */
 
 static bool is_name(const struct import_names *names, uint32_t id, const struct import_token *token)
 {
@@ -94,7 +94,7 @@ void report__import_names_fini(struct import_names *names)
 	*names = (struct import_names){0};
 }
 
-/* ---- fields ---- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static bool is_field(const struct import_token *key, int field)
 {
@@ -145,7 +145,7 @@ static bool take_args(struct import_reader *reader, struct import_names *names,
 		else
 			report__import_args_put(&event->args, name, &value);
 	}
-	return !reader->more && reader->why == NULL;
+	return !reader->more && !reader->why;
 }
 
 /* Fields of the event that are kept as arguments of the span. */
@@ -189,7 +189,7 @@ bool report__import_event(struct import_reader *reader, struct import_names *nam
 		else
 			out->others++;
 	}
-	if (reader->more || reader->why != NULL)
+	if (reader->more || reader->why)
 		return false;
 	add_fields(out);
 	return true;

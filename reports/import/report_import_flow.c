@@ -23,7 +23,7 @@ bool report__import_flows_init(struct import *import)
 	struct import_flows *flows = mem_calloc(1, sizeof(*flows));
 
 	import->flows = flows;
-	if (flows == NULL)
+	if (!flows)
 		return false;
 	flows->slots = mem_calloc(FIRST_CAPACITY, sizeof(*flows->slots));
 	flows->capacity = FIRST_CAPACITY;
@@ -32,7 +32,7 @@ bool report__import_flows_init(struct import *import)
 
 void report__import_flows_fini(struct import *import)
 {
-	if (import->flows != NULL)
+	if (import->flows)
 		mem_free(import->flows->slots);
 	mem_free(import->flows);
 	import->flows = NULL;
@@ -64,7 +64,7 @@ static bool grow(struct import_flows *flows)
 	size_t capacity = flows->capacity;
 
 	flows->slots = mem_calloc(capacity * 2, sizeof(*old));
-	if (flows->slots == NULL) {
+	if (!flows->slots) {
 		flows->slots = old;
 		return false;
 	}

@@ -39,7 +39,7 @@ static enum status read_plain(struct import_input *input, void *to, size_t size,
 static enum status open_gzip(struct import_input *input, struct err *err)
 {
 	input->gzip = mem_calloc(1, sizeof(*input->gzip));
-	if (input->gzip == NULL)
+	if (!input->gzip)
 		return err_nomem(err);
 	memcpy(input->gzip->buffer, input->head, input->head_bytes);
 	input->gzip->stream.next_in = input->gzip->buffer;
@@ -99,7 +99,7 @@ enum status report__import_input_open(struct import_input *input, const char *pa
 
 void report__import_input_close(struct import_input *input)
 {
-	if (input->gzip != NULL)
+	if (input->gzip)
 		inflateEnd(&input->gzip->stream);
 	mem_free(input->gzip);
 	input->gzip = NULL;
@@ -165,7 +165,7 @@ enum status report__import_input_read(struct import_input *input, char *to, size
 
 	if (size > (size_t)1 << 30)
 		size = (size_t)1 << 30;
-	if (input->gzip != NULL)
+	if (input->gzip)
 		return read_gzip(input, to, size, got, err);
 	if (rest > 0) {
 		*got = rest < size ? rest : size;

@@ -22,7 +22,7 @@ static bool grow_slots(struct import_intern *table)
 	size_t count = table->slot_count == 0 ? FIRST_SLOTS : table->slot_count * 2;
 	uint32_t *slots = mem_calloc(count, sizeof(*slots));
 
-	if (slots == NULL)
+	if (!slots)
 		return false;
 	for (size_t i = 0; i < table->count; i++) {
 		size_t at = table->strings[i].hash & (count - 1);
@@ -46,7 +46,7 @@ static bool add_string(struct import_intern *table, const char *text, size_t len
 		     sizeof(*table->strings)) != 0)
 		return false;
 	copy = arena_alloc(&table->arena, length + 1, 1);
-	if (copy == NULL)
+	if (!copy)
 		return false;
 	memcpy(copy, text, length);
 	copy[length] = 0;

@@ -86,7 +86,7 @@ bool report__import_text(struct import_reader *reader, struct import_token *out)
 		return stop(reader, reader->at, "a text in quotes is expected");
 	*out = (struct import_token){.at = reader->at + 1, .kind = IMPORT_TEXT};
 	close = string_end(out->at, reader->end, &out->escaped);
-	if (close == NULL) {
+	if (!close) {
 		reader->more = true;
 		return false;
 	}
@@ -109,7 +109,7 @@ static bool skip_nested(struct import_reader *reader)
 
 		if (c == '"') {
 			at = string_end(at + 1, reader->end, &escaped);
-			if (at == NULL) {
+			if (!at) {
 				reader->more = true;
 				return false;
 			}
@@ -158,7 +158,7 @@ static bool bare_word(struct import_reader *reader, struct import_token *out)
 		out->kind = IMPORT_TRUE;
 	else if (report__import_is(out, "false"))
 		out->kind = IMPORT_FALSE;
-	else if (strchr("+-.0123456789NnIi", *out->at) != NULL)
+	else if (strchr("+-.0123456789NnIi", *out->at))
 		out->kind = IMPORT_NUMBER;
 	else
 		return fail(reader, out->at, "a word that is no value");

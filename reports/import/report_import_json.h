@@ -56,7 +56,7 @@ bool report__import_member(struct import_reader *reader, struct import_token *ke
 
 bool report__import_is(const struct import_token *token, const char *text);
 
-/* ---- what tokens say ---- */
+/* ---- what tokens say ------------------------------------------------------------------------- */
 
 /* Microseconds as ns, exactly, rounded to the nearest where there are more than 3 decimals: of a
  * number, or a text that is one. */
@@ -67,7 +67,8 @@ enum import_time {
 };
 enum import_time report__import_time(const struct import_token *token, int64_t *ns);
 
-/* A number token: as an integer where it is one, else as a real (*@is_int false). False: neither.
+/*
+ * A number token: as an integer where it is one, else as a real (*@is_int false). False: neither.
  */
 bool report__import_number(const struct import_token *token, bool *is_int, int64_t *i, double *r);
 

@@ -9,7 +9,7 @@
 #include "common/mem.h"
 #include "reports/import/report_import_internal.h"
 
-/* ---- events of phase M ---- */
+/* ---- events of phase M ----------------------------------------------------------------------- */
 
 static const struct import_arg *find_arg(const struct import_event *event, uint32_t name)
 {
@@ -30,7 +30,7 @@ static enum status set_text(char **to, const struct import_arg *arg, struct err 
 
 	snprintf(number, sizeof(number), "%" PRId64, arg->value.i);
 	copy = mem_strdup(arg->type == IMPORT_ARG_STRING ? import_arg_text(arg) : number);
-	if (copy == NULL)
+	if (!copy)
 		return err_nomem(err);
 	mem_free(*to);
 	*to = copy;
@@ -67,12 +67,12 @@ static enum status name_thread(struct import_thread *thread, const struct import
 	const struct import_arg *clock = find_arg(event, IMPORT_NAME_CLOCK);
 	enum status status;
 
-	if (ipu != NULL && ipu->type == IMPORT_ARG_INT)
+	if (ipu && ipu->type == IMPORT_ARG_INT)
 		thread->ipu = ipu->value.i;
-	if (clock != NULL && clock->type == IMPORT_ARG_STRING)
+	if (clock && clock->type == IMPORT_ARG_STRING)
 		thread->clock =
 			strcmp(import_arg_text(clock), "device") == 0 ? IPS_DEVICE : IPS_HOST;
-	if (track == NULL || find_arg(event, IMPORT_NAME_LANE) != NULL)
+	if (!track || find_arg(event, IMPORT_NAME_LANE))
 		return set_text(&thread->name, name, err);
 	status = set_text(&thread->shown, name, err);
 	return status == ST_OK ? set_text(&thread->name, track, err) : status;
@@ -118,7 +118,7 @@ enum status report__import_metadata(struct import *import, const struct import_e
 		if (!report__import_is(&event->fields[IMPORT_FIELD_NAME], metadata[i].name))
 			continue;
 		arg = find_arg(event, metadata[i].arg);
-		if (arg != NULL &&
+		if (arg &&
 		    (arg->type == IMPORT_ARG_INT ||
 		     (arg->type == IMPORT_ARG_STRING && metadata[i].arg != IMPORT_NAME_SORT_INDEX)))
 			return tell(import, event, metadata[i].about, arg, err);
@@ -127,7 +127,7 @@ enum status report__import_metadata(struct import *import, const struct import_e
 	return ST_OK;
 }
 
-/* ---- top-level values ---- */
+/* ---- top-level values ------------------------------------------------------------------------ */
 
 static enum status keep(struct import *import, const char *head, const struct import_token *key,
 			const struct import_token *value, struct err *err)
@@ -144,7 +144,7 @@ static enum status keep(struct import *import, const char *head, const struct im
 	meta->key = mem_printf("trace%s.%s", head, name);
 	meta->value = mem_strdup(import->text);
 	import->meta_count++;
-	return meta->key == NULL || meta->value == NULL ? err_nomem(err) : ST_OK;
+	return !meta->key || !meta->value ? err_nomem(err) : ST_OK;
 }
 
 /* Kineto's times are from this wall-clock time on. */
@@ -199,8 +199,7 @@ enum status report__import_value_taken(void *user, const struct import_token *ke
 {
 	struct import *import = user;
 
-	if (value == NULL || report__import_is(key, "stackFrames") ||
-	    report__import_is(key, "samples")) {
+	if (!value || report__import_is(key, "stackFrames") || report__import_is(key, "samples")) {
 		import_note(import, REPORT_IMPORT_NOTE_KEYS);
 		return ST_OK;
 	}
@@ -211,7 +210,7 @@ enum status report__import_value_taken(void *user, const struct import_token *ke
 	return keep(import, "", key, value, err);
 }
 
-/* ---- the table of facts ---- */
+/* ---- the table of facts ---------------------------------------------------------------------- */
 
 static int set_int(struct import *import, const char *key, int64_t value)
 {
@@ -244,7 +243,7 @@ static int set_labels(struct import *import)
 		const struct import_token token = {.at = pid->text, .length = pid->length};
 		char name[64], key[128];
 
-		if (import->processes.items[i].labels == NULL)
+		if (!import->processes.items[i].labels)
 			continue;
 		report__import_unescape(&token, name, sizeof(name), NULL, NULL);
 		snprintf(key, sizeof(key), "trace.process %s.labels", name);

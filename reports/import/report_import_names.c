@@ -41,7 +41,7 @@ static uint32_t intern(struct import *import, struct import_intern *table, void 
 	return id;
 }
 
-/* ---- call sites ---- */
+/* ---- call sites ------------------------------------------------------------------------------ */
 
 /* A token as valid text, in import->text + @at; the place behind its 0. */
 static size_t clean(struct import *import, const struct import_token *token, size_t at, size_t size)
@@ -71,7 +71,7 @@ static void add_series(char *name, size_t size, const char *series)
 {
 	size_t length = strlen(name);
 
-	if (series == NULL)
+	if (!series)
 		return;
 	if (length > 0 && length + 1 < size)
 		name[length++] = '.';
@@ -86,7 +86,7 @@ static bool make_site(struct import *import, const struct import_event *event, c
 	size_t operation = clean(import, &event->fields[IMPORT_FIELD_NAME], name, third);
 	const char *text = import->text;
 
-	if (series != NULL) {
+	if (series) {
 		add_series(import->text + name, third, series);
 		operation = name + strlen(text + name) + 1;
 	}
@@ -127,11 +127,11 @@ uint32_t report__import_site(struct import *import, const struct import_event *e
 	add_token(key, &event->fields[IMPORT_FIELD_CAT]);
 	str_add_bytes(key, KEY_SEPARATOR, 1);
 	add_token(key, &event->fields[IMPORT_FIELD_NAME]);
-	if (event->operation.kind != IMPORT_ABSENT || series != NULL) {
+	if (event->operation.kind != IMPORT_ABSENT || series) {
 		str_add_bytes(key, KEY_SEPARATOR, 1);
 		add_token(key, &event->operation);
 		str_add_bytes(key, KEY_SEPARATOR, 1);
-		str_add(key, series == NULL ? "" : series);
+		str_add(key, !series ? "" : series);
 	}
 	id = INTERN(import, import->sites, IMPORT_MOST_SITES, &fresh, err);
 	if (id == IMPORT_NO_ID && !fresh)
@@ -144,7 +144,7 @@ uint32_t report__import_site(struct import *import, const struct import_event *e
 	return id;
 }
 
-/* ---- processes and threads ---- */
+/* ---- processes and threads ------------------------------------------------------------------- */
 
 uint32_t report__import_process(struct import *import, const struct import_token *pid,
 				struct err *err)
@@ -201,7 +201,7 @@ uint32_t report__import_thread(struct import *import, enum import_thread_kind ki
 	thread->ipu = IPS_NULL;
 	key = import->threads.table.strings[id].text;
 	thread->what = strchr(key, KEY_SEPARATOR[0]);
-	thread->what = thread->what == NULL ? "" : thread->what + 1;
+	thread->what = !thread->what ? "" : thread->what + 1;
 	return id;
 }
 

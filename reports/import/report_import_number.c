@@ -55,12 +55,12 @@ static bool take_decimal(const char *at, const char *end, struct decimal *out)
 		if (*at < '0' || *at > '9')
 			break;
 		digits++;
-		if (out->digits == NULL && *at != '0')
+		if (!out->digits && *at != '0')
 			out->digits = at;
 		if (!point && whole < EXPONENT_LIMIT)
 			whole += out->digits != NULL;
 		else if (point && whole > -EXPONENT_LIMIT)
-			whole -= out->digits == NULL;
+			whole -= !out->digits;
 	}
 	out->end = at;
 	if (digits == 0)
@@ -78,7 +78,7 @@ static bool take_digits(const struct decimal *decimal, int count, uint64_t *out)
 	uint64_t value = 0;
 
 	*out = 0;
-	if (at == NULL || count < 0)
+	if (!at || count < 0)
 		return true;
 	if (count > NS_DIGITS)
 		return false;
@@ -115,7 +115,7 @@ enum import_time report__import_time(const struct import_token *token, int64_t *
 	return IMPORT_TIME_GOOD;
 }
 
-/* ---- numbers ---- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* Few digits and a small power: one exact division or product. */
 static bool short_real(const struct decimal *decimal, double *out)
@@ -125,7 +125,7 @@ static bool short_real(const struct decimal *decimal, double *out)
 	uint64_t value = 0;
 	int digits = 0, power;
 
-	for (const char *at = decimal->digits; at != NULL && at < decimal->end; at++) {
+	for (const char *at = decimal->digits; at && at < decimal->end; at++) {
 		if (*at == '.')
 			continue;
 		if (++digits > 15)
@@ -190,7 +190,7 @@ bool report__import_number(const struct import_token *token, bool *is_int, int64
 	return short_real(&decimal, r) || long_real(token, r);
 }
 
-/* ---- texts ---- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 struct text_out {
 	char *text;
@@ -282,11 +282,11 @@ static const char *put_escape(struct text_out *out, const char *at, const char *
 	if (*at == 'u')
 		return put_unicode(out, at + 1, end);
 	name = strchr(names, *at);
-	if (*at != 0 && name != NULL) {
+	if (*at != 0 && name) {
 		put_code(out, (uint32_t)codes[name - names]);
 		return at + 1;
 	}
-	if (strchr("\"\\/", *at) == NULL) {
+	if (!strchr("\"\\/", *at)) {
 		out->mended = true;
 		put_code(out, '\\');
 		return at;
@@ -338,9 +338,9 @@ size_t report__import_unescape(const struct import_token *token, char *out, size
 			put_code(&to, (uint32_t)(unsigned char)*at++);
 	}
 	out[to.length] = 0;
-	if (mended != NULL && to.mended)
+	if (mended && to.mended)
 		*mended = true;
-	if (cut != NULL && to.cut)
+	if (cut && to.cut)
 		*cut = true;
 	return to.length;
 }

@@ -47,7 +47,7 @@ static enum status pop(struct import *import, struct pair_stack *stack, int64_t 
 		       const struct import_record *end, struct err *err)
 {
 	const struct import_record *begin = begin_at(stack, stack->count - 1);
-	size_t more = end == NULL ? 0 : end->bytes - sizeof(*end), depth;
+	size_t more = !end ? 0 : end->bytes - sizeof(*end), depth;
 	struct import_record *out;
 	enum status status =
 		report__import_sorter_put(import->main, begin->bytes + more, &out, err);
@@ -61,13 +61,13 @@ static enum status pop(struct import *import, struct pair_stack *stack, int64_t 
 	out->bytes = begin->bytes + (uint32_t)more;
 	out->dur_ns = end_ns == INT64_MIN ? -1 : end_ns - begin->time_ns;
 	out->kind = IMPORT_RECORD_SPAN;
-	out->unfinished = end == NULL;
+	out->unfinished = !end;
 	out->paired = 1;
 	out->async = begin->async ? (uint8_t)depth : 0;
 	stack->used = stack->at[--stack->count];
 	import->records++;
 	import_used(import, REPORT_IMPORT_BEGIN);
-	if (end == NULL)
+	if (!end)
 		import_note(import, REPORT_IMPORT_NOTE_UNFINISHED);
 	return ST_OK;
 }
@@ -120,7 +120,7 @@ enum status report__import_pair(struct import *import, struct err *err)
 	status = report__import_sorter_turn(import->pairs, err);
 	while (status == ST_OK) {
 		status = report__import_sorter_next(import->pairs, &record, err);
-		if (status != ST_OK || record == NULL)
+		if (status != ST_OK || !record)
 			break;
 		if (record->value != stack.pair)
 			status = pop_all(import, &stack, err);

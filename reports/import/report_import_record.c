@@ -12,7 +12,7 @@
 
 #define LOOK_EVERY 16384 /* records between looks at progress and failure */
 
-/* ---- lanes ---- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 /* What ended before @ns leaves the stack. */
 static void close_until(struct import_lane *lane, int64_t ns)
@@ -64,7 +64,7 @@ static enum status find_lane(struct import *import, struct import_thread *thread
 	return report__import_track_more(import, thread, out, err);
 }
 
-/* ---- keys and arguments ---- */
+/* ---- keys and arguments ---------------------------------------------------------------------- */
 
 static const struct import_arg *arg_at(const struct import_record *record, size_t at)
 {
@@ -86,7 +86,7 @@ static bool take_phase(const struct import_arg *arg, struct ips_keys *keys)
 {
 	const char *text = import_arg_text(arg);
 
-	if (text[0] == 0 || text[1] != 0 || strchr("FBWRU", text[0]) == NULL)
+	if (text[0] == 0 || text[1] != 0 || !strchr("FBWRU", text[0]))
 		return false;
 	keys->phase = text[0];
 	return true;
@@ -164,7 +164,7 @@ static void put_args(struct import *import, struct ips_track *track,
 		ips_span_arg_int(track, import->scan.names.clean[IMPORT_NAME_UNFINISHED], 1);
 }
 
-/* ---- spans ---- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 static struct ips_site *site_at(const struct import *import, uint32_t site)
 {
@@ -189,9 +189,9 @@ static bool open_span(struct import *import, struct import_lane *lane,
 	int64_t end_ns = record->time_ns + record->dur_ns;
 
 	if (record->dur_ns < 0)
-		end_ns = top == NULL ? import->last_ns : top->end_ns;
+		end_ns = !top ? import->last_ns : top->end_ns;
 	*step = import->sites.items[record->site].step;
-	if (*step == IMPORT_NO_STEP && top != NULL)
+	if (*step == IMPORT_NO_STEP && top)
 		*step = top->step;
 	*dur_ns = end_ns - record->time_ns;
 	if (mem_grow(&lane->open, &lane->capacity, lane->count + 1, sizeof(*lane->open)) != 0)
@@ -227,7 +227,7 @@ static enum status record_span(struct import *import, const struct import_record
 
 	if (status != ST_OK)
 		return status;
-	if (lane == NULL)
+	if (!lane)
 		return no_track(import, record);
 	if (!open_span(import, lane, record, &step, &dur_ns))
 		return err_nomem(err);
@@ -244,7 +244,7 @@ static enum status record_span(struct import *import, const struct import_record
 	return ST_OK;
 }
 
-/* ---- points ---- */
+/* ---- points ---------------------------------------------------------------------------------- */
 
 static enum status record_instant(struct import *import, const struct import_record *record,
 				  struct err *err)
@@ -277,7 +277,7 @@ static enum status record_sample(struct import *import, const struct import_reco
 	return ST_OK;
 }
 
-/* ---- flows ---- */
+/* ---- flows ----------------------------------------------------------------------------------- */
 
 /* The track with the innermost span that is open at @ns, its end included: of those on several
  * tracks, which cross, the last that began, else the first that ends. NULL: none is. */
@@ -312,7 +312,7 @@ static enum status flow_start(struct import *import, const struct import_record 
 	bool lost;
 
 	(void)err;
-	if (lane == NULL) {
+	if (!lane) {
 		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
 		return ST_OK;
 	}
@@ -341,7 +341,7 @@ static enum status flow_end(struct import *import, const struct import_record *r
 	bool lost;
 
 	(void)err;
-	if (lane == NULL) {
+	if (!lane) {
 		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
 		return ST_OK;
 	}
@@ -384,7 +384,7 @@ static enum status flow_next(struct import *import, const struct import_record *
 	return ST_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum status (*const kinds[])(struct import *import, const struct import_record *record,
 				    struct err *err) = {
@@ -424,7 +424,7 @@ enum status report__import_record(struct import *import, struct err *err)
 
 	while (status == ST_OK) {
 		status = report__import_sorter_next(import->main, &record, err);
-		if (status != ST_OK || record == NULL)
+		if (status != ST_OK || !record)
 			break;
 		status = kinds[record->kind](import, record, err);
 		if (status == ST_OK && ++import->recorded % LOOK_EVERY == 0)

@@ -15,7 +15,7 @@ bool report__import_scan_init(struct import_scan *scan, struct import_input *inp
 	scan->calls = calls;
 	scan->capacity = IMPORT_WINDOW;
 	scan->window = mem_alloc(IMPORT_WINDOW + IMPORT_PADDING);
-	if (scan->window == NULL || !report__import_names_init(&scan->names))
+	if (!scan->window || !report__import_names_init(&scan->names))
 		return false;
 	memset(scan->window, 0, IMPORT_PADDING);
 	scan->reader.at = scan->window;
@@ -35,14 +35,14 @@ uint64_t report__import_scan_at(const struct import_scan *scan)
 	return scan->offset + (uint64_t)(scan->reader.at - scan->window);
 }
 
-/* ---- the window ---- */
+/* ---- the window ------------------------------------------------------------------------------ */
 
 static enum status grow_window(struct import_scan *scan, struct err *err)
 {
 	size_t have = (size_t)(scan->reader.end - scan->window);
 	char *larger = mem_resize(scan->window, scan->capacity * 2 + IMPORT_PADDING, 1);
 
-	if (larger == NULL)
+	if (!larger)
 		return err_nomem(err);
 	scan->window = larger;
 	scan->capacity *= 2;
@@ -73,7 +73,7 @@ static enum status refill(struct import_scan *scan, struct err *err)
 	}
 	reader->end = scan->window + have;
 	memset(scan->window + have, 0, IMPORT_PADDING);
-	if (status == ST_OK && scan->calls->progress != NULL)
+	if (status == ST_OK && scan->calls->progress)
 		status = scan->calls->progress(scan->calls->user, scan->input->taken, err);
 	return status;
 }
@@ -100,7 +100,7 @@ static enum status broken(struct import_scan *scan, const char *why)
 	return ST_OK;
 }
 
-/* ---- what is too large for the window ---- */
+/* ---- what is too large for the window -------------------------------------------------------- */
 
 /* A value goes by, without being kept: @depth brackets or a text are open. */
 struct passing {
@@ -152,7 +152,7 @@ static enum status pass(struct import_scan *scan, struct err *err)
 	return ST_OK;
 }
 
-/* ---- values ---- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 enum outcome {
 	WHOLE,     /* parsed */
@@ -168,7 +168,7 @@ static enum status after_failure(struct import_scan *scan, const char *start, si
 
 	*again = false;
 	*outcome = BROKEN;
-	if (reader->why != NULL)
+	if (reader->why)
 		return broken(scan, reader->why);
 	if (!reader->more)
 		return err_nomem(err);
@@ -220,7 +220,7 @@ static enum status take_value(struct import_scan *scan, size_t most, struct impo
 	return status;
 }
 
-/* ---- events ---- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static enum status one_event(struct import_scan *scan, char first, struct err *err)
 {
@@ -243,7 +243,7 @@ static enum status one_event(struct import_scan *scan, char first, struct err *e
 	} else if (first == '{') {
 		return calls->event(calls->user, &scan->event, err);
 	}
-	if (status != ST_OK || scan->broken != NULL)
+	if (status != ST_OK || scan->broken)
 		return status;
 	return calls->other(calls->user, outcome == TOO_LARGE, offset, err);
 }
@@ -255,7 +255,7 @@ static enum status take_events(struct import_scan *scan, bool alone, struct err 
 	char c;
 
 	scan->found = true;
-	while (status == ST_OK && scan->broken == NULL) {
+	while (status == ST_OK && !scan->broken) {
 		status = peek(scan, &c, err);
 		if (status != ST_OK)
 			return status;
@@ -275,7 +275,7 @@ static enum status take_events(struct import_scan *scan, bool alone, struct err 
 	return status;
 }
 
-/* ---- the top level ---- */
+/* ---- the top level --------------------------------------------------------------------------- */
 
 /* The member whose key is @key (in memory of its own); reader.at is at its value. */
 static enum status take_member(struct import_scan *scan, const struct import_token *key,
@@ -309,7 +309,7 @@ static enum status take_object(struct import_scan *scan, struct err *err)
 	enum status status = ST_OK;
 	char name[256], c;
 
-	while (status == ST_OK && scan->broken == NULL) {
+	while (status == ST_OK && !scan->broken) {
 		struct import_token key;
 		enum outcome outcome;
 
@@ -329,7 +329,7 @@ static enum status take_object(struct import_scan *scan, struct err *err)
 		if (c != '"')
 			return broken(scan, "a key in quotes or } is expected");
 		status = take_value(scan, IMPORT_VALUE_MOST, &key, &outcome, err);
-		if (status != ST_OK || scan->broken != NULL)
+		if (status != ST_OK || scan->broken)
 			return status;
 		if (outcome == TOO_LARGE)
 			return broken(scan, "a key of more than 64 KiB");
@@ -379,7 +379,7 @@ enum status report__import_scan(struct import_scan *scan, struct err *err)
 			       "%s: byte %llu: is no Chrome trace: that begins with { or [", name,
 			       (unsigned long long)report__import_scan_at(scan));
 	status = take_top(scan, c, err);
-	if (status != ST_OK || scan->broken != NULL)
+	if (status != ST_OK || scan->broken)
 		return status;
 	status = peek(scan, &c, err);
 	if (status == ST_OK && scan->reader.at < scan->reader.end)

@@ -68,7 +68,7 @@ struct import_sorter {
 	bool begun;
 };
 
-/* ---- orders ---- */
+/* ---- orders ---------------------------------------------------------------------------------- */
 
 static int compare(int64_t a, int64_t b)
 {
@@ -118,7 +118,7 @@ static uint64_t major_of(const struct import_sorter *sorter, const struct import
 	return (uint64_t)record->time_ns ^ (uint64_t)1 << 63;
 }
 
-/* ---- runs ---- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static void sort_buffer(struct import_sorter *sorter, struct sort_buffer *buffer)
 {
@@ -148,7 +148,7 @@ static enum status open_file(struct import_sorter *sorter, struct err *err)
 			       path, strerror(errno));
 	unlink(path);
 	sorter->write = mem_alloc(RUN_WRITE);
-	return sorter->write == NULL ? err_nomem(err) : ST_OK;
+	return !sorter->write ? err_nomem(err) : ST_OK;
 }
 
 static enum status write_out(struct import_sorter *sorter, struct err *err)
@@ -204,10 +204,10 @@ static void *sort_main(void *user)
 	struct import_sorter *sorter = user;
 
 	pthread_mutex_lock(&sorter->lock);
-	while (!sorter->stop || sorter->waiting != NULL) {
+	while (!sorter->stop || sorter->waiting) {
 		struct err err = {ST_OK, ""};
 
-		if (sorter->waiting == NULL) {
+		if (!sorter->waiting) {
 			pthread_cond_wait(&sorter->changed, &sorter->lock);
 			continue;
 		}
@@ -224,7 +224,7 @@ static void *sort_main(void *user)
 	return NULL;
 }
 
-/* ---- life ---- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 enum status report__import_sorter_new(struct import_sorter **out, import_order order,
 				      const char *beside, size_t memory, struct err *err)
@@ -232,7 +232,7 @@ enum status report__import_sorter_new(struct import_sorter **out, import_order o
 	struct import_sorter *sorter = mem_calloc(1, sizeof(*sorter));
 
 	*out = NULL;
-	if (sorter == NULL)
+	if (!sorter)
 		return err_nomem(err);
 	sorter->order = order;
 	sorter->beside = beside;
@@ -265,7 +265,7 @@ static void drop_buffer(struct sort_buffer *buffer)
 
 void report__import_sorter_free(struct import_sorter *sorter)
 {
-	if (sorter == NULL)
+	if (!sorter)
 		return;
 	end_thread(sorter);
 	for (size_t i = 0; i < ARRAY_LEN(sorter->buffers); i++)
@@ -282,7 +282,7 @@ void report__import_sorter_free(struct import_sorter *sorter)
 	mem_free(sorter);
 }
 
-/* ---- putting ---- */
+/* ---- putting --------------------------------------------------------------------------------- */
 
 /* Hand the full buffer over, once the thread is through with the other. */
 static enum status hand_over(struct import_sorter *sorter, struct err *err)
@@ -295,14 +295,14 @@ static enum status hand_over(struct import_sorter *sorter, struct err *err)
 		sorter->threaded = true;
 	}
 	pthread_mutex_lock(&sorter->lock);
-	while (sorter->waiting != NULL)
+	while (sorter->waiting)
 		pthread_cond_wait(&sorter->changed, &sorter->lock);
 	status = sorter->failure.status;
 	if (status == ST_OK) {
 		sorter->waiting = &sorter->buffers[sorter->current];
 		sorter->current = 1 - sorter->current;
 		pthread_cond_broadcast(&sorter->changed);
-	} else if (err != NULL) {
+	} else if (err) {
 		*err = sorter->failure;
 	}
 	pthread_mutex_unlock(&sorter->lock);
@@ -321,10 +321,10 @@ enum status report__import_sorter_put(struct import_sorter *sorter, size_t bytes
 			return status;
 		buffer = &sorter->buffers[sorter->current];
 	}
-	if (buffer->bytes == NULL)
+	if (!buffer->bytes)
 		buffer->bytes = mem_alloc(sorter->size);
-	if (buffer->bytes == NULL || mem_grow(&buffer->keys, &buffer->capacity, buffer->count + 1,
-					      sizeof(*buffer->keys)) != 0)
+	if (!buffer->bytes || mem_grow(&buffer->keys, &buffer->capacity, buffer->count + 1,
+				       sizeof(*buffer->keys)) != 0)
 		return err_nomem(err);
 	*out = (struct import_record *)(void *)(buffer->bytes + buffer->used);
 	buffer->keys[buffer->count++].record = *out;
@@ -332,7 +332,7 @@ enum status report__import_sorter_put(struct import_sorter *sorter, size_t bytes
 	return ST_OK;
 }
 
-/* ---- reading ---- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* The run's next record; NULL: it has no more. What is in the window must be whole. */
 static const struct import_record *run_record(const struct sort_run *run)
@@ -398,13 +398,13 @@ static void sift_down(struct import_sorter *sorter, size_t at)
 static enum status begin_merge(struct import_sorter *sorter, struct err *err)
 {
 	sorter->heap = mem_calloc(sorter->run_count, sizeof(*sorter->heap));
-	if (sorter->heap == NULL)
+	if (!sorter->heap)
 		return err_nomem(err);
 	for (size_t i = 0; i < sorter->run_count; i++) {
 		enum status status;
 
 		sorter->runs[i].window = mem_alloc(RUN_READ);
-		if (sorter->runs[i].window == NULL)
+		if (!sorter->runs[i].window)
 			return err_nomem(err);
 		status = fill_run(sorter, &sorter->runs[i], err);
 		if (status != ST_OK)
@@ -429,7 +429,7 @@ enum status report__import_sorter_turn(struct import_sorter *sorter, struct err 
 	end_thread(sorter);
 	if (status == ST_OK && sorter->failure.status != ST_OK) {
 		status = sorter->failure.status;
-		if (err != NULL)
+		if (err)
 			*err = sorter->failure;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(sorter->buffers); i++)
@@ -449,7 +449,7 @@ static enum status leave_record(struct import_sorter *sorter, struct err *err)
 	status = fill_run(sorter, run, err);
 	if (status != ST_OK)
 		return status;
-	if (run_record(run) == NULL)
+	if (!run_record(run))
 		sorter->heap[0] = sorter->heap[--sorter->heap_count];
 	sift_down(sorter, 0);
 	return ST_OK;
@@ -462,7 +462,7 @@ enum status report__import_sorter_next(struct import_sorter *sorter,
 	enum status status = ST_OK;
 
 	*out = NULL;
-	if (sorter->heap == NULL) {
+	if (!sorter->heap) {
 		if (sorter->next_key < buffer->count)
 			*out = buffer->keys[sorter->next_key++].record;
 		return ST_OK;

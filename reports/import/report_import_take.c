@@ -38,7 +38,7 @@ static enum status no_index(struct import *import, const struct import_event *ev
 	return err->status;
 }
 
-/* ---- parts of records ---- */
+/* ---- parts of records ------------------------------------------------------------------------ */
 
 /* The time of @event; false: there is none, and that is counted. */
 static bool take_time(struct import *import, const struct import_event *event, int64_t *ns)
@@ -101,12 +101,12 @@ static uint64_t hash_id(const struct import_event *event, uint64_t family)
 	hash = hash_token(hash, id->kind == IMPORT_ABSENT ? id2 : id);
 	/* {"local": ...}: of its process alone */
 	if (id->kind == IMPORT_ABSENT &&
-	    memmem(id2->at, id2->length, "\"local\"", sizeof("\"local\"") - 1) != NULL)
+	    memmem(id2->at, id2->length, "\"local\"", sizeof("\"local\"") - 1))
 		hash = hash_token(hash, &event->fields[IMPORT_FIELD_PID]);
 	return hash | 1;
 }
 
-/* ---- spans ---- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 static enum status take_complete(struct import *import, struct import_event *event, struct err *err)
 {
@@ -197,7 +197,7 @@ static enum status take_old_async(struct import *import, struct import_event *ev
 			  err);
 }
 
-/* ---- points ---- */
+/* ---- points ---------------------------------------------------------------------------------- */
 
 static enum status put_instant(struct import *import, struct import_event *event,
 			       enum import_thread_kind kind, struct err *err)
@@ -305,7 +305,7 @@ static enum status take_counter(struct import *import, struct import_event *even
 	return status;
 }
 
-/* ---- flows ---- */
+/* ---- flows ----------------------------------------------------------------------------------- */
 
 static enum status take_flow(struct import *import, struct import_event *event, struct err *err)
 {
@@ -333,7 +333,7 @@ static enum status take_flow(struct import *import, struct import_event *event, 
 	return put_point(import, event, &record, err);
 }
 
-/* ---- phases ---- */
+/* ---- phases ---------------------------------------------------------------------------------- */
 
 static enum status take_metadata(struct import *import, struct import_event *event, struct err *err)
 {
@@ -367,7 +367,7 @@ enum status report__import_take(void *user, const struct import_event *given, st
 		report__import_left_at(import, REPORT_IMPORT_LEFT_NO_PHASE, event->offset);
 		return ST_OK;
 	}
-	if (phases[phase] == NULL) {
+	if (!phases[phase]) {
 		report__import_left_at(import, REPORT_IMPORT_LEFT_PHASE, event->offset);
 		import->counts->left_phases[phase]++;
 		return ST_OK;

@@ -63,7 +63,7 @@ static int by_place(const void *a, const void *b, void *user)
 	return order != 0 ? order : compare(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-/* ---- names ---- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void process_name(const struct import *import, const struct import_thread *thread,
 			 struct str *out)
@@ -72,7 +72,7 @@ static void process_name(const struct import *import, const struct import_thread
 
 	if (thread->process != IMPORT_NO_ID)
 		name = import->processes.items[thread->process].name;
-	if (name != NULL && name[0] != 0)
+	if (name && name[0] != 0)
 		str_add(out, name);
 	else if (number_of(pid) == INT64_MAX)
 		str_add(out, pid);
@@ -85,7 +85,7 @@ static void thread_name(const struct import *import, const struct import_thread 
 {
 	switch (thread->kind) {
 	case IMPORT_THREAD:
-		if (thread->name != NULL && thread->name[0] != 0)
+		if (thread->name && thread->name[0] != 0)
 			str_add(out, thread->name);
 		else if (number_of(thread->what) == INT64_MAX)
 			str_add(out, thread->what);
@@ -112,7 +112,7 @@ static char *clean_name(const struct str *name)
 	size_t size = 3 * name->length + 1;
 	char *out = name->failed ? NULL : mem_alloc(size);
 
-	if (out != NULL)
+	if (out)
 		report__import_unescape(&token, out, size, NULL, NULL);
 	return out;
 }
@@ -123,7 +123,7 @@ static bool unique_name(struct import *import, const char *base, char **out)
 	bool fresh = false;
 
 	*out = mem_strdup(base);
-	for (unsigned i = 2; *out != NULL; i++) {
+	for (unsigned i = 2; *out; i++) {
 		uint32_t id = report__import_intern(&import->track_names, *out, strlen(*out),
 						    SIZE_MAX, &fresh);
 
@@ -131,7 +131,7 @@ static bool unique_name(struct import *import, const char *base, char **out)
 			mem_free(*out);
 		if (id == IMPORT_NO_ID)
 			*out = NULL;
-		if (fresh || *out == NULL)
+		if (fresh || !*out)
 			break;
 		mem_free(*out);
 		*out = mem_printf("%s (%u)", base, i);
@@ -179,19 +179,19 @@ static bool name_track(struct import *import, struct import_thread *thread, bool
 	}
 	thread_name(import, thread, &name);
 	clean = clean_name(&name);
-	good = clean != NULL && unique_name(import, clean, &thread->track);
+	good = clean && unique_name(import, clean, &thread->track);
 	mem_free(clean);
 	str_free(&name);
 	return good;
 }
 
-/* ---- tracks ---- */
+/* ---- tracks ---------------------------------------------------------------------------------- */
 
 static enum status add_lane(struct import *import, struct import_thread *thread, const char *name,
 			    const char *parent, struct err *err)
 {
 	const struct ips_track_params params = {
-		.name = parent == NULL ? thread->shown : NULL,
+		.name = !parent ? thread->shown : NULL,
 		.parent = parent,
 		.ipu = thread->ipu,
 		.clock = thread->clock,
@@ -209,7 +209,7 @@ static enum status add_lane(struct import *import, struct import_thread *thread,
 	lane->track = ips_track_open_foreign(import->recording, name, &params,
 					     pid == INT64_MAX ? IPS_NULL : pid,
 					     tid == INT64_MAX ? IPS_NULL : tid);
-	if (lane->track == NULL)
+	if (!lane->track)
 		return err_nomem(err);
 	thread->lane_count++;
 	import->tracks++;
@@ -226,7 +226,7 @@ enum status report__import_track_more(struct import *import, struct import_threa
 	if (import->tracks >= IMPORT_MOST_TRACKS)
 		return ST_OK;
 	base = mem_printf("%s (overlap %zu)", thread->track, thread->lane_count);
-	if (base == NULL || !unique_name(import, base, &name))
+	if (!base || !unique_name(import, base, &name))
 		status = err_nomem(err);
 	if (status == ST_OK)
 		status = add_lane(import, thread, name, thread->track, err);
@@ -251,7 +251,7 @@ enum status report__import_tracks_open(struct import *import, struct err *err)
 	size_t all = import->threads.table.count, count = 0;
 	uint32_t *list = mem_calloc(all + 1, sizeof(*list));
 	uint32_t *shared = mem_calloc(all + 1, sizeof(*shared));
-	enum status status = list == NULL || shared == NULL ? err_nomem(err) : ST_OK;
+	enum status status = !list || !shared ? err_nomem(err) : ST_OK;
 
 	for (size_t i = 0; i < all && status == ST_OK; i++) {
 		if (import->threads.items[i].used)

@@ -58,8 +58,7 @@ const char *report_insight_severity(enum report_insight_severity severity)
 	return words[severity];
 }
 
-/* --- adding ------------------------------------------------------------------------------------
- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 struct report_insight *report__insight_add(struct insight_facts *facts, const char *id,
 					   enum report_insight_severity severity)
@@ -129,8 +128,7 @@ void report__insight_gain(struct report_insight *insight,
 	insight->share = 1 - predicted->step_ns / measured->step_ns;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Problems first; then what is most at stake; then the table's order, which an insertion keeps. */
 static bool insight_before(const struct report_insight *a, const struct report_insight *b)

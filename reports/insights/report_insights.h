@@ -76,8 +76,7 @@ enum status report_insights_print(const struct report_insights *insights, int wi
 enum status report_insights_table(struct report_table *out, const struct report_insights *insights,
 				  struct err *err);
 
-/* --- the tables behind it ----------------------------------------------------------------------
- */
+/* ---- the tables behind it -------------------------------------------------------------------- */
 
 /* What is a lot. */
 #define REPORT_INSIGHT_LIMIT_MAP(X)                                                                \

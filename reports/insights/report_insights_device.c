@@ -31,8 +31,7 @@ static void set_ipu(struct insight_facts *facts, struct report_insight *insight,
 	insight->keys = report__insight_text(facts, "clock=device ipu=%" PRId64, ipu);
 }
 
-/* --- between executions ------------------------------------------------------------------------
- */
+/* ---- between executions ---------------------------------------------------------------------- */
 
 /* The first executions, one after the other: from start to start is cycles, and the host's part. */
 static const char sql_gaps[] =
@@ -111,8 +110,7 @@ enum status report__insight_engine_run(struct insight_facts *facts, struct err *
 	return ST_OK;
 }
 
-/* --- where an IPU's time goes ------------------------------------------------------------------
- */
+/* ---- where an IPU's time goes ---------------------------------------------------------------- */
 
 static const char *stream_remedy(const struct insight_facts *facts, bool waits)
 {
@@ -206,8 +204,7 @@ enum status report__insight_communication(struct insight_facts *facts, struct er
 	return ST_OK;
 }
 
-/* --- weight updates ----------------------------------------------------------------------------
- */
+/* ---- weight updates -------------------------------------------------------------------------- */
 
 static const struct insight_stage *most_updating(const struct insight_facts *facts, int clock,
 						 double *share)
@@ -293,8 +290,7 @@ enum status report__insight_weight_update(struct insight_facts *facts, struct er
 	return ST_OK;
 }
 
-/* --- operations --------------------------------------------------------------------------------
- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static const char sql_operation[] =
 	"SELECT operation, layer, kind, phase, stage, cycles, tile_balance, tiles_used,\n"

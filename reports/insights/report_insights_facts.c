@@ -57,8 +57,7 @@ static const char sql_options[] = "SELECT json_extract(value, '$.compile.steps_p
 				  "       json_type(value, '$.fit') IS NOT 'null' AS trains\n"
 				  "FROM meta WHERE key = 'run' AND json_valid(value)";
 
-/* --- cells -------------------------------------------------------------------------------------
- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static const struct report_cell *cell_at(const struct report_table *table, int64_t row, int column)
 {
@@ -93,8 +92,7 @@ static double or_zero(double value)
 	return isnan(value) ? 0 : value;
 }
 
-/* --- the parts ---------------------------------------------------------------------------------
- */
+/* ---- the parts ------------------------------------------------------------------------------- */
 
 static int clock_of(const struct report_table *table, int64_t row)
 {
@@ -240,8 +238,7 @@ static enum status read_parts(struct insight_facts *facts, struct err *err)
 	return status;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* A run that cannot be asked what if is no failure: its text is kept. */
 static enum status read_whatif(struct insight_facts *facts, struct err *err)
@@ -258,7 +255,7 @@ static enum status read_whatif(struct insight_facts *facts, struct err *err)
 static int facts_has(const struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
-	const bool trained = s->model != NULL || facts->options.known;
+	const bool trained = s->model || facts->options.known;
 	int has = 0;
 
 	if (trained)

@@ -86,8 +86,7 @@ struct insight_facts {
 	struct report_insights *out; /* its arena owns all of these */
 };
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 enum status report__insight_facts(struct insight_facts *facts, struct prof_db *db, struct err *err);
 void report__insight_facts_free(struct insight_facts *facts);
@@ -102,8 +101,7 @@ double report__insight_real(const struct report_table *table, int64_t row, int c
 int64_t report__insight_int(const struct report_table *table, int64_t row, int column);
 const char *report__insight_word(const struct report_table *table, int64_t row, int column);
 
-/* --- adding ------------------------------------------------------------------------------------
- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 /* A new insight, its gain unknown; NULL: no memory. Valid until the next. */
 struct report_insight *report__insight_add(struct insight_facts *facts, const char *id,
@@ -122,8 +120,7 @@ void report__insight_gain(struct report_insight *insight,
 			  const struct report_whatif_prediction *measured,
 			  const struct report_whatif_prediction *predicted);
 
-/* --- looking: each adds nothing where there is nothing to say ----------------------------------
- */
+/* ---- looking: each adds nothing where there is nothing to say -------------------------------- */
 
 typedef enum status (*insight_fn)(struct insight_facts *facts, struct err *err);
 

@@ -50,8 +50,7 @@ static const char sql_replay[] =
 	"               WHEN 'Sync' THEN 1 ELSE 0 END) AS bytes\n"
 	"FROM f GROUP BY name";
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static struct insight_memory *memory_of(struct insight_facts *facts, int64_t ipu)
 {
@@ -135,8 +134,7 @@ enum status report__insight_memory(struct insight_facts *facts, struct err *err)
 	return status;
 }
 
-/* --- looking -----------------------------------------------------------------------------------
- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 static const char *ipu_text(struct insight_facts *facts, const struct insight_memory *memory)
 {
@@ -289,8 +287,7 @@ enum status report__insight_memory_peak(struct insight_facts *facts, struct err 
 	return ST_OK;
 }
 
-/* --- recomputation -----------------------------------------------------------------------------
- */
+/* ---- recomputation --------------------------------------------------------------------------- */
 
 /* Before anything ran: as pipeline.device_mapping has it by default. */
 static int64_t ipu_of_stage(const struct insight_facts *facts, int64_t stage)

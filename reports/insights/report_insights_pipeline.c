@@ -27,8 +27,7 @@ static struct report_insight *add_pipeline(struct insight_facts *facts, const ch
 	return insight;
 }
 
-/* --- ramps -------------------------------------------------------------------------------------
- */
+/* ---- ramps ----------------------------------------------------------------------------------- */
 
 /* Micro-batches of a round: the schedule's period. 0: a schedule without ramps, or unknown. */
 static int64_t round_of(const struct insight_facts *facts)
@@ -129,8 +128,7 @@ enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 	return ST_OK;
 }
 
-/* --- the split ---------------------------------------------------------------------------------
- */
+/* ---- the split ------------------------------------------------------------------------------- */
 
 /* The slowest and the mean work of a micro-batch, ns. */
 static const struct insight_stage *slowest_stage(const struct insight_facts *facts, double *mean)
@@ -241,8 +239,7 @@ enum status report__insight_slow_stage(struct insight_facts *facts, struct err *
 	return ST_OK;
 }
 
-/* --- the schedule ------------------------------------------------------------------------------
- */
+/* ---- the schedule ---------------------------------------------------------------------------- */
 
 static double faster(const struct insight_facts *facts,
 		     const struct report_whatif_prediction *predicted)
@@ -330,8 +327,7 @@ enum status report__insight_one_ipu(struct insight_facts *facts, struct err *err
 	return ST_OK;
 }
 
-/* --- IPUs that stand idle ----------------------------------------------------------------------
- */
+/* ---- IPUs that stand idle -------------------------------------------------------------------- */
 
 enum status report__insight_idle_ipu(struct insight_facts *facts, struct err *err)
 {

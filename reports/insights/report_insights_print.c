@@ -19,8 +19,7 @@
 #define WIDTH_DEFAULT 80
 #define WIDTH_MOST    100 /* longer lines are hard to read */
 
-/* --- text --------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* "step 103 us -> 91 us, idle 55.17 % -> 48.1 %" */
 static void add_pair(struct str *text, const char *name, const double pair[2],
@@ -115,8 +114,7 @@ enum status report_insights_print(const struct report_insights *insights, int wi
 	return ST_OK;
 }
 
-/* --- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 enum {
 	COLUMN_SEVERITY,
@@ -258,8 +256,7 @@ enum status report_insights_table(struct report_table *out, const struct report_
 	return err_nomem(err);
 }
 
-/* --- the report --------------------------------------------------------------------------------
- */
+/* ---- the report ------------------------------------------------------------------------------ */
 
 /* Rows as SQL sees them: columns of a JSON array, which is bound. */
 static enum status rows_sql(struct str *sql, struct str *rows,

@@ -41,8 +41,7 @@ static const char *place_text(struct insight_facts *facts, int64_t epoch, int64_
 	return report__insight_text(facts, "%s%s%s", a, *a && *b ? ", " : "", b);
 }
 
-/* --- the file ----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* What an unfinished file lacks. */
 static const char *missing_text(struct insight_facts *facts)
@@ -181,8 +180,7 @@ enum status report__insight_nothing(struct insight_facts *facts, struct err *err
 	return ST_OK;
 }
 
-/* --- recording ---------------------------------------------------------------------------------
- */
+/* ---- recording ------------------------------------------------------------------------------- */
 
 enum status report__insight_lost_events(struct insight_facts *facts, struct err *err)
 {
@@ -268,8 +266,7 @@ enum status report__insight_tiers_lowered(struct insight_facts *facts, struct er
 	return ST_OK;
 }
 
-/* --- health ------------------------------------------------------------------------------------
- */
+/* ---- health ---------------------------------------------------------------------------------- */
 
 enum status report__insight_first_nonfinite(struct insight_facts *facts, struct err *err)
 {
@@ -395,8 +392,7 @@ enum status report__insight_rule_broken(struct insight_facts *facts, struct err 
 	return ST_OK;
 }
 
-/* --- other programs ----------------------------------------------------------------------------
- */
+/* ---- other programs -------------------------------------------------------------------------- */
 
 /* Level 12 has every span that is shorter than an hour in a few rows, by the call site with most
  * time in each. Of the track with most time, what covers it innermost. */

@@ -12,8 +12,7 @@
 #include "common/mem.h"
 #include "ipu/ipu_target.h"
 
-/* ---- heat: docs/monitor.md, "Temperatures and power" -------------------------------------------
- */
+/* ---- heat: docs/monitor.md, "Temperatures and power" ----------------------------------------- */
 
 /* Published power of an IPU at work: of its card or machine, divided by its IPUs. A Bow calls its
  * board M2000 too. */
@@ -44,7 +43,7 @@ static double monitor_felt_watts(const struct report_monitor_device *device, int
 	const double idle = IDLE_PART * device->kind->busy_watts;
 	double seconds;
 
-	if (device->run == NULL || now_ms <= device->run->started_ms)
+	if (!device->run || now_ms <= device->run->started_ms)
 		return idle;
 	seconds = (double)(now_ms - device->run->started_ms) * 1e-3;
 	return idle + (device->watts - idle) * (1 - exp(-seconds / WARM_UP_SECONDS));
@@ -73,8 +72,7 @@ static void monitor_heat_board(struct report_monitor *monitor, int first)
 	}
 }
 
-/* ---- the partition -----------------------------------------------------------------------------
- */
+/* ---- the partition --------------------------------------------------------------------------- */
 
 static int64_t monitor_size(const struct prof_announcements *runs, int64_t least)
 {
@@ -115,7 +113,7 @@ enum status report_monitor_new(struct report_monitor *out, struct prof_announcem
 		return status;
 	out->count = (int)monitor_size(runs, params->ipus);
 	out->devices = mem_calloc((size_t)out->count, sizeof(*out->devices));
-	if (out->devices == NULL)
+	if (!out->devices)
 		return err_nomem(err);
 	out->runs = *runs;
 	*runs = (struct prof_announcements){0};
@@ -139,8 +137,7 @@ void report_monitor_free(struct report_monitor *monitor)
 	*monitor = (struct report_monitor){0};
 }
 
-/* ---- places ------------------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* Of the block that is reserved for benchmarks of networks: nobody's. */
 void report_monitor_address(int id, char *out, size_t size)

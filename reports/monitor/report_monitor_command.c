@@ -71,8 +71,7 @@ struct monitor_request {
 	struct str notes; /* of the last look */
 };
 
-/* ---- the command line --------------------------------------------------------------------------
- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 struct monitor_words {
 	const char *color, *seconds;
@@ -128,8 +127,7 @@ static enum status monitor_parse(struct monitor_request *request, int argc, char
 	return status;
 }
 
-/* ---- a look ------------------------------------------------------------------------------------
- */
+/* ---- a look ---------------------------------------------------------------------------------- */
 
 static enum status monitor_read(struct monitor_request *request, struct report_monitor *out,
 				struct err *err)

@@ -51,7 +51,7 @@ static void monitor_json_device(struct jsonw *w, const struct report_monitor_dev
 	monitor_attribute(w, "ipu power", "%.1f W", device->watts);
 	monitor_attribute(w, "total board power", "%.1f W", device->board_watts);
 	monitor_attribute(w, "ipu utilisation", "%.2f%%", 100 * device->utilisation);
-	if (run != NULL) {
+	if (run) {
 		jsonw_key_text(w, "user executable", run->command);
 		jsonw_key_text(w, "user name", run->user);
 		monitor_attribute(w, "user process id", "%" PRId64, run->pid);

@@ -58,8 +58,7 @@ static const struct monitor_column process_columns[PROCESS_COLUMNS] = {
 };
 static const struct monitor_column process_title[] = {{NULL, 139}, {"IPU", 24}, {"Board", 17}};
 
-/* ---- boxes -------------------------------------------------------------------------------------
- */
+/* ---- boxes ----------------------------------------------------------------------------------- */
 
 static void monitor_rule(struct str *out, const struct monitor_column *columns, size_t count)
 {
@@ -109,8 +108,7 @@ static void monitor_title(struct str *out, const struct monitor_column *columns,
 	str_add(out, colour ? PLAIN : "");
 }
 
-/* ---- IPUs --------------------------------------------------------------------------------------
- */
+/* ---- IPUs ------------------------------------------------------------------------------------ */
 
 static void monitor_device(struct str *out, const struct report_monitor_device *device)
 {
@@ -152,8 +150,7 @@ static void monitor_devices(struct str *out, const struct report_monitor *monito
 	monitor_rule(out, device_columns, DEVICE_COLUMNS);
 }
 
-/* ---- processes ---------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static void monitor_time(char *out, size_t size, int64_t ms)
 {
@@ -218,8 +215,7 @@ static void monitor_processes(struct str *out, const struct report_monitor *moni
 	monitor_rule(out, process_columns, PROCESS_COLUMNS);
 }
 
-/* ---- below -------------------------------------------------------------------------------------
- */
+/* ---- below ----------------------------------------------------------------------------------- */
 
 /* "1653623: training, epoch 2/3, step 120/500; ipu-view /home/..." */
 static void monitor_follow(struct str *out, const struct prof_announcement *run)

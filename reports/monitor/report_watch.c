@@ -38,7 +38,7 @@ static int watch_lines(const char *text)
 {
 	int lines = 0;
 
-	for (; (text = strchr(text, '\n')) != NULL; text++)
+	for (; (text = strchr(text, '\n')); text++)
 		lines++;
 	return lines;
 }
@@ -55,7 +55,7 @@ static void watch_draw(const char *text)
 		for (; skip > 0; skip--)
 			text = strchr(text, '\n') + 1;
 	}
-	for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1)
+	for (const char *end; (end = strchr(text, '\n')); text = end + 1)
 		printf("%.*s\033[K%s", (int)(end - text), text, end[1] ? "\r\n" : "");
 	fputs("\033[J", stdout);
 }

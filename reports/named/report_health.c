@@ -14,8 +14,7 @@
 #include "reports/table/report_internal.h"
 #include "reports/report_registry.h"
 
-/* --- which rules -------------------------------------------------------------------------------
- */
+/* ---- which rules ----------------------------------------------------------------------------- */
 
 static enum status read_parameters(struct outfeed_health_rules *rules, enum outfeed_health_id id,
 				   const char *parameters, struct err *err)
@@ -45,14 +44,14 @@ static enum status read_recorded(struct outfeed_health_rules *rules, const struc
 	const int64_t patience = prof_column_int(query, 2);
 	enum outfeed_health_id id;
 
-	if (name == NULL || !outfeed_health_find(&id, name))
+	if (!name || !outfeed_health_find(&id, name))
 		return ST_OK;
 	if (isfinite(threshold) && threshold >= 0)
 		rules->rule[id].threshold = threshold;
 	if (patience >= 1)
 		rules->rule[id].patience = patience;
 	rules->rule[id].enabled = prof_column_int(query, 3) != 0;
-	return parameters == NULL ? ST_OK : read_parameters(rules, id, parameters, err);
+	return !parameters ? ST_OK : read_parameters(rules, id, parameters, err);
 }
 
 static enum status recorded_rules(struct outfeed_health_rules *rules, struct prof_db *db,
@@ -91,8 +90,7 @@ enum status report_health_rules(struct outfeed_health_rules *out, struct prof_db
 	return status;
 }
 
-/* --- tables ------------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static enum status table_init(struct report_table *out, const char *name,
 			      const struct report_column *columns, int count, int64_t rows,
@@ -104,7 +102,7 @@ static enum status table_init(struct report_table *out, const char *name,
 	out->columns = arena_alloc(&out->arena, (size_t)count, sizeof(*columns));
 	out->cells =
 		arena_alloc(&out->arena, (size_t)rows * (size_t)count + 1, sizeof(*out->cells));
-	if (out->columns == NULL || out->cells == NULL) {
+	if (!out->columns || !out->cells) {
 		report_table_free(out);
 		return err_nomem(err);
 	}
@@ -135,9 +133,9 @@ static const struct report_column hit_columns[] = {
 
 static const char *own_text(struct arena *arena, const char *text, bool *failed)
 {
-	char *copy = text == NULL ? NULL : arena_strdup(arena, text);
+	char *copy = !text ? NULL : arena_strdup(arena, text);
 
-	*failed |= text != NULL && copy == NULL;
+	*failed |= text && !copy;
 	return copy;
 }
 
@@ -232,8 +230,7 @@ static enum status rules_table(struct report_table *out, const struct outfeed_he
 	return status;
 }
 
-/* --- the report --------------------------------------------------------------------------------
- */
+/* ---- the report ------------------------------------------------------------------------------ */
 
 /* What JSON says beside the hits: the rules, as --reevaluate takes them. */
 static enum status rules_note(struct report_table *table, const struct outfeed_health_rules *rules,
@@ -254,14 +251,14 @@ static enum status rules_note(struct report_table *table, const struct outfeed_h
 		jsonw_key_real(&w, "threshold", rule->threshold);
 		jsonw_key_int(&w, "patience", rule->patience);
 		jsonw_key_bool(&w, "enabled", rule->enabled);
-		for (int p = 0; p < OUTFEED_HEALTH_PARAMETERS && about->parameter[p] != NULL; p++)
+		for (int p = 0; p < OUTFEED_HEALTH_PARAMETERS && about->parameter[p]; p++)
 			jsonw_key_real(&w, about->parameter[p], rule->parameter[p]);
 		jsonw_end_object(&w);
 	}
 	jsonw_end_object(&w);
 	table->note = text.failed ? NULL : arena_strdup(&table->arena, str_peek(&text));
 	str_free(&text);
-	return table->note != NULL ? ST_OK : err_nomem(err);
+	return table->note ? ST_OK : err_nomem(err);
 }
 
 static enum status cut_rows(struct report_table *table, const struct report_request *request,
@@ -279,7 +276,7 @@ static enum status cut_rows(struct report_table *table, const struct report_requ
 		table->note = arena_printf(&table->arena, "%s rows of %s", fmt_count(shown, limit),
 					   fmt_count(whole, table->row_count));
 	table->row_count = limit;
-	return text && table->note == NULL ? err_nomem(err) : ST_OK;
+	return text && !table->note ? err_nomem(err) : ST_OK;
 }
 
 static enum status print_rules(const struct outfeed_health_rules *rules,

@@ -10,14 +10,13 @@
 
 #define COUNT_MOST ((int64_t)1 << 53)
 
-/* --- hits --------------------------------------------------------------------------------------
- */
+/* ---- hits ------------------------------------------------------------------------------------ */
 
 static const char *keep_text(struct health_judgement *j, const char *text)
 {
-	char *copy = text == NULL ? NULL : arena_strdup(&j->arena, text);
+	char *copy = !text ? NULL : arena_strdup(&j->arena, text);
 
-	j->failed |= text != NULL && copy == NULL;
+	j->failed |= text && !copy;
 	return copy;
 }
 
@@ -52,8 +51,7 @@ static int compare_hits(const void *a, const void *b)
 	return left->order < right->order ? -1 : left->order > right->order;
 }
 
-/* --- processes and tensors ---------------------------------------------------------------------
- */
+/* ---- processes and tensors ------------------------------------------------------------------- */
 
 static enum status find_process(struct health_judgement *j, int64_t rank,
 				struct health_process **out, struct err *err)
@@ -73,7 +71,7 @@ static enum status find_process(struct health_judgement *j, int64_t rank,
 		     sizeof(*j->processes)) != 0)
 		return err_nomem(err);
 	process = arena_alloc(&j->arena, 1, sizeof(*process));
-	if (process == NULL)
+	if (!process)
 		return err_nomem(err);
 	*process = (struct health_process){.judgement = j, .rank = rank};
 	params.user = process;
@@ -91,14 +89,14 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	const unsigned char *c = (const unsigned char *)text;
 
 	hash = (hash ^ (text != NULL)) * 1099511628211u;
-	for (; c != NULL && *c != '\0'; c++)
+	for (; c && *c != '\0'; c++)
 		hash = (hash ^ *c) * 1099511628211u;
 	return hash;
 }
 
 static bool same_text(const char *a, const char *b)
 {
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+	return !a || !b ? a == b : strcmp(a, b) == 0;
 }
 
 static bool same_tensor(const struct health_tensor *a, const struct health_tensor *b)
@@ -130,7 +128,7 @@ static enum status grow_slots(struct health_judgement *j, struct err *err)
 	if (2 * (j->tensor_count + 1) <= j->slot_count)
 		return ST_OK;
 	slots = mem_calloc(count, sizeof(*slots));
-	if (slots == NULL)
+	if (!slots)
 		return err_nomem(err);
 	mem_free(j->slots);
 	j->slots = slots;
@@ -147,7 +145,7 @@ static int shape_axes(const char *shape, int64_t *last)
 	char *end;
 
 	*last = 0;
-	while (shape != NULL && *shape != '\0') {
+	while (shape && *shape != '\0') {
 		long long size = strtoll(shape, &end, 10);
 
 		if (end == shape) {
@@ -174,14 +172,14 @@ static enum status read_about(struct health_judgement *j, const struct health_te
 
 	if (status != ST_OK)
 		return status;
-	if (tensor->queue != NULL)
+	if (tensor->queue)
 		prof_query_text(query, ":queue", tensor->queue);
-	if (tensor->key != NULL)
+	if (tensor->key)
 		prof_query_text(query, ":key", tensor->key);
 	if (prof_query_next(query, &status, err)) {
 		about->matrix = shape_axes(prof_column_text(query, 0), &about->neurons) >= 2;
 		activity = prof_column_text(query, 1);
-		if (activity != NULL)
+		if (activity)
 			outfeed_activity_of(&about->activity, activity);
 	}
 	prof_query_close(query);
@@ -212,7 +210,7 @@ static enum status add_tensor(struct health_judgement *j, const struct health_te
 	tensor->layer = keep_text(j, wanted->layer);
 	if (j->failed)
 		return err_nomem(err);
-	if (kind != NULL && outfeed_kind_of(&about.kind, kind)) {
+	if (kind && outfeed_kind_of(&about.kind, kind)) {
 		status = read_about(j, tensor, &about, err);
 		if (status == ST_OK)
 			status = find_process(j, tensor->rank, &process, err);
@@ -240,8 +238,7 @@ static enum status find_tensor(struct health_judgement *j, const struct health_t
 	return status;
 }
 
-/* --- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* The columns of every query below begin with these. */
 #define KEYS "rank, mode, epoch, execution, step, time_ns, "
@@ -262,7 +259,7 @@ static struct ips_keys read_keys(const struct prof_query *query)
 	const char *mode = prof_column_text(query, AT_MODE);
 	struct ips_keys keys = IPS_KEYS_NULL;
 
-	for (uint8_t m = IPS_TRAIN; mode != NULL && m <= IPS_PREDICT; m++)
+	for (uint8_t m = IPS_TRAIN; mode && m <= IPS_PREDICT; m++)
 		if (strcmp(mode, modes[m]) == 0)
 			keys.mode = m;
 	keys.epoch = prof_column_int(query, AT_EPOCH);
@@ -352,7 +349,7 @@ static struct outfeed_health_row read_row(const struct prof_query *query)
 	row.keys.weight_update = prof_column_int(query, AT_UPDATE);
 	row.keys.microbatch = prof_column_int(query, AT_MICROBATCH);
 	row.keys.replica = prof_column_int(query, AT_REPLICA);
-	row.keys.phase = (char)(phase != NULL ? phase[0] : '\0');
+	row.keys.phase = (char)(phase ? phase[0] : '\0');
 	row.abs_max = read_abs_max(query, row.n_nan, row.n_inf);
 	return row;
 }
@@ -372,7 +369,7 @@ static enum status judge_row(struct health_judgement *j, const struct prof_query
 	struct outfeed_health_tensor *state;
 	enum status status = find_tensor(j, &wanted, prof_column_text(query, AT_KIND), &state, err);
 
-	if (status == ST_OK && state != NULL)
+	if (status == ST_OK && state)
 		outfeed_health_row(state, &row);
 	return status;
 }

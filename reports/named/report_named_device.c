@@ -5,8 +5,7 @@
  */
 #include "reports/named/report_named.h"
 
-/* --- execution-trace --------------------------------------------------------------------------
- */
+/* ---- execution-trace ------------------------------------------------------------------------- */
 
 /* Tile balances are means over the cycles of compute. The parallel efficiency counts all tiles of
  * an IPU: it is the share of their cycles in which they compute. */
@@ -79,8 +78,7 @@ const struct report_named report_named_execution_trace = {
 	"autoReport.executionProfileProgramRunCount says of how many).",
 };
 
-/* --- time-split -------------------------------------------------------------------------------
- */
+/* ---- time-split ------------------------------------------------------------------------------ */
 
 static const char split_ipu_sql[] =
 	"SELECT clock, rank, mode, replica, ipu, executions, total_ns,\n"

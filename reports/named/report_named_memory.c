@@ -5,8 +5,7 @@
  */
 #include "reports/named/report_named.h"
 
-/* --- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* A tile is out of memory where it needs more than it has, or the planner said so. */
 static const char memory_ipu_sql[] =
@@ -66,8 +65,7 @@ const struct report_named report_named_memory = {
 	"written.",
 };
 
-/* --- liveness ---------------------------------------------------------------------------------
- */
+/* ---- liveness -------------------------------------------------------------------------------- */
 
 /* max() alone: the columns beside it are of the row that it is of. */
 static const char liveness_peak_sql[] =

@@ -5,8 +5,7 @@
  */
 #include "reports/named/report_named.h"
 
-/* --- operations -------------------------------------------------------------------------------
- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static const char operation_sql[] =
 	"SELECT operation, layer, kind, phase, stage, flops, cycles, compute_cycles,\n"
@@ -54,8 +53,7 @@ const struct report_named report_named_operations = {
 	"killed before its plan was written.",
 };
 
-/* --- layers -----------------------------------------------------------------------------------
- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 static const char layers_sql[] =
 	"SELECT l.layer, l.class, l.position, l.stage, l.output_shape, l.params,\n"
@@ -74,8 +72,7 @@ const struct report_named report_named_layers = {
 	"model was written.",
 };
 
-/* --- programs ---------------------------------------------------------------------------------
- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 /* A program is in the tree once: below its parent. Its place is the way from the root, in digits
  * that sort as numbers. The cycles of a leaf are of its runs in the first weight update that has a

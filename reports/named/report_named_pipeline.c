@@ -5,8 +5,7 @@
  */
 #include "reports/named/report_named.h"
 
-/* --- stages -----------------------------------------------------------------------------------
- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 static const char stages_sql[] =
 	"SELECT clock, mode, stage, microbatches, forward_ns, backward_ns, weight_ns,\n"
@@ -42,8 +41,7 @@ const struct report_named report_named_stages = {
 	"ours.",
 };
 
-/* --- bubbles ----------------------------------------------------------------------------------
- */
+/* ---- bubbles --------------------------------------------------------------------------------- */
 
 static const char bubbles_mode_sql[] =
 	"SELECT clock, rank, mode, replica, schedule, stages, microbatches, runs,\n"

@@ -5,8 +5,7 @@
  */
 #include "reports/named/report_named.h"
 
-/* --- runs -------------------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* Of the rank's process: a merged file has what differs from rank 0's under a key of the rank. */
 #define FACT_OF_RANK(fact)                                                                         \
@@ -39,8 +38,7 @@ const struct report_named report_named_runs = {
 	"No executions: the run ended before its first Engine::run.",
 };
 
-/* --- metrics ----------------------------------------------------------------------------------
- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 /* As Keras prints them: the loss first, those of validation last. round tells several evaluations
  * apart. */
@@ -76,8 +74,7 @@ const struct report_named report_named_metrics = {
 	"No metrics: the run ended before its first epoch.",
 };
 
-/* --- overhead ---------------------------------------------------------------------------------
- */
+/* ---- overhead -------------------------------------------------------------------------------- */
 
 static const char overhead_sql[] =
 	"SELECT rank, commits, time_ns AS recorded_ns, events, rows, bytes, dropped,\n"

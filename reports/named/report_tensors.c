@@ -49,8 +49,7 @@ const char *const *report_tensor_columns(int *count)
 	return column_names;
 }
 
-/* --- ranges ------------------------------------------------------------------------------------
- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 enum status report_ranges(int64_t last, int64_t most, int64_t least, report_range_take take,
 			  void *user, struct err *err)
@@ -79,8 +78,7 @@ enum status report_ranges(int64_t last, int64_t most, int64_t least, report_rang
 	return status;
 }
 
-/* --- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 struct reading {
 	struct report_tensor_rows *out;

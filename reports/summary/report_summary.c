@@ -19,8 +19,7 @@
 
 #define UNKNOWN INT64_MIN
 
-/* --- asking ------------------------------------------------------------------------------------
- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 typedef enum status (*summary_row_fn)(struct report_summary *out, const struct prof_query *query,
 				      struct err *err);
@@ -43,8 +42,7 @@ static int64_t summary_or_zero(const struct prof_query *query, int column)
 	return prof_column_type(query, column) == PROF_NULL ? 0 : prof_column_int(query, column);
 }
 
-/* --- meta --------------------------------------------------------------------------------------
- */
+/* ---- meta ------------------------------------------------------------------------------------ */
 
 /* Facts with a place of their own in the summary; the others are listed. */
 static const struct {
@@ -143,8 +141,7 @@ static void summary_file(struct report_summary *out)
 			out->database_bytes += info.st_size;
 }
 
-/* --- training ----------------------------------------------------------------------------------
- */
+/* ---- training -------------------------------------------------------------------------------- */
 
 static const char sql_executions[] =
 	"SELECT sum(executions), sum(CASE WHEN mode = 'train' THEN steps END), "
@@ -207,8 +204,7 @@ static enum status summary_metrics(struct report_summary *out, struct prof_db *d
 	return status;
 }
 
-/* --- stages ------------------------------------------------------------------------------------
- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 static const char sql_stage_layers[] =
 	"SELECT stage, layer FROM layers WHERE stage IS NOT NULL GROUP BY stage, layer "
@@ -284,8 +280,7 @@ static enum status summary_stages(struct report_summary *out, struct prof_db *db
 	return summary_each(out, db, sql_stage_layers, summary_stage_layer, err);
 }
 
-/* --- the bubble --------------------------------------------------------------------------------
- */
+/* ---- the bubble ------------------------------------------------------------------------------ */
 
 static void summary_bubble(struct report_summary *out, const struct report_bubble_sum *sum,
 			   struct report_bubble_mean *bubble)
@@ -317,8 +312,7 @@ static void summary_bubble(struct report_summary *out, const struct report_bubbl
 		out->oversubscribed = true;
 }
 
-/* --- recording ---------------------------------------------------------------------------------
- */
+/* ---- recording ------------------------------------------------------------------------------- */
 
 /* Rows are numbered from 1 and never go: the last number is their count. */
 static const char sql_recording[] =
@@ -351,10 +345,10 @@ static enum status summary_recording(struct report_summary *out, const struct pr
 	return ST_OK;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Meta may know of more than was recorded (stages that never ran); else what was recorded counts.
+/*
+ * Meta may know of more than was recorded (stages that never ran); else what was recorded counts.
  */
 static void summary_counts(struct report_summary *out)
 {

@@ -56,8 +56,8 @@ struct report_fact {
 };
 
 struct report_summary {
-	const char *path, *command,
-		*state;      /* "complete", "recording", "killed: the writer died", ... */
+	const char *path, *command;
+	const char *state;   /* "complete", "recording", "killed: the writer died", ... */
 	const char *failure; /* why the writer gave up (a full disk); NULL: it did not */
 	bool whole;          /* the file has the end that its writer gave it */
 	bool live;           /* it is being written */

@@ -39,7 +39,7 @@ static const char *text_of(struct report_summary *out, const struct report_cell 
 	if (cell->type != PROF_TEXT)
 		return NULL;
 	text = arena_strdup(&out->arena, cell->text);
-	*failed |= text == NULL;
+	*failed |= !text;
 	return text;
 }
 

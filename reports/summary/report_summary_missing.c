@@ -11,8 +11,7 @@
 #include "reports/table/report_internal.h"
 #include "reports/summary/report_summary.h"
 
-/* --- the state ---------------------------------------------------------------------------------
- */
+/* ---- the state ------------------------------------------------------------------------------- */
 
 static enum status missing_failure(struct report_summary *out, struct prof_db *db, struct err *err)
 {
@@ -71,8 +70,7 @@ enum status report__summary_state(struct report_summary *out, struct prof_db *db
 	return out->state ? ST_OK : err_nomem(err);
 }
 
-/* --- what is missing ---------------------------------------------------------------------------
- */
+/* ---- what is missing ------------------------------------------------------------------------- */
 
 /* Where the host was last, unless that execution has ended: they are numbered in order. Rows of the
  * device, which may be ahead, stand between those of the host: some rows back one is found. */

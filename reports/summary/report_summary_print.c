@@ -109,8 +109,7 @@ static const char *print_places(char out[160], const struct place *places, size_
 	return out;
 }
 
-/* --- the run -----------------------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 const char *report_summary_started(const struct report_summary *summary, char out[FMT_SIZE])
 {
@@ -227,8 +226,7 @@ static void print_metric(struct print *print, const char *label, double loss, bo
 		   fmt_percent(b, accuracy));
 }
 
-/* --- stages ------------------------------------------------------------------------------------
- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 static const char *print_ns(char out[FMT_SIZE], int64_t ns)
 {
@@ -270,8 +268,7 @@ static void print_stages(struct print *print)
 				   s->stage[i].layers);
 }
 
-/* --- the bubble --------------------------------------------------------------------------------
- */
+/* ---- the bubble ------------------------------------------------------------------------------ */
 
 static const char *print_share(char out[FMT_SIZE], const struct report_bubble_mean *bubble,
 			       double share)
@@ -361,8 +358,7 @@ static void print_bubble(struct print *print)
 	print_bubble_parts(print);
 }
 
-/* --- health ------------------------------------------------------------------------------------
- */
+/* ---- health ---------------------------------------------------------------------------------- */
 
 static void print_broken(struct print *print, const struct report_broken *broken)
 {
@@ -418,8 +414,7 @@ static void print_health(struct print *print)
 			   print_text(s->lowered_why));
 }
 
-/* --- recording ---------------------------------------------------------------------------------
- */
+/* ---- recording ------------------------------------------------------------------------------- */
 
 static void print_recording(struct print *print)
 {

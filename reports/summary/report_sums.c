@@ -25,7 +25,7 @@ static void sums_count(int64_t *sum, int64_t value)
 		*sum += value;
 }
 
-/* --- stages ----------------------------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 struct report_stage_sum *report_sums_stage(struct report_sums *sums, int64_t stage)
 {
@@ -50,7 +50,8 @@ struct report_stage_sum *report_sums_stage(struct report_sums *sums, int64_t sta
 	return &sums->stage[low];
 }
 
-/* One shape for both: what the writer has summed, a group a row, and the rows, each a group of one.
+/*
+ * One shape for both: what the writer has summed, a group a row, and the rows, each a group of one.
  */
 #define TIMING_COLUMNS "clock, stage, phase, ipu, mode IS NULL OR mode = 'train', "
 
@@ -102,7 +103,7 @@ static enum status sums_timing(struct report_sums *sums, const struct prof_query
 	return ST_OK;
 }
 
-/* --- bubbles ---------------------------------------------------------------------------------- */
+/* ---- bubbles --------------------------------------------------------------------------------- */
 
 #define BUBBLE_COLUMNS                                                                             \
 	"clock, mode IS NULL OR mode = 'train', oversubscribed, idle_fraction, bubble_rate, "      \
@@ -157,7 +158,7 @@ static enum status sums_bubble(struct report_sums *sums, const struct prof_query
 	return ST_OK;
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Call @take for each row of @sql: for all of them, or (@read) for a slice after row *@read.
  * *@rows: how many there were. */

@@ -18,11 +18,10 @@
 
 bool report_choice_selects(const struct report_choice *choice)
 {
-	return choice->columns != NULL || choice->sort != NULL || choice->where_count > 0;
+	return choice->columns || choice->sort || choice->where_count > 0;
 }
 
-/* --- names of columns --------------------------------------------------------------------------
- */
+/* ---- names of columns ------------------------------------------------------------------------ */
 
 static enum status name_unknown(const struct report_names *names, const char *option,
 				const char *name, struct err *err)
@@ -126,8 +125,7 @@ enum status report__choose_order(struct report_order **out, int *count,
 	return *count ? ST_OK : err_set(err, ST_INVALID, "--sort: no column named");
 }
 
-/* --- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *unit;
@@ -236,8 +234,7 @@ static bool value_quoted(struct report_cell *out, const char *text, size_t lengt
 	return true;
 }
 
-/* --- conditions --------------------------------------------------------------------------------
- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
 /* Longer before what they begin with. */
 static const struct {

@@ -28,8 +28,7 @@ struct report_choice {
 /* Does @choice ask for other columns, rows or another order? */
 bool report_choice_selects(const struct report_choice *choice);
 
-/* --- taken apart, for report_select.c ---------------------------------------------------------
- */
+/* ---- taken apart, for report_select.c -------------------------------------------------------- */
 
 /* The columns a report has. */
 struct report_names {

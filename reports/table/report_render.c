@@ -45,8 +45,7 @@ enum status report_render(const struct report_table *table,
 	return render_formats[params->format](table, params, out, err);
 }
 
-/* --- one cell ----------------------------------------------------------------------------------
- */
+/* ---- one cell -------------------------------------------------------------------------------- */
 
 /* Text of the recorded program must not steer the terminal: control characters (C1 too, which are
  * two bytes in UTF-8) become '?', blanks of any kind a blank. */

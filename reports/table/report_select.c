@@ -28,8 +28,7 @@ struct selection {
 	struct arena arena;
 };
 
-/* --- taking the choice apart -------------------------------------------------------------------
- */
+/* ---- taking the choice apart ----------------------------------------------------------------- */
 
 /* The columns of the source, of the query itself. */
 static enum status select_names(struct selection *s, struct prof_db *db, struct err *err)
@@ -132,8 +131,7 @@ static enum status select_begin(struct selection *s, const struct report_source 
 	return status;
 }
 
-/* --- as SQL ------------------------------------------------------------------------------------
- */
+/* ---- as SQL ---------------------------------------------------------------------------------- */
 
 static void sql_quoted(struct str *sql, const char *text, char quote)
 {
@@ -247,8 +245,7 @@ static enum status select_open(const struct selection *s, struct prof_query **ou
 	return status;
 }
 
-/* --- what is said beside the rows --------------------------------------------------------------
- */
+/* ---- what is said beside the rows ------------------------------------------------------------ */
 
 static void note_add(struct str *note, const char *text)
 {
@@ -296,8 +293,7 @@ static void select_note(const struct selection *s, struct prof_db *db, int64_t r
 		note_add(note, unfinished);
 }
 
-/* --- a row at a time ---------------------------------------------------------------------------
- */
+/* ---- a row at a time ------------------------------------------------------------------------- */
 
 static enum status stream_rows(const struct selection *s, struct prof_query *query,
 			       struct report_stream *stream, struct report_cell *cells, bool *more,
@@ -347,8 +343,7 @@ static enum status stream_query(struct selection *s, struct prof_db *db, struct 
 	return status == ST_OK ? ended : status;
 }
 
-/* --- the interface -----------------------------------------------------------------------------
- */
+/* ---- the interface --------------------------------------------------------------------------- */
 
 /* @table was read through @s. */
 static enum status select_finish(const struct selection *s, const struct report_choice *choice,

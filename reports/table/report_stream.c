@@ -19,8 +19,7 @@
 #define WRITE_BYTES 65536            /* gathered before they are written */
 #define SLICE_ROWS  4096             /* rows of one read transaction on a file being written */
 
-/* --- texts of cells ----------------------------------------------------------------------------
- */
+/* ---- texts of cells -------------------------------------------------------------------------- */
 
 static const char *nonfinite_text(double value)
 {
@@ -111,8 +110,7 @@ void report__json_cell(struct jsonw *w, const char *name, const struct report_ce
 	}
 }
 
-/* --- the formats -------------------------------------------------------------------------------
- */
+/* ---- the formats ----------------------------------------------------------------------------- */
 
 static void csv_begin(struct report_stream *stream, const char *name,
 		      const struct report_render_params *params)
@@ -277,8 +275,7 @@ enum status report_stream_end(struct report_stream *stream, const char *note, st
 	}
 }
 
-/* --- views -------------------------------------------------------------------------------------
- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 /* One pass over a view, perhaps in several transactions. */
 struct view_pass {

@@ -37,8 +37,7 @@ struct report_cell report_cell_of_real(double value)
 	return (struct report_cell){.type = isnan(value) ? PROF_NULL : PROF_REAL, .real = value};
 }
 
-/* --- what a column's name says -----------------------------------------------------------------
- */
+/* ---- what a column's name says --------------------------------------------------------------- */
 
 enum name_match {
 	NAME_IS,
@@ -159,8 +158,7 @@ enum report_quantity report__quantity(const char *column, enum prof_type type)
 	return quantity_of_type(type);
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 enum status report__columns(const struct prof_query *query, struct arena *arena,
 			    struct report_column **out, int *count, struct err *err)

@@ -103,8 +103,7 @@ static const char *text_of(const struct report_table *table, int64_t row, int co
 				CELL_SIZE);
 }
 
-/* --- measuring ---------------------------------------------------------------------------------
- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 static void text_measure(struct text_layout *layout, int i)
 {
@@ -141,8 +140,7 @@ static int text_total(const struct text_layout *layout)
 	return total;
 }
 
-/* --- giving up width ---------------------------------------------------------------------------
- */
+/* ---- giving up width ------------------------------------------------------------------------- */
 
 static void text_drop_empty(struct text_layout *layout)
 {
@@ -313,8 +311,7 @@ static void text_fit(struct text_layout *layout, int width)
 	}
 }
 
-/* --- printing ----------------------------------------------------------------------------------
- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 /* Gather a line, then print it without blanks at its end. */
 static void text_line(struct text_layout *layout, FILE *out)
@@ -356,7 +353,8 @@ static void text_put(struct str *line, const struct text_column *column, const c
 		str_addf(line, "%*s", pad, "");
 }
 
-/* Line @at of the heading @name, when all headings together have @lines: they stand at the bottom.
+/*
+ * Line @at of the heading @name, when all headings together have @lines: they stand at the bottom.
  */
 static void text_heading(const struct text_layout *layout, int i, int at, int lines,
 			 char out[CELL_SIZE])

@@ -125,8 +125,7 @@ int report__whatif_layer(const struct report_whatif *whatif, const char *name)
 	return found;
 }
 
-/* --- facts -------------------------------------------------------------------------------------
- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 /* A whole number among the facts; 0: there is none in range. */
 static int64_t fact_number(struct prof_db *db, const char *key, int64_t greatest)
@@ -207,10 +206,10 @@ static const char sql_options[] =
 	"json_extract(value, '$.pipeline.replicated_weight_sharding') "
 	"FROM meta WHERE key = 'run' AND json_valid(value)";
 
-/* --- layers ------------------------------------------------------------------------------------
- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
-/* Layers that only hand on, and those with weights or maxima, whose gradients need what they read.
+/*
+ * Layers that only hand on, and those with weights or maxima, whose gradients need what they read.
  */
 static void layer_kind(struct whatif_layer *layer, const char *class_name)
 {
@@ -288,8 +287,7 @@ static enum status read_layers(struct report_whatif *whatif, struct prof_db *db,
 	return status;
 }
 
-/* --- the device clock --------------------------------------------------------------------------
- */
+/* ---- the device clock ------------------------------------------------------------------------ */
 
 static enum status take_execution(struct report_whatif *whatif, const struct prof_query *query,
 				  void *user, struct err *err)
@@ -387,7 +385,8 @@ static enum status read_device(struct report_whatif *whatif, struct prof_db *db,
 	return status;
 }
 
-/* What the run would be put together again: what it measures of itself, and whether all is there.
+/*
+ * What the run would be put together again: what it measures of itself, and whether all is there.
  */
 static enum status replay(struct report_whatif *whatif, struct err *err)
 {
@@ -407,8 +406,7 @@ static enum status replay(struct report_whatif *whatif, struct err *err)
 	return ST_OK;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum status read_all(struct report_whatif *whatif, struct prof_db *db, struct err *err)
 {

@@ -121,8 +121,7 @@ struct whatif_line {
 	int width; /* -1: not given */
 };
 
-/* --- arguments ---------------------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static enum status take_number(struct whatif_line *line, const struct cli_argument *argument,
 			       struct err *err)
@@ -202,8 +201,7 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 	return status;
 }
 
-/* --- what is looked at -------------------------------------------------------------------------
- */
+/* ---- what is looked at ----------------------------------------------------------------------- */
 
 struct rows {
 	const struct report_whatif *whatif;
@@ -273,8 +271,7 @@ static enum status look(struct rows *rows, const struct whatif_line *line, struc
 	return report_whatif_predict(&rows->row[1].prediction, rows->whatif, &line->change, err);
 }
 
-/* --- printing ----------------------------------------------------------------------------------
- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void print_below(const struct rows *rows, int width)
 {
@@ -324,8 +321,7 @@ static enum status print(const struct rows *rows, const struct whatif_line *line
 	return status;
 }
 
-/* --- the command -------------------------------------------------------------------------------
- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static enum status open_inputs(struct report_whatif **out, const struct whatif_line *line,
 			       struct rows *rows, char unfinished[REPORT_UNFINISHED_SIZE],

@@ -11,8 +11,7 @@
 #include "ipu/compile/ipu_program.h"
 #include "reports/whatif/report_whatif_internal.h"
 
-/* --- another machine ---------------------------------------------------------------------------
- */
+/* ---- another machine ------------------------------------------------------------------------- */
 
 /* Cycles there for a cycle here. */
 struct scaling {
@@ -64,8 +63,7 @@ static struct ipu_function_cost piece_cost(const struct whatif_piece *piece,
 	return cost;
 }
 
-/* --- what stays, what comes --------------------------------------------------------------------
- */
+/* ---- what stays, what comes ------------------------------------------------------------------ */
 
 void report__whatif_add(struct ipu_function_cost *sum, const struct ipu_function_cost *cost)
 {
@@ -166,7 +164,8 @@ int report__whatif_stage(const struct whatif_plan *plan, const struct report_wha
 	return plan->resplit ? plan->stage[layer] : whatif->layers[layer].stage;
 }
 
-/* Into the FIFO after the forward, out of it before the backward, or before what is computed again.
+/*
+ * Into the FIFO after the forward, out of it before the backward, or before what is computed again.
  */
 static void add_fifo(struct whatif_plan *plan, const struct report_whatif *whatif, int stage,
 		     const struct ipu_function_cost *one)
@@ -234,10 +233,10 @@ static void add_sums(struct whatif_plan *plan, const struct report_whatif *whati
 	}
 }
 
-/* --- streams and copies between IPUs -----------------------------------------------------------
- */
+/* ---- streams and copies between IPUs --------------------------------------------------------- */
 
-/* Outfeeds go with their layers; inputs to the first stage, labels, losses and metrics to the last.
+/*
+ * Outfeeds go with their layers; inputs to the first stage, labels, losses and metrics to the last.
  */
 static void split_streams(struct whatif_plan *plan, const struct report_whatif *whatif)
 {
@@ -284,8 +283,7 @@ static void add_streams(struct whatif_plan *plan, const struct report_whatif *wh
 	plan->send_count = whatif->send_count;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum status check_moves(const struct whatif_plan *plan, const struct report_whatif *whatif,
 			       struct err *err)

@@ -13,8 +13,7 @@
 /* A long run is sampled. */
 #define SUMS_BUDGET_NS UINT64_C(300000000)
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status take_times(struct report_whatif *whatif, struct report_sums *sums,
 			      struct err *err)
@@ -154,8 +153,7 @@ enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db
 	return status == ST_OK ? compare(whatif, err) : status;
 }
 
-/* --- predicting --------------------------------------------------------------------------------
- */
+/* ---- predicting ------------------------------------------------------------------------------ */
 
 static enum status predict_ideal(struct report_whatif_prediction *out,
 				 const struct report_whatif *whatif, const struct whatif_plan *plan,

@@ -14,8 +14,7 @@
 
 #define CHUNKS_DEFAULT 2
 
-/* --- the change --------------------------------------------------------------------------------
- */
+/* ---- the change ------------------------------------------------------------------------------ */
 
 static enum status settle_target(struct whatif_plan *plan, const struct report_whatif *whatif,
 				 const struct report_whatif_change *change, struct err *err)
@@ -103,8 +102,7 @@ static enum status settle(struct whatif_plan *plan, const struct report_whatif *
 	return plan->comparison ? ST_OK : ipu_schedule_check(&params, "--micro-batches", err);
 }
 
-/* --- the device clock --------------------------------------------------------------------------
- */
+/* ---- the device clock ------------------------------------------------------------------------ */
 
 static bool recomputes_late(const struct whatif_plan *plan, const struct report_whatif *whatif)
 {
@@ -173,8 +171,7 @@ static enum status predict_timeline(struct report_whatif_prediction *out,
 	return status;
 }
 
-/* --- a schedule to compare with ----------------------------------------------------------------
- */
+/* ---- a schedule to compare with -------------------------------------------------------------- */
 
 static int64_t stage_cycles(const struct ipu_stage_cost *cost, bool backward)
 {
@@ -332,8 +329,7 @@ static enum status predict_device(struct report_whatif_prediction *out,
 	return ST_OK;
 }
 
-/* --- a prediction ------------------------------------------------------------------------------
- */
+/* ---- a prediction ---------------------------------------------------------------------------- */
 
 /* The layers that begin stages. */
 static enum status say_split(struct report_whatif_prediction *out,

@@ -13,8 +13,7 @@
 
 #define NAME_SIZE 256
 
-/* --- as written --------------------------------------------------------------------------------
- */
+/* ---- as written ------------------------------------------------------------------------------ */
 
 /* The next word of a list; NULL behind the last. */
 static const char *next_word(const char *at, char *out, size_t size)
@@ -113,8 +112,7 @@ static enum status split_names(struct whatif_plan *plan, const struct report_wha
 	return ST_OK;
 }
 
-/* --- the best ----------------------------------------------------------------------------------
- */
+/* ---- the best -------------------------------------------------------------------------------- */
 
 struct units {
 	struct ipu_unit *unit;
@@ -271,8 +269,7 @@ static enum status split_auto(struct whatif_plan *plan, const struct report_what
 	return ST_OK;
 }
 
-/* --- what follows ------------------------------------------------------------------------------
- */
+/* ---- what follows ---------------------------------------------------------------------------- */
 
 /* Every stage has a layer that computes. */
 static enum status check_split(const struct whatif_plan *plan, const struct report_whatif *whatif,

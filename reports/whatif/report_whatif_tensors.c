@@ -12,8 +12,7 @@
 
 #define NAME_SIZE 256
 
-/* --- who reads whose output --------------------------------------------------------------------
- */
+/* ---- who reads whose output ------------------------------------------------------------------ */
 
 static enum status edge_add(struct report_whatif *whatif, int from, int to, struct err *err)
 {
@@ -91,8 +90,7 @@ static enum status read_edges(struct report_whatif *whatif, struct prof_db *db, 
 	return status;
 }
 
-/* --- gradients ---------------------------------------------------------------------------------
- */
+/* ---- gradients ------------------------------------------------------------------------------- */
 
 static enum status gradient_add(struct report_whatif *whatif, int layer, int64_t bytes, bool half,
 				struct err *err)
@@ -137,8 +135,7 @@ static enum status read_gradients(struct report_whatif *whatif, struct prof_db *
 	return status;
 }
 
-/* --- what backward passes read -----------------------------------------------------------------
- */
+/* ---- what backward passes read --------------------------------------------------------------- */
 
 /* "Dense_1/output/Stage2", ".../IPU1" and ".../popped" are "Dense_1/output". */
 static void base_name(char *out, size_t size, const char *variable)
@@ -146,7 +143,7 @@ static void base_name(char *out, size_t size, const char *variable)
 	char *slash;
 
 	str_copy(out, size, variable);
-	while ((slash = strrchr(out, '/')) != NULL &&
+	while ((slash = strrchr(out, '/')) &&
 	       (!strcmp(slash, "/popped") || str_starts_with(slash, "/Stage") ||
 		str_starts_with(slash, "/IPU")))
 		*slash = '\0';

@@ -30,8 +30,7 @@ struct reading {
 	int64_t *received; /* by time step and IPU: bytes, of the first @stages */
 };
 
-/* --- operations --------------------------------------------------------------------------------
- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 /* What no layer asked for: the loss and its like come last, inputs and counters first. */
 static int layer_of_none(const struct report_whatif *whatif, const char *operation)
@@ -83,8 +82,7 @@ static const struct operation *find_operation(const struct reading *reading, con
 				 compare_operations);
 }
 
-/* --- programs ----------------------------------------------------------------------------------
- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -168,8 +166,7 @@ static enum status take_program(struct report_whatif *whatif, const struct prof_
 	return ST_OK;
 }
 
-/* --- steps -------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 enum {
 	STEP_IPU,
@@ -365,8 +362,7 @@ static enum status take_step(struct report_whatif *whatif, const struct prof_que
 	return take_function_step(reading, program, query, err);
 }
 
-/* --- what goes between IPUs --------------------------------------------------------------------
- */
+/* ---- what goes between IPUs ------------------------------------------------------------------ */
 
 /* Of micro-batch 0 stage s is in time step s, beside forwards of stages before it alone: what these
  * send is known, the rest is its own. */
@@ -412,8 +408,7 @@ static enum status find_sends(struct reading *reading, struct err *err)
 	return status;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int reading_init(struct reading *reading)
 {

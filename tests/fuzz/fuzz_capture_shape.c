@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct captures_shape shape;
 	double bytes;
 
-	if (text == NULL)
+	if (!text)
 		return 0;
 	if (size > 0)
 		memcpy(text, data, size);

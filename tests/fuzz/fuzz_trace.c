@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (scan != NULL && fd >= 0 && write(fd, data, size) == (ssize_t)size &&
+	if (scan && fd >= 0 && write(fd, data, size) == (ssize_t)size &&
 	    report__import_input_open(&input, path, NULL) == ST_OK) {
 		if (report__import_scan_init(scan, &input, &calls))
 			report__import_scan(scan, NULL);

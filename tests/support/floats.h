@@ -41,7 +41,8 @@ void floats_fill(int kind, float *values, size_t count, struct rng *rng);
 typedef void (*floats_check)(const float *values, size_t count);
 void floats_each_kind(floats_check check, uint32_t seed, const size_t *long_ones, size_t count);
 
-/* The same of some kinds with all lengths up to 257 at every offset of a float from a cache line.
+/*
+ * The same of some kinds with all lengths up to 257 at every offset of a float from a cache line.
  */
 void floats_each_alignment(floats_check check, uint32_t seed);
 

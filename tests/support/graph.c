@@ -20,8 +20,7 @@ struct evaluation {
 typedef void (*evaluate)(const struct evaluation *e, const struct model_layer *at,
 			 const double *const *x, double *y);
 
-/* --- evaluation --------------------------------------------------------------------------------
- */
+/* ---- evaluation ------------------------------------------------------------------------------ */
 
 static int64_t width(const struct model_layer *at)
 {
@@ -130,8 +129,7 @@ static void softmax_of(const struct evaluation *e, const struct model_layer *at,
 		y[i] /= sum;
 }
 
-/* --- building ----------------------------------------------------------------------------------
- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 static const struct {
 	const struct layer_ops *own;
@@ -281,8 +279,7 @@ void graph_weights(const struct graph *graph, float *weights, uint32_t seed)
 			  seed + 977 * (uint32_t)i, -0.7f, 0.8f);
 }
 
-/* --- random graphs -----------------------------------------------------------------------------
- */
+/* ---- random graphs --------------------------------------------------------------------------- */
 
 static int below(uint32_t *state, int limit)
 {

@@ -19,7 +19,8 @@ static size_t outputs_of(const struct layer_pass *pass)
 	return (size_t)(model_shape_count(&pass->layer->output) * pass->batch);
 }
 
-/* Gradients of different inputs never lie in the same place; only the first's may be the output's.
+/*
+ * Gradients of different inputs never lie in the same place; only the first's may be the output's.
  */
 static void check_apart(const struct layer_pass *pass)
 {
@@ -53,8 +54,7 @@ static void limit_gradient(const struct layer_pass *pass)
 			pass->grad_output[i] = 0.0f;
 }
 
-/* --- negate, tanh, square ----------------------------------------------------------------------
- */
+/* ---- negate, tanh, square -------------------------------------------------------------------- */
 
 static void negate_forward(const struct layer_pass *pass)
 {
@@ -92,8 +92,7 @@ static void square_backward(const struct layer_pass *pass)
 		give(pass, 0, i, 2.0f * pass->inputs[0][i] * pass->grad_output[i]);
 }
 
-/* --- scale -------------------------------------------------------------------------------------
- */
+/* ---- scale ----------------------------------------------------------------------------------- */
 
 static void scale_forward(const struct layer_pass *pass)
 {
@@ -120,8 +119,7 @@ static void scale_backward(const struct layer_pass *pass)
 		give(pass, 0, i, w[i % width] * pass->grad_output[i]);
 }
 
-/* --- sum, product, join ------------------------------------------------------------------------
- */
+/* ---- sum, product, join ---------------------------------------------------------------------- */
 
 static void sum_forward(const struct layer_pass *pass)
 {
@@ -185,8 +183,7 @@ static void join_backward(const struct layer_pass *pass)
 	}
 }
 
-/* --- pick --------------------------------------------------------------------------------------
- */
+/* ---- pick ------------------------------------------------------------------------------------ */
 
 static size_t pick_kept(const struct model *model, const struct model_layer *layer, int64_t batch)
 {

@@ -31,8 +31,7 @@ void graph_micro_init(struct graph_micro *m, const struct graph *g, uint32_t see
 		m->gradients[i] = GRAPH_UNSET;
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 void graph_pipe_open(struct graph_pipe *pipe, const struct graph *g, const struct graph_way *way,
 		     float *weights)

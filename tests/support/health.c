@@ -20,7 +20,7 @@ static void keep_hit(void *user, const struct outfeed_hit *hit)
 					hit->keys.step,    hit->keys.epoch,
 					hit->time_ns,      hit->value,
 					hit->threshold,    ""};
-	str_copy(kept->key, sizeof(kept->key), hit->key != NULL ? hit->key : "");
+	str_copy(kept->key, sizeof(kept->key), hit->key ? hit->key : "");
 }
 
 enum status health_read(struct outfeed_health_rules *rules, const char *text, struct err *err)
@@ -57,7 +57,7 @@ void health_rig_open(struct health_rig *rig, const char *text)
 	struct outfeed_health_rules rules;
 
 	outfeed_health_defaults(&rules);
-	if (text != NULL)
+	if (text)
 		assert_int_equal(health_read(&rules, text, NULL), ST_OK);
 	health_rig_open_rules(rig, &rules);
 }

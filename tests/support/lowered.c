@@ -1,3 +1,7 @@
+/*
+ * Device operations as one line of text each, and the comparison of a layer's lines with those that
+ * a test expects.
+ */
 #include "support/lowered.h"
 
 #include <stdarg.h>

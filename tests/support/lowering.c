@@ -1,3 +1,7 @@
+/*
+ * Lowering a model for a test: the run file is read and its compile section taken as ipu-train
+ * does, then the model goes to the device's graph.
+ */
 #include "support/lowering.h"
 
 #include <stdlib.h>

@@ -21,8 +21,7 @@ struct lowered {
 
 /* "keras-mnist.json --use-ipu": a file of examples/ and its flags; fails the test on an error. */
 void lowered_open_example(struct lowered *out, const char *line);
-/* A run file's text ('
- * stands for a quotation mark), for images of @shape. */
+/* A run file's text (' stands for a quotation mark), for images of @shape. */
 void lowered_open_text(struct lowered *out, const char *text, const struct model_shape *shape);
 void lowered_close(struct lowered *lowered);
 

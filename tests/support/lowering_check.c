@@ -1,3 +1,7 @@
+/*
+ * The rules that every lowered graph obeys (uses, names, order, what is computed in place,
+ * gradients of all parameters), each asked of all tensors and nodes; and counts of them.
+ */
 #include "support/lowering_check.h"
 
 #include <stdio.h>
@@ -6,8 +10,7 @@
 #include "common/mem.h"
 #include "support/support.h"
 
-/* --- what must hold of every graph ---------------------------------------------------------------
- */
+/* ---- what must hold of every graph ----------------------------------------------------------- */
 
 struct uses {
 	int written, made, read; /* nodes; made: written without being read */
@@ -129,7 +132,7 @@ static void check_names(const struct ipu_graph *graph)
 	for (int t = 0; t < graph->tensor_count; t++)
 		for (int u = 0; u < t; u++)
 			if (!strcmp(graph->tensors[t].name, graph->tensors[u].name) &&
-			    strstr(graph->tensors[t].name, "between") == NULL)
+			    !strstr(graph->tensors[t].name, "between"))
 				fail_msg("two tensors are called %s", graph->tensors[t].name);
 }
 
@@ -208,8 +211,7 @@ static void check_graph(const struct lowered *lowered)
 	mem_free(order);
 }
 
-/* --- gradients -----------------------------------------------------------------------------------
- */
+/* ---- gradients ------------------------------------------------------------------------------- */
 
 int lowered_tensors(const struct ipu_graph *graph, enum ipu_tensor_kind kind)
 {
@@ -251,8 +253,7 @@ static void check_gradients(const struct lowered *lowered)
 	assert_int_equal(lowered_nodes(graph, "GradientAccumulation/"), sums ? params : 0);
 }
 
-/* --- arithmetic ----------------------------------------------------------------------------------
- */
+/* ---- arithmetic ------------------------------------------------------------------------------ */
 
 static int64_t product_flops(const struct ipu_graph *graph, const char *layer, char phase,
 			     const char *part)
@@ -269,7 +270,8 @@ static int64_t product_flops(const struct ipu_graph *graph, const char *layer, c
 	return flops;
 }
 
-/* Products of a layer have its own flops but for bias and activation, and so have both gradients.
+/*
+ * Products of a layer have its own flops but for bias and activation, and so have both gradients.
  */
 static void check_flops(const struct lowered *lowered)
 {

@@ -14,8 +14,8 @@ struct math_model {
 	struct model *model;
 };
 
-/* The list of layers as Keras writes it, without the outer object ('
- * stands for a quotation mark); fails the test on an error. */
+/* The list of layers as Keras writes it, without the outer object (' stands for a quotation mark);
+ * fails the test on an error. */
 void math_model_open(struct math_model *out, const char *layers, int ndim, const int64_t *dims);
 void math_model_close(struct math_model *model);
 

@@ -27,7 +27,7 @@ const cJSON *plan_item(const cJSON *object, const char *key)
 {
 	const cJSON *found = cJSON_GetObjectItemCaseSensitive(object, key);
 
-	if (found == NULL)
+	if (!found)
 		fail_msg("no key %s", key);
 	return found;
 }

@@ -31,7 +31,7 @@ void recorder_policy(struct outfeed_policy *out, const char *json)
 	cJSON *node = NULL;
 
 	*out = (struct outfeed_policy){0};
-	if (json == NULL)
+	if (!json)
 		return;
 	if (json_parse(&node, json, strlen(json), "run.json", &err) != ST_OK)
 		fail_msg("%s", err.text);
@@ -45,7 +45,7 @@ void recorder_open(struct recorder *recorder, const struct recorder_params *para
 {
 	static const struct recorder_params defaults = {0};
 	static const struct ips_keys none = IPS_KEYS_NULL;
-	const struct recorder_params *p = params != NULL ? params : &defaults;
+	const struct recorder_params *p = params ? params : &defaults;
 	struct err err = {ST_OK, ""};
 
 	memset(recorder, 0, sizeof(*recorder));
@@ -78,7 +78,7 @@ void recorder_stop(struct recorder *recorder)
 	if (outfeed_close(recorder->outfeed, &err) != ST_OK)
 		fail_msg("%s", err.text);
 	recorder->outfeed = NULL;
-	if (recorder->recording != NULL)
+	if (recorder->recording)
 		prof_stop(recorder->recording);
 	recorder->recording = NULL;
 }

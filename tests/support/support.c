@@ -20,8 +20,7 @@
 
 #include "common/mem.h"
 
-/* --- comparing ---------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 bool support_is_close(double a, double b, double tol)
 {
@@ -63,8 +62,7 @@ static void support_must(bool good, const char *what)
 	fail();
 }
 
-/* --- folders and files -------------------------------------------------------------------------
- */
+/* ---- folders and files ----------------------------------------------------------------------- */
 
 void support_tempdir(char out[SUPPORT_PATH_SIZE])
 {
@@ -133,8 +131,7 @@ void support_write_file(const char *path, const void *data, size_t length)
 	support_must(fclose(file) == 0, path);
 }
 
-/* --- failing allocations -----------------------------------------------------------------------
- */
+/* ---- failing allocations --------------------------------------------------------------------- */
 
 static atomic_long alloc_left;  /* allocations until the one that fails; below 0: past it */
 static atomic_bool alloc_alone; /* those of one thread: */
@@ -194,8 +191,7 @@ void support_limit_files(long bytes)
 	support_must(setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
 }
 
-/* --- commands ----------------------------------------------------------------------------------
- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 /* In the child: does not return. */
 static void support_exec(const char *const *argv, FILE *in, FILE *out, FILE *err)

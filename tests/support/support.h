@@ -37,8 +37,8 @@ void support_tempdir_remove(const char *path);
 
 /*
  * Let the n-th allocation from now on (0: the next) fail, and only that one; all of mem.h goes
- *through it. Negative: back to normal. support_alloc_failed() tells whether it came to that, so a
- *sweep is
+ * through it. Negative: back to normal. support_alloc_failed() tells whether it came to that, so a
+ * sweep is
  *
  *	for (long n = 0;; n++) {
  *		support_fail_alloc(n);
@@ -78,7 +78,8 @@ void support_result_free(struct support_result *result);
 /* Is there a program @name on PATH? */
 bool support_has_program(const char *name);
 
-/* The built programs and the source tree, as CTest tells in the environment; "." where it does not.
+/*
+ * The built programs and the source tree, as CTest tells in the environment; "." where it does not.
  */
 const char *support_bin_dir(void);
 const char *support_source_dir(void);

@@ -250,7 +250,7 @@ bool view_fixture_write(const char *path, int updates)
 {
 	struct fixture f = {.recording = view_fixture_record(path, "view_fixture")};
 
-	if (f.recording == NULL)
+	if (!f.recording)
 		return false;
 	fixture_fill(&f, updates > 0 ? updates : UPDATES);
 	return ips_recording_close(f.recording, NULL, 0) == 0;

@@ -8,7 +8,8 @@
 
 #include "profiler/ipuscope/profiler.h"
 
-/* Write @path, which must not exist; @updates 0: as many as usual. false: it could not be written.
+/*
+ * Write @path, which must not exist; @updates 0: as many as usual. false: it could not be written.
  */
 bool view_fixture_write(const char *path, int updates);
 

@@ -41,7 +41,7 @@ bool view_fixture_counters_write(const char *path, int samples, double most)
 	struct ips_track *lanes[3];
 	struct ips_site *run;
 
-	if (recording == NULL)
+	if (!recording)
 		return false;
 	run = ips_site_intern("data", "load", NULL);
 	lanes[0] = ips_track_open(recording, "main", NULL);

@@ -135,8 +135,7 @@ static void write_run(struct device *d, int clock, int replica, int update)
 	write_bubble(d, clock, replica, update, works);
 }
 
-/* --- the device's steps ------------------------------------------------------------------------
- */
+/* ---- the device's steps ---------------------------------------------------------------------- */
 
 static void write_trace(struct device *d)
 {
@@ -217,7 +216,7 @@ bool view_fixture_device_write(const char *path)
 {
 	struct device d = {.recording = view_fixture_record(path, "view_fixture_device")};
 
-	if (d.recording == NULL)
+	if (!d.recording)
 		return false;
 	rng_init(&d.rng, 7, 1, 0, 0);
 	ips_meta_set(d.recording, "clock_hz", "500000000");

@@ -67,7 +67,7 @@ bool view_fixture_metrics_write(const char *path, const struct view_fixture_metr
 {
 	struct ips_recording *recording = view_fixture_record(path, NULL);
 
-	if (recording == NULL)
+	if (!recording)
 		return false;
 	for (int64_t epoch = 1; epoch <= params->epochs; epoch++)
 		write_epoch(recording, params, epoch);

@@ -166,7 +166,7 @@ bool view_fixture_model_write(const char *path, bool changed)
 	const struct ips_device_trace trace = {.trace_id = 0, .clock_hz = 1e9, .name = "train"};
 	struct ips_recording *r = view_fixture_record(path, "view_fixture_model");
 
-	if (r == NULL)
+	if (!r)
 		return false;
 	ips_meta_set(r, "clock_hz", "1000000000");
 	ips_append_device_trace(r, &trace);
@@ -190,7 +190,7 @@ bool view_fixture_programs_write(const char *path, int wide, int deep)
 	int64_t next = 0;
 	char name[32];
 
-	if (r == NULL)
+	if (!r)
 		return false;
 	for (int i = 0; i < wide; i++) {
 		int64_t parent = IPS_NULL;

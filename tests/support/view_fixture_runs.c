@@ -200,7 +200,7 @@ static bool write_all(const char *path, const struct view_runs_execution *execut
 			 .at = {1000, 1000}};
 	bool ok = true;
 
-	if (r.recording == NULL)
+	if (!r.recording)
 		return false;
 	rng_init(&r.rng, 11, 1, 0, 0);
 	ips_meta_set(r.recording, "clock_hz", "500000000");

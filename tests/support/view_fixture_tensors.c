@@ -205,7 +205,7 @@ bool view_fixture_tensors_write(const char *path, const struct view_fixture_tens
 {
 	struct ips_recording *recording = view_fixture_record(path, "view_fixture_tensors");
 
-	if (recording == NULL)
+	if (!recording)
 		return false;
 	add_tensors(recording, params->suffix);
 	add_rules(recording);

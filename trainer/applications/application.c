@@ -67,7 +67,7 @@ const char *const *application_names(int *count)
 	return names;
 }
 
-/* --- options ---------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static enum status application_find(const struct application_row **out, const struct json_at *at,
 				    struct err *err)
@@ -225,7 +225,7 @@ static enum status application_read(struct application *out, const struct json_a
 	return status == ST_OK ? check_input(at, out, err) : status;
 }
 
-/* --- building --------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 static int application_classes(struct application_graph *graph, const struct application *a, int x)
 {

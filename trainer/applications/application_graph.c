@@ -77,7 +77,7 @@ const char *application_name(struct application_graph *graph, const char *format
 	return name ? name : "";
 }
 
-/* --- nodes ------------------------------------------------------------------------------------ */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* "ZeroPadding2D" to "zero_padding2d", and a number from the second of the class on. */
 static const char *default_name(struct application_graph *graph, const char *class_name)
@@ -201,7 +201,7 @@ static void put_window(struct application_graph *graph, int node, int rows, int 
 	}
 }
 
-/* --- layers ----------------------------------------------------------------------------------- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 static void put_conv(struct application_graph *graph, int node, const struct application_conv *conv,
 		     const char *initializer)

@@ -97,7 +97,7 @@ void application_stride_pad(const struct application_graph *graph, int from, int
 enum status application_graph_finish(struct application_graph *graph, const char *model_name,
 				     int output, cJSON **out, struct err *err);
 
-/* --- for the files of the graph --- */
+/* ---- for the files of the graph -------------------------------------------------------------- */
 
 /* Append @item, which is handed over; false: there is no memory. */
 bool application__append(cJSON *list, cJSON *item);

@@ -8,7 +8,7 @@
 #define MOBILENET_V2_EPSILON  1e-3
 #define MOBILENET_V2_MOMENTUM 0.999
 
-/* --- version 1 -------------------------------------------------------------------------------- */
+/* ---- version 1 ------------------------------------------------------------------------------- */
 
 static int mobilenet_block(struct application_graph *g, int x, int number, int64_t filters,
 			   int stride)
@@ -60,7 +60,7 @@ int application_mobilenet_top(struct application_graph *graph, const struct appl
 	return application_activation(graph, x, "predictions", activation);
 }
 
-/* --- version 2 -------------------------------------------------------------------------------- */
+/* ---- version 2 ------------------------------------------------------------------------------- */
 
 /* The multiple of 8 next to @value, never more than a tenth below it. */
 static int64_t round_to_8(double value)

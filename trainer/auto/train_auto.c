@@ -23,8 +23,7 @@
 #define S_NS           1000000000
 #define DIRECTORY_NEXT 1000 /* milliseconds tried before giving up on a free name */
 
-/* --- the directory -----------------------------------------------------------------------------
- */
+/* ---- the directory --------------------------------------------------------------------------- */
 
 static bool auto_name(char out[FS_PATH_SIZE], const char *parent, int64_t epoch_ns)
 {
@@ -108,8 +107,7 @@ enum status train_auto_directory(const struct train_options *options, char direc
 	return ST_INVALID;
 }
 
-/* --- framework.json ----------------------------------------------------------------------------
- */
+/* ---- framework.json -------------------------------------------------------------------------- */
 
 /* The number that follows @key in /proc/cpuinfo; 0: unknown. */
 static double auto_cpuinfo(const char *key)

@@ -208,8 +208,7 @@ struct option_value {
 	const char *text; /* the JSON tree's */
 };
 
-/* --- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* What was given, as people wrote it. */
 static const char *option_shown(const cJSON *node, char *out, size_t size)
@@ -341,8 +340,7 @@ static const option_read_fn option_read[] = {
 	[TRAIN_OPTION_CHOICE] = option_choice,
 };
 
-/* --- walking the object ------------------------------------------------------------------------
- */
+/* ---- walking the object ---------------------------------------------------------------------- */
 
 static int option_find(const char *name)
 {
@@ -388,8 +386,7 @@ static enum status options_read(const cJSON *root, struct option_value values[OP
 	return ST_OK;
 }
 
-/* --- what follows from the values --------------------------------------------------------------
- */
+/* ---- what follows from the values ------------------------------------------------------------ */
 
 static enum status option_store(const struct train_option_entry *entry,
 				const struct option_value *value, struct train_options *out,
@@ -437,8 +434,7 @@ static enum status options_store(struct train_options *out,
 	return ST_OK;
 }
 
-/* --- texts -------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static void option_write(struct jsonw *w, const struct train_option_entry *entry,
 			 const struct option_value *value)
@@ -547,8 +543,7 @@ static enum status options_note(struct train_options *out,
 	return ST_OK;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void options_defaults(struct train_options *out)
 {

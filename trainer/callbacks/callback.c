@@ -26,8 +26,7 @@ static const struct callback_ops *const callback_rows[] = {
 	&callback_outfeed,
 };
 
-/* --- the list ----------------------------------------------------------------------------------
- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static struct callback *callbacks_append(struct callbacks *callbacks,
 					 const struct callback_ops *ops, struct err *err)
@@ -112,8 +111,7 @@ void callbacks_fini(struct callbacks *callbacks)
 	*callbacks = (struct callbacks){0};
 }
 
-/* --- calling -----------------------------------------------------------------------------------
- */
+/* ---- calling --------------------------------------------------------------------------------- */
 
 /* Every callback that has @member is called with what follows. */
 #define CALLBACKS_CALL(callbacks, member, ...)                                                     \
@@ -190,8 +188,7 @@ enum status callbacks_train_end(const struct callbacks *callbacks, const struct 
 	CALLBACKS_CALL(callbacks, train_end, host, err);
 }
 
-/* --- a program's own ---------------------------------------------------------------------------
- */
+/* ---- a program's own ------------------------------------------------------------------------- */
 
 static enum status own_train_begin(struct callback *callback, const struct callback_host *host,
 				   struct err *err)
@@ -300,8 +297,7 @@ enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback
 	return ST_OK;
 }
 
-/* --- for the kinds ------------------------------------------------------------------------------
- */
+/* ---- for the kinds --------------------------------------------------------------------------- */
 
 const double *callback_log(const struct ips_logs *logs, const char *name)
 {

@@ -96,8 +96,7 @@ enum status callbacks_epoch_end(const struct callbacks *callbacks, const struct 
 enum status callbacks_train_end(const struct callbacks *callbacks, const struct callback_host *host,
 				struct err *err);
 
-/* --- for the kinds -----------------------------------------------------------------------------
- */
+/* ---- for the kinds --------------------------------------------------------------------------- */
 
 /* The value called @name; NULL: there is none. */
 const double *callback_log(const struct ips_logs *logs, const char *name);

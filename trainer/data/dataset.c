@@ -15,8 +15,7 @@
 
 #define ONE_HOT_MOST (1 << 20) /* classes: one stray number must not fill the memory */
 
-/* --- the sets that are known -------------------------------------------------------------------
- */
+/* ---- the sets that are known ----------------------------------------------------------------- */
 
 static const char *const digit_names[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
 static const char *const fashion_names[] = {"T-shirt/top", "Trouser",   "Pullover", "Dress",
@@ -97,8 +96,7 @@ const char *dataset__script(char out[FS_PATH_SIZE], const char *name)
 	return out;
 }
 
-/* --- places, in order --------------------------------------------------------------------------
- */
+/* ---- places, in order ------------------------------------------------------------------------ */
 
 static enum status dataset_open_path(struct dataset *train, struct dataset *test,
 				     const struct dataset_known *known, const char *path,
@@ -153,8 +151,7 @@ static enum status dataset_open_any(struct dataset *train, struct dataset *test,
 	return known->synthetic(train, test, known, params, err);
 }
 
-/* --- the two parts together --------------------------------------------------------------------
- */
+/* ---- the two parts together ------------------------------------------------------------------ */
 
 static void dataset_shape_text(const struct dataset *set, char *out, size_t size)
 {

@@ -53,8 +53,7 @@ enum status dataset__cifar_parse(struct dataset_array *images, struct dataset_ar
 	return ST_OK;
 }
 
-/* --- files -------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 struct cifar_file {
 	char path[FS_PATH_SIZE];
@@ -129,8 +128,7 @@ static enum status cifar_part(struct dataset *out, const struct dataset_about *a
 	return status;
 }
 
-/* --- a folder of them --------------------------------------------------------------------------
- */
+/* ---- a folder of them ------------------------------------------------------------------------ */
 
 /* The names, one a line, in @text, which is cut up. */
 static enum status cifar_names(char *text, size_t length, const char *path,

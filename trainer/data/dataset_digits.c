@@ -100,8 +100,7 @@ struct digit_path {
 	bool begins[PATH_POINTS]; /* no line from the point before */
 };
 
-/* --- chance and angles -------------------------------------------------------------------------
- */
+/* ---- chance and angles ----------------------------------------------------------------------- */
 
 static float digit_between(struct rng *rng, float least, float most)
 {
@@ -140,8 +139,7 @@ static float digit_cos(float turns)
 	return digit_sin(turns + 0.25f);
 }
 
-/* --- the hand ----------------------------------------------------------------------------------
- */
+/* ---- the hand -------------------------------------------------------------------------------- */
 
 static void digit_hand_init(struct digit_hand *hand)
 {
@@ -206,8 +204,7 @@ static struct digit_point digit_warp(const struct digit_hand *hand, struct digit
 				    hand->turn[1][0] * x + hand->turn[1][1] * y};
 }
 
-/* --- the path ----------------------------------------------------------------------------------
- */
+/* ---- the path -------------------------------------------------------------------------------- */
 
 /* Catmull and Rom's curve from b to c, with a before and d after them. */
 static float digit_curve(float a, float b, float c, float d, float t)
@@ -286,8 +283,7 @@ static void digit_place(struct digit_path *path, struct digit_hand *hand)
 	}
 }
 
-/* --- the pen -----------------------------------------------------------------------------------
- */
+/* ---- the pen --------------------------------------------------------------------------------- */
 
 static int digit_clamp(float v)
 {

@@ -52,8 +52,7 @@ struct dataset_feed {
 	bool synchronized, started, stop;
 };
 
-/* --- batches -----------------------------------------------------------------------------------
- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 static int64_t feed_number(const struct dataset_feed *feed, int replica, int64_t step)
 {
@@ -93,8 +92,7 @@ static void feed_gather_targets(const struct dataset_feed *feed, const uint32_t 
 	dataset_gather_targets(feed->params.set, items, count, to->classes, to->values);
 }
 
-/* --- the thread --------------------------------------------------------------------------------
- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static struct feed_place *feed_place(const struct dataset_feed *feed, int replica, int64_t step)
 {
@@ -168,8 +166,7 @@ static void feed_give_back(struct dataset_feed *feed, struct feed_place *place, 
 	pthread_mutex_unlock(&feed->lock);
 }
 
-/* --- taking ------------------------------------------------------------------------------------
- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 int64_t dataset_feed_inputs(struct dataset_feed *feed, int replica, int64_t step, float *inputs)
 {
@@ -217,8 +214,7 @@ int64_t dataset_feed_targets(struct dataset_feed *feed, int replica, int64_t ste
 	return count;
 }
 
-/* --- life cycle --------------------------------------------------------------------------------
- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 static bool feed_new_targets(const struct dataset_feed *feed, struct feed_targets *targets)
 {

@@ -75,8 +75,7 @@ enum status dataset__idx_parse(struct dataset_array *out, const char *name, cons
 	return status;
 }
 
-/* --- a folder of them --------------------------------------------------------------------------
- */
+/* ---- a folder of them ------------------------------------------------------------------------ */
 
 /* The file of @stem ("train-images") and @ndim under one of its usual names. */
 static enum status idx_find(char path[FS_PATH_SIZE], const char *folder, const char *stem, int ndim,

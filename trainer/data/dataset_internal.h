@@ -52,8 +52,7 @@ bool dataset__type_whole(enum dataset_type type);
 size_t dataset__array_count(const struct dataset_array *array);
 void dataset__array_free(struct dataset_array *array); /* accepts a zeroed struct */
 
-/* --- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* @count values of @type as float32, rounded once. */
 void dataset__to_floats(float *out, enum dataset_type type, const uint8_t *bytes, size_t count);
@@ -61,8 +60,7 @@ void dataset__to_floats(float *out, enum dataset_type type, const uint8_t *bytes
 /* Value @index of whole numbers; those beyond int64 are given as the nearest that is not. */
 int64_t dataset__whole(enum dataset_type type, const uint8_t *bytes, size_t index);
 
-/* --- reading packed bytes ----------------------------------------------------------------------
- */
+/* ---- reading packed bytes -------------------------------------------------------------------- */
 
 enum dataset_packing {
 	DATASET_STORED,
@@ -90,8 +88,7 @@ void dataset__stream_close(struct dataset_stream *stream);
 enum status dataset__stream_read(struct dataset_stream *stream, void *out, size_t size, size_t *got,
 				 struct err *err);
 
-/* --- formats -----------------------------------------------------------------------------------
- */
+/* ---- formats --------------------------------------------------------------------------------- */
 
 /* An IDX file in memory, gzipped or not, of @ndim dimensions. */
 enum status dataset__idx_parse(struct dataset_array *out, const char *name, const void *bytes,
@@ -120,8 +117,7 @@ enum status dataset__cifar_parse(struct dataset_array *images, struct dataset_ar
 enum status dataset__array_read(struct dataset_array *array, struct dataset_stream *stream,
 				struct err *err);
 
-/* --- sources -----------------------------------------------------------------------------------
- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
 /* What is known of a part besides its arrays. */
 struct dataset_about {
@@ -182,8 +178,7 @@ enum status dataset__pictures_open(struct dataset *train, struct dataset *test,
 				   const struct dataset_known *known,
 				   const struct dataset_params *params, struct err *err);
 
-/* --- resizing ----------------------------------------------------------------------------------
- */
+/* ---- resizing -------------------------------------------------------------------------------- */
 
 /* Plan the resizing of @set's items, which must be images; @set takes it over and tells the new
  * shape. Nothing happens where they have that size already. */
@@ -203,8 +198,7 @@ size_t dataset__stored_floats(const struct dataset *set);
 
 void dataset__resize_free(struct dataset_resize *resize); /* accepts NULL */
 
-/* --- synthetic digits --------------------------------------------------------------------------
- */
+/* ---- synthetic digits ------------------------------------------------------------------------ */
 
 #define DATASET_DIGIT_SIDE  28
 #define DATASET_DIGIT_BYTES (DATASET_DIGIT_SIDE * DATASET_DIGIT_SIDE)

@@ -26,8 +26,7 @@ static void dataset_memory_free(struct dataset_memory *memory)
 	mem_free(memory);
 }
 
-/* --- inputs ------------------------------------------------------------------------------------
- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 static enum status join_shape(struct dataset *out, const struct dataset_about *about,
 			      const struct dataset_array *inputs, struct err *err)
@@ -83,8 +82,7 @@ static enum status join_inputs(struct dataset *out, const struct dataset_about *
 	return out->floats ? ST_OK : err_nomem(err);
 }
 
-/* --- targets -----------------------------------------------------------------------------------
- */
+/* ---- targets --------------------------------------------------------------------------------- */
 
 static enum status join_class_bad(const struct dataset_about *about, size_t item, int64_t class,
 				  struct err *err)
@@ -168,8 +166,7 @@ static enum status join_names(struct dataset *out, const struct dataset_about *a
 	return ST_OK;
 }
 
-/* --- both --------------------------------------------------------------------------------------
- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 enum status dataset__join(struct dataset *out, const struct dataset_about *about,
 			  struct dataset_array *inputs, struct dataset_array *targets,
@@ -188,7 +185,8 @@ enum status dataset__join(struct dataset *out, const struct dataset_about *about
 	if (!memory)
 		return err_nomem(err);
 	out->memory = memory;
-	/* The targets first: inputs are taken over, not copied, and stay the caller's on failure.
+	/*
+	 * The targets first: inputs are taken over, not copied, and stay the caller's on failure.
 	 */
 	memory->source = mem_strdup(about->source);
 	status = memory->source ? join_targets(out, about, targets, err) : err_nomem(err);

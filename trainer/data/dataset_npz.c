@@ -35,8 +35,7 @@ static enum status npz_find(struct dataset_zip *zip, const char *member,
 		       zip->name, member);
 }
 
-/* --- the array ---------------------------------------------------------------------------------
- */
+/* ---- the array ------------------------------------------------------------------------------- */
 
 /* Where the array has been read to its end, the stream's checksum is the whole member's. */
 enum status dataset__npz_parse(struct dataset_array *out, const char *name, const void *bytes,
@@ -70,8 +69,7 @@ enum status dataset__npz_parse(struct dataset_array *out, const char *name, cons
 	return status;
 }
 
-/* --- a file ------------------------------------------------------------------------------------
- */
+/* ---- a file ---------------------------------------------------------------------------------- */
 
 struct npz_file {
 	const char *path, *source;

@@ -26,8 +26,7 @@
 
 static const int64_t picture_counts[2] = {50000, 10000};
 
-/* --- shapes ------------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 /* How far (u, v) lies outside of a shape about (0, 0), below 0 within; sizes are about 1. */
 static inline float shape_disc(float u, float v)
@@ -110,8 +109,7 @@ static inline float shape_dots(float u, float v)
 	return box > dot ? box : dot;
 }
 
-/* --- one picture -------------------------------------------------------------------------------
- */
+/* ---- one picture ----------------------------------------------------------------------------- */
 
 /* What is drawn: chosen once for a picture. */
 struct picture {
@@ -239,8 +237,7 @@ static uint8_t picture_draw(int part, uint32_t number, uint8_t *out)
 	return (uint8_t) class;
 }
 
-/* --- all of them -------------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 struct picture_work {
 	int part;

@@ -32,8 +32,7 @@ struct dataset_resize {
 	struct resize_axis columns; /* by float of an output row: channels are laid out too */
 };
 
-/* --- the plan ----------------------------------------------------------------------------------
- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 
 /* Each output pixel @channels times, its places counted in floats. */
 static void resize_plan_axis(struct resize_axis *axis, int64_t in, int64_t out, int64_t channels)
@@ -137,8 +136,7 @@ size_t dataset__stored_floats(const struct dataset *set)
 	return (size_t)(resize->in_height * resize->in_width * resize->channels);
 }
 
-/* --- the work ----------------------------------------------------------------------------------
- */
+/* ---- the work -------------------------------------------------------------------------------- */
 
 static void resize_row_bytes(const struct resize_axis *columns, size_t first, size_t count,
 			     const uint8_t *row, float *to)

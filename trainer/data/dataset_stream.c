@@ -104,8 +104,7 @@ enum status dataset__stream_read(struct dataset_stream *stream, void *out, size_
 	return status;
 }
 
-/* --- arrays ------------------------------------------------------------------------------------
- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 /* Bytes that the rest of @stream can unpack to at most: deflate packs 1032 to 1 and no better. */
 static uint64_t dataset_stream_most(const struct dataset_stream *stream)

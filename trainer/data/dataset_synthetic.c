@@ -41,8 +41,7 @@ static void digits_free(struct digits *digits)
 	}
 }
 
-/* --- making ------------------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 struct digits_work {
 	int part;
@@ -100,8 +99,7 @@ static enum status digits_make(struct digits *digits, int64_t limit, struct err 
 	return status;
 }
 
-/* --- the cache ---------------------------------------------------------------------------------
- */
+/* ---- the cache ------------------------------------------------------------------------------- */
 
 static unsigned long digits_sum(const struct dataset_array *array)
 {
@@ -211,8 +209,7 @@ static enum status digits_write(const struct digits *digits, const char *folder,
 	return fs_write(path, sums, strlen(sums), err);
 }
 
-/* --- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void digits_notice(const struct dataset_known *known, const struct dataset_params *params,
 			  const char *how)

@@ -53,8 +53,7 @@ void dataset__array_free(struct dataset_array *array)
 	*array = (struct dataset_array){0};
 }
 
-/* --- single values -----------------------------------------------------------------------------
- */
+/* ---- single values --------------------------------------------------------------------------- */
 
 static inline uint64_t value_bits(const uint8_t *bytes, size_t size)
 {
@@ -137,8 +136,7 @@ int64_t dataset__whole(enum dataset_type type, const uint8_t *bytes, size_t inde
 	}
 }
 
-/* --- many --------------------------------------------------------------------------------------
- */
+/* ---- many ------------------------------------------------------------------------------------ */
 
 #define VALUES(end, expression)                                                                    \
 	static void values_##end(float *out, const uint8_t *bytes, size_t count)                   \

@@ -4,30 +4,41 @@
  * For any C11 or C++11 program. Link with `pkg-config --libs ipuscope-trainer` or CMake's
  * ipuscope::trainer.
  *
+ *	#include <ipuscope/trainer.h>
+ *
  *	static void epoch_end(void *user, struct ips_trainer *trainer, int64_t epoch,
  *			      const struct ips_logs *logs)
  *	{
- *		if (logs->items[0].value < 0.1)
+ *		(void)epoch;
+ *		if (logs->items[0].value < *(const double *)user)
  *			ips_trainer_stop(trainer);
  *	}
  *
- *	struct ips_callback callback = {.size = sizeof(callback), .epoch_end = epoch_end};
- *	struct ips_trainer *trainer;
- *	char message[512];
+ *	int train_until(double loss)
+ *	{
+ *		static struct ips_callback callback;
+ *		struct ips_trainer *trainer;
+ *		char message[512];
+ *		int status = ips_trainer_open(&trainer, "run.json", 0, NULL, message, sizeof(message));
  *
- *	if (ips_trainer_open(&trainer, "run.json", 0, NULL, message, sizeof(message)) != 0)
- *		...;
- *	ips_trainer_add_callback(trainer, &callback);
- *	ips_trainer_run(trainer, NULL, message, sizeof(message));
- *	ips_trainer_close(trainer);
+ *		if (status != 0)
+ *			return status;
+ *		callback.size = sizeof(callback);
+ *		callback.user = &loss;
+ *		callback.epoch_end = epoch_end;
+ *		ips_trainer_add_callback(trainer, &callback);
+ *		status = ips_trainer_run(trainer, NULL, message, sizeof(message));
+ *		ips_trainer_close(trainer);
+ *		return status;
+ *	}
  *
  * Functions that can fail return 0 or a positive status; ips_status_text() of ipuscope/profiler.h
  * says it in words, and @message (may be NULL) gets one line that names the place. A NULL that is
  * not allowed is such an error.
  *
  * Threads: a trainer belongs to one thread. Callbacks are called on it; the batch_end and outfeed
- *of asynchronous callbacks (the run file's fit.asynchronous_callbacks) on another, while an
- *execution runs.
+ * of asynchronous callbacks (the run file's fit.asynchronous_callbacks) on another, while an
+ * execution runs.
  */
 #ifndef IPUSCOPE_TRAINER_H
 #define IPUSCOPE_TRAINER_H

@@ -13,8 +13,7 @@
 #define ACTIVATION_SQRT_HALF  0.70710678118654752440f
 #define ACTIVATION_MISH_MOST  20.0f /* tanh(softplus(x)) is 1 from here on */
 
-/* --- an element --------------------------------------------------------------------------------
- */
+/* ---- an element ------------------------------------------------------------------------------ */
 
 KERNEL_INLINE float alpha_elu_of(float x, float alpha)
 {
@@ -208,8 +207,7 @@ KERNEL_INLINE float tanh_slope(float y)
 	return 1.0f - y * y;
 }
 
-/* --- the loops ---------------------------------------------------------------------------------
- */
+/* ---- the loops ------------------------------------------------------------------------------- */
 
 #define ACTIVATION_FORWARD(name)                                                                   \
 	KERNEL_CLONES                                                                              \
@@ -246,8 +244,7 @@ KERNEL_INLINE float tanh_slope(float y)
 #define ACTIVATION_LOOPS(name, reads) ACTIVATION_FORWARD(name) ACTIVATION_##reads(name)
 KERNEL_ACTIVATION_MAP(ACTIVATION_LOOPS)
 
-/* --- with parameters ---------------------------------------------------------------------------
- */
+/* ---- with parameters ------------------------------------------------------------------------- */
 
 KERNEL_CLONES
 void kernel_bounded_relu(const float *x, float *y, float most, size_t count)

@@ -11,10 +11,9 @@
 #include <stddef.h>
 
 /*
- * kernel_NAME(x, y, count): y = NAME(x).
- * kernel_NAME_grad(x, y, dy, dx, count): dx = dy NAME'(x). Each reads one of x and y, and the other
- * may be NULL: OUTPUT where the slope is told from y, INPUT where it takes x. Formulas are those of
- * TensorFlow 2.6:
+ * kernel_NAME(x, y, count): y = NAME(x). kernel_NAME_grad(x, y, dy, dx, count): dx = dy NAME'(x).
+ * Each reads one of x and y, and the other may be NULL: OUTPUT where the slope is told from y,
+ * INPUT where it takes x. Formulas are those of TensorFlow 2.6:
  *
  *	elu		x, below 0 exp(x) - 1
  *	exponential	exp(x)

@@ -51,8 +51,7 @@ bool kernel_conv_use(int index)
 	return true;
 }
 
-/* --- forward -----------------------------------------------------------------------------------
- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 struct conv_view conv__forward_view(const struct kernel_conv *c, const float *x)
 {
@@ -120,8 +119,7 @@ void kernel_conv_forward(const struct kernel_conv *conv, const struct kernel_roo
 		finish->watch->known = true;
 }
 
-/* --- the input's gradient ----------------------------------------------------------------------
- */
+/* ---- the input's gradient -------------------------------------------------------------------- */
 
 /*
  * One way (y or x) of a phase: with a stride s, input rows phase, phase + s, ... read the same
@@ -266,8 +264,7 @@ void kernel_conv_grad_input(const struct kernel_conv *conv, const struct kernel_
 	}
 }
 
-/* --- memory ------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 size_t kernel_conv_scratch(const struct kernel_conv *conv, unsigned lanes, bool training)
 {
@@ -289,8 +286,7 @@ size_t kernel_conv_scratch(const struct kernel_conv *conv, unsigned lanes, bool 
 	return (size_t)most * sizeof(float);
 }
 
-/* --- after the sums ----------------------------------------------------------------------------
- */
+/* ---- after the sums -------------------------------------------------------------------------- */
 
 #define RELU_GRAIN 65536 /* floats of a slice */
 

@@ -41,8 +41,7 @@ static bool band_is_copied(const struct conv_view *v)
 	return band_has_borders(v) || (v->spread && v->step_x * v->pitch % BAND_SET == 0);
 }
 
-/* --- pixels far apart --------------------------------------------------------------------------
- */
+/* ---- pixels far apart ------------------------------------------------------------------------ */
 
 #define DENSE_PIXELS 2048 /* more are copied slice by slice */
 #define DENSE_GAP    16   /* floats */
@@ -101,8 +100,7 @@ void conv__dense(struct conv_view *v, struct pool *pool, float *memory)
 	v->origin_y = v->origin_x = 0;
 }
 
-/* --- copies ------------------------------------------------------------------------------------
- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 /* How a copy is laid out: a single tap has only those pixels copied that it reads. */
 struct band_copy {
@@ -282,8 +280,7 @@ struct conv_band conv__band(const struct conv_view *view, int64_t line, int64_t 
 	return conv__band_shape(view, line, lines, memory);
 }
 
-/* --- copies for all slices ---------------------------------------------------------------------
- */
+/* ---- copies for all slices ------------------------------------------------------------------- */
 
 #define SHARED_FLOATS (1 << 19) /* larger ones are copied slice by slice */
 #define SHARED_SLICES 16

@@ -75,8 +75,7 @@ int64_t conv__gather_scratch(const struct conv_gather *gather, unsigned lanes)
 	       p.lane * lanes;
 }
 
-/* --- weights -----------------------------------------------------------------------------------
- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 /* Filters @column .. of @group, as the tiles read them. */
 static void gather_pack(const struct gather_plan *p, int64_t group, int64_t column, int64_t columns,
@@ -100,8 +99,7 @@ static void gather_pack(const struct gather_plan *p, int64_t group, int64_t colu
 	}
 }
 
-/* --- tiles -------------------------------------------------------------------------------------
- */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
 /* Everything of a tile but its pixels. */
 static struct conv_tile gather_tile(const struct gather_plan *p, const struct conv_band *band,

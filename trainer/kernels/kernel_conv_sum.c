@@ -96,8 +96,7 @@ int64_t conv__sum_scratch(const struct kernel_conv *conv, unsigned lanes)
 	       (p.part_count > 1 ? p.part_count * p.part : 0);
 }
 
-/* --- a block of pixels -------------------------------------------------------------------------
- */
+/* ---- a block of pixels ----------------------------------------------------------------------- */
 
 /* Output rows that go by together: of one image, or of whole ones. */
 struct sum_block {
@@ -211,8 +210,7 @@ static void sum_lines(const struct sum_plan *p, const struct sum_range *range, i
 	}
 }
 
-/* --- slices ------------------------------------------------------------------------------------
- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 static void sum_part_slice(void *context, unsigned slice, unsigned lane)
 {

@@ -173,8 +173,7 @@ INLINE void sum_run(const struct conv_sum_tile *t, const int rows, const int vec
 	tile_store(acc, &out, rows, vectors);
 }
 
-/* --- weights -----------------------------------------------------------------------------------
- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 #define PACK_AHEAD 16 /* rows: they lie too far apart for the processor's own prefetching */
 
@@ -269,8 +268,7 @@ static TARGET void conv_sums(const float *b, int64_t depth, int columns, bool ad
 		sums[i] = add ? sums[i] + all[i] : all[i];
 }
 
-/* --- few rows ----------------------------------------------------------------------------------
- */
+/* ---- few rows -------------------------------------------------------------------------------- */
 
 #define FEW_DEPTH 4 /* rows of B that go by together */
 

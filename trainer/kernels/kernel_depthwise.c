@@ -24,8 +24,7 @@ struct depth_gather {
 	float *memory;
 };
 
-/* --- a row -------------------------------------------------------------------------------------
- */
+/* ---- a row ----------------------------------------------------------------------------------- */
 
 static float depth_finish(const struct conv_depth_row *r, float sum, int64_t channel, float old)
 {
@@ -83,8 +82,7 @@ static void depth_row_reduce(const struct conv_depth_row *r)
 	}
 }
 
-/* --- forward and the input's gradient ----------------------------------------------------------
- */
+/* ---- forward and the input's gradient -------------------------------------------------------- */
 
 static int64_t depth_slice_lines(const struct conv_view *v, int64_t lines, int64_t slices,
 				 int64_t channels)
@@ -242,8 +240,7 @@ void kernel_depthwise_grad_input(const struct kernel_conv *conv, const struct ke
 	}
 }
 
-/* --- the kernel's gradient ---------------------------------------------------------------------
- */
+/* ---- the kernel's gradient ------------------------------------------------------------------- */
 
 struct depth_sum {
 	const struct kernel_conv *conv;
@@ -371,8 +368,7 @@ void kernel_depthwise_grad_kernel(const struct kernel_conv *conv, const struct k
 		   (unsigned)(conv__ceil(count, DEPTH_ADD) + 1));
 }
 
-/* --- memory ------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 size_t kernel_depthwise_scratch(const struct kernel_conv *conv, unsigned lanes, bool training)
 {

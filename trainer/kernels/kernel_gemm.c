@@ -86,8 +86,7 @@ size_t kernel_gemm_scratch(unsigned lanes)
 	return (size_t)lanes * KERNEL_GEMM_LANE * sizeof(float);
 }
 
-/* --- how it is cut -----------------------------------------------------------------------------
- */
+/* ---- how it is cut --------------------------------------------------------------------------- */
 
 static bool gemm_is_few(const struct kernel_gemm *g)
 {
@@ -108,7 +107,8 @@ static bool gemm_is_turned(const struct kernel_gemm *g)
 	return g->transpose_b && !g->openblas && !gemm_is_few(g) && turned < straight;
 }
 
-/* Cut a side into more pieces, up to @bound, until there are @wanted with those of the other side.
+/*
+ * Cut a side into more pieces, up to @bound, until there are @wanted with those of the other side.
  */
 static void gemm_cut(int64_t *pieces, int64_t bound, int64_t wanted, int64_t others)
 {
@@ -186,8 +186,7 @@ static struct gemm_range gemm_range(const struct gemm_plan *p, int64_t slice)
 	return r;
 }
 
-/* --- a slice -----------------------------------------------------------------------------------
- */
+/* ---- a slice --------------------------------------------------------------------------------- */
 
 /* A slice's rows of A in one block of the depth. */
 struct gemm_rows {
@@ -414,8 +413,7 @@ static void gemm_turn(const struct gemm_range *r, const struct gemm_memory *memo
 	}
 }
 
-/* --- OpenBLAS ----------------------------------------------------------------------------------
- */
+/* ---- OpenBLAS -------------------------------------------------------------------------------- */
 
 #ifdef IPUSCOPE_OPENBLAS
 
@@ -461,8 +459,7 @@ static void openblas_run(const struct kernel_gemm *g, const struct gemm_range *r
 
 #endif
 
-/* --- slices ------------------------------------------------------------------------------------
- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 static void gemm_slice(const struct kernel_gemm *g, const struct gemm_plan *p, int64_t slice,
 		       float *scratch)

@@ -22,8 +22,7 @@ struct half_body {
 	void (*round)(float *to, const float *from, size_t count);
 };
 
-/* --- portable ----------------------------------------------------------------------------------
- */
+/* ---- portable -------------------------------------------------------------------------------- */
 
 #define HALF_SIGN     0x80000000u
 #define HALF_INFINITY 0x7f800000u
@@ -75,8 +74,7 @@ static bool half_always(void)
 	return true;
 }
 
-/* --- x86 ---------------------------------------------------------------------------------------
- */
+/* ---- x86 ------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 #define HALF_NEAREST (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
@@ -105,8 +103,7 @@ __attribute__((target("avx,f16c"))) static void half_f16c(float *to, const float
 
 #endif
 
-/* --- the choice --------------------------------------------------------------------------------
- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 static const struct half_body half_bodies[] = {
 #if defined(__x86_64__)

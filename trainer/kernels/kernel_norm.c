@@ -19,8 +19,7 @@
 #define NORM_FEWEST 8     /* but of this many where there are */
 #define NORM_GRAIN  32768 /* floats that pay for a slice of their own */
 
-/* --- slices ------------------------------------------------------------------------------------
- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 struct kernel_norm_cut kernel_norm_cut(int64_t rows, int64_t channels)
 {
@@ -41,8 +40,7 @@ int64_t kernel_norm_slice_rows(const struct kernel_norm_cut *cut, unsigned slice
 	return left < cut->step ? left : cut->step;
 }
 
-/* --- sums by channel ---------------------------------------------------------------------------
- */
+/* ---- sums by channel ------------------------------------------------------------------------- */
 
 /* The columns that are summed at a time: `tiles` copies of the channels, or a strip of them. */
 struct norm_strip {
@@ -252,8 +250,7 @@ void kernel_norm_grad_sums(const struct kernel_norm *norm, const float *x, const
 	}
 }
 
-/* --- merging -----------------------------------------------------------------------------------
- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 void kernel_norm_merge_sums(unsigned slices, int64_t channels, double *sums)
 {

@@ -27,8 +27,7 @@ struct kernel_norm_cut kernel_norm_cut(int64_t rows, int64_t channels);
 /* How many rows slice @slice has. */
 int64_t kernel_norm_slice_rows(const struct kernel_norm_cut *cut, unsigned slice);
 
-/* --- by channel --------------------------------------------------------------------------------
- */
+/* ---- by channel ------------------------------------------------------------------------------ */
 
 /* Of one slice: @mean[channels], and @squares[channels] = sum (x - mean)^2. rows >= 1. */
 void kernel_norm_moments(const float *x, int64_t rows, int64_t channels, double *mean,
@@ -67,8 +66,7 @@ void kernel_norm_grad_sums(const struct kernel_norm *norm, const float *x, const
 void kernel_norm_grad(const struct kernel_norm *norm, const float *constant, const float *slope,
 		      const float *x, const float *dy, float *dx, int64_t rows, bool add);
 
-/* --- by row ------------------------------------------------------------------------------------
- */
+/* ---- by row ---------------------------------------------------------------------------------- */
 
 /* y = (x - mean) / sqrt(variance + epsilon) gamma + beta with the moments of each row, which are
  * left in @mean[rows] and @inverse[rows] (1 / sqrt()). @gamma, @beta may be NULL: 1 and 0. */
@@ -76,10 +74,9 @@ void kernel_norm_rows(const float *x, float *y, int64_t rows, int64_t channels, 
 		      const float *gamma, const float *beta, float *mean, float *inverse);
 
 /*
- * The gradient: with h = dy gamma and n = (x - mean) inverse,
- * dx = inverse (h - mean of h - n times the mean of h n), means over the row. @dx may be @dy or
- * NULL. @gamma_sums[channels] = sum dy n and @beta_sums[channels] = sum dy over these rows; either
- * may be NULL.
+ * The gradient: with h = dy gamma and n = (x - mean) inverse, dx = inverse (h - mean of h - n times
+ * the mean of h n), means over the row. @dx may be @dy or NULL. @gamma_sums[channels] = sum dy n
+ * and @beta_sums[channels] = sum dy over these rows; either may be NULL.
  */
 void kernel_norm_rows_grad(const float *x, const float *dy, float *dx, int64_t rows,
 			   int64_t channels, const float *gamma, const float *mean,

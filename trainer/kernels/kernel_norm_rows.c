@@ -98,8 +98,7 @@ void kernel_norm_rows(const float *x, float *y, int64_t rows, int64_t channels, 
 	}
 }
 
-/* --- the gradient ------------------------------------------------------------------------------
- */
+/* ---- the gradient ---------------------------------------------------------------------------- */
 
 struct rows_row {
 	const float *x, *dy, *gamma;

@@ -34,8 +34,7 @@ size_t kernel_pool_argmax_size(const struct kernel_pool *pool)
 	return pool_is_wide(pool) ? sizeof(uint32_t) : sizeof(uint8_t);
 }
 
-/* --- windows -----------------------------------------------------------------------------------
- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 /* A window's cells inside the image: [from, to) of the pool, at pixel (row, column) for cell 0. */
 struct pool_window {
@@ -69,7 +68,8 @@ static void pool_whole_columns(const struct kernel_pool *p, int64_t *from, int64
 	*to = pool_least(*to, p->out_width);
 }
 
-/* Offsets of the cells of a whole window from its first; returns how many, 0: not a size of ours.
+/*
+ * Offsets of the cells of a whole window from its first; returns how many, 0: not a size of ours.
  */
 static int pool_offsets(const struct kernel_pool *p, int64_t offsets[9])
 {
@@ -83,8 +83,7 @@ static int pool_offsets(const struct kernel_pool *p, int64_t offsets[9])
 	return cells;
 }
 
-/* --- maximum -----------------------------------------------------------------------------------
- */
+/* ---- maximum --------------------------------------------------------------------------------- */
 
 /* Is x to take the place of the greatest so far? A NaN is, and keeps it. */
 POOL_INLINE bool pool_beats(float x, float most)
@@ -139,8 +138,7 @@ static void pool_max_window(const struct kernel_pool *p, const struct pool_windo
 	}
 }
 
-/* --- mean --------------------------------------------------------------------------------------
- */
+/* ---- mean ------------------------------------------------------------------------------------ */
 
 POOL_INLINE void pool_average_run_of(const struct pool_run *r, int cells)
 {
@@ -199,8 +197,7 @@ static void pool_average_window(const struct kernel_pool *p, const struct pool_w
 	pool_divide(y, p->channels, (float)cells);
 }
 
-/* --- forward -----------------------------------------------------------------------------------
- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 /* What one kind of pooling does with a run of whole windows, and with one of any kind. */
 struct pool_kind {

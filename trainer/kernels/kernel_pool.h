@@ -44,9 +44,9 @@ void kernel_pool_average(const struct kernel_pool *pool, const float *x, float *
 void kernel_pool_average_grad(const struct kernel_pool *pool, const float *dy, float *dx,
 			      int64_t row, int64_t rows, bool add);
 
-/* --- over whole images: x is [cells, channels], of which `stride` floats lie from row to row ----
- */
+/* ---- over whole images ----------------------------------------------------------------------- */
 
+/* x is [cells, channels], of which `stride` floats lie from row to row. */
 void kernel_pool_mean_all(const float *x, int64_t stride, int64_t cells, int64_t channels,
 			  float *y);
 void kernel_pool_mean_all_grad(const float *dy, float *dx, int64_t stride, int64_t cells,

@@ -15,8 +15,7 @@ static int64_t all_least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* --- mean --------------------------------------------------------------------------------------
- */
+/* ---- mean ------------------------------------------------------------------------------------ */
 
 KERNEL_CLONES
 static void all_add(const float *restrict x, int64_t stride, int64_t cells, int64_t channels,
@@ -57,8 +56,7 @@ void kernel_pool_mean_all_grad(const float *restrict dy, float *restrict dx, int
 				add ? dx[i * stride + c] + dy[c] * factor : dy[c] * factor;
 }
 
-/* --- maximum -----------------------------------------------------------------------------------
- */
+/* ---- maximum --------------------------------------------------------------------------------- */
 
 KERNEL_CLONES
 void kernel_pool_max_all(const float *restrict x, int64_t stride, int64_t cells, int64_t channels,

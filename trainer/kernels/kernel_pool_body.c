@@ -16,8 +16,7 @@
 
 #define POOL_INLINE static inline __attribute__((always_inline))
 
-/* --- plain C -----------------------------------------------------------------------------------
- */
+/* ---- plain C --------------------------------------------------------------------------------- */
 
 static bool plain_runs(void)
 {
@@ -89,8 +88,7 @@ static void plain_spread(const float *dy, const uint8_t *argmax, float *dx, int6
 
 #ifdef POOL_X86
 
-/* --- AVX-512 -----------------------------------------------------------------------------------
- */
+/* ---- AVX-512 --------------------------------------------------------------------------------- */
 
 #define POOL_512 __attribute__((target("avx512f,avx512bw,avx512vl")))
 
@@ -202,8 +200,7 @@ POOL_512 static void wide_spread(const float *dy, const uint8_t *argmax, float *
 	}
 }
 
-/* --- AVX2 --------------------------------------------------------------------------------------
- */
+/* ---- AVX2 ------------------------------------------------------------------------------------ */
 
 #define POOL_256 __attribute__((target("avx2")))
 
@@ -310,8 +307,7 @@ POOL_256 static void half_spread(const float *dy, const uint8_t *argmax, float *
 
 #endif /* POOL_X86 */
 
-/* --- choosing ----------------------------------------------------------------------------------
- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 static const struct pool_body pool_bodies[] = {
 #ifdef POOL_X86

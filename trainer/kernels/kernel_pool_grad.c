@@ -7,8 +7,7 @@
 #include "trainer/kernels/kernel_pool.h"
 #include "trainer/kernels/kernel_pool_internal.h"
 
-/* --- one pixel ---------------------------------------------------------------------------------
- */
+/* ---- one pixel ------------------------------------------------------------------------------- */
 
 /* dx = (or +=, with @add) the shares' sum. */
 typedef void (*pool_gather)(const struct pool_share *shares, int count, float *dx, int64_t channels,
@@ -39,8 +38,7 @@ static void pool_gather_average(const struct pool_share *shares, int count, floa
 	}
 }
 
-/* --- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Windows [from, to) of a side that cover one of its cells. */
 struct pool_cover {

@@ -121,7 +121,8 @@ struct layer_ops {
 	void (*lower)(struct layer_lowering *lowering);
 	int least_inputs, most_inputs; /* 0, 0: exactly one */
 	bool pass_through;             /* output is the input: no buffer, no gradient work */
-	/* What a backward pass reads, and where it may write: by these a stage lays its memory out.
+	/*
+	 * What a backward pass reads, and where it may write: by these a stage lays its memory out.
 	 */
 	bool reads_inputs;  /* the values of inputs[] */
 	bool reads_output;  /* the values of output (also where a ReLU is fused) */

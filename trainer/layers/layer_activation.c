@@ -181,8 +181,7 @@ float *layer__activation_sums(const struct layer_pass *pass)
 	return pass->output;
 }
 
-/* --- layers that are an activation -------------------------------------------------------------
- */
+/* ---- layers that are an activation ----------------------------------------------------------- */
 
 void layer__set_activation(struct model_layer *layer, enum model_activation activation)
 {

@@ -1,13 +1,15 @@
 /*
  * BatchNormalization over the last axis, as TensorFlow 2.6 computes it.
  *
- * Training: y = gamma (x - mean) / sqrt(variance + epsilon) + beta with the micro-batch's mean and
- * population variance over all other axes, and
- * moving = moving * momentum + micro-batch's * (1 - momentum). For inputs of rank 4 and 5 (the
- * batch counted), TensorFlow takes its fused kernel: the moving variance then learns from the
- * unbiased variance (n / (n - 1)), and epsilon is at least 1.001e-5. Other ranks learn from the
- * population variance. Inference normalises by the moving statistics; so does a layer that is not
- * trainable, in training too.
+ * Training, with the micro-batch's mean and population variance over all other axes:
+ *
+ *	y = gamma (x - mean) / sqrt(variance + epsilon) + beta
+ *	moving = moving momentum + micro-batch's (1 - momentum)
+ *
+ * For inputs of rank 4 and 5 (the batch counted), TensorFlow takes its fused kernel: the moving
+ * variance then learns from the unbiased variance (n / (n - 1)), and epsilon is at least 1.001e-5.
+ * Other ranks learn from the population variance. Inference normalises by the moving statistics; so
+ * does a layer that is not trainable, in training too.
  *
  * Kept from forward to backward is what the output was made by, so that a change of the weights in
  * between does no harm. A ReLU that follows is done in the normalising pass; what it let through is
@@ -30,8 +32,7 @@ struct batch_norm {
 	bool fused;
 };
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status norm_moving(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, struct err *err)
@@ -99,8 +100,7 @@ static enum status norm_read(struct model *model, struct model_layer *layer,
 	return status;
 }
 
-/* --- memory ------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* What the output was made by: by channel, each on lines of its own. */
 struct norm_kept {
@@ -169,8 +169,7 @@ static struct norm_kept norm_kept_of(const struct model_layer *layer, float *mem
 				  memory + 3 * channels};
 }
 
-/* --- forward -----------------------------------------------------------------------------------
- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 struct norm_work {
 	struct kernel_norm norm;
@@ -311,8 +310,7 @@ static void norm_forward(const struct layer_pass *pass)
 		pass->watch->known = true;
 }
 
-/* --- backward ----------------------------------------------------------------------------------
- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
 static void norm_sums_slice(void *context, unsigned slice)
 {
@@ -377,8 +375,7 @@ static void norm_backward(const struct layer_pass *pass)
 	pool_share(pass->pool, norm_passes(&work, 3), norm_grad_slice, &work, cut.slices);
 }
 
-/* --- costs -------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static int64_t norm_values(const struct model_layer *layer, int64_t batch)
 {

@@ -9,8 +9,7 @@
 #define CONV_REACH 65536     /* of a dilated kernel */
 #define CONV_COUNT INT32_MAX /* of channels */
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status conv_size(const struct json_at *config, int64_t size, int way,
 			     struct layer_conv *w, struct err *err)
@@ -189,8 +188,7 @@ struct kernel_conv layer__conv_kernel(const struct model_layer *layer, int64_t c
 	};
 }
 
-/* --- activations -------------------------------------------------------------------------------
- */
+/* ---- activations ----------------------------------------------------------------------------- */
 
 struct kernel_conv_finish layer__conv_finish(const struct layer_pass *pass, int bias)
 {
@@ -242,8 +240,7 @@ size_t layer__conv_outputs(const struct layer_pass *pass)
 			layer__last_dim(&pass->layer->output));
 }
 
-/* --- passes ------------------------------------------------------------------------------------
- */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 enum {
 	CONV_KERNEL,
@@ -299,8 +296,7 @@ size_t layer__conv_scratch(const struct model *model, const struct model_layer *
 	return w->kernels->scratch(&conv, lanes, training);
 }
 
-/* --- costs -------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 int64_t layer__conv_pixels(const struct model_layer *layer, int64_t batch)
 {

@@ -56,8 +56,7 @@ static enum status conv2d_read(struct model *model, struct model_layer *layer,
 	return conv2d_params(model, layer, config, err);
 }
 
-/* --- costs -------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static int64_t conv2d_depth(const struct model_layer *layer)
 {

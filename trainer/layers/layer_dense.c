@@ -17,8 +17,7 @@ extern const struct layer_ops layer_dense;
 
 #define DENSE_SUM_GRAIN 256 /* columns of a slice of the bias gradient's sum */
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status dense_units(struct model_layer *layer, const struct json_at *config,
 			       struct err *err)
@@ -96,8 +95,7 @@ static enum status dense_read(struct model *model, struct model_layer *layer,
 	return dense_params(model, layer, config, err);
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 struct dense_sizes {
 	int64_t rows, inputs, units;
@@ -244,8 +242,7 @@ static void dense_backward(const struct layer_pass *pass)
 	pool_share_lanes(pass->pool, cost, dense_backward_slice, &work, slices);
 }
 
-/* --- costs -------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static int64_t dense_flops(const struct model_layer *layer, int64_t batch)
 {

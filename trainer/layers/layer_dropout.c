@@ -27,8 +27,7 @@ struct dropout_config {
 	int shared, shared_end;
 };
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status dropout_rate(struct dropout_config *c, const struct json_at *config,
 				struct err *err)
@@ -168,8 +167,7 @@ static enum status spatial_dropout_read(struct model *model, struct model_layer 
 	return layer__check_images(layer, config, err);
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* The micro-batch as [outer, shared, inner]: decisions are [outer, inner]. */
 struct dropout_sizes {
@@ -337,8 +335,7 @@ static void dropout_backward(const struct layer_pass *pass)
 		layer__share(pass->pool, dropout_count(pass), 1, dropout_copy_body, pass);
 }
 
-/* --- costs -------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static int64_t dropout_flops(const struct model_layer *layer, int64_t batch)
 {

@@ -85,8 +85,7 @@ void layer__share_output(const struct layer_pass *pass, int64_t rows, int64_t co
 	pass->watch->known = true;
 }
 
-/* --- channels ----------------------------------------------------------------------------------
- */
+/* ---- channels -------------------------------------------------------------------------------- */
 
 enum status layer__check_last_axis(const struct model_layer *layer, const struct json_at *config,
 				   struct err *err)

@@ -37,8 +37,7 @@ static enum status global_read(struct model *model, struct model_layer *layer,
 	return status;
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 struct global_work {
 	const struct layer_pass *pass;
@@ -137,8 +136,7 @@ static void max_backward(const struct layer_pass *pass)
 		global_run(pass, max_grad_part);
 }
 
-/* --- costs -------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static int64_t global_flops(const struct model_layer *layer, int64_t batch)
 {

@@ -49,7 +49,8 @@ void layer__activation_lower(struct layer_lowering *lowering);
 enum status layer__check(const struct json_at *config, const struct model_option *own, size_t count,
 			 struct err *err);
 
-/* The same; then layer->config is @size cleared bytes of the model's, and the output as the input.
+/*
+ * The same; then layer->config is @size cleared bytes of the model's, and the output as the input.
  */
 enum status layer__begin(struct model *model, struct model_layer *layer,
 			 const struct json_at *config, const struct model_option *own, size_t count,
@@ -107,7 +108,8 @@ void layer__repeat(float *pattern, int64_t channels); /* the first @channels are
 enum status layer__channel_numbers(const struct json_at *config, const char *key, float *out,
 				   int64_t channels, bool *here, struct err *err);
 
-/* Append @op, whose kind, sizes and operands are set; adds names, phase and type. @part is
+/*
+ * Append @op, whose kind, sizes and operands are set; adds names, phase and type. @part is
  * "MatMul".
  */
 void layer__lower(struct layer_lowering *lowering, const char *part, const struct layer_op *op);

@@ -26,8 +26,7 @@ static enum status rows_read(struct model *model, struct model_layer *layer,
 			       : status;
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static int64_t rows_count(const struct model_layer *layer, int64_t batch)
 {
@@ -157,8 +156,7 @@ static void rows_backward(const struct layer_pass *pass)
 		rows_gradient(&work, work.beta_sums, own->scale);
 }
 
-/* --- costs -------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 /* As many as for batches: moments, then the row's values. */
 static int64_t rows_flops(const struct model_layer *layer, int64_t batch)

@@ -74,8 +74,7 @@ bool layer__wants_any(const struct layer_lowering *lowering)
 	return false;
 }
 
-/* --- products with a bias and an activation ------------------------------------------------------
- */
+/* ---- products with a bias and an activation -------------------------------------------------- */
 
 unsigned layer__lower_sums(const struct layer_lowering *lowering)
 {

@@ -23,8 +23,7 @@ struct merge_config {
 	int gate; /* the input that is broadcast, or MERGE_NONE */
 };
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool merge_same(const struct model_shape *a, const struct model_shape *b)
 {
@@ -94,8 +93,7 @@ static enum status merge_read(struct model *model, struct model_layer *layer,
 	return merge_check_shapes(model, layer, config, err);
 }
 
-/* --- inputs of one shape -----------------------------------------------------------------------
- */
+/* ---- inputs of one shape --------------------------------------------------------------------- */
 
 typedef void (*merge_pair)(const float *a, const float *b, float *y, size_t count);
 
@@ -134,7 +132,8 @@ static void merge_last(const struct merge_work *w, const float *before, int64_t 
 				  false, count);
 }
 
-/* In between results are in a tile: an output may lie on the first input, which may be read again.
+/*
+ * In between results are in a tile: an output may lie on the first input, which may be read again.
  */
 static void merge_forward_body(const void *context, int64_t first, int64_t count)
 {
@@ -239,8 +238,7 @@ static void merge_choice_body(const void *context, int64_t first, int64_t count)
 	}
 }
 
-/* --- a gate ------------------------------------------------------------------------------------
- */
+/* ---- a gate ---------------------------------------------------------------------------------- */
 
 /* An item has @positions of @channels; a slice's rows are blocks of an item's channels. */
 struct merge_gate {
@@ -321,8 +319,7 @@ static void merge_gate_share(const struct merge_gate *g, layer_body body)
 	layer__share(g->pass->pool, g->pass->batch * g->blocks, g->positions * columns, body, g);
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static const struct merge_kind merge_kinds[] = {
 	{&layer_add, kernel_merge_add, merge_linear_body, "AddV2", NULL},
@@ -374,8 +371,7 @@ static void merge_backward(const struct layer_pass *pass)
 			     work.kind->backward, &work);
 }
 
-/* --- costs -------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static int64_t merge_work_each(const struct model_layer *layer)
 {

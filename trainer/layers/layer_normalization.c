@@ -24,8 +24,7 @@ struct normalization_config {
 	float *mean, *deviation; /* patterns; NULL: there are parameters */
 };
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static float normalization_deviation(float variance)
 {
@@ -101,8 +100,7 @@ static enum status normalization_read(struct model *model, struct model_layer *l
 	return status == ST_OK ? normalization_numbers(model, layer, config, err) : status;
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static size_t normalization_scratch(const struct model *model, const struct model_layer *layer,
 				    int64_t batch, unsigned lanes, bool training)

@@ -18,8 +18,7 @@ extern const struct layer_ops layer_max_pooling2d, layer_average_pooling2d;
 #define POOLING_GRAIN 16384 /* floats of the input that pay for a slice of their own */
 #define POOLING_SIDE  65535 /* the greatest pool and stride */
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status pooling_shape(const struct json_at *config, struct model_layer *layer,
 				 const int64_t pool[2], const int64_t strides[2], bool same,
@@ -80,8 +79,7 @@ static enum status pooling_read(struct model *model, struct model_layer *layer,
 	return status;
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 struct pooling_work {
 	const struct kernel_pool *pool;
@@ -219,8 +217,7 @@ static void average_backward(const struct layer_pass *pass)
 	pooling_backward(pass, average_backward_slice);
 }
 
-/* --- costs -------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static int64_t pooling_cells(const struct model_layer *layer)
 {

@@ -17,8 +17,7 @@ struct relu_config {
 	float alpha; /* ELU */
 };
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* A finite number of at least 0 under the first of @keys that is there; else *@out stays. */
 static enum status relu_number(const struct json_at *config, const char *const keys[2], float *out,
@@ -123,8 +122,7 @@ static enum status elu_read(struct model *model, struct model_layer *layer,
 	return status;
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void relu_forward_body(const void *context, int64_t first, int64_t count)
 {
@@ -173,8 +171,7 @@ static void relu_backward(const struct layer_pass *pass)
 		layer__share(pass->pool, relu_count(pass), 1, relu_backward_body, pass);
 }
 
-/* --- costs -------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static int64_t relu_work(const struct model_layer *layer)
 {

@@ -66,8 +66,7 @@ static enum status separable_read(struct model *model, struct model_layer *layer
 	return layer__conv_bias(model, layer, config, err);
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 struct separable {
 	struct kernel_conv depthwise, pointwise;
@@ -187,8 +186,7 @@ static size_t separable_scratch(const struct model *model, const struct model_la
 	return grad + (depthwise > pointwise ? depthwise : pointwise);
 }
 
-/* --- costs -------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static int64_t separable_flops(const struct model_layer *layer, int64_t batch)
 {

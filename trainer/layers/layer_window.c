@@ -1,3 +1,6 @@
+/*
+ * The options of windows (pairs of sizes, "valid" or "same"), and how many places a window has.
+ */
 #include "trainer/layers/layer_window.h"
 
 #include <string.h>

@@ -12,7 +12,7 @@
 enum status class_counts_init(struct class_counts *out, int64_t classes, struct err *err)
 {
 	*out = (struct class_counts){.targets = mem_calloc((size_t)classes, 2 * sizeof(int64_t))};
-	if (out->targets == NULL)
+	if (!out->targets)
 		return err_nomem(err);
 	out->missed = out->targets + classes;
 	out->classes = classes;
@@ -38,7 +38,7 @@ static int64_t class_of(const struct class_counts *counts, const struct targets 
 	const float *values;
 	int64_t found;
 
-	if (targets->classes != NULL) {
+	if (targets->classes) {
 		found = targets->classes[i];
 		return found >= 0 && found < counts->classes ? found : -1;
 	}

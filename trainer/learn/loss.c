@@ -73,8 +73,7 @@ static float loss_exponentials(const struct loss_item *item, float *most)
 	return sum;
 }
 
-/* --- sparse_categorical_crossentropy -----------------------------------------------------------
- */
+/* ---- sparse_categorical_crossentropy --------------------------------------------------------- */
 
 /* log(sum(exp(x))) - x[label], the greatest taken out first. */
 static double sparse_from_logits(const struct loss_item *item)
@@ -104,8 +103,7 @@ static double sparse_from_outputs(const struct loss_item *item)
 	return elementary_log((double)sum) - elementary_log((double)right);
 }
 
-/* --- categorical_crossentropy ------------------------------------------------------------------
- */
+/* ---- categorical_crossentropy ---------------------------------------------------------------- */
 
 static float categorical_target(const struct loss_item *item, int64_t j)
 {
@@ -151,8 +149,7 @@ static double categorical_from_outputs(const struct loss_item *item)
 	return value;
 }
 
-/* --- binary_crossentropy -----------------------------------------------------------------------
- */
+/* ---- binary_crossentropy --------------------------------------------------------------------- */
 
 static float binary_target(const struct loss_item *item, int64_t j)
 {
@@ -195,8 +192,7 @@ static double binary_from_outputs(const struct loss_item *item)
 	return value / (double)item->width;
 }
 
-/* --- mean_squared_error ------------------------------------------------------------------------
- */
+/* ---- mean_squared_error ---------------------------------------------------------------------- */
 
 static double squared_error(const struct loss_item *item)
 {
@@ -213,8 +209,7 @@ static double squared_error(const struct loss_item *item)
 	return value / (double)item->width;
 }
 
-/* --- the table ---------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct model_option sparse_options[] = {
 	{"from_logits", MODEL_ANY},
@@ -268,8 +263,7 @@ static const struct loss_ops loss_rows[] = {
 	},
 };
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool loss_is(const struct loss_ops *ops, const char *name)
 {
@@ -383,8 +377,7 @@ const char *loss_class_name(const struct loss *loss)
 	return loss->ops->class_name;
 }
 
-/* --- fitting -----------------------------------------------------------------------------------
- */
+/* ---- fitting --------------------------------------------------------------------------------- */
 
 bool loss_is_error(const struct loss *loss)
 {
@@ -460,8 +453,7 @@ enum status loss_check(const struct loss *loss, const struct model *model,
 	return loss_misfit(loss, model, why, err);
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 void loss_run(const struct loss *loss, const float *outputs, const float *logits,
 	      const struct targets *targets, int64_t batch, int64_t width, float *gradient,

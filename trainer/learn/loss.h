@@ -6,12 +6,13 @@
  * Keras backend's crossentropies, tf.keras.losses), e = 1e-7, p an output, x a logit, y a target,
  * c(p) = p clipped to [e, 1 - e]; a clipped output gets no gradient.
  *
- * | loss | from outputs | from logits |
- * | sparse_categorical_crossentropy | log sum c(p) - log c(p_label) | log sum exp x - x_label |
- * | categorical_crossentropy | -sum y log c(p / sum p) | sum y (log sum exp x - x) |
- * | binary_crossentropy | -(y log(c(p) + e) + (1 - y) log(1 - c(p) + e)) |
- *                         max(x, 0) - x y + log(1 + exp -|x|) |
- * | mean_squared_error | (p - y)^2 | - |
+ *	sparse_categorical_crossentropy   log sum c(p) - log c(p_label)
+ *	    from logits                   log sum exp x - x_label
+ *	categorical_crossentropy          -sum y log c(p / sum p)
+ *	    from logits                   sum y (log sum exp x - x)
+ *	binary_crossentropy               -(y log(c(p) + e) + (1 - y) log(1 - c(p) + e))
+ *	    from logits                   max(x, 0) - x y + log(1 + exp -|x|)
+ *	mean_squared_error                (p - y)^2
  *
  * label_smoothing s: y becomes y (1 - s) + s / classes (categorical) or y (1 - s) + s / 2 (binary).
  * The gradient of categorical_crossentropy from logits is softmax(x) - y, as TensorFlow's: targets
@@ -43,7 +44,8 @@ const char *loss_class_name(const struct loss *loss); /* "MeanSquaredError" */
 
 bool loss_is_error(const struct loss *loss); /* of values, no crossentropy */
 
-/* Does this loss take the input of the activation that ends the model (as Keras does when it can)?
+/*
+ * Does this loss take the input of the activation that ends the model (as Keras does when it can)?
  */
 bool loss_takes_logits(const struct loss *loss, const struct model *model);
 

@@ -33,8 +33,7 @@ struct metric_ops {
 	double (*item)(const struct metric_item *item);
 };
 
-/* --- the measures ------------------------------------------------------------------------------
- */
+/* ---- the measures ---------------------------------------------------------------------------- */
 
 int64_t metric_greatest(const float *x, int64_t count)
 {
@@ -114,8 +113,7 @@ static double metric_absolute_error(const struct metric_item *item)
 	return sum / (double)item->width;
 }
 
-/* --- the table ---------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct model_option metric_threshold[] = {{"threshold", MODEL_ANY}};
 static const struct model_option metric_k[] = {{"k", MODEL_ANY}};
@@ -211,8 +209,7 @@ static enum status metric_unknown(const struct json_at *at, const char *name, st
 	return json_unknown(at, "metric", name, known, count, err);
 }
 
-/* --- fitting -----------------------------------------------------------------------------------
- */
+/* ---- fitting --------------------------------------------------------------------------------- */
 
 static const struct model_shape *metric_output(const struct model *model)
 {
@@ -254,8 +251,7 @@ static enum status metric_check(const struct metric *metric, const struct json_a
 			 metric->ops->name, text, (long long)width, one ? "" : "s");
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status metric_config(struct metric *out, const struct json_at *config, struct err *err)
 {
@@ -406,8 +402,7 @@ void metric_list_free(struct metric_list *list)
 	*list = (struct metric_list){0};
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 void metric_run(const struct metric *metric, const float *outputs, const struct targets *targets,
 		int64_t batch, int64_t width, struct metric_sum *sum)

@@ -58,8 +58,7 @@ struct optimizer_ops {
 	void (*apply)(const struct optimizer_piece *piece);
 };
 
-/* --- SGD ---------------------------------------------------------------------------------------
- */
+/* ---- SGD ------------------------------------------------------------------------------------- */
 
 static int sgd_slots(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS])
 {
@@ -88,8 +87,7 @@ static void sgd_elements(const struct optimizer *optimizer, uint8_t times[IPU_FU
 	times[IPU_FN_ADD] = momentum ? (optimizer->nesterov ? 1 : 2) : 0;
 }
 
-/* --- RMSprop -----------------------------------------------------------------------------------
- */
+/* ---- RMSprop --------------------------------------------------------------------------------- */
 
 static int rmsprop_slots(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS])
 {
@@ -129,8 +127,7 @@ static void rmsprop_elements(const struct optimizer *optimizer, uint8_t times[IP
 	times[IPU_FN_SQRT] = times[IPU_FN_DIVIDE] = 1;
 }
 
-/* --- Adam --------------------------------------------------------------------------------------
- */
+/* ---- Adam ------------------------------------------------------------------------------------ */
 
 static int adam_slots(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS])
 {
@@ -167,8 +164,7 @@ static void adam_elements(const struct optimizer *optimizer, uint8_t times[IPU_F
 	times[IPU_FN_SQRT] = times[IPU_FN_DIVIDE] = 1;
 }
 
-/* --- the table ---------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 #define AT(member) .offset = offsetof(struct optimizer, member)
 
@@ -246,8 +242,7 @@ static const struct model_option optimizer_options[] = {
 	{"is_legacy_optimizer", MODEL_ANY},
 };
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static const struct optimizer_ops *optimizer_find(const char *name)
 {
@@ -373,8 +368,7 @@ enum status optimizer_get(struct optimizer *out, const struct json_at *at, struc
 	return status == ST_OK && config_here ? optimizer_read_rate(out, &config, err) : status;
 }
 
-/* --- asking ------------------------------------------------------------------------------------
- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 const char *optimizer_name(const struct optimizer *optimizer)
 {
@@ -411,8 +405,7 @@ struct ipu_elements optimizer_elements(const struct optimizer *optimizer, int64_
 	return elements;
 }
 
-/* --- ranges ------------------------------------------------------------------------------------
- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 /* Pieces as equal as lines of memory allow: their borders depend on the parameters alone. */
 static enum status range_cut(struct optimizer_range **out, size_t *capacity, size_t *count,
@@ -467,8 +460,7 @@ enum status optimizer_ranges_new(struct optimizer_range **out, size_t *count,
 	return status;
 }
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void optimizer_slice(void *context, unsigned slice)
 {

@@ -4,17 +4,21 @@
  *
  * With g the gradient, r the rate of the update (see optimizer_rate()), slots in brackets:
  *
- * | SGD | w -= r g |
- * | SGD, momentum > 0 [momentum a] | a = momentum a - r g; w += a, with nesterov
- *                                    w += momentum a - r g |
- * | RMSprop [rms s] | s = rho s + (1 - rho) g^2; w -= r g / (sqrt(s) + epsilon) |
- * | RMSprop, centered [rms s, mg m] | m = rho m + (1 - rho) g;
- *                                     w -= r g / (sqrt(s - m^2) + epsilon) |
- * | RMSprop, momentum > 0 [rms s, momentum a] | a = momentum a + r g / sqrt(s + epsilon); w -= a;
- *                                               centered: sqrt(s - m^2 + epsilon) |
- * | Adam [m, v] | m += (1 - beta_1) (g - m); v += (1 - beta_2) (g^2 - v);
- *                 w -= r sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon), t from 1 |
- * | Adam, amsgrad [m, v, vhat] | vhat = max(vhat, v) stands for v in the last line |
+ *	SGD                       w -= r g
+ *	    momentum > 0          a = momentum a - r g;  w += a   [momentum a]
+ *	    nesterov              w += momentum a - r g
+ *	RMSprop                   s = rho s + (1 - rho) g^2   [rms s]
+ *	                          w -= r g / (sqrt(s) + epsilon)
+ *	    centered              m = rho m + (1 - rho) g   [rms s, mg m]
+ *	                          w -= r g / (sqrt(s - m^2) + epsilon)
+ *	    momentum > 0          a = momentum a + r g / sqrt(s + epsilon)   [rms s, momentum a]
+ *	                          w -= a
+ *	    both                  sqrt(s - m^2 + epsilon) is the divisor
+ *	Adam                      m += (1 - beta_1) (g - m)   [m, v]
+ *	                          v += (1 - beta_2) (g^2 - v)
+ *	                          w -= r sqrt(1 - beta_2^t) / (1 - beta_1^t) m
+ *	                               / (sqrt(v) + epsilon), t from 1
+ *	    amsgrad               vhat = max(vhat, v) stands for v in the last line   [m, v, vhat]
  *
  * So RMSprop's epsilon is outside of the root, but inside where there is momentum: without momentum
  * TensorFlow writes the update in Python, with it calls ResourceApplyRMSProp. Nesterov without

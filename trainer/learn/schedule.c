@@ -30,8 +30,7 @@ struct schedule_ops {
 
 #define AT(member) .offset = offsetof(struct schedule, member)
 
-/* --- the formulas ------------------------------------------------------------------------------
- */
+/* ---- the formulas ---------------------------------------------------------------------------- */
 
 static double schedule_share(const struct schedule *s, double update)
 {
@@ -100,8 +99,7 @@ static double piecewise_rate(const struct schedule *s, double update)
 	return s->piecewise.values[i];
 }
 
-/* --- the table ---------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static enum status piecewise_read(struct schedule *out, const struct json_at *config,
 				  struct err *err);
@@ -153,8 +151,7 @@ static const struct model_option schedule_options[] = {
 	{"warmup_steps", MODEL_ZERO},
 };
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status schedule_number(double *out, const struct json_at *at, double least,
 				   struct err *err)
@@ -282,8 +279,7 @@ enum status schedule_get(struct schedule *out, const struct json_at *at, struct 
 	return status == ST_OK && out->ops->read ? out->ops->read(out, &config, err) : status;
 }
 
-/* --- asking ------------------------------------------------------------------------------------
- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 struct schedule schedule_constant(double rate)
 {

@@ -4,14 +4,14 @@
  * Formulas are those of tf.keras.optimizers.schedules in TensorFlow 2.6, worked in double; s is the
  * update, S decay_steps, r the initial rate:
  *
- * | ExponentialDecay | r decay_rate^(s / S), s / S rounded down where it is a staircase |
- * | InverseTimeDecay | r / (1 + decay_rate s / S), likewise |
- * | PiecewiseConstantDecay | values[i], i the number of boundaries below s |
- * | PolynomialDecay | (r - end) (1 - s / S)^power + end, s at most S; with cycle S is the first of
- *                     its multiples that is not below s |
- * | CosineDecay | r ((1 - alpha) (1 + cos(pi s / S)) / 2 + alpha), s at most S |
- * | CosineDecayRestarts | the same anew in periods of first_decay_steps t_mul^i, whose cosine is
- *                         m_mul^i as high |
+ *	ExponentialDecay         r decay_rate^(s / S), s / S rounded down where it is a staircase
+ *	InverseTimeDecay         r / (1 + decay_rate s / S), likewise
+ *	PiecewiseConstantDecay   values[i], i the number of boundaries below s
+ *	PolynomialDecay          (r - end) (1 - s / S)^power + end, s at most S; with cycle S is
+ *	                         the first of its multiples that is not below s
+ *	CosineDecay              r ((1 - alpha) (1 + cos(pi s / S)) / 2 + alpha), s at most S
+ *	CosineDecayRestarts      the same anew in periods of first_decay_steps t_mul^i, whose
+ *	                         cosine is m_mul^i as high
  *
  * Plain data: nothing to free.
  */

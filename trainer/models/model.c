@@ -83,8 +83,7 @@ void *model__alloc(struct model *model, size_t count, size_t size)
 	return arena_alloc(model__arena(model), count, size);
 }
 
-/* --- asking ------------------------------------------------------------------------------------
- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 const struct model_shape *model_input_shape(const struct model *model,
 					    const struct model_layer *layer, int index)

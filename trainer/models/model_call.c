@@ -20,8 +20,7 @@ struct call {
 	bool keras3;
 };
 
-/* --- one tensor --------------------------------------------------------------------------------
- */
+/* ---- one tensor ------------------------------------------------------------------------------ */
 
 static enum status call_unknown(const struct model_scope *scope, const struct json_at *at,
 				const char *name, struct arena *scratch, struct err *err)
@@ -105,8 +104,7 @@ static enum status call_add(const struct call *call, const struct json_at *histo
 	return ST_OK;
 }
 
-/* --- Keras 3 -----------------------------------------------------------------------------------
- */
+/* ---- Keras 3 --------------------------------------------------------------------------------- */
 
 static enum status call_keras_tensor(const struct call *call, const struct json_at *at)
 {
@@ -163,8 +161,7 @@ static enum status call_argument(const struct call *call, const struct json_at *
 	return status;
 }
 
-/* --- other arguments ---------------------------------------------------------------------------
- */
+/* ---- other arguments ------------------------------------------------------------------------- */
 
 static bool call_is_empty(const cJSON *node)
 {
@@ -208,8 +205,7 @@ static enum status call_kwargs(const struct call *call, const struct json_at *at
 	return status;
 }
 
-/* --- calls -------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static enum status call_keras3(struct call *call, const struct json_at *at)
 {
@@ -280,8 +276,7 @@ static enum status call_first(struct call *call, const struct json_at *nodes)
 	return json_fail(&first, err, "must be an array or an object {\"args\", \"kwargs\"}");
 }
 
-/* --- an entry ----------------------------------------------------------------------------------
- */
+/* ---- an entry -------------------------------------------------------------------------------- */
 
 /* How many inputs does it take? */
 static enum status call_check_count(const struct call *call, const struct json_at *at)
@@ -343,8 +338,7 @@ static enum status call_read(struct call *call, struct model_entry *entry, const
 	return ST_OK;
 }
 
-/* --- the model's own ---------------------------------------------------------------------------
- */
+/* ---- the model's own ------------------------------------------------------------------------- */
 
 /* [["input_1", 0, 0]], or ["input_1", 0, 0]: exactly one. */
 static enum status call_end(struct model_reader *reader, const struct model_scope *scope,

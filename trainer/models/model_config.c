@@ -31,8 +31,7 @@ enum status model_config_unsupported(const struct json_at *at, struct err *err, 
 	return ST_UNSUPPORTED;
 }
 
-/* --- the rules ---------------------------------------------------------------------------------
- */
+/* ---- the rules ------------------------------------------------------------------------------- */
 
 static bool config_any(const cJSON *node)
 {
@@ -116,8 +115,7 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(config_rules) == MODEL_RULES, "config rules out of step");
 
-/* --- checking ----------------------------------------------------------------------------------
- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 static const struct model_option *config_find(const struct model_option *options, size_t count,
 					      const char *key)

@@ -10,8 +10,7 @@
 
 #define ENTRY_FIRST_LAYERS 64
 
-/* --- what comes in -----------------------------------------------------------------------------
- */
+/* ---- what comes in --------------------------------------------------------------------------- */
 
 const struct model_shape *model__tensor_shape(const struct model_reader *reader, int tensor)
 {
@@ -130,8 +129,7 @@ enum status model__read_input(struct model_reader *reader, const struct model_sc
 	return status == ST_OK ? entry_given_shape(reader, &config, scope->tensor) : status;
 }
 
-/* --- a layer -----------------------------------------------------------------------------------
- */
+/* ---- a layer --------------------------------------------------------------------------------- */
 
 /* The list doubles whenever its length is a power of two, so no capacity is kept. */
 static struct model_layer *entry_new_layer(struct model_reader *reader)

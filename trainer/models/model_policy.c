@@ -15,8 +15,7 @@
 
 #define POLICY_GRAIN 65536 /* floats of a slice */
 
-/* --- which layers ------------------------------------------------------------------------------
- */
+/* ---- which layers ---------------------------------------------------------------------------- */
 
 enum model_policy model__read_policy(const struct json_at *config)
 {
@@ -65,8 +64,7 @@ bool model_any_half(const struct model *model)
 	return false;
 }
 
-/* --- the rounded copy --------------------------------------------------------------------------
- */
+/* ---- the rounded copy ------------------------------------------------------------------------ */
 
 struct policy_round {
 	const float *from;

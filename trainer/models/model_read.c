@@ -13,8 +13,7 @@
 static enum status read_scope(struct model_reader *reader, struct model_scope *scope,
 			      const struct json_at *config);
 
-/* --- nested models -----------------------------------------------------------------------------
- */
+/* ---- nested models --------------------------------------------------------------------------- */
 
 static const struct model_shape *read_tensor_shape(const struct model_reader *reader,
 						   const struct model_scope *scope,
@@ -102,8 +101,7 @@ static enum status read_entry(struct model_reader *reader, const struct model_sc
 				  !strcmp(entry->class_name, "Functional"));
 }
 
-/* --- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static bool read_input_is_open(const cJSON *layer)
 {
@@ -198,8 +196,7 @@ static enum status read_prepare_rows(struct model_reader *reader, const struct m
 	return ST_OK;
 }
 
-/* --- a model's config --------------------------------------------------------------------------
- */
+/* ---- a model's config ------------------------------------------------------------------------ */
 
 /* Each entry's input is the one before. */
 static enum status read_chain(struct model_reader *reader, struct model_scope *scope)
@@ -327,8 +324,7 @@ static enum status read_scope(struct model_reader *reader, struct model_scope *s
 	return status == ST_OK ? read_entries(reader, scope) : status;
 }
 
-/* --- the model itself --------------------------------------------------------------------------
- */
+/* ---- the model itself ------------------------------------------------------------------------ */
 
 static enum status read_model_name(struct model_reader *reader, const struct json_at *outer,
 				   const struct json_at *config, bool functional)

@@ -22,8 +22,7 @@
 #define MODEL_DEPTH     32    /* the most models in one another */
 #define MODEL_NAME_SIZE 128
 
-/* --- names -------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* A hash table from names to numbers; start with {0}. Names are borrowed. */
 struct model_names {
@@ -40,8 +39,7 @@ void model__names_free(struct model_names *names);
 void model__snake(const char *class_name, char *out, size_t size);
 enum status model__check_name(const struct json_at *at, const char *name, struct err *err);
 
-/* --- a list of layers --------------------------------------------------------------------------
- */
+/* ---- a list of layers ------------------------------------------------------------------------ */
 
 enum model_entry_kind {
 	MODEL_ENTRY_LAYER,
@@ -124,8 +122,7 @@ const struct model_shape *model__tensor_shape(const struct model_reader *reader,
 /* From the object at @at: a model, a config alone, or an application. */
 enum status model__read(struct model_reader *reader, const struct json_at *at);
 
-/* --- what Keras no longer writes ---------------------------------------------------------------
- */
+/* ---- what Keras no longer writes ------------------------------------------------------------- */
 
 /* Fails where @class_name or a key of the model config @config is of a time before TensorFlow 2.4,
  * or holds what no file can hold; the message names the replacement. */
@@ -134,8 +131,7 @@ enum status model__legacy_keys(const struct json_at *config, struct err *err);
 /* Today's name of the class. */
 const char *model__present_class(const char *class_name);
 
-/* --- shapes ------------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 /* [null, 28, 28, 1]: the first is the batch (0: any). Other dimensions that are null become 0. */
 enum status model__read_shape(const struct json_at *at, struct model_shape *out, int64_t *batch,

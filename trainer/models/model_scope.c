@@ -18,8 +18,7 @@ struct json_at model__entry_at(const struct model_scope *scope, int entry)
 	return model__item(&scope->layers, scope->entries[entry].node, entry);
 }
 
-/* --- kinds -------------------------------------------------------------------------------------
- */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 static enum status scope_unknown(const struct json_at *at, const char *class_name, struct err *err)
 {
@@ -102,8 +101,7 @@ static enum status scope_kind(struct model_entry *entry, const struct json_at *a
 	return json_object(&here, err);
 }
 
-/* --- names -------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void scope_lower(const char *text, char *out, size_t size)
 {
@@ -200,8 +198,7 @@ const char *model__layer_name(struct model_reader *reader, const struct model_sc
 	return full;
 }
 
-/* --- the list ----------------------------------------------------------------------------------
- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 /* Two layers of one shared_object_id are one in Keras, with the same weights. */
 static enum status scope_shared(struct model_reader *reader, const struct model_scope *scope,

@@ -18,8 +18,7 @@
 #include "trainer/data/npz.h"
 #include "trainer/models/model_reader.h"
 
-/* --- saving ------------------------------------------------------------------------------------
- */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 enum status model_weights_save(const struct model *model, const float *weights, const char *path,
 			       struct err *err)
@@ -40,8 +39,7 @@ enum status model_weights_save(const struct model *model, const float *weights, 
 	return npz_writer_close(&writer, status);
 }
 
-/* --- the digest --------------------------------------------------------------------------------
- */
+/* ---- the digest ------------------------------------------------------------------------------ */
 
 #define DIGEST_BLOCK 1024        /* values at a time */
 #define DIGEST_NAN   0x7fc00000u /* which bits a NaN has depends on the processor */
@@ -90,8 +88,7 @@ enum status model_weights_digest(uint64_t *out, const struct model *model, const
 	return params && state ? ST_OK : err_nomem(err);
 }
 
-/* --- loading -----------------------------------------------------------------------------------
- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 struct weights_reader {
 	const struct model *model;

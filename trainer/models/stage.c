@@ -14,8 +14,7 @@
 #include "common/mem.h"
 #include "trainer/models/stage_internal.h"
 
-/* --- limits ------------------------------------------------------------------------------------
- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static enum status stage_limit(const struct stage_params *p, struct err *err)
 {
@@ -85,8 +84,7 @@ int64_t stage_memory(const struct stage_params *params)
 	return bytes;
 }
 
-/* --- life cycle --------------------------------------------------------------------------------
- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 static enum status stage_no_memory(const struct stage_params *p, enum status status, size_t floats,
 				   struct err *err)
@@ -173,8 +171,7 @@ void stage_free(struct stage *stage)
 	mem_free(stage);
 }
 
-/* --- looking in --------------------------------------------------------------------------------
- */
+/* ---- looking in ------------------------------------------------------------------------------ */
 
 float *stage__slot(const struct stage *stage, int slot)
 {

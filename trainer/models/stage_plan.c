@@ -30,8 +30,7 @@ void *stage__alloc(struct stage_plan *plan, size_t count, size_t size)
 	return arena_alloc(&plan->arena, count + 1, size);
 }
 
-/* --- tensors -----------------------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static int plan_value(struct stage_plan *plan, int position)
 {
@@ -182,8 +181,7 @@ static void plan_outputs(struct stage_plan *plan)
 	}
 }
 
-/* --- who takes part in a backward pass ---------------------------------------------------------
- */
+/* ---- who takes part in a backward pass ------------------------------------------------------- */
 
 static bool plan_learns(const struct model *model, const struct model_layer *layer)
 {
@@ -256,8 +254,7 @@ static void plan_until(struct stage_plan *plan)
 	}
 }
 
-/* --- threads -----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 /*
  * A training step of less work, in ns as kernel_work.h counts them, is one thread's. Steps of
@@ -297,8 +294,7 @@ static void plan_threads(struct stage_plan *plan)
 		plan->params.pool = NULL;
 }
 
-/* --- buffers -----------------------------------------------------------------------------------
- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 /* A softmax or sigmoid with a kernel of its own does not leave its input anywhere. */
 static void plan_logits(struct stage_plan *plan, struct stage_layer *at)
@@ -402,8 +398,7 @@ static void plan_buffers(struct stage_plan *plan)
 	}
 }
 
-/* --- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool plan_allocate(struct stage_plan *plan)
 {

@@ -69,8 +69,7 @@ static size_t run_floats(const struct run *run, int value)
 	return run->stage->plan.values[value].each * (size_t)run->pass.batch;
 }
 
-/* --- poison ------------------------------------------------------------------------------------
- */
+/* ---- poison ---------------------------------------------------------------------------------- */
 
 /* All bits set are not a number. */
 static void run_spoil(float *values, size_t count)
@@ -109,8 +108,7 @@ static void run_poison_dead(const struct run *run, int time)
 	run_spoil(run->stage->scratch, plan->scratch_floats);
 }
 
-/* --- a layer -----------------------------------------------------------------------------------
- */
+/* ---- a layer --------------------------------------------------------------------------------- */
 
 /* Where the layer puts the greatest magnitude in its output; NULL: nobody asks. */
 static struct kernel_watch *run_watch(const struct run *run, const struct stage_layer *at)
@@ -149,8 +147,7 @@ static void run_layer(const struct run *run, void (*work)(const struct layer_pas
 		p->trace(p->trace_user, layer, false);
 }
 
-/* --- looking on --------------------------------------------------------------------------------
- */
+/* ---- looking on ------------------------------------------------------------------------------ */
 
 /* A ReLU that the layer before has done never had its input; what is done in place has not got it
  * any more. */
@@ -188,8 +185,7 @@ static void run_tap(const struct run *run, const struct stage_layer *at)
 	run->tap(run->tap_user, &tapped);
 }
 
-/* --- forward -----------------------------------------------------------------------------------
- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 void stage_set_training(struct stage *stage, bool training)
 {
@@ -223,8 +219,7 @@ void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, 
 	}
 }
 
-/* --- backward ----------------------------------------------------------------------------------
- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
 struct run_sum {
 	float *sum;

@@ -25,8 +25,7 @@ struct run_memory {
 	cJSON *fallbacks; /* the defaults of the table as JSON, by path */
 };
 
-/* --- against the table -------------------------------------------------------------------------
- */
+/* ---- against the table ----------------------------------------------------------------------- */
 
 /* Every key of @at must be one of @section (NULL: the top level). */
 static enum status run_check_known(const struct json_at *at, const struct run_key *section,
@@ -165,8 +164,7 @@ static enum status run_read_keys(struct run_memory *memory, struct err *err)
 	return status;
 }
 
-/* --- what the table cannot say -----------------------------------------------------------------
- */
+/* ---- what the table cannot say --------------------------------------------------------------- */
 
 static enum status run_check_loss(const struct run_file *run, struct err *err)
 {
@@ -236,8 +234,7 @@ static enum status run_read_model(struct run_memory *memory, bool files, struct 
 	return run->model_file ? ST_OK : err_nomem(err);
 }
 
-/* --- life cycle --------------------------------------------------------------------------------
- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 static enum status run_build(struct run_memory *memory, int argc, char **argv, bool files,
 			     struct err *err)

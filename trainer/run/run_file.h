@@ -218,7 +218,8 @@ struct run_file {
 			gradients; /* filters; ["none"] (any case): given, items NULL */
 		enum run_outfeed_optimizer optimizer_mode; /* default BEFORE_APPLY */
 		bool last;                                 /* queue_mode LAST */
-		/* A list of layers, or {layer: key}, resolved by train_outfeed_plan(); NULL: none
+		/*
+		 * A list of layers, or {layer: key}, resolved by train_outfeed_plan(); NULL: none
 		 */
 		const cJSON *layers;
 		int64_t buffer_depth;          /* default 3 */
@@ -281,10 +282,8 @@ const char *run_key_type(const struct run_key *key); /* "whole number", "list of
 
 /*
  * @argv: the words of the command line after the run file: run file flags and `--key value`
- * overrides
- * (`--fit.epochs 5`, `--pipeline null`). A value is JSON where it parses as such, else a text. On
- * failure
- * *@out is NULL.
+ * overrides (`--fit.epochs 5`, `--pipeline null`). A value is JSON where it parses as such, else a
+ * text. On failure *@out is NULL.
  */
 enum status run_file_load(struct run_file **out, const char *path, int argc, char **argv,
 			  struct err *err);

@@ -16,8 +16,7 @@
 
 #define RUN_CHOICE "$choice"
 
-/* --- the words of an entry's name --------------------------------------------------------------
- */
+/* ---- the words of an entry's name ------------------------------------------------------------ */
 
 /* Step over the next word of *@rest into *@out; false at the end. Words are cut to their room:
  * run_check_words() refuses greater ones. */
@@ -120,8 +119,7 @@ enum status run__flag_words(const struct run_words *in, struct run_flag_word **o
 	return ST_OK;
 }
 
-/* --- checking the file's entries ---------------------------------------------------------------
- */
+/* ---- checking the file's entries ------------------------------------------------------------- */
 
 /* The keys of a patch must be keys of a run file; values are checked once they are in it. */
 static enum status run_check_patch(const struct json_at *at, const struct run_key *section,
@@ -249,8 +247,7 @@ enum status run__flags_check(const struct run_words *in, struct err *err)
 	return status;
 }
 
-/* --- the command line's flags ------------------------------------------------------------------
- */
+/* ---- the command line's flags ---------------------------------------------------------------- */
 
 /* The last use of the flag @name on the command line; false: none. */
 static enum status run_last_use(const struct run_words *in, const char *name, bool *used,

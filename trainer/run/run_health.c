@@ -48,7 +48,7 @@ static enum status run_read_rules(struct run_file *run, bool files, struct err *
 {
 	struct json_at root = json_root(run->path, run->json), health, rules;
 
-	if (run->health.tree == NULL || !json_child(&root, "health", &health) ||
+	if (!run->health.tree || !json_child(&root, "health", &health) ||
 	    !json_child(&health, "rules", &rules))
 		return ST_OK;
 	if (cJSON_IsString(rules.node))

@@ -10,8 +10,7 @@
 #include "trainer/layers/layer.h"
 #include "trainer/run/run_rules_internal.h"
 
-/* --- stages on IPUs ----------------------------------------------------------------------------
- */
+/* ---- stages on IPUs -------------------------------------------------------------------------- */
 
 /* A step of an Interleaved pipeline in training has one program on each IPU. */
 static enum status run_mapping_shared(struct run_rules *rules)
@@ -53,8 +52,7 @@ enum status run__rule_mapping(struct run_rules *rules)
 	return mapped ? run_mapping_shared(rules) : ST_OK;
 }
 
-/* --- IPUs and replicas -------------------------------------------------------------------------
- */
+/* ---- IPUs and replicas ----------------------------------------------------------------------- */
 
 static enum status run_too_few(struct run_rules *rules)
 {
@@ -105,8 +103,7 @@ enum status run__rule_ipus(struct run_rules *rules)
 	return ST_OK;
 }
 
-/* --- I/O tiles ---------------------------------------------------------------------------------
- */
+/* ---- I/O tiles ------------------------------------------------------------------------------- */
 
 enum status run__rule_io_tiles(struct run_rules *rules)
 {
@@ -140,8 +137,7 @@ enum status run__rule_io_tiles(struct run_rules *rules)
 	return ST_OK;
 }
 
-/* --- recomputation -----------------------------------------------------------------------------
- */
+/* ---- recomputation --------------------------------------------------------------------------- */
 
 enum status run__rule_recompute(struct run_rules *rules)
 {
@@ -173,8 +169,7 @@ enum status run__rule_recompute(struct run_rules *rules)
 	return ST_OK;
 }
 
-/* --- what lies elsewhere -----------------------------------------------------------------------
- */
+/* ---- what lies elsewhere --------------------------------------------------------------------- */
 
 /* A share of one replica is all of it. */
 static void run_tell_sharding(struct run_rules *rules, const char *key, enum run_maybe asked)
@@ -226,8 +221,7 @@ enum status run__rule_moving(struct run_rules *rules)
 	return ST_OK;
 }
 
-/* --- options of single stages ------------------------------------------------------------------
- */
+/* ---- options of single stages ---------------------------------------------------------------- */
 
 enum status run__rule_plans(struct run_rules *rules)
 {

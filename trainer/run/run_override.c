@@ -9,8 +9,7 @@
 #include "common/str.h"
 #include "trainer/run/run_options.h"
 
-/* --- a place in the tree -----------------------------------------------------------------------
- */
+/* ---- a place in the tree --------------------------------------------------------------------- */
 
 /* The child @name of @at, an object where there was none. */
 static enum status run_step(cJSON **at, const char *name, const struct run_option *option,
@@ -100,8 +99,7 @@ static enum status run_apply_override(const struct run_words *in, const struct r
 	return run_set_path(in->json, path, value, option, err);
 }
 
-/* --- all of them -------------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* The flag or key that @word ("epoch") was meant to be, among @names; else the key that ends so. */
 static const char *run_nearest_option(const char *word, const char *const *names, size_t count)

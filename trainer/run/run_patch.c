@@ -10,8 +10,7 @@
 #include "common/str.h"
 #include "trainer/run/run_options.h"
 
-/* --- what a patch says -------------------------------------------------------------------------
- */
+/* ---- what a patch says ----------------------------------------------------------------------- */
 
 enum run_takes run__takes(const cJSON *patch)
 {
@@ -32,8 +31,7 @@ enum run_takes run__takes(const cJSON *patch)
 	return takes;
 }
 
-/* --- words to JSON -----------------------------------------------------------------------------
- */
+/* ---- words to JSON --------------------------------------------------------------------------- */
 
 static enum status run_text_node(cJSON **out, const char *word, struct err *err)
 {
@@ -111,8 +109,7 @@ static enum status run_word_list(cJSON **out, const struct run_words *in,
 	return status;
 }
 
-/* --- patching ----------------------------------------------------------------------------------
- */
+/* ---- patching -------------------------------------------------------------------------------- */
 
 /* Put @value (handed over, on failure too) where the object @at has @key. */
 enum status run__put(cJSON *at, const char *key, cJSON *value, struct err *err)
@@ -127,7 +124,8 @@ enum status run__put(cJSON *at, const char *key, cJSON *value, struct err *err)
 		return err_nomem(err);
 	}
 
-	/* cJSON's own replacing by name does not notice (in 1.7.15) that it got no memory for it.
+	/*
+	 * cJSON's own replacing by name does not notice (in 1.7.15) that it got no memory for it.
 	 */
 	name = mem_strdup(key);
 	if (!name) {

@@ -99,8 +99,7 @@ enum status run__fill_plans(const struct run_value *fill)
 	return status;
 }
 
-/* --- what they come to -------------------------------------------------------------------------
- */
+/* ---- what they come to ----------------------------------------------------------------------- */
 
 static void run_say(struct run_plan *into, const struct run_plan *from)
 {

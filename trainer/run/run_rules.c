@@ -27,8 +27,7 @@ enum status run__refuse(const struct run_rules *rules, const char *key, const ch
 	return err_set(rules->err, ST_INVALID, "%s: %s: %s", rules->run->path, key, text);
 }
 
-/* --- the pipeline -----------------------------------------------------------------------------
- */
+/* ---- the pipeline ---------------------------------------------------------------------------- */
 
 static enum status run_rule_pipeline(struct run_rules *rules)
 {
@@ -60,8 +59,7 @@ static enum status run_rule_pipeline(struct run_rules *rules)
 	return status;
 }
 
-/* --- all of them -------------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* An input layer may say how great a micro-batch is. */
 static enum status run_rule_batch(struct run_rules *rules)

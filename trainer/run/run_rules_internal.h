@@ -23,7 +23,8 @@ struct run_rules {
 enum status run__refuse(const struct run_rules *rules, const char *key, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* IPUs and what is done on them, the stages being known: device_mapping; IPUs and replicas; I/O
+/*
+ * IPUs and what is done on them, the stages being known: device_mapping; IPUs and replicas; I/O
  * tiles; recomputation; what moves between the IPUs' and other memory; options of single stages.
  */
 enum status run__rule_mapping(struct run_rules *rules);

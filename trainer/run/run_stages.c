@@ -123,8 +123,7 @@ static enum status run_stages_object(const struct json_at *at, const struct mode
 	return status;
 }
 
-/* --- "auto" --------------------------------------------------------------------------------------
- */
+/* ---- "auto" ---------------------------------------------------------------------------------- */
 
 static enum status run_stages_auto(const struct json_at *at, const struct run_file *run,
 				   const struct model *model, const struct run_splitter *splitter,
@@ -174,8 +173,7 @@ static enum status run_stages_read(const struct json_at *at, const struct run_fi
 			 "that starts there) or \"auto\"");
 }
 
-/* --- rules of all models -----------------------------------------------------------------------
- */
+/* ---- rules of all models --------------------------------------------------------------------- */
 
 /* A layer may only depend on its own stage and those before. */
 static enum status run_stages_depend(const struct json_at *at, const struct model *model,

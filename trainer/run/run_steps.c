@@ -20,8 +20,7 @@ struct run_span {
 	int64_t unit;                 /* an execution is a multiple of so many steps */
 };
 
-/* --- steps -------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* Batches of a pass over @items. */
 static int64_t run_pass_batches(const struct run_file *run, int64_t items)
@@ -99,8 +98,7 @@ static enum status run_rule_steps(struct run_rules *rules, const struct run_span
 	return run_rule_round(rules, span, steps);
 }
 
-/* --- executions --------------------------------------------------------------------------------
- */
+/* ---- executions ------------------------------------------------------------------------------ */
 
 /* The divisor of @steps that is a multiple of @unit and nearest to @wanted; 0: none. */
 static int64_t run_nearest_divisor(int64_t steps, int64_t unit, int64_t wanted)
@@ -177,8 +175,7 @@ static enum status run_rule_execution(struct run_rules *rules, const struct run_
 	return ST_OK;
 }
 
-/* --- training ----------------------------------------------------------------------------------
- */
+/* ---- training -------------------------------------------------------------------------------- */
 
 /* Keras says so where the batch that the weights see is not the batch of the data. */
 static void run_tell_effective_batch(struct run_rules *rules)
@@ -251,8 +248,7 @@ enum status run__rule_repeat(struct run_rules *rules)
 			   run->fit.epochs, run->fit.steps_per_epoch, batches, there);
 }
 
-/* --- evaluation and prediction -----------------------------------------------------------------
- */
+/* ---- evaluation and prediction --------------------------------------------------------------- */
 
 /* Without backward passes the depth of a pipeline is the execution. */
 static enum status run_rule_depth(struct run_rules *rules, const struct run_span *span,

@@ -74,7 +74,7 @@ double view_axis_part(const struct view_axis *axis, double value)
 	return isfinite(part) ? fmin(fmax(part, 0), 1) : 0;
 }
 
-/* --- ticks ------------------------------------------------------------------------------------ */
+/* ---- ticks ----------------------------------------------------------------------------------- */
 
 static bool view_is_whole(enum report_quantity quantity)
 {
@@ -186,7 +186,7 @@ int view_axis_ticks(const struct view_axis *axis, int most, double out[VIEW_AXIS
 	return count;
 }
 
-/* --- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* 12.5 M: counts that are too long for the room beside an axis. */
 static const char *view_short_count(double value, char out[FMT_SIZE])

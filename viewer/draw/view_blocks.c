@@ -261,7 +261,8 @@ enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, s
 {
 	if (blocks->failed)
 		return err_nomem(err);
-	/* What is folded may leave other columns, which may be narrower; lines only become shorter.
+	/*
+	 * What is folded may leave other columns, which may be narrower; lines only become shorter.
 	 */
 	do
 		view_place_blocks(blocks, width);
@@ -273,7 +274,7 @@ enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, s
 	return ST_OK;
 }
 
-/* --- drawing ---------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 static void view_draw_bar(const struct view_line *line, int x, int y, int width,
 			  struct view_pane *pane)
@@ -343,7 +344,7 @@ void view_blocks_draw(const struct view_blocks *blocks, struct view_pane *pane)
 			    VIEW_GLYPH_DOWN, 1);
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void view_blocks_scroll(struct view_blocks *blocks, int height, int to)
 {

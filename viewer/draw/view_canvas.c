@@ -215,7 +215,7 @@ uint32_t view_level_char(const struct view_canvas *canvas, double fraction)
 	return canvas->ascii ? (uint32_t)ascii[level] : 0x2581u + (uint32_t)level;
 }
 
-/* --- characters ------------------------------------------------------------------------------- */
+/* ---- characters ------------------------------------------------------------------------------ */
 
 int view_encode(uint32_t character, char out[5])
 {
@@ -250,7 +250,7 @@ int view_text_width(const char *text)
 	return width;
 }
 
-/* --- text ------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* A wide character in cells that show it, or '?' twice where there is ASCII only. */
 static void view_put_wide(struct view_pane *pane, int x, int y, enum view_style style,

@@ -75,7 +75,7 @@ void view_chart_spark(struct view_pane *pane, int x, int y, int width, enum view
 	}
 }
 
-/* --- lines ------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Points come from left to right; those of one column of dots are drawn together. */
 struct view_pen {

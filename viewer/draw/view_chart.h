@@ -26,8 +26,7 @@ bool view_chart_range(const struct view_chart_point *points, int count, double *
 void view_chart_spark(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		      const struct view_chart_point *points, int count);
 
-/* --- axes: around a plot ----------------------------------------------------------------------
- */
+/* ---- axes: around a plot --------------------------------------------------------------------- */
 
 struct view_chart_layout {
 	struct view_rect scale; /* numbers and the line left of the plot */
@@ -47,8 +46,7 @@ int view_chart_scale_width(const struct view_axis *y, int height);
 struct view_pane view_chart_axes(struct view_pane *pane, const struct view_axis *x,
 				 const struct view_axis *y, int scale);
 
-/* --- in a plot --------------------------------------------------------------------------------
- */
+/* ---- in a plot ------------------------------------------------------------------------------- */
 
 struct view_series {
 	const double *values; /* NaN, Inf: a hole */
@@ -65,7 +63,8 @@ void view_chart_line(struct view_pane *plot, const struct view_series *series,
 void view_chart_curve(struct view_pane *pane, enum view_style style,
 		      const struct view_chart_point *points, int count, double low, double high);
 
-/* Series of as many values each, in steps one upon the other, the first at the foot; without `at`.
+/*
+ * Series of as many values each, in steps one upon the other, the first at the foot; without `at`.
  * Numbers below 0 count as 0. Of the points in one column the one with the greatest sum is drawn.
  */
 void view_chart_stack(struct view_pane *plot, const struct view_series *series, int count,
@@ -82,8 +81,7 @@ int view_chart_column(int width, int64_t count, int64_t index);
 /* A line from top to bottom where nothing else is drawn, and a mark at its top. */
 void view_chart_marker(struct view_pane *plot, int x);
 
-/* --- lying bars -------------------------------------------------------------------------------
- */
+/* ---- lying bars ------------------------------------------------------------------------------ */
 
 struct view_bar {
 	const char *name;

@@ -26,7 +26,7 @@ static bool view_solid(const struct view_canvas *canvas)
 	return !canvas->ascii && !view_colourless(canvas);
 }
 
-/* --- stacked areas ---------------------------------------------------------------------------- */
+/* ---- stacked areas --------------------------------------------------------------------------- */
 
 static double view_total(const struct view_series *series, int count, int64_t index)
 {
@@ -147,7 +147,7 @@ void view_chart_stack(struct view_pane *plot, const struct view_series *series, 
 	}
 }
 
-/* --- histograms ------------------------------------------------------------------------------- */
+/* ---- histograms ------------------------------------------------------------------------------ */
 
 static void view_upright(struct view_pane *plot, int x, enum view_style style, double part)
 {
@@ -182,7 +182,7 @@ void view_chart_columns(struct view_pane *plot, enum view_style style, const dou
 	}
 }
 
-/* --- lying bars ------------------------------------------------------------------------------- */
+/* ---- lying bars ------------------------------------------------------------------------------ */
 
 int view_chart_bar(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		   double part)

@@ -62,7 +62,7 @@ struct view_chart_layout view_chart_areas(int width, int height, int scale, bool
 	return out;
 }
 
-/* --- the scale at the left -------------------------------------------------------------------- */
+/* ---- the scale at the left ------------------------------------------------------------------- */
 
 static void view_scale_number(struct view_pane *pane, const struct view_axis *y, double value,
 			      int row)
@@ -112,7 +112,7 @@ static void view_draw_scale(struct view_pane *pane, const struct view_axis *y)
 		view_scale_title(pane, y->title);
 }
 
-/* --- the axis below --------------------------------------------------------------------------- */
+/* ---- the axis below -------------------------------------------------------------------------- */
 
 static int view_axis_number_width(const struct view_axis *x)
 {
@@ -152,7 +152,8 @@ static void view_draw_ticks(struct view_pane *pane, const struct view_axis *x, i
 	}
 }
 
-/* As many of the last words of @title as @width holds, one at least: "update" of "weight update".
+/*
+ * As many of the last words of @title as @width holds, one at least: "update" of "weight update".
  */
 static const char *view_title_within(const char *title, int width)
 {

@@ -28,7 +28,7 @@ bool view__grid_listed(const char *list, const char *name)
 	return false;
 }
 
-/* --- what is known of columns ----------------------------------------------------------------- */
+/* ---- what is known of columns ---------------------------------------------------------------- */
 
 static const struct view_grid_column *grid_entry(const struct view_grid *grid, const char *name)
 {
@@ -170,7 +170,7 @@ const char *view__grid_head(const struct view_grid *grid, int column, int width,
 	return out;
 }
 
-/* --- cells ------------------------------------------------------------------------------------ */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 double view__cell_number(const struct report_cell *cell)
 {

@@ -9,7 +9,7 @@
 
 #include "common/fmt.h"
 
-/* --- choosing columns ------------------------------------------------------------------------- */
+/* ---- choosing columns ------------------------------------------------------------------------ */
 
 enum grid_choice {
 	GRID_ALL,   /* those of no importance, too */
@@ -117,7 +117,7 @@ void view__grid_columns(struct view_grid *grid, int height)
 	grid_say_choice(grid, choice, hidden, changed);
 }
 
-/* --- the status line -------------------------------------------------------------------------- */
+/* ---- the status line ------------------------------------------------------------------------- */
 
 static void grid_status_order(const struct view_grid *grid, char *out, size_t size)
 {

@@ -63,7 +63,7 @@ static enum status join_go_on(const struct join *join, int64_t row, struct err *
 	return join_stopped(join, row) ? err_set(err, ST_INTERRUPTED, "stopped") : ST_OK;
 }
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static uint64_t join_mix(uint64_t hash, const void *bytes, size_t length)
 {
@@ -157,7 +157,7 @@ static void join_pair_up(struct join *join)
 	join->lonely |= join->alone > 0;
 }
 
-/* --- columns ---------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static enum report_quantity join_quantity(const struct join *join, const struct join_column *column)
 {
@@ -222,7 +222,7 @@ static int join_width(const struct join_column *column)
 	return column->shape == JOIN_NUMBER ? 3 : column->twice ? 2 : 1;
 }
 
-/* --- the joined table ------------------------------------------------------------------------- */
+/* ---- the joined table ------------------------------------------------------------------------ */
 
 static enum status join_name(struct report_table *out, int *at, const char *name,
 			     const char *suffix, enum report_quantity quantity, struct err *err)

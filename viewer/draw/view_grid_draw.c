@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* --- headings --------------------------------------------------------------------------------- */
+/* ---- headings -------------------------------------------------------------------------------- */
 
 static void grid_heading(const struct view_grid *grid, const struct view_grid_place *place,
 			 struct view_pane *pane)
@@ -48,7 +48,7 @@ static void grid_headings(const struct view_grid *grid, struct view_pane *pane)
 		view_put(pane, pane->rect.width - 1, 0, VIEW_KEY, '>');
 }
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Cells of eighths where there is Unicode. */
 static void grid_bar(struct view_pane *pane, int x, int y, int width, enum view_style style,

@@ -52,7 +52,7 @@ static inline bool view__grid_stopped(const struct view_context *context)
 /* In the status line, once. */
 void view__grid_say(struct view_grid *grid, const char *text);
 
-/* --- cells --- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static inline const struct report_cell *view__grid_at(const struct view_grid *grid, int64_t row,
 						      int column)
@@ -80,7 +80,7 @@ bool view__grid_differs(const struct view_grid *grid, int64_t row);
 /* '-': only the source has the row, '+': only the target; '\0': both. */
 char view__grid_only(const struct view_grid *grid, int64_t row);
 
-/* --- steps --- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* What is known of columns before any is measured; the grid's traits are there, cleared. */
 void view__grid_traits(struct view_grid *grid, const char *keys);

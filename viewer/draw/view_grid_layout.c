@@ -33,7 +33,7 @@ static int grid_least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* --- widths ----------------------------------------------------------------------------------- */
+/* ---- widths ---------------------------------------------------------------------------------- */
 
 /* @head: of its heading, short and long. Percentages say more than a long heading does. */
 static void grid_number_width(const struct view_grid *grid, struct view_grid_trait *trait,
@@ -112,7 +112,7 @@ static int grid_group_width(const struct view_grid *grid, int column)
 	return width;
 }
 
-/* --- the line-up ------------------------------------------------------------------------------ */
+/* ---- the line-up ----------------------------------------------------------------------------- */
 
 static bool grid_scrolls(const struct view_grid *grid, int column)
 {
@@ -257,7 +257,7 @@ static int grid_last_start(const struct view_grid *grid, int room)
 	return start == grid->lineup_count && start > 0 ? start - 1 : start;
 }
 
-/* --- places ----------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* A group's columns, as far as they fit; only the first may be cut. Returns false where something
  * was left out. */

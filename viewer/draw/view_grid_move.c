@@ -8,7 +8,7 @@
 #include "common/str.h"
 #include "viewer/draw/view_table.h"
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 void view__grid_scroll(struct view_grid *grid, int height)
 {
@@ -40,7 +40,7 @@ void view__grid_say(struct view_grid *grid, const char *text)
 		str_copy(grid->context->message, sizeof(grid->context->message), text);
 }
 
-/* --- columns ---------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static bool grid_order_by(struct view_grid *grid, int column, bool reverse)
 {
@@ -114,7 +114,7 @@ static void grid_sort_step(struct view_grid *grid, int height, int by)
 	grid_sort_to(grid, height, column, false);
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static bool grid_moves(struct view_grid *grid, int height, enum view_request request)
 {

@@ -88,7 +88,7 @@ void view_heat(struct view_pane *pane, int x, int y, double top, double bottom)
 		view_whole(pane, x, y, fmax(top, bottom)); /* the number, where one is NaN */
 }
 
-/* --- maps ------------------------------------------------------------------------------------- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 static double view_greatest(const double *values, int columns, const int64_t across[2],
 			    const int64_t down[2])

@@ -4,9 +4,8 @@
  * A style is a role ("title", "forward"). Its colours depend on the theme (a dark or a light
  * ground) and on how many the terminal has; without colours attributes are left, and in plain text
  * nothing, so whatever is told by colour has a glyph of its own as well (view_fill_char() of
- * view_canvas.h). Beside
- * the roles there are styles of two colours each: the halves of a heat map's cell, and the border
- * between two stacked series. Constant data and pure functions.
+ * view_canvas.h). Beside the roles there are styles of two colours each: the halves of a heat map's
+ * cell, and the border between two stacked series. Constant data and pure functions.
  */
 #ifndef VIEW_STYLE_H
 #define VIEW_STYLE_H

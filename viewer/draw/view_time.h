@@ -35,7 +35,8 @@ struct view_window view_window_show(struct view_window window, int64_t time,
 int64_t view_window_column(struct view_window window, int columns, int64_t time);
 int64_t view_window_time(struct view_window window, int columns, int64_t column);
 
-/* Distance of ticks: 1, 2 or 5 times a power of ten, so that @columns have at least @apart between.
+/*
+ * Distance of ticks: 1, 2 or 5 times a power of ten, so that @columns have at least @apart between.
  */
 int64_t view_tick_step(struct view_window window, int columns, int apart);
 

@@ -34,7 +34,7 @@ static void view_health_close(void *state)
 	mem_free(screen);
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static enum view_answer show_way(struct view_health *screen, struct view_context *context, int by)
 {
@@ -208,7 +208,7 @@ static enum view_answer view_health_click(void *state, struct view_context *cont
 	return view_grid_click(&screen->grid, screen->grid_height, x, y - screen->head);
 }
 
-/* --- from screen to screen -------------------------------------------------------------------- */
+/* ---- from screen to screen ------------------------------------------------------------------- */
 
 static const struct report_cell *target_cell(const struct view_grid *grid, const char *column)
 {

@@ -160,7 +160,7 @@ void view__health_way(struct view_health *screen, enum view_health_way way)
 	screen->way = way;
 }
 
-/* --- over the run ----------------------------------------------------------------------------- */
+/* ---- over the run ---------------------------------------------------------------------------- */
 
 static enum status health_ask(struct prof_db *db, const char *sql, int64_t row, int64_t *out,
 			      struct err *err)
@@ -237,7 +237,7 @@ static enum status strip_load(struct view_health_strip *strip, struct prof_db *d
 	return strip_fill(strip, db, err);
 }
 
-/* --- where bad numbers began ------------------------------------------------------------------ */
+/* ---- where bad numbers began ----------------------------------------------------------------- */
 
 static void origin_part(struct str *out, const struct prof_query *query, int column,
 			const char *name)
@@ -302,7 +302,7 @@ static enum status origin_load(struct view_health *screen, struct prof_db *db, s
 	return status;
 }
 
-/* --- the grid --------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------- */
 
 static void hits_clamp(struct view_health *screen, bool follow)
 {

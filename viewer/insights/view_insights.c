@@ -12,7 +12,7 @@
 #include "common/mem.h"
 #include "viewer/insights/view_insights_internal.h"
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /* What is told is of the selected one, so a move of the cursor comes here, too. */
 static enum status view_insights_load(void *state, struct view_context *context, bool news,
@@ -38,9 +38,10 @@ static enum status view_insights_load(void *state, struct view_context *context,
 				   context->whole, err);
 }
 
-/* --- drawing ---------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
-/* "advice" as "Advice", or as "A" where there is no room: the letter carries what the colour does.
+/*
+ * "advice" as "Advice", or as "A" where there is no room: the letter carries what the colour does.
  */
 static void view_draw_severities(const struct view_insights *screen, bool whole,
 				 struct view_pane *pane)
@@ -115,7 +116,7 @@ static enum view_style view_insight_style(const struct report_table *table, int6
 	return VIEW_NORMAL;
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void view_say_choice(struct view_context *context, const struct view_insights *screen)
 {
@@ -256,7 +257,7 @@ static enum view_answer view_insights_click(void *state, struct view_context *co
 		       : VIEW_LOAD;
 }
 
-/* --- status and rows -------------------------------------------------------------------------- */
+/* ---- status and rows ------------------------------------------------------------------------- */
 
 static void view_insights_status(const void *state, const struct view_context *context, char *out,
 				 size_t size)
@@ -308,7 +309,7 @@ static enum status view_insights_table(void *state, struct view_context *context
 	return status;
 }
 
-/* --- from screen to screen -------------------------------------------------------------------- */
+/* ---- from screen to screen ------------------------------------------------------------------- */
 
 static const struct report_insight *view_selected(const struct view_insights *screen)
 {
@@ -409,7 +410,7 @@ static void view_insights_query(const void *state, const struct view_context *co
 		str_addf(out, "%s;\n", insight->sql);
 }
 
-/* --- the row ---------------------------------------------------------------------------------- */
+/* ---- the row --------------------------------------------------------------------------------- */
 
 static enum status view_insights_open(void **state, struct view_context *context, struct err *err)
 {

@@ -183,12 +183,12 @@ enum status view__insights_list(struct view_insights *screen, struct view_contex
 			     (int)ARRAY_LEN(view_insight_columns), INSIGHT_KEYS, err);
 }
 
-/* --- the one under the cursor ----------------------------------------------------------------- */
+/* ---- the one under the cursor ---------------------------------------------------------------- */
 
 static bool view_same_text(const struct report_cell *cell, const char *text)
 {
 	if (!cell || cell->type != PROF_TEXT)
-		return text == NULL;
+		return !text;
 	return text && strcmp(cell->text, text) == 0;
 }
 

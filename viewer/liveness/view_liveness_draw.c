@@ -37,7 +37,7 @@ static int view_live_cell(const struct view_liveness *live, int64_t step)
 	return point < 0 ? -1 : view_share_cell(live->points, live->plot, point);
 }
 
-/* --- above the chart -------------------------------------------------------------------------- */
+/* ---- above the chart ------------------------------------------------------------------------- */
 
 /* Both reports' peaks; @brief: of each what is needed to tell them. */
 static void view_peaks_text(const struct view_liveness *live, bool brief, char *out, size_t size)
@@ -136,7 +136,7 @@ static void view_draw_overview(const struct view_liveness *live, struct view_pan
 	view_put(pane, left + (to > from ? to : from + 1), 0, VIEW_KEY, ']');
 }
 
-/* --- the chart -------------------------------------------------------------------------------- */
+/* ---- the chart ------------------------------------------------------------------------------- */
 
 static void view_draw_limit(const struct view_live_band *band, struct view_pane *plot)
 {
@@ -206,7 +206,7 @@ static void view_draw_band(const struct view_liveness *live, int at, bool whole,
 			   (long long)band->ipu);
 }
 
-/* --- below the chart -------------------------------------------------------------------------- */
+/* ---- below the chart ------------------------------------------------------------------------- */
 
 /* From when to when the variable under the cursor lives; what of it is in the window. */
 static void view_draw_life(const struct view_liveness *live, struct view_pane *pane)

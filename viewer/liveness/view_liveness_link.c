@@ -62,7 +62,7 @@ bool view__live_offers(const struct view_place *place, char *out, size_t size)
 	return true;
 }
 
-/* --- going there ------------------------------------------------------------------------------ */
+/* ---- going there ----------------------------------------------------------------------------- */
 
 static void view_live_show_ipu(struct view_liveness *live, int64_t ipu)
 {

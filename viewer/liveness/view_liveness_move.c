@@ -8,7 +8,7 @@
 
 #include "viewer/liveness/view_liveness_internal.h"
 
-/* --- where everything is ---------------------------------------------------------------------- */
+/* ---- where everything is --------------------------------------------------------------------- */
 
 static struct view_window view_live_extent(const struct view_liveness *live)
 {
@@ -94,7 +94,7 @@ static int64_t view_live_highest(const struct view_liveness *live, int64_t from,
 	return best;
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* A step, or where a column is several, to the highest of the next column. */
 static void view_live_step(struct view_liveness *live, int by)

@@ -36,7 +36,7 @@ int view__live_point_of(const struct view_liveness *live, int64_t step)
 			       step - live->window.from);
 }
 
-/* --- the bands -------------------------------------------------------------------------------- */
+/* ---- the bands ------------------------------------------------------------------------------- */
 
 /* The highest step of @from .. @to - 1; NULL: the program has none there. */
 static const struct view_live_step *view_live_best(const struct view_live_curve *curve,
@@ -185,7 +185,7 @@ static enum status view_live_fill_bands(struct view_liveness *live, struct err *
 	return status;
 }
 
-/* --- the overview ----------------------------------------------------------------------------- */
+/* ---- the overview ---------------------------------------------------------------------------- */
 
 /* The highest of what is shown, over the whole program. */
 static enum status view_live_overview(struct view_liveness *live, struct err *err)
@@ -219,7 +219,7 @@ static enum status view_live_overview(struct view_liveness *live, struct err *er
 	return ST_OK;
 }
 
-/* --- the step --------------------------------------------------------------------------------- */
+/* ---- the step -------------------------------------------------------------------------------- */
 
 static void view_live_fact(struct view_liveness *live, int report)
 {

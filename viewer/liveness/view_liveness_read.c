@@ -27,7 +27,7 @@ void view__live_report_fini(struct view_live_report *report)
 	memset(report, 0, sizeof(*report));
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status view_live_counts(struct prof_db *db, int64_t *rows, int64_t *variables,
 				    struct err *err)
@@ -178,7 +178,7 @@ static enum status view_live_report(struct view_live_report *report, struct prof
 	return status;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int view_by_number(const void *a, const void *b)
 {
@@ -238,7 +238,7 @@ enum status view__live_read(struct view_liveness *live, struct view_context *con
 	return status == ST_OK ? view_live_ipus(live, err) : status;
 }
 
-/* --- looking up ------------------------------------------------------------------------------- */
+/* ---- looking up ------------------------------------------------------------------------------ */
 
 const struct view_live_curve *view__live_curve(const struct view_live_report *report, int64_t ipu)
 {

@@ -74,7 +74,7 @@ static int view_live_looks(struct view_liveness *live, const struct view_grid_co
 	return (int)count;
 }
 
-/* --- the statement ---------------------------------------------------------------------------- */
+/* ---- the statement --------------------------------------------------------------------------- */
 
 static void view_add_at(struct str *sql, int64_t step)
 {
@@ -189,7 +189,7 @@ static void view_add_layers(const struct view_liveness *live, struct str *sql)
 	str_add(sql, "\n) ORDER BY part, bytes DESC, layer");
 }
 
-/* --- the rows --------------------------------------------------------------------------------- */
+/* ---- the rows -------------------------------------------------------------------------------- */
 
 static enum status view_live_rows(struct view_liveness *live, struct view_context *context,
 				  struct err *err)
@@ -244,7 +244,7 @@ enum status view__live_list(struct view_liveness *live, struct view_context *con
 	return ST_OK;
 }
 
-/* --- for others ------------------------------------------------------------------------------- */
+/* ---- for others ------------------------------------------------------------------------------ */
 
 static void view_add_window(const struct view_liveness *live, struct str *sql)
 {

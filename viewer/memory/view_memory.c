@@ -25,7 +25,7 @@
 #define ROWS_LEAST    4
 #define WHOLE_PICTURE 17
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static struct view_rect view_moved(struct view_rect rect, int down)
 {
@@ -47,7 +47,8 @@ static int view_details_columns(const struct view_memory *screen, int width)
 	int columns = width * 2 / 5;
 
 	columns = columns < DETAILS_LEAST ? DETAILS_LEAST : columns;
-	/* Beside the one plan that there is room for columns are empty; bars tell no more in them.
+	/*
+	 * Beside the one plan that there is room for columns are empty; bars tell no more in them.
 	 */
 	if ((screen->view == VIEW_MEMORY_CHIP || screen->view == VIEW_MEMORY_HISTOGRAM) &&
 	    left < columns + PICTURE_LEAST && columns < left)
@@ -182,7 +183,7 @@ static enum status view_memory_load(void *state, struct view_context *context, b
 	return status;
 }
 
-/* --- the rest --------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void view_status_window(const struct view_memory *screen, char *out, size_t size)
 {

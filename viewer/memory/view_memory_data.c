@@ -23,7 +23,7 @@ const char *const view__memory_regions[VIEW_MEMORY_REGIONS] = {
 	[VIEW_MEMORY_OVERFLOWED] = "overflowed",
 };
 
-/* --- statements ------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static const char *const sql_extent[VIEW_MEMORY_FORMS] = {
 	"SELECT ipu, max(tile + min(coalesce(more_tiles, 0), 65536)) FROM tile_memory_rows "
@@ -59,7 +59,7 @@ enum status view__memory_open(struct prof_query **query, struct prof_db *db,
 	return prof_query_open(query, db, sql[VIEW_MEMORY_SINGLE], err);
 }
 
-/* --- adding ----------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 bool view__memory_run(const struct view_memory *screen, const struct prof_query *query,
 		      struct view_memory_run *run)
@@ -155,7 +155,7 @@ static enum status view_add_row(struct view_memory *screen, struct view_memory_s
 	return ST_OK;
 }
 
-/* --- what there is ---------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 static enum status view_add_ipu(struct view_memory *screen, int64_t ipu, int64_t tiles)
 {
@@ -236,7 +236,7 @@ static enum status view_read_side(struct view_memory *screen, struct view_contex
 	return status;
 }
 
-/* --- merged reports --------------------------------------------------------------------------- */
+/* ---- merged reports -------------------------------------------------------------------------- */
 
 static void view_read_ranks(struct view_memory_side *side, struct prof_db *db)
 {
@@ -258,7 +258,7 @@ static void view_read_ranks(struct view_memory_side *side, struct prof_db *db)
 	}
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 enum status view__memory_read(struct view_memory *screen, struct view_context *context,
 			      struct err *err)

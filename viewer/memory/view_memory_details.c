@@ -18,7 +18,7 @@
 #define LINES_MOST  (VIEW_MEMORY_CATEGORIES + VIEW_MEMORY_REGIONS + 16 + VIEW_MEMORY_NAMES)
 #define VALUE_LEAST 12 /* "tile 63,1471" */
 
-/* --- columns ---------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 /* Comparing, of each report. */
 static void view_add_column(struct view_memory *screen, int64_t index)
@@ -48,7 +48,8 @@ static void view_gather(struct view_memory *screen)
 	}
 }
 
-/* Comparing, a tile takes three columns, so that their sum comes first: it is there at any width.
+/*
+ * Comparing, a tile takes three columns, so that their sum comes first: it is there at any width.
  */
 static void view_make_columns(struct view_memory *screen)
 {
@@ -63,7 +64,7 @@ static void view_make_columns(struct view_memory *screen)
 	view_add_column(screen, VIEW_MEMORY_ALL);
 }
 
-/* --- lines ------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static bool view_open_group(const struct view_memory *screen, int group)
 {

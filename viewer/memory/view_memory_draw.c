@@ -29,7 +29,7 @@ static void view_draw_heading(const struct view_memory *screen, struct view_pane
 		      screen->fullest[1]);
 }
 
-/* --- the curve -------------------------------------------------------------------------------- */
+/* ---- the curve ------------------------------------------------------------------------------- */
 
 /* A name with the glyph that its area has without colours; returns where the next one goes. */
 static int view_legend(struct view_pane *pane, int x, int y, enum view_style style,
@@ -245,7 +245,7 @@ static void view_draw_curve(const struct view_memory *screen, const struct view_
 		view_draw_tiles(screen, pane, height - 1);
 }
 
-/* --- the histogram ---------------------------------------------------------------------------- */
+/* ---- the histogram --------------------------------------------------------------------------- */
 
 static int64_t view_most_tiles(const struct view_memory *screen)
 {
@@ -310,7 +310,7 @@ static void view_draw_histogram(const struct view_memory *screen,
 			view_draw_bin(screen, context, pane, i, s);
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void view_draw_table(const struct view_memory *screen, const struct view_context *context,
 			    struct view_pane *pane)

@@ -18,7 +18,7 @@
 #define MORE_LEAST  10 /* of a variable's kind and layer */
 #define SPLIT_LEAST 38 /* of each half */
 
-/* --- columns ---------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 /* What goes into a pane: columns 0 .. shown - 1 of the details; after each pair its difference. */
 struct view_cells {
@@ -110,7 +110,7 @@ static void view_draw_titles(const struct view_memory *screen, struct view_pane 
 	}
 }
 
-/* --- lines ------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static const char *view_diff_text(int64_t source, int64_t target, char out[FMT_SIZE + 32])
 {

@@ -29,7 +29,7 @@ static int view_least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* --- where everything is ---------------------------------------------------------------------- */
+/* ---- where everything is --------------------------------------------------------------------- */
 
 /* What a plan shows. */
 enum view_layer {
@@ -120,7 +120,7 @@ int64_t view__memory_floor_find(const struct view_memory *screen, int x, int y)
 	return -1;
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static double view_shade(const struct view_memory *screen, enum view_layer layer, int64_t index)
 {
@@ -195,7 +195,7 @@ enum status view__memory_floor(struct view_memory *screen, struct err *err)
 	return ST_OK;
 }
 
-/* --- drawing ---------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 static void view_point_at(const struct view_memory *screen, struct view_pane *plan, int64_t tile,
 			  enum view_style style, uint32_t character)

@@ -15,7 +15,7 @@
 
 #define HEADING_CATEGORIES 4
 
-/* --- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_NAME])
 {
@@ -42,7 +42,7 @@ const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_
 	return name;
 }
 
-/* --- the lines -------------------------------------------------------------------------------- */
+/* ---- the lines ------------------------------------------------------------------------------- */
 
 /* @more, if @line is not wider than @width then. */
 static bool view_add_fitting(struct str *line, int width, const char *more)
@@ -121,8 +121,7 @@ static void view_add_fullest(const struct view_memory *screen, int side, struct 
 		 fmt_count(bytes, total), fmt_percent(part, view__memory_share(total, capacity)));
 }
 
-/* "does not fit: 2 tiles are out of memory, by up to 8.05 kB"; else "does not fit, by 8.05 kB"
- */
+/* "does not fit: 2 tiles are out of memory, by up to 8.05 kB"; else "does not fit, by 8.05 kB" */
 static void view_add_verdict(const struct view_memory *screen, int side, int width,
 			     struct str *line)
 {

@@ -174,7 +174,8 @@ struct view_memory_bin {
 	int64_t fullest; /* index; -1: none */
 };
 
-/* The floor plans of the IPUs on one page, in the picture's coordinates. Comparing, an IPU has one
+/*
+ * The floor plans of the IPUs on one page, in the picture's coordinates. Comparing, an IPU has one
  * of the difference; where it is wide two, of Source and Target; where it is wider yet all three.
  */
 struct view_memory_floor {
@@ -259,7 +260,8 @@ enum status view__memory_read(struct view_memory *screen, struct view_context *c
 			      struct err *err);
 enum status view__memory_subject(struct view_memory *screen, struct view_context *context,
 				 struct err *err);
-/* From the first columns of a row: ipu, tile, more tiles, bytes; false: of no tile that is shown.
+/*
+ * From the first columns of a row: ipu, tile, more tiles, bytes; false: of no tile that is shown.
  */
 bool view__memory_run(const struct view_memory *screen, const struct prof_query *query,
 		      struct view_memory_run *run);

@@ -64,7 +64,7 @@ static const struct view_grid_column view_shown[] = {
 	{"capacity", NULL, 0, 0, 4, false},
 };
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Sums over an IPU's tiles; fullest is an index. */
 struct view_ipu_sums {
@@ -147,7 +147,7 @@ enum status view__memory_ipus(const struct view_memory *screen, struct report_ta
 	return view__memory_compare(screen, NULL, view_build, NULL, KEYS, out, err);
 }
 
-/* --- the grid --------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------- */
 
 enum status view__memory_ipu_grid(struct view_memory *screen, struct view_context *context,
 				  struct err *err)

@@ -25,7 +25,7 @@ static const char sql_before[] = "SELECT variable_id, variable, ipu FROM variabl
 
 static const char sql_layer[] = "SELECT 1 FROM variables WHERE layer = :text LIMIT 1";
 
-/* --- subjects --------------------------------------------------------------------------------- */
+/* ---- subjects -------------------------------------------------------------------------------- */
 
 static void view_set_subject(struct view_memory *screen, int64_t variable_id, const char *name)
 {
@@ -84,7 +84,7 @@ static enum status view_has_layer(struct prof_db *db, const char *layer, bool *f
 	return status;
 }
 
-/* --- searching -------------------------------------------------------------------------------- */
+/* ---- searching ------------------------------------------------------------------------------- */
 
 /* "37", "tile 37", "1,37": @ipu is VIEW_NOWHERE where none is said. false: it is a name. */
 static bool view_numbers(const char *text, int64_t *ipu, int64_t *tile)
@@ -147,7 +147,7 @@ bool view__memory_search(void *state, struct view_context *context, const char *
 	return found;
 }
 
-/* --- places ----------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 bool view__memory_place(const void *state, const struct view_context *context,
 			struct view_place *out)
@@ -252,7 +252,7 @@ enum status view__memory_go(void *state, struct view_context *context,
 	return err_set(err, ST_NOTFOUND, "no memory of that was recorded");
 }
 
-/* --- the statements --------------------------------------------------------------------------- */
+/* ---- the statements -------------------------------------------------------------------------- */
 
 /* What the chosen series are rows of. */
 static void view_add_choice(const struct view_memory *screen, struct str *out, const char *before)

@@ -14,7 +14,7 @@ void view__memory_say(struct view_context *context, const char *text)
 	str_copy(context->message, sizeof(context->message), text);
 }
 
-/* --- what is shown ---------------------------------------------------------------------------- */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
 static void view_forget_subject(struct view_memory *screen)
 {
@@ -138,7 +138,7 @@ static enum view_answer view_fullest(struct view_memory *screen, struct view_con
 	return VIEW_LOAD;
 }
 
-/* --- details ---------------------------------------------------------------------------------- */
+/* ---- details --------------------------------------------------------------------------------- */
 
 static enum view_answer view_expand(struct view_memory *screen, struct view_context *context,
 				    enum view_request request)
@@ -208,7 +208,7 @@ static enum view_answer view_back(struct view_memory *screen, struct view_contex
 	return VIEW_LOAD;
 }
 
-/* --- the tables ------------------------------------------------------------------------------- */
+/* ---- the tables ------------------------------------------------------------------------------ */
 
 /* Of an IPU its fullest tile; where one IPU is shown, that one then is. */
 static void view_take_ipu(struct view_memory *screen)
@@ -268,7 +268,7 @@ static enum view_answer view_to_table(struct view_memory *screen, struct view_co
 	return view_in_table(screen, context, request);
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 typedef enum view_answer (*view_memory_answer)(struct view_memory *screen,
 					       struct view_context *context,

@@ -17,7 +17,7 @@ static int64_t view_clamp(int64_t value, int64_t low, int64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* --- moving in the pictures ------------------------------------------------------------------- */
+/* ---- moving in the pictures ------------------------------------------------------------------ */
 
 static int64_t view_position(const struct view_memory *screen)
 {
@@ -191,7 +191,7 @@ enum view_answer view__memory_move(struct view_memory *screen, struct view_conte
 	return VIEW_LOAD;
 }
 
-/* --- zooming ---------------------------------------------------------------------------------- */
+/* ---- zooming --------------------------------------------------------------------------------- */
 
 enum view_answer view__memory_zoom(struct view_memory *screen, struct view_context *context,
 				   enum view_request request)
@@ -225,7 +225,7 @@ enum view_answer view__memory_zoom(struct view_memory *screen, struct view_conte
 	return VIEW_LOAD;
 }
 
-/* --- the mouse -------------------------------------------------------------------------------- */
+/* ---- the mouse ------------------------------------------------------------------------------- */
 
 static bool view_inside(const struct view_rect *rect, int x, int y)
 {

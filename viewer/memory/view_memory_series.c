@@ -16,7 +16,7 @@
 #include "viewer/draw/view_share.h"
 #include "viewer/memory/view_memory_internal.h"
 
-/* --- series ----------------------------------------------------------------------------------- */
+/* ---- series ---------------------------------------------------------------------------------- */
 
 static int64_t view_sum(const struct view_memory *screen, const int64_t *bytes)
 {
@@ -105,7 +105,7 @@ const char *view__memory_what(const struct view_memory *screen)
 	return screen->chosen >= 0 ? screen->series[screen->chosen].name : "all memory";
 }
 
-/* --- sums ------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 /* More than there is room for; or some is said to have overflowed all the same. */
 int64_t view__memory_excess(const struct view_memory_side *side, int64_t index)
@@ -158,7 +158,7 @@ int64_t view__memory_top(const struct view_memory *screen)
 	return top;
 }
 
-/* --- the curve's columns ---------------------------------------------------------------------- */
+/* ---- the curve's columns --------------------------------------------------------------------- */
 
 void view__memory_column(const struct view_memory *screen, int column, int64_t *from, int64_t *to)
 {
@@ -232,7 +232,7 @@ static void view_fill_column(struct view_memory *screen, int x)
 	}
 }
 
-/* --- the histogram's bins --------------------------------------------------------------------- */
+/* ---- the histogram's bins -------------------------------------------------------------------- */
 
 /* The least of 1, 2, 3, 4, 6, 8, 12 ... that is @least or more. */
 static int64_t view_round_up(int64_t least)

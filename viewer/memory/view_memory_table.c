@@ -196,7 +196,7 @@ static enum status view_build(const struct view_memory *screen, int side, const 
 	return ST_OK;
 }
 
-/* --- also the table of IPUs' ------------------------------------------------------------------ */
+/* ---- also the table of IPUs' ----------------------------------------------------------------- */
 
 enum status view__memory_compare(const struct view_memory *screen,
 				 const struct view_context *context, view_memory_build build,
@@ -233,7 +233,7 @@ enum status view__memory_set_grid(struct view_grid *grid, struct view_context *c
 	return status;
 }
 
-/* --- the grid --------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------- */
 
 /* The cursor's tile becomes the cursor's row. */
 static void view_sync(struct view_memory *screen)

@@ -34,7 +34,7 @@ struct view_hits {
 	int count;
 };
 
-/* --- what lies on the tiles ------------------------------------------------------------------- */
+/* ---- what lies on the tiles ------------------------------------------------------------------ */
 
 static int view_more_bytes(const void *a, const void *b)
 {
@@ -85,7 +85,7 @@ static enum status view_find(struct view_memory *screen, struct view_context *co
 	return status;
 }
 
-/* --- lines ------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* The line of the variable @name; a new one where there is none yet. NULL: no room or memory. */
 static struct view_memory_line *view_line(struct view_memory *screen, const char *name)

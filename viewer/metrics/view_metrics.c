@@ -62,7 +62,7 @@ static void view_metrics_close(void *state)
 	mem_free(screen);
 }
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static enum status view_metrics_rows(struct report_table *out, const struct view_metrics_list *list,
 				     struct err *err)
@@ -203,7 +203,7 @@ static enum status view_metrics_load(void *state, struct view_context *context, 
 	return view__metrics_curves(screen, context, err);
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* Another metric has another x: its whole curve, and the newest. */
 static enum view_answer view_metrics_select(struct view_metrics *screen, int64_t before)

@@ -18,7 +18,7 @@ int view__metrics_mean(const struct view_metrics *screen)
 	return view_means[(size_t)screen->smoothing % ARRAY_LEN(view_means)];
 }
 
-/* --- which metric ----------------------------------------------------------------------------- */
+/* ---- which metric ---------------------------------------------------------------------------- */
 
 static const struct report_cell *view_key(const struct view_metrics *screen, int64_t row,
 					  int column)
@@ -37,7 +37,7 @@ struct view_metric *view__metrics_at(const struct view_metrics *screen, int side
 				 per->text && strcmp(per->text, "step") == 0);
 }
 
-/* --- over what -------------------------------------------------------------------------------- */
+/* ---- over what ------------------------------------------------------------------------------- */
 
 static double view_x_of(const struct view_metric_point *point, enum view_metrics_x x, int64_t index)
 {
@@ -99,7 +99,7 @@ static void view_ends(struct view_metrics *screen,
 		screen->least_x = screen->greatest_x = 0;
 }
 
-/* --- the window ------------------------------------------------------------------------------- */
+/* ---- the window ------------------------------------------------------------------------------ */
 
 static void view_settle_window(struct view_metrics *screen, bool follow)
 {
@@ -269,7 +269,7 @@ enum status view__metrics_curves(struct view_metrics *screen, struct view_contex
 	return status;
 }
 
-/* --- the cursor ------------------------------------------------------------------------------- */
+/* ---- the cursor ------------------------------------------------------------------------------ */
 
 /* The place in @curve of what is nearest to @x, the last of NaN; -1: it is empty. */
 static int64_t view_nearest(const struct view_metrics_curve *curve, double x)
@@ -357,7 +357,7 @@ void view__metrics_move(struct view_metrics *screen, int by)
 		screen->cursor = NAN;
 }
 
-/* --- zooming ---------------------------------------------------------------------------------- */
+/* ---- zooming --------------------------------------------------------------------------------- */
 
 enum view_answer view__metrics_zoom(struct view_metrics *screen, enum view_request request)
 {

@@ -103,7 +103,7 @@ static void view_draw_sparks(const struct view_metrics *screen, bool compared,
 	view_draw_trends(screen, VIEW_METRICS_TARGET, "Target", VIEW_TARGET, &part);
 }
 
-/* --- the chart -------------------------------------------------------------------------------- */
+/* ---- the chart ------------------------------------------------------------------------------- */
 
 /* A mark where a number was none. */
 static void view_draw_bad(const struct view_metrics *screen, const struct view_metrics_curve *curve,
@@ -189,7 +189,7 @@ void view__metrics_draw(const void *state, const struct view_context *context,
 	view_draw_chart(screen, context, &part);
 }
 
-/* --- the status line -------------------------------------------------------------------------- */
+/* ---- the status line ------------------------------------------------------------------------- */
 
 void view__metrics_status(const void *state, const struct view_context *context, char *out,
 			  size_t size)

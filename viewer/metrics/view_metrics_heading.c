@@ -20,7 +20,7 @@ static const char *view_cell(const struct view_grid *grid, const char *column)
 	return cell && cell->type == PROF_TEXT ? cell->text : "-";
 }
 
-/* --- the values under the cursor -------------------------------------------------------------- */
+/* ---- the values under the cursor ------------------------------------------------------------- */
 
 struct view_metrics_value {
 	enum view_style style;
@@ -107,7 +107,7 @@ static int view_values_width(const struct view_metrics *screen, double moment)
 	return width;
 }
 
-/* --- the trend -------------------------------------------------------------------------------- */
+/* ---- the trend ------------------------------------------------------------------------------- */
 
 /* Which way the metric goes at its end, at the right edge; nothing where there is no room. */
 static void view_draw_trend(const struct view_metrics *screen, struct view_pane *pane, int x)
@@ -138,7 +138,7 @@ static void view_draw_trend(const struct view_metrics *screen, struct view_pane 
 	view_text_right(pane, x, 0, pane->rect.width - x - 1, VIEW_BOLD, line);
 }
 
-/* --- the line --------------------------------------------------------------------------------- */
+/* ---- the line -------------------------------------------------------------------------------- */
 
 /* What the curve is of: as much of it as fits into @room. */
 static void view_what(const struct view_metrics *screen, int room, char *out, size_t size)

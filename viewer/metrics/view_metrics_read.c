@@ -27,7 +27,7 @@ static const char view_sql_rows[] =
 	"m.value FROM metric_rows m LEFT JOIN strings n ON n.string_id = m.name_id "
 	"WHERE m.row_id BETWEEN :from AND :to ORDER BY m.row_id";
 
-/* --- what there is ---------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 static const char *view_keep(struct view_metrics_list *list, const char *text, bool *failed)
 {
@@ -122,7 +122,7 @@ struct view_metric *view_metrics_find(const struct view_metrics_list *list, int6
 	return NULL;
 }
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static enum status view_take_row(struct view_metrics_list *list, const struct prof_query *query,
 				 struct err *err)

@@ -17,7 +17,7 @@
 #define DETAILS_FROM 17 /* rows of body: the table alone below */
 #define LOWER_LEAST  5
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static enum status load_facts(struct view_operations *screen, struct view_context *context,
 			      struct err *err)
@@ -119,7 +119,7 @@ static enum status operations_load(void *state, struct view_context *context, bo
 	return view_blocks_fit(&screen->details, context->body.width, screen->lower.height, err);
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void say(struct view_context *context, const char *text)
 {
@@ -308,7 +308,7 @@ static enum status operations_table(void *state, struct view_context *context,
 	return view_grid_table(&screen->grid, out, err);
 }
 
-/* --- places ----------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static void take_text(const struct view_grid *grid, const char *column, char out[VIEW_PLACE_NAME])
 {
@@ -403,7 +403,7 @@ static void operations_query(const void *state, const struct view_context *conte
 	str_add(out, str_peek(&screen->more));
 }
 
-/* --- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static enum status operations_open(void **state, struct view_context *context, struct err *err)
 {

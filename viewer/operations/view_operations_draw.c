@@ -31,7 +31,7 @@ static struct view_pane draw_sub(const struct view_pane *pane, struct view_rect 
 	return view_pane_at(pane->canvas, rect);
 }
 
-/* --- totals ----------------------------------------------------------------------------------- */
+/* ---- totals ---------------------------------------------------------------------------------- */
 
 /* Cycles, or what they take where times are shown. */
 static const char *draw_amount(const struct view_operations *screen, double cycles,
@@ -90,7 +90,7 @@ static void draw_totals(const struct view_operations *screen, const struct view_
 	draw_where_it_fits(pane, x, part);
 }
 
-/* --- bars ------------------------------------------------------------------------------------- */
+/* ---- bars ------------------------------------------------------------------------------------ */
 
 struct draw_bars {
 	const struct view_operations *screen;
@@ -196,7 +196,7 @@ static void draw_breakdown(const struct view_operations *screen, const struct vi
 	draw_bars_of(&bars, "_target", "Target ", draw_sub(pane, right));
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void draw_line(const struct view_operations *screen, struct view_pane *pane)
 {

@@ -16,7 +16,7 @@
 #define DETAILS_FROM 17 /* rows of body: the tree alone below */
 #define LOWER_LEAST  5
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static int least(int a, int b)
 {
@@ -94,7 +94,7 @@ static enum view_answer programs_click(void *state, struct view_context *context
 	return VIEW_LOAD;
 }
 
-/* --- what it says ----------------------------------------------------------------------------- */
+/* ---- what it says ---------------------------------------------------------------------------- */
 
 static void programs_status(const void *state, const struct view_context *context, char *out,
 			    size_t size)
@@ -124,7 +124,7 @@ static int programs_height(const void *state, const struct view_context *context
 	return screen->tree.count > 0 ? screen->count + 2 : VIEW_NOTHING_ROWS;
 }
 
-/* --- places ----------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static bool programs_place(const void *state, const struct view_context *context,
 			   struct view_place *out)
@@ -182,7 +182,7 @@ static void programs_query(const void *state, const struct view_context *context
 	view__programs_detail_sql(screen, out);
 }
 
-/* --- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static enum status programs_open(void **state, struct view_context *context, struct err *err)
 {

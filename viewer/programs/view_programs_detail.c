@@ -38,7 +38,7 @@ static enum status detail_open(struct prof_query **query, struct prof_db *db, co
 	return status;
 }
 
-/* --- what it is ------------------------------------------------------------------------------- */
+/* ---- what it is ------------------------------------------------------------------------------ */
 
 const char *view__programs_of(const struct view_programs *screen)
 {
@@ -188,7 +188,7 @@ static enum status tell_live(struct view_programs *screen, struct prof_db *db, i
 	return status;
 }
 
-/* --- what is in it ---------------------------------------------------------------------------- */
+/* ---- what is in it --------------------------------------------------------------------------- */
 
 struct detail_type {
 	const char *type;
@@ -258,7 +258,7 @@ static void tell_types(struct view_programs *screen, const struct view_program *
 	}
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* What each report says of it: compared, under its name. */
 static enum status tell_side(struct view_programs *screen, const struct view_program *node,

@@ -63,7 +63,7 @@ static struct view_pane draw_sub(const struct view_pane *pane, struct view_rect 
 	return view_pane_at(pane->canvas, rect);
 }
 
-/* --- columns ---------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 /* Columns stand at the right of the pane; 0: there is no room. */
 struct draw_columns {
@@ -254,7 +254,7 @@ static void draw_headings(const struct view_programs *screen, const struct draw_
 	}
 }
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void draw_name(const struct view_programs *screen, const struct draw_columns *columns,
 		      const struct view_program *node, int y, bool selected, struct view_pane *pane)

@@ -41,7 +41,7 @@ void view__programs_scroll(struct view_programs *screen)
 		screen->scroll = 0;
 }
 
-/* --- the filter ------------------------------------------------------------------------------- */
+/* ---- the filter ------------------------------------------------------------------------------ */
 
 /* "Type name operation": what is looked at. */
 #define PROGRAM_TEXT 512
@@ -105,7 +105,7 @@ static void match(struct view_programs *screen, bool differ)
 		regfree(&expression);
 }
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* The program after @at on the screen, inside it where it is open. */
 static int next_row(const struct view_tree *tree, int at, bool inside)
@@ -196,7 +196,7 @@ void view__programs_show(struct view_programs *screen, int program, bool differ)
 	view__programs_rows(screen, differ);
 }
 
-/* --- searching -------------------------------------------------------------------------------- */
+/* ---- searching ------------------------------------------------------------------------------- */
 
 /* In all of the tree, open or not; in the flat list among its rows. */
 bool view__programs_search(struct view_programs *screen, const char *text, bool forward,

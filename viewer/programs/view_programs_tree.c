@@ -25,7 +25,7 @@ void view__tree_fini(struct view_tree *tree)
 	memset(tree, 0, sizeof(*tree));
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Types and names repeat, mostly those of the row before. */
 static const char *tree_text(struct view_tree *tree, const char *text, const char *before)
@@ -122,7 +122,7 @@ int view__tree_find(const struct view_tree *tree, enum view_side side, int64_t i
 	return low < tree->sources && tree->nodes[low].id[side] == id ? low : VIEW_NO_PROGRAM;
 }
 
-/* --- linking ---------------------------------------------------------------------------------- */
+/* ---- linking --------------------------------------------------------------------------------- */
 
 struct tree_sorter {
 	const struct view_tree *tree;
@@ -222,7 +222,7 @@ enum status view__tree_link(struct view_tree *tree, enum view_program_order orde
 	return ST_OK;
 }
 
-/* --- cycles ----------------------------------------------------------------------------------- */
+/* ---- cycles ---------------------------------------------------------------------------------- */
 
 /* The runs of the first weight update, or where nothing was trained of the first execution, by one
  * replica: a schedule may have its ramps and each round between them as runs of their own. Each

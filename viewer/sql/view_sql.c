@@ -49,7 +49,7 @@ static void view_sql_close(void *state)
 	mem_free(screen);
 }
 
-/* --- the parts -------------------------------------------------------------------------------- */
+/* ---- the parts ------------------------------------------------------------------------------- */
 
 bool view__sql_shows_result(const struct view_sql *screen)
 {
@@ -69,7 +69,7 @@ struct view_grid *view__sql_grid(struct view_sql *screen)
 	return !screen->ran || screen->focus == VIEW_SQL_VIEWS ? &screen->views : &screen->result;
 }
 
-/* --- running ---------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* What is wrong in words, with what was probably meant, and where. */
 static void view_sql_explain(struct view_sql *screen, const struct view_sql_answer *answer)
@@ -162,7 +162,7 @@ void view__sql_run(struct view_sql *screen, struct view_context *context)
 	screen->recall = screen->history.count;
 }
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static enum status view_sql_columns_text(const struct view_sql_view *view,
 					 struct report_table *table, int64_t row, struct err *err)
@@ -288,7 +288,7 @@ static enum status view_sql_load(void *state, struct view_context *context, bool
 	return ST_OK;
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* The view under the cursor into the statement; into an empty one, all of its rows. */
 static void view_sql_insert(struct view_sql *screen)

@@ -17,7 +17,7 @@ static struct view_pane view_sub(const struct view_pane *pane, struct view_rect 
 	return view_pane_at(pane->canvas, rect);
 }
 
-/* --- the statement ---------------------------------------------------------------------------- */
+/* ---- the statement --------------------------------------------------------------------------- */
 
 /* Terminal columns of the first @length bytes. */
 static int view_columns(const char *text, size_t length)
@@ -63,7 +63,8 @@ static void view_draw_words(struct view_pane *pane, int x, int y, const char *te
 	}
 }
 
-/* Line @line in row @y; the cursor's with the cursor. Returns the bytes left out at its beginning.
+/*
+ * Line @line in row @y; the cursor's with the cursor. Returns the bytes left out at its beginning.
  */
 static size_t view_draw_line(const struct view_sql *screen, const struct view_context *context,
 			     struct view_pane *pane, int line, int y)
@@ -130,7 +131,7 @@ static void view_draw_prompt(const struct view_sql *screen, const struct view_co
 			      screen->trouble.text);
 }
 
-/* --- what was found, and the views ------------------------------------------------------------ */
+/* ---- what was found, and the views ----------------------------------------------------------- */
 
 static void view_heading_text(const struct view_sql *screen, char *out, size_t size)
 {

@@ -38,7 +38,7 @@ bool view_edit_insert(struct view_edit *edit, const char *text)
 	return view_edit_replace(edit, 0, text);
 }
 
-/* --- where things begin ----------------------------------------------------------------------- */
+/* ---- where things begin ---------------------------------------------------------------------- */
 
 static bool view_is_inside(char c)
 {
@@ -111,7 +111,7 @@ const char *view_edit_peek(const struct view_edit *edit, int line, size_t *lengt
 	return at;
 }
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static bool view_erase(struct view_edit *edit, size_t from, size_t to)
 {

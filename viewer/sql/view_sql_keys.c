@@ -20,7 +20,7 @@ bool view__sql_typing(const void *state)
 	return ((const struct view_sql *)state)->focus == VIEW_SQL_EDIT;
 }
 
-/* --- completion ------------------------------------------------------------------------------- */
+/* ---- completion ------------------------------------------------------------------------------ */
 
 /* What all offers have in common beyond the word that stands there. */
 static size_t view_common(const struct view_sql_offers *offers)
@@ -94,7 +94,7 @@ static enum view_answer view_complete(struct view_sql *screen, struct view_conte
 	return VIEW_LOAD;
 }
 
-/* --- history ---------------------------------------------------------------------------------- */
+/* ---- history --------------------------------------------------------------------------------- */
 
 static enum view_answer view_recall(struct view_sql *screen, struct view_context *context, int by)
 {
@@ -136,7 +136,7 @@ static enum view_answer view_seek(struct view_sql *screen, struct view_context *
 	return view_recall(screen, context, at - screen->recall);
 }
 
-/* --- Enter ------------------------------------------------------------------------------------ */
+/* ---- Enter ----------------------------------------------------------------------------------- */
 
 /* Enter on an empty last line runs, too: who does not know of the semicolon presses it twice. */
 static bool view_is_ended(const struct view_edit *edit)
@@ -166,7 +166,7 @@ static enum view_answer view_enter(struct view_sql *screen, struct view_context 
 	return VIEW_LOAD;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void view_changed(struct view_sql *screen)
 {

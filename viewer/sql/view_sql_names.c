@@ -33,7 +33,7 @@ static const char *const view_functions[] = {
 	"first_value(", "last_value(",   "sqrt(",       "pow(",     "log10(", "exp(",    "ln(",
 	"floor(",       "percent_rank(", "json_each(",  "ceil("};
 
-/* --- reading the schema ----------------------------------------------------------------------- */
+/* ---- reading the schema ---------------------------------------------------------------------- */
 
 static enum status view_read_columns(struct view_sql_names *names, struct view_sql_view *view,
 				     struct prof_db *db, struct err *err)
@@ -102,7 +102,7 @@ const struct view_sql_view *view_sql_names_find(const struct view_sql_names *nam
 	return NULL;
 }
 
-/* --- the words of a statement ----------------------------------------------------------------- */
+/* ---- the words of a statement ---------------------------------------------------------------- */
 
 static bool view_is_name(char c)
 {
@@ -134,7 +134,7 @@ bool view_sql_is_word(const char *text, size_t length)
 	return false;
 }
 
-/* --- completion ------------------------------------------------------------------------------- */
+/* ---- completion ------------------------------------------------------------------------------ */
 
 static void view_offer(struct view_sql_offers *out, const char *word, const char *name)
 {
@@ -184,7 +184,7 @@ void view_sql_complete(const struct view_sql_names *names, const char *sql, size
 	view_offer_columns(names, sql, false, word, out);
 }
 
-/* --- what was meant --------------------------------------------------------------------------- */
+/* ---- what was meant -------------------------------------------------------------------------- */
 
 enum view_named {
 	VIEW_NAMED_COLUMN,

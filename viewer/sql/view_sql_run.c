@@ -13,7 +13,7 @@
 #include "common/str.h"
 #include "viewer/draw/view_grid.h"
 
-/* --- one report ------------------------------------------------------------------------------- */
+/* ---- one report ------------------------------------------------------------------------------ */
 
 static bool view_sql_cancelled(void *user)
 {
@@ -65,7 +65,7 @@ static enum status view_ask(struct view_sql_answer *out, struct report_table *ta
 	return status == ST_OK ? view_tell_apart(table, err) : status;
 }
 
-/* --- two reports ------------------------------------------------------------------------------ */
+/* ---- two reports ----------------------------------------------------------------------------- */
 
 /* Does a column say which row it is, not how much? */
 static bool view_is_key(const struct report_column *column)
@@ -161,7 +161,7 @@ enum status view_sql_run(struct view_sql_answer *out, struct view_context *conte
 	return status;
 }
 
-/* --- rows that a place names ------------------------------------------------------------------ */
+/* ---- rows that a place names ----------------------------------------------------------------- */
 
 /* A value of @column: texts as such, also where they look like numbers. */
 static void view_add_condition(struct str *out, const char *column, const char *value,

@@ -14,7 +14,7 @@
 #define NAME_WIDTH 16
 #define RULE_WIDTH 22 /* of "saturated_activation" */
 
-/* --- places that the cursor stops at ---------------------------------------------------------- */
+/* ---- places that the cursor stops at --------------------------------------------------------- */
 
 struct view_place *view__summary_link(struct view_summary *screen, enum view_screen leads)
 {
@@ -54,7 +54,7 @@ static void view_link_metric(struct view_summary *screen, const char *metric, bo
 	view_place_text(place->mode, "train");
 }
 
-/* --- blocks ----------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 void view__summary_fact(struct view_summary *screen, const char *name, int name_width,
 			const char *value)

@@ -74,7 +74,7 @@ static const struct view_grid_column shown[] = {
 	{"measured", NULL, 0, 0, 0, false},
 };
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const char *view_value_text(const struct report_diff_value *value,
 				   enum report_quantity quantity, char out[CELL_SIZE])
@@ -171,7 +171,7 @@ static enum status view_row_fill(struct report_table *table, int64_t at,
 	return status;
 }
 
-/* --- their order ------------------------------------------------------------------------------ */
+/* ---- their order ----------------------------------------------------------------------------- */
 
 struct view_ranked {
 	const struct report_diff_row *row;
@@ -180,7 +180,8 @@ struct view_ranked {
 	size_t at;
 };
 
-/* Settings that are the same say least, and what a merge has noted is no setting: they come last.
+/*
+ * Settings that are the same say least, and what a merge has noted is no setting: they come last.
  */
 static int view_row_is_last(const struct report_diff_row *row)
 {
@@ -249,7 +250,7 @@ static enum status view_rows_fill(struct report_table *out, const struct report_
 	return status;
 }
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static int64_t view_rows_of(struct prof_db *db)
 {
@@ -324,7 +325,7 @@ void view__compare_fini(struct view_summary *screen)
 	view_grid_fini(&screen->grid);
 }
 
-/* --- drawing ---------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 int view__compare_height(const struct view_summary *screen, int height)
 {

@@ -40,7 +40,7 @@ static const char memory_sql[] =
 	"sum(bytes) / max(capacity) AS used, ipu, tile, sum(bytes) AS bytes, max(capacity) AS "
 	"capacity FROM tile_memory GROUP BY ipu, tile)";
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 static enum status view_look_insights(struct view_glance *glance, struct prof_db *db,
 				      struct err *err)
@@ -171,7 +171,7 @@ int64_t view__summary_left_ns(const struct view_glance *glance)
 			 (double)(glance->steps_of - glance->steps));
 }
 
-/* --- the block -------------------------------------------------------------------------------- */
+/* ---- the block ------------------------------------------------------------------------------- */
 
 /* A line, or several where the text is long; @more: the screen that shows more, VIEW_SCREENS: none
  * does. Returns the place there that Enter goes to, of which nothing is known yet, or NULL. */

@@ -123,7 +123,7 @@ enum status view__summary_now(struct view_summary *screen, struct view_context *
 	return ST_OK;
 }
 
-/* --- the block -------------------------------------------------------------------------------- */
+/* ---- the block ------------------------------------------------------------------------------- */
 
 static void view_live_progress(struct view_summary *screen)
 {

@@ -11,7 +11,7 @@
 #include "common/str.h"
 #include "viewer/summary/view_summary_internal.h"
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* Words of a key that say where it is, and the place's field; one that is counted has its number
  * behind it. */
@@ -26,7 +26,8 @@ static const struct {
 	{"epoch", "epoch", true},
 };
 
-/* Take one of the words from the beginning of @key. Returns what is behind it; NULL: it has none.
+/*
+ * Take one of the words from the beginning of @key. Returns what is behind it; NULL: it has none.
  */
 static const char *view_take_word(struct view_place *place, const char *key)
 {
@@ -106,7 +107,7 @@ static void view_take_tensor(struct view_place *place, const char *key)
 	place->queue[strcspn(place->queue, ")")] = '\0';
 }
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const struct view_section {
 	const char *section, *key; /* NULL: any */

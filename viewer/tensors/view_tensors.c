@@ -19,7 +19,7 @@ const char *view__statistic(const struct view_tensors *screen)
 	return names[screen->statistic % count];
 }
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 void view__tensors_areas(struct view_tensors *screen, const struct view_context *context)
 {
@@ -129,7 +129,7 @@ enum status view__tensors_load(void *state, struct view_context *context, bool n
 	return load_page(screen, context, err);
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static enum view_answer choose_statistic(struct view_tensors *screen, struct view_context *context,
 					 int by)

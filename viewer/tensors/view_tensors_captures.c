@@ -28,7 +28,7 @@ static enum status capture_add(struct view_tensor_captures *captures,
 	return ST_OK;
 }
 
-/* --- of one report ---------------------------------------------------------------------------- */
+/* ---- of one report --------------------------------------------------------------------------- */
 
 static enum status find_take(const struct finding *finding, const struct prof_query *query,
 			     struct err *err)
@@ -89,7 +89,7 @@ static enum status find_all(struct finding *finding, struct err *err)
 	return status;
 }
 
-/* --- of both ---------------------------------------------------------------------------------- */
+/* ---- of both --------------------------------------------------------------------------------- */
 
 /* A step tells alone; gradients have a weight update. */
 static bool same_moment(const struct view_tensor_capture *a, const struct view_tensor_capture *b)

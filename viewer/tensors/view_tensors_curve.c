@@ -15,7 +15,7 @@ static int64_t row_at(const struct report_tensor_row *row, enum view_tensor_axis
 	return by == VIEW_BY_STEP ? row->step : row->weight_update;
 }
 
-/* --- the rows of the replica that is shown, or of all, a line each ---------------------------- */
+/* ---- the rows of the replica that is shown, or of all, a line each --------------------------- */
 
 static void curve_filter(struct view_tensors *screen, struct view_tensor_curve *curve)
 {
@@ -51,7 +51,7 @@ static enum status curve_lines(struct view_tensors *screen, struct view_tensor_c
 	return ST_OK;
 }
 
-/* --- the axis --------------------------------------------------------------------------------- */
+/* ---- the axis -------------------------------------------------------------------------------- */
 
 /* Are all of @replica's rows known by it, and in its order? */
 static bool rises(const struct report_tensor_rows *rows, int64_t replica, enum view_tensor_axis by)
@@ -150,7 +150,7 @@ static enum status curve_fill(struct view_tensors *screen, struct view_tensor_cu
 	return ST_OK;
 }
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static enum status curve_read(struct view_tensors *screen, struct view_context *context, int side,
 			      struct err *err)
@@ -218,7 +218,7 @@ enum status view__curve_load(struct view_tensors *screen, struct view_context *c
 	return ST_OK;
 }
 
-/* --- the cursor ------------------------------------------------------------------------------- */
+/* ---- the cursor ------------------------------------------------------------------------------ */
 
 int view__curve_side(const struct view_tensors *screen)
 {

@@ -11,7 +11,7 @@
 
 #define NAMES_FROM 76 /* columns that have room for "Source", not "S" */
 
-/* --- what the cursor is on -------------------------------------------------------------------- */
+/* ---- what the cursor is on ------------------------------------------------------------------- */
 
 static int draw_moment(const struct view_tensors *screen, struct view_pane *pane)
 {
@@ -90,7 +90,7 @@ int view__curve_readout(const struct view_tensors *screen, const struct view_con
 	return x;
 }
 
-/* --- the legend ------------------------------------------------------------------------------- */
+/* ---- the legend ------------------------------------------------------------------------------ */
 
 static enum view_style line_style(const struct view_tensors *screen,
 				  const struct view_context *context, int side, int line)
@@ -143,7 +143,7 @@ static void draw_legend(const struct view_tensors *screen, const struct view_con
 		view_text(pane, x, 0, VIEW_DIM, text);
 }
 
-/* --- the lines -------------------------------------------------------------------------------- */
+/* ---- the lines ------------------------------------------------------------------------------- */
 
 static void draw_bad(const struct view_tensors *screen, const struct view_tensor_curve *curve,
 		     struct view_pane *plot)

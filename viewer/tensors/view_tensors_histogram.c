@@ -49,7 +49,7 @@ struct gathering {
 	int64_t *step, *update;
 };
 
-/* --- gathering -------------------------------------------------------------------------------- */
+/* ---- gathering ------------------------------------------------------------------------------- */
 
 static void gather_halve(struct gathering *g)
 {
@@ -162,7 +162,7 @@ static enum status gather_side(struct gathering *g, struct view_context *context
 			       : status;
 }
 
-/* --- the pictures ----------------------------------------------------------------------------- */
+/* ---- the pictures ---------------------------------------------------------------------------- */
 
 /* The bins that occur in either, the greatest values first. */
 static enum status picture_bins(struct view_tensor_histogram *h, const struct bins *bins,

@@ -26,7 +26,7 @@ static struct view_pane take_row(struct view_rect *area, struct view_canvas *can
 	return view_pane_at(canvas, row);
 }
 
-/* --- one map ---------------------------------------------------------------------------------- */
+/* ---- one map --------------------------------------------------------------------------------- */
 
 static void draw_label(const struct view_tensor_histogram *h, int at, struct view_pane *pane, int y)
 {
@@ -87,7 +87,7 @@ static void draw_map(const struct view_tensors *screen, const struct view_contex
 		view_chart_marker(&map, view_heat_place(&map, h->columns, h->bins, column, 0).x);
 }
 
-/* --- what they are of ------------------------------------------------------------------------- */
+/* ---- what they are of ------------------------------------------------------------------------ */
 
 /* "steps 0 to 39, 40 histograms" */
 static void tell_side(const struct view_tensor_histograms *side, char *out, size_t size)
@@ -155,7 +155,7 @@ static void draw_legend(const struct view_tensors *screen, const struct view_con
 		view_heat_legend(pane, LABEL_WIDTH + used, 0, width - used, &scale);
 }
 
-/* --- both ------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 static void draw_sides(const struct view_tensors *screen, const struct view_context *context,
 		       struct view_rect area, struct view_canvas *canvas)

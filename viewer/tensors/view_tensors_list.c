@@ -80,7 +80,7 @@ void view__tensors_list_sql(const struct view_tensors *screen, bool compared, st
 	str_add_sql(out, screen->kind);
 }
 
-/* --- kinds ------------------------------------------------------------------------------------ */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 /* Gradients are what is looked for most. Longer names than 47 bytes are no kind. */
 static const char list_kinds_sql[] =
@@ -153,7 +153,7 @@ static enum view_style list_style(const struct report_table *table, int64_t row,
 	return strcmp(name, "key") == 0 || cell->type == PROF_REAL ? VIEW_NORMAL : VIEW_DIM;
 }
 
-/* --- sparklines ------------------------------------------------------------------------------- */
+/* ---- sparklines ------------------------------------------------------------------------------ */
 
 static int spark_order(const void *a, const void *b)
 {
@@ -355,7 +355,7 @@ void view__tensors_list_draw(const struct view_tensors *screen, const struct vie
 	}
 }
 
-/* --- all statistics, for CSV and JSON --------------------------------------------------------- */
+/* ---- all statistics, for CSV and JSON -------------------------------------------------------- */
 
 static bool same_cell(const struct report_cell *a, const struct report_cell *b)
 {

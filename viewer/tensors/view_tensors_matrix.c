@@ -15,7 +15,7 @@
 
 #define PIECES_MOST 4096
 
-/* --- one value -------------------------------------------------------------------------------- */
+/* ---- one value ------------------------------------------------------------------------------- */
 
 static double of_float16(const unsigned char *data)
 {
@@ -84,7 +84,7 @@ static const struct value_type *value_type(const char *name)
 	return NULL;
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* What is wanted: elements @base + row * pitch + column. */
 struct window {
@@ -184,7 +184,7 @@ static enum status window_read(const struct window *w, const struct reading *rea
 	return status;
 }
 
-/* --- the slice -------------------------------------------------------------------------------- */
+/* ---- the slice ------------------------------------------------------------------------------- */
 
 /* Elements before row 0 of the slice. */
 static int64_t slice_base(const struct view_tensor_values *v,
@@ -290,7 +290,7 @@ static enum status part_read(struct view_tensors *screen, struct view_context *c
 	return status;
 }
 
-/* --- the difference --------------------------------------------------------------------------- */
+/* ---- the difference -------------------------------------------------------------------------- */
 
 static bool same_number(double a, double b)
 {

@@ -27,7 +27,7 @@ static int part_at(const struct view_tensor_values *v, int at)
 	return v->part[VIEW_OF_SOURCE].ndim > 0 ? at : VIEW_OF_TARGET;
 }
 
-/* --- as numbers ------------------------------------------------------------------------------- */
+/* ---- as numbers ------------------------------------------------------------------------------ */
 
 static void draw_cell(const struct view_tensor_values *v, int part, int row, int column, int x,
 		      int y, struct view_pane *pane)
@@ -91,7 +91,7 @@ static void draw_numbers(const struct view_tensor_values *v, int y, struct view_
 	}
 }
 
-/* --- as pictures ------------------------------------------------------------------------------ */
+/* ---- as pictures ----------------------------------------------------------------------------- */
 
 /* NaN and infinities would be holes in the map: they are marked over it. With D what is equal is a
  * hole. */
@@ -164,7 +164,7 @@ static void draw_pictures(const struct view_tensor_values *v, int y, struct view
 	draw_legends(v, parts, pane);
 }
 
-/* --- both ------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 /* "step 30: float32 (3, 4, 5)  [0, :, :]" */
 static void draw_slice(const struct view_tensors *screen, struct view_pane *pane)

@@ -13,7 +13,7 @@
 
 #define CELLS_MOST 100000 /* of a picture, which may have millions */
 
-/* --- histograms ------------------------------------------------------------------------------- */
+/* ---- histograms ------------------------------------------------------------------------------ */
 
 enum {
 	BIN_STEP,
@@ -89,7 +89,7 @@ static enum status histogram_table(const struct view_tensors *screen, bool compa
 	return status;
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 enum {
 	CELL_STEP,
@@ -171,7 +171,7 @@ static enum status values_table(const struct view_tensors *screen, bool compared
 	return status;
 }
 
-/* --- what is shown ---------------------------------------------------------------------------- */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
 enum status view__tensors_table(void *state, struct view_context *context, struct report_table *out,
 				struct err *err)

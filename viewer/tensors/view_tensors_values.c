@@ -36,7 +36,7 @@ const struct view_tensor_capture *view__values_capture(const struct view_tensors
 								  : NULL;
 }
 
-/* --- its shape -------------------------------------------------------------------------------- */
+/* ---- its shape ------------------------------------------------------------------------------- */
 
 /* "(125, 256, 128)"; a scalar has one axis of 1. Axes beyond the last one kept are not shown. */
 static void shape_read(struct view_tensor_matrix *matrix, const char *shape)
@@ -124,7 +124,7 @@ static void slice_choose(struct view_tensor_values *values)
 	slice_take(values, &values->part[VIEW_OF_TARGET]);
 }
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static bool same_shape(const struct view_tensor_matrix *a, const struct view_tensor_matrix *b)
 {
@@ -224,7 +224,7 @@ enum status view__values_load(struct view_tensors *screen, struct view_context *
 	return view__matrix_load(screen, context, err);
 }
 
-/* --- moving ----------------------------------------------------------------------------------- */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 static bool values_move(int64_t *at, int64_t by, int64_t count, int shown)
 {
@@ -238,7 +238,8 @@ static bool values_move(int64_t *at, int64_t by, int64_t count, int shown)
 	return *at != before;
 }
 
-/* The next slice of the axes above the last two, or the one before: the last of those turns first.
+/*
+ * The next slice of the axes above the last two, or the one before: the last of those turns first.
  */
 static bool slice_move(struct view_tensor_values *values, int by)
 {

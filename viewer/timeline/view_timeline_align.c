@@ -54,7 +54,7 @@ static bool view_find_anchor(struct view_timeline *tl, struct prof_db *db, int c
 	       out->span.start_ns < tl->clock[clock].window.to;
 }
 
-/* --- steps ------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static const char view_execution_sql[] =
 	"SELECT rank, execution, first_step, steps, (SELECT count(*) FROM executions e WHERE "
@@ -143,7 +143,7 @@ static bool view_align_step(struct view_timeline *tl, struct view_context *conte
 	return true;
 }
 
-/* --- weight updates --------------------------------------------------------------------------- */
+/* ---- weight updates -------------------------------------------------------------------------- */
 
 /* The last weight update that has begun; VIEW_NONE_ID: none. */
 static int64_t view_last_update(struct prof_db *db)
@@ -195,7 +195,7 @@ static bool view_align_update(struct view_timeline *tl, struct view_context *con
 	return true;
 }
 
-/* --- the same window -------------------------------------------------------------------------- */
+/* ---- the same window ------------------------------------------------------------------------- */
 
 static bool view_align_window(struct view_timeline *tl, struct view_context *context, int clock)
 {

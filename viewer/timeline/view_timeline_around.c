@@ -28,7 +28,7 @@ int view__cursor_column(const struct view_timeline *tl, int clock)
 	return (int)view_window_column(of->window, tl->width, tl->cursor_ns);
 }
 
-/* --- around the bars -------------------------------------------------------------------------- */
+/* ---- around the bars ------------------------------------------------------------------------- */
 
 /* Columns of the axis that are marked: x and the cursor; -1: not. */
 static void view_axis_marks(const struct view_timeline *tl, int clock, const struct view_pane *pane,
@@ -205,7 +205,7 @@ static void view_draw_overview(const struct view_timeline *tl, struct view_pane 
 	view_put(pane, left + (to > from ? to : from + 1), 0, VIEW_KEY, ']');
 }
 
-/* --- details ---------------------------------------------------------------------------------- */
+/* ---- details --------------------------------------------------------------------------------- */
 
 static void view_draw_heading(const struct view_timeline *tl, struct view_pane *pane)
 {
@@ -271,8 +271,7 @@ struct view_pane view__sub(struct view_pane *pane, struct view_rect rect)
 	return view_pane_at(pane->canvas, rect);
 }
 
-/* --- the line above ----------------------------------------------------------------------------
- */
+/* ---- the line above -------------------------------------------------------------------------- */
 
 /* The ways to look at it, the present one marked; the present one alone where there is little room.
  * Returns the columns used. */

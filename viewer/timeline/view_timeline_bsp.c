@@ -21,7 +21,7 @@
 #define NARROW      6   /* cells of a run that is laid as a whole */
 #define MOST_TRACES 256 /* templates that are kept */
 
-/* --- templates -------------------------------------------------------------------------------- */
+/* ---- templates ------------------------------------------------------------------------------- */
 
 /* The template, read once; NULL: it cannot be read. Its place may change with the next one. */
 static const struct view_trace *view_trace(struct view_timeline *tl, struct prof_db *db, int64_t id)
@@ -61,7 +61,7 @@ static int view_first_step(const struct prof_trace *trace, int64_t ipu, int64_t 
 	return low < trace->count && trace->steps[low].ipu == ipu ? low : trace->count;
 }
 
-/* --- cells ------------------------------------------------------------------------------------ */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 struct view_sheet {
 	struct view_timeline *tl;
@@ -274,7 +274,7 @@ enum status view__bsp_load(struct view_timeline *tl, struct view_context *contex
 	return status;
 }
 
-/* --- the query -------------------------------------------------------------------------------- */
+/* ---- the query ------------------------------------------------------------------------------- */
 
 void view__bsp_query(const struct view_timeline *tl, struct str *out)
 {

@@ -24,7 +24,7 @@
 const char *const view__cause_names[VIEW_CAUSES] = {"", "ramp-up", "ramp-down", "imbalance",
 						    "communication"};
 
-/* --- means ------------------------------------------------------------------------------------ */
+/* ---- means ----------------------------------------------------------------------------------- */
 
 #define MEANS                                                                                      \
 	"SELECT sum(runs), 1.0 * sum(total_ns - total_busy_ns) / sum(total_ns), "                  \
@@ -106,7 +106,7 @@ enum status view__bubbles_forget(struct view_timeline *tl, struct prof_db *db, s
 	return status == ST_OK ? view_read_means(tl, db, err) : status;
 }
 
-/* --- of the window ---------------------------------------------------------------------------- */
+/* ---- of the window --------------------------------------------------------------------------- */
 
 /* Does the picture know each work of the clock, or only buckets of them? */
 static bool view_knows_works(const struct view_timeline *tl, int clock)
@@ -252,7 +252,7 @@ enum status view__bubble_load(struct view_timeline *tl, struct prof_db *db, stru
 	return status;
 }
 
-/* --- the query -------------------------------------------------------------------------------- */
+/* ---- the query ------------------------------------------------------------------------------- */
 
 void view__bubble_query(const struct view_timeline *tl, int clock, struct str *out)
 {

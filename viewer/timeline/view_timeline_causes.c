@@ -34,7 +34,7 @@ struct view_blame {
 	int64_t first, last; /* in the piece, or beyond it */
 };
 
-/* --- adding up -------------------------------------------------------------------------------- */
+/* ---- adding up ------------------------------------------------------------------------------- */
 
 static void view_add_cells(const struct view_timeline *tl, struct view_lane *lane,
 			   struct view_window window, struct view_window at, enum view_cause cause)
@@ -73,7 +73,7 @@ static void view_add_gap(const struct view_blame *blame, int64_t index, int64_t 
 			       (struct view_window){from, to}, cause);
 }
 
-/* --- blame ------------------------------------------------------------------------------------ */
+/* ---- blame ----------------------------------------------------------------------------------- */
 
 static int view_by_key(const void *left, const void *right)
 {
@@ -255,7 +255,7 @@ static void view_blame_run(struct view_blame *blame)
 	blame->run->to = blame->last > blame->run->to ? blame->last : blame->run->to;
 }
 
-/* --- a clock ---------------------------------------------------------------------------------- */
+/* ---- a clock --------------------------------------------------------------------------------- */
 
 static enum status view_blame_piece(struct view_piece *piece, struct err *err)
 {
@@ -337,7 +337,7 @@ static enum status view_split_clock(struct view_timeline *tl, struct view_contex
 	return status;
 }
 
-/* --- cells ------------------------------------------------------------------------------------ */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 /* The cause that half of a cell or more is idle for. */
 static void view_lay_causes(struct view_timeline *tl, struct view_lane *lane)

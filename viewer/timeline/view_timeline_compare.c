@@ -22,7 +22,7 @@
 #define DETAIL_ROWS 6
 #define DETAIL_FROM 24
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static void view_place_halves(struct view_timeline *tl, const struct view_context *context)
 {
@@ -85,7 +85,7 @@ enum status view__timeline_compare(struct view_timeline *tl, struct view_context
 	return status;
 }
 
-/* --- going ------------------------------------------------------------------------------------ */
+/* ---- going ----------------------------------------------------------------------------------- */
 
 /* The source's window begins with the update that @its, the target's work, is of, and holds as much
  * of it as lies before the work; the target's follows (view_timeline_align.c). */
@@ -144,7 +144,7 @@ enum status view__go_to_target(struct view_timeline *tl, struct view_context *co
 	return status;
 }
 
-/* --- the table above -------------------------------------------------------------------------- */
+/* ---- the table above ------------------------------------------------------------------------- */
 
 static double view_figure(const struct view_bubble *bubble, int column)
 {

@@ -21,7 +21,7 @@
 #define MOST_ROWS   4  /* of a strip, where lanes leave room */
 #define PART        3  /* of the lanes' rows that are given to strips: one of so many */
 
-/* --- which ------------------------------------------------------------------------------------ */
+/* ---- which ----------------------------------------------------------------------------------- */
 
 enum status view__series_load(struct view_timeline *tl, struct prof_db *db, struct err *err)
 {
@@ -89,7 +89,7 @@ bool view__counters_request(struct view_timeline *tl, struct view_context *conte
 	return true;
 }
 
-/* --- samples ---------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 /* The moment of @clock that is in the cursor's column. */
 static int64_t view_cursor_on(const struct view_timeline *tl, int clock)
@@ -242,7 +242,7 @@ void view__strips_match(struct view_timeline *tl)
 		}
 }
 
-/* --- showing ---------------------------------------------------------------------------------- */
+/* ---- showing --------------------------------------------------------------------------------- */
 
 /* With the unit that the counter's name ends in. */
 static const char *view_value_text(const char *name, double value, char out[FMT_SIZE])

@@ -57,7 +57,7 @@ enum view_glyph view__cause_glyph(enum view_cause cause)
 	return glyphs[cause];
 }
 
-/* --- bars ------------------------------------------------------------------------------------- */
+/* ---- bars ------------------------------------------------------------------------------------ */
 
 struct view_row {
 	const struct view_timeline *tl;

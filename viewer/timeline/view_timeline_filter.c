@@ -91,7 +91,7 @@ void view__timeline_filter(void *state, const char *text)
 		view_set_filter(tl->target, text);
 }
 
-/* --- the statement's condition ---------------------------------------------------------------- */
+/* ---- the statement's condition --------------------------------------------------------------- */
 
 static void view_add_condition(struct str *out, const char *category, const char *name, int number)
 {
@@ -146,7 +146,7 @@ void view__filter_query(const struct view_timeline *tl, struct str *out)
 		str_addf(out, "\n  AND %s", str_peek(&tl->filter.condition));
 }
 
-/* --- what it does to the picture -------------------------------------------------------------- */
+/* ---- what it does to the picture ------------------------------------------------------------- */
 
 void view__filter_count(struct view_timeline *tl)
 {

@@ -17,7 +17,7 @@
 #define MOST_LOOKS   40 /* scans and edges */
 #define MOST_GUESSES 256
 
-/* --- around a moment -------------------------------------------------------------------------- */
+/* ---- around a moment ------------------------------------------------------------------------- */
 
 /* The deepest span of the lane at @time, no deeper than work is; false: none. */
 static bool view_work_at(struct view_timeline *tl, struct prof_db *db, int64_t time,
@@ -31,7 +31,8 @@ static bool view_work_at(struct view_timeline *tl, struct prof_db *db, int64_t t
 	       id != VIEW_NONE_ID && prof_timeline_span(db, id, &tl->detail, out, NULL) == ST_OK;
 }
 
-/* Where the next work after @time begins, or the last one before it ends; without any, the clock's
+/*
+ * Where the next work after @time begins, or the last one before it ends; without any, the clock's
  * extent. false: too many spans of other depths on the way, *@edge is how far it is idle at least.
  */
 static bool view_edge(struct view_timeline *tl, struct prof_db *db, int64_t time, bool forward,
@@ -105,7 +106,7 @@ bool view__gap_at(struct view_timeline *tl, struct prof_db *db, int64_t time, st
 	return true;
 }
 
-/* --- the longest ------------------------------------------------------------------------------ */
+/* ---- the longest ----------------------------------------------------------------------------- */
 
 /* Where a long idle time may be, and how long at most. */
 struct view_guess {

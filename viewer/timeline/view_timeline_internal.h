@@ -119,7 +119,8 @@ void view__filter_text(const struct view_timeline *tl, char *out, size_t size);
 int64_t view__cycles(const struct view_timeline *tl, int64_t ns);
 int64_t view__ns(const struct view_timeline *tl, int64_t cycles);
 bool view__in_cycles(const struct view_timeline *tl, int clock);
-/* A moment, and a length, of @clock in the unit that is shown. @step: of the ticks, in that unit.
+/*
+ * A moment, and a length, of @clock in the unit that is shown. @step: of the ticks, in that unit.
  */
 const char *view__moment_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
 			      int64_t ns, int64_t step);

@@ -40,7 +40,7 @@ static bool view_go_span(struct view_timeline *tl, const struct prof_span *span)
 	return true;
 }
 
-/* --- neighbours ------------------------------------------------------------------------------- */
+/* ---- neighbours ------------------------------------------------------------------------------ */
 
 /*
  * The next span of the lane at the cursor's depth. Forward, what lies inside the present one is
@@ -86,9 +86,10 @@ bool view__jump_parent(struct view_timeline *tl, struct view_context *context)
 	return view_go_span(tl, &span);
 }
 
-/* --- the longest child ------------------------------------------------------------------------ */
+/* ---- the longest child ----------------------------------------------------------------------- */
 
-/* The child with most time in the window; where there are only buckets, the window of the fullest.
+/*
+ * The child with most time in the window; where there are only buckets, the window of the fullest.
  */
 static const struct prof_bar *view_longest(const struct prof_bar *bars, int count, int depth,
 					   struct view_window *window)
@@ -145,7 +146,7 @@ bool view__jump_child(struct view_timeline *tl, struct view_context *context)
 	return view_say(context, "no span inside this one");
 }
 
-/* --- gaps ------------------------------------------------------------------------------------- */
+/* ---- gaps ------------------------------------------------------------------------------------ */
 
 /* Busy intervals of the scan, in the direction of the jump: backward, times are negated. */
 struct view_scan {
@@ -261,7 +262,7 @@ bool view__jump_gap(struct view_timeline *tl, struct view_context *context, bool
 					 : "no idle time before this that shows at this zoom");
 }
 
-/* --- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static bool view_find_name(struct view_timeline *tl, struct prof_db *db, int64_t track, int clock,
 			   const char *text, int64_t time, bool forward, int64_t *budget)

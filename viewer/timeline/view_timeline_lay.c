@@ -13,7 +13,7 @@
 #define MOST_PARTS 4  /* of a name */
 #define MOST_FLAME 24 /* rows of a lane */
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 int view__row_thick(const struct view_lane *lane, int row)
 {
@@ -44,7 +44,7 @@ int view__row_of_depth(const struct view_timeline *tl, const struct view_lane *l
 	return row < 0 ? 0 : row >= lane->rows ? lane->rows - 1 : row;
 }
 
-/* --- names that '/' parts --------------------------------------------------------------------- */
+/* ---- names that '/' parts -------------------------------------------------------------------- */
 
 static int view_name_parts(const char *name)
 {
@@ -126,7 +126,7 @@ int view__rows_wanted(struct view_timeline *tl, struct view_lane *lane)
 	}
 }
 
-/* --- columns ---------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 void view__lay(struct view_column *columns, int width, struct view_window window,
 	       const struct prof_bar *bar, int32_t index, bool left_out)

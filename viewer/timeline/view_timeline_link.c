@@ -140,7 +140,7 @@ void view__link_windows(struct view_timeline *tl, struct prof_db *db)
 	tl->clock[other].window = view_window_clamp(to, tl->clock[other].extent);
 }
 
-/* --- the first window ------------------------------------------------------------------------- */
+/* ---- the first window ------------------------------------------------------------------------ */
 
 /* The second execution of @rank that trains, on the host and where there is one on the device; else
  * the first. @period: of a weight update. */

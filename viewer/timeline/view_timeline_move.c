@@ -65,7 +65,8 @@ static void view_step_column(struct view_timeline *tl, int by)
 	tl->pinned = VIEW_NONE_ID;
 }
 
-/* From lane to lane by way of the rows of each. On a change of clock the cursor keeps its column.
+/*
+ * From lane to lane by way of the rows of each. On a change of clock the cursor keeps its column.
  */
 static void view_step_lane(struct view_timeline *tl, int by)
 {

@@ -16,7 +16,7 @@
 #define MOST_BSP         24 /* of a picture of tiles */
 #define HEADING_FROM     12 /* rows of a body that has one */
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Below another timeline the row is better spent on lanes. */
 static void view_drop_overview(struct view_timeline_layout *areas)
@@ -181,7 +181,8 @@ static enum status view_fit_rows(struct view_timeline *tl, int first, int count,
 	return ST_OK;
 }
 
-/* Give lanes their rows from @first on: an axis above each clock's, a blank between where it fits.
+/*
+ * Give lanes their rows from @first on: an axis above each clock's, a blank between where it fits.
  */
 static void view_place_rows(struct view_timeline *tl, int first, int rows)
 {
@@ -205,7 +206,7 @@ static void view_place_rows(struct view_timeline *tl, int first, int rows)
 	}
 }
 
-/* --- bars ------------------------------------------------------------------------------------- */
+/* ---- bars ------------------------------------------------------------------------------------ */
 
 static enum status view_load_lane(struct view_timeline *tl, struct view_lane *lane,
 				  struct prof_db *db, struct err *err)
@@ -255,7 +256,7 @@ static enum status view_load_lanes(struct view_timeline *tl, struct view_context
 	return status;
 }
 
-/* --- the bubble ------------------------------------------------------------------------------- */
+/* ---- the bubble ------------------------------------------------------------------------------ */
 
 /* Lanes whose pipelines are one: same clock, process, replica and parent. */
 int64_t view__group(const struct view_timeline *tl, const struct view_lane *lane)
@@ -349,7 +350,7 @@ static enum status view_load_runs(struct view_timeline *tl, struct err *err)
 	return ST_OK;
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 void view__picture_forget(struct view_timeline *tl)
 {

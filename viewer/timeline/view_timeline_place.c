@@ -15,7 +15,7 @@
 
 #define MOST_WORKS 512 /* spans looked at from the beginning of an update on */
 
-/* --- where the cursor is ---------------------------------------------------------------------- */
+/* ---- where the cursor is --------------------------------------------------------------------- */
 
 static void view_place_span(const struct view_timeline *tl, struct view_place *out)
 {
@@ -113,7 +113,7 @@ bool view__timeline_offers(const struct view_place *place, char *out, size_t siz
 	return true;
 }
 
-/* --- lanes ------------------------------------------------------------------------------------ */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 /* How well a lane fits; -1: not at all. */
 static int view_lane_score(const struct view_timeline *tl, const struct view_lane *lane, int clock,
@@ -154,7 +154,7 @@ static int view_lane_for(const struct view_timeline *tl, int clock, const struct
 	return best;
 }
 
-/* --- going ------------------------------------------------------------------------------------ */
+/* ---- going ----------------------------------------------------------------------------------- */
 
 /* The window holds @from .. @to with something around it, unless it does so by now. */
 static void view_fit(struct view_clock *clock, int64_t from, int64_t to)

@@ -76,7 +76,7 @@ bool view__sums_lack_room(const struct view_timeline *tl, const struct view_cont
 	return true;
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status view_read_bars(struct view_summing *summing, struct view_context *context,
 				  struct err *err)
@@ -154,14 +154,14 @@ static enum status view_sum_up(struct view_summing *summing, struct view_context
 	return ST_OK;
 }
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static int view_by_name(const void *a, const void *b)
 {
 	const struct view_sum *first = a, *second = b;
 
 	if (!first->name || !second->name)
-		return (first->name == NULL) - (second->name == NULL);
+		return (!first->name) - (!second->name);
 	return strcmp(first->name, second->name);
 }
 
@@ -230,7 +230,7 @@ static enum status view_table(struct view_timeline *tl, struct view_context *con
 	return status;
 }
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /* What is to be summed; true: the same as before. Two runs have no common x. */
 static bool view_aim(struct view_timeline *tl)
@@ -310,7 +310,7 @@ enum status view__sums_load(struct view_timeline *tl, struct view_context *conte
 	return ST_OK;
 }
 
-/* --- showing ---------------------------------------------------------------------------------- */
+/* ---- showing --------------------------------------------------------------------------------- */
 
 void view__draw_sums(const struct view_timeline *tl, struct view_pane *pane)
 {

@@ -42,7 +42,7 @@ static struct view_window view_recorded(const struct view_timeline *tl, int64_t 
 	return all;
 }
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /* Does a lane of the rank have spans there all the same? Then it knows better. */
 static bool view_is_lit(struct view_timeline *tl, struct prof_db *db, const struct view_dark *dark)
@@ -146,7 +146,7 @@ enum status view__traced_load(struct view_timeline *tl, struct prof_db *db, stru
 	return status;
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 /* The first stretch of the rank that ends after @time; dark_count: none. */
 static size_t view_dark_after(const struct view_timeline *tl, int64_t rank, int64_t time)

@@ -22,7 +22,7 @@ struct view_kept {
 	bool work_known;
 };
 
-/* --- call sites ------------------------------------------------------------------------------- */
+/* ---- call sites ------------------------------------------------------------------------------ */
 
 /* Where @site_id is in the order of the sites, or would be. */
 static size_t view_site_place(const struct view_timeline *tl, int64_t site_id)
@@ -105,7 +105,7 @@ char view__phase(const struct view_timeline *tl, const struct prof_bar *bar)
 	return site ? site->phase : 0;
 }
 
-/* --- tracks ----------------------------------------------------------------------------------- */
+/* ---- tracks ---------------------------------------------------------------------------------- */
 
 /* Executions, which both clocks know: points where they meet. Device ns follow from cycles. Of one
  * rank alone: each rank's device begins at 0. */

@@ -15,7 +15,7 @@
 
 const char *const view__way_names[VIEW_WAYS] = {"Gantt", "Flame", "Flat", "BSP"};
 
-/* --- units ------------------------------------------------------------------------------------ */
+/* ---- units ----------------------------------------------------------------------------------- */
 
 bool view__in_cycles(const struct view_timeline *tl, int clock)
 {
@@ -67,7 +67,7 @@ const char *view__length_text(const struct view_timeline *tl, int clock, char ou
 	return out;
 }
 
-/* --- which lanes ------------------------------------------------------------------------------ */
+/* ---- which lanes ----------------------------------------------------------------------------- */
 
 int64_t view__replica_of(const struct view_timeline *tl, int64_t ipu)
 {
@@ -157,7 +157,7 @@ static void view_select(struct view_timeline *tl, struct view_context *context)
 	snprintf(context->message, sizeof(context->message), "%s", text);
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void view_turn(struct view_timeline *tl, struct view_context *context, int by)
 {
@@ -183,7 +183,8 @@ static void view_change_unit(struct view_timeline *tl, struct view_context *cont
 		 tl->cycles ? "cycles" : "ns");
 }
 
-/* The bubble as a whole, by its causes, or sums by name; of steps, tiles at work or their balance.
+/*
+ * The bubble as a whole, by its causes, or sums by name; of steps, tiles at work or their balance.
  */
 static void view_break_down(struct view_timeline *tl, struct view_context *context)
 {

@@ -72,7 +72,7 @@ static enum status view_read_works(struct view_piece *piece, struct prof_db *db,
 	return status;
 }
 
-/* --- neighbours ------------------------------------------------------------------------------- */
+/* ---- neighbours ------------------------------------------------------------------------------ */
 
 /* The span at the lane's depth of work that holds the next span from @time on; false: none. */
 static bool view_next_span(struct view_piece *piece, struct prof_db *db,
@@ -150,7 +150,7 @@ static enum status view_read_lane(struct view_piece *piece, struct prof_db *db, 
 	return view_add_work(piece, &after, err);
 }
 
-/* --- a piece ---------------------------------------------------------------------------------- */
+/* ---- a piece --------------------------------------------------------------------------------- */
 
 /* By run, lane and start. */
 static int view_by_run(const void *left, const void *right)
