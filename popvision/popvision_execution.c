@@ -91,25 +91,10 @@ static void execution_passes(struct popvision *pv)
 			     "ORDER BY r.row_id");
 }
 
-/* Files of schema 1 have their steps elsewhere. */
-static void execution_check(struct popvision *pv)
-{
-	struct prof_query *query = popvision__open(
-		pv, "SELECT count(*) FROM sqlite_master WHERE name = 'device_run_rows'");
-
-	if (popvision__step(pv, query) && !prof_column_int(query, 0))
-		pv->status = err_set(pv->err, ST_VERSION,
-				     "%s: too old (schema 1): its device steps cannot be written; "
-				     "record the run again",
-				     ips_report_info(pv->report)->path);
-	prof_query_close(query);
-}
-
 static void execution_body(struct popvision *pv)
 {
 	struct jsonw *w = &pv->w;
 
-	execution_check(pv);
 	jsonw_key_text(w, "profilerMode", pv->target->name ? "IPU_MODEL" : "CPU");
 	jsonw_key(w, "replicaToProfile");
 	if (pv->replica == POPVISION_ALL_REPLICAS)

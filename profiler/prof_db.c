@@ -18,7 +18,6 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "profiler/prof_process.h"
-#include "profiler/prof_schema_old.h"
 #include "profiler/prof_sql.h"
 
 #define BUSY_MS 500
@@ -173,14 +172,12 @@ static enum status check_kind(struct prof_db *db, struct err *err)
 	if (pragma_int(db, "PRAGMA application_id") != PROF_APPLICATION_ID)
 		return tell_foreign(db, err);
 	version = pragma_int(db, "PRAGMA user_version");
-	if (version > PROF_SCHEMA_VERSION)
-		return err_set(err, ST_VERSION,
-			       "%s: written by a newer ipuscope (schema %lld, this one reads %d); "
-			       "update ipuscope",
-			       db->path, (long long)version, PROF_SCHEMA_VERSION);
-	if (version < 1)
-		return err_set(err, ST_VERSION, "%s: schema version %lld is not known", db->path,
-			       (long long)version);
+	if (version != PROF_SCHEMA_VERSION)
+		return err_set(
+			err, ST_VERSION,
+			"%s: its schema has version %lld, and this ipuscope reads version %d: use "
+			"the ipuscope that recorded it",
+			db->path, (long long)version, PROF_SCHEMA_VERSION);
 	return ST_OK;
 }
 
@@ -208,8 +205,6 @@ enum status prof_db_open(struct prof_db **out, const char *path, struct err *err
 			code = SQLITE_OK;
 	}
 	status = code == SQLITE_OK ? check_kind(db, err) : tell_open(db, code, err);
-	if (status == ST_OK)
-		status = prof_schema_complete(db->handle, err);
 	if (status == ST_OK &&
 	    sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL) != SQLITE_OK)
 		status = prof_sql_error(db->handle, SQLITE_ERROR, err, db->path);
@@ -251,9 +246,7 @@ void prof_db_read_through(struct prof_db *db)
 {
 	/* Where it fails all is as before, which is no less right. */
 	sqlite3_exec(db->handle, "PRAGMA mmap_size=0", NULL, NULL, NULL);
-	/* A change drops the views that complete an older schema. */
-	if (pragma_int(db, "SELECT count(*) FROM sqlite_temp_schema") == 0)
-		sqlite3_exec(db->handle, "PRAGMA temp_store=FILE", NULL, NULL, NULL);
+	sqlite3_exec(db->handle, "PRAGMA temp_store=FILE", NULL, NULL, NULL);
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */

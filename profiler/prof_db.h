@@ -14,7 +14,7 @@
 
 #include "common/err.h"
 
-#define PROF_SCHEMA_VERSION 6
+#define PROF_SCHEMA_VERSION 1
 #define PROF_APPLICATION_ID 0x49505553
 
 struct prof_db;
@@ -27,16 +27,14 @@ enum prof_state {
 };
 
 /*
- * Views and columns that a file of an older schema does not have are there, and empty.
  * @path: a database, or a report directory that holds profile.db. ST_NOTFOUND, ST_FORMAT (not a
- * database, or not ours) or ST_VERSION (newer than this program) with a text that says what to do.
+ * database, or not ours) or ST_VERSION (another schema's) with a text that says what to do.
  */
 enum status prof_db_open(struct prof_db **out, const char *path, struct err *err);
 void prof_db_close(struct prof_db *db); /* accepts NULL; queries must be closed */
 
 /* Read the file through a small cache instead of mapping it, and sort in a temporary file: for
- * passes over much of it, whose memory would otherwise grow with all that they touch. (A file of an
- * older schema is sorted in memory.) */
+ * passes over much of it, whose memory would otherwise grow with all that they touch. */
 void prof_db_read_through(struct prof_db *db);
 const char *prof_db_path(const struct prof_db *db);
 

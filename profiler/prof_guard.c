@@ -25,7 +25,7 @@
 #define DENIED_SIZE    128
 #define PRAGMA_TABLE   "pragma_" /* in front of a pragma's name: what it tells as a table */
 
-/* A table or view of the file's schema, or a temporary view that an older file is read by. */
+/* A table or view of the file's schema. */
 struct guard_table {
 	const char *name;
 	bool module; /* makes its rows: code that a damaged file reaches */
@@ -272,8 +272,7 @@ static bool keep_library_tables(sqlite3 *handle)
 static enum status list_tables(struct prof_guard *guard, struct prof_db *db, struct err *err)
 {
 	static const char sql[] =
-		"SELECT name, type = 'table' AND rootpage = 0 FROM (SELECT name, type, rootpage "
-		"FROM sqlite_schema UNION ALL SELECT name, type, rootpage FROM sqlite_temp_schema) "
+		"SELECT name, type = 'table' AND rootpage = 0 FROM sqlite_schema "
 		"WHERE name IS NOT NULL AND type IN ('table', 'view') ORDER BY name COLLATE NOCASE";
 	size_t room = 0;
 	struct prof_query *query;

@@ -30,15 +30,13 @@ static const struct {
 	 "SELECT coalesce(max(row_id), 0) FROM variable_tile_rows"},
 };
 
-/* A table that a file of an older schema does not have has no rows. */
 static int64_t row_count(sqlite3 *db, const char *sql)
 {
 	sqlite3_stmt *statement;
 	int64_t rows = INT64_MAX / NS_PER_ROW;
-	int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
 
-	if (code != SQLITE_OK)
-		return (code & 0xff) == SQLITE_ERROR ? 0 : rows;
+	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
+		return rows;
 	if (sqlite3_step(statement) == SQLITE_ROW)
 		rows = sqlite3_column_int64(statement, 0);
 	sqlite3_finalize(statement);

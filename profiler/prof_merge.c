@@ -241,7 +241,6 @@ static enum status look(struct merge_file *file, struct prof_merge_source *sourc
 	source->ranks = last < file->recorded ? 1 : (size_t)(last - file->recorded) + 1;
 	file->epoch_ns = meta_int(db, "start_epoch_ns", 0);
 	source->has_clock = file->epoch_ns > 0 && file->epoch_ns < EPOCH_MOST;
-	status = prof_db_number(db, "PRAGMA user_version", &source->schema, err);
 	file->path = mem_strdup(prof_db_path(db));
 	prof_db_close(db);
 	return !file->path ? err_nomem(err) : status;
@@ -310,7 +309,7 @@ static enum status find_base(struct merge *m, enum merge_base which, const char 
 	m->base[which] = 0;
 	snprintf(sql, sizeof(sql), "SELECT max(%s) FROM main.%s", column, table);
 	status = prof__merge_ask(m, sql, &last, err);
-	if (status != ST_OK || !prof__merge_has(m, table, column))
+	if (status != ST_OK)
 		return status;
 	snprintf(sql, sizeof(sql), "SELECT min(%s) FROM src.%s", column, table);
 	status = prof__merge_ask(m, sql, &least, err);
@@ -386,10 +385,10 @@ static enum status merge_rows(struct merge *m, struct err *err)
 		const char *what;
 		enum status (*run)(struct merge *m, struct err *err);
 	} steps[] = {
-		{"look", find_bases},           {"ranks", map_ranks},
-		{"names", prof__merge_intern},  {"tracks", prof__merge_tracks},
-		{"rows", prof__merge_copy},     {"sums", prof__merge_sums},
-		{"levels", prof__merge_levels}, {"facts", prof__merge_facts},
+		{"look", find_bases},          {"ranks", map_ranks},
+		{"names", prof__merge_intern}, {"tracks", prof__merge_tracks},
+		{"rows", prof__merge_copy},    {"levels", prof__merge_levels},
+		{"facts", prof__merge_facts},
 	};
 	enum status status = prof_sql_run(m->db, "BEGIN", err);
 

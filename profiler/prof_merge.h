@@ -45,7 +45,6 @@ struct prof_merge_source {
 	enum prof_state state;
 	bool alive;          /* being recorded: what had been committed is merged */
 	bool failed;         /* it says why its writer ended before the run did */
-	int64_t schema;      /* its version */
 	int64_t rank;        /* its first rank in the merged file */
 	size_t ranks;        /* more than 1: it was merged itself */
 	bool has_clock;      /* it says when it started */
@@ -55,8 +54,6 @@ struct prof_merge_source {
 	int64_t greatest_ns; /* and the greatest, either way */
 	int64_t same_model;  /* rank whose compiled model it shares; -1: none */
 	bool own_model;      /* it has one of its own, unlike those before it */
-	bool made_sums;      /* of an older schema: its sums were made of its rows */
-	bool lost_steps;     /* schema 1: device steps are left out */
 	int64_t spans;
 };
 

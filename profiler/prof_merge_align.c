@@ -23,18 +23,11 @@
 	".track_rows t ON t.track_id = s.track_id WHERE t.clock = 0 AND c.step IS NOT NULL AND "   \
 	"c.rank = (SELECT min(rank) FROM " schema ".track_rows) GROUP BY 1, 2, 3"
 
+/* Differences beyond 2^61 are not what a recorder writes. */
 #define COMMON(moments)                                                                            \
 	"INSERT INTO temp.anchors SELECT b.ns - a.ns FROM (" moments("ref") ") a JOIN (" moments(  \
-		"src") ") b ON b.number = a.number AND b.mode IS "                                 \
-		       "a.mode AND b.epoch IS a.epoch "                                            \
-		       "WHERE b.ns - a.ns BETWEEN -(1 << 61) AND 1 "                               \
-		       "<< 61" /* what a recorder       \
-									     writes */
-
-static bool has_executions(struct merge *m)
-{
-	return prof__merge_has(m, "execution_rows", "row_id");
-}
+		"src") ") b ON b.number = a.number AND b.mode IS a.mode AND b.epoch IS a.epoch "   \
+		       "WHERE b.ns - a.ns BETWEEN -(1 << 61) AND 1 << 61"
 
 /* The anchors of the source at hand and the first one, as differences of recorded times. */
 static enum status find_anchors(struct merge *m, struct err *err)
@@ -42,7 +35,7 @@ static enum status find_anchors(struct merge *m, struct err *err)
 	enum status status = prof__merge_run(m, "DELETE FROM temp.anchors", err);
 	int64_t count = 0;
 
-	if (status == ST_OK && has_executions(m))
+	if (status == ST_OK)
 		status = prof__merge_run(m, COMMON(EXECUTIONS), err);
 	if (status == ST_OK)
 		status = prof__merge_ask(m, "SELECT count(*) FROM temp.anchors", &count, err);

@@ -2,8 +2,7 @@
  * Merging: the rows. See prof_merge.h.
  *
  * Tables are copied by statements made of their columns and of the rules below, which say what
- * happens to a column: most rules are by name, as a name means the same everywhere. Columns that an
- * older source does not have become NULL.
+ * happens to a column: most rules are by name, as a name means the same everywhere.
  */
 #include "profiler/prof_merge_internal.h"
 
@@ -137,21 +136,6 @@ static const struct column_rule *rule_of(const char *table, const char *column)
 	return &plain;
 }
 
-bool prof__merge_has(struct merge *m, const char *table, const char *column)
-{
-	sqlite3_stmt *statement;
-	bool has;
-
-	if (sqlite3_prepare_v2(m->db, "SELECT 1 FROM pragma_table_info(?1, 'src') WHERE name = ?2",
-			       -1, &statement, NULL) != SQLITE_OK)
-		return false;
-	sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
-	sqlite3_bind_text(statement, 2, column, -1, SQLITE_STATIC);
-	has = sqlite3_step(statement) == SQLITE_ROW;
-	sqlite3_finalize(statement);
-	return has;
-}
-
 /* INSERT INTO main.table (NAMES) SELECT VALUES FROM src.table x JOINS, in pieces. */
 struct copy {
 	const char *table;
@@ -212,7 +196,7 @@ static void add_value(struct copy *copy, const struct column_rule *rule, const c
 	}
 }
 
-static void add_column(struct merge *m, struct copy *copy, const char *column, bool needed)
+static void add_column(struct copy *copy, const char *column, bool needed)
 {
 	const struct column_rule *rule = rule_of(copy->table, column);
 
@@ -221,10 +205,7 @@ static void add_column(struct merge *m, struct copy *copy, const char *column, b
 	str_addf(&copy->names, "%s%s", copy->names.length == 0 ? "" : ", ", column);
 	if (copy->values.length > 0)
 		str_add(&copy->values, ", ");
-	if (prof__merge_has(m, copy->table, column))
-		add_value(copy, rule, column, needed);
-	else
-		str_add(&copy->values, "NULL");
+	add_value(copy, rule, column, needed);
 }
 
 static enum status copy_make(struct merge *m, struct copy *copy, const char *table, struct err *err)
@@ -238,7 +219,7 @@ static enum status copy_make(struct merge *m, struct copy *copy, const char *tab
 		return status;
 	sqlite3_bind_text(columns, 1, table, -1, SQLITE_STATIC);
 	while (sqlite3_step(columns) == SQLITE_ROW)
-		add_column(m, copy, (const char *)sqlite3_column_text(columns, 0),
+		add_column(copy, (const char *)sqlite3_column_text(columns, 0),
 			   sqlite3_column_int(columns, 1) != 0);
 	sqlite3_finalize(columns);
 	if (copy->by_track)
@@ -326,12 +307,6 @@ static enum status digest_table(struct merge *m, const char *table, uint64_t dig
 	return status;
 }
 
-static bool is_model_table_there(struct merge *m, const char *table)
-{
-	return prof__merge_has(m, table, "row_id") || prof__merge_has(m, table, "program_id") ||
-	       prof__merge_has(m, table, "variable_id");
-}
-
 static enum status digest_model(struct merge *m, struct merge_model *model, int64_t *rows,
 				struct err *err)
 {
@@ -343,10 +318,8 @@ static enum status digest_model(struct merge *m, struct merge_model *model, int6
 	model->rank = m->source->rank;
 	for (size_t i = 0; i < ARRAY_LEN(of_model); i++)
 		m->base[of_model[i]] = 0;
-	for (size_t i = 0; i < ARRAY_LEN(model_tables) && status == ST_OK; i++) {
-		if (is_model_table_there(m, model_tables[i]))
-			status = digest_table(m, model_tables[i], model->digest, rows, err);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(model_tables) && status == ST_OK; i++)
+		status = digest_table(m, model_tables[i], model->digest, rows, err);
 	return status;
 }
 
@@ -358,10 +331,8 @@ static enum status add_model(struct merge *m, const struct merge_model *model, s
 		return err_nomem(err);
 	m->models[m->model_count++] = *model;
 	memcpy(m->base, model->base, sizeof(m->base));
-	for (size_t i = 0; i < ARRAY_LEN(model_tables) && status == ST_OK; i++) {
-		if (is_model_table_there(m, model_tables[i]))
-			status = copy_table(m, model_tables[i], err);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(model_tables) && status == ST_OK; i++)
+		status = copy_table(m, model_tables[i], err);
 	return status;
 }
 
@@ -391,33 +362,6 @@ static enum status copy_model(struct merge *m, struct err *err)
 
 /* ---- all rows -------------------------------------------------------------------------------- */
 
-/* Schema 1 wrote each device step of each run; there are no templates to be made of those. */
-static enum status check_steps(struct merge *m, bool *skip, struct err *err)
-{
-	int64_t rows;
-	enum status status;
-
-	*skip = !prof__merge_has(m, "device_step_rows", "trace_id");
-	if (!*skip || !prof__merge_has(m, "device_step_rows", "row_id"))
-		return ST_OK;
-	status = prof__merge_ask(m, "SELECT count(*) FROM src.device_step_rows", &rows, err);
-	m->source->lost_steps = rows > 0;
-	return status;
-}
-
-/* Any column will do: a source that has the table has the one that tells. */
-static bool is_row_table_there(struct merge *m, const char *table)
-{
-	static const char *const tells[] = {"row_id", "sum_id", "span_id", "context_id",
-					    "trace_id"};
-
-	for (size_t i = 0; i < ARRAY_LEN(tells); i++) {
-		if (prof__merge_has(m, table, tells[i]))
-			return true;
-	}
-	return false;
-}
-
 /* After the contexts: the one of rows that have none. */
 static enum status add_nowhere(struct merge *m, struct err *err)
 {
@@ -430,16 +374,10 @@ static enum status add_nowhere(struct merge *m, struct err *err)
 
 enum status prof__merge_copy(struct merge *m, struct err *err)
 {
-	bool skip_steps;
 	enum status status = copy_model(m, err);
 
-	if (status == ST_OK)
-		status = check_steps(m, &skip_steps, err);
 	for (size_t i = 0; i < ARRAY_LEN(row_tables) && status == ST_OK; i++) {
-		if (strcmp(row_tables[i], "device_step_rows") == 0 && skip_steps)
-			continue;
-		if (is_row_table_there(m, row_tables[i]))
-			status = copy_table(m, row_tables[i], err);
+		status = copy_table(m, row_tables[i], err);
 		if (status == ST_OK && i == 0)
 			status = add_nowhere(m, err);
 	}

@@ -116,10 +116,8 @@ static enum status set_alignment(struct merge *m, struct err *err)
 
 enum status prof__merge_facts(struct merge *m, struct err *err)
 {
-	enum status status = ST_OK;
+	enum status status = copy_common(m, err);
 
-	if (prof__merge_has(m, "meta_facts", "key"))
-		status = copy_common(m, err);
 	if (status == ST_OK && m->source->ranks > 1)
 		return copy_earlier(m, err);
 	return status == ST_OK ? set_alignment(m, err) : status;

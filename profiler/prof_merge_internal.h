@@ -66,7 +66,6 @@ void prof__merge_detach(struct merge *m, const char *name);
 
 /* prof_merge_copy.c: all rows of the source at hand but zones and levels. */
 enum status prof__merge_copy(struct merge *m, struct err *err);
-bool prof__merge_has(struct merge *m, const char *table, const char *column);
 
 /* prof_merge_names.c: what is kept once for all sources, and the names of tracks. */
 enum status prof__merge_names_begin(struct merge *m, struct err *err);
@@ -74,9 +73,6 @@ enum status prof__merge_survey_tracks(struct merge *m, struct err *err);
 enum status prof__merge_intern(struct merge *m, struct err *err);
 enum status prof__merge_tracks(struct merge *m, struct err *err);
 enum status prof__merge_names_end(struct merge *m, struct err *err);
-
-/* prof_merge_sums.c: the sums that the source at hand does not have. */
-enum status prof__merge_sums(struct merge *m, struct err *err);
 
 /* prof_merge_levels.c: zones and levels of the rows just copied. */
 enum status prof__merge_levels(struct merge *m, struct err *err);

@@ -62,45 +62,7 @@ static enum status run_all(struct merge *m, const char *const *list, size_t coun
 	"SELECT tensor_id AS old, ifnull(queue, x'00') AS queue, ifnull(key, x'00') AS key, "      \
 	"ifnull(kind, x'00') AS kind, ifnull(layer, x'00') AS layer, "                             \
 	"ifnull(stage, x'00') AS stage, ifnull(shape, x'00') AS shape, "                           \
-	"ifnull(dtype, x'00') AS dtype, ifnull(%s, x'00') AS activity FROM src.tensor_rows"
-
-/* Sources of schema 1 to 3 have no column for that. */
-static enum status intern_tensors(struct merge *m, struct err *err)
-{
-	const char *activity = prof__merge_has(m, "tensor_rows", "activity") ? "activity" : "NULL";
-	char sql[1024];
-	enum status status;
-
-	snprintf(sql, sizeof(sql),
-		 "INSERT OR IGNORE INTO temp.all_tensors (queue, key, kind, layer, stage, shape, "
-		 "dtype, activity) SELECT queue, key, kind, layer, stage, shape, dtype, activity "
-		 "FROM (" TENSOR " ORDER BY tensor_id)",
-		 activity);
-	status = prof__merge_run(m, sql, err);
-	snprintf(sql, sizeof(sql),
-		 "INSERT INTO temp.tensor_map SELECT t.old, a.id FROM (" TENSOR ") t "
-		 "JOIN temp.all_tensors a USING (queue, key, kind, layer, stage, shape, dtype, "
-		 "activity)",
-		 activity);
-	return status == ST_OK ? prof__merge_run(m, sql, err) : status;
-}
-
-static enum status intern_rules(struct merge *m, struct err *err)
-{
-	const char *last =
-		prof__merge_has(m, "health_rule_rows", "parameters") ? "parameters" : "NULL";
-	char sql[512];
-
-	if (!prof__merge_has(m, "health_rule_rows", "rule"))
-		return ST_OK;
-	snprintf(sql, sizeof(sql),
-		 "INSERT OR IGNORE INTO temp.all_rules (rule, threshold, patience, enabled, why, "
-		 "parameters) SELECT ifnull(rule, x'00'), ifnull(threshold, x'00'), "
-		 "ifnull(patience, x'00'), ifnull(enabled, x'00'), ifnull(why, x'00'), "
-		 "ifnull(%s, x'00') FROM src.health_rule_rows ORDER BY row_id",
-		 last);
-	return prof__merge_run(m, sql, err);
-}
+	"ifnull(dtype, x'00') AS dtype, ifnull(activity, x'00') AS activity FROM src.tensor_rows"
 
 enum status prof__merge_intern(struct merge *m, struct err *err)
 {
@@ -116,12 +78,19 @@ enum status prof__merge_intern(struct merge *m, struct err *err)
 		"SELECT category, name, operation, file, line FROM (" SITE " ORDER BY s.site_id)",
 		"INSERT INTO temp.site_map SELECT s.old, a.id FROM (" SITE ") s "
 		"JOIN temp.all_sites a USING (category, name, operation, file, line)",
+		"INSERT OR IGNORE INTO temp.all_tensors (queue, key, kind, layer, stage, shape, "
+		"dtype, activity) SELECT queue, key, kind, layer, stage, shape, dtype, activity "
+		"FROM (" TENSOR " ORDER BY tensor_id)",
+		"INSERT INTO temp.tensor_map SELECT t.old, a.id FROM (" TENSOR ") t "
+		"JOIN temp.all_tensors a USING (queue, key, kind, layer, stage, shape, dtype, "
+		"activity)",
+		"INSERT OR IGNORE INTO temp.all_rules (rule, threshold, patience, enabled, why, "
+		"parameters) SELECT ifnull(rule, x'00'), ifnull(threshold, x'00'), "
+		"ifnull(patience, x'00'), ifnull(enabled, x'00'), ifnull(why, x'00'), "
+		"ifnull(parameters, x'00') FROM src.health_rule_rows ORDER BY row_id",
 	};
-	enum status status = run_all(m, list, ARRAY_LEN(list), err);
 
-	if (status == ST_OK && prof__merge_has(m, "tensor_rows", "tensor_id"))
-		status = intern_tensors(m, err);
-	return status == ST_OK ? intern_rules(m, err) : status;
+	return run_all(m, list, ARRAY_LEN(list), err);
 }
 
 enum status prof__merge_names_end(struct merge *m, struct err *err)

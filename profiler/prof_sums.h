@@ -18,9 +18,7 @@
 
 #include "profiler/prof_sql.h"
 
-#define PROF_SUM_GROUPS                                                                            \
-	4096u /* of stages, bubbles, epochs: then they are written and forgotten                   \
-	       */
+#define PROF_SUM_GROUPS 4096u /* of stages, bubbles, epochs: then written and forgotten */
 #define PROF_SUM_KEYS   6
 #define PROF_SUM_VALUES 29
 

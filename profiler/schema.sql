@@ -10,7 +10,7 @@
 -- "when and where" in contexts. There are no secondary indexes on them while a run is recorded.
 
 PRAGMA application_id = 1230001491; -- 0x49505553, "IPUS"
-PRAGMA user_version = 6;
+PRAGMA user_version = 1;
 
 -- ---------------------------------------------------------------------------------------------
 -- Part 1: tables

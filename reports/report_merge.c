@@ -66,7 +66,7 @@ const struct cli_command report_merge_cli = {
 		 "clocks each start at 0 and stay so.\n\n"
 		 "What was compiled (layers, programs, memory) is kept once where it is the same. "
 		 "Killed runs, runs that are still recorded (what they have committed), imported "
-		 "traces, older files and merged ones can all be given.",
+		 "traces and merged files can all be given.",
 	.options = merge_options,
 	.option_count = ARRAY_LEN(merge_options),
 	.examples = "ipu-report merge a/profile.db b/profile.db -o both.db\tTwo processes side by "
@@ -258,11 +258,6 @@ static void merge_print_notes(const struct prof_merge_source *source, FILE *out)
 					 : "its writer died: open spans have no end");
 	if (!source->has_clock)
 		fputs("          does not say when it started: placed at the start\n", out);
-	if (source->made_sums)
-		fprintf(out, "          schema %" PRId64 ": sums made of its rows\n",
-			source->schema);
-	if (source->lost_steps)
-		fputs("          schema 1: its device steps are left out\n", out);
 }
 
 static void merge_print(const struct merge_line *line, FILE *out)

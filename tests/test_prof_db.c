@@ -43,10 +43,12 @@ static void test_what_is_not_ours_is_refused_in_words(void **state)
 	support_write_file(other, "", 0);
 	refuse(other, ST_FORMAT, "is empty");
 	prof_stop(prof_start(place, NULL));
-	prof_change(place->path, "PRAGMA user_version = 99");
-	refuse(place->path, ST_VERSION, "newer ipuscope");
+	prof_change(place->path, "PRAGMA user_version = 2");
+	refuse(place->path, ST_VERSION,
+	       "its schema has version 2, and this ipuscope reads version 1");
 	prof_change(place->path, "PRAGMA user_version = 0");
-	refuse(place->path, ST_VERSION, "not known");
+	refuse(place->path, ST_VERSION,
+	       "its schema has version 0, and this ipuscope reads version 1");
 	prof_change(place->path, "PRAGMA user_version = 1; PRAGMA application_id = 7");
 	refuse(place->path, ST_FORMAT, "not one of ipuscope");
 }

@@ -17,8 +17,6 @@
 #include "report_sample.h"
 
 #define MS          INT64_C(1000000)
-#define NEWEST_OLD  5
-#define WITH_SUMS   5 /* the first schema that has those of stages */
 #define FLIP_ROUNDS 120
 
 struct place {
@@ -575,63 +573,6 @@ static void test_models_that_differ_are_all_kept(void **state)
 		      "");
 }
 
-static void assert_sums_of_an_old_source(const char *path)
-{
-	assert_answer(path, "SELECT count, total_ns FROM stage_sums WHERE rank = 1", "2|16\n");
-	assert_answer(path, "SELECT schedule, mean_idle_fraction FROM bubble_sums WHERE rank = 1",
-		      "Odd|0.25\n");
-	assert_answer(path, "SELECT name, last_value FROM metric_sums WHERE rank = 1",
-		      "loss|0.25\n");
-	assert_answer(path, "SELECT rule, hits FROM health_sums WHERE rank = 1", "overfit|1\n");
-}
-
-/* Files of schemas that had no sums, tiers, activity. */
-static void test_older_schemas_are_merged(void **state)
-{
-	struct place *place = *state;
-	struct prof_merge_source sources[] = {{.path = place->a}, {.path = place->b}};
-
-	report_sample_write(place->a);
-	for (int version = 1; version <= NEWEST_OLD; version++) {
-		char golden[SUPPORT_PATH_SIZE + 64];
-		char *sql;
-
-		snprintf(golden, sizeof(golden), "%s/tests/golden/schema_%d.sql",
-			 support_source_dir(), version);
-		remove(place->b);
-		sql = support_read_file(golden, NULL);
-		prof_change(place->b, sql);
-		free(sql);
-		prof_change(
-			place->b,
-			"INSERT INTO strings VALUES (1, 'loss');"
-			"INSERT INTO contexts (context_id, rank, mode, epoch, stage, phase) "
-			"VALUES (1, 0, 'train', 2, 0, 'F');"
-			"INSERT INTO tensor_rows (tensor_id, queue, key) VALUES (1, 'q', 'w');"
-			"INSERT INTO tensor_stat_rows (tensor_id, context_id, n) VALUES (1, 1, 2);"
-			"INSERT INTO bubble_rows (clock, context_id, schedule, stages, "
-			"idle_fraction) VALUES (0, 1, 'Odd', 2, 0.25);"
-			"INSERT INTO metric_rows (rank, mode, epoch, name_id, value) VALUES "
-			"(0, 'train', 1, 1, 0.5), (0, 'train', 2, 1, 0.25);"
-			"INSERT INTO health_rows (rule, layer, context_id, time_ns) VALUES "
-			"('overfit', 'l', 1, 9);"
-			"INSERT INTO execution_rows (rank, execution, start_ns, dur_ns) VALUES "
-			"(0, 9, 5, 10);"
-			"INSERT INTO stage_timing_rows (clock, context_id, start_ns, dur_ns) "
-			"VALUES (0, 1, 5, 7), (0, 1, 15, 9);");
-		merge(place->out, sources, 2, PROF_MERGE_ALIGN_WALL);
-		assert_int_equal(sources[1].schema, version);
-		assert_true(sources[1].made_sums);
-		assert_answer(place->out,
-			      "SELECT key, rows, last_epoch FROM tensor_sums WHERE rank = 1",
-			      "w|1|2\n");
-		if (version < WITH_SUMS)
-			assert_sums_of_an_old_source(place->out);
-		assert_answer(place->out, "SELECT key, n FROM tensor_stats WHERE rank = 1",
-			      "w|2\n");
-	}
-}
-
 /* ---- failures -------------------------------------------------------------------------------- */
 
 static void test_views_in_the_place_of_tables_are_refused(void **state)
@@ -809,7 +750,6 @@ int main(void)
 		CASE(test_a_live_source_gives_what_it_has_committed),
 		CASE(test_a_merged_file_is_merged_again),
 		CASE(test_models_that_differ_are_all_kept),
-		CASE(test_older_schemas_are_merged),
 		CASE(test_views_in_the_place_of_tables_are_refused),
 		CASE(test_absurd_rows_end_in_a_file_or_a_reason),
 		CASE(test_flipped_bytes_end_in_a_file_or_a_reason),

@@ -143,7 +143,7 @@ static void test_every_view_of_the_contract_answers_on_an_empty_recording(void *
 	assert_answer(place->path,
 		      "SELECT value FROM meta WHERE key IN ('state', 'schema_version') "
 		      "ORDER BY key",
-		      "6\ncomplete\n");
+		      "1\ncomplete\n");
 	assert_int_equal(prof_ask(place->path, "PRAGMA application_id"), PROF_APPLICATION_ID);
 	assert_answer(place->path, "PRAGMA journal_mode", "delete\n");
 	assert_int_equal(prof_ask(place->path, "PRAGMA page_size"), 16384);
@@ -399,6 +399,67 @@ static void test_rows_find_room_while_the_writer_has_others(void **state)
 	prof_queue_fini(&queue);
 }
 
+/* Rows of tier `health`, hits of no tensor, tiers and trails as they come back. */
+static void test_what_is_not_known_of_new_rows_is_null(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	const struct ips_tensor tensor = {"q", "k", "weight", "l", 1, "(2,)", "float32", NULL};
+	const double none = (double)NAN;
+	int64_t id = ips_tensor_add(recording, &tensor);
+	struct ips_tensor_stats row = {.keys = IPS_KEYS_NULL,
+				       .tensor_id = id,
+				       .time_ns = 5,
+				       .n = 7,
+				       .n_nan = IPS_NULL,
+				       .n_pos_inf = IPS_NULL,
+				       .n_neg_inf = IPS_NULL,
+				       .n_zero = IPS_NULL,
+				       .n_neg = IPS_NULL,
+				       .n_pos = IPS_NULL,
+				       .min = none,
+				       .max = none,
+				       .mean = none,
+				       .std = none,
+				       .l1 = none,
+				       .l2 = none,
+				       .abs_min_nonzero = none,
+				       .abs_max = (double)INFINITY,
+				       .inactive = none,
+				       .update_ratio = 0.25,
+				       .n_changed = 3};
+	struct ips_tensor_tier tier = {IPS_KEYS_NULL, id, "last", 2, 20, IPS_NULL, "rule 1"};
+	struct ips_nonfinite_trail bad = {
+		.keys = IPS_KEYS_NULL, .position = -1, .role = "input", .tensor_id = IPS_NULL};
+	struct ips_health hit = {IPS_KEYS_NULL, "overfit", IPS_NULL, NULL, 9, 1, 0.5, "val_loss"};
+
+	assert_int_equal(ips_append_tensor_stats(recording, &row), 0);
+	assert_int_equal(ips_append_tensor_tier(recording, &tier), 0);
+	assert_int_equal(ips_append_health(recording, &hit), 0);
+	hit.key = NULL;
+	hit.tensor_id = id;
+	assert_int_equal(ips_append_health(recording, &hit), 0);
+	/* A trail is of tensors, and so are tiers. */
+	assert_int_not_equal(ips_append_nonfinite_trail(recording, &bad), 0);
+	tier.tensor_id = IPS_NULL;
+	assert_int_not_equal(ips_append_tensor_tier(recording, &tier), 0);
+	bad.tensor_id = id;
+	assert_int_equal(ips_append_nonfinite_trail(recording, &bad), 0);
+	prof_stop(recording);
+	assert_answer(place->path,
+		      "SELECT n, n_nan, n_pos, mean, abs_max, inactive, update_ratio, n_changed "
+		      "FROM tensor_stats",
+		      "7|-|-|-|Inf|-|0.25|3\n");
+	assert_answer(place->path,
+		      "SELECT key, tier, every, keep, rank, time_ns, why "
+		      "FROM tensor_tiers",
+		      "k|last|2|20|-|-|rule 1\n");
+	assert_answer(place->path, "SELECT queue, key, layer FROM health", "-|val_loss|-\nq|k|l\n");
+	assert_answer(place->path, "SELECT position, role, key, stage, n FROM nonfinite_trail",
+		      "-1|input|k|1|0\n");
+	prof_check_file(place->path);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
@@ -408,6 +469,7 @@ int main(void)
 		CASE(test_bytes_on_neighbouring_tiles_are_a_row_for_each_tile),
 		CASE(test_unknown_fields_of_every_table_become_null),
 		CASE(test_numbers_survive_infinities_too_and_nan_is_null),
+		CASE(test_what_is_not_known_of_new_rows_is_null),
 		CASE(test_a_row_without_what_it_needs_is_refused),
 		CASE(test_keys_reach_the_views),
 		cmocka_unit_test(test_rows_find_room_while_the_writer_has_others),

@@ -218,39 +218,6 @@ static void test_the_view_looks_up_a_template_for_each_run(void **state)
 	}
 }
 
-/* Schema 1 had each step of each run, its view over that. */
-static void test_a_file_of_schema_1_is_read_and_repaired(void **state)
-{
-	struct prof_place *place = *state;
-	struct prof_query *query;
-	struct prof_db *db;
-	bool done, row;
-
-	prof_stop(prof_start(place, NULL));
-	prof_change(place->path,
-		    "DROP VIEW device_steps; DROP TABLE device_step_rows; DROP TABLE device_traces;"
-		    "DROP TABLE device_run_rows;"
-		    "CREATE TABLE device_step_rows (row_id INTEGER PRIMARY KEY, context_id INTEGER,"
-		    " start_cycle INTEGER);"
-		    "CREATE VIEW device_steps AS SELECT c.execution, d.start_cycle"
-		    " FROM device_step_rows d LEFT JOIN contexts c USING (context_id);"
-		    "INSERT INTO contexts (context_id, rank, execution) VALUES (1, 0, 5);"
-		    "INSERT INTO device_step_rows VALUES (1, 1, 42);"
-		    "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'some');"
-		    "PRAGMA user_version = 1");
-	assert_int_equal(prof_db_open(&db, place->path, NULL), ST_OK);
-	assert_int_equal(prof_query_open(&query, db, "SELECT * FROM device_steps", NULL), ST_OK);
-	assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
-	assert_int_equal(prof_column_int(query, 0), 5);
-	assert_int_equal(prof_column_int(query, 1), 42);
-	prof_query_close(query);
-	prof_db_close(db);
-	assert_int_equal(prof_repair(place->path, &done, NULL), ST_OK);
-	assert_true(done);
-	assert_answer(place->path, "SELECT value FROM meta WHERE key = 'indexes'", "all\n");
-	prof_check_file(place->path);
-}
-
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
@@ -260,7 +227,6 @@ int main(void)
 		CASE(test_a_step_or_a_run_without_a_trace_is_refused_and_unknown_clocks_give_no_ns),
 		CASE(test_the_views_ns_are_the_devices_ns),
 		CASE(test_the_view_looks_up_a_template_for_each_run),
-		CASE(test_a_file_of_schema_1_is_read_and_repaired),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

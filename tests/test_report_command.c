@@ -100,7 +100,7 @@ static const struct {
 	{"spans", "spans is the name of a report: write REPORT before it", 2},
 	{"empty", "empty: no profile.db in this folder", 2},
 	{"foreign.db", "foreign.db", 2},
-	{"newer.db", "newer.db", 2},
+	{"other.db", "other.db", 2},
 	{"text.db", "text.db", 2},
 	{"broken.db", "broken.db", 2},
 	{"nothing.db", "nothing.db", 2},
@@ -128,7 +128,7 @@ static void test_wrong_requests_are_one_line_and_exit_2(void **state)
 
 	(void)state;
 	write_patched("foreign.db", 68, 0); /* application_id */
-	write_patched("newer.db", 60, 99);  /* user_version */
+	write_patched("other.db", 60, 99);  /* user_version */
 	write_patched("broken.db", 0, 0);   /* magic */
 	snprintf(path, sizeof(path), "%s/text.db", folder);
 	support_write_file(path, "not a database\n", 15);
@@ -147,16 +147,26 @@ static void test_wrong_requests_are_one_line_and_exit_2(void **state)
 	}
 }
 
-static void test_a_newer_file_says_which_version(void **state)
+static void test_a_file_of_another_schema_is_one_line_with_both_versions(void **state)
 {
-	struct support_result result;
-
 	(void)state;
-	write_patched("newer.db", 60, 99);
-	report(&result, "newer.db spans --json");
-	assert_one_line(&result, 2);
-	assert_contains(result.err, "99");
-	support_result_free(&result);
+	for (uint32_t version = 0; version <= 6; version++) {
+		struct support_result result;
+		char text[64];
+
+		write_patched("other.db", 60, version); /* user_version */
+		report(&result, "other.db spans --json");
+		if (version == 1) {
+			assert_int_equal(result.exit_code, 0);
+		} else {
+			snprintf(text, sizeof(text),
+				 "version %u, and this ipuscope reads version 1",
+				 (unsigned)version);
+			assert_one_line(&result, 2);
+			assert_contains(result.err, text);
+		}
+		support_result_free(&result);
+	}
 }
 
 static void test_a_torn_file_fails_without_harm(void **state)
@@ -326,7 +336,7 @@ int main(void)
 		cmocka_unit_test(test_the_summary_is_the_default),
 		cmocka_unit_test(test_two_runs_print_the_same_bytes),
 		cmocka_unit_test(test_wrong_requests_are_one_line_and_exit_2),
-		cmocka_unit_test(test_a_newer_file_says_which_version),
+		cmocka_unit_test(test_a_file_of_another_schema_is_one_line_with_both_versions),
 		cmocka_unit_test(test_a_torn_file_fails_without_harm),
 		cmocka_unit_test(test_the_newest_report_is_named),
 		cmocka_unit_test(test_list_names_every_report),

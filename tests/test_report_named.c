@@ -1,5 +1,5 @@
 /*
- * Every named report, by every grouping: as text, CSV and JSON, of complete, empty, killed and old
+ * Every named report, by every grouping: as text, CSV and JSON, of complete, empty and killed
  * files; its numbers are those of the views; its query is what sqlite3 answers alike.
  *
  * IPUSCOPE_GOLDEN=write in the environment writes tests/golden/reports.txt anew.
@@ -22,27 +22,11 @@ enum {
 	FULL,
 	EMPTY,
 	KILLED,
-	OLD, /* four of them */
-	FILES = OLD + 4
+	FILES
 };
 
 static char folder[SUPPORT_PATH_SIZE];
 static char paths[FILES][SUPPORT_PATH_SIZE + 32];
-
-static void make_old(const char *path, int version)
-{
-	char source[SUPPORT_PATH_SIZE + 64];
-	sqlite3 *db;
-	char *sql;
-
-	snprintf(source, sizeof(source), "%s/tests/golden/schema_%d.sql", support_source_dir(),
-		 version);
-	sql = support_read_file(source, NULL);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
-	free(sql);
-}
 
 static int setup(void **state)
 {
@@ -53,10 +37,7 @@ static int setup(void **state)
 	support_tempdir(folder);
 	for (int i = 0; i < FILES; i++) {
 		snprintf(paths[i], sizeof(paths[i]), "%s/%d.db", folder, i);
-		if (i < OLD)
-			write[i](paths[i]);
-		else
-			make_old(paths[i], i - OLD + 1);
+		write[i](paths[i]);
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * The public report of databases that somebody damaged, of old ones, and where memory is short:
+ * The public report of databases that somebody damaged, and where memory is short:
  * whatever stands in the file, walking it ends with an answer or an error, and the program tree is
  * one.
  */
@@ -386,28 +386,7 @@ static void test_flipped_bytes_are_survived(void **state)
 	assert_true(sound > 0 && sound < ROUNDS);
 }
 
-/* ---- old files, little memory ---------------------------------------------------------------- */
-
-static void test_files_of_old_schemas_are_walked(void **state)
-{
-	const struct sample *sample = *state;
-	char path[SUPPORT_PATH_SIZE + 16], source[SUPPORT_PATH_SIZE + 64];
-
-	for (int version = 1; version <= 4; version++) {
-		char *sql;
-
-		snprintf(source, sizeof(source), "%s/tests/golden/schema_%d.sql",
-			 support_source_dir(), version);
-		snprintf(path, sizeof(path), "%s/%d.db", sample->folder, version);
-		sql = support_read_file(source, NULL);
-		change(path, sql);
-		free(sql);
-		change(path, "INSERT INTO tile_memory_rows (ipu, tile, bytes) VALUES (0, 1, 7);"
-			     "INSERT INTO variable_tile_rows (variable_id, ipu, tile, bytes) "
-			     "VALUES (1, 0, 3, 5)");
-		assert_int_equal(walk_all(path), 0);
-	}
-}
+/* ---- little memory --------------------------------------------------------------------------- */
 
 static void test_short_memory_is_told(void **state)
 {
@@ -441,7 +420,6 @@ int main(void)
 		cmocka_unit_test(test_tables_of_nothing_but_null_are_survived),
 		cmocka_unit_test(test_a_missing_view_is_an_error_of_its_list_alone),
 		cmocka_unit_test(test_flipped_bytes_are_survived),
-		cmocka_unit_test(test_files_of_old_schemas_are_walked),
 		cmocka_unit_test(test_short_memory_is_told),
 	};
 

@@ -137,33 +137,6 @@ static void change(const char *path, const char *sql)
 	sqlite3_close(db);
 }
 
-/* Take the writer's sums away: a file as older schemas made it, whose rows have to be read. */
-static void drop_sums(const char *path)
-{
-	static const char *const sums[] = {"stage",  "bubble", "execution",
-					   "metric", "health", "overhead"};
-
-	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
-		char sql[96];
-
-		snprintf(sql, sizeof(sql), "DROP VIEW %s_sums; DROP TABLE %s_sum_rows", sums[i],
-			 sums[i]);
-		change(path, sql);
-	}
-}
-
-static void assert_same_summary(const struct report_summary *a, const struct report_summary *b)
-{
-	char *one, *other;
-
-	/* What is said of the file and of the moment is not of the sums. */
-	one = printed(a, 200);
-	other = printed(b, 200);
-	assert_string_equal(strstr(one, "\nTraining"), strstr(other, "\nTraining"));
-	free(one);
-	free(other);
-}
-
 /* The writer's thread works beside the run: a second of it is no share of a run of two. */
 static void test_own_cost_is_what_the_run_paid(void **state)
 {
@@ -186,77 +159,6 @@ static void test_own_cost_is_what_the_run_paid(void **state)
 	assert_contains(text, "2.50 % of the run (50 ms, estimated); writer's thread 1 s");
 	free(text);
 	report_summary_free(&s);
-}
-
-static void test_the_sums_of_the_rows_are_the_writers(void **state)
-{
-	struct report_summary kept, made;
-	char path[SUPPORT_PATH_SIZE + 32];
-	struct prof_db *db;
-
-	(void)state;
-	summary_of(&kept, report_sample_write, "kept.db");
-	snprintf(path, sizeof(path), "%s/kept.db", folder);
-	drop_sums(path);
-	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
-	assert_int_equal(report_summary_get(&made, db, NULL), ST_OK);
-	prof_db_close(db);
-	assert_same_summary(&kept, &made);
-	assert_int_equal(kept.duration_ns, made.duration_ns);
-	assert_int_equal(kept.events, made.events);
-	report_summary_free(&kept);
-	report_summary_free(&made);
-}
-
-static void test_sums_of_an_older_file_by_slices_are_the_sums(void **state)
-{
-	struct report_summary whole, s = {0};
-	struct report_sums sums = {0};
-	char path[SUPPORT_PATH_SIZE + 32];
-	struct prof_db *db;
-	int calls = 0;
-
-	(void)state;
-	summary_of(&whole, report_sample_write, "slices.db");
-	assert_true(whole.summed >= 1);
-	snprintf(path, sizeof(path), "%s/slices.db", folder);
-	drop_sums(path);
-	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
-	do {
-		report_summary_free(&s);
-		assert_int_equal(report_summary_add(&s, db, &sums, 1, NULL), ST_OK);
-		assert_true(s.summed >= 0 && s.summed <= 1);
-	} while (!sums.complete && ++calls < 10);
-	/* Once through, nothing is added twice. */
-	report_summary_free(&s);
-	assert_int_equal(report_summary_add(&s, db, &sums, 0, NULL), ST_OK);
-	assert_same_summary(&s, &whole);
-	report_summary_free(&s);
-	report_summary_free(&whole);
-	report_sums_free(&sums);
-	prof_db_close(db);
-}
-
-static void test_sums_are_read_afresh_and_added_once(void **state)
-{
-	struct report_summary whole, s;
-	struct report_sums sums = {0};
-	char path[SUPPORT_PATH_SIZE + 32];
-	struct prof_db *db;
-
-	(void)state;
-	summary_of(&whole, report_sample_write, "afresh.db");
-	snprintf(path, sizeof(path), "%s/afresh.db", folder);
-	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(report_summary_add(&s, db, &sums, 1, NULL), ST_OK);
-		assert_true(sums.complete && s.summed >= 1);
-		assert_same_summary(&s, &whole);
-		report_summary_free(&s);
-	}
-	report_summary_free(&whole);
-	report_sums_free(&sums);
-	prof_db_close(db);
 }
 
 static void test_the_bubble_is_the_mean_by_all_three_definitions(void **state)
@@ -542,9 +444,6 @@ int main(void)
 		cmocka_unit_test(test_numbers_are_those_of_the_sample),
 		cmocka_unit_test(test_stages_sum_over_microbatches_and_replicas),
 		cmocka_unit_test(test_own_cost_is_what_the_run_paid),
-		cmocka_unit_test(test_the_sums_of_the_rows_are_the_writers),
-		cmocka_unit_test(test_sums_of_an_older_file_by_slices_are_the_sums),
-		cmocka_unit_test(test_sums_are_read_afresh_and_added_once),
 		cmocka_unit_test(test_the_bubble_is_the_mean_by_all_three_definitions),
 		cmocka_unit_test(test_health_is_what_broke_first_and_what_was_lowered),
 		cmocka_unit_test(test_the_text_fits_and_labels_host_and_device),

@@ -56,7 +56,7 @@ foreach(module IN ITEMS
 endforeach()
 ipuscope_add_test(NAME test_view_busy SOURCES test_view_busy.c LIBS view_rig PkgConfig::SQLITE LABELS unit viewer)
 ipuscope_add_test(NAME test_view_marks SOURCES test_view_marks.c LIBS viewer view_fixture LABELS unit viewer)
-foreach(module IN ITEMS old operations summary)
+foreach(module IN ITEMS operations summary)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c prof_testing.c
 		LIBS view_rig PkgConfig::SQLITE LABELS unit viewer)
 endforeach()

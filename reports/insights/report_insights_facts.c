@@ -12,8 +12,6 @@
 #include "common/str.h"
 #include "reports/insights/report_insights_internal.h"
 
-#define SCHEMA_OF_TEMPLATES 2 /* before it a trace was a row for each step of each run */
-
 /* Both by stage and clock; W and R are work as F and B are. */
 const char report__insight_sql_stages[] =
 	"SELECT clock, stage, min(ipu) AS ipu,\n"
@@ -202,16 +200,6 @@ static enum status take_options(struct insight_facts *facts, const struct report
 	return ST_OK;
 }
 
-static long long schema_version(struct prof_db *db)
-{
-	char text[32];
-	long long version;
-
-	if (!prof_db_meta(db, "schema_version", text, sizeof(text)) || !str_to_int(text, &version))
-		return 0;
-	return version;
-}
-
 static enum status read_parts(struct insight_facts *facts, struct err *err)
 {
 	static const struct {
@@ -228,8 +216,6 @@ static enum status read_parts(struct insight_facts *facts, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++) {
 		struct report_table table = {0};
 
-		if (parts[i].take == take_trace && schema_version(facts->db) < SCHEMA_OF_TEMPLATES)
-			continue;
 		status = report_table_query(&table, facts->db, "insights", parts[i].sql, 0, err);
 		if (status == ST_OK && parts[i].take(facts, &table) != ST_OK)
 			status = err_nomem(err);

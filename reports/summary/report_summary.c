@@ -5,6 +5,7 @@
  * Threading: none. Ownership: the summary's arena holds its texts and arrays.
  */
 #include "reports/summary/report_summary.h"
+#include "reports/summary/report_sums.h"
 
 #include <math.h>
 #include <string.h>
@@ -365,7 +366,7 @@ static void summary_counts(struct report_summary *out)
 }
 
 static enum status summary_fill(struct report_summary *out, struct prof_db *db,
-				struct report_sums *sums, uint64_t budget_ns, struct err *err)
+				struct report_sums *sums, struct err *err)
 {
 	enum status status = report__summary_state(out, db, err);
 
@@ -376,7 +377,7 @@ static enum status summary_fill(struct report_summary *out, struct prof_db *db,
 	if (status == ST_OK)
 		status = summary_metrics(out, db, err);
 	if (status == ST_OK)
-		status = report_sums_add(sums, db, budget_ns, err);
+		status = report_sums_read(sums, db, err);
 	if (status == ST_OK)
 		status = summary_stages(out, db, sums, err);
 	if (status == ST_OK)
@@ -387,15 +388,14 @@ static enum status summary_fill(struct report_summary *out, struct prof_db *db,
 		return status;
 	for (int clock = 0; clock < 2; clock++)
 		summary_bubble(out, &sums->bubble[clock], &out->bubble[clock]);
-	out->summed = report_sums_share(sums);
 	summary_file(out);
 	summary_counts(out);
 	return report__summary_missing(out, db, err);
 }
 
-enum status report_summary_add(struct report_summary *out, struct prof_db *db,
-			       struct report_sums *sums, uint64_t budget_ns, struct err *err)
+enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err)
 {
+	struct report_sums sums = {0};
 	enum status status;
 
 	*out = (struct report_summary){
@@ -416,18 +416,10 @@ enum status report_summary_add(struct report_summary *out, struct prof_db *db,
 		*out = (struct report_summary){0};
 		return err_nomem(err);
 	}
-	status = summary_fill(out, db, sums, budget_ns, err);
+	status = summary_fill(out, db, &sums, err);
+	report_sums_free(&sums);
 	if (status != ST_OK)
 		report_summary_free(out);
-	return status;
-}
-
-enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err)
-{
-	struct report_sums sums = {0};
-	enum status status = report_summary_add(out, db, &sums, 0, err);
-
-	report_sums_free(&sums);
 	return status;
 }
 

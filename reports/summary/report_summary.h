@@ -13,7 +13,6 @@
 #include "common/err.h"
 #include "common/fmt.h"
 #include "profiler/prof_db.h"
-#include "reports/summary/report_sums.h"
 #include "reports/table/report_table.h"
 
 struct report_stage {
@@ -77,7 +76,6 @@ struct report_summary {
 	struct report_bubble_mean bubble[2]; /* [0] host, [1] device (simulated) */
 	bool oversubscribed;
 	struct report_stage *stage;
-	double summed; /* share of the stage timings and bubbles that is in the sums and means */
 	int64_t spans, events, dropped, database_bytes, tensors, tensor_rows, health_hits;
 	int64_t rules;                /* health rules that were in force */
 	struct report_broken *broken; /* in the order of their first hits */
@@ -96,13 +94,8 @@ struct report_summary {
 /* When the run began, by the local clock: "2026-11-22 08:41:53"; NULL: unknown. */
 const char *report_summary_started(const struct report_summary *summary, char out[FMT_SIZE]);
 
-/* From the writer's sums: its time does not grow with the rows. Of a file older than schema 5 the
- * rows are all read: of stage timings and bubbles 0.2 s a million. */
+/* From the writer's sums: its time does not grow with the rows. */
 enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err);
-/* The same with @sums, which go on from call to call (begin with a zeroed one) and take about
- * @budget_ns of reading; `summed` tells how far they are. */
-enum status report_summary_add(struct report_summary *out, struct prof_db *db,
-			       struct report_sums *sums, uint64_t budget_ns, struct err *err);
 void report_summary_free(struct report_summary *summary); /* accepts a zeroed struct */
 
 /* The summary as text for people, at most @width columns (0: 80). */

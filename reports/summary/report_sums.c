@@ -1,6 +1,5 @@
 /*
- * The writer's sums where the file has them; else its rows, which are stepped through and added up
- * here: SQLite would sort them all to group them.
+ * What the writer has summed, added up over its groups.
  *
  * Threading: none. Ownership: the sums own their array of stages.
  */
@@ -8,10 +7,7 @@
 
 #include <string.h>
 
-#include "common/clock.h"
 #include "common/mem.h"
-
-#define SLICE_ROWS 20000 /* some 5 ms */
 
 typedef enum status (*sums_row_fn)(struct report_sums *sums, const struct prof_query *query,
 				   struct err *err);
@@ -50,21 +46,12 @@ struct report_stage_sum *report_sums_stage(struct report_sums *sums, int64_t sta
 	return &sums->stage[low];
 }
 
-/*
- * One shape for both: what the writer has summed, a group a row, and the rows, each a group of one.
- */
-#define TIMING_COLUMNS "clock, stage, phase, ipu, mode IS NULL OR mode = 'train', "
-
-static const char sql_timing_sums[] =
-	"SELECT 0, " TIMING_COLUMNS "count, total_ns FROM stage_sum_rows ORDER BY sum_id";
-
 static const char sql_timings[] =
-	"SELECT s.row_id, " TIMING_COLUMNS "1, s.dur_ns FROM stage_timing_rows s "
-	"LEFT JOIN contexts c ON c.context_id = s.context_id "
-	"WHERE s.row_id > :after ORDER BY s.row_id LIMIT :rows";
+	"SELECT clock, stage, phase, ipu, mode IS NULL OR mode = 'train', count, total_ns "
+	"FROM stage_sum_rows ORDER BY sum_id";
 
 enum {
-	TIMING_CLOCK = 1,
+	TIMING_CLOCK,
 	TIMING_STAGE,
 	TIMING_PHASE,
 	TIMING_IPU,
@@ -105,28 +92,16 @@ static enum status sums_timing(struct report_sums *sums, const struct prof_query
 
 /* ---- bubbles --------------------------------------------------------------------------------- */
 
-#define BUBBLE_COLUMNS                                                                             \
-	"clock, mode IS NULL OR mode = 'train', oversubscribed, idle_fraction, bubble_rate, "      \
-	"bubble_over_ideal, theory_idle_fraction, theory_bubble_rate, "                            \
-	"theory_bubble_over_ideal, ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns, "
-
-static const char sql_bubble_sums[] =
-	"SELECT 0, " BUBBLE_COLUMNS "all_ns, runs, idle_fractions, bubble_rates, "
-	"bubbles_over_ideal, theory_idle_fractions, theory_bubble_rates, "
-	"theory_bubbles_over_ideal FROM bubble_sum_rows ORDER BY sum_id";
-
 /* Busy and idle parts add up to IPUs x makespan. */
 static const char sql_bubbles[] =
-	"SELECT b.row_id, " BUBBLE_COLUMNS
-	"busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns + communication_ns, 1, "
-	"idle_fraction IS NOT NULL, bubble_rate IS NOT NULL, bubble_over_ideal IS NOT NULL, "
-	"theory_idle_fraction IS NOT NULL, theory_bubble_rate IS NOT NULL, "
-	"theory_bubble_over_ideal IS NOT NULL FROM bubble_rows b "
-	"LEFT JOIN contexts c ON c.context_id = b.context_id "
-	"WHERE b.row_id > :after ORDER BY b.row_id LIMIT :rows";
+	"SELECT clock, mode IS NULL OR mode = 'train', oversubscribed, idle_fraction, bubble_rate, "
+	"bubble_over_ideal, theory_idle_fraction, theory_bubble_rate, theory_bubble_over_ideal, "
+	"ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns, all_ns, runs, idle_fractions, "
+	"bubble_rates, bubbles_over_ideal, theory_idle_fractions, theory_bubble_rates, "
+	"theory_bubbles_over_ideal FROM bubble_sum_rows ORDER BY sum_id";
 
 enum {
-	BUBBLE_CLOCK = 1,
+	BUBBLE_CLOCK,
 	BUBBLE_TRAINING,
 	BUBBLE_OVERSUBSCRIBED,
 	BUBBLE_MEAN,
@@ -160,128 +135,29 @@ static enum status sums_bubble(struct report_sums *sums, const struct prof_query
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Call @take for each row of @sql: for all of them, or (@read) for a slice after row *@read.
- * *@rows: how many there were. */
 static enum status sums_each(struct report_sums *sums, struct prof_db *db, const char *sql,
-			     sums_row_fn take, int64_t *read, int *rows, struct err *err)
+			     sums_row_fn take, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
 
-	*rows = 0;
 	if (status != ST_OK)
 		return status;
-	if (read) {
-		prof_query_int(query, ":after", *read);
-		prof_query_int(query, ":rows", SLICE_ROWS);
-	}
-	while (prof_query_next(query, &status, err)) {
-		if (read)
-			*read = prof_column_int(query, 0);
-		(*rows)++;
+	while (prof_query_next(query, &status, err))
 		status = take(sums, query, err);
-	}
 	prof_query_close(query);
 	return status;
 }
 
-/* How many rows there are to sum, and whether the file has their sums (since schema 5). */
-static enum status sums_look(struct report_sums *sums, struct prof_db *db, bool *summed,
-			     struct err *err)
-{
-	static const char sql[] =
-		"SELECT coalesce((SELECT max(row_id) FROM stage_timing_rows), 0), "
-		"coalesce((SELECT max(row_id) FROM bubble_rows), 0), "
-		"(SELECT count(*) FROM sqlite_schema WHERE type = 'table' "
-		"AND name IN ('stage_sum_rows', 'bubble_sum_rows'))";
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
-
-	*summed = false;
-	if (prof_query_next(query, &status, err)) {
-		sums->timings = prof_column_int(query, 0);
-		sums->bubbles = prof_column_int(query, 1);
-		*summed = prof_column_int(query, 2) == 2;
-	}
-	prof_query_close(query);
-	return status;
-}
-
-/* The writer's sums: few rows, afresh each time. */
-static enum status sums_take(struct report_sums *sums, struct prof_db *db, struct err *err)
+enum status report_sums_read(struct report_sums *sums, struct prof_db *db, struct err *err)
 {
 	enum status status;
-	int rows;
 
-	memset(sums->bubble, 0, sizeof(sums->bubble));
-	sums->count = 0;
-	status = sums_each(sums, db, sql_bubble_sums, sums_bubble, NULL, &rows, err);
+	*sums = (struct report_sums){0};
+	status = sums_each(sums, db, sql_bubbles, sums_bubble, err);
 	if (status == ST_OK)
-		status = sums_each(sums, db, sql_timing_sums, sums_timing, NULL, &rows, err);
-	sums->timings_read = sums->timings;
-	sums->bubbles_read = sums->bubbles;
+		status = sums_each(sums, db, sql_timings, sums_timing, err);
 	return status;
-}
-
-/* The rows of an older file, slice by slice. *@all: they are all in. */
-static enum status sums_add_rows(struct report_sums *sums, struct prof_db *db, uint64_t budget_ns,
-				 bool *all, struct err *err)
-{
-	const struct {
-		const char *sql;
-		sums_row_fn take;
-		int64_t *read;
-	} parts[] = {{sql_bubbles, sums_bubble, &sums->bubbles_read},
-		     {sql_timings, sums_timing, &sums->timings_read}};
-	const uint64_t start = clock_ns();
-	enum status status = ST_OK;
-	bool some = false; /* a slice at least, however little time there is */
-
-	*all = false;
-	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++) {
-		int rows = SLICE_ROWS;
-
-		while (status == ST_OK && rows == SLICE_ROWS) {
-			if (some && budget_ns && clock_ns() - start > budget_ns)
-				return ST_OK;
-			status = sums_each(sums, db, parts[i].sql, parts[i].take, parts[i].read,
-					   &rows, err);
-			some = true;
-		}
-	}
-	*all = status == ST_OK;
-	return status;
-}
-
-enum status report_sums_add(struct report_sums *sums, struct prof_db *db, uint64_t budget_ns,
-			    struct err *err)
-{
-	bool summed;
-	enum status status = sums_look(sums, db, &summed, err);
-
-	sums->complete = false;
-	if (status != ST_OK)
-		return status;
-	if (summed) {
-		status = sums_take(sums, db, err);
-		sums->complete = status == ST_OK;
-		return status;
-	}
-	/* Rows never go: this is another file. */
-	if (sums->timings < sums->timings_read || sums->bubbles < sums->bubbles_read) {
-		report_sums_free(sums);
-		status = sums_look(sums, db, &summed, err);
-	}
-	return status == ST_OK ? sums_add_rows(sums, db, budget_ns, &sums->complete, err) : status;
-}
-
-double report_sums_share(const struct report_sums *sums)
-{
-	const double all = (double)sums->timings + (double)sums->bubbles;
-
-	if (sums->complete || all <= 0)
-		return 1;
-	return ((double)sums->timings_read + (double)sums->bubbles_read) / all;
 }
 
 void report_sums_free(struct report_sums *sums)

@@ -1,8 +1,6 @@
 /*
- * Sums over the rows of stage timings and of bubbles, which grow with the run. A file of schema 5
- * has them, kept by its writer: they are read at once. In an older file the rows are added up in
- * slices, a short read transaction each, and go on where they stopped: a screen that opens a long
- * run stops when its time is over and says how far it is.
+ * Sums over the rows of stage timings and of bubbles, which grow with the run. The writer keeps
+ * them, so reading them takes no longer for a longer run.
  */
 #ifndef REPORT_SUMS_H
 #define REPORT_SUMS_H
@@ -36,15 +34,10 @@ struct report_sums {
 	struct report_stage_sum *stage; /* in order of stage */
 	size_t count, capacity;
 	struct report_bubble_sum bubble[2]; /* [1] device */
-	int64_t timings_read, bubbles_read; /* rows up to these are in */
-	int64_t timings, bubbles;           /* the last rows when last looked */
-	bool complete;                      /* all of those are in */
 };
 
-/* Add the rows not yet in, for about @budget_ns (0: to the end). A zeroed struct has none. */
-enum status report_sums_add(struct report_sums *sums, struct prof_db *db, uint64_t budget_ns,
-			    struct err *err);
-double report_sums_share(const struct report_sums *sums); /* of the rows, 0 to 1 */
+/* On failure @sums are partial, and to be freed too. */
+enum status report_sums_read(struct report_sums *sums, struct prof_db *db, struct err *err);
 
 /* The sums of @stage, made where there are none. NULL: no memory. The next call may move it. */
 struct report_stage_sum *report_sums_stage(struct report_sums *sums, int64_t stage);

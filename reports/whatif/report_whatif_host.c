@@ -11,7 +11,6 @@
 #include "reports/whatif/report_whatif_internal.h"
 
 /* A long run is sampled. */
-#define SUMS_BUDGET_NS UINT64_C(300000000)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -127,7 +126,7 @@ static enum status compare(struct report_whatif *whatif, struct err *err)
 enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db, struct err *err)
 {
 	struct report_sums sums = {0};
-	enum status status = report_sums_add(&sums, db, SUMS_BUDGET_NS, err);
+	enum status status = report_sums_read(&sums, db, err);
 
 	if (status == ST_OK)
 		status = take_times(whatif, &sums, err);

@@ -10,9 +10,7 @@
 
 #include "common/str.h"
 
-#define GRID_TRIES                                                                                 \
-	256 /* rows between two looks: each is all of its cells against an expression              \
-	     */
+#define GRID_TRIES 256 /* rows between two looks: each is all of its cells against an expression */
 
 /* false: @trouble says why. */
 static bool grid_compile(regex_t *out, const char *filter, char *trouble, size_t size)

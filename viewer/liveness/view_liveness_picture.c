@@ -13,11 +13,9 @@
 #include "viewer/draw/view_share.h"
 #include "viewer/liveness/view_liveness_internal.h"
 
-#define BAND_LEAST 3 /* rows of an IPU's chart, axis aside */
-#define LIMIT_FROM                                                                                 \
-	0.5 /* of the limit: where the peak is below, the line would flatten the curve             \
-	     */
-#define HEADROOM 1.02
+#define BAND_LEAST 3   /* rows of an IPU's chart, axis aside */
+#define LIMIT_FROM 0.5 /* of the limit: where the peak is below, the line would flatten the curve */
+#define HEADROOM   1.02
 
 void view__live_point(const struct view_liveness *live, int point, int64_t *from, int64_t *to)
 {

@@ -1,8 +1,7 @@
 /*
  * Reading the memory of tiles: rows that stand for neighbouring tiles, added into arrays by tile.
  *
- * Two reports are brought to the same IPUs, tiles and categories. A recording of the first schemas
- * has a row for each tile; its view is read instead.
+ * Two reports are brought to the same IPUs, tiles and categories.
  *
  * Threading: the worker's. Ownership: data_arena, and subject_arena for the subject's arrays.
  */
@@ -25,39 +24,22 @@ const char *const view__memory_regions[VIEW_MEMORY_REGIONS] = {
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-static const char *const sql_extent[VIEW_MEMORY_FORMS] = {
+static const char sql_extent[] =
 	"SELECT ipu, max(tile + min(coalesce(more_tiles, 0), 65536)) FROM tile_memory_rows "
-	"WHERE tile BETWEEN 0 AND 65535 AND ipu IS NOT NULL GROUP BY ipu ORDER BY ipu",
-	"SELECT ipu, max(tile) FROM tile_memory WHERE tile BETWEEN 0 AND 65535 AND ipu IS NOT NULL "
-	"GROUP BY ipu ORDER BY ipu"};
+	"WHERE tile BETWEEN 0 AND 65535 AND ipu IS NOT NULL GROUP BY ipu ORDER BY ipu";
 
-static const char *const sql_memory[VIEW_MEMORY_FORMS] = {
+static const char sql_memory[] =
 	"SELECT m.ipu, m.tile, coalesce(m.more_tiles, 0), m.bytes, m.capacity, c.value, r.value "
 	"FROM tile_memory_rows m LEFT JOIN strings c ON c.string_id = m.category_id "
-	"LEFT JOIN strings r ON r.string_id = m.region_id ORDER BY m.row_id",
-	"SELECT ipu, tile, 0, bytes, capacity, category, region FROM tile_memory"};
+	"LEFT JOIN strings r ON r.string_id = m.region_id ORDER BY m.row_id";
 
-static const char *const sql_variable[VIEW_MEMORY_FORMS] = {
+static const char sql_variable[] =
 	"SELECT ipu, tile, coalesce(more_tiles, 0), bytes FROM variable_tile_rows "
-	"WHERE variable_id IN (SELECT variable_id FROM variables WHERE variable = :name)",
-	"SELECT ipu, tile, 0, bytes FROM variable_tiles "
-	"WHERE variable_id IN (SELECT variable_id FROM variables WHERE variable = :name)"};
+	"WHERE variable_id IN (SELECT variable_id FROM variables WHERE variable = :name)";
 
-static const char *const sql_layer[VIEW_MEMORY_FORMS] = {
+static const char sql_layer[] =
 	"SELECT ipu, tile, coalesce(more_tiles, 0), bytes FROM variable_tile_rows "
-	"WHERE variable_id IN (SELECT variable_id FROM variables WHERE layer = :name)",
-	"SELECT ipu, tile, 0, bytes FROM variable_tiles "
-	"WHERE variable_id IN (SELECT variable_id FROM variables WHERE layer = :name)"};
-
-enum status view__memory_open(struct prof_query **query, struct prof_db *db,
-			      const char *const sql[VIEW_MEMORY_FORMS], struct err *err)
-{
-	struct err ignored;
-
-	if (prof_query_open(query, db, sql[VIEW_MEMORY_RUNS], &ignored) == ST_OK)
-		return ST_OK;
-	return prof_query_open(query, db, sql[VIEW_MEMORY_SINGLE], err);
-}
+	"WHERE variable_id IN (SELECT variable_id FROM variables WHERE layer = :name)";
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
@@ -179,7 +161,7 @@ static enum status view_add_ipu(struct view_memory *screen, int64_t ipu, int64_t
 static enum status view_read_extent(struct view_memory *screen, struct prof_db *db, struct err *err)
 {
 	struct prof_query *query;
-	enum status status = view__memory_open(&query, db, sql_extent, err);
+	enum status status = prof_query_open(&query, db, sql_extent, err);
 	bool row = true;
 
 	while (status == ST_OK) {
@@ -222,7 +204,7 @@ static enum status view_read_side(struct view_memory *screen, struct view_contex
 	bool row;
 
 	if (status == ST_OK)
-		status = view__memory_open(&query, db, sql_memory, err);
+		status = prof_query_open(&query, db, sql_memory, err);
 	while (status == ST_OK) {
 		if (++rows % LOOK_EVERY == 0 && view_cancelled(context))
 			status = err_set(err, ST_INTERRUPTED, "stopped");
@@ -301,7 +283,7 @@ static enum status view_read_subject(struct view_memory *screen, struct view_con
 {
 	const bool layer = screen->subject.variable_id == VIEW_NOWHERE;
 	struct prof_query *query;
-	enum status status = view__memory_open(&query, db, layer ? sql_layer : sql_variable, err);
+	enum status status = prof_query_open(&query, db, layer ? sql_layer : sql_variable, err);
 	struct view_memory_run run;
 	int64_t rows = 0;
 	bool row;

@@ -25,13 +25,11 @@
 #define VIEW_MEMORY_MARKS      6           /* tiles selected beside the cursor's */
 #define VIEW_MEMORY_COLUMNS    18 /* of the details: cursor, marks, sums; comparing, of each side */
 #define VIEW_MEMORY_LARGEST    40 /* variables of a tile */
-#define VIEW_MEMORY_NAMES      2048 /* of variables that are gone through for these, at most */
-#define VIEW_MEMORY_RUNS_MOST                                                                      \
-	(1 << 20)               /* rows of variables held of a report; view_memory_rows.c          \
-				 */
-#define VIEW_MEMORY_ROWS  20000 /* of the table on the screen: the fullest; files have all */
-#define VIEW_MEMORY_BINS  64
-#define VIEW_MEMORY_SCALE 9 /* columns left of the curve */
+#define VIEW_MEMORY_NAMES      2048      /* of variables that are gone through for these, at most */
+#define VIEW_MEMORY_RUNS_MOST  (1 << 20) /* rows of variables held of a report */
+#define VIEW_MEMORY_ROWS       20000 /* of the table on the screen: the fullest; files have all */
+#define VIEW_MEMORY_BINS       64
+#define VIEW_MEMORY_SCALE      9 /* columns left of the curve */
 
 enum view_memory_view {
 	VIEW_MEMORY_CURVE,
@@ -246,16 +244,7 @@ struct view_memory {
 	char filter[128];
 };
 
-/* view_memory_data.c: what the databases hold. Statements have two forms: one of the rows behind
- * the views, each of several tiles; one of the views, for files that have a row for each tile. */
-enum view_memory_form {
-	VIEW_MEMORY_RUNS,
-	VIEW_MEMORY_SINGLE,
-	VIEW_MEMORY_FORMS
-};
-
-enum status view__memory_open(struct prof_query **query, struct prof_db *db,
-			      const char *const sql[VIEW_MEMORY_FORMS], struct err *err);
+/* view_memory_data.c: what the databases hold. */
 enum status view__memory_read(struct view_memory *screen, struct view_context *context,
 			      struct err *err);
 enum status view__memory_subject(struct view_memory *screen, struct view_context *context,

@@ -19,13 +19,10 @@
 
 #define SQL_PASSING "variable_id IN (SELECT variable_id FROM variables WHERE always_live = 0)"
 
-static const char *const sql_rows[VIEW_MEMORY_FORMS] = {
+static const char sql_rows[] =
 	"SELECT ipu, tile, coalesce(more_tiles, 0), bytes, variable_id, " SQL_PASSING
 	" FROM variable_tile_rows WHERE ipu BETWEEN :ipu AND :last_ipu AND tile <= :last_tile "
-	"AND tile + coalesce(more_tiles, 0) >= :tile",
-	"SELECT ipu, tile, 0, bytes, variable_id, " SQL_PASSING
-	" FROM variable_tiles WHERE ipu BETWEEN :ipu AND :last_ipu AND tile BETWEEN :tile AND "
-	":last_tile"};
+	"AND tile + coalesce(more_tiles, 0) >= :tile";
 
 /* How much around a tile is read; the next one where there is too much of it. */
 enum view_reach {
@@ -107,7 +104,7 @@ static enum status view_read_reach(const struct view_memory *screen, struct view
 				   struct err *err)
 {
 	struct prof_query *query;
-	enum status status = view__memory_open(&query, db, sql_rows, err);
+	enum status status = prof_query_open(&query, db, sql_rows, err);
 	int64_t from, to;
 
 	if (status != ST_OK)

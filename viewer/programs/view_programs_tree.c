@@ -277,23 +277,6 @@ void view__tree_cycles_sql(struct str *out, const struct view_program_ranks *ran
 	str_add(out, "\nGROUP BY d.program_id");
 }
 
-/* Files of the first schemas have no traces. */
-static bool tree_has_traces(struct prof_db *db)
-{
-	struct prof_query *query;
-	bool row = false, has = false;
-
-	if (prof_query_open(&query, db,
-			    "SELECT count(*) FROM sqlite_master WHERE name IN "
-			    "('device_step_rows', 'device_run_rows')",
-			    NULL) != ST_OK)
-		return false;
-	if (prof_query_step(query, &row, NULL) == ST_OK && row)
-		has = prof_column_int(query, 0) == 2;
-	prof_query_close(query);
-	return has;
-}
-
 /* Where each program of @side stands: by its number. The caller's (free). */
 static int *tree_index(const struct view_tree *tree, enum view_side side, int64_t *least,
 		       int64_t *most)
@@ -334,8 +317,6 @@ enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum v
 
 	for (int i = 0; i < tree->count; i++)
 		tree->nodes[i].own[side] = tree->nodes[i].times[side] = 0;
-	if (!tree_has_traces(db))
-		return ST_OK;
 	index = tree_index(tree, side, &least, &most);
 	view__tree_cycles_sql(&sql, ranks, ipu);
 	status = sql.failed ? err_nomem(err) : prof_query_open(&query, db, sql.text, err);

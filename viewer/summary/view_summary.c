@@ -2,10 +2,7 @@
  * The screen Summary: the numbers of report_summary, as blocks; of a run that is recording, how far
  * it is; and beside another report, what differs.
  *
- * What grows with the run is added up for a short while per load: the first picture is there at
- * once, however long the run, and the sums follow.
- *
- * Threading: see view_screen.h. Ownership: the state owns its summary, its sums and its blocks.
+ * Threading: see view_screen.h. Ownership: the state owns its summary and its blocks.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +11,7 @@
 #include "viewer/draw/view_table.h"
 #include "viewer/summary/view_summary_internal.h"
 
-#define BUDGET_NS   (25 * UINT64_C(1000000)) /* of adding up, per load */
-#define LARGE_BYTES (64 << 20)               /* what is not in memory takes a tenth of a second */
+#define LARGE_BYTES (64 << 20) /* what is not in memory takes a tenth of a second */
 
 static enum status view_summary_open(void **state, struct view_context *context, struct err *err)
 {
@@ -36,7 +32,6 @@ static void view_summary_close(void *state)
 	if (!screen)
 		return;
 	report_summary_free(&screen->summary);
-	report_sums_free(&screen->sums);
 	report_table_free(&screen->run);
 	view_blocks_fini(&screen->blocks);
 	view__compare_fini(screen);
@@ -54,13 +49,11 @@ static enum status view_summary_load(void *state, struct view_context *context, 
 	if (news) {
 		struct report_summary fresh;
 
-		status = report_summary_add(&fresh, context->source->db, &screen->sums,
-					    context->whole ? 0 : BUDGET_NS, err);
+		status = report_summary_get(&fresh, context->source->db, err);
 		if (status != ST_OK)
 			return status;
 		report_summary_free(&screen->summary);
 		screen->summary = fresh;
-		context->more = !screen->sums.complete;
 		status = view__summary_now(screen, context, err);
 		if (status == ST_OK)
 			status = view__summary_look(screen, context, err);

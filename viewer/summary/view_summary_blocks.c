@@ -233,9 +233,6 @@ static void view_block_stages(struct view_summary *screen, int clock)
 	if (summary->replicas > 1)
 		view_blocks_text(blocks, VIEW_NORMAL, "of %s replicas, added up; IPUs of the first",
 				 fmt_count(text, summary->replicas));
-	if (summary->summed < 1)
-		view_blocks_text(blocks, VIEW_WARN, "being added up: %.0f%% of the run so far",
-				 floor(summary->summed * 100));
 	for (int64_t i = 0; i < summary->stages; i++) {
 		const struct report_stage *stage = &summary->stage[i];
 		const struct {

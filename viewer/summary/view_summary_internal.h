@@ -66,7 +66,6 @@ struct view_machine {
 
 struct view_summary {
 	struct report_summary summary;
-	struct report_sums sums;
 	struct view_blocks blocks;
 	struct view_now now;
 	struct view_glance glance;

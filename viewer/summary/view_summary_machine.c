@@ -16,17 +16,14 @@
 #define RUN_WIDTH    44 /* of "model.config.layers[3].config.final_outfeed" */
 #define RUN_SETTINGS 400
 
-/* Where rows have numbers, the last one's is their count: rows never go. Files of the first schemas
- * have a row for each tile. */
-#define MACHINE_SQL(last_tile)                                                                     \
-	"SELECT max(" last_tile ") + 1, max(capacity), "                                           \
-	"(SELECT CAST(value AS REAL) FROM meta WHERE key = 'clock_hz'), "                          \
-	"(SELECT count(*) FROM program_rows), (SELECT max(row_id) FROM operation_rows), "          \
-	"(SELECT max(row_id) FROM compute_set_rows), (SELECT sum(vertices) FROM "                  \
-	"compute_set_rows), (SELECT count(*) FROM variable_rows), "                                \
-	"EXISTS (SELECT 1 FROM device_step_rows) FROM tile_memory_rows"
-static const char machine_sql[] = MACHINE_SQL("tile + coalesce(more_tiles, 0)");
-static const char machine_old_sql[] = MACHINE_SQL("tile");
+/* Where rows have numbers, the last one's is their count: rows never go. */
+static const char machine_sql[] =
+	"SELECT max(tile + coalesce(more_tiles, 0)) + 1, max(capacity), "
+	"(SELECT CAST(value AS REAL) FROM meta WHERE key = 'clock_hz'), "
+	"(SELECT count(*) FROM program_rows), (SELECT max(row_id) FROM operation_rows), "
+	"(SELECT max(row_id) FROM compute_set_rows), (SELECT sum(vertices) FROM "
+	"compute_set_rows), (SELECT count(*) FROM variable_rows), "
+	"EXISTS (SELECT 1 FROM device_step_rows) FROM tile_memory_rows";
 
 /* The run file as the trainer took it, a setting each. */
 static const char run_sql[] =
@@ -41,11 +38,9 @@ enum status view__summary_machine(struct view_summary *screen, struct prof_db *d
 	struct view_machine *machine = &screen->machine;
 	struct report_table run;
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, machine_sql, NULL);
+	enum status status = prof_query_open(&query, db, machine_sql, err);
 	bool row = false;
 
-	if (status != ST_OK)
-		status = prof_query_open(&query, db, machine_old_sql, err);
 	if (status == ST_OK)
 		status = prof_query_step(query, &row, err);
 	if (status == ST_OK && row) {
