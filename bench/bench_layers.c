@@ -18,7 +18,8 @@
 #include "common/mem.h"
 #include "common/pool.h"
 #include "common/str.h"
-#include "trainer/layers/layer.h"
+#include "trainer/layers/compute.h"
+#include "trainer/models/model_values.h"
 
 #define ROUNDS     15
 #define ROUNDS_MAX 999
@@ -120,8 +121,9 @@ static void open_case(struct bench *b, const struct bench_case *c)
 	for (int i = 0; i < SETS; i++) {
 		b->sets[i] =
 			(struct bench_set){floats(in), floats(out), floats(out), floats(in), NULL};
-		if (layer->ops->kept)
-			b->sets[i].kept = memory(layer->ops->kept(b->model, layer, c->batch));
+		if (compute_of(layer)->kept)
+			b->sets[i].kept =
+				memory(compute_of(layer)->kept(b->model, layer, c->batch));
 	}
 	b->weights = memory(b->model->weights * sizeof(float));
 	b->gradients = memory(b->model->weights * sizeof(float));
@@ -134,9 +136,9 @@ static void open_case(struct bench *b, const struct bench_case *c)
 				      .gradients = b->gradients,
 				      .relu = c->relu,
 				      .relu_most = INFINITY};
-	if (layer->ops->scratch)
-		b->pass.scratch =
-			memory(layer->ops->scratch(b->model, layer, c->batch, THREADS, true));
+	if (compute_of(layer)->scratch)
+		b->pass.scratch = memory(
+			compute_of(layer)->scratch(b->model, layer, c->batch, THREADS, true));
 	for (int t = 0; t < THREADS; t++)
 		b->forward[t] = b->backward[t] = INFINITY;
 }
@@ -183,7 +185,7 @@ static void sample_case(struct bench *b, struct pool *pool, unsigned t)
 		b->pass.grad_output = set->dy;
 		b->pass.grad_inputs = grad_inputs;
 		begin = clock_ns();
-		b->pass.layer->ops->forward(&b->pass);
+		compute_of(b->pass.layer)->forward(&b->pass);
 		b->forward[t] = least(b->forward[t], since(begin));
 	}
 	for (int turn = 0; turn < 2 * SETS; turn++) {
@@ -198,7 +200,7 @@ static void sample_case(struct bench *b, struct pool *pool, unsigned t)
 		b->pass.grad_output = set->dy;
 		b->pass.grad_inputs = grad_inputs;
 		begin = clock_ns();
-		b->pass.layer->ops->backward(&b->pass);
+		compute_of(b->pass.layer)->backward(&b->pass);
 		b->backward[t] = least(b->backward[t], since(begin));
 	}
 }

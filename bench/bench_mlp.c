@@ -16,9 +16,12 @@
 #include "common/mem.h"
 #include "common/pool.h"
 #include "common/str.h"
+#include "model/learn/loss.h"
+#include "model/learn/optimizer.h"
 #include "trainer/kernels/kernel_gemm.h"
-#include "trainer/learn/loss.h"
-#include "trainer/learn/optimizer.h"
+#include "trainer/learn/loss_run.h"
+#include "trainer/learn/optimizer_run.h"
+#include "trainer/models/model_values.h"
 #include "trainer/models/stage.h"
 
 #define BATCH      32

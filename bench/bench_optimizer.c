@@ -14,8 +14,9 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "model/learn/optimizer.h"
 #include "trainer/kernels/kernel_vector.h"
-#include "trainer/learn/optimizer.h"
+#include "trainer/learn/optimizer_run.h"
 
 #define ROUNDS  5
 #define THREADS 2

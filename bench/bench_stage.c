@@ -14,8 +14,8 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "trainer/applications/application.h"
-#include "trainer/layers/layer.h"
+#include "model/applications/application.h"
+#include "trainer/layers/compute.h"
 #include "trainer/models/stage.h"
 
 #define LAYERS 100
@@ -27,13 +27,16 @@ static void nothing(const struct layer_pass *pass)
 	(void)pass;
 }
 
-static const struct layer_ops empty_ops = {
-	.class_name = "Empty",
+static const struct compute_ops empty_passes = {
 	.forward = nothing,
 	.backward = nothing,
+	.adds = true,
+};
+static const struct layer_ops empty_ops = {
+	.class_name = "Empty",
+	.compute = &empty_passes,
 	.most_inputs = 2,
 	.reads_inputs = true,
-	.adds = true,
 };
 
 struct walk {

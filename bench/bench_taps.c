@@ -21,8 +21,9 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "trainer/applications/application.h"
+#include "model/applications/application.h"
 #include "trainer/kernels/kernel_watch.h"
+#include "trainer/models/model_values.h"
 #include "trainer/models/stage.h"
 
 #define SAMPLES_MAX 20000

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/train_job.h"
+#include "common/fs.h"
+#include "trainer/train_plan.h"
 
 #define WORDS_MOST 64
 
@@ -22,7 +23,8 @@ struct plan_figures fidelity_network(const char *run, const char *words)
 	char path[FS_PATH_SIZE], copy[1024], *argv[WORDS_MOST], *rest = NULL;
 	struct plan_figures figures;
 	struct err err = {ST_OK, ""};
-	struct train_job job;
+	struct plan_run plan = {0};
+	struct run_data data;
 	int argc = 0;
 
 	snprintf(copy, sizeof(copy), "%s", words);
@@ -31,11 +33,12 @@ struct plan_figures fidelity_network(const char *run, const char *words)
 		argv[argc++] = word;
 	if (!fs_path(path, "%s/%s", IPUSCOPE_SOURCE_DIR, run))
 		die(run, "the path is too long");
-	train_job_init(&job, NULL, true);
-	if (train_job_load(&job, path, argc, argv, &err) != ST_OK ||
-	    train_job_plan(&job, &err) != ST_OK)
+	if (run_file_load(&plan.run, path, argc, argv, &err) != ST_OK ||
+	    train_plan.describe(&data, plan.run, &err) != ST_OK ||
+	    plan_run_build(&plan, &data, false, &err) != ST_OK ||
+	    plan_run_compile(&plan, &data, &err) != ST_OK)
 		die(run, err.text);
-	plan_figures_get(&figures, job.session);
-	train_job_free(&job);
+	plan_figures_get(&figures, &plan);
+	plan_run_fini(&plan);
 	return figures;
 }

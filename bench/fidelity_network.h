@@ -4,7 +4,7 @@
 #ifndef FIDELITY_NETWORK_H
 #define FIDELITY_NETWORK_H
 
-#include "trainer/plan_figures.h"
+#include "model/plan/plan_figures.h"
 
 /* @run: a path below the source tree; @words: its flags and keys, split at blanks. Ends the program
  * where it fails. */

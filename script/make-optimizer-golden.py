@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Write tests/golden/optimizers.txt: 50 updates of 8 weights by each optimizer, in double.
 
-The formulas are those of TensorFlow 2.6's OptimizerV2, written out by hand (trainer/learn/optimizer.h
+The formulas are those of TensorFlow 2.6's OptimizerV2, written out by hand (model/learn/optimizer.h
 tells them); rho and the betas are float32 values, as TensorFlow's are. Gradients come from the same
 generator as in tests/support/math.c. Usage: script/make-optimizer-golden.py > tests/golden/optimizers.txt
 """

@@ -4,8 +4,8 @@
 #ifndef RUN_SAMPLE_H
 #define RUN_SAMPLE_H
 
-#include "trainer/models/model.h"
-#include "trainer/run/run_file.h"
+#include "model/model.h"
+#include "model/run/run_file.h"
 
 /* Two layers, two stages, accumulation 4, 40 steps an epoch, evaluation. */
 extern const char run_sample[];

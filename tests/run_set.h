@@ -5,7 +5,7 @@
 #define RUN_SET_H
 
 #include "run_sample.h"
-#include "trainer/run/run_rules.h"
+#include "model/run/run_rules.h"
 
 struct run_set {
 	struct run_file *run;

@@ -4,7 +4,7 @@
  * The number of parameters and the shapes are checked where the JSON is read:
  * test_application_model.
  */
-#include "trainer/applications/application.h"
+#include "model/applications/application.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "common/mem.h"
 #include "support/lowered.h"
 #include "support/math.h"
-#include "trainer/layers/layer.h"
+#include "model/layers/layer.h"
 #include "trainer/models/stage.h"
 
 static const char mlp[] = "["

@@ -4,7 +4,7 @@
 #include "common/mem.h"
 #include "support/lowered.h"
 #include "support/math.h"
-#include "trainer/layers/layer.h"
+#include "model/layers/layer.h"
 
 static void check(const char *layers, const char *const *forward, const char *const *backward,
 		  const char *const *first)

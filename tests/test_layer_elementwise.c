@@ -180,7 +180,7 @@ static void check_in_place(const char *text)
 	layer_rig_forward(&apart);
 	layer_rig_backward(&apart);
 	layer = over.pass.layer;
-	assert_true(layer->ops->in_place && layer->ops->grad_in_place);
+	assert_true(compute_of(layer)->in_place && compute_of(layer)->grad_in_place);
 	if (!layer->reads_inputs)
 		over.pass.output = over.x;
 	layer_rig_forward(&over);
@@ -437,7 +437,7 @@ static void test_dropout_without_a_rate_changes_nothing(void **state)
 
 	(void)state;
 	layer_rig_open(&rig, LAYER("Dropout", "'rate': 0"), 1, (int64_t[]){7}, 2, true, NULL);
-	assert_int_equal(rig.pass.layer->ops->kept(rig.m.model, rig.pass.layer, 2), 0);
+	assert_int_equal(compute_of(rig.pass.layer)->kept(rig.m.model, rig.pass.layer, 2), 0);
 	fill(&rig);
 	layer_rig_forward(&rig);
 	layer_rig_backward(&rig);

@@ -10,7 +10,7 @@
 #include "support/lowered.h"
 #include "support/model_texts.h"
 #include "support/support.h"
-#include "trainer/layers/layer.h"
+#include "trainer/layers/compute.h"
 #include "trainer/models/stage.h"
 
 #include "support/math.h"
@@ -361,8 +361,8 @@ static void run_layer(const char *text, const float *const *inputs, float *y, fl
 					.grad_inputs = dx};
 
 	assert_string_equal(layer->name, "m");
-	layer->ops->forward(&pass);
-	layer->ops->backward(&pass);
+	compute_of(layer)->forward(&pass);
+	compute_of(layer)->backward(&pass);
 	model_free(model);
 }
 

@@ -354,7 +354,7 @@ static void run_layer(const char *layer, unsigned helpers, bool in_place, struct
 	layer_rig_open(&rig, layer, 3, (int64_t[]){33, 31, 70}, 3, true, pool);
 	math_fill(rig.x, rig.in, 1, -1.0f, 1.0f);
 	math_fill(rig.dy, rig.out, 2, -1.0f, 1.0f);
-	rig.pass.relu = rig.pass.layer->ops->fuses_relu;
+	rig.pass.relu = compute_of(rig.pass.layer)->fuses_relu;
 	if (in_place) {
 		rig.grad_inputs[0] = rig.dy;
 		rig.pass.grad_inputs = rig.grad_inputs;
@@ -402,12 +402,12 @@ static void test_any_pool_and_place_give_the_same_bytes_and_nothing_is_allocated
 static void test_smaller_batches_need_no_more_memory(void **state)
 {
 	struct layer_rig rig;
-	const struct layer_ops *ops;
+	const struct compute_ops *ops;
 	size_t before = 0;
 
 	(void)state;
 	layer_rig_open(&rig, BATCH_NORM(""), 3, (int64_t[]){20, 20, 64}, 1, true, NULL);
-	ops = rig.pass.layer->ops;
+	ops = compute_of(rig.pass.layer);
 	for (int64_t batch = 1; batch < 300; batch++) {
 		size_t bytes = ops->scratch(rig.m.model, rig.pass.layer, batch, 2, true);
 

@@ -1,13 +1,14 @@
 /*
  * Losses: Keras's formulas by hand, gradients against central differences, reading.
  */
-#include "trainer/learn/loss.h"
+#include "model/learn/loss.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "support/math.h"
+#include "trainer/learn/loss_run.h"
 #include "trainer/models/stage.h"
 
 static enum status read_loss(struct loss *out, const char *text, struct err *err)

@@ -1,7 +1,7 @@
 /*
  * Metrics: Keras's rules by hand, how names are resolved, ties and bad numbers.
  */
-#include "trainer/learn/metric.h"
+#include "model/learn/metric.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "support/math.h"
+#include "trainer/learn/metric_run.h"
 
 #define DENSE(units)                                                                               \
 	"[{\"class_name\": \"Dense\", \"config\": {\"name\": \"out\", \"units\": " units "}}]"

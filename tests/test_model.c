@@ -1,14 +1,14 @@
 /*
  * Reading Keras models: what Keras 2 and 3 write, what is refused and where, and no memory.
  */
-#include "trainer/models/model.h"
+#include "model/model.h"
 
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/str.h"
 #include "support/model_texts.h"
-#include "trainer/layers/layer.h"
+#include "model/layers/layer.h"
 
 static const struct model_shape mnist = {.ndim = 3, .dim = {28, 28, 1}};
 

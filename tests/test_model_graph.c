@@ -8,7 +8,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "support/model_texts.h"
-#include "trainer/models/model_reader.h"
+#include "model/model_reader.h"
 
 static const struct model_shape mnist = {.ndim = 3, .dim = {28, 28, 1}};
 

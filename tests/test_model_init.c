@@ -1,13 +1,14 @@
 /*
  * Initial values: Keras's limits and deviations, keyed by seed and layer name alone.
  */
-#include "trainer/models/model_init.h"
+#include "model/model_init.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "support/math.h"
+#include "trainer/models/model_values.h"
 
 #define COUNT 40000
 

@@ -2,7 +2,7 @@
  * Optimizers: updates against formulas worked in double (script/make-optimizer-golden.py), what is
  * updated and what is not, and reading what Keras writes.
  */
-#include "trainer/learn/optimizer.h"
+#include "model/learn/optimizer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 
 #include "common/mem.h"
 #include "support/math.h"
+#include "trainer/learn/optimizer_run.h"
 
 static enum status read_optimizer(struct optimizer *out, const char *text, struct err *err)
 {

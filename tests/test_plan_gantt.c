@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trainer/plan_gantt.h"
+#include "model/plan/plan_gantt.h"
 
 static struct ipu_pipeline *pipeline_of(enum ipu_pipeline_kind kind, int stages, int microbatches)
 {

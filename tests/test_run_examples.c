@@ -11,8 +11,8 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "support/support.h"
-#include "trainer/applications/application.h"
-#include "trainer/run/run_rules.h"
+#include "model/applications/application.h"
+#include "model/run/run_rules.h"
 
 #define WORDS_MOST 16
 

@@ -1,7 +1,7 @@
 /*
  * Learning-rate schedules: TensorFlow's formulas by hand, borders, and what is refused.
  */
-#include "trainer/learn/schedule.h"
+#include "model/learn/schedule.h"
 
 #include <math.h>
 #include <stdio.h>

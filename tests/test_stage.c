@@ -9,7 +9,9 @@
 
 #include "common/mem.h"
 #include "support/math.h"
-#include "trainer/learn/loss.h"
+#include "model/learn/loss.h"
+#include "trainer/learn/loss_run.h"
+#include "trainer/models/model_values.h"
 
 #define BATCH       5
 #define MOST_STAGES 8

@@ -246,7 +246,7 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 
 		assert_int_equal(arena_init(&arena, 0), 0);
 		support_fail_alloc(n);
-		status = train_lower(&graph, &lowered.from, &arena, &err);
+		status = lower_model(&graph, &lowered.from, &arena, &err);
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		/* An arena that is refused a large block may do with a small one. */

@@ -8,6 +8,7 @@
 
 #include "dataset_sample.h"
 #include "support/support.h"
+#include "trainer/train_data.h"
 #include "trainer/train_job.h"
 
 #define WORDS_MOST 16
@@ -35,6 +36,7 @@ static const struct train_replica *replicas_of(const struct train_job *job)
 /* What the run file with the words of @line trains; train_job_free() ends it. */
 static void train(struct train_job *job, const char *line)
 {
+	struct run_data data;
 	struct train_session_params params = {0};
 	struct train_fit_params fit = {0};
 	struct train_result result;
@@ -51,9 +53,10 @@ static void train(struct train_job *job, const char *line)
 	if (train_job_load(job, "run.json", argc, argv, &err) != ST_OK ||
 	    train_job_prepare(job, &err) != ST_OK)
 		fail_msg("%s: %s", line, err.text);
-	params.run = job->run;
-	params.layout = job->layout;
-	params.model = job->model;
+	data = train_data_of(&job->train_set, &job->test_set);
+	if (plan_run_compile(&job->plan, &data, &err) != ST_OK)
+		fail_msg("%s: %s", line, err.text);
+	params.plan = &job->plan;
 	params.train_set = &job->train_set;
 	params.test_set = &job->test_set;
 	if (train_session_new(&job->session, &params, &err) != ST_OK)
@@ -108,13 +111,13 @@ static void test_replicas_end_with_the_same_weights(void **state)
 
 		train(&job, cases[i].line);
 		replica = replicas_of(&job);
-		assert_int_equal(job.layout->replicas, cases[i].replicas);
-		for (int r = 1; r < job.layout->replicas; r++) {
-			assert_true(same_weights(job.model, replica[0].weights, replica[r].weights,
-						 true));
+		assert_int_equal(job.plan.layout->replicas, cases[i].replicas);
+		for (int r = 1; r < job.plan.layout->replicas; r++) {
+			assert_true(same_weights(job.plan.model, replica[0].weights,
+						 replica[r].weights, true));
 			/* Each has seen other batches: so it can fail. */
-			assert_false(same_weights(job.model, replica[0].weights, replica[r].weights,
-						  false));
+			assert_false(same_weights(job.plan.model, replica[0].weights,
+						  replica[r].weights, false));
 		}
 		train_job_free(&job);
 	}
@@ -131,12 +134,12 @@ static void test_replicas_share_the_effective_batch(void **state)
 	train(&two, NO_NORM "--ipu.auto_select_ipus 2 --gradient_accumulation null");
 	train(&one, NO_NORM "--gradient_accumulation.steps_per_replica 2 "
 			    "--gradient_accumulation.reduction mean");
-	assert_int_equal(two.layout->updates_per_execution, 24);
-	assert_int_equal(one.layout->updates_per_execution, 24);
-	assert_contains(two.layout->notes, "the effective batch size is 8");
-	assert_contains(one.layout->notes, "the effective batch size is 8");
-	assert_true(same_weights(two.model, replicas_of(&two)->weights, replicas_of(&one)->weights,
-				 true));
+	assert_int_equal(two.plan.layout->updates_per_execution, 24);
+	assert_int_equal(one.plan.layout->updates_per_execution, 24);
+	assert_contains(two.plan.layout->notes, "the effective batch size is 8");
+	assert_contains(one.plan.layout->notes, "the effective batch size is 8");
+	assert_true(same_weights(two.plan.model, replicas_of(&two)->weights,
+				 replicas_of(&one)->weights, true));
 	train_job_free(&two);
 	train_job_free(&one);
 }
@@ -154,10 +157,10 @@ static void test_gradients_are_summed_in_the_tree(void **state)
 			 "--ipu.auto_select_ipus 5 --fit.steps_per_epoch 40 --host.threads %d",
 			 threads);
 		train(&job, line);
-		assert_int_equal(job.layout->replicas, 5);
+		assert_int_equal(job.plan.layout->replicas, 5);
 		for (int r = 0; r < 5; r++)
 			a[r] = replicas_of(&job)[r].accumulated;
-		for (size_t i = 0; i < job.model->weights; i++) {
+		for (size_t i = 0; i < job.plan.model->weights; i++) {
 			const float sum = ((a[0][i] + a[1][i]) + (a[2][i] + a[3][i])) + a[4][i];
 			const float mean = sum / 5.0f;
 

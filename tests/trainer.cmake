@@ -49,7 +49,7 @@ foreach(test IN ITEMS plan_model fidelity)
 endforeach()
 
 # ipu-plan: its tests run the program beside the library.
-ipuscope_add_test(NAME test_plan_gantt SOURCES test_plan_gantt.c pipeline_sample.c LIBS trainer_plan LABELS unit trainer)
+ipuscope_add_test(NAME test_plan_gantt SOURCES test_plan_gantt.c pipeline_sample.c LIBS model_plan LABELS unit trainer)
 ipuscope_add_test(NAME test_plan_schedule SOURCES test_plan_schedule.c support/plan.c LIBS PkgConfig::CJSON LABELS unit trainer)
 ipuscope_add_test(NAME test_plan_operation SOURCES test_plan_operation.c support/plan.c LIBS PkgConfig::CJSON LABELS unit trainer)
 

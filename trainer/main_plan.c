@@ -1,10 +1,11 @@
 /*
- * The entry of the command ipu-plan.
+ * The entry of the command ipu-plan, whose questions about a run need the trainer's data sets.
  */
 #include "common/cli.h"
-#include "trainer/plan_command.h"
+#include "model/plan/plan_command.h"
+#include "trainer/train_plan.h"
 
 int main(int argc, char **argv)
 {
-	return cli_finish("ipu-plan", plan_command(argc, argv));
+	return cli_finish("ipu-plan", plan_command(argc, argv, &train_plan));
 }

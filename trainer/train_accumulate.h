@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trainer/run/run_file.h"
+#include "model/run/run_file.h"
 
 struct train_accumulation {
 	enum run_reduction reduction;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "common/str.h"
-#include "trainer/train_device.h"
+#include "model/plan/plan_device.h"
 
 /* In another folder nobody would find a relative path. */
 static void find_report(char out[FS_PATH_SIZE], const char *directory)
@@ -44,7 +44,7 @@ void train_announce_close(struct train_announce *announce)
 	announce->out = NULL;
 }
 
-void train_announce_device(struct train_announce *announce, const struct train_device *device,
+void train_announce_device(struct train_announce *announce, const struct plan_device *device,
 			   const struct run_layout *layout)
 {
 	for (int mode = 0; mode <= IPS_PREDICT; mode++) {

@@ -9,10 +9,10 @@
 
 #include <ipuscope/profiler.h>
 
+#include "model/run/run_rules.h"
 #include "profiler/prof_announce.h"
-#include "trainer/run/run_rules.h"
 
-struct train_device;
+struct plan_device;
 
 struct train_announce {
 	struct prof_announce *out;
@@ -29,7 +29,7 @@ void train_announce_close(struct train_announce *announce); /* accepts one that 
 
 /* How busy the device will be: the share of an execution, its fixed host time included, in which
  * its IPUs compute or exchange. */
-void train_announce_device(struct train_announce *announce, const struct train_device *device,
+void train_announce_device(struct train_announce *announce, const struct plan_device *device,
 			   const struct run_layout *layout);
 
 /* A part of the run begins: an epoch of @epochs, or (both 0) the evaluation or prediction. */

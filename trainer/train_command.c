@@ -11,7 +11,7 @@
 #include "common/cli.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "trainer/train_example.h"
+#include "model/run/run_example.h"
 #include "trainer/train_job.h"
 
 static const struct cli_option OPTIONS[] = {
@@ -221,16 +221,16 @@ static enum status run_request(struct train_job *job, const struct request *requ
 	enum status status;
 
 	if (request->list)
-		return train_example_list(stdout, err);
-	status = train_example_find(path, request->run_path, err);
+		return run_example_list(stdout, err);
+	status = run_example_find(path, request->run_path, err);
 	if (status == ST_OK)
 		status = train_job_load(job, path, request->count, request->words, err);
 	if (status != ST_OK)
 		return status;
 	if (request->help)
-		return print_help(job->run, err);
+		return print_help(job->plan.run, err);
 	if (request->print_run)
-		return print_run(job->run, err);
+		return print_run(job->plan.run, err);
 	status = train_job_prepare(job, err);
 	if (status != ST_OK || request->summary)
 		return status;

@@ -140,7 +140,7 @@ static void fit_fini(struct fit *fit)
 /* Where the run file has OutfeedCallbacks of its own, these are called among the others. */
 static enum status show_outfeeds(struct fit *fit, int64_t epoch, struct err *err)
 {
-	const struct train_outfeed_plan *plan = &fit->session->outfeed_plan;
+	const struct run_queues *plan = &fit->session->outfeed_plan;
 	enum status status = ST_OK;
 
 	if (callbacks_show_outfeeds(fit->params->callbacks))

@@ -16,6 +16,7 @@
 #include "common/mem.h"
 #include "popvision/popvision.h"
 #include "trainer/models/model_weights.h"
+#include "trainer/train_data.h"
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed_forecast.h"
 #include "trainer/train_replica.h"
@@ -32,30 +33,30 @@ void train_job_free(struct train_job *job)
 {
 	train_session_free(job->session);
 	callbacks_fini(&job->callbacks);
-	train_split_free(job->best);
-	train_split_free(job->split);
-	run_layout_free(job->layout);
-	model_free(job->model);
+	plan_run_fini(&job->plan);
 	dataset_close(&job->train_set);
 	dataset_close(&job->test_set);
 	train_options_free(&job->options);
-	run_file_free(job->run);
 }
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
 
+enum status train_job_callbacks(struct callbacks *out, const struct run_file *run, struct err *err)
+{
+	const struct json_at root = json_root(run->path, run->json);
+	struct json_at list;
+
+	if (!run->callbacks || !json_child(&root, "callbacks", &list))
+		return ST_OK;
+	return callbacks_read(out, &list, err);
+}
+
 enum status train_job_load(struct train_job *job, const char *path, int count, char **words,
 			   struct err *err)
 {
-	enum status status = run_file_load(&job->run, path, count, words, err);
-	struct json_at root, list;
+	enum status status = run_file_load(&job->plan.run, path, count, words, err);
 
-	if (status != ST_OK || !job->run->callbacks)
-		return status;
-	root = json_root(job->run->path, job->run->json);
-	if (!json_child(&root, "callbacks", &list))
-		return ST_OK;
-	return callbacks_read(&job->callbacks, &list, err);
+	return status == ST_OK ? train_job_callbacks(&job->callbacks, job->plan.run, err) : status;
 }
 
 static void notice(void *user, const char *text)
@@ -68,108 +69,11 @@ static void notice(void *user, const char *text)
 
 static enum status open_data(struct train_job *job, struct err *err)
 {
-	const struct dataset_params params = {
-		.name = job->run->data.name,
-		.path = job->run->data.path,
-		.limit = job->run->data.limit,
-		.one_hot = job->run->data.one_hot,
-		.resize = {job->run->data.resize[0], job->run->data.resize[1]},
-		.notice = notice,
-		.user = job,
-	};
+	struct dataset_params params = train_data_params(job->plan.run);
 
-	if (job->plan_only)
-		return dataset_describe(&job->train_set, &job->test_set, &params, err);
+	params.notice = notice;
+	params.user = job;
 	return dataset_open(&job->train_set, &job->test_set, &params, err);
-}
-
-static enum status new_model(struct train_job *job, struct err *err)
-{
-	const bool own_file = job->run->model_place[0] == '\0';
-	const struct json_at root =
-		json_root(job->run->model_file, own_file ? job->run->model : job->run->json);
-	struct model_shape input = {.ndim = job->train_set.ndim};
-	struct json_at at = root;
-	enum status status;
-
-	if (!own_file && !json_child(&root, job->run->model_place, &at))
-		return err_set(err, ST_INVALID, "%s: model: missing", job->run->path);
-	memcpy(input.dim, job->train_set.shape, sizeof(job->train_set.shape));
-	status = model_new(&job->model, &at, &input, err);
-	if (status == ST_OK)
-		model_set_policy(job->model,
-				 job->run->compile.dtype_policy == RUN_POLICY_MIXED_FLOAT16);
-	return status;
-}
-
-/* ---- stages ---------------------------------------------------------------------------------- */
-
-struct splitting {
-	struct train_job *job;
-	struct train_partitioner *partitioner; /* NULL: not needed yet */
-};
-
-static enum status split_best(void *user, const struct model *model, int stages, int *stage,
-			      struct err *err)
-{
-	struct splitting *splitting = user;
-	const struct train_job *job = splitting->job;
-	enum status status = ST_OK;
-
-	if (!splitting->partitioner)
-		status = train_partitioner_new(&splitting->partitioner, job->run, &job->train_set,
-					       &job->test_set, err);
-	if (status != ST_OK)
-		return status;
-	return train_partition_best(&splitting->job->best, splitting->partitioner, model, stages,
-				    stage, err);
-}
-
-/* The best split beside the run file's own: before the layout brings the layers into its order. */
-static enum status split_beside(struct splitting *splitting, struct err *err)
-{
-	const struct train_job *job = splitting->job;
-	int *stage = mem_calloc((size_t)job->model->layer_count, sizeof(*stage));
-	int stages;
-	enum status status;
-
-	if (!stage)
-		return err_nomem(err);
-	status = run_stages(job->run, job->model, NULL, stage, &stages, err);
-	mem_free(stage);
-	if (status == ST_OK)
-		status = split_best(splitting, job->model, stages, NULL, NULL);
-	/* Nobody has asked for it. */
-	return status == ST_NOMEM ? err_nomem(err) : ST_OK;
-}
-
-static enum status lay_out(struct splitting *splitting, struct err *err)
-{
-	struct train_job *job = splitting->job;
-	const struct run_splitter splitter = {.split = split_best, .user = splitting};
-	const bool compare = job->plan_only && job->run->pipeline.wanted && job->run->ipu.wanted;
-	enum status status = ST_OK;
-
-	if (compare && !job->run->pipeline.stages_auto)
-		status = split_beside(splitting, err);
-	if (status == ST_OK)
-		status = run_layout_new(&job->layout, job->run, job->model, job->train_set.count,
-					job->test_set.count, &splitter, err);
-	if (status == ST_OK && compare && splitting->partitioner)
-		status = train_partition_given(&job->split, splitting->partitioner, job->model,
-					       job->layout->stages, job->layout->stage, err);
-	return status;
-}
-
-static enum status build_model(struct train_job *job, struct err *err)
-{
-	struct splitting splitting = {.job = job};
-	enum status status = new_model(job, err);
-
-	if (status == ST_OK)
-		status = lay_out(&splitting, err);
-	train_partitioner_free(splitting.partitioner);
-	return status;
 }
 
 static enum status read_options(struct train_job *job, struct err *err)
@@ -184,12 +88,12 @@ static enum status read_options(struct train_job *job, struct err *err)
 
 static enum status write_json_files(struct train_job *job, struct err *err)
 {
-	char *text = cJSON_PrintUnformatted(job->run->json);
+	char *text = cJSON_PrintUnformatted(job->plan.run->json);
 	enum status status;
 
 	if (!text)
 		return err_nomem(err);
-	status = train_auto_write_framework(job->directory, job->model->name, err);
+	status = train_auto_write_framework(job->directory, job->plan.model->name, err);
 	if (status == ST_OK)
 		status = train_auto_write_app(job->directory, text, err);
 	if (status == ST_OK && ips_meta_set(job->recording, "run", text) != 0)
@@ -252,8 +156,8 @@ static enum status show_split(const struct train_job *job, struct err *err)
 	struct str text = {0};
 	enum status status = ST_OK;
 
-	if (job->best)
-		train_split_describe(job->best, "pipeline.stages auto", &text);
+	if (job->plan.best)
+		partition_split_describe(job->plan.best, "pipeline.stages auto", &text);
 	if (text.failed)
 		status = err_nomem(err);
 	else
@@ -265,8 +169,9 @@ static enum status show_split(const struct train_job *job, struct err *err)
 /* Told before hours of training, not after them. */
 static enum status check_outputs(const struct train_job *job, struct err *err)
 {
-	const char *const paths[] = {job->run->weights.save,
-				     job->run->predict.wanted ? job->run->predict.output : NULL};
+	const char *const paths[] = {job->plan.run->weights.save,
+				     job->plan.run->predict.wanted ? job->plan.run->predict.output
+								   : NULL};
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
 		enum status status = paths[i] ? fs_check_write(paths[i], err) : ST_OK;
@@ -282,53 +187,36 @@ static enum status check_replica(const struct train_job *job, struct err *err)
 {
 	const int64_t replica = job->options.replica_to_profile;
 
-	if (!job->options.any || replica < job->layout->replicas)
+	if (!job->options.any || replica < job->plan.layout->replicas)
 		return ST_OK;
 	return err_set(err, ST_INVALID,
 		       "POPLAR_ENGINE_OPTIONS: profiler.replicaToProfile: there is no replica "
 		       "%lld (the run has %d, from 0)",
-		       (long long)replica, job->layout->replicas);
+		       (long long)replica, job->plan.layout->replicas);
 }
 
 enum status train_job_prepare(struct train_job *job, struct err *err)
 {
 	enum status status = read_options(job, err);
+	struct run_data data;
 
 	if (status == ST_OK)
 		status = check_outputs(job, err);
 	if (status == ST_OK)
 		status = open_data(job, err);
+	data = train_data_of(&job->train_set, &job->test_set);
 	if (status == ST_OK)
-		status = build_model(job, err);
+		status = plan_run_build(&job->plan, &data, false, err);
 	if (status == ST_OK)
 		status = check_replica(job, err);
 	if (status != ST_OK || !job->screen.out)
 		return status;
-	train_summary_model(job->screen.out, job->model, job->model->batch);
-	train_summary_stages(job->screen.out, job->model, job->layout);
+	train_summary_model(job->screen.out, job->plan.model, job->plan.model->batch);
+	train_summary_stages(job->screen.out, job->plan.model, job->plan.layout);
 	status = show_split(job, err);
-	show(job, job->layout->warnings);
-	show(job, job->layout->notes);
+	show(job, job->plan.layout->warnings);
+	show(job, job->plan.layout->notes);
 	return status;
-}
-
-enum status train_job_plan(struct train_job *job, struct err *err)
-{
-	struct train_session_params params = {.device_only = true};
-	enum status status;
-
-	job->plan_only = true;
-	status = open_data(job, err);
-	if (status == ST_OK)
-		status = build_model(job, err);
-	if (status != ST_OK)
-		return status;
-	params.run = job->run;
-	params.layout = job->layout;
-	params.model = job->model;
-	params.train_set = &job->train_set;
-	params.test_set = &job->test_set;
-	return train_session_new(&job->session, &params, err);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -369,7 +257,7 @@ static void write_compiled(const struct train_job *job)
 /* What does not fit is not run; a report of its memory stays where that is allowed. */
 static enum status check_memory(struct train_job *job, struct err *err)
 {
-	const struct train_device *device = job->session->device;
+	const struct plan_device *device = job->session->device;
 	enum status status;
 
 	if (train_session_fits(job->session))
@@ -395,7 +283,7 @@ static void show_forecast(const struct train_job *job)
 	for (int i = train_outfeed_unused_rule(job->session, 0); i >= 0;
 	     i = train_outfeed_unused_rule(job->session, i + 1))
 		fprintf(job->screen.out, "%s: outfeed.capture[%d] fits no tensor of this run\n",
-			job->run->path, i);
+			job->plan.run->path, i);
 }
 
 /* A run that cannot be announced is no worse for it. */
@@ -404,10 +292,10 @@ static void announce(struct train_job *job)
 	struct err err = {ST_OK, ""};
 	enum status status;
 
-	if (!job->run->ipu.wanted)
+	if (!job->plan.run->ipu.wanted)
 		return;
-	status = train_announce_open(&job->screen.announce, job->run, job->layout, job->command,
-				     job->directory, &err);
+	status = train_announce_open(&job->screen.announce, job->plan.run, job->plan.layout,
+				     job->command, job->directory, &err);
 	if (status != ST_OK && status != ST_NOTFOUND && job->screen.out)
 		fprintf(job->screen.out, "ipu-monitor will not show this run: %s\n", err.text);
 }
@@ -415,28 +303,29 @@ static void announce(struct train_job *job)
 static enum status compile(struct train_job *job, struct err *err)
 {
 	struct train_session_params params = {
-		.run = job->run,
-		.layout = job->layout,
-		.model = job->model,
+		.plan = &job->plan,
 		.train_set = &job->train_set,
 		.test_set = &job->test_set,
 	};
+	const struct run_data data = train_data_of(&job->train_set, &job->test_set);
 	enum status status;
 
-	train_screen_compile(&job->screen, job->model->name, 0);
+	train_screen_compile(&job->screen, job->plan.model->name, 0);
 	status = open_report(job, err);
 	if (status != ST_OK)
 		return status;
 	announce(job);
-	train_screen_compile(&job->screen, job->model->name, 2);
+	train_screen_compile(&job->screen, job->plan.model->name, 2);
 	params.recording = job->recording;
-	params.values = train_values_of(job->run, &job->callbacks, job->keep_outfeeds);
+	params.values = train_values_of(job->plan.run, &job->callbacks, job->keep_outfeeds);
 	params.lines = job->lines;
 	params.broken = job->broken;
 	if (job->options.execution_profile)
 		params.trace_executions = job->options.execution_profile_program_run_count;
 	params.report = !job->recording ? NULL : job->directory;
-	status = train_session_new(&job->session, &params, err);
+	status = plan_run_compile(&job->plan, &data, err);
+	if (status == ST_OK)
+		status = train_session_new(&job->session, &params, err);
 	if (status != ST_OK)
 		return status;
 	write_compiled(job);
@@ -444,9 +333,10 @@ static enum status compile(struct train_job *job, struct err *err)
 	if (status != ST_OK)
 		return status;
 	if (job->session->device)
-		train_announce_device(&job->screen.announce, job->session->device, job->layout);
-	train_screen_compile(&job->screen, job->model->name, 3);
-	train_screen_compile(&job->screen, job->model->name, 4);
+		train_announce_device(&job->screen.announce, job->session->device,
+				      job->plan.layout);
+	train_screen_compile(&job->screen, job->plan.model->name, 3);
+	train_screen_compile(&job->screen, job->plan.model->name, 4);
 	show_forecast(job);
 	return ST_OK;
 }
@@ -454,15 +344,15 @@ static enum status compile(struct train_job *job, struct err *err)
 /* All replicas begin with what the file says. */
 static enum status load_weights(struct train_job *job, struct err *err)
 {
-	const char *path = job->run->weights.load;
+	const char *path = job->plan.run->weights.load;
 	int loaded = 0;
 
 	if (!path)
 		return ST_OK;
-	for (int r = 0; r < job->layout->replicas; r++) {
+	for (int r = 0; r < job->plan.layout->replicas; r++) {
 		enum status status =
-			model_weights_load(job->model, job->session->replica[r].weights, path,
-					   job->run->weights.by_name, &loaded, err);
+			model_weights_load(job->plan.model, job->session->replica[r].weights, path,
+					   job->plan.run->weights.by_name, &loaded, err);
 
 		if (status != ST_OK)
 			return status;
@@ -470,16 +360,16 @@ static enum status load_weights(struct train_job *job, struct err *err)
 	}
 	if (job->screen.out)
 		fprintf(job->screen.out, "Loaded %d of %d variables from %s\n", loaded,
-			job->model->param_count, path);
+			job->plan.model->param_count, path);
 	return ST_OK;
 }
 
 static enum status save_weights(const struct train_job *job, struct err *err)
 {
-	if (!job->run->weights.save)
+	if (!job->plan.run->weights.save)
 		return ST_OK;
-	return model_weights_save(job->model, job->session->replica[0].weights,
-				  job->run->weights.save, err);
+	return model_weights_save(job->plan.model, job->session->replica[0].weights,
+				  job->plan.run->weights.save, err);
 }
 
 static enum status train(struct train_job *job, struct err *err)
@@ -502,14 +392,14 @@ static void tell_weights(const struct train_job *job)
 	uint64_t number;
 	struct err err;
 
-	if (model_weights_digest(&number, job->model, job->session->replica[0].weights, &err) !=
-	    ST_OK)
+	if (model_weights_digest(&number, job->plan.model, job->session->replica[0].weights,
+				 &err) != ST_OK)
 		return;
 	snprintf(digest, sizeof(digest), "%016" PRIx64, number);
 	ips_meta_set(job->recording, "weights_xxh3", digest);
 	if (job->screen.out)
 		fprintf(job->screen.out, "Weights: XXH3 %s%s\n", digest,
-			job->run->host.products == RUN_PRODUCTS_OPENBLAS
+			job->plan.run->host.products == RUN_PRODUCTS_OPENBLAS
 				? " (with host.products openblas: on this machine)"
 				: "");
 }

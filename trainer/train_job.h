@@ -7,25 +7,19 @@
 #define TRAIN_JOB_H
 
 #include "common/fs.h"
+#include "model/plan/plan_run.h"
 #include "trainer/auto/train_auto.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/train_fit.h"
-#include "trainer/train_partition.h"
 #include "trainer/train_screen.h"
 
 struct train_job {
 	const char *command; /* for the report; borrowed */
 	struct train_screen screen;
-	struct run_file *run;
+	struct plan_run plan;
 	struct callbacks callbacks;
 	bool keep_outfeeds; /* the program dequeues them */
-	struct model *model;
 	struct dataset train_set, test_set;
-	struct run_layout *layout;
-	/* Of a pipeline. `best`: where pipeline.stages is "auto", and beside what the run file says
-	 * where nothing but a plan is wanted; NULL: none, or there cannot be one. `split`: what the
-	 * run has, of a plan alone. */
-	struct train_split *best, *split;
 	struct train_options options;
 	struct ips_recording *recording;
 	struct train_session *session;
@@ -35,7 +29,6 @@ struct train_job {
 	FILE *lines;       /* where broken health rules and missing files are told; NULL: nowhere */
 	_Atomic bool stop; /* set by a callback: end after the present epoch */
 	bool out_of_memory;           /* the report is of the memory alone, nothing is executed */
-	bool plan_only;               /* the data is described, not opened; nothing is executed */
 	char directory[FS_PATH_SIZE]; /* of the report; "": none */
 };
 
@@ -46,11 +39,11 @@ void train_job_free(struct train_job *job);
 enum status train_job_load(struct train_job *job, const char *path, int count, char **words,
 			   struct err *err);
 
+/* The callbacks of a run file; on failure nothing is left in @out. */
+enum status train_job_callbacks(struct callbacks *out, const struct run_file *run, struct err *err);
+
 /* Data, model and layout: all that can be wrong with the request; the model's summary is shown. */
 enum status train_job_prepare(struct train_job *job, struct err *err);
-
-/* Instead of prepare and run: job->session->device says what the run would take. */
-enum status train_job_plan(struct train_job *job, struct err *err);
 
 /* Compile, train, evaluate, predict, save; the report is finished whatever comes. */
 enum status train_job_run(struct train_job *job, struct err *err);

@@ -23,7 +23,7 @@ struct train_outfeed {
 enum status train_outfeed_plan_session(struct train_session *session, bool recorded,
 				       struct err *err)
 {
-	struct train_outfeed_plan *plan = &session->outfeed_plan;
+	struct run_queues *plan = &session->outfeed_plan;
 	enum status status;
 
 	session->taps = arena_alloc(&session->arena, (size_t)session->model->layer_count + 1,
@@ -32,10 +32,10 @@ enum status train_outfeed_plan_session(struct train_session *session, bool recor
 		return err_nomem(err);
 	if (session->layout->steps_per_epoch == 0)
 		return ST_OK;
-	status = train_outfeed_plan(plan, &session->arena, session->run, session->model,
-				    session->layout, err);
+	status = run_queues_plan(plan, &session->arena, session->run, session->model,
+				 session->layout, err);
 	if (status == ST_OK)
-		status = train_outfeed_check(plan, session->run, session->model, err);
+		status = run_queues_check(plan, session->run, session->model, err);
 	for (int i = 0; status == ST_OK && i < plan->send_count; i++)
 		if (plan->sends[i].sent)
 			session->taps[plan->sends[i].layer] |= STAGE_LOOK;

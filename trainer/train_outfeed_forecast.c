@@ -69,10 +69,10 @@ static void add(struct train_outfeed_forecast *out, const struct train_session *
 
 static void add_sends(struct train_outfeed_forecast *out, const struct train_session *session)
 {
-	const struct train_outfeed_plan *plan = &session->outfeed_plan;
+	const struct run_queues *plan = &session->outfeed_plan;
 
 	for (int i = 0; i < plan->send_count; i++) {
-		const struct train_send_plan *send = &plan->sends[i];
+		const struct run_send *send = &plan->sends[i];
 		const struct model_shape *shape = &session->model->layers[send->layer].output;
 		const struct outfeed_choice choice = outfeed_policy_choose(
 			&session->watch_plan.policy, send->key, OUTFEED_ACTIVATION, true);
@@ -87,7 +87,7 @@ static void add_sends(struct train_outfeed_forecast *out, const struct train_ses
 static void add_gradients(struct train_outfeed_forecast *out, const struct train_session *session)
 {
 	for (int p = 0; p < session->model->param_count; p++) {
-		const struct train_gradient_plan *gradient = &session->outfeed_plan.gradients[p];
+		const struct run_gradient *gradient = &session->outfeed_plan.gradients[p];
 		const struct outfeed_choice choice = outfeed_policy_choose(
 			&session->watch_plan.policy, gradient->key, OUTFEED_GRADIENT, true);
 

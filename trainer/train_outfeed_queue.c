@@ -13,7 +13,7 @@
 #include "trainer/train_outfeed_watch.h"
 
 struct train_queues {
-	const struct train_outfeed_plan *plan;
+	const struct run_queues *plan;
 	struct outfeed_queue **queues;   /* as the plan's */
 	struct outfeed_key **activation; /* as the plan's sends; NULL entries: refused */
 	int *first_send;                 /* by layer, and one more: where its sends begin */
@@ -27,7 +27,7 @@ static enum status new_queue(const struct train_queues *queues, int number,
 			     const struct train_session *session, struct outfeed *outfeed,
 			     struct err *err)
 {
-	const struct train_queue_plan *plan = &queues->plan->queues[number];
+	const struct run_queue *plan = &queues->plan->queues[number];
 	const struct run_file *run = session->run;
 	const struct run_texts *filters = plan->kind == OUTFEED_GRADIENT
 						  ? &run->outfeed.gradients
@@ -49,7 +49,7 @@ static enum status new_queue(const struct train_queues *queues, int number,
 static enum status add_activation(const struct train_queues *queues, int number,
 				  const struct train_session *session, struct err *err)
 {
-	const struct train_send_plan *send = &queues->plan->sends[number];
+	const struct run_send *send = &queues->plan->sends[number];
 	const struct model_layer *layer = &session->model->layers[send->layer];
 	int64_t shape[MODEL_DIMS + 1];
 	const struct outfeed_tensor_params tensor = {
@@ -96,7 +96,7 @@ static enum status add_gradient(const struct train_queues *queues, int queue, in
 static enum status add_keys(const struct train_queues *queues, const struct train_session *session,
 			    struct err *err)
 {
-	const struct train_outfeed_plan *plan = queues->plan;
+	const struct run_queues *plan = queues->plan;
 	enum status status = ST_OK;
 
 	for (int i = 0; i < plan->send_count && status == ST_OK; i++)
@@ -125,7 +125,7 @@ static void find_first_sends(const struct train_queues *queues, int layers)
 /* ---- room for values ------------------------------------------------------------------------- */
 
 /* Of an execution, by each replica. */
-static int64_t enqueues_of(const struct train_session *session, const struct train_queue_plan *plan)
+static int64_t enqueues_of(const struct train_session *session, const struct run_queue *plan)
 {
 	const struct run_layout *layout = session->layout;
 
@@ -138,7 +138,7 @@ static int64_t enqueues_of(const struct train_session *session, const struct tra
 /* Enqueues that there is room for. A ring is as deep as the device's. A worker of several stages
  * may have a micro-batch's gradients of one, and not yet those of another that it had before: it
  * gets room for all that it may be ahead of itself, within a pipeline run. */
-static int64_t room_of(const struct train_session *session, const struct train_queue_plan *plan)
+static int64_t room_of(const struct train_session *session, const struct run_queue *plan)
 {
 	const struct run_layout *layout = session->layout;
 	const bool ahead = plan->kind == OUTFEED_GRADIENT && layout->ipus_used < layout->stages &&
@@ -170,7 +170,7 @@ static enum status keep_values(const struct train_queues *queues,
 /* Of one enqueue, with when and where each value was. */
 static double floats_of(const struct train_session *session, int queue)
 {
-	const struct train_outfeed_plan *plan = &session->outfeed_plan;
+	const struct run_queues *plan = &session->outfeed_plan;
 	const struct model *model = session->model;
 	const double place = sizeof(struct ips_keys) / sizeof(float);
 	double floats = 0;
@@ -204,7 +204,7 @@ double train_queues_bytes(const struct train_session *session)
 static enum status queues_init(struct train_queues *queues, const struct train_session *session,
 			       struct outfeed *outfeed, struct err *err)
 {
-	const struct train_outfeed_plan *plan = queues->plan;
+	const struct run_queues *plan = queues->plan;
 	const size_t layers = (size_t)session->model->layer_count;
 	enum status status = ST_OK;
 
@@ -316,7 +316,7 @@ struct outfeed_queue *train_queues_find(const struct train_queues *queues, const
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
-static const char *nearest_queue(const struct train_outfeed_plan *plan, const char *name)
+static const char *nearest_queue(const struct run_queues *plan, const char *name)
 {
 	const char *names[64];
 	size_t count = 0;
@@ -328,7 +328,7 @@ static const char *nearest_queue(const struct train_outfeed_plan *plan, const ch
 	return str_nearest(name, names, count);
 }
 
-static void show_queues(const struct train_outfeed_plan *plan, FILE *out)
+static void show_queues(const struct run_queues *plan, FILE *out)
 {
 	for (int q = 0; q < plan->queue_count; q++)
 		fprintf(out, "%s\"%s\"", q == 0 ? ": there is " : ", ", plan->queues[q].name);
@@ -338,13 +338,13 @@ static void show_queues(const struct train_outfeed_plan *plan, FILE *out)
 static void show_no_queue(const struct train_session *session, bool off, const char *queue,
 			  const char *callback, FILE *out)
 {
-	const struct train_outfeed_plan *plan = &session->outfeed_plan;
+	const struct run_queues *plan = &session->outfeed_plan;
 	const char *near = nearest_queue(plan, queue);
 
 	fprintf(out, "\n%s\nNo data enqueued\n(queue \"%s\" is not attached", callback, queue);
 	if (off)
 		fprintf(out, ": outfeed.capture is \"off\"");
-	else if (strcmp(queue, TRAIN_OPTIMIZER_QUEUE) == 0)
+	else if (strcmp(queue, RUN_OPTIMIZER_QUEUE) == 0)
 		fprintf(out, ": outfeed.gradients is null");
 	else if (near)
 		fprintf(out, ": did you mean \"%s\"?", near);

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "trainer/layers/layer.h"
+#include "model/layers/layer.h"
 #include "trainer/train_outfeed_watch.h"
 
 #define WATCH "watch" /* the queue of what no queue sends */
@@ -85,7 +85,7 @@ struct outfeed_tensor_params train_watch_variable(const struct train_session *se
 
 static bool queue_sends_output(const struct train_session *session, int layer)
 {
-	const struct train_outfeed_plan *plan = &session->outfeed_plan;
+	const struct run_queues *plan = &session->outfeed_plan;
 
 	for (int i = 0; i < plan->send_count; i++)
 		if (plan->sends[i].sent &&
@@ -151,7 +151,7 @@ static enum status plan_outputs(const struct planning *p)
 static enum status plan_variable(const struct planning *p, int number)
 {
 	const struct model_param *param = &p->session->model->params[number];
-	const struct train_gradient_plan *gradient = &p->session->outfeed_plan.gradients[number];
+	const struct run_gradient *gradient = &p->session->outfeed_plan.gradients[number];
 	const struct optimizer *optimizer = &p->session->optimizer;
 	const struct outfeed_tensor_params variable = train_watch_variable(p->session, number);
 	struct outfeed_tensor_params tensor = variable;

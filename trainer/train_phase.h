@@ -9,6 +9,7 @@
 #define TRAIN_PHASE_H
 
 #include "trainer/callbacks/callback.h"
+#include "trainer/learn/metric_run.h"
 #include "trainer/train_screen.h"
 #include "trainer/train_session.h"
 

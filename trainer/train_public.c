@@ -158,8 +158,8 @@ const float *ips_trainer_weights(const struct ips_trainer *trainer, const char *
 	if (!trainer || !name)
 		return NULL;
 	job = &trainer->job;
-	for (int i = 0; job->session && i < job->model->param_count; i++) {
-		const struct model_param *param = &job->model->params[i];
+	for (int i = 0; job->session && i < job->plan.model->param_count; i++) {
+		const struct model_param *param = &job->plan.model->params[i];
 
 		if (strcmp(param->name, name) != 0)
 			continue;

@@ -6,50 +6,8 @@
 #include "ipu/ipu_bubble.h"
 #include "trainer/train_record_internal.h"
 
-/* The mean time of each stage's forward and backward: what theory is fed with. */
-static void mean_times(const struct ipu_interval *intervals, int count, int stages, double *forward,
-		       double *backward)
-{
-	for (int s = 0; s < stages; s++) {
-		double sum[2] = {0, 0};
-		int64_t n[2] = {0, 0};
-
-		for (int i = 0; i < count; i++) {
-			const int b = intervals[i].phase != 'F';
-
-			if (intervals[i].stage != s)
-				continue;
-			sum[b] += (double)intervals[i].dur_ns;
-			n[b] += intervals[i].phase != 'W'; /* with its B */
-		}
-		forward[s] = n[0] > 0 ? sum[0] / (double)n[0] : 0;
-		backward[s] = n[1] > 0 ? sum[1] / (double)n[1] : 0;
-	}
-}
-
-static enum status measure_bubble(const struct train_session *session,
-				  const struct ipu_schedule *schedule, enum ips_clock clock,
-				  const struct ipu_interval *intervals, int count,
-				  struct train_bubble *out)
-{
-	const int stages = session->layout->stages;
-	double *times = mem_calloc((size_t)stages * 2, sizeof(*times));
-	enum status status;
-
-	if (!times)
-		return ST_NOMEM;
-	mean_times(intervals, count, stages, times, times + stages);
-	status = (clock == IPS_DEVICE ? ipu_bubble_measure_lockstep : ipu_bubble_measure)(
-		intervals, count, schedule->ipus, stages, &out->measured, NULL);
-	if (status == ST_OK)
-		status = ipu_bubble_theory(schedule, times, times + stages, clock == IPS_DEVICE,
-					   &out->theory, NULL);
-	mem_free(times);
-	return status;
-}
-
 enum status train__append_bubble(const struct train_worker *worker, int64_t run,
-				 enum ips_clock clock, const struct train_bubble *bubble)
+				 enum ips_clock clock, const struct plan_bubble *bubble)
 {
 	const struct train_session *session = worker->session;
 	const struct ipu_bubble *measured = &bubble->measured, *theory = &bubble->theory;
@@ -80,46 +38,14 @@ enum status train__append_bubble(const struct train_worker *worker, int64_t run,
 	return (enum status)ips_append_bubble(session->recording, &row);
 }
 
-/* Every pipeline run of the device is the same, and so is its bubble. */
-static enum status measure_device_bubble(const struct train_session *session,
-					 const struct ipu_schedule *schedule,
-					 const struct ipu_timeline *timeline,
-					 struct train_bubble *out)
-{
-	struct ipu_interval *intervals =
-		mem_calloc((size_t)timeline->count + 1, sizeof(*intervals));
-	int count;
-	enum status status;
-
-	if (!intervals)
-		return ST_NOMEM;
-	count = ipu_timeline_intervals(timeline, &session->device->target, intervals);
-	status = measure_bubble(session, schedule, IPS_DEVICE, intervals, count, out);
-	mem_free(intervals);
-	return status;
-}
-
-enum status train__measure_bubbles(struct train_session *session)
-{
-	const struct train_device *device = session->device;
-	enum status status = ST_OK;
-
-	for (int mode = IPS_TRAIN; device && mode < TRAIN_MODES && status == ST_OK; mode++)
-		if (device->timeline[mode])
-			status = measure_device_bubble(session, session->program[mode].schedule,
-						       device->timeline[mode],
-						       &session->program[mode].device_bubble);
-	return status;
-}
-
 static enum status record_host_run(struct train_session *session, int replica, int64_t run)
 {
 	const struct ipu_schedule *schedule = session->execution.schedule;
 	const int works = schedule->first[schedule->ipus];
-	struct train_bubble bubble;
-	enum status status =
-		measure_bubble(session, schedule, IPS_HOST,
-			       session->replica[replica].interval + run * works, works, &bubble);
+	struct plan_bubble bubble;
+	enum status status = plan_bubble_measure(&bubble, schedule,
+						 session->replica[replica].interval + run * works,
+						 works, session->layout->stages, false);
 
 	if (status != ST_OK)
 		return status;

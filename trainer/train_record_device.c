@@ -26,7 +26,7 @@ static struct ips_site *site_at(struct ips_site **place, const char *category, c
 /* Operations, and what moves data between them. */
 static struct ips_site *part_site(const struct train_session *session, const struct ipu_step *step)
 {
-	const struct train_device *device = session->device;
+	const struct plan_device *device = session->device;
 	const struct ipu_program *programs = device->executable->programs;
 	const int parent = programs[step->program].parent;
 	const char *name;
@@ -51,7 +51,7 @@ static void replay_parts(const struct replay *replay, const struct ipu_event *ev
 			 struct ips_track *track)
 {
 	const struct train_session *session = replay->worker->session;
-	const struct train_device *device = session->device;
+	const struct plan_device *device = session->device;
 	const struct ipu_program *programs = device->executable->programs;
 	const struct ipu_code *code = &device->executable->code[event->stage][event->function];
 	int64_t cycle = event->start_cycle;
@@ -70,7 +70,7 @@ static void replay_parts(const struct replay *replay, const struct ipu_event *ev
 static struct ips_site *event_site(const struct replay *replay, const struct ipu_event *event)
 {
 	const struct train_session *session = replay->worker->session;
-	const struct train_device *device = session->device;
+	const struct plan_device *device = session->device;
 	const struct train_stage *stage = &replay->worker->replica->stage[event->stage];
 	const int program = device->executable->code[event->stage][event->function].program;
 
@@ -104,7 +104,7 @@ static int replay_event(const struct replay *replay, const struct ipu_event *eve
 	return ips_append_stage_timing(session->recording, &row);
 }
 
-static const char *transfer_name(const struct train_device *device,
+static const char *transfer_name(const struct plan_device *device,
 				 const struct ipu_transfer *transfer)
 {
 	const char *name = device->executable->programs[transfer->program].name;
@@ -130,7 +130,7 @@ static int64_t drawn_from(const struct train_session *session, const struct ipu_
 static void replay_transfer(const struct replay *replay, const struct ipu_transfer *transfer)
 {
 	struct train_worker *worker = replay->worker;
-	const struct train_device *device = worker->session->device;
+	const struct plan_device *device = worker->session->device;
 	const bool streams =
 		transfer->kind == IPU_TRANSFER_INFEED || transfer->kind == IPU_TRANSFER_OUTFEED;
 	struct ips_track *io = worker->replica->io_track[transfer->ipu];

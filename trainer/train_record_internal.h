@@ -20,9 +20,8 @@ enum status train__append_device_run(struct train_worker *worker, int64_t run, i
 /* The device's memory: variables and their tiles, each tile's categories, liveness. */
 enum status train__append_memory(const struct train_session *session);
 
-/* The device's bubble of each mode, into session->program: its pipeline runs are all the same. */
-enum status train__measure_bubbles(struct train_session *session);
+/* The bubble of pipeline run @run. */
 enum status train__append_bubble(const struct train_worker *worker, int64_t run,
-				 enum ips_clock clock, const struct train_bubble *bubble);
+				 enum ips_clock clock, const struct plan_bubble *bubble);
 
 #endif /* TRAIN_RECORD_INTERNAL_H */

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "trainer/layers/layer.h"
+#include "model/layers/layer.h"
 #include "trainer/train_record_internal.h"
 
 static int set_fact(struct train_session *session, const char *key, const char *value)
@@ -118,7 +118,7 @@ static int record_operations(struct train_session *session)
 
 static int record_plans(struct train_session *session)
 {
-	const struct train_device *device = session->device;
+	const struct plan_device *device = session->device;
 	int failed = 0;
 
 	for (int i = 0; i < device->graph.node_count; i++) {
@@ -141,14 +141,14 @@ static int record_plans(struct train_session *session)
 	return failed;
 }
 
-static const char *operation_name(const struct train_device *device, int node)
+static const char *operation_name(const struct plan_device *device, int node)
 {
 	return node < 0 ? NULL : device->graph.nodes[node].op.name;
 }
 
 static int record_programs(struct train_session *session)
 {
-	const struct train_device *device = session->device;
+	const struct plan_device *device = session->device;
 	int failed = 0;
 
 	for (int i = 0; i < device->executable->program_count; i++) {
@@ -171,7 +171,7 @@ static int record_programs(struct train_session *session)
 
 static int record_code(struct train_session *session, const struct ipu_code *code)
 {
-	const struct train_device *device = session->device;
+	const struct plan_device *device = session->device;
 	int failed = 0;
 
 	for (int i = 0; i < code->step_count; i++) {
@@ -194,7 +194,7 @@ static int record_code(struct train_session *session, const struct ipu_code *cod
 
 static int record_executable(struct train_session *session)
 {
-	const struct train_device *device = session->device;
+	const struct plan_device *device = session->device;
 	int failed;
 
 	if (!device)
@@ -255,7 +255,7 @@ static int open_tracks(struct train_session *session)
 
 static int make_sites(struct train_session *session)
 {
-	const struct train_device *device = session->device;
+	const struct plan_device *device = session->device;
 	struct train_sites *sites = &session->device_site;
 	size_t nodes, programs;
 
@@ -276,7 +276,7 @@ enum status train_record_start(struct train_session *session, struct err *err)
 	if (record_facts(session) != 0 || record_layers(session) != 0 ||
 	    record_operations(session) != 0 || record_executable(session) != 0 ||
 	    make_sites(session) != 0 || train__append_memory(session) != ST_OK ||
-	    open_tracks(session) != 0 || train__measure_bubbles(session) != ST_OK)
+	    open_tracks(session) != 0)
 		return err_set(err, ST_FAILED, "recording the model failed");
 	return ST_OK;
 }

@@ -47,7 +47,7 @@ static int64_t or_null(int64_t value)
 static int append_trace_step(void *user, const struct ipu_trace_step *from)
 {
 	struct trace *trace = user;
-	const struct train_device *device = trace->session->device;
+	const struct plan_device *device = trace->session->device;
 	const bool leaf = from->program >= 0;
 	const char phase[2] = {from->phase, '\0'};
 	struct ips_device_step step = {

@@ -8,8 +8,9 @@
 #include <math.h>
 
 #include "common/mem.h"
+#include "trainer/learn/optimizer_run.h"
 #include "trainer/learn/regularizer.h"
-#include "trainer/models/model_policy.h"
+#include "trainer/models/model_values.h"
 
 static const char *const STAGE_PHASES[3] = {"forward", "backward", "weight update"};
 

@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "trainer/learn/metric_run.h"
 #include "trainer/train_phase.h"
 #include "trainer/train_record.h"
 #include "trainer/train_tree.h"

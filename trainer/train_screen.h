@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "trainer/models/model.h"
-#include "trainer/run/run_rules.h"
+#include "model/model.h"
+#include "model/run/run_rules.h"
 #include "trainer/train_announce.h"
 #include "trainer/train_figures.h"
 

@@ -9,7 +9,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
-#include "trainer/layers/layer.h"
+#include "model/layers/layer.h"
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_outfeed_forecast.h"
@@ -19,24 +19,6 @@
 #include "trainer/train_worker.h"
 
 /* ---- what is compiled ------------------------------------------------------------------------ */
-
-/* The value at @section.@key of the run file; false: absent or null. The cursors point to @root. */
-static bool find_value(const struct json_at *root, const char *section, const char *key,
-		       struct json_at *within, struct json_at *out)
-{
-	return json_child(root, section, within) && !json_is_null(within) &&
-	       json_child(within, key, out) && !json_is_null(out);
-}
-
-enum status train_session_optimizer(struct optimizer *out, const struct run_file *run,
-				    struct err *err)
-{
-	const struct json_at root = json_root(run->path, run->json);
-	struct json_at within, at;
-
-	return optimizer_get(
-		out, find_value(&root, "compile", "optimizer", &within, &at) ? &at : NULL, err);
-}
 
 static enum status name_figures(struct train_session *session, struct train_measure *measure,
 				struct err *err)
@@ -55,58 +37,26 @@ static enum status name_figures(struct train_session *session, struct train_meas
 	return ST_OK;
 }
 
-enum status train_session_measure(struct loss *loss, struct metric_list *metrics,
-				  const struct run_file *run, const char *section,
-				  const struct model *model, const struct dataset *set,
-				  struct err *err)
+/* What is planned, as the session has it: schedules, what is measured, the device. */
+static enum status take_plan(struct train_session *session, struct err *err)
 {
-	const struct json_at root = json_root(run->path, run->json);
-	const struct target_kind kind = dataset_targets(set);
-	struct json_at within, at;
-	char path[256];
-	enum status status;
-	bool given;
+	const struct plan_run *plan = session->plan;
+	enum status status = ST_OK;
 
-	if (!find_value(&root, section, "loss", &within, &at) &&
-	    !find_value(&root, "compile", "loss", &within, &at))
-		return err_set(err, ST_INVALID, "%s: compile.loss: missing", run->path);
-	status = loss_get(loss, &at, err);
-	if (status != ST_OK)
-		return status;
-	status = loss_check(loss, model, &kind, err);
-	if (status != ST_OK) {
-		json_path(&at, path, sizeof(path));
-		err_prefix(err, "%s: %s", run->path, path);
-		return status;
+	session->optimizer = plan->optimizer;
+	session->device = plan->device;
+	for (int mode = IPS_TRAIN; mode < TRAIN_MODES && status == ST_OK; mode++) {
+		const struct plan_program *from = &plan->program[mode];
+		struct train_program *to = &session->program[mode];
+
+		to->schedule = from->schedule;
+		to->steps_per_execution = from->steps_per_execution;
+		to->device_bubble = from->bubble;
+		to->measure.loss = from->loss;
+		to->measure.metrics = from->metrics;
+		if (from->measured)
+			status = name_figures(session, &to->measure, err);
 	}
-	given = find_value(&root, section, "metrics", &within, &at) ||
-		find_value(&root, "compile", "metrics", &within, &at);
-	return metric_list_new(metrics, given ? &at : NULL, model, &kind, err);
-}
-
-static enum status read_measure(struct train_session *session, struct train_measure *out,
-				const char *section, const struct dataset *set, struct err *err)
-{
-	enum status status = train_session_measure(&out->loss, &out->metrics, session->run, section,
-						   session->model, set, err);
-
-	return status == ST_OK ? name_figures(session, out, err) : status;
-}
-
-static enum status read_compile(struct train_session *session, struct err *err)
-{
-	struct train_program *train = &session->program[IPS_TRAIN];
-	struct train_program *evaluate = &session->program[IPS_EVALUATE];
-	enum status status = train_session_optimizer(&session->optimizer, session->run, err);
-
-	if (status == ST_OK && session->layout->steps_per_epoch > 0)
-		status = read_measure(session, &train->measure, "compile", session->train_set, err);
-	if (status != ST_OK || session->layout->evaluate_steps == 0)
-		return status;
-	status = read_measure(session, &evaluate->measure, "evaluate", session->test_set, err);
-	/* Where the stage keeps no logits for it, the outputs are what they are. */
-	if (status == ST_OK && loss_takes_logits(&evaluate->measure.loss, session->model))
-		evaluate->measure.loss.from_logits = false;
 	return status;
 }
 
@@ -176,67 +126,7 @@ static enum status check_memory(const struct train_session *session, struct err 
 		       fmt_bytes(need_text, (uint64_t)need), have_text);
 }
 
-/* ---- schedules and workers ------------------------------------------------------------------- */
-
-/* @steps: of an execution; 0: the run does without @mode. */
-static enum status new_schedule(struct train_session *session, enum ips_mode mode, int64_t steps,
-				struct err *err)
-{
-	const struct run_layout *layout = session->layout;
-	const struct ipu_schedule_params params = {
-		.kind = session->run->pipeline.wanted ? session->run->pipeline.schedule
-						      : IPU_SEQUENTIAL,
-		.stages = layout->stages,
-		.microbatches = (int)(mode == IPS_TRAIN ? layout->accumulation : steps),
-		.training = mode == IPS_TRAIN,
-		.ipus = layout->ipus_used,
-		.device = layout->device,
-	};
-
-	session->program[mode].steps_per_execution = steps;
-	if (steps == 0)
-		return ST_OK;
-	return ipu_schedule_new(&session->program[mode].schedule, &params, err);
-}
-
-static enum status new_schedules(struct train_session *session, struct err *err)
-{
-	const struct run_layout *layout = session->layout;
-	enum status status = new_schedule(session, IPS_TRAIN, layout->steps_per_execution, err);
-
-	if (status == ST_OK)
-		status = new_schedule(session, IPS_EVALUATE, layout->evaluate_steps_per_execution,
-				      err);
-	if (status == ST_OK)
-		status = new_schedule(session, IPS_PREDICT, layout->predict_steps_per_execution,
-				      err);
-	return status;
-}
-
-static enum status new_device(struct train_session *session, struct err *err)
-{
-	const struct ipu_schedule *schedules[TRAIN_MODES];
-	const bool training = session->layout->steps_per_epoch > 0;
-	const bool measured = training || session->layout->evaluate_steps > 0;
-	const struct train_measure *measure =
-		&session->program[training ? IPS_TRAIN : IPS_EVALUATE].measure;
-	struct train_lowered lowered = {.run = session->run,
-					.layout = session->layout,
-					.model = session->model,
-					.optimizer = &session->optimizer};
-
-	if (!session->run->ipu.wanted)
-		return ST_OK;
-	if (measured) {
-		lowered.loss = &measure->loss;
-		lowered.metrics = &measure->metrics;
-		lowered.targets =
-			dataset_targets(training ? session->train_set : session->test_set);
-	}
-	for (int mode = 0; mode < TRAIN_MODES; mode++)
-		schedules[mode] = session->program[mode].schedule;
-	return train_device_new(&session->device, &lowered, schedules, err);
-}
+/* ---- workers --------------------------------------------------------------------------------- */
 
 static void init_workers(struct train_session *session)
 {
@@ -293,30 +183,13 @@ bool train_session_fits(const struct train_session *session)
 	return !session->device || ipu_memory_fits(session->device->memory);
 }
 
-/* What the device says of a run that is never executed. */
-static enum status build_device(struct train_session *session, struct err *err)
-{
-	enum status status = read_compile(session, err);
-
-	if (status == ST_OK)
-		status = train_outfeed_plan_session(session, true, err);
-	if (status == ST_OK)
-		status = new_schedules(session, err);
-	if (status == ST_OK)
-		status = new_device(session, err);
-	return status == ST_OK && train__measure_bubbles(session) != ST_OK ? err_nomem(err)
-									   : status;
-}
-
 static enum status build(struct train_session *session, struct err *err)
 {
 	const struct run_layout *layout = session->layout;
-	enum status status = read_compile(session, err);
+	enum status status = take_plan(session, err);
 
 	if (status == ST_OK)
 		status = train_outfeed_plan_session(session, session->recording != NULL, err);
-	if (status == ST_OK)
-		status = new_schedules(session, err);
 	if (status != ST_OK)
 		return status;
 	session->workers_per_replica = layout->ipus_used;
@@ -326,8 +199,6 @@ static enum status build(struct train_session *session, struct err *err)
 	if (!session->replica || !session->worker)
 		return err_nomem(err);
 	status = new_pool(session, err);
-	if (status == ST_OK)
-		status = new_device(session, err);
 	if (status == ST_OK && !train_session_fits(session)) {
 		/* Not run, so nothing is made for it. */
 		session->worker_count = 0;
@@ -363,9 +234,10 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 		mem_free(session);
 		return err_nomem(err);
 	}
-	session->run = params->run;
-	session->layout = params->layout;
-	session->model = params->model;
+	session->plan = params->plan;
+	session->run = params->plan->run;
+	session->layout = params->plan->layout;
+	session->model = params->plan->model;
 	session->train_set = params->train_set;
 	session->test_set = params->test_set;
 	session->recording = params->recording;
@@ -377,7 +249,7 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	session->lines_terminal = params->lines && isatty(fileno(params->lines)) == 1;
 	train_signal_init(&session->go, false);
 	train_stop_init(&session->stop_early);
-	status = params->device_only ? build_device(session, err) : build(session, err);
+	status = build(session, err);
 	if (status != ST_OK) {
 		train_session_free(session);
 		return status;
@@ -410,11 +282,6 @@ void train_session_free(struct train_session *session)
 	for (int i = 0; i < session->barrier_count; i++)
 		pthread_barrier_destroy(&session->barrier[i]);
 	train_outfeed_close(session, NULL);
-	train_device_free(session->device);
-	for (int mode = 0; mode < TRAIN_MODES; mode++) {
-		ipu_schedule_free(session->program[mode].schedule);
-		metric_list_free(&session->program[mode].measure.metrics);
-	}
 	pool_free(session->pool);
 	mem_free(session->barrier);
 	mem_free(session->reduced);

@@ -17,17 +17,19 @@
 #include "common/pool.h"
 #include "ipu/compile/ipu_trace.h"
 #include "ipu/ipu_bubble.h"
+#include "model/learn/loss.h"
+#include "model/learn/metric.h"
+#include "model/learn/optimizer.h"
+#include "model/plan/plan_run.h"
+#include "model/run/run_queues.h"
+#include "model/run/run_rules.h"
 #include "outfeed/outfeed.h"
 #include "trainer/data/dataset_feed.h"
 #include "trainer/learn/classes.h"
-#include "trainer/learn/loss.h"
-#include "trainer/learn/metric.h"
-#include "trainer/learn/optimizer.h"
-#include "trainer/run/run_rules.h"
+#include "trainer/learn/metric_run.h"
+#include "trainer/learn/optimizer_run.h"
 #include "trainer/models/stage.h"
-#include "trainer/train_device.h"
 #include "trainer/train_figures.h"
-#include "trainer/train_outfeed_plan.h"
 #include "trainer/train_signal.h"
 #include "trainer/train_stop.h"
 
@@ -93,14 +95,10 @@ struct train_execution {
 	const struct train_measure *measure;
 };
 
-struct train_bubble {
-	struct ipu_bubble measured, theory;
-};
-
 /* What an Engine::run of a mode runs, and what is measured of it. */
 struct train_program {
-	struct ipu_schedule *schedule; /* NULL: the run does without this mode */
-	struct train_bubble device_bubble;
+	const struct ipu_schedule *schedule; /* the plan's; NULL: the run does without this mode */
+	struct plan_bubble device_bubble;
 	struct ipu_trace_part trace_part[IPU_TRACE_PARTS]; /* of its device timeline */
 	int trace_part_count;                              /* 0: its steps are not recorded yet */
 	struct train_measure measure;
@@ -108,6 +106,9 @@ struct train_program {
 };
 
 #define TRAIN_MODES (IPS_PREDICT + 1)
+_Static_assert((int)RUN_TRAIN == (int)IPS_TRAIN && (int)RUN_EVALUATE == (int)IPS_EVALUATE &&
+		       (int)RUN_PREDICT == (int)IPS_PREDICT,
+	       "modes of plans and of recordings are the same");
 
 /* Of the device's lanes; each NULL until it is first used. */
 struct train_sites {
@@ -161,14 +162,15 @@ struct train_worker {
 };
 
 struct train_session {
+	const struct plan_run *plan; /* what the next three, programs and device are of */
 	const struct run_file *run;
 	const struct run_layout *layout;
 	const struct model *model;
 	const struct dataset *train_set, *test_set;
 	struct train_program program[TRAIN_MODES]; /* by enum ips_mode */
 	struct optimizer optimizer;
-	bool regularized;            /* any stage is */
-	struct train_device *device; /* NULL on the CPU alone */
+	bool regularized;                 /* any stage is */
+	const struct plan_device *device; /* NULL on the CPU alone */
 	struct pool *pool;
 	struct ips_recording *recording; /* NULL: off */
 	struct ips_track *main_track;    /* Engine::run on the host */
@@ -185,7 +187,7 @@ struct train_session {
 	int barrier_count;
 
 	enum train_values values;
-	struct train_outfeed_plan outfeed_plan;
+	struct run_queues outfeed_plan;
 	uint8_t *taps; /* by layer: enum stage_look */
 	struct train_watch_plan watch_plan;
 	struct train_outfeed *outfeed; /* NULL: nothing is looked at */
@@ -205,16 +207,13 @@ struct train_session {
 };
 
 struct train_session_params {
-	const struct run_file *run;
-	const struct run_layout *layout;
-	const struct model *model;
+	const struct plan_run *plan; /* compiled */
 	const struct dataset *train_set, *test_set;
 	struct ips_recording *recording;
 	int64_t trace_executions;
 	const char *report; /* the folder of the recording; NULL: none */
 	enum train_values values;
-	bool device_only; /* compile for the device and measure it; nothing is ever executed */
-	FILE *lines;      /* where broken health rules are told, line by line; NULL: nowhere */
+	FILE *lines; /* where broken health rules are told, line by line; NULL: nowhere */
 	/* By rule: how often it was broken is added, to the end of the session. NULL: not asked. */
 	int64_t *broken;
 };
@@ -227,16 +226,5 @@ void train_session_free(struct train_session *session); /* accepts NULL */
 
 /* The device, where there is one, has memory for it. */
 bool train_session_fits(const struct train_session *session);
-
-/* What compile.optimizer says. */
-enum status train_session_optimizer(struct optimizer *out, const struct run_file *run,
-				    struct err *err);
-
-/* Each of @section's loss and metrics, or compile's where it says nothing; they compare with the
- * targets of @set. *@metrics is the caller's (metric_list_free()). */
-enum status train_session_measure(struct loss *loss, struct metric_list *metrics,
-				  const struct run_file *run, const char *section,
-				  const struct model *model, const struct dataset *set,
-				  struct err *err);
 
 #endif /* TRAIN_SESSION_H */

@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#include "trainer/models/model.h"
-#include "trainer/run/run_rules.h"
+#include "model/model.h"
+#include "model/run/run_rules.h"
 
 /* @batch: of the input layer; 0: (None, ...). */
 void train_summary_model(FILE *out, const struct model *model, int64_t batch);

@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "trainer/learn/loss_run.h"
+#include "trainer/learn/metric_run.h"
+#include "trainer/learn/optimizer_run.h"
 #include "trainer/learn/regularizer.h"
-#include "trainer/models/model_policy.h"
+#include "trainer/models/model_values.h"
 #include "trainer/train_accumulate.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"

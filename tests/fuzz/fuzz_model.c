@@ -3,7 +3,7 @@
  */
 #include "common/mem.h"
 #include "fuzz_target.h"
-#include "trainer/models/model.h"
+#include "model/model.h"
 
 static void order(struct model *model)
 {

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "trainer/models/model.h"
-#include "trainer/run/run_file.h"
-#include "trainer/run/run_rules.h"
+#include "model/model.h"
+#include "model/run/run_file.h"
+#include "model/run/run_rules.h"
 
 #define WORDS_MOST 16
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "support/graph_layers.h"
-#include "trainer/models/model_internal.h"
+#include "model/model_internal.h"
 
 struct evaluation {
 	const struct graph *graph;
@@ -206,7 +206,7 @@ static void add_param(struct graph *graph, struct model_layer *layer, int64_t ro
 		.count = (size_t)(rows_of * columns),
 		.trainable = true,
 	};
-	graph->model.weights += model__align(added->count);
+	graph->model.weights += model_align(added->count);
 	layer->param_count++;
 }
 
@@ -242,7 +242,7 @@ int graph_add(struct graph *graph, enum graph_kind kind, const int *inputs, int 
 	};
 	layer->reads_inputs = layer->ops->reads_inputs;
 	/* A layer of ours that fuses a ReLU reads its output for that alone. */
-	layer->reads_output = layer->ops->reads_output && !layer->ops->fuses_relu;
+	layer->reads_output = layer->ops->reads_output && !compute_of(layer)->fuses_relu;
 	if (kind == GRAPH_SCALE)
 		add_param(graph, layer, 1, in);
 	if (kind == GRAPH_DENSE) {

@@ -9,7 +9,7 @@
 #define SUPPORT_GRAPH_H
 
 #include "support/math.h"
-#include "trainer/layers/layer.h"
+#include "trainer/layers/compute.h"
 
 #define GRAPH_LAYERS 32
 #define GRAPH_INPUTS 8

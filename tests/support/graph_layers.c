@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "support/support.h"
-#include "trainer/layers/layer_internal.h"
+#include "trainer/layers/compute_internal.h"
 
 static int64_t width_of(const struct layer_pass *pass, int input)
 {
@@ -28,7 +28,7 @@ static void check_apart(const struct layer_pass *pass)
 		const float *own = pass->grad_inputs[k];
 
 		if (own && own == pass->grad_output)
-			assert_true(k == 0 && pass->layer->ops->grad_in_place);
+			assert_true(k == 0 && compute_of(pass->layer)->grad_in_place);
 		for (int j = 0; own && j < k; j++)
 			assert_ptr_not_equal(own, pass->grad_inputs[j]);
 	}
@@ -38,7 +38,7 @@ static void give(const struct layer_pass *pass, int input, size_t at, float grad
 {
 	float *to = pass->grad_inputs[input] + at;
 
-	*to = pass->layer->ops->adds && pass->add[input] ? *to + gradient : gradient;
+	*to = compute_of(pass->layer)->adds && pass->add[input] ? *to + gradient : gradient;
 }
 
 /* A ReLU that is done here. */
@@ -97,7 +97,7 @@ static void square_backward(const struct layer_pass *pass)
 static void scale_forward(const struct layer_pass *pass)
 {
 	size_t width = (size_t)width_of(pass, 0);
-	const float *w = layer__weights(pass, 0);
+	const float *w = compute__weights(pass, 0);
 
 	for (size_t i = 0; i < outputs_of(pass); i++)
 		pass->output[i] = limit(pass, w[i % width] * pass->inputs[0][i]);
@@ -106,8 +106,8 @@ static void scale_forward(const struct layer_pass *pass)
 static void scale_backward(const struct layer_pass *pass)
 {
 	size_t width = (size_t)width_of(pass, 0);
-	const float *w = layer__weights(pass, 0);
-	float *dw = layer__gradients(pass, 0);
+	const float *w = compute__weights(pass, 0);
+	float *dw = compute__gradients(pass, 0);
 
 	limit_gradient(pass);
 	for (size_t j = 0; pass->layer->trainable && j < width; j++) {
@@ -225,65 +225,89 @@ static void pick_backward(const struct layer_pass *pass)
 		pass->grad_inputs[0][kept[i]] += pass->grad_output[i];
 }
 
-const struct layer_ops graph_negate = {
-	.class_name = "Negate",
+static const struct compute_ops graph_negate_passes = {
 	.forward = negate_forward,
 	.backward = negate_backward,
 	.in_place = true,
 	.grad_in_place = true,
 };
-const struct layer_ops graph_tanh = {
-	.class_name = "Tanh",
+const struct layer_ops graph_negate = {
+	.class_name = "Negate",
+	.compute = &graph_negate_passes,
+};
+static const struct compute_ops graph_tanh_passes = {
 	.forward = tanh_forward,
 	.backward = tanh_backward,
-	.reads_output = true,
 	.in_place = true,
 	.grad_in_place = true,
 };
-const struct layer_ops graph_square = {
-	.class_name = "Square",
+const struct layer_ops graph_tanh = {
+	.class_name = "Tanh",
+	.compute = &graph_tanh_passes,
+	.reads_output = true,
+};
+static const struct compute_ops graph_square_passes = {
 	.forward = square_forward,
 	.backward = square_backward,
-	.reads_inputs = true,
 	.in_place = true,
 	.adds = true,
 };
-const struct layer_ops graph_scale = {
-	.class_name = "Scale",
+const struct layer_ops graph_square = {
+	.class_name = "Square",
+	.compute = &graph_square_passes,
+	.reads_inputs = true,
+};
+static const struct compute_ops graph_scale_passes = {
 	.forward = scale_forward,
 	.backward = scale_backward,
+	.adds = true,
+	.fuses_relu = true,
+};
+const struct layer_ops graph_scale = {
+	.class_name = "Scale",
+	.compute = &graph_scale_passes,
 	.reads_inputs = true,
 	.reads_output = true,
+};
+static const struct compute_ops graph_sum_passes = {
+	.forward = sum_forward,
+	.backward = sum_backward,
+	.in_place = true,
+	.grad_in_place = true,
 	.adds = true,
 	.fuses_relu = true,
 };
 const struct layer_ops graph_sum = {
 	.class_name = "Sum",
-	.forward = sum_forward,
-	.backward = sum_backward,
+	.compute = &graph_sum_passes,
 	.reads_output = true,
+};
+static const struct compute_ops graph_product_passes = {
+	.forward = product_forward,
+	.backward = product_backward,
 	.in_place = true,
-	.grad_in_place = true,
-	.adds = true,
-	.fuses_relu = true,
 };
 const struct layer_ops graph_product = {
 	.class_name = "Product",
-	.forward = product_forward,
-	.backward = product_backward,
+	.compute = &graph_product_passes,
 	.reads_inputs = true,
-	.in_place = true,
 };
-const struct layer_ops graph_join = {
-	.class_name = "Join",
+static const struct compute_ops graph_join_passes = {
 	.forward = join_forward,
 	.backward = join_backward,
 	.adds = true,
 };
-const struct layer_ops graph_pick = {
-	.class_name = "Pick",
+const struct layer_ops graph_join = {
+	.class_name = "Join",
+	.compute = &graph_join_passes,
+};
+static const struct compute_ops graph_pick_passes = {
 	.forward = pick_forward,
 	.backward = pick_backward,
 	.kept = pick_kept,
 	.scratch = pick_scratch,
+};
+const struct layer_ops graph_pick = {
+	.class_name = "Pick",
+	.compute = &graph_pick_passes,
 };

@@ -4,7 +4,7 @@
 #ifndef SUPPORT_GRAPH_LAYERS_H
 #define SUPPORT_GRAPH_LAYERS_H
 
-#include "trainer/layers/layer.h"
+#include "trainer/layers/compute.h"
 
 extern const struct layer_ops graph_negate, graph_tanh, graph_square, graph_scale, graph_sum,
 	graph_product, graph_join, graph_pick;

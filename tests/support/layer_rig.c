@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "trainer/models/model_values.h"
 
 static void *rig_memory(size_t bytes)
 {
@@ -47,11 +48,11 @@ void layer_rig_open(struct layer_rig *rig, const char *layers, int ndim, const i
 					.relu_most = INFINITY,
 					.grad_output = rig->dy,
 					.gradients = rig->gradients};
-	if (layer->ops->kept && training)
-		rig->pass.kept = rig_memory(layer->ops->kept(model, layer, batch));
-	if (layer->ops->scratch)
-		rig->pass.scratch = rig_memory(
-			layer->ops->scratch(model, layer, batch, pool_lanes(pool), training));
+	if (compute_of(layer)->kept && training)
+		rig->pass.kept = rig_memory(compute_of(layer)->kept(model, layer, batch));
+	if (compute_of(layer)->scratch)
+		rig->pass.scratch = rig_memory(compute_of(layer)->scratch(
+			model, layer, batch, pool_lanes(pool), training));
 }
 
 void layer_rig_close(struct layer_rig *rig)
@@ -71,7 +72,7 @@ void layer_rig_forward(struct layer_rig *rig)
 {
 	rig->inputs[0] = rig->x;
 	rig->pass.inputs = rig->inputs;
-	rig->pass.layer->ops->forward(&rig->pass);
+	compute_of(rig->pass.layer)->forward(&rig->pass);
 }
 
 void layer_rig_backward(struct layer_rig *rig)
@@ -82,7 +83,7 @@ void layer_rig_backward(struct layer_rig *rig)
 	rig->pass.inputs = rig->inputs;
 	rig->pass.grad_inputs = rig->grad_inputs;
 	rig->pass.add = rig->add;
-	rig->pass.layer->ops->backward(&rig->pass);
+	compute_of(rig->pass.layer)->backward(&rig->pass);
 }
 
 static size_t rig_offset(const struct layer_rig *rig, const char *short_name)

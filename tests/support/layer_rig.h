@@ -5,7 +5,7 @@
 #define SUPPORT_LAYER_RIG_H
 
 #include "support/math.h"
-#include "trainer/layers/layer.h"
+#include "trainer/layers/compute.h"
 
 struct layer_rig {
 	struct math_model m;

@@ -36,7 +36,7 @@ static void read_compile(struct lowered *lowered)
 {
 	const struct model *model = lowered->model;
 	const int width = (int)model_shape_count(&model->layers[model->layer_count - 1].output);
-	struct train_lowered *from = &lowered->from;
+	struct lower_request *from = &lowered->from;
 	struct json_at at;
 	struct err err = {0};
 
@@ -70,11 +70,11 @@ static void lower(struct lowered *lowered, const struct model_shape *shape)
 	must(run_layout_new(&lowered->layout, lowered->run, lowered->model, ITEMS, TEST_ITEMS, NULL,
 			    &err),
 	     &err, "layout");
-	lowered->from = (struct train_lowered){
+	lowered->from = (struct lower_request){
 		.run = lowered->run, .layout = lowered->layout, .model = lowered->model};
 	read_compile(lowered);
 	assert_int_equal(arena_init(&lowered->arena, 0), 0);
-	must(train_lower(&lowered->graph, &lowered->from, &lowered->arena, &err), &err, "lower");
+	must(lower_model(&lowered->graph, &lowered->from, &lowered->arena, &err), &err, "lower");
 }
 
 void lowered_open_example(struct lowered *out, const char *line)

@@ -5,7 +5,7 @@
 #ifndef SUPPORT_LOWERING_H
 #define SUPPORT_LOWERING_H
 
-#include "trainer/train_lower.h"
+#include "model/lower/lower.h"
 
 struct lowered {
 	struct run_file *run;
@@ -15,7 +15,7 @@ struct lowered {
 	struct loss loss;
 	struct metric_list metrics;
 	struct arena arena;
-	struct train_lowered from;
+	struct lower_request from;
 	struct ipu_graph graph;
 };
 

@@ -6,7 +6,7 @@
 
 #include "common/json.h"
 #include "support/support.h"
-#include "trainer/models/model.h"
+#include "model/model.h"
 
 /* A model and the JSON it was read from. */
 struct math_model {

@@ -5,7 +5,7 @@
 #define SUPPORT_MODEL_TEXTS_H
 
 #include "support/support.h"
-#include "trainer/models/model.h"
+#include "model/model.h"
 
 /* model_new() of the JSON @text, whose file is called "m.json". */
 enum status support_model_read(struct model **out, const char *text,

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "trainer/applications/application.h"
+#include "model/applications/application.h"
+#include "trainer/models/model_values.h"
 
 /* Each with what is particular: long chains, residual blocks, joins, inverted residuals with
  * ReLU6, factors by channel. */

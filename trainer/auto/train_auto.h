@@ -15,13 +15,12 @@
 
 #include "common/err.h"
 #include "common/fs.h"
-
-#define TRAIN_PROGRAM_RUN_COUNT 2 /* executions that are traced, unless said otherwise */
+#include "model/plan/plan_forecast.h"
 
 struct train_options {
 	bool any; /* a report is wanted: record */
 	bool graph_profile, execution_profile, lowered_vars, archive, serialized_graph, debug_info;
-	int64_t execution_profile_program_run_count; /* default TRAIN_PROGRAM_RUN_COUNT */
+	int64_t execution_profile_program_run_count; /* default PLAN_TRACED_EXECUTIONS */
 	bool stream_at_each_run;
 	bool allow_out_of_memory;
 	int64_t replica_to_profile; /* -1: all */

@@ -548,7 +548,7 @@ static enum status options_note(struct train_options *out,
 static void options_defaults(struct train_options *out)
 {
 	*out = (struct train_options){
-		.execution_profile_program_run_count = TRAIN_PROGRAM_RUN_COUNT,
+		.execution_profile_program_run_count = PLAN_TRACED_EXECUTIONS,
 		.stream_at_each_run = true,
 		.allow_out_of_memory = true,
 		.replica_to_profile = -1,

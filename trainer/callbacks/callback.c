@@ -9,7 +9,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
-#include "trainer/models/model_config.h"
+#include "model/model_config.h"
 
 /* A program's own. */
 struct callback_own {

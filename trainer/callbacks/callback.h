@@ -11,7 +11,7 @@
 #include <ipuscope/trainer.h>
 
 #include "common/json.h"
-#include "trainer/models/model.h"
+#include "model/model.h"
 
 /* What a callback may ask of the training. */
 struct callback_host {

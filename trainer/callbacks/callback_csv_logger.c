@@ -10,8 +10,8 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "model/model_config.h"
 #include "trainer/callbacks/callback.h"
-#include "trainer/models/model_config.h"
 
 struct csv_logger {
 	char *path, *separator;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "model/model_config.h"
 #include "trainer/callbacks/callback.h"
-#include "trainer/models/model_config.h"
 
 struct early_stopping {
 	char *monitor;

@@ -10,9 +10,9 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "model/model_config.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/callbacks/callback_name.h"
-#include "trainer/models/model_config.h"
 #include "trainer/models/model_weights.h"
 
 struct checkpoint {

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "trainer/learn/targets.h"
+#include "model/learn/targets.h"
 
 #define DATASET_RANK 4 /* dimensions of an item at most */
 

@@ -1,6 +1,6 @@
 /*
  * Weight updates, element by element, in one pass over the memory. The formulas are told in
- * trainer/learn/optimizer.h.
+ * model/learn/optimizer.h.
  *
  * Plain functions on pointers and sizes, one thread each; nothing overlaps. Bytes are the same for
  * every instruction set. NaN and infinities go through. Slots that are not wanted are NULL.

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "trainer/learn/metric.h"
+#include "model/learn/metric.h"
+#include "trainer/learn/metric_run.h"
 
 enum status class_counts_init(struct class_counts *out, int64_t classes, struct err *err)
 {

@@ -9,7 +9,7 @@
 #define CLASSES_H
 
 #include "common/err.h"
-#include "trainer/learn/targets.h"
+#include "model/learn/targets.h"
 
 /* Of so many items for each class, on average, it can be told which classes are rare: 50 drawn at
  * random are hardly ever fewer than 25 or more than 80. For 10 classes that is 500, SageMaker

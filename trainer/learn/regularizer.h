@@ -9,7 +9,7 @@
 #define REGULARIZER_H
 
 #include "common/pool.h"
-#include "trainer/models/model.h"
+#include "model/model.h"
 
 /* Has any parameter of these layers a regulariser? Where none has, the others do nothing. */
 bool regularizer_any(const struct model *model, int first_layer, int layer_count);

@@ -15,8 +15,8 @@
 #include "common/mem.h"
 #include "common/npz_writer.h"
 #include "common/str.h"
+#include "model/model_reader.h"
 #include "trainer/data/npz.h"
-#include "trainer/models/model_reader.h"
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "trainer/models/model.h"
+#include "model/model.h"
 
 /* Write all parameters, moving statistics included: whole or not at all. The same weights give the
  * same bytes. At most 4 GiB (ST_LIMIT). */

@@ -19,7 +19,7 @@
 #define STAGE_H
 
 #include "common/pool.h"
-#include "trainer/models/model.h"
+#include "model/model.h"
 
 struct stage;
 

@@ -69,7 +69,7 @@ static void border_tensor(const struct stage_plan *plan, struct stage_border *bo
 			  bool live)
 {
 	size_t each = (size_t)model_shape_count(stage__shape(plan->params.model, position));
-	size_t floats = stage__floats(plan, each), begin = model__align(border->floats);
+	size_t floats = stage__floats(plan, each), begin = model_align(border->floats);
 
 	border->tensors[border->count++] =
 		(struct stage_tensor){.position = position, .offset = begin, .live = live};

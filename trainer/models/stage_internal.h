@@ -10,8 +10,7 @@
 #define STAGE_INTERNAL_H
 
 #include "common/arena.h"
-#include "trainer/layers/layer.h"
-#include "trainer/models/model_internal.h"
+#include "trainer/layers/compute.h"
 #include "trainer/models/stage.h"
 
 /* The most floats of a stage: 256 TB, so that layers may count bytes without care. */

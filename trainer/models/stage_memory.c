@@ -23,7 +23,7 @@ static bool memory_append(size_t *total, struct stage_buffer *buffer)
 /* What comes in has its place already. */
 static bool memory_place_slot(struct stage_plan *plan)
 {
-	plan->slot_floats = model__align(plan->in.floats);
+	plan->slot_floats = model_align(plan->in.floats);
 	for (int i = plan->in.count; i < plan->buffer_count; i++)
 		if (plan->buffers[i].area == STAGE_SLOT &&
 		    !memory_append(&plan->slot_floats, &plan->buffers[i]))

@@ -15,7 +15,7 @@ size_t stage__floats(const struct stage_plan *plan, size_t each)
 	if (__builtin_mul_overflow(each, (size_t)plan->params.batch, &floats) ||
 	    floats > STAGE_FLOATS)
 		return STAGE_FLOATS;
-	return model__align(floats);
+	return model_align(floats);
 }
 
 int stage__buffer(struct stage_plan *plan, enum stage_area area, size_t floats, int first, int last)
@@ -105,7 +105,7 @@ static void plan_fuse(struct stage_plan *plan, const struct plan_uses *uses, str
 	const struct stage_params *p = &plan->params;
 	const struct model_layer *layer = at->layer, *relu;
 
-	if (p->unfused || at->tapped || !layer->ops->fuses_relu ||
+	if (p->unfused || at->tapped || !compute_of(layer)->fuses_relu ||
 	    layer->activation != MODEL_LINEAR || uses->count[layer->position] != 1 ||
 	    layer->position == p->model->layer_count - 1)
 		return;
@@ -135,7 +135,7 @@ static void plan_links(struct stage_plan *plan, struct stage_layer *at, int inde
 static bool plan_layers(struct stage_plan *plan)
 {
 	const struct stage_params *p = &plan->params;
-	int final = p->logits_loss ? model__final_activation(p->model) : -1;
+	int final = p->logits_loss ? model_final_activation(p->model) : -1;
 	struct plan_uses uses;
 
 	if (!plan_count_uses(plan, &uses))
@@ -317,7 +317,7 @@ static bool plan_in_place(const struct stage_plan *plan, const struct stage_laye
 {
 	const struct stage_value *input = &plan->values[at->links[0].value];
 
-	if (!at->layer->ops->in_place || plan->params.unshared || input->held ||
+	if (!compute_of(at->layer)->in_place || plan->params.unshared || input->held ||
 	    input->until != STAGE_NONE || input->last != index ||
 	    input->each != plan->values[at->output].each)
 		return false;
@@ -357,13 +357,13 @@ static void plan_output_buffer(struct stage_plan *plan, struct stage_layer *at, 
 
 static size_t plan_bytes_floats(size_t bytes)
 {
-	return bytes > STAGE_FLOATS ? STAGE_FLOATS : model__align((bytes + 3) / 4);
+	return bytes > STAGE_FLOATS ? STAGE_FLOATS : model_align((bytes + 3) / 4);
 }
 
 static void plan_working_memory(struct stage_plan *plan, struct stage_layer *at, int index)
 {
 	const struct stage_params *p = &plan->params;
-	const struct layer_ops *ops = at->layer->ops;
+	const struct compute_ops *ops = compute_of(at->layer);
 	size_t floats;
 
 	if (ops->kept) {

@@ -48,7 +48,7 @@ static bool plan_grad_in_place(const struct stage_plan *plan, const struct stage
 {
 	const struct stage_value *value = &plan->values[at->links[input].value];
 
-	return at->layer->ops->grad_in_place && !plan->params.unshared && input == 0 &&
+	return compute_of(at->layer)->grad_in_place && !plan->params.unshared && input == 0 &&
 	       value->each == plan->values[at->output].each;
 }
 
@@ -77,7 +77,7 @@ static void plan_link_backward(struct stage_plan *plan, const struct stage_layer
 		return;
 	if (!value->written)
 		plan_first_gradient(plan, at, input, time);
-	else if (at->layer->ops->adds && !plan_repeats(at, input))
+	else if (compute_of(at->layer)->adds && !plan_repeats(at, input))
 		link->add = true;
 	else
 		link->partial = stage__buffer(plan, STAGE_SHARED, stage__floats(plan, value->each),

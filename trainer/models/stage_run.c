@@ -205,13 +205,13 @@ void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, 
 	run.tap_user = user;
 	memset(stage->watches, 0, (size_t)stage->plan.value_count * sizeof(*stage->watches));
 	run_poison_begin(&run);
-	run_poison_slot(&run, model__align(stage->plan.in.floats));
+	run_poison_slot(&run, model_align(stage->plan.in.floats));
 	for (int i = 0; i < stage->plan.params.layer_count; i++) {
 		const struct stage_layer *at = &stage->plan.layers[i];
 
 		if (!at->passes) {
 			run_show(&run, at);
-			run_layer(&run, at->layer->ops->forward);
+			run_layer(&run, compute_of(at->layer)->forward);
 		}
 		if (at->tapped && tap)
 			run_tap(&run, at);
@@ -330,7 +330,7 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
 		if (!at->backward || (!run_show_gradients(&run, at) && !at->learns))
 			continue;
 		run_show(&run, at);
-		run_layer(&run, at->layer->ops->backward);
+		run_layer(&run, compute_of(at->layer)->backward);
 		run_add_partials(&run, at);
 		run_poison_dead(&run, 2 * count - 1 - i);
 	}

@@ -1,0 +1,191 @@
+/*
+ * BatchNormalization over the last axis, as TensorFlow 2.6 computes it.
+ *
+ * Training, with the micro-batch's mean and population variance over all other axes:
+ *
+ *	y = gamma (x - mean) / sqrt(variance + epsilon) + beta
+ *	moving = moving momentum + micro-batch's (1 - momentum)
+ *
+ * For inputs of rank 4 and 5 (the batch counted), TensorFlow takes its fused kernel: the moving
+ * variance then learns from the unbiased variance (n / (n - 1)), and epsilon is at least 1.001e-5.
+ * Other ranks learn from the population variance. Inference normalises by the moving statistics; so
+ * does a layer that is not trainable, in training too.
+ *
+ * Kept from forward to backward is what the output was made by, so that a change of the weights in
+ * between does no harm. A ReLU that follows is done in the normalising pass; what it let through is
+ * worked out anew from x, so the output is never read again.
+ */
+#include <math.h>
+
+#include "common/mem.h"
+#include "model/layers/layer_norm.h"
+
+extern const struct layer_ops layer_batch_normalization;
+
+#define NORM_FUSED_EPSILON 1.001e-5
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum status norm_moving(struct model *model, struct model_layer *layer,
+			       const struct json_at *config, struct err *err)
+{
+	int64_t channels = layer_last_dim(&layer->input);
+	struct layer_param param = {.name = "moving_mean",
+				    .initializer = "Zeros",
+				    .shape = {.ndim = 1, .dim = {channels}},
+				    .fan_in = channels,
+				    .fan_out = channels,
+				    .fixed = true};
+	enum status status = layer__add_param(model, layer, config, &param, err);
+
+	param.name = "moving_variance";
+	param.initializer = "Ones";
+	if (status == ST_OK)
+		status = layer__add_param(model, layer, config, &param, err);
+	return status;
+}
+
+static enum status norm_momentum(const struct json_at *config, double *out, struct err *err)
+{
+	struct json_at here;
+	enum status status;
+
+	*out = 0.99;
+	if (!json_child(config, "momentum", &here))
+		return ST_OK;
+	status = json_real(&here, out, err);
+	if (status == ST_OK && !(*out >= 0.0 && *out <= 1.0))
+		return json_fail(&here, err, "must be from 0 to 1");
+	return status;
+}
+
+static enum status norm_read(struct model *model, struct model_layer *layer,
+			     const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		LAYER_NORM_OPTIONS,
+		{"momentum", MODEL_ANY},
+		{"moving_mean_initializer", MODEL_ANY},
+		{"moving_variance_initializer", MODEL_ANY},
+		{"synchronized", MODEL_FALSE},
+		{"renorm", MODEL_FALSE},
+		{"renorm_clipping", MODEL_NULL},
+		{"renorm_momentum", MODEL_ANY}, /* of renorm alone */
+		{"virtual_batch_size", MODEL_NULL},
+		{"adjustment", MODEL_NULL},
+		{"fused", MODEL_NULL},
+	};
+	enum status status = layer__begin(model, layer, config, own, ARRAY_LEN(own),
+					  sizeof(struct layer_batch_norm), err);
+	struct layer_batch_norm *own_config = layer->config;
+
+	if (status != ST_OK)
+		return status;
+	own_config->fused = layer->input.ndim == 3 || layer->input.ndim == 4;
+	status = layer__read_norm(model, layer, config, &own_config->norm, err);
+	if (status == ST_OK)
+		status = norm_momentum(config, &own_config->momentum, err);
+	if (status == ST_OK)
+		status = norm_moving(model, layer, config, err);
+	if (own_config->fused && own_config->norm.epsilon < NORM_FUSED_EPSILON)
+		own_config->norm.epsilon = NORM_FUSED_EPSILON;
+	return status;
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+static int64_t norm_values(const struct model_layer *layer, int64_t batch)
+{
+	return batch * model_shape_count(&layer->input);
+}
+
+/* Moments: subtract, add, multiply, add; then subtract, multiply, add. */
+static int64_t norm_flops(const struct model_layer *layer, int64_t batch)
+{
+	return norm_values(layer, batch) * (layer->trainable ? 7 : 3);
+}
+
+#define NORM_NAME "FusedBatchNormV3"
+
+static bool norm_lower_learns(const struct layer_lowering *lowering)
+{
+	return lowering->training && lowering->layer->trainable;
+}
+
+/* What x is to be normalised by, and the moving statistics: inverse deviation (3 steps, root,
+ * division), variance from sums (2), each moving one (2); or, of moving statistics, one factor and
+ * one summand. An evaluation's are worth as much. */
+static void norm_lower_coefficients(struct layer_lowering *lowering)
+{
+	const struct layer_batch_norm *own = lowering->layer->config;
+	const int mean = own->norm.scale + own->norm.center;
+	const unsigned moving = LAYER_PARAM(mean) | LAYER_PARAM(mean + 1);
+	const bool learns = norm_lower_learns(lowering);
+	const int64_t channels = layer_last_dim(&lowering->layer->input);
+	struct layer_op op =
+		layer__map(&(struct ipu_elements){.count = channels,
+						  .operands = learns ? 4 : 2,
+						  .times = {[IPU_FN_SQRT] = 1,
+							    [IPU_FN_DIVIDE] = 1,
+							    [IPU_FN_ADD] = learns ? 9 : 3}},
+			   moving, lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN);
+
+	op.makes = 2 * channels;
+	op.full = true;
+	if (learns) {
+		op.reads |= LAYER_BETWEEN | LAYER_BETWEEN_TOO;
+		op.writes |= moving;
+	} else {
+		op.reads |= layer__norm_params(&own->norm);
+	}
+	layer__lower_norm(lowering, NORM_NAME, "Statistics", &op);
+}
+
+static void norm_lower_forward(struct layer_lowering *lowering)
+{
+	const struct layer_batch_norm *own = lowering->layer->config;
+	const bool learns = norm_lower_learns(lowering);
+	const struct layer_op each =
+		layer__norm_map(lowering, learns ? 4 : 2,
+				LAYER_INPUT | (lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN) |
+					(learns ? layer__norm_params(&own->norm) : 0u),
+				LAYER_OUTPUT);
+
+	if (learns)
+		layer__lower_statistics(lowering, NORM_NAME,
+					layer_last_dim(&lowering->layer->input), true);
+	norm_lower_coefficients(lowering);
+	layer__lower(lowering, NORM_NAME, &each);
+}
+
+/* dx = gamma inverse (dy - mean of dy - whitened x times the mean of dy times it). */
+static void norm_lower(struct layer_lowering *lowering)
+{
+	const struct layer_batch_norm *own = lowering->layer->config;
+	struct layer_op each =
+		layer__norm_map(lowering, 1, LAYER_GRAD_OUTPUT | LAYER_KEPT, LAYER_GRAD_INPUT);
+
+	if (lowering->phase == 'F') {
+		norm_lower_forward(lowering);
+		return;
+	}
+	if (lowering->layer->trainable) {
+		layer__lower_norm_sums(lowering, NORM_NAME, &own->norm, layer__wants_any(lowering));
+		each = layer__norm_map(lowering, 6,
+				       LAYER_INPUT | LAYER_GRAD_OUTPUT | LAYER_KEPT |
+					       layer__norm_sums(&own->norm) |
+					       (own->norm.scale ? LAYER_PARAM(0) : 0u),
+				       LAYER_GRAD_INPUT);
+	}
+	if (layer__wants_any(lowering))
+		layer__lower_norm(lowering, NORM_NAME, "GradX", &each);
+}
+
+const struct layer_ops layer_batch_normalization = {
+	.class_name = "BatchNormalization",
+	.kind = LAYER_KIND_batch_normalization,
+	.read = norm_read,
+	.flops = norm_flops,
+	.lower = norm_lower,
+	.reads_inputs = true,
+};

@@ -1,0 +1,122 @@
+/*
+ * What the kinds of layers have read of their options, for those who describe and those who compute
+ * them: layer->config of each, in the model's arena, and sizes that follow from it.
+ *
+ * Plain data, constant once the model is read: any thread.
+ */
+#ifndef LAYER_CONFIG_H
+#define LAYER_CONFIG_H
+
+#include "model/layers/layer.h"
+#include "model/layers/layer_window.h"
+
+int64_t layer_last_dim(const struct model_shape *shape); /* 1 for a scalar */
+/* Rows of the last axis in a batch of the layer's input. */
+int64_t layer_rows(const struct model_layer *layer, int64_t batch);
+
+/* What the gradient of an activation reads: the activation's input, its output. */
+bool layer_activation_needs_input(enum model_activation activation);
+bool layer_activation_needs_output(enum model_activation activation);
+
+/* ---- Dense ----------------------------------------------------------------------------------- */
+
+/* [rows, inputs] times [inputs, units]. */
+struct layer_dense_sizes {
+	int64_t rows, inputs, units;
+};
+struct layer_dense_sizes layer_dense_sizes(const struct model_layer *layer, int64_t batch);
+
+/* ---- convolutions ---------------------------------------------------------------------------- */
+
+struct layer_conv {
+	int64_t kernel[LAYER_WAYS], stride[LAYER_WAYS], dilation[LAYER_WAYS];
+	bool same;
+	int64_t out[LAYER_WAYS], pad[LAYER_WAYS]; /* outputs; zeros above and to the left */
+	int64_t groups;
+	int64_t multiplier; /* outputs of a channel, of depthwise ones */
+};
+int64_t layer_conv_pixels(const struct model_layer *layer, int64_t batch); /* of the output */
+
+/* Parameters of SeparableConv2D by number, and the channels between its two convolutions. */
+enum {
+	LAYER_SEPARABLE_DEPTHWISE,
+	LAYER_SEPARABLE_POINTWISE,
+	LAYER_SEPARABLE_BIAS
+};
+int64_t layer_separable_between(const struct model_layer *layer);
+
+/* ---- pools and padding ----------------------------------------------------------------------- */
+
+struct layer_pool {
+	int64_t height, width, channels;
+	int64_t out_height, out_width;
+	int64_t pool_height, pool_width;
+	int64_t stride_height, stride_width;
+	int64_t top, left; /* pixels of the first window outside of the image */
+};
+
+struct layer_pad {
+	int64_t top, bottom, left, right; /* pixels of zeros */
+};
+
+/* ---- activations ----------------------------------------------------------------------------- */
+
+/* Keras's ReLU: x up to `most` where x > threshold, slope (x - threshold) elsewhere. */
+struct layer_relu {
+	float threshold, slope, most; /* most: may be INFINITY */
+	float alpha;                  /* ELU */
+};
+bool layer_relu_is_plain(const struct model_layer *layer); /* neither slope nor threshold */
+
+/* ---- Dropout --------------------------------------------------------------------------------- */
+
+struct layer_dropout {
+	double rate;
+	float scale;
+	uint32_t threshold; /* numbers below it drop */
+	uint32_t seed;      /* mixed into the layer's stream; 0: none */
+	/* Dimensions (the batch's is 0) along which one decision serves all: none where equal. */
+	int shared, shared_end;
+};
+
+/* The micro-batch as [outer, shared, inner]: decisions are [outer, inner]. */
+struct layer_dropout_sizes {
+	int64_t outer, shared, inner;
+};
+struct layer_dropout_sizes layer_dropout_sizes(const struct model_layer *layer, int64_t batch);
+
+/* ---- normalising layers ---------------------------------------------------------------------- */
+
+struct layer_norm {
+	double epsilon;
+	bool scale, center; /* is there a gamma (parameter 0), a beta (the next)? */
+};
+
+struct layer_batch_norm {
+	struct layer_norm norm;
+	double momentum;
+	bool fused;
+};
+
+/* Of Normalization: parameters by number, where mean and variance are not given. */
+enum {
+	LAYER_NORMALIZATION_MEAN,
+	LAYER_NORMALIZATION_VARIANCE
+};
+struct layer_normalization {
+	float *mean, *variance; /* by channel; NULL: there are parameters */
+};
+
+struct layer_rescaling {
+	float *scale, *offset; /* by channel */
+};
+
+/* ---- Add and its like ------------------------------------------------------------------------ */
+
+#define LAYER_NO_GATE (-1)
+
+struct layer_merge {
+	int gate; /* the input that is broadcast, or LAYER_NO_GATE */
+};
+
+#endif /* LAYER_CONFIG_H */

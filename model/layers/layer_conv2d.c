@@ -1,0 +1,86 @@
+/*
+ * Conv2D: y = activation(x * W + b); W is [kernel height, width, channels / groups, filters].
+ *
+ * Bias and ReLU, its own or that of a layer that follows, are done where sums are stored.
+ */
+#include "common/mem.h"
+#include "model/layers/layer_conv.h"
+
+extern const struct layer_ops layer_conv2d;
+
+static enum status conv2d_params(struct model *model, struct model_layer *layer,
+				 const struct json_at *config, struct err *err)
+{
+	const struct layer_conv *w = layer->config;
+	int64_t depth = layer_last_dim(&layer->input) / w->groups;
+	int64_t taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
+	const struct layer_param kernel = {
+		.name = "kernel",
+		.initializer = "GlorotUniform",
+		.shape = {.ndim = 4,
+			  .dim = {w->kernel[LAYER_Y], w->kernel[LAYER_X], depth, layer->units}},
+		.fan_in = taps * depth,
+		.fan_out = taps * layer->units,
+	};
+	enum status status = layer__add_param(model, layer, config, &kernel, err);
+
+	return status == ST_OK ? layer__conv_bias(model, layer, config, err) : status;
+}
+
+static enum status conv2d_read(struct model *model, struct model_layer *layer,
+			       const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {LAYER_CONV_OPTIONS, {"filters", MODEL_ANY}};
+	struct layer_conv *w;
+	struct json_at here;
+	enum status status = layer__conv_read(model, layer, config, own, ARRAY_LEN(own), &w, err);
+
+	if (status == ST_OK)
+		status = layer__conv_count(config, "filters", 0, &layer->units, err);
+	if (status == ST_OK)
+		status = layer__conv_groups(layer, config, &w->groups, err);
+	if (status != ST_OK)
+		return status;
+	if (layer->units % w->groups && json_child(config, "groups", &here))
+		return json_fail(&here, err, "%lld groups do not divide the %lld filters",
+				 (long long)w->groups, (long long)layer->units);
+	layer->output.dim[2] = layer->units;
+	return conv2d_params(model, layer, config, err);
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+static int64_t conv2d_depth(const struct model_layer *layer)
+{
+	const struct layer_conv *w = layer->config;
+
+	return w->kernel[LAYER_Y] * w->kernel[LAYER_X] * layer_last_dim(&layer->input) / w->groups;
+}
+
+static int64_t conv2d_flops(const struct model_layer *layer, int64_t batch)
+{
+	return layer__conv_flops(layer, batch, conv2d_depth(layer));
+}
+
+static void conv2d_product(const struct layer_lowering *lowering, enum ipu_pass pass,
+			   struct ipu_op *out)
+{
+	const struct model_layer *layer = lowering->layer;
+
+	layer__conv_op(lowering, pass, layer_last_dim(&layer->input), layer->units, out);
+}
+
+static void conv2d_lower(struct layer_lowering *lowering)
+{
+	layer__lower_product(lowering, "Conv2D", conv2d_product);
+}
+
+const struct layer_ops layer_conv2d = {
+	.class_name = "Conv2D",
+	.kind = LAYER_KIND_conv2d,
+	.read = conv2d_read,
+	.flops = conv2d_flops,
+	.lower = conv2d_lower,
+	.reads_inputs = true,
+	.reads_output = true,
+};

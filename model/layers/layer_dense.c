@@ -1,0 +1,142 @@
+/*
+ * Dense: y = activation(x W + b) over the last axis; W is [inputs, units]. No state.
+ */
+#include <limits.h>
+#include <math.h>
+
+#include "common/mem.h"
+#include "model/layers/layer_internal.h"
+
+extern const struct layer_ops layer_dense;
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum status dense_units(struct model_layer *layer, const struct json_at *config,
+			       struct err *err)
+{
+	struct json_at here;
+	enum status status;
+
+	if (!json_child(config, "units", &here))
+		return json_fail(config, err, "\"units\" is missing");
+	status = json_int(&here, 1, INT64_MAX, &layer->units, err);
+	if (status == ST_OK && layer->units > INT_MAX) {
+		json_fail(&here, err,
+			  "%lld units are beyond the limit of %d: this layer's kernel would take "
+			  "%.0f GB",
+			  (long long)layer->units, INT_MAX,
+			  (double)layer->units * (double)layer_last_dim(&layer->input) * 4e-9);
+		if (err)
+			err->status = ST_LIMIT;
+		return ST_LIMIT;
+	}
+	return status;
+}
+
+static enum status dense_params(struct model *model, struct model_layer *layer,
+				const struct json_at *config, struct err *err)
+{
+	int64_t inputs = layer_last_dim(&layer->input);
+	const struct layer_param kernel = {.name = "kernel",
+					   .initializer = "GlorotUniform",
+					   .shape = {.ndim = 2, .dim = {inputs, layer->units}},
+					   .fan_in = inputs,
+					   .fan_out = layer->units};
+	const struct layer_param bias = {.name = "bias",
+					 .initializer = "Zeros",
+					 .shape = {.ndim = 1, .dim = {layer->units}},
+					 .fan_in = layer->units,
+					 .fan_out = layer->units};
+	enum status status = layer__add_param(model, layer, config, &kernel, err);
+
+	if (status == ST_OK && layer->use_bias)
+		status = layer__add_param(model, layer, config, &bias, err);
+	return status;
+}
+
+static enum status dense_read(struct model *model, struct model_layer *layer,
+			      const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		{"units", MODEL_ANY},
+		{"activation", MODEL_ANY},
+		{"use_bias", MODEL_ANY},
+		LAYER_PARAM_OPTIONS("kernel"),
+		LAYER_PARAM_OPTIONS("bias"),
+		{"activity_regularizer", MODEL_NULL},
+		{"quantization_config", MODEL_NULL},
+		{"quantization_mode", MODEL_NULL},
+		{"lora_rank", MODEL_NULL},
+		{"lora_alpha", MODEL_NULL},
+	};
+	enum status status = layer__check(config, own, ARRAY_LEN(own), err);
+
+	if (status != ST_OK)
+		return status;
+	if (!layer->input.ndim)
+		return json_fail(config, err, "Dense needs an input of at least one dimension");
+	status = dense_units(layer, config, err);
+	if (status == ST_OK)
+		status = layer__read_finish(layer, config, err);
+	if (status != ST_OK)
+		return status;
+
+	layer->output = layer->input;
+	layer->output.dim[layer->output.ndim - 1] = layer->units;
+	layer->reads_inputs = layer->trainable; /* for the kernel's gradient */
+	return dense_params(model, layer, config, err);
+}
+
+struct layer_dense_sizes layer_dense_sizes(const struct model_layer *layer, int64_t batch)
+{
+	int64_t inputs = layer_last_dim(&layer->input);
+
+	return (struct layer_dense_sizes){
+		.rows = batch * (model_shape_count(&layer->input) / inputs),
+		.inputs = inputs,
+		.units = layer->units,
+	};
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+static int64_t dense_flops(const struct model_layer *layer, int64_t batch)
+{
+	struct layer_dense_sizes s = layer_dense_sizes(layer, batch);
+	int64_t each = 2 * s.inputs + layer->use_bias + layer__activation_work(layer->activation);
+	int64_t flops;
+
+	/* Sides are bounded, their product is not. */
+	if (__builtin_mul_overflow(s.rows * s.units, each, &flops))
+		return INT64_MAX;
+	return flops;
+}
+
+static void dense_product(const struct layer_lowering *lowering, enum ipu_pass pass,
+			  struct ipu_op *out)
+{
+	const struct layer_dense_sizes s = layer_dense_sizes(lowering->layer, lowering->batch);
+	const struct ipu_matmul products[] = {
+		[IPU_FORWARD] = {.m = s.rows, .k = s.inputs, .n = s.units},
+		[IPU_BACKWARD_DATA] = {.m = s.rows, .k = s.units, .n = s.inputs},
+		[IPU_BACKWARD_WEIGHTS] = {.m = s.inputs, .k = s.rows, .n = s.units},
+	};
+
+	out->kind = IPU_OP_MATMUL;
+	out->matmul = products[pass];
+}
+
+static void dense_lower(struct layer_lowering *lowering)
+{
+	layer__lower_product(lowering, "MatMul", dense_product);
+}
+
+const struct layer_ops layer_dense = {
+	.class_name = "Dense",
+	.kind = LAYER_KIND_dense,
+	.read = dense_read,
+	.flops = dense_flops,
+	.lower = dense_lower,
+	.reads_inputs = true,
+	.reads_output = true,
+};

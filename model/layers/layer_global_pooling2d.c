@@ -1,0 +1,111 @@
+/*
+ * GlobalAveragePooling2D and GlobalMaxPooling2D: one value a channel, from whole NHWC images.
+ *
+ * Slices are groups of images, and strips of channels of large ones. The gradient of a maximum is
+ * shared evenly by the cells that have it, as TensorFlow's reduce_max does (MaxPooling2D gives it
+ * to the first).
+ */
+#include "common/mem.h"
+#include "model/layers/layer_internal.h"
+
+extern const struct layer_ops layer_global_average_pooling2d, layer_global_max_pooling2d;
+
+static enum status global_read(struct model *model, struct model_layer *layer,
+			       const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {{"data_format", MODEL_CHANNELS_LAST},
+						  {"keepdims", MODEL_ANY}};
+	enum status status = layer__check(config, own, ARRAY_LEN(own), err);
+	struct json_at here;
+	bool keepdims = false;
+
+	(void)model;
+	if (status == ST_OK)
+		status = layer__check_images(layer, config, err);
+	if (status != ST_OK)
+		return status;
+	if (json_child(config, "keepdims", &here) && !json_is_null(&here))
+		status = json_bool(&here, &keepdims, err);
+	layer->output = (struct model_shape){.ndim = 1, .dim = {layer->input.dim[2]}};
+	if (keepdims)
+		layer->output = (struct model_shape){.ndim = 3, .dim = {1, 1, layer->input.dim[2]}};
+	return status;
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+static int64_t global_flops(const struct model_layer *layer, int64_t batch)
+{
+	return batch * model_shape_count(&layer->input);
+}
+
+/* What the reductions are of, forward: the scale of a mean is part of it. */
+static void global_lower_forward(struct layer_lowering *lowering, const char *part)
+{
+	const struct layer_op op =
+		layer__reduce(global_flops(lowering->layer, lowering->batch),
+			      layer__lower_count(lowering), LAYER_INPUT, LAYER_OUTPUT);
+
+	layer__lower(lowering, part, &op);
+}
+
+static void average_lower(struct layer_lowering *lowering)
+{
+	const struct layer_op backward = layer__map(
+		&(struct ipu_elements){.count = global_flops(lowering->layer, lowering->batch),
+				       .operands = 0,
+				       .broadcast = layer__lower_count(lowering),
+				       .times = {[IPU_FN_ADD] = 1}},
+		LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT);
+
+	if (lowering->phase == 'F')
+		global_lower_forward(lowering, "Mean");
+	else if (layer__wants_any(lowering))
+		layer__lower(lowering, "Mean/Grad", &backward);
+}
+
+/* Which cells have the maximum, how many they are, and their shares. */
+static void max_lower(struct layer_lowering *lowering)
+{
+	const int64_t count = global_flops(lowering->layer, lowering->batch);
+	const int64_t outputs = layer__lower_count(lowering);
+	struct ipu_elements each = {.count = count,
+				    .operands = 1,
+				    .broadcast = outputs,
+				    .times = {[IPU_FN_SELECT] = 1}};
+	struct layer_op op = layer__map(&each, LAYER_INPUT | LAYER_OUTPUT, LAYER_BETWEEN);
+
+	if (lowering->phase == 'F') {
+		global_lower_forward(lowering, "Max");
+		return;
+	}
+	if (!layer__wants_any(lowering))
+		return;
+	op.makes = count;
+	layer__lower(lowering, "Max/Grad/Equal", &op);
+	op = layer__reduce(count, outputs, LAYER_BETWEEN, LAYER_BETWEEN_TOO);
+	layer__lower(lowering, "Max/Grad/Sum", &op);
+	each.times[IPU_FN_SELECT] = 0;
+	each.times[IPU_FN_ADD] = each.times[IPU_FN_DIVIDE] = 1;
+	op = layer__map(&each, LAYER_BETWEEN | LAYER_BETWEEN_TOO | LAYER_GRAD_OUTPUT,
+			LAYER_GRAD_INPUT);
+	layer__lower(lowering, "Max/Grad", &op);
+}
+
+const struct layer_ops layer_global_average_pooling2d = {
+	.class_name = "GlobalAveragePooling2D",
+	.kind = LAYER_KIND_global_average_pooling2d,
+	.read = global_read,
+	.flops = global_flops,
+	.lower = average_lower,
+};
+
+const struct layer_ops layer_global_max_pooling2d = {
+	.class_name = "GlobalMaxPooling2D",
+	.kind = LAYER_KIND_global_max_pooling2d,
+	.read = global_read,
+	.flops = global_flops,
+	.lower = max_lower,
+	.reads_inputs = true,
+	.reads_output = true,
+};

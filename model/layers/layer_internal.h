@@ -1,0 +1,100 @@
+/*
+ * What the kinds of layers share: reading their options, and writing device operations.
+ */
+#ifndef LAYER_INTERNAL_H
+#define LAYER_INTERNAL_H
+
+#include "model/layers/layer_config.h"
+#include "model/model_config.h"
+#include "model/model_internal.h"
+
+/* Layers that are layer->activation and nothing else. */
+void layer__set_activation(struct model_layer *layer, enum model_activation activation);
+int64_t layer__activation_flops(const struct model_layer *layer, int64_t batch);
+void layer__activation_lower(struct layer_lowering *lowering);
+
+/* Options that every layer has, and its own. */
+enum status layer__check(const struct json_at *config, const struct model_option *own, size_t count,
+			 struct err *err);
+
+/*
+ * The same; then layer->config is @size cleared bytes of the model's, and the output as the input.
+ */
+enum status layer__begin(struct model *model, struct model_layer *layer,
+			 const struct json_at *config, const struct model_option *own, size_t count,
+			 size_t size, struct err *err);
+/* An item of the input must be an image: three dimensions. */
+enum status layer__check_images(const struct model_layer *layer, const struct json_at *config,
+				struct err *err);
+
+/* "use_bias" (absent: true) and "activation", of a layer that ends in them. */
+enum status layer__read_finish(struct model_layer *layer, const struct json_at *config,
+			       struct err *err);
+
+/* What a parameter is by default, and what its config may say: NAME_initializer,
+ * NAME_regularizer and NAME_constraint. */
+struct layer_param {
+	const char *name;        /* "kernel" */
+	const char *option;      /* NAME of its options where that is another; NULL: it is not */
+	const char *initializer; /* "GlorotUniform" */
+	struct model_shape shape;
+	int64_t fan_in, fan_out;
+	bool fixed;       /* never learns: moving statistics */
+	bool no_autocast; /* float32 in a layer that is half, too */
+};
+enum status layer__add_param(struct model *model, struct model_layer *layer,
+			     const struct json_at *config, const struct layer_param *param,
+			     struct err *err);
+/* The rows of an option table for such a parameter. */
+#define LAYER_PARAM_OPTIONS(name)                                                                  \
+	{name "_initializer", MODEL_ANY}, {name "_regularizer", MODEL_ANY},                        \
+	{                                                                                          \
+		name "_constraint", MODEL_NULL                                                     \
+	}
+
+/* The option "axis" (the batch's is 0), a number or a list of one, must name the last axis: -1 or
+ * its number. Absent or null passes. */
+enum status layer__check_last_axis(const struct model_layer *layer, const struct json_at *config,
+				   struct err *err);
+
+/* The option @key: a number for all channels or a list of @channels; *@here is false where it is
+ * absent or null. */
+enum status layer__channel_numbers(const struct json_at *config, const char *key, float *out,
+				   int64_t channels, bool *here, struct err *err);
+
+/*
+ * Append @op, whose kind, sizes and operands are set; adds names, phase and type. @part is
+ * "MatMul".
+ */
+void layer__lower(struct layer_lowering *lowering, const char *part, const struct layer_op *op);
+/* A map over the layer's output or, in phase B, its input's elements. */
+struct layer_op layer__map(const struct ipu_elements *elements, unsigned reads, unsigned writes);
+struct layer_op layer__reduce(int64_t inputs, int64_t outputs, unsigned reads, unsigned writes);
+struct layer_op layer__copy(int64_t count, int64_t atom, unsigned reads, unsigned writes);
+int64_t layer__lower_count(const struct layer_lowering *lowering); /* elements of the output */
+bool layer__wants_any(const struct layer_lowering *lowering);      /* a gradient of an input */
+bool layer__wants(const struct layer_lowering *lowering, int input);
+
+/*
+ * Layers that end in a bias and an activation. The sums before the activation are the output itself
+ * where that is worked on in place, what is kept where the gradient reads it, or what the loss
+ * takes.
+ */
+unsigned layer__lower_sums(const struct layer_lowering *lowering);
+void layer__lower_bias(struct layer_lowering *lowering, int param);
+void layer__lower_bias_grad(struct layer_lowering *lowering, int param);
+/* From the sums to the output; and the gradient, in place. Nothing for linear. */
+void layer__lower_activation(struct layer_lowering *lowering);
+/* All of a layer that is a product with its parameter 0, a bias (parameter 1) and an activation;
+ * @product describes the three passes. */
+typedef void (*layer_product)(const struct layer_lowering *lowering, enum ipu_pass pass,
+			      struct ipu_op *out);
+void layer__lower_product(struct layer_lowering *lowering, const char *part, layer_product product);
+
+int64_t layer__activation_work(enum model_activation activation); /* operations per element */
+/* The device's operation of an activation, forward or backward, over the layer's output. False for
+ * linear. @reads and @writes are the operation's. */
+bool layer__activation_op(const struct layer_lowering *lowering, struct layer_op *out,
+			  const char **part);
+
+#endif /* LAYER_INTERNAL_H */

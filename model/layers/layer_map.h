@@ -1,0 +1,44 @@
+/*
+ * The kinds of layers, a row each: what it is called here and by Keras, and how it computes.
+ *
+ * The row `dense` has struct layer_ops layer_dense of layer_dense.c here and struct compute_ops
+ * compute_dense of trainer/layers/compute_dense.c. Kinds may compute alike; what hands its input on
+ * computes nothing.
+ */
+#ifndef LAYER_MAP_H
+#define LAYER_MAP_H
+
+#define LAYER_MAP(X)                                                                               \
+	X(activation, "Activation", activation)                                                    \
+	X(add, "Add", add)                                                                         \
+	X(average, "Average", average)                                                             \
+	X(average_pooling2d, "AveragePooling2D", average_pooling2d)                                \
+	X(batch_normalization, "BatchNormalization", batch_normalization)                          \
+	X(concatenate, "Concatenate", concatenate)                                                 \
+	X(conv2d, "Conv2D", conv2d)                                                                \
+	X(dense, "Dense", dense)                                                                   \
+	X(depthwise_conv2d, "DepthwiseConv2D", depthwise_conv2d)                                   \
+	X(dropout, "Dropout", dropout)                                                             \
+	X(elu, "ELU", relu)                                                                        \
+	X(flatten, "Flatten", none)                                                                \
+	X(global_average_pooling2d, "GlobalAveragePooling2D", global_average_pooling2d)            \
+	X(global_max_pooling2d, "GlobalMaxPooling2D", global_max_pooling2d)                        \
+	X(layer_normalization, "LayerNormalization", layer_normalization)                          \
+	X(leaky_relu, "LeakyReLU", relu)                                                           \
+	X(maximum, "Maximum", merge)                                                               \
+	X(max_pooling2d, "MaxPooling2D", max_pooling2d)                                            \
+	X(maybe_outfeed, "MaybeOutfeed", none)                                                     \
+	X(minimum, "Minimum", merge)                                                               \
+	X(multiply, "Multiply", merge)                                                             \
+	X(normalization, "Normalization", normalization)                                           \
+	X(outfeed, "Outfeed", none)                                                                \
+	X(relu, "ReLU", relu)                                                                      \
+	X(rescaling, "Rescaling", rescaling)                                                       \
+	X(reshape, "Reshape", none)                                                                \
+	X(separable_conv2d, "SeparableConv2D", separable_conv2d)                                   \
+	X(softmax, "Softmax", activation)                                                          \
+	X(spatial_dropout2d, "SpatialDropout2D", dropout)                                          \
+	X(subtract, "Subtract", subtract)                                                          \
+	X(zero_padding2d, "ZeroPadding2D", zero_padding2d)
+
+#endif /* LAYER_MAP_H */

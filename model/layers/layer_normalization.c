@@ -1,0 +1,124 @@
+/*
+ * Keras's preprocessing layer Normalization: y = (x - mean) / max(sqrt(variance), 1e-7) per
+ * channel.
+ *
+ * Mean and variance are given in the config, or they are parameters that do not learn (with count,
+ * which only Keras's adapt() would read) and come with loaded weights.
+ */
+#include <math.h>
+
+#include "common/mem.h"
+#include "model/layers/layer_internal.h"
+
+extern const struct layer_ops layer_normalization;
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum status normalization_params(struct model *model, struct model_layer *layer,
+					const struct json_at *config, struct err *err)
+{
+	const struct model_shape channels = {.ndim = 1, .dim = {layer_last_dim(&layer->input)}};
+	const struct layer_param params[] = {
+		{.name = "mean", .initializer = "Zeros", .shape = channels, .fixed = true},
+		{.name = "variance", .initializer = "Ones", .shape = channels, .fixed = true},
+		{.name = "count", .initializer = "Zeros", .fixed = true},
+	};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(params) && status == ST_OK; i++)
+		status = layer__add_param(model, layer, config, &params[i], err);
+	return status;
+}
+
+static enum status normalization_numbers(struct model *model, struct model_layer *layer,
+					 const struct json_at *config, struct err *err)
+{
+	const int64_t channels = layer_last_dim(&layer->input);
+	struct layer_normalization *c = layer->config;
+	bool mean_here, variance_here;
+	enum status status;
+
+	c->mean = model__alloc(model, (size_t)channels, sizeof(float));
+	c->variance = model__alloc(model, (size_t)channels, sizeof(float));
+	if (!c->mean || !c->variance)
+		return err_nomem(err);
+	status = layer__channel_numbers(config, "mean", c->mean, channels, &mean_here, err);
+	if (status == ST_OK)
+		status = layer__channel_numbers(config, "variance", c->variance, channels,
+						&variance_here, err);
+	if (status != ST_OK)
+		return status;
+	if (mean_here != variance_here)
+		return json_fail(config, err, "\"mean\" and \"variance\" must be given together");
+	if (!mean_here) {
+		c->mean = c->variance = NULL;
+		return normalization_params(model, layer, config, err);
+	}
+	for (int64_t i = 0; i < channels; i++) {
+		if (c->variance[i] < 0.0f)
+			return json_fail(config, err, "\"variance\" must not be negative");
+	}
+	return ST_OK;
+}
+
+static enum status normalization_read(struct model *model, struct model_layer *layer,
+				      const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		{"axis", MODEL_ANY},
+		{"mean", MODEL_ANY},
+		{"variance", MODEL_ANY},
+		{"invert", MODEL_FALSE},
+	};
+	enum status status = layer__begin(model, layer, config, own, ARRAY_LEN(own),
+					  sizeof(struct layer_normalization), err);
+
+	if (status == ST_OK)
+		status = layer__check_last_axis(layer, config, err);
+	return status == ST_OK ? normalization_numbers(model, layer, config, err) : status;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static int64_t normalization_flops(const struct model_layer *layer, int64_t batch)
+{
+	return batch * model_shape_count(&layer->output) * 2;
+}
+
+/* The deviation, of a variance that is a parameter; then the values by it. */
+static void normalization_lower(struct layer_lowering *lowering)
+{
+	const struct layer_normalization *c = lowering->layer->config;
+	const int64_t channels = layer_last_dim(&lowering->layer->output);
+	const bool forward = lowering->phase == 'F';
+	struct layer_op deviation =
+		layer__map(&(struct ipu_elements){.count = channels,
+						  .operands = 1,
+						  .times = {[IPU_FN_SQRT] = 1, [IPU_FN_ADD] = 1}},
+			   LAYER_PARAM(LAYER_NORMALIZATION_VARIANCE), LAYER_BETWEEN);
+	struct layer_op op = layer__map(
+		&(struct ipu_elements){.count = layer__lower_count(lowering),
+				       .operands = 1,
+				       .broadcast = channels,
+				       .times = {[IPU_FN_ADD] = forward, [IPU_FN_DIVIDE] = 1}},
+		forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT,
+		forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
+
+	if (!forward && !layer__wants_any(lowering))
+		return;
+	deviation.makes = channels;
+	if (!c->mean) {
+		layer__lower(lowering, forward ? "Sqrt" : "Sqrt/Grad", &deviation);
+		op.reads |= LAYER_BETWEEN;
+		op.reads |= forward ? LAYER_PARAM(LAYER_NORMALIZATION_MEAN) : 0u;
+	}
+	layer__lower(lowering, forward ? "Normalize" : "Normalize/Grad", &op);
+}
+
+const struct layer_ops layer_normalization = {
+	.class_name = "Normalization",
+	.kind = LAYER_KIND_normalization,
+	.read = normalization_read,
+	.flops = normalization_flops,
+	.lower = normalization_lower,
+};

@@ -1,0 +1,68 @@
+/*
+ * Outfeed and MaybeOutfeed: what flows through them is also sent to the host.
+ */
+#include "common/mem.h"
+#include "model/layers/layer_internal.h"
+
+extern const struct layer_ops layer_outfeed;
+extern const struct layer_ops layer_maybe_outfeed;
+
+/* "queue": ours, since Keras's layers are handed the queue itself. */
+static enum status outfeed_read_queue(struct model *model, struct model_layer *layer,
+				      const struct json_at *config, struct err *err)
+{
+	struct json_at here;
+	const char *text;
+	enum status status;
+
+	if (!json_child(config, "queue", &here) || json_is_null(&here))
+		return ST_OK;
+	status = json_text(&here, &text, err);
+	if (status != ST_OK)
+		return status;
+	if (text[0] == '\0')
+		return json_fail(&here, err, "is no name of a queue; null: chosen for it");
+	layer->outfeed_queue = arena_printf(model__arena(model), "%s", text);
+	return layer->outfeed_queue ? ST_OK : err_nomem(err);
+}
+
+static enum status outfeed_read(struct model *model, struct model_layer *layer,
+				const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {{"queue", MODEL_ANY}};
+	enum status status = layer__check(config, own, ARRAY_LEN(own), err);
+
+	layer->output = layer->input;
+	return status == ST_OK ? outfeed_read_queue(model, layer, config, err) : status;
+}
+
+static enum status maybe_outfeed_read(struct model *model, struct model_layer *layer,
+				      const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {{"final_outfeed", MODEL_ANY},
+						  {"queue", MODEL_ANY}};
+	enum status status = layer__check(config, own, ARRAY_LEN(own), err);
+	struct json_at here;
+
+	layer->output = layer->input;
+	layer->final_outfeed = true;
+	if (status == ST_OK && json_child(config, "final_outfeed", &here))
+		status = json_bool(&here, &layer->final_outfeed, err);
+	return status == ST_OK ? outfeed_read_queue(model, layer, config, err) : status;
+}
+
+const struct layer_ops layer_outfeed = {
+	.class_name = "Outfeed",
+	.kind = LAYER_KIND_outfeed,
+	.read = outfeed_read,
+	.pass_through = true,
+	.outfeed = MODEL_OUTFEED,
+};
+
+const struct layer_ops layer_maybe_outfeed = {
+	.class_name = "MaybeOutfeed",
+	.kind = LAYER_KIND_maybe_outfeed,
+	.read = maybe_outfeed_read,
+	.pass_through = true,
+	.outfeed = MODEL_MAYBE_OUTFEED,
+};

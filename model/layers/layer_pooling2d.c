@@ -1,0 +1,151 @@
+/*
+ * MaxPooling2D and AveragePooling2D: windows over NHWC images, with TensorFlow's paddings.
+ *
+ * Sizes are layer_window.h's; a mean is over the cells inside the image. A maximum's place is kept
+ * as a byte from forward to backward, so that neither input nor output is read again. Slices are
+ * rows.
+ */
+#include <string.h>
+
+#include "common/mem.h"
+#include "model/layers/layer_internal.h"
+#include "model/layers/layer_window.h"
+
+extern const struct layer_ops layer_max_pooling2d, layer_average_pooling2d;
+
+#define POOLING_SIDE 65535 /* the greatest pool and stride */
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum status pooling_shape(const struct json_at *config, struct model_layer *layer,
+				 const int64_t pool[2], const int64_t strides[2], bool same,
+				 struct err *err)
+{
+	struct layer_pool *own = layer->config;
+
+	*own = (struct layer_pool){
+		.height = layer->input.dim[0],
+		.width = layer->input.dim[1],
+		.channels = layer->input.dim[2],
+		.pool_height = pool[0],
+		.pool_width = pool[1],
+		.stride_height = strides[0],
+		.stride_width = strides[1],
+	};
+	own->out_height = layer__windows(own->height, pool[0], strides[0], same, &own->top);
+	own->out_width = layer__windows(own->width, pool[1], strides[1], same, &own->left);
+	if (!own->out_height || !own->out_width)
+		return json_fail(config, err,
+				 "a pool of %lldx%lld does not fit into an image of %lldx%lld "
+				 "(padding \"same\" would make it fit)",
+				 (long long)pool[0], (long long)pool[1], (long long)own->height,
+				 (long long)own->width);
+	layer->output = (struct model_shape){
+		.ndim = 3, .dim = {own->out_height, own->out_width, own->channels}};
+	return ST_OK;
+}
+
+static enum status pooling_read(struct model *model, struct model_layer *layer,
+				const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		{"pool_size", MODEL_ANY},
+		{"strides", MODEL_ANY},
+		{"padding", MODEL_ANY},
+		{"data_format", MODEL_CHANNELS_LAST},
+	};
+	enum status status = layer__begin(model, layer, config, own, ARRAY_LEN(own),
+					  sizeof(struct layer_pool), err);
+	int64_t pool[LAYER_WAYS], strides[LAYER_WAYS];
+	struct json_at here;
+	bool same;
+
+	if (status == ST_OK)
+		status = layer__check_images(layer, config, err);
+	if (status != ST_OK)
+		return status;
+
+	status = layer__pair_option(config, "pool_size", 1, POOLING_SIDE, 2, pool, err);
+	memcpy(strides, pool, sizeof(strides));
+	if (status == ST_OK && json_child(config, "strides", &here) && !json_is_null(&here))
+		status = layer__pair(&here, 1, POOLING_SIDE, strides, err);
+	if (status == ST_OK)
+		status = layer__padding(config, &same, err);
+	if (status == ST_OK)
+		status = pooling_shape(config, layer, pool, strides, same, err);
+	return status;
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+static int64_t pooling_cells(const struct model_layer *layer)
+{
+	const struct layer_pool *pool = layer->config;
+	int64_t height = pool->pool_height < pool->height ? pool->pool_height : pool->height;
+	int64_t width = pool->pool_width < pool->width ? pool->pool_width : pool->width;
+
+	return height * width;
+}
+
+static int64_t pooling_flops(const struct model_layer *layer, int64_t batch)
+{
+	int64_t flops;
+
+	/* Windows may overlap as much as they like. */
+	if (__builtin_mul_overflow(batch * model_shape_count(&layer->output), pooling_cells(layer),
+				   &flops))
+		return INT64_MAX;
+	return flops;
+}
+
+/* popnn's gradient of a maximum finds its place again, from input and output. */
+static void pooling_lower(struct layer_lowering *lowering, bool max, const char *part,
+			  const char *grad_part)
+{
+	const struct layer_pool *pool = lowering->layer->config;
+	const bool forward = lowering->phase == 'F';
+	const struct layer_op op = {
+		.op = {.kind = IPU_OP_POOL,
+		       .pool = {.max = max,
+				.backward = !forward,
+				.batch = lowering->batch,
+				.channels = pool->channels,
+				.in = {pool->height, pool->width},
+				.out = {pool->out_height, pool->out_width},
+				.kernel = {pool->pool_height, pool->pool_width},
+				.stride = {pool->stride_height, pool->stride_width}}},
+		.reads = forward ? (unsigned)LAYER_INPUT
+			 : max   ? LAYER_INPUT | LAYER_OUTPUT | LAYER_GRAD_OUTPUT
+				 : (unsigned)LAYER_GRAD_OUTPUT,
+		.writes = forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT,
+	};
+
+	if (forward || layer__wants_any(lowering))
+		layer__lower(lowering, forward ? part : grad_part, &op);
+}
+
+static void max_lower(struct layer_lowering *lowering)
+{
+	pooling_lower(lowering, true, "MaxPool", "MaxPool/Grad");
+}
+
+static void average_lower(struct layer_lowering *lowering)
+{
+	pooling_lower(lowering, false, "AvgPool", "AvgPool/Grad");
+}
+
+const struct layer_ops layer_max_pooling2d = {
+	.class_name = "MaxPooling2D",
+	.kind = LAYER_KIND_max_pooling2d,
+	.read = pooling_read,
+	.flops = pooling_flops,
+	.lower = max_lower,
+};
+
+const struct layer_ops layer_average_pooling2d = {
+	.class_name = "AveragePooling2D",
+	.kind = LAYER_KIND_average_pooling2d,
+	.read = pooling_read,
+	.flops = pooling_flops,
+	.lower = average_lower,
+};

@@ -1,0 +1,206 @@
+/*
+ * ReLU with its bound, slope and threshold; LeakyReLU; ELU with its alpha.
+ *
+ * A ReLU with neither slope nor threshold is told from its output and may be done by the layer
+ * before; with either of them its input is read again.
+ */
+#include <math.h>
+
+#include "common/mem.h"
+#include "model/layers/layer_internal.h"
+
+extern const struct layer_ops layer_activation, layer_elu, layer_leaky_relu, layer_relu;
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* A finite number of at least 0 under the first of @keys that is there; else *@out stays. */
+static enum status relu_number(const struct json_at *config, const char *const keys[2], float *out,
+			       struct err *err)
+{
+	struct json_at here;
+	double value;
+	enum status status;
+
+	for (int i = 0; i < 2; i++) {
+		if (!keys[i] || !json_child(config, keys[i], &here) || json_is_null(&here))
+			continue;
+		status = json_real(&here, &value, err);
+		if (status != ST_OK)
+			return status;
+		if (!(value >= 0.0) || value > 3e38)
+			return json_fail(&here, err, "must be a number of at least 0");
+		*out = (float)value;
+		return ST_OK;
+	}
+	return ST_OK;
+}
+
+static enum status relu_config(struct model *model, struct model_layer *layer,
+			       const struct json_at *config, const struct model_option *own,
+			       size_t count, struct layer_relu **out, struct err *err)
+{
+	enum status status = layer__begin(model, layer, config, own, count, sizeof(**out), err);
+
+	*out = layer->config;
+	if (status == ST_OK)
+		**out = (struct layer_relu){.most = INFINITY, .alpha = 1.0f};
+	return status;
+}
+
+bool layer_relu_is_plain(const struct model_layer *layer)
+{
+	const struct layer_relu *c = layer->config;
+
+	return !(c->threshold > 0.0f) && !(c->slope > 0.0f);
+}
+
+static void relu_set_reads(struct model_layer *layer)
+{
+	layer->reads_inputs = !layer_relu_is_plain(layer);
+	layer->reads_output = layer_relu_is_plain(layer);
+}
+
+static enum status relu_read(struct model *model, struct model_layer *layer,
+			     const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		{"max_value", MODEL_ANY},
+		{"negative_slope", MODEL_ANY},
+		{"threshold", MODEL_ANY},
+	};
+	struct layer_relu *c;
+	enum status status = relu_config(model, layer, config, own, ARRAY_LEN(own), &c, err);
+
+	if (status == ST_OK)
+		status = relu_number(config, (const char *const[]){"max_value", NULL}, &c->most,
+				     err);
+	if (status == ST_OK)
+		status = relu_number(config, (const char *const[]){"negative_slope", NULL},
+				     &c->slope, err);
+	if (status == ST_OK)
+		status = relu_number(config, (const char *const[]){"threshold", NULL},
+				     &c->threshold, err);
+	if (status == ST_OK)
+		relu_set_reads(layer);
+	return status;
+}
+
+/* Keras 2 says alpha, Keras 3 negative_slope. */
+static enum status leaky_relu_read(struct model *model, struct model_layer *layer,
+				   const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {{"alpha", MODEL_ANY},
+						  {"negative_slope", MODEL_ANY}};
+	struct layer_relu *c;
+	enum status status = relu_config(model, layer, config, own, ARRAY_LEN(own), &c, err);
+
+	if (status != ST_OK)
+		return status;
+	c->slope = 0.3f;
+	status = relu_number(config, (const char *const[]){"negative_slope", "alpha"}, &c->slope,
+			     err);
+	if (status == ST_OK)
+		relu_set_reads(layer);
+	return status;
+}
+
+static enum status elu_read(struct model *model, struct model_layer *layer,
+			    const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {{"alpha", MODEL_ANY}};
+	struct layer_relu *c;
+	enum status status = relu_config(model, layer, config, own, ARRAY_LEN(own), &c, err);
+
+	if (status == ST_OK)
+		status = relu_number(config, (const char *const[]){"alpha", NULL}, &c->alpha, err);
+	return status;
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+static int64_t relu_work(const struct model_layer *layer)
+{
+	const struct layer_relu *c = layer->config;
+
+	if (layer->ops == &layer_elu)
+		return 3;
+	return 1 + (c->most < INFINITY) + (layer_relu_is_plain(layer) ? 0 : 2);
+}
+
+static int64_t relu_flops(const struct model_layer *layer, int64_t batch)
+{
+	return batch * model_shape_count(&layer->output) * relu_work(layer);
+}
+
+/* A bound and a threshold are a choice each; so is a slope, with its product. */
+static void relu_functions(const struct model_layer *layer, bool forward, struct ipu_elements *out)
+{
+	const struct layer_relu *c = layer->config;
+
+	if (layer->ops == &layer_elu) {
+		out->times[IPU_FN_EXP] = forward;
+		out->times[IPU_FN_ADD] = 2;
+		out->times[IPU_FN_SELECT] = 1;
+	} else if (layer_relu_is_plain(layer)) {
+		out->times[forward ? IPU_FN_RELU : IPU_FN_RELU_GRAD] = 1;
+		out->times[forward ? IPU_FN_ADD : IPU_FN_SELECT] = c->most < INFINITY;
+	} else {
+		out->times[IPU_FN_ADD] = (uint8_t)(1 + (c->threshold > 0.0f));
+		out->times[IPU_FN_SELECT] = (uint8_t)(1 + (c->most < INFINITY));
+	}
+}
+
+static void relu_lower(struct layer_lowering *lowering)
+{
+	const struct model_layer *layer = lowering->layer;
+	const bool elu = layer->ops == &layer_elu, forward = lowering->phase == 'F';
+	struct layer_op op =
+		layer__map(&(struct ipu_elements){.count = layer__lower_count(lowering),
+						  .operands = forward ? 1 : 2},
+			   LAYER_INPUT, LAYER_OUTPUT);
+
+	relu_functions(layer, forward, &op.op.elements);
+	if (!forward) {
+		op.reads = LAYER_GRAD_OUTPUT | (layer->reads_inputs ? LAYER_INPUT : LAYER_OUTPUT);
+		op.writes = LAYER_GRAD_INPUT;
+	}
+	if (forward)
+		layer__lower(lowering, elu ? "Elu" : "Relu", &op);
+	else if (layer__wants_any(lowering))
+		layer__lower(lowering, elu ? "Elu/Grad" : "Relu/Grad", &op);
+}
+
+/* What all of them have. */
+#define RELU_OPS(row, name, how)                                                                   \
+	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .flops = relu_flops,        \
+	.lower = relu_lower, .reads_output = true
+
+const struct layer_ops layer_relu = {
+	RELU_OPS(relu, "ReLU", relu_read),
+	.reads_inputs = true,
+};
+
+const struct layer_ops layer_leaky_relu = {
+	RELU_OPS(leaky_relu, "LeakyReLU", leaky_relu_read),
+	.reads_inputs = true,
+};
+
+const struct layer_ops layer_elu = {
+	RELU_OPS(elu, "ELU", elu_read),
+};
+
+bool layer_is_relu(const struct model_layer *layer, float *most)
+{
+	const struct layer_relu *c = layer->config;
+
+	*most = INFINITY;
+	if (layer->ops == &layer_relu && layer_relu_is_plain(layer)) {
+		*most = c->most;
+		return true;
+	}
+	if (layer->ops != &layer_activation)
+		return false;
+	if (layer->activation == MODEL_RELU6)
+		*most = 6.0f;
+	return layer->activation == MODEL_RELU || layer->activation == MODEL_RELU6;
+}

@@ -1,0 +1,78 @@
+/*
+ * ZeroPadding2D: zeros around images.
+ */
+#include "common/mem.h"
+#include "model/layers/layer_internal.h"
+#include "model/layers/layer_window.h"
+
+extern const struct layer_ops layer_zero_padding2d;
+
+#define PADDING_MOST 65536 /* pixels of zeros on a side */
+
+/* A number; [high, wide]; or [[top, bottom], [left, right]]. */
+static enum status padding_options(const struct json_at *config, struct layer_pad *pad,
+				   struct err *err)
+{
+	int64_t sides[LAYER_WAYS][2] = {{1, 1}, {1, 1}};
+	struct json_at here, item;
+	enum status status = ST_OK;
+
+	if (json_child(config, "padding", &here)) {
+		if (cJSON_IsArray(here.node) && json_count(&here) != LAYER_WAYS)
+			return json_fail(&here, err,
+					 "must be a whole number, [height, width] or [[top, "
+					 "bottom], [left, right]]");
+		for (int way = 0; way < LAYER_WAYS && status == ST_OK; way++) {
+			if (!json_item(&here, way, &item))
+				item = here;
+			status = layer__pair(&item, 0, PADDING_MOST, sides[way], err);
+		}
+	}
+	pad->top = sides[LAYER_Y][0];
+	pad->bottom = sides[LAYER_Y][1];
+	pad->left = sides[LAYER_X][0];
+	pad->right = sides[LAYER_X][1];
+	return status;
+}
+
+static enum status padding_read(struct model *model, struct model_layer *layer,
+				const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		{"padding", MODEL_ANY},
+		{"data_format", MODEL_CHANNELS_LAST},
+	};
+	enum status status = layer__begin(model, layer, config, own, ARRAY_LEN(own),
+					  sizeof(struct layer_pad), err);
+	struct layer_pad *pad = layer->config;
+
+	if (status == ST_OK)
+		status = layer__check_images(layer, config, err);
+	if (status != ST_OK)
+		return status;
+	status = padding_options(config, pad, err);
+	layer->output.dim[0] += pad->top + pad->bottom;
+	layer->output.dim[1] += pad->left + pad->right;
+	return status;
+}
+
+static void padding_lower(struct layer_lowering *lowering)
+{
+	const struct model_layer *layer = lowering->layer;
+	const bool forward = lowering->phase == 'F';
+	const int64_t count =
+		lowering->batch * model_shape_count(forward ? &layer->output : &layer->input);
+	const struct layer_op op = layer__copy(count, layer_last_dim(&layer->output),
+					       forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT,
+					       forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
+
+	if (forward || layer__wants_any(lowering))
+		layer__lower(lowering, forward ? "Pad" : "Pad/Grad", &op);
+}
+
+const struct layer_ops layer_zero_padding2d = {
+	.class_name = "ZeroPadding2D",
+	.kind = LAYER_KIND_zero_padding2d,
+	.read = padding_read,
+	.lower = padding_lower,
+};

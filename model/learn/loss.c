@@ -1,0 +1,270 @@
+/*
+ * Losses: what each is, and what it fits. No state.
+ */
+#include "model/learn/loss.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "model/model_config.h"
+
+struct loss_ops {
+	const char *class_name, *name;
+	const char *other_names[2]; /* that Keras accepts, or NULL */
+	/* Takes the input of this where it ends the model; MODEL_LINEAR: of none. */
+	enum model_activation takes;
+	bool classes;                       /* the targets are class numbers */
+	bool single_values;                 /* a target may stand for all outputs of its item */
+	const struct model_option *options; /* beyond those of all losses */
+	size_t option_count;
+};
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const struct model_option sparse_options[] = {
+	{"from_logits", MODEL_ANY},
+	{"ignore_class", MODEL_NULL},
+	{"axis", MODEL_ANY},
+};
+
+static const struct model_option smooth_options[] = {
+	{"from_logits", MODEL_ANY},
+	{"label_smoothing", MODEL_ANY},
+	{"axis", MODEL_ANY},
+};
+
+static const struct loss_ops loss_rows[LOSS_KINDS] = {
+	[LOSS_BINARY_CROSSENTROPY] =
+		{
+			.class_name = "BinaryCrossentropy",
+			.name = "binary_crossentropy",
+			.other_names = {"bce", "BCE"},
+			.takes = MODEL_SIGMOID,
+			.single_values = true,
+			.options = smooth_options,
+			.option_count = ARRAY_LEN(smooth_options),
+		},
+	[LOSS_CATEGORICAL_CROSSENTROPY] =
+		{
+			.class_name = "CategoricalCrossentropy",
+			.name = "categorical_crossentropy",
+			.takes = MODEL_SOFTMAX,
+			.options = smooth_options,
+			.option_count = ARRAY_LEN(smooth_options),
+		},
+	[LOSS_MEAN_SQUARED_ERROR] =
+		{
+			.class_name = "MeanSquaredError",
+			.name = "mean_squared_error",
+			.other_names = {"mse", "MSE"},
+			.single_values = true,
+		},
+	[LOSS_SPARSE_CATEGORICAL_CROSSENTROPY] =
+		{
+			.class_name = "SparseCategoricalCrossentropy",
+			.name = "sparse_categorical_crossentropy",
+			.takes = MODEL_SOFTMAX,
+			.classes = true,
+			.options = sparse_options,
+			.option_count = ARRAY_LEN(sparse_options),
+		},
+};
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool loss_is(const struct loss_ops *ops, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(ops->other_names); i++)
+		if (ops->other_names[i] && !strcmp(ops->other_names[i], name))
+			return true;
+	return !strcmp(ops->class_name, name) || !strcmp(ops->name, name);
+}
+
+static const struct loss_ops *loss_ops(const struct loss *loss)
+{
+	return &loss_rows[loss->kind];
+}
+
+/* -1: none is called so. */
+static int loss_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(loss_rows); i++)
+		if (loss_is(&loss_rows[i], name))
+			return (int)i;
+	return -1;
+}
+
+static enum status loss_unknown(const struct json_at *at, const char *name, struct err *err)
+{
+	const char *known[2 * ARRAY_LEN(loss_rows)];
+
+	for (size_t i = 0; i < ARRAY_LEN(loss_rows); i++) {
+		known[2 * i] = loss_rows[i].name;
+		known[2 * i + 1] = loss_rows[i].class_name;
+	}
+	return json_unknown(at, "loss", name, known, ARRAY_LEN(known), err);
+}
+
+static enum status loss_reduction(const struct json_at *config, struct err *err)
+{
+	static const char *const means[] = {"auto", "sum_over_batch_size"};
+	struct json_at here;
+	const char *text;
+	enum status status;
+
+	if (!json_child(config, "reduction", &here) || json_is_null(&here))
+		return ST_OK;
+	status = json_text(&here, &text, err);
+	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(means); i++)
+		if (!strcmp(text, means[i]))
+			return ST_OK;
+	if (status != ST_OK)
+		return status;
+	return model_config_unsupported(&here, err,
+					"the reduction \"%s\" is not supported: it must be "
+					"\"sum_over_batch_size\" (or \"auto\")",
+					text);
+}
+
+static enum status loss_smoothing(struct loss *out, const struct json_at *at, struct err *err)
+{
+	double value;
+	enum status status = json_real(at, &value, err);
+
+	if (status != ST_OK)
+		return status;
+	if (!(value >= 0.0 && value <= 1.0))
+		return json_fail(at, err, "must be from 0 to 1, not %g", value);
+	out->label_smoothing = (float)value;
+	return ST_OK;
+}
+
+static enum status loss_config(struct loss *out, const struct json_at *config, struct err *err)
+{
+	static const struct model_option options[] = {
+		{"name", MODEL_ANY},
+		{"reduction", MODEL_ANY},
+		{"dtype", MODEL_FLOAT32},
+		{"fn", MODEL_ANY},
+	};
+	enum status status;
+	struct json_at here;
+	int64_t axis;
+
+	status = model_config_check(config, loss_ops(out)->options, loss_ops(out)->option_count,
+				    options, ARRAY_LEN(options), err);
+	if (status == ST_OK)
+		status = loss_reduction(config, err);
+	if (status == ST_OK && json_child(config, "from_logits", &here))
+		status = json_bool(&here, &out->from_logits, err);
+	if (status == ST_OK && json_child(config, "label_smoothing", &here))
+		status = loss_smoothing(out, &here, err);
+	if (status == ST_OK && json_child(config, "axis", &here))
+		status = json_int(&here, -1, -1, &axis, err);
+	return status;
+}
+
+enum status loss_get(struct loss *out, const struct json_at *at, struct err *err)
+{
+	struct json_at config;
+	const char *name;
+	bool config_here;
+	enum status status = model_config_object(at, &name, &config, &config_here, err);
+	int found;
+
+	*out = (struct loss){0};
+	if (status != ST_OK)
+		return status;
+	found = loss_find(name);
+	if (found < 0)
+		return loss_unknown(at, name, err);
+	out->kind = (enum loss_kind)found;
+	return config_here ? loss_config(out, &config, err) : ST_OK;
+}
+
+const char *loss_name(const struct loss *loss)
+{
+	return loss_ops(loss)->name;
+}
+
+const char *loss_class_name(const struct loss *loss)
+{
+	return loss_ops(loss)->class_name;
+}
+
+/* ---- fitting --------------------------------------------------------------------------------- */
+
+bool loss_is_error(const struct loss *loss)
+{
+	return loss_ops(loss)->takes == MODEL_LINEAR;
+}
+
+bool loss_takes_logits(const struct loss *loss, const struct model *model)
+{
+	int last = model_final_activation(model);
+
+	return last >= 0 && model->layers[last].activation == loss_ops(loss)->takes;
+}
+
+static const struct model_layer *loss_layer(const struct model *model)
+{
+	return &model->layers[model->layer_count - 1];
+}
+
+static enum status loss_misfit(const struct loss *loss, const struct model *model, const char *why,
+			       struct err *err)
+{
+	const struct model_layer *last = loss_layer(model);
+	char text[192];
+
+	model_shape_text(&last->output, 0, text, sizeof(text));
+	return err_set(err, ST_INVALID,
+		       "the model's output %s (layer \"%s\") does not fit the loss %s: %s", text,
+		       last->name, loss_name(loss), why);
+}
+
+static enum status loss_check_classes(const struct loss *loss, const struct model *model,
+				      const struct target_kind *kind, struct err *err)
+{
+	const struct model_shape *output = &loss_layer(model)->output;
+	char why[160];
+
+	if (!kind->classes)
+		return err_set(err, ST_INVALID,
+			       "the loss %s needs class numbers, but the data's targets are values "
+			       "(%lld of each item): use categorical_crossentropy, or set "
+			       "data.one_hot to false",
+			       loss_name(loss), (long long)kind->width);
+	if (output->ndim == 1 && output->dim[0] >= kind->classes)
+		return ST_OK;
+	snprintf(why, sizeof(why), "with %d classes in the data it must be (None, %d)",
+		 kind->classes, kind->classes);
+	return loss_misfit(loss, model, why, err);
+}
+
+enum status loss_check(const struct loss *loss, const struct model *model,
+		       const struct target_kind *kind, struct err *err)
+{
+	const struct model_shape *output = &loss_layer(model)->output;
+	int64_t width = kind->classes ? 1 : kind->width;
+	char why[160];
+
+	if (loss_ops(loss)->classes)
+		return loss_check_classes(loss, model, kind, err);
+	if (kind->classes && !loss_ops(loss)->single_values)
+		return err_set(err, ST_INVALID,
+			       "the loss %s needs values, but the data's targets are class "
+			       "numbers: set data.one_hot to true, or use "
+			       "sparse_categorical_crossentropy",
+			       loss_name(loss));
+	if (!loss_ops(loss)->single_values && output->ndim != 1)
+		return loss_misfit(loss, model, "it must be (None, classes)", err);
+	if (width == model_shape_count(output))
+		return ST_OK;
+	if (loss_ops(loss)->single_values && width == 1 && output->ndim == 1)
+		return ST_OK;
+	snprintf(why, sizeof(why), "an item of the data has %lld target%s", (long long)width,
+		 width == 1 ? "" : "s");
+	return loss_misfit(loss, model, why, err);
+}

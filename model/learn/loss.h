@@ -1,0 +1,58 @@
+/*
+ * Losses, one table row each.
+ *
+ * The loss of a micro-batch is the mean over all that Keras takes the mean of (reduction
+ * sum_over_batch_size); the gradient is of that mean. Formulas are those of TensorFlow 2.6 (the
+ * Keras backend's crossentropies, tf.keras.losses), e = 1e-7, p an output, x a logit, y a target,
+ * c(p) = p clipped to [e, 1 - e]; a clipped output gets no gradient.
+ *
+ *	sparse_categorical_crossentropy   log sum c(p) - log c(p_label)
+ *	    from logits                   log sum exp x - x_label
+ *	categorical_crossentropy          -sum y log c(p / sum p)
+ *	    from logits                   sum y (log sum exp x - x)
+ *	binary_crossentropy               -(y log(c(p) + e) + (1 - y) log(1 - c(p) + e))
+ *	    from logits                   max(x, 0) - x y + log(1 + exp -|x|)
+ *	mean_squared_error                (p - y)^2
+ *
+ * label_smoothing s: y becomes y (1 - s) + s / classes (categorical) or y (1 - s) + s / 2 (binary).
+ * The gradient of categorical_crossentropy from logits is softmax(x) - y, as TensorFlow's: targets
+ * are taken to sum to 1. No state, nothing is allocated.
+ */
+#ifndef LOSS_H
+#define LOSS_H
+
+#include "common/json.h"
+#include "model/learn/targets.h"
+#include "model/model.h"
+
+enum loss_kind {
+	LOSS_BINARY_CROSSENTROPY,
+	LOSS_CATEGORICAL_CROSSENTROPY,
+	LOSS_MEAN_SQUARED_ERROR,
+	LOSS_SPARSE_CATEGORICAL_CROSSENTROPY,
+	LOSS_KINDS
+};
+
+struct loss {
+	enum loss_kind kind;
+	bool from_logits;
+	float label_smoothing; /* 0 .. 1 */
+};
+
+/* "mse", "mean_squared_error", "MeanSquaredError", or {class_name, config}. */
+enum status loss_get(struct loss *out, const struct json_at *at, struct err *err);
+const char *loss_name(const struct loss *loss);       /* Keras's snake case */
+const char *loss_class_name(const struct loss *loss); /* "MeanSquaredError" */
+
+bool loss_is_error(const struct loss *loss); /* of values, no crossentropy */
+
+/*
+ * Does this loss take the input of the activation that ends the model (as Keras does when it can)?
+ */
+bool loss_takes_logits(const struct loss *loss, const struct model *model);
+
+/* Does the loss fit the model's output and such targets? The error names the layer. */
+enum status loss_check(const struct loss *loss, const struct model *model,
+		       const struct target_kind *kind, struct err *err);
+
+#endif /* LOSS_H */

@@ -1,0 +1,312 @@
+/*
+ * Metrics: what each is, and what it fits. No state but the list's own memory.
+ */
+#include "model/learn/metric.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+#include "model/model_config.h"
+
+enum metric_targets {
+	METRIC_VALUES,  /* of the output's size, or one for all outputs */
+	METRIC_ONE_HOT, /* of the output's size */
+	METRIC_SPARSE   /* one for each item: the class */
+};
+
+struct metric_ops {
+	const char *class_name, *name;
+	const char *other_names[2]; /* that Keras accepts, or NULL */
+	enum metric_targets targets;
+	const struct model_option *options; /* beyond those of all metrics */
+	size_t option_count;
+};
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const struct model_option metric_threshold[] = {{"threshold", MODEL_ANY}};
+static const struct model_option metric_k[] = {{"k", MODEL_ANY}};
+
+static const struct metric_ops metric_rows[METRIC_KINDS] = {
+	[METRIC_BINARY] = {.class_name = "BinaryAccuracy",
+			   .name = "binary_accuracy",
+			   .options = metric_threshold,
+			   .option_count = ARRAY_LEN(metric_threshold)},
+	[METRIC_CATEGORICAL] = {.class_name = "CategoricalAccuracy",
+				.name = "categorical_accuracy",
+				.targets = METRIC_ONE_HOT},
+	[METRIC_SPARSE_CATEGORICAL] = {.class_name = "SparseCategoricalAccuracy",
+				       .name = "sparse_categorical_accuracy",
+				       .targets = METRIC_SPARSE},
+	[METRIC_TOP_K] = {.class_name = "TopKCategoricalAccuracy",
+			  .name = "top_k_categorical_accuracy",
+			  .targets = METRIC_ONE_HOT,
+			  .options = metric_k,
+			  .option_count = ARRAY_LEN(metric_k)},
+	[METRIC_SPARSE_TOP_K] = {.class_name = "SparseTopKCategoricalAccuracy",
+				 .name = "sparse_top_k_categorical_accuracy",
+				 .targets = METRIC_SPARSE,
+				 .options = metric_k,
+				 .option_count = ARRAY_LEN(metric_k)},
+	[METRIC_ABSOLUTE_ERROR] = {.class_name = "MeanAbsoluteError",
+				   .name = "mean_absolute_error",
+				   .other_names = {"mae", "MAE"}},
+};
+
+/* Those that are resolved by the shapes, and the losses, which read their config themselves. */
+static const char *const metric_accuracy[] = {"accuracy", "acc"};
+static const char *const metric_crossentropy[] = {"crossentropy", "ce"};
+static const char *const metric_losses[] = {
+	"binary_crossentropy",
+	"BinaryCrossentropy",
+	"categorical_crossentropy",
+	"CategoricalCrossentropy",
+	"sparse_categorical_crossentropy",
+	"SparseCategoricalCrossentropy",
+	"mean_squared_error",
+	"MeanSquaredError",
+	"mse",
+	"MSE",
+	"bce",
+	"BCE",
+};
+
+static bool metric_among(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (names[i] && !strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+/* -1: none is called so. */
+static int metric_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(metric_rows); i++) {
+		const struct metric_ops *row = &metric_rows[i];
+
+		if (!strcmp(row->class_name, name) || !strcmp(row->name, name) ||
+		    metric_among(name, row->other_names, ARRAY_LEN(row->other_names)))
+			return (int)i;
+	}
+	return -1;
+}
+
+static const struct metric_ops *metric_ops(const struct metric *metric)
+{
+	return &metric_rows[metric->kind];
+}
+
+static enum status metric_unknown(const struct json_at *at, const char *name, struct err *err)
+{
+	const char *known[2 * ARRAY_LEN(metric_rows) + ARRAY_LEN(metric_losses) + 1];
+	size_t count = 0;
+
+	known[count++] = metric_accuracy[0];
+	for (size_t i = 0; i < ARRAY_LEN(metric_rows); i++) {
+		known[count++] = metric_rows[i].name;
+		known[count++] = metric_rows[i].class_name;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(metric_losses); i++)
+		known[count++] = metric_losses[i];
+	return json_unknown(at, "metric", name, known, count, err);
+}
+
+/* ---- fitting --------------------------------------------------------------------------------- */
+
+static const struct model_shape *metric_output(const struct model *model)
+{
+	return &model->layers[model->layer_count - 1].output;
+}
+
+/* Keras's rule for "accuracy" and "crossentropy". */
+static enum metric_kind metric_resolve(const struct model *model, const struct target_kind *kind)
+{
+	const struct model_shape *output = metric_output(model);
+
+	if (output->ndim && output->dim[output->ndim - 1] == 1)
+		return METRIC_BINARY;
+	return kind->classes || kind->width == 1 ? METRIC_SPARSE_CATEGORICAL : METRIC_CATEGORICAL;
+}
+
+static enum status metric_check(const struct metric *metric, const struct json_at *at,
+				const struct model *model, const struct target_kind *kind,
+				struct err *err)
+{
+	const struct model_shape *output = metric_output(model);
+	int64_t width = kind->classes ? 1 : kind->width;
+	bool one = width == 1, same = !kind->classes && width == model_shape_count(output);
+	char text[192];
+
+	if (metric_ops(metric)->targets == METRIC_VALUES
+		    ? same || (one && output->ndim == 1)
+		    : output->ndim == 1 &&
+			      (metric_ops(metric)->targets == METRIC_SPARSE ? one : same))
+		return ST_OK;
+	if (metric_ops(metric)->targets == METRIC_ONE_HOT && kind->classes)
+		return json_fail(at, err,
+				 "the metric %s needs values, but the data's targets are class "
+				 "numbers: set data.one_hot to true, or use sparse_%s",
+				 metric_ops(metric)->name, metric_ops(metric)->name);
+	model_shape_text(output, 0, text, sizeof(text));
+	return json_fail(at, err,
+			 "the metric %s does not fit the model's output %s and data with %lld "
+			 "target%s for each item",
+			 metric_ops(metric)->name, text, (long long)width, one ? "" : "s");
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum status metric_config(struct metric *out, const struct json_at *config, struct err *err)
+{
+	static const struct model_option options[] = {{"name", MODEL_ANY},
+						      {"dtype", MODEL_FLOAT32}};
+	enum status status =
+		model_config_check(config, metric_ops(out)->options, metric_ops(out)->option_count,
+				   options, ARRAY_LEN(options), err);
+	struct json_at here;
+	double threshold = 0.5;
+
+	if (status == ST_OK && json_child(config, "k", &here))
+		status = json_int(&here, 1, INT32_MAX, &out->k, err);
+	if (status == ST_OK && json_child(config, "threshold", &here))
+		status = json_real(&here, &threshold, err);
+	out->threshold = (float)threshold;
+	return status;
+}
+
+/* A name as shown: the config's, else that of a function as it was given, else the class's. */
+static enum status metric_name(struct metric *out, const struct json_at *at, const char *given,
+			       const char *class_name, const char *name, struct err *err)
+{
+	struct json_at config, here;
+
+	out->name = !strcmp(given, class_name) ? name : given;
+	if (!cJSON_IsObject(at->node) || !json_child(at, "config", &config) ||
+	    !json_child(&config, "name", &here) || json_is_null(&here))
+		return ST_OK;
+	return json_text(&here, &out->name, err);
+}
+
+static enum status metric_get_loss(struct metric *out, const struct json_at *at, const char *given,
+				   const struct model *model, const struct target_kind *kind,
+				   struct err *err)
+{
+	char path[512];
+	enum status status = loss_get(&out->loss, at, err);
+
+	if (status != ST_OK)
+		return status;
+	status = metric_name(out, at, given, loss_class_name(&out->loss), loss_name(&out->loss),
+			     err);
+	if (status != ST_OK)
+		return status;
+	status = loss_check(&out->loss, model, kind, err);
+	if (status != ST_OK) {
+		json_path(at, path, sizeof(path));
+		err_prefix(err, "%s: %s", at->file, path);
+	}
+	return status;
+}
+
+/* Crossentropy by the shapes: the loss of the same row. */
+static enum status metric_get_crossentropy(struct metric *out, const struct json_at *at,
+					   const char *given, const struct model *model,
+					   const struct target_kind *kind, struct err *err)
+{
+	static const char *const names[] = {
+		[METRIC_BINARY] = "binary_crossentropy",
+		[METRIC_CATEGORICAL] = "categorical_crossentropy",
+		[METRIC_SPARSE_CATEGORICAL] = "sparse_categorical_crossentropy",
+	};
+	const cJSON text = {.type = cJSON_String,
+			    .valuestring = (char *)(uintptr_t)names[metric_resolve(model, kind)]};
+	struct json_at here = *at;
+
+	here.node = &text;
+	return metric_get_loss(out, &here, given, model, kind, err);
+}
+
+enum status metric_get(struct metric *out, const struct json_at *at, const struct model *model,
+		       const struct target_kind *kind, struct err *err)
+{
+	struct json_at config;
+	const char *name;
+	bool config_here;
+	enum status status = model_config_object(at, &name, &config, &config_here, err);
+	int found;
+
+	*out = (struct metric){.kind = METRIC_LOSS, .threshold = 0.5f, .k = 5};
+	if (status != ST_OK)
+		return status;
+	if (metric_among(name, metric_losses, ARRAY_LEN(metric_losses)))
+		return metric_get_loss(out, at, name, model, kind, err);
+	if (metric_among(name, metric_crossentropy, ARRAY_LEN(metric_crossentropy)))
+		return metric_get_crossentropy(out, at, name, model, kind, err);
+	found = metric_among(name, metric_accuracy, ARRAY_LEN(metric_accuracy))
+			? (int)metric_resolve(model, kind)
+			: metric_find(name);
+	if (found < 0)
+		return metric_unknown(at, name, err);
+	out->kind = (enum metric_kind)found;
+
+	status =
+		metric_name(out, at, name, metric_ops(out)->class_name, metric_ops(out)->name, err);
+	if (status == ST_OK && config_here)
+		status = metric_config(out, &config, err);
+	return status == ST_OK ? metric_check(out, at, model, kind, err) : status;
+}
+
+static enum status metric_list_unique(const struct metric_list *list, int index,
+				      const struct json_at *at, struct err *err)
+{
+	const char *name = list->items[index].name;
+	bool taken = !strcmp(name, "loss");
+
+	for (int i = 0; i < index; i++)
+		taken = taken || !strcmp(list->items[i].name, name);
+	return taken ? json_fail(at, err, "the name \"%s\" is taken: give another in \"config\"",
+				 name)
+		     : ST_OK;
+}
+
+enum status metric_list_new(struct metric_list *out, const struct json_at *at,
+			    const struct model *model, const struct target_kind *kind,
+			    struct err *err)
+{
+	enum status status = ST_OK;
+	struct json_at here;
+
+	*out = (struct metric_list){0};
+	if (!at || json_is_null(at))
+		return ST_OK;
+	status = json_array(at, err);
+	if (status != ST_OK || !json_count(at))
+		return status;
+	out->items = mem_calloc((size_t)json_count(at), sizeof(*out->items));
+	if (!out->items)
+		return err_nomem(err);
+	while (status == ST_OK && json_item(at, out->count, &here)) {
+		status = metric_get(&out->items[out->count], &here, model, kind, err);
+		if (status == ST_OK)
+			status = metric_list_unique(out, out->count, &here, err);
+		out->count++;
+	}
+	if (status != ST_OK)
+		metric_list_free(out);
+	return status;
+}
+
+enum metric_work metric_work(const struct metric *metric)
+{
+	if (metric->kind == METRIC_LOSS)
+		return METRIC_OF_LOSS;
+	return metric_ops(metric)->targets == METRIC_VALUES ? METRIC_OF_ELEMENTS
+							    : METRIC_OF_GREATEST;
+}
+
+void metric_list_free(struct metric_list *list)
+{
+	mem_free(list->items);
+	*list = (struct metric_list){0};
+}

@@ -1,0 +1,63 @@
+/*
+ * Metrics: what is measured beside the loss, one table row each.
+ *
+ * A metric of an item is a number; what is shown is the mean over the items so far, so a batch adds
+ * to a sum and a count (Keras's MeanMetricWrapper). "accuracy" is resolved as Keras does
+ * (compile_utils.MetricsContainer): binary where the model's output is one number, else sparse
+ * categorical where a target is a class number or a single value, else categorical; "crossentropy"
+ * alike. Losses are metrics too, taken from the outputs.
+ *
+ * Ties and bad numbers as in TensorFlow: an argmax is the first of equals and passes NaN over; an
+ * item is in the top k where fewer than k scores are above its own, and not where a score that had
+ * to be looked at is not finite.
+ */
+#ifndef METRIC_H
+#define METRIC_H
+
+#include "model/learn/loss.h"
+
+enum metric_kind {
+	METRIC_BINARY,
+	METRIC_CATEGORICAL,
+	METRIC_SPARSE_CATEGORICAL,
+	METRIC_TOP_K,
+	METRIC_SPARSE_TOP_K,
+	METRIC_ABSOLUTE_ERROR,
+	METRIC_KINDS,
+	METRIC_LOSS = METRIC_KINDS /* metric.loss */
+};
+
+struct metric {
+	enum metric_kind kind;
+	struct loss loss;
+	const char *name; /* as shown: "accuracy"; of the table or of the JSON read */
+	float threshold;  /* binary_accuracy: above it is a 1 */
+	int64_t k;        /* top k */
+};
+
+/* Of a list, in its order. Names are all different, and none is "loss". */
+struct metric_list {
+	struct metric *items;
+	int count;
+};
+
+/* A name or {class_name, config}. Names point into @at's JSON or a table. The error names the place
+ * where the metric does not fit the model's output and such targets. */
+enum status metric_get(struct metric *out, const struct json_at *at, const struct model *model,
+		       const struct target_kind *kind, struct err *err);
+
+/* @at: a list; NULL or null: none. On failure *@out is empty. */
+enum status metric_list_new(struct metric_list *out, const struct json_at *at,
+			    const struct model *model, const struct target_kind *kind,
+			    struct err *err);
+void metric_list_free(struct metric_list *list); /* accepts an empty one */
+
+/* What a metric is made of. */
+enum metric_work {
+	METRIC_OF_ELEMENTS, /* each output is compared with its target */
+	METRIC_OF_GREATEST, /* a row's greatest output, or its k greatest */
+	METRIC_OF_LOSS      /* metric->loss */
+};
+enum metric_work metric_work(const struct metric *metric);
+
+#endif /* METRIC_H */

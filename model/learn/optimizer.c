@@ -1,0 +1,339 @@
+/*
+ * Optimizers: what each is, and reading them. No state.
+ */
+#include "model/learn/optimizer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "model/model_config.h"
+
+#define OPTIMIZER_EPSILON 1e-7 /* Keras's backend.epsilon() */
+
+/* A number or switch of a config: where it goes in struct optimizer, and what it may be. */
+struct optimizer_key {
+	const char *key;
+	size_t offset;
+	double fallback, greatest;
+	bool below; /* less than the greatest, not equal */
+	bool is_switch;
+};
+
+struct optimizer_ops {
+	const char *class_name, *name;
+	double learning_rate;
+	const struct optimizer_key *keys; /* beyond the common ones */
+	size_t key_count;
+	/* The names of the slots go to @names; returns how many. */
+	int (*slots)(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS]);
+	void (*elements)(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS]);
+};
+
+/* ---- SGD ------------------------------------------------------------------------------------- */
+
+static int sgd_slots(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS])
+{
+	names[0] = "momentum";
+	return optimizer->momentum > 0.0;
+}
+
+static void sgd_elements(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS])
+{
+	const bool momentum = optimizer->momentum > 0.0;
+
+	/* a *= momentum; a -= r g; w += a, or w += momentum a; w -= r g */
+	times[IPU_FN_SCALED_ADD] = momentum && optimizer->nesterov ? 3 : 1;
+	times[IPU_FN_ADD] = momentum ? (optimizer->nesterov ? 1 : 2) : 0;
+}
+
+/* ---- RMSprop --------------------------------------------------------------------------------- */
+
+static int rmsprop_slots(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS])
+{
+	int count = 0;
+
+	names[count++] = "rms";
+	if (optimizer->momentum > 0.0)
+		names[count++] = "momentum";
+	if (optimizer->centered)
+		names[count++] = "mg";
+	return count;
+}
+
+static void rmsprop_elements(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS])
+{
+	const bool momentum = optimizer->momentum > 0.0;
+
+	/* s *= rho; s += (1 - rho) (g g); m alike; s - m m; + epsilon; root; division; the step */
+	times[IPU_FN_SCALED_ADD] = optimizer->centered ? 3 : 2;
+	times[IPU_FN_ADD] = (uint8_t)((optimizer->centered ? 6 : 3) + (momentum ? 2 : 0));
+	times[IPU_FN_SQRT] = times[IPU_FN_DIVIDE] = 1;
+}
+
+/* ---- Adam ------------------------------------------------------------------------------------ */
+
+static int adam_slots(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS])
+{
+	names[0] = "m";
+	names[1] = "v";
+	names[2] = "vhat";
+	return optimizer->amsgrad ? 3 : 2;
+}
+
+static void adam_elements(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS])
+{
+	/* g - m, to m; g g - v, to v; the greater; root, + epsilon, division; the step */
+	times[IPU_FN_SCALED_ADD] = 3;
+	times[IPU_FN_ADD] = optimizer->amsgrad ? 5 : 4;
+	times[IPU_FN_SQRT] = times[IPU_FN_DIVIDE] = 1;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+#define AT(member) .offset = offsetof(struct optimizer, member)
+
+static const struct optimizer_key adam_keys[] = {
+	{"beta_1", AT(beta_1), .fallback = 0.9, .greatest = 1.0, .below = true},
+	{"beta_2", AT(beta_2), .fallback = 0.999, .greatest = 1.0, .below = true},
+	{"epsilon", AT(epsilon), .fallback = OPTIMIZER_EPSILON, .greatest = 3e38},
+	{"amsgrad", AT(amsgrad), .is_switch = true},
+};
+
+static const struct optimizer_key rmsprop_keys[] = {
+	{"rho", AT(rho), .fallback = 0.9, .greatest = 1.0},
+	{"momentum", AT(momentum), .greatest = 1.0},
+	{"epsilon", AT(epsilon), .fallback = OPTIMIZER_EPSILON, .greatest = 3e38},
+	{"centered", AT(centered), .is_switch = true},
+};
+
+static const struct optimizer_key sgd_keys[] = {
+	{"momentum", AT(momentum), .greatest = 1.0},
+	{"nesterov", AT(nesterov), .is_switch = true},
+};
+
+static const struct optimizer_key common_keys[] = {
+	{"decay", AT(decay), .greatest = 3e38},
+};
+
+static const struct optimizer_ops optimizer_rows[OPTIMIZER_KINDS] = {
+	[OPTIMIZER_ADAM] =
+		{
+			.class_name = "Adam",
+			.name = "adam",
+			.learning_rate = 0.001,
+			.keys = adam_keys,
+			.key_count = ARRAY_LEN(adam_keys),
+			.slots = adam_slots,
+			.elements = adam_elements,
+		},
+	[OPTIMIZER_RMSPROP] =
+		{
+			.class_name = "RMSprop",
+			.name = "rmsprop",
+			.learning_rate = 0.001,
+			.keys = rmsprop_keys,
+			.key_count = ARRAY_LEN(rmsprop_keys),
+			.slots = rmsprop_slots,
+			.elements = rmsprop_elements,
+		},
+	[OPTIMIZER_SGD] =
+		{
+			.class_name = "SGD",
+			.name = "sgd",
+			.learning_rate = 0.01,
+			.keys = sgd_keys,
+			.key_count = ARRAY_LEN(sgd_keys),
+			.slots = sgd_slots,
+			.elements = sgd_elements,
+		},
+};
+
+static const struct optimizer_ops *optimizer_ops(const struct optimizer *optimizer)
+{
+	return &optimizer_rows[optimizer->kind];
+}
+
+/* What every optimizer of Keras 2 and 3 writes. */
+static const struct model_option optimizer_options[] = {
+	{"name", MODEL_ANY},
+	{"learning_rate", MODEL_ANY},
+	{"lr", MODEL_ANY},
+	{"weight_decay", MODEL_ZERO},
+	{"clipnorm", MODEL_NULL},
+	{"clipvalue", MODEL_NULL},
+	{"global_clipnorm", MODEL_NULL},
+	{"use_ema", MODEL_FALSE},
+	{"ema_momentum", MODEL_ANY},
+	{"ema_overwrite_frequency", MODEL_NULL},
+	{"loss_scale_factor", MODEL_NULL},
+	{"gradient_accumulation_steps", MODEL_NULL},
+	{"jit_compile", MODEL_ANY},
+	{"is_legacy_optimizer", MODEL_ANY},
+};
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* -1: none is called so. */
+static int optimizer_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(optimizer_rows); i++)
+		if (!strcmp(optimizer_rows[i].class_name, name) ||
+		    !strcmp(optimizer_rows[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+static enum status optimizer_unknown(const struct json_at *at, const char *name, struct err *err)
+{
+	const char *known[ARRAY_LEN(optimizer_rows)];
+
+	for (size_t i = 0; i < ARRAY_LEN(optimizer_rows); i++)
+		known[i] = optimizer_rows[i].class_name;
+	return json_unknown(at, "optimizer", name, known, ARRAY_LEN(known), err);
+}
+
+static enum status optimizer_read_rate(struct optimizer *out, const struct json_at *config,
+				       struct err *err)
+{
+	struct json_at here, old;
+	bool new_key = json_child(config, "learning_rate", &here);
+	bool old_key = json_child(config, "lr", &old);
+
+	if (new_key && old_key)
+		return json_fail(&old, err,
+				 "\"lr\" is the old name of \"learning_rate\": give one");
+	if (!new_key && !old_key)
+		return ST_OK;
+	return schedule_get(&out->learning_rate, new_key ? &here : &old, err);
+}
+
+static enum status optimizer_number(double *out, const struct optimizer_key *key,
+				    const struct json_at *at, struct err *err)
+{
+	enum status status = json_real(at, out, err);
+
+	if (status != ST_OK)
+		return status;
+	if (!(*out >= 0.0) || !(*out <= key->greatest) || (key->below && *out >= key->greatest))
+		return json_fail(at, err, "must be at least 0 and %s %g, not %g",
+				 key->below ? "below" : "at most", key->greatest, *out);
+	return ST_OK;
+}
+
+/* Absent or null is the default. */
+static enum status optimizer_read_key(struct optimizer *out, const struct optimizer_key *key,
+				      const struct json_at *config, struct err *err)
+{
+	void *to = (char *)out + key->offset;
+	struct json_at here;
+	bool given = config && json_child(config, key->key, &here) && !json_is_null(&here);
+	bool on = false;
+	double value = key->fallback;
+	enum status status = ST_OK;
+
+	if (key->is_switch) {
+		if (given)
+			status = json_bool(&here, &on, err);
+		memcpy(to, &on, sizeof(on));
+		return status;
+	}
+	if (given)
+		status = optimizer_number(&value, key, &here, err);
+	memcpy(to, &value, sizeof(value));
+	return status;
+}
+
+static enum status optimizer_read_keys(struct optimizer *out, const struct json_at *config,
+				       struct err *err)
+{
+	const struct optimizer_ops *ops = optimizer_ops(out);
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(common_keys) && status == ST_OK; i++)
+		status = optimizer_read_key(out, &common_keys[i], config, err);
+	for (size_t i = 0; i < ops->key_count && status == ST_OK; i++)
+		status = optimizer_read_key(out, &ops->keys[i], config, err);
+	if (!(out->epsilon > 0.0))
+		out->epsilon = OPTIMIZER_EPSILON;
+	return status;
+}
+
+static enum status optimizer_check(const struct optimizer *optimizer, const struct json_at *config,
+				   struct err *err)
+{
+	const struct optimizer_ops *ops = optimizer_ops(optimizer);
+	struct model_option own[8];
+	size_t count = 0;
+
+	assert(ops->key_count + ARRAY_LEN(common_keys) <= ARRAY_LEN(own));
+	for (size_t i = 0; i < ops->key_count; i++)
+		own[count++] = (struct model_option){ops->keys[i].key, MODEL_ANY};
+	for (size_t i = 0; i < ARRAY_LEN(common_keys); i++)
+		own[count++] = (struct model_option){common_keys[i].key, MODEL_ANY};
+	return model_config_check(config, own, count, optimizer_options,
+				  ARRAY_LEN(optimizer_options), err);
+}
+
+enum status optimizer_get(struct optimizer *out, const struct json_at *at, struct err *err)
+{
+	struct json_at config;
+	const char *name = "SGD";
+	bool config_here = false;
+	enum status status = ST_OK;
+	int found;
+
+	*out = (struct optimizer){0};
+	if (at)
+		status = model_config_object(at, &name, &config, &config_here, err);
+	if (status != ST_OK)
+		return status;
+	found = optimizer_find(name);
+	if (found < 0)
+		return optimizer_unknown(at, name, err);
+
+	out->kind = (enum optimizer_kind)found;
+	out->learning_rate = schedule_constant(optimizer_ops(out)->learning_rate);
+	if (config_here)
+		status = optimizer_check(out, &config, err);
+	if (status == ST_OK)
+		status = optimizer_read_keys(out, config_here ? &config : NULL, err);
+	return status == ST_OK && config_here ? optimizer_read_rate(out, &config, err) : status;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+const char *optimizer_name(const struct optimizer *optimizer)
+{
+	return optimizer_ops(optimizer)->class_name;
+}
+
+double optimizer_rate(const struct optimizer *optimizer, int64_t update)
+{
+	return schedule_rate(&optimizer->learning_rate, update) /
+	       (1.0 + optimizer->decay * (double)update);
+}
+
+int optimizer_slots(const struct optimizer *optimizer)
+{
+	const char *names[OPTIMIZER_SLOTS];
+
+	return optimizer_ops(optimizer)->slots(optimizer, names);
+}
+
+const char *optimizer_slot_name(const struct optimizer *optimizer, int slot)
+{
+	const char *names[OPTIMIZER_SLOTS];
+
+	assert(slot >= 0 && slot < optimizer_slots(optimizer));
+	optimizer_ops(optimizer)->slots(optimizer, names);
+	return names[slot];
+}
+
+struct ipu_elements optimizer_elements(const struct optimizer *optimizer, int64_t count)
+{
+	struct ipu_elements elements = {.count = count, .operands = 2 + optimizer_slots(optimizer)};
+
+	optimizer_ops(optimizer)->elements(optimizer, elements.times);
+	return elements;
+}

@@ -1,0 +1,297 @@
+/*
+ * Learning-rate schedules. No state.
+ */
+#include "model/learn/schedule.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/elementary.h"
+#include "common/mem.h"
+#include "model/model_config.h"
+
+/* A number or switch of a config: where it goes in struct schedule, and what it may be. */
+struct schedule_key {
+	const char *key;
+	size_t offset;
+	double least, fallback; /* NaN fallback: it must be given */
+	bool is_switch;
+};
+
+struct schedule_ops {
+	const char *class_name;
+	const struct schedule_key *keys;
+	size_t key_count;
+	/* Beyond the keys; NULL: nothing. */
+	enum status (*read)(struct schedule *out, const struct json_at *config, struct err *err);
+	double (*rate)(const struct schedule *schedule, double update);
+};
+
+#define AT(member) .offset = offsetof(struct schedule, member)
+
+/* ---- the formulas ---------------------------------------------------------------------------- */
+
+static double schedule_share(const struct schedule *s, double update)
+{
+	double share = update / s->steps;
+
+	return s->decay.staircase ? floor(share) : share;
+}
+
+static double exponential_rate(const struct schedule *s, double update)
+{
+	return s->rate * elementary_pow(s->decay.rate, schedule_share(s, update));
+}
+
+static double inverse_rate(const struct schedule *s, double update)
+{
+	return s->rate / (1.0 + s->decay.rate * schedule_share(s, update));
+}
+
+static double polynomial_rate(const struct schedule *s, double update)
+{
+	double steps = s->steps, end = s->polynomial.end;
+
+	if (s->polynomial.cycle)
+		steps *= update > 0.0 ? ceil(update / steps) : 1.0;
+	else
+		update = fmin(update, steps);
+	return (s->rate - end) * elementary_pow(1.0 - update / steps, s->polynomial.power) + end;
+}
+
+static double cosine_of(const struct schedule *s, double share, double height)
+{
+	double cosine = 0.5 * height * (1.0 + elementary_cos_pi(share));
+
+	return s->rate * ((1.0 - s->cosine.alpha) * cosine + s->cosine.alpha);
+}
+
+static double cosine_rate(const struct schedule *s, double update)
+{
+	return cosine_of(s, fmin(update, s->steps) / s->steps, 1.0);
+}
+
+/* The periods before one are (1 - t_mul^i) / (1 - t_mul) first ones long. */
+static double restarts_rate(const struct schedule *s, double update)
+{
+	double share = update / s->steps, t = s->cosine.t_mul, restarts, length;
+
+	if (!(t > 1.0)) {
+		restarts = floor(share);
+		return cosine_of(s, share - restarts, elementary_pow(s->cosine.m_mul, restarts));
+	}
+	restarts = floor(elementary_log(1.0 + share * (t - 1.0)) / elementary_log(t));
+	/* A logarithm that came out a hair too small leaves us at the end of the period before. */
+	if (share - (elementary_pow(t, restarts + 1.0) - 1.0) / (t - 1.0) >= 0.0)
+		restarts += 1.0;
+	length = elementary_pow(t, restarts);
+	return cosine_of(s, fmax(share - (length - 1.0) / (t - 1.0), 0.0) / length,
+			 elementary_pow(s->cosine.m_mul, restarts));
+}
+
+static double piecewise_rate(const struct schedule *s, double update)
+{
+	int i = 0;
+
+	while (i < s->piecewise.count && update > (double)s->piecewise.boundaries[i])
+		i++;
+	return s->piecewise.values[i];
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static enum status piecewise_read(struct schedule *out, const struct json_at *config,
+				  struct err *err);
+
+static const struct schedule_key decay_keys[] = {
+	{"initial_learning_rate", AT(rate), .fallback = NAN},
+	{"decay_steps", AT(steps), .least = DBL_MIN, .fallback = NAN},
+	{"decay_rate", AT(decay.rate), .fallback = NAN},
+	{"staircase", AT(decay.staircase), .is_switch = true},
+};
+
+static const struct schedule_key polynomial_keys[] = {
+	{"initial_learning_rate", AT(rate), .fallback = NAN},
+	{"decay_steps", AT(steps), .least = DBL_MIN, .fallback = NAN},
+	{"end_learning_rate", AT(polynomial.end), .fallback = 0.0001},
+	{"power", AT(polynomial.power), .fallback = 1.0},
+	{"cycle", AT(polynomial.cycle), .is_switch = true},
+};
+
+static const struct schedule_key cosine_keys[] = {
+	{"initial_learning_rate", AT(rate), .fallback = NAN},
+	{"decay_steps", AT(steps), .least = DBL_MIN, .fallback = NAN},
+	{"alpha", AT(cosine.alpha)},
+};
+
+static const struct schedule_key restarts_keys[] = {
+	{"initial_learning_rate", AT(rate), .fallback = NAN},
+	{"first_decay_steps", AT(steps), .least = DBL_MIN, .fallback = NAN},
+	{"t_mul", AT(cosine.t_mul), .least = 1.0, .fallback = 2.0},
+	{"m_mul", AT(cosine.m_mul), .fallback = 1.0},
+	{"alpha", AT(cosine.alpha)},
+};
+
+#define KEYS(table) .keys = (table), .key_count = ARRAY_LEN(table)
+
+static const struct schedule_ops schedule_rows[] = {
+	{.class_name = "CosineDecay", KEYS(cosine_keys), .rate = cosine_rate},
+	{.class_name = "CosineDecayRestarts", KEYS(restarts_keys), .rate = restarts_rate},
+	{.class_name = "ExponentialDecay", KEYS(decay_keys), .rate = exponential_rate},
+	{.class_name = "InverseTimeDecay", KEYS(decay_keys), .rate = inverse_rate},
+	{.class_name = "PiecewiseConstantDecay", .read = piecewise_read, .rate = piecewise_rate},
+	{.class_name = "PolynomialDecay", KEYS(polynomial_keys), .rate = polynomial_rate},
+};
+
+/* Of any schedule; the warm-up is Keras 3's. */
+static const struct model_option schedule_options[] = {
+	{"name", MODEL_ANY},
+	{"warmup_target", MODEL_NULL},
+	{"warmup_steps", MODEL_ZERO},
+};
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum status schedule_number(double *out, const struct json_at *at, double least,
+				   struct err *err)
+{
+	enum status status = json_real(at, out, err);
+
+	if (status != ST_OK)
+		return status;
+	if (!(*out <= 3e38))
+		return json_fail(at, err, "must be at most 3e38, not %g", *out);
+	if (*out < least)
+		return least > 0.0 && least < 1.0
+			       ? json_fail(at, err, "must be above 0, not %g", *out)
+			       : json_fail(at, err, "must be at least %g, not %g", least, *out);
+	return ST_OK;
+}
+
+static enum status schedule_read_key(struct schedule *out, const struct schedule_key *key,
+				     const struct json_at *config, struct err *err)
+{
+	void *to = (char *)out + key->offset;
+	struct json_at here;
+	bool given = json_child(config, key->key, &here) && !json_is_null(&here), on = false;
+	double value = key->fallback;
+	enum status status = ST_OK;
+
+	if (!given && isnan(key->fallback))
+		return json_fail(config, err, "\"%s\" is missing", key->key);
+	if (given && key->is_switch)
+		status = json_bool(&here, &on, err);
+	else if (given)
+		status = schedule_number(&value, &here, key->least, err);
+	if (status == ST_OK && key->is_switch)
+		memcpy(to, &on, sizeof(on));
+	else if (status == ST_OK)
+		memcpy(to, &value, sizeof(value));
+	return status;
+}
+
+static enum status piecewise_list(const struct json_at *config, const char *key,
+				  struct json_at *out, struct err *err)
+{
+	if (!json_child(config, key, out))
+		return json_fail(config, err, "\"%s\" is missing", key);
+	return json_array(out, err);
+}
+
+static enum status piecewise_values(struct schedule *out, const struct json_at *boundaries,
+				    const struct json_at *values, struct err *err)
+{
+	int64_t before = -1;
+	enum status status = ST_OK;
+	struct json_at here;
+
+	for (int i = 0; status == ST_OK && json_item(boundaries, i, &here); i++) {
+		status = json_int(&here, 0, INT64_C(1) << 53, &out->piecewise.boundaries[i], err);
+		if (status == ST_OK && out->piecewise.boundaries[i] <= before)
+			status = json_fail(&here, err, "boundaries must increase");
+		before = out->piecewise.boundaries[i];
+	}
+	for (int i = 0; status == ST_OK && json_item(values, i, &here); i++)
+		status = schedule_number(&out->piecewise.values[i], &here, 0.0, err);
+	return status;
+}
+
+static enum status piecewise_read(struct schedule *out, const struct json_at *config,
+				  struct err *err)
+{
+	struct json_at boundaries, values;
+	enum status status = piecewise_list(config, "boundaries", &boundaries, err);
+
+	if (status == ST_OK)
+		status = piecewise_list(config, "values", &values, err);
+	if (status != ST_OK)
+		return status;
+	out->piecewise.count = json_count(&boundaries);
+	if (out->piecewise.count > SCHEDULE_BOUNDARIES)
+		return json_fail(&boundaries, err, "at most %d are supported", SCHEDULE_BOUNDARIES);
+	if (json_count(&values) != out->piecewise.count + 1)
+		return json_fail(&values, err, "must be one more than the boundaries: %d, not %d",
+				 out->piecewise.count + 1, json_count(&values));
+	status = piecewise_values(out, &boundaries, &values, err);
+	out->rate = out->piecewise.values[0];
+	return status;
+}
+
+static enum status schedule_check(const struct schedule_ops *ops, const struct json_at *config,
+				  struct err *err)
+{
+	struct model_option own[8] = {{"boundaries", MODEL_ANY}, {"values", MODEL_ANY}};
+	size_t count = ops->read ? 2 : ops->key_count;
+
+	for (size_t i = 0; i < ops->key_count; i++)
+		own[i] = (struct model_option){ops->keys[i].key, MODEL_ANY};
+	return model_config_check(config, own, count, schedule_options, ARRAY_LEN(schedule_options),
+				  err);
+}
+
+enum status schedule_get(struct schedule *out, const struct json_at *at, struct err *err)
+{
+	const char *known[ARRAY_LEN(schedule_rows)], *name;
+	struct json_at config;
+	bool config_here;
+	enum status status;
+
+	*out = (struct schedule){0};
+	if (!cJSON_IsObject(at->node))
+		return schedule_number(&out->rate, at, 0.0, err);
+	status = model_config_object(at, &name, &config, &config_here, err);
+	if (status != ST_OK)
+		return status;
+	for (size_t i = 0; i < ARRAY_LEN(schedule_rows); i++) {
+		known[i] = schedule_rows[i].class_name;
+		if (!strcmp(name, known[i]))
+			out->ops = &schedule_rows[i];
+	}
+	if (!out->ops)
+		return json_unknown(at, "schedule", name, known, ARRAY_LEN(known), err);
+	if (!config_here)
+		return json_fail(at, err, "\"config\" is missing");
+
+	status = schedule_check(out->ops, &config, err);
+	for (size_t i = 0; status == ST_OK && i < out->ops->key_count; i++)
+		status = schedule_read_key(out, &out->ops->keys[i], &config, err);
+	return status == ST_OK && out->ops->read ? out->ops->read(out, &config, err) : status;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+struct schedule schedule_constant(double rate)
+{
+	return (struct schedule){.rate = rate};
+}
+
+double schedule_rate(const struct schedule *schedule, int64_t update)
+{
+	return schedule->ops ? schedule->ops->rate(schedule, (double)update) : schedule->rate;
+}
+
+const char *schedule_name(const struct schedule *schedule)
+{
+	return schedule->ops ? schedule->ops->class_name : NULL;
+}

@@ -1,0 +1,177 @@
+/*
+ * Lowering: layers forward, the loss, layers backward, weight update; then all of it by stage.
+ *
+ * The backward pass is lowered from the last stage to the first, because what a gradient is depends
+ * on the layers behind.
+ *
+ * Threads: none.
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "model/lower/lower_internal.h"
+#include "model/model_internal.h"
+
+static void set_options(const struct lowering *lowering, struct ipu_node *node)
+{
+	const char phase = node->op.phase == 'W' ? 'B' : node->op.phase;
+	const struct run_poplar poplar = run_poplar_of(lowering->from->run, phase, node->op.stage);
+	const struct run_plan *plan =
+		node->op.kind == IPU_OP_CONV ? &poplar.convolution : &poplar.matmul;
+
+	ipu_plan_options_defaults(&node->options);
+	if (node->op.kind != IPU_OP_CONV && node->op.kind != IPU_OP_MATMUL)
+		return;
+	if (!isnan(plan->available_memory_proportion))
+		node->options.available_memory_proportion = plan->available_memory_proportion;
+	if (plan->partials_type == RUN_PARTIALS_HALF)
+		node->options.partials = IPU_FLOAT16;
+}
+
+static int *keep_list(struct lowering *lowering, const int *list, int *count)
+{
+	int *kept = arena_alloc(lowering->arena, (size_t)*count + 1, sizeof(*kept));
+	int keeps = 0;
+
+	for (int i = 0; kept && i < *count; i++) {
+		bool twice = false;
+
+		for (int k = 0; k < keeps && !twice; k++)
+			twice = kept[k] == list[i];
+		assert(list[i] >= 0);
+		if (!twice)
+			kept[keeps++] = list[i];
+	}
+	*count = keeps;
+	return kept;
+}
+
+int lower__node(struct lowering *lowering, const struct ipu_node *node)
+{
+	struct ipu_node out = *node;
+
+	set_options(lowering, &out);
+	out.reads = keep_list(lowering, node->reads, &out.read_count);
+	out.writes = keep_list(lowering, node->writes, &out.write_count);
+	if (!out.op.name || !out.reads || !out.writes ||
+	    mem_grow(&lowering->nodes, &lowering->node_capacity, lowering->node_count + 1,
+		     sizeof(out)) != 0)
+		return -1;
+	lowering->nodes[lowering->node_count++] = out;
+	return 0;
+}
+
+static int lower_all(struct lowering *lowering)
+{
+	const int layers = lowering->from->model->layer_count;
+	int failed = lower__tensors(lowering) || lower__infeeds(lowering);
+
+	for (int i = 0; i < layers && !failed; i++)
+		failed = lower__layer_forward(lowering, i) || lower__params(lowering, i, 'F');
+	if (!failed)
+		failed = lower__loss_forward(lowering);
+	if (failed || !lowering->training)
+		return failed;
+	failed = lower__loss_backward(lowering);
+	for (int i = layers - 1; i >= 0 && !failed; i--)
+		failed = lower__layer_backward(lowering, i) || lower__params(lowering, i, 'B');
+	for (int i = 0; i < layers && !failed; i++)
+		failed = lower__params(lowering, i, 'U');
+	return failed ? failed : lower__iterations(lowering);
+}
+
+static int keep_all(struct lowering *lowering, struct ipu_graph *graph)
+{
+	static const char phases[] = {'F', 'B', 'U'};
+	struct ipu_tensor *tensors =
+		arena_alloc(lowering->arena, lowering->tensor_count + 1, sizeof(*tensors));
+	struct ipu_node *nodes =
+		arena_alloc(lowering->arena, lowering->node_count + 1, sizeof(*nodes));
+	int count = 0;
+
+	if (!tensors || !nodes)
+		return -1;
+	for (size_t i = 0; i < lowering->tensor_count; i++)
+		tensors[i] = lowering->tensors[i];
+	for (int s = 0; s < lowering->from->layout->stages; s++)
+		for (size_t p = 0; p < ARRAY_LEN(phases); p++)
+			for (size_t i = 0; i < lowering->node_count; i++)
+				if (ipu_node_in(&lowering->nodes[i], s, phases[p]))
+					nodes[count++] = lowering->nodes[i];
+	assert((size_t)count == lowering->node_count);
+	graph->tensors = tensors;
+	graph->tensor_count = (int)lowering->tensor_count;
+	graph->nodes = nodes;
+	graph->node_count = count;
+	return 0;
+}
+
+/* ---- how the run is laid out ----------------------------------------------------------------- */
+
+static void set_memory(struct ipu_layout *out, const struct run_file *run)
+{
+	static const enum ipu_recompute recompute[] = {
+		[RUN_RECOMPUTE_THEN_BACKPROPAGATE] = IPU_RECOMPUTE_THEN_BACKPROPAGATE,
+		[RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED] =
+			IPU_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED,
+		[RUN_RECOMPUTE_NOTHING] = IPU_RECOMPUTE_NONE,
+	};
+
+	out->recompute = recompute[run_recomputation(run)];
+	if (!run->pipeline.wanted)
+		return;
+	out->offload_activations = run->pipeline.offload_activations == RUN_YES;
+	out->offload_optimizer_state = run->pipeline.offload_weight_update_variables == RUN_YES;
+	out->offload_accumulators = run->pipeline.offload_gradient_accumulation_buffers == RUN_YES;
+	out->offload_weights = run->pipeline.offload_weights == RUN_YES;
+	out->shard_optimizer_state = run->pipeline.replicated_optimizer_state_sharding == RUN_YES;
+	out->shard_weights = run->pipeline.replicated_weight_sharding == RUN_YES;
+	out->accumulate_outfeed = run->pipeline.accumulate_outfeed;
+}
+
+static void set_layout(struct ipu_layout *out, const struct lower_request *from)
+{
+	const struct run_layout *layout = from->layout;
+	const struct run_file *run = from->run;
+
+	*out = (struct ipu_layout){
+		.batch = run->data.batch_size,
+		.replicas = layout->replicas,
+		.stages = layout->stages,
+		.accumulation = layout->accumulation,
+		.runs = layout->updates_per_execution,
+		.io_tiles = run->ipu.io_tiles.num_io_tiles,
+		.place_ops_on_io_tiles = run->ipu.io_tiles.place_ops_on_io_tiles,
+		.io_memory_proportion = run->ipu.io_tiles.available_memory_proportion,
+		.prefetch_depth = run->infeed.prefetch_depth,
+		.buffer_depth = run->outfeed.buffer_depth,
+	};
+	set_memory(out, run);
+}
+
+enum status lower_model(struct ipu_graph *graph, const struct lower_request *lowered,
+			struct arena *arena, struct err *err)
+{
+	const bool training = lowered->run->fit.wanted && lowered->loss;
+	struct lowering lowering = {.from = lowered, .arena = arena, .training = training};
+	enum status status = ST_OK;
+	int failed;
+
+	*graph = (struct ipu_graph){0};
+	if (training)
+		status = run_queues_plan(&lowering.outfeeds, arena, lowered->run, lowered->model,
+					 lowered->layout, err);
+	if (status != ST_OK)
+		return status;
+	lowering.labels = lowering.backprop = lowering.logits_layer = -1;
+	if (training && loss_takes_logits(lowered->loss, lowered->model))
+		lowering.logits_layer = model_final_activation(lowered->model);
+	failed = lower_all(&lowering) || keep_all(&lowering, graph);
+	set_layout(&graph->layout, lowered);
+	mem_free(lowering.tensors);
+	mem_free(lowering.nodes);
+	mem_free(lowering.list);
+	return failed ? err_nomem(err) : ST_OK;
+}

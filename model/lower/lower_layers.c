@@ -1,0 +1,475 @@
+/*
+ * Lowering: a layer's operations and the tensors that they read and write, and gradients on their
+ * way from the layers that read an output to the one that made it.
+ *
+ * Threads: none.
+ */
+#include <assert.h>
+
+#include "common/mem.h"
+#include "model/lower/lower_internal.h"
+
+static int stage_of(const struct lowering *lowering, int position)
+{
+	return lowering->from->layout->stage[position];
+}
+
+static int list_add(struct lowering *lowering, int tensor)
+{
+	assert(tensor >= 0);
+	if (mem_grow(&lowering->list, &lowering->list_capacity, lowering->listed + 1,
+		     sizeof(*lowering->list)) != 0)
+		return -1;
+	lowering->list[lowering->listed++] = tensor;
+	return 0;
+}
+
+static int add_node(struct lowering *lowering, const struct ipu_op *op, size_t reads,
+		    bool training_only)
+{
+	return lower__node(lowering,
+			   &(struct ipu_node){.op = *op,
+					      .reads = lowering->list,
+					      .read_count = (int)reads,
+					      .writes = lowering->list + reads,
+					      .write_count = (int)(lowering->listed - reads),
+					      .training_only = training_only});
+}
+
+int lower__cast(struct lowering *lowering, const char *name, const char *layer, char phase,
+		int stage, int from, int to)
+{
+	const struct ipu_op op = {
+		.kind = IPU_OP_ELEMENTWISE,
+		.name = name,
+		.layer = layer,
+		.phase = phase,
+		.stage = stage,
+		.dtype = IPU_FLOAT32,
+		.elements = {.count = ipu_tensor_elements(&lowering->tensors[from]),
+			     .operands = 1,
+			     .times = {[IPU_FN_CAST] = 1}},
+	};
+
+	return lower__node(lowering, &(struct ipu_node){.op = op,
+							.reads = &from,
+							.read_count = 1,
+							.writes = &to,
+							.write_count = 1});
+}
+
+/* ---- operands -------------------------------------------------------------------------------- */
+
+static enum ipu_dtype layer_dtype(const struct model_layer *layer)
+{
+	return layer->half ? IPU_FLOAT16 : IPU_FLOAT32;
+}
+
+static int input_tensor(const struct lowering *lowering, const struct model_layer *layer, int input)
+{
+	const int at = layer->inputs[input];
+
+	return at == MODEL_INPUT ? lowering->input : lowering->layers[at].output;
+}
+
+/* Keras casts what comes into a layer to the type that it computes in. */
+static int cast_inputs(struct lowering *lowering, int position)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	struct lower_layer *of = &lowering->layers[position];
+	int failed = 0;
+
+	for (int i = 0; i < layer->input_count && !failed; i++) {
+		const int from = input_tensor(lowering, layer, i);
+		const char *name;
+
+		of->cast_input[i] = from;
+		if (lowering->tensors[from].dtype == layer_dtype(layer))
+			continue;
+		name = arena_printf(lowering->arena, i ? "%s/Cast_%d" : "%s/Cast", layer->name, i);
+		of->cast_input[i] =
+			lower__like(lowering, from, IPU_TENSOR_ACTIVATION, layer_dtype(layer),
+				    stage_of(lowering, position), name);
+		if (of->cast_input[i] < 0)
+			return -1;
+		lowering->tensors[of->cast_input[i]].layer = layer->name;
+		failed = lower__cast(lowering, name, layer->name, 'F', stage_of(lowering, position),
+				     from, of->cast_input[i]);
+	}
+	return failed;
+}
+
+/* The copy of a parameter in float16. It is kept for the backward pass where that is in the same
+ * program; in a pipeline it is made again there, which costs less than to stash it. */
+static int half_param(struct lowering *lowering, int p, char phase)
+{
+	const struct model_param *param = &lowering->from->model->params[p];
+	const struct model_layer *layer = &lowering->from->model->layers[param->layer];
+	struct lower_param *of = &lowering->params[p];
+	const int stage = stage_of(lowering, param->layer);
+	const bool alone = lowering->from->layout->stages == 1;
+	const char *name;
+
+	if (of->half_phase && (alone || of->half_phase == phase))
+		return of->half;
+	name = arena_printf(lowering->arena, phase == 'F' ? "%s/%s/Cast" : "%s/%s/Cast_1",
+			    layer->name, param->short_name);
+	of->half = lower__like(lowering, of->weight,
+			       alone && lowering->layers[param->layer].needs ? IPU_TENSOR_KEPT
+									     : IPU_TENSOR_TEMPORARY,
+			       IPU_FLOAT16, stage, name);
+	of->half_phase = phase;
+	if (of->half < 0 ||
+	    lower__cast(lowering, name, layer->name, phase, stage, of->weight, of->half) != 0)
+		return -1;
+	return of->half;
+}
+
+static int half_gradient(struct lowering *lowering, int p)
+{
+	const struct model_param *param = &lowering->from->model->params[p];
+	struct lower_param *of = &lowering->params[p];
+
+	if (of->half_gradient < 0)
+		of->half_gradient = lower__like(lowering, of->weight, IPU_TENSOR_TEMPORARY,
+						IPU_FLOAT16, stage_of(lowering, param->layer),
+						arena_printf(lowering->arena, "%s/half",
+							     lowering->tensors[of->gradient].name));
+	return of->half_gradient;
+}
+
+/* The gradient of an input, as the layer makes it. */
+static int made_gradient(struct lowering *lowering, int position, int input)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	const struct model_layer *to = &lowering->from->model->layers[layer->inputs[input]];
+	struct lower_layer *of = &lowering->layers[position];
+	const char *name;
+
+	if (of->given[input] >= 0)
+		return of->given[input];
+	if (lowering->layers[layer->inputs[input]].edges_most == 1)
+		name = arena_printf(lowering->arena, "%s/gradient", to->name);
+	else
+		name = arena_printf(lowering->arena,
+				    input ? "%s/gradient_from_%s_%d" : "%s/gradient_from_%s",
+				    to->name, layer->name, input);
+	of->given[input] = lower__like(lowering, of->cast_input[input], IPU_TENSOR_GRADIENT,
+				       layer_dtype(layer), stage_of(lowering, position), name);
+	if (of->given[input] >= 0)
+		lowering->tensors[of->given[input]].layer = to->name;
+	return of->given[input];
+}
+
+/* Work in place goes on in a tensor of the stage's own where others read this one, too. */
+static int own_gradient(struct lowering *lowering, int position)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	struct lower_layer *of = &lowering->layers[position];
+	const int stage = stage_of(lowering, position);
+
+	if (!of->shared && lowering->tensors[of->gradient].stage == stage)
+		return of->gradient;
+	of->gradient = lower__like(
+		lowering, of->gradient, IPU_TENSOR_GRADIENT, lowering->tensors[of->gradient].dtype,
+		stage, arena_printf(lowering->arena, "%s/gradient_before", layer->name));
+	of->shared = false;
+	return of->gradient;
+}
+
+/* What an operation makes anew, in phase F or B. */
+static int make(struct lowering *lowering, int position, const struct layer_op *op, int *tensor,
+		unsigned operand)
+{
+	const bool kept = operand == LAYER_KEPT;
+	const enum ipu_dtype dtype = op->bytes ? IPU_INT32 : op->op.dtype;
+	const int64_t elements = op->bytes ? (op->makes + 3) / 4 : op->makes;
+	struct lower_layer *of = &lowering->layers[position];
+	const char *part = kept ? "kept" : "between";
+
+	if (op->writes & operand && op->makes > 0) {
+		if (!kept && of->betweens++ > 0)
+			part = arena_printf(lowering->arena, "between_%d", of->betweens - 1);
+		*tensor = part ? lower__flat(lowering, position,
+					     kept ? IPU_TENSOR_KEPT : IPU_TENSOR_TEMPORARY, dtype,
+					     part, elements)
+			       : -1;
+	}
+	return *tensor < 0 && op->writes & operand ? -1 : 0;
+}
+
+static int list_reads(struct lowering *lowering, int position, const struct layer_op *op)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	const struct lower_layer *of = &lowering->layers[position];
+	const struct {
+		unsigned operand;
+		int tensor;
+	} own[] = {{LAYER_OUTPUT, of->output},
+		   {LAYER_KEPT, of->kept},
+		   {LAYER_BETWEEN, of->between},
+		   {LAYER_BETWEEN_TOO, of->between_too},
+		   {LAYER_GRAD_OUTPUT, of->gradient}};
+	int failed = 0;
+
+	for (int i = 0; op->reads & LAYER_INPUT && i < layer->input_count; i++)
+		failed |= list_add(lowering, of->cast_input[i]);
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		if (op->reads & own[i].operand)
+			failed |= list_add(lowering, own[i].tensor);
+	for (int p = 0; p < layer->param_count && !failed; p++) {
+		const int at = layer->first_param + p;
+		int tensor = lowering->params[at].weight;
+
+		if (op->reads & LAYER_PARAM(p)) {
+			if (lowering->from->model->params[at].half)
+				tensor = half_param(lowering, at, op->op.phase);
+			failed = tensor < 0 ? -1 : list_add(lowering, tensor);
+		}
+		if (op->reads & LAYER_GRAD_PARAM(p) && !failed)
+			failed = list_add(lowering, lowering->params[at].gradient);
+	}
+	return failed ? -1 : 0;
+}
+
+static int list_made(struct lowering *lowering, int position, const struct layer_op *op)
+{
+	struct lower_layer *of = &lowering->layers[position];
+	const struct {
+		unsigned operand;
+		int *tensor;
+	} own[] = {{LAYER_KEPT, &of->kept},
+		   {LAYER_BETWEEN, &of->between},
+		   {LAYER_BETWEEN_TOO, &of->between_too}};
+
+	if (op->writes & LAYER_OUTPUT) {
+		if (of->output < 0)
+			of->output = lower__output(lowering, position);
+		if (of->output < 0 || list_add(lowering, of->output) != 0)
+			return -1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		if (op->writes & own[i].operand &&
+		    (make(lowering, position, op, own[i].tensor, own[i].operand) != 0 ||
+		     list_add(lowering, *own[i].tensor) != 0))
+			return -1;
+	return 0;
+}
+
+static int list_gradients(struct lowering *lowering, int position, const struct layer_op *op)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	const struct lower_layer *of = &lowering->layers[position];
+
+	if (op->writes & LAYER_GRAD_OUTPUT) {
+		const int tensor = own_gradient(lowering, position);
+
+		if (tensor < 0 || list_add(lowering, tensor) != 0)
+			return -1;
+	}
+	for (int i = 0; i < layer->input_count; i++) {
+		const bool one = i < 8 && op->writes & LAYER_GRAD_INPUT_AT(i);
+
+		if (!of->wanted[i] || !(op->writes & LAYER_GRAD_INPUT || one))
+			continue;
+		if (made_gradient(lowering, position, i) < 0 ||
+		    list_add(lowering, of->given[i]) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int list_params(struct lowering *lowering, int position, const struct layer_op *op)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+
+	for (int p = 0; p < layer->param_count; p++) {
+		const int at = layer->first_param + p;
+		int tensor = lowering->params[at].gradient;
+
+		if (op->writes & LAYER_PARAM(p) &&
+		    list_add(lowering, lowering->params[at].weight) != 0)
+			return -1;
+		if (!(op->writes & LAYER_GRAD_PARAM(p)))
+			continue;
+		if (lowering->from->model->params[at].half)
+			tensor = half_gradient(lowering, at);
+		if (tensor < 0 || list_add(lowering, tensor) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Gradients of float16 copies become the variables'. */
+static int cast_gradients(struct lowering *lowering, int position, const struct layer_op *op)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	int failed = 0;
+
+	for (int p = 0; p < layer->param_count && !failed; p++) {
+		const int at = layer->first_param + p;
+		const struct lower_param *of = &lowering->params[at];
+
+		if (op->writes & LAYER_GRAD_PARAM(p) && lowering->from->model->params[at].half)
+			failed = lower__cast(lowering,
+					     arena_printf(lowering->arena, "%s/Cast",
+							  lowering->tensors[of->gradient].name),
+					     layer->name, 'B', stage_of(lowering, position),
+					     of->half_gradient, of->gradient);
+	}
+	return failed;
+}
+
+static int lower_op(struct lowering *lowering, int position, const struct layer_op *op)
+{
+	struct ipu_op placed = op->op;
+	size_t reads;
+
+	placed.stage = stage_of(lowering, position);
+	lowering->listed = 0;
+	if (list_reads(lowering, position, op) != 0)
+		return -1;
+	reads = lowering->listed;
+	if (list_made(lowering, position, op) != 0 || list_gradients(lowering, position, op) != 0 ||
+	    list_params(lowering, position, op) != 0 ||
+	    add_node(lowering, &placed, reads, op->training_only) != 0)
+		return -1;
+	return cast_gradients(lowering, position, op);
+}
+
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+static int layer_ops(struct lowering *lowering, int position, char phase,
+		     struct layer_lowering *out)
+{
+	const struct lower_layer *of = &lowering->layers[position];
+
+	*out = (struct layer_lowering){
+		.model = lowering->from->model,
+		.layer = &lowering->from->model->layers[position],
+		.batch = lower__batch(lowering),
+		.phase = phase,
+		.training = lowering->training,
+		.keeps = of->needs,
+		.takes_logits = position == lowering->logits_layer,
+		.wanted = phase == 'B' ? of->wanted : NULL,
+		.arena = lowering->arena,
+	};
+	if (out->layer->ops->lower)
+		out->layer->ops->lower(out);
+	return out->failed ? -1 : 0;
+}
+
+int lower__layer_forward(struct lowering *lowering, int position)
+{
+	struct lower_layer *of = &lowering->layers[position];
+	struct layer_lowering layer;
+	int failed = layer_ops(lowering, position, 'F', &layer);
+
+	if (layer.count > 0 && !failed)
+		failed = cast_inputs(lowering, position);
+	for (int i = 0; i < layer.count && !failed; i++)
+		failed = lower_op(lowering, position, &layer.ops[i]);
+	if (of->output < 0)
+		of->output = input_tensor(lowering, layer.layer, 0);
+	return failed ? -1 : lower__outfeed(lowering, position);
+}
+
+/* Several layers' gradients of one output are added. */
+static int sum_gradients(struct lowering *lowering, int position)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	struct lower_layer *of = &lowering->layers[position];
+	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
+			    .layer = layer->name,
+			    .phase = 'B',
+			    .stage = stage_of(lowering, position)};
+	const int first = of->edge[0].tensor;
+
+	op.name = arena_printf(lowering->arena,
+			       lowering->sums ? "gradients/AddN_%d" : "gradients/AddN",
+			       lowering->sums);
+	lowering->sums++;
+	op.dtype = lowering->tensors[first].dtype;
+	op.elements.count = ipu_tensor_elements(&lowering->tensors[first]);
+	op.elements.operands = of->edges;
+	op.elements.times[IPU_FN_ADD] =
+		(uint8_t)(of->edges <= UINT8_MAX ? of->edges - 1 : UINT8_MAX);
+	of->gradient = lower__like(lowering, first, IPU_TENSOR_GRADIENT, op.dtype, op.stage,
+				   arena_printf(lowering->arena, "%s/gradient", layer->name));
+	if (of->gradient < 0)
+		return -1;
+	of->shared = false;
+	lowering->listed = 0;
+	for (int i = 0; i < of->edges; i++)
+		if (list_add(lowering, of->edge[i].tensor) != 0)
+			return -1;
+	if (list_add(lowering, of->gradient) != 0)
+		return -1;
+	return add_node(lowering, &op, (size_t)of->edges, false);
+}
+
+/* The gradient of an input goes to the layer that made it, in that one's type. */
+static int give(struct lowering *lowering, int position, int input, bool shared)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	const struct lower_layer *of = &lowering->layers[position];
+	struct lower_layer *to = &lowering->layers[layer->inputs[input]];
+	struct lower_edge edge = {of->given[input], false};
+	const enum ipu_dtype dtype = lowering->tensors[to->output].dtype;
+
+	if (edge.tensor < 0)
+		edge = (struct lower_edge){of->gradient, shared};
+	if (lowering->tensors[edge.tensor].dtype != dtype) {
+		const char *name =
+			arena_printf(lowering->arena, "%s/Cast_%d/Grad", layer->name, input);
+		const int from = edge.tensor;
+
+		edge.shared = false;
+		edge.tensor = lower__like(lowering, from, IPU_TENSOR_GRADIENT, dtype,
+					  stage_of(lowering, position), name);
+		if (edge.tensor < 0 ||
+		    lower__cast(lowering, name, layer->name, 'B', stage_of(lowering, position),
+				from, edge.tensor) != 0)
+			return -1;
+	}
+	assert(to->edges < to->edges_most);
+	to->edge[to->edges++] = edge;
+	return 0;
+}
+
+static int give_all(struct lowering *lowering, int position)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	const struct lower_layer *of = &lowering->layers[position];
+	int handed_on = 0;
+
+	for (int i = 0; i < layer->input_count; i++)
+		handed_on += of->wanted[i] && of->given[i] < 0;
+	for (int i = 0; i < layer->input_count; i++)
+		if (of->wanted[i] && give(lowering, position, i, of->shared || handed_on > 1) != 0)
+			return -1;
+	return 0;
+}
+
+int lower__layer_backward(struct lowering *lowering, int position)
+{
+	struct lower_layer *of = &lowering->layers[position];
+	struct layer_lowering layer;
+	int failed = 0;
+
+	if (!of->needs)
+		return 0;
+	if (of->edges > 1) {
+		failed = sum_gradients(lowering, position);
+	} else if (of->edges == 1) {
+		of->gradient = of->edge[0].tensor;
+		of->shared = of->edge[0].shared;
+	}
+	assert(failed || of->gradient >= 0);
+	if (!failed)
+		failed = layer_ops(lowering, position, 'B', &layer);
+	for (int i = 0; !failed && i < layer.count; i++)
+		failed = lower_op(lowering, position, &layer.ops[i]);
+	return failed ? -1 : give_all(lowering, position);
+}

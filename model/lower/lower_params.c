@@ -1,0 +1,207 @@
+/*
+ * Lowering: what is done with a parameter beside its layer's work: regularisers, gradients that are
+ * fed out, accumulation and the update.
+ *
+ * Threads: none.
+ */
+#include <string.h>
+
+#include "common/mem.h"
+#include "model/lower/lower_internal.h"
+
+/* An operation of parameter @p; @format takes its layer's name and its own. */
+static struct ipu_op param_op(const struct lowering *lowering, int p, char phase,
+			      enum ipu_op_kind kind)
+{
+	const struct model_param *param = &lowering->from->model->params[p];
+
+	return (struct ipu_op){.kind = kind,
+			       .layer = lowering->from->model->layers[param->layer].name,
+			       .phase = phase,
+			       .stage = lowering->from->layout->stage[param->layer]};
+}
+
+static const char *param_text(const struct lowering *lowering, int p, const char *prefix,
+			      const char *suffix)
+{
+	const struct model_param *param = &lowering->from->model->params[p];
+
+	return arena_printf(lowering->arena, "%s%s/%s%s", prefix,
+			    lowering->from->model->layers[param->layer].name, param->short_name,
+			    suffix);
+}
+
+static int add_node(struct lowering *lowering, const struct ipu_op *op, const int *reads,
+		    int read_count, const int *writes, int write_count)
+{
+	return lower__node(lowering, &(struct ipu_node){.op = *op,
+							.reads = reads,
+							.read_count = read_count,
+							.writes = writes,
+							.write_count = write_count});
+}
+
+/* ---- regularisers ---------------------------------------------------------------------------- */
+
+/* A sum of squares, of absolute values, or of both in one map before it. */
+static int lower_penalty(struct lowering *lowering, int p)
+{
+	const struct model_param *param = &lowering->from->model->params[p];
+	struct ipu_op op = param_op(lowering, p, 'F', IPU_OP_REDUCE);
+	struct ipu_tensor result = {.name = param_text(lowering, p, "", "/Regularizer/result"),
+				    .layer = op.layer,
+				    .kind = IPU_TENSOR_RESULT,
+				    .ndim = 1,
+				    .dim = {1},
+				    .stage = op.stage};
+	int from = lowering->params[p].weight, to = lower__tensor(lowering, &result);
+
+	if (param->l1 > 0.0f) {
+		struct ipu_op map = param_op(lowering, p, 'F', IPU_OP_ELEMENTWISE);
+		const int each =
+			lower__like(lowering, from, IPU_TENSOR_TEMPORARY, IPU_FLOAT32, op.stage,
+				    param_text(lowering, p, "", "/Regularizer/each"));
+
+		map.name = param_text(lowering, p, "", "/Regularizer/Abs");
+		map.elements.count = (int64_t)param->count;
+		map.elements.operands = 1;
+		map.elements.times[IPU_FN_ADD] = param->l2 > 0.0f ? 4 : 2;
+		if (each < 0 || add_node(lowering, &map, &from, 1, &each, 1) != 0)
+			return -1;
+		lowering->tensors[each].layer = op.layer;
+		from = each;
+	}
+	op.name = param_text(lowering, p, "", "/Regularizer/Sum");
+	op.reduce.inputs = (int64_t)param->count;
+	op.reduce.outputs = 1;
+	if (to < 0)
+		return -1;
+	return lower__node(lowering, &(struct ipu_node){.op = op,
+							.reads = &from,
+							.read_count = 1,
+							.writes = &to,
+							.write_count = 1,
+							.measure_only = true});
+}
+
+/* gradient += l1 sign(w) + 2 l2 w */
+static int lower_penalty_gradient(struct lowering *lowering, int p)
+{
+	const struct model_param *param = &lowering->from->model->params[p];
+	const struct lower_param *of = &lowering->params[p];
+	struct ipu_op op = param_op(lowering, p, 'B', IPU_OP_ELEMENTWISE);
+
+	op.name = param_text(lowering, p, "", "/Regularizer/Grad");
+	op.elements.count = (int64_t)param->count;
+	op.elements.operands = 2;
+	op.elements.times[IPU_FN_SCALED_ADD] = (uint8_t)((param->l1 > 0.0f) + (param->l2 > 0.0f));
+	op.elements.times[IPU_FN_SELECT] = param->l1 > 0.0f;
+	return add_node(lowering, &op, (const int[]){of->gradient, of->weight}, 2, &of->gradient,
+			1);
+}
+
+/* ---- gradients that are fed out -------------------------------------------------------------- */
+
+static bool fed_out(const struct lowering *lowering, int p, char phase)
+{
+	const enum run_outfeed_optimizer mode = phase == 'B' ? RUN_AFTER_COMPUTE : RUN_BEFORE_APPLY;
+
+	return lowering->outfeeds.gradients[p].sent &&
+	       lowering->from->run->outfeed.optimizer_mode == mode;
+}
+
+static int lower_fed_out(struct lowering *lowering, int p, char phase)
+{
+	const struct lower_param *of = &lowering->params[p];
+	const int from = phase == 'U' && of->accumulator >= 0 ? of->accumulator : of->gradient;
+	struct ipu_op op = param_op(lowering, p, phase, IPU_OP_COPY);
+	int to;
+
+	op.name = param_text(lowering, p, "", "_grad/outfeed");
+	op.copy.count = ipu_tensor_elements(&lowering->tensors[from]);
+	op.copy.atom = 1;
+	to = lower__like(lowering, from, IPU_TENSOR_RESULT, IPU_FLOAT32, op.stage, op.name);
+	return to < 0 ? -1 : add_node(lowering, &op, &from, 1, &to, 1);
+}
+
+/* ---- accumulation and update ----------------------------------------------------------------- */
+
+static bool half_sums(const struct lowering *lowering, int p)
+{
+	const int accumulator = lowering->params[p].accumulator;
+
+	return accumulator >= 0 && lowering->tensors[accumulator].dtype == IPU_FLOAT16;
+}
+
+/* sums += gradient; of a running mean, sums n / (n + 1) + gradient / (n + 1). */
+static int lower_accumulation(struct lowering *lowering, int p)
+{
+	const struct lower_param *of = &lowering->params[p];
+	struct ipu_op op = param_op(lowering, p, 'B', IPU_OP_ELEMENTWISE);
+
+	op.name = param_text(lowering, p, "GradientAccumulation/", "");
+	op.elements.count = ipu_tensor_elements(&lowering->tensors[of->gradient]);
+	op.elements.operands = 2;
+	op.elements.times[IPU_FN_SCALED_ADD] = 1;
+	op.elements.times[IPU_FN_ADD] =
+		lowering->from->run->accumulation.reduction == RUN_RUNNING_MEAN;
+	op.elements.times[IPU_FN_CAST] = half_sums(lowering, p);
+	return add_node(lowering, &op, (const int[]){of->accumulator, of->gradient}, 2,
+			&of->accumulator, 1);
+}
+
+static int lower_update(struct lowering *lowering, int p)
+{
+	const struct lower_request *from = lowering->from;
+	const struct lower_param *of = &lowering->params[p];
+	const int slots = optimizer_slots(from->optimizer);
+	int *operands = arena_alloc(lowering->arena, (size_t)slots + 2, sizeof(*operands));
+	struct ipu_op op = param_op(lowering, p, 'U', IPU_OP_ELEMENTWISE);
+	const char *prefix = arena_printf(lowering->arena, "%s/", optimizer_name(from->optimizer));
+
+	if (!operands || !prefix)
+		return -1;
+	op.name = param_text(lowering, p, prefix, "");
+	op.elements = optimizer_elements(from->optimizer,
+					 ipu_tensor_elements(&lowering->tensors[of->weight]));
+	if (of->accumulator >= 0 && from->run->accumulation.reduction == RUN_MEAN)
+		op.elements.times[IPU_FN_ADD]++;
+	op.elements.times[IPU_FN_CAST] = half_sums(lowering, p);
+	operands[0] = of->accumulator >= 0 ? of->accumulator : of->gradient;
+	operands[1] = of->weight;
+	for (int s = 0; s < slots; s++)
+		operands[2 + s] = of->first_slot + s;
+	return add_node(lowering, &op, operands, slots + 2, operands + 1, slots + 1);
+}
+
+static int lower_param(struct lowering *lowering, int p, char phase)
+{
+	const struct model_param *param = &lowering->from->model->params[p];
+	const struct lower_param *of = &lowering->params[p];
+	const bool regularized = param->l1 > 0.0f || param->l2 > 0.0f;
+	int failed = 0;
+
+	if (phase == 'F')
+		return regularized && lowering->from->loss ? lower_penalty(lowering, p) : 0;
+	if (of->gradient < 0)
+		return 0;
+	if (phase == 'B' && regularized)
+		failed = lower_penalty_gradient(lowering, p);
+	if (!failed && fed_out(lowering, p, phase))
+		failed = lower_fed_out(lowering, p, phase);
+	if (!failed && phase == 'B' && of->accumulator >= 0)
+		failed = lower_accumulation(lowering, p);
+	if (!failed && phase == 'U')
+		failed = lower_update(lowering, p);
+	return failed;
+}
+
+int lower__params(struct lowering *lowering, int position, char phase)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+
+	for (int p = 0; p < layer->param_count; p++)
+		if (lower_param(lowering, layer->first_param + p, phase) != 0)
+			return -1;
+	return 0;
+}

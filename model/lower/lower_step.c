@@ -1,0 +1,116 @@
+/*
+ * Lowering: what Keras's step does beside the model: it takes its batch from the infeed, keeps the
+ * running means of loss and metrics, and counts its iterations.
+ *
+ * Threads: none.
+ */
+#include "model/lower/lower_internal.h"
+
+/* The stream's elements lie evenly, its operation's as that wants them. */
+static int lower_infeed(struct lowering *lowering, int tensor, const char *name, int64_t atom)
+{
+	const struct ipu_tensor *of = &lowering->tensors[tensor];
+	const struct ipu_op op = {.kind = IPU_OP_COPY,
+				  .name = name,
+				  .phase = 'F',
+				  .stage = of->stage,
+				  .dtype = of->dtype,
+				  .copy = {.count = ipu_tensor_elements(of), .atom = atom}};
+
+	return lower__node(lowering,
+			   &(struct ipu_node){.op = op,
+					      .reads = &tensor,
+					      .read_count = 1,
+					      .writes = &tensor,
+					      .write_count = 1,
+					      .measure_only = tensor == lowering->labels});
+}
+
+int lower__infeeds(struct lowering *lowering)
+{
+	const struct model_shape *shape = &lowering->from->model->input;
+	const int64_t atom = shape->ndim > 0 ? shape->dim[shape->ndim - 1] : 1;
+	int failed = lower_infeed(lowering, lowering->input, "infeed/arg0", atom);
+
+	if (!failed && lowering->labels >= 0)
+		failed = lower_infeed(lowering, lowering->labels, "infeed/arg1", 1);
+	return failed;
+}
+
+/* ---- running means --------------------------------------------------------------------------- */
+
+/* One number of the last stage. */
+static int scalar(struct lowering *lowering, enum ipu_tensor_kind kind, const char *name)
+{
+	return lower__tensor(lowering,
+			     &(struct ipu_tensor){.name = name,
+						  .kind = kind,
+						  .ndim = 1,
+						  .dim = {1},
+						  .stage = lowering->from->layout->stages - 1});
+}
+
+/* @reads[0] is worked on in place where @to is it. */
+static int lower_scalar(struct lowering *lowering, const char *name, enum ipu_function function,
+			const int *reads, int count, int to)
+{
+	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
+			    .name = name,
+			    .phase = 'F',
+			    .stage = lowering->from->layout->stages - 1,
+			    .elements = {.count = 1, .operands = count}};
+
+	op.elements.times[function] = 1;
+	op.elements.times[IPU_FN_SELECT] = function == IPU_FN_DIVIDE; /* by 0: 0 */
+	return lower__node(lowering, &(struct ipu_node){.op = op,
+							.reads = reads,
+							.read_count = count,
+							.writes = &to,
+							.write_count = 1,
+							.measure_only = true});
+}
+
+int lower__running_mean(struct lowering *lowering, const char *name, int value, int result)
+{
+	struct arena *arena = lowering->arena;
+	const int total = scalar(lowering, IPU_TENSOR_STATE, arena_printf(arena, "%s/total", name));
+	const int count = scalar(lowering, IPU_TENSOR_STATE, arena_printf(arena, "%s/count", name));
+	const int both[] = {total, value}, mean[] = {total, count};
+
+	if (total < 0 || count < 0 ||
+	    lower_scalar(lowering, arena_printf(arena, "%s/AssignAdd", name), IPU_FN_ADD, both, 2,
+			 total) != 0 ||
+	    lower_scalar(lowering, arena_printf(arena, "%s/AssignAdd_1", name), IPU_FN_ADD, &count,
+			 1, count) != 0)
+		return -1;
+	return lower_scalar(lowering, arena_printf(arena, "%s/div_no_nan", name), IPU_FN_DIVIDE,
+			    mean, 2, result);
+}
+
+/* ---- iterations ------------------------------------------------------------------------------ */
+
+int lower__iterations(struct lowering *lowering)
+{
+	const char *optimizer = optimizer_name(lowering->from->optimizer);
+	const int iterations = lower__tensor(
+		lowering,
+		&(struct ipu_tensor){.name = arena_printf(lowering->arena, "%s/iter", optimizer),
+				     .kind = IPU_TENSOR_STATE,
+				     .dtype = IPU_INT32,
+				     .ndim = 1,
+				     .dim = {1}});
+	const struct ipu_op op = {
+		.kind = IPU_OP_ELEMENTWISE,
+		.name = arena_printf(lowering->arena, "%s/iter/AssignAdd", optimizer),
+		.phase = 'U',
+		.dtype = IPU_INT32,
+		.elements = {.count = 1, .operands = 1, .times = {[IPU_FN_ADD] = 1}}};
+
+	if (iterations < 0)
+		return -1;
+	return lower__node(lowering, &(struct ipu_node){.op = op,
+							.reads = &iterations,
+							.read_count = 1,
+							.writes = &iterations,
+							.write_count = 1});
+}

@@ -1,0 +1,251 @@
+/*
+ * Lowering: the tensors. Threads: none.
+ */
+#include "common/mem.h"
+#include "model/lower/lower_internal.h"
+
+int lower__tensor(struct lowering *lowering, const struct ipu_tensor *tensor)
+{
+	if (!tensor->name || mem_grow(&lowering->tensors, &lowering->tensor_capacity,
+				      lowering->tensor_count + 1, sizeof(*tensor)) != 0)
+		return -1;
+	lowering->tensors[lowering->tensor_count] = *tensor;
+	return (int)lowering->tensor_count++;
+}
+
+int lower__flat(struct lowering *lowering, int position, enum ipu_tensor_kind kind,
+		enum ipu_dtype dtype, const char *part, int64_t elements)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+
+	return lower__tensor(
+		lowering, &(struct ipu_tensor){
+				  .name = arena_printf(lowering->arena, "%s/%s", layer->name, part),
+				  .layer = layer->name,
+				  .kind = kind,
+				  .dtype = dtype,
+				  .ndim = 1,
+				  .dim = {elements},
+				  .stage = lowering->from->layout->stage[position]});
+}
+
+int lower__like(struct lowering *lowering, int tensor, enum ipu_tensor_kind kind,
+		enum ipu_dtype dtype, int stage, const char *name)
+{
+	struct ipu_tensor like = lowering->tensors[tensor];
+
+	like.name = name;
+	like.kind = kind;
+	like.dtype = dtype;
+	like.stage = stage;
+	return lower__tensor(lowering, &like);
+}
+
+static void set_shape(struct ipu_tensor *tensor, int64_t batch, const struct model_shape *shape)
+{
+	if (batch > 0)
+		tensor->dim[tensor->ndim++] = batch;
+	for (int d = 0; d < shape->ndim; d++)
+		tensor->dim[tensor->ndim++] = shape->dim[d];
+}
+
+static int add_input(struct lowering *lowering)
+{
+	struct ipu_tensor tensor = {.name = "infeed", .kind = IPU_TENSOR_INPUT};
+
+	set_shape(&tensor, lower__batch(lowering), &lowering->from->model->input);
+	lowering->input = lower__tensor(lowering, &tensor);
+	return lowering->input < 0 ? -1 : 0;
+}
+
+/* Keras's data are float32, class numbers too; they go to where the loss is. */
+static int add_labels(struct lowering *lowering)
+{
+	const struct target_kind *kind = &lowering->from->targets;
+	struct ipu_tensor tensor = {.name = "infeed/labels",
+				    .kind = IPU_TENSOR_LABELS,
+				    .ndim = 1,
+				    .dim = {lower__batch(lowering)},
+				    .stage = lowering->from->layout->stages - 1};
+
+	lowering->labels = -1;
+	if (!lowering->from->loss)
+		return 0;
+	if (!kind->classes)
+		tensor.dim[tensor.ndim++] = kind->width;
+	lowering->labels = lower__tensor(lowering, &tensor);
+	return lowering->labels < 0 ? -1 : 0;
+}
+
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+int lower__output(struct lowering *lowering, int position)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	struct ipu_tensor tensor = {
+		.name = arena_printf(lowering->arena, "%s/output", layer->name),
+		.layer = layer->name,
+		.kind = IPU_TENSOR_ACTIVATION,
+		.dtype = layer->half ? IPU_FLOAT16 : IPU_FLOAT32,
+		.stage = lowering->from->layout->stage[position],
+	};
+
+	set_shape(&tensor, lower__batch(lowering), &layer->output);
+	return lower__tensor(lowering, &tensor);
+}
+
+static int add_layer(struct lowering *lowering, int position)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	struct lower_layer *of = &lowering->layers[position];
+	const size_t inputs = (size_t)layer->input_count;
+
+	of->output = of->kept = of->between = of->between_too = of->gradient = -1;
+	of->edge = arena_alloc(lowering->arena, (size_t)of->edges_most + 1, sizeof(*of->edge));
+	of->given = arena_alloc(lowering->arena, inputs, sizeof(*of->given));
+	of->wanted = arena_alloc(lowering->arena, inputs, sizeof(*of->wanted));
+	of->cast_input = arena_alloc(lowering->arena, inputs, sizeof(*of->cast_input));
+	if (!of->edge || !of->given || !of->wanted || !of->cast_input)
+		return -1;
+	for (int i = 0; i < layer->input_count; i++) {
+		const int at = layer->inputs[i];
+
+		of->given[i] = -1;
+		of->wanted[i] = of->needs && at != MODEL_INPUT && lowering->layers[at].needs;
+	}
+	return 0;
+}
+
+/* A layer's output has a gradient if something that learns comes before it, itself included, and
+ * the model's output after it. */
+static void find_needs(struct lowering *lowering)
+{
+	const struct model *model = lowering->from->model;
+	const int last = model->layer_count - 1;
+
+	for (int i = 0; i <= last && lowering->training; i++) {
+		const struct model_layer *layer = &model->layers[i];
+		struct lower_layer *of = &lowering->layers[i];
+
+		for (int p = 0; p < layer->param_count; p++)
+			of->needs |= model->params[layer->first_param + p].trainable;
+		for (int k = 0; k < layer->input_count; k++)
+			of->needs |= layer->inputs[k] != MODEL_INPUT &&
+				     lowering->layers[layer->inputs[k]].needs;
+	}
+	lowering->layers[last].outputs = true;
+	for (int i = last; i >= 0; i--) {
+		struct lower_layer *of = &lowering->layers[i];
+
+		of->needs &= of->outputs;
+		for (int k = 0; k < model->layers[i].input_count; k++) {
+			const int at = model->layers[i].inputs[k];
+
+			if (at == MODEL_INPUT)
+				continue;
+			lowering->layers[at].outputs |= of->outputs;
+			lowering->layers[at].edges_most += of->needs;
+		}
+	}
+}
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+static int param_tensor(struct lowering *lowering, const struct model_param *param,
+			enum ipu_tensor_kind kind, enum ipu_dtype dtype, const char *prefix,
+			const char *suffix)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[param->layer];
+	struct ipu_tensor tensor = {
+		.name = arena_printf(lowering->arena, "%s%s/%s%s", prefix, layer->name,
+				     param->short_name, suffix),
+		.layer = layer->name,
+		.kind = kind,
+		.dtype = dtype,
+		.stage = lowering->from->layout->stage[param->layer],
+	};
+
+	set_shape(&tensor, 0, &param->shape);
+	return lower__tensor(lowering, &tensor);
+}
+
+static int add_slots(struct lowering *lowering, const struct model_param *param,
+		     struct lower_param *of)
+{
+	const struct optimizer *optimizer = lowering->from->optimizer;
+
+	for (int s = 0; s < optimizer_slots(optimizer); s++) {
+		const char *prefix =
+			arena_printf(lowering->arena, "%s/%s/", optimizer_name(optimizer),
+				     optimizer_slot_name(optimizer, s));
+		int slot = !prefix ? -1
+				   : param_tensor(lowering, param, IPU_TENSOR_OPTIMIZER_STATE,
+						  IPU_FLOAT32, prefix, "");
+
+		if (slot < 0)
+			return -1;
+		if (s == 0)
+			of->first_slot = slot;
+	}
+	return 0;
+}
+
+static int add_learning(struct lowering *lowering, const struct model_param *param,
+			struct lower_param *of)
+{
+	const struct run_file *run = lowering->from->run;
+	const bool half = run->accumulation.wanted && run->accumulation.dtype == RUN_FLOAT16;
+
+	of->gradient =
+		param_tensor(lowering, param, IPU_TENSOR_WEIGHT_GRADIENT, IPU_FLOAT32, "", "_grad");
+	if (of->gradient < 0)
+		return -1;
+	if (lowering->from->layout->accumulation > 1) {
+		of->accumulator =
+			param_tensor(lowering, param, IPU_TENSOR_ACCUMULATOR,
+				     half ? IPU_FLOAT16 : IPU_FLOAT32, "GradientAccumulation/", "");
+		if (of->accumulator < 0)
+			return -1;
+	}
+	return add_slots(lowering, param, of);
+}
+
+static int add_param(struct lowering *lowering, int p)
+{
+	const struct model_param *param = &lowering->from->model->params[p];
+	struct lower_param *of = &lowering->params[p];
+
+	*of = (struct lower_param){.gradient = -1,
+				   .accumulator = -1,
+				   .half = -1,
+				   .half_gradient = -1,
+				   .first_slot = -1};
+	of->weight = param_tensor(lowering, param,
+				  param->trainable ? IPU_TENSOR_WEIGHT : IPU_TENSOR_STATE,
+				  IPU_FLOAT32, "", "");
+	if (of->weight < 0)
+		return -1;
+	if (!param->trainable || !lowering->layers[param->layer].needs)
+		return 0;
+	return add_learning(lowering, param, of);
+}
+
+int lower__tensors(struct lowering *lowering)
+{
+	const struct model *model = lowering->from->model;
+	int failed;
+
+	lowering->layers =
+		arena_alloc(lowering->arena, (size_t)model->layer_count, sizeof(*lowering->layers));
+	lowering->params = arena_alloc(lowering->arena, (size_t)model->param_count + 1,
+				       sizeof(*lowering->params));
+	if (!lowering->layers || !lowering->params)
+		return -1;
+	find_needs(lowering);
+	failed = add_input(lowering) || add_labels(lowering);
+	for (int i = 0; i < model->layer_count && !failed; i++)
+		failed = add_layer(lowering, i);
+	for (int p = 0; p < model->param_count && !failed; p++)
+		failed = add_param(lowering, p);
+	return failed ? -1 : 0;
+}

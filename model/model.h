@@ -1,0 +1,179 @@
+/*
+ * A Keras model: its layers, their shapes and their parameters. Knows no data set, schedule or
+ * file.
+ *
+ * Parameters of all layers lie in one block of floats: parameter p of the model is weights +
+ * p.offset. Gradients, accumulators and optimizer slots have the same layout.
+ */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/json.h"
+#include "model/model_init.h"
+
+#define MODEL_DIMS 8
+
+struct layer_ops; /* layer.h */
+
+struct model_shape {
+	int ndim; /* without the batch */
+	int64_t dim[MODEL_DIMS];
+};
+
+struct model_param {
+	const char *name;       /* "Dense_128/kernel:0" */
+	const char *short_name; /* "kernel" */
+	int layer;
+	struct model_shape shape;
+	size_t offset, count; /* floats; offsets are multiples of 16 */
+	struct model_init init;
+	bool trainable; /* false: moving statistics, or a layer that is not to learn */
+	/* Keras's: passes read it rounded where its layer computes in half. Not so are statistics,
+	 * and what a normalisation scales and shifts by. */
+	bool autocast;
+	bool half;    /* it is: autocast, and its layer is half */
+	float l1, l2; /* the regulariser: l1 sum |w| + l2 sum w^2; 0: none */
+};
+
+enum model_activation {
+	MODEL_LINEAR,
+	MODEL_RELU,
+	MODEL_SOFTMAX,
+	MODEL_ELU,
+	MODEL_EXPONENTIAL,
+	MODEL_GELU,
+	MODEL_HARD_SIGMOID,
+	MODEL_LEAKY_RELU,
+	MODEL_LOG_SOFTMAX,
+	MODEL_MISH,
+	MODEL_RELU6,
+	MODEL_SELU,
+	MODEL_SIGMOID,
+	MODEL_SOFTPLUS,
+	MODEL_SOFTSIGN,
+	MODEL_SWISH,
+	MODEL_TANH,
+	MODEL_ACTIVATIONS
+};
+
+/* What a layer's "dtype" says. */
+enum model_policy {
+	MODEL_POLICY_OPEN,    /* nothing */
+	MODEL_POLICY_TEXT,    /* "float32" */
+	MODEL_POLICY_FLOAT32, /* a policy object of float32 */
+	MODEL_POLICY_MIXED,   /* mixed_float16, as a text or an object */
+	MODEL_POLICIES
+};
+
+#define MODEL_INPUT (-1) /* stands for the model's input among a layer's inputs */
+
+struct model_layer {
+	const char *name;
+	const struct layer_ops *ops;
+	int position;
+	const int *inputs; /* positions of the layers whose outputs come in, or MODEL_INPUT */
+	int input_count;
+	struct model_shape input; /* of the first input */
+	struct model_shape output;
+	int first_param, param_count;
+	bool trainable;
+	bool reads_inputs,
+		reads_output; /* in a backward pass: the kind's, unless read() knows better */
+	int row;              /* of the model's rows */
+	enum model_policy policy;
+	bool half; /* computes in float16 (mixed_float16): see model_set_policy() */
+	enum model_activation activation;
+	int64_t units; /* Dense */
+	bool use_bias;
+	bool final_outfeed;        /* MaybeOutfeed */
+	const char *outfeed_queue; /* Outfeed, MaybeOutfeed: its name; NULL: left open */
+	void *config;              /* a layer kind's own, in the model's arena; NULL */
+};
+
+/* A line of Keras's summary: a layer, an input, or a nested model as a whole. The latter has the
+ * shapes of its own input layer, not those of its call: any batch, and where that input leaves
+ * height and width open, so does the line. */
+struct model_row {
+	const char *name, *class_name;
+	struct model_shape output; /* 0: open */
+	bool any_batch;
+	const int *inputs; /* rows that it is connected to */
+	int input_count;
+};
+
+/* Layers stand in the order of execution: after all of their inputs. The last one's output is the
+ * model's. Nested models are dissolved into their layers. */
+struct model {
+	const char *name; /* Keras's: "sequential" */
+	bool functional;
+	struct model_layer *layers;
+	int layer_count;
+	struct model_row *rows;
+	int row_count;
+	struct model_param *params;
+	int param_count;
+	size_t weights; /* floats in all, alignment gaps included */
+	struct model_shape input;
+	int64_t batch; /* the micro-batch that the input layer asks for; 0: any */
+	void *memory;  /* the arena that owns all this */
+};
+
+/* From the object that Keras's model.to_json() gives, its config alone, or {"application": NAME,
+ * "config": {...}}. @input: the data's shape, used where the model gives none, compared where it
+ * does. InputLayer entries are not layers of ours. A layer of a nested model whose name is taken is
+ * called "NESTED/NAME". Errors name the place. */
+enum status model_new(struct model **out, const struct json_at *at, const struct model_shape *input,
+		      struct err *err);
+void model_free(struct model *model); /* accepts NULL */
+
+/* Bring layers and parameters into the order of their stages (@stage, by present position), so that
+ * each stage's lie together; within a stage they keep their order. Rows stay as they are. Fails,
+ * with nothing changed, where a layer needs the output of a later stage. Initial weights do not
+ * change: they go by name. */
+enum status model_order(struct model *model, const int *stage, struct err *err);
+
+/*
+ * Keras's mixed_precision.set_global_policy(): decide which layers are half, @mixed_float16
+ * standing for what Keras's global policy would be. model_new() has done so with float32. Kept are
+ * mixed_float16, a float32 policy object beside layers that say anything else, and "float32" beside
+ * mixed_float16; the rest follows: also a model all of whose layers hold a float32 object, which is
+ * what Keras 3 writes where nobody has chosen anything (outfeed layers do not count).
+ */
+void model_set_policy(struct model *model, bool mixed_float16);
+bool model_any_half(const struct model *model); /* has any layer that is half */
+
+/* Of input @index of the layer. */
+const struct model_shape *model_input_shape(const struct model *model,
+					    const struct model_layer *layer, int index);
+
+int64_t model_layer_params(const struct model *model, int layer);
+int64_t model_layer_flops(const struct model *model, int layer, int64_t batch); /* forward */
+const char *model_layer_class(const struct model_layer *layer);
+
+/* The layer whose softmax or sigmoid is the model's output, outfeeds after it left out; -1: none.
+ * A loss may take what goes into it. */
+int model_final_activation(const struct model *model);
+
+/* Floats of one 64-byte line: where blocks begin. */
+static inline size_t model_align(size_t floats)
+{
+	return (floats + 15) / 16 * 16;
+}
+
+/* "(None, 128)", or with @batch > 0 "(32, 128)". */
+void model_shape_text(const struct model_shape *shape, int64_t batch, char *out, size_t size);
+int64_t model_shape_count(const struct model_shape *shape);
+
+/* What outfeed layers are: the trainer sends their input to a queue. */
+enum model_outfeed {
+	MODEL_NO_OUTFEED,
+	MODEL_OUTFEED,
+	MODEL_MAYBE_OUTFEED
+};
+enum model_outfeed model_layer_outfeed(const struct model_layer *layer);
+
+#endif /* MODEL_H */

@@ -1,0 +1,226 @@
+/*
+ * Initial values: one table row per initializer of Keras.
+ *
+ * Variance scaling as Keras defines it: scale over the fan; a uniform limit is sqrt(3 variance), a
+ * normal one is cut at two deviations and widened for what the cut takes away.
+ */
+#include "model/model_init.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "model/model_config.h"
+
+#define INIT_TRUNCATED 0.87962566103423978 /* deviation of a normal cut at two deviations */
+
+enum init_fan {
+	INIT_NO_FAN,
+	INIT_FAN_IN,
+	INIT_FAN_OUT,
+	INIT_FAN_AVERAGE
+};
+
+struct init_row {
+	const char *class_name, *short_name;
+	enum model_init_kind kind;
+	enum init_fan fan; /* variance = scale / fan */
+	double scale;
+	const char *low, *high;       /* options that give low and high, or NULL */
+	double low_value, high_value; /* their defaults */
+};
+
+/* clang-format off */
+static const struct init_row init_rows[] = {
+	{"GlorotUniform", "glorot_uniform", MODEL_INIT_UNIFORM, INIT_FAN_AVERAGE, 1.0, NULL, NULL, 0, 0},
+	{"GlorotNormal", "glorot_normal", MODEL_INIT_TRUNCATED, INIT_FAN_AVERAGE, 1.0, NULL, NULL, 0, 0},
+	{"LecunUniform", "lecun_uniform", MODEL_INIT_UNIFORM, INIT_FAN_IN, 1.0, NULL, NULL, 0, 0},
+	{"LecunNormal", "lecun_normal", MODEL_INIT_TRUNCATED, INIT_FAN_IN, 1.0, NULL, NULL, 0, 0},
+	{"VarianceScaling", "variance_scaling", MODEL_INIT_TRUNCATED, INIT_FAN_IN, 1.0, NULL, NULL, 0, 0},
+	{"HeUniform", "he_uniform", MODEL_INIT_UNIFORM, INIT_FAN_IN, 2.0, NULL, NULL, 0, 0},
+	{"HeNormal", "he_normal", MODEL_INIT_TRUNCATED, INIT_FAN_IN, 2.0, NULL, NULL, 0, 0},
+	{"Zeros", "zeros", MODEL_INIT_CONSTANT, INIT_NO_FAN, 0, NULL, NULL, 0, 0},
+	{"Ones", "ones", MODEL_INIT_CONSTANT, INIT_NO_FAN, 0, NULL, NULL, 1, 0},
+	{"Constant", "constant", MODEL_INIT_CONSTANT, INIT_NO_FAN, 0, "value", NULL, 0, 0},
+	{"RandomUniform", "random_uniform", MODEL_INIT_UNIFORM, INIT_NO_FAN, 0, "minval", "maxval", -0.05, 0.05},
+	{"RandomNormal", "random_normal", MODEL_INIT_NORMAL, INIT_NO_FAN, 0, "mean", "stddev", 0, 0.05},
+	{"TruncatedNormal", "truncated_normal", MODEL_INIT_TRUNCATED, INIT_NO_FAN, 0, "mean", "stddev", 0, 0.05},
+};
+/* clang-format on */
+
+static const struct init_row *init_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(init_rows); i++)
+		if (!strcmp(init_rows[i].class_name, name) ||
+		    !strcmp(init_rows[i].short_name, name))
+			return &init_rows[i];
+	return NULL;
+}
+
+static double init_fan(enum init_fan fan, int64_t fan_in, int64_t fan_out)
+{
+	double value = fan == INIT_FAN_IN    ? (double)fan_in
+		       : fan == INIT_FAN_OUT ? (double)fan_out
+					     : ((double)fan_in + (double)fan_out) / 2.0;
+
+	return value < 1.0 ? 1.0 : value;
+}
+
+static struct model_init init_scaled(enum model_init_kind kind, double variance)
+{
+	struct model_init init = {.kind = kind};
+
+	if (kind == MODEL_INIT_UNIFORM) {
+		init.high = sqrt(3.0 * variance);
+		init.low = -init.high;
+	} else if (kind == MODEL_INIT_TRUNCATED) {
+		init.high = sqrt(variance) / INIT_TRUNCATED;
+	} else {
+		init.high = sqrt(variance);
+	}
+	return init;
+}
+
+static struct model_init init_default(const struct init_row *row, int64_t fan_in, int64_t fan_out)
+{
+	if (row->fan == INIT_NO_FAN)
+		return (struct model_init){row->kind, row->low_value, row->high_value};
+	return init_scaled(row->kind, row->scale / init_fan(row->fan, fan_in, fan_out));
+}
+
+struct model_init model_init_named(const char *name, int64_t fan_in, int64_t fan_out)
+{
+	const struct init_row *row = init_find(name);
+
+	assert(row);
+	return init_default(row, fan_in, fan_out);
+}
+
+static enum status init_unknown(const struct json_at *at, const char *name, struct err *err)
+{
+	struct str known = {0};
+	enum status status;
+
+	for (size_t i = 0; i < ARRAY_LEN(init_rows); i++)
+		str_addf(&known, "%s%s", i ? ", " : "", init_rows[i].class_name);
+	if (known.failed)
+		status = err_nomem(err);
+	else
+		status = model_config_unsupported(
+			at, err, "initializer \"%s\" is not supported (there are %s)", name,
+			str_peek(&known));
+	str_free(&known);
+	return status;
+}
+
+static enum status init_real(const struct json_at *config, const char *key, double *out,
+			     struct err *err)
+{
+	struct json_at here;
+
+	if (!key || !json_child(config, key, &here))
+		return ST_OK;
+	return json_real(&here, out, err);
+}
+
+static enum status init_config(const struct init_row *row, const struct json_at *config,
+			       struct model_init *init, struct err *err)
+{
+	struct model_option options[4] = {{"seed", MODEL_NULL}, {"dtype", MODEL_FLOAT32}};
+	size_t count = 2;
+	enum status status;
+
+	if (row->low)
+		options[count++] = (struct model_option){row->low, MODEL_ANY};
+	if (row->high)
+		options[count++] = (struct model_option){row->high, MODEL_ANY};
+	status = model_config_check(config, options, count, NULL, 0, err);
+	if (status == ST_OK)
+		status = init_real(config, row->low, &init->low, err);
+	if (status == ST_OK)
+		status = init_real(config, row->high, &init->high, err);
+	return status;
+}
+
+static enum status init_choice(const struct json_at *config, const char *key, const char *what,
+			       const char *const *known, size_t count, size_t *out, struct err *err)
+{
+	struct json_at here;
+	const char *text;
+	enum status status;
+
+	if (!json_child(config, key, &here))
+		return ST_OK;
+	status = json_text(&here, &text, err);
+	if (status != ST_OK)
+		return status;
+	for (*out = 0; *out < count; ++*out)
+		if (!strcmp(known[*out], text))
+			return ST_OK;
+	return json_unknown(&here, what, text, known, count, err);
+}
+
+/* The one initializer whose fan and distribution are options. "normal" is Keras's old name of the
+ * truncated one. */
+static enum status init_variance_scaling(const struct json_at *config, struct model_init *init,
+					 int64_t fan_in, int64_t fan_out, struct err *err)
+{
+	static const struct model_option options[] = {
+		{"scale", MODEL_ANY}, {"mode", MODEL_ANY},      {"distribution", MODEL_ANY},
+		{"seed", MODEL_NULL}, {"dtype", MODEL_FLOAT32},
+	};
+	static const char *const modes[] = {"fan_in", "fan_out", "fan_avg"};
+	static const enum init_fan fans[] = {INIT_FAN_IN, INIT_FAN_OUT, INIT_FAN_AVERAGE};
+	static const char *const distributions[] = {"truncated_normal", "normal",
+						    "untruncated_normal", "uniform"};
+	static const enum model_init_kind kinds[] = {MODEL_INIT_TRUNCATED, MODEL_INIT_TRUNCATED,
+						     MODEL_INIT_NORMAL, MODEL_INIT_UNIFORM};
+	size_t mode = 0, distribution = 0;
+	double scale = 1.0;
+	struct json_at here;
+	enum status status;
+
+	status = model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
+	if (status == ST_OK)
+		status = init_choice(config, "mode", "mode", modes, ARRAY_LEN(modes), &mode, err);
+	if (status == ST_OK)
+		status = init_choice(config, "distribution", "distribution", distributions,
+				     ARRAY_LEN(distributions), &distribution, err);
+	if (status == ST_OK)
+		status = init_real(config, "scale", &scale, err);
+	if (status != ST_OK)
+		return status;
+	if (!(scale > 0.0 && scale < 1e30) && json_child(config, "scale", &here))
+		return json_fail(&here, err, "must be greater than 0, not %g", scale);
+	*init = init_scaled(kinds[distribution], scale / init_fan(fans[mode], fan_in, fan_out));
+	return ST_OK;
+}
+
+enum status model_init_read(struct model_init *out, const struct json_at *at, int64_t fan_in,
+			    int64_t fan_out, struct err *err)
+{
+	const struct init_row *row;
+	struct json_at config;
+	const char *name;
+	bool config_here;
+	enum status status = model_config_object(at, &name, &config, &config_here, err);
+
+	if (status != ST_OK)
+		return status;
+	row = init_find(name);
+	if (!row)
+		return init_unknown(at, name, err);
+
+	*out = init_default(row, fan_in, fan_out);
+	if (config_here && !strcmp(row->class_name, "VarianceScaling"))
+		return init_variance_scaling(&config, out, fan_in, fan_out, err);
+	if (config_here)
+		status = init_config(row, &config, out, err);
+	if (status == ST_OK && out->kind != MODEL_INIT_UNIFORM && out->high < 0.0)
+		status = json_fail(at, err, "stddev must be at least 0");
+	if (status == ST_OK && out->kind == MODEL_INIT_UNIFORM && out->high < out->low)
+		status = json_fail(at, err, "maxval must be at least minval");
+	return status;
+}

@@ -1,0 +1,31 @@
+/*
+ * Initial values of parameters, by Keras's names.
+ */
+#ifndef MODEL_INIT_H
+#define MODEL_INIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/json.h"
+
+enum model_init_kind {
+	MODEL_INIT_CONSTANT,
+	MODEL_INIT_UNIFORM,
+	MODEL_INIT_NORMAL,
+	MODEL_INIT_TRUNCATED
+};
+
+/* What to draw: Keras's scaling is worked in when it is read. */
+struct model_init {
+	enum model_init_kind kind;
+	double low, high; /* constant: low; uniform: [low, high); normal: mean, deviation */
+};
+
+/* Read @at (a name or {class_name, config}); @fan_in and @fan_out scale the variance. */
+enum status model_init_read(struct model_init *out, const struct json_at *at, int64_t fan_in,
+			    int64_t fan_out, struct err *err);
+/* By name, one of the supported (asserted). */
+struct model_init model_init_named(const char *name, int64_t fan_in, int64_t fan_out);
+
+#endif /* MODEL_INIT_H */

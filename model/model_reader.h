@@ -1,0 +1,143 @@
+/*
+ * Reading a model: what its parts share. A model in the JSON is a list of layers, some of which may
+ * be models themselves; each list is a scope of names and is read on its own:
+ *
+ *	model_read.c	classes and options of a model, one scope after another
+ *	model_scope.c	a list's entries: what each is and how it is named
+ *	model_call.c	which outputs come into an entry (inbound_nodes of Keras 2 and 3)
+ *	model_graph.c	the order of execution
+ *	model_entry.c	one layer of it, and the model's input
+ *
+ * Threading: one reader, one thread. Ownership: what the model keeps lies in its arena; what the
+ * reading alone needs lies in the reader's `scratch`.
+ */
+#ifndef MODEL_READER_H
+#define MODEL_READER_H
+
+#include "model/layers/layer.h"
+#include "model/model_config.h"
+#include "model/model_internal.h"
+
+#define MODEL_LAYERS    16384 /* the most entries of a model, those of nested ones included */
+#define MODEL_DEPTH     32    /* the most models in one another */
+#define MODEL_NAME_SIZE 128
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* A hash table from names to numbers; start with {0}. Names are borrowed. */
+struct model_names {
+	struct model_name_slot *slots;
+	size_t capacity, count;
+};
+
+/* NULL: not there. Valid until the next is added. */
+int *model__names_find(const struct model_names *names, const char *name);
+int model__names_add(struct model_names *names, const char *name, int value); /* -1: no memory */
+void model__names_free(struct model_names *names);
+
+/* "MaybeOutfeed" to "maybe_outfeed", as Keras does. */
+void model__snake(const char *class_name, char *out, size_t size);
+enum status model__check_name(const struct json_at *at, const char *name, struct err *err);
+
+/* ---- a list of layers ------------------------------------------------------------------------ */
+
+enum model_entry_kind {
+	MODEL_ENTRY_LAYER,
+	MODEL_ENTRY_INPUT,      /* InputLayer */
+	MODEL_ENTRY_MODEL,      /* a nested one */
+	MODEL_ENTRY_APPLICATION /* a nested one, still to be built */
+};
+
+#define MODEL_OUTSIDE (-1) /* among an entry's inputs: what comes into the scope */
+
+struct model_entry {
+	enum model_entry_kind kind;
+	const cJSON *node, *config; /* config: NULL for an application */
+	const char *class_name, *name;
+	const struct layer_ops *ops; /* of a layer */
+	int *inputs;                 /* entries of the scope, or MODEL_OUTSIDE */
+	int input_count;
+	int source; /* once it is read: the layer whose output it is, or MODEL_INPUT */
+	int row;
+};
+
+struct model_scope {
+	const struct model_scope *outer; /* NULL: the model itself */
+	const char *name;
+	bool functional, trainable;
+	int tensor; /* what comes in: a layer or MODEL_INPUT */
+	int row;    /* of all layers; -1: each entry has one of its own */
+	int depth;
+	int sharing; /* within which shared_object_ids are counted; see model__scope_open() */
+	struct json_at layers; /* the list */
+	struct model_entry *entries;
+	int count;
+	int input, output;        /* entries of a functional model */
+	struct model_names names; /* to entries */
+	int *order;               /* of execution */
+};
+
+struct model_reader {
+	struct model *model;
+	struct arena *arena;
+	struct arena scratch;
+	const struct model_shape *data; /* may be NULL */
+	bool input_known;
+	struct model_names taken, shared; /* layers' names; shared_object_ids */
+	int entries;                      /* so far, of all scopes */
+	int sharings;                     /* the same */
+	int *list;                        /* inputs of the entry at hand */
+	size_t list_capacity;
+	int list_count;
+	struct err *err;
+};
+
+/* Item @index of @list, which is @node: json_item() would count from the first each time. */
+struct json_at model__item(const struct json_at *list, const cJSON *node, int index);
+/* The entry's place; @layers must outlive it. */
+struct json_at model__entry_at(const struct model_scope *scope, int entry);
+
+/* Entries, their kinds and names: of the list scope->layers. */
+enum status model__scope_open(struct model_reader *reader, struct model_scope *scope);
+void model__scope_close(struct model_scope *scope);
+/* The name of a layer in the whole model: NULL: no memory. */
+const char *model__layer_name(struct model_reader *reader, const struct model_scope *scope,
+			      const char *name);
+
+/* Inputs of every entry of a functional model, and its input and output. */
+enum status model__read_calls(struct model_reader *reader, struct model_scope *scope,
+			      const struct json_at *config);
+/* Set scope->order: after all inputs, else as listed. Fails where there is none. */
+enum status model__sort(struct model_reader *reader, struct model_scope *scope);
+
+/* One layer, appended to the model. */
+enum status model__read_layer(struct model_reader *reader, const struct model_scope *scope,
+			      struct model_entry *entry, const struct json_at *at);
+/* What comes into a scope, through its InputLayer. */
+enum status model__read_input(struct model_reader *reader, const struct model_scope *scope,
+			      const struct model_entry *entry, const struct json_at *at);
+/* The shape of @tensor, a layer's output or the model's input; NULL: not known so far. */
+const struct model_shape *model__tensor_shape(const struct model_reader *reader, int tensor);
+
+/* From the object at @at: a model, a config alone, or an application. */
+enum status model__read(struct model_reader *reader, const struct json_at *at);
+
+/* ---- what Keras no longer writes ------------------------------------------------------------- */
+
+/* Fails where @class_name or a key of the model config @config is of a time before TensorFlow 2.4,
+ * or holds what no file can hold; the message names the replacement. */
+enum status model__legacy_class(const struct json_at *at, const char *class_name, struct err *err);
+enum status model__legacy_keys(const struct json_at *config, struct err *err);
+/* Today's name of the class. */
+const char *model__present_class(const char *class_name);
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+/* [null, 28, 28, 1]: the first is the batch (0: any). Other dimensions that are null become 0. */
+enum status model__read_shape(const struct json_at *at, struct model_shape *out, int64_t *batch,
+			      struct err *err);
+/* Every side and the product stay in bounds in which sizes in bytes cannot overflow. */
+enum status model__check_shape(const struct json_at *at, const struct model_shape *shape,
+			       struct err *err);
+
+#endif /* MODEL_READER_H */

@@ -1,0 +1,288 @@
+/*
+ * The command ipu-plan: picks the subcommand; --help, man page and completions from their tables.
+ *
+ * Threading: none. Prints, as the front end does.
+ */
+#include "model/plan/plan_command.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/arena.h"
+#include "common/mem.h"
+#include "common/str.h"
+
+#define OPTIONS_MOST 128
+
+/* Sorted by name. */
+static const struct plan_subcommand *const SUBCOMMANDS[] = {
+	&plan_convolution,
+	&plan_product,
+	&plan_model,
+	&plan_schedule,
+};
+
+static const struct cli_command COMMAND = {
+	.name = "ipu-plan",
+	.synopsis = "SUBCOMMAND [OPTION ...]",
+	.summary = "ask the simulated IPU without training",
+	.about = "Says what something would cost, without doing it: every figure is simulated.",
+	.details = "ENVIRONMENT\nNO_COLOR: no colours. CLICOLOR_FORCE: colours even where the "
+		   "output is not a terminal.",
+};
+
+/* ---- the command of all subcommands ---------------------------------------------------------- */
+
+static bool has_option(const struct cli_option *options, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(options[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* "(model, schedule) HELP": the subcommands that have @option, and its text. */
+static const char *option_help(const struct cli_option *option, struct arena *arena)
+{
+	const char *help = "";
+
+	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS) && help; i++) {
+		const struct cli_command *command = &SUBCOMMANDS[i]->command;
+
+		if (has_option(command->options, command->option_count, option->name))
+			help = arena_printf(arena, "%s%s%s", help, help[0] != '\0' ? ", " : "",
+					    SUBCOMMANDS[i]->name);
+	}
+	return help ? arena_printf(arena, "(%s) %s", help, option->help) : NULL;
+}
+
+/* Every subcommand's options, each name once. */
+static size_t all_options(struct cli_option out[OPTIONS_MOST], struct arena *arena)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS); i++) {
+		const struct cli_command *command = &SUBCOMMANDS[i]->command;
+
+		for (size_t k = 0; k < command->option_count && used < OPTIONS_MOST; k++) {
+			struct cli_option option = command->options[k];
+
+			if (has_option(out, used, option.name))
+				continue;
+			option.help = option_help(&option, arena);
+			if (option.help)
+				out[used++] = option;
+		}
+	}
+	return used;
+}
+
+/* The texts that list the subcommands: one of them each, by what it puts in. */
+static char *join(struct arena *arena, const char *before,
+		  void (*put)(struct str *text, const struct plan_subcommand *sub))
+{
+	struct str text = {0};
+	char *copy = NULL;
+
+	str_add(&text, before);
+	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS); i++)
+		put(&text, SUBCOMMANDS[i]);
+	if (!text.failed)
+		copy = arena_strdup(arena, str_peek(&text));
+	str_free(&text);
+	return copy;
+}
+
+static void put_about(struct str *text, const struct plan_subcommand *sub)
+{
+	str_addf(text, "\n\n%s %s: %s. `%s --help` says more.", sub->command.name,
+		 sub->command.synopsis, sub->command.summary, sub->command.name);
+}
+
+static void put_section(struct str *text, const struct plan_subcommand *sub)
+{
+	str_add(text, "\n\n");
+	for (const char *c = sub->name; *c != '\0'; c++) {
+		const char upper = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
+
+		str_add_bytes(text, &upper, 1);
+	}
+	str_addf(text, "\n%s", sub->command.about);
+}
+
+static void put_examples(struct str *text, const struct plan_subcommand *sub)
+{
+	str_add(text, sub->command.examples ? sub->command.examples : "");
+}
+
+static void put_word(struct str *text, const struct plan_subcommand *sub)
+{
+	str_addf(text, "%s%s", text->length > 0 ? " " : "", sub->name);
+}
+
+static const struct cli_command *subcommand_at(size_t at)
+{
+	return at < ARRAY_LEN(SUBCOMMANDS) ? &SUBCOMMANDS[at]->command : NULL;
+}
+
+/* ipu-plan as a whole: for --help without the subcommands' options, for man page and completions
+ * with them. Texts are @arena's; without memory some are left out. */
+static struct cli_command whole_command(struct cli_option options[OPTIONS_MOST],
+					struct arena *arena, bool with_options)
+{
+	struct cli_command command = COMMAND;
+	const char *about = join(arena, COMMAND.about, put_about);
+	const char *details = join(arena, COMMAND.details, put_section);
+
+	command.about = about ? about : COMMAND.about;
+	command.details = details ? details : COMMAND.details;
+	command.examples = join(arena, "", put_examples);
+	command.verb = subcommand_at;
+	if (with_options) {
+		command.options = options;
+		command.option_count = all_options(options, arena);
+	}
+	return command;
+}
+
+static bool asks_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* --help, --version, --man and --completion of the whole: done? */
+static bool standard_request(int argc, char **argv)
+{
+	struct cli_option options[OPTIONS_MOST];
+	struct cli_command command;
+	struct arena arena;
+	bool done;
+
+	if (arena_init(&arena, 0) != 0)
+		return false;
+	command = whole_command(options, &arena, argc < 2 || !asks_help(argv[1]));
+	done = cli_standard(&command, argc, argv, stdout);
+	arena_fini(&arena);
+	return done;
+}
+
+/* ---- subcommands ----------------------------------------------------------------------------- */
+
+static const struct plan_subcommand *find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS); i++)
+		if (strcmp(SUBCOMMANDS[i]->name, name) == 0)
+			return SUBCOMMANDS[i];
+	return NULL;
+}
+
+/* Why argv[1] is no subcommand. */
+static enum status refuse(int argc, char **argv, struct err *err)
+{
+	const char *names[ARRAY_LEN(SUBCOMMANDS)], *nearest;
+	struct cli_argument argument;
+	struct cli_walk walk;
+	struct str list = {0};
+	bool more;
+	enum status status = ST_OK;
+
+	/* The walk knows best what is wrong with an option. */
+	cli_begin(&walk, &COMMAND, argc, argv, false);
+	if (argc > 1 && argv[1][0] == '-')
+		status = cli_next(&walk, &argument, &more, err);
+	if (status != ST_OK)
+		return status;
+	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS); i++) {
+		names[i] = SUBCOMMANDS[i]->name;
+		put_word(&list, SUBCOMMANDS[i]);
+	}
+	nearest = argc > 1 ? str_nearest(argv[1], names, ARRAY_LEN(names)) : NULL;
+	if (argc < 2)
+		status = err_set(err, ST_INVALID, "a subcommand is missing: one of %s (see --help)",
+				 str_peek(&list));
+	else if (nearest)
+		status =
+			err_set(err, ST_INVALID, "unknown subcommand \"%s\" (did you mean \"%s\"?)",
+				argv[1], nearest);
+	else
+		status = err_set(err, ST_INVALID, "unknown subcommand \"%s\" (one of: %s)", argv[1],
+				 str_peek(&list));
+	str_free(&list);
+	return status;
+}
+
+/* What was printed is there: a full disk is no answer. */
+static enum status check_written(FILE *out, struct err *err)
+{
+	errno = 0;
+	if (fflush(out) == 0 && ferror(out) == 0)
+		return ST_OK;
+	return err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO, "cannot write: %s",
+		       errno != 0 ? strerror(errno) : status_text(ST_IO));
+}
+
+static int finish(const struct cli_command *command, enum status status, struct err *err)
+{
+	if (status == ST_OK)
+		status = check_written(stdout, err);
+	return status == ST_OK ? 0 : cli_fail(command, err);
+}
+
+static int run(const struct plan_subcommand *sub, int argc, char **argv,
+	       const struct plan_trainer *trainer)
+{
+	struct err err = {ST_OK, ""};
+
+	for (int i = 1; i < argc; i++) {
+		if (asks_help(argv[i])) {
+			cli_help(&sub->command, stdout);
+			return finish(&sub->command, ST_OK, &err);
+		}
+	}
+	/* The other standard requests are about the whole command. */
+	if (standard_request(argc, argv))
+		return finish(&COMMAND, ST_OK, &err);
+	return finish(&sub->command, sub->run(argc, argv, trainer, stdout, &err), &err);
+}
+
+int plan_command(int argc, char **argv, const struct plan_trainer *trainer)
+{
+	const struct plan_subcommand *sub = argc > 1 ? find(argv[1]) : NULL;
+	struct err err = {ST_OK, ""};
+
+	if (sub)
+		return run(sub, argc - 1, argv + 1, trainer);
+	if (standard_request(argc, argv))
+		return finish(&COMMAND, ST_OK, &err);
+	refuse(argc, argv, &err);
+	return cli_fail(&COMMAND, &err);
+}
+
+enum status plan_read_options(const struct cli_command *command, int argc, char **argv,
+			      plan_read_fn read, void *request, struct err *err)
+{
+	struct cli_argument argument;
+	struct cli_walk walk;
+	bool more;
+
+	cli_begin(&walk, command, argc, argv, false);
+	for (;;) {
+		enum status status = cli_next(&walk, &argument, &more, err);
+
+		if (status != ST_OK || !more)
+			return status;
+		if (!argument.option)
+			return err_set(err, ST_INVALID,
+				       "a word too many: \"%s\" (all is said by options)",
+				       argument.value);
+		status = read(request, &argument, err);
+		if (status != ST_OK)
+			return status;
+	}
+}
+
+int plan_width(FILE *out, int given)
+{
+	return given > 0 ? given : cli_width(out);
+}

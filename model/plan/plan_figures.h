@@ -1,0 +1,43 @@
+/*
+ * What a run costs on the simulated device, in figures: of a run that was compiled for it.
+ */
+#ifndef PLAN_FIGURES_H
+#define PLAN_FIGURES_H
+
+#include "model/plan/plan_run.h"
+
+/* Times are simulated. A step is one batch on every replica, in the long run: a weight update's
+ * pipeline run, ramps included, over its micro-batches. */
+struct plan_figures {
+	enum run_mode mode; /* training where the run trains, else evaluation or prediction */
+	int64_t clock_hz;
+	int64_t ipus, replicas, stages, ipus_per_replica;
+	int64_t batch, accumulation, effective_batch, steps_per_execution;
+	int64_t operations, programs;
+	int64_t cycles_per_step; /* rounded down: of a run, over its micro-batches */
+	double device_step_us;   /* one batch on every replica */
+	double keras_step_us;    /* as Keras's progress bar counts: batches over all replicas */
+	double update_us;        /* the weight update; 0 where nothing is trained */
+	double execution_us;     /* an Engine::run with the host's fixed cost */
+	double items_second;     /* over whole executions, host cost included */
+	double compute_fraction, exchange_fraction, sync_fraction, host_io_fraction;
+	double wait_fraction; /* of all IPUs' cycles, like the four before: they wait for others */
+	/*
+	 * Of the forwards and backwards of a pipeline run, one stage's too; NaN: they take no time.
+	 */
+	double idle_fraction, bubble_rate, bubble_over_ideal;
+	int64_t flops_per_step;        /* of a replica */
+	int64_t memory_bytes_per_ipu;  /* of the IPU that needs most, at its peak */
+	int64_t memory_bytes_per_tile; /* of the tile that needs most of what it has */
+	bool memory_fits;              /* every tile has what it needs */
+	double tflops;                 /* of all replicas */
+};
+
+void plan_figures_get(struct plan_figures *out, const struct plan_run *plan);
+
+/* What one Engine::run with a single step takes on the device's side, ms: for those who set no
+ * steps_per_execution. */
+double plan_figures_single_step_ms(const struct plan_figures *figures,
+				   const struct ipu_target *target);
+
+#endif /* PLAN_FIGURES_H */

@@ -1,0 +1,285 @@
+/*
+ * `ipu-plan model`: what a run file would cost, compiled and simulated but not trained.
+ *
+ * Threading: none. Ownership: the plan of a request is freed before it returns.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/jsonw.h"
+#include "common/mem.h"
+#include "model/plan/plan_command.h"
+#include "model/plan/plan_figures.h"
+#include "model/plan/plan_forecast.h"
+#include "model/plan/plan_split.h"
+#include "model/run/run_example.h"
+
+enum {
+	OPTION_JSON,
+	OPTION_TARGET,
+	OPTIONS
+};
+
+static const struct cli_option model_options[] = {
+	[OPTION_JSON] = {.name = "--json", .help = "Print JSON."},
+	[OPTION_TARGET] = {.name = "--target",
+			   .argument = "NAME",
+			   .choices = PLAN_TARGETS,
+			   .help = PLAN_TARGET_HELP "; short for --ipu.target."},
+};
+_Static_assert(ARRAY_LEN(model_options) == OPTIONS, "option table out of step");
+
+struct model_request {
+	const char *run_path;
+	bool json;
+	int count; /* words for the run file */
+	char **words;
+};
+
+static enum status read_words(struct model_request *request, int argc, char **argv, struct err *err)
+{
+	static char target_key[] = "--ipu.target";
+	struct cli_walk walk;
+	bool more = true;
+
+	cli_begin(&walk, &plan_model.command, argc, argv, true);
+	while (more) {
+		struct cli_argument argument;
+		const int from = walk.at;
+		enum status status = cli_next(&walk, &argument, &more, err);
+
+		if (status != ST_OK)
+			return status;
+		if (!more)
+			break;
+		if (argument.option == &model_options[OPTION_JSON]) {
+			request->json = true;
+		} else if (argument.option == &model_options[OPTION_TARGET]) {
+			request->words[request->count++] = target_key;
+			request->words[request->count++] = (char *)(uintptr_t)argument.value;
+		} else if (!argument.name && !request->run_path) {
+			request->run_path = argument.value;
+		} else {
+			/* The run file knows which of its flags take a value. */
+			request->words[request->count++] = argv[from];
+			walk.at = from + 1;
+		}
+	}
+	if (!request->run_path)
+		return err_set(
+			err, ST_INVALID,
+			"a run file is missing: `ipu-plan model RUN` (`ipu-train --list` lists "
+			"examples)");
+	return ST_OK;
+}
+
+/* ---- what it says ---------------------------------------------------------------------------- */
+
+static const char *mode_name(enum run_mode mode)
+{
+	return mode == RUN_TRAIN ? "train" : mode == RUN_EVALUATE ? "evaluate" : "predict";
+}
+
+static void json_shape(struct jsonw *w, const struct plan_run *plan, const struct plan_figures *f)
+{
+	jsonw_key_text(w, "model", plan->model->name);
+	jsonw_key_text(w, "target", plan->device->target.name);
+	jsonw_key_text(w, "mode", mode_name(f->mode));
+	jsonw_key_text(w, "cost_model", IPU_COST_MODEL);
+	jsonw_key_int(w, "ipus", f->ipus);
+	jsonw_key_int(w, "replicas", f->replicas);
+	jsonw_key_int(w, "stages", f->stages);
+	jsonw_key_int(w, "batch_size", f->batch);
+	jsonw_key_int(w, "gradient_accumulation", f->accumulation);
+	jsonw_key_int(w, "effective_batch_size", f->effective_batch);
+	jsonw_key_int(w, "steps_per_execution", f->steps_per_execution);
+	jsonw_key_int(w, "operations", f->operations);
+	jsonw_key_int(w, "programs", f->programs);
+}
+
+static enum status print_json(const struct plan_run *plan, const struct plan_figures *f,
+			      double looking, FILE *out, struct err *err)
+{
+	struct jsonw w;
+
+	jsonw_init_file(&w, out, 2);
+	jsonw_begin_object(&w);
+	json_shape(&w, plan, f);
+	jsonw_key_real(&w, "device_step_us", f->device_step_us);
+	jsonw_key_real(&w, "keras_step_us", f->keras_step_us);
+	jsonw_key_real(&w, "update_us", f->update_us);
+	jsonw_key_real(&w, "execution_us", f->execution_us);
+	jsonw_key_real(&w, "images_per_second", f->items_second);
+	jsonw_key_int(&w, "cycles_per_step", f->cycles_per_step);
+	jsonw_key_real(&w, "compute_fraction", f->compute_fraction);
+	jsonw_key_real(&w, "exchange_fraction", f->exchange_fraction);
+	jsonw_key_real(&w, "sync_fraction", f->sync_fraction);
+	jsonw_key_real(&w, "host_io_fraction", f->host_io_fraction);
+	jsonw_key_real(&w, "wait_fraction", f->wait_fraction);
+	jsonw_key_real(&w, "idle_fraction", f->idle_fraction);
+	jsonw_key_real(&w, "bubble_rate", f->bubble_rate);
+	jsonw_key_real(&w, "bubble_over_ideal", f->bubble_over_ideal);
+	jsonw_key_int(&w, "report_bytes_forecast", plan_forecast_report(plan, looking));
+	jsonw_key_int(&w, "flops_per_step", f->flops_per_step);
+	jsonw_key_int(&w, "memory_bytes_per_ipu", f->memory_bytes_per_ipu);
+	jsonw_key_int(&w, "memory_bytes_per_tile", f->memory_bytes_per_tile);
+	jsonw_key_bool(&w, "memory_fits", f->memory_fits);
+	jsonw_key_real(&w, "tflops", f->tflops);
+	plan_split_json(plan, &w);
+	jsonw_end_object(&w);
+	return jsonw_end(&w, err);
+}
+
+static void line(FILE *out, const char *what, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void line(FILE *out, const char *what, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(out, "  %-28s", what);
+	va_start(args, format);
+	vfprintf(out, format, args);
+	va_end(args);
+	fputc('\n', out);
+}
+
+static void print_memory(const struct plan_run *plan, const struct plan_figures *f, FILE *out)
+{
+	const struct plan_device *device = plan->device;
+	struct err err = {ST_OK, ""};
+	char ipu[FMT_SIZE], tile[FMT_SIZE], limit[FMT_SIZE];
+
+	line(out, "memory", "%s of the fullest IPU, %s of %s bytes of the fullest tile",
+	     fmt_bytes(ipu, (uint64_t)f->memory_bytes_per_ipu),
+	     fmt_count(tile, f->memory_bytes_per_tile),
+	     fmt_count(limit, device->target.bytes_per_tile));
+	if (ipu_memory_check(device->memory, device->executable, &device->target, &err) != ST_OK)
+		line(out, "", "%s", err.text);
+}
+
+static void print_text(const struct plan_run *plan, const struct plan_figures *f, double looking,
+		       FILE *out)
+{
+	const struct ipu_target *target = &plan->device->target;
+	char text[FMT_SIZE];
+
+	fprintf(out, "%s: %s on %" PRId64 " IPU%s (%s), simulated (%s)\n", plan->run->path,
+		plan->model->name, f->ipus, f->ipus == 1 ? "" : "s", target->description,
+		IPU_COST_MODEL);
+	line(out, "layout",
+	     "%" PRId64 " replica%s of %" PRId64 " stage%s, batch %" PRId64
+	     ", effective batch %" PRId64,
+	     f->replicas, f->replicas == 1 ? "" : "s", f->stages, f->stages == 1 ? "" : "s",
+	     f->batch, f->effective_batch);
+	line(out, "step (a batch per replica)", "%.1f us, %s cycles", f->device_step_us,
+	     fmt_count(text, f->cycles_per_step));
+	line(out, "step as Keras prints it", "%.1f us", f->keras_step_us);
+	if (f->mode == RUN_TRAIN)
+		line(out, "weight update", "%.1f us", f->update_us);
+	line(out, "execution", "%.3f ms of %s steps, %.1f ms of it the host's fixed cost",
+	     f->execution_us / 1e3, fmt_count(text, f->steps_per_execution),
+	     target->execution_host_ns / 1e6);
+	line(out, "throughput", "%s items/s", fmt_count(text, llround(f->items_second)));
+	line(out, "arithmetic", "%.2f TFLOP/s of all IPUs", f->tflops);
+	line(out, "IPU time",
+	     "compute %.1f %%, exchange %.1f %%, sync %.1f %%, host I/O %.1f %%, "
+	     "waiting %.1f %%",
+	     f->compute_fraction * 100, f->exchange_fraction * 100, f->sync_fraction * 100,
+	     f->host_io_fraction * 100, f->wait_fraction * 100);
+	print_memory(plan, f, out);
+	line(out, "report", "about %s with autoReport.all",
+	     fmt_bytes(text, (uint64_t)plan_forecast_report(plan, looking)));
+	if (isfinite(f->idle_fraction))
+		line(out, "bubble", "idle_fraction %.4f, bubble_rate %.4f, bubble_over_ideal %.4f",
+		     f->idle_fraction, f->bubble_rate, f->bubble_over_ideal);
+}
+
+static enum status make(struct plan_run *plan, const struct model_request *request,
+			const struct plan_trainer *trainer, struct err *err)
+{
+	char path[FS_PATH_SIZE];
+	struct run_data data;
+	enum status status = run_example_find(path, request->run_path, err);
+
+	if (status == ST_OK)
+		status = run_file_load(&plan->run, path, request->count, request->words, err);
+	if (status == ST_OK)
+		status = trainer->describe(&data, plan->run, err);
+	if (status == ST_OK && !plan->run->ipu.wanted)
+		return err_set(err, ST_INVALID,
+			       "%s: ipu: is null, so there is no device to ask: give "
+			       "--ipu.auto_select_ipus 1 or one of the run file's flags",
+			       request->run_path);
+	if (status == ST_OK)
+		status = plan_run_build(plan, &data, true, err);
+	if (status == ST_OK)
+		status = plan_run_compile(plan, &data, err);
+	return status;
+}
+
+static enum status print(const struct plan_run *plan, bool json, const struct plan_trainer *trainer,
+			 FILE *out, struct err *err)
+{
+	struct plan_figures figures;
+	double looking;
+	enum status status = trainer->looking(&looking, plan, err);
+
+	if (status != ST_OK)
+		return status;
+	plan_figures_get(&figures, plan);
+	if (json)
+		return print_json(plan, &figures, looking, out, err);
+	if (plan->layout->warnings)
+		fputs(plan->layout->warnings, out);
+	print_text(plan, &figures, looking, out);
+	return plan_split_print(plan, out, err);
+}
+
+static enum status run_model(int argc, char **argv, const struct plan_trainer *trainer, FILE *out,
+			     struct err *err)
+{
+	struct model_request request = {NULL, false, 0, NULL};
+	struct plan_run plan = {0};
+	enum status status;
+
+	request.words = mem_calloc((size_t)argc * 2 + 1, sizeof(*request.words));
+	if (!request.words)
+		return err_nomem(err);
+	status = read_words(&request, argc, argv, err);
+	if (status == ST_OK)
+		status = make(&plan, &request, trainer, err);
+	if (status == ST_OK)
+		status = print(&plan, request.json, trainer, out, err);
+	plan_run_fini(&plan);
+	mem_free(request.words);
+	return status;
+}
+
+const struct plan_subcommand plan_model = {
+	.name = "model",
+	.command = {.name = "ipu-plan model",
+		    .synopsis = "RUN [FLAG ...] [--key value ...]",
+		    .summary = "what a run file would cost, without training",
+		    .about =
+			    "Compiles the run file RUN for the simulated IPUs and simulates a step "
+			    "of it; nothing is trained, and no data is read: a known data set's "
+			    "published size is taken. So models far larger than this machine "
+			    "could train can be asked for. RUN, its flags and keys are those of "
+			    "`ipu-train --help RUN`: a path, or the name of an example.\n\nA step "
+			    "is one batch on every replica, "
+			    "in steady state, its share of the weight update and of the pipeline's "
+			    "ramps included. docs/ipu-plan.md has the keys of --json.",
+		    .options = model_options,
+		    .option_count = ARRAY_LEN(model_options),
+		    .examples = "ipu-plan model keras-mnist --use-ipu\tthe "
+				"convolutional network on two replicas\n"
+				"ipu-plan model run.json --target ipu21 --json\ton a Bow, for a "
+				"program\n",
+		    .words = "FILE",
+		    .names = "ipu-train --list"},
+	.run = run_model,
+};

@@ -1,0 +1,293 @@
+/*
+ * A run file, planned: the model, its layout, what is compiled, schedules, the device, its bubbles.
+ *
+ * Threading: none. Ownership: all of it is the plan's.
+ */
+#include "model/plan/plan_run.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+#include "model/run/run_queues.h"
+
+void plan_run_fini(struct plan_run *plan)
+{
+	for (int mode = 0; mode < RUN_MODES; mode++) {
+		ipu_schedule_free(plan->program[mode].schedule);
+		metric_list_free(&plan->program[mode].metrics);
+	}
+	plan_device_free(plan->device);
+	partition_split_free(plan->best);
+	partition_split_free(plan->split);
+	run_layout_free(plan->layout);
+	model_free(plan->model);
+	run_file_free(plan->run);
+}
+
+/* ---- model and layout ------------------------------------------------------------------------ */
+
+static enum status new_model(struct plan_run *plan, const struct run_data *data, struct err *err)
+{
+	const bool own_file = plan->run->model_place[0] == '\0';
+	const struct json_at root =
+		json_root(plan->run->model_file, own_file ? plan->run->model : plan->run->json);
+	struct json_at at = root;
+	enum status status;
+
+	if (!own_file && !json_child(&root, plan->run->model_place, &at))
+		return err_set(err, ST_INVALID, "%s: model: missing", plan->run->path);
+	status = model_new(&plan->model, &at, &data->item, err);
+	if (status == ST_OK)
+		model_set_policy(plan->model,
+				 plan->run->compile.dtype_policy == RUN_POLICY_MIXED_FLOAT16);
+	return status;
+}
+
+struct splitting {
+	struct plan_run *plan;
+	const struct run_data *data;
+	struct partitioner *partitioner; /* NULL: not needed yet */
+};
+
+static enum status split_best(void *user, const struct model *model, int stages, int *stage,
+			      struct err *err)
+{
+	struct splitting *splitting = user;
+	const struct plan_run *plan = splitting->plan;
+	enum status status = ST_OK;
+
+	if (!splitting->partitioner)
+		status = partitioner_new(&splitting->partitioner, plan->run, splitting->data, err);
+	if (status != ST_OK)
+		return status;
+	return partition_best(&splitting->plan->best, splitting->partitioner, model, stages, stage,
+			      err);
+}
+
+/* The best split beside the run file's own: before the layout brings the layers into its order. */
+static enum status split_beside(struct splitting *splitting, struct err *err)
+{
+	const struct plan_run *plan = splitting->plan;
+	int *stage = mem_calloc((size_t)plan->model->layer_count, sizeof(*stage));
+	int stages;
+	enum status status;
+
+	if (!stage)
+		return err_nomem(err);
+	status = run_stages(plan->run, plan->model, NULL, stage, &stages, err);
+	mem_free(stage);
+	if (status == ST_OK)
+		status = split_best(splitting, plan->model, stages, NULL, NULL);
+	/* Nobody has asked for it. */
+	return status == ST_NOMEM ? err_nomem(err) : ST_OK;
+}
+
+static enum status lay_out(struct splitting *splitting, bool beside, struct err *err)
+{
+	struct plan_run *plan = splitting->plan;
+	const struct run_splitter splitter = {.split = split_best, .user = splitting};
+	const bool compare = beside && plan->run->pipeline.wanted && plan->run->ipu.wanted;
+	enum status status = ST_OK;
+
+	if (compare && !plan->run->pipeline.stages_auto)
+		status = split_beside(splitting, err);
+	if (status == ST_OK)
+		status = run_layout_new(&plan->layout, plan->run, plan->model,
+					splitting->data->train_items, splitting->data->test_items,
+					&splitter, err);
+	if (status == ST_OK && compare && splitting->partitioner)
+		status = partition_given(&plan->split, splitting->partitioner, plan->model,
+					 plan->layout->stages, plan->layout->stage, err);
+	return status;
+}
+
+enum status plan_run_build(struct plan_run *plan, const struct run_data *data, bool compare,
+			   struct err *err)
+{
+	struct splitting splitting = {.plan = plan, .data = data};
+	enum status status = new_model(plan, data, err);
+
+	if (status == ST_OK)
+		status = lay_out(&splitting, compare, err);
+	partitioner_free(splitting.partitioner);
+	return status;
+}
+
+/* ---- what is compiled ------------------------------------------------------------------------ */
+
+static enum status read_measure(struct plan_run *plan, enum run_mode mode,
+				const struct target_kind *kind, struct err *err)
+{
+	struct plan_program *out = &plan->program[mode];
+
+	out->measured = true;
+	return run_measure(&out->loss, &out->metrics, plan->run,
+			   mode == RUN_TRAIN ? "compile" : "evaluate", plan->model, kind, err);
+}
+
+static enum status read_compile(struct plan_run *plan, const struct run_data *data, struct err *err)
+{
+	struct plan_program *evaluate = &plan->program[RUN_EVALUATE];
+	enum status status = run_optimizer(&plan->optimizer, plan->run, err);
+
+	if (status == ST_OK && plan->layout->steps_per_epoch > 0)
+		status = read_measure(plan, RUN_TRAIN, &data->train, err);
+	if (status != ST_OK || plan->layout->evaluate_steps == 0)
+		return status;
+	status = read_measure(plan, RUN_EVALUATE, &data->test, err);
+	/* Where the stage keeps no logits for it, the outputs are what they are. */
+	if (status == ST_OK && loss_takes_logits(&evaluate->loss, plan->model))
+		evaluate->loss.from_logits = false;
+	return status;
+}
+
+/* Queues that cannot be are refused before anything is planned for them. */
+static enum status check_queues(const struct plan_run *plan, struct err *err)
+{
+	struct run_queues queues;
+	struct arena arena;
+	enum status status;
+
+	if (plan->layout->steps_per_epoch == 0)
+		return ST_OK;
+	if (arena_init(&arena, 0) != 0)
+		return err_nomem(err);
+	status = run_queues_plan(&queues, &arena, plan->run, plan->model, plan->layout, err);
+	if (status == ST_OK)
+		status = run_queues_check(&queues, plan->run, plan->model, err);
+	arena_fini(&arena);
+	return status;
+}
+
+/* @steps: of an execution; 0: the run does without @mode. */
+static enum status new_schedule(struct plan_run *plan, enum run_mode mode, int64_t steps,
+				struct err *err)
+{
+	const struct run_layout *layout = plan->layout;
+	const struct ipu_schedule_params params = {
+		.kind = plan->run->pipeline.wanted ? plan->run->pipeline.schedule : IPU_SEQUENTIAL,
+		.stages = layout->stages,
+		.microbatches = (int)(mode == RUN_TRAIN ? layout->accumulation : steps),
+		.training = mode == RUN_TRAIN,
+		.ipus = layout->ipus_used,
+		.device = layout->device,
+	};
+
+	plan->program[mode].steps_per_execution = steps;
+	if (steps == 0)
+		return ST_OK;
+	return ipu_schedule_new(&plan->program[mode].schedule, &params, err);
+}
+
+static enum status new_schedules(struct plan_run *plan, struct err *err)
+{
+	const struct run_layout *layout = plan->layout;
+	enum status status = new_schedule(plan, RUN_TRAIN, layout->steps_per_execution, err);
+
+	if (status == ST_OK)
+		status =
+			new_schedule(plan, RUN_EVALUATE, layout->evaluate_steps_per_execution, err);
+	if (status == ST_OK)
+		status = new_schedule(plan, RUN_PREDICT, layout->predict_steps_per_execution, err);
+	return status;
+}
+
+static enum status new_device(struct plan_run *plan, const struct run_data *data, struct err *err)
+{
+	const struct ipu_schedule *schedules[RUN_MODES];
+	const bool training = plan->layout->steps_per_epoch > 0;
+	const bool measured = training || plan->layout->evaluate_steps > 0;
+	const struct plan_program *program = &plan->program[training ? RUN_TRAIN : RUN_EVALUATE];
+	struct lower_request lowered = {.run = plan->run,
+					.layout = plan->layout,
+					.model = plan->model,
+					.optimizer = &plan->optimizer};
+
+	if (!plan->run->ipu.wanted)
+		return ST_OK;
+	if (measured) {
+		lowered.loss = &program->loss;
+		lowered.metrics = &program->metrics;
+		lowered.targets = training ? data->train : data->test;
+	}
+	for (int mode = 0; mode < RUN_MODES; mode++)
+		schedules[mode] = plan->program[mode].schedule;
+	return plan_device_new(&plan->device, &lowered, schedules, err);
+}
+
+/* ---- bubbles --------------------------------------------------------------------------------- */
+
+/* The mean time of each stage's forward and backward: what theory is fed with. */
+static void mean_times(const struct ipu_interval *intervals, int count, int stages, double *forward,
+		       double *backward)
+{
+	for (int s = 0; s < stages; s++) {
+		double sum[2] = {0, 0};
+		int64_t n[2] = {0, 0};
+
+		for (int i = 0; i < count; i++) {
+			const int b = intervals[i].phase != 'F';
+
+			if (intervals[i].stage != s)
+				continue;
+			sum[b] += (double)intervals[i].dur_ns;
+			n[b] += intervals[i].phase != 'W'; /* with its B */
+		}
+		forward[s] = n[0] > 0 ? sum[0] / (double)n[0] : 0;
+		backward[s] = n[1] > 0 ? sum[1] / (double)n[1] : 0;
+	}
+}
+
+enum status plan_bubble_measure(struct plan_bubble *out, const struct ipu_schedule *schedule,
+				const struct ipu_interval *intervals, int count, int stages,
+				bool lockstep)
+{
+	double *times = mem_calloc((size_t)stages * 2, sizeof(*times));
+	enum status status;
+
+	if (!times)
+		return ST_NOMEM;
+	mean_times(intervals, count, stages, times, times + stages);
+	status = (lockstep ? ipu_bubble_measure_lockstep : ipu_bubble_measure)(
+		intervals, count, schedule->ipus, stages, &out->measured, NULL);
+	if (status == ST_OK)
+		status = ipu_bubble_theory(schedule, times, times + stages, lockstep, &out->theory,
+					   NULL);
+	mem_free(times);
+	return status;
+}
+
+static enum status measure_bubble(const struct plan_run *plan, struct plan_program *program,
+				  const struct ipu_timeline *timeline)
+{
+	struct ipu_interval *intervals =
+		mem_calloc((size_t)timeline->count + 1, sizeof(*intervals));
+	int count;
+	enum status status;
+
+	if (!intervals)
+		return ST_NOMEM;
+	count = ipu_timeline_intervals(timeline, &plan->device->target, intervals);
+	status = plan_bubble_measure(&program->bubble, program->schedule, intervals, count,
+				     plan->layout->stages, true);
+	mem_free(intervals);
+	return status;
+}
+
+enum status plan_run_compile(struct plan_run *plan, const struct run_data *data, struct err *err)
+{
+	enum status status = read_compile(plan, data, err);
+
+	if (status == ST_OK)
+		status = check_queues(plan, err);
+	if (status == ST_OK)
+		status = new_schedules(plan, err);
+	if (status == ST_OK)
+		status = new_device(plan, data, err);
+	for (int mode = 0; mode < RUN_MODES && status == ST_OK && plan->device; mode++)
+		if (plan->device->timeline[mode] &&
+		    measure_bubble(plan, &plan->program[mode], plan->device->timeline[mode]) !=
+			    ST_OK)
+			status = err_nomem(err);
+	return status;
+}

@@ -1,0 +1,62 @@
+/*
+ * A run file, planned: the model, how it is laid out, and what the simulated device makes of it.
+ * Nothing is opened or executed: what a session trains, `ipu-plan model` prints and what-if asks
+ * again is this one plan.
+ *
+ * Call in this order: build, compile; then fini, whatever came before. One thread; a finished plan
+ * is constant.
+ */
+#ifndef PLAN_RUN_H
+#define PLAN_RUN_H
+
+#include "ipu/ipu_bubble.h"
+#include "model/plan/partition.h"
+#include "model/plan/plan_device.h"
+#include "model/run/run_compile.h"
+
+struct plan_bubble {
+	struct ipu_bubble measured, theory;
+};
+
+/* What an Engine::run of a mode runs, and what is measured of it. */
+struct plan_program {
+	struct ipu_schedule *schedule; /* NULL: the run does without this mode */
+	int64_t steps_per_execution;
+	bool measured; /* there are a loss and metrics */
+	struct loss loss;
+	struct metric_list metrics;
+	struct plan_bubble bubble; /* of the device's pipeline run; all are the same */
+};
+
+struct plan_run {
+	struct run_file *run; /* the caller's to read; then the plan's */
+	struct model *model;
+	struct run_layout *layout;
+	/*
+	 * Of a pipeline. `best`: where pipeline.stages is "auto", and beside what the run file says
+	 * where that is to be compared; NULL: none, or there cannot be one. `split`: what the run
+	 * has, where it is to be compared.
+	 */
+	struct partition_split *best, *split;
+	struct optimizer optimizer;
+	struct plan_program program[RUN_MODES]; /* by enum run_mode */
+	struct plan_device *device;             /* NULL on the CPU alone */
+};
+
+/* Model and layout of plan->run with such @data. @compare: cost the split beside the best one. */
+enum status plan_run_build(struct plan_run *plan, const struct run_data *data, bool compare,
+			   struct err *err);
+
+/* The compile section, schedules and, where the run has IPUs, the device. */
+enum status plan_run_compile(struct plan_run *plan, const struct run_data *data, struct err *err);
+void plan_run_fini(struct plan_run *plan); /* accepts a zeroed struct */
+
+/*
+ * The bubble of @intervals of one pipeline run, and theory for such mean times. @lockstep: of the
+ * device's clock, whose steps end together.
+ */
+enum status plan_bubble_measure(struct plan_bubble *out, const struct ipu_schedule *schedule,
+				const struct ipu_interval *intervals, int count, int stages,
+				bool lockstep);
+
+#endif /* PLAN_RUN_H */

@@ -1,0 +1,308 @@
+/*
+ * The run file: one JSON file says what is trained, on what, and how it is recorded.
+ *
+ * Read in four steps: the file; the run file's own flags of the command line (merge patches,
+ * applied in the order in which the file lists them); `--key value` overrides; checking. Unknown
+ * keys are errors that name the key, its place and the nearest known key. docs/run-file.md lists
+ * every key.
+ */
+#ifndef RUN_FILE_H
+#define RUN_FILE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "ipu/ipu_schedule.h"
+#include "outfeed/outfeed_health.h"
+#include "outfeed/outfeed_policy.h"
+
+enum run_reduction {
+	RUN_SUM,
+	RUN_MEAN,
+	RUN_RUNNING_MEAN
+};
+enum run_outfeed_optimizer {
+	RUN_AFTER_COMPUTE,
+	RUN_BEFORE_APPLY
+};
+
+/* What computes matrix products. */
+enum run_products {
+	RUN_PRODUCTS_TILES,
+	RUN_PRODUCTS_OPENBLAS
+};
+
+enum run_dtype {
+	RUN_DTYPE_UNSAID = -1, /* null: as is natural */
+	RUN_FLOAT32,
+	RUN_FLOAT16
+};
+enum run_partials {
+	RUN_PARTIALS_FLOAT,
+	RUN_PARTIALS_HALF,
+	RUN_PARTIALS_UNSAID
+};
+enum run_maybe {
+	RUN_UNSAID, /* null */
+	RUN_NO,
+	RUN_YES
+};
+enum run_recomputation {
+	RUN_RECOMPUTE_AUTO,
+	RUN_RECOMPUTE_THEN_BACKPROPAGATE,
+	RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED,
+	RUN_RECOMPUTE_NOTHING /* of run_recomputation() alone */
+};
+
+/* What health rules look at where outfeed.capture has no rule for it. A bad weight shows in what it
+ * computes: weights and optimizer state are for rules of outfeed.capture. */
+enum run_watch {
+	RUN_WATCH_NOTHING,
+	RUN_WATCH_GRADIENTS,
+	RUN_WATCH_ALL
+};
+
+enum run_policy {
+	RUN_POLICY_FLOAT32,
+	RUN_POLICY_MIXED_FLOAT16
+};
+
+#define RUN_WHOLE_EPOCH (-1) /* "epoch": one execution has all steps of an epoch */
+
+/* A list of texts; NULL items with count 0 and `given` false: the key was absent or null. */
+struct run_texts {
+	const char *const *items;
+	int count;
+	bool given;
+};
+
+/* A list of whole numbers, as run_texts. */
+struct run_ints {
+	const int *items;
+	int count;
+	bool given;
+};
+
+/* How one kind of operation is planned. */
+struct run_plan {
+	double available_memory_proportion; /* 0 to 1; NaN: unsaid */
+	enum run_partials partials_type;
+};
+
+/* Of a stage's forward or backward pass, or of weight updates. */
+struct run_poplar {
+	struct run_plan convolution, matmul;
+};
+struct run_poplars {
+	const struct run_poplar *items; /* one for each stage, what is null all unsaid */
+	int count;
+	bool given;
+};
+
+/* Texts belong to `json` or to the run's arena: they live as long as the run. */
+struct run_file {
+	const char *path;
+	cJSON *json; /* after flags and overrides: what --print-run prints */
+
+	const cJSON *model; /* the Keras JSON object, read from its own file where it was a path */
+	const char *description; /* a line; NULL: none */
+	const char *model_file;  /* where `model` came from, for messages */
+	const char *model_place; /* its place in that file: "model", or "" for a file of its own */
+
+	struct {
+		const cJSON *optimizer;       /* NULL: SGD with defaults */
+		const cJSON *loss;            /* text or {class_name, config}; never NULL */
+		const cJSON *metrics;         /* a list of such; NULL: none */
+		int64_t steps_per_execution;  /* default 1; or RUN_WHOLE_EPOCH */
+		enum run_policy dtype_policy; /* of the layers that leave it open */
+	} compile;
+
+	struct {
+		const char *name;    /* "mnist" */
+		const char *path;    /* NULL: searched for */
+		int64_t batch_size;  /* default 32 */
+		int64_t shuffle;     /* 0: no; -1: the whole set; else the buffer's size */
+		int64_t limit;       /* 0: all */
+		bool repeat;         /* default true: begin again when the set ends within fit */
+		int64_t resize[2];   /* height, width; 0: images stay as they are */
+		bool one_hot;        /* default false: class numbers stay numbers */
+		bool drop_remainder; /* default true: every batch is a whole one */
+		int64_t prefetch;    /* batches made ahead; -1: as is best */
+	} data;
+
+	struct {
+		bool wanted;                 /* false: "fit": null, nothing is trained */
+		int64_t epochs;              /* default 1; 0 where nothing is trained */
+		int64_t steps_per_epoch;     /* 0: the whole set */
+		uint64_t seed;               /* default 1 */
+		bool validation;             /* evaluate after each epoch; default false */
+		bool asynchronous_callbacks; /* default false */
+	} fit;
+
+	struct {
+		bool wanted;                 /* the key is there and not null */
+		int64_t steps_per_execution; /* 0: as compile's; or RUN_WHOLE_EPOCH */
+		int64_t steps;               /* 0: the whole test set */
+		const cJSON *loss, *metrics; /* NULL: as compile's */
+	} evaluate;
+
+	struct {
+		bool wanted;                 /* the key is there and not null */
+		int64_t steps_per_execution; /* 0: as compile's; or RUN_WHOLE_EPOCH */
+		int64_t steps;               /* 0: the whole test set */
+		const char *output;          /* the .npz file that gets the outputs; NULL: none */
+	} predict;
+
+	const cJSON *callbacks; /* a list of {class_name, config}; NULL: none */
+
+	struct {
+		const char *load, *save; /* .npz files; NULL: no */
+		bool by_name;            /* default false */
+	} weights;
+
+	struct {
+		int64_t threads;            /* 0: as many as there are processors */
+		enum run_products products; /* default tiles */
+	} host;
+
+	struct {
+		bool wanted;              /* false: "ipu": null, trained on the CPU alone */
+		const char *target;       /* default "ipu2" */
+		int64_t auto_select_ipus; /* default 1 */
+		int64_t tiles_per_ipu;    /* 0: all */
+		bool allow_recompute;     /* default false; see run_recomputation() */
+		struct {
+			int64_t num_io_tiles;               /* default 0 */
+			bool place_ops_on_io_tiles;         /* default false */
+			double available_memory_proportion; /* default 0.9 */
+		} io_tiles;
+		struct run_plan convolutions, matmuls; /* default 0.6, float; see run_poplar_of() */
+	} ipu;
+
+	struct {
+		int64_t prefetch_depth; /* default 3 */
+	} infeed;
+
+	struct {
+		bool wanted;
+		int64_t steps_per_replica;    /* >= 1 */
+		enum run_reduction reduction; /* default sum */
+		enum run_dtype dtype;         /* unsaid: as the gradients */
+	} accumulation;
+
+	struct {
+		bool wanted;
+		/* Array, object or text; resolved against the model by run_stages(). */
+		const cJSON *stages;
+		bool stages_auto;    /* it is the text "auto" */
+		int64_t auto_stages; /* how many; 0: as many as IPUs are mapped, or attached */
+		enum ipu_schedule_kind schedule; /* default Grouped */
+		struct run_ints device_mapping;  /* by stage; not given: stage s on IPU s */
+		bool accumulate_outfeed;         /* default false */
+		enum run_recomputation recomputation_mode; /* as given; see run_recomputation() */
+		/* As given; see run_poplar_of(). */
+		struct run_poplars forward_options, backward_options;
+		struct run_poplar update_options;
+		enum run_maybe offload_weight_update_variables, replicated_optimizer_state_sharding,
+			offload_activations, offload_gradient_accumulation_buffers,
+			replicated_weight_sharding, offload_weights;
+	} pipeline;
+
+	struct {
+		bool wanted;
+		struct run_texts activations,
+			gradients; /* filters; ["none"] (any case): given, items NULL */
+		enum run_outfeed_optimizer optimizer_mode; /* default BEFORE_APPLY */
+		bool last;                                 /* queue_mode LAST */
+		/*
+		 * A list of layers, or {layer: key}, resolved by run_queues_plan(); NULL: none
+		 */
+		const cJSON *layers;
+		int64_t buffer_depth;          /* default 3 */
+		struct outfeed_policy capture; /* the run's */
+		bool off;                      /* it is the text "off": there are no queues */
+		int64_t budget;                /* bytes; INT64_MAX: no end */
+	} outfeed;
+
+	struct {
+		bool wanted;       /* default true; false: "health": null, no rule is asked */
+		const cJSON *tree; /* of "rules", as given: an object or a path; NULL: defaults */
+		struct outfeed_health_rules rules; /* as read from it; none enabled if not wanted */
+		struct run_texts stop_names;
+		unsigned stop;        /* bit 1 << enum outfeed_health_id: a hit ends the run */
+		enum run_watch watch; /* default gradients */
+	} health;
+};
+
+/*
+ * The keys: one row each makes the checking, the defaults, --help RUN, docs/run-file.md and the
+ * shell completion. Rows stand in the file's order, a section before its keys.
+ */
+enum run_key_kind {
+	RUN_KEY_SECTION,
+	RUN_KEY_INT,
+	RUN_KEY_BOOL,
+	RUN_KEY_TEXT,
+	RUN_KEY_CHOICE, /* a text, stored as its number among the choices */
+	RUN_KEY_TEXTS,
+	RUN_KEY_FILTERS, /* texts; ["none"] alone, in any case: no filter */
+	RUN_KEY_STEPS,   /* a whole number, or "epoch" */
+	RUN_KEY_SHUFFLE, /* true, false or a number of items */
+	RUN_KEY_TREE,    /* JSON that others read: a model, a loss, an optimizer, stages */
+	RUN_KEY_LIST,    /* a list of things that others read: callbacks */
+	RUN_KEY_FLAGS,
+	RUN_KEY_SIZE,    /* [height, width], or null */
+	RUN_KEY_REAL,    /* a number, or a text that is one */
+	RUN_KEY_MAYBE,   /* true, false or null */
+	RUN_KEY_INTS,    /* a list of whole numbers */
+	RUN_KEY_PLAN,    /* {convolution, matmul: {availableMemoryProportion, partialsType}} */
+	RUN_KEY_PLANS,   /* a list of such, or null in the place of any */
+	RUN_KEY_CAPTURE, /* a tier, or rules: outfeed_policy.h */
+	RUN_KEY_BYTES,   /* a number, or a text with a unit; null: no end */
+	RUN_KEY_KINDS
+};
+
+struct run_key {
+	const char *path;     /* "fit.epochs" */
+	const char *fallback; /* JSON, the default; NULL: must be given */
+	const char *choices;  /* "sum mean running_mean", or NULL */
+	const char *help;
+	int64_t least, greatest; /* of numbers; of each, in lists */
+	int64_t absent;          /* what null is, of whole numbers and choices */
+	enum run_key_kind kind;
+	size_t offset, size; /* of what it fills in struct run_file; size 0: nothing */
+};
+
+const struct run_key *run_file_keys(int *count);
+const char *run_key_type(const struct run_key *key); /* "whole number", "list of texts" */
+
+/*
+ * @argv: the words of the command line after the run file: run file flags and `--key value`
+ * overrides (`--fit.epochs 5`, `--pipeline null`). A value is JSON where it parses as such, else a
+ * text. On failure *@out is NULL.
+ */
+enum status run_file_load(struct run_file **out, const char *path, int argc, char **argv,
+			  struct err *err);
+void run_file_free(struct run_file *run); /* accepts NULL */
+
+/* The same from @text; @name stands for the file in messages. There is no folder, so a model's path
+ * is refused. */
+enum status run_file_parse(struct run_file **out, const char *name, const char *text, size_t length,
+			   int argc, char **argv, struct err *err);
+
+/* The description, the run file's own flags and what each sets: for RUN --help. Prints nothing
+ * where it has none. */
+enum status run_file_help(const struct run_file *run, FILE *out);
+
+/* How @stage is planned in @phase ('F', 'B', 'U'): as the pipeline's options say, else as ipu's. */
+struct run_poplar run_poplar_of(const struct run_file *run, char phase, int stage);
+
+/* How activations are computed again in the backward pass, RUN_RECOMPUTE_AUTO being what the
+ * schedule has by default; RUN_RECOMPUTE_NOTHING without a pipeline or ipu.allow_recompute. */
+enum run_recomputation run_recomputation(const struct run_file *run);
+
+#endif /* RUN_FILE_H */

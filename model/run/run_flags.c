@@ -1,0 +1,407 @@
+/*
+ * The run file's own flags.
+ *
+ * An entry's name is one or several words; it applies when all of them are on the command line, a
+ * word "--name=VALUE" when the flag's argument is that value. Entries apply in the order in which
+ * the file lists them, whatever the command line's order; of a flag used twice the last use counts.
+ *
+ * Threading: none.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "model/run/run_options.h"
+
+#define RUN_CHOICE "$choice"
+
+/* ---- the words of an entry's name ------------------------------------------------------------ */
+
+/* Step over the next word of *@rest into *@out; false at the end. Words are cut to their room:
+ * run_check_words() refuses greater ones. */
+static bool run_next_word(const char **rest, struct run_flag_word *out)
+{
+	const char *word = *rest + strspn(*rest, " ");
+	size_t length = strcspn(word, " "), name = strcspn(word, "= ");
+
+	*out = (struct run_flag_word){.has_value = word[name] == '='};
+	if (!length)
+		return false;
+	snprintf(out->name, sizeof(out->name), "%.*s", (int)name, word);
+	if (out->has_value)
+		snprintf(out->value, sizeof(out->value), "%.*s", (int)(length - name - 1),
+			 word + name + 1);
+	*rest = word + length;
+	out->last = !(*rest)[strspn(*rest, " ")];
+	return true;
+}
+
+static const cJSON *run_flag_first(const struct run_words *in)
+{
+	const cJSON *flags = cJSON_GetObjectItemCaseSensitive(in->json, "flags");
+
+	return cJSON_IsObject(flags) ? flags->child : NULL;
+}
+
+static const cJSON *run_choices(const cJSON *patch)
+{
+	return cJSON_GetObjectItemCaseSensitive(patch, RUN_CHOICE);
+}
+
+/* What @word, one of the entry @flag, says that its flag takes. */
+static enum run_takes run_word_takes(const cJSON *flag, const struct run_flag_word *word)
+{
+	if (word->has_value)
+		return RUN_TAKES_VALUE;
+	if (!word->last)
+		return RUN_TAKES_NOTHING;
+	return run_choices(flag) ? RUN_TAKES_VALUE : run__takes(flag);
+}
+
+/* What the flag @name takes by all entries; false where none names it. */
+static bool run_flag_takes(const struct run_words *in, const char *name, enum run_takes *out)
+{
+	bool found = false;
+
+	*out = RUN_TAKES_NOTHING;
+	for (const cJSON *flag = run_flag_first(in); flag; flag = flag->next) {
+		const char *rest = flag->string;
+		struct run_flag_word word;
+
+		while (run_next_word(&rest, &word)) {
+			enum run_takes takes = run_word_takes(flag, &word);
+
+			if (strcmp(word.name, name) != 0)
+				continue;
+			found = true;
+			if (takes > *out)
+				*out = takes;
+		}
+	}
+	return found;
+}
+
+bool run__flag_known(const struct run_words *in, const char *name)
+{
+	enum run_takes takes;
+
+	return run_flag_takes(in, name, &takes);
+}
+
+enum status run__flag_words(const struct run_words *in, struct run_flag_word **out, int *count,
+			    struct err *err)
+{
+	size_t most = 0;
+	int n = 0;
+
+	for (const cJSON *flag = run_flag_first(in); flag; flag = flag->next)
+		most += strlen(flag->string) + (size_t)cJSON_GetArraySize(run_choices(flag));
+	*count = 0;
+	*out = mem_calloc(most, sizeof(**out));
+	if (!*out)
+		return err_nomem(err);
+
+	for (const cJSON *flag = run_flag_first(in); flag; flag = flag->next) {
+		const cJSON *choices = run_choices(flag);
+		const char *rest = flag->string;
+
+		while (run_next_word(&rest, &(*out)[n]))
+			n++;
+		for (const cJSON *item = choices ? choices->child : NULL; item; item = item->next) {
+			(*out)[n] = (*out)[n - 1];
+			(*out)[n].has_value = true;
+			str_copy((*out)[n].value, sizeof((*out)[n].value), item->string);
+			n++;
+		}
+	}
+	*count = n;
+	return ST_OK;
+}
+
+/* ---- checking the file's entries ------------------------------------------------------------- */
+
+/* The keys of a patch must be keys of a run file; values are checked once they are in it. */
+static enum status run_check_patch(const struct json_at *at, const struct run_key *section,
+				   struct err *err)
+{
+	enum status status = ST_OK;
+	struct json_at below;
+
+	for (int i = 0; json_item(at, i, &below) && status == ST_OK; i++) {
+		char path[RUN_WORD_SIZE];
+		const struct run_key *key;
+
+		snprintf(path, sizeof(path), "%s%s%s", section ? section->path : "",
+			 section ? "." : "", below.key);
+		key = run__key_find(path);
+		if (!key)
+			return run__key_unknown(&below, section, err);
+		if (key->kind == RUN_KEY_FLAGS)
+			return json_fail(&below, err, "a flag cannot change the flags");
+		if (key->kind == RUN_KEY_SECTION && cJSON_IsObject(below.node))
+			status = run_check_patch(&below, key, err);
+	}
+	return status;
+}
+
+/* "$value" beside "$values" has no meaning: find the first of the lesser. */
+static bool run_takes_both(const cJSON *patch)
+{
+	bool one = false, many = false;
+
+	for (const cJSON *item = patch->child; item; item = item->next) {
+		enum run_takes takes = run__takes(item);
+
+		one |= takes == RUN_TAKES_VALUE;
+		many |= takes == RUN_TAKES_VALUES;
+		if (run_takes_both(item))
+			return true;
+	}
+	return one && many;
+}
+
+/* The words of the entry's name. */
+static enum status run_check_words(const struct run_words *in, const struct json_at *at,
+				   struct err *err)
+{
+	const char *rest = at->key;
+	struct run_flag_word word, other;
+	int count = 0;
+
+	if (strlen(at->key) >= RUN_WORD_SIZE)
+		return json_fail(at, err, "a flag's name is too long");
+	for (; run_next_word(&rest, &word); count++) {
+		enum run_takes here = run_word_takes(at->node, &word), all;
+		const char *again = rest;
+
+		if (!str_starts_with(word.name, "--") || !word.name[2] ||
+		    (word.has_value && !word.value[0]))
+			return json_fail(
+				at, err,
+				"a flag's name is \"--\" and a word, or several such, each "
+				"with \"=VALUE\" or without");
+		if (run__key_over(word.name + 2))
+			return json_fail(at, err,
+					 "%s is a key of the run file already; take another name",
+					 word.name);
+		while (run_next_word(&again, &other))
+			if (!strcmp(other.name, word.name))
+				return json_fail(at, err, "names %s twice", word.name);
+		run_flag_takes(in, word.name, &all);
+		if (here == RUN_TAKES_VALUE && all == RUN_TAKES_VALUES)
+			return json_fail(at, err, "%s takes one value here and a list elsewhere",
+					 word.name);
+		if (word.last && word.has_value &&
+		    (run_choices(at->node) || run__takes(at->node) != RUN_TAKES_NOTHING))
+			return json_fail(at, err, "%s has its value already", word.name);
+	}
+	return count ? ST_OK : json_fail(at, err, "a flag's name is \"--\" and a word");
+}
+
+static enum status run_check_choices(const struct json_at *at, const struct json_at *choices,
+				     struct err *err)
+{
+	enum status status = json_object(choices, err);
+	struct json_at choice;
+
+	if (status == ST_OK && json_count(at) != 1)
+		return json_fail(at, err, "\"" RUN_CHOICE "\" must stand alone");
+	if (status == ST_OK && !json_count(choices))
+		return json_fail(choices, err, "has no value to choose");
+	for (int i = 0; status == ST_OK && json_item(choices, i, &choice); i++) {
+		status = json_object(&choice, err);
+		if (status == ST_OK)
+			status = run_check_patch(&choice, NULL, err);
+	}
+	return status;
+}
+
+static enum status run_check_flag(const struct run_words *in, const struct json_at *at,
+				  struct err *err)
+{
+	enum status status = json_object(at, err);
+	struct json_at choices;
+
+	if (status == ST_OK)
+		status = run_check_words(in, at, err);
+	if (status != ST_OK)
+		return status;
+	if (run_takes_both(at->node))
+		return json_fail(at, err, "holds both \"$value\" and \"$values\"");
+	if (json_child(at, RUN_CHOICE, &choices))
+		return run_check_choices(at, &choices, err);
+	return run_check_patch(at, NULL, err);
+}
+
+enum status run__flags_check(const struct run_words *in, struct err *err)
+{
+	struct json_at root = json_root(in->file, in->json), flags, flag;
+	enum status status = ST_OK;
+
+	if (!json_child(&root, "flags", &flags) || json_is_null(&flags))
+		return ST_OK;
+	status = json_object(&flags, err);
+	for (int i = 0; status == ST_OK && json_item(&flags, i, &flag); i++)
+		status = run_check_flag(in, &flag, err);
+	return status;
+}
+
+/* ---- the command line's flags ---------------------------------------------------------------- */
+
+/* The last use of the flag @name on the command line; false: none. */
+static enum status run_last_use(const struct run_words *in, const char *name, bool *used,
+				struct run_option *out, struct err *err)
+{
+	enum status status = ST_OK;
+	struct run_option option;
+
+	*used = false;
+	for (int at = 0; at < in->argc && status == ST_OK;) {
+		status = run__next_option(in, &at, &option, err);
+		if (status == ST_OK && !strcmp(option.name, name)) {
+			*out = option;
+			*used = true;
+		}
+	}
+	return status;
+}
+
+/* May anything be the argument of @name? Not where entries name its values. */
+static bool run_takes_anything(const struct run_words *in, const char *name)
+{
+	bool anything = false;
+
+	for (const cJSON *flag = run_flag_first(in); flag; flag = flag->next) {
+		const char *rest = flag->string;
+		struct run_flag_word word;
+
+		while (run_next_word(&rest, &word)) {
+			if (strcmp(word.name, name) != 0 || !word.last || word.has_value)
+				continue;
+			if (run_choices(flag))
+				return false;
+			anything |= run__takes(flag) != RUN_TAKES_NOTHING;
+		}
+	}
+	return anything;
+}
+
+/* Add @value to the @count of @values unless it is there. */
+static size_t run_add_value(const char **values, size_t count, const char *value)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(values[i], value))
+			return count;
+	values[count] = value;
+	return count + 1;
+}
+
+/* The values of the flag @name that entries name, as pointers into @words. */
+static size_t run_values(const struct run_flag_word *words, int count, const char *name,
+			 const char **values)
+{
+	size_t known = 0;
+
+	for (int i = 0; i < count; i++)
+		if (words[i].has_value && !strcmp(words[i].name, name))
+			known = run_add_value(values, known, words[i].value);
+	return known;
+}
+
+static enum status run_unknown_value(const char *name, const char *given, const char *const *values,
+				     size_t count, struct err *err)
+{
+	const char *near = str_nearest(given, values, count);
+	struct str list = {0};
+
+	for (size_t i = 0; i < count && !near; i++)
+		str_addf(&list, "%s%s", i ? " " : "", values[i]);
+	if (near)
+		err_set(err, ST_INVALID, "%s: unknown value \"%s\" (did you mean \"%s\"?)", name,
+			given, near);
+	else
+		err_set(err, ST_INVALID, "%s: unknown value \"%s\" (there is: %s)", name, given,
+			str_peek(&list));
+	str_free(&list);
+	return ST_INVALID;
+}
+
+/* @option's argument must be one of the values that entries name. */
+static enum status run_check_choice(const struct run_words *in, const struct run_option *option,
+				    struct err *err)
+{
+	const char *given = run__option_word(in, option, 0), **values;
+	struct run_flag_word *words;
+	enum status status;
+	size_t known;
+	int count;
+
+	if (run_takes_anything(in, option->name))
+		return ST_OK;
+	status = run__flag_words(in, &words, &count, err);
+	if (status != ST_OK)
+		return status;
+	/* One more: the word itself may be new. */
+	values = mem_calloc((size_t)count + 1, sizeof(*values));
+	if (values) {
+		known = run_values(words, count, option->name, values);
+		if (run_add_value(values, known, given) != known)
+			status = run_unknown_value(option->name, given, values, known, err);
+	} else {
+		status = err_nomem(err);
+	}
+	mem_free(values);
+	mem_free(words);
+	return status;
+}
+
+/* Every flag of the command line has what it takes. */
+static enum status run_check_uses(const struct run_words *in, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (int at = 0; at < in->argc && status == ST_OK;) {
+		struct run_option option;
+		enum run_takes takes;
+
+		status = run__next_option(in, &at, &option, err);
+		if (status != ST_OK || !run_flag_takes(in, option.name, &takes))
+			continue;
+		status = run__option_check(in, &option, takes, err);
+		if (status == ST_OK && takes == RUN_TAKES_VALUE)
+			status = run_check_choice(in, &option, err);
+	}
+	return status;
+}
+
+/* Apply the entry @flag where all of its words are given. */
+static enum status run_apply_flag(const struct run_words *in, const cJSON *flag, struct err *err)
+{
+	const cJSON *patch = flag, *choices = run_choices(flag);
+	const char *rest = flag->string;
+	struct run_option option = {.name = ""};
+	struct run_flag_word word;
+
+	while (run_next_word(&rest, &word)) {
+		bool used;
+		enum status status = run_last_use(in, word.name, &used, &option, err);
+
+		if (status != ST_OK || !used)
+			return status;
+		if (word.has_value && strcmp(run__option_word(in, &option, 0), word.value) != 0)
+			return ST_OK;
+	}
+	if (choices)
+		patch = cJSON_GetObjectItemCaseSensitive(choices, run__option_word(in, &option, 0));
+	return patch ? run__patch(in, patch, &option, err) : ST_OK;
+}
+
+enum status run__flags_patch(const struct run_words *in, struct err *err)
+{
+	enum status status = run_check_uses(in, err);
+
+	for (const cJSON *flag = run_flag_first(in); flag && status == ST_OK; flag = flag->next)
+		status = run_apply_flag(in, flag, err);
+	return status;
+}

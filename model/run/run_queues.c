@@ -1,0 +1,474 @@
+/*
+ * From layers and names to queues. As the header says.
+ */
+#include "model/run/run_queues.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+#include "outfeed/outfeed_filter.h"
+
+#define SINGLE "activations_outfeed_queue"
+#define MULTI  "multi_activations_outfeed_queue"
+
+struct planning {
+	struct run_queues *plan;
+	struct arena *arena;
+	const struct run_file *run;
+	const struct model *model;
+	const struct run_layout *layout;
+	struct err *err;
+	const char **placed; /* by layer: the key that outfeed.layers gives it; NULL: none */
+};
+
+/* ---- outfeed.layers -------------------------------------------------------------------------- */
+
+static enum status unknown_layer(const struct planning *p, const struct json_at *at,
+				 const char *name)
+{
+	const char **names = arena_alloc(p->arena, (size_t)p->model->layer_count, sizeof(*names));
+
+	if (!names)
+		return err_nomem(p->err);
+	for (int i = 0; i < p->model->layer_count; i++)
+		names[i] = p->model->layers[i].name;
+	return json_unknown(at, "layer", name, names, (size_t)p->model->layer_count, p->err);
+}
+
+/* @key NULL: its own name with "_acts", as the tutorial calls them. */
+static enum status place_layer(const struct planning *p, const struct json_at *at, const char *name,
+			       const char *key)
+{
+	int layer = 0;
+
+	while (layer < p->model->layer_count && strcmp(p->model->layers[layer].name, name) != 0)
+		layer++;
+	if (layer == p->model->layer_count)
+		return unknown_layer(p, at, name);
+	if (p->placed[layer])
+		return json_fail(at, p->err, "has the layer \"%s\" twice", name);
+	p->placed[layer] = key ? key : arena_printf(p->arena, "%s_acts", name);
+	return p->placed[layer] ? ST_OK : err_nomem(p->err);
+}
+
+static enum status read_list(const struct planning *p, const struct json_at *at)
+{
+	enum status status = ST_OK;
+	struct json_at item;
+
+	for (int i = 0; status == ST_OK && json_item(at, i, &item); i++) {
+		const char *name;
+
+		status = json_text(&item, &name, p->err);
+		if (status == ST_OK)
+			status = place_layer(p, &item, name, NULL);
+	}
+	return status;
+}
+
+static enum status read_object(const struct planning *p, const struct json_at *at)
+{
+	enum status status = ST_OK;
+
+	for (const cJSON *node = at->node->child; node && status == ST_OK; node = node->next) {
+		const struct json_at item = {at->file, at, node, node->string, -1};
+		const char *key = NULL;
+
+		if (!json_is_null(&item))
+			status = json_text(&item, &key, p->err);
+		if (status == ST_OK && key && key[0] == '\0')
+			status = json_fail(&item, p->err, "is no key; null: \"%s_acts\"",
+					   node->string);
+		if (status == ST_OK)
+			status = place_layer(p, &item, node->string, key);
+	}
+	return status;
+}
+
+static enum status read_layers(const struct planning *p)
+{
+	const struct json_at root = json_root(p->run->path, p->run->json);
+	struct json_at section, at;
+
+	if (!p->run->outfeed.layers || !json_child(&root, "outfeed", &section) ||
+	    !json_child(&section, "layers", &at))
+		return ST_OK;
+	if (cJSON_IsString(at.node))
+		return place_layer(p, &at, at.node->valuestring, NULL);
+	if (cJSON_IsArray(at.node))
+		return read_list(p, &at);
+	if (cJSON_IsObject(at.node))
+		return read_object(p, &at);
+	return json_fail(&at, p->err,
+			 "must be a layer, a list of layers, or an object (layer: its key)");
+}
+
+/* ---- what is sent ---------------------------------------------------------------------------- */
+
+static bool is_maybe(const struct planning *p, const struct run_send *send)
+{
+	return send->placed ||
+	       model_layer_outfeed(&p->model->layers[send->layer]) == MODEL_MAYBE_OUTFEED;
+}
+
+static void add_send(const struct planning *p, int layer, const char *key, bool final, bool placed)
+{
+	p->plan->sends[p->plan->send_count++] = (struct run_send){
+		.layer = layer, .key = key, .final = final, .placed = placed, .sent = true};
+}
+
+static enum status list_sends(const struct planning *p)
+{
+	const size_t most = 2 * (size_t)p->model->layer_count;
+
+	p->plan->sends = arena_alloc(p->arena, most + 1, sizeof(*p->plan->sends));
+	p->plan->queues = arena_alloc(p->arena, most + 1, sizeof(*p->plan->queues));
+	if (!p->plan->sends || !p->plan->queues)
+		return err_nomem(p->err);
+	for (int i = 0; i < p->model->layer_count; i++) {
+		const struct model_layer *layer = &p->model->layers[i];
+		const enum model_outfeed kind = model_layer_outfeed(layer);
+
+		if (kind != MODEL_NO_OUTFEED)
+			add_send(p, i, layer->name, kind == MODEL_OUTFEED || layer->final_outfeed,
+				 false);
+		if (p->placed[i])
+			add_send(p, i, p->placed[i], true, true);
+	}
+	return ST_OK;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* What a layer's config says; NULL: nothing. */
+static const char *given_name(const struct planning *p, const struct run_send *send)
+{
+	return send->placed ? NULL : p->model->layers[send->layer].outfeed_queue;
+}
+
+/* Are there others of its kind without a name: another Outfeed, a MaybeOutfeed of another stage? */
+static bool has_others(const struct planning *p, const struct run_send *send)
+{
+	const int *stage = p->layout->stage;
+
+	for (int i = 0; i < p->plan->send_count; i++) {
+		const struct run_send *other = &p->plan->sends[i];
+
+		if (given_name(p, other) || is_maybe(p, other) != is_maybe(p, send))
+			continue;
+		if (is_maybe(p, send) ? stage[other->layer] != stage[send->layer] : other != send)
+			return true;
+	}
+	return false;
+}
+
+static const char *queue_name(const struct planning *p, const struct run_send *send)
+{
+	const char *given = given_name(p, send);
+
+	if (given)
+		return given;
+	if (!is_maybe(p, send))
+		return has_others(p, send) ? arena_printf(p->arena, SINGLE "_%s", send->key)
+					   : SINGLE;
+	return has_others(p, send)
+		       ? arena_printf(p->arena, MULTI "_stage_%d", p->layout->stage[send->layer])
+		       : MULTI;
+}
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+static int find_queue(const struct run_queues *plan, const char *name)
+{
+	int i = 0;
+
+	while (i < plan->queue_count && strcmp(plan->queues[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+/* The first that was put into queue @number. */
+static const char *first_of(const struct run_queues *plan, int number)
+{
+	int i = 0;
+
+	while (plan->sends[i].queue != number)
+		i++;
+	return plan->sends[i].key;
+}
+
+/* The rules that the device has for what shares a queue. */
+static enum status check_shared(const struct planning *p, const struct run_send *send, int number)
+{
+	const struct run_queue *queue = &p->plan->queues[number];
+	const int stage = p->layout->stage[send->layer];
+
+	if (queue->kind == OUTFEED_GRADIENT)
+		return err_set(p->err, ST_INVALID,
+			       "%s: layer \"%s\": \"%s\" is the optimizer's queue, and a queue is "
+			       "enqueued in one place: name another",
+			       p->run->path, send->key, queue->name);
+	if (!queue->wrapped && !is_maybe(p, send))
+		return err_set(
+			p->err, ST_INVALID,
+			"%s: outfeed queue \"%s\": a queue is enqueued in one place, but both "
+			"\"%s\" and \"%s\" use it (give each a queue, or use MaybeOutfeed)",
+			p->run->path, queue->name, first_of(p->plan, number), send->key);
+	if (queue->wrapped != is_maybe(p, send))
+		return err_set(p->err, ST_INVALID,
+			       "%s: layer \"%s\": outfeed queue \"%s\" is used by an Outfeed and "
+			       "by a MaybeOutfeed (\"%s\"): an Outfeed has a queue of its own",
+			       p->run->path, send->key, queue->name, first_of(p->plan, number));
+	if (queue->stage != stage)
+		return err_set(p->err, ST_INVALID,
+			       "%s: layer \"%s\" of stage %d: outfeed queue \"%s\" is that of "
+			       "stage %d (\"%s\"), and what a queue sends is put together in one "
+			       "stage: name another, or leave \"queue\" out",
+			       p->run->path, send->key, stage, queue->name, queue->stage,
+			       first_of(p->plan, number));
+	return ST_OK;
+}
+
+static enum status put_into_queue(const struct planning *p, struct run_send *send)
+{
+	struct run_queues *plan = p->plan;
+	const char *name = queue_name(p, send);
+	int number;
+
+	if (!name)
+		return err_nomem(p->err);
+	number = find_queue(plan, name);
+	if (number == plan->queue_count)
+		plan->queues[plan->queue_count++] =
+			(struct run_queue){.name = name,
+					   .kind = OUTFEED_ACTIVATION,
+					   .wrapped = is_maybe(p, send),
+					   .stage = p->layout->stage[send->layer]};
+	else if (check_shared(p, send, number) != ST_OK)
+		return ST_INVALID;
+	send->queue = number;
+	return ST_OK;
+}
+
+/* Outfeeds before MaybeOutfeeds, as the tutorial attaches their callbacks. */
+static enum status make_queues(const struct planning *p)
+{
+	struct run_queues *plan = p->plan;
+	enum status status = ST_OK;
+
+	for (int i = 0; i < plan->send_count; i++)
+		plan->sends[i].queue = -1;
+	if (p->run->outfeed.gradients.given)
+		plan->queues[plan->queue_count++] = (struct run_queue){.name = RUN_OPTIMIZER_QUEUE,
+								       .kind = OUTFEED_GRADIENT,
+								       .wrapped = true,
+								       .stage = -1};
+	for (int maybe = 0; maybe < 2; maybe++)
+		for (int i = 0; i < plan->send_count && status == ST_OK; i++)
+			if (is_maybe(p, &plan->sends[i]) == (maybe == 1))
+				status = put_into_queue(p, &plan->sends[i]);
+	return status;
+}
+
+/* ---- callbacks, and what is final ------------------------------------------------------------ */
+
+static const char *const callback_names[] = {
+	"Gradients callback",
+	"Single layer activations callback",
+	"Multi-layer activations callback",
+};
+
+static int callback_kind(const struct run_queue *queue)
+{
+	return queue->kind == OUTFEED_GRADIENT ? 0 : 1 + queue->wrapped;
+}
+
+/* The tutorial's names; of several of a kind, with the queue's. */
+static enum status name_callbacks(const struct planning *p)
+{
+	int count[ARRAY_LEN(callback_names)] = {0};
+
+	for (int i = 0; i < p->plan->queue_count; i++)
+		count[callback_kind(&p->plan->queues[i])]++;
+	for (int i = 0; i < p->plan->queue_count; i++) {
+		struct run_queue *queue = &p->plan->queues[i];
+		const int kind = callback_kind(queue);
+
+		queue->callback = count[kind] == 1
+					  ? callback_names[kind]
+					  : arena_printf(p->arena, "%s (%s)", callback_names[kind],
+							 queue->name);
+		if (!queue->callback)
+			return err_nomem(p->err);
+	}
+	return ST_OK;
+}
+
+/* Where outfeed.layers puts something into a queue, its last is the final one; what a layer says of
+ * itself counts in the others. */
+static void find_final(const struct planning *p)
+{
+	struct run_queues *plan = p->plan;
+
+	for (int q = 0; q < plan->queue_count; q++) {
+		bool placed = false;
+		int last = -1;
+
+		for (int i = 0; i < plan->send_count; i++) {
+			if (plan->sends[i].queue != q)
+				continue;
+			placed |= plan->sends[i].placed;
+			last = i;
+		}
+		for (int i = 0; i < plan->send_count && placed; i++)
+			if (plan->sends[i].queue == q)
+				plan->sends[i].final = i == last;
+	}
+}
+
+/* MaybeOutfeedQueue's rule: a final layer enqueues where anything has passed, its own or what came
+ * before. */
+static void find_sent_of(const struct run_queues *plan, int queue)
+{
+	bool any = false, placed = false;
+
+	for (int i = 0; i < plan->send_count; i++) {
+		struct run_send *send = &plan->sends[i];
+
+		if (send->queue != queue)
+			continue;
+		send->sent = !placed && send->passes;
+		any |= send->passes;
+		placed |= any && send->final;
+	}
+	for (int i = 0; i < plan->send_count && !placed; i++)
+		if (plan->sends[i].queue == queue)
+			plan->sends[i].sent = false;
+}
+
+static void find_sent(const struct planning *p)
+{
+	const struct run_texts *filters = &p->run->outfeed.activations;
+
+	for (int i = 0; i < p->plan->send_count; i++) {
+		struct run_send *send = &p->plan->sends[i];
+
+		send->passes = outfeed_filter_passes(filters->given ? filters->items : NULL,
+						     filters->count, send->key);
+	}
+	for (int q = 0; q < p->plan->queue_count; q++)
+		if (p->plan->queues[q].wrapped)
+			find_sent_of(p->plan, q);
+}
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+static enum status plan_gradients(const struct planning *p)
+{
+	const struct run_texts *filters = &p->run->outfeed.gradients;
+	const bool queue = filters->given && !p->run->outfeed.off;
+
+	p->plan->gradients = arena_alloc(p->arena, (size_t)p->model->param_count + 1,
+					 sizeof(*p->plan->gradients));
+	if (!p->plan->gradients)
+		return err_nomem(p->err);
+	for (int i = 0; i < p->model->param_count; i++) {
+		const struct model_param *param = &p->model->params[i];
+		struct run_gradient *gradient = &p->plan->gradients[i];
+
+		gradient->key = arena_printf(p->arena, "%s_grad", param->name);
+		if (!gradient->key)
+			return err_nomem(p->err);
+		gradient->sent =
+			queue && param->trainable &&
+			outfeed_filter_passes(filters->items, filters->count, gradient->key);
+	}
+	return ST_OK;
+}
+
+enum status run_queues_plan(struct run_queues *out, struct arena *arena, const struct run_file *run,
+			    const struct model *model, const struct run_layout *layout,
+			    struct err *err)
+{
+	struct planning p = {out, arena, run, model, layout, err, NULL};
+	enum status status;
+
+	*out = (struct run_queues){0};
+	status = plan_gradients(&p);
+	if (status != ST_OK || run->outfeed.off)
+		return status;
+	p.placed = arena_alloc(arena, (size_t)model->layer_count + 1, sizeof(*p.placed));
+	if (!p.placed)
+		return err_nomem(err);
+	status = read_layers(&p);
+	if (status == ST_OK)
+		status = list_sends(&p);
+	if (status == ST_OK)
+		status = make_queues(&p);
+	if (status == ST_OK)
+		status = name_callbacks(&p);
+	if (status != ST_OK)
+		return status;
+	find_final(&p);
+	find_sent(&p);
+	return ST_OK;
+}
+
+/* ---- what a MaybeOutfeedQueue refuses -------------------------------------------------------- */
+
+/* Layers' names are unique, the keys of outfeed.layers need not be. */
+static enum status check_key(const struct run_queues *plan, int number, const struct run_file *run,
+			     const struct model *model, struct err *err)
+{
+	const struct run_send *send = &plan->sends[number];
+
+	for (int i = 0; i < number; i++) {
+		const struct run_send *other = &plan->sends[i];
+
+		if (other->queue == send->queue && strcmp(other->key, send->key) == 0)
+			return err_set(
+				err, ST_INVALID,
+				"%s: outfeed queue \"%s\": both layer \"%s\" and layer \"%s\" have "
+				"the key \"%s\" (outfeed.layers may say {layer: key})",
+				run->path, plan->queues[send->queue].name,
+				model->layers[other->layer].name, model->layers[send->layer].name,
+				send->key);
+	}
+	return ST_OK;
+}
+
+static enum status check_queue(const struct run_queues *plan, int queue, const struct run_file *run,
+			       const struct model *model, struct err *err)
+{
+	bool any = false, placed = false;
+
+	for (int i = 0; i < plan->send_count; i++) {
+		const struct run_send *send = &plan->sends[i];
+
+		if (send->queue != queue)
+			continue;
+		if (send->passes && check_key(plan, i, run, model, err) != ST_OK)
+			return ST_INVALID;
+		any |= send->passes;
+		if (placed && send->final)
+			return err_set(
+				err, ST_INVALID,
+				"%s: outfeed queue \"%s\": a queue is enqueued in one place, so "
+				"\"%s\" cannot be a second final outfeed (give all but the last "
+				"layer final_outfeed=False)",
+				run->path, plan->queues[queue].name, send->key);
+		placed |= any && send->final;
+	}
+	return ST_OK;
+}
+
+enum status run_queues_check(const struct run_queues *plan, const struct run_file *run,
+			     const struct model *model, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (int q = 0; q < plan->queue_count && status == ST_OK; q++)
+		if (plan->queues[q].wrapped)
+			status = check_queue(plan, q, run, model, err);
+	return status;
+}

@@ -1,0 +1,279 @@
+/*
+ * Which layer is in which stage of the pipeline: `pipeline.stages` against the model.
+ *
+ * Threading: none.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "model/layers/layer.h"
+#include "model/run/run_rules.h"
+
+/* Each layer of a Sequential model is in the stage of the one before, or in the next. */
+static enum status run_stage_follows(const struct json_at *item, const struct model *model,
+				     const int *stage, int i, int64_t value, struct err *err)
+{
+	int before = i ? stage[i - 1] : 0;
+
+	if (!i && value != 0)
+		return json_fail(item, err,
+				 "the first layer, \"%s\", must be in stage 0, not %" PRId64,
+				 model->layers[0].name, value);
+	if (value < before || value > before + 1)
+		return json_fail(item, err,
+				 "layer \"%s\" must be in stage %d, as the layer before, "
+				 "or in stage %d, not %" PRId64,
+				 model->layers[i].name, before, before + 1, value);
+	return ST_OK;
+}
+
+/* No model has more stages than layers: greater numbers leave some empty. */
+static enum status run_stage_number(const struct json_at *item, const struct model *model,
+				    int64_t *value, struct err *err)
+{
+	enum status status = json_int(item, 0, INT32_MAX, value, err);
+
+	if (status == ST_OK && model->functional && *value >= model->layer_count)
+		return json_fail(item, err,
+				 "there cannot be a stage %" PRId64 ": the model has %d layers",
+				 *value, model->layer_count);
+	return status;
+}
+
+static enum status run_stages_list(const struct json_at *at, const struct model *model, int *stage,
+				   struct err *err)
+{
+	int count = json_count(at), i = 0;
+
+	if (count != model->layer_count)
+		return json_fail(at, err,
+				 "has %d entries, but the model has %d layers; give each its stage",
+				 count, model->layer_count);
+
+	for (const cJSON *node = at->node->child; node; node = node->next, i++) {
+		struct json_at item = {.file = at->file, .up = at, .node = node, .index = i};
+		enum status status;
+		int64_t value;
+
+		if (json_is_null(&item))
+			return json_fail(&item, err, "layer \"%s\" needs a stage, not null",
+					 model->layers[i].name);
+		status = run_stage_number(&item, model, &value, err);
+		if (status == ST_OK && !model->functional)
+			status = run_stage_follows(&item, model, stage, i, value, err);
+		if (status != ST_OK)
+			return status;
+		stage[i] = (int)value;
+	}
+	return ST_OK;
+}
+
+/* Every name of {layer: stage} must be a layer's. */
+static enum status run_stages_names(const struct json_at *at, const struct model *model,
+				    struct err *err)
+{
+	enum status status = ST_OK;
+	const char **names;
+
+	names = mem_calloc((size_t)model->layer_count + 1, sizeof(*names));
+	if (!names)
+		return err_nomem(err);
+	for (int i = 0; i < model->layer_count; i++)
+		names[i] = model->layers[i].name;
+
+	for (const cJSON *node = at->node->child; node && status == ST_OK; node = node->next) {
+		bool found = false;
+
+		for (int i = 0; i < model->layer_count && !found; i++)
+			found = !strcmp(names[i], node->string);
+		if (!found)
+			status = json_unknown(at, "layer", node->string, names,
+					      (size_t)model->layer_count, err);
+	}
+	mem_free(names);
+	return status;
+}
+
+static enum status run_stages_object(const struct json_at *at, const struct model *model,
+				     int *stage, struct err *err)
+{
+	enum status status = run_stages_names(at, model, err);
+	int now = 0;
+
+	for (int i = 0; i < model->layer_count && status == ST_OK; i++) {
+		/* The first layer's stage need not be said: it can be none but 0. */
+		int next = i ? now + 1 : 0;
+		struct json_at item;
+		int64_t value;
+
+		if (json_child(at, model->layers[i].name, &item)) {
+			status = run_stage_number(&item, model, &value, err);
+			if (status == ST_OK && !model->functional && value != next)
+				status = json_fail(&item, err,
+						   "the stage that starts at this layer must be "
+						   "%d, not %" PRId64,
+						   next, value);
+			if (status == ST_OK)
+				now = (int)value;
+		}
+		stage[i] = now;
+	}
+	return status;
+}
+
+/* ---- "auto" ---------------------------------------------------------------------------------- */
+
+static enum status run_stages_auto(const struct json_at *at, const struct run_file *run,
+				   const struct model *model, const struct run_splitter *splitter,
+				   int *stage, struct err *err)
+{
+	const struct run_ints *mapping = &run->pipeline.device_mapping;
+	int64_t stages = run->ipu.auto_select_ipus;
+
+	if (!run->ipu.wanted)
+		return json_fail(at, err,
+				 "\"auto\" splits the layers over IPUs, but \"ipu\" is null: give "
+				 "ipu.auto_select_ipus, or set pipeline to null too");
+	if (mapping->given)
+		stages = mapping->count;
+	if (run->pipeline.auto_stages > 0)
+		stages = run->pipeline.auto_stages;
+	if (stages < 2)
+		return json_fail(
+			at, err,
+			"\"auto\" makes a stage for each of ipu.auto_select_ipus, of which "
+			"there is %" PRId64 ": give 2 or more, or set pipeline to null",
+			stages);
+	if (!splitter)
+		return json_fail(at, err,
+				 "\"auto\" needs the simulated IPU; give a list (the stage of each "
+				 "layer) or an object (layer: the stage that starts there)");
+	return splitter->split(splitter->user, model, (int)stages, stage, err);
+}
+
+static enum status run_stages_read(const struct json_at *at, const struct run_file *run,
+				   const struct model *model, const struct run_splitter *splitter,
+				   int *stage, struct err *err)
+{
+	if (run->pipeline.stages_auto)
+		return run_stages_auto(at, run, model, splitter, stage, err);
+	if (run->pipeline.auto_stages > 0)
+		return err_set(err, ST_INVALID,
+			       "%s: pipeline.auto_stages: is of pipeline.stages \"auto\" alone: "
+			       "set it to null, or pipeline.stages to \"auto\"",
+			       run->path);
+	if (cJSON_IsArray(at->node))
+		return run_stages_list(at, model, stage, err);
+	if (cJSON_IsObject(at->node))
+		return run_stages_object(at, model, stage, err);
+	return json_fail(at, err,
+			 "must be a list (the stage of each layer), an object (layer: the stage "
+			 "that starts there) or \"auto\"");
+}
+
+/* ---- rules of all models --------------------------------------------------------------------- */
+
+/* A layer may only depend on its own stage and those before. */
+static enum status run_stages_depend(const struct json_at *at, const struct model *model,
+				     const int *stage, struct err *err)
+{
+	for (int i = 0; i < model->layer_count; i++) {
+		const struct model_layer *layer = &model->layers[i];
+
+		for (int j = 0; j < layer->input_count; j++) {
+			int from = layer->inputs[j];
+
+			if (from != MODEL_INPUT && stage[from] > stage[i])
+				return json_fail(
+					at, err,
+					"layer \"%s\" is in stage %d, but needs \"%s\" of stage "
+					"%d: a layer can only depend on its own stage and on those "
+					"before",
+					layer->name, stage[i], model->layers[from].name,
+					stage[from]);
+		}
+	}
+	return ST_OK;
+}
+
+static int run_stages_count(const struct model *model, const int *stage)
+{
+	int greatest = 0;
+
+	for (int i = 0; i < model->layer_count; i++)
+		if (stage[i] > greatest)
+			greatest = stage[i];
+	return greatest + 1;
+}
+
+/* The layers of stage @number; *@computes: one of them does more than pass its input on. */
+static int run_stage_layers(const struct model *model, const int *stage, int number, bool *computes)
+{
+	int count = 0;
+
+	*computes = false;
+	for (int i = 0; i < model->layer_count; i++) {
+		count += stage[i] == number;
+		*computes |= stage[i] == number && !model->layers[i].ops->pass_through;
+	}
+	return count;
+}
+
+/* All stages have layers. The loss belongs to the stage of the outputs: one that only passes them
+ * through has none to take. */
+static enum status run_stages_filled(const struct json_at *at, const struct model *model,
+				     const int *stage, int stages, struct err *err)
+{
+	struct str missing = {0};
+	enum status status = ST_OK;
+	bool computes = false;
+
+	for (int s = 0; s < stages; s++)
+		if (!run_stage_layers(model, stage, s, &computes))
+			str_addf(&missing, "%s%d", missing.length ? ", " : "", s);
+	if (missing.failed)
+		status = err_nomem(err);
+	else if (missing.length)
+		status = json_fail(at, err,
+				   "no layer is in stage %s: every stage from 0 to %d, the last, "
+				   "needs one",
+				   str_peek(&missing), stages - 1);
+	else if (!computes)
+		status = json_fail(at, err,
+				   "stage %d, the last, has no layer that computes: give it one "
+				   "from stage %d",
+				   stages - 1, stages - 2);
+	str_free(&missing);
+	return status;
+}
+
+enum status run_stages(const struct run_file *run, const struct model *model,
+		       const struct run_splitter *splitter, int *stage, int *stages,
+		       struct err *err)
+{
+	struct json_at root = json_root(run->path, run->json), pipeline, at;
+	enum status status;
+
+	*stages = 1;
+	memset(stage, 0, (size_t)model->layer_count * sizeof(*stage));
+	if (!run->pipeline.wanted)
+		return ST_OK;
+
+	if (!json_child(&root, "pipeline", &pipeline) || !json_child(&pipeline, "stages", &at))
+		return json_fail(&root, err, "pipeline.stages: is missing");
+	status = run_stages_read(&at, run, model, splitter, stage, err);
+	if (status != ST_OK)
+		return status;
+
+	*stages = run_stages_count(model, stage);
+	if (*stages < 2)
+		return json_fail(&at, err,
+				 "a pipeline needs at least 2 stages; \"pipeline\": null trains "
+				 "without one");
+	status = run_stages_depend(&at, model, stage, err);
+	if (status == ST_OK)
+		status = run_stages_filled(&at, model, stage, *stages, err);
+	return status;
+}

@@ -1,7 +1,0 @@
-# Tests of run files and their rules.
-add_library(run_sample STATIC ${CMAKE_CURRENT_LIST_DIR}/run_sample.c ${CMAKE_CURRENT_LIST_DIR}/run_set.c)
-target_link_libraries(run_sample PUBLIC trainer_run test_support)
-foreach(module IN ITEMS run_device run_file run_flags run_ipus run_rules)
-	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c LIBS run_sample LABELS unit trainer)
-endforeach()
-ipuscope_add_test(NAME test_run_examples SOURCES test_run_examples.c LIBS trainer_run test_support LABELS unit trainer)

@@ -1,0 +1,198 @@
+/*
+ * Activations: one table of how each computes, over a whole pass. A layer of its own, and part of
+ * others.
+ *
+ * Rows are shared out in slices whose borders depend on the shape only. Thread safe.
+ */
+#include <string.h>
+#include <math.h>
+
+#include "common/mem.h"
+#include "trainer/kernels/kernel_activation.h"
+#include "trainer/kernels/kernel_softmax.h"
+#include "trainer/kernels/kernel_vector.h"
+#include "trainer/layers/compute_internal.h"
+
+struct activation_row {
+	/* Over elements, or over rows of the last axis where an element's value depends on them
+	 * all; NULL: the input as it is. */
+	void (*each)(const float *x, float *y, size_t count);
+	void (*each_grad)(const float *x, const float *y, const float *dy, float *dx, size_t count);
+	void (*rows)(const float *x, float *y, int64_t rows, int64_t columns);
+	void (*rows_grad)(const float *y, const float *dy, float *dx, int64_t rows,
+			  int64_t columns);
+};
+
+static void activation_relu_grad(const float *x, const float *y, const float *dy, float *dx,
+				 size_t count)
+{
+	(void)x;
+	kernel_bounded_relu_grad(y, dy, dx, INFINITY, count);
+}
+
+#define ACTIVATION_EACH(name)                                                                      \
+	{                                                                                          \
+		kernel_##name, kernel_##name##_grad, NULL, NULL                                    \
+	}
+#define ACTIVATION_ROWS(name)                                                                      \
+	{                                                                                          \
+		NULL, NULL, kernel_##name, kernel_##name##_grad                                    \
+	}
+
+static const struct activation_row activation_rows[] = {
+	[MODEL_LINEAR] = {NULL, NULL, NULL, NULL},
+	[MODEL_RELU] = {kernel_relu, activation_relu_grad, NULL, NULL},
+	[MODEL_SOFTMAX] = ACTIVATION_ROWS(softmax),
+	[MODEL_ELU] = ACTIVATION_EACH(elu),
+	[MODEL_EXPONENTIAL] = ACTIVATION_EACH(exponential),
+	[MODEL_GELU] = ACTIVATION_EACH(gelu),
+	[MODEL_HARD_SIGMOID] = ACTIVATION_EACH(hard_sigmoid),
+	[MODEL_LEAKY_RELU] = ACTIVATION_EACH(leaky_relu),
+	[MODEL_LOG_SOFTMAX] = ACTIVATION_ROWS(log_softmax),
+	[MODEL_MISH] = ACTIVATION_EACH(mish),
+	[MODEL_RELU6] = ACTIVATION_EACH(relu6),
+	[MODEL_SELU] = ACTIVATION_EACH(selu),
+	[MODEL_SIGMOID] = ACTIVATION_EACH(sigmoid),
+	[MODEL_SOFTPLUS] = ACTIVATION_EACH(softplus),
+	[MODEL_SOFTSIGN] = ACTIVATION_EACH(softsign),
+	[MODEL_SWISH] = ACTIVATION_EACH(swish),
+	[MODEL_TANH] = ACTIVATION_EACH(tanh),
+};
+_Static_assert(ARRAY_LEN(activation_rows) == MODEL_ACTIVATIONS, "activation table out of step");
+
+struct activation_work {
+	const struct activation_row *row;
+	const float *x, *y, *dy; /* NULL: not read */
+	float *out;
+	int64_t columns;
+};
+
+static const float *activation_at(const float *values, int64_t at)
+{
+	return values ? values + at : NULL;
+}
+
+static void activation_forward_body(const void *context, int64_t first, int64_t rows)
+{
+	const struct activation_work *w = context;
+	const float *x = w->x + first * w->columns;
+	float *y = w->out + first * w->columns;
+
+	if (w->row->rows)
+		w->row->rows(x, y, rows, w->columns);
+	else if (w->row->each)
+		w->row->each(x, y, (size_t)(rows * w->columns));
+	else
+		memcpy(y, x, (size_t)(rows * w->columns) * sizeof(float));
+}
+
+static void activation_backward_body(const void *context, int64_t first, int64_t rows)
+{
+	const struct activation_work *w = context;
+	int64_t at = first * w->columns;
+
+	if (w->row->rows_grad)
+		w->row->rows_grad(w->y + at, w->dy + at, w->out + at, rows, w->columns);
+	else if (w->row->each_grad)
+		w->row->each_grad(activation_at(w->x, at), activation_at(w->y, at), w->dy + at,
+				  w->out + at, (size_t)(rows * w->columns));
+	else
+		memcpy(w->out + at, w->dy + at, (size_t)(rows * w->columns) * sizeof(float));
+}
+
+/* The rows that make slices: single elements where they do not depend on each other. */
+static int64_t activation_split(struct activation_work *work, int64_t rows, int64_t columns)
+{
+	bool single = !work->row->rows;
+
+	work->columns = single ? 1 : columns;
+	return single ? rows * columns : rows;
+}
+
+void compute__activate(const struct layer_pass *pass, enum model_activation activation,
+		       const float *x, int64_t rows, int64_t columns)
+{
+	struct activation_work work = {
+		.row = &activation_rows[activation], .x = x, .out = pass->output};
+
+	rows = activation_split(&work, rows, columns);
+	if (activation != MODEL_LINEAR || x != pass->output)
+		compute__share_output(pass, rows, work.columns, activation_forward_body, &work);
+}
+
+static void activation_gradient(struct pool *pool, struct activation_work *work, int64_t rows,
+				int64_t columns)
+{
+	rows = activation_split(work, rows, columns);
+	if (work->row->each || work->row->rows || work->dy != work->out)
+		compute__share(pool, rows, work->columns, activation_backward_body, work);
+}
+
+void compute__activate_grad(struct pool *pool, enum model_activation activation, const float *x,
+			    const float *y, float *dy, int64_t rows, int64_t columns)
+{
+	struct activation_work work = {&activation_rows[activation], x, y, dy, dy, 0};
+
+	activation_gradient(pool, &work, rows, columns);
+}
+
+size_t compute__activation_kept(const struct model *model, const struct model_layer *layer,
+				int64_t batch)
+{
+	(void)model;
+	if (!layer_activation_needs_input(layer->activation))
+		return 0;
+	return (size_t)(batch * model_shape_count(&layer->output)) * sizeof(float);
+}
+
+float *compute__activation_sums(const struct layer_pass *pass)
+{
+	if (pass->logits)
+		return pass->logits;
+	if (layer_activation_needs_input(pass->layer->activation) && pass->kept)
+		return pass->kept;
+	return pass->output;
+}
+
+/* ---- layers that are an activation ----------------------------------------------------------- */
+
+static int64_t activation_columns(const struct model_layer *layer)
+{
+	return layer_last_dim(&layer->output);
+}
+
+static int64_t activation_count(const struct model_layer *layer, int64_t batch)
+{
+	return batch * (model_shape_count(&layer->output) / activation_columns(layer));
+}
+
+void compute__activation_forward(const struct layer_pass *pass)
+{
+	compute__activate(pass, pass->layer->activation, pass->inputs[0],
+			  activation_count(pass->layer, pass->batch),
+			  activation_columns(pass->layer));
+}
+
+void compute__activation_backward(const struct layer_pass *pass)
+{
+	const struct model_layer *layer = pass->layer;
+	enum model_activation activation = pass->skip_activation ? MODEL_LINEAR : layer->activation;
+	struct activation_work work = {
+		.row = &activation_rows[activation],
+		.x = layer->reads_inputs ? pass->inputs[0] : NULL,
+		.y = layer->reads_output ? pass->output : NULL,
+		.dy = pass->grad_output,
+		.out = pass->grad_inputs[0],
+	};
+
+	if (work.out)
+		activation_gradient(pass->pool, &work, activation_count(layer, pass->batch),
+				    activation_columns(layer));
+}
+
+const struct compute_ops compute_activation = {
+	.forward = compute__activation_forward,
+	.backward = compute__activation_backward,
+	.in_place = true,
+	.grad_in_place = true,
+};

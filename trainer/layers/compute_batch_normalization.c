@@ -1,0 +1,305 @@
+/*
+ * BatchNormalization over the last axis, as TensorFlow 2.6 computes it.
+ *
+ * Training, with the micro-batch's mean and population variance over all other axes:
+ *
+ *	y = gamma (x - mean) / sqrt(variance + epsilon) + beta
+ *	moving = moving momentum + micro-batch's (1 - momentum)
+ *
+ * For inputs of rank 4 and 5 (the batch counted), TensorFlow takes its fused kernel: the moving
+ * variance then learns from the unbiased variance (n / (n - 1)), and epsilon is at least 1.001e-5.
+ * Other ranks learn from the population variance. Inference normalises by the moving statistics; so
+ * does a layer that is not trainable, in training too.
+ *
+ * Kept from forward to backward is what the output was made by, so that a change of the weights in
+ * between does no harm. A ReLU that follows is done in the normalising pass; what it let through is
+ * worked out anew from x, so the output is never read again.
+ */
+#include <math.h>
+
+#include "common/mem.h"
+#include "trainer/kernels/kernel_norm.h"
+#include "trainer/kernels/kernel_work.h"
+#include "trainer/layers/compute_internal.h"
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* What the output was made by: by channel, each on lines of its own. */
+struct norm_kept {
+	float *mean, *scale, *offset, *inverse;
+};
+
+/* Sums by slice and channel; constants of the gradient; what inference has for norm_kept. */
+struct norm_scratch {
+	double *a, *b;
+	float *constant, *slope;
+	float *kept;
+};
+
+static size_t norm_channels(const struct model_layer *layer)
+{
+	return model_align((size_t)layer_last_dim(&layer->input));
+}
+
+static struct kernel_norm_cut norm_cut(const struct model_layer *layer, int64_t batch)
+{
+	return kernel_norm_cut(layer_rows(layer, batch), layer_last_dim(&layer->input));
+}
+
+static size_t norm_kept_bytes(const struct model *model, const struct model_layer *layer,
+			      int64_t batch)
+{
+	(void)model;
+	(void)batch;
+	return 4 * norm_channels(layer) * sizeof(float);
+}
+
+static size_t norm_scratch_bytes(const struct model *model, const struct model_layer *layer,
+				 int64_t batch, unsigned lanes, bool training)
+{
+	size_t sums = 2 * norm_cut(layer, batch).slices * norm_channels(layer) * sizeof(double);
+
+	(void)lanes;
+	(void)training;
+	return sums + 2 * norm_channels(layer) * sizeof(float) +
+	       norm_kept_bytes(model, layer, batch);
+}
+
+static struct norm_scratch norm_scratch_of(const struct layer_pass *pass, unsigned slices)
+{
+	size_t channels = norm_channels(pass->layer);
+	struct norm_scratch s;
+
+	s.a = pass->scratch;
+	s.b = s.a + slices * channels;
+	s.constant = (float *)(void *)(s.b + slices * channels);
+	s.slope = s.constant + channels;
+	s.kept = s.slope + channels;
+	return s;
+}
+
+static struct norm_kept norm_kept_of(const struct model_layer *layer, float *memory)
+{
+	size_t channels = norm_channels(layer);
+
+	return (struct norm_kept){memory, memory + channels, memory + 2 * channels,
+				  memory + 3 * channels};
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+struct norm_work {
+	struct kernel_norm norm;
+	struct kernel_norm_cut cut;
+	const float *x, *dy;
+	float *out; /* y or dx */
+	double *a, *b;
+	const float *constant, *slope; /* NULL: the moments have no gradient */
+	struct kernel_watch *watch;    /* of the output; NULL: nobody asks */
+	bool add;
+};
+
+static struct norm_work norm_work(const struct layer_pass *pass, const struct norm_kept *kept,
+				  const struct norm_scratch *scratch)
+{
+	return (struct norm_work){
+		.norm = {.channels = layer_last_dim(&pass->layer->input),
+			 .mean = kept->mean,
+			 .scale = kept->scale,
+			 .offset = kept->offset,
+			 .relu = pass->relu,
+			 .most = pass->relu_most},
+		.cut = norm_cut(pass->layer, pass->batch),
+		.x = pass->inputs[0],
+		.a = scratch->a,
+		.b = scratch->b,
+	};
+}
+
+/* Of @tensors that are read or written. */
+static uint64_t norm_passes(const struct norm_work *w, int64_t tensors)
+{
+	return kernel_work_floats(tensors * w->cut.rows * w->norm.channels);
+}
+
+static void norm_moments_slice(void *context, unsigned slice)
+{
+	const struct norm_work *w = context;
+	int64_t channels = w->norm.channels;
+
+	kernel_norm_moments(w->x + slice * w->cut.step * channels,
+			    kernel_norm_slice_rows(&w->cut, slice), channels,
+			    w->a + slice * channels, w->b + slice * channels);
+}
+
+static void norm_apply_slice(void *context, unsigned slice)
+{
+	const struct norm_work *w = context;
+	int64_t at = slice * w->cut.step * w->norm.channels;
+
+	const uint32_t most =
+		kernel_norm_apply(&w->norm, w->x + at, w->out + at,
+				  kernel_norm_slice_rows(&w->cut, slice), w->watch != NULL);
+
+	if (w->watch)
+		kernel_watch_put(w->watch, most);
+}
+
+/* Batch statistics: those of a layer that learns. */
+static bool norm_learns(const struct layer_pass *pass)
+{
+	return pass->training && pass->layer->trainable;
+}
+
+static float *norm_moving_mean(const struct layer_pass *pass)
+{
+	const struct layer_batch_norm *own = pass->layer->config;
+
+	return compute__weights(pass, own->norm.scale + own->norm.center);
+}
+
+static float *norm_moving_variance(const struct layer_pass *pass)
+{
+	const struct layer_batch_norm *own = pass->layer->config;
+
+	return compute__weights(pass, own->norm.scale + own->norm.center + 1);
+}
+
+static float norm_move(float moving, double batch, double momentum)
+{
+	return (float)((double)moving * momentum + batch * (1.0 - momentum));
+}
+
+/* @mean and @squares are of @rows rows. */
+static void norm_learn_moving(const struct layer_pass *pass, const double *mean,
+			      const double *squares, int64_t rows)
+{
+	const struct layer_batch_norm *own = pass->layer->config;
+	float *moving_mean = norm_moving_mean(pass), *moving = norm_moving_variance(pass);
+	double count = (double)(own->fused && rows > 1 ? rows - 1 : rows);
+
+	for (int64_t c = 0; c < layer_last_dim(&pass->layer->input); c++) {
+		moving_mean[c] = norm_move(moving_mean[c], mean[c], own->momentum);
+		moving[c] = norm_move(moving[c], squares[c] / count, own->momentum);
+	}
+}
+
+/* What x is to be normalised by, from one channel's mean and variance. */
+static void norm_coefficients(const struct layer_pass *pass, const struct norm_kept *kept,
+			      int64_t channel, double mean, double variance)
+{
+	const struct layer_batch_norm *own = pass->layer->config;
+	double inverse = 1.0 / sqrt(variance + own->norm.epsilon);
+	double gamma = own->norm.scale ? (double)compute__weights(pass, 0)[channel] : 1.0;
+
+	kept->mean[channel] = (float)mean;
+	kept->inverse[channel] = (float)inverse;
+	kept->scale[channel] = (float)(gamma * inverse);
+	kept->offset[channel] =
+		own->norm.center ? compute__weights(pass, own->norm.scale)[channel] : 0.0f;
+}
+
+static void norm_forward(const struct layer_pass *pass)
+{
+	struct kernel_norm_cut cut = norm_cut(pass->layer, pass->batch);
+	struct norm_scratch scratch = norm_scratch_of(pass, cut.slices);
+	struct norm_kept kept =
+		norm_kept_of(pass->layer, pass->training ? pass->kept : scratch.kept);
+	struct norm_work work = norm_work(pass, &kept, &scratch);
+	int64_t channels = work.norm.channels;
+
+	work.out = pass->output;
+	work.watch = pass->watch;
+	if (norm_learns(pass)) {
+		pool_share(pass->pool, norm_passes(&work, 2), norm_moments_slice, &work,
+			   cut.slices);
+		kernel_norm_merge_moments(&cut, channels, work.a, work.b);
+		norm_learn_moving(pass, work.a, work.b, cut.rows);
+		for (int64_t c = 0; c < channels; c++)
+			norm_coefficients(pass, &kept, c, work.a[c], work.b[c] / (double)cut.rows);
+	} else {
+		for (int64_t c = 0; c < channels; c++)
+			norm_coefficients(pass, &kept, c, (double)norm_moving_mean(pass)[c],
+					  (double)norm_moving_variance(pass)[c]);
+	}
+	pool_share(pass->pool, norm_passes(&work, 2), norm_apply_slice, &work, cut.slices);
+	if (pass->watch)
+		pass->watch->known = true;
+}
+
+/* ---- backward -------------------------------------------------------------------------------- */
+
+static void norm_sums_slice(void *context, unsigned slice)
+{
+	const struct norm_work *w = context;
+	int64_t channels = w->norm.channels, at = slice * w->cut.step * channels;
+
+	kernel_norm_grad_sums(&w->norm, w->x + at, w->dy + at,
+			      kernel_norm_slice_rows(&w->cut, slice), w->a + slice * channels,
+			      w->b + slice * channels);
+}
+
+static void norm_grad_slice(void *context, unsigned slice)
+{
+	const struct norm_work *w = context;
+	int64_t at = slice * w->cut.step * w->norm.channels;
+
+	kernel_norm_grad(&w->norm, w->constant, w->slope, w->x + at, w->dy + at, w->out + at,
+			 kernel_norm_slice_rows(&w->cut, slice), w->add);
+}
+
+/*
+ * With n = (x - mean) inverse: the gradient of gamma is sum dy n, that of beta sum dy, that of x
+ * gamma inverse (dy - mean of dy - n times the mean of dy n).
+ */
+static void norm_learn(const struct layer_pass *pass, const struct norm_kept *kept,
+		       const struct norm_scratch *scratch, struct norm_work *work)
+{
+	const struct layer_batch_norm *own = pass->layer->config;
+	double rows = (double)work->cut.rows;
+
+	pool_share(pass->pool, norm_passes(work, 2), norm_sums_slice, work, work->cut.slices);
+	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->a);
+	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->b);
+	for (int64_t c = 0; c < work->norm.channels; c++) {
+		double inverse = (double)kept->inverse[c];
+
+		if (own->norm.scale)
+			compute__gradients(pass, 0)[c] = (float)(work->b[c] * inverse);
+		if (own->norm.center)
+			compute__gradients(pass, own->norm.scale)[c] = (float)work->a[c];
+		scratch->constant[c] = (float)(work->a[c] / rows);
+		scratch->slope[c] = (float)(work->b[c] * (inverse * inverse) / rows);
+	}
+	work->constant = scratch->constant;
+	work->slope = scratch->slope;
+}
+
+static void norm_backward(const struct layer_pass *pass)
+{
+	struct kernel_norm_cut cut = norm_cut(pass->layer, pass->batch);
+	struct norm_scratch scratch = norm_scratch_of(pass, cut.slices);
+	struct norm_kept kept = norm_kept_of(pass->layer, pass->kept);
+	struct norm_work work = norm_work(pass, &kept, &scratch);
+
+	work.dy = pass->grad_output;
+	if (pass->layer->trainable)
+		norm_learn(pass, &kept, &scratch, &work);
+	if (!pass->grad_inputs[0])
+		return;
+	work.out = pass->grad_inputs[0];
+	work.add = pass->add && pass->add[0];
+	pool_share(pass->pool, norm_passes(&work, 3), norm_grad_slice, &work, cut.slices);
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+const struct compute_ops compute_batch_normalization = {
+	.forward = norm_forward,
+	.backward = norm_backward,
+	.kept = norm_kept_bytes,
+	.scratch = norm_scratch_bytes,
+	.grad_in_place = true,
+	.adds = true,
+	.fuses_relu = true,
+};

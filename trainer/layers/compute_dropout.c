@@ -1,0 +1,170 @@
+/*
+ * Dropout and SpatialDropout2D: inverted, as TensorFlow's. In training each decision keeps what it
+ * stands for with probability 1 - rate, times 1 / (1 - rate); elsewhere nothing happens.
+ *
+ * Decisions are numbered over the micro-batch and come from the random numbers of (seed, layer,
+ * step, replica), so they do not depend on threads. They are kept as a byte each for the backward
+ * pass.
+ */
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "trainer/kernels/kernel_dropout.h"
+#include "trainer/kernels/kernel_vector.h"
+#include "trainer/layers/compute_internal.h"
+
+_Static_assert(COMPUTE_GRAIN % KERNEL_DROPOUT_GROUP == 0, "slices begin where groups do");
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static size_t dropout_kept(const struct model *model, const struct model_layer *layer,
+			   int64_t batch)
+{
+	const struct layer_dropout *c = layer->config;
+	struct layer_dropout_sizes s = layer_dropout_sizes(layer, batch);
+
+	(void)model;
+	return c->rate > 0.0 ? (size_t)(s.outer * s.inner) : 0;
+}
+
+struct dropout_work {
+	struct rng stream;
+	struct layer_dropout_sizes sizes;
+	uint32_t threshold;
+	float scale;
+	uint8_t *mask;
+	bool decide; /* the mask is made in the same pass */
+	const float *x;
+	float *y;
+};
+
+static void dropout_decide_body(const void *context, int64_t first, int64_t count)
+{
+	const struct dropout_work *w = context;
+
+	kernel_dropout_mask(&w->stream, w->threshold, (size_t)first, (size_t)count,
+			    w->mask + first);
+}
+
+static void dropout_each_body(const void *context, int64_t first, int64_t count)
+{
+	const struct dropout_work *w = context;
+
+	if (w->decide)
+		dropout_decide_body(w, first, count);
+	kernel_dropout_apply(w->x + first, w->mask + first, w->scale, w->y + first, (size_t)count);
+}
+
+/* Rows of the inner dimensions, all of an outer one's under the same decisions. */
+static void dropout_rows_body(const void *context, int64_t first, int64_t rows)
+{
+	const struct dropout_work *w = context;
+	int64_t inner = w->sizes.inner;
+
+	for (int64_t row = first; row < first + rows; row++)
+		kernel_dropout_apply(w->x + row * inner, w->mask + row / w->sizes.shared * inner,
+				     w->scale, w->y + row * inner, (size_t)inner);
+}
+
+/* One decision for all that follows the outer dimensions. */
+static void dropout_items_body(const void *context, int64_t first, int64_t items)
+{
+	const struct dropout_work *w = context;
+	int64_t shared = w->sizes.shared;
+
+	for (int64_t item = first; item < first + items; item++) {
+		float factor = w->mask[item] ? w->scale : 0.0f;
+
+		if (w->x != w->y)
+			memcpy(w->y + item * shared, w->x + item * shared,
+			       (size_t)shared * sizeof(float));
+		kernel_scale(w->y + item * shared, factor, (size_t)shared);
+	}
+}
+
+/* Forward, rows make up the output. */
+static void dropout_share(const struct layer_pass *pass, bool forward, int64_t rows,
+			  int64_t columns, compute_body body, const struct dropout_work *w)
+{
+	if (forward)
+		compute__share_output(pass, rows, columns, body, w);
+	else
+		compute__share(pass->pool, rows, columns, body, w);
+}
+
+/* Forward it is decided what is dropped. */
+static void dropout_run(const struct layer_pass *pass, const float *x, float *y, bool forward)
+{
+	const struct layer_dropout *c = pass->layer->config;
+	struct dropout_work w = {
+		.sizes = layer_dropout_sizes(pass->layer, pass->batch),
+		.threshold = c->threshold,
+		.scale = c->scale,
+		.mask = pass->kept,
+		.decide = forward,
+		.x = x,
+		.y = y,
+	};
+	const struct layer_dropout_sizes *s = &w.sizes;
+
+	if (forward)
+		rng_init(&w.stream, pass->seed, rng_stream(pass->layer->name) ^ c->seed, pass->step,
+			 pass->replica);
+	if (s->shared == 1) {
+		dropout_share(pass, forward, s->outer * s->inner, 1, dropout_each_body, &w);
+		return;
+	}
+	if (forward)
+		compute__share(pass->pool, s->outer * s->inner, 1, dropout_decide_body, &w);
+	if (s->inner == 1)
+		dropout_share(pass, forward, s->outer, s->shared, dropout_items_body, &w);
+	else
+		dropout_share(pass, forward, s->outer * s->shared, s->inner, dropout_rows_body, &w);
+}
+
+static bool dropout_drops(const struct layer_pass *pass)
+{
+	const struct layer_dropout *c = pass->layer->config;
+
+	return pass->training && c->rate > 0.0;
+}
+
+static int64_t dropout_count(const struct layer_pass *pass)
+{
+	return pass->batch * model_shape_count(&pass->layer->output);
+}
+
+static void dropout_forward(const struct layer_pass *pass)
+{
+	if (dropout_drops(pass))
+		dropout_run(pass, pass->inputs[0], pass->output, true);
+	else
+		compute__activate(pass, MODEL_LINEAR, pass->inputs[0], dropout_count(pass), 1);
+}
+
+static void dropout_copy_body(const void *context, int64_t first, int64_t count)
+{
+	const struct layer_pass *pass = context;
+
+	memcpy(pass->grad_inputs[0] + first, pass->grad_output + first,
+	       (size_t)count * sizeof(float));
+}
+
+static void dropout_backward(const struct layer_pass *pass)
+{
+	if (!pass->grad_inputs[0])
+		return;
+	if (dropout_drops(pass))
+		dropout_run(pass, pass->grad_output, pass->grad_inputs[0], false);
+	else if (pass->grad_inputs[0] != pass->grad_output)
+		compute__share(pass->pool, dropout_count(pass), 1, dropout_copy_body, pass);
+}
+
+const struct compute_ops compute_dropout = {
+	.forward = dropout_forward,
+	.backward = dropout_backward,
+	.kept = dropout_kept,
+	.in_place = true,
+	.grad_in_place = true,
+};

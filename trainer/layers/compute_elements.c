@@ -1,0 +1,99 @@
+/*
+ * What layers that work element by element share: slices, and numbers per channel.
+ *
+ * Thread safe. Slices depend on the shape only.
+ */
+#include <math.h>
+
+#include "trainer/kernels/kernel_work.h"
+#include "trainer/layers/compute_internal.h"
+
+#define ELEMENTS_HOT  4096 /* floats that stay in the innermost cache */
+#define ELEMENTS_WORK 6    /* one is read, worked on and written in the time of so many floats */
+
+struct elements_work {
+	compute_body body;
+	const void *context;
+	int64_t rows, step;
+	/* Of a forward pass that is watched: */
+	struct kernel_watch *watch;
+	const float *output;
+	int64_t columns;
+};
+
+static void elements_slice(void *context, unsigned slice)
+{
+	const struct elements_work *w = context;
+	int64_t first = slice * w->step, left = w->rows - first;
+
+	w->body(w->context, first, left < w->step ? left : w->step);
+}
+
+/* Part by part, and each is looked at while it is hot. */
+static void elements_watched_slice(void *context, unsigned slice)
+{
+	const struct elements_work *w = context;
+	int64_t at = slice * w->step, left = w->rows - at;
+	int64_t end = at + (left < w->step ? left : w->step);
+	int64_t part = w->columns < ELEMENTS_HOT ? ELEMENTS_HOT / w->columns : 1;
+	uint32_t most = 0;
+
+	for (; at < end; at += part) {
+		int64_t rows = end - at < part ? end - at : part;
+		uint32_t seen;
+
+		w->body(w->context, at, rows);
+		seen = kernel_abs_max(w->output + at * w->columns, (size_t)(rows * w->columns));
+		most = seen > most ? seen : most;
+	}
+	kernel_watch_put(w->watch, most);
+}
+
+static void elements_run(struct pool *pool, struct elements_work *work, int64_t columns,
+			 pool_slice slice)
+{
+	work->step = columns < COMPUTE_GRAIN ? COMPUTE_GRAIN / (columns > 0 ? columns : 1) : 1;
+	pool_share(pool, kernel_work_floats(ELEMENTS_WORK * work->rows * columns), slice, work,
+		   (unsigned)((work->rows + work->step - 1) / work->step));
+}
+
+void compute__share(struct pool *pool, int64_t rows, int64_t columns, compute_body body,
+		    const void *context)
+{
+	struct elements_work work = {.body = body, .context = context, .rows = rows};
+
+	elements_run(pool, &work, columns, elements_slice);
+}
+
+void compute__share_output(const struct layer_pass *pass, int64_t rows, int64_t columns,
+			   compute_body body, const void *context)
+{
+	struct elements_work work = {
+		.body = body,
+		.context = context,
+		.rows = rows,
+		.watch = pass->watch,
+		.output = pass->output,
+		.columns = columns,
+	};
+
+	if (!pass->watch || columns < 1) {
+		elements_run(pass->pool, &work, columns, elements_slice);
+		return;
+	}
+	elements_run(pass->pool, &work, columns, elements_watched_slice);
+	pass->watch->known = true;
+}
+
+/* ---- channels -------------------------------------------------------------------------------- */
+
+int64_t compute__pattern(int64_t channels)
+{
+	return channels < COMPUTE_PATTERN ? COMPUTE_PATTERN / channels * channels : channels;
+}
+
+void compute__repeat(float *pattern, const float *numbers, int64_t channels)
+{
+	for (int64_t i = 0; i < compute__pattern(channels); i++)
+		pattern[i] = numbers[i % channels];
+}

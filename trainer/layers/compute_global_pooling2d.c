@@ -1,0 +1,127 @@
+/*
+ * GlobalAveragePooling2D and GlobalMaxPooling2D: one value a channel, from whole NHWC images.
+ *
+ * Slices are groups of images, and strips of channels of large ones. The gradient of a maximum is
+ * shared evenly by the cells that have it, as TensorFlow's reduce_max does (MaxPooling2D gives it
+ * to the first).
+ */
+#include "common/mem.h"
+#include "trainer/kernels/kernel_pool.h"
+#include "trainer/kernels/kernel_work.h"
+#include "trainer/layers/compute_internal.h"
+
+#define GLOBAL_GRAIN 16384 /* floats that pay for a slice of their own */
+#define GLOBAL_STRIP 512   /* channels of a strip */
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+struct global_work {
+	const struct layer_pass *pass;
+	/* One image's part: from its floats @x and its pooled values @y on. */
+	void (*part)(const struct global_work *work, int64_t x, int64_t y, int64_t channels);
+	int64_t cells, channels;
+	int64_t images; /* in a group */
+	int64_t strip;  /* channels in a strip */
+	unsigned strips;
+};
+
+static void global_slice(void *context, unsigned slice)
+{
+	const struct global_work *w = context;
+	int64_t from = slice % w->strips * w->strip, image = slice / w->strips * w->images;
+	int64_t left = w->pass->batch - image, channels = w->channels - from;
+
+	if (channels > w->strip)
+		channels = w->strip;
+	for (int64_t end = image + (left < w->images ? left : w->images); image < end; image++)
+		w->part(w, image * w->cells * w->channels + from, image * w->channels + from,
+			channels);
+}
+
+static void global_run(const struct layer_pass *pass,
+		       void (*part)(const struct global_work *, int64_t, int64_t, int64_t))
+{
+	const int64_t *dim = pass->layer->input.dim;
+	struct global_work w = {.pass = pass,
+				.part = part,
+				.cells = dim[0] * dim[1],
+				.channels = dim[2],
+				.images = 1,
+				.strip = dim[2],
+				.strips = 1};
+	int64_t floats = w.cells * w.channels;
+
+	if (floats < GLOBAL_GRAIN)
+		w.images = GLOBAL_GRAIN / floats;
+	if (floats > 2 * GLOBAL_GRAIN && w.channels > GLOBAL_STRIP)
+		w.strip = GLOBAL_STRIP;
+	w.strips = (unsigned)((w.channels + w.strip - 1) / w.strip);
+	pool_share(pass->pool, kernel_work_floats(pass->batch * floats), global_slice, &w,
+		   w.strips * (unsigned)((pass->batch + w.images - 1) / w.images));
+}
+
+static bool global_adds(const struct layer_pass *pass)
+{
+	return pass->add && pass->add[0];
+}
+
+static void average_part(const struct global_work *w, int64_t x, int64_t y, int64_t channels)
+{
+	kernel_pool_mean_all(w->pass->inputs[0] + x, w->channels, w->cells, channels,
+			     w->pass->output + y);
+}
+
+static void average_grad_part(const struct global_work *w, int64_t x, int64_t y, int64_t channels)
+{
+	kernel_pool_mean_all_grad(w->pass->grad_output + y, w->pass->grad_inputs[0] + x,
+				  w->channels, w->cells, channels, global_adds(w->pass));
+}
+
+static void max_part(const struct global_work *w, int64_t x, int64_t y, int64_t channels)
+{
+	kernel_pool_max_all(w->pass->inputs[0] + x, w->channels, w->cells, channels,
+			    w->pass->output + y);
+}
+
+static void max_grad_part(const struct global_work *w, int64_t x, int64_t y, int64_t channels)
+{
+	kernel_pool_max_all_grad(w->pass->inputs[0] + x, w->pass->output + y,
+				 w->pass->grad_output + y, w->pass->grad_inputs[0] + x, w->channels,
+				 w->cells, channels, global_adds(w->pass));
+}
+
+static void average_forward(const struct layer_pass *pass)
+{
+	global_run(pass, average_part);
+}
+
+static void average_backward(const struct layer_pass *pass)
+{
+	if (pass->grad_inputs[0])
+		global_run(pass, average_grad_part);
+}
+
+static void max_forward(const struct layer_pass *pass)
+{
+	global_run(pass, max_part);
+}
+
+static void max_backward(const struct layer_pass *pass)
+{
+	if (pass->grad_inputs[0])
+		global_run(pass, max_grad_part);
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+const struct compute_ops compute_global_average_pooling2d = {
+	.forward = average_forward,
+	.backward = average_backward,
+	.adds = true,
+};
+
+const struct compute_ops compute_global_max_pooling2d = {
+	.forward = max_forward,
+	.backward = max_backward,
+	.adds = true,
+};

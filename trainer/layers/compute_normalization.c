@@ -1,0 +1,99 @@
+/*
+ * Keras's preprocessing layer Normalization: y = (x - mean) / max(sqrt(variance), 1e-7) per
+ * channel.
+ *
+ * Mean and variance are given in the config, or they are parameters that do not learn (with count,
+ * which only Keras's adapt() would read) and come with loaded weights.
+ */
+#include <math.h>
+
+#include "common/mem.h"
+#include "trainer/kernels/kernel_vector.h"
+#include "trainer/layers/compute_internal.h"
+
+#define NORMALIZATION_EPSILON 1e-7f /* keras.backend.epsilon() */
+
+static float normalization_deviation(float variance)
+{
+	float deviation = sqrtf(variance);
+
+	return deviation < NORMALIZATION_EPSILON ? NORMALIZATION_EPSILON : deviation;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static size_t normalization_scratch(const struct model *model, const struct model_layer *layer,
+				    int64_t batch, unsigned lanes, bool training)
+{
+	(void)model;
+	(void)batch;
+	(void)lanes;
+	(void)training;
+	return 2 * (size_t)compute__pattern(layer_last_dim(&layer->input)) * sizeof(float);
+}
+
+struct normalization_work {
+	const float *mean, *deviation, *x;
+	float *y;
+	int64_t channels;
+};
+
+static void normalization_body(const void *context, int64_t first, int64_t rows)
+{
+	const struct normalization_work *w = context;
+
+	kernel_standardize(w->x + first * w->channels, w->y + first * w->channels,
+			   (size_t)(rows * w->channels), w->mean, w->deviation,
+			   (size_t)compute__pattern(w->channels));
+}
+
+/* The patterns of the numbers that are given, or of the parameters as they are now. */
+static void normalization_patterns(const struct layer_pass *pass, struct normalization_work *w)
+{
+	const struct layer_normalization *c = pass->layer->config;
+	const float *mean = c->mean ? c->mean : compute__weights(pass, LAYER_NORMALIZATION_MEAN);
+	const float *variance =
+		c->mean ? c->variance : compute__weights(pass, LAYER_NORMALIZATION_VARIANCE);
+	float *means = pass->scratch, *deviations = means + compute__pattern(w->channels);
+
+	compute__repeat(means, mean, w->channels);
+	for (int64_t i = 0; i < w->channels; i++)
+		deviations[i] = normalization_deviation(variance[i]);
+	compute__repeat(deviations, deviations, w->channels);
+	w->mean = means;
+	w->deviation = deviations;
+}
+
+static void normalization_run(const struct layer_pass *pass, const float *x, float *y, bool forward)
+{
+	int64_t channels = layer_last_dim(&pass->layer->output);
+	struct normalization_work work = {.x = x, .y = y, .channels = channels};
+	int64_t rows = pass->batch * (model_shape_count(&pass->layer->output) / channels);
+
+	normalization_patterns(pass, &work);
+	if (forward) {
+		compute__share_output(pass, rows, channels, normalization_body, &work);
+		return;
+	}
+	work.mean = NULL;
+	compute__share(pass->pool, rows, channels, normalization_body, &work);
+}
+
+static void normalization_forward(const struct layer_pass *pass)
+{
+	normalization_run(pass, pass->inputs[0], pass->output, true);
+}
+
+static void normalization_backward(const struct layer_pass *pass)
+{
+	if (pass->grad_inputs[0])
+		normalization_run(pass, pass->grad_output, pass->grad_inputs[0], false);
+}
+
+const struct compute_ops compute_normalization = {
+	.forward = normalization_forward,
+	.backward = normalization_backward,
+	.scratch = normalization_scratch,
+	.in_place = true,
+	.grad_in_place = true,
+};

@@ -1,0 +1,53 @@
+/*
+ * What `ipu-plan model` asks of the trainer.
+ *
+ * Threading: none. Ownership: sets and callbacks are closed again before an answer is given.
+ */
+#include "trainer/train_plan.h"
+
+#include "trainer/train_data.h"
+#include "trainer/train_job.h"
+#include "trainer/train_outfeed.h"
+#include "trainer/train_outfeed_forecast.h"
+
+static enum status describe(struct run_data *out, const struct run_file *run, struct err *err)
+{
+	const struct dataset_params params = train_data_params(run);
+	struct dataset train, test;
+	struct callbacks callbacks = {0};
+	enum status status = train_job_callbacks(&callbacks, run, err);
+
+	callbacks_fini(&callbacks);
+	if (status == ST_OK)
+		status = dataset_describe(&train, &test, &params, err);
+	if (status != ST_OK)
+		return status;
+	*out = train_data_of(&train, &test);
+	dataset_close(&train);
+	dataset_close(&test);
+	return ST_OK;
+}
+
+/* Nothing of a session is there but what its queues and watches are planned from. */
+static enum status looking(double *bytes, const struct plan_run *plan, struct err *err)
+{
+	struct train_session session = {
+		.plan = plan, .run = plan->run, .layout = plan->layout, .model = plan->model};
+	struct train_outfeed_forecast forecast;
+	enum status status;
+
+	if (arena_init(&session.arena, 0) != 0)
+		return err_nomem(err);
+	session.optimizer = plan->optimizer;
+	status = train_outfeed_plan_session(&session, true, err);
+	if (status == ST_OK) {
+		const double budget = (double)train_outfeed_budget(&session, NULL);
+
+		train_outfeed_forecast(&forecast, &session);
+		*bytes = forecast.bytes < budget ? forecast.bytes : budget;
+	}
+	arena_fini(&session.arena);
+	return status;
+}
+
+const struct plan_trainer train_plan = {.describe = describe, .looking = looking};
