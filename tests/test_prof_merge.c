@@ -648,7 +648,7 @@ static void test_flipped_bytes_end_in_a_file_or_a_reason(void **state)
 	bytes = support_read_file(place->a, &length);
 	damaged = malloc(length);
 	assert_non_null(damaged);
-	for (uint32_t round = 0; round < FLIP_ROUNDS; round++) {
+	for (uint32_t round = 0; round < support_rounds(FLIP_ROUNDS); round++) {
 		struct prof_merge_source sources[] = {{.path = place->a}, {.path = place->b}};
 		const struct prof_merge_params params = {0};
 		struct err err;

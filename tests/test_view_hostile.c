@@ -39,9 +39,7 @@ struct hostile {
 
 static int rounds(void)
 {
-	const char *text = getenv("IPUSCOPE_TEST_ROUNDS");
-
-	return text && atoi(text) > 0 ? atoi(text) : ROUNDS;
+	return (int)support_rounds(ROUNDS);
 }
 
 static int setup(void **state)

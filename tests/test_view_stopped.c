@@ -27,9 +27,7 @@ struct stopped {
 
 static int places(void)
 {
-	const char *text = getenv("IPUSCOPE_TEST_ROUNDS");
-
-	return text && atoi(text) > 0 ? atoi(text) : PLACES;
+	return (int)support_rounds(PLACES);
 }
 
 static int setup(void **state)

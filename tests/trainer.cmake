@@ -15,13 +15,13 @@ foreach(module IN ITEMS train_lower train_lower_nodes)
 endforeach()
 
 # The same bytes in many forms, and whole trainings: what other tests have under the sanitizers, too.
-foreach(test IN ITEMS train_examples train_identity train_identity_graph train_half train_outfeed_shapes train_watch)
+foreach(test IN ITEMS train_examples train_identity train_identity_graph train_half train_outfeed_shapes train_watch
+		train_partition train_regularized device_conservation)
 	ipuscope_add_script(NAME ${test} LABELS golden release)
 endforeach()
 foreach(test IN ITEMS
-		train_partition train_health train_options
-		train_accumulate_outfeed train_callbacks train_regularized train_tutorial train_learns
-		train_data train_device device_conservation train_report train_memory
+		train_health train_options train_accumulate_outfeed train_callbacks train_tutorial train_learns
+		train_data train_device train_report train_memory
 		train_errors train_full_disk train_interrupted train_killed train_watched)
 	ipuscope_add_script(NAME ${test} LABELS golden)
 endforeach()
@@ -45,7 +45,7 @@ endforeach()
 ipuscope_add_script(NAME train_seeds LABELS golden release)
 # What ipu-plan model says is what the run records; and what was published.
 foreach(test IN ITEMS plan_model fidelity)
-	ipuscope_add_script(NAME ${test} LABELS golden)
+	ipuscope_add_script(NAME ${test} LABELS golden release)
 endforeach()
 
 # ipu-plan: its tests run the program beside the library.

@@ -273,6 +273,19 @@ bool support_has_program(const char *name)
 	return found;
 }
 
+unsigned support_rounds(unsigned released)
+{
+	const char *text = getenv("IPUSCOPE_TEST_ROUNDS");
+
+	if (text && atoi(text) > 0)
+		return (unsigned)atoi(text);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	return (released + 2) / 3;
+#else
+	return released;
+#endif
+}
+
 static const char *support_environment(const char *name)
 {
 	const char *value = getenv(name);
