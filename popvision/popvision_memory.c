@@ -65,13 +65,14 @@ static void memory_tile(const struct memory *m, int64_t at, const struct ips_rep
 static void memory_read(struct memory *m)
 {
 	struct popvision *pv = m->pv;
-	const struct ips_report_memory *all = ips_report_ipu_memory(pv->report, IPS_NULL);
+	const struct ips_report_memory *first = ips_report_ipu_memory(pv->report, 0);
 	const int64_t per_ipu = pv->target->tiles_per_ipu;
 	size_t size;
 
-	if (all) {
-		m->names = all->categories;
-		m->categories = all->num_categories;
+	/* All IPUs name the same categories, and the tiles of the first are held now. */
+	if (first) {
+		m->names = first->categories;
+		m->categories = first->num_categories;
 	}
 	if (__builtin_mul_overflow(SUMS + REGIONS * (size_t)m->categories, (size_t)pv->tiles,
 				   &size) ||

@@ -89,7 +89,9 @@ static enum status read_extent(struct ips_report *report, struct report_public__
 	struct prof_query *query;
 	enum status status =
 		prof_query_open(&query, report->db,
-				"SELECT max(ipu) + 1, max(tile) + 1 FROM tile_memory "
+				"SELECT max(ipu) + 1, "
+				"max(min(tile + max(ifnull(more_tiles, 0), 0), :tiles - 1)) + 1 "
+				"FROM tile_memory_rows "
 				"WHERE ipu >= 0 AND ipu < :ipus AND tile >= 0 AND tile < :tiles",
 				err);
 
@@ -223,34 +225,42 @@ static void tile_add(struct tile *tile, size_t index, enum region region, int64_
 	memory->overflowed_including_gaps = memory->overflowed_excluding_gaps;
 }
 
-/* The row that @query stands on: tile, category, region, bytes, capacity. */
+/* The row that @query stands on: tile, category, region, bytes, capacity, and how many tiles after
+ * this one have the same. */
 static void take_row(struct report_public__memory *memory, const struct prof_query *query)
 {
 	const int64_t at = prof_column_int(query, 0), bytes = prof_column_int(query, 3);
-	const int64_t capacity = prof_column_int(query, 4);
+	const int64_t capacity = prof_column_int(query, 4), more = prof_column_int(query, 5);
 	const char *category = prof_column_text(query, 1);
-	struct tile *tile;
+	const enum region region = region_of(prof_column_text(query, 2));
 	size_t index = 0;
+	int64_t tiles;
 
 	if (at < 0 || at >= memory->tiles || !category || bytes == IPS_NULL)
 		return;
-	tile = &memory->held_tiles[at];
-	if (capacity > tile->memory.capacity)
-		tile->memory.capacity = capacity;
 	while (index < memory->name_count && strcmp(memory->names[index], category) != 0)
 		index++;
-	if (index < memory->name_count)
-		tile_add(tile, index, region_of(prof_column_text(query, 2)), bytes);
+	tiles = more <= 0 ? 1 : more < memory->tiles - at ? more + 1 : memory->tiles - at;
+	for (struct tile *tile = &memory->held_tiles[at], *end = tile + tiles; tile < end; tile++) {
+		if (capacity > tile->memory.capacity)
+			tile->memory.capacity = capacity;
+		if (index < memory->name_count)
+			tile_add(tile, index, region, bytes);
+	}
 }
 
 static enum status read_tiles(struct ips_report *report, struct report_public__memory *memory,
 			      int64_t ipu, struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, report->db,
-					     "SELECT tile, category, region, bytes, capacity "
-					     "FROM tile_memory WHERE ipu = :ipu",
-					     err);
+	enum status status =
+		prof_query_open(&query, report->db,
+				"SELECT m.tile, c.value, r.value, m.bytes, m.capacity, "
+				"m.more_tiles FROM tile_memory_rows m "
+				"LEFT JOIN strings c ON c.string_id = m.category_id "
+				"LEFT JOIN strings r ON r.string_id = m.region_id "
+				"WHERE m.ipu = :ipu",
+				err);
 
 	if (status != ST_OK)
 		return status;
