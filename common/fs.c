@@ -270,7 +270,7 @@ enum status fs_writer_close(struct fs_writer *writer, struct err *err)
 {
 	int number = 0;
 
-	if (writer->replaces && fsync(writer->fd))
+	if (writer->replaces && !writer->remade && fsync(writer->fd))
 		number = errno;
 	if (close(writer->fd) && !number)
 		number = errno;

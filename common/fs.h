@@ -38,6 +38,7 @@ struct fs_writer {
 	int fd;           /* -1: closed */
 	bool replaces;    /* a temporary is to be renamed */
 	bool is_new;      /* FS_NEW */
+	bool remade;      /* what is lost can be made anew: closing waits for no disk */
 	char target[FS_PATH_SIZE], temporary[FS_PATH_SIZE];
 };
 enum status fs_writer_open(struct fs_writer *writer, const char *path, struct err *err);

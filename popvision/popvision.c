@@ -22,6 +22,7 @@ enum status popvision__file_open(struct popvision_file *file, const char *path, 
 
 	if (status != ST_OK)
 		return status;
+	file->writer.remade = true; /* of profile.db */
 	status = fs_writer_stream(&file->writer, &file->stream, err);
 	if (status != ST_OK)
 		fs_writer_drop(&file->writer);
