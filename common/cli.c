@@ -19,6 +19,7 @@
 
 #include "common/cli_internal.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 
 #define CLI_WIDTH     80
@@ -214,7 +215,7 @@ static enum status cli_long(struct cli_walk *walk, const char *text, struct cli_
 	if (walk->open)
 		return cli_open_value(walk, text, attached, out, err);
 
-	str_copy(name, length + 1 < sizeof(name) ? length + 1 : sizeof(name), text);
+	str_copy(name, min(length + 1, sizeof(name)), text);
 	return cli_refuse_option(walk, name, err);
 }
 
@@ -329,9 +330,7 @@ static void cli_each_example(const char *examples, FILE *out,
 		char why[1024] = "";
 
 		if (command < length)
-			str_copy(why,
-				 length - command < sizeof(why) ? length - command : sizeof(why),
-				 examples + command + 1);
+			str_copy(why, min(length - command, sizeof(why)), examples + command + 1);
 		if (length)
 			show(out, examples, (int)command, why);
 		examples += length + (examples[length] == '\n');

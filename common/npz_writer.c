@@ -14,6 +14,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "common/minmax.h"
+
 #define NPZ_CHUNK     4096                 /* floats that are turned into bytes at a time */
 #define NPZ_HEADER    512                  /* bytes of an .npy header at the most */
 #define NPZ_BEYOND    UINT64_C(0xffffffff) /* from here on a number stands in a zip64 record */
@@ -102,7 +104,7 @@ static uint32_t npz_crc_values(uint32_t crc, const float *values, size_t count)
 	uint8_t chunk[4 * NPZ_CHUNK];
 
 	for (size_t done = 0; done < count;) {
-		size_t part = count - done < NPZ_CHUNK ? count - done : NPZ_CHUNK;
+		size_t part = min(count - done, NPZ_CHUNK);
 
 		crc = npz_crc(crc, chunk, npz_bytes(values + done, part, chunk));
 		done += part;
@@ -190,7 +192,7 @@ static enum status npz_put_values(struct npz_writer *writer, const float *values
 	enum status status = ST_OK;
 
 	for (size_t done = 0; done < count && status == ST_OK;) {
-		size_t part = count - done < NPZ_CHUNK ? count - done : NPZ_CHUNK;
+		size_t part = min(count - done, NPZ_CHUNK);
 
 		status = npz_put(writer, chunk, npz_bytes(values + done, part, chunk));
 		done += part;

@@ -14,6 +14,7 @@
  * slice runs. Slices may call pool_run() of the same pool: a caller waits only for threads that run
  * slices.
  */
+#include "common/minmax.h"
 #include "common/pool.h"
 #include "common/pool_internal.h"
 
@@ -262,7 +263,7 @@ static void pool_enlist(struct pool *pool, struct pool_job *job)
 	job->link = pool->jobs;
 	pool->jobs = job;
 	atomic_fetch_add_explicit(&pool->arrivals, 1, memory_order_relaxed);
-	wakes = job->wakes_most < pool->asleep ? job->wakes_most : pool->asleep;
+	wakes = min(job->wakes_most, pool->asleep);
 	pthread_mutex_unlock(&pool->lock);
 
 	for (unsigned i = 0; i < wakes; i++)

@@ -17,6 +17,7 @@
 #include <strings.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 void str_free(struct str *str)
 {
@@ -119,11 +120,6 @@ static unsigned near_change(char a, char b)
 	return near_lower(a) == near_lower(b) ? NEAR_CASE : NEAR_EDIT;
 }
 
-static unsigned near_least(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
 /* Edits (insert, delete, change, exchange of neighbours) from @a to @b. */
 static unsigned near_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
@@ -140,10 +136,10 @@ static unsigned near_distance(const char *a, size_t a_length, const char *b, siz
 		for (size_t j = 1; j <= b_length; j++) {
 			unsigned best = old[j - 1] + near_change(a[i - 1], b[j - 1]);
 
-			best = near_least(best, old[j] + NEAR_EDIT);
-			best = near_least(best, now[j - 1] + NEAR_EDIT);
+			best = min(best, old[j] + NEAR_EDIT);
+			best = min(best, now[j - 1] + NEAR_EDIT);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				best = near_least(best, older[j - 2] + NEAR_EDIT);
+				best = min(best, older[j - 2] + NEAR_EDIT);
 			now[j] = best;
 		}
 
@@ -166,7 +162,7 @@ const char *str_nearest(const char *word, const char *const *candidates, size_t 
 
 	for (size_t i = 0; i < count; i++) {
 		size_t other = strlen(candidates[i]);
-		size_t longer = other > length ? other : length;
+		size_t longer = max(other, length);
 		/* A third of the letters may differ, but at least one and never all. */
 		size_t edits = longer < 6 ? 1 : longer / 3;
 		unsigned distance;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
+#include "common/sorted.h"
 
 /* Who is to blame for a wait between two works of an IPU. */
 enum blame {
@@ -93,21 +95,14 @@ static int64_t producer_end(const struct measure *m, const struct ipu_interval *
 /* How much of @from .. @to no IPU works. `by_time` has been cut to disjoint intervals. */
 static int64_t silence(const struct measure *m, int64_t from, int64_t to)
 {
-	int low = 0, high = m->cover;
+	int low;
 	int64_t covered = 0;
 
-	while (low < high) {
-		int middle = low + (high - low) / 2;
-
-		if (end_of(&m->by_time[middle]) <= from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SORTED_FIRST(low, 0, m->cover, end_of(&m->by_time[low]) <= from);
 	for (int i = low; i < m->cover && m->by_time[i].start_ns < to; i++) {
 		int64_t start = m->by_time[i].start_ns, end = end_of(&m->by_time[i]);
 
-		covered += (end < to ? end : to) - (start > from ? start : from);
+		covered += min(end, to) - max(start, from);
 	}
 	return to - from - covered;
 }
@@ -122,7 +117,7 @@ static int64_t communication(const struct measure *m, enum blame blame, int64_t 
 		made = producer_end(m, work);
 		if (made >= work->start_ns)
 			return 0;
-		return work->start_ns - (made > from ? made : from);
+		return work->start_ns - max(made, from);
 	case BLAME_LOCKSTEP:
 		return silence(m, from, work->start_ns);
 	case BLAME_NOBODY:
@@ -223,8 +218,8 @@ static enum status measure_init(struct measure *m, const struct ipu_interval *in
 			return status;
 		m->by_ipu[m->count] = m->by_work[m->count] = m->by_time[m->count] = *work;
 		m->count++;
-		m->first = work->start_ns < m->first ? work->start_ns : m->first;
-		m->last = end_of(work) > m->last ? end_of(work) : m->last;
+		m->first = min(work->start_ns, m->first);
+		m->last = max(end_of(work), m->last);
 	}
 	qsort(m->by_ipu, (size_t)m->count, size, compare_ipus);
 	qsort(m->by_work, (size_t)m->count, size, compare_works);
@@ -247,10 +242,10 @@ static int64_t longest_span(const struct measure *m)
 		for (to = from; to < m->count && m->by_ipu[to].ipu == m->by_ipu[from].ipu; to++) {
 			const struct ipu_interval *work = &m->by_ipu[to];
 
-			first = work->start_ns < first ? work->start_ns : first;
-			last = end_of(work) > last ? end_of(work) : last;
+			first = min(work->start_ns, first);
+			last = max(end_of(work), last);
 		}
-		longest = last - first > longest ? last - first : longest;
+		longest = max(last - first, longest);
 	}
 	return longest;
 }
@@ -369,7 +364,7 @@ static void run_theory(struct theory *t)
 				place(t, i, &schedule->works[t->next[i]++], step_at);
 		}
 		for (int i = 0; i < schedule->ipus; i++)
-			step_at = t->free_at[i] > step_at ? t->free_at[i] : step_at;
+			step_at = max(t->free_at[i], step_at);
 	}
 }
 

@@ -10,6 +10,7 @@
 #include <assert.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/ipu_partition_internal.h"
 
 enum aim {
@@ -49,7 +50,7 @@ static int64_t shared_transfer(const struct ipu_partition_params *params,
 
 static int64_t greater(int64_t a, int64_t b)
 {
-	return a > b ? a : b;
+	return max(a, b);
 }
 
 /* Of the range as @stage with the best of what follows; NEVER where a bound forbids it. */
@@ -84,7 +85,7 @@ static int64_t value_of(const struct search *search, const struct ipu_partition_
 static void search_from(struct search *search, int first)
 {
 	const struct ipu_partition_params *params = search->table->params;
-	const int most = first < search->stages - 1 ? first : search->stages - 1;
+	const int most = min(first, search->stages - 1);
 	struct ipu_partition_range range;
 
 	ipu__partition_range_begin(&range, search->table, first);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/ipu_partition_internal.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -172,7 +173,7 @@ void ipu__partition_range_extend(struct ipu_partition_range *range)
 
 static int64_t greater(int64_t a, int64_t b)
 {
-	return a > b ? a : b;
+	return max(a, b);
 }
 
 /* Cycles of the link over the border, and between pairs of IPUs those of the slower links. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/ipu_timeline_internal.h"
 
 char ipu_function_phase_char(enum ipu_function_phase function)
@@ -144,8 +145,8 @@ static void join_lanes(struct ipu_clock *clock, int ipu)
 		if (transfer->ipu != ipu || (transfer->kind != IPU_TRANSFER_INFEED &&
 					     transfer->kind != IPU_TRANSFER_OUTFEED))
 			continue;
-		hidden = hidden < 0 ? 0 : hidden;
-		transfer->overlapped = hidden < transfer->cycles ? hidden : transfer->cycles;
+		hidden = max(0, hidden);
+		transfer->overlapped = min(hidden, transfer->cycles);
 		timeline->split[ipu].host_io += transfer->cycles - transfer->overlapped;
 	}
 	if (lane->io_at > lane->at)

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "ipu/ipu_timeline_internal.h"
 
 /* How the fixed part of a stream copy falls on Begin, Mid and End: 155, 1513 and 87 cycles were
@@ -93,7 +94,7 @@ static int64_t host_wait(const struct ipu_clock *clock, int stage, int64_t at, d
 		return 0;
 	wait = clock->fed[stage] +
 	       ipu_stream_copy(target, bytes, target->host_fill_bytes_second).cycles - at;
-	return wait > 0 ? wait : 0;
+	return max(wait, 0);
 }
 
 static void stream_one(struct ipu_clock *clock, enum ipu_transfer_kind kind, int ipu,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "model/model_reader.h"
 
 #define ENTRY_FIRST_LAYERS 64
@@ -39,7 +40,7 @@ static bool entry_is_open(const struct model_shape *shape)
  * and without it. */
 static bool entry_same_shape(const struct model_shape *a, const struct model_shape *b, bool loose)
 {
-	int most = a->ndim > b->ndim ? a->ndim : b->ndim;
+	int most = max(a->ndim, b->ndim);
 
 	if (a->ndim != b->ndim && !loose)
 		return false;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "model/model_config.h"
 
@@ -65,7 +66,7 @@ static double init_fan(enum init_fan fan, int64_t fan_in, int64_t fan_out)
 		       : fan == INIT_FAN_OUT ? (double)fan_out
 					     : ((double)fan_in + (double)fan_out) / 2.0;
 
-	return value < 1.0 ? 1.0 : value;
+	return max(1.0, value);
 }
 
 static struct model_init init_scaled(enum model_init_kind kind, double variance)

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "outfeed/outfeed_kernel.h"
 
 #define BIN_INFINITE 256
@@ -62,7 +63,7 @@ static void add_many(struct outfeed_histogram *histogram, const float *values, s
 
 	memset(tables, 0, sizeof(tables));
 	for (size_t at = 0; at < count; at += STRETCH) {
-		size_t size = count - at < STRETCH ? count - at : STRETCH;
+		size_t size = min(count - at, STRETCH);
 
 		outfeed_kernel_get()->keys(keys, values + at, size);
 		count_keys(tables, keys, size);
@@ -80,7 +81,7 @@ static void add_many(struct outfeed_histogram *histogram, const float *values, s
 void outfeed_histogram_add(struct outfeed_histogram *histogram, const float *values, size_t count)
 {
 	while (count > FEW) {
-		size_t size = count < OUTFEED_KERNEL_MOST ? count : OUTFEED_KERNEL_MOST;
+		size_t size = min(count, OUTFEED_KERNEL_MOST);
 
 		add_many(histogram, values, size);
 		values += size;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "outfeed/outfeed_queue_internal.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -128,7 +129,7 @@ static int64_t arrived(const struct outfeed_queue *queue)
 			const int64_t written = atomic_load_explicit(&key->summaries[r].written,
 								     memory_order_acquire);
 
-			least = written < least ? written : least;
+			least = min(written, least);
 		}
 	}
 	return least == INT64_MAX ? 0 : least;

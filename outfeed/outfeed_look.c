@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "outfeed/outfeed_change.h"
 #include "outfeed/outfeed_internal.h"
 #include "outfeed/outfeed_neurons.h"
@@ -24,7 +25,7 @@ void outfeed__pieces(enum outfeed_dtype dtype, const void *values, size_t count,
 		return;
 	}
 	for (size_t at = 0; at < count; at += PIECE) {
-		size_t size = count - at < PIECE ? count - at : PIECE;
+		size_t size = min(count - at, PIECE);
 
 		outfeed_scan_widen(wide, halves + at, size);
 		piece(user, wide, at, size);
@@ -100,7 +101,7 @@ static void neurons_piece(void *user, const float *values, size_t at, size_t cou
 		const size_t column = at % neurons->count, left = neurons->count - column;
 		const bool rows = column == 0 && count >= neurons->count;
 		const size_t cases = rows ? count / neurons->count : 1;
-		const size_t width = rows ? neurons->count : left < count ? left : count;
+		const size_t width = rows ? neurons->count : min(left, count);
 
 		outfeed_neurons_add(neurons->active + column, neurons->activity, values, cases,
 				    width);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "outfeed/outfeed_histogram.h"
 #include "outfeed/outfeed_internal.h"
 
@@ -138,7 +139,7 @@ enum status outfeed__append_capture(struct outfeed_tensor *tensor, const struct 
 	actual_shape(shape, tensor, count);
 	row.shape = shape;
 	do {
-		const size_t size = bytes - at < CAPTURE_PIECE ? bytes - at : CAPTURE_PIECE;
+		const size_t size = min(bytes - at, CAPTURE_PIECE);
 
 		row.bytes = (int64_t)size;
 		row.data = size > 0 ? (const unsigned char *)values + at : (const void *)"";

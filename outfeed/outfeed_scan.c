@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "common/minmax.h"
 #include "outfeed/outfeed_kernel.h"
 
 #define MAGNITUDE 0x7fffffffu
@@ -40,7 +41,7 @@ void outfeed_scan_counts(struct outfeed_stats *out, const float *values, size_t 
 {
 	outfeed_stats_init(out);
 	for (size_t at = 0; at < count; at += STRETCH)
-		count_stretch(out, values + at, count - at < STRETCH ? count - at : STRETCH);
+		count_stretch(out, values + at, min(count - at, STRETCH));
 	out->n = (int64_t)count;
 	out->n_zero = out->n - out->n_nan - out->n_neg - out->n_pos;
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "outfeed/outfeed_kernel.h"
 
 /* Values that are summed at once. With it and a copy of it in the first-level cache, second looks
@@ -61,7 +62,7 @@ static void take_extremes(struct outfeed_stats *stats, size_t count,
 	stats->min = (double)sums->min + 0.0;
 	stats->max = (double)sums->max + 0.0;
 	stats->abs_min_nonzero = least_nonzero(sums);
-	stats->abs_max = fabs(stats->min) > fabs(stats->max) ? fabs(stats->min) : fabs(stats->max);
+	stats->abs_max = max(fabs(stats->min), fabs(stats->max));
 }
 
 /* The row of a block. False, and @stats void, where a value is not finite. */
@@ -84,7 +85,7 @@ static bool finite_block(struct outfeed_stats *stats, const float *values, size_
 	}
 	stats->mean = shift + sums.sum / n;
 	stats->m2 = sums.squares - sums.sum * (sums.sum / n);
-	stats->m2 = stats->m2 > 0 ? stats->m2 : 0;
+	stats->m2 = max(stats->m2, 0);
 	return true;
 }
 
@@ -160,7 +161,7 @@ static void slice_row(struct outfeed_stats *row, const struct source *source, si
 
 	outfeed_stats_init(row);
 	for (size_t end = at + count; at < end; at += BLOCK) {
-		size_t size = end - at < BLOCK ? end - at : BLOCK;
+		size_t size = min(end - at, BLOCK);
 		struct ahead ahead = ahead_of(source, at);
 
 		if (!source->halves) {
@@ -179,7 +180,7 @@ static void add_slices(struct outfeed_stats *stats, const struct source *source)
 	for (size_t at = 0; at < source->count; at += SLICE) {
 		size_t left = source->count - at;
 
-		slice_row(&row, source, at, left < SLICE ? left : SLICE);
+		slice_row(&row, source, at, min(left, SLICE));
 		outfeed_stats_merge(stats, &row);
 	}
 }
@@ -206,7 +207,7 @@ static void run_slice(void *context, unsigned slice)
 	struct round *round = context;
 	size_t at = slice * SLICE, left = round->count - at;
 
-	slice_row(&round->rows[slice], &round->source, round->at + at, left < SLICE ? left : SLICE);
+	slice_row(&round->rows[slice], &round->source, round->at + at, min(left, SLICE));
 }
 
 void outfeed_stats_add_pool(struct outfeed_stats *stats, const float *values, size_t count,
@@ -218,7 +219,7 @@ void outfeed_stats_add_pool(struct outfeed_stats *stats, const float *values, si
 		size_t left = count - round.at;
 		unsigned slices;
 
-		round.count = left < ROUND * SLICE ? left : ROUND * SLICE;
+		round.count = min(left, ROUND * SLICE);
 		slices = (unsigned)((round.count + SLICE - 1) / SLICE);
 		pool_run(pool, run_slice, &round, slices);
 		for (unsigned i = 0; i < slices; i++)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 
 _Static_assert((int)IPS_OUTFEED_ACTIVATION == OUTFEED_ACTIVATION &&
@@ -67,7 +68,7 @@ static enum status take_params(void *own, size_t own_size, const void *given, si
 	if (size <= sizeof(size))
 		return err_set(err, ST_INVALID, "params: their size is %zu: begin with %s()", size,
 			       start);
-	memcpy(own, given, size < own_size ? size : own_size);
+	memcpy(own, given, min(size, own_size));
 	return ST_OK;
 }
 

@@ -12,6 +12,8 @@
 
 #include <math.h>
 
+#include "common/minmax.h"
+
 /* ---- recording ------------------------------------------------------------------------------- */
 
 static void call_begin(struct ips_outfeed *outfeed, struct call *call)
@@ -237,8 +239,8 @@ int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys
 		if (seen[c] == 0) /* one that never came does not count */
 			continue;
 		samples += seen[c];
-		least = seen[c] < least ? seen[c] : least;
-		most = seen[c] > most ? seen[c] : most;
+		least = min(seen[c], least);
+		most = max(seen[c], most);
 		if (wrong)
 			misprediction = fmax(misprediction, (double)wrong[c] / (double)seen[c]);
 	}

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define NS_PER_ROW 500    /* of a table, for an index of one or two columns (measured: about 400) */
 #define LEAST_ROWS 500000 /* smaller tables are scanned in a tenth of a second */
@@ -50,7 +51,7 @@ static int is_late(void *deadline)
 
 bool prof_index_build(sqlite3 *db, int64_t budget_ms)
 {
-	uint64_t deadline = clock_ns() + (uint64_t)(budget_ms < 0 ? 0 : budget_ms) * 1000000u;
+	uint64_t deadline = clock_ns() + (uint64_t)max(0, budget_ms) * 1000000u;
 	bool all = true;
 
 	sqlite3_progress_handler(db, 100000, is_late, &deadline);

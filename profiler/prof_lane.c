@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_site.h"
 
@@ -59,7 +60,7 @@ static int64_t pop_given(struct prof_lane *lane, int64_t ns)
 			ns = top->end_ns;
 		lane->stack.count--;
 	}
-	lane->last_ns = ns > lane->last_ns ? ns : lane->last_ns;
+	lane->last_ns = max(ns, lane->last_ns);
 	return ns;
 }
 

@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/minmax.h"
+
 #define PROF_LEVELS      13
 #define PROF_LEVEL_SHIFT 16 /* of level 0 */
 #define PROF_LONG        4  /* buckets that make a span long */
@@ -41,7 +43,7 @@ static inline int prof_level_enter(int64_t dur_ns)
 		return 0;
 	bits = 63 - __builtin_clzll((unsigned long long)dur_ns);
 	bits = (bits - PROF_LEVEL_SHIFT - PROF_LONG_SHIFT) / 2 + 1;
-	return bits > PROF_LEVELS ? PROF_LEVELS : bits;
+	return min(PROF_LEVELS, bits);
 }
 
 struct prof_share {

@@ -9,6 +9,7 @@
 #include "profiler/prof_merge_internal.h"
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 /* Moments of a source: the starts of its first rank's executions by number... */
 #define EXECUTIONS(schema)                                                                         \
@@ -71,14 +72,13 @@ static enum status measure(struct merge *m, const struct prof_merge_source *refe
 	if (m->params->align == PROF_MERGE_ALIGN_STEPS) {
 		source->shift_ns = reference->shift_ns - median;
 		source->residual_ns = 0;
-		source->greatest_ns =
-			greatest - median > median - least ? greatest - median : median - least;
+		source->greatest_ns = max(greatest - median, median - least);
 		return ST_OK;
 	}
 	source->residual_ns = median + shift;
 	least = least + shift < 0 ? -(least + shift) : least + shift;
 	greatest = greatest + shift < 0 ? -(greatest + shift) : greatest + shift;
-	source->greatest_ns = least > greatest ? least : greatest;
+	source->greatest_ns = max(least, greatest);
 	return ST_OK;
 }
 

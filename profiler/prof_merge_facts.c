@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_sql.h"
 
@@ -143,8 +144,8 @@ enum status prof__merge_facts_end(struct merge *m, struct err *err)
 		const struct prof_merge_source *source = &m->sources[i];
 		int64_t last = source->rank + (int64_t)source->ranks - 1;
 
-		least = source->rank < least ? source->rank : least;
-		greatest = last > greatest ? last : greatest;
+		least = min(source->rank, least);
+		greatest = max(last, greatest);
 		ranks += (int64_t)source->ranks;
 	}
 	if (status == ST_OK)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "profiler/prof_inserts.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_merge_internal.h"
@@ -27,7 +28,7 @@ struct making {
 
 static int64_t within(int64_t value)
 {
-	return value < -TIME_MOST ? -TIME_MOST : value > TIME_MOST ? TIME_MOST : value;
+	return value < -TIME_MOST ? -TIME_MOST : min(TIME_MOST, value);
 }
 
 /* ---- zones ----------------------------------------------------------------------------------- */

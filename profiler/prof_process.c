@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/minmax.h"
+
 /* The first line of a small file, without its end; "" where it cannot be read. */
 static void read_line(const char *path, char *out, size_t size)
 {
@@ -17,7 +19,7 @@ static void read_line(const char *path, char *out, size_t size)
 
 	if (fd >= 0)
 		close(fd);
-	out[length < 0 ? 0 : length] = 0;
+	out[max(0, length)] = 0;
 	out[strcspn(out, "\n")] = 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "profiler/prof_rows.h"
 
 #define CHUNK_BYTES ((size_t)256 * 1024)
@@ -41,7 +42,7 @@ static void free_list(struct prof_chunk *chunk)
 enum status prof_queue_init(struct prof_queue *queue, uint64_t limit)
 {
 	memset(queue, 0, sizeof(*queue));
-	queue->limit = limit < LEAST_CHUNK ? LEAST_CHUNK : limit;
+	queue->limit = max(LEAST_CHUNK, limit);
 	queue->chunk_size = queue->limit / 4 < CHUNK_BYTES ? (size_t)queue->limit / 4 : CHUNK_BYTES;
 	if (queue->chunk_size < LEAST_CHUNK)
 		queue->chunk_size = LEAST_CHUNK;
@@ -134,7 +135,7 @@ static unsigned char *reserve(struct prof_queue *queue, size_t size)
 	struct prof_chunk *chunk = queue->last;
 
 	if (!chunk || chunk->capacity - chunk->used < size) {
-		size_t capacity = size > queue->chunk_size ? size : queue->chunk_size;
+		size_t capacity = max(size, queue->chunk_size);
 
 		chunk = capacity == queue->chunk_size ? queue->spare : NULL;
 		if (chunk) {

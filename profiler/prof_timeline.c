@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "profiler/prof_levels.h"
 
 #define ROWS_BY_RANGE                                                                              \
@@ -281,7 +282,7 @@ static int by_place(const void *a, const void *b)
 
 int prof_timeline_level(int64_t window_ns, int columns)
 {
-	int64_t column_ns = window_ns / (columns < 1 ? 1 : columns);
+	int64_t column_ns = window_ns / max(1, columns);
 	int level = -1;
 
 	while (level + 1 < PROF_LEVELS && column_ns >> prof_level_shift(level + 1) != 0)

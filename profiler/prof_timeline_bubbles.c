@@ -8,43 +8,45 @@
  */
 #include "profiler/prof_timeline_internal.h"
 
+#include "common/sorted.h"
+
 #define BUBBLE_COLUMNS                                                                             \
 	"SELECT b.clock, c.rank, c.execution, c.weight_update, c.replica, b.stages, "              \
 	"b.microbatches, b.makespan_ns, b.busy_ns, b.ramp_up_ns, b.ramp_down_ns, "                 \
 	"b.imbalance_ns, b.communication_ns, b.idle_fraction, b.theory_idle_fraction "             \
 	"FROM bubble_rows b LEFT JOIN contexts c ON c.context_id = b.context_id "
 
-/* The first row of @rank with @execution or a later one: *@out; @rows + 1: none. */
-static enum status first_of(struct prof_db *db, int64_t rank, int64_t execution, int64_t rows,
-			    int64_t *out, struct err *err)
+/* Whether the row is of a rank before @rank, or of an earlier execution of it. */
+static bool is_before(struct prof_db *db, int64_t row, int64_t rank, int64_t execution,
+		      enum status *status, struct err *err)
 {
-	int64_t low = 1, high = rows + 1;
-	enum status status = ST_OK;
+	struct prof_query *query;
+	bool before = false;
 
-	while (low < high && status == ST_OK) {
-		const int64_t middle = low + (high - low) / 2;
-		struct prof_query *query;
-		bool before = false;
-
-		status = prof_query_open(
+	if (*status == ST_OK)
+		*status = prof_query_open(
 			&query, db,
 			"SELECT c.rank, c.execution FROM bubble_rows b LEFT JOIN contexts c ON "
 			"c.context_id = b.context_id WHERE b.row_id = :row",
 			err);
-		if (status != ST_OK)
-			break;
-		prof_query_int(query, ":row", middle);
-		if (prof_query_next(query, &status, err))
-			before = prof_column_int(query, 0) < rank ||
-				 (prof_column_int(query, 0) == rank &&
-				  prof_column_int(query, 1) < execution);
-		prof_query_close(query);
-		if (before)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*out = low;
+	if (*status != ST_OK)
+		return false;
+	prof_query_int(query, ":row", row);
+	if (prof_query_next(query, status, err))
+		before =
+			prof_column_int(query, 0) < rank || (prof_column_int(query, 0) == rank &&
+							     prof_column_int(query, 1) < execution);
+	prof_query_close(query);
+	return before;
+}
+
+/* The first row of @rank with @execution or a later one: *@out; @rows + 1: none. */
+static enum status first_of(struct prof_db *db, int64_t rank, int64_t execution, int64_t rows,
+			    int64_t *out, struct err *err)
+{
+	enum status status = ST_OK;
+
+	SORTED_FIRST(*out, 1, rows + 1, is_before(db, *out, rank, execution, &status, err));
 	return status;
 }
 

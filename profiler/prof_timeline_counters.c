@@ -12,6 +12,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/minmax.h"
+#include "common/sorted.h"
 #include "profiler/prof_levels.h"
 
 /* ---- which there are ------------------------------------------------------------------------- */
@@ -148,26 +150,26 @@ static enum status add_sample_buckets(const struct sampling *at, int level, stru
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+static bool is_sample_before(struct prof_db *db, int64_t row, int64_t time_ns, enum status *status,
+			     struct err *err)
+{
+	int64_t at_ns;
+
+	if (*status == ST_OK)
+		*status = prof__timeline_number(
+			db, "SELECT time_ns FROM counter_rows WHERE row_id = :id", row, &at_ns,
+			err);
+	return *status == ST_OK && at_ns != INT64_MIN && at_ns < time_ns;
+}
+
 /* Of the zone's rows, in order of time, the first at @time_ns or later. */
 static enum status first_sample(struct prof_db *db, struct prof_timeline_zone zone, int64_t time_ns,
 				int64_t *out, struct err *err)
 {
-	int64_t low = zone.first_row, high = zone.last_row + 1;
 	enum status status = ST_OK;
 
-	while (low < high && status == ST_OK) {
-		const int64_t middle = low + (high - low) / 2;
-		int64_t at_ns;
-
-		status = prof__timeline_number(
-			db, "SELECT time_ns FROM counter_rows WHERE row_id = :id", middle, &at_ns,
-			err);
-		if (status == ST_OK && at_ns != INT64_MIN && at_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*out = low;
+	SORTED_FIRST(*out, zone.first_row, zone.last_row + 1,
+		     is_sample_before(db, *out, time_ns, &status, err));
 	return status;
 }
 
@@ -286,7 +288,7 @@ enum status prof_timeline_sample_at(struct prof_db *db, const struct prof_counte
 			break;
 		at.from_ns = bucket * ((int64_t)1 << PROF_LEVEL_SHIFT);
 		at.to_ns = at.from_ns + ((int64_t)1 << PROF_LEVEL_SHIFT);
-		at.to_ns = at.to_ns > end ? end : at.to_ns;
+		at.to_ns = min(end, at.to_ns);
 		status = add_sample_rows(&at, err);
 		bucket--;
 	}

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "common/sorted.h"
+
 #define ROW_BY_ID                                                                                  \
 	PROF_ROW_COLUMNS "FROM span_rows r LEFT JOIN contexts c ON c.context_id = r.context_id "   \
 			 "WHERE r.span_id = :span"
@@ -170,39 +172,30 @@ enum status prof__timeline_ancestor(struct prof_db *db, int64_t span_id, int64_t
 	return status;
 }
 
-static enum status get_start(struct prof_db *db, int64_t span_id, int64_t *start_ns,
-			     struct err *err)
+static bool starts_before(struct prof_db *db, int64_t span_id, int64_t time_ns, enum status *status,
+			  struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, db, "SELECT start_ns FROM span_rows WHERE span_id = :span", err);
+	bool before = false;
 
-	*start_ns = INT64_MAX;
-	if (status != ST_OK)
-		return status;
+	if (*status == ST_OK)
+		*status = prof_query_open(
+			&query, db, "SELECT start_ns FROM span_rows WHERE span_id = :span", err);
+	if (*status != ST_OK)
+		return false;
 	prof_query_int(query, ":span", span_id);
-	if (prof_query_next(query, &status, err))
-		*start_ns = prof_column_int(query, 0);
+	if (prof_query_next(query, status, err))
+		before = prof_column_int(query, 0) < time_ns;
 	prof_query_close(query);
-	return status;
+	return before;
 }
 
 enum status prof__timeline_first_at(struct prof_db *db, int64_t first, int64_t last,
 				    int64_t time_ns, int64_t *out, struct err *err)
 {
-	int64_t low = first, high = last + 1;
 	enum status status = ST_OK;
 
-	while (low < high && status == ST_OK) {
-		int64_t middle = low + (high - low) / 2, start_ns;
-
-		status = get_start(db, middle, &start_ns, err);
-		if (start_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*out = low;
+	SORTED_FIRST(*out, first, last + 1, starts_before(db, *out, time_ns, &status, err));
 	return status;
 }
 

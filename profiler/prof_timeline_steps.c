@@ -13,6 +13,8 @@
 
 #include <math.h>
 
+#include "common/sorted.h"
+
 #define RUN_COLUMNS                                                                                \
 	"SELECT row_id, trace_id, rank, execution, weight_update, first_step, first_microbatch, "  \
 	"replica, first_ipu, start_cycle FROM device_run_rows "
@@ -201,24 +203,24 @@ static enum status get_run(struct prof_db *db, int64_t row, struct prof_run *out
 	return status;
 }
 
+static bool is_run_before(struct prof_db *db, int64_t row, const struct run_key *key,
+			  enum status *status, struct err *err)
+{
+	struct prof_run run;
+	bool found = false;
+
+	if (*status == ST_OK)
+		*status = get_run(db, row, &run, &found, err);
+	return found && is_before(&run, key);
+}
+
 /* Of the rows [@low, @high), the first that is not before @key; @high: none. */
 static enum status bisect(struct prof_db *db, const struct run_key *key, int64_t low, int64_t high,
 			  int64_t *out, struct err *err)
 {
 	enum status status = ST_OK;
 
-	while (low < high && status == ST_OK) {
-		const int64_t middle = low + (high - low) / 2;
-		struct prof_run run;
-		bool found;
-
-		status = get_run(db, middle, &run, &found, err);
-		if (found && is_before(&run, key))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*out = low;
+	SORTED_FIRST(*out, low, high, is_run_before(db, *out, key, &status, err));
 	return status;
 }
 

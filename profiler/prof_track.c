@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_internal.h"
 
@@ -44,7 +45,7 @@ static void put_bytes(struct ips_track *track, const void *bytes, size_t size)
 	const char *from = bytes;
 
 	for (uint64_t i = 1; size > 0; i++) {
-		size_t piece = size < sizeof(struct ips_slot) ? size : sizeof(struct ips_slot);
+		size_t piece = min(size, sizeof(struct ips_slot));
 
 		memcpy(slot_after(track, i), from, piece);
 		from += piece;
@@ -77,7 +78,7 @@ static bool take_room(struct ips_track *track, uint64_t slots)
 	}
 	soft = lane->recording->params.alone ? lane->handed + capacity / 2
 					     : track->head + track->open + slots + capacity / 4;
-	track->limit = soft < full ? soft : full;
+	track->limit = min(soft, full);
 	return true;
 }
 

@@ -22,6 +22,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "profiler/prof_copier.h"
 #include "profiler/prof_internal.h"
 
@@ -189,7 +190,7 @@ static void tell_commit(struct ips_recording *recording, uint64_t dropped)
 
 static uint64_t shorter(uint64_t a, uint64_t b)
 {
-	return a < b ? a : b;
+	return min(a, b);
 }
 
 static enum status commit(struct ips_recording *recording)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "trainer/train_outfeed_watch.h"
 
@@ -150,7 +151,7 @@ static int64_t room_of(const struct train_session *session, const struct run_que
 	if (session->run->outfeed.last)
 		return 1;
 	if (session->values == TRAIN_VALUES_RUNNING)
-		return ring < all ? ring : all;
+		return min(ring, all);
 	return session->values == TRAIN_VALUES_EPOCH ? all * layout->executions_per_epoch : all;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
@@ -199,7 +200,7 @@ static int64_t runs_done(const struct train_session *session)
 		const int64_t done =
 			atomic_load_explicit(&session->replica[r].runs_done, memory_order_relaxed);
 
-		least = done < least ? done : least;
+		least = min(done, least);
 	}
 	return least;
 }
@@ -214,7 +215,7 @@ int64_t train_phase_steps_done(const struct train_phase *phase)
 		const int64_t done =
 			atomic_load_explicit(&session->replica[r].steps_done, memory_order_acquire);
 
-		least = done < least ? done : least;
+		least = min(done, least);
 	}
 	return least;
 }
@@ -229,8 +230,7 @@ static int64_t record_ahead(struct train_session *session, int64_t before)
 	train_record_runs(session, false);
 	train_outfeed_settle(session, done, false);
 	if (!train_interrupted() && !train_stop_asked(&session->stop_early))
-		train_record_device(
-			session, ahead < session->execution.runs ? ahead : session->execution.runs);
+		train_record_device(session, min(ahead, session->execution.runs));
 	return done;
 }
 

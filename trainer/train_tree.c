@@ -3,6 +3,7 @@
  */
 #include "trainer/train_tree.h"
 
+#include "common/minmax.h"
 #include "common/tree.h"
 
 #define TREE_BLOCK 512 /* floats of a branch that are summed at a time: they stay in the cache */
@@ -40,7 +41,7 @@ void train_tree_mean(float *mean, const struct train_replica *replicas, int coun
 		const float *sum;
 		float room[TREE_BLOCK];
 
-		n = end - from < TREE_BLOCK ? end - from : TREE_BLOCK;
+		n = min(end - from, TREE_BLOCK);
 		sum = sum_branch(room, replicas, count, from, n);
 		for (size_t i = 0; i < n; i++)
 			mean[from + i] = sum[i] / (float)count;

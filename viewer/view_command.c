@@ -16,6 +16,7 @@
 #include "common/cli.h"
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_timeline.h"
 #include "viewer/view_config.h"
@@ -135,7 +136,7 @@ static enum status view_parse_time(const char *name, const char *value, int64_t 
 	char number[64];
 	double time;
 
-	str_copy(number, digits + 1 < sizeof(number) ? digits + 1 : sizeof(number), value);
+	str_copy(number, min(digits + 1, sizeof(number)), value);
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
 		if (strcmp(value + digits, units[i].unit) == 0 && str_to_double(number, &time) &&
 		    time * units[i].ns > -9e18 && time * units[i].ns < 9e18) {

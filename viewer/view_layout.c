@@ -5,29 +5,21 @@
  */
 #include "viewer/view_layout.h"
 
+#include "common/minmax.h"
+
 #define IDLE_WIDTH     7
 #define DETAILS_HEIGHT 6
 #define COLUMN_WIDTH   66 /* columns of text are not made wider than is read with ease */
-
-static int least(int a, int b)
-{
-	return a < b ? a : b;
-}
-
-static int greatest(int a, int b)
-{
-	return a > b ? a : b;
-}
 
 struct view_frame view_frame_layout(int width, int height)
 {
 	struct view_frame frame = {0};
 
-	width = greatest(width, 0);
-	height = greatest(height, 0);
+	width = max(width, 0);
+	height = max(height, 0);
 	if (width < VIEW_MIN_WIDTH || height < VIEW_MIN_HEIGHT) {
 		frame.too_small = true;
-		frame.line = (struct view_rect){0, 0, width, least(height, 1)};
+		frame.line = (struct view_rect){0, 0, width, min(height, 1)};
 		return frame;
 	}
 	frame.title = (struct view_rect){0, 0, width, 1};
@@ -42,7 +34,7 @@ static struct view_rect take_bottom(struct view_rect *rect, int rows)
 {
 	struct view_rect taken = *rect;
 
-	rows = greatest(0, least(rows, rect->height));
+	rows = max(0, min(rows, rect->height));
 	taken.y = rect->y + rect->height - rows;
 	taken.height = rows;
 	rect->height -= rows;
@@ -53,7 +45,7 @@ static struct view_rect take_top(struct view_rect *rect, int rows)
 {
 	struct view_rect taken = *rect;
 
-	rows = greatest(0, least(rows, rect->height));
+	rows = max(0, min(rows, rect->height));
 	taken.height = rows;
 	rect->y += rows;
 	rect->height -= rows;
@@ -64,7 +56,7 @@ static struct view_rect take_left(struct view_rect *rect, int columns)
 {
 	struct view_rect taken = *rect;
 
-	columns = greatest(0, least(columns, rect->width));
+	columns = max(0, min(columns, rect->width));
 	taken.width = columns;
 	rect->x += columns;
 	rect->width -= columns;
@@ -73,8 +65,8 @@ static struct view_rect take_left(struct view_rect *rect, int columns)
 
 struct view_rect view_popup_area(struct view_rect body, int columns, int rows)
 {
-	const int width = greatest(0, least(columns, body.width));
-	const int height = greatest(0, least(rows, body.height));
+	const int width = max(0, min(columns, body.width));
+	const int height = max(0, min(rows, body.height));
 
 	return (struct view_rect){body.x + (body.width - width) / 2,
 				  body.y + (body.height - height) / 2, width, height};
@@ -86,7 +78,7 @@ struct view_split view_split_rows(struct view_rect body, int upper, int fewest)
 
 	if (body.height < 2 * fewest + 1 || fewest < 1)
 		return out;
-	upper = greatest(fewest, least(upper, body.height - 1 - fewest));
+	upper = max(fewest, min(upper, body.height - 1 - fewest));
 	out.lower = take_bottom(&out.upper, body.height - upper - 1);
 	out.heading = take_bottom(&out.upper, 1);
 	return out;
@@ -115,7 +107,7 @@ struct view_timeline_layout view_timeline_areas(struct view_rect body, int label
 			take_bottom(&rest, body.height >= 30 ? DETAILS_HEIGHT + 3 : DETAILS_HEIGHT);
 	if (rest.height >= 8)
 		out.overview = take_top(&rest, 1);
-	out.labels = take_left(&rest, least(label_width, rest.width / 3));
+	out.labels = take_left(&rest, min(label_width, rest.width / 3));
 	if (rest.width >= 3 * IDLE_WIDTH) {
 		out.idle = rest;
 		out.idle.width = IDLE_WIDTH;
@@ -130,10 +122,10 @@ struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows)
 {
 	struct view_tensors_layout out = {0};
 	struct view_rect rest = body;
-	const int wanted = greatest(body.height * 2 / 5, body.height - rows - 2);
+	const int wanted = max(body.height * 2 / 5, body.height - rows - 2);
 
 	if (body.height >= 12) {
-		struct view_rect foot = take_bottom(&rest, least(wanted, body.height - 6));
+		struct view_rect foot = take_bottom(&rest, min(wanted, body.height - 6));
 
 		out.heading = take_top(&foot, 1);
 		out.body = foot;
@@ -147,7 +139,7 @@ static int blocks_in_columns(int width, int columns, const int *heights, int cou
 			     struct view_rect *places, int *used)
 {
 	const int share = (width - 2 * (columns - 1)) / columns;
-	const int column_width = columns > 1 ? least(share, COLUMN_WIDTH + 20) : width;
+	const int column_width = columns > 1 ? min(share, COLUMN_WIDTH + 20) : width;
 	int filled = 0, highest = 0, total = 0, column = 0, before = 0;
 
 	for (int i = 0; i < count; i++)
@@ -163,10 +155,10 @@ static int blocks_in_columns(int width, int columns, const int *heights, int cou
 		places[i] = (struct view_rect){column * (column_width + 2), filled, column_width,
 					       heights[i]};
 		filled += heights[i] + 1;
-		highest = greatest(highest, filled);
+		highest = max(highest, filled);
 	}
 	*used = column + 1;
-	return greatest(0, highest - 1);
+	return max(0, highest - 1);
 }
 
 int view_blocks_layout(int width, int two_from, const int *heights, int count,
@@ -193,7 +185,7 @@ void view_lane_heights(const int *depths, int count, int rows, int most, int *he
 	while (rows > 0 && grown) {
 		grown = false;
 		for (int i = 0; i < count && rows > 0; i++)
-			if (heights[i] > 0 && heights[i] < least(depths[i], most)) {
+			if (heights[i] > 0 && heights[i] < min(depths[i], most)) {
 				heights[i]++;
 				rows--;
 				grown = true;

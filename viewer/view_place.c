@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "common/str.h"
 #include "profiler/prof_timeline.h"
 
@@ -286,32 +287,33 @@ static enum status view_place_value(struct view_place *place, struct prof_db *db
 	return status;
 }
 
+static bool view_place_is_before(struct view_place *place, struct prof_db *db, int64_t row,
+				 enum status *status, struct err *err)
+{
+	int64_t before = 0;
+
+	if (*status == ST_OK)
+		*status = view_place_value(place, db, view_place_before_sql, row, 0, &before, err);
+	return *status == ST_OK && before;
+}
+
 /* Hits come in order of time, so of executions and updates: bisected, as there may be millions. */
 static enum status view_place_of_hit(struct view_place *place, struct prof_db *db, struct err *err)
 {
-	int64_t low = 1, high, before;
+	int64_t at, last;
 	enum status status;
 
 	if (place->rule[0] || place->execution == VIEW_NOWHERE ||
 	    (place->step == VIEW_NOWHERE && place->weight_update == VIEW_NOWHERE))
 		return ST_OK;
-	status = view_place_value(place, db, "SELECT max(row_id) FROM health_rows", 0, 0, &high,
+	status = view_place_value(place, db, "SELECT max(row_id) FROM health_rows", 0, 0, &last,
 				  err);
-	if (status != ST_OK || high < 1)
+	if (status != ST_OK || last < 1)
 		return status;
-	while (low < high) {
-		const int64_t middle = low + (high - low) / 2;
-
-		status =
-			view_place_value(place, db, view_place_before_sql, middle, 0, &before, err);
-		if (status != ST_OK)
-			return status;
-		if (before)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return view_place_value(place, db, view_place_hit_sql, low, VIEW_NOWHERE, &place->hit_ns,
+	SORTED_FIRST(at, 1, last, view_place_is_before(place, db, at, &status, err));
+	if (status != ST_OK)
+		return status;
+	return view_place_value(place, db, view_place_hit_sql, at, VIEW_NOWHERE, &place->hit_ns,
 				err);
 }
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "common/minmax.h"
 #include "viewer/view_layout.h"
 
 #define GAP       2
@@ -48,9 +49,9 @@ static int view_popup_name_width(const struct view_popup *popup)
 		const int width =
 			popup->items[i].name ? view_text_width(popup->items[i].name) + GAP : 0;
 
-		most = width > most ? width : most;
+		most = max(width, most);
 	}
-	return most < MOST_NAME ? most : MOST_NAME;
+	return min(most, MOST_NAME);
 }
 
 void view_popup_layout(struct view_popup *popup, struct view_rect body)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "viewer/view_session_internal.h"
 
@@ -202,10 +203,10 @@ static void view_make_way(struct view_session *session)
 static uint64_t view_between_loads(const struct view_session *session, enum view_screen screen)
 {
 	const uint64_t took = session->load_ns[screen];
-	uint64_t wait = LOAD_SHARE * took < STALE_NS ? LOAD_SHARE * took : STALE_NS;
+	uint64_t wait = min(LOAD_SHARE * took, STALE_NS);
 
-	wait = LONG_SHARE * took > wait ? LONG_SHARE * took : wait;
-	return view__ops(session)->least_ns > wait ? view__ops(session)->least_ns : wait;
+	wait = max(LONG_SHARE * took, wait);
+	return max(view__ops(session)->least_ns, wait);
 }
 
 bool view_session_tick(struct view_session *session, uint64_t now_ns)

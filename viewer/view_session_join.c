@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "viewer/view_session_internal.h"
 
@@ -172,7 +173,7 @@ static void view_query_lines(struct view_session *session)
 	for (const char *at = session->statement; *at;) {
 		const size_t length = begins && strncmp(at, "--", 2) == 0
 					      ? strcspn(at, "\n")
-					      : view_text_fold(at, room > 20 ? room : 20);
+					      : view_text_fold(at, max(room, 20));
 
 		snprintf(part, sizeof(part), "%.*s", (int)length, at);
 		view_popup_add(&session->popup, line, NULL, part);

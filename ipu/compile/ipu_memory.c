@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/compile/ipu_memory_internal.h"
 
 static const struct {
@@ -85,8 +86,7 @@ void ipu_memory_regions(const struct ipu_memory *memory, int ipu, int64_t tile,
 			int64_t bytes[IPU_MEMORY_CATEGORIES][IPU_MEMORY_REGIONS])
 {
 	const int64_t limit = ipu_memory_tile_limit(memory, tile);
-	const int64_t interleaved =
-		memory->interleaved_bytes < limit ? memory->interleaved_bytes : limit;
+	const int64_t interleaved = min(memory->interleaved_bytes, limit);
 	int64_t room[] = {[IPU_MEMORY_NON_INTERLEAVED] = limit - interleaved,
 			  [IPU_MEMORY_INTERLEAVED] = interleaved};
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/compile/ipu_memory_internal.h"
 
 /* Bytes; docs/cost-model.md, "Memory". */
@@ -48,9 +49,7 @@ static enum status add_temporary(struct memory_build *build, int node, const cha
 	const struct ipu_op *op = &build->graph->nodes[node].op;
 	const struct ipu_plan *plan = build->executable->plans[node];
 	const int64_t bytes = ceil_div(plan->temporary_bytes, build->batch_divisor);
-	const struct memory_deal deal = {.elements = plan->tiles_used < build->compute_tiles
-							     ? plan->tiles_used
-							     : build->compute_tiles,
+	const struct memory_deal deal = {.elements = min(plan->tiles_used, build->compute_tiles),
 					 .element_bytes = bytes,
 					 .grain = 1,
 					 .tiles = build->compute_tiles,

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/compile/ipu_memory_internal.h"
 
 static bool is_planned(const struct ipu_op *op)
@@ -23,7 +24,7 @@ static int add_run(struct ipu_tile_run *runs, int count, const struct memory_dea
 		   int64_t first, int64_t tiles, int64_t bytes)
 {
 	const int64_t tile = (deal->start + first) % deal->limit;
-	const int64_t before = deal->limit - tile < tiles ? deal->limit - tile : tiles;
+	const int64_t before = min(deal->limit - tile, tiles);
 
 	if (tiles == 0 || bytes == 0)
 		return count;
@@ -36,7 +37,7 @@ static int add_run(struct ipu_tile_run *runs, int count, const struct memory_dea
 int memory__deal(const struct memory_deal *deal, struct ipu_tile_run runs[MEMORY_RUNS])
 {
 	const int64_t grains = (deal->elements + deal->grain - 1) / deal->grain;
-	const int64_t tiles = deal->tiles < grains ? deal->tiles : grains;
+	const int64_t tiles = min(deal->tiles, grains);
 	const int64_t grain_bytes = deal->grain * deal->element_bytes;
 	int64_t each, more, missing;
 	int count = 0;

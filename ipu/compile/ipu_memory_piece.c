@@ -5,6 +5,8 @@
  */
 #include "ipu/compile/ipu_memory_internal.h"
 
+#include "common/minmax.h"
+
 const struct ipu_tensor *memory__tensor(const struct memory_at *at)
 {
 	return &at->build->graph->tensors[at->tensor];
@@ -57,7 +59,7 @@ enum status memory__add_piece(const struct memory_at *at, const struct memory_pi
 		return err_set(build->err, ST_INVALID,
 			       "%s has 4 TB or more, which no IPU has memory for", piece->name);
 	deal.grain = build->target->vector_bytes / deal.element_bytes;
-	deal.grain = deal.grain < 1 ? 1 : deal.grain;
+	deal.grain = max(1, deal.grain);
 	if (piece->on_io_tiles)
 		memory__place_on_io_tiles(build, &deal);
 	else
@@ -99,7 +101,7 @@ enum status memory__add_while(const struct memory_at *at, const char *what, int6
 					   .copies = 1,
 					   .crosses = at->crosses && what[0] == '\0',
 					   .first = first,
-					   .last = first > last ? first : last};
+					   .last = max(first, last)};
 
 	return memory__add_piece(at, &piece);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/compile/ipu_memory_internal.h"
 #include "ipu/compile/ipu_stash.h"
 
@@ -256,7 +257,7 @@ static int join_uses(struct memory_use *uses, int count)
 			uses[kept++] = uses[i];
 			continue;
 		}
-		into->last = uses[i].last > into->last ? uses[i].last : into->last;
+		into->last = max(uses[i].last, into->last);
 		if (into->again_first < 0 ||
 		    (uses[i].again_first >= 0 && uses[i].again_first < into->again_first))
 			into->again_first = uses[i].again_first;

@@ -10,12 +10,8 @@
 #include <assert.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/compile/ipu_memory_internal.h"
-
-static int max_int(int a, int b)
-{
-	return a > b ? a : b;
-}
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
@@ -32,7 +28,7 @@ static struct memory_section section_of(const struct memory_build *build, int pl
 		if (memory__place(build, s) != place)
 			continue;
 		all.first = any && all.first < section->first ? all.first : section->first;
-		all.end = any ? max_int(all.end, section->end) : section->end;
+		all.end = any ? max(all.end, section->end) : section->end;
 		any = true;
 	}
 	return all;
@@ -59,7 +55,7 @@ static int departure(const struct memory_at *at, enum ipu_function_phase phase)
 		for (size_t p = 0; p < count; p++)
 			if (memory__device(build, s) == at->ipu &&
 			    (build->grouped || memory__place(build, s) == at->place))
-				end = max_int(end, build->sections[s][parts[p]].end);
+				end = max(end, build->sections[s][parts[p]].end);
 	return end - 1;
 }
 
@@ -122,9 +118,9 @@ static int last_use(const struct memory_at *at, int from, int to)
 
 		if (!use)
 			continue;
-		last = max_int(last, use->last);
+		last = max(last, use->last);
 		if (leaves && use->written)
-			last = max_int(last, departure(at, use->phase));
+			last = max(last, departure(at, use->phase));
 	}
 	return last;
 }
@@ -154,8 +150,7 @@ static enum status add_stashed(const struct memory_at *at, int depth)
 	const int64_t elements = memory__elements(build, memory__tensor(at));
 	const int pushed = push->first < push->end ? push->end - 1 : departure(at, IPU_FUNCTION_F);
 	const int used = last_use(at, IPU_FUNCTION_F, IPU_FUNCTION_F + 1);
-	enum status status =
-		memory__add_while(at, "", elements, first_use(at), max_int(pushed, used));
+	enum status status = memory__add_while(at, "", elements, first_use(at), max(pushed, used));
 
 	if (status == ST_OK && !build->graph->layout.offload_activations)
 		status = memory__add_always(at, "/fifo", "fifo", elements, depth);

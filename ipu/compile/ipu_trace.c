@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 struct tracing {
 	const struct ipu_executable *executable;
@@ -108,11 +109,6 @@ static int trace_event(const struct tracing *tracing, const struct ipu_event *ev
 	return failed;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Begin, Mid and End; what is hidden is so from the start. */
 static int trace_stream(const struct tracing *tracing, const struct ipu_transfer *transfer,
 			struct ipu_trace_step *step)
@@ -130,7 +126,7 @@ static int trace_stream(const struct tracing *tracing, const struct ipu_transfer
 		step->program = transfer->program < 0 ? -1 : transfer->program + i;
 		step->cycles = cycles[i];
 		step->mean_cycles = (double)cycles[i];
-		step->overlapped = least(hidden, cycles[i]);
+		step->overlapped = min(hidden, cycles[i]);
 		step->bytes_in = mid ? transfer->bytes_in : 0;
 		step->bytes_out = mid ? transfer->bytes_out : 0;
 		hidden -= step->overlapped;

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "common/elementary.h"
+#include "common/minmax.h"
 
 #define REDUCE_STAGES  3
 #define TILES_ON_A_BUS 2 /* neighbours that hear the same stream get twice the bytes */
@@ -163,7 +164,7 @@ static int64_t atom_of(const struct conv_form *form, const struct conv_way *way,
 	while (together < most && form->groups % (2 * together) == 0)
 		together *= 2;
 	together *= ipu_dtype_bytes(form->dtype);
-	return together > atom ? together : atom;
+	return max(together, atom);
 }
 
 /* As many groups together as the layers around lay out channels: activations are as they wanted. */

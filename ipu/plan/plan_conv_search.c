@@ -11,6 +11,8 @@
 #include <assert.h>
 #include <math.h>
 
+#include "common/minmax.h"
+
 #define PARTS_MOST  1472 /* tiles of the largest target */
 #define CUTS_MOST   512  /* of one dimension */
 #define COARSE      64   /* beyond so many parts of so many elements, cuts go in steps of 1/64 */
@@ -440,8 +442,7 @@ static void try_forms(struct search *search, const struct conv_form *forms, int 
 			in = groups_of(search->form->in, search->way->in_group, 1);
 			out = groups_of(search->form->out, search->way->out_group, 1);
 			if (forced)
-				try_kernels(search, in < serial_in ? in : serial_in,
-					    out < serial_out ? out : serial_out);
+				try_kernels(search, min(in, serial_in), min(out, serial_out));
 			else if (in >= serial_in && out >= serial_out &&
 				 can_fit(search, serial_in, serial_out))
 				try_kernels(search, serial_in, serial_out);

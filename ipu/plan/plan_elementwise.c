@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/plan/plan_vector.h"
 
 /* A function's worker instructions for a vector, of 2 float32 or 4 float16, beside the load and the
@@ -106,8 +107,7 @@ void ipu__plan_elementwise(const struct ipu_target *target, const struct ipu_op 
 		all = (double)elements->count;
 	}
 	if (elements->broadcast > 0) {
-		const int64_t repeated =
-			elements->broadcast < spread.most ? elements->broadcast : spread.most;
+		const int64_t repeated = min(elements->broadcast, spread.most);
 
 		most += repeated;
 		all += fmin((double)repeated, spread.mean) * (double)spread.tiles;

@@ -10,6 +10,8 @@
  */
 #include "ipu/plan/plan_vector.h"
 
+#include "common/minmax.h"
+
 #define WORKER_START 17
 /* Loads and pointers: about what poplibs' estimate sums to, without the zeros that are stored. */
 #define WORKER_INIT 24
@@ -46,11 +48,6 @@ static struct window window_of(const struct ipu_pool *pool)
 			       .vertex = pool->max ? "popnn::MaxPoolingGrad" : "popnn::SumPooling"};
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* In dimension @d, of what @n neighbours need of the other side: inputs under windows, or windows
  * that inputs are in. */
 static int64_t covered(const struct ipu_pool *pool, int d, int64_t n)
@@ -58,9 +55,9 @@ static int64_t covered(const struct ipu_pool *pool, int d, int64_t n)
 	const int64_t kernel = pool->kernel[d], stride = pool->stride[d];
 
 	if (pool->backward)
-		return least(pool->out[d], (n + kernel - 2) / stride + 1);
-	return least(pool->in[d], kernel < stride ? ipu__product(n, kernel)
-						  : ipu__product(n - 1, stride) + kernel);
+		return min(pool->out[d], (n + kernel - 2) / stride + 1);
+	return min(pool->in[d], kernel < stride ? ipu__product(n, kernel)
+						: ipu__product(n - 1, stride) + kernel);
 }
 
 /* Positions of the other side for @positions that follow each other, whole images first. */
@@ -76,8 +73,8 @@ static int64_t received_positions(const struct ipu_pool *pool, const struct wind
 
 	if (rest > 0)
 		part = ipu__product(covered(pool, 0, ipu__ceil_div(rest, row)),
-				    covered(pool, 1, least(rest, row)));
-	return least(whole + part, IPU_COUNT_MOST);
+				    covered(pool, 1, min(rest, row)));
+	return min(whole + part, IPU_COUNT_MOST);
 }
 
 static void add_exchange(const struct ipu_target *target, const struct ipu_op *op,
@@ -87,10 +84,9 @@ static void add_exchange(const struct ipu_target *target, const struct ipu_op *o
 	const int64_t channels = op->pool.channels;
 	const int64_t positions =
 		received_positions(&op->pool, window, ipu__ceil_div(spread->most, channels));
-	const int64_t received =
-		ipu__product(ipu__product(positions, least(channels, spread->most)),
-			     window->tensors) *
-		ipu_dtype_bytes(op->dtype);
+	const int64_t received = ipu__product(ipu__product(positions, min(channels, spread->most)),
+					      window->tensors) *
+				 ipu_dtype_bytes(op->dtype);
 
 	const double all =
 		(double)received * spread->mean / (double)spread->most * (double)spread->tiles;

@@ -6,6 +6,7 @@
 
 #include "common/elementary.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/plan/plan_vector.h"
 
 #define LOADS_EACH 2 /* cycles for each input of an output vector; 1 from interleaved memory */
@@ -126,7 +127,7 @@ static void reduce_from(struct ipu__reducing *reducing, int64_t inputs, int64_t 
 {
 	const int64_t bytes = ipu_dtype_bytes(reducing->dtype);
 	const struct ipu__spread in = ipu__spread_over(reducing->target, inputs, 1, tiles);
-	const int64_t columns = outputs < in.most ? outputs : in.most;
+	const int64_t columns = min(outputs, in.most);
 	const struct ipu__spread own = {in.tiles, columns, fmin((double)columns, in.mean)};
 
 	if (gathered)

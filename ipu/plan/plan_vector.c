@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/plan/plan_vertex.h"
 
 /* A send carries at most 64 words; so many bytes of code for it and for its address. */
@@ -19,7 +20,7 @@
 int ipu__tile_choices(const struct ipu_target *target, int64_t most, int64_t *out)
 {
 	static const int64_t whole[] = {1216, 1472};
-	int64_t limit = most < target->tiles ? most : target->tiles;
+	int64_t limit = min(most, target->tiles);
 	int count = 0;
 
 	for (int64_t t = 1; t <= limit && count < IPU_TILE_CHOICES - 3; t += t / 20 + 1)
@@ -40,11 +41,11 @@ struct ipu__spread ipu__spread_over(const struct ipu_target *target, int64_t cou
 				    int64_t tiles)
 {
 	const int64_t grains = ipu__ceil_div(count, grain);
-	const int64_t each = ipu__ceil_div(grains, tiles < target->tiles ? tiles : target->tiles);
+	const int64_t each = ipu__ceil_div(grains, min(tiles, target->tiles));
 	struct ipu__spread spread;
 
 	spread.tiles = ipu__ceil_div(grains, each);
-	spread.most = each * grain < count ? each * grain : count;
+	spread.most = min(each * grain, count);
 	spread.mean = (double)count / (double)spread.tiles;
 	return spread;
 }

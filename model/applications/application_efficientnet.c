@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "model/applications/application_nets.h"
 
 #define EFFICIENT_DROP_CONNECT 0.2
@@ -67,7 +68,7 @@ static int efficient_squeeze(struct application_graph *g, int x, const struct ef
 			     int64_t filters)
 {
 	int64_t narrow = (int64_t)((double)b->in * EFFICIENT_SQUEEZE);
-	const struct application_conv reduce = {.filters = narrow > 1 ? narrow : 1,
+	const struct application_conv reduce = {.filters = max(narrow, 1),
 						.same = true,
 						.bias = true,
 						.activation = "swish",

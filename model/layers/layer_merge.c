@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "model/layers/layer_internal.h"
 
 extern const struct layer_ops layer_add, layer_average, layer_maximum, layer_minimum,
@@ -130,7 +131,7 @@ static void merge_lower_map(struct layer_lowering *lowering, const char *part, i
 	struct ipu_elements each = {.count = layer__lower_count(lowering), .operands = operands};
 	struct layer_op op;
 
-	each.times[function] = (uint8_t)(times < UINT8_MAX ? times : UINT8_MAX);
+	each.times[function] = (uint8_t)(min(times, UINT8_MAX));
 	if (c->gate != LAYER_NO_GATE)
 		each.broadcast = lowering->batch * layer_last_dim(&lowering->layer->output);
 	op = layer__map(&each, reads, writes);

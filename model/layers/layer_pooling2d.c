@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "model/layers/layer_internal.h"
 #include "model/layers/layer_window.h"
 
@@ -81,8 +82,8 @@ static enum status pooling_read(struct model *model, struct model_layer *layer,
 static int64_t pooling_cells(const struct model_layer *layer)
 {
 	const struct layer_pool *pool = layer->config;
-	int64_t height = pool->pool_height < pool->height ? pool->pool_height : pool->height;
-	int64_t width = pool->pool_width < pool->width ? pool->pool_width : pool->width;
+	int64_t height = min(pool->pool_height, pool->height);
+	int64_t width = min(pool->pool_width, pool->width);
 
 	return height * width;
 }

@@ -10,6 +10,7 @@
 #include "common/arena.h"
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/compile/ipu_program.h"
 #include "ipu/ipu_timeline.h"
 #include "model/layers/layer.h"
@@ -262,7 +263,7 @@ static int add_flow(struct measured *measured, const struct readers *readers, in
 		const struct ipu_op *op = &measured->graph.nodes[readers->node[i]].op;
 		const int unit = position_of(measured, op->layer);
 
-		flow->last = unit > flow->last ? unit : flow->last;
+		flow->last = max(unit, flow->last);
 		if (op->phase == 'F' || op->phase == 'U' || seen[unit])
 			continue;
 		seen[unit] = true;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "ipu/compile/ipu_trace.h"
 #include "model/layers/layer.h"
 
@@ -141,7 +142,7 @@ int64_t plan_forecast_report(const struct plan_run *plan, double looking)
 		int64_t now;
 
 		of[mode] = mode_of(plan, (enum run_mode)mode);
-		now = traced < of[mode].executions ? traced : of[mode].executions;
+		now = min(traced, of[mode].executions);
 		traced -= now;
 		bytes += replicas * host_bytes(plan, &of[mode]) +
 			 replicas * device_bytes(plan, (enum run_mode)mode, &of[mode], now) +

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define WIDTH_LEAST 20
 #define LABEL_SIZE  32
@@ -79,8 +80,8 @@ static int most_of(const struct gantt *g, int column, int stage, int *from)
 	while (*from < last && works[*from].end_ns <= start)
 		++*from;
 	for (int i = *from; i < last && works[i].start_ns < end; i++) {
-		int64_t a = works[i].start_ns > start ? works[i].start_ns : start;
-		int64_t b = works[i].end_ns < end ? works[i].end_ns : end;
+		int64_t a = max(works[i].start_ns, start);
+		int64_t b = min(works[i].end_ns, end);
 
 		idle -= b - a;
 		if (b - a > most) {
@@ -168,7 +169,7 @@ void plan_gantt(const struct ipu_pipeline *pipeline, const struct plan_gantt_par
 		struct str *out)
 {
 	struct gantt g = {.pipeline = pipeline, .params = params, .out = out};
-	int width = params->width > WIDTH_LEAST ? params->width : WIDTH_LEAST;
+	int width = max(params->width, WIDTH_LEAST);
 
 	g.name_width = snprintf(NULL, 0, "stage %d ", pipeline->stages - 1);
 	g.columns = width - g.name_width;

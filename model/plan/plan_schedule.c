@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "ipu/ipu_pipeline.h"
 #include "model/plan/plan_schedule_print.h"
@@ -128,7 +129,7 @@ static enum status read_time(const char *name, const char *text, size_t length, 
 	char number[NUMBER_SIZE];
 	double ms;
 
-	str_copy(number, length + 1 < sizeof(number) ? length + 1 : sizeof(number), text);
+	str_copy(number, min(length + 1, sizeof(number)), text);
 	if (length >= sizeof(number) || !str_to_double(number, &ms) || !(ms >= 0 && ms <= MS_MAX))
 		return err_set(err, ST_INVALID, "%s: \"%s\" is not a time in ms, from 0 to %g",
 			       name, number, MS_MAX);

@@ -12,6 +12,7 @@
 
 #include "common/json.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 
 #define SUFFIX        ".json"
@@ -162,7 +163,7 @@ enum status run_example_list(FILE *out, struct err *err)
 	for (int i = 0; i < examples.count; i++) {
 		const int length = (int)strlen(examples.entries[i]->d_name);
 
-		width = length > width ? length : width;
+		width = max(length, width);
 	}
 	for (int i = 0; i < examples.count && status == ST_OK; i++)
 		status = list_one(examples.folder, examples.entries[i]->d_name, width, out, err);

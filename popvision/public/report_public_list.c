@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "popvision/public/report_public_internal.h"
 
 #define NO_INDEX SIZE_MAX
@@ -348,21 +349,14 @@ void *report_public__item(struct ips_report *report, enum report_public__list_id
 static int64_t find(struct ips_report *report, enum report_public__list_id id, size_t key_at,
 		    int64_t key)
 {
-	int64_t low = 0, high = report_public__count(report, id);
+	const int64_t count = report_public__count(report, id);
+	int64_t at;
 
-	while (low < high) {
-		const int64_t middle = low + (high - low) / 2;
-		const unsigned char *item = report_public__item(report, id, middle);
-		const int64_t value = *(const int64_t *)(const void *)(item + key_at);
-
-		if (value == key)
-			return middle;
-		if (value < key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return IPS_REPORT_NONE;
+	SORTED_FIRST(at, 0, count,
+		     sorted_number(report_public__item(report, id, at), key_at) < key);
+	if (at >= count || sorted_number(report_public__item(report, id, at), key_at) != key)
+		return IPS_REPORT_NONE;
+	return at;
 }
 
 int64_t report_public__program_index(struct ips_report *report, int64_t program_id)

@@ -5,6 +5,8 @@
  */
 #include "popvision/public/report_public_internal.h"
 
+#include "common/sorted.h"
+
 /* ---- liveness -------------------------------------------------------------------------------- */
 
 static const struct ips_report_liveness *step_at(struct ips_report *report, int64_t index)
@@ -15,16 +17,10 @@ static const struct ips_report_liveness *step_at(struct ips_report *report, int6
 /* The first step of an IPU from @ipu on; the list is in order of IPU. */
 static int64_t first_step(struct ips_report *report, int64_t ipu)
 {
-	int64_t low = 0, high = report_public__count(report, PUBLIC_LIVENESS);
+	int64_t low;
 
-	while (low < high) {
-		const int64_t middle = low + (high - low) / 2;
-
-		if (step_at(report, middle)->ipu < ipu)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SORTED_FIRST(low, 0, report_public__count(report, PUBLIC_LIVENESS),
+		     step_at(report, low)->ipu < ipu);
 	return low;
 }
 

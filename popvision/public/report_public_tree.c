@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
+#include "common/sorted.h"
 #include "popvision/public/report_public_internal.h"
 
 static struct ips_report_program *programs_of(struct ips_report *report)
@@ -26,7 +28,7 @@ static void cut_cycle(struct ips_report_program *programs, int64_t start)
 	int64_t least = start;
 
 	for (int64_t at = programs[start].parent; at != start; at = programs[at].parent)
-		least = at < least ? at : least;
+		least = min(at, least);
 	programs[least].parent = IPS_REPORT_NONE;
 }
 
@@ -153,17 +155,10 @@ static int by_name(const void *a, const void *b)
 /* The least index of a thing called @text. */
 static int64_t find_name(const struct name *names, size_t count, const char *text)
 {
-	size_t low = 0, high = count;
+	size_t at;
 
-	while (low < high && text) {
-		const size_t middle = low + (high - low) / 2;
-
-		if ((uintptr_t)names[middle].text < (uintptr_t)text)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return text && low < count && names[low].text == text ? names[low].index : IPS_REPORT_NONE;
+	SORTED_FIRST(at, 0, count, (uintptr_t)names[at].text < (uintptr_t)text);
+	return text && at < count && names[at].text == text ? names[at].index : IPS_REPORT_NONE;
 }
 
 /* From the last to the first, so that each chain is in order of index. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "common/str.h"
 #include "reports/diff/report_diff_internal.h"
 #include "reports/table/report_internal.h"
@@ -219,21 +220,22 @@ static enum status diff_index(struct diff_index *index, struct report_table *tab
 	return ST_OK;
 }
 
+static bool diff_is_before(const struct report_table *table, int64_t at, const char *key,
+			   int64_t row)
+{
+	const int order = strcmp(diff_key(table, at), key);
+
+	return order < 0 || (order == 0 && at < row);
+}
+
 /* How many rows of @index come before @key (and, where the key is the same, before @row). */
 static int64_t diff_before(const struct diff_index *index, const char *key, int64_t row)
 {
-	int64_t low = 0, high = index->table->row_count;
+	int64_t at;
 
-	while (low < high) {
-		const int64_t middle = low + (high - low) / 2, at = index->rows[middle];
-		const int order = strcmp(diff_key(index->table, at), key);
-
-		if (order < 0 || (order == 0 && at < row))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	SORTED_FIRST(at, 0, index->table->row_count,
+		     diff_is_before(index->table, index->rows[at], key, row));
+	return at;
 }
 
 /*

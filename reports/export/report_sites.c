@@ -6,6 +6,7 @@
 #include "reports/export/report_sites.h"
 
 #include "common/mem.h"
+#include "common/sorted.h"
 
 static const char *site_text(struct report_sites *sites, const struct prof_query *query, int column)
 {
@@ -69,18 +70,12 @@ void report_sites_free(struct report_sites *sites)
 
 size_t report_sites_find(const struct report_sites *sites, int64_t site_id)
 {
-	size_t low = 0, high = sites->count - 1;
+	const size_t last = sites->count - 1;
+	size_t low;
 
 	/* As a rule nothing is missing. */
-	if (site_id > 0 && site_id <= (int64_t)high && sites->items[site_id - 1].site_id == site_id)
+	if (site_id > 0 && site_id <= (int64_t)last && sites->items[site_id - 1].site_id == site_id)
 		return (size_t)site_id - 1;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (sites->items[middle].site_id < site_id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return sites->items[low].site_id == site_id ? low : sites->count - 1;
+	SORTED_FIRST(low, 0, last, sites->items[low].site_id < site_id);
+	return sites->items[low].site_id == site_id ? low : last;
 }

@@ -11,6 +11,8 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
+#include "common/sorted.h"
 #include "reports/table/report_internal.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -45,7 +47,7 @@ static enum status walk_ends(struct report_walk *walk, struct err *err)
 	enum status status =
 		prof_db_number(walk->db, "SELECT max(time_ns) FROM overhead", &committed, err);
 
-	walk->end_ns[IPS_HOST] = committed > 0 ? committed : 0;
+	walk->end_ns[IPS_HOST] = max(committed, 0);
 	for (int i = 0; i < walk->track_count; i++) {
 		int64_t *end = &walk->end_ns[walk->tracks[i].clock != IPS_HOST];
 
@@ -141,16 +143,9 @@ bool report_walk_wants(const struct report_walk *walk, const struct prof_track *
 
 const struct prof_track *report_walk_track(const struct report_walk *walk, int64_t track_id)
 {
-	size_t low = 0, high = (size_t)walk->track_count;
+	size_t low;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (walk->by_id[middle]->track_id < track_id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SORTED_FIRST(low, 0, (size_t)walk->track_count, walk->by_id[low]->track_id < track_id);
 	if (low == (size_t)walk->track_count || walk->by_id[low]->track_id != track_id)
 		return NULL;
 	return report_walk_wants(walk, walk->by_id[low]) ? walk->by_id[low] : NULL;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define LOOK_ROWS    40000 /* stage timings looked at: bounded, whatever the file's size */
 #define WORKS_MAX    1500  /* of a clock's picture */
@@ -237,7 +238,7 @@ static void gantt_work(const struct gantt *gantt, const struct work *work)
 		  "\"><rect class=\"p%c\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\">",
 		  work->start_ns - gantt->from_ns, work->dur_ns,
 		  work->phase == '?' ? 'X' : work->phase, x, lane * LANE_HEIGHT + 2,
-		  width < 0.4 ? 0.4 : width, LANE_HEIGHT - 4);
+		  max(0.4, width), LANE_HEIGHT - 4);
 	gantt_title(gantt, work);
 	html_addf(gantt->page, "</rect><text class=\"mid\" x=\"%.2f\" y=\"%d\"%s>%s</text></g>\n",
 		  x + width / 2, lane * LANE_HEIGHT + LANE_HEIGHT / 2 + 4,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "reports/import/report_import_internal.h"
 
 /* Begun, not ended: copies of records with their arguments, in a stack of bytes. */
@@ -57,7 +58,7 @@ static enum status pop(struct import *import, struct pair_stack *stack, int64_t 
 	memcpy(out, begin, begin->bytes);
 	if (more > 0)
 		memcpy((unsigned char *)out + begin->bytes, end + 1, more);
-	depth = stack->count < UINT8_MAX ? stack->count : UINT8_MAX;
+	depth = min(stack->count, UINT8_MAX);
 	out->bytes = begin->bytes + (uint32_t)more;
 	out->dur_ns = end_ns == INT64_MIN ? -1 : end_ns - begin->time_ns;
 	out->kind = IMPORT_RECORD_SPAN;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "reports/import/report_import_internal.h"
 
 #define LOOK_EVERY 16384 /* records between looks at progress and failure */
@@ -45,7 +46,7 @@ static enum status find_lane(struct import *import, struct import_thread *thread
 			     struct err *err)
 {
 	/* Without an end it has that of what encloses it. */
-	int64_t end_ns = record->time_ns + (record->dur_ns < 0 ? 0 : record->dur_ns);
+	int64_t end_ns = record->time_ns + max(0, record->dur_ns);
 
 	for (size_t i = 0; i < thread->lane_count && record->async > 1; i++) {
 		*out = &thread->lanes[i];

@@ -10,6 +10,7 @@
 #include "common/fmt.h"
 #include "common/jsonw.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "reports/insights/report_insights.h"
 #include "reports/table/report_internal.h"
@@ -91,7 +92,7 @@ enum status report_insights_print(const struct report_insights *insights, int wi
 
 	if (width <= 0)
 		width = WIDTH_DEFAULT;
-	width = width < WIDTH_MOST ? width : WIDTH_MOST;
+	width = min(width, WIDTH_MOST);
 	print_head(out, insights);
 	for (int i = 0; i < insights->count; i++) {
 		const struct report_insight *insight = &insights->items[i];

@@ -9,6 +9,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "reports/insights/report_insights_internal.h"
 
@@ -427,7 +428,7 @@ enum status report__insight_hot_span(struct insight_facts *facts, struct err *er
 		insight->subject_kind = "span";
 		insight->subject = report__insight_text(facts, "%.200s", name ? name : "");
 		insight->keys = report__insight_text(facts, "name=%.200s", name ? name : "");
-		insight->share = part < 1 ? part : 1;
+		insight->share = min(part, 1);
 		insight->sentence = report__insight_text(
 			facts,
 			"\"%.200s\" takes %s, %s of the time in which track \"%.200s\", which "

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/ipu_target.h"
 
 /* ---- heat: docs/monitor.md, "Temperatures and power" ----------------------------------------- */
@@ -51,8 +52,7 @@ static double monitor_felt_watts(const struct report_monitor_device *device, int
 
 static void monitor_heat_board(struct report_monitor *monitor, int first)
 {
-	const int end = first + REPORT_MONITOR_BOARD < monitor->count ? first + REPORT_MONITOR_BOARD
-								      : monitor->count;
+	const int end = min(first + REPORT_MONITOR_BOARD, monitor->count);
 	double watts = 0, felt = 0;
 
 	for (int i = first; i < end; i++) {
@@ -81,11 +81,11 @@ static int64_t monitor_size(const struct prof_announcements *runs, int64_t least
 	for (int i = 0; i < runs->count; i++) {
 		const int64_t end = runs->items[i].first_id + runs->items[i].ipus;
 
-		ipus = end > ipus ? end : ipus;
+		ipus = max(end, ipus);
 	}
 	if (ipus > 0)
 		ipus = prof_announce_machine(ipus);
-	return ipus > least ? ipus : least;
+	return max(ipus, least);
 }
 
 static void monitor_attach(struct report_monitor *monitor, const struct prof_announcement *run)

@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#include "common/minmax.h"
+
 #define REPORT_FLOOR_COLUMNS 16
 #define REPORT_FLOOR_ISLAND  4
 #define REPORT_FLOOR_ACROSS  (REPORT_FLOOR_COLUMNS * REPORT_FLOOR_ISLAND)
@@ -32,7 +34,7 @@ static inline int64_t report_floor_before(int64_t column, int64_t tiles)
 {
 	const int64_t rest = tiles % REPORT_FLOOR_ACROSS, before = column * REPORT_FLOOR_ISLAND;
 
-	return tiles / REPORT_FLOOR_ACROSS * before + (rest < before ? rest : before);
+	return tiles / REPORT_FLOOR_ACROSS * before + min(rest, before);
 }
 
 /* Where @tile comes when the columns are walked one after another. */

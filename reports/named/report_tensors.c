@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define RANGES_MOST 256
 
@@ -63,9 +64,9 @@ enum status report_ranges(int64_t last, int64_t most, int64_t least, report_rang
 		last--;
 	if (last <= most)
 		return take(user, 1, last + 1, err);
-	ranges = ranges > RANGES_MOST ? RANGES_MOST : ranges;
-	ranges = ranges > most ? most : ranges;
-	ranges = ranges < 2 ? 2 : ranges;
+	ranges = min(RANGES_MOST, ranges);
+	ranges = min(most, ranges);
+	ranges = max(2, ranges);
 	each = most / ranges;
 	for (int64_t i = 0; i < ranges && status == ST_OK; i++) {
 		/* The last one ends with the last row; a double is exact enough for the others. */

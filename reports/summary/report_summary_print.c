@@ -16,6 +16,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "reports/table/report_internal.h"
 
@@ -429,7 +430,7 @@ static void print_recording(struct print *print)
 	print_line(print, LABEL "%s with %s rows of statistics", "tensors",
 		   print_count(a, s->tensors), print_count(b, s->tensor_rows));
 	print_line(print, LABEL "%s", "file size",
-		   fmt_bytes(a, (uint64_t)(s->database_bytes > 0 ? s->database_bytes : 0)));
+		   fmt_bytes(a, (uint64_t)max(s->database_bytes, 0)));
 	print_line(print, LABEL "%s of the run (%s, estimated); writer's thread %s", "own cost",
 		   fmt_percent(a, s->overhead_fraction), fmt_ns(b, s->record_ns),
 		   fmt_ns(d, s->write_ns));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 
 typedef enum status (*sums_row_fn)(struct report_sums *sums, const struct prof_query *query,
 				   struct err *err);
@@ -25,16 +26,9 @@ static void sums_count(int64_t *sum, int64_t value)
 
 struct report_stage_sum *report_sums_stage(struct report_sums *sums, int64_t stage)
 {
-	size_t low = 0, high = sums->count;
+	size_t low;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (sums->stage[middle].stage < stage)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SORTED_FIRST(low, 0, sums->count, sums->stage[low].stage < stage);
 	if (low < sums->count && sums->stage[low].stage == stage)
 		return &sums->stage[low];
 	if (mem_grow(&sums->stage, &sums->capacity, sums->count + 1, sizeof(*sums->stage)))

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "reports/table/report_internal.h"
 
@@ -57,7 +58,7 @@ static void name_next(const char **at, char out[NAME_SIZE])
 
 	*at += strspn(*at, BLANKS);
 	length = strcspn(*at, ",");
-	str_copy(out, length + 1 < NAME_SIZE ? length + 1 : NAME_SIZE, *at);
+	str_copy(out, min(length + 1, NAME_SIZE), *at);
 	for (size_t n = strlen(out); n > 0 && strchr(BLANKS, out[n - 1]); n--)
 		out[n - 1] = '\0';
 	*at += length + ((*at)[length] == ',');
@@ -185,7 +186,7 @@ static bool value_with_unit(struct report_cell *out, const char *text,
 		digits = length - unit;
 		while (digits && strchr(BLANKS, text[digits - 1]))
 			digits--;
-		str_copy(number, digits + 1 < sizeof(number) ? digits + 1 : sizeof(number), text);
+		str_copy(number, min(digits + 1, sizeof(number)), text);
 		if (str_to_double(number, &value) && isfinite(value)) {
 			value_number(out, value * units[i].factor);
 			return true;
@@ -309,7 +310,7 @@ enum status report__choose_condition(struct report_condition *out, const struct 
 	enum status status;
 
 	*out = (struct report_condition){0};
-	str_copy(name, length + 1 < sizeof(name) ? length + 1 : sizeof(name), at);
+	str_copy(name, min(length + 1, sizeof(name)), at);
 	status = name_find(&out->column, names, "--where", name, err);
 	if (status != ST_OK)
 		return status;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "common/utf8.h"
 
@@ -127,7 +128,7 @@ static void text_measure(struct text_layout *layout, int i)
 		else if (column->constant && strcmp(first, text) != 0)
 			column->constant = false;
 	}
-	column->width = column->head > column->cells ? column->head : column->cells;
+	column->width = max(column->head, column->cells);
 }
 
 static int text_total(const struct text_layout *layout)
@@ -190,7 +191,7 @@ static void text_break_headings(struct text_layout *layout)
 				column->head = (int)length;
 			name += length;
 		}
-		column->width = column->head > column->cells ? column->head : column->cells;
+		column->width = max(column->head, column->cells);
 	}
 }
 
@@ -287,7 +288,7 @@ static void text_restore_texts(struct text_layout *layout, int width)
 		struct text_column *column = &layout->columns[i];
 
 		if (column->is_text)
-			column->width = column->head > column->cells ? column->head : column->cells;
+			column->width = max(column->head, column->cells);
 	}
 	text_cut_texts(layout, width);
 }

@@ -53,8 +53,8 @@ void support_fail_alloc(long n);
 void support_fail_alloc_here(long n);
 bool support_alloc_failed(void);
 
-/* How often a test of many rounds goes round: $IPUSCOPE_TEST_ROUNDS times, else @released, and under
- * sanitizers, which take several times as long, a third of that. */
+/* How often a test of many rounds goes round: $IPUSCOPE_TEST_ROUNDS times, else @released, and
+ * under sanitizers, which take several times as long, a third of that. */
 unsigned support_rounds(unsigned released);
 
 /* All of a file, 0-terminated; the caller's (free). @length may be NULL. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "model/model_config.h"
 
@@ -282,7 +283,7 @@ enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback
 	struct callback_own *state = mem_calloc(1, sizeof(*state));
 	struct callback *callback;
 	/* A program built against an older header knows fewer members: the rest stay NULL. */
-	size_t known = own->size < sizeof(state->own) ? own->size : sizeof(state->own);
+	size_t known = min(own->size, sizeof(state->own));
 
 	if (!state)
 		return err_nomem(err);

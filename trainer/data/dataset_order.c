@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/rng.h"
 
 enum status dataset_order_new(struct dataset_order **out, const struct dataset_order_params *params,
@@ -98,7 +99,7 @@ int64_t dataset_order_size(const struct dataset_order *order, int64_t number)
 {
 	int64_t left = order->count - number % order->batches * order->batch;
 
-	return left < order->batch ? left : order->batch;
+	return min(left, order->batch);
 }
 
 const uint32_t *dataset_order_batch(struct dataset_order *order, int64_t number, int64_t *count)

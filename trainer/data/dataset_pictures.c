@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/pool.h"
 #include "common/rng.h"
 #include "trainer/kernels/kernel_clones.h"
@@ -43,7 +44,7 @@ static inline float shape_box(float u, float v, float half)
 {
 	float across = fabsf(u), along = fabsf(v);
 
-	return (across > along ? across : along) - half;
+	return max(across, along) - half;
 }
 
 static inline float shape_square(float u, float v)
@@ -60,7 +61,7 @@ static inline float shape_triangle(float u, float v)
 {
 	float foot = v - 0.7f, sides = 0.875f * fabsf(u) - 0.484375f * v - 0.5f;
 
-	return foot > sides ? foot : sides;
+	return max(foot, sides);
 }
 
 static inline float shape_cross(float u, float v)
@@ -68,7 +69,7 @@ static inline float shape_cross(float u, float v)
 	float across = shape_box(u * 0.3125f, v, 0.28125f);
 	float along = shape_box(u, v * 0.3125f, 0.28125f);
 
-	return across < along ? across : along;
+	return min(across, along);
 }
 
 static inline float shape_moon(float u, float v)
@@ -76,7 +77,7 @@ static inline float shape_moon(float u, float v)
 	float disc = shape_disc(u, v), bite = u - 0.5f;
 
 	bite = 0.75f - sqrtf(bite * bite + v * v);
-	return disc > bite ? disc : bite;
+	return max(disc, bite);
 }
 
 /* The distance from the nearest multiple of @period. */
@@ -89,7 +90,7 @@ static inline float shape_stripes(float u, float v)
 {
 	float box = shape_box(u, v, 0.95f), stripe = fabsf(shape_fold(u, 0.625f)) - 0.15625f;
 
-	return box > stripe ? box : stripe;
+	return max(box, stripe);
 }
 
 static inline float shape_checks(float u, float v)
@@ -98,7 +99,7 @@ static inline float shape_checks(float u, float v)
 	float check = (fabsf(shape_fold(u, 1.25f)) - 0.3125f) *
 		      (fabsf(shape_fold(v, 1.25f)) - 0.3125f) * 4.0f;
 
-	return box > check ? box : check;
+	return max(box, check);
 }
 
 static inline float shape_dots(float u, float v)
@@ -106,7 +107,7 @@ static inline float shape_dots(float u, float v)
 	float box = shape_box(u, v, 1.0f), x = shape_fold(u, 0.75f), y = shape_fold(v, 0.75f);
 	float dot = sqrtf(x * x + y * y) - 0.234375f;
 
-	return box > dot ? box : dot;
+	return max(box, dot);
 }
 
 /* ---- one picture ----------------------------------------------------------------------------- */
@@ -198,7 +199,7 @@ static void picture_colours(struct picture *picture, struct rng *rng)
 			picture->shape[plane] = picture_between(rng, 16.0f, 240.0f);
 			picture->ground[plane] = picture_between(rng, 16.0f, 240.0f);
 			difference = fabsf(picture->shape[plane] - picture->ground[plane]);
-			apart = difference > apart ? difference : apart;
+			apart = max(difference, apart);
 		}
 	} while (apart < 64.0f);
 }

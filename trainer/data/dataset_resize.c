@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_clones.h"
 
 #define RESIZE_STRIP 768   /* floats of an output row in one strip */
@@ -205,8 +206,7 @@ static void resize_image(const struct dataset_resize *resize, const uint8_t *byt
 	struct resize_strip strip = {.resize = resize, .bytes = bytes, .floats = floats};
 
 	for (strip.first = 0; strip.first < width; strip.first += RESIZE_STRIP) {
-		strip.count =
-			width - strip.first < RESIZE_STRIP ? width - strip.first : RESIZE_STRIP;
+		strip.count = min(width - strip.first, RESIZE_STRIP);
 		strip.row[0] = strip.row[1] = -1;
 		for (int64_t y = 0; y < resize->out_height; y++) {
 			const float *top = resize_row(&strip, resize->rows.lower[y]);

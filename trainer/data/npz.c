@@ -11,6 +11,7 @@
 #include "common/arena.h"
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/data/dataset_zip.h"
 
 #define NPZ_FILE_LIMIT ((size_t)4 << 30) /* bytes: where zip64 begins */
@@ -176,7 +177,7 @@ static enum status npz_floats(struct dataset_stream *stream, enum dataset_type t
 	enum status status;
 
 	while (done < count) {
-		size_t wanted = count - done < most ? count - done : most;
+		size_t wanted = min(count - done, most);
 
 		status = dataset__stream_read(stream, chunk, wanted * size, &got, err);
 		if (status != ST_OK)

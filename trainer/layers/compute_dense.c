@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_gemm.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/kernels/kernel_work.h"
@@ -71,8 +72,8 @@ static void dense_bias_slice(const struct dense_backward_work *w, unsigned slice
 {
 	int64_t column = (int64_t)slice * DENSE_SUM_GRAIN, left = w->units - column;
 
-	kernel_column_sums(w->dz + column, w->units, w->rows,
-			   left < DENSE_SUM_GRAIN ? left : DENSE_SUM_GRAIN, w->bias + column);
+	kernel_column_sums(w->dz + column, w->units, w->rows, min(left, DENSE_SUM_GRAIN),
+			   w->bias + column);
 }
 
 static void dense_backward_slice(void *context, unsigned slice, unsigned lane)

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
 
@@ -26,7 +27,7 @@ static void elements_slice(void *context, unsigned slice)
 	const struct elements_work *w = context;
 	int64_t first = slice * w->step, left = w->rows - first;
 
-	w->body(w->context, first, left < w->step ? left : w->step);
+	w->body(w->context, first, min(left, w->step));
 }
 
 /* Part by part, and each is looked at while it is hot. */
@@ -34,17 +35,17 @@ static void elements_watched_slice(void *context, unsigned slice)
 {
 	const struct elements_work *w = context;
 	int64_t at = slice * w->step, left = w->rows - at;
-	int64_t end = at + (left < w->step ? left : w->step);
+	int64_t end = at + min(left, w->step);
 	int64_t part = w->columns < ELEMENTS_HOT ? ELEMENTS_HOT / w->columns : 1;
 	uint32_t most = 0;
 
 	for (; at < end; at += part) {
-		int64_t rows = end - at < part ? end - at : part;
+		int64_t rows = min(end - at, part);
 		uint32_t seen;
 
 		w->body(w->context, at, rows);
 		seen = kernel_abs_max(w->output + at * w->columns, (size_t)(rows * w->columns));
-		most = seen > most ? seen : most;
+		most = max(seen, most);
 	}
 	kernel_watch_put(w->watch, most);
 }

@@ -6,6 +6,7 @@
  * to the first).
  */
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_pool.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
@@ -33,7 +34,7 @@ static void global_slice(void *context, unsigned slice)
 
 	if (channels > w->strip)
 		channels = w->strip;
-	for (int64_t end = image + (left < w->images ? left : w->images); image < end; image++)
+	for (int64_t end = image + min(left, w->images); image < end; image++)
 		w->part(w, image * w->cells * w->channels + from, image * w->channels + from,
 			channels);
 }

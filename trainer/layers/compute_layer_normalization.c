@@ -6,6 +6,7 @@
  * are summed slice by slice, and over the slices in their order.
  */
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_norm.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
@@ -72,7 +73,7 @@ static void rows_forward_slice(void *context, unsigned slice)
 	int64_t part = w->channels < ROWS_HOT ? ROWS_HOT / w->channels : 1;
 
 	for (; row < end; row += part) {
-		int64_t rows = end - row < part ? end - row : part;
+		int64_t rows = min(end - row, part);
 		float *y = w->pass->output + row * w->channels;
 
 		kernel_norm_rows(w->pass->inputs[0] + row * w->channels, y, rows, w->channels,

@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_activation.h"
 #include "trainer/kernels/kernel_merge.h"
 #include "trainer/layers/compute_internal.h"
@@ -33,7 +34,7 @@ struct merge_work {
 
 static size_t merge_tile(int64_t at, int64_t end)
 {
-	return (size_t)(end - at < MERGE_TILE ? end - at : MERGE_TILE);
+	return (size_t)min(end - at, MERGE_TILE);
 }
 
 /* The last of the inputs, with what follows it. */
@@ -191,7 +192,7 @@ static int64_t merge_gate_block(const struct merge_gate *g, int64_t row, int64_t
 
 	*image = item * g->positions * g->channels + column;
 	*gate = item * g->channels + column;
-	return left < KERNEL_MERGE_COLUMNS ? left : KERNEL_MERGE_COLUMNS;
+	return min(left, KERNEL_MERGE_COLUMNS);
 }
 
 static void merge_gate_forward_body(const void *context, int64_t first, int64_t rows)
@@ -234,7 +235,7 @@ static void merge_gate_backward_body(const void *context, int64_t first, int64_t
 
 static void merge_gate_share(const struct merge_gate *g, compute_body body)
 {
-	int64_t columns = g->channels < KERNEL_MERGE_COLUMNS ? g->channels : KERNEL_MERGE_COLUMNS;
+	int64_t columns = min(g->channels, KERNEL_MERGE_COLUMNS);
 
 	compute__share(g->pass->pool, g->pass->batch * g->blocks, g->positions * columns, body, g);
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
@@ -17,7 +18,7 @@ static float normalization_deviation(float variance)
 {
 	float deviation = sqrtf(variance);
 
-	return deviation < NORMALIZATION_EPSILON ? NORMALIZATION_EPSILON : deviation;
+	return max(NORMALIZATION_EPSILON, deviation);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_pool.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
@@ -66,7 +67,7 @@ static int64_t pooling_count(const struct pooling_work *w, unsigned slice)
 {
 	int64_t left = w->rows - slice * w->step;
 
-	return left < w->step ? left : w->step;
+	return min(left, w->step);
 }
 
 static void pooling_forward(const struct layer_pass *pass, pool_slice slice)

@@ -5,6 +5,7 @@
  * What lies between the two is kept for the backward pass; its gradient is scratch.
  */
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_depthwise.h"
 #include "trainer/layers/compute_conv.h"
 
@@ -128,7 +129,7 @@ static size_t separable_scratch(const struct model *model, const struct model_la
 	size_t grad = training ? separable_floats(layer, batch) * sizeof(float) : 0;
 
 	(void)model;
-	return grad + (depthwise > pointwise ? depthwise : pointwise);
+	return grad + max(depthwise, pointwise);
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */

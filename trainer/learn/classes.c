@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "model/learn/metric.h"
 #include "trainer/learn/metric_run.h"
 
@@ -90,8 +91,8 @@ struct class_figures class_counts_figures(const struct class_counts *counts)
 
 		if (count == 0)
 			continue;
-		commonest = count > commonest ? count : commonest;
-		rarest = count < rarest ? count : rarest;
+		commonest = max(count, commonest);
+		rarest = min(count, rarest);
 		if (counts->predicted > 0)
 			out.misprediction =
 				fmax(out.misprediction, (double)counts->missed[i] / (double)count);

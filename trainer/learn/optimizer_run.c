@@ -9,6 +9,7 @@
 
 #include "common/elementary.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_optimizer.h"
 #include "trainer/kernels/kernel_work.h"
 
@@ -100,7 +101,7 @@ static enum status range_cut(struct optimizer_range **out, size_t *capacity, siz
 		size_t left = whole.count - done;
 
 		(*out)[(*count)++] =
-			(struct optimizer_range){whole.first + done, left < length ? left : length};
+			(struct optimizer_range){whole.first + done, min(left, length)};
 	}
 	return ST_OK;
 }

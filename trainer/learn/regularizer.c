@@ -3,6 +3,7 @@
  */
 #include "trainer/learn/regularizer.h"
 
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_regularizer.h"
 #include "trainer/kernels/kernel_work.h"
 
@@ -27,7 +28,7 @@ static size_t regularizer_length(const struct regularizer_work *work, size_t fir
 {
 	size_t left = work->count - first;
 
-	return left < REGULARIZER_SLICE ? left : REGULARIZER_SLICE;
+	return min(left, REGULARIZER_SLICE);
 }
 
 static unsigned regularizer_slices(size_t count)
@@ -68,7 +69,7 @@ static double regularizer_param(struct pool *pool, const struct model_param *par
 	for (size_t done = 0; done < param->count; done += most) {
 		struct regularizer_work work = {
 			.weights = weights + param->offset + done,
-			.count = param->count - done < most ? param->count - done : most,
+			.count = min(param->count - done, most),
 			.l1 = param->l1,
 			.l2 = param->l2,
 		};

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_half.h"
 #include "trainer/kernels/kernel_work.h"
 
@@ -75,8 +76,7 @@ static void policy_round_slice(void *context, unsigned slice)
 	const struct policy_round *r = context;
 	const size_t begin = (size_t)slice * POLICY_GRAIN, left = r->count - begin;
 
-	kernel_round_half(r->to + begin, r->from + begin,
-			  left < POLICY_GRAIN ? left : POLICY_GRAIN);
+	kernel_round_half(r->to + begin, r->from + begin, min(left, POLICY_GRAIN));
 }
 
 void model_round_weights(const struct model *model, struct pool *pool, int first_layer,

@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/npz_writer.h"
 #include "common/str.h"
 #include "model/model_reader.h"
@@ -56,7 +57,7 @@ static void digest_values(XXH3_state_t *state, const float *values, size_t count
 	uint32_t words[DIGEST_BLOCK];
 
 	for (size_t done = 0; done < count;) {
-		const size_t more = count - done < DIGEST_BLOCK ? count - done : DIGEST_BLOCK;
+		const size_t more = min(count - done, DIGEST_BLOCK);
 
 		memcpy(words, values + done, more * sizeof(*words));
 		for (size_t i = 0; i < more; i++)

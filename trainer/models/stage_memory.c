@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "common/minmax.h"
 #include "trainer/models/stage_internal.h"
 
 struct memory_item {
@@ -58,7 +59,7 @@ static void memory_fit(struct stage_buffer **placed, int count, struct stage_buf
 			continue;
 		if (offset + buffer->floats <= placed[i]->offset)
 			break;
-		offset = end > offset ? end : offset;
+		offset = max(end, offset);
 	}
 	buffer->offset = offset;
 	for (; at > 0 && placed[at - 1]->offset > offset; at--)

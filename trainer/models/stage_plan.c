@@ -6,6 +6,7 @@
  * Threading: none. Ownership: all in the plan's arena.
  */
 #include "trainer/kernels/kernel_work.h"
+#include "common/minmax.h"
 #include "trainer/models/stage_internal.h"
 
 size_t stage__floats(const struct stage_plan *plan, size_t each)
@@ -280,7 +281,7 @@ static uint64_t plan_layer_work(const struct stage_plan *plan, const struct stag
 	for (int i = 0; i < at->layer->param_count && at->learns; i++)
 		weights += (int64_t)p->model->params[at->layer->first_param + i].count;
 	/* A weight and its gradient are read, the weight is written. */
-	return pass * (1 + at->learns + wanted) + kernel_work_floats(3 * weights);
+	return pass * (1u + at->learns + wanted) + kernel_work_floats(3 * weights);
 }
 
 static void plan_threads(struct stage_plan *plan)
@@ -339,7 +340,7 @@ static void plan_extend(const struct stage_plan *plan, struct stage_buffer *buff
 static void plan_output_buffer(struct stage_plan *plan, struct stage_layer *at, int index)
 {
 	struct stage_value *output = &plan->values[at->output];
-	int last = output->last > index ? output->last : index;
+	int last = max(output->last, index);
 	struct stage_buffer *buffer;
 
 	if (plan_in_place(plan, at, index))

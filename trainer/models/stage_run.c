@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/models/stage_internal.h"
@@ -232,7 +233,7 @@ static void run_add_slice(void *context, unsigned slice)
 	const struct run_sum *s = context;
 	size_t begin = (size_t)slice * RUN_ADD_GRAIN, left = s->count - begin;
 
-	kernel_add(s->sum + begin, s->part + begin, left < RUN_ADD_GRAIN ? left : RUN_ADD_GRAIN);
+	kernel_add(s->sum + begin, s->part + begin, min(left, RUN_ADD_GRAIN));
 }
 
 static void run_add(const struct run *run, float *sum, const float *part, size_t count)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "viewer/view_layout.h"
 
@@ -97,7 +98,7 @@ void view_blocks_fold(struct view_blocks *blocks, const char *named, enum view_s
 {
 	const char *name = named;
 
-	width = width > 8 ? width : 8;
+	width = max(width, 8);
 	while (*text) {
 		const size_t length = view_text_fold(text, width);
 
@@ -279,7 +280,7 @@ enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, s
 static void view_draw_bar(const struct view_line *line, int x, int y, int width,
 			  struct view_pane *pane)
 {
-	const int bar = width - VALUE_LEFT > 4 ? width - VALUE_LEFT : 4;
+	const int bar = max(width - VALUE_LEFT, 4);
 	const double part = isfinite(line->part) ? fmin(fmax(line->part, 0), 1) : 0;
 	const int full = (int)lrint(part * bar);
 
@@ -297,7 +298,7 @@ static void view_draw_line(const struct view_block *block, const struct view_lin
 	const int name = block->name_width;
 
 	if (line->note && width >= name + NOTE_FROM) {
-		width = width < NOTE_UNTIL ? width : NOTE_UNTIL;
+		width = min(width, NOTE_UNTIL);
 		view_text_right(pane, x, y, width, VIEW_KEY, line->note);
 		width -= view_text_width(line->note) + 1;
 	}
@@ -428,8 +429,7 @@ bool view_blocks_search(struct view_blocks *blocks, int height, const char *text
 
 void view_blocks_status(const struct view_blocks *blocks, int height, char *out, size_t size)
 {
-	const int last =
-		blocks->scroll + height < blocks->height ? blocks->scroll + height : blocks->height;
+	const int last = min(blocks->scroll + height, blocks->height);
 
 	if (height >= blocks->height)
 		out[0] = '\0';

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "common/utf8.h"
 
@@ -89,17 +90,12 @@ struct view_pane view_pane_all(struct view_canvas *canvas)
 	return (struct view_pane){canvas, {0, 0, canvas->width, canvas->height}};
 }
 
-static int view_least(int a, int b)
-{
-	return a < b ? a : b;
-}
-
 struct view_pane view_pane_at(struct view_canvas *canvas, struct view_rect rect)
 {
-	const int x = rect.x < 0 ? 0 : view_least(rect.x, canvas->width);
-	const int y = rect.y < 0 ? 0 : view_least(rect.y, canvas->height);
-	const int right = view_least(rect.x + rect.width, canvas->width);
-	const int bottom = view_least(rect.y + rect.height, canvas->height);
+	const int x = rect.x < 0 ? 0 : min(rect.x, canvas->width);
+	const int y = rect.y < 0 ? 0 : min(rect.y, canvas->height);
+	const int right = min(rect.x + rect.width, canvas->width);
+	const int bottom = min(rect.y + rect.height, canvas->height);
 
 	return (struct view_pane){canvas,
 				  {x, y, right > x ? right - x : 0, bottom > y ? bottom - y : 0}};
@@ -108,9 +104,9 @@ struct view_pane view_pane_at(struct view_canvas *canvas, struct view_rect rect)
 struct view_pane view_pane_sub(const struct view_pane *pane, struct view_rect rect)
 {
 	const struct view_rect *outer = &pane->rect;
-	const int left = rect.x < 0 ? 0 : rect.x, top = rect.y < 0 ? 0 : rect.y;
-	const int right = view_least(rect.x + rect.width, outer->width);
-	const int bottom = view_least(rect.y + rect.height, outer->height);
+	const int left = max(0, rect.x), top = max(0, rect.y);
+	const int right = min(rect.x + rect.width, outer->width);
+	const int bottom = min(rect.y + rect.height, outer->height);
 
 	return view_pane_at(pane->canvas, (struct view_rect){outer->x + left, outer->y + top,
 							     right - left, bottom - top});
@@ -342,7 +338,7 @@ size_t view_text_fold(const char *text, int width)
 int view_text_folded(struct view_pane *pane, struct view_rect area, enum view_style style,
 		     const char *text)
 {
-	const int width = area.width > 8 ? area.width : 8;
+	const int width = max(area.width, 8);
 	int rows = 0;
 
 	while (text && *text && rows < area.height) {
@@ -390,5 +386,5 @@ void view_text_right(struct view_pane *pane, int x, int y, int width, enum view_
 
 	if (used < width)
 		x += width - used;
-	view_text_cut(pane, x, y, used < width ? used : width, style, text);
+	view_text_cut(pane, x, y, min(used, width), style, text);
 }

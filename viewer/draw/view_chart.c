@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "common/minmax.h"
 #include "viewer/draw/view_share.h"
 
 #define BRAILLE 0x2800u
@@ -114,7 +115,7 @@ static void view_dot(const struct view_pen *pen, int x, int y)
 
 static void view_column(const struct view_pen *pen, int x, int from, int to)
 {
-	for (int y = from < to ? from : to; y <= (from < to ? to : from); y++)
+	for (int y = min(from, to); y <= max(to, from); y++)
 		view_dot(pen, x, y);
 }
 
@@ -153,10 +154,10 @@ static void view_pen_point(struct view_pen *pen, int x, int y, int low, int top)
 		pen->first = pen->low = pen->top = y;
 	}
 	pen->last = y;
-	pen->low = low > pen->low ? low : pen->low;
-	pen->top = top < pen->top ? top : pen->top;
-	pen->low = y > pen->low ? y : pen->low;
-	pen->top = y < pen->top ? y : pen->top;
+	pen->low = max(low, pen->low);
+	pen->top = min(top, pen->top);
+	pen->low = max(y, pen->low);
+	pen->top = min(y, pen->top);
 }
 
 static int view_height(const struct view_axis *axis, double value, int dots)

@@ -8,6 +8,7 @@
  */
 #include <math.h>
 
+#include "common/minmax.h"
 #include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_share.h"
 
@@ -134,7 +135,7 @@ void view_chart_stack(struct view_pane *plot, const struct view_series *series, 
 {
 	const int64_t points = count > 0 ? series[0].count : 0;
 
-	count = count > STACK_MOST ? STACK_MOST : count;
+	count = min(STACK_MOST, count);
 	for (int x = 0; x < plot->rect.width && points > 0; x++) {
 		int64_t from, to, best;
 
@@ -194,11 +195,11 @@ int view_chart_bar(struct view_pane *pane, int x, int y, int width, enum view_st
 	if (!(part > 0) || width < 1)
 		return 0;
 	eighths = (int)lrint(fmin(part, 1) * most);
-	eighths = eighths < 1 ? 1 : eighths;
+	eighths = max(1, eighths);
 	cells = (eighths + EIGHTHS - 1) / EIGHTHS;
 	if (!view_solid(canvas)) {
 		cells = (eighths + EIGHTHS / 2) / EIGHTHS;
-		cells = cells < 1 ? 1 : cells;
+		cells = max(1, cells);
 	}
 	for (int i = 0; i < cells; i++) {
 		const int rest = eighths - i * EIGHTHS;
@@ -206,8 +207,7 @@ int view_chart_bar(struct view_pane *pane, int x, int y, int width, enum view_st
 		if (!view_solid(canvas))
 			view_put(pane, x + i, y, style, view_fill_char(canvas, style));
 		else
-			view_put(pane, x + i, y, style,
-				 LEFT_BLOCKS - (uint32_t)(rest < EIGHTHS ? rest : EIGHTHS));
+			view_put(pane, x + i, y, style, LEFT_BLOCKS - (uint32_t)min(rest, EIGHTHS));
 	}
 	return cells;
 }
@@ -223,11 +223,11 @@ void view_chart_bars(struct view_pane *pane, const struct view_bar *bars, int co
 		const int name = view_text_width(bars[i].name);
 		const int number = view_text_width(view_axis_text(scale, bars[i].value, text));
 
-		names = name > names ? name : names;
+		names = max(name, names);
 		if (isfinite(bars[i].value))
-			numbers = number > numbers ? number : numbers;
+			numbers = max(number, numbers);
 	}
-	names = names > width / NAME_PART ? width / NAME_PART : names;
+	names = min(width / NAME_PART, names);
 	room = width - names - numbers - 2;
 	for (int i = 0; i < count && i < pane->rect.height; i++) {
 		const bool known = isfinite(bars[i].value);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "viewer/draw/view_chart.h"
 
 #define ROWS_EACH 3  /* rows of the plot that a number of the scale gets */
@@ -15,12 +16,12 @@
 
 static int view_less(int a, int b)
 {
-	return a < b ? a : b;
+	return min(a, b);
 }
 
 static int view_most(int a, int b)
 {
-	return a > b ? a : b;
+	return max(a, b);
 }
 
 static int view_scale_ticks(const struct view_axis *y, int rows, double out[VIEW_AXIS_TICKS])

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/fmt.h"
+#include "common/minmax.h"
 #include "reports/table/report_render.h"
 
 #define GRID_SAMPLE 1000 /* rows that are measured whether they are on the screen or not */
@@ -77,11 +78,11 @@ static void grid_measure_row(struct view_grid *grid, int64_t row)
 		struct view_grid_trait *trait = &grid->traits[i];
 		int width = view_text_width(view__grid_text(grid, row, i, false, text));
 
-		trait->cells = width > trait->cells ? width : trait->cells;
+		trait->cells = max(width, trait->cells);
 		if (trait->role != VIEW_GRID_DIFF)
 			continue;
 		width = view_text_width(view__grid_text(grid, row, i, true, text));
-		trait->percents = width > trait->percents ? width : trait->percents;
+		trait->percents = max(width, trait->percents);
 	}
 }
 
@@ -198,7 +199,7 @@ static const char *grid_diff_text(const struct view_grid *grid, int64_t row, int
 		snprintf(out, VIEW_GRID_TEXT, "%.*s", VIEW_GRID_TEXT - 1, text);
 	else if (percent && quantity != REPORT_FRACTION)
 		snprintf(out, VIEW_GRID_TEXT, "%c%.128s (%s)", diff < 0 ? '-' : '+', text,
-			 fmt_percent(share, fabs(diff) / (source > target ? source : target)));
+			 fmt_percent(share, fabs(diff) / max(source, target)));
 	else
 		snprintf(out, VIEW_GRID_TEXT, "%c%.128s", diff < 0 ? '-' : '+', text);
 	return out;

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "common/minmax.h"
+
 /* ---- headings -------------------------------------------------------------------------------- */
 
 static void grid_heading(const struct view_grid *grid, const struct view_grid_place *place,
@@ -29,7 +31,7 @@ static void grid_heading(const struct view_grid *grid, const struct view_grid_pl
 		width = 0;
 	if (trait->number && used < width)
 		x += width - used;
-	used = view_text_cut(pane, x, 0, used < width ? used : width, style, title);
+	used = view_text_cut(pane, x, 0, min(used, width), style, title);
 	if (sorted)
 		view_glyphs(pane, x + used, 0, style,
 			    view__grid_descends(grid, place->column) ? VIEW_GLYPH_DOWN

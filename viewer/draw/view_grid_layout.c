@@ -13,6 +13,8 @@
 
 #include <limits.h>
 
+#include "common/minmax.h"
+
 #define GRID_TEXT_MOST  40
 #define GRID_TEXT_LEAST 12
 #define GRID_HEAD_LEAST 10 /* a heading is not cut shorter than that */
@@ -25,12 +27,7 @@
 
 static int grid_most(int a, int b)
 {
-	return a > b ? a : b;
-}
-
-static int grid_least(int a, int b)
-{
-	return a < b ? a : b;
+	return max(a, b);
 }
 
 /* ---- widths ---------------------------------------------------------------------------------- */
@@ -41,7 +38,7 @@ static void grid_number_width(const struct view_grid *grid, struct view_grid_tra
 {
 	const bool bar = trait->column && trait->column->bar && trait->role == VIEW_GRID_PLAIN;
 	const int most = GRID_HEAD_LEAST + (trait->size > 1 ? GRID_HEAD_MORE : 0);
-	const int number = grid_most(trait->cells, grid_least(head[0], most));
+	const int number = grid_most(trait->cells, min(head[0], most));
 
 	trait->base = number;
 	trait->wanted = grid_most(number, head[0]);
@@ -66,8 +63,8 @@ static void grid_text_width(struct view_grid_trait *trait, int head)
 		trait->column && trait->column->least > 0 ? trait->column->least : GRID_TEXT_LEAST;
 
 	trait->most = grid_most(trait->cells, head);
-	trait->wanted = grid_least(trait->most, GRID_TEXT_MOST);
-	trait->base = grid_least(trait->most, least);
+	trait->wanted = min(trait->most, GRID_TEXT_MOST);
+	trait->base = min(trait->most, least);
 }
 
 static void grid_head_width(const struct view_grid *grid, int column, int head[2])
@@ -211,7 +208,7 @@ static int grid_make_room(struct view_grid *grid, int group, int room)
 			slack += grid_most(grid->traits[i].base - GRID_STAY_LEAST, 0);
 	while (need > slack && size > 1)
 		need -= grid->traits[group + --size].base + 1;
-	need = grid_most(grid_least(need, slack), 0);
+	need = grid_most(min(need, slack), 0);
 	for (int i = 0; i < need; i++)
 		grid->traits[grid_widest(grid)].base--;
 	return need;
@@ -264,7 +261,7 @@ static int grid_last_start(const struct view_grid *grid, int room)
 static bool grid_place_group(struct view_grid *grid, int column, int *room)
 {
 	for (int i = column; i < column + grid_together(grid, column); i++) {
-		const int width = grid_least(grid->traits[i].base, *room - 1);
+		const int width = min(grid->traits[i].base, *room - 1);
 
 		if (width < 1 || (i > column && width < grid->traits[i].base))
 			return false;
@@ -300,7 +297,7 @@ static void grid_spread(struct view_grid *grid, int room)
 			struct view_grid_place *place = &grid->places[i];
 			const struct view_grid_trait *trait = &grid->traits[place->column];
 			const int want = pass == 0 ? trait->wanted : trait->most;
-			const int more = grid_least(want - place->width, room);
+			const int more = min(want - place->width, room);
 
 			if (more <= 0)
 				continue;
@@ -326,7 +323,7 @@ void view_grid_layout(struct view_grid *grid, int width, int height)
 	for (int i = 0; i < grid->table.column_count; i++)
 		if (grid->traits[i].stays)
 			grid_place_group(grid, i, &room);
-	grid->column = grid_least(grid->column, grid_last_start(grid, room));
+	grid->column = min(grid->column, grid_last_start(grid, room));
 	grid->column = grid_most(grid->column, 0);
 	grid->before = grid->column > 0;
 	grid_place_lineup(grid, &room);
@@ -344,5 +341,5 @@ int view_grid_used(const struct view_grid *grid)
 	if (grid->place_count == 0)
 		return 0;
 	last = &grid->places[grid->place_count - 1];
-	return grid_least(last->x + last->width + 1, grid->width);
+	return min(last->x + last->width + 1, grid->width);
 }

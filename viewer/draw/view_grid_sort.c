@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/minmax.h"
+
 #define GRID_LEVELS 32 /* of eight bytes; longer texts than that are compared as they are */
 #define GRID_FEW    12 /* rows that are sorted by insertion */
 
@@ -154,14 +156,14 @@ static void grid_merge_sort(struct grid_sorter *sorter, struct view_grid_key *ke
 	struct view_grid_key *from = keys, *to = spare, *swap;
 
 	for (int64_t i = 0; i < count && !sorter->stopped; i += GRID_FEW) {
-		grid_insertion_sort(sorter, keys + i, count - i < GRID_FEW ? count - i : GRID_FEW);
+		grid_insertion_sort(sorter, keys + i, min(count - i, GRID_FEW));
 		if (i % (VIEW_GRID_SLICE * GRID_FEW) == 0)
 			grid_stopped(sorter);
 	}
 	for (int64_t run = GRID_FEW; run < count && !grid_stopped(sorter); run *= 2) {
 		for (int64_t i = 0; i < count && !sorter->stopped; i += 2 * run) {
-			const int64_t middle = i + run < count ? i + run : count;
-			const int64_t end = i + 2 * run < count ? i + 2 * run : count;
+			const int64_t middle = min(i + run, count);
+			const int64_t end = min(i + 2 * run, count);
 
 			if (middle < end && grid_after(sorter, &from[middle - 1], &from[middle]))
 				grid_merge(sorter, (struct grid_merge){from, to, i, middle, middle,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "viewer/draw/view_share.h"
 
 #define UPPER_HALF  0x2580u
@@ -160,7 +161,7 @@ int view_heat_legend(struct view_pane *pane, int x, int y, int width, const stru
 
 	if (shades < 3)
 		return 0;
-	shades = shades > LEGEND_MOST ? LEGEND_MOST : shades;
+	shades = min(LEGEND_MOST, shades);
 	view_text(pane, x, y, VIEW_DIM, low);
 	for (int i = 0; i < shades; i++)
 		view_heat(pane, x + left + 1 + i, y, (double)i / (shades - 1),

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "viewer/draw/view_share.h"
 
 #define STEPS 4
@@ -71,7 +72,7 @@ void view_heat_signed_map(struct view_pane *pane, const double *values, int colu
 			view_share(columns, width, x, &across[0], &across[1]);
 			view_share(rows, halves, 2 * y, &down[0], &down[1]);
 			view_share(rows, halves, 2 * y + 1, &lower[0], &lower[1]);
-			down[1] = lower[1] > down[1] ? lower[1] : down[1];
+			down[1] = max(lower[1], down[1]);
 			view_signed(pane, x, y,
 				    view_farthest(values, columns, across, down) / most);
 		}

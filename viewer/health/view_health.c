@@ -10,6 +10,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 
 static enum status view_health_open(void **state, struct view_context *context, struct err *err)
@@ -186,7 +187,7 @@ static void view_health_status(const void *state, const struct view_context *con
 static int view_health_height(const void *state, const struct view_context *context)
 {
 	const struct view_health *screen = state;
-	const int64_t rows = screen->grid.count < 1000 ? screen->grid.count : 1000;
+	const int64_t rows = min(screen->grid.count, 1000);
 
 	return screen->head + 1 + (int)rows + 1 + (context->target ? 4 : 3);
 }

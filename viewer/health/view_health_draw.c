@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/fmt.h"
+#include "common/minmax.h"
 #include "viewer/view_layout.h"
 
 #define HEAD_MOST 3 /* rows for where bad numbers began */
@@ -32,7 +33,7 @@ static int why_rows(const struct view_health *screen, int width)
 					? view_text_folded(NULL, area, VIEW_DIM, cell->text)
 					: 0;
 
-			most = rows > most ? rows : most;
+			most = max(rows, most);
 		}
 	}
 	return most;
@@ -97,7 +98,7 @@ static void draw_strip(const struct view_health_strip *strip, struct view_pane *
 			for (int i = from; i < to; i++)
 				hits += strip->bucket[i];
 			if (round == 0)
-				most = hits > most ? hits : most;
+				most = max(hits, most);
 			else
 				view_put(pane, left + x, y, style,
 					 view_level_char(pane->canvas, most > 0 ? hits / most : 0));
@@ -124,8 +125,7 @@ static void draw_axis(const struct view_health *screen, const struct view_contex
 	else
 		snprintf(text, sizeof(text), "%s hits over time", fmt_count(hits, strip->hits));
 	used = view_text_cut(pane, 8, y, pane->rect.width - 9, VIEW_DIM, text);
-	fmt_ns(until, strip->until_ns > screen->target.until_ns ? strip->until_ns
-								: screen->target.until_ns);
+	fmt_ns(until, max(strip->until_ns, screen->target.until_ns));
 	if (used + 12 + view_text_width(until) < pane->rect.width)
 		view_text_right(pane, 8, y, pane->rect.width - 9, VIEW_DIM, until);
 }

@@ -11,6 +11,8 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
+#include "common/sorted.h"
 #include "common/str.h"
 
 /* What the view `health` shows, of rows that are chosen by their ids. */
@@ -306,8 +308,7 @@ static enum status origin_load(struct view_health *screen, struct prof_db *db, s
 
 static void hits_clamp(struct view_health *screen, bool follow)
 {
-	const int64_t all = screen->source.hits > screen->target.hits ? screen->source.hits
-								      : screen->target.hits;
+	const int64_t all = max(screen->source.hits, screen->target.hits);
 	const int64_t last = all > VIEW_HEALTH_PAGE ? all - VIEW_HEALTH_PAGE + 1 : 1;
 
 	if (follow || screen->page > last)
@@ -319,8 +320,7 @@ static void hits_clamp(struct view_health *screen, bool follow)
 static void health_sql(struct view_health *screen, bool follow)
 {
 	const struct health_part *part = &health_parts[screen->part];
-	const int64_t every = screen->source.every > screen->target.every ? screen->source.every
-									  : screen->target.every;
+	const int64_t every = max(screen->source.every, screen->target.every);
 
 	switch (screen->way) {
 	case VIEW_HEALTH_HITS:
@@ -412,25 +412,27 @@ enum status view__health_load(void *state, struct view_context *context, bool ne
 	return ST_OK;
 }
 
+static bool health_is_before(struct prof_db *db, int64_t row, int64_t time_ns, enum status *status,
+			     struct err *err)
+{
+	int64_t at = INT64_MAX;
+
+	if (*status == ST_OK)
+		*status = health_ask(db, "SELECT time_ns FROM health_rows WHERE row_id = :row", row,
+				     &at, err);
+	return *status == ST_OK && at < time_ns;
+}
+
 /* Hits are in the order they were found; where ranks were merged, nearly. */
 enum status view__health_page_at(struct view_health *screen, const struct view_context *context,
 				 bool target, int64_t time_ns, struct err *err)
 {
 	struct prof_db *db = target ? context->target->db : context->source->db;
-	int64_t low = 1, high = target ? screen->target.hits : screen->source.hits;
+	const int64_t last = target ? screen->target.hits : screen->source.hits;
 	enum status status = ST_OK;
+	int64_t low;
 
-	while (low < high && status == ST_OK) {
-		const int64_t middle = low + (high - low) / 2;
-		int64_t at;
-
-		status = health_ask(db, "SELECT time_ns FROM health_rows WHERE row_id = :row",
-				    middle, &at, err);
-		if (at < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SORTED_FIRST(low, 1, last, health_is_before(db, low, time_ns, &status, err));
 	screen->page = low > VIEW_HEALTH_PAGE / 2 ? low - VIEW_HEALTH_PAGE / 2 : 1;
 	return status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "viewer/draw/view_blocks.h"
 #include "viewer/help/view_help_told.h"
@@ -41,7 +42,7 @@ static void view_help_width(struct view_help *help, bool head)
 {
 	const int line = view_blocks_line_width(&help->blocks, head, help->width);
 
-	help->line = line < LINE_MOST ? line : LINE_MOST;
+	help->line = min(line, LINE_MOST);
 }
 
 static void view_help_fact(struct view_help *help, const char *name, const char *text)

@@ -10,6 +10,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "reports/table/report_render.h"
 #include "viewer/insights/view_insights_internal.h"
 
@@ -66,7 +67,7 @@ static void view_tell_numbers(struct view_blocks *blocks, const struct report_in
 	for (int i = 0; i < insight->number_count; i++) {
 		const int name = view_text_width(insight->numbers[i].name) + 2;
 
-		width = name > width ? name : width;
+		width = max(name, width);
 	}
 	view_blocks_begin(blocks, "Numbers", width);
 	for (int i = 0; i < insight->number_count; i++) {
@@ -215,7 +216,7 @@ static void view_tell_not_looked(struct view_insights *screen, int width)
 enum status view__insights_tell(struct view_insights *screen, int width, int height, bool whole,
 				struct err *err)
 {
-	const int line = (width < LINE_MOST ? width : LINE_MOST) - 4;
+	const int line = min(width, LINE_MOST) - 4;
 
 	view_blocks_clear(&screen->told);
 	screen->told.two_from = 2 * LINE_MOST; /* never: it is fitted to less */
@@ -226,5 +227,5 @@ enum status view__insights_tell(struct view_insights *screen, int width, int hei
 	if (screen->found[0].count + screen->found[1].count == 0)
 		view_tell_looked(&screen->told, line);
 	view_tell_not_looked(screen, line);
-	return view_blocks_fit(&screen->told, width < LINE_MOST ? width : LINE_MOST, height, err);
+	return view_blocks_fit(&screen->told, min(width, LINE_MOST), height, err);
 }

@@ -11,6 +11,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define CHART_ROWS 20 /* of text in a file, with all that belongs to the chart */
 
@@ -145,9 +146,9 @@ static int view_live_height(const void *state, const struct view_context *contex
 	if (live->ipu_count == 0)
 		return 3;
 	if (live->show == VIEW_LIVE_CHART || live->areas.table.y == 0)
-		return CHART_ROWS > rows ? CHART_ROWS : rows;
+		return max(CHART_ROWS, rows);
 	/* The table has half of it. */
-	return 2 * (rows > CHART_ROWS ? rows : CHART_ROWS);
+	return 2 * max(rows, CHART_ROWS);
 }
 
 static enum status view_live_open(void **state, struct view_context *context, struct err *err)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "common/fmt.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "viewer/draw/view_share.h"
 #include "viewer/liveness/view_liveness_internal.h"
@@ -131,7 +132,7 @@ static void view_draw_overview(const struct view_liveness *live, struct view_pan
 		return;
 	from = view_share_cell(steps, live->overview_count, live->window.from - live->extent.from);
 	to = view_share_cell(steps, live->overview_count, live->window.to - 1 - live->extent.from);
-	from = from > live->overview_count - 2 ? live->overview_count - 2 : from;
+	from = min(live->overview_count - 2, from);
 	view_put(pane, left + from, 0, VIEW_KEY, '[');
 	view_put(pane, left + (to > from ? to : from + 1), 0, VIEW_KEY, ']');
 }
@@ -237,7 +238,7 @@ static void view_compared_text(const struct view_liveness *live, char *out, size
 {
 	const int64_t source = live->facts[0].always + live->facts[0].rest,
 		      target = live->facts[1].always + live->facts[1].rest,
-		      most = source > target ? source : target;
+		      most = max(source, target);
 	char a[FMT_SIZE], b[FMT_SIZE], c[FMT_SIZE], part[FMT_SIZE];
 
 	if (!live->facts[0].known || !live->facts[1].known || most == 0)
@@ -324,8 +325,7 @@ static void view_draw_heading(const struct view_liveness *live, struct view_pane
 static void view_draw_table(const struct view_liveness *live, const struct view_context *context,
 			    struct view_pane *pane)
 {
-	const int used = 1 + (int)(live->grid.count < pane->rect.height ? live->grid.count
-									: pane->rect.height);
+	const int used = 1 + (int)min(live->grid.count, pane->rect.height);
 	struct view_pane below = view_pane_sub(
 		pane, (struct view_rect){0, used, pane->rect.width, pane->rect.height - used});
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "viewer/liveness/view_liveness_internal.h"
 
 /* ---- where everything is --------------------------------------------------------------------- */
@@ -45,7 +46,7 @@ void view__live_to(struct view_liveness *live, int64_t step)
 {
 	if (step >= live->extent.to)
 		step = live->extent.to - 1;
-	live->cursor = step < live->extent.from ? live->extent.from : step;
+	live->cursor = max(live->extent.from, step);
 	if (live->cursor < live->window.from || live->cursor >= live->window.to)
 		live->window = view_window_show(live->window, live->cursor, live->extent);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "viewer/draw/view_share.h"
 #include "viewer/liveness/view_liveness_internal.h"
 
@@ -141,9 +142,8 @@ static enum status view_live_make_bands(struct view_liveness *live, struct err *
 	const int room = rows / BAND_LEAST > 0 ? rows / BAND_LEAST : 1;
 	int y = 0;
 
-	live->band_count = live->ipu != VIEW_LIVE_ALL    ? (live->ipu_count > 0)
-			   : (int)live->ipu_count < room ? (int)live->ipu_count
-							 : room;
+	live->band_count = live->ipu != VIEW_LIVE_ALL ? (live->ipu_count > 0)
+						      : min((int)live->ipu_count, room);
 	live->bands = arena_alloc(&live->arena, (size_t)live->band_count + 1, sizeof(*live->bands));
 	if (!live->bands) {
 		live->band_count = 0;
@@ -160,7 +160,7 @@ static enum status view_live_make_bands(struct view_liveness *live, struct err *
 		y = end;
 		view_live_scale(live, band);
 		scale = view_chart_scale_width(&band->y, band->rect.height);
-		live->scale = scale > live->scale ? scale : live->scale;
+		live->scale = max(scale, live->scale);
 	}
 	return ST_OK;
 }

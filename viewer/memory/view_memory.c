@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "viewer/memory/view_memory_internal.h"
 
@@ -46,20 +47,20 @@ static int view_details_columns(const struct view_memory *screen, int width)
 	const int left = width - 1 - view_picture_least(screen);
 	int columns = width * 2 / 5;
 
-	columns = columns < DETAILS_LEAST ? DETAILS_LEAST : columns;
+	columns = max(DETAILS_LEAST, columns);
 	/*
 	 * Beside the one plan that there is room for columns are empty; bars tell no more in them.
 	 */
 	if ((screen->view == VIEW_MEMORY_CHIP || screen->view == VIEW_MEMORY_HISTOGRAM) &&
 	    left < columns + PICTURE_LEAST && columns < left)
 		columns = left;
-	columns = columns > DETAILS_MOST ? DETAILS_MOST : columns;
+	columns = min(DETAILS_MOST, columns);
 	if (screen->sides == 1)
 		return columns;
 	if (left >= DETAILS_FOUR)
 		return DETAILS_FOUR;
-	columns = columns > left ? left : columns;
-	return columns < DETAILS_TWO ? DETAILS_TWO : columns;
+	columns = min(left, columns);
+	return max(DETAILS_TWO, columns);
 }
 
 static void view_lay_out(struct view_memory *screen, const struct view_context *context)
@@ -74,7 +75,7 @@ static void view_lay_out(struct view_memory *screen, const struct view_context *
 	if (context->whole)
 		upper = WHOLE_PICTURE;
 	else if (screen->view == VIEW_MEMORY_CHIP && rest.height > 16)
-		upper = upper < 14 ? 14 : upper;
+		upper = max(14, upper);
 	if (width >= WIDE && !context->whole) {
 		const struct view_sides sides =
 			view_split_sides(rest, columns, view_picture_least(screen));

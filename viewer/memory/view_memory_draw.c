@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sat.h"
 #include "common/str.h"
 #include "viewer/memory/view_memory_internal.h"
@@ -111,7 +112,7 @@ static int view_legend_rows(const struct view_memory *screen, const struct view_
 	const int rows =
 		view_lay_parts(screen, NULL, width, view_parts_form(screen, width), LEGEND_MOST);
 
-	return rows > most ? most : rows;
+	return min(most, rows);
 }
 
 static void view_draw_legend(const struct view_memory *screen, const struct view_context *context,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "viewer/memory/view_memory_internal.h"
 
 #define NAME_LEAST  16
@@ -33,7 +34,7 @@ static int view_value_width(const struct view_memory_details *details, int count
 	int width = 0;
 
 	for (int c = 0; c < count && c < details->column_count; c++)
-		width = details->width[c] > width ? details->width[c] : width;
+		width = max(details->width[c], width);
 	return width;
 }
 

@@ -13,21 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "reports/named/report_floor.h"
 #include "viewer/memory/view_memory_internal.h"
 
 #define SCALE_MOST 6 /* cells that a tile may be wide */
 #define GAP        2 /* columns between two plans */
-
-static int view_greatest(int a, int b)
-{
-	return a > b ? a : b;
-}
-
-static int view_least(int a, int b)
-{
-	return a < b ? a : b;
-}
 
 /* ---- where everything is --------------------------------------------------------------------- */
 
@@ -42,7 +33,7 @@ static int view_each(const struct view_memory *screen)
 {
 	const int fit = (screen->areas.picture.width + GAP) / (screen->floor.columns + GAP);
 
-	return screen->sides == 1 || screen->differ || fit < 2 ? 1 : view_least(fit, 3);
+	return screen->sides == 1 || screen->differ || fit < 2 ? 1 : min(fit, 3);
 }
 
 /* The largest scale at which @plans all fit; else the least, and what fits of them. An IPU's plans
@@ -67,12 +58,12 @@ static void view_lay_out(struct view_memory *screen, int plans, int at)
 		if (floor->across * down >= plans)
 			break;
 	}
-	floor->across = view_greatest(floor->each, floor->across);
-	down = view_greatest(1, down);
-	floor->width = view_least(floor->width, area->width);
-	floor->height = view_greatest(1, view_least(floor->height, high - floor->title));
+	floor->across = max(floor->each, floor->across);
+	down = max(1, down);
+	floor->width = min(floor->width, area->width);
+	floor->height = max(1, min(floor->height, high - floor->title));
 	floor->first = at / (floor->across * down) * (floor->across * down);
-	floor->count = view_least(floor->across * down, plans - floor->first);
+	floor->count = min(floor->across * down, plans - floor->first);
 }
 
 /* A plan of the page, in the picture's coordinates; its title is above. */

@@ -4,6 +4,7 @@
  * Threading: the worker's. Ownership: as in view_memory_table.c.
  */
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sat.h"
 #include "common/str.h"
 #include "viewer/draw/view_table.h"
@@ -89,7 +90,7 @@ static void view_sum_up(const struct view_memory *screen, int side, int at,
 		sums->not_always = sat_add(sums->not_always, from->not_always[i]);
 		sums->excess = sat_add(sums->excess, excess);
 		sums->over += excess > 0;
-		sums->least = total < sums->least ? total : sums->least;
+		sums->least = min(total, sums->least);
 		if (sums->fullest < 0 || total > from->total[sums->fullest])
 			sums->fullest = i;
 	}

@@ -5,6 +5,7 @@
  * Threading: the worker's.
  */
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "reports/named/report_floor.h"
 #include "viewer/memory/view_memory_internal.h"
@@ -211,8 +212,8 @@ enum view_answer view__memory_zoom(struct view_memory *screen, struct view_conte
 		view__memory_say(context, "the curve zooms: v goes there");
 		return VIEW_DRAW;
 	}
-	next = next < SPAN_LEAST ? SPAN_LEAST : next;
-	next = next > shown ? shown : next;
+	next = max(SPAN_LEAST, next);
+	next = min(shown, next);
 	if (next == span) {
 		view__memory_say(context, request == VIEW_ZOOM_IN_REQUEST
 						  ? "this is as close as it gets"

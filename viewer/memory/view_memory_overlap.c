@@ -5,6 +5,7 @@
  *
  * Threading: the worker's; what it has made may be read by both. Ownership: data_arena.
  */
+#include "common/minmax.h"
 #include "common/sat.h"
 #include "viewer/memory/view_memory_internal.h"
 
@@ -68,7 +69,7 @@ static int64_t view_above(int64_t apart, int64_t needed)
 {
 	const int64_t saved = sat_sub(apart, needed);
 
-	return saved > 0 ? saved : 0;
+	return max(saved, 0);
 }
 
 int64_t view__memory_saved(const struct view_memory *screen, int side, int64_t index)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "viewer/memory/view_memory_internal.h"
 
 #define LOOK_EVERY 4096 /* rows between two looks whether it is still wanted */
@@ -154,19 +155,13 @@ const struct view_memory_run *view__memory_next_run(const struct view_memory *sc
 {
 	const struct view_memory_rows *rows = &screen->side[side].rows;
 	const int64_t base = index / screen->tiles * screen->tiles;
-	size_t at = 0, end = rows->count;
+	size_t at;
 
 	/* The first of its IPU: none reaches over from another one. */
-	while (!run && at < end) {
-		const size_t middle = at + (end - at) / 2;
-
-		if (rows->runs[middle].index < base)
-			at = middle + 1;
-		else
-			end = middle;
-	}
 	if (run)
 		at = (size_t)(run - rows->runs) + 1;
+	else
+		SORTED_FIRST(at, 0, rows->count, rows->runs[at].index < base);
 	for (; at < rows->count && rows->runs[at].index < base + screen->tiles; at++)
 		if (rows->runs[at].index <= index &&
 		    rows->runs[at].index + rows->runs[at].more >= index)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sat.h"
 #include "common/str.h"
 #include "viewer/draw/view_share.h"
@@ -71,8 +72,7 @@ void view__memory_series(struct view_memory *screen)
 	for (int i = 0; i < screen->series_count; i++)
 		if (strcmp(screen->series[i].name, screen->part) == 0)
 			screen->chosen = i;
-	screen->stack_count =
-		screen->series_count < VIEW_MEMORY_STACK ? screen->series_count : VIEW_MEMORY_STACK;
+	screen->stack_count = min(screen->series_count, VIEW_MEMORY_STACK);
 	if (screen->chosen >= 0 || screen->sides > 1 || screen->subject.name[0])
 		screen->stack_count = 0;
 }
@@ -132,13 +132,13 @@ static void view_sum_up(const struct view_memory *screen, int side, struct view_
 		const int64_t value = view__memory_value(screen, side, i);
 		const int64_t excess = view__memory_excess(from, i);
 
-		sums->greatest = value > sums->greatest ? value : sums->greatest;
+		sums->greatest = max(value, sums->greatest);
 		if (from->total[i] <= 0)
 			continue;
 		sums->tiles++;
 		sums->over += excess > 0;
-		sums->excess = excess > sums->excess ? excess : sums->excess;
-		sums->least = from->total[i] < sums->least ? from->total[i] : sums->least;
+		sums->excess = max(excess, sums->excess);
+		sums->least = min(from->total[i], sums->least);
 		if (sums->fullest < 0 || from->total[i] > from->total[sums->fullest])
 			sums->fullest = i;
 	}

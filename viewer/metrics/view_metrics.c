@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "viewer/draw/view_table.h"
 #include "viewer/metrics/view_metrics_internal.h"
@@ -335,7 +336,7 @@ static int view_metrics_height(const void *state, const struct view_context *con
 	if (screen->grid.count == 0)
 		return VIEW_NOTHING_ROWS;
 	if (context->body.width >= 140)
-		return list > WHOLE_ROWS ? list : WHOLE_ROWS;
+		return max(list, WHOLE_ROWS);
 	/* The list gets a third. */
 	return 3 * list > list + 1 + WHOLE_ROWS ? 3 * list : list + 1 + WHOLE_ROWS;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "viewer/metrics/view_metrics_internal.h"
 
 #define ZOOM_LEAST 1e-9 /* of all of x */
@@ -274,18 +275,11 @@ enum status view__metrics_curves(struct view_metrics *screen, struct view_contex
 /* The place in @curve of what is nearest to @x, the last of NaN; -1: it is empty. */
 static int64_t view_nearest(const struct view_metrics_curve *curve, double x)
 {
-	int64_t low = 0, high = curve->count - 1;
+	int64_t low;
 
 	if (curve->count == 0 || isnan(x))
 		return curve->count - 1;
-	while (low < high) {
-		const int64_t middle = low + (high - low) / 2;
-
-		if (curve->at[middle] < x)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SORTED_FIRST(low, 0, curve->count - 1, curve->at[low] < x);
 	if (low > 0 && x - curve->at[low - 1] < curve->at[low] - x)
 		low--;
 	return low;

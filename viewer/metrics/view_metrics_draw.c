@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/fmt.h"
+#include "common/minmax.h"
 #include "viewer/metrics/view_metrics_internal.h"
 #include "viewer/view_layout.h"
 
@@ -31,7 +32,7 @@ struct view_metrics_areas view__metrics_areas(struct view_rect body, int64_t row
 		areas.chart.x += list + 1;
 		areas.chart.width -= list + 1;
 	} else if (!large) {
-		const struct view_split split = view_split_rows(body, wanted > 3 ? wanted : 3, 3);
+		const struct view_split split = view_split_rows(body, max(wanted, 3), 3);
 
 		areas.list = split.upper;
 		areas.heading = split.heading;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 
 #define LIST_MOST   500
 #define WHOLE_ROWS  20000 /* a table up to that long is read whole */
@@ -166,31 +167,32 @@ static enum status view_read_stretch(struct view_metrics_list *list, struct prof
 	return status;
 }
 
+static bool view_is_before(struct prof_db *db, int64_t id, int64_t time_ns, enum status *status,
+			   struct err *err)
+{
+	struct prof_query *query;
+	bool before = false;
+
+	if (*status == ST_OK)
+		*status = prof_query_open(
+			&query, db, "SELECT time_ns FROM metric_rows WHERE row_id = :row", err);
+	if (*status != ST_OK)
+		return false;
+	prof_query_int(query, ":row", id);
+	if (prof_query_next(query, status, err))
+		before = prof_column_int(query, 0) < time_ns;
+	prof_query_close(query);
+	return before;
+}
+
 /* The first row of @from .. @to that is not before @time_ns; rows are in order of time. */
 static enum status view_find_time(struct prof_db *db, int64_t from, int64_t to, int64_t time_ns,
 				  int64_t *out, struct err *err)
 {
-	while (from < to) {
-		const int64_t middle = from + (to - from) / 2;
-		struct prof_query *query;
-		bool row = false;
-		enum status status = prof_query_open(
-			&query, db, "SELECT time_ns FROM metric_rows WHERE row_id = :row", err);
+	enum status status = ST_OK;
 
-		if (status != ST_OK)
-			return status;
-		prof_query_int(query, ":row", middle);
-		status = prof_query_step(query, &row, err);
-		if (status == ST_OK && row && prof_column_int(query, 0) < time_ns)
-			from = middle + 1;
-		else
-			to = middle;
-		prof_query_close(query);
-		if (status != ST_OK)
-			return status;
-	}
-	*out = from;
-	return ST_OK;
+	SORTED_FIRST(*out, from, to, view_is_before(db, *out, time_ns, &status, err));
+	return status;
 }
 
 /* When epochs end, at most EPOCHS_MOST of them. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define ROWS_MOST    100000
 #define DETAILS_FROM 17 /* rows of body: the table alone below */
@@ -63,11 +64,6 @@ static enum status load_rows(struct view_operations *screen, struct view_context
 	return status;
 }
 
-static int least(int a, int b)
-{
-	return a < b ? a : b;
-}
-
 /* Where everything is; relative to the body. */
 static void lay_out(struct view_operations *screen, const struct view_context *context)
 {
@@ -84,15 +80,15 @@ static void lay_out(struct view_operations *screen, const struct view_context *c
 		split = view_split_rows(
 			rest,
 			rest.height - 1 -
-				least(wanted + (rest.width < 110),
-				      screen->closer ? rest.height * 3 / 4 : rest.height / 2),
+				min(wanted + (rest.width < 110),
+				    screen->closer ? rest.height * 3 / 4 : rest.height / 2),
 			LOWER_LEAST);
 	else if (screen->closer && wanted > 0)
 		split = (struct view_split){
 			.heading = {0, 1, rest.width, 1},
 			.lower = {0, 2, rest.width, rest.height - 1},
 		};
-	bars = bars < 18 ? 18 : least(bars, context->target ? 100 : 60);
+	bars = bars < 18 ? 18 : min(bars, context->target ? 100 : 60);
 	sides = view_split_sides(split.upper, screen->parts == VIEW_NO_PARTS ? 0 : bars, 21);
 	screen->table = sides.left;
 	screen->bars = sides.right;

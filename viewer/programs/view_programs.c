@@ -12,16 +12,12 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define DETAILS_FROM 17 /* rows of body: the tree alone below */
 #define LOWER_LEAST  5
 
 /* ---- loading --------------------------------------------------------------------------------- */
-
-static int least(int a, int b)
-{
-	return a < b ? a : b;
-}
 
 static void lay_out(struct view_programs *screen, const struct view_context *context)
 {
@@ -30,7 +26,7 @@ static void lay_out(struct view_programs *screen, const struct view_context *con
 	struct view_split split = {.upper = body};
 
 	if (!context->whole && body.height >= DETAILS_FROM && wanted > 0)
-		split = view_split_rows(body, body.height - 1 - least(wanted, body.height / 2),
+		split = view_split_rows(body, body.height - 1 - min(wanted, body.height / 2),
 					LOWER_LEAST);
 	screen->table = split.upper;
 	screen->line = split.heading;

@@ -11,6 +11,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define NUMBER_WIDTH 11 /* of cycles */
 #define NUMBER_LEAST 7  /* "Source" and the mark of the order */
@@ -100,7 +101,7 @@ static int draw_number_width(const struct view_programs *screen, int width)
 		const int digits =
 			(int)strlen(fmt_count(text, (int64_t)draw_whole(screen, side))) + 1;
 
-		wide = digits > wide ? digits : wide;
+		wide = max(digits, wide);
 	}
 	return width < NARROW && wide < NUMBER_WIDTH ? wide : NUMBER_WIDTH;
 }
@@ -156,7 +157,7 @@ static void draw_diff(struct view_pane *pane, int x, int y, int width, bool sele
 		      const int64_t cycles[VIEW_SIDES], bool both)
 {
 	const int64_t diff = cycles[1] - cycles[0];
-	const int64_t larger = cycles[1] > cycles[0] ? cycles[1] : cycles[0];
+	const int64_t larger = max(cycles[1], cycles[0]);
 	char count[FMT_SIZE], share[FMT_SIZE], text[2 * FMT_SIZE + 8];
 	const enum view_style style = selected            ? VIEW_CURSOR
 				      : both && diff != 0 ? VIEW_WARN

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 /* Numbers by path: how many had it, or who has it. */
 struct join_map {
@@ -115,7 +116,7 @@ static enum status join_nodes(struct view_tree *tree, const struct view_tree *ta
 
 enum status view__tree_join(struct view_tree *tree, const struct view_tree *target, struct err *err)
 {
-	const int most = tree->count > target->count ? tree->count : target->count;
+	const int most = max(tree->count, target->count);
 	struct arena arena = {0};
 	struct join_map map = {0};
 	enum status status;

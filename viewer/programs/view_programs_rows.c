@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/str.h"
 
 bool view__program_differs(const struct view_program *program)
@@ -138,8 +139,8 @@ static int compare_cycles(const void *a, const void *b, void *user)
 	const struct view_tree *tree = user;
 	const struct view_program *x = &tree->nodes[*(const int *)a];
 	const struct view_program *y = &tree->nodes[*(const int *)b];
-	const int64_t one = x->own[0] > x->own[1] ? x->own[0] : x->own[1];
-	const int64_t two = y->own[0] > y->own[1] ? y->own[0] : y->own[1];
+	const int64_t one = max(x->own[0], x->own[1]);
+	const int64_t two = max(y->own[0], y->own[1]);
 
 	if (one != two)
 		return one > two ? -1 : 1;

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
+#include "common/sorted.h"
 
 #define TRACE_STEPS_MOST 2000000 /* rows of traces that are looked at */
 #define TRACE_RUNS_MOST  100000  /* and of their runs; ranks_sql has it, too */
@@ -102,7 +104,7 @@ enum status view__tree_read(struct view_tree *out, struct view_context *context,
 /* Programs of a side are in the order of their numbers. */
 int view__tree_find(const struct view_tree *tree, enum view_side side, int64_t id)
 {
-	int low = 0, high = tree->sources;
+	int low;
 
 	if (side == VIEW_TARGET_SIDE) {
 		/* Those that both have are anywhere. */
@@ -111,14 +113,7 @@ int view__tree_find(const struct view_tree *tree, enum view_side side, int64_t i
 				return i;
 		return VIEW_NO_PROGRAM;
 	}
-	while (low < high) {
-		const int middle = low + (high - low) / 2;
-
-		if (tree->nodes[middle].id[side] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SORTED_FIRST(low, 0, tree->sources, tree->nodes[low].id[side] < id);
 	return low < tree->sources && tree->nodes[low].id[side] == id ? low : VIEW_NO_PROGRAM;
 }
 
@@ -140,8 +135,8 @@ static int tree_compare(const void *a, const void *b, void *user)
 	if (x->parent != y->parent)
 		return x->parent < y->parent ? -1 : 1;
 	if (sorter->order == VIEW_PROGRAMS_BY_CYCLES) {
-		const int64_t one = x->cycles[0] > x->cycles[1] ? x->cycles[0] : x->cycles[1];
-		const int64_t two = y->cycles[0] > y->cycles[1] ? y->cycles[0] : y->cycles[1];
+		const int64_t one = max(x->cycles[0], x->cycles[1]);
+		const int64_t two = max(y->cycles[0], y->cycles[1]);
 
 		order = (one < two) - (one > two);
 	} else if (sorter->order == VIEW_PROGRAMS_BY_NAME) {

@@ -1,6 +1,7 @@
 /*
  * Where the parts of the screen SQL are. Pure functions.
  */
+#include "common/minmax.h"
 #include "common/str.h"
 #include "viewer/sql/view_sql_internal.h"
 #include "viewer/view_layout.h"
@@ -13,11 +14,6 @@
 #define MAIN_LEAST   3
 #define ROW_LINES    4 /* of a row's cells, with the line above them */
 #define RESULT_ROWS  6 /* of the result above those, with the headings */
-
-static int view_least(int a, int b)
-{
-	return a < b ? a : b;
-}
 
 /* Rows at the foot of @area; an area too low keeps all. */
 static struct view_rect view_cut_foot(struct view_rect *area, int rows, int least)
@@ -38,9 +34,9 @@ struct view_sql_areas view__sql_areas(struct view_rect body, int prompt, bool wi
 	const int rest = body.height - 1 - MAIN_LEAST;
 	struct view_sides sides;
 
-	areas.prompt.height = prompt < rest ? prompt : rest > 1 ? rest : view_least(1, body.height);
+	areas.prompt.height = prompt < rest ? prompt : rest > 1 ? rest : min(1, body.height);
 	areas.heading.y += areas.prompt.height;
-	areas.heading.height = view_least(1, body.height - areas.prompt.height);
+	areas.heading.height = min(1, body.height - areas.prompt.height);
 	areas.main.y = areas.heading.y + areas.heading.height;
 	areas.main.height = body.height - areas.prompt.height - areas.heading.height;
 	sides = view_split_sides(areas.main, wide ? SIDE : 0, RESULT_LEAST);

@@ -8,6 +8,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sat.h"
 #include "viewer/summary/view_summary_internal.h"
 
@@ -211,7 +212,7 @@ int64_t view__summary_slowest(const struct report_summary *summary, int clock)
 
 		if (sum > most)
 			slowest = i;
-		most = sum > most ? sum : most;
+		most = max(sum, most);
 	}
 	return summary->stages > 1 ? slowest : -1;
 }

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sat.h"
 #include "common/str.h"
 #include "reports/insights/report_insights.h"
@@ -182,7 +183,7 @@ view_glance_say(struct view_summary *screen, const char *name, enum view_style s
 	struct view_blocks *blocks = &screen->blocks;
 	struct view_block *block = &blocks->block[blocks->count - 1];
 	const int whole = view_blocks_line_width(blocks, true, screen->width);
-	const int width = whole < LINE_MOST ? whole : LINE_MOST;
+	const int width = min(whole, LINE_MOST);
 	const size_t first = block->count;
 	char text[VIEW_WORST_SIZE];
 	va_list args;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/fmt.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "viewer/summary/view_summary_internal.h"
 
@@ -219,9 +220,9 @@ static int view_live_width(const struct view_now *now)
 	for (int i = 0; i < now->latest_count; i++) {
 		const int key = view_text_width(now->latest[i].key) + 1;
 
-		width = key > width ? key : width;
+		width = max(key, width);
 	}
-	return width < NAME_MOST ? width : NAME_MOST;
+	return min(width, NAME_MOST);
 }
 
 void view__summary_live(struct view_summary *screen)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 
 const char *view__statistic(const struct view_tensors *screen)
@@ -24,7 +25,7 @@ const char *view__statistic(const struct view_tensors *screen)
 void view__tensors_areas(struct view_tensors *screen, const struct view_context *context)
 {
 	const struct view_rect whole = {0, 0, context->body.width, context->body.height};
-	const int64_t rows = screen->list.count < 1000 ? screen->list.count : 1000;
+	const int64_t rows = min(screen->list.count, 1000);
 	struct view_tensors_layout areas;
 
 	screen->table = screen->heading = screen->body = (struct view_rect){0};
@@ -301,7 +302,7 @@ static void view_tensors_status(const void *state, const struct view_context *co
 static int view_tensors_height(const void *state, const struct view_context *context)
 {
 	const struct view_tensors *screen = state;
-	const int64_t rows = screen->list.count < 1000 ? screen->list.count : 1000;
+	const int64_t rows = min(screen->list.count, 1000);
 
 	(void)context;
 	return rows > 0 ? (int)rows + 1 + 14 : VIEW_NOTHING_ROWS;

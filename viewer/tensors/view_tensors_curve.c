@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 
 static int64_t row_at(const struct report_tensor_row *row, enum view_tensor_axis by)
 {
@@ -236,16 +237,9 @@ const struct report_tensor_row *view__curve_row(const struct view_tensors *scree
 /* The first row at @at or later. */
 static int curve_find(const struct view_tensor_curve *curve, double at)
 {
-	int low = 0, high = curve->rows.count;
+	int low;
 
-	while (low < high) {
-		const int middle = low + (high - low) / 2;
-
-		if (curve->at[middle] < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SORTED_FIRST(low, 0, curve->rows.count, curve->at[low] < at);
 	return low;
 }
 

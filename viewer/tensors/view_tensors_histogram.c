@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/str.h"
 
 #define BIN_LEAST    (-256)
@@ -244,8 +245,7 @@ static enum status gather_pictures(struct gathering *g, struct view_tensors *scr
 			gather_halve(&g[side]);
 		h->side[side].columns =
 			(int)((g[side].moments + g[side].share - 1) / g[side].share);
-		h->columns =
-			h->columns > h->side[side].columns ? h->columns : h->side[side].columns;
+		h->columns = max(h->columns, h->side[side].columns);
 	}
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
 		status = picture_side(h, &g[side], &screen->page_arena, err);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/str.h"
 
 static void take_number(const struct view_grid *grid, const char *column, int64_t *out)
@@ -161,7 +162,7 @@ static bool go_stage(struct view_tensors *screen, const struct view_place *place
 			found = list->at;
 		}
 	}
-	list->at = found < 0 ? 0 : found;
+	list->at = max(0, found);
 	return found >= 0;
 }
 

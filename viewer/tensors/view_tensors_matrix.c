@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define PIECES_MOST 4096
 
@@ -209,14 +210,9 @@ static bool shape_fits(const struct view_tensor_matrix *matrix)
 	return matrix->rows > 0 && matrix->columns > 0;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 static int64_t within(int64_t at, int64_t most)
 {
-	return at > most ? (most > 0 ? most : 0) : at < 0 ? 0 : at;
+	return at > most ? max(most, 0) : at < 0 ? 0 : at;
 }
 
 /* What of the slice is on the screen, or for a picture all that may be looked at. */
@@ -229,14 +225,14 @@ static void values_window(struct view_tensors *screen)
 	if (v->picture) {
 		const int64_t most = VIEW_TENSORS_SLICE / (parts > 1 ? 4 : 1);
 
-		columns = smaller(v->columns, most);
-		rows = smaller(v->rows, most / columns);
+		columns = min(v->columns, most);
+		rows = min(v->rows, most / columns);
 		v->row = v->column = 0;
 	} else {
 		rows = screen->body.height - view__values_above(v);
 		columns = (screen->body.width - VIEW_MATRIX_INDEX) / parts / VIEW_MATRIX_CELL;
-		rows = smaller(v->rows, rows > 1 ? rows : 1);
-		columns = smaller(v->columns, columns > 1 ? columns : 1);
+		rows = min(v->rows, max(rows, 1));
+		columns = min(v->columns, max(columns, 1));
 		v->row = within(v->row, v->rows - rows);
 		v->column = within(v->column, v->columns - columns);
 	}
@@ -273,8 +269,8 @@ static enum status part_read(struct view_tensors *screen, struct view_context *c
 	struct window w = {.type = value_type(matrix->dtype),
 			   .pitch = matrix->columns,
 			   .stride = v->shown_columns,
-			   .rows = smaller(v->shown_rows, matrix->rows - v->row),
-			   .columns = smaller(v->shown_columns, matrix->columns - v->column)};
+			   .rows = min(v->shown_rows, matrix->rows - v->row),
+			   .columns = min(v->shown_columns, matrix->columns - v->column)};
 	enum status status;
 
 	if (matrix->ndim == 0 || !w.type || !shape_fits(matrix))

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "viewer/draw/view_table.h"
 
 #define CELLS_MOST 100000 /* of a picture, which may have millions */
@@ -146,7 +147,7 @@ static enum status values_table(const struct view_tensors *screen, bool compared
 	const struct view_tensor_values *v = &screen->values;
 	const int64_t all =
 		view__values_capture(screen) ? (int64_t)v->shown_rows * v->shown_columns : 0;
-	const int64_t cells = all < CELLS_MOST ? all : CELLS_MOST;
+	const int64_t cells = min(all, CELLS_MOST);
 	struct str slice = {0};
 	int64_t rows = 0, row = 0;
 	enum status status;

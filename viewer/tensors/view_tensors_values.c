@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 
 enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
@@ -108,8 +109,8 @@ static void slice_take(struct view_tensor_values *values, struct view_tensor_mat
 			return;
 	matrix->columns = matrix->shape[ndim - 1];
 	matrix->rows = ndim > 1 ? matrix->shape[ndim - 2] : 1;
-	values->rows = matrix->rows > values->rows ? matrix->rows : values->rows;
-	values->columns = matrix->columns > values->columns ? matrix->columns : values->columns;
+	values->rows = max(matrix->rows, values->rows);
+	values->columns = max(matrix->columns, values->columns);
 }
 
 static void slice_choose(struct view_tensor_values *values)

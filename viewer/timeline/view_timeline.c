@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 int view__lead(const struct view_timeline *tl)
 {
@@ -260,8 +261,7 @@ static int view_timeline_height(const void *state, const struct view_context *co
 	if (tl->target)
 		rows += view_timeline_height(tl->target, context);
 	for (int i = 0; i < tl->lane_count; i++)
-		rows += 1 + (tl->lanes[i].track->depth < VIEW_MOST_DEPTH ? tl->lanes[i].track->depth
-									 : VIEW_MOST_DEPTH);
+		rows += 1 + min(tl->lanes[i].track->depth, VIEW_MOST_DEPTH);
 	return rows;
 }
 

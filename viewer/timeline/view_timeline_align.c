@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/minmax.h"
+
 /* What the source's window begins with. */
 struct view_anchor {
 	struct prof_span span;
@@ -99,7 +101,7 @@ static bool view_offset_start(struct view_timeline *tl, struct prof_db *db, int 
 	view_place_clear(&place);
 	place.rank = of->rank;
 	place.execution = of->execution;
-	place.step = of->first_step + (offset < last ? offset : last);
+	place.step = of->first_step + min(offset, last);
 	out->nth = of->nth;
 	out->number = place.step;
 	return view__place_start(tl, db, clock, &place, &out->start_ns);

@@ -10,6 +10,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -123,7 +124,7 @@ static void view_draw_labels(const struct view_timeline *tl, struct view_pane *p
 	for (int i = 0; i < tl->lane_count; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
 		const bool here = i == tl->lane && !pane->canvas->plain && tl->mark != 'T';
-		const int main = lane->work_row > 0 ? lane->work_row : 0;
+		const int main = max(lane->work_row, 0);
 		int row, y;
 
 		if (lane->rows == 0)
@@ -156,7 +157,7 @@ static void view_draw_idle(const struct view_timeline *tl, struct view_pane *pan
 		if (lane->rows == 0 || isnan(lane->idle))
 			continue;
 		snprintf(text, sizeof(text), "%.1f%%", lane->idle * 100);
-		row = lane->work_row > 0 ? lane->work_row : 0;
+		row = max(lane->work_row, 0);
 		view_text_right(pane, 0,
 				view__row_y(lane, row) + (view__row_thick(lane, row) - 1) / 2,
 				pane->rect.width,

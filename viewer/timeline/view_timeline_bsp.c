@@ -9,6 +9,7 @@
  * Threading: one thread. Ownership: templates live in an arena of their own, for good; cells in
  * that of the picture.
  */
+#include "common/minmax.h"
 #include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 
 #define MOST_RUNS   1024
 #define NARROW      6   /* cells of a run that is laid as a whole */
@@ -46,19 +48,13 @@ static const struct view_trace *view_trace(struct view_timeline *tl, struct prof
 /* The first of the IPU's steps that ends after @cycle of the run; trace.count: none. */
 static int view_first_step(const struct prof_trace *trace, int64_t ipu, int64_t cycle)
 {
-	int low = 0, high = trace->count;
+	const struct prof_step *steps = trace->steps;
+	int at;
 
-	while (low < high) {
-		const int middle = low + (high - low) / 2;
-		const struct prof_step *step = &trace->steps[middle];
-
-		if (step->ipu < ipu ||
-		    (step->ipu == ipu && step->start_cycle + step->cycles <= cycle))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < trace->count && trace->steps[low].ipu == ipu ? low : trace->count;
+	SORTED_FIRST(at, 0, trace->count,
+		     steps[at].ipu < ipu || (steps[at].ipu == ipu &&
+					     steps[at].start_cycle + steps[at].cycles <= cycle));
+	return at < trace->count && steps[at].ipu == ipu ? at : trace->count;
 }
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -282,8 +278,8 @@ void view__bsp_query(const struct view_timeline *tl, struct str *out)
 	int64_t first = INT64_MAX, last = INT64_MIN;
 
 	for (int i = 0; i < tl->run_count; i++) {
-		first = tl->runs[i].execution < first ? tl->runs[i].execution : first;
-		last = tl->runs[i].execution > last ? tl->runs[i].execution : last;
+		first = min(tl->runs[i].execution, first);
+		last = max(tl->runs[i].execution, last);
 	}
 	str_add(out, "SELECT ipu, trace_step, type, name, operation, start_cycle, cycles, "
 		     "active_tiles, tile_balance, weight_update, microbatch\nFROM device_steps\n"

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define MOST_ROWS 8192 /* of bubbles that are kept */
 #define MOST_RUNS 64   /* that are few */
@@ -271,8 +272,8 @@ void view__bubble_query(const struct view_timeline *tl, int clock, struct str *o
 			const int64_t at =
 				trains ? tl->runs[i].weight_update : tl->runs[i].execution;
 
-			first = at < first ? at : first;
-			last = at > last ? at : last;
+			first = min(at, first);
+			last = max(at, last);
 		}
 	str_addf(out,
 		 "SELECT weight_update, idle_fraction, theory_idle_fraction, makespan_ns, busy_ns, "

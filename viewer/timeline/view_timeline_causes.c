@@ -17,7 +17,9 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sat.h"
+#include "common/sorted.h"
 
 #define MOST_ROWS  150000 /* spans of the window: some tenths of a second */
 #define PIECE_ROWS 8192
@@ -42,12 +44,11 @@ static void view_add_cells(const struct view_timeline *tl, struct view_lane *lan
 	int64_t x = view_window_column(window, tl->width, at.from);
 	const int64_t end = view_window_column(window, tl->width, at.to - 1);
 
-	for (x = x < 0 ? 0 : x; x <= end && x < tl->width; x++) {
+	for (x = max(0, x); x <= end && x < tl->width; x++) {
 		const int64_t left = view_window_time(window, tl->width, x);
 		const int64_t right = view_window_time(window, tl->width, x + 1);
 
-		lane->cause_ns[x * VIEW_CAUSES + cause] +=
-			(at.to < right ? at.to : right) - (at.from > left ? at.from : left);
+		lane->cause_ns[x * VIEW_CAUSES + cause] += min(at.to, right) - max(at.from, left);
 	}
 }
 
@@ -59,8 +60,8 @@ static void view_add_gap(const struct view_blame *blame, int64_t index, int64_t 
 	struct view_timeline *tl = piece->tl;
 	struct view_lane *lane = &tl->lanes[index];
 
-	from = from > piece->window.from ? from : piece->window.from;
-	to = to < piece->window.to ? to : piece->window.to;
+	from = max(from, piece->window.from);
+	to = min(to, piece->window.to);
 	if (to <= from)
 		return;
 	tl->cause_ns[piece->clock][cause] += to - from;
@@ -121,23 +122,15 @@ static int64_t view_made(const struct view_blame *blame, const struct view_work 
 static void view_split_lockstep(const struct view_blame *blame, int64_t lane, int64_t from,
 				int64_t to)
 {
-	size_t low = 0, high = blame->cover_count;
+	size_t low;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (blame->cover[middle].to <= from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SORTED_FIRST(low, 0, blame->cover_count, blame->cover[low].to <= from);
 	for (; low < blame->cover_count && blame->cover[low].from < to; low++) {
 		const struct view_window *busy = &blame->cover[low];
 
 		view_add_gap(blame, lane, from, busy->from, VIEW_CAUSE_COMMUNICATION);
-		from = busy->from > from ? busy->from : from;
-		view_add_gap(blame, lane, from, busy->to < to ? busy->to : to,
-			     VIEW_CAUSE_IMBALANCE);
+		from = max(busy->from, from);
+		view_add_gap(blame, lane, from, min(busy->to, to), VIEW_CAUSE_IMBALANCE);
 		from = busy->to;
 	}
 	view_add_gap(blame, lane, from, to, VIEW_CAUSE_COMMUNICATION);
@@ -213,7 +206,7 @@ static void view_blame_lane(const struct view_blame *blame, int64_t lane,
 	for (size_t i = 0; i < count; i++) {
 		if (works[i].from > at)
 			view_split_wait(blame, &works[i], at);
-		at = works[i].to > at ? works[i].to : at;
+		at = max(works[i].to, at);
 	}
 	view_add_gap(blame, lane, at, blame->last, VIEW_CAUSE_RAMP_DOWN);
 }
@@ -251,8 +244,8 @@ static void view_blame_run(struct view_blame *blame)
 	if (!blame->run)
 		return;
 	/* What the lanes in sight have shown of it may have been less. */
-	blame->run->from = blame->first < blame->run->from ? blame->first : blame->run->from;
-	blame->run->to = blame->last > blame->run->to ? blame->last : blame->run->to;
+	blame->run->from = min(blame->first, blame->run->from);
+	blame->run->to = max(blame->last, blame->run->to);
 }
 
 /* ---- a clock --------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sat.h"
 
 #define TABLE_ROWS  4  /* the table above, with its head */
@@ -95,7 +96,7 @@ static enum status view_go_beside(struct view_timeline *tl, struct view_context 
 	struct view_timeline *target = tl->target;
 	const int c = view__lead(target);
 	const int lane = view__same_lane(tl, view__lane(target)->track);
-	const int64_t last = its->start_ns + (its->dur_ns > 0 ? its->dur_ns : 0);
+	const int64_t last = its->start_ns + max(its->dur_ns, 0);
 	struct view_window window;
 	struct view_place update;
 	int64_t mine, begin;

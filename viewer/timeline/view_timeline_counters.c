@@ -14,6 +14,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sat.h"
 
 #define MOST_SERIES 256
@@ -42,7 +43,7 @@ static int view_strips_at(const struct view_timeline *tl)
 	const int rows = tl->areas.lanes.height / PART / all->rows;
 	const int left = all->count - all->first;
 
-	return left < rows ? left : rows;
+	return min(left, rows);
 }
 
 void view__place_strips(struct view_timeline *tl)
@@ -177,7 +178,7 @@ static void view_settle_strips(struct view_timeline *tl, int count)
 	spare = tl->areas.lanes.height - used - 1;
 	if (spare < 0)
 		return;
-	more = spare / count < MOST_ROWS - all->rows ? spare / count : MOST_ROWS - all->rows;
+	more = min(spare / count, MOST_ROWS - all->rows);
 	all->area.y = tl->areas.lanes.y + used + 1;
 	all->area.height += more * count;
 	all->rows += more;

@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 
+#include "common/minmax.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
 #define MOST_TRIES   16 /* spans of other depths on the way to an edge */
@@ -79,8 +80,8 @@ static void view_cut_dark(const struct view_timeline *tl, int64_t time, struct v
 
 	gap->dark = view__is_dark(tl, lane, time, &dark);
 	if (gap->dark) {
-		at->from = dark.at.from > at->from ? dark.at.from : at->from;
-		at->to = dark.at.to < at->to ? dark.at.to : at->to;
+		at->from = max(dark.at.from, at->from);
+		at->to = min(dark.at.to, at->to);
 		return;
 	}
 	for (int64_t next = at->from;
@@ -125,8 +126,8 @@ struct view_worst {
 
 static int64_t view_clipped(struct view_window gap, struct view_window window)
 {
-	const int64_t from = gap.from > window.from ? gap.from : window.from;
-	const int64_t to = gap.to < window.to ? gap.to : window.to;
+	const int64_t from = max(gap.from, window.from);
+	const int64_t to = min(gap.to, window.to);
 
 	return to > from ? to - from : 0;
 }
@@ -150,7 +151,7 @@ static void view_guess(struct view_worst *worst, struct view_guess guess)
 		worst->guesses[least] = guess;
 		guess = lesser;
 	}
-	worst->forgotten = guess.most > worst->forgotten ? guess.most : worst->forgotten;
+	worst->forgotten = max(guess.most, worst->forgotten);
 }
 
 /* Between what is busy: the parts of it that were traced. @slack: what the neighbours may add. */
@@ -191,18 +192,16 @@ static bool view_scan(struct view_timeline *tl, struct prof_db *db, struct view_
 
 		if (bars[i].depth != lane->work_depth || bars[i].busy_ns <= 0)
 			continue;
-		view_guess_between(
-			tl, worst,
-			(struct view_window){covered, bar.from < window.to ? bar.from : window.to},
-			before + idle);
+		view_guess_between(tl, worst,
+				   (struct view_window){covered, min(bar.from, window.to)},
+				   before + idle);
 		/* One that is no smaller than the window is known no better by looking into it. */
 		if (bucket && view_clipped(bar, window) < view_clipped(window, window))
-			view_guess(worst, (struct view_guess){
-						  {bar.from > window.from ? bar.from : window.from,
-						   bar.to < window.to ? bar.to : window.to},
-						  2 * idle,
-						  true});
-		covered = bar.to > covered ? bar.to : covered;
+			view_guess(worst, (struct view_guess){{max(bar.from, window.from),
+							       min(bar.to, window.to)},
+							      2 * idle,
+							      true});
+		covered = max(bar.to, covered);
 		before = idle;
 	}
 	view_guess_between(tl, worst, (struct view_window){covered, window.to}, before + slack);
@@ -275,8 +274,7 @@ bool view__jump_worst(struct view_timeline *tl, struct view_context *context)
 		return false;
 	}
 	view__go(tl, tl->lane, view__lane(tl)->work_depth,
-		 (worst.gap.from > window.from ? worst.gap.from : window.from) + worst.length / 2,
-		 VIEW_NONE_ID);
+		 max(worst.gap.from, window.from) + worst.length / 2, VIEW_NONE_ID);
 	snprintf(context->message, sizeof(context->message), "the longest %s of %s %s: %s", kind,
 		 lane, all ? "in the window" : "that was found",
 		 view__length_text(tl, view__lead(tl), length, worst.gap.to - worst.gap.from));

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/minmax.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
 #define MOST_TRIES    64
@@ -252,7 +253,7 @@ bool view__jump_gap(struct view_timeline *tl, struct view_context *context, bool
 		at += forward ? length : -length;
 		/* What was not traced may be longer than many windows. */
 		if (forward)
-			at = scan.covered > at ? scan.covered : at;
+			at = max(scan.covered, at);
 		else
 			at = -scan.covered < at ? -scan.covered : at;
 		if (at > clock->extent.to || at < clock->extent.from)

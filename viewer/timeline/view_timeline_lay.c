@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/minmax.h"
+
 #define MOST_PARTS 4  /* of a name */
 #define MOST_FLAME 24 /* rows of a lane */
 
@@ -52,7 +54,7 @@ static int view_name_parts(const char *name)
 
 	for (; name && *name; name++)
 		parts += *name == '/' && name[1] != '\0';
-	return parts < MOST_PARTS ? parts : MOST_PARTS;
+	return min(parts, MOST_PARTS);
 }
 
 /* The last of MOST_PARTS parts has all of the rest. */
@@ -103,11 +105,11 @@ static int view_place_flame(struct view_timeline *tl, struct view_lane *lane)
 			above++;
 		if (above < first && lane->bars[above].depth == bar->depth - 1)
 			row = lane->bar_row[above] + view_bar_parts(tl, &lane->bars[above]);
-		lane->bar_row[i] = (int16_t)(row < SHRT_MAX ? row : SHRT_MAX);
+		lane->bar_row[i] = (int16_t)(min(row, SHRT_MAX));
 		row += view_bar_parts(tl, bar);
-		rows = row > rows ? row : rows;
+		rows = max(row, rows);
 	}
-	return rows < MOST_FLAME ? rows : MOST_FLAME;
+	return min(rows, MOST_FLAME);
 }
 
 int view__rows_wanted(struct view_timeline *tl, struct view_lane *lane)
@@ -122,7 +124,7 @@ int view__rows_wanted(struct view_timeline *tl, struct view_lane *lane)
 	case VIEW_BSP:
 		return 1;
 	default:
-		return depth < VIEW_MOST_DEPTH ? depth : VIEW_MOST_DEPTH;
+		return min(depth, VIEW_MOST_DEPTH);
 	}
 }
 
@@ -135,13 +137,12 @@ void view__lay(struct view_column *columns, int width, struct view_window window
 	int64_t from = view_window_column(window, width, bar->start_ns);
 	int64_t to = view_window_column(window, width, end - 1);
 
-	from = from < 0 ? 0 : from;
+	from = max(0, from);
 	to = to >= width ? width - 1 : to;
 	for (int64_t x = from; x <= to; x++) {
 		const int64_t left = view_window_time(window, width, x);
 		const int64_t right = view_window_time(window, width, x + 1);
-		int64_t ns =
-			(end < right ? end : right) - (bar->start_ns > left ? bar->start_ns : left);
+		int64_t ns = min(end, right) - max(bar->start_ns, left);
 
 		if (bar->span_id == VIEW_NONE_ID && bar->dur_ns > 0)
 			ns = (int64_t)((double)ns * (double)bar->busy_ns / (double)bar->dur_ns);
@@ -172,8 +173,8 @@ static double view_idle(const struct view_timeline *tl, const struct view_lane *
 	for (int i = 0; i < lane->bar_count; i++) {
 		const struct prof_bar *bar = &lane->bars[i];
 		const int64_t end = bar->start_ns + bar->dur_ns;
-		const int64_t from = bar->start_ns > window.from ? bar->start_ns : window.from;
-		const int64_t to = end < window.to ? end : window.to;
+		const int64_t from = max(bar->start_ns, window.from);
+		const int64_t to = min(end, window.to);
 
 		if (bar->depth != lane->work_depth || to <= from || bar->dur_ns <= 0)
 			continue;

@@ -7,6 +7,7 @@
  *
  * Threading: one thread. Ownership: none; spans' texts are the picture's.
  */
+#include "common/minmax.h"
 #include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -54,7 +55,7 @@ static bool view_update_start(struct view_timeline *tl, struct prof_db *db, int 
 	int64_t low = within.from - 1, high = within.to;
 	bool found = false;
 
-	while (high - low > (fine > 1 ? fine : 1)) {
+	while (high - low > max(fine, 1)) {
 		const int64_t middle = low + (high - low) / 2;
 		int64_t start, of;
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define VIEW_LABEL_LEAST 13 /* "DEVICE (sim)" */
 #define MOST_BSP         24 /* of a picture of tiles */
@@ -53,7 +54,7 @@ void view__place_lanes(struct view_timeline *tl, const struct view_context *cont
 	for (int i = 0; i < tl->lane_count; i++) {
 		const int width = view_text_width(tl->lanes[i].track->name) + (tl->mark ? 5 : 3);
 
-		label = width > label ? width : label;
+		label = max(width, label);
 		tl->lanes[i].rows = 0;
 	}
 	if (label > VIEW_LABEL_WIDTH || tl->counters.shown)
@@ -167,9 +168,7 @@ static enum status view_fit_rows(struct view_timeline *tl, int first, int count,
 		lane->thick = lane->thin = 1;
 		lane->first_depth = 0;
 		if (tl->way == VIEW_GANTT && heights[i] < wanted[i])
-			lane->first_depth = lane->work_depth < wanted[i] - heights[i]
-						    ? lane->work_depth
-						    : wanted[i] - heights[i];
+			lane->first_depth = min(lane->work_depth, wanted[i] - heights[i]);
 		lane->work_row = tl->way == VIEW_FLAME ? -1 : 0;
 		if (tl->way == VIEW_GANTT)
 			lane->work_row = lane->work_depth - lane->first_depth;
@@ -293,8 +292,8 @@ static void view_add_run(struct view_timeline *tl, int64_t group, const struct p
 		if (run->weight_update != bar->weight_update || run->execution != bar->execution ||
 		    run->group != group)
 			continue;
-		run->from = bar->start_ns < run->from ? bar->start_ns : run->from;
-		run->to = end > run->to ? end : run->to;
+		run->from = min(bar->start_ns, run->from);
+		run->to = max(end, run->to);
 		return;
 	}
 	tl->runs[tl->run_count++] = (struct view_run){
@@ -316,7 +315,7 @@ static void view_shade_lane(struct view_timeline *tl, struct view_lane *lane)
 			continue;
 		from = view_window_column(window, tl->width, tl->runs[i].from);
 		to = view_window_column(window, tl->width, tl->runs[i].to - 1);
-		for (int64_t x = from < 0 ? 0 : from; x <= to && x < tl->width; x++)
+		for (int64_t x = max(0, from); x <= to && x < tl->width; x++)
 			lane->columns[(size_t)row * (size_t)tl->width + (size_t)x].run = true;
 	}
 }

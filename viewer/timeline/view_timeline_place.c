@@ -7,6 +7,7 @@
  *
  * Threading: one thread. Ownership: spans' texts are the picture's.
  */
+#include "common/minmax.h"
 #include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -290,7 +291,7 @@ static int64_t view_seek_start(const struct view_seek *seek, struct view_window 
 
 		if (view_next_work(seek, middle, &span) && span.start_ns < within.to &&
 		    (seek->by_step ? span.step : span.weight_update) < seek->wanted)
-			low = span.start_ns > middle ? span.start_ns : middle;
+			low = max(span.start_ns, middle);
 		else
 			high = middle;
 	}

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "viewer/draw/view_table.h"
 
 #define TABLE_LIMIT 100000
@@ -67,8 +68,8 @@ static enum status view_half_load(struct view_timeline *tl, struct prof_db *db,
 			continue;
 		if (rows->to < rows->from)
 			*rows = (struct view_window){first, last};
-		rows->from = first < rows->from ? first : rows->from;
-		rows->to = last > rows->to ? last : rows->to;
+		rows->from = min(first, rows->from);
+		rows->to = max(last, rows->to);
 	}
 	return ST_OK;
 }

@@ -16,6 +16,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "viewer/draw/view_table.h"
 
 #define COLUMNS    2000  /* that a range's buckets are read for */
@@ -86,8 +87,7 @@ static enum status view_read_bars(struct view_summing *summing, struct view_cont
 	struct prof_db *db = context->source->db;
 	const int64_t track = tl->sums.track_id, now = tl->clock[view__lead(tl)].extent.to;
 	/* Buckets first: they tell how many spans there are. */
-	const int fits = prof_timeline_level(range.to - range.from, COLUMNS),
-		  level = fits < 0 ? 0 : fits;
+	const int fits = prof_timeline_level(range.to - range.from, COLUMNS), level = max(0, fits);
 	int64_t spans = 0;
 	enum status status =
 		prof_timeline_bars_at(db, track, level, range.from, range.to, now, &summing->arena,
@@ -110,8 +110,7 @@ static void view_add_bar(struct view_summing *summing, const struct prof_bar *ba
 	const struct view_site *site = view__site(tl, bar->site_id);
 	struct view_sum *sum = &summing->sums[site ? (size_t)(site - tl->sites) : tl->site_count];
 	const int64_t end = bar->start_ns + bar->dur_ns;
-	int64_t ns = (end < range.to ? end : range.to) -
-		     (bar->start_ns > range.from ? bar->start_ns : range.from);
+	int64_t ns = min(end, range.to) - max(bar->start_ns, range.from);
 	int64_t count = 1;
 
 	sum->name = site && site->name ? site->name : "?";
@@ -125,7 +124,7 @@ static void view_add_bar(struct view_summing *summing, const struct prof_bar *ba
 		sum->longest_ns = ns;
 	}
 	sum->count += count;
-	sum->total_ns += ns > 0 ? ns : 0;
+	sum->total_ns += max(ns, 0);
 }
 
 static enum status view_sum_up(struct view_summing *summing, struct view_context *context,

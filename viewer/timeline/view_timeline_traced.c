@@ -8,6 +8,7 @@
  *
  * Threading: one thread. Ownership: stretches are the timeline's.
  */
+#include "common/minmax.h"
 #include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -15,6 +16,7 @@
 #include <stdio.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 
 #define MOST_DARK 65536 /* stretches that are kept; what is beyond counts as idle */
 #define TAIL_PART 100   /* less of the run than this part after its last span is not worth a word */
@@ -36,8 +38,8 @@ static struct view_window view_recorded(const struct view_timeline *tl, int64_t 
 
 		if (!view_is_lane(track, rank))
 			continue;
-		all.from = track->first_ns < all.from ? track->first_ns : all.from;
-		all.to = track->last_ns > all.to ? track->last_ns : all.to;
+		all.from = min(track->first_ns, all.from);
+		all.to = max(track->last_ns, all.to);
 	}
 	return all;
 }
@@ -91,7 +93,7 @@ static enum status view_take_execution(struct view_timeline *tl, const struct pr
 		return ST_OK;
 	}
 	if (*open && last && last->rank == rank) {
-		last->at.to = to > last->at.to ? to : last->at.to;
+		last->at.to = max(to, last->at.to);
 		last->last = execution;
 		return ST_OK;
 	}
@@ -151,18 +153,12 @@ enum status view__traced_load(struct view_timeline *tl, struct prof_db *db, stru
 /* The first stretch of the rank that ends after @time; dark_count: none. */
 static size_t view_dark_after(const struct view_timeline *tl, int64_t rank, int64_t time)
 {
-	size_t low = 0, high = tl->dark_count;
+	const struct view_dark *dark = tl->dark;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const struct view_dark *dark = &tl->dark[middle];
-
-		if (dark->rank < rank || (dark->rank == rank && dark->at.to <= time))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < tl->dark_count && tl->dark[low].rank == rank ? low : tl->dark_count;
+	SORTED_FIRST(at, 0, tl->dark_count,
+		     dark[at].rank < rank || (dark[at].rank == rank && dark[at].at.to <= time));
+	return at < tl->dark_count && dark[at].rank == rank ? at : tl->dark_count;
 }
 
 bool view__next_dark(const struct view_timeline *tl, const struct view_lane *lane, int64_t time,
@@ -194,16 +190,15 @@ int64_t view__traced_ns(const struct view_timeline *tl, const struct view_lane *
 	int64_t ns;
 
 	if (lane->pipeline && lane->track->clock == 1) {
-		window.from = all.from > window.from ? all.from : window.from;
-		window.to = all.to < window.to ? all.to : window.to;
+		window.from = max(all.from, window.from);
+		window.to = min(all.to, window.to);
 	}
 	ns = window.to - window.from;
 	for (int64_t at = window.from;
 	     ns > 0 && view__next_dark(tl, lane, at, &dark) && dark.at.from < window.to;
 	     at = dark.at.to)
-		ns -= (dark.at.to < window.to ? dark.at.to : window.to) -
-		      (dark.at.from > window.from ? dark.at.from : window.from);
-	return ns > 0 ? ns : 0;
+		ns -= min(dark.at.to, window.to) - max(dark.at.from, window.from);
+	return max(ns, 0);
 }
 
 bool view__is_dark(const struct view_timeline *tl, const struct view_lane *lane, int64_t time,
@@ -222,7 +217,7 @@ void view__mark_dark(const struct view_timeline *tl, const struct view_lane *lan
 		int64_t x = view_window_column(window, tl->width, dark.at.from);
 
 		/* A cell belongs to the stretch that has its middle. */
-		for (x = x < 0 ? 0 : x; x < tl->width; x++) {
+		for (x = max(0, x); x < tl->width; x++) {
 			const int64_t left = view_window_time(window, tl->width, x);
 			const int64_t middle =
 				left + (view_window_time(window, tl->width, x + 1) - left) / 2;

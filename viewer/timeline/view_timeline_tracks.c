@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "common/str.h"
 
 #define MOST_LINKS 2000 /* points between the clocks */
@@ -27,16 +28,9 @@ struct view_kept {
 /* Where @site_id is in the order of the sites, or would be. */
 static size_t view_site_place(const struct view_timeline *tl, int64_t site_id)
 {
-	size_t low = 0, high = tl->site_count;
+	size_t low;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (tl->sites[middle].site_id < site_id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SORTED_FIRST(low, 0, tl->site_count, tl->sites[low].site_id < site_id);
 	return low;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define MOST_TRIES 64 /* spans that are no work, before the one that is */
 
@@ -104,7 +105,7 @@ static bool view_neighbour(struct view_piece *piece, struct prof_db *db, int ind
 
 		if (!view_next_span(piece, db, lane, time, forward, &span))
 			return false;
-		end = span.start_ns + (span.dur_ns > 0 ? span.dur_ns : 0);
+		end = span.start_ns + max(span.dur_ns, 0);
 		if (span.depth == lane->work_depth && span.phase && strchr("FBWR", span.phase) &&
 		    (forward ? span.start_ns >= window.to : span.start_ns < window.from)) {
 			*out = (struct view_work){
