@@ -202,6 +202,7 @@ static enum status run_conv(int argc, char **argv, const struct plan_trainer *tr
 	enum status status;
 	int count = 0;
 
+	(void)trainer;
 	plan_request_defaults(&request.plan);
 	status = plan_read_options(&plan_convolution.command, argc, argv, read_option, &request,
 				   err);

@@ -68,6 +68,7 @@ static enum status run_product(int argc, char **argv, const struct plan_trainer 
 	char shape[SHAPE_SIZE];
 	enum status status;
 
+	(void)trainer;
 	plan_request_defaults(&request.plan);
 	status = read_request(&request, argc, argv, err);
 	if (status != ST_OK)

@@ -357,6 +357,7 @@ static enum status schedule_run(int argc, char **argv, const struct plan_trainer
 	enum status status =
 		plan_read_options(&plan_schedule.command, argc, argv, read_option, &request, err);
 
+	(void)trainer;
 	if (status == ST_OK)
 		status = check_given(&request, err);
 	if (status == ST_OK)
