@@ -303,116 +303,56 @@ enum status ipu_bubble_measure_lockstep(const struct ipu_interval *intervals, in
 
 /* ---- theory ---------------------------------------------------------------------------------- */
 
-struct theory {
-	const struct ipu_schedule *schedule;
-	const double *cost[2]; /* forward, backward: ns by stage */
-	bool lockstep;
-	double *made[2]; /* end of F and B of [stage * microbatches + microbatch] */
-	double *free_at; /* by IPU */
-	int *next;       /* by IPU: its first work that is not yet placed */
-	struct ipu_interval *intervals;
-	int count;
-};
-
-/* When the input of @work is there. Its producer is in an earlier step, so it has been placed. */
-static double input_at(const struct theory *t, const struct ipu_work *work)
+static enum status check_costs(const struct ipu_schedule *schedule,
+			       const struct ipu_schedule_costs *costs, struct err *err)
 {
-	int microbatches = t->schedule->microbatches, stage = work->stage, phase = 0;
-
-	if (work->phase == 'F') {
-		if (stage == 0)
-			return 0;
-		stage--;
-	} else if (stage < t->schedule->stages - 1) {
-		stage++;
-		phase = 1;
-	}
-	return t->made[phase][(size_t)stage * (size_t)microbatches + (size_t)work->microbatch];
-}
-
-static void place(struct theory *t, int ipu, const struct ipu_work *work, double step_at)
-{
-	int phase = work->phase == 'B';
-	double start = t->free_at[ipu], end, input = t->lockstep ? step_at : input_at(t, work);
-	struct ipu_interval *interval = &t->intervals[t->count++];
-
-	if (input > start)
-		start = input;
-	end = start + t->cost[phase][work->stage];
-	t->free_at[ipu] = end;
-	t->made[phase][(size_t)work->stage * (size_t)t->schedule->microbatches +
-		       (size_t)work->microbatch] = end;
-	*interval = (struct ipu_interval){.ipu = ipu,
-					  .stage = work->stage,
-					  .microbatch = work->microbatch,
-					  .phase = work->phase,
-					  .start_ns = llround(start)};
-	interval->dur_ns = llround(end) - interval->start_ns;
-}
-
-static void run_theory(struct theory *t)
-{
-	const struct ipu_schedule *schedule = t->schedule;
-	double step_at = 0;
-
-	for (int i = 0; i < schedule->ipus; i++)
-		t->next[i] = schedule->first[i];
-	for (int step = 0; step < schedule->time_steps; step++) {
-		for (int i = 0; i < schedule->ipus; i++) {
-			while (t->next[i] < schedule->first[i + 1] &&
-			       schedule->works[t->next[i]].time_step == step)
-				place(t, i, &schedule->works[t->next[i]++], step_at);
-		}
-		for (int i = 0; i < schedule->ipus; i++)
-			step_at = max(t->free_at[i], step_at);
-	}
-}
-
-static enum status theory_init(struct theory *t, struct err *err)
-{
-	const struct ipu_schedule *schedule = t->schedule;
-	size_t cells = (size_t)schedule->stages * (size_t)schedule->microbatches;
+	const double cells = (double)schedule->stages * (double)schedule->microbatches;
 
 	for (int s = 0; s < schedule->stages; s++) {
-		for (int phase = 0; phase < 2; phase++) {
-			/* What does not fit an int64_t of ns in sum is no cost of a stage. */
-			if (!(t->cost[phase][s] >= 0 &&
-			      t->cost[phase][s] < 0x1p62 / (double)cells / 2))
-				return err_set(err, ST_INVALID, "stage %d has no usable cost", s);
-		}
+		double each = costs->forward[s];
+
+		if (schedule->training)
+			each = fmax(each, costs->backward[s]);
+		if (schedule->splits)
+			each = fmax(each, costs->weight[s]);
+		/* What does not fit an int64_t of ns in sum is no cost of a stage. */
+		if (!(costs->forward[s] >= 0 && each < 0x1p62 / cells / 3) ||
+		    (schedule->training && !(costs->backward[s] >= 0)) ||
+		    (schedule->splits && !(costs->weight[s] >= 0)))
+			return err_set(err, ST_INVALID, "stage %d has no usable cost", s);
 	}
-	t->made[0] = mem_calloc(cells, sizeof(double));
-	t->made[1] = mem_calloc(cells, sizeof(double));
-	t->free_at = mem_calloc((size_t)schedule->ipus, sizeof(double));
-	t->next = mem_calloc((size_t)schedule->ipus, sizeof(int));
-	t->intervals = mem_calloc((size_t)schedule->first[schedule->ipus], sizeof(*t->intervals));
-	if (!t->made[0] || !t->made[1] || !t->free_at || !t->next || !t->intervals)
-		return err_nomem(err);
 	return ST_OK;
 }
 
-enum status ipu_bubble_theory(const struct ipu_schedule *schedule, const double *forward_ns,
-			      const double *backward_ns, bool lockstep, struct ipu_bubble *out,
+enum status ipu_bubble_theory(const struct ipu_schedule *schedule,
+			      const struct ipu_schedule_costs *costs, struct ipu_bubble *out,
 			      struct err *err)
 {
-	struct theory t = {
-		.schedule = schedule, .cost = {forward_ns, backward_ns}, .lockstep = lockstep};
-	enum status status;
+	const int count = schedule->first[schedule->ipus];
+	struct ipu_interval *intervals = mem_calloc((size_t)count, sizeof(*intervals));
+	double *times = mem_calloc(2 * (size_t)count, sizeof(*times));
+	enum status status = check_costs(schedule, costs, err);
 
 	*out = (struct ipu_bubble){
 		.idle_fraction = NAN, .bubble_rate = NAN, .bubble_over_ideal = NAN};
-	if (!schedule->training)
-		t.cost[1] = forward_ns; /* no backward runs */
-	status = theory_init(&t, err);
-	if (status == ST_OK) {
-		run_theory(&t);
-		status = measure(t.intervals, t.count, schedule->ipus, schedule->stages,
-				 BLAME_NOBODY, out, err);
+	if (status == ST_OK && (!intervals || !times))
+		status = err_nomem(err);
+	if (status == ST_OK)
+		status = ipu_schedule_run(schedule, costs, times, times + count, err);
+	for (int i = 0; status == ST_OK && i < count; i++) {
+		const struct ipu_work *work = &schedule->works[i];
+
+		intervals[i] = (struct ipu_interval){.ipu = schedule->device[work->stage],
+						     .stage = work->stage,
+						     .microbatch = work->microbatch,
+						     .phase = work->phase,
+						     .start_ns = llround(times[i])};
+		intervals[i].dur_ns = llround(times[count + i]) - intervals[i].start_ns;
 	}
-	mem_free(t.made[0]);
-	mem_free(t.made[1]);
-	mem_free(t.free_at);
-	mem_free(t.next);
-	mem_free(t.intervals);
+	if (status == ST_OK)
+		status = measure(intervals, count, schedule->ipus, schedule->stages, BLAME_NOBODY,
+				 out, err);
+	mem_free(intervals);
+	mem_free(times);
 	return status;
 }

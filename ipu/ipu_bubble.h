@@ -40,11 +40,12 @@ enum status ipu_bubble_measure(const struct ipu_interval *intervals, int count, 
 enum status ipu_bubble_measure_lockstep(const struct ipu_interval *intervals, int count, int ipus,
 					int stages, struct ipu_bubble *out, struct err *err);
 
-/* The same schedule with free communication, every stage's F and B taking @forward_ns[stage] and
- * @backward_ns[stage], steps as long as their busiest IPU when @lockstep (the device), else each
- * IPU going on as soon as its input is there (the host). */
-enum status ipu_bubble_theory(const struct ipu_schedule *schedule, const double *forward_ns,
-			      const double *backward_ns, bool lockstep, struct ipu_bubble *out,
+/* The same schedule with free communication, every stage's works taking what @costs say in ns, in
+ * lockstep as the device runs Poplar's schedules, or each IPU going on as soon as its input is
+ * there (the host, and the device with all others). Without backward passes costs->forward alone is
+ * read. */
+enum status ipu_bubble_theory(const struct ipu_schedule *schedule,
+			      const struct ipu_schedule_costs *costs, struct ipu_bubble *out,
 			      struct err *err);
 
 #endif /* IPU_BUBBLE_H */

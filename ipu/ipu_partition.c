@@ -41,11 +41,19 @@ static bool cut_allowed(const struct ipu_partition_params *params, int border)
 	return border == params->unit_count || border == 0 || !params->units[border].joined;
 }
 
-/* With Sequential transfers are part of the work: no two stages have theirs at once. */
+/* In lockstep all IPUs wait for the greatest transfer. */
+static bool meets(const struct ipu_partition_params *params)
+{
+	const enum ipu_schedule_pace pace = ipu_schedule_row(params->schedule)->pace;
+
+	return pace == IPU_PACE_BOTH || pace == IPU_PACE_ONE;
+}
+
+/* Else transfers are part of a stage's work. */
 static int64_t shared_transfer(const struct ipu_partition_params *params,
 			       const struct ipu_partition_stage *stage)
 {
-	return params->schedule == IPU_SEQUENTIAL ? 0 : stage->transfer;
+	return meets(params) ? stage->transfer : 0;
 }
 
 static int64_t greater(int64_t a, int64_t b)
@@ -157,7 +165,7 @@ static void sum_up(struct ipu_partition *partition, const struct ipu_partition_p
 	partition->fullest = -1;
 	for (int s = 0; s < partition->stages; s++)
 		shared = greater(shared, shared_transfer(params, &partition->stage[s]));
-	if (params->schedule != IPU_SEQUENTIAL)
+	if (meets(params))
 		shared += params->sync_cycles;
 	for (int s = 0; s < partition->stages; s++) {
 		struct ipu_partition_stage *stage = &partition->stage[s];
@@ -312,17 +320,24 @@ int64_t ipu_partition_run_cycles(const struct ipu_partition *partition,
 {
 	const struct ipu_partition_stage most = greatest(partition);
 	const int64_t beyond = most.one_way + params->sync_cycles;
+	const int64_t steps = microbatches + params->stages - 1;
+	const enum ipu_schedule_pace pace = ipu_schedule_row(params->schedule)->pace;
 	int64_t sum = 0;
 
-	if (params->schedule == IPU_SEQUENTIAL) {
+	if (pace != IPU_PACE_ALONE && !params->training)
+		return steps * partition->cycles;
+	switch (pace) {
+	case IPU_PACE_ALONE:
 		for (int s = 0; s < partition->stages; s++)
 			sum += partition->stage[s].cycles;
 		return microbatches * sum + most.update;
+	case IPU_PACE_ONE:
+		return 2 * steps * partition->cycles + most.update;
+	case IPU_PACE_FREE:
+		return steps * partition->cycles + most.update;
+	case IPU_PACE_BOTH:
+		break;
 	}
-	if (!params->training)
-		return (microbatches + params->stages - 1) * partition->cycles;
-	if (params->schedule == IPU_INTERLEAVED)
-		return 2 * (microbatches + params->stages - 1) * partition->cycles + most.update;
 	return (microbatches - 1) * partition->cycles +
 	       params->stages * (most.forward + most.backward + 2 * beyond) + most.update;
 }

@@ -47,6 +47,7 @@ struct ipu_flow {
  *   Grouped       H + F + B       max(I + O, i, o)     max(i, o)
  *   Interleaved   max(H + F, B)   max(i, o)            max(i, o)
  *   Sequential    H + F + B + the two syncs and what it sends, i + o; else o
+ *   others        H + F + B + two syncs and 2 (i + o): it sends and takes; else half of them
  *
  * Recomputation adds F to B of all stages but the last, whose backward pass follows at once; FIFOs
  * then have little to hold, and cost nothing here. All IPUs meet before they exchange and go on
@@ -68,6 +69,7 @@ struct ipu_partition_params {
 	int flow_count;
 	int stages;
 	enum ipu_schedule_kind schedule;
+	int microbatches; /* of a weight update; 0: many. Some schedules keep all of them */
 	bool training, recompute, offload_activations;
 	double link_bytes_cycle; /* between the IPUs of a pair; 0: transfers are free */
 	int64_t sync_cycles;     /* at the end of a time step */
@@ -120,7 +122,7 @@ int ipu_partition_most_stages(const struct ipu_partition_params *params);
  * Cycles of a pipeline run of G = @microbatches and a weight update (training), the greatest of all
  * stages taken for each of N stages: Grouped training G - 1 time steps, N with forwards alone and N
  * with backwards alone; Interleaved training 2 (G + N - 1) time steps; Sequential G times the sum
- * of the stages; else G + N - 1 time steps.
+ * of the stages; else, and where IPUs do not meet, G + N - 1 times the slowest.
  */
 int64_t ipu_partition_run_cycles(const struct ipu_partition *partition,
 				 const struct ipu_partition_params *params, int64_t microbatches);

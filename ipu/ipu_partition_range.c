@@ -58,12 +58,32 @@ static void fill_lists(struct ipu_partition_table *table)
 	}
 }
 
-static void fill_stages(struct ipu_partition_table *table)
+/* What stages keep follows from the order of work alone, not from which of them share an IPU,
+ * unless they are dealt in turn. Four rounds are enough for all but schedules that keep all
+ * micro-batches. */
+static struct ipu_schedule_params schedule_params(const struct ipu_partition_params *params)
+{
+	const bool in_turn = ipu_schedule_row(params->schedule)->sharing == IPU_SHARE_IN_TURN;
+	const bool all = !ipu_schedule_lockstep(params->schedule) && !in_turn;
+
+	return (struct ipu_schedule_params){.kind = params->schedule,
+					    .stages = params->stages,
+					    .microbatches = all && params->microbatches > 0
+								    ? params->microbatches
+								    : 4 * params->stages,
+					    .training = params->training,
+					    .device = in_turn ? params->device : NULL};
+}
+
+static enum status fill_stages(struct ipu_partition_table *table, struct err *err)
 {
 	const struct ipu_partition_params *params = table->params;
-	const struct ipu_schedule schedule = {
-		.kind = params->schedule, .stages = params->stages, .training = params->training};
+	const struct ipu_schedule_params of = schedule_params(params);
+	struct ipu_schedule *schedule;
+	enum status status = ipu_schedule_new(&schedule, &of, err);
 
+	if (status != ST_OK)
+		return status;
 	for (int s = 0; s < params->stages; s++) {
 		int sharing = !params->device;
 
@@ -71,11 +91,13 @@ static void fill_stages(struct ipu_partition_table *table)
 			sharing += params->device[other] == params->device[s];
 		table->memory[s] =
 			params->memory_bytes > 0 ? params->memory_bytes / sharing : INT64_MAX;
-		table->live[s] = ipu_schedule_live(&schedule, s);
-		table->fifo[s] = ipu_schedule_fifo_depth(&schedule, s) > 0;
+		table->live[s] = ipu_schedule_live(schedule, s);
+		table->fifo[s] = ipu_schedule_fifo_depth(schedule, s) > 0;
 		if (params->offload_activations)
-			table->live[s] -= ipu_schedule_fifo_depth(&schedule, s);
+			table->live[s] -= ipu_schedule_fifo_depth(schedule, s);
 	}
+	ipu_schedule_free(schedule);
+	return ST_OK;
 }
 
 static void check_flows(const struct ipu_partition_params *params)
@@ -96,6 +118,7 @@ enum status ipu__partition_table_init(struct ipu_partition_table *table,
 				      const struct ipu_partition_params *params, struct err *err)
 {
 	const size_t units = (size_t)params->unit_count, stages = (size_t)params->stages;
+	enum status status;
 	size_t keeps = 0;
 
 	assert(params->unit_count > 0 && params->stages > 0);
@@ -122,8 +145,10 @@ enum status ipu__partition_table_init(struct ipu_partition_table *table,
 	}
 	fill_borders(table);
 	fill_lists(table);
-	fill_stages(table);
-	return ST_OK;
+	status = fill_stages(table, err);
+	if (status != ST_OK)
+		ipu__partition_table_fini(table);
+	return status;
 }
 
 void ipu__partition_table_fini(struct ipu_partition_table *table)
@@ -202,15 +227,26 @@ static struct crossing cross(const struct ipu_partition_table *table, int stage,
 static void set_cycles(struct ipu_partition_stage *out, const struct ipu_partition_params *params,
 		       struct crossing in, struct crossing after)
 {
+	const int ways = params->training ? 2 : 1;
+
 	out->work = out->forward + out->backward;
 	out->one_way = out->transfer = greater(in.ladder, after.ladder);
-	if (params->schedule == IPU_SEQUENTIAL) {
-		out->transfer = after.ladder + (params->training ? in.ladder : 0);
-		out->work += out->transfer + params->sync_cycles * (params->training ? 2 : 1);
-	} else if (params->schedule == IPU_INTERLEAVED) {
+	switch (ipu_schedule_row(params->schedule)->pace) {
+	case IPU_PACE_BOTH:
+		if (params->training)
+			out->transfer = greater(out->transfer, in.pair + after.pair);
+		break;
+	case IPU_PACE_ONE:
 		out->work = greater(out->forward, out->backward);
-	} else if (params->training) {
-		out->transfer = greater(out->transfer, in.pair + after.pair);
+		break;
+	case IPU_PACE_ALONE:
+		out->transfer = after.ladder + (params->training ? in.ladder : 0);
+		out->work += out->transfer + ways * params->sync_cycles;
+		break;
+	case IPU_PACE_FREE:
+		out->transfer = ways * (in.ladder + after.ladder);
+		out->work += out->transfer + ways * params->sync_cycles;
+		break;
 	}
 }
 

@@ -1,5 +1,5 @@
 /*
- * Pipeline schedules: offsets of the lines first, then every stage program sorted by IPU and step.
+ * Pipeline schedules: the table, the rules, and the order of work of every IPU.
  *
  * No state besides the schedule, which does not change after ipu_schedule_new(): readable by any
  * number of threads. The schedule owns its arrays.
@@ -8,131 +8,120 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
+#include "ipu/ipu_schedule_internal.h"
 
 #define STAGES_MAX 4096
 #define WORKS_MAX  (1 << 20) /* each has its place in the timeline: some 0.5 KB */
+#define NOT_YET    (-1)      /* as a time step */
 
-/* The programs of one micro-batch and the lines of micro-batches, before they are laid out. */
-struct plan {
-	int stages, programs, ipus, lines;
-	int *offsets;      /* of each line, ascending; room for `programs` */
-	const int *device; /* as given: NULL is the identity */
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	const struct ipu_schedule_row *row;
+} table[] = {
+#define ROW(kind, row, name) [IPU_##kind] = {name, &ipu__schedule_##row},
+	IPU_SCHEDULE_MAP(ROW)
+#undef ROW
 };
 
-static const char *const schedule_names[] = {
-	[IPU_GROUPED] = "Grouped",
-	[IPU_INTERLEAVED] = "Interleaved",
-	[IPU_SEQUENTIAL] = "Sequential",
-};
-_Static_assert(ARRAY_LEN(schedule_names) == IPU_SCHEDULE_KINDS, "schedule table out of step");
+const struct ipu_schedule_row *ipu_schedule_row(enum ipu_schedule_kind kind)
+{
+	assert((unsigned)kind < IPU_SCHEDULE_KINDS);
+	return table[kind].row;
+}
+
+bool ipu_schedule_lockstep(enum ipu_schedule_kind kind)
+{
+	return ipu_schedule_row(kind)->pace != IPU_PACE_FREE;
+}
 
 const char *ipu_schedule_name(enum ipu_schedule_kind kind)
 {
 	assert((unsigned)kind < IPU_SCHEDULE_KINDS);
-	return schedule_names[kind];
+	return table[kind].name;
 }
 
 enum status ipu_schedule_kind_get(const char *name, enum ipu_schedule_kind *out, struct err *err)
 {
-	const char *nearest;
+#define NAME(kind, row, name) ", " name
+	static const char all[] = "" IPU_SCHEDULE_MAP(NAME);
+#undef NAME
+	const char *names[IPU_SCHEDULE_KINDS], *nearest;
 
 	for (int i = 0; i < IPU_SCHEDULE_KINDS; i++) {
-		if (strcmp(schedule_names[i], name) == 0) {
+		names[i] = table[i].name;
+		if (strcmp(names[i], name) == 0) {
 			*out = (enum ipu_schedule_kind)i;
 			return ST_OK;
 		}
 	}
-	nearest = str_nearest(name, schedule_names, ARRAY_LEN(schedule_names));
+	nearest = str_nearest(name, names, ARRAY_LEN(names));
 	if (nearest)
 		return err_set(err, ST_NOTFOUND, "unknown schedule \"%s\" (did you mean \"%s\"?)",
 			       name, nearest);
-	return err_set(err, ST_NOTFOUND,
-		       "unknown schedule \"%s\" (there are Grouped, Interleaved, Sequential)",
-		       name);
+	return err_set(err, ST_NOTFOUND, "unknown schedule \"%s\" (there are %s)", name, all + 2);
 }
 
-/* ---- programs and lines ---------------------------------------------------------------------- */
+/* ---- what the rows are asked with ------------------------------------------------------------ */
 
-/* Program @p of a micro-batch: F0 .. F(N-1), B(N-1) .. B0. */
-static int program_stage(int stages, int p)
+int ipu__program_count(const struct ipu_schedule_shape *shape)
 {
-	return p < stages ? p : 2 * stages - 1 - p;
+	return shape->training ? 2 * shape->stages : shape->stages;
 }
 
-static int plan_ipu(const struct plan *plan, int p)
+int ipu__program_stage(const struct ipu_schedule_shape *shape, int p)
 {
-	int stage = program_stage(plan->stages, p);
-
-	return plan->device ? plan->device[stage] : stage;
+	return p < shape->stages ? p : 2 * shape->stages - 1 - p;
 }
 
-/* Does a line at offset @a ever use an IPU in the same step as one at offset @b? Both repeat every
- * `programs` steps, so one period tells. */
-static bool lines_meet(const struct plan *plan, int a, int b)
+static int stage_ipu(const struct ipu_schedule_shape *shape, int stage)
 {
-	for (int p = 0; p < plan->programs; p++) {
-		int q = (p + b - a) % plan->programs;
-
-		if (q < 0)
-			q += plan->programs;
-		if (plan_ipu(plan, p) == plan_ipu(plan, q))
-			return true;
-	}
-	return false;
+	return shape->device ? shape->device[stage] : stage % shape->places;
 }
 
-static void interleave(struct plan *plan)
+int ipu__program_ipu(const struct ipu_schedule_shape *shape, int p)
 {
-	for (int offset = 0; offset < plan->programs; offset++) {
-		bool free_of_all = true;
-
-		for (int i = 0; i < plan->lines && free_of_all; i++)
-			free_of_all = !lines_meet(plan, offset, plan->offsets[i]);
-		if (free_of_all)
-			plan->offsets[plan->lines++] = offset;
-	}
+	return stage_ipu(shape, ipu__program_stage(shape, p));
 }
 
-static enum ipu_schedule_kind effective_kind(const struct ipu_schedule_params *params)
+void ipu__list_add(struct ipu__list *list, char phase, int chunk, int microbatch)
 {
-	/* One stage is no pipeline: micro-batch after micro-batch. */
-	return params->stages == 1 ? IPU_SEQUENTIAL : params->kind;
+	*list->next++ = (struct ipu_work){.time_step = NOT_YET,
+					  .stage = chunk * list->shape->places + list->place,
+					  .microbatch = microbatch,
+					  .phase = phase};
 }
 
-static enum status plan_lines(struct plan *plan, const struct ipu_schedule_params *params,
-			      struct err *err)
+struct ipu__form ipu__form_unknown(void)
 {
-	plan->stages = params->stages;
-	plan->programs = params->training ? 2 * params->stages : params->stages;
-	plan->ipus = params->ipus;
-	plan->device = params->device;
-	plan->lines = 0;
-	plan->offsets = mem_calloc((size_t)plan->programs, sizeof(int));
-	if (!plan->offsets)
-		return err_nomem(err);
-	switch (effective_kind(params)) {
-	case IPU_GROUPED:
-		for (int i = 0; i < plan->programs; i++)
-			plan->offsets[i] = i;
-		plan->lines = plan->programs;
-		break;
-	case IPU_INTERLEAVED:
-		interleave(plan);
-		break;
-	case IPU_SEQUENTIAL:
-	case IPU_SCHEDULE_KINDS:
-		plan->lines = 1;
-		break;
-	}
-	return ST_OK;
+	return (struct ipu__form){NAN, NAN};
+}
+
+struct ipu__form ipu__form_same(double makespan)
+{
+	return (struct ipu__form){makespan, makespan};
+}
+
+double ipu__times_all(const struct ipu__times *times)
+{
+	return times->f + times->b + times->w;
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */
+
+/* One stage is no pipeline: micro-batch after micro-batch. */
+static enum ipu_schedule_kind effective_kind(const struct ipu_schedule_params *params)
+{
+	return params->stages == 1 ? IPU_SEQUENTIAL : params->kind;
+}
 
 static int ipu_count(const struct ipu_schedule_params *params)
 {
@@ -149,56 +138,92 @@ static int ipu_count(const struct ipu_schedule_params *params)
 	return ipus;
 }
 
+/* Stages come back to the first one's IPU after so many: the places of what is dealt in turn. */
+static int places_of(const struct ipu_schedule_params *params)
+{
+	int places = 1;
+
+	if (!params->device ||
+	    ipu_schedule_row(effective_kind(params))->sharing != IPU_SHARE_IN_TURN)
+		return params->stages;
+	while (places < params->stages && params->device[places] != params->device[0])
+		places++;
+	return places;
+}
+
+static struct ipu_schedule_shape shape_of(const struct ipu_schedule_params *params)
+{
+	const int places = places_of(params);
+
+	return (struct ipu_schedule_shape){.stages = params->stages,
+					   .microbatches = params->microbatches,
+					   .places = places,
+					   .chunks = params->stages / places,
+					   .training = params->training,
+					   .ipus = ipu_count(params),
+					   .device = params->device};
+}
+
 static enum status check_devices(const struct ipu_schedule_params *params, struct err *err)
 {
-	int ipus = ipu_count(params);
+	const int ipus = ipu_count(params);
 
 	for (int s = 0; s < params->stages; s++) {
-		int device = params->device ? params->device[s] : s;
+		const int device = params->device ? params->device[s] : s;
 
 		if (device < 0 || device >= ipus)
 			return err_set(err, ST_INVALID,
 				       "stage %d is on IPU %d, but there are %d IPUs (0 to %d)", s,
 				       device, ipus, ipus - 1);
-		if (effective_kind(params) != IPU_INTERLEAVED || !params->training ||
-		    !params->device)
-			continue;
-		for (int other = 0; other < s; other++) {
-			if (params->device[other] == device)
-				return err_set(err, ST_INVALID,
-					       "Interleaved training needs an IPU for each stage, "
-					       "but stages %d and %d are both on IPU %d",
-					       other, s, device);
-		}
 	}
 	return ST_OK;
 }
 
-/* The number of lines in the words of the rule. */
-static const char *lines_text(const struct plan *plan, enum ipu_schedule_kind kind)
+static enum status check_sharing(const struct ipu_schedule_params *params, struct err *err)
 {
-	if (kind == IPU_GROUPED)
-		return plan->programs == plan->stages ? "the number of stages" : "2 x stages";
-	return plan->lines == plan->stages ? "the number of stages" : "the lines that fit the IPUs";
-}
+	const enum ipu_schedule_kind kind = effective_kind(params);
+	const enum ipu_schedule_sharing sharing = ipu_schedule_row(kind)->sharing;
+	static const char *const needs[] = {
+		[IPU_SHARE_FORWARD] = " training needs an IPU for each stage",
+		[IPU_SHARE_NONE] = " needs an IPU for each stage",
+		[IPU_SHARE_IN_TURN] =
+			" deals the stages to the IPUs in turn (4 stages on IPUs 0, 1, 0, 1)",
+	};
+	const int *device = params->device;
+	const int places = places_of(params);
 
-static enum status check_count(const struct ipu_schedule_params *params, const char *what,
-			       const struct plan *plan, struct err *err)
-{
-	int g = params->microbatches;
-
-	if (g % plan->lines == 0 && g >= plan->lines)
+	if (sharing == IPU_SHARE_IN_TURN && places == params->stages)
+		return err_set(err, ST_INVALID,
+			       "%s needs at least two stages on each IPU, dealt in turn (4 stages "
+			       "on IPUs 0, 1, 0, 1)",
+			       ipu_schedule_name(kind));
+	if (sharing == IPU_SHARE_ANY || (sharing == IPU_SHARE_FORWARD && !params->training))
 		return ST_OK;
-	return err_set(err, ST_INVALID,
-		       "%s needs %s to be a multiple of %s (= %d) and at least that: it is %d",
-		       ipu_schedule_name(effective_kind(params)), what,
-		       lines_text(plan, effective_kind(params)), plan->lines, g);
+	for (int s = 0; device && s < params->stages; s++) {
+		if (s >= places && device[s] != device[s - places])
+			return err_set(err, ST_INVALID,
+				       "%s deals the stages to %d IPUs in turn, so stage %d "
+				       "belongs on IPU %d as stage %d does, not on IPU %d",
+				       ipu_schedule_name(kind), places, s, device[s - places],
+				       s - places, device[s]);
+		for (int other = 0; other < s && s < places; other++)
+			if (device[other] == device[s])
+				return err_set(err, ST_INVALID,
+					       "%s%s, but stages %d and %d are both on IPU %d",
+					       ipu_schedule_name(kind), needs[sharing], other, s,
+					       device[s]);
+	}
+	if (params->stages % places != 0)
+		return err_set(err, ST_INVALID,
+			       "%s needs as many stages on each of %d IPUs: there are %d",
+			       ipu_schedule_name(kind), places, params->stages);
+	return ST_OK;
 }
 
 static enum status check_sizes(const struct ipu_schedule_params *params, const char *what,
 			       struct err *err)
 {
-	int most;
+	int programs, most;
 
 	if (params->stages < 1 || params->stages > STAGES_MAX)
 		return err_set(err, ST_INVALID, "a pipeline has 1 to %d stages: it has %d",
@@ -209,7 +234,8 @@ static enum status check_sizes(const struct ipu_schedule_params *params, const c
 	if (params->microbatches < 1)
 		return err_set(err, ST_INVALID, "%s must be at least 1: it is %d", what,
 			       params->microbatches);
-	most = WORKS_MAX / (params->training ? 2 * params->stages : params->stages);
+	programs = !params->training ? 1 : ipu_schedule_row(effective_kind(params))->splits ? 3 : 2;
+	most = WORKS_MAX / (programs * params->stages);
 	if (params->microbatches > most)
 		return err_set(err, ST_LIMIT, "%s may be at most %d with %d stage%s: it is %d",
 			       what, most, params->stages, params->stages == 1 ? "" : "s",
@@ -217,24 +243,65 @@ static enum status check_sizes(const struct ipu_schedule_params *params, const c
 	return ST_OK;
 }
 
+/* What the number of micro-batches must be a multiple of. */
+static int multiple_of(const struct ipu_schedule_params *params)
+{
+	const struct ipu_schedule_row *row = ipu_schedule_row(effective_kind(params));
+	const struct ipu_schedule_shape shape = shape_of(params);
+	int offsets[2 * STAGES_MAX];
+
+	if (row->lines)
+		return row->lines(&shape, offsets);
+	return row->multiple ? row->multiple(&shape) : 1;
+}
+
+static enum status check_count(const struct ipu_schedule_params *params, const char *what,
+			       struct err *err)
+{
+	const enum ipu_schedule_kind kind = effective_kind(params);
+	const struct ipu_schedule_row *row = ipu_schedule_row(kind);
+	const struct ipu_schedule_shape shape = shape_of(params);
+	const int g = params->microbatches, multiple = multiple_of(params);
+
+	if (g % multiple == 0 && g >= multiple)
+		return ST_OK;
+	return err_set(err, ST_INVALID,
+		       "%s needs %s to be a multiple of %s (= %d) and at least that: it is %d",
+		       ipu_schedule_name(kind), what, row->rule(&shape, multiple), multiple, g);
+}
+
 enum status ipu_schedule_check(const struct ipu_schedule_params *params, const char *what,
 			       struct err *err)
 {
-	struct plan plan;
 	enum status status = check_sizes(params, what, err);
 
 	if (status == ST_OK)
 		status = check_devices(params, err);
 	if (status == ST_OK)
-		status = plan_lines(&plan, params, err);
-	if (status != ST_OK)
-		return status;
-	status = check_count(params, what, &plan, err);
-	mem_free(plan.offsets);
+		status = check_sharing(params, err);
+	if (status == ST_OK)
+		status = check_count(params, what, err);
 	return status;
 }
 
-/* ---- layout ---------------------------------------------------------------------------------- */
+enum status ipu_schedule_check_stages(const struct ipu_schedule_params *params, struct err *err)
+{
+	struct ipu_schedule_params one = *params;
+	enum status status;
+
+	one.microbatches = 1;
+	status = check_sizes(&one, "the number of micro-batches", err);
+	if (status == ST_OK)
+		status = check_devices(&one, err);
+	return status == ST_OK ? check_sharing(&one, err) : status;
+}
+
+int ipu_schedule_multiple(const struct ipu_schedule_params *params)
+{
+	return ipu_schedule_check_stages(params, NULL) == ST_OK ? multiple_of(params) : 0;
+}
+
+/* ---- order of work --------------------------------------------------------------------------- */
 
 static int compare_works(const void *left, const void *right)
 {
@@ -247,29 +314,24 @@ static int compare_works(const void *left, const void *right)
 	return (a->stage > b->stage) - (a->stage < b->stage);
 }
 
-/* Count each IPU's works, so that first[] can be cut before they are placed. */
-static void cut_works(struct ipu_schedule *schedule, const struct plan *plan)
+/* Lines of micro-batches through the programs, sorted by step. */
+static void place_lines(struct ipu_schedule *schedule, const struct ipu_schedule_row *row,
+			const struct ipu_schedule_shape *shape, int *offsets, int *next)
 {
-	for (int p = 0; p < plan->programs; p++)
-		schedule->first[plan_ipu(plan, p) + 1] += schedule->microbatches;
-	for (int i = 0; i < schedule->ipus; i++)
-		schedule->first[i + 1] += schedule->first[i];
-}
-
-static void place_works(struct ipu_schedule *schedule, const struct plan *plan, int *next)
-{
-	int rounds = schedule->microbatches / plan->lines;
+	const int lines = row->lines(shape, offsets), programs = ipu__program_count(shape);
+	const int rounds = shape->microbatches / lines;
 
 	memcpy(next, schedule->first, (size_t)schedule->ipus * sizeof(*next));
-	for (int line = 0; line < plan->lines; line++) {
+	for (int line = 0; line < lines; line++) {
 		for (int round = 0; round < rounds; round++) {
-			for (int p = 0; p < plan->programs; p++) {
-				struct ipu_work *work = &schedule->works[next[plan_ipu(plan, p)]++];
+			for (int p = 0; p < programs; p++) {
+				const int ipu = ipu__program_ipu(shape, p);
 
-				work->time_step = plan->offsets[line] + round * plan->programs + p;
-				work->stage = program_stage(plan->stages, p);
-				work->microbatch = line + round * plan->lines;
-				work->phase = p < plan->stages ? 'F' : 'B';
+				schedule->works[next[ipu]++] = (struct ipu_work){
+					.time_step = offsets[line] + round * programs + p,
+					.stage = ipu__program_stage(shape, p),
+					.microbatch = line + round * lines,
+					.phase = p < shape->stages ? 'F' : 'B'};
 			}
 		}
 	}
@@ -277,62 +339,224 @@ static void place_works(struct ipu_schedule *schedule, const struct plan *plan, 
 		qsort(schedule->works + schedule->first[i],
 		      (size_t)(schedule->first[i + 1] - schedule->first[i]),
 		      sizeof(*schedule->works), compare_works);
-	schedule->time_steps = plan->offsets[plan->lines - 1] + rounds * plan->programs;
+	schedule->time_steps = offsets[lines - 1] + rounds * programs;
+	schedule->round = programs;
 }
 
-static enum status schedule_fill(struct ipu_schedule *schedule, const struct plan *plan,
-				 struct err *err)
+/* Without backward passes: as many micro-batches as there are places through a chunk, then through
+ * the next one. */
+static void order_forwards(const struct ipu_schedule_shape *shape, int place, struct ipu_work *out)
 {
-	size_t works = (size_t)plan->programs * (size_t)schedule->microbatches;
-	int *next = mem_calloc((size_t)schedule->ipus, sizeof(*next));
+	struct ipu__list list = {shape, out, place};
+	const int group = shape->places;
 
-	schedule->device = mem_calloc((size_t)schedule->stages, sizeof(*schedule->device));
-	schedule->first = mem_calloc((size_t)schedule->ipus + 1, sizeof(*schedule->first));
-	schedule->works = mem_calloc(works, sizeof(*schedule->works));
-	if (!next || !schedule->device || !schedule->first || !schedule->works) {
-		mem_free(next);
-		return err_nomem(err);
+	for (int first = 0; first < shape->microbatches; first += group)
+		for (int c = 0; c < shape->chunks; c++)
+			for (int i = first; i < first + group && i < shape->microbatches; i++)
+				ipu__list_add(&list, 'F', c, i);
+}
+
+/* How many of a stage's works in a phase have their step, and that of the last; so far. */
+struct progress {
+	int count, *steps;
+};
+
+static struct progress *progress_of(struct progress *all, int stages, int stage, char phase)
+{
+	return &all[(phase == 'F' ? 0 : phase == 'B' ? 1 : 2) * stages + stage];
+}
+
+/* Is what @work reads from another work there before @step? */
+static bool is_ready(const struct ipu_schedule *schedule, struct progress *all,
+		     const struct ipu_work *work, int step)
+{
+	const int last = schedule->stages - 1;
+	const struct progress *from;
+
+	if (work->phase == 'F' && work->stage == 0)
+		return true;
+	if (work->phase == 'F')
+		from = progress_of(all, schedule->stages, work->stage - 1, 'F');
+	else if (work->phase == 'W')
+		from = progress_of(all, schedule->stages, work->stage, 'B');
+	else
+		from = progress_of(all, schedule->stages, work->stage + (work->stage < last),
+				   work->stage < last ? 'B' : 'F');
+	return from->count > work->microbatch && from->steps[work->microbatch] < step;
+}
+
+/* A step has one work of each IPU, as soon as its input is there. */
+static void place_in_order(struct ipu_schedule *schedule, struct progress *all, int *next)
+{
+	const int count = schedule->first[schedule->ipus];
+	int placed = 0;
+
+	memcpy(next, schedule->first, (size_t)schedule->ipus * sizeof(*next));
+	for (int step = 0; placed < count; step++) {
+		const int before = placed;
+
+		for (int i = 0; i < schedule->ipus; i++) {
+			struct ipu_work *work = &schedule->works[next[i]];
+			struct progress *own;
+
+			if (next[i] == schedule->first[i + 1] ||
+			    !is_ready(schedule, all, work, step))
+				continue;
+			own = progress_of(all, schedule->stages, work->stage, work->phase);
+			assert(own->count == work->microbatch);
+			own->steps[own->count++] = work->time_step = step;
+			next[i]++;
+			placed++;
+		}
+		assert(placed > before); /* else the order waits for itself */
+		(void)before;
+		schedule->time_steps = step + 1;
 	}
-	for (int s = 0; s < schedule->stages; s++)
-		schedule->device[s] = plan_ipu(plan, s);
-	cut_works(schedule, plan);
-	place_works(schedule, plan, next);
-	mem_free(next);
+}
+
+static enum status place_orders(struct ipu_schedule *schedule, const struct ipu_schedule_row *row,
+				const struct ipu_schedule_shape *shape, int *next, struct err *err)
+{
+	const size_t rows = 3 * (size_t)shape->stages, each = (size_t)shape->microbatches;
+	struct progress *all = mem_calloc(rows, sizeof(*all));
+	int *steps = mem_calloc(rows * each, sizeof(*steps));
+
+	for (int place = 0; place < shape->places; place++) {
+		struct ipu_work *works = &schedule->works[schedule->first[stage_ipu(shape, place)]];
+
+		if (shape->training)
+			row->order(shape, place, works);
+		else
+			order_forwards(shape, place, works);
+	}
+	for (size_t r = 0; all && r < rows; r++)
+		all[r].steps = steps + r * each;
+	if (all && steps)
+		place_in_order(schedule, all, next);
+	mem_free(all);
+	mem_free(steps);
+	return all && steps ? ST_OK : err_nomem(err);
+}
+
+/* Sort by counting. */
+static enum status sort_by_step(struct ipu_schedule *schedule, struct err *err)
+{
+	const int count = schedule->first[schedule->ipus];
+	int *first = mem_calloc((size_t)schedule->time_steps + 2, sizeof(*first));
+
+	schedule->step_first = first;
+	if (!first)
+		return err_nomem(err);
+	for (int i = 0; i < count; i++)
+		first[schedule->works[i].time_step + 2]++;
+	for (int t = 0; t < schedule->time_steps; t++)
+		first[t + 2] += first[t + 1];
+	for (int i = 0; i < count; i++)
+		schedule->by_step[first[schedule->works[i].time_step + 1]++] = i;
 	return ST_OK;
 }
+
+/* What lives between each stage's forward and the end of its backward. @scratch: two for each
+ * stage, 0. */
+static void measure_live(struct ipu_schedule *schedule, int *scratch)
+{
+	const char last = schedule->splits ? 'W' : 'B';
+	int *live = scratch, *pushed_step = scratch + schedule->stages;
+
+	for (int s = 0; s < schedule->stages; s++)
+		schedule->live[s] = 1;
+	for (int i = 0; schedule->training && i < schedule->first[schedule->ipus]; i++) {
+		const struct ipu_work *work = &schedule->works[i];
+		const int s = work->stage;
+
+		if (work->phase == 'F') {
+			pushed_step[s] = work->time_step;
+			live[s]++;
+			schedule->live[s] = max(live[s], schedule->live[s]);
+		} else {
+			const int waiting = live[s] - (pushed_step[s] == work->time_step) - 1;
+
+			schedule->depth[s] = max(waiting, schedule->depth[s]);
+			live[s] -= work->phase == last;
+		}
+	}
+}
+
+enum status ipu__schedule_make(struct ipu_schedule **out, enum ipu_schedule_kind kind,
+			       const struct ipu_schedule_shape *shape, struct err *err)
+{
+	const struct ipu_schedule_row *row = ipu_schedule_row(kind);
+	const size_t ipus = (size_t)shape->ipus, stages = (size_t)shape->stages;
+	const int programs = !shape->training ? 1 : row->splits ? 3 : 2;
+	const size_t works = (size_t)programs * stages * (size_t)shape->microbatches;
+	struct ipu_schedule *schedule = mem_calloc(1, sizeof(*schedule));
+	int *next = mem_calloc(ipus, sizeof(*next));
+	int *offsets = mem_calloc(2 * stages, sizeof(*offsets));
+	enum status status = ST_OK;
+
+	*out = NULL;
+	if (!schedule || !next || !offsets) {
+		status = err_nomem(err);
+		goto end;
+	}
+	*schedule = (struct ipu_schedule){
+		.kind = kind,
+		.stages = shape->stages,
+		.microbatches = shape->microbatches,
+		.ipus = shape->ipus,
+		.training = shape->training,
+		.splits = shape->training && row->splits,
+		.device = mem_calloc(stages, sizeof(int)),
+		.works = mem_calloc(works, sizeof(struct ipu_work)),
+		.first = mem_calloc(ipus + 1, sizeof(int)),
+		.by_step = mem_calloc(works, sizeof(int)),
+		.live = mem_calloc(stages, sizeof(int)),
+		.depth = mem_calloc(stages, sizeof(int)),
+	};
+	if (!schedule->device || !schedule->works || !schedule->first || !schedule->by_step ||
+	    !schedule->live || !schedule->depth) {
+		status = err_nomem(err);
+		goto end;
+	}
+	for (int s = 0; s < shape->stages; s++) {
+		schedule->device[s] = stage_ipu(shape, s);
+		schedule->first[schedule->device[s] + 1] += programs * shape->microbatches;
+	}
+	for (int i = 0; i < shape->ipus; i++)
+		schedule->first[i + 1] += schedule->first[i];
+	if (row->lines)
+		place_lines(schedule, row, shape, offsets, next);
+	else
+		status = place_orders(schedule, row, shape, next, err);
+	if (status == ST_OK)
+		status = sort_by_step(schedule, err);
+	memset(offsets, 0, 2 * stages * sizeof(*offsets));
+	if (status == ST_OK)
+		measure_live(schedule, offsets);
+end:
+	mem_free(next);
+	mem_free(offsets);
+	if (status == ST_OK)
+		*out = schedule;
+	else
+		ipu_schedule_free(schedule);
+	return status;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
 
 enum status ipu_schedule_new(struct ipu_schedule **out, const struct ipu_schedule_params *params,
 			     struct err *err)
 {
-	struct ipu_schedule *schedule;
-	struct plan plan;
+	struct ipu_schedule_shape shape;
 	enum status status;
 
 	*out = NULL;
 	status = ipu_schedule_check(params, "the number of micro-batches", err);
 	if (status != ST_OK)
 		return status;
-	status = plan_lines(&plan, params, err);
-	if (status != ST_OK)
-		return status;
-	schedule = mem_calloc(1, sizeof(*schedule));
-	if (!schedule) {
-		mem_free(plan.offsets);
-		return err_nomem(err);
-	}
-	schedule->kind = effective_kind(params);
-	schedule->stages = params->stages;
-	schedule->microbatches = params->microbatches;
-	schedule->ipus = ipu_count(params);
-	schedule->training = params->training;
-	status = schedule_fill(schedule, &plan, err);
-	mem_free(plan.offsets);
-	if (status != ST_OK) {
-		ipu_schedule_free(schedule);
-		return status;
-	}
-	*out = schedule;
-	return ST_OK;
+	shape = shape_of(params);
+	return ipu__schedule_make(out, effective_kind(params), &shape, err);
 }
 
 void ipu_schedule_free(struct ipu_schedule *schedule)
@@ -342,24 +566,154 @@ void ipu_schedule_free(struct ipu_schedule *schedule)
 	mem_free(schedule->device);
 	mem_free(schedule->works);
 	mem_free(schedule->first);
+	mem_free(schedule->by_step);
+	mem_free(schedule->step_first);
+	mem_free(schedule->live);
+	mem_free(schedule->depth);
 	mem_free(schedule);
+}
+
+/* ---- what follows from it -------------------------------------------------------------------- */
+
+int ipu_schedule_live(const struct ipu_schedule *schedule, int stage)
+{
+	assert(stage >= 0 && stage < schedule->stages);
+	return schedule->live[stage];
 }
 
 int ipu_schedule_fifo_depth(const struct ipu_schedule *schedule, int stage)
 {
-	int after = schedule->stages - 1 - stage;
-
 	assert(stage >= 0 && stage < schedule->stages);
-	if (!schedule->training || schedule->kind == IPU_SEQUENTIAL)
-		return 0;
-	return schedule->kind == IPU_GROUPED ? 2 * after : after;
+	return schedule->depth[stage];
 }
 
-int ipu_schedule_live(const struct ipu_schedule *schedule, int stage)
+int ipu_schedule_held(const struct ipu_schedule *schedule, int stage)
 {
-	/* A Grouped step runs the forward first: the new activation is there beside the one that
-	 * the backward of the same step still reads. */
-	int beside = schedule->training && schedule->kind == IPU_GROUPED ? 1 : 0;
+	const int ipu = schedule->device[stage];
+	int held = 0, most = 0;
 
-	return ipu_schedule_fifo_depth(schedule, stage) + 1 + beside;
+	for (int i = schedule->first[ipu]; schedule->splits && i < schedule->first[ipu + 1]; i++) {
+		if (schedule->works[i].stage != stage)
+			continue;
+		held += schedule->works[i].phase == 'B';
+		most = max(held, most);
+		held -= schedule->works[i].phase == 'W';
+	}
+	return most;
+}
+
+int ipu_schedule_in_flight(const struct ipu_schedule *schedule, int stage, char phase)
+{
+	const int count = schedule->first[schedule->ipus], to = stage + (phase == 'F' ? 1 : -1);
+	int made = 0, taken = 0, being_taken = 0, most = 0, step = NOT_YET;
+
+	for (int i = 0; i < count; i++) {
+		const struct ipu_work *work = &schedule->works[schedule->by_step[i]];
+
+		if (work->time_step != step) {
+			step = work->time_step;
+			taken += being_taken;
+			being_taken = 0;
+		}
+		if (work->phase != phase)
+			continue;
+		made += work->stage == stage;
+		being_taken += work->stage == to;
+		most = max(made - taken, most);
+	}
+	return most;
+}
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+struct clock {
+	const struct ipu_schedule *schedule;
+	const struct ipu_schedule_costs *costs;
+	double *made[2]; /* end of F and of B of [stage * microbatches + microbatch] */
+	double *free_at; /* by IPU */
+};
+
+static double *made_at(const struct clock *clock, char phase, int stage, int microbatch)
+{
+	return &clock->made[phase == 'B'][(size_t)stage * (size_t)clock->schedule->microbatches +
+					  (size_t)microbatch];
+}
+
+static double duration(const struct ipu_schedule_costs *costs, const struct ipu_work *work)
+{
+	return (work->phase == 'F'   ? costs->forward
+		: work->phase == 'B' ? costs->backward
+				     : costs->weight)[work->stage];
+}
+
+/* When the input of @work is there. Its producer is in an earlier step, so it has been placed. */
+static double input_at(const struct clock *clock, const struct ipu_work *work)
+{
+	const struct ipu_schedule *schedule = clock->schedule;
+	const int from = work->stage + (work->phase == 'F' ? -1 : 1);
+
+	if (work->phase == 'W' || from < 0)
+		return 0;
+	if (from == schedule->stages)
+		return *made_at(clock, 'F', work->stage, work->microbatch);
+	return *made_at(clock, work->phase, from, work->microbatch) +
+	       (schedule->device[from] != schedule->device[work->stage] ? clock->costs->hop : 0);
+}
+
+static bool sends(const struct ipu_schedule *schedule, const struct ipu_work *work)
+{
+	const int to = work->stage + (work->phase == 'F' ? 1 : -1);
+
+	return work->phase != 'W' && to >= 0 && to < schedule->stages &&
+	       schedule->device[to] != schedule->device[work->stage];
+}
+
+static void run_works(struct clock *clock, double *start, double *end)
+{
+	const struct ipu_schedule *schedule = clock->schedule;
+	const bool lockstep = clock->costs->lockstep;
+	const int count = schedule->first[schedule->ipus];
+	double step_at = 0, step_end = 0;
+	bool sent = false;
+	int step = 0;
+
+	for (int i = 0; i < count; i++) {
+		const int w = schedule->by_step[i];
+		const struct ipu_work *work = &schedule->works[w];
+		double *free_at = &clock->free_at[schedule->device[work->stage]];
+		double input;
+
+		if (work->time_step != step) {
+			step = work->time_step;
+			step_at = step_end = step_end + (sent ? clock->costs->hop : 0);
+			sent = false;
+		}
+		input = lockstep ? step_at : input_at(clock, work);
+		start[w] = max(input, *free_at);
+		end[w] = *free_at = start[w] + duration(clock->costs, work);
+		step_end = max(end[w], step_end);
+		sent = sent || sends(schedule, work);
+		if (work->phase != 'W')
+			*made_at(clock, work->phase, work->stage, work->microbatch) = end[w];
+	}
+}
+
+enum status ipu_schedule_run(const struct ipu_schedule *schedule,
+			     const struct ipu_schedule_costs *costs, double *start, double *end,
+			     struct err *err)
+{
+	const size_t cells = (size_t)schedule->stages * (size_t)schedule->microbatches;
+	struct clock clock = {
+		.schedule = schedule,
+		.costs = costs,
+		.made = {mem_calloc(cells, sizeof(double)), mem_calloc(cells, sizeof(double))},
+		.free_at = mem_calloc((size_t)schedule->ipus, sizeof(double))};
+	const bool there = clock.made[0] && clock.made[1] && clock.free_at;
+
+	if (there)
+		run_works(&clock, start, end);
+	mem_free(clock.made[0]);
+	mem_free(clock.made[1]);
+	mem_free(clock.free_at);
+	return there ? ST_OK : err_nomem(err);
 }

@@ -15,7 +15,7 @@
 
 char ipu_function_phase_char(enum ipu_function_phase function)
 {
-	static const char phases[] = {'F', 'B', 'U', 'R', '\0', '\0', 'F', 'F'};
+	static const char phases[] = {'F', 'B', 'U', 'R', '\0', '\0', 'W', 'F', 'F'};
 
 	_Static_assert(ARRAY_LEN(phases) == IPU_FUNCTION_PHASES, "phases out of step");
 	assert((unsigned)function < IPU_FUNCTION_PHASES);
@@ -39,7 +39,8 @@ void ipu__clock_event(struct ipu_clock *clock, int ipu, int stage, int microbatc
 {
 	const struct ipu_function_cost *cost = &clock->params->stages[stage].function[function];
 	struct ipu_split *split = &clock->timeline->split[ipu];
-	const bool always = function == clock->params->forward || function == IPU_FUNCTION_B;
+	const bool always = function == clock->params->forward || function == IPU_FUNCTION_B ||
+			    function == IPU_FUNCTION_W;
 
 	if (cost->cycles == 0 && !always)
 		return;
@@ -112,13 +113,15 @@ static void run_works(struct ipu_clock *clock, int ipu, int step)
 	for (int i = 0; i < count && clock->overlap; i++)
 		copy_tiles(clock, ipu, &works[i], IPU_TRANSFER_COPY_IN);
 	for (int i = 0; i < count; i++) {
-		const bool forward = works[i].phase == 'F';
+		const enum ipu_function_phase function = works[i].phase == 'F'
+								 ? clock->params->forward
+							 : works[i].phase == 'B' ? IPU_FUNCTION_B
+										 : IPU_FUNCTION_W;
 
-		if (!forward && late)
+		if (works[i].phase == 'B' && late)
 			ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch,
 					 IPU_FUNCTION_R);
-		ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch,
-				 forward ? clock->params->forward : IPU_FUNCTION_B);
+		ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch, function);
 	}
 	for (int i = 0; i < count; i++)
 		if (works[i].phase == 'F')
@@ -250,6 +253,113 @@ static void exchange(struct ipu_clock *clock, int step)
 	}
 }
 
+/* ---- out of lockstep ------------------------------------------------------------------------- */
+
+static int64_t *sent_at(const struct ipu_clock *clock, char phase, int stage, int microbatch)
+{
+	const size_t each = (size_t)clock->params->schedule->microbatches;
+
+	return &clock->sent[phase == 'B'][(size_t)stage * each + (size_t)microbatch];
+}
+
+/* Of one work, alone on the links: what it sends to other IPUs, or what it takes from them. */
+struct copies {
+	int64_t bytes, cycles;
+	int64_t there; /* what it takes has left where it was made; -1: it takes nothing */
+};
+
+static struct copies copies_of(struct ipu_clock *clock, int ipu, const struct ipu_work *work,
+			       bool takes)
+{
+	const struct ipu_timeline_params *params = clock->params;
+	const bool forward = work->phase == 'F';
+	struct copies copies = {.there = -1};
+
+	ipu__links_clear(&clock->links);
+	for (int pass = 0; pass < 2 && work->phase != 'W'; pass++) {
+		for (int s = 0; s < params->send_count; s++) {
+			const struct ipu_send *send = &params->sends[s];
+			const int from = forward ? send->from : send->to;
+			const int to = forward ? send->to : send->from;
+			const int other = params->schedule->device[takes ? from : to];
+			const int64_t there = *sent_at(clock, work->phase, from, work->microbatch);
+
+			if (work->stage != (takes ? to : from) || other == ipu)
+				continue;
+			if (pass == 0) {
+				ipu__links_add(&clock->links, takes ? other : ipu,
+					       takes ? ipu : other, send->bytes);
+				copies.bytes += send->bytes;
+				copies.there = max(there, copies.there);
+				continue;
+			}
+			copies.cycles =
+				max(copies.cycles,
+				    ipu__links_cycles(&clock->links, params->target,
+						      takes ? other : ipu, takes ? ipu : other));
+		}
+	}
+	return copies;
+}
+
+/* Wait until the input is there, and take it. */
+static void take(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
+{
+	const int64_t sync = ipu_sync_cycles(clock->params->target, 2);
+	const struct copies copies = copies_of(clock, ipu, work, true);
+	struct ipu_lane *lane = &clock->lanes[ipu];
+	struct ipu_split *split = &clock->timeline->split[ipu];
+	const int64_t wait = max(copies.there - lane->at, 0);
+	struct ipu_transfer *transfer;
+
+	if (copies.there < 0)
+		return;
+	transfer = ipu__clock_transfer(clock, IPU_TRANSFER_WAIT, ipu, lane->at, wait + sync);
+	transfer->stage = work->stage;
+	transfer->microbatch = work->microbatch;
+	lane->at += wait + sync;
+	transfer = ipu__clock_transfer(clock, IPU_TRANSFER_TAKE, ipu, lane->at, copies.cycles);
+	transfer->stage = work->stage;
+	transfer->microbatch = work->microbatch;
+	transfer->bytes_in = copies.bytes;
+	lane->at += copies.cycles;
+	split->idle += wait;
+	split->sync += sync;
+	split->exchange += copies.cycles;
+}
+
+static void send(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
+{
+	const struct copies copies = copies_of(clock, ipu, work, false);
+	struct ipu_lane *lane = &clock->lanes[ipu];
+	struct ipu_transfer *transfer =
+		ipu__clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, lane->at, copies.cycles);
+
+	transfer->stage = work->stage;
+	transfer->microbatch = work->microbatch;
+	transfer->bytes_out = copies.bytes;
+	lane->at += copies.cycles;
+	clock->timeline->split[ipu].exchange += copies.cycles;
+	if (work->phase != 'W')
+		*sent_at(clock, work->phase, work->stage, work->microbatch) = lane->at;
+}
+
+/* An IPU has one work at most in such a step. What an earlier step made has been sent. */
+static void run_alone(struct ipu_clock *clock, int ipu)
+{
+	int count;
+	const struct ipu_work *work = ipu__clock_works(clock, ipu, clock->step, &count);
+
+	assert(count <= 1);
+	if (count > 0)
+		take(clock, ipu, work);
+	run_works(clock, ipu, clock->step);
+	if (count > 0)
+		send(clock, ipu, work);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
 static void run_step(struct ipu_clock *clock)
 {
 	const struct ipu_timeline_params *params = clock->params;
@@ -264,12 +374,17 @@ static void run_step(struct ipu_clock *clock)
 	if (clock->overlap)
 		ipu__clock_stream(clock, IPU_TRANSFER_OUTFEED);
 	for (int i = 0; i < ipus; i++) {
-		run_works(clock, i, step);
+		if (clock->lockstep)
+			run_works(clock, i, step);
+		else
+			run_alone(clock, i);
 		if (clock->overlap)
 			join_lanes(clock, i);
 	}
-	meet(clock);
-	exchange(clock, step);
+	if (clock->lockstep) {
+		meet(clock);
+		exchange(clock, step);
+	}
 	if (!clock->overlap)
 		ipu__clock_stream(clock, IPU_TRANSFER_OUTFEED);
 }
@@ -326,9 +441,9 @@ static int compare_events(const void *left, const void *right)
 {
 	/* Programs that cost nothing: in the order of work. */
 	static const int order[IPU_FUNCTION_PHASES] = {
-		[IPU_FUNCTION_START] = 0,    [IPU_FUNCTION_F] = 1,       [IPU_FUNCTION_PUSH] = 3,
-		[IPU_FUNCTION_R] = 2,        [IPU_FUNCTION_B] = 2,       [IPU_FUNCTION_U] = 4,
-		[IPU_FUNCTION_EVALUATE] = 1, [IPU_FUNCTION_PREDICT] = 1,
+		[IPU_FUNCTION_START] = 0, [IPU_FUNCTION_F] = 1,        [IPU_FUNCTION_PUSH] = 3,
+		[IPU_FUNCTION_W] = 2,     [IPU_FUNCTION_R] = 2,        [IPU_FUNCTION_B] = 2,
+		[IPU_FUNCTION_U] = 4,     [IPU_FUNCTION_EVALUATE] = 1, [IPU_FUNCTION_PREDICT] = 1,
 	};
 	const struct ipu_event *a = left, *b = right;
 
@@ -403,22 +518,26 @@ static enum status clock_init(struct ipu_clock *clock, struct err *err)
 	const size_t works = (size_t)schedule->first[ipus], stages = (size_t)schedule->stages;
 	const size_t steps = (size_t)schedule->time_steps;
 
+	clock->lockstep = ipu_schedule_lockstep(schedule->kind);
 	clock->overlap = clock->params->io_tiles > 0;
+	assert(clock->lockstep || !clock->overlap);
 	clock->shift = clock->overlap && schedule->stages > 1;
 	timeline->time_steps = schedule->time_steps + 2 * clock->shift;
 	clock->lanes = mem_calloc(ipus, sizeof(*clock->lanes));
 	clock->fed = mem_calloc(stages, sizeof(*clock->fed));
 	clock->link_bytes = mem_calloc(ipus, sizeof(*clock->link_bytes));
 	clock->index = mem_calloc(ipus * (steps + 1), sizeof(*clock->index));
+	clock->sent[0] = mem_calloc(stages * (size_t)schedule->microbatches, sizeof(int64_t));
+	clock->sent[1] = mem_calloc(stages * (size_t)schedule->microbatches, sizeof(int64_t));
 	timeline->events = mem_calloc(2 * works + 2 * stages, sizeof(*timeline->events));
-	/*
-	 * Streams and copies of each forward; meetings of each step, and one slot to fill in vain.
-	 */
+	/* Streams and copies of each forward; meetings of each step, or an input and an output of
+	 * it, and one slot to fill in vain. */
 	timeline->transfers = mem_calloc(4 * works + stages + 3 * ipus * (steps + 4) + 1,
 					 sizeof(*timeline->transfers));
 	timeline->split = mem_calloc(ipus, sizeof(*timeline->split));
 	if (!clock->lanes || !clock->fed || !clock->link_bytes || !clock->index ||
-	    !timeline->events || !timeline->transfers || !timeline->split)
+	    !clock->sent[0] || !clock->sent[1] || !timeline->events || !timeline->transfers ||
+	    !timeline->split)
 		return err_nomem(err);
 	for (size_t s = 0; s < stages; s++)
 		clock->fed[s] = INT64_MIN / 2;
@@ -456,6 +575,8 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timelin
 	mem_free(clock.fed);
 	mem_free(clock.link_bytes);
 	mem_free(clock.index);
+	mem_free(clock.sent[0]);
+	mem_free(clock.sent[1]);
 	ipu__links_fini(&clock.links);
 	return status;
 }

@@ -5,6 +5,10 @@
  * Times are cycles from the start of the pipeline run: a run is the same every time and on every
  * replica, so it is simulated once. On an IPU one thing follows the other without a gap, but for
  * streams through I/O tiles, which go on beside the programs.
+ *
+ * Poplar's schedules run in lockstep: all IPUs meet at the end of a time step and exchange. With
+ * the others an IPU sends when its program has ended, and goes on as soon as its own input is
+ * there.
  */
 #ifndef IPU_TIMELINE_H
 #define IPU_TIMELINE_H
@@ -18,17 +22,18 @@
 /* What a stage is made of. */
 enum ipu_function_phase {
 	IPU_FUNCTION_F,
-	IPU_FUNCTION_B, /* with W */
+	IPU_FUNCTION_B, /* with W, unless the schedule splits them */
 	IPU_FUNCTION_U,
 	IPU_FUNCTION_R,        /* forward operations once more, for B */
 	IPU_FUNCTION_PUSH,     /* what F made into the FIFOs */
 	IPU_FUNCTION_START,    /* of a pipeline run: accumulators set to zero */
+	IPU_FUNCTION_W,        /* gradients of weights, where the schedule splits them from B */
 	IPU_FUNCTION_EVALUATE, /* F without what is training's alone */
 	IPU_FUNCTION_PREDICT,  /* and without what measures */
 	IPU_FUNCTION_PHASES
 };
 
-/* 'F', 'B', 'U', 'R'; '\0' of those that belong to no phase. */
+/* 'F', 'B', 'W', 'U', 'R'; '\0' of those that belong to no phase. */
 char ipu_function_phase_char(enum ipu_function_phase function);
 
 /* Cycles on the stage's IPU; what is none of the three parts is compute. */
@@ -76,9 +81,11 @@ struct ipu_event {
 enum ipu_transfer_kind {
 	IPU_TRANSFER_INFEED,   /* from the host */
 	IPU_TRANSFER_COPY_IN,  /* from the I/O tiles to the others */
+	IPU_TRANSFER_WAIT,     /* out of lockstep: until the input is there, and the sync itself */
+	IPU_TRANSFER_TAKE,     /* out of lockstep: the input, from another IPU */
 	IPU_TRANSFER_COPY_OUT, /* and back */
 	IPU_TRANSFER_SYNC,     /* until all IPUs are there, and the sync itself */
-	IPU_TRANSFER_GLOBAL,   /* between IPUs */
+	IPU_TRANSFER_GLOBAL,   /* between IPUs; out of lockstep what is sent */
 	IPU_TRANSFER_SYNC_ANS, /* until those that have more to copy are done */
 	IPU_TRANSFER_OUTFEED,  /* to the host */
 	IPU_TRANSFER_KINDS

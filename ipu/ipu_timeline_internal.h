@@ -22,6 +22,9 @@ struct ipu_clock {
 	int64_t *fed;           /* by stage: where its last infeed ended */
 	int64_t *link_bytes;    /* by host link, of the present stream */
 	int *index;             /* by IPU and time step: its first work */
+	int64_t *sent[2];       /* out of lockstep: where what F and B of [stage, micro-batch] made
+				 * has left their IPU */
+	bool lockstep;
 	struct ipu_links links;
 	bool overlap; /* I/O tiles: streams go on beside the programs */
 	int shift;    /* time steps before the schedule's first: the first infeed's */

@@ -204,6 +204,10 @@ static void make_graph(struct maker *maker)
 	sample->graph.tensors = maker->tensors;
 	sample->graph.tensor_count = maker->tensor_count;
 	sample->graph.nodes = maker->nodes;
+	if (sample->schedule->splits)
+		assert_int_equal(ipu_graph_split(maker->nodes, maker->node_count, maker->tensors,
+						 maker->tensor_count, NULL),
+				 ST_OK);
 	sample->graph.node_count = maker->node_count;
 }
 

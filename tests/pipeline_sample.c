@@ -5,14 +5,14 @@
 
 #include "support/support.h"
 
-void pipeline_sample_fill(struct pipeline_sample *sample, enum ipu_pipeline_kind kind, int stages,
+void pipeline_sample_fill(struct pipeline_sample *sample, enum ipu_schedule_kind kind, int stages,
 			  int microbatches, int chunks)
 {
 	sample->params = (struct ipu_pipeline_params){
 		.kind = kind,
 		.stages = stages,
 		.microbatches = microbatches,
-		.chunks = kind == IPU_PIPELINE_1F1B_INTERLEAVED ? chunks : 1,
+		.chunks = kind == IPU_1F1B_INTERLEAVED ? chunks : 1,
 		.forward_ns = sample->forward,
 		.backward_input_ns = sample->input,
 		.backward_weight_ns = sample->weight,

@@ -18,7 +18,7 @@ struct pipeline_sample {
 };
 
 /* @chunks are for 1f1b-interleaved; the others get 1. Times are left as they are. */
-void pipeline_sample_fill(struct pipeline_sample *sample, enum ipu_pipeline_kind kind, int stages,
+void pipeline_sample_fill(struct pipeline_sample *sample, enum ipu_schedule_kind kind, int stages,
 			  int microbatches, int chunks);
 /* The same times for all stages, ns. */
 void pipeline_sample_times(struct pipeline_sample *sample, int64_t f, int64_t b, int64_t w,

@@ -159,6 +159,11 @@ static void make_graph(struct program_sample *sample)
 			if (stage_of(sample, l) == s)
 				make_update(sample, l);
 	}
+	if (sample->schedule->splits)
+		assert_int_equal(ipu_graph_split(sample->nodes, sample->graph.node_count,
+						 sample->graph.tensors, sample->graph.tensor_count,
+						 NULL),
+				 ST_OK);
 	sample->graph.nodes = sample->nodes;
 }
 

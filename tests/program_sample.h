@@ -10,7 +10,7 @@
 
 #define PROGRAM_SAMPLE_LAYERS  8
 #define PROGRAM_SAMPLE_TENSORS (10 * PROGRAM_SAMPLE_LAYERS)
-#define PROGRAM_SAMPLE_NODES   (6 * PROGRAM_SAMPLE_LAYERS)
+#define PROGRAM_SAMPLE_NODES   (8 * PROGRAM_SAMPLE_LAYERS)
 
 /* A chain of dense layers, some with a dropout: enough for every kind of step. */
 struct program_sample {

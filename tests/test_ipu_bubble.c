@@ -25,12 +25,14 @@ static struct ipu_bubble theory_of(enum ipu_schedule_kind kind, int stages, int 
 	struct ipu_schedule *schedule = schedule_of(kind, stages, microbatches);
 	struct ipu_bubble bubble;
 	double f[32], b[32];
+	struct ipu_schedule_costs costs = {.forward = f, .backward = b};
 
 	for (int s = 0; s < stages; s++) {
 		f[s] = forward;
 		b[s] = backward;
 	}
-	assert_int_equal(ipu_bubble_theory(schedule, f, b, lockstep, &bubble, NULL), ST_OK);
+	costs.lockstep = lockstep;
+	assert_int_equal(ipu_bubble_theory(schedule, &costs, &bubble, NULL), ST_OK);
 	ipu_schedule_free(schedule);
 	return bubble;
 }
@@ -136,22 +138,27 @@ static void test_sequential_uses_one_ipu_at_a_time(void **state)
 
 static void test_free_running_is_never_slower_than_lockstep(void **state)
 {
+	static const enum ipu_schedule_kind poplar[] = {IPU_GROUPED, IPU_INTERLEAVED,
+							IPU_SEQUENTIAL};
 	struct rng rng;
 
 	(void)state;
 	rng_init(&rng, 1, rng_stream("bubble"), 0, 0);
 	for (int round = 0; round < 100; round++) {
-		enum ipu_schedule_kind kind = (enum ipu_schedule_kind)rng_below(&rng, 3);
+		enum ipu_schedule_kind kind = poplar[rng_below(&rng, 3)];
 		struct ipu_schedule *schedule = schedule_of(kind, 3, 6);
 		struct ipu_bubble host, device;
 		double f[3], b[3];
+		const struct ipu_schedule_costs free_running = {.forward = f, .backward = b};
+		const struct ipu_schedule_costs lockstep = {
+			.forward = f, .backward = b, .lockstep = true};
 
 		for (int s = 0; s < 3; s++) {
 			f[s] = 1 + rng_below(&rng, 1000);
 			b[s] = 1 + rng_below(&rng, 1000);
 		}
-		assert_int_equal(ipu_bubble_theory(schedule, f, b, false, &host, NULL), ST_OK);
-		assert_int_equal(ipu_bubble_theory(schedule, f, b, true, &device, NULL), ST_OK);
+		assert_int_equal(ipu_bubble_theory(schedule, &free_running, &host, NULL), ST_OK);
+		assert_int_equal(ipu_bubble_theory(schedule, &lockstep, &device, NULL), ST_OK);
 		assert_true(host.makespan_ns <= device.makespan_ns);
 		assert_int_equal(host.busy_ns, device.busy_ns);
 		assert_int_equal(host.communication_ns, 0);
@@ -316,6 +323,7 @@ static void test_idle_time_is_split_to_the_last_ns(void **state)
 static void test_no_failed_allocation_leaves_anything(void **state)
 {
 	static const double ns[] = {10, 10};
+	static const struct ipu_schedule_costs costs = {.forward = ns, .backward = ns};
 	struct ipu_schedule *schedule = schedule_of(IPU_GROUPED, 2, 4);
 	bool failed = true;
 
@@ -325,7 +333,7 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 		enum status status;
 
 		support_fail_alloc(n);
-		status = ipu_bubble_theory(schedule, ns, ns, false, &b, NULL);
+		status = ipu_bubble_theory(schedule, &costs, &b, NULL);
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);

@@ -167,7 +167,9 @@ static void random_params(struct memory_sample_params *params, uint64_t *state)
 	memset(params, 0, sizeof(*params));
 	params->stages = 1 + (int)(next(state) % 5);
 	params->layers_per_stage = 1 + (int)(next(state) % 4);
-	params->kind = (enum ipu_schedule_kind)(next(state) % IPU_SCHEDULE_KINDS);
+	do
+		params->kind = (enum ipu_schedule_kind)(next(state) % IPU_SCHEDULE_KINDS);
+	while (params->kind == IPU_1F1B_INTERLEAVED);
 	params->tiles = next(state) % 2 ? 64 : 0;
 	params->forward_only = next(state) % 8 == 0;
 	for (int l = 0; l < params->stages * params->layers_per_stage; l++) {

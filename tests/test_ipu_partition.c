@@ -49,6 +49,9 @@ static void random_flow(struct sample *sample, struct rng *rng, int f)
 /* Few distinct numbers, so that there are ties. */
 static void random_sample(struct sample *sample, uint64_t seed)
 {
+	static const enum ipu_schedule_kind kinds[] = {IPU_GROUPED, IPU_INTERLEAVED, IPU_SEQUENTIAL,
+						       IPU_GPIPE,   IPU_1F1B,        IPU_ZB_H1,
+						       IPU_ZB_H2};
 	struct ipu_partition_params *params = &sample->params;
 	struct rng rng;
 
@@ -58,7 +61,8 @@ static void random_sample(struct sample *sample, uint64_t seed)
 	params->flows = sample->flows;
 	params->unit_count = 2 + (int)rng_below(&rng, UNITS_MOST - 1);
 	params->flow_count = params->unit_count + (int)rng_below(&rng, UNITS_MOST);
-	params->schedule = (enum ipu_schedule_kind)rng_below(&rng, IPU_SCHEDULE_KINDS);
+	params->schedule = kinds[rng_below(&rng, sizeof(kinds) / sizeof(kinds[0]))];
+	params->microbatches = params->schedule < IPU_GROUPED ? (int)below(&rng, 12) : 0;
 	params->training = rng_below(&rng, 4) != 0;
 	params->recompute = rng_below(&rng, 4) == 0;
 	params->offload_activations = rng_below(&rng, 4) == 0;
@@ -122,11 +126,49 @@ static bool kept_within(const struct ipu_flow *flow, int first, int end)
 	return false;
 }
 
+static int plain_least(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* Micro-batches that wait between a stage's forward and its backward, by each schedule's formula.
+ */
+static int plain_depth(const struct ipu_partition_params *p, int s)
+{
+	const int m = p->microbatches > 0 ? p->microbatches : 4 * p->stages, n = p->stages;
+
+	if (!p->training || n == 1)
+		return 0;
+	switch (p->schedule) {
+	case IPU_GROUPED:
+		return 2 * (n - 1 - s);
+	case IPU_INTERLEAVED:
+		return n - 1 - s;
+	case IPU_GPIPE:
+		return m - 1;
+	case IPU_1F1B:
+		return plain_least(m, n - s) - 1;
+	case IPU_ZB_H1:
+		return plain_least(m, n) - 1;
+	case IPU_ZB_H2:
+		return plain_least(m, 2 * n - 1) - 1;
+	default:
+		return 0;
+	}
+}
+
+static int plain_live(const struct ipu_partition_params *p, int s)
+{
+	const bool beside = p->training && p->schedule == IPU_GROUPED && p->stages > 1;
+
+	return (p->offload_activations ? 0 : plain_depth(p, s)) + 1 + beside;
+}
+
 static int64_t plain_fifo(const struct ipu_partition_params *p, int s, int first, int end)
 {
 	int64_t cycles = 0;
 
-	if (!p->training || p->schedule == IPU_SEQUENTIAL || p->recompute || s + 1 == p->stages)
+	if (plain_depth(p, s) == 0 || (p->recompute && s + 1 < p->stages))
 		return 0;
 	for (int f = 0; f < p->flow_count; f++)
 		if (kept_within(&p->flows[f], first, end))
@@ -152,6 +194,8 @@ static int64_t plain_work(const struct ipu_partition_params *p, int s, int first
 		return greater(forward, backward);
 	if (p->schedule == IPU_GROUPED)
 		return forward + backward;
+	if (p->schedule < IPU_GROUPED)
+		return forward + backward + (p->training ? 2 : 1) * (in + after + p->sync_cycles);
 	return forward + backward + after + p->sync_cycles +
 	       (p->training ? in + p->sync_cycles : 0);
 }
@@ -161,20 +205,11 @@ static int64_t plain_transfer(const struct ipu_partition_params *p, int s, int f
 	const int64_t steep =
 		greater(link_cycles(p, s - 1, first, true), link_cycles(p, s, end, true));
 
-	if (p->schedule == IPU_SEQUENTIAL)
+	if (p->schedule == IPU_SEQUENTIAL || p->schedule < IPU_GROUPED)
 		return 0;
 	if (p->schedule == IPU_INTERLEAVED || !p->training)
 		return steep;
 	return greater(steep, link_cycles(p, s - 1, first, false) + link_cycles(p, s, end, false));
-}
-
-static int plain_live(const struct ipu_partition_params *p, int s)
-{
-	const int after = p->offload_activations ? 0 : p->stages - 1 - s;
-
-	if (!p->training || p->schedule == IPU_SEQUENTIAL)
-		return 1;
-	return p->schedule == IPU_GROUPED ? 2 * after + 2 : after + 1;
 }
 
 static int64_t plain_memory(const struct ipu_partition_params *p, int s, int first, int end)
@@ -295,7 +330,8 @@ static void assert_is_best(const struct sample *sample)
 	assert_true(p->stages <= ipu_partition_most_stages(p));
 	assert_int_equal(ipu_partition_new(&partition, p, &err), ST_OK);
 	assert_int_equal(partition->most_overflow, best.overflow);
-	best.transfer += p->schedule == IPU_SEQUENTIAL ? 0 : p->sync_cycles;
+	best.transfer +=
+		p->schedule == IPU_GROUPED || p->schedule == IPU_INTERLEAVED ? p->sync_cycles : 0;
 	assert_int_equal(partition->cycles, best.work + best.transfer);
 	assert_int_equal(partition->sent_bytes, best.sent);
 	for (int s = 0; s < p->stages; s++) {

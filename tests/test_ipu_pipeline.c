@@ -34,7 +34,7 @@ static const struct ipu_pipeline_work **cell(const struct table *table, char pha
 static void table_fill(struct table *table, const struct ipu_pipeline *pipeline)
 {
 	int count = pipeline->first[pipeline->stages];
-	int each = ipu_pipeline_splits(pipeline->kind) ? 3 : 2;
+	int each = ipu_schedule_row(pipeline->kind)->splits ? 3 : 2;
 
 	table->pipeline = pipeline;
 	table->cells = mem_calloc((size_t)(3 * pipeline->stages * pipeline->chunks) *
@@ -93,7 +93,7 @@ static void check_work(const struct table *table, const struct pipeline_sample *
 static void check_makespan(const struct pipeline_sample *sample,
 			   const struct ipu_pipeline *pipeline)
 {
-	bool splits = ipu_pipeline_splits(pipeline->kind);
+	bool splits = ipu_schedule_row(pipeline->kind)->splits;
 	int64_t hop = sample->params.communication_ns, way = 0, there = 0;
 
 	for (int s = 0; s < pipeline->stages; s++) {
@@ -107,29 +107,29 @@ static void check_makespan(const struct pipeline_sample *sample,
 	assert_true(pipeline->bubble.makespan_ns >= way);
 }
 
-static double peak_limit(enum ipu_pipeline_kind kind, int p, int m, int v, int s)
+static double peak_limit(enum ipu_schedule_kind kind, int p, int m, int v, int s)
 {
 	double limit = m;
 
 	switch (kind) {
-	case IPU_PIPELINE_GPIPE:
-	case IPU_PIPELINE_KINDS:
+	case IPU_GPIPE:
+	case IPU_SCHEDULE_KINDS:
 		break;
-	case IPU_PIPELINE_1F1B:
-	case IPU_PIPELINE_ZB_H1:
-	case IPU_PIPELINE_INTERLEAVED:
+	case IPU_1F1B:
+	case IPU_ZB_H1:
+	case IPU_INTERLEAVED:
 		limit = p - s;
 		break;
-	case IPU_PIPELINE_1F1B_INTERLEAVED:
+	case IPU_1F1B_INTERLEAVED:
 		limit = (2 * (p - s - 1) + (v - 1) * p + 1) / (double)v;
 		break;
-	case IPU_PIPELINE_ZB_H2:
+	case IPU_ZB_H2:
 		limit = 2 * (p - s) - 1;
 		break;
-	case IPU_PIPELINE_GROUPED:
+	case IPU_GROUPED:
 		limit = p > 1 ? 2 * (p - s) : 1;
 		break;
-	case IPU_PIPELINE_SEQUENTIAL:
+	case IPU_SEQUENTIAL:
 		limit = 1;
 		break;
 	}
@@ -160,18 +160,18 @@ static void check_pipeline(const struct pipeline_sample *sample)
 static void test_no_work_comes_before_its_input_or_beside_another(void **state)
 {
 	struct rng rng;
-	int checked[IPU_PIPELINE_KINDS] = {0};
+	int checked[IPU_SCHEDULE_KINDS] = {0};
 
 	(void)state;
 	rng_init(&rng, 4, rng_stream("pipelines"), 0, 0);
 	for (int round = 0; round < 2000; round++) {
-		int kind = (int)rng_below(&rng, IPU_PIPELINE_KINDS);
+		int kind = (int)rng_below(&rng, IPU_SCHEDULE_KINDS);
 		int p = 1 + (int)rng_below(&rng, 9), m = 1 + (int)rng_below(&rng, 24);
 		struct pipeline_sample sample;
 
 		if (rng_below(&rng, 2))
 			m = p * (1 + (int)rng_below(&rng, 5));
-		pipeline_sample_fill(&sample, (enum ipu_pipeline_kind)kind, p, m,
+		pipeline_sample_fill(&sample, (enum ipu_schedule_kind)kind, p, m,
 				     2 + (int)rng_below(&rng, 4));
 		pipeline_sample_random(&sample, &rng);
 		if (!pipeline_sample_holds(&sample))
@@ -179,7 +179,7 @@ static void test_no_work_comes_before_its_input_or_beside_another(void **state)
 		check_pipeline(&sample);
 		checked[kind]++;
 	}
-	for (int kind = 0; kind < IPU_PIPELINE_KINDS; kind++)
+	for (int kind = 0; kind < IPU_SCHEDULE_KINDS; kind++)
 		assert_true(checked[kind] > 30);
 }
 
@@ -190,10 +190,10 @@ static void test_held_back_weight_gradients_are_what_the_rules_say(void **state)
 		struct pipeline_sample sample;
 		struct ipu_pipeline *h1, *h2;
 
-		pipeline_sample_fill(&sample, IPU_PIPELINE_ZB_H1, p, 3 * p, 1);
+		pipeline_sample_fill(&sample, IPU_ZB_H1, p, 3 * p, 1);
 		pipeline_sample_times(&sample, 3, 3, 2, 0);
 		h1 = pipeline_sample_run(&sample);
-		sample.params.kind = IPU_PIPELINE_ZB_H2;
+		sample.params.kind = IPU_ZB_H2;
 		h2 = pipeline_sample_run(&sample);
 		for (int s = 0; s < p; s++) {
 			assert_int_equal(h1->peak_weights[s], s + 1);
@@ -206,25 +206,18 @@ static void test_held_back_weight_gradients_are_what_the_rules_say(void **state)
 
 static void test_the_ipus_schedules_hold_what_ipu_schedule_says(void **state)
 {
-	static const enum ipu_schedule_kind same[] = {
-		[IPU_PIPELINE_GROUPED - IPU_PIPELINE_GROUPED] = IPU_GROUPED,
-		[IPU_PIPELINE_INTERLEAVED - IPU_PIPELINE_GROUPED] = IPU_INTERLEAVED,
-		[IPU_PIPELINE_SEQUENTIAL - IPU_PIPELINE_GROUPED] = IPU_SEQUENTIAL,
-	};
-
 	(void)state;
-	for (int kind = IPU_PIPELINE_GROUPED; kind <= IPU_PIPELINE_SEQUENTIAL; kind++) {
-		const struct ipu_schedule_params params = {
-			.kind = same[kind - IPU_PIPELINE_GROUPED],
-			.stages = 5,
-			.microbatches = 20,
-			.training = true};
+	for (int kind = IPU_GROUPED; kind <= IPU_SEQUENTIAL; kind++) {
+		const struct ipu_schedule_params params = {.kind = (enum ipu_schedule_kind)kind,
+							   .stages = 5,
+							   .microbatches = 20,
+							   .training = true};
 		struct ipu_schedule *schedule;
 		struct ipu_pipeline *pipeline;
 		struct pipeline_sample sample;
 
 		assert_int_equal(ipu_schedule_new(&schedule, &params, NULL), ST_OK);
-		pipeline_sample_fill(&sample, (enum ipu_pipeline_kind)kind, 5, 20, 1);
+		pipeline_sample_fill(&sample, (enum ipu_schedule_kind)kind, 5, 20, 1);
 		pipeline_sample_times(&sample, 1, 1, 1, 0);
 		pipeline = pipeline_sample_run(&sample);
 		for (int s = 0; s < 5; s++)
@@ -240,11 +233,11 @@ static void test_the_ipus_schedules_hold_what_ipu_schedule_says(void **state)
 static void test_one_stage_has_no_bubble_and_no_hops(void **state)
 {
 	(void)state;
-	for (int kind = 0; kind < IPU_PIPELINE_KINDS; kind++) {
+	for (int kind = 0; kind < IPU_SCHEDULE_KINDS; kind++) {
 		struct ipu_pipeline *pipeline;
 		struct pipeline_sample sample;
 
-		pipeline_sample_fill(&sample, (enum ipu_pipeline_kind)kind, 1, 4, 2);
+		pipeline_sample_fill(&sample, (enum ipu_schedule_kind)kind, 1, 4, 2);
 		pipeline_sample_times(&sample, 6, 4, 2, 100);
 		pipeline = pipeline_sample_run(&sample);
 		assert_int_equal(pipeline->bubble.makespan_ns, 48);
@@ -256,8 +249,7 @@ static void test_one_stage_has_no_bubble_and_no_hops(void **state)
 
 static void test_one_microbatch_goes_there_and_back(void **state)
 {
-	static const enum ipu_pipeline_kind kinds[] = {IPU_PIPELINE_GPIPE, IPU_PIPELINE_1F1B,
-						       IPU_PIPELINE_SEQUENTIAL};
+	static const enum ipu_schedule_kind kinds[] = {IPU_GPIPE, IPU_1F1B, IPU_SEQUENTIAL};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -275,11 +267,11 @@ static void test_one_microbatch_goes_there_and_back(void **state)
 static void test_times_of_nothing_have_no_rates(void **state)
 {
 	(void)state;
-	for (int kind = 0; kind < IPU_PIPELINE_KINDS; kind++) {
+	for (int kind = 0; kind < IPU_SCHEDULE_KINDS; kind++) {
 		struct ipu_pipeline *pipeline;
 		struct pipeline_sample sample;
 
-		pipeline_sample_fill(&sample, (enum ipu_pipeline_kind)kind, 2, 4, 2);
+		pipeline_sample_fill(&sample, (enum ipu_schedule_kind)kind, 2, 4, 2);
 		pipeline_sample_times(&sample, 0, 0, 0, 0);
 		pipeline = pipeline_sample_run(&sample);
 		assert_int_equal(pipeline->bubble.makespan_ns, 0);
@@ -310,20 +302,20 @@ static void test_rules_are_named_when_they_are_broken(void **state)
 
 	(void)state;
 	pipeline_sample_times(&sample, 1, 1, 1, 0);
-	pipeline_sample_fill(&sample, IPU_PIPELINE_1F1B_INTERLEAVED, 4, 10, 2);
+	pipeline_sample_fill(&sample, IPU_1F1B_INTERLEAVED, 4, 10, 2);
 	assert_refused(&sample, ST_INVALID, "a multiple of the number of stages (= 4): it is 10");
-	pipeline_sample_fill(&sample, IPU_PIPELINE_1F1B_INTERLEAVED, 4, 8, 1);
+	pipeline_sample_fill(&sample, IPU_1F1B_INTERLEAVED, 4, 8, 1);
 	assert_refused(&sample, ST_INVALID, "needs at least 2 chunks");
-	pipeline_sample_fill(&sample, IPU_PIPELINE_ZB_H1, 4, 8, 1);
+	pipeline_sample_fill(&sample, IPU_ZB_H1, 4, 8, 1);
 	sample.params.chunks = 2;
 	assert_refused(&sample, ST_INVALID, "chunks are for 1f1b-interleaved");
-	pipeline_sample_fill(&sample, IPU_PIPELINE_GROUPED, 4, 12, 1);
+	pipeline_sample_fill(&sample, IPU_GROUPED, 4, 12, 1);
 	assert_refused(&sample, ST_INVALID, "a multiple of 2 x stages (= 8)");
-	pipeline_sample_fill(&sample, IPU_PIPELINE_INTERLEAVED, 4, 10, 1);
+	pipeline_sample_fill(&sample, IPU_INTERLEAVED, 4, 10, 1);
 	assert_refused(&sample, ST_INVALID, "a multiple of the number of stages (= 4)");
-	pipeline_sample_fill(&sample, IPU_PIPELINE_KINDS, 4, 10, 1);
+	pipeline_sample_fill(&sample, IPU_SCHEDULE_KINDS, 4, 10, 1);
 	assert_refused(&sample, ST_INVALID, "no schedule number");
-	pipeline_sample_fill(&sample, IPU_PIPELINE_1F1B, 4, 8, 1);
+	pipeline_sample_fill(&sample, IPU_1F1B, 4, 8, 1);
 	sample.weight[3] = -1;
 	assert_refused(&sample, ST_INVALID, "stage 3 takes a time below 0");
 	sample.weight[3] = 0;
@@ -337,20 +329,20 @@ static void test_hostile_sizes_are_refused(void **state)
 	struct pipeline_sample sample;
 
 	(void)state;
-	for (int kind = 0; kind < IPU_PIPELINE_KINDS; kind++) {
+	for (int kind = 0; kind < IPU_SCHEDULE_KINDS; kind++) {
 		for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-			pipeline_sample_fill(&sample, (enum ipu_pipeline_kind)kind, sizes[i], 8, 2);
+			pipeline_sample_fill(&sample, (enum ipu_schedule_kind)kind, sizes[i], 8, 2);
 			pipeline_sample_times(&sample, 1, 1, 1, 0);
 			assert_refused(&sample, sizes[i] > 0 ? ST_LIMIT : ST_INVALID, "stages");
-			pipeline_sample_fill(&sample, (enum ipu_pipeline_kind)kind, 4, sizes[i], 2);
+			pipeline_sample_fill(&sample, (enum ipu_schedule_kind)kind, 4, sizes[i], 2);
 			assert_refused(&sample, sizes[i] > 0 ? ST_LIMIT : ST_INVALID,
 				       "micro-batches");
-			pipeline_sample_fill(&sample, (enum ipu_pipeline_kind)kind, 4, 8, 2);
+			pipeline_sample_fill(&sample, (enum ipu_schedule_kind)kind, 4, 8, 2);
 			sample.params.chunks = sizes[i];
 			if (sizes[i] != 0)
 				assert_refused(&sample, ST_INVALID, "chunks");
 		}
-		pipeline_sample_fill(&sample, (enum ipu_pipeline_kind)kind, 4, 8, 2);
+		pipeline_sample_fill(&sample, (enum ipu_schedule_kind)kind, 4, 8, 2);
 		sample.forward[1] = INT64_MAX;
 		assert_refused(&sample, ST_LIMIT, "too long");
 		sample.forward[1] = 1;
@@ -361,27 +353,27 @@ static void test_hostile_sizes_are_refused(void **state)
 
 static void test_names_are_found_and_suggested(void **state)
 {
-	enum ipu_pipeline_kind kind;
+	enum ipu_schedule_kind kind;
 	struct err err;
 
 	(void)state;
-	for (int i = 0; i < IPU_PIPELINE_KINDS; i++) {
-		assert_int_equal(ipu_pipeline_kind_get(ipu_pipeline_name((enum ipu_pipeline_kind)i),
+	for (int i = 0; i < IPU_SCHEDULE_KINDS; i++) {
+		assert_int_equal(ipu_schedule_kind_get(ipu_schedule_name((enum ipu_schedule_kind)i),
 						       &kind, NULL),
 				 ST_OK);
 		assert_int_equal(kind, i);
 	}
-	assert_int_equal(ipu_pipeline_kind_get("zb-h3", &kind, &err), ST_NOTFOUND);
+	assert_int_equal(ipu_schedule_kind_get("zb-h3", &kind, &err), ST_NOTFOUND);
 	assert_contains(err.text, "did you mean \"zb-h");
-	assert_int_equal(ipu_pipeline_kind_get("nothing like it", &kind, &err), ST_NOTFOUND);
-	for (int i = 0; i < IPU_PIPELINE_KINDS; i++)
-		assert_contains(err.text, ipu_pipeline_name((enum ipu_pipeline_kind)i));
+	assert_int_equal(ipu_schedule_kind_get("nothing like it", &kind, &err), ST_NOTFOUND);
+	for (int i = 0; i < IPU_SCHEDULE_KINDS; i++)
+		assert_contains(err.text, ipu_schedule_name((enum ipu_schedule_kind)i));
 }
 
 static void test_no_failed_allocation_leaves_anything(void **state)
 {
 	(void)state;
-	for (int kind = 0; kind < IPU_PIPELINE_KINDS; kind++) {
+	for (int kind = 0; kind < IPU_SCHEDULE_KINDS; kind++) {
 		bool failed = true;
 
 		for (long n = 0; failed; n++) {
@@ -389,7 +381,7 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 			struct pipeline_sample sample;
 			enum status status;
 
-			pipeline_sample_fill(&sample, (enum ipu_pipeline_kind)kind, 2, 4, 2);
+			pipeline_sample_fill(&sample, (enum ipu_schedule_kind)kind, 2, 4, 2);
 			pipeline_sample_times(&sample, 3, 2, 1, 1);
 			support_fail_alloc(n);
 			status = ipu_pipeline_new(&pipeline, &sample.params, NULL);

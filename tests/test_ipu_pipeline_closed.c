@@ -10,7 +10,7 @@
 #include "common/rng.h"
 #include "ipu/ipu_pipeline.h"
 
-static double rate_of(enum ipu_pipeline_kind kind, int stages, int microbatches, int chunks,
+static double rate_of(enum ipu_schedule_kind kind, int stages, int microbatches, int chunks,
 		      int64_t f, int64_t b, int64_t w, int64_t c)
 {
 	struct pipeline_sample sample;
@@ -40,7 +40,7 @@ static const struct {
 	{64, 29935, 29621, 19388, 535, 4, 0.1091, 0.0320, 0.0554, 0.0294},
 };
 
-static double published_rate(size_t row, enum ipu_pipeline_kind kind)
+static double published_rate(size_t row, enum ipu_schedule_kind kind)
 {
 	return rate_of(kind, 8, published[row].microbatches, published[row].chunks,
 		       published[row].f * 1000, published[row].b * 1000, published[row].w * 1000,
@@ -59,9 +59,9 @@ static void test_the_zero_bubble_papers_rates_come_out_to_four_digits(void **sta
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(published); i++) {
-		assert_digits(published_rate(i, IPU_PIPELINE_1F1B), published[i].one_f_one_b, 4);
-		assert_digits(published_rate(i, IPU_PIPELINE_ZB_H1), published[i].zb_h1, 4);
-		assert_digits(published_rate(i, IPU_PIPELINE_ZB_H2), published[i].zb_h2, 4);
+		assert_digits(published_rate(i, IPU_1F1B), published[i].one_f_one_b, 4);
+		assert_digits(published_rate(i, IPU_ZB_H1), published[i].zb_h1, 4);
+		assert_digits(published_rate(i, IPU_ZB_H2), published[i].zb_h2, 4);
 	}
 }
 
@@ -72,14 +72,14 @@ static void test_the_papers_interleaved_rates_are_the_closed_forms(void **state)
 		struct ipu_pipeline_closed closed;
 		struct pipeline_sample sample;
 
-		pipeline_sample_fill(&sample, IPU_PIPELINE_1F1B_INTERLEAVED, 8,
-				     published[i].microbatches, published[i].chunks);
+		pipeline_sample_fill(&sample, IPU_1F1B_INTERLEAVED, 8, published[i].microbatches,
+				     published[i].chunks);
 		pipeline_sample_times(&sample, published[i].f * 1000, published[i].b * 1000,
 				      published[i].w * 1000, published[i].c * 1000);
 		ipu_pipeline_closed_get(&sample.params, &closed);
 		assert_digits(closed.bubble_rate, published[i].interleaved, 4);
 		/* Megatron's order pays more hops, never fewer. */
-		assert_true(published_rate(i, IPU_PIPELINE_1F1B_INTERLEAVED) > closed.bubble_rate);
+		assert_true(published_rate(i, IPU_1F1B_INTERLEAVED) > closed.bubble_rate);
 	}
 }
 
@@ -101,14 +101,12 @@ static void test_unit_times_give_the_known_rates(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		int p = rows[i].stages, m = rows[i].microbatches;
 
-		assert_digits(rate_of(IPU_PIPELINE_GPIPE, p, m, 1, 4, 4, 4, 0), rows[i].one_f_one_b,
-			      6);
-		assert_digits(rate_of(IPU_PIPELINE_1F1B, p, m, 1, 4, 4, 4, 0), rows[i].one_f_one_b,
-			      6);
-		assert_digits(rate_of(IPU_PIPELINE_1F1B_INTERLEAVED, p, m, 2, 4, 4, 4, 0),
+		assert_digits(rate_of(IPU_GPIPE, p, m, 1, 4, 4, 4, 0), rows[i].one_f_one_b, 6);
+		assert_digits(rate_of(IPU_1F1B, p, m, 1, 4, 4, 4, 0), rows[i].one_f_one_b, 6);
+		assert_digits(rate_of(IPU_1F1B_INTERLEAVED, p, m, 2, 4, 4, 4, 0),
 			      rows[i].interleaved, 6);
-		assert_digits(rate_of(IPU_PIPELINE_ZB_H1, p, m, 1, 4, 4, 4, 0), rows[i].zb_h1, 6);
-		assert_digits(rate_of(IPU_PIPELINE_ZB_H2, p, m, 1, 4, 4, 4, 0), rows[i].zb_h2, 6);
+		assert_digits(rate_of(IPU_ZB_H1, p, m, 1, 4, 4, 4, 0), rows[i].zb_h1, 6);
+		assert_digits(rate_of(IPU_ZB_H2, p, m, 1, 4, 4, 4, 0), rows[i].zb_h2, 6);
 	}
 }
 
@@ -136,7 +134,7 @@ static int check_closed(const struct pipeline_sample *sample)
 	    !agrees(closed->bubble_over_ideal, bubble->bubble_over_ideal, &claims))
 		fail_msg("%s p %d m %d v %d F %lld B %lld W %lld c %lld: closed %.6f %.6f, "
 			 "simulated %.6f %.6f",
-			 ipu_pipeline_name(sample->params.kind), sample->params.stages,
+			 ipu_schedule_name(sample->params.kind), sample->params.stages,
 			 sample->params.microbatches, sample->params.chunks,
 			 (long long)sample->forward[0], (long long)sample->input[0],
 			 (long long)sample->weight[0], (long long)sample->params.communication_ns,
@@ -158,7 +156,7 @@ static void random_equal_times(struct pipeline_sample *sample, struct rng *rng)
 
 	if (rng_below(rng, 8) == 0)
 		w = f;
-	if (sample->params.kind == IPU_PIPELINE_1F1B_INTERLEAVED)
+	if (sample->params.kind == IPU_1F1B_INTERLEAVED)
 		c = 0;
 	pipeline_sample_times(sample, f, b, w, c);
 }
@@ -169,14 +167,14 @@ static void test_closed_forms_are_the_simulation_wherever_they_are_claimed(void 
 
 	(void)state;
 	rng_init(&rng, 4, rng_stream("closed forms"), 0, 0);
-	for (int kind = 0; kind < IPU_PIPELINE_KINDS; kind++) {
+	for (int kind = 0; kind < IPU_SCHEDULE_KINDS; kind++) {
 		int claims = 0;
 
 		for (int p = 1; p <= 10; p++) {
 			for (int m = 1; m <= 4 * p + 2; m++) {
 				struct pipeline_sample sample;
 
-				pipeline_sample_fill(&sample, (enum ipu_pipeline_kind)kind, p, m,
+				pipeline_sample_fill(&sample, (enum ipu_schedule_kind)kind, p, m,
 						     2 + (int)rng_below(&rng, 3));
 				random_equal_times(&sample, &rng);
 				if (pipeline_sample_holds(&sample))
@@ -184,7 +182,7 @@ static void test_closed_forms_are_the_simulation_wherever_they_are_claimed(void 
 			}
 		}
 		if (claims < 50)
-			fail_msg("%s claims only %d figures", ipu_pipeline_name(kind), claims);
+			fail_msg("%s claims only %d figures", ipu_schedule_name(kind), claims);
 	}
 }
 
@@ -196,12 +194,12 @@ static void test_zero_bubble_forms_hold_at_the_edges_of_their_conditions(void **
 		for (int m = 2 * p; m <= 2 * p + 3; m++) {
 			struct pipeline_sample sample;
 
-			pipeline_sample_fill(&sample, IPU_PIPELINE_ZB_H1, p, m, 1);
+			pipeline_sample_fill(&sample, IPU_ZB_H1, p, m, 1);
 			pipeline_sample_times(&sample, 10, 10, 10, 5);
 			assert_int_equal(check_closed(&sample), 4);
 			pipeline_sample_times(&sample, 10, 0, 10, 5);
 			assert_int_equal(check_closed(&sample), p == 1 ? 4 : 1);
-			pipeline_sample_fill(&sample, IPU_PIPELINE_ZB_H2, p, m, 1);
+			pipeline_sample_fill(&sample, IPU_ZB_H2, p, m, 1);
 			pipeline_sample_times(&sample, 10, 10, 10, 10);
 			assert_int_equal(check_closed(&sample), p == 1 ? 4 : 1);
 			pipeline_sample_times(&sample, 15, 5, 10, 10);
@@ -220,12 +218,12 @@ static void test_forms_of_gpipe_and_sequential_hold_for_unequal_stages(void **st
 		int p = 2 + (int)rng_below(&rng, 8), m = 1 + (int)rng_below(&rng, 20);
 		struct pipeline_sample sample;
 
-		pipeline_sample_fill(&sample, IPU_PIPELINE_GPIPE, p, m, 1);
+		pipeline_sample_fill(&sample, IPU_GPIPE, p, m, 1);
 		pipeline_sample_random(&sample, &rng);
 		assert_int_equal(check_closed(&sample), 4);
-		sample.params.kind = IPU_PIPELINE_SEQUENTIAL;
+		sample.params.kind = IPU_SEQUENTIAL;
 		assert_int_equal(check_closed(&sample), 4);
-		sample.params.kind = IPU_PIPELINE_1F1B;
+		sample.params.kind = IPU_1F1B;
 		assert_int_equal(check_closed(&sample), 0);
 	}
 }

@@ -25,30 +25,37 @@ static void random_layers(struct program_sample *sample, struct rng *rng, int st
 
 static void random_layout(struct rng *rng, struct program_sample_params *params)
 {
-	static const int folded[] = {0, 1, 1, 0};
-	const bool fold = rng_below(rng, 6) == 0;
+	static const int folded[] = {0, 1, 1, 0}, in_turn[] = {0, 1, 0, 1};
+	const enum ipu_schedule_kind kind =
+		(enum ipu_schedule_kind)rng_below(rng, IPU_SCHEDULE_KINDS);
+	const struct ipu_schedule_row *row = ipu_schedule_row(kind);
+	const bool chunks = row->sharing == IPU_SHARE_IN_TURN,
+		   fold = rng_below(rng, 6) == 0 || chunks;
 	bool yes[8];
 
-	*params = (struct program_sample_params){.kind = (enum ipu_schedule_kind)rng_below(rng, 3),
+	*params = (struct program_sample_params){.kind = kind,
 						 .stages = fold ? 4 : 1 + (int)rng_below(rng, 4)};
 	for (int i = 0; i < 8; i++)
 		yes[i] = rng_below(rng, 4) == 0;
-	if (fold && params->kind != IPU_INTERLEAVED)
-		params->device = folded;
+	if (fold && (chunks || row->sharing == IPU_SHARE_ANY))
+		params->device = chunks ? in_turn : folded;
 	params->microbatches = 2 * params->stages * (1 + (int)rng_below(rng, 3));
 	if (params->stages == 1 && rng_below(rng, 2))
 		params->microbatches = 1;
-	params->layout = (struct ipu_layout){.batch = 1 + (int64_t)rng_below(rng, 40),
-					     .replicas = 1 << rng_below(rng, 4),
-					     .recompute = (enum ipu_recompute)rng_below(rng, 3),
-					     .offload_activations = yes[0],
-					     .offload_optimizer_state = yes[1],
-					     .offload_accumulators = yes[2],
-					     .offload_weights = yes[3],
-					     .shard_optimizer_state = yes[4],
-					     .shard_weights = yes[5],
-					     .prefetch_depth = 1 + (int64_t)rng_below(rng, 3),
-					     .accumulate_outfeed = yes[6]};
+	params->layout =
+		(struct ipu_layout){.batch = 1 + (int64_t)rng_below(rng, 40),
+				    .replicas = 1 << rng_below(rng, 4),
+				    .recompute = row->splits && params->stages > 1
+							 ? IPU_RECOMPUTE_NONE
+							 : (enum ipu_recompute)rng_below(rng, 3),
+				    .offload_activations = yes[0],
+				    .offload_optimizer_state = yes[1],
+				    .offload_accumulators = yes[2],
+				    .offload_weights = yes[3],
+				    .shard_optimizer_state = yes[4],
+				    .shard_weights = yes[5],
+				    .prefetch_depth = 1 + (int64_t)rng_below(rng, 3),
+				    .accumulate_outfeed = yes[6]};
 	if (yes[7] && (params->stages == 1 || params->kind == IPU_GROUPED))
 		params->layout.io_tiles = 32;
 }

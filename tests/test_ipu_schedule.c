@@ -95,7 +95,7 @@ static void check_order_of_work(const struct ipu_schedule *schedule)
 				continue;
 			assert_true(before->time_step <= w->time_step);
 			if (before->time_step == w->time_step)
-				assert_true(before->phase == 'F' || w->phase == 'B');
+				assert_true(before->phase == 'F' || w->phase != 'F');
 			if (before->time_step == w->time_step && before->phase == w->phase)
 				assert_true(before->stage < w->stage);
 		}
@@ -105,16 +105,18 @@ static void check_order_of_work(const struct ipu_schedule *schedule)
 /* Micro-batches of each program come as 0, 1, .. G-1, each once: sums then have one order. */
 static void check_order_of_microbatches(const struct ipu_schedule *schedule)
 {
-	int next[2][64] = {{0}};
+	int next[3][64] = {{0}};
 
 	for (int i = 0; i < work_count(schedule); i++) {
 		const struct ipu_work *w = &schedule->works[i];
+		const int phase = w->phase == 'F' ? 0 : w->phase == 'B' ? 1 : 2;
 
-		assert_int_equal(w->microbatch, next[w->phase == 'B'][w->stage]++);
+		assert_int_equal(w->microbatch, next[phase][w->stage]++);
 	}
 	for (int s = 0; s < schedule->stages; s++) {
 		assert_int_equal(next[0][s], schedule->microbatches);
 		assert_int_equal(next[1][s], schedule->training ? schedule->microbatches : 0);
+		assert_int_equal(next[2][s], schedule->splits ? schedule->microbatches : 0);
 	}
 }
 
@@ -144,6 +146,8 @@ static void check_inputs_come_first(const struct ipu_schedule *schedule)
 		for (int s = 0; s < last; s++)
 			assert_true(step_of(schedule, 'B', s, m) >
 				    step_of(schedule, 'B', s + 1, m));
+		for (int s = 0; schedule->splits && s <= last; s++)
+			assert_true(step_of(schedule, 'W', s, m) > step_of(schedule, 'B', s, m));
 	}
 }
 
@@ -159,12 +163,14 @@ static void check_liveness(const struct ipu_schedule *schedule)
 
 			if (w->stage != s)
 				continue;
-			live += w->phase == 'F' ? 1 : -1;
+			live += w->phase == 'F';
+			live -= w->phase == (schedule->splits ? 'W' : 'B');
 			most = live > most ? live : most;
 			live = schedule->training ? live : 0;
 		}
 		assert_int_equal(live, 0);
 		assert_int_equal(most, ipu_schedule_live(schedule, s));
+		assert_true(ipu_schedule_fifo_depth(schedule, s) < most);
 	}
 }
 
@@ -179,6 +185,55 @@ static void check_no_empty_step(const struct ipu_schedule *schedule)
 	}
 }
 
+/* Works by step are all of them, ascending, and each step's stand where its index says. */
+static void check_by_step(const struct ipu_schedule *schedule)
+{
+	assert_int_equal(schedule->step_first[schedule->time_steps], work_count(schedule));
+	for (int t = 0; t < schedule->time_steps; t++) {
+		for (int i = schedule->step_first[t]; i < schedule->step_first[t + 1]; i++) {
+			assert_int_equal(schedule->works[schedule->by_step[i]].time_step, t);
+			assert_true(i == schedule->step_first[t] ||
+				    schedule->by_step[i] > schedule->by_step[i - 1]);
+		}
+	}
+}
+
+/* As many places as the schedule says between two stages: each IPU goes through its works in order
+ * and waits where a place is not free. All must end; with a place less somebody may wait for ever.
+ */
+static bool ends_with_places(const struct ipu_schedule *schedule, int less)
+{
+	int done[3][64] = {{0}}, next[64], left = work_count(schedule);
+	bool moved = true;
+
+	for (int i = 0; i < schedule->ipus; i++)
+		next[i] = schedule->first[i];
+	while (left > 0 && moved) {
+		moved = false;
+		for (int i = 0; i < schedule->ipus; i++) {
+			const struct ipu_work *w = &schedule->works[next[i]];
+			const int phase = w->phase == 'F' ? 0 : w->phase == 'B' ? 1 : 2;
+			const int s = w->stage, back = phase == 0 ? 1 : -1, to = s + back;
+			bool ready = next[i] < schedule->first[i + 1];
+
+			if (ready && phase < 2 && s - back >= 0 && s - back < schedule->stages)
+				ready = done[phase][s - back] > w->microbatch;
+			if (ready && phase > 0)
+				ready = done[phase - 1][s] > w->microbatch;
+			if (ready && phase < 2 && to >= 0 && to < schedule->stages)
+				ready = w->microbatch - done[phase][to] <
+					ipu_schedule_in_flight(schedule, s, w->phase) - less;
+			if (!ready)
+				continue;
+			done[phase][s]++;
+			next[i]++;
+			left--;
+			moved = true;
+		}
+	}
+	return left == 0;
+}
+
 static void check_all(const struct ipu_schedule *schedule)
 {
 	check_order_of_work(schedule);
@@ -186,6 +241,8 @@ static void check_all(const struct ipu_schedule *schedule)
 	check_inputs_come_first(schedule);
 	check_liveness(schedule);
 	check_no_empty_step(schedule);
+	check_by_step(schedule);
+	assert_true(ends_with_places(schedule, 0));
 }
 
 /* Steps by closed form; @lines is what G must be a multiple of. */
@@ -237,7 +294,26 @@ static int steps_sequential_inference(int n, int g)
 	return n * g;
 }
 
+/* m forwards go down p places, then m backwards come up. */
+static int steps_gpipe(int n, int g)
+{
+	return 2 * (g + n - 1);
+}
+
+/* Unit times: (3 m + p - 1) of the paper's optimum for F = B = W. */
+static int steps_zb_h1(int n, int g)
+{
+	return g >= 2 * n ? 3 * g + n - 1 : 0;
+}
+
 static const struct grid_case grid[] = {
+	{IPU_GPIPE, true, lines_1, steps_gpipe},
+	{IPU_1F1B, true, lines_1, steps_gpipe},
+	{IPU_ZB_H1, true, lines_1, steps_zb_h1},
+	{IPU_ZB_H2, true, lines_1, NULL},
+	{IPU_GPIPE, false, lines_1, steps_filled},
+	{IPU_1F1B, false, lines_1, steps_filled},
+	{IPU_ZB_H2, false, lines_1, steps_filled},
 	{IPU_GROUPED, true, lines_2n, steps_grouped},
 	{IPU_INTERLEAVED, true, lines_n, steps_interleaved},
 	{IPU_SEQUENTIAL, true, lines_1, steps_sequential},
@@ -251,14 +327,18 @@ static void test_every_schedule_keeps_its_promises_on_a_grid(void **state)
 	(void)state;
 	for (size_t c = 0; c < sizeof(grid) / sizeof(grid[0]); c++) {
 		for (int n = 2; n <= 6; n++) {
-			for (int times = 1; times <= 3; times++) {
-				int g = times * grid[c].lines(n);
+			for (int times = 1; times <= 14; times++) {
+				int g = times * grid[c].lines(n), steps;
 				struct ipu_schedule *schedule =
 					schedule_of(grid[c].kind, n, g, grid[c].training, NULL);
 
-				assert_int_equal(schedule->time_steps, grid[c].steps(n, g));
-				assert_int_equal(work_count(schedule),
-						 (grid[c].training ? 2 * n : n) * g);
+				steps = grid[c].steps ? grid[c].steps(n, g) : 0;
+				if (steps > 0)
+					assert_int_equal(schedule->time_steps, steps);
+				assert_int_equal(work_count(schedule), (schedule->splits   ? 3 * n
+									: grid[c].training ? 2 * n
+											   : n) *
+									       g);
 				check_all(schedule);
 				ipu_schedule_free(schedule);
 			}
@@ -337,6 +417,154 @@ static void test_fifo_depths_are_as_documented(void **state)
 	ipu_schedule_free(inference);
 }
 
+/* ---- the published orders -------------------------------------------------------------------- */
+
+/* An IPU's works: "F0 F1 B0 ..." by micro-batch, "F1.0" of stage 1 where it has several. */
+static void order_text(const struct ipu_schedule *schedule, int ipu, struct str *out)
+{
+	for (int i = schedule->first[ipu]; i < schedule->first[ipu + 1]; i++) {
+		const struct ipu_work *w = &schedule->works[i];
+
+		str_addf(out, "%s%c", out->length > 0 ? " " : "", w->phase);
+		if (schedule->stages > schedule->ipus)
+			str_addf(out, "%d.", w->stage / schedule->ipus);
+		str_addf(out, "%d", w->microbatch);
+	}
+}
+
+/* As the papers draw them: four devices, eight micro-batches; interleaved two devices, four. */
+static const struct {
+	enum ipu_schedule_kind kind;
+	int ipus, stages, microbatches, ipu;
+	const char *order;
+} published[] = {
+	{IPU_GPIPE, 2, 2, 3, 0, "F0 F1 F2 B0 B1 B2"},
+	{IPU_1F1B, 4, 4, 8, 0, "F0 F1 F2 F3 B0 F4 B1 F5 B2 F6 B3 F7 B4 B5 B6 B7"},
+	{IPU_1F1B, 4, 4, 8, 3, "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5 F6 B6 F7 B7"},
+	{IPU_1F1B, 4, 4, 2, 1, "F0 F1 B0 B1"},
+	{IPU_ZB_H1, 4, 4, 8, 0,
+	 "F0 F1 F2 F3 B0 W0 F4 B1 W1 F5 B2 W2 F6 B3 W3 F7 B4 W4 B5 W5 B6 W6 B7 W7"},
+	{IPU_ZB_H1, 4, 4, 8, 3,
+	 "F0 B0 F1 B1 F2 B2 F3 B3 W0 F4 B4 W1 F5 B5 W2 F6 B6 W3 F7 B7 W4 W5 W6 W7"},
+	{IPU_ZB_H2, 3, 3, 6, 0, "F0 F1 F2 F3 F4 B0 W0 F5 B1 W1 B2 W2 B3 W3 B4 W4 B5 W5"},
+	{IPU_ZB_H2, 3, 3, 6, 2, "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 W0 F5 B5 W1 W2 W3 W4 W5"},
+	{IPU_1F1B_INTERLEAVED, 2, 4, 4, 0,
+	 "F0.0 F0.1 F1.0 F1.1 F0.2 B1.0 F0.3 B1.1 F1.2 B0.0 F1.3 B0.1 B1.2 B1.3 B0.2 B0.3"},
+	{IPU_1F1B_INTERLEAVED, 2, 4, 4, 1,
+	 "F0.0 F0.1 F1.0 B1.0 F1.1 B1.1 F0.2 B0.0 F0.3 B0.1 F1.2 B1.2 F1.3 B1.3 B0.2 B0.3"},
+};
+
+static void test_orders_of_work_are_the_published_ones(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(published) / sizeof(published[0]); i++) {
+		int device[8];
+		struct ipu_schedule *schedule;
+		struct str text = {0};
+
+		for (int s = 0; s < 8; s++)
+			device[s] = s % published[i].ipus;
+		schedule = schedule_of(published[i].kind, published[i].stages,
+				       published[i].microbatches, true, device);
+		order_text(schedule, published[i].ipu, &text);
+		assert_string_equal(str_peek(&text), published[i].order);
+		check_all(schedule);
+		str_free(&text);
+		ipu_schedule_free(schedule);
+	}
+}
+
+/* 1F1B is what comes of a greedy rule: a backward as soon as there is one, else a forward where
+ * fewer than p - s are in flight. */
+static void test_1f1b_is_backward_first_with_bounded_flight(void **state)
+{
+	(void)state;
+	for (int p = 2; p <= 6; p++) {
+		for (int m = 1; m <= 13; m++) {
+			struct ipu_schedule *schedule = schedule_of(IPU_1F1B, p, m, true, NULL);
+			int forward[8] = {0}, backward[8] = {0}, left = 2 * p * m;
+
+			for (int step = 0; left > 0; step++) {
+				int f[8], b[8];
+
+				memcpy(f, forward, sizeof(f));
+				memcpy(b, backward, sizeof(b));
+				for (int s = 0; s < p; s++) {
+					const bool back = b[s] < (s + 1 < p ? b[s + 1] : f[s]);
+
+					if (back) {
+						assert_int_equal(step,
+								 step_of(schedule, 'B', s, b[s]));
+						backward[s]++;
+						left--;
+					} else if (f[s] < (s > 0 ? f[s - 1] : m) &&
+						   f[s] - b[s] < p - s) {
+						assert_int_equal(step,
+								 step_of(schedule, 'F', s, f[s]));
+						forward[s]++;
+						left--;
+					}
+				}
+			}
+			ipu_schedule_free(schedule);
+		}
+	}
+}
+
+/* Of m micro-batches at stage s. */
+static void test_what_lives_is_as_published(void **state)
+{
+	const int p = 5, m = 15;
+
+	(void)state;
+	for (int s = 0; s < p; s++) {
+		const struct {
+			enum ipu_schedule_kind kind;
+			int live, held;
+		} cases[] = {
+			{IPU_GPIPE, m, 0},
+			{IPU_1F1B, p - s, 0},
+			{IPU_ZB_H1, p, s + 1},
+			{IPU_ZB_H2, 2 * p - 1, 2 * s + 1},
+		};
+
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			struct ipu_schedule *schedule =
+				schedule_of(cases[i].kind, p, m, true, NULL);
+
+			assert_int_equal(ipu_schedule_live(schedule, s), cases[i].live);
+			assert_int_equal(ipu_schedule_fifo_depth(schedule, s), cases[i].live - 1);
+			assert_int_equal(ipu_schedule_held(schedule, s), cases[i].held);
+			ipu_schedule_free(schedule);
+		}
+	}
+}
+
+static void test_chunks_keep_their_promises(void **state)
+{
+	(void)state;
+	for (int p = 1; p <= 4; p++) {
+		for (int chunks = 2; chunks <= 4; chunks++) {
+			for (int rounds = 1; rounds <= 3; rounds++) {
+				int device[16];
+				struct ipu_schedule *trained, *forward;
+
+				for (int s = 0; s < p * chunks; s++)
+					device[s] = s % p;
+				trained = schedule_of(IPU_1F1B_INTERLEAVED, p * chunks, p * rounds,
+						      true, device);
+				/* A last round may be short where nothing comes back. */
+				forward = schedule_of(IPU_1F1B_INTERLEAVED, p * chunks,
+						      p * rounds + p / 2, false, device);
+				check_all(trained);
+				check_all(forward);
+				ipu_schedule_free(trained);
+				ipu_schedule_free(forward);
+			}
+		}
+	}
+}
+
 static void test_one_stage_is_no_pipeline_whatever_the_schedule(void **state)
 {
 	(void)state;
@@ -361,6 +589,8 @@ struct rule_case {
 };
 
 static const int shared[] = {0, 1, 0}, beyond[] = {0, 2}, negative[] = {0, -1};
+static const int in_turn[] = {0, 1, 0, 1}, back[] = {0, 1, 1, 0}, part[] = {0, 1, 2, 0},
+		 crossed[] = {0, 1, 0, 0};
 
 static const struct rule_case broken[] = {
 	{{.kind = IPU_GROUPED, .stages = 2, .microbatches = 6, .training = true},
@@ -381,6 +611,39 @@ static const struct rule_case broken[] = {
 	  .training = true,
 	  .device = shared},
 	 "Interleaved training needs an IPU for each stage, but stages 0 and 2 are both on IPU 0"},
+	{{.kind = IPU_ZB_H1, .stages = 3, .microbatches = 3, .training = true, .device = shared},
+	 "zb-h1 needs an IPU for each stage, but stages 0 and 2 are both on IPU 0"},
+	{{.kind = IPU_1F1B_INTERLEAVED, .stages = 4, .microbatches = 4, .training = true},
+	 "1f1b-interleaved needs at least two stages on each IPU, dealt in turn (4 stages on IPUs "
+	 "0, 1, 0, 1)"},
+	{{.kind = IPU_1F1B_INTERLEAVED,
+	  .stages = 4,
+	  .microbatches = 4,
+	  .training = true,
+	  .device = back},
+	 "1f1b-interleaved deals the stages to the IPUs in turn (4 stages on IPUs 0, 1, 0, 1), but "
+	 "stages 1 and 2 are both on IPU 1"},
+	{{.kind = IPU_1F1B_INTERLEAVED,
+	  .stages = 4,
+	  .microbatches = 4,
+	  .training = true,
+	  .device = crossed},
+	 "1f1b-interleaved deals the stages to 2 IPUs in turn, so stage 3 belongs on IPU 1 as "
+	 "stage "
+	 "1 does, not on IPU 0"},
+	{{.kind = IPU_1F1B_INTERLEAVED,
+	  .stages = 4,
+	  .microbatches = 3,
+	  .training = true,
+	  .device = part},
+	 "1f1b-interleaved needs as many stages on each of 3 IPUs: there are 4"},
+	{{.kind = IPU_1F1B_INTERLEAVED,
+	  .stages = 4,
+	  .microbatches = 3,
+	  .training = true,
+	  .device = in_turn},
+	 "1f1b-interleaved needs steps to be a multiple of the number of IPUs (= 2) and at least "
+	 "that: it is 3"},
 	{{.kind = IPU_SEQUENTIAL, .stages = 2, .microbatches = 0, .training = true},
 	 "steps must be at least 1: it is 0"},
 	{{.kind = IPU_SEQUENTIAL, .stages = 0, .microbatches = 1},
@@ -465,6 +728,10 @@ int main(void)
 		cmocka_unit_test(test_stages_may_share_an_ipu),
 		cmocka_unit_test(test_interleaved_inference_never_uses_an_ipu_twice_in_a_step),
 		cmocka_unit_test(test_fifo_depths_are_as_documented),
+		cmocka_unit_test(test_orders_of_work_are_the_published_ones),
+		cmocka_unit_test(test_1f1b_is_backward_first_with_bounded_flight),
+		cmocka_unit_test(test_what_lives_is_as_published),
+		cmocka_unit_test(test_chunks_keep_their_promises),
 		cmocka_unit_test(test_one_stage_is_no_pipeline_whatever_the_schedule),
 		cmocka_unit_test(test_a_broken_rule_is_named),
 		cmocka_unit_test(test_a_number_beyond_all_memory_is_refused),

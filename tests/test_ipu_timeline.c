@@ -447,7 +447,8 @@ static void check_lanes(const struct ipu_timeline *timeline, int ipus, bool over
 			assert_true(transfer->cycles > 0 && transfer->overlapped >= 0 &&
 				    transfer->overlapped <= transfer->cycles);
 			assert_true(overlap || transfer->overlapped == 0);
-			if (transfer->kind == IPU_TRANSFER_GLOBAL) {
+			if (transfer->kind == IPU_TRANSFER_GLOBAL ||
+			    transfer->kind == IPU_TRANSFER_TAKE) {
 				sent += transfer->bytes_out;
 				received += transfer->bytes_in;
 			}
@@ -499,16 +500,22 @@ static void check_infeeds(const struct ipu_timeline *timeline, const struct ipu_
 
 static void test_lanes_are_full_and_inputs_come_first_whatever_the_costs(void **state)
 {
-	static const int folded[] = {0, 1, 1, 0};
+	static const int folded[] = {0, 1, 1, 0}, in_turn[] = {0, 1, 0, 1};
 	struct rng rng;
 
 	(void)state;
 	rng_init(&rng, 1, rng_stream("timeline"), 0, 0);
 	for (int round = 0; round < 400; round++) {
-		int stages = round % 7 == 0 ? 4 : 1 + (int)rng_below(&rng, 5);
+		enum ipu_schedule_kind kind =
+			(enum ipu_schedule_kind)rng_below(&rng, IPU_SCHEDULE_KINDS);
+		const enum ipu_schedule_sharing sharing = ipu_schedule_row(kind)->sharing;
+		int stages = round % 7 == 0 || sharing == IPU_SHARE_IN_TURN
+				     ? 4
+				     : 1 + (int)rng_below(&rng, 5);
 		bool training = rng_below(&rng, 3) > 0;
-		enum ipu_schedule_kind kind = (enum ipu_schedule_kind)rng_below(&rng, 3);
-		const int *device = round % 7 == 0 && kind != IPU_INTERLEAVED ? folded : NULL;
+		const int *device = sharing == IPU_SHARE_IN_TURN                 ? in_turn
+				    : round % 7 == 0 && sharing == IPU_SHARE_ANY ? folded
+										 : NULL;
 		struct ipu_schedule *schedule = schedule_of(
 			kind, stages, 2 * stages * (1 + (int)rng_below(&rng, 2)), training, device);
 		struct ipu_stage_cost costs[5];

@@ -9,7 +9,7 @@
 
 #include "model/plan/plan_gantt.h"
 
-static struct ipu_pipeline *pipeline_of(enum ipu_pipeline_kind kind, int stages, int microbatches)
+static struct ipu_pipeline *pipeline_of(enum ipu_schedule_kind kind, int stages, int microbatches)
 {
 	struct pipeline_sample sample;
 	struct ipu_pipeline *pipeline;
@@ -33,7 +33,7 @@ static int line_width(const char **text)
 
 static void test_every_row_is_as_wide_as_asked_for(void **state)
 {
-	struct ipu_pipeline *pipeline = pipeline_of(IPU_PIPELINE_ZB_H2, 12, 30);
+	struct ipu_pipeline *pipeline = pipeline_of(IPU_ZB_H2, 12, 30);
 
 	(void)state;
 	for (int width = 20; width < 300; width += 7) {
@@ -61,7 +61,7 @@ static void test_every_row_is_as_wide_as_asked_for(void **state)
 
 static void test_ascii_is_ascii_and_without_colour_nothing_is_escaped(void **state)
 {
-	struct ipu_pipeline *pipeline = pipeline_of(IPU_PIPELINE_1F1B_INTERLEAVED, 4, 8);
+	struct ipu_pipeline *pipeline = pipeline_of(IPU_1F1B_INTERLEAVED, 4, 8);
 	const struct plan_gantt_params plain = {.width = 80};
 	const struct plan_gantt_params coloured = {.width = 80, .colour = true};
 	struct str text = {0};
@@ -86,7 +86,7 @@ static void test_a_pipeline_that_takes_no_time_is_drawn_idle(void **state)
 	struct str text = {0};
 
 	(void)state;
-	pipeline_sample_fill(&sample, IPU_PIPELINE_GPIPE, 2, 4, 1);
+	pipeline_sample_fill(&sample, IPU_GPIPE, 2, 4, 1);
 	pipeline_sample_times(&sample, 0, 0, 0, 0);
 	pipeline = pipeline_sample_run(&sample);
 	plan_gantt(pipeline, &params, &text);
@@ -104,7 +104,7 @@ static void test_the_longest_pipeline_is_drawn_too(void **state)
 	struct str text = {0};
 
 	(void)state;
-	pipeline_sample_fill(&sample, IPU_PIPELINE_GPIPE, 1, 1, 1);
+	pipeline_sample_fill(&sample, IPU_GPIPE, 1, 1, 1);
 	pipeline_sample_times(&sample, INT64_C(1) << 59, INT64_C(1) << 59, 0, 0);
 	pipeline = pipeline_sample_run(&sample);
 	plan_gantt(pipeline, &params, &text);
@@ -115,7 +115,7 @@ static void test_the_longest_pipeline_is_drawn_too(void **state)
 
 static void test_no_failed_allocation_goes_unnoticed(void **state)
 {
-	struct ipu_pipeline *pipeline = pipeline_of(IPU_PIPELINE_1F1B, 4, 8);
+	struct ipu_pipeline *pipeline = pipeline_of(IPU_1F1B, 4, 8);
 	const struct plan_gantt_params params = {.width = 80, .unicode = true};
 	bool failed = true;
 

@@ -323,18 +323,18 @@ static void comparisons_are_the_pipelines_of_the_stages(void **state)
 	whatif = open_well();
 	for (int s = 0; s < 4; s++)
 		times[s] = llround(FORWARD * 1e9 / target.clock_hz);
-	for (int k = 0; k < IPU_PIPELINE_GROUPED; k++) {
+	for (int k = 0; k < IPU_GROUPED; k++) {
 		const struct ipu_pipeline_params params = {
-			.kind = (enum ipu_pipeline_kind)k,
+			.kind = (enum ipu_schedule_kind)k,
 			.stages = 4,
 			.microbatches = 16,
-			.chunks = k == IPU_PIPELINE_1F1B_INTERLEAVED ? 2 : 0,
+			.chunks = k == IPU_1F1B_INTERLEAVED ? 2 : 0,
 			.forward_ns = times,
 			.backward_input_ns = times,
 			.backward_weight_ns = zero,
 			.communication_ns = llround((double)sync_of(4) * 1e9 / target.clock_hz)};
 		const struct report_whatif_change change = {
-			.schedule = ipu_pipeline_name((enum ipu_pipeline_kind)k)};
+			.schedule = ipu_schedule_name((enum ipu_schedule_kind)k)};
 		struct report_whatif_prediction out;
 		struct ipu_pipeline *pipeline;
 

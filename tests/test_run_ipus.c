@@ -140,14 +140,56 @@ static void test_recomputation_must_be_allowed(void **state)
 		      "ipu.allow_recompute: has no effect without a pipeline");
 }
 
+/* Four layers in four stages. */
+#define FOUR_CHUNKS                                                                                \
+	"--model {\"class_name\":\"Sequential\",\"config\":{\"layers\":["                          \
+	"{\"class_name\":\"Flatten\",\"config\":{}},"                                              \
+	"{\"class_name\":\"Dense\",\"config\":{\"units\":8}},"                                     \
+	"{\"class_name\":\"Dense\",\"config\":{\"units\":8}},"                                     \
+	"{\"class_name\":\"Dense\",\"config\":{\"units\":10}}]}} "                                 \
+	"--pipeline.stages [0,1,2,3] --pipeline.schedule 1f1b-interleaved "
+
+static void test_chunks_are_dealt_to_the_ipus_in_turn(void **state)
+{
+	struct run_set set;
+
+	(void)state;
+	run_set_refuses("--pipeline.schedule 1f1b-interleaved",
+			"pipeline.device_mapping: 1f1b-interleaved needs at least two stages on "
+			"each IPU, dealt in turn (4 stages on IPUs 0, 1, 0, 1)");
+	run_set_refuses(FOUR_CHUNKS "--pipeline.device_mapping [0,1,1,0]",
+			"pipeline.device_mapping: 1f1b-interleaved deals the stages to the IPUs in "
+			"turn (4 stages on IPUs 0, 1, 0, 1), but stages 1 and 2 are both on IPU 1");
+	run_set_refuses(FOUR_CHUNKS "--pipeline.device_mapping [0,1,0,1] "
+				    "--gradient_accumulation.steps_per_replica 5",
+			"pipeline.schedule: 1f1b-interleaved needs "
+			"gradient_accumulation.steps_per_replica to be a multiple of the number "
+			"of IPUs (= 2) and at least that: it is 5");
+	run_set_lay_out(&set, FOUR_CHUNKS "--pipeline.device_mapping [1,0,1,0]", 60000, 10000);
+	assert_int_equal(set.status, ST_OK);
+	assert_int_equal(set.layout->ipus_used, 2);
+	run_set_clear(&set);
+	run_set_refuses("--pipeline.schedule zb-h1 --pipeline.device_mapping [0,0]",
+			"pipeline.device_mapping: stages 0 and 1 are both on IPU 0, but zb-h1 "
+			"training needs an IPU for each stage; give each its own");
+}
+
+static void test_what_a_split_backward_reads_again_is_not_recomputed(void **state)
+{
+	(void)state;
+	run_set_refuses("--ipu.allow_recompute true --pipeline.schedule zb-h1",
+			"ipu.allow_recompute: is true, but the schedule zb-h1 reads activations "
+			"once more for the gradients of the weights");
+}
+
 #define RECOMPUTE "--ipu.allow_recompute true --pipeline.recomputation_mode "
 
 static void test_recomputation_before_all_backward_work_is_not_for_sequential(void **state)
 {
 	(void)state;
 	run_set_refuses(RECOMPUTE "RecomputeThenBackpropagate --pipeline.schedule Sequential",
-			"RecomputeThenBackpropagate is for the schedules Grouped and Interleaved, "
-			"not for Sequential");
+			"RecomputeThenBackpropagate is for the schedules gpipe, 1f1b, "
+			"1f1b-interleaved, Grouped, Interleaved, not for Sequential");
 }
 
 static void test_recomputation_between_backward_work_is_not_for_interleaved(void **state)
@@ -155,13 +197,15 @@ static void test_recomputation_between_backward_work_is_not_for_interleaved(void
 	(void)state;
 	run_set_refuses(RECOMPUTE "RecomputeAndBackpropagateInterleaved "
 				  "--pipeline.schedule Interleaved",
-			"RecomputeAndBackpropagateInterleaved is for the schedules Grouped and "
+			"RecomputeAndBackpropagateInterleaved is for the schedules Grouped, "
 			"Sequential, not for Interleaved");
 }
 
 static void test_recomputation_fits_the_other_schedules(void **state)
 {
 	static const char *const lines[] = {
+		RECOMPUTE "RecomputeThenBackpropagate --pipeline.schedule 1f1b",
+		"--ipu.allow_recompute true --pipeline.schedule gpipe",
 		RECOMPUTE "RecomputeThenBackpropagate",
 		RECOMPUTE "RecomputeThenBackpropagate --pipeline.schedule Interleaved",
 		RECOMPUTE "RecomputeAndBackpropagateInterleaved",
@@ -299,6 +343,8 @@ int main(void)
 		cmocka_unit_test(test_recomputation_must_be_allowed),
 		cmocka_unit_test(test_recomputation_before_all_backward_work_is_not_for_sequential),
 		cmocka_unit_test(test_recomputation_between_backward_work_is_not_for_interleaved),
+		cmocka_unit_test(test_chunks_are_dealt_to_the_ipus_in_turn),
+		cmocka_unit_test(test_what_a_split_backward_reads_again_is_not_recomputed),
 		cmocka_unit_test(test_recomputation_fits_the_other_schedules),
 		cmocka_unit_test(test_offloaded_activations_are_those_that_wait),
 		cmocka_unit_test(test_a_replica_alone_keeps_all),

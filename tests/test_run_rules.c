@@ -206,6 +206,9 @@ static void test_pipeline_rules_have_their_own_messages(void **state)
 	run_set_refuses(
 		"--gradient_accumulation.steps_per_replica 5 --pipeline.schedule Interleaved",
 		"Interleaved needs gradient_accumulation.steps_per_replica");
+	run_set_refuses("--gradient_accumulation null --pipeline.schedule 1f1b",
+			"pipeline: training needs gradient_accumulation.steps_per_replica (1f1b: a "
+			"multiple of 1; the more, the smaller the bubble)");
 	run_set_refuses("--evaluate.steps 15 --evaluate.steps_per_execution 5",
 			"evaluate.steps 14 with evaluate.steps_per_execution 14 would do");
 }
@@ -216,7 +219,9 @@ static void test_each_schedule_has_a_least_depth(void **state)
 	static const struct {
 		const char *schedule;
 		int training, forward;
-	} cases[] = {{"Grouped", 4, 2}, {"Interleaved", 2, 2}, {"Sequential", 1, 1}};
+	} cases[] = {{"Grouped", 4, 2}, {"Interleaved", 2, 2}, {"Sequential", 1, 1},
+		     {"gpipe", 1, 1},   {"1f1b", 1, 1},        {"zb-h1", 1, 1},
+		     {"zb-h2", 1, 1}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

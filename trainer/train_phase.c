@@ -154,9 +154,10 @@ static void reset_signals(struct train_session *session)
 	}
 	for (int r = 0; r < session->layout->replicas; r++) {
 		atomic_store(&session->replica[r].steps_done, 0);
-		atomic_store(&session->replica[r].runs_done, 0);
 		session->replica[r].runs_recorded = 0;
 	}
+	for (int i = 0; i < session->worker_count; i++)
+		atomic_store(&session->worker[i].runs_done, 0);
 }
 
 static void plan_execution(struct train_phase *phase, int64_t epoch)
@@ -197,8 +198,7 @@ static int64_t runs_done(const struct train_session *session)
 	int64_t least = session->execution.runs;
 
 	for (int r = 0; r < session->layout->replicas; r++) {
-		const int64_t done =
-			atomic_load_explicit(&session->replica[r].runs_done, memory_order_relaxed);
+		const int64_t done = train_replica_runs_done(session, r);
 
 		least = min(done, least);
 	}

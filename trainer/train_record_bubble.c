@@ -5,6 +5,7 @@
 #include "common/mem.h"
 #include "ipu/ipu_bubble.h"
 #include "trainer/train_record_internal.h"
+#include "trainer/train_replica.h"
 
 enum status train__append_bubble(const struct train_worker *worker, int64_t run,
 				 enum ips_clock clock, const struct plan_bubble *bubble)
@@ -43,9 +44,8 @@ static enum status record_host_run(struct train_session *session, int replica, i
 	const struct ipu_schedule *schedule = session->execution.schedule;
 	const int works = schedule->first[schedule->ipus];
 	struct plan_bubble bubble;
-	enum status status = plan_bubble_measure(&bubble, schedule,
-						 session->replica[replica].interval + run * works,
-						 works, session->layout->stages, false);
+	enum status status = plan_bubble_measure(
+		&bubble, schedule, session->replica[replica].interval + run * works, works, false);
 
 	if (status != ST_OK)
 		return status;
@@ -59,8 +59,7 @@ enum status train_record_runs(struct train_session *session, bool all)
 	for (int r = 0; r < session->layout->replicas; r++) {
 		struct train_replica *replica = &session->replica[r];
 		const int64_t done =
-			all ? session->execution.runs
-			    : atomic_load_explicit(&replica->runs_done, memory_order_acquire);
+			all ? session->execution.runs : train_replica_runs_done(session, r);
 
 		for (; replica->runs_recorded < done; replica->runs_recorded++) {
 			enum status status = record_host_run(session, r, replica->runs_recorded);

@@ -74,10 +74,16 @@ static struct ips_site *event_site(const struct replay *replay, const struct ipu
 	const struct train_stage *stage = &replay->worker->replica->stage[event->stage];
 	const int program = device->executable->code[event->stage][event->function].program;
 
-	if (event->function <= IPU_FUNCTION_U)
-		return stage->site[event->function];
-	if (event->phase == 'F')
-		return stage->site[IPU_FUNCTION_F];
+	switch (event->phase) {
+	case 'F':
+		return stage->site[TRAIN_SITE_FORWARD];
+	case 'B':
+		return stage->site[TRAIN_SITE_BACKWARD];
+	case 'W':
+		return stage->site[TRAIN_SITE_WEIGHTS];
+	case 'U':
+		return stage->site[TRAIN_SITE_UPDATE];
+	}
 	return site_at(&session->device_site.program[program], "stage",
 		       device->executable->programs[program].name, NULL);
 }

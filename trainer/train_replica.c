@@ -8,20 +8,24 @@
 #include <math.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/learn/regularizer.h"
 #include "trainer/models/model_values.h"
 
-static const char *const STAGE_PHASES[3] = {"forward", "backward", "weight update"};
+#define RING_LEAST 4 /* gradients between two stages, so that one may be ahead of the other */
+
+static const char *const STAGE_PHASES[] = {
+	[TRAIN_SITE_FORWARD] = "forward",
+	[TRAIN_SITE_BACKWARD] = "backward",
+	[TRAIN_SITE_WEIGHTS] = "weight gradients",
+	[TRAIN_SITE_UPDATE] = "weight update",
+};
+_Static_assert(ARRAY_LEN(STAGE_PHASES) == TRAIN_SITES, "names of works out of step");
 
 static bool trains(const struct train_session *session)
 {
-	return session->program[IPS_TRAIN].schedule != NULL;
-}
-
-static bool forward_alone(const struct train_session *session)
-{
-	return session->program[IPS_EVALUATE].schedule || session->program[IPS_PREDICT].schedule;
+	return session->program[IPS_TRAIN].schedule;
 }
 
 static bool keeps_logits(const struct train_session *session)
@@ -77,9 +81,17 @@ static int stage_slots(const struct train_session *session, int number)
 
 	if (trains(session))
 		slots = ipu_schedule_live(session->program[IPS_TRAIN].schedule, number);
-	/* Forward alone: the next stage copies one output while this one makes another. */
-	return forward_alone(session) && number < session->layout->stages - 1 && slots < 2 ? 2
-											   : slots;
+	/* Forward alone: the next stage copies one output while this one makes others. */
+	for (int mode = IPS_TRAIN + 1; mode < TRAIN_MODES; mode++) {
+		const struct ipu_schedule *schedule = session->program[mode].schedule;
+		int flight;
+
+		if (!schedule || number == session->layout->stages - 1)
+			continue;
+		flight = ipu_schedule_in_flight(schedule, number, 'F');
+		slots = max(slots, max(flight, 2));
+	}
+	return slots;
 }
 
 static struct stage_params stage_params_of(const struct train_session *session, int number,
@@ -92,6 +104,7 @@ static struct stage_params stage_params_of(const struct train_session *session, 
 		.batch = session->run->data.batch_size,
 		.slots = stage->slots,
 		.training = trains(session),
+		.split = trains(session) && session->program[IPS_TRAIN].schedule->splits,
 		.logits_loss = number == session->layout->stages - 1 && keeps_logits(session),
 		.fixed_input = true,
 		.seed = session->run->fit.seed,
@@ -109,6 +122,7 @@ static enum status new_stage_buffers(const struct train_session *session,
 	struct stage_params params = stage_params_of(session, number, stage);
 	enum status status;
 	size_t outputs;
+	int flight;
 
 	params.replica = (uint32_t)replica->number;
 	params.halves = replica->halves;
@@ -124,12 +138,15 @@ static enum status new_stage_buffers(const struct train_session *session,
 			mem_aligned((size_t)stage->slots * stage->loss_step, sizeof(float));
 		return !stage->loss_gradient ? err_nomem(err) : ST_OK;
 	}
-	for (int i = 0; i < TRAIN_RING; i++) {
+	flight = ipu_schedule_in_flight(session->program[IPS_TRAIN].schedule, number + 1, 'B');
+	stage->ring_count = max(flight, RING_LEAST);
+	stage->ring = mem_calloc((size_t)stage->ring_count, sizeof(*stage->ring));
+	for (int i = 0; stage->ring && i < stage->ring_count; i++) {
 		stage->ring[i] = mem_aligned(outputs, sizeof(float));
 		if (!stage->ring[i])
 			return err_nomem(err);
 	}
-	return ST_OK;
+	return !stage->ring ? err_nomem(err) : ST_OK;
 }
 
 double train_replica_bytes(const struct train_session *session)
@@ -168,7 +185,7 @@ static enum status new_sites(struct train_session *session, struct train_stage *
 		if (!stage->layer_site[i])
 			return err_nomem(err);
 	}
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < TRAIN_SITES; i++) {
 		const char *name =
 			arena_printf(&session->arena, "stage %d %s", number, STAGE_PHASES[i]);
 
@@ -242,6 +259,21 @@ static enum status new_blocks(const struct train_session *session, struct train_
 	return ST_OK;
 }
 
+int64_t train_replica_runs_done(const struct train_session *session, int replica)
+{
+	const struct train_worker *worker =
+		&session->worker[replica * session->workers_per_replica];
+	int64_t least = session->execution.runs;
+
+	for (int i = 0; i < session->workers_per_replica; i++) {
+		const int64_t done =
+			atomic_load_explicit(&worker[i].runs_done, memory_order_acquire);
+
+		least = min(done, least);
+	}
+	return least;
+}
+
 void train_replica_round(const struct train_session *session, struct train_replica *replica)
 {
 	if (replica->halves)
@@ -277,8 +309,9 @@ static void free_stage(struct train_stage *stage)
 	stage_free(stage->stage);
 	mem_free(stage->ranges);
 	mem_free(stage->loss_gradient);
-	for (int i = 0; i < TRAIN_RING; i++)
+	for (int i = 0; stage->ring && i < stage->ring_count; i++)
 		mem_free(stage->ring[i]);
+	mem_free(stage->ring);
 	mem_free(stage->layer_site);
 	if (stage->slots > 0) {
 		train_signal_fini(&stage->forward_done);

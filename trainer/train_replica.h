@@ -14,6 +14,10 @@ void train_replica_fini(const struct train_session *session, struct train_replic
  * rounded copy. No worker may be at work. */
 void train_replica_round(const struct train_session *session, struct train_replica *replica);
 
+/* Pipeline runs of the execution that all workers of @replica have done but for the update: their
+ * intervals are there. */
+int64_t train_replica_runs_done(const struct train_session *session, int replica);
+
 /* What one will take, before any is made: schedules and what is compiled must be there. INFINITY:
  * beyond what can be counted. */
 double train_replica_bytes(const struct train_session *session);

@@ -33,7 +33,14 @@
 #include "trainer/train_signal.h"
 #include "trainer/train_stop.h"
 
-#define TRAIN_RING 4 /* gradients in flight between two stages */
+/* Works of a stage, as spans name them. */
+enum train_site {
+	TRAIN_SITE_FORWARD,
+	TRAIN_SITE_BACKWARD,
+	TRAIN_SITE_WEIGHTS,
+	TRAIN_SITE_UPDATE,
+	TRAIN_SITES
+};
 
 /* A stage of one replica. */
 struct train_stage {
@@ -43,14 +50,15 @@ struct train_stage {
 	struct optimizer_range *ranges;    /* what of it learns, in pieces */
 	size_t range_count;
 	bool regularized;
-	int slots;               /* micro-batches in flight */
-	float *loss_gradient;    /* last stage: by slot, loss_step apart: [batch, output] */
-	size_t loss_step;        /* floats; whole lines */
-	float *ring[TRAIN_RING]; /* gradients of its output, written by the next stage */
+	int slots;            /* micro-batches in flight */
+	float *loss_gradient; /* last stage: by slot, loss_step apart: [batch, output] */
+	size_t loss_step;     /* floats; whole lines */
+	float **ring;         /* gradients of its output, written by the next stage */
+	int ring_count;       /* as many may be in flight */
 	struct train_signal forward_done;  /* micro-batches of this execution */
 	struct train_signal forward_taken; /* outputs that the next stage has copied */
 	struct train_signal backward_done;
-	struct ips_site *site[3];     /* F, B, U */
+	struct ips_site *site[TRAIN_SITES];
 	struct ips_site **layer_site; /* by layer of the model */
 	struct ips_track *track;      /* of the worker that runs it */
 };
@@ -62,7 +70,6 @@ struct train_replica {
 	float *halves; /* the weights as layers read them that compute in half; NULL: none does */
 	struct ipu_interval *interval;   /* of the execution: by pipeline run, IPU, order of work */
 	_Atomic int64_t steps_done;      /* of the execution: their losses and metrics are there */
-	_Atomic int64_t runs_done;       /* of the execution: their intervals are all there */
 	int64_t runs_recorded;           /* the main thread's */
 	struct class_counts classes;     /* of the epoch's targets; empty: nobody asks */
 	struct ips_track **device_track; /* by local IPU */
@@ -156,6 +163,7 @@ struct train_worker {
 	pthread_t thread;
 	bool started;
 	struct train_signal finished; /* executions */
+	_Atomic int64_t runs_done;    /* of the execution: its works' intervals are all there */
 	struct ips_track *track;
 	int64_t compute_ns, exchange_ns, sync_ns, host_io_ns; /* of the present execution */
 	struct err err; /* the first failure of an outfeed or the recording's rows */

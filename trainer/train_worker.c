@@ -46,7 +46,7 @@ static void keep_first(struct err *into, enum status status, const struct err *e
 }
 
 /* Waiting lies outside: what is timed is work. */
-static void begin_work(struct work *work, char phase, int site)
+static void begin_work(struct work *work, char phase, enum train_site site)
 {
 	struct train_worker *worker = work->worker;
 	struct train_session *session = worker->session;
@@ -254,7 +254,7 @@ static void run_forward(struct work *work)
 		train_signal_wait(&work->stage->forward_taken,
 				  work->sequence + 1 - work->stage->slots);
 
-	begin_work(work, 'F', 0);
+	begin_work(work, 'F', TRAIN_SITE_FORWARD);
 	if (work->number > 0)
 		draw_flow(work, &ACTIVATIONS, false, work->number - 1);
 	take_input(work, slot);
@@ -299,15 +299,36 @@ static void accumulate(struct work *work)
 				 work->within);
 }
 
+/* Where the gradients of this micro-batch are written. */
+static float *gradients_of(const struct work *work)
+{
+	const struct train_replica *replica = work->worker->replica;
+
+	return work->within == 0 ? replica->accumulated : replica->fresh;
+}
+
+/* The stage's gradients of this micro-batch are there. */
+static void take_gradients(struct work *work)
+{
+	const struct train_session *session = work->worker->session;
+	float *gradients = gradients_of(work);
+
+	if (work->stage->regularized)
+		regularizer_gradient(stage_pool(work->stage->stage), session->model,
+				     work->stage->first_layer, work->stage->layer_count,
+				     work->worker->replica->weights, gradients);
+	outfeed_gradients(work, RUN_AFTER_COMPUTE, gradients);
+	accumulate(work);
+}
+
 static void run_backward(struct work *work)
 {
 	struct train_worker *worker = work->worker;
 	struct train_session *session = worker->session;
-	struct train_replica *replica = worker->replica;
+	const bool splits = session->execution.schedule->splits;
 	const int last = session->layout->stages - 1;
 	const int slot = (int)(work->sequence % work->stage->slots);
-	const size_t ring = (size_t)(work->sequence % TRAIN_RING);
-	float *gradient, *to_input = NULL, *gradients;
+	float *gradient, *to_input = NULL;
 
 	if (work->number < last)
 		train_signal_wait(&stage_of(work, work->number + 1)->backward_done,
@@ -315,28 +336,36 @@ static void run_backward(struct work *work)
 	if (work->number > 0) {
 		struct train_stage *to = stage_of(work, work->number - 1);
 
-		train_signal_wait(&to->backward_done, work->sequence + 1 - TRAIN_RING);
-		to_input = to->ring[ring];
+		train_signal_wait(&to->backward_done, work->sequence + 1 - to->ring_count);
+		to_input = to->ring[work->sequence % to->ring_count];
 	}
 
-	begin_work(work, 'B', 1);
+	begin_work(work, 'B', TRAIN_SITE_BACKWARD);
 	if (work->number < last)
 		draw_flow(work, &GRADIENTS, false, work->number + 1);
 	gradient = work->number == last
 			   ? work->stage->loss_gradient + (size_t)slot * work->stage->loss_step
-			   : work->stage->ring[ring];
-	gradients = work->within == 0 ? replica->accumulated : replica->fresh;
-	stage_backward(work->stage->stage, slot, replica->weights, gradient, gradients, to_input);
-	if (work->stage->regularized)
-		regularizer_gradient(stage_pool(work->stage->stage), session->model,
-				     work->stage->first_layer, work->stage->layer_count,
-				     replica->weights, gradients);
-	outfeed_gradients(work, RUN_AFTER_COMPUTE, gradients);
-	accumulate(work);
+			   : work->stage->ring[work->sequence % work->stage->ring_count];
+	stage_backward(work->stage->stage, slot, worker->replica->weights, gradient,
+		       splits ? NULL : gradients_of(work), to_input);
+	if (!splits)
+		take_gradients(work);
 	if (work->number > 0)
 		draw_flow(work, &GRADIENTS, true, work->number);
 	end_work(work);
 	train_signal_set(&work->stage->backward_done, work->sequence + 1);
+}
+
+/* What run_backward() left for later; nobody waits for it but the update. */
+static void run_weights(struct work *work)
+{
+	const int slot = (int)(work->sequence % work->stage->slots);
+
+	begin_work(work, 'W', TRAIN_SITE_WEIGHTS);
+	stage_backward_weights(work->stage->stage, slot, work->worker->replica->weights,
+			       gradients_of(work));
+	take_gradients(work);
+	end_work(work);
 }
 
 /* ---- weight update --------------------------------------------------------------------------- */
@@ -389,7 +418,7 @@ static void run_update(struct work *work)
 	const struct train_accumulation how = train_accumulation_of(session->run);
 	const float *gradients = replica->accumulated;
 
-	begin_work(work, 'U', 2);
+	begin_work(work, 'U', TRAIN_SITE_UPDATE);
 	train_accumulate_last(&how, replica->accumulated + first, count,
 			      session->layout->accumulation);
 	outfeed_gradients(work, RUN_BEFORE_APPLY, replica->accumulated);
@@ -450,14 +479,14 @@ static void run_pipeline(struct train_worker *worker, int64_t run)
 
 		if (planned->phase == 'F')
 			run_forward(&work);
-		else
+		else if (planned->phase == 'B')
 			run_backward(&work);
+		else
+			run_weights(&work);
 	}
 	if (execution->mode != IPS_TRAIN)
 		return;
-	/* Stage 0's backward ends a pipeline run: everyone's intervals are there. */
-	if (schedule->device[0] == worker->ipu)
-		atomic_store_explicit(&worker->replica->runs_done, run + 1, memory_order_release);
+	atomic_store_explicit(&worker->runs_done, run + 1, memory_order_release);
 	for (int s = 0; s < session->layout->stages; s++) {
 		struct work work = {.worker = worker,
 				    .stage = &worker->replica->stage[s],

@@ -42,14 +42,60 @@ static int lines_of(const struct ipu_schedule *schedule, int period)
 	return lines;
 }
 
+/* The same stages in the same phases? */
+static bool same_steps(const struct ipu_schedule *schedule, int a, int b)
+{
+	const int *first = schedule->step_first;
+	const int count = first[a + 1] - first[a];
+
+	if (first[b + 1] - first[b] != count)
+		return false;
+	for (int i = 0; i < count; i++) {
+		const struct ipu_work *x = &schedule->works[schedule->by_step[first[a] + i]];
+		const struct ipu_work *y = &schedule->works[schedule->by_step[first[b] + i]];
+
+		if (x->stage != y->stage || x->phase != y->phase)
+			return false;
+	}
+	return true;
+}
+
+/* Where steps that are the same again and again are most. The step after the last of them is one
+ * too, as what is replayed there is for the next. */
+static struct ipu_folding fold_found(const struct ipu_schedule *schedule)
+{
+	const int steps = schedule->time_steps, longest = 3 * schedule->stages;
+	struct ipu_folding best = {.lead = steps, .slots = steps};
+	int saved = 0;
+
+	for (int period = 1; period <= longest; period++) {
+		for (int t = 0, run = 0; t + period < steps; t++) {
+			int repeats;
+
+			run = same_steps(schedule, t, t + period) ? run + 1 : 0;
+			repeats = (run + period - 1) / period;
+			if ((repeats - 1) * period <= saved)
+				continue;
+			saved = (repeats - 1) * period;
+			best = (struct ipu_folding){.lead = t + 1 - run,
+						    .period = period,
+						    .repeats = repeats,
+						    .slots = steps - saved};
+		}
+	}
+	return best;
+}
+
 struct ipu_folding ipu_control_fold(const struct ipu_schedule *schedule,
 				    const struct ipu_timeline *timeline)
 {
-	const int period = schedule->training ? 2 * schedule->stages : schedule->stages;
+	const int period = schedule->round;
 	const int more = timeline->time_steps - schedule->time_steps;
 	struct ipu_folding folding = {.period = period, .microbatches = lines_of(schedule, period)};
 
-	if (schedule->kind == IPU_SEQUENTIAL) {
+	if (period == 0)
+		return fold_found(schedule);
+	if (ipu_schedule_row(schedule->kind)->pace == IPU_PACE_ALONE) {
 		folding.repeats = timeline->time_steps / period;
 	} else {
 		const int rounds = schedule->microbatches / folding.microbatches;
@@ -85,8 +131,11 @@ enum {
 	ORDER_START,
 	ORDER_INFEED,
 	ORDER_COPY_IN,
+	ORDER_WAIT,
+	ORDER_TAKE,
 	ORDER_FORWARD,
 	ORDER_BACKWARD, /* and R right before it */
+	ORDER_WEIGHT,
 	ORDER_PUSH,
 	ORDER_RECOMPUTE,
 	ORDER_UPDATE,
@@ -100,10 +149,11 @@ enum {
 static struct item event_item(const struct control *control, const struct ipu_event *event)
 {
 	static const int orders[] = {
-		[IPU_FUNCTION_F] = ORDER_FORWARD,        [IPU_FUNCTION_B] = ORDER_BACKWARD,
-		[IPU_FUNCTION_U] = ORDER_UPDATE,         [IPU_FUNCTION_R] = ORDER_RECOMPUTE,
-		[IPU_FUNCTION_PUSH] = ORDER_PUSH,        [IPU_FUNCTION_START] = ORDER_START,
-		[IPU_FUNCTION_EVALUATE] = ORDER_FORWARD, [IPU_FUNCTION_PREDICT] = ORDER_FORWARD,
+		[IPU_FUNCTION_F] = ORDER_FORWARD,       [IPU_FUNCTION_B] = ORDER_BACKWARD,
+		[IPU_FUNCTION_U] = ORDER_UPDATE,        [IPU_FUNCTION_R] = ORDER_RECOMPUTE,
+		[IPU_FUNCTION_PUSH] = ORDER_PUSH,       [IPU_FUNCTION_START] = ORDER_START,
+		[IPU_FUNCTION_W] = ORDER_WEIGHT,        [IPU_FUNCTION_EVALUATE] = ORDER_FORWARD,
+		[IPU_FUNCTION_PREDICT] = ORDER_FORWARD,
 	};
 	const struct ipu_layout *layout = &control->lowering.executable->graph->layout;
 	struct item item = {.slot = slot_of(&control->folding, event->time_step),
@@ -129,7 +179,8 @@ static struct item transfer_item(const struct control *control, const struct ipu
 		[IPU_TRANSFER_INFEED] = ORDER_INFEED,     [IPU_TRANSFER_COPY_IN] = ORDER_COPY_IN,
 		[IPU_TRANSFER_COPY_OUT] = ORDER_COPY_OUT, [IPU_TRANSFER_SYNC] = ORDER_SYNC,
 		[IPU_TRANSFER_GLOBAL] = ORDER_GLOBAL,     [IPU_TRANSFER_SYNC_ANS] = ORDER_SYNC_ANS,
-		[IPU_TRANSFER_OUTFEED] = ORDER_OUTFEED,
+		[IPU_TRANSFER_OUTFEED] = ORDER_OUTFEED,   [IPU_TRANSFER_WAIT] = ORDER_WAIT,
+		[IPU_TRANSFER_TAKE] = ORDER_TAKE,
 	};
 	struct item item = {.slot = slot_of(&control->folding, transfer->time_step),
 			    .order = orders[transfer->kind],
@@ -214,6 +265,8 @@ static void add_transfer(struct ipu_lowering *lowering, int parent, struct item 
 		[IPU_TRANSFER_COPY_IN] = "Infeed/InterTilesetCopy",
 		[IPU_TRANSFER_COPY_OUT] = "Outfeed/InterTilesetCopy",
 		[IPU_TRANSFER_OUTFEED] = "Outfeed",
+		[IPU_TRANSFER_WAIT] = "External",
+		[IPU_TRANSFER_TAKE] = "InterIpuCopy/Receive",
 		[IPU_TRANSFER_SYNC] = "External",
 		[IPU_TRANSFER_GLOBAL] = "InterIpuCopy/GlobalExchange",
 		[IPU_TRANSFER_SYNC_ANS] = "InterIpuCopy/SyncAns",

@@ -70,6 +70,43 @@ bool ipu_node_forward(const struct ipu_node *node, bool predicted)
 	return !node->training_only && !(predicted && node->measure_only);
 }
 
+static bool makes_gradient(const struct ipu_node *node, const struct ipu_tensor *tensors,
+			   const bool *needed)
+{
+	for (int i = 0; i < node->write_count; i++) {
+		const enum ipu_tensor_kind kind = tensors[node->writes[i]].kind;
+
+		if (needed[node->writes[i]] ||
+		    (kind != IPU_TENSOR_WEIGHT_GRADIENT && kind != IPU_TENSOR_ACCUMULATOR &&
+		     kind != IPU_TENSOR_TEMPORARY))
+			return true;
+	}
+	return false;
+}
+
+enum status ipu_graph_split(struct ipu_node *nodes, int node_count,
+			    const struct ipu_tensor *tensors, int tensor_count, struct err *err)
+{
+	bool *needed = mem_calloc((size_t)tensor_count + 1, sizeof(*needed));
+
+	if (!needed)
+		return err_nomem(err);
+	for (int n = node_count - 1; n >= 0; n--) {
+		struct ipu_node *node = &nodes[n];
+
+		if (node->op.phase != 'B')
+			continue;
+		if (!makes_gradient(node, tensors, needed)) {
+			node->op.phase = 'W';
+			continue;
+		}
+		for (int i = 0; i < node->read_count; i++)
+			needed[node->reads[i]] = true;
+	}
+	mem_free(needed);
+	return ST_OK;
+}
+
 static bool read_later(const struct ipu_graph *graph, int tensor, int stage)
 {
 	for (int n = 0; n < graph->node_count; n++) {

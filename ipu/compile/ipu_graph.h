@@ -95,6 +95,9 @@ struct ipu_graph {
 bool ipu_node_forward(const struct ipu_node *node, bool predicted);
 /* The operations of a stage and phase: 'B' has B and W. */
 bool ipu_node_in(const struct ipu_node *node, int stage, char phase);
+/* Operations of phase B that no gradient of an activation depends on become W. */
+enum status ipu_graph_split(struct ipu_node *nodes, int node_count,
+			    const struct ipu_tensor *tensors, int tensor_count, struct err *err);
 
 /* What of the micro-batch goes from @stage to the next one: bytes of the tensors that @stage makes
  * in its forward phase and a later stage reads in any. */

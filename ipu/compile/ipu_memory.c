@@ -180,6 +180,11 @@ static void set_tiles(struct memory_build *build)
 	build->compute_tiles = memory->tiles - memory->io_tiles;
 }
 
+static enum ipu_schedule_pace pace_of(const struct memory_build *build)
+{
+	return ipu_schedule_row(build->schedule->kind)->pace;
+}
+
 static enum status set_layout(struct memory_build *build)
 {
 	struct ipu_memory *memory = build->memory;
@@ -188,8 +193,8 @@ static enum status set_layout(struct memory_build *build)
 	build->schedule = layout->schedule ? layout->schedule : layout->forward;
 	build->training = layout->schedule != NULL;
 	build->streaming =
-		build->schedule && layout->stages > 1 && build->schedule->kind != IPU_SEQUENTIAL;
-	build->grouped = build->streaming && build->schedule->kind == IPU_GROUPED;
+		build->schedule && layout->stages > 1 && pace_of(build) != IPU_PACE_ALONE;
+	build->grouped = build->streaming && pace_of(build) == IPU_PACE_BOTH;
 	build->replays_late = !build->streaming ||
 			      layout->recompute == IPU_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED;
 	memory->ipu_count = build->schedule ? build->schedule->ipus : 1;

@@ -28,7 +28,7 @@ struct memory_when {
 	int first, last, again_first, again_last;
 };
 
-/* A tensor's use by the operations of one phase of a place. */
+/* A tensor's use by the operations of one phase of a place; W's are B's. */
 struct memory_use {
 	int tensor, place;
 	int node; /* the first operation */
@@ -36,6 +36,7 @@ struct memory_use {
 	int first, last;             /* program steps */
 	int again_first, again_last; /* where they are replayed; -1: they are not */
 	bool read, written;          /* is */
+	bool held;                   /* by a W, which may come later than its B */
 	bool read_first;             /* before anything writes it, or in place */
 	int writer;                  /* the first operation that writes it; -1 */
 };

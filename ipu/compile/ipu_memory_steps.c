@@ -109,7 +109,7 @@ static int add_section(struct memory_build *build, int stage, enum ipu_function_
 	return count;
 }
 
-#define ROUND_FUNCTIONS 6
+#define ROUND_FUNCTIONS 7
 
 static int walk_stage(struct memory_build *build, int stage, enum ipu_function_phase phase,
 		      struct ipu_memory_step *steps, int count)
@@ -126,9 +126,9 @@ static int walk_ipu(struct memory_build *build, int ipu, struct ipu_memory_step 
 {
 	static const enum ipu_function_phase orders[][ROUND_FUNCTIONS] = {
 		{IPU_FUNCTION_START, IPU_FUNCTION_F, IPU_FUNCTION_PUSH, IPU_FUNCTION_R,
-		 IPU_FUNCTION_B, IPU_FUNCTION_U},
-		{IPU_FUNCTION_START, IPU_FUNCTION_F, IPU_FUNCTION_B, IPU_FUNCTION_PUSH,
-		 IPU_FUNCTION_R, IPU_FUNCTION_U}};
+		 IPU_FUNCTION_B, IPU_FUNCTION_W, IPU_FUNCTION_U},
+		{IPU_FUNCTION_START, IPU_FUNCTION_F, IPU_FUNCTION_B, IPU_FUNCTION_W,
+		 IPU_FUNCTION_PUSH, IPU_FUNCTION_R, IPU_FUNCTION_U}};
 	const int stages = build->graph->layout.stages;
 	int count = 0;
 
@@ -146,9 +146,10 @@ static int walk_ipu(struct memory_build *build, int ipu, struct ipu_memory_step 
 	return count;
 }
 
-static bool same_section(const struct ipu_op *a, const struct ipu_op *b)
+static bool same_section(const struct ipu_graph *graph, int a, int b)
 {
-	return a->stage == b->stage && ipu_function_of(a->phase) == ipu_function_of(b->phase);
+	return graph->nodes[a].op.stage == graph->nodes[b].op.stage &&
+	       ipu_function_of(graph, a) == ipu_function_of(graph, b);
 }
 
 /* An operation without steps of its own takes part in the step that follows it. */
@@ -157,11 +158,9 @@ static void settle_nodes(struct memory_build *build)
 	const struct ipu_graph *graph = build->graph;
 
 	for (int n = graph->node_count - 1; n >= 0; n--) {
-		const struct ipu_op *op = &graph->nodes[n].op;
 		const struct memory_section *section =
-			&build->sections[op->stage][ipu_function_of(op->phase)];
-		const bool followed =
-			n + 1 < graph->node_count && same_section(op, &graph->nodes[n + 1].op);
+			&build->sections[graph->nodes[n].op.stage][ipu_function_of(graph, n)];
+		const bool followed = n + 1 < graph->node_count && same_section(graph, n, n + 1);
 
 		if (build->when[n].first >= 0 || section->first >= section->end)
 			continue;
@@ -213,12 +212,15 @@ static struct memory_use use_of(const struct memory_build *build, int node, int 
 	const struct ipu_node *of = &build->graph->nodes[node];
 	const bool read = lists(of->reads, of->read_count, tensor);
 	const bool written = lists(of->writes, of->write_count, tensor);
+	const enum ipu_function_phase function = ipu_function_of(build->graph, node);
+	const bool weighs = function == IPU_FUNCTION_W;
 
 	assert(tensor >= 0 && tensor < build->graph->tensor_count);
 	return (struct memory_use){.tensor = tensor,
 				   .node = node,
 				   .place = memory__place(build, of->op.stage),
-				   .phase = ipu_function_of(of->op.phase),
+				   .phase = weighs ? IPU_FUNCTION_B : function,
+				   .held = read && weighs,
 				   .first = build->when[node].first,
 				   .last = build->when[node].last,
 				   .again_first = build->when[node].again_first,
@@ -265,6 +267,7 @@ static int join_uses(struct memory_use *uses, int count)
 			into->again_last = uses[i].again_last;
 		into->read |= uses[i].read;
 		into->written |= uses[i].written;
+		into->held |= uses[i].held;
 		into->writer = into->writer < 0 ? uses[i].writer : into->writer;
 	}
 	return kept;

@@ -195,6 +195,24 @@ static enum status add_at_host(const struct memory_at *at)
 	return status;
 }
 
+/* Gradients that W's read wait for them with their micro-batch: all but the one that B has made
+ * last. */
+static enum status add_held(const struct memory_at *at)
+{
+	const struct memory_build *build = at->build;
+	const struct memory_use *backward = at->use[IPU_FUNCTION_B];
+	int held;
+
+	if (!build->training || !build->schedule->splits || !backward || !backward->held ||
+	    (backward->writer >= 0 && build->graph->nodes[backward->writer].op.phase == 'W'))
+		return ST_OK;
+	held = ipu_schedule_held(build->schedule, at->place);
+	if (held < 2)
+		return ST_OK;
+	return memory__add_always(at, "/held", "fifo", memory__elements(build, memory__tensor(at)),
+				  held - 1);
+}
+
 static enum status add_passing(const struct memory_at *at)
 {
 	const enum ipu_tensor_kind kind = memory__tensor(at)->kind;
@@ -209,6 +227,9 @@ static enum status add_passing(const struct memory_at *at)
 		return add_stashed(at, depth);
 	if (is_replayed(at))
 		return add_replayed(at);
+	status = add_held(at);
+	if (status != ST_OK)
+		return status;
 	return memory__add_while(at, "", memory__elements(at->build, memory__tensor(at)),
 				 first_use(at), last_use(at, 0, MEMORY_PHASES));
 }

@@ -37,15 +37,22 @@ const char *ipu_program_type_name(enum ipu_program_type type)
 	return names[type];
 }
 
-enum ipu_function_phase ipu_function_of(char phase)
+bool ipu_graph_splits(const struct ipu_graph *graph)
 {
-	switch (phase) {
+	return graph->layout.schedule && graph->layout.schedule->splits;
+}
+
+enum ipu_function_phase ipu_function_of(const struct ipu_graph *graph, int node)
+{
+	switch (graph->nodes[node].op.phase) {
 	case 'F':
 		return IPU_FUNCTION_F;
 	case 'R':
 		return IPU_FUNCTION_R;
 	case 'U':
 		return IPU_FUNCTION_U;
+	case 'W':
+		return ipu_graph_splits(graph) ? IPU_FUNCTION_W : IPU_FUNCTION_B;
 	default:
 		return IPU_FUNCTION_B;
 	}
@@ -240,11 +247,11 @@ static void lower_nodes(struct ipu_lowering *lowering, int function, int stage,
 	const bool replays = phase == IPU_FUNCTION_R;
 	const bool predicted = phase == IPU_FUNCTION_PREDICT;
 	const bool forward = predicted || phase == IPU_FUNCTION_EVALUATE;
-	const char from = replays ? 'F' : ipu_function_phase_char(phase);
+	const enum ipu_function_phase from = replays || forward ? IPU_FUNCTION_F : phase;
 
 	ipu__before_function(lowering, function, stage, phase);
 	for (int n = 0; n < graph->node_count; n++)
-		if (ipu_node_in(&graph->nodes[n], stage, from) &&
+		if (graph->nodes[n].op.stage == stage && ipu_function_of(graph, n) == from &&
 		    (!replays || lowering->stash.replayed[n]) &&
 		    (!forward || ipu_node_forward(&graph->nodes[n], predicted)))
 			lower_node(lowering, function, n);
@@ -269,6 +276,8 @@ static bool has_function(const struct ipu_lowering *lowering, int stage,
 		return graph->layout.schedule && lowering->stash.replays;
 	case IPU_FUNCTION_PUSH:
 		return ipu__has_fifo(graph, stage) && lowering->stash.count > 0;
+	case IPU_FUNCTION_W:
+		return ipu_graph_splits(graph);
 	case IPU_FUNCTION_START:
 		return graph->layout.schedule && graph->layout.accumulation > 1;
 	case IPU_FUNCTION_EVALUATE:
@@ -283,13 +292,15 @@ static bool has_function(const struct ipu_lowering *lowering, int stage,
 }
 
 /* A function that came out empty, as the update of a stage without variables, is none: but for F
- * and the B of a schedule, which the clock calls whatever they take, nothing would call it. */
+ * and the B and W of a schedule, which the clock calls whatever they take, nothing would call it.
+ */
 static void drop_empty(struct ipu_lowering *lowering, enum ipu_function_phase phase,
 		       struct ipu_code *code)
 {
 	const bool scheduled = lowering->executable->graph->layout.schedule;
 
-	if (phase == IPU_FUNCTION_F || (phase == IPU_FUNCTION_B && scheduled) || lowering->failed ||
+	if (phase == IPU_FUNCTION_F || phase == IPU_FUNCTION_W ||
+	    (phase == IPU_FUNCTION_B && scheduled) || lowering->failed ||
 	    lowering->program_count != (size_t)code->program + 1)
 		return;
 	lowering->program_count--;
@@ -300,8 +311,8 @@ static void drop_empty(struct ipu_lowering *lowering, enum ipu_function_phase ph
 static enum status lower_function(struct ipu_lowering *lowering, int stage,
 				  enum ipu_function_phase phase, struct err *err)
 {
-	static const char *const names[] = {"F",    "B",     "U",        "R",
-					    "FIFO", "Start", "Evaluate", "Predict"};
+	static const char *const names[] = {"F",     "B", "U",        "R",      "FIFO",
+					    "Start", "W", "Evaluate", "Predict"};
 	struct ipu_code *code = &lowering->executable->code[stage][phase];
 	enum status status = ST_OK;
 

@@ -83,7 +83,10 @@ enum status ipu_executable_new(struct ipu_executable **out, const struct ipu_gra
 			       struct err *err);
 void ipu_executable_free(struct ipu_executable *executable); /* accepts NULL */
 
-enum ipu_function_phase ipu_function_of(char phase); /* F, B, W, U or R */
+/* The function that an operation is in: F, B, W or U; W is B's where the schedule does not split.
+ */
+enum ipu_function_phase ipu_function_of(const struct ipu_graph *graph, int node);
+bool ipu_graph_splits(const struct ipu_graph *graph);
 
 /* What evaluation, or prediction, runs of a stage: a function of its own where F does more. */
 enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bool predicted);

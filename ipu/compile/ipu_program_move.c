@@ -342,14 +342,33 @@ static void load_weights(struct ipu_lowering *lowering, int function, int stage)
 			ipu__name(lowering, "ReplicatedAllGather/Stage%d/weights", stage));
 }
 
-/* Of what the forward has stashed: from its FIFO, or from where that is offloaded to. */
-static void pop_stash(struct ipu_lowering *lowering, int function, bool push)
+static bool reads_tensor(const struct ipu_graph *graph, int stage, char phase, int tensor)
+{
+	for (int n = 0; n < graph->node_count; n++) {
+		const struct ipu_node *node = &graph->nodes[n];
+
+		if (node->op.stage != stage || node->op.phase != phase)
+			continue;
+		for (int i = 0; i < node->read_count; i++)
+			if (node->reads[i] == tensor)
+				return true;
+	}
+	return false;
+}
+
+/* Of what the forward has stashed: from its FIFO, or from where that is offloaded to. @reader: what
+ * a phase of @stage reads, where B and W each take their own; 0: all. */
+static void pop_stash(struct ipu_lowering *lowering, int function, int stage, bool push,
+		      char reader)
 {
 	const struct ipu_graph *graph = lowering->executable->graph;
 
 	for (int i = 0; i < lowering->stash.count; i++) {
 		const struct ipu_tensor *tensor = &graph->tensors[lowering->stash.tensors[i]];
 		const int64_t bytes = ipu_tensor_bytes(tensor);
+
+		if (reader != 0 && !reads_tensor(graph, stage, reader, lowering->stash.tensors[i]))
+			continue;
 
 		if (graph->layout.offload_activations)
 			ipu__remote_lower(lowering, function, bytes, !push,
@@ -372,9 +391,11 @@ void ipu__before_function(struct ipu_lowering *lowering, int function, int stage
 		lowering->stash.replays ? IPU_FUNCTION_R : IPU_FUNCTION_B;
 
 	if (phase != IPU_FUNCTION_U) {
-		load_weights(lowering, function, stage);
-		if (phase == reader && ipu__has_fifo(graph, stage))
-			pop_stash(lowering, function, false);
+		if (phase != IPU_FUNCTION_W)
+			load_weights(lowering, function, stage);
+		if (ipu__has_fifo(graph, stage) && (phase == reader || phase == IPU_FUNCTION_W))
+			pop_stash(lowering, function, stage, false,
+				  ipu_graph_splits(graph) ? ipu_function_phase_char(phase) : 0);
 		return;
 	}
 	if (layout->offload_weights)
@@ -404,8 +425,7 @@ void ipu__after_function(struct ipu_lowering *lowering, int function, int stage,
 
 enum status ipu__push_lower(struct ipu_lowering *lowering, int function, int stage)
 {
-	(void)stage;
-	pop_stash(lowering, function, true);
+	pop_stash(lowering, function, stage, true, 0);
 	return ST_OK;
 }
 

@@ -152,7 +152,8 @@ int ipu_trace_parts(struct ipu_trace_part parts[IPU_TRACE_PARTS],
 	int64_t start, end;
 
 	parts[0] = (struct ipu_trace_part){.end_step = INT_MAX, .repeats = 1};
-	if (fold.repeats < 2)
+	/* Where IPUs do not meet, no two of them repeat at the same cycles. */
+	if (fold.repeats < 2 || !ipu_schedule_lockstep(schedule->kind))
 		return 1;
 	end = step_cycle(timeline, periods.end);
 	periods.cycles = end - step_cycle(timeline, periods.end - periods.period);

@@ -82,9 +82,18 @@ static int lower_all(struct lowering *lowering)
 	return failed ? failed : lower__iterations(lowering);
 }
 
+/* Gradients of weights are works of their own. */
+static bool splits(const struct lowering *lowering)
+{
+	const struct run_file *run = lowering->from->run;
+
+	return lowering->training && run->pipeline.wanted && lowering->from->layout->stages > 1 &&
+	       ipu_schedule_row(run->pipeline.schedule)->splits;
+}
+
 static int keep_all(struct lowering *lowering, struct ipu_graph *graph)
 {
-	static const char phases[] = {'F', 'B', 'U'};
+	static const char phases[] = {'F', 'B', 'W', 'U'};
 	struct ipu_tensor *tensors =
 		arena_alloc(lowering->arena, lowering->tensor_count + 1, sizeof(*tensors));
 	struct ipu_node *nodes =
@@ -98,7 +107,8 @@ static int keep_all(struct lowering *lowering, struct ipu_graph *graph)
 	for (int s = 0; s < lowering->from->layout->stages; s++)
 		for (size_t p = 0; p < ARRAY_LEN(phases); p++)
 			for (size_t i = 0; i < lowering->node_count; i++)
-				if (ipu_node_in(&lowering->nodes[i], s, phases[p]))
+				if (lowering->nodes[i].op.stage == s &&
+				    lowering->nodes[i].op.phase == phases[p])
 					nodes[count++] = lowering->nodes[i];
 	assert((size_t)count == lowering->node_count);
 	graph->tensors = tensors;
@@ -168,7 +178,11 @@ enum status lower_model(struct ipu_graph *graph, const struct lower_request *low
 	lowering.labels = lowering.backprop = lowering.logits_layer = -1;
 	if (training && loss_takes_logits(lowered->loss, lowered->model))
 		lowering.logits_layer = model_final_activation(lowered->model);
-	failed = lower_all(&lowering) || keep_all(&lowering, graph);
+	failed = lower_all(&lowering) ||
+		 (splits(&lowering) &&
+		  ipu_graph_split(lowering.nodes, (int)lowering.node_count, lowering.tensors,
+				  (int)lowering.tensor_count, err) != ST_OK) ||
+		 keep_all(&lowering, graph);
 	set_layout(&graph->layout, lowered);
 	mem_free(lowering.tensors);
 	mem_free(lowering.nodes);

@@ -154,7 +154,7 @@ static void draw_legend(struct gantt *g)
 	for (size_t i = 0; i < ARRAY_LEN(looks); i++) {
 		const char letter[2] = {looks[i].phase, '\0'};
 
-		if (looks[i].phase == 'W' && !ipu_pipeline_splits(g->pipeline->kind))
+		if (looks[i].phase == 'W' && !ipu_schedule_row(g->pipeline->kind)->splits)
 			continue;
 		set_colour(g, looks[i].colour);
 		str_add(g->out, letter);

@@ -217,42 +217,52 @@ static enum status new_device(struct plan_run *plan, const struct run_data *data
 
 /* ---- bubbles --------------------------------------------------------------------------------- */
 
-/* The mean time of each stage's forward and backward: what theory is fed with. */
-static void mean_times(const struct ipu_interval *intervals, int count, int stages, double *forward,
-		       double *backward)
+/* The mean time of each stage's forward, backward and W, one after the other in @times: what theory
+ * is fed with. Where the schedule does not split, what is called W belongs to its B. */
+static void mean_times(const struct ipu_schedule *schedule, const struct ipu_interval *intervals,
+		       int count, double *times)
 {
+	const int stages = schedule->stages;
+
 	for (int s = 0; s < stages; s++) {
-		double sum[2] = {0, 0};
-		int64_t n[2] = {0, 0};
+		double sum[3] = {0, 0, 0};
+		int64_t n[3] = {0, 0, 0};
 
 		for (int i = 0; i < count; i++) {
-			const int b = intervals[i].phase != 'F';
+			const bool weight = intervals[i].phase == 'W';
+			const int part = intervals[i].phase == 'F'    ? 0
+					 : weight && schedule->splits ? 2
+								      : 1;
 
 			if (intervals[i].stage != s)
 				continue;
-			sum[b] += (double)intervals[i].dur_ns;
-			n[b] += intervals[i].phase != 'W'; /* with its B */
+			sum[part] += (double)intervals[i].dur_ns;
+			n[part] += part == 2 || !weight;
 		}
-		forward[s] = n[0] > 0 ? sum[0] / (double)n[0] : 0;
-		backward[s] = n[1] > 0 ? sum[1] / (double)n[1] : 0;
+		for (int part = 0; part < 3; part++)
+			times[part * stages + s] = n[part] > 0 ? sum[part] / (double)n[part] : 0;
 	}
 }
 
 enum status plan_bubble_measure(struct plan_bubble *out, const struct ipu_schedule *schedule,
-				const struct ipu_interval *intervals, int count, int stages,
-				bool lockstep)
+				const struct ipu_interval *intervals, int count, bool device)
 {
-	double *times = mem_calloc((size_t)stages * 2, sizeof(*times));
+	const int stages = schedule->stages;
+	double *times = mem_calloc((size_t)stages * 3, sizeof(*times));
+	const struct ipu_schedule_costs costs = {.forward = times,
+						 .backward = times + stages,
+						 .weight = times + 2 * (size_t)stages,
+						 .lockstep = device &&
+							     ipu_schedule_lockstep(schedule->kind)};
 	enum status status;
 
 	if (!times)
 		return ST_NOMEM;
-	mean_times(intervals, count, stages, times, times + stages);
-	status = (lockstep ? ipu_bubble_measure_lockstep : ipu_bubble_measure)(
+	mean_times(schedule, intervals, count, times);
+	status = (costs.lockstep ? ipu_bubble_measure_lockstep : ipu_bubble_measure)(
 		intervals, count, schedule->ipus, stages, &out->measured, NULL);
 	if (status == ST_OK)
-		status = ipu_bubble_theory(schedule, times, times + stages, lockstep, &out->theory,
-					   NULL);
+		status = ipu_bubble_theory(schedule, &costs, &out->theory, NULL);
 	mem_free(times);
 	return status;
 }
@@ -268,8 +278,7 @@ static enum status measure_bubble(const struct plan_run *plan, struct plan_progr
 	if (!intervals)
 		return ST_NOMEM;
 	count = ipu_timeline_intervals(timeline, &plan->device->target, intervals);
-	status = plan_bubble_measure(&program->bubble, program->schedule, intervals, count,
-				     plan->layout->stages, true);
+	status = plan_bubble_measure(&program->bubble, program->schedule, intervals, count, true);
 	mem_free(intervals);
 	return status;
 }

@@ -52,11 +52,10 @@ enum status plan_run_compile(struct plan_run *plan, const struct run_data *data,
 void plan_run_fini(struct plan_run *plan); /* accepts a zeroed struct */
 
 /*
- * The bubble of @intervals of one pipeline run, and theory for such mean times. @lockstep: of the
- * device's clock, whose steps end together.
+ * The bubble of @intervals of one pipeline run, and theory for such mean times. @device: of the
+ * device's clock, where steps end together if the schedule runs in lockstep.
  */
 enum status plan_bubble_measure(struct plan_bubble *out, const struct ipu_schedule *schedule,
-				const struct ipu_interval *intervals, int count, int stages,
-				bool lockstep);
+				const struct ipu_interval *intervals, int count, bool device);
 
 #endif /* PLAN_RUN_H */

@@ -285,7 +285,7 @@ static void halve(struct request *request)
 
 /* ---- simulation ------------------------------------------------------------------------------ */
 
-static enum status simulate(const struct request *request, enum ipu_pipeline_kind kind,
+static enum status simulate(const struct request *request, enum ipu_schedule_kind kind,
 			    struct ipu_pipeline **out, struct err *err)
 {
 	const struct ipu_pipeline_params params = {
@@ -293,7 +293,7 @@ static enum status simulate(const struct request *request, enum ipu_pipeline_kin
 		.stages = request->stages,
 		.microbatches = request->microbatches,
 		/* A comparison's chunks are for the one schedule that has any. */
-		.chunks = kind == IPU_PIPELINE_1F1B_INTERLEAVED
+		.chunks = ipu_pipeline_chunked(kind)
 				  ? (request->chunks > 0 ? request->chunks : CHUNKS_DEFAULT)
 			  : request->all ? 1
 					 : request->chunks,
@@ -311,8 +311,8 @@ static enum status run_one(const struct request *request, const struct plan_sche
 			   FILE *out, struct err *err)
 {
 	struct ipu_pipeline *pipeline;
-	enum ipu_pipeline_kind kind;
-	enum status status = ipu_pipeline_kind_get(request->schedule, &kind, err);
+	enum ipu_schedule_kind kind;
+	enum status status = ipu_schedule_kind_get(request->schedule, &kind, err);
 
 	if (status == ST_OK)
 		status = simulate(request, kind, &pipeline, err);
@@ -327,12 +327,12 @@ static enum status run_one(const struct request *request, const struct plan_sche
 static enum status run_all(const struct request *request, const struct plan_schedule_style *style,
 			   FILE *out, struct err *err)
 {
-	struct plan_schedule_row rows[IPU_PIPELINE_KINDS] = {{.kind = IPU_PIPELINE_GPIPE}};
+	struct plan_schedule_row rows[IPU_SCHEDULE_KINDS] = {{.kind = IPU_GPIPE}};
 	enum status status = ST_OK;
 	bool any = false;
 
-	for (int i = 0; i < IPU_PIPELINE_KINDS && status != ST_NOMEM; i++) {
-		rows[i].kind = (enum ipu_pipeline_kind)i;
+	for (int i = 0; i < IPU_SCHEDULE_KINDS && status != ST_NOMEM; i++) {
+		rows[i].kind = (enum ipu_schedule_kind)i;
 		status = simulate(request, rows[i].kind, &rows[i].pipeline, &rows[i].refusal);
 		any = any || status == ST_OK;
 	}
@@ -341,10 +341,10 @@ static enum status run_all(const struct request *request, const struct plan_sche
 	else if (!any)
 		status = err_set(err, rows[0].refusal.status, "%s", rows[0].refusal.text);
 	else if (request->json)
-		status = plan_schedule_json_all(rows, IPU_PIPELINE_KINDS, style, out, err);
+		status = plan_schedule_json_all(rows, IPU_SCHEDULE_KINDS, style, out, err);
 	else
-		status = plan_schedule_text_all(rows, IPU_PIPELINE_KINDS, style, out, err);
-	for (int i = 0; i < IPU_PIPELINE_KINDS; i++)
+		status = plan_schedule_text_all(rows, IPU_SCHEDULE_KINDS, style, out, err);
+	for (int i = 0; i < IPU_SCHEDULE_KINDS; i++)
 		ipu_pipeline_free(rows[i].pipeline);
 	return status;
 }

@@ -59,7 +59,7 @@ static void json_pipeline(struct jsonw *w, const struct ipu_pipeline *pipeline,
 	const struct ipu_pipeline_closed *closed = &pipeline->closed;
 
 	jsonw_begin_object(w);
-	jsonw_key_text(w, "schedule", ipu_pipeline_name(pipeline->kind));
+	jsonw_key_text(w, "schedule", ipu_schedule_name(pipeline->kind));
 	jsonw_key_int(w, "stages", pipeline->stages);
 	jsonw_key_int(w, "microbatches", pipeline->microbatches);
 	jsonw_key_int(w, "chunks", pipeline->chunks);
@@ -80,7 +80,7 @@ static void json_pipeline(struct jsonw *w, const struct ipu_pipeline *pipeline,
 static void json_refusal(struct jsonw *w, const struct plan_schedule_row *row)
 {
 	jsonw_begin_object(w);
-	jsonw_key_text(w, "schedule", ipu_pipeline_name(row->kind));
+	jsonw_key_text(w, "schedule", ipu_schedule_name(row->kind));
 	jsonw_key_text(w, "error", row->refusal.text);
 	jsonw_end_object(w);
 }
@@ -169,18 +169,17 @@ static void text_list(struct str *text, const char *name, const struct ipu_pipel
 	str_add(text, "\n");
 }
 
-static void text_notes(struct str *text, enum ipu_pipeline_kind kind,
+static void text_notes(struct str *text, enum ipu_schedule_kind kind,
 		       const struct plan_schedule_style *style)
 {
-	if (style->halved && ipu_pipeline_splits(kind))
+	const struct ipu_schedule_row *row = ipu_schedule_row(kind);
+
+	if (style->halved && row->splits)
 		str_addf(text,
 			 "%s: --backward is taken as half for the input, half for the weights\n",
-			 ipu_pipeline_name(kind));
-	if (style->hops && kind == IPU_PIPELINE_1F1B_INTERLEAVED)
-		str_addf(text,
-			 "%s: the closed form is the published one, Megatron's order pays more "
-			 "hops\n",
-			 ipu_pipeline_name(kind));
+			 ipu_schedule_name(kind));
+	if (style->hops && row->closed_note)
+		str_addf(text, "%s: %s\n", ipu_schedule_name(kind), row->closed_note);
 }
 
 static enum status print(struct str *text, FILE *out, struct err *err)
@@ -202,17 +201,17 @@ enum status plan_schedule_text(const struct ipu_pipeline *pipeline,
 		.width = style->width, .colour = style->colour, .unicode = style->unicode};
 	struct str text = {0};
 
-	str_addf(&text, "%s, %d stages, %d micro-batches", ipu_pipeline_name(pipeline->kind),
+	str_addf(&text, "%s, %d stages, %d micro-batches", ipu_schedule_name(pipeline->kind),
 		 pipeline->stages, pipeline->microbatches);
 	if (pipeline->chunks > 1)
 		str_addf(&text, ", %d chunks", pipeline->chunks);
-	str_addf(&text, "\n%s\n\n", ipu_pipeline_about(pipeline->kind));
+	str_addf(&text, "\n%s\n\n", ipu_schedule_row(pipeline->kind)->about);
 	plan_gantt(pipeline, &gantt, &text);
 	str_add(&text, "\n");
 	text_figures(&text, pipeline);
 	str_add(&text, "\nmicro-batches at most at once, by stage\n");
 	text_list(&text, "activations", pipeline, false, style->width);
-	if (ipu_pipeline_splits(pipeline->kind))
+	if (ipu_schedule_row(pipeline->kind)->splits)
 		text_list(&text, "held-back W", pipeline, true, style->width);
 	text_notes(&text, pipeline->kind, style);
 	return print(&text, out, err);
@@ -232,7 +231,7 @@ static void text_row(struct str *text, const struct ipu_pipeline *pipeline)
 	const struct ipu_bubble *bubble = &pipeline->bubble;
 	char figures[6][FIGURE_SIZE];
 
-	str_addf(text, "%-17s%13s%10s%8s%8s%8s%12s\n", ipu_pipeline_name(pipeline->kind),
+	str_addf(text, "%-17s%13s%10s%8s%8s%8s%12s\n", ipu_schedule_name(pipeline->kind),
 		 figure(figures[0], (double)bubble->makespan_ns / NS_PER_MS, 3, ""),
 		 figure(figures[1], bubble->idle_fraction, 4, ""),
 		 figure(figures[2], bubble->bubble_rate, 4, ""),

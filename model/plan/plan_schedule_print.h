@@ -19,7 +19,7 @@ struct plan_schedule_style {
 
 /* A schedule that was simulated, or the rule that forbids it. */
 struct plan_schedule_row {
-	enum ipu_pipeline_kind kind;
+	enum ipu_schedule_kind kind;
 	struct ipu_pipeline *pipeline; /* NULL: forbidden */
 	struct err refusal;
 };

@@ -12,24 +12,31 @@
 
 /* ---- stages on IPUs -------------------------------------------------------------------------- */
 
-/* A step of an Interleaved pipeline in training has one program on each IPU. */
+/* Which stages may share an IPU is the schedule's. */
 static enum status run_mapping_shared(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
-	const int *device = run->pipeline.device_mapping.items;
+	const struct run_layout *layout = rules->layout;
+	const struct ipu_schedule_params params = {.kind = run->pipeline.schedule,
+						   .stages = layout->stages,
+						   .training = run->fit.wanted,
+						   .ipus = layout->ipus_used,
+						   .device = layout->device};
+	struct err why;
 
-	if (run->pipeline.schedule != IPU_INTERLEAVED || !run->fit.wanted)
+	if (ipu_schedule_check_stages(&params, &why) == ST_OK)
 		return ST_OK;
-	for (int s = 0; s < rules->layout->stages; s++)
+	for (int s = 0;
+	     ipu_schedule_row(params.kind)->sharing != IPU_SHARE_IN_TURN && s < params.stages; s++)
 		for (int other = 0; other < s; other++)
-			if (device[other] == device[s])
+			if (params.device[other] == params.device[s])
 				return run__refuse(rules, "pipeline.device_mapping",
 						   "stages %d and %d are both on IPU %d, but "
-						   "Interleaved training needs an IPU for each "
-						   "stage; give each its own, or take Grouped or "
-						   "Sequential",
-						   other, s, device[s]);
-	return ST_OK;
+						   "%s training needs an IPU for each stage; give "
+						   "each its own, or take Grouped or Sequential",
+						   other, s, params.device[s],
+						   ipu_schedule_name(params.kind));
+	return run__refuse(rules, "pipeline.device_mapping", "%s", why.text);
 }
 
 enum status run__rule_mapping(struct run_rules *rules)
@@ -49,7 +56,7 @@ enum status run__rule_mapping(struct run_rules *rules)
 		if (layout->device[s] >= layout->ipus_used)
 			layout->ipus_used = layout->device[s] + 1;
 	}
-	return mapped ? run_mapping_shared(rules) : ST_OK;
+	return rules->run->pipeline.wanted ? run_mapping_shared(rules) : ST_OK;
 }
 
 /* ---- IPUs and replicas ----------------------------------------------------------------------- */
@@ -129,7 +136,7 @@ enum status run__rule_io_tiles(struct run_rules *rules)
 				   "most %lld would do",
 				   (long long)tiles, (long long)target.tiles,
 				   (long long)target.tiles - 1);
-	if (run->pipeline.wanted && run->pipeline.schedule != IPU_GROUPED)
+	if (run->pipeline.wanted && ipu_schedule_row(run->pipeline.schedule)->pace != IPU_PACE_BOTH)
 		return run__refuse(rules, "ipu.io_tiles.num_io_tiles",
 				   "a pipeline has I/O tiles with the schedule Grouped alone, not "
 				   "with %s; set it to 0, or take Grouped",
@@ -141,32 +148,50 @@ enum status run__rule_io_tiles(struct run_rules *rules)
 
 enum status run__rule_recompute(struct run_rules *rules)
 {
-	static const char *const names[] = {"Auto", "RecomputeThenBackpropagate",
-					    "RecomputeAndBackpropagateInterleaved"};
+	static const struct {
+		const char *name;
+		unsigned replay;
+	} modes[] = {
+		[RUN_RECOMPUTE_AUTO] = {"Auto", IPU_REPLAY_AHEAD | IPU_REPLAY_LATE},
+		[RUN_RECOMPUTE_THEN_BACKPROPAGATE] = {"RecomputeThenBackpropagate",
+						      IPU_REPLAY_AHEAD},
+		[RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED] =
+			{"RecomputeAndBackpropagateInterleaved", IPU_REPLAY_LATE},
+	};
 	const struct run_file *run = rules->run;
 	const enum run_recomputation mode = run->pipeline.recomputation_mode;
-	const bool sequential = run->pipeline.schedule == IPU_SEQUENTIAL;
+	const unsigned replays = ipu_schedule_row(run->pipeline.schedule)->replays;
+	const int other = replays & IPU_REPLAY_AHEAD ? RUN_RECOMPUTE_THEN_BACKPROPAGATE
+						     : RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED;
+	struct str names = {0};
+	enum status status;
 
 	if (run->ipu.wanted && run->ipu.allow_recompute && !run->pipeline.wanted)
 		str_addf(&rules->warnings, "ipu.allow_recompute: has no effect without a pipeline: "
 					   "all activations are kept.\n");
-	if (!run->pipeline.wanted || mode == RUN_RECOMPUTE_AUTO)
+	if (!run->pipeline.wanted || (mode == RUN_RECOMPUTE_AUTO && !run->ipu.allow_recompute))
 		return ST_OK;
 	if (!run->ipu.allow_recompute)
 		return run__refuse(rules, "pipeline.recomputation_mode",
-				   "%s needs ipu.allow_recompute to be true", names[mode]);
-	if (mode == RUN_RECOMPUTE_THEN_BACKPROPAGATE && sequential)
-		return run__refuse(rules, "pipeline.recomputation_mode",
-				   "%s is for the schedules Grouped and Interleaved, not for "
-				   "Sequential; take RecomputeAndBackpropagateInterleaved",
-				   names[mode]);
-	if (mode == RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED &&
-	    run->pipeline.schedule == IPU_INTERLEAVED)
-		return run__refuse(rules, "pipeline.recomputation_mode",
-				   "%s is for the schedules Grouped and Sequential, not for "
-				   "Interleaved; take RecomputeThenBackpropagate",
-				   names[mode]);
-	return ST_OK;
+				   "%s needs ipu.allow_recompute to be true", modes[mode].name);
+	if (replays == 0)
+		return run__refuse(rules, "ipu.allow_recompute",
+				   "is true, but the schedule %s reads activations once more for "
+				   "the gradients of the weights, so none can be let go; set it to "
+				   "false, or take Grouped",
+				   ipu_schedule_name(run->pipeline.schedule));
+	if (replays & modes[mode].replay)
+		return ST_OK;
+	for (int k = 0; k < IPU_SCHEDULE_KINDS; k++)
+		if (ipu_schedule_row((enum ipu_schedule_kind)k)->replays & modes[mode].replay)
+			str_addf(&names, "%s%s", names.length > 0 ? ", " : "",
+				 ipu_schedule_name((enum ipu_schedule_kind)k));
+	status = run__refuse(rules, "pipeline.recomputation_mode",
+			     "%s is for the schedules %s, not for %s; take %s", modes[mode].name,
+			     str_peek(&names), ipu_schedule_name(run->pipeline.schedule),
+			     modes[other].name);
+	str_free(&names);
+	return status;
 }
 
 /* ---- what lies elsewhere --------------------------------------------------------------------- */
@@ -203,10 +228,11 @@ enum status run__rule_moving(struct run_rules *rules)
 	if (!run->pipeline.wanted)
 		return ST_OK;
 	if (run->pipeline.offload_activations == RUN_YES &&
-	    run->pipeline.schedule == IPU_SEQUENTIAL)
+	    ipu_schedule_row(run->pipeline.schedule)->pace == IPU_PACE_ALONE)
 		return run__refuse(rules, "pipeline.offload_activations",
-				   "the schedule Sequential has no activations that wait: set it "
-				   "to false, or take Grouped or Interleaved");
+				   "the schedule %s has no activations that wait: set it to false, "
+				   "or take Grouped or Interleaved",
+				   ipu_schedule_name(run->pipeline.schedule));
 	run_tell_sharding(rules, "pipeline.replicated_optimizer_state_sharding",
 			  run->pipeline.replicated_optimizer_state_sharding);
 	run_tell_sharding(rules, "pipeline.replicated_weight_sharding",

@@ -133,7 +133,7 @@ enum run_recomputation run_recomputation(const struct run_file *run)
 		return RUN_RECOMPUTE_NOTHING;
 	if (run->pipeline.recomputation_mode != RUN_RECOMPUTE_AUTO)
 		return run->pipeline.recomputation_mode;
-	return run->pipeline.schedule == IPU_SEQUENTIAL
-		       ? RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED
-		       : RUN_RECOMPUTE_THEN_BACKPROPAGATE;
+	return ipu_schedule_row(run->pipeline.schedule)->replays & IPU_REPLAY_AHEAD
+		       ? RUN_RECOMPUTE_THEN_BACKPROPAGATE
+		       : RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED;
 }

@@ -45,11 +45,18 @@ static enum status run_rule_pipeline(struct run_rules *rules)
 	if (!run->fit.wanted)
 		return ST_OK;
 	if (run->pipeline.wanted && !run->accumulation.wanted)
-		return run__refuse(
-			rules, "pipeline",
-			"training needs gradient_accumulation.steps_per_replica (Grouped: "
-			"a multiple of %d, Interleaved: of %d)",
-			2 * layout->stages, layout->stages);
+		return ipu_schedule_lockstep(params.kind)
+			       ? run__refuse(rules, "pipeline",
+					     "training needs "
+					     "gradient_accumulation.steps_per_replica (Grouped: "
+					     "a multiple of %d, Interleaved: of %d)",
+					     2 * layout->stages, layout->stages)
+			       : run__refuse(rules, "pipeline",
+					     "training needs "
+					     "gradient_accumulation.steps_per_replica (%s: a "
+					     "multiple of %d; the more, the smaller the bubble)",
+					     ipu_schedule_name(params.kind),
+					     ipu_schedule_multiple(&params));
 
 	params.microbatches = (int)layout->accumulation;
 	status = ipu_schedule_check(&params, "gradient_accumulation.steps_per_replica", rules->err);

@@ -285,19 +285,13 @@ static int64_t run_least_depth(const struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
 	const struct run_layout *layout = rules->layout;
-	struct ipu_schedule_params params = {.kind = run->pipeline.schedule,
-					     .stages = layout->stages,
-					     .ipus = layout->ipus_used,
-					     .device = layout->device};
+	const struct ipu_schedule_params params = {.kind = run->pipeline.schedule,
+						   .stages = layout->stages,
+						   .ipus = layout->ipus_used,
+						   .device = layout->device};
+	const int multiple = run->pipeline.wanted ? ipu_schedule_multiple(&params) : 1;
 
-	if (!run->pipeline.wanted || run->pipeline.schedule == IPU_SEQUENTIAL)
-		return 1;
-	if (run->pipeline.schedule != IPU_INTERLEAVED || !run->pipeline.device_mapping.given)
-		return layout->stages;
-	for (params.microbatches = 1; params.microbatches < layout->stages; params.microbatches++)
-		if (ipu_schedule_check(&params, "", NULL) == ST_OK)
-			break;
-	return params.microbatches;
+	return multiple > 0 ? multiple : layout->stages;
 }
 
 /* Without data.repeat a set must hold what is asked of it. */

@@ -436,7 +436,7 @@ static const struct run_key run_keys[] = {
 	{.path = "pipeline.schedule",
 	 .kind = RUN_KEY_CHOICE,
 	 .fallback = "\"Grouped\"",
-	 .choices = "Grouped Interleaved Sequential",
+	 .choices = IPU_SCHEDULE_NAMES,
 	 AT(pipeline.schedule),
 	 .help = "The order of work."},
 	{.path = "pipeline.device_mapping",

@@ -37,14 +37,10 @@ static int64_t round_of(const struct insight_facts *facts)
 	if (!facts->summary.schedule ||
 	    ipu_schedule_kind_get(facts->summary.schedule, &kind, NULL) != ST_OK)
 		return 0;
-	switch (kind) {
-	case IPU_GROUPED:
-		return 2 * facts->summary.stages;
-	case IPU_INTERLEAVED:
-		return facts->summary.stages;
-	default:
+	if (ipu_schedule_row(kind)->pace == IPU_PACE_ALONE)
 		return 0;
-	}
+	return ipu_schedule_multiple(&(struct ipu_schedule_params){
+		.kind = kind, .stages = (int)facts->summary.stages, .training = true});
 }
 
 /* Four times as many, in whole rounds; one that steps_per_execution is a multiple of is better. */
@@ -259,7 +255,7 @@ enum status report__insight_other_schedule(struct insight_facts *facts, struct e
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		const struct report_whatif_change change = {.schedule = names[i]};
 
-		if (!strcmp(names[i], ipu_pipeline_name(measured->schedule)) ||
+		if (!strcmp(names[i], ipu_schedule_name(measured->schedule)) ||
 		    !report__insight_predict(facts, &change, &predicted) ||
 		    (name && predicted.step_ns >= best.step_ns))
 			continue;
@@ -272,13 +268,13 @@ enum status report__insight_other_schedule(struct insight_facts *facts, struct e
 	if (!insight)
 		return err_nomem(err);
 	insight->subject_kind = "schedule";
-	insight->subject = ipu_pipeline_name(measured->schedule);
+	insight->subject = ipu_schedule_name(measured->schedule);
 	report__insight_gain(insight, measured, &best);
 	insight->sentence = report__insight_text(
 		facts,
 		"With the same stages and micro-batches the schedule %s would take %s for each "
 		"step where %s takes %s: %s less (simulated).",
-		name, fmt_ns(then, (int64_t)best.step_ns), ipu_pipeline_name(measured->schedule),
+		name, fmt_ns(then, (int64_t)best.step_ns), ipu_schedule_name(measured->schedule),
 		fmt_ns(now, (int64_t)measured->step_ns), fmt_percent(gain, insight->share));
 	report__insight_number(insight, "faster", insight->share, REPORT_FRACTION);
 	insight->remedy = report__insight_text(facts, "`--pipeline.schedule %s`.", name);

@@ -81,16 +81,9 @@ const struct report_whatif_prediction *report_whatif_measured(const struct repor
 	return &whatif->measured;
 }
 
-enum ipu_schedule_kind report__whatif_schedule(enum ipu_pipeline_kind kind)
+enum ipu_schedule_kind report__whatif_schedule(enum ipu_schedule_kind kind)
 {
-	switch (kind) {
-	case IPU_PIPELINE_INTERLEAVED:
-		return IPU_INTERLEAVED;
-	case IPU_PIPELINE_SEQUENTIAL:
-		return IPU_SEQUENTIAL;
-	default:
-		return IPU_GROUPED;
-	}
+	return ipu_schedule_lockstep(kind) ? kind : IPU_GROUPED;
 }
 
 enum status report__whatif_rows(struct report_whatif *whatif, struct prof_db *db, const char *sql,
@@ -162,7 +155,12 @@ static enum status read_facts(struct report_whatif *whatif, struct prof_db *db, 
 		whatif->schedule = IPU_SEQUENTIAL;
 	else if (ipu_schedule_kind_get(schedule, &whatif->schedule, err) != ST_OK)
 		return ST_NOTFOUND;
-	return ipu_pipeline_kind_get(ipu_schedule_name(whatif->schedule), &measured->schedule, err);
+	if (!ipu_schedule_lockstep(whatif->schedule))
+		return err_set(err, ST_NOTFOUND,
+			       "no prediction from a run of the schedule %s: it is made from runs "
+			       "of Grouped, Interleaved and Sequential",
+			       schedule);
+	return ipu_schedule_kind_get(ipu_schedule_name(whatif->schedule), &measured->schedule, err);
 }
 
 /* A run file's key that is not there has the default. */

@@ -70,7 +70,7 @@ struct report_whatif_change {
 };
 
 struct report_whatif_prediction {
-	enum ipu_pipeline_kind schedule;
+	enum ipu_schedule_kind schedule;
 	bool pipelined;  /* false: one stage, no schedule */
 	bool comparison; /* not one of the IPU's schedules */
 	int stages;

@@ -18,7 +18,7 @@
 #include "reports/report_verbs.h"
 #include "reports/whatif/report_whatif_table.h"
 
-#define ROWS_MAX (IPU_PIPELINE_KINDS + 4)
+#define ROWS_MAX (IPU_SCHEDULE_KINDS + 4)
 
 enum {
 	OPTION_SCHEDULE,
@@ -224,8 +224,8 @@ static enum status add_row(struct rows *rows, const struct report_whatif_change 
 		row->prediction = *report_whatif_measured(rows->whatif);
 		row->prediction.assumptions = 0;
 		if (change->schedule)
-			ipu_pipeline_kind_get(change->schedule, &row->prediction.schedule, NULL);
-		row->prediction.comparison = row->prediction.schedule < IPU_PIPELINE_GROUPED;
+			ipu_schedule_kind_get(change->schedule, &row->prediction.schedule, NULL);
+		row->prediction.comparison = !ipu_schedule_lockstep(row->prediction.schedule);
 		if (change->microbatches)
 			row->prediction.microbatches = change->microbatches;
 		str_copy(row->why_not, sizeof(row->why_not), why.text);
@@ -240,9 +240,9 @@ static enum status add_all(struct rows *rows, struct err *err)
 	const struct report_whatif_prediction *measured = report_whatif_measured(rows->whatif);
 	enum status status = ST_OK;
 
-	for (int k = IPU_PIPELINE_KINDS - 1; k >= 0 && measured->pipelined; k--) {
+	for (int k = IPU_SCHEDULE_KINDS - 1; k >= 0 && measured->pipelined; k--) {
 		const struct report_whatif_change change = {
-			.schedule = ipu_pipeline_name((enum ipu_pipeline_kind)k)};
+			.schedule = ipu_schedule_name((enum ipu_schedule_kind)k)};
 
 		if (status == ST_OK && k != (int)measured->schedule)
 			status = add_row(rows, &change, err);

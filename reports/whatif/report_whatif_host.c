@@ -83,7 +83,9 @@ static enum status theory(struct ipu_bubble *out, const struct ipu_schedule_para
 
 	if (status != ST_OK)
 		return status;
-	status = ipu_bubble_theory(schedule, forward, backward, false, out, err);
+	status = ipu_bubble_theory(
+		schedule, &(struct ipu_schedule_costs){.forward = forward, .backward = backward},
+		out, err);
 	ipu_schedule_free(schedule);
 	return status;
 }

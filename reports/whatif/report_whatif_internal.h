@@ -134,7 +134,7 @@ struct report_whatif {
 
 /* A change with all of its parts settled. */
 struct whatif_plan {
-	enum ipu_pipeline_kind kind;
+	enum ipu_schedule_kind kind;
 	bool comparison, resplit;
 	int stages, ipus, chunks;
 	int *device; /* stage -> IPU */
@@ -184,6 +184,6 @@ enum status report__whatif_pipeline(struct report_whatif_prediction *out,
 				    double communication_ns, struct err *err);
 
 /* The schedule as ipu_schedule.h has it; Grouped of one that is only compared with. */
-enum ipu_schedule_kind report__whatif_schedule(enum ipu_pipeline_kind kind);
+enum ipu_schedule_kind report__whatif_schedule(enum ipu_schedule_kind kind);
 
 #endif /* REPORT_WHATIF_INTERNAL_H */

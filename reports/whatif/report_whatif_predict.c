@@ -45,14 +45,14 @@ static enum status settle_schedule(struct whatif_plan *plan, const struct report
 	enum status status;
 
 	/* What was no pipeline becomes one with the schedule that is the default. */
-	plan->kind = whatif->measured.pipelined ? whatif->measured.schedule : IPU_PIPELINE_GROUPED;
+	plan->kind = whatif->measured.pipelined ? whatif->measured.schedule : IPU_GROUPED;
 	plan->chunks = change->chunks > 0 ? change->chunks : CHUNKS_DEFAULT;
 	if (!change->schedule)
 		return ST_OK;
-	status = ipu_pipeline_kind_get(change->schedule, &plan->kind, err);
+	status = ipu_schedule_kind_get(change->schedule, &plan->kind, err);
 	if (status != ST_OK)
 		err_prefix(err, "--schedule");
-	plan->comparison = plan->kind < IPU_PIPELINE_GROUPED;
+	plan->comparison = !ipu_schedule_lockstep(plan->kind);
 	return status;
 }
 
@@ -108,7 +108,7 @@ static bool recomputes_late(const struct whatif_plan *plan, const struct report_
 {
 	if (!whatif->options.recompute)
 		return false;
-	return whatif->options.recompute_auto ? plan->kind == IPU_PIPELINE_SEQUENTIAL
+	return whatif->options.recompute_auto ? plan->kind == IPU_SEQUENTIAL
 					      : whatif->options.recompute_late;
 }
 
@@ -239,7 +239,7 @@ static enum status run_pipeline(struct ipu_pipeline **out, const struct whatif_p
 		.kind = plan->kind,
 		.stages = plan->stages,
 		.microbatches = (int)plan->microbatches,
-		.chunks = plan->kind == IPU_PIPELINE_1F1B_INTERLEAVED ? plan->chunks : 0,
+		.chunks = ipu_pipeline_chunked(plan->kind) ? plan->chunks : 0,
 		.forward_ns = times,
 		.backward_input_ns = times + stages,
 		.backward_weight_ns = times + 2 * stages,
@@ -359,7 +359,7 @@ static uint32_t comparison_assumptions(const struct report_whatif *whatif,
 	if (whatif->clock == REPORT_WHATIF_HOST)
 		return 1u << REPORT_WHATIF_HOST_COMPARISON;
 	return 1u << REPORT_WHATIF_COMPARISON |
-	       (ipu_pipeline_splits(plan->kind) ? 1u << REPORT_WHATIF_BACKWARD_NAMES : 0);
+	       (ipu_schedule_row(plan->kind)->splits ? 1u << REPORT_WHATIF_BACKWARD_NAMES : 0);
 }
 
 static void finish(struct report_whatif_prediction *out, const struct report_whatif *whatif,

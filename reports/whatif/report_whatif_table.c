@@ -91,7 +91,7 @@ static void fill_change(struct report_cell cells[COLUMNS],
 			const struct report_whatif_prediction *from)
 {
 	cells[COLUMN_SCHEDULE] =
-		of_text(from->pipelined ? ipu_pipeline_name(from->schedule) : "none");
+		of_text(from->pipelined ? ipu_schedule_name(from->schedule) : "none");
 	cells[COLUMN_STAGES] = of_number(from->stages);
 	cells[COLUMN_MICRO_BATCHES] = of_number(from->microbatches);
 	cells[COLUMN_REPLICAS] = of_number(from->replicas);

@@ -43,3 +43,8 @@ float *compute__gradients(const struct layer_pass *pass, int index)
 {
 	return pass->gradients + pass_param(pass, index)->offset;
 }
+
+bool compute__learns(const struct layer_pass *pass)
+{
+	return pass->layer->trainable && pass->gradients;
+}

@@ -45,7 +45,10 @@ struct layer_pass {
 	float *grad_output;        /* [batch, output]; overwritten */
 	float *const *grad_inputs; /* by input: [batch, its shape]; NULL entries: not wanted */
 	const bool *add;           /* by input: add to what is there; only where compute_ops.adds */
-	float *gradients;     /* the model's block: this layer's trainable parameters are written */
+	/* The model's block: this layer's trainable parameters are written. NULL: not wanted, as
+	 * inputs' gradients may not be. Each comes out the same whether the other is wanted or not.
+	 */
+	float *gradients;
 	bool skip_activation; /* the loss has given the gradient of the pre-activation already */
 };
 

@@ -137,9 +137,8 @@ static void norm_apply_slice(void *context, unsigned slice)
 	const struct norm_work *w = context;
 	int64_t at = slice * w->cut.step * w->norm.channels;
 
-	const uint32_t most =
-		kernel_norm_apply(&w->norm, w->x + at, w->out + at,
-				  kernel_norm_slice_rows(&w->cut, slice), w->watch != NULL);
+	const uint32_t most = kernel_norm_apply(&w->norm, w->x + at, w->out + at,
+						kernel_norm_slice_rows(&w->cut, slice), w->watch);
 
 	if (w->watch)
 		kernel_watch_put(w->watch, most);
@@ -264,9 +263,9 @@ static void norm_learn(const struct layer_pass *pass, const struct norm_kept *ke
 	for (int64_t c = 0; c < work->norm.channels; c++) {
 		double inverse = (double)kept->inverse[c];
 
-		if (own->norm.scale)
+		if (own->norm.scale && compute__learns(pass))
 			compute__gradients(pass, 0)[c] = (float)(work->b[c] * inverse);
-		if (own->norm.center)
+		if (own->norm.center && compute__learns(pass))
 			compute__gradients(pass, own->norm.scale)[c] = (float)work->a[c];
 		scratch->constant[c] = (float)(work->a[c] / rows);
 		scratch->slope[c] = (float)(work->b[c] * (inverse * inverse) / rows);

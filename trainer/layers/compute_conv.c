@@ -114,11 +114,11 @@ void compute__conv_backward(const struct layer_pass *pass)
 	struct kernel_conv conv = conv_of(pass->layer, pass->batch);
 	struct kernel_room room = {pass->pool, pass->scratch};
 	struct kernel_conv_relu relu = compute__conv_gradient(pass);
-	float *bias = pass->layer->trainable && pass->layer->use_bias
+	float *bias = compute__learns(pass) && pass->layer->use_bias
 			      ? compute__gradients(pass, CONV_BIAS)
 			      : NULL;
 
-	if (!pass->layer->trainable)
+	if (!compute__learns(pass))
 		kernel_conv_grad_relu(&relu, pass->pool, pass->grad_output,
 				      compute__conv_outputs(pass));
 	else

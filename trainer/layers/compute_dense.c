@@ -125,13 +125,13 @@ static void dense_backward(const struct layer_pass *pass)
 	uint64_t cost = kernel_work_floats(s.rows * s.units);
 	unsigned slices;
 
-	if (!layer->trainable && !pass->grad_inputs[0])
+	if (!compute__learns(pass) && !pass->grad_inputs[0])
 		return;
 	if (!pass->skip_activation)
 		compute__activate_grad(pass->pool, layer->activation, pass->kept, pass->output,
 				       pass->grad_output, s.rows, s.units);
 
-	if (layer->trainable) {
+	if (compute__learns(pass)) {
 		work.kernel.c = compute__gradients(pass, 0);
 		work.kernel_slices = kernel_gemm_slices(&work.kernel);
 		cost += kernel_gemm_work(&work.kernel);
@@ -141,7 +141,7 @@ static void dense_backward(const struct layer_pass *pass)
 		cost += kernel_gemm_work(&work.input);
 	}
 	slices = work.kernel_slices + work.input_slices;
-	if (layer->trainable && layer->use_bias) {
+	if (compute__learns(pass) && layer->use_bias) {
 		work.bias = compute__gradients(pass, 1);
 		slices += (unsigned)((s.units + DENSE_SUM_GRAIN - 1) / DENSE_SUM_GRAIN);
 	}

@@ -38,6 +38,8 @@ float *compute__activation_sums(const struct layer_pass *pass);
  * statistic never is, and may be written) and in its gradients. */
 float *compute__weights(const struct layer_pass *pass, int index);
 float *compute__gradients(const struct layer_pass *pass, int index);
+/* Does this backward pass make the gradients of the layer's parameters? */
+bool compute__learns(const struct layer_pass *pass);
 
 /*
  * Numbers per channel, repeated until loops over them are long: COMPUTE_PATTERN floats or the

@@ -122,9 +122,9 @@ static void rows_backward(const struct layer_pass *pass)
 	const struct layer_norm *own = pass->layer->config;
 	struct rows_work work = rows_work(pass);
 
-	if (pass->layer->trainable && own->scale)
+	if (compute__learns(pass) && own->scale)
 		work.gamma_sums = pass->scratch;
-	if (pass->layer->trainable && own->center)
+	if (compute__learns(pass) && own->center)
 		work.beta_sums = (double *)pass->scratch + work.cut.slices * work.channels;
 	if (!work.gamma_sums && !work.beta_sums && !pass->grad_inputs[0])
 		return;

@@ -91,7 +91,7 @@ static void separable_backward(const struct layer_pass *pass)
 
 	s.room.scratch = s.grad + separable_floats(layer, pass->batch);
 	relu.keep = true;
-	if (!layer->trainable)
+	if (!compute__learns(pass))
 		kernel_conv_grad_relu(&relu, pass->pool, pass->grad_output,
 				      compute__conv_outputs(pass));
 	else
@@ -99,11 +99,11 @@ static void separable_backward(const struct layer_pass *pass)
 			&s.pointwise, &s.room, s.between, pass->grad_output, &relu,
 			compute__gradients(pass, LAYER_SEPARABLE_POINTWISE),
 			layer->use_bias ? compute__gradients(pass, LAYER_SEPARABLE_BIAS) : NULL);
-	if (!layer->trainable && !pass->grad_inputs[0])
+	if (!compute__learns(pass) && !pass->grad_inputs[0])
 		return;
 	kernel_conv_grad_input(&s.pointwise, &s.room, pass->grad_output,
 			       compute__weights(pass, LAYER_SEPARABLE_POINTWISE), s.grad, false);
-	if (layer->trainable)
+	if (compute__learns(pass))
 		kernel_depthwise_grad_kernel(&s.depthwise, &s.room, pass->inputs[0], s.grad, &none,
 					     compute__gradients(pass, LAYER_SEPARABLE_DEPTHWISE),
 					     NULL);

@@ -63,6 +63,8 @@ struct stage_params {
 	int64_t batch; /* the greatest */
 	int slots;
 	bool training;
+	bool split; /* stage_backward() is called without gradients, stage_backward_weights() later
+		     */
 	/* The loss's gradient is that of the input of the softmax (or sigmoid) that ends the model:
 	 * see loss_takes_logits(). */
 	bool logits_loss;
@@ -129,11 +131,19 @@ const float *stage_logits(const struct stage *stage, int slot);
 /*
  * Of the batch that the slot's forward had. @grad_output: as outputs lie, overwritten. Writes this
  * stage's part of @gradients (the model's layout; not added to; parameters that do not learn are
- * left alone, those of layers that the output does not depend on become 0). @grad_input: as inputs
+ * left alone, those of layers that the output does not depend on become 0), or NULL where they are
+ * to come later. @grad_input: as inputs
  * lie, or NULL where not wanted; tensors that nothing which learns comes before are left alone.
  */
 void stage_backward(struct stage *stage, int slot, float *weights, float *grad_output,
 		    float *gradients, float *grad_input);
+
+/*
+ * The second part of a backward pass that stage_backward() began with @gradients NULL (of a stage
+ * with params.split): writes the gradients, the same bytes as in one pass. The slot holds its
+ * micro-batch until then; any number of others may be forward or backward in between.
+ */
+void stage_backward_weights(struct stage *stage, int slot, float *weights, float *gradients);
 
 /* Bytes that stage_new() would take for tensors, gradients and working memory; -1: beyond what can
  * be counted, or no memory to find out. */

@@ -74,10 +74,11 @@ struct stage_layer {
 	struct stage_link *links; /* by input */
 	int output;               /* value */
 	int kept, logits;         /* buffers, or STAGE_NONE */
-	bool passes;              /* nothing to do: its output is its input */
-	bool learns;              /* has trainable parameters */
-	bool backward;            /* has a backward pass */
-	bool unreached;           /* learns, but no gradient comes: its gradients are 0 */
+	int held;       /* buffer: its output's gradient until its weights', where split */
+	bool passes;    /* nothing to do: its output is its input */
+	bool learns;    /* has trainable parameters */
+	bool backward;  /* has a backward pass */
+	bool unreached; /* learns, but no gradient comes: its gradients are 0 */
 	bool skip_activation;
 	bool tapped;
 	bool relu; /* does the ReLU behind it too */

@@ -332,7 +332,7 @@ static bool plan_in_place(const struct stage_plan *plan, const struct stage_laye
  * unless there is one slot alone. */
 static void plan_extend(const struct stage_plan *plan, struct stage_buffer *buffer, int time)
 {
-	if (plan->params.slots > 1)
+	if (plan->params.slots > 1 || plan->params.split)
 		buffer->area = STAGE_SLOT;
 	buffer->last = time;
 }
@@ -412,8 +412,9 @@ static bool plan_allocate(struct stage_plan *plan)
 	positions = (size_t)p->model->layer_count + 1;
 	plan->layers = stage__alloc(plan, layers, sizeof(*plan->layers));
 	plan->values = stage__alloc(plan, values, sizeof(*plan->values));
-	/* A tensor and a gradient each, what is kept, the logits, and parts of gradients. */
-	plan->buffers = stage__alloc(plan, 2 * values + 2 * layers + links, sizeof(*plan->buffers));
+	/* A tensor and a gradient each, what is kept, the logits, what is held for the weights, and
+	 * parts of gradients. */
+	plan->buffers = stage__alloc(plan, 2 * values + 3 * layers + links, sizeof(*plan->buffers));
 	plan->value_of = stage__alloc(plan, positions, sizeof(*plan->value_of));
 	if (!plan->layers || !plan->values || !plan->buffers || !plan->value_of)
 		return false;

@@ -93,12 +93,16 @@ void stage__plan_backward(struct stage_plan *plan)
 		return;
 	plan_border_gradients(plan);
 	for (int i = count - 1; i >= 0; i--) {
-		const struct stage_layer *at = &plan->layers[i];
+		struct stage_layer *at = &plan->layers[i];
 		int time = 2 * count - 1 - i;
 
 		if (!at->backward)
 			continue;
 		plan->buffers[plan->values[at->output].gradient].last = time;
+		if (plan->params.split && at->learns)
+			at->held = stage__buffer(plan, STAGE_SLOT,
+						 stage__floats(plan, plan->values[at->output].each),
+						 0, 0);
 		for (int k = 0; k < at->layer->input_count; k++)
 			plan_link_backward(plan, at, k, time);
 	}

@@ -317,7 +317,7 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
 	struct run run = run_begin(stage, slot, weights);
 	const int count = stage->plan.params.layer_count;
 
-	assert(stage->plan.params.training);
+	assert(stage->plan.params.training && (gradients || stage->plan.params.split));
 	run.base[STAGE_GRAD_OUTPUT] = grad_output;
 	run.base[STAGE_GRAD_INPUT] = grad_input;
 	run.pass.gradients = gradients;
@@ -326,14 +326,51 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
 	for (int i = count - 1; i >= 0; i--) {
 		const struct stage_layer *at = &stage->plan.layers[i];
 
-		if (at->unreached)
+		bool any;
+
+		if (at->unreached && gradients)
 			run_clear_gradients(&run, at);
-		if (!at->backward || (!run_show_gradients(&run, at) && !at->learns))
+		if (!at->backward)
+			continue;
+		any = run_show_gradients(&run, at);
+		if (at->learns && !gradients)
+			memcpy(run_pointer(&run, at->held), run.pass.grad_output,
+			       run_floats(&run, at->output) * sizeof(float));
+		if (!any && !(at->learns && gradients))
 			continue;
 		run_show(&run, at);
 		run_layer(&run, compute_of(at->layer)->backward);
 		run_add_partials(&run, at);
 		run_poison_dead(&run, 2 * count - 1 - i);
+	}
+	if (gradients)
+		run_poison_slot(&run, 0);
+}
+
+/* Each layer that learns does its backward pass on what it was given the first time, for its
+ * parameters alone. */
+void stage_backward_weights(struct stage *stage, int slot, float *weights, float *gradients)
+{
+	struct run run = run_begin(stage, slot, weights);
+
+	assert(stage->plan.params.split);
+	run.pass.gradients = gradients;
+	for (int i = stage->plan.params.layer_count - 1; i >= 0; i--) {
+		const struct stage_layer *at = &stage->plan.layers[i];
+
+		if (at->unreached)
+			run_clear_gradients(&run, at);
+		if (!at->backward || !at->learns)
+			continue;
+		for (int k = 0; k < at->layer->input_count; k++) {
+			stage->grad_inputs[k] = NULL;
+			stage->add[k] = false;
+		}
+		run.pass.grad_output = run_pointer(&run, at->held);
+		run_show(&run, at);
+		run_layer(&run, compute_of(at->layer)->backward);
+		if (stage->plan.params.poison)
+			run_spoil(stage->scratch, stage->plan.scratch_floats);
 	}
 	run_poison_slot(&run, 0);
 }
