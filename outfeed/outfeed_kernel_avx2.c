@@ -5,7 +5,7 @@
  * 16 registers, and the second half finds the strip in the first-level cache. Arithmetic is their
  * limit, not memory: so a strip is taken to have no zeros, where signs are bits and the least
  * magnitude needs no care. One that has some is counted once more, and the strip after it as if it
- * had some too. Pure functions on the caller's data: any thread.
+ * had some too if there were several. Pure functions on the caller's data: any thread.
  */
 #include "common/cpu.h"
 #include "outfeed/outfeed_kernel_internal.h"
@@ -20,7 +20,10 @@
 
 /* Values of which one half of the lanes is summed, then the other: so few that what the first half
  * waits for from memory is soon made up by the second. */
-#define STRIP ((size_t)16 * LANES)
+#define STRIP ((size_t)8 * LANES)
+
+/* So many zeros in a strip make some in the next one likely. */
+#define SOME 3
 
 /* What is counted has no order: 8 lanes for all. */
 struct counted {
@@ -51,7 +54,7 @@ INLINE void count_plain(struct counted *c, __m256 x)
 	c->negatives = _mm256_sub_epi32(c->negatives, _mm256_srai_epi32(bits, 31));
 }
 
-/* Memory to ask for: so many bytes further for each row. */
+/* Memory to ask for: so many bytes further for each row of the first half. */
 struct ahead {
 	const char *next;
 	size_t step;
@@ -75,12 +78,10 @@ INLINE void half_sums(const float *values, size_t count, struct outfeed_lanes *l
 		__m256d d0 = _mm256_cvtps_pd(_mm_loadu_ps(p));
 		__m256d d1 = _mm256_cvtps_pd(_mm_loadu_ps(p + 4));
 
-		/* The first half asks for what is far, the second for the next strip. */
-		if (at == 0)
+		if (at == 0) {
 			_mm_prefetch(next, _MM_HINT_T1);
-		else
-			_mm_prefetch(next, _MM_HINT_T0);
-		next += ahead->step;
+			next += ahead->step;
+		}
 		sum0 = _mm256_add_pd(sum0, d0);
 		sum1 = _mm256_add_pd(sum1, d1);
 		sq0 = _mm256_fmadd_pd(d0, d0, sq0);
@@ -105,6 +106,20 @@ INLINE void half_sums(const float *values, size_t count, struct outfeed_lanes *l
 	*counted = c;
 }
 
+INLINE __m128i half_of(__m256i x, int which)
+{
+	return which == 0 ? _mm256_castsi256_si128(x) : _mm256_extracti128_si256(x, 1);
+}
+
+INLINE uint32_t total_of(__m256i x)
+{
+	__m128i four = _mm_add_epi32(half_of(x, 0), half_of(x, 1));
+
+	four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+	four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1));
+	return (uint32_t)_mm_cvtsi128_si32(four);
+}
+
 INLINE bool are_equal(__m256i a, __m256i b)
 {
 	return _mm256_movemask_epi8(_mm256_cmpeq_epi32(a, b)) == -1;
@@ -112,24 +127,24 @@ INLINE bool are_equal(__m256i a, __m256i b)
 
 /* A strip; @zeros: are there some likely, and then, were there any? */
 INLINE void strip_sums(const float *values, size_t count, struct outfeed_lanes *l,
-		       struct counted *counted, bool *zeros, const struct ahead *far,
-		       const struct ahead *near)
+		       struct counted *counted, bool *zeros, const struct ahead *ahead)
 {
 	struct counted c = {.least = _mm256_set1_epi32(-1), .negatives = _mm256_setzero_si256()};
 	__m256i zero = _mm256_setzero_si256(), before = counted->zeros;
 
 	if (*zeros) {
-		half_sums(values, count, l, 0, counted, false, far);
-		half_sums(values, count, l, LANES / 2, counted, false, near);
+		half_sums(values, count, l, 0, counted, false, ahead);
+		half_sums(values, count, l, LANES / 2, counted, false, ahead);
 		*zeros = !are_equal(counted->zeros, before);
 		return;
 	}
-	half_sums(values, count, l, 0, &c, true, far);
-	half_sums(values, count, l, LANES / 2, &c, true, near);
+	half_sums(values, count, l, 0, &c, true, ahead);
+	half_sums(values, count, l, LANES / 2, &c, true, ahead);
 	*zeros = _mm256_movemask_epi8(_mm256_cmpeq_epi32(c.least, zero)) != 0;
 	if (*zeros) {
 		for (size_t i = 0; i < count; i += 8)
 			count_any(counted, _mm256_loadu_ps(values + i));
+		*zeros = total_of(_mm256_sub_epi32(counted->zeros, before)) >= SOME;
 		return;
 	}
 	c.least = _mm256_add_epi32(c.least, _mm256_set1_epi32(-1));
@@ -144,19 +159,16 @@ AVX2 static void sums(const float *values, size_t count, struct outfeed_sums *ou
 				  .zeros = _mm256_setzero_si256(),
 				  .negatives = _mm256_setzero_si256()};
 	struct outfeed_lanes l;
-	struct ahead far = {next, step};
+	struct ahead ahead = {next, step};
 	size_t rows = outfeed_rows(count);
 	bool zeros = false;
 
 	outfeed_lanes_start(&l);
 	for (size_t at = 0; at < rows; at += STRIP) {
-		const bool last = rows - at <= STRIP;
-		const size_t size = last ? rows - at : STRIP;
-		const struct ahead near = {(const char *)(values + at + (last ? 0 : size)),
-					   last ? 0 : LANES * sizeof(float)};
+		const size_t size = rows - at < STRIP ? rows - at : STRIP;
 
-		strip_sums(values + at, size, &l, &counted, &zeros, &far, &near);
-		far.next += size / LANES * step;
+		strip_sums(values + at, size, &l, &counted, &zeros, &ahead);
+		ahead.next += size / LANES * step;
 	}
 	_mm256_store_si256((__m256i *)l.least, counted.least);
 	_mm256_store_si256((__m256i *)l.zeros, counted.zeros);
@@ -196,20 +208,6 @@ AVX2 static void centred(const float *values, size_t count, double shift, struct
 INLINE __m256i magnitude_of(__m256 x)
 {
 	return _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(OUTFEED_MAGNITUDE));
-}
-
-INLINE __m128i half_of(__m256i x, int which)
-{
-	return which == 0 ? _mm256_castsi256_si128(x) : _mm256_extracti128_si256(x, 1);
-}
-
-INLINE uint32_t total_of(__m256i x)
-{
-	__m128i four = _mm_add_epi32(half_of(x, 0), half_of(x, 1));
-
-	four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
-	four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1));
-	return (uint32_t)_mm_cvtsi128_si32(four);
 }
 
 INLINE uint32_t greatest_of(__m256i x)
