@@ -1,72 +1,49 @@
 /*
  * Names of layers: which are taken, which are allowed, and Keras's default ones.
  *
- * The table is open addressing over FNV-1a. Whoever makes names collide makes it as slow as a list,
- * and no slower; MODEL_LAYERS bounds how long that is.
+ * Whoever makes names collide makes their map as slow as a list, and no slower; MODEL_LAYERS bounds
+ * how long that is.
  */
 #include <ctype.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/rng.h"
 #include "model/model_reader.h"
 
-struct model_name_slot {
-	const char *name; /* NULL: free */
+struct model_name {
+	const char *name;
 	int value;
 };
 
-static struct model_name_slot *names_slot(const struct model_names *names, const char *name)
-{
-	size_t at = rng_stream(name) & (names->capacity - 1);
-
-	while (names->slots[at].name && strcmp(names->slots[at].name, name) != 0)
-		at = (at + 1) & (names->capacity - 1);
-	return &names->slots[at];
-}
-
 int *model__names_find(const struct model_names *names, const char *name)
 {
-	struct model_name_slot *slot;
+	size_t at;
 
-	if (!names->count)
-		return NULL;
-	slot = names_slot(names, name);
-	return slot->name ? &slot->value : NULL;
-}
-
-/* The capacity is a power of two, at most half of it in use. */
-static int names_grow(struct model_names *names)
-{
-	struct model_names grown = {.capacity = names->capacity ? 2 * names->capacity : 64};
-
-	grown.slots = mem_calloc(grown.capacity, sizeof(*grown.slots));
-	if (!grown.slots)
-		return -1;
-	for (size_t i = 0; i < names->capacity; i++)
-		if (names->slots[i].name)
-			*names_slot(&grown, names->slots[i].name) = names->slots[i];
-	grown.count = names->count;
-	mem_free(names->slots);
-	*names = grown;
-	return 0;
+	MAP_FIND(at, &names->map, map_text(MAP_SEED, name),
+		 strcmp(names->items[at].name, name) == 0);
+	return at == MAP_NONE ? NULL : &names->items[at].value;
 }
 
 int model__names_add(struct model_names *names, const char *name, int value)
 {
-	struct model_name_slot *slot;
+	const size_t at = names->map.count;
+	int *known = model__names_find(names, name);
 
-	if (2 * (names->count + 1) > names->capacity && names_grow(names))
+	if (known) {
+		*known = value;
+		return 0;
+	}
+	if (mem_grow(&names->items, &names->capacity, at + 1, sizeof(*names->items)) != 0 ||
+	    map_add(&names->map, map_text(MAP_SEED, name), at) != 0)
 		return -1;
-	slot = names_slot(names, name);
-	names->count += !slot->name;
-	*slot = (struct model_name_slot){name, value};
+	names->items[at] = (struct model_name){name, value};
 	return 0;
 }
 
 void model__names_free(struct model_names *names)
 {
-	mem_free(names->slots);
+	mem_free(names->items);
+	map_fini(&names->map);
 	*names = (struct model_names){0};
 }
 

@@ -14,6 +14,7 @@
 #ifndef MODEL_READER_H
 #define MODEL_READER_H
 
+#include "common/map.h"
 #include "model/layers/layer.h"
 #include "model/model_config.h"
 #include "model/model_internal.h"
@@ -26,8 +27,9 @@
 
 /* A hash table from names to numbers; start with {0}. Names are borrowed. */
 struct model_names {
-	struct model_name_slot *slots;
-	size_t capacity, count;
+	struct map map;
+	struct model_name *items; /* map.count of them */
+	size_t capacity;
 };
 
 /* NULL: not there. Valid until the next is added. */

@@ -1,5 +1,6 @@
 /*
- * Open addressing with linear probing; tables are powers of two and at most half full.
+ * Texts in a map of common/map.h. The table of recent keys is open addressing with linear probing,
+ * a power of two and at most half full, for it forgets by generations.
  */
 #include "profiler/prof_map.h"
 
@@ -7,93 +8,37 @@
 
 #include "common/mem.h"
 
-struct prof_text {
-	char *text; /* NULL: free */
-	uint64_t hash;
-	uint32_t id;
-};
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-	return hash ^ (hash >> 29);
-}
-
-static uint64_t hash_bytes(const void *bytes, size_t size)
-{
-	const unsigned char *p = bytes;
-	uint64_t hash = 0x243f6a8885a308d3u + size;
-
-	for (; size >= 8; size -= 8, p += 8) {
-		uint64_t word;
-
-		memcpy(&word, p, 8);
-		hash = mix(hash, word);
-	}
-	for (; size > 0; size--, p++)
-		hash = mix(hash, *p);
-	return mix(hash, hash >> 32);
-}
-
 /* ---- texts ----------------------------------------------------------------------------------- */
-
-static struct prof_text *text_slot(struct prof_text *slots, size_t capacity, uint64_t hash,
-				   const char *text)
-{
-	for (size_t i = hash & (capacity - 1);; i = (i + 1) & (capacity - 1)) {
-		struct prof_text *slot = &slots[i];
-
-		if (!slot->text)
-			return slot;
-		if (slot->hash == hash && strcmp(slot->text, text) == 0)
-			return slot;
-	}
-}
-
-static bool texts_grow(struct prof_texts *texts)
-{
-	size_t capacity = texts->capacity == 0 ? 64 : texts->capacity * 2;
-	struct prof_text *slots = mem_calloc(capacity, sizeof(*slots));
-
-	if (!slots)
-		return false;
-	for (size_t i = 0; i < texts->capacity; i++) {
-		const struct prof_text *old = &texts->slots[i];
-
-		if (old->text)
-			*text_slot(slots, capacity, old->hash, old->text) = *old;
-	}
-	mem_free(texts->slots);
-	texts->slots = slots;
-	texts->capacity = capacity;
-	return true;
-}
 
 uint32_t prof_texts_add(struct prof_texts *texts, const char *text, bool *fresh)
 {
-	uint64_t hash = hash_bytes(text, strlen(text));
-	struct prof_text *slot;
+	const uint64_t hash = map_text(MAP_SEED, text);
+	char *copy;
+	size_t at;
 
 	*fresh = false;
-	if ((texts->count + 1) * 2 > texts->capacity && !texts_grow(texts))
+	MAP_FIND(at, &texts->map, hash, strcmp(texts->items[at], text) == 0);
+	if (at != MAP_NONE)
+		return (uint32_t)at + 1;
+	if (mem_grow(&texts->items, &texts->capacity, texts->map.count + 1,
+		     sizeof(*texts->items)) != 0)
 		return 0;
-	slot = text_slot(texts->slots, texts->capacity, hash, text);
-	if (slot->text)
-		return slot->id;
-	slot->text = mem_strdup(text);
-	if (!slot->text)
+	copy = mem_strdup(text);
+	if (!copy || map_add(&texts->map, hash, texts->map.count) != 0) {
+		mem_free(copy);
 		return 0;
-	slot->hash = hash;
-	slot->id = (uint32_t)++texts->count;
+	}
 	*fresh = true;
-	return slot->id;
+	texts->items[texts->map.count - 1] = copy;
+	return (uint32_t)texts->map.count;
 }
 
 void prof_texts_fini(struct prof_texts *texts)
 {
-	for (size_t i = 0; i < texts->capacity; i++)
-		mem_free(texts->slots[i].text);
-	mem_free(texts->slots);
+	for (size_t i = 0; i < texts->map.count; i++)
+		mem_free(texts->items[i]);
+	mem_free(texts->items);
+	map_fini(&texts->map);
 	memset(texts, 0, sizeof(*texts));
 }
 
@@ -131,7 +76,7 @@ static struct slot_head *find(const struct prof_recent *recent,
 	*found = false;
 	if (table->capacity == 0)
 		return NULL;
-	i = hash_bytes(key, recent->key_size) & (table->capacity - 1);
+	i = map_bytes(MAP_SEED, key, recent->key_size) & (table->capacity - 1);
 	for (size_t probes = 0; probes < table->capacity; probes++) {
 		struct slot_head *slot = slot_at(recent, table, i);
 
@@ -294,7 +239,7 @@ void prof_contexts_fini(struct prof_contexts *contexts)
 int64_t prof_contexts_add(struct prof_contexts *contexts, const struct ips_keys *keys,
 			  int64_t fresh)
 {
-	uint64_t hash = hash_bytes(keys, sizeof(*keys));
+	uint64_t hash = map_bytes(MAP_SEED, keys, sizeof(*keys));
 	struct prof_context_set *set = &contexts->sets[(hash >> 32) % CONTEXT_SETS];
 	int oldest = 0;
 

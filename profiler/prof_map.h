@@ -11,12 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/map.h"
 #include "profiler/ipuscope/profiler.h"
 
 /* Every text once; ids count from 1 in order of arrival. */
 struct prof_texts {
-	struct prof_text *slots;
-	size_t capacity, count;
+	struct map map;
+	char **items; /* map.count of them */
+	size_t capacity;
 };
 
 /* The id of @text; *@fresh true when it was new. 0: out of memory. */

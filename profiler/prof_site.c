@@ -7,14 +7,17 @@
 #include "profiler/prof_site.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "common/map.h"
 #include "common/mem.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t last_id;
-static struct ips_site **table; /* open addressing */
-static size_t table_capacity, table_count;
+static struct map known; /* of the interned sites */
+static struct ips_site **sites;
+static size_t capacity;
 
 uint32_t prof_site_id(struct ips_site *site)
 {
@@ -32,59 +35,16 @@ uint32_t prof_site_id(struct ips_site *site)
 	return id;
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	for (; text && *text != 0; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-	return (hash ^ 0xff) * 0x100000001b3u;
-}
-
-static uint64_t hash_site(const char *category, const char *name, const char *operation)
-{
-	uint64_t hash = hash_text(0xcbf29ce484222325u, category);
-
-	return hash_text(hash_text(hash, name), operation);
-}
-
 static int same_text(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static struct ips_site **slot_of(struct ips_site **slots, size_t capacity, const char *category,
-				 const char *name, const char *operation)
+static bool is_site(const struct ips_site *site, const char *category, const char *name,
+		    const char *operation)
 {
-	size_t i = hash_site(category, name, operation) & (capacity - 1);
-
-	for (;; i = (i + 1) & (capacity - 1)) {
-		const struct ips_site *site = slots[i];
-
-		if (!site)
-			return &slots[i];
-		if (strcmp(site->name, name) == 0 && strcmp(site->category, category) == 0 &&
-		    same_text(site->operation, operation))
-			return &slots[i];
-	}
-}
-
-static int grow(void)
-{
-	size_t capacity = table_capacity == 0 ? 64 : table_capacity * 2;
-	struct ips_site **slots = mem_calloc(capacity, sizeof(struct ips_site *));
-
-	if (!slots)
-		return -1;
-	for (size_t i = 0; i < table_capacity; i++) {
-		struct ips_site *site = table[i];
-
-		if (site)
-			*slot_of(slots, capacity, site->category, site->name, site->operation) =
-				site;
-	}
-	mem_free(table);
-	table = slots;
-	table_capacity = capacity;
-	return 0;
+	return strcmp(site->name, name) == 0 && strcmp(site->category, category) == 0 &&
+	       same_text(site->operation, operation);
 }
 
 /* The site and its texts in one block. */
@@ -110,18 +70,25 @@ static struct ips_site *site_new(const char *category, const char *name, const c
 
 struct ips_site *ips_site_intern(const char *category, const char *name, const char *operation)
 {
-	struct ips_site *site = NULL, **slot;
+	struct ips_site *site = NULL;
+	uint64_t hash;
+	size_t at;
 
 	category = !category ? "" : category;
 	name = !name ? "" : name;
+	hash = map_text(map_text(map_text(MAP_SEED, category), name), operation);
 	pthread_mutex_lock(&lock);
-	if ((table_count + 1) * 2 <= table_capacity || grow() == 0) {
-		slot = slot_of(table, table_capacity, category, name, operation);
-		if (!*slot) {
-			*slot = site_new(category, name, operation);
-			table_count += *slot != NULL;
+	MAP_FIND(at, &known, hash, is_site(sites[at], category, name, operation));
+	if (at != MAP_NONE) {
+		site = sites[at];
+	} else if (mem_grow(&sites, &capacity, known.count + 1, sizeof(struct ips_site *)) == 0) {
+		site = site_new(category, name, operation);
+		if (site && map_add(&known, hash, known.count) != 0) {
+			mem_free(site);
+			site = NULL;
 		}
-		site = *slot;
+		if (site)
+			sites[known.count - 1] = site;
 	}
 	pthread_mutex_unlock(&lock);
 	return site;

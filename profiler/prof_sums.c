@@ -15,37 +15,16 @@
 
 static uint64_t hash_of(const int64_t *key)
 {
-	uint64_t hash = 0;
-
-	for (size_t i = 0; i < PROF_SUM_KEYS; i++)
-		hash = (hash ^ (uint64_t)key[i]) * 0x9e3779b97f4a7c15u;
-	return hash ^ (hash >> 32);
+	return map_bytes(MAP_SEED, key, PROF_SUM_KEYS * sizeof(*key));
 }
 
-/* The slot of @key, or the free one where it would go. */
-static uint32_t *slot_of(const struct prof_sums *sums, const int64_t *key)
+static struct prof_sum_group *group_of(const struct prof_sums *sums, const int64_t *key)
 {
-	size_t mask = sums->slot_count - 1, i = hash_of(key) & mask;
+	size_t at;
 
-	while (sums->slots[i] != 0 &&
-	       memcmp(sums->groups[sums->slots[i] - 1].key, key, sizeof(sums->groups->key)) != 0)
-		i = (i + 1) & mask;
-	return &sums->slots[i];
-}
-
-static bool slots_grow(struct prof_sums *sums)
-{
-	size_t count = sums->slot_count == 0 ? 64 : sums->slot_count * 2;
-	uint32_t *slots = mem_calloc(count, sizeof(*slots));
-
-	if (!slots)
-		return false;
-	mem_free(sums->slots);
-	sums->slots = slots;
-	sums->slot_count = count;
-	for (size_t i = 0; i < sums->count; i++)
-		*slot_of(sums, sums->groups[i].key) = (uint32_t)i + 1;
-	return true;
+	MAP_FIND(at, &sums->map, hash_of(key),
+		 memcmp(sums->groups[at].key, key, sizeof(sums->groups->key)) == 0);
+	return at == MAP_NONE ? NULL : &sums->groups[at];
 }
 
 static struct prof_sum_group *group_new(struct prof_sums *sums, const struct prof_sum_type *type,
@@ -53,9 +32,8 @@ static struct prof_sum_group *group_new(struct prof_sums *sums, const struct pro
 {
 	struct prof_sum_group *group;
 
-	if ((sums->count + 1) * 2 > sums->slot_count && !slots_grow(sums))
-		return NULL;
-	if (mem_grow(&sums->groups, &sums->capacity, sums->count + 1, sizeof(*group)) != 0)
+	if (mem_grow(&sums->groups, &sums->capacity, sums->count + 1, sizeof(*group)) != 0 ||
+	    map_add(&sums->map, hash_of(key), sums->count) != 0)
 		return NULL;
 	group = &sums->groups[sums->count];
 	memcpy(group->key, key, sizeof(group->key));
@@ -67,7 +45,6 @@ static struct prof_sum_group *group_new(struct prof_sums *sums, const struct pro
 	}
 	group->changed = false;
 	sums->count++;
-	*slot_of(sums, key) = (uint32_t)sums->count;
 	return group;
 }
 
@@ -153,7 +130,7 @@ static enum status forget(struct prof_writer *writer, struct prof_sums *sums,
 
 	sums->forgotten += (int64_t)sums->count;
 	sums->count = 0;
-	memset(sums->slots, 0, sums->slot_count * sizeof(*sums->slots));
+	map_clear(&sums->map);
 	return status;
 }
 
@@ -167,11 +144,8 @@ enum status prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, 
 	int64_t key[PROF_SUM_KEYS] = {0};
 	enum status status = type->key(writer, row, key);
 
-	if (status == ST_OK && sums->slot_count > 0) {
-		const uint32_t number = *slot_of(sums, key);
-
-		group = number == 0 ? NULL : &sums->groups[number - 1];
-	}
+	if (status == ST_OK)
+		group = group_of(sums, key);
 	if (status == ST_OK && !group) {
 		if (type->forget && sums->count == PROF_SUM_GROUPS)
 			status = forget(writer, sums, type);
@@ -225,7 +199,7 @@ void prof__sums_fini(struct prof_writer *writer)
 
 		prof_insert_fini(&sums->insert);
 		mem_free(sums->groups);
-		mem_free(sums->slots);
+		map_fini(&sums->map);
 		mem_free(sums->changed);
 		memset(sums, 0, sizeof(*sums));
 	}

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/map.h"
 #include "profiler/prof_sql.h"
 
 #define PROF_SUM_GROUPS 4096u /* of stages, bubbles, epochs: then written and forgotten */
@@ -64,8 +65,7 @@ struct prof_sums {
 	struct prof_insert insert; /* prepared at first use */
 	struct prof_sum_group *groups;
 	size_t count, capacity;
-	uint32_t *slots; /* hash table: number of the group + 1, 0: free */
-	size_t slot_count;
+	struct map map;    /* of the groups */
 	uint32_t *changed; /* groups to write */
 	size_t changed_count, changed_capacity;
 	int64_t forgotten; /* groups: the first one here has sum_id forgotten + 1 */

@@ -48,61 +48,28 @@ int ips_report_status(const struct ips_report *report, char *message, size_t siz
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* FNV-1a. */
-static uint64_t text_hash(const char *text)
-{
-	uint64_t hash = 14695981039346656037u;
-
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-	return hash;
-}
-
-/* The slot that has @text, or where it belongs. */
-static const char **text_slot(const struct report_public__texts *texts, const char *text)
-{
-	size_t at = (size_t)text_hash(text) & (texts->capacity - 1);
-
-	while (texts->slots[at] && strcmp(texts->slots[at], text) != 0)
-		at = (at + 1) & (texts->capacity - 1);
-	return &texts->slots[at];
-}
-
-static enum status texts_grow(struct report_public__texts *texts, struct err *err)
-{
-	struct report_public__texts grown = {NULL, texts->capacity == 0 ? 256 : texts->capacity * 2,
-					     texts->count};
-
-	grown.slots = mem_calloc(grown.capacity, sizeof(*grown.slots));
-	if (!grown.slots)
-		return err_nomem(err);
-	for (size_t i = 0; i < texts->capacity; i++)
-		if (texts->slots[i])
-			*text_slot(&grown, texts->slots[i]) = texts->slots[i];
-	mem_free(texts->slots);
-	*texts = grown;
-	return ST_OK;
-}
-
 enum status report_public__text(struct ips_report *report, const char **out, const char *text,
 				struct err *err)
 {
 	struct report_public__texts *texts = &report->texts;
-	const char **slot;
+	const uint64_t hash = map_text(MAP_SEED, text);
+	size_t at;
 
 	*out = NULL;
 	if (!text)
 		return ST_OK;
-	if (texts->count * 2 >= texts->capacity && texts_grow(texts, err) != ST_OK)
-		return ST_NOMEM;
-	slot = text_slot(texts, text);
-	if (!*slot) {
-		*slot = arena_strdup(&report->arena, text);
-		if (!*slot)
+	MAP_FIND(at, &texts->map, hash, strcmp(texts->items[at], text) == 0);
+	if (at == MAP_NONE) {
+		const char *copy = arena_strdup(&report->arena, text);
+
+		at = texts->map.count;
+		if (!copy ||
+		    mem_grow(&texts->items, &texts->capacity, at + 1, sizeof(*texts->items)) != 0 ||
+		    map_add(&texts->map, hash, at) != 0)
 			return err_nomem(err);
-		texts->count++;
+		texts->items[at] = copy;
 	}
-	*out = *slot;
+	*out = texts->items[at];
 	return ST_OK;
 }
 
@@ -260,7 +227,8 @@ void ips_report_close(struct ips_report *report)
 	for (int i = 0; i < PUBLIC_LISTS; i++)
 		mem_free(report->lists[i].items);
 	report_public__memory_free(report->memory);
-	mem_free(report->texts.slots);
+	mem_free(report->texts.items);
+	map_fini(&report->texts.map);
 	arena_fini(&report->arena);
 	prof_db_close(report->db);
 	mem_free(report);

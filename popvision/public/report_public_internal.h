@@ -14,6 +14,7 @@
 
 #include "common/arena.h"
 #include "common/err.h"
+#include "common/map.h"
 #include "profiler/prof_db.h"
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -70,10 +71,11 @@ struct report_public__track {
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
-/* Texts, each once: an open hash table of pointers into the arena. */
+/* Texts, each once, in the arena. */
 struct report_public__texts {
-	const char **slots;
-	size_t capacity, count; /* capacity is a power of two, or 0 */
+	struct map map;
+	const char **items; /* map.count of them */
+	size_t capacity;
 };
 
 struct report_public__memory; /* report_public_memory.c */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/fmt.h"
+#include "common/map.h"
 #include "common/mem.h"
 #include "reports/export/report_sink.h"
 #include "reports/export/report_sites.h"
@@ -34,8 +35,7 @@ struct folded {
 	struct report_sites sites;
 	struct node *nodes;
 	size_t count, capacity;
-	size_t *slots; /* the hash table: a node's number + 1, 0: free */
-	size_t slot_count;
+	struct map map; /* of the nodes */
 	struct path paths[REPORT_WALK_LANES];
 	size_t track; /* the node of the track being read */
 	int64_t lines;
@@ -43,64 +43,22 @@ struct folded {
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-static size_t hash_of(size_t parent, const char *name)
-{
-	uint64_t hash = 1469598103934665603u ^ parent;
-
-	for (; *name != '\0'; name++)
-		hash = (hash ^ (unsigned char)*name) * 1099511628211u;
-	return (size_t)(hash ^ hash >> 29);
-}
-
-/* The slot of the node, or the free one where it belongs. */
-static size_t *slot_of(const struct folded *folded, size_t parent, const char *name)
-{
-	size_t at = hash_of(parent, name) & (folded->slot_count - 1);
-
-	while (folded->slots[at] != 0) {
-		const struct node *node = &folded->nodes[folded->slots[at] - 1];
-
-		if (node->parent == parent && strcmp(node->name, name) == 0)
-			break;
-		at = (at + 1) & (folded->slot_count - 1);
-	}
-	return &folded->slots[at];
-}
-
-/* At most half of the slots are in use. */
-static enum status slots_grow(struct folded *folded, struct err *err)
-{
-	const size_t wanted = folded->slot_count == 0 ? 1024 : 2 * folded->slot_count;
-
-	if (2 * (folded->count + 1) <= folded->slot_count)
-		return ST_OK;
-	mem_free(folded->slots);
-	folded->slot_count = wanted;
-	folded->slots = mem_calloc(wanted, sizeof(*folded->slots));
-	if (!folded->slots)
-		return err_nomem(err);
-	for (size_t i = 0; i < folded->count; i++)
-		*slot_of(folded, folded->nodes[i].parent, folded->nodes[i].name) = i + 1;
-	return ST_OK;
-}
-
 static enum status node_of(struct folded *folded, size_t parent, const char *name, size_t *out,
 			   struct err *err)
 {
-	enum status status = slots_grow(folded, err);
-	size_t *slot;
+	const uint64_t hash = map_text(MAP_SEED ^ parent, name);
+	const struct node *nodes = folded->nodes;
 
-	if (status != ST_OK)
-		return status;
-	slot = slot_of(folded, parent, name);
-	if (*slot == 0) {
-		if (mem_grow(&folded->nodes, &folded->capacity, folded->count + 1,
-			     sizeof(*folded->nodes)) != 0)
-			return err_nomem(err);
-		folded->nodes[folded->count++] = (struct node){parent, name, 0};
-		*slot = folded->count;
-	}
-	*out = *slot - 1;
+	MAP_FIND(*out, &folded->map, hash,
+		 nodes[*out].parent == parent && strcmp(nodes[*out].name, name) == 0);
+	if (*out != MAP_NONE)
+		return ST_OK;
+	if (mem_grow(&folded->nodes, &folded->capacity, folded->count + 1,
+		     sizeof(*folded->nodes)) != 0 ||
+	    map_add(&folded->map, hash, folded->count) != 0)
+		return err_nomem(err);
+	*out = folded->count++;
+	folded->nodes[*out] = (struct node){parent, name, 0};
 	return ST_OK;
 }
 
@@ -211,7 +169,7 @@ enum status report_export_folded(const struct report_export_request *request, co
 	for (int i = 0; i < REPORT_WALK_LANES; i++)
 		mem_free(folded.paths[i].nodes);
 	mem_free(folded.nodes);
-	mem_free(folded.slots);
+	map_fini(&folded.map);
 	report_sites_free(&folded.sites);
 	report_walk_close(&folded.walk);
 	return status;

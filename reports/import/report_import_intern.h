@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/arena.h"
+#include "common/map.h"
 
 #define IMPORT_NO_ID UINT32_MAX
 
@@ -19,11 +20,9 @@ struct import_intern {
 	struct import_string {
 		const char *text; /* 0-terminated */
 		size_t length;
-		uint64_t hash;
 	} * strings;
 	size_t count, capacity;
-	uint32_t *slots; /* ids + 1; 0: free */
-	size_t slot_count;
+	struct map map;
 };
 
 void report__import_intern_fini(struct import_intern *table); /* accepts a zeroed struct */

@@ -4,6 +4,7 @@
 #ifndef REPORT_HEALTH_INTERNAL_H
 #define REPORT_HEALTH_INTERNAL_H
 
+#include "common/map.h"
 #include "common/arena.h"
 #include "reports/named/report_health.h"
 
@@ -35,8 +36,7 @@ struct health_judgement {
 	size_t process_count, process_capacity;
 	struct health_tensor *tensors; /* a hit's tensor_id is an index */
 	size_t tensor_count, tensor_capacity;
-	size_t *slots; /* of a hash table: index + 1; 0: free */
-	size_t slot_count;
+	struct map map; /* of the tensors */
 	struct health_found *hits;
 	size_t hit_count, hit_capacity;
 	bool failed; /* memory is short */

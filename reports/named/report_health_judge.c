@@ -83,17 +83,6 @@ static enum status find_process(struct health_judgement *j, int64_t rank,
 	return ST_OK;
 }
 
-/* FNV-1a; NULL is not "". */
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	const unsigned char *c = (const unsigned char *)text;
-
-	hash = (hash ^ (text != NULL)) * 1099511628211u;
-	for (; c && *c != '\0'; c++)
-		hash = (hash ^ *c) * 1099511628211u;
-	return hash;
-}
-
 static bool same_text(const char *a, const char *b)
 {
 	return !a || !b ? a == b : strcmp(a, b) == 0;
@@ -105,37 +94,12 @@ static bool same_tensor(const struct health_tensor *a, const struct health_tenso
 	       same_text(a->queue, b->queue);
 }
 
-/* The slot of @wanted: its own or a free one. */
-static size_t *find_slot(const struct health_judgement *j, const struct health_tensor *wanted)
+static uint64_t hash_of(const struct health_tensor *tensor)
 {
-	uint64_t hash = hash_text(hash_text(14695981039346656037u, wanted->queue), wanted->key);
-	size_t at;
+	const int64_t numbers[] = {tensor->rank, tensor->replica};
 
-	hash = (hash ^ (uint64_t)wanted->rank) * 1099511628211u;
-	hash = (hash ^ (uint64_t)wanted->replica) * 1099511628211u;
-	at = (size_t)(hash ^ hash >> 32) & (j->slot_count - 1);
-	while (j->slots[at] != 0 && !same_tensor(&j->tensors[j->slots[at] - 1], wanted))
-		at = (at + 1) & (j->slot_count - 1);
-	return &j->slots[at];
-}
-
-/* At least half of the slots are free. */
-static enum status grow_slots(struct health_judgement *j, struct err *err)
-{
-	const size_t count = j->slot_count == 0 ? 64 : 2 * j->slot_count;
-	size_t *slots;
-
-	if (2 * (j->tensor_count + 1) <= j->slot_count)
-		return ST_OK;
-	slots = mem_calloc(count, sizeof(*slots));
-	if (!slots)
-		return err_nomem(err);
-	mem_free(j->slots);
-	j->slots = slots;
-	j->slot_count = count;
-	for (size_t i = 0; i < j->tensor_count; i++)
-		*find_slot(j, &j->tensors[i]) = i + 1;
-	return ST_OK;
+	return map_text(map_text(map_bytes(MAP_SEED, numbers, sizeof(numbers)), tensor->queue),
+			tensor->key);
 }
 
 /* How many axes "(2, 3)" has, and how long the last one is. */
@@ -194,12 +158,10 @@ static enum status add_tensor(struct health_judgement *j, const struct health_te
 		.replica = wanted->replica == IPS_NULL ? 0 : wanted->replica,
 		.key = wanted->key,
 		.layer = wanted->layer};
-	enum status status = grow_slots(j, err);
+	enum status status = ST_OK;
 	struct health_tensor *tensor;
 	struct health_process *process;
 
-	if (status != ST_OK)
-		return status;
 	if (mem_grow(&j->tensors, &j->tensor_capacity, j->tensor_count + 1, sizeof(*j->tensors)) !=
 	    0)
 		return err_nomem(err);
@@ -218,8 +180,10 @@ static enum status add_tensor(struct health_judgement *j, const struct health_te
 			status =
 				outfeed_health_tensor(process->health, &tensor->state, &about, err);
 	}
+	if (status == ST_OK && map_add(&j->map, hash_of(tensor), j->tensor_count) != 0)
+		status = err_nomem(err);
 	if (status == ST_OK)
-		*find_slot(j, tensor) = ++j->tensor_count;
+		j->tensor_count++;
 	return status;
 }
 
@@ -227,14 +191,15 @@ static enum status find_tensor(struct health_judgement *j, const struct health_t
 			       const char *kind, struct outfeed_health_tensor **out,
 			       struct err *err)
 {
-	size_t slot = j->slot_count > 0 ? *find_slot(j, wanted) : 0;
 	enum status status = ST_OK;
+	size_t at;
 
-	if (slot == 0) {
+	MAP_FIND(at, &j->map, hash_of(wanted), same_tensor(&j->tensors[at], wanted));
+	if (at == MAP_NONE) {
+		at = j->tensor_count;
 		status = add_tensor(j, wanted, kind, err);
-		slot = j->tensor_count;
 	}
-	*out = status == ST_OK ? j->tensors[slot - 1].state : NULL;
+	*out = status == ST_OK ? j->tensors[at].state : NULL;
 	return status;
 }
 
@@ -479,7 +444,7 @@ void report__health_fini(struct health_judgement *j)
 		outfeed_health_free(j->processes[i]->health);
 	mem_free(j->processes);
 	mem_free(j->tensors);
-	mem_free(j->slots);
+	map_fini(&j->map);
 	mem_free(j->hits);
 	arena_fini(&j->arena);
 }

@@ -10,60 +10,40 @@
 
 #include <string.h>
 
+#include "common/map.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 
-/* Numbers by path: how many had it, or who has it. */
-struct join_map {
-	uint64_t *keys;
-	int *values; /* below 0: empty */
-	size_t mask;
-};
-
-static enum status map_init(struct join_map *map, struct arena *arena, int count, struct err *err)
+/* How many of @key were there before this one; -1: no memory. */
+static int join_count(struct map *seen, uint64_t key)
 {
-	size_t size = 16;
+	size_t times;
 
-	while (size < 2 * (size_t)count + 2)
-		size *= 2;
-	map->mask = size - 1;
-	map->keys = arena_alloc(arena, size, sizeof(*map->keys));
-	map->values = arena_alloc(arena, size, sizeof(*map->values));
-	if (!map->keys || !map->values)
-		return err_nomem(err);
-	for (size_t i = 0; i < size; i++)
-		map->values[i] = -1;
-	return ST_OK;
-}
-
-/* The value of @key; a new one has -1. */
-static int *map_at(struct join_map *map, uint64_t key)
-{
-	size_t at = (size_t)(key ^ key >> 32) & map->mask;
-
-	while (map->values[at] >= 0 && map->keys[at] != key)
-		at = (at + 1) & map->mask;
-	map->keys[at] = key;
-	return &map->values[at];
+	MAP_FIND(times, seen, key, true);
+	if (times != MAP_NONE)
+		map_remove(seen, key, times);
+	times = times == MAP_NONE ? 0 : times + 1;
+	return map_add(seen, key, times) == 0 ? (int)times : -1;
 }
 
 /* Paths of @tree with the number among equal siblings, in @paths. */
-static enum status join_paths(const struct view_tree *tree, uint64_t *paths, struct arena *arena,
-			      struct err *err)
+static enum status join_paths(const struct view_tree *tree, uint64_t *paths, struct err *err)
 {
-	struct join_map seen;
-	enum status status = map_init(&seen, arena, tree->count, err);
+	enum status status = ST_OK;
+	struct map seen = {0};
 
 	for (int i = 0; status == ST_OK && i < tree->walk_count; i++) {
 		const struct view_program *node = &tree->nodes[tree->walk[i]];
 		const uint64_t above = node->parent < 0 ? 7 : paths[node->parent];
 		const uint64_t key = (above ^ node->path) * UINT64_C(0x9e3779b97f4a7c15) + 1;
-		int *count = map_at(&seen, key);
+		const int count = join_count(&seen, key);
 
-		(*count)++;
+		if (count < 0)
+			status = err_nomem(err);
 		paths[tree->walk[i]] =
-			(key ^ (uint64_t)*count) * UINT64_C(0xd6e8feb86659fd93) ^ key >> 29;
+			(key ^ (uint64_t)count) * UINT64_C(0xd6e8feb86659fd93) ^ key >> 29;
 	}
+	map_fini(&seen);
 	return status;
 }
 
@@ -93,17 +73,18 @@ static bool join_same(const struct view_program *a, const struct view_program *b
 
 /* @partners: of each program of the target its place in the tree. */
 static enum status join_nodes(struct view_tree *tree, const struct view_tree *target,
-			      struct join_map *map, const uint64_t *paths, int *partners,
+			      const struct map *map, const uint64_t *paths, int *partners,
 			      struct err *err)
 {
 	for (int i = 0; i < target->walk_count; i++) {
 		const int at = target->walk[i];
 		const struct view_program *node = &target->nodes[at];
-		const int partner = *map_at(map, paths[at]);
+		size_t partner;
 
-		if (partner >= 0 && join_same(&tree->nodes[partner], node)) {
+		MAP_FIND(partner, map, paths[at], join_same(&tree->nodes[partner], node));
+		if (partner != MAP_NONE) {
 			tree->nodes[partner].id[VIEW_TARGET_SIDE] = node->id[VIEW_SOURCE_SIDE];
-			partners[at] = partner;
+			partners[at] = (int)partner;
 			continue;
 		}
 		partners[at] = tree->count;
@@ -118,7 +99,7 @@ enum status view__tree_join(struct view_tree *tree, const struct view_tree *targ
 {
 	const int most = max(tree->count, target->count);
 	struct arena arena = {0};
-	struct join_map map = {0};
+	struct map map = {0};
 	enum status status;
 	uint64_t *paths;
 	int *partners;
@@ -126,16 +107,15 @@ enum status view__tree_join(struct view_tree *tree, const struct view_tree *targ
 	(void)arena_init(&arena, 0);
 	paths = arena_alloc(&arena, (size_t)most + 1, sizeof(*paths));
 	partners = arena_alloc(&arena, (size_t)target->count + 1, sizeof(*partners));
-	status = paths && partners ? map_init(&map, &arena, tree->count + target->count, err)
-				   : err_nomem(err);
-	if (status == ST_OK)
-		status = join_paths(tree, paths, &arena, err);
+	status = paths && partners ? join_paths(tree, paths, err) : err_nomem(err);
 	for (int i = 0; status == ST_OK && i < tree->walk_count; i++)
-		*map_at(&map, paths[tree->walk[i]]) = tree->walk[i];
+		if (map_add(&map, paths[tree->walk[i]], (size_t)tree->walk[i]) != 0)
+			status = err_nomem(err);
 	if (status == ST_OK)
-		status = join_paths(target, paths, &arena, err);
+		status = join_paths(target, paths, err);
 	if (status == ST_OK)
 		status = join_nodes(tree, target, &map, paths, partners, err);
+	map_fini(&map);
 	arena_fini(&arena);
 	return status;
 }
