@@ -62,7 +62,8 @@ static inline size_t map_next(const struct map *map, uint64_t hash, size_t *slot
 	return MAP_NONE;
 }
 
-/* Set @at to the item of @wanted in @table for which @same, an expression of @at, is true; or to MAP_NONE. */
+/* Set @at to the item of the hash @wanted in @table for which @same, an expression of @at, is true;
+ * MAP_NONE: there is none. */
 #define MAP_FIND(at, table, wanted, same)                                                          \
 	do {                                                                                       \
 		const struct map *map_in = (table);                                                \
