@@ -29,7 +29,7 @@ int64_t ipu_sync_cycles(const struct ipu_target *target, int ipus)
 	if (ipus <= 1)
 		return (int64_t)target->sync_cycles;
 	return (int64_t)ceil(target->global_sync_cycles +
-			     2 * hops * target->sync_hop_ns * 1e-9 * target->clock_hz);
+			     2 * hops * target->sync_hop_ns * target->clock_hz / 1e9);
 }
 
 /* ---- the lanes of an IPU --------------------------------------------------------------------- */

@@ -19,7 +19,7 @@
 struct ipu_stream_copy ipu_stream_copy(const struct ipu_target *target, double bytes,
 				       double bytes_second)
 {
-	const double fixed = target->host_latency_ns * 1e-9 * target->clock_hz;
+	const double fixed = target->host_latency_ns * target->clock_hz / 1e9;
 
 	return (struct ipu_stream_copy){
 		.begin_cycles = (int64_t)(fixed * STREAM_BEGIN),

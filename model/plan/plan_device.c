@@ -115,7 +115,7 @@ enum status plan_device_new(struct plan_device **out, const struct lower_request
 		return status;
 	}
 	device->host_cycles =
-		(int64_t)(device->target.execution_host_ns * 1e-9 * device->target.clock_hz);
+		(int64_t)(device->target.execution_host_ns * device->target.clock_hz / 1e9);
 	*out = device;
 	return ST_OK;
 }

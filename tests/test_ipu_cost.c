@@ -1,0 +1,199 @@
+/*
+ * The cost model's formulas beside tests/golden/cost_model.txt, which script/make-cost-golden.py
+ * works out from docs/cost-model.md alone.
+ */
+#include "support/support.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "ipu/compile/ipu_program.h"
+#include "ipu/ipu_timeline.h"
+#include "ipu/plan/ipu_plan.h"
+
+static const char *const functions[IPU_FUNCTIONS] = {
+	[IPU_FN_ADD] = "add",
+	[IPU_FN_DIVIDE] = "divide",
+	[IPU_FN_DIVIDE_BY] = "divide_by",
+	[IPU_FN_SELECT] = "select",
+	[IPU_FN_EXP] = "exp",
+	[IPU_FN_LOG] = "log",
+	[IPU_FN_SQRT] = "sqrt",
+	[IPU_FN_SIGMOID] = "sigmoid",
+	[IPU_FN_TANH] = "tanh",
+	[IPU_FN_RELU] = "relu",
+	[IPU_FN_RELU_GRAD] = "relu_grad",
+	[IPU_FN_RANDOM] = "random",
+	[IPU_FN_SCALED_ADD] = "scaled_add",
+	[IPU_FN_FILL] = "fill",
+	[IPU_FN_CAST] = "cast",
+};
+
+/* Each word of a line, in turn; a line that has too few fails. */
+struct words {
+	char *rest;
+};
+
+static char *word(struct words *words)
+{
+	char *text = strtok_r(NULL, " \n", &words->rest);
+
+	assert_non_null(text);
+	return text;
+}
+
+static int64_t whole(struct words *words)
+{
+	return strtoll(word(words), NULL, 10);
+}
+
+static struct ipu_target target_of(struct words *words)
+{
+	struct ipu_target target;
+	const char *name = word(words);
+
+	assert_int_equal(ipu_target_get(name, whole(words), &target, NULL), ST_OK);
+	target.phase_cycles = 513;
+	return target;
+}
+
+static enum ipu_dtype dtype_of(struct words *words)
+{
+	return strcmp(word(words), "float16") == 0 ? IPU_FLOAT16 : IPU_FLOAT32;
+}
+
+/* The plan's phases are those that the rest of the line has. */
+static void check_plan(const struct ipu_target *target, const struct ipu_op *op,
+		       struct words *words)
+{
+	struct ipu_planner *planner;
+	const struct ipu_plan *plan;
+
+	assert_int_equal(ipu_planner_new(&planner, target, NULL), ST_OK);
+	assert_int_equal(ipu_planner_plan(planner, op, NULL, &plan, NULL), ST_OK);
+	for (int i = 0; i < plan->phase_count; i++) {
+		const struct ipu_phase *phase = &plan->phases[i];
+
+		assert_string_equal(word(words), "|");
+		assert_string_equal(phase->part, word(words));
+		assert_int_equal(phase->cycles, whole(words));
+		assert_close(phase->mean_cycles, strtod(word(words), NULL), 1e-6);
+		assert_int_equal(phase->tiles, whole(words));
+		assert_int_equal(phase->bytes, whole(words));
+	}
+	assert_null(strtok_r(NULL, " \n", &words->rest));
+	ipu_planner_free(planner);
+}
+
+static void check_map(struct words *words)
+{
+	const struct ipu_target target = target_of(words);
+	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE, .dtype = dtype_of(words)};
+	char *rest = word(words);
+
+	for (char *name; (name = strtok_r(NULL, "+", &rest));)
+		for (int f = 0; f < IPU_FUNCTIONS; f++)
+			if (strcmp(name, functions[f]) == 0)
+				op.elements.times[f]++;
+	op.elements.count = whole(words);
+	op.elements.operands = whole(words);
+	check_plan(&target, &op, words);
+}
+
+static void check_copy(struct words *words)
+{
+	const struct ipu_target target = target_of(words);
+	struct ipu_op op = {.kind = IPU_OP_COPY, .dtype = dtype_of(words)};
+
+	op.copy.count = whole(words);
+	op.copy.atom = whole(words);
+	check_plan(&target, &op, words);
+}
+
+static void check_fifo(struct words *words)
+{
+	const struct ipu_target target = target_of(words);
+	const int64_t bytes = whole(words);
+
+	assert_int_equal(ipu_fifo_cycles(&target, bytes, false), whole(words));
+	assert_int_equal(ipu_fifo_cycles(&target, bytes, true), whole(words));
+}
+
+static void check_stream(struct words *words)
+{
+	const struct ipu_target target = target_of(words);
+	const struct ipu_stream_copy copy =
+		ipu_stream_copy(&target, (double)whole(words), target.host_bytes_second);
+
+	assert_int_equal(copy.cycles, whole(words));
+	assert_int_equal(copy.begin_cycles, whole(words));
+	assert_int_equal(copy.end_cycles, whole(words));
+}
+
+static void check_sync(struct words *words)
+{
+	const struct ipu_target target = target_of(words);
+	const int64_t ipus = whole(words);
+
+	assert_int_equal(ipu_sync_cycles(&target, (int)ipus), whole(words));
+}
+
+static void check_all_reduce(struct words *words)
+{
+	const struct ipu_target target = target_of(words);
+	const int64_t replicas = whole(words);
+	const struct ipu_function_cost cost = ipu_all_reduce_cost(&target, replicas, whole(words));
+
+	assert_int_equal(cost.sync, whole(words));
+	assert_int_equal(cost.exchange, whole(words));
+	assert_int_equal(cost.cycles, whole(words));
+}
+
+static const struct {
+	const char *kind;
+	void (*check)(struct words *words);
+} kinds[] = {
+	{"map", check_map},       {"copy", check_copy}, {"fifo", check_fifo},
+	{"stream", check_stream}, {"sync", check_sync}, {"all_reduce", check_all_reduce},
+};
+
+static void test_formulas_are_those_of_the_document(void **state)
+{
+	const char *source = getenv("IPUSCOPE_SOURCE_DIR");
+	int lines[ARRAY_LEN(kinds)] = {0};
+	char path[SUPPORT_PATH_SIZE], line[1024];
+	FILE *file;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/tests/golden/cost_model.txt", source ? source : ".");
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		struct words words;
+		char *kind;
+		size_t k = 0;
+
+		print_message("%s", line);
+		kind = strtok_r(line, " \n", &words.rest);
+		while (k < ARRAY_LEN(kinds) && strcmp(kind, kinds[k].kind) != 0)
+			k++;
+		assert_true(k < ARRAY_LEN(kinds));
+		kinds[k].check(&words);
+		lines[k]++;
+	}
+	fclose(file);
+	for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+		assert_true(lines[k] > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_formulas_are_those_of_the_document),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
