@@ -166,14 +166,14 @@ static int64_t activation_count(const struct model_layer *layer, int64_t batch)
 	return batch * (model_shape_count(&layer->output) / activation_columns(layer));
 }
 
-void compute__activation_forward(const struct layer_pass *pass)
+static void activation_forward(const struct layer_pass *pass)
 {
 	compute__activate(pass, pass->layer->activation, pass->inputs[0],
 			  activation_count(pass->layer, pass->batch),
 			  activation_columns(pass->layer));
 }
 
-void compute__activation_backward(const struct layer_pass *pass)
+static void activation_backward(const struct layer_pass *pass)
 {
 	const struct model_layer *layer = pass->layer;
 	enum model_activation activation = pass->skip_activation ? MODEL_LINEAR : layer->activation;
@@ -191,8 +191,8 @@ void compute__activation_backward(const struct layer_pass *pass)
 }
 
 const struct compute_ops compute_activation = {
-	.forward = compute__activation_forward,
-	.backward = compute__activation_backward,
+	.forward = activation_forward,
+	.backward = activation_backward,
 	.in_place = true,
 	.grad_in_place = true,
 };
