@@ -336,7 +336,7 @@ static void close_lane(struct captures_tensor *tensor, struct captures_lane *lan
 enum status captures__index(struct outfeed_captures *captures, struct err *err)
 {
 	enum status status = read_tensors(captures, err);
-	int64_t at = INT64_MIN + 1; /* INT64_MIN would be NULL */
+	int64_t at = INT64_MIN + 1; /* IPS_NULL is none */
 	bool more = true;
 
 	while (status == ST_OK && more)

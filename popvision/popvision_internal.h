@@ -29,7 +29,7 @@ void popvision__check(struct popvision *pv);
 struct prof_query *popvision__open(struct popvision *pv, const char *sql); /* NULL: failed */
 bool popvision__step(struct popvision *pv, struct prof_query *query);
 
-/* INT64_MIN is null. */
+/* IPS_NULL is null. */
 void popvision__int(struct popvision *pv, const char *key, int64_t value);
 
 /* The columns of @query as keys of the open object: a column "a.b" is b in an object a, which

@@ -41,7 +41,7 @@ struct prof_row_text {
 
 void prof_row_begin(struct prof_row_text *row);
 void prof_row_null(struct prof_row_text *row);
-void prof_row_int(struct prof_row_text *row, int64_t value); /* INT64_MIN: NULL */
+void prof_row_int(struct prof_row_text *row, int64_t value); /* IPS_NULL: NULL */
 void prof_row_real(struct prof_row_text *row, double value); /* NaN: NULL */
 /* False: too long, and the row is void. */
 bool prof_row_bytes(struct prof_row_text *row, const char *text, size_t length);

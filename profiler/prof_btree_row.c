@@ -5,6 +5,8 @@
 
 #include "profiler/prof_btree.h"
 
+#include "profiler/ipuscope/profiler.h"
+
 size_t prof_varint_put(unsigned char *out, uint64_t value)
 {
 	size_t length = 1;
@@ -43,7 +45,7 @@ void prof_row_int(struct prof_row_text *row, int64_t value)
 	const uint64_t magnitude = (uint64_t)(value < 0 ? ~value : value);
 	size_t size = 0;
 
-	if (value == INT64_MIN) {
+	if (value == IPS_NULL) {
 		prof_row_null(row);
 		return;
 	}

@@ -78,7 +78,7 @@ void prof__bulk_free(struct prof_bulk *bulk)
 
 static int64_t null_if_0(int64_t value)
 {
-	return value == 0 ? INT64_MIN : value;
+	return value == 0 ? IPS_NULL : value;
 }
 
 enum status prof__bulk_spans(struct prof_writer *writer, const struct prof_lane *lane, int64_t base)

@@ -448,7 +448,7 @@ void prof_query_int(struct prof_query *query, const char *name, int64_t value)
 	int index = parameter(query, name);
 
 	if (index > 0)
-		keep_failure(query, value == INT64_MIN
+		keep_failure(query, value == IPS_NULL
 					    ? sqlite3_bind_null(query->statement, index)
 					    : sqlite3_bind_int64(query->statement, index, value));
 }
@@ -537,7 +537,7 @@ enum status prof_db_number(struct prof_db *db, const char *sql, int64_t *out, st
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
 
-	*out = INT64_MIN;
+	*out = IPS_NULL;
 	if (prof_query_next(query, &status, err))
 		*out = prof_column_int(query, 0);
 	prof_query_close(query);
@@ -584,7 +584,7 @@ int64_t prof_column_int(const struct prof_query *query, int column)
 	const int64_t value = sqlite3_column_int64(query->statement, column);
 
 	/* NULL reads as 0: most values need no second question. */
-	return value == 0 && is_null(query, column) ? INT64_MIN : value;
+	return value == 0 && is_null(query, column) ? IPS_NULL : value;
 }
 
 double prof_column_real(const struct prof_query *query, int column)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "profiler/ipuscope/profiler.h"
 
 #define PROF_SCHEMA_VERSION 1
 #define PROF_APPLICATION_ID 0x49505553
@@ -90,7 +91,7 @@ enum status prof_query_step(struct prof_query *query, bool *row, struct err *err
 bool prof_query_next(struct prof_query *query, enum status *status, struct err *err);
 void prof_query_close(struct prof_query *query); /* accepts NULL */
 
-/* The number that is the first column of @sql's first row; INT64_MIN: no row, or NULL. */
+/* The number that is the first column of @sql's first row; IPS_NULL: no row, or NULL. */
 enum status prof_db_number(struct prof_db *db, const char *sql, int64_t *out, struct err *err);
 
 enum prof_type {
@@ -104,7 +105,7 @@ enum prof_type {
 int prof_column_count(const struct prof_query *query);
 const char *prof_column_name(const struct prof_query *query, int column);
 enum prof_type prof_column_type(const struct prof_query *query, int column);
-/* NULL reads as INT64_MIN, NaN and NULL. Texts live until the next step. */
+/* NULL reads as IPS_NULL, NaN and NULL. Texts live until the next step. */
 int64_t prof_column_int(const struct prof_query *query, int column);
 double prof_column_real(const struct prof_query *query, int column);
 const char *prof_column_text(const struct prof_query *query, int column);

@@ -68,7 +68,7 @@ struct prof_open_span {
 };
 
 struct prof_span_row {
-	int64_t start_ns, dur_ns; /* dur_ns INT64_MIN: open */
+	int64_t start_ns, dur_ns; /* dur_ns IPS_NULL: open */
 	struct prof_ref parent;
 	int64_t context;
 	uint32_t site;

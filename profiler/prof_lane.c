@@ -86,7 +86,7 @@ static enum status push_span(struct prof_writer *writer, struct prof_lane *lane,
 			return err_nomem(&writer->err);
 		row = &lane->spans.items[lane->spans.count - 1];
 		row->start_ns = start_ns;
-		row->dur_ns = INT64_MIN;
+		row->dur_ns = IPS_NULL;
 		row->parent = parent;
 		row->context = lane->context;
 		row->site = site;

@@ -29,8 +29,8 @@ static enum status flush_track(struct prof_writer *writer, struct prof_lane *lan
 	prof_cell_int(&cells[0], lane->track_id);
 	prof_cell_int(&cells[1], writer->rank);
 	prof_cell_int(&cells[2], lane->clock);
-	prof_cell_int(&cells[3], lane->clock == IPS_HOST ? lane->pid : INT64_MIN);
-	prof_cell_int(&cells[4], lane->clock == IPS_HOST ? lane->tid : INT64_MIN);
+	prof_cell_int(&cells[3], lane->clock == IPS_HOST ? lane->pid : IPS_NULL);
+	prof_cell_int(&cells[4], lane->clock == IPS_HOST ? lane->tid : IPS_NULL);
 	prof_cell_int(&cells[5], lane->ipu);
 	prof_cell_text(&cells[6], lane->track);
 	prof_cell_text(&cells[7], lane->name);
@@ -54,7 +54,7 @@ static int bind_span(sqlite3_stmt *statement, int at, const struct prof_lane *la
 	code = sqlite3_bind_int64(statement, at + 1, lane->track_id);
 	code |= sqlite3_bind_int64(statement, at + 2, row->site);
 	code |= sqlite3_bind_int64(statement, at + 3, row->start_ns);
-	code |= bind_or_null(statement, at + 4, row->dur_ns, INT64_MIN);
+	code |= bind_or_null(statement, at + 4, row->dur_ns, IPS_NULL);
 	code |= bind_or_null(statement, at + 5, row->context, 0);
 	code |= bind_or_null(statement, at + 6, back, 0);
 	code |= sqlite3_bind_int64(statement, at + 7, row->depth);
@@ -317,12 +317,12 @@ static enum status flush_instants(struct prof_writer *writer, struct prof_lane *
 		prof_cell_int(&cells[0], lane->track_id);
 		prof_cell_int(&cells[1], instant->site);
 		prof_cell_int(&cells[2], instant->time_ns);
-		prof_cell_int(&cells[3], instant->context == 0 ? INT64_MIN : instant->context);
+		prof_cell_int(&cells[3], instant->context == 0 ? IPS_NULL : instant->context);
 	}
 	writer->last_row[PROF_ZONE_INSTANTS] += (int64_t)count;
 	return insert_zone(writer, lane, PROF_ZONE_INSTANTS, lane->instants.items[0].time_ns,
 			   lane->instants.items[count - 1].time_ns, first,
-			   writer->last_row[PROF_ZONE_INSTANTS], INT64_MIN);
+			   writer->last_row[PROF_ZONE_INSTANTS], IPS_NULL);
 }
 
 static enum status flush_samples(struct prof_writer *writer, struct prof_lane *lane)
@@ -347,7 +347,7 @@ static enum status flush_samples(struct prof_writer *writer, struct prof_lane *l
 	writer->last_row[PROF_ZONE_COUNTERS] += (int64_t)count;
 	return insert_zone(writer, lane, PROF_ZONE_COUNTERS, lane->samples.items[0].time_ns,
 			   lane->samples.items[count - 1].time_ns, first,
-			   writer->last_row[PROF_ZONE_COUNTERS], INT64_MIN);
+			   writer->last_row[PROF_ZONE_COUNTERS], IPS_NULL);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

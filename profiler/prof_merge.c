@@ -99,7 +99,7 @@ enum status prof__merge_ask(struct merge *m, const char *sql, int64_t *out, stru
 	enum status status = prof__merge_prepare(m, &statement, sql, err);
 	int code;
 
-	*out = INT64_MIN;
+	*out = IPS_NULL;
 	if (status != ST_OK)
 		return status;
 	prof__merge_bind(m, statement);
@@ -302,7 +302,7 @@ static enum status look_at_all(struct merge *m, struct err *err)
 static enum status find_base(struct merge *m, enum merge_base which, const char *table,
 			     const char *column, struct err *err)
 {
-	int64_t least = INT64_MIN, greatest = INT64_MIN, last;
+	int64_t least = IPS_NULL, greatest = IPS_NULL, last;
 	char sql[128];
 	enum status status;
 
@@ -316,13 +316,13 @@ static enum status find_base(struct merge *m, enum merge_base which, const char 
 	snprintf(sql, sizeof(sql), "SELECT max(%s) FROM src.%s", column, table);
 	if (status == ST_OK)
 		status = prof__merge_ask(m, sql, &greatest, err);
-	if (status != ST_OK || least == INT64_MIN)
+	if (status != ST_OK || least == IPS_NULL)
 		return status;
 	if (least < -NUMBERS_MOST || greatest > NUMBERS_MOST || greatest - least > NUMBERS_MOST ||
-	    (last > NUMBERS_MOST && last != INT64_MIN))
+	    (last > NUMBERS_MOST && last != IPS_NULL))
 		return err_set(err, ST_FORMAT, "damaged: numbers its %s up to %lld", table,
 			       (long long)greatest);
-	if (last != INT64_MIN)
+	if (last != IPS_NULL)
 		m->base[which] = last + 1 - least;
 	return ST_OK;
 }

@@ -46,7 +46,7 @@ static enum status put_zone(struct making *make, int kind, const struct zone *zo
 	prof_cell_int(&cells[3], zone->first_row);
 	prof_cell_int(&cells[4], zone->last_ns);
 	prof_cell_int(&cells[5], zone->last_row);
-	prof_cell_int(&cells[6], INT64_MIN);
+	prof_cell_int(&cells[6], IPS_NULL);
 	return ST_OK;
 }
 
@@ -54,7 +54,7 @@ static enum status put_zone(struct making *make, int kind, const struct zone *zo
 static enum status find_zones(struct making *make, int kind, const char *sql, int64_t first,
 			      struct err *err)
 {
-	struct zone zone = {.last_row = INT64_MIN};
+	struct zone zone = {.last_row = IPS_NULL};
 	sqlite3_stmt *rows;
 	enum status status = prof__merge_prepare(make->m, &rows, sql, err);
 	int code = SQLITE_OK;
@@ -66,9 +66,9 @@ static enum status find_zones(struct making *make, int kind, const char *sql, in
 		int64_t row = sqlite3_column_int64(rows, 0), track = sqlite3_column_int64(rows, 1);
 		int64_t ns = within(sqlite3_column_int64(rows, 2));
 
-		if (zone.last_row == INT64_MIN || zone.track_id != track || ns < zone.last_ns ||
+		if (zone.last_row == IPS_NULL || zone.track_id != track || ns < zone.last_ns ||
 		    row != zone.last_row + 1 || row - zone.first_row >= PROF_LANE_ROWS) {
-			if (zone.last_row != INT64_MIN)
+			if (zone.last_row != IPS_NULL)
 				status = put_zone(make, kind, &zone, err);
 			zone = (struct zone){track, ns, row, ns, row};
 		}
@@ -77,7 +77,7 @@ static enum status find_zones(struct making *make, int kind, const char *sql, in
 	}
 	if (status == ST_OK && code != SQLITE_DONE)
 		status = prof__merge_tell(make->m, code, err);
-	if (status == ST_OK && zone.last_row != INT64_MIN)
+	if (status == ST_OK && zone.last_row != IPS_NULL)
 		status = put_zone(make, kind, &zone, err);
 	sqlite3_finalize(rows);
 	return status == ST_OK ? prof_insert_flush(&make->zones, err) : status;

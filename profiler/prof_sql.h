@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "profiler/ipuscope/profiler.h"
 
 #define PROF_BATCH 64 /* rows of one many-row INSERT */
 #define PROF_FEW   8  /* of one for what is left of a batch */
@@ -71,7 +72,7 @@ enum status prof_sql_execute(sqlite3_stmt *statement, struct err *err, const cha
 
 static inline void prof_cell_int(struct prof_cell *cell, int64_t value)
 {
-	cell->type = value == INT64_MIN ? PROF_CELL_NULL : PROF_CELL_INT;
+	cell->type = value == IPS_NULL ? PROF_CELL_NULL : PROF_CELL_INT;
 	cell->value.i = value;
 }
 

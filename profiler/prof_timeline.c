@@ -87,7 +87,7 @@ static enum status add_left_edge(struct prof_db *db, const struct window *window
 	enum status status =
 		prof__timeline_last_before(db, window->track_id, window->from_ns, &span_id, err);
 
-	while (status == ST_OK && span_id != INT64_MIN) {
+	while (status == ST_OK && span_id != IPS_NULL) {
 		struct prof_timeline_row row;
 		bool found, outside;
 
@@ -115,7 +115,7 @@ static enum status add_open(struct prof_db *db, const struct window *window, str
 	enum status status =
 		prof__timeline_last_before(db, window->track_id, INT64_MAX, &span_id, err);
 
-	while (status == ST_OK && span_id != INT64_MIN) {
+	while (status == ST_OK && span_id != IPS_NULL) {
 		struct prof_timeline_row row;
 		bool found;
 
@@ -161,16 +161,16 @@ static void read_bucket(const struct prof_query *query, int level, struct prof_b
 	bar->start_ns = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST >> shift) *
 			((int64_t)1 << shift);
 	bar->dur_ns = (int64_t)1 << shift;
-	bar->span_id = INT64_MIN;
+	bar->span_id = IPS_NULL;
 	bar->depth = (int)prof__within(prof_column_int(query, 1), 0, PROF_DEPTH_MOST);
 	bar->busy_ns = prof_column_int(query, 2);
 	bar->count = prof_column_int(query, 3);
 	bar->site_id = prof_column_int(query, 4);
-	bar->stage = INT64_MIN;
-	bar->microbatch = INT64_MIN;
-	bar->step = INT64_MIN;
-	bar->weight_update = INT64_MIN;
-	bar->execution = INT64_MIN;
+	bar->stage = IPS_NULL;
+	bar->microbatch = IPS_NULL;
+	bar->step = IPS_NULL;
+	bar->weight_update = IPS_NULL;
+	bar->execution = IPS_NULL;
 }
 
 static enum status add_buckets(struct prof_db *db, const struct window *window, struct bars *bars,

@@ -15,7 +15,7 @@
 #include "profiler/prof_db.h"
 
 struct prof_track {
-	int64_t track_id, rank, ipu; /* INT64_MIN: NULL */
+	int64_t track_id, rank, ipu; /* IPS_NULL: NULL */
 	int clock;                   /* 0 host, 1 device */
 	int depth;                   /* greatest depth of its spans + 1; 0: no spans */
 	int64_t first_ns, last_ns;   /* of its spans; first > last: none */
@@ -30,10 +30,10 @@ enum status prof_timeline_tracks(struct prof_db *db, struct arena *arena, struct
 struct prof_bar {
 	int64_t start_ns,
 		dur_ns;         /* clipped to nothing: as recorded; an open span ends at @now_ns */
-	int64_t span_id;        /* INT64_MIN: a bucket */
+	int64_t span_id;        /* IPS_NULL: a bucket */
 	int64_t site_id;        /* of the span, or the one with most time in the bucket */
 	int64_t busy_ns, count; /* a bucket's contents; for a span its length and 1 */
-	int64_t stage, microbatch; /* INT64_MIN: unknown, or a bucket */
+	int64_t stage, microbatch; /* IPS_NULL: unknown, or a bucket */
 	int64_t step, weight_update, execution;
 	int depth;
 	char phase; /* 0: unknown or a bucket */
@@ -62,7 +62,7 @@ int prof_timeline_order(const struct prof_bar *a, const struct prof_bar *b);
 
 /* Everything about one span, for the details pane. Texts are @arena's; NULL where unknown. */
 struct prof_span {
-	int64_t span_id, parent_id, track_id, start_ns, dur_ns; /* dur_ns INT64_MIN: open */
+	int64_t span_id, parent_id, track_id, start_ns, dur_ns; /* dur_ns IPS_NULL: open */
 	int64_t epoch, execution, weight_update, step, microbatch, replica, ipu, stage;
 	int depth;
 	char phase;
@@ -72,13 +72,13 @@ struct prof_span {
 enum status prof_timeline_span(struct prof_db *db, int64_t span_id, struct arena *arena,
 			       struct prof_span *out, struct err *err);
 
-/* The span of @track_id at depth <= @depth that is deepest at @time_ns; INT64_MIN: none. */
+/* The span of @track_id at depth <= @depth that is deepest at @time_ns; IPS_NULL: none. */
 enum status prof_timeline_at(struct prof_db *db, int64_t track_id, int64_t time_ns, int depth,
 			     int64_t *span_id, struct err *err);
 
-/* The next (@forward) or previous span of @track_id (or, INT64_MIN, of any track of @clock; -1:
+/* The next (@forward) or previous span of @track_id (or, IPS_NULL, of any track of @clock; -1:
  * any) whose name contains @text (letter case ignored; NULL: any), counted from @time_ns exclusive.
- * INT64_MIN: none. Looks at call sites first, so that what nobody recorded is not searched for. */
+ * IPS_NULL: none. Looks at call sites first, so that what nobody recorded is not searched for. */
 enum status prof_timeline_find(struct prof_db *db, int64_t track_id, int clock, const char *text,
 			       int64_t time_ns, bool forward, int64_t *span_id, struct err *err);
 
@@ -94,7 +94,7 @@ enum status prof_timeline_site(struct prof_db *db, int64_t site_id, struct arena
 
 /* ---- the device's steps (prof_timeline_steps.c) ---------------------------------------------- */
 
-/* A step as its trace has it: the same in every run of the trace. INT64_MIN, NaN and NULL where
+/* A step as its trace has it: the same in every run of the trace. IPS_NULL, NaN and NULL where
  * unknown. Texts are the arena's. */
 struct prof_step {
 	int64_t ipu;                 /* from the run's first_ipu */
@@ -151,7 +151,7 @@ enum status prof_timeline_bubbles(struct prof_db *db, int64_t rank, int64_t firs
 
 /* A series of samples: what a track says of one counter. Texts are the arena's. */
 struct prof_counter {
-	int64_t track_id, site_id, rank; /* rank INT64_MIN: NULL */
+	int64_t track_id, site_id, rank; /* rank IPS_NULL: NULL */
 	int clock;                       /* 0 host, 1 device */
 	const char *track, *name;
 };

@@ -159,7 +159,7 @@ static bool is_sample_before(struct prof_db *db, int64_t row, int64_t time_ns, e
 		*status = prof__timeline_number(
 			db, "SELECT time_ns FROM counter_rows WHERE row_id = :id", row, &at_ns,
 			err);
-	return *status == ST_OK && at_ns != INT64_MIN && at_ns < time_ns;
+	return *status == ST_OK && at_ns != IPS_NULL && at_ns < time_ns;
 }
 
 /* Of the zone's rows, in order of time, the first at @time_ns or later. */
@@ -245,7 +245,7 @@ enum status prof_timeline_samples(struct prof_db *db, const struct prof_counter 
 	return status;
 }
 
-/* The last of the finest buckets up to @bucket that has samples; INT64_MIN: none. */
+/* The last of the finest buckets up to @bucket that has samples; IPS_NULL: none. */
 static enum status last_bucket(struct prof_db *db, const struct prof_counter *counter,
 			       int64_t bucket, int64_t *out, struct err *err)
 {
@@ -256,7 +256,7 @@ static enum status last_bucket(struct prof_db *db, const struct prof_counter *co
 		"level = 0 AND bucket <= :bucket ORDER BY bucket DESC LIMIT 1",
 		err);
 
-	*out = INT64_MIN;
+	*out = IPS_NULL;
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":track", counter->track_id);
@@ -284,7 +284,7 @@ enum status prof_timeline_sample_at(struct prof_db *db, const struct prof_counte
 		struct sampling at = {db, counter, 0, 0, out, 1};
 
 		status = last_bucket(db, counter, bucket, &bucket, err);
-		if (status != ST_OK || bucket == INT64_MIN)
+		if (status != ST_OK || bucket == IPS_NULL)
 			break;
 		at.from_ns = bucket * ((int64_t)1 << PROF_LEVEL_SHIFT);
 		at.to_ns = at.from_ns + ((int64_t)1 << PROF_LEVEL_SHIFT);

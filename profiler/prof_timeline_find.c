@@ -20,7 +20,7 @@ static enum status find_at(struct prof_db *db, int64_t track_id, int64_t time_ns
 	enum status status = prof__timeline_last_before(
 		db, track_id, time_ns == INT64_MAX ? time_ns : time_ns + 1, &span_id, err);
 
-	while (status == ST_OK && span_id != INT64_MIN) {
+	while (status == ST_OK && span_id != IPS_NULL) {
 		struct prof_timeline_row row;
 		bool found;
 
@@ -42,7 +42,7 @@ enum status prof_timeline_at(struct prof_db *db, int64_t track_id, int64_t time_
 {
 	enum status status;
 
-	*span_id = INT64_MIN;
+	*span_id = IPS_NULL;
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)
 		return status;
@@ -59,7 +59,7 @@ struct search {
 	int64_t low_site, high_site; /* of those that match */
 	int64_t time_ns;
 	bool forward;
-	int64_t best_ns, best_id; /* INT64_MIN: none yet */
+	int64_t best_ns, best_id; /* IPS_NULL: none yet */
 	int64_t budget;           /* spans that may be looked at; < 0: any number */
 };
 
@@ -107,7 +107,7 @@ static bool site_matches(const struct search *search, int64_t site_id)
 /* Whether a span that starts at @start_ns would be beyond the best one so far. */
 static bool is_worse(const struct search *search, int64_t start_ns)
 {
-	if (search->best_id == INT64_MIN)
+	if (search->best_id == IPS_NULL)
 		return false;
 	return search->forward ? start_ns >= search->best_ns : start_ns <= search->best_ns;
 }
@@ -191,7 +191,7 @@ static enum status search_tracks(struct prof_db *db, int64_t track_id, int clock
 	struct prof_query *query;
 	enum status status;
 
-	if (track_id != INT64_MIN)
+	if (track_id != IPS_NULL)
 		return search_track(db, track_id, search, err);
 	status = prof_query_open(
 		&query, db,
@@ -211,11 +211,11 @@ enum status prof_timeline_find_near(struct prof_db *db, int64_t track_id, int cl
 				    const char *text, int64_t time_ns, bool forward,
 				    int64_t *budget, int64_t *span_id, struct err *err)
 {
-	struct search search = {NULL, 0, 0, INT64_MAX, time_ns, forward, 0, INT64_MIN, *budget};
+	struct search search = {NULL, 0, 0, INT64_MAX, time_ns, forward, 0, IPS_NULL, *budget};
 	bool any = true;
 	enum status status;
 
-	*span_id = INT64_MIN;
+	*span_id = IPS_NULL;
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)
 		return status;

@@ -22,12 +22,12 @@
 
 struct prof_timeline_row {
 	struct prof_bar bar;
-	int64_t parent_id; /* INT64_MIN: none */
+	int64_t parent_id; /* IPS_NULL: none */
 };
 
 /* What a context says of its spans; neighbours mostly share one. */
 struct prof_timeline_context {
-	int64_t context_id; /* INT64_MIN: none, and nothing is known */
+	int64_t context_id; /* IPS_NULL: none, and nothing is known */
 	int64_t stage, microbatch, step, weight_update, execution;
 	char phase;
 };
@@ -35,7 +35,7 @@ struct prof_timeline_context {
 #define PROF_NO_CONTEXT                                                                            \
 	(struct prof_timeline_context)                                                             \
 	{                                                                                          \
-		INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, 0                \
+		IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL, 0                      \
 	}
 
 struct prof_timeline_zone {
@@ -81,7 +81,7 @@ enum status prof__timeline_ancestor(struct prof_db *db, int64_t span_id, int64_t
 enum status prof__timeline_first_at(struct prof_db *db, int64_t first, int64_t last,
 				    int64_t time_ns, int64_t *out, struct err *err);
 
-/* The last span of @track_id that starts before @time_ns; INT64_MIN: none. */
+/* The last span of @track_id that starts before @time_ns; IPS_NULL: none. */
 enum status prof__timeline_last_before(struct prof_db *db, int64_t track_id, int64_t time_ns,
 				       int64_t *span_id, struct err *err);
 

@@ -41,7 +41,7 @@ enum status prof__timeline_number(struct prof_db *db, const char *sql, int64_t i
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
 
-	*out = INT64_MIN;
+	*out = IPS_NULL;
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":id", id);
@@ -61,7 +61,7 @@ static void read_span(const struct prof_query *query, int64_t now_ns, struct pro
 	memset(out, 0, sizeof(*out));
 	bar->span_id = prof_column_int(query, 0);
 	bar->start_ns = prof__within(prof_column_int(query, 1), -PROF_TIME_MOST, PROF_TIME_MOST);
-	bar->open = dur_ns == INT64_MIN;
+	bar->open = dur_ns == IPS_NULL;
 	bar->dur_ns = prof__within(dur_ns, 0, PROF_TIME_MOST);
 	if (bar->open)
 		bar->dur_ns = prof__within(now_ns, bar->start_ns, PROF_TIME_MOST) - bar->start_ns;
@@ -69,7 +69,7 @@ static void read_span(const struct prof_query *query, int64_t now_ns, struct pro
 	bar->count = 1;
 	bar->site_id = prof_column_int(query, 3);
 	bar->depth = (int)prof__within(prof_column_int(query, 4), 0, PROF_DEPTH_MOST);
-	out->parent_id = back <= 0 || back >= bar->span_id ? INT64_MIN : bar->span_id - back;
+	out->parent_id = back <= 0 || back >= bar->span_id ? IPS_NULL : bar->span_id - back;
 }
 
 /* From the columns @first on: stage, microbatch, step, weight_update, phase, execution. */
@@ -211,7 +211,7 @@ enum status prof__timeline_last_before(struct prof_db *db, int64_t track_id, int
 		"AND first_ns < :time ORDER BY first_ns DESC, first_row DESC LIMIT 1",
 		err);
 
-	*span_id = INT64_MIN;
+	*span_id = IPS_NULL;
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":track", track_id);

@@ -143,7 +143,7 @@ enum status prof_timeline_trace(struct prof_db *db, int64_t trace_id, struct are
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* What is looked for: the first row that is not before it. NULL sorts first, as INT64_MIN. */
+/* What is looked for: the first row that is not before it. NULL sorts first, as IPS_NULL. */
 struct run_key {
 	int64_t rank, execution, weight_update, replica, cycle;
 	enum {
@@ -248,8 +248,8 @@ static enum status find_range(struct prof_db *db, int64_t rank, int64_t from, in
 	if (status == ST_OK && out->first > 1)
 		status = get_run(db, out->first - 1, &run, &found, err);
 	if (status == ST_OK && found && run.rank == rank) {
-		key = (struct run_key){rank,      run.execution, run.weight_update,
-				       INT64_MIN, INT64_MIN,     BY_PART};
+		key = (struct run_key){rank,     run.execution, run.weight_update,
+				       IPS_NULL, IPS_NULL,      BY_PART};
 		status = bisect(db, &key, 1, out->first, &out->first, err);
 	}
 	out->end = last;

@@ -32,7 +32,7 @@ static enum status measure_end(struct prof_db *db, struct prof_track *track, str
 	enum status status =
 		prof__timeline_last_before(db, track->track_id, INT64_MAX, &span_id, err);
 
-	while (status == ST_OK && span_id != INT64_MIN) {
+	while (status == ST_OK && span_id != IPS_NULL) {
 		struct prof_timeline_row row;
 		bool found;
 
@@ -64,7 +64,7 @@ static enum status measure_track(struct prof_db *db, struct prof_track *track, s
 
 	track->first_ns = 0;
 	track->last_ns = -1;
-	if (status != ST_OK || value == INT64_MIN)
+	if (status != ST_OK || value == IPS_NULL)
 		return status;
 	track->first_ns = prof__within(value, -PROF_TIME_MOST, PROF_TIME_MOST);
 	track->last_ns = track->first_ns;
@@ -179,7 +179,7 @@ static enum status read_span(const struct prof_query *query, struct arena *arena
 	out->track_id = prof_column_int(query, 2);
 	out->start_ns = prof__within(prof_column_int(query, 3), -PROF_TIME_MOST, PROF_TIME_MOST);
 	out->dur_ns = prof_column_int(query, 4);
-	if (out->dur_ns != INT64_MIN)
+	if (out->dur_ns != IPS_NULL)
 		out->dur_ns = prof__within(out->dur_ns, 0, PROF_TIME_MOST);
 	out->depth = (int)prof__within(prof_column_int(query, 5), 0, PROF_DEPTH_MOST);
 	out->epoch = prof_column_int(query, 6);

@@ -31,7 +31,7 @@ enum status prof__writer_text(struct prof_writer *writer, const char *text, int6
 	enum status status;
 	bool fresh;
 
-	*id = INT64_MIN;
+	*id = IPS_NULL;
 	if (!text)
 		return ST_OK;
 	*id = (int64_t)prof_texts_add(&writer->texts, text, &fresh);
@@ -74,7 +74,7 @@ static enum status write_site(struct prof_writer *writer, const struct ips_site 
 	prof_cell_int(&cells[2], name);
 	prof_cell_int(&cells[3], operation);
 	prof_cell_int(&cells[4], file);
-	prof_cell_int(&cells[5], !site->file ? INT64_MIN : (int64_t)site->line);
+	prof_cell_int(&cells[5], !site->file ? IPS_NULL : (int64_t)site->line);
 	return ST_OK;
 }
 
@@ -192,7 +192,7 @@ static enum status fill_cell(struct prof_writer *writer, const struct prof_colum
 	enum status status = ST_OK;
 	struct ips_keys keys;
 	const char *text;
-	int64_t value = INT64_MIN;
+	int64_t value = IPS_NULL;
 	double real;
 
 	switch (column->kind) {
@@ -223,7 +223,7 @@ static enum status fill_cell(struct prof_writer *writer, const struct prof_colum
 		memcpy(&keys, field, sizeof(keys));
 		status = prof__writer_context(writer, &keys, column->kind == PROF_COLUMN_CONTEXT,
 					      &value);
-		prof_cell_int(cell, value == 0 ? INT64_MIN : value);
+		prof_cell_int(cell, value == 0 ? IPS_NULL : value);
 		break;
 	case PROF_COLUMN_RANK:
 		prof_cell_int(cell, writer->rank);

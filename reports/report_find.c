@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "profiler/ipuscope/profiler.h"
 
 #define PREFIX "tf_report__"
 
@@ -29,7 +30,7 @@ bool report_find_newest(const char *directory, char out[FS_PATH_SIZE])
 {
 	DIR *dir = opendir(directory);
 	const struct dirent *entry;
-	int64_t newest = INT64_MIN;
+	int64_t newest = IPS_NULL;
 
 	out[0] = '\0';
 	while (dir && (entry = readdir(dir))) {

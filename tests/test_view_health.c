@@ -198,7 +198,7 @@ static void test_it_goes_to_a_hit_a_rule_and_a_layer(void **state)
 	assert_int_equal(view_health_ops.go(screen, &rig->session.context, &place, NULL), ST_OK);
 	assert_int_equal(view_grid_cell(&screen->grid, "at_ns")->integer, place.time_ns);
 	view_place_text(place.rule, "nobody's");
-	place.time_ns = VIEW_NOWHERE;
+	place.time_ns = IPS_NULL;
 	assert_int_equal(view_health_ops.go(screen, &rig->session.context, &place, NULL),
 			 ST_NOTFOUND);
 }
@@ -237,12 +237,12 @@ static void test_a_hit_that_only_the_target_has_is_the_targets(void **state)
 	assert_int_equal(screen->way, VIEW_HEALTH_HITS);
 	view_place_clear(&place);
 	assert_true(view_health_ops.place(screen, &rig->session.context, &place));
-	assert_int_equal(place.target_only, VIEW_NOWHERE);
+	assert_int_equal(place.target_only, IPS_NULL);
 	view_rig_press(rig, "G");
 	assert_true(view_health_ops.place(screen, &rig->session.context, &place));
 	assert_int_equal(place.target_only, 1);
 	assert_int_equal(place.time_ns, view_grid_cell(&screen->grid, "at_ns_target")->integer);
-	assert_true(place.step != VIEW_NOWHERE);
+	assert_true(place.step != IPS_NULL);
 	view_rig_press(rig, "g");
 	assert_int_equal(view_health_ops.go(rig->session.state[VIEW_HEALTH], &rig->session.context,
 					    &place, NULL),

@@ -149,9 +149,8 @@ static void test_severities_and_ipus_are_chosen(void **state)
 	assert_int_equal(sum, all);
 	assert_int_equal(screen->grid.count, all);
 	view_rig_press(rig, "i");
-	assert_true(screen->ipu != VIEW_NOWHERE && screen->grid.count > 0 &&
-		    screen->grid.count < all);
-	while (screen->ipu != VIEW_NOWHERE)
+	assert_true(screen->ipu != IPS_NULL && screen->grid.count > 0 && screen->grid.count < all);
+	while (screen->ipu != IPS_NULL)
 		view_rig_press(rig, "i");
 	assert_int_equal(screen->grid.count, all);
 	view_rig_press(rig, "\\memory\r");
@@ -171,7 +170,7 @@ static void test_keys_of_an_insight_are_a_place(void **state)
 	assert_string_equal(place.mode, "train");
 	assert_int_equal(place.stage, 1);
 	assert_int_equal(place.tile, 1471);
-	assert_int_equal(place.ipu, VIEW_NOWHERE);
+	assert_int_equal(place.ipu, IPS_NULL);
 	view_place_clear(&place);
 	place.ipu = 3;
 	view_place_keys(&place, "operation=a b = c ipu=2 rule=std = inf");
@@ -180,8 +179,8 @@ static void test_keys_of_an_insight_are_a_place(void **state)
 	assert_string_equal(place.rule, "std = inf");
 	view_place_clear(&place);
 	view_place_keys(&place, "stage=one tile= =4 nothing");
-	assert_int_equal(place.stage, VIEW_NOWHERE);
-	assert_int_equal(place.tile, VIEW_NOWHERE);
+	assert_int_equal(place.stage, IPS_NULL);
+	assert_int_equal(place.tile, IPS_NULL);
 	view_place_keys(&place, "");
 	view_place_keys(&place, NULL);
 }

@@ -514,7 +514,7 @@ static void test_places_lead_here_and_away(void **state)
 	assert_int_equal(place.program_step, 2);
 	assert_int_equal(place.program_id, 2);
 	assert_int_equal(place.ipu, 0);
-	assert_true(place.variable_id != VIEW_NOWHERE && place.layer[0]);
+	assert_true(place.variable_id != IPS_NULL && place.layer[0]);
 
 	view_place_clear(&place);
 	assert_false(ops->offers(&place, text, sizeof(text)));
@@ -543,7 +543,7 @@ static void test_places_lead_here_and_away(void **state)
 	view_place_clear(&place);
 	place.program_step = 1000;
 	assert_int_equal(ops->go(screen, context, &place, NULL), ST_NOTFOUND);
-	place.program_step = VIEW_NOWHERE;
+	place.program_step = IPS_NULL;
 	place.program_id = 77777;
 	assert_int_equal(ops->go(screen, context, &place, NULL), ST_NOTFOUND);
 }

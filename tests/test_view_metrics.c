@@ -233,7 +233,7 @@ static void test_a_run_that_ended_has_no_value(void **state)
 	view_rig_press(rig, "h");
 	assert_line_shows(rig, "step 296: ", "Source - ", "Target 0.003367");
 	assert_true(view_metrics_ops.place(screen_of(rig), &rig->session.context, &place));
-	assert_int_equal(place.step, VIEW_NOWHERE);
+	assert_int_equal(place.step, IPS_NULL);
 }
 
 /* In little room the values are what stays. */

@@ -405,8 +405,8 @@ static void test_rows_lead_to_the_screens(void **state)
 	assert_int_equal(place.span_id, view_rig_sql_int(rig, "SELECT min(span_id) FROM spans "
 							      "WHERE operation IS NOT NULL"));
 	assert_string_equal(place.operation, "Dense_256/MatMul");
-	assert_true(place.time_ns != VIEW_NOWHERE);
-	assert_int_equal(place.tile, VIEW_NOWHERE);
+	assert_true(place.time_ns != IPS_NULL);
+	assert_int_equal(place.tile, IPS_NULL);
 	view_sql_ops.query(screen_of(rig), &rig->session.context, &query);
 	assert_string_equal(query.text + query.length - 2, ";\n");
 	str_free(&query);

@@ -69,7 +69,7 @@ static void test_the_cursor_stops_at_what_leads_on(void **state)
 		view_rig_press(rig, "j");
 		view_place_clear(&place);
 		stage = ops->place(screen, &rig->session.context, &place) &&
-			place.stage != VIEW_NOWHERE && place.clock[0];
+			place.stage != IPS_NULL && place.clock[0];
 	}
 	assert_true(stage);
 	assert_int_equal(place.stage, 0);
@@ -145,7 +145,7 @@ static void test_the_fullest_tile_is_gone_to(void **state)
 	char part[64];
 
 	view_place_clear(&place);
-	for (int i = 0; i < 20 && place.tile == VIEW_NOWHERE; i++) {
+	for (int i = 0; i < 20 && place.tile == IPS_NULL; i++) {
 		view_rig_press(rig, "j");
 		ops->place(rig->session.state[VIEW_SUMMARY], &rig->session.context, &place);
 	}

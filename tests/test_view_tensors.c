@@ -139,7 +139,7 @@ static void test_it_goes_to_a_tensor_at_a_step(void **state)
 	rig->session.stale = true;
 	view_session_draw(&rig->session);
 	assert_shows(rig, "step 17: std");
-	place.step = VIEW_NOWHERE;
+	place.step = IPS_NULL;
 	place.weight_update = 4;
 	assert_int_equal(view_tensors_ops.go(screen_of(rig), &rig->session.context, &place, NULL),
 			 ST_OK);

@@ -121,7 +121,7 @@ static void test_a_span_leads_to_its_place_and_back(void **state)
 	view_rig_press(rig, "7");
 	view_place_clear(&place);
 	assert_true(ops->place(timeline_of(rig), &rig->session.context, &place));
-	assert_true(place.span_id != VIEW_NOWHERE);
+	assert_true(place.span_id != IPS_NULL);
 	assert_int_equal(place.step,
 			 view_rig_sql_int(rig, "SELECT step FROM spans WHERE phase = 'F' AND "
 					       "clock = 'device' AND weight_update = 9 AND ipu = 0 "
@@ -237,7 +237,7 @@ static void test_own_time_is_what_no_span_inside_takes(void **state)
 			 "SELECT ifnull(sum(dur_ns), 0) FROM spans WHERE parent_id = %lld",
 			 (long long)tl->selected);
 		inside = view_rig_sql_int(rig, sql);
-		if (tl->selected != VIEW_NONE_ID && inside > 0) {
+		if (tl->selected != IPS_NULL && inside > 0) {
 			snprintf(part, sizeof(part), "%s (%.1f %%)",
 				 fmt_ns(ns, tl->span.dur_ns - inside),
 				 100 * (1 - (double)inside / (double)tl->span.dur_ns));

@@ -270,7 +270,7 @@ static void check_aligned(struct view_rig *rig)
 	const struct view_timeline *tl = timeline_of(rig);
 	const struct view_window mine = tl->clock[1].window, its = tl->target->clock[1].window;
 
-	assert_true(tl->aligned.number != VIEW_NONE_ID);
+	assert_true(tl->aligned.number != IPS_NULL);
 	assert_int_equal(its.to - its.from, mine.to - mine.from);
 	assert_int_equal(its.from - update_start(other, tl->target->aligned.number),
 			 mine.from - update_start(recording, tl->aligned.number));

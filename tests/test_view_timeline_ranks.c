@@ -47,7 +47,7 @@ static void go_to_rank(struct view_rig *rig, int64_t rank, int clock)
 
 	for (int i = tl->lane_count - 1; i >= 0; i--)
 		if (tl->lanes[i].track->rank == rank && tl->lanes[i].track->clock == clock)
-			view__go(tl, i, 0, tl->clock[clock].window.from, VIEW_NONE_ID);
+			view__go(tl, i, 0, tl->clock[clock].window.from, IPS_NULL);
 	view_rig_press(rig, ".");
 	assert_int_equal(view__lane(tl)->track->rank, rank);
 	assert_int_equal(view__lead(tl), clock);

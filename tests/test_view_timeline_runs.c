@@ -354,7 +354,7 @@ static void test_time_is_measured_from_a_mark(void **state)
 	view_rig_press(rig, "r");
 	assert_shows(rig, "12.3 us from x to the cursor");
 	view_rig_press(rig, "x");
-	assert_int_equal(tl->measured_ns, VIEW_NONE_ID);
+	assert_int_equal(tl->measured_ns, IPS_NULL);
 }
 
 static const char *field_of(const struct view_timeline *tl, const char *name)
@@ -375,7 +375,7 @@ static void test_arrows_lead_to_a_span_and_away(void **state)
 	view_rig_press(rig, "g");
 	for (int i = 0; i < 12; i++) {
 		char sql[256], *name;
-		const bool forward = tl->selected != VIEW_NONE_ID && tl->span.phase == 'F';
+		const bool forward = tl->selected != IPS_NULL && tl->span.phase == 'F';
 
 		snprintf(sql, sizeof(sql),
 			 "SELECT (SELECT s.name || ' on ' || s.track FROM flows f JOIN spans s ON "

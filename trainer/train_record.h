@@ -31,7 +31,7 @@ enum status train_record_runs(struct train_session *session, bool all);
 /* An execution has ended. */
 enum status train_record_execution(struct train_session *session, int64_t start_ns, int64_t end_ns);
 
-/* @execution, @step INT64_MIN: a metric of the epoch. */
+/* @execution, @step IPS_NULL: a metric of the epoch. */
 enum status train_record_metric(struct train_session *session, enum ips_mode mode, int64_t epoch,
 				int64_t execution, int64_t step, const char *name, double value);
 

@@ -312,7 +312,7 @@ static bool view_extent(const struct prof_track *tracks, int count, int clock, i
 			int64_t *to_ns)
 {
 	*from_ns = INT64_MAX;
-	*to_ns = INT64_MIN;
+	*to_ns = IPS_NULL;
 	for (int i = 0; i < count; i++) {
 		if (tracks[i].clock != clock || tracks[i].depth < 1)
 			continue;

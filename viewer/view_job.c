@@ -82,7 +82,7 @@ static void view_job_join(struct view_job *job)
 		job->err.status = view_job_hits(job);
 	/* In the source these are numbers of something else; names are the same. */
 	if (target)
-		place->program_id = place->program_step = place->variable_id = VIEW_NOWHERE;
+		place->program_id = place->program_step = place->variable_id = IPS_NULL;
 }
 
 static void view_job_write(struct view_job *job)

@@ -17,7 +17,7 @@
 void view_place_clear(struct view_place *place)
 {
 	memset(place, 0, sizeof(*place));
-#define VIEW_PLACE_UNKNOWN(name) place->name = VIEW_NOWHERE;
+#define VIEW_PLACE_UNKNOWN(name) place->name = IPS_NULL;
 	VIEW_PLACE_NUMBERS(VIEW_PLACE_UNKNOWN)
 #undef VIEW_PLACE_UNKNOWN
 }
@@ -141,7 +141,7 @@ bool view_place_knows(const struct view_place *place, const struct view_place_fi
 {
 	const char *at = (const char *)place + field->offset;
 
-	return field->text ? at[0] != '\0' : *(const int64_t *)(const void *)at != VIEW_NOWHERE;
+	return field->text ? at[0] != '\0' : *(const int64_t *)(const void *)at != IPS_NULL;
 }
 
 bool view_place_same(const struct view_place *a, const struct view_place *b)
@@ -303,8 +303,8 @@ static enum status view_place_of_hit(struct view_place *place, struct prof_db *d
 	int64_t at, last;
 	enum status status;
 
-	if (place->rule[0] || place->execution == VIEW_NOWHERE ||
-	    (place->step == VIEW_NOWHERE && place->weight_update == VIEW_NOWHERE))
+	if (place->rule[0] || place->execution == IPS_NULL ||
+	    (place->step == IPS_NULL && place->weight_update == IPS_NULL))
 		return ST_OK;
 	status = view_place_value(place, db, "SELECT max(row_id) FROM health_rows", 0, 0, &last,
 				  err);
@@ -313,8 +313,7 @@ static enum status view_place_of_hit(struct view_place *place, struct prof_db *d
 	SORTED_FIRST(at, 1, last, view_place_is_before(place, db, at, &status, err));
 	if (status != ST_OK)
 		return status;
-	return view_place_value(place, db, view_place_hit_sql, at, VIEW_NOWHERE, &place->hit_ns,
-				err);
+	return view_place_value(place, db, view_place_hit_sql, at, IPS_NULL, &place->hit_ns, err);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -327,7 +326,7 @@ static enum status view_place_of_span(struct view_place *place, struct prof_db *
 
 	if (status == ST_OK) {
 		const int64_t end =
-			span.dur_ns == INT64_MIN ? INT64_MIN : span.start_ns + span.dur_ns;
+			span.dur_ns == IPS_NULL ? IPS_NULL : span.start_ns + span.dur_ns;
 		const struct {
 			int64_t *field, value;
 		} numbers[] = {{&place->execution, span.execution},
@@ -343,7 +342,7 @@ static enum status view_place_of_span(struct view_place *place, struct prof_db *
 			       {&place->until_ns, end}};
 
 		for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-			if (*numbers[i].field == VIEW_NOWHERE)
+			if (*numbers[i].field == IPS_NULL)
 				*numbers[i].field = numbers[i].value;
 		view_place_text(place->clock, span.clock);
 		view_place_text(place->mode, span.mode);
@@ -359,7 +358,7 @@ enum status view_place_complete(struct view_place *place, struct prof_db *db, st
 {
 	enum status status = ST_OK;
 
-	if (place->span_id != VIEW_NOWHERE)
+	if (place->span_id != IPS_NULL)
 		status = view_place_of_span(place, db, err);
 	for (size_t i = 0; i < ARRAY_LEN(view_place_rules) && status == ST_OK; i++)
 		if (view_place_knows(place, view_place_field(view_place_rules[i].from)))

@@ -16,11 +16,10 @@
 
 #include "profiler/prof_db.h"
 
-#define VIEW_NOWHERE    INT64_MIN /* a number that is not known */
 #define VIEW_PLACE_NAME 256
 #define VIEW_PLACE_SQL  4096
 
-/* X(number), each VIEW_NOWHERE where unknown. */
+/* X(number), each IPS_NULL where unknown. */
 #define VIEW_PLACE_NUMBERS(X)                                                                      \
 	X(rank)                                                                                    \
 	X(execution)                                                                               \

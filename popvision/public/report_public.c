@@ -105,7 +105,7 @@ const char *ips_report_fact(struct ips_report *report, const char *key)
 	return value;
 }
 
-/* INT64_MIN where there is no number. */
+/* IPS_NULL where there is no number. */
 static int64_t fact_int(struct ips_report *report, const char *key)
 {
 	const char *text = ips_report_fact(report, key);

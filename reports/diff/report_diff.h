@@ -55,8 +55,8 @@ struct report_diff_part {
 	const char *what; /* "tensor", "metric", "capture" */
 	const char *key, *layer, *kind, *mode, *phase;
 	const char *column; /* "l2", "value"; of a capture NULL */
-	int64_t epoch, weight_update, step, microbatch, replica; /* INT64_MIN: none */
-	int64_t element;       /* of a capture: the first that differs; else INT64_MIN */
+	int64_t epoch, weight_update, step, microbatch, replica; /* IPS_NULL: none */
+	int64_t element;       /* of a capture: the first that differs; else IPS_NULL */
 	double source, target; /* NaN: not a number, or none */
 };
 

@@ -16,8 +16,6 @@
 #include "common/mem.h"
 #include "reports/diff/report_diff_internal.h"
 
-#define UNKNOWN INT64_MIN
-
 /* ---- rows side by side ----------------------------------------------------------------------- */
 
 /* The columns that each of the queries begins with, which sort them. */
@@ -113,7 +111,7 @@ static double walk_order(const struct prof_query *query)
 	const char *kind = prof_column_text(query, AT_KIND),
 		   *phase = prof_column_text(query, BY_PHASE);
 	const int64_t position = prof_column_int(query, AT_POSITION);
-	const double place = position == UNKNOWN ? 0 : (double)position / 1e6;
+	const double place = position == IPS_NULL ? 0 : (double)position / 1e6;
 	const bool metric = kind && !strcmp(kind, "metric");
 	const bool gradient = kind && !strcmp(kind, "gradient");
 	const char letter = metric ? 'L' : gradient ? 'B' : phase && *phase ? *phase : 'U';
@@ -246,7 +244,7 @@ static enum status walk_values(struct walk *walk, struct tensor_sums *sums)
 	}
 	if (column < 0)
 		return ST_OK;
-	return walk_part(walk, column, UNKNOWN, prof_column_real(walk->query[0], column),
+	return walk_part(walk, column, IPS_NULL, prof_column_real(walk->query[0], column),
 			 prof_column_real(walk->query[1], column));
 }
 

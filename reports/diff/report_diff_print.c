@@ -13,8 +13,6 @@
 #include "common/mem.h"
 #include "reports/diff/report_diff_command.h"
 
-#define UNKNOWN INT64_MIN
-
 static struct report_cell cell_value(const struct report_diff_value *value)
 {
 	if (!value->known)
@@ -265,7 +263,7 @@ static void part_where(const struct report_diff_part *part, FILE *out)
 
 	fprintf(out, "  where   %s", part->mode ? part->mode : "-");
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (keys[i].value != UNKNOWN)
+		if (keys[i].value != IPS_NULL)
 			fprintf(out, ", %s %" PRId64, keys[i].name, keys[i].value);
 	fprintf(out, "\n");
 }

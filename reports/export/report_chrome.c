@@ -13,7 +13,7 @@
 
 int64_t report_chrome_pid(int64_t rank, int clock)
 {
-	return 2 * (rank == INT64_MIN ? 0 : rank & INT32_MAX) + (clock == IPS_HOST ? 1 : 2);
+	return 2 * (rank == IPS_NULL ? 0 : rank & INT32_MAX) + (clock == IPS_HOST ? 1 : 2);
 }
 
 int64_t report_chrome_tid(const struct prof_track *track, int lane)
@@ -23,7 +23,7 @@ int64_t report_chrome_tid(const struct prof_track *track, int lane)
 
 int64_t report_chrome_sort(int64_t ipu, int64_t place)
 {
-	const int64_t group = ipu == INT64_MIN ? 0 : 1 + (ipu & UINT16_MAX);
+	const int64_t group = ipu == IPS_NULL ? 0 : 1 + (ipu & UINT16_MAX);
 
 	return group * SORT_GROUP + place % SORT_GROUP;
 }

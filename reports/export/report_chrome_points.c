@@ -217,7 +217,7 @@ static enum status end_has(struct report_chrome *chrome, const struct prof_query
 	*has = report_walk_track(&chrome->walk, prof_column_int(query, column)) != NULL;
 	if (!*has)
 		return ST_OK;
-	if (dur_ns == INT64_MIN)
+	if (dur_ns == IPS_NULL)
 		dur_ns = 0;
 	return report_walk_has(&chrome->walk, start_ns, start_ns + dur_ns,
 			       prof_column_int(query, column + 3), has, err);

@@ -35,16 +35,16 @@ static void name_lane(struct report_chrome *chrome, const struct step_lane *lane
 	struct str args = {0}, name = {0};
 	struct jsonw w;
 
-	str_addf(&name, "IPU %lld steps", (long long)(lane->ipu == INT64_MIN ? 0 : lane->ipu));
+	str_addf(&name, "IPU %lld steps", (long long)(lane->ipu == IPS_NULL ? 0 : lane->ipu));
 	if (lane->number > 0)
 		str_addf(&name, " (%d)", lane->number + 1);
 	jsonw_init_str(&w, &args, 0);
 	jsonw_begin_object(&w);
 	jsonw_key_text(&w, "name", str_peek(&name));
 	jsonw_key_text(&w, "clock", "device");
-	if (lane->rank != INT64_MIN)
+	if (lane->rank != IPS_NULL)
 		jsonw_key_int(&w, "rank", lane->rank);
-	if (lane->ipu != INT64_MIN)
+	if (lane->ipu != IPS_NULL)
 		jsonw_key_int(&w, "ipu", lane->ipu);
 	jsonw_end_object(&w);
 	args.failed |= name.failed;
@@ -138,7 +138,7 @@ static enum status put_step(struct report_chrome *chrome, struct step_lanes *lan
 	enum status status;
 	size_t at = 0;
 
-	if (start_ns == INT64_MIN || dur_ns < 0) {
+	if (start_ns == IPS_NULL || dur_ns < 0) {
 		chrome->loose_steps++;
 		return ST_OK;
 	}

@@ -324,10 +324,10 @@ static enum status export_parse(struct export_line *line, int argc, char **argv,
 	enum status status;
 	bool more;
 
-	*line = (struct export_line){.from_ns = INT64_MIN,
+	*line = (struct export_line){.from_ns = IPS_NULL,
 				     .to_ns = INT64_MAX,
-				     .execution = INT64_MIN,
-				     .weight_update = INT64_MIN};
+				     .execution = IPS_NULL,
+				     .weight_update = IPS_NULL};
 	cli_begin(&walk, &report_export_cli, argc, argv, false);
 	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
 		if (argument.option)

@@ -30,9 +30,9 @@ struct report_export_request {
 	struct prof_db *db;
 	const char *keys; /* a shell pattern of tensor keys; NULL: all */
 	bool steps;
-	int64_t from_ns, to_ns;           /* all: INT64_MIN, INT64_MAX */
-	int64_t execution;                /* INT64_MIN: all */
-	int64_t weight_update;            /* INT64_MIN: the format's choice */
+	int64_t from_ns, to_ns;           /* all: IPS_NULL, INT64_MAX */
+	int64_t execution;                /* IPS_NULL: all */
+	int64_t weight_update;            /* IPS_NULL: the format's choice */
 	int clock;                        /* -1: both, or the format's choice */
 	bool live;                        /* it is being recorded */
 	const char *unfinished;           /* what it lacks, a sentence; NULL: it is whole */

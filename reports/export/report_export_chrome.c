@@ -43,9 +43,9 @@ static void name_track(struct report_chrome *chrome, const struct prof_track *tr
 	jsonw_key_text(&w, "name", lane == 0 ? name : str_peek(&further));
 	jsonw_key_text(&w, "track", track->track);
 	jsonw_key_text(&w, "clock", track->clock == IPS_HOST ? "host" : "device");
-	if (track->rank != INT64_MIN)
+	if (track->rank != IPS_NULL)
 		jsonw_key_int(&w, "rank", track->rank);
-	if (track->ipu != INT64_MIN)
+	if (track->ipu != IPS_NULL)
 		jsonw_key_int(&w, "ipu", track->ipu);
 	if (track->parent)
 		jsonw_key_text(&w, "parent", track->parent);

@@ -72,7 +72,7 @@ static enum status choose_run(struct torch_csv *csv, struct err *err)
 		status = find_run(csv, IPS_HOST, &found, err);
 	if (status != ST_OK || found)
 		return status;
-	if (request->weight_update != INT64_MIN)
+	if (request->weight_update != IPS_NULL)
 		return err_set(err, ST_NOTFOUND,
 			       "%s: has no stage timings of weight update %lld (`ipu-report %s "
 			       "stage_timings` lists them)",
@@ -120,7 +120,7 @@ static enum status find_split(struct torch_csv *csv, struct err *err)
 static enum status put_lines(struct torch_csv *csv, struct err *err)
 {
 	struct prof_query *query;
-	int64_t ipu = INT64_MIN;
+	int64_t ipu = IPS_NULL;
 	enum status status = open_run(
 		csv,
 		"SELECT ipu, stage, phase, coalesce(microbatch, step - min(step) OVER ()) " OF_RUN

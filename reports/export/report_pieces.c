@@ -19,7 +19,7 @@ enum status report_pieces_init(struct report_pieces *pieces, struct prof_db *db,
 	if (!pieces->blocks)
 		return err_nomem(err);
 	for (int i = 0; i < REPORT_PIECES_BLOCKS; i++)
-		pieces->blocks[i].number = INT64_MIN;
+		pieces->blocks[i].number = IPS_NULL;
 	return ST_OK;
 }
 
@@ -60,8 +60,8 @@ enum status report__pieces_load(struct report_pieces *pieces, int64_t id, struct
 
 	if (status != ST_OK)
 		return status;
-	block->number = INT64_MIN;
-	block->last = INT64_MIN;
+	block->number = IPS_NULL;
+	block->last = IPS_NULL;
 	block->round = pieces->round;
 	str_clear(&block->text);
 	prof_query_int(query, ":first", first);

@@ -57,7 +57,7 @@ static inline enum status report_pieces_get(struct report_pieces *pieces, int64_
 	const int at = (int)(id & (REPORT_PIECES_IDS - 1));
 
 	*out = (struct report_piece){"", 0};
-	if (id == INT64_MIN)
+	if (id == IPS_NULL)
 		return ST_OK;
 	if (block->number != number || (id > block->last && block->round != pieces->round)) {
 		enum status status = report__pieces_load(pieces, id, err);

@@ -42,7 +42,7 @@ static enum status sites_row(struct report_sites *sites, const struct prof_query
 
 enum status report_sites_read(struct report_sites *sites, struct prof_db *db, struct err *err)
 {
-	static const struct report_site other = {INT64_MAX, INT64_MIN, "(unknown)", NULL};
+	static const struct report_site other = {INT64_MAX, IPS_NULL, "(unknown)", NULL};
 	struct prof_query *query;
 	enum status status;
 

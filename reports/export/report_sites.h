@@ -14,7 +14,7 @@
 #include "profiler/prof_db.h"
 
 struct report_site {
-	int64_t site_id, line; /* line INT64_MIN: unknown */
+	int64_t site_id, line; /* line IPS_NULL: unknown */
 	const char *name, *file;
 };
 

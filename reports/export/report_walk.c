@@ -65,7 +65,7 @@ static enum status walk_execution(struct report_walk *walk, struct err *err)
 	enum status status;
 	bool row;
 
-	if (execution == INT64_MIN)
+	if (execution == IPS_NULL)
 		return ST_OK;
 	status = prof_query_open(&query, walk->db,
 				 "SELECT start_ns, start_ns + dur_ns FROM executions "
@@ -156,11 +156,11 @@ enum status report_walk_has(struct report_walk *walk, int64_t from_ns, int64_t t
 {
 	const struct report_export_request *request = walk->request;
 	struct report_piece piece;
-	int64_t execution = INT64_MIN;
+	int64_t execution = IPS_NULL;
 	enum status status;
 
 	*has = from_ns < request->to_ns && to_ns >= request->from_ns;
-	if (!*has || request->execution == INT64_MIN)
+	if (!*has || request->execution == IPS_NULL)
 		return ST_OK;
 	status = report_pieces_get(&walk->executions, context_id, &piece, err);
 	if (status == ST_OK && piece.length == sizeof(execution))
@@ -175,7 +175,7 @@ bool report_walk_point(const struct report_walk *walk, int clock, int64_t time_n
 
 	if (time_ns < walk->request->from_ns || time_ns >= walk->request->to_ns)
 		return false;
-	return walk->request->execution == INT64_MIN ||
+	return walk->request->execution == IPS_NULL ||
 	       (time_ns >= execution[0] && time_ns < execution[1]);
 }
 
@@ -362,7 +362,7 @@ static void mend_span(const struct report_walk *walk, struct report_walk_span *s
 
 	if (span->start_ns < -most || span->start_ns > most)
 		span->start_ns = span->start_ns < 0 ? -most : most;
-	span->open = span->dur_ns == INT64_MIN;
+	span->open = span->dur_ns == IPS_NULL;
 	if (span->open)
 		span->dur_ns = end - span->start_ns;
 	if (span->dur_ns < 0 || span->dur_ns > most)
@@ -462,10 +462,10 @@ enum status report_walk_spans(struct report_walk *walk, const struct prof_track 
 
 	walk->track = track;
 	walk->taker = taker;
-	walk->has_arguments = arguments != INT64_MIN;
+	walk->has_arguments = arguments != IPS_NULL;
 	for (int i = 0; i < REPORT_WALK_LANES; i++) {
 		walk->lanes[i].count = 0;
-		walk->lanes[i].last_ns = INT64_MIN;
+		walk->lanes[i].last_ns = IPS_NULL;
 	}
 	while (status == ST_OK) {
 		status = next_range(walk, &range, &found, err);
@@ -498,8 +498,8 @@ static enum status walk_unlisted(const struct report_walk *walk, int64_t *out, s
 	enum status status;
 
 	*out = 0;
-	if (request->live || request->clock >= 0 || request->execution != INT64_MIN ||
-	    request->from_ns != INT64_MIN || request->to_ns != INT64_MAX)
+	if (request->live || request->clock >= 0 || request->execution != IPS_NULL ||
+	    request->from_ns != IPS_NULL || request->to_ns != INT64_MAX)
 		return ST_OK;
 	status = prof_db_number(walk->db, "SELECT count(*) FROM span_rows", out, err);
 	*out -= walk->counts.spans + walk->counts.lost;

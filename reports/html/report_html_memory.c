@@ -27,7 +27,7 @@ static const char sql_greatest[] =
 
 struct heat {
 	struct report_html *page;
-	int64_t ipu; /* being drawn; INT64_MIN: none */
+	int64_t ipu; /* being drawn; IPS_NULL: none */
 	int ipus, beyond;
 	int height;       /* of a map: rows of tiles */
 	int64_t greatest; /* bytes of the fullest tile, at least 1 */
@@ -133,7 +133,7 @@ static const char sql_categories[] =
 
 void html_memory(struct report_html *page)
 {
-	struct heat heat = {.page = page, .ipu = INT64_MIN};
+	struct heat heat = {.page = page, .ipu = IPS_NULL};
 
 	if (!html_check(page, heat_measure(&heat)) || !html_check(page, heat_draw(&heat)))
 		return;

@@ -18,7 +18,6 @@
 #define WORKS_MAX    1500  /* of a clock's picture */
 #define UPDATES_MAX  3
 #define LANES_MAX    64
-#define UNKNOWN      INT64_MIN
 #define CHART_LEFT   64
 #define CHART_WIDTH  1000
 #define LANE_HEIGHT  26
@@ -194,7 +193,7 @@ static void gantt_lane_draw(const struct gantt *gantt, int lane)
 		  LANE_HEIGHT - 4);
 	html_addf(gantt->page, "<text class=\"end\" x=\"%d\" y=\"%d\">", CHART_LEFT - 6,
 		  y + LANE_HEIGHT / 2 + 4);
-	if (gantt->lanes[lane] == UNKNOWN)
+	if (gantt->lanes[lane] == IPS_NULL)
 		html_add(gantt->page, "?</text>\n");
 	else
 		html_addf(gantt->page, "IPU %" PRId64 "</text>\n", gantt->lanes[lane]);
@@ -214,7 +213,7 @@ static void gantt_title(const struct gantt *gantt, const struct work *work)
 
 	html_addf(gantt->page, "<title>%c", work->phase);
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (keys[i].value != UNKNOWN)
+		if (keys[i].value != IPS_NULL)
 			html_addf(gantt->page, ", %s %" PRId64, keys[i].name, keys[i].value);
 	html_addf(gantt->page, ": %s from %s on</title>", fmt_ns(dur, work->dur_ns),
 		  fmt_ns(at, work->start_ns));
@@ -229,7 +228,7 @@ static void gantt_work(const struct gantt *gantt, const struct work *work)
 
 	if (lane < 0)
 		return;
-	if (work->microbatch != UNKNOWN)
+	if (work->microbatch != IPS_NULL)
 		snprintf(label, sizeof(label), "%c%" PRId64, work->phase, work->microbatch);
 	else
 		snprintf(label, sizeof(label), "%c", work->phase);

@@ -89,7 +89,7 @@ static enum status import_init(struct import *import, const char *temporary, str
 	enum status status;
 
 	import->first_ns = INT64_MAX;
-	import->last_ns = INT64_MIN;
+	import->last_ns = IPS_NULL;
 	import->epoch_ns = IPS_NULL;
 	import->text = mem_alloc(IMPORT_TEXT_SIZE);
 	if (!import->text || !report__import_flows_init(import))

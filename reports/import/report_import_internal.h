@@ -24,8 +24,6 @@
 #define IMPORT_SORT_BYTES  ((size_t)64 << 20)
 #define IMPORT_TIME_MOST   ((int64_t)1 << 61) /* ns, either way, of what is believed */
 
-#define IMPORT_NO_STEP INT64_MIN
-
 struct import_site {
 	struct ips_site *site;
 	int64_t step; /* of "ProfilerStep#12": 12, which holds for what it encloses */

@@ -62,7 +62,7 @@ static int64_t step_of(const char *name)
 
 	if (!str_starts_with(name, STEP_NAME) || !str_to_int(name + strlen(STEP_NAME), &step) ||
 	    step < 0)
-		return IMPORT_NO_STEP;
+		return IPS_NULL;
 	return step;
 }
 
@@ -112,7 +112,7 @@ static uint32_t other_site(struct import *import, bool *fresh, struct err *err)
 	if (!*fresh || id == IMPORT_NO_ID)
 		return id;
 	import->sites.items[id] =
-		(struct import_site){ips_site_intern("", "(more names)", NULL), IMPORT_NO_STEP};
+		(struct import_site){ips_site_intern("", "(more names)", NULL), IPS_NULL};
 	return id;
 }
 

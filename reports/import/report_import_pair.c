@@ -42,7 +42,7 @@ static enum status push(struct import *import, struct pair_stack *stack,
 	return ST_OK;
 }
 
-/* The innermost begin becomes a span that ends at @end_ns (INT64_MIN: with what encloses it), with
+/* The innermost begin becomes a span that ends at @end_ns (IPS_NULL: with what encloses it), with
  * the arguments of @end too (may be NULL). */
 static enum status pop(struct import *import, struct pair_stack *stack, int64_t end_ns,
 		       const struct import_record *end, struct err *err)
@@ -60,7 +60,7 @@ static enum status pop(struct import *import, struct pair_stack *stack, int64_t 
 		memcpy((unsigned char *)out + begin->bytes, end + 1, more);
 	depth = min(stack->count, UINT8_MAX);
 	out->bytes = begin->bytes + (uint32_t)more;
-	out->dur_ns = end_ns == INT64_MIN ? -1 : end_ns - begin->time_ns;
+	out->dur_ns = end_ns == IPS_NULL ? -1 : end_ns - begin->time_ns;
 	out->kind = IMPORT_RECORD_SPAN;
 	out->unfinished = !end;
 	out->paired = 1;
@@ -78,7 +78,7 @@ static enum status pop_all(struct import *import, struct pair_stack *stack, stru
 	enum status status = ST_OK;
 
 	while (stack->count > 0 && status == ST_OK)
-		status = pop(import, stack, INT64_MIN, NULL, err);
+		status = pop(import, stack, IPS_NULL, NULL, err);
 	return status;
 }
 

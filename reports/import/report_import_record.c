@@ -192,7 +192,7 @@ static bool open_span(struct import *import, struct import_lane *lane,
 	if (record->dur_ns < 0)
 		end_ns = !top ? import->last_ns : top->end_ns;
 	*step = import->sites.items[record->site].step;
-	if (*step == IMPORT_NO_STEP && top)
+	if (*step == IPS_NULL && top)
 		*step = top->step;
 	*dur_ns = end_ns - record->time_ns;
 	if (mem_grow(&lane->open, &lane->capacity, lane->count + 1, sizeof(*lane->open)) != 0)
@@ -233,7 +233,7 @@ static enum status record_span(struct import *import, const struct import_record
 	if (!open_span(import, lane, record, &step, &dur_ns))
 		return err_nomem(err);
 	keys = keys_of(record, &others);
-	if (keys.step == IPS_NULL && step != IMPORT_NO_STEP)
+	if (keys.step == IPS_NULL && step != IPS_NULL)
 		keys.step = step;
 	ips_track_set_keys(lane->track, &keys);
 	ips_span_at(lane->track, site_at(import, record->site),

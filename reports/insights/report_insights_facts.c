@@ -75,7 +75,7 @@ int64_t report__insight_int(const struct report_table *table, int64_t row, int c
 {
 	const struct report_cell *cell = cell_at(table, row, column);
 
-	return cell->type == PROF_INT ? cell->integer : INSIGHT_UNKNOWN;
+	return cell->type == PROF_INT ? cell->integer : IPS_NULL;
 }
 
 const char *report__insight_word(const struct report_table *table, int64_t row, int column)
@@ -183,15 +183,15 @@ static enum status take_options(struct insight_facts *facts, const struct report
 	struct insight_options *options = &facts->options;
 	const char *word;
 
-	options->steps_per_execution = INSIGHT_UNKNOWN;
-	options->prefetch_depth = INSIGHT_UNKNOWN;
+	options->steps_per_execution = IPS_NULL;
+	options->prefetch_depth = IPS_NULL;
 	if (table->row_count == 0)
 		return ST_OK;
 	options->known = true;
 	word = report__insight_word(table, 0, 0);
 	options->steps_per_execution =
 		word && !strcmp(word, "epoch") ? 0 : report__insight_int(table, 0, 0);
-	if (options->steps_per_execution == INSIGHT_UNKNOWN)
+	if (options->steps_per_execution == IPS_NULL)
 		options->steps_per_execution = 1; /* the default */
 	options->prefetch_depth = report__insight_int(table, 0, 1);
 	options->io_tiles = report__insight_int(table, 0, 2);

@@ -26,7 +26,7 @@ static struct report_insight *add_host(struct insight_facts *facts, const char *
 
 static void set_ipu(struct insight_facts *facts, struct report_insight *insight, int64_t ipu)
 {
-	if (ipu == INSIGHT_UNKNOWN)
+	if (ipu == IPS_NULL)
 		return;
 	insight->subject_kind = "ipu";
 	insight->subject = report__insight_text(facts, "%" PRId64, ipu);
@@ -104,7 +104,7 @@ enum status report__insight_host_data(struct insight_facts *facts, struct err *e
 	insight->sentence = report__insight_text(
 		facts, "On the host, batches and results take %s of the time of executions%s.",
 		fmt_percent(share, most->host_io),
-		most->ipu == INSIGHT_UNKNOWN
+		most->ipu == IPS_NULL
 			? ""
 			: report__insight_text(facts, " on the worker of IPU %" PRId64, most->ipu));
 	report__insight_number(insight, "host_io_share", most->host_io, REPORT_FRACTION);
@@ -160,7 +160,7 @@ enum status report__insight_oversubscribed(struct insight_facts *facts, struct e
 	insight->sentence = "There were more workers than processors on the host: its times, and "
 			    "the host's bubbles, include waiting for a core.";
 	report__insight_number(insight, "host_threads",
-			       s->host_threads == INSIGHT_UNKNOWN ? NAN : (double)s->host_threads,
+			       s->host_threads == IPS_NULL ? NAN : (double)s->host_threads,
 			       REPORT_NUMBER);
 	insight->remedy = "Judge the pipeline by the device's clock; or fewer stages and replicas "
 			  "(`--ipu.auto_select_ipus`).";

@@ -12,8 +12,6 @@
 #include "reports/summary/report_summary.h"
 #include "reports/whatif/report_whatif.h"
 
-#define INSIGHT_UNKNOWN INT64_MIN
-
 /* What what-if takes; a file that says more is not believed. */
 #define INSIGHT_MICROBATCHES_MAX (1 << 20)
 
@@ -33,21 +31,21 @@ enum insight_needs {
 /* The run file's own words, where they say something. */
 struct insight_options {
 	bool known;
-	int64_t steps_per_execution; /* 0: "epoch"; INSIGHT_UNKNOWN: not said */
+	int64_t steps_per_execution; /* 0: "epoch"; IPS_NULL: not said */
 	int64_t prefetch_depth, io_tiles;
 	bool recompute, trains; /* trains: it asks for training */
 };
 
 /* A stage's training on one clock. */
 struct insight_stage {
-	int64_t stage, ipu; /* ipu INSIGHT_UNKNOWN: none */
+	int64_t stage, ipu; /* ipu IPS_NULL: none */
 	double work_ns, update_ns, cpu_ns;
 	int64_t microbatches;
 };
 
 /* Shares of an IPU's time in training, on one clock. */
 struct insight_time {
-	int64_t ipu; /* INSIGHT_UNKNOWN: the host without IPUs */
+	int64_t ipu; /* IPS_NULL: the host without IPUs */
 	double compute, exchange, sync, host_io, idle;
 	double total_ns; /* of the rows read */
 };
@@ -63,7 +61,7 @@ struct insight_memory {
 	int64_t ipu, tile, bytes, capacity; /* the fullest tile */
 	int64_t in_use;                     /* of all its tiles */
 	int64_t tiles, tiles_over;          /* those that need more than they have */
-	int64_t peak_bytes, peak_step;      /* of its liveness; INSIGHT_UNKNOWN */
+	int64_t peak_bytes, peak_step;      /* of its liveness; IPS_NULL */
 	int64_t always_live;                /* of the peak */
 	const char *peak_program;           /* NULL: unknown */
 	int64_t recompute_bytes;            /* FIFOs hold that, and would not with recomputation */
@@ -96,7 +94,7 @@ enum status report__insight_memory(struct insight_facts *facts, struct err *err)
 extern const char report__insight_sql_time[], report__insight_sql_trace[],
 	report__insight_sql_stages[], report__insight_sql_bubbles[];
 
-/* Cells of a table: NaN, INSIGHT_UNKNOWN and NULL where there is no such value. */
+/* Cells of a table: NaN, IPS_NULL and NULL where there is no such value. */
 double report__insight_real(const struct report_table *table, int64_t row, int column);
 int64_t report__insight_int(const struct report_table *table, int64_t row, int column);
 const char *report__insight_word(const struct report_table *table, int64_t row, int column);

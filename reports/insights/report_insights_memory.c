@@ -76,8 +76,8 @@ static enum status take_tiles(struct insight_facts *facts, const struct report_t
 				.in_use = report__insight_int(table, row, 4),
 				.tiles_over = report__insight_int(table, row, 5),
 				.tiles = report__insight_int(table, row, 7),
-				.peak_bytes = INSIGHT_UNKNOWN,
-				.peak_step = INSIGHT_UNKNOWN,
+				.peak_bytes = IPS_NULL,
+				.peak_step = IPS_NULL,
 			};
 	return ST_OK;
 }
@@ -262,7 +262,7 @@ enum status report__insight_memory_peak(struct insight_facts *facts, struct err 
 		return err_nomem(err);
 	insight->share = used(memory);
 	report__insight_number(insight, "used_share", used(memory), REPORT_FRACTION);
-	if (memory->peak_bytes == INSIGHT_UNKNOWN) {
+	if (memory->peak_bytes == IPS_NULL) {
 		insight->sentence = report__insight_text(
 			facts,
 			"The fullest tile of IPU %" PRId64 ", %" PRId64 ", uses %s, %s of "
@@ -294,7 +294,7 @@ static int64_t ipu_of_stage(const struct insight_facts *facts, int64_t stage)
 {
 	for (int64_t i = 0; i < facts->summary.stages; i++)
 		if (facts->summary.stage[i].stage == stage &&
-		    facts->summary.stage[i].ipu != INSIGHT_UNKNOWN)
+		    facts->summary.stage[i].ipu != IPS_NULL)
 			return facts->summary.stage[i].ipu;
 	return stage;
 }
@@ -357,14 +357,14 @@ enum status report__insight_recomputation(struct insight_facts *facts, struct er
 
 	for (int i = 0; i < facts->memory_count; i++)
 		any |= facts->memory[i].recompute_bytes > 0 &&
-		       facts->memory[i].peak_bytes != INSIGHT_UNKNOWN;
+		       facts->memory[i].peak_bytes != IPS_NULL;
 	if (!any || facts->options.recompute)
 		return ST_OK;
 	status = report_table_query(&table, facts->db, "insights", sql_replay, 0, err);
 	for (int i = 0; i < facts->memory_count && status == ST_OK; i++) {
 		const struct insight_memory *memory = &facts->memory[i];
 
-		if (memory->recompute_bytes > 0 && memory->peak_bytes != INSIGHT_UNKNOWN)
+		if (memory->recompute_bytes > 0 && memory->peak_bytes != IPS_NULL)
 			status = add_recomputation(facts, memory,
 						   replay_bytes(facts, &table, memory), err);
 	}

@@ -33,11 +33,11 @@ static const char *place_text(struct insight_facts *facts, int64_t epoch, int64_
 {
 	char a[48] = "", b[48] = "";
 
-	if (epoch != INSIGHT_UNKNOWN)
+	if (epoch != IPS_NULL)
 		snprintf(a, sizeof(a), "epoch %" PRId64, epoch);
-	if (step != INSIGHT_UNKNOWN)
+	if (step != IPS_NULL)
 		snprintf(b, sizeof(b), "step %" PRId64, step);
-	else if (weight_update != INSIGHT_UNKNOWN)
+	else if (weight_update != IPS_NULL)
 		snprintf(b, sizeof(b), "weight update %" PRId64, weight_update);
 	return report__insight_text(facts, "%s%s%s", a, *a && *b ? ", " : "", b);
 }
@@ -321,7 +321,7 @@ enum status report__insight_loss_nonfinite(struct insight_facts *facts, struct e
 		insight->sentence = report__insight_text(
 			facts, "The loss of the training is %s at its end (%s).",
 			isnan(report__insight_real(&table, 0, 4)) ? "NaN" : "infinite",
-			place_text(facts, report__insight_int(&table, 0, 2), INSIGHT_UNKNOWN,
+			place_text(facts, report__insight_int(&table, 0, 2), IPS_NULL,
 				   report__insight_int(&table, 0, 3)));
 		report__insight_number(insight, "epoch", report__insight_real(&table, 0, 2),
 				       REPORT_NUMBER);

@@ -118,9 +118,9 @@ static enum status take_range(void *user, int64_t from, int64_t to, struct err *
 		return status;
 	prof_query_int(query, ":from", from);
 	prof_query_int(query, ":to", to);
-	if (reading->tensor_id != INT64_MIN)
+	if (reading->tensor_id != IPS_NULL)
 		prof_query_int(query, ":tensor", reading->tensor_id);
-	if (reading->rank != INT64_MIN)
+	if (reading->rank != IPS_NULL)
 		prof_query_int(query, ":rank", reading->rank);
 	while (prof_query_next(query, &status, err))
 		status = take_row(reading->out, query, err);
@@ -175,7 +175,7 @@ enum status report_tensor_find(struct prof_db *db, const char *queue, const char
 					     "ORDER BY queue IS NOT :queue LIMIT 1",
 					     err);
 
-	*out = INT64_MIN;
+	*out = IPS_NULL;
 	if (status != ST_OK)
 		return status;
 	if (queue)

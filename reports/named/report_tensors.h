@@ -15,7 +15,7 @@
 
 struct report_tensor_row {
 	int64_t tensor_id, rank, row_id;
-	int64_t time_ns, epoch, weight_update, step, replica; /* INT64_MIN: unknown */
+	int64_t time_ns, epoch, weight_update, step, replica; /* IPS_NULL: unknown */
 	int64_t n_bad;                                        /* NaN and Inf elements */
 	double value;                                         /* NaN: unknown */
 };
@@ -30,7 +30,7 @@ struct report_tensor_rows {
 /* The statistics there are: the reals of `tensor_stats` that `tensor_sums` has the range of. */
 const char *const *report_tensor_columns(int *count);
 
-/* @out (zeroed at first; its rows are replaced) gets the rows of @tensor_id of @rank (INT64_MIN:
+/* @out (zeroed at first; its rows are replaced) gets the rows of @tensor_id of @rank (IPS_NULL:
  * of any) that are among the @most looked at, with their @column; a column there is not:
  * ST_NOTFOUND. */
 enum status report_tensor_rows_read(struct report_tensor_rows *out, struct prof_db *db,
@@ -38,7 +38,7 @@ enum status report_tensor_rows_read(struct report_tensor_rows *out, struct prof_
 				    int64_t most, struct err *err);
 void report_tensor_rows_free(struct report_tensor_rows *rows); /* accepts a zeroed struct */
 
-/* The tensor @key, that of @queue where there are several; INT64_MIN: there is none. */
+/* The tensor @key, that of @queue where there are several; IPS_NULL: there is none. */
 enum status report_tensor_find(struct prof_db *db, const char *queue, const char *key, int64_t *out,
 			       struct err *err);
 

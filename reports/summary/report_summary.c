@@ -18,8 +18,6 @@
 #include "reports/table/report_internal.h"
 #include "reports/report_registry.h"
 
-#define UNKNOWN INT64_MIN
-
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 typedef enum status (*summary_row_fn)(struct report_summary *out, const struct prof_query *query,
@@ -353,15 +351,15 @@ static enum status summary_recording(struct report_summary *out, const struct pr
  */
 static void summary_counts(struct report_summary *out)
 {
-	if (out->ipus != UNKNOWN && out->replicas != UNKNOWN)
+	if (out->ipus != IPS_NULL && out->replicas != IPS_NULL)
 		return;
-	if (out->ipus == UNKNOWN) {
+	if (out->ipus == IPS_NULL) {
 		out->ipus = 0;
 		for (int64_t i = 0; i < out->stages; i++)
-			if (out->stage[i].ipu != UNKNOWN && out->stage[i].ipu >= out->ipus)
+			if (out->stage[i].ipu != IPS_NULL && out->stage[i].ipu >= out->ipus)
 				out->ipus = sat_add(out->stage[i].ipu, 1);
 	}
-	if (out->replicas == UNKNOWN)
+	if (out->replicas == IPS_NULL)
 		out->replicas = out->stages ? 1 : 0;
 }
 
@@ -399,13 +397,13 @@ enum status report_summary_get(struct report_summary *out, struct prof_db *db, s
 	enum status status;
 
 	*out = (struct report_summary){
-		.ipus = UNKNOWN,
-		.replicas = UNKNOWN,
-		.batch_size = UNKNOWN,
-		.gradient_accumulation = UNKNOWN,
-		.host_threads = UNKNOWN,
-		.start_epoch_ns = UNKNOWN,
-		.ranks = UNKNOWN,
+		.ipus = IPS_NULL,
+		.replicas = IPS_NULL,
+		.batch_size = IPS_NULL,
+		.gradient_accumulation = IPS_NULL,
+		.host_threads = IPS_NULL,
+		.start_epoch_ns = IPS_NULL,
+		.ranks = IPS_NULL,
 		.loss = NAN,
 		.accuracy = NAN,
 		.evaluate_loss = NAN,

@@ -37,7 +37,7 @@ struct report_reached {
 	int64_t epoch, execution, weight_update, step;
 };
 
-/* A rule that was broken. INT64_MIN and NULL: not known, here and below. */
+/* A rule that was broken. IPS_NULL and NULL: not known, here and below. */
 struct report_broken {
 	const char *rule, *key; /* of the first hit: the tensor, the layer, "loss" */
 	int64_t hits, first_ns, epoch, weight_update, step;
@@ -65,9 +65,9 @@ struct report_summary {
 	int64_t last_commit_ns; /* what came later is missing unless the file is whole */
 	const char *model, *schedule, *target, *cost_model;
 	const char *dataset; /* these texts are NULL where meta says nothing */
-	int64_t batch_size, gradient_accumulation, host_threads; /* INT64_MIN: unknown */
-	int64_t start_epoch_ns;                                  /* INT64_MIN: unknown */
-	int64_t ranks; /* of a merged file; INT64_MIN: of none */
+	int64_t batch_size, gradient_accumulation, host_threads; /* IPS_NULL: unknown */
+	int64_t start_epoch_ns;                                  /* IPS_NULL: unknown */
+	int64_t ranks; /* of a merged file; IPS_NULL: of none */
 	int64_t duration_ns, epochs, executions, steps, weight_updates, replicas, ipus, stages;
 	int64_t traced, untraced; /* executions with and without a timeline of the device */
 	double loss, accuracy;    /* of the last training epoch; NaN: unknown */

@@ -28,7 +28,7 @@ static const char sql_counts[] =
 
 static int64_t number_of(const struct report_cell *cell)
 {
-	return cell->type == PROF_INT ? cell->integer : INT64_MIN;
+	return cell->type == PROF_INT ? cell->integer : IPS_NULL;
 }
 
 /* @table lives no longer than the query; NULL: there is none, or no memory (@failed). */

@@ -98,7 +98,7 @@ static enum status missing_row(struct prof_db *db, const char *sql, int64_t *out
 static enum status missing_reached(struct report_summary *out, struct prof_db *db, struct err *err)
 {
 	struct report_reached *reached = &out->reached;
-	int64_t place[4] = {0}, ended = INT64_MIN; /* below all: none */
+	int64_t place[4] = {0}, ended = IPS_NULL; /* below all: none */
 	bool known, some;
 	enum status status = missing_row(db, sql_reached, place, 4, &known, err);
 

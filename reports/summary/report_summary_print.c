@@ -21,7 +21,6 @@
 #include "reports/table/report_internal.h"
 
 #define WIDTH_DEFAULT 80
-#define UNKNOWN       INT64_MIN
 #define LABEL         "  %-10s "
 
 struct print {
@@ -65,7 +64,7 @@ static const char *print_text(const char *text)
 
 static const char *print_count(char out[FMT_SIZE], int64_t value)
 {
-	if (value == UNKNOWN)
+	if (value == IPS_NULL)
 		return "-";
 	return fmt_count(out, value);
 }
@@ -104,7 +103,7 @@ static const char *print_places(char out[160], const struct place *places, size_
 
 	out[0] = '\0';
 	for (size_t i = 0; i < count; i++)
-		if (places[i].value != UNKNOWN && length < 120)
+		if (places[i].value != IPS_NULL && length < 120)
 			length += (size_t)snprintf(out + length, 160 - length, ", %.16s %" PRId64,
 						   places[i].name, places[i].value);
 	return out;
@@ -117,7 +116,7 @@ const char *report_summary_started(const struct report_summary *summary, char ou
 	const time_t seconds = (time_t)(summary->start_epoch_ns / 1000000000);
 	struct tm local;
 
-	if (summary->start_epoch_ns == UNKNOWN || !localtime_r(&seconds, &local) ||
+	if (summary->start_epoch_ns == IPS_NULL || !localtime_r(&seconds, &local) ||
 	    !strftime(out, FMT_SIZE, "%Y-%m-%d %H:%M:%S", &local))
 		return NULL;
 	return out;
@@ -195,7 +194,7 @@ static void print_training(struct print *print)
 	print_line(print, LABEL "%s on %s, %s; schedule %s", "pipeline",
 		   print_of(a, s->stages, "stage"), print_of(b, s->ipus, "IPU"),
 		   print_of(c, s->replicas, "replica"), print_text(s->schedule));
-	if (s->ranks != UNKNOWN)
+	if (s->ranks != IPS_NULL)
 		print_line(print, LABEL "%s: counts and means below are of all of them", "merged",
 			   print_of(a, s->ranks, "rank"));
 	print_line(print, LABEL "%s, simulated (%s)", "device", print_text(s->target),
@@ -241,7 +240,7 @@ static void print_stage(struct print *print, const struct report_stage *stage)
 
 	snprintf(ipu, sizeof(ipu), "%" PRId64, stage->ipu);
 	print_line(print, "  %5" PRId64 " %4s %8s %9s%9s%9s %9s%9s%9s", stage->stage,
-		   stage->ipu == UNKNOWN ? "-" : ipu, print_count(count, stage->count),
+		   stage->ipu == IPS_NULL ? "-" : ipu, print_count(count, stage->count),
 		   print_ns(n[0], stage->forward_ns[0]), print_ns(n[1], stage->backward_ns[0]),
 		   print_ns(n[2], stage->update_ns[0]), print_ns(n[3], stage->forward_ns[1]),
 		   print_ns(n[4], stage->backward_ns[1]), print_ns(n[5], stage->update_ns[1]));
@@ -363,7 +362,7 @@ static void print_bubble(struct print *print)
 
 static void print_broken(struct print *print, const struct report_broken *broken)
 {
-	const bool stepped = broken->step != UNKNOWN;
+	const bool stepped = broken->step != IPS_NULL;
 	const struct place places[] = {
 		{"epoch", broken->epoch},
 		{stepped ? "step" : "weight update",
@@ -379,7 +378,7 @@ static void print_broken(struct print *print, const struct report_broken *broken
 static void print_bad(struct print *print)
 {
 	const struct report_bad *bad = &print->summary->bad;
-	const bool stepped = bad->step != UNKNOWN;
+	const bool stepped = bad->step != IPS_NULL;
 	const struct place places[] = {
 		{"epoch", bad->epoch},
 		{stepped ? "step" : "weight update", stepped ? bad->step : bad->weight_update},

@@ -9,8 +9,6 @@
 
 #include "common/mem.h"
 
-#define UNKNOWN INT64_MIN
-
 enum {
 	ROW_SECTION,
 	ROW_NAME,
@@ -44,17 +42,17 @@ static void rows_add(struct rows *rows, const char *section, const char *name, c
 
 static void rows_text(struct rows *rows, const char *section, const char *name, const char *text)
 {
-	rows_add(rows, section, name, NULL, UNKNOWN, report_cell_of_text(text));
+	rows_add(rows, section, name, NULL, IPS_NULL, report_cell_of_text(text));
 }
 
 static void rows_integer(struct rows *rows, const char *section, const char *name, int64_t value)
 {
-	rows_add(rows, section, name, NULL, UNKNOWN, report_cell_of_int(value));
+	rows_add(rows, section, name, NULL, IPS_NULL, report_cell_of_int(value));
 }
 
 static void rows_real(struct rows *rows, const char *section, const char *name, double value)
 {
-	rows_add(rows, section, name, NULL, UNKNOWN, report_cell_of_real(value));
+	rows_add(rows, section, name, NULL, IPS_NULL, report_cell_of_real(value));
 }
 
 static void rows_reached(struct rows *rows, const struct report_reached *reached)
@@ -86,7 +84,7 @@ static void rows_run(struct rows *rows, const struct report_summary *s)
 	rows_text(rows, "run", "cost_model", s->cost_model);
 	rows_integer(rows, "run", "batch_size", s->batch_size);
 	rows_integer(rows, "run", "gradient_accumulation", s->gradient_accumulation);
-	if (s->ranks != UNKNOWN)
+	if (s->ranks != IPS_NULL)
 		rows_integer(rows, "run", "ranks", s->ranks);
 	rows_integer(rows, "run", "stages", s->stages);
 	rows_integer(rows, "run", "ipus", s->ipus);
@@ -145,9 +143,9 @@ static void rows_bubble(struct rows *rows, const struct report_bubble_mean *bubb
 		{"communication_fraction", bubble->communication},
 	};
 
-	rows_add(rows, "bubble", "runs", clock, UNKNOWN, report_cell_of_int(bubble->runs));
+	rows_add(rows, "bubble", "runs", clock, IPS_NULL, report_cell_of_int(bubble->runs));
 	for (size_t i = 0; i < ARRAY_LEN(values); i++)
-		rows_add(rows, "bubble", values[i].name, clock, UNKNOWN,
+		rows_add(rows, "bubble", values[i].name, clock, IPS_NULL,
 			 report_cell_of_real(bubble->known ? values[i].value : NAN));
 }
 

@@ -16,7 +16,7 @@ typedef enum status (*sums_row_fn)(struct report_sums *sums, const struct prof_q
 /* Rows of a broken file may hold anything: a sum stays where it would overflow. */
 static void sums_count(int64_t *sum, int64_t value)
 {
-	if (value == INT64_MIN)
+	if (value == IPS_NULL)
 		return;
 	if (value > 0 ? *sum <= INT64_MAX - value : *sum >= INT64_MIN - value)
 		*sum += value;
@@ -35,7 +35,7 @@ struct report_stage_sum *report_sums_stage(struct report_sums *sums, int64_t sta
 		return NULL;
 	memmove(&sums->stage[low + 1], &sums->stage[low],
 		(sums->count - low) * sizeof(*sums->stage));
-	sums->stage[low] = (struct report_stage_sum){.stage = stage, .ipu = INT64_MIN};
+	sums->stage[low] = (struct report_stage_sum){.stage = stage, .ipu = IPS_NULL};
 	sums->count++;
 	return &sums->stage[low];
 }
@@ -71,7 +71,7 @@ static enum status sums_timing(struct report_sums *sums, const struct prof_query
 	phase = prof_column_text(query, TIMING_PHASE);
 	if (!phase || prof_column_int(query, TIMING_TRAINING) != 1)
 		return ST_OK;
-	if (ipu != INT64_MIN && (stage->ipu == INT64_MIN || ipu < stage->ipu))
+	if (ipu != IPS_NULL && (stage->ipu == IPS_NULL || ipu < stage->ipu))
 		stage->ipu = ipu;
 	if (*phase == 'F' && !device)
 		sums_count(&stage->count, prof_column_int(query, TIMING_COUNT));

@@ -13,7 +13,7 @@
 #include "profiler/prof_db.h"
 
 struct report_stage_sum {
-	int64_t stage, ipu;                                  /* ipu INT64_MIN: unknown */
+	int64_t stage, ipu;                                  /* ipu IPS_NULL: unknown */
 	int64_t forward_ns[2], backward_ns[2], update_ns[2]; /* training; [1] device */
 	int64_t count;                                       /* micro-batches of F, host */
 };

@@ -28,7 +28,7 @@ struct report_cell report_cell_of_text(const char *text)
 
 struct report_cell report_cell_of_int(int64_t value)
 {
-	return (struct report_cell){.type = value == INT64_MIN ? PROF_NULL : PROF_INT,
+	return (struct report_cell){.type = value == IPS_NULL ? PROF_NULL : PROF_INT,
 				    .integer = value};
 }
 

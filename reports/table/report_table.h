@@ -39,7 +39,7 @@ struct report_cell {
 	const char *text;
 };
 
-/* Empty where @text is NULL, @value INT64_MIN or NaN. */
+/* Empty where @text is NULL, @value IPS_NULL or NaN. */
 struct report_cell report_cell_of_text(const char *text);
 struct report_cell report_cell_of_int(int64_t value);
 struct report_cell report_cell_of_real(double value);

@@ -261,7 +261,7 @@ static enum status take_function_step(struct reading *reading, const struct what
 				   .layer = program->layer};
 	struct whatif_piece *piece;
 
-	if (*seen == INT64_MIN)
+	if (*seen == IPS_NULL)
 		*seen = run;
 	if (*seen != run)
 		return ST_OK;
@@ -427,7 +427,7 @@ static int reading_init(struct reading *reading)
 	for (size_t s = 0; s < stages; s++) {
 		whatif->device[s] = -1;
 		for (int f = 0; f < IPU_FUNCTION_PHASES; f++)
-			reading->seen[s][f] = INT64_MIN;
+			reading->seen[s][f] = IPS_NULL;
 	}
 	return 0;
 }

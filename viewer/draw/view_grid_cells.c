@@ -191,7 +191,7 @@ static const char *grid_diff_text(const struct view_grid *grid, int64_t row, int
 	const double diff = view__cell_number(&size);
 	char text[VIEW_GRID_TEXT], share[FMT_SIZE];
 
-	if (size.type == PROF_INT && size.integer < 0 && size.integer != INT64_MIN)
+	if (size.type == PROF_INT && size.integer < 0 && size.integer != IPS_NULL)
 		size.integer = -size.integer;
 	size.real = fabs(size.real);
 	report_cell_text(&size, quantity, text, sizeof(text));

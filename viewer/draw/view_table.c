@@ -51,7 +51,7 @@ void view_table_int(struct report_table *table, int64_t row, int column, int64_t
 {
 	struct report_cell *cell = view_table_cell(table, row, column);
 
-	if (value == INT64_MIN)
+	if (value == IPS_NULL)
 		return;
 	cell->type = PROF_INT;
 	cell->integer = value;

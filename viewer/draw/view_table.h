@@ -10,7 +10,7 @@
 enum status view_table_new(struct report_table *out, const char *name,
 			   const struct report_column *columns, int column_count, int64_t rows,
 			   struct err *err);
-/* INT64_MIN, NaN and NULL leave the cell NULL. Texts are copied. */
+/* IPS_NULL, NaN and NULL leave the cell NULL. Texts are copied. */
 void view_table_int(struct report_table *table, int64_t row, int column, int64_t value);
 void view_table_real(struct report_table *table, int64_t row, int column, double value);
 enum status view_table_text(struct report_table *table, int64_t row, int column, const char *value,

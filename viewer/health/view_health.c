@@ -277,7 +277,7 @@ static bool view_health_place(const void *state, const struct view_context *cont
 	if (is_the_targets(screen))
 		out->target_only = 1;
 	take_number(grid, screen->way == VIEW_HEALTH_PARTS ? "first_ns" : "at_ns", &out->time_ns);
-	if (out->time_ns != VIEW_NOWHERE)
+	if (out->time_ns != IPS_NULL)
 		view_place_text(out->clock, "host");
 	return true;
 }
@@ -286,9 +286,9 @@ static bool view_health_offers(const struct view_place *place, char *out, size_t
 {
 	if (place->rule[0])
 		snprintf(out, size, "hits of the rule %s", place->rule);
-	else if (place->hit_ns != VIEW_NOWHERE && place->step != VIEW_NOWHERE)
+	else if (place->hit_ns != IPS_NULL && place->step != IPS_NULL)
 		snprintf(out, size, "rules broken at step %lld", (long long)place->step);
-	else if (place->hit_ns != VIEW_NOWHERE)
+	else if (place->hit_ns != IPS_NULL)
 		snprintf(out, size, "rules broken at weight update %lld",
 			 (long long)place->weight_update);
 	else if (place->layer[0] && place->layer_hits != 0)
@@ -305,22 +305,22 @@ static enum status view_health_go(void *state, struct view_context *context,
 	const bool rule = place->rule[0] != '\0';
 	const int64_t at = rule ? place->time_ns : place->hit_ns;
 	const bool target = place->target_only == 1 && context->target;
-	const enum view_health_way way = at != VIEW_NOWHERE ? VIEW_HEALTH_HITS
-					 : rule             ? VIEW_HEALTH_RULES
-							    : VIEW_HEALTH_PARTS;
+	const enum view_health_way way = at != IPS_NULL ? VIEW_HEALTH_HITS
+					 : rule         ? VIEW_HEALTH_RULES
+							: VIEW_HEALTH_PARTS;
 	enum status status = ST_OK;
 	bool found;
 
 	screen->part = VIEW_HEALTH_BY_layer;
 	view__health_way(screen, way);
-	if (at != VIEW_NOWHERE)
+	if (at != IPS_NULL)
 		status = view__health_page_at(screen, context, target, at, err);
 	if (status == ST_OK)
 		status = view__health_load(screen, context, false, err);
 	if (status != ST_OK)
 		return status;
-	found = at != VIEW_NOWHERE && view_grid_go(&screen->grid, screen->grid_height,
-						   target ? "at_ns_target" : "at_ns", NULL, at);
+	found = at != IPS_NULL && view_grid_go(&screen->grid, screen->grid_height,
+					       target ? "at_ns_target" : "at_ns", NULL, at);
 	if (!found)
 		found = view_grid_go(&screen->grid, screen->grid_height, rule ? "rule" : "layer",
 				     rule ? place->rule : place->layer, 0);

@@ -171,10 +171,10 @@ static enum status health_ask(struct prof_db *db, const char *sql, int64_t row, 
 	enum status status = prof_query_open(&query, db, sql, err);
 	bool found = false;
 
-	*out = INT64_MIN;
+	*out = IPS_NULL;
 	if (status != ST_OK)
 		return status;
-	if (row != INT64_MIN)
+	if (row != IPS_NULL)
 		prof_query_int(query, ":row", row);
 	status = prof_query_step(query, &found, err);
 	if (status == ST_OK && found)
@@ -220,12 +220,12 @@ static enum status strip_load(struct view_health_strip *strip, struct prof_db *d
 
 	memset(strip, 0, sizeof(*strip));
 	strip->every = 1;
-	status = health_ask(db, "SELECT max(row_id) FROM health_rows", INT64_MIN, &last, err);
+	status = health_ask(db, "SELECT max(row_id) FROM health_rows", IPS_NULL, &last, err);
 	if (status != ST_OK || last < 1)
 		return status;
 	strip->hits = last;
 	strip->every = 1 + (last - 1) / VIEW_HEALTH_SAMPLE;
-	status = health_ask(db, "SELECT max(last_end_ns) FROM execution_sums", INT64_MIN,
+	status = health_ask(db, "SELECT max(last_end_ns) FROM execution_sums", IPS_NULL,
 			    &strip->until_ns, err);
 	if (status == ST_OK)
 		status = health_ask(db, "SELECT time_ns FROM health_rows WHERE row_id = :row", last,

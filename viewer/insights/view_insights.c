@@ -124,7 +124,7 @@ static void view_say_choice(struct view_context *context, const struct view_insi
 					   "problems, advice, notes"};
 	char about[48] = "";
 
-	if (screen->ipu != VIEW_NOWHERE)
+	if (screen->ipu != IPS_NULL)
 		snprintf(about, sizeof(about), " about IPU %lld", (long long)screen->ipu);
 	snprintf(context->message, sizeof(context->message), "%s%s", what[screen->severity], about);
 }
@@ -145,7 +145,7 @@ static enum view_answer view_choose_ipu(struct view_insights *screen, struct vie
 {
 	do
 		screen->ipu = view__insights_next_ipu(screen, screen->ipu);
-	while (screen->ipu != VIEW_NOWHERE && !view__insights_any(screen));
+	while (screen->ipu != IPS_NULL && !view__insights_any(screen));
 	screen->chosen = true;
 	view_say_choice(context, screen);
 	return VIEW_LOAD;
@@ -338,10 +338,10 @@ static bool view_insights_offers(const struct view_place *place, char *out, size
 		snprintf(out, size, "an insight on the rule %s", place->rule);
 	else if (place->operation[0])
 		snprintf(out, size, "an insight on %s, if there is one", place->operation);
-	else if (place->stage != VIEW_NOWHERE)
+	else if (place->stage != IPS_NULL)
 		snprintf(out, size, "an insight on stage %lld, if there is one",
 			 (long long)place->stage);
-	else if (place->ipu != VIEW_NOWHERE)
+	else if (place->ipu != IPS_NULL)
 		snprintf(out, size, "an insight on IPU %lld, if there is one",
 			 (long long)place->ipu);
 	else
@@ -362,8 +362,8 @@ static int view_insight_match(const struct report_insight *insight, const struct
 			       : 0;
 	return (place->rule[0] && strcmp(its.rule, place->rule) == 0) * 8 +
 	       (place->operation[0] && strcmp(its.operation, place->operation) == 0) * 4 +
-	       (place->stage != VIEW_NOWHERE && its.stage == place->stage) * 2 +
-	       (place->ipu != VIEW_NOWHERE && its.ipu == place->ipu);
+	       (place->stage != IPS_NULL && its.stage == place->stage) * 2 +
+	       (place->ipu != IPS_NULL && its.ipu == place->ipu);
 }
 
 static enum status view_insights_go(void *state, struct view_context *context,
@@ -385,11 +385,11 @@ static enum status view_insights_go(void *state, struct view_context *context,
 		}
 	if (best == 0)
 		return err_set(err, ST_NOTFOUND, "no insight is about this");
-	if (screen->severity != VIEW_ALL_SEVERITIES || screen->ipu != VIEW_NOWHERE) {
+	if (screen->severity != VIEW_ALL_SEVERITIES || screen->ipu != IPS_NULL) {
 		enum status status;
 
 		screen->severity = VIEW_ALL_SEVERITIES;
-		screen->ipu = VIEW_NOWHERE;
+		screen->ipu = IPS_NULL;
 		status = view__insights_list(screen, context, err);
 		if (status != ST_OK)
 			return status;
@@ -421,7 +421,7 @@ static enum status view_insights_open(void **state, struct view_context *context
 	if (!screen)
 		return err_nomem(err);
 	screen->severity = VIEW_ALL_SEVERITIES;
-	screen->ipu = VIEW_NOWHERE;
+	screen->ipu = IPS_NULL;
 	screen->grid.style = view_insight_style;
 	*state = screen;
 	return ST_OK;

@@ -35,7 +35,7 @@ struct view_insights {
 	struct view_insights_layout areas;
 	enum view_insights_show show;
 	unsigned severity; /* shown alone, or VIEW_ALL_SEVERITIES */
-	int64_t ipu;       /* shown alone, or VIEW_NOWHERE */
+	int64_t ipu;       /* shown alone, or IPS_NULL */
 	bool chosen;       /* the choices are others than those of the list */
 	bool compared;
 	const struct report_insight *selected[2]; /* NULL: not in that report */
@@ -55,8 +55,8 @@ enum status view__insights_list(struct view_insights *screen, struct view_contex
 void view__insights_select(struct view_insights *screen);
 /* Do the choices let any through? */
 bool view__insights_any(const struct view_insights *screen);
-int64_t view__insight_ipu(const struct report_insight *insight); /* VIEW_NOWHERE: of none */
-/* The IPU after @ipu that an insight is about; VIEW_NOWHERE after the last. */
+int64_t view__insight_ipu(const struct report_insight *insight); /* IPS_NULL: of none */
+/* The IPU after @ipu that an insight is about; IPS_NULL after the last. */
 int64_t view__insights_next_ipu(const struct view_insights *screen, int64_t ipu);
 /* Where @insight points. */
 void view__insight_place(const struct report_insight *insight, struct view_place *out);

@@ -66,13 +66,13 @@ int64_t view__insight_ipu(const struct report_insight *insight)
 
 int64_t view__insights_next_ipu(const struct view_insights *screen, int64_t ipu)
 {
-	int64_t next = VIEW_NOWHERE;
+	int64_t next = IPS_NULL;
 
 	for (int r = 0; r < 2; r++)
 		for (int i = 0; i < screen->found[r].count; i++) {
 			const int64_t of = view__insight_ipu(&screen->found[r].items[i]);
 
-			if (of != VIEW_NOWHERE && of > ipu && (next == VIEW_NOWHERE || of < next))
+			if (of != IPS_NULL && of > ipu && (next == IPS_NULL || of < next))
 				next = of;
 		}
 	return next;
@@ -83,7 +83,7 @@ static bool view_insight_passes(const struct view_insights *screen,
 {
 	if (screen->severity != VIEW_ALL_SEVERITIES && screen->severity != insight->severity)
 		return false;
-	return screen->ipu == VIEW_NOWHERE || screen->ipu == view__insight_ipu(insight);
+	return screen->ipu == IPS_NULL || screen->ipu == view__insight_ipu(insight);
 }
 
 bool view__insights_any(const struct view_insights *screen)

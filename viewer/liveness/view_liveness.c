@@ -161,7 +161,7 @@ static enum status view_live_open(void **state, struct view_context *context, st
 		return err_nomem(err);
 	(void)arena_init(&live->arena, 0);
 	live->always_live = true;
-	live->wanted = VIEW_NOWHERE;
+	live->wanted = IPS_NULL;
 	live->window = live->extent = (struct view_window){0, 1};
 	*state = live;
 	return ST_OK;

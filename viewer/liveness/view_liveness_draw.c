@@ -104,7 +104,7 @@ static void view_draw_legend(const struct view_liveness *live, struct view_pane 
 	if (live->ipu == VIEW_LIVE_ALL)
 		snprintf(text, sizeof(text), "%d of %zu IPUs%s", live->band_count, live->ipu_count,
 			 label);
-	else if (live->ipus[live->ipu] == VIEW_NOWHERE)
+	else if (live->ipus[live->ipu] == IPS_NULL)
 		snprintf(text, sizeof(text), "no IPU%s", label);
 	else
 		snprintf(text, sizeof(text), "IPU %lld%s", (long long)live->ipus[live->ipu], label);

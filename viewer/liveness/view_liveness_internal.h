@@ -33,7 +33,7 @@ struct view_live_curve {
 	const struct view_live_step *steps;
 	size_t count;
 	size_t peak[2];   /* the first step with the most bytes: of the not always live, of all */
-	int64_t capacity; /* bytes of its tiles; VIEW_NOWHERE: not recorded */
+	int64_t capacity; /* bytes of its tiles; IPS_NULL: not recorded */
 };
 
 struct view_live_report {
@@ -101,7 +101,7 @@ struct view_liveness {
 	int64_t cursor;
 	int64_t marks[VIEW_LIVE_MARKS];
 	int mark_count;
-	int64_t wanted; /* the variable to be selected at the next load; VIEW_NOWHERE */
+	int64_t wanted; /* the variable to be selected at the next load; IPS_NULL */
 
 	struct view_liveness_layout areas;
 	struct arena arena; /* of the picture: until the next load */

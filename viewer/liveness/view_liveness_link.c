@@ -11,7 +11,7 @@
 static int64_t view_live_program(const struct view_liveness *live, int64_t ipu)
 {
 	const struct view_live_curve *curve =
-		ipu != VIEW_NOWHERE ? view__live_curve(&live->report[0], ipu) : NULL;
+		ipu != IPS_NULL ? view__live_curve(&live->report[0], ipu) : NULL;
 	const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
 
 	return at ? at->program_id : live->facts[0].program_id;
@@ -47,13 +47,13 @@ bool view__live_place(const void *state, const struct view_context *context, str
 
 bool view__live_offers(const struct view_place *place, char *out, size_t size)
 {
-	if (place->variable_id != VIEW_NOWHERE)
+	if (place->variable_id != IPS_NULL)
 		snprintf(out, size, "when the variable %lld is live",
 			 (long long)place->variable_id);
-	else if (place->program_step != VIEW_NOWHERE)
+	else if (place->program_step != IPS_NULL)
 		snprintf(out, size, "what is live at program step %lld",
 			 (long long)place->program_step);
-	else if (place->program_id != VIEW_NOWHERE)
+	else if (place->program_id != IPS_NULL)
 		snprintf(out, size, "what is live in program %lld", (long long)place->program_id);
 	else if (place->operation[0])
 		snprintf(out, size, "what is live in %s", place->operation);
@@ -66,7 +66,7 @@ bool view__live_offers(const struct view_place *place, char *out, size_t size)
 
 static void view_live_show_ipu(struct view_liveness *live, int64_t ipu)
 {
-	for (size_t i = 0; i < live->ipu_count && ipu != VIEW_NOWHERE; i++)
+	for (size_t i = 0; i < live->ipu_count && ipu != IPS_NULL; i++)
 		if (live->ipus[i] == ipu && live->ipu != VIEW_LIVE_ALL)
 			live->ipu = (int)i;
 }
@@ -74,7 +74,7 @@ static void view_live_show_ipu(struct view_liveness *live, int64_t ipu)
 /* The first row of a statement on what @place says: IPU, and steps from and to. */
 struct view_live_found {
 	bool found;
-	int64_t ipu, from, to; /* VIEW_NOWHERE: always live */
+	int64_t ipu, from, to; /* IPS_NULL: always live */
 };
 
 static enum status view_live_find(struct prof_db *db, const char *sql,
@@ -85,12 +85,12 @@ static enum status view_live_find(struct prof_db *db, const char *sql,
 	enum status status = prof_query_open(&query, db, sql, err);
 	bool row = false;
 
-	*out = (struct view_live_found){false, VIEW_NOWHERE, VIEW_NOWHERE, VIEW_NOWHERE};
+	*out = (struct view_live_found){false, IPS_NULL, IPS_NULL, IPS_NULL};
 	if (status != ST_OK)
 		return status;
-	if (place->variable_id != VIEW_NOWHERE)
+	if (place->variable_id != IPS_NULL)
 		prof_query_int(query, ":variable_id", place->variable_id);
-	else if (place->program_id != VIEW_NOWHERE)
+	else if (place->program_id != IPS_NULL)
 		prof_query_int(query, ":program_id", place->program_id);
 	else
 		prof_query_text(query, ":operation", place->operation);
@@ -112,7 +112,7 @@ static enum status view_live_go_variable(struct view_liveness *live, struct prof
 			       "SELECT ipu, first_program_step, last_program_step FROM variables "
 			       "WHERE variable_id = :variable_id",
 			       place, &found, err);
-	int64_t step = place->program_step != VIEW_NOWHERE ? place->program_step : live->cursor;
+	int64_t step = place->program_step != IPS_NULL ? place->program_step : live->cursor;
 
 	if (status != ST_OK)
 		return status;
@@ -120,7 +120,7 @@ static enum status view_live_go_variable(struct view_liveness *live, struct prof
 		return err_set(err, ST_NOTFOUND, "there is no variable %lld",
 			       (long long)place->variable_id);
 	view_live_show_ipu(live, found.ipu);
-	if (found.from != VIEW_NOWHERE && (step < found.from || step > found.to))
+	if (found.from != IPS_NULL && (step < found.from || step > found.to))
 		step = found.from;
 	live->show = VIEW_LIVE_VARIABLES;
 	live->group = VIEW_LIVE_BOTH;
@@ -141,13 +141,13 @@ static enum status view_live_go_program(struct view_liveness *live, struct prof_
 		"SELECT ipu, program_step, program_step FROM liveness WHERE program_id IN "
 		"(SELECT program_id FROM programs WHERE operation = :operation) "
 		"ORDER BY not_always_live_bytes DESC LIMIT 1";
-	const char *sql = place->program_id != VIEW_NOWHERE ? by_program : by_operation;
+	const char *sql = place->program_id != IPS_NULL ? by_program : by_operation;
 	struct view_live_found found = {0};
 	struct view_place operation = *place;
 	enum status status = view_live_find(db, sql, place, &found, err);
 
 	/* A program that is no step may be of an operation that has some. */
-	operation.program_id = VIEW_NOWHERE;
+	operation.program_id = IPS_NULL;
 	if (status == ST_OK && !found.found && sql == by_program && place->operation[0])
 		status = view_live_find(db, by_operation, &operation, &found, err);
 	if (status != ST_OK)
@@ -168,9 +168,9 @@ enum status view__live_go(void *state, struct view_context *context, const struc
 	if (live->ipu_count == 0 || !context->source->db)
 		return err_set(err, ST_NOTFOUND, "no liveness was recorded");
 	live->listed = false;
-	if (place->variable_id != VIEW_NOWHERE)
+	if (place->variable_id != IPS_NULL)
 		return view_live_go_variable(live, context->source->db, place, err);
-	if (place->program_step == VIEW_NOWHERE)
+	if (place->program_step == IPS_NULL)
 		return view_live_go_program(live, context->source->db, place, err);
 	view_live_show_ipu(live, place->ipu);
 	view__live_clamp(live);

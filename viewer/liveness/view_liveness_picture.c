@@ -227,7 +227,7 @@ static void view_live_fact(struct view_liveness *live, int report)
 			: view__live_curve(&live->report[report], live->ipus[live->ipu]);
 	const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
 
-	live->facts[report] = (struct view_live_facts){.program_id = VIEW_NOWHERE};
+	live->facts[report] = (struct view_live_facts){.program_id = IPS_NULL};
 	if (at)
 		live->facts[report] =
 			(struct view_live_facts){true, at->program_id, at->always, at->rest};
@@ -241,7 +241,7 @@ static enum status view_live_program(struct view_liveness *live, struct prof_db 
 	bool row = false;
 
 	live->program[0] = '\0';
-	if (live->facts[0].program_id == VIEW_NOWHERE || !db)
+	if (live->facts[0].program_id == IPS_NULL || !db)
 		return ST_OK;
 	status = prof_query_open(&query, db,
 				 "SELECT coalesce(name, operation, type) FROM programs "

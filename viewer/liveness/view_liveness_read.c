@@ -129,7 +129,7 @@ static enum status view_live_curves(struct view_live_report *report, struct err 
 			}
 			curve = &report->curves[report->curve_count++];
 			*curve = (struct view_live_curve){
-				.ipu = step->ipu, .steps = step, .capacity = VIEW_NOWHERE};
+				.ipu = step->ipu, .steps = step, .capacity = IPS_NULL};
 		}
 		curve->count++;
 		view_live_peaks(curve);
@@ -191,7 +191,7 @@ static enum status view_live_ipus(struct view_liveness *live, struct err *err)
 {
 	const int64_t shown = live->ipu >= 0 && (size_t)live->ipu < live->ipu_count
 				      ? live->ipus[live->ipu]
-				      : VIEW_NOWHERE;
+				      : IPS_NULL;
 	size_t count = 0;
 
 	live->ipu_count = 0;

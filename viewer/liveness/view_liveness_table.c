@@ -109,7 +109,7 @@ static void view_add_ipu(const struct view_liveness *live, struct str *sql)
 {
 	const int64_t ipu = live->ipus[live->ipu];
 
-	if (ipu == VIEW_NOWHERE)
+	if (ipu == IPS_NULL)
 		str_add(sql, "ipu IS NULL");
 	else
 		str_addf(sql, "ipu = %lld", (long long)ipu);
@@ -237,10 +237,10 @@ enum status view__live_list(struct view_liveness *live, struct view_context *con
 		return status;
 	live->columns[VIEW_LIVE_NAME].least = view_live_name_least(live->areas.table.width);
 	view_grid_layout(&live->grid, live->areas.table.width, live->areas.table.height);
-	if (live->wanted != VIEW_NOWHERE)
+	if (live->wanted != IPS_NULL)
 		view_grid_go(&live->grid, live->areas.table.height, "variable_id", NULL,
 			     live->wanted);
-	live->wanted = VIEW_NOWHERE;
+	live->wanted = IPS_NULL;
 	return ST_OK;
 }
 

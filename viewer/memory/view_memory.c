@@ -123,8 +123,8 @@ static void view_settle(struct view_memory *screen)
 	const struct view_memory_side *side = &screen->side[0];
 	int64_t fullest = 0;
 
-	if (screen->ipu != VIEW_NOWHERE && view__memory_ipu_at(screen, screen->ipu) < 0)
-		screen->ipu = VIEW_NOWHERE;
+	if (screen->ipu != IPS_NULL && view__memory_ipu_at(screen, screen->ipu) < 0)
+		screen->ipu = IPS_NULL;
 	if (screen->view == VIEW_MEMORY_IPUS && screen->ipus == 1)
 		screen->view = VIEW_MEMORY_CURVE;
 	if (screen->placed && view__memory_index(screen, screen->at_ipu, screen->at_tile) >= 0) {
@@ -306,8 +306,8 @@ static enum status view_memory_open(void **state, struct view_context *context, 
 	}
 	screen->runs_most = VIEW_MEMORY_RUNS_MOST;
 	screen->chosen = -1;
-	screen->ipu = VIEW_NOWHERE;
-	screen->subject.variable_id = VIEW_NOWHERE;
+	screen->ipu = IPS_NULL;
+	screen->subject.variable_id = IPS_NULL;
 	screen->details.open =
 		VIEW_MEMORY_ALL_GROUPS & ~(1u << VIEW_MEMORY_REGION_GROUP); /* seldom asked for */
 	*state = screen;

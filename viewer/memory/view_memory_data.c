@@ -226,7 +226,7 @@ static void view_read_ranks(struct view_memory_side *side, struct prof_db *db)
 	long long number;
 
 	side->ranks = 1;
-	side->first_other = VIEW_NOWHERE;
+	side->first_other = IPS_NULL;
 	if (!prof_db_meta(db, "ranks", text, sizeof(text)) || !str_to_int(text, &number))
 		return;
 	side->ranks = number;
@@ -281,7 +281,7 @@ enum status view__memory_read(struct view_memory *screen, struct view_context *c
 static enum status view_read_subject(struct view_memory *screen, struct view_context *context,
 				     int64_t *array, struct prof_db *db, struct err *err)
 {
-	const bool layer = screen->subject.variable_id == VIEW_NOWHERE;
+	const bool layer = screen->subject.variable_id == IPS_NULL;
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, layer ? sql_layer : sql_variable, err);
 	struct view_memory_run run;

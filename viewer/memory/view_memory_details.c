@@ -82,10 +82,10 @@ struct view_memory_line *view__memory_add_line(struct view_memory *screen,
 		return NULL;
 	line = &details->lines[details->count++];
 	*line = (struct view_memory_line){
-		.kind = kind, .group = group, .name = name, .variable_id = VIEW_NOWHERE};
+		.kind = kind, .group = group, .name = name, .variable_id = IPS_NULL};
 	line->depth = group >= 0 && kind != VIEW_MEMORY_GROUP;
 	for (int c = 0; c < VIEW_MEMORY_COLUMNS; c++)
-		line->value[c] = VIEW_NOWHERE;
+		line->value[c] = IPS_NULL;
 	return line;
 }
 
@@ -138,7 +138,7 @@ static int64_t view_sum_all(const struct view_memory *screen, int side, view_of_
 	return sum;
 }
 
-/* Of a tile, or of several together; VIEW_NOWHERE: that report has none of them. */
+/* Of a tile, or of several together; IPS_NULL: that report has none of them. */
 static int64_t view_sum(const struct view_memory *screen, const struct view_memory_tile *column,
 			view_of_tile of, const int64_t *bytes)
 {
@@ -147,14 +147,13 @@ static int64_t view_sum(const struct view_memory *screen, const struct view_memo
 	const bool together = column->index == VIEW_MEMORY_TOGETHER;
 	const int64_t *tiles = together ? details->together : &column->index;
 	const int count = together ? details->together_count : 1;
-	int64_t sum = VIEW_NOWHERE;
+	int64_t sum = IPS_NULL;
 
 	if (column->index == VIEW_MEMORY_ALL)
 		return view_sum_all(screen, column->side, of, bytes);
 	for (int i = 0; i < count; i++)
 		if (screen->side[side].capacity[tiles[i]] > 0)
-			sum = sat_add(sum == VIEW_NOWHERE ? 0 : sum,
-				      of(screen, side, bytes, tiles[i]));
+			sum = sat_add(sum == IPS_NULL ? 0 : sum, of(screen, side, bytes, tiles[i]));
 	return sum;
 }
 
@@ -267,7 +266,7 @@ static void view_add_notes(struct view_memory *screen)
 			      "gaps: none in this model");
 	view__memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
 			      "vertices, exchanges: not by tile; see Programs");
-	if (side->first_other != VIEW_NOWHERE)
+	if (side->first_other != IPS_NULL)
 		note = arena_printf(&screen->details.arena,
 				    "IPUs from %" PRId64 " on: models of other ranks",
 				    side->first_other);
@@ -327,7 +326,7 @@ static void view_measure(struct view_memory_details *details)
 			const int64_t value = details->lines[i].value[c];
 			const int width = (int)strlen(fmt_count(text, value)) + 1;
 
-			if (value != VIEW_NOWHERE && width > details->width[c])
+			if (value != IPS_NULL && width > details->width[c])
 				details->width[c] = width;
 		}
 	}

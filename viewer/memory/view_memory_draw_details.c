@@ -118,7 +118,7 @@ static const char *view_diff_text(int64_t source, int64_t target, char out[FMT_S
 	char number[FMT_SIZE], share[FMT_SIZE];
 	int64_t diff;
 
-	if (source == VIEW_NOWHERE || target == VIEW_NOWHERE ||
+	if (source == IPS_NULL || target == IPS_NULL ||
 	    __builtin_sub_overflow(target, source, &diff))
 		return "-";
 	if (diff == 0)
@@ -139,7 +139,7 @@ static void view_draw_numbers(struct view_pane *pane, const struct view_memory_l
 		const int64_t value = line->value[c], before = c ? line->value[c - 1] : value;
 
 		view_text_right(pane, x, y, cells->value, style,
-				value == VIEW_NOWHERE ? "-" : fmt_count(text, value));
+				value == IPS_NULL ? "-" : fmt_count(text, value));
 		if (!cells->diff || c % 2 == 0)
 			continue;
 		view_text_right(pane, x + cells->value, y, DIFF_WIDTH,

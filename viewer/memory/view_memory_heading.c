@@ -183,7 +183,7 @@ void view__memory_heading(struct view_memory *screen)
 		view_add_fullest(screen, 0, &lines[0]);
 		if (screen->sums[0].fullest >= 0)
 			view_add_greatest(screen, screen->sums[0].fullest, width, &lines[0]);
-		if (screen->ipu != VIEW_NOWHERE)
+		if (screen->ipu != IPS_NULL)
 			str_addf(&lines[1], "IPU %" PRId64 ", simulated: ", screen->ipu);
 		else
 			str_addf(&lines[1], "%d IPU%s, simulated: ", screen->ipus,

@@ -77,7 +77,7 @@ struct view_memory_side {
 	int64_t *category[VIEW_MEMORY_CATEGORIES];
 	int64_t *subject;    /* of the variable or layer looked at; NULL: none is */
 	int64_t ranks;       /* of a merged report; else 1 */
-	int64_t first_other; /* the first IPU of another rank's model; VIEW_NOWHERE: none */
+	int64_t first_other; /* the first IPU of another rank's model; IPS_NULL: none */
 	int64_t *apart;      /* by IPU: what variables that are not always live have together */
 	struct view_memory_rows rows;
 };
@@ -100,7 +100,7 @@ struct view_memory_sums {
 
 /* A variable or a layer whose tiles are looked at. */
 struct view_memory_subject {
-	int64_t variable_id; /* VIEW_NOWHERE: a layer's, or nothing */
+	int64_t variable_id; /* IPS_NULL: a layer's, or nothing */
 	char name[VIEW_PLACE_NAME];
 };
 
@@ -115,7 +115,7 @@ struct view_memory_line {
 	enum view_memory_line_kind kind;
 	int depth, group;        /* of enum view_memory_group; what it opens, or lies in */
 	const char *name, *more; /* more: kind and layer of a variable */
-	int64_t value[VIEW_MEMORY_COLUMNS]; /* VIEW_NOWHERE: not recorded */
+	int64_t value[VIEW_MEMORY_COLUMNS]; /* IPS_NULL: not recorded */
 	int64_t variable_id;
 	int side; /* whose number that is */
 	const char *layer;
@@ -213,7 +213,7 @@ struct view_memory {
 	enum view_memory_breakdown breakdown;
 	char part[VIEW_PLACE_NAME]; /* of the breakdown, by name; "": all of it */
 	int chosen;              /* the series that is; -1: all; view__memory_choose() sets both */
-	int64_t ipu;             /* its id; VIEW_NOWHERE: all */
+	int64_t ipu;             /* its id; IPS_NULL: all */
 	bool physical;           /* order */
 	bool capacity;           /* the curve's scale goes up to the tile's memory */
 	bool placed;             /* the cursor has been set */
@@ -323,7 +323,7 @@ int64_t view__memory_saved_of_all(const struct view_memory *screen, int side);
 /* view_memory_details.c */
 enum status view__memory_details(struct view_memory *screen, struct view_context *context,
 				 struct err *err);
-/* A line more, its values VIEW_NOWHERE; NULL: there are as many as can be. */
+/* A line more, its values IPS_NULL; NULL: there are as many as can be. */
 struct view_memory_line *view__memory_add_line(struct view_memory *screen,
 					       enum view_memory_line_kind kind, int group,
 					       const char *name);

@@ -36,9 +36,9 @@ static void view_set_subject(struct view_memory *screen, int64_t variable_id, co
 
 static void view_show_ipu(struct view_memory *screen, int64_t ipu)
 {
-	if (screen->ipu == VIEW_NOWHERE || screen->ipu == ipu)
+	if (screen->ipu == IPS_NULL || screen->ipu == ipu)
 		return;
-	screen->ipu = VIEW_NOWHERE;
+	screen->ipu = IPS_NULL;
 	screen->span = 0;
 	screen->grid_stale = true;
 }
@@ -86,7 +86,7 @@ static enum status view_has_layer(struct prof_db *db, const char *layer, bool *f
 
 /* ---- searching ------------------------------------------------------------------------------- */
 
-/* "37", "tile 37", "1,37": @ipu is VIEW_NOWHERE where none is said. false: it is a name. */
+/* "37", "tile 37", "1,37": @ipu is IPS_NULL where none is said. false: it is a name. */
 static bool view_numbers(const char *text, int64_t *ipu, int64_t *tile)
 {
 	char first[32];
@@ -95,7 +95,7 @@ static bool view_numbers(const char *text, int64_t *ipu, int64_t *tile)
 
 	if (str_starts_with(text, "tile "))
 		text += strlen("tile ");
-	*ipu = VIEW_NOWHERE;
+	*ipu = IPS_NULL;
 	comma = strchr(text, ',');
 	if (comma && (size_t)(comma - text) < sizeof(first)) {
 		snprintf(first, sizeof(first), "%.*s", (int)(comma - text), text);
@@ -113,12 +113,12 @@ static bool view_numbers(const char *text, int64_t *ipu, int64_t *tile)
 /* Without an IPU: this one's, and where the cursor is there already the next one's. */
 static bool view_search_tile(struct view_memory *screen, int64_t ipu, int64_t tile, bool forward)
 {
-	int at = view__memory_ipu_at(screen, ipu == VIEW_NOWHERE ? screen->at_ipu : ipu);
+	int at = view__memory_ipu_at(screen, ipu == IPS_NULL ? screen->at_ipu : ipu);
 	int64_t index;
 
 	if (at < 0)
 		return false;
-	if (ipu == VIEW_NOWHERE && screen->at_tile == tile)
+	if (ipu == IPS_NULL && screen->at_tile == tile)
 		at = (at + (forward ? 1 : screen->ipus - 1)) % screen->ipus;
 	index = view__memory_index(screen, screen->ipu_ids[at], tile);
 	if (index < 0)
@@ -141,7 +141,7 @@ bool view__memory_search(void *state, struct view_context *context, const char *
 	if (view_numbers(text, &ipu, &tile))
 		return view_search_tile(screen, ipu, tile, forward);
 	if (view_find_variable(screen, context->source->db, forward ? sql_after : sql_before, text,
-			       from == VIEW_NOWHERE && !forward ? INT64_MAX : from, &found,
+			       from == IPS_NULL && !forward ? INT64_MAX : from, &found,
 			       NULL) != ST_OK)
 		return false;
 	return found;
@@ -168,7 +168,7 @@ bool view__memory_place(const void *state, const struct view_context *context,
 		if (line->side == 0)
 			out->variable_id = line->variable_id;
 		view_place_text(out->layer, line->layer);
-	} else if (screen->subject.name[0] && screen->subject.variable_id != VIEW_NOWHERE) {
+	} else if (screen->subject.name[0] && screen->subject.variable_id != IPS_NULL) {
 		out->variable_id = screen->subject.variable_id;
 	} else if (screen->subject.name[0]) {
 		view_place_text(out->layer, screen->subject.name);
@@ -178,13 +178,13 @@ bool view__memory_place(const void *state, const struct view_context *context,
 
 bool view__memory_offers(const struct view_place *place, char *out, size_t size)
 {
-	if (place->variable_id != VIEW_NOWHERE)
+	if (place->variable_id != IPS_NULL)
 		snprintf(out, size, "the tiles that hold variable %" PRId64, place->variable_id);
-	else if (place->tile != VIEW_NOWHERE && place->ipu != VIEW_NOWHERE)
+	else if (place->tile != IPS_NULL && place->ipu != IPS_NULL)
 		snprintf(out, size, "tile %" PRId64 " of IPU %" PRId64, place->tile, place->ipu);
 	else if (place->layer[0])
 		snprintf(out, size, "the tiles that hold %s", place->layer);
-	else if (place->ipu != VIEW_NOWHERE)
+	else if (place->ipu != IPS_NULL)
 		snprintf(out, size, "the tiles of IPU %" PRId64, place->ipu);
 	else
 		return false;
@@ -228,26 +228,26 @@ enum status view__memory_go(void *state, struct view_context *context,
 
 	if (screen->ipus == 0)
 		return err_set(err, ST_NOTFOUND, "no memory of tiles was recorded");
-	view_set_subject(screen, VIEW_NOWHERE, "");
+	view_set_subject(screen, IPS_NULL, "");
 	view__memory_choose(screen, -1);
-	if (place->variable_id != VIEW_NOWHERE) {
+	if (place->variable_id != IPS_NULL) {
 		status = view_find_variable(screen, context->source->db, sql_by_id, NULL,
 					    place->variable_id, &found, err);
 	} else if (place->layer[0]) {
 		status = view_has_layer(context->source->db, place->layer, &found, err);
 		if (found) {
-			view_set_subject(screen, VIEW_NOWHERE, place->layer);
-			view_show_ipu(screen, VIEW_NOWHERE);
+			view_set_subject(screen, IPS_NULL, place->layer);
+			view_show_ipu(screen, IPS_NULL);
 			screen->jump = true;
 		}
 	}
 	if (status != ST_OK)
 		return status;
-	if (place->tile != VIEW_NOWHERE && place->ipu != VIEW_NOWHERE)
+	if (place->tile != IPS_NULL && place->ipu != IPS_NULL)
 		return view_go_tile(screen, place, err);
 	if (found)
 		return ST_OK;
-	if (place->ipu != VIEW_NOWHERE)
+	if (place->ipu != IPS_NULL)
 		return view_go_ipu(screen, place->ipu, err);
 	return err_set(err, ST_NOTFOUND, "no memory of that was recorded");
 }
@@ -276,9 +276,9 @@ static void view_query_subject(const struct view_memory *screen, struct str *out
 {
 	str_add(out, "SELECT t.ipu, t.tile, sum(t.bytes) AS bytes FROM variable_tiles t\n"
 		     "JOIN variables v ON v.variable_id = t.variable_id WHERE ");
-	str_add(out, screen->subject.variable_id == VIEW_NOWHERE ? "v.layer = " : "v.variable = ");
+	str_add(out, screen->subject.variable_id == IPS_NULL ? "v.layer = " : "v.variable = ");
 	str_add_sql(out, screen->subject.name);
-	if (screen->ipu != VIEW_NOWHERE)
+	if (screen->ipu != IPS_NULL)
 		str_addf(out, " AND t.ipu = %" PRId64, screen->ipu);
 	str_add(out, "\nGROUP BY t.ipu, t.tile ORDER BY t.ipu, t.tile");
 }
@@ -296,9 +296,9 @@ static void view_query_memory(const struct view_memory *screen, struct str *out)
 	str_addf(out, "SELECT ipu, tile, %s%s%ssum(bytes) AS bytes, max(capacity) AS capacity\n",
 		 part ? part : "", live ? " AS always_live" : "", part ? ", " : "");
 	str_add(out, "FROM tile_memory");
-	if (screen->ipu != VIEW_NOWHERE)
+	if (screen->ipu != IPS_NULL)
 		str_addf(out, " WHERE ipu = %" PRId64, screen->ipu);
-	view_add_choice(screen, out, screen->ipu != VIEW_NOWHERE ? " AND " : " WHERE ");
+	view_add_choice(screen, out, screen->ipu != IPS_NULL ? " AND " : " WHERE ");
 	str_addf(out, "\nGROUP BY ipu, tile%s%s ORDER BY ipu, tile", part ? ", " : "",
 		 part ? part : "");
 }

@@ -18,7 +18,7 @@ void view__memory_say(struct view_context *context, const char *text)
 
 static void view_forget_subject(struct view_memory *screen)
 {
-	screen->subject = (struct view_memory_subject){.variable_id = VIEW_NOWHERE, .name = ""};
+	screen->subject = (struct view_memory_subject){.variable_id = IPS_NULL, .name = ""};
 	screen->subject_stale = screen->grid_stale = true;
 }
 
@@ -73,18 +73,18 @@ static enum view_answer view_choose(struct view_memory *screen, struct view_cont
 static enum view_answer view_change_ipu(struct view_memory *screen, struct view_context *context,
 					enum view_request request)
 {
-	const int at = screen->ipu == VIEW_NOWHERE ? -1 : view__memory_ipu_at(screen, screen->ipu);
+	const int at = screen->ipu == IPS_NULL ? -1 : view__memory_ipu_at(screen, screen->ipu);
 
 	(void)request;
 	if (screen->ipus == 1) {
 		view__memory_say(context, "there is one IPU");
 		return VIEW_DRAW;
 	}
-	screen->ipu = at + 1 < screen->ipus ? screen->ipu_ids[at + 1] : VIEW_NOWHERE;
+	screen->ipu = at + 1 < screen->ipus ? screen->ipu_ids[at + 1] : IPS_NULL;
 	screen->span = 0;
 	screen->grid_stale = true;
 	/* The same tile of that IPU. */
-	if (screen->ipu != VIEW_NOWHERE)
+	if (screen->ipu != IPS_NULL)
 		screen->at_ipu = screen->ipu;
 	return VIEW_LOAD;
 }
@@ -221,7 +221,7 @@ static void view_take_ipu(struct view_memory *screen)
 	if (!ipu || !tile)
 		return;
 	view__memory_set_cursor(screen, view__memory_index(screen, ipu->integer, tile->integer));
-	if (screen->ipu == VIEW_NOWHERE || screen->ipu == screen->at_ipu)
+	if (screen->ipu == IPS_NULL || screen->ipu == screen->at_ipu)
 		return;
 	screen->ipu = screen->at_ipu;
 	screen->span = 0;

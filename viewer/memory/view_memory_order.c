@@ -37,14 +37,14 @@ int64_t view__memory_tile_of(const struct view_memory *screen, int64_t index)
 
 int64_t view__memory_shown(const struct view_memory *screen)
 {
-	return screen->ipu == VIEW_NOWHERE ? screen->ipus * screen->tiles
-	       : screen->ipus > 0          ? screen->tiles
-					   : 0;
+	return screen->ipu == IPS_NULL ? screen->ipus * screen->tiles
+	       : screen->ipus > 0      ? screen->tiles
+				       : 0;
 }
 
 int64_t view__memory_first(const struct view_memory *screen)
 {
-	const int at = screen->ipu == VIEW_NOWHERE ? 0 : view__memory_ipu_at(screen, screen->ipu);
+	const int at = screen->ipu == IPS_NULL ? 0 : view__memory_ipu_at(screen, screen->ipu);
 
 	return at > 0 ? at * screen->tiles : 0;
 }

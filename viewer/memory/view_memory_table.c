@@ -73,7 +73,7 @@ static void view_fill_row(const struct view_memory *screen, struct report_table 
 	view_table_int(table, row, TABLE_TILE, view__memory_tile_of(screen, index));
 	view_table_int(table, row, TABLE_BYTES, from->total[index]);
 	view_table_real(table, row, TABLE_SHARE, view__memory_share(from->total[index], capacity));
-	view_table_int(table, row, TABLE_CAPACITY, capacity > 0 ? capacity : INT64_MIN);
+	view_table_int(table, row, TABLE_CAPACITY, capacity > 0 ? capacity : IPS_NULL);
 	view_table_int(table, row, TABLE_ALWAYS, from->always[index]);
 	view_table_int(table, row, TABLE_NOT_ALWAYS, from->not_always[index]);
 	for (int r = 0; r < VIEW_MEMORY_REGIONS; r++)

@@ -105,7 +105,7 @@ static struct view_memory_line *view_line(struct view_memory *screen, const char
 static void view_add(struct view_memory_line *line, int column, int64_t bytes)
 {
 	line->value[column] =
-		sat_add(line->value[column] == VIEW_NOWHERE ? 0 : line->value[column], bytes);
+		sat_add(line->value[column] == IPS_NULL ? 0 : line->value[column], bytes);
 }
 
 /* To the columns of the tile and of all selected; @bytes of all tiles to the last one. */

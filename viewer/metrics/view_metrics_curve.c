@@ -47,7 +47,7 @@ static double view_x_of(const struct view_metric_point *point, enum view_metrics
 						  [VIEW_METRICS_TIME] = point->time_ns,
 						  [VIEW_METRICS_ORDER] = index + 1};
 
-	return numbers[x] == VIEW_NOWHERE ? (double)NAN : (double)numbers[x];
+	return numbers[x] == IPS_NULL ? (double)NAN : (double)numbers[x];
 }
 
 /* Does every point have such a number, and none a lesser one than the one before? Of epochs, each

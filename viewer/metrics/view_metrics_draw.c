@@ -224,10 +224,10 @@ void view__metrics_status(const void *state, const struct view_context *context,
 	point = view__metrics_point(screen, VIEW_METRICS_SOURCE, &at);
 	if (!point)
 		point = view__metrics_point(screen, VIEW_METRICS_TARGET, &at);
-	if (point && point->epoch != VIEW_NOWHERE)
+	if (point && point->epoch != IPS_NULL)
 		snprintf(out + length, size - length, "; epoch %lld", (long long)point->epoch);
 	length = strlen(out);
-	if (point && point->execution != VIEW_NOWHERE)
+	if (point && point->execution != IPS_NULL)
 		snprintf(out + length, size - length, ", execution %lld",
 			 (long long)point->execution);
 }

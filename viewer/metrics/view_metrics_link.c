@@ -46,14 +46,14 @@ bool view__metrics_place(const void *state, const struct view_context *context,
 
 bool view__metrics_offers(const struct view_place *place, char *out, size_t size)
 {
-	if (place->metric[0] && place->step != VIEW_NOWHERE)
+	if (place->metric[0] && place->step != IPS_NULL)
 		snprintf(out, size, "%s at step %lld", place->metric, (long long)place->step);
-	else if (place->metric[0] && place->epoch != VIEW_NOWHERE)
+	else if (place->metric[0] && place->epoch != IPS_NULL)
 		snprintf(out, size, "the curve of %s, epoch %lld", place->metric,
 			 (long long)place->epoch);
 	else if (place->metric[0])
 		snprintf(out, size, "the curve of %s", place->metric);
-	else if (place->step != VIEW_NOWHERE)
+	else if (place->step != IPS_NULL)
 		snprintf(out, size, "metrics at step %lld", (long long)place->step);
 	else
 		return false;
@@ -75,7 +75,7 @@ static int view_fits(const struct view_metrics *screen, const struct view_place 
 		return 0;
 	if (!place->metric[0] && !step)
 		return 0;
-	fits += step == (place->step != VIEW_NOWHERE);
+	fits += step == (place->step != IPS_NULL);
 	fits += place->rank == cells[VIEW_METRICS_RANK].integer;
 	return fits;
 }
@@ -103,14 +103,14 @@ enum status view__metrics_go(void *state, struct view_context *context,
 	screen->grid.at = best;
 	screen->zoomed = false;
 	screen->cursor = NAN;
-	if (place->step != VIEW_NOWHERE)
+	if (place->step != IPS_NULL)
 		screen->wanted = VIEW_METRICS_STEP;
 	status = view__metrics_curves(screen, context, err);
 	if (status != ST_OK)
 		return status;
-	if (screen->x == VIEW_METRICS_STEP && place->step != VIEW_NOWHERE)
+	if (screen->x == VIEW_METRICS_STEP && place->step != IPS_NULL)
 		screen->cursor = (double)place->step;
-	else if (screen->x == VIEW_METRICS_EPOCH && place->epoch != VIEW_NOWHERE)
+	else if (screen->x == VIEW_METRICS_EPOCH && place->epoch != IPS_NULL)
 		screen->cursor = (double)place->epoch;
 	return ST_OK;
 }

@@ -12,7 +12,7 @@
 #include "viewer/view_screen.h"
 
 struct view_metric_point {
-	int64_t row, epoch, execution, step, time_ns; /* VIEW_NOWHERE: none */
+	int64_t row, epoch, execution, step, time_ns; /* IPS_NULL: none */
 	double value;                                 /* NaN where it was one */
 };
 

@@ -337,7 +337,7 @@ static bool operations_offers(const struct view_place *place, char *out, size_t 
 		snprintf(out, size, "the operation %s", place->operation);
 	else if (place->layer[0])
 		snprintf(out, size, "operations of %s", place->layer);
-	else if (place->stage != VIEW_NOWHERE)
+	else if (place->stage != IPS_NULL)
 		snprintf(out, size, "operations of stage %lld%s%s", (long long)place->stage,
 			 place->phase[0] ? " in phase " : "", place->phase);
 	else

@@ -21,7 +21,7 @@ struct detail {
 	struct prof_db *db;
 	const char *operation, *layer; /* NULL: unknown */
 	const char *report;            /* "", "Source", "Target" */
-	int64_t root;                  /* what the compute set before is part of; INT64_MIN: none */
+	int64_t root;                  /* what the compute set before is part of; IPS_NULL: none */
 };
 
 typedef void (*detail_row)(struct detail *detail, const struct prof_query *query);
@@ -57,7 +57,7 @@ static const char *detail_count(const struct prof_query *query, int column, char
 {
 	const int64_t value = prof_column_int(query, column);
 
-	return value == INT64_MIN ? "-" : fmt_count(out, value);
+	return value == IPS_NULL ? "-" : fmt_count(out, value);
 }
 
 static const char *detail_bytes(const struct prof_query *query, int column, char out[FMT_SIZE])
@@ -207,7 +207,7 @@ static enum status detail_operation(struct detail *detail, struct err *err)
 		     {"Compute sets, with the balance of the tiles at work", sets_sql, sets_row}};
 	enum status status = ST_OK;
 
-	detail->root = INT64_MIN;
+	detail->root = IPS_NULL;
 	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(parts); i++) {
 		if (parts[i].title)
 			detail_begin(detail, parts[i].title);

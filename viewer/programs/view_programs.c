@@ -131,7 +131,7 @@ static bool programs_place(const void *state, const struct view_context *context
 	(void)context;
 	view_place_clear(out);
 	/* What only the target has is nowhere in the source. */
-	if (!node || node->id[VIEW_SOURCE_SIDE] == VIEW_NOWHERE)
+	if (!node || node->id[VIEW_SOURCE_SIDE] == IPS_NULL)
 		return false;
 	out->program_id = node->id[VIEW_SOURCE_SIDE];
 	view_place_text(out->operation, node->operation);
@@ -140,11 +140,11 @@ static bool programs_place(const void *state, const struct view_context *context
 
 static bool programs_offers(const struct view_place *place, char *out, size_t size)
 {
-	if (place->program_id != VIEW_NOWHERE)
+	if (place->program_id != IPS_NULL)
 		snprintf(out, size, "the program #%lld", (long long)place->program_id);
 	else if (place->operation[0])
 		snprintf(out, size, "programs of %s", place->operation);
-	return place->program_id != VIEW_NOWHERE || place->operation[0];
+	return place->program_id != IPS_NULL || place->operation[0];
 }
 
 static enum status programs_go(void *state, struct view_context *context,
@@ -154,9 +154,9 @@ static enum status programs_go(void *state, struct view_context *context,
 	const struct view_tree *tree = &screen->tree;
 	int found = VIEW_NO_PROGRAM;
 
-	if (place->program_id != VIEW_NOWHERE)
+	if (place->program_id != IPS_NULL)
 		found = view__tree_find(tree, VIEW_SOURCE_SIDE, place->program_id);
-	for (int i = 0; place->program_id == VIEW_NOWHERE && found < 0 && i < tree->walk_count; i++)
+	for (int i = 0; place->program_id == IPS_NULL && found < 0 && i < tree->walk_count; i++)
 		if (strcmp(tree->nodes[tree->walk[i]].operation, place->operation) == 0)
 			found = tree->walk[i];
 	if (found < 0 || !tree->nodes[found].reached)

@@ -105,25 +105,24 @@ static void tell_program(struct view_programs *screen, const struct view_program
 {
 	struct view_blocks *blocks = &screen->details;
 	char inside[FMT_SIZE];
-	const enum view_side side =
-		node->id[0] == VIEW_NOWHERE ? VIEW_TARGET_SIDE : VIEW_SOURCE_SIDE;
-	const int target = node->call == INT64_MIN
+	const enum view_side side = node->id[0] == IPS_NULL ? VIEW_TARGET_SIDE : VIEW_SOURCE_SIDE;
+	const int target = node->call == IPS_NULL
 				   ? VIEW_NO_PROGRAM
 				   : view__tree_find(&screen->tree, side, node->call);
 
 	view_blocks_begin(blocks, "Program", NAME_WIDTH);
 	if (compared)
 		view_blocks_fact(blocks, "is in", VIEW_NORMAL, "%s",
-				 node->id[0] == VIEW_NOWHERE   ? "the target only"
-				 : node->id[1] == VIEW_NOWHERE ? "the source only"
-							       : "both");
+				 node->id[0] == IPS_NULL   ? "the target only"
+				 : node->id[1] == IPS_NULL ? "the source only"
+							   : "both");
 	tell_inside(screen, node);
 	if (node->operation[0])
 		view_blocks_fact(blocks, "operation", VIEW_NORMAL, "%s", node->operation);
-	if (node->repeat != INT64_MIN)
+	if (node->repeat != IPS_NULL)
 		view_blocks_fact(blocks, "repeats", VIEW_NORMAL, "%s times what is in it",
 				 fmt_count(inside, node->repeat));
-	if (node->call != INT64_MIN)
+	if (node->call != IPS_NULL)
 		view_blocks_fact(blocks, "calls", VIEW_NORMAL, "#%lld %s", (long long)node->call,
 				 target >= 0 ? screen->tree.nodes[target].name : "");
 	if (node->inside > 0)
@@ -290,7 +289,7 @@ static enum status tell_sides(struct view_programs *screen, const struct view_pr
 		return tell_side(screen, node, dbs[0], VIEW_SOURCE_SIDE, NULL,
 				 "Live while it runs, beside what always is", err);
 	for (int side = 0; side < VIEW_SIDES && status == ST_OK; side++)
-		if (node->id[side] != VIEW_NOWHERE)
+		if (node->id[side] != IPS_NULL)
 			status = tell_side(screen, node, dbs[side], side, titles[side], live[side],
 					   err);
 	return status;
@@ -332,6 +331,6 @@ void view__programs_detail_sql(const struct view_programs *screen, struct str *o
 
 	if (!node || screen->by_type)
 		return;
-	spell(out, set_sql, node->id[node->id[0] == VIEW_NOWHERE]);
-	spell(out, live_sql, node->id[node->id[0] == VIEW_NOWHERE]);
+	spell(out, set_sql, node->id[node->id[0] == IPS_NULL]);
+	spell(out, live_sql, node->id[node->id[0] == IPS_NULL]);
 }

@@ -150,7 +150,7 @@ static const char *draw_cycles(const struct view_programs *screen, const struct 
 {
 	const int64_t cycles = screen->flat ? node->own[side] : node->cycles[side];
 
-	return node->id[side] == VIEW_NOWHERE || cycles == 0 ? "-" : fmt_count(out, cycles);
+	return node->id[side] == IPS_NULL || cycles == 0 ? "-" : fmt_count(out, cycles);
 }
 
 static void draw_diff(struct view_pane *pane, int x, int y, int width, bool selected,
@@ -211,7 +211,7 @@ static void draw_numbers(const struct view_programs *screen, const struct draw_c
 	}
 	if (columns->diff > 0)
 		draw_diff(pane, x, y, columns->diff, selected, cycles,
-			  node->id[0] != VIEW_NOWHERE && node->id[1] != VIEW_NOWHERE);
+			  node->id[0] != IPS_NULL && node->id[1] != IPS_NULL);
 	if (columns->share > 0) {
 		view_text_right(pane, x, y, columns->share, style,
 				cycles[0] > 0 ? fmt_percent(text, share) : "");
@@ -272,10 +272,10 @@ static void draw_name(const struct view_programs *screen, const struct draw_colu
 	if (node->first != VIEW_NO_PROGRAM && !screen->flat)
 		view_glyphs(pane, x, y, style, node->open ? VIEW_GLYPH_DOWN : VIEW_GLYPH_SELECT, 1);
 	draw_mark(pane, x + 2, y, node->type, selected);
-	if (node->repeat != INT64_MIN)
+	if (node->repeat != IPS_NULL)
 		snprintf(text, sizeof(text), "%.100s (%.300s) x %s", node->type, node->name,
 			 fmt_count(times, node->repeat));
-	else if (node->call != INT64_MIN)
+	else if (node->call != IPS_NULL)
 		snprintf(text, sizeof(text), "%.100s (%.300s) > #%lld", node->type, node->name,
 			 (long long)node->call);
 	else
@@ -292,9 +292,9 @@ static void draw_row(const struct view_programs *screen, const struct draw_colum
 		view_fill(pane, 0, y, pane->rect.width, VIEW_CURSOR);
 		view_glyphs(pane, 0, y, VIEW_CURSOR, VIEW_GLYPH_SELECT, 1);
 	} else if (columns->target > 0 || columns->diff > 0) {
-		if (node->id[VIEW_TARGET_SIDE] == VIEW_NOWHERE)
+		if (node->id[VIEW_TARGET_SIDE] == IPS_NULL)
 			view_put(pane, 0, y, VIEW_WARN, '-');
-		else if (node->id[VIEW_SOURCE_SIDE] == VIEW_NOWHERE)
+		else if (node->id[VIEW_SOURCE_SIDE] == IPS_NULL)
 			view_put(pane, 0, y, VIEW_WARN, '+');
 	}
 	draw_name(screen, columns, node, y, selected, pane);

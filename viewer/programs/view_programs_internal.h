@@ -29,7 +29,7 @@ enum view_side {
 };
 
 struct view_program {
-	int64_t id[VIEW_SIDES];     /* VIEW_NOWHERE: that report does not have it */
+	int64_t id[VIEW_SIDES];     /* IPS_NULL: that report does not have it */
 	int64_t own[VIEW_SIDES];    /* cycles */
 	int64_t cycles[VIEW_SIDES]; /* with all that is in it */
 	int64_t times[VIEW_SIDES];  /* its own steps in one run */

@@ -53,7 +53,7 @@ static enum status join_copy(struct view_tree *tree, const struct view_program *
 	struct view_program node = *from;
 
 	node.id[VIEW_TARGET_SIDE] = from->id[VIEW_SOURCE_SIDE];
-	node.id[VIEW_SOURCE_SIDE] = VIEW_NOWHERE;
+	node.id[VIEW_SOURCE_SIDE] = IPS_NULL;
 	node.parent = parent;
 	node.type = arena_strdup(&tree->arena, from->type);
 	node.name = arena_strdup(&tree->arena, from->name);
@@ -67,7 +67,7 @@ static enum status join_copy(struct view_tree *tree, const struct view_program *
 
 static bool join_same(const struct view_program *a, const struct view_program *b)
 {
-	return a->id[VIEW_TARGET_SIDE] == VIEW_NOWHERE && strcmp(a->type, b->type) == 0 &&
+	return a->id[VIEW_TARGET_SIDE] == IPS_NULL && strcmp(a->type, b->type) == 0 &&
 	       strcmp(a->name, b->name) == 0;
 }
 

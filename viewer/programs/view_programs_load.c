@@ -22,7 +22,7 @@ static enum status load_side(struct view_programs *screen, struct prof_db *db, e
 		screen->clock_hz[side] = hz;
 	status = prof_db_number(db, "SELECT sum(updates) FROM execution_sums WHERE mode = 'train'",
 				&screen->updates[side], err);
-	if (screen->updates[side] == VIEW_NOWHERE)
+	if (screen->updates[side] == IPS_NULL)
 		screen->updates[side] = 0;
 	return status;
 }

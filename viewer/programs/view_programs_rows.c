@@ -14,8 +14,8 @@
 
 bool view__program_differs(const struct view_program *program)
 {
-	return program->id[VIEW_SOURCE_SIDE] == VIEW_NOWHERE ||
-	       program->id[VIEW_TARGET_SIDE] == VIEW_NOWHERE ||
+	return program->id[VIEW_SOURCE_SIDE] == IPS_NULL ||
+	       program->id[VIEW_TARGET_SIDE] == IPS_NULL ||
 	       program->own[VIEW_SOURCE_SIDE] != program->own[VIEW_TARGET_SIDE];
 }
 

@@ -40,7 +40,7 @@ static const char *tree_text(struct view_tree *tree, const char *text, const cha
 static enum status tree_row(struct view_tree *tree, const struct prof_query *query, struct err *err)
 {
 	const struct view_program *last = tree->count > 0 ? &tree->nodes[tree->count - 1] : NULL;
-	struct view_program node = {.id = {prof_column_int(query, 0), VIEW_NOWHERE},
+	struct view_program node = {.id = {prof_column_int(query, 0), IPS_NULL},
 				    .position = prof_column_int(query, 2),
 				    .repeat = prof_column_int(query, 6),
 				    .call = prof_column_int(query, 7)};
@@ -61,7 +61,7 @@ static void tree_parents(struct view_tree *tree)
 	for (int i = 0; i < tree->count; i++) {
 		const int64_t parent = (int64_t)tree->nodes[i].path;
 
-		tree->nodes[i].parent = parent == VIEW_NOWHERE
+		tree->nodes[i].parent = parent == IPS_NULL
 						? VIEW_NO_PROGRAM
 						: view__tree_find(tree, VIEW_SOURCE_SIDE, parent);
 		if (tree->nodes[i].parent == i)
@@ -279,11 +279,11 @@ static int *tree_index(const struct view_tree *tree, enum view_side side, int64_
 	int *index = NULL;
 
 	*least = INT64_MAX;
-	*most = INT64_MIN;
+	*most = IPS_NULL;
 	for (int i = 0; i < tree->count; i++) {
 		const int64_t id = tree->nodes[i].id[side];
 
-		if (id == VIEW_NOWHERE)
+		if (id == IPS_NULL)
 			continue;
 		*least = id < *least ? id : *least;
 		*most = id > *most ? id : *most;
@@ -295,7 +295,7 @@ static int *tree_index(const struct view_tree *tree, enum view_side side, int64_
 	for (int64_t i = 0; index && i <= *most; i++)
 		index[i] = VIEW_NO_PROGRAM;
 	for (int i = 0; index && i < tree->count; i++)
-		if (tree->nodes[i].id[side] != VIEW_NOWHERE)
+		if (tree->nodes[i].id[side] != IPS_NULL)
 			index[tree->nodes[i].id[side]] = i;
 	return index;
 }

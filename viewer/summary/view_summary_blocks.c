@@ -72,7 +72,7 @@ static void view_add_count(struct view_blocks *blocks, const char *name, int64_t
 {
 	char text[FMT_SIZE];
 
-	if (value != INT64_MIN && value > 0)
+	if (value != IPS_NULL && value > 0)
 		view_blocks_fact(blocks, name, VIEW_NORMAL, "%s", fmt_count(text, value));
 }
 
@@ -260,7 +260,7 @@ static void view_block_stages(struct view_summary *screen, int clock)
 static void view_add_bad(struct view_summary *screen)
 {
 	const struct report_bad *bad = &screen->summary.bad;
-	const bool stepped = bad->step != INT64_MIN;
+	const bool stepped = bad->step != IPS_NULL;
 	struct view_place *place;
 
 	if (!bad->known)
@@ -286,7 +286,7 @@ static void view_add_bad(struct view_summary *screen)
 
 static void view_add_broken(struct view_summary *screen, const struct report_broken *broken)
 {
-	const bool stepped = broken->step != INT64_MIN;
+	const bool stepped = broken->step != IPS_NULL;
 	char text[FMT_SIZE];
 	struct view_place *place;
 

@@ -336,8 +336,8 @@ int view__compare_height(const struct view_summary *screen, int height)
 /* ", step 4", or nothing where it is not known. */
 static int view_draw_number(struct view_pane *pane, int x, int y, const char *name, int64_t value)
 {
-	return value == INT64_MIN ? 0
-				  : view_textf(pane, x, y, VIEW_WARN, ", %s %" PRId64, name, value);
+	return value == IPS_NULL ? 0
+				 : view_textf(pane, x, y, VIEW_WARN, ", %s %" PRId64, name, value);
 }
 
 static void view_draw_parting(const struct report_diff_part *part, struct view_pane *pane, int y)

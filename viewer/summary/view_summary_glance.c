@@ -119,8 +119,8 @@ static enum status view_look_memory(struct view_glance *glance, struct prof_db *
 	if (status == ST_OK)
 		status = prof_query_step(query, &row, err);
 	glance->memory = status == ST_OK && row ? prof_column_real(query, 0) : NAN;
-	glance->memory_ipu = status == ST_OK && row ? prof_column_int(query, 1) : VIEW_NOWHERE;
-	glance->memory_tile = status == ST_OK && row ? prof_column_int(query, 2) : VIEW_NOWHERE;
+	glance->memory_ipu = status == ST_OK && row ? prof_column_int(query, 1) : IPS_NULL;
+	glance->memory_tile = status == ST_OK && row ? prof_column_int(query, 2) : IPS_NULL;
 	if (status == ST_OK && row) {
 		glance->memory_bytes = prof_column_int(query, 3);
 		glance->memory_capacity = prof_column_int(query, 4);

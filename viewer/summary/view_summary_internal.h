@@ -29,7 +29,7 @@ struct view_now {
 	double idle_fraction, theory_idle_fraction;
 	struct view_latest {
 		char key[VIEW_LATEST_NAME];
-		int64_t step, weight_update; /* INT64_MIN: none */
+		int64_t step, weight_update; /* IPS_NULL: none */
 		int64_t bad;                 /* NaN and infinite elements */
 		double mean, std;
 	} latest[VIEW_LATEST];

@@ -172,9 +172,9 @@ static void view_live_left(struct view_summary *screen)
 static const char *view_when(char out[VIEW_WHEN_SIZE], int64_t step, int64_t weight_update)
 {
 	out[0] = '\0';
-	if (step != INT64_MIN)
+	if (step != IPS_NULL)
 		snprintf(out, VIEW_WHEN_SIZE, "step %lld: ", (long long)step);
-	else if (weight_update != INT64_MIN)
+	else if (weight_update != IPS_NULL)
 		snprintf(out, VIEW_WHEN_SIZE, "update %lld: ", (long long)weight_update);
 	return out;
 }
@@ -186,9 +186,9 @@ static void view_live_loss(struct view_summary *screen)
 
 	if (isnan(now->loss))
 		return;
-	if (now->loss_step != INT64_MIN)
+	if (now->loss_step != IPS_NULL)
 		snprintf(when, sizeof(when), " at step %lld", (long long)now->loss_step);
-	else if (now->loss_epoch != INT64_MIN)
+	else if (now->loss_epoch != IPS_NULL)
 		snprintf(when, sizeof(when), " after epoch %lld", (long long)now->loss_epoch);
 	view_blocks_fact(&screen->blocks, "loss", VIEW_BOLD, "%s%s", fmt_real(text, now->loss),
 			 when);

@@ -44,7 +44,7 @@ void view__tensors_areas(struct view_tensors *screen, const struct view_context 
 static void choose_afresh(struct view_tensors *screen)
 {
 	screen->values.at = -1;
-	screen->values.wanted = INT64_MIN;
+	screen->values.wanted = IPS_NULL;
 	screen->values.row = screen->values.column = 0;
 	memset(screen->values.first, 0, sizeof(screen->values.first));
 }
@@ -61,14 +61,14 @@ enum status view__tensors_choose(struct view_tensors *screen, struct view_contex
 
 	memcpy(before, screen->id, sizeof(before));
 	screen->has_queue = queue && queue->text;
-	screen->rank = rank && rank->type == PROF_INT ? rank->integer : INT64_MIN;
+	screen->rank = rank && rank->type == PROF_INT ? rank->integer : IPS_NULL;
 	screen->row_count = rows && rows->type == PROF_INT ? rows->integer : 0;
 	str_copy(screen->key, sizeof(screen->key), key && key->text ? key->text : "");
 	str_copy(screen->queue, sizeof(screen->queue), screen->has_queue ? queue->text : "");
 	for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
 		struct prof_db *db = view__tensors_db(context, side);
 
-		screen->id[side] = INT64_MIN;
+		screen->id[side] = IPS_NULL;
 		if (key && db && status == ST_OK)
 			status = report_tensor_find(db, screen->has_queue ? queue->text : NULL,
 						    key->text, &screen->id[side], err);
@@ -334,10 +334,10 @@ static enum status view_tensors_open(void **state, struct view_context *context,
 	(void)arena_init(&screen->spark_arena, 0);
 	(void)arena_init(&screen->curve_arena, 0);
 	(void)arena_init(&screen->page_arena, 0);
-	screen->id[0] = screen->id[1] = INT64_MIN;
-	screen->grid_of[0] = screen->grid_of[1] = screen->values.wanted = INT64_MIN;
+	screen->id[0] = screen->id[1] = IPS_NULL;
+	screen->grid_of[0] = screen->grid_of[1] = screen->values.wanted = IPS_NULL;
 	screen->replica = -1;
-	screen->wanted_step = screen->wanted_update = INT64_MIN;
+	screen->wanted_step = screen->wanted_update = IPS_NULL;
 	screen->cursor = screen->values.at = -1;
 	names = report_tensor_columns(&count);
 	for (int i = 0; i < count; i++)

@@ -46,7 +46,7 @@ static enum status find_take(const struct finding *finding, const struct prof_qu
 	str_copy(capture.mode, sizeof(capture.mode), mode ? mode : "");
 	capture.row_id[finding->side] = prof_column_int(query, 0);
 	capture.context_id[finding->side] = prof_column_int(query, 1);
-	capture.row_id[!finding->side] = capture.context_id[!finding->side] = INT64_MIN;
+	capture.row_id[!finding->side] = capture.context_id[!finding->side] = IPS_NULL;
 	return capture_add(finding->found, &capture, err);
 }
 
@@ -79,7 +79,7 @@ static enum status find_all(struct finding *finding, struct err *err)
 
 	found->count = 0;
 	found->looked = found->all = 0;
-	if (!finding->db || finding->screen->id[finding->side] == INT64_MIN)
+	if (!finding->db || finding->screen->id[finding->side] == IPS_NULL)
 		return ST_OK;
 	status = view__last_row(finding->db, "SELECT max(row_id) FROM capture_rows", &found->all,
 				err);
@@ -96,7 +96,7 @@ static bool same_moment(const struct view_tensor_capture *a, const struct view_t
 {
 	if (a->replica != b->replica || a->step != b->step || strcmp(a->mode, b->mode) != 0)
 		return false;
-	return a->step != INT64_MIN ||
+	return a->step != IPS_NULL ||
 	       (a->weight_update == b->weight_update && a->microbatch == b->microbatch);
 }
 

@@ -57,14 +57,14 @@ static enum status curve_lines(struct view_tensors *screen, struct view_tensor_c
 /* Are all of @replica's rows known by it, and in its order? */
 static bool rises(const struct report_tensor_rows *rows, int64_t replica, enum view_tensor_axis by)
 {
-	int64_t last = INT64_MIN;
+	int64_t last = IPS_NULL;
 
 	for (int i = 0; i < rows->count; i++) {
 		const int64_t at = row_at(&rows->row[i], by);
 
 		if (view__replica_number(rows->row[i].replica) != replica)
 			continue;
-		if (at == INT64_MIN || at < last)
+		if (at == IPS_NULL || at < last)
 			return false;
 		last = at;
 	}
@@ -163,7 +163,7 @@ static enum status curve_read(struct view_tensors *screen, struct view_context *
 	curve->rows.count = 0;
 	curve->values = NULL;
 	curve->line_count = 0;
-	if (!db || screen->id[side] == INT64_MIN)
+	if (!db || screen->id[side] == IPS_NULL)
 		return ST_OK;
 	status = report_tensor_rows_read(&curve->rows, db, screen->id[side], screen->rank,
 					 view__statistic(screen), VIEW_TENSORS_CURVE, err);
@@ -270,15 +270,14 @@ void view__curve_go(struct view_tensors *screen)
 	const struct report_tensor_rows *rows = &screen->curve[view__curve_side(screen)].rows;
 
 	for (int i = 0; i < rows->count; i++) {
-		const bool steps =
-			rows->row[i].step != INT64_MIN && screen->wanted_step != INT64_MIN;
+		const bool steps = rows->row[i].step != IPS_NULL && screen->wanted_step != IPS_NULL;
 		const int64_t at = steps ? rows->row[i].step : rows->row[i].weight_update;
 		const int64_t wanted = steps ? screen->wanted_step : screen->wanted_update;
 
-		if (at != INT64_MIN && at <= wanted)
+		if (at != IPS_NULL && at <= wanted)
 			screen->cursor = i;
 	}
-	screen->wanted_step = screen->wanted_update = INT64_MIN;
+	screen->wanted_step = screen->wanted_update = IPS_NULL;
 }
 
 int view__curve_column(const struct view_tensors *screen, int64_t row, int width)

@@ -149,7 +149,7 @@ static enum status gather_side(struct gathering *g, struct view_context *context
 	enum status status;
 
 	g->db = view__tensors_db(context, g->side);
-	if (!g->db || g->screen->id[g->side] == INT64_MIN)
+	if (!g->db || g->screen->id[g->side] == IPS_NULL)
 		return ST_OK;
 	g->count = arena_alloc(arena, (size_t)COLUMNS_MOST * BINS, sizeof(*g->count));
 	g->step = arena_alloc(arena, COLUMNS_MOST, sizeof(*g->step));
@@ -290,11 +290,11 @@ int view__histogram_column(const struct view_tensors *screen, int side)
 	int found = -1;
 
 	for (int c = 0; row && c < h->columns; c++) {
-		const bool steps = h->step[c] != INT64_MIN && row->step != INT64_MIN;
+		const bool steps = h->step[c] != IPS_NULL && row->step != IPS_NULL;
 		const int64_t at = steps ? h->step[c] : h->update[c];
 		const int64_t wanted = steps ? row->step : row->weight_update;
 
-		if (at != INT64_MIN && at <= wanted)
+		if (at != IPS_NULL && at <= wanted)
 			found = c;
 	}
 	return found;

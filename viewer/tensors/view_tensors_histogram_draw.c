@@ -92,13 +92,13 @@ static void draw_map(const struct view_tensors *screen, const struct view_contex
 /* "steps 0 to 39, 40 histograms" */
 static void tell_side(const struct view_tensor_histograms *side, char *out, size_t size)
 {
-	const bool steps = side->step[0] != INT64_MIN && side->last_step != INT64_MIN;
+	const bool steps = side->step[0] != IPS_NULL && side->last_step != IPS_NULL;
 	const int64_t first = steps ? side->step[0] : side->update[0];
 	const int64_t last = steps ? side->last_step : side->last_update;
 	char count[FMT_SIZE];
 	int used = 0;
 
-	if (first != INT64_MIN && last != INT64_MIN)
+	if (first != IPS_NULL && last != IPS_NULL)
 		used = snprintf(out, size, "%s %lld to %lld, ", steps ? "steps" : "weight updates",
 				(long long)first, (long long)last);
 	used += snprintf(out + used, size - (size_t)used, "%s histogram%s",

@@ -99,7 +99,7 @@ struct view_tensor_histogram {
 
 /* A moment at which values were kept, in one report or in both. */
 struct view_tensor_capture {
-	int64_t row_id[VIEW_TENSORS_SIDES], context_id[VIEW_TENSORS_SIDES]; /* INT64_MIN: none */
+	int64_t row_id[VIEW_TENSORS_SIDES], context_id[VIEW_TENSORS_SIDES]; /* IPS_NULL: none */
 	int64_t step, weight_update, microbatch, replica;
 	char mode[12];
 };
@@ -165,7 +165,7 @@ struct view_tensors {
 	/* The tensor under the cursor. */
 	char queue[VIEW_PLACE_NAME], key[VIEW_PLACE_NAME];
 	bool has_queue;
-	int64_t rank, id[VIEW_TENSORS_SIDES]; /* ids: INT64_MIN: not there */
+	int64_t rank, id[VIEW_TENSORS_SIDES]; /* ids: IPS_NULL: not there */
 	int64_t row_count;                    /* of its statistics */
 	int replicas;                         /* seen so far; 0: none is recorded */
 	int replica;                          /* the one that is shown; -1: all */
@@ -178,7 +178,7 @@ struct view_tensors {
 	struct view_spread spread;
 	bool known;                         /* a row has the statistic */
 	int64_t cursor;                     /* row of the curve's first side, -1: none */
-	int64_t wanted_step, wanted_update; /* to go to at the next load; INT64_MIN: not */
+	int64_t wanted_step, wanted_update; /* to go to at the next load; IPS_NULL: not */
 
 	struct arena page_arena;
 	struct view_tensor_histogram histogram;

@@ -55,7 +55,7 @@ static void place_moment(const struct view_tensors *screen, struct view_place *o
 		out->epoch = row->epoch;
 		out->time_ns = row->time_ns;
 	}
-	if (out->time_ns != VIEW_NOWHERE)
+	if (out->time_ns != IPS_NULL)
 		view_place_text(out->clock, "host");
 }
 
@@ -81,8 +81,7 @@ bool view__tensors_place(const void *state, const struct view_context *context,
 /* The tensors of a stage, some of which are of @place's queue. */
 static bool is_of_stage(const struct view_place *place)
 {
-	return place->queue[0] && !place->key[0] && !place->layer[0] &&
-	       place->stage != VIEW_NOWHERE;
+	return place->queue[0] && !place->key[0] && !place->layer[0] && place->stage != IPS_NULL;
 }
 
 bool view__tensors_offers(const struct view_place *place, char *out, size_t size)
@@ -96,9 +95,9 @@ bool view__tensors_offers(const struct view_place *place, char *out, size_t size
 		snprintf(what, sizeof(what), "tensors of stage %lld", (long long)place->stage);
 	else
 		str_copy(what, sizeof(what), place->key);
-	if ((key || stage) && place->step != VIEW_NOWHERE)
+	if ((key || stage) && place->step != IPS_NULL)
 		snprintf(out, size, "%s at step %lld", what, (long long)place->step);
-	else if ((key || stage) && place->weight_update != VIEW_NOWHERE)
+	else if ((key || stage) && place->weight_update != IPS_NULL)
 		snprintf(out, size, "%s at weight update %lld", what,
 			 (long long)place->weight_update);
 	else if (key)
@@ -197,7 +196,7 @@ enum status view__tensors_go(void *state, struct view_context *context,
 			       key ? "" : "of the layer ", key ? place->key : place->layer);
 	screen->wanted_step = place->step;
 	screen->wanted_update = place->weight_update;
-	if (place->step != VIEW_NOWHERE || place->weight_update != VIEW_NOWHERE) {
+	if (place->step != IPS_NULL || place->weight_update != IPS_NULL) {
 		screen->opened = true;
 		screen->page = VIEW_TENSOR_CURVE;
 	}

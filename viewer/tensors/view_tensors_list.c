@@ -282,7 +282,7 @@ static enum status sparks_load(struct view_tensors *screen, struct view_context 
 	const struct report_table *table = &screen->list.table;
 	struct prof_db *db = context->source->db;
 	enum status status =
-		report_tensor_rows_read(&screen->sampled, db, INT64_MIN, INT64_MIN,
+		report_tensor_rows_read(&screen->sampled, db, IPS_NULL, IPS_NULL,
 					view__statistic(screen), VIEW_TENSORS_SPARKS, err);
 
 	arena_reset(&screen->spark_arena);
@@ -294,7 +294,7 @@ static enum status sparks_load(struct view_tensors *screen, struct view_context 
 	for (int64_t row = 0; row < table->row_count && status == ST_OK; row++) {
 		const struct report_cell *rank = list_cell(table, row, "rank");
 
-		screen->sparks[row].rank = rank->type == PROF_INT ? rank->integer : INT64_MIN;
+		screen->sparks[row].rank = rank->type == PROF_INT ? rank->integer : IPS_NULL;
 		status = report_tensor_find(db, list_cell(table, row, "queue")->text,
 					    list_cell(table, row, "key")->text,
 					    &screen->sparks[row].tensor_id, err);

@@ -152,7 +152,7 @@ static enum status window_piece(const struct window *w, const struct reading *re
 	prof_query_int(query, ":row", reading->row_id);
 	prof_query_int(query, ":most", PIECES_MOST);
 	prof_query_int(query, ":tensor", reading->tensor_id);
-	if (reading->context_id != INT64_MIN)
+	if (reading->context_id != IPS_NULL)
 		prof_query_int(query, ":context", reading->context_id);
 	prof_query_int(query, ":piece", piece);
 	status = prof_query_step(query, &row, err);

@@ -174,9 +174,9 @@ static void draw_slice(const struct view_tensors *screen, struct view_pane *pane
 	const struct view_tensor_matrix *first = &v->part[part_at(v, 0)];
 	int x = 1;
 
-	if (capture->step != INT64_MIN)
+	if (capture->step != IPS_NULL)
 		x += view_textf(pane, x, 0, VIEW_BOLD, "step %lld", (long long)capture->step);
-	else if (capture->weight_update != INT64_MIN)
+	else if (capture->weight_update != IPS_NULL)
 		x += view_textf(pane, x, 0, VIEW_BOLD, "weight update %lld",
 				(long long)capture->weight_update);
 	if (screen->replica < 0 && screen->replicas > 1)

@@ -31,7 +31,7 @@ static void query_histogram(const struct view_tensors *screen, const char *queue
 
 static void query_number(struct str *out, const char *column, int64_t number)
 {
-	if (number == INT64_MIN)
+	if (number == IPS_NULL)
 		str_addf(out, " AND %s IS NULL", column);
 	else
 		str_addf(out, " AND %s = %lld", column, (long long)number);
@@ -48,7 +48,7 @@ static void query_values(const struct view_tensors *screen, const char *queue, s
 			"bytes, data FROM captures");
 		view__tensors_where(screen, "key", queue, "", out);
 		query_number(out, "step", capture->step);
-		if (capture->step == INT64_MIN)
+		if (capture->step == IPS_NULL)
 			query_number(out, "weight_update", capture->weight_update);
 		if (screen->replica < 0)
 			query_number(out, "replica", capture->replica);

@@ -35,7 +35,7 @@ enum status view__tensors_rows(struct prof_query **out, const struct view_tensor
 	prof_query_int(*out, ":from", from);
 	prof_query_int(*out, ":to", to);
 	prof_query_int(*out, ":tensor", screen->id[side]);
-	if (screen->rank != INT64_MIN)
+	if (screen->rank != IPS_NULL)
 		prof_query_int(*out, ":rank", screen->rank);
 	return ST_OK;
 }
@@ -58,7 +58,7 @@ enum view_answer view__replica_next(struct view_tensors *screen, struct view_con
 	}
 	if (capture) {
 		screen->values.wanted =
-			capture->step != INT64_MIN ? capture->step : capture->weight_update;
+			capture->step != IPS_NULL ? capture->step : capture->weight_update;
 		screen->values.at = -1;
 	}
 	if (screen->replica < 0)
@@ -88,7 +88,7 @@ void view__tensors_where(const struct view_tensors *screen, const char *key, con
 		str_addf(out, " AND %s = ", queue);
 		str_add_sql(out, screen->queue);
 	}
-	if (screen->rank != INT64_MIN)
+	if (screen->rank != IPS_NULL)
 		str_addf(out, " AND %srank = %lld", context, (long long)screen->rank);
 	if (screen->replica >= 0)
 		str_addf(out, " AND %sreplica = %d", context, screen->replica);

@@ -39,13 +39,13 @@ static const struct report_column bin_columns[] = {
 	[BIN_DIFF] = {"count_diff", REPORT_COUNT},
 };
 
-/* INT64_MIN: the report has no such column. */
+/* IPS_NULL: the report has no such column. */
 static int64_t bin_count(const struct view_tensor_histogram *h, int side, int column, int bin)
 {
 	const double count = h->side[side].count[bin * h->columns + column];
 
 	if (column >= h->side[side].columns)
-		return INT64_MIN;
+		return IPS_NULL;
 	return isnan(count) ? 0 : (int64_t)count;
 }
 
@@ -69,7 +69,7 @@ static void bin_row(const struct view_tensor_histogram *h, int column, int bin, 
 	if (!compared)
 		return;
 	view_table_int(out, row, BIN_TARGET, target);
-	if (source != INT64_MIN && target != INT64_MIN)
+	if (source != IPS_NULL && target != IPS_NULL)
 		view_table_int(out, row, BIN_DIFF, target - source);
 }
 

@@ -71,7 +71,7 @@ static enum status shape_load(struct view_tensors *screen, struct view_context *
 
 	matrix->dtype[0] = matrix->shape_text[0] = '\0';
 	matrix->ndim = 0;
-	if (!capture || capture->row_id[side] == INT64_MIN)
+	if (!capture || capture->row_id[side] == IPS_NULL)
 		return ST_OK;
 	status = prof_query_open(&query, view__tensors_db(context, side),
 				 "SELECT dtype, shape FROM capture_rows WHERE row_id = :row", err);
@@ -172,12 +172,12 @@ bool view__values_has(const struct view_tensor_values *values,
 static void values_nearest(struct view_tensor_values *values, int64_t wanted)
 {
 	values->at = values->both.count - 1;
-	for (int i = values->both.count - 1; i >= 0 && wanted != INT64_MIN; i--) {
+	for (int i = values->both.count - 1; i >= 0 && wanted != IPS_NULL; i--) {
 		const struct view_tensor_capture *capture = &values->both.list[i];
 		const int64_t at =
-			capture->step != INT64_MIN ? capture->step : capture->weight_update;
+			capture->step != IPS_NULL ? capture->step : capture->weight_update;
 
-		if (at == INT64_MIN || at > wanted)
+		if (at == IPS_NULL || at > wanted)
 			continue;
 		values->at = i;
 		return;
@@ -190,13 +190,13 @@ static void values_choose(struct view_tensors *screen, const struct view_context
 	struct view_tensor_values *values = &screen->values;
 	const struct report_tensor_row *row = view__curve_row(screen);
 
-	if (values->wanted == INT64_MIN && row && values->at < 0)
-		values->wanted = row->step != INT64_MIN ? row->step : row->weight_update;
+	if (values->wanted == IPS_NULL && row && values->at < 0)
+		values->wanted = row->step != IPS_NULL ? row->step : row->weight_update;
 	if (values->at < 0)
-		values_nearest(values, context->follow ? INT64_MIN : values->wanted);
+		values_nearest(values, context->follow ? IPS_NULL : values->wanted);
 	if (context->follow || values->at >= values->both.count)
 		values->at = values->both.count - 1;
-	values->wanted = INT64_MIN;
+	values->wanted = IPS_NULL;
 }
 
 enum status view__values_load(struct view_tensors *screen, struct view_context *context,

@@ -126,10 +126,10 @@ static struct view_timeline *view_timeline_new(void)
 	(void)arena_init(&tl->overview_arena, 0);
 	(void)arena_init(&tl->steps_arena, 0);
 	tl->details = true;
-	tl->measured_ns = VIEW_NONE_ID;
-	tl->selected = tl->pinned = tl->lane_id = VIEW_NONE_ID;
-	tl->only_ipu = tl->only_replica = VIEW_NONE_ID;
-	tl->aligned.number = tl->overview_lane = VIEW_NONE_ID;
+	tl->measured_ns = IPS_NULL;
+	tl->selected = tl->pinned = tl->lane_id = IPS_NULL;
+	tl->only_ipu = tl->only_replica = IPS_NULL;
+	tl->aligned.number = tl->overview_lane = IPS_NULL;
 	tl->gap_run = -1;
 	tl->hidden = &tl->own_hidden;
 	return tl;
@@ -231,7 +231,7 @@ static void view_timeline_status(const void *state, const struct view_context *c
 		out += used;
 		size -= (size_t)used;
 	}
-	if (tl->measured_ns != VIEW_NONE_ID && tl->measured_clock == c) {
+	if (tl->measured_ns != IPS_NULL && tl->measured_clock == c) {
 		snprintf(out, size, "%s from x to the cursor: %s to %s",
 			 view__length_text(tl, c, shown, llabs(tl->cursor_ns - tl->measured_ns)),
 			 view__moment_text(tl, c, from, tl->measured_ns, step),

@@ -41,16 +41,15 @@ static bool view_find_anchor(struct view_timeline *tl, struct prof_db *db, int c
 {
 	const struct view_lane *lane = view_first_pipeline(tl, clock);
 	const int64_t from = tl->clock[clock].window.from;
-	int64_t id = VIEW_NONE_ID;
+	int64_t id = IPS_NULL;
 
 	if (!lane || !db)
 		return false;
 	out->rank = lane->track->rank;
 	if (prof_timeline_at(db, lane->track->track_id, from, lane->work_depth, &id, NULL) ==
 		    ST_OK &&
-	    id != VIEW_NONE_ID &&
-	    prof_timeline_span(db, id, &tl->picture, &out->span, NULL) == ST_OK &&
-	    (out->span.weight_update != VIEW_NONE_ID || out->span.step != VIEW_NONE_ID))
+	    id != IPS_NULL && prof_timeline_span(db, id, &tl->picture, &out->span, NULL) == ST_OK &&
+	    (out->span.weight_update != IPS_NULL || out->span.step != IPS_NULL))
 		return true;
 	return view__next_work(tl, db, lane->track, from - 1, &out->span) &&
 	       out->span.start_ns < tl->clock[clock].window.to;
@@ -88,7 +87,7 @@ static bool view_ask_nth(struct prof_db *db, const char *sql, int64_t rank, cons
 					 prof_column_int(query, 2), prof_column_int(query, 3),
 					 prof_column_int(query, 4)};
 	prof_query_close(query);
-	return row && out->first_step != VIEW_NONE_ID && out->steps > 0;
+	return row && out->first_step != IPS_NULL && out->steps > 0;
 }
 
 /* When step @offset of @of begins, or its last. */
@@ -147,14 +146,14 @@ static bool view_align_step(struct view_timeline *tl, struct view_context *conte
 
 /* ---- weight updates -------------------------------------------------------------------------- */
 
-/* The last weight update that has begun; VIEW_NONE_ID: none. */
+/* The last weight update that has begun; IPS_NULL: none. */
 static int64_t view_last_update(struct prof_db *db)
 {
 	static const char sql[] =
 		"SELECT max(first_step / (steps / updates) + updates - 1) FROM "
 		"executions WHERE mode = 'train' AND updates > 0 AND steps >= updates";
 	struct prof_query *query;
-	int64_t last = VIEW_NONE_ID;
+	int64_t last = IPS_NULL;
 	bool row = false;
 
 	if (!db || prof_query_open(&query, db, sql, NULL) != ST_OK)
@@ -189,7 +188,7 @@ static bool view_align_update(struct view_timeline *tl, struct view_context *con
 		return true;
 	tl->alignment[0] = '\0';
 	last = view_last_update(context->target->db);
-	if (last == VIEW_NONE_ID || last > update ||
+	if (last == IPS_NULL || last > update ||
 	    !view_update_start(target, context->target->db, clock, last, &target->aligned))
 		return false;
 	snprintf(tl->alignment, sizeof(tl->alignment), "S from update %lld, T from its last, %lld",
@@ -206,7 +205,7 @@ static bool view_align_window(struct view_timeline *tl, struct view_context *con
 	struct view_anchor anchor = {0};
 
 	if (!view_find_anchor(tl, context->source->db, clock, &anchor) ||
-	    !(anchor.span.weight_update != VIEW_NONE_ID
+	    !(anchor.span.weight_update != IPS_NULL
 		      ? view_align_update(tl, context, clock, anchor.span.weight_update)
 		      : view_align_step(tl, context, clock, &anchor)))
 		return false;
@@ -222,7 +221,7 @@ int view__same_lane(const struct view_timeline *tl, const struct prof_track *tra
 		const struct prof_track *its = tl->lanes[i].track;
 
 		if (its->clock == track->clock && its->ipu == track->ipu &&
-		    (track->ipu != VIEW_NONE_ID || strcmp(its->name, track->name) == 0))
+		    (track->ipu != IPS_NULL || strcmp(its->name, track->name) == 0))
 			return i;
 	}
 	return -1;
@@ -235,7 +234,7 @@ void view__align(struct view_timeline *tl, struct view_context *context)
 	const struct view_window window = tl->clock[clock].window;
 	const int lane = view__same_lane(target, view__lane(tl)->track);
 
-	tl->aligned.number = target->aligned.number = VIEW_NONE_ID;
+	tl->aligned.number = target->aligned.number = IPS_NULL;
 	tl->alignment[0] = '\0';
 	if (lane >= 0) {
 		target->lane = lane;
@@ -247,7 +246,7 @@ void view__align(struct view_timeline *tl, struct view_context *context)
 	if (view__shows_all(&tl->clock[clock])) {
 		target->clock[clock].window = target->clock[clock].extent;
 	} else if (!view_align_window(tl, context, clock)) {
-		tl->aligned.number = target->aligned.number = VIEW_NONE_ID;
+		tl->aligned.number = target->aligned.number = IPS_NULL;
 		target->clock[clock].window =
 			view_window_clamp(window, target->clock[clock].extent);
 	}

@@ -36,7 +36,7 @@ static void view_axis_marks(const struct view_timeline *tl, int clock, const str
 			    int marks[2])
 {
 	const int64_t x =
-		tl->measured_ns == VIEW_NONE_ID || tl->measured_clock != clock
+		tl->measured_ns == IPS_NULL || tl->measured_clock != clock
 			? -1
 			: view_window_column(tl->clock[clock].window, tl->width, tl->measured_ns);
 
@@ -210,7 +210,7 @@ static void view_draw_overview(const struct view_timeline *tl, struct view_pane 
 
 static void view_draw_heading(const struct view_timeline *tl, struct view_pane *pane)
 {
-	const char phase = tl->selected != VIEW_NONE_ID ? tl->span.phase : 0;
+	const char phase = tl->selected != IPS_NULL ? tl->span.phase : 0;
 	char title[VIEW_PATH_SIZE + 8];
 	int x;
 
@@ -224,9 +224,9 @@ static void view_draw_heading(const struct view_timeline *tl, struct view_pane *
 			 : tl->gap_run >= 0    ? "idle: bubble"
 			 : tl->way == VIEW_BSP ? "no stage work"
 					       : "idle");
-	else if (tl->selected == VIEW_NONE_ID)
+	else if (tl->selected == IPS_NULL)
 		snprintf(title, sizeof(title), " nothing here ");
-	else if (phase && tl->span.microbatch != VIEW_NONE_ID && phase != 'U')
+	else if (phase && tl->span.microbatch != IPS_NULL && phase != 'U')
 		snprintf(title, sizeof(title), " %c%lld %s ", phase, (long long)tl->span.microbatch,
 			 tl->span.name ? tl->span.name : "");
 	else
@@ -300,7 +300,7 @@ static void view_runs_text(const struct view_bubble *bubble, char *out, size_t s
 		snprintf(out, size, "all %s runs", fmt_count(number, bubble->runs));
 	else if (bubble->runs > 1)
 		snprintf(out, size, "%s runs", fmt_count(number, bubble->runs));
-	else if (bubble->update != VIEW_NONE_ID)
+	else if (bubble->update != IPS_NULL)
 		snprintf(out, size, "update %s", fmt_count(number, bubble->update));
 	else
 		out[0] = '\0';
@@ -359,7 +359,7 @@ static void view_draw_head(const struct view_timeline *tl, struct view_pane *pan
 		return;
 	x = view_draw_ways(tl, pane);
 	view__filter_text(tl, text, sizeof(text));
-	if (tl->only_ipu != VIEW_NONE_ID || tl->only_replica != VIEW_NONE_ID)
+	if (tl->only_ipu != IPS_NULL || tl->only_replica != IPS_NULL)
 		x += view_text(pane, x, 0, VIEW_WARN, text) + 2;
 	if (tl->filter.active && tl->way != VIEW_BSP) {
 		x += view_text(pane, x, 0, VIEW_WARN, "filter ");

@@ -39,7 +39,7 @@ const struct view_belongs *view__belongs(struct view_timeline *tl, struct prof_d
 	if (!name || !name[0] || strlen(name) >= sizeof(belongs->of))
 		return NULL;
 	if (strcmp(belongs->of, name) != 0) {
-		*belongs = (struct view_belongs){.program_id = VIEW_NONE_ID};
+		*belongs = (struct view_belongs){.program_id = IPS_NULL};
 		view_place_text(belongs->of, name);
 		view_ask(belongs, db);
 	}

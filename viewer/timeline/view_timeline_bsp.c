@@ -109,7 +109,7 @@ static void view_lay_whole(const struct view_sheet *sheet, const struct view_tra
 	int64_t x = sat_real((double)(middle - sheet->window.from) / sheet->per_cell);
 
 	x = x < 0 ? 0 : x >= sheet->tl->width ? sheet->tl->width - 1 : x;
-	for (int i = view_first_step(&trace->trace, ipu, INT64_MIN);
+	for (int i = view_first_step(&trace->trace, ipu, IPS_NULL);
 	     i < trace->trace.count && trace->trace.steps[i].ipu == ipu; i++)
 		view_add_cycles(&sheet->cells[x], trace, &trace->trace.steps[i],
 				(double)trace->trace.steps[i].cycles);
@@ -284,7 +284,7 @@ void view__bsp_query(const struct view_timeline *tl, struct str *out)
 	str_add(out, "SELECT ipu, trace_step, type, name, operation, start_cycle, cycles, "
 		     "active_tiles, tile_balance, weight_update, microbatch\nFROM device_steps\n"
 		     "WHERE ");
-	if (first <= last && first != VIEW_NONE_ID)
+	if (first <= last && first != IPS_NULL)
 		str_addf(out, "execution BETWEEN %lld AND %lld AND ", (long long)first,
 			 (long long)last);
 	str_addf(out, "start_ns < %lld AND start_ns + dur_ns > %lld\nORDER BY ipu, start_cycle;\n",

@@ -119,7 +119,7 @@ static bool view_knows_works(const struct view_timeline *tl, int clock)
 			continue;
 		for (int b = 0; b < lane->bar_count; b++)
 			if (lane->bars[b].depth == lane->work_depth &&
-			    lane->bars[b].span_id == VIEW_NONE_ID)
+			    lane->bars[b].span_id == IPS_NULL)
 				return false;
 	}
 	return true;
@@ -138,11 +138,11 @@ static bool view_executions(const struct view_timeline *tl, int64_t *rank, int64
 		return false;
 	*rank = tl->lanes[tl->runs[0].group].track->rank;
 	*first = INT64_MAX;
-	*last = INT64_MIN;
+	*last = IPS_NULL;
 	for (int i = 0; i < tl->run_count; i++) {
 		const int64_t execution = tl->runs[i].execution;
 
-		if (execution == VIEW_NONE_ID || tl->lanes[tl->runs[i].group].track->rank != *rank)
+		if (execution == IPS_NULL || tl->lanes[tl->runs[i].group].track->rank != *rank)
 			return false;
 		*first = execution < *first ? execution : *first;
 		*last = execution > *last ? execution : *last;
@@ -178,8 +178,7 @@ const struct prof_bubble *view__bubble_of(const struct view_timeline *tl,
 
 		if (row->clock == view_run_clock(tl, run) && row->execution == run->execution &&
 		    row->weight_update == run->weight_update &&
-		    (replica == VIEW_NONE_ID || row->replica == VIEW_NONE_ID ||
-		     row->replica == replica))
+		    (replica == IPS_NULL || row->replica == IPS_NULL || row->replica == replica))
 			return row;
 	}
 	return NULL;
@@ -190,7 +189,7 @@ static bool view_trains(const struct view_timeline *tl, int clock)
 {
 	for (int i = 0; i < tl->run_count; i++)
 		if (view_run_clock(tl, &tl->runs[i]) == clock &&
-		    tl->runs[i].weight_update != VIEW_NONE_ID)
+		    tl->runs[i].weight_update != IPS_NULL)
 			return true;
 	return false;
 }
@@ -198,7 +197,7 @@ static bool view_trains(const struct view_timeline *tl, int clock)
 static bool view_run_counts(const struct view_timeline *tl, const struct view_run *run, int clock,
 			    bool trains)
 {
-	return view_run_clock(tl, run) == clock && (run->weight_update != VIEW_NONE_ID) == trains;
+	return view_run_clock(tl, run) == clock && (run->weight_update != IPS_NULL) == trains;
 }
 
 static void view_add_row(struct view_bubble *out, double *total, const struct prof_bubble *row)
@@ -222,7 +221,7 @@ static bool view_sum_runs(const struct view_timeline *tl, int clock, struct view
 	const bool trains = view_trains(tl, clock);
 	double total = 0;
 
-	*out = (struct view_bubble){.update = VIEW_NONE_ID};
+	*out = (struct view_bubble){.update = IPS_NULL};
 	for (int i = 0; i < tl->run_count; i++) {
 		const struct prof_bubble *row = view_run_counts(tl, &tl->runs[i], clock, trains)
 							? view__bubble_of(tl, &tl->runs[i])
@@ -280,7 +279,7 @@ void view__bubble_query(const struct view_timeline *tl, int clock, struct str *o
 		 "ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns\nFROM bubbles WHERE "
 		 "clock = '%s' AND %s BETWEEN %lld AND %lld;\n",
 		 clock ? "device" : "host",
-		 bubble->update == VIEW_NONE_ID ? "weight_update IS NULL AND execution"
-						: "weight_update",
+		 bubble->update == IPS_NULL ? "weight_update IS NULL AND execution"
+					    : "weight_update",
 		 (long long)first, (long long)last);
 }

@@ -94,7 +94,7 @@ static bool view_has_stage(const struct view_blame *blame, int64_t lane, int64_t
 	return stage < 64 && blame->piece->tl->lanes[lane].stages & UINT64_C(1) << stage;
 }
 
-/* When the input of @work was made; INT64_MAX where it comes from no other IPU, INT64_MIN: before
+/* When the input of @work was made; INT64_MAX where it comes from no other IPU, IPS_NULL: before
  * what the piece knows. */
 static int64_t view_made(const struct view_blame *blame, const struct view_work *work)
 {
@@ -115,7 +115,7 @@ static int64_t view_made(const struct view_blame *blame, const struct view_work 
 		return (*found)->lane == work->lane ? INT64_MAX : (*found)->to;
 	if (key.stage < 0 || key.stage >= stages || view_has_stage(blame, work->lane, key.stage))
 		return INT64_MAX;
-	return INT64_MIN;
+	return IPS_NULL;
 }
 
 /* On the device: while no IPU works it is communication, else imbalance. */
@@ -292,7 +292,7 @@ static int64_t view_count_rows(const struct view_timeline *tl, int clock, bool *
 		lanes++;
 		for (int b = 0; b < lane->bar_count; b++) {
 			rows = sat_add(rows, lane->bars[b].count);
-			*exact = *exact && (lane->bars[b].span_id != VIEW_NONE_ID ||
+			*exact = *exact && (lane->bars[b].span_id != IPS_NULL ||
 					    lane->bars[b].depth != lane->work_depth);
 		}
 	}

@@ -103,7 +103,7 @@ static enum status view_go_beside(struct view_timeline *tl, struct view_context 
 
 	view_place_clear(&update);
 	update.weight_update = its->weight_update;
-	if (lane < 0 || its->weight_update == VIEW_NONE_ID ||
+	if (lane < 0 || its->weight_update == IPS_NULL ||
 	    !view__place_start(tl, context->source->db, c, &update, &mine) ||
 	    !view__place_start(target, context->target->db, c, &update, &begin))
 		return err_set(err, ST_NOTFOUND,
@@ -117,7 +117,7 @@ static enum status view_go_beside(struct view_timeline *tl, struct view_context 
 	tl->lane_id = tl->lanes[lane].track->track_id;
 	tl->depth = its->depth;
 	tl->cursor_ns = mine + its->start_ns - begin;
-	tl->pinned = VIEW_NONE_ID;
+	tl->pinned = IPS_NULL;
 	return ST_OK;
 }
 

@@ -21,7 +21,7 @@ static void view_add_text(struct view_timeline *tl, const char *name, const char
 
 static void view_add_number(struct view_timeline *tl, const char *name, int64_t value)
 {
-	if (value != VIEW_NONE_ID)
+	if (value != IPS_NULL)
 		view_add_text(tl, name, arena_printf(&tl->detail, "%lld", (long long)value));
 }
 
@@ -78,7 +78,7 @@ static void view_self_field(struct view_timeline *tl, struct prof_db *db)
 	bool exact;
 	const int64_t self = view__self_ns(tl, db, &exact);
 
-	if (self != VIEW_NONE_ID)
+	if (self != IPS_NULL)
 		view_add_text(tl, "self",
 			      arena_printf(&tl->detail, "%s%s (%.1f %%)", exact ? "" : "about ",
 					   fmt_ns(ns, self),
@@ -90,7 +90,7 @@ static void view_span_fields(struct view_timeline *tl, struct prof_db *db)
 	const struct prof_span *span = &tl->span;
 
 	view_add_ns(tl, "start", span->start_ns, "");
-	if (span->dur_ns == VIEW_NONE_ID)
+	if (span->dur_ns == IPS_NULL)
 		view_add_text(tl, "duration", "still open");
 	else
 		view_add_ns(tl, "duration", span->dur_ns, "");
@@ -123,7 +123,7 @@ static void view_span_path(struct view_timeline *tl, struct prof_db *db)
 	size_t length;
 	int count = 0;
 
-	while (parent != VIEW_NONE_ID && count < MOST_PARENTS) {
+	while (parent != IPS_NULL && count < MOST_PARENTS) {
 		struct prof_span span;
 
 		if (prof_timeline_span(db, parent, &tl->detail, &span, NULL) != ST_OK)
@@ -214,10 +214,10 @@ static bool view_pinned(struct view_timeline *tl, struct prof_db *db)
 {
 	int64_t end;
 
-	if (tl->pinned == VIEW_NONE_ID ||
+	if (tl->pinned == IPS_NULL ||
 	    prof_timeline_span(db, tl->pinned, &tl->detail, &tl->span, NULL) != ST_OK)
 		return false;
-	end = tl->span.dur_ns == VIEW_NONE_ID
+	end = tl->span.dur_ns == IPS_NULL
 		      ? INT64_MAX
 		      : tl->span.start_ns + (tl->span.dur_ns > 0 ? tl->span.dur_ns : 1);
 	return tl->cursor_ns >= tl->span.start_ns && tl->cursor_ns < end;
@@ -246,7 +246,7 @@ static void view_step_fields(struct view_timeline *tl, struct prof_db *db)
 	view_add_number(tl, "bytes out", step->bytes_out);
 	view_add_text(tl, "phase", view_phase_text(step->phase));
 	view_add_number(tl, "stage", step->stage);
-	if (step->microbatch != VIEW_NONE_ID)
+	if (step->microbatch != IPS_NULL)
 		view_add_number(tl, "micro-batch", step->microbatch + at->run.first_microbatch);
 	view_add_number(tl, "weight update", at->run.weight_update);
 	view_add_number(tl, "trace step", step->trace_step);
@@ -264,7 +264,7 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 	tl->field_count = 0;
 	tl->in_gap = false;
 	tl->path[0] = tl->hint[0] = '\0';
-	tl->selected = VIEW_NONE_ID;
+	tl->selected = IPS_NULL;
 	if (tl->step.step) {
 		view_step_fields(tl, db);
 		return ST_OK;
@@ -272,22 +272,22 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 	if (view_pinned(tl, db)) {
 		tl->selected = tl->pinned;
 	} else {
-		tl->pinned = VIEW_NONE_ID;
+		tl->pinned = IPS_NULL;
 		status = prof_timeline_at(db, lane->track->track_id, tl->cursor_ns, tl->depth,
 					  &tl->selected, err);
-		if (status == ST_OK && tl->selected != VIEW_NONE_ID)
+		if (status == ST_OK && tl->selected != IPS_NULL)
 			status = prof_timeline_span(db, tl->selected, &tl->detail, &tl->span, err);
 		if (status != ST_OK)
 			return status;
 	}
-	tl->in_gap = (tl->selected == VIEW_NONE_ID || tl->span.depth < lane->work_depth) &&
+	tl->in_gap = (tl->selected == IPS_NULL || tl->span.depth < lane->work_depth) &&
 		     view__gap_at(tl, db, tl->cursor_ns, &tl->gap);
 	if (tl->in_gap)
 		view_gap_fields(tl);
 	view_cause_field(tl);
 	if (tl->in_gap && lane->pipeline && lane->track->clock == 1)
 		view_untraced_fields(tl, db);
-	if (tl->selected != VIEW_NONE_ID) {
+	if (tl->selected != IPS_NULL) {
 		if (!tl->in_gap)
 			view_span_fields(tl, db);
 		view_span_path(tl, db);

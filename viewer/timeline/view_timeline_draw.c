@@ -77,7 +77,7 @@ static bool view_is_wide(const struct view_row *row, int x)
 	const struct view_column *column = &row->columns[x];
 	const struct prof_bar *bar = column->bar >= 0 ? &row->lane->bars[column->bar] : NULL;
 
-	return bar && bar->span_id != VIEW_NONE_ID && bar->dur_ns >= row->column_ns;
+	return bar && bar->span_id != IPS_NULL && bar->dur_ns >= row->column_ns;
 }
 
 /* Half a cell or more belongs to the bar, less to what is beside it. */
@@ -108,7 +108,7 @@ static void view_label(const struct view_row *row, const struct prof_bar *bar, i
 			 last && last[1] && view_text_width(name) > width ? last + 1 : name);
 		return;
 	}
-	if (bar->microbatch == VIEW_NONE_ID || phase == 'U')
+	if (bar->microbatch == IPS_NULL || phase == 'U')
 		snprintf(head, sizeof(head), "%c", phase);
 	else
 		snprintf(head, sizeof(head), "%c%lld", phase, (long long)bar->microbatch);
@@ -125,7 +125,7 @@ static void view_draw_left_out(const struct view_row *row, int from, int to)
 {
 	const struct prof_bar *bar = &row->lane->bars[row->columns[from].bar];
 	const bool selected = bar->span_id == row->tl->selected && !row->tl->in_gap &&
-			      bar->span_id != VIEW_NONE_ID && !row->pane->canvas->plain;
+			      bar->span_id != IPS_NULL && !row->pane->canvas->plain;
 
 	view_glyphs(row->pane, from, row->label_y, selected ? VIEW_SELECTED : VIEW_DIM,
 		    VIEW_GLYPH_LEFT_OUT, to - from);
@@ -140,7 +140,7 @@ static void view_draw_span(const struct view_row *row, int from, int to)
 	const bool selected = bar->span_id == row->tl->selected && !row->tl->in_gap && !plain;
 	const enum view_style style =
 		selected ? VIEW_SELECTED
-			 : phase->bar[bar->microbatch != VIEW_NONE_ID && bar->microbatch % 2];
+			 : phase->bar[bar->microbatch != IPS_NULL && bar->microbatch % 2];
 	const int width = to - from;
 	char label[128];
 	int used;

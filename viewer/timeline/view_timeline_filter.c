@@ -78,7 +78,7 @@ static void view_set_filter(struct view_timeline *tl, const char *text)
 	}
 	for (size_t i = 0; i < tl->site_count; i++)
 		view__judge_site(tl, &tl->sites[i]);
-	tl->overview_lane = VIEW_NONE_ID;
+	tl->overview_lane = IPS_NULL;
 	tl->sums.known = false;
 }
 
@@ -162,7 +162,7 @@ void view__filter_count(struct view_timeline *tl)
 
 			filter->all += bar->count;
 			filter->passed += view__left_out(tl, bar) ? 0 : bar->count;
-			filter->rough |= bar->span_id == VIEW_NONE_ID && bar->count > 1;
+			filter->rough |= bar->span_id == IPS_NULL && bar->count > 1;
 		}
 	}
 }

@@ -90,7 +90,7 @@ static void view_hide_lane(struct view_timeline *tl, struct view_context *contex
 		tl->depth = tl->lanes[next].work_depth;
 		return;
 	}
-	tl->lane_id = VIEW_NONE_ID;
+	tl->lane_id = IPS_NULL;
 }
 
 /* All of @tl that are shown but the cursor's. */
@@ -125,7 +125,7 @@ bool view__hide_request(struct view_timeline *tl, struct view_context *context,
 		if (tl->target)
 			view_hide_others(tl->target, view__lane(tl)->track);
 	}
-	tl->pinned = VIEW_NONE_ID;
+	tl->pinned = IPS_NULL;
 	tl->relane = true;
 	if (tl->target)
 		tl->target->relane = true;
@@ -139,7 +139,7 @@ void view__hidden_query(const struct view_timeline *tl, struct str *out)
 
 		str_add(out, "\n  AND NOT (track IS ");
 		str_add_sql(out, lane->track);
-		if (lane->rank == VIEW_NONE_ID)
+		if (lane->rank == IPS_NULL)
 			str_add(out, " AND rank IS NULL)");
 		else
 			str_addf(out, " AND rank IS %lld)", (long long)lane->rank);

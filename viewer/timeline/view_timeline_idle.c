@@ -29,7 +29,7 @@ static bool view_work_at(struct view_timeline *tl, struct prof_db *db, int64_t t
 
 	return prof_timeline_at(db, lane->track->track_id, time, lane->work_depth, &id, NULL) ==
 		       ST_OK &&
-	       id != VIEW_NONE_ID && prof_timeline_span(db, id, &tl->detail, out, NULL) == ST_OK;
+	       id != IPS_NULL && prof_timeline_span(db, id, &tl->detail, out, NULL) == ST_OK;
 }
 
 /*
@@ -51,7 +51,7 @@ static bool view_edge(struct view_timeline *tl, struct prof_db *db, int64_t time
 		if (prof_timeline_find(db, lane->track->track_id, lane->track->clock, NULL, from,
 				       forward, &id, NULL) != ST_OK)
 			return false;
-		if (id == VIEW_NONE_ID) {
+		if (id == IPS_NULL) {
 			*edge = forward ? clock->extent.to : clock->extent.from;
 			return true;
 		}
@@ -61,9 +61,9 @@ static bool view_edge(struct view_timeline *tl, struct prof_db *db, int64_t time
 		if (span.depth != lane->work_depth)
 			(void)view_work_at(tl, db, from, &span);
 		if (span.depth == lane->work_depth && span.dur_ns != 0) {
-			*edge = forward                       ? span.start_ns
-				: span.dur_ns == VIEW_NONE_ID ? clock->extent.to
-							      : span.start_ns + span.dur_ns;
+			*edge = forward                   ? span.start_ns
+				: span.dur_ns == IPS_NULL ? clock->extent.to
+							  : span.start_ns + span.dur_ns;
 			return true;
 		}
 		*edge = from;
@@ -187,7 +187,7 @@ static bool view_scan(struct view_timeline *tl, struct prof_db *db, struct view_
 	for (int i = 0; i < count; i++) {
 		const struct view_window bar = {bars[i].start_ns,
 						bars[i].start_ns + bars[i].dur_ns};
-		const bool bucket = bars[i].span_id == VIEW_NONE_ID;
+		const bool bucket = bars[i].span_id == IPS_NULL;
 		const int64_t idle = bucket ? bars[i].dur_ns - bars[i].busy_ns : 0;
 
 		if (bars[i].depth != lane->work_depth || bars[i].busy_ns <= 0)
@@ -274,7 +274,7 @@ bool view__jump_worst(struct view_timeline *tl, struct view_context *context)
 		return false;
 	}
 	view__go(tl, tl->lane, view__lane(tl)->work_depth,
-		 max(worst.gap.from, window.from) + worst.length / 2, VIEW_NONE_ID);
+		 max(worst.gap.from, window.from) + worst.length / 2, IPS_NULL);
 	snprintf(context->message, sizeof(context->message), "the longest %s of %s %s: %s", kind,
 		 lane, all ? "in the window" : "that was found",
 		 view__length_text(tl, view__lead(tl), length, worst.gap.to - worst.gap.from));

@@ -20,17 +20,17 @@ int64_t view__self_ns(struct view_timeline *tl, struct prof_db *db, bool *exact)
 	int count;
 
 	*exact = true;
-	if (span->dur_ns == VIEW_NONE_ID || span->dur_ns <= 0 ||
+	if (span->dur_ns == IPS_NULL || span->dur_ns <= 0 ||
 	    prof_timeline_bars(db, span->track_id, span->start_ns, span->start_ns + span->dur_ns,
 			       COLUMNS, 0, &tl->detail, &bars, &count, NULL) != ST_OK)
-		return VIEW_NONE_ID;
+		return IPS_NULL;
 	for (int i = 0; i < count; i++) {
 		if (bars[i].depth != span->depth + 1)
 			continue;
 		inside += bars[i].busy_ns;
-		*exact = *exact && bars[i].span_id != VIEW_NONE_ID;
+		*exact = *exact && bars[i].span_id != IPS_NULL;
 	}
-	return inside == 0 ? VIEW_NONE_ID : inside < span->dur_ns ? span->dur_ns - inside : 0;
+	return inside == 0 ? IPS_NULL : inside < span->dur_ns ? span->dur_ns - inside : 0;
 }
 
 static bool view_has_arrows(struct prof_db *db)

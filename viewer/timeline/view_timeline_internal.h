@@ -19,7 +19,7 @@ struct view_timeline {
 	struct view_lane *lanes; /* those that are shown, then those that are not */
 	int lane_count, all_lanes;
 	enum view_way way;
-	int64_t only_ipu, only_replica;         /* VIEW_NONE_ID: all */
+	int64_t only_ipu, only_replica;         /* IPS_NULL: all */
 	int64_t replicas, ipus;                 /* of the run; 0: unknown */
 	struct view_hidden own_hidden, *hidden; /* hidden: the source's, where there are two */
 	bool hides_all;                         /* every lane there is: so none is hidden */
@@ -43,9 +43,9 @@ struct view_timeline {
 	int64_t lane_id; /* track_id of the cursor's lane, over reloads */
 	int lane_clock;  /* and its clock */
 	int64_t cursor_ns;
-	int64_t measured_ns; /* lengths are counted from here (x); VIEW_NONE_ID: from nowhere */
+	int64_t measured_ns; /* lengths are counted from here (x); IPS_NULL: from nowhere */
 	int measured_clock;
-	int64_t pinned; /* span that a jump went to; VIEW_NONE_ID */
+	int64_t pinned; /* span that a jump went to; IPS_NULL */
 	struct view_filter filter;
 	struct view_counters counters;
 	struct view_sums sums;
@@ -82,7 +82,7 @@ struct view_timeline {
 	struct view_step step;
 	struct view_belongs belongs;
 	struct arena overview_arena; /* what follows, until it is of something else */
-	int64_t overview_lane;       /* track_id; VIEW_NONE_ID: none is known */
+	int64_t overview_lane;       /* track_id; IPS_NULL: none is known */
 	int overview_width;
 	struct view_column *overview;
 	struct prof_bar *overview_bars;
@@ -108,9 +108,8 @@ int view__lane_of(const struct view_timeline *tl, int64_t track_id); /* -1: none
 /* view_timeline_ways.c: ways to look at it, which IPUs, and units. */
 extern const char *const view__way_names[VIEW_WAYS];
 int64_t view__replica_of(const struct view_timeline *tl, int64_t ipu);
-/* The IPU that the replica (VIEW_NONE_ID: the first) begins with. */
-int64_t view__first_ipu(const struct view_timeline *tl,
-			int64_t replica); /* VIEW_NONE_ID: unknown */
+/* The IPU that the replica (IPS_NULL: the first) begins with. */
+int64_t view__first_ipu(const struct view_timeline *tl, int64_t replica); /* IPS_NULL: unknown */
 bool view__shows_track(const struct view_timeline *tl, const struct prof_track *track);
 bool view__way_request(struct view_timeline *tl, struct view_context *context,
 		       enum view_request request);
@@ -272,7 +271,7 @@ enum view_answer view__timeline_request(void *state, struct view_context *contex
 enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, struct err *err);
 
 /* view_timeline_inside.c: of the span under the cursor, time that no span in it takes (*@exact:
- * counted, not estimated; VIEW_NONE_ID: none is in it), and where its arrows come from or go to;
+ * counted, not estimated; IPS_NULL: none is in it), and where its arrows come from or go to;
  * NULL: there are none. */
 int64_t view__self_ns(struct view_timeline *tl, struct prof_db *db, bool *exact);
 const char *view__flow_text(struct view_timeline *tl, struct prof_db *db, bool in);

@@ -28,7 +28,7 @@ static bool view_say(struct view_context *context, const char *text)
 static bool view_span_of(struct view_timeline *tl, struct prof_db *db, int64_t id,
 			 struct prof_span *out)
 {
-	return id != VIEW_NONE_ID && prof_timeline_span(db, id, &tl->detail, out, NULL) == ST_OK;
+	return id != IPS_NULL && prof_timeline_span(db, id, &tl->detail, out, NULL) == ST_OK;
 }
 
 static bool view_go_span(struct view_timeline *tl, const struct prof_span *span)
@@ -54,7 +54,7 @@ bool view__jump_span(struct view_timeline *tl, struct view_context *context, boo
 	int64_t time = tl->cursor_ns, id;
 	struct prof_span span;
 
-	if (tl->selected != VIEW_NONE_ID && tl->span.depth == tl->depth) {
+	if (tl->selected != IPS_NULL && tl->span.depth == tl->depth) {
 		time = tl->span.start_ns;
 		if (forward && tl->span.dur_ns > 0)
 			time += tl->span.dur_ns - 1;
@@ -80,7 +80,7 @@ bool view__jump_parent(struct view_timeline *tl, struct view_context *context)
 {
 	struct prof_span span;
 
-	if (tl->selected == VIEW_NONE_ID)
+	if (tl->selected == IPS_NULL)
 		return view_say(context, "no span under the cursor");
 	if (!view_span_of(tl, context->source->db, tl->span.parent_id, &span))
 		return view_say(context, "this span has no parent");
@@ -100,7 +100,7 @@ static const struct prof_bar *view_longest(const struct prof_bar *bars, int coun
 	for (int i = 0; i < count; i++) {
 		if (bars[i].depth != depth)
 			continue;
-		if (bars[i].span_id == VIEW_NONE_ID) {
+		if (bars[i].span_id == IPS_NULL) {
 			if (!fullest || bars[i].busy_ns > fullest->busy_ns)
 				fullest = &bars[i];
 		} else if (!best || bars[i].dur_ns > best->dur_ns) {
@@ -122,11 +122,10 @@ bool view__jump_child(struct view_timeline *tl, struct view_context *context)
 	struct view_window window;
 	struct prof_span span;
 
-	if (tl->selected == VIEW_NONE_ID)
+	if (tl->selected == IPS_NULL)
 		return view_say(context, "no span under the cursor");
 	window.from = tl->span.start_ns;
-	window.to =
-		tl->span.dur_ns == VIEW_NONE_ID ? clock->extent.to : window.from + tl->span.dur_ns;
+	window.to = tl->span.dur_ns == IPS_NULL ? clock->extent.to : window.from + tl->span.dur_ns;
 	for (int i = 0; i < CHILD_LEVELS && window.to > window.from; i++) {
 		const int64_t length = window.to - window.from;
 		const struct prof_bar *best;
@@ -247,7 +246,7 @@ bool view__jump_gap(struct view_timeline *tl, struct view_context *context, bool
 			const int64_t middle = scan.gap.from + (scan.gap.to - scan.gap.from) / 2;
 
 			view__go(tl, tl->lane, view__lane(tl)->work_depth,
-				 forward ? middle : -middle, VIEW_NONE_ID);
+				 forward ? middle : -middle, IPS_NULL);
 			return true;
 		}
 		at += forward ? length : -length;
@@ -291,10 +290,10 @@ bool view__jump_name(struct view_timeline *tl, struct view_context *context, con
 		const char *message;
 	} tries[] = {
 		{track->track_id, track->clock, tl->cursor_ns, ""},
-		{VIEW_NONE_ID, track->clock, tl->cursor_ns, "found on another lane"},
+		{IPS_NULL, track->clock, tl->cursor_ns, "found on another lane"},
 		{track->track_id, track->clock, edge, "went round the end"},
-		{VIEW_NONE_ID, track->clock, edge, "went round the end, found on another lane"},
-		{VIEW_NONE_ID, 1 - track->clock, edge, "found on the other clock"},
+		{IPS_NULL, track->clock, edge, "went round the end, found on another lane"},
+		{IPS_NULL, 1 - track->clock, edge, "found on the other clock"},
 	};
 	int64_t budget = MOST_SEARCH;
 

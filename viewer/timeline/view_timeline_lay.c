@@ -144,7 +144,7 @@ void view__lay(struct view_column *columns, int width, struct view_window window
 		const int64_t right = view_window_time(window, width, x + 1);
 		int64_t ns = min(end, right) - max(bar->start_ns, left);
 
-		if (bar->span_id == VIEW_NONE_ID && bar->dur_ns > 0)
+		if (bar->span_id == IPS_NULL && bar->dur_ns > 0)
 			ns = (int64_t)((double)ns * (double)bar->busy_ns / (double)bar->dur_ns);
 		if (ns <= 0)
 			ns = bar->count > 0 ? 1 : 0;

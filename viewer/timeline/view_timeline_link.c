@@ -41,11 +41,11 @@ static bool view_update_after(struct view_timeline *tl, struct prof_db *db, int 
 
 	if (prof_timeline_find(db, track->track_id, track->clock, NULL, time, true, &id, NULL) !=
 		    ST_OK ||
-	    id == VIEW_NONE_ID || prof_timeline_span(db, id, &tl->picture, &span, NULL) != ST_OK)
+	    id == IPS_NULL || prof_timeline_span(db, id, &tl->picture, &span, NULL) != ST_OK)
 		return false;
 	*start = span.start_ns;
 	*update = span.weight_update;
-	return span.weight_update != VIEW_NONE_ID;
+	return span.weight_update != IPS_NULL;
 }
 
 /* When @update begins on @lane, to @fine ns, looked for in @within. */

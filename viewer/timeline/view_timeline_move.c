@@ -49,7 +49,7 @@ static void view_pan(struct view_timeline *tl, int numerator, int denominator)
 				  denominator / 2);
 	tl->cursor_ns += shift;
 	view_keep_inside(tl);
-	tl->pinned = VIEW_NONE_ID;
+	tl->pinned = IPS_NULL;
 }
 
 static void view_step_column(struct view_timeline *tl, int by)
@@ -62,7 +62,7 @@ static void view_step_column(struct view_timeline *tl, int by)
 	tl->cursor_ns += by * step;
 	view_keep_inside(tl);
 	clock->window = view_window_show(clock->window, tl->cursor_ns, clock->extent);
-	tl->pinned = VIEW_NONE_ID;
+	tl->pinned = IPS_NULL;
 }
 
 /*
@@ -78,7 +78,7 @@ static void view_step_lane(struct view_timeline *tl, int by)
 	if (tl->way != VIEW_FLAT && tl->way != VIEW_BSP && depth >= lane->first_depth &&
 	    depth < lane->first_depth + (tl->way == VIEW_FLAME ? lane->track->depth : lane->rows)) {
 		tl->depth = depth;
-		tl->pinned = VIEW_NONE_ID;
+		tl->pinned = IPS_NULL;
 		return;
 	}
 	next += by;
@@ -93,7 +93,7 @@ static void view_step_lane(struct view_timeline *tl, int by)
 			to->window.from + (int64_t)((double)(tl->cursor_ns - from->window.from) /
 						    (double)(from->window.to - from->window.from) *
 						    (double)(to->window.to - to->window.from));
-	tl->pinned = VIEW_NONE_ID;
+	tl->pinned = IPS_NULL;
 }
 
 static void view_go_end(struct view_timeline *tl, bool last)
@@ -106,7 +106,7 @@ static void view_go_end(struct view_timeline *tl, bool last)
 		     : (struct view_window){clock->extent.from, clock->extent.from + length};
 	clock->window = view_window_clamp(clock->window, clock->extent);
 	tl->cursor_ns = last ? clock->extent.to - 1 : clock->extent.from;
-	tl->pinned = VIEW_NONE_ID;
+	tl->pinned = IPS_NULL;
 }
 
 static void view_zoom_span(struct view_timeline *tl, struct view_context *context)
@@ -114,7 +114,7 @@ static void view_zoom_span(struct view_timeline *tl, struct view_context *contex
 	struct view_clock *clock = view__clock(tl);
 	struct view_window to;
 
-	if (tl->selected == VIEW_NONE_ID && !tl->in_gap) {
+	if (tl->selected == IPS_NULL && !tl->in_gap) {
 		snprintf(context->message, sizeof(context->message), "no span under the cursor");
 		return;
 	}
@@ -122,8 +122,7 @@ static void view_zoom_span(struct view_timeline *tl, struct view_context *contex
 		to = tl->gap.at;
 	} else {
 		to.from = tl->span.start_ns;
-		to.to = tl->span.dur_ns == VIEW_NONE_ID ? clock->extent.to
-							: to.from + tl->span.dur_ns;
+		to.to = tl->span.dur_ns == IPS_NULL ? clock->extent.to : to.from + tl->span.dur_ns;
 	}
 	/* A little of what is around it. */
 	to.from -= (to.to - to.from) / 8;
@@ -156,8 +155,8 @@ static void view_centre(struct view_timeline *tl)
 /* Count lengths from the cursor on; again: no longer. */
 static void view_measure(struct view_timeline *tl, struct view_context *context)
 {
-	if (tl->measured_ns != VIEW_NONE_ID) {
-		tl->measured_ns = VIEW_NONE_ID;
+	if (tl->measured_ns != IPS_NULL) {
+		tl->measured_ns = IPS_NULL;
 		snprintf(context->message, sizeof(context->message),
 			 "lengths are no longer counted from x");
 		return;

@@ -20,7 +20,6 @@
 #define VIEW_FIELDS      32
 #define VIEW_HINT_SIZE   160
 #define VIEW_UNIT_SIZE   64
-#define VIEW_NONE_ID     INT64_MIN
 #define VIEW_LABEL_WIDTH 16
 #define VIEW_MOST_DEPTH  8 /* rows of a lane */
 
@@ -145,7 +144,7 @@ struct view_step {
 /* What belongs to an operation (or a layer). */
 struct view_belongs {
 	char of[VIEW_PLACE_NAME], layer[VIEW_PLACE_NAME];
-	int64_t program_id; /* VIEW_NONE_ID: none */
+	int64_t program_id; /* IPS_NULL: none */
 	int64_t tensors;    /* of its layer */
 };
 
@@ -153,7 +152,7 @@ struct view_belongs {
 struct view_dark {
 	int64_t rank;
 	struct view_window at;
-	int64_t first, last; /* executions; first VIEW_NONE_ID: not known which */
+	int64_t first, last; /* executions; first IPS_NULL: not known which */
 };
 
 /* A time without work, from span to span. */
@@ -167,7 +166,7 @@ struct view_gap {
 struct view_bubble {
 	bool mean;
 	int64_t runs;   /* 0: unknown */
-	int64_t update; /* of the last of them; VIEW_NONE_ID: none */
+	int64_t update; /* of the last of them; IPS_NULL: none */
 	double idle, theory;
 	double part[VIEW_CAUSES];              /* of IPUs x makespan: idle's parts */
 	int64_t makespan_ns, mean_makespan_ns; /* the longest; their mean */
@@ -175,7 +174,7 @@ struct view_bubble {
 
 /* Of a run, to stand beside the same moment of another. */
 struct view_moment {
-	int64_t number; /* of the weight update, or of the step; VIEW_NONE_ID: not aligned */
+	int64_t number; /* of the weight update, or of the step; IPS_NULL: not aligned */
 	int64_t nth;    /* of the executions of the step's mode, from 1; 0: a weight update */
 	int64_t start_ns;
 };

@@ -276,8 +276,8 @@ bool view__is_work(const struct view_timeline *tl, const struct view_lane *lane,
 {
 	const char phase = view__phase(tl, bar);
 
-	return bar->span_id != VIEW_NONE_ID &&
-	       (bar->weight_update != VIEW_NONE_ID || bar->execution != VIEW_NONE_ID) &&
+	return bar->span_id != IPS_NULL &&
+	       (bar->weight_update != IPS_NULL || bar->execution != IPS_NULL) &&
 	       bar->depth == lane->work_depth && phase && strchr("FBWR", phase);
 }
 
@@ -384,7 +384,7 @@ static enum status view_load_overview(struct view_timeline *tl, struct prof_db *
 		return ST_OK;
 	arena_reset(&tl->overview_arena);
 	tl->overview = NULL;
-	tl->overview_lane = VIEW_NONE_ID;
+	tl->overview_lane = IPS_NULL;
 	status =
 		prof_timeline_bars(db, lane->track->track_id, extent.from, extent.to, tl->width,
 				   extent.to, &tl->overview_arena, &tl->overview_bars, &count, err);

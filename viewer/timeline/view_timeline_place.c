@@ -32,7 +32,7 @@ static void view_place_span(const struct view_timeline *tl, struct view_place *o
 	out->ipu = span->ipu;
 	out->stage = span->stage;
 	out->time_ns = span->start_ns;
-	if (span->dur_ns != VIEW_NONE_ID)
+	if (span->dur_ns != IPS_NULL)
 		out->until_ns = span->start_ns + span->dur_ns;
 	view_place_text(out->mode, span->mode);
 	view_place_text(out->operation, span->operation);
@@ -50,7 +50,7 @@ static void view_place_step(const struct view_timeline *tl, struct view_place *o
 	out->execution = run->execution;
 	out->weight_update = run->weight_update;
 	out->replica = run->replica;
-	if (step->microbatch != VIEW_NONE_ID) {
+	if (step->microbatch != IPS_NULL) {
 		out->microbatch = run->first_microbatch + step->microbatch;
 		out->step = run->first_step + step->microbatch;
 	}
@@ -79,7 +79,7 @@ bool view__timeline_place(const void *state, const struct view_context *context,
 		view_place_step(tl, out);
 		return true;
 	}
-	if (tl->selected != VIEW_NONE_ID && !tl->in_gap) {
+	if (tl->selected != IPS_NULL && !tl->in_gap) {
 		view_place_span(tl, out);
 		return true;
 	}
@@ -95,15 +95,15 @@ bool view__timeline_place(const void *state, const struct view_context *context,
 
 bool view__timeline_offers(const struct view_place *place, char *out, size_t size)
 {
-	if (place->span_id != VIEW_NOWHERE)
+	if (place->span_id != IPS_NULL)
 		snprintf(out, size, "the span %lld", (long long)place->span_id);
-	else if (place->until_ns != VIEW_NOWHERE && place->time_ns != VIEW_NOWHERE)
+	else if (place->until_ns != IPS_NULL && place->time_ns != IPS_NULL)
 		snprintf(out, size, "that stretch of time");
-	else if (place->step != VIEW_NOWHERE)
+	else if (place->step != IPS_NULL)
 		snprintf(out, size, "step %lld", (long long)place->step);
-	else if (place->weight_update != VIEW_NOWHERE)
+	else if (place->weight_update != IPS_NULL)
 		snprintf(out, size, "weight update %lld", (long long)place->weight_update);
-	else if (place->time_ns != VIEW_NOWHERE)
+	else if (place->time_ns != IPS_NULL)
 		snprintf(out, size, "that moment");
 	else if (place->operation[0])
 		snprintf(out, size, "the next %s", place->operation);
@@ -126,16 +126,16 @@ static int view_lane_score(const struct view_timeline *tl, const struct view_lan
 
 	if (clock >= 0 && (track->clock == 1) != (clock == 1))
 		return -1;
-	if (place->rank != VIEW_NOWHERE && track->rank != place->rank)
+	if (place->rank != IPS_NULL && track->rank != place->rank)
 		return -1;
-	if (place->track_id != VIEW_NOWHERE && track->track_id == place->track_id)
+	if (place->track_id != IPS_NULL && track->track_id == place->track_id)
 		return 100;
-	if (place->ipu != VIEW_NOWHERE)
+	if (place->ipu != IPS_NULL)
 		score += track->ipu == place->ipu ? 16 : 0;
-	if (place->replica != VIEW_NOWHERE && track->ipu != VIEW_NONE_ID)
+	if (place->replica != IPS_NULL && track->ipu != IPS_NULL)
 		score += replica == place->replica ? 8 : 0;
 	/* A first guess: a stage an IPU. */
-	if (place->ipu == VIEW_NOWHERE && place->stage != VIEW_NOWHERE)
+	if (place->ipu == IPS_NULL && place->stage != IPS_NULL)
 		score += track->ipu - view__first_ipu(tl, replica) == place->stage ? 4 : 0;
 	return score + (lane->pipeline ? 1 : 0);
 }
@@ -180,7 +180,7 @@ static bool view_go_to_span(struct view_timeline *tl, struct prof_db *db, int64_
 	lane = view__lane_of(tl, span.track_id);
 	if (lane < 0)
 		return false;
-	if (span.dur_ns != VIEW_NONE_ID && span.dur_ns > 0)
+	if (span.dur_ns != IPS_NULL && span.dur_ns > 0)
 		view_fit(&tl->clock[tl->lanes[lane].track->clock == 1], span.start_ns,
 			 span.start_ns + span.dur_ns);
 	view__go(tl, lane, span.depth, span.start_ns, id);
@@ -195,14 +195,14 @@ static void view_go_to_time(struct view_timeline *tl, const struct view_place *p
 
 	if (lane < 0)
 		return;
-	if (place->until_ns != VIEW_NOWHERE && place->until_ns > place->time_ns) {
+	if (place->until_ns != IPS_NULL && place->until_ns > place->time_ns) {
 		const int64_t around = (window.to - window.from) / 4 + VIEW_WINDOW_LEAST;
 
 		window.from -= around;
 		window.to += around;
 		tl->clock[clock].window = view_window_clamp(window, tl->clock[clock].extent);
 	}
-	view__go(tl, lane, tl->lanes[lane].work_depth, place->time_ns, VIEW_NONE_ID);
+	view__go(tl, lane, tl->lanes[lane].work_depth, place->time_ns, IPS_NULL);
 }
 
 /* The execution of the place, as a window of @clock. false: unknown, or not on that clock. */
@@ -222,13 +222,13 @@ static bool view_execution(struct view_timeline *tl, struct prof_db *db, int clo
 
 	if (prof_query_open(&query, db, sql, NULL) != ST_OK)
 		return false;
-	if (place->rank != VIEW_NOWHERE)
+	if (place->rank != IPS_NULL)
 		prof_query_int(query, ":rank", place->rank);
-	if (place->execution != VIEW_NOWHERE)
+	if (place->execution != IPS_NULL)
 		prof_query_int(query, ":execution", place->execution);
-	if (place->step != VIEW_NOWHERE)
+	if (place->step != IPS_NULL)
 		prof_query_int(query, ":step", place->step);
-	if (place->weight_update != VIEW_NOWHERE)
+	if (place->weight_update != IPS_NULL)
 		prof_query_int(query, ":update", place->weight_update);
 	prof_query_text(query, ":mode", place->mode[0] ? place->mode : "train");
 	if (prof_query_step(query, &row, NULL) != ST_OK)
@@ -240,9 +240,9 @@ static bool view_execution(struct view_timeline *tl, struct prof_db *db, int clo
 		out->to = prof_column_int(query, clock ? 3 : 1);
 		*accumulation = updates > 0 ? prof_column_int(query, 4) / updates : 0;
 		/* Still running: up to now. */
-		if (out->to == VIEW_NONE_ID)
-			out->to = clock ? VIEW_NONE_ID : tl->clock[0].extent.to;
-		row = out->from != VIEW_NONE_ID && out->to != VIEW_NONE_ID;
+		if (out->to == IPS_NULL)
+			out->to = clock ? IPS_NULL : tl->clock[0].extent.to;
+		row = out->from != IPS_NULL && out->to != IPS_NULL;
 	}
 	prof_query_close(query);
 	if (row && clock) {
@@ -269,11 +269,11 @@ static bool view_next_work(const struct view_seek *seek, int64_t time, struct pr
 
 		if (prof_timeline_find(seek->db, seek->track->track_id, seek->track->clock, NULL,
 				       time, true, &id, NULL) != ST_OK ||
-		    id == VIEW_NONE_ID ||
+		    id == IPS_NULL ||
 		    prof_timeline_span(seek->db, id, &seek->tl->picture, out, NULL) != ST_OK)
 			return false;
-		if ((seek->by_step ? out->step : out->weight_update) != VIEW_NONE_ID ||
-		    (seek->any && out->step != VIEW_NONE_ID))
+		if ((seek->by_step ? out->step : out->weight_update) != IPS_NULL ||
+		    (seek->any && out->step != IPS_NULL))
 			return true;
 		time = out->start_ns;
 	}
@@ -303,13 +303,13 @@ static int view_match(const struct prof_span *span, const struct view_place *pla
 {
 	int score = 0;
 
-	if (place->step != VIEW_NOWHERE && span->phase != 'U' && span->step != place->step)
+	if (place->step != IPS_NULL && span->phase != 'U' && span->step != place->step)
 		return -1;
-	if (place->weight_update != VIEW_NOWHERE && span->weight_update != place->weight_update)
+	if (place->weight_update != IPS_NULL && span->weight_update != place->weight_update)
 		return -1;
-	if (place->microbatch != VIEW_NOWHERE)
+	if (place->microbatch != IPS_NULL)
 		score += span->microbatch == place->microbatch ? 4 : 0;
-	if (place->stage != VIEW_NOWHERE)
+	if (place->stage != IPS_NULL)
 		score += span->stage == place->stage ? 2 : 0;
 	if (place->phase[0])
 		score += span->phase == place->phase[0] ? 8 : 0;
@@ -318,11 +318,11 @@ static int view_match(const struct prof_span *span, const struct view_place *pla
 	return score + (span->phase ? 1 : 0);
 }
 
-/* The best match among the spans from @time on. VIEW_NONE_ID: none. */
+/* The best match among the spans from @time on. IPS_NULL: none. */
 static int64_t view_best_work(const struct view_seek *seek, int64_t time,
 			      const struct view_place *place)
 {
-	int64_t best = VIEW_NONE_ID;
+	int64_t best = IPS_NULL;
 	int best_score = -1;
 
 	for (int i = 0; i < MOST_WORKS; i++) {
@@ -349,7 +349,7 @@ static int64_t view_best_work(const struct view_seek *seek, int64_t time,
 bool view__place_start(struct view_timeline *tl, struct prof_db *db, int clock,
 		       const struct view_place *place, int64_t *start)
 {
-	const bool by_step = place->weight_update == VIEW_NOWHERE;
+	const bool by_step = place->weight_update == IPS_NULL;
 	const int lane = view_lane_for(tl, clock, place);
 	struct view_seek seek = {.tl = tl,
 				 .db = db,
@@ -392,19 +392,19 @@ static bool view_go_to_step(struct view_timeline *tl, struct prof_db *db, int cl
 	if (seek.by_step)
 		seek.wanted = place->step;
 	else
-		seek.wanted = place->weight_update != VIEW_NOWHERE ? place->weight_update
-								   : place->step / accumulation;
-	if (seek.wanted == VIEW_NOWHERE)
+		seek.wanted = place->weight_update != IPS_NULL ? place->weight_update
+							       : place->step / accumulation;
+	if (seek.wanted == IPS_NULL)
 		return false;
 	id = view_best_work(&seek, view_seek_start(&seek, within), place);
-	return id != VIEW_NONE_ID && view_go_to_span(tl, db, id);
+	return id != IPS_NULL && view_go_to_span(tl, db, id);
 }
 
 bool view__go_to_work(struct view_timeline *tl, struct prof_db *db, const struct view_place *place)
 {
 	const bool device = strcmp(place->clock, "host") != 0;
 
-	if (place->step == VIEW_NOWHERE && place->weight_update == VIEW_NOWHERE)
+	if (place->step == IPS_NULL && place->weight_update == IPS_NULL)
 		return false;
 	return (device && view_go_to_step(tl, db, 1, place)) || view_go_to_step(tl, db, 0, place);
 }
@@ -421,9 +421,9 @@ static bool view_go_to_name(struct view_timeline *tl, struct view_context *conte
 static enum status view_show_all(struct view_timeline *tl, struct view_context *context,
 				 struct err *err)
 {
-	if (tl->only_ipu == VIEW_NONE_ID && tl->only_replica == VIEW_NONE_ID && tl->way != VIEW_BSP)
+	if (tl->only_ipu == IPS_NULL && tl->only_replica == IPS_NULL && tl->way != VIEW_BSP)
 		return ST_OK;
-	tl->only_ipu = tl->only_replica = VIEW_NONE_ID;
+	tl->only_ipu = tl->only_replica = IPS_NULL;
 	tl->way = tl->way == VIEW_BSP ? VIEW_GANTT : tl->way;
 	return view__tracks_load(tl, context, err);
 }
@@ -451,7 +451,7 @@ enum status view__timeline_go(void *state, struct view_context *context,
 {
 	struct view_timeline *tl = state;
 	struct prof_db *db = context->source->db;
-	const bool stepped = place->step != VIEW_NOWHERE || place->weight_update != VIEW_NOWHERE;
+	const bool stepped = place->step != IPS_NULL || place->weight_update != IPS_NULL;
 	enum status status;
 
 	if (!db || tl->lane_count == 0)
@@ -461,16 +461,16 @@ enum status view__timeline_go(void *state, struct view_context *context,
 		return status;
 	if (place->target_only == 1 && tl->target)
 		return view__go_to_target(tl, context, place, err);
-	if (place->span_id != VIEW_NOWHERE) {
+	if (place->span_id != IPS_NULL) {
 		bool there;
 
 		status = view_go_to_any_span(tl, context, place->span_id, &there, err);
 		if (status != ST_OK || there)
 			return status;
 	}
-	if (place->until_ns == VIEW_NOWHERE && view__go_to_work(tl, db, place))
+	if (place->until_ns == IPS_NULL && view__go_to_work(tl, db, place))
 		return ST_OK;
-	if (place->time_ns != VIEW_NOWHERE) {
+	if (place->time_ns != IPS_NULL) {
 		view_go_to_time(tl, place);
 		return ST_OK;
 	}

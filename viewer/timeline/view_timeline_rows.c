@@ -20,11 +20,11 @@
 static bool view_picture_rows(const struct view_lane *lane, int64_t *first, int64_t *last)
 {
 	*first = INT64_MAX;
-	*last = INT64_MIN;
+	*last = IPS_NULL;
 	for (int i = 0; i < lane->bar_count; i++) {
 		const int64_t id = lane->bars[i].span_id;
 
-		if (id == VIEW_NONE_ID)
+		if (id == IPS_NULL)
 			return false;
 		*first = id < *first ? id : *first;
 		*last = id > *last ? id : *last;
@@ -39,14 +39,13 @@ bool view__lane_rows(const struct view_lane *lane, struct prof_db *db, struct vi
 
 	if (prof_timeline_at(db, track->track_id, window.from, 0, first, NULL) != ST_OK)
 		return false;
-	if (*first == VIEW_NONE_ID &&
-	    prof_timeline_find(db, track->track_id, track->clock, NULL, window.from - 1, true,
-			       first, NULL) != ST_OK)
+	if (*first == IPS_NULL && prof_timeline_find(db, track->track_id, track->clock, NULL,
+						     window.from - 1, true, first, NULL) != ST_OK)
 		return false;
 	if (prof_timeline_find(db, track->track_id, track->clock, NULL, window.to, false, last,
 			       NULL) != ST_OK)
 		return false;
-	return *first != VIEW_NONE_ID && *last != VIEW_NONE_ID && *first <= *last;
+	return *first != IPS_NULL && *last != IPS_NULL && *first <= *last;
 }
 
 static enum status view_half_load(struct view_timeline *tl, struct prof_db *db,
@@ -116,9 +115,9 @@ static void view_lanes_condition(const struct view_timeline *tl, struct str *out
 {
 	const int64_t each = tl->replicas > 0 ? tl->ipus / tl->replicas : 0;
 
-	if (tl->only_ipu != VIEW_NONE_ID)
+	if (tl->only_ipu != IPS_NULL)
 		str_addf(out, " AND ipu = %lld", (long long)tl->only_ipu);
-	else if (tl->only_replica != VIEW_NONE_ID)
+	else if (tl->only_replica != IPS_NULL)
 		str_addf(out, " AND ipu BETWEEN %lld AND %lld",
 			 (long long)(tl->only_replica * each),
 			 (long long)((tl->only_replica + 1) * each - 1));

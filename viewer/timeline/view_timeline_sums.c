@@ -114,7 +114,7 @@ static void view_add_bar(struct view_summing *summing, const struct prof_bar *ba
 	int64_t count = 1;
 
 	sum->name = site && site->name ? site->name : "?";
-	if (bar->span_id == VIEW_NONE_ID) {
+	if (bar->span_id == IPS_NULL) {
 		const double part = bar->dur_ns > 0 ? (double)ns / (double)bar->dur_ns : 1;
 
 		count = (int64_t)((double)bar->count * part + 0.5);
@@ -145,7 +145,7 @@ static enum status view_sum_up(struct view_summing *summing, struct view_context
 	for (int i = 0; i < summing->count; i++) {
 		const struct prof_bar *bar = &summing->bars[i];
 
-		if (bar->span_id == VIEW_NONE_ID && bar->dur_ns > tl->sums.bucket_ns)
+		if (bar->span_id == IPS_NULL && bar->dur_ns > tl->sums.bucket_ns)
 			tl->sums.bucket_ns = bar->dur_ns;
 		if (!view__left_out(tl, bar))
 			view_add_bar(summing, bar);
@@ -237,8 +237,8 @@ static bool view_aim(struct view_timeline *tl)
 	const int c = view__lead(tl);
 	const int64_t track = view__lane(tl)->track->track_id;
 	struct view_window range = tl->clock[c].window;
-	const bool measured = !tl->mark && tl->measured_ns != VIEW_NONE_ID &&
-			      tl->measured_clock == c && tl->measured_ns != tl->cursor_ns;
+	const bool measured = !tl->mark && tl->measured_ns != IPS_NULL && tl->measured_clock == c &&
+			      tl->measured_ns != tl->cursor_ns;
 	bool same;
 
 	if (measured && tl->measured_ns < tl->cursor_ns)
@@ -359,7 +359,7 @@ void view__sums_query(const struct view_timeline *tl, struct str *out)
 		 to - from, (long long)tl->clock[track->clock == 1].extent.to, to, from,
 		 (long long)sums->rows.from, (long long)sums->rows.to,
 		 track->clock == 1 ? "device" : "host");
-	if (track->rank == VIEW_NONE_ID)
+	if (track->rank == IPS_NULL)
 		str_add(out, "NULL");
 	else
 		str_addf(out, "%lld", (long long)track->rank);

@@ -24,7 +24,7 @@
 
 static bool view_is_lane(const struct prof_track *track, int64_t rank)
 {
-	return track->clock == 1 && track->ipu != VIEW_NONE_ID && track->depth > 0 &&
+	return track->clock == 1 && track->ipu != IPS_NULL && track->depth > 0 &&
 	       track->first_ns <= track->last_ns && track->rank == rank;
 }
 
@@ -56,7 +56,7 @@ static bool view_is_lit(struct view_timeline *tl, struct prof_db *db, const stru
 		if (view_is_lane(&tl->tracks[i], dark->rank))
 			return prof_timeline_find(db, tl->tracks[i].track_id, 1, NULL,
 						  dark->at.from, true, &id, NULL) == ST_OK &&
-			       id != VIEW_NONE_ID &&
+			       id != IPS_NULL &&
 			       prof_timeline_span(db, id, &tl->picture, &span, NULL) == ST_OK &&
 			       span.start_ns + 1 < dark->at.to;
 	}
@@ -82,7 +82,7 @@ static enum status view_take_execution(struct view_timeline *tl, const struct pr
 	const int64_t cycles = prof_column_int(query, 4);
 	const int64_t from = sat_real(round((double)prof_column_int(query, 3) * tl->ns_per_cycle));
 	const int64_t to =
-		cycles == VIEW_NONE_ID
+		cycles == IPS_NULL
 			? FOR_EVER
 			: sat_real(round((double)sat_add(prof_column_int(query, 3), cycles) *
 					 tl->ns_per_cycle));
@@ -176,7 +176,7 @@ bool view__next_dark(const struct view_timeline *tl, const struct view_lane *lan
 		return true;
 	}
 	/* Where executions say nothing: the device has run on after the last span. */
-	*out = (struct view_dark){rank, {view_recorded(tl, rank).to, extent.to}, VIEW_NONE_ID, 0};
+	*out = (struct view_dark){rank, {view_recorded(tl, rank).to, extent.to}, IPS_NULL, 0};
 	at = view_dark_after(tl, rank, out->at.from);
 	return at == tl->dark_count && out->at.to > time &&
 	       out->at.to - out->at.from > (extent.to - extent.from) / TAIL_PART;

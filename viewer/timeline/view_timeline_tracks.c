@@ -67,7 +67,7 @@ enum status view__learn_site(struct view_timeline *tl, struct prof_db *db,
 	struct view_site site = {.site_id = bar->site_id};
 	enum status status;
 
-	if (bar->site_id == VIEW_NONE_ID)
+	if (bar->site_id == IPS_NULL)
 		return ST_OK;
 	if (place < tl->site_count && tl->sites[place].site_id == bar->site_id) {
 		if (bar->phase)
@@ -142,7 +142,7 @@ enum status view__links_load(struct view_timeline *tl, struct prof_db *db, int64
 	const struct view_window host = tl->clock[0].extent, device = tl->clock[1].extent;
 	enum status status;
 
-	rank = rank == VIEW_NONE_ID ? 0 : rank;
+	rank = rank == IPS_NULL ? 0 : rank;
 	if (tl->links && tl->links_rank == rank)
 		return ST_OK;
 	tl->links_rank = rank;
@@ -237,7 +237,7 @@ static void view_add_lane(struct view_timeline *tl, const struct prof_track *tra
 	struct view_lane *lane = &tl->lanes[tl->all_lanes++];
 
 	lane->track = track;
-	lane->pipeline = track->ipu != VIEW_NONE_ID;
+	lane->pipeline = track->ipu != IPS_NULL;
 	for (int i = 0; i < kept_count; i++)
 		if (kept[i].track_id == track->track_id) {
 			lane->work_depth = kept[i].work_depth;
@@ -282,7 +282,7 @@ static enum status view_sample(struct view_timeline *tl, struct view_lane *lane,
 
 	status =
 		prof_timeline_find(db, track->track_id, track->clock, NULL, middle, true, &id, err);
-	if (status != ST_OK || id == VIEW_NONE_ID)
+	if (status != ST_OK || id == IPS_NULL)
 		return status;
 	status = prof_timeline_span(db, id, &tl->picture, &span, err);
 	if (status != ST_OK)
@@ -404,7 +404,7 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	tl->counters.known = false;
 	tl->links = NULL;
 	tl->belongs.of[0] = '\0';
-	tl->overview_lane = VIEW_NONE_ID;
+	tl->overview_lane = IPS_NULL;
 	view_read_facts(tl, db);
 	status = prof_timeline_tracks(db, &tl->tracks_arena, &tl->tracks, &tl->track_count, err);
 	view__hidden_count(tl);

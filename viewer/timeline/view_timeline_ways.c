@@ -73,7 +73,7 @@ int64_t view__replica_of(const struct view_timeline *tl, int64_t ipu)
 {
 	const int64_t each = tl->replicas > 0 ? tl->ipus / tl->replicas : 0;
 
-	return each > 0 && ipu != VIEW_NONE_ID ? ipu / each : VIEW_NONE_ID;
+	return each > 0 && ipu != IPS_NULL ? ipu / each : IPS_NULL;
 }
 
 int64_t view__first_ipu(const struct view_timeline *tl, int64_t replica)
@@ -85,12 +85,12 @@ bool view__shows_track(const struct view_timeline *tl, const struct prof_track *
 {
 	if (track->depth < 1 || track->first_ns > track->last_ns || view__is_hidden(tl, track))
 		return false;
-	if (tl->way == VIEW_BSP && (track->clock != 1 || track->ipu == VIEW_NONE_ID))
+	if (tl->way == VIEW_BSP && (track->clock != 1 || track->ipu == IPS_NULL))
 		return false;
-	if (tl->only_ipu != VIEW_NONE_ID)
+	if (tl->only_ipu != IPS_NULL)
 		return track->ipu == tl->only_ipu;
-	if (tl->only_replica != VIEW_NONE_ID)
-		return track->ipu != VIEW_NONE_ID &&
+	if (tl->only_replica != IPS_NULL)
+		return track->ipu != IPS_NULL &&
 		       view__replica_of(tl, track->ipu) == tl->only_replica;
 	return true;
 }
@@ -103,16 +103,16 @@ static bool view_shows_any(const struct view_timeline *tl)
 	return false;
 }
 
-/* The least IPU above @after that has a track; VIEW_NONE_ID: none. */
+/* The least IPU above @after that has a track; IPS_NULL: none. */
 static int64_t view_next_ipu(const struct view_timeline *tl, int64_t after)
 {
-	int64_t next = VIEW_NONE_ID;
+	int64_t next = IPS_NULL;
 
 	for (int i = 0; i < tl->track_count; i++) {
 		const struct prof_track *track = &tl->tracks[i];
 
 		if (track->depth > 0 && track->ipu > after &&
-		    (next == VIEW_NONE_ID || track->ipu < next))
+		    (next == IPS_NULL || track->ipu < next))
 			next = track->ipu;
 	}
 	return next;
@@ -121,21 +121,21 @@ static int64_t view_next_ipu(const struct view_timeline *tl, int64_t after)
 /* IPU after IPU, then replica after replica where there are several, then all. */
 static void view_select_next(struct view_timeline *tl)
 {
-	if (tl->only_replica != VIEW_NONE_ID) {
+	if (tl->only_replica != IPS_NULL) {
 		if (++tl->only_replica >= tl->replicas)
-			tl->only_replica = VIEW_NONE_ID;
+			tl->only_replica = IPS_NULL;
 		return;
 	}
-	tl->only_ipu = view_next_ipu(tl, tl->only_ipu == VIEW_NONE_ID ? -1 : tl->only_ipu);
-	if (tl->only_ipu == VIEW_NONE_ID && tl->replicas > 1)
+	tl->only_ipu = view_next_ipu(tl, tl->only_ipu == IPS_NULL ? -1 : tl->only_ipu);
+	if (tl->only_ipu == IPS_NULL && tl->replicas > 1)
 		tl->only_replica = 0;
 }
 
 void view__filter_text(const struct view_timeline *tl, char *out, size_t size)
 {
-	if (tl->only_ipu != VIEW_NONE_ID)
+	if (tl->only_ipu != IPS_NULL)
 		snprintf(out, size, "IPU %lld", (long long)tl->only_ipu);
-	else if (tl->only_replica != VIEW_NONE_ID)
+	else if (tl->only_replica != IPS_NULL)
 		snprintf(out, size, "replica %lld", (long long)tl->only_replica);
 	else
 		snprintf(out, size, "all IPUs");
@@ -145,7 +145,7 @@ static void view_select(struct view_timeline *tl, struct view_context *context)
 {
 	char text[32];
 
-	if (view_next_ipu(tl, -1) == VIEW_NONE_ID) {
+	if (view_next_ipu(tl, -1) == IPS_NULL) {
 		snprintf(context->message, sizeof(context->message), "no lane is of an IPU");
 		return;
 	}
@@ -167,7 +167,7 @@ static void view_turn(struct view_timeline *tl, struct view_context *context, in
 		tl->way = (enum view_way)(((int)tl->way + by + VIEW_WAYS) % VIEW_WAYS);
 	while (!view_shows_any(tl));
 	tl->relane = (tl->way == VIEW_BSP) != (before == VIEW_BSP);
-	tl->pinned = VIEW_NONE_ID;
+	tl->pinned = IPS_NULL;
 	snprintf(context->message, sizeof(context->message), "view: %s", view__way_names[tl->way]);
 }
 

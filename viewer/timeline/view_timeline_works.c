@@ -34,7 +34,7 @@ static enum status view_add_work(struct view_piece *piece, const struct view_wor
 static bool view_are_spans(const struct view_lane *lane, const struct prof_bar *bars, int count)
 {
 	for (int i = 0; i < count; i++)
-		if (bars[i].depth == lane->work_depth && bars[i].span_id == VIEW_NONE_ID)
+		if (bars[i].depth == lane->work_depth && bars[i].span_id == IPS_NULL)
 			return false;
 	return true;
 }
@@ -85,11 +85,11 @@ static bool view_next_span(struct view_piece *piece, struct prof_db *db,
 
 	if (prof_timeline_find(db, track, lane->track->clock, NULL, time, forward, &id, NULL) !=
 		    ST_OK ||
-	    id == VIEW_NONE_ID || prof_timeline_span(db, id, &piece->bars, out, NULL) != ST_OK)
+	    id == IPS_NULL || prof_timeline_span(db, id, &piece->bars, out, NULL) != ST_OK)
 		return false;
 	return out->depth <= lane->work_depth ||
 	       (prof_timeline_at(db, track, out->start_ns, lane->work_depth, &id, NULL) == ST_OK &&
-		id != VIEW_NONE_ID && prof_timeline_span(db, id, &piece->bars, out, NULL) == ST_OK);
+		id != IPS_NULL && prof_timeline_span(db, id, &piece->bars, out, NULL) == ST_OK);
 }
 
 /* The work of lane @index before @window, or after it; false: none near by. */
