@@ -446,7 +446,7 @@ struct ips_report_step {
 	int64_t epoch, weight_update, step, microbatch, replica;
 	int64_t ipu; /* over all replicas */
 	int64_t stage;
-	char phase;         /* 'F', 'B', 'W', 'R', 'U'; 0: between stage programs */
+	char phase;         /* enum ips_phase; 0: between stage programs */
 	int64_t trace_step; /* its number in the part of the pipeline run that it stands in */
 	int64_t program_id, program; /* id and index */
 	enum ips_report_program_type kind;

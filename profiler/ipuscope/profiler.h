@@ -63,6 +63,16 @@ enum ips_mode {
 	IPS_PREDICT = 3
 };
 
+/* What a stage does with a micro-batch or its weights, by the letters of the column `phase`; 0:
+ * unknown. */
+enum ips_phase {
+	IPS_FORWARD = 'F',
+	IPS_BACKWARD = 'B', /* where it is split, what leads to the gradient of the inputs */
+	IPS_WEIGHTS = 'W',  /* and what leads to that of the weights */
+	IPS_RECOMPUTATION = 'R',
+	IPS_UPDATE = 'U'
+};
+
 /* When and where. Start from IPS_KEYS_NULL and set what is known. */
 struct ips_keys {
 	int64_t epoch;         /* from 1 */
@@ -72,7 +82,7 @@ struct ips_keys {
 	int64_t microbatch;    /* step modulo accumulation count */
 	int64_t replica, ipu, stage;
 	uint8_t mode; /* enum ips_mode */
-	char phase;   /* 'F', 'B', 'W', 'R', 'U'; 0: unknown */
+	char phase;   /* enum ips_phase; 0: unknown */
 };
 #define IPS_KEYS_NULL                                                                              \
 	{                                                                                          \

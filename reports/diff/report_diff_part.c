@@ -114,10 +114,13 @@ static double walk_order(const struct prof_query *query)
 	const double place = position == IPS_NULL ? 0 : (double)position / 1e6;
 	const bool metric = kind && !strcmp(kind, "metric");
 	const bool gradient = kind && !strcmp(kind, "gradient");
-	const char letter = metric ? 'L' : gradient ? 'B' : phase && *phase ? *phase : 'U';
+	const char letter = metric            ? 'L'
+			    : gradient        ? IPS_BACKWARD
+			    : phase && *phase ? *phase
+					      : IPS_UPDATE;
 	const char *at = strchr(phases, letter);
 
-	return (at ? (double)(at - phases) : 0) + (letter == 'F' ? place : 1 - place) / 2;
+	return (at ? (double)(at - phases) : 0) + (letter == IPS_FORWARD ? place : 1 - place) / 2;
 }
 
 /* Is the row before us earlier in execution than the part that is kept? */

@@ -73,11 +73,11 @@ static enum status sums_timing(struct report_sums *sums, const struct prof_query
 		return ST_OK;
 	if (ipu != IPS_NULL && (stage->ipu == IPS_NULL || ipu < stage->ipu))
 		stage->ipu = ipu;
-	if (*phase == 'F' && !device)
+	if (*phase == IPS_FORWARD && !device)
 		sums_count(&stage->count, prof_column_int(query, TIMING_COUNT));
-	if (*phase == 'F')
+	if (*phase == IPS_FORWARD)
 		sums_count(&stage->forward_ns[device], ns);
-	else if (*phase == 'U')
+	else if (*phase == IPS_UPDATE)
 		sums_count(&stage->update_ns[device], ns);
 	else
 		sums_count(&stage->backward_ns[device], ns); /* B, W, and F done again: R */

@@ -17,7 +17,7 @@
 
 int view__lead(const struct view_timeline *tl)
 {
-	return tl->lane < tl->lane_count && tl->lanes[tl->lane].track->clock == 1 ? 1 : 0;
+	return tl->lane < tl->lane_count && tl->lanes[tl->lane].track->clock == IPS_DEVICE ? 1 : 0;
 }
 
 struct view_clock *view__clock(struct view_timeline *tl)

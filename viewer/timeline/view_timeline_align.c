@@ -30,7 +30,7 @@ struct view_nth {
 static const struct view_lane *view_first_pipeline(const struct view_timeline *tl, int clock)
 {
 	for (int i = 0; i < tl->lane_count; i++)
-		if (tl->lanes[i].pipeline && (tl->lanes[i].track->clock == 1) == clock)
+		if (tl->lanes[i].pipeline && (tl->lanes[i].track->clock == IPS_DEVICE) == clock)
 			return &tl->lanes[i];
 	return NULL;
 }

@@ -226,7 +226,7 @@ static void view_draw_heading(const struct view_timeline *tl, struct view_pane *
 					       : "idle");
 	else if (tl->selected == IPS_NULL)
 		snprintf(title, sizeof(title), " nothing here ");
-	else if (phase && tl->span.microbatch != IPS_NULL && phase != 'U')
+	else if (phase && tl->span.microbatch != IPS_NULL && phase != IPS_UPDATE)
 		snprintf(title, sizeof(title), " %c%lld %s ", phase, (long long)tl->span.microbatch,
 			 tl->span.name ? tl->span.name : "");
 	else

@@ -101,7 +101,7 @@ static enum status view_bars_read(struct view_timeline *tl, struct view_bars *ke
 enum status view__bars_load(struct view_timeline *tl, struct view_lane *lane, struct prof_db *db,
 			    struct err *err)
 {
-	const struct view_clock *clock = &tl->clock[lane->track->clock == 1];
+	const struct view_clock *clock = &tl->clock[lane->track->clock == IPS_DEVICE];
 	struct view_bars *kept = view_bars_of(tl, lane->track->track_id);
 	enum status status;
 

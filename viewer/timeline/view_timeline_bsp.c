@@ -139,7 +139,7 @@ static void view_lay_run(const struct view_sheet *sheet, const struct view_trace
 /* Cycles of the cell that were recorded. */
 static double view_traced_cycles(const struct view_sheet *sheet, int x)
 {
-	const struct view_window window = sheet->tl->clock[1].window;
+	const struct view_window window = sheet->tl->clock[IPS_DEVICE].window;
 	const struct view_window cell = {view_window_time(window, sheet->tl->width, x),
 					 view_window_time(window, sheet->tl->width, x + 1)};
 
@@ -181,7 +181,7 @@ static enum status view_load_lane(struct view_timeline *tl, struct view_lane *la
 				  struct prof_db *db, const struct prof_run *runs, int count,
 				  struct err *err)
 {
-	const struct view_window ns = tl->clock[1].window;
+	const struct view_window ns = tl->clock[IPS_DEVICE].window;
 	struct view_sheet sheet = {.tl = tl, .lane = lane};
 
 	lane->bsp = arena_alloc(&tl->picture, (size_t)tl->width, sizeof(*lane->bsp));
@@ -239,7 +239,7 @@ static void view_find_step(struct view_timeline *tl, struct prof_db *db,
 
 enum status view__bsp_load(struct view_timeline *tl, struct view_context *context, struct err *err)
 {
-	const struct view_window ns = tl->clock[1].window;
+	const struct view_window ns = tl->clock[IPS_DEVICE].window;
 	struct prof_db *db = context->source->db;
 	const struct view_lane *first = view__lane(tl);
 	struct prof_run *runs;
@@ -274,7 +274,7 @@ enum status view__bsp_load(struct view_timeline *tl, struct view_context *contex
 
 void view__bsp_query(const struct view_timeline *tl, struct str *out)
 {
-	const struct view_window ns = tl->clock[1].window;
+	const struct view_window ns = tl->clock[IPS_DEVICE].window;
 	int64_t first = INT64_MAX, last = INT64_MIN;
 
 	for (int i = 0; i < tl->run_count; i++) {

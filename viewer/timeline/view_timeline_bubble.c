@@ -86,7 +86,7 @@ static enum status view_read_stages(struct view_timeline *tl, struct prof_db *db
 		if (stage >= 0 && stage < INT64_MAX)
 			tl->stages[c] = stage >= tl->stages[c] ? stage + 1 : tl->stages[c];
 		for (int i = 0; i < tl->all_lanes && stage >= 0 && stage < 64; i++)
-			if ((tl->lanes[i].track->clock == 1) == c &&
+			if ((tl->lanes[i].track->clock == IPS_DEVICE) == c &&
 			    tl->lanes[i].track->rank == prof_column_int(query, 1) &&
 			    tl->lanes[i].track->ipu == prof_column_int(query, 2))
 				tl->lanes[i].stages |= UINT64_C(1) << stage;
@@ -115,7 +115,8 @@ static bool view_knows_works(const struct view_timeline *tl, int clock)
 	for (int i = 0; i < tl->lane_count; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
 
-		if (lane->rows == 0 || !lane->pipeline || (lane->track->clock == 1) != clock)
+		if (lane->rows == 0 || !lane->pipeline ||
+		    (lane->track->clock == IPS_DEVICE) != clock)
 			continue;
 		for (int b = 0; b < lane->bar_count; b++)
 			if (lane->bars[b].depth == lane->work_depth &&
@@ -127,7 +128,7 @@ static bool view_knows_works(const struct view_timeline *tl, int clock)
 
 static int view_run_clock(const struct view_timeline *tl, const struct view_run *run)
 {
-	return tl->lanes[run->group].track->clock == 1;
+	return tl->lanes[run->group].track->clock == IPS_DEVICE;
 }
 
 /* The executions of the runs in the window, which must be of one process; false: none, or many. */

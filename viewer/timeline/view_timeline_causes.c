@@ -99,16 +99,16 @@ static bool view_has_stage(const struct view_blame *blame, int64_t lane, int64_t
 static int64_t view_made(const struct view_blame *blame, const struct view_work *work)
 {
 	const int64_t stages = blame->piece->tl->stages[blame->piece->clock];
-	const bool turn = work->phase == 'B' && work->stage == stages - 1;
-	struct view_work key = {.phase = turn ? 'F' : work->phase,
-				.stage = turn                 ? work->stage
-					 : work->phase == 'F' ? sat_sub(work->stage, 1)
-							      : sat_add(work->stage, 1),
+	const bool turn = work->phase == IPS_BACKWARD && work->stage == stages - 1;
+	struct view_work key = {.phase = turn ? IPS_FORWARD : work->phase,
+				.stage = turn                         ? work->stage
+					 : work->phase == IPS_FORWARD ? sat_sub(work->stage, 1)
+								      : sat_add(work->stage, 1),
 				.microbatch = work->microbatch};
 	const struct view_work *wanted = &key;
 	const struct view_work **found;
 
-	if (work->phase != 'F' && work->phase != 'B')
+	if (work->phase != IPS_FORWARD && work->phase != IPS_BACKWARD)
 		return INT64_MAX;
 	found = bsearch(&wanted, blame->made, blame->count, sizeof(*blame->made), view_by_key);
 	if (found)
@@ -141,7 +141,7 @@ static void view_split_wait(const struct view_blame *blame, const struct view_wo
 {
 	int64_t made;
 
-	if (blame->piece->clock == 1) {
+	if (blame->piece->clock == IPS_DEVICE) {
 		view_split_lockstep(blame, next->lane, from, next->from);
 		return;
 	}
@@ -284,7 +284,7 @@ static int64_t view_count_rows(const struct view_timeline *tl, int clock, bool *
 	for (int i = 0; i < tl->all_lanes; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
 
-		if (!lane->pipeline || (lane->track->clock == 1) != clock)
+		if (!lane->pipeline || (lane->track->clock == IPS_DEVICE) != clock)
 			continue;
 		all++;
 		if (lane->rows == 0)
@@ -335,7 +335,7 @@ static enum status view_split_clock(struct view_timeline *tl, struct view_contex
 /* The cause that half of a cell or more is idle for. */
 static void view_lay_causes(struct view_timeline *tl, struct view_lane *lane)
 {
-	const struct view_window window = tl->clock[lane->track->clock == 1].window;
+	const struct view_window window = tl->clock[lane->track->clock == IPS_DEVICE].window;
 	struct view_column *columns = &lane->columns[(size_t)lane->work_row * (size_t)tl->width];
 
 	for (int x = 0; x < tl->width; x++) {

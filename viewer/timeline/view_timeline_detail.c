@@ -44,11 +44,11 @@ static const char *view_phase_text(char phase)
 	static const struct {
 		char phase;
 		const char *text;
-	} phases[] = {{'F', "F forward"},
-		      {'B', "B backward"},
-		      {'W', "W weight gradient"},
-		      {'R', "R recomputation"},
-		      {'U', "U weight update"}};
+	} phases[] = {{IPS_FORWARD, "F forward"},
+		      {IPS_BACKWARD, "B backward"},
+		      {IPS_WEIGHTS, "W weight gradient"},
+		      {IPS_RECOMPUTATION, "R recomputation"},
+		      {IPS_UPDATE, "U weight update"}};
 
 	for (size_t i = 0; i < ARRAY_LEN(phases); i++)
 		if (phases[i].phase == phase)
@@ -285,7 +285,7 @@ enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, stru
 	if (tl->in_gap)
 		view_gap_fields(tl);
 	view_cause_field(tl);
-	if (tl->in_gap && lane->pipeline && lane->track->clock == 1)
+	if (tl->in_gap && lane->pipeline && lane->track->clock == IPS_DEVICE)
 		view_untraced_fields(tl, db);
 	if (tl->selected != IPS_NULL) {
 		if (!tl->in_gap)

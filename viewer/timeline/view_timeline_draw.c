@@ -18,11 +18,17 @@ struct view_phase_style {
 };
 
 static const struct view_phase_style view_phases[] = {
-	{'F', {VIEW_FORWARD, VIEW_FORWARD_2}, VIEW_FORWARD_TEXT, VIEW_GLYPH_FILL_FORWARD},
-	{'B', {VIEW_BACKWARD, VIEW_BACKWARD_2}, VIEW_BACKWARD_TEXT, VIEW_GLYPH_FILL_BACKWARD},
-	{'W', {VIEW_WEIGHT, VIEW_WEIGHT}, VIEW_WEIGHT_TEXT, VIEW_GLYPH_FILL_WEIGHT},
-	{'R', {VIEW_RECOMPUTE, VIEW_RECOMPUTE}, VIEW_RECOMPUTE_TEXT, VIEW_GLYPH_FILL_RECOMPUTE},
-	{'U', {VIEW_UPDATE, VIEW_UPDATE}, VIEW_UPDATE_TEXT, VIEW_GLYPH_FILL_UPDATE},
+	{IPS_FORWARD, {VIEW_FORWARD, VIEW_FORWARD_2}, VIEW_FORWARD_TEXT, VIEW_GLYPH_FILL_FORWARD},
+	{IPS_BACKWARD,
+	 {VIEW_BACKWARD, VIEW_BACKWARD_2},
+	 VIEW_BACKWARD_TEXT,
+	 VIEW_GLYPH_FILL_BACKWARD},
+	{IPS_WEIGHTS, {VIEW_WEIGHT, VIEW_WEIGHT}, VIEW_WEIGHT_TEXT, VIEW_GLYPH_FILL_WEIGHT},
+	{IPS_RECOMPUTATION,
+	 {VIEW_RECOMPUTE, VIEW_RECOMPUTE},
+	 VIEW_RECOMPUTE_TEXT,
+	 VIEW_GLYPH_FILL_RECOMPUTE},
+	{IPS_UPDATE, {VIEW_UPDATE, VIEW_UPDATE}, VIEW_UPDATE_TEXT, VIEW_GLYPH_FILL_UPDATE},
 	{0, {VIEW_OTHER, VIEW_OTHER}, VIEW_OTHER_TEXT, VIEW_GLYPH_FILL_OTHER},
 };
 
@@ -108,7 +114,7 @@ static void view_label(const struct view_row *row, const struct prof_bar *bar, i
 			 last && last[1] && view_text_width(name) > width ? last + 1 : name);
 		return;
 	}
-	if (bar->microbatch == IPS_NULL || phase == 'U')
+	if (bar->microbatch == IPS_NULL || phase == IPS_UPDATE)
 		snprintf(head, sizeof(head), "%c", phase);
 	else
 		snprintf(head, sizeof(head), "%c%lld", phase, (long long)bar->microbatch);
@@ -268,7 +274,7 @@ static void view_draw_row(const struct view_row *row)
 static void view_draw_lane(const struct view_timeline *tl, const struct view_lane *lane,
 			   struct view_pane *pane)
 {
-	const int clock = lane->track->clock == 1;
+	const int clock = lane->track->clock == IPS_DEVICE;
 	const struct view_window window = tl->clock[clock].window;
 	struct view_row row = {.tl = tl, .lane = lane, .pane = pane};
 
@@ -297,7 +303,7 @@ static void view_draw_untraced(const struct view_timeline *tl, const struct view
 			       struct view_pane *pane)
 {
 	static const char text[] = " not traced ";
-	const struct view_window window = tl->clock[1].window;
+	const struct view_window window = tl->clock[IPS_DEVICE].window;
 	struct view_dark dark;
 
 	if (!lane->columns)

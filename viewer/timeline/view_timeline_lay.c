@@ -242,7 +242,7 @@ static void view_lay_rows(struct view_timeline *tl, struct view_lane *lane,
 
 enum status view__lay_lane(struct view_timeline *tl, struct view_lane *lane, struct err *err)
 {
-	const struct view_window window = tl->clock[lane->track->clock == 1].window;
+	const struct view_window window = tl->clock[lane->track->clock == IPS_DEVICE].window;
 	const size_t cells = (size_t)lane->rows * (size_t)tl->width;
 
 	lane->columns = arena_alloc(&tl->picture, cells + 1, sizeof(*lane->columns));

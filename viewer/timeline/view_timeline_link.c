@@ -23,7 +23,8 @@ static int view_pipeline_lane(const struct view_timeline *tl, int clock)
 	for (int i = tl->lane_count - 1; i >= 0; i--) {
 		const struct prof_track *track = tl->lanes[i].track;
 
-		if (tl->lanes[i].pipeline && (track->clock == 1) == (clock == 1) &&
+		if (tl->lanes[i].pipeline &&
+		    (track->clock == IPS_DEVICE) == (clock == IPS_DEVICE) &&
 		    (first < 0 || track->rank == tl->links_rank ||
 		     tl->lanes[first].track->rank != tl->links_rank))
 			first = i;
@@ -127,7 +128,7 @@ void view__link_windows(struct view_timeline *tl, struct prof_db *db)
 	const struct view_window from = tl->clock[lead].window;
 	struct view_window to;
 
-	if (!tl->clock[0].present || !tl->clock[1].present)
+	if (!tl->clock[IPS_HOST].present || !tl->clock[IPS_DEVICE].present)
 		return;
 	if (view__shows_all(&tl->clock[lead])) {
 		tl->clock[other].window = tl->clock[other].extent;
@@ -212,18 +213,18 @@ bool view__first_runs(struct view_timeline *tl, struct prof_db *db)
 	    !view_second_run(tl, db, lane, within, period, &start, &length, &update))
 		return false;
 	tl->lane = lane;
-	window = &tl->clock[0].window;
+	window = &tl->clock[IPS_HOST].window;
 	window->from = start - length / 20;
 	window->to = sat_add(window->from, sat_real((double)length * PERIODS));
-	*window = view_window_clamp(*window, tl->clock[0].extent);
+	*window = view_window_clamp(*window, tl->clock[IPS_HOST].extent);
 	view__link_windows(tl, db);
 	tl->cursor_ns = start;
 	/* The device leads where its bars are wide enough to be read. */
-	if (device >= 0 && view_busy(tl, db, device, tl->clock[1].window) >= BUSY_LEAST) {
+	if (device >= 0 && view_busy(tl, db, device, tl->clock[IPS_DEVICE].window) >= BUSY_LEAST) {
 		tl->lane = device;
-		tl->cursor_ns = tl->clock[1].window.from;
-		(void)view_update_start(tl, db, device, tl->clock[1].window, update, length / FINE,
-					&tl->cursor_ns);
+		tl->cursor_ns = tl->clock[IPS_DEVICE].window.from;
+		(void)view_update_start(tl, db, device, tl->clock[IPS_DEVICE].window, update,
+					length / FINE, &tl->cursor_ns);
 	}
 	tl->depth = tl->lanes[tl->lane].work_depth;
 	return true;

@@ -74,9 +74,9 @@ void view__place_lanes(struct view_timeline *tl, const struct view_context *cont
 		view_drop_overview(&tl->areas);
 	tl->width = tl->areas.lanes.width;
 	view__place_strips(tl);
-	rows = tl->areas.lanes.height - (tl->clock[0].present ? 1 : 0) -
-	       (tl->clock[1].present ? 1 : 0);
-	tl->clock[0].axis_y = tl->clock[1].axis_y = -1;
+	rows = tl->areas.lanes.height - (tl->clock[IPS_HOST].present ? 1 : 0) -
+	       (tl->clock[IPS_DEVICE].present ? 1 : 0);
+	tl->clock[IPS_HOST].axis_y = tl->clock[IPS_DEVICE].axis_y = -1;
 	if (rows < 1 || tl->lane_count == 0)
 		return;
 	if (tl->lane < tl->scroll)
@@ -193,7 +193,7 @@ static void view_place_rows(struct view_timeline *tl, int first, int rows)
 	spaced = used + lanes - 1 <= rows;
 	for (int i = first; i < first + lanes; i++) {
 		struct view_lane *lane = &tl->lanes[i];
-		const int of = lane->track->clock == 1;
+		const int of = lane->track->clock == IPS_DEVICE;
 
 		if (of != clock)
 			tl->clock[of].axis_y = y++;
@@ -232,8 +232,8 @@ static enum status view_load_lane(struct view_timeline *tl, struct view_lane *la
 static enum status view_load_lanes(struct view_timeline *tl, struct view_context *context,
 				   struct err *err)
 {
-	const int rows = tl->areas.lanes.height - (tl->clock[0].present ? 1 : 0) -
-			 (tl->clock[1].present ? 1 : 0);
+	const int rows = tl->areas.lanes.height - (tl->clock[IPS_HOST].present ? 1 : 0) -
+			 (tl->clock[IPS_DEVICE].present ? 1 : 0);
 	int shown = 0;
 	enum status status = ST_OK;
 
@@ -302,7 +302,7 @@ static void view_add_run(struct view_timeline *tl, int64_t group, const struct p
 
 static void view_shade_lane(struct view_timeline *tl, struct view_lane *lane)
 {
-	const struct view_window window = tl->clock[lane->track->clock == 1].window;
+	const struct view_window window = tl->clock[lane->track->clock == IPS_DEVICE].window;
 	const int64_t group = view__group(tl, lane);
 	const int row = lane->work_row;
 

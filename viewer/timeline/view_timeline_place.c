@@ -73,7 +73,7 @@ bool view__timeline_place(const void *state, const struct view_context *context,
 	track = tl->lanes[tl->lane].track;
 	out->track_id = track->track_id;
 	out->rank = track->rank;
-	view_place_text(out->clock, track->clock == 1 ? "device" : "host");
+	view_place_text(out->clock, track->clock == IPS_DEVICE ? "device" : "host");
 	out->ipu = track->ipu;
 	if (tl->step.step) {
 		view_place_step(tl, out);
@@ -124,7 +124,7 @@ static int view_lane_score(const struct view_timeline *tl, const struct view_lan
 	const int64_t replica = view__replica_of(tl, track->ipu);
 	int score = 0;
 
-	if (clock >= 0 && (track->clock == 1) != (clock == 1))
+	if (clock >= 0 && (track->clock == IPS_DEVICE) != (clock == IPS_DEVICE))
 		return -1;
 	if (place->rank != IPS_NULL && track->rank != place->rank)
 		return -1;
@@ -181,7 +181,7 @@ static bool view_go_to_span(struct view_timeline *tl, struct prof_db *db, int64_
 	if (lane < 0)
 		return false;
 	if (span.dur_ns != IPS_NULL && span.dur_ns > 0)
-		view_fit(&tl->clock[tl->lanes[lane].track->clock == 1], span.start_ns,
+		view_fit(&tl->clock[tl->lanes[lane].track->clock == IPS_DEVICE], span.start_ns,
 			 span.start_ns + span.dur_ns);
 	view__go(tl, lane, span.depth, span.start_ns, id);
 	return true;
@@ -241,7 +241,7 @@ static bool view_execution(struct view_timeline *tl, struct prof_db *db, int clo
 		*accumulation = updates > 0 ? prof_column_int(query, 4) / updates : 0;
 		/* Still running: up to now. */
 		if (out->to == IPS_NULL)
-			out->to = clock ? IPS_NULL : tl->clock[0].extent.to;
+			out->to = clock ? IPS_NULL : tl->clock[IPS_HOST].extent.to;
 		row = out->from != IPS_NULL && out->to != IPS_NULL;
 	}
 	prof_query_close(query);
@@ -303,7 +303,7 @@ static int view_match(const struct prof_span *span, const struct view_place *pla
 {
 	int score = 0;
 
-	if (place->step != IPS_NULL && span->phase != 'U' && span->step != place->step)
+	if (place->step != IPS_NULL && span->phase != IPS_UPDATE && span->step != place->step)
 		return -1;
 	if (place->weight_update != IPS_NULL && span->weight_update != place->weight_update)
 		return -1;

@@ -54,7 +54,7 @@ static enum status view_half_load(struct view_timeline *tl, struct prof_db *db,
 	for (int c = 0; c < 2; c++)
 		tl->rows_of[c] = (struct view_window){0, -1};
 	for (int i = 0; i < tl->lane_count; i++) {
-		const int c = tl->lanes[i].track->clock == 1;
+		const int c = tl->lanes[i].track->clock == IPS_DEVICE;
 		struct view_window *rows = &tl->rows_of[c];
 		int64_t first, last;
 

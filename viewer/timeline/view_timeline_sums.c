@@ -356,9 +356,9 @@ void view__sums_query(const struct view_timeline *tl, struct str *out)
 		 "sum(ns) / count(*) AS mean_ns, max(ns) AS longest_ns\nFROM (SELECT name, "
 		 "min(ifnull(start_ns + dur_ns, %lld), %lld) - max(start_ns, %lld) AS ns FROM "
 		 "spans\n  WHERE span_id BETWEEN %lld AND %lld AND clock = '%s' AND rank IS ",
-		 to - from, (long long)tl->clock[track->clock == 1].extent.to, to, from,
+		 to - from, (long long)tl->clock[track->clock == IPS_DEVICE].extent.to, to, from,
 		 (long long)sums->rows.from, (long long)sums->rows.to,
-		 track->clock == 1 ? "device" : "host");
+		 track->clock == IPS_DEVICE ? "device" : "host");
 	if (track->rank == IPS_NULL)
 		str_add(out, "NULL");
 	else

@@ -24,7 +24,7 @@
 
 static bool view_is_lane(const struct prof_track *track, int64_t rank)
 {
-	return track->clock == 1 && track->ipu != IPS_NULL && track->depth > 0 &&
+	return track->clock == IPS_DEVICE && track->ipu != IPS_NULL && track->depth > 0 &&
 	       track->first_ns <= track->last_ns && track->rank == rank;
 }
 
@@ -164,11 +164,11 @@ static size_t view_dark_after(const struct view_timeline *tl, int64_t rank, int6
 bool view__next_dark(const struct view_timeline *tl, const struct view_lane *lane, int64_t time,
 		     struct view_dark *out)
 {
-	const struct view_window extent = tl->clock[1].extent;
+	const struct view_window extent = tl->clock[IPS_DEVICE].extent;
 	const int64_t rank = lane->track->rank;
 	size_t at;
 
-	if (!lane->pipeline || lane->track->clock != 1)
+	if (!lane->pipeline || lane->track->clock != IPS_DEVICE)
 		return false;
 	at = view_dark_after(tl, rank, time);
 	if (at < tl->dark_count) {
@@ -189,7 +189,7 @@ int64_t view__traced_ns(const struct view_timeline *tl, const struct view_lane *
 	struct view_dark dark;
 	int64_t ns;
 
-	if (lane->pipeline && lane->track->clock == 1) {
+	if (lane->pipeline && lane->track->clock == IPS_DEVICE) {
 		window.from = max(all.from, window.from);
 		window.to = min(all.to, window.to);
 	}

@@ -49,8 +49,9 @@ static char view_phase_of_name(const char *category, const char *name)
 	static const struct {
 		const char *word;
 		char phase;
-	} words[] = {{"forward", 'F'}, {"backward", 'B'},  {"weight update", 'U'},
-		     {"update", 'U'},  {"recompute", 'R'}, {"weight", 'W'}};
+	} words[] = {{"forward", IPS_FORWARD},         {"backward", IPS_BACKWARD},
+		     {"weight update", IPS_UPDATE},    {"update", IPS_UPDATE},
+		     {"recompute", IPS_RECOMPUTATION}, {"weight", IPS_WEIGHTS}};
 
 	if (!name || !category || strcmp(category, "stage") != 0)
 		return 0;
@@ -139,7 +140,8 @@ static enum status view_read_links(struct view_timeline *tl, struct prof_db *db,
 enum status view__links_load(struct view_timeline *tl, struct prof_db *db, int64_t rank,
 			     struct err *err)
 {
-	const struct view_window host = tl->clock[0].extent, device = tl->clock[1].extent;
+	const struct view_window host = tl->clock[IPS_HOST].extent,
+				 device = tl->clock[IPS_DEVICE].extent;
 	enum status status;
 
 	rank = rank == IPS_NULL ? 0 : rank;
@@ -175,12 +177,12 @@ static void view_measure_clocks(struct view_timeline *tl)
 {
 	bool some[2] = {false, false};
 
-	tl->clock[0].present = tl->clock[1].present = false;
+	tl->clock[IPS_HOST].present = tl->clock[IPS_DEVICE].present = false;
 	for (int i = 0; i < tl->lane_count; i++)
-		tl->clock[tl->lanes[i].track->clock == 1].present = true;
+		tl->clock[tl->lanes[i].track->clock == IPS_DEVICE].present = true;
 	for (int i = 0; i < tl->track_count; i++) {
 		const struct prof_track *track = &tl->tracks[i];
-		const int c = track->clock == 1;
+		const int c = track->clock == IPS_DEVICE;
 		struct view_window *extent = &tl->clock[c].extent;
 
 		if (track->depth < 1 || track->first_ns > track->last_ns)
@@ -351,7 +353,8 @@ static void view_choose_lane(struct view_timeline *tl)
 	for (int i = 0; i < tl->lane_count; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
 		const int score =
-			2 * ((lane->track->clock == 1) == (clock == 1)) + (lane->pipeline ? 1 : 0);
+			2 * ((lane->track->clock == IPS_DEVICE) == (clock == IPS_DEVICE)) +
+			(lane->pipeline ? 1 : 0);
 
 		if (score > best_score) {
 			best = i;
@@ -392,7 +395,8 @@ enum status view__tracks_load(struct view_timeline *tl, struct view_context *con
 	struct prof_db *db = context->source->db;
 	const int kept_count = tl->all_lanes;
 	const bool first = !tl->started;
-	const bool all[2] = {view__shows_all(&tl->clock[0]), view__shows_all(&tl->clock[1])};
+	const bool all[2] = {view__shows_all(&tl->clock[IPS_HOST]),
+			     view__shows_all(&tl->clock[IPS_DEVICE])};
 	const struct view_kept *kept = view_keep(tl);
 	enum status status;
 

@@ -19,7 +19,7 @@ const char *const view__way_names[VIEW_WAYS] = {"Gantt", "Flame", "Flat", "BSP"}
 
 bool view__in_cycles(const struct view_timeline *tl, int clock)
 {
-	return clock == 1 && tl->cycles && tl->hertz > 0;
+	return clock == IPS_DEVICE && tl->cycles && tl->hertz > 0;
 }
 
 int64_t view__cycles(const struct view_timeline *tl, int64_t ns)
@@ -85,7 +85,7 @@ bool view__shows_track(const struct view_timeline *tl, const struct prof_track *
 {
 	if (track->depth < 1 || track->first_ns > track->last_ns || view__is_hidden(tl, track))
 		return false;
-	if (tl->way == VIEW_BSP && (track->clock != 1 || track->ipu == IPS_NULL))
+	if (tl->way == VIEW_BSP && (track->clock != IPS_DEVICE || track->ipu == IPS_NULL))
 		return false;
 	if (tl->only_ipu != IPS_NULL)
 		return track->ipu == tl->only_ipu;

@@ -199,7 +199,7 @@ enum status view__piece_load(struct view_piece *piece, struct view_context *cont
 		for (int i = 0; i < tl->all_lanes && status == ST_OK; i++) {
 			const struct view_lane *lane = &tl->lanes[i];
 
-			if (!lane->pipeline || (lane->track->clock == 1) != piece->clock)
+			if (!lane->pipeline || (lane->track->clock == IPS_DEVICE) != piece->clock)
 				continue;
 			if (view_cancelled(context))
 				return err_set(err, ST_INTERRUPTED, "interrupted");
@@ -209,7 +209,7 @@ enum status view__piece_load(struct view_piece *piece, struct view_context *cont
 							     (struct view_window){window.to, waits},
 							     err);
 		}
-		if (status != ST_OK || piece->clock == 1 || waits <= window.to)
+		if (status != ST_OK || piece->clock == IPS_DEVICE || waits <= window.to)
 			break;
 	}
 	view_drop_doubles(piece);
