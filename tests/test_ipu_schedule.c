@@ -212,11 +212,16 @@ static bool ends_with_places(const struct ipu_schedule *schedule, int less)
 		moved = false;
 		for (int i = 0; i < schedule->ipus; i++) {
 			const struct ipu_work *w = &schedule->works[next[i]];
-			const int phase = w->phase == 'F' ? 0 : w->phase == 'B' ? 1 : 2;
-			const int s = w->stage, back = phase == 0 ? 1 : -1, to = s + back;
-			bool ready = next[i] < schedule->first[i + 1];
+			int phase, s, back, to;
+			bool ready = true;
 
-			if (ready && phase < 2 && s - back >= 0 && s - back < schedule->stages)
+			if (next[i] == schedule->first[i + 1])
+				continue;
+			phase = w->phase == 'F' ? 0 : w->phase == 'B' ? 1 : 2;
+			s = w->stage;
+			back = phase == 0 ? 1 : -1;
+			to = s + back;
+			if (phase < 2 && s - back >= 0 && s - back < schedule->stages)
 				ready = done[phase][s - back] > w->microbatch;
 			if (ready && phase > 0)
 				ready = done[phase - 1][s] > w->microbatch;

@@ -102,12 +102,14 @@ static void check_graph(const struct graph *g)
 	graph_check_way(g, &(struct graph_way){.poison = true, .room = GRAPH_BATCH + 2}, weights,
 			&wanted);
 	graph_check_way(g, &(struct graph_way){.poison = true, .slots = 2}, weights, &wanted);
+	graph_check_way(g, &(struct graph_way){.poison = true, .split = true}, weights, &wanted);
 	for (int i = 1; i < g->model.layer_count; i++) {
 		way.cuts = 1u << i;
 		graph_check_way(g, &way, weights, &wanted);
 		way.cuts |= 1u << (i + 1) / 2;
 		way.room = GRAPH_BATCH + 1;
 		graph_check_way(g, &way, weights, &wanted);
+		way.split = !way.split;
 		way.room = 0;
 	}
 	way.cuts = UINT32_MAX;
@@ -192,11 +194,16 @@ static void test_micro_batches_in_flight_do_not_touch_each_other(void **state)
 			struct graph_way way = {.cuts = 0x24a, .poison = true};
 			struct graph_pipe pipe;
 
+			/* Weights wait in their slots until all backward passes are done. */
+			way.split = grouped;
 			way.slots = grouped ? GRAPH_MICROS : 4;
 			graph_pipe_open(&pipe, &g, &way, weights);
 			for (int m = 0; m < GRAPH_MICROS; m++)
 				graph_micro_init(&micros[m], &g, 100 + (uint32_t)m);
 			run_schedule(&pipe, micros, way.slots, grouped);
+			for (int m = 0; m < GRAPH_MICROS; m++)
+				for (int s = 0; s < pipe.count; s++)
+					graph_pipe_weights(&pipe, s, m, &micros[m]);
 			for (int m = 0; m < GRAPH_MICROS; m++)
 				graph_check_same(&g, &wanted[m], &micros[m], true);
 			graph_pipe_close(&pipe);

@@ -13,7 +13,7 @@
 
 struct way {
 	int stages;
-	bool unfused, unshared, poison;
+	bool unfused, unshared, poison, split;
 	unsigned helpers;
 };
 
@@ -44,6 +44,7 @@ static void open_stages(struct stage **stages, const struct network *net, const 
 		.batch = NETWORK_BATCH,
 		.slots = 1,
 		.training = training,
+		.split = way->split,
 		.fixed_input = true,
 		.pool = pool,
 		.spread = true,
@@ -73,7 +74,7 @@ static void run_forward(struct stage **stages, const struct network *net, int co
 	memcpy(out->output, stage_output(stages[count - 1], 0), net->output_count * sizeof(float));
 }
 
-static void run_backward(struct stage **stages, const struct network *net, int count,
+static void run_backward(struct stage **stages, const struct network *net, int count, bool split,
 			 struct outcome *out)
 {
 	float *flow = network_floats(net->output_count);
@@ -82,7 +83,9 @@ static void run_backward(struct stage **stages, const struct network *net, int c
 	for (int s = count - 1; s >= 0; s--) {
 		float *to = s ? network_floats(stage_input_count(stages[s])) : NULL;
 
-		stage_backward(stages[s], 0, out->weights, flow, out->gradients, to);
+		stage_backward(stages[s], 0, out->weights, flow, split ? NULL : out->gradients, to);
+		if (split)
+			stage_backward_weights(stages[s], 0, out->weights, out->gradients);
 		mem_free(flow);
 		flow = to;
 	}
@@ -99,7 +102,7 @@ static void run_way(struct outcome *out, const struct network *net, const struct
 	memcpy(out->weights, net->initial, net->model->weights * sizeof(float));
 	run_forward(stages, net, way->stages, out);
 	if (training)
-		run_backward(stages, net, way->stages, out);
+		run_backward(stages, net, way->stages, way->split, out);
 	for (int s = 0; s < way->stages; s++)
 		stage_free(stages[s]);
 	pool_free(pool);
@@ -113,6 +116,8 @@ static void check_network(const struct network *net, bool training)
 		{.stages = 1, .unshared = true},
 		{.stages = 1, .helpers = 3},
 		{.stages = STAGES, .poison = true, .helpers = 1},
+		{.stages = 1, .poison = true, .split = true},
+		{.stages = STAGES, .poison = true, .helpers = 1, .split = true},
 	};
 	const struct way plain = {.stages = 1, .unfused = true, .unshared = true};
 	size_t weights = net->model->weights * sizeof(float);

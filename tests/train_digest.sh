@@ -69,7 +69,7 @@ grid() {
 	shift 3
 	for replicas in 1 2 3; do
 		first=
-		for schedule in none Grouped Interleaved Sequential; do
+		for schedule in none Grouped Interleaved Sequential gpipe 1f1b zb-h1 zb-h2; do
 			ipus=$((2 * replicas)) pipeline='{"stages": '$stages', "schedule": "'$schedule'"}'
 			[ $schedule != none ] || ipus=$replicas pipeline=null
 			for threads in 1 2 3; do
@@ -86,6 +86,28 @@ grid() {
 	done
 }
 
+# deep NAME EXAMPLE STAGES ARGUMENT...: four stages, on four IPUs or, in chunks, on two; the digest is that of two stages, NAME-1.
+deep() {
+	local name=$1 example=$2 stages=$3 threads schedule ipus mapping found first
+	shift 3
+	first=$(digest "$bin/ipu-train" "$example" "$@" --pipeline null --ipu.auto_select_ipus 1 --gradient_accumulation.steps_per_replica 8)
+	for schedule in Grouped gpipe 1f1b 1f1b-interleaved zb-h1 zb-h2; do
+		ipus=4 mapping=null
+		[ $schedule != 1f1b-interleaved ] || ipus=2 mapping='[0, 1, 0, 1]'
+		for threads in 1 2; do
+			found=$(digest "$bin/ipu-train" "$example" "$@" --ipu.auto_select_ipus $ipus --host.threads $threads \
+				--pipeline '{"stages": '"$stages"', "schedule": "'$schedule'", "device_mapping": '"$mapping"'}' \
+				--gradient_accumulation.steps_per_replica 8)
+			[ -n "$found" ] && [ "$found" = "$first" ] ||
+				fail "$name: four stages, $schedule, $threads threads: the weights $found, not $first"
+			count=$((count + 1))
+		done
+	done
+}
+
+eight=(--fit.steps_per_epoch 8 --compile.steps_per_execution 8)
+deep mlp inspect-tensors.json '[0, 1, 2, 3, 3, 3]' "${few[@]}" "${eight[@]}"
+deep convnet keras-mnist.json '[0, 0, 1, 2, 2, 3, 3]' "${few[@]}" "${eight[@]}" --use-ipu
 grid mlp inspect-tensors.json '[0, 0, 1, 1, 1, 1]' "${few[@]}"
 grid convnet keras-mnist.json '{"max_pooling2d_1": 1}' "${few[@]}"
 

@@ -16,7 +16,7 @@ train 48 --quiet --evaluate null --gradient_accumulation.steps_per_replica 12 --
 
 for threads in 1 2 4; do
 	weights "none-$threads" "${no_pipeline[@]}" --host.threads "$threads"
-	for schedule in Grouped Interleaved Sequential; do
+	for schedule in Grouped Interleaved Sequential gpipe 1f1b zb-h1 zb-h2; do
 		weights "$schedule-2-$threads" --pipeline.schedule "$schedule" --host.threads "$threads"
 		weights "$schedule-3-$threads" --pipeline.schedule "$schedule" --host.threads "$threads" \
 			--pipeline.stages '[0,0,1,1,2,2]' --ipu.auto_select_ipus 4

@@ -107,10 +107,10 @@ static void scale_backward(const struct layer_pass *pass)
 {
 	size_t width = (size_t)width_of(pass, 0);
 	const float *w = compute__weights(pass, 0);
-	float *dw = compute__gradients(pass, 0);
+	float *dw = compute__learns(pass) ? compute__gradients(pass, 0) : NULL;
 
 	limit_gradient(pass);
-	for (size_t j = 0; pass->layer->trainable && j < width; j++) {
+	for (size_t j = 0; dw && j < width; j++) {
 		dw[j] = 0.0f;
 		for (size_t i = j; i < outputs_of(pass); i += width)
 			dw[j] += pass->inputs[0][i] * pass->grad_output[i];

@@ -41,6 +41,7 @@ void graph_pipe_open(struct graph_pipe *pipe, const struct graph *g, const struc
 		.batch = way->room ? way->room : GRAPH_BATCH,
 		.slots = way->slots ? way->slots : 1,
 		.training = true,
+		.split = way->split,
 		.fixed_input = way->fixed_input,
 		.pool = way->pool,
 		.spread = true,
@@ -57,6 +58,7 @@ void graph_pipe_open(struct graph_pipe *pipe, const struct graph *g, const struc
 	pipe->weights = weights;
 	pipe->slots = p.slots;
 	pipe->input_gradient = !way->fixed_input;
+	pipe->split = way->split;
 	while (p.first_layer < g->model.layer_count) {
 		int end = p.first_layer + 1;
 
@@ -112,8 +114,15 @@ void graph_pipe_backward(struct graph_pipe *pipe, int s, int number, struct grap
 		memcpy(slopes, m->slopes, sizeof(slopes));
 	else
 		from = pipe->flows[number][s + 1];
-	stage_backward(pipe->stages[s], number % pipe->slots, pipe->weights, from, m->gradients,
-		       to);
+	stage_backward(pipe->stages[s], number % pipe->slots, pipe->weights, from,
+		       pipe->split ? NULL : m->gradients, to);
+}
+
+void graph_pipe_weights(struct graph_pipe *pipe, int s, int number, struct graph_micro *m)
+{
+	if (pipe->split)
+		stage_backward_weights(pipe->stages[s], number % pipe->slots, pipe->weights,
+				       m->gradients);
 }
 
 void graph_run_way(const struct graph *g, const struct graph_way *way, float *weights,
@@ -126,6 +135,8 @@ void graph_run_way(const struct graph *g, const struct graph_way *way, float *we
 		graph_pipe_forward(&pipe, s, 0, m);
 	for (int s = pipe.count - 1; s >= 0; s--)
 		graph_pipe_backward(&pipe, s, 0, m);
+	for (int s = 0; s < pipe.count; s++)
+		graph_pipe_weights(&pipe, s, 0, m);
 	graph_pipe_close(&pipe);
 }
 

@@ -20,6 +20,7 @@ struct graph_way {
 	int slots;
 	int64_t room; /* the stages' greatest batch where it is not GRAPH_BATCH */
 	bool unfused, unshared, poison, fixed_input;
+	bool split; /* gradients of weights are a pass of their own */
 	struct pool *pool;
 	stage_trace trace;
 	void *user;
@@ -32,7 +33,7 @@ struct graph_pipe {
 	const struct graph *graph;
 	struct stage *stages[GRAPH_LAYERS];
 	int count, slots;
-	bool input_gradient;
+	bool input_gradient, split;
 	float *weights;
 	float *flows[GRAPH_MICROS][GRAPH_LAYERS]; /* gradients that come out of a stage */
 };
@@ -58,6 +59,8 @@ void graph_pipe_close(struct graph_pipe *pipe);
  * there, what is wanted of the whole goes to @m. */
 void graph_pipe_forward(struct graph_pipe *pipe, int s, int number, struct graph_micro *m);
 void graph_pipe_backward(struct graph_pipe *pipe, int s, int number, struct graph_micro *m);
+/* The gradients of the weights, where the pipe splits them from the backward pass. */
+void graph_pipe_weights(struct graph_pipe *pipe, int s, int number, struct graph_micro *m);
 
 /* One micro-batch forward and back. */
 void graph_run_way(const struct graph *g, const struct graph_way *way, float *weights,

@@ -316,8 +316,9 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
 {
 	struct run run = run_begin(stage, slot, weights);
 	const int count = stage->plan.params.layer_count;
+	const bool later = stage->plan.params.split && !gradients;
 
-	assert(stage->plan.params.training && (gradients || stage->plan.params.split));
+	assert(stage->plan.params.training);
 	run.base[STAGE_GRAD_OUTPUT] = grad_output;
 	run.base[STAGE_GRAD_INPUT] = grad_input;
 	run.pass.gradients = gradients;
@@ -328,22 +329,22 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
 
 		bool any;
 
-		if (at->unreached && gradients)
+		if (at->unreached && !later)
 			run_clear_gradients(&run, at);
 		if (!at->backward)
 			continue;
 		any = run_show_gradients(&run, at);
-		if (at->learns && !gradients)
+		if (at->learns && later)
 			memcpy(run_pointer(&run, at->held), run.pass.grad_output,
 			       run_floats(&run, at->output) * sizeof(float));
-		if (!any && !(at->learns && gradients))
+		if (!any && (!at->learns || later))
 			continue;
 		run_show(&run, at);
 		run_layer(&run, compute_of(at->layer)->backward);
 		run_add_partials(&run, at);
 		run_poison_dead(&run, 2 * count - 1 - i);
 	}
-	if (gradients)
+	if (!later)
 		run_poison_slot(&run, 0);
 }
 
