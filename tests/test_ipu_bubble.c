@@ -72,6 +72,68 @@ static void test_unit_times_give_the_published_1f1b_bubble(void **state)
 	}
 }
 
+/*
+ * Of p IPUs and m micro-batches with F = B = W, as published: 1F1B (p - 1) / (m + p - 1), with v
+ * chunks (p - 1) / (v m + p - 1), ZB-H1 a third of 1F1B's idle time, ZB-H2 none within the longest
+ * span of an IPU.
+ */
+static void test_equal_times_give_the_published_rates(void **state)
+{
+	static const double ns[32] = {6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6,
+				      6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6,
+				      6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6, 6e6};
+	static const double both[32] = {12e6, 12e6, 12e6, 12e6, 12e6, 12e6, 12e6, 12e6,
+					12e6, 12e6, 12e6, 12e6, 12e6, 12e6, 12e6, 12e6,
+					12e6, 12e6, 12e6, 12e6, 12e6, 12e6, 12e6, 12e6,
+					12e6, 12e6, 12e6, 12e6, 12e6, 12e6, 12e6, 12e6};
+
+	(void)state;
+	for (int p = 2; p <= 8; p += 2) {
+		for (int m = 2 * p; m <= 8 * p; m += 2 * p) {
+			const double idle = p - 1, all = m;
+			const struct {
+				enum ipu_schedule_kind kind;
+				int chunks;
+				double rate;
+			} cases[] = {
+				{IPU_GPIPE, 1, idle / (all + idle)},
+				{IPU_1F1B, 1, idle / (all + idle)},
+				{IPU_1F1B_INTERLEAVED, 2, idle / (2 * all + idle)},
+				{IPU_1F1B_INTERLEAVED, 4, idle / (4 * all + idle)},
+				{IPU_ZB_H1, 1, idle / (3 * all + idle)},
+				{IPU_ZB_H2, 1, 0},
+			};
+
+			for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+				int device[32];
+				const struct ipu_schedule_params params = {
+					.kind = cases[c].kind,
+					.stages = p * cases[c].chunks,
+					.microbatches = m,
+					.training = true,
+					.device = device};
+				const struct ipu_schedule_costs costs = {
+					.forward = ns,
+					.backward =
+						ipu_schedule_row(params.kind)->splits ? ns : both,
+					.weight = ns};
+				struct ipu_schedule *schedule;
+				struct ipu_bubble bubble;
+
+				for (int s = 0; s < 32; s++)
+					device[s] = s % p;
+				assert_int_equal(ipu_schedule_new(&schedule, &params, NULL), ST_OK);
+				assert_int_equal(ipu_bubble_theory(schedule, &costs, &bubble, NULL),
+						 ST_OK);
+				assert_close(bubble.bubble_rate, cases[c].rate, 1e-9);
+				if (cases[c].kind != IPU_ZB_H2)
+					assert_close(bubble.idle_fraction, cases[c].rate, 1e-9);
+				ipu_schedule_free(schedule);
+			}
+		}
+	}
+}
+
 /* Grouped in lockstep lasts (G + N - 1)(F + B): N steps of F alone, G - 1 of both, N of B alone. */
 static void test_grouped_in_lockstep_has_the_1f1b_bubble_for_any_costs(void **state)
 {
@@ -345,6 +407,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unit_times_give_the_published_1f1b_bubble),
+		cmocka_unit_test(test_equal_times_give_the_published_rates),
 		cmocka_unit_test(test_grouped_in_lockstep_has_the_1f1b_bubble_for_any_costs),
 		cmocka_unit_test(test_interleaved_in_lockstep_wastes_time_on_unequal_costs),
 		cmocka_unit_test(test_stages_that_fill_one_ipu_have_no_bubble),

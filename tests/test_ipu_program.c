@@ -435,6 +435,63 @@ static void test_a_pipeline_is_ramp_up_main_phase_and_ramp_down(void **state)
 	}
 }
 
+/* How often a program runs in a pipeline run; 0: it is in none. */
+static int64_t times_of(const struct ipu_executable *executable, int program)
+{
+	const int run = find_program(executable, "PipelineRun");
+	int64_t times = 1;
+
+	for (; program >= 0 && program != run; program = executable->programs[program].parent)
+		times *= executable->programs[program].repeats;
+	return program == run ? times : 0;
+}
+
+/* Steps that are the same again and again are written once: each function is called as often as
+ * the clock has it all the same. */
+static void test_the_programs_of_any_schedule_call_what_the_clock_runs(void **state)
+{
+	static const int in_turn[] = {0, 1, 0, 1};
+	int folded = 0;
+
+	(void)state;
+	for (int kind = 0; kind < IPU_SCHEDULE_KINDS; kind++) {
+		for (int rounds = 1; rounds <= 4; rounds++) {
+			const bool chunks = kind == IPU_1F1B_INTERLEAVED;
+			const struct program_sample_params params = {
+				.kind = (enum ipu_schedule_kind)kind,
+				.stages = 4,
+				.microbatches = 8 * rounds,
+				.device = chunks ? in_turn : NULL};
+			struct program_sample sample;
+			const struct ipu_executable *executable;
+
+			program_sample_plain(&sample);
+			program_sample_setup(&sample, &params);
+			assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
+			executable = sample.executable;
+			folded += find_program(executable, "Main") >= 0;
+			for (int s = 0; s < 4; s++) {
+				for (int f = 0; f < IPU_FUNCTION_PHASES; f++) {
+					int64_t called = 0, run = 0;
+
+					for (int p = 0; p < executable->program_count; p++)
+						if (executable->programs[p].call_target >= 0 &&
+						    executable->programs[p].call_target ==
+							    executable->code[s][f].program)
+							called += times_of(executable, p);
+					for (int e = 0; e < sample.timeline->count; e++)
+						run += sample.timeline->events[e].stage == s &&
+						       (int)sample.timeline->events[e].function ==
+							       f;
+					assert_int_equal(called, run);
+				}
+			}
+			program_sample_free(&sample);
+		}
+	}
+	assert_in_range(folded, 20, 32);
+}
+
 /* Every run starts by being told which program to run. */
 static void test_an_engine_run_starts_with_its_choice(void **state)
 {
@@ -495,6 +552,7 @@ int main(void)
 		cmocka_unit_test(test_recomputation_keeps_inputs_and_what_is_drawn),
 		cmocka_unit_test(test_a_machine_without_streaming_memory_says_so),
 		cmocka_unit_test(test_a_pipeline_is_ramp_up_main_phase_and_ramp_down),
+		cmocka_unit_test(test_the_programs_of_any_schedule_call_what_the_clock_runs),
 		cmocka_unit_test(test_an_engine_run_starts_with_its_choice),
 		cmocka_unit_test(test_no_failed_allocation_leaves_anything),
 	};

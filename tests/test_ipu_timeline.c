@@ -118,6 +118,61 @@ static void test_a_run_by_hand_comes_out_number_by_number(void **state)
 	ipu_schedule_free(schedule);
 }
 
+/*
+ * Out of lockstep, with cycles of W: IPU 0 has F0 F1 B0 W0 B1 W1, IPU 1 has F0 B0 F1 B1 W0 W1.
+ *
+ *	IPU 0	5+F0=105 send 112, 5+F1=217 send 224, wait 596+20 take 623, B0=773 W0, wait 1080+20
+ *		take 1107, B1=1257 W1
+ *	IPU 1	wait 112+20 take 139, F0=339 B0=589 send 596, 20 take 623, F1=823 B1=1073 send 1080,
+ *		W0 W1
+ */
+static void test_out_of_lockstep_each_ipu_waits_for_its_input_alone(void **state)
+{
+	static const struct {
+		enum ipu_schedule_kind kind;
+		int64_t weight[2], cycles, compute, idle; /* of IPU 0 */
+	} cases[] = {
+		{IPU_1F1B, {0, 0}, 1307, 530, 372 + 307},
+		{IPU_ZB_H1, {40, 60}, 1347, 610, 372 + 267},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ipu_schedule *schedule = schedule_of(cases[i].kind, 2, 2, true, NULL);
+		struct ipu_stage_cost costs[] = {by_hand[0], by_hand[1]};
+		const struct ipu_timeline_params params = {.target = &plain,
+							   .schedule = schedule,
+							   .stages = costs,
+							   .sends = &one_send,
+							   .send_count = 1};
+		struct ipu_timeline *timeline;
+
+		for (int s = 0; s < 2; s++)
+			costs[s].function[IPU_FUNCTION_W].cycles = cases[i].weight[s];
+		timeline = timeline_of(&params);
+		assert_int_equal(timeline->cycles, cases[i].cycles);
+		assert_int_equal(event_of(timeline, 'F', 0, 1)->start_cycle, 117);
+		assert_int_equal(event_of(timeline, 'F', 1, 0)->start_cycle, 139);
+		assert_int_equal(event_of(timeline, 'B', 1, 0)->start_cycle, 339);
+		assert_int_equal(event_of(timeline, 'F', 1, 1)->start_cycle, 623);
+		assert_int_equal(event_of(timeline, 'B', 0, 0)->start_cycle, 623);
+		assert_int_equal(event_of(timeline, 'B', 0, 1)->start_cycle, 1107);
+		if (cases[i].kind == IPU_ZB_H1) {
+			assert_int_equal(event_of(timeline, 'W', 0, 0)->start_cycle, 773);
+			assert_int_equal(event_of(timeline, 'W', 1, 0)->start_cycle, 1080);
+			assert_int_equal(event_of(timeline, 'W', 1, 1)->start_cycle, 1140);
+			assert_int_equal(event_of(timeline, 'W', 0, 1)->start_cycle, 1257);
+		}
+		assert_int_equal(timeline->split[0].compute, cases[i].compute);
+		assert_int_equal(timeline->split[0].host_io, 10);
+		assert_int_equal(timeline->split[0].exchange, 28);
+		assert_int_equal(timeline->split[0].sync, 60);
+		assert_int_equal(timeline->split[0].idle, cases[i].idle);
+		ipu_timeline_free(timeline);
+		ipu_schedule_free(schedule);
+	}
+}
+
 static void test_the_ipus_of_a_host_link_share_it_those_of_other_replicas_too(void **state)
 {
 	static const struct ipu_stage_cost costs[] = {
@@ -597,6 +652,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_run_by_hand_comes_out_number_by_number),
+		cmocka_unit_test(test_out_of_lockstep_each_ipu_waits_for_its_input_alone),
 		cmocka_unit_test(test_the_ipus_of_a_host_link_share_it_those_of_other_replicas_too),
 		cmocka_unit_test(test_one_ipu_waits_for_nobody),
 		cmocka_unit_test(test_a_step_has_its_order),

@@ -438,7 +438,9 @@ static const struct run_key run_keys[] = {
 	 .fallback = "\"Grouped\"",
 	 .choices = IPU_SCHEDULE_NAMES,
 	 AT(pipeline.schedule),
-	 .help = "The order of work."},
+	 .help = "The order of work: of TensorFlow for IPU Grouped, Interleaved or Sequential, in "
+		 "lockstep; of others gpipe, 1f1b, 1f1b-interleaved (stages dealt to the IPUs in "
+		 "turn: see pipeline.device_mapping), zb-h1 or zb-h2."},
 	{.path = "pipeline.device_mapping",
 	 .kind = RUN_KEY_INTS,
 	 .fallback = "null",
