@@ -273,9 +273,14 @@ static struct copies copies_of(struct ipu_clock *clock, int ipu, const struct ip
 {
 	const struct ipu_timeline_params *params = clock->params;
 	const bool forward = work->phase == 'F';
+	const int before = work->stage + (forward ? -1 : 1);
 	struct copies copies = {.there = -1};
 
 	ipu__links_clear(&clock->links);
+	/* The stage before comes first even where it has nothing to send. */
+	if (takes && work->phase != 'W' && before >= 0 && before < params->schedule->stages &&
+	    params->schedule->device[before] != ipu)
+		copies.there = *sent_at(clock, work->phase, before, work->microbatch);
 	for (int pass = 0; pass < 2 && work->phase != 'W'; pass++) {
 		for (int s = 0; s < params->send_count; s++) {
 			const struct ipu_send *send = &params->sends[s];

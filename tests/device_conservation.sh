@@ -53,7 +53,7 @@ trace() {
 	never "a key out of place" "SELECT d.execution, d.step FROM device_steps d JOIN executions e USING (rank, execution)
 		WHERE d.mode <> e.mode OR d.epoch IS NOT e.epoch OR (d.mode = 'train') <> (d.weight_update IS NOT NULL)
 			OR d.step NOT BETWEEN e.first_step AND e.first_step + e.steps - 1
-			OR d.phase = 'U' AND d.step IS NOT NULL OR d.phase IN ('F', 'B', 'R') AND d.step IS NULL
+			OR d.phase = 'U' AND d.step IS NOT NULL OR d.phase IN ('F', 'B', 'W', 'R') AND d.step IS NULL
 			OR (d.microbatch IS NULL) <> (d.step IS NULL OR d.mode <> 'train')"
 }
 
@@ -64,13 +64,14 @@ order() {
 		JOIN stage_timings s ON $next AND (t.phase = 'F' AND s.phase = 'F' AND s.stage = t.stage - 1
 			OR t.phase = 'B' AND s.phase = 'B' AND s.stage = t.stage + 1
 			OR t.phase IN ('B', 'R') AND s.phase = 'F' AND s.stage = t.stage
+			OR t.phase = 'W' AND s.phase = 'B' AND s.stage = t.stage
 			OR t.phase = 'B' AND s.phase = 'R' AND s.stage = t.stage)
 		WHERE s.start_ns + s.dur_ns > t.start_ns"
 	never "not once for each micro-batch" "SELECT e.execution, s.stage, s.phase, count(*) FROM executions e
-		JOIN stage_timings s USING (rank, execution) WHERE s.clock = 'device' AND s.phase IN ('F', 'B')
+		JOIN stage_timings s USING (rank, execution) WHERE s.clock = 'device' AND s.phase IN ('F', 'B', 'W')
 		GROUP BY e.execution, s.replica, s.stage, s.phase HAVING count(*) <> e.steps OR count(DISTINCT s.step) <> e.steps"
 	never "micro-batches out of order" "SELECT * FROM (SELECT stage, phase, step, lag(step) OVER (PARTITION BY execution, replica, stage, phase
-			ORDER BY start_ns) AS before FROM stage_timings WHERE clock = 'device' AND phase IN ('F', 'B') AND dur_ns > 0)
+			ORDER BY start_ns) AS before FROM stage_timings WHERE clock = 'device' AND phase IN ('F', 'B', 'W') AND dur_ns > 0)
 		WHERE step < before"
 }
 
@@ -126,6 +127,16 @@ conserves 24 inspect-tensors --compile.steps_per_execution 12 --evaluate null --
 conserves 32 keras-chapter-stages --pipeline.stages '[0,1,1,2,3]' --pipeline.schedule Interleaved --ipu.auto_select_ipus 4
 conserves 16 inspect-tensors --compile.steps_per_execution 4 --evaluate null --ipu.auto_select_ipus 4 --pipeline.schedule Sequential \
 	--compile.dtype_policy mixed_float16 --pipeline.replicated_weight_sharding true --pipeline.offload_weights true
+conserves 32 keras-chapter-stages --pipeline.stages '[0,1,1,2,3]' --pipeline.schedule 1f1b --ipu.auto_select_ipus 4 \
+	--ipu.allow_recompute true
+conserves 32 keras-chapter-stages --pipeline.stages '[0,1,1,2,3]' --pipeline.schedule gpipe --ipu.auto_select_ipus 4 \
+	--pipeline.offload_activations true
+conserves 32 keras-chapter-stages --pipeline.stages '[0,1,1,2,3]' --pipeline.schedule 1f1b-interleaved \
+	--pipeline.device_mapping '[0,1,0,1]'
+conserves 32 keras-chapter-stages --pipeline.stages '[0,1,1,2,3]' --pipeline.schedule zb-h2 --ipu.auto_select_ipus 4
+conserves 16 inspect-tensors --compile.steps_per_execution 8 "${evaluation[@]}" --pipeline.schedule zb-h1 \
+	--pipeline.offload_activations true --pipeline.offload_gradient_accumulation_buffers true --pipeline.offload_weights true \
+	--ipu.auto_select_ipus 4 --compile.optimizer Adam --compile.dtype_policy mixed_float16
 conserves 8 mnist-starter --compile.steps_per_execution 4 --ipu.tiles_per_ipu 256 --model '{"class_name": "Sequential", "config": {"layers": [
 	{"class_name": "Conv2D", "config": {"filters": 4, "kernel_size": [3, 3]}}, {"class_name": "BatchNormalization", "config": {}},
 	{"class_name": "SeparableConv2D", "config": {"filters": 4, "kernel_size": [3, 3]}}, {"class_name": "Flatten", "config": {}},

@@ -53,6 +53,13 @@ is "SELECT group_concat(type, ' ') FROM (SELECT p.type FROM programs p JOIN prog
 is "SELECT count(*) FROM device_steps WHERE mode = 'train' AND weight_update = 0 AND replica = 0 AND ipu = 0 AND type = 'Sync' AND name = 'External'" 8
 
 device --pipeline.schedule Interleaved
+device --pipeline.schedule 1f1b
+phases BFU
+device --pipeline.schedule zb-h1
+phases BFUW
+# Gradients of weights are work that is moved, not more of it: B and W together take what B takes of other schedules.
+is "SELECT count(DISTINCT operation) > 0 FROM operations WHERE phase = 'W'" 1
+is "SELECT count(*) FROM operations WHERE phase = 'W' AND operation NOT LIKE '%Grad%' AND operation NOT LIKE '%Accum%'" 0
 device --pipeline.schedule Sequential
 is "SELECT repeat_count FROM programs WHERE type = 'Repeat' AND name = 'Main' ORDER BY program_id LIMIT 1" 4
 is "SELECT count(*) FROM device_steps WHERE name LIKE 'FIFO/%'" 0

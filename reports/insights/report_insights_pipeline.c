@@ -4,6 +4,7 @@
  * Threading: none. Ownership: texts are the insights' arena's, or literals.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #include "common/mem.h"
 #include "common/sat.h"
 #include "common/str.h"
-#include "ipu/ipu_schedule.h"
+#include "ipu/ipu_pipeline.h"
 #include "reports/insights/report_insights_internal.h"
 
 static struct report_insight *add_pipeline(struct insight_facts *facts, const char *id,
@@ -43,6 +44,32 @@ static int64_t round_of(const struct insight_facts *facts)
 		.kind = kind, .stages = (int)facts->summary.stages, .training = true});
 }
 
+/* Of stages that are alike, where F, B and W take the same time. */
+static double ramp_idle(const struct insight_facts *facts, int64_t microbatches)
+{
+	const int64_t stages = facts->summary.stages;
+	const double all = (double)(stages - 1) / (double)(microbatches + stages - 1);
+	double times[3 * IPU_PIPELINE_STAGES_MAX];
+	const struct ipu_schedule_costs costs = {
+		.forward = times, .backward = times + stages, .weight = times + 2 * stages};
+	struct ipu_schedule_params params = {
+		.stages = (int)stages, .microbatches = (int)microbatches, .training = true};
+	struct ipu_schedule *schedule;
+	struct ipu_bubble bubble;
+
+	if (stages > IPU_PIPELINE_STAGES_MAX ||
+	    ipu_schedule_kind_get(facts->summary.schedule, &params.kind, NULL) != ST_OK ||
+	    !ipu_schedule_row(params.kind)->splits ||
+	    ipu_schedule_new(&schedule, &params, NULL) != ST_OK)
+		return all;
+	for (int64_t i = 0; i < 3 * stages; i++)
+		times[i] = 1e6;
+	if (ipu_bubble_theory(schedule, &costs, &bubble, NULL) != ST_OK)
+		bubble.idle_fraction = all;
+	ipu_schedule_free(schedule);
+	return bubble.idle_fraction;
+}
+
 /* Four times as many, in whole rounds; one that steps_per_execution is a multiple of is better. */
 static int64_t more_microbatches(const struct insight_facts *facts, int64_t now, int64_t round)
 {
@@ -66,12 +93,16 @@ static void ramps_remedy(struct insight_facts *facts, struct report_insight *ins
 	const struct report_whatif_change change = {.microbatches = more};
 	struct report_whatif_prediction predicted;
 
+	char multiple[64] = "number";
+
+	if (round > 1)
+		snprintf(multiple, sizeof(multiple), "multiple of %" PRId64, round);
 	insight->remedy = report__insight_text(
 		facts,
-		"`--gradient_accumulation.steps_per_replica %" PRId64 "`, or another multiple of "
-		"%" PRId64 " that divides `compile.steps_per_execution`. Weights are then updated "
-		"less often, which the learning rate must suit.",
-		more, round);
+		"`--gradient_accumulation.steps_per_replica %" PRId64 "`, or another %s that "
+		"divides `compile.steps_per_execution`. Weights are then updated less often, "
+		"which the learning rate must suit.",
+		more, multiple);
 	if (report__insight_predict(facts, &change, &predicted)) {
 		const double share = insight->share;
 
@@ -86,33 +117,37 @@ enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 	const int64_t now = s->gradient_accumulation, round = round_of(facts);
 	const int64_t stages = facts->summary.stages;
 	struct report_insight *insight;
-	char share[FMT_SIZE];
+	char share[FMT_SIZE], rounds[96] = "";
 	double idle;
 
 	if (facts->options.known && !facts->options.trains)
 		return ST_OK;
 	if (round <= 0 || now < round || now > INSIGHT_MICROBATCHES_MAX)
 		return ST_OK;
-	idle = (double)(stages - 1) / (double)(now + stages - 1);
+	idle = ramp_idle(facts, now);
 	if (now >= 2 * round && idle < report_insight_limit(REPORT_LIMIT_RAMP_IDLE))
 		return ST_OK;
 	insight = add_pipeline(facts, "ramps", "bubbles", report__insight_sql_bubbles);
 	if (!insight)
 		return err_nomem(err);
 	insight->share = idle;
+	if (round > 1)
+		snprintf(rounds, sizeof(rounds),
+			 " goes in rounds of %" PRId64 " micro-batches, and", round);
+	else
+		str_copy(rounds, sizeof(rounds), " fills and empties for each weight update, and");
 	insight->sentence = report__insight_text(
 		facts,
 		now < 2 * round
 			? "The pipeline never leaves its ramps: %s with %" PRId64
-			  " stages goes in rounds "
-			  "of %" PRId64 " micro-batches, and a weight update has %" PRId64
+			  " stages%s a weight update has %" PRId64
 			  ". It fills and empties with no steady part between, and stands idle %s "
 			  "of the time even if all stages are alike."
-			: "Ramps are long: %s with %" PRId64 " stages goes in rounds of %" PRId64
-			  " micro-batches, and a weight update has %" PRId64
+			: "Ramps are long: %s with %" PRId64
+			  " stages%s a weight update has %" PRId64
 			  ". Filling and emptying leaves it idle %s of the time even if all stages "
 			  "are alike.",
-		s->schedule, stages, round, now, fmt_percent(share, idle));
+		s->schedule, stages, rounds, now, fmt_percent(share, idle));
 	report__insight_number(insight, "micro_batches", (double)now, REPORT_COUNT);
 	report__insight_number(insight, "round", (double)round, REPORT_COUNT);
 	report__insight_number(insight, "theory_ramp_idle_fraction", idle, REPORT_FRACTION);
