@@ -115,10 +115,11 @@ static void product_check(const struct product *p)
 }
 
 static const int64_t shapes[][3] = {
-	{0, 0, 0},     {0, 7, 3},     {5, 0, 3},     {3, 5, 0},     {1, 1, 1},     {3, 5, 7},
-	{32, 10, 128}, {128, 10, 32}, {17, 33, 65},  {32, 64, 100}, {3, 70, 37},   {1, 1, 300},
-	{2, 1, 300},   {1, 300, 2},   {29, 31, 257}, {13, 67, 513}, {257, 33, 31}, {30, 64, 258},
-	{14, 16, 256}, {28, 32, 512}, {15, 37, 525}, {30, 520, 37},
+	{0, 0, 0},     {0, 7, 3},     {5, 0, 3},     {3, 5, 0},     {1, 1, 1},
+	{3, 5, 7},     {32, 10, 128}, {128, 10, 32}, {17, 33, 65},  {32, 64, 100},
+	{3, 70, 37},   {1, 1, 300},   {2, 1, 300},   {1, 300, 2},   {29, 31, 257},
+	{13, 67, 513}, {257, 33, 31}, {30, 64, 258}, {14, 16, 256}, {28, 32, 512},
+	{15, 37, 525}, {30, 520, 37}, {130, 15, 40}, {77, 9, 300},  {600, 4, 33},
 };
 
 static void check_shape(const int64_t sides[3], int64_t gap, struct pool *pool)
@@ -210,12 +211,12 @@ static void test_every_slice_writes_and_all_of_them_everything(void **state)
 	};
 
 	(void)state;
-	for (size_t c = 0; c < 2 * ARRAY_LEN(cuts); c++) {
-		const int64_t *sides = cuts[c / 2];
+	for (size_t c = 0; c < 3 * ARRAY_LEN(cuts); c++) {
+		const int64_t *sides = cuts[c / 3];
 		struct product p;
 		unsigned slices;
 
-		product_open(&p, sides, 0, false, c % 2, NULL);
+		product_open(&p, sides, 0, c % 3 == 1, c % 3 == 2, NULL);
 		slices = kernel_gemm_slices(&p.gemm);
 		assert_in_range(slices, 1, 4096);
 		for (unsigned s = 0; s < slices; s++) {

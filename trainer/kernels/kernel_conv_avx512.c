@@ -133,6 +133,7 @@ const struct conv_body conv__avx512 = {
 	.sum = {TILE_TABLE(sum_1_), TILE_TABLE(sum_2_)},
 	.pack = conv_pack,
 	.transpose = conv_transpose,
+	.turn = conv_turn,
 	.pack_relu = conv_pack_relu,
 	.sums = conv_sums,
 	.few = conv_few,

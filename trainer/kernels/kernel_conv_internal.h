@@ -94,6 +94,9 @@ struct conv_body {
 	/* b[k][panel] = w[k ld + column], and with w[column ld + k]; 0 beyond @columns. */
 	void (*pack)(const float *w, int64_t ld, int64_t depth, int columns, float *b);
 	void (*transpose)(const float *w, int64_t ld, int64_t depth, int columns, float *b);
+	/* c[column c_row + row] = w[row ld + column] */
+	void (*turn)(const float *w, int64_t ld, int64_t rows, int64_t columns, float *c,
+		     int64_t c_row);
 	/* pack() of what passes through a ReLU's gradient: 0 where @y is at a bound. With @keep
 	 * that is written to @dy too. */
 	void (*pack_relu)(float *dy, const float *y, float most, bool keep, int64_t ld,

@@ -127,6 +127,7 @@ const struct conv_body conv__portable = {
 	.sum = {TILE_TABLE(sum_1_), TILE_TABLE(sum_2_)},
 	.pack = conv_pack,
 	.transpose = conv_transpose,
+	.turn = conv_turn,
 	.pack_relu = conv_pack_relu,
 	.sums = conv_sums,
 	.few = conv_few,

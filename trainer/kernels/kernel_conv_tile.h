@@ -197,8 +197,9 @@ static TARGET void conv_pack(const float *w, int64_t ld, int64_t depth, int colu
 	}
 }
 
-/* LANES columns of the panel, @columns of them there. */
-INLINE void pack_columns(const float *w, int64_t ld, int64_t depth, int columns, float *b)
+/* LANES columns, @columns of them there, become rows @b_row apart: @part stores no more of them. */
+INLINE void pack_columns(const float *w, int64_t ld, int64_t depth, int columns, float *b,
+			 int64_t b_row, const bool part)
 {
 	for (int64_t k = 0; k < depth; k += LANES) {
 		VEC rows[LANES];
@@ -209,15 +210,30 @@ INLINE void pack_columns(const float *w, int64_t ld, int64_t depth, int columns,
 		vec_transpose(rows);
 #pragma GCC unroll 16
 		for (int i = 0; i < LANES; i++)
-			if (k + i < depth)
-				vec_store(b + (k + i) * PANEL, rows[i]);
+			if (k + i >= depth)
+				break;
+			else if (part)
+				vec_store_part(b + (k + i) * b_row, rows[i], columns);
+			else
+				vec_store(b + (k + i) * b_row, rows[i]);
 	}
 }
 
 static TARGET void conv_transpose(const float *w, int64_t ld, int64_t depth, int columns, float *b)
 {
-	pack_columns(w, ld, depth, columns, b);
-	pack_columns(w + LANES * ld, ld, depth, columns - LANES, b + LANES);
+	pack_columns(w, ld, depth, columns, b, PANEL, false);
+	pack_columns(w + LANES * ld, ld, depth, columns - LANES, b + LANES, PANEL, false);
+}
+
+static TARGET void conv_turn(const float *w, int64_t ld, int64_t rows, int64_t columns, float *c,
+			     int64_t c_row)
+{
+	int64_t row = 0;
+
+	for (; row + LANES <= rows; row += LANES)
+		pack_columns(w + row * ld, ld, columns, LANES, c + row, c_row, false);
+	if (row < rows)
+		pack_columns(w + row * ld, ld, columns, (int)(rows - row), c + row, c_row, true);
 }
 
 INLINE VEC pack_relu(float *dy, const float *y, float most, bool keep, int64_t count)

@@ -5,9 +5,10 @@
  * a block of B's panel stays in the innermost cache and A's block in the next one; the tiles' sums
  * go on from block to block in C, which changes no bit of them.
  *
- * Where B is transposed and A is the smaller, C^T = op(B)^T op(A)^T is computed instead, into the
- * lane's memory, and turned around: the same multiplications in the same order, but what has to be
- * transposed on the way is A and C, not B.
+ * Where B is transposed and A is the smaller, or A is transposed and C is narrow, C^T = op(B)^T
+ * op(A)^T is computed instead, into the lane's memory, and turned around: the same multiplications
+ * in the same order, but what has to be transposed on the way is A and C, not B, and vectors run
+ * along C's columns.
  */
 #include "trainer/kernels/kernel_gemm.h"
 
@@ -28,6 +29,7 @@
 #define GEMM_DEPTH  256 /* of a block: B's panel takes 32 KB with AVX-512, 16 KB with AVX2 */
 #define GEMM_ROWS   256 /* of a slice, at most */
 #define GEMM_TURNED 64  /* columns of a slice that is turned around, at most */
+#define GEMM_NARROW 16  /* columns of C that leave much of a panel idle, at most */
 
 /* Rows a multiple of so many floats apart share few sets of the cache; copied, they are so many
  * more than their length apart. */
@@ -99,12 +101,15 @@ static bool gemm_is_turned(const struct kernel_gemm *g)
 {
 	int64_t lanes = conv__body()->lanes;
 	double m = (double)g->m, n = (double)g->n, k = (double)g->k;
-	double straight = 0.5 * m * (double)conv__ceil(g->n, lanes) * k + 0.25 * n * k;
+	double straight = 0.5 * m * (double)conv__ceil(g->n, lanes) * k;
 	double turned = 0.5 * n * (double)conv__ceil(g->m, lanes) * k + 0.25 * m * n;
 
+	if (g->transpose_b)
+		straight += 0.25 * n * k;
 	if (!g->transpose_a)
 		turned += 0.25 * m * k;
-	return g->transpose_b && !g->openblas && !gemm_is_few(g) && turned < straight;
+	return (g->transpose_b || (g->transpose_a && g->n <= GEMM_NARROW)) && !g->openblas &&
+	       !gemm_is_few(g) && turned < straight;
 }
 
 /*
@@ -126,8 +131,8 @@ static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 		p.rows = g->n;
 		p.columns = g->m;
 		p.a = g->b;
-		p.a_row = g->ldb;
-		p.a_step = 1;
+		p.a_row = g->transpose_b ? g->ldb : 1;
+		p.a_step = g->transpose_b ? 1 : g->ldb;
 		p.b = g->a;
 		p.b_row = g->lda;
 		p.b_transposed = !g->transpose_a;
@@ -396,23 +401,6 @@ static void gemm_few(const struct gemm_plan *p, const struct gemm_range *r, floa
 	(p->b_transposed ? conv__body()->few_transposed : conv__body()->few)(&few);
 }
 
-/* C[column, row] = turned[row, column]. */
-static void gemm_turn(const struct gemm_range *r, const struct gemm_memory *memory, float *c,
-		      int64_t ldc)
-{
-	const struct conv_body *body = conv__body();
-
-	for (int64_t row = 0; row < r->rows; row += body->panel) {
-		int64_t rows = conv__least(body->panel, r->rows - row);
-
-		body->transpose(memory->turned + row * GEMM_TURNED, GEMM_TURNED, r->columns,
-				(int)rows, memory->panel);
-		for (int64_t i = 0; i < r->columns; i++)
-			memcpy(c + (r->column + i) * ldc + r->row + row,
-			       memory->panel + i * body->panel, (size_t)rows * sizeof(float));
-	}
-}
-
 /* ---- OpenBLAS -------------------------------------------------------------------------------- */
 
 #ifdef IPUSCOPE_OPENBLAS
@@ -473,7 +461,8 @@ static void gemm_slice(const struct kernel_gemm *g, const struct gemm_plan *p, i
 		openblas_run(g, &r);
 	} else if (p->turned) {
 		gemm_range_run(p, &r, NULL, &memory, memory.turned, GEMM_TURNED);
-		gemm_turn(&r, &memory, g->c, g->ldc);
+		conv__body()->turn(memory.turned, GEMM_TURNED, r.rows, r.columns,
+				   g->c + r.column * g->ldc + r.row, g->ldc);
 	} else if (gemm_is_few(g)) {
 		gemm_few(p, &r, c, g->ldc);
 		gemm_finish_rows(&g->finish, &r, c, g->ldc);
