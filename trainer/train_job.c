@@ -88,17 +88,25 @@ static enum status read_options(struct train_job *job, struct err *err)
 
 static enum status write_json_files(struct train_job *job, struct err *err)
 {
-	char *text = cJSON_PrintUnformatted(job->plan.run->json);
-	enum status status;
+	const struct run_data data = train_data_of(&job->train_set, &job->test_set);
+	struct str of_data = {0};
+	char *text;
+	enum status status = run_file_text(&text, job->plan.run, err);
 
-	if (!text)
-		return err_nomem(err);
+	if (status != ST_OK)
+		return status;
+	run_data_write(&of_data, &data);
 	status = train_auto_write_framework(job->directory, job->plan.model->name, err);
 	if (status == ST_OK)
 		status = train_auto_write_app(job->directory, text, err);
 	if (status == ST_OK && ips_meta_set(job->recording, "run", text) != 0)
 		status = err_set(err, ST_FAILED, "%s: recording the run file failed",
 				 job->directory);
+	if (status == ST_OK &&
+	    (of_data.failed || ips_meta_set(job->recording, "data", str_peek(&of_data)) != 0))
+		status = err_set(err, ST_FAILED, "%s: recording the data's shape failed",
+				 job->directory);
+	str_free(&of_data);
 	cJSON_free(text);
 	if (status == ST_OK && job->options.text)
 		ips_meta_set(job->recording, "engine_options", job->options.text);

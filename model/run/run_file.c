@@ -316,6 +316,26 @@ enum status run_file_parse(struct run_file **out, const char *name, const char *
 	return run_new(out, name, json, argc, argv, false, err);
 }
 
+enum status run_file_text(char **out, const struct run_file *run, struct err *err)
+{
+	cJSON *whole = NULL, *model = NULL;
+	bool failed = false;
+
+	*out = NULL;
+	if (run->model_place[0] == '\0') {
+		whole = cJSON_Duplicate(run->json, true);
+		model = cJSON_Duplicate(run->model, true);
+		failed = !whole || !model ||
+			 !cJSON_ReplaceItemInObjectCaseSensitive(whole, "model", model);
+		if (failed)
+			cJSON_Delete(model);
+	}
+	if (!failed)
+		*out = cJSON_PrintUnformatted(whole ? whole : run->json);
+	cJSON_Delete(whole);
+	return *out ? ST_OK : err_nomem(err);
+}
+
 void run_file_free(struct run_file *run)
 {
 	struct run_memory *memory = (struct run_memory *)(void *)run;

@@ -294,6 +294,12 @@ void run_file_free(struct run_file *run); /* accepts NULL */
 enum status run_file_parse(struct run_file **out, const char *name, const char *text, size_t length,
 			   int argc, char **argv, struct err *err);
 
+/*
+ * The run as it is, whole in itself: with its flags and overrides, and with the model where that
+ * stands in a file of its own. *@out is the caller's (cJSON_free()).
+ */
+enum status run_file_text(char **out, const struct run_file *run, struct err *err);
+
 /* The description, the run file's own flags and what each sets: for RUN --help. Prints nothing
  * where it has none. */
 enum status run_file_help(const struct run_file *run, FILE *out);

@@ -18,7 +18,8 @@
 #include "reports/report_verbs.h"
 #include "reports/whatif/report_whatif_table.h"
 
-#define ROWS_MAX (IPU_SCHEDULE_KINDS + 4)
+#define ROWS_MAX    (IPU_SCHEDULE_KINDS + 4)
+#define STAGES_MOST 256 /* as pipeline.device_mapping can have */
 
 enum {
 	OPTION_SCHEDULE,
@@ -41,8 +42,8 @@ static const struct cli_option whatif_options[] = {
 	[OPTION_SCHEDULE] =
 		{.name = "--schedule",
 		 .argument = "NAME",
-		 .help = "Grouped, Interleaved or Sequential; or, to compare with, gpipe, "
-			 "1f1b, 1f1b-interleaved, zb-h1, zb-h2."},
+		 .help = "Grouped, Interleaved, Sequential, gpipe, 1f1b, 1f1b-interleaved, zb-h1 "
+			 "or zb-h2."},
 	[OPTION_MICROBATCHES] = {.name = "--micro-batches",
 				 .argument = "COUNT",
 				 .help = "Micro-batches of a weight update: "
@@ -66,8 +67,8 @@ static const struct cli_option whatif_options[] = {
 				  "(Dense_128,Dense_10)."},
 	[OPTION_CHUNKS] = {.name = "--chunks",
 			   .argument = "COUNT",
-			   .help = "1f1b-interleaved: chunks of the model on each device (default "
-				   "2)."},
+			   .help = "1f1b-interleaved: stages of each IPU, dealt in turn (default "
+				   "2); cut by --split auto."},
 	[OPTION_CLOCK] =
 		{.name = "--clock",
 		 .argument = "NAME",
@@ -87,21 +88,23 @@ _Static_assert(ARRAY_LEN(whatif_options) == OPTIONS, "options out of step");
 
 const struct cli_command report_whatif_cli = {
 	.name = "ipu-report what-if",
-	.synopsis = "REPORT [--schedule NAME] [--micro-batches COUNT] [--split WHERE] ...",
+	.synopsis = "REPORT [--schedule NAME] [--micro-batches COUNT] [--split WHERE] [--key value "
+		    "...]",
 	.summary = "a recorded training under another schedule, split or machine",
-	.about = "Predict how long a weight update would take, and how large the bubble would be, "
-		 "had "
-		 "the run of REPORT been made otherwise, from the run's own times. Changes can be "
-		 "combined. Without one: every schedule, and half and twice the micro-batches.\n\n"
-		 "weight_update is the time from one weight update to the next, its micro-batches "
-		 "included; step that of one micro-batch. A bubble is idle time, by three "
-		 "definitions: idle_fraction is 1 - busy / (IPUs x makespan), bubble_rate the mean "
-		 "over stages by the longest span of one stage, bubble_over_ideal idle over busy "
-		 "time, which can exceed 1.\n\n"
-		 "The device's times come from the execution trace: its stages' functions, streams "
-		 "and copies between IPUs are run again on the simulated clock as the change asks. "
-		 "What the run never did is taken from the cost model. What a figure rests on is "
-		 "listed below the table.",
+	.about =
+		"Predict how long a weight update would take, and how large the bubble would be, "
+		"had "
+		"the run of REPORT been made otherwise. Changes can be "
+		"combined. Without one: every schedule, and half and twice the micro-batches.\n\n"
+		"weight_update is the time from one weight update to the next, its micro-batches "
+		"included; step that of one micro-batch. A bubble is idle time, by three "
+		"definitions: idle_fraction is 1 - busy / (IPUs x makespan), bubble_rate the mean "
+		"over stages by the longest span of one stage, bubble_over_ideal idle over busy "
+		"time, which can exceed 1.\n\n"
+		"On the device's clock the recorded run file is patched and planned again, as "
+		"`ipu-plan model` does it, memory included. Any flag or key of the run file may be "
+		"given (`ipu-train --help RUN`, docs/run-file.md); the options are names for some. "
+		"What a figure rests on is listed below the table.",
 	.options = whatif_options,
 	.option_count = ARRAY_LEN(whatif_options),
 	.examples =
@@ -110,6 +113,9 @@ const struct cli_command report_whatif_cli = {
 		"once.\n"
 		"ipu-report what-if run.db --stages 4 --split auto\tFour IPUs, cut as well as can "
 		"be.\n"
+		"ipu-report what-if run.db --ipu.target ipu1 --data.batch_size 64\tOther keys of "
+		"the run "
+		"file.\n"
 		"ipu-report what-if run.db --target bow --json\tOn a Bow IPU, for a program.\n",
 	.words = "FILE",
 };
@@ -138,8 +144,7 @@ static enum status take_number(struct whatif_line *line, const struct cli_argume
 		return cli_number(argument->name, argument->value, 1, 65536, &change->replicas,
 				  err);
 	case OPTION_STAGES:
-		status = cli_number(argument->name, argument->value, 1, IPU_PIPELINE_STAGES_MAX,
-				    &small, err);
+		status = cli_number(argument->name, argument->value, 1, STAGES_MOST, &small, err);
 		change->stages = (int)small;
 		return status;
 	case OPTION_CHUNKS:
@@ -175,18 +180,38 @@ static enum status take_option(struct whatif_line *line, const struct cli_argume
 	return ST_OK;
 }
 
+/* A key of the run file, or a flag of its own, with what follows: the run file knows how many. */
+static void take_words(struct whatif_line *line, int argc, char **argv, int from,
+		       struct cli_walk *walk)
+{
+	struct report_whatif_change *change = &line->change;
+
+	change->words[change->count++] = argv[from++];
+	while (from < argc && argv[from][0] != '-')
+		change->words[change->count++] = argv[from++];
+	walk->at = from;
+	line->changed = true;
+}
+
 static enum status parse(struct whatif_line *line, int argc, char **argv, struct err *err)
 {
 	struct cli_argument argument;
 	struct cli_walk walk;
 	enum status status;
+	int from = 0;
 	bool more;
 
 	*line = (struct whatif_line){.width = -1};
-	cli_begin(&walk, &report_whatif_cli, argc, argv, false);
-	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
+	line->change.words = mem_calloc((size_t)argc + 1, sizeof(*line->change.words));
+	if (!line->change.words)
+		return err_nomem(err);
+	cli_begin(&walk, &report_whatif_cli, argc, argv, true);
+	for (from = walk.at; (status = cli_next(&walk, &argument, &more, err)) == ST_OK && more;
+	     from = walk.at) {
 		if (argument.option)
 			status = take_option(line, &argument, err);
+		else if (argument.name)
+			take_words(line, argc, argv, from, &walk);
 		else if (line->path)
 			status = err_set(err, ST_INVALID,
 					 "one word too many: \"%s\" (REPORT is enough)",
@@ -225,7 +250,6 @@ static enum status add_row(struct rows *rows, const struct report_whatif_change 
 		row->prediction.assumptions = 0;
 		if (change->schedule)
 			ipu_schedule_kind_get(change->schedule, &row->prediction.schedule, NULL);
-		row->prediction.comparison = !ipu_schedule_lockstep(row->prediction.schedule);
 		if (change->microbatches)
 			row->prediction.microbatches = change->microbatches;
 		str_copy(row->why_not, sizeof(row->why_not), why.text);
@@ -367,7 +391,7 @@ static enum status run(const struct whatif_line *line, struct err *err)
 
 int report_whatif_command(int argc, char **argv)
 {
-	struct whatif_line line;
+	struct whatif_line line = {0};
 	struct err err = {0};
 	enum status status;
 
@@ -376,5 +400,6 @@ int report_whatif_command(int argc, char **argv)
 	status = parse(&line, argc, argv, &err);
 	if (status == ST_OK)
 		status = run(&line, &err);
+	mem_free(line.change.words);
 	return status == ST_OK ? 0 : cli_fail(&report_whatif_cli, &err);
 }

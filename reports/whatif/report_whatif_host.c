@@ -18,14 +18,13 @@ static enum status take_times(struct report_whatif *whatif, struct report_sums *
 			      struct err *err)
 {
 	struct whatif_host *host = &whatif->host;
-	const size_t stages = (size_t)whatif->stages;
+	const size_t stages = (size_t)whatif->plan.layout->stages;
 
 	host->forward = arena_alloc(&whatif->arena, stages, sizeof(*host->forward));
 	host->backward = arena_alloc(&whatif->arena, stages, sizeof(*host->backward));
-	whatif->device = arena_alloc(&whatif->arena, stages, sizeof(*whatif->device));
-	if (!host->forward || !host->backward || !whatif->device)
+	if (!host->forward || !host->backward)
 		return err_nomem(err);
-	for (int s = 0; s < whatif->stages; s++) {
+	for (int s = 0; s < (int)stages; s++) {
 		const struct report_stage_sum *sum = report_sums_stage(sums, s);
 		double count, update;
 
@@ -39,31 +38,25 @@ static enum status take_times(struct report_whatif *whatif, struct report_sums *
 		host->backward[s] = (double)sum->backward_ns[0] / count;
 		update = (double)sum->update_ns[0] / count * (double)whatif->measured.microbatches;
 		host->update = fmax(host->update, update);
-		whatif->device[s] =
-			sum->ipu >= 0 && sum->ipu < IPU_PIPELINE_STAGES_MAX ? (int)sum->ipu : s;
-		if (whatif->device[s] >= whatif->ipus)
-			whatif->ipus = whatif->device[s] + 1;
 	}
 	return ST_OK;
 }
 
 static enum status take_run(struct report_whatif *whatif, const struct prof_query *query,
-			    void *user, struct err *err)
+			    struct err *err)
 {
 	struct report_whatif_prediction *measured = &whatif->measured;
 
-	(void)user;
 	(void)err;
 	measured->run_ns = llround(prof_column_real(query, 0));
 	return ST_OK;
 }
 
 static enum status take_bubble(struct report_whatif *whatif, const struct prof_query *query,
-			       void *user, struct err *err)
+			       struct err *err)
 {
 	struct report_whatif_prediction *measured = &whatif->measured;
 
-	(void)user;
 	(void)err;
 	measured->makespan_ns = llround(prof_column_real(query, 0));
 	measured->busy_ns = llround(prof_column_real(query, 1));
@@ -75,18 +68,33 @@ static enum status take_bubble(struct report_whatif *whatif, const struct prof_q
 	return ST_OK;
 }
 
-static enum status theory(struct ipu_bubble *out, const struct ipu_schedule_params *params,
-			  const double *forward, const double *backward, struct err *err)
+/* What such a plan would take if no IPU waited but for its input. */
+static enum status theory(struct ipu_bubble *out, const struct plan_run *plan,
+			  const struct whatif_host *host, bool *halved, struct err *err)
 {
-	struct ipu_schedule *schedule;
-	enum status status = ipu_schedule_new(&schedule, params, err);
+	const struct run_layout *layout = plan->layout;
+	const struct ipu_schedule_params params = {
+		.kind = plan->run->pipeline.wanted ? plan->run->pipeline.schedule : IPU_SEQUENTIAL,
+		.stages = layout->stages,
+		.microbatches = (int)layout->accumulation,
+		.training = true,
+		.ipus = layout->ipus_used,
+		.device = layout->device};
+	double *half = mem_calloc((size_t)layout->stages, sizeof(*half));
+	struct ipu_schedule_costs costs = {.forward = host->forward, .backward = host->backward};
+	struct ipu_schedule *schedule = NULL;
+	enum status status = half ? ipu_schedule_new(&schedule, &params, err) : err_nomem(err);
 
-	if (status != ST_OK)
-		return status;
-	status = ipu_bubble_theory(
-		schedule, &(struct ipu_schedule_costs){.forward = forward, .backward = backward},
-		out, err);
+	if (status == ST_OK && schedule->splits) {
+		for (int s = 0; s < layout->stages; s++)
+			half[s] = host->backward[s] / 2;
+		costs.backward = costs.weight = half;
+		*halved = true;
+	}
+	if (status == ST_OK)
+		status = ipu_bubble_theory(schedule, &costs, out, err);
 	ipu_schedule_free(schedule);
+	mem_free(half);
 	return status;
 }
 
@@ -95,14 +103,9 @@ static enum status compare(struct report_whatif *whatif, struct err *err)
 {
 	struct whatif_host *host = &whatif->host;
 	struct report_whatif_prediction *measured = &whatif->measured;
-	const struct ipu_schedule_params params = {.kind = whatif->schedule,
-						   .stages = whatif->stages,
-						   .microbatches = (int)measured->microbatches,
-						   .training = true,
-						   .ipus = whatif->ipus,
-						   .device = whatif->device};
 	struct ipu_bubble ideal;
-	enum status status = theory(&ideal, &params, host->forward, host->backward, err);
+	bool halved = false;
+	enum status status = theory(&ideal, &whatif->plan, host, &halved, err);
 
 	if (status != ST_OK)
 		return status;
@@ -111,7 +114,7 @@ static enum status compare(struct report_whatif *whatif, struct err *err)
 			      : 1;
 	host->rest_ns = fmax(0, (double)measured->run_ns - (double)measured->makespan_ns);
 	measured->update_ns = llround(host->update);
-	for (int s = 0; s < whatif->stages; s++) {
+	for (int s = 0; s < whatif->plan.layout->stages; s++) {
 		const int64_t both = llround(host->forward[s] + host->backward[s]);
 
 		if (both <= measured->slowest_ns)
@@ -139,7 +142,7 @@ enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db
 			"SELECT sum(dur_ns) * 1.0 / sum(updates) FROM executions "
 			"WHERE mode = 'train' AND updates > 0 AND dur_ns > 0 "
 			"HAVING sum(updates) > 0",
-			take_run, NULL, err);
+			take_run, err);
 	if (status == ST_OK && whatif->measured.run_ns < 1)
 		status = err_set(err, ST_NOTFOUND,
 				 "no execution of a training was finished: nothing to go by");
@@ -150,67 +153,47 @@ enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db
 			"avg(bubble_rate), avg(bubble_over_ideal), max(oversubscribed) FROM "
 			"(SELECT * FROM bubbles WHERE clock = 'host' AND mode = 'train' LIMIT "
 			"100000) HAVING count(*) > 0",
-			take_bubble, NULL, err);
+			take_bubble, err);
 	return status == ST_OK ? compare(whatif, err) : status;
 }
 
 /* ---- predicting ------------------------------------------------------------------------------ */
 
-static enum status predict_ideal(struct report_whatif_prediction *out,
-				 const struct report_whatif *whatif, const struct whatif_plan *plan,
-				 struct err *err)
+/* Stages are those that were measured. */
+static bool same_stages(const struct plan_run *was, const struct plan_run *plan)
 {
-	const struct whatif_host *host = &whatif->host;
-	const struct ipu_schedule_params params = {.kind = report__whatif_schedule(plan->kind),
-						   .stages = plan->stages,
-						   .microbatches = (int)plan->microbatches,
-						   .training = true,
-						   .ipus = plan->ipus,
-						   .device = plan->device};
-	struct ipu_bubble ideal;
-	enum status status = theory(&ideal, &params, host->forward, host->backward, err);
+	bool same = was->layout->stages == plan->layout->stages &&
+		    was->model->layer_count == plan->model->layer_count &&
+		    was->run->data.batch_size == plan->run->data.batch_size;
 
-	if (status != ST_OK)
-		return status;
-	out->makespan_ns = ideal.makespan_ns;
-	out->busy_ns = ideal.busy_ns;
-	out->bubble_rate = ideal.bubble_rate;
-	return ST_OK;
-}
-
-static enum status predict_comparison(struct report_whatif_prediction *out,
-				      const struct report_whatif *whatif,
-				      const struct whatif_plan *plan, struct err *err)
-{
-	const struct whatif_host *host = &whatif->host;
-	double *weights = arena_alloc(plan->arena, (size_t)plan->stages, sizeof(*weights));
-
-	if (!weights)
-		return err_nomem(err);
-	for (int s = 0; s < plan->stages; s++)
-		weights[s] = host->backward[s] / 2;
-	return report__whatif_pipeline(out, plan, host->forward, host->backward, weights, 0, err);
+	for (int i = 0; same && i < plan->model->layer_count; i++)
+		same = was->layout->stage[i] == plan->layout->stage[i];
+	return same;
 }
 
 enum status report__whatif_host_predict(struct report_whatif_prediction *out,
 					const struct report_whatif *whatif,
-					const struct whatif_plan *plan, struct err *err)
+					const struct plan_run *plan, struct err *err)
 {
 	const struct whatif_host *host = &whatif->host;
+	struct ipu_bubble ideal;
+	bool halved = false;
 	double whole;
 	enum status status;
 
-	if (plan->resplit)
+	if (!same_stages(&whatif->plan, plan))
 		return err_set(err, ST_INVALID,
 			       "--split: the host's times are not known by layer (--clock device)");
-	status = plan->comparison ? predict_comparison(out, whatif, plan, err)
-				  : predict_ideal(out, whatif, plan, err);
+	status = theory(&ideal, plan, host, &halved, err);
 	if (status != ST_OK)
 		return status;
+	if (halved)
+		out->assumptions |= 1u << REPORT_WHATIF_HOST_HALF;
 	/* As far from theory as the run was. */
-	out->makespan_ns = llround((double)out->makespan_ns * host->waits);
-	out->bubble_rate = 1 - (1 - out->bubble_rate) / host->waits;
-	whole = (double)out->makespan_ns * plan->ipus;
+	out->makespan_ns = llround((double)ideal.makespan_ns * host->waits);
+	out->busy_ns = ideal.busy_ns;
+	out->bubble_rate = 1 - (1 - ideal.bubble_rate) / host->waits;
+	whole = (double)out->makespan_ns * plan->layout->ipus_used;
 	out->idle_fraction = 1 - (double)out->busy_ns / whole;
 	out->bubble_over_ideal = (whole - (double)out->busy_ns) / (double)out->busy_ns;
 	out->run_ns = out->makespan_ns + llround(host->rest_ns);

@@ -29,6 +29,9 @@ enum {
 	COLUMN_OVER_IDEAL,
 	COLUMN_SLOWEST,
 	COLUMN_SLOWEST_NS,
+	COLUMN_MEMORY_IPU,
+	COLUMN_MEMORY_TILE,
+	COLUMN_MEMORY_FITS,
 	COLUMN_SPLIT,
 	COLUMN_WHY_NOT,
 	COLUMN_ASSUMPTIONS,
@@ -57,6 +60,9 @@ static const struct {
 	[COLUMN_OVER_IDEAL] = {{"bubble_over_ideal", REPORT_FRACTION}, true},
 	[COLUMN_SLOWEST] = {{"slowest_stage", REPORT_NUMBER}, false},
 	[COLUMN_SLOWEST_NS] = {{"slowest_stage_ns", REPORT_NS}, false},
+	[COLUMN_MEMORY_IPU] = {{"memory_ipu_bytes", REPORT_BYTES}, true},
+	[COLUMN_MEMORY_TILE] = {{"memory_tile_bytes", REPORT_BYTES}, false},
+	[COLUMN_MEMORY_FITS] = {{"memory_fits", REPORT_NUMBER}, false},
 	[COLUMN_SPLIT] = {{"split", REPORT_TEXT}, false},
 	[COLUMN_WHY_NOT] = {{"why_not", REPORT_TEXT}, false},
 	[COLUMN_ASSUMPTIONS] = {{"assumptions", REPORT_TEXT}, false},
@@ -115,6 +121,11 @@ static void fill_figures(struct report_cell cells[COLUMNS],
 	cells[COLUMN_OVER_IDEAL] = report_cell_of_real(from->bubble_over_ideal);
 	cells[COLUMN_SLOWEST] = (struct report_cell){.type = PROF_INT, .integer = from->slowest};
 	cells[COLUMN_SLOWEST_NS] = of_number(from->slowest_ns);
+	cells[COLUMN_MEMORY_IPU] = of_number(from->memory_ipu_bytes);
+	cells[COLUMN_MEMORY_TILE] = of_number(from->memory_tile_bytes);
+	if (from->memory_ipu_bytes > 0)
+		cells[COLUMN_MEMORY_FITS] =
+			(struct report_cell){.type = PROF_INT, .integer = from->memory_fits};
 }
 
 static int fill_row(struct report_cell cells[COLUMNS], struct arena *arena,
@@ -128,9 +139,7 @@ static int fill_row(struct report_cell cells[COLUMNS], struct arena *arena,
 	memset(cells, 0, COLUMNS * sizeof(*cells));
 	if (!split || !why || !assumptions)
 		return -1;
-	cells[COLUMN_KIND] = of_text(row->measured      ? "measured"
-				     : from->comparison ? "comparison"
-							: "predicted");
+	cells[COLUMN_KIND] = of_text(row->measured ? "measured" : "predicted");
 	fill_change(cells, from);
 	if (!*why)
 		fill_figures(cells, from, &first->prediction);

@@ -1,0 +1,333 @@
+/*
+ * The recorded run file, patched and planned again.
+ *
+ * Named changes become words of a command line, as ipu-train takes them; then the run file's own
+ * reader, rules and planner do all the rest. Threading: any. Ownership: words last for a call.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/whatif/report_whatif_internal.h"
+
+#define CHUNKS_DEFAULT 2
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+struct words {
+	char **list;
+	size_t capacity;
+	int count;
+	bool failed;
+	struct arena arena;
+};
+
+static void add_word(struct words *words, const char *word)
+{
+	char *copy = word ? arena_strdup(&words->arena, word) : NULL;
+
+	if (!copy || mem_grow(&words->list, &words->capacity, (size_t)words->count + 1,
+			      sizeof(*words->list)) != 0) {
+		words->failed = true;
+		return;
+	}
+	words->list[words->count++] = copy;
+}
+
+static void add_text(struct words *words, const char *key, const char *value)
+{
+	add_word(words, key);
+	add_word(words, value);
+}
+
+static void add_number(struct words *words, const char *key, int64_t value)
+{
+	add_text(words, key, arena_printf(&words->arena, "%lld", (long long)value));
+}
+
+static bool has_word(const struct words *words, const char *word)
+{
+	for (int i = 0; i < words->count; i++)
+		if (!strcmp(words->list[i], word))
+			return true;
+	return false;
+}
+
+/* ---- the split ------------------------------------------------------------------------------- */
+
+/* "0,0,1" as a list; how many stages it has. */
+static int add_numbers(struct words *words, const char *split)
+{
+	int most = 0;
+
+	for (const char *at = split; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		most = atoi(at) > most ? atoi(at) : most;
+	add_text(words, "--pipeline.stages", arena_printf(&words->arena, "[%s]", split));
+	return most + 1;
+}
+
+/* The layers that begin stages, as {layer: stage}. */
+static int add_names(struct words *words, const char *split)
+{
+	cJSON *stages = cJSON_CreateObject();
+	char *copy = arena_strdup(&words->arena, split), *rest = NULL, *text;
+	int count = 1;
+
+	for (char *name = copy ? strtok_r(copy, ",", &rest) : NULL; stages && name;
+	     name = strtok_r(NULL, ",", &rest))
+		words->failed |= !cJSON_AddNumberToObject(stages, name, count++);
+	text = stages ? cJSON_PrintUnformatted(stages) : NULL;
+	add_text(words, "--pipeline.stages", text);
+	cJSON_free(text);
+	cJSON_Delete(stages);
+	return count;
+}
+
+/* Stages dealt to @ipus in turn, @chunks to each: 0, 1, 0, 1. */
+static void add_dealt(struct words *words, int ipus, int chunks)
+{
+	struct str list = {0};
+
+	for (int s = 0; s < ipus * chunks; s++)
+		str_addf(&list, "%s%d", s > 0 ? "," : "[", s % ipus);
+	str_add(&list, "]");
+	words->failed |= list.failed;
+	add_text(words, "--pipeline.stages", "auto");
+	add_number(words, "--pipeline.auto_stages", (int64_t)ipus * chunks);
+	add_text(words, "--pipeline.device_mapping", str_peek(&list));
+	str_free(&list);
+}
+
+/* Chunks of the model for each IPU; 0: each stage has one of its own. */
+static int chunks_of(const struct report_whatif *whatif, const struct report_whatif_change *change)
+{
+	const char *name = ipu_schedule_name(IPU_1F1B_INTERLEAVED);
+	const bool asked = change->schedule && !strcmp(change->schedule, name);
+
+	if (change->chunks > 0)
+		return change->chunks;
+	if (!asked || change->split || whatif->measured.schedule == IPU_1F1B_INTERLEAVED)
+		return 0;
+	return CHUNKS_DEFAULT;
+}
+
+/* Stages as @change has them; returns how many IPUs they take, or 0: as recorded. */
+static int add_split(struct words *words, const struct report_whatif *whatif,
+		     const struct report_whatif_change *change)
+{
+	const struct run_layout *layout = whatif->plan.layout;
+	const int chunks = chunks_of(whatif, change);
+	const char *split = change->split;
+	const bool automatic = !split || !strcmp(split, "auto");
+	int stages = change->stages > 0 ? change->stages : layout->stages;
+
+	if (chunks > 0 && automatic) {
+		if (change->stages == 0)
+			stages = layout->ipus_used;
+		add_dealt(words, stages, chunks);
+		return stages;
+	}
+	if (!split && change->stages == 0)
+		return 0;
+	if (automatic && stages == 1) {
+		add_text(words, "--pipeline", "null");
+		return stages;
+	}
+	add_text(words, "--pipeline.device_mapping", "null");
+	if (automatic) {
+		add_text(words, "--pipeline.stages", "auto");
+		add_number(words, "--pipeline.auto_stages", stages);
+		return stages;
+	}
+	add_text(words, "--pipeline.auto_stages", "null");
+	if (strspn(split, "0123456789, ") == strlen(split))
+		return add_numbers(words, split);
+	return add_names(words, split);
+}
+
+/* ---- a command line -------------------------------------------------------------------------- */
+
+static void add_change(struct words *words, const struct report_whatif *whatif,
+		       const struct report_whatif_change *change)
+{
+	const struct run_layout *layout = whatif->plan.layout;
+	int ipus, each = 1;
+
+	/* No rule of health changes a plan; those in a file of their own are not here. */
+	add_text(words, "--health", "null");
+	ipus = layout ? add_split(words, whatif, change) : 0;
+	if (change->schedule)
+		add_text(words, "--pipeline.schedule", change->schedule);
+	if (change->microbatches)
+		add_number(words, "--gradient_accumulation.steps_per_replica",
+			   change->microbatches);
+	if (change->target)
+		add_text(words, "--ipu.target",
+			 strcmp(change->target, "bow") != 0 ? change->target : "ipu21");
+	if (layout && (ipus || change->replicas)) {
+		if (!ipus)
+			each = layout->ipus_per_replica;
+		while (each < ipus)
+			each *= 2;
+		add_number(words, "--ipu.auto_select_ipus",
+			   each * (change->replicas ? change->replicas : layout->replicas));
+	}
+	for (int i = 0; i < change->count; i++)
+		add_word(words, change->words[i]);
+}
+
+static int64_t round_up(int64_t value, int64_t unit)
+{
+	return (value + unit - 1) / unit * unit;
+}
+
+/* Steps of training for as many weight updates an execution as there were. */
+static void suit_training(struct words *words, const struct report_whatif *whatif,
+			  const struct run_file *run)
+{
+	const int64_t updates = whatif->plan.layout->updates_per_execution;
+	const int64_t micro = run->accumulation.wanted ? run->accumulation.steps_per_replica : 1;
+
+	add_text(words, "--data.repeat", "true");
+	add_number(words, "--compile.steps_per_execution", micro * updates);
+	add_number(words, "--fit.steps_per_epoch",
+		   micro * updates * (run->ipu.wanted ? run->ipu.auto_select_ipus : 1));
+}
+
+static void drop_forward(struct words *words)
+{
+	add_text(words, "--fit.validation", "false");
+	add_text(words, "--evaluate", "null");
+	add_text(words, "--predict", "null");
+}
+
+/* The evaluation and prediction that the run had, in executions that @layout can have. */
+static void suit_forward(struct words *words, const struct report_whatif *whatif,
+			 const struct run_layout *layout)
+{
+	const struct run_file *run = whatif->plan.run;
+	const struct run_layout *was = whatif->plan.layout;
+	const int64_t unit = 2 * (int64_t)layout->stages;
+	const int64_t evaluate = round_up(was->evaluate_steps_per_execution, unit);
+	const int64_t predict = round_up(was->predict_steps_per_execution, unit);
+
+	if (run->evaluate.wanted || run->fit.validation) {
+		add_number(words, "--evaluate.steps_per_execution", evaluate);
+		add_number(words, "--evaluate.steps", evaluate * layout->replicas);
+	}
+	if (run->predict.wanted) {
+		add_number(words, "--predict.steps_per_execution", predict);
+		add_number(words, "--predict.steps", predict * layout->replicas);
+	}
+}
+
+/* ---- planning -------------------------------------------------------------------------------- */
+
+static enum status build(struct plan_run *plan, const struct report_whatif *whatif,
+			 const struct words *words, struct err *err)
+{
+	enum status status;
+
+	plan_run_fini(plan);
+	*plan = (struct plan_run){0};
+	if (words->failed)
+		return err_nomem(err);
+	status = run_file_parse(&plan->run, whatif->name, whatif->text, strlen(whatif->text),
+				words->count, words->list, err);
+	return status == ST_OK ? plan_run_build(plan, &whatif->data, false, err) : status;
+}
+
+/* Take steps that suit the change, unless it is they that are asked for. */
+static enum status build_suited(struct plan_run *plan, const struct report_whatif *whatif,
+				struct words *words, struct err *err)
+{
+	const struct run_file *was = whatif->plan.run;
+	struct plan_run forward = {0};
+	enum status status;
+	int count;
+
+	suit_training(words, whatif, plan->run);
+	count = words->count;
+	drop_forward(words);
+	status = build(plan, whatif, words, err);
+	if (status != ST_OK ||
+	    (!was->evaluate.wanted && !was->fit.validation && !was->predict.wanted))
+		return status;
+	/* The stages are known now, and so is what the others can have. */
+	words->count = count;
+	suit_forward(words, whatif, plan->layout);
+	if (build(&forward, whatif, words, NULL) != ST_OK) {
+		plan_run_fini(&forward);
+		return ST_OK;
+	}
+	plan_run_fini(plan);
+	*plan = forward;
+	return ST_OK;
+}
+
+enum status report__whatif_plan(struct plan_run *plan, const struct report_whatif *whatif,
+				const struct report_whatif_change *change, bool *suited,
+				struct err *err)
+{
+	static const char *const steps[] = {"--compile.steps_per_execution",
+					    "--fit.steps_per_epoch"};
+	struct words words = {0};
+	bool given = false;
+	enum status status;
+
+	*suited = false;
+	if (arena_init(&words.arena, 0) != 0)
+		return err_nomem(err);
+	add_change(&words, whatif, change);
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
+		given = given || has_word(&words, steps[i]);
+	status = build(plan, whatif, &words, err);
+	if (status == ST_INVALID && plan->run && whatif->plan.layout && !given) {
+		status = build_suited(plan, whatif, &words, err);
+		*suited = status == ST_OK;
+	}
+	if (status == ST_OK && whatif->clock == REPORT_WHATIF_DEVICE)
+		status = plan_run_compile(plan, &whatif->data, err);
+	mem_free(words.list);
+	arena_fini(&words.arena);
+	return status;
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+void report__whatif_figures(struct report_whatif_prediction *out, const struct plan_run *plan)
+{
+	const struct plan_device *device = plan->device;
+	const struct ipu_bubble *bubble = &plan->program[RUN_TRAIN].bubble.measured;
+	int64_t slowest = -1, update = 0;
+
+	for (int s = 0; s < plan->layout->stages; s++) {
+		const struct ipu_function_cost *of = device->costs.stages[s].function;
+		const int64_t cycles = of[IPU_FUNCTION_F].cycles + of[IPU_FUNCTION_PUSH].cycles +
+				       of[IPU_FUNCTION_B].cycles + of[IPU_FUNCTION_R].cycles +
+				       of[IPU_FUNCTION_W].cycles;
+
+		if (of[IPU_FUNCTION_U].cycles > update)
+			update = of[IPU_FUNCTION_U].cycles;
+		if (cycles <= slowest)
+			continue;
+		slowest = cycles;
+		out->slowest = s;
+	}
+	out->target = device->target.name;
+	out->run_ns = ipu_target_ns(&device->target, device->timeline[RUN_TRAIN]->cycles);
+	out->update_ns = ipu_target_ns(&device->target, update);
+	out->slowest_ns = ipu_target_ns(&device->target, slowest);
+	out->makespan_ns = bubble->makespan_ns;
+	out->busy_ns = bubble->busy_ns;
+	out->idle_fraction = bubble->idle_fraction;
+	out->bubble_rate = bubble->bubble_rate;
+	out->bubble_over_ideal = bubble->bubble_over_ideal;
+	out->memory_ipu_bytes = ipu_memory_peak(device->memory);
+	for (int i = 0; i < device->memory->ipu_count; i++)
+		if (device->memory->ipus[i].worst_bytes > out->memory_tile_bytes)
+			out->memory_tile_bytes = device->memory->ipus[i].worst_bytes;
+	out->memory_fits = ipu_memory_fits(device->memory);
+}
