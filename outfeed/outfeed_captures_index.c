@@ -297,8 +297,6 @@ static enum status read_slice(struct outfeed_captures *captures, int64_t *at, bo
 		err);
 
 	*more = false;
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":at", *at);
 	prof_query_int(query, ":count", SLICE_ROWS);
 	while (prof_query_next(query, &status, err)) {

@@ -427,12 +427,13 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 	return status;
 }
 
-/* The parameter's number; an unknown name is kept for the next step. */
+/* The parameter's number; an unknown name is kept for the next step. 0 too where there is no query,
+ * since it could not be opened. */
 static int parameter(struct prof_query *query, const char *name)
 {
-	int index = sqlite3_bind_parameter_index(query->statement, name);
+	int index = query ? sqlite3_bind_parameter_index(query->statement, name) : 0;
 
-	if (index == 0 && query->failure.status == ST_OK)
+	if (query && index == 0 && query->failure.status == ST_OK)
 		err_set(&query->failure, ST_INVALID, "the query has no parameter %s", name);
 	return index;
 }

@@ -80,7 +80,18 @@ void prof_db_interrupt(struct prof_db *db);
  * contents. ST_BUSY where @db is NULL: a reader has let go of it while its writer closes it. */
 enum status prof_query_open(struct prof_query **out, struct prof_db *db, const char *sql,
 			    struct err *err);
-/* Bind by name (":track"); an unknown name is a programming error and fails at the next step. */
+/*
+ * Bind by name (":track"); an unknown name is a programming error and fails at the next step. A
+ * NULL query, which could not be opened, is accepted here, by prof_query_next() and by
+ * prof_query_close(), so that one look at the status is enough:
+ *
+ *	status = prof_query_open(&query, db, sql, err);
+ *	prof_query_int(query, ":track", track_id);
+ *	while (prof_query_next(query, &status, err))
+ *		...
+ *	prof_query_close(query);
+ *	return status;
+ */
 void prof_query_int(struct prof_query *query, const char *name, int64_t value);
 void prof_query_real(struct prof_query *query, const char *name, double value);
 void prof_query_text(struct prof_query *query, const char *name, const char *value); /* copied */

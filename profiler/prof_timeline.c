@@ -67,8 +67,6 @@ static enum status is_sparse(struct prof_db *db, const struct window *window,
 				err);
 
 	*sparse = false;
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":track", window->track_id);
 	prof_query_int(query, ":time", bar->start_ns);
 	prof_query_int(query, ":row", bar->span_id);
@@ -137,8 +135,6 @@ static enum status add_long(struct prof_db *db, const struct window *window, int
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, ROWS_LONG, err);
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":track", window->track_id);
 	prof_query_int(query, ":level", level);
 	prof_query_int(query, ":from", window->from_ns);
@@ -184,8 +180,6 @@ static enum status add_buckets(struct prof_db *db, const struct window *window, 
 		"WHERE track_id = :track AND level = :level AND bucket BETWEEN :first AND :last",
 		err);
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":track", window->track_id);
 	prof_query_int(query, ":level", window->level);
 	prof_query_int(query, ":first", window->from_ns >> shift);
@@ -214,8 +208,6 @@ static enum status add_zone(struct prof_db *db, const struct window *window,
 
 	if (status == ST_OK)
 		status = prof_query_open(&query, db, ROWS_BY_RANGE, err);
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":first", first);
 	prof_query_int(query, ":last", zone.last_row);
 	while (prof_query_next(query, &status, err)) {
@@ -246,8 +238,6 @@ static enum status add_rows(struct prof_db *db, const struct window *window, con
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":kind", kind);
 	prof_query_int(query, ":track", window->track_id);
 	prof_query_int(query, ":to", window->to_ns);

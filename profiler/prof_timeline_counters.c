@@ -130,8 +130,6 @@ static enum status add_sample_buckets(const struct sampling *at, int level, stru
 		":track AND site_id = :site AND level = :level AND bucket BETWEEN :first AND :last",
 		err);
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":track", at->counter->track_id);
 	prof_query_int(query, ":site", at->counter->site_id);
 	prof_query_int(query, ":level", level);
@@ -185,8 +183,6 @@ static enum status add_sample_zone(const struct sampling *at, struct prof_timeli
 					 "SELECT time_ns, value, site_id FROM counter_rows WHERE "
 					 "row_id BETWEEN :first AND :last ORDER BY row_id",
 					 err);
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":first", first);
 	prof_query_int(query, ":last", zone.last_row);
 	while (prof_query_next(query, &status, err) && prof_column_int(query, 0) < at->to_ns) {
@@ -209,8 +205,6 @@ static enum status add_sample_rows(const struct sampling *at, struct err *err)
 		":track AND first_ns < :to ORDER BY first_ns DESC, first_row DESC",
 		err);
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":track", at->counter->track_id);
 	prof_query_int(query, ":to", at->to_ns);
 	while (prof_query_next(query, &status, err) && prof_column_int(query, 2) >= at->from_ns) {
@@ -257,8 +251,6 @@ static enum status last_bucket(struct prof_db *db, const struct prof_counter *co
 		err);
 
 	*out = IPS_NULL;
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":track", counter->track_id);
 	prof_query_int(query, ":site", counter->site_id);
 	prof_query_int(query, ":bucket", bucket);

@@ -76,8 +76,6 @@ static enum status match_sites(struct prof_db *db, const char *text, struct sear
 		err);
 
 	*any = false;
-	if (status != ST_OK)
-		return status;
 	prof_query_text(query, ":text", text);
 	while (prof_query_next(query, &status, err)) {
 		const size_t id = (size_t)prof_column_int(query, 0);
@@ -198,8 +196,6 @@ static enum status search_tracks(struct prof_db *db, int64_t track_id, int clock
 		"SELECT track_id FROM track_rows WHERE :clock < 0 OR clock = :clock "
 		"ORDER BY track_id",
 		err);
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":clock", clock);
 	while (prof_query_next(query, &status, err))
 		status = search_track(db, prof_column_int(query, 0), search, err);

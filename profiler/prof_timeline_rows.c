@@ -42,8 +42,6 @@ enum status prof__timeline_number(struct prof_db *db, const char *sql, int64_t i
 	enum status status = prof_query_open(&query, db, sql, err);
 
 	*out = IPS_NULL;
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":id", id);
 	if (prof_query_next(query, &status, err))
 		*out = prof_column_int(query, 0);
@@ -117,8 +115,6 @@ static enum status get_context(struct prof_db *db, int64_t context_id,
 		err);
 
 	*out = PROF_NO_CONTEXT;
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":context", context_id);
 	if (prof_query_next(query, &status, err))
 		read_context(query, 0, out);

@@ -78,8 +78,6 @@ static enum status read_trace_facts(struct prof_db *db, struct arena *arena, str
 		&query, db, "SELECT clock_hz, name FROM device_traces WHERE trace_id = :trace",
 		err);
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":trace", out->trace_id);
 	if (prof_query_next(query, &status, err)) {
 		const char *name = prof_column_text(query, 1);

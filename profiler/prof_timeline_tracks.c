@@ -150,8 +150,6 @@ static enum status read_arguments(struct prof_db *db, int64_t span_id, struct ar
 	enum status status = prof_query_open(
 		&query, db, "SELECT name, value FROM span_args WHERE span_id = :span", err);
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":span", span_id);
 	while (prof_query_next(query, &status, err)) {
 		const char *name, *value;

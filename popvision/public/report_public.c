@@ -83,8 +83,6 @@ static enum status read_fact(struct ips_report *report, const char *key, const c
 		prof_query_open(&query, report->db, "SELECT value FROM meta WHERE key = :key", err);
 
 	*out = NULL;
-	if (status != ST_OK)
-		return status;
 	prof_query_text(query, ":key", key);
 	if (prof_query_next(query, &status, err))
 		status = report_public__text(report, out, prof_column_text(query, 0), err);

@@ -95,8 +95,6 @@ static enum status read_extent(struct ips_report *report, struct report_public__
 				"WHERE ipu >= 0 AND ipu < :ipus AND tile >= 0 AND tile < :tiles",
 				err);
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":ipus", IPUS_MAX);
 	prof_query_int(query, ":tiles", TILES_MAX);
 	if (prof_query_next(query, &status, err) && prof_column_int(query, 0) != IPS_NULL) {
@@ -262,8 +260,6 @@ static enum status read_tiles(struct ips_report *report, struct report_public__m
 				"WHERE m.ipu = :ipu",
 				err);
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":ipu", ipu);
 	while (prof_query_next(query, &status, err))
 		take_row(memory, query);

@@ -26,8 +26,6 @@ static enum status put_slice(struct report_chrome *chrome, const struct points *
 	enum status status = prof_query_open(&query, chrome->request->db, points->sql, err);
 	int rows = 0;
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":after", *at);
 	prof_query_int(query, ":last", last);
 	prof_query_int(query, ":count", SLICE);
@@ -35,8 +33,6 @@ static enum status put_slice(struct report_chrome *chrome, const struct points *
 		rows++;
 		*at = prof_column_int(query, 0);
 		status = points->put(chrome, query, err);
-		if (status != ST_OK)
-			break;
 	}
 	prof_query_close(query);
 	if (rows < SLICE)

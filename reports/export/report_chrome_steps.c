@@ -165,8 +165,6 @@ enum status report_chrome_steps(struct report_chrome *chrome, struct err *err)
 	if (request->clock == IPS_HOST)
 		return ST_OK;
 	status = prof_query_open(&query, request->db, STEPS, err);
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":execution", request->execution);
 	while (prof_query_next(query, &status, err)) {
 		status = put_step(chrome, &lanes, query, err);

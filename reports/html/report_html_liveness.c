@@ -29,8 +29,6 @@ static enum status liveness_read(struct liveness *live, struct prof_db *db, int6
 
 	html_curve_begin(&live->always);
 	html_curve_begin(&live->all);
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":ipu", ipu);
 	while (prof_query_next(query, &status, err)) {
 		const double step = prof_column_real(query, 0), always = prof_column_real(query, 1);

@@ -75,8 +75,6 @@ static enum status works_read(struct works *works, struct prof_db *db, struct er
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_works, err);
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":rows", LOOK_ROWS);
 	while (prof_query_next(query, &status, err))
 		status = works_add(works, query, err);

@@ -134,8 +134,6 @@ static enum status read_about(struct health_judgement *j, const struct health_te
 					     err);
 	const char *activity;
 
-	if (status != ST_OK)
-		return status;
 	if (tensor->queue)
 		prof_query_text(query, ":queue", tensor->queue);
 	if (tensor->key)

@@ -114,8 +114,6 @@ static enum status take_range(void *user, int64_t from, int64_t to, struct err *
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, reading->db, column_sql[reading->column], err);
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":from", from);
 	prof_query_int(query, ":to", to);
 	if (reading->tensor_id != IPS_NULL)
@@ -176,8 +174,6 @@ enum status report_tensor_find(struct prof_db *db, const char *queue, const char
 					     err);
 
 	*out = IPS_NULL;
-	if (status != ST_OK)
-		return status;
 	if (queue)
 		prof_query_text(query, ":queue", queue);
 	if (key)

@@ -175,8 +175,6 @@ static enum status summary_metric(struct prof_db *db, const char *mode, const ch
 
 	*out = NAN;
 	*nan = false;
-	if (status != ST_OK)
-		return status;
 	prof_query_text(query, ":mode", mode);
 	prof_query_text(query, ":name", name);
 	if (prof_query_next(query, &status, err)) {

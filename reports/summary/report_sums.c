@@ -135,8 +135,6 @@ static enum status sums_each(struct report_sums *sums, struct prof_db *db, const
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
 
-	if (status != ST_OK)
-		return status;
 	while (prof_query_next(query, &status, err))
 		status = take(sums, query, err);
 	prof_query_close(query);

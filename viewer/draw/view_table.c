@@ -101,10 +101,9 @@ static enum status view_rows_cell(struct view_rows *rows, const struct prof_quer
 enum status view_rows_add(struct view_rows *rows, struct prof_query *query, int columns,
 			  int64_t limit, struct err *err)
 {
-	bool row = false;
-	enum status status;
+	enum status status = ST_OK;
 
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err)) {
 		if (rows->rows == limit) {
 			rows->more = true;
 			return ST_OK;

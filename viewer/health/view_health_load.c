@@ -192,16 +192,13 @@ static enum status strip_fill(struct view_health_strip *strip, struct prof_db *d
 	struct prof_query *query;
 	char sql[512];
 	enum status status;
-	bool row = true;
 
 	snprintf(sql, sizeof(sql),
 		 SAMPLED "SELECT h.time_ns FROM sample CROSS JOIN health_rows h "
 			 "WHERE h.row_id = 1 + sample.i * %lld",
 		 VIEW_HEALTH_SAMPLE, (long long)strip->every);
 	status = prof_query_open(&query, db, sql, err);
-	if (status != ST_OK)
-		return status;
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err)) {
 		const int64_t at = prof_column_int(query, 0);
 		const double part = (double)at / ((double)strip->until_ns + 1);
 

@@ -83,19 +83,15 @@ static enum status view_live_find(struct prof_db *db, const char *sql,
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool row = false;
 
 	*out = (struct view_live_found){false, IPS_NULL, IPS_NULL, IPS_NULL};
-	if (status != ST_OK)
-		return status;
 	if (place->variable_id != IPS_NULL)
 		prof_query_int(query, ":variable_id", place->variable_id);
 	else if (place->program_id != IPS_NULL)
 		prof_query_int(query, ":program_id", place->program_id);
 	else
 		prof_query_text(query, ":operation", place->operation);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
+	if (prof_query_next(query, &status, err))
 		*out = (struct view_live_found){true, prof_column_int(query, 0),
 						prof_column_int(query, 1),
 						prof_column_int(query, 2)};

@@ -238,7 +238,6 @@ static enum status view_live_program(struct view_liveness *live, struct prof_db 
 {
 	struct prof_query *query;
 	enum status status;
-	bool row = false;
 
 	live->program[0] = '\0';
 	if (live->facts[0].program_id == IPS_NULL || !db)
@@ -247,11 +246,8 @@ static enum status view_live_program(struct view_liveness *live, struct prof_db 
 				 "SELECT coalesce(name, operation, type) FROM programs "
 				 "WHERE program_id = :program_id",
 				 err);
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":program_id", live->facts[0].program_id);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row)
+	if (prof_query_next(query, &status, err))
 		view_place_text(live->program, prof_column_text(query, 0));
 	prof_query_close(query);
 	return status;

@@ -34,12 +34,9 @@ static enum status view_live_counts(struct prof_db *db, int64_t *rows, int64_t *
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_counts, err);
-	bool row = false;
 
 	*rows = *variables = 0;
-	if (status == ST_OK)
-		status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row) {
+	if (prof_query_next(query, &status, err)) {
 		*rows = prof_column_int(query, 0);
 		*variables = prof_column_int(query, 1);
 	}
@@ -58,11 +55,10 @@ static enum status view_live_steps(struct view_live_report *report, struct prof_
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_steps, err);
-	bool row = false;
 
 	report->count = 0;
 	report->cut = false;
-	while (status == ST_OK && (status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err)) {
 		if (report->count == VIEW_LIVE_STEPS) {
 			report->cut = true;
 			break;
@@ -142,9 +138,8 @@ static enum status view_live_capacity(struct view_live_report *report, struct pr
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_capacity, err);
-	bool row = false;
 
-	while (status == ST_OK && (status = prof_query_step(query, &row, err)) == ST_OK && row)
+	while (prof_query_next(query, &status, err))
 		for (size_t i = 0; i < report->curve_count; i++)
 			if (report->curves[i].ipu == prof_column_int(query, 0))
 				report->curves[i].capacity = prof_column_int(query, 1);

@@ -162,12 +162,8 @@ static enum status view_read_extent(struct view_memory *screen, struct prof_db *
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_extent, err);
-	bool row = true;
 
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err)) {
 		status = view_add_ipu(screen, prof_column_int(query, 0),
 				      prof_column_int(query, 1) + 1);
 	}

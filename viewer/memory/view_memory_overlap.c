@@ -18,18 +18,14 @@ enum status view__memory_read_apart(struct view_memory *screen, struct view_memo
 {
 	struct prof_query *query = NULL;
 	enum status status;
-	bool row = true;
 
 	side->apart = arena_alloc(&screen->data_arena, (size_t)screen->ipus, sizeof(*side->apart));
 	if (!side->apart)
 		return err_nomem(err);
 	status = prof_query_open(&query, db, sql_apart, err);
-	while (status == ST_OK) {
+	while (prof_query_next(query, &status, err)) {
 		int at;
 
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
 		at = view__memory_ipu_at(screen, prof_column_int(query, 0));
 		if (at >= 0)
 			side->apart[at] = sat_real(prof_column_real(query, 1));

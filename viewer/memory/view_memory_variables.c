@@ -158,7 +158,6 @@ static enum status view_name(struct view_memory *screen, struct prof_db *db, int
 	struct prof_query *query = NULL;
 	struct str sql = {0};
 	enum status status;
-	bool row = true;
 
 	str_add(&sql, SQL_NAMES);
 	for (int h = 0; h < hits->count; h++)
@@ -167,10 +166,7 @@ static enum status view_name(struct view_memory *screen, struct prof_db *db, int
 	str_add(&sql, ")");
 	status = sql.failed ? err_nomem(err) : prof_query_open(&query, db, str_peek(&sql), err);
 	str_free(&sql);
-	while (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (prof_query_next(query, &status, err)) {
 		status = view_add_variable(screen, side, hits, query, err);
 	}
 	prof_query_close(query);

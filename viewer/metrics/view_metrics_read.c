@@ -62,12 +62,9 @@ static enum status view_read_int(struct prof_db *db, const char *sql, int64_t *o
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool row = false;
 
 	*out = 0;
-	if (status == ST_OK)
-		status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row && prof_column_type(query, 0) == PROF_INT)
+	if (prof_query_next(query, &status, err) && prof_column_type(query, 0) == PROF_INT)
 		*out = prof_column_int(query, 0);
 	prof_query_close(query);
 	return status;
@@ -77,7 +74,6 @@ enum status view_metrics_list(struct view_metrics_list *list, struct prof_db *db
 {
 	struct prof_query *query = NULL;
 	enum status status = ST_OK;
-	bool row = true;
 
 	view_metrics_fini(list);
 	if (arena_init(&list->arena, 0))
@@ -89,7 +85,7 @@ enum status view_metrics_list(struct view_metrics_list *list, struct prof_db *db
 		status = view_read_int(db, "SELECT max(row_id) FROM metric_rows", &list->rows, err);
 	if (status == ST_OK)
 		status = prof_query_open(&query, db, view_sql_sums, err);
-	while (status == ST_OK && (status = prof_query_step(query, &row, err)) == ST_OK && row)
+	while (prof_query_next(query, &status, err))
 		status = view_take_sum(list, query, err);
 	prof_query_close(query);
 	if (status != ST_OK)
@@ -152,17 +148,11 @@ static enum status view_read_stretch(struct view_metrics_list *list, struct prof
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, view_sql_rows, err);
-	bool row = true;
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":from", from);
 	prof_query_int(query, ":to", to);
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err))
 		status = view_take_row(list, query, err);
-		if (status != ST_OK)
-			break;
-	}
 	prof_query_close(query);
 	return status;
 }

@@ -32,15 +32,12 @@ static enum status detail_each(struct detail *detail, const char *sql, detail_ro
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, detail->db, sql, err);
-	bool row = false;
 
-	if (status != ST_OK)
-		return status;
 	if (strstr(sql, ":operation"))
 		prof_query_text(query, ":operation", detail->operation);
 	if (strstr(sql, ":layer"))
 		prof_query_text(query, ":layer", detail->layer);
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row)
+	while (prof_query_next(query, &status, err))
 		take(detail, query);
 	prof_query_close(query);
 	return status;

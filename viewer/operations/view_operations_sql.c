@@ -114,15 +114,13 @@ enum status view__operations_totals(struct view_operations *screen, struct prof_
 	struct str sql = {0};
 	struct prof_query *query;
 	enum status status;
-	bool row = false;
 
 	str_add(&sql, "SELECT count(*), sum(cycles), sum(compute_cycles), sum(exchange_cycles), "
 		      "sum(sync_cycles), sum(flops), sum(code_bytes) FROM operations");
 	view__operations_where(screen, &sql);
 	status = sql.failed ? err_nomem(err) : prof_query_open(&query, db, sql.text, err);
 	if (status == ST_OK) {
-		status = prof_query_step(query, &row, err);
-		if (status == ST_OK && row) {
+		if (prof_query_next(query, &status, err)) {
 			out->operations = prof_column_int(query, 0);
 			for (int i = 0; i < (int)ARRAY_LEN(sums); i++)
 				*sums[i] = prof_column_real(query, i + 1);

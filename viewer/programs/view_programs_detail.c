@@ -33,8 +33,7 @@ static enum status detail_open(struct prof_query **query, struct prof_db *db, co
 {
 	enum status status = prof_query_open(query, db, sql, err);
 
-	if (status == ST_OK)
-		prof_query_int(*query, ":program", program);
+	prof_query_int(*query, ":program", program);
 	return status;
 }
 
@@ -141,11 +140,10 @@ static enum status tell_sets(struct view_programs *screen, struct prof_db *db, i
 {
 	struct prof_query *query;
 	enum status status = detail_open(&query, db, set_sql, program, err);
-	bool row = false;
 
 	if (status != ST_OK)
 		return status;
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err)) {
 		char vertices[FMT_SIZE], tiles[FMT_SIZE], cycles[FMT_SIZE];
 		const char *name = prof_column_text(query, 0);
 
@@ -167,11 +165,9 @@ static enum status tell_live(struct view_programs *screen, struct prof_db *db, i
 {
 	struct prof_query *query;
 	enum status status = detail_open(&query, db, live_sql, program, err);
-	bool row = false, any = false;
+	bool any = false;
 
-	if (status != ST_OK)
-		return status;
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err)) {
 		const int64_t size = prof_column_int(query, 4);
 		const char *name = prof_column_text(query, 2), *kind = prof_column_text(query, 3);
 		char bytes[FMT_SIZE];

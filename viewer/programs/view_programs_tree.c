@@ -74,14 +74,11 @@ enum status view__tree_read(struct view_tree *out, struct view_context *context,
 {
 	struct prof_query *query;
 	enum status status;
-	bool row = false;
 
 	memset(out, 0, sizeof(*out));
 	(void)arena_init(&out->arena, 0);
 	status = prof_query_open(&query, db, view__tree_sql, err);
-	if (status != ST_OK)
-		return status;
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err)) {
 		if (out->count == VIEW_PROGRAMS_MOST) {
 			out->cut = true;
 			break;
@@ -308,7 +305,6 @@ enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum v
 	int64_t least, most;
 	int *index;
 	enum status status;
-	bool row = false;
 
 	for (int i = 0; i < tree->count; i++)
 		tree->nodes[i].own[side] = tree->nodes[i].times[side] = 0;
@@ -320,7 +316,7 @@ enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum v
 		mem_free(index);
 		return status;
 	}
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err)) {
 		const int64_t id = prof_column_int(query, 0);
 		const int at = !index                  ? view__tree_find(tree, side, id)
 			       : id >= 0 && id <= most ? index[id]

@@ -95,11 +95,8 @@ static enum status view_look_speed(struct view_glance *glance, struct prof_db *d
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, speed_sql, err);
-	bool row = false;
 
-	if (status == ST_OK)
-		status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row) {
+	if (prof_query_next(query, &status, err)) {
 		glance->steps = prof_column_int(query, 0);
 		glance->host_ns = prof_column_int(query, 1);
 		glance->cycles = prof_column_int(query, 2);

@@ -109,14 +109,10 @@ enum status view__summary_now(struct view_summary *screen, struct view_context *
 	view_now_progress(now, context->source->path);
 	for (size_t i = 0; i < sizeof(view_now_queries) / sizeof(view_now_queries[0]); i++) {
 		struct prof_query *query;
-		bool row = true;
 
 		status = prof_query_open(&query, context->source->db, view_now_queries[i].sql, err);
-		while (status == ST_OK && row) {
-			status = prof_query_step(query, &row, err);
-			if (status == ST_OK && row)
-				view_now_queries[i].take(now, query);
-		}
+		while (prof_query_next(query, &status, err))
+			view_now_queries[i].take(now, query);
 		prof_query_close(query);
 		if (status != ST_OK)
 			return status;

@@ -39,11 +39,8 @@ enum status view__summary_machine(struct view_summary *screen, struct prof_db *d
 	struct report_table run;
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, machine_sql, err);
-	bool row = false;
 
-	if (status == ST_OK)
-		status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row) {
+	if (prof_query_next(query, &status, err)) {
 		machine->tiles = prof_column_int(query, 0);
 		machine->tile_bytes = prof_column_int(query, 1);
 		machine->clock_hz = prof_column_real(query, 2);

@@ -17,13 +17,9 @@ enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, st
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool row = false;
 
 	*out = 0;
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row && prof_column_type(query, 0) == PROF_INT)
+	if (prof_query_next(query, &status, err) && prof_column_type(query, 0) == PROF_INT)
 		*out = prof_column_int(query, 0);
 	prof_query_close(query);
 	return status;
@@ -67,7 +63,6 @@ static enum status shape_load(struct view_tensors *screen, struct view_context *
 	const struct view_tensor_capture *capture = view__values_capture(screen);
 	struct prof_query *query;
 	enum status status;
-	bool row = false;
 
 	matrix->dtype[0] = matrix->shape_text[0] = '\0';
 	matrix->ndim = 0;
@@ -75,11 +70,8 @@ static enum status shape_load(struct view_tensors *screen, struct view_context *
 		return ST_OK;
 	status = prof_query_open(&query, view__tensors_db(context, side),
 				 "SELECT dtype, shape FROM capture_rows WHERE row_id = :row", err);
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":row", capture->row_id[side]);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && row) {
+	if (prof_query_next(query, &status, err)) {
 		const char *dtype = prof_column_text(query, 0);
 
 		str_copy(matrix->dtype, sizeof(matrix->dtype), dtype ? dtype : "");

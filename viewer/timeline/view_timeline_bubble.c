@@ -45,15 +45,11 @@ static enum status view_read_means(struct view_timeline *tl, struct prof_db *db,
 	for (int c = 0; c < 2; c++) {
 		struct view_bubble *mean = &tl->mean_bubble[c];
 		struct prof_query *query;
-		bool row = false;
 		enum status status = prof_query_open(&query, db, MEANS ":clock" MODE, err);
 
 		*mean = (struct view_bubble){.mean = true};
-		if (status != ST_OK)
-			return status;
 		prof_query_text(query, ":clock", c ? "device" : "host");
-		status = prof_query_step(query, &row, err);
-		if (status == ST_OK && row && prof_column_int(query, 0) > 0) {
+		if (prof_query_next(query, &status, err) && prof_column_int(query, 0) > 0) {
 			mean->runs = prof_column_int(query, 0);
 			mean->idle = prof_column_real(query, 1);
 			mean->theory = prof_column_real(query, 2);
@@ -75,11 +71,10 @@ static enum status view_read_stages(struct view_timeline *tl, struct prof_db *db
 	static const char sql[] = "SELECT clock = 'device', rank, ipu, stage FROM stage_sums "
 				  "GROUP BY 1, 2, 3, 4";
 	struct prof_query *query;
-	bool row = false;
 	enum status status = prof_query_open(&query, db, sql, err);
 
 	tl->stages[0] = tl->stages[1] = 0;
-	while (status == ST_OK && (status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &status, err)) {
 		const int c = prof_column_int(query, 0) == 1;
 		const int64_t stage = prof_column_int(query, 3);
 

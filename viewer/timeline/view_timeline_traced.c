@@ -135,11 +135,11 @@ enum status view__traced_load(struct view_timeline *tl, struct prof_db *db, stru
 		"start_cycle IS NOT NULL AND EXISTS (SELECT 1 FROM executions WHERE traced = 0) "
 		"ORDER BY rank, start_cycle";
 	struct prof_query *query;
-	bool row = false, open = false;
+	bool open = false;
 	enum status status = prof_query_open(&query, db, sql, err);
 
 	tl->dark_count = 0;
-	while (status == ST_OK && (status = prof_query_step(query, &row, err)) == ST_OK && row)
+	while (prof_query_next(query, &status, err))
 		status = view_take_execution(tl, query, &open, err);
 	prof_query_close(query);
 	if (status == ST_OK)
