@@ -341,6 +341,49 @@ static void test_a_fifo_holds_its_depth_of_activations(void **state)
 	}
 }
 
+/* Four stages of a layer, 16 micro-batches: what waits for a stage's backward, or for its W, and the
+ * gradients that W's have not read, all but the one that B has made last. */
+static void test_a_fifo_is_as_deep_as_each_schedule_needs(void **state)
+{
+	static const char *const names[] = {"d0/input/fifo", "d0/out/Stage1/fifo",
+					    "d1/out/Stage2/fifo", "d2/out/Stage3/fifo"};
+	static const struct {
+		enum ipu_schedule_kind kind;
+		int64_t depth[4], held[4];
+	} cases[] = {
+		{IPU_GPIPE, {15, 15, 15, 15}, {0}},
+		{IPU_1F1B, {3, 2, 1, 0}, {0}},
+		{IPU_ZB_H1, {3, 3, 3, 3}, {0, 1, 2, 3}},
+		{IPU_ZB_H2, {6, 6, 6, 6}, {0, 2, 4, 6}},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
+		const struct memory_sample_params params = {
+			.kind = cases[c].kind, .stages = 4, .layers_per_stage = 1};
+		struct memory_sample sample;
+		struct ipu_memory *memory = memory_sample_memory(&sample, &params);
+		int64_t held[4] = {0};
+
+		for (int s = 0; s < 4; s++) {
+			if (cases[c].depth[s] > 0)
+				assert_fifo(memory, names[s], cases[c].depth[s]);
+			else
+				assert_null(memory_sample_find(memory, names[s]));
+		}
+		for (int v = 0; v < memory->variable_count; v++) {
+			const struct ipu_variable *variable = &memory->variables[v];
+
+			if (strstr(variable->name, "gradient") && strstr(variable->name, "/held"))
+				held[variable->ipu] += variable->bytes / (32 * 256 * 4);
+		}
+		for (int s = 0; s < 4; s++)
+			assert_int_equal(held[s], cases[c].held[s]);
+		ipu_memory_free(memory);
+		memory_sample_free(&sample);
+	}
+}
+
 static void test_recomputation_keeps_inputs_and_what_cannot_be_made_again(void **state)
 {
 	struct memory_sample_params params = {
@@ -540,6 +583,7 @@ int main(void)
 		cmocka_unit_test(test_elements_are_dealt_in_grains_around_the_tiles),
 		cmocka_unit_test(test_a_tensor_lives_from_its_first_write_to_its_last_read),
 		cmocka_unit_test(test_a_fifo_holds_its_depth_of_activations),
+		cmocka_unit_test(test_a_fifo_is_as_deep_as_each_schedule_needs),
 		cmocka_unit_test(test_recomputation_keeps_inputs_and_what_cannot_be_made_again),
 		cmocka_unit_test(test_what_is_offloaded_is_on_the_chip_in_transit_only),
 		cmocka_unit_test(test_a_shard_is_a_replicas_part),

@@ -489,7 +489,7 @@ static void test_the_programs_of_any_schedule_call_what_the_clock_runs(void **st
 			program_sample_free(&sample);
 		}
 	}
-	assert_in_range(folded, 20, 32);
+	assert_true(folded >= 3 * IPU_SCHEDULE_KINDS - 4);
 }
 
 /* Every run starts by being told which program to run. */

@@ -188,8 +188,8 @@ static void test_recomputation_before_all_backward_work_is_not_for_sequential(vo
 {
 	(void)state;
 	run_set_refuses(RECOMPUTE "RecomputeThenBackpropagate --pipeline.schedule Sequential",
-			"RecomputeThenBackpropagate is for the schedules gpipe, 1f1b, "
-			"1f1b-interleaved, Grouped, Interleaved, not for Sequential");
+			"Grouped, Interleaved, not for Sequential; take "
+			"RecomputeAndBackpropagateInterleaved");
 }
 
 static void test_recomputation_between_backward_work_is_not_for_interleaved(void **state)
