@@ -341,8 +341,8 @@ static void test_a_fifo_holds_its_depth_of_activations(void **state)
 	}
 }
 
-/* Four stages of a layer, 16 micro-batches: what waits for a stage's backward, or for its W, and the
- * gradients that W's have not read, all but the one that B has made last. */
+/* Four stages of a layer, 16 micro-batches: what waits for a stage's backward, or for its W, and
+ * the gradients that W's have not read, all but the one that B has made last. */
 static void test_a_fifo_is_as_deep_as_each_schedule_needs(void **state)
 {
 	static const char *const names[] = {"d0/input/fifo", "d0/out/Stage1/fifo",
