@@ -21,11 +21,7 @@ ipuscope_add_test(NAME test_report_insights SOURCES test_report_insights.c
 # Some run the command.
 add_dependencies(tests_reports ipu-report)
 
-# The public library, ipuscope/report.h, and the example that walks a report with it.
-foreach(module IN ITEMS public public_hostile)
-	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c report_sample.c
-		LIBS report_public PkgConfig::SQLITE LABELS unit reports)
-endforeach()
+# The example that walks a report with ipuscope/report.h.
 ipuscope_add_script(NAME walk_report LABELS golden reports)
 
 # Named reports against other queries, of runs of every kind.
@@ -64,9 +60,7 @@ ipuscope_add_script(NAME report_export_formats LABELS golden reports)
 ipuscope_add_script(NAME report_export_browser LABELS golden reports release
 	ARGS ${PROJECT_BINARY_DIR}/npm)
 
-# The files beside profile.db, of a run made by hand and of trainings.
-ipuscope_add_test(NAME test_popvision SOURCES test_popvision.c report_sample.c
-	LIBS popvision PkgConfig::CBOR PkgConfig::SQLITE LABELS unit reports)
+# The files beside profile.db, of trainings.
 ipuscope_add_script(NAME report_popvision LABELS golden reports release)
 
 # `import`: of traces in golden/ and of what the tests write.

@@ -9,10 +9,6 @@ ipuscope_add_test(NAME test_train_replicas SOURCES test_train_replicas.c LIBS tr
 ipuscope_add_test(NAME test_train_tree SOURCES test_train_tree.c LIBS trainer LABELS unit trainer)
 ipuscope_add_test(NAME test_train_values SOURCES test_train_values.c ${PROJECT_SOURCE_DIR}/trainer/train_public.c LIBS trainer m
 	LABELS unit trainer)
-foreach(module IN ITEMS train_lower train_lower_nodes)
-	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowering.c
-		support/lowering_check.c support/math.c LIBS trainer LABELS unit trainer)
-endforeach()
 
 # The same bytes in many forms, and whole trainings: what other tests have under the sanitizers, too.
 foreach(test IN ITEMS train_examples train_identity train_identity_graph train_half train_outfeed_shapes train_watch
@@ -47,13 +43,6 @@ ipuscope_add_script(NAME train_seeds LABELS golden release)
 foreach(test IN ITEMS plan_model fidelity)
 	ipuscope_add_script(NAME ${test} LABELS golden release)
 endforeach()
-
-# ipu-plan: its tests run the program beside the library.
-ipuscope_add_test(NAME test_plan_gantt SOURCES test_plan_gantt.c pipeline_sample.c LIBS model_plan LABELS unit trainer)
-ipuscope_add_test(NAME test_plan_schedule SOURCES test_plan_schedule.c support/plan.c LIBS PkgConfig::CJSON LABELS unit trainer)
-ipuscope_add_test(NAME test_plan_operation SOURCES test_plan_operation.c support/plan.c LIBS PkgConfig::CJSON LABELS unit trainer)
-
-add_dependencies(tests_trainer ipu-plan)
 
 # Looks at every captured value, for train_health.sh.
 add_executable(capture_scan capture_scan.c)

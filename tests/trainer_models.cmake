@@ -1,5 +1,5 @@
 # Tests of layers, models and stages.
-foreach(module IN ITEMS application application_model layer layer_merge model model_graph model_init
+foreach(module IN ITEMS layer layer_merge model_init
 		model_order model_policy model_weights stage)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowered.c support/math.c
 		support/model_texts.c LIBS trainer_learn LABELS unit trainer)
@@ -9,7 +9,7 @@ foreach(module IN ITEMS stage_graph stage_memory)
 		support/graph_layers.c support/graph_pipe.c support/math.c LIBS trainer_learn
 		LABELS unit trainer)
 endforeach()
-foreach(module IN ITEMS layer_conv layer_conv_lower)
+foreach(module IN ITEMS layer_conv)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowered.c support/math.c
 		LIBS trainer_learn LABELS unit trainer)
 endforeach()
