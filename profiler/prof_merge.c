@@ -37,19 +37,37 @@ static int on_tick(void *user)
 	return m->stopped;
 }
 
-enum status prof__merge_tell(struct merge *m, int code, struct err *err)
+void prof__merge_tell(struct merge *m, int code)
 {
 	if (m->stopped)
-		return err_set(err, ST_INTERRUPTED, "stopped");
-	return prof_sql_error(m->db, code, err, m->what);
+		err_set(&m->err, ST_INTERRUPTED, "stopped");
+	else
+		prof_sql_error(m->db, code, &m->err, m->what);
 }
 
-enum status prof__merge_prepare(struct merge *m, sqlite3_stmt **out, const char *sql,
-				struct err *err)
+sqlite3_stmt *prof__merge_prepare(struct merge *m, const char *sql)
 {
-	int code = sqlite3_prepare_v2(m->db, sql, -1, out, NULL);
+	sqlite3_stmt *statement = NULL;
+	int code;
 
-	return code == SQLITE_OK ? ST_OK : prof__merge_tell(m, code, err);
+	if (!prof__merge_ok(m))
+		return NULL;
+	code = sqlite3_prepare_v2(m->db, sql, -1, &statement, NULL);
+	if (code != SQLITE_OK)
+		prof__merge_tell(m, code);
+	return statement;
+}
+
+bool prof__merge_step(struct merge *m, sqlite3_stmt *statement)
+{
+	int code;
+
+	if (!prof__merge_ok(m))
+		return false;
+	code = sqlite3_step(statement);
+	if (code != SQLITE_ROW && code != SQLITE_DONE)
+		prof__merge_tell(m, code);
+	return code == SQLITE_ROW;
 }
 
 static void bind(sqlite3_stmt *statement, const char *name, int64_t value)
@@ -66,6 +84,8 @@ void prof__merge_bind(struct merge *m, sqlite3_stmt *statement)
 						       ":health",  ":stats",    ":trace",
 						       ":program", ":variable", ":ipu"};
 
+	if (!prof__merge_ok(m))
+		return;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		bind(statement, names[i], m->base[i]);
 	if (!m->source)
@@ -75,41 +95,32 @@ void prof__merge_bind(struct merge *m, sqlite3_stmt *statement)
 	bind(statement, ":nowhere", m->nowhere);
 }
 
-enum status prof__merge_run(struct merge *m, const char *sql, struct err *err)
+void prof__merge_run(struct merge *m, const char *sql)
 {
-	sqlite3_stmt *statement;
-	enum status status = prof__merge_prepare(m, &statement, sql, err);
-	int code;
+	sqlite3_stmt *statement = prof__merge_prepare(m, sql);
 
-	if (status != ST_OK)
-		return status;
 	prof__merge_bind(m, statement);
-	do
-		code = sqlite3_step(statement);
-	while (code == SQLITE_ROW);
-	if (code != SQLITE_DONE)
-		status = prof__merge_tell(m, code, err);
+	while (prof__merge_step(m, statement))
+		;
 	sqlite3_finalize(statement);
-	return status;
 }
 
-enum status prof__merge_ask(struct merge *m, const char *sql, int64_t *out, struct err *err)
+void prof__merge_script(struct merge *m, const char *sql)
 {
-	sqlite3_stmt *statement;
-	enum status status = prof__merge_prepare(m, &statement, sql, err);
-	int code;
+	if (prof__merge_ok(m))
+		prof_sql_run(m->db, sql, &m->err);
+}
 
-	*out = IPS_NULL;
-	if (status != ST_OK)
-		return status;
+int64_t prof__merge_ask(struct merge *m, const char *sql)
+{
+	sqlite3_stmt *statement = prof__merge_prepare(m, sql);
+	int64_t number = IPS_NULL;
+
 	prof__merge_bind(m, statement);
-	code = sqlite3_step(statement);
-	if (code == SQLITE_ROW && sqlite3_column_type(statement, 0) != SQLITE_NULL)
-		*out = sqlite3_column_int64(statement, 0);
-	else if (code != SQLITE_ROW && code != SQLITE_DONE)
-		status = prof__merge_tell(m, code, err);
+	if (prof__merge_step(m, statement) && sqlite3_column_type(statement, 0) != SQLITE_NULL)
+		number = sqlite3_column_int64(statement, 0);
 	sqlite3_finalize(statement);
-	return status;
+	return number;
 }
 
 /* ---- the files ------------------------------------------------------------------------------- */
@@ -142,36 +153,37 @@ static int attach(struct merge *m, const char *path, const char *query, const ch
 }
 
 /* A view or virtual table in the place of a table would be a program to run. */
-static enum status check_tables(struct merge *m, const char *name, struct err *err)
+static void check_tables(struct merge *m, const char *name)
 {
 	char sql[256];
-	int64_t strange;
-	enum status status;
 
 	snprintf(
 		sql, sizeof(sql),
 		"SELECT count(*) FROM %s.sqlite_schema WHERE (type <> 'table' OR rootpage < 1) AND "
 		"lower(name) IN (SELECT name FROM main.sqlite_schema WHERE type = 'table')",
 		name);
-	status = prof__merge_ask(m, sql, &strange, err);
-	if (status == ST_OK && strange != 0)
-		return err_set(err, ST_FORMAT, "its tables are not those of a recording");
-	return status;
+	if (prof__merge_ask(m, sql) != 0 && prof__merge_ok(m))
+		err_set(&m->err, ST_FORMAT, "its tables are not those of a recording");
 }
 
-enum status prof__merge_attach(struct merge *m, const char *path, const char *name, struct err *err)
+void prof__merge_attach(struct merge *m, const char *path, const char *name)
 {
 	char wal[FS_PATH_SIZE + 8];
-	int code = attach(m, path, "mode=ro", name);
-	enum status status;
+	int code;
 
+	if (!prof__merge_ok(m))
+		return;
+	code = attach(m, path, "mode=ro", name);
 	snprintf(wal, sizeof(wal), "%s-wal", path);
 	/* As prof_db_open(): no log may be made here, and there is none. */
 	if (((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY) &&
 	    !fs_exists(wal))
 		code = attach(m, path, "mode=ro&immutable=1", name);
-	status = code == SQLITE_OK ? check_tables(m, name, err) : prof__merge_tell(m, code, err);
-	return status == ST_OK ? ST_OK : err_prefix(err, "%s", path);
+	if (code != SQLITE_OK)
+		prof__merge_tell(m, code);
+	check_tables(m, name);
+	if (!prof__merge_ok(m))
+		err_prefix(&m->err, "%s", path);
 }
 
 void prof__merge_detach(struct merge *m, const char *name)
@@ -182,27 +194,25 @@ void prof__merge_detach(struct merge *m, const char *name)
 	sqlite3_exec(m->db, sql, NULL, NULL, NULL);
 }
 
-static enum status create(struct merge *m, const char *path, struct err *err)
+static void create(struct merge *m, const char *path)
 {
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
 			  SQLITE_OPEN_URI;
 	int code = sqlite3_open_v2(path, &m->db, flags, NULL);
-	enum status status;
 
-	if (code != SQLITE_OK)
-		return prof__merge_tell(m, code, err);
+	if (code != SQLITE_OK) {
+		prof__merge_tell(m, code);
+		return;
+	}
 	sqlite3_db_config(m->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(m->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_limit(m->db, SQLITE_LIMIT_LENGTH, VALUE_BYTES);
 	sqlite3_busy_timeout(m->db, BUSY_MS);
 	sqlite3_progress_handler(m->db, TICK, on_tick, m);
-	status = prof_sql_run(m->db,
-			      "PRAGMA page_size=16384; PRAGMA cache_size=-16384;"
-			      "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN",
-			      err);
-	if (status == ST_OK)
-		status = prof_sql_run(m->db, prof_schema_sql(), err);
-	return status == ST_OK ? prof_sql_run(m->db, "COMMIT", err) : status;
+	prof__merge_script(m, "PRAGMA page_size=16384; PRAGMA cache_size=-16384;"
+			      "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
+	prof__merge_script(m, prof_schema_sql());
+	prof__merge_script(m, "COMMIT");
 }
 
 /* ---- what the sources are -------------------------------------------------------------------- */
@@ -223,15 +233,14 @@ static int64_t meta_rank(struct prof_db *db, const char *key, int64_t missing)
 	return rank < 0 || rank > RANK_MOST ? missing : rank;
 }
 
-static enum status look(struct merge_file *file, struct prof_merge_source *source, struct err *err)
+static void look(struct merge *m, struct merge_file *file, struct prof_merge_source *source)
 {
 	struct prof_db *db;
-	enum status status = prof_db_open(&db, source->path, err);
 	char failure[ERR_TEXT_SIZE];
 	int64_t last;
 
-	if (status != ST_OK)
-		return status;
+	if (prof_db_open(&db, source->path, &m->err) != ST_OK)
+		return;
 	*source = (struct prof_merge_source){.path = source->path, .same_model = -1};
 	source->state = prof_db_state(db);
 	source->alive = prof_db_writer_alive(db);
@@ -243,7 +252,8 @@ static enum status look(struct merge_file *file, struct prof_merge_source *sourc
 	source->has_clock = file->epoch_ns > 0 && file->epoch_ns < EPOCH_MOST;
 	file->path = mem_strdup(prof_db_path(db));
 	prof_db_close(db);
-	return !file->path ? err_nomem(err) : status;
+	if (!file->path)
+		err_nomem(&m->err);
 }
 
 static bool ranks_differ(const struct merge *m)
@@ -260,74 +270,62 @@ static bool ranks_differ(const struct merge *m)
 	return true;
 }
 
-static enum status give_ranks(struct merge *m, struct err *err)
+static void give_ranks(struct merge *m)
 {
 	const bool differ = ranks_differ(m);
+	const bool keep = differ && m->params->ranks != PROF_MERGE_RANKS_ORDER;
 	int64_t next = 0;
 
 	if (m->params->ranks == PROF_MERGE_RANKS_KEEP && !differ)
-		return err_set(err, ST_INVALID,
-			       "two reports were recorded with the same rank; "
-			       "number them in order instead");
+		err_set(&m->err, ST_INVALID,
+			"two reports were recorded with the same rank; number them in order "
+			"instead");
 	for (size_t i = 0; i < m->count; i++) {
-		bool keep = differ && m->params->ranks != PROF_MERGE_RANKS_ORDER;
-
 		m->sources[i].rank = keep ? m->files[i].recorded : next;
 		next += (int64_t)m->sources[i].ranks;
 	}
-	return ST_OK;
 }
 
-static enum status look_at_all(struct merge *m, struct err *err)
+static void look_at_all(struct merge *m)
 {
-	enum status status = ST_OK;
-
 	m->what = "look";
-	for (m->at = 0; m->at < m->count && status == ST_OK; m->at++) {
+	for (m->at = 0; m->at < m->count && prof__merge_ok(m); m->at++) {
 		m->source = &m->sources[m->at];
-		status = look(&m->files[m->at], m->source, err);
-		if (status == ST_OK)
-			status = prof__merge_attach(m, m->files[m->at].path, "src", err);
-		if (status != ST_OK)
-			break;
-		status = prof__merge_survey_tracks(m, err);
+		look(m, &m->files[m->at], m->source);
+		prof__merge_attach(m, m->files[m->at].path, "src");
+		prof__merge_survey_tracks(m);
 		prof__merge_detach(m, "src");
 	}
-	return status == ST_OK ? give_ranks(m, err) : status;
+	if (prof__merge_ok(m))
+		give_ranks(m);
 }
 
 /* ---- one source ------------------------------------------------------------------------------ */
 
 /* How much to add to a source's numbers: the first keeps its own, the next go on after. */
-static enum status find_base(struct merge *m, enum merge_base which, const char *table,
-			     const char *column, struct err *err)
+static void find_base(struct merge *m, enum merge_base which, const char *table, const char *column)
 {
-	int64_t least = IPS_NULL, greatest = IPS_NULL, last;
+	int64_t least, greatest, last;
 	char sql[128];
-	enum status status;
 
 	m->base[which] = 0;
 	snprintf(sql, sizeof(sql), "SELECT max(%s) FROM main.%s", column, table);
-	status = prof__merge_ask(m, sql, &last, err);
-	if (status != ST_OK)
-		return status;
+	last = prof__merge_ask(m, sql);
 	snprintf(sql, sizeof(sql), "SELECT min(%s) FROM src.%s", column, table);
-	status = prof__merge_ask(m, sql, &least, err);
+	least = prof__merge_ask(m, sql);
 	snprintf(sql, sizeof(sql), "SELECT max(%s) FROM src.%s", column, table);
-	if (status == ST_OK)
-		status = prof__merge_ask(m, sql, &greatest, err);
-	if (status != ST_OK || least == IPS_NULL)
-		return status;
+	greatest = prof__merge_ask(m, sql);
+	if (!prof__merge_ok(m) || least == IPS_NULL)
+		return;
 	if (least < -NUMBERS_MOST || greatest > NUMBERS_MOST || greatest - least > NUMBERS_MOST ||
 	    (last > NUMBERS_MOST && last != IPS_NULL))
-		return err_set(err, ST_FORMAT, "damaged: numbers its %s up to %lld", table,
-			       (long long)greatest);
-	if (last != IPS_NULL)
+		err_set(&m->err, ST_FORMAT, "damaged: numbers its %s up to %lld", table,
+			(long long)greatest);
+	else if (last != IPS_NULL)
 		m->base[which] = last + 1 - least;
-	return ST_OK;
 }
 
-static enum status find_bases(struct merge *m, struct err *err)
+static void find_bases(struct merge *m)
 {
 	static const struct {
 		enum merge_base which;
@@ -353,21 +351,19 @@ static enum status find_bases(struct merge *m, struct err *err)
 		{"SELECT coalesce(max(row_id), 0) + 1 FROM main.instant_rows", &m->first_instant},
 		{"SELECT coalesce(max(row_id), 0) + 1 FROM main.counter_rows", &m->first_counter},
 	};
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(firsts) && status == ST_OK; i++)
-		status = prof__merge_ask(m, firsts[i].sql, firsts[i].first, err);
-	for (size_t i = 0; i < ARRAY_LEN(list) && status == ST_OK; i++)
-		status = find_base(m, list[i].which, list[i].table, list[i].column, err);
-	return status;
+	for (size_t i = 0; i < ARRAY_LEN(firsts); i++)
+		*firsts[i].first = prof__merge_ask(m, firsts[i].sql);
+	for (size_t i = 0; i < ARRAY_LEN(list); i++)
+		find_base(m, list[i].which, list[i].table, list[i].column);
 }
 
 /* The first rank of the source becomes its rank here, the others (merged before) follow. */
-static enum status map_ranks(struct merge *m, struct err *err)
+static void map_ranks(struct merge *m)
 {
 	char sql[256];
-	enum status status = prof__merge_run(m, "DELETE FROM temp.rank_map", err);
 
+	prof__merge_run(m, "DELETE FROM temp.rank_map");
 	snprintf(sql, sizeof(sql), "INSERT INTO temp.rank_map VALUES (%lld, :rank)",
 		 (long long)m->files[m->at].recorded);
 	if (m->source->ranks > 1)
@@ -376,105 +372,96 @@ static enum status map_ranks(struct merge *m, struct err *err)
 			 "SELECT i + 1 FROM n WHERE i + 1 < %zu) "
 			 "SELECT %lld + i, :rank + i FROM n",
 			 m->source->ranks, (long long)m->files[m->at].recorded);
-	return status == ST_OK ? prof__merge_run(m, sql, err) : status;
+	prof__merge_run(m, sql);
 }
 
-static enum status merge_rows(struct merge *m, struct err *err)
+static void merge_rows(struct merge *m)
 {
 	static const struct {
 		const char *what;
-		enum status (*run)(struct merge *m, struct err *err);
+		void (*run)(struct merge *m);
 	} steps[] = {
 		{"look", find_bases},          {"ranks", map_ranks},
 		{"names", prof__merge_intern}, {"tracks", prof__merge_tracks},
 		{"rows", prof__merge_copy},    {"levels", prof__merge_levels},
 		{"facts", prof__merge_facts},
 	};
-	enum status status = prof_sql_run(m->db, "BEGIN", err);
 
-	for (size_t i = 0; i < ARRAY_LEN(steps) && status == ST_OK; i++) {
+	prof__merge_script(m, "BEGIN");
+	for (size_t i = 0; i < ARRAY_LEN(steps) && prof__merge_ok(m); i++) {
 		m->what = steps[i].what;
-		status = steps[i].run(m, err);
+		steps[i].run(m);
 	}
-	if (status == ST_OK)
-		status = prof__merge_ask(m, "SELECT count(*) FROM src.span_rows", &m->source->spans,
-					 err);
-	return status == ST_OK ? prof_sql_run(m->db, "COMMIT", err) : status;
+	m->source->spans = prof__merge_ask(m, "SELECT count(*) FROM src.span_rows");
+	prof__merge_script(m, "COMMIT");
 }
 
-static enum status merge_source(struct merge *m, struct err *err)
+static void merge_source(struct merge *m)
 {
 	const char *path = m->files[m->at].path;
-	enum status status;
 
 	m->source = &m->sources[m->at];
-	status = prof__merge_attach(m, path, "src", err);
-	if (status != ST_OK)
-		return status;
-	status = merge_rows(m, err);
-	if (status != ST_OK && status != ST_INTERRUPTED && status != ST_NOSPACE)
-		err_prefix(err, "%s", path);
-	if (status != ST_OK)
+	prof__merge_attach(m, path, "src");
+	if (!prof__merge_ok(m))
+		return;
+	merge_rows(m);
+	if (!prof__merge_ok(m)) {
+		if (m->err.status != ST_INTERRUPTED && m->err.status != ST_NOSPACE)
+			err_prefix(&m->err, "%s", path);
 		sqlite3_exec(m->db, "ROLLBACK", NULL, NULL, NULL);
+	}
 	prof__merge_detach(m, "src");
-	return status;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum status finish(struct merge *m, struct err *err)
+static void finish(struct merge *m)
 {
-	enum status status;
 	bool all;
 
 	m->what = "finish";
 	m->source = NULL;
-	status = prof_sql_run(m->db, "BEGIN", err);
-	if (status == ST_OK)
-		status = prof__merge_names_end(m, err);
-	if (status == ST_OK)
-		status = prof__merge_facts_end(m, err);
-	if (status == ST_OK)
-		status = prof_sql_run(m->db, "COMMIT", err);
-	if (status != ST_OK)
-		return status;
+	prof__merge_script(m, "BEGIN");
+	prof__merge_names_end(m);
+	prof__merge_facts_end(m);
+	prof__merge_script(m, "COMMIT");
+	if (!prof__merge_ok(m))
+		return;
 	all = prof_index_build(m->db, INDEX_MS); /* takes the progress handler */
-	status = prof_sql_run(m->db,
-			      all ? "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'all')"
-				  : "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'some')",
-			      err);
-	return status == ST_OK && on_tick(m) ? prof__merge_tell(m, SQLITE_INTERRUPT, err) : status;
+	prof__merge_script(m, all ? "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'all')"
+				  : "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'some')");
+	if (prof__merge_ok(m) && on_tick(m))
+		prof__merge_tell(m, SQLITE_INTERRUPT);
 }
 
-static enum status merge_all(struct merge *m, const char *out, struct err *err)
+static void merge_all(struct merge *m, const char *out)
 {
-	enum status status = create(m, out, err);
-
-	if (status == ST_OK)
-		status = prof__merge_names_begin(m, err);
-	if (status == ST_OK)
-		status = look_at_all(m, err);
-	if (status == ST_OK)
-		status = prof__merge_align(m, err);
-	for (m->at = 0; m->at < m->count && status == ST_OK; m->at++)
-		status = merge_source(m, err);
-	return status == ST_OK ? finish(m, err) : status;
+	create(m, out);
+	prof__merge_names_begin(m);
+	look_at_all(m);
+	prof__merge_align(m);
+	for (m->at = 0; m->at < m->count && prof__merge_ok(m); m->at++)
+		merge_source(m);
+	if (prof__merge_ok(m))
+		finish(m);
 }
 
 enum status prof_merge(const char *out, struct prof_merge_source *sources, size_t count,
 		       const struct prof_merge_params *params, struct err *err)
 {
 	struct merge m = {.params = params, .sources = sources, .count = count, .what = "open"};
-	enum status status;
 
 	m.files = mem_calloc(count, sizeof(*m.files));
-	status = !m.files ? err_nomem(err) : merge_all(&m, out, err);
+	if (m.files)
+		merge_all(&m, out);
+	else
+		err_nomem(&m.err);
 	/* Closing writes nothing more: the file is as it was committed. */
-	if (sqlite3_close(m.db) != SQLITE_OK && status == ST_OK)
-		status = err_set(err, ST_FAILED, "%s: cannot be closed", out);
+	if (sqlite3_close(m.db) != SQLITE_OK && prof__merge_ok(&m))
+		err_set(&m.err, ST_FAILED, "%s: cannot be closed", out);
 	for (size_t i = 0; m.files && i < count; i++)
 		mem_free(m.files[i].path);
 	mem_free(m.files);
 	mem_free(m.models);
-	return status;
+	return prof__merge_ok(&m) ? ST_OK : err_set(err, m.err.status, "%s", m.err.text);
 }

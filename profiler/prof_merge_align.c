@@ -31,75 +31,59 @@
 		       "WHERE b.ns - a.ns BETWEEN -(1 << 61) AND 1 << 61"
 
 /* The anchors of the source at hand and the first one, as differences of recorded times. */
-static enum status find_anchors(struct merge *m, struct err *err)
+static void find_anchors(struct merge *m)
 {
-	enum status status = prof__merge_run(m, "DELETE FROM temp.anchors", err);
-	int64_t count = 0;
+	static const char count[] = "SELECT count(*) FROM temp.anchors";
 
-	if (status == ST_OK)
-		status = prof__merge_run(m, COMMON(EXECUTIONS), err);
-	if (status == ST_OK)
-		status = prof__merge_ask(m, "SELECT count(*) FROM temp.anchors", &count, err);
-	if (status == ST_OK && count == 0)
-		status = prof__merge_run(m, COMMON(STEPS), err);
-	if (status == ST_OK)
-		status = prof__merge_ask(m, "SELECT count(*) FROM temp.anchors",
-					 &m->source->anchors, err);
-	return status;
+	prof__merge_run(m, "DELETE FROM temp.anchors");
+	prof__merge_run(m, COMMON(EXECUTIONS));
+	if (prof__merge_ask(m, count) == 0)
+		prof__merge_run(m, COMMON(STEPS));
+	m->source->anchors = prof__merge_ask(m, count);
 }
 
 /* What is left after the shifts, of @reference and of the source at hand. */
-static enum status measure(struct merge *m, const struct prof_merge_source *reference,
-			   struct err *err)
+static void measure(struct merge *m, const struct prof_merge_source *reference)
 {
 	struct prof_merge_source *source = m->source;
 	const int64_t shift = source->shift_ns - reference->shift_ns;
 	int64_t median, least, greatest;
-	enum status status;
 
 	if (source->anchors <= 0)
-		return ST_OK;
-	status = prof__merge_ask(m,
-				 "SELECT d FROM temp.anchors ORDER BY d LIMIT 1 "
-				 "OFFSET (SELECT (count(*) - 1) / 2 FROM temp.anchors)",
-				 &median, err);
-	if (status == ST_OK)
-		status = prof__merge_ask(m, "SELECT min(d) FROM temp.anchors", &least, err);
-	if (status == ST_OK)
-		status = prof__merge_ask(m, "SELECT max(d) FROM temp.anchors", &greatest, err);
-	if (status != ST_OK)
-		return status;
+		return;
+	median = prof__merge_ask(m, "SELECT d FROM temp.anchors ORDER BY d LIMIT 1 "
+				    "OFFSET (SELECT (count(*) - 1) / 2 FROM temp.anchors)");
+	least = prof__merge_ask(m, "SELECT min(d) FROM temp.anchors");
+	greatest = prof__merge_ask(m, "SELECT max(d) FROM temp.anchors");
+	if (!prof__merge_ok(m))
+		return;
 	if (m->params->align == PROF_MERGE_ALIGN_STEPS) {
 		source->shift_ns = reference->shift_ns - median;
 		source->residual_ns = 0;
 		source->greatest_ns = max(greatest - median, median - least);
-		return ST_OK;
+		return;
 	}
 	source->residual_ns = median + shift;
 	least = least + shift < 0 ? -(least + shift) : least + shift;
 	greatest = greatest + shift < 0 ? -(greatest + shift) : greatest + shift;
 	source->greatest_ns = max(least, greatest);
-	return ST_OK;
 }
 
-static enum status compare(struct merge *m, struct err *err)
+static void compare(struct merge *m)
 {
-	enum status status = prof__merge_attach(m, m->files[0].path, "ref", err);
-
-	for (m->at = 1; m->at < m->count && status == ST_OK; m->at++) {
+	prof__merge_attach(m, m->files[0].path, "ref");
+	for (m->at = 1; m->at < m->count && prof__merge_ok(m); m->at++) {
 		m->source = &m->sources[m->at];
-		status = prof__merge_attach(m, m->files[m->at].path, "src", err);
-		if (status != ST_OK)
+		prof__merge_attach(m, m->files[m->at].path, "src");
+		if (!prof__merge_ok(m))
 			break;
-		status = find_anchors(m, err);
-		if (status == ST_OK)
-			status = measure(m, &m->sources[0], err);
-		if (status != ST_OK)
-			err_prefix(err, "%s", m->files[m->at].path);
+		find_anchors(m);
+		measure(m, &m->sources[0]);
+		if (!prof__merge_ok(m))
+			err_prefix(&m->err, "%s", m->files[m->at].path);
 		prof__merge_detach(m, "src");
 	}
 	prof__merge_detach(m, "ref");
-	return status;
 }
 
 static void wall(struct merge *m)
@@ -125,17 +109,16 @@ static void settle(struct merge *m, bool all)
 	}
 }
 
-enum status prof__merge_align(struct merge *m, struct err *err)
+void prof__merge_align(struct merge *m)
 {
-	enum status status;
-
+	if (!prof__merge_ok(m))
+		return;
 	m->what = "align";
 	wall(m);
 	if (m->params->align != PROF_MERGE_ALIGN_NONE)
 		settle(m, false);
-	status = prof__merge_run(m, "CREATE TEMP TABLE anchors (d INTEGER NOT NULL)", err);
-	if (status == ST_OK)
-		status = compare(m, err);
+	prof__merge_run(m, "CREATE TEMP TABLE anchors (d INTEGER NOT NULL)");
+	if (prof__merge_ok(m))
+		compare(m);
 	settle(m, true);
-	return status;
 }

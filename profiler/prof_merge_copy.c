@@ -208,44 +208,40 @@ static void add_column(struct copy *copy, const char *column, bool needed)
 	add_value(copy, rule, column, needed);
 }
 
-static enum status copy_make(struct merge *m, struct copy *copy, const char *table, struct err *err)
+/* After a failure the copy's texts may be short; they are to be freed all the same. */
+static void copy_make(struct merge *m, struct copy *copy, const char *table)
 {
-	sqlite3_stmt *columns;
-	enum status status = prof__merge_prepare(
-		m, &columns, "SELECT name, \"notnull\" FROM pragma_table_info(?1, 'main')", err);
+	sqlite3_stmt *columns = prof__merge_prepare(
+		m, "SELECT name, \"notnull\" FROM pragma_table_info(?1, 'main')");
 
 	*copy = (struct copy){.table = table};
-	if (status != ST_OK)
-		return status;
-	sqlite3_bind_text(columns, 1, table, -1, SQLITE_STATIC);
-	while (sqlite3_step(columns) == SQLITE_ROW)
+	if (columns)
+		sqlite3_bind_text(columns, 1, table, -1, SQLITE_STATIC);
+	while (prof__merge_step(m, columns))
 		add_column(copy, (const char *)sqlite3_column_text(columns, 0),
 			   sqlite3_column_int(columns, 1) != 0);
 	sqlite3_finalize(columns);
 	if (copy->by_track)
 		str_add(&copy->joins, " LEFT JOIN temp.track_map k ON k.old = x.track_id");
-	if (!copy->names.failed && !copy->values.failed && !copy->joins.failed)
-		return ST_OK;
-	copy_free(copy);
-	return err_nomem(err);
+	if (copy->names.failed || copy->values.failed || copy->joins.failed)
+		err_nomem(&m->err);
 }
 
 /* In the order of row ids: a table's own order, which the planner keeps for the outer loop. */
-static enum status copy_table(struct merge *m, const char *table, struct err *err)
+static void copy_table(struct merge *m, const char *table)
 {
 	struct str sql = {0};
 	struct copy copy;
-	enum status status = copy_make(m, &copy, table, err);
 
-	if (status != ST_OK)
-		return status;
+	copy_make(m, &copy, table);
 	str_addf(&sql, "INSERT INTO main.%s (%s) SELECT %s FROM src.%s x%s", table,
 		 str_peek(&copy.names), str_peek(&copy.values), table, str_peek(&copy.joins));
 	m->what = table;
-	status = sql.failed ? err_nomem(err) : prof__merge_run(m, str_peek(&sql), err);
+	if (sql.failed)
+		err_nomem(&m->err);
+	prof__merge_run(m, str_peek(&sql));
 	str_free(&sql);
 	copy_free(&copy);
-	return status;
 }
 
 /* ---- the compiled model ---------------------------------------------------------------------- */
@@ -276,75 +272,64 @@ static void digest_row(uint64_t digest[2], sqlite3_stmt *row)
 }
 
 /* Of the rows as they would be copied, names by their common ids; the bases are 0 as yet. */
-static enum status digest_table(struct merge *m, const char *table, uint64_t digest[2],
-				int64_t *rows, struct err *err)
+static void digest_table(struct merge *m, const char *table, uint64_t digest[2], int64_t *rows)
 {
-	sqlite3_stmt *statement = NULL;
+	sqlite3_stmt *statement;
 	struct str sql = {0};
 	struct copy copy;
-	enum status status = copy_make(m, &copy, table, err);
-	int code = SQLITE_OK;
 
-	if (status != ST_OK)
-		return status;
+	copy_make(m, &copy, table);
 	str_addf(&sql, "SELECT %s FROM src.%s x%s", str_peek(&copy.values), table,
 		 str_peek(&copy.joins));
 	m->what = table;
-	status = sql.failed ? err_nomem(err)
-			    : prof__merge_prepare(m, &statement, str_peek(&sql), err);
+	if (sql.failed)
+		err_nomem(&m->err);
+	statement = prof__merge_prepare(m, str_peek(&sql));
 	digest_bytes(digest, table, strlen(table));
-	if (status == ST_OK)
-		prof__merge_bind(m, statement);
-	while (status == ST_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+	prof__merge_bind(m, statement);
+	while (prof__merge_step(m, statement)) {
 		digest_row(digest, statement);
 		++*rows;
 	}
-	if (status == ST_OK && code != SQLITE_DONE)
-		status = prof__merge_tell(m, code, err);
 	sqlite3_finalize(statement);
 	str_free(&sql);
 	copy_free(&copy);
-	return status;
 }
 
-static enum status digest_model(struct merge *m, struct merge_model *model, int64_t *rows,
-				struct err *err)
+static void digest_model(struct merge *m, struct merge_model *model, int64_t *rows)
 {
 	static const enum merge_base of_model[] = {MERGE_PROGRAM, MERGE_VARIABLE, MERGE_IPU};
-	enum status status = ST_OK;
 
 	*model = (struct merge_model){.digest = {14695981039346656037u, 0}};
 	memcpy(model->base, m->base, sizeof(model->base));
 	model->rank = m->source->rank;
 	for (size_t i = 0; i < ARRAY_LEN(of_model); i++)
 		m->base[of_model[i]] = 0;
-	for (size_t i = 0; i < ARRAY_LEN(model_tables) && status == ST_OK; i++)
-		status = digest_table(m, model_tables[i], model->digest, rows, err);
-	return status;
+	for (size_t i = 0; i < ARRAY_LEN(model_tables) && prof__merge_ok(m); i++)
+		digest_table(m, model_tables[i], model->digest, rows);
 }
 
-static enum status add_model(struct merge *m, const struct merge_model *model, struct err *err)
+static void add_model(struct merge *m, const struct merge_model *model)
 {
-	enum status status = ST_OK;
-
-	if (mem_grow(&m->models, &m->model_capacity, m->model_count + 1, sizeof(*m->models)) != 0)
-		return err_nomem(err);
+	if (mem_grow(&m->models, &m->model_capacity, m->model_count + 1, sizeof(*m->models)) != 0) {
+		err_nomem(&m->err);
+		return;
+	}
 	m->models[m->model_count++] = *model;
 	memcpy(m->base, model->base, sizeof(m->base));
-	for (size_t i = 0; i < ARRAY_LEN(model_tables) && status == ST_OK; i++)
-		status = copy_table(m, model_tables[i], err);
-	return status;
+	for (size_t i = 0; i < ARRAY_LEN(model_tables) && prof__merge_ok(m); i++)
+		copy_table(m, model_tables[i]);
 }
 
 /* One that is there already is not copied again; its numbers are those of the first copy. */
-static enum status copy_model(struct merge *m, struct err *err)
+static void copy_model(struct merge *m)
 {
 	struct merge_model model;
 	int64_t rows = 0;
-	enum status status = digest_model(m, &model, &rows, err);
 
-	if (status != ST_OK || rows == 0)
-		return status;
+	digest_model(m, &model, &rows);
+	if (!prof__merge_ok(m) || rows == 0)
+		return;
 	for (size_t i = 0; i < m->model_count; i++) {
 		const struct merge_model *other = &m->models[i];
 
@@ -354,32 +339,27 @@ static enum status copy_model(struct merge *m, struct err *err)
 		m->base[MERGE_VARIABLE] = other->base[MERGE_VARIABLE];
 		m->base[MERGE_IPU] = other->base[MERGE_IPU];
 		m->source->same_model = other->rank;
-		return ST_OK;
+		return;
 	}
 	m->source->own_model = m->model_count > 0;
-	return add_model(m, &model, err);
+	add_model(m, &model);
 }
 
 /* ---- all rows -------------------------------------------------------------------------------- */
 
 /* After the contexts: the one of rows that have none. */
-static enum status add_nowhere(struct merge *m, struct err *err)
+static void add_nowhere(struct merge *m)
 {
-	enum status status =
-		prof__merge_run(m, "INSERT INTO main.contexts (rank) VALUES (:rank)", err);
-
+	prof__merge_run(m, "INSERT INTO main.contexts (rank) VALUES (:rank)");
 	m->nowhere = sqlite3_last_insert_rowid(m->db);
-	return status;
 }
 
-enum status prof__merge_copy(struct merge *m, struct err *err)
+void prof__merge_copy(struct merge *m)
 {
-	enum status status = copy_model(m, err);
-
-	for (size_t i = 0; i < ARRAY_LEN(row_tables) && status == ST_OK; i++) {
-		status = copy_table(m, row_tables[i], err);
-		if (status == ST_OK && i == 0)
-			status = add_nowhere(m, err);
+	copy_model(m);
+	for (size_t i = 0; i < ARRAY_LEN(row_tables) && prof__merge_ok(m); i++) {
+		copy_table(m, row_tables[i]);
+		if (i == 0)
+			add_nowhere(m);
 	}
-	return status;
 }

@@ -30,49 +30,46 @@
 	"('indexes', 'page_bytes', 'last_rank', 'ranks', 'merge_align', 'sqlite_version', "        \
 	"'library_version')"
 
-static enum status set(struct merge *m, const char *key, const char *value, struct err *err)
+static void set(struct merge *m, const char *key, const char *value)
 {
-	sqlite3_stmt *statement;
-	enum status status = prof__merge_prepare(
-		m, &statement, "INSERT OR REPLACE INTO main.meta_facts VALUES (?1, ?2)", err);
+	sqlite3_stmt *statement =
+		prof__merge_prepare(m, "INSERT OR REPLACE INTO main.meta_facts VALUES (?1, ?2)");
 
-	if (status != ST_OK)
-		return status;
+	if (!statement)
+		return;
 	sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
 	sqlite3_bind_text(statement, 2, value, -1, SQLITE_STATIC);
-	status = prof_sql_execute(statement, err, "meta");
+	prof_sql_execute(statement, &m->err, "meta");
 	sqlite3_finalize(statement);
-	return status;
 }
 
-static enum status set_int(struct merge *m, const char *key, int64_t value, struct err *err)
+static void set_int(struct merge *m, const char *key, int64_t value)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRId64, value);
-	return set(m, key, text, err);
+	set(m, key, text);
 }
 
-static enum status set_rank_int(struct merge *m, const char *fact, int64_t value, struct err *err)
+static void set_rank_int(struct merge *m, const char *fact, int64_t value)
 {
 	char key[64];
 
 	snprintf(key, sizeof(key), "merge.%" PRId64 ".%s", m->source->rank, fact);
-	return set_int(m, key, value, err);
+	set_int(m, key, value);
 }
 
 /* What earlier merges said of their ranks, under the ranks that they have now. */
-static enum status copy_earlier(struct merge *m, struct err *err)
+static void copy_earlier(struct merge *m)
 {
-	return prof__merge_run(
+	prof__merge_run(
 		m,
 		"INSERT OR REPLACE INTO main.meta_facts SELECT 'merge.' || r.new || '.' || e.fact, "
 		"iif(e.fact = 'shift_ns', e.value + :shift, e.value) "
-		"FROM (" EARLIER ") e JOIN temp.rank_map r ON r.old = CAST(e.rank AS INTEGER)",
-		err);
+		"FROM (" EARLIER ") e JOIN temp.rank_map r ON r.old = CAST(e.rank AS INTEGER)");
 }
 
-static enum status copy_common(struct merge *m, struct err *err)
+static void copy_common(struct merge *m)
 {
 	static const char differing[] =
 		"INSERT OR REPLACE INTO main.meta_facts SELECT 'merge.' || :rank || '.' || s.key, "
@@ -82,14 +79,13 @@ static enum status copy_common(struct merge *m, struct err *err)
 	static const char common[] =
 		"INSERT OR IGNORE INTO main.meta_facts SELECT key, value FROM src.meta_facts "
 		"WHERE key NOT IN " OWN " AND key NOT IN " OF_FILE " AND key NOT GLOB 'merge.*'";
-	enum status status = ST_OK;
 
 	if (m->source->ranks <= 1)
-		status = prof__merge_run(m, differing, err);
-	return status == ST_OK ? prof__merge_run(m, common, err) : status;
+		prof__merge_run(m, differing);
+	prof__merge_run(m, common);
 }
 
-static enum status set_alignment(struct merge *m, struct err *err)
+static void set_alignment(struct merge *m)
 {
 	const struct prof_merge_source *source = m->source;
 	const struct {
@@ -102,26 +98,24 @@ static enum status set_alignment(struct merge *m, struct err *err)
 		{"anchors", source->anchors},
 	};
 	char key[64];
-	enum status status;
 
 	snprintf(key, sizeof(key), "merge.%" PRId64 ".source", source->rank);
-	status = set(m, key, source->path, err);
-	for (size_t i = 0; i < ARRAY_LEN(facts) && status == ST_OK; i++)
-		status = set_rank_int(m, facts[i].fact, facts[i].value, err);
-	if (status == ST_OK && source->same_model >= 0)
-		status = set_rank_int(m, "model_of_rank", source->same_model, err);
-	if (status == ST_OK && m->base[MERGE_IPU] > 0)
-		status = set_rank_int(m, "memory_first_ipu", m->base[MERGE_IPU], err);
-	return status;
+	set(m, key, source->path);
+	for (size_t i = 0; i < ARRAY_LEN(facts); i++)
+		set_rank_int(m, facts[i].fact, facts[i].value);
+	if (source->same_model >= 0)
+		set_rank_int(m, "model_of_rank", source->same_model);
+	if (m->base[MERGE_IPU] > 0)
+		set_rank_int(m, "memory_first_ipu", m->base[MERGE_IPU]);
 }
 
-enum status prof__merge_facts(struct merge *m, struct err *err)
+void prof__merge_facts(struct merge *m)
 {
-	enum status status = copy_common(m, err);
-
-	if (status == ST_OK && m->source->ranks > 1)
-		return copy_earlier(m, err);
-	return status == ST_OK ? set_alignment(m, err) : status;
+	copy_common(m);
+	if (m->source->ranks > 1)
+		copy_earlier(m);
+	else
+		set_alignment(m);
 }
 
 /* When the merged file's time 0 was. */
@@ -134,11 +128,10 @@ static int64_t start_of(const struct merge *m)
 	return 0;
 }
 
-enum status prof__merge_facts_end(struct merge *m, struct err *err)
+void prof__merge_facts_end(struct merge *m)
 {
 	static const char *const aligns[] = {"wall", "steps", "none"};
 	int64_t least = INT64_MAX, greatest = 0, ranks = 0;
-	enum status status = set(m, "state", "complete", err);
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct prof_merge_source *source = &m->sources[i];
@@ -148,20 +141,15 @@ enum status prof__merge_facts_end(struct merge *m, struct err *err)
 		greatest = max(last, greatest);
 		ranks += (int64_t)source->ranks;
 	}
-	if (status == ST_OK)
-		status = set(m, "merge_align", aligns[m->params->align], err);
-	if (status == ST_OK)
-		status = set(m, "sqlite_version", sqlite3_libversion(), err);
-	if (status == ST_OK && m->params->command)
-		status = set(m, "command", m->params->command, err);
-	if (status == ST_OK)
-		status = set_int(m, "schema_version", PROF_SCHEMA_VERSION, err);
-	if (status == ST_OK)
-		status = set_int(m, "rank", least, err);
-	if (status == ST_OK)
-		status = set_int(m, "last_rank", greatest, err);
-	if (status == ST_OK)
-		status = set_int(m, "ranks", ranks, err);
-	return status == ST_OK && start_of(m) > 0 ? set_int(m, "start_epoch_ns", start_of(m), err)
-						  : status;
+	set(m, "state", "complete");
+	set(m, "merge_align", aligns[m->params->align]);
+	set(m, "sqlite_version", sqlite3_libversion());
+	if (m->params->command)
+		set(m, "command", m->params->command);
+	set_int(m, "schema_version", PROF_SCHEMA_VERSION);
+	set_int(m, "rank", least);
+	set_int(m, "last_rank", greatest);
+	set_int(m, "ranks", ranks);
+	if (start_of(m) > 0)
+		set_int(m, "start_epoch_ns", start_of(m));
 }

@@ -33,13 +33,22 @@ static int64_t within(int64_t value)
 
 /* ---- zones ----------------------------------------------------------------------------------- */
 
-static enum status put_zone(struct making *make, int kind, const struct zone *zone, struct err *err)
+/* The cells of the next row of @insert; NULL after a failure. */
+static struct prof_cell *next_row(struct making *make, struct prof_insert *insert)
 {
 	struct prof_cell *cells;
-	enum status status = prof_insert_row(&make->zones, &cells, err);
 
-	if (status != ST_OK)
-		return status;
+	if (!prof__merge_ok(make->m) || prof_insert_row(insert, &cells, &make->m->err) != ST_OK)
+		return NULL;
+	return cells;
+}
+
+static void put_zone(struct making *make, int kind, const struct zone *zone)
+{
+	struct prof_cell *cells = next_row(make, &make->zones);
+
+	if (!cells)
+		return;
 	prof_cell_int(&cells[0], kind);
 	prof_cell_int(&cells[1], zone->track_id);
 	prof_cell_int(&cells[2], zone->first_ns);
@@ -47,43 +56,38 @@ static enum status put_zone(struct making *make, int kind, const struct zone *zo
 	prof_cell_int(&cells[4], zone->last_ns);
 	prof_cell_int(&cells[5], zone->last_row);
 	prof_cell_int(&cells[6], IPS_NULL);
-	return ST_OK;
 }
 
 /* @sql gives row, track and time, in the order of rows from number ?1 on. */
-static enum status find_zones(struct making *make, int kind, const char *sql, int64_t first,
-			      struct err *err)
+static void find_zones(struct making *make, int kind, const char *sql, int64_t first)
 {
 	struct zone zone = {.last_row = IPS_NULL};
-	sqlite3_stmt *rows;
-	enum status status = prof__merge_prepare(make->m, &rows, sql, err);
-	int code = SQLITE_OK;
+	struct merge *m = make->m;
+	sqlite3_stmt *rows = prof__merge_prepare(m, sql);
 
-	if (status != ST_OK)
-		return status;
-	sqlite3_bind_int64(rows, 1, first);
-	while (status == ST_OK && (code = sqlite3_step(rows)) == SQLITE_ROW) {
+	if (rows)
+		sqlite3_bind_int64(rows, 1, first);
+	while (prof__merge_step(m, rows)) {
 		int64_t row = sqlite3_column_int64(rows, 0), track = sqlite3_column_int64(rows, 1);
 		int64_t ns = within(sqlite3_column_int64(rows, 2));
 
 		if (zone.last_row == IPS_NULL || zone.track_id != track || ns < zone.last_ns ||
 		    row != zone.last_row + 1 || row - zone.first_row >= PROF_LANE_ROWS) {
 			if (zone.last_row != IPS_NULL)
-				status = put_zone(make, kind, &zone, err);
+				put_zone(make, kind, &zone);
 			zone = (struct zone){track, ns, row, ns, row};
 		}
 		zone.last_ns = ns;
 		zone.last_row = row;
 	}
-	if (status == ST_OK && code != SQLITE_DONE)
-		status = prof__merge_tell(make->m, code, err);
-	if (status == ST_OK && zone.last_row != IPS_NULL)
-		status = put_zone(make, kind, &zone, err);
 	sqlite3_finalize(rows);
-	return status == ST_OK ? prof_insert_flush(&make->zones, err) : status;
+	if (zone.last_row != IPS_NULL)
+		put_zone(make, kind, &zone);
+	if (prof__merge_ok(m))
+		prof_insert_flush(&make->zones, &m->err);
 }
 
-static enum status find_all_zones(struct making *make, struct err *err)
+static void find_all_zones(struct making *make)
 {
 	const struct merge *m = make->m;
 	const struct {
@@ -104,58 +108,51 @@ static enum status find_all_zones(struct making *make, struct err *err)
 		 "ORDER BY row_id",
 		 m->first_counter},
 	};
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(list) && status == ST_OK; i++)
-		status = find_zones(make, list[i].kind, list[i].sql, list[i].first, err);
-	return status;
+	for (size_t i = 0; i < ARRAY_LEN(list); i++)
+		find_zones(make, list[i].kind, list[i].sql, list[i].first);
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-static enum status put_long(struct making *make, int64_t track_id, int level, int64_t start_ns,
-			    int64_t span_id, struct err *err)
+static void put_long(struct making *make, int64_t track_id, int level, int64_t start_ns,
+		     int64_t span_id)
 {
-	struct prof_cell *cells;
-	enum status status = prof_insert_row(&make->longs, &cells, err);
+	struct prof_cell *cells = next_row(make, &make->longs);
 
-	if (status != ST_OK)
-		return status;
+	if (!cells)
+		return;
 	prof_cell_int(&cells[0], track_id);
 	prof_cell_int(&cells[1], level);
 	prof_cell_int(&cells[2], start_ns);
 	prof_cell_int(&cells[3], span_id);
-	return ST_OK;
 }
 
-static enum status put_finest(struct making *make, const struct zone *zone, int finest,
-			      struct err *err)
+static void put_finest(struct making *make, const struct zone *zone, int finest)
 {
 	struct prof_cell *cells;
-	enum status status;
 
+	if (!prof__merge_ok(make->m))
+		return;
 	sqlite3_bind_int64(make->set_finest, 1, finest);
 	sqlite3_bind_int64(make->set_finest, 2, zone->track_id);
 	sqlite3_bind_int64(make->set_finest, 3, zone->first_ns);
 	sqlite3_bind_int64(make->set_finest, 4, zone->first_row);
-	status = prof_sql_execute(make->set_finest, err, "zone");
-	if (status != ST_OK || finest == 0)
-		return status;
-	status = prof_insert_row(&make->sparse_zones, &cells, err);
-	if (status != ST_OK)
-		return status;
+	prof_sql_execute(make->set_finest, &make->m->err, "zone");
+	cells = finest == 0 ? NULL : next_row(make, &make->sparse_zones);
+	if (!cells)
+		return;
 	prof_cell_int(&cells[0], zone->track_id);
 	prof_cell_int(&cells[1], finest);
 	prof_cell_int(&cells[2], zone->first_ns);
 	prof_cell_int(&cells[3], zone->first_row);
 	prof_cell_int(&cells[4], zone->last_ns);
 	prof_cell_int(&cells[5], zone->last_row);
-	return ST_OK;
 }
 
 /* Open spans, and what no recorder writes, are in no level. */
-static enum status add_span(struct making *make, struct prof_levels *levels, int64_t track_id,
-			    sqlite3_stmt *row, struct err *err)
+static void add_span(struct making *make, struct prof_levels *levels, int64_t track_id,
+		     sqlite3_stmt *row)
 {
 	const int64_t start_ns = within(sqlite3_column_int64(row, 1));
 	const int64_t dur_ns = sqlite3_column_int64(row, 2);
@@ -164,59 +161,51 @@ static enum status add_span(struct making *make, struct prof_levels *levels, int
 
 	if (sqlite3_column_type(row, 2) == SQLITE_NULL || dur_ns < 0 || dur_ns > TIME_MOST ||
 	    depth < 0 || depth > DEPTH_MOST)
-		return ST_OK;
+		return;
 	level = prof_level_enter(dur_ns);
 	prof_levels_add(levels, (uint32_t)depth, start_ns, dur_ns,
 			(uint32_t)sqlite3_column_int64(row, 3), 0);
-	if (level == 0)
-		return ST_OK;
-	return put_long(make, track_id, level - 1, start_ns, sqlite3_column_int64(row, 0), err);
+	if (level > 0)
+		put_long(make, track_id, level - 1, start_ns, sqlite3_column_int64(row, 0));
 }
 
-static enum status span_zone(struct making *make, struct prof_levels *levels,
-			     const struct zone *zone, struct err *err)
+static void span_zone(struct making *make, struct prof_levels *levels, const struct zone *zone)
 {
 	sqlite3_stmt *rows = make->read_spans;
-	enum status status = ST_OK;
-	int code = SQLITE_DONE, finest;
+	struct merge *m = make->m;
+	int finest;
 
 	sqlite3_bind_int64(rows, 1, zone->first_row);
 	sqlite3_bind_int64(rows, 2, zone->last_row);
-	while (status == ST_OK && (code = sqlite3_step(rows)) == SQLITE_ROW)
-		status = add_span(make, levels, zone->track_id, rows, err);
-	if (status == ST_OK && code != SQLITE_DONE)
-		status = prof__merge_tell(make->m, code, err);
+	while (prof__merge_step(m, rows))
+		add_span(make, levels, zone->track_id, rows);
 	sqlite3_reset(rows);
-	if (status != ST_OK)
-		return status;
 	prof_levels_flush(levels);
 	finest = prof_levels_finest(levels, zone->last_ns - zone->first_ns);
-	status = put_finest(make, zone, finest, err);
-	return status == ST_OK
-		       ? prof__insert_levels(&make->levels, zone->track_id, levels, finest, err)
-		       : status;
+	put_finest(make, zone, finest);
+	if (prof__merge_ok(m))
+		prof__insert_levels(&make->levels, zone->track_id, levels, finest, &m->err);
 }
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-static enum status counter_zone(struct making *make, struct prof_counters *counters,
-				const struct zone *zone, struct err *err)
+static void counter_zone(struct making *make, struct prof_counters *counters,
+			 const struct zone *zone)
 {
 	sqlite3_stmt *rows = make->read_samples;
-	int code;
+	struct merge *m = make->m;
 
 	sqlite3_bind_int64(rows, 1, zone->first_row);
 	sqlite3_bind_int64(rows, 2, zone->last_row);
-	while ((code = sqlite3_step(rows)) == SQLITE_ROW) {
+	while (prof__merge_step(m, rows)) {
 		if (sqlite3_column_type(rows, 2) != SQLITE_NULL)
 			prof_counters_add(counters, (uint32_t)sqlite3_column_int64(rows, 0),
 					  within(sqlite3_column_int64(rows, 1)),
 					  sqlite3_column_double(rows, 2));
 	}
 	sqlite3_reset(rows);
-	if (code != SQLITE_DONE)
-		return prof__merge_tell(make->m, code, err);
-	return prof__insert_counters(&make->counter_levels, zone->track_id, counters, err);
+	if (prof__merge_ok(m))
+		prof__insert_counters(&make->counter_levels, zone->track_id, counters, &m->err);
 }
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
@@ -227,58 +216,46 @@ struct track_state {
 };
 
 /* The finest level is written to the row that is being read: its key stays. */
-static enum status track_zones(struct making *make, struct track_state *state, int kind,
-			       int64_t track_id, struct err *err)
+static void track_zones(struct making *make, struct track_state *state, int kind, int64_t track_id)
 {
 	sqlite3_stmt *zones = make->find_zones;
-	enum status status = ST_OK;
-	int code = SQLITE_DONE;
 
 	sqlite3_bind_int64(zones, 1, kind);
 	sqlite3_bind_int64(zones, 2, track_id);
-	while (status == ST_OK && (code = sqlite3_step(zones)) == SQLITE_ROW) {
+	while (prof__merge_step(make->m, zones)) {
 		const struct zone zone = {
 			track_id, sqlite3_column_int64(zones, 0), sqlite3_column_int64(zones, 1),
 			sqlite3_column_int64(zones, 2), sqlite3_column_int64(zones, 3)};
 
-		status = kind == PROF_ZONE_SPANS ? span_zone(make, &state->levels, &zone, err)
-						 : counter_zone(make, &state->counters, &zone, err);
+		if (kind == PROF_ZONE_SPANS)
+			span_zone(make, &state->levels, &zone);
+		else
+			counter_zone(make, &state->counters, &zone);
 	}
 	sqlite3_reset(zones);
-	if (status == ST_OK && code != SQLITE_DONE)
-		status = prof__merge_tell(make->m, code, err);
-	return status;
 }
 
-static enum status all_tracks(struct making *make, struct err *err)
+static void all_tracks(struct making *make)
 {
-	sqlite3_stmt *tracks;
-	enum status status = prof__merge_prepare(
-		make->m, &tracks, "SELECT new FROM temp.track_map ORDER BY new", err);
-	int code = SQLITE_DONE;
+	sqlite3_stmt *tracks =
+		prof__merge_prepare(make->m, "SELECT new FROM temp.track_map ORDER BY new");
 
-	if (status != ST_OK)
-		return status;
-	while (status == ST_OK && (code = sqlite3_step(tracks)) == SQLITE_ROW) {
+	while (prof__merge_step(make->m, tracks)) {
 		int64_t track_id = sqlite3_column_int64(tracks, 0);
 		struct track_state state;
 
 		memset(&state, 0, sizeof(state));
-		status = track_zones(make, &state, PROF_ZONE_SPANS, track_id, err);
-		if (status == ST_OK)
-			status = track_zones(make, &state, PROF_ZONE_COUNTERS, track_id, err);
+		track_zones(make, &state, PROF_ZONE_SPANS, track_id);
+		track_zones(make, &state, PROF_ZONE_COUNTERS, track_id);
 		prof_levels_fini(&state.levels);
 		prof_counters_fini(&state.counters);
 	}
 	sqlite3_finalize(tracks);
-	if (status == ST_OK && code != SQLITE_DONE)
-		status = prof__merge_tell(make->m, code, err);
-	return status;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum status prepare_all(struct making *make, struct err *err)
+static void prepare_all(struct making *make)
 {
 	const struct {
 		struct prof_insert *insert;
@@ -308,39 +285,32 @@ static enum status prepare_all(struct making *make, struct err *err)
 		{&make->read_samples, "SELECT site_id, time_ns, value FROM main.counter_rows "
 				      "WHERE row_id BETWEEN ?1 AND ?2 ORDER BY row_id"},
 	};
-	enum status status = ST_OK;
+	struct merge *m = make->m;
 
-	for (size_t i = 0; i < ARRAY_LEN(inserts) && status == ST_OK; i++)
-		status = prof_insert_init(inserts[i].insert, make->m->db, inserts[i].head,
-					  inserts[i].columns, inserts[i].tail, err);
-	for (size_t i = 0; i < ARRAY_LEN(statements) && status == ST_OK; i++)
-		status = prof__merge_prepare(make->m, statements[i].statement, statements[i].sql,
-					     err);
-	return status;
+	for (size_t i = 0; i < ARRAY_LEN(inserts) && prof__merge_ok(m); i++)
+		prof_insert_init(inserts[i].insert, m->db, inserts[i].head, inserts[i].columns,
+				 inserts[i].tail, &m->err);
+	for (size_t i = 0; i < ARRAY_LEN(statements); i++)
+		*statements[i].statement = prof__merge_prepare(m, statements[i].sql);
 }
 
-static enum status flush_all(struct making *make, struct err *err)
+static void flush_all(struct making *make)
 {
 	struct prof_insert *const inserts[] = {&make->sparse_zones, &make->longs, &make->levels,
 					       &make->counter_levels};
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(inserts) && status == ST_OK; i++)
-		status = prof_insert_flush(inserts[i], err);
-	return status;
+	for (size_t i = 0; i < ARRAY_LEN(inserts) && prof__merge_ok(make->m); i++)
+		prof_insert_flush(inserts[i], &make->m->err);
 }
 
-enum status prof__merge_levels(struct merge *m, struct err *err)
+void prof__merge_levels(struct merge *m)
 {
 	struct making make = {.m = m};
-	enum status status = prepare_all(&make, err);
 
-	if (status == ST_OK)
-		status = find_all_zones(&make, err);
-	if (status == ST_OK)
-		status = all_tracks(&make, err);
-	if (status == ST_OK)
-		status = flush_all(&make, err);
+	prepare_all(&make);
+	find_all_zones(&make);
+	all_tracks(&make);
+	flush_all(&make);
 	prof_insert_fini(&make.zones);
 	prof_insert_fini(&make.sparse_zones);
 	prof_insert_fini(&make.longs);
@@ -351,5 +321,6 @@ enum status prof__merge_levels(struct merge *m, struct err *err)
 	sqlite3_finalize(make.read_spans);
 	sqlite3_finalize(make.read_samples);
 	/* What was stopped says so, wherever that was. */
-	return status != ST_OK && m->stopped ? prof__merge_tell(m, SQLITE_INTERRUPT, err) : status;
+	if (!prof__merge_ok(m) && m->stopped)
+		prof__merge_tell(m, SQLITE_INTERRUPT);
 }

@@ -13,10 +13,10 @@
 #include "profiler/prof_sql.h"
 
 /* x'00' stands for NULL, as NULLs are all different for a unique key. */
-enum status prof__merge_names_begin(struct merge *m, struct err *err)
+void prof__merge_names_begin(struct merge *m)
 {
-	return prof_sql_run(
-		m->db,
+	prof__merge_script(
+		m,
 		"CREATE TEMP TABLE texts (id INTEGER PRIMARY KEY, value TEXT NOT NULL UNIQUE);"
 		"CREATE TEMP TABLE text_map (old INTEGER PRIMARY KEY, new INTEGER NOT NULL);"
 		"CREATE TEMP TABLE all_sites (id INTEGER PRIMARY KEY, category, name, operation, "
@@ -34,17 +34,13 @@ enum status prof__merge_names_begin(struct merge *m, struct err *err)
 		"CREATE TEMP TABLE track_map (old INTEGER PRIMARY KEY, new INTEGER NOT NULL, "
 		"shift INTEGER NOT NULL, rank INTEGER, was TEXT, name TEXT, shown TEXT);"
 		"CREATE INDEX temp.track_was ON track_map (was);"
-		"CREATE INDEX temp.track_is ON track_map (name)",
-		err);
+		"CREATE INDEX temp.track_is ON track_map (name)");
 }
 
-static enum status run_all(struct merge *m, const char *const *list, size_t count, struct err *err)
+static void run_all(struct merge *m, const char *const *list, size_t count)
 {
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < count && status == ST_OK; i++)
-		status = prof__merge_run(m, list[i], err);
-	return status;
+	for (size_t i = 0; i < count; i++)
+		prof__merge_run(m, list[i]);
 }
 
 /* ---- dictionaries ---------------------------------------------------------------------------- */
@@ -64,7 +60,7 @@ static enum status run_all(struct merge *m, const char *const *list, size_t coun
 	"ifnull(stage, x'00') AS stage, ifnull(shape, x'00') AS shape, "                           \
 	"ifnull(dtype, x'00') AS dtype, ifnull(activity, x'00') AS activity FROM src.tensor_rows"
 
-enum status prof__merge_intern(struct merge *m, struct err *err)
+void prof__merge_intern(struct merge *m)
 {
 	static const char *const list[] = {
 		"DELETE FROM temp.text_map",
@@ -90,10 +86,10 @@ enum status prof__merge_intern(struct merge *m, struct err *err)
 		"ifnull(parameters, x'00') FROM src.health_rule_rows ORDER BY row_id",
 	};
 
-	return run_all(m, list, ARRAY_LEN(list), err);
+	run_all(m, list, ARRAY_LEN(list));
 }
 
-enum status prof__merge_names_end(struct merge *m, struct err *err)
+void prof__merge_names_end(struct merge *m)
 {
 	static const char *const list[] = {
 		"INSERT INTO main.strings SELECT id, value FROM temp.texts ORDER BY id",
@@ -110,7 +106,7 @@ enum status prof__merge_names_end(struct merge *m, struct err *err)
 		"nullif(parameters, x'00') FROM temp.all_rules ORDER BY id",
 	};
 
-	return run_all(m, list, ARRAY_LEN(list), err);
+	run_all(m, list, ARRAY_LEN(list));
 }
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
@@ -122,7 +118,7 @@ enum status prof__merge_names_end(struct merge *m, struct err *err)
 	"ELSE coalesce(t." column ", '') END"
 
 /* Counts each name, in all sources. */
-enum status prof__merge_survey_tracks(struct merge *m, struct err *err)
+void prof__merge_survey_tracks(struct merge *m)
 {
 	char sql[512];
 
@@ -132,11 +128,11 @@ enum status prof__merge_survey_tracks(struct merge *m, struct err *err)
 				  "FROM src.track_rows t WHERE true "
 				  "ON CONFLICT (name) DO UPDATE SET times = times + 1",
 		 m->source->ranks > 1);
-	return prof__merge_run(m, sql, err);
+	prof__merge_run(m, sql);
 }
 
 /* Names that tracks of several ranks have get their rank before them, in each. */
-enum status prof__merge_tracks(struct merge *m, struct err *err)
+void prof__merge_tracks(struct merge *m)
 {
 	static const char *const list[] = {
 		"UPDATE temp.track_map SET name = 'rank ' || rank || '/' || name, "
@@ -152,15 +148,14 @@ enum status prof__merge_tracks(struct merge *m, struct err *err)
 		"FROM src.track_rows t JOIN temp.track_map k ON k.old = t.track_id",
 	};
 	char sql[1024];
-	enum status status = prof__merge_run(m, "DELETE FROM temp.track_map", err);
 
+	prof__merge_run(m, "DELETE FROM temp.track_map");
 	snprintf(sql, sizeof(sql),
 		 "INSERT INTO temp.track_map SELECT t.track_id, t.track_id + :track, "
 		 "iif(t.clock = 0, :shift, 0), "
 		 "coalesce((SELECT new FROM temp.rank_map WHERE old = t.rank), :rank), "
 		 "t.track, " UNRANKED("track") ", " UNRANKED("name") " FROM src.track_rows t",
 		 m->source->ranks > 1, m->source->ranks > 1);
-	if (status == ST_OK)
-		status = prof__merge_run(m, sql, err);
-	return status == ST_OK ? run_all(m, list, ARRAY_LEN(list), err) : status;
+	prof__merge_run(m, sql);
+	run_all(m, list, ARRAY_LEN(list));
 }
