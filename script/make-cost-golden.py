@@ -99,6 +99,89 @@ def maps():
                               "|", " | ".join(phases))
 
 
+# What an AMP vertex works with: units, input channels of a group, cycles of a position, output channels of a group;
+# "common" are float16 with 16 units or float32 partials.
+USES = {
+    # name: mode, units, group, c, P = output channels of a group / units, bytes of a partial, common
+    "float": ("float", 16, 8, 8, 1, 4, False),
+    "float_half_units": ("float", 8, 8, 8, 2, 4, False),
+    "half_float": ("half", 8, 16, 4, 2, 4, True),
+    "half_half": ("half_half", 16, 16, 4, 1, 2, True),
+    "half_half_few": ("half_half", 8, 16, 4, 2, 2, False),
+}
+
+
+def worker_1x1(use, n, zero):
+    mode, units, _, c, _, _, common = use
+    if mode == "float":
+        z = 8 if units == 16 else 4
+        return 24 if n == 0 else 47 + (2 + z) * zero if n == 1 else 46 + (2 + 2 * z) * zero if n == 2 else (
+            46 + (2 + z * n) * zero + c * (n - 3))
+    if common:
+        return 15 - zero if n == 0 else 26 - zero if n == 1 else 35 - zero if n == 2 else 31 - zero + c * (n - 3)
+    return 39 + 4 * zero if n == 1 else 40 + 6 * zero if n == 2 else 41 + (2 + 2 * n) * zero + c * (n - 3)
+
+
+def inner_1x1(use, positions, zero):
+    slowest, fastest = up(positions, WORKERS), positions // WORKERS
+    return max(WORKERS * worker_1x1(use, slowest, zero), WORKERS * worker_1x1(use, fastest, zero) + 14)
+
+
+def amp_1x1(use, positions, n_in, n_out, n_groups):
+    mode, units, _, _, P, _, common = use
+    L = Fraction(units * 32, 8)
+    r, r2 = (7, 3) if common else (0, 0)
+    k = 1 if mode == "float" or common else 0
+    return 50 + 6 * r + 6 * r2 * (n_in * n_groups - 1) + n_groups * (
+        12 + k + (n_in - 1) * (16 - k + n_out * (19 + P * (6 + L + inner_1x1(use, positions, 0)))) +
+        11 + n_out * (19 - k + P * (7 + L + inner_1x1(use, positions, 1))))
+
+
+def worker_nx1(use, rows, columns):
+    """The slowest worker's tap: positions are shared out evenly, in order, and a share begins and ends within rows."""
+    mode, _, _, c, _, _, common = use
+    total, slowest = rows * columns, 0
+    for w in range(WORKERS):
+        pieces = {}
+        for position in range(total * w // WORKERS, total * (w + 1) // WORKERS):
+            pieces[position // columns] = pieces.get(position // columns, 0) + 1
+        cycles = 17 + (1 if mode == "half_half" else 0)
+        for n in pieces.values():
+            if mode == "float":
+                f = {1: 33, 2: 44}.get(n, 45 + c * (n - 3))
+            else:
+                f = {1: 29, 2: 34 if common else 33}.get(n, 34 + c * (n - 3))
+            cycles += 3 + f - 9
+        slowest = max(slowest, cycles)
+    return slowest
+
+
+def amp_nx1(use, rows, columns, n_in, n_out, n_groups, K, k, height):
+    mode, units, _, _, P, size, _ = use
+    L = Fraction(units * 32, 8)
+    h = {1: 15, 2: 46, 4: 60}[height]
+    worker = worker_nx1(use, rows, columns)
+    inner = K * (14 + k * (12 + P * (L + h + 3))) + 6 * worker * P * K * k
+    vec = 4 if mode == "half_half" else 2
+    zeroing = 6 * n_out * n_groups * (up(up(rows * columns * units * P, 6), vec) + 5)
+    return 109 + 54 + 6 * (10 if mode == "half_half" else 9) + n_groups * (17 * n_out + 6 * (n_out - 1) + 1) + \
+        6 * (n_groups - 1) + 1 + n_groups * (16 + n_in * (14 + n_out * (14 + inner))) + zeroing
+
+
+def vertices():
+    for name, use in USES.items():
+        words = f"{use[0]} {use[1]} {use[2]} {use[4]}"
+        for positions in 6, 7, 12, 18, 59, 1000:
+            for groups in (1, 1, 1), (2, 1, 1), (1, 3, 1), (3, 2, 4):
+                print("amp_1x1", words, positions, *groups, float(amp_1x1(use, positions, *groups)))
+        for rows, columns in (1, 1), (1, 12), (2, 9), (6, 10), (7, 13), (13, 7), (100, 3):
+            print("amp_nx1_worker", words, rows, columns, worker_nx1(use, rows, columns))
+            for height in 1, 2, 4:
+                for share in (1, 1, 1, 1, 1), (2, 3, 1, 3, 3), (1, 1, 5, 1, 2), (2, 2, 2, 2, 1):
+                    print("amp_nx1", words, height, rows, columns, *share,
+                          float(amp_nx1(use, rows, columns, *share, height)))
+
+
 def copies():
     for target in Target("ipu2", 0), Target("ipu1", 5):
         for dtype in 0, 1:
@@ -157,6 +240,7 @@ def all_reduces():
 
 
 maps()
+vertices()
 copies()
 fifos()
 streams()

@@ -13,6 +13,7 @@
 #include "ipu/compile/ipu_program.h"
 #include "ipu/ipu_timeline.h"
 #include "ipu/plan/ipu_plan.h"
+#include "ipu/plan/plan_vertex.h"
 
 static const char *const functions[IPU_FUNCTIONS] = {
 	[IPU_FN_ADD] = "add",
@@ -50,6 +51,11 @@ static int64_t whole(struct words *words)
 	return strtoll(word(words), NULL, 10);
 }
 
+static double number(struct words *words)
+{
+	return strtod(word(words), NULL);
+}
+
 static struct ipu_target target_of(struct words *words)
 {
 	struct ipu_target target;
@@ -80,7 +86,7 @@ static void check_plan(const struct ipu_target *target, const struct ipu_op *op,
 		assert_string_equal(word(words), "|");
 		assert_string_equal(phase->part, word(words));
 		assert_int_equal(phase->cycles, whole(words));
-		assert_close(phase->mean_cycles, strtod(word(words), NULL), 1e-6);
+		assert_close(phase->mean_cycles, number(words), 1e-6);
 		assert_int_equal(phase->tiles, whole(words));
 		assert_int_equal(phase->bytes, whole(words));
 	}
@@ -101,6 +107,67 @@ static void check_map(struct words *words)
 	op.elements.count = whole(words);
 	op.elements.operands = whole(words);
 	check_plan(&target, &op, words);
+}
+
+static struct ipu_amp_use use_of(struct words *words)
+{
+	const char *mode = word(words);
+	struct ipu_amp_use use = {.mode = strcmp(mode, "float") == 0  ? IPU_AMP_FLOAT
+					  : strcmp(mode, "half") == 0 ? IPU_AMP_HALF
+								      : IPU_AMP_HALF_HALF};
+
+	use.units = number(words);
+	use.in_group = number(words);
+	use.passes = number(words);
+	use.height = 1;
+	return use;
+}
+
+static void check_1x1(struct words *words)
+{
+	const struct ipu_amp_use use = use_of(words);
+	struct ipu_vertex_share share = {.taps_outer = 1, .taps_inner = 1};
+	struct ipu_target target;
+
+	assert_int_equal(ipu_target_get("ipu2", 0, &target, NULL), ST_OK);
+	share.positions = number(words);
+	share.in_groups = number(words);
+	share.out_groups = number(words);
+	share.conv_groups = number(words);
+	assert_close(ipu__amp_1x1(&target, &use, &share), number(words), 1e-12);
+}
+
+static void check_nx1_worker(struct words *words)
+{
+	const struct ipu_amp_use use = use_of(words);
+	struct ipu_target target;
+	double rows, columns;
+
+	assert_int_equal(ipu_target_get("ipu2", 0, &target, NULL), ST_OK);
+	rows = number(words);
+	columns = number(words);
+	assert_close(ipu__amp_nx1_worker(&target, &use, rows, columns), number(words), 1e-12);
+}
+
+static void check_nx1(struct words *words)
+{
+	struct ipu_amp_use use = use_of(words);
+	struct ipu_vertex_share share;
+	struct ipu_target target;
+	double rows, columns;
+
+	assert_int_equal(ipu_target_get("ipu2", 0, &target, NULL), ST_OK);
+	use.height = number(words);
+	rows = number(words);
+	columns = number(words);
+	share.positions = rows * columns;
+	share.in_groups = number(words);
+	share.out_groups = number(words);
+	share.conv_groups = number(words);
+	share.taps_outer = number(words);
+	share.taps_inner = number(words);
+	share.worker = ipu__amp_nx1_worker(&target, &use, rows, columns);
+	assert_close(ipu__amp_nx1(&target, &use, &share), number(words), 1e-12);
 }
 
 static void check_copy(struct words *words)
@@ -156,8 +223,15 @@ static const struct {
 	const char *kind;
 	void (*check)(struct words *words);
 } kinds[] = {
-	{"map", check_map},       {"copy", check_copy}, {"fifo", check_fifo},
-	{"stream", check_stream}, {"sync", check_sync}, {"all_reduce", check_all_reduce},
+	{"map", check_map},
+	{"copy", check_copy},
+	{"amp_1x1", check_1x1},
+	{"amp_nx1_worker", check_nx1_worker},
+	{"amp_nx1", check_nx1},
+	{"fifo", check_fifo},
+	{"stream", check_stream},
+	{"sync", check_sync},
+	{"all_reduce", check_all_reduce},
 };
 
 static void test_formulas_are_those_of_the_document(void **state)
