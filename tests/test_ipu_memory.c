@@ -26,6 +26,20 @@ static void check_runs(const struct ipu_memory *memory, const struct ipu_variabl
 	assert_int_equal(bytes, variable->bytes);
 }
 
+/* What is left of a tile's region. */
+static int64_t room_left(const struct ipu_memory *memory,
+			 int64_t regions[IPU_MEMORY_CATEGORIES][IPU_MEMORY_REGIONS], int64_t tile,
+			 enum ipu_memory_region region)
+{
+	const int64_t limit = ipu_memory_tile_limit(memory, tile);
+	int64_t left = region == IPU_MEMORY_INTERLEAVED ? memory->interleaved_bytes
+							: limit - memory->interleaved_bytes;
+
+	for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++)
+		left -= regions[c][region];
+	return left;
+}
+
 /* The sum of what is mapped to a tile, always or at most at once, by going over all of it. */
 static void check_tile(const struct ipu_memory *memory, int ipu, int64_t tile)
 {
@@ -61,6 +75,15 @@ static void check_tile(const struct ipu_memory *memory, int ipu, int64_t tile)
 		sum += always[c];
 	}
 	assert_int_equal(ipu_memory_tile_bytes(memory, ipu, tile), sum);
+	/* Code comes first where memory is not interleaved, data where it is. */
+	if (regions[IPU_MEMORY_VERTEX_CODE][IPU_MEMORY_INTERLEAVED] > 0 ||
+	    regions[IPU_MEMORY_NOT_ALWAYS_LIVE][IPU_MEMORY_NON_INTERLEAVED] > 0)
+		assert_int_equal(
+			room_left(memory, regions, tile,
+				  regions[IPU_MEMORY_VERTEX_CODE][IPU_MEMORY_INTERLEAVED] > 0
+					  ? IPU_MEMORY_NON_INTERLEAVED
+					  : IPU_MEMORY_INTERLEAVED),
+			0);
 }
 
 static void check_ipu(const struct ipu_memory *memory, int ipu)
@@ -384,6 +407,20 @@ static void test_a_fifo_is_as_deep_as_each_schedule_needs(void **state)
 	}
 }
 
+/* Variables whose names end in @end. */
+static int named(const struct ipu_memory *memory, const char *end)
+{
+	int count = 0;
+
+	for (int v = 0; v < memory->variable_count; v++) {
+		const char *name = memory->variables[v].name;
+
+		count += strlen(name) >= strlen(end) &&
+			 strcmp(name + strlen(name) - strlen(end), end) == 0;
+	}
+	return count;
+}
+
 static void test_recomputation_keeps_inputs_and_what_cannot_be_made_again(void **state)
 {
 	struct memory_sample_params params = {
@@ -398,6 +435,23 @@ static void test_recomputation_keeps_inputs_and_what_cannot_be_made_again(void *
 	assert_fifo(memory, "d0/mask/fifo", 2);
 	assert_null(memory_sample_find(memory, "d1/out/fifo"));
 	assert_non_null(memory_sample_find(memory, "d1/out/recomputed"));
+	/* What runs again takes its temporary memory again. */
+	assert_true(named(memory, "/temporary/again") > 0);
+	ipu_memory_free(memory);
+	memory_sample_free(&sample);
+}
+
+static void test_without_recomputation_nothing_runs_again(void **state)
+{
+	const struct memory_sample_params params = {
+		.kind = IPU_GROUPED, .stages = 2, .layers_per_stage = 3};
+	struct memory_sample sample;
+	struct ipu_memory *memory;
+
+	(void)state;
+	memory = memory_sample_memory(&sample, &params);
+	assert_true(named(memory, "/temporary") > 0);
+	assert_int_equal(named(memory, "/temporary/again"), 0);
 	ipu_memory_free(memory);
 	memory_sample_free(&sample);
 }
@@ -585,6 +639,7 @@ int main(void)
 		cmocka_unit_test(test_a_fifo_holds_its_depth_of_activations),
 		cmocka_unit_test(test_a_fifo_is_as_deep_as_each_schedule_needs),
 		cmocka_unit_test(test_recomputation_keeps_inputs_and_what_cannot_be_made_again),
+		cmocka_unit_test(test_without_recomputation_nothing_runs_again),
 		cmocka_unit_test(test_what_is_offloaded_is_on_the_chip_in_transit_only),
 		cmocka_unit_test(test_a_shard_is_a_replicas_part),
 		cmocka_unit_test(test_io_tiles_take_what_comes_from_the_host),

@@ -227,6 +227,23 @@ static void test_more_tiles_never_make_a_plan_slower(void **state)
 	}
 }
 
+/* All of a machine's tiles are a choice, beside the list. */
+static void test_all_tiles_may_be_chosen(void **state)
+{
+	(void)state;
+	for (int tiles = 1216; tiles <= 1472; tiles += 256) {
+		struct ipu_target target;
+		int64_t choices[IPU_TILE_CHOICES];
+		int count;
+
+		assert_int_equal(ipu_target_get("ipu2", tiles, &target, NULL), ST_OK);
+		count = ipu__tile_choices(&target, target.tiles, choices);
+		assert_true(count > 2);
+		assert_int_equal(choices[count - 1], tiles);
+		assert_int_equal(choices[0], 1);
+	}
+}
+
 static void test_a_tile_more_is_never_slower(void **state)
 {
 	(void)state;
@@ -460,6 +477,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_phases_fit_the_target_and_a_mean_is_below_its_busiest),
 		TEST(test_more_tiles_never_make_a_plan_slower),
+		TEST(test_all_tiles_may_be_chosen),
 		TEST(test_a_tile_more_is_never_slower),
 		TEST(test_more_elements_are_never_faster),
 		TEST(test_float16_is_slower_by_no_more_than_a_vector),

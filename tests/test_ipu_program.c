@@ -392,6 +392,33 @@ static void test_a_machine_without_streaming_memory_says_so(void **state)
 	}
 }
 
+/* Of a chain each stage reads what the one before it makes, and nothing of the others. */
+static void test_a_stage_is_sent_what_it_reads(void **state)
+{
+	(void)state;
+	for (int stages = 1; stages <= 4; stages++) {
+		const struct program_sample_params params = {
+			.kind = IPU_GROUPED, .stages = stages, .microbatches = 2 * stages};
+		struct program_sample sample;
+
+		program_sample_plain(&sample);
+		program_sample_setup(&sample, &params);
+		assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
+		assert_int_equal(sample.costs.send_count, stages - 1);
+		for (int i = 0; i < stages - 1; i++) {
+			const int last = (i + 1) * sample.layers / stages - 1;
+			const struct ipu_tensor *out =
+				&sample.tensors[program_sample_tensor(last, PROGRAM_OUT)];
+
+			assert_int_equal(sample.costs.sends[i].from, i);
+			assert_int_equal(sample.costs.sends[i].to, i + 1);
+			assert_int_equal(out->stage, i);
+			assert_int_equal(sample.costs.sends[i].bytes, ipu_tensor_bytes(out));
+		}
+		program_sample_free(&sample);
+	}
+}
+
 /* Ramp-up and ramp-down as long as a micro-batch's way there and back; the main phase repeats. */
 static void test_a_pipeline_is_ramp_up_main_phase_and_ramp_down(void **state)
 {
@@ -426,6 +453,9 @@ static void test_a_pipeline_is_ramp_up_main_phase_and_ramp_down(void **state)
 		} else {
 			assert_int_equal(programs[main].repeats, cases[i].repeats);
 			assert_int_equal(programs[main + 1].children, 4);
+			/* A ramp without a time step is no program. */
+			assert_int_equal(up < 0, cases[i].up == 0);
+			assert_int_equal(down < 0, cases[i].down == 0);
 			assert_int_equal(up < 0 ? 0 : programs[up].children, cases[i].up);
 			assert_int_equal(down < 0 ? 0 : programs[down].children, cases[i].down);
 		}
@@ -551,6 +581,7 @@ int main(void)
 		cmocka_unit_test(test_what_waits_for_its_backward_goes_through_fifos),
 		cmocka_unit_test(test_recomputation_keeps_inputs_and_what_is_drawn),
 		cmocka_unit_test(test_a_machine_without_streaming_memory_says_so),
+		cmocka_unit_test(test_a_stage_is_sent_what_it_reads),
 		cmocka_unit_test(test_a_pipeline_is_ramp_up_main_phase_and_ramp_down),
 		cmocka_unit_test(test_the_programs_of_any_schedule_call_what_the_clock_runs),
 		cmocka_unit_test(test_an_engine_run_starts_with_its_choice),
