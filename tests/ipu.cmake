@@ -8,3 +8,4 @@ ipuscope_add_test(NAME test_ipu_pipeline_closed SOURCES test_ipu_pipeline_closed
 ipuscope_add_test(NAME test_ipu_memory SOURCES test_ipu_memory.c memory_sample.c LIBS ipu LABELS unit ipu)
 ipuscope_add_test(NAME test_ipu_program SOURCES test_ipu_program.c program_sample.c LIBS ipu LABELS unit ipu)
 ipuscope_add_test(NAME test_ipu_trace SOURCES test_ipu_trace.c program_sample.c LIBS ipu LABELS unit ipu)
+ipuscope_add_test(NAME test_ipu_simulated SOURCES test_ipu_simulated.c program_sample.c memory_sample.c LIBS ipu LABELS unit ipu)
