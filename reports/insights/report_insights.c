@@ -111,7 +111,7 @@ bool report__insight_predict(struct insight_facts *facts, const struct report_wh
 	if (!facts->whatif || report_whatif_predict(out, facts->whatif, change, NULL) != ST_OK)
 		return false;
 	measured = report_whatif_measured(facts->whatif);
-	return out->step_ns > 0 && measured->step_ns > 0;
+	return out->memory_fits && out->step_ns > 0 && measured->step_ns > 0;
 }
 
 void report__insight_gain(struct report_insight *insight,

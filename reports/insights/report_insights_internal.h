@@ -59,7 +59,6 @@ struct insight_trace {
 
 struct insight_memory {
 	int64_t ipu, tile, bytes, capacity; /* the fullest tile */
-	int64_t in_use;                     /* of all its tiles */
 	int64_t tiles, tiles_over;          /* those that need more than they have */
 	int64_t peak_bytes, peak_step;      /* of its liveness; IPS_NULL */
 	int64_t always_live;                /* of the peak */
@@ -111,7 +110,8 @@ void report__insight_number(struct report_insight *insight, const char *name, do
 const char *report__insight_text(struct insight_facts *facts, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Measured beside what @change would give. false: it is not legal, or not known. */
+/* Measured beside what @change would give. false: it is not legal, does not fit the memory, or is
+ * not known. */
 bool report__insight_predict(struct insight_facts *facts, const struct report_whatif_change *change,
 			     struct report_whatif_prediction *out);
 void report__insight_gain(struct report_insight *insight,

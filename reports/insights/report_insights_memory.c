@@ -73,7 +73,6 @@ static enum status take_tiles(struct insight_facts *facts, const struct report_t
 				.tile = report__insight_int(table, row, 1),
 				.bytes = report__insight_int(table, row, 2),
 				.capacity = report__insight_int(table, row, 3),
-				.in_use = report__insight_int(table, row, 4),
 				.tiles_over = report__insight_int(table, row, 5),
 				.tiles = report__insight_int(table, row, 7),
 				.peak_bytes = IPS_NULL,

@@ -203,27 +203,14 @@ static const char *split_text(const struct report_whatif_prediction *predicted)
 	return comma ? comma + 1 : predicted->split;
 }
 
-/* Near the end of a tile another split may be too much for one. */
-static bool memory_is_full(const struct insight_facts *facts)
-{
-	for (int i = 0; i < facts->memory_count; i++)
-		if (2 * facts->memory[i].bytes > facts->memory[i].capacity)
-			return true;
-	return false;
-}
-
 static void split_remedy(struct insight_facts *facts, struct report_insight *insight,
 			 const struct report_whatif_prediction *predicted)
 {
 	report__insight_gain(insight, report_whatif_measured(facts->whatif), predicted);
-	insight->remedy = report__insight_text(
-		facts,
-		"`--pipeline.stages auto --pipeline.auto_stages %d`, which begins stages at %.200s"
-		"%s.",
-		predicted->stages, split_text(predicted),
-		memory_is_full(facts) ? "; whether that fits the tiles' memory was not looked "
-					"at (`ipu-plan model` does)"
-				      : "");
+	insight->remedy = report__insight_text(facts,
+					       "`--pipeline.stages auto --pipeline.auto_stages "
+					       "%d`, which begins stages at %.200s.",
+					       predicted->stages, split_text(predicted));
 }
 
 enum status report__insight_slow_stage(struct insight_facts *facts, struct err *err)
@@ -316,18 +303,6 @@ enum status report__insight_other_schedule(struct insight_facts *facts, struct e
 	return ST_OK;
 }
 
-/* All IPUs' memory together on one. */
-static bool fits_one(const struct insight_facts *facts)
-{
-	double all = 0, one = 0;
-
-	for (int i = 0; i < facts->memory_count; i++) {
-		all += (double)facts->memory[i].in_use;
-		one = (double)facts->memory[i].capacity * (double)facts->memory[i].tiles;
-	}
-	return all <= one * report_insight_limit(REPORT_LIMIT_TILE_USED);
-}
-
 enum status report__insight_one_ipu(struct insight_facts *facts, struct err *err)
 {
 	const struct report_whatif_prediction *measured = report_whatif_measured(facts->whatif);
@@ -336,8 +311,7 @@ enum status report__insight_one_ipu(struct insight_facts *facts, struct err *err
 	struct report_insight *insight;
 	char now[FMT_SIZE], then[FMT_SIZE];
 
-	if (!report__insight_predict(facts, &change, &predicted) || !fits_one(facts) ||
-	    faster(facts, &predicted) < 0)
+	if (!report__insight_predict(facts, &change, &predicted) || faster(facts, &predicted) < 0)
 		return ST_OK;
 	insight = add_pipeline(facts, "one_ipu", "bubbles", report__insight_sql_bubbles);
 	if (!insight)
