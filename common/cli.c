@@ -606,6 +606,47 @@ enum status cli_number(const char *name, const char *value, int64_t least, int64
 	return ST_OK;
 }
 
+/* The place of @word among @choices, of which it is one. */
+static int cli_place(const char *choices, const char *word)
+{
+	const size_t length = strlen(word);
+	int place = 0;
+
+	for (const char *at = choices;
+	     strncmp(at, word, length) != 0 || (at[length] != ' ' && at[length] != '\0'); place++)
+		at += strcspn(at, " ") + 1;
+	return place;
+}
+
+enum status cli_set(const struct cli_argument *argument, void *into, struct err *err)
+{
+	void *field = (char *)into + argument->option->field.offset;
+	enum status status;
+	int64_t size;
+
+	switch (argument->option->field.kind) {
+	case CLI_OWN:
+		break;
+	case CLI_SWITCH:
+		*(bool *)field = true;
+		break;
+	case CLI_TEXT:
+		*(const char **)field = argument->value;
+		break;
+	case CLI_NUMBER:
+		return cli_number(argument->name, argument->value, 0, INT64_MAX, field, err);
+	case CLI_SIZE:
+		status = cli_number(argument->name, argument->value, 0, CLI_SIZE_MOST, &size, err);
+		if (status == ST_OK)
+			*(int *)field = (int)size;
+		return status;
+	case CLI_CHOICE:
+		*(int *)field = cli_place(argument->option->choices, argument->value);
+		break;
+	}
+	return ST_OK;
+}
+
 int cli_width(FILE *stream)
 {
 	struct winsize size;

@@ -17,12 +17,34 @@
 
 #define CLI_NAME_SIZE 256
 
+/* What cli_set() puts into a field of the command's own struct. */
+enum cli_kind {
+	CLI_OWN,    /* nothing: the command looks at the value itself */
+	CLI_SWITCH, /* bool: true */
+	CLI_TEXT,   /* const char *: the value, which is argv's */
+	CLI_NUMBER, /* int64_t: a number from 0 */
+	CLI_SIZE,   /* int: a number from 0 to CLI_SIZE_MOST */
+	CLI_CHOICE  /* an enum or int: the value's place among the choices */
+};
+
+#define CLI_SIZE_MOST 100000
+
+/* .field = CLI_FIELD(TEXT, struct line, file) */
+#define CLI_FIELD(kind, type, member)                                                              \
+	{                                                                                          \
+		CLI_##kind, offsetof(type, member)                                                 \
+	}
+
 struct cli_option {
 	const char *name;     /* "--color" */
 	char letter;          /* 'c' for -c; 0: none */
 	const char *argument; /* "WHEN", or NULL for a switch */
 	const char *choices;  /* "auto always never" for completion and checking, or NULL */
 	const char *help;     /* a sentence or two; default included */
+	struct {
+		enum cli_kind kind;
+		size_t offset;
+	} field;
 };
 
 struct cli_command {
@@ -87,6 +109,9 @@ bool cli_standard(const struct cli_command *command, int argc, char **argv, FILE
 /* The number that @value says, from @least to @greatest; @name is the option's. */
 enum status cli_number(const char *name, const char *value, int64_t least, int64_t greatest,
 		       int64_t *out, struct err *err);
+
+/* Put the value of @argument, which has an option, into the option's field of the struct @into. */
+enum status cli_set(const struct cli_argument *argument, void *into, struct err *err);
 
 void cli_help(const struct cli_command *command, FILE *out);
 

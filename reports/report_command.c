@@ -30,22 +30,41 @@ enum {
 	OPTION_SQL,
 	OPTION_WIDTH,
 	OPTION_COLOR,
-	OPTION_REEVALUATE
+	OPTION_REEVALUATE,
+	OPTIONS
+};
+
+/* The command line, taken apart. */
+struct command_line {
+	const char *words[2]; /* REPORT, NAME */
+	int word_count;
+	bool csv, json;
+	int64_t limit;
+	int width; /* -1: not given */
+	const char *color;
+	bool given[OPTIONS];
+	const char *reevaluate; /* NULL: not given */
+	struct report_choice choice;
 };
 
 static const struct cli_option command_options[] = {
-	[OPTION_CSV] = {.name = "--csv", .help = "Comma separated values (RFC 4180), all rows."},
+	[OPTION_CSV] = {.name = "--csv",
+			.help = "Comma separated values (RFC 4180), all rows.",
+			.field = CLI_FIELD(SWITCH, struct command_line, csv)},
 	[OPTION_JSON] = {.name = "--json",
 			 .help = "A JSON object with tool, version, schema_version, report and "
-				 "rows; all rows."},
+				 "rows; all rows.",
+			 .field = CLI_FIELD(SWITCH, struct command_line, json)},
 	[OPTION_COLUMNS] = {.name = "--columns",
 			    .argument = "NAMES",
 			    .help = "These columns, as a,b,c; all: every one. Text shows the "
-				    "most telling by default, CSV and JSON all."},
+				    "most telling by default, CSV and JSON all.",
+			    .field = CLI_FIELD(TEXT, struct command_line, choice.columns)},
 	[OPTION_SORT] = {.name = "--sort",
 			 .letter = 's',
 			 .argument = "NAMES",
-			 .help = "In the order of these columns; -NAME: greatest first."},
+			 .help = "In the order of these columns; -NAME: greatest first.",
+			 .field = CLI_FIELD(TEXT, struct command_line, choice.sort)},
 	[OPTION_WHERE] = {.name = "--where",
 			  .letter = 'w',
 			  .argument = "CONDITION",
@@ -56,25 +75,30 @@ static const struct cli_option command_options[] = {
 	[OPTION_BY] = {.name = "--by",
 		       .argument = "WHAT",
 		       .help = "How rows are grouped; of reports that have a choice: see REPORTS "
-			       "in the manual page."},
+			       "in the manual page.",
+		       .field = CLI_FIELD(TEXT, struct command_line, choice.by)},
 	[OPTION_LIMIT] = {.name = "--limit",
 			  .letter = 'n',
 			  .argument = "ROWS",
-			  .help = "At most so many rows; 0: all. Text shows 1000 by default."},
+			  .help = "At most so many rows; 0: all. Text shows 1000 by default.",
+			  .field = CLI_FIELD(NUMBER, struct command_line, limit)},
 	[OPTION_SQL] = {.name = "--sql",
 			.help = "Print the query instead of its rows, to be read, or pasted into "
-				"sqlite3."},
+				"sqlite3.",
+			.field = CLI_FIELD(SWITCH, struct command_line, choice.sql)},
 	[OPTION_WIDTH] = {.name = "--width",
 			  .argument = "COLUMNS",
 			  .help = "Fit text to so many columns; 0: as wide as needed, nothing cut. "
-				  "The terminal's width by default, 80 elsewhere."},
+				  "The terminal's width by default, 80 elsewhere.",
+			  .field = CLI_FIELD(SIZE, struct command_line, width)},
 	[OPTION_COLOR] = REPORT_OPTION_COLOR,
 	[OPTION_REEVALUATE] = {.name = "--reevaluate",
 			       .argument = "FILE",
 			       .help = "health: judge what was recorded again. "
 				       "FILE is JSON, as health.rules in a run file, of what "
 				       "differs from the run's own rules; recorded: those alone; "
-				       "default: the defaults."},
+				       "default: the defaults.",
+			       .field = CLI_FIELD(TEXT, struct command_line, reevaluate)},
 };
 
 /* What an option is for. */
@@ -145,19 +169,6 @@ static const struct cli_command command_report = {
 		   "where the output is not a terminal.",
 };
 
-/* The command line, taken apart. */
-struct command_line {
-	const char *words[2]; /* REPORT, NAME */
-	int word_count;
-	bool csv, json;
-	int64_t limit;
-	int width; /* -1: not given */
-	const char *color;
-	bool given[ARRAY_LEN(command_options)];
-	const char *reevaluate; /* NULL: not given */
-	struct report_choice choice;
-};
-
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 static enum status command_where(struct report_choice *choice, const char *condition,
@@ -172,48 +183,14 @@ static enum status command_where(struct report_choice *choice, const char *condi
 static enum status command_option(struct command_line *line, const struct cli_argument *argument,
 				  struct err *err)
 {
-	enum status status = ST_OK;
-	int64_t width = 0;
+	const ptrdiff_t at = argument->option - command_options;
 
-	line->given[argument->option - command_options] = true;
-	switch (argument->option - command_options) {
-	case OPTION_CSV:
-		line->csv = true;
-		break;
-	case OPTION_JSON:
-		line->json = true;
-		break;
-	case OPTION_COLUMNS:
-		line->choice.columns = argument->value;
-		break;
-	case OPTION_SORT:
-		line->choice.sort = argument->value;
-		break;
-	case OPTION_WHERE:
-		status = command_where(&line->choice, argument->value, err);
-		break;
-	case OPTION_BY:
-		line->choice.by = argument->value;
-		break;
-	case OPTION_SQL:
-		line->choice.sql = true;
-		break;
-	case OPTION_LIMIT:
-		status = cli_number(argument->name, argument->value, 0, INT64_MAX, &line->limit,
-				    err);
-		break;
-	case OPTION_WIDTH:
-		status = cli_number(argument->name, argument->value, 0, 100000, &width, err);
-		line->width = (int)width;
-		break;
-	case OPTION_COLOR:
+	line->given[at] = true;
+	if (at == OPTION_WHERE)
+		return command_where(&line->choice, argument->value, err);
+	if (at == OPTION_COLOR)
 		line->color = argument->value;
-		break;
-	case OPTION_REEVALUATE:
-		line->reevaluate = argument->value;
-		break;
-	}
-	return status;
+	return cli_set(argument, line, err);
 }
 
 static enum status command_parse(struct command_line *line, int argc, char **argv, struct err *err)

@@ -23,36 +23,46 @@
 
 #define PROGRESS_NS UINT64_C(200000000)
 
-enum {
-	OPTION_OUTPUT,
-	OPTION_FORCE,
-	OPTION_RANKS,
-	OPTION_ALIGN
+struct merge_line {
+	struct prof_merge_source *sources;
+	size_t count, capacity;
+	const char *file;
+	bool force;
+	struct prof_merge_params params;
 };
 
 static const struct cli_option merge_options[] = {
-	[OPTION_OUTPUT] = {.name = "--output",
-			   .letter = 'o',
-			   .argument = "FILE",
-			   .help = "The database to write."},
-	[OPTION_FORCE] = {.name = "--force", .help = "Replace FILE if it is there."},
-	[OPTION_RANKS] =
-		{.name = "--ranks",
-		 .argument = "WHICH",
-		 .choices = "auto keep order",
-		 .help = "keep: those recorded, which must all differ; order: 0, 1, ... as "
-			 "the reports are given; auto (default): keep where all differ, else "
-			 "order."},
-	[OPTION_ALIGN] =
-		{.name = "--align",
-		 .argument = "HOW",
-		 .choices = "wall steps none",
-		 .help = "How host times come together. wall (default): by the wall clock "
-			 "of each recording's start; steps: then by the median of what is "
-			 "left between executions of equal number, for processes that wait "
-			 "for each other on hosts whose clocks differ; none: all start at "
-			 "0."},
+	{.name = "--output",
+	 .letter = 'o',
+	 .argument = "FILE",
+	 .help = "The database to write.",
+	 .field = CLI_FIELD(TEXT, struct merge_line, file)},
+	{.name = "--force",
+	 .help = "Replace FILE if it is there.",
+	 .field = CLI_FIELD(SWITCH, struct merge_line, force)},
+	{.name = "--ranks",
+	 .argument = "WHICH",
+	 .choices = "auto keep order",
+	 .help = "keep: those recorded, which must all differ; order: 0, 1, ... as "
+		 "the reports are given; auto (default): keep where all differ, else "
+		 "order.",
+	 .field = CLI_FIELD(CHOICE, struct merge_line, params.ranks)},
+	{.name = "--align",
+	 .argument = "HOW",
+	 .choices = "wall steps none",
+	 .help = "How host times come together. wall (default): by the wall clock "
+		 "of each recording's start; steps: then by the median of what is "
+		 "left between executions of equal number, for processes that wait "
+		 "for each other on hosts whose clocks differ; none: all start at "
+		 "0.",
+	 .field = CLI_FIELD(CHOICE, struct merge_line, params.align)},
 };
+
+/* Choices are numbered as they are listed. */
+_Static_assert(PROF_MERGE_RANKS_AUTO == 0 && PROF_MERGE_RANKS_KEEP == 1 &&
+		       PROF_MERGE_RANKS_ORDER == 2 && PROF_MERGE_ALIGN_WALL == 0 &&
+		       PROF_MERGE_ALIGN_STEPS == 1 && PROF_MERGE_ALIGN_NONE == 2,
+	       "choices out of step");
 
 const struct cli_command report_merge_cli = {
 	.name = "ipu-report merge",
@@ -76,51 +86,7 @@ const struct cli_command report_merge_cli = {
 	.words = "FILE",
 };
 
-struct merge_line {
-	struct prof_merge_source *sources;
-	size_t count, capacity;
-	const char *file;
-	bool force;
-	struct prof_merge_params params;
-};
-
 /* ---- the line -------------------------------------------------------------------------------- */
-
-/* The place of @word in the option's choices, which has been checked. */
-static int merge_choice(const struct cli_option *option, const char *word)
-{
-	const char *at = option->choices;
-	int place = 0;
-
-	while (!str_starts_with(at, word)) {
-		at = strchr(at, ' ');
-		if (!at)
-			return 0;
-		at++;
-		place++;
-	}
-	return place;
-}
-
-static void merge_option(struct merge_line *line, const struct cli_argument *argument)
-{
-	const struct cli_option *option = argument->option;
-
-	switch (option - merge_options) {
-	case OPTION_OUTPUT:
-		line->file = argument->value;
-		break;
-	case OPTION_FORCE:
-		line->force = true;
-		break;
-	case OPTION_RANKS:
-		line->params.ranks = (enum prof_merge_ranks)merge_choice(option, argument->value);
-		break;
-	case OPTION_ALIGN:
-		line->params.align = (enum prof_merge_align)merge_choice(option, argument->value);
-		break;
-	}
-}
 
 static enum status merge_parse(struct merge_line *line, int argc, char **argv, struct err *err)
 {
@@ -132,7 +98,7 @@ static enum status merge_parse(struct merge_line *line, int argc, char **argv, s
 	cli_begin(&walk, &report_merge_cli, argc, argv, false);
 	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
 		if (argument.option) {
-			merge_option(line, &argument);
+			cli_set(&argument, line, err);
 			continue;
 		}
 		if (mem_grow(&line->sources, &line->capacity, line->count + 1,

@@ -548,6 +548,80 @@ static void test_colour_follows_the_conventions(void **state)
 	fclose(null);
 }
 
+struct bound {
+	const char *file;
+	int64_t rows, before;
+	bool force;
+	int width;
+	enum {
+		BOUND_AUTO,
+		BOUND_AUTOMATIC,
+		BOUND_NEVER
+	} when;
+};
+
+static const struct cli_option bound_options[] = {
+	{.name = "--file", .argument = "FILE", .field = CLI_FIELD(TEXT, struct bound, file)},
+	{.name = "--rows", .argument = "N", .field = CLI_FIELD(NUMBER, struct bound, rows)},
+	{.name = "--force", .field = CLI_FIELD(SWITCH, struct bound, force)},
+	{.name = "--width", .argument = "N", .field = CLI_FIELD(SIZE, struct bound, width)},
+	{.name = "--when",
+	 .argument = "W",
+	 .choices = "auto automatic never",
+	 .field = CLI_FIELD(CHOICE, struct bound, when)},
+	{.name = "--own", .argument = "X"},
+};
+
+static enum status bind_all(struct bound *out, char **argv, struct err *err)
+{
+	const struct cli_command bound_command = {.name = "ipu-bound",
+						  .options = bound_options,
+						  .option_count = ARRAY_LEN(bound_options)};
+	struct cli_argument argument;
+	struct cli_walk state;
+	enum status status;
+	bool more;
+
+	cli_begin(&state, &bound_command, count_words(argv), argv, false);
+	while ((status = cli_next(&state, &argument, &more, err)) == ST_OK && more)
+		if ((status = cli_set(&argument, out, err)) != ST_OK)
+			break;
+	return status;
+}
+
+static void test_values_reach_the_fields_that_options_name(void **state)
+{
+	char *all[] = {"x", "--file=a b", "--rows", "12", "--force", "--width", "80", NULL};
+	char *choice[] = {"x", "--when", "automatic", "--own", "1", NULL};
+	char *last[] = {"x", "--when", "never", NULL}, *first[] = {"x", "--when=auto", NULL};
+	char *wrong[][4] = {{"x", "--rows", "-1", NULL},
+			    {"x", "--rows", "x", NULL},
+			    {"x", "--width", "100001", NULL}};
+	struct bound bound = {.before = 7, .when = BOUND_NEVER};
+	struct err err = {ST_OK, ""};
+
+	(void)state;
+	assert_int_equal(bind_all(&bound, all, &err), ST_OK);
+	assert_string_equal(bound.file, "a b");
+	assert_int_equal(bound.rows, 12);
+	assert_true(bound.force);
+	assert_int_equal(bound.width, 80);
+	assert_int_equal(bound.when, BOUND_NEVER);
+	assert_int_equal(bind_all(&bound, first, &err), ST_OK);
+	assert_int_equal(bound.when, BOUND_AUTO);
+	assert_int_equal(bind_all(&bound, choice, &err), ST_OK);
+	assert_int_equal(bound.when, BOUND_AUTOMATIC);
+	assert_int_equal(bind_all(&bound, last, &err), ST_OK);
+	assert_int_equal(bound.when, BOUND_NEVER);
+	assert_int_equal(bound.before, 7);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		assert_int_equal(bind_all(&bound, wrong[i], &err), ST_INVALID);
+		assert_contains(err.text, wrong[i][1]);
+		assert_int_equal(bound.rows, 12);
+		assert_int_equal(bound.width, 80);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -566,6 +640,7 @@ int main(void)
 		cmocka_unit_test(test_manual_page_formats_without_warnings),
 		cmocka_unit_test(test_fail_prints_one_line_and_gives_the_exit_code),
 		cmocka_unit_test(test_colour_follows_the_conventions),
+		cmocka_unit_test(test_values_reach_the_fields_that_options_name),
 	};
 
 	if (getenv("IPUSCOPE_TEST_FAIL"))

@@ -15,12 +15,13 @@
 #include "trainer/train_job.h"
 
 static const struct cli_option OPTIONS[] = {
-	{"--list", 0, NULL, NULL, "List the examples by name, with a line each, and stop."},
-	{"--print-run", 0, NULL, NULL,
-	 "Print the run file that results from the file, its flags and the overrides, and stop."},
-	{"--quiet", 'q', NULL, NULL, "Print errors and broken health rules only."},
-	{"--summary", 0, NULL, NULL,
-	 "Print the model's summary and the stage of each layer, and stop."},
+	{.name = "--list", .help = "List the examples by name, with a line each, and stop."},
+	{.name = "--print-run",
+	 .help = "Print the run file that results from the file, its flags and the overrides, and "
+		 "stop."},
+	{.name = "--quiet", .letter = 'q', .help = "Print errors and broken health rules only."},
+	{.name = "--summary",
+	 .help = "Print the model's summary and the stage of each layer, and stop."},
 };
 
 static const struct cli_command COMMAND = {

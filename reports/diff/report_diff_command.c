@@ -33,6 +33,14 @@ enum {
 	OPTION_COLOR
 };
 
+struct diff_line {
+	const char *words[2];
+	int word_count;
+	const char *sections, *color;
+	int width; /* -1: not given */
+	struct report_diff_print how;
+};
+
 static const struct cli_option diff_options[] = {
 	[OPTION_GATE] = {.name = "--gate",
 			 .argument = "PERCENT",
@@ -41,18 +49,23 @@ static const struct cli_option diff_options[] = {
 				 "health rules. Host times vary by themselves: give them room."},
 	[OPTION_IGNORE_HOST] = {.name = "--ignore-host",
 				.help = "What was measured on the host passes the gate; what is "
-					"simulated and learnt does not."},
+					"simulated and learnt does not.",
+				.field = CLI_FIELD(SWITCH, struct diff_line, how.ignore_host)},
 	[OPTION_SECTIONS] = {.name = "--sections",
 			     .argument = "LIST",
 			     .help = "Only these, separated by commas: settings, totals, bubbles, "
 				     "stages, time_split, layers, operations, memory, liveness, "
-				     "metrics, health, tensors, spans."},
-	[OPTION_ALL] = {.name = "--all", .help = "Show what is the same too."},
+				     "metrics, health, tensors, spans.",
+			     .field = CLI_FIELD(TEXT, struct diff_line, sections)},
+	[OPTION_ALL] = {.name = "--all",
+			.help = "Show what is the same too.",
+			.field = CLI_FIELD(SWITCH, struct diff_line, how.all)},
 	[OPTION_LIMIT] = {.name = "--limit",
 			  .letter = 'n',
 			  .argument = "ROWS",
 			  .help = "At most so many rows of a section, 20 by default; 0: all. CSV "
-				  "and JSON have all."},
+				  "and JSON have all.",
+			  .field = CLI_FIELD(NUMBER, struct diff_line, how.limit)},
 	[OPTION_CSV] = {.name = "--csv", .help = "One table as comma separated values."},
 	[OPTION_JSON] = {.name = "--json", .help = "One table as a JSON object."},
 	[OPTION_WIDTH] = REPORT_OPTION_WIDTH,
@@ -80,14 +93,6 @@ const struct cli_command report_diff_cli = {
 		    "simulated run got worse by more than 5 %.\n"
 		    "ipu-report diff a.db b.db --sections spans -n 0\tAll spans by name.\n",
 	.words = "FILE",
-};
-
-struct diff_line {
-	const char *words[2];
-	int word_count;
-	const char *sections, *color;
-	int width; /* -1: not given */
-	struct report_diff_print how;
 };
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -121,17 +126,6 @@ static enum status diff_option(struct diff_line *line, const struct cli_argument
 	switch (argument->option - diff_options) {
 	case OPTION_GATE:
 		return diff_gate(argument->value, &how->gate, err);
-	case OPTION_IGNORE_HOST:
-		how->ignore_host = true;
-		break;
-	case OPTION_SECTIONS:
-		line->sections = argument->value;
-		break;
-	case OPTION_ALL:
-		how->all = true;
-		break;
-	case OPTION_LIMIT:
-		return cli_number(argument->name, argument->value, 0, INT64_MAX, &how->limit, err);
 	case OPTION_CSV:
 	case OPTION_JSON:
 		if (how->render.format != REPORT_AS_TEXT)
@@ -146,6 +140,8 @@ static enum status diff_option(struct diff_line *line, const struct cli_argument
 	case OPTION_COLOR:
 		line->color = argument->value;
 		break;
+	default:
+		return cli_set(argument, line, err);
 	}
 	return status;
 }

@@ -181,33 +181,43 @@ static const struct cli_option export_options[] = {
 			   .help = "The file (popvision: the folder) to write; by default "
 				   "trace.json, captures.npz and so on, here. - is the standard "
 				   "output, and a name that ends in .gz is compressed (not npz, "
-				   "popvision)."},
-	[OPTION_FORCE] = {.name = "--force", .help = "Replace FILE if it is there."},
+				   "popvision).",
+			   .field = CLI_FIELD(TEXT, struct export_line, file)},
+	[OPTION_FORCE] = {.name = "--force",
+			  .help = "Replace FILE if it is there.",
+			  .field = CLI_FIELD(SWITCH, struct export_line, force)},
 	[OPTION_FROM] = {.name = "--from",
 			 .argument = "NS",
-			 .help = "Only what ends at or after this ns of its clock."},
+			 .help = "Only what ends at or after this ns of its clock.",
+			 .field = CLI_FIELD(NUMBER, struct export_line, from_ns)},
 	[OPTION_TO] = {.name = "--to",
 		       .argument = "NS",
-		       .help = "Only what begins before this ns of its clock."},
+		       .help = "Only what begins before this ns of its clock.",
+		       .field = CLI_FIELD(NUMBER, struct export_line, to_ns)},
 	[OPTION_EXECUTION] = {.name = "--execution",
 			      .argument = "N",
-			      .help = "Only what belongs to this execution (from 0)."},
+			      .help = "Only what belongs to this execution (from 0).",
+			      .field = CLI_FIELD(NUMBER, struct export_line, execution)},
 	[OPTION_CLOCK] = {.name = "--clock",
 			  .argument = "WHICH",
 			  .choices = "host device",
 			  .help = "Only what was measured on the host, or simulated on the "
-				  "device."},
+				  "device.",
+			  .field = CLI_FIELD(TEXT, struct export_line, clock)},
 	[OPTION_WEIGHT_UPDATE] = {.name = "--weight-update",
 				  .argument = "N",
-				  .help = "torch-csv: this weight update; by default the first."},
+				  .help = "torch-csv: this weight update; by default the first.",
+				  .field = CLI_FIELD(NUMBER, struct export_line, weight_update)},
 	[OPTION_KEYS] = {.name = "--keys",
 			 .argument = "PATTERN",
 			 .help = "npz: only tensors whose key fits this shell pattern "
-				 "('Dense_1*')."},
+				 "('Dense_1*').",
+			 .field = CLI_FIELD(TEXT, struct export_line, keys)},
 	[OPTION_STEPS] = {.name = "--steps",
 			  .help = "npz: beside each array NAME also NAME@step, the step (of what "
 				  "belongs to a weight update: the update) of each enqueue; -1: "
-				  "unknown."},
+				  "unknown.",
+			  .field = CLI_FIELD(SWITCH, struct export_line, steps)},
 };
 
 static const char *export_second(size_t at)
@@ -257,64 +267,28 @@ const struct cli_command report_export_cli = {
 	.second = export_second,
 };
 
-/* Where an option's value goes, and which formats understand it. */
-enum value_kind {
-	VALUE_SWITCH,
-	VALUE_TEXT,
-	VALUE_NUMBER
+/* Which formats understand an option; -1: all. */
+static const int export_bits[] = {
+	[OPTION_OUTPUT] = -1,
+	[OPTION_FORCE] = -1,
+	[OPTION_FROM] = REPORT_EXPORT_WINDOW,
+	[OPTION_TO] = REPORT_EXPORT_WINDOW,
+	[OPTION_EXECUTION] = REPORT_EXPORT_EXECUTION,
+	[OPTION_CLOCK] = REPORT_EXPORT_CLOCK,
+	[OPTION_WEIGHT_UPDATE] = REPORT_EXPORT_WEIGHT_UPDATE,
+	[OPTION_KEYS] = REPORT_EXPORT_KEYS,
+	[OPTION_STEPS] = REPORT_EXPORT_STEPS,
 };
-
-#define FIELD(kind, name, bit)                                                                     \
-	{                                                                                          \
-		kind, offsetof(struct export_line, name), bit                                      \
-	}
-static const struct {
-	enum value_kind kind;
-	size_t offset;
-	int bit; /* of enum report_export_option; -1: all formats */
-} export_fields[] = {
-	[OPTION_OUTPUT] = FIELD(VALUE_TEXT, file, -1),
-	[OPTION_FORCE] = FIELD(VALUE_SWITCH, force, -1),
-	[OPTION_FROM] = FIELD(VALUE_NUMBER, from_ns, REPORT_EXPORT_WINDOW),
-	[OPTION_TO] = FIELD(VALUE_NUMBER, to_ns, REPORT_EXPORT_WINDOW),
-	[OPTION_EXECUTION] = FIELD(VALUE_NUMBER, execution, REPORT_EXPORT_EXECUTION),
-	[OPTION_CLOCK] = FIELD(VALUE_TEXT, clock, REPORT_EXPORT_CLOCK),
-	[OPTION_WEIGHT_UPDATE] = FIELD(VALUE_NUMBER, weight_update, REPORT_EXPORT_WEIGHT_UPDATE),
-	[OPTION_KEYS] = FIELD(VALUE_TEXT, keys, REPORT_EXPORT_KEYS),
-	[OPTION_STEPS] = FIELD(VALUE_SWITCH, steps, REPORT_EXPORT_STEPS),
-};
-_Static_assert(ARRAY_LEN(export_fields) == ARRAY_LEN(export_options), "fields out of step");
-
-static enum status export_number(const struct cli_argument *argument, int64_t *out, struct err *err)
-{
-	long long value;
-
-	if (!str_to_int(argument->value, &value) || value < 0)
-		return err_set(err, ST_INVALID, "%s: must be a whole number from 0, not \"%s\"",
-			       argument->name, argument->value);
-	*out = value;
-	return ST_OK;
-}
+_Static_assert(ARRAY_LEN(export_bits) == ARRAY_LEN(export_options), "bits out of step");
 
 static enum status export_option(struct export_line *line, const struct cli_argument *argument,
 				 struct err *err)
 {
-	const size_t at = (size_t)(argument->option - export_options);
-	void *field = (char *)line + export_fields[at].offset;
+	const int bit = export_bits[argument->option - export_options];
 
-	if (export_fields[at].bit >= 0)
-		line->given[export_fields[at].bit] = argument->option;
-	switch (export_fields[at].kind) {
-	case VALUE_SWITCH:
-		*(bool *)field = true;
-		break;
-	case VALUE_TEXT:
-		*(const char **)field = argument->value;
-		break;
-	case VALUE_NUMBER:
-		return export_number(argument, field, err);
-	}
-	return ST_OK;
+	if (bit >= 0)
+		line->given[bit] = argument->option;
+	return cli_set(argument, line, err);
 }
 
 static enum status export_parse(struct export_line *line, int argc, char **argv, struct err *err)

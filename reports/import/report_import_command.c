@@ -19,20 +19,25 @@
 
 #define PROGRESS_NS 100000000u /* between two lines on the terminal */
 
-enum {
-	OPTION_OUTPUT,
-	OPTION_FORCE,
-	OPTION_QUIET
+struct import_line {
+	const char *trace, *output;
+	bool force, quiet;
 };
 
 static const struct cli_option import_options[] = {
-	[OPTION_OUTPUT] = {.name = "--output",
-			   .letter = 'o',
-			   .argument = "FILE",
-			   .help = "The database to write; by default the trace's name with .db "
-				   "instead of .json or .json.gz, here."},
-	[OPTION_FORCE] = {.name = "--force", .help = "Replace FILE if it is there."},
-	[OPTION_QUIET] = {.name = "--quiet", .letter = 'q', .help = "Say nothing but errors."},
+	{.name = "--output",
+	 .letter = 'o',
+	 .argument = "FILE",
+	 .help = "The database to write; by default the trace's name with .db instead of .json or "
+		 ".json.gz, here.",
+	 .field = CLI_FIELD(TEXT, struct import_line, output)},
+	{.name = "--force",
+	 .help = "Replace FILE if it is there.",
+	 .field = CLI_FIELD(SWITCH, struct import_line, force)},
+	{.name = "--quiet",
+	 .letter = 'q',
+	 .help = "Say nothing but errors.",
+	 .field = CLI_FIELD(SWITCH, struct import_line, quiet)},
 };
 
 const struct cli_command report_import_cli = {
@@ -68,11 +73,6 @@ const struct cli_command report_import_cli = {
 	.words = "FILE",
 };
 
-struct import_line {
-	const char *trace, *output;
-	bool force, quiet;
-};
-
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 static enum status import_parse(struct import_line *line, int argc, char **argv, struct err *err)
@@ -92,12 +92,8 @@ static enum status import_parse(struct import_line *line, int argc, char **argv,
 				       argument.value);
 		if (!argument.option)
 			line->trace = argument.value;
-		else if (argument.option == &import_options[OPTION_OUTPUT])
-			line->output = argument.value;
-		else if (argument.option == &import_options[OPTION_FORCE])
-			line->force = true;
 		else
-			line->quiet = true;
+			cli_set(&argument, line, err);
 	}
 	if (status == ST_OK && (!line->trace || !*line->trace))
 		return err_set(err, ST_INVALID,
