@@ -1,7 +1,7 @@
 /*
- * What the simulated IPU makes of many operations, programs and layouts, beside what it made of them
- * before: tests/golden/ipu_simulated.txt, which UPDATE_GOLDEN=1 rewrites. Formulas have their own
- * oracle (test_ipu_cost); this says that no figure changes unseen.
+ * What the simulated IPU makes of many operations, programs and layouts, beside what it made of
+ * them before: tests/golden/ipu_simulated.txt, which UPDATE_GOLDEN=1 rewrites. Formulas have their
+ * own oracle (test_ipu_cost); this says that no figure changes unseen.
  */
 #include "support/support.h"
 
