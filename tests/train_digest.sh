@@ -63,6 +63,23 @@ same inspect-tensors-adam inspect-tensors.json "${few[@]}" --steps-per-epoch 8 -
 same efficientnet keras-chapter-resnet50.json --model '{"application": "EfficientNetB0", "config": {"weights": null}}' \
 	--data.resize '[32, 32]' --data.limit 4 --pipeline null --ipu null
 
+# pipelined NAME EXAMPLE ARGUMENT...: every schedule that is no tutorial's own gives the digest of NAME too.
+pipelined() {
+	local name=$1 schedule found
+	shift
+	for schedule in gpipe 1f1b zb-h1 zb-h2; do
+		found=$(digest "$bin/ipu-train" "$@" --pipeline.schedule $schedule)
+		grep -q "^$name  *$found\$" digests.txt || fail "$name: $schedule: the weights $found"
+		count=$((count + 1))
+	done
+}
+
+pipelined keras-mnist-pipelining keras-mnist.json "${few[@]}" --use-ipu --pipelining
+pipelined keras-mnist-demo-pipelining keras-mnist-demo.json "${few[@]}" --pipelining Grouped
+pipelined keras-chapter-stages keras-chapter-stages.json "${few[@]}" --fit.steps_per_epoch 32
+pipelined keras-chapter-resnet50 keras-chapter-resnet50.json --data.resize '[32, 32]' --data.limit 4
+pipelined inspect-tensors-half inspect-tensors.json "${few[@]}" --steps-per-epoch 8 --compile.dtype_policy mixed_float16
+
 # grid NAME EXAMPLE STAGES ARGUMENT...: on 1 to 3 replicas the digest depends on their number alone.
 grid() {
 	local name=$1 example=$2 stages=$3 replicas threads schedule ipus pipeline first found
