@@ -15,6 +15,10 @@
 #define ROWS   6
 #define PIXELS 4
 
+enum {
+	STEPS = 4
+};
+
 #define VECTOR static inline __attribute__((always_inline)) TARGET
 
 VECTOR VEC vec_zero(void)

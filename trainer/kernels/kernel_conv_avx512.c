@@ -14,6 +14,10 @@
 #define ROWS   14
 #define PIXELS 8
 
+enum {
+	STEPS = 2
+};
+
 #define VECTOR static inline __attribute__((always_inline)) TARGET
 
 VECTOR VEC vec_zero(void)

@@ -11,6 +11,10 @@
 #define ROWS   4
 #define PIXELS 2
 
+enum {
+	STEPS = 1
+};
+
 struct vec {
 	float lane[LANES];
 };

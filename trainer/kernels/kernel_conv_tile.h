@@ -5,6 +5,7 @@
  *	VEC, LANES      a vector of floats, and how many
  *	ROWS            the most rows of a tile: all their sums stay in registers
  *	PIXELS          the same of a depthwise one
+ *	STEPS           an enum: steps of the depth in a turn of the loop
  *	TARGET          the attribute that allows the instructions
  *	vec_zero, vec_load, vec_store, vec_load_part, vec_store_part, vec_all, vec_fma, vec_add,
  *	vec_max, vec_min
@@ -135,6 +136,7 @@ INLINE void tile_run(const struct conv_tile *t, const int rows, const int vector
 			const float *a0 = t->a0 + y * t->run_y + x * t->run_x;
 			const float *a1 = t->a1 + y * t->run_y + x * t->run_x;
 
+#pragma GCC unroll STEPS
 			for (int64_t k = 0; k < length; k++) {
 				tile_step(acc, a0 + k, a1 + k, s, b, rows, vectors);
 				b += b_step;
@@ -161,6 +163,7 @@ INLINE void sum_run(const struct conv_sum_tile *t, const int rows, const int vec
 		for (int64_t line = 0; line < t->lines; line++) {
 			const float *a = t->a + image * t->a_image + line * t->a_line;
 
+#pragma GCC unroll STEPS
 			for (int64_t p = 0; p < pixels; p++) {
 				__builtin_prefetch(a + SUM_AHEAD * pixel);
 				__builtin_prefetch(a + SUM_AHEAD * pixel + rows - 1);
