@@ -17,6 +17,8 @@
 #include "model/model.h"
 #include "model/run/run_rules.h"
 
+struct plan_device;
+
 /* What is lowered. */
 struct lower_request {
 	const struct run_file *run;
@@ -27,6 +29,9 @@ struct lower_request {
 	const struct loss *loss;
 	const struct metric_list *metrics; /* may be NULL */
 	struct target_kind targets;        /* that they compare with */
+	/* Its planner is taken, with the plans that it has made, where the target is the same; it
+	 * outlives the device. NULL: a planner of its own. */
+	const struct plan_device *like;
 };
 
 /* Texts, lists and arrays of *@graph belong to @arena. `layout.schedule` and `layout.forward` are

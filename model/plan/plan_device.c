@@ -79,7 +79,13 @@ static enum status compile(struct plan_device *device, const struct lower_reques
 	/* What is planned has the tiles that the I/O tiles leave. */
 	device->compute = device->target;
 	device->compute.tiles -= device->graph.layout.io_tiles;
-	status = ipu_planner_new(&device->planner, &device->compute, err);
+	if (lowered->like && lowered->like->compute.tiles == device->compute.tiles &&
+	    !strcmp(lowered->like->compute.name, device->compute.name)) {
+		device->planner = lowered->like->planner;
+		device->lent = true;
+	} else {
+		status = ipu_planner_new(&device->planner, &device->compute, err);
+	}
 	if (status == ST_OK)
 		status = ipu_executable_new(&device->executable, &device->graph, device->planner,
 					    &device->compute, err);
@@ -128,7 +134,8 @@ void plan_device_free(struct plan_device *device)
 		ipu_timeline_free(device->timeline[mode]);
 	ipu_memory_free(device->memory);
 	ipu_executable_free(device->executable);
-	ipu_planner_free(device->planner);
+	if (!device->lent)
+		ipu_planner_free(device->planner);
 	arena_fini(&device->arena);
 	mem_free(device);
 }

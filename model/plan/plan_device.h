@@ -18,6 +18,7 @@ struct plan_device {
 	struct ipu_target target;
 	struct ipu_target compute; /* without its I/O tiles: what is planned */
 	struct ipu_planner *planner;
+	bool lent;              /* the planner is another device's */
 	struct ipu_graph graph; /* nodes in order of stage, then F, B, U, then work */
 	struct ipu_executable *executable;
 	struct ipu_memory *memory;

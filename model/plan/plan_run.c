@@ -201,7 +201,8 @@ static enum status new_device(struct plan_run *plan, const struct run_data *data
 	struct lower_request lowered = {.run = plan->run,
 					.layout = plan->layout,
 					.model = plan->model,
-					.optimizer = &plan->optimizer};
+					.optimizer = &plan->optimizer,
+					.like = plan->like};
 
 	if (!plan->run->ipu.wanted)
 		return ST_OK;

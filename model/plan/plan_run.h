@@ -41,6 +41,7 @@ struct plan_run {
 	struct optimizer optimizer;
 	struct plan_program program[RUN_MODES]; /* by enum run_mode */
 	struct plan_device *device;             /* NULL on the CPU alone */
+	const struct plan_device *like;         /* as lower_request has it; the caller's to set */
 };
 
 /* Model and layout of plan->run with such @data. @compare: cost the split beside the best one. */

@@ -7,9 +7,9 @@
  * model` (model/plan/plan_run.h); nothing changed gives the recorded cycles. On the host's clock
  * the measured mean times of stages go on as the change asks. docs/what-if.md tells more.
  *
- * The recording is read once, a prediction reads no database. Threading: any number of threads may
- * predict from one recording. Ownership: it is the caller's, texts of a prediction live as long as
- * it, or are its own.
+ * The recording is read once, a prediction reads no database; operations are planned once for a
+ * target. Threading: one thread at a time. Ownership: a recording is the caller's, texts of a
+ * prediction live as long as it, or are its own.
  */
 #ifndef REPORT_WHATIF_H
 #define REPORT_WHATIF_H

@@ -2,7 +2,7 @@
  * The recorded run file, patched and planned again.
  *
  * Named changes become words of a command line, as ipu-train takes them; then the run file's own
- * reader, rules and planner do all the rest. Threading: any. Ownership: words last for a call.
+ * reader, rules and planner do all the rest. Threading: none. Ownership: words last for a call.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -288,6 +288,7 @@ enum status report__whatif_plan(struct plan_run *plan, const struct report_whati
 		status = build_suited(plan, whatif, &words, err);
 		*suited = status == ST_OK;
 	}
+	plan->like = whatif->plan.device;
 	if (status == ST_OK && whatif->clock == REPORT_WHATIF_DEVICE)
 		status = plan_run_compile(plan, &whatif->data, err);
 	mem_free(words.list);
