@@ -403,6 +403,29 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 	ipu_schedule_free(schedule);
 }
 
+static void test_costs_that_are_none_are_refused(void **state)
+{
+	static const double bad[] = {-1, NAN, INFINITY, 0x1p62};
+	struct ipu_schedule *schedule = schedule_of(IPU_ZB_H1, 2, 4);
+
+	(void)state;
+	for (int kind = 0; kind < 3; kind++) {
+		for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+			double ns[3][2] = {{10, 10}, {10, 10}, {10, 10}};
+			const struct ipu_schedule_costs costs = {
+				.forward = ns[0], .backward = ns[1], .weight = ns[2]};
+			struct ipu_bubble b;
+			struct err err;
+
+			assert_int_equal(ipu_bubble_theory(schedule, &costs, &b, NULL), ST_OK);
+			ns[kind][1] = bad[i];
+			assert_int_equal(ipu_bubble_theory(schedule, &costs, &b, &err), ST_INVALID);
+			assert_string_equal(err.text, "stage 1 has no usable cost");
+		}
+	}
+	ipu_schedule_free(schedule);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_that_ran_gives_no_rate),
 		cmocka_unit_test(test_intervals_outside_the_pipeline_are_refused),
 		cmocka_unit_test(test_idle_time_is_split_to_the_last_ns),
+		cmocka_unit_test(test_costs_that_are_none_are_refused),
 		cmocka_unit_test(test_no_failed_allocation_leaves_anything),
 	};
 

@@ -686,6 +686,32 @@ static void test_a_number_beyond_all_memory_is_refused(void **state)
 	assert_contains(err.text, "steps may be at most");
 }
 
+/* A program of a stage and a micro-batch has one place of 2^20. */
+static void test_as_many_works_fit_as_there_are_places(void **state)
+{
+	static const struct {
+		enum ipu_schedule_kind kind;
+		bool training;
+		int stages, most;
+	} cases[] = {
+		{IPU_SEQUENTIAL, false, 4, 1 << 18},
+		{IPU_SEQUENTIAL, true, 4, 1 << 17},
+		{IPU_ZB_H1, true, 4, (1 << 20) / 12},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ipu_schedule_params params = {.kind = cases[i].kind,
+						     .stages = cases[i].stages,
+						     .training = cases[i].training,
+						     .microbatches = cases[i].most};
+
+		assert_int_equal(ipu_schedule_check(&params, "steps", NULL), ST_OK);
+		params.microbatches++;
+		assert_int_equal(ipu_schedule_check(&params, "steps", NULL), ST_LIMIT);
+	}
+}
+
 static void test_names_are_found_and_suggested(void **state)
 {
 	enum ipu_schedule_kind kind;
@@ -740,6 +766,7 @@ int main(void)
 		cmocka_unit_test(test_one_stage_is_no_pipeline_whatever_the_schedule),
 		cmocka_unit_test(test_a_broken_rule_is_named),
 		cmocka_unit_test(test_a_number_beyond_all_memory_is_refused),
+		cmocka_unit_test(test_as_many_works_fit_as_there_are_places),
 		cmocka_unit_test(test_names_are_found_and_suggested),
 		cmocka_unit_test(test_no_failed_allocation_leaves_anything),
 	};

@@ -525,6 +525,19 @@ static void check_lanes(const struct ipu_timeline *timeline, int ipus, bool over
 	assert_int_equal(sent, received);
 }
 
+/* By IPU, start and kind: one order, whatever sorts them. */
+static void check_order_of_transfers(const struct ipu_timeline *timeline)
+{
+	for (int t = 1; t < timeline->transfer_count; t++) {
+		const struct ipu_transfer *a = &timeline->transfers[t - 1], *b = a + 1;
+
+		assert_true(a->ipu < b->ipu ||
+			    (a->ipu == b->ipu &&
+			     (a->start_cycle < b->start_cycle ||
+			      (a->start_cycle == b->start_cycle && a->kind <= b->kind))));
+	}
+}
+
 static void check_overlap(const struct ipu_timeline *timeline, int ipus)
 {
 	int64_t cycles[8] = {0};
@@ -599,6 +612,7 @@ static void test_lanes_are_full_and_inputs_come_first_whatever_the_costs(void **
 		check_split(timeline, schedule->ipus);
 		check_events(timeline, schedule);
 		check_lanes(timeline, schedule->ipus, io);
+		check_order_of_transfers(timeline);
 		check_overlap(timeline, schedule->ipus);
 		check_infeeds(timeline, costs);
 		ipu_timeline_free(timeline);
@@ -648,6 +662,26 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 	ipu_schedule_free(schedule);
 }
 
+static void test_intervals_are_the_works_of_microbatches_alone(void **state)
+{
+	/* The last one is behind the timeline's end. */
+	struct ipu_event events[] = {
+		{0, 0, 0, IPU_FUNCTION_F, 'F', 0, 100, 50},
+		{0, 0, -1, IPU_FUNCTION_U, 'U', 1, 150, 5},
+		{1, 1, 2, IPU_FUNCTION_R, 'R', 1, 200, 25},
+		{1, 1, 3, IPU_FUNCTION_F, 'F', 2, 300, 25},
+	};
+	const struct ipu_timeline timeline = {.events = events, .count = 3};
+	struct ipu_interval out[4];
+
+	(void)state;
+	assert_int_equal(ipu_timeline_intervals(&timeline, &plain, out), 2);
+	assert_true(out[0].ipu == 0 && out[0].stage == 0 && out[0].microbatch == 0 &&
+		    out[0].phase == 'F' && out[0].start_ns == 100 && out[0].dur_ns == 50);
+	assert_true(out[1].ipu == 1 && out[1].stage == 1 && out[1].microbatch == 2 &&
+		    out[1].phase == 'W' && out[1].start_ns == 200 && out[1].dur_ns == 25);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -662,6 +696,7 @@ int main(void)
 		cmocka_unit_test(test_links_of_the_ladder),
 		cmocka_unit_test(test_lanes_are_full_and_inputs_come_first_whatever_the_costs),
 		cmocka_unit_test(test_impossible_costs_are_refused),
+		cmocka_unit_test(test_intervals_are_the_works_of_microbatches_alone),
 		cmocka_unit_test(test_no_failed_allocation_leaves_anything),
 	};
 

@@ -322,6 +322,19 @@ static void test_captures_that_are_not_whole_are_left_out_and_counted(void **sta
 	assert_true(f->values[0] == 10 && f->values[6] == 20 && f->values[12] == 30);
 }
 
+/* Whatever number a piece has that has no beginning, the next without one is counted, too. */
+static void test_pieces_of_the_greatest_number_are_counted(void **state)
+{
+	struct fixture *f = *state;
+	int64_t id = tensor(f, "q", "k");
+
+	put_piece(f, id, keys_of(0, 0), "(2, 3)", INT64_MAX, "01234567", 8);
+	put_piece(f, id, keys_of(0, 1), "(2, 3)", 1, "01234567", 8);
+	open_reader(f);
+	assert_int_equal(outfeed_captures_count(f->captures), 0);
+	assert_int_equal(outfeed_captures_incomplete(f->captures), 2);
+}
+
 static void test_a_file_that_is_being_written_is_read_as_far_as_it_goes(void **state)
 {
 	struct fixture *f = *state;
@@ -423,6 +436,27 @@ static void test_names_are_unique_and_lead_nowhere(void **state)
 	assert_int_equal(outfeed_captures_count(f->captures), ARRAY_LEN(tensors));
 	for (int i = 0; i < (int)ARRAY_LEN(tensors); i++)
 		assert_string_equal(outfeed_captures_at(f->captures, i)->name, tensors[i].name);
+}
+
+static void test_long_keys_are_cut_between_characters_and_stay_apart(void **state)
+{
+	struct fixture *f = *state;
+	char key[2049];
+	size_t length;
+
+	for (size_t i = 0; i < 2048; i += 4)
+		memcpy(key + i, "\xf0\x9f\x98\x80", 4);
+	key[2048] = '\0';
+	put(f, tensor(f, "q", key), 0, 0, 0, 1);
+	key[2044] = '\0';
+	put(f, tensor(f, "q", key), 0, 0, 0, 1);
+	open_reader(f);
+	assert_int_equal(outfeed_captures_count(f->captures), 2);
+	length = strlen(outfeed_captures_at(f->captures, 0)->name);
+	assert_true(length > 1000 && length < 1024 && length % 4 == 0);
+	assert_memory_equal(outfeed_captures_at(f->captures, 0)->name, key, length);
+	assert_memory_equal(outfeed_captures_at(f->captures, 1)->name, key, length);
+	assert_string_equal(outfeed_captures_at(f->captures, 1)->name + length, "#2");
 }
 
 /* ---- files that nobody wrote ----------------------------------------------------------------- */
@@ -634,11 +668,13 @@ int main(void)
 		CASE(test_more_shapes_than_can_be_are_counted),
 		CASE(test_tensors_without_elements_and_without_axes_are_arrays),
 		CASE(test_captures_that_are_not_whole_are_left_out_and_counted),
+		CASE(test_pieces_of_the_greatest_number_are_counted),
 		CASE(test_a_file_that_is_being_written_is_read_as_far_as_it_goes),
 		CASE(test_who_takes_the_values_may_stop),
 		CASE(test_nothing_captured_is_no_error),
 		CASE(test_a_key_of_two_queues_has_the_queue_in_its_name),
 		CASE(test_names_are_unique_and_lead_nowhere),
+		CASE(test_long_keys_are_cut_between_characters_and_stay_apart),
 		CASE(test_damaged_rows_are_left_out),
 		CASE(test_flipped_bytes_are_survived),
 		CASE(test_many_odd_rows_are_survived),

@@ -65,6 +65,21 @@ static void test_a_tier_alone_is_that_of_queues(void **state)
 	outfeed_policy_fini(&policy);
 }
 
+static void test_from_one_to_a_million_values_are_kept(void **state)
+{
+	static const char *const good[] = {"\"last 1\"", "\"last 1000000\""};
+	static const int64_t last[] = {1, 1000000};
+	struct outfeed_policy policy;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(read(&policy, good[i], NULL), ST_OK);
+		assert_choice(&policy, "k", OUTFEED_GRADIENT, true, OUTFEED_LAST_N, 1, last[i],
+			      "outfeed.capture");
+		outfeed_policy_fini(&policy);
+	}
+}
+
 static void test_the_first_rule_that_fits_decides(void **state)
 {
 	static const char json[] = "[{\"tensors\": \"Dense_1*\", \"kind\": \"gradient\", \"tier\": "
@@ -98,6 +113,7 @@ static void test_mistakes_name_place_and_nearest_word(void **state)
 		{"\"stat\"", "unknown tier \"stat\" (did you mean \"stats\"?)"},
 		{"\"last\"", "\"last\": say how many values are kept, from 1 to 1000000"},
 		{"\"last 0\"", "\"last 0\": say how many"},
+		{"\"last 1000001\"", "\"last 1000001\": say how many"},
 		{"\"last 2x\"", "\"last 2x\": say how many"},
 		{"7", "must be a tier such as \"stats\", or a list of rules"},
 		{"[{\"tier\": \"ful\"}]",
@@ -156,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_said_is_stats_of_queues),
 		cmocka_unit_test(test_a_tier_alone_is_that_of_queues),
+		cmocka_unit_test(test_from_one_to_a_million_values_are_kept),
 		cmocka_unit_test(test_the_first_rule_that_fits_decides),
 		cmocka_unit_test(test_mistakes_name_place_and_nearest_word),
 		cmocka_unit_test(test_no_failed_allocation_leaves_anything),

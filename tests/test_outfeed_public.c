@@ -275,6 +275,45 @@ static void test_losses_and_classes_are_judged(void **state)
 	public_close(outfeed);
 }
 
+static void test_no_more_classes_are_looked_at_than_are_given(void **state)
+{
+	const int64_t seen[] = {1000, 990, 1};
+	const struct ips_keys keys = public_step(0);
+	struct ips_outfeed *outfeed = public_open(NULL, NULL);
+
+	(void)state;
+	assert_int_equal(ips_outfeed_classes(outfeed, &keys, seen, NULL, 2), 0);
+	assert_int_equal(ips_outfeed_broken(outfeed, "class_imbalance"), 0);
+	assert_int_equal(ips_outfeed_classes(outfeed, &keys, seen, NULL, 3), 0);
+	assert_int_equal(ips_outfeed_broken(outfeed, "class_imbalance"), 1);
+	public_close(outfeed);
+}
+
+/* Of a bias it is usual that all its values are equal, of a kernel it is not. */
+static void test_a_tensor_of_two_dimensions_is_judged_as_a_kernel(void **state)
+{
+	struct ips_outfeed_tensor_params params = ips_outfeed_tensor_defaults("bias");
+	const int64_t shape[] = {6};
+	const float equal[6] = {0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f};
+	struct ips_outfeed *outfeed = public_open(NULL, NULL);
+	struct ips_keys keys = public_step(0);
+	struct ips_outfeed_tensor *bias;
+
+	(void)state;
+	keys.weight_update = 0;
+	params.kind = IPS_OUTFEED_WEIGHT;
+	params.shape = shape;
+	params.ndim = 1;
+	assert_int_equal(ips_outfeed_tensor(outfeed, &bias, &params, message, sizeof(message)), 0);
+	assert_int_equal(ips_outfeed_record(bias, &keys, equal, 6), 0);
+	assert_int_equal(ips_outfeed_broken(outfeed, "poor_initialization"), 0);
+	assert_int_equal(ips_outfeed_record(public_add(outfeed, "kernel", IPS_OUTFEED_WEIGHT, 3, 2),
+					    &keys, equal, 6),
+			 0);
+	assert_int_equal(ips_outfeed_broken(outfeed, "poor_initialization"), 1);
+	public_close(outfeed);
+}
+
 /* Members that a program does not know have their defaults. */
 static void test_an_older_program_knows_fewer_members(void **state)
 {
@@ -427,6 +466,8 @@ int main(void)
 		cmocka_unit_test(test_a_broken_rule_is_told),
 		cmocka_unit_test(test_rules_can_be_left_out),
 		cmocka_unit_test(test_losses_and_classes_are_judged),
+		cmocka_unit_test(test_no_more_classes_are_looked_at_than_are_given),
+		cmocka_unit_test(test_a_tensor_of_two_dimensions_is_judged_as_a_kernel),
 		cmocka_unit_test(test_an_older_program_knows_fewer_members),
 		cmocka_unit_test(test_the_first_bad_number_is_written_at_once),
 		cmocka_unit_test(test_a_bad_number_waits_for_the_calls_before_it),

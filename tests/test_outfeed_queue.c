@@ -247,6 +247,22 @@ static void test_bad_values_print_as_numpy_has_them(void **state)
 	}
 }
 
+static void test_values_without_elements_print_as_unknown(void **state)
+{
+	static const int64_t none[] = {0};
+	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, 1, false);
+	struct outfeed_key *key = key_of(queue, "k", "activation", none, 1, true);
+	char *text;
+
+	(void)state;
+	record(key, 0, NULL, 0);
+	text = printed(queue, "c", 1);
+	assert_contains(text, "k      nan          nan          nan          nan          "
+			      "False   False  \n");
+	free(text);
+	outfeed_queue_free(queue);
+}
+
 /* ---- nothing to print ------------------------------------------------------------------------ */
 
 static struct outfeed_queue *filtered_queue(const char *const *filters, int count)
@@ -571,6 +587,7 @@ int main(void)
 		cmocka_unit_test(test_shapes_are_stacked_by_enqueues_and_replicas),
 		cmocka_unit_test(test_last_mode_keeps_the_last_value_only),
 		cmocka_unit_test(test_bad_values_print_as_numpy_has_them),
+		cmocka_unit_test(test_values_without_elements_print_as_unknown),
 		cmocka_unit_test(test_no_data_says_why),
 		cmocka_unit_test(test_a_refused_final_layer_sends_the_earlier_keys),
 		cmocka_unit_test(test_a_queue_is_enqueued_in_one_place),

@@ -266,6 +266,45 @@ static void test_rings_are_flushed_and_settled_while_others_record(void **state)
 		      "a|0|3\na|1|3\nb|0|3\nb|1|3\n");
 }
 
+/* Of values that need memory of their own on their way to the file. */
+static void test_a_ring_that_cannot_be_written_says_why(void **state)
+{
+	static const int64_t shape[] = {400000};
+	struct outfeed_moment moment = {.keys = IPS_KEYS_NULL};
+	struct outfeed_health_rules rules;
+	float *values = calloc((size_t)shape[0], sizeof(*values));
+	int failures = 0;
+	bool failed = true;
+
+	(void)state;
+	assert_non_null(values);
+	values[7] = NAN;
+	recorder_rule(&rules, OUTFEED_HEALTH_nonfinite, 0, 1);
+	for (long n = 0; failed; n++) {
+		struct err err = {ST_OK, ""};
+		struct outfeed_tensor *t;
+		enum status status;
+
+		open_rings(&rules, 1);
+		t = recorder_tensor(r, "t", OUTFEED_GRADIENT, shape, 1);
+		support_fail_alloc_here(n);
+		status = outfeed_record(t, &moment, values, (size_t)shape[0], NULL, &err);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		assert_int_equal(status != ST_OK, failed);
+		assert_int_equal(err.text[0] != '\0', failed);
+		failures += failed;
+		outfeed_close(r->outfeed, NULL);
+		r->outfeed = NULL;
+		ips_recording_close(r->recording, NULL, 0);
+		r->recording = NULL;
+		if (failed)
+			recorder_close(r);
+	}
+	assert_true(failures > 0);
+	free(values);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
@@ -276,6 +315,7 @@ int main(void)
 		TEST(test_a_signal_may_ask_for_the_rings),
 		TEST(test_each_replica_has_a_ring),
 		TEST(test_shorter_values_keep_their_length),
+		TEST(test_a_ring_that_cannot_be_written_says_why),
 		TEST(test_rings_are_flushed_and_settled_while_others_record),
 	};
 

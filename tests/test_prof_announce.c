@@ -4,6 +4,7 @@
  */
 #include "profiler/prof_announce.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -401,6 +402,52 @@ static void test_a_second_process_gets_the_next_ipus(void **state)
 	prof_announce_close(out);
 }
 
+static int open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static void test_looking_leaves_no_file_open(void **state)
+{
+	struct fixture *f = *state;
+	const struct prof_announcement run = sample();
+	struct prof_announce *out = announce(&run);
+	const int before = open_files();
+
+	foreign(f, getppid(), prof_process_start(getppid()));
+	support_write_file(file(f, "77.json"), "{", 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(look(f, false), ST_OK);
+	assert_int_equal(f->runs.count, 2);
+	assert_int_equal(open_files(), before);
+	prof_announce_close(out);
+}
+
+/* Its parent has not asked for its end yet. */
+static void test_a_process_that_has_ended_never_started(void **state)
+{
+	siginfo_t info;
+	pid_t child;
+
+	(void)state;
+	assert_true(prof_process_start(getpid()) > 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(prof_process_start(child), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(prof_process_start(child), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -420,6 +467,8 @@ int main(void)
 		TEST(a_file_that_names_another_process_is_not_believed),
 		TEST(runs_get_ipus_of_their_own_while_there_are_some),
 		TEST(a_second_process_gets_the_next_ipus),
+		TEST(looking_leaves_no_file_open),
+		TEST(a_process_that_has_ended_never_started),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,12 +201,38 @@ static void test_a_row_too_long_is_refused(void **state)
 	free(text);
 }
 
+/* 7 bits a byte, the most significant first, all but the last marked. */
+static void test_a_varint_is_as_short_as_can_be_and_reads_back(void **state)
+{
+	(void)state;
+	for (size_t length = 1; length <= 8; length++) {
+		const uint64_t most = ((uint64_t)1 << (7 * length)) - 1;
+		const uint64_t least = length == 1 ? 0 : (uint64_t)1 << (7 * (length - 1));
+		const uint64_t values[] = {least, least + 1, least | (most & 0x55aa55aa55aa55),
+					   most};
+
+		for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+			unsigned char out[9] = {0};
+			uint64_t back = 0;
+
+			assert_int_equal(prof_varint_put(out, values[i]), length);
+			for (size_t b = 0; b < length; b++) {
+				assert_int_equal(out[b] >> 7, b + 1 < length);
+				back = back << 7 | (out[b] & 0x7f);
+			}
+			assert_true(back == values[i]);
+			assert_int_equal(out[length], 0);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_any_number_of_rows),
 		cmocka_unit_test(test_the_locked_page_is_passed_over),
 		cmocka_unit_test(test_a_row_too_long_is_refused),
+		cmocka_unit_test(test_a_varint_is_as_short_as_can_be_and_reads_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  */
 #include "prof_testing.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,7 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/mem.h"
 #include "profiler/prof_db.h"
+#include "profiler/prof_sql.h"
 
 static void refuse(const char *path, enum status status, const char *words)
 {
@@ -286,6 +289,32 @@ static void test_a_long_query_can_be_interrupted(void **state)
 	prof_db_close(it.db);
 }
 
+static void test_only_failed_input_and_output_says_what_the_system_said(void **state)
+{
+	static const struct {
+		int code, system;
+		enum status status;
+		const char *text;
+	} cases[] = {
+		{SQLITE_BUSY, EACCES, ST_BUSY, "ask: database is locked"},
+		{SQLITE_IOERR, 0, ST_IO, "ask: disk I/O error"},
+		{SQLITE_IOERR, EACCES, ST_IO, "ask: disk I/O error (Permission denied)"},
+		{SQLITE_IOERR_WRITE, ENOSPC, ST_NOSPACE,
+		 "ask: disk I/O error (No space left on device)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err err;
+		enum status status;
+
+		errno = cases[i].system;
+		status = prof_sql_error(NULL, cases[i].code, &err, "ask");
+		assert_int_equal(status, cases[i].status);
+		assert_string_equal(err.text, cases[i].text);
+	}
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
@@ -298,6 +327,7 @@ int main(void)
 		CASE(test_many_queries_at_once_and_one_after_the_other),
 		CASE(test_versions_change_with_commits),
 		CASE(test_a_long_query_can_be_interrupted),
+		CASE(test_only_failed_input_and_output_says_what_the_system_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

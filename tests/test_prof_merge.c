@@ -454,6 +454,11 @@ static void test_skewed_clocks_are_shown_and_aligned_by_steps(void **state)
 	assert_int_equal(sources[1].anchors, 50);
 	assert_int_equal(sources[1].residual_ns, skew + 1600000);
 	assert_int_equal(sources[1].greatest_ns, skew + 1700000);
+	set_start(place->b, start - skew);
+	merge(place->out, sources, 2, PROF_MERGE_ALIGN_WALL);
+	assert_int_equal(sources[1].residual_ns, 1600000 - skew);
+	assert_int_equal(sources[1].greatest_ns, skew - 1500000);
+	set_start(place->b, start + skew);
 	merge(place->out, sources, 2, PROF_MERGE_ALIGN_STEPS);
 	assert_int_equal(sources[1].residual_ns, 0);
 	assert_int_equal(sources[1].greatest_ns, 100000);

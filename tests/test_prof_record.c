@@ -119,6 +119,36 @@ static void test_events_belong_to_the_innermost_open_span(void **state)
 	assert_int_equal(prof_ask(place->path, "SELECT sum(dropped) FROM overhead"), 3);
 }
 
+/* Of a track that is known: a flush writes whatever has come since the last one. */
+static void test_each_kind_of_event_reaches_the_file_alone(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	struct ips_track *track = ips_track_open(recording, "worker", NULL);
+	IPS_SITE(a, "c", "a");
+
+	ips_span_begin(track, &a);
+	assert_int_equal(ips_recording_flush(recording), 0);
+	ips_span_arg_int(track, "x", 1);
+	assert_int_equal(ips_recording_flush(recording), 0);
+	assert_answer(place->path, "SELECT count(*) FROM span_args", "1\n");
+	ips_instant(track, &a);
+	assert_int_equal(ips_recording_flush(recording), 0);
+	assert_answer(place->path, "SELECT count(*) FROM instants", "1\n");
+	ips_counter(track, &a, 1);
+	assert_int_equal(ips_recording_flush(recording), 0);
+	assert_answer(place->path, "SELECT count(*) FROM counters", "1\n");
+	ips_flow_out(track, &a, 7);
+	assert_int_equal(ips_recording_flush(recording), 0);
+	ips_flow_in(track, &a, 7);
+	assert_int_equal(ips_recording_flush(recording), 0);
+	assert_answer(place->path, "SELECT count(*) FROM flows", "1\n");
+	ips_span_end(track);
+	assert_int_equal(ips_recording_flush(recording), 0);
+	assert_answer(place->path, "SELECT count(dur_ns) FROM spans", "1\n");
+	prof_stop(recording);
+}
+
 static void test_instants_and_counters(void **state)
 {
 	struct prof_place *place = *state;
@@ -654,6 +684,7 @@ int main(void)
 		CASE(test_spans_nest),
 		CASE(test_open_spans_are_seen_and_closed_later),
 		CASE(test_events_belong_to_the_innermost_open_span),
+		CASE(test_each_kind_of_event_reaches_the_file_alone),
 		CASE(test_instants_and_counters),
 		CASE(test_given_times_in_order_nest_and_others_are_counted),
 		CASE(test_begun_and_given_spans_may_share_a_track),

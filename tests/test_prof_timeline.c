@@ -541,6 +541,46 @@ static void test_a_span_tells_all_about_itself(void **state)
 	prof_place_remove(&place);
 }
 
+/* With every bar or none: spans alone, and spans with buckets. */
+static void test_no_failed_allocation_leaves_half_a_picture(void **state)
+{
+	struct ips_recording *recording;
+	struct prof_place place;
+	struct prof_db *db;
+
+	(void)state;
+	prof_place_make(&place);
+	recording = make_trace(place.path, 9);
+	prof_stop(recording);
+	assert_int_equal(prof_db_open(&db, place.path, NULL), ST_OK);
+	for (int level = -1; level < 6; level += 3) {
+		int whole = 0, tried = 0;
+		bool failed = true;
+
+		for (long n = 0; failed; n++, tried++) {
+			struct prof_bar *bars;
+			struct arena arena;
+			enum status status;
+			int count;
+
+			arena_init(&arena, 0);
+			support_fail_alloc(n);
+			status = prof_timeline_bars_at(db, 1, level, (int64_t)1 << 30,
+						       (int64_t)1 << 33, (int64_t)1 << 36, &arena,
+						       &bars, &count, NULL);
+			failed = support_alloc_failed();
+			support_fail_alloc(-1);
+			assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
+			assert_true(failed == (count == 0) && failed == !bars);
+			whole = count;
+			arena_fini(&arena);
+		}
+		assert_true(whole > 10 && tried > 2);
+	}
+	prof_db_close(db);
+	prof_place_remove(&place);
+}
+
 /* What is added to a time that was read is still a time. */
 static void test_times_of_a_damaged_file_are_no_extremes(void **state)
 {
@@ -586,6 +626,7 @@ int main(void)
 		cmocka_unit_test(test_pictures_of_killed_and_repaired_files_equal_a_naive_scan),
 		cmocka_unit_test(test_finding_goes_from_span_to_span_in_both_directions),
 		cmocka_unit_test(test_a_span_tells_all_about_itself),
+		cmocka_unit_test(test_no_failed_allocation_leaves_half_a_picture),
 		cmocka_unit_test(test_times_of_a_damaged_file_are_no_extremes),
 	};
 
