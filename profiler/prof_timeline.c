@@ -201,8 +201,8 @@ static enum status add_zone(struct prof_db *db, const struct window *window,
 			    struct prof_timeline_zone zone, struct bars *bars, struct err *err)
 {
 	struct prof_timeline_context context = PROF_NO_CONTEXT;
-	struct prof_query *query;
-	int64_t first;
+	struct prof_query *query = NULL;
+	int64_t first = 0;
 	enum status status = prof__timeline_first_at(db, zone.first_row, zone.last_row,
 						     window->from_ns, &first, err);
 

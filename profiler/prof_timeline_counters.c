@@ -174,8 +174,8 @@ static enum status first_sample(struct prof_db *db, struct prof_timeline_zone zo
 static enum status add_sample_zone(const struct sampling *at, struct prof_timeline_zone zone,
 				   struct err *err)
 {
-	struct prof_query *query;
-	int64_t first;
+	struct prof_query *query = NULL;
+	int64_t first = 0;
 	enum status status = first_sample(at->db, zone, at->from_ns, &first, err);
 
 	if (status == ST_OK)

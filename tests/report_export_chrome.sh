@@ -244,7 +244,7 @@ refused 2 '--keys: is of no use to export chrome (it belongs to npz)' run export
 refused 2 '--clock: is of no use to export npz (it belongs to chrome' run export npz --clock host -o x
 refused 2 'needs a file (-o FILE)' run export npz -o -
 refused 2 '--from 20: is not before --to 10' run export chrome --from 20 --to 10 -o x
-refused 2 '--from: must be a whole number' run export chrome --from 1ms -o x
+refused 2 'is not a number from 0' run export chrome --from 1ms -o x
 refused 2 '--execution 99: run has none of this number' run export chrome --execution 99 -o x
 refused 2 '(-o - writes to the standard output)' run export chrome -o /dev/null --force
 [ ! -e x ] || fail "a refusal leaves a file"
