@@ -78,11 +78,11 @@ static int64_t producer_end(const struct measure *m, const struct ipu_interval *
 	struct ipu_interval key = *work;
 	const struct ipu_interval *found;
 
-	if (work->phase == 'W')
+	if (work->phase == IPU_PHASE_W)
 		return INT64_MAX;
-	if (work->phase == 'F' || work->stage == m->stages - 1) {
-		key.phase = 'F';
-		key.stage = work->phase == 'F' ? work->stage - 1 : work->stage;
+	if (work->phase == IPU_PHASE_F || work->stage == m->stages - 1) {
+		key.phase = IPU_PHASE_F;
+		key.stage = work->phase == IPU_PHASE_F ? work->stage - 1 : work->stage;
 	} else {
 		key.stage = work->stage + 1;
 	}
@@ -159,7 +159,8 @@ static void measure_ipu(const struct measure *m, const struct ipu_interval *work
 
 static bool counts(const struct ipu_interval *interval)
 {
-	return interval->phase == 'F' || interval->phase == 'B' || interval->phase == 'W';
+	return interval->phase == IPU_PHASE_F || interval->phase == IPU_PHASE_B ||
+	       interval->phase == IPU_PHASE_W;
 }
 
 static enum status check_interval(const struct ipu_interval *interval, int ipus, int stages,

@@ -230,12 +230,12 @@ static void measure_peaks(struct ipu_pipeline *pipeline)
 		int live = 0, held = 0, live_most = 0, held_most = 0;
 
 		for (int i = pipeline->first[s]; i < pipeline->first[s + 1]; i++) {
-			live += pipeline->works[i].phase == 'F';
+			live += pipeline->works[i].phase == IPU_PHASE_F;
 			live_most = max(live, live_most);
-			live -= pipeline->works[i].phase == 'B';
-			held += pipeline->works[i].phase == 'B';
+			live -= pipeline->works[i].phase == IPU_PHASE_B;
+			held += pipeline->works[i].phase == IPU_PHASE_B;
 			held_most = max(held, held_most);
-			held -= pipeline->works[i].phase == 'W';
+			held -= pipeline->works[i].phase == IPU_PHASE_W;
 		}
 		pipeline->peak_activations[s] = (double)live_most / pipeline->chunks;
 		pipeline->peak_weights[s] =

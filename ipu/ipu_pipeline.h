@@ -36,7 +36,7 @@ struct ipu_pipeline_params {
 /* A piece of work. A chunk takes its share of the stage's time. */
 struct ipu_pipeline_work {
 	int stage, chunk, microbatch;
-	char phase; /* F, B, W */
+	char phase; /* enum ipu_work_phase: F, B, W */
 	int64_t start_ns, end_ns;
 };
 

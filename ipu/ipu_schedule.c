@@ -310,7 +310,7 @@ static int compare_works(const void *left, const void *right)
 	if (a->time_step != b->time_step)
 		return a->time_step < b->time_step ? -1 : 1;
 	if (a->phase != b->phase)
-		return a->phase == 'F' ? -1 : 1;
+		return a->phase == IPU_PHASE_F ? -1 : 1;
 	return (a->stage > b->stage) - (a->stage < b->stage);
 }
 
@@ -331,7 +331,7 @@ static void place_lines(struct ipu_schedule *schedule, const struct ipu_schedule
 					.time_step = offsets[line] + round * programs + p,
 					.stage = ipu__program_stage(shape, p),
 					.microbatch = line + round * lines,
-					.phase = p < shape->stages ? 'F' : 'B'};
+					.phase = p < shape->stages ? IPU_PHASE_F : IPU_PHASE_B};
 			}
 		}
 	}
@@ -353,7 +353,7 @@ static void order_forwards(const struct ipu_schedule_shape *shape, int place, st
 	for (int first = 0; first < shape->microbatches; first += group)
 		for (int c = 0; c < shape->chunks; c++)
 			for (int i = first; i < first + group && i < shape->microbatches; i++)
-				ipu__list_add(&list, 'F', c, i);
+				ipu__list_add(&list, IPU_PHASE_F, c, i);
 }
 
 /* How many of a stage's works in a phase have their step, and that of the last; so far. */
@@ -363,7 +363,7 @@ struct progress {
 
 static struct progress *progress_of(struct progress *all, int stages, int stage, char phase)
 {
-	return &all[(phase == 'F' ? 0 : phase == 'B' ? 1 : 2) * stages + stage];
+	return &all[(phase == IPU_PHASE_F ? 0 : phase == IPU_PHASE_B ? 1 : 2) * stages + stage];
 }
 
 /* Is what @work reads from another work there before @step? */
@@ -373,15 +373,15 @@ static bool is_ready(const struct ipu_schedule *schedule, struct progress *all,
 	const int last = schedule->stages - 1;
 	const struct progress *from;
 
-	if (work->phase == 'F' && work->stage == 0)
+	if (work->phase == IPU_PHASE_F && work->stage == 0)
 		return true;
-	if (work->phase == 'F')
-		from = progress_of(all, schedule->stages, work->stage - 1, 'F');
-	else if (work->phase == 'W')
-		from = progress_of(all, schedule->stages, work->stage, 'B');
+	if (work->phase == IPU_PHASE_F)
+		from = progress_of(all, schedule->stages, work->stage - 1, IPU_PHASE_F);
+	else if (work->phase == IPU_PHASE_W)
+		from = progress_of(all, schedule->stages, work->stage, IPU_PHASE_B);
 	else
 		from = progress_of(all, schedule->stages, work->stage + (work->stage < last),
-				   work->stage < last ? 'B' : 'F');
+				   work->stage < last ? IPU_PHASE_B : IPU_PHASE_F);
 	return from->count > work->microbatch && from->steps[work->microbatch] < step;
 }
 
@@ -460,7 +460,7 @@ static enum status sort_by_step(struct ipu_schedule *schedule, struct err *err)
  * stage, 0. */
 static void measure_live(struct ipu_schedule *schedule, int *scratch)
 {
-	const char last = schedule->splits ? 'W' : 'B';
+	const char last = schedule->splits ? IPU_PHASE_W : IPU_PHASE_B;
 	int *live = scratch, *pushed_step = scratch + schedule->stages;
 
 	for (int s = 0; s < schedule->stages; s++)
@@ -469,7 +469,7 @@ static void measure_live(struct ipu_schedule *schedule, int *scratch)
 		const struct ipu_work *work = &schedule->works[i];
 		const int s = work->stage;
 
-		if (work->phase == 'F') {
+		if (work->phase == IPU_PHASE_F) {
 			pushed_step[s] = work->time_step;
 			live[s]++;
 			schedule->live[s] = max(live[s], schedule->live[s]);
@@ -595,16 +595,17 @@ int ipu_schedule_held(const struct ipu_schedule *schedule, int stage)
 	for (int i = schedule->first[ipu]; schedule->splits && i < schedule->first[ipu + 1]; i++) {
 		if (schedule->works[i].stage != stage)
 			continue;
-		held += schedule->works[i].phase == 'B';
+		held += schedule->works[i].phase == IPU_PHASE_B;
 		most = max(held, most);
-		held -= schedule->works[i].phase == 'W';
+		held -= schedule->works[i].phase == IPU_PHASE_W;
 	}
 	return most;
 }
 
 int ipu_schedule_in_flight(const struct ipu_schedule *schedule, int stage, char phase)
 {
-	const int count = schedule->first[schedule->ipus], to = stage + (phase == 'F' ? 1 : -1);
+	const int count = schedule->first[schedule->ipus];
+	const int to = stage + (phase == IPU_PHASE_F ? 1 : -1);
 	int made = 0, taken = 0, being_taken = 0, most = 0, step = NOT_YET;
 
 	for (int i = 0; i < count; i++) {
@@ -635,36 +636,37 @@ struct clock {
 
 static double *made_at(const struct clock *clock, char phase, int stage, int microbatch)
 {
-	return &clock->made[phase == 'B'][(size_t)stage * (size_t)clock->schedule->microbatches +
-					  (size_t)microbatch];
+	const size_t each = (size_t)clock->schedule->microbatches;
+
+	return &clock->made[phase == IPU_PHASE_B][(size_t)stage * each + (size_t)microbatch];
 }
 
 static double duration(const struct ipu_schedule_costs *costs, const struct ipu_work *work)
 {
-	return (work->phase == 'F'   ? costs->forward
-		: work->phase == 'B' ? costs->backward
-				     : costs->weight)[work->stage];
+	return (work->phase == IPU_PHASE_F   ? costs->forward
+		: work->phase == IPU_PHASE_B ? costs->backward
+					     : costs->weight)[work->stage];
 }
 
 /* When the input of @work is there. Its producer is in an earlier step, so it has been placed. */
 static double input_at(const struct clock *clock, const struct ipu_work *work)
 {
 	const struct ipu_schedule *schedule = clock->schedule;
-	const int from = work->stage + (work->phase == 'F' ? -1 : 1);
+	const int from = work->stage + (work->phase == IPU_PHASE_F ? -1 : 1);
 
-	if (work->phase == 'W' || from < 0)
+	if (work->phase == IPU_PHASE_W || from < 0)
 		return 0;
 	if (from == schedule->stages)
-		return *made_at(clock, 'F', work->stage, work->microbatch);
+		return *made_at(clock, IPU_PHASE_F, work->stage, work->microbatch);
 	return *made_at(clock, work->phase, from, work->microbatch) +
 	       (schedule->device[from] != schedule->device[work->stage] ? clock->costs->hop : 0);
 }
 
 static bool sends(const struct ipu_schedule *schedule, const struct ipu_work *work)
 {
-	const int to = work->stage + (work->phase == 'F' ? 1 : -1);
+	const int to = work->stage + (work->phase == IPU_PHASE_F ? 1 : -1);
 
-	return work->phase != 'W' && to >= 0 && to < schedule->stages &&
+	return work->phase != IPU_PHASE_W && to >= 0 && to < schedule->stages &&
 	       schedule->device[to] != schedule->device[work->stage];
 }
 
@@ -693,7 +695,7 @@ static void run_works(struct clock *clock, double *start, double *end)
 		end[w] = *free_at = start[w] + duration(clock->costs, work);
 		step_end = max(end[w], step_end);
 		sent = sent || sends(schedule, work);
-		if (work->phase != 'W')
+		if (work->phase != IPU_PHASE_W)
 			*made_at(clock, work->phase, work->stage, work->microbatch) = end[w];
 	}
 }

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "common/err.h"
+#include "ipu/ipu_phase.h"
 
 /* Enumerator, row, and the name in run files and on the command line. */
 #define IPU_SCHEDULE_MAP(X)                                                                        \
@@ -64,7 +65,7 @@ struct ipu_work {
 	int time_step; /* from 0 */
 	int stage;
 	int microbatch;
-	char phase; /* F, B, W */
+	char phase; /* enum ipu_work_phase: F, B, W */
 };
 
 /* What an order of work follows from. */
@@ -163,7 +164,7 @@ int ipu_schedule_fifo_depth(const struct ipu_schedule *schedule, int stage);
 /* W's of @stage held back at most: after B, before W's end; 0 where there are none. */
 int ipu_schedule_held(const struct ipu_schedule *schedule, int stage);
 
-/* What @stage makes in @phase ('F' or 'B') for its neighbour and that one has not taken: as many
+/* What @stage makes in @phase (F or B) for its neighbour and that one has not taken: as many
  * places let every IPU go through its works in order without waiting for itself. */
 int ipu_schedule_in_flight(const struct ipu_schedule *schedule, int stage, char phase);
 

@@ -15,7 +15,13 @@
 
 char ipu_function_phase_char(enum ipu_function_phase function)
 {
-	static const char phases[] = {'F', 'B', 'U', 'R', '\0', '\0', 'W', 'F', 'F'};
+	static const char phases[] = {
+		[IPU_FUNCTION_F] = IPU_PHASE_F,       [IPU_FUNCTION_B] = IPU_PHASE_B,
+		[IPU_FUNCTION_U] = IPU_PHASE_U,       [IPU_FUNCTION_R] = IPU_PHASE_R,
+		[IPU_FUNCTION_PUSH] = '\0',           [IPU_FUNCTION_START] = '\0',
+		[IPU_FUNCTION_W] = IPU_PHASE_W,       [IPU_FUNCTION_EVALUATE] = IPU_PHASE_F,
+		[IPU_FUNCTION_PREDICT] = IPU_PHASE_F,
+	};
 
 	_Static_assert(ARRAY_LEN(phases) == IPU_FUNCTION_PHASES, "phases out of step");
 	assert((unsigned)function < IPU_FUNCTION_PHASES);
@@ -92,7 +98,7 @@ static void copy_tiles(struct ipu_clock *clock, int ipu, const struct ipu_work *
 	struct ipu_transfer *transfer;
 	int64_t cycles;
 
-	if (work->phase != 'F' || bytes == 0)
+	if (work->phase != IPU_PHASE_F || bytes == 0)
 		return;
 	cycles = (int64_t)ceil(target->phase_cycles + (double)bytes / rate);
 	transfer = ipu__clock_transfer(clock, kind, ipu, clock->lanes[ipu].at, cycles);
@@ -113,22 +119,22 @@ static void run_works(struct ipu_clock *clock, int ipu, int step)
 	for (int i = 0; i < count && clock->overlap; i++)
 		copy_tiles(clock, ipu, &works[i], IPU_TRANSFER_COPY_IN);
 	for (int i = 0; i < count; i++) {
-		const enum ipu_function_phase function = works[i].phase == 'F'
-								 ? clock->params->forward
-							 : works[i].phase == 'B' ? IPU_FUNCTION_B
-										 : IPU_FUNCTION_W;
+		const enum ipu_function_phase function =
+			works[i].phase == IPU_PHASE_F   ? clock->params->forward
+			: works[i].phase == IPU_PHASE_B ? IPU_FUNCTION_B
+							: IPU_FUNCTION_W;
 
-		if (works[i].phase == 'B' && late)
+		if (works[i].phase == IPU_PHASE_B && late)
 			ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch,
 					 IPU_FUNCTION_R);
 		ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch, function);
 	}
 	for (int i = 0; i < count; i++)
-		if (works[i].phase == 'F')
+		if (works[i].phase == IPU_PHASE_F)
 			ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch,
 					 IPU_FUNCTION_PUSH);
 	for (int i = 0; i < next_count && !late; i++)
-		if (next[i].phase == 'B')
+		if (next[i].phase == IPU_PHASE_B)
 			ipu__clock_event(clock, ipu, next[i].stage, next[i].microbatch,
 					 IPU_FUNCTION_R);
 	for (int i = 0; i < count && clock->overlap; i++)
@@ -191,7 +197,7 @@ static void each_send(struct ipu_clock *clock, int step, send_fn fn)
 		const struct ipu_work *works = ipu__clock_works(clock, i, step, &count);
 
 		for (int w = 0; w < count; w++) {
-			const bool forward = works[w].phase == 'F';
+			const bool forward = works[w].phase == IPU_PHASE_F;
 
 			for (int s = 0; s < params->send_count; s++) {
 				const struct ipu_send *send = &params->sends[s];
@@ -259,7 +265,7 @@ static int64_t *sent_at(const struct ipu_clock *clock, char phase, int stage, in
 {
 	const size_t each = (size_t)clock->params->schedule->microbatches;
 
-	return &clock->sent[phase == 'B'][(size_t)stage * each + (size_t)microbatch];
+	return &clock->sent[phase == IPU_PHASE_B][(size_t)stage * each + (size_t)microbatch];
 }
 
 /* Of one work, alone on the links: what it sends to other IPUs, or what it takes from them. */
@@ -272,16 +278,16 @@ static struct copies copies_of(struct ipu_clock *clock, int ipu, const struct ip
 			       bool takes)
 {
 	const struct ipu_timeline_params *params = clock->params;
-	const bool forward = work->phase == 'F';
+	const bool forward = work->phase == IPU_PHASE_F;
 	const int before = work->stage + (forward ? -1 : 1);
 	struct copies copies = {.there = -1};
 
 	ipu__links_clear(&clock->links);
 	/* The stage before comes first even where it has nothing to send. */
-	if (takes && work->phase != 'W' && before >= 0 && before < params->schedule->stages &&
-	    params->schedule->device[before] != ipu)
+	if (takes && work->phase != IPU_PHASE_W && before >= 0 &&
+	    before < params->schedule->stages && params->schedule->device[before] != ipu)
 		copies.there = *sent_at(clock, work->phase, before, work->microbatch);
-	for (int pass = 0; pass < 2 && work->phase != 'W'; pass++) {
+	for (int pass = 0; pass < 2 && work->phase != IPU_PHASE_W; pass++) {
 		for (int s = 0; s < params->send_count; s++) {
 			const struct ipu_send *send = &params->sends[s];
 			const int from = forward ? send->from : send->to;
@@ -345,7 +351,7 @@ static void send(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
 	transfer->bytes_out = copies.bytes;
 	lane->at += copies.cycles;
 	clock->timeline->split[ipu].exchange += copies.cycles;
-	if (work->phase != 'W')
+	if (work->phase != IPU_PHASE_W)
 		*sent_at(clock, work->phase, work->stage, work->microbatch) = lane->at;
 }
 
@@ -611,7 +617,7 @@ int ipu_timeline_intervals(const struct ipu_timeline *timeline, const struct ipu
 			.ipu = event->ipu,
 			.stage = event->stage,
 			.microbatch = event->microbatch,
-			.phase = event->phase == 'R' ? 'W' : event->phase,
+			.phase = event->phase == IPU_PHASE_R ? IPU_PHASE_W : event->phase,
 			.start_ns = start,
 			.dur_ns = ipu_target_ns(target, event->start_cycle + event->cycles) - start,
 		};

@@ -33,7 +33,7 @@ enum ipu_function_phase {
 	IPU_FUNCTION_PHASES
 };
 
-/* 'F', 'B', 'W', 'U', 'R'; '\0' of those that belong to no phase. */
+/* enum ipu_work_phase; '\0' of those that belong to no phase. */
 char ipu_function_phase_char(enum ipu_function_phase function);
 
 /* Cycles on the stage's IPU; what is none of the three parts is compute. */
@@ -72,7 +72,7 @@ struct ipu_timeline_params {
 struct ipu_event {
 	int ipu, stage, microbatch; /* microbatch -1: of the whole run */
 	enum ipu_function_phase function;
-	char phase; /* of the function */
+	char phase; /* enum ipu_work_phase: of the function */
 	int time_step;
 	int64_t start_cycle, cycles;
 };

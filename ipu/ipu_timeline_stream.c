@@ -58,7 +58,7 @@ static int64_t stream_bytes(const struct ipu_clock *clock, const struct ipu_work
 {
 	const struct ipu_stage_cost *stage = &clock->params->stages[work->stage];
 
-	if (work->phase != 'F')
+	if (work->phase != IPU_PHASE_F)
 		return 0;
 	if (kind == IPU_TRANSFER_INFEED)
 		return stage->infeed_bytes;

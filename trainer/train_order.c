@@ -4,6 +4,7 @@
 #include "trainer/train_order.h"
 
 #include <assert.h>
+#include <ipuscope/profiler.h>
 
 static uint64_t tensors(const struct train_order *order)
 {
@@ -16,7 +17,8 @@ static uint64_t tensors(const struct train_order *order)
 /* Of a micro-batch: forward, then backward. Of an update: gradients, then slots and variables. */
 static uint64_t position(const struct train_order_place *place)
 {
-	const enum outfeed_kind first = place->phase == 'U' ? OUTFEED_GRADIENT : OUTFEED_ACTIVATION;
+	const enum outfeed_kind first =
+		place->phase == IPS_UPDATE ? OUTFEED_GRADIENT : OUTFEED_ACTIVATION;
 
 	return place->kind == first ? 0 : 1;
 }
@@ -46,7 +48,8 @@ uint64_t train_order_begin(const struct train_order *order, int64_t update, int6
 
 uint64_t train_order_of(const struct train_order *order, const struct train_order_place *place)
 {
-	const int64_t microbatch = place->phase == 'U' ? order->accumulation : place->microbatch;
+	const int64_t microbatch =
+		place->phase == IPS_UPDATE ? order->accumulation : place->microbatch;
 
 	assert(microbatch >= 0 && microbatch <= order->accumulation);
 	return train_order_begin(order, place->update, microbatch) +

@@ -24,8 +24,8 @@ struct train_order {
 
 /* A value that is looked at. */
 struct train_order_place {
-	int64_t update, microbatch; /* microbatch: of its pipeline run; not of phase 'U' */
-	char phase;                 /* 'F', 'B', 'U' */
+	int64_t update, microbatch; /* microbatch: of its pipeline run; not of an update */
+	char phase;                 /* enum ips_phase: F, B, U */
 	enum outfeed_kind kind;
 	int number; /* the layer; of all other kinds the parameter */
 	int slot;   /* of optimizer state */

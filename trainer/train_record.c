@@ -17,6 +17,14 @@ struct train_worker *train__first_worker(struct train_session *session, int repl
 
 /* ---- works ----------------------------------------------------------------------------------- */
 
+/* The device's works and operations and the recording's rows have the same letters, so that a phase
+ * goes from one to the other as it is. */
+_Static_assert((int)IPU_PHASE_F == (int)IPS_FORWARD && (int)IPU_PHASE_B == (int)IPS_BACKWARD &&
+		       (int)IPU_PHASE_W == (int)IPS_WEIGHTS &&
+		       (int)IPU_PHASE_R == (int)IPS_RECOMPUTATION &&
+		       (int)IPU_PHASE_U == (int)IPS_UPDATE,
+	       "a phase has other letters on the device than in a recording");
+
 struct ips_keys train_record_keys(const struct train_worker *worker, int stage, char phase,
 				  int64_t run, int64_t microbatch)
 {

@@ -75,13 +75,13 @@ static struct ips_site *event_site(const struct replay *replay, const struct ipu
 	const int program = device->executable->code[event->stage][event->function].program;
 
 	switch (event->phase) {
-	case 'F':
+	case IPU_PHASE_F:
 		return stage->site[TRAIN_SITE_FORWARD];
-	case 'B':
+	case IPU_PHASE_B:
 		return stage->site[TRAIN_SITE_BACKWARD];
-	case 'W':
+	case IPU_PHASE_W:
 		return stage->site[TRAIN_SITE_WEIGHTS];
-	case 'U':
+	case IPU_PHASE_U:
 		return stage->site[TRAIN_SITE_UPDATE];
 	}
 	return site_at(&session->device_site.program[program], "stage",

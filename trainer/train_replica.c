@@ -88,7 +88,7 @@ static int stage_slots(const struct train_session *session, int number)
 
 		if (!schedule || number == session->layout->stages - 1)
 			continue;
-		flight = ipu_schedule_in_flight(schedule, number, 'F');
+		flight = ipu_schedule_in_flight(schedule, number, IPU_PHASE_F);
 		slots = max(slots, max(flight, 2));
 	}
 	return slots;
@@ -138,7 +138,8 @@ static enum status new_stage_buffers(const struct train_session *session,
 			mem_aligned((size_t)stage->slots * stage->loss_step, sizeof(float));
 		return !stage->loss_gradient ? err_nomem(err) : ST_OK;
 	}
-	flight = ipu_schedule_in_flight(session->program[IPS_TRAIN].schedule, number + 1, 'B');
+	flight = ipu_schedule_in_flight(session->program[IPS_TRAIN].schedule, number + 1,
+					IPU_PHASE_B);
 	stage->ring_count = max(flight, RING_LEAST);
 	stage->ring = mem_calloc((size_t)stage->ring_count, sizeof(*stage->ring));
 	for (int i = 0; stage->ring && i < stage->ring_count; i++) {

@@ -79,7 +79,7 @@ static void end_work(struct work *work)
 	end_ns = ips_recording_now_ns(session->recording);
 	ips_span_end(worker->track);
 	worker->compute_ns += end_ns - work->start_ns;
-	if (work->keys.phase != 'U') {
+	if (work->keys.phase != IPS_UPDATE) {
 		struct ipu_interval *interval = &worker->replica->interval[work->interval];
 
 		interval->ipu = worker->ipu;
@@ -254,7 +254,7 @@ static void run_forward(struct work *work)
 		train_signal_wait(&work->stage->forward_taken,
 				  work->sequence + 1 - work->stage->slots);
 
-	begin_work(work, 'F', TRAIN_SITE_FORWARD);
+	begin_work(work, IPS_FORWARD, TRAIN_SITE_FORWARD);
 	if (work->number > 0)
 		draw_flow(work, &ACTIVATIONS, false, work->number - 1);
 	take_input(work, slot);
@@ -340,7 +340,7 @@ static void run_backward(struct work *work)
 		to_input = to->ring[work->sequence % to->ring_count];
 	}
 
-	begin_work(work, 'B', TRAIN_SITE_BACKWARD);
+	begin_work(work, IPS_BACKWARD, TRAIN_SITE_BACKWARD);
 	if (work->number < last)
 		draw_flow(work, &GRADIENTS, false, work->number + 1);
 	gradient = work->number == last
@@ -361,7 +361,7 @@ static void run_weights(struct work *work)
 {
 	const int slot = (int)(work->sequence % work->stage->slots);
 
-	begin_work(work, 'W', TRAIN_SITE_WEIGHTS);
+	begin_work(work, IPS_WEIGHTS, TRAIN_SITE_WEIGHTS);
 	stage_backward_weights(work->stage->stage, slot, work->worker->replica->weights,
 			       gradients_of(work));
 	take_gradients(work);
@@ -418,7 +418,7 @@ static void run_update(struct work *work)
 	const struct train_accumulation how = train_accumulation_of(session->run);
 	const float *gradients = replica->accumulated;
 
-	begin_work(work, 'U', TRAIN_SITE_UPDATE);
+	begin_work(work, IPS_UPDATE, TRAIN_SITE_UPDATE);
 	train_accumulate_last(&how, replica->accumulated + first, count,
 			      session->layout->accumulation);
 	outfeed_gradients(work, RUN_BEFORE_APPLY, replica->accumulated);
@@ -477,9 +477,9 @@ static void run_pipeline(struct train_worker *worker, int64_t run)
 			.interval = (size_t)(run * works + i),
 		};
 
-		if (planned->phase == 'F')
+		if (planned->phase == IPU_PHASE_F)
 			run_forward(&work);
-		else if (planned->phase == 'B')
+		else if (planned->phase == IPU_PHASE_B)
 			run_backward(&work);
 		else
 			run_weights(&work);

@@ -37,7 +37,7 @@ static int lines_of(const struct ipu_schedule *schedule, int period)
 	int lines = 0;
 
 	for (int w = schedule->first[ipu]; w < schedule->first[ipu + 1]; w++)
-		lines += schedule->works[w].stage == 0 && schedule->works[w].phase == 'F' &&
+		lines += schedule->works[w].stage == 0 && schedule->works[w].phase == IPU_PHASE_F &&
 			 schedule->works[w].time_step < period;
 	return lines;
 }

@@ -33,10 +33,10 @@ static void stage_costs(const struct ipu_executable *executable, struct ipu_cost
 /* Does the stage run it in this mode, but for the weight update? */
 static bool runs(const struct ipu_node *node, int stage, enum cost_mode mode)
 {
-	if (node->op.stage != stage || node->op.phase == 'U')
+	if (node->op.stage != stage || node->op.phase == IPU_PHASE_U)
 		return false;
 	return mode == COST_TRAIN ||
-	       (node->op.phase == 'F' && ipu_node_forward(node, mode == COST_PREDICT));
+	       (node->op.phase == IPU_PHASE_F && ipu_node_forward(node, mode == COST_PREDICT));
 }
 
 /* Each tensor once, however many operations of the stage read it. */
@@ -73,7 +73,7 @@ static int64_t outfeed_bytes(const struct ipu_graph *graph, int stage, enum cost
 	for (int n = 0; n < graph->node_count; n++) {
 		const struct ipu_node *node = &graph->nodes[n];
 
-		if (update ? node->op.phase != 'U' || node->op.stage != stage
+		if (update ? node->op.phase != IPU_PHASE_U || node->op.stage != stage
 			   : !runs(node, stage, mode))
 			continue;
 		for (int i = 0; i < node->write_count; i++)

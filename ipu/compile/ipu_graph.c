@@ -60,7 +60,7 @@ int64_t ipu_tensor_bytes(const struct ipu_tensor *tensor)
 
 bool ipu_node_in(const struct ipu_node *node, int stage, char phase)
 {
-	const char of = node->op.phase == 'W' ? 'B' : node->op.phase;
+	const char of = node->op.phase == IPU_PHASE_W ? IPU_PHASE_B : node->op.phase;
 
 	return node->op.stage == stage && of == phase;
 }
@@ -94,10 +94,10 @@ enum status ipu_graph_split(struct ipu_node *nodes, int node_count,
 	for (int n = node_count - 1; n >= 0; n--) {
 		struct ipu_node *node = &nodes[n];
 
-		if (node->op.phase != 'B')
+		if (node->op.phase != IPU_PHASE_B)
 			continue;
 		if (!makes_gradient(node, tensors, needed)) {
-			node->op.phase = 'W';
+			node->op.phase = IPU_PHASE_W;
 			continue;
 		}
 		for (int i = 0; i < node->read_count; i++)

@@ -93,7 +93,7 @@ struct ipu_graph {
 
 /* The operations of phase F that evaluation runs, or prediction. */
 bool ipu_node_forward(const struct ipu_node *node, bool predicted);
-/* The operations of a stage and phase: 'B' has B and W. */
+/* The operations of a stage and phase: B has B and W. */
 bool ipu_node_in(const struct ipu_node *node, int stage, char phase);
 /* Operations of phase B that no gradient of an activation depends on become W. */
 enum status ipu_graph_split(struct ipu_node *nodes, int node_count,

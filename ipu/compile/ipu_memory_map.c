@@ -135,7 +135,7 @@ static void note_update(struct memory_build *build, int node)
 	const struct ipu_node *of = &build->graph->nodes[node];
 	int weight = -1;
 
-	if (of->op.phase != 'U')
+	if (of->op.phase != IPU_PHASE_U)
 		return;
 	for (int i = 0; i < of->read_count && weight < 0; i++)
 		if (build->graph->tensors[of->reads[i]].kind == IPU_TENSOR_WEIGHT)

@@ -204,7 +204,8 @@ static enum status add_held(const struct memory_at *at)
 	int held;
 
 	if (!build->training || !build->schedule->splits || !backward || !backward->held ||
-	    (backward->writer >= 0 && build->graph->nodes[backward->writer].op.phase == 'W'))
+	    (backward->writer >= 0 &&
+	     build->graph->nodes[backward->writer].op.phase == IPU_PHASE_W))
 		return ST_OK;
 	held = ipu_schedule_held(build->schedule, at->place);
 	if (held < 2)

@@ -45,13 +45,13 @@ bool ipu_graph_splits(const struct ipu_graph *graph)
 enum ipu_function_phase ipu_function_of(const struct ipu_graph *graph, int node)
 {
 	switch (graph->nodes[node].op.phase) {
-	case 'F':
+	case IPU_PHASE_F:
 		return IPU_FUNCTION_F;
-	case 'R':
+	case IPU_PHASE_R:
 		return IPU_FUNCTION_R;
-	case 'U':
+	case IPU_PHASE_U:
 		return IPU_FUNCTION_U;
-	case 'W':
+	case IPU_PHASE_W:
 		return ipu_graph_splits(graph) ? IPU_FUNCTION_W : IPU_FUNCTION_B;
 	default:
 		return IPU_FUNCTION_B;
@@ -351,7 +351,7 @@ static struct ipu_op shared_op(const struct ipu_graph *graph, int node)
 	struct ipu_op op = graph->nodes[node].op;
 	const int64_t replicas = graph->layout.replicas;
 
-	if (op.phase == 'U' && op.kind == IPU_OP_ELEMENTWISE && replicas > 1 &&
+	if (op.phase == IPU_PHASE_U && op.kind == IPU_OP_ELEMENTWISE && replicas > 1 &&
 	    (graph->layout.shard_optimizer_state || graph->layout.shard_weights))
 		op.elements.count = (op.elements.count + replicas - 1) / replicas;
 	return op;

@@ -270,7 +270,7 @@ void ipu__before_node(struct ipu_lowering *lowering, int function, int node)
 	const struct ipu_graph *graph = lowering->executable->graph;
 	const struct ipu_node *of = &graph->nodes[node];
 
-	if (of->op.phase == 'U')
+	if (of->op.phase == IPU_PHASE_U)
 		for (int i = 0; i < of->read_count; i++)
 			reduce_tensor(lowering, function, of->reads[i]);
 	else if (graph->layout.offload_accumulators && reads_accumulator(graph, of))
@@ -282,7 +282,7 @@ void ipu__after_node(struct ipu_lowering *lowering, int function, int node)
 	const struct ipu_graph *graph = lowering->executable->graph;
 	const struct ipu_node *of = &graph->nodes[node];
 
-	if (of->op.phase != 'U') {
+	if (of->op.phase != IPU_PHASE_U) {
 		if (graph->layout.offload_accumulators && reads_accumulator(graph, of))
 			stream_accumulators(lowering, function, of, false);
 		return;
@@ -450,7 +450,7 @@ enum status ipu__start_lower(struct ipu_lowering *lowering, int function, int st
 		fill[d].kind = IPU_OP_ELEMENTWISE;
 		fill[d].dtype = (enum ipu_dtype)d;
 		fill[d].name = "GradientAccumulation/Zero";
-		fill[d].phase = 'U';
+		fill[d].phase = IPU_PHASE_U;
 		fill[d].stage = stage;
 		fill[d].elements.times[IPU_FN_FILL] = 1;
 		status = ipu_planner_plan(lowering->planner, &fill[d], NULL, &plan, err);

@@ -63,10 +63,10 @@ static void fill(struct stashing *stashing)
 			   stashing->stage + 1 < graph->layout.stages;
 
 	for (int n = 0; n < graph->node_count; n++)
-		if (ipu_node_in(&graph->nodes[n], stashing->stage, 'B'))
+		if (ipu_node_in(&graph->nodes[n], stashing->stage, IPU_PHASE_B))
 			need_reads(stashing, &graph->nodes[n]);
 	for (int n = graph->node_count - 1; n >= 0 && again; n--)
-		if (ipu_node_in(&graph->nodes[n], stashing->stage, 'F'))
+		if (ipu_node_in(&graph->nodes[n], stashing->stage, IPU_PHASE_F))
 			replay(stashing, n);
 	for (int t = 0; t < graph->tensor_count; t++)
 		if ((stashing->needed[t] || stashing->cached[t]) &&

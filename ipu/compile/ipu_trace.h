@@ -19,7 +19,7 @@ bool ipu_walk_next(struct ipu_walk *walk);
 
 struct ipu_trace_step {
 	int ipu, stage, microbatch; /* -1: of no single one */
-	char phase;                 /* '\0': of none */
+	char phase;                 /* enum ipu_work_phase; '\0': of none */
 	int program, node;          /* -1: none */
 	enum ipu_program_type type;
 	int64_t start_cycle, cycles;

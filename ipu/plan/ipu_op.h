@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ipu/ipu_phase.h"
+
 enum ipu_dtype {
 	IPU_FLOAT32,
 	IPU_FLOAT16,
@@ -120,7 +122,7 @@ struct ipu_op {
 	enum ipu_op_kind kind;
 	const char *name;  /* Poplar-like: "Dense_128/MatMul" */
 	const char *layer; /* the Keras layer it comes from, or NULL */
-	char phase;        /* F, B, W or U; R: a forward operation replayed */
+	char phase;        /* enum ipu_work_phase */
 	int stage;
 	enum ipu_dtype dtype; /* of operands and result */
 	union {

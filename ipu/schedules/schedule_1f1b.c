@@ -16,9 +16,9 @@ static void gpipe_order(const struct ipu_schedule_shape *shape, int place, struc
 	struct ipu__list list = {shape, out, place};
 
 	for (int i = 0; i < shape->microbatches; i++)
-		ipu__list_add(&list, 'F', 0, i);
+		ipu__list_add(&list, IPU_PHASE_F, 0, i);
 	for (int i = 0; i < shape->microbatches; i++)
-		ipu__list_add(&list, 'B', 0, i);
+		ipu__list_add(&list, IPU_PHASE_B, 0, i);
 }
 
 /* Identical jobs through machines in a row: the sum once, and the slowest for all jobs but one. So
@@ -47,11 +47,11 @@ static void one_order(const struct ipu_schedule_shape *shape, int place, struct 
 	int m = shape->microbatches, forwards = min(m, shape->stages - place);
 
 	for (int i = 0; i < forwards; i++)
-		ipu__list_add(&list, 'F', 0, i);
+		ipu__list_add(&list, IPU_PHASE_F, 0, i);
 	for (int i = 0; i < m; i++) {
-		ipu__list_add(&list, 'B', 0, i);
+		ipu__list_add(&list, IPU_PHASE_B, 0, i);
 		if (forwards < m)
-			ipu__list_add(&list, 'F', 0, forwards++);
+			ipu__list_add(&list, IPU_PHASE_F, 0, forwards++);
 	}
 }
 
@@ -86,7 +86,7 @@ static void add_kth(struct ipu__list *list, char phase, int k)
 	const int p = list->shape->places, chunks = list->shape->chunks, round = p * chunks;
 	const int chunk = k % round / p, microbatch = k / round * p + k % p;
 
-	ipu__list_add(list, phase, phase == 'F' ? chunk : chunks - 1 - chunk, microbatch);
+	ipu__list_add(list, phase, phase == IPU_PHASE_F ? chunk : chunks - 1 - chunk, microbatch);
 }
 
 static void chunks_order(const struct ipu_schedule_shape *shape, int place, struct ipu_work *out)
@@ -97,11 +97,11 @@ static void chunks_order(const struct ipu_schedule_shape *shape, int place, stru
 		min(total, 2 * (shape->places - place - 1) + (shape->chunks - 1) * shape->places);
 
 	for (int k = 0; k < warm; k++)
-		add_kth(&list, 'F', k);
+		add_kth(&list, IPU_PHASE_F, k);
 	for (int k = 0; k < total; k++) {
 		if (warm + k < total)
-			add_kth(&list, 'F', warm + k);
-		add_kth(&list, 'B', k);
+			add_kth(&list, IPU_PHASE_F, warm + k);
+		add_kth(&list, IPU_PHASE_B, k);
 	}
 }
 

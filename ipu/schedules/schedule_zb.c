@@ -18,16 +18,16 @@ static void in_turn(const struct ipu_schedule_shape *shape, int place, int fligh
 	int m = shape->microbatches, forwards = min(m, flight), weights = 0;
 
 	for (int i = 0; i < forwards; i++)
-		ipu__list_add(&list, 'F', 0, i);
+		ipu__list_add(&list, IPU_PHASE_F, 0, i);
 	for (int i = 0; i < m; i++) {
-		ipu__list_add(&list, 'B', 0, i);
+		ipu__list_add(&list, IPU_PHASE_B, 0, i);
 		if (i >= hold)
-			ipu__list_add(&list, 'W', 0, weights++);
+			ipu__list_add(&list, IPU_PHASE_W, 0, weights++);
 		if (forwards < m)
-			ipu__list_add(&list, 'F', 0, forwards++);
+			ipu__list_add(&list, IPU_PHASE_F, 0, forwards++);
 	}
 	while (weights < m)
-		ipu__list_add(&list, 'W', 0, weights++);
+		ipu__list_add(&list, IPU_PHASE_W, 0, weights++);
 }
 
 /* ---- zb-h1 ----------------------------------------------------------------------------------- */

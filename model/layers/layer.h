@@ -52,7 +52,7 @@ struct layer_lowering {
 	const struct model *model;
 	const struct model_layer *layer;
 	int64_t batch;       /* items of a micro-batch */
-	char phase;          /* F or B */
+	char phase;          /* enum ipu_work_phase: F or B */
 	bool training;       /* the forward pass is training's: it drops, and learns statistics */
 	bool keeps;          /* a backward pass of this layer follows, which reads what is kept */
 	bool takes_logits;   /* the loss takes what goes into this layer's activation */

@@ -165,7 +165,7 @@ static void norm_lower(struct layer_lowering *lowering)
 	struct layer_op each =
 		layer__norm_map(lowering, 1, LAYER_GRAD_OUTPUT | LAYER_KEPT, LAYER_GRAD_INPUT);
 
-	if (lowering->phase == 'F') {
+	if (lowering->phase == IPU_PHASE_F) {
 		norm_lower_forward(lowering);
 		return;
 	}

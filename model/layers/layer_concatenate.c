@@ -56,7 +56,7 @@ static enum status concatenate_read(struct model *model, struct model_layer *lay
 static void concatenate_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
-	const bool forward = lowering->phase == 'F';
+	const bool forward = lowering->phase == IPU_PHASE_F;
 	struct layer_op op = layer__copy(0, layer_last_dim(&layer->output),
 					 forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT,
 					 forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);

@@ -189,7 +189,7 @@ static void dropout_lower(struct layer_lowering *lowering)
 {
 	const struct layer_dropout *c = lowering->layer->config;
 	const struct layer_dropout_sizes s = layer_dropout_sizes(lowering->layer, lowering->batch);
-	const bool forward = lowering->phase == 'F', shared = s.shared > 1;
+	const bool forward = lowering->phase == IPU_PHASE_F, shared = s.shared > 1;
 	const unsigned decisions = forward && !lowering->keeps ? LAYER_BETWEEN : LAYER_KEPT;
 	struct layer_op mask = layer__map(
 		&(struct ipu_elements){.count = s.outer * s.inner, .times = {[IPU_FN_RANDOM] = 1}},

@@ -58,7 +58,7 @@ static void average_lower(struct layer_lowering *lowering)
 				       .times = {[IPU_FN_ADD] = 1}},
 		LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT);
 
-	if (lowering->phase == 'F')
+	if (lowering->phase == IPU_PHASE_F)
 		global_lower_forward(lowering, "Mean");
 	else if (layer__wants_any(lowering))
 		layer__lower(lowering, "Mean/Grad", &backward);
@@ -75,7 +75,7 @@ static void max_lower(struct layer_lowering *lowering)
 				    .times = {[IPU_FN_SELECT] = 1}};
 	struct layer_op op = layer__map(&each, LAYER_INPUT | LAYER_OUTPUT, LAYER_BETWEEN);
 
-	if (lowering->phase == 'F') {
+	if (lowering->phase == IPU_PHASE_F) {
 		global_lower_forward(lowering, "Max");
 		return;
 	}

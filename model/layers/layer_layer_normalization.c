@@ -90,7 +90,7 @@ static void rows_lower_backward(struct layer_lowering *lowering)
 /* Keras computes in float32 here, in a layer that is half, too. */
 static void rows_lower(struct layer_lowering *lowering)
 {
-	if (lowering->phase == 'F')
+	if (lowering->phase == IPU_PHASE_F)
 		rows_lower_forward(lowering);
 	else
 		rows_lower_backward(lowering);

@@ -116,7 +116,7 @@ void layer__lower_bias_grad(struct layer_lowering *lowering, int param)
 void layer__lower_activation(struct layer_lowering *lowering)
 {
 	const enum model_activation activation = lowering->layer->activation;
-	const bool forward = lowering->phase == 'F';
+	const bool forward = lowering->phase == IPU_PHASE_F;
 	struct layer_op op;
 	const char *part;
 
@@ -166,7 +166,7 @@ void layer__lower_product(struct layer_lowering *lowering, const char *part, lay
 			      .writes = layer__lower_sums(lowering),
 			      .makes = layer__lower_count(lowering)};
 
-	if (lowering->phase != 'F') {
+	if (lowering->phase != IPU_PHASE_F) {
 		lower_product_backward(lowering, part, product);
 		return;
 	}

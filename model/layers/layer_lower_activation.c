@@ -74,7 +74,7 @@ bool layer__activation_op(const struct layer_lowering *lowering, struct layer_op
 {
 	const struct model_layer *layer = lowering->layer;
 	const struct activation_device *row = &activation_devices[layer->activation];
-	const bool forward = lowering->phase == 'F';
+	const bool forward = lowering->phase == IPU_PHASE_F;
 	const int64_t count = layer__lower_count(lowering);
 
 	*out = (struct layer_op){.op = {.kind = IPU_OP_ELEMENTWISE}};
@@ -103,7 +103,7 @@ bool layer__activation_op(const struct layer_lowering *lowering, struct layer_op
 void layer__activation_lower(struct layer_lowering *lowering)
 {
 	const enum model_activation activation = lowering->layer->activation;
-	const bool forward = lowering->phase == 'F';
+	const bool forward = lowering->phase == IPU_PHASE_F;
 	struct layer_op op;
 	const char *part;
 

@@ -199,7 +199,7 @@ static void merge_lower(struct layer_lowering *lowering)
 	const struct layer_merge *c = layer->config;
 	const struct merge_parts *kind = merge_parts_of(layer);
 
-	if (lowering->phase == 'F')
+	if (lowering->phase == IPU_PHASE_F)
 		merge_lower_map(lowering, kind->part,
 				c->gate == LAYER_NO_GATE ? layer->input_count : 1, IPU_FN_ADD,
 				merge_work_each(layer), LAYER_INPUT, LAYER_OUTPUT);

@@ -90,7 +90,7 @@ static void normalization_lower(struct layer_lowering *lowering)
 {
 	const struct layer_normalization *c = lowering->layer->config;
 	const int64_t channels = layer_last_dim(&lowering->layer->output);
-	const bool forward = lowering->phase == 'F';
+	const bool forward = lowering->phase == IPU_PHASE_F;
 	struct layer_op deviation =
 		layer__map(&(struct ipu_elements){.count = channels,
 						  .operands = 1,

@@ -104,7 +104,7 @@ static void pooling_lower(struct layer_lowering *lowering, bool max, const char 
 			  const char *grad_part)
 {
 	const struct layer_pool *pool = lowering->layer->config;
-	const bool forward = lowering->phase == 'F';
+	const bool forward = lowering->phase == IPU_PHASE_F;
 	const struct layer_op op = {
 		.op = {.kind = IPU_OP_POOL,
 		       .pool = {.max = max,

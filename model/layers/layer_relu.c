@@ -153,7 +153,7 @@ static void relu_functions(const struct model_layer *layer, bool forward, struct
 static void relu_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
-	const bool elu = layer->ops == &layer_elu, forward = lowering->phase == 'F';
+	const bool elu = layer->ops == &layer_elu, forward = lowering->phase == IPU_PHASE_F;
 	struct layer_op op =
 		layer__map(&(struct ipu_elements){.count = layer__lower_count(lowering),
 						  .operands = forward ? 1 : 2},

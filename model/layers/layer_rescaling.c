@@ -44,7 +44,7 @@ static int64_t rescaling_flops(const struct model_layer *layer, int64_t batch)
 
 static void rescaling_lower(struct layer_lowering *lowering)
 {
-	const bool forward = lowering->phase == 'F';
+	const bool forward = lowering->phase == IPU_PHASE_F;
 	const struct layer_op op =
 		layer__map(&(struct ipu_elements){.count = layer__lower_count(lowering),
 						  .operands = 1,

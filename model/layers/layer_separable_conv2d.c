@@ -146,7 +146,7 @@ static void separable_lower(struct layer_lowering *lowering)
 	struct layer_op op = {.reads = LAYER_KEPT | LAYER_GRAD_OUTPUT,
 			      .writes = LAYER_GRAD_PARAM(LAYER_SEPARABLE_POINTWISE)};
 
-	if (lowering->phase == 'F') {
+	if (lowering->phase == IPU_PHASE_F) {
 		separable_lower_forward(lowering);
 		return;
 	}

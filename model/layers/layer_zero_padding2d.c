@@ -59,7 +59,7 @@ static enum status padding_read(struct model *model, struct model_layer *layer,
 static void padding_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
-	const bool forward = lowering->phase == 'F';
+	const bool forward = lowering->phase == IPU_PHASE_F;
 	const int64_t count =
 		lowering->batch * model_shape_count(forward ? &layer->output : &layer->input);
 	const struct layer_op op = layer__copy(count, layer_last_dim(&layer->output),

@@ -16,7 +16,7 @@
 
 static void set_options(const struct lowering *lowering, struct ipu_node *node)
 {
-	const char phase = node->op.phase == 'W' ? 'B' : node->op.phase;
+	const char phase = node->op.phase == IPU_PHASE_W ? IPU_PHASE_B : node->op.phase;
 	const struct run_poplar poplar = run_poplar_of(lowering->from->run, phase, node->op.stage);
 	const struct run_plan *plan =
 		node->op.kind == IPU_OP_CONV ? &poplar.convolution : &poplar.matmul;
@@ -69,16 +69,18 @@ static int lower_all(struct lowering *lowering)
 	int failed = lower__tensors(lowering) || lower__infeeds(lowering);
 
 	for (int i = 0; i < layers && !failed; i++)
-		failed = lower__layer_forward(lowering, i) || lower__params(lowering, i, 'F');
+		failed = lower__layer_forward(lowering, i) ||
+			 lower__params(lowering, i, IPU_PHASE_F);
 	if (!failed)
 		failed = lower__loss_forward(lowering);
 	if (failed || !lowering->training)
 		return failed;
 	failed = lower__loss_backward(lowering);
 	for (int i = layers - 1; i >= 0 && !failed; i--)
-		failed = lower__layer_backward(lowering, i) || lower__params(lowering, i, 'B');
+		failed = lower__layer_backward(lowering, i) ||
+			 lower__params(lowering, i, IPU_PHASE_B);
 	for (int i = 0; i < layers && !failed; i++)
-		failed = lower__params(lowering, i, 'U');
+		failed = lower__params(lowering, i, IPU_PHASE_U);
 	return failed ? failed : lower__iterations(lowering);
 }
 
@@ -93,7 +95,7 @@ static bool splits(const struct lowering *lowering)
 
 static int keep_all(struct lowering *lowering, struct ipu_graph *graph)
 {
-	static const char phases[] = {'F', 'B', 'W', 'U'};
+	static const char phases[] = {IPU_PHASE_F, IPU_PHASE_B, IPU_PHASE_W, IPU_PHASE_U};
 	struct ipu_tensor *tensors =
 		arena_alloc(lowering->arena, lowering->tensor_count + 1, sizeof(*tensors));
 	struct ipu_node *nodes =

@@ -93,8 +93,8 @@ static int cast_inputs(struct lowering *lowering, int position)
 		if (of->cast_input[i] < 0)
 			return -1;
 		lowering->tensors[of->cast_input[i]].layer = layer->name;
-		failed = lower__cast(lowering, name, layer->name, 'F', stage_of(lowering, position),
-				     from, of->cast_input[i]);
+		failed = lower__cast(lowering, name, layer->name, IPU_PHASE_F,
+				     stage_of(lowering, position), from, of->cast_input[i]);
 	}
 	return failed;
 }
@@ -112,7 +112,7 @@ static int half_param(struct lowering *lowering, int p, char phase)
 
 	if (of->half_phase && (alone || of->half_phase == phase))
 		return of->half;
-	name = arena_printf(lowering->arena, phase == 'F' ? "%s/%s/Cast" : "%s/%s/Cast_1",
+	name = arena_printf(lowering->arena, phase == IPU_PHASE_F ? "%s/%s/Cast" : "%s/%s/Cast_1",
 			    layer->name, param->short_name);
 	of->half = lower__like(lowering, of->weight,
 			       alone && lowering->layers[param->layer].needs ? IPU_TENSOR_KEPT
@@ -314,7 +314,7 @@ static int cast_gradients(struct lowering *lowering, int position, const struct 
 			failed = lower__cast(lowering,
 					     arena_printf(lowering->arena, "%s/Cast",
 							  lowering->tensors[of->gradient].name),
-					     layer->name, 'B', stage_of(lowering, position),
+					     layer->name, IPU_PHASE_B, stage_of(lowering, position),
 					     of->half_gradient, of->gradient);
 	}
 	return failed;
@@ -352,7 +352,7 @@ static int layer_ops(struct lowering *lowering, int position, char phase,
 		.training = lowering->training,
 		.keeps = of->needs,
 		.takes_logits = position == lowering->logits_layer,
-		.wanted = phase == 'B' ? of->wanted : NULL,
+		.wanted = phase == IPU_PHASE_B ? of->wanted : NULL,
 		.arena = lowering->arena,
 	};
 	if (out->layer->ops->lower)
@@ -364,7 +364,7 @@ int lower__layer_forward(struct lowering *lowering, int position)
 {
 	struct lower_layer *of = &lowering->layers[position];
 	struct layer_lowering layer;
-	int failed = layer_ops(lowering, position, 'F', &layer);
+	int failed = layer_ops(lowering, position, IPU_PHASE_F, &layer);
 
 	if (layer.count > 0 && !failed)
 		failed = cast_inputs(lowering, position);
@@ -382,7 +382,7 @@ static int sum_gradients(struct lowering *lowering, int position)
 	struct lower_layer *of = &lowering->layers[position];
 	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
 			    .layer = layer->name,
-			    .phase = 'B',
+			    .phase = IPU_PHASE_B,
 			    .stage = stage_of(lowering, position)};
 	const int first = of->edge[0].tensor;
 
@@ -429,8 +429,8 @@ static int give(struct lowering *lowering, int position, int input, bool shared)
 		edge.tensor = lower__like(lowering, from, IPU_TENSOR_GRADIENT, dtype,
 					  stage_of(lowering, position), name);
 		if (edge.tensor < 0 ||
-		    lower__cast(lowering, name, layer->name, 'B', stage_of(lowering, position),
-				from, edge.tensor) != 0)
+		    lower__cast(lowering, name, layer->name, IPU_PHASE_B,
+				stage_of(lowering, position), from, edge.tensor) != 0)
 			return -1;
 	}
 	assert(to->edges < to->edges_most);
@@ -468,7 +468,7 @@ int lower__layer_backward(struct lowering *lowering, int position)
 	}
 	assert(failed || of->gradient >= 0);
 	if (!failed)
-		failed = layer_ops(lowering, position, 'B', &layer);
+		failed = layer_ops(lowering, position, IPU_PHASE_B, &layer);
 	for (int i = 0; !failed && i < layer.count; i++)
 		failed = lower_op(lowering, position, &layer.ops[i]);
 	return failed ? -1 : give_all(lowering, position);

@@ -50,8 +50,8 @@ static int as_float(struct lowering *lowering, int tensor, const char *name)
 	if (lowering->tensors[tensor].dtype == IPU_FLOAT32)
 		return tensor;
 	to = lower__like(lowering, tensor, IPU_TENSOR_TEMPORARY, IPU_FLOAT32, stage, name);
-	if (to < 0 || lower__cast(lowering, name, model->layers[model->layer_count - 1].name, 'F',
-				  stage, tensor, to) != 0)
+	if (to < 0 || lower__cast(lowering, name, model->layers[model->layer_count - 1].name,
+				  IPU_PHASE_F, stage, tensor, to) != 0)
 		return -1;
 	return to;
 }
@@ -65,7 +65,7 @@ static int lower_mean(struct lowering *lowering, const char *name, const char *r
 	const int to = flat(lowering, IPU_TENSOR_RESULT, result, 1);
 	const struct ipu_op op = {.kind = IPU_OP_REDUCE,
 				  .name = arena_printf(lowering->arena, "%s/Mean", name),
-				  .phase = 'F',
+				  .phase = IPU_PHASE_F,
 				  .stage = rows.stage,
 				  .reduce = {rows.batch, 1}};
 
@@ -105,7 +105,7 @@ static int lower_loss(struct lowering *lowering, int input)
 	const struct ipu_op op = {
 		.kind = IPU_OP_ROWS,
 		.name = arena_printf(lowering->arena, "loss/%s", name),
-		.phase = 'F',
+		.phase = IPU_PHASE_F,
 		.stage = rows.stage,
 		.rows = {.work = loss_is_error(loss) ? IPU_ROWS_ERROR : IPU_ROWS_CROSS_ENTROPY,
 			 .rows = rows.batch,
@@ -160,7 +160,7 @@ static int lower_label(struct lowering *lowering, const struct metric *metric, i
 	const struct ipu_op op = {
 		.kind = IPU_OP_ROWS,
 		.name = arena_printf(lowering->arena, "metrics/%s/ArgMax", metric->name),
-		.phase = 'F',
+		.phase = IPU_PHASE_F,
 		.stage = rows.stage,
 		.rows = {IPU_ROWS_ARGMAX, rows.batch, rows.width}};
 
@@ -183,7 +183,7 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 {
 	struct ipu_op op = {
 		.name = arena_printf(lowering->arena, "metrics/%s", metric->name),
-		.phase = 'F',
+		.phase = IPU_PHASE_F,
 		.stage = rows_of(lowering).stage,
 	};
 	const int items = flat(lowering, IPU_TENSOR_TEMPORARY,
@@ -238,7 +238,7 @@ int lower__loss_backward(struct lowering *lowering)
 	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
 			    .name = arena_printf(lowering->arena, "gradients/loss/%s/mul",
 						 loss_name(lowering->from->loss)),
-			    .phase = 'B',
+			    .phase = IPU_PHASE_B,
 			    .stage = rows.stage,
 			    .elements = {.count = rows.batch * rows.width,
 					 .operands = 1,
@@ -267,7 +267,7 @@ static int lower_send(struct lowering *lowering, const struct run_send *send)
 	const int from = lowering->layers[send->layer].output;
 	struct ipu_op op = {.kind = IPU_OP_COPY,
 			    .layer = layer->name,
-			    .phase = 'F',
+			    .phase = IPU_PHASE_F,
 			    .stage = lowering->from->layout->stage[send->layer]};
 	int to;
 

@@ -47,7 +47,7 @@ static int add_node(struct lowering *lowering, const struct ipu_op *op, const in
 static int lower_penalty(struct lowering *lowering, int p)
 {
 	const struct model_param *param = &lowering->from->model->params[p];
-	struct ipu_op op = param_op(lowering, p, 'F', IPU_OP_REDUCE);
+	struct ipu_op op = param_op(lowering, p, IPU_PHASE_F, IPU_OP_REDUCE);
 	struct ipu_tensor result = {.name = param_text(lowering, p, "", "/Regularizer/result"),
 				    .layer = op.layer,
 				    .kind = IPU_TENSOR_RESULT,
@@ -57,7 +57,7 @@ static int lower_penalty(struct lowering *lowering, int p)
 	int from = lowering->params[p].weight, to = lower__tensor(lowering, &result);
 
 	if (param->l1 > 0.0f) {
-		struct ipu_op map = param_op(lowering, p, 'F', IPU_OP_ELEMENTWISE);
+		struct ipu_op map = param_op(lowering, p, IPU_PHASE_F, IPU_OP_ELEMENTWISE);
 		const int each =
 			lower__like(lowering, from, IPU_TENSOR_TEMPORARY, IPU_FLOAT32, op.stage,
 				    param_text(lowering, p, "", "/Regularizer/each"));
@@ -89,7 +89,7 @@ static int lower_penalty_gradient(struct lowering *lowering, int p)
 {
 	const struct model_param *param = &lowering->from->model->params[p];
 	const struct lower_param *of = &lowering->params[p];
-	struct ipu_op op = param_op(lowering, p, 'B', IPU_OP_ELEMENTWISE);
+	struct ipu_op op = param_op(lowering, p, IPU_PHASE_B, IPU_OP_ELEMENTWISE);
 
 	op.name = param_text(lowering, p, "", "/Regularizer/Grad");
 	op.elements.count = (int64_t)param->count;
@@ -104,7 +104,8 @@ static int lower_penalty_gradient(struct lowering *lowering, int p)
 
 static bool fed_out(const struct lowering *lowering, int p, char phase)
 {
-	const enum run_outfeed_optimizer mode = phase == 'B' ? RUN_AFTER_COMPUTE : RUN_BEFORE_APPLY;
+	const enum run_outfeed_optimizer mode =
+		phase == IPU_PHASE_B ? RUN_AFTER_COMPUTE : RUN_BEFORE_APPLY;
 
 	return lowering->outfeeds.gradients[p].sent &&
 	       lowering->from->run->outfeed.optimizer_mode == mode;
@@ -113,7 +114,8 @@ static bool fed_out(const struct lowering *lowering, int p, char phase)
 static int lower_fed_out(struct lowering *lowering, int p, char phase)
 {
 	const struct lower_param *of = &lowering->params[p];
-	const int from = phase == 'U' && of->accumulator >= 0 ? of->accumulator : of->gradient;
+	const int from =
+		phase == IPU_PHASE_U && of->accumulator >= 0 ? of->accumulator : of->gradient;
 	struct ipu_op op = param_op(lowering, p, phase, IPU_OP_COPY);
 	int to;
 
@@ -137,7 +139,7 @@ static bool half_sums(const struct lowering *lowering, int p)
 static int lower_accumulation(struct lowering *lowering, int p)
 {
 	const struct lower_param *of = &lowering->params[p];
-	struct ipu_op op = param_op(lowering, p, 'B', IPU_OP_ELEMENTWISE);
+	struct ipu_op op = param_op(lowering, p, IPU_PHASE_B, IPU_OP_ELEMENTWISE);
 
 	op.name = param_text(lowering, p, "GradientAccumulation/", "");
 	op.elements.count = ipu_tensor_elements(&lowering->tensors[of->gradient]);
@@ -156,7 +158,7 @@ static int lower_update(struct lowering *lowering, int p)
 	const struct lower_param *of = &lowering->params[p];
 	const int slots = optimizer_slots(from->optimizer);
 	int *operands = arena_alloc(lowering->arena, (size_t)slots + 2, sizeof(*operands));
-	struct ipu_op op = param_op(lowering, p, 'U', IPU_OP_ELEMENTWISE);
+	struct ipu_op op = param_op(lowering, p, IPU_PHASE_U, IPU_OP_ELEMENTWISE);
 	const char *prefix = arena_printf(lowering->arena, "%s/", optimizer_name(from->optimizer));
 
 	if (!operands || !prefix)
@@ -181,17 +183,17 @@ static int lower_param(struct lowering *lowering, int p, char phase)
 	const bool regularized = param->l1 > 0.0f || param->l2 > 0.0f;
 	int failed = 0;
 
-	if (phase == 'F')
+	if (phase == IPU_PHASE_F)
 		return regularized && lowering->from->loss ? lower_penalty(lowering, p) : 0;
 	if (of->gradient < 0)
 		return 0;
-	if (phase == 'B' && regularized)
+	if (phase == IPU_PHASE_B && regularized)
 		failed = lower_penalty_gradient(lowering, p);
 	if (!failed && fed_out(lowering, p, phase))
 		failed = lower_fed_out(lowering, p, phase);
-	if (!failed && phase == 'B' && of->accumulator >= 0)
+	if (!failed && phase == IPU_PHASE_B && of->accumulator >= 0)
 		failed = lower_accumulation(lowering, p);
-	if (!failed && phase == 'U')
+	if (!failed && phase == IPU_PHASE_U)
 		failed = lower_update(lowering, p);
 	return failed;
 }

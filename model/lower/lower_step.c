@@ -12,7 +12,7 @@ static int lower_infeed(struct lowering *lowering, int tensor, const char *name,
 	const struct ipu_tensor *of = &lowering->tensors[tensor];
 	const struct ipu_op op = {.kind = IPU_OP_COPY,
 				  .name = name,
-				  .phase = 'F',
+				  .phase = IPU_PHASE_F,
 				  .stage = of->stage,
 				  .dtype = of->dtype,
 				  .copy = {.count = ipu_tensor_elements(of), .atom = atom}};
@@ -56,7 +56,7 @@ static int lower_scalar(struct lowering *lowering, const char *name, enum ipu_fu
 {
 	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
 			    .name = name,
-			    .phase = 'F',
+			    .phase = IPU_PHASE_F,
 			    .stage = lowering->from->layout->stages - 1,
 			    .elements = {.count = 1, .operands = count}};
 
@@ -102,7 +102,7 @@ int lower__iterations(struct lowering *lowering)
 	const struct ipu_op op = {
 		.kind = IPU_OP_ELEMENTWISE,
 		.name = arena_printf(lowering->arena, "%s/iter/AssignAdd", optimizer),
-		.phase = 'U',
+		.phase = IPU_PHASE_U,
 		.dtype = IPU_INT32,
 		.elements = {.count = 1, .operands = 1, .times = {[IPU_FN_ADD] = 1}}};
 

@@ -264,7 +264,7 @@ static int add_flow(struct measured *measured, const struct readers *readers, in
 		const int unit = position_of(measured, op->layer);
 
 		flow->last = max(unit, flow->last);
-		if (op->phase == 'F' || op->phase == 'U' || seen[unit])
+		if (op->phase == IPU_PHASE_F || op->phase == IPU_PHASE_U || seen[unit])
 			continue;
 		seen[unit] = true;
 		flow->kept_count++;

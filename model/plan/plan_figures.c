@@ -28,7 +28,7 @@ static int64_t update_cycles(const struct ipu_timeline *timeline)
 	for (int i = 0; i < timeline->count; i++) {
 		const struct ipu_event *event = &timeline->events[i];
 
-		if (event->phase != 'U')
+		if (event->phase != IPU_PHASE_U)
 			continue;
 		if (event->start_cycle < first)
 			first = event->start_cycle;
@@ -67,7 +67,7 @@ static int64_t flops_of(const struct plan_device *device, bool training)
 	for (int n = 0; n < device->graph.node_count; n++) {
 		const char phase = device->graph.nodes[n].op.phase;
 
-		if (phase == 'F' || (training && phase != 'U'))
+		if (phase == IPU_PHASE_F || (training && phase != IPU_PHASE_U))
 			flops += (double)device->executable->plans[n]->flops;
 	}
 	return flops < 0x1p62 ? (int64_t)flops : INT64_MAX;

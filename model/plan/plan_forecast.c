@@ -92,8 +92,8 @@ static double device_spans(const struct plan_run *plan, enum run_mode mode)
 	for (int n = 0; n < device->graph.node_count; n++) {
 		const char phase = device->graph.nodes[n].op.phase;
 
-		if (phase == 'F' || mode == RUN_TRAIN)
-			operations += phase == 'U' ? 1 : microbatches;
+		if (phase == IPU_PHASE_F || mode == RUN_TRAIN)
+			operations += phase == IPU_PHASE_U ? 1 : microbatches;
 	}
 	return operations + timeline->count + timeline->transfer_count;
 }

@@ -20,9 +20,9 @@ static const struct look {
 	const char *colour, *odd_colour; /* background and foreground */
 	const char *name;
 } looks[] = {
-	{'F', 'f', "\033[44;97m", "\033[104;30m", "forward"},
-	{'B', 'b', "\033[46;30m", "\033[106;30m", "backward"},
-	{'W', 'w', "\033[42;30m", "\033[102;30m", "weight gradient"},
+	{IPU_PHASE_F, 'f', "\033[44;97m", "\033[104;30m", "forward"},
+	{IPU_PHASE_B, 'b', "\033[46;30m", "\033[106;30m", "backward"},
+	{IPU_PHASE_W, 'w', "\033[42;30m", "\033[102;30m", "weight gradient"},
 };
 
 struct gantt {
@@ -154,7 +154,7 @@ static void draw_legend(struct gantt *g)
 	for (size_t i = 0; i < ARRAY_LEN(looks); i++) {
 		const char letter[2] = {looks[i].phase, '\0'};
 
-		if (looks[i].phase == 'W' && !ipu_schedule_row(g->pipeline->kind)->splits)
+		if (looks[i].phase == IPU_PHASE_W && !ipu_schedule_row(g->pipeline->kind)->splits)
 			continue;
 		set_colour(g, looks[i].colour);
 		str_add(g->out, letter);

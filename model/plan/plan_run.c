@@ -230,10 +230,10 @@ static void mean_times(const struct ipu_schedule *schedule, const struct ipu_int
 		int64_t n[3] = {0, 0, 0};
 
 		for (int i = 0; i < count; i++) {
-			const bool weight = intervals[i].phase == 'W';
-			const int part = intervals[i].phase == 'F'    ? 0
-					 : weight && schedule->splits ? 2
-								      : 1;
+			const bool weight = intervals[i].phase == IPU_PHASE_W;
+			const int part = intervals[i].phase == IPU_PHASE_F ? 0
+					 : weight && schedule->splits      ? 2
+									   : 1;
 
 			if (intervals[i].stage != s)
 				continue;

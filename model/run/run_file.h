@@ -304,7 +304,7 @@ enum status run_file_text(char **out, const struct run_file *run, struct err *er
  * where it has none. */
 enum status run_file_help(const struct run_file *run, FILE *out);
 
-/* How @stage is planned in @phase ('F', 'B', 'U'): as the pipeline's options say, else as ipu's. */
+/* How @stage is planned in @phase (F, B, U): as the pipeline's options say, else as ipu's. */
 struct run_poplar run_poplar_of(const struct run_file *run, char phase, int stage);
 
 /* How activations are computed again in the backward pass, RUN_RECOMPUTE_AUTO being what the

@@ -111,12 +111,12 @@ static void run_say(struct run_plan *into, const struct run_plan *from)
 
 struct run_poplar run_poplar_of(const struct run_file *run, char phase, int stage)
 {
-	const struct run_poplars *all =
-		phase == 'F' ? &run->pipeline.forward_options : &run->pipeline.backward_options;
+	const struct run_poplars *all = phase == IPU_PHASE_F ? &run->pipeline.forward_options
+							     : &run->pipeline.backward_options;
 	struct run_poplar out = {run->ipu.convolutions, run->ipu.matmuls};
 	const struct run_poplar *from = NULL;
 
-	if (phase == 'U')
+	if (phase == IPU_PHASE_U)
 		from = &run->pipeline.update_options;
 	else if (stage >= 0 && stage < all->count)
 		from = &all->items[stage];
