@@ -1,5 +1,5 @@
 /*
- * Looking into what is in order. Threading: none. Ownership: none.
+ * Putting into order, and looking into what is in order. Threading: none. Ownership: none.
  */
 #ifndef COMMON_SORTED_H
 #define COMMON_SORTED_H
@@ -7,6 +7,61 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+/* ---- orders: what a comparator returns ------------------------------------------------------- */
+
+#define SORTED_FUNCTION(type, name)                                                                \
+	static inline int sorted_order_##name(type a, type b)                                      \
+	{                                                                                          \
+		return (a > b) - (a < b);                                                          \
+	}
+
+SORTED_FUNCTION(int, int)
+SORTED_FUNCTION(unsigned, unsigned)
+SORTED_FUNCTION(long, long)
+SORTED_FUNCTION(unsigned long, ulong)
+SORTED_FUNCTION(long long, llong)
+SORTED_FUNCTION(unsigned long long, ullong)
+SORTED_FUNCTION(float, float)
+SORTED_FUNCTION(double, double)
+#undef SORTED_FUNCTION
+
+/* -1 where number @a comes before @b, 1 where it comes behind it; 0: they are equal, or one is NaN.
+ * Arguments are evaluated once, and compared in the type that comparing them has. */
+/* clang-format off */
+#define SORTED_ORDER(a, b) _Generic((a) + (b),                                                     \
+	int: sorted_order_int, unsigned: sorted_order_unsigned, long: sorted_order_long,           \
+	unsigned long: sorted_order_ulong, long long: sorted_order_llong,                          \
+	unsigned long long: sorted_order_ullong, float: sorted_order_float,                        \
+	double: sorted_order_double)(a, b)
+/* clang-format on */
+
+/*
+ * The order of the structs that @a and @b point to by one to six of their members, numbers: the
+ * first member in which they differ decides. -1, 0 or 1, as SORTED_ORDER. NaN only in the last.
+ *
+ *	static int by_place(const void *left, const void *right)
+ *	{
+ *		const struct row *a = left, *b = right;
+ *
+ *		return SORTED_BY(a, b, lane, start_ns);
+ *	}
+ */
+#define SORTED_BY(a, b, ...)                                                                       \
+	SORTED_PICK(__VA_ARGS__, SORTED_BY6, SORTED_BY5, SORTED_BY4, SORTED_BY3, SORTED_BY2,       \
+		    SORTED_BY1, none)                                                              \
+	(a, b, __VA_ARGS__)
+#define SORTED_PICK(m1, m2, m3, m4, m5, m6, name, ...) name
+
+#define SORTED_BY1(a, b, m)        SORTED_ORDER((a)->m, (b)->m)
+#define SORTED_THEN(a, b, m, next) ((a)->m != (b)->m ? SORTED_BY1(a, b, m) : next)
+#define SORTED_BY2(a, b, m, ...)   SORTED_THEN(a, b, m, SORTED_BY1(a, b, __VA_ARGS__))
+#define SORTED_BY3(a, b, m, ...)   SORTED_THEN(a, b, m, SORTED_BY2(a, b, __VA_ARGS__))
+#define SORTED_BY4(a, b, m, ...)   SORTED_THEN(a, b, m, SORTED_BY3(a, b, __VA_ARGS__))
+#define SORTED_BY5(a, b, m, ...)   SORTED_THEN(a, b, m, SORTED_BY4(a, b, __VA_ARGS__))
+#define SORTED_BY6(a, b, m, ...)   SORTED_THEN(a, b, m, SORTED_BY5(a, b, __VA_ARGS__))
+
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /*
  * Set @at to the first number of @low .. @high - 1 that @before, an expression of @at, is false of;

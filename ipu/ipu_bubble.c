@@ -31,38 +31,25 @@ struct measure {
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-static int compare_numbers(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare_ipus(const void *left, const void *right)
 {
 	const struct ipu_interval *a = left, *b = right;
 
-	if (a->ipu != b->ipu)
-		return compare_numbers(a->ipu, b->ipu);
-	if (a->start_ns != b->start_ns)
-		return compare_numbers(a->start_ns, b->start_ns);
-	return compare_numbers(a->dur_ns, b->dur_ns);
+	return SORTED_BY(a, b, ipu, start_ns, dur_ns);
 }
 
 static int compare_works(const void *left, const void *right)
 {
 	const struct ipu_interval *a = left, *b = right;
 
-	if (a->phase != b->phase)
-		return compare_numbers(a->phase, b->phase);
-	if (a->stage != b->stage)
-		return compare_numbers(a->stage, b->stage);
-	return compare_numbers(a->microbatch, b->microbatch);
+	return SORTED_BY(a, b, phase, stage, microbatch);
 }
 
 static int compare_times(const void *left, const void *right)
 {
 	const struct ipu_interval *a = left, *b = right;
 
-	return compare_numbers(a->start_ns, b->start_ns);
+	return SORTED_BY(a, b, start_ns);
 }
 
 static int64_t end_of(const struct ipu_interval *interval)

@@ -14,6 +14,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sorted.h"
 #include "common/str.h"
 #include "ipu/ipu_schedule_internal.h"
 
@@ -307,11 +308,9 @@ static int compare_works(const void *left, const void *right)
 {
 	const struct ipu_work *a = left, *b = right;
 
-	if (a->time_step != b->time_step)
-		return a->time_step < b->time_step ? -1 : 1;
-	if (a->phase != b->phase)
+	if (a->time_step == b->time_step && a->phase != b->phase)
 		return a->phase == IPU_PHASE_F ? -1 : 1;
-	return (a->stage > b->stage) - (a->stage < b->stage);
+	return SORTED_BY(a, b, time_step, stage);
 }
 
 /* Lines of micro-batches through the programs, sorted by step. */

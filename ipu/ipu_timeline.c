@@ -11,6 +11,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sorted.h"
 #include "ipu/ipu_timeline_internal.h"
 
 char ipu_function_phase_char(enum ipu_function_phase function)
@@ -457,27 +458,18 @@ static int compare_events(const void *left, const void *right)
 		[IPU_FUNCTION_U] = 4,     [IPU_FUNCTION_EVALUATE] = 1, [IPU_FUNCTION_PREDICT] = 1,
 	};
 	const struct ipu_event *a = left, *b = right;
+	int by = SORTED_BY(a, b, ipu, start_cycle, time_step);
 
-	if (a->ipu != b->ipu)
-		return a->ipu < b->ipu ? -1 : 1;
-	if (a->start_cycle != b->start_cycle)
-		return a->start_cycle < b->start_cycle ? -1 : 1;
-	if (a->time_step != b->time_step)
-		return a->time_step < b->time_step ? -1 : 1;
-	if (order[a->function] != order[b->function])
-		return order[a->function] < order[b->function] ? -1 : 1;
-	return (a->stage > b->stage) - (a->stage < b->stage);
+	if (by == 0)
+		by = SORTED_ORDER(order[a->function], order[b->function]);
+	return by != 0 ? by : SORTED_BY(a, b, stage);
 }
 
 static int compare_transfers(const void *left, const void *right)
 {
 	const struct ipu_transfer *a = left, *b = right;
 
-	if (a->ipu != b->ipu)
-		return a->ipu < b->ipu ? -1 : 1;
-	if (a->start_cycle != b->start_cycle)
-		return a->start_cycle < b->start_cycle ? -1 : 1;
-	return (a->kind > b->kind) - (a->kind < b->kind);
+	return SORTED_BY(a, b, ipu, start_cycle, kind);
 }
 
 static enum status check_costs(const struct ipu_timeline_params *params, struct err *err)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "model/model_internal.h"
 
 struct order_key {
@@ -22,9 +23,7 @@ static int order_compare(const void *a, const void *b)
 {
 	const struct order_key *x = a, *y = b;
 
-	if (x->stage != y->stage)
-		return x->stage < y->stage ? -1 : 1;
-	return (x->position > y->position) - (x->position < y->position);
+	return SORTED_BY(x, y, stage, position);
 }
 
 static enum status order_check(const struct model *model, const int *stage, struct err *err)

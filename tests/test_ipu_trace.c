@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
+#include "common/sorted.h"
 #include "ipu/compile/ipu_trace.h"
 #include "program_sample.h"
 
@@ -38,17 +39,7 @@ static int compare_steps(const void *left, const void *right)
 {
 	const struct ipu_trace_step *a = left, *b = right;
 
-	if (a->ipu != b->ipu)
-		return a->ipu < b->ipu ? -1 : 1;
-	if (a->start_cycle != b->start_cycle)
-		return a->start_cycle < b->start_cycle ? -1 : 1;
-	if (a->cycles != b->cycles)
-		return a->cycles < b->cycles ? -1 : 1;
-	if (a->program != b->program)
-		return a->program < b->program ? -1 : 1;
-	if (a->stage != b->stage)
-		return a->stage < b->stage ? -1 : 1;
-	return (a->microbatch > b->microbatch) - (a->microbatch < b->microbatch);
+	return SORTED_BY(a, b, ipu, start_cycle, cycles, program, stage, microbatch);
 }
 
 static void assert_same_step(const struct ipu_trace_step *a, const struct ipu_trace_step *b)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "support/support.h"
+#include "common/sorted.h"
 #include "trainer/train_order.h"
 
 #define UPDATES 3
@@ -91,9 +92,9 @@ static bool comes_from(const struct train_order_place *b, const struct train_ord
 
 static int by_order(const void *a, const void *b)
 {
-	const uint64_t x = ((const struct seen *)a)->order, y = ((const struct seen *)b)->order;
+	const struct seen *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	return SORTED_BY(x, y, order);
 }
 
 static const struct train_order orders[] = {

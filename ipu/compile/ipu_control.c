@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "ipu/compile/ipu_program_internal.h"
 #include "ipu/compile/ipu_trace.h"
 
@@ -200,11 +201,7 @@ static int compare_items(const void *left, const void *right)
 {
 	const struct item *a = left, *b = right;
 
-	if (a->slot != b->slot)
-		return a->slot < b->slot ? -1 : 1;
-	if (a->order != b->order)
-		return a->order < b->order ? -1 : 1;
-	return (a->stage > b->stage) - (a->stage < b->stage);
+	return SORTED_BY(a, b, slot, order, stage);
 }
 
 static enum status collect_items(struct control *control, struct err *err)

@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sorted.h"
 #include "ipu/compile/ipu_memory_internal.h"
 
 static bool is_planned(const struct ipu_op *op)
@@ -71,11 +72,7 @@ static int compare_planned(const void *a, const void *b)
 {
 	const struct planned *x = a, *y = b;
 
-	if (x->plan != y->plan)
-		return x->plan < y->plan ? -1 : 1;
-	if (x->ipu != y->ipu)
-		return x->ipu < y->ipu ? -1 : 1;
-	return (x->node > y->node) - (x->node < y->node);
+	return SORTED_BY(x, y, plan, ipu, node);
 }
 
 enum status memory__add_functions(struct memory_build *build)

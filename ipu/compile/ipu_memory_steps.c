@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sorted.h"
 #include "ipu/compile/ipu_memory_internal.h"
 #include "ipu/compile/ipu_stash.h"
 
@@ -235,15 +236,7 @@ static int compare_uses(const void *a, const void *b)
 {
 	const struct memory_use *x = a, *y = b;
 
-	if (x->tensor != y->tensor)
-		return x->tensor < y->tensor ? -1 : 1;
-	if (x->place != y->place)
-		return x->place < y->place ? -1 : 1;
-	if (x->phase != y->phase)
-		return x->phase < y->phase ? -1 : 1;
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return (x->node > y->node) - (x->node < y->node);
+	return SORTED_BY(x, y, tensor, place, phase, first, node);
 }
 
 /* Sorted uses of the same tensor, place and phase become one. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "model/applications/application_graph.h"
 
 /* Keras numbers layers as it comes to them from the output, the first input's branch first. */
@@ -50,9 +51,7 @@ static int compare_layers(const void *a, const void *b)
 	const struct application_node *x = *(const struct application_node *const *)a;
 	const struct application_node *y = *(const struct application_node *const *)b;
 
-	if (x->depth != y->depth)
-		return x->depth > y->depth ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	return x->depth != y->depth ? SORTED_BY(y, x, depth) : SORTED_BY(x, y, index);
 }
 
 /* ["NAME", 0, 0] */

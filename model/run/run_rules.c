@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "model/run/run_rules_internal.h"
 
 enum status run__refuse(const struct run_rules *rules, const char *key, const char *format, ...)
@@ -116,7 +117,7 @@ static int run_compare_stages(const void *a, const void *b)
 {
 	const int *x = a, *y = b;
 
-	return (*x > *y) - (*x < *y);
+	return SORTED_ORDER(*x, *y);
 }
 
 /* The stage of each layer, and the layers stage after stage. */

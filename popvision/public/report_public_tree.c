@@ -52,11 +52,7 @@ static int by_parent(const void *a, const void *b)
 	const struct ips_report_program *p = *(const struct ips_report_program *const *)a;
 	const struct ips_report_program *q = *(const struct ips_report_program *const *)b;
 
-	if (p->parent != q->parent)
-		return p->parent < q->parent ? -1 : 1;
-	if (p->position != q->position)
-		return p->position < q->position ? -1 : 1;
-	return p->index < q->index ? -1 : p->index > q->index;
+	return SORTED_BY(p, q, parent, position, index);
 }
 
 /* @order: a place for each program. */
@@ -146,10 +142,9 @@ struct name {
 static int by_name(const void *a, const void *b)
 {
 	const struct name *p = a, *q = b;
+	const int order = SORTED_ORDER((uintptr_t)p->text, (uintptr_t)q->text);
 
-	if (p->text != q->text)
-		return (uintptr_t)p->text < (uintptr_t)q->text ? -1 : 1;
-	return p->index < q->index ? -1 : p->index > q->index;
+	return order != 0 ? order : SORTED_BY(p, q, index);
 }
 
 /* The least index of a thing called @text. */

@@ -205,7 +205,7 @@ static int diff_compare(const void *a, const void *b, void *user)
 	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 	const int order = strcmp(diff_key(user, x), diff_key(user, y));
 
-	return order != 0 ? order : (x > y) - (x < y);
+	return order != 0 ? order : SORTED_ORDER(x, y);
 }
 
 static enum status diff_index(struct diff_index *index, struct report_table *table, struct err *err)

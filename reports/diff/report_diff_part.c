@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "reports/diff/report_diff_internal.h"
 
 /* ---- rows side by side ----------------------------------------------------------------------- */
@@ -96,7 +97,7 @@ static int walk_compare(const struct walk *walk)
 			const int64_t a = prof_column_int(walk->query[0], i);
 			const int64_t b = prof_column_int(walk->query[1], i);
 
-			order = (a > b) - (a < b);
+			order = SORTED_ORDER(a, b);
 		}
 		if (order != 0)
 			return order;

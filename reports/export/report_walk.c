@@ -21,7 +21,7 @@ static int by_track_id(const void *a, const void *b)
 {
 	const struct prof_track *const *x = a, *const *y = b;
 
-	return ((*x)->track_id > (*y)->track_id) - ((*x)->track_id < (*y)->track_id);
+	return SORTED_BY(*x, *y, track_id);
 }
 
 static enum status walk_tracks(struct report_walk *walk, struct err *err)

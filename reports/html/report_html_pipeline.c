@@ -13,6 +13,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sorted.h"
 
 #define LOOK_ROWS    40000 /* stage timings looked at: bounded, whatever the file's size */
 #define WORKS_MAX    1500  /* of a clock's picture */
@@ -85,14 +86,8 @@ static enum status works_read(struct works *works, struct prof_db *db, struct er
 static int work_compare(const void *a, const void *b)
 {
 	const struct work *x = a, *y = b;
-	const int64_t keys[][2] = {{x->device, y->device},     {x->update, y->update},
-				   {x->start_ns, y->start_ns}, {x->ipu, y->ipu},
-				   {x->stage, y->stage},       {x->phase, y->phase}};
 
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (keys[i][0] != keys[i][1])
-			return keys[i][0] < keys[i][1] ? -1 : 1;
-	return 0;
+	return SORTED_BY(x, y, device, update, start_ns, ipu, stage, phase);
 }
 
 /* The work of the clock @device in the updates @first to @last, which are sorted. */
@@ -144,7 +139,7 @@ static int compare_numbers(const void *a, const void *b)
 {
 	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return (x > y) - (x < y);
+	return SORTED_ORDER(x, y);
 }
 
 static int gantt_lane(const struct gantt *gantt, int64_t ipu)

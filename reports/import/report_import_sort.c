@@ -17,6 +17,7 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/sorted.h"
 
 #define RUN_READ  ((size_t)256 << 10) /* bytes of each run in memory when they are merged */
 #define RUN_WRITE ((size_t)1 << 20)
@@ -70,35 +71,19 @@ struct import_sorter {
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-static int compare(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_number(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 int report__import_by_time(const struct import_record *a, const struct import_record *b)
 {
-	int order = compare(a->time_ns, b->time_ns);
+	int order = SORTED_BY(a, b, time_ns, kind);
 
-	if (order == 0)
-		order = compare(a->kind, b->kind);
 	/* The longest first; without an end is the longest. */
 	if (order == 0)
-		order = compare_number((uint64_t)b->dur_ns, (uint64_t)a->dur_ns);
-	return order != 0 ? order : compare_number(a->number, b->number);
+		order = SORTED_ORDER((uint64_t)b->dur_ns, (uint64_t)a->dur_ns);
+	return order != 0 ? order : SORTED_BY(a, b, number);
 }
 
 int report__import_by_pair(const struct import_record *a, const struct import_record *b)
 {
-	int order = compare_number(a->value, b->value);
-
-	if (order == 0)
-		order = compare(a->time_ns, b->time_ns);
-	return order != 0 ? order : compare_number(a->number, b->number);
+	return SORTED_BY(a, b, value, time_ns, number);
 }
 
 static int by_record(const void *a, const void *b, void *user)
@@ -106,9 +91,7 @@ static int by_record(const void *a, const void *b, void *user)
 	const struct sort_key *x = a, *y = b;
 	const struct import_sorter *sorter = user;
 
-	if (x->major != y->major)
-		return x->major < y->major ? -1 : 1;
-	return sorter->order(x->record, y->record);
+	return x->major != y->major ? SORTED_BY(x, y, major) : sorter->order(x->record, y->record);
 }
 
 static uint64_t major_of(const struct import_sorter *sorter, const struct import_record *record)

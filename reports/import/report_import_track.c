@@ -10,16 +10,12 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "reports/import/report_import_internal.h"
 
 #define RING_SLOTS 524288u /* of all tracks together, as long as they are few */
 #define RING_MOST  16384u
 #define RING_LEAST 128u
-
-static int compare(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
 
 /* Numbers in their order, before other texts in order of arrival. */
 static int64_t number_of(const char *text)
@@ -46,21 +42,17 @@ static int by_place(const void *a, const void *b, void *user)
 		x->process == IMPORT_NO_ID ? &nameless : &import->processes.items[x->process];
 	const struct import_process *q =
 		y->process == IMPORT_NO_ID ? &nameless : &import->processes.items[y->process];
-	int order = compare(x->kind == IMPORT_GLOBAL, y->kind == IMPORT_GLOBAL);
+	int order = SORTED_ORDER(x->kind == IMPORT_GLOBAL, y->kind == IMPORT_GLOBAL);
 
 	if (order == 0)
-		order = compare(p->sort, q->sort);
+		order = SORTED_BY(p, q, sort);
 	if (order == 0)
-		order = compare(number_of(pid_of(import, x)), number_of(pid_of(import, y)));
+		order = SORTED_ORDER(number_of(pid_of(import, x)), number_of(pid_of(import, y)));
 	if (order == 0)
-		order = compare(x->process, y->process);
+		order = SORTED_BY(x, y, process, sort, kind);
 	if (order == 0)
-		order = compare(x->sort, y->sort);
-	if (order == 0)
-		order = compare(x->kind, y->kind);
-	if (order == 0)
-		order = compare(number_of(x->what), number_of(y->what));
-	return order != 0 ? order : compare(*(const uint32_t *)a, *(const uint32_t *)b);
+		order = SORTED_ORDER(number_of(x->what), number_of(y->what));
+	return order != 0 ? order : SORTED_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "reports/named/report_health_internal.h"
 
 #define COUNT_MOST ((int64_t)1 << 53)
@@ -46,9 +47,7 @@ static int compare_hits(const void *a, const void *b)
 {
 	const struct health_found *left = a, *right = b;
 
-	if (left->hit.time_ns != right->hit.time_ns)
-		return left->hit.time_ns < right->hit.time_ns ? -1 : 1;
-	return left->order < right->order ? -1 : left->order > right->order;
+	return SORTED_BY(left, right, hit.time_ns, order);
 }
 
 /* ---- processes and tensors ------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "common/minmax.h"
+#include "common/sorted.h"
 #include "trainer/models/stage_internal.h"
 
 struct memory_item {
@@ -35,10 +36,9 @@ static bool memory_place_slot(struct stage_plan *plan)
 static int memory_larger_first(const void *a, const void *b)
 {
 	const struct memory_item *left = a, *right = b;
+	const int order = SORTED_BY(right, left, buffer->floats);
 
-	if (left->buffer->floats != right->buffer->floats)
-		return left->buffer->floats < right->buffer->floats ? 1 : -1;
-	return left->number - right->number;
+	return order != 0 ? order : SORTED_BY(left, right, number);
 }
 
 static bool memory_together(const struct stage_buffer *a, const struct stage_buffer *b)

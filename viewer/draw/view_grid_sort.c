@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/minmax.h"
+#include "common/sorted.h"
 
 #define GRID_LEVELS 32 /* of eight bytes; longer texts than that are compared as they are */
 #define GRID_FEW    12 /* rows that are sorted by insertion */
@@ -77,10 +78,10 @@ static int grid_compare_cells(const struct report_cell *a, const struct report_c
 	if (a->type == PROF_TEXT || b->type == PROF_TEXT)
 		return a->type == PROF_TEXT ? 1 : -1;
 	if (a->type == PROF_INT && b->type == PROF_INT)
-		return (a->integer > b->integer) - (a->integer < b->integer);
+		return SORTED_BY(a, b, integer);
 	x = view__cell_number(a);
 	y = view__cell_number(b);
-	return (x > y) - (x < y);
+	return SORTED_ORDER(x, y);
 }
 
 /* Does @a stand after @b? */
@@ -88,7 +89,7 @@ static bool grid_after(const struct grid_sorter *sorter, const struct view_grid_
 		       const struct view_grid_key *b)
 {
 	const struct view_grid *grid = sorter->grid;
-	int order = (a->key > b->key) - (a->key < b->key);
+	int order = SORTED_BY(a, b, key);
 
 	if (order == 0 && sorter->cells)
 		order = grid_compare_cells(view__grid_at(grid, a->row, grid->sort),

@@ -83,9 +83,7 @@ static int view_by_step(const void *a, const void *b)
 {
 	const struct view_live_step *x = a, *y = b;
 
-	if (x->ipu != y->ipu)
-		return x->ipu < y->ipu ? -1 : 1;
-	return (x->step > y->step) - (x->step < y->step);
+	return SORTED_BY(x, y, ipu, step);
 }
 
 /* They are written in that order. */
@@ -179,7 +177,7 @@ static int view_by_number(const void *a, const void *b)
 {
 	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return (x > y) - (x < y);
+	return SORTED_ORDER(x, y);
 }
 
 static enum status view_live_ipus(struct view_liveness *live, struct err *err)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/sat.h"
+#include "common/sorted.h"
 #include "reports/named/report_floor.h"
 #include "viewer/memory/view_memory_internal.h"
 
@@ -214,7 +215,7 @@ static int view_compare(const void *a, const void *b, bool both)
 		most_y = y->value[c];
 	}
 	if (most_x != most_y)
-		return most_x < most_y ? 1 : -1;
+		return SORTED_ORDER(most_y, most_x);
 	return strcmp(x->name, y->name);
 }
 

@@ -48,7 +48,7 @@ static int view_by_index(const void *a, const void *b)
 {
 	const struct view_memory_run *x = a, *y = b;
 
-	return (x->index > y->index) - (x->index < y->index);
+	return SORTED_BY(x, y, index);
 }
 
 /* A recording has them IPU by IPU; if not, they are sorted. */

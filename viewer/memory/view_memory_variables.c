@@ -40,16 +40,14 @@ static int view_more_bytes(const void *a, const void *b)
 {
 	const struct view_hit *x = a, *y = b;
 
-	return x->bytes != y->bytes
-		       ? (x->bytes < y->bytes) - (x->bytes > y->bytes)
-		       : (x->variable_id > y->variable_id) - (x->variable_id < y->variable_id);
+	return x->bytes != y->bytes ? SORTED_BY(y, x, bytes) : SORTED_BY(x, y, variable_id);
 }
 
 static int view_by_variable(const void *a, const void *b)
 {
 	const struct view_hit *x = a, *y = b;
 
-	return (x->variable_id > y->variable_id) - (x->variable_id < y->variable_id);
+	return SORTED_BY(x, y, variable_id);
 }
 
 static void view_cut(struct view_hits *hits)

@@ -247,7 +247,7 @@ static int view_row_order(const void *a, const void *b)
 {
 	const struct view_metric_point *one = a, *two = b;
 
-	return one->row < two->row ? -1 : one->row > two->row;
+	return SORTED_BY(one, two, row);
 }
 
 /* Stretches may overlap. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/minmax.h"
+#include "common/sorted.h"
 #include "common/str.h"
 
 bool view__program_differs(const struct view_program *program)
@@ -142,9 +143,7 @@ static int compare_cycles(const void *a, const void *b, void *user)
 	const int64_t one = max(x->own[0], x->own[1]);
 	const int64_t two = max(y->own[0], y->own[1]);
 
-	if (one != two)
-		return one > two ? -1 : 1;
-	return *(const int *)a < *(const int *)b ? -1 : 1;
+	return one != two ? SORTED_ORDER(two, one) : SORTED_ORDER(*(const int *)a, *(const int *)b);
 }
 
 static void rows_that_work(struct view_programs *screen)

@@ -130,19 +130,19 @@ static int tree_compare(const void *a, const void *b, void *user)
 	int order = 0;
 
 	if (x->parent != y->parent)
-		return x->parent < y->parent ? -1 : 1;
+		return SORTED_BY(x, y, parent);
 	if (sorter->order == VIEW_PROGRAMS_BY_CYCLES) {
 		const int64_t one = max(x->cycles[0], x->cycles[1]);
 		const int64_t two = max(y->cycles[0], y->cycles[1]);
 
-		order = (one < two) - (one > two);
+		order = SORTED_ORDER(two, one);
 	} else if (sorter->order == VIEW_PROGRAMS_BY_NAME) {
 		order = strcasecmp(x->name, y->name);
 	}
-	if (order == 0 && x->position != y->position)
-		order = x->position < y->position ? -1 : 1;
 	if (order == 0)
-		order = i < j ? -1 : 1;
+		order = SORTED_BY(x, y, position);
+	if (order == 0)
+		order = SORTED_ORDER(i, j);
 	return sorter->reverse ? -order : order;
 }
 

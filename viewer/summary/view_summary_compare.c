@@ -14,6 +14,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "common/str.h"
 #include "reports/table/report_render.h"
 #include "viewer/draw/view_table.h"
@@ -197,14 +198,11 @@ static int view_row_is_last(const struct report_diff_row *row)
 static int view_by_rank(const void *a, const void *b)
 {
 	const struct view_ranked *one = a, *two = b;
-	const int orders[] = {one->last - two->last, one->section - two->section,
-			      one->measured - two->measured,
-			      (one->change < two->change) - (one->change > two->change)};
+	int order = SORTED_BY(one, two, last, section, measured);
 
-	for (size_t i = 0; i < ARRAY_LEN(orders); i++)
-		if (orders[i] != 0)
-			return orders[i];
-	return one->at < two->at ? -1 : 1;
+	if (order == 0)
+		order = SORTED_BY(two, one, change);
+	return order != 0 ? order : SORTED_BY(one, two, at);
 }
 
 /* The rows that are shown, in their order; with @differ by their change. Returns how many. */

@@ -94,11 +94,9 @@ static enum view_tensor_axis choose_axis(const struct view_tensors *screen)
 static int order_rows(const struct report_tensor_row *a, const struct report_tensor_row *b,
 		      enum view_tensor_axis by)
 {
-	if (row_at(a, by) != row_at(b, by))
-		return row_at(a, by) < row_at(b, by) ? -1 : 1;
-	if (a->replica != b->replica)
-		return a->replica < b->replica ? -1 : 1;
-	return a->row_id < b->row_id ? -1 : a->row_id > b->row_id;
+	const int order = SORTED_ORDER(row_at(a, by), row_at(b, by));
+
+	return order != 0 ? order : SORTED_BY(a, b, replica, row_id);
 }
 
 static int by_step(const void *a, const void *b)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "common/str.h"
 
 /* A title says which statistic a column is of. */
@@ -160,9 +161,7 @@ static int spark_order(const void *a, const void *b)
 	const struct view_spark *one = *(struct view_spark *const *)a;
 	const struct view_spark *two = *(struct view_spark *const *)b;
 
-	if (one->tensor_id != two->tensor_id)
-		return one->tensor_id < two->tensor_id ? -1 : 1;
-	return one->rank < two->rank ? -1 : one->rank > two->rank;
+	return SORTED_BY(one, two, tensor_id, rank);
 }
 
 struct spark_index {

@@ -81,11 +81,7 @@ static int view_by_key(const void *left, const void *right)
 	const struct view_work *a = *(const struct view_work *const *)left;
 	const struct view_work *b = *(const struct view_work *const *)right;
 
-	if (a->phase != b->phase)
-		return a->phase < b->phase ? -1 : 1;
-	if (a->stage != b->stage)
-		return a->stage < b->stage ? -1 : 1;
-	return a->microbatch < b->microbatch ? -1 : a->microbatch > b->microbatch;
+	return SORTED_BY(a, b, phase, stage, microbatch);
 }
 
 /* Does the lane have works of @stage, as far as is known? */
@@ -155,7 +151,7 @@ static int view_by_time(const void *left, const void *right)
 {
 	const struct view_window *a = left, *b = right;
 
-	return a->from < b->from ? -1 : a->from > b->from;
+	return SORTED_BY(a, b, from);
 }
 
 /* When any IPU of the run works, as disjoint windows. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "common/minmax.h"
+#include "common/sorted.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
 #define MOST_TRIES    64
@@ -160,7 +161,7 @@ static int view_compare_windows(const void *a, const void *b)
 {
 	const struct view_window *left = a, *right = b;
 
-	return left->from < right->from ? -1 : left->from > right->from;
+	return SORTED_BY(left, right, from);
 }
 
 /* The first gap before one of the @count busy windows; true: found. */

@@ -11,6 +11,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sorted.h"
 
 #define MOST_TRIES 64 /* spans that are no work, before the one that is */
 
@@ -157,17 +158,8 @@ static enum status view_read_lane(struct view_piece *piece, struct prof_db *db, 
 static int view_by_run(const void *left, const void *right)
 {
 	const struct view_work *a = left, *b = right;
-	const int64_t keys[][2] = {{a->group, b->group},
-				   {a->execution, b->execution},
-				   {a->weight_update, b->weight_update},
-				   {a->lane, b->lane},
-				   {a->from, b->from},
-				   {a->to, b->to}};
 
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (keys[i][0] != keys[i][1])
-			return keys[i][0] < keys[i][1] ? -1 : 1;
-	return 0;
+	return SORTED_BY(a, b, group, execution, weight_update, lane, from, to);
 }
 
 static void view_drop_doubles(struct view_piece *piece)
