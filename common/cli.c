@@ -621,6 +621,7 @@ static int cli_place(const char *choices, const char *word)
 enum status cli_set(const struct cli_argument *argument, void *into, struct err *err)
 {
 	void *field = (char *)into + argument->option->field.offset;
+	const int64_t least = argument->option->field.least, most = argument->option->field.most;
 	enum status status;
 	int64_t size;
 
@@ -634,9 +635,11 @@ enum status cli_set(const struct cli_argument *argument, void *into, struct err 
 		*(const char **)field = argument->value;
 		break;
 	case CLI_NUMBER:
-		return cli_number(argument->name, argument->value, 0, INT64_MAX, field, err);
+		return cli_number(argument->name, argument->value, least,
+				  most > 0 ? most : INT64_MAX, field, err);
 	case CLI_SIZE:
-		status = cli_number(argument->name, argument->value, 0, CLI_SIZE_MOST, &size, err);
+		status = cli_number(argument->name, argument->value, least,
+				    most > 0 ? most : CLI_SIZE_MOST, &size, err);
 		if (status == ST_OK)
 			*(int *)field = (int)size;
 		return status;

@@ -22,17 +22,22 @@ enum cli_kind {
 	CLI_OWN,    /* nothing: the command looks at the value itself */
 	CLI_SWITCH, /* bool: true */
 	CLI_TEXT,   /* const char *: the value, which is argv's */
-	CLI_NUMBER, /* int64_t: a number from 0 */
-	CLI_SIZE,   /* int: a number from 0 to CLI_SIZE_MOST */
+	CLI_NUMBER, /* int64_t: a number from 0, or as CLI_RANGE says */
+	CLI_SIZE,   /* int: a number from 0 to CLI_SIZE_MOST, or as CLI_RANGE says */
 	CLI_CHOICE  /* an enum or int: the value's place among the choices */
 };
 
 #define CLI_SIZE_MOST 100000
 
 /* .field = CLI_FIELD(TEXT, struct line, file) */
-#define CLI_FIELD(kind, type, member)                                                              \
+#define CLI_FIELD(what, type, member)                                                              \
 	{                                                                                          \
-		CLI_##kind, offsetof(type, member)                                                 \
+		.kind = CLI_##what, .offset = offsetof(type, member)                               \
+	}
+/* .field = CLI_RANGE(SIZE, struct line, stages, 1, 256): from 1 to 256. */
+#define CLI_RANGE(what, type, member, from, to)                                                    \
+	{                                                                                          \
+		.kind = CLI_##what, .offset = offsetof(type, member), .least = from, .most = to    \
 	}
 
 struct cli_option {
@@ -44,6 +49,7 @@ struct cli_option {
 	struct {
 		enum cli_kind kind;
 		size_t offset;
+		int64_t least, most; /* most 0: the greatest that the kind can have */
 	} field;
 };
 

@@ -91,7 +91,7 @@ static const struct cli_option command_options[] = {
 			  .help = "Fit text to so many columns; 0: as wide as needed, nothing cut. "
 				  "The terminal's width by default, 80 elsewhere.",
 			  .field = CLI_FIELD(SIZE, struct command_line, width)},
-	[OPTION_COLOR] = REPORT_OPTION_COLOR,
+	[OPTION_COLOR] = REPORT_OPTION_COLOR(struct command_line),
 	[OPTION_REEVALUATE] = {.name = "--reevaluate",
 			       .argument = "FILE",
 			       .help = "health: judge what was recorded again. "
@@ -188,8 +188,6 @@ static enum status command_option(struct command_line *line, const struct cli_ar
 	line->given[at] = true;
 	if (at == OPTION_WHERE)
 		return command_where(&line->choice, argument->value, err);
-	if (at == OPTION_COLOR)
-		line->color = argument->value;
 	return cli_set(argument, line, err);
 }
 

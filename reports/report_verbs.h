@@ -23,17 +23,19 @@ const struct report_verb *report_verbs(int *count);
  * counts from it: a REPORT written before the verb comes after it. */
 const struct report_verb *report_verb_take(int *argc, char ***argv);
 
-/* Options of those that print tables. */
-#define REPORT_OPTION_WIDTH                                                                        \
+/* Options of those that print tables, for the fields width and color of @line. */
+#define REPORT_OPTION_WIDTH(line)                                                                  \
 	{                                                                                          \
 		.name = "--width", .argument = "COLUMNS",                                          \
-		.help = "Fit text to so many columns; 0: as wide as needed."                       \
+		.help = "Fit text to so many columns; 0: as wide as needed.",                      \
+		.field = CLI_FIELD(SIZE, line, width)                                              \
 	}
-#define REPORT_OPTION_COLOR                                                                        \
+#define REPORT_OPTION_COLOR(line)                                                                  \
 	{                                                                                          \
 		.name = "--color", .argument = "WHEN", .choices = "auto always never",             \
 		.help = "Bold headings: auto (on a terminal, unless NO_COLOR is set), always or "  \
-			"never."                                                                   \
+			"never.",                                                                  \
+		.field = CLI_FIELD(TEXT, line, color)                                              \
 	}
 /* How tables look on standard output with these; @width -1 and @color NULL: not given. */
 struct report_render_params report_verb_render(enum report_format format, int width,

@@ -550,9 +550,9 @@ static void test_colour_follows_the_conventions(void **state)
 
 struct bound {
 	const char *file;
-	int64_t rows, before;
+	int64_t rows, before, copies;
 	bool force;
-	int width;
+	int width, stages;
 	enum {
 		BOUND_AUTO,
 		BOUND_AUTOMATIC,
@@ -565,6 +565,10 @@ static const struct cli_option bound_options[] = {
 	{.name = "--rows", .argument = "N", .field = CLI_FIELD(NUMBER, struct bound, rows)},
 	{.name = "--force", .field = CLI_FIELD(SWITCH, struct bound, force)},
 	{.name = "--width", .argument = "N", .field = CLI_FIELD(SIZE, struct bound, width)},
+	{.name = "--copies",
+	 .argument = "N",
+	 .field = CLI_RANGE(NUMBER, struct bound, copies, 2, INT64_C(1) << 40)},
+	{.name = "--stages", .argument = "N", .field = CLI_RANGE(SIZE, struct bound, stages, 1, 9)},
 	{.name = "--when",
 	 .argument = "W",
 	 .choices = "auto automatic never",
@@ -587,6 +591,34 @@ static enum status bind_all(struct bound *out, char **argv, struct err *err)
 		if ((status = cli_set(&argument, out, err)) != ST_OK)
 			break;
 	return status;
+}
+
+static void test_numbers_keep_to_the_range_of_their_option(void **state)
+{
+	char *legal[][6] = {{"x", "--copies", "2", "--stages", "1", NULL},
+			    {"x", "--copies", "1099511627776", "--stages", "9", NULL}};
+	char *wrong[][4] = {{"x", "--copies", "1", NULL},
+			    {"x", "--copies", "1099511627777", NULL},
+			    {"x", "--stages", "0", NULL},
+			    {"x", "--stages", "10", NULL}};
+	const char *const why[] = {"from 2 to 1099511627776", "from 2 to 1099511627776",
+				   "from 1 to 9", "from 1 to 9"};
+	struct bound bound = {0};
+	struct err err = {ST_OK, ""};
+
+	(void)state;
+	assert_int_equal(bind_all(&bound, legal[0], &err), ST_OK);
+	assert_int_equal(bound.copies, 2);
+	assert_int_equal(bound.stages, 1);
+	assert_int_equal(bind_all(&bound, legal[1], &err), ST_OK);
+	assert_int_equal(bound.copies, INT64_C(1) << 40);
+	assert_int_equal(bound.stages, 9);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		assert_int_equal(bind_all(&bound, wrong[i], &err), ST_INVALID);
+		assert_contains(err.text, why[i]);
+		assert_int_equal(bound.copies, INT64_C(1) << 40);
+		assert_int_equal(bound.stages, 9);
+	}
 }
 
 static void test_values_reach_the_fields_that_options_name(void **state)
@@ -640,6 +672,7 @@ int main(void)
 		cmocka_unit_test(test_manual_page_formats_without_warnings),
 		cmocka_unit_test(test_fail_prints_one_line_and_gives_the_exit_code),
 		cmocka_unit_test(test_colour_follows_the_conventions),
+		cmocka_unit_test(test_numbers_keep_to_the_range_of_their_option),
 		cmocka_unit_test(test_values_reach_the_fields_that_options_name),
 	};
 

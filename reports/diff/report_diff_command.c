@@ -18,7 +18,6 @@
 #include "reports/report_verbs.h"
 
 #define LIMIT_DEFAULT 20
-#define WIDTH_MOST    100000
 #define NAMED_MAX     3 /* regressions that the closing line names */
 
 enum {
@@ -68,8 +67,8 @@ static const struct cli_option diff_options[] = {
 			  .field = CLI_FIELD(NUMBER, struct diff_line, how.limit)},
 	[OPTION_CSV] = {.name = "--csv", .help = "One table as comma separated values."},
 	[OPTION_JSON] = {.name = "--json", .help = "One table as a JSON object."},
-	[OPTION_WIDTH] = REPORT_OPTION_WIDTH,
-	[OPTION_COLOR] = REPORT_OPTION_COLOR,
+	[OPTION_WIDTH] = REPORT_OPTION_WIDTH(struct diff_line),
+	[OPTION_COLOR] = REPORT_OPTION_COLOR(struct diff_line),
 };
 
 const struct cli_command report_diff_cli = {
@@ -120,8 +119,6 @@ static enum status diff_option(struct diff_line *line, const struct cli_argument
 			       struct err *err)
 {
 	struct report_diff_print *how = &line->how;
-	enum status status = ST_OK;
-	int64_t width = -1;
 
 	switch (argument->option - diff_options) {
 	case OPTION_GATE:
@@ -133,17 +130,10 @@ static enum status diff_option(struct diff_line *line, const struct cli_argument
 		how->render.format = argument->option - diff_options == OPTION_CSV ? REPORT_AS_CSV
 										   : REPORT_AS_JSON;
 		break;
-	case OPTION_WIDTH:
-		status = cli_number(argument->name, argument->value, 0, WIDTH_MOST, &width, err);
-		line->width = status == ST_OK ? (int)width : -1;
-		break;
-	case OPTION_COLOR:
-		line->color = argument->value;
-		break;
 	default:
 		return cli_set(argument, line, err);
 	}
-	return status;
+	return ST_OK;
 }
 
 static enum status diff_parse(struct diff_line *line, int argc, char **argv, struct err *err)

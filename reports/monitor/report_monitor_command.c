@@ -17,27 +17,40 @@
 #define WATCH_SECONDS 2.0
 #define NO_FOLDER     "XDG_RUNTIME_DIR is not set: running trainers cannot be found\n"
 
+struct monitor_request {
+	struct report_monitor_params params;
+	const char *color;
+	bool json, watch, colour, screen;
+	double seconds;
+	struct str notes; /* of the last look */
+};
+
 static const struct cli_option monitor_options[] = {
 	{.name = "--json",
-	 .help = "Print JSON instead of tables: one line each time with --watch."},
+	 .help = "Print JSON instead of tables: one line each time with --watch.",
+	 .field = CLI_FIELD(SWITCH, struct monitor_request, json)},
 	{.name = "--watch",
 	 .letter = 'w',
 	 .help = "Look again every SECONDS (0.1 to 86400, default 2) until Ctrl-C: in place on a "
-		 "terminal, one after the other elsewhere."},
+		 "terminal, one after the other elsewhere.",
+	 .field = CLI_FIELD(SWITCH, struct monitor_request, watch)},
 	{.name = "--ipus",
 	 .argument = "N",
 	 .choices = "1 2 4 8 16 32 64 128 256",
 	 .help = "IPUs of the partition, at least. Default: 4, or as many as runs have, as "
 		 "machines "
-		 "go."},
+		 "go.",
+	 .field = CLI_FIELD(NUMBER, struct monitor_request, params.ipus)},
 	{.name = "--target",
 	 .argument = "NAME",
 	 .choices = "ipu1 ipu2 ipu21 c600",
-	 .help = "The kind of IPUs that no run has. Default: ipu2."},
+	 .help = "The kind of IPUs that no run has. Default: ipu2.",
+	 .field = CLI_FIELD(TEXT, struct monitor_request, params.target)},
 	{.name = "--color",
 	 .argument = "WHEN",
 	 .choices = "auto always never",
-	 .help = "Bold titles: auto (on a terminal, unless NO_COLOR is set), always or never."},
+	 .help = "Bold titles: auto (on a terminal, unless NO_COLOR is set), always or never.",
+	 .field = CLI_FIELD(TEXT, struct monitor_request, color)},
 };
 
 static const struct cli_command monitor_cli = {
@@ -64,51 +77,32 @@ static const struct cli_command monitor_cli = {
 		"is not set, nothing is announced.",
 };
 
-struct monitor_request {
-	struct report_monitor_params params;
-	bool json, watch, colour, screen;
-	double seconds;
-	struct str notes; /* of the last look */
-};
-
 /* ---- the command line ------------------------------------------------------------------------ */
 
 struct monitor_words {
-	const char *color, *seconds;
+	const char *seconds;
 	bool watched; /* the last argument was --watch */
 };
 
-/* The choices have been checked by the walk. */
 static enum status monitor_take(struct monitor_request *request, struct monitor_words *words,
 				const struct cli_argument *argument, struct err *err)
 {
-	const char *name = argument->option ? argument->option->name : "";
 	const bool watched = words->watched;
-	long long number;
 
-	words->watched = strcmp(name, "--watch") == 0;
-	if (!argument->option && (!watched || words->seconds))
+	words->watched = argument->option && strcmp(argument->option->name, "--watch") == 0;
+	if (argument->option)
+		return cli_set(argument, request, err);
+	if (!watched || words->seconds)
 		return err_set(err, ST_INVALID, "%s: takes no words (--help lists the options)",
 			       argument->value);
-	if (!argument->option)
-		words->seconds = argument->value;
-	else if (strcmp(name, "--ipus") == 0 && str_to_int(argument->value, &number))
-		request->params.ipus = number;
-	else if (strcmp(name, "--target") == 0)
-		request->params.target = argument->value;
-	else if (strcmp(name, "--color") == 0)
-		words->color = argument->value;
-	else if (strcmp(name, "--json") == 0)
-		request->json = true;
-	else
-		request->watch = true;
+	words->seconds = argument->value;
 	return ST_OK;
 }
 
 static enum status monitor_parse(struct monitor_request *request, int argc, char **argv,
 				 struct err *err)
 {
-	struct monitor_words words = {NULL, NULL, false};
+	struct monitor_words words = {NULL, false};
 	struct cli_walk walk;
 	struct cli_argument argument;
 	enum status status;
@@ -123,7 +117,7 @@ static enum status monitor_parse(struct monitor_request *request, int argc, char
 	     !(request->seconds >= REPORT_WATCH_LEAST && request->seconds <= REPORT_WATCH_MOST)))
 		return err_set(err, ST_INVALID, "--watch: %s is not a number from 0.1 to 86400",
 			       words.seconds);
-	request->colour = cli_colour(stdout, words.color);
+	request->colour = cli_colour(stdout, request->color);
 	return status;
 }
 

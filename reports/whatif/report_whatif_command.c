@@ -21,70 +21,66 @@
 #define ROWS_MAX    (IPU_SCHEDULE_KINDS + 4)
 #define STAGES_MOST 256 /* as pipeline.device_mapping can have */
 
-enum {
-	OPTION_SCHEDULE,
-	OPTION_MICROBATCHES,
-	OPTION_REPLICAS,
-	OPTION_TARGET,
-	OPTION_STAGES,
-	OPTION_SPLIT,
-	OPTION_CHUNKS,
-	OPTION_CLOCK,
-	OPTION_COLUMNS,
-	OPTION_CSV,
-	OPTION_JSON,
-	OPTION_WIDTH,
-	OPTION_COLOR,
-	OPTIONS
+struct whatif_line {
+	const char *path, *clock, *columns, *color;
+	struct report_whatif_change change;
+	bool csv, json;
+	int width; /* -1: not given */
 };
 
 static const struct cli_option whatif_options[] = {
-	[OPTION_SCHEDULE] =
-		{.name = "--schedule",
-		 .argument = "NAME",
-		 .help = "Grouped, Interleaved, Sequential, gpipe, 1f1b, 1f1b-interleaved, zb-h1 "
-			 "or zb-h2."},
-	[OPTION_MICROBATCHES] = {.name = "--micro-batches",
-				 .argument = "COUNT",
-				 .help = "Micro-batches of a weight update: "
-					 "gradient_accumulation.steps_per_replica. Grouped needs a "
-					 "multiple of 2 x stages, Interleaved of the stages."},
-	[OPTION_REPLICAS] = {.name = "--replicas",
-			     .argument = "COUNT",
-			     .help = "Replicas that train in parallel, each with its own batch."},
-	[OPTION_TARGET] = {.name = "--target",
-			   .argument = "NAME",
-			   .choices = "ipu1 ipu2 ipu21 bow c600",
-			   .help = "Another machine: ipu1, ipu2, ipu21 (also called bow), c600."},
-	[OPTION_STAGES] = {.name = "--stages",
-			   .argument = "COUNT",
-			   .help = "So many stages, each on an IPU of its own; cut by --split auto "
-				   "unless said otherwise."},
-	[OPTION_SPLIT] = {.name = "--split",
-			  .argument = "WHERE",
-			  .help = "Layers to stages: auto (the slowest stage as fast as can be); a "
-				  "stage for each layer (0,0,1,1); or the layers that begin stages "
-				  "(Dense_128,Dense_10)."},
-	[OPTION_CHUNKS] = {.name = "--chunks",
-			   .argument = "COUNT",
-			   .help = "1f1b-interleaved: stages of each IPU, dealt in turn (default "
-				   "2); cut by --split auto."},
-	[OPTION_CLOCK] =
-		{.name = "--clock",
-		 .argument = "NAME",
-		 .choices = "device host",
-		 .help = "Whose times: of the simulated device (default), or of the host."},
-	[OPTION_COLUMNS] =
-		{.name = "--columns",
-		 .argument = "LIST",
-		 .help = "These columns, in this order (step_ns,idle_fraction); all: every "
-			 "one, as in CSV and JSON."},
-	[OPTION_CSV] = {.name = "--csv", .help = "Comma separated values (RFC 4180), all columns."},
-	[OPTION_JSON] = {.name = "--json", .help = "JSON, all columns."},
-	[OPTION_WIDTH] = REPORT_OPTION_WIDTH,
-	[OPTION_COLOR] = REPORT_OPTION_COLOR,
+	{.name = "--schedule",
+	 .argument = "NAME",
+	 .help = "Grouped, Interleaved, Sequential, gpipe, 1f1b, 1f1b-interleaved, zb-h1 or zb-h2.",
+	 .field = CLI_FIELD(TEXT, struct whatif_line, change.schedule)},
+	{.name = "--micro-batches",
+	 .argument = "COUNT",
+	 .help = "Micro-batches of a weight update: gradient_accumulation.steps_per_replica. "
+		 "Grouped needs a multiple of 2 x stages, Interleaved of the stages.",
+	 .field = CLI_RANGE(NUMBER, struct whatif_line, change.microbatches, 1, 1 << 20)},
+	{.name = "--replicas",
+	 .argument = "COUNT",
+	 .help = "Replicas that train in parallel, each with its own batch.",
+	 .field = CLI_RANGE(NUMBER, struct whatif_line, change.replicas, 1, 65536)},
+	{.name = "--target",
+	 .argument = "NAME",
+	 .choices = "ipu1 ipu2 ipu21 bow c600",
+	 .help = "Another machine: ipu1, ipu2, ipu21 (also called bow), c600.",
+	 .field = CLI_FIELD(TEXT, struct whatif_line, change.target)},
+	{.name = "--stages",
+	 .argument = "COUNT",
+	 .help = "So many stages, each on an IPU of its own; cut by --split auto unless said "
+		 "otherwise.",
+	 .field = CLI_RANGE(SIZE, struct whatif_line, change.stages, 1, STAGES_MOST)},
+	{.name = "--split",
+	 .argument = "WHERE",
+	 .help = "Layers to stages: auto (the slowest stage as fast as can be); a stage for each "
+		 "layer (0,0,1,1); or the layers that begin stages (Dense_128,Dense_10).",
+	 .field = CLI_FIELD(TEXT, struct whatif_line, change.split)},
+	{.name = "--chunks",
+	 .argument = "COUNT",
+	 .help = "1f1b-interleaved: stages of each IPU, dealt in turn (default 2); cut by --split "
+		 "auto.",
+	 .field = CLI_RANGE(SIZE, struct whatif_line, change.chunks, 2, 1024)},
+	{.name = "--clock",
+	 .argument = "NAME",
+	 .choices = "device host",
+	 .help = "Whose times: of the simulated device (default), or of the host.",
+	 .field = CLI_FIELD(TEXT, struct whatif_line, clock)},
+	{.name = "--columns",
+	 .argument = "LIST",
+	 .help = "These columns, in this order (step_ns,idle_fraction); all: every one, as in CSV "
+		 "and JSON.",
+	 .field = CLI_FIELD(TEXT, struct whatif_line, columns)},
+	{.name = "--csv",
+	 .help = "Comma separated values (RFC 4180), all columns.",
+	 .field = CLI_FIELD(SWITCH, struct whatif_line, csv)},
+	{.name = "--json",
+	 .help = "JSON, all columns.",
+	 .field = CLI_FIELD(SWITCH, struct whatif_line, json)},
+	REPORT_OPTION_WIDTH(struct whatif_line),
+	REPORT_OPTION_COLOR(struct whatif_line),
 };
-_Static_assert(ARRAY_LEN(whatif_options) == OPTIONS, "options out of step");
 
 const struct cli_command report_whatif_cli = {
 	.name = "ipu-report what-if",
@@ -120,65 +116,7 @@ const struct cli_command report_whatif_cli = {
 	.words = "FILE",
 };
 
-struct whatif_line {
-	const char *path, *clock, *columns, *color;
-	struct report_whatif_change change;
-	bool changed, csv, json;
-	int width; /* -1: not given */
-};
-
 /* ---- arguments ------------------------------------------------------------------------------- */
-
-static enum status take_number(struct whatif_line *line, const struct cli_argument *argument,
-			       struct err *err)
-{
-	struct report_whatif_change *change = &line->change;
-	int64_t small = 0;
-	enum status status;
-
-	switch (argument->option - whatif_options) {
-	case OPTION_MICROBATCHES:
-		return cli_number(argument->name, argument->value, 1, 1 << 20,
-				  &change->microbatches, err);
-	case OPTION_REPLICAS:
-		return cli_number(argument->name, argument->value, 1, 65536, &change->replicas,
-				  err);
-	case OPTION_STAGES:
-		status = cli_number(argument->name, argument->value, 1, STAGES_MOST, &small, err);
-		change->stages = (int)small;
-		return status;
-	case OPTION_CHUNKS:
-		status = cli_number(argument->name, argument->value, 2, 1024, &small, err);
-		change->chunks = (int)small;
-		return status;
-	default:
-		status = cli_number(argument->name, argument->value, 0, 100000, &small, err);
-		line->width = (int)small;
-		return status;
-	}
-}
-
-static enum status take_option(struct whatif_line *line, const struct cli_argument *argument,
-			       struct err *err)
-{
-	const char **const texts[OPTIONS] = {
-		[OPTION_SCHEDULE] = &line->change.schedule, [OPTION_TARGET] = &line->change.target,
-		[OPTION_SPLIT] = &line->change.split,       [OPTION_CLOCK] = &line->clock,
-		[OPTION_COLUMNS] = &line->columns,          [OPTION_COLOR] = &line->color,
-	};
-	const int option = (int)(argument->option - whatif_options);
-
-	line->changed |= option < OPTION_CLOCK && option != OPTION_CHUNKS;
-	if (texts[option])
-		*texts[option] = argument->value;
-	else if (option == OPTION_CSV)
-		line->csv = true;
-	else if (option == OPTION_JSON)
-		line->json = true;
-	else
-		return take_number(line, argument, err);
-	return ST_OK;
-}
 
 /* A key of the run file, or a flag of its own, with what follows: the run file knows how many. */
 static void take_words(struct whatif_line *line, int argc, char **argv, int from,
@@ -190,7 +128,6 @@ static void take_words(struct whatif_line *line, int argc, char **argv, int from
 	while (from < argc && argv[from][0] != '-')
 		change->words[change->count++] = argv[from++];
 	walk->at = from;
-	line->changed = true;
 }
 
 static enum status parse(struct whatif_line *line, int argc, char **argv, struct err *err)
@@ -209,7 +146,7 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 	for (from = walk.at; (status = cli_next(&walk, &argument, &more, err)) == ST_OK && more;
 	     from = walk.at) {
 		if (argument.option)
-			status = take_option(line, &argument, err);
+			status = cli_set(&argument, line, err);
 		else if (argument.name)
 			take_words(line, argc, argv, from, &walk);
 		else if (line->path)
@@ -282,6 +219,13 @@ static enum status add_all(struct rows *rows, struct err *err)
 	return status;
 }
 
+/* --chunks belongs to a schedule, and is no change by itself. */
+static bool asks_nothing(const struct report_whatif_change *change)
+{
+	return !change->schedule && change->microbatches == 0 && change->replicas == 0 &&
+	       !change->target && change->stages == 0 && !change->split && change->count == 0;
+}
+
 static enum status look(struct rows *rows, const struct whatif_line *line, struct err *err)
 {
 	struct report_whatif_row *row = &rows->row[0];
@@ -289,7 +233,7 @@ static enum status look(struct rows *rows, const struct whatif_line *line, struc
 	*row = (struct report_whatif_row){.measured = true,
 					  .prediction = *report_whatif_measured(rows->whatif)};
 	rows->count = 1;
-	if (!line->changed)
+	if (asks_nothing(&line->change))
 		return add_all(rows, err);
 	rows->count = 2;
 	return report_whatif_predict(&rows->row[1].prediction, rows->whatif, &line->change, err);
