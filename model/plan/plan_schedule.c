@@ -40,20 +40,37 @@ enum {
 	OPTIONS
 };
 
+/* Times by stage, ns; one stands for all. */
+struct times {
+	int count; /* 0: not given */
+	int64_t ns[IPU_PIPELINE_STAGES_MAX];
+};
+
+struct request {
+	const char *schedule, *color;
+	int stages, microbatches, chunks, width; /* 0: not given */
+	struct times forward, backward, input, weight, communication;
+	bool all, json, timeline, ascii;
+};
+
 static const struct cli_option schedule_options[] = {
 	[OPTION_SCHEDULE] = {.name = "--schedule",
 			     .argument = "NAME",
 			     .choices = "gpipe 1f1b 1f1b-interleaved zb-h1 zb-h2 Grouped "
 					"Interleaved Sequential",
 			     .help = "gpipe, 1f1b, 1f1b-interleaved, zb-h1, zb-h2; or one of the "
-				     "IPU's, in lockstep: Grouped, Interleaved, Sequential."},
+				     "IPU's, in lockstep: Grouped, Interleaved, Sequential.",
+			     .field = CLI_FIELD(TEXT, struct request, schedule)},
 	[OPTION_STAGES] = {.name = "--stages",
 			   .argument = "COUNT",
 			   .help = "Stages, each on a device of its own (default: as many as a "
-				   "list of times has)."},
+				   "list of times has).",
+			   .field = CLI_RANGE(SIZE, struct request, stages, 1, INT_MAX)},
 	[OPTION_MICROBATCHES] = {.name = "--microbatches",
 				 .argument = "COUNT",
-				 .help = "Micro-batches of one weight update."},
+				 .help = "Micro-batches of one weight update.",
+				 .field =
+					 CLI_RANGE(SIZE, struct request, microbatches, 1, INT_MAX)},
 	[OPTION_FORWARD] = {.name = "--forward",
 			    .argument = "MS",
 			    .help = "Forward of one micro-batch on one stage, in ms; or a list, "
@@ -76,51 +93,36 @@ static const struct cli_option schedule_options[] = {
 	[OPTION_CHUNKS] = {.name = "--chunks",
 			   .argument = "COUNT",
 			   .help = "1f1b-interleaved: chunks of the model on each device (default "
-				   "2)."},
+				   "2).",
+			   .field = CLI_RANGE(SIZE, struct request, chunks, 1, INT_MAX)},
 	[OPTION_ALL] = {.name = "--all",
 			.help = "Compare all schedules in one table; those whose rules forbid the "
-				"numbers are listed with the rule."},
+				"numbers are listed with the rule.",
+			.field = CLI_FIELD(SWITCH, struct request, all)},
 	[OPTION_JSON] = {.name = "--json",
-			 .help = "JSON instead of text: an object, with --all a list of them."},
-	[OPTION_TIMELINE] = {.name = "--timeline", .help = "JSON with every piece of work."},
+			 .help = "JSON instead of text: an object, with --all a list of them.",
+			 .field = CLI_FIELD(SWITCH, struct request, json)},
+	[OPTION_TIMELINE] = {.name = "--timeline",
+			     .help = "JSON with every piece of work.",
+			     .field = CLI_FIELD(SWITCH, struct request, timeline)},
 	[OPTION_WIDTH] = {.name = "--width",
 			  .argument = "COLUMNS",
-			  .help = "Width of the picture (default: the terminal's, 80 elsewhere)."},
+			  .help = "Width of the picture (default: the terminal's, 80 elsewhere).",
+			  .field = CLI_RANGE(SIZE, struct request, width, 1, WIDTH_MAX)},
 	[OPTION_COLOR] =
 		{.name = "--color",
 		 .argument = "WHEN",
 		 .choices = "auto always never",
 		 .help = "Colours: auto (on a terminal, unless NO_COLOR is set), always or "
-			 "never."},
+			 "never.",
+		 .field = CLI_FIELD(TEXT, struct request, color)},
 	[OPTION_ASCII] = {.name = "--ascii",
-			  .help = "Draw with ASCII, as is done where the locale is not UTF-8."},
+			  .help = "Draw with ASCII, as is done where the locale is not UTF-8.",
+			  .field = CLI_FIELD(SWITCH, struct request, ascii)},
 };
 _Static_assert(ARRAY_LEN(schedule_options) == OPTIONS, "options out of step");
 
-/* Times by stage, ns; one stands for all. */
-struct times {
-	int count; /* 0: not given */
-	int64_t ns[IPU_PIPELINE_STAGES_MAX];
-};
-
-struct request {
-	const char *schedule, *color;
-	int stages, microbatches, chunks, width; /* 0: not given */
-	struct times forward, backward, input, weight, communication;
-	bool all, json, timeline, ascii;
-};
-
 /* ---- arguments ------------------------------------------------------------------------------- */
-
-static enum status read_count(const struct cli_argument *argument, int most, int *out,
-			      struct err *err)
-{
-	int64_t value = *out;
-	enum status status = cli_number(argument->name, argument->value, 1, most, &value, err);
-
-	*out = (int)value;
-	return status;
-}
 
 /* One time of a list: @length bytes of @text. */
 static enum status read_time(const char *name, const char *text, size_t length, int64_t *out,
@@ -163,14 +165,8 @@ static enum status read_times(const struct cli_argument *argument, struct times 
 static enum status read_option(void *asked, const struct cli_argument *argument, struct err *err)
 {
 	struct request *request = asked;
+
 	switch (argument->option - schedule_options) {
-	case OPTION_SCHEDULE:
-		request->schedule = argument->value;
-		return ST_OK;
-	case OPTION_STAGES:
-		return read_count(argument, INT_MAX, &request->stages, err);
-	case OPTION_MICROBATCHES:
-		return read_count(argument, INT_MAX, &request->microbatches, err);
 	case OPTION_FORWARD:
 		return read_times(argument, &request->forward, err);
 	case OPTION_BACKWARD:
@@ -181,27 +177,9 @@ static enum status read_option(void *asked, const struct cli_argument *argument,
 		return read_times(argument, &request->weight, err);
 	case OPTION_COMMUNICATION:
 		return read_times(argument, &request->communication, err);
-	case OPTION_CHUNKS:
-		return read_count(argument, INT_MAX, &request->chunks, err);
-	case OPTION_ALL:
-		request->all = true;
-		return ST_OK;
-	case OPTION_JSON:
-		request->json = true;
-		return ST_OK;
-	case OPTION_TIMELINE:
-		request->timeline = true;
-		return ST_OK;
-	case OPTION_WIDTH:
-		return read_count(argument, WIDTH_MAX, &request->width, err);
-	case OPTION_COLOR:
-		request->color = argument->value;
-		return ST_OK;
-	case OPTION_ASCII:
-		request->ascii = true;
-		return ST_OK;
+	default:
+		return cli_set(argument, request, err);
 	}
-	return ST_OK;
 }
 
 /* ---- what goes together ---------------------------------------------------------------------- */
