@@ -534,7 +534,7 @@ static void check_order_of_transfers(const struct ipu_timeline *timeline)
 		assert_true(a->ipu < b->ipu ||
 			    (a->ipu == b->ipu &&
 			     (a->start_cycle < b->start_cycle ||
-			      (a->start_cycle == b->start_cycle && a->kind <= b->kind))));
+			      (a->start_cycle == b->start_cycle && a->kind < b->kind))));
 	}
 }
 

@@ -93,6 +93,23 @@ static void test_the_end_writes_it(void **state)
 	assert_answer(r->place.path, FIRST, "a|7|0|1007|2|nan\n");
 }
 
+static void test_the_trail_has_the_counts_where_counts_are_kept(void **state)
+{
+	static const float nan[] = {1, 2, NAN}, sound[] = {0, 1, -2};
+	struct outfeed_tensor *a, *b;
+
+	(void)state;
+	open_with("[{\"tier\": \"counts\"}]", 1);
+	a = tensor_of("a", OUTFEED_ACTIVATION);
+	b = tensor_of("b", OUTFEED_ACTIVATION);
+	record(b, 0, 6, sound);
+	record(a, 0, 7, nan);
+	recorder_stop(r);
+	assert_answer(r->place.path,
+		      "SELECT role, n, n_zero, n_neg, n_pos FROM nonfinite_trail WHERE key = 'b'",
+		      "before|3|1|1|1\n");
+}
+
 static void test_replicas_of_one_order_are_taken_in_turn(void **state)
 {
 	static const float bad[][3] = {{NAN, 0, 0}, {0, NAN, 0}, {0, 0, NAN}};
@@ -353,6 +370,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_the_least_order_wins_not_the_first_seen),
 		TEST(test_the_end_writes_it),
+		TEST(test_the_trail_has_the_counts_where_counts_are_kept),
 		TEST(test_replicas_of_one_order_are_taken_in_turn),
 		TEST(test_without_a_bad_number_nothing_is_written),
 		TEST(test_the_trail_is_what_was_looked_at_before),

@@ -459,6 +459,23 @@ static void test_long_keys_are_cut_between_characters_and_stay_apart(void **stat
 	assert_string_equal(outfeed_captures_at(f->captures, 1)->name + length, "#2");
 }
 
+static void test_the_longest_name_has_1016_bytes(void **state)
+{
+	struct fixture *f = *state;
+	char key[1025];
+
+	memset(key, 'a', 1024);
+	for (int length = 1015; length <= 1017; length++) {
+		key[length] = '\0';
+		put(f, tensor(f, "q", key), 0, 0, 0, 1);
+		key[length] = 'a';
+	}
+	open_reader(f);
+	assert_int_equal(strlen(outfeed_captures_at(f->captures, 0)->name), 1015);
+	assert_int_equal(strlen(outfeed_captures_at(f->captures, 1)->name), 1016);
+	assert_int_equal(strlen(outfeed_captures_at(f->captures, 2)->name), 1016 + strlen("#2"));
+}
+
 /* ---- files that nobody wrote ----------------------------------------------------------------- */
 
 static void read_anything(struct fixture *f, int64_t *arrays)
@@ -675,6 +692,7 @@ int main(void)
 		CASE(test_a_key_of_two_queues_has_the_queue_in_its_name),
 		CASE(test_names_are_unique_and_lead_nowhere),
 		CASE(test_long_keys_are_cut_between_characters_and_stay_apart),
+		CASE(test_the_longest_name_has_1016_bytes),
 		CASE(test_damaged_rows_are_left_out),
 		CASE(test_flipped_bytes_are_survived),
 		CASE(test_many_odd_rows_are_survived),
