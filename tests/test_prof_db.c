@@ -15,6 +15,7 @@
 
 #include "common/mem.h"
 #include "profiler/prof_db.h"
+#include "profiler/prof_index.h"
 #include "profiler/prof_sql.h"
 
 static void refuse(const char *path, enum status status, const char *words)
@@ -289,6 +290,52 @@ static void test_a_long_query_can_be_interrupted(void **state)
 	prof_db_close(it.db);
 }
 
+/* Numbers of rows tell how large a table is. */
+static void test_large_tables_get_their_indexes_where_there_is_time(void **state)
+{
+	static const struct {
+		int last_row, budget_ms, indexes;
+		bool all;
+	} cases[] = {
+		{499999, 0, 0, true},
+		{500000, 0, 0, false},
+		{500000, 600000, 7, true},
+	};
+	static const char tables[] =
+		"CREATE TABLE contexts (context_id INTEGER PRIMARY KEY, weight_update, microbatch);"
+		"CREATE TABLE stage_timing_rows (row_id INTEGER PRIMARY KEY, context_id);"
+		"CREATE TABLE span_rows (span_id INTEGER PRIMARY KEY, context_id);"
+		"CREATE TABLE device_run_rows (row_id INTEGER PRIMARY KEY, weight_update);"
+		"CREATE TABLE flow_rows (row_id INTEGER PRIMARY KEY, from_span_id, to_span_id);"
+		"CREATE TABLE variable_tile_rows (row_id INTEGER PRIMARY KEY, variable_id)";
+	static const char *const names[] = {"contexts (context_id)", "stage_timing_rows (row_id)",
+					    "span_rows (span_id)",   "device_run_rows (row_id)",
+					    "flow_rows (row_id)",    "variable_tile_rows (row_id)"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		sqlite3_stmt *count;
+		sqlite3 *db;
+
+		assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+		assert_int_equal(sqlite3_exec(db, tables, NULL, NULL, NULL), SQLITE_OK);
+		for (size_t t = 0; t < ARRAY_LEN(names); t++) {
+			char sql[96];
+
+			snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES (%d)", names[t],
+				 cases[i].last_row);
+			assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+		}
+		assert_int_equal(prof_index_build(db, cases[i].budget_ms), cases[i].all);
+		sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'index'",
+				   -1, &count, NULL);
+		assert_int_equal(sqlite3_step(count), SQLITE_ROW);
+		assert_int_equal(sqlite3_column_int(count, 0), cases[i].indexes);
+		sqlite3_finalize(count);
+		sqlite3_close(db);
+	}
+}
+
 static void test_only_failed_input_and_output_says_what_the_system_said(void **state)
 {
 	static const struct {
@@ -327,6 +374,7 @@ int main(void)
 		CASE(test_many_queries_at_once_and_one_after_the_other),
 		CASE(test_versions_change_with_commits),
 		CASE(test_a_long_query_can_be_interrupted),
+		CASE(test_large_tables_get_their_indexes_where_there_is_time),
 		CASE(test_only_failed_input_and_output_says_what_the_system_said),
 	};
 
