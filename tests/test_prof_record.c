@@ -271,6 +271,30 @@ static void test_a_span_without_a_site_is_nothing_but_keeps_the_nesting(void **s
 	assert_answer(place->path, "SELECT * FROM span_args", "1|x|1\n");
 }
 
+/* Else it would belong to the span around it. */
+static void test_what_is_within_a_dropped_span_is_dropped_with_it(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	struct ips_track *track = ips_track_open(recording, "worker", NULL);
+	IPS_SITE(a, "c", "a");
+
+	ips_span_begin(track, &a);
+	track->skipping++; /* as a begin leaves it that finds no room */
+	ips_span_arg_int(track, "within", 1);
+	ips_instant(track, &a);
+	ips_span_begin(track, &a);
+	ips_span_end(track);
+	ips_span_end(track);
+	ips_span_arg_int(track, "behind", 1);
+	ips_span_end(track);
+	prof_stop(recording);
+	assert_answer(place->path, "SELECT span_id, dur_ns IS NULL FROM spans", "1|0\n");
+	assert_answer(place->path, "SELECT * FROM span_args", "1|behind|1\n");
+	assert_answer(place->path, "SELECT count(*) FROM instants", "0\n");
+	assert_int_equal(prof_ask(place->path, "SELECT sum(dropped) FROM overhead"), 3);
+}
+
 static void test_track_names_are_made_unique(void **state)
 {
 	struct prof_place *place = *state;
@@ -689,6 +713,7 @@ int main(void)
 		CASE(test_given_times_in_order_nest_and_others_are_counted),
 		CASE(test_begun_and_given_spans_may_share_a_track),
 		CASE(test_a_span_without_a_site_is_nothing_but_keeps_the_nesting),
+		CASE(test_what_is_within_a_dropped_span_is_dropped_with_it),
 		CASE(test_track_names_are_made_unique),
 		CASE(test_many_threads_record_at_once),
 		CASE(test_a_full_row_queue_waits_and_loses_nothing),
