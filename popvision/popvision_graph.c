@@ -3,19 +3,18 @@
  *
  * Threading: none. Ownership: nothing outlives a call.
  */
-#include "ipu/ipu_target.h"
+#include "common/str.h"
 #include "popvision/popvision_internal.h"
 
 /* ---- target ---------------------------------------------------------------------------------- */
 
 /* That of an IPU's sync. */
-static int64_t graph_sync_cycles(const struct ips_report_target *t)
+static int64_t graph_sync_cycles(const struct popvision *pv)
 {
-	struct ipu_target known;
+	const char *text = ips_report_fact(pv->report, "sync_cycles");
+	long long cycles;
 
-	if (!t->name || ipu_target_get(t->name, 0, &known, NULL) != ST_OK)
-		return IPS_NULL;
-	return (int64_t)known.sync_cycles;
+	return text && str_to_int(text, &cycles) ? cycles : IPS_NULL;
 }
 
 static void graph_target(struct popvision *pv)
@@ -40,7 +39,7 @@ static void graph_target(struct popvision *pv)
 	popvision__int(pv, "memoryPerReplica", t->memory_per_replica);
 	/* All tiles of an IPU are as near to its sync as each other. */
 	popvision__by_tile(pv, "relativeSyncDelayByTile", NULL);
-	popvision__int(pv, "minSyncDelay", graph_sync_cycles(t));
+	popvision__int(pv, "minSyncDelay", graph_sync_cycles(pv));
 	jsonw_end_object(&pv->w);
 }
 

@@ -106,8 +106,11 @@ static void tiny_write(const char *path)
 					       {"target", "ipu2"},
 					       {"ipus", "2"},
 					       {"replicas", "2"},
+					       {"architecture", "Mk2"},
+					       {"tiles_per_ipu", "4"},
+					       {"bytes_per_tile", "638976"},
 					       {"clock_hz", "1000000000"},
-					       {"run", "{\"ipu\":{\"tiles_per_ipu\":4}}"}};
+					       {"sync_cycles", "126"}};
 	struct ips_recording_params params;
 	struct ips_recording *r;
 	char message[1024] = "";

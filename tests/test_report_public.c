@@ -61,8 +61,8 @@ static void test_facts_of_the_run_are_told(void **state)
 	assert_null(ips_report_fact(sample.report, "no such fact"));
 }
 
-/* ipu2 by its published numbers, four of them in two replicas. */
-static void test_the_target_is_that_of_its_name(void **state)
+/* What the facts say of an ipu2, four of them in two replicas. */
+static void test_the_target_is_that_of_the_facts(void **state)
 {
 	const struct ips_report_target *target = ips_report_target(sample.report);
 
@@ -75,7 +75,7 @@ static void test_the_target_is_that_of_its_name(void **state)
 	assert_int_equal(target->bytes_per_tile, 638976);
 	assert_int_equal(target->bytes_per_ipu, 940572672);
 	assert_int_equal(target->total_memory, 4 * INT64_C(940572672));
-	assert_true(target->clock_frequency == 1.33e9);
+	assert_true(isnan(target->clock_frequency)); /* it has no such fact */
 	assert_int_equal(target->num_replicas, 2);
 	assert_int_equal(target->ipus_per_replica, 2);
 	assert_int_equal(target->tiles_per_replica, 2944);
@@ -460,7 +460,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_facts_of_the_run_are_told),
-		cmocka_unit_test(test_the_target_is_that_of_its_name),
+		cmocka_unit_test(test_the_target_is_that_of_the_facts),
 		cmocka_unit_test(test_the_graph_counts_its_lists),
 		cmocka_unit_test(test_programs_are_a_tree),
 		cmocka_unit_test(test_a_visitor_sees_parents_before_children),

@@ -275,8 +275,9 @@ static void test_absurd_rows_are_survived(void **state)
 		"UPDATE meta_facts SET value = '-3'",
 		"UPDATE meta_facts SET value = '9223372036854775807'",
 		"UPDATE meta_facts SET value = NULL",
-		"UPDATE meta_facts SET value = '{\"ipu\":{\"tiles_per_ipu\":1e300}}'",
-		"UPDATE meta_facts SET value = '{\"ipu\":{\"tiles_per_ipu\":-7' WHERE key = 'run'",
+		"UPDATE meta_facts SET value = '1e300'",
+		"UPDATE meta_facts SET value = '-7' WHERE key = 'tiles_per_ipu'",
+		"DELETE FROM meta_facts WHERE key = 'architecture'",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(damages); i++)

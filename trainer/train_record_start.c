@@ -20,6 +20,21 @@ static int set_number(struct train_session *session, const char *key, int64_t va
 	return set_fact(session, key, text);
 }
 
+/* What the target's name stands for is in the file too: who reads it knows no machines. */
+static int record_machine(struct train_session *session, const struct ipu_target *target)
+{
+	int failed = 0;
+
+	failed |= set_fact(session, "target", target->name);
+	failed |= set_fact(session, "cost_model", IPU_COST_MODEL);
+	failed |= set_fact(session, "architecture", target->architecture);
+	failed |= set_number(session, "tiles_per_ipu", target->tiles);
+	failed |= set_number(session, "bytes_per_tile", target->bytes_per_tile);
+	failed |= set_number(session, "clock_hz", (int64_t)target->clock_hz);
+	failed |= set_number(session, "sync_cycles", (int64_t)target->sync_cycles);
+	return failed;
+}
+
 static int record_facts(struct train_session *session)
 {
 	const struct run_file *run = session->run;
@@ -51,12 +66,8 @@ static int record_facts(struct train_session *session)
 	failed |= set_number(session, "host_threads",
 			     (int64_t)pool_helpers(session->pool) + session->worker_count);
 	failed |= set_number(session, "oversubscribed", session->oversubscribed);
-	if (session->device) {
-		failed |= set_fact(session, "target", session->device->target.name);
-		failed |= set_fact(session, "cost_model", IPU_COST_MODEL);
-		failed |=
-			set_number(session, "clock_hz", (int64_t)session->device->target.clock_hz);
-	}
+	if (session->device)
+		failed |= record_machine(session, &session->device->target);
 	return failed;
 }
 

@@ -147,7 +147,8 @@ struct ips_report_target {
 	int64_t num_replicas, ipus_per_replica, tiles_per_replica, memory_per_replica;
 };
 
-/* Never NULL; all unknown where nothing is recorded or it cannot be read. */
+/* Never NULL; all unknown where nothing is recorded or it cannot be read. Version 0.9.0 recorded no
+ * architecture, tiles_per_ipu or bytes_per_tile: NULL and IPS_NULL. */
 IPS_API const struct ips_report_target *ips_report_target(struct ips_report *report);
 
 struct ips_report_graph {

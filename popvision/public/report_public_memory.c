@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "popvision/public/report_public_internal.h"
 
 /* More than any machine has: beyond, a file is damaged. */
@@ -103,7 +104,7 @@ static enum status read_extent(struct ips_report *report, struct report_public__
 	}
 	prof_query_close(query);
 	if (memory->ipus > 0 && target->tiles_per_ipu > memory->tiles)
-		memory->tiles = target->tiles_per_ipu;
+		memory->tiles = min(target->tiles_per_ipu, TILES_MAX);
 	return status;
 }
 

@@ -1,12 +1,11 @@
 /*
- * The public report's target and graph: from the run's facts, and what the machine's name says.
+ * The public report's target and graph: from the run's facts.
  *
  * Threading and ownership: as ipuscope/report.h says.
  */
 #include <math.h>
 
 #include "common/str.h"
-#include "ipu/ipu_target.h"
 #include "popvision/public/report_public_internal.h"
 
 /* ---- the target ------------------------------------------------------------------------------ */
@@ -28,28 +27,15 @@ static int64_t fact_count(struct ips_report *report, const char *key)
 	return text && str_to_int(text, &value) && value > 0 ? value : IPS_NULL;
 }
 
-/* What the run file asks for in place of the machine's own: fewer tiles. */
-static int64_t asked_tiles(struct ips_report *report)
-{
-	return report_public__number(report,
-				     "SELECT json_extract(value, '$.ipu.tiles_per_ipu') FROM meta "
-				     "WHERE key = 'run' AND json_valid(value)");
-}
-
 static void machine(struct ips_report *report, struct ips_report_target *target)
 {
 	const char *clock = ips_report_fact(report, "clock_hz");
-	const int64_t tiles = asked_tiles(report);
-	struct ipu_target own;
 
 	target->type = IPS_REPORT_TARGET_IPU_MODEL;
 	target->type_name = "IPU_MODEL";
-	if (ipu_target_get(target->name, 0, &own, NULL) == ST_OK) {
-		target->architecture = own.architecture;
-		target->tiles_per_ipu = tiles > 0 && tiles <= own.tiles ? tiles : own.tiles;
-		target->bytes_per_tile = own.bytes_per_tile;
-		target->clock_frequency = own.clock_hz;
-	}
+	target->architecture = ips_report_fact(report, "architecture");
+	target->tiles_per_ipu = fact_count(report, "tiles_per_ipu");
+	target->bytes_per_tile = fact_count(report, "bytes_per_tile");
 	if (clock && !str_to_double(clock, &target->clock_frequency))
 		target->clock_frequency = (double)NAN;
 }

@@ -63,6 +63,10 @@ static const struct {
 	{"gradient_accumulation", 0, offsetof(struct report_summary, gradient_accumulation)},
 	{"host_threads", 0, offsetof(struct report_summary, host_threads)},
 	{"start_epoch_ns", 0, offsetof(struct report_summary, start_epoch_ns)},
+	{"architecture", 0, 0}, /* this and the next three: what the target's name says */
+	{"tiles_per_ipu", 0, 0},
+	{"bytes_per_tile", 0, 0},
+	{"sync_cycles", 0, 0},
 	{"state", 0, 0},
 	{"failure", 0, 0},
 	{"run", 0, 0}, /* the whole run file: app.json and the view show it */

@@ -79,6 +79,7 @@ expect_complaint(outfeed/bad.c "#include \"reports/report_x.h\"" "outfeed may no
 expect_complaint(reports/bad.c "#include \"trainer/fit.h\"" "reports may not include")
 expect_complaint(popvision/bad.c "#include \"profiler/prof_ring.h\"" "popvision may not include")
 expect_complaint(popvision/bad.c "#include \"reports/report_x.h\"" "popvision may not include")
+expect_complaint(popvision/bad.c "#include \"ipu/ipu_plan.h\"" "popvision may not include")
 expect_complaint(trainer/bad.c "#include \"reports/report_x.h\"" "trainer may not include")
 expect_complaint(viewer/bad.c "#include \"profiler/prof_repair.h\"" "viewer may not include")
 expect_complaint(viewer/bad.c "#include \"ipu/ipu_plan.h\"" "viewer may not include")
