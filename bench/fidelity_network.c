@@ -33,7 +33,7 @@ struct plan_figures fidelity_network(const char *run, const char *words)
 		argv[argc++] = word;
 	if (!fs_path(path, "%s/%s", IPUSCOPE_SOURCE_DIR, run))
 		die(run, "the path is too long");
-	if (run_file_load(&plan.run, path, argc, argv, &err) != ST_OK ||
+	if (run_file_load(&plan.run, path, argc, argv, train_plan.checks, &err) != ST_OK ||
 	    train_plan.describe(&data, plan.run, &err) != ST_OK ||
 	    plan_run_build(&plan, &data, false, &err) != ST_OK ||
 	    plan_run_compile(&plan, &data, &err) != ST_OK)

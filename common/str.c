@@ -185,6 +185,15 @@ bool str_starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+bool str_has_any(const char *text, const char *const *parts, int count)
+{
+	bool any = !parts;
+
+	for (int i = 0; !any && i < count; i++)
+		any = strstr(text, parts[i]) != NULL;
+	return any;
+}
+
 void str_copy(char *out, size_t size, const char *text)
 {
 	size_t length;

@@ -32,6 +32,10 @@ const char *str_nearest(const char *word, const char *const *candidates, size_t 
 
 bool str_starts_with(const char *text, const char *prefix);
 
+/* Is any of the @count @parts in @text (case-sensitive)? NULL parts: yes; none of them (@count 0):
+ * no; an empty part: yes. */
+bool str_has_any(const char *text, const char *const *parts, int count);
+
 /* Copy @text cut to @size - 1 bytes, never within a UTF-8 character. */
 void str_copy(char *out, size_t size, const char *text);
 

@@ -70,6 +70,8 @@ void outfeed_health_defaults(struct outfeed_health_rules *out);
  */
 enum status outfeed_health_read(struct outfeed_health_rules *rules, const struct json_at *at,
 				struct err *err);
+/* Would it be read, of the defaults? The same errors. */
+enum status outfeed_health_check(const struct json_at *at, struct err *err);
 /*
  * The parameters of a rule as JSON, {"steps": 10, "floor": 1e-07}, as the recording keeps them and
  * outfeed_health_read() takes them beside threshold, patience and enabled. "{}" where it has none.

@@ -239,6 +239,14 @@ enum status outfeed_health_read(struct outfeed_health_rules *rules, const struct
 	return status;
 }
 
+enum status outfeed_health_check(const struct json_at *at, struct err *err)
+{
+	struct outfeed_health_rules rules;
+
+	outfeed_health_defaults(&rules);
+	return outfeed_health_read(&rules, at, err);
+}
+
 /* Few digits, as long as they read back the same, with a point in every locale. */
 static void health_number(char *out, size_t size, double value)
 {

@@ -202,6 +202,15 @@ void outfeed_policy_fini(struct outfeed_policy *policy)
 	*policy = (struct outfeed_policy){0};
 }
 
+enum status outfeed_policy_check(const struct json_at *at, struct err *err)
+{
+	struct outfeed_policy policy;
+	enum status status = outfeed_policy_read(&policy, at, err);
+
+	outfeed_policy_fini(&policy);
+	return status;
+}
+
 /* ---- choosing -------------------------------------------------------------------------------- */
 
 static bool fits(const struct outfeed_rule *rule, const char *key, enum outfeed_kind kind,

@@ -44,6 +44,8 @@ struct outfeed_policy {
 enum status outfeed_policy_read(struct outfeed_policy *out, const struct json_at *at,
 				struct err *err);
 void outfeed_policy_fini(struct outfeed_policy *policy); /* accepts a zeroed struct */
+/* Would it be read? The same errors. */
+enum status outfeed_policy_check(const struct json_at *at, struct err *err);
 
 /*
  * What becomes of the tensor @key: tier, every and last of the rule that fits it, or the default.

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "outfeed/outfeed_filter.h"
+#include "common/str.h"
 #include "outfeed/outfeed_queue_internal.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -188,8 +188,7 @@ enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_key **
 	*out = NULL;
 	if (status != ST_OK)
 		return status;
-	if (outfeed_filter_passes((const char *const *)queue->filters, queue->filter_count,
-				  tensor->key))
+	if (str_has_any(tensor->key, (const char *const *)queue->filters, queue->filter_count))
 		status = add_key(queue, out, tensor, err);
 	else
 		queue->refused++;

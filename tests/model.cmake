@@ -5,7 +5,7 @@ foreach(module IN ITEMS application application_model layer_conv_lower model mod
 endforeach()
 foreach(module IN ITEMS lower lower_nodes)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowering.c
-		support/lowering_check.c support/math.c LIBS model LABELS unit model)
+		support/lowering_check.c support/math.c LIBS model outfeed LABELS unit model)
 endforeach()
 ipuscope_add_test(NAME test_plan_gantt SOURCES test_plan_gantt.c pipeline_sample.c LIBS model_plan LABELS unit model)
 # These run the command.
@@ -15,8 +15,8 @@ endforeach()
 add_dependencies(tests_model ipu-plan)
 
 add_library(run_sample STATIC ${CMAKE_CURRENT_LIST_DIR}/run_sample.c ${CMAKE_CURRENT_LIST_DIR}/run_set.c)
-target_link_libraries(run_sample PUBLIC model test_support)
+target_link_libraries(run_sample PUBLIC model outfeed test_support)
 foreach(module IN ITEMS run_device run_file run_flags run_ipus run_rules)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c LIBS run_sample LABELS unit model)
 endforeach()
-ipuscope_add_test(NAME test_run_examples SOURCES test_run_examples.c LIBS model test_support LABELS unit model)
+ipuscope_add_test(NAME test_run_examples SOURCES test_run_examples.c LIBS model outfeed test_support LABELS unit model)

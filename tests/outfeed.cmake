@@ -1,5 +1,5 @@
 # Tests of outfeed/.
-foreach(module IN ITEMS filter keep numpy policy queue tier)
+foreach(module IN ITEMS keep numpy policy queue tier)
 	ipuscope_add_test(NAME test_outfeed_${module} SOURCES test_outfeed_${module}.c
 		LIBS outfeed PkgConfig::SQLITE LABELS unit outfeed)
 endforeach()

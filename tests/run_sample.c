@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/run_checks.h"
 #include "support/support.h"
 
 #define WORDS_MOST 32
@@ -44,7 +45,8 @@ enum status run_sample_load(struct run_file **out, const char *line, struct err 
 		assert_true(argc < WORDS_MOST);
 		argv[argc++] = word;
 	}
-	status = run_file_parse(out, "run.json", run_sample, strlen(run_sample), argc, argv, err);
+	status = run_file_parse(out, "run.json", run_sample, strlen(run_sample), argc, argv,
+				&support_run_checks, err);
 	free(copy);
 	return status;
 }

@@ -12,6 +12,7 @@
 #include "ipuscope/profiler.h"
 #include "model/plan/plan_run.h"
 #include "reports/whatif/report_whatif.h"
+#include "support/run_checks.h"
 
 #define PATH (SUPPORT_PATH_SIZE + 64)
 
@@ -45,7 +46,8 @@ static int64_t planned_cycles(const char *text)
 	int64_t cycles;
 
 	if (run_data_read(&data, DATA, "data", &err) != ST_OK ||
-	    run_file_parse(&plan.run, "run", text, strlen(text), 0, NULL, &err) != ST_OK ||
+	    run_file_parse(&plan.run, "run", text, strlen(text), 0, NULL, &support_run_checks,
+			   &err) != ST_OK ||
 	    plan_run_build(&plan, &data, false, &err) != ST_OK ||
 	    plan_run_compile(&plan, &data, &err) != ST_OK)
 		fail_msg("%s", err.text);

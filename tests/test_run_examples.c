@@ -10,6 +10,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "support/run_checks.h"
 #include "support/support.h"
 #include "model/applications/application.h"
 #include "model/run/run_rules.h"
@@ -92,7 +93,7 @@ static enum status load(struct run_file **out, const char *folder, const char *l
 	}
 	assert_true(argc > 0);
 	assert_true(fs_path(path, "%s/%s/%s", support_source_dir(), folder, argv[0]));
-	return run_file_load(out, path, argc - 1, argv + 1, err);
+	return run_file_load(out, path, argc - 1, argv + 1, &support_run_checks, err);
 }
 
 /* The shape of the data's items, and the items of both parts. */

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "common/fs.h"
+#include "common/str.h"
 #include "run_sample.h"
+#include "support/run_checks.h"
 #include "support/support.h"
 
 static void refuses_text(const char *text, enum status status, const char *part)
@@ -14,7 +16,8 @@ static void refuses_text(const char *text, enum status status, const char *part)
 	struct run_file *run;
 	struct err err = {0};
 
-	assert_int_equal(run_file_parse(&run, "run.json", text, strlen(text), 0, NULL, &err),
+	assert_int_equal(run_file_parse(&run, "run.json", text, strlen(text), 0, NULL,
+					&support_run_checks, &err),
 			 status);
 	assert_null(run);
 	assert_contains(err.text, part);
@@ -52,7 +55,9 @@ static void test_defaults_hold_where_keys_are_absent_or_null(void **state)
 	struct run_file *run;
 
 	(void)state;
-	assert_int_equal(run_file_parse(&run, "r", text, strlen(text), 0, NULL, NULL), ST_OK);
+	assert_int_equal(
+		run_file_parse(&run, "r", text, strlen(text), 0, NULL, &support_run_checks, NULL),
+		ST_OK);
 	assert_string_equal(run->data.name, "mnist");
 	assert_null(run->data.path);
 	assert_int_equal(run->data.batch_size, 32);
@@ -97,7 +102,9 @@ static void test_new_sections_are_read(void **state)
 	struct run_file *run;
 
 	(void)state;
-	assert_int_equal(run_file_parse(&run, "r", text, strlen(text), 0, NULL, NULL), ST_OK);
+	assert_int_equal(
+		run_file_parse(&run, "r", text, strlen(text), 0, NULL, &support_run_checks, NULL),
+		ST_OK);
 	assert_int_equal(run->compile.steps_per_execution, RUN_WHOLE_EPOCH);
 	assert_true(run->fit.validation && run->fit.asynchronous_callbacks);
 	assert_true(run->predict.wanted);
@@ -134,7 +141,9 @@ static void test_null_fit_has_no_epochs(void **state)
 	struct run_file *run;
 
 	(void)state;
-	assert_int_equal(run_file_parse(&run, "r", text, strlen(text), 0, NULL, NULL), ST_OK);
+	assert_int_equal(
+		run_file_parse(&run, "r", text, strlen(text), 0, NULL, &support_run_checks, NULL),
+		ST_OK);
 	assert_false(run->fit.wanted);
 	assert_int_equal(run->fit.epochs, 0);
 	run_file_free(run);
@@ -336,8 +345,19 @@ static void test_filters_tell_none_from_empty_and_absent(void **state)
 	run_file_free(run);
 }
 
+/* The capture as who looks at tensors reads it. */
+static struct outfeed_policy policy_of(const struct run_file *run)
+{
+	const struct json_at at = json_root(run->path, run->outfeed.capture);
+	struct outfeed_policy policy;
+
+	assert_int_equal(outfeed_policy_read(&policy, &at, NULL), ST_OK);
+	return policy;
+}
+
 static void test_captures_are_a_tier_or_rules(void **state)
 {
+	struct outfeed_policy policy;
 	struct outfeed_choice choice;
 	struct run_file *run;
 
@@ -348,10 +368,12 @@ static void test_captures_are_a_tier_or_rules(void **state)
 
 	assert_int_equal(run_sample_load(&run, "--outfeed.capture histogram", NULL), ST_OK);
 	assert_false(run->outfeed.off);
-	choice = outfeed_policy_choose(&run->outfeed.capture, "a", OUTFEED_WEIGHT, false);
+	policy = policy_of(run);
+	choice = outfeed_policy_choose(&policy, "a", OUTFEED_WEIGHT, false);
 	assert_int_equal(choice.tier, OUTFEED_OFF);
-	choice = outfeed_policy_choose(&run->outfeed.capture, "a", OUTFEED_GRADIENT, true);
+	choice = outfeed_policy_choose(&policy, "a", OUTFEED_GRADIENT, true);
 	assert_int_equal(choice.tier, OUTFEED_HISTOGRAM);
+	outfeed_policy_fini(&policy);
 	run_file_free(run);
 
 	/* A rule that is off leaves the queues alone. */
@@ -361,11 +383,13 @@ static void test_captures_are_a_tier_or_rules(void **state)
 					 NULL),
 			 ST_OK);
 	assert_false(run->outfeed.off);
-	choice = outfeed_policy_choose(&run->outfeed.capture, "b1", OUTFEED_WEIGHT, false);
+	policy = policy_of(run);
+	choice = outfeed_policy_choose(&policy, "b1", OUTFEED_WEIGHT, false);
 	assert_int_equal(choice.tier, OUTFEED_OFF);
-	choice = outfeed_policy_choose(&run->outfeed.capture, "c", OUTFEED_WEIGHT, false);
+	choice = outfeed_policy_choose(&policy, "c", OUTFEED_WEIGHT, false);
 	assert_int_equal(choice.tier, OUTFEED_FULL);
 	assert_int_equal(choice.every, 7);
+	outfeed_policy_fini(&policy);
 	run_file_free(run);
 	/* A place below the key is a rule's. */
 	assert_int_equal(run_sample_load(&run,
@@ -373,7 +397,9 @@ static void test_captures_are_a_tier_or_rules(void **state)
 					 "--outfeed.capture.0.tier counts",
 					 NULL),
 			 ST_OK);
-	assert_int_equal(run->outfeed.capture.rules[0].tier, OUTFEED_COUNTS);
+	policy = policy_of(run);
+	assert_int_equal(policy.rules[0].tier, OUTFEED_COUNTS);
+	outfeed_policy_fini(&policy);
 	run_file_free(run);
 }
 
@@ -404,17 +430,32 @@ static void test_a_budget_is_bytes_or_has_a_unit(void **state)
 	}
 }
 
+static struct outfeed_health_rules rules_of(const struct run_file *run)
+{
+	const struct json_at at = json_root(run->path, run->health.rules);
+	struct outfeed_health_rules rules;
+
+	outfeed_health_defaults(&rules);
+	assert_int_equal(outfeed_health_read(&rules, &at, NULL), ST_OK);
+	return rules;
+}
+
+static void stops_at(const struct run_file *run, const char *rule)
+{
+	assert_int_equal(run->health.stop.count, 1);
+	assert_string_equal(run->health.stop.items[0], rule);
+}
+
 static void test_health_has_rules_what_stops_and_what_is_watched(void **state)
 {
-	struct outfeed_health_rules defaults;
+	struct outfeed_health_rules rules;
 	struct run_file *run;
 
 	(void)state;
-	outfeed_health_defaults(&defaults);
 	assert_int_equal(run_sample_load(&run, "", NULL), ST_OK);
 	assert_true(run->health.wanted);
-	assert_memory_equal(&run->health.rules, &defaults, sizeof(defaults));
-	assert_int_equal(run->health.stop, 0);
+	assert_null(run->health.rules);
+	assert_int_equal(run->health.stop.count, 0);
 	assert_int_equal(run->health.watch, RUN_WATCH_ALL);
 	run_file_free(run);
 
@@ -424,26 +465,48 @@ static void test_health_has_rules_what_stops_and_what_is_watched(void **state)
 					 "--health.stop [\"nonfinite\",\"exploding\"]",
 					 NULL),
 			 ST_OK);
-	assert_true(run->health.rules.rule[OUTFEED_HEALTH_vanishing].threshold == 1e-9);
-	assert_false(run->health.rules.rule[OUTFEED_HEALTH_overfit].enabled);
-	assert_true(run->health.rules.rule[OUTFEED_HEALTH_nonfinite].enabled);
-	assert_int_equal(run->health.stop,
-			 1u << OUTFEED_HEALTH_nonfinite | 1u << OUTFEED_HEALTH_exploding);
+	rules = rules_of(run);
+	assert_true(rules.rule[OUTFEED_HEALTH_vanishing].threshold == 1e-9);
+	assert_false(rules.rule[OUTFEED_HEALTH_overfit].enabled);
+	assert_true(rules.rule[OUTFEED_HEALTH_nonfinite].enabled);
+	assert_int_equal(run->health.stop.count, 2);
+	assert_string_equal(run->health.stop.items[0], "nonfinite");
+	assert_string_equal(run->health.stop.items[1], "exploding");
 	assert_int_equal(run->health.watch, RUN_WATCH_GRADIENTS);
 	run_file_free(run);
 
 	assert_int_equal(run_sample_load(&run, "--health.stop class_imbalance", NULL), ST_OK);
-	assert_int_equal(run->health.stop, 1u << OUTFEED_HEALTH_class_imbalance);
+	stops_at(run, "class_imbalance");
 	run_file_free(run);
 	assert_int_equal(run_sample_load(&run, "--health {\"stop\":\"overfit\"}", NULL), ST_OK);
-	assert_int_equal(run->health.stop, 1u << OUTFEED_HEALTH_overfit);
+	stops_at(run, "overfit");
 	run_file_free(run);
 
 	assert_int_equal(run_sample_load(&run, "--health null", NULL), ST_OK);
 	assert_false(run->health.wanted);
-	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++)
-		assert_false(run->health.rules.rule[i].enabled);
+	assert_null(run->health.rules);
 	run_file_free(run);
+}
+
+/* model/ knows no rule, but its table of keys has their names. */
+static void test_what_stops_a_run_is_any_health_rule(void **state)
+{
+	struct str names = {0};
+	int count, found = 0;
+	const struct run_key *keys = run_file_keys(&count);
+
+	(void)state;
+	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++)
+		str_addf(&names, "%s%s", i > 0 ? " " : "",
+			 outfeed_health_describe((enum outfeed_health_id)i)->name);
+	for (int i = 0; i < count; i++) {
+		if (strcmp(keys[i].path, "health.stop") != 0)
+			continue;
+		assert_string_equal(keys[i].choices, str_peek(&names));
+		found++;
+	}
+	assert_int_equal(found, 1);
+	str_free(&names);
 }
 
 static void test_health_rules_may_stand_in_a_file_beside_the_run_file(void **state)
@@ -460,23 +523,28 @@ static void test_health_rules_may_stand_in_a_file_beside_the_run_file(void **sta
 	assert_true(fs_path(path, "%s/run.json", folder));
 	assert_true(fs_path(rules, "%s/rules.json", folder));
 	support_write_file(path, text, strlen(text));
-	assert_int_equal(run_file_load(&run, path, 2, beside, &err), ST_INVALID);
+	assert_int_equal(run_file_load(&run, path, 2, beside, &support_run_checks, &err),
+			 ST_INVALID);
 	assert_contains(err.text, "run.json: health.rules: ");
 	assert_contains(err.text, "rules.json");
 
 	support_write_file(rules, good, strlen(good));
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(run_file_load(&run, path, 2, i ? whole : beside, NULL), ST_OK);
-		assert_true(run->health.rules.rule[OUTFEED_HEALTH_exploding].threshold == 5);
+		assert_int_equal(
+			run_file_load(&run, path, 2, i ? whole : beside, &support_run_checks, NULL),
+			ST_OK);
+		assert_true(rules_of(run).rule[OUTFEED_HEALTH_exploding].threshold == 5);
 		run_file_free(run);
 	}
 	support_write_file(rules, bad, strlen(bad));
-	assert_int_equal(run_file_load(&run, path, 2, beside, &err), ST_INVALID);
+	assert_int_equal(run_file_load(&run, path, 2, beside, &support_run_checks, &err),
+			 ST_INVALID);
 	assert_contains(err.text, "rules.json: unknown health rule \"x\"");
 	support_tempdir_remove(folder);
 
-	assert_int_equal(run_file_parse(&run, "r", text, strlen(text), 2, beside, &err),
-			 ST_UNSUPPORTED);
+	assert_int_equal(
+		run_file_parse(&run, "r", text, strlen(text), 2, beside, &support_run_checks, &err),
+		ST_UNSUPPORTED);
 	assert_contains(err.text, "cannot be read from here");
 }
 
@@ -492,19 +560,19 @@ static void test_model_is_read_beside_the_run_file(void **state)
 	assert_true(fs_path(path, "%s/run.json", folder));
 	assert_true(fs_path(model, "%s/model.json", folder));
 	support_write_file(path, text, strlen(text));
-	assert_int_equal(run_file_load(&run, path, 0, NULL, &err), ST_INVALID);
+	assert_int_equal(run_file_load(&run, path, 0, NULL, &support_run_checks, &err), ST_INVALID);
 	assert_contains(err.text, "run.json: model: ");
 	assert_contains(err.text, "model.json");
 
 	support_write_file(model, "{\"class_name\": \"Sequential\"}", 28);
-	assert_int_equal(run_file_load(&run, path, 0, NULL, &err), ST_OK);
+	assert_int_equal(run_file_load(&run, path, 0, NULL, &support_run_checks, &err), ST_OK);
 	assert_string_equal(run->model_file, model);
 	assert_string_equal(run->model_place, "");
 	assert_non_null(cJSON_GetObjectItem(run->model, "class_name"));
 	run_file_free(run);
 
 	support_write_file(model, "{\"class_name\":", 14);
-	assert_int_equal(run_file_load(&run, path, 0, NULL, &err), ST_INVALID);
+	assert_int_equal(run_file_load(&run, path, 0, NULL, &support_run_checks, &err), ST_INVALID);
 	assert_contains(err.text, "model.json:1:");
 	support_tempdir_remove(folder);
 }
@@ -515,7 +583,8 @@ static void test_missing_run_file_is_named(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(run_file_load(&run, "no/such.json", 0, NULL, &err), ST_NOTFOUND);
+	assert_int_equal(run_file_load(&run, "no/such.json", 0, NULL, &support_run_checks, &err),
+			 ST_NOTFOUND);
 	assert_null(run);
 	assert_contains(err.text, "no/such.json");
 }
@@ -587,7 +656,7 @@ static void test_examples_load(void **state)
 			argv[argc] = strdup(lines[i][argc]);
 			assert_non_null(argv[argc]);
 		}
-		if (run_file_load(&run, path, argc, argv, &err) != ST_OK)
+		if (run_file_load(&run, path, argc, argv, &support_run_checks, &err) != ST_OK)
 			print_error("%s\n", err.text);
 		assert_non_null(run);
 		model_free(run_sample_model(run));
@@ -606,7 +675,8 @@ static void test_no_memory_is_undone_everywhere(void **state)
 		bool failed;
 
 		support_fail_alloc(n);
-		status = run_file_parse(&run, "r", run_sample, strlen(run_sample), 0, NULL, NULL);
+		status = run_file_parse(&run, "r", run_sample, strlen(run_sample), 0, NULL,
+					&support_run_checks, NULL);
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		/* The arena may do with less than it asked for first. */
@@ -639,6 +709,7 @@ int main(void)
 		cmocka_unit_test(test_captures_are_a_tier_or_rules),
 		cmocka_unit_test(test_a_budget_is_bytes_or_has_a_unit),
 		cmocka_unit_test(test_health_has_rules_what_stops_and_what_is_watched),
+		cmocka_unit_test(test_what_stops_a_run_is_any_health_rule),
 		cmocka_unit_test(test_health_rules_may_stand_in_a_file_beside_the_run_file),
 		cmocka_unit_test(test_model_is_read_beside_the_run_file),
 		cmocka_unit_test(test_missing_run_file_is_named),

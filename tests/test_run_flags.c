@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "run_sample.h"
+#include "support/run_checks.h"
 #include "support/support.h"
 
 static void test_flags_apply_in_the_file_s_order(void **state)
@@ -162,7 +163,9 @@ static void refuses_flags(const char *flags, const char *part)
 	char text[1024];
 
 	snprintf(text, sizeof(text), "{\"flags\": %s}", flags);
-	assert_int_equal(run_file_parse(&run, "r", text, strlen(text), 0, NULL, &err), ST_INVALID);
+	assert_int_equal(
+		run_file_parse(&run, "r", text, strlen(text), 0, NULL, &support_run_checks, &err),
+		ST_INVALID);
 	assert_contains(err.text, part);
 }
 
@@ -194,7 +197,7 @@ static enum status load_flags(struct run_file **out, const char *flags, const ch
 	snprintf(words, sizeof(words), "%s", line);
 	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		argv[argc++] = word;
-	return run_file_parse(out, "r", text, strlen(text), argc, argv, err);
+	return run_file_parse(out, "r", text, strlen(text), argc, argv, &support_run_checks, err);
 }
 
 /* The tutorial's two switches and a choice. */

@@ -176,6 +176,29 @@ static void test_starts_with(void **state)
 	assert_false(str_starts_with("xbc", "a"));
 }
 
+static void test_any_part_is_enough_and_letter_case_counts(void **state)
+{
+	static const char *const dense_1[] = {"nothing", "Dense_1"}, *const lower[] = {"dense_1"};
+
+	(void)state;
+	assert_true(str_has_any("Dense_128/bias:0_grad", dense_1, 2));
+	assert_true(str_has_any("my/Dense_1", dense_1, 2));
+	assert_false(str_has_any("Dense_256/bias:0_grad", dense_1, 2));
+	assert_false(str_has_any("Dense_128", dense_1, 1));
+	assert_false(str_has_any("Dense_128", lower, 1));
+}
+
+static void test_no_parts_are_in_all_an_empty_list_in_none_an_empty_part_in_all(void **state)
+{
+	static const char *const empty[] = {""};
+
+	(void)state;
+	assert_true(str_has_any("anything", NULL, 0));
+	assert_false(str_has_any("Dense_128", empty, 0));
+	assert_true(str_has_any("anything", empty, 1));
+	assert_true(str_has_any("", empty, 1));
+}
+
 static void test_whole_numbers(void **state)
 {
 	static const struct {
@@ -269,6 +292,9 @@ int main(void)
 		cmocka_unit_test(test_nearest_leaves_very_long_words_alone),
 		cmocka_unit_test(test_copy_never_cuts_a_character),
 		cmocka_unit_test(test_starts_with),
+		cmocka_unit_test(test_any_part_is_enough_and_letter_case_counts),
+		cmocka_unit_test(
+			test_no_parts_are_in_all_an_empty_list_in_none_an_empty_part_in_all),
 		cmocka_unit_test(test_whole_numbers),
 		cmocka_unit_test(test_reals),
 		cmocka_unit_test(test_a_real_has_a_point_in_any_locale),

@@ -29,6 +29,24 @@ static void add_number(struct str *text, const char *before, int64_t number)
 		str_addf(text, "%s%" PRId64, before, number);
 }
 
+enum status train_health_read(struct train_session *session, struct err *err)
+{
+	const struct run_file *run = session->run;
+	const struct json_at rules = json_root(run->path, run->health.rules);
+	struct train_health *health = &session->health;
+
+	outfeed_health_defaults(&health->rules);
+	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++)
+		health->rules.rule[i].enabled = run->health.wanted;
+	for (int i = 0; i < run->health.stop.count; i++) {
+		enum outfeed_health_id id;
+
+		if (outfeed_health_find(&id, run->health.stop.items[i]))
+			health->stop |= 1u << id;
+	}
+	return run->health.rules ? outfeed_health_read(&health->rules, &rules, err) : ST_OK;
+}
+
 /* The first that ends the run says why. */
 void train_health_hit(void *user, const struct outfeed_hit *hit)
 {
@@ -38,8 +56,7 @@ void train_health_hit(void *user, const struct outfeed_hit *hit)
 
 	if (health->broken)
 		health->broken[hit->rule]++;
-	if ((session->run->health.stop & 1u << hit->rule) == 0 ||
-	    train_stop_asked(&session->stop_early))
+	if ((health->stop & 1u << hit->rule) == 0 || train_stop_asked(&session->stop_early))
 		return;
 	str_addf(&why, "rule %s", outfeed_health_describe(hit->rule)->name);
 	if (hit->key)
@@ -100,7 +117,7 @@ static int64_t classes_of(const struct train_session *session)
 enum status train_health_new(struct train_session *session, struct err *err)
 {
 	const bool asked = train_outfeed_health(session) &&
-			   session->run->health.rules.rule[OUTFEED_HEALTH_class_imbalance].enabled;
+			   session->health.rules.rule[OUTFEED_HEALTH_class_imbalance].enabled;
 	const int64_t classes = asked ? classes_of(session) : 0;
 	enum status status = ST_OK;
 

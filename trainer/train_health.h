@@ -17,6 +17,9 @@ void train_health_hit(void *user, const struct outfeed_hit *hit);
  * nowhere). The caller's (mem_free()); NULL: none was, or memory is short. */
 char *train_health_text(const int64_t broken[OUTFEED_HEALTH_RULES], const char *report);
 
+/* The run file's rules, and which of them end the run. Before train_outfeed_new(). */
+enum status train_health_read(struct train_session *session, struct err *err);
+
 /* What the rules want to be counted of the targets. After train_outfeed_new(). */
 enum status train_health_new(struct train_session *session, struct err *err);
 

@@ -51,10 +51,14 @@ enum status train_job_callbacks(struct callbacks *out, const struct run_file *ru
 	return callbacks_read(out, &list, err);
 }
 
+const struct run_checks train_run_checks = {.capture = outfeed_policy_check,
+					    .rules = outfeed_health_check};
+
 enum status train_job_load(struct train_job *job, const char *path, int count, char **words,
 			   struct err *err)
 {
-	enum status status = run_file_load(&job->plan.run, path, count, words, err);
+	enum status status =
+		run_file_load(&job->plan.run, path, count, words, &train_run_checks, err);
 
 	return status == ST_OK ? train_job_callbacks(&job->callbacks, job->plan.run, err) : status;
 }

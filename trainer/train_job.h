@@ -35,6 +35,9 @@ struct train_job {
 void train_job_init(struct train_job *job, FILE *out, bool quiet);
 void train_job_free(struct train_job *job);
 
+/* What of a run file outfeeds understand. */
+extern const struct run_checks train_run_checks;
+
 /* The run file with its flags and overrides, and its callbacks. */
 enum status train_job_load(struct train_job *job, const char *path, int count, char **words,
 			   struct err *err);

@@ -51,11 +51,10 @@ static bool rules_wanted(const struct train_session *session)
 static enum status new_recorder(struct train_session *session, struct err *err)
 {
 	struct train_outfeed *of = session->outfeed;
-	const struct run_file *run = session->run;
 	const struct outfeed_params params = {
 		.recording = session->recording,
 		.policy = &session->watch_plan.policy,
-		.rules = rules_wanted(session) ? &run->health.rules : NULL,
+		.rules = rules_wanted(session) ? &session->health.rules : NULL,
 		.say = train_health_say,
 		.hit = train_health_hit,
 		.user = session,

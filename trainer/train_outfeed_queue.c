@@ -30,9 +30,8 @@ static enum status new_queue(const struct train_queues *queues, int number,
 {
 	const struct run_queue *plan = &queues->plan->queues[number];
 	const struct run_file *run = session->run;
-	const struct run_texts *filters = plan->kind == OUTFEED_GRADIENT
-						  ? &run->outfeed.gradients
-						  : &run->outfeed.activations;
+	const struct run_texts *filters =
+		plan->gradients ? &run->outfeed.gradients : &run->outfeed.activations;
 	struct outfeed_queue_params params = {
 		.name = plan->name,
 		.mode = run->outfeed.last ? OUTFEED_LAST : OUTFEED_ALL,
@@ -103,7 +102,7 @@ static enum status add_keys(const struct train_queues *queues, const struct trai
 	for (int i = 0; i < plan->send_count && status == ST_OK; i++)
 		status = add_activation(queues, i, session, err);
 	for (int q = 0; q < plan->queue_count; q++) {
-		if (plan->queues[q].kind != OUTFEED_GRADIENT)
+		if (!plan->queues[q].gradients)
 			continue;
 		for (int p = session->model->param_count - 1; p >= 0 && status == ST_OK; p--)
 			status = add_gradient(queues, q, p, session, err);
@@ -130,8 +129,7 @@ static int64_t enqueues_of(const struct train_session *session, const struct run
 {
 	const struct run_layout *layout = session->layout;
 
-	return plan->kind == OUTFEED_GRADIENT &&
-			       session->run->outfeed.optimizer_mode == RUN_BEFORE_APPLY
+	return plan->gradients && session->run->outfeed.optimizer_mode == RUN_BEFORE_APPLY
 		       ? layout->updates_per_execution
 		       : layout->steps_per_execution;
 }
@@ -142,7 +140,7 @@ static int64_t enqueues_of(const struct train_session *session, const struct run
 static int64_t room_of(const struct train_session *session, const struct run_queue *plan)
 {
 	const struct run_layout *layout = session->layout;
-	const bool ahead = plan->kind == OUTFEED_GRADIENT && layout->ipus_used < layout->stages &&
+	const bool ahead = plan->gradients && layout->ipus_used < layout->stages &&
 			   session->run->outfeed.optimizer_mode == RUN_AFTER_COMPUTE;
 	const int64_t ring =
 		session->run->outfeed.buffer_depth + (ahead ? layout->accumulation : 0);
@@ -182,7 +180,7 @@ static double floats_of(const struct train_session *session, int queue)
 				  (double)session->run->data.batch_size *
 					  (double)model_shape_count(
 						  &model->layers[plan->sends[i].layer].output);
-	for (int p = 0; plan->queues[queue].kind == OUTFEED_GRADIENT && p < model->param_count; p++)
+	for (int p = 0; plan->queues[queue].gradients && p < model->param_count; p++)
 		if (plan->gradients[p].sent)
 			floats += place + (double)model->params[p].count;
 	return floats;

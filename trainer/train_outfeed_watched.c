@@ -175,7 +175,8 @@ static enum status plan_variable(const struct planning *p, int number)
 
 bool train_watch_wanted(const struct run_file *run, bool recorded)
 {
-	return recorded || (run->health.wanted && (run->health.stop != 0 || run->health.tree));
+	return recorded ||
+	       (run->health.wanted && (run->health.stop.count > 0 || run->health.rules));
 }
 
 static unsigned watched_kinds(const struct run_file *run)
@@ -191,13 +192,16 @@ static unsigned watched_kinds(const struct run_file *run)
 
 enum status train_watch_plan(struct train_session *session, bool recorded, struct err *err)
 {
+	const struct json_at capture = json_root(session->run->path, session->run->outfeed.capture);
 	const struct model *model = session->model;
 	const size_t each = 2 + (size_t)optimizer_slots(&session->optimizer);
 	struct train_watch_plan *plan = &session->watch_plan;
 	const struct planning p = {session, plan, err};
 	enum status status;
 
-	plan->policy = session->run->outfeed.capture;
+	status = outfeed_policy_read(&plan->policy, &capture, err);
+	if (status != ST_OK)
+		return status;
 	plan->policy.watched = watched_kinds(session->run);
 	if (session->layout->steps_per_epoch == 0 || !train_watch_wanted(session->run, recorded))
 		return ST_OK;

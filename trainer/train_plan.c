@@ -46,8 +46,10 @@ static enum status looking(double *bytes, const struct plan_run *plan, struct er
 		train_outfeed_forecast(&forecast, &session);
 		*bytes = forecast.bytes < budget ? forecast.bytes : budget;
 	}
+	outfeed_policy_fini(&session.watch_plan.policy);
 	arena_fini(&session.arena);
 	return status;
 }
 
-const struct plan_trainer train_plan = {.describe = describe, .looking = looking};
+const struct plan_trainer train_plan = {
+	.checks = &train_run_checks, .describe = describe, .looking = looking};

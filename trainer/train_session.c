@@ -211,6 +211,8 @@ static enum status build(struct train_session *session, struct err *err)
 	for (int r = 0; r < layout->replicas && status == ST_OK; r++)
 		status = train_replica_init(session, r, err);
 	if (status == ST_OK)
+		status = train_health_read(session, err);
+	if (status == ST_OK)
 		status = train_outfeed_new(session, err);
 	if (status == ST_OK)
 		status = train_health_new(session, err);
@@ -282,6 +284,7 @@ void train_session_free(struct train_session *session)
 	for (int i = 0; i < session->barrier_count; i++)
 		pthread_barrier_destroy(&session->barrier[i]);
 	train_outfeed_close(session, NULL);
+	outfeed_policy_fini(&session->watch_plan.policy);
 	pool_free(session->pool);
 	mem_free(session->barrier);
 	mem_free(session->reduced);

@@ -134,7 +134,7 @@ struct train_watched {
 };
 
 struct train_watch_plan {
-	struct outfeed_policy policy; /* the run file's, with what is watched */
+	struct outfeed_policy policy; /* the run file's, with what is watched; the session's */
 	struct train_watched *tensors;
 	int count;
 	bool *used; /* by rule of the policy: it fits some tensor of the run */
@@ -148,9 +148,10 @@ enum train_values {
 	TRAIN_VALUES_EPOCH      /* the program, at the end of an epoch */
 };
 
-/* Why a rule of health.stop ends the run; written before stop_early is asked, read after. */
 struct train_health {
-	char why[256];
+	struct outfeed_health_rules rules; /* the run file's; none enabled if not wanted */
+	unsigned stop;                     /* bit 1 << enum outfeed_health_id: a hit ends the run */
+	char why[256];   /* such a hit's; written before stop_early is asked, read after */
 	int64_t *broken; /* train_session_params.broken */
 };
 

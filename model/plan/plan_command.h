@@ -14,6 +14,7 @@
 
 /* What planning asks of the side that trains, which this room does not know. */
 struct plan_trainer {
+	const struct run_checks *checks; /* of the run file */
 	/*
 	 * The data that @run names, counted and measured but not opened; what of the run file the
 	 * trainer alone reads is checked on the way.

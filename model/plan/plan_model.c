@@ -206,7 +206,8 @@ static enum status make(struct plan_run *plan, const struct model_request *reque
 	enum status status = run_example_find(path, request->run_path, err);
 
 	if (status == ST_OK)
-		status = run_file_load(&plan->run, path, request->count, request->words, err);
+		status = run_file_load(&plan->run, path, request->count, request->words,
+				       trainer->checks, err);
 	if (status == ST_OK)
 		status = trainer->describe(&data, plan->run, err);
 	if (status == ST_OK && !plan->run->ipu.wanted)

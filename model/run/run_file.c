@@ -21,7 +21,9 @@
 struct run_memory {
 	struct run_file run; /* first: run_file_free() is given its address */
 	struct arena arena;
+	const struct run_checks *checks;
 	cJSON *model;     /* of a file of its own, or NULL */
+	cJSON *rules;     /* so too */
 	cJSON *fallbacks; /* the defaults of the table as JSON, by path */
 };
 
@@ -82,8 +84,12 @@ static enum status run_read_key(struct run_memory *memory, const struct run_key 
 {
 	struct json_at at;
 	bool there = cJSON_IsObject(parent->node) && json_child(parent, run__key_last(key), &at);
-	const struct run_value value = {
-		.run = &memory->run, .arena = &memory->arena, .key = key, .at = &at, .err = err};
+	const struct run_value value = {.run = &memory->run,
+					.arena = &memory->arena,
+					.key = key,
+					.at = &at,
+					.checks = memory->checks,
+					.err = err};
 	enum status status;
 
 	if (there && json_is_null(&at) && key->kind != RUN_KEY_SECTION &&
@@ -256,7 +262,7 @@ static enum status run_build(struct run_memory *memory, int argc, char **argv, b
 	if (status == ST_OK)
 		status = run_check_target(&memory->run, err);
 	if (status == ST_OK)
-		status = run__read_health(&memory->run, files, err);
+		status = run__read_health(&memory->run, &memory->rules, memory->checks, files, err);
 	if (status == ST_OK)
 		status = run_read_model(memory, files, err);
 	return status;
@@ -264,7 +270,8 @@ static enum status run_build(struct run_memory *memory, int argc, char **argv, b
 
 /* @json is handed over, on failure too. */
 static enum status run_new(struct run_file **out, const char *path, cJSON *json, int argc,
-			   char **argv, bool files, struct err *err)
+			   char **argv, const struct run_checks *checks, bool files,
+			   struct err *err)
 {
 	struct run_memory *memory = mem_calloc(1, sizeof(*memory));
 	enum status status;
@@ -275,6 +282,7 @@ static enum status run_new(struct run_file **out, const char *path, cJSON *json,
 		return err_nomem(err);
 	}
 	memory->run.json = json;
+	memory->checks = checks;
 	memory->run.path = arena_strdup(&memory->arena, path);
 	memory->fallbacks = cJSON_CreateObject();
 
@@ -291,7 +299,7 @@ static enum status run_new(struct run_file **out, const char *path, cJSON *json,
 }
 
 enum status run_file_load(struct run_file **out, const char *path, int argc, char **argv,
-			  struct err *err)
+			  const struct run_checks *checks, struct err *err)
 {
 	enum status status;
 	cJSON *json;
@@ -300,11 +308,11 @@ enum status run_file_load(struct run_file **out, const char *path, int argc, cha
 	status = json_load(&json, path, err);
 	if (status != ST_OK)
 		return status;
-	return run_new(out, path, json, argc, argv, true, err);
+	return run_new(out, path, json, argc, argv, checks, true, err);
 }
 
 enum status run_file_parse(struct run_file **out, const char *name, const char *text, size_t length,
-			   int argc, char **argv, struct err *err)
+			   int argc, char **argv, const struct run_checks *checks, struct err *err)
 {
 	enum status status;
 	cJSON *json;
@@ -313,7 +321,7 @@ enum status run_file_parse(struct run_file **out, const char *name, const char *
 	status = json_parse(&json, text, length, name, err);
 	if (status != ST_OK)
 		return status;
-	return run_new(out, name, json, argc, argv, false, err);
+	return run_new(out, name, json, argc, argv, checks, false, err);
 }
 
 enum status run_file_text(char **out, const struct run_file *run, struct err *err)
@@ -342,9 +350,9 @@ void run_file_free(struct run_file *run)
 
 	if (!run)
 		return;
-	outfeed_policy_fini(&run->outfeed.capture);
 	cJSON_Delete(run->json);
 	cJSON_Delete(memory->model);
+	cJSON_Delete(memory->rules);
 	cJSON_Delete(memory->fallbacks);
 	arena_fini(&memory->arena);
 	mem_free(memory);

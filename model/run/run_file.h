@@ -16,9 +16,8 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "common/json.h"
 #include "ipu/ipu_schedule.h"
-#include "outfeed/outfeed_health.h"
-#include "outfeed/outfeed_policy.h"
 
 enum run_reduction {
 	RUN_SUM,
@@ -222,19 +221,18 @@ struct run_file {
 		 * A list of layers, or {layer: key}, resolved by run_queues_plan(); NULL: none
 		 */
 		const cJSON *layers;
-		int64_t buffer_depth;          /* default 3 */
-		struct outfeed_policy capture; /* the run's */
-		bool off;                      /* it is the text "off": there are no queues */
-		int64_t budget;                /* bytes; INT64_MAX: no end */
+		int64_t buffer_depth; /* default 3 */
+		const cJSON *capture; /* as given, a tier or rules; never NULL */
+		bool off;             /* it is the text "off": there are no queues */
+		int64_t budget;       /* bytes; INT64_MAX: no end */
 	} outfeed;
 
 	struct {
-		bool wanted;       /* default true; false: "health": null, no rule is asked */
-		const cJSON *tree; /* of "rules", as given: an object or a path; NULL: defaults */
-		struct outfeed_health_rules rules; /* as read from it; none enabled if not wanted */
-		struct run_texts stop_names;
-		unsigned stop;        /* bit 1 << enum outfeed_health_id: a hit ends the run */
-		enum run_watch watch; /* default gradients */
+		bool wanted;           /* default true; false: "health": null, no rule is asked */
+		const cJSON *rules;    /* the object, read from its file where it was a path; NULL:
+					* defaults */
+		struct run_texts stop; /* rules of which a hit ends the run */
+		enum run_watch watch;  /* default all */
 	} health;
 };
 
@@ -261,7 +259,7 @@ enum run_key_kind {
 	RUN_KEY_INTS,    /* a list of whole numbers */
 	RUN_KEY_PLAN,    /* {convolution, matmul: {availableMemoryProportion, partialsType}} */
 	RUN_KEY_PLANS,   /* a list of such, or null in the place of any */
-	RUN_KEY_CAPTURE, /* a tier, or rules: outfeed_policy.h */
+	RUN_KEY_CAPTURE, /* a tier, or rules: run_checks.capture */
 	RUN_KEY_BYTES,   /* a number, or a text with a unit; null: no end */
 	RUN_KEY_KINDS
 };
@@ -281,18 +279,27 @@ const struct run_key *run_file_keys(int *count);
 const char *run_key_type(const struct run_key *key); /* "whole number", "list of texts" */
 
 /*
+ * What the file says to others, whose words this room does not know. They refuse what they do not
+ * understand; errors name the place.
+ */
+struct run_checks {
+	enum status (*capture)(const struct json_at *at, struct err *err); /* outfeed.capture */
+	enum status (*rules)(const struct json_at *at, struct err *err);   /* health.rules */
+};
+
+/*
  * @argv: the words of the command line after the run file: run file flags and `--key value`
  * overrides (`--fit.epochs 5`, `--pipeline null`). A value is JSON where it parses as such, else a
- * text. On failure *@out is NULL.
+ * text. @checks: asked while it is read. On failure *@out is NULL.
  */
 enum status run_file_load(struct run_file **out, const char *path, int argc, char **argv,
-			  struct err *err);
+			  const struct run_checks *checks, struct err *err);
 void run_file_free(struct run_file *run); /* accepts NULL */
 
 /* The same from @text; @name stands for the file in messages. There is no folder, so a model's path
  * is refused. */
 enum status run_file_parse(struct run_file **out, const char *name, const char *text, size_t length,
-			   int argc, char **argv, struct err *err);
+			   int argc, char **argv, const struct run_checks *checks, struct err *err);
 
 /*
  * The run as it is, whole in itself: with its flags and overrides, and with the model where that

@@ -38,6 +38,7 @@ struct run_value {
 	struct arena *arena; /* of the run */
 	const struct run_key *key;
 	const struct json_at *at;
+	const struct run_checks *checks;
 	struct err *err;
 };
 
@@ -62,8 +63,10 @@ enum status run__fill_bytes(const struct run_value *value);
 /* The path of @name, relative to the run file's folder; false: too long. */
 bool run__beside(const struct run_file *run, const char *name, char path[FS_PATH_SIZE]);
 
-/* The health section's rules and bits, once its keys are read. !@files: no file is read. */
-enum status run__read_health(struct run_file *run, bool files, struct err *err);
+/* The health section's rules, once its keys are read. Where they stand in a file of their own, that
+ * is *@file, the caller's (cJSON_Delete(), on failure too); !@files: no file is read. */
+enum status run__read_health(struct run_file *run, cJSON **file, const struct run_checks *checks,
+			     bool files, struct err *err);
 
 /* Check the file's flags, then apply those of @argv and its overrides to @json. */
 enum status run__options_apply(cJSON *json, const char *file, int argc, char **argv,

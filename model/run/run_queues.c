@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "outfeed/outfeed_filter.h"
+#include "common/str.h"
 
 #define SINGLE "activations_outfeed_queue"
 #define MULTI  "multi_activations_outfeed_queue"
@@ -203,7 +203,7 @@ static enum status check_shared(const struct planning *p, const struct run_send 
 	const struct run_queue *queue = &p->plan->queues[number];
 	const int stage = p->layout->stage[send->layer];
 
-	if (queue->kind == OUTFEED_GRADIENT)
+	if (queue->gradients)
 		return err_set(p->err, ST_INVALID,
 			       "%s: layer \"%s\": \"%s\" is the optimizer's queue, and a queue is "
 			       "enqueued in one place: name another",
@@ -241,7 +241,6 @@ static enum status put_into_queue(const struct planning *p, struct run_send *sen
 	if (number == plan->queue_count)
 		plan->queues[plan->queue_count++] =
 			(struct run_queue){.name = name,
-					   .kind = OUTFEED_ACTIVATION,
 					   .wrapped = is_maybe(p, send),
 					   .stage = p->layout->stage[send->layer]};
 	else if (check_shared(p, send, number) != ST_OK)
@@ -260,7 +259,7 @@ static enum status make_queues(const struct planning *p)
 		plan->sends[i].queue = -1;
 	if (p->run->outfeed.gradients.given)
 		plan->queues[plan->queue_count++] = (struct run_queue){.name = RUN_OPTIMIZER_QUEUE,
-								       .kind = OUTFEED_GRADIENT,
+								       .gradients = true,
 								       .wrapped = true,
 								       .stage = -1};
 	for (int maybe = 0; maybe < 2; maybe++)
@@ -280,7 +279,7 @@ static const char *const callback_names[] = {
 
 static int callback_kind(const struct run_queue *queue)
 {
-	return queue->kind == OUTFEED_GRADIENT ? 0 : 1 + queue->wrapped;
+	return queue->gradients ? 0 : 1 + queue->wrapped;
 }
 
 /* The tutorial's names; of several of a kind, with the queue's. */
@@ -353,8 +352,8 @@ static void find_sent(const struct planning *p)
 	for (int i = 0; i < p->plan->send_count; i++) {
 		struct run_send *send = &p->plan->sends[i];
 
-		send->passes = outfeed_filter_passes(filters->given ? filters->items : NULL,
-						     filters->count, send->key);
+		send->passes = str_has_any(send->key, filters->given ? filters->items : NULL,
+					   filters->count);
 	}
 	for (int q = 0; q < p->plan->queue_count; q++)
 		if (p->plan->queues[q].wrapped)
@@ -379,9 +378,8 @@ static enum status plan_gradients(const struct planning *p)
 		gradient->key = arena_printf(p->arena, "%s_grad", param->name);
 		if (!gradient->key)
 			return err_nomem(p->err);
-		gradient->sent =
-			queue && param->trainable &&
-			outfeed_filter_passes(filters->items, filters->count, gradient->key);
+		gradient->sent = queue && param->trainable &&
+				 str_has_any(gradient->key, filters->items, filters->count);
 	}
 	return ST_OK;
 }

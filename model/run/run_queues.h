@@ -14,16 +14,15 @@
 
 #include "common/arena.h"
 #include "model/run/run_rules.h"
-#include "outfeed/outfeed_tier.h"
 
 #define RUN_OPTIMIZER_QUEUE "optimizer_outfeed_queue"
 
 struct run_queue {
 	const char *name;
-	const char *callback;   /* what the tutorial calls the OutfeedCallback of such a queue */
-	enum outfeed_kind kind; /* of activations or gradients */
-	bool wrapped;           /* a MaybeOutfeedQueue: it has filters */
-	int stage;              /* -1: the optimizer's, of all */
+	const char *callback; /* what the tutorial calls the OutfeedCallback of such a queue */
+	bool gradients;       /* the optimizer's; else of activations */
+	bool wrapped;         /* a MaybeOutfeedQueue: it has filters */
+	int stage;            /* -1: the optimizer's, of all */
 };
 
 /* An activation that a queue gets. */

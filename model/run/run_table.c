@@ -16,9 +16,6 @@
 		AT(pipeline.name), .help = (text)                                                  \
 	}
 
-/* The names of the health rules, one after the other. */
-#define RUN_RULE(name) #name " "
-
 #define RUN_STEPS_MOST  1000000000
 #define RUN_EPOCHS_MOST 1000000
 #define RUN_EXACT_MOST  9007199254740992 /* 2^53 */
@@ -564,15 +561,17 @@ static const struct run_key run_keys[] = {
 	{.path = "health.rules",
 	 .kind = RUN_KEY_TREE,
 	 .fallback = "null",
-	 AT(health.tree),
+	 AT(health.rules),
 	 .help = "What differs from the defaults: {rule: {threshold, patience, enabled ...}, or "
 		 "true or false}; or the path of a JSON file of that, relative to the run file, "
 		 "else to the working directory."},
 	{.path = "health.stop",
 	 .kind = RUN_KEY_TEXTS,
 	 .fallback = "null",
-	 .choices = OUTFEED_HEALTH_MAP(RUN_RULE),
-	 AT(health.stop_names),
+	 .choices = "nonfinite exploding vanishing dead_relu saturated_activation "
+		    "poor_initialization unchanged_tensor all_zero update_ratio "
+		    "loss_not_decreasing overfit class_imbalance",
+	 AT(health.stop),
 	 .help = "The rules that end the run when they are broken, with exit code 1 and a complete "
 		 "report: a name or a list of them; null: none."},
 	{.path = "health.watch",

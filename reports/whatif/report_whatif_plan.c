@@ -10,6 +10,8 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "outfeed/outfeed_health.h"
+#include "outfeed/outfeed_policy.h"
 #include "reports/whatif/report_whatif_internal.h"
 
 #define CHUNKS_DEFAULT 2
@@ -225,6 +227,9 @@ static void suit_forward(struct words *words, const struct report_whatif *whatif
 
 /* ---- planning -------------------------------------------------------------------------------- */
 
+static const struct run_checks checks = {.capture = outfeed_policy_check,
+					 .rules = outfeed_health_check};
+
 static enum status build(struct plan_run *plan, const struct report_whatif *whatif,
 			 const struct words *words, struct err *err)
 {
@@ -235,7 +240,7 @@ static enum status build(struct plan_run *plan, const struct report_whatif *what
 	if (words->failed)
 		return err_nomem(err);
 	status = run_file_parse(&plan->run, whatif->name, whatif->text, strlen(whatif->text),
-				words->count, words->list, err);
+				words->count, words->list, &checks, err);
 	return status == ST_OK ? plan_run_build(plan, &whatif->data, false, err) : status;
 }
 

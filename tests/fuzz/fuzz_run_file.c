@@ -9,6 +9,7 @@
 #include "model/model.h"
 #include "model/run/run_file.h"
 #include "model/run/run_rules.h"
+#include "../support/run_checks.h"
 
 #define WORDS_MOST 16
 
@@ -44,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t at = length + 1; at < size && argc < WORDS_MOST; at += strlen(copy + at) + 1)
 		argv[argc++] = copy + at;
 
-	if (run_file_parse(&run, "fuzz", copy, length, argc, argv, &err) == ST_OK) {
+	if (run_file_parse(&run, "fuzz", copy, length, argc, argv, &support_run_checks, &err) ==
+	    ST_OK) {
 		lay_out(run);
 		run_file_free(run);
 	}

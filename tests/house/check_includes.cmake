@@ -14,15 +14,12 @@ set(allowed_common)
 set(allowed_ipu common)
 set(allowed_profiler common)
 set(allowed_outfeed profiler common)
-set(allowed_model outfeed_words ipu common)
+set(allowed_model ipu common)
 set(allowed_popvision profiler_read common)
 set(allowed_reports profiler_read popvision model ipu outfeed common)
 set(allowed_trainer model ipu outfeed popvision profiler common)
 set(allowed_viewer reports profiler_read common)
 set(allowed_examples ipuscope)
-
-# What a run file says of tensors and their health, in the words of the room that looks at them.
-set(outfeed_words outfeed_filter.h outfeed_health.h outfeed_policy.h outfeed_tier.h)
 
 # The read side of the profiler, and what of it one room alone may have.
 set(profiler_read prof_announce.h prof_db.h prof_nudge.h prof_query.h prof_timeline.h ipuscope/profiler.h)
@@ -47,8 +44,6 @@ function(is_allowed room other path out)
 		set(${out} TRUE PARENT_SCOPE)
 	elseif(other STREQUAL "profiler" AND "profiler_read" IN_LIST allowed_${room} AND
 			(path IN_LIST profiler_read OR path IN_LIST profiler_read_more_${room}))
-		set(${out} TRUE PARENT_SCOPE)
-	elseif(other STREQUAL "outfeed" AND "outfeed_words" IN_LIST allowed_${room} AND path IN_LIST outfeed_words)
 		set(${out} TRUE PARENT_SCOPE)
 	endif()
 endfunction()

@@ -10,6 +10,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "support/run_checks.h"
 #include "support/support.h"
 
 #define WORDS_MOST 16
@@ -92,7 +93,8 @@ void lowered_open_example(struct lowered *out, const char *line)
 	}
 	assert_true(argc > 0);
 	assert_true(fs_path(path, "%s/examples/%s", support_source_dir(), argv[0]));
-	must(run_file_load(&out->run, path, argc - 1, argv + 1, &err), &err, line);
+	must(run_file_load(&out->run, path, argc - 1, argv + 1, &support_run_checks, &err), &err,
+	     line);
 	if (!strcmp(out->run->data.name, "cifar10"))
 		shape = (struct model_shape){3, {32, 32, 3}};
 	if (out->run->data.resize[0]) {
@@ -112,7 +114,9 @@ void lowered_open_text(struct lowered *out, const char *text, const struct model
 	for (char *c = json; *c; c++)
 		if (*c == '\'')
 			*c = '"';
-	must(run_file_parse(&out->run, "run.json", json, strlen(json), 0, NULL, &err), &err, text);
+	must(run_file_parse(&out->run, "run.json", json, strlen(json), 0, NULL, &support_run_checks,
+			    &err),
+	     &err, text);
 	free(json);
 	lower(out, shape);
 }
