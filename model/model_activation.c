@@ -37,19 +37,10 @@ static const struct {
 static enum status activation_function(const struct json_at *at, struct json_at *name,
 				       struct err *err)
 {
-	static const struct model_option options[] = {
-		{"class_name", MODEL_ANY},      {"config", MODEL_ANY},       {"module", MODEL_ANY},
-		{"registered_name", MODEL_ANY}, {"build_config", MODEL_ANY},
-	};
-	enum status status = model_config_check(at, options, ARRAY_LEN(options), NULL, 0, err);
 	const char *class_name;
 	struct json_at here;
+	enum status status = model_config_class(at, &class_name, &here, err);
 
-	if (status != ST_OK)
-		return status;
-	if (!json_child(at, "class_name", &here))
-		return json_fail(at, err, "\"class_name\" is missing");
-	status = json_text(&here, &class_name, err);
 	if (status != ST_OK)
 		return status;
 	if (strcmp(class_name, "function"))

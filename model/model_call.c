@@ -108,22 +108,11 @@ static enum status call_add(const struct call *call, const struct json_at *histo
 
 static enum status call_keras_tensor(const struct call *call, const struct json_at *at)
 {
-	static const struct model_option options[] = {
-		{"class_name", MODEL_ANY},
-		{"config", MODEL_ANY},
-		{"module", MODEL_ANY},
-		{"registered_name", MODEL_ANY},
-	};
 	struct err *err = call->reader->err;
-	enum status status = model_config_check(at, options, ARRAY_LEN(options), NULL, 0, err);
 	struct json_at here, config;
 	const char *class_name;
+	enum status status = model_config_class(at, &class_name, &here, err);
 
-	if (status != ST_OK)
-		return status;
-	if (!json_child(at, "class_name", &here))
-		return json_fail(at, err, "\"class_name\" is missing");
-	status = json_text(&here, &class_name, err);
 	if (status != ST_OK)
 		return status;
 	if (strcmp(class_name, CALL_TENSOR) != 0)

@@ -167,14 +167,26 @@ enum status model_config_check(const struct json_at *at, const struct model_opti
 	return ST_OK;
 }
 
-enum status model_config_object(const struct json_at *at, const char **class_name,
-				struct json_at *config, bool *config_here, struct err *err)
+enum status model_config_class(const struct json_at *at, const char **class_name,
+			       struct json_at *here, struct err *err)
 {
 	static const struct model_option options[] = {
 		{"class_name", MODEL_ANY},   {"config", MODEL_ANY},
 		{"module", MODEL_ANY},       {"registered_name", MODEL_ANY},
 		{"build_config", MODEL_ANY}, {"shared_object_id", MODEL_ANY},
 	};
+	enum status status = model_config_check(at, options, ARRAY_LEN(options), NULL, 0, err);
+
+	if (status != ST_OK)
+		return status;
+	if (!json_child(at, "class_name", here))
+		return json_fail(at, err, "\"class_name\" is missing");
+	return json_text(here, class_name, err);
+}
+
+enum status model_config_object(const struct json_at *at, const char **class_name,
+				struct json_at *config, bool *config_here, struct err *err)
+{
 	struct json_at here;
 	enum status status;
 
@@ -188,15 +200,9 @@ enum status model_config_object(const struct json_at *at, const char **class_nam
 		return json_fail(at, err,
 				 "must be a name or an object {\"class_name\", \"config\"}");
 
-	status = model_config_check(at, options, ARRAY_LEN(options), NULL, 0, err);
+	status = model_config_class(at, class_name, &here, err);
 	if (status != ST_OK)
 		return status;
-	if (!json_child(at, "class_name", &here))
-		return json_fail(at, err, "\"class_name\" is missing");
-	status = json_text(&here, class_name, err);
-	if (status != ST_OK)
-		return status;
-
 	if (json_child(at, "config", &here) && !json_is_null(&here)) {
 		*config = here;
 		*config_here = true;

@@ -39,6 +39,11 @@ const char *model_config_dtype(const cJSON *node);
 enum status model_config_unsupported(const struct json_at *at, struct err *err, const char *format,
 				     ...) __attribute__((format(printf, 3, 4)));
 
+/* The name of an object {"class_name": "SGD", ...}, and its place: @here points to @at. Keys that
+ * Keras does not write in such an object are errors. */
+enum status model_config_class(const struct json_at *at, const char **class_name,
+			       struct json_at *here, struct err *err);
+
 /*
  * A thing named by a text ("sgd") or an object {"class_name": "SGD", "config": {...}}, with the
  * other keys that Keras writes beside them. @config_here is false where there is no config (or a

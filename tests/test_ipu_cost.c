@@ -2,6 +2,7 @@
  * The cost model's formulas beside tests/golden/cost_model.txt, which script/make-cost-golden.py
  * works out from docs/cost-model.md alone.
  */
+#include "support/ipu_functions.h"
 #include "support/support.h"
 
 #include <inttypes.h>
@@ -14,24 +15,6 @@
 #include "ipu/ipu_timeline.h"
 #include "ipu/plan/ipu_plan.h"
 #include "ipu/plan/plan_vertex.h"
-
-static const char *const functions[IPU_FUNCTIONS] = {
-	[IPU_FN_ADD] = "add",
-	[IPU_FN_DIVIDE] = "divide",
-	[IPU_FN_DIVIDE_BY] = "divide_by",
-	[IPU_FN_SELECT] = "select",
-	[IPU_FN_EXP] = "exp",
-	[IPU_FN_LOG] = "log",
-	[IPU_FN_SQRT] = "sqrt",
-	[IPU_FN_SIGMOID] = "sigmoid",
-	[IPU_FN_TANH] = "tanh",
-	[IPU_FN_RELU] = "relu",
-	[IPU_FN_RELU_GRAD] = "relu_grad",
-	[IPU_FN_RANDOM] = "random",
-	[IPU_FN_SCALED_ADD] = "scaled_add",
-	[IPU_FN_FILL] = "fill",
-	[IPU_FN_CAST] = "cast",
-};
 
 /* Each word of a line, in turn; a line that has too few fails. */
 struct words {
@@ -102,7 +85,7 @@ static void check_map(struct words *words)
 
 	for (char *name; (name = strtok_r(NULL, "+", &rest));)
 		for (int f = 0; f < IPU_FUNCTIONS; f++)
-			if (strcmp(name, functions[f]) == 0)
+			if (strcmp(name, ipu_function_names[f]) == 0)
 				op.elements.times[f]++;
 	op.elements.count = whole(words);
 	op.elements.operands = whole(words);

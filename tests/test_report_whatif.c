@@ -296,6 +296,8 @@ static void a_change_that_is_not_legal_says_what_is(void **state)
 		{{.target = "ipu3"}, "did you mean"},
 		{{.split = "nowhere"}, "nowhere"},
 		{{.split = "0,0,2,2"}, "stage"},
+		{{.split = "0,0,1,1073741825"}, "stage"},
+		{{.split = "0,0,1,99999999999999999999"}, "stage"},
 		{{.stages = 9}, "stages"},
 	};
 	struct report_whatif *whatif = recorded(RUN(LAYERS, TWO));

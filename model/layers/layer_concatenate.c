@@ -1,8 +1,6 @@
 /*
  * Concatenate: the channels of several inputs, one after the other.
  */
-#include <string.h>
-
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
 

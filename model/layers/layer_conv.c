@@ -3,8 +3,6 @@
  */
 #include "model/layers/layer_conv.h"
 
-#include <math.h>
-
 #define CONV_SIDE  4096      /* of a kernel, a stride, a dilation: at most */
 #define CONV_REACH 65536     /* of a dilated kernel */
 #define CONV_COUNT INT32_MAX /* of channels */

@@ -2,7 +2,6 @@
  * Dense: y = activation(x W + b) over the last axis; W is [inputs, units]. No state.
  */
 #include <limits.h>
-#include <math.h>
 
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"

@@ -6,8 +6,6 @@
  * step, replica), so they do not depend on threads. They are kept as a byte each for the backward
  * pass.
  */
-#include <string.h>
-
 #include "common/mem.h"
 #include "common/rng.h"
 #include "model/layers/layer_internal.h"

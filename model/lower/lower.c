@@ -8,7 +8,6 @@
  */
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "common/mem.h"
 #include "model/lower/lower_internal.h"

@@ -6,9 +6,6 @@
  *
  * Threads: none.
  */
-#include <string.h>
-
-#include "common/mem.h"
 #include "model/lower/lower_internal.h"
 
 /* What the loss and the metrics are of: [batch, width]. */

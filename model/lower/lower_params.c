@@ -4,9 +4,6 @@
  *
  * Threads: none.
  */
-#include <string.h>
-
-#include "common/mem.h"
 #include "model/lower/lower_internal.h"
 
 /* An operation of parameter @p; @format takes its layer's name and its own. */

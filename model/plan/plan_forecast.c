@@ -5,7 +5,6 @@
 #include "model/plan/plan_forecast.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "common/minmax.h"
 #include "ipu/compile/ipu_trace.h"

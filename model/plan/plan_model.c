@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include "common/fmt.h"
 #include "common/jsonw.h"

@@ -10,7 +10,6 @@
 
 #include "common/fmt.h"
 #include "common/jsonw.h"
-#include "common/mem.h"
 #include "common/str.h"
 
 void plan_request_defaults(struct plan_request *request)

@@ -5,8 +5,6 @@
  */
 #include "model/plan/plan_run.h"
 
-#include <string.h>
-
 #include "common/mem.h"
 #include "model/run/run_queues.h"
 

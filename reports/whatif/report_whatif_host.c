@@ -10,8 +10,6 @@
 #include "reports/summary/report_sums.h"
 #include "reports/whatif/report_whatif_internal.h"
 
-/* A long run is sampled. */
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status take_times(struct report_whatif *whatif, struct report_sums *sums,

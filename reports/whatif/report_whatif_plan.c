@@ -9,12 +9,15 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "outfeed/outfeed_health.h"
 #include "outfeed/outfeed_policy.h"
 #include "reports/whatif/report_whatif_internal.h"
 
 #define CHUNKS_DEFAULT 2
+/* As pipeline.device_mapping can have; the rules of the run refuse greater numbers. */
+#define STAGES_MOST 256
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -59,15 +62,15 @@ static bool has_word(const struct words *words, const char *word)
 
 /* ---- the split ------------------------------------------------------------------------------- */
 
-/* "0,0,1" as a list; how many stages it has. */
+/* "0,0,1" as a list; how many stages it has, at most STAGES_MOST. */
 static int add_numbers(struct words *words, const char *split)
 {
-	int most = 0;
+	long most = 0;
 
 	for (const char *at = split; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-		most = atoi(at) > most ? atoi(at) : most;
+		most = max(most, strtol(at, NULL, 10));
 	add_text(words, "--pipeline.stages", arena_printf(&words->arena, "[%s]", split));
-	return most + 1;
+	return (int)min(most, STAGES_MOST - 1L) + 1;
 }
 
 /* The layers that begin stages, as {layer: stage}. */

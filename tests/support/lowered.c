@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "support/ipu_functions.h"
 #include "support/support.h"
 
 static void add(char out[LOWERED_TEXT], const char *format, ...)
@@ -55,31 +56,12 @@ static void pool_text(const struct ipu_pool *pool, char out[LOWERED_TEXT])
 
 static void elements_text(const struct ipu_elements *elements, char out[LOWERED_TEXT])
 {
-	static const char *const functions[] = {
-		[IPU_FN_ADD] = "add",
-		[IPU_FN_DIVIDE] = "divide",
-		[IPU_FN_DIVIDE_BY] = "divide_by",
-		[IPU_FN_SELECT] = "select",
-		[IPU_FN_EXP] = "exp",
-		[IPU_FN_LOG] = "log",
-		[IPU_FN_SQRT] = "sqrt",
-		[IPU_FN_SIGMOID] = "sigmoid",
-		[IPU_FN_TANH] = "tanh",
-		[IPU_FN_RELU] = "relu",
-		[IPU_FN_RELU_GRAD] = "relu_grad",
-		[IPU_FN_RANDOM] = "random",
-		[IPU_FN_SCALED_ADD] = "scaled_add",
-		[IPU_FN_FILL] = "fill",
-		[IPU_FN_CAST] = "cast",
-	};
-
-	_Static_assert(ARRAY_LEN(functions) == IPU_FUNCTIONS, "functions out of step");
 	add(out, " %lld*%lld", (long long)elements->count, (long long)elements->operands);
 	if (elements->broadcast)
 		add(out, "/%lld", (long long)elements->broadcast);
 	for (int f = 0; f < IPU_FUNCTIONS; f++)
 		if (elements->times[f])
-			add(out, " %s=%d", functions[f], elements->times[f]);
+			add(out, " %s=%d", ipu_function_names[f], elements->times[f]);
 }
 
 static void sizes_text(const struct ipu_op *op, char out[LOWERED_TEXT])

@@ -17,7 +17,6 @@
  */
 #include <math.h>
 
-#include "common/mem.h"
 #include "trainer/kernels/kernel_norm.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
@@ -290,8 +289,6 @@ static void norm_backward(const struct layer_pass *pass)
 	work.add = pass->add && pass->add[0];
 	pool_share(pass->pool, norm_passes(&work, 3), norm_grad_slice, &work, cut.slices);
 }
-
-/* ---- costs ----------------------------------------------------------------------------------- */
 
 const struct compute_ops compute_batch_normalization = {
 	.forward = norm_forward,

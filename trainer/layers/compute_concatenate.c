@@ -3,7 +3,6 @@
  */
 #include <string.h>
 
-#include "common/mem.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-/* ---- reading --------------------------------------------------------------------------------- */
-
 struct kernel_conv compute__conv_kernel(const struct model_layer *layer, int64_t channels,
 					int64_t filters, int64_t batch)
 {

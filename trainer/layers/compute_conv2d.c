@@ -3,7 +3,6 @@
  *
  * Bias and ReLU, its own or that of a layer that follows, are done where sums are stored.
  */
-#include "common/mem.h"
 #include "trainer/layers/compute_conv.h"
 
 static const struct compute_conv_kernels conv2d_kernels = {
@@ -12,8 +11,6 @@ static const struct compute_conv_kernels conv2d_kernels = {
 	.grad_input = kernel_conv_grad_input,
 	.scratch = kernel_conv_scratch,
 };
-
-/* ---- costs ----------------------------------------------------------------------------------- */
 
 const struct compute_ops compute_conv2d = {
 	.forward = compute__conv_forward,

@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <math.h>
 
-#include "common/mem.h"
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_gemm.h"
 #include "trainer/kernels/kernel_vector.h"
@@ -15,8 +14,6 @@
 #include "trainer/layers/compute_internal.h"
 
 #define DENSE_SUM_GRAIN 256 /* columns of a slice of the bias gradient's sum */
-
-/* ---- running --------------------------------------------------------------------------------- */
 
 static size_t dense_scratch(const struct model *model, const struct model_layer *layer,
 			    int64_t batch, unsigned lanes, bool training)
@@ -147,8 +144,6 @@ static void dense_backward(const struct layer_pass *pass)
 	}
 	pool_share_lanes(pass->pool, cost, dense_backward_slice, &work, slices);
 }
-
-/* ---- costs ----------------------------------------------------------------------------------- */
 
 const struct compute_ops compute_dense = {
 	.forward = dense_forward,

@@ -2,7 +2,6 @@
  * DepthwiseConv2D: each channel has depth_multiplier filters of its own; the kernel is
  * [kernel height, width, channels, depth_multiplier].
  */
-#include "common/mem.h"
 #include "trainer/kernels/kernel_depthwise.h"
 #include "trainer/layers/compute_conv.h"
 

@@ -8,15 +8,12 @@
  */
 #include <string.h>
 
-#include "common/mem.h"
 #include "common/rng.h"
 #include "trainer/kernels/kernel_dropout.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
 _Static_assert(COMPUTE_GRAIN % KERNEL_DROPOUT_GROUP == 0, "slices begin where groups do");
-
-/* ---- running --------------------------------------------------------------------------------- */
 
 static size_t dropout_kept(const struct model *model, const struct model_layer *layer,
 			   int64_t batch)

@@ -3,8 +3,6 @@
  *
  * Thread safe. Slices depend on the shape only.
  */
-#include <math.h>
-
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
@@ -91,6 +89,16 @@ void compute__share_output(const struct layer_pass *pass, int64_t rows, int64_t 
 int64_t compute__pattern(int64_t channels)
 {
 	return channels < COMPUTE_PATTERN ? COMPUTE_PATTERN / channels * channels : channels;
+}
+
+size_t compute__pattern_pair(const struct model *model, const struct model_layer *layer,
+			     int64_t batch, unsigned lanes, bool training)
+{
+	(void)model;
+	(void)batch;
+	(void)lanes;
+	(void)training;
+	return 2 * (size_t)compute__pattern(layer_last_dim(&layer->input)) * sizeof(float);
 }
 
 void compute__repeat(float *pattern, const float *numbers, int64_t channels)

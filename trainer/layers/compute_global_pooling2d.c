@@ -5,7 +5,6 @@
  * shared evenly by the cells that have it, as TensorFlow's reduce_max does (MaxPooling2D gives it
  * to the first).
  */
-#include "common/mem.h"
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_pool.h"
 #include "trainer/kernels/kernel_work.h"
@@ -13,8 +12,6 @@
 
 #define GLOBAL_GRAIN 16384 /* floats that pay for a slice of their own */
 #define GLOBAL_STRIP 512   /* channels of a strip */
-
-/* ---- running --------------------------------------------------------------------------------- */
 
 struct global_work {
 	const struct layer_pass *pass;
@@ -112,8 +109,6 @@ static void max_backward(const struct layer_pass *pass)
 	if (pass->grad_inputs[0])
 		global_run(pass, max_grad_part);
 }
-
-/* ---- costs ----------------------------------------------------------------------------------- */
 
 const struct compute_ops compute_global_average_pooling2d = {
 	.forward = average_forward,

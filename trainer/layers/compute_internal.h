@@ -47,6 +47,9 @@ bool compute__learns(const struct layer_pass *pass);
  */
 #define COMPUTE_PATTERN 256
 int64_t compute__pattern(int64_t channels);
+/* The scratch of a layer with two of them: a row of its compute_ops. */
+size_t compute__pattern_pair(const struct model *model, const struct model_layer *layer,
+			     int64_t batch, unsigned lanes, bool training);
 /* @pattern gets @numbers, of @channels, and their repetitions. */
 void compute__repeat(float *pattern, const float *numbers, int64_t channels);
 

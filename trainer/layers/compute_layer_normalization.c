@@ -5,13 +5,10 @@
  * Rows' means and inverse deviations are kept from forward to backward. Gradients of gamma and beta
  * are summed slice by slice, and over the slices in their order.
  */
-#include "common/mem.h"
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_norm.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
-
-/* ---- running --------------------------------------------------------------------------------- */
 
 static struct kernel_norm_cut rows_cut(const struct model_layer *layer, int64_t batch)
 {
@@ -135,8 +132,6 @@ static void rows_backward(const struct layer_pass *pass)
 	if (work.beta_sums)
 		rows_gradient(&work, work.beta_sums, own->scale);
 }
-
-/* ---- costs ----------------------------------------------------------------------------------- */
 
 const struct compute_ops compute_layer_normalization = {
 	.forward = rows_forward,

@@ -7,7 +7,6 @@
  */
 #include <math.h>
 
-#include "common/mem.h"
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
@@ -19,18 +18,6 @@ static float normalization_deviation(float variance)
 	float deviation = sqrtf(variance);
 
 	return max(NORMALIZATION_EPSILON, deviation);
-}
-
-/* ---- running --------------------------------------------------------------------------------- */
-
-static size_t normalization_scratch(const struct model *model, const struct model_layer *layer,
-				    int64_t batch, unsigned lanes, bool training)
-{
-	(void)model;
-	(void)batch;
-	(void)lanes;
-	(void)training;
-	return 2 * (size_t)compute__pattern(layer_last_dim(&layer->input)) * sizeof(float);
 }
 
 struct normalization_work {
@@ -94,7 +81,7 @@ static void normalization_backward(const struct layer_pass *pass)
 const struct compute_ops compute_normalization = {
 	.forward = normalization_forward,
 	.backward = normalization_backward,
-	.scratch = normalization_scratch,
+	.scratch = compute__pattern_pair,
 	.in_place = true,
 	.grad_in_place = true,
 };

@@ -5,17 +5,12 @@
  * as a byte from forward to backward, so that neither input nor output is read again. Slices are
  * rows.
  */
-#include <string.h>
-
-#include "common/mem.h"
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_pool.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
 
 #define POOLING_GRAIN 16384 /* floats of the input that pay for a slice of their own */
-
-/* ---- running --------------------------------------------------------------------------------- */
 
 static struct kernel_pool pooling_of(const struct model_layer *layer)
 {
@@ -172,8 +167,6 @@ static void average_backward(const struct layer_pass *pass)
 {
 	pooling_backward(pass, average_backward_slice);
 }
-
-/* ---- costs ----------------------------------------------------------------------------------- */
 
 const struct compute_ops compute_max_pooling2d = {
 	.forward = max_forward,

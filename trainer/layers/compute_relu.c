@@ -4,13 +4,8 @@
  * A ReLU with neither slope nor threshold is told from its output and may be done by the layer
  * before; with either of them its input is read again.
  */
-#include <math.h>
-
-#include "common/mem.h"
 #include "trainer/kernels/kernel_activation.h"
 #include "trainer/layers/compute_internal.h"
-
-/* ---- running --------------------------------------------------------------------------------- */
 
 static void relu_forward_body(const void *context, int64_t first, int64_t count)
 {

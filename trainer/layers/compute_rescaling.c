@@ -1,20 +1,8 @@
 /*
  * Rescaling: y = x scale + offset, each a number or one per channel.
  */
-#include "common/mem.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
-
-/* Patterns of scale and offset. */
-static size_t rescaling_scratch(const struct model *model, const struct model_layer *layer,
-				int64_t batch, unsigned lanes, bool training)
-{
-	(void)model;
-	(void)batch;
-	(void)lanes;
-	(void)training;
-	return 2 * (size_t)compute__pattern(layer_last_dim(&layer->input)) * sizeof(float);
-}
 
 struct rescaling_work {
 	const float *x, *scale, *offset;
@@ -61,7 +49,7 @@ static void rescaling_backward(const struct layer_pass *pass)
 const struct compute_ops compute_rescaling = {
 	.forward = rescaling_forward,
 	.backward = rescaling_backward,
-	.scratch = rescaling_scratch,
+	.scratch = compute__pattern_pair,
 	.in_place = true,
 	.grad_in_place = true,
 };

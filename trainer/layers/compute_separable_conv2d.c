@@ -4,12 +4,9 @@
  *
  * What lies between the two is kept for the backward pass; its gradient is scratch.
  */
-#include "common/mem.h"
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_depthwise.h"
 #include "trainer/layers/compute_conv.h"
-
-/* ---- running --------------------------------------------------------------------------------- */
 
 struct separable {
 	struct kernel_conv depthwise, pointwise;
@@ -131,8 +128,6 @@ static size_t separable_scratch(const struct model *model, const struct model_la
 	(void)model;
 	return grad + max(depthwise, pointwise);
 }
-
-/* ---- costs ----------------------------------------------------------------------------------- */
 
 const struct compute_ops compute_separable_conv2d = {
 	.forward = separable_forward,

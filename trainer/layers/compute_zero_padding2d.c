@@ -1,7 +1,6 @@
 /*
  * ZeroPadding2D: zeros around images.
  */
-#include "common/mem.h"
 #include "trainer/kernels/kernel_pad.h"
 #include "trainer/layers/compute_internal.h"
 

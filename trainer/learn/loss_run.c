@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "common/elementary.h"
-#include "common/mem.h"
 #include "trainer/kernels/kernel_elementary.h"
 
 #define LOSS_EPSILON  1e-7f /* Keras's backend.epsilon() */
