@@ -1,7 +1,7 @@
 # `cpack -G DEB`: packages for Debian and Ubuntu: the tools (ipuscope), a package for each library, called after its
 # soname, so that a program that records takes no OpenBLAS with it (libipuscope0, libipuscope-outfeed0, ...), and what
 # programs are built with (libipuscope-dev). The preset `package` makes them as Debian does: its folders for libraries,
-# its hardening. tests/soak_package.sh installs, uses and removes them in a fresh Debian.
+# its hardening. tests/soak/package.sh installs, uses and removes them in a fresh Debian.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME ipuscope)
 # Each package has a summary of its own.

@@ -7,7 +7,7 @@
  * exact in every library (sqrt, floor, fabs, ldexp, frexp ...) needs no definition here.
  *
  * Errors are against the exact value, in units in the last place of the result, and are measured by
- * tests/test_elementary.c. NaN gives NaN; infinities give the limits. No state.
+ * tests/common/test_elementary.c. NaN gives NaN; infinities give the limits. No state.
  */
 #ifndef COMMON_ELEMENTARY_H
 #define COMMON_ELEMENTARY_H

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Print what PyTorch's batch_norm makes of the input of tests/test_layer_norm.c, in double."""
+"""Print what PyTorch's batch_norm makes of the input of tests/trainer/test_layer_norm.c, in double."""
 import torch
 
 

@@ -3,7 +3,7 @@
 
 F.interpolate(mode="bilinear", align_corners=False) has its pixels' centres at the half, as
 tf.image.resize has them. Bytes are made by a linear congruential generator that
-tests/test_dataset_resize.c repeats. Needs Debian's python3-torch and python3-numpy.
+tests/trainer/test_dataset_resize.c repeats. Needs Debian's python3-torch and python3-numpy.
 
     /usr/bin/python3 script/make-resize-golden.py > tests/golden/torch_resize.txt
 """

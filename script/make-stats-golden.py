@@ -4,7 +4,7 @@
     script/make-stats-golden.py > tests/golden/outfeed_stats.txt
 
 Needs python3 with numpy; takes about 40 seconds. The arrays are made of integers by rules that
-tests/test_outfeed_numpy.c has too, so that none is stored. Sums are numpy's of float64, in parts of
+tests/outfeed/test_outfeed_numpy.c has too, so that none is stored. Sums are numpy's of float64, in parts of
 2^20 values that math.fsum() adds up; deviations are taken about the mean, in a second pass.
 """
 import math

@@ -2,7 +2,7 @@
 """Write tests/golden/torch_*.txt: what PyTorch says of the first 20 micro-batches of three networks.
 
 Needs Debian's python3-torch and python3-numpy. Inputs are made by a linear congruential generator
-that tests/test_oracle.c repeats, so no other file is needed. Run from the source tree:
+that tests/trainer/test_oracle.c repeats, so no other file is needed. Run from the source tree:
 
     /usr/bin/python3 script/make-torch-golden.py tests/golden
 

@@ -7,7 +7,7 @@
 
 cmake_policy(VERSION 3.25)
 
-file(GLOB scripts ${ROOT}/tests/*.sh ${ROOT}/bench/*.sh ${ROOT}/script/* ${ROOT}/.ci/*)
+file(GLOB scripts ${ROOT}/tests/*/*.sh ${ROOT}/bench/*.sh ${ROOT}/script/* ${ROOT}/.ci/*)
 set(found "")
 foreach(script IN LISTS scripts)
 	file(STRINGS ${script} lines REGEX "[^|][|] *(LC_ALL=C +)?grep( +-[-a-zA-Z0-9]+)* +-[a-zA-Z]*q")

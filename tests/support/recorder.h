@@ -8,7 +8,7 @@
 #define SUPPORT_RECORDER_H
 
 #include "outfeed/outfeed.h"
-#include "prof_testing.h"
+#include "support/prof_testing.h"
 
 #define RECORDER_LINES 65536
 

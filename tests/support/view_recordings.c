@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "common/mem.h"
-#include "report_sample.h"
+#include "support/report_sample.h"
 #include "reports/import/report_import.h"
 #include "support/support.h"
 #include "support/view_fixture.h"

@@ -4,8 +4,9 @@
  *
  * Argument reductions and polynomials (weighted minimax fits; the widths of their intervals are
  * beside them) in plain operations of fixed order: the same bytes in every instruction set. Errors
- * are at most 2.5 units in the last place against the exact value (tests/test_kernel_activation.c
- * measures them). NaN gives NaN; infinities give the limits. No state.
+ * are at most 2.5 units in the last place against the exact value, as
+ * tests/trainer/test_kernel_activation.c measures them. NaN gives NaN; infinities give
+ * the limits. No state.
  */
 #ifndef KERNEL_ELEMENTARY_H
 #define KERNEL_ELEMENTARY_H

@@ -1,0 +1,359 @@
+/*
+ * The public header of tensors: statistics without a recording, kept values read back, and errors
+ * that name the place.
+ */
+#include "support/public_sample.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/status.h"
+#include "outfeed/outfeed_scan.h"
+
+static char message[512];
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+static void test_statistics_need_no_recording(void **state)
+{
+	const float values[] = {1, 2, 3, 4, NAN, -INFINITY};
+	const uint16_t halves[] = {0x3c00, 0xc000, 0x7c00}; /* 1, -2, inf */
+	struct ips_tensor_stats row;
+
+	(void)state;
+	assert_int_equal(ips_outfeed_stats(&row, values, 6, IPS_OUTFEED_FLOAT32), 0);
+	assert_int_equal(row.n, 6);
+	assert_int_equal(row.n_nan, 1);
+	assert_int_equal(row.n_neg_inf, 1);
+	assert_close(row.mean, 2.5, 1e-15);
+	assert_close(row.std, sqrt(1.25), 1e-15);
+	assert_close(row.l2, sqrt(30.0), 1e-15);
+	assert_true(row.tensor_id == IPS_NULL && row.time_ns == IPS_NULL &&
+		    row.keys.step == IPS_NULL && row.n_changed == IPS_NULL && isnan(row.inactive));
+	assert_int_equal(ips_outfeed_stats(&row, halves, 3, IPS_OUTFEED_FLOAT16), 0);
+	assert_true(row.n_pos_inf == 1 && row.min == -2 && row.max == 1);
+	assert_int_equal(ips_outfeed_stats(&row, NULL, 0, IPS_OUTFEED_FLOAT32), 0);
+	assert_true(row.n == 0 && isnan(row.mean));
+	assert_int_equal(ips_outfeed_stats(&row, values, 1, (enum ips_outfeed_dtype)7), ST_INVALID);
+}
+
+/* As outfeed_stats.h promises the room itself. */
+static void test_halves_have_the_row_of_the_floats_they_are(void **state)
+{
+	static uint16_t halves[30000];
+	static float wide[30000];
+	struct ips_tensor_stats of_halves, of_floats;
+
+	(void)state;
+	for (uint32_t i = 0; i < 30000; i++)
+		halves[i] = (uint16_t)((i * 2654435761u >> 13) & 0xfbff);
+	for (uint32_t i = 0; i < 30000; i++)
+		halves[i] = (halves[i] & 0x7c00) == 0x7c00 ? 0x3c00 : halves[i];
+	outfeed_scan_widen(wide, halves, 30000);
+	assert_int_equal(ips_outfeed_stats(&of_halves, halves, 30000, IPS_OUTFEED_FLOAT16), 0);
+	assert_int_equal(ips_outfeed_stats(&of_floats, wide, 30000, IPS_OUTFEED_FLOAT32), 0);
+	assert_memory_equal(&of_halves, &of_floats, sizeof(of_halves));
+}
+
+static void test_merged_statistics_are_those_of_both(void **state)
+{
+	float values[10000];
+	struct ips_tensor_stats all, one, two;
+
+	(void)state;
+	for (int i = 0; i < 10000; i++)
+		values[i] = 1e4f + (float)(i % 7) * 1e-2f;
+	values[9000] = NAN;
+	assert_int_equal(ips_outfeed_stats(&all, values, 10000, IPS_OUTFEED_FLOAT32), 0);
+	assert_int_equal(ips_outfeed_stats(&one, values, 3333, IPS_OUTFEED_FLOAT32), 0);
+	assert_int_equal(ips_outfeed_stats(&two, values + 3333, 6667, IPS_OUTFEED_FLOAT32), 0);
+	one.tensor_id = 5;
+	ips_outfeed_stats_merge(&one, &two);
+	assert_true(one.tensor_id == 5 && one.n == all.n && one.n_nan == 1 && one.n_pos == 9999);
+	assert_close(one.mean, all.mean, 1e-14);
+	assert_close(one.std, all.std, 1e-9);
+	assert_close(one.l2, all.l2, 1e-14);
+	assert_true(one.min == all.min && one.max == all.max);
+	assert_int_equal(ips_outfeed_stats(&two, NULL, 0, IPS_OUTFEED_FLOAT32), 0);
+	all = one;
+	ips_outfeed_stats_merge(&one, &two);
+	assert_close(one.std, all.std, 1e-15);
+	ips_outfeed_stats_merge(&two, &one);
+	assert_close(two.std, all.std, 1e-15);
+}
+
+/* ---- kept values ----------------------------------------------------------------------------- */
+
+static void keep_values(const char *path_capture, struct ips_recording *recording)
+{
+	struct ips_outfeed_params params = ips_outfeed_defaults();
+	struct ips_outfeed_tensor *tensor;
+	struct ips_outfeed *outfeed;
+
+	params.capture = path_capture;
+	outfeed = public_open(recording, &params);
+	tensor = public_add(outfeed, "k", IPS_OUTFEED_GRADIENT, 2, 2);
+	for (int step = 0; step < 10; step++) {
+		const struct ips_keys keys = public_step(step);
+		const float s = (float)step, values[] = {s, s + 0.25f, s + 0.5f, s + 0.75f};
+
+		assert_int_equal(ips_outfeed_record(tensor, &keys, values, 4), 0);
+	}
+	public_close(outfeed);
+}
+
+static void check_kept(const char *path, int from)
+{
+	struct ips_captures *captures;
+	const struct ips_captures_array *array;
+	struct ips_keys keys[10];
+	float values[8];
+
+	if (ips_captures_open(&captures, path, message, sizeof(message)) != 0)
+		fail_msg("%s", message);
+	assert_int_equal(ips_captures_count(captures), 1);
+	assert_null(ips_captures_at(captures, 1));
+	assert_null(ips_captures_at(captures, -1));
+	array = ips_captures_at(captures, 0);
+	assert_string_equal(array->name, "k");
+	assert_string_equal(array->queue, "outfeed");
+	assert_int_equal(array->dtype, IPS_OUTFEED_FLOAT32);
+	assert_true(array->ndim == 3 && array->shape[0] == 10 - from && array->shape[1] == 2 &&
+		    array->shape[2] == 2 && array->bytes == (10 - from) * 16);
+	assert_int_equal(ips_captures_read(captures, 0, 3, 2, values, NULL, 0), 0);
+	for (int i = 0; i < 8; i++)
+		assert_true(values[i] == (float)(from + 3) + (float)i * 0.25f);
+	assert_int_equal(ips_captures_keys(captures, 0, keys, NULL, 0), 0);
+	assert_true(keys[0].step == from && keys[9 - from].step == 9);
+	assert_int_equal(ips_captures_read(captures, 0, 10 - from, 0, values, NULL, 0), 0);
+	assert_int_equal(
+		ips_captures_read(captures, 0, 9 - from, 2, values, message, sizeof(message)),
+		ST_INVALID);
+	assert_contains(message, "\"k\": 2 items from");
+	assert_int_equal(ips_captures_keys(captures, 1, keys, message, sizeof(message)),
+			 ST_INVALID);
+	assert_contains(message, "array 1, where there are 1");
+	ips_captures_close(captures);
+}
+
+static void test_kept_values_are_read_back(void **state)
+{
+	static const struct {
+		const char *capture;
+		int from;
+	} cases[] = {{"full", 0}, {"last 6", 4}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct prof_place place;
+		struct ips_recording *recording;
+
+		prof_place_make(&place);
+		recording = prof_start(&place, NULL);
+		keep_values(cases[i].capture, recording);
+		prof_stop(recording);
+		check_kept(place.path, cases[i].from);
+		prof_place_remove(&place);
+	}
+}
+
+static void test_a_flush_writes_what_is_kept_in_memory(void **state)
+{
+	struct ips_outfeed_params params = ips_outfeed_defaults();
+	const struct ips_keys keys = public_step(0), next = public_step(1);
+	const float values[] = {1, 2};
+	struct prof_place place;
+	struct ips_recording *recording;
+	struct ips_outfeed *outfeed;
+	struct ips_outfeed_tensor *tensor;
+
+	(void)state;
+	params.capture = "last 3";
+	prof_place_make(&place);
+	recording = prof_start(&place, NULL);
+	outfeed = public_open(recording, &params);
+	tensor = public_add(outfeed, "k", IPS_OUTFEED_GRADIENT, 1, 2);
+	assert_int_equal(ips_outfeed_record(tensor, &keys, values, 2), 0);
+	assert_int_equal(ips_recording_flush(recording), 0);
+	assert_answer(place.path, "SELECT count(*) FROM captures", "0\n");
+	ips_outfeed_flush(outfeed);
+	assert_int_equal(ips_outfeed_record(tensor, &next, values, 2), 0);
+	assert_int_equal(ips_recording_flush(recording), 0);
+	assert_answer(place.path, "SELECT step FROM captures WHERE step = 0", "0\n");
+	public_close(outfeed);
+	prof_stop(recording);
+	assert_answer(place.path, "SELECT step FROM captures ORDER BY step", "0\n1\n");
+	prof_place_remove(&place);
+}
+
+static void test_what_is_no_recording_is_refused(void **state)
+{
+	struct ips_captures *captures = (struct ips_captures *)&message;
+
+	(void)state;
+	assert_int_equal(ips_captures_open(&captures, "/nowhere/run.db", message, sizeof(message)),
+			 ST_NOTFOUND);
+	assert_null(captures);
+	assert_contains(message, "/nowhere/run.db");
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static void test_errors_name_the_place(void **state)
+{
+	static const struct {
+		const char *capture, *health;
+		int replicas;
+		int64_t budget;
+		const char *part;
+	} cases[] = {
+		{"[{\"tier\": \"ful\"}]", NULL, 1, 0,
+		 "capture: [0].tier: unknown tier \"ful\" (did you mean \"full\"?)"},
+		{"statts", NULL, 1, 0, "did you mean \"stats\"?"},
+		{"[{", NULL, 1, 0, "capture:1:3: unexpected end"},
+		{NULL, "{\"exploding\": {\"treshold\": 1}}", 1, 0, "did you mean \"threshold\"?"},
+		{NULL, "vanishing", 1, 0, "health"},
+		{NULL, NULL, 0, 0, "replicas: 0"},
+		{NULL, NULL, 1, -1, "budget: "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct ips_outfeed_params params = ips_outfeed_defaults();
+		struct ips_outfeed *outfeed = (struct ips_outfeed *)&message;
+
+		params.capture = cases[i].capture;
+		params.health = cases[i].health;
+		params.replicas = cases[i].replicas;
+		params.budget = cases[i].budget;
+		assert_int_not_equal(
+			ips_outfeed_open(&outfeed, NULL, &params, message, sizeof(message)), 0);
+		assert_null(outfeed);
+		assert_contains(message, cases[i].part);
+	}
+}
+
+static void test_params_without_a_size_are_refused(void **state)
+{
+	const struct ips_outfeed_params none = {0};
+	const struct ips_outfeed_tensor_params empty = {0};
+	struct ips_outfeed_tensor *tensor;
+	struct ips_outfeed *outfeed;
+
+	(void)state;
+	assert_int_equal(ips_outfeed_open(&outfeed, NULL, &none, message, sizeof(message)),
+			 ST_INVALID);
+	assert_null(outfeed);
+	assert_contains(message, "begin with ips_outfeed_defaults()");
+	assert_int_equal(ips_outfeed_tensor(NULL, &tensor, &empty, message, sizeof(message)),
+			 ST_INVALID);
+	assert_contains(message, "begin with ips_outfeed_tensor_defaults()");
+}
+
+static void expect_refused(struct ips_outfeed *outfeed,
+			   const struct ips_outfeed_tensor_params *params, const char *part)
+{
+	struct ips_outfeed_tensor *tensor = (struct ips_outfeed_tensor *)&message;
+
+	assert_int_equal(ips_outfeed_tensor(outfeed, &tensor, params, message, sizeof(message)),
+			 ST_INVALID);
+	assert_null(tensor);
+	assert_contains(message, part);
+}
+
+static void test_impossible_tensors_are_refused(void **state)
+{
+	struct ips_outfeed_tensor_params params = ips_outfeed_tensor_defaults(NULL);
+	const int64_t great[] = {INT64_MAX / 2, 8}, none[] = {4, 0};
+	struct ips_outfeed *outfeed = public_open(NULL, NULL);
+
+	(void)state;
+	expect_refused(outfeed, &params, "no key");
+	params.key = "x";
+	params.ndim = 2;
+	expect_refused(outfeed, &params, "tensor \"x\": a shape of 2 dimensions");
+	params.shape = great;
+	expect_refused(outfeed, &params, "shape[0]");
+	params.shape = none;
+	expect_refused(outfeed, &params, "shape[1] is 0");
+	params.ndim = 0;
+	params.stage = -3;
+	expect_refused(outfeed, &params, "stage -3");
+	params.stage = IPS_NULL;
+	params.kind = (enum ips_outfeed_kind)9;
+	expect_refused(outfeed, &params, "kind 9");
+	public_add(outfeed, "y", IPS_OUTFEED_WEIGHT, 1, 1);
+	params = ips_outfeed_tensor_defaults("y");
+	expect_refused(outfeed, &params, "queue \"outfeed\" has it already");
+	public_close(outfeed);
+}
+
+static void test_impossible_values_are_refused_and_the_first_is_kept(void **state)
+{
+	const float values[12] = {0};
+	struct ips_keys keys = public_step(0);
+	struct ips_outfeed *outfeed = public_open(NULL, NULL);
+	struct ips_outfeed_tensor *tensor = public_add(outfeed, "x", IPS_OUTFEED_WEIGHT, 3, 2);
+
+	(void)state;
+	assert_int_equal(ips_outfeed_record(tensor, &keys, values, 5), ST_INVALID);
+	assert_int_equal(ips_outfeed_status(outfeed, message, sizeof(message)), ST_INVALID);
+	assert_contains(message, "tensor \"x\": 5 values, where its shape has 6");
+	assert_int_equal(ips_outfeed_record(tensor, &keys, values, 12), ST_INVALID);
+	keys.replica = 1;
+	assert_int_equal(ips_outfeed_record(tensor, &keys, values, 6), ST_INVALID);
+	keys.replica = 0;
+	assert_int_equal(ips_outfeed_record(tensor, &keys, values, 4), 0);
+	assert_int_equal(ips_outfeed_close(outfeed, message, sizeof(message)), ST_INVALID);
+	assert_contains(message, "tensor \"x\": 5 values");
+}
+
+static void test_no_failed_allocation_leaves_anything(void **state)
+{
+	bool failed = true;
+
+	(void)state;
+	for (long n = 0; failed; n++) {
+		struct ips_outfeed_tensor_params params = ips_outfeed_tensor_defaults("x");
+		struct ips_outfeed_params own = ips_outfeed_defaults();
+		struct ips_outfeed_tensor *tensor = NULL;
+		struct ips_outfeed *outfeed;
+		int status;
+
+		own.capture = "[{\"tensors\": [\"a\", \"x\"], \"tier\": \"last 3\"}]";
+		own.health = "{\"overfit\": false}";
+		params.layer = "dense";
+		support_fail_alloc(n);
+		status = ips_outfeed_open(&outfeed, NULL, &own, message, sizeof(message));
+		if (status == 0)
+			status = ips_outfeed_tensor(outfeed, &tensor, &params, message,
+						    sizeof(message));
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		assert_int_equal(status, failed ? ST_NOMEM : 0);
+		assert_true(failed == (!tensor));
+		assert_true(!failed || strstr(message, "out of memory"));
+		assert_int_equal(ips_outfeed_close(outfeed, NULL, 0), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_statistics_need_no_recording),
+		cmocka_unit_test(test_halves_have_the_row_of_the_floats_they_are),
+		cmocka_unit_test(test_merged_statistics_are_those_of_both),
+		cmocka_unit_test(test_kept_values_are_read_back),
+		cmocka_unit_test(test_a_flush_writes_what_is_kept_in_memory),
+		cmocka_unit_test(test_what_is_no_recording_is_refused),
+		cmocka_unit_test(test_errors_name_the_place),
+		cmocka_unit_test(test_params_without_a_size_are_refused),
+		cmocka_unit_test(test_impossible_tensors_are_refused),
+		cmocka_unit_test(test_impossible_values_are_refused_and_the_first_is_kept),
+		cmocka_unit_test(test_no_failed_allocation_leaves_anything),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,16 @@
+foreach(name IN ITEMS rows record model timeline steps kill fault db sums btree alone)
+	ipuscope_add_test(NAME test_prof_${name} SOURCES test_prof_${name}.c support/prof_testing.c
+		LIBS profiler common PkgConfig::SQLITE LABELS unit)
+endforeach()
+ipuscope_add_test(NAME test_prof_announce SOURCES test_prof_announce.c LIBS profiler LABELS unit)
+# Of the run that the tests of reports/ look at, with rows in every view.
+ipuscope_add_test(NAME test_prof_merge SOURCES test_prof_merge.c support/prof_testing.c support/report_sample.c
+	LIBS profiler PkgConfig::SQLITE LABELS unit profiler)
+ipuscope_add_test(NAME test_prof_guard SOURCES test_prof_guard.c support/prof_testing.c support/report_sample.c
+	LIBS profiler PkgConfig::SQLITE LABELS unit profiler)
+ipuscope_add_test(NAME test_prof_trace SOURCES test_prof_trace.c support/prof_testing.c
+	LIBS profiler ipu common PkgConfig::SQLITE LABELS unit)
+
+ipuscope_add_script(NAME header_examples LABELS golden)
+# Sanitizers want to be linked into the foreign program too: as released only.
+ipuscope_add_script(NAME foreign_link LABELS golden release ARGS ${PROJECT_BINARY_DIR})

@@ -1,0 +1,382 @@
+/*
+ * The read side: what it opens, what it refuses, how it answers.
+ */
+#include "support/prof_testing.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "profiler/prof_db.h"
+#include "profiler/prof_index.h"
+#include "profiler/prof_sql.h"
+
+static void refuse(const char *path, enum status status, const char *words)
+{
+	struct prof_db *db;
+	struct err err = {ST_OK, ""};
+
+	assert_int_equal(prof_db_open(&db, path, &err), status);
+	assert_null(db);
+	assert_contains(err.text, words);
+}
+
+static void test_what_is_not_ours_is_refused_in_words(void **state)
+{
+	struct prof_place *place = *state;
+	char other[SUPPORT_PATH_SIZE + 32];
+
+	refuse(place->path, ST_NOTFOUND, place->path);
+	refuse(place->folder, ST_NOTFOUND, "profile.db");
+	refuse("", ST_INVALID, "no database");
+	refuse("/dev/null", ST_FORMAT, "not a file");
+	snprintf(other, sizeof(other), "%s/text", place->folder);
+	support_write_file(other,
+			   "This is no database, whatever its length may be.............\n"
+			   "............................................................\n",
+			   120);
+	refuse(other, ST_FORMAT, "not a recorded database");
+	snprintf(other, sizeof(other), "%s/empty", place->folder);
+	support_write_file(other, "", 0);
+	refuse(other, ST_FORMAT, "is empty");
+	prof_stop(prof_start(place, NULL));
+	prof_change(place->path, "PRAGMA user_version = 2");
+	refuse(place->path, ST_VERSION,
+	       "its schema has version 2, and this ipuscope reads version 1");
+	prof_change(place->path, "PRAGMA user_version = 0");
+	refuse(place->path, ST_VERSION,
+	       "its schema has version 0, and this ipuscope reads version 1");
+	prof_change(place->path, "PRAGMA user_version = 1; PRAGMA application_id = 7");
+	refuse(place->path, ST_FORMAT, "not one of ipuscope");
+}
+
+static void test_a_folder_means_the_database_in_it_and_odd_names_work(void **state)
+{
+	struct prof_place *place = *state;
+	char path[SUPPORT_PATH_SIZE + 64];
+	struct ips_recording *recording;
+	struct prof_db *db;
+
+	snprintf(path, sizeof(path), "%s/profile.db", place->folder);
+	assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+	prof_stop(recording);
+	assert_int_equal(prof_db_open(&db, place->folder, NULL), ST_OK);
+	assert_string_equal(prof_db_path(db), path);
+	assert_int_equal(prof_db_state(db), PROF_COMPLETE);
+	prof_db_close(db);
+	prof_db_close(NULL);
+	snprintf(path, sizeof(path), "%s/file:odd?mode=memory#%%41.db", place->folder);
+	assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+	prof_stop(recording);
+	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+	prof_db_close(db);
+}
+
+static void test_queries_bind_by_name_and_answer_by_type(void **state)
+{
+	struct prof_place *place = *state;
+	struct prof_query *query;
+	struct prof_db *db;
+	struct err err;
+	size_t size;
+	bool row;
+
+	prof_stop(prof_start(place, NULL));
+	assert_int_equal(prof_db_open(&db, place->path, NULL), ST_OK);
+	assert_int_equal(
+		prof_query_open(&query, db, "SELECT :a AS a, :b, :c, NULL AS d, x'0102'", NULL),
+		ST_OK);
+	prof_query_int(query, ":a", 5);
+	prof_query_real(query, ":b", 0.5);
+	prof_query_text(query, ":c", "text");
+	assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
+	assert_true(row);
+	assert_int_equal(prof_column_count(query), 5);
+	assert_string_equal(prof_column_name(query, 0), "a");
+	assert_int_equal(prof_column_type(query, 0), PROF_INT);
+	assert_int_equal(prof_column_int(query, 0), 5);
+	assert_int_equal(prof_column_type(query, 1), PROF_REAL);
+	assert_close(prof_column_real(query, 1), 0.5, 0.0);
+	assert_string_equal(prof_column_text(query, 2), "text");
+	assert_int_equal(prof_column_type(query, 3), PROF_NULL);
+	assert_true(prof_column_int(query, 3) == INT64_MIN);
+	assert_true(isnan(prof_column_real(query, 3)));
+	assert_null(prof_column_text(query, 3));
+	assert_int_equal(prof_column_type(query, 4), PROF_BLOB);
+	assert_memory_equal(prof_column_blob(query, 4, &size), "\x01\x02", 2);
+	assert_int_equal(size, 2);
+	assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
+	assert_false(row);
+	prof_query_close(query);
+	/* from the cache: bindings are gone */
+	assert_int_equal(
+		prof_query_open(&query, db, "SELECT :a AS a, :b, :c, NULL AS d, x'0102'", NULL),
+		ST_OK);
+	prof_query_int(query, ":nobody", 1);
+	assert_int_equal(prof_query_step(query, &row, &err), ST_INVALID);
+	assert_contains(err.text, ":nobody");
+	prof_query_close(query);
+	assert_int_equal(
+		prof_query_open(&query, db, "SELECT :a AS a, :b, :c, NULL AS d, x'0102'", NULL),
+		ST_OK);
+	assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
+	assert_true(prof_column_int(query, 0) == INT64_MIN);
+	prof_query_close(query);
+	prof_query_close(NULL);
+	prof_db_close(db);
+}
+
+static void test_rows_come_one_by_one_until_the_last_or_a_failure(void **state)
+{
+	static const char two[] = "SELECT 3 UNION ALL SELECT 4";
+	struct prof_place *place = *state;
+	enum status status = ST_OK;
+	struct prof_query *query;
+	struct prof_db *db;
+	int64_t number, sum = 0;
+
+	prof_stop(prof_start(place, NULL));
+	assert_int_equal(prof_db_open(&db, place->path, NULL), ST_OK);
+	assert_int_equal(prof_query_open(&query, db, two, NULL), ST_OK);
+	while (prof_query_next(query, &status, NULL))
+		sum += prof_column_int(query, 0);
+	assert_int_equal(status, ST_OK);
+	assert_int_equal(sum, 7);
+	prof_query_close(query);
+	assert_int_equal(prof_query_open(&query, db, two, NULL), ST_OK);
+	prof_query_int(query, ":nobody", 1);
+	assert_false(prof_query_next(query, &status, NULL));
+	assert_int_equal(status, ST_INVALID);
+	prof_query_close(query);
+	assert_false(prof_query_next(NULL, &status, NULL)); /* what could not be opened */
+	assert_int_equal(status, ST_INVALID);
+	assert_int_equal(prof_db_number(db, two, &number, NULL), ST_OK);
+	assert_int_equal(number, 3);
+	assert_int_equal(prof_db_number(db, "SELECT NULL", &number, NULL), ST_OK);
+	assert_true(number == INT64_MIN);
+	assert_int_equal(prof_db_number(db, "SELECT 1 WHERE 0", &number, NULL), ST_OK);
+	assert_true(number == INT64_MIN);
+	assert_int_not_equal(prof_db_number(db, "SELECT nothing", &number, NULL), ST_OK);
+	assert_true(number == INT64_MIN);
+	prof_db_close(db);
+}
+
+static void test_a_reader_never_writes(void **state)
+{
+	static const struct {
+		const char *sql, *words;
+	} cases[] = {
+		{"DELETE FROM meta_facts", "reading only"},
+		{"CREATE TABLE t (a)", "reading only"},
+		{"SELECT 1; SELECT 2", "more than one"},
+		{"", "no statement"},
+		{"-- nothing", "no statement"},
+		{"SELECT nonsense", "no such column"},
+		{"SELEC", "syntax error"},
+	};
+	struct prof_place *place = *state;
+	struct prof_query *query;
+	struct prof_db *db;
+	struct err err;
+	bool row;
+
+	prof_stop(prof_start(place, NULL));
+	assert_int_equal(prof_db_open(&db, place->path, NULL), ST_OK);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(prof_query_open(&query, db, cases[i].sql, &err), ST_INVALID);
+		assert_null(query);
+		assert_contains(err.text, cases[i].words);
+	}
+	/* attaching prepares, but does not run */
+	if (prof_query_open(&query, db, "ATTACH 'x.db' AS x", &err) == ST_OK) {
+		assert_int_not_equal(prof_query_step(query, &row, &err), ST_OK);
+		prof_query_close(query);
+	}
+	prof_db_close(db);
+}
+
+static void test_many_queries_at_once_and_one_after_the_other(void **state)
+{
+	struct prof_place *place = *state;
+	struct prof_query *open[100];
+	struct prof_db *db;
+	bool row;
+
+	prof_stop(prof_start(place, NULL));
+	assert_int_equal(prof_db_open(&db, place->path, NULL), ST_OK);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 100; i++) {
+			char sql[64];
+
+			snprintf(sql, sizeof(sql), "SELECT %d", i % 70);
+			assert_int_equal(prof_query_open(&open[i], db, sql, NULL), ST_OK);
+		}
+		for (int i = 0; i < 100; i++) {
+			assert_int_equal(prof_query_step(open[i], &row, NULL), ST_OK);
+			assert_int_equal(prof_column_int(open[i], 0), i % 70);
+			prof_query_close(open[i]);
+		}
+	}
+	prof_db_close(db);
+}
+
+static void test_versions_change_with_commits(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	int64_t before;
+	struct prof_db *db;
+	char value[32];
+
+	assert_int_equal(prof_db_open(&db, place->path, NULL), ST_OK);
+	assert_int_equal(prof_db_state(db), PROF_RECORDING);
+	before = prof_db_version(db);
+	assert_int_equal(prof_db_version(db), before);
+	ips_meta_set(recording, "colour", "blue");
+	ips_recording_flush(recording);
+	assert_int_not_equal(prof_db_version(db), before);
+	assert_true(prof_db_meta(db, "colour", value, sizeof(value)));
+	assert_string_equal(value, "blue");
+	assert_false(prof_db_meta(db, "taste", value, sizeof(value)));
+	prof_db_close(db);
+	prof_stop(recording);
+}
+
+struct interrupted {
+	struct prof_db *db;
+	atomic_bool over;
+};
+
+/* One before the query begins is lost. */
+static void *interrupt_until_over(void *user)
+{
+	struct interrupted *it = user;
+
+	while (!atomic_load(&it->over)) {
+		usleep(5000);
+		prof_db_interrupt(it->db);
+	}
+	return NULL;
+}
+
+static void test_a_long_query_can_be_interrupted(void **state)
+{
+	struct prof_place *place = *state;
+	struct interrupted it = {0};
+	struct prof_query *query;
+	pthread_t thread;
+	bool row;
+
+	prof_stop(prof_start(place, NULL));
+	assert_int_equal(prof_db_open(&it.db, place->path, NULL), ST_OK);
+	assert_int_equal(
+		prof_query_open(&query, it.db,
+				"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+				"SELECT count(*) FROM n",
+				NULL),
+		ST_OK);
+	assert_int_equal(pthread_create(&thread, NULL, interrupt_until_over, &it), 0);
+	assert_int_equal(prof_query_step(query, &row, NULL), ST_INTERRUPTED);
+	atomic_store(&it.over, true);
+	pthread_join(thread, NULL);
+	prof_query_close(query);
+	prof_db_close(it.db);
+}
+
+/* Numbers of rows tell how large a table is. */
+static void test_large_tables_get_their_indexes_where_there_is_time(void **state)
+{
+	static const struct {
+		int last_row, budget_ms, indexes;
+		bool all;
+	} cases[] = {
+		{499999, 0, 0, true},
+		{500000, 0, 0, false},
+		{500000, 600000, 7, true},
+	};
+	static const char tables[] =
+		"CREATE TABLE contexts (context_id INTEGER PRIMARY KEY, weight_update, microbatch);"
+		"CREATE TABLE stage_timing_rows (row_id INTEGER PRIMARY KEY, context_id);"
+		"CREATE TABLE span_rows (span_id INTEGER PRIMARY KEY, context_id);"
+		"CREATE TABLE device_run_rows (row_id INTEGER PRIMARY KEY, weight_update);"
+		"CREATE TABLE flow_rows (row_id INTEGER PRIMARY KEY, from_span_id, to_span_id);"
+		"CREATE TABLE variable_tile_rows (row_id INTEGER PRIMARY KEY, variable_id)";
+	static const char *const names[] = {"contexts (context_id)", "stage_timing_rows (row_id)",
+					    "span_rows (span_id)",   "device_run_rows (row_id)",
+					    "flow_rows (row_id)",    "variable_tile_rows (row_id)"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		sqlite3_stmt *count;
+		sqlite3 *db;
+
+		assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+		assert_int_equal(sqlite3_exec(db, tables, NULL, NULL, NULL), SQLITE_OK);
+		for (size_t t = 0; t < ARRAY_LEN(names); t++) {
+			char sql[96];
+
+			snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES (%d)", names[t],
+				 cases[i].last_row);
+			assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+		}
+		assert_int_equal(prof_index_build(db, cases[i].budget_ms), cases[i].all);
+		sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'index'",
+				   -1, &count, NULL);
+		assert_int_equal(sqlite3_step(count), SQLITE_ROW);
+		assert_int_equal(sqlite3_column_int(count, 0), cases[i].indexes);
+		sqlite3_finalize(count);
+		sqlite3_close(db);
+	}
+}
+
+static void test_only_failed_input_and_output_says_what_the_system_said(void **state)
+{
+	static const struct {
+		int code, system;
+		enum status status;
+		const char *text;
+	} cases[] = {
+		{SQLITE_BUSY, EACCES, ST_BUSY, "ask: database is locked"},
+		{SQLITE_IOERR, 0, ST_IO, "ask: disk I/O error"},
+		{SQLITE_IOERR, EACCES, ST_IO, "ask: disk I/O error (Permission denied)"},
+		{SQLITE_IOERR_WRITE, ENOSPC, ST_NOSPACE,
+		 "ask: disk I/O error (No space left on device)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err err;
+		enum status status;
+
+		errno = cases[i].system;
+		status = prof_sql_error(NULL, cases[i].code, &err, "ask");
+		assert_int_equal(status, cases[i].status);
+		assert_string_equal(err.text, cases[i].text);
+	}
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(test_what_is_not_ours_is_refused_in_words),
+		CASE(test_a_folder_means_the_database_in_it_and_odd_names_work),
+		CASE(test_queries_bind_by_name_and_answer_by_type),
+		CASE(test_rows_come_one_by_one_until_the_last_or_a_failure),
+		CASE(test_a_reader_never_writes),
+		CASE(test_many_queries_at_once_and_one_after_the_other),
+		CASE(test_versions_change_with_commits),
+		CASE(test_a_long_query_can_be_interrupted),
+		CASE(test_large_tables_get_their_indexes_where_there_is_time),
+		CASE(test_only_failed_input_and_output_says_what_the_system_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

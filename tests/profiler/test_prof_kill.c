@@ -1,0 +1,209 @@
+/*
+ * kill -9 at random moments: the file opens, is whole, and holds all that a commit announced.
+ *
+ * IPUSCOPE_TEST_ROUNDS=n kills as often, IPUSCOPE_TEST_SEED=n at other moments.
+ *
+ * The child tells of each commit through a pipe, on the writer's thread, so no clock is needed to
+ * know what must be there.
+ */
+#include "support/prof_testing.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "profiler/prof_db.h"
+#include "profiler/prof_repair.h"
+
+static unsigned seed = 1;
+static int announce_to;
+
+static void announce(void *user, const struct ips_commit *commit)
+{
+	(void)user;
+	if (write(announce_to, commit, sizeof(*commit)) != (ssize_t)sizeof(*commit))
+		_exit(2);
+}
+
+static void record_for_ever(const char *path)
+{
+	struct ips_recording_params params;
+	struct ips_recording *recording;
+	struct ips_track *one, *two;
+	struct ips_keys keys = IPS_KEYS_NULL;
+	struct ips_stage_timing timing = {.keys = IPS_KEYS_NULL, .dur_ns = 2, .cpu_ns = IPS_NULL};
+	IPS_SITE(outer, "k", "outer");
+	IPS_SITE(inner, "k", "inner");
+
+	ips_recording_params_defaults(&params);
+	params.commit_ms = 4;
+	params.on_commit = announce;
+	if (ips_recording_open(&recording, path, &params, NULL, 0) != 0)
+		_exit(3);
+	one = ips_track_open(recording, "one", NULL);
+	two = ips_track_open(recording, "two", NULL);
+	ips_span_begin(one, &outer);
+	for (int64_t i = 0;; i++) {
+		const struct ips_metric row = {IPS_TRAIN, 1, 0, i, i, "loss", 0.5};
+
+		keys.step = i;
+		timing.keys.stage = i % 3;
+		timing.start_ns = i;
+		ips_track_set_keys(two, &keys);
+		ips_span_begin(one, &inner);
+		ips_span_begin(two, &outer);
+		ips_span_begin(two, &inner);
+		ips_span_end(two);
+		ips_counter(two, &inner, (double)i);
+		ips_instant(one, &inner);
+		ips_span_end(two);
+		ips_span_end(one);
+		ips_append_metric(recording, &row);
+		ips_append_stage_timing(recording, &timing);
+		if (i % 64 == 0)
+			usleep(50);
+	}
+}
+
+/* Let the child announce @wanted commits and a little more, then kill it; the last word it gave. */
+static struct ips_commit run_and_kill(const char *path, struct rng *rng)
+{
+	struct ips_commit last = {0}, next;
+	unsigned wanted = rng_below(rng, 12);
+	int ends[2];
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		close(ends[0]);
+		announce_to = ends[1];
+		record_for_ever(path);
+	}
+	close(ends[1]);
+	for (unsigned i = 0; i < wanted; i++) {
+		assert_int_equal(read(ends[0], &next, sizeof(next)), sizeof(next));
+		last = next;
+	}
+	usleep(rng_below(rng, 15000));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	while (read(ends[0], &next, sizeof(next)) == (ssize_t)sizeof(next))
+		last = next;
+	close(ends[0]);
+	return last;
+}
+
+static void check_announced(const char *path, const struct ips_commit *last)
+{
+	assert_true(prof_ask(path, "SELECT count(*) FROM spans") >= (int64_t)last->spans);
+	assert_true(prof_ask(path, "SELECT count(*) FROM instants") >= (int64_t)last->instants);
+	assert_true(prof_ask(path, "SELECT count(*) FROM counters") >= (int64_t)last->counters);
+	assert_true(prof_ask(path, "SELECT (SELECT count(*) FROM metrics) + (SELECT count(*) FROM "
+				   "stage_timings)") >= (int64_t)last->rows);
+	/* Ids without holes; all of one commit or nothing of it. */
+	assert_int_equal(
+		prof_ask(path, "SELECT count(*) - coalesce(max(span_id), 0) FROM span_rows"), 0);
+	assert_int_equal(
+		prof_ask(path,
+			 "SELECT coalesce(sum(last_row - first_row + 1), 0) - (SELECT count(*) "
+			 "FROM span_rows) FROM zones WHERE kind = 0"),
+		0);
+	assert_int_equal(
+		prof_ask(path, "SELECT count(*) FROM spans WHERE name IS NULL OR track IS NULL"),
+		0);
+	assert_int_equal(
+		prof_ask(path,
+			 "SELECT (SELECT coalesce(sum(count), 0) FROM span_levels WHERE level = "
+			 "12) - (SELECT count(dur_ns) FROM span_rows)"),
+		0);
+}
+
+/* Sums are of the same moment as the rows. */
+static void check_sums(const char *path)
+{
+	static const char *const same[] = {
+		"SELECT coalesce(sum(count), 0) FROM metric_sums",
+		"SELECT count(*) FROM metrics",
+		"SELECT stage, count, total_ns, last_end_ns FROM stage_sums ORDER BY stage",
+		"SELECT stage, count(*), sum(dur_ns), max(start_ns + dur_ns) FROM stage_timings "
+		"GROUP BY stage ORDER BY stage",
+		"SELECT coalesce(sum(events), 0) FROM overhead_sums",
+		"SELECT coalesce(sum(events), 0) FROM overhead",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(same); i += 2) {
+		char *rows = prof_ask_all(path, same[i + 1]);
+
+		assert_answer(path, same[i], rows);
+		free(rows);
+	}
+}
+
+static void one_round(struct rng *rng)
+{
+	struct ips_commit last;
+	struct prof_place place;
+	struct prof_db *db;
+	struct err err;
+	int64_t spans;
+	bool done;
+
+	prof_place_make(&place);
+	last = run_and_kill(place.path, rng);
+	if (last.number == 0) {
+		/* Killed before the first commit: there may be no database yet, but never a broken
+		 * one. */
+		if (prof_db_open(&db, place.path, &err) == ST_OK)
+			prof_db_close(db);
+		prof_place_remove(&place);
+		return;
+	}
+	if (prof_db_open(&db, place.path, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	assert_int_equal(prof_db_state(db), PROF_RECORDING);
+	assert_false(prof_db_writer_alive(db));
+	prof_db_close(db);
+	prof_check_file(place.path);
+	check_announced(place.path, &last);
+	check_sums(place.path);
+	spans = prof_ask(place.path, "SELECT count(*) FROM spans");
+	if (prof_repair(place.path, &done, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	assert_true(done);
+	prof_check_file(place.path);
+	check_announced(place.path, &last);
+	check_sums(place.path);
+	assert_int_equal(prof_ask(place.path, "SELECT count(*) FROM spans"), spans);
+	assert_answer(place.path,
+		      "SELECT key, value FROM meta WHERE key IN ('state', 'repaired') ORDER BY 1",
+		      "repaired|1\nstate|complete\n");
+	prof_place_remove(&place);
+}
+
+static void test_a_killed_recording_keeps_what_its_commits_announced(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_init(&rng, seed, 0, 0, 0);
+	for (unsigned i = 0; i < support_rounds(20); i++)
+		one_round(&rng);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_killed_recording_keeps_what_its_commits_announced),
+	};
+
+	if (getenv("IPUSCOPE_TEST_SEED"))
+		seed = (unsigned)strtoul(getenv("IPUSCOPE_TEST_SEED"), NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

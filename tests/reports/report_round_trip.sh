@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# `export chrome`, then `import`: the same tracks, spans, flows, instants and counters, both ways by SQL, but for what
+# docs/import.md says of it.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+make=$PWD/trace_make
+cd "$work"
+
+# same NAME QUERY: its rows are those of both files, each as often. `@.` stands for the file.
+same() {
+	local name=$1 query=$2 got
+	got=$(sqlite3 :memory: "ATTACH 'file:$before?mode=ro' AS a; ATTACH 'file:$after?mode=ro' AS b;
+		CREATE TEMP TABLE x AS ${query//@./a.}; CREATE TEMP TABLE y AS ${query//@./b.};
+		SELECT (SELECT count(*) FROM x) = (SELECT count(*) FROM y), (SELECT count(*) FROM (SELECT * FROM x EXCEPT SELECT * FROM y)),
+			(SELECT count(*) FROM (SELECT * FROM y EXCEPT SELECT * FROM x)), (SELECT count(*) FROM x) > 0")
+	[ "$got" = "1|0|0|1" ] || fail "$after: $name: $got"
+}
+keys="s.mode, s.epoch, s.execution, s.weight_update, s.step, s.microbatch, s.replica, s.ipu, s.stage, s.phase"
+ends="SELECT f.name, s.track, s.name, s.start_ns, s.depth, t.track, t.name, t.start_ns, t.depth FROM @.flows f
+	JOIN @.spans s ON s.span_id = from_span_id JOIN @.spans t ON t.span_id = to_span_id"
+
+there_and_back() {
+	before=$1 after=back.db
+	"$bin/ipu-report" "$1" export chrome -o trace.json --force >said || fail "export $1: $(cat said)"
+	"$bin/ipu-report" import trace.json -o back.db --force >said || fail "import $1: $(cat said)"
+}
+
+# ---- a pipelined run -----------------------------------------------------------------------------
+POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' train 64 >out 2>err || fail "training: $(cat out err)"
+mv tf_report__*/profile.db run.db
+there_and_back run.db
+# Device steps are no spans there, and have tracks of their own here; tracks without an event have none.
+same tracks "SELECT clock, track, rank, ipu, name, parent FROM @.tracks t
+	WHERE EXISTS (SELECT 1 FROM @.spans s WHERE s.track = t.track AND s.category <> 'device_step')"
+same spans "SELECT s.clock, s.track, s.depth, s.category, s.name, s.start_ns, s.dur_ns, s.operation, $keys FROM @.spans s
+	WHERE s.category <> 'device_step'"
+same parents "SELECT s.track, s.name, s.start_ns, s.depth, p.name, p.start_ns FROM @.spans s JOIN @.spans p ON p.span_id = s.parent_id
+	WHERE s.category <> 'device_step'"
+same flows "$ends"
+[ "$(sqlite3 run.db "SELECT count(*), sum(dur_ns), sum(start_ns), sum(cycles) FROM device_steps")" = \
+	"$(sqlite3 back.db "SELECT count(*), sum(dur_ns), sum(start_ns), sum(a.value) FROM spans
+		JOIN span_args a USING (span_id) WHERE category = 'device_step' AND a.name = 'cycles'")" ] || fail "device steps"
+
+# ---- what is awkward -----------------------------------------------------------------------------
+"$make" awkward.db awkward
+there_and_back awkward.db
+same tracks "SELECT clock, track, rank, ipu, name, parent FROM @.tracks"
+# Of the names one is no UTF-8.
+same spans "SELECT s.clock, s.track, s.depth, s.category, s.start_ns, s.dur_ns, s.operation, $keys FROM @.spans s"
+same instants "SELECT s.clock, s.track, s.category, s.name, s.time_ns, s.mode, s.epoch FROM @.instants s"
+same counters "SELECT track, name, time_ns, value FROM @.counters"
+same flows "$ends"
+# Versions of SQLite write infinity differently.
+arguments() {
+	sqlite3 "$1" "SELECT name, iif(value = 9e999, 'infinite', quote(value)) FROM span_args WHERE name <> 'text' ORDER BY name"
+}
+[ "$(arguments awkward.db)" = "great|9223372036854775807
+inf|infinite
+quoted \"name\"|0.25
+step|7" ] || fail "before: $(arguments awkward.db)"
+[ "$(arguments back.db)" = "arg.step|7
+great|'9223372036854775807'
+inf|NULL
+inf_nonfinite|'inf'
+quoted \"name\"|0.25" ] || fail "after: $(arguments back.db)"
+echo "there and back: the same"

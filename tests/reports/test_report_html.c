@@ -1,0 +1,239 @@
+/*
+ * The page of HTML: curves keep what they were made of, axes have round steps, texts of a run
+ * cannot become markup, and a page is written of every kind of file.
+ */
+#include "support/report_sample.h"
+#include "support/support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "reports/html/report_html.h"
+
+static char folder[SUPPORT_PATH_SIZE];
+
+static int setup(void **state)
+{
+	(void)state;
+	support_tempdir(folder);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	support_tempdir_remove(folder);
+	return 0;
+}
+
+/* ---- curves ---------------------------------------------------------------------------------- */
+
+static double value_at(size_t i)
+{
+	return sin((double)i * 0.37) * (double)(i % 97);
+}
+
+static void test_a_curve_of_any_length_keeps_mean_and_range(void **state)
+{
+	static const size_t lengths[] = {0, 1, 2, 479, 480, 481, 961, 10007};
+	static struct html_curve curve;
+
+	(void)state;
+	for (size_t l = 0; l < ARRAY_LEN(lengths); l++) {
+		double sum = 0, low = INFINITY, high = -INFINITY, points_sum = 0;
+		double points_low = INFINITY, points_high = -INFINITY;
+		int64_t held = 0;
+
+		html_curve_begin(&curve);
+		for (size_t i = 0; i < lengths[l]; i++) {
+			html_curve_add(&curve, (double)i, value_at(i));
+			sum += value_at(i);
+			low = fmin(low, value_at(i));
+			high = fmax(high, value_at(i));
+		}
+		assert_true(curve.count <= HTML_POINTS);
+		assert_true(lengths[l] < 2 || curve.count >= HTML_POINTS / 2 ||
+			    curve.count == lengths[l]);
+		for (size_t i = 0; i < curve.count; i++) {
+			assert_true(curve.points[i].x == (double)held);
+			held += curve.points[i].held;
+			points_sum += curve.points[i].sum;
+			points_low = fmin(points_low, curve.points[i].low);
+			points_high = fmax(points_high, curve.points[i].high);
+		}
+		assert_int_equal(held, lengths[l]);
+		assert_true(fabs(points_sum - sum) <= 1e-9 * (1 + fabs(sum)));
+		assert_true(points_low == low && points_high == high);
+	}
+}
+
+static void test_what_is_not_finite_is_a_gap(void **state)
+{
+	static struct html_curve curve;
+	static const double values[] = {1, NAN, INFINITY, -INFINITY, 1e301, 3};
+	struct html_series series;
+
+	(void)state;
+	html_curve_begin(&curve);
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		html_curve_add(&curve, (double)i, values[i]);
+	html_curve_series(&curve, "x", true, &series);
+	assert_int_equal(series.count, ARRAY_LEN(values));
+	assert_true(series.y[0] == 1 && series.y[5] == 3);
+	for (size_t i = 1; i < 5; i++)
+		assert_true(isnan(series.y[i]) && isnan(series.low[i]) && isnan(series.high[i]));
+}
+
+static void test_steps_of_an_axis_are_round_and_few(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_init(&rng, 7, rng_stream("axis"), 0, 0);
+	for (int i = 0; i < 2000; i++) {
+		const double width = pow(10, (double)rng_uniform(&rng) * 40 - 20);
+		const double low = ((double)rng_uniform(&rng) - 0.5) * width * 10;
+		const double step = html_tick_step(low, low + width, 5, i % 2);
+		double unit = step;
+
+		assert_true(step > 0 && width / step <= 5.001 && width / step >= 0.49);
+		while (i % 2 && unit >= 1024)
+			unit /= 1024;
+		unit /= pow(10, floor(log10(unit) + 1e-9));
+		assert_true(fabs(unit - 1) < 1e-6 || fabs(unit - 2) < 1e-6 ||
+			    fabs(unit - 5) < 1e-6 || fabs(unit - 10) < 1e-6);
+	}
+	assert_true(html_tick_step(0, 0, 5, false) > 0);
+	assert_true(html_tick_step(0, INFINITY, 5, false) > 0);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+static char *page_of(const char *database)
+{
+	struct report_export_request request = {.path = database};
+	struct report_sink sink;
+	char path[SUPPORT_PATH_SIZE + 64];
+	struct err err = {0};
+	char *text;
+
+	snprintf(path, sizeof(path), "%s/page.html", folder);
+	assert_int_equal(prof_db_open(&request.db, database, &err), ST_OK);
+	assert_int_equal(report_sink_open(&sink, path, &err), ST_OK);
+	assert_int_equal(report_sink_close(&sink, report_html_write(&request, &sink, &err)), ST_OK);
+	prof_db_close(request.db);
+	text = support_read_file(path, NULL);
+	return text;
+}
+
+static int count_of(const char *text, const char *part)
+{
+	int count = 0;
+
+	for (; (text = strstr(text, part)); text += strlen(part))
+		count++;
+	return count;
+}
+
+static void assert_whole(const char *text)
+{
+	static const char *const elements[] = {"svg", "figure", "section", "table", "g",
+					       "div", "title",  "text",    "pre"};
+	char open[32], spaced[32], close[32];
+
+	for (size_t i = 0; i < ARRAY_LEN(elements); i++) {
+		snprintf(open, sizeof(open), "<%s>", elements[i]);
+		snprintf(spaced, sizeof(spaced), "<%s ", elements[i]);
+		snprintf(close, sizeof(close), "</%s>", elements[i]);
+		assert_int_equal(count_of(text, open) + count_of(text, spaced),
+				 count_of(text, close));
+	}
+	assert_contains(text, "</html>\n");
+	/* Nothing is fetched: the one address is a name space. */
+	assert_int_equal(count_of(text, "http"), count_of(text, "http://www.w3.org/2000/svg"));
+	assert_null(strstr(text, "src="));
+	assert_null(strstr(text, "@import"));
+	assert_null(strstr(text, "url("));
+	assert_null(strstr(text, "nan\""));
+}
+
+static void test_a_page_is_whole_and_twice_the_same(void **state)
+{
+	char path[SUPPORT_PATH_SIZE + 64];
+	char *first, *second;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/run.db", folder);
+	report_sample_write(path);
+	first = page_of(path);
+	second = page_of(path);
+	assert_string_equal(first, second);
+	assert_whole(first);
+	assert_contains(first, "Device (simulated)");
+	assert_contains(first, "Host (measured)");
+	assert_contains(first, "class=\"heat\"");
+	assert_contains(first, "live bytes by program step");
+	assert_contains(first, "train loss by step");
+	free(first);
+	free(second);
+}
+
+static void test_files_without_an_end_or_rows_have_pages(void **state)
+{
+	char path[SUPPORT_PATH_SIZE + 64];
+	char *text;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/killed.db", folder);
+	report_sample_write_killed(path);
+	text = page_of(path);
+	assert_whole(text);
+	free(text);
+
+	snprintf(path, sizeof(path), "%s/empty.db", folder);
+	report_sample_write_empty(path);
+	text = page_of(path);
+	assert_whole(text);
+	assert_contains(text, "No weight update of a pipeline was recorded.");
+	assert_contains(text, "No memory of tiles was recorded.");
+	assert_contains(text, "No liveness was recorded.");
+	assert_contains(text, "No metrics were recorded.");
+	assert_contains(text, "No statistics of tensors were recorded.");
+	free(text);
+}
+
+static void test_texts_of_a_run_stay_texts(void **state)
+{
+	char path[SUPPORT_PATH_SIZE + 64], *text;
+	struct report_sink sink;
+	struct report_html page = {.out = &sink};
+	struct err err = {0};
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/text.html", folder);
+	assert_int_equal(report_sink_open(&sink, path, &err), ST_OK);
+	html_text(&page, "<script>alert('\"&\"')</script>\x01\xff\xc3\xa4\xe2\x82");
+	assert_int_equal(report_sink_close(&sink, ST_OK), ST_OK);
+	text = support_read_file(path, NULL);
+	assert_string_equal(text, "&lt;script&gt;alert(&#39;&quot;&amp;&quot;&#39;)&lt;/script&gt;"
+				  "??\xc3\xa4??");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_curve_of_any_length_keeps_mean_and_range),
+		cmocka_unit_test(test_what_is_not_finite_is_a_gap),
+		cmocka_unit_test(test_steps_of_an_axis_are_round_and_few),
+		cmocka_unit_test(test_a_page_is_whole_and_twice_the_same),
+		cmocka_unit_test(test_files_without_an_end_or_rows_have_pages),
+		cmocka_unit_test(test_texts_of_a_run_stay_texts),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

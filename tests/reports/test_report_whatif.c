@@ -1,0 +1,408 @@
+/*
+ * What-if is the recorded run file, planned again: names for keys, what they may be, what a
+ * recording must have. tests/reports/report_whatif.sh compares predictions with runs that were
+ * trained.
+ */
+#include "support/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "ipuscope/profiler.h"
+#include "model/plan/plan_run.h"
+#include "reports/whatif/report_whatif.h"
+#include "support/run_checks.h"
+
+#define PATH (SUPPORT_PATH_SIZE + 64)
+
+#define DENSE(name, units)                                                                         \
+	"{\"class_name\":\"Dense\",\"config\":{\"name\":\"" name "\",\"units\":" #units "}}"
+#define LAYERS                                                                                     \
+	"{\"class_name\":\"Sequential\",\"config\":{\"name\":\"m\",\"layers\":[" DENSE(            \
+		"a", 64) "," DENSE("b", 32) "," DENSE("c", 32) "," DENSE("d", 10) "]}}"
+/* Everything of a run but its layout. */
+#define RUN(model, rest)                                                                           \
+	"{\"model\":" model ",\"compile\":{\"loss\":\"sparse_categorical_crossentropy\","          \
+	"\"steps_per_execution\":16},\"data\":{\"name\":\"mnist\",\"batch_size\":4},"              \
+	"\"fit\":{\"steps_per_epoch\":32}," rest "}"
+#define TWO                                                                                        \
+	"\"ipu\":{\"auto_select_ipus\":2},\"gradient_accumulation\":{\"steps_per_replica\":8},"    \
+	"\"pipeline\":{\"stages\":[0,0,1,1]}"
+#define DATA                                                                                       \
+	"{\"train_items\":1000,\"test_items\":200,\"item\":[16],"                                  \
+	"\"train\":{\"classes\":10,\"width\":0},\"test\":{\"classes\":10,\"width\":0}}"
+
+static char folder[SUPPORT_PATH_SIZE], path[PATH];
+
+/* ---- a recording ----------------------------------------------------------------------------- */
+
+/* The cycles of a weight update of such a run, by the planner itself. */
+static int64_t planned_cycles(const char *text)
+{
+	struct plan_run plan = {0};
+	struct run_data data;
+	struct err err = {0};
+	int64_t cycles;
+
+	if (run_data_read(&data, DATA, "data", &err) != ST_OK ||
+	    run_file_parse(&plan.run, "run", text, strlen(text), 0, NULL, &support_run_checks,
+			   &err) != ST_OK ||
+	    plan_run_build(&plan, &data, false, &err) != ST_OK ||
+	    plan_run_compile(&plan, &data, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	cycles = plan.device->timeline[RUN_TRAIN]->cycles;
+	plan_run_fini(&plan);
+	return cycles;
+}
+
+/* What ipu-train records of such a run, as far as what-if asks; NULLs and 0 are left out. */
+static void record(const char *text, const char *data, int64_t cycles)
+{
+	const struct ips_execution row = {.mode = IPS_TRAIN,
+					  .epoch = 1,
+					  .steps = 16,
+					  .updates = 2,
+					  .dur_ns = 1000,
+					  .start_cycle = 0,
+					  .cycles = 2 * cycles,
+					  .traced = 0};
+	struct ips_recording *recording;
+
+	remove(path);
+	assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+	if (text)
+		assert_int_equal(ips_meta_set(recording, "run", text), 0);
+	if (data)
+		assert_int_equal(ips_meta_set(recording, "data", data), 0);
+	if (cycles > 0)
+		assert_int_equal(ips_append_execution(recording, &row), 0);
+	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
+}
+
+static enum status open_it(struct report_whatif **out, struct err *err)
+{
+	struct prof_db *db;
+	enum status status;
+
+	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+	status = report_whatif_open(out, db, REPORT_WHATIF_DEVICE, err);
+	prof_db_close(db);
+	return status;
+}
+
+static struct report_whatif *recorded(const char *text)
+{
+	struct report_whatif *whatif;
+	struct err err = {0};
+
+	record(text, DATA, planned_cycles(text));
+	if (open_it(&whatif, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	return whatif;
+}
+
+static struct report_whatif_prediction predicted(const struct report_whatif *whatif,
+						 const struct report_whatif_change *change)
+{
+	struct report_whatif_prediction out;
+	struct err err = {0};
+
+	if (report_whatif_predict(&out, whatif, change, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	return out;
+}
+
+/* ---- predictions ----------------------------------------------------------------------------- */
+
+static void nothing_changed_is_what_was_measured(void **state)
+{
+	const struct report_whatif_change none = {0};
+	struct report_whatif_prediction out;
+	struct report_whatif *whatif = recorded(RUN(LAYERS, TWO));
+
+	(void)state;
+	out = predicted(whatif, &none);
+	assert_int_equal(out.run_ns, report_whatif_measured(whatif)->run_ns);
+	assert_int_equal(out.memory_ipu_bytes, report_whatif_measured(whatif)->memory_ipu_bytes);
+	assert_int_equal(out.microbatches, 8);
+	assert_int_equal(out.stages, 2);
+	assert_true(out.memory_ipu_bytes > 0 && out.memory_fits && out.pipelined);
+	assert_string_equal(out.split, "");
+	assert_int_equal(out.assumptions, 1u << REPORT_WHATIF_NO_EXECUTION_HOST);
+	report_whatif_close(whatif);
+}
+
+static void a_recording_of_another_model_is_told(void **state)
+{
+	const struct report_whatif_change none = {0};
+	struct report_whatif *whatif;
+
+	(void)state;
+	record(RUN(LAYERS, TWO), DATA, 2 * planned_cycles(RUN(LAYERS, TWO)));
+	assert_int_equal(open_it(&whatif, NULL), ST_OK);
+	assert_true(predicted(whatif, &none).assumptions & 1u << REPORT_WHATIF_PLAN_DIFFERS);
+	report_whatif_close(whatif);
+}
+
+/* Each named change beside the words that it stands for; both beside the run as it would be. */
+static void options_are_names_of_keys(void **state)
+{
+	static const struct {
+		struct report_whatif_change named;
+		const char *words[12];
+		const char *rest; /* of the run file that is meant */
+	} cases[] = {
+		{{.schedule = "Sequential"},
+		 {"--pipeline.schedule", "Sequential"},
+		 "\"ipu\":{\"auto_select_ipus\":2},\"gradient_accumulation\":{\"steps_per_"
+		 "replica\":8},"
+		 "\"pipeline\":{\"stages\":[0,0,1,1],\"schedule\":\"Sequential\"}"},
+		{{.microbatches = 16},
+		 {"--gradient_accumulation.steps_per_replica", "16"},
+		 "\"ipu\":{\"auto_select_ipus\":2},\"gradient_accumulation\":{\"steps_per_"
+		 "replica\":16},"
+		 "\"pipeline\":{\"stages\":[0,0,1,1]}"},
+		{{.target = "bow"},
+		 {"--ipu.target", "ipu21"},
+		 "\"ipu\":{\"auto_select_ipus\":2,\"target\":\"ipu21\"},\"gradient_accumulation\":"
+		 "{\"steps_per_replica\":8},\"pipeline\":{\"stages\":[0,0,1,1]}"},
+		{{.target = "ipu1", .schedule = "Interleaved"},
+		 {"--ipu.target", "ipu1", "--pipeline.schedule", "Interleaved"},
+		 "\"ipu\":{\"auto_select_ipus\":2,\"target\":\"ipu1\"},\"gradient_accumulation\":"
+		 "{\"steps_per_replica\":8},\"pipeline\":{\"stages\":[0,0,1,1],\"schedule\":"
+		 "\"Interleaved\"}"},
+		{{.replicas = 2},
+		 {"--ipu.auto_select_ipus", "4"},
+		 "\"ipu\":{\"auto_select_ipus\":4},\"gradient_accumulation\":{\"steps_per_"
+		 "replica\":8},"
+		 "\"pipeline\":{\"stages\":[0,0,1,1]}"},
+		{{.split = "b"},
+		 {"--pipeline.stages", "[0,1,1,1]"},
+		 "\"ipu\":{\"auto_select_ipus\":2},\"gradient_accumulation\":{\"steps_per_"
+		 "replica\":8},"
+		 "\"pipeline\":{\"stages\":[0,1,1,1]}"},
+		{{.split = "0,1,1,1"},
+		 {"--pipeline.stages", "{\"b\":1}"},
+		 "\"ipu\":{\"auto_select_ipus\":2},\"gradient_accumulation\":{\"steps_per_"
+		 "replica\":8},"
+		 "\"pipeline\":{\"stages\":[0,1,1,1]}"},
+		{{.stages = 1},
+		 {"--pipeline", "null", "--ipu.auto_select_ipus", "1"},
+		 "\"ipu\":{\"auto_select_ipus\":1},\"gradient_accumulation\":{\"steps_per_"
+		 "replica\":8}"},
+		{{.stages = 4},
+		 {"--pipeline.stages", "auto", "--ipu.auto_select_ipus", "4"},
+		 "\"ipu\":{\"auto_select_ipus\":4},\"gradient_accumulation\":{\"steps_per_"
+		 "replica\":8},"
+		 "\"pipeline\":{\"stages\":[0,1,2,3]}"},
+	};
+	struct report_whatif *whatif = recorded(RUN(LAYERS, TWO));
+	const struct report_whatif_change none = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct report_whatif_change words = {0};
+		struct report_whatif_prediction named, said, meant;
+		struct report_whatif *other;
+		char text[2048];
+
+		while (words.count < 12 && cases[i].words[words.count])
+			words.count++;
+		words.words = (char **)(uintptr_t)cases[i].words;
+		named = predicted(whatif, &cases[i].named);
+		said = predicted(whatif, &words);
+		snprintf(text, sizeof(text), RUN(LAYERS, "%s"), cases[i].rest);
+		other = recorded(text);
+		meant = predicted(other, &none);
+		assert_int_equal(named.run_ns, said.run_ns);
+		assert_int_equal(named.run_ns, meant.run_ns);
+		assert_int_equal(named.memory_tile_bytes, meant.memory_tile_bytes);
+		assert_int_equal(named.stages, meant.stages);
+		assert_int_equal(named.replicas, meant.replicas);
+		assert_string_equal(named.target, meant.target);
+		assert_string_equal(named.split, said.split);
+		report_whatif_close(other);
+	}
+	report_whatif_close(whatif);
+}
+
+/* 16 steps of an execution are none of 24 micro-batches; who gives steps gets no others. */
+static void steps_suit_the_change_unless_they_are_given(void **state)
+{
+	static char *words[] = {(char *)(uintptr_t) "--compile.steps_per_execution",
+				(char *)(uintptr_t) "16"};
+	const struct report_whatif_change more = {.microbatches = 24};
+	const struct report_whatif_change given = {.microbatches = 24, .count = 2, .words = words};
+	struct report_whatif *whatif = recorded(RUN(LAYERS, TWO));
+	struct report_whatif_prediction out = predicted(whatif, &more);
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(out.microbatches, 24);
+	assert_true(out.assumptions & 1u << REPORT_WHATIF_STEPS_SUITED);
+	assert_int_equal(report_whatif_predict(&out, whatif, &given, &err), ST_INVALID);
+	assert_contains(err.text, "steps_per_execution");
+	report_whatif_close(whatif);
+}
+
+static void memory_that_does_not_do_is_said(void **state)
+{
+	static char *words[] = {(char *)(uintptr_t) "--ipu.tiles_per_ipu", (char *)(uintptr_t) "1"};
+	const struct report_whatif_change one_tile = {.count = 2, .words = words};
+	struct report_whatif *whatif =
+		recorded(RUN("{\"class_name\":\"Sequential\",\"config\":{\"name\":\"m\",\"layers\":"
+			     "[" DENSE("a", 20000) "," DENSE("b", 10) "]}}",
+			     "\"ipu\":{\"auto_select_ipus\":1}"));
+	const struct report_whatif_prediction out = predicted(whatif, &one_tile);
+
+	(void)state;
+	assert_false(out.memory_fits);
+	assert_true(report_whatif_measured(whatif)->memory_fits);
+	report_whatif_close(whatif);
+}
+
+/* Every schedule is planned, and one without bubbles is not slower than one stage at a time. */
+static void every_schedule_is_planned(void **state)
+{
+	const struct report_whatif_change sequential = {.schedule = "Sequential"};
+	struct report_whatif *whatif = recorded(RUN(LAYERS, TWO));
+	const int64_t slowest = predicted(whatif, &sequential).run_ns;
+
+	(void)state;
+	for (int k = 0; k < (int)IPU_SCHEDULE_KINDS; k++) {
+		const struct report_whatif_change change = {
+			.schedule = ipu_schedule_name((enum ipu_schedule_kind)k)};
+		const struct report_whatif_prediction out = predicted(whatif, &change);
+
+		assert_int_equal(out.schedule, k);
+		assert_int_equal(out.stages, k == IPU_1F1B_INTERLEAVED ? 4 : 2);
+		assert_true(out.run_ns > 0 && out.memory_ipu_bytes > 0);
+		assert_true(k == IPU_1F1B_INTERLEAVED || out.run_ns <= slowest);
+	}
+	report_whatif_close(whatif);
+}
+
+/* ---- what is wrong --------------------------------------------------------------------------- */
+
+static void a_change_that_is_not_legal_says_what_is(void **state)
+{
+	static const struct {
+		struct report_whatif_change change;
+		const char *text;
+	} cases[] = {
+		{{.schedule = "Groupd"}, "Grouped"},
+		{{.microbatches = 6}, "multiple of 2 x stages (= 4)"},
+		{{.target = "ipu3"}, "did you mean"},
+		{{.split = "nowhere"}, "nowhere"},
+		{{.split = "0,0,2,2"}, "stage"},
+		{{.split = "0,0,1,1073741825"}, "stage"},
+		{{.split = "0,0,1,99999999999999999999"}, "stage"},
+		{{.stages = 9}, "stages"},
+	};
+	struct report_whatif *whatif = recorded(RUN(LAYERS, TWO));
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct report_whatif_prediction out;
+		struct err err = {0};
+
+		if (report_whatif_predict(&out, whatif, &cases[i].change, &err) != ST_INVALID)
+			fail_msg("%zu is legal, or: %s", i, err.text);
+		assert_contains(err.text, cases[i].text);
+	}
+	report_whatif_close(whatif);
+}
+
+static void what_is_missing_is_said(void **state)
+{
+	static const struct {
+		const char *run, *data;
+		int64_t cycles;
+		const char *text;
+	} cases[] = {
+		{NULL, NULL, 1000, "no run of ipu-train"},
+		{RUN(LAYERS, TWO), NULL, 1000, "no run of ipu-train"},
+		{NULL, DATA, 1000, "no run of ipu-train"},
+		{RUN(LAYERS, TWO), DATA, 0, "no execution of a training was finished"},
+		{RUN(LAYERS, "\"ipu\":null"), DATA, 1000, "--clock host"},
+		{"{\"model\":" LAYERS
+		 ",\"data\":{\"name\":\"mnist\"},\"compile\":{\"loss\":\"mse\"},"
+		 "\"fit\":null,\"predict\":{}}",
+		 DATA, 1000, "trained nothing"},
+		{"{\"model\":1", DATA, 1000, "run.db"},
+		{RUN("{\"class_name\":\"Sequentiel\"}", TWO), DATA, 1000, "Sequential"},
+		{RUN(LAYERS, TWO), "[]", 1000, "train_items"},
+		{RUN(LAYERS, TWO), "{\"train_items\":1000,\"test_items\":0,\"item\":[-1]}", 1000,
+		 "item"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct report_whatif *whatif;
+		struct err err = {0};
+
+		record(cases[i].run, cases[i].data, cases[i].cycles);
+		if (open_it(&whatif, &err) == ST_OK)
+			fail_msg("%zu is predicted from", i);
+		assert_null(whatif);
+		assert_contains(err.text, cases[i].text);
+		assert_null(strchr(err.text, '\n'));
+	}
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	static char *words[] = {(char *)(uintptr_t) "--ipu.target", (char *)(uintptr_t) "ipu21"};
+	const struct report_whatif_change change = {
+		.split = "b", .microbatches = 24, .count = 2, .words = words};
+	struct report_whatif *whatif = recorded(RUN(LAYERS, TWO));
+	struct report_whatif_prediction out;
+	bool failed = true;
+
+	(void)state;
+	for (long n = 0; failed && n < 100000; n += 1 + n / 8) {
+		enum status status;
+
+		support_fail_alloc(n);
+		status = report_whatif_predict(&out, whatif, &change, NULL);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		assert_true(status == ST_OK || (failed && status == ST_NOMEM));
+	}
+	assert_false(failed);
+	report_whatif_close(whatif);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	support_tempdir(folder);
+	snprintf(path, sizeof(path), "%s/run.db", folder);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	support_tempdir_remove(folder);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_changed_is_what_was_measured),
+		cmocka_unit_test(a_recording_of_another_model_is_told),
+		cmocka_unit_test(options_are_names_of_keys),
+		cmocka_unit_test(steps_suit_the_change_unless_they_are_given),
+		cmocka_unit_test(memory_that_does_not_do_is_said),
+		cmocka_unit_test(every_schedule_is_planned),
+		cmocka_unit_test(a_change_that_is_not_legal_says_what_is),
+		cmocka_unit_test(what_is_missing_is_said),
+		cmocka_unit_test(without_memory_it_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Batches made ahead are the same as those made on the spot; images are resized; the rest of a pass is kept where asked for.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+
+few=(--quiet --data.limit 400 --evaluate.steps_per_execution 2 --evaluate.steps 4)
+four=(--pipeline null --gradient_accumulation null --fit.steps_per_epoch 12 --compile.steps_per_execution 4)
+
+# same NAME ARGUMENT...: every depth gives the weights of none.
+same() {
+	local name=$1 depth
+	shift
+	train 48 "${few[@]}" --data.prefetch 0 --weights.save "$work/$name" "$@"
+	[ -s "$work/$name" ] || fail "$name: no weights were written"
+	for depth in 1 4 null; do
+		train 48 "${few[@]}" --data.prefetch "$depth" --weights.save "$work/ahead" "$@"
+		cmp -s "$work/$name" "$work/ahead" || fail "$name: prefetch $depth gives other weights"
+	done
+}
+
+same plain "${no_pipeline[@]}"
+same pipeline
+same interleaved --pipeline.schedule Interleaved
+same replicas --pipeline null --ipu.auto_select_ipus 3 --gradient_accumulation.steps_per_replica 4 --compile.steps_per_execution 16
+same resized "${no_pipeline[@]}" --data.resize '[14,20]'
+! cmp -s "$work/plain" "$work/resized" || fail 'resizing changed nothing'
+
+# 100 images: 3 batches of 32, and a fourth of 4 where the rest is kept.
+cpu=(--pipeline null --gradient_accumulation null --ipu null --quiet --fit.epochs 2 --data.limit 100)
+whole=(--fit.steps_per_epoch null --compile.steps_per_execution 1 --evaluate.steps_per_execution 1)
+"$bin/ipu-train" "$run" "${cpu[@]}" "${whole[@]}" --weights.save "$work/dropped"
+"$bin/ipu-train" "$run" "${cpu[@]}" "${whole[@]}" --data.drop_remainder false --weights.save "$work/kept"
+! cmp -s "$work/dropped" "$work/kept" || fail 'the rest of a pass changed nothing'
+"$bin/ipu-train" "$run" "${cpu[@]}" "${whole[@]}" --data.drop_remainder false --data.prefetch 3 --weights.save "$work/ahead"
+cmp -s "$work/kept" "$work/ahead" || fail 'a short batch made ahead is another'
+# Evaluation sees all 100: the accuracy is a multiple of a hundredth.
+"$bin/ipu-train" "$run" "${cpu[@]:0:6}" --fit.epochs 1 --data.limit 100 --data.drop_remainder false "${whole[@]}" >"$work/out.txt"
+grep -q 'accuracy: 0\.[0-9][0-9]00$' "$work/out.txt" || fail "an accuracy of 100 images: $(tail -1 "$work/out.txt")"
+if "$bin/ipu-train" "$run" --quiet --data.drop_remainder false 2>"$work/err.txt"; then
+	fail 'short batches on an IPU were taken'
+fi
+grep -q 'data.drop_remainder: is false, but every batch on an IPU is a whole one' "$work/err.txt" || fail "$(cat "$work/err.txt")"
+
+# Vectors instead of class numbers.
+train 12 "${few[@]}" "${four[@]}" "${no_pipeline[@]}" --data.one_hot true --compile.loss categorical_crossentropy --weights.save "$work/vectors"
+[ -s "$work/vectors" ] || fail 'no weights from vectors'
+echo 'ok'

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# A full disk while recording: training ends, the report is said to be incomplete, exit code 1, the file opens.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+
+cd "$work"
+export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'
+code=0
+(
+	ulimit -f 2000 # blocks of 1,024 bytes; the empty report takes about half of it
+	train 2000 --evaluate null --weights.save weights >out 2>err
+) || code=$?
+[ $code -eq 1 ] || fail "exit code $code, not 1: $(cat out err)"
+grep -q 'incomplete' err || fail "not said to be incomplete: $(cat err)"
+grep -q '2000/2000' out || fail "training did not end: $(cat out)"
+report=$(ls -d tf_report__*)
+[ "$(sqlite3 "$report/profile.db" 'PRAGMA integrity_check')" = ok ] || fail "integrity"
+"$bin/ipu-report" "$report" >summary.txt || fail "no summary of an incomplete report"
+grep -q 'state  *failed: .*File too large' summary.txt || fail "the summary does not say what failed: $(cat summary.txt)"
+grep -q 'reached  *epoch' summary.txt || fail "the summary does not say how far the run came: $(cat summary.txt)"
+grep -q 'what came after the last commit' summary.txt || fail "the summary does not say what is missing: $(cat summary.txt)"
+"$bin/ipu-view" "$report" --view summary --text >/dev/null || fail "no view of an incomplete report"

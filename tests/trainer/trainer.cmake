@@ -1,0 +1,50 @@
+# Tests of callbacks, and of the trainer as a whole.
+foreach(module IN ITEMS auto options)
+	ipuscope_add_test(NAME test_train_${module} SOURCES test_train_${module}.c LIBS trainer LABELS unit trainer)
+endforeach()
+ipuscope_add_test(NAME test_callback SOURCES test_callback.c support/math.c LIBS trainer LABELS unit trainer)
+ipuscope_add_test(NAME test_train_accumulate SOURCES test_train_accumulate.c LIBS trainer m LABELS unit trainer)
+ipuscope_add_test(NAME test_train_order SOURCES test_train_order.c LIBS trainer LABELS unit trainer)
+ipuscope_add_test(NAME test_train_replicas SOURCES test_train_replicas.c LIBS trainer dataset_sample LABELS unit trainer)
+ipuscope_add_test(NAME test_train_tree SOURCES test_train_tree.c LIBS trainer LABELS unit trainer)
+ipuscope_add_test(NAME test_train_values SOURCES test_train_values.c ${PROJECT_SOURCE_DIR}/trainer/train_public.c LIBS trainer m
+	LABELS unit trainer)
+
+# The same bytes in many forms, and whole trainings: what other tests have under the sanitizers, too.
+foreach(test IN ITEMS train_examples train_identity train_identity_graph train_half train_outfeed_shapes train_watch
+		train_partition train_regularized device_conservation train_health)
+	ipuscope_add_script(NAME ${test} LABELS golden release)
+endforeach()
+foreach(test IN ITEMS
+		train_options train_accumulate_outfeed train_callbacks train_tutorial train_learns
+		train_data train_device train_report train_memory
+		train_errors train_full_disk train_interrupted train_killed train_watched)
+	ipuscope_add_script(NAME ${test} LABELS golden)
+endforeach()
+
+# What failed with OpenBLAS's kernels of other processors when products were its own.
+ipuscope_add_script(NAME train_outfeed_replicas LABELS golden processor)
+
+# The digests that everyone's weights have, with each instruction set.
+ipuscope_add_script(NAME train_digest LABELS golden release)
+foreach(level IN ITEMS 0 1)
+	if(TARGET trainer_kernels_level_${level})
+		add_executable(ipu-train-level-${level} ${PROJECT_SOURCE_DIR}/trainer/main_train.c
+			$<TARGET_OBJECTS:trainer_kernels_level_${level}>)
+		target_link_libraries(ipu-train-level-${level} PRIVATE trainer ipuscope_options)
+		set_target_properties(ipu-train-level-${level} PROPERTIES
+			RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+	endif()
+endforeach()
+
+# train_examples has the same commands, with little data.
+ipuscope_add_script(NAME train_seeds LABELS golden release)
+# What ipu-plan model says is what the run records; and what was published.
+foreach(test IN ITEMS plan_model fidelity)
+	ipuscope_add_script(NAME ${test} LABELS golden release)
+endforeach()
+
+# Looks at every captured value, for train_health.sh.
+add_executable(capture_scan support/capture_scan.c)
+target_link_libraries(capture_scan PRIVATE PkgConfig::SQLITE m ipuscope_options)
+set_target_properties(capture_scan PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})

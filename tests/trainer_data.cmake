@@ -1,8 +1,0 @@
-# Tests of the data sets.
-add_library(dataset_sample STATIC ${CMAKE_CURRENT_LIST_DIR}/dataset_sample.c)
-target_link_libraries(dataset_sample PUBLIC trainer_data test_support)
-foreach(module IN ITEMS dataset dataset_cifar dataset_feed dataset_gather dataset_idx dataset_npz dataset_order dataset_pictures dataset_resize
-		 dataset_synthetic)
-	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c LIBS dataset_sample LABELS unit trainer)
-endforeach()
-ipuscope_add_test(NAME test_npz_writer SOURCES test_npz_writer.c LIBS trainer_data common LABELS unit trainer)

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# The walks of docs/walks.md. Its commands are run as they stand, every screen in it is played anew and
+# compared, and the answers read off the screens are what sqlite3 says. A screen is a block
+#
+#	```text SIZE REPORT KEYS
+#
+# with REPORT `run` or `run,other`, and KEYS as view_play takes them. UPDATE_GOLDEN=1 rewrites the document's
+# screens.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+. "$IPUSCOPE_SOURCE_DIR/tests/support/view_unmeasured.sh"
+
+play=$(realpath "${IPUSCOPE_VIEW_PLAY:-./view_play}")
+document=$IPUSCOPE_SOURCE_DIR/docs/walks.md
+export XDG_STATE_HOME=$work/state LC_ALL=C.UTF-8
+if ! locale -a 2>/dev/null | grep -iE '^c\.utf-?8$' >/dev/null; then
+	echo "skipped: there is no locale C.UTF-8"
+	exit 77
+fi
+cd "$work"
+ln -s "$IPUSCOPE_SOURCE_DIR/examples" examples
+sed -n '/^```/q; s/^    //p' "$document" >commands
+grep -q '^\$tutorial' commands || fail "the document has no commands"
+command -v sqlite3 >/dev/null || {
+	echo "skipped: there is no sqlite3"
+	exit 77
+}
+PATH=$bin:$PATH bash -e commands >out.txt 2>err.txt || fail "the document's commands: $(cat err.txt)"
+
+# On a busy machine what recording cost would be the first advice.
+for report in run other sick; do
+	sqlite3 $report/profile.db 'UPDATE overhead_sum_rows SET record_ns_estimate = 0, write_ns = 0'
+done
+
+# screen SIZE REPORT KEYS
+screen() {
+	# shellcheck disable=SC2086
+	"$play" "$1" "$3" ${2//,/ } | unmeasured
+}
+
+replay() {
+	local line size report keys inside=
+	while IFS= read -r line; do
+		if [ -n "$inside" ]; then
+			[ "$line" != '```' ] || { inside= && printf '%s\n' "$line"; }
+			continue
+		fi
+		printf '%s\n' "$line"
+		case $line in '```text '[0-9]*) ;; *) continue ;; esac
+		read -r _ size report keys <<<"$line"
+		inside=1
+		screen "$size" "$report" "$keys" || fail "$line"
+	done <"$document"
+}
+
+replay >walks.md
+if [ -n "${UPDATE_GOLDEN:-}" ]; then
+	cp walks.md "$document"
+elif ! diff -u -b "$document" walks.md; then # -b: columns are as wide as their host times
+	fail 'the screens are others than docs/walks.md shows'
+fi
+
+# Values in the sentences are those of a screen.
+part() { awk -v wanted="$1" '/^```/ { inside = !inside; next } inside == wanted' walks.md; }
+for value in $(part 0 | grep -oE '[0-9]+\.[0-9]{4,}'); do
+	part 1 | grep -F -- "$value" >/dev/null || fail "no screen shows $value, which a sentence of docs/walks.md has"
+done
+
+# --- the answers ------------------------------------------------------------------------------------
+# answer TEXT REPORT SQL: the screens show TEXT, which is what the query says.
+answers=0
+answer() {
+	local said
+	said=$(sqlite3 "$2/profile.db" "ATTACH 'other/profile.db' AS other; $3")
+	[ "$said" = "$1" ] || fail "the screen shows \"$1\", SQL says \"$said\""
+	answers=$((answers + 1))
+}
+# shown REGEX: what the first screen that has it shows of it, blanks made one.
+shown() { sed 's/  */ /g' walks.md | awk '/^```text/ { on = 1; next } /^```/ { on = 0 } on' | grep -m1 -oE "$1"; }
+
+work_ns="sum(total_ns) FILTER (WHERE phase <> 'U')"
+trained="clock = 'device' AND mode = 'train'"
+slowest="SELECT stage FROM stage_sums WHERE $trained GROUP BY stage ORDER BY $work_ns DESC LIMIT 1"
+answer "$(shown 'slowest stage [0-9] on IPU [0-9]')" run \
+	"SELECT printf('slowest stage %d on IPU %d', stage, ipu) FROM stage_sums WHERE stage = ($slowest) LIMIT 1"
+answer "$(shown '[0-9.]+ us for each micro-batch')" run "SELECT printf('%.1f us for each micro-batch',
+	$work_ns / sum(count) FILTER (WHERE phase = 'F') / 1e3) FROM stage_sums WHERE $trained AND stage = ($slowest)"
+
+percent="100.0 * (makespan_ns * stages - busy_ns) / (makespan_ns * stages)"
+answer "$(shown 'bubble [0-9.]+ % \(theory [^|]*comm. [0-9.]+')" run "SELECT printf(
+	'bubble %.1f %% (theory %.1f %%): ╱up %.1f ╲down %.1f ▒imb. %.1f ≈comm. %.1f', $percent,
+	100 * theory_idle_fraction, share * ramp_up_ns, share * ramp_down_ns, share * imbalance_ns,
+	share * communication_ns)
+	FROM (SELECT *, 100.0 / (makespan_ns * stages) AS share FROM bubbles WHERE $trained AND weight_update = 0)"
+answer "$(shown 'idle for .*us \([0-9,]+ ns\)' | grep -oE '[0-9,]+ ns')" run "SELECT printf('%,d ns', max(gap)) FROM (
+	SELECT start_ns - max(start_ns + dur_ns) OVER (ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND
+	1 PRECEDING) AS gap FROM spans WHERE $trained AND ipu = 0 AND weight_update = 0 AND depth = 0)"
+
+answer "$(shown '▶Dense[^ ]+_grad [0-9.]+ [0-9.]+')" run "SELECT printf('▶%s %.6g %.6g', key, greatest_std, last_std)
+	FROM tensor_sums WHERE kind = 'gradient' ORDER BY greatest_std DESC LIMIT 1"
+
+answer "$(shown 'Fullest tile [^:]+: [0-9,]+ B, [0-9.]+ %')" run "SELECT printf('Fullest tile %d,%d: %,d B, %.2f %%',
+	ipu, tile, sum(bytes), 100.0 * sum(bytes) / max(capacity)) FROM tile_memory GROUP BY ipu, tile
+	ORDER BY sum(bytes) DESC, ipu, tile LIMIT 1"
+
+fullest="(SELECT max(used) FROM (SELECT sum(bytes) AS used FROM %s.tile_memory GROUP BY ipu, tile))"
+# shellcheck disable=SC2059
+answer "$(shown 'fullest tile bytes .* B [0-9.]+ %' | grep -oE '\+[0-9]+ B')" run \
+	"SELECT printf('%+d B', $(printf "$fullest" other) - $(printf "$fullest" main))"
+answer "$(shown 'Dense_10/bias:0_grad [0-9.]+ [0-9.]+ \+[0-9.]+')" run "SELECT printf('%s %.6g %.6g %+.6g', key,
+	s.greatest_std, t.greatest_std, t.greatest_std - s.greatest_std)
+	FROM main.tensor_sums s JOIN other.tensor_sums t USING (key) WHERE key = 'Dense_10/bias:0_grad'"
+
+answer "$(shown '0 bad Dense[^ ]+ F [0-9]+ [0-9]+')" sick "SELECT printf('0 bad %s %s %d %d', key, phase, step, n_nan)
+	FROM nonfinite_trail WHERE position = 0"
+screen 80x24 sick 'HVojjjj<Enter>' | grep '^── F0 stage 1 forward' >/dev/null || fail 'a bad number does not lead to its moment'
+echo "the screens are as docs/walks.md shows them, and $answers answers as sqlite3 gives them"
