@@ -244,9 +244,9 @@ static void test_form_of_tensorflow_2_1_names_its_replacement(void **state)
 	assert_contains(err.text, "pipeline.stages");
 	run_file_free(run);
 
-	assert_int_equal(
-		load(&run, "tests/golden", "tf21-pipeline.json --model.class_name Sequential", NULL),
-		ST_OK);
+	assert_int_equal(load(&run, "tests/golden",
+			      "tf21-pipeline.json --model.class_name Sequential", NULL),
+			 ST_OK);
 	assert_int_not_equal(build(&model, run, &shape, &err), ST_OK);
 	assert_contains(err.text, "gradient_accumulation.steps_per_replica");
 	run_file_free(run);
