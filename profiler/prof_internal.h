@@ -17,7 +17,6 @@
 
 #include "common/err.h"
 #include "profiler/ipuscope/profiler.h"
-#include "profiler/prof_btree.h"
 #include "profiler/prof_clock.h"
 #include "profiler/prof_levels.h"
 #include "profiler/prof_map.h"
@@ -26,6 +25,7 @@
 #include "profiler/prof_sql.h"
 #include "profiler/prof_sums.h"
 
+#define PROF_PAGE_BYTES 16384 /* of the database */
 #define PROF_LANE_ROWS  8192u /* rows a lane gathers before they go to the database */
 #define PROF_ARG_TEXT   64u   /* bytes of a text argument */
 #define PROF_KEYS_SLOTS 3u    /* slots that a struct ips_keys takes after its event */
@@ -181,7 +181,6 @@ struct prof_writer {
 	uint64_t last_commit_ns, commit_ns; /* when it began, how long to the next */
 	int wal_pages;
 	struct prof_copier *copier; /* may be NULL */
-	struct prof_bulk *bulk;     /* NULL: spans are inserted */
 	struct err err;
 };
 
@@ -258,18 +257,7 @@ static inline int64_t prof_span_back(const struct prof_span_row *row, int64_t id
 	return row->parent.here || parent != 0 ? id - parent : 0;
 }
 
-/* The text of an argument that is one; NULL: there is none. */
-static inline const char *prof_arg_text(const struct prof_arg *arg)
-{
-	if (arg->type == PROF_ARG_LONG_TEXT)
-		return (const char *)(uintptr_t)arg->bits;
-	return arg->bits == 0 ? NULL : arg->text;
-}
-
 /* prof_lane_flush.c: on the writer's thread */
-/* By SQL; a text stays where it is until the lane's flush is over. */
-enum status prof__insert_arg(struct prof_writer *writer, const struct prof_arg *arg,
-			     int64_t span_id, int64_t name_id);
 enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
 void prof__lane_free_texts(struct prof_lane *lane);  /* long texts that wait are on the heap */
 bool prof__lane_waits(const struct prof_lane *lane); /* there is something to flush */

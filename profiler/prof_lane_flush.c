@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "profiler/prof_bulk.h"
 #include "profiler/prof_inserts.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_site.h"
@@ -148,8 +147,7 @@ static enum status flush_spans(struct prof_writer *writer, struct prof_lane *lan
 
 	if (count == 0)
 		return ST_OK;
-	status = writer->bulk ? prof__bulk_spans(writer, lane, base)
-			      : insert_spans(writer, lane, base);
+	status = insert_spans(writer, lane, base);
 	if (status != ST_OK)
 		return status;
 	writer->last_span = base + (int64_t)count - 1;
@@ -204,48 +202,40 @@ static enum status flush_longs(struct prof_writer *writer, struct prof_lane *lan
 
 /* ---- arguments and flows --------------------------------------------------------------------- */
 
-enum status prof__insert_arg(struct prof_writer *writer, const struct prof_arg *arg,
-			     int64_t span_id, int64_t name_id)
+static void set_value(struct prof_cell *cell, const struct prof_arg *arg)
 {
-	struct prof_cell *cells;
-	enum status status = prof_insert_row(&writer->args, &cells, &writer->err);
 	double real;
 
-	if (status != ST_OK)
-		return status;
 	memcpy(&real, &arg->bits, sizeof(real));
-	prof_cell_int(&cells[0], span_id);
-	prof_cell_int(&cells[1], name_id);
 	if (arg->type == PROF_ARG_INT)
-		prof_cell_int(&cells[2], (int64_t)arg->bits);
+		prof_cell_int(cell, (int64_t)arg->bits);
 	else if (arg->type == PROF_ARG_REAL)
-		prof_cell_real(&cells[2], real);
+		prof_cell_real(cell, real);
+	else if (arg->type == PROF_ARG_LONG_TEXT)
+		prof_cell_text(cell, (const char *)(uintptr_t)arg->bits);
 	else
-		prof_cell_text(&cells[2], prof_arg_text(arg));
-	return ST_OK;
+		prof_cell_text(cell, arg->bits == 0 ? NULL : arg->text);
 }
 
-static enum status insert_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+static enum status flush_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
 {
 	enum status status = ST_OK;
 
 	for (size_t i = 0; i < lane->args.count && status == ST_OK; i++) {
 		const struct prof_arg *arg = &lane->args.items[i];
+		struct prof_cell *cells;
 		int64_t name;
 
 		status = prof__writer_text(writer, arg->name, &name);
 		if (status == ST_OK)
-			status = prof__insert_arg(writer, arg, prof_span_id(arg->span, base), name);
+			status = prof_insert_row(&writer->args, &cells, &writer->err);
+		if (status != ST_OK)
+			return status;
+		prof_cell_int(&cells[0], prof_span_id(arg->span, base));
+		prof_cell_int(&cells[1], name);
+		set_value(&cells[2], arg);
 	}
-	return status;
-}
-
-static enum status flush_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
-{
-	enum status status = writer->bulk ? prof__bulk_args(writer, lane, base)
-					  : insert_args(writer, lane, base);
-
-	/* The texts are the lane's. */
+	/* The rows point to texts of the lane, which frees them after this flush. */
 	return status == ST_OK ? prof_insert_flush(&writer->args, &writer->err) : status;
 }
 

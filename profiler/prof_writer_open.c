@@ -11,7 +11,6 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "profiler/prof_bulk.h"
 #include "profiler/prof_copier.h"
 #include "profiler/prof_db.h"
 #include "profiler/prof_index.h"
@@ -88,15 +87,11 @@ static enum status open_database(struct prof_writer *writer, const char *path, b
 	return status;
 }
 
-static enum status make_schema(struct prof_writer *writer, bool alone, struct err *err)
+static enum status make_schema(struct prof_writer *writer, struct err *err)
 {
 	enum status status = prof_sql_run(writer->db, "BEGIN", err);
 
-	if (status == ST_OK)
-		status = prof_sql_run(writer->db, prof_schema_sql(), err);
-	if (status == ST_OK && alone)
-		status = prof__bulk_new(&writer->bulk, writer->db, err);
-	return status;
+	return status == ST_OK ? prof_sql_run(writer->db, prof_schema_sql(), err) : status;
 }
 
 static enum status prepare(sqlite3_stmt **out, sqlite3 *db, const char *sql, struct err *err)
@@ -124,9 +119,7 @@ static enum status prepare_statements(struct prof_writer *writer, struct err *er
 		{&writer->commit, "COMMIT"},
 		{&writer->spans_many, SPAN_INSERT SPAN_VALUES_64},
 		{&writer->spans_one, SPAN_INSERT SPAN_VALUES},
-		{&writer->end_span, writer->bulk
-					    ? PROF_BULK_END
-					    : "UPDATE span_rows SET dur_ns = ? WHERE span_id = ?"},
+		{&writer->end_span, "UPDATE span_rows SET dur_ns = ? WHERE span_id = ?"},
 	};
 	enum status status = ST_OK;
 
@@ -156,10 +149,8 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 		 "INSERT INTO track_rows (track_id, rank, clock, pid, tid, ipu, track, name, "
 		 "parent)",
 		 9, NULL},
-		{&writer->args,
-		 writer->bulk ? PROF_BULK_ARGS
-			      : "INSERT OR REPLACE INTO span_arg_rows (span_id, name_id, value)",
-		 3, NULL},
+		{&writer->args, "INSERT OR REPLACE INTO span_arg_rows (span_id, name_id, value)", 3,
+		 NULL},
 		{&writer->flows, "INSERT INTO flow_rows (from_span_id, to_span_id, name_id)", 3,
 		 NULL},
 		{&writer->instants,
@@ -265,7 +256,7 @@ enum status prof__writer_open(struct prof_writer *writer, const char *path,
 	prof_clock_start(&writer->clock);
 	status = open_database(writer, path, params->alone != 0, err);
 	if (status == ST_OK)
-		status = make_schema(writer, params->alone != 0, err);
+		status = make_schema(writer, err);
 	if (status == ST_OK)
 		status = prepare_statements(writer, err);
 	if (status == ST_OK)
@@ -312,8 +303,6 @@ void prof__writer_close(struct prof_writer *writer)
 	prof_copier_free(writer->copier);
 	writer->copier = NULL;
 	close_database(writer);
-	prof__bulk_free(writer->bulk);
-	writer->bulk = NULL;
 	prof_texts_fini(&writer->texts);
 	prof_contexts_fini(&writer->recent_contexts);
 	prof_recent_fini(&writer->open_flows);
@@ -374,23 +363,6 @@ static enum status write_last_overhead(struct ips_recording *recording)
 	return status;
 }
 
-/* Rows that were built as pages go into the file while nobody has it open. */
-static enum status join_bulk(struct prof_writer *writer, const char *path)
-{
-	enum status status;
-
-	if (!writer->bulk)
-		return ST_OK;
-	status = prof__bulk_locate(writer->bulk, writer->db, &writer->err);
-	if (status != ST_OK)
-		return status;
-	close_database(writer);
-	status = prof__bulk_join(writer->bulk, &writer->err);
-	if (status == ST_OK)
-		status = open_database(writer, path, true, &writer->err);
-	return status == ST_OK ? prof__bulk_settle(writer->db, &writer->err) : status;
-}
-
 /* The program waits for this end: the last row of all says how long, since @begun. */
 static enum status write_end(struct ips_recording *recording, uint64_t begun)
 {
@@ -426,8 +398,6 @@ enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)
 	prof_copier_free(writer->copier);
 	writer->copier = NULL;
 	status = write_last_overhead(recording);
-	if (status == ST_OK)
-		status = join_bulk(writer, recording->path);
 	if (status == ST_OK)
 		status = set_state(writer, "closing");
 	prof_nudge_send(recording->path);

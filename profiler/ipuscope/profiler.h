@@ -115,9 +115,9 @@ struct ips_recording_params {
 	void *user;
 	int alone; /* 1: the recording is all that the program does. Nobody reads the file
 		    * meanwhile, and a crash may leave it damaged: without a write-ahead log it
-		    * is written once, not twice, and the writer does not give way. Spans and
-		    * their arguments are in it when it is closed. What one thread records on
-		    * tracks of ips_track_open_foreign() gives the same rows every time. */
+		    * is written once, not twice, and the writer does not give way. What one
+		    * thread records on tracks of ips_track_open_foreign() gives the same rows
+		    * every time. */
 };
 
 /* The defaults: no command, rank 0, 65,536 slots, 100 ms, 5,000 ms, 64 MiB, no callback. */
