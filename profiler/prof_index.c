@@ -44,19 +44,31 @@ static int64_t row_count(sqlite3 *db, const char *sql)
 	return rows;
 }
 
-static int is_late(void *deadline)
+struct budget {
+	uint64_t deadline;
+	int (*stop)(void *user);
+	void *user;
+	bool stopped;
+};
+
+static int on_tick(void *data)
 {
-	return clock_ns() > *(const uint64_t *)deadline;
+	struct budget *budget = data;
+
+	if (budget->stop && budget->stop(budget->user))
+		budget->stopped = true;
+	return budget->stopped || clock_ns() > budget->deadline;
 }
 
-bool prof_index_build(sqlite3 *db, int64_t budget_ms)
+bool prof_index_build(sqlite3 *db, int64_t budget_ms, int (*stop)(void *user), void *user)
 {
-	uint64_t deadline = clock_ns() + (uint64_t)max(0, budget_ms) * 1000000u;
+	struct budget budget = {clock_ns() + (uint64_t)max(0, budget_ms) * 1000000u, stop, user,
+				false};
 	bool all = true;
 
-	sqlite3_progress_handler(db, 100000, is_late, &deadline);
-	for (size_t i = 0; i < ARRAY_LEN(indexes); i++) {
-		int64_t left = (int64_t)(deadline - clock_ns());
+	sqlite3_progress_handler(db, 100000, on_tick, &budget);
+	for (size_t i = 0; i < ARRAY_LEN(indexes) && !budget.stopped; i++) {
+		int64_t left = (int64_t)(budget.deadline - clock_ns());
 		int64_t rows = row_count(db, indexes[i].last_row);
 
 		if (rows < LEAST_ROWS)

@@ -1,16 +1,21 @@
 /*
- * Merging: the sources one after the other, each in one transaction, which is one moment of it.
- * See prof_merge.h.
+ * Merging: the sources one after the other, each in one transaction. See prof_merge.h.
+ *
+ * This file reads the sources' ranks and clocks, keeps once what all share (strings, call sites,
+ * tensors, rules), renames tracks and writes `meta`; prof_merge_rows.c copies the rows. At most two
+ * sources are attached at a time, so SQLite's limit of attached files does not limit a merge.
  *
  * The merged file is made without a journal: nobody else sees it before it is whole.
  */
 #include "profiler/prof_merge.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_index.h"
 #include "profiler/prof_internal.h"
@@ -19,7 +24,7 @@
 #include "profiler/prof_sql.h"
 
 #define INDEX_MS     ((int64_t)30 * 60 * 1000)
-#define TICK         100000     /* instructions of SQLite's between looks at the progress */
+#define TICK         100000     /* instructions of SQLite's between two calls of the progress */
 #define VALUE_BYTES  (64 << 20) /* of a value; pieces of captures have 1 MiB */
 #define NUMBERS_MOST (INT64_C(1) << 60)
 #define EPOCH_MOST   (INT64_C(1) << 62) /* ns: in the year 2116 */
@@ -37,7 +42,8 @@ static int on_tick(void *user)
 	return m->stopped;
 }
 
-void prof__merge_tell(struct merge *m, int code)
+/* A failure with SQLite's result @code. */
+static void fail(struct merge *m, int code)
 {
 	if (m->stopped)
 		err_set(&m->err, ST_INTERRUPTED, "stopped");
@@ -45,16 +51,39 @@ void prof__merge_tell(struct merge *m, int code)
 		prof_sql_error(m->db, code, &m->err, m->what);
 }
 
+static void bind(sqlite3_stmt *statement, const char *name, int64_t value)
+{
+	int index = sqlite3_bind_parameter_index(statement, name);
+
+	if (index > 0)
+		sqlite3_bind_int64(statement, index, value);
+}
+
 sqlite3_stmt *prof__merge_prepare(struct merge *m, const char *sql)
 {
+	static const char *const bases[MERGE_BASES] = {":context", ":track",    ":span",
+						       ":health",  ":stats",    ":trace",
+						       ":program", ":variable", ":ipu"};
 	sqlite3_stmt *statement = NULL;
 	int code;
 
 	if (!prof__merge_ok(m))
 		return NULL;
 	code = sqlite3_prepare_v2(m->db, sql, -1, &statement, NULL);
-	if (code != SQLITE_OK)
-		prof__merge_tell(m, code);
+	if (code != SQLITE_OK) {
+		fail(m, code);
+		return NULL;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(bases); i++)
+		bind(statement, bases[i], m->base[i]);
+	bind(statement, ":first_span", m->first_span);
+	bind(statement, ":first_instant", m->first_instant);
+	bind(statement, ":first_counter", m->first_counter);
+	bind(statement, ":rank_context", m->rank_context);
+	if (m->source) {
+		bind(statement, ":shift", m->source->shift_ns);
+		bind(statement, ":rank", m->source->rank);
+	}
 	return statement;
 }
 
@@ -66,57 +95,38 @@ bool prof__merge_step(struct merge *m, sqlite3_stmt *statement)
 		return false;
 	code = sqlite3_step(statement);
 	if (code != SQLITE_ROW && code != SQLITE_DONE)
-		prof__merge_tell(m, code);
+		fail(m, code);
 	return code == SQLITE_ROW;
-}
-
-static void bind(sqlite3_stmt *statement, const char *name, int64_t value)
-{
-	int index = sqlite3_bind_parameter_index(statement, name);
-
-	if (index > 0)
-		sqlite3_bind_int64(statement, index, value);
-}
-
-void prof__merge_bind(struct merge *m, sqlite3_stmt *statement)
-{
-	static const char *const names[MERGE_BASES] = {":context", ":track",    ":span",
-						       ":health",  ":stats",    ":trace",
-						       ":program", ":variable", ":ipu"};
-
-	if (!prof__merge_ok(m))
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		bind(statement, names[i], m->base[i]);
-	if (!m->source)
-		return;
-	bind(statement, ":shift", m->source->shift_ns);
-	bind(statement, ":rank", m->source->rank);
-	bind(statement, ":nowhere", m->nowhere);
 }
 
 void prof__merge_run(struct merge *m, const char *sql)
 {
 	sqlite3_stmt *statement = prof__merge_prepare(m, sql);
 
-	prof__merge_bind(m, statement);
 	while (prof__merge_step(m, statement))
 		;
 	sqlite3_finalize(statement);
 }
 
-void prof__merge_script(struct merge *m, const char *sql)
+static void run_all(struct merge *m, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		prof__merge_run(m, list[i]);
+}
+
+/* Run @sql, some statements without names. */
+static void run_script(struct merge *m, const char *sql)
 {
 	if (prof__merge_ok(m))
 		prof_sql_run(m->db, sql, &m->err);
 }
 
-int64_t prof__merge_ask(struct merge *m, const char *sql)
+/* The number that @sql gives; IPS_NULL: none. */
+static int64_t query_int(struct merge *m, const char *sql)
 {
 	sqlite3_stmt *statement = prof__merge_prepare(m, sql);
 	int64_t number = IPS_NULL;
 
-	prof__merge_bind(m, statement);
 	if (prof__merge_step(m, statement) && sqlite3_column_type(statement, 0) != SQLITE_NULL)
 		number = sqlite3_column_int64(statement, 0);
 	sqlite3_finalize(statement);
@@ -125,7 +135,15 @@ int64_t prof__merge_ask(struct merge *m, const char *sql)
 
 /* ---- the files ------------------------------------------------------------------------------- */
 
-static int attach(struct merge *m, const char *path, const char *query, const char *name)
+static void detach(struct merge *m, const char *name)
+{
+	char sql[32];
+
+	snprintf(sql, sizeof(sql), "DETACH %s", name);
+	sqlite3_exec(m->db, sql, NULL, NULL, NULL);
+}
+
+static int try_attach(struct merge *m, const char *path, const char *query, const char *name)
 {
 	char sql[64];
 	char *uri = prof_sql_uri(path, query);
@@ -144,11 +162,11 @@ static int attach(struct merge *m, const char *path, const char *query, const ch
 	mem_free(uri);
 	if (code != SQLITE_OK)
 		return code;
-	/* The first look at the file: it may need the log's index. */
+	/* The file is opened by the first read of it, which may need the log's index. */
 	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s.sqlite_schema", name);
 	code = sqlite3_exec(m->db, sql, NULL, NULL, NULL);
 	if (code != SQLITE_OK)
-		prof__merge_detach(m, name);
+		detach(m, name);
 	return code;
 }
 
@@ -162,46 +180,42 @@ static void check_tables(struct merge *m, const char *name)
 		"SELECT count(*) FROM %s.sqlite_schema WHERE (type <> 'table' OR rootpage < 1) AND "
 		"lower(name) IN (SELECT name FROM main.sqlite_schema WHERE type = 'table')",
 		name);
-	if (prof__merge_ask(m, sql) != 0 && prof__merge_ok(m))
+	if (query_int(m, sql) != 0 && prof__merge_ok(m))
 		err_set(&m->err, ST_FORMAT, "its tables are not those of a recording");
 }
 
-void prof__merge_attach(struct merge *m, const char *path, const char *name)
+/* Attach @path for reading as @name (src, ref); its tables must be tables. */
+static void attach(struct merge *m, const char *path, const char *name)
 {
 	char wal[FS_PATH_SIZE + 8];
 	int code;
 
 	if (!prof__merge_ok(m))
 		return;
-	code = attach(m, path, "mode=ro", name);
+	code = try_attach(m, path, "mode=ro", name);
 	snprintf(wal, sizeof(wal), "%s-wal", path);
 	/* As prof_db_open(): no log may be made here, and there is none. */
 	if (((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY) &&
 	    !fs_exists(wal))
-		code = attach(m, path, "mode=ro&immutable=1", name);
+		code = try_attach(m, path, "mode=ro&immutable=1", name);
 	if (code != SQLITE_OK)
-		prof__merge_tell(m, code);
+		fail(m, code);
 	check_tables(m, name);
 	if (!prof__merge_ok(m))
 		err_prefix(&m->err, "%s", path);
 }
 
-void prof__merge_detach(struct merge *m, const char *name)
-{
-	char sql[32];
-
-	snprintf(sql, sizeof(sql), "DETACH %s", name);
-	sqlite3_exec(m->db, sql, NULL, NULL, NULL);
-}
-
-static void create(struct merge *m, const char *path)
+static void create_database(struct merge *m, const char *path)
 {
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
 			  SQLITE_OPEN_URI;
-	int code = sqlite3_open_v2(path, &m->db, flags, NULL);
+	int code;
 
+	if (!prof__merge_ok(m))
+		return;
+	code = sqlite3_open_v2(path, &m->db, flags, NULL);
 	if (code != SQLITE_OK) {
-		prof__merge_tell(m, code);
+		fail(m, code);
 		return;
 	}
 	sqlite3_db_config(m->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -209,13 +223,13 @@ static void create(struct merge *m, const char *path)
 	sqlite3_limit(m->db, SQLITE_LIMIT_LENGTH, VALUE_BYTES);
 	sqlite3_busy_timeout(m->db, BUSY_MS);
 	sqlite3_progress_handler(m->db, TICK, on_tick, m);
-	prof__merge_script(m, "PRAGMA page_size=16384; PRAGMA cache_size=-16384;"
-			      "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
-	prof__merge_script(m, prof_schema_sql());
-	prof__merge_script(m, "COMMIT");
+	run_script(m, "PRAGMA page_size=16384; PRAGMA cache_size=-16384;"
+		      "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
+	run_script(m, prof_schema_sql());
+	run_script(m, "COMMIT");
 }
 
-/* ---- what the sources are -------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 static int64_t meta_int(struct prof_db *db, const char *key, int64_t missing)
 {
@@ -233,7 +247,7 @@ static int64_t meta_rank(struct prof_db *db, const char *key, int64_t missing)
 	return rank < 0 || rank > RANK_MOST ? missing : rank;
 }
 
-static void look(struct merge *m, struct merge_file *file, struct prof_merge_source *source)
+static void read_source(struct merge *m, struct merge_file *file, struct prof_merge_source *source)
 {
 	struct prof_db *db;
 	char failure[ERR_TEXT_SIZE];
@@ -270,7 +284,7 @@ static bool ranks_differ(const struct merge *m)
 	return true;
 }
 
-static void give_ranks(struct merge *m)
+static void assign_ranks(struct merge *m)
 {
 	const bool differ = ranks_differ(m);
 	const bool keep = differ && m->params->ranks != PROF_MERGE_RANKS_ORDER;
@@ -286,18 +300,406 @@ static void give_ranks(struct merge *m)
 	}
 }
 
-static void look_at_all(struct merge *m)
+/* The first rank of the source becomes its rank here, the others (merged before) follow. */
+static void map_ranks(struct merge *m)
 {
-	m->what = "look";
-	for (m->at = 0; m->at < m->count && prof__merge_ok(m); m->at++) {
-		m->source = &m->sources[m->at];
-		look(m, &m->files[m->at], m->source);
-		prof__merge_attach(m, m->files[m->at].path, "src");
-		prof__merge_survey_tracks(m);
-		prof__merge_detach(m, "src");
+	char sql[256];
+
+	prof__merge_run(m, "DELETE FROM temp.rank_map");
+	snprintf(sql, sizeof(sql), "INSERT INTO temp.rank_map VALUES (%lld, :rank)",
+		 (long long)m->files[m->at].recorded);
+	if (m->source->ranks > 1)
+		snprintf(sql, sizeof(sql),
+			 "INSERT INTO temp.rank_map WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL "
+			 "SELECT i + 1 FROM n WHERE i + 1 < %zu) "
+			 "SELECT %lld + i, :rank + i FROM n",
+			 m->source->ranks, (long long)m->files[m->at].recorded);
+	prof__merge_run(m, sql);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Strings, call sites, tensors and rules, which are kept once for all sources, are gathered in
+ * temporary tables with a unique key, and go to the merged file at the end. For the current source
+ * there are maps from its ids to the common ones. x'00' stands for NULL, as NULLs are all different
+ * for a unique key. */
+static void create_names(struct merge *m)
+{
+	run_script(
+		m,
+		"CREATE TEMP TABLE texts (id INTEGER PRIMARY KEY, value TEXT NOT NULL UNIQUE);"
+		"CREATE TEMP TABLE text_map (old INTEGER PRIMARY KEY, new INTEGER NOT NULL);"
+		"CREATE TEMP TABLE all_sites (id INTEGER PRIMARY KEY, category, name, operation, "
+		"file, line, UNIQUE (category, name, operation, file, line));"
+		"CREATE TEMP TABLE site_map (old INTEGER PRIMARY KEY, new INTEGER NOT NULL);"
+		"CREATE TEMP TABLE all_tensors (id INTEGER PRIMARY KEY, queue, key, kind, layer, "
+		"stage, shape, dtype, activity, "
+		"UNIQUE (queue, key, kind, layer, stage, shape, dtype, activity));"
+		"CREATE TEMP TABLE tensor_map (old INTEGER PRIMARY KEY, new INTEGER NOT NULL);"
+		"CREATE TEMP TABLE all_rules (id INTEGER PRIMARY KEY, rule, threshold, patience, "
+		"enabled, why, parameters, "
+		"UNIQUE (rule, threshold, patience, enabled, why, parameters));"
+		"CREATE TEMP TABLE rank_map (old INTEGER PRIMARY KEY, new INTEGER NOT NULL);"
+		"CREATE TEMP TABLE track_names (name TEXT PRIMARY KEY, times INTEGER NOT NULL);"
+		"CREATE TEMP TABLE track_map (old INTEGER PRIMARY KEY, new INTEGER NOT NULL, "
+		"shift INTEGER NOT NULL, rank INTEGER, was TEXT, name TEXT, shown TEXT);"
+		"CREATE INDEX temp.track_was ON track_map (was);"
+		"CREATE INDEX temp.track_is ON track_map (name)");
+}
+
+#define SITE                                                                                       \
+	"SELECT s.site_id AS old, ifnull(c.new, 0) AS category, ifnull(n.new, 0) AS name, "        \
+	"ifnull(o.new, x'00') AS operation, ifnull(f.new, x'00') AS file, "                        \
+	"ifnull(s.line, x'00') AS line FROM src.sites s "                                          \
+	"LEFT JOIN temp.text_map c ON c.old = s.category_id "                                      \
+	"LEFT JOIN temp.text_map n ON n.old = s.name_id "                                          \
+	"LEFT JOIN temp.text_map o ON o.old = s.operation_id "                                     \
+	"LEFT JOIN temp.text_map f ON f.old = s.file_id"
+
+#define TENSOR                                                                                     \
+	"SELECT tensor_id AS old, ifnull(queue, x'00') AS queue, ifnull(key, x'00') AS key, "      \
+	"ifnull(kind, x'00') AS kind, ifnull(layer, x'00') AS layer, "                             \
+	"ifnull(stage, x'00') AS stage, ifnull(shape, x'00') AS shape, "                           \
+	"ifnull(dtype, x'00') AS dtype, ifnull(activity, x'00') AS activity FROM src.tensor_rows"
+
+static void intern_names(struct merge *m)
+{
+	static const char *const list[] = {
+		"DELETE FROM temp.text_map",
+		"DELETE FROM temp.site_map",
+		"DELETE FROM temp.tensor_map",
+		"INSERT OR IGNORE INTO temp.texts (value) SELECT value FROM src.strings "
+		"ORDER BY string_id",
+		"INSERT INTO temp.text_map SELECT s.string_id, t.id FROM src.strings s "
+		"JOIN temp.texts t ON t.value = s.value",
+		"INSERT OR IGNORE INTO temp.all_sites (category, name, operation, file, line) "
+		"SELECT category, name, operation, file, line FROM (" SITE " ORDER BY s.site_id)",
+		"INSERT INTO temp.site_map SELECT s.old, a.id FROM (" SITE ") s "
+		"JOIN temp.all_sites a USING (category, name, operation, file, line)",
+		"INSERT OR IGNORE INTO temp.all_tensors (queue, key, kind, layer, stage, shape, "
+		"dtype, activity) SELECT queue, key, kind, layer, stage, shape, dtype, activity "
+		"FROM (" TENSOR " ORDER BY tensor_id)",
+		"INSERT INTO temp.tensor_map SELECT t.old, a.id FROM (" TENSOR ") t "
+		"JOIN temp.all_tensors a USING (queue, key, kind, layer, stage, shape, dtype, "
+		"activity)",
+		"INSERT OR IGNORE INTO temp.all_rules (rule, threshold, patience, enabled, why, "
+		"parameters) SELECT ifnull(rule, x'00'), ifnull(threshold, x'00'), "
+		"ifnull(patience, x'00'), ifnull(enabled, x'00'), ifnull(why, x'00'), "
+		"ifnull(parameters, x'00') FROM src.health_rule_rows ORDER BY row_id",
+	};
+
+	run_all(m, list, ARRAY_LEN(list));
+}
+
+static void write_names(struct merge *m)
+{
+	static const char *const list[] = {
+		"INSERT INTO main.strings SELECT id, value FROM temp.texts ORDER BY id",
+		"INSERT INTO main.sites SELECT id, category, name, nullif(operation, x'00'), "
+		"nullif(file, x'00'), nullif(line, x'00') FROM temp.all_sites ORDER BY id",
+		"INSERT INTO main.tensor_rows (tensor_id, queue, key, kind, layer, stage, shape, "
+		"dtype, activity) SELECT id, nullif(queue, x'00'), nullif(key, x'00'), "
+		"nullif(kind, x'00'), nullif(layer, x'00'), nullif(stage, x'00'), "
+		"nullif(shape, x'00'), nullif(dtype, x'00'), nullif(activity, x'00') "
+		"FROM temp.all_tensors ORDER BY id",
+		"INSERT INTO main.health_rule_rows (rule, threshold, patience, enabled, why, "
+		"parameters) SELECT nullif(rule, x'00'), nullif(threshold, x'00'), "
+		"nullif(patience, x'00'), nullif(enabled, x'00'), nullif(why, x'00'), "
+		"nullif(parameters, x'00') FROM temp.all_rules ORDER BY id",
+	};
+
+	run_all(m, list, ARRAY_LEN(list));
+}
+
+/* A track's name without the rank that an earlier merge put before it. */
+#define UNRANKED(column)                                                                           \
+	"CASE WHEN %d AND t." column " LIKE 'rank ' || t.rank || '/%%' "                           \
+	"THEN substr(t." column ", length('rank ' || t.rank || '/') + 1) "                         \
+	"ELSE coalesce(t." column ", '') END"
+
+/* How many tracks of all sources have each name. */
+static void count_track_names(struct merge *m)
+{
+	char sql[512];
+
+	snprintf(sql, sizeof(sql),
+		 "INSERT INTO temp.track_names SELECT " UNRANKED(
+			 "track") ", 1 "
+				  "FROM src.track_rows t WHERE true "
+				  "ON CONFLICT (name) DO UPDATE SET times = times + 1",
+		 m->source->ranks > 1);
+	prof__merge_run(m, sql);
+}
+
+/* Names that tracks of several ranks have get their rank before them, in each. */
+static void copy_tracks(struct merge *m)
+{
+	static const char *const list[] = {
+		"UPDATE temp.track_map SET name = 'rank ' || rank || '/' || name, "
+		"shown = 'rank ' || rank || '/' || shown "
+		"WHERE (SELECT times FROM temp.track_names n WHERE n.name = track_map.name) > 1",
+		"UPDATE temp.track_map SET name = name || ' (' || new || ')' "
+		"WHERE EXISTS (SELECT 1 FROM main.track_rows r WHERE r.track = track_map.name) OR "
+		"EXISTS (SELECT 1 FROM temp.track_map o "
+		"WHERE o.name = track_map.name AND o.old < track_map.old)",
+		"INSERT INTO main.track_rows (track_id, rank, clock, pid, tid, ipu, track, name, "
+		"parent) SELECT k.new, k.rank, t.clock, t.pid, t.tid, t.ipu, k.name, k.shown, "
+		"coalesce((SELECT p.name FROM temp.track_map p WHERE p.was = t.parent), t.parent) "
+		"FROM src.track_rows t JOIN temp.track_map k ON k.old = t.track_id",
+	};
+	char sql[1024];
+
+	prof__merge_run(m, "DELETE FROM temp.track_map");
+	snprintf(sql, sizeof(sql),
+		 "INSERT INTO temp.track_map SELECT t.track_id, t.track_id + :track, "
+		 "iif(t.clock = 0, :shift, 0), "
+		 "coalesce((SELECT new FROM temp.rank_map WHERE old = t.rank), :rank), "
+		 "t.track, " UNRANKED("track") ", " UNRANKED("name") " FROM src.track_rows t",
+		 m->source->ranks > 1, m->source->ranks > 1);
+	prof__merge_run(m, sql);
+	run_all(m, list, ARRAY_LEN(list));
+}
+
+/* ---- clocks ---------------------------------------------------------------------------------- */
+
+/* How far each source's host times are moved. Recordings say when they started by their host's wall
+ * clock, which may be wrong by seconds where hosts differ. Processes of one job meet at every
+ * execution: what is left between the starts of executions with equal numbers is the clocks' error,
+ * its median being little disturbed by those that one of them reached late. */
+
+/* Moments of a source: the starts of its first rank's executions by number... */
+#define EXECUTIONS(schema)                                                                         \
+	"SELECT mode, epoch, execution AS number, min(start_ns) AS ns FROM " schema                \
+	".execution_rows WHERE start_ns IS NOT NULL AND execution IS NOT NULL AND "                \
+	"rank = (SELECT min(rank) FROM " schema ".execution_rows) GROUP BY 1, 2, 3"
+
+/* ...or, where there are none in common, the first span of each step on the host clock. */
+#define STEPS(schema)                                                                              \
+	"SELECT c.mode, NULL AS epoch, c.step AS number, min(s.start_ns) AS ns FROM " schema       \
+	".span_rows s JOIN " schema ".contexts c ON c.context_id = s.context_id JOIN " schema      \
+	".track_rows t ON t.track_id = s.track_id WHERE t.clock = 0 AND c.step IS NOT NULL AND "   \
+	"c.rank = (SELECT min(rank) FROM " schema ".track_rows) GROUP BY 1, 2, 3"
+
+/* Differences beyond 2^61 are not what a recorder writes. */
+#define COMMON(moments)                                                                            \
+	"INSERT INTO temp.anchors SELECT b.ns - a.ns FROM (" moments("ref") ") a JOIN (" moments(  \
+		"src") ") b ON b.number = a.number AND b.mode IS a.mode AND b.epoch IS a.epoch "   \
+		       "WHERE b.ns - a.ns BETWEEN -(1 << 61) AND 1 << 61"
+
+/* The anchors of the current source and the first one, as differences of recorded times. */
+static void find_anchors(struct merge *m)
+{
+	static const char count[] = "SELECT count(*) FROM temp.anchors";
+
+	prof__merge_run(m, "DELETE FROM temp.anchors");
+	prof__merge_run(m, COMMON(EXECUTIONS));
+	if (query_int(m, count) == 0)
+		prof__merge_run(m, COMMON(STEPS));
+	m->source->anchors = query_int(m, count);
+}
+
+/* What is left after the shifts, between @reference and the current source. */
+static void measure_residual(struct merge *m, const struct prof_merge_source *reference)
+{
+	struct prof_merge_source *source = m->source;
+	const int64_t shift = source->shift_ns - reference->shift_ns;
+	int64_t median, least, greatest;
+
+	if (source->anchors <= 0)
+		return;
+	median = query_int(m, "SELECT d FROM temp.anchors ORDER BY d LIMIT 1 "
+			      "OFFSET (SELECT (count(*) - 1) / 2 FROM temp.anchors)");
+	least = query_int(m, "SELECT min(d) FROM temp.anchors");
+	greatest = query_int(m, "SELECT max(d) FROM temp.anchors");
+	if (!prof__merge_ok(m))
+		return;
+	if (m->params->align == PROF_MERGE_ALIGN_STEPS) {
+		source->shift_ns = reference->shift_ns - median;
+		source->residual_ns = 0;
+		source->greatest_ns = max(greatest - median, median - least);
+		return;
 	}
+	source->residual_ns = median + shift;
+	least = least + shift < 0 ? -(least + shift) : least + shift;
+	greatest = greatest + shift < 0 ? -(greatest + shift) : greatest + shift;
+	source->greatest_ns = max(least, greatest);
+}
+
+static void measure_all(struct merge *m)
+{
+	attach(m, m->files[0].path, "ref");
+	for (m->at = 1; m->at < m->count && prof__merge_ok(m); m->at++) {
+		m->source = &m->sources[m->at];
+		attach(m, m->files[m->at].path, "src");
+		if (!prof__merge_ok(m))
+			break;
+		find_anchors(m);
+		measure_residual(m, &m->sources[0]);
+		if (!prof__merge_ok(m))
+			err_prefix(&m->err, "%s", m->files[m->at].path);
+		detach(m, "src");
+	}
+	detach(m, "ref");
+}
+
+static void shift_by_wall_clock(struct merge *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->sources[i].has_clock && m->params->align != PROF_MERGE_ALIGN_NONE)
+			m->sources[i].shift_ns = m->files[i].epoch_ns;
+	}
+}
+
+/* The earliest start becomes 0; what has no clock starts there. */
+static void start_at_zero(struct merge *m, bool all)
+{
+	int64_t least = INT64_MAX;
+
+	for (size_t i = 0; i < m->count; i++) {
+		if ((all || m->sources[i].has_clock) && m->sources[i].shift_ns < least)
+			least = m->sources[i].shift_ns;
+	}
+	for (size_t i = 0; i < m->count && least != INT64_MAX; i++) {
+		if (all || m->sources[i].has_clock)
+			m->sources[i].shift_ns -= least;
+	}
+}
+
+static void align_clocks(struct merge *m)
+{
+	if (!prof__merge_ok(m))
+		return;
+	m->what = "align";
+	shift_by_wall_clock(m);
+	if (m->params->align != PROF_MERGE_ALIGN_NONE)
+		start_at_zero(m, false);
+	prof__merge_run(m, "CREATE TEMP TABLE anchors (d INTEGER NOT NULL)");
 	if (prof__merge_ok(m))
-		give_ranks(m);
+		measure_all(m);
+	start_at_zero(m, true);
+}
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+/* A fact of `meta` that all sources agree on stays as it is. What is about one recording, and what
+ * differs from the first source's, is kept as merge.RANK.KEY. */
+
+#define EARLIER                                                                                    \
+	"SELECT substr(key, 7, instr(substr(key, 7), '.') - 1) AS rank, "                          \
+	"substr(key, 7 + instr(substr(key, 7), '.')) AS fact, value "                              \
+	"FROM src.meta_facts WHERE key GLOB 'merge.[0-9]*.?*'"
+
+/* About one recording. Of a merged file they say nothing new: its own ranks' facts do. */
+#define OWN                                                                                        \
+	"('state', 'pid', 'process_start', 'start_epoch_ns', 'ticks_per_second', 'rank', "         \
+	"'command', 'repaired', 'schema_version')"
+
+/* About the file that they are in. */
+#define OF_FILE                                                                                    \
+	"('indexes', 'page_bytes', 'last_rank', 'ranks', 'merge_align', 'sqlite_version', "        \
+	"'library_version')"
+
+static void set_fact(struct merge *m, const char *key, const char *value)
+{
+	sqlite3_stmt *statement =
+		prof__merge_prepare(m, "INSERT OR REPLACE INTO main.meta_facts VALUES (?1, ?2)");
+
+	if (!statement)
+		return;
+	sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 2, value, -1, SQLITE_STATIC);
+	prof_sql_execute(statement, &m->err, "meta");
+	sqlite3_finalize(statement);
+}
+
+static void set_fact_int(struct merge *m, const char *key, int64_t value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	set_fact(m, key, text);
+}
+
+/* What differs is compared with the first source's facts, so it is copied before they are added
+ * to. */
+static void copy_facts(struct merge *m)
+{
+	const struct prof_merge_source *source = m->source;
+	const struct {
+		const char *fact;
+		int64_t value;
+	} numbers[] = {
+		{"shift_ns", source->shift_ns},
+		{"residual_ns", source->residual_ns},
+		{"residual_greatest_ns", source->greatest_ns},
+		{"anchors", source->anchors},
+		{"model_of_rank", source->same_model >= 0 ? source->same_model : IPS_NULL},
+		{"memory_first_ipu", m->base[MERGE_IPU] > 0 ? m->base[MERGE_IPU] : IPS_NULL},
+	};
+	char key[64];
+
+	if (source->ranks <= 1)
+		prof__merge_run(m, "INSERT OR REPLACE INTO main.meta_facts "
+				   "SELECT 'merge.' || :rank || '.' || s.key, s.value "
+				   "FROM src.meta_facts s WHERE s.key NOT IN " OF_FILE
+				   " AND s.key NOT GLOB 'merge.*' AND (s.key IN " OWN
+				   " OR EXISTS (SELECT 1 FROM main.meta_facts o "
+				   "WHERE o.key = s.key AND o.value IS NOT s.value))");
+	prof__merge_run(m, "INSERT OR IGNORE INTO main.meta_facts "
+			   "SELECT key, value FROM src.meta_facts WHERE key NOT IN " OWN
+			   " AND key NOT IN " OF_FILE " AND key NOT GLOB 'merge.*'");
+	if (source->ranks > 1) {
+		/* What earlier merges said of their ranks, under the ranks that they have now. */
+		prof__merge_run(m, "INSERT OR REPLACE INTO main.meta_facts "
+				   "SELECT 'merge.' || r.new || '.' || e.fact, "
+				   "iif(e.fact = 'shift_ns', e.value + :shift, e.value) "
+				   "FROM (" EARLIER ") e "
+				   "JOIN temp.rank_map r ON r.old = CAST(e.rank AS INTEGER)");
+		return;
+	}
+	snprintf(key, sizeof(key), "merge.%" PRId64 ".source", source->rank);
+	set_fact(m, key, source->path);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		snprintf(key, sizeof(key), "merge.%" PRId64 ".%s", source->rank, numbers[i].fact);
+		if (numbers[i].value != IPS_NULL)
+			set_fact_int(m, key, numbers[i].value);
+	}
+}
+
+/* When the merged file's time 0 was. */
+static int64_t start_of(const struct merge *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->sources[i].has_clock)
+			return m->files[i].epoch_ns - m->sources[i].shift_ns;
+	}
+	return 0;
+}
+
+static void write_facts(struct merge *m)
+{
+	static const char *const aligns[] = {"wall", "steps", "none"};
+	int64_t least = INT64_MAX, greatest = 0, ranks = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct prof_merge_source *source = &m->sources[i];
+		int64_t last = source->rank + (int64_t)source->ranks - 1;
+
+		least = min(source->rank, least);
+		greatest = max(last, greatest);
+		ranks += (int64_t)source->ranks;
+	}
+	set_fact(m, "state", "complete");
+	set_fact(m, "merge_align", aligns[m->params->align]);
+	set_fact(m, "sqlite_version", sqlite3_libversion());
+	if (m->params->command)
+		set_fact(m, "command", m->params->command);
+	set_fact_int(m, "schema_version", PROF_SCHEMA_VERSION);
+	set_fact_int(m, "rank", least);
+	set_fact_int(m, "last_rank", greatest);
+	set_fact_int(m, "ranks", ranks);
+	if (start_of(m) > 0)
+		set_fact_int(m, "start_epoch_ns", start_of(m));
 }
 
 /* ---- one source ------------------------------------------------------------------------------ */
@@ -310,11 +712,11 @@ static void find_base(struct merge *m, enum merge_base which, const char *table,
 
 	m->base[which] = 0;
 	snprintf(sql, sizeof(sql), "SELECT max(%s) FROM main.%s", column, table);
-	last = prof__merge_ask(m, sql);
+	last = query_int(m, sql);
 	snprintf(sql, sizeof(sql), "SELECT min(%s) FROM src.%s", column, table);
-	least = prof__merge_ask(m, sql);
+	least = query_int(m, sql);
 	snprintf(sql, sizeof(sql), "SELECT max(%s) FROM src.%s", column, table);
-	greatest = prof__merge_ask(m, sql);
+	greatest = query_int(m, sql);
 	if (!prof__merge_ok(m) || least == IPS_NULL)
 		return;
 	if (least < -NUMBERS_MOST || greatest > NUMBERS_MOST || greatest - least > NUMBERS_MOST ||
@@ -353,26 +755,9 @@ static void find_bases(struct merge *m)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(firsts); i++)
-		*firsts[i].first = prof__merge_ask(m, firsts[i].sql);
+		*firsts[i].first = query_int(m, firsts[i].sql);
 	for (size_t i = 0; i < ARRAY_LEN(list); i++)
 		find_base(m, list[i].which, list[i].table, list[i].column);
-}
-
-/* The first rank of the source becomes its rank here, the others (merged before) follow. */
-static void map_ranks(struct merge *m)
-{
-	char sql[256];
-
-	prof__merge_run(m, "DELETE FROM temp.rank_map");
-	snprintf(sql, sizeof(sql), "INSERT INTO temp.rank_map VALUES (%lld, :rank)",
-		 (long long)m->files[m->at].recorded);
-	if (m->source->ranks > 1)
-		snprintf(sql, sizeof(sql),
-			 "INSERT INTO temp.rank_map WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL "
-			 "SELECT i + 1 FROM n WHERE i + 1 < %zu) "
-			 "SELECT %lld + i, :rank + i FROM n",
-			 m->source->ranks, (long long)m->files[m->at].recorded);
-	prof__merge_run(m, sql);
 }
 
 static void merge_rows(struct merge *m)
@@ -381,19 +766,18 @@ static void merge_rows(struct merge *m)
 		const char *what;
 		void (*run)(struct merge *m);
 	} steps[] = {
-		{"look", find_bases},          {"ranks", map_ranks},
-		{"names", prof__merge_intern}, {"tracks", prof__merge_tracks},
-		{"rows", prof__merge_copy},    {"levels", prof__merge_levels},
-		{"facts", prof__merge_facts},
+		{"numbers", find_bases}, {"ranks", map_ranks},       {"names", intern_names},
+		{"tracks", copy_tracks}, {"rows", prof__merge_copy}, {"levels", prof__merge_levels},
+		{"facts", copy_facts},
 	};
 
-	prof__merge_script(m, "BEGIN");
+	run_script(m, "BEGIN");
 	for (size_t i = 0; i < ARRAY_LEN(steps) && prof__merge_ok(m); i++) {
 		m->what = steps[i].what;
 		steps[i].run(m);
 	}
-	m->source->spans = prof__merge_ask(m, "SELECT count(*) FROM src.span_rows");
-	prof__merge_script(m, "COMMIT");
+	m->source->spans = query_int(m, "SELECT count(*) FROM src.span_rows");
+	run_script(m, "COMMIT");
 }
 
 static void merge_source(struct merge *m)
@@ -401,19 +785,35 @@ static void merge_source(struct merge *m)
 	const char *path = m->files[m->at].path;
 
 	m->source = &m->sources[m->at];
-	prof__merge_attach(m, path, "src");
+	attach(m, path, "src");
 	if (!prof__merge_ok(m))
 		return;
 	merge_rows(m);
 	if (!prof__merge_ok(m)) {
+		if (m->stopped)
+			fail(m, SQLITE_INTERRUPT);
 		if (m->err.status != ST_INTERRUPTED && m->err.status != ST_NOSPACE)
 			err_prefix(&m->err, "%s", path);
 		sqlite3_exec(m->db, "ROLLBACK", NULL, NULL, NULL);
 	}
-	prof__merge_detach(m, "src");
+	detach(m, "src");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
+
+static void read_all_sources(struct merge *m)
+{
+	m->what = "read";
+	for (m->at = 0; m->at < m->count && prof__merge_ok(m); m->at++) {
+		m->source = &m->sources[m->at];
+		read_source(m, &m->files[m->at], m->source);
+		attach(m, m->files[m->at].path, "src");
+		count_track_names(m);
+		detach(m, "src");
+	}
+	if (prof__merge_ok(m))
+		assign_ranks(m);
+}
 
 static void finish(struct merge *m)
 {
@@ -421,29 +821,18 @@ static void finish(struct merge *m)
 
 	m->what = "finish";
 	m->source = NULL;
-	prof__merge_script(m, "BEGIN");
-	prof__merge_names_end(m);
-	prof__merge_facts_end(m);
-	prof__merge_script(m, "COMMIT");
+	run_script(m, "BEGIN");
+	write_names(m);
+	write_facts(m);
+	run_script(m, "COMMIT");
 	if (!prof__merge_ok(m))
 		return;
-	all = prof_index_build(m->db, INDEX_MS); /* takes the progress handler */
-	prof__merge_script(m, all ? "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'all')"
-				  : "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'some')");
-	if (prof__merge_ok(m) && on_tick(m))
-		prof__merge_tell(m, SQLITE_INTERRUPT);
-}
-
-static void merge_all(struct merge *m, const char *out)
-{
-	create(m, out);
-	prof__merge_names_begin(m);
-	look_at_all(m);
-	prof__merge_align(m);
-	for (m->at = 0; m->at < m->count && prof__merge_ok(m); m->at++)
-		merge_source(m);
-	if (prof__merge_ok(m))
-		finish(m);
+	m->what = "indexes";
+	all = prof_index_build(m->db, INDEX_MS, on_tick, m);
+	if (m->stopped)
+		fail(m, SQLITE_INTERRUPT);
+	run_script(m, all ? "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'all')"
+			  : "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'some')");
 }
 
 enum status prof_merge(const char *out, struct prof_merge_source *sources, size_t count,
@@ -452,10 +841,16 @@ enum status prof_merge(const char *out, struct prof_merge_source *sources, size_
 	struct merge m = {.params = params, .sources = sources, .count = count, .what = "open"};
 
 	m.files = mem_calloc(count, sizeof(*m.files));
-	if (m.files)
-		merge_all(&m, out);
-	else
+	if (!m.files)
 		err_nomem(&m.err);
+	create_database(&m, out);
+	create_names(&m);
+	read_all_sources(&m);
+	align_clocks(&m);
+	for (m.at = 0; m.at < count && prof__merge_ok(&m); m.at++)
+		merge_source(&m);
+	if (prof__merge_ok(&m))
+		finish(&m);
 	/* Closing writes nothing more: the file is as it was committed. */
 	if (sqlite3_close(m.db) != SQLITE_OK && prof__merge_ok(&m))
 		err_set(&m.err, ST_FAILED, "%s: cannot be closed", out);

@@ -1,8 +1,9 @@
 /*
- * A merge under way. Only for prof_merge*.c; one thread.
+ * A merge under way. Only for prof_merge.c (sources, names, clocks, facts) and prof_merge_rows.c
+ * (rows, levels); one thread.
  *
  * Failures stick: the first is in merge->err, and with it nothing below runs any more, so that
- * steps stand one below the other. What ran is asked with prof__merge_ok() where it matters.
+ * steps stand one below the other. prof__merge_ok() says whether all ran, where it matters.
  */
 #ifndef PROF_MERGE_INTERNAL_H
 #define PROF_MERGE_INTERNAL_H
@@ -41,15 +42,15 @@ struct merge_file {
 
 struct merge {
 	struct err err; /* the first failure; its status is ST_OK until then */
-	sqlite3 *db;    /* main: what is made; src: the source at hand; ref: the first source */
+	sqlite3 *db;    /* main: the merged file; src: the current source; ref: the first source */
 	const struct prof_merge_params *params;
-	struct prof_merge_source *sources, *source;
+	struct prof_merge_source *sources, *source; /* all, and the current one */
 	size_t count, at;
 	const char *what; /* for the progress callback */
 	bool stopped;
-	int64_t base[MERGE_BASES];                        /* of the source at hand */
+	int64_t base[MERGE_BASES];                        /* of the current source */
 	int64_t first_span, first_instant, first_counter; /* its first in the merged file */
-	int64_t nowhere; /* the context of its rows that have none: its rank alone */
+	int64_t rank_context; /* for its rows without a context: its rank alone */
 	struct merge_model *models;
 	size_t model_count, model_capacity;
 	struct merge_file *files; /* of each source */
@@ -62,40 +63,15 @@ static inline bool prof__merge_ok(const struct merge *m)
 
 /* Run @sql, one statement; the names of bases (":span"), ":shift" and ":rank" are bound. */
 void prof__merge_run(struct merge *m, const char *sql);
-/* Run @sql, some statements without names. */
-void prof__merge_script(struct merge *m, const char *sql);
-/* The number that @sql gives; IPS_NULL: none. */
-int64_t prof__merge_ask(struct merge *m, const char *sql);
 /* @statement, for the caller to step through with prof__merge_step() and to finalize; NULL after a
- * failure. */
+ * failure. The same names are bound. */
 sqlite3_stmt *prof__merge_prepare(struct merge *m, const char *sql);
 /* `while (prof__merge_step(m, statement))`: a row is there. */
 bool prof__merge_step(struct merge *m, sqlite3_stmt *statement);
-void prof__merge_bind(struct merge *m, sqlite3_stmt *statement);
-/* A failure with SQLite's result @code. */
-void prof__merge_tell(struct merge *m, int code);
-/* Attach @path for reading as @name (src, ref); its tables must be tables. */
-void prof__merge_attach(struct merge *m, const char *path, const char *name);
-void prof__merge_detach(struct merge *m, const char *name);
 
-/* prof_merge_copy.c: all rows of the source at hand but zones and levels. */
+/* All rows of the current source but zones and levels. */
 void prof__merge_copy(struct merge *m);
-
-/* prof_merge_names.c: what is kept once for all sources, and the names of tracks. */
-void prof__merge_names_begin(struct merge *m);
-void prof__merge_survey_tracks(struct merge *m);
-void prof__merge_intern(struct merge *m);
-void prof__merge_tracks(struct merge *m);
-void prof__merge_names_end(struct merge *m);
-
-/* prof_merge_levels.c: zones and levels of the rows just copied. */
+/* Zones and levels of the rows just copied. */
 void prof__merge_levels(struct merge *m);
-
-/* prof_merge_align.c: the shift of every source. */
-void prof__merge_align(struct merge *m);
-
-/* prof_merge_facts.c: `meta`. */
-void prof__merge_facts(struct merge *m);
-void prof__merge_facts_end(struct merge *m);
 
 #endif /* PROF_MERGE_INTERNAL_H */

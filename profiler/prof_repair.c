@@ -24,7 +24,7 @@ static enum status finish(sqlite3 *db, bool complete, struct err *err)
 	status = prof_sql_run(db, "PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY", err);
 	if (status != ST_OK)
 		return status;
-	all = prof_index_build(db, INDEX_MS);
+	all = prof_index_build(db, INDEX_MS, NULL, NULL);
 	status = prof_sql_run(db,
 			      all ? "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'all')"
 				  : "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'some')",

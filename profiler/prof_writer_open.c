@@ -408,7 +408,7 @@ enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)
 		budget_ms = prof_clock_now(&writer->clock) / 1000000 / INDEX_SHARE;
 		if (budget_ms > recording->params.finish_ms)
 			budget_ms = recording->params.finish_ms;
-		all = prof_index_build(writer->db, budget_ms);
+		all = prof_index_build(writer->db, budget_ms, NULL, NULL);
 		status = prof__writer_fact(writer, "indexes", all ? "all" : "some", &writer->err);
 	}
 	if (status == ST_OK)
