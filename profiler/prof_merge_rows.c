@@ -1,8 +1,8 @@
 /*
  * Merging: the rows of a source, and the zones and levels that they give. See prof_merge.h.
  *
- * Tables are copied by one INSERT ... SELECT each, made of their columns and of the rules below, which
- * say what happens to a column: most rules are by name, as a name means the same everywhere.
+ * Tables are copied by one INSERT ... SELECT each, made of their columns and of the rules below,
+ * which say what happens to a column: most rules are by name, as a name means the same everywhere.
  *
  * Zones and levels are made anew from the rows just copied, as buckets of time do not shift and no
  * source needs to be believed. One walk over a table finds its zones: rows of one track behind each
