@@ -326,7 +326,8 @@ static void test_large_tables_get_their_indexes_where_there_is_time(void **state
 				 cases[i].last_row);
 			assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 		}
-		assert_int_equal(prof_index_build(db, cases[i].budget_ms, NULL, NULL), cases[i].all);
+		assert_int_equal(prof_index_build(db, cases[i].budget_ms, NULL, NULL),
+				 cases[i].all);
 		sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'index'",
 				   -1, &count, NULL);
 		assert_int_equal(sqlite3_step(count), SQLITE_ROW);
