@@ -286,12 +286,12 @@ static void test_what_only_the_target_has_is_gone_to_in_the_target(void **state)
 			fail_msg("%s", err.text);
 		rig->session.stale = true;
 		view_session_draw(&rig->session);
-		its = tl->target->span;
+		its = tl->target->under.span;
 		assert_int_equal(its.step, step);
 		assert_int_equal(its.stage, 1);
 		assert_int_equal(its.phase, "FB"[step & 1]);
-		assert_int_equal(tl->aligned.number, step / 4);
-		assert_int_equal(tl->target->aligned.number, step / 4);
+		assert_int_equal(tl->beside.at.number, step / 4);
+		assert_int_equal(tl->target->beside.at.number, step / 4);
 	}
 }
 

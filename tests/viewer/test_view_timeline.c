@@ -65,7 +65,7 @@ static void test_device_times_are_cycles_where_the_clock_is_known(void **state)
 
 	view_rig_press(rig, "7t");
 	assert_shows(rig, "does not tell the device's clock");
-	timeline_of(rig)->hertz = 2e9;
+	timeline_of(rig)->facts.hertz = 2e9;
 	view_rig_press(rig, "t0g");
 	/* All of it is 4.08 ms of 2 GHz. */
 	assert_shows(rig, "DEVICE cycles");
@@ -106,9 +106,9 @@ static void test_the_longest_idle_time_is_found(void **state)
 
 	view_rig_press(rig, "70w");
 	tl = timeline_of(rig);
-	assert_true(tl->in_gap);
+	assert_true(tl->under.in_gap);
 	assert_shows(rig, "the longest idle time of IPU 0");
-	assert_int_equal(tl->gap.at.to - tl->gap.at.from, longest);
+	assert_int_equal(tl->under.gap.at.to - tl->under.gap.at.from, longest);
 }
 
 static void test_a_span_leads_to_its_place_and_back(void **state)
@@ -131,7 +131,7 @@ static void test_a_span_leads_to_its_place_and_back(void **state)
 	view_rig_press(rig, "0G");
 	assert_int_equal(ops->go(timeline_of(rig), &rig->session.context, &place, NULL), ST_OK);
 	view_rig_press(rig, "r");
-	assert_int_equal(timeline_of(rig)->selected, place.span_id);
+	assert_int_equal(timeline_of(rig)->under.selected, place.span_id);
 }
 
 /* What a screen that knows no span can ask for. */
@@ -150,7 +150,7 @@ static void test_a_step_is_found_with_its_phase_and_stage(void **state)
 	const struct prof_span *span;
 
 	view_rig_press(rig, "7");
-	span = &timeline_of(rig)->span;
+	span = &timeline_of(rig)->under.span;
 	for (int64_t step = 1; step < 96; step += 13) {
 		view_place_clear(&place);
 		place.step = step;
@@ -184,13 +184,13 @@ static void test_a_stretch_of_time_and_a_name_are_gone_to(void **state)
 	place.time_ns = 5000000;
 	place.until_ns = 6000000;
 	go(rig, &place);
-	assert_int_equal(tl->cursor_ns, 5000000);
+	assert_int_equal(tl->cursor.ns, 5000000);
 	assert_true(tl->clock[0].window.from <= 5000000 && tl->clock[0].window.to >= 6000000);
 	assert_true(tl->clock[0].window.to - tl->clock[0].window.from < 3000000);
 	view_place_clear(&place);
 	view_place_text(place.operation, "MatMul/Dense_256");
 	go(rig, &place);
-	assert_string_equal(tl->span.name, "MatMul/Dense_256");
+	assert_string_equal(tl->under.span.name, "MatMul/Dense_256");
 	view_place_text(place.operation, "nothing has this name");
 	assert_int_equal(view_screen(VIEW_TIMELINE)->go(tl, &rig->session.context, &place, NULL),
 			 ST_NOTFOUND);
@@ -235,12 +235,12 @@ static void test_own_time_is_what_no_span_inside_takes(void **state)
 
 		snprintf(sql, sizeof(sql),
 			 "SELECT ifnull(sum(dur_ns), 0) FROM spans WHERE parent_id = %lld",
-			 (long long)tl->selected);
+			 (long long)tl->under.selected);
 		inside = view_rig_sql_int(rig, sql);
-		if (tl->selected != IPS_NULL && inside > 0) {
+		if (tl->under.selected != IPS_NULL && inside > 0) {
 			snprintf(part, sizeof(part), "%s (%.1f %%)",
-				 fmt_ns(ns, tl->span.dur_ns - inside),
-				 100 * (1 - (double)inside / (double)tl->span.dur_ns));
+				 fmt_ns(ns, tl->under.span.dur_ns - inside),
+				 100 * (1 - (double)inside / (double)tl->under.span.dur_ns));
 			assert_shows(rig, part);
 			checked++;
 		}

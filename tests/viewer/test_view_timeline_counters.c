@@ -147,7 +147,7 @@ static void test_the_value_is_the_last_until_the_cursor(void **state)
 			snprintf(sql, sizeof(sql),
 				 "SELECT coalesce((SELECT value FROM counters WHERE track = '%s' "
 				 "AND time_ns <= %lld ORDER BY time_ns DESC LIMIT 1), -1)",
-				 counter->track, (long long)tl->cursor_ns);
+				 counter->track, (long long)tl->cursor.ns);
 			assert_true(view_rig_sql_real(rig, sql) == (isnan(value) ? -1 : value));
 		}
 	}

@@ -52,7 +52,7 @@ static int check_causes(struct view_rig *rig)
 	for (int r = 0; r < tl->run_count; r++) {
 		const struct prof_track *track = tl->lanes[tl->runs[r].group].track;
 
-		if (!tl->split[track->clock] ||
+		if (!tl->bubbles.split[track->clock] ||
 		    tl->runs[r].from < tl->clock[track->clock].window.from ||
 		    tl->runs[r].to > tl->clock[track->clock].window.to)
 			continue;
@@ -71,7 +71,7 @@ static void test_gaps_of_a_run_add_up_to_its_bubble(void **state)
 
 	view_rig_press(rig, "b");
 	runs += check_causes(rig);
-	assert_true(timeline_of(rig)->split[0] && timeline_of(rig)->split[1]);
+	assert_true(timeline_of(rig)->bubbles.split[0] && timeline_of(rig)->bubbles.split[1]);
 	for (const char *key = "+lll-lll--hhkkkkk++lllj+l+l+lhh"; *key; key++) {
 		const char text[2] = {*key, '\0'};
 
@@ -146,7 +146,7 @@ static void test_many_runs_are_said_by_their_sums(void **state)
 	char *expected;
 
 	view_rig_press(rig, "0");
-	assert_true(timeline_of(rig)->bubble[1].mean);
+	assert_true(timeline_of(rig)->bubbles.shown[1].mean);
 	expected = view_rig_sql_text(
 		rig, "SELECT printf('bubble %.1f %%', 100.0 * sum(total_ns - total_busy_ns) / "
 		     "sum(total_ns)) FROM bubble_sums WHERE clock = 'device'");
@@ -166,12 +166,12 @@ static void test_steps_of_the_device_are_shown_with_their_shares(void **state)
 	view_rig_press(rig, "0vvv");
 	assert_shows(rig, "[BSP]");
 	assert_shows(rig, "C compute");
-	assert_int_equal(tl->bsp_stride, 1);
+	assert_int_equal(tl->device.stride, 1);
 	snprintf(sql, sizeof(sql), "SELECT sum(cycles) FROM device_steps WHERE start_ns < %lld",
 		 (long long)tl->clock[1].window.to);
 	all = view_rig_sql_real(rig, sql);
-	assert_true(fabs(tl->bsp_share[VIEW_KIND_COMPUTE] / all - 0.5) < 0.01);
-	assert_true(fabs(tl->bsp_share[VIEW_KIND_HOST_COPY] / all - 0.25) < 0.01);
+	assert_true(fabs(tl->device.share[VIEW_KIND_COMPUTE] / all - 0.5) < 0.01);
+	assert_true(fabs(tl->device.share[VIEW_KIND_HOST_COPY] / all - 0.25) < 0.01);
 	for (int i = 0; i < tl->lane_count; i++)
 		assert_int_equal(tl->lanes[i].track->clock, 1);
 }
@@ -183,9 +183,10 @@ static void test_a_step_has_its_details_and_leads_on(void **state)
 	struct view_place place;
 
 	view_rig_press(rig, "vvv+");
-	for (int i = 0; i < 200 && !(tl->step.step && tl->step.step->operation); i++)
+	for (int i = 0;
+	     i < 200 && !(tl->device.at_cursor.step && tl->device.at_cursor.step->operation); i++)
 		view_rig_key(rig, VIEW_KEY_SHIFT_RIGHT);
-	assert_non_null(tl->step.step);
+	assert_non_null(tl->device.at_cursor.step);
 	assert_shows(rig, "OnTileExecute");
 	assert_shows(rig, "80,000");
 	assert_shows(rig, "0.250");
@@ -270,10 +271,10 @@ static void check_aligned(struct view_rig *rig)
 	const struct view_timeline *tl = timeline_of(rig);
 	const struct view_window mine = tl->clock[1].window, its = tl->target->clock[1].window;
 
-	assert_true(tl->aligned.number != IPS_NULL);
+	assert_true(tl->beside.at.number != IPS_NULL);
 	assert_int_equal(its.to - its.from, mine.to - mine.from);
-	assert_int_equal(its.from - update_start(other, tl->target->aligned.number),
-			 mine.from - update_start(recording, tl->aligned.number));
+	assert_int_equal(its.from - update_start(other, tl->target->beside.at.number),
+			 mine.from - update_start(recording, tl->beside.at.number));
 }
 
 /* What a key asks for is of a size that has lanes, and so has what is asked for afterwards. */
@@ -299,7 +300,7 @@ static void test_two_timelines_begin_at_the_same_update(void **state)
 	assert_shows(rig, "S DEVICE");
 	assert_shows(rig, "T DEVICE");
 	check_aligned(rig);
-	assert_int_equal(tl->target->aligned.number, tl->aligned.number);
+	assert_int_equal(tl->target->beside.at.number, tl->beside.at.number);
 	view_rig_press(rig, "lll+l");
 	check_aligned(rig);
 	view_rig_press(rig, "hh-");
@@ -309,8 +310,8 @@ static void test_two_timelines_begin_at_the_same_update(void **state)
 		view_rig_key(rig, VIEW_KEY_SHIFT_RIGHT);
 	view_rig_press(rig, "0+++++++llllllllllll");
 	check_aligned(rig);
-	assert_true(tl->aligned.number > 23);
-	assert_int_equal(tl->target->aligned.number, 23);
+	assert_true(tl->beside.at.number > 23);
+	assert_int_equal(tl->target->beside.at.number, 23);
 	assert_shows(rig, "T from its last, 23");
 }
 
@@ -323,9 +324,9 @@ static void test_the_table_has_source_target_and_difference(void **state)
 	assert_shows(rig, "Source");
 	assert_shows(rig, "Target");
 	snprintf(text, sizeof(text), "%+.1f",
-		 100 * (tl->target->bubble[1].idle - tl->bubble[1].idle));
+		 100 * (tl->target->bubbles.shown[1].idle - tl->bubbles.shown[1].idle));
 	assert_shows(rig, text);
-	assert_true(fabs(tl->target->bubble[1].idle - 6.0 / 28) <
+	assert_true(fabs(tl->target->bubbles.shown[1].idle - 6.0 / 28) <
 		    1e-9); /* as the fixture says of every run */
 }
 

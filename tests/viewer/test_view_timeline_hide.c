@@ -125,15 +125,15 @@ static void test_a_place_on_a_hidden_lane_brings_it_back(void **state)
 	int64_t span;
 
 	view_rig_press(rig, "]");
-	span = tl->selected;
+	span = tl->under.selected;
 	assert_true(view_screen(VIEW_TIMELINE)->place(tl, &rig->session.context, &place));
 	view_rig_press(rig, "c");
-	assert_int_not_equal(tl->selected, span);
+	assert_int_not_equal(tl->under.selected, span);
 	assert_int_equal(view_screen(VIEW_TIMELINE)->go(tl, &rig->session.context, &place, NULL),
 			 ST_OK);
 	view_rig_press(rig, "r");
 	assert_string_equal(cursor_lane(rig), "IPU 0");
-	assert_int_equal(tl->selected, span);
+	assert_int_equal(tl->under.selected, span);
 }
 
 static void test_rows_leave_hidden_lanes_out(void **state)

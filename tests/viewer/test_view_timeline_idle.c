@@ -51,23 +51,24 @@ static struct view_timeline *timeline_of(struct view_rig *rig)
 static void check_edges(struct view_rig *rig)
 {
 	const struct view_timeline *tl = timeline_of(rig);
-	const struct view_lane *lane = &tl->lanes[tl->lane];
+	const struct view_lane *lane = &tl->lanes[tl->cursor.lane];
 	char sql[512], number[FMT_SIZE], text[64];
 
 	snprintf(sql, sizeof(sql),
 		 "SELECT ifnull(max(start_ns + dur_ns), %lld) FROM span_rows WHERE track_id = %lld "
 		 "AND depth = %d AND start_ns <= %lld",
 		 (long long)tl->clock[view__lead(tl)].extent.from, (long long)lane->track->track_id,
-		 lane->work_depth, (long long)tl->cursor_ns);
-	assert_int_equal(tl->gap.at.from, view_rig_sql_int(rig, sql));
+		 lane->work_depth, (long long)tl->cursor.ns);
+	assert_int_equal(tl->under.gap.at.from, view_rig_sql_int(rig, sql));
 	snprintf(sql, sizeof(sql),
 		 "SELECT ifnull(min(start_ns), %lld) FROM span_rows WHERE track_id = %lld AND "
 		 "depth = %d AND start_ns > %lld",
 		 (long long)tl->clock[view__lead(tl)].extent.to, (long long)lane->track->track_id,
-		 lane->work_depth, (long long)tl->cursor_ns);
-	assert_int_equal(tl->gap.at.to, view_rig_sql_int(rig, sql));
-	snprintf(text, sizeof(text), "(%s ns)", fmt_count(number, tl->gap.at.to - tl->gap.at.from));
-	if (tl->gap.at.to - tl->gap.at.from >= 1000)
+		 lane->work_depth, (long long)tl->cursor.ns);
+	assert_int_equal(tl->under.gap.at.to, view_rig_sql_int(rig, sql));
+	snprintf(text, sizeof(text), "(%s ns)",
+		 fmt_count(number, tl->under.gap.at.to - tl->under.gap.at.from));
+	if (tl->under.gap.at.to - tl->under.gap.at.from >= 1000)
 		assert_line_shows(rig, "idle for", text);
 }
 
@@ -86,11 +87,12 @@ static void test_idle_times_reach_from_span_to_span(void **state)
 			const struct view_window *window = &tl->clock[view__lead(tl)].window;
 
 			view_rig_press(rig, i % 3 ? "}" : i % 2 ? "j" : ".");
-			if (!tl->in_gap)
+			if (!tl->under.in_gap)
 				continue;
 			check_edges(rig);
 			checked++;
-			cut += tl->gap.at.from < window->from || tl->gap.at.to > window->to;
+			cut += tl->under.gap.at.from < window->from ||
+			       tl->under.gap.at.to > window->to;
 		}
 	}
 	assert_true(checked > 20 && cut > 3);
@@ -109,13 +111,13 @@ static void test_the_longest_is_what_the_details_say(void **state)
 
 	for (int i = 0; i < 12; i++) {
 		view_rig_press(rig, i ? "+w" : "0w");
-		assert_true(tl->in_gap);
+		assert_true(tl->under.in_gap);
 		check_edges(rig);
-		fmt_ns(text, tl->gap.at.to - tl->gap.at.from);
+		fmt_ns(text, tl->under.gap.at.to - tl->under.gap.at.from);
 		assert_line_shows(rig, "the longest idle time of IPU 0", text);
 		/* Closer than the gap there is nothing else. */
 		if (i == 0)
-			assert_int_equal(tl->gap.at.to - tl->gap.at.from, longest);
+			assert_int_equal(tl->under.gap.at.to - tl->under.gap.at.from, longest);
 	}
 }
 
@@ -126,14 +128,14 @@ static void test_what_follows_the_traced_executions_is_not_idle(void **state)
 	const int64_t from = 2 * view_rig_sql_int(rig, "SELECT start_cycle FROM executions "
 						       "WHERE execution = 2");
 
-	assert_string_equal(tl->lanes[tl->lane].track->name, "IPU 0");
+	assert_string_equal(tl->lanes[tl->cursor.lane].track->name, "IPU 0");
 	view_rig_press(rig, "0G");
 	for (int i = 0; i < 8; i++) {
 		view_rig_press(rig, "+G");
-		assert_int_equal(tl->cursor_ns, tl->clock[1].extent.to - 1);
-		assert_true(tl->in_gap && tl->gap.dark);
-		assert_int_equal(tl->gap.at.from, from);
-		assert_int_equal(tl->gap.at.to, tl->clock[1].extent.to);
+		assert_int_equal(tl->cursor.ns, tl->clock[1].extent.to - 1);
+		assert_true(tl->under.in_gap && tl->under.gap.dark);
+		assert_int_equal(tl->under.gap.at.from, from);
+		assert_int_equal(tl->under.gap.at.to, tl->clock[1].extent.to);
 		assert_shows(rig, "untraced from");
 		assert_hides(rig, "idle for");
 	}
@@ -159,8 +161,8 @@ static void test_steps_are_idle_as_the_heading_says(void **state)
 		lanes += lane->idle / tl->lane_count;
 	}
 	for (int k = 0; k < VIEW_KINDS; k++)
-		all += tl->bsp_share[k];
-	assert_true(fabs(tl->bsp_share[VIEW_KIND_IDLE] / all - lanes) < 1e-3);
+		all += tl->device.share[k];
+	assert_true(fabs(tl->device.share[VIEW_KIND_IDLE] / all - lanes) < 1e-3);
 	view_rig_press(rig, "++++w");
 	assert_shows(rig, "time without stage work of IPU 0");
 }
@@ -234,7 +236,7 @@ static void test_ticks_are_round_in_cycles(void **state)
 	struct view_rig *rig = *state;
 	char *line;
 
-	timeline_of(rig)->hertz = 1.7e9;
+	timeline_of(rig)->facts.hertz = 1.7e9;
 	view_rig_press(rig, "t0g");
 	line = line_with(rig, "DEVICE cycles");
 	assert_contains(line, "000,000");

@@ -265,16 +265,16 @@ static void test_sums_are_of_what_is_measured(void **state)
 	int64_t from;
 
 	view_rig_press(rig, "bbx");
-	from = tl->cursor_ns;
+	from = tl->cursor.ns;
 	for (int i = 0; i < 30; i++)
 		view_rig_press(rig, ".");
 	assert_shows(rig, "x and cursor");
 	assert_int_equal(tl->sums.range.from, from);
-	assert_int_equal(tl->sums.range.to, tl->cursor_ns);
+	assert_int_equal(tl->sums.range.to, tl->cursor.ns);
 	check_sums(rig);
 	/* Backwards it is the same. */
 	view_rig_press(rig, "xx");
-	tl->cursor_ns = from;
+	tl->cursor.ns = from;
 	view_rig_press(rig, "r");
 	assert_int_equal(tl->sums.range.from, from);
 	check_sums(rig);

@@ -82,10 +82,10 @@ static void show(struct view_rig *rig, int64_t from, int64_t to)
 {
 	struct view_timeline *tl = timeline_of(rig);
 
-	tl->lane = 0;
-	tl->lane_id = tl->lanes[0].track->track_id;
+	tl->cursor.lane = 0;
+	tl->cursor.track_id = tl->lanes[0].track->track_id;
 	tl->clock[1].window = (struct view_window){from, to};
-	tl->cursor_ns = from;
+	tl->cursor.ns = from;
 	view_rig_press(rig, "r");
 }
 
@@ -112,10 +112,10 @@ static void test_evaluations_stand_beside_each_other_step_by_step(void **state)
 		const int its = step < 30 ? step : 29;
 
 		show(rig, from, from + 20000);
-		assert_int_equal(tl->aligned.nth, 1);
-		assert_int_equal(tl->target->aligned.number, its);
+		assert_int_equal(tl->beside.at.nth, 1);
+		assert_int_equal(tl->target->beside.at.number, its);
 		assert_int_equal(tl->target->clock[1].window.from - step_start(other, 1, its),
-				 from - step_start(parts, 1, tl->aligned.number));
+				 from - step_start(parts, 1, tl->beside.at.number));
 		assert_int_equal(tl->target->clock[1].window.to - tl->target->clock[1].window.from,
 				 20000);
 	}
@@ -131,9 +131,9 @@ static void test_an_evaluation_that_the_target_has_not_is_beside_its_last(void *
 	const int64_t from = step_start(parts, 5, 85) + 2;
 
 	show(rig, from, from + 20000);
-	assert_int_equal(tl->aligned.nth, 3);
-	assert_int_equal(tl->target->aligned.nth, 1);
-	assert_int_equal(tl->target->aligned.number, 5);
+	assert_int_equal(tl->beside.at.nth, 3);
+	assert_int_equal(tl->target->beside.at.nth, 1);
+	assert_int_equal(tl->target->beside.at.number, 5);
 	assert_shows(rig, "S from step 85 of evaluate 3, T from step 5 of its 1");
 }
 
@@ -243,14 +243,14 @@ static void test_jumps_over_what_was_not_traced(void **state)
 			const int64_t at = back ? dark.to + 9000 : dark.from - 9000;
 
 			show(rig, at - lengths[n] / 2, at + lengths[n] / 2);
-			tl->cursor_ns = at;
+			tl->cursor.ns = at;
 			for (int i = 0; i < 30; i++) {
-				before = tl->cursor_ns;
+				before = tl->cursor.ns;
 				view_rig_press(rig, back ? "{" : "}");
-				assert_false(tl->in_gap && tl->gap.dark);
-				assert_true(!tl->in_gap || tl->gap.at.to <= dark.from ||
-					    tl->gap.at.from >= dark.to);
-				beyond |= (before < dark.from) != (tl->cursor_ns < dark.from);
+				assert_false(tl->under.in_gap && tl->under.gap.dark);
+				assert_true(!tl->under.in_gap || tl->under.gap.at.to <= dark.from ||
+					    tl->under.gap.at.from >= dark.to);
+				beyond |= (before < dark.from) != (tl->cursor.ns < dark.from);
 			}
 			assert_true(beyond);
 		}
@@ -258,8 +258,8 @@ static void test_jumps_over_what_was_not_traced(void **state)
 	/* The longest is none of it, either. */
 	show(rig, dark.from - 50000, dark.to + 50000);
 	view_rig_press(rig, "w");
-	assert_true(tl->in_gap && !tl->gap.dark);
-	assert_true(tl->gap.at.to - tl->gap.at.from < dark.to - dark.from);
+	assert_true(tl->under.in_gap && !tl->under.gap.dark);
+	assert_true(tl->under.gap.at.to - tl->under.gap.at.from < dark.to - dark.from);
 }
 
 static void test_other_ways_to_look_know_it_too(void **state)
@@ -284,17 +284,17 @@ static void check_sums(struct view_rig *rig, const char *path, int clock, int64_
 	int64_t sums[VIEW_CAUSES] = {0};
 
 	for (int64_t at = all.from; at < all.to; at += length) {
-		tl->lane = 0;
-		while (tl->lanes[tl->lane].track->clock != clock)
-			tl->lane++;
-		tl->lane_id = tl->lanes[tl->lane].track->track_id;
+		tl->cursor.lane = 0;
+		while (tl->lanes[tl->cursor.lane].track->clock != clock)
+			tl->cursor.lane++;
+		tl->cursor.track_id = tl->lanes[tl->cursor.lane].track->track_id;
 		tl->clock[clock].window =
 			(struct view_window){at, at + length < all.to ? at + length : all.to};
-		tl->cursor_ns = at;
+		tl->cursor.ns = at;
 		view_rig_press(rig, "r");
-		assert_true(tl->split[clock]);
+		assert_true(tl->bubbles.split[clock]);
 		for (int c = VIEW_CAUSE_RAMP_UP; c < VIEW_CAUSES; c++)
-			sums[c] += tl->cause_ns[clock][c];
+			sums[c] += tl->bubbles.cause_ns[clock][c];
 	}
 	for (int c = VIEW_CAUSE_RAMP_UP; c < VIEW_CAUSES; c++) {
 		char sql[256];
@@ -325,7 +325,7 @@ static void test_causes_of_very_many_works_add_up(void **state)
 	char *expected;
 
 	view_rig_press(rig, "b0");
-	assert_true(timeline_of(rig)->split[0] && timeline_of(rig)->split[1]);
+	assert_true(timeline_of(rig)->bubbles.split[0] && timeline_of(rig)->bubbles.split[1]);
 	for (int clock = 0; clock < 2; clock++) {
 		check_sums(rig, large, clock, 1000000000);
 		check_sums(rig, large, clock, 900000);
@@ -349,19 +349,19 @@ static void test_time_is_measured_from_a_mark(void **state)
 
 	show(rig, 10000, 30000);
 	view_rig_press(rig, "x");
-	assert_int_equal(tl->measured_ns, 10000);
-	tl->cursor_ns = 22340;
+	assert_int_equal(tl->cursor.x_ns, 10000);
+	tl->cursor.ns = 22340;
 	view_rig_press(rig, "r");
 	assert_shows(rig, "12.3 us from x to the cursor");
 	view_rig_press(rig, "x");
-	assert_int_equal(tl->measured_ns, IPS_NULL);
+	assert_int_equal(tl->cursor.x_ns, IPS_NULL);
 }
 
 static const char *field_of(const struct view_timeline *tl, const char *name)
 {
-	for (int i = 0; i < tl->field_count; i++)
-		if (strcmp(tl->fields[i].name, name) == 0)
-			return tl->fields[i].value;
+	for (int i = 0; i < tl->under.count; i++)
+		if (strcmp(tl->under.fields[i].name, name) == 0)
+			return tl->under.fields[i].value;
 	return NULL;
 }
 
@@ -371,16 +371,16 @@ static void test_arrows_lead_to_a_span_and_away(void **state)
 	struct view_timeline *tl = timeline_of(rig);
 	int in = 0, out = 0;
 
-	tl->lane = VIEW_RUNS_STAGES + 1; /* the host's IPU 1 */
+	tl->cursor.lane = VIEW_RUNS_STAGES + 1; /* the host's IPU 1 */
 	view_rig_press(rig, "g");
 	for (int i = 0; i < 12; i++) {
 		char sql[256], *name;
-		const bool forward = tl->selected != IPS_NULL && tl->span.phase == 'F';
+		const bool forward = tl->under.selected != IPS_NULL && tl->under.span.phase == 'F';
 
 		snprintf(sql, sizeof(sql),
 			 "SELECT (SELECT s.name || ' on ' || s.track FROM flows f JOIN spans s ON "
 			 "s.span_id = f.from_span_id WHERE f.to_span_id = %lld)",
-			 (long long)(forward ? tl->selected : -1));
+			 (long long)(forward ? tl->under.selected : -1));
 		name = view_rig_sql_text(rig, sql);
 		if (name)
 			assert_string_equal(field_of(tl, "waits for"), name);

@@ -31,7 +31,7 @@ enum status view__series_load(struct view_timeline *tl, struct prof_db *db, stru
 
 	if (!all->shown || all->known)
 		return ST_OK;
-	status = prof_timeline_counters(db, MOST_SERIES, &tl->tracks_arena, &all->series,
+	status = prof_timeline_counters(db, MOST_SERIES, &tl->tracks.arena, &all->series,
 					&all->count, err);
 	all->known = status == ST_OK;
 	return status;
@@ -99,9 +99,9 @@ static int64_t view_cursor_on(const struct view_timeline *tl, int clock)
 	const struct view_window to = tl->clock[clock].window;
 
 	if (clock == view__lead(tl))
-		return tl->cursor_ns;
+		return tl->cursor.ns;
 	return sat_add(to.from,
-		       sat_real((double)(tl->cursor_ns - from.from) /
+		       sat_real((double)(tl->cursor.ns - from.from) /
 				(double)(from.to - from.from) * (double)(to.to - to.from)));
 }
 

@@ -1,26 +1,42 @@
 /*
- * From the timeline to other screens and back: the place under the cursor, and how to get to one.
+ * From the timeline to other screens and back, and to the same place of another report.
  *
- * A moment is found without indexes, so in a run that is still recorded too: an execution by its
- * first step, then a bisection over one lane's spans, whose weight updates (or steps, where nothing
- * is updated) come in order of time within an execution.
+ * The beginning of a step or weight update is found without indexes, so in a run that is still
+ * recorded too: an execution by its first step, then a bisection over one lane's spans, whose
+ * weight updates (or steps, where nothing is updated) come in order of time within an execution.
  *
- * Threading: one thread. Ownership: spans' texts are the picture's.
+ * Of two reports the target is a timeline of its own that follows the source's window, cursor and
+ * way to look at it; keys move the source. The target's window begins as far from the same
+ * beginning as the source's and is as long, so that what is longer looks longer. In training that
+ * is the beginning of a weight update, which has the same number in both. An evaluation or a
+ * prediction updates nothing: there it is the beginning of a step, so many steps into the nth
+ * execution of that mode. A target that has not come so far is shown at its last.
+ *
+ * Threading: one thread. Ownership: the source's timeline owns the target's; spans' texts are the
+ * picture's.
  */
-#include "common/minmax.h"
-#include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_WORKS 512 /* spans looked at from the beginning of an update on */
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "common/sat.h"
+
+#define MOST_WORKS  512 /* spans looked at from the beginning of an update on */
+#define TABLE_ROWS  4   /* the table above, with its head */
+#define TABLE_FROM  20  /* rows of a body that has it; else a line */
+#define DETAIL_ROWS 6
+#define DETAIL_FROM 24
 
 /* ---- where the cursor is --------------------------------------------------------------------- */
 
 static void view_place_span(const struct view_timeline *tl, struct view_place *out)
 {
-	const struct prof_span *span = &tl->span;
+	const struct prof_span *span = &tl->under.span;
 
 	out->span_id = span->span_id;
 	out->execution = span->execution;
@@ -42,8 +58,8 @@ static void view_place_span(const struct view_timeline *tl, struct view_place *o
 
 static void view_place_step(const struct view_timeline *tl, struct view_place *out)
 {
-	const struct prof_step *step = tl->step.step;
-	const struct prof_run *run = &tl->step.run;
+	const struct prof_step *step = tl->device.at_cursor.step;
+	const struct prof_run *run = &tl->device.at_cursor.run;
 
 	out->program_id = step->program_id;
 	out->stage = step->stage;
@@ -54,8 +70,8 @@ static void view_place_step(const struct view_timeline *tl, struct view_place *o
 		out->microbatch = run->first_microbatch + step->microbatch;
 		out->step = run->first_step + step->microbatch;
 	}
-	out->time_ns = tl->step.from_ns;
-	out->until_ns = tl->step.to_ns;
+	out->time_ns = tl->device.at_cursor.from_ns;
+	out->until_ns = tl->device.at_cursor.to_ns;
 	view_place_text(out->operation, step->operation);
 	if (step->phase)
 		snprintf(out->phase, sizeof(out->phase), "%c", step->phase);
@@ -68,27 +84,27 @@ bool view__timeline_place(const void *state, const struct view_context *context,
 	const struct prof_track *track;
 
 	(void)context;
-	if (tl->lane >= tl->lane_count)
+	if (tl->cursor.lane >= tl->lane_count)
 		return false;
-	track = tl->lanes[tl->lane].track;
+	track = tl->lanes[tl->cursor.lane].track;
 	out->track_id = track->track_id;
 	out->rank = track->rank;
 	view_place_text(out->clock, track->clock == IPS_DEVICE ? "device" : "host");
 	out->ipu = track->ipu;
-	if (tl->step.step) {
+	if (tl->device.at_cursor.step) {
 		view_place_step(tl, out);
 		return true;
 	}
-	if (tl->selected != IPS_NULL && !tl->in_gap) {
+	if (tl->under.selected != IPS_NULL && !tl->under.in_gap) {
 		view_place_span(tl, out);
 		return true;
 	}
-	out->time_ns = tl->in_gap ? tl->gap.at.from : tl->cursor_ns;
-	if (tl->in_gap)
-		out->until_ns = tl->gap.at.to;
-	if (tl->gap_run >= 0 && tl->in_gap) {
-		out->weight_update = tl->runs[tl->gap_run].weight_update;
-		out->execution = tl->runs[tl->gap_run].execution;
+	out->time_ns = tl->under.in_gap ? tl->under.gap.at.from : tl->cursor.ns;
+	if (tl->under.in_gap)
+		out->until_ns = tl->under.gap.at.to;
+	if (tl->under.gap_run >= 0 && tl->under.in_gap) {
+		out->weight_update = tl->runs[tl->under.gap_run].weight_update;
+		out->execution = tl->runs[tl->under.gap_run].execution;
 	}
 	return true;
 }
@@ -246,8 +262,8 @@ static bool view_execution(struct view_timeline *tl, struct prof_db *db, int clo
 	}
 	prof_query_close(query);
 	if (row && clock) {
-		out->from = sat_real((double)out->from * tl->ns_per_cycle);
-		out->to = sat_add(sat_real((double)out->to * tl->ns_per_cycle), 1);
+		out->from = sat_real((double)out->from * tl->links.ns_per_cycle);
+		out->to = sat_add(sat_real((double)out->to * tl->links.ns_per_cycle), 1);
 	}
 	return row;
 }
@@ -346,8 +362,8 @@ static int64_t view_best_work(const struct view_seek *seek, int64_t time,
 	return best;
 }
 
-bool view__place_start(struct view_timeline *tl, struct prof_db *db, int clock,
-		       const struct view_place *place, int64_t *start)
+static bool view_place_start(struct view_timeline *tl, struct prof_db *db, int clock,
+			     const struct view_place *place, int64_t *start)
 {
 	const bool by_step = place->weight_update == IPS_NULL;
 	const int lane = view_lane_for(tl, clock, place);
@@ -369,8 +385,8 @@ bool view__place_start(struct view_timeline *tl, struct prof_db *db, int clock,
 	return true;
 }
 
-bool view__next_work(struct view_timeline *tl, struct prof_db *db, const struct prof_track *track,
-		     int64_t time, struct prof_span *out)
+static bool view_any_work(struct view_timeline *tl, struct prof_db *db,
+			  const struct prof_track *track, int64_t time, struct prof_span *out)
 {
 	const struct view_seek seek = {.tl = tl, .db = db, .track = track, .any = true};
 
@@ -400,13 +416,102 @@ static bool view_go_to_step(struct view_timeline *tl, struct prof_db *db, int cl
 	return id != IPS_NULL && view_go_to_span(tl, db, id);
 }
 
-bool view__go_to_work(struct view_timeline *tl, struct prof_db *db, const struct view_place *place)
+static bool view_go_to_work(struct view_timeline *tl, struct prof_db *db,
+			    const struct view_place *place)
 {
 	const bool device = strcmp(place->clock, "host") != 0;
 
 	if (place->step == IPS_NULL && place->weight_update == IPS_NULL)
 		return false;
 	return (device && view_go_to_step(tl, db, 1, place)) || view_go_to_step(tl, db, 0, place);
+}
+
+static int view_same_lane(const struct view_timeline *tl, const struct prof_track *track)
+{
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct prof_track *its = tl->lanes[i].track;
+
+		if (its->clock == track->clock && its->ipu == track->ipu &&
+		    (track->ipu != IPS_NULL || strcmp(its->name, track->name) == 0))
+			return i;
+	}
+	return -1;
+}
+
+/* What keys have chosen holds for both. */
+static void view_follow(struct view_timeline *tl)
+{
+	struct view_timeline *target = tl->target;
+
+	target->relane |= target->choice.way != tl->choice.way ||
+			  target->choice.only_ipu != tl->choice.only_ipu ||
+			  target->choice.only_replica != tl->choice.only_replica;
+	target->choice.way = tl->choice.way;
+	target->choice.only_ipu = tl->choice.only_ipu;
+	target->choice.only_replica = tl->choice.only_replica;
+	target->choice.cycles = tl->choice.cycles;
+	target->choice.by_cause = tl->choice.by_cause;
+	target->choice.by_name = tl->choice.by_name;
+	target->choice.balance = tl->choice.balance;
+	target->counters.shown = tl->counters.shown;
+	target->counters.first = tl->counters.first;
+}
+
+/* The source's window begins with the update that @its, the target's work, is of, and holds as much
+ * of it as lies before the work; the target's follows (view_timeline_align.c). */
+static enum status view_go_beside(struct view_timeline *tl, struct view_context *context,
+				  const struct prof_span *its, struct err *err)
+{
+	struct view_timeline *target = tl->target;
+	const int c = view__lead(target);
+	const int lane = view_same_lane(tl, view__lane(target)->track);
+	const int64_t last = its->start_ns + max(its->dur_ns, 0);
+	struct view_window window;
+	struct view_place update;
+	int64_t mine, begin;
+
+	view_place_clear(&update);
+	update.weight_update = its->weight_update;
+	if (lane < 0 || its->weight_update == IPS_NULL ||
+	    !view_place_start(tl, context->source->db, c, &update, &mine) ||
+	    !view_place_start(target, context->target->db, c, &update, &begin))
+		return err_set(err, ST_NOTFOUND,
+			       "only the target has it: the source has no lane "
+			       "or weight update to be beside it");
+	window = (struct view_window){mine, sat_add(mine, (last - begin) / 4 * 5)};
+	if (window.to - window.from < VIEW_WINDOW_LEAST)
+		window.to = window.from + VIEW_WINDOW_LEAST;
+	tl->clock[c].window = window;
+	tl->cursor.lane = lane;
+	tl->cursor.track_id = tl->lanes[lane].track->track_id;
+	tl->cursor.depth = its->depth;
+	tl->cursor.ns = mine + its->start_ns - begin;
+	tl->cursor.pinned = IPS_NULL;
+	return ST_OK;
+}
+
+static enum status view_go_to_target(struct view_timeline *tl, struct view_context *context,
+				     const struct view_place *place, struct err *err)
+{
+	struct view_context its = {.source = context->target, .body = context->body};
+	struct view_timeline *target = tl->target;
+	enum status status = ST_OK;
+	struct prof_span span;
+
+	view_follow(tl);
+	if (target->relane)
+		status = view__tracks_load(target, &its, err);
+	if (status != ST_OK)
+		return status;
+	if (!its.source->db || !view_go_to_work(target, its.source->db, place) ||
+	    prof_timeline_span(its.source->db, target->cursor.pinned, &target->picture, &span,
+			       NULL) != ST_OK)
+		return err_set(err, ST_NOTFOUND, "only the target has it, and not on the timeline");
+	status = view_go_beside(tl, context, &span, err);
+	if (status == ST_OK)
+		snprintf(context->message, sizeof(context->message),
+			 "only T has it, and there the cursor is: S is beside it");
+	return status;
 }
 
 static bool view_go_to_name(struct view_timeline *tl, struct view_context *context,
@@ -421,10 +526,11 @@ static bool view_go_to_name(struct view_timeline *tl, struct view_context *conte
 static enum status view_show_all(struct view_timeline *tl, struct view_context *context,
 				 struct err *err)
 {
-	if (tl->only_ipu == IPS_NULL && tl->only_replica == IPS_NULL && tl->way != VIEW_BSP)
+	if (tl->choice.only_ipu == IPS_NULL && tl->choice.only_replica == IPS_NULL &&
+	    tl->choice.way != VIEW_BSP)
 		return ST_OK;
-	tl->only_ipu = tl->only_replica = IPS_NULL;
-	tl->way = tl->way == VIEW_BSP ? VIEW_GANTT : tl->way;
+	tl->choice.only_ipu = tl->choice.only_replica = IPS_NULL;
+	tl->choice.way = tl->choice.way == VIEW_BSP ? VIEW_GANTT : tl->choice.way;
 	return view__tracks_load(tl, context, err);
 }
 
@@ -436,7 +542,7 @@ static enum status view_go_to_any_span(struct view_timeline *tl, struct view_con
 	enum status status;
 
 	*there = view_go_to_span(tl, db, span_id);
-	if (*there || tl->hidden_lanes == 0)
+	if (*there || tl->hiding.lanes == 0)
 		return ST_OK;
 	view__hidden_forget(tl);
 	if (tl->target)
@@ -460,7 +566,7 @@ enum status view__timeline_go(void *state, struct view_context *context,
 	if (status != ST_OK)
 		return status;
 	if (place->target_only == 1 && tl->target)
-		return view__go_to_target(tl, context, place, err);
+		return view_go_to_target(tl, context, place, err);
 	if (place->span_id != IPS_NULL) {
 		bool there;
 
@@ -468,7 +574,7 @@ enum status view__timeline_go(void *state, struct view_context *context,
 		if (status != ST_OK || there)
 			return status;
 	}
-	if (place->until_ns == IPS_NULL && view__go_to_work(tl, db, place))
+	if (place->until_ns == IPS_NULL && view_go_to_work(tl, db, place))
 		return ST_OK;
 	if (place->time_ns != IPS_NULL) {
 		view_go_to_time(tl, place);
@@ -481,4 +587,363 @@ enum status view__timeline_go(void *state, struct view_context *context,
 		       : place->layer[0]   ? place->layer
 		       : stepped           ? "that step"
 					   : "this");
+}
+
+/* What the source's window begins with. */
+struct view_anchor {
+	struct prof_span span;
+	int64_t rank;
+	int64_t nth, offset; /* of its mode's executions, from 1; steps into it */
+};
+
+/* An execution of a mode. */
+struct view_nth {
+	int64_t rank, execution, first_step, steps, nth;
+};
+
+static const struct view_lane *view_first_pipeline(const struct view_timeline *tl, int clock)
+{
+	for (int i = 0; i < tl->lane_count; i++)
+		if (tl->lanes[i].pipeline && (tl->lanes[i].track->clock == IPS_DEVICE) == clock)
+			return &tl->lanes[i];
+	return NULL;
+}
+
+/* The first work that is in the window, of the first IPU that is shown. */
+static bool view_find_anchor(struct view_timeline *tl, struct prof_db *db, int clock,
+			     struct view_anchor *out)
+{
+	const struct view_lane *lane = view_first_pipeline(tl, clock);
+	const int64_t from = tl->clock[clock].window.from;
+	int64_t id = IPS_NULL;
+
+	if (!lane || !db)
+		return false;
+	out->rank = lane->track->rank;
+	if (prof_timeline_at(db, lane->track->track_id, from, lane->work_depth, &id, NULL) ==
+		    ST_OK &&
+	    id != IPS_NULL && prof_timeline_span(db, id, &tl->picture, &out->span, NULL) == ST_OK &&
+	    (out->span.weight_update != IPS_NULL || out->span.step != IPS_NULL))
+		return true;
+	return view_any_work(tl, db, lane->track, from - 1, &out->span) &&
+	       out->span.start_ns < tl->clock[clock].window.to;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static const char view_execution_sql[] =
+	"SELECT rank, execution, first_step, steps, (SELECT count(*) FROM executions e WHERE "
+	"e.rank = x.rank AND e.mode = x.mode AND e.execution <= x.execution) FROM executions x "
+	"WHERE execution = :number AND rank = :rank AND mode = :mode";
+/* The nth, or the last that there is. */
+static const char view_nth_sql[] =
+	"SELECT rank, execution, first_step, steps, (SELECT count(*) FROM executions e WHERE "
+	"e.rank = x.rank AND e.mode = x.mode AND e.execution <= x.execution) AS nth "
+	"FROM executions x WHERE rank = :rank AND mode = :mode AND execution <= (SELECT "
+	"max(execution) FROM (SELECT execution FROM executions WHERE rank = :rank AND mode = :mode "
+	"ORDER BY execution LIMIT :number)) ORDER BY execution DESC LIMIT 1";
+
+static bool view_ask_nth(struct prof_db *db, const char *sql, int64_t rank, const char *mode,
+			 int64_t number, struct view_nth *out)
+{
+	struct prof_query *query;
+	bool row = false;
+
+	if (!db || prof_query_open(&query, db, sql, NULL) != ST_OK)
+		return false;
+	prof_query_int(query, ":rank", rank);
+	prof_query_text(query, ":mode", mode);
+	prof_query_int(query, ":number", number);
+	if (prof_query_step(query, &row, NULL) != ST_OK)
+		row = false;
+	if (row)
+		*out = (struct view_nth){prof_column_int(query, 0), prof_column_int(query, 1),
+					 prof_column_int(query, 2), prof_column_int(query, 3),
+					 prof_column_int(query, 4)};
+	prof_query_close(query);
+	return row && out->first_step != IPS_NULL && out->steps > 0;
+}
+
+/* When step @offset of @of begins, or its last. */
+static bool view_offset_start(struct view_timeline *tl, struct prof_db *db, int clock,
+			      const struct view_nth *of, int64_t offset, struct view_moment *out)
+{
+	const int64_t last = of->steps - 1;
+	struct view_place place;
+
+	view_place_clear(&place);
+	place.rank = of->rank;
+	place.execution = of->execution;
+	place.step = of->first_step + min(offset, last);
+	out->nth = of->nth;
+	out->number = place.step;
+	return view_place_start(tl, db, clock, &place, &out->start_ns);
+}
+
+/* Both at the same step of the nth execution of the mode. */
+static bool view_align_step(struct view_timeline *tl, struct view_context *context, int clock,
+			    const struct view_anchor *anchor)
+{
+	struct view_timeline *target = tl->target;
+	const struct view_lane *lane = view_first_pipeline(target, clock);
+	const struct prof_span *span = &anchor->span;
+	struct view_nth mine, its;
+
+	if (!span->mode || !lane ||
+	    !view_ask_nth(context->source->db, view_execution_sql, anchor->rank, span->mode,
+			  span->execution, &mine) ||
+	    !view_offset_start(tl, context->source->db, clock, &mine, span->step - mine.first_step,
+			       &tl->beside.at))
+		return false;
+	if (!view_ask_nth(context->target->db, view_nth_sql, lane->track->rank, span->mode,
+			  mine.nth, &its)) {
+		snprintf(tl->beside.text, sizeof(tl->beside.text), "T has no %s to be beside this",
+			 span->mode);
+		return false;
+	}
+	if (!view_offset_start(target, context->target->db, clock, &its,
+			       span->step - mine.first_step, &target->beside.at)) {
+		snprintf(tl->beside.text, sizeof(tl->beside.text), "%s %lld of T is not on the %s",
+			 span->mode, (long long)its.nth, clock ? "device's lanes" : "host's lanes");
+		return false;
+	}
+	if (mine.nth == its.nth && tl->beside.at.number == target->beside.at.number)
+		snprintf(tl->beside.text, sizeof(tl->beside.text),
+			 "S and T from step %lld of %s %lld", (long long)tl->beside.at.number,
+			 span->mode, (long long)mine.nth);
+	else
+		snprintf(tl->beside.text, sizeof(tl->beside.text),
+			 "S from step %lld of %s %lld, T from step %lld of its %lld",
+			 (long long)tl->beside.at.number, span->mode, (long long)mine.nth,
+			 (long long)target->beside.at.number, (long long)its.nth);
+	return true;
+}
+
+/* ---- weight updates -------------------------------------------------------------------------- */
+
+/* The last weight update that has begun; IPS_NULL: none. */
+static int64_t view_last_update(struct prof_db *db)
+{
+	static const char sql[] =
+		"SELECT max(first_step / (steps / updates) + updates - 1) FROM "
+		"executions WHERE mode = 'train' AND updates > 0 AND steps >= updates";
+	struct prof_query *query;
+	int64_t last = IPS_NULL;
+	bool row = false;
+
+	if (!db || prof_query_open(&query, db, sql, NULL) != ST_OK)
+		return last;
+	if (prof_query_step(query, &row, NULL) == ST_OK && row)
+		last = prof_column_int(query, 0);
+	prof_query_close(query);
+	return last;
+}
+
+static bool view_update_start(struct view_timeline *tl, struct prof_db *db, int clock,
+			      int64_t update, struct view_moment *out)
+{
+	struct view_place place;
+
+	view_place_clear(&place);
+	place.weight_update = out->number = update;
+	return view_place_start(tl, db, clock, &place, &out->start_ns);
+}
+
+static bool view_align_update(struct view_timeline *tl, struct view_context *context, int clock,
+			      int64_t update)
+{
+	struct view_timeline *target = tl->target;
+	int64_t last;
+
+	if (!view_update_start(tl, context->source->db, clock, update, &tl->beside.at))
+		return false;
+	snprintf(tl->beside.text, sizeof(tl->beside.text), "S and T from update %lld",
+		 (long long)update);
+	if (view_update_start(target, context->target->db, clock, update, &target->beside.at))
+		return true;
+	tl->beside.text[0] = '\0';
+	last = view_last_update(context->target->db);
+	if (last == IPS_NULL || last > update ||
+	    !view_update_start(target, context->target->db, clock, last, &target->beside.at))
+		return false;
+	snprintf(tl->beside.text, sizeof(tl->beside.text),
+		 "S from update %lld, T from its last, %lld", (long long)update, (long long)last);
+	return true;
+}
+
+/* ---- the same window ------------------------------------------------------------------------- */
+
+static bool view_align_window(struct view_timeline *tl, struct view_context *context, int clock)
+{
+	struct view_timeline *target = tl->target;
+	const struct view_window window = tl->clock[clock].window;
+	struct view_anchor anchor = {0};
+
+	if (!view_find_anchor(tl, context->source->db, clock, &anchor) ||
+	    !(anchor.span.weight_update != IPS_NULL
+		      ? view_align_update(tl, context, clock, anchor.span.weight_update)
+		      : view_align_step(tl, context, clock, &anchor)))
+		return false;
+	target->clock[clock].window = (struct view_window){
+		window.from - tl->beside.at.start_ns + target->beside.at.start_ns,
+		window.to - tl->beside.at.start_ns + target->beside.at.start_ns};
+	return true;
+}
+
+static void view_align(struct view_timeline *tl, struct view_context *context)
+{
+	struct view_timeline *target = tl->target;
+	const int clock = view__lead(tl);
+	const struct view_window window = tl->clock[clock].window;
+	const int lane = view_same_lane(target, view__lane(tl)->track);
+
+	tl->beside.at.number = target->beside.at.number = IPS_NULL;
+	tl->beside.text[0] = '\0';
+	if (lane >= 0) {
+		target->cursor.lane = lane;
+		target->cursor.track_id = target->lanes[lane].track->track_id;
+		target->cursor.depth = tl->cursor.depth;
+	}
+	if (view__lead(target) != clock)
+		return;
+	if (view__shows_all(&tl->clock[clock])) {
+		target->clock[clock].window = target->clock[clock].extent;
+	} else if (!view_align_window(tl, context, clock)) {
+		tl->beside.at.number = target->beside.at.number = IPS_NULL;
+		target->clock[clock].window =
+			view_window_clamp(window, target->clock[clock].extent);
+	}
+	target->cursor.ns = tl->cursor.ns - window.from + target->clock[clock].window.from;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static void view_place_halves(struct view_timeline *tl, const struct view_context *context)
+{
+	const int width = context->body.width, height = context->body.height;
+	const int head = height >= TABLE_FROM ? TABLE_ROWS : height >= 4 ? 1 : 0;
+	const bool sums = view__shows_sums(tl);
+	const int wanted = sums ? height / 3 : DETAIL_ROWS;
+	const int details = tl->under.wanted && !context->whole &&
+					    height >= (sums ? VIEW_SUMS_FROM_TWO : DETAIL_FROM)
+				    ? wanted
+				    : 0;
+	const int rest = height - head - details, upper = (rest + 1) / 2;
+
+	tl->beside.head = (struct view_rect){0, 0, width, head};
+	tl->beside.half = (struct view_rect){0, head, width, upper};
+	tl->beside.foot = (struct view_rect){0, head + rest, width, details};
+	tl->target->beside.half = (struct view_rect){0, head + upper, width, rest - upper};
+	tl->target->beside.foot = (struct view_rect){0, head + rest, 0, 0};
+}
+
+enum status view__timeline_compare(struct view_timeline *tl, struct view_context *context,
+				   bool news, struct err *err)
+{
+	struct view_context its = view_context_of_target(context);
+	struct view_timeline *target = tl->target;
+	enum status status;
+
+	view_place_halves(tl, context);
+	view_follow(tl);
+	target->filter.stale |= news;
+	status = view__timeline_load(tl, context, news, err);
+	if (status != ST_OK || tl->lane_count == 0)
+		return status;
+	view__picture_forget(target);
+	if (news || target->relane || !target->started)
+		status = view__tracks_load(target, &its, err);
+	if (status != ST_OK || target->lane_count == 0)
+		return status;
+	view_align(tl, context);
+	status = view__timeline_load(target, &its, false, err);
+	view__strips_match(tl);
+	return status;
+}
+
+/* ---- the table above ------------------------------------------------------------------------- */
+
+static double view_figure(const struct view_bubble *bubble, int column)
+{
+	if (bubble->runs < 1)
+		return NAN;
+	if (column == 0)
+		return (double)bubble->mean_makespan_ns;
+	if (column == 1)
+		return bubble->idle * 100;
+	if (column == 2)
+		return bubble->theory * 100;
+	return bubble->part[column - 3 + VIEW_CAUSE_RAMP_UP] * 100;
+}
+
+#define FIGURES 7
+
+static void view_figure_text(double value, int column, bool sign, char *out, size_t size)
+{
+	char ns[FMT_SIZE];
+
+	if (isnan(value))
+		snprintf(out, size, "-");
+	else if (column == 0)
+		snprintf(out, size, "%s%s", sign && value > 0 ? "+" : "",
+			 fmt_ns(ns, (int64_t)value));
+	else
+		snprintf(out, size, sign ? "%+.1f" : "%.1f", value);
+}
+
+/* Source, Target, Diff of the runs in the windows: makespan, and idle time in % of IPUs x it. */
+static void view_draw_table(const struct view_timeline *tl, struct view_pane *pane)
+{
+	static const char *const titles[FIGURES] = {"makespan",  "idle %",    "theory", "ramp-up",
+						    "ramp-down", "imbalance", "comm."};
+	static const char *const rows[] = {"Source", "Target", "Diff"};
+	const int c = view__lead(tl), left = 9;
+	const int width = (pane->rect.width - left - 1) / FIGURES;
+	const int cells = width < 9 ? 9 : width > 16 ? 16 : width;
+	char text[FMT_SIZE + 8];
+
+	for (int i = 0; i < FIGURES; i++) {
+		const double mine = view_figure(&tl->bubbles.shown[c], i);
+		const double its = view_figure(&tl->target->bubbles.shown[c], i);
+		const double values[] = {mine, its, its - mine};
+
+		if (left + (i + 1) * cells > pane->rect.width)
+			break;
+		view_text_right(pane, left + i * cells, 0, cells, VIEW_DIM, titles[i]);
+		for (int r = 0; r < 3; r++) {
+			view_figure_text(values[r], i, r == 2, text, sizeof(text));
+			view_text_right(pane, left + i * cells, r + 1, cells,
+					r == 2 ? VIEW_BOLD : VIEW_NORMAL, text);
+		}
+	}
+	view_text(pane, 1, 0, VIEW_TITLE, view__way_names[tl->choice.way]);
+	for (int r = 0; r < 3; r++)
+		view_text(pane, 1, r + 1,
+			  r == 0   ? VIEW_SOURCE
+			  : r == 1 ? VIEW_TARGET
+				   : VIEW_BOLD,
+			  rows[r]);
+}
+
+static void view_draw_line(const struct view_timeline *tl, struct view_pane *pane)
+{
+	const int c = view__lead(tl);
+	const double mine = view_figure(&tl->bubbles.shown[c], 1);
+	const double its = view_figure(&tl->target->bubbles.shown[c], 1);
+
+	if (isnan(mine) || isnan(its))
+		view_text(pane, 1, 0, VIEW_DIM, "no pipeline runs to compare");
+	else
+		view_textf(pane, 1, 0, VIEW_BOLD, "idle: S %.1f %% T %.1f %% diff %+.1f", mine, its,
+			   its - mine);
+}
+
+void view__timeline_compared(const struct view_timeline *tl, struct view_pane *pane)
+{
+	struct view_pane head = view__sub(pane, tl->beside.head);
+
+	if (head.rect.height >= TABLE_ROWS)
+		view_draw_table(tl, &head);
+	else if (head.rect.height > 0)
+		view_draw_line(tl, &head);
 }

@@ -1,17 +1,22 @@
 /*
- * What the timeline's state is made of: lanes and their cells, clocks, call sites, runs, bubbles,
- * the device's steps, the filter, sums.
+ * The timeline's state: what it is made of, and which module owns which part.
  *
- * Threading: one thread. Ownership: view_timeline_internal.h says which arena holds what.
+ * Invariant after a load: every visible lane has `rows` x `width` columns; the cursor lies in the
+ * window of its clock. Host and device have a window each. The clock of the cursor's lane leads;
+ * the other clock shows the same executions (view_timeline_clocks.c).
+ *
+ * Threading: one thread. Ownership: arenas as noted at each part.
  */
-#ifndef VIEW_TIMELINE_PARTS_H
-#define VIEW_TIMELINE_PARTS_H
+#ifndef VIEW_TIMELINE_STATE_H
+#define VIEW_TIMELINE_STATE_H
 
 #include <regex.h>
 
+#include "common/arena.h"
 #include "profiler/prof_timeline.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_place.h"
+#include "viewer/view_screen.h"
 #include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_grid.h"
 #include "viewer/draw/view_time.h"
@@ -91,7 +96,7 @@ struct view_field {
 	const char *name, *value;
 };
 
-/* The bars of a track's window, kept from one picture to the next. */
+/* The bars of a track's window, retained from one picture to the next. */
 struct view_bars {
 	int64_t track_id;
 	int level; /* they were read at */
@@ -233,4 +238,163 @@ struct view_sums {
 	int64_t bucket_ns;              /* the widest that was summed; 0: spans were */
 };
 
-#endif /* VIEW_TIMELINE_PARTS_H */
+/* What keys have chosen, for both reports. */
+struct view_choice {
+	enum view_way way;
+	int64_t only_ipu, only_replica; /* IPS_NULL: all */
+	bool cycles;                    /* device times in cycles */
+	bool by_cause;                  /* the bubble is split */
+	bool by_name;                   /* the details are sums by name */
+	bool balance; /* heights are tile balances instead of tiles at work (VIEW_BSP) */
+};
+
+/* Which lanes are hidden. */
+struct view_hiding {
+	struct view_hidden own, *list; /* list: the source's, where there are two reports */
+	bool none;                     /* the list has every lane there is: so none is hidden */
+	int lanes;                     /* hidden, of those there are */
+};
+
+/* Facts of the whole run; 0: unknown. */
+struct view_facts {
+	int64_t replicas, ipus;
+	double hertz; /* the device's clock */
+};
+
+struct view_tracks {
+	struct arena arena; /* until the next news; lanes, links and counters live there too */
+	struct prof_track *all;
+	int count;
+};
+
+/* Call sites, for good. */
+struct view_sites {
+	struct arena arena;
+	struct view_site *all; /* owned; by site_id */
+	size_t count, capacity;
+};
+
+/* The same moments on both clocks, of one rank: that of the cursor's lane. */
+struct view_links {
+	struct view_link *points;
+	int count;
+	int64_t rank;
+	double ns_per_cycle; /* where the clock is unknown: as executions and lanes suggest */
+};
+
+/* Stretches of device time that were not traced. */
+struct view_untraced {
+	struct view_dark *all; /* owned; by rank and time, apart from each other */
+	size_t count, capacity;
+};
+
+/* Bars of the lanes in the picture. */
+struct view_kept_bars {
+	struct view_bars *lanes; /* owned */
+	size_t count, capacity;
+};
+
+struct view_cursor {
+	int lane, depth;
+	int64_t track_id; /* of its lane, over reloads */
+	int clock;        /* of that lane */
+	int64_t ns;
+	int64_t x_ns; /* lengths are counted from here (x); IPS_NULL: from nowhere */
+	int x_clock;
+	int64_t pinned; /* the span that a jump went to; IPS_NULL */
+};
+
+/* Comparing: where the two timelines are, and at which moment. */
+struct view_beside {
+	struct view_moment at;             /* this report's moment that both windows are at */
+	char text[VIEW_HINT_SIZE];         /* that in words, or why they are not; "" */
+	struct view_rect head, half, foot; /* of the body: the table, the lanes, the details */
+};
+
+struct view_bubbles {
+	struct arena arena; /* of the rows */
+	struct prof_bubble *rows;
+	int count;
+	int64_t rank, first, last;            /* the executions that the rows are of */
+	bool known;                           /* the rows are those of the window's runs */
+	struct view_bubble shown[2], mean[2]; /* host, device */
+	bool split[2];                        /* idle times are there by cause */
+	int64_t cause_ns[2][VIEW_CAUSES];     /* of all lanes of a clock, in the window */
+	int64_t stages[2];                    /* of the pipelines on a clock */
+	enum view_cause at_cursor;
+};
+
+/* The device's steps (VIEW_BSP). */
+struct view_device {
+	struct arena arena;        /* of the templates, which never change */
+	struct view_trace *traces; /* owned */
+	size_t count, capacity;
+	int64_t stride; /* 1: all runs of the window are there; else one of so many */
+	double share[VIEW_KINDS];
+	struct view_step at_cursor;
+};
+
+/* The whole run in one row: of a lane, until news. */
+struct view_overview {
+	struct arena arena;
+	int64_t track_id; /* IPS_NULL: none is known */
+	int width;
+	struct view_column *columns;
+	struct prof_bar *bars;
+};
+
+/* What is under the cursor, and what the details say of it. */
+struct view_under {
+	struct arena arena; /* until the next load */
+	bool wanted;        /* details are shown */
+	int64_t selected;   /* span_id; IPS_NULL: none */
+	struct prof_span span;
+	bool in_gap;
+	struct view_gap gap;
+	int gap_run;               /* in runs; -1: not in a pipeline run */
+	char path[VIEW_PATH_SIZE]; /* names of the spans around it */
+	char hint[VIEW_HINT_SIZE]; /* why there is nothing; "": no reason known */
+	struct view_belongs belongs;
+	struct view_field fields[VIEW_FIELDS];
+	int count;
+};
+
+struct view_timeline {
+	struct view_facts facts;
+	struct view_choice choice;
+	struct view_hiding hiding;
+	struct view_tracks tracks;
+	struct view_sites sites;
+	struct view_filter filter;
+	struct view_lane *lanes; /* those that are shown, then those that are not */
+	int lane_count, all_lanes;
+	bool started, relane; /* relane: what is shown has changed: make lanes afresh */
+
+	struct view_clock clock[2]; /* 0 host, 1 device */
+	struct view_links links;
+	struct view_untraced dark;
+	struct view_cursor cursor;
+
+	struct arena picture; /* what a load reads, until the next one */
+	struct view_timeline_layout areas;
+	struct view_rect heading; /* what the picture says in a line */
+	int width;                /* columns of the lanes */
+	int scroll;               /* lanes above the first visible one */
+	struct view_kept_bars kept;
+	struct view_run *runs; /* in the window */
+	int run_count;
+	struct view_window rows_of[2]; /* span_id's that the windows show */
+	struct view_bubbles bubbles;
+	struct view_device device;
+	struct view_overview overview;
+	struct view_counters counters;
+	struct view_under under;
+	struct view_sums sums;
+
+	/* Comparing: this is the source's timeline, the one below the target's. */
+	struct view_timeline *target;
+	char mark; /* 'S', 'T'; 0: not comparing */
+	struct view_beside beside;
+};
+
+#endif /* VIEW_TIMELINE_STATE_H */

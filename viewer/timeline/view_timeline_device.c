@@ -2,26 +2,179 @@
  * The device's steps as bulk synchronous phases: per IPU compute, exchange, sync, host copies and
  * idle time between runs, with the tiles that work.
  *
- * A step is a template's, at the time of a run. Only the runs of the window are looked at; where a
- * run is narrower than a few cells its template's sums are laid instead of its steps, and where
- * there are more runs than cells can show, a sample of them.
+ * A step is a template's, at the time of a run. Only the runs of the window are read; where a run
+ * is narrower than a few cells its template's sums are added instead of its steps, and where there
+ * are more runs than cells can show, a sample of them.
+ *
+ * A column's colour is what most of its time goes to, its height the share of tiles at work (or the
+ * tile balance), and under it stands a letter, or a name where it is wide.
  *
  * Threading: one thread. Ownership: templates live in an arena of their own, for good; cells in
  * that of the picture.
  */
-#include "common/minmax.h"
-#include "common/sat.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
+#include "common/sat.h"
 #include "common/sorted.h"
 
 #define MOST_RUNS   1024
 #define NARROW      6   /* cells of a run that is laid as a whole */
 #define MOST_TRACES 256 /* templates that are kept */
+
+static const char *const view_kind_names[VIEW_KINDS] = {"idle", "compute", "exchange", "sync",
+							"host copy"};
+
+struct view_kind_style {
+	enum view_style style;
+	char letter;
+};
+
+static const struct view_kind_style view_kinds[VIEW_KINDS] = {{VIEW_DIM, '.'},
+							      {VIEW_COMPUTE, 'C'},
+							      {VIEW_EXCHANGE, 'X'},
+							      {VIEW_SYNC, 'S'},
+							      {VIEW_HOST_COPY, 'H'}};
+
+static enum view_kind view_kind_of(const struct prof_step *step)
+{
+	static const struct {
+		const char *begins;
+		enum view_kind kind;
+	} types[] = {{"Sync", VIEW_KIND_SYNC},
+		     {"StreamCopy", VIEW_KIND_HOST_COPY},
+		     {"DoExchange", VIEW_KIND_EXCHANGE},
+		     {"GlobalExchange", VIEW_KIND_EXCHANGE}};
+
+	for (size_t i = 0; step->type && i < sizeof(types) / sizeof(types[0]); i++)
+		if (strncmp(step->type, types[i].begins, strlen(types[i].begins)) == 0)
+			return types[i].kind;
+	return VIEW_KIND_COMPUTE;
+}
+
+static enum view_kind view_cell_kind(const struct view_bsp *cell)
+{
+	int best = VIEW_KIND_IDLE;
+
+	for (int k = VIEW_KIND_COMPUTE; k < VIEW_KINDS; k++)
+		if (cell->cycles[k] > cell->cycles[best])
+			best = k;
+	return (enum view_kind)best;
+}
+
+/* What the column's height stands for. Steps that tell nothing of tiles are of all of them. */
+static double view_cell_height(const struct view_timeline *tl, const struct view_bsp *cell)
+{
+	const double busy = cell->all - cell->cycles[VIEW_KIND_IDLE];
+	const double told = tl->choice.balance ? cell->balanced : cell->told;
+	const double part = tl->choice.balance ? cell->balance : cell->tiles;
+
+	if (cell->all <= 0)
+		return 0;
+	if (tl->choice.balance && told > 0)
+		return part / told;
+	return fmin(1, (part + (tl->choice.balance ? 0 : busy - told)) / cell->all);
+}
+
+static void view_draw_cell(const struct view_timeline *tl, const struct view_lane *lane,
+			   struct view_pane *pane, int x, int rows, bool cursor)
+{
+	const struct view_bsp *cell = &lane->bsp[x];
+	const struct view_kind_style *kind = &view_kinds[view_cell_kind(cell)];
+	const double height = view_cell_height(tl, cell) * rows;
+
+	for (int i = 0; i < rows; i++) {
+		const double part = height - (rows - 1 - i);
+
+		if (part > 0)
+			view_put(pane, x, lane->y + i, kind->style,
+				 pane->canvas->plain || pane->canvas->ascii
+					 ? (uint32_t)(unsigned char)kind->letter
+					 : view_level_char(pane->canvas, part));
+		else if (cursor)
+			view_glyphs(pane, x, lane->y + i, VIEW_DIM, VIEW_GLYPH_VERTICAL_DOTS, 1);
+	}
+}
+
+/* "MatMul/Dense_256" of a step that is wide, else its kind's letter. */
+static void view_draw_names(const struct view_timeline *tl, const struct view_lane *lane,
+			    struct view_pane *pane, int y, int cursor_x)
+{
+	for (int x = 0, end; x < tl->width; x = end) {
+		const struct view_bsp *cell = &lane->bsp[x];
+		const enum view_kind kind = view_cell_kind(cell);
+		const struct prof_step *step = kind == VIEW_KIND_IDLE ? NULL : cell->step;
+		const char *name = NULL;
+
+		for (end = x + 1; step && end < tl->width && lane->bsp[end].step == step; end++)
+			;
+		if (step)
+			name = step->operation ? step->operation : step->name;
+		if (cell->dark) {
+			view_glyphs(pane, x, y, VIEW_DIM, VIEW_GLYPH_UNTRACED, 1);
+			continue;
+		}
+		view_textf(pane, x, y, x == cursor_x ? VIEW_SELECTED : view_kinds[kind].style, "%c",
+			   view_kinds[kind].letter);
+		if (name && strrchr(name, '/') && view_text_width(name) > end - x - 3)
+			name = strrchr(name, '/') + 1;
+		if (end - x >= 7 && name)
+			view_text_cut(pane, x + 2, y, end - x - 3, view_kinds[kind].style, name);
+		else
+			for (int i = x + 1; i < end; i++)
+				view_put(pane, i, y,
+					 i == cursor_x ? VIEW_SELECTED : view_kinds[kind].style,
+					 (uint32_t)(unsigned char)view_kinds[kind].letter);
+	}
+}
+
+void view__draw_bsp(const struct view_timeline *tl, const struct view_lane *lane,
+		    struct view_pane *pane)
+{
+	const int height = view__lane_height(lane);
+	const int cursor_x = pane->canvas->plain ? -1 : view__cursor_column(tl, 1);
+
+	if (!lane->bsp)
+		return;
+	if (height > 1)
+		for (int x = 0; x < tl->width; x++)
+			view_draw_cell(tl, lane, pane, x, height - 1, x == cursor_x);
+	view_draw_names(tl, lane, pane, lane->y + height - 1, cursor_x);
+}
+
+/* "C compute 16.4 %  X exchange 2.0 % ...  height: active tiles". */
+void view__draw_bsp_key(const struct view_timeline *tl, struct view_pane *pane, int x)
+{
+	static const char *const brief[VIEW_KINDS] = {"idle", "comp", "exch", "sync", "host"};
+	const bool wide = pane->rect.width - x >= 100;
+	double all = 0;
+
+	for (int k = 0; k < VIEW_KINDS; k++)
+		all += tl->device.share[k];
+	if (all <= 0) {
+		view_text(pane, x, 0, VIEW_WARN, "no device steps are recorded here");
+		return;
+	}
+	for (int k = 1; k <= VIEW_KINDS; k++) {
+		const int kind = k % VIEW_KINDS; /* idle last */
+
+		x += view_textf(pane, x, 0, view_kinds[kind].style, "%c %s",
+				view_kinds[kind].letter,
+				wide ? view_kind_names[kind] : brief[kind]);
+		x += 2 + view_textf(pane, x + 1, 0, VIEW_NORMAL, "%.1f%s",
+				    tl->device.share[kind] / all * 100, wide ? " %" : "");
+	}
+	if (tl->device.stride > 1)
+		view_textf(pane, x, 0, VIEW_DIM, "1 run of %lld", (long long)tl->device.stride);
+	else
+		view_textf(pane, x, 0, VIEW_DIM, "height: %s",
+			   tl->choice.balance ? "tile balance" : "active tiles");
+}
 
 /* ---- templates ------------------------------------------------------------------------------- */
 
@@ -30,19 +183,20 @@ static const struct view_trace *view_trace(struct view_timeline *tl, struct prof
 {
 	struct view_trace new = {0};
 
-	for (size_t i = 0; i < tl->trace_count; i++)
-		if (tl->traces[i].trace.trace_id == id)
-			return &tl->traces[i];
-	if (tl->trace_count == MOST_TRACES ||
-	    mem_grow(&tl->traces, &tl->trace_capacity, tl->trace_count + 1, sizeof(*tl->traces)) ||
-	    prof_timeline_trace(db, id, &tl->steps_arena, &new.trace, NULL) != ST_OK ||
+	for (size_t i = 0; i < tl->device.count; i++)
+		if (tl->device.traces[i].trace.trace_id == id)
+			return &tl->device.traces[i];
+	if (tl->device.count == MOST_TRACES ||
+	    mem_grow(&tl->device.traces, &tl->device.capacity, tl->device.count + 1,
+		     sizeof(*tl->device.traces)) ||
+	    prof_timeline_trace(db, id, &tl->device.arena, &new.trace, NULL) != ST_OK ||
 	    new.trace.count == 0)
 		return NULL;
 	for (int i = 0; i < new.trace.count; i++)
 		if (new.trace.steps[i].active_tiles > new.tiles)
 			new.tiles = new.trace.steps[i].active_tiles;
-	tl->traces[tl->trace_count++] = new;
-	return &tl->traces[tl->trace_count - 1];
+	tl->device.traces[tl->device.count++] = new;
+	return &tl->device.traces[tl->device.count - 1];
 }
 
 /* The first of the IPU's steps that ends after @cycle of the run; trace.count: none. */
@@ -70,7 +224,7 @@ struct view_sheet {
 static void view_add_cycles(struct view_bsp *cell, const struct view_trace *trace,
 			    const struct prof_step *step, double cycles)
 {
-	cell->cycles[view__kind_of(step)] += cycles;
+	cell->cycles[view_kind_of(step)] += cycles;
 	if (step->active_tiles >= 0 && trace->tiles > 0) {
 		cell->tiles += cycles * (double)step->active_tiles / (double)trace->tiles;
 		cell->told += cycles;
@@ -170,7 +324,7 @@ static void view_finish(const struct view_sheet *sheet, bool sampled)
 		cell->all = !sampled && busy < traced ? traced : busy;
 		cell->cycles[VIEW_KIND_IDLE] = cell->all - busy;
 		for (int k = 0; k < VIEW_KINDS; k++)
-			sheet->tl->bsp_share[k] += cell->cycles[k];
+			sheet->tl->device.share[k] += cell->cycles[k];
 		all += cell->all;
 		idle += cell->cycles[VIEW_KIND_IDLE];
 	}
@@ -189,8 +343,8 @@ static enum status view_load_lane(struct view_timeline *tl, struct view_lane *la
 		return err_nomem(err);
 	memset(lane->bsp, 0, (size_t)tl->width * sizeof(*lane->bsp));
 	sheet.cells = lane->bsp;
-	sheet.window = (struct view_window){sat_real((double)ns.from / tl->ns_per_cycle),
-					    sat_real((double)ns.to / tl->ns_per_cycle)};
+	sheet.window = (struct view_window){sat_real((double)ns.from / tl->links.ns_per_cycle),
+					    sat_real((double)ns.to / tl->links.ns_per_cycle)};
 	sheet.per_cell = (double)(sheet.window.to - sheet.window.from) / tl->width;
 	if (sheet.per_cell <= 0)
 		return ST_OK;
@@ -202,7 +356,7 @@ static enum status view_load_lane(struct view_timeline *tl, struct view_lane *la
 		    runs[i].start_cycle + trace->trace.cycles > sheet.window.from)
 			view_lay_run(&sheet, trace, &runs[i], lane->track->ipu);
 	}
-	view_finish(&sheet, tl->bsp_stride > 1);
+	view_finish(&sheet, tl->device.stride > 1);
 	return ST_OK;
 }
 
@@ -211,9 +365,9 @@ static void view_find_step(struct view_timeline *tl, struct prof_db *db,
 			   const struct prof_run *runs, int count)
 {
 	const struct view_lane *lane = view__lane(tl);
-	const int64_t cycle = sat_real((double)tl->cursor_ns / tl->ns_per_cycle);
+	const int64_t cycle = sat_real((double)tl->cursor.ns / tl->links.ns_per_cycle);
 
-	tl->step = (struct view_step){0};
+	tl->device.at_cursor = (struct view_step){0};
 	for (int i = 0; i < count && lane; i++) {
 		const struct view_trace *trace = view_trace(tl, db, runs[i].trace_id);
 		const struct prof_step *step;
@@ -228,12 +382,14 @@ static void view_find_step(struct view_timeline *tl, struct prof_db *db,
 		step = &trace->trace.steps[at];
 		if (runs[i].start_cycle + step->start_cycle > cycle)
 			continue;
-		tl->step.step = step;
-		tl->step.run = runs[i];
-		tl->step.from_ns = sat_real(
-			(double)sat_add(runs[i].start_cycle, step->start_cycle) * tl->ns_per_cycle);
-		tl->step.to_ns = sat_add(tl->step.from_ns,
-					 sat_real((double)step->cycles * tl->ns_per_cycle));
+		tl->device.at_cursor.step = step;
+		tl->device.at_cursor.run = runs[i];
+		tl->device.at_cursor.from_ns =
+			sat_real((double)sat_add(runs[i].start_cycle, step->start_cycle) *
+				 tl->links.ns_per_cycle);
+		tl->device.at_cursor.to_ns =
+			sat_add(tl->device.at_cursor.from_ns,
+				sat_real((double)step->cycles * tl->links.ns_per_cycle));
 	}
 }
 
@@ -246,16 +402,16 @@ enum status view__bsp_load(struct view_timeline *tl, struct view_context *contex
 	int count = 0;
 	enum status status;
 
-	tl->step = (struct view_step){0};
-	memset(tl->bsp_share, 0, sizeof(tl->bsp_share));
+	tl->device.at_cursor = (struct view_step){0};
+	memset(tl->device.share, 0, sizeof(tl->device.share));
 	for (int i = 0; i < tl->all_lanes; i++)
 		tl->lanes[i].bsp = NULL;
-	if (tl->way != VIEW_BSP || !first)
+	if (tl->choice.way != VIEW_BSP || !first)
 		return ST_OK;
 	status = prof_timeline_runs(db, first->track->rank,
-				    sat_real((double)ns.from / tl->ns_per_cycle),
-				    sat_real((double)ns.to / tl->ns_per_cycle), MOST_RUNS,
-				    &tl->picture, &runs, &count, &tl->bsp_stride, err);
+				    sat_real((double)ns.from / tl->links.ns_per_cycle),
+				    sat_real((double)ns.to / tl->links.ns_per_cycle), MOST_RUNS,
+				    &tl->picture, &runs, &count, &tl->device.stride, err);
 	/* The first files have no runs of templates: nothing to show, and no harm. */
 	if (status == ST_INVALID)
 		return ST_OK;
