@@ -57,6 +57,15 @@ struct prof_guard_params {
 enum status prof_db_guard(struct prof_db *db, const struct prof_guard_params *params,
 			  struct err *err);
 
+/*
+ * Is @text one expression over @columns and nothing else, so that it may stand in brackets behind
+ * WHERE of a statement over them? It may use pure functions, and no query, parameter or further
+ * statement; its length and depth are bounded. Needs no database. ST_INVALID says what is wrong in
+ * SQLite's words ("no such column: x").
+ */
+enum status prof_expression_check(const char *text, const char *const *columns, size_t count,
+				  struct err *err);
+
 /* Where in its text (bytes) the statement is wrong that could last not be prepared; -1: unknown. */
 int prof_db_error_offset(struct prof_db *db);
 

@@ -68,10 +68,11 @@ static const struct cli_option command_options[] = {
 	[OPTION_WHERE] = {.name = "--where",
 			  .letter = 'w',
 			  .argument = "CONDITION",
-			  .help = "Only rows where 'column OP value'; may be given again, then all "
-				  "must hold. OP is = != < <= > >= ~ (a glob such as *grad) !~, "
-				  "or `is null`, `is not null` without a value. A value may "
-				  "have a unit: 'dur_ns > 1ms', 'share > 20%'."},
+			  .help = "Only rows for which this holds, in SQL over the report's "
+				  "columns; may be given again, then all must hold. Beside "
+				  "SQLite's operators and pure functions there are ns('1.5 ms'), "
+				  "bytes('64 kB') and percent('20 %'): \"dur_ns > ns('1 ms') AND "
+				  "name GLOB 'SGD*'\"."},
 	[OPTION_BY] = {.name = "--by",
 		       .argument = "WHAT",
 		       .help = "How rows are grouped; of reports that have a choice: see REPORTS "
@@ -155,7 +156,7 @@ static const struct cli_command command_report = {
 		    "ipu-report run.db bubbles --csv\tEvery bubble, for a spreadsheet.\n"
 		    "ipu-report run.db spans --sort -dur_ns --limit 20\tThe 20 longest spans.\n"
 		    "ipu-report run.db operations --by layer\tWhere the cycles go.\n"
-		    "ipu-report run.db tensor_stats --where 'key ~ *_grad' --where 'n_nan > 0'\t"
+		    "ipu-report run.db tensor_stats --where \"key GLOB '*_grad' AND n_nan > 0\"\t"
 		    "Gradients with bad numbers.\n"
 		    "ipu-report run.db health --reevaluate rules.json\tJudge it by other "
 		    "thresholds.\n"

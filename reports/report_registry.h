@@ -10,7 +10,7 @@
 
 #include "common/err.h"
 #include "profiler/prof_db.h"
-#include "reports/table/report_choice.h"
+#include "reports/table/report_select.h"
 #include "reports/table/report_render.h"
 
 struct report_request {

@@ -379,7 +379,7 @@ enum status report__insight_tile_balance(struct insight_facts *facts, struct err
 		fmt_percent(text, balance), fmt_percent(share, insight->share));
 	report__insight_number(insight, "active_tile_balance", balance, REPORT_FRACTION);
 	report__insight_number(insight, "time_share", insight->share, REPORT_FRACTION);
-	insight->remedy = "`ipu-report REPORT operations --where 'tile_balance < 50%'` names them. "
+	insight->remedy = "`ipu-report REPORT operations --where 'tile_balance < 0.5'` names them. "
 			  "A larger `--data.batch_size`, layers of sizes that divide evenly; small "
 			  "models leave most tiles without work.";
 	return ST_OK;

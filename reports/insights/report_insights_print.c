@@ -259,34 +259,6 @@ enum status report_insights_table(struct report_table *out, const struct report_
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
-/* Rows as SQL sees them: columns of a JSON array, which is bound. */
-static enum status rows_sql(struct str *sql, struct str *rows,
-			    const struct report_insights *insights, struct err *err)
-{
-	struct report_table table;
-	struct jsonw w;
-	enum status status = report_insights_table(&table, insights, err);
-
-	if (status != ST_OK)
-		return status;
-	for (int i = 0; i < COLUMNS; i++)
-		str_addf(sql, "%s json_extract(value, '$.%s') AS %s", i ? "," : "SELECT",
-			 insight_columns[i].name, insight_columns[i].name);
-	str_add(sql, " FROM json_each(:rows)");
-	jsonw_init_str(&w, rows, 0);
-	jsonw_begin_array(&w);
-	for (int64_t row = 0; row < table.row_count; row++) {
-		jsonw_begin_object(&w);
-		for (int i = 0; i < COLUMNS; i++)
-			report__json_cell(&w, insight_columns[i].name,
-					  &table.cells[row * COLUMNS + i]);
-		jsonw_end_object(&w);
-	}
-	jsonw_end_array(&w);
-	report_table_free(&table);
-	return sql->failed || rows->failed ? err_nomem(err) : ST_OK;
-}
-
 /* Only those that the choice leaves, in its order. */
 static enum status choose_insights(struct report_insights *insights,
 				   const struct report_source *source,
@@ -330,25 +302,22 @@ static enum status write_insights(struct report_insights *insights,
 {
 	const bool people = request->render.format == REPORT_AS_TEXT && !request->choice.columns;
 	const int64_t limit = request->limit == REPORT_LIMIT_DEFAULT ? 0 : request->limit;
-	struct str sql = {0}, rows = {0};
-	struct report_source source = {.name = "insights", .sort = "position"};
-	struct report_choice choice = request->choice;
-	enum status status = rows_sql(&sql, &rows, insights, err);
+	struct report_table rows;
+	struct report_source source = {.name = "insights", .sort = "position", .rows = &rows};
+	enum status status = report_insights_table(&rows, insights, err);
 
-	source.sql = str_peek(&sql);
-	source.rows = str_peek(&rows);
-	choice.sql = false;
-	if (status == ST_OK && (people || request->choice.sql))
+	if (status != ST_OK)
+		return status;
+	if (people || request->choice.sql)
 		status = choose_insights(insights, &source, request, limit, err);
-	else if (status == ST_OK)
-		status = report_select_write(&source, &choice, request->db, &request->render, limit,
-					     request->out, err);
+	else
+		status = report_select_write(&source, &request->choice, request->db,
+					     &request->render, limit, request->out, err);
 	if (status == ST_OK && request->choice.sql)
 		status = print_sql(insights, request->out, err);
 	else if (status == ST_OK && people)
 		status = report_insights_print(insights, request->render.width, request->out, err);
-	str_free(&sql);
-	str_free(&rows);
+	report_table_free(&rows);
 	return status;
 }
 

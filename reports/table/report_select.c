@@ -1,5 +1,5 @@
 /*
- * Putting a choice around a report's query, and running it.
+ * The choice of columns, rows and order around a report's query, and running it.
  *
  * Threading: none. Ownership: a selection lives for one call; its names and texts are its arena's.
  */
@@ -11,30 +11,177 @@
 #include <string.h>
 
 #include "common/fmt.h"
-#include "common/jsonw.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "reports/table/report_internal.h"
 
-/* A choice, taken apart. */
+#define BLANKS    " \t\r\n"
+#define NAME_SIZE 128
+
+/* A choice, as far as it has been read. */
 struct selection {
 	const struct report_source *source;
-	struct report_names names; /* all there are */
+	const char *sql;           /* all columns and rows of the source */
+	struct report_names names; /* of its columns */
 	int *columns;              /* of the names, in order */
-	struct report_order *order;
-	struct report_condition conditions[REPORT_WHERES];
-	int column_count, order_count, condition_count;
+	struct report_order {
+		int column; /* of the names */
+		bool descending;
+	} * order;
+	const char *where[REPORT_WHERES]; /* SQL */
+	int column_count, order_count, where_count;
 	bool wrapped;  /* anything stands around the source's query */
 	int64_t limit; /* 0: all */
 	struct arena arena;
 };
 
-/* ---- taking the choice apart ----------------------------------------------------------------- */
+bool report_choice_selects(const struct report_choice *choice)
+{
+	return choice->columns || choice->sort || choice->where_count > 0;
+}
 
-/* The columns of the source, of the query itself. */
+/* ---- names of columns ------------------------------------------------------------------------ */
+
+enum status report__no_column(const struct report_names *names, const char *option,
+			      const char *name, struct err *err)
+{
+	const char *near = str_nearest(name, names->names, (size_t)names->count);
+	struct str list = {0};
+	enum status status;
+
+	if (near)
+		return err_set(err, ST_INVALID, "%s: no column \"%s\" (did you mean \"%s\"?)",
+			       option, name, near);
+	for (int i = 0; i < names->count; i++)
+		str_addf(&list, "%s%s", i ? ", " : "", names->names[i]);
+	status = err_set(err, ST_INVALID, "%s: no column \"%s\" (there are %s)", option, name,
+			 str_peek(&list));
+	str_free(&list);
+	return status;
+}
+
+static enum status name_find(int *out, const struct report_names *names, const char *option,
+			     const char *name, struct err *err)
+{
+	for (*out = 0; *out < names->count; ++*out)
+		if (!strcmp(names->names[*out], name))
+			return ST_OK;
+	return report__no_column(names, option, name, err);
+}
+
+/* The next name of the list *@at, without the blanks around it. */
+static void name_next(const char **at, char out[NAME_SIZE])
+{
+	size_t length;
+
+	*at += strspn(*at, BLANKS);
+	length = strcspn(*at, ",");
+	str_copy(out, min(length + 1, NAME_SIZE), *at);
+	for (size_t n = strlen(out); n > 0 && strchr(BLANKS, out[n - 1]); n--)
+		out[n - 1] = '\0';
+	*at += length + ((*at)[length] == ',');
+}
+
+/* No more names than this. */
+static size_t name_count(const char *list)
+{
+	size_t count = 1;
+
+	for (; *list; list++)
+		count += *list == ',';
+	return count;
+}
+
+enum status report__choose_columns(int **out, int *count, const struct report_names *names,
+				   const char *list, struct arena *arena, struct err *err)
+{
+	bool all = !strcmp(list, "all");
+	char name[NAME_SIZE];
+
+	*count = 0;
+	*out = arena_alloc(arena, all ? (size_t)names->count : name_count(list), sizeof(**out));
+	if (!*out)
+		return err_nomem(err);
+	for (; all && *count < names->count; ++*count)
+		(*out)[*count] = *count;
+	while (!all && *list) {
+		enum status status;
+
+		name_next(&list, name);
+		status = name_find(&(*out)[*count], names, "--columns", name, err);
+		if (status != ST_OK)
+			return status;
+		for (int i = 0; i < *count; i++)
+			if ((*out)[i] == (*out)[*count])
+				return err_set(err, ST_INVALID, "--columns: \"%s\" twice", name);
+		++*count;
+	}
+	return *count ? ST_OK : err_set(err, ST_INVALID, "--columns: no column named");
+}
+
+/* Append the order @list to the selection's, without columns that it has. NULL: nothing. */
+static enum status select_order(struct selection *s, const char *list, struct err *err)
+{
+	char name[NAME_SIZE];
+
+	if (list && !*list)
+		return err_set(err, ST_INVALID, "--sort: no column named");
+	while (list && *list) {
+		struct report_order *order = &s->order[s->order_count];
+		enum status status;
+		bool known = false;
+
+		name_next(&list, name);
+		order->descending = name[0] == '-';
+		status = name_find(&order->column, &s->names, "--sort",
+				   name + (name[0] == '-' || name[0] == '+'), err);
+		if (status != ST_OK)
+			return status;
+		for (int i = 0; i < s->order_count; i++)
+			known |= s->order[i].column == order->column;
+		s->order_count += !known;
+	}
+	return ST_OK;
+}
+
+/* ---- reading the choice ---------------------------------------------------------------------- */
+
+static void add_name(struct str *sql, const char *name)
+{
+	str_add(sql, "\"");
+	for (const char *quote; (quote = strchr(name, '"')); name = quote + 1) {
+		str_add_bytes(sql, name, (size_t)(quote - name) + 1);
+		str_add(sql, "\"");
+	}
+	str_addf(sql, "%s\"", name);
+}
+
+/* Rows in memory as SQL sees them: VALUES of parameters, which select_open() binds. */
+static enum status select_rows_sql(struct selection *s, struct err *err)
+{
+	const struct report_table *table = s->source->rows;
+	struct str sql = {0};
+
+	for (int i = 0; i < table->column_count; i++) {
+		str_addf(&sql, i ? ", column%d AS " : "SELECT column%d AS ", i + 1);
+		add_name(&sql, table->columns[i].name);
+	}
+	str_add(&sql, "\nFROM (VALUES ");
+	/* VALUES has a row at least: of an empty table one that the limit leaves out. */
+	for (int64_t row = 0; row < table->row_count || row == 0; row++)
+		for (int i = 0; i < table->column_count; i++)
+			str_addf(&sql, "%s:r%" PRId64 "c%d", i ? ", " : row ? "), (" : "(", row, i);
+	str_addf(&sql, "))\nLIMIT %" PRId64, table->row_count);
+	s->sql = sql.failed ? NULL : arena_strdup(&s->arena, str_peek(&sql));
+	str_free(&sql);
+	return s->sql ? ST_OK : err_nomem(err);
+}
+
+/* The columns of the source: those of its query. */
 static enum status select_names(struct selection *s, struct prof_db *db, struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, s->source->sql, err);
+	enum status status = prof_query_open(&query, db, s->sql, err);
 	const char **names;
 
 	if (status != ST_OK)
@@ -53,59 +200,37 @@ static enum status select_names(struct selection *s, struct prof_db *db, struct 
 	return status;
 }
 
-static bool select_is_ordered(const struct selection *s, int column, int count)
+static enum status select_read(struct selection *s, const struct report_choice *choice,
+			       struct prof_db *db, bool as_text, struct err *err)
 {
-	for (int i = 0; i < count; i++)
-		if (s->order[i].column == column)
-			return true;
-	return false;
-}
-
-/* The order asked for, and where that leaves rows equal the source's own. */
-static enum status select_order(struct selection *s, const char *asked, struct err *err)
-{
-	struct report_order *first = NULL, *then = NULL;
-	int first_count = 0, then_count = 0;
+	const char *columns = choice->columns, *sort = s->source->sort;
 	enum status status = ST_OK;
-
-	if (asked)
-		status = report__choose_order(&first, &first_count, &s->names, asked, &s->arena,
-					      err);
-	if (status == ST_OK && s->source->sort)
-		status = report__choose_order(&then, &then_count, &s->names, s->source->sort,
-					      &s->arena, err);
-	if (status != ST_OK)
-		return status;
-	s->order =
-		arena_alloc(&s->arena, (size_t)(first_count + then_count) + 1, sizeof(*s->order));
-	if (!s->order)
-		return err_nomem(err);
-	for (int i = 0; i < first_count + then_count; i++) {
-		const struct report_order *order =
-			i < first_count ? &first[i] : &then[i - first_count];
-
-		if (!select_is_ordered(s, order->column, s->order_count))
-			s->order[s->order_count++] = *order;
-	}
-	return ST_OK;
-}
-
-static enum status select_make(struct selection *s, const struct report_choice *choice,
-			       bool as_text, struct err *err)
-{
-	const char *columns = choice->columns;
-	enum status status;
 
 	if (!columns && as_text)
 		columns = s->source->columns;
-	status = report__choose_columns(&s->columns, &s->column_count, &s->names,
-					columns ? columns : "all", &s->arena, err);
+	s->sql = s->source->sql;
+	if (!s->sql)
+		status = select_rows_sql(s, err);
+	if (status == ST_OK)
+		status = select_names(s, db, err);
+	if (status == ST_OK)
+		status = report__choose_columns(&s->columns, &s->column_count, &s->names,
+						columns ? columns : "all", &s->arena, err);
 	for (int i = 0; status == ST_OK && i < choice->where_count; i++)
-		status = report__choose_condition(&s->conditions[s->condition_count++], &s->names,
-						  choice->where[i], &s->arena, err);
+		status = report__where(&s->where[s->where_count++], &s->names, choice->where[i],
+				       &s->arena, err);
+	s->order = arena_alloc(&s->arena,
+			       1 + name_count(choice->sort ? choice->sort : "") +
+				       name_count(sort ? sort : ""),
+			       sizeof(*s->order));
+	if (status == ST_OK && !s->order)
+		status = err_nomem(err);
+	/* Rows that the order asked for leaves equal are in the source's own. */
 	if (status == ST_OK)
 		status = select_order(s, choice->sort, err);
-	s->wrapped = columns || s->condition_count || s->order_count;
+	if (status == ST_OK)
+		status = select_order(s, sort, err);
+	s->wrapped = columns || s->where_count || s->order_count;
 	return status;
 }
 
@@ -123,110 +248,51 @@ static enum status select_begin(struct selection *s, const struct report_source 
 	*s = (struct selection){.source = source, .limit = limit};
 	if (arena_init(&s->arena, 0))
 		return err_nomem(err);
-	status = select_names(s, db, err);
-	if (status == ST_OK)
-		status = select_make(s, choice, as_text, err);
+	status = select_read(s, choice, db, as_text, err);
 	if (status != ST_OK)
 		select_end(s);
 	return status;
 }
 
-/* ---- as SQL ---------------------------------------------------------------------------------- */
-
-static void sql_quoted(struct str *sql, const char *text, char quote)
-{
-	str_add_bytes(sql, &quote, 1);
-	for (; *text; text++) {
-		str_add_bytes(sql, text, 1);
-		if (*text == quote)
-			str_add_bytes(sql, text, 1);
-	}
-	str_add_bytes(sql, &quote, 1);
-}
-
-static void sql_literal(struct str *sql, const struct report_cell *value)
-{
-	struct jsonw w;
-
-	jsonw_init_str(&w, sql, 0);
-	if (value->type == PROF_TEXT)
-		sql_quoted(sql, value->text, '\'');
-	else if (value->type == PROF_INT)
-		jsonw_int(&w, value->integer);
-	else if (isinf(value->real))
-		str_add(sql, value->real < 0 ? "-9e999" : "9e999");
-	else
-		jsonw_real(&w, value->real);
-}
-
-static void sql_parameter(char out[16], int condition)
-{
-	snprintf(out, 16, ":w%d", condition);
-}
-
-static void sql_conditions(const struct selection *s, struct str *sql, bool literals)
-{
-	char parameter[16];
-
-	for (int i = 0; i < s->condition_count; i++) {
-		const struct report_condition *condition = &s->conditions[i];
-
-		str_add(sql, i ? "\n  AND " : "\nWHERE ");
-		sql_quoted(sql, s->names.names[condition->column], '"');
-		str_addf(sql, " %s", condition->sql);
-		if (!condition->has_value)
-			continue;
-		str_add(sql, " ");
-		sql_parameter(parameter, i);
-		if (literals)
-			sql_literal(sql, &condition->value);
-		else
-			str_add(sql, parameter);
-	}
-}
-
 /* The statement; at most @limit rows of it, 0: all. */
-static void select_sql(const struct selection *s, struct str *sql, int64_t limit, bool literals)
+static void select_sql(const struct selection *s, struct str *sql, int64_t limit)
 {
 	if (!s->wrapped && !limit) {
-		str_add(sql, s->source->sql);
+		str_add(sql, s->sql);
 		return;
 	}
-	str_add(sql, "SELECT ");
 	for (int i = 0; i < s->column_count; i++) {
-		str_add(sql, i ? ", " : "");
-		sql_quoted(sql, s->names.names[s->columns[i]], '"');
+		str_add(sql, i ? ", " : "SELECT ");
+		add_name(sql, s->names.names[s->columns[i]]);
 	}
-	str_addf(sql, "\nFROM (\n%s\n)", s->source->sql);
-	sql_conditions(s, sql, literals);
+	str_addf(sql, "\nFROM (\n%s\n)", s->sql);
+	for (int i = 0; i < s->where_count; i++)
+		str_addf(sql, "%s(%s)", i ? "\n  AND " : "\nWHERE ", s->where[i]);
 	for (int i = 0; i < s->order_count; i++) {
 		str_add(sql, i ? ", " : "\nORDER BY ");
-		sql_quoted(sql, s->names.names[s->order[i].column], '"');
+		add_name(sql, s->names.names[s->order[i].column]);
 		str_add(sql, s->order[i].descending ? " DESC NULLS LAST" : " NULLS LAST");
 	}
 	if (limit)
 		str_addf(sql, "\nLIMIT %" PRId64, limit);
 }
 
-static void select_bind(const struct selection *s, struct prof_query *query)
+static void select_bind(struct prof_query *query, const struct report_table *rows)
 {
-	char parameter[16];
+	char parameter[48];
 
-	if (s->source->rows)
-		prof_query_text(query, ":rows", s->source->rows);
-	for (int i = 0; i < s->condition_count; i++) {
-		const struct report_cell *value = &s->conditions[i].value;
+	for (int64_t row = 0; row < rows->row_count; row++)
+		for (int i = 0; i < rows->column_count; i++) {
+			const struct report_cell *cell = &rows->cells[row * rows->column_count + i];
 
-		if (!s->conditions[i].has_value)
-			continue;
-		sql_parameter(parameter, i);
-		if (value->type == PROF_INT)
-			prof_query_int(query, parameter, value->integer);
-		else if (value->type == PROF_REAL)
-			prof_query_real(query, parameter, value->real);
-		else
-			prof_query_text(query, parameter, value->text);
-	}
+			snprintf(parameter, sizeof(parameter), ":r%" PRId64 "c%d", row, i);
+			if (cell->type == PROF_INT)
+				prof_query_int(query, parameter, cell->integer);
+			else if (cell->type == PROF_REAL)
+				prof_query_real(query, parameter, cell->real);
+			else if (cell->type == PROF_TEXT)
+				prof_query_text(query, parameter, cell->text);
+		}
 }
 
 /* One row more than asked for tells whether there are more: SQLite then need not sort all. */
@@ -237,11 +303,11 @@ static enum status select_open(const struct selection *s, struct prof_query **ou
 	enum status status;
 
 	*out = NULL;
-	select_sql(s, &sql, s->limit && s->limit < INT64_MAX ? s->limit + 1 : 0, false);
+	select_sql(s, &sql, s->limit && s->limit < INT64_MAX ? s->limit + 1 : 0);
 	status = sql.failed ? err_nomem(err) : prof_query_open(out, db, str_peek(&sql), err);
 	str_free(&sql);
-	if (status == ST_OK)
-		select_bind(s, *out);
+	if (status == ST_OK && s->source->rows)
+		select_bind(*out, s->source->rows);
 	return status;
 }
 
@@ -284,7 +350,7 @@ static void select_note(const struct selection *s, struct prof_db *db, int64_t r
 		fmt_count(count, rows);
 		str_addf(note, "the first %s rows; there are more", count);
 	}
-	if (!rows && s->condition_count)
+	if (!rows && s->where_count)
 		note_add(note, "No row is as --where asks.");
 	else if (!rows && s->source->none)
 		note_add(note, s->source->none);
@@ -440,7 +506,7 @@ enum status report_select_print(const struct report_source *source,
 
 	if (status != ST_OK)
 		return status;
-	select_sql(&s, &sql, limit, true);
+	select_sql(&s, &sql, limit);
 	if (sql.failed)
 		status = err_nomem(err);
 	else if (fprintf(out, "%s;\n", str_peek(&sql)) < 0 || fflush(out))

@@ -8,7 +8,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
-#include "reports/table/report_choice.h"
+#include "reports/table/report_select.h"
 
 enum {
 	COLUMN_KIND,

@@ -25,7 +25,7 @@ in_locale() {
 	[ "$1" = C.UTF-8 ] || mv "$work/run.$1" "$work/other.$1"
 	report=$work/run.C.UTF-8
 	for format in "" --csv --json; do
-		"$bin/ipu-report" "$report" stages $format --where 'total_ns > 1.5us' >"stages$format"
+		"$bin/ipu-report" "$report" stages $format --where "total_ns > ns('1.5 us')" >"stages$format"
 		"$bin/ipu-report" "$report" insights $format >"insights$format"
 	done
 	"$bin/ipu-report" "$report" export chrome -o trace.json >said

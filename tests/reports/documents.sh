@@ -93,7 +93,7 @@ compare README.md mask_screens
 # Blocks that are the host's, heads, which are as wide as their columns, and times in rows that are not the device's.
 mask_reports() {
 	awk '
-	/^\$ / { print; host = / (runs|spans|overhead)( |$)|clock=host/; head = !host; next }
+	/^\$ / { print; host = / (runs|spans|overhead)( |$)|clock = .host/; head = !host; next }
 	/^```/ { host = head = 0 }
 	host { next }
 	head { head = !/^--/; next }

@@ -17,7 +17,7 @@ record() {
 
 # ask NAME ID COLUMN: of the first such insight; nothing where it is not said.
 ask() {
-	"$bin/ipu-report" "$work/$1" insights --where "id = $2" --json >"$work/answer.json"
+	"$bin/ipu-report" "$work/$1" insights --where "id = '$2'" --json >"$work/answer.json"
 	sqlite3 :memory: "SELECT json_extract(CAST(readfile('$work/answer.json') AS TEXT), '\$.rows[0].$3')"
 }
 

@@ -597,10 +597,11 @@ static void columns_and_conditions_choose_among_them(void **state)
 {
 	const struct report_request choice = {.render = {.format = REPORT_AS_CSV, .tool = "test"},
 					      .choice = {.columns = "id,subject,share",
-							 .where = {"severity = advice"},
+							 .where = {"severity = 'advice'"},
 							 .where_count = 1}};
 	const struct report_request prose = {
-		.render = {.width = 80}, .choice = {.where = {"id = idle_ipu"}, .where_count = 1}};
+		.render = {.width = 80},
+		.choice = {.where = {"id = 'idle_ipu'"}, .where_count = 1}};
 	const struct report_request sql = {.choice = {.sql = true}};
 	char folder[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 32], *text;
 	struct plan plan = well;

@@ -497,9 +497,9 @@ static void test_the_printed_query_answers_alike_in_sqlite3(void **state)
 		snprintf(arguments, sizeof(arguments), "view:%s", entry->name);
 		paste(arguments);
 	}
-	paste("operations --where \"operation ~ 'Dense*'\" --where 'cycles_share > 20%' "
+	paste("operations --where \"operation GLOB 'Dense*' AND cycles_share > percent('20 %')\" "
 	      "--sort -cycles --columns operation,cycles --limit 1");
-	paste("spans --where \"name != it's\" --sort -dur_ns,name --limit 2");
+	paste("spans --where \"name != 'it''s'\" --sort -dur_ns,name --limit 2");
 }
 
 int main(void)

@@ -132,7 +132,7 @@ keys q
 see "ended 0"
 # One plain file; or, where the viewer was too busy to let go within the writer's second, all is in the file without its log.
 cp "$work/run.db" "$work/alone.db"
-"$bin/ipu-report" "$work/alone.db" view:meta --where key=state --csv | grep complete >/dev/null || fail "the file is not complete without its log"
+"$bin/ipu-report" "$work/alone.db" view:meta --where "key = 'state'" --csv | grep complete >/dev/null || fail "the file is not complete without its log"
 [ "$("$bin/ipu-report" "$work/alone.db" view:metrics --csv | wc -l)" = "$("$bin/ipu-report" "$work/run.db" view:metrics --csv | wc -l)" ] ||
 	fail "the log has rows that the file has not"
 

@@ -1,0 +1,176 @@
+/*
+ * One expression that a person writes as a condition on rows. See prof_expression_check() in
+ * prof_db.h.
+ *
+ * SQLite parses the expression in a database in memory whose only table has the given columns and
+ * no rows, so nothing of a recording can be named. An authorizer allows those columns and a list of
+ * functions. The list has pure functions only, and none whose result can be much longer than its
+ * arguments: replace() within replace() would grow without bound. An expression has no loop, so the
+ * bounds on its length and depth bound the steps that one row takes, too.
+ *
+ * Threading: none. Ownership: the database lives for one call.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "profiler/prof_db.h"
+#include "profiler/prof_sql.h"
+
+#define EXPRESSION_TABLE "report"
+#define EXPRESSION_DEPTH 100
+#define EXPRESSION_BYTES 8192
+
+/* Sorted for bsearch. GLOB, LIKE, -> and ->> are functions to SQLite. */
+/* clang-format off */
+static const char *const pure_functions[] = {
+	"->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil",
+	"ceiling", "coalesce", "cos", "cosh", "degrees", "exp", "floor", "glob", "if", "ifnull",
+	"iif", "instr", "json_array_length", "json_extract", "json_type", "json_valid", "length",
+	"like", "ln", "log", "log10", "log2", "lower", "ltrim", "max", "min", "mod", "nullif", "pi",
+	"pow", "power", "radians", "round", "rtrim", "sign", "sin", "sinh", "sqrt", "substr",
+	"substring", "tan", "tanh", "trim", "trunc", "typeof", "unicode", "upper",
+};
+/* clang-format on */
+
+/* What the authorizer compares with, and what it refused. */
+struct expression_guard {
+	const char *const *columns;
+	size_t column_count;
+	int selects; /* one is ours, every other one is a subquery */
+	char refused[160];
+};
+
+static int function_order(const void *name, const void *entry)
+{
+	return sqlite3_stricmp(name, *(const char *const *)entry);
+}
+
+static bool is_column(const struct expression_guard *guard, const char *name)
+{
+	for (size_t i = 0; i < guard->column_count; i++)
+		if (sqlite3_stricmp(guard->columns[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* The authorizer: @a and @b are what SQLite's documentation says of @action. */
+static int authorize_expression(void *user, int action, const char *a, const char *b,
+				const char *schema, const char *inside)
+{
+	struct expression_guard *guard = user;
+
+	(void)schema;
+	(void)inside;
+	if (action == SQLITE_SELECT && guard->selects++ == 0)
+		return SQLITE_OK;
+	/* SQLite asks for the column "" of a table of which it needs no column. */
+	if (action == SQLITE_READ && a && !strcmp(a, EXPRESSION_TABLE) && b &&
+	    (!*b || is_column(guard, b)))
+		return SQLITE_OK;
+	if (action == SQLITE_FUNCTION && b &&
+	    bsearch(b, pure_functions, ARRAY_LEN(pure_functions), sizeof(pure_functions[0]),
+		    function_order))
+		return SQLITE_OK;
+
+	if (action == SQLITE_FUNCTION)
+		snprintf(guard->refused, sizeof(guard->refused), "the function %s()", b ? b : "");
+	else if (action == SQLITE_READ && a && !strcmp(a, EXPRESSION_TABLE))
+		snprintf(guard->refused, sizeof(guard->refused), "the column %s", b ? b : "");
+	else if (action == SQLITE_READ)
+		snprintf(guard->refused, sizeof(guard->refused), "the table %s", a ? a : "");
+	else
+		snprintf(guard->refused, sizeof(guard->refused), "a query within it");
+	return SQLITE_DENY;
+}
+
+/* A database in memory with the table of @guard's columns. */
+static enum status open_columns(sqlite3 **out, const struct expression_guard *guard,
+				struct err *err)
+{
+	static const struct {
+		int id, most;
+	} limits[] = {
+		{SQLITE_LIMIT_LENGTH, 1 << 20},
+		{SQLITE_LIMIT_SQL_LENGTH, EXPRESSION_BYTES},
+		{SQLITE_LIMIT_EXPR_DEPTH, EXPRESSION_DEPTH},
+		{SQLITE_LIMIT_ATTACHED, 0},
+	};
+	struct str sql = {0};
+	enum status status;
+	int code =
+		sqlite3_open_v2(":memory:", out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+
+	if (code != SQLITE_OK)
+		return prof_sql_error(*out, code, err, "a database in memory");
+	str_add(&sql, "CREATE TABLE " EXPRESSION_TABLE " (");
+	for (size_t i = 0; i < guard->column_count; i++) {
+		char *name = sqlite3_mprintf("%s\"%w\"", i ? ", " : "", guard->columns[i]);
+
+		sql.failed |= !name;
+		str_add(&sql, name ? name : "");
+		sqlite3_free(name);
+	}
+	str_add(&sql, ")");
+	status = sql.failed ? err_nomem(err) : prof_sql_run(*out, str_peek(&sql), err);
+	str_free(&sql);
+	/* "x" is a column, and never a text: a misspelt one must not go unnoticed. */
+	sqlite3_db_config(*out, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+		sqlite3_limit(*out, limits[i].id, limits[i].most);
+	return status;
+}
+
+/* Prepare "SELECT 1 ... WHERE @before @text @after". */
+static enum status prepare_expression(sqlite3 *handle, struct expression_guard *guard,
+				      const char *before, const char *text, const char *after,
+				      struct err *err)
+{
+	sqlite3_stmt *statement = NULL;
+	const char *rest = NULL;
+	char *sql =
+		mem_printf("SELECT 1 FROM " EXPRESSION_TABLE " WHERE %s%s%s", before, text, after);
+	enum status status = ST_OK;
+	int code;
+
+	if (!sql)
+		return err_nomem(err);
+	guard->selects = 0;
+	guard->refused[0] = '\0';
+	code = sqlite3_prepare_v2(handle, sql, -1, &statement, &rest);
+	if (guard->refused[0])
+		status = err_set(err, ST_INVALID, "%s is not allowed in a condition",
+				 guard->refused);
+	else if (code == SQLITE_NOMEM)
+		status = err_nomem(err);
+	else if (code != SQLITE_OK)
+		status = err_set(err, ST_INVALID, "%s", sqlite3_errmsg(handle));
+	else if (!statement || *rest)
+		status = err_set(err, ST_INVALID, "more than one expression");
+	else if (sqlite3_bind_parameter_count(statement) > 0)
+		status = err_set(err, ST_INVALID, "a parameter is not allowed in a condition");
+	sqlite3_finalize(statement);
+	mem_free(sql);
+	return status;
+}
+
+enum status prof_expression_check(const char *text, const char *const *columns, size_t count,
+				  struct err *err)
+{
+	struct expression_guard guard = {.columns = columns, .column_count = count};
+	sqlite3 *handle = NULL;
+	enum status status = open_columns(&handle, &guard, err);
+
+	if (status == ST_OK)
+		sqlite3_set_authorizer(handle, authorize_expression, &guard);
+	/* Alone, so that nothing closes the brackets which are put around it; and within them, so
+	 * that it is no more than an expression. */
+	if (status == ST_OK)
+		status = prepare_expression(handle, &guard, "", text, "", err);
+	if (status == ST_OK)
+		status = prepare_expression(handle, &guard, "(", text, ")", err);
+	sqlite3_close(handle);
+	return status;
+}

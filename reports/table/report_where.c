@@ -1,0 +1,315 @@
+/*
+ * --where: a condition in SQL over the columns of a report.
+ *
+ * SQLite parses it (prof_expression_check()), which also refuses all that is no expression. Before
+ * that, brackets must pair up and comments are refused, so that its text can stand in brackets of a
+ * longer statement; and ns('1 ms'), bytes('64 kB') and percent('20 %') become their numbers, so
+ * that the statement runs in any sqlite3.
+ *
+ * In 0.9.0 a condition was `column OP value` of a language of its own, with `~` for globs
+ * and units behind numbers. Such a condition is refused with the SQL that stands for it.
+ *
+ * Threading: none. Ownership: texts are the caller's arena's.
+ */
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/jsonw.h"
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "common/str.h"
+#include "reports/table/report_internal.h"
+#include "reports/table/report_select.h"
+
+#define BLANKS     " \t\r\n"
+#define NO_COLUMN  "no such column: "
+#define TOKEN_SIZE 128
+
+/* ---- numbers with units ---------------------------------------------------------------------- */
+
+static const struct {
+	const char *unit;
+	enum report_quantity quantity;
+	double factor;
+} units[] = {
+	{"%", REPORT_FRACTION, 0.01},  {"ns", REPORT_NS, 1},          {"us", REPORT_NS, 1e3},
+	{"ms", REPORT_NS, 1e6},        {"s", REPORT_NS, 1e9},         {"min", REPORT_NS, 60e9},
+	{"h", REPORT_NS, 3600e9},      {"B", REPORT_BYTES, 1},        {"kB", REPORT_BYTES, 1024},
+	{"MB", REPORT_BYTES, 1048576}, {"GB", REPORT_BYTES, 1 << 30},
+};
+
+static const struct unit_function {
+	const char *name;
+	enum report_quantity quantity;
+	const char *example;
+} unit_functions[] = {
+	{"ns", REPORT_NS, "ns('1.5 ms'), with ns, us, ms, s, min or h"},
+	{"bytes", REPORT_BYTES, "bytes('64 kB'), with B, kB, MB or GB"},
+	{"percent", REPORT_FRACTION, "percent('20 %')"},
+};
+
+static const struct unit_function *unit_function_find(const char *name, size_t length)
+{
+	for (size_t i = 0; i < ARRAY_LEN(unit_functions); i++)
+		if (strlen(unit_functions[i].name) == length &&
+		    !strncasecmp(unit_functions[i].name, name, length))
+			return &unit_functions[i];
+	return NULL;
+}
+
+/* "1.5 ms", a number and a unit of @quantity, of the first @length bytes of @text. */
+static bool unit_number(double *out, const char *text, size_t length, enum report_quantity quantity)
+{
+	char number[64];
+
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		size_t unit = strlen(units[i].unit), digits = length - unit;
+
+		if (units[i].quantity != quantity || length <= unit ||
+		    memcmp(text + digits, units[i].unit, unit) != 0)
+			continue;
+		while (digits > 0 && strchr(BLANKS, text[digits - 1]))
+			digits--;
+		str_copy(number, min(digits + 1, sizeof(number)), text);
+		if (str_to_double(number, out) && isfinite(*out)) {
+			*out *= units[i].factor;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- reading a condition --------------------------------------------------------------------- */
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+/* Length of the quoted text at @text, with its quotes, which are doubled within; 0: it does not
+ * end. */
+static size_t quoted_length(const char *text)
+{
+	const char close = *text == '[' ? ']' : *text;
+	const char *end = text + 1;
+
+	while ((end = strchr(end, close)) && close != ']' && end[1] == close)
+		end += 2;
+	return end ? (size_t)(end - text) + 1 : 0;
+}
+
+/* The call of @function whose name has just been read: its number in its place, kept apart from
+ * what would make one token with it ("1.2", or the comment "--2"). *@at: behind the name, then
+ * behind the call. */
+static enum status add_unit_call(struct str *sql, const struct unit_function *function,
+				 const char **at, struct err *err)
+{
+	const char *text = *at + strspn(*at, BLANKS) + 1, *end;
+	size_t length = 0;
+	struct jsonw w;
+	double value;
+
+	text += strspn(text, BLANKS);
+	if (*text == '\'')
+		length = quoted_length(text);
+	end = text + length + strspn(text + length, BLANKS);
+	if (length < 2 || *end != ')' ||
+	    !unit_number(&value, text + 1, length - 2, function->quantity))
+		return err_set(err, ST_INVALID, "%s() is written as %s", function->name,
+			       function->example);
+	*at = end + 1;
+	if (sql->length && !strchr(BLANKS "(,=<>+-*/", sql->text[sql->length - 1]))
+		str_add(sql, " ");
+	str_add(sql, value < 0 ? "(" : "");
+	jsonw_init_str(&w, sql, 0);
+	if (value == floor(value) && fabs(value) < 9e15)
+		jsonw_int(&w, (int64_t)value);
+	else
+		jsonw_real(&w, value);
+	str_add(sql, value < 0 ? ")" : "");
+	if (is_word(**at) || **at == '.')
+		str_add(sql, " ");
+	return ST_OK;
+}
+
+/* Check what SQLite would let pass, and replace what it does not know. */
+static enum status where_read(struct str *sql, const char *text, struct err *err)
+{
+	int depth = 0;
+
+	if (!text[strspn(text, BLANKS)])
+		return err_set(err, ST_INVALID, "a condition is needed");
+	for (const char *at = text; *at;) {
+		size_t length = 1;
+
+		if (strchr("'\"`[", *at)) {
+			length = quoted_length(at);
+			if (!length)
+				return err_set(err, ST_INVALID, "%c does not end: %s", *at, at);
+		} else if (is_word(*at)) {
+			const struct unit_function *function;
+
+			while (is_word(at[length]))
+				length++;
+			function = unit_function_find(at, length);
+			if (function && at[length + strspn(at + length, BLANKS)] == '(') {
+				enum status status;
+
+				at += length;
+				status = add_unit_call(sql, function, &at, err);
+				if (status != ST_OK)
+					return status;
+				continue;
+			}
+		} else if (*at == ';') {
+			return err_set(err, ST_INVALID, "one condition, without \";\"");
+		} else if ((at[0] == '-' && at[1] == '-') || (at[0] == '/' && at[1] == '*')) {
+			return err_set(err, ST_INVALID, "a comment is not allowed: %s", at);
+		}
+		depth += (*at == '(') - (*at == ')');
+		if (depth < 0)
+			break;
+		str_add_bytes(sql, at, length);
+		at += length;
+	}
+	if (depth != 0)
+		return err_set(err, ST_INVALID, depth < 0 ? ") without (" : "( without )");
+	return sql->failed ? err_nomem(err) : ST_OK;
+}
+
+/* ---- conditions as they were written before -------------------------------------------------- */
+
+/* Longer ones before what they begin with. */
+static const struct {
+	const char *written, *sql;
+} old_operators[] = {
+	{"!=", "<>"},       {"<>", "<>"}, {"<=", "<="}, {">=", ">="}, {"==", "="},
+	{"!~", "NOT GLOB"}, {"=", "="},   {"<", "<"},   {">", ">"},   {"~", "GLOB"},
+};
+
+static const struct {
+	const char *word;
+	int value;
+} truths[] = {{"yes", 1}, {"no", 0}, {"true", 1}, {"false", 0}};
+
+/* What a unit behind a value of this column means. */
+static enum report_quantity old_quantity(const char *column)
+{
+	const size_t length = strlen(column);
+
+	/* Points in time are written in ns, too. */
+	if (length > 3 && !strcmp(column + length - 3, "_ns"))
+		return REPORT_NS;
+	return report__quantity(column, PROF_NULL);
+}
+
+/* @value of @column as SQL; false: it was none before either. */
+static bool old_value(struct str *sql, const char *column, const char *value)
+{
+	const enum report_quantity quantity = old_quantity(column);
+	double number;
+
+	if (value[0] == '\'' || (str_to_double(value, &number) && !isnan(number))) {
+		str_add(sql, value);
+		return true;
+	}
+	for (size_t i = 0; quantity == REPORT_BOOL && i < ARRAY_LEN(truths); i++)
+		if (!strcmp(value, truths[i].word)) {
+			str_addf(sql, "%d", truths[i].value);
+			return true;
+		}
+	for (size_t i = 0; i < ARRAY_LEN(unit_functions); i++)
+		if (unit_functions[i].quantity == quantity &&
+		    unit_number(&number, value, strlen(value), quantity)) {
+			str_addf(sql, "%s('%s')", unit_functions[i].name, value);
+			return true;
+		}
+	if (quantity != REPORT_TEXT)
+		return false;
+	if (value[0] == '"' && strlen(value) > 1 && value[strlen(value) - 1] == '"')
+		str_add_sql_bytes(sql, value + 1, strlen(value) - 2);
+	else
+		str_add_sql(sql, value);
+	return true;
+}
+
+/* `column OP value` of the old language, as SQL; false: it is not. */
+static bool old_condition(struct str *sql, const struct report_names *names, const char *text)
+{
+	const char *at = text + strspn(text, BLANKS);
+	size_t length = strcspn(at, BLANKS "=!<>~");
+	char column[TOKEN_SIZE], value[TOKEN_SIZE];
+	bool known = false;
+
+	str_copy(column, min(length + 1, sizeof(column)), at);
+	for (int i = 0; i < names->count; i++)
+		known |= !strcmp(names->names[i], column);
+	at += length + strspn(at + length, BLANKS);
+	for (size_t i = 0; known && i < ARRAY_LEN(old_operators); i++) {
+		if (!str_starts_with(at, old_operators[i].written))
+			continue;
+		at += strlen(old_operators[i].written);
+		str_copy(value, sizeof(value), at + strspn(at, BLANKS));
+		for (length = strlen(value); length && strchr(BLANKS, value[length - 1]); length--)
+			value[length - 1] = '\0';
+		str_addf(sql, "%s %s ", column, old_operators[i].sql);
+		if (!strstr(old_operators[i].sql, "GLOB"))
+			return *value && old_value(sql, column, value);
+		if (value[0] == '\'')
+			str_add(sql, value);
+		else
+			str_add_sql(sql, value);
+		return *value != '\0';
+	}
+	return false;
+}
+
+/* @err says why @text is no condition. Say it better: with the SQL for it, where it is a condition
+ * of 0.9.0, or with the column that is nearest to an unknown one. */
+static enum status where_explain(const struct report_names *names, const char *text,
+				 struct err *err)
+{
+	struct str old = {0}, sql = {0};
+	char name[TOKEN_SIZE];
+	enum status status;
+
+	if (old_condition(&old, names, text) && where_read(&sql, str_peek(&old), NULL) == ST_OK &&
+	    prof_expression_check(str_peek(&sql), names->names, (size_t)names->count, NULL) ==
+		    ST_OK) {
+		status = err_set(err, ST_INVALID, "--where: \"%s\" is not SQL: write \"%s\"", text,
+				 str_peek(&old));
+	} else if (str_starts_with(err->text, NO_COLUMN)) {
+		const char *at = err->text + strlen(NO_COLUMN);
+
+		/* Newer SQLites quote the name, and say more. */
+		at += *at == '"';
+		str_copy(name, min(strcspn(at, "\" ") + 1, sizeof(name)), at);
+		status = report__no_column(names, "--where", name, err);
+	} else {
+		status = err_prefix(err, "--where: \"%s\"", text);
+	}
+	str_free(&old);
+	str_free(&sql);
+	return status;
+}
+
+enum status report__where(const char **out, const struct report_names *names, const char *text,
+			  struct arena *arena, struct err *err)
+{
+	struct err local = {0}, *why = err ? err : &local;
+	struct str sql = {0};
+	enum status status = where_read(&sql, text, why);
+
+	if (status == ST_OK)
+		status = prof_expression_check(str_peek(&sql), names->names, (size_t)names->count,
+					       why);
+	if (status == ST_INVALID)
+		status = where_explain(names, text, why);
+	*out = status == ST_OK ? arena_strdup(arena, str_peek(&sql)) : NULL;
+	if (status == ST_OK && !*out)
+		status = err_nomem(why);
+	str_free(&sql);
+	return status;
+}
