@@ -272,6 +272,8 @@ enum status report__insight_weight_update(struct insight_facts *facts, struct er
 
 	if (!most || part < report_insight_limit(REPORT_LIMIT_WEIGHT_UPDATE))
 		return ST_OK;
+	if (clock && report__insight_whatif(facts, err) != ST_OK)
+		return ST_NOMEM;
 	insight = add_device(facts, "weight_update", "stage_sums", report__insight_sql_stages);
 	if (!insight)
 		return err_nomem(err);

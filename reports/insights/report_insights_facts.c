@@ -226,14 +226,13 @@ static enum status read_parts(struct insight_facts *facts, struct err *err)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* A run that cannot be asked what if is no failure: its text is kept. */
-static enum status read_whatif(struct insight_facts *facts, struct err *err)
+enum status report__insight_whatif(struct insight_facts *facts, struct err *err)
 {
-	struct err why = {0};
-	enum status status =
-		report_whatif_open(&facts->whatif, facts->db, REPORT_WHATIF_DEVICE, &why);
-
-	if (status == ST_NOMEM)
+	if (facts->whatif_asked)
+		return ST_OK;
+	facts->whatif_asked = true;
+	/* A run that cannot be planned again is no failure. */
+	if (report_whatif_open(&facts->whatif, facts->db, REPORT_WHATIF_DEVICE, NULL) == ST_NOMEM)
 		return err_nomem(err);
 	return ST_OK;
 }
@@ -271,8 +270,8 @@ enum status report__insight_facts(struct insight_facts *facts, struct prof_db *d
 		status = read_parts(facts, err);
 	if (status == ST_OK)
 		status = report__insight_memory(facts, err);
-	if (status == ST_OK)
-		status = read_whatif(facts, err);
+	if (status == ST_OK && facts->summary.stages > 1)
+		status = report__insight_whatif(facts, err);
 	if (status == ST_OK)
 		facts->has = facts_has(facts);
 	return status;

@@ -70,8 +70,9 @@ struct insight_facts {
 	struct prof_db *db;
 	struct report_summary summary;
 	struct insight_options options;
-	int has; /* enum insight_needs */
-	struct report_whatif *whatif;
+	int has;                      /* enum insight_needs */
+	struct report_whatif *whatif; /* NULL: it cannot be asked, or was not */
+	bool whatif_asked;
 
 	struct insight_stage *stage[2]; /* [1] device */
 	int stage_count[2];
@@ -88,6 +89,10 @@ struct insight_facts {
 enum status report__insight_facts(struct insight_facts *facts, struct prof_db *db, struct err *err);
 void report__insight_facts_free(struct insight_facts *facts);
 enum status report__insight_memory(struct insight_facts *facts, struct err *err);
+
+/* Open what-if, once. It plans the run again, which takes most of the time of all insights, so only
+ * pipelines and insights that need it ask. */
+enum status report__insight_whatif(struct insight_facts *facts, struct err *err);
 
 /* Queries that are shown as well as run. */
 extern const char report__insight_sql_time[], report__insight_sql_trace[],
