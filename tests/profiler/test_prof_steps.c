@@ -5,6 +5,7 @@
 #include "support/prof_testing.h"
 
 #include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,6 +21,7 @@
 struct steps {
 	struct prof_place place;
 	struct prof_db *db;
+	sqlite3 *reader; /* for the scans */
 	struct arena arena;
 };
 
@@ -100,6 +102,7 @@ static int setup(void **state)
 	write_runs(recording);
 	prof_stop(recording);
 	assert_int_equal(prof_db_open(&s->db, s->place.path, NULL), ST_OK);
+	s->reader = prof_reader_open(s->place.path);
 	*state = s;
 	return 0;
 }
@@ -109,6 +112,7 @@ static int teardown(void **state)
 	struct steps *s = *state;
 
 	prof_db_close(s->db);
+	sqlite3_close(s->reader);
 	arena_fini(&s->arena);
 	prof_place_remove(&s->place);
 	free(s);
@@ -153,7 +157,7 @@ static void scan(struct steps *s, int64_t from, int64_t to, int64_t out[2])
 			 "+ %d > %lld",
 			 i ? "ifnull(sum(row_id), 0)" : "count(*)", (long long)to, CYCLES,
 			 (long long)from);
-		out[i] = prof_ask(s->place.path, sql);
+		out[i] = prof_reader_ask(s->reader, sql);
 	}
 }
 
@@ -183,7 +187,8 @@ static void check_window(struct steps *s, int64_t from, int64_t to, int most)
 static void test_a_window_has_the_runs_that_a_scan_finds(void **state)
 {
 	struct steps *s = *state;
-	const int64_t end = prof_ask(s->place.path, "SELECT max(start_cycle) FROM device_run_rows");
+	const int64_t end =
+		prof_reader_ask(s->reader, "SELECT max(start_cycle) FROM device_run_rows");
 
 	for (int64_t from = 0; from < end + 50; from += 13)
 		for (int64_t length = 1; length < 400; length = length * 3 + 1)
@@ -196,8 +201,8 @@ static void test_a_part_of_a_long_run_is_not_sampled(void **state)
 {
 	struct steps *s = *state;
 	const int64_t first =
-		prof_ask(s->place.path, "SELECT min(start_cycle) FROM "
-					"device_run_rows WHERE weight_update IS NULL");
+		prof_reader_ask(s->reader, "SELECT min(start_cycle) FROM "
+					   "device_run_rows WHERE weight_update IS NULL");
 	struct prof_run *runs;
 	int64_t stride;
 	int count;

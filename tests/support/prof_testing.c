@@ -57,15 +57,22 @@ void prof_stop(struct ips_recording *recording)
 		fail_msg("close: %s", why);
 }
 
-static sqlite3_stmt *ask(sqlite3 **db, const char *path, const char *sql)
+sqlite3 *prof_reader_open(const char *path)
+{
+	sqlite3 *db;
+
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", path, sqlite3_errmsg(db));
+	sqlite3_busy_timeout(db, 5000);
+	return db;
+}
+
+static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
 {
 	sqlite3_stmt *statement;
 
-	if (sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", path, sqlite3_errmsg(*db));
-	sqlite3_busy_timeout(*db, 5000);
-	if (sqlite3_prepare_v2(*db, sql, -1, &statement, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", sql, sqlite3_errmsg(*db));
+	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
 	return statement;
 }
 
@@ -78,23 +85,30 @@ static bool next(sqlite3 *db, sqlite3_stmt *statement)
 	return code == SQLITE_ROW;
 }
 
-int64_t prof_ask(const char *path, const char *sql)
+int64_t prof_reader_ask(sqlite3 *db, const char *sql)
 {
-	sqlite3 *db;
-	sqlite3_stmt *statement = ask(&db, path, sql);
+	sqlite3_stmt *statement = prepare(db, sql);
 	int64_t value = INT64_MIN;
 
 	if (next(db, statement) && sqlite3_column_type(statement, 0) != SQLITE_NULL)
 		value = sqlite3_column_int64(statement, 0);
 	sqlite3_finalize(statement);
+	return value;
+}
+
+int64_t prof_ask(const char *path, const char *sql)
+{
+	sqlite3 *db = prof_reader_open(path);
+	int64_t value = prof_reader_ask(db, sql);
+
 	sqlite3_close(db);
 	return value;
 }
 
 char *prof_ask_all(const char *path, const char *sql)
 {
-	sqlite3 *db;
-	sqlite3_stmt *statement = ask(&db, path, sql);
+	sqlite3 *db = prof_reader_open(path);
+	sqlite3_stmt *statement = prepare(db, sql);
 	struct str all = {0};
 
 	while (next(db, statement)) {
@@ -130,17 +144,26 @@ void prof_change(const char *path, const char *sql)
 	sqlite3_close(db);
 }
 
+/* One connection asks for all views: SQLite parses the schema anew for each. */
 void prof_check_file(const char *path)
 {
 	const char *const *names;
 	size_t count;
+	sqlite3 *db;
 
 	assert_answer(path, "PRAGMA integrity_check", "ok\n");
 	names = prof_view_names(&count);
+	db = prof_reader_open(path);
 	for (size_t i = 0; i < count; i++) {
+		sqlite3_stmt *statement;
 		char sql[128];
 
 		snprintf(sql, sizeof(sql), "SELECT * FROM %s", names[i]);
-		free(prof_ask_all(path, sql));
+		statement = prepare(db, sql);
+		while (next(db, statement))
+			for (int c = 0; c < sqlite3_column_count(statement); c++)
+				sqlite3_column_text(statement, c);
+		sqlite3_finalize(statement);
 	}
+	sqlite3_close(db);
 }
